@@ -1,0 +1,1 @@
+//! mpiprobe: an out-of-process profiler for MPI on Linux.

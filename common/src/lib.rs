@@ -1,6 +1,41 @@
 //! What BPF programs, wrapper and observer share: the layout of the tables and the pure logic on them.
+//!
+//! Every type here is plain old data with a fixed layout (`repr(C)`, no padding that matters, valid when zeroed), because
+//! the same bytes are written by BPF programs in the kernel, or by the wrapper in a shared file, and read by the observer.
+//! Times are nanoseconds of `CLOCK_MONOTONIC` unless said otherwise.
 #![no_std]
 
+pub mod config;
 pub mod descriptor;
+pub mod event;
+pub mod histogram;
+pub mod loss;
+pub mod process;
+pub mod stats;
+pub mod thread;
 
+pub use config::Config;
 pub use descriptor::Descriptor;
+pub use event::Event;
+pub use loss::Loss;
+pub use process::{ProcessCounters, Target};
+pub use stats::{FunctionStats, InnerKey, InnerStats};
+pub use thread::{OpenCall, ThreadState};
+
+/// Rows of the function dimension: more than MPI has functions, a power of two so that an index is checked by a mask.
+pub const FUNCTION_SLOTS: u32 = 1024;
+
+/// Function id of the calibration target, which is no MPI function.
+pub const CALIBRATION_FUNCTION: u32 = FUNCTION_SLOTS - 1;
+
+/// Process slot of mpiprobe itself, used for calibration only.
+pub const CALIBRATION_SLOT: u32 = 0;
+
+/// Default number of process slots: one per process image observed (an exec takes a new one), the calibration's included.
+pub const PROCESS_SLOTS: u32 = 1024;
+
+/// Default number of (process, function) statistics.
+pub const STATS_ENTRIES: u32 = 8192;
+
+/// Default number of live threads that have entered MPI.
+pub const THREAD_ENTRIES: u32 = 16384;

@@ -1,0 +1,37 @@
+//! Notices about the life of processes, in the order they happened.
+
+/// What happened; the value of [`Event::kind`].
+#[repr(u32)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EventKind {
+    /// A process became a target, or stays one, by exec: [`Event::process`] is its new slot.
+    Exec = 1,
+    /// A target has exec'ed a program that is no target.
+    ExecAway = 2,
+    /// A thread of a target ended inside an MPI call: [`Event::function_plus_1`] and the rest describe it.
+    EndedInCall = 3,
+}
+
+/// One notice.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Event {
+    /// An [`EventKind`].
+    pub kind: u32,
+    /// Thread group id.
+    pub tgid: u32,
+    /// Thread id.
+    pub tid: u32,
+    /// Process slot.
+    pub process: u32,
+    /// When, ns.
+    pub time_ns: u64,
+    /// Function id plus one of the open call, 0 without one.
+    pub function_plus_1: u32,
+    /// Padding, zero.
+    pub reserved: u32,
+    /// Entry of the open call, ns.
+    pub started_ns: u64,
+    /// Call site of the open call: an address in the process.
+    pub call_site: u64,
+}

@@ -1,0 +1,42 @@
+//! What was not counted, by cause. Nothing is lost without one of these counters going up.
+
+/// Cause of a loss; the value is the index into [`crate::ProcessCounters::losses`].
+#[repr(u32)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Loss {
+    /// A call was not counted: no room for its thread's state.
+    ThreadTableFull = 0,
+    /// A completed call was not counted: no room for statistics of this process and function.
+    StatsTableFull = 1,
+    /// A return was seen whose entry was not: the call began before attach.
+    ReturnWithoutEntry = 2,
+    /// An entry was seen whose return was not: `longjmp`, an exception or a dropped return probe.
+    EntryWithoutReturn = 3,
+    /// The call site or stack arguments could not be read (the page was not in memory); the call itself is counted.
+    StackUnreadable = 4,
+    /// An inner call was not timed: more of them were open at once than are kept (`--nested`).
+    InnerTooDeep = 5,
+    /// An inner call was not counted: no room in the table of inner calls (`--nested`).
+    InnerTableFull = 6,
+    /// A process that matched was not observed: all process slots are taken. Counted in the calibration's slot.
+    ProcessTableFull = 7,
+    /// A notice of exec or exit did not fit into its ring buffer; the counters it would announce are right all the same.
+    EventDropped = 8,
+}
+
+/// Number of loss counters.
+pub const LOSSES: usize = 9;
+
+impl Loss {
+    pub const ALL: [Self; LOSSES] = [
+        Self::ThreadTableFull,
+        Self::StatsTableFull,
+        Self::ReturnWithoutEntry,
+        Self::EntryWithoutReturn,
+        Self::StackUnreadable,
+        Self::InnerTooDeep,
+        Self::InnerTableFull,
+        Self::ProcessTableFull,
+        Self::EventDropped,
+    ];
+}

@@ -1,0 +1,69 @@
+//! Processes: the allow-list and what is counted per process.
+
+use crate::loss::LOSSES;
+
+/// Entry of the allow-list of thread groups.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Target {
+    /// Process slot: the index of everything counted for this process image.
+    pub process: u32,
+    /// [`target_flags`], ORed.
+    pub flags: u32,
+    /// Start of the executable mapping of the MPI library when its targets were attached in mid-run, else 0.
+    ///
+    /// A call whose call site lies in there, without an outer call seen, is made by an MPI call that began before attach.
+    pub library_start: u64,
+    /// End of that mapping, exclusive.
+    pub library_end: u64,
+}
+
+/// Bits of [`Target::flags`].
+pub mod target_flags {
+    /// Stays a target over exec, whatever the new program is called (chosen by pid).
+    pub const FOLLOW_EXEC: u32 = 1 << 0;
+}
+
+/// Counters of one process image.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct ProcessCounters {
+    /// Thread group id in the initial pid namespace; 0: slot not in use.
+    pub tgid: u32,
+    /// Padding, zero.
+    pub reserved: u32,
+    /// When the process became a target in the kernel by exec (ns); 0 if the observer added it.
+    pub exec_ns: u64,
+    /// Losses by cause, see [`crate::Loss`].
+    pub losses: [u64; LOSSES],
+    /// Calls made inside MPI by MPI, all functions.
+    pub inner_calls: u64,
+    /// Inner calls whose outer call began before attach.
+    pub inner_calls_of_unseen: u64,
+    /// Threads that entered MPI and have ended.
+    pub ended_threads: u64,
+    /// Completed calls of ended threads.
+    pub ended_threads_calls: u64,
+    /// Time in them, ns.
+    pub ended_threads_time_ns: u64,
+    /// Calls that were open when their thread ended.
+    pub open_at_end: u64,
+    /// Time in them up to the end, ns.
+    pub open_at_end_ns: u64,
+}
+
+impl ProcessCounters {
+    pub const ZERO: Self = Self {
+        tgid: 0,
+        reserved: 0,
+        exec_ns: 0,
+        losses: [0; LOSSES],
+        inner_calls: 0,
+        inner_calls_of_unseen: 0,
+        ended_threads: 0,
+        ended_threads_calls: 0,
+        ended_threads_time_ns: 0,
+        open_at_end: 0,
+        open_at_end_ns: 0,
+    };
+}

@@ -1,0 +1,50 @@
+//! Atomic operations on words of map values.
+//!
+//! `core::sync::atomic` has none for this target: its baseline is the first BPF instruction set, which cannot compare and
+//! swap. The programs are built for the third (kernel 5.12), so the instructions are there and are written out here.
+
+use core::arch::asm;
+
+/// Adds.
+///
+/// # Safety
+/// `word` must point into a live map value and be aligned.
+#[inline(always)]
+pub unsafe fn add(word: *mut u64, value: u64) {
+    // SAFETY: by contract; the instruction touches nothing but the word.
+    unsafe { asm!("lock *(u64 *)({word} + 0) += {value}", word = in(reg) word, value = in(reg) value) };
+}
+
+/// Adds and gives the value before.
+///
+/// # Safety
+/// As [`add`].
+#[inline(always)]
+pub unsafe fn fetch_add(word: *mut u64, value: u64) -> u64 {
+    let mut before = value;
+    // SAFETY: as in `add`.
+    unsafe { asm!("{before} = atomic_fetch_add((u64 *)({word} + 0), {before})", word = in(reg) word, before = inout(reg) before) };
+    before
+}
+
+/// Replaces `expected` by `new`; gives the value before, which is `expected` if and only if it was replaced.
+///
+/// # Safety
+/// As [`add`].
+#[inline(always)]
+pub unsafe fn compare_exchange(word: *mut u64, expected: u64, new: u64) -> u64 {
+    let mut before = expected;
+    // SAFETY: as in `add`; the instruction compares with and answers in register 0.
+    unsafe { asm!("r0 = cmpxchg_64({word} + 0, r0, {new})", word = in(reg) word, new = in(reg) new, inout("r0") before) };
+    before
+}
+
+/// Reads once.
+///
+/// # Safety
+/// As [`add`].
+#[inline(always)]
+pub unsafe fn load(word: *const u64) -> u64 {
+    // SAFETY: by contract.
+    unsafe { core::ptr::read_volatile(word) }
+}

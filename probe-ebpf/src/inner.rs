@@ -1,0 +1,90 @@
+//! Calls that MPI makes inside MPI: counted apart from the program's own, timed only if asked for.
+
+use aya_ebpf::helpers::bpf_ktime_get_ns;
+use mpiprobe_common::{InnerKey, InnerStats, Loss, ThreadState, thread::INNER_DEPTH};
+
+use crate::{
+    atomic::add,
+    call::{inner_answer, nested, opened},
+    maps::INNER,
+    statistics::count_loss,
+};
+
+/// An inner call begins.
+#[inline(always)]
+pub fn enter(thread: &mut ThreadState, function: u32, stack_pointer: u64) -> u32 {
+    thread.inner_calls += 1;
+    if nested() {
+        push(thread, function, stack_pointer);
+    }
+    inner_answer()
+}
+
+/// An inner call returns.
+#[inline(always)]
+pub fn leave(thread: &mut ThreadState, function: u32, stack_pointer: u64, now: u64) {
+    if nested() {
+        pop(thread, function, stack_pointer, now);
+    }
+}
+
+#[inline(never)]
+fn push(thread: &mut ThreadState, function: u32, stack_pointer: u64) {
+    let mut depth = thread.inner_depth as usize;
+    // Frames at or below this one were left without a return.
+    for _ in 0..INNER_DEPTH {
+        if depth == 0 || depth > INNER_DEPTH {
+            break;
+        }
+        if thread.inner[depth - 1].stack_pointer > stack_pointer {
+            break;
+        }
+        depth -= 1;
+        count_loss(thread.process, Loss::EntryWithoutReturn);
+    }
+    if depth >= INNER_DEPTH {
+        count_loss(thread.process, Loss::InnerTooDeep);
+        return;
+    }
+    // SAFETY: takes no arguments.
+    thread.inner[depth] = opened(function, unsafe { bpf_ktime_get_ns() }, stack_pointer);
+    thread.inner_depth = depth as u32 + 1;
+}
+
+#[inline(never)]
+fn pop(thread: &mut ThreadState, function: u32, stack_pointer: u64, now: u64) {
+    let depth = thread.inner_depth as usize;
+    if depth == 0 || depth > INNER_DEPTH {
+        return;
+    }
+    let call = thread.inner[depth - 1];
+    // Not the innermost one kept: a call that was too deep to be kept, already counted as such.
+    if call.function_plus_1 != function + 1 || call.stack_pointer != stack_pointer {
+        return;
+    }
+    thread.inner_depth = depth as u32 - 1;
+    let key = InnerKey {
+        process: thread.process,
+        outer: (thread.open.function_plus_1 - 1) as u16,
+        inner: function as u16,
+    };
+    let Some(stats) = stats(&key) else {
+        count_loss(thread.process, Loss::InnerTableFull);
+        return;
+    };
+    // SAFETY: map value pointer.
+    unsafe {
+        add(&raw mut (*stats).calls, 1);
+        add(&raw mut (*stats).time_ns, now - call.started_ns);
+    }
+}
+
+#[inline(always)]
+fn stats(key: &InnerKey) -> Option<*mut InnerStats> {
+    if let Some(known) = INNER.get_ptr_mut(key) {
+        return Some(known);
+    }
+    // BPF_NOEXIST: another thread may have made it meanwhile; what counts is that it is there now.
+    let _ = INNER.insert(key, InnerStats { calls: 0, time_ns: 0 }, 1);
+    INNER.get_ptr_mut(key)
+}

@@ -1,0 +1,156 @@
+//! Processes come and go: what the kernel tells, so that nothing depends on how fast user space looks.
+
+use aya_ebpf::{
+    EbpfContext as _,
+    helpers::{bpf_get_current_comm, bpf_get_current_pid_tgid, bpf_get_current_uid_gid, bpf_ktime_get_ns},
+    programs::RawTracePointContext,
+};
+use mpiprobe_common::{
+    CALIBRATION_SLOT, Event, Loss, Target, ThreadState,
+    config::{COMM_LENGTH, CONTROL_NEXT_PROCESS},
+    event::EventKind,
+    process::target_flags,
+};
+
+use crate::{
+    atomic::{add, fetch_add, load},
+    call::target,
+    maps::{CONTROL, EVENTS, TARGETS, THREADS, configured},
+    statistics::{count_loss, process_counters},
+};
+
+/// The current thread ends.
+pub fn thread_exit() {
+    end_thread(bpf_get_current_pid_tgid());
+}
+
+/// The current process has got a new program. Its other threads have ended before.
+pub fn process_exec(context: &RawTracePointContext) {
+    let id = bpf_get_current_pid_tgid();
+    let tgid = (id >> 32) as u32;
+    // A thread that execs takes over its leader's id: its state is still kept under the old one.
+    // SAFETY: argument 1 of this tracepoint is `pid_t old_pid` (include/trace/events/sched.h).
+    let old_tid = unsafe { *context.as_ptr().cast::<u64>().add(1) } as u32;
+    end_thread((id & !0xffff_ffff) | u64::from(old_tid));
+    end_thread(id);
+
+    let known = target(id);
+    let follows = known.is_some_and(|target| target.flags & target_flags::FOLLOW_EXEC != 0);
+    if follows || name_matches() {
+        adopt(id, tgid, known.map_or(0, |target| target.flags));
+    } else if let Some(target) = known {
+        let _ = TARGETS.remove(tgid);
+        notify(&event(EventKind::ExecAway, id, target.process));
+    }
+}
+
+/// Gives the process a slot of its own and puts it on the allow-list.
+#[inline(always)]
+fn adopt(id: u64, tgid: u32, flags: u32) {
+    let Some(process) = take_slot() else {
+        let _ = TARGETS.remove(tgid);
+        count_loss(CALIBRATION_SLOT, Loss::ProcessTableFull);
+        return;
+    };
+    let mut notice = event(EventKind::Exec, id, process);
+    if let Some(counters) = process_counters(process) {
+        // SAFETY: map value pointer to a slot that nobody else has.
+        unsafe {
+            (*counters).tgid = tgid;
+            (*counters).exec_ns = notice.time_ns;
+        }
+    }
+    let target = Target { process, flags, library_start: 0, library_end: 0 };
+    if TARGETS.insert(tgid, target, 0).is_err() {
+        count_loss(CALIBRATION_SLOT, Loss::ProcessTableFull);
+        return;
+    }
+    notice.process = process;
+    notify(&notice);
+}
+
+#[inline(always)]
+fn take_slot() -> Option<u32> {
+    let next = CONTROL.get_ptr_mut(CONTROL_NEXT_PROCESS)?;
+    let slots = u64::from(configured::process_slots());
+    // SAFETY: map value pointer.
+    let slot = unsafe {
+        if load(next) >= slots {
+            return None;
+        }
+        fetch_add(next, 1)
+    };
+    (slot < slots).then_some(slot as u32)
+}
+
+/// Whether the current process has the name, and the user, that make it a target.
+#[inline(always)]
+fn name_matches() -> bool {
+    let wanted: [u8; COMM_LENGTH] = configured::exec_name();
+    if wanted[0] == 0 {
+        return false;
+    }
+    let uid = configured::exec_uid();
+    if uid != u32::MAX && uid != bpf_get_current_uid_gid() as u32 {
+        return false;
+    }
+    bpf_get_current_comm().is_ok_and(|name| name == wanted)
+}
+
+/// Folds a thread's counts into its process and forgets the thread.
+#[inline(always)]
+fn end_thread(id: u64) {
+    let Some(thread) = THREADS.get_ptr_mut(id) else { return };
+    // SAFETY: map value pointer; the thread does not run MPI calls any more.
+    let thread = unsafe { &*thread };
+    fold(thread, id);
+    let _ = THREADS.remove(id);
+}
+
+#[inline(always)]
+fn fold(thread: &ThreadState, id: u64) {
+    let Some(counters) = process_counters(thread.process) else { return };
+    // SAFETY: map value pointer.
+    unsafe {
+        add(&raw mut (*counters).ended_threads, 1);
+        add(&raw mut (*counters).ended_threads_calls, thread.calls);
+        add(&raw mut (*counters).ended_threads_time_ns, thread.time_ns);
+        add(&raw mut (*counters).inner_calls, thread.inner_calls);
+    }
+    if thread.open.function_plus_1 == 0 {
+        return;
+    }
+    let mut notice = event(EventKind::EndedInCall, id, thread.process);
+    notice.function_plus_1 = thread.open.function_plus_1;
+    notice.started_ns = thread.open.started_ns;
+    notice.call_site = thread.stack[0];
+    // SAFETY: map value pointer.
+    unsafe {
+        add(&raw mut (*counters).open_at_end, 1);
+        add(&raw mut (*counters).open_at_end_ns, notice.time_ns - notice.started_ns);
+    }
+    notify(&notice);
+}
+
+#[inline(always)]
+fn event(kind: EventKind, id: u64, process: u32) -> Event {
+    Event {
+        kind: kind as u32,
+        tgid: (id >> 32) as u32,
+        tid: id as u32,
+        process,
+        // SAFETY: takes no arguments.
+        time_ns: unsafe { bpf_ktime_get_ns() },
+        function_plus_1: 0,
+        reserved: 0,
+        started_ns: 0,
+        call_site: 0,
+    }
+}
+
+#[inline(always)]
+fn notify(event: &Event) {
+    if EVENTS.output::<Event>(event, 0).is_err() {
+        count_loss(event.process, Loss::EventDropped);
+    }
+}

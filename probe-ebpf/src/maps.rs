@@ -1,0 +1,83 @@
+//! The tables. Names and sizes here are defaults: the daemon sets sizes when it loads the object.
+
+use aya_ebpf::{
+    bindings::BPF_F_MMAPABLE,
+    macros::map,
+    maps::{Array, HashMap, RingBuf},
+};
+use mpiprobe_common::{
+    Config, Descriptor, FUNCTION_SLOTS, FunctionStats, InnerKey, InnerStats, PROCESS_SLOTS, ProcessCounters,
+    STATS_ENTRIES, THREAD_ENTRIES, Target, ThreadState, config::CONTROL_WORDS,
+};
+
+/// Set by the daemon before load.
+#[unsafe(no_mangle)]
+static CONFIG: Config = Config::DEFAULT;
+
+/// Fields of the configuration as the loader has set them: read volatile, because the loader rewrites the section behind
+/// the compiler's back, so that initial values must not be folded in.
+pub mod configured {
+    use core::ptr::read_volatile;
+
+    use mpiprobe_common::config::COMM_LENGTH;
+
+    use super::CONFIG;
+
+    macro_rules! fields {
+        ($($field:ident: $type:ty),* $(,)?) => {$(
+            #[inline(always)]
+            pub fn $field() -> $type {
+                // SAFETY: a field of a live static, aligned and initialised.
+                unsafe { read_volatile(&raw const CONFIG.$field) }
+            }
+        )*};
+    }
+
+    fields! {
+        exec_name: [u8; COMM_LENGTH],
+        exec_uid: u32,
+        nested: u32,
+        process_slots: u32,
+        stats_entries: u32,
+    }
+}
+
+/// Thread groups that are observed.
+#[map]
+pub static TARGETS: HashMap<u32, Target> = HashMap::with_max_entries(PROCESS_SLOTS, 0);
+
+/// Threads that have entered MPI, by `bpf_get_current_pid_tgid()`.
+#[map]
+pub static THREADS: HashMap<u64, ThreadState> = HashMap::with_max_entries(THREAD_ENTRIES, 0);
+
+/// Where arguments stand, by function id.
+#[map]
+pub static DESCRIPTORS: Array<Descriptor> = Array::with_max_entries(FUNCTION_SLOTS, 0);
+
+/// Statistics entry plus one of (process slot × `FUNCTION_SLOTS` + function id); 0: none yet.
+#[map]
+pub static STATS_INDEX: Array<u64> = Array::with_max_entries(PROCESS_SLOTS * FUNCTION_SLOTS, BPF_F_MMAPABLE);
+
+/// Statistics, handed out in the order of first use.
+#[map]
+pub static STATS: Array<FunctionStats> = Array::with_max_entries(STATS_ENTRIES, BPF_F_MMAPABLE);
+
+/// Counters by process slot.
+#[map]
+pub static PROCESSES: Array<ProcessCounters> = Array::with_max_entries(PROCESS_SLOTS, BPF_F_MMAPABLE);
+
+/// Inner calls by process, outer and inner function (`--nested`).
+#[map]
+pub static INNER: HashMap<InnerKey, InnerStats> = HashMap::with_max_entries(STATS_ENTRIES, 0);
+
+/// Words that BPF and daemon both take numbers from.
+#[map]
+pub static CONTROL: Array<u64> = Array::with_max_entries(CONTROL_WORDS, BPF_F_MMAPABLE);
+
+/// Notices of exec and of calls cut short.
+#[map]
+pub static EVENTS: RingBuf = RingBuf::with_byte_size(256 * 1024, 0);
+
+/// A new thread's state: too large for the stack of a BPF program.
+#[map]
+pub static NEW_THREAD: Array<ThreadState> = Array::with_max_entries(1, 0);

@@ -1,0 +1,44 @@
+//! Registers of the probed thread, x86-64.
+
+use aya_ebpf::bindings::pt_regs;
+
+/// The probed thread's registers at a probe.
+#[derive(Clone, Copy)]
+pub struct Registers(*const pt_regs);
+
+impl Registers {
+    #[inline(always)]
+    pub fn of(registers: *const pt_regs) -> Option<Self> {
+        if registers.is_null() { None } else { Some(Self(registers)) }
+    }
+
+    #[inline(always)]
+    pub fn instruction_pointer(self) -> u64 {
+        // SAFETY: the kernel passes a valid `pt_regs` as context of every uprobe program, `of` has excluded null.
+        unsafe { (*self.0).rip }
+    }
+
+    #[inline(always)]
+    pub fn stack_pointer(self) -> u64 {
+        // SAFETY: as in `instruction_pointer`.
+        unsafe { (*self.0).rsp }
+    }
+
+    /// Integer and pointer arguments 1 to 6 (System V ABI for x86-64, 3.2.3).
+    #[inline(always)]
+    pub fn arguments(self) -> [u64; 6] {
+        // SAFETY: as in `instruction_pointer`.
+        unsafe { [(*self.0).rdi, (*self.0).rsi, (*self.0).rdx, (*self.0).rcx, (*self.0).r8, (*self.0).r9] }
+    }
+}
+
+/// What `ret` pops: at a return probe the stack pointer is this much above that at entry.
+pub const RETURN_ADDRESS_BYTES: u64 = 8;
+
+/// Whether an address is that of the kernel's return trampoline, which lies in the topmost page of user space: then the
+/// probed function was jumped to by another probed one, whose return address the kernel had already replaced.
+#[inline(always)]
+pub fn is_return_trampoline(address: u64) -> bool {
+    const TOPMOST_PAGE: u64 = (1 << 47) - 2 * 4096;
+    address >= TOPMOST_PAGE && address < 1 << 47
+}

@@ -1,0 +1,101 @@
+//! Counters that several threads or CPUs write: atomic, and never lost without being counted.
+
+use mpiprobe_common::{
+    FUNCTION_SLOTS, FunctionStats, Loss, ProcessCounters,
+    config::CONTROL_NEXT_STATS,
+    histogram::{BUCKETS, bucket_of},
+};
+
+use crate::{
+    atomic::{add, compare_exchange, fetch_add, load},
+    maps::{CONTROL, PROCESSES, STATS, STATS_INDEX, configured},
+};
+
+/// How often a maximum is tried to be raised against other threads of the process that raise it at the same time.
+const RAISE_ATTEMPTS: u32 = 8;
+
+/// Counts one completed call of `ns` nanoseconds.
+#[inline(always)]
+pub fn record(process: u32, function: u32, ns: u64) {
+    let Some(stats) = entry(process, function) else {
+        count_loss(process, Loss::StatsTableFull);
+        return;
+    };
+    // SAFETY: `stats` points to a map value that lives as long as the program runs. Its words are only ever accessed
+    // atomically here; the observer reads a consistent word each.
+    unsafe {
+        add(&raw mut (*stats).calls, 1);
+        add(&raw mut (*stats).time_ns, ns);
+        raise(&raw mut (*stats).min_complement, u64::MAX - ns);
+        raise(&raw mut (*stats).max_ns, ns);
+        let bucket = bucket_of(ns) as usize;
+        if bucket < BUCKETS {
+            add((&raw mut (*stats).histogram).cast::<u64>().add(bucket), 1);
+        }
+    }
+}
+
+/// The statistics of a function in a process, made on first use.
+#[inline(always)]
+fn entry(process: u32, function: u32) -> Option<*mut FunctionStats> {
+    let index = STATS_INDEX.get_ptr_mut(process * FUNCTION_SLOTS + (function & (FUNCTION_SLOTS - 1)))?;
+    // SAFETY: map value pointer.
+    let known = unsafe { load(index) };
+    let plus_1 = if known == 0 { allocate(index)? } else { known };
+    STATS.get_ptr_mut((plus_1 - 1) as u32)
+}
+
+/// Takes the next free entry. Two threads may come here at once for the same function: one wins, the other's number is
+/// used up for nothing.
+#[inline(always)]
+fn allocate(index: *mut u64) -> Option<u64> {
+    let next = CONTROL.get_ptr_mut(CONTROL_NEXT_STATS)?;
+    // Looked at before it is taken, so that the counter cannot wrap round however often a full table is asked.
+    // SAFETY: map value pointers.
+    unsafe {
+        if load(next) >= u64::from(configured::stats_entries()) {
+            return None;
+        }
+        let plus_1 = fetch_add(next, 1) + 1;
+        if plus_1 > u64::from(configured::stats_entries()) {
+            return None;
+        }
+        let winner = compare_exchange(index, 0, plus_1);
+        Some(if winner == 0 { plus_1 } else { winner })
+    }
+}
+
+/// Counts a loss in a process.
+#[inline(always)]
+pub fn count_loss(process: u32, loss: Loss) {
+    if let Some(counters) = process_counters(process) {
+        // SAFETY: map value pointer; the index is a constant below the array's length.
+        unsafe { add((&raw mut (*counters).losses).cast::<u64>().add(loss as usize), 1) };
+    }
+}
+
+#[inline(always)]
+pub fn process_counters(process: u32) -> Option<*mut ProcessCounters> {
+    PROCESSES.get_ptr_mut(process)
+}
+
+/// Raises a maximum.
+///
+/// # Safety
+/// `word` must point into a live map value.
+#[inline(always)]
+unsafe fn raise(word: *mut u64, value: u64) {
+    // SAFETY: by contract.
+    let mut known = unsafe { load(word) };
+    for _ in 0..RAISE_ATTEMPTS {
+        if known >= value {
+            return;
+        }
+        // SAFETY: by contract.
+        let before = unsafe { compare_exchange(word, known, value) };
+        if before == known {
+            return;
+        }
+        known = before;
+    }
+}

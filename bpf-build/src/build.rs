@@ -58,8 +58,8 @@ fn command(request: &Request, toolchain: &Toolchain) -> Command {
         .stderr(Stdio::piped());
     match toolchain.kind {
         Kind::RustupNightly => command.args(["-Z", "build-std=core"]),
-        // aya-ebpf needs the unstable asm_experimental_arch; everything else stays as stable as Debian's compiler is.
-        Kind::Debian => command.env("RUSTC_BOOTSTRAP", "aya_ebpf"),
+        // These two crates need the unstable asm_experimental_arch; all others stay as stable as Debian's compiler is.
+        Kind::Debian => command.env("RUSTC_BOOTSTRAP", "aya_ebpf,probe_ebpf"),
     };
     if request.log {
         command.args(["--features", "log"]);

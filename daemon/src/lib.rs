@@ -1,1 +1,4 @@
 //! mpiprobe: an out-of-process profiler for MPI on Linux.
+
+pub mod attach;
+pub mod observe;

@@ -39,6 +39,15 @@ pub unsafe fn compare_exchange(word: *mut u64, expected: u64, new: u64) -> u64 {
     before
 }
 
+/// The same value, of which the compiler knows nothing any more: it cannot drop or move a check of it.
+#[inline(always)]
+pub fn hidden(value: u64) -> u64 {
+    let mut value = value;
+    // SAFETY: no instruction at all.
+    unsafe { asm!("/* {value} */", value = inout(reg) value, options(nomem, nostack, preserves_flags)) };
+    value
+}
+
 /// Reads once.
 ///
 /// # Safety

@@ -6,11 +6,11 @@ use aya_ebpf::helpers::{
 };
 use mpiprobe_common::{
     FUNCTION_SLOTS, Loss, OpenCall, Target, ThreadState,
-    thread::{MAX_ARGUMENTS, REGISTER_ARGUMENTS},
+    thread::REGISTER_ARGUMENTS,
 };
 
 use crate::{
-    atomic::add,
+    atomic::{add, hidden},
     inner,
     maps::{DESCRIPTORS, NEW_THREAD, TARGETS, THREADS, configured},
     registers::{RETURN_ADDRESS_BYTES, Registers, is_return_trampoline},
@@ -145,10 +145,14 @@ fn is_inside(thread: &mut ThreadState, function: u32, stack_pointer: u64) -> boo
 #[inline(always)]
 fn read_stack(thread: &mut ThreadState, function: u32, stack_pointer: u64) {
     let arguments = DESCRIPTORS.get(function & (FUNCTION_SLOTS - 1)).map_or(0, |d| d.arguments as usize);
-    let on_stack = if arguments > REGISTER_ARGUMENTS && arguments <= MAX_ARGUMENTS { arguments - REGISTER_ARGUMENTS } else { 0 };
-    let bytes = 8 * (1 + on_stack) as u32;
+    let on_stack = arguments.saturating_sub(REGISTER_ARGUMENTS);
+    // For the verifier, which must see the bound where the helper is called: the compiler knows no range of `bytes`.
+    let bytes = hidden(8 * (1 + on_stack) as u64);
+    if bytes > size_of_val(&thread.stack) as u64 {
+        return;
+    }
     // SAFETY: `bytes` is at most the size of `thread.stack`; the helper checks the user address.
-    let result = unsafe { bpf_probe_read_user(thread.stack.as_mut_ptr().cast(), bytes, stack_pointer as *const _) };
+    let result = unsafe { bpf_probe_read_user(thread.stack.as_mut_ptr().cast(), bytes as u32, stack_pointer as *const _) };
     if result != 0 {
         thread.stack[0] = 0;
         count_loss(thread.process, Loss::StackUnreadable);

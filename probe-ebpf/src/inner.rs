@@ -1,7 +1,7 @@
 //! Calls that MPI makes inside MPI: counted apart from the program's own, timed only if asked for.
 
 use aya_ebpf::helpers::bpf_ktime_get_ns;
-use mpiprobe_common::{InnerKey, InnerStats, Loss, ThreadState, thread::INNER_DEPTH};
+use mpiprobe_common::{InnerKey, InnerStats, Loss, OpenCall, ThreadState, thread::INNER_DEPTH};
 
 use crate::{
     atomic::add,
@@ -33,31 +33,27 @@ fn push(thread: &mut ThreadState, function: u32, stack_pointer: u64) {
     let mut depth = thread.inner_depth as usize;
     // Frames at or below this one were left without a return.
     for _ in 0..INNER_DEPTH {
-        if depth == 0 || depth > INNER_DEPTH {
-            break;
+        match innermost(thread, depth) {
+            Some(call) if call.stack_pointer <= stack_pointer => {
+                depth -= 1;
+                count_loss(thread.process, Loss::EntryWithoutReturn);
+            }
+            _ => break,
         }
-        if thread.inner[depth - 1].stack_pointer > stack_pointer {
-            break;
-        }
-        depth -= 1;
-        count_loss(thread.process, Loss::EntryWithoutReturn);
     }
-    if depth >= INNER_DEPTH {
+    let Some(free) = thread.inner.get_mut(depth) else {
         count_loss(thread.process, Loss::InnerTooDeep);
         return;
-    }
+    };
     // SAFETY: takes no arguments.
-    thread.inner[depth] = opened(function, unsafe { bpf_ktime_get_ns() }, stack_pointer);
+    *free = opened(function, unsafe { bpf_ktime_get_ns() }, stack_pointer);
     thread.inner_depth = depth as u32 + 1;
 }
 
 #[inline(never)]
 fn pop(thread: &mut ThreadState, function: u32, stack_pointer: u64, now: u64) {
     let depth = thread.inner_depth as usize;
-    if depth == 0 || depth > INNER_DEPTH {
-        return;
-    }
-    let call = thread.inner[depth - 1];
+    let Some(call) = innermost(thread, depth) else { return };
     // Not the innermost one kept: a call that was too deep to be kept, already counted as such.
     if call.function_plus_1 != function + 1 || call.stack_pointer != stack_pointer {
         return;
@@ -77,6 +73,12 @@ fn pop(thread: &mut ThreadState, function: u32, stack_pointer: u64, now: u64) {
         add(&raw mut (*stats).calls, 1);
         add(&raw mut (*stats).time_ns, now - call.started_ns);
     }
+}
+
+/// The innermost of `depth` calls; `None` if there is none. `get` instead of an index: BPF cannot panic.
+#[inline(always)]
+fn innermost(thread: &ThreadState, depth: usize) -> Option<OpenCall> {
+    thread.inner.get(depth.wrapping_sub(1)).copied()
 }
 
 #[inline(always)]

@@ -15,23 +15,27 @@ mod registers;
 mod statistics;
 
 use aya_ebpf::{
-    EbpfContext as _,
+    EbpfContext,
     helpers::generated::{bpf_get_attach_cookie, bpf_get_func_ip},
     macros::{raw_tracepoint, uprobe, uretprobe},
     programs::{ProbeContext, RawTracePointContext, RetProbeContext},
 };
+
+use registers::Registers;
 
 /// Entry and return of every MPI function, kernel 6.13 and later: the kernel runs one program at both.
 ///
 /// Returning 1 at the entry tells the kernel not to arm the return probe: processes that are no targets pay only half.
 #[uprobe]
 pub fn session(context: ProbeContext) -> u32 {
-    let (function, entry) = session_hit(&context);
-    let Some(registers) = registers::Registers::of(context.regs) else { return 0 };
-    if entry {
-        call::enter(&registers, function)
+    let registers = Registers::of(context.as_ptr());
+    // SAFETY: the helper takes the program's own context.
+    let function_address = unsafe { bpf_get_func_ip(context.as_ptr()) };
+    // At the return the instruction pointer is in the caller.
+    if registers.instruction_pointer() == function_address {
+        call::enter(&registers, function(&context))
     } else {
-        call::leave(&registers, function);
+        call::leave(&registers, function(&context));
         0
     }
 }
@@ -39,18 +43,14 @@ pub fn session(context: ProbeContext) -> u32 {
 /// Entry of every MPI function where session probes are not available.
 #[uprobe]
 pub fn entry(context: ProbeContext) -> u32 {
-    if let Some(registers) = registers::Registers::of(context.regs) {
-        call::enter(&registers, cookie(context.as_ptr()));
-    }
+    call::enter(&Registers::of(context.as_ptr()), function(&context));
     0
 }
 
 /// Return of every MPI function where session probes are not available.
 #[uretprobe]
 pub fn leave(context: RetProbeContext) -> u32 {
-    if let Some(registers) = registers::Registers::of(context.regs) {
-        call::leave(&registers, cookie(context.as_ptr()));
-    }
+    call::leave(&Registers::of(context.as_ptr()), function(&context));
     0
 }
 
@@ -74,21 +74,11 @@ pub fn process_exec(context: RawTracePointContext) -> i32 {
     0
 }
 
-/// Function id, and whether this is the entry: at the return the instruction pointer is the caller's.
+/// The function id, which was given as cookie when the probe was attached.
 #[inline(always)]
-fn session_hit(context: &ProbeContext) -> (u32, bool) {
-    let raw = context.as_ptr();
-    // SAFETY: both helpers take the program's own context, which `raw` is.
-    let entry_address = unsafe { bpf_get_func_ip(raw) };
-    let here = registers::Registers::of(context.regs).map_or(0, |registers| registers.instruction_pointer());
-    (cookie(raw), here == entry_address)
-}
-
-/// The function id given when the probe was attached.
-#[inline(always)]
-fn cookie(context: *mut core::ffi::c_void) -> u32 {
-    // SAFETY: the helper takes the program's own context, which the callers pass.
-    unsafe { bpf_get_attach_cookie(context) as u32 }
+fn function(context: &impl EbpfContext) -> u32 {
+    // SAFETY: the helper takes the program's own context.
+    unsafe { bpf_get_attach_cookie(context.as_ptr()) as u32 }
 }
 
 #[panic_handler]

@@ -7,14 +7,15 @@ use aya_ebpf::bindings::pt_regs;
 pub struct Registers(*const pt_regs);
 
 impl Registers {
+    /// Of a program's context, which the kernel guarantees to be valid.
     #[inline(always)]
-    pub fn of(registers: *const pt_regs) -> Option<Self> {
-        if registers.is_null() { None } else { Some(Self(registers)) }
+    pub fn of(context: *mut core::ffi::c_void) -> Self {
+        Self(context.cast())
     }
 
     #[inline(always)]
     pub fn instruction_pointer(self) -> u64 {
-        // SAFETY: the kernel passes a valid `pt_regs` as context of every uprobe program, `of` has excluded null.
+        // SAFETY: the kernel passes a valid `pt_regs` as context of every uprobe program.
         unsafe { (*self.0).rip }
     }
 

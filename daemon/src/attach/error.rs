@@ -1,0 +1,87 @@
+//! What can go wrong between the kernel and the probes.
+
+use std::{io, path::PathBuf};
+
+use thiserror::Error;
+
+use super::Rung;
+
+/// Why probes could not be loaded or attached.
+#[derive(Debug, Error)]
+pub enum AttachError {
+    /// The maps could not be made, or the object is damaged.
+    #[error(
+        "cannot load the BPF object: {source}\n  The kernel refused a map or the object itself. This needs CAP_BPF and CAP_PERFMON (or root) and \
+         a kernel 5.15 or later with CONFIG_BPF_SYSCALL; `mpiprobe doctor` tells which is missing."
+    )]
+    Object {
+        #[source]
+        source: Box<dyn std::error::Error + Send + Sync>,
+    },
+    /// The embedded object lacks a part that this binary expects.
+    #[error(
+        "the embedded BPF object has no {what} named {name}: this binary was built wrong; build it again with `cargo xtask setup`"
+    )]
+    Missing { what: &'static str, name: &'static str },
+    /// The verifier or a missing right.
+    #[error("the kernel refused the BPF program {name}: {source}{}", verifier_tail(.log))]
+    Program {
+        name: &'static str,
+        #[source]
+        source: io::Error,
+        log: String,
+    },
+    /// One rung of the ladder did not work.
+    #[error("cannot attach to {} by {rung}: {source}{}", .file.display(), hint(.source))]
+    Link {
+        rung: Rung,
+        file: PathBuf,
+        #[source]
+        source: io::Error,
+    },
+    /// A test probe was attached but did not count what it must.
+    #[error("a test probe by {rung} counted {counted} of {made} calls of a function of mpiprobe's own")]
+    Miscounted { rung: Rung, made: u64, counted: u64 },
+    /// No rung works.
+    #[error(
+        "no way of attaching uprobes works on this system:{}\n  Needs CONFIG_UPROBES and CONFIG_BPF_EVENTS, and root or \
+         CAP_BPF + CAP_PERFMON; `mpiprobe doctor` checks each.",
+        rungs(.tried)
+    )]
+    NoRung { tried: Vec<(Rung, Box<AttachError>)> },
+    /// A table could not be read or changed.
+    #[error("cannot access the BPF table {table}: {source}")]
+    Table {
+        table: &'static str,
+        #[source]
+        source: io::Error,
+    },
+    /// mpiprobe sees other process ids than the kernel's programs do.
+    #[error(
+        "mpiprobe runs in a pid namespace of its own (a container): the process ids that it sees are not the kernel's, so \
+         targets could not be told apart\n  Run it on the host, or in a container with the host's pid namespace (--pid=host)."
+    )]
+    PidNamespace,
+}
+
+fn verifier_tail(log: &str) -> String {
+    let lines: Vec<&str> = log.lines().filter(|line| !line.trim().is_empty()).collect();
+    let tail = lines.get(lines.len().saturating_sub(12)..).unwrap_or_default();
+    tail.iter().map(|line| format!("\n    {line}")).collect()
+}
+
+fn hint(source: &io::Error) -> &'static str {
+    match source.raw_os_error() {
+        Some(libc::EPERM | libc::EACCES) => {
+            "\n  Needs root, or CAP_BPF + CAP_PERFMON (and CAP_SYS_ADMIN on kernels before 6.6)."
+        }
+        Some(libc::ENOSPC | libc::ENOMEM) => {
+            "\n  The kernel is out of memory or of some limit for probes; close other tracers."
+        }
+        _ => "",
+    }
+}
+
+fn rungs(tried: &[(Rung, Box<AttachError>)]) -> String {
+    tried.iter().map(|(rung, error)| format!("\n  - {rung}: {}", error.to_string().replace('\n', "\n    "))).collect()
+}

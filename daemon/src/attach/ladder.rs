@@ -1,0 +1,88 @@
+//! Which way of attaching works here: found out by trying, never by the kernel's version.
+
+use std::{
+    os::fd::{AsFd as _, BorrowedFd},
+    path::Path,
+    process,
+};
+
+use serde::Serialize;
+
+use super::{
+    AttachError, Attachment, Calibration, LoadOptions, ProbeSite, Rung, Scope, Tables, calibrate, kernel::bpf,
+    object::Program,
+};
+use crate::observe::StatsReader;
+
+/// A rung that did not work, and why.
+#[derive(Clone, Debug, Serialize)]
+pub struct Refusal {
+    pub rung: Rung,
+    pub reason: String,
+}
+
+/// Loaded tables and programs that have been seen to count exactly.
+#[derive(Debug)]
+pub struct Engine {
+    pub tables: Tables,
+    pub rung: Rung,
+    pub calibration: Calibration,
+    /// Better rungs that do not work here.
+    pub refusals: Vec<Refusal>,
+    programs: Vec<Program>,
+}
+
+/// Loads everything and takes the best rung that works; `only` limits the choice to one.
+pub fn climb(options: &LoadOptions, only: Option<Rung>) -> Result<Engine, AttachError> {
+    // The programs tell processes apart by ids of the initial pid namespace (include/linux/proc_ns.h: PROC_PID_INIT_INO).
+    const INITIAL_PID_NAMESPACE: &str = "pid:[4026531836]";
+    if std::fs::read_link("/proc/self/ns/pid").is_ok_and(|link| link != Path::new(INITIAL_PID_NAMESPACE)) {
+        return Err(AttachError::PidNamespace);
+    }
+    let mut tables = Tables::load(options)?;
+    let stats = StatsReader::new(&tables)?;
+    let mut tried = Vec::new();
+    for rung in Rung::ALL.into_iter().filter(|rung| only.is_none_or(|only| only == *rung)) {
+        let attempt = tables
+            .load_programs(rung, false)
+            .and_then(|programs| Ok((Calibration::run(rung, &programs, &mut tables, &stats)?, programs)));
+        match attempt {
+            Ok((calibration, programs)) => {
+                let refusals = tried
+                    .iter()
+                    .map(|(rung, error): &(Rung, Box<AttachError>)| Refusal { rung: *rung, reason: error.to_string() });
+                return Ok(Engine { refusals: refusals.collect(), tables, rung, calibration, programs });
+            }
+            Err(error) => tried.push((rung, Box::new(error))),
+        }
+    }
+    Err(AttachError::NoRung { tried })
+}
+
+impl Engine {
+    /// Probes functions of one file.
+    pub fn attach(
+        &self,
+        file: BorrowedFd<'_>,
+        shown: &Path,
+        sites: &[ProbeSite],
+        scope: Scope,
+    ) -> Result<Attachment, AttachError> {
+        Attachment::new(self.rung, &self.programs, file, shown, sites, scope)
+    }
+
+    /// Hits that the kernel did not pass to the programs.
+    pub fn missed_hits(&self) -> Option<u64> {
+        self.programs.iter().map(|program| bpf::recursion_misses(program.fd.as_fd()).ok()).sum()
+    }
+
+    /// What a probe costs whose program does nothing (ns per call): the kernel's own share of the cost.
+    pub fn empty_probe_ns(&self) -> Result<f64, AttachError> {
+        let programs = self.tables.load_programs(self.rung, true)?;
+        let bare = calibrate::fastest_batch();
+        let attachment = calibrate::attach(self.rung, &programs, process::id())?;
+        let probed = calibrate::fastest_batch();
+        attachment.detach(|_| ());
+        Ok(probed.saturating_sub(bare).as_nanos() as f64 / f64::from(calibrate::BATCH))
+    }
+}

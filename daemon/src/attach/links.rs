@@ -1,0 +1,147 @@
+//! Probes on a file, and their removal.
+
+use std::{
+    ffi::CString,
+    io,
+    os::fd::{AsFd as _, AsRawFd as _, BorrowedFd, OwnedFd},
+    path::{Path, PathBuf},
+};
+
+use super::{
+    AttachError, Rung,
+    kernel::{bpf, perf_event},
+    object::Program,
+};
+
+/// Where one function is probed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ProbeSite {
+    /// Bytes into the file.
+    pub offset: u64,
+    /// Function id.
+    pub function: u32,
+}
+
+/// Whose calls reach the programs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scope {
+    /// Of all processes that map the file; the allow-list sorts them out. Later processes are caught from their first call.
+    Inode,
+    /// Of one process only: others that map the file pay nothing.
+    Process(u32),
+}
+
+impl Scope {
+    fn pid(self) -> Option<u32> {
+        match self {
+            Self::Inode => None,
+            Self::Process(pid) => Some(pid),
+        }
+    }
+}
+
+/// Probes that are attached until this is dropped.
+#[derive(Debug)]
+pub struct Attachment {
+    links: Vec<Link>,
+}
+
+#[derive(Debug)]
+struct Link {
+    /// Closing it detaches.
+    link: OwnedFd,
+    /// The perf event behind it, on that rung.
+    event: Option<OwnedFd>,
+}
+
+impl Attachment {
+    /// Attaches `programs` to `sites` of an open file. `shown` is the file's name in messages.
+    ///
+    /// All or nothing: on an error every probe attached so far is detached again.
+    pub(super) fn new(
+        rung: Rung,
+        programs: &[Program],
+        file: BorrowedFd<'_>,
+        shown: &Path,
+        sites: &[ProbeSite],
+        scope: Scope,
+    ) -> Result<Self, AttachError> {
+        let failed = |source| AttachError::Link { rung, file: PathBuf::from(shown), source };
+        let path = descriptor_path(file).map_err(failed)?;
+        let mut attachment = Self { links: Vec::new() };
+        for program in programs {
+            match rung {
+                Rung::Session | Rung::Multi => attachment.add_multi(program, &path, sites, scope),
+                Rung::PerfEvent => attachment.add_perf_events(program, &path, sites, scope),
+            }
+            .map_err(failed)?;
+        }
+        Ok(attachment)
+    }
+
+    fn add_multi(&mut self, program: &Program, path: &CString, sites: &[ProbeSite], scope: Scope) -> io::Result<()> {
+        let offsets: Vec<u64> = sites.iter().map(|site| site.offset).collect();
+        let cookies: Vec<u64> = sites.iter().map(|site| u64::from(site.function)).collect();
+        let usage = program.usage;
+        let link = bpf::link_uprobes(
+            program.fd.as_fd(),
+            usage.attach_type,
+            path,
+            &offsets,
+            &cookies,
+            usage.returns,
+            scope.pid(),
+        )?;
+        self.links.push(Link { link, event: None });
+        Ok(())
+    }
+
+    fn add_perf_events(
+        &mut self,
+        program: &Program,
+        path: &CString,
+        sites: &[ProbeSite],
+        scope: Scope,
+    ) -> io::Result<()> {
+        for site in sites {
+            let event = perf_event::open_uprobe(path, site.offset, program.usage.returns, scope.pid())?;
+            let link = bpf::link_perf_event(program.fd.as_fd(), event.as_fd(), u64::from(site.function))?;
+            self.links.push(Link { link, event: Some(event) });
+        }
+        Ok(())
+    }
+
+    /// Stops counting at once where detaching is slow. The targets still pay for the traps until [`Self::detach`].
+    pub fn disable(&self) {
+        for event in self.links.iter().filter_map(|link| link.event.as_ref()) {
+            if let Err(error) = perf_event::disable(event.as_fd()) {
+                tracing::warn!("cannot disable a probe before detaching it: {error}");
+            }
+        }
+    }
+
+    /// How many links have to be closed one by one.
+    pub fn links(&self) -> usize {
+        self.links.len()
+    }
+
+    /// Detaches, telling after each link how many are left. In the order of attaching reversed: entries before returns.
+    pub fn detach(mut self, mut progress: impl FnMut(usize)) {
+        while let Some(Link { link, event }) = self.links.pop() {
+            drop(link);
+            drop(event);
+            progress(self.links.len());
+        }
+    }
+}
+
+impl Drop for Attachment {
+    fn drop(&mut self) {
+        while self.links.pop().is_some() {}
+    }
+}
+
+/// A path that leads to exactly the open file, whatever its name means in this or any mount namespace.
+fn descriptor_path(file: BorrowedFd<'_>) -> io::Result<CString> {
+    bpf::c_string(format!("/proc/self/fd/{}", file.as_raw_fd()))
+}

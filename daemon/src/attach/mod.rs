@@ -1,0 +1,21 @@
+//! BPF programs into the kernel, probes onto files, processes onto the allow-list.
+
+mod calibrate;
+mod error;
+mod kernel;
+mod ladder;
+mod links;
+mod object;
+mod pod;
+mod rung;
+mod targets;
+
+pub use calibrate::Calibration;
+pub use error::AttachError;
+pub use ladder::{Engine, Refusal, climb};
+pub use links::{Attachment, ProbeSite, Scope};
+pub use object::{LoadOptions, Tables};
+pub use rung::Rung;
+pub use targets::Targets;
+
+pub(crate) use kernel::bpf::read_hash;

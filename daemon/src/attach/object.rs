@@ -1,0 +1,186 @@
+//! The embedded object: its tables by aya, its uprobe programs by our own hand.
+
+use std::{
+    collections::HashMap,
+    ffi::CString,
+    fmt,
+    os::fd::{AsFd as _, AsRawFd as _, BorrowedFd, OwnedFd},
+};
+
+use aya::{
+    Ebpf, EbpfLoader,
+    maps::{Array, Map, MapData},
+    programs::RawTracePoint,
+};
+use aya_log::EbpfLogger;
+use aya_obj::{Object, generated::bpf_insn};
+use mpiprobe_common::{Config, Descriptor};
+
+use super::{AttachError, Rung, kernel::bpf, pod::Plain, rung::ProgramUse};
+
+static OBJECT: &[u8] = aya::include_bytes_aligned!(env!("MPIPROBE_BPF_OBJECT"));
+
+/// Sizes and switches that are fixed at load.
+#[derive(Clone, Debug)]
+pub struct LoadOptions {
+    pub config: Config,
+    /// Room for this many live threads that have entered MPI.
+    pub threads: u32,
+}
+
+impl Default for LoadOptions {
+    fn default() -> Self {
+        Self { config: Config::DEFAULT, threads: mpiprobe_common::THREAD_ENTRIES }
+    }
+}
+
+/// The tables in the kernel, and the programs that watch processes.
+pub struct Tables {
+    ebpf: Ebpf,
+    logger: Option<EbpfLogger<&'static dyn log::Log>>,
+    options: LoadOptions,
+}
+
+impl fmt::Debug for Tables {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Tables").field("options", &self.options).finish_non_exhaustive()
+    }
+}
+
+impl Tables {
+    /// Makes the tables and fills in what is fixed.
+    pub fn load(options: &LoadOptions) -> Result<Self, AttachError> {
+        let config = Plain(options.config);
+        let slots = options.config.process_slots;
+        let mut ebpf = EbpfLoader::new()
+            // Nothing in the object depends on the kernel's types; reading them takes 40 ms.
+            .btf(None)
+            .override_global("CONFIG", &config, true)
+            .map_max_entries("TARGETS", slots)
+            .map_max_entries("PROCESSES", slots)
+            .map_max_entries("STATS_INDEX", slots.saturating_mul(mpiprobe_common::FUNCTION_SLOTS))
+            .map_max_entries("STATS", options.config.stats_entries)
+            .map_max_entries("INNER", options.config.stats_entries)
+            .map_max_entries("THREADS", options.threads)
+            .load(OBJECT)
+            .map_err(|source| AttachError::Object { source: Box::new(source) })?;
+        let logger = logger(&mut ebpf);
+        Ok(Self { ebpf, logger, options: options.clone() })
+    }
+
+    /// Tells the programs where each function's arguments stand.
+    pub fn describe(&mut self, descriptors: impl IntoIterator<Item = (u32, Descriptor)>) -> Result<(), AttachError> {
+        let map =
+            self.ebpf.map_mut("DESCRIPTORS").ok_or(AttachError::Missing { what: "table", name: "DESCRIPTORS" })?;
+        let failed = |source: aya::maps::MapError| AttachError::Object { source: Box::new(source) };
+        let mut table: Array<_, Plain<Descriptor>> = Array::try_from(map).map_err(failed)?;
+        for (function, descriptor) in descriptors {
+            table.set(function, Plain(descriptor), 0).map_err(failed)?;
+        }
+        Ok(())
+    }
+
+    /// Starts the programs that see processes exec and threads end.
+    pub fn watch_processes(&mut self) -> Result<(), AttachError> {
+        for (name, tracepoint) in [("thread_exit", "sched_process_exit"), ("process_exec", "sched_process_exec")] {
+            let missing = AttachError::Missing { what: "program", name };
+            let program: &mut RawTracePoint =
+                self.ebpf.program_mut(name).and_then(|program| program.try_into().ok()).ok_or(missing)?;
+            let failed = |source: aya::programs::ProgramError| AttachError::Object { source: Box::new(source) };
+            program.load().map_err(failed)?;
+            program.attach(tracepoint).map_err(failed)?;
+        }
+        Ok(())
+    }
+
+    /// Passes on what the programs have logged meanwhile.
+    pub fn flush_log(&mut self) {
+        if let Some(logger) = &mut self.logger {
+            logger.flush();
+        }
+    }
+
+    pub fn options(&self) -> &LoadOptions {
+        &self.options
+    }
+
+    /// A table, to be read or mapped.
+    pub(crate) fn table(&self, name: &'static str) -> Result<&MapData, AttachError> {
+        let map = self.ebpf.map(name).ok_or(AttachError::Missing { what: "table", name })?;
+        data(map).ok_or(AttachError::Missing { what: "table", name })
+    }
+
+    /// A table's file descriptor.
+    pub(crate) fn table_fd(&self, name: &'static str) -> Result<BorrowedFd<'_>, AttachError> {
+        Ok(self.table(name)?.fd().as_fd())
+    }
+
+    /// A table for good, to be owned by its reader.
+    pub(crate) fn take(&mut self, name: &'static str) -> Result<Map, AttachError> {
+        self.ebpf.take_map(name).ok_or(AttachError::Missing { what: "table", name })
+    }
+
+    pub(super) fn map_mut(&mut self, name: &'static str) -> Result<&mut Map, AttachError> {
+        self.ebpf.map_mut(name).ok_or(AttachError::Missing { what: "table", name })
+    }
+
+    /// Loads the uprobe programs of one rung, in the order in which they are to be attached.
+    pub(super) fn load_programs(&self, rung: Rung, empty: bool) -> Result<Vec<Program>, AttachError> {
+        let linked = self.linked_object()?;
+        let uses = if empty { rung.empty_programs() } else { rung.programs() };
+        uses.iter().map(|&usage| Program::load(&linked, usage)).collect()
+    }
+
+    /// The object once more, its programs linked with the tables made before.
+    fn linked_object(&self) -> Result<Object, AttachError> {
+        let failed = |source: Box<dyn std::error::Error + Send + Sync>| AttachError::Object { source };
+        let mut object = Object::parse(OBJECT).map_err(|error| failed(Box::new(error)))?;
+        let text_sections = object.functions.keys().map(|(section, _)| *section).collect();
+        let maps = object.maps.clone();
+        let fds: HashMap<&str, i32> = maps
+            .keys()
+            .filter_map(|name| Some((name.as_str(), data(self.ebpf.map(name)?)?.fd().as_fd().as_raw_fd())))
+            .collect();
+        let located = maps.iter().filter_map(|(name, map)| Some((name.as_str(), *fds.get(name.as_str())?, map)));
+        object.relocate_maps(located, &text_sections).map_err(|error| failed(Box::new(error)))?;
+        object.relocate_calls(&text_sections).map_err(|error| failed(Box::new(error)))?;
+        object.sanitize_functions(aya::features());
+        Ok(object)
+    }
+}
+
+/// A loaded program.
+#[derive(Debug)]
+pub(super) struct Program {
+    pub(super) fd: OwnedFd,
+    pub(super) usage: ProgramUse,
+}
+
+impl Program {
+    fn load(object: &Object, usage: ProgramUse) -> Result<Self, AttachError> {
+        let (instructions, license) =
+            code(object, usage.name).ok_or(AttachError::Missing { what: "program", name: usage.name })?;
+        let fd = bpf::load_program(usage.name, &instructions, &license, usage.attach_type)
+            .map_err(|failure| AttachError::Program { name: usage.name, source: failure.source, log: failure.log })?;
+        Ok(Self { fd, usage })
+    }
+}
+
+fn code(object: &Object, name: &str) -> Option<(Vec<bpf_insn>, CString)> {
+    let program = object.programs.get(name)?;
+    let function = object.functions.get(&program.function_key())?;
+    Some((function.instructions.clone(), program.license.clone()))
+}
+
+fn data(map: &Map) -> Option<&MapData> {
+    match map {
+        Map::Array(data) | Map::HashMap(data) | Map::RingBuf(data) => Some(data),
+        _ => None,
+    }
+}
+
+/// The reader of log lines from inside the programs, in a build with the BPF feature `log`.
+fn logger(ebpf: &mut Ebpf) -> Option<EbpfLogger<&'static dyn log::Log>> {
+    ebpf.map("AYA_LOGS")?;
+    EbpfLogger::init(ebpf).inspect_err(|error| tracing::warn!("no log from inside the BPF programs: {error}")).ok()
+}

@@ -1,0 +1,42 @@
+//! The allow-list of processes that the programs consult before anything else.
+
+use aya::maps::{HashMap, MapData, MapError};
+use mpiprobe_common::Target;
+
+use super::{AttachError, Tables, pod::Plain};
+
+/// The allow-list. Processes may also get onto it in the kernel, by exec.
+#[derive(Debug)]
+pub struct Targets<'a> {
+    map: HashMap<&'a mut MapData, u32, Plain<Target>>,
+}
+
+impl<'a> Targets<'a> {
+    pub fn of(tables: &'a mut Tables) -> Result<Self, AttachError> {
+        let map = HashMap::try_from(tables.map_mut("TARGETS")?)
+            .map_err(|source| AttachError::Object { source: Box::new(source) })?;
+        Ok(Self { map })
+    }
+
+    /// Observes a process from now on, or changes how.
+    pub fn allow(&mut self, tgid: u32, target: Target) -> Result<(), AttachError> {
+        self.map.insert(tgid, Plain(target), 0).map_err(table_error)
+    }
+
+    /// Observes a process no longer. Not being on the list is no error.
+    pub fn remove(&mut self, tgid: u32) -> Result<(), AttachError> {
+        match self.map.remove(&tgid) {
+            Ok(()) | Err(MapError::KeyNotFound | MapError::ElementNotFound) => Ok(()),
+            Err(MapError::SyscallError(error)) if error.io_error.kind() == std::io::ErrorKind::NotFound => Ok(()),
+            Err(error) => Err(table_error(error)),
+        }
+    }
+}
+
+fn table_error(error: MapError) -> AttachError {
+    let source = match error {
+        MapError::SyscallError(error) => error.io_error,
+        error => std::io::Error::other(error),
+    };
+    AttachError::Table { table: "TARGETS", source }
+}

@@ -1,0 +1,6 @@
+//! The tables as they are now.
+
+mod shared;
+mod stats;
+
+pub use stats::StatsReader;

@@ -1,0 +1,40 @@
+//! Statistics per process and function.
+
+use std::sync::atomic::Ordering;
+
+use mpiprobe_common::{FUNCTION_SLOTS, FunctionStats};
+
+use super::shared::SharedArray;
+use crate::attach::{AttachError, Tables};
+
+/// Reads the statistics wherever they are handed out.
+#[derive(Debug)]
+pub struct StatsReader {
+    index: SharedArray<u64>,
+    stats: SharedArray<FunctionStats>,
+}
+
+impl StatsReader {
+    pub fn new(tables: &Tables) -> Result<Self, AttachError> {
+        let config = &tables.options().config;
+        let map = |table: &'static str, source| AttachError::Table { table, source };
+        let slots = config.process_slots as usize * FUNCTION_SLOTS as usize;
+        Ok(Self {
+            index: SharedArray::map(tables.table_fd("STATS_INDEX")?, slots).map_err(|e| map("STATS_INDEX", e))?,
+            stats: SharedArray::map(tables.table_fd("STATS")?, config.stats_entries as usize)
+                .map_err(|e| map("STATS", e))?,
+        })
+    }
+
+    /// What a function has cost in a process so far; `None` if it was never completed there.
+    pub fn read(&self, process: u32, function: u32) -> Option<FunctionStats> {
+        let row = (process as usize).checked_mul(FUNCTION_SLOTS as usize)?;
+        let entry = self.index.word_of(row + function as usize, 0)?.load(Ordering::Relaxed);
+        self.stats.read(usize::try_from(entry).ok()?.checked_sub(1)?)
+    }
+
+    /// All functions that a process has completed, by id. The calibration's is none of them.
+    pub fn read_all(&self, process: u32) -> Vec<(u32, FunctionStats)> {
+        (0..FUNCTION_SLOTS - 1).filter_map(|function| Some((function, self.read(process, function)?))).collect()
+    }
+}

@@ -1,1 +1,3 @@
-//! mpiprobe: an out-of-process profiler for MPI on Linux.
+//! To be written.
+
+pub mod plan;

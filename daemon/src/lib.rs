@@ -2,3 +2,4 @@
 
 pub mod attach;
 pub mod observe;
+pub mod plan;

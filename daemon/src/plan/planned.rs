@@ -1,0 +1,46 @@
+//! All wanted functions of a library with their sites.
+
+use super::fingerprint::Fingerprint;
+use super::{ElfError, Function, Library, Rejected, Site, SiteKind, Unprobeable, plan_site};
+
+/// A function that can be probed, and where.
+#[derive(Debug)]
+pub struct PlannedFunction<K> {
+    pub function: Function<K>,
+    pub site: Site,
+    pub fingerprint: Fingerprint,
+}
+
+/// A function on which the kernel would refuse a probe.
+#[derive(Debug)]
+pub struct UnprobeableFunction<K> {
+    pub function: Function<K>,
+    pub reason: Unprobeable,
+}
+
+/// What becomes of the wanted names in one library.
+#[derive(Debug)]
+pub struct Plan<K> {
+    /// By file offset; no two have the same site.
+    pub functions: Vec<PlannedFunction<K>>,
+    pub unprobeable: Vec<UnprobeableFunction<K>>,
+    pub rejected: Vec<Rejected<K>>,
+}
+
+/// Plans a site for every function whose exact name `wanted` knows.
+pub fn plan<K>(library: &Library<'_>, wanted: impl FnMut(&str) -> Option<K>) -> Result<Plan<K>, ElfError> {
+    let symbols = library.resolve(wanted)?;
+    let mut plan = Plan { functions: Vec::new(), unprobeable: Vec::new(), rejected: symbols.rejected };
+    for function in symbols.functions {
+        let code = library.code(&function);
+        match plan_site(code, function.address, function.file_offset) {
+            Ok(site) => {
+                let distance = if let SiteKind::Moved { by } = site.kind { by } else { 0 };
+                let fingerprint = Fingerprint::of(code, distance.into());
+                plan.functions.push(PlannedFunction { function, site, fingerprint });
+            }
+            Err(reason) => plan.unprobeable.push(UnprobeableFunction { function, reason }),
+        }
+    }
+    Ok(plan)
+}

@@ -2,8 +2,12 @@
 
 /// Argument positions of one MPI function, 0-based in the order of its C binding; [`NONE`] where it has no such argument.
 ///
-/// "Send" is the side whose data leaves the caller (or the only data argument, such as `MPI_Bcast`'s buffer or the
-/// origin of a one-sided call), "receive" the side whose data arrives.
+/// "Send" is the side whose data leaves the caller, "receive" the side whose data arrives: the origin of `MPI_Put` is
+/// on the send side, that of `MPI_Get` on the receive side. A buffer that is both (`MPI_Sendrecv_replace`) is named on both
+/// sides, `MPI_Bcast`'s on the send side only. Reductions share one count and datatype between the sides.
+///
+/// Communicator, window and file are handles passed by value: a function that makes or frees one has a pointer there,
+/// which is left out.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Descriptor {
@@ -13,6 +17,8 @@ pub struct Descriptor {
     pub group: u8,
     /// [`flags`], ORed.
     pub flags: u8,
+    /// [`root_only`], ORed.
+    pub root_only: u8,
     pub send_buffer: u8,
     pub send_count: u8,
     pub send_datatype: u8,
@@ -28,26 +34,53 @@ pub struct Descriptor {
     pub communicator: u8,
     pub window: u8,
     pub file: u8,
-    /// The request, or the array of requests.
+    /// Address of the request or the array of requests, or the request itself ([`flags::REQUEST_BY_VALUE`]).
     pub request: u8,
-    /// Length of the array of requests.
+    /// Length of the array of requests; [`NONE`] where there is one request.
     pub request_count: u8,
-    /// The status, or the array of statuses.
+    /// Address of the status or the array of statuses that the call sets.
     pub status: u8,
 }
 
 /// "This function has no such argument."
 pub const NONE: u8 = u8::MAX;
 
+impl Descriptor {
+    /// Of a function without arguments, of the first group.
+    pub const EMPTY: Self = Self {
+        arguments: 0,
+        group: 0,
+        flags: 0,
+        root_only: 0,
+        send_buffer: NONE,
+        send_count: NONE,
+        send_datatype: NONE,
+        destination: NONE,
+        send_tag: NONE,
+        receive_buffer: NONE,
+        receive_count: NONE,
+        receive_datatype: NONE,
+        source: NONE,
+        receive_tag: NONE,
+        root: NONE,
+        communicator: NONE,
+        window: NONE,
+        file: NONE,
+        request: NONE,
+        request_count: NONE,
+        status: NONE,
+    };
+}
+
 /// Bits of [`Descriptor::flags`].
 pub mod flags {
-    /// Counts are `MPI_Count` (64 bits), not `int`: the `_c` variants.
+    /// Counts are `MPI_Count` (64 bits), not `int`: the `_c` variants and partitioned communication.
     pub const LARGE_COUNT: u8 = 1 << 0;
     /// Send-side counts are an array over the communicator (v/w variants).
     pub const SEND_COUNTS_ARE_ARRAY: u8 = 1 << 1;
     /// Receive-side counts are an array over the communicator (v/w variants).
     pub const RECEIVE_COUNTS_ARE_ARRAY: u8 = 1 << 2;
-    /// Called in loops until something happens: Test*, Iprobe, Improbe, Request_get_status.
+    /// Called in loops until something happens: Test*, Iprobe, Improbe, Request_get_status, Parrived, Win_test.
     pub const POLLING: u8 = 1 << 3;
     /// Datatypes are arrays over the communicator (w variants).
     pub const DATATYPES_ARE_ARRAY: u8 = 1 << 4;
@@ -55,4 +88,13 @@ pub mod flags {
     pub const NONBLOCKING: u8 = 1 << 5;
     /// Creates a persistent or partitioned request that a later start sets off.
     pub const PERSISTENT: u8 = 1 << 6;
+    /// The argument at [`Descriptor::request`](super::Descriptor::request) is a handle, not its address.
+    pub const REQUEST_BY_VALUE: u8 = 1 << 7;
+}
+
+/// Bits of [`Descriptor::root_only`]: sides whose arguments mean something at the root only. Other processes may pass anything
+/// there, even uninitialised variables.
+pub mod root_only {
+    pub const SEND: u8 = 1 << 0;
+    pub const RECEIVE: u8 = 1 << 1;
 }

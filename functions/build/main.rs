@@ -1,0 +1,31 @@
+//! Generates the static table from `mpi.tbl`.
+#![expect(
+    dead_code,
+    unreachable_pub,
+    reason = "the enums are the library's; the build needs a part of what they offer"
+)]
+
+#[path = "../src/argument.rs"]
+mod argument;
+mod emit;
+#[path = "../src/group.rs"]
+mod group;
+#[path = "../src/operation.rs"]
+mod operation;
+mod parse;
+#[path = "../src/standard.rs"]
+mod standard;
+
+use std::error::Error;
+use std::path::PathBuf;
+
+fn main() -> Result<(), Box<dyn Error>> {
+    println!("cargo::rerun-if-changed=mpi.tbl");
+    println!("cargo::rerun-if-changed=build");
+    println!("cargo::rerun-if-changed=src");
+    let text = std::fs::read_to_string("mpi.tbl")?;
+    let table = parse::parse(&text).map_err(|error| format!("mpi.tbl:{error}"))?;
+    let out = PathBuf::from(std::env::var_os("OUT_DIR").ok_or("cargo sets OUT_DIR for build scripts")?);
+    std::fs::write(out.join("table.rs"), emit::emit(&table)?)?;
+    Ok(())
+}

@@ -1,0 +1,136 @@
+//! From roles to argument positions: what BPF programs and wrapper look at.
+
+use mpiprobe_common::descriptor::{Descriptor, NONE, flags, root_only};
+
+use crate::{Argument, Direction, Function, Group, Length, Operation, Role};
+
+impl Function {
+    /// Where count, datatype, peer and so on stand.
+    pub fn descriptor(&self) -> Descriptor {
+        let mut descriptor = Descriptor {
+            arguments: position(self.arguments.len()),
+            group: self.group.index(),
+            flags: self.flags(),
+            root: self.first(Role::Root),
+            communicator: self.first_by_value(Role::Communicator),
+            window: self.first_by_value(Role::Window),
+            file: self.first_by_value(Role::File),
+            ..Descriptor::EMPTY
+        };
+        if self.group.moves_data() {
+            self.describe_data(&mut descriptor);
+            self.describe_peers(&mut descriptor);
+        }
+        self.describe_completion(&mut descriptor);
+        descriptor
+    }
+
+    fn flags(&self) -> u8 {
+        let large_count = self.arguments.iter().any(|argument| argument.role == Role::Count && argument.wide);
+        let operation = match self.operation {
+            Operation::Blocking => 0,
+            Operation::Nonblocking => flags::NONBLOCKING,
+            Operation::Persistent => flags::PERSISTENT,
+        };
+        operation | if large_count { flags::LARGE_COUNT } else { 0 } | if self.polling { flags::POLLING } else { 0 }
+    }
+
+    fn describe_data(&self, descriptor: &mut Descriptor) {
+        for (index, buffer) in self.arguments.iter().enumerate().filter(|(_, a)| a.role == Role::Buffer) {
+            let (count, counts) = self.next(index, Role::Count);
+            let (datatype, datatypes) = self.next(index, Role::Datatype);
+            let is_array = |argument: Option<&Argument>| argument.is_some_and(Argument::is_array);
+            if is_array(datatypes) {
+                descriptor.flags |= flags::DATATYPES_ARE_ARRAY;
+            }
+            // Of several buffers that are read, the first one is sent: MPI_Compare_and_swap.
+            if buffer.direction != Direction::Out && descriptor.send_buffer == NONE {
+                descriptor.send_buffer = position(index);
+                descriptor.send_count = count;
+                descriptor.send_datatype = datatype;
+                if is_array(counts) {
+                    descriptor.flags |= flags::SEND_COUNTS_ARE_ARRAY;
+                }
+                if buffer.root_only {
+                    descriptor.root_only |= root_only::SEND;
+                }
+            }
+            if buffer.direction == Direction::Out || self.is_replacing(buffer) {
+                descriptor.receive_buffer = position(index);
+                descriptor.receive_count = count;
+                descriptor.receive_datatype = datatype;
+                if is_array(counts) {
+                    descriptor.flags |= flags::RECEIVE_COUNTS_ARE_ARRAY;
+                }
+                if buffer.root_only {
+                    descriptor.root_only |= root_only::RECEIVE;
+                }
+            }
+        }
+    }
+
+    /// Whether what arrives from the source takes the place of what leaves from this buffer.
+    fn is_replacing(&self, buffer: &Argument) -> bool {
+        buffer.direction == Direction::InOut && self.position(Role::Source).is_some()
+    }
+
+    fn describe_peers(&self, descriptor: &mut Descriptor) {
+        if let Some(destination) = self.position(Role::Destination) {
+            descriptor.destination = position(destination);
+            descriptor.send_tag = self.next(destination, Role::Tag).0;
+        }
+        if let Some(target) = self.position(Role::Target) {
+            descriptor.destination = position(target);
+        }
+        if let Some(source) = self.position(Role::Source) {
+            descriptor.source = position(source);
+            descriptor.receive_tag = self.next(source, Role::Tag).0;
+        }
+    }
+
+    fn describe_completion(&self, descriptor: &mut Descriptor) {
+        if let Some((index, request)) = self.find(|argument| argument.role == Role::Request) {
+            descriptor.request = position(index);
+            if let Length::Argument(length) = request.length {
+                descriptor.request_count = length;
+            }
+            if !request.is_pointer() {
+                descriptor.flags |= flags::REQUEST_BY_VALUE;
+            }
+        }
+        let is_set = |argument: &Argument| argument.role == Role::Status && argument.direction == Direction::Out;
+        if let Some((index, _)) = self.find(is_set) {
+            descriptor.status = position(index);
+        }
+    }
+
+    fn find(&self, wanted: impl Fn(&Argument) -> bool) -> Option<(usize, &Argument)> {
+        self.arguments.iter().enumerate().find(|(_, argument)| wanted(argument))
+    }
+
+    fn first(&self, role: Role) -> u8 {
+        self.position(role).map_or(NONE, position)
+    }
+
+    fn first_by_value(&self, role: Role) -> u8 {
+        self.find(|argument| argument.role == role && !argument.is_pointer()).map_or(NONE, |(index, _)| position(index))
+    }
+
+    /// The first argument of that role after `index`.
+    fn next(&self, index: usize, role: Role) -> (u8, Option<&Argument>) {
+        let found = self.arguments.iter().enumerate().skip(index + 1).find(|(_, argument)| argument.role == role);
+        (found.map_or(NONE, |(index, _)| position(index)), found.map(|(_, argument)| argument))
+    }
+}
+
+impl Group {
+    /// Whether buffers of its functions are sent or received (or written and read), not just filled locally.
+    const fn moves_data(self) -> bool {
+        matches!(self, Self::PointToPoint | Self::Collective | Self::OneSided | Self::Io)
+    }
+}
+
+/// An index as descriptors have it. The table has no function with more than 16 arguments.
+fn position(index: usize) -> u8 {
+    u8::try_from(index).unwrap_or(NONE)
+}

@@ -34,6 +34,8 @@ pub struct ProcessCounters {
     pub reserved: u32,
     /// When the process became a target in the kernel by exec (ns); 0 if the observer added it.
     pub exec_ns: u64,
+    /// When a thread of it last ended, or it exec'ed another program (ns); 0 if neither has happened.
+    pub last_end_ns: u64,
     /// Losses by cause, see [`crate::Loss`].
     pub losses: [u64; LOSSES],
     /// Calls made inside MPI by MPI, all functions.
@@ -57,6 +59,7 @@ impl ProcessCounters {
         tgid: 0,
         reserved: 0,
         exec_ns: 0,
+        last_end_ns: 0,
         losses: [0; LOSSES],
         inner_calls: 0,
         inner_calls_of_unseen: 0,

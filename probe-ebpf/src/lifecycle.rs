@@ -21,7 +21,11 @@ use crate::{
 
 /// The current thread ends.
 pub fn thread_exit() {
-    end_thread(bpf_get_current_pid_tgid());
+    let id = bpf_get_current_pid_tgid();
+    end_thread(id);
+    if let Some(target) = target(id) {
+        note_end(target.process);
+    }
 }
 
 /// The current process has got a new program. Its other threads have ended before.
@@ -35,12 +39,24 @@ pub fn process_exec(context: &RawTracePointContext) {
     end_thread(id);
 
     let known = target(id);
+    if let Some(target) = known {
+        note_end(target.process);
+    }
     let follows = known.is_some_and(|target| target.flags & target_flags::FOLLOW_EXEC != 0);
     if follows || name_matches() {
         adopt(id, tgid, known.map_or(0, |target| target.flags));
     } else if let Some(target) = known {
         let _ = TARGETS.remove(tgid);
         notify(&event(EventKind::ExecAway, id, target.process));
+    }
+}
+
+/// Remembers when a process image was last alive.
+#[inline(always)]
+fn note_end(process: u32) {
+    if let Some(counters) = process_counters(process) {
+        // SAFETY: map value pointer, and a helper without arguments. Threads that end at once write nearly equal times.
+        unsafe { (*counters).last_end_ns = bpf_ktime_get_ns() };
     }
 }
 

@@ -1,6 +1,14 @@
 //! The tables as they are now.
 
+mod clock;
+mod events;
+mod observer;
 mod shared;
+mod snapshot;
 mod stats;
 
+pub use clock::monotonic_ns;
+pub use events::{Notice, NoticeKind};
+pub use observer::{ObserveError, Observer};
+pub use snapshot::{ProcessSnapshot, Snapshot, ThreadSnapshot};
 pub use stats::StatsReader;

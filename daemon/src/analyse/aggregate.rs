@@ -1,0 +1,110 @@
+//! Statistics of several processes or functions together.
+
+use std::collections::BTreeMap;
+
+use mpiprobe_common::FunctionStats;
+use mpiprobe_functions::Group;
+
+use super::{names, percentile::percentile};
+use crate::model::{FunctionRow, GroupRow};
+
+/// What rows are shares of.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Base {
+    /// Wall time × threads, ns.
+    pub(super) thread_wall_ns: u64,
+    /// Time in MPI, ns.
+    pub(super) mpi_ns: u64,
+}
+
+impl Base {
+    pub(super) fn wall_percent(self, ns: u64) -> f64 {
+        percent(ns, self.thread_wall_ns)
+    }
+
+    pub(super) fn mpi_percent(self, ns: u64) -> f64 {
+        percent(ns, self.mpi_ns)
+    }
+}
+
+/// 0 of nothing is 0.
+pub(super) fn percent(part: u64, whole: u64) -> f64 {
+    if whole == 0 { 0.0 } else { 100.0 * part as f64 / whole as f64 }
+}
+
+/// Calls of one function: completed and open.
+#[derive(Clone, Debug)]
+pub(super) struct Calls {
+    pub(super) stats: FunctionStats,
+    pub(super) open_calls: u64,
+    pub(super) open_ns: u64,
+}
+
+impl Default for Calls {
+    fn default() -> Self {
+        Self { stats: FunctionStats::ZERO, open_calls: 0, open_ns: 0 }
+    }
+}
+
+impl Calls {
+    /// Completed and open, ns.
+    pub(super) fn time_ns(&self) -> u64 {
+        self.stats.time_ns.saturating_add(self.open_ns)
+    }
+
+    pub(super) fn add(&mut self, other: &Self) {
+        let (all, more) = (&mut self.stats, &other.stats);
+        all.calls += more.calls;
+        all.time_ns += more.time_ns;
+        all.min_complement = all.min_complement.max(more.min_complement);
+        all.max_ns = all.max_ns.max(more.max_ns);
+        for (bucket, calls) in all.histogram.iter_mut().zip(&more.histogram) {
+            *bucket += calls;
+        }
+        self.open_calls += other.open_calls;
+        self.open_ns = self.open_ns.saturating_add(other.open_ns);
+    }
+
+    pub(super) fn row(&self, function: u32, base: Base) -> FunctionRow {
+        let stats = &self.stats;
+        FunctionRow {
+            name: names::name(function),
+            group: names::group(function).title(),
+            calls: stats.calls,
+            time_ns: stats.time_ns,
+            mean_ns: if stats.calls == 0 { 0.0 } else { stats.time_ns as f64 / stats.calls as f64 },
+            min_ns: stats.min_ns().unwrap_or(0),
+            max_ns: stats.max_ns,
+            p50_ns: percentile(stats, 0.50),
+            p99_ns: percentile(stats, 0.99),
+            open_calls: self.open_calls,
+            open_ns: self.open_ns,
+            wall_percent: base.wall_percent(self.time_ns()),
+            mpi_percent: base.mpi_percent(self.time_ns()),
+        }
+    }
+}
+
+/// Function id → calls.
+pub(super) type ByFunction = BTreeMap<u32, Calls>;
+
+/// Group → calls and time, in the order of reports.
+pub(super) fn groups(functions: &ByFunction) -> BTreeMap<Group, (u64, u64)> {
+    let mut groups = BTreeMap::new();
+    for (&function, calls) in functions {
+        let (number, time) = groups.entry(names::group(function)).or_insert((0, 0));
+        *number += calls.stats.calls;
+        *time += calls.time_ns();
+    }
+    groups
+}
+
+pub(super) fn group_row(group: Group, calls: u64, time_ns: u64, base: Base) -> GroupRow {
+    GroupRow {
+        group: group.title(),
+        calls,
+        time_ns,
+        wall_percent: base.wall_percent(time_ns),
+        mpi_percent: base.mpi_percent(time_ns),
+    }
+}

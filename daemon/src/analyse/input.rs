@@ -1,0 +1,56 @@
+//! What the analysis needs to know besides the tables.
+
+use crate::model::{EndReason, EngineInfo, RankState};
+
+/// One process image under observation.
+#[derive(Clone, Debug)]
+pub struct Observed {
+    /// Process slot.
+    pub process: u32,
+    pub identity: Identity,
+    pub state: RankState,
+    /// Beginning of its observation, ns.
+    pub since_ns: u64,
+    /// Its end, if it has ended, ns.
+    pub until_ns: Option<u64>,
+    /// Calls in which its threads were ended.
+    pub ended_in: Vec<EndedCall>,
+}
+
+/// Who a process is, as far as is known.
+#[derive(Clone, Debug, Default)]
+pub struct Identity {
+    pub pid: u32,
+    pub rank: Option<u32>,
+    pub size: Option<u32>,
+    pub job: Option<String>,
+    pub executable: String,
+}
+
+/// A call that its thread did not survive.
+#[derive(Clone, Copy, Debug)]
+pub struct EndedCall {
+    pub tid: u32,
+    pub function: u32,
+    /// How long it had been open, ns.
+    pub open_ns: u64,
+    pub call_site: Option<u64>,
+}
+
+/// The observation as a whole.
+#[derive(Clone, Debug)]
+pub struct Session {
+    pub host: String,
+    /// UTC, RFC 3339.
+    pub began: String,
+    pub began_ns: u64,
+    pub end: Option<EndReason>,
+    pub engine: EngineInfo,
+    /// Cost of a probed call, ns, and the part of it inside measured durations.
+    pub per_call_ns: f64,
+    pub inside_ns: f64,
+    /// Whether inner calls were asked for.
+    pub nested: bool,
+    /// Why the picture is not whole, known before looking at any number: a rank that may not be traced, for example.
+    pub incomplete_because: Vec<String>,
+}

@@ -1,0 +1,11 @@
+//! From tables to a profile.
+
+mod aggregate;
+mod input;
+mod names;
+mod percentile;
+mod profile;
+mod rank;
+
+pub use input::{EndedCall, Identity, Observed, Session};
+pub use profile::profile;

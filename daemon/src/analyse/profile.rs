@@ -1,0 +1,164 @@
+//! The whole profile.
+
+use std::{cmp::Reverse, collections::BTreeMap};
+
+use mpiprobe_common::InnerStats;
+
+use super::{
+    Observed, Session,
+    aggregate::{Base, ByFunction, group_row, groups, percent},
+    names,
+    rank::Rank,
+};
+use crate::{
+    model::{
+        FunctionProfile, GroupProfile, InnerCalls, JobInfo, Losses, OwnCost, Profile, RankProfile, SCHEMA, Spread, Totals,
+    },
+    observe::Snapshot,
+};
+
+/// Makes the profile of what `snapshot` says of `observed`.
+pub fn profile(session: &Session, observed: &[Observed], snapshot: &Snapshot) -> Profile {
+    let ranks = ranks(observed, snapshot);
+    let base = Base {
+        thread_wall_ns: ranks.iter().map(|rank| rank.base().thread_wall_ns).fold(0, u64::saturating_add),
+        mpi_ns: ranks.iter().map(|rank| rank.mpi_ns).fold(0, u64::saturating_add),
+    };
+    let losses = losses(&ranks, snapshot);
+    let incomplete_because: Vec<String> =
+        session.incomplete_because.iter().cloned().chain(losses.incomplete_because()).collect();
+    let probed = ranks.iter().map(|rank| rank.calls() + rank.inner_calls()).sum();
+    let wall = ranks.iter().map(|rank| rank.wall_ns).sum();
+
+    Profile {
+        schema: SCHEMA,
+        mpiprobe_version: env!("CARGO_PKG_VERSION"),
+        host: session.host.clone(),
+        began: session.began.clone(),
+        observed_ns: snapshot.taken_ns.saturating_sub(session.began_ns),
+        end: session.end,
+        complete: incomplete_because.is_empty(),
+        incomplete_because,
+        engine: session.engine.clone(),
+        jobs: jobs(observed),
+        totals: totals(&ranks, base),
+        groups: group_profiles(&ranks, base),
+        functions: function_profiles(&ranks, base),
+        inner_calls: session.nested.then(|| inner_calls(snapshot)),
+        ranks: sorted(ranks.iter().map(Rank::profile).collect()),
+        losses,
+        own_cost: OwnCost::new(session.per_call_ns, session.inside_ns, probed, wall),
+    }
+}
+
+fn ranks<'a>(observed: &'a [Observed], snapshot: &'a Snapshot) -> Vec<Rank<'a>> {
+    let tables: BTreeMap<u32, _> = snapshot.processes.iter().map(|process| (process.process, process)).collect();
+    observed
+        .iter()
+        .filter_map(|observed| Some(Rank::new(observed, tables.get(&observed.process)?, snapshot.taken_ns)))
+        .collect()
+}
+
+fn losses(ranks: &[Rank<'_>], snapshot: &Snapshot) -> Losses {
+    let mut losses = Losses {
+        missed_hits: snapshot.missed_hits,
+        process_table_full: snapshot.processes_without_slot,
+        events_dropped: snapshot.events_dropped,
+        ..Losses::default()
+    };
+    for rank in ranks {
+        losses.add(&rank.losses());
+    }
+    losses
+}
+
+fn totals(ranks: &[Rank<'_>], base: Base) -> Totals {
+    let spread = |value: &dyn Fn(&Rank<'_>) -> f64| Spread::of(ranks.iter().map(value)).unwrap_or_default();
+    Totals {
+        calls: ranks.iter().map(Rank::calls).sum(),
+        wall_ns: spread(&|rank| rank.wall_ns as f64),
+        mpi_ns: spread(&|rank| rank.mpi_ns as f64),
+        mpi_percent: spread(&|rank| rank.mpi_percent()),
+        mpi_percent_of_all: percent(base.mpi_ns, base.thread_wall_ns),
+    }
+}
+
+fn function_profiles(ranks: &[Rank<'_>], base: Base) -> Vec<FunctionProfile> {
+    let mut all = ByFunction::new();
+    for (&function, calls) in ranks.iter().flat_map(|rank| &rank.functions) {
+        all.entry(function).or_default().add(calls);
+    }
+    let over_ranks = |function: u32, value: &dyn Fn(&super::aggregate::Calls) -> u64| {
+        let values = ranks.iter().map(|rank| rank.functions.get(&function).map_or(0.0, |calls| value(calls) as f64));
+        Spread::of(values).unwrap_or_default()
+    };
+    let mut profiles: Vec<FunctionProfile> = all
+        .iter()
+        .map(|(&function, calls)| FunctionProfile {
+            all: calls.row(function, base),
+            calls_over_ranks: over_ranks(function, &|calls| calls.stats.calls),
+            time_over_ranks_ns: over_ranks(function, &|calls| calls.time_ns()),
+        })
+        .collect();
+    profiles.sort_by_key(|profile| Reverse((profile.all.time_ns + profile.all.open_ns, profile.all.calls)));
+    profiles
+}
+
+fn group_profiles(ranks: &[Rank<'_>], base: Base) -> Vec<GroupProfile> {
+    let per_rank: Vec<_> = ranks.iter().map(|rank| groups(&rank.functions)).collect();
+    let mut all = BTreeMap::new();
+    for (&group, &(calls, time)) in per_rank.iter().flatten() {
+        let (sum_calls, sum_time) = all.entry(group).or_insert((0, 0));
+        *sum_calls += calls;
+        *sum_time += time;
+    }
+    all.into_iter()
+        .map(|(group, (calls, time))| {
+            let times = per_rank.iter().map(|groups| groups.get(&group).map_or(0.0, |&(_, time)| time as f64));
+            GroupProfile {
+                all: group_row(group, calls, time, base),
+                time_over_ranks_ns: Spread::of(times).unwrap_or_default(),
+            }
+        })
+        .collect()
+}
+
+fn inner_calls(snapshot: &Snapshot) -> Vec<InnerCalls> {
+    let mut all: BTreeMap<(u16, u16), InnerStats> = BTreeMap::new();
+    for (key, stats) in snapshot.processes.iter().flat_map(|process| &process.inner) {
+        let sum = all.entry(*key).or_default();
+        sum.calls += stats.calls;
+        sum.time_ns += stats.time_ns;
+    }
+    let mut inner: Vec<InnerCalls> = all
+        .into_iter()
+        .map(|((outer, inner), stats)| InnerCalls {
+            outer: names::name(outer.into()),
+            inner: names::name(inner.into()),
+            calls: stats.calls,
+            time_ns: stats.time_ns,
+        })
+        .collect();
+    inner.sort_by_key(|calls| Reverse((calls.time_ns, calls.calls)));
+    inner
+}
+
+fn jobs(observed: &[Observed]) -> Vec<JobInfo> {
+    let mut jobs: BTreeMap<&str, JobInfo> = BTreeMap::new();
+    for identity in observed.iter().map(|observed| &observed.identity) {
+        let Some(id) = &identity.job else { continue };
+        let job = jobs.entry(id).or_insert_with(|| JobInfo { id: id.clone(), ranks: 0, size: None });
+        job.ranks += 1;
+        job.size = job.size.or(identity.size);
+    }
+    jobs.into_values().collect()
+}
+
+/// By job, rank and pid; unknown ranks last.
+fn sorted(mut ranks: Vec<RankProfile>) -> Vec<RankProfile> {
+    ranks.sort_by(|a, b| {
+        let key = |rank: &RankProfile| (rank.job.clone(), rank.rank.is_none(), rank.rank, rank.pid);
+        key(a).cmp(&key(b))
+    });
+    ranks
+}

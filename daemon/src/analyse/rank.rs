@@ -1,0 +1,147 @@
+//! One rank.
+
+use super::{
+    EndedCall, Observed,
+    aggregate::{Base, ByFunction, group_row, groups, percent},
+    names,
+};
+use crate::{
+    model::{FunctionRow, Losses, OpenCallInfo, RankProfile, ThreadProfile},
+    observe::{ProcessSnapshot, ThreadSnapshot},
+};
+
+/// One rank's numbers, on the way to its profile.
+#[derive(Debug)]
+pub(super) struct Rank<'a> {
+    observed: &'a Observed,
+    tables: &'a ProcessSnapshot,
+    now_ns: u64,
+    pub(super) functions: ByFunction,
+    pub(super) wall_ns: u64,
+    pub(super) mpi_ns: u64,
+    pub(super) threads_in_mpi: u64,
+}
+
+impl<'a> Rank<'a> {
+    pub(super) fn new(observed: &'a Observed, tables: &'a ProcessSnapshot, now_ns: u64) -> Self {
+        let until_ns = observed.until_ns.unwrap_or(now_ns);
+        Self {
+            observed,
+            tables,
+            now_ns,
+            functions: by_function(observed, tables, now_ns),
+            wall_ns: until_ns.saturating_sub(observed.since_ns),
+            mpi_ns: tables.mpi_ns(now_ns),
+            threads_in_mpi: tables.counters.ended_threads + tables.threads.len() as u64,
+        }
+    }
+
+    /// Completed calls.
+    pub(super) fn calls(&self) -> u64 {
+        self.functions.values().map(|calls| calls.stats.calls).sum()
+    }
+
+    pub(super) fn inner_calls(&self) -> u64 {
+        let live = self.tables.threads.iter().map(|thread| thread.state.inner_calls);
+        self.tables.counters.inner_calls + live.sum::<u64>()
+    }
+
+    pub(super) fn losses(&self) -> Losses {
+        Losses::of(&self.tables.counters.losses)
+    }
+
+    pub(super) fn base(&self) -> Base {
+        Base { thread_wall_ns: self.wall_ns.saturating_mul(self.threads_in_mpi.max(1)), mpi_ns: self.mpi_ns }
+    }
+
+    pub(super) fn mpi_percent(&self) -> f64 {
+        percent(self.mpi_ns, self.base().thread_wall_ns)
+    }
+
+    pub(super) fn profile(&self) -> RankProfile {
+        let identity = &self.observed.identity;
+        let base = self.base();
+        let groups = groups(&self.functions).into_iter();
+        RankProfile {
+            rank: identity.rank,
+            size: identity.size,
+            job: identity.job.clone(),
+            pid: identity.pid,
+            executable: identity.executable.clone(),
+            state: self.observed.state,
+            wall_ns: self.wall_ns,
+            mpi_ns: self.mpi_ns,
+            mpi_percent: self.mpi_percent(),
+            calls: self.calls(),
+            threads_in_mpi: self.threads_in_mpi,
+            inner_calls: self.inner_calls(),
+            inner_calls_of_unseen: self.tables.counters.inner_calls_of_unseen,
+            before_first_call_ns: self.before_first_call_ns(),
+            functions: rows_by_time(&self.functions, base),
+            groups: groups.map(|(group, (calls, time_ns))| group_row(group, calls, time_ns, base)).collect(),
+            open_calls: self.open_calls(),
+            threads: self.tables.threads.iter().map(|thread| self.thread(thread)).collect(),
+            losses: self.losses(),
+        }
+    }
+
+    /// `None` where no call was seen, and where the thread that made the first one has ended, taking the knowledge with it.
+    fn before_first_call_ns(&self) -> Option<u64> {
+        let first = self.tables.threads.iter().map(|thread| thread.state.first_entry_ns).filter(|&ns| ns > 0).min()?;
+        Some(first.saturating_sub(self.observed.since_ns))
+    }
+
+    fn open_calls(&self) -> Vec<OpenCallInfo> {
+        let live = self.tables.threads.iter().filter_map(|thread| {
+            Some(OpenCallInfo {
+                function: names::name(thread.state.open_function()?),
+                tid: thread.tid,
+                open_ns: thread.open_ns(self.now_ns),
+                call_site: thread.state.stack.first().copied().filter(|&site| site != 0),
+                ended_inside: false,
+            })
+        });
+        let ended = self.observed.ended_in.iter().map(|call| OpenCallInfo {
+            function: names::name(call.function),
+            tid: call.tid,
+            open_ns: call.open_ns,
+            call_site: call.call_site,
+            ended_inside: true,
+        });
+        live.chain(ended).collect()
+    }
+
+    fn thread(&self, thread: &ThreadSnapshot) -> ThreadProfile {
+        let mpi_ns = thread.state.time_ns + thread.open_ns(self.now_ns);
+        ThreadProfile { tid: thread.tid, calls: thread.state.calls, mpi_ns }
+    }
+}
+
+/// Completed and open calls by function.
+fn by_function(observed: &Observed, tables: &ProcessSnapshot, now_ns: u64) -> ByFunction {
+    let mut functions = ByFunction::new();
+    for (function, stats) in &tables.functions {
+        functions.entry(*function).or_default().stats = *stats;
+    }
+    let mut open = |function: u32, ns: u64| {
+        let calls = functions.entry(function).or_default();
+        calls.open_calls += 1;
+        calls.open_ns += ns;
+    };
+    for thread in &tables.threads {
+        if let Some(function) = thread.state.open_function() {
+            open(function, thread.open_ns(now_ns));
+        }
+    }
+    for EndedCall { function, open_ns, .. } in &observed.ended_in {
+        open(*function, *open_ns);
+    }
+    functions
+}
+
+/// Most time first.
+pub(super) fn rows_by_time(functions: &ByFunction, base: Base) -> Vec<FunctionRow> {
+    let mut rows: Vec<FunctionRow> = functions.iter().map(|(&function, calls)| calls.row(function, base)).collect();
+    rows.sort_by_key(|row| std::cmp::Reverse((row.time_ns + row.open_ns, row.calls)));
+    rows
+}

@@ -1,0 +1,87 @@
+//! What was not counted, by cause.
+
+use mpiprobe_common::{Loss, loss::LOSSES};
+use serde::Serialize;
+
+/// Loss counters, each zero in a complete profile but for those marked as no loss of calls.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Losses {
+    /// Calls not counted: too many live threads for the thread table.
+    pub thread_table_full: u64,
+    /// Calls not counted: too many (process, function) pairs for the statistics table.
+    pub stats_table_full: u64,
+    /// Processes that matched but were not observed: too many for the process table.
+    pub process_table_full: u64,
+    /// Probe hits that the kernel did not pass on, because a BPF program was running on that CPU already; `null`: the
+    /// kernel does not tell.
+    pub missed_hits: Option<u64>,
+    /// Returns without an entry: calls that began before attach. No loss: such a call is outside what was observed.
+    pub returns_without_entry: u64,
+    /// Entries whose frame was left by other ways than a return (`longjmp`, an exception). No loss, but such a call has no
+    /// duration and is not counted as completed.
+    pub entries_without_return: u64,
+    /// Calls whose call site or stack arguments could not be read. They are counted.
+    pub stack_unreadable: u64,
+    /// Inner calls not timed: more than eight open at once.
+    pub inner_too_deep: u64,
+    /// Inner calls not counted: the table of inner calls was full.
+    pub inner_table_full: u64,
+    /// Notices of exec or exit that were dropped.
+    pub events_dropped: u64,
+}
+
+impl Losses {
+    /// From the counters of one process.
+    pub fn of(counters: &[u64; LOSSES]) -> Self {
+        let count = |loss: Loss| counters.get(loss as usize).copied().unwrap_or(0);
+        Self {
+            thread_table_full: count(Loss::ThreadTableFull),
+            stats_table_full: count(Loss::StatsTableFull),
+            process_table_full: count(Loss::ProcessTableFull),
+            missed_hits: Some(0),
+            returns_without_entry: count(Loss::ReturnWithoutEntry),
+            entries_without_return: count(Loss::EntryWithoutReturn),
+            stack_unreadable: count(Loss::StackUnreadable),
+            inner_too_deep: count(Loss::InnerTooDeep),
+            inner_table_full: count(Loss::InnerTableFull),
+            events_dropped: count(Loss::EventDropped),
+        }
+    }
+
+    pub fn add(&mut self, other: &Self) {
+        self.thread_table_full += other.thread_table_full;
+        self.stats_table_full += other.stats_table_full;
+        self.process_table_full += other.process_table_full;
+        self.missed_hits = self.missed_hits.zip(other.missed_hits).map(|(a, b)| a + b);
+        self.returns_without_entry += other.returns_without_entry;
+        self.entries_without_return += other.entries_without_return;
+        self.stack_unreadable += other.stack_unreadable;
+        self.inner_too_deep += other.inner_too_deep;
+        self.inner_table_full += other.inner_table_full;
+        self.events_dropped += other.events_dropped;
+    }
+
+    /// Every counter with what it means, in words.
+    pub fn described(&self) -> Vec<(u64, &'static str)> {
+        vec![
+            (self.thread_table_full, "calls not counted: thread table full (--max-threads)"),
+            (self.stats_table_full, "calls not counted: statistics table full (--max-stats)"),
+            (self.process_table_full, "processes not observed: process table full (--max-processes)"),
+            (self.missed_hits.unwrap_or(0), "probe hits missed: a BPF program was running on that CPU"),
+            (self.inner_too_deep, "inner calls not timed: nested too deep"),
+            (self.inner_table_full, "inner calls not counted: table full (--max-stats)"),
+            (self.events_dropped, "notices of exec or exit dropped"),
+            (self.returns_without_entry, "returns of calls that began before attach"),
+            (self.entries_without_return, "calls left without a return (longjmp, exception)"),
+            (self.stack_unreadable, "calls whose call site could not be read"),
+        ]
+    }
+
+    /// Why the counts are not complete, in words; empty if they are.
+    pub fn incomplete_because(&self) -> Vec<String> {
+        /// The counters of [`Self::described`] that mean lost counts come first.
+        const COUNTS_LOST: usize = 6;
+        let lost = self.described().into_iter().take(COUNTS_LOST).filter(|(count, _)| *count > 0);
+        lost.map(|(count, what)| format!("{count} {what}")).collect()
+    }
+}

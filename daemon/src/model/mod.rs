@@ -1,0 +1,15 @@
+//! What a profile says, in the terms of MPI: plain data, serialised as the JSON output.
+
+mod cost;
+mod function;
+mod losses;
+mod profile;
+mod rank;
+mod spread;
+
+pub use cost::OwnCost;
+pub use function::{FunctionProfile, FunctionRow, GroupProfile, GroupRow, InnerCalls};
+pub use losses::Losses;
+pub use profile::{EndReason, EngineInfo, JobInfo, LibraryInfo, Profile, SCHEMA, SlowSite, Totals};
+pub use rank::{OpenCallInfo, RankProfile, RankState, ThreadProfile};
+pub use spread::Spread;

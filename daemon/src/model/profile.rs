@@ -1,0 +1,107 @@
+//! The whole profile.
+
+use serde::Serialize;
+
+use super::{FunctionProfile, GroupProfile, InnerCalls, Losses, OwnCost, RankProfile, Spread};
+
+/// Name and version of the JSON form; the version is raised when a field changes its meaning or goes.
+pub const SCHEMA: &str = "mpiprobe.profile/1";
+
+/// Everything that was found out.
+#[derive(Clone, Debug, Serialize)]
+pub struct Profile {
+    pub schema: &'static str,
+    pub mpiprobe_version: &'static str,
+    pub host: String,
+    /// Beginning of observation, UTC, RFC 3339.
+    pub began: String,
+    /// Time since then, ns.
+    pub observed_ns: u64,
+    /// `null` in an interval of a run that goes on.
+    pub end: Option<EndReason>,
+    /// Nothing was lost and nobody missed.
+    pub complete: bool,
+    /// Otherwise, what was.
+    pub incomplete_because: Vec<String>,
+    pub engine: EngineInfo,
+    pub jobs: Vec<JobInfo>,
+    pub totals: Totals,
+    pub groups: Vec<GroupProfile>,
+    pub functions: Vec<FunctionProfile>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub inner_calls: Option<Vec<InnerCalls>>,
+    pub ranks: Vec<RankProfile>,
+    pub losses: Losses,
+    pub own_cost: OwnCost,
+}
+
+/// Why observation ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum EndReason {
+    /// All targets have ended.
+    TargetsEnded,
+    /// `--duration` is over.
+    Duration,
+    /// The user, or the system, asked for it (SIGINT, SIGTERM, SIGHUP).
+    Interrupted,
+    /// `--once`.
+    Once,
+}
+
+/// How the numbers were obtained.
+#[derive(Clone, Debug, Serialize)]
+pub struct EngineInfo {
+    /// `ebpf` or `wrapper`.
+    pub engine: &'static str,
+    /// How the probes are attached.
+    pub attached_by: String,
+    /// Time that attaching took, ns.
+    pub attach_ns: u64,
+    pub libraries: Vec<LibraryInfo>,
+}
+
+/// A file that was probed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct LibraryInfo {
+    pub path: String,
+    pub implementation: String,
+    pub build_id: Option<String>,
+    /// Functions probed.
+    pub functions: usize,
+    /// Functions whose probe is single-stepped by the kernel: their calls cost several times more.
+    pub slow: Vec<SlowSite>,
+    /// Functions wanted that this library has but that cannot be probed.
+    pub not_probed: Vec<String>,
+}
+
+/// A function whose probe is dear.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct SlowSite {
+    pub function: &'static str,
+    pub reason: String,
+}
+
+/// A job that is observed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct JobInfo {
+    pub id: String,
+    /// Ranks of it on this node that are observed.
+    pub ranks: usize,
+    /// Size of its `MPI_COMM_WORLD`; `null`: unknown.
+    pub size: Option<u32>,
+}
+
+/// Sums over everything.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Totals {
+    pub calls: u64,
+    /// Per rank, ns.
+    pub wall_ns: Spread,
+    /// Per rank, ns.
+    pub mpi_ns: Spread,
+    /// Per rank, per cent; its `sum` means nothing and is the sum all the same.
+    pub mpi_percent: Spread,
+    /// Time in MPI of all ranks over wall time of all ranks, per cent.
+    pub mpi_percent_of_all: f64,
+}

@@ -1,0 +1,75 @@
+//! Ranks.
+
+use serde::Serialize;
+
+use super::{FunctionRow, GroupRow, Losses};
+
+/// What has become of a rank's process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum RankState {
+    /// Still there.
+    Running,
+    /// It has ended.
+    Ended,
+    /// It has exec'ed another program: what it did before is this row.
+    Execed,
+}
+
+/// One rank: one process image.
+#[derive(Clone, Debug, Serialize)]
+pub struct RankProfile {
+    /// Rank in `MPI_COMM_WORLD`; `null`: unknown.
+    pub rank: Option<u32>,
+    /// Size of `MPI_COMM_WORLD`; `null`: unknown.
+    pub size: Option<u32>,
+    pub job: Option<String>,
+    pub pid: u32,
+    pub executable: String,
+    pub state: RankState,
+    /// Wall time observed, ns.
+    pub wall_ns: u64,
+    /// Time in MPI, ns: completed calls of all threads, and open ones up to now.
+    pub mpi_ns: u64,
+    /// `mpi_ns` of `wall_ns` × threads, per cent.
+    pub mpi_percent: f64,
+    /// Completed calls.
+    pub calls: u64,
+    /// Threads that have entered MPI.
+    pub threads_in_mpi: u64,
+    /// Calls that MPI made inside those calls: not in `calls` or `mpi_ns`.
+    pub inner_calls: u64,
+    /// Calls seen inside a call that had begun before attach.
+    pub inner_calls_of_unseen: u64,
+    /// From the beginning of observation to the first MPI call seen, ns: it may contain a call that began before attach.
+    /// `null`: no call seen at all.
+    pub before_first_call_ns: Option<u64>,
+    pub functions: Vec<FunctionRow>,
+    pub groups: Vec<GroupRow>,
+    /// Calls that had not returned when this was taken, or when the process ended.
+    pub open_calls: Vec<OpenCallInfo>,
+    pub threads: Vec<ThreadProfile>,
+    pub losses: Losses,
+}
+
+/// A call that has not returned.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct OpenCallInfo {
+    pub function: &'static str,
+    pub tid: u32,
+    /// How long it has been open, ns.
+    pub open_ns: u64,
+    /// Return address in the process; `null`: not known.
+    pub call_site: Option<u64>,
+    /// The thread was ended inside the call.
+    pub ended_inside: bool,
+}
+
+/// A live thread that has entered MPI.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct ThreadProfile {
+    pub tid: u32,
+    pub calls: u64,
+    /// Time in MPI, ns, the open call included.
+    pub mpi_ns: u64,
+}

@@ -1,0 +1,88 @@
+//! Notices about the life of processes.
+
+use mpiprobe_common::{Event, event::EventKind};
+
+/// What happened to a process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Notice {
+    pub kind: NoticeKind,
+    pub tgid: u32,
+    /// Process slot.
+    pub process: u32,
+    /// When, ns.
+    pub time_ns: u64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NoticeKind {
+    /// It became a target by exec, or stays one.
+    Exec,
+    /// It exec'ed a program that is no target.
+    ExecAway,
+    /// A thread of it ended inside a call.
+    EndedInCall {
+        tid: u32,
+        function: u32,
+        started_ns: u64,
+        /// `None`: it could not be read.
+        call_site: Option<u64>,
+    },
+}
+
+impl Notice {
+    /// From the bytes in the ring buffer; `None` for what this version does not know.
+    pub(super) fn read(bytes: &[u8]) -> Option<Self> {
+        let event = parse(bytes)?;
+        let kind = match event.kind {
+            kind if kind == EventKind::Exec as u32 => NoticeKind::Exec,
+            kind if kind == EventKind::ExecAway as u32 => NoticeKind::ExecAway,
+            kind if kind == EventKind::EndedInCall as u32 => NoticeKind::EndedInCall {
+                tid: event.tid,
+                function: event.function_plus_1.checked_sub(1)?,
+                started_ns: event.started_ns,
+                call_site: (event.call_site != 0).then_some(event.call_site),
+            },
+            _ => return None,
+        };
+        Some(Self { kind, tgid: event.tgid, process: event.process, time_ns: event.time_ns })
+    }
+}
+
+/// Field by field, so that neither alignment nor length is trusted.
+fn parse(bytes: &[u8]) -> Option<Event> {
+    let word = |at: usize| Some(u64::from_ne_bytes(bytes.get(at..at + 8)?.try_into().ok()?));
+    let half = |at: usize| Some(u32::from_ne_bytes(bytes.get(at..at + 4)?.try_into().ok()?));
+    Some(Event {
+        kind: half(std::mem::offset_of!(Event, kind))?,
+        tgid: half(std::mem::offset_of!(Event, tgid))?,
+        tid: half(std::mem::offset_of!(Event, tid))?,
+        process: half(std::mem::offset_of!(Event, process))?,
+        time_ns: word(std::mem::offset_of!(Event, time_ns))?,
+        function_plus_1: half(std::mem::offset_of!(Event, function_plus_1))?,
+        reserved: 0,
+        started_ns: word(std::mem::offset_of!(Event, started_ns))?,
+        call_site: word(std::mem::offset_of!(Event, call_site))?,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn too_short_or_unknown_is_nothing() {
+        assert_eq!(Notice::read(&[]), None);
+        assert_eq!(Notice::read(&[1; size_of::<Event>() - 1]), None);
+        assert_eq!(Notice::read(&[0xff; size_of::<Event>()]), None);
+    }
+
+    #[test]
+    fn exec_is_read() {
+        let mut bytes = [0; size_of::<Event>()];
+        bytes[0] = 1;
+        bytes[4] = 77;
+        bytes[12] = 3;
+        bytes[16] = 9;
+        assert_eq!(Notice::read(&bytes), Some(Notice { kind: NoticeKind::Exec, tgid: 77, process: 3, time_ns: 9 }));
+    }
+}

@@ -1,0 +1,169 @@
+//! Reads everything that the programs write.
+
+use std::{
+    collections::HashMap,
+    io,
+    os::fd::{AsFd, BorrowedFd},
+    sync::atomic::Ordering,
+};
+
+use aya::maps::{MapData, RingBuf};
+use mpiprobe_common::{
+    CALIBRATION_SLOT, InnerKey, InnerStats, Loss, ProcessCounters, ThreadState,
+    config::{CONTROL_NEXT_PROCESS, CONTROL_WORDS},
+};
+use thiserror::Error;
+
+use super::{Notice, ProcessSnapshot, Snapshot, StatsReader, ThreadSnapshot, clock::monotonic_ns, shared::SharedArray};
+use crate::attach::{AttachError, Engine, read_hash};
+
+/// How often a thread's state is read again if it changed while it was copied.
+const TORN_ATTEMPTS: usize = 4;
+
+/// Why the tables could not be read.
+#[derive(Debug, Error)]
+#[error("cannot read the BPF table {table}: {source}")]
+pub struct ObserveError {
+    table: &'static str,
+    #[source]
+    source: io::Error,
+}
+
+/// A reader of all tables.
+pub struct Observer {
+    stats: StatsReader,
+    processes: SharedArray<ProcessCounters>,
+    control: SharedArray<u64>,
+    events: RingBuf<MapData>,
+}
+
+impl std::fmt::Debug for Observer {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Observer").finish_non_exhaustive()
+    }
+}
+
+impl Observer {
+    pub fn new(engine: &mut Engine) -> Result<Self, AttachError> {
+        let tables = &mut engine.tables;
+        let map = |table: &'static str| move |source| AttachError::Table { table, source };
+        let events = tables.take("EVENTS")?;
+        let slots = tables.options().config.process_slots as usize;
+        let observer = Self {
+            stats: StatsReader::new(tables)?,
+            processes: SharedArray::map(tables.table_fd("PROCESSES")?, slots).map_err(map("PROCESSES"))?,
+            control: SharedArray::map(tables.table_fd("CONTROL")?, CONTROL_WORDS as usize).map_err(map("CONTROL"))?,
+            events: RingBuf::try_from(events).map_err(|source| AttachError::Object { source: Box::new(source) })?,
+        };
+        // Slot 0 is the calibration's.
+        observer.next_process()?.fetch_max(u64::from(CALIBRATION_SLOT) + 1, Ordering::Relaxed);
+        Ok(observer)
+    }
+
+    /// Takes a free process slot for a process; `None` if there is none left.
+    pub fn take_slot(&self, tgid: u32) -> Option<u32> {
+        let next = self.next_process().ok()?;
+        if next.load(Ordering::Relaxed) >= self.processes.len() as u64 {
+            return None;
+        }
+        let slot = usize::try_from(next.fetch_add(1, Ordering::Relaxed)).ok()?;
+        // The first word of the counters is the process id, and zero beside it.
+        self.processes.word_of(slot, 0)?.store(u64::from(tgid), Ordering::Relaxed);
+        u32::try_from(slot).ok()
+    }
+
+    /// What has happened since the last time.
+    pub fn notices(&mut self) -> Vec<Notice> {
+        let mut notices = Vec::new();
+        while let Some(item) = self.events.next() {
+            notices.extend(Notice::read(&item));
+        }
+        notices
+    }
+
+    /// Everything as it is now.
+    pub fn snapshot(&self, engine: &Engine) -> Result<Snapshot, ObserveError> {
+        let taken_ns = monotonic_ns();
+        let mut threads = threads_by_process(engine)?;
+        let mut inner = inner_by_process(engine)?;
+        let taken = usize::try_from(self.control.read(CONTROL_NEXT_PROCESS as usize).unwrap_or(0)).unwrap_or(usize::MAX);
+        let slots = 1..taken.min(self.processes.len());
+        let processes = slots.filter_map(|slot| {
+            let process = u32::try_from(slot).ok()?;
+            Some(ProcessSnapshot {
+                process,
+                counters: self.processes.read(slot)?,
+                functions: self.stats.read_all(process),
+                threads: threads.remove(&process).unwrap_or_default(),
+                inner: inner.remove(&process).unwrap_or_default(),
+            })
+        });
+        let unassigned = |loss: Loss| {
+            let counters = self.processes.read(CALIBRATION_SLOT as usize);
+            counters.and_then(|counters| counters.losses.get(loss as usize).copied()).unwrap_or(0)
+        };
+        Ok(Snapshot {
+            taken_ns,
+            processes: processes.collect(),
+            missed_hits: engine.missed_hits(),
+            processes_without_slot: unassigned(Loss::ProcessTableFull),
+            events_dropped: unassigned(Loss::EventDropped),
+        })
+    }
+
+    fn next_process(&self) -> Result<&std::sync::atomic::AtomicU64, AttachError> {
+        self.control
+            .word_of(CONTROL_NEXT_PROCESS as usize, 0)
+            .ok_or(AttachError::Missing { what: "word of the table", name: "CONTROL" })
+    }
+}
+
+/// Readable when there are notices.
+impl AsFd for Observer {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.events.as_fd()
+    }
+}
+
+fn threads_by_process(engine: &Engine) -> Result<HashMap<u32, Vec<ThreadSnapshot>>, ObserveError> {
+    let mut threads: HashMap<u64, ThreadState> = HashMap::new();
+    for _ in 0..TORN_ATTEMPTS {
+        let mut torn = false;
+        for (id, state) in read::<u64, ThreadState>(engine, "THREADS", engine.tables.options().threads)? {
+            torn |= !state.is_consistent();
+            // A torn copy is better than none: what may be wrong in it is the open call, for the blink of an eye.
+            threads.entry(id).and_modify(|known| *known = state).or_insert(state);
+        }
+        if !torn {
+            break;
+        }
+    }
+    let mut by_process: HashMap<u32, Vec<ThreadSnapshot>> = HashMap::new();
+    for (id, state) in threads {
+        let tid = (id & u64::from(u32::MAX)) as u32;
+        by_process.entry(state.process).or_default().push(ThreadSnapshot { tid, state });
+    }
+    for threads in by_process.values_mut() {
+        threads.sort_unstable_by_key(|thread| thread.tid);
+    }
+    Ok(by_process)
+}
+
+type InnerByProcess = HashMap<u32, Vec<((u16, u16), InnerStats)>>;
+
+fn inner_by_process(engine: &Engine) -> Result<InnerByProcess, ObserveError> {
+    let mut by_process = InnerByProcess::new();
+    let config = &engine.tables.options().config;
+    if config.nested != 0 {
+        for (key, stats) in read::<InnerKey, InnerStats>(engine, "INNER", config.stats_entries)? {
+            by_process.entry(key.process).or_default().push(((key.outer, key.inner), stats));
+        }
+    }
+    Ok(by_process)
+}
+
+fn read<K: Copy, V: Copy>(engine: &Engine, table: &'static str, capacity: u32) -> Result<Vec<(K, V)>, ObserveError> {
+    let failed = |source| ObserveError { table, source };
+    let fd = engine.tables.table_fd(table).map_err(|error| failed(io::Error::other(error)))?;
+    read_hash(fd, capacity as usize).map_err(failed)
+}

@@ -2,7 +2,8 @@
 
 use std::fmt::{Error, Write as _};
 
-use crate::parse::{Row, RowArgument, Table, Width, length};
+use crate::arguments::{RowArgument, Width, length};
+use crate::parse::{Row, Table};
 use crate::standard::Standard;
 
 /// An ordinary function or a large-count variant.

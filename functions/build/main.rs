@@ -7,6 +7,7 @@
 
 #[path = "../src/argument.rs"]
 mod argument;
+mod arguments;
 mod emit;
 #[path = "../src/group.rs"]
 mod group;
@@ -20,9 +21,9 @@ use std::error::Error;
 use std::path::PathBuf;
 
 fn main() -> Result<(), Box<dyn Error>> {
-    println!("cargo::rerun-if-changed=mpi.tbl");
-    println!("cargo::rerun-if-changed=build");
-    println!("cargo::rerun-if-changed=src");
+    for input in ["mpi.tbl", "build", "src/argument.rs", "src/group.rs", "src/operation.rs", "src/standard.rs"] {
+        println!("cargo::rerun-if-changed={input}");
+    }
     let text = std::fs::read_to_string("mpi.tbl")?;
     let table = parse::parse(&text).map_err(|error| format!("mpi.tbl:{error}"))?;
     let out = PathBuf::from(std::env::var_os("OUT_DIR").ok_or("cargo sets OUT_DIR for build scripts")?);

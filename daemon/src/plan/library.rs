@@ -15,6 +15,7 @@ use super::symbol_table::{Header, Sections, Symbol, SymbolTable, sections, strin
 pub struct Library<'data> {
     bytes: &'data [u8],
     pub(super) segments: Segments,
+    sections: Sections<'data>,
     dynamic_symbols: Option<SymbolTable<'data>>,
     symbols: Option<SymbolTable<'data>>,
     build_id: Option<String>,
@@ -40,6 +41,7 @@ impl<'data> Library<'data> {
             symbols: SymbolTable::parse(&sections, bytes, elf::SHT_SYMTAB, ".symtab")?,
             build_id: build_id(header, bytes),
             soname: soname(&sections, bytes),
+            sections,
         })
     }
 
@@ -61,6 +63,17 @@ impl<'data> Library<'data> {
     /// Every symbol of `.dynsym`, then of `.symtab`; most exported ones come twice.
     pub(super) fn all_symbols(&self) -> impl Iterator<Item = Symbol<'data>> {
         self.dynamic_symbols.iter().chain(&self.symbols).flat_map(SymbolTable::iter)
+    }
+
+    /// The contents of the sections that hold constants: neither code nor writable.
+    pub(super) fn constants(&self) -> impl Iterator<Item = &'data [u8]> {
+        let constants = self.sections.iter().filter(|section| {
+            let flags = section.sh_flags(LittleEndian);
+            section.sh_type(LittleEndian) == elf::SHT_PROGBITS
+                && flags.contains(elf::SHF_ALLOC)
+                && !flags.intersects(elf::SHF_WRITE | elf::SHF_EXECINSTR)
+        });
+        constants.filter_map(|section| section.data(LittleEndian, self.bytes).ok())
     }
 
     /// The file's bytes from `offset`, `length` of them or fewer if the file ends before.

@@ -3,6 +3,7 @@
 use object::LittleEndian;
 use object::elf::FileHeader64;
 use object::elf::{self, SectionType, Sym64};
+use object::read::StringTable;
 use object::read::elf::{FileHeader, SectionHeader, SectionTable, Sym};
 
 use super::ElfError;
@@ -96,7 +97,8 @@ pub(super) fn string_at(strings: &[u8], offset: u64) -> Option<&str> {
     std::str::from_utf8(rest.get(..end)?).ok()
 }
 
-/// The section headers, without looking at what they describe.
+/// The section headers. Their names are not read: tools that shrink files remove them, and the types say enough.
 pub(super) fn sections<'data>(header: &Header, bytes: &'data [u8]) -> Result<Sections<'data>, ElfError> {
-    header.sections(LittleEndian, bytes).map_err(ElfError::malformed("the section headers"))
+    let headers = header.section_headers(LittleEndian, bytes).map_err(ElfError::malformed("the section headers"))?;
+    Ok(Sections::new(headers, StringTable::default()))
 }

@@ -10,6 +10,9 @@ use super::ElfError;
 use super::segments::Segments;
 use super::symbol_table::{Header, Sections, Symbol, SymbolTable, sections, string_at};
 
+/// Note segments, and notes in each. Files have two or three.
+const MAX_NOTES: usize = 16;
+
 /// The facts of one x86-64 ELF file, borrowed from its bytes.
 #[derive(Debug)]
 pub struct Library<'data> {
@@ -105,9 +108,11 @@ fn check_identity(bytes: &[u8]) -> Result<(), ElfError> {
 /// From the PT_NOTE segments; a damaged note is as good as none.
 fn build_id(header: &Header, bytes: &[u8]) -> Option<String> {
     let programs = header.program_headers(LittleEndian, bytes).ok()?;
-    let id = programs.iter().find_map(|program| {
+    let programs = programs.iter().filter(|program| program.p_type(LittleEndian) == elf::PT_NOTE);
+    let id = programs.take(MAX_NOTES).find_map(|program| {
         let mut notes = program.notes(LittleEndian, bytes).ok()??;
-        while let Ok(Some(note)) = notes.next() {
+        for _ in 0..MAX_NOTES {
+            let note = notes.next().ok()??;
             if note.name() == elf::ELF_NOTE_GNU && note.n_type(LittleEndian) == elf::NT_GNU_BUILD_ID {
                 // SHA-1 has 20 bytes; anything over 64 is no digest.
                 return Some(note.desc()).filter(|id| !id.is_empty() && id.len() <= 64);

@@ -11,6 +11,8 @@ use super::ElfError;
 /// Longer names are cut to nothing: the longest MPI function has 34 characters, and an unbounded search for the end of a name
 /// would let a hostile file keep mpiprobe busy for hours.
 const MAX_NAME: usize = 256;
+/// Per table. The largest static executables have some hundred thousand.
+const MAX_SYMBOLS: usize = 1 << 22;
 
 pub(super) type Header = FileHeader64<LittleEndian>;
 pub(super) type Sections<'data> = SectionTable<'data, Header>;
@@ -59,7 +61,10 @@ impl<'data> SymbolTable<'data> {
         let Some(section) = sections.iter().find(|section| section.sh_type(LittleEndian) == kind) else {
             return Ok(None);
         };
-        let symbols = section.data_as_array(LittleEndian, bytes).map_err(ElfError::malformed(what))?;
+        let symbols: &[_] = section.data_as_array(LittleEndian, bytes).map_err(ElfError::malformed(what))?;
+        if symbols.len() > MAX_SYMBOLS {
+            return Err(ElfError::TooMany { what: "symbols", limit: MAX_SYMBOLS });
+        }
         let strings = sections
             .section(object::SectionIndex(section.sh_link(LittleEndian) as usize))
             .and_then(|strings| strings.data(LittleEndian, bytes))

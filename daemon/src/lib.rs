@@ -1,3 +1,3 @@
-//! To be written.
+//! mpiprobe: an out-of-process profiler for MPI on Linux.
 
 pub mod plan;

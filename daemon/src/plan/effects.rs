@@ -8,7 +8,12 @@ use super::{ArgumentRegister, SlowReason};
 const RED_ZONE: u64 = 128;
 
 /// What `instruction` does that a probe placed after it would have needed to see, if anything.
-pub(super) fn obstacle(instruction: &Instruction, factory: &mut InstructionInfoFactory) -> Option<SlowReason> {
+/// The function has so many `arguments`: the registers of further ones are free.
+pub(super) fn obstacle(
+    instruction: &Instruction,
+    arguments: usize,
+    factory: &mut InstructionInfoFactory,
+) -> Option<SlowReason> {
     if instruction.flow_control() != FlowControl::Next {
         return Some(SlowReason::Branch);
     }
@@ -17,7 +22,7 @@ pub(super) fn obstacle(instruction: &Instruction, factory: &mut InstructionInfoF
     for used in info.used_registers().iter().filter(|used| writes(used.access())) {
         match used.register().full_register() {
             Register::RSP => return Some(SlowReason::StackPointerMoved),
-            register => overwritten = overwritten.or(argument(register)),
+            register => overwritten = overwritten.or(argument(register, arguments)),
         }
     }
     if let Some(register) = overwritten {
@@ -31,16 +36,17 @@ fn writes(access: OpAccess) -> bool {
     matches!(access, OpAccess::Write | OpAccess::CondWrite | OpAccess::ReadWrite | OpAccess::ReadCondWrite)
 }
 
-fn argument(register: Register) -> Option<ArgumentRegister> {
-    Some(match register {
-        Register::RDI => ArgumentRegister::Rdi,
-        Register::RSI => ArgumentRegister::Rsi,
-        Register::RDX => ArgumentRegister::Rdx,
-        Register::RCX => ArgumentRegister::Rcx,
-        Register::R8 => ArgumentRegister::R8,
-        Register::R9 => ArgumentRegister::R9,
+fn argument(register: Register, arguments: usize) -> Option<ArgumentRegister> {
+    let (position, argument) = match register {
+        Register::RDI => (0, ArgumentRegister::Rdi),
+        Register::RSI => (1, ArgumentRegister::Rsi),
+        Register::RDX => (2, ArgumentRegister::Rdx),
+        Register::RCX => (3, ArgumentRegister::Rcx),
+        Register::R8 => (4, ArgumentRegister::R8),
+        Register::R9 => (5, ArgumentRegister::R9),
         _ => return None,
-    })
+    };
+    (position < arguments).then_some(argument)
 }
 
 /// Wholly below the stack pointer, where neither arguments nor the return address are.

@@ -26,15 +26,12 @@ const INT3: u8 = 0xcc;
 
 /// Is `instruction`, the bytes of exactly one, emulated? Prefixes never are: some kernels look through some of them.
 pub(super) fn is_emulated(instruction: &[u8]) -> bool {
-    match instruction {
-        // nop, push of the first eight registers
-        [0x90 | 0x50..=0x57] => true,
-        // push of the other eight, jmp and jcc with 8 bits
-        [0x41, 0x50..=0x57] | [0xeb | 0x70..=0x7f, _] => true,
-        // call, jmp, jcc with 32 bits
-        [0xe8 | 0xe9, _, _, _, _] | [0x0f, 0x80..=0x8f, _, _, _, _] => true,
-        _ => false,
-    }
+    let nop = matches!(instruction, [0x90]);
+    let push_register = matches!(instruction, [0x50..=0x57] | [0x41, 0x50..=0x57]);
+    let short_jump = matches!(instruction, [0xeb | 0x70..=0x7f, _]);
+    let near_jump = matches!(instruction, [0xe9, _, _, _, _] | [0x0f, 0x80..=0x8f, _, _, _, _]);
+    let call = matches!(instruction, [0xe8, _, _, _, _]);
+    nop || push_register || short_jump || near_jump || call
 }
 
 /// Would the kernel accept a probe on `instruction`, the bytes of exactly one?

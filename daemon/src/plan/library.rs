@@ -10,11 +10,15 @@ use super::ElfError;
 use super::segments::Segments;
 use super::symbol_table::{Header, Sections, Symbol, SymbolTable, sections, string_at};
 
+/// Note segments, and notes in each. Files have two or three.
+const MAX_NOTES: usize = 16;
+
 /// The facts of one x86-64 ELF file, borrowed from its bytes.
 #[derive(Debug)]
 pub struct Library<'data> {
     bytes: &'data [u8],
     pub(super) segments: Segments,
+    sections: Sections<'data>,
     dynamic_symbols: Option<SymbolTable<'data>>,
     symbols: Option<SymbolTable<'data>>,
     build_id: Option<String>,
@@ -40,6 +44,7 @@ impl<'data> Library<'data> {
             symbols: SymbolTable::parse(&sections, bytes, elf::SHT_SYMTAB, ".symtab")?,
             build_id: build_id(header, bytes),
             soname: soname(&sections, bytes),
+            sections,
         })
     }
 
@@ -61,6 +66,17 @@ impl<'data> Library<'data> {
     /// Every symbol of `.dynsym`, then of `.symtab`; most exported ones come twice.
     pub(super) fn all_symbols(&self) -> impl Iterator<Item = Symbol<'data>> {
         self.dynamic_symbols.iter().chain(&self.symbols).flat_map(SymbolTable::iter)
+    }
+
+    /// The contents of the sections that hold constants: neither code nor writable.
+    pub(super) fn constants(&self) -> impl Iterator<Item = &'data [u8]> {
+        let constants = self.sections.iter().filter(|section| {
+            let flags = section.sh_flags(LittleEndian);
+            section.sh_type(LittleEndian) == elf::SHT_PROGBITS
+                && flags.contains(elf::SHF_ALLOC)
+                && !flags.intersects(elf::SHF_WRITE | elf::SHF_EXECINSTR)
+        });
+        constants.filter_map(|section| section.data(LittleEndian, self.bytes).ok())
     }
 
     /// The file's bytes from `offset`, `length` of them or fewer if the file ends before.
@@ -92,9 +108,11 @@ fn check_identity(bytes: &[u8]) -> Result<(), ElfError> {
 /// From the PT_NOTE segments; a damaged note is as good as none.
 fn build_id(header: &Header, bytes: &[u8]) -> Option<String> {
     let programs = header.program_headers(LittleEndian, bytes).ok()?;
-    let id = programs.iter().find_map(|program| {
+    let programs = programs.iter().filter(|program| program.p_type(LittleEndian) == elf::PT_NOTE);
+    let id = programs.take(MAX_NOTES).find_map(|program| {
         let mut notes = program.notes(LittleEndian, bytes).ok()??;
-        while let Ok(Some(note)) = notes.next() {
+        for _ in 0..MAX_NOTES {
+            let note = notes.next().ok()??;
             if note.name() == elf::ELF_NOTE_GNU && note.n_type(LittleEndian) == elf::NT_GNU_BUILD_ID {
                 // SHA-1 has 20 bytes; anything over 64 is no digest.
                 return Some(note.desc()).filter(|id| !id.is_empty() && id.len() <= 64);

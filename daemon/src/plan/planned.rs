@@ -27,13 +27,18 @@ pub struct Plan<K> {
     pub rejected: Vec<Rejected<K>>,
 }
 
-/// Plans a site for every function whose exact name `wanted` knows.
-pub fn plan<K>(library: &Library<'_>, wanted: impl FnMut(&str) -> Option<K>) -> Result<Plan<K>, ElfError> {
+/// Plans a site for every function whose exact name `wanted` knows; `arguments` says how many arguments it has.
+pub fn plan<K>(
+    library: &Library<'_>,
+    wanted: impl FnMut(&str) -> Option<K>,
+    arguments: impl Fn(&K) -> usize,
+) -> Result<Plan<K>, ElfError> {
     let symbols = library.resolve(wanted)?;
     let mut plan = Plan { functions: Vec::new(), unprobeable: Vec::new(), rejected: symbols.rejected };
     for function in symbols.functions {
         let code = library.code(&function);
-        match plan_site(code, function.address, function.file_offset) {
+        let arguments = function.aliases.iter().map(|alias| arguments(&alias.key)).max().unwrap_or(usize::MAX);
+        match plan_site(code, function.address, function.file_offset, arguments) {
             Ok(site) => {
                 let distance = if let SiteKind::Moved { by } = site.kind { by } else { 0 };
                 let fingerprint = Fingerprint::of(code, distance.into());

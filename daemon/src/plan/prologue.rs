@@ -18,9 +18,10 @@ pub(super) const MAX_DISTANCE: u8 = 24;
 
 /// Chooses the site for the function whose machine code is `code`, from its entry to its end.
 ///
-/// `address` is its address as the code sees it (for jumps), `file_offset` where the code begins in the file.
-pub fn plan_site(code: &[u8], address: u64, file_offset: u64) -> Result<Site, Unprobeable> {
-    let found = find_emulated(code, address)?;
+/// `address` is its address as the code sees it (for jumps), `file_offset` where the code begins in the file. `arguments` is the
+/// number of its arguments, or 6 and more if all registers that can carry one have to be kept.
+pub fn plan_site(code: &[u8], address: u64, file_offset: u64, arguments: usize) -> Result<Site, Unprobeable> {
+    let found = find_emulated(code, address, arguments)?;
     let jumps = jumps_back(code, address, found.map_or(0, u64::from));
     let kind = match found {
         Ok(0) => SiteKind::Fast,
@@ -40,7 +41,7 @@ pub fn plan_site(code: &[u8], address: u64, file_offset: u64) -> Result<Site, Un
 }
 
 /// How many bytes after the entry the first emulated instruction is, or what stands before it.
-fn find_emulated(code: &[u8], address: u64) -> Result<Result<u8, SlowReason>, Unprobeable> {
+fn find_emulated(code: &[u8], address: u64, arguments: usize) -> Result<Result<u8, SlowReason>, Unprobeable> {
     first_instruction(code, address)?;
     let mut decoder = decoder(code, address)?;
     let mut factory = InstructionInfoFactory::new();
@@ -57,7 +58,7 @@ fn find_emulated(code: &[u8], address: u64) -> Result<Result<u8, SlowReason>, Un
         if code.get(start..decoder.position()).is_some_and(is_emulated) {
             return Ok(Ok(distance));
         }
-        if let Some(reason) = obstacle(&instruction, &mut factory) {
+        if let Some(reason) = obstacle(&instruction, arguments, &mut factory) {
             return Ok(Err(reason));
         }
     }

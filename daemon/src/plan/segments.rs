@@ -17,7 +17,6 @@ pub(super) struct Segment {
     file_size: u64,
     memory_size: u64,
     executable: bool,
-    writable: bool,
 }
 
 #[derive(Debug)]
@@ -39,7 +38,6 @@ impl Segments {
                 file_size: program.p_filesz(endian).min((bytes.len() as u64).saturating_sub(offset)),
                 memory_size: program.p_memsz(endian),
                 executable: program.p_flags(endian).contains(elf::PF_X),
-                writable: program.p_flags(endian).contains(elf::PF_W),
             });
         }
         Ok(Self(segments))
@@ -58,11 +56,6 @@ impl Segments {
     pub(super) fn bytes_at(&self, address: u64) -> Option<(u64, u64)> {
         let (segment, into) = self.containing(address)?;
         segment.file_offset(into)
-    }
-
-    /// File ranges (offset, length) that a process cannot write: constants and code.
-    pub(super) fn read_only(&self) -> impl Iterator<Item = (u64, u64)> {
-        self.0.iter().filter(|segment| !segment.writable).map(|segment| (segment.offset, segment.file_size))
     }
 
     fn containing(&self, address: u64) -> Option<(&Segment, u64)> {

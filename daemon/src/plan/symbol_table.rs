@@ -3,6 +3,7 @@
 use object::LittleEndian;
 use object::elf::FileHeader64;
 use object::elf::{self, SectionType, Sym64};
+use object::read::StringTable;
 use object::read::elf::{FileHeader, SectionHeader, SectionTable, Sym};
 
 use super::ElfError;
@@ -10,6 +11,8 @@ use super::ElfError;
 /// Longer names are cut to nothing: the longest MPI function has 34 characters, and an unbounded search for the end of a name
 /// would let a hostile file keep mpiprobe busy for hours.
 const MAX_NAME: usize = 256;
+/// Per table. The largest static executables have some hundred thousand.
+const MAX_SYMBOLS: usize = 1 << 22;
 
 pub(super) type Header = FileHeader64<LittleEndian>;
 pub(super) type Sections<'data> = SectionTable<'data, Header>;
@@ -58,7 +61,10 @@ impl<'data> SymbolTable<'data> {
         let Some(section) = sections.iter().find(|section| section.sh_type(LittleEndian) == kind) else {
             return Ok(None);
         };
-        let symbols = section.data_as_array(LittleEndian, bytes).map_err(ElfError::malformed(what))?;
+        let symbols: &[_] = section.data_as_array(LittleEndian, bytes).map_err(ElfError::malformed(what))?;
+        if symbols.len() > MAX_SYMBOLS {
+            return Err(ElfError::TooMany { what: "symbols", limit: MAX_SYMBOLS });
+        }
         let strings = sections
             .section(object::SectionIndex(section.sh_link(LittleEndian) as usize))
             .and_then(|strings| strings.data(LittleEndian, bytes))
@@ -96,7 +102,8 @@ pub(super) fn string_at(strings: &[u8], offset: u64) -> Option<&str> {
     std::str::from_utf8(rest.get(..end)?).ok()
 }
 
-/// The section headers, without looking at what they describe.
+/// The section headers. Their names are not read: tools that shrink files remove them, and the types say enough.
 pub(super) fn sections<'data>(header: &Header, bytes: &'data [u8]) -> Result<Sections<'data>, ElfError> {
-    header.sections(LittleEndian, bytes).map_err(ElfError::malformed("the section headers"))
+    let headers = header.section_headers(LittleEndian, bytes).map_err(ElfError::malformed("the section headers"))?;
+    Ok(Sections::new(headers, StringTable::default()))
 }

@@ -6,8 +6,8 @@ use std::fmt;
 use super::symbol_table::{Kind, Place, Symbol};
 use super::{ElfError, Library};
 
-/// The largest MPI library exports 1,400 names; a hostile file could claim millions.
-const MAX_WANTED: usize = 1 << 16;
+/// The largest MPI library defines 1,400 names, twice if it is not stripped; a hostile file could claim millions.
+const MAX_WANTED: usize = 1 << 14;
 
 /// One name of a function and what the caller knows it by.
 #[derive(Debug, Clone, PartialEq, Eq)]

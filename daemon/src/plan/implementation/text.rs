@@ -5,8 +5,8 @@ use super::Evidence;
 
 /// The longest text that is believed to be a version, in bytes.
 const MAX_TEXT: usize = 64;
-/// How much of a library's constants is searched, in bytes: those of the largest MPI library seen have 4 MB, with its code 40 MB.
-const MAX_SEARCHED: u64 = 64 << 20;
+/// How much of a library's constants is searched, in bytes: those of the largest MPI library seen have 4 MB.
+const MAX_SEARCHED: usize = 64 << 20;
 /// How often a text may occur before the search ends.
 const MAX_OCCURRENCES: usize = 16;
 
@@ -21,9 +21,9 @@ pub(super) fn string_of(evidence: &Evidence<'_, '_>, name: &str) -> Option<Strin
 pub(super) fn after(library: &Library<'_>, text: &[u8]) -> Vec<String> {
     let mut left = MAX_SEARCHED;
     let mut words = Vec::new();
-    for (offset, length) in library.segments.read_only() {
-        let bytes = library.bytes_from(offset, length.min(left));
-        left -= bytes.len() as u64;
+    for bytes in library.constants() {
+        let bytes = bytes.get(..left).unwrap_or(bytes);
+        left -= bytes.len();
         let rest = occurrences(bytes, text).filter_map(|at| bytes.get(at + text.len()..)).take(MAX_OCCURRENCES);
         words.extend(rest.map(|rest| {
             let word = rest.iter().take(MAX_TEXT).take_while(|byte| byte.is_ascii_graphic());

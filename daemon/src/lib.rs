@@ -1,1 +1,3 @@
 //! mpiprobe: an out-of-process profiler for MPI on Linux.
+
+pub mod discover;

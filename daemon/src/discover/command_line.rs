@@ -69,6 +69,11 @@ impl CommandLine {
         }
     }
 
+    /// What a process of this command line and this executable (base name) may be called besides that.
+    pub(crate) fn names(&self, executable: &[u8]) -> Vec<Vec<u8>> {
+        [self.command(), self.script(executable)].into_iter().flatten().map(<[u8]>::to_vec).collect()
+    }
+
     /// The command line for people, at most `limit` characters of it.
     pub fn display(&self, limit: usize) -> String {
         let joined = self.arguments.join(&b' ');

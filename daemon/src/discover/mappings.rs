@@ -131,12 +131,10 @@ impl Mappings {
             return;
         }
         let place = *places.entry(line.id).or_insert(self.files.len());
-        match self.files.get_mut(place) {
-            Some(file) => file.ranges.push(line.range),
-            None => {
-                let raw_path = line.path.to_vec();
-                self.files.push(MappedFile { id: line.id, raw_path, ranges: vec![line.range] });
-            }
+        if let Some(file) = self.files.get_mut(place) {
+            file.ranges.push(line.range);
+        } else {
+            self.files.push(MappedFile { id: line.id, raw_path: line.path.to_vec(), ranges: vec![line.range] });
         }
     }
 }

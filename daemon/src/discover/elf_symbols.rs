@@ -1,0 +1,153 @@
+//! Recognises MPI C libraries by the functions they define.
+
+use std::fs::File;
+
+use object::elf::{self, FileHeader32, FileHeader64};
+use object::read::elf::{Dyn as _, FileHeader, SectionHeader as _, Sym as _};
+use object::{Endianness, ReadCache};
+
+use super::architecture::Architecture;
+use super::mappings::FileId;
+use super::recognise::{Family, Recognise, Recognised};
+use super::text::printable;
+
+/// A symbol or string table beyond this size is not looked at, in bytes: the largest known ones take about 300 MB.
+const LARGEST_TABLE: u64 = 512 << 20;
+
+/// Reads symbol tables, and of most files only the names in them.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct SymbolRecogniser;
+
+impl Recognise for SymbolRecogniser {
+    fn recognise(&mut self, file: &File, _: FileId) -> Option<Recognised> {
+        let data = ReadCache::new(file);
+        let header = object::ReadRef::read_bytes_at(&data, 0, Architecture::HEADER as u64).ok()?;
+        let architecture = Architecture::parse(header)?;
+        let elf = match architecture.bits {
+            32 => Symbols::read::<FileHeader32<Endianness>>(&data)?,
+            _ => Symbols::read::<FileHeader64<Endianness>>(&data)?,
+        };
+        Some(Recognised {
+            family: elf.family(),
+            soname: elf.soname.clone(),
+            defines_pmpi: elf.pmpi_init,
+            is_static: elf.is_static,
+            architecture,
+        })
+    }
+}
+
+/// Which of the telling symbols a file defines.
+#[derive(Debug, Default)]
+#[expect(clippy::struct_excessive_bools, reason = "each tells whether one symbol was seen")]
+struct Symbols {
+    init: bool,
+    send: bool,
+    pmpi_init: bool,
+    open_mpi: bool,
+    mpich: bool,
+    is_static: bool,
+    soname: Option<String>,
+}
+
+impl Symbols {
+    /// `None` unless the file is an MPI C library.
+    fn read<Elf: FileHeader<Endian = Endianness>>(data: &ReadCache<&File>) -> Option<Self> {
+        let header = Elf::parse(data).ok()?;
+        let endian = header.endian().ok()?;
+        let sections = header.section_headers(endian, data).ok()?;
+        let bytes = |section: &Elf::SectionHeader| {
+            let size: u64 = section.sh_size(endian).into();
+            if size > LARGEST_TABLE {
+                return None;
+            }
+            section.data(endian, data).ok()
+        };
+        let table = |kind| {
+            let section = sections.iter().find(|section| section.sh_type(endian) == kind)?;
+            let names = bytes(sections.get(usize::try_from(section.sh_link(endian)).ok()?)?)?;
+            Some((section, names))
+        };
+        let mut found = Self::default();
+        let collect = |kind, found: &mut Self| {
+            let (section, names) = table(kind)?;
+            // PMPI_Init ends in MPI_Init, and linkers let one name be the tail of another.
+            memchr::memmem::find(names, b"MPI_Init\0").or_else(|| memchr::memmem::find(names, b"MPI_Init_thread\0"))?;
+            bytes(section)?;
+            let symbols = section.data_as_array::<Elf::Sym, _>(endian, data).ok()?;
+            for symbol in symbols.iter().filter(|symbol| !symbol.is_undefined(endian)) {
+                found.note(name_at(names, symbol.st_name(endian)), symbol.st_type());
+            }
+            Some(())
+        };
+        collect(elf::SHT_DYNSYM, &mut found);
+        if found.init && found.send {
+            found.soname = soname::<Elf>(sections, endian, data, table(elf::SHT_DYNSYM)?.1);
+            return Some(found);
+        }
+        // A program linked with libmpi.a defines only what it calls, and exports none of it.
+        if is_program::<Elf>(header, endian, data) {
+            found = Self { is_static: true, ..Self::default() };
+            collect(elf::SHT_SYMTAB, &mut found)?;
+            return found.init.then_some(found);
+        }
+        None
+    }
+
+    fn note(&mut self, name: &[u8], kind: elf::SymbolType) {
+        let is_function = kind == elf::STT_FUNC || kind == elf::STT_GNU_IFUNC;
+        match name {
+            b"MPI_Init" | b"MPI_Init_thread" if is_function => self.init = true,
+            b"MPI_Send" if is_function => self.send = true,
+            b"PMPI_Init" | b"PMPI_Init_thread" if is_function => self.pmpi_init = true,
+            b"ompi_mpi_comm_world" => self.open_mpi = true,
+            name if name.starts_with(b"MPIR_") => self.mpich = true,
+            _ => {}
+        }
+    }
+
+    fn family(&self) -> Family {
+        // MPICH's own library has the standard ABI's functions too: only the name it is linked by tells them apart.
+        if self.soname.as_deref().is_some_and(|name| name.starts_with("libmpi_abi.so")) {
+            Family::StandardAbi
+        } else if self.open_mpi {
+            Family::OpenMpi
+        } else if self.mpich {
+            Family::Mpich
+        } else {
+            Family::Unknown
+        }
+    }
+}
+
+/// The NUL-terminated name at `offset`, empty if there is none.
+fn name_at(names: &[u8], offset: u32) -> &[u8] {
+    let tail = usize::try_from(offset).ok().and_then(|offset| names.get(offset..)).unwrap_or_default();
+    memchr::memchr(0, tail).and_then(|end| tail.get(..end)).unwrap_or_default()
+}
+
+/// Whether the file is a program rather than a library: at a fixed address, or with an interpreter of its own.
+fn is_program<Elf: FileHeader<Endian = Endianness>>(header: &Elf, endian: Endianness, data: &ReadCache<&File>) -> bool {
+    use object::read::elf::ProgramHeader as _;
+    header.e_type(endian) == elf::ET_EXEC
+        || header
+            .program_headers(endian, data)
+            .is_ok_and(|segments| segments.iter().any(|segment| segment.p_type(endian) == elf::PT_INTERP))
+}
+
+fn soname<Elf: FileHeader<Endian = Endianness>>(
+    sections: &[Elf::SectionHeader],
+    endian: Endianness,
+    data: &ReadCache<&File>,
+    names: &[u8],
+) -> Option<String> {
+    let section = sections.iter().find(|section| section.sh_type(endian) == elf::SHT_DYNAMIC)?;
+    let size: u64 = section.sh_size(endian).into();
+    if size > LARGEST_TABLE {
+        return None;
+    }
+    let (entries, _) = section.dynamic(endian, data).ok()??;
+    let entry = entries.iter().find(|entry| entry.d_tag(endian) == elf::DT_SONAME)?;
+    let offset: u64 = entry.d_val(endian).into();
+    Some(printable(name_at(names, u32::try_from(offset).ok()?)))
+}

@@ -1,0 +1,53 @@
+//! Made-up `/proc` trees for tests.
+
+use std::fs;
+use std::path::PathBuf;
+
+use super::proc_root::ProcRoot;
+
+/// A directory that looks like `/proc`, removed when dropped.
+pub(crate) struct FakeProc(tempfile::TempDir);
+
+impl FakeProc {
+    pub(crate) fn new() -> Self {
+        Self(tempfile::tempdir().unwrap())
+    }
+
+    pub(crate) fn root(&self) -> ProcRoot {
+        ProcRoot::at(self.0.path()).unwrap()
+    }
+
+    /// A process of this test's user that started when its pid says.
+    pub(crate) fn process(&self, pid: u32, parent: u32, comm: &str, arguments: &[&str]) {
+        self.process_started_at(pid, parent, comm, arguments, u64::from(pid));
+    }
+
+    pub(crate) fn process_started_at(&self, pid: u32, parent: u32, comm: &str, arguments: &[&str], start: u64) {
+        fs::create_dir(self.path(pid)).unwrap();
+        let content = format!("{pid} ({comm}) S {parent} 1 1 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 {start} 0 0\n");
+        self.file(pid, "stat", content.as_bytes());
+        self.file(pid, "comm", format!("{comm}\n").as_bytes());
+        let command_line: String = arguments.iter().flat_map(|argument| [argument, "\0"]).collect();
+        self.file(pid, "cmdline", command_line.as_bytes());
+        self.file(pid, "environ", b"");
+        self.file(pid, "maps", b"");
+        let (user, group) = (rustix::process::getuid().as_raw(), rustix::process::getgid().as_raw());
+        self.ids(pid, [user; 3], [group; 3]);
+        std::os::unix::fs::symlink(format!("/bin/{comm}"), self.path(pid).join("exe")).unwrap();
+    }
+
+    /// Writes a status file with these real, effective and saved ids.
+    pub(crate) fn ids(&self, pid: u32, users: [u32; 3], groups: [u32; 3]) {
+        let line = |ids: [u32; 3]| format!("{}\t{}\t{}\t{}", ids[0], ids[1], ids[2], ids[1]);
+        let status = format!("Tgid:\t{pid}\nUid:\t{}\nGid:\t{}\n", line(users), line(groups));
+        self.file(pid, "status", status.as_bytes());
+    }
+
+    pub(crate) fn file(&self, pid: u32, name: &str, content: &[u8]) {
+        fs::write(self.path(pid).join(name), content).unwrap();
+    }
+
+    pub(crate) fn path(&self, pid: u32) -> PathBuf {
+        self.0.path().join(pid.to_string())
+    }
+}

@@ -1,0 +1,55 @@
+//! Finds MPI processes, ranks and jobs on this node, from `/proc` alone.
+//!
+//! mpiprobe looks at other users' processes with root's rights. Everything read here was written by them, or can change
+//! between two reads: reads are bounded, parsers refuse rather than guess, processes are pinned ([`Process`]) and mapped
+//! files are opened by identity ([`open_mapped`]). Nothing is read of a process that the caller may not trace
+//! ([`access`]) beyond what decides that.
+//!
+//! Start at [`Scanner`] for everything on the node, or at [`select()`] for what a user named.
+
+pub mod access;
+pub mod architecture;
+pub mod command_line;
+mod elf_symbols;
+pub mod environment;
+#[cfg(test)]
+mod fake;
+pub mod job;
+mod job_key;
+mod launcher;
+mod mapped_identity;
+pub mod mappings;
+pub mod mpi_process;
+mod nearest;
+mod open_file;
+pub mod open_mapped;
+pub mod proc_root;
+pub mod process;
+pub mod process_error;
+pub mod rank;
+mod read;
+pub mod recognise;
+pub mod scan;
+pub mod select;
+pub mod select_error;
+pub mod stat;
+pub mod status;
+mod text;
+pub mod users;
+
+pub use access::{Caller, Refusal, may_trace};
+pub use elf_symbols::SymbolRecogniser;
+pub use job::Job;
+pub use job_key::JobKey;
+pub use launcher::Launcher;
+pub use mpi_process::{MpiLibrary, MpiProcess};
+pub use open_mapped::open_mapped;
+pub use proc_root::{ProcRoot, ProcRootError};
+pub use process::{Process, ProcessId};
+pub use process_error::ProcessError;
+pub use rank::{LauncherKind, RankInfo};
+pub use recognise::{Family, Recognise, Recognised};
+pub use scan::{Finding, Scanner, Snapshot};
+pub use select::{JobChoice, Selection, Target, select};
+pub use select_error::SelectError;
+pub use text::printable;

@@ -1,0 +1,108 @@
+//! The MPI library of a process.
+
+use std::sync::Arc;
+
+use super::architecture::Architecture;
+use super::job_key::JobKey;
+use super::launcher::Launcher;
+use super::mappings::{MappedFile, Mappings};
+use super::open_mapped::{OpenMappedError, open_mapped};
+use super::process::{Executable, Process};
+use super::process_error::ProcessError;
+use super::rank::RankInfo;
+use super::recognise::{Cache, Recognise, Recognised};
+use super::text::base_name;
+
+/// A mapped file that defines MPI's C functions.
+#[derive(Debug, Clone)]
+pub struct MpiLibrary {
+    pub file: MappedFile,
+    pub recognised: Arc<Recognised>,
+}
+
+/// A process with an MPI C library in its memory, whether or not it has called `MPI_Init`.
+#[derive(Debug)]
+pub struct MpiProcess {
+    pub process: Process,
+    pub executable: Executable,
+    /// Its command name, at most 15 bytes.
+    pub comm: Vec<u8>,
+    /// What else it may be called by: the command as it was called, and the script if it runs one.
+    pub(crate) other_names: Vec<Vec<u8>>,
+    /// The real user's id.
+    pub user: u32,
+    /// Its pid as its own pid namespace has it, if that is not this one.
+    pub namespace_pid: Option<u32>,
+    /// Never empty; the implementation itself comes before tools that wrap it.
+    pub libraries: Vec<MpiLibrary>,
+    pub rank: RankInfo,
+    pub job: JobKey,
+    pub launcher: Option<Launcher>,
+}
+
+impl MpiProcess {
+    pub fn pid(&self) -> u32 {
+        self.process.pid()
+    }
+
+    /// Whether a user who says `name` means this process: the base name of its executable, its command name, the base name of
+    /// the command as it was called, or that of the script it runs.
+    pub fn is_called(&self, name: &[u8]) -> bool {
+        self.names().any(|own| own == name)
+    }
+
+    /// What it may be called.
+    pub(crate) fn names(&self) -> impl Iterator<Item = &[u8]> {
+        [base_name(&self.executable.path), &self.comm].into_iter().chain(self.other_names.iter().map(Vec::as_slice))
+    }
+
+    /// The library that implements MPI for this process, as far as can be told.
+    pub fn library(&self) -> Option<&MpiLibrary> {
+        self.libraries.first()
+    }
+
+    /// The library's architecture, if mpiprobe cannot observe it.
+    ///
+    /// It is the library's that counts: under a user-mode emulator the executable is the emulator, a native program.
+    pub fn foreign_architecture(&self) -> Option<Architecture> {
+        self.library().map(|library| library.recognised.architecture).filter(|architecture| !architecture.is_native())
+    }
+}
+
+/// What the search for MPI in a process has seen.
+#[derive(Debug, Default)]
+pub struct Search {
+    /// Files that define MPI's C functions, implementations first.
+    pub libraries: Vec<MpiLibrary>,
+    /// How many files the process has mapped executable.
+    pub examined: usize,
+    /// Files that could not be looked into: MPI may be in there.
+    pub unopened: Vec<OpenMappedError>,
+    /// Executable memory of no file, in bytes.
+    pub anonymous_text: u64,
+    /// Whether the list of mappings could not be read to its end.
+    pub incomplete: bool,
+}
+
+impl Search {
+    /// Looks into every file that `process` has mapped executable and `cache` does not know yet.
+    pub fn of<R: Recognise>(process: &Process, cache: &mut Cache<R>) -> Result<Self, ProcessError> {
+        let mappings = Mappings::of(process)?;
+        let mut search = Self {
+            examined: mappings.files.len(),
+            anonymous_text: mappings.anonymous_text,
+            incomplete: mappings.incomplete,
+            ..Self::default()
+        };
+        for file in mappings.files {
+            match cache.look_up(file.id, || open_mapped(process, &file)) {
+                Ok(Some(recognised)) => search.libraries.push(MpiLibrary { file, recognised }),
+                Ok(None) => {}
+                Err(OpenMappedError::Process(error)) if error.is_gone() => return Err(error),
+                Err(error) => search.unopened.push(error),
+            }
+        }
+        search.libraries.sort_by_key(|library| !library.recognised.defines_pmpi);
+        Ok(search)
+    }
+}

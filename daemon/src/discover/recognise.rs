@@ -1,0 +1,171 @@
+//! What makes a file an MPI C library, and remembering the answer.
+
+use std::collections::HashMap;
+use std::fs::File;
+use std::sync::Arc;
+
+use rustix::fs::fstat;
+use serde::Serialize;
+
+use super::architecture::Architecture;
+use super::mappings::FileId;
+
+/// Whose handles and constants a library uses, as far as its symbols tell.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Family {
+    OpenMpi,
+    /// MPICH and those built on it: Intel MPI, Cray MPICH, MVAPICH.
+    Mpich,
+    /// The standard ABI of MPI 5.0, `libmpi_abi`.
+    StandardAbi,
+    Unknown,
+}
+
+/// What the file that implements MPI for a process is.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Recognised {
+    pub family: Family,
+    /// The name that programs link against (DT_SONAME); none in a program with MPI linked in.
+    pub soname: Option<String>,
+    /// Whether the profiling names (PMPI_) are defined as well. An implementation has them, a tool that wraps MPI does
+    /// not: it calls them.
+    pub defines_pmpi: bool,
+    /// A program that contains MPI itself.
+    pub is_static: bool,
+    pub architecture: Architecture,
+}
+
+/// Tells whether a file defines the C functions of MPI.
+///
+/// A file's name must not matter: MPICH's library is `libmpich.so.12` on Debian, and anybody may call anything `libmpi`.
+pub trait Recognise {
+    /// Examines a regular file, open at its start; `None` if it is not an MPI C library (or not ELF, or damaged).
+    fn recognise(&mut self, file: &File, id: FileId) -> Option<Recognised>;
+}
+
+impl<F: FnMut(&File, FileId) -> Option<Recognised>> Recognise for F {
+    fn recognise(&mut self, file: &File, id: FileId) -> Option<Recognised> {
+        self(file, id)
+    }
+}
+
+/// A recogniser that examines each file once, however many processes map it.
+#[derive(Debug)]
+pub struct Cache<R> {
+    recogniser: R,
+    known: HashMap<FileId, Known>,
+    round: u64,
+}
+
+#[derive(Debug)]
+struct Known {
+    content: Content,
+    /// When it was last compared with the file.
+    round: u64,
+    answer: Option<Arc<Recognised>>,
+}
+
+/// Changes when a file is written to, or when its inode number is given to another file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Content {
+    size: i64,
+    modified: (i64, i64),
+    changed: (i64, i64),
+}
+
+impl<R: Recognise> Cache<R> {
+    pub fn new(recogniser: R) -> Self {
+        Self { recogniser, known: HashMap::new(), round: 0 }
+    }
+
+    /// Starts a scan: in it, each file is opened once to see whether it is still the one that was examined.
+    pub fn begin_round(&mut self) {
+        let last = self.round;
+        self.known.retain(|_, known| known.round == last);
+        self.round += 1;
+    }
+
+    /// The answer for the file `id`, which `open` opens if it has not been seen in this round.
+    pub fn look_up<E>(
+        &mut self,
+        id: FileId,
+        open: impl FnOnce() -> Result<File, E>,
+    ) -> Result<Option<Arc<Recognised>>, E> {
+        if let Some(known) = self.known.get(&id).filter(|known| known.round == self.round) {
+            return Ok(known.answer.clone());
+        }
+        let file = open()?;
+        let Some(content) = content_of(&file) else { return Ok(None) };
+        let answer = match self.known.get(&id).filter(|known| known.content == content) {
+            Some(known) => known.answer.clone(),
+            None => self.recogniser.recognise(&file, id).map(Arc::new),
+        };
+        self.known.insert(id, Known { content, round: self.round, answer: answer.clone() });
+        Ok(answer)
+    }
+}
+
+fn content_of(file: &File) -> Option<Content> {
+    let stat = fstat(file).ok()?;
+    Some(Content {
+        size: stat.st_size,
+        modified: (stat.st_mtime, stat.st_mtime_nsec.cast_signed()),
+        changed: (stat.st_ctime, stat.st_ctime_nsec.cast_signed()),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::convert::Infallible;
+    use std::io::Write as _;
+
+    const ID: FileId = FileId { major: 1, minor: 2, inode: 3 };
+
+    #[test]
+    fn a_file_is_examined_again_only_when_it_has_changed() {
+        let mut file = tempfile::NamedTempFile::new().unwrap();
+        let mut opened = 0;
+        let mut examined = 0;
+        let mut cache = Cache::new(|_: &File, _| {
+            examined += 1;
+            None
+        });
+        let mut look_up = |cache: &mut Cache<_>, file: &tempfile::NamedTempFile| {
+            let open = || {
+                opened += 1;
+                Ok::<_, Infallible>(file.reopen().unwrap())
+            };
+            assert_eq!(cache.look_up(ID, open), Ok(None));
+        };
+        for _ in 0..3 {
+            look_up(&mut cache, &file);
+        }
+        cache.begin_round();
+        look_up(&mut cache, &file);
+        cache.begin_round();
+        file.write_all(b"more").unwrap();
+        look_up(&mut cache, &file);
+        assert_eq!(opened, 3);
+        assert_eq!(examined, 2);
+    }
+
+    #[test]
+    fn files_no_longer_mapped_are_forgotten() {
+        let mut cache = Cache::new(|_: &File, _| None);
+        let open = || Ok::<_, Infallible>(tempfile::tempfile().unwrap());
+        cache.look_up(ID, open).unwrap();
+        cache.begin_round();
+        assert_eq!(cache.known.len(), 1);
+        cache.begin_round();
+        assert_eq!(cache.known.len(), 0);
+    }
+
+    #[test]
+    fn a_failure_to_open_is_not_remembered() {
+        let mut cache = Cache::new(|_: &File, _| None);
+        assert_eq!(cache.look_up(ID, || Err("no")), Err("no"));
+        assert_eq!(cache.look_up(ID, || Ok::<_, &str>(tempfile::tempfile().unwrap())), Ok(None));
+    }
+}

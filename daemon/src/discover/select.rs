@@ -1,0 +1,233 @@
+//! Finds the processes that a user named.
+
+use std::collections::BTreeSet;
+
+use super::access::may_trace;
+use super::job::Job;
+use super::launcher::is_launcher;
+use super::mpi_process::{MpiProcess, Search};
+use super::nearest::nearest;
+use super::process::Process;
+use super::process_error::ProcessError;
+use super::recognise::Recognise;
+use super::scan::{Finding, Scanner, Snapshot};
+use super::select_error::SelectError;
+use super::text::{base_name, printable};
+
+/// What the user named.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Target {
+    /// Every process of this name (`--pid-of`); of a path, the base name counts.
+    Name(String),
+    /// These processes (`--pid`).
+    Pids(Vec<u32>),
+    /// Every MPI process: a job is named instead.
+    Any,
+}
+
+/// Which of the jobs that the target has processes in.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum JobChoice {
+    /// There must be one only, unless the processes were named one by one.
+    Only,
+    /// All of them (`--all-jobs`).
+    All,
+    /// The job of this name (`--job`).
+    Named(String),
+}
+
+/// What is to be observed.
+#[derive(Debug)]
+pub struct Selection {
+    /// At least one, in ascending order of pid.
+    pub processes: Vec<MpiProcess>,
+    /// The jobs they belong to, each with all its processes on this node, named or not.
+    pub jobs: Vec<Job>,
+}
+
+/// Finds the MPI processes that `target` and `choice` name, all of them of this machine's architecture and open to the
+/// caller.
+///
+/// mpiprobe itself and launchers are never among them.
+pub fn select<R: Recognise>(
+    scanner: &mut Scanner<R>,
+    target: &Target,
+    choice: &JobChoice,
+) -> Result<Selection, SelectError> {
+    let Snapshot { processes, jobs, examined, refused, .. } = scanner.scan()?;
+    let named: Vec<MpiProcess> = match target {
+        Target::Name(name) => {
+            let name = base_name(name.as_bytes());
+            let (named, others): (Vec<_>, _) = processes.into_iter().partition(|process| process.is_called(name));
+            if named.is_empty() {
+                return Err(explain_name(scanner, name, examined, &others, jobs));
+            }
+            named
+        }
+        Target::Pids(pids) => {
+            for pid in pids {
+                if !processes.iter().any(|process| process.pid() == *pid) {
+                    return Err(explain_pid(scanner, *pid, &processes, jobs));
+                }
+            }
+            processes.into_iter().filter(|process| pids.contains(&process.pid())).collect()
+        }
+        Target::Any => processes,
+    };
+    if named.is_empty() {
+        return Err(SelectError::NoMpi { refused });
+    }
+    let processes = choose(named, target, choice, &jobs)?;
+    if let Some((pid, architecture)) =
+        processes.iter().find_map(|found| Some((found.pid(), found.foreign_architecture()?)))
+    {
+        return Err(SelectError::Foreign { pid, architecture });
+    }
+    let jobs = jobs_of(&processes, jobs);
+    Ok(Selection { processes, jobs })
+}
+
+/// Keeps the processes of the wanted jobs.
+fn choose(
+    mut named: Vec<MpiProcess>,
+    target: &Target,
+    choice: &JobChoice,
+    jobs: &[Job],
+) -> Result<Vec<MpiProcess>, SelectError> {
+    let what = || match target {
+        Target::Name(name) => printable(name.as_bytes()),
+        Target::Pids(_) => "what you named".to_owned(),
+        Target::Any => "MPI".to_owned(),
+    };
+    let candidates = jobs_of(&named, jobs.to_vec());
+    match choice {
+        JobChoice::All => {}
+        JobChoice::Only if candidates.len() <= 1 || matches!(target, Target::Pids(_)) => {}
+        JobChoice::Only => return Err(SelectError::SeveralJobs { what: what(), jobs: candidates }),
+        JobChoice::Named(wanted) => {
+            let meant: Vec<_> = candidates.iter().filter(|job| job.id.is_meant_by(wanted)).collect();
+            // Two jobs may differ only before the colon.
+            let exact = meant.iter().find(|job| job.id.as_str() == wanted);
+            match (exact, meant.as_slice()) {
+                (Some(job), _) | (None, [job]) => named.retain(|process| process.job == job.id),
+                (None, []) => {
+                    let nearest = nearest(wanted, candidates.iter().map(|job| job.id.as_str()));
+                    let wanted = printable(wanted.as_bytes());
+                    return Err(SelectError::NoSuchJob { what: what(), wanted, nearest, jobs: candidates });
+                }
+                _ => return Err(SelectError::SeveralJobs { what: what(), jobs: meant.into_iter().cloned().collect() }),
+            }
+        }
+    }
+    Ok(named)
+}
+
+fn jobs_of(processes: &[MpiProcess], mut jobs: Vec<Job>) -> Vec<Job> {
+    let ids: BTreeSet<_> = processes.iter().map(|process| &process.job).collect();
+    jobs.retain(|job| ids.contains(&job.id));
+    jobs
+}
+
+/// Why no MPI process has this name.
+fn explain_name<R: Recognise>(
+    scanner: &mut Scanner<R>,
+    name: &[u8],
+    examined: usize,
+    mpi: &[MpiProcess],
+    jobs: Vec<Job>,
+) -> SelectError {
+    let pids = match scanner.root().pids() {
+        Ok(pids) => pids,
+        Err(error) => return error.into(),
+    };
+    let mut not_mpi: Vec<u32> = Vec::new();
+    let mut last_search = Search::default();
+    let mut refused = None;
+    let mut names: Vec<String> = mpi.iter().flat_map(MpiProcess::names).map(printable).collect();
+    let own = std::process::id();
+    for pid in pids.into_iter().filter(|pid| *pid != own) {
+        let Ok(process) = Process::open(scanner.root(), pid) else { continue };
+        let Ok(known) = names_of(&process) else { continue };
+        if known.iter().any(|known| known == name) {
+            match scanner.inspect(pid) {
+                Ok(Finding::NotMpi(_, search)) => {
+                    not_mpi.push(pid);
+                    last_search = search;
+                }
+                Ok(Finding::Launcher(_)) => return launcher_error(pid, name, jobs),
+                Ok(Finding::Refused(refusal)) => refused = Some(refusal),
+                _ => {}
+            }
+        } else if may_trace(scanner.caller(), &process).is_ok() && !known.iter().any(|known| is_launcher(known)) {
+            // Nobody is told what strangers run.
+            names.extend(known.iter().map(|known| printable(known)));
+        }
+    }
+    if !not_mpi.is_empty() {
+        return not_mpi_error(name, not_mpi, &last_search, jobs);
+    }
+    if let Some(refusal) = refused {
+        return refusal.into();
+    }
+    let name = printable(name);
+    // A program that uses MPI is meant rather than one that does not.
+    let running = mpi.iter().flat_map(MpiProcess::names).map(printable).collect::<Vec<_>>();
+    let mut suggestions = nearest(&name, running.iter().map(String::as_str));
+    if suggestions.is_empty() {
+        suggestions = nearest(&name, names.iter().map(String::as_str));
+    }
+    SelectError::NoSuchName { name, examined, nearest: suggestions, jobs }
+}
+
+/// Why this is not the pid of an MPI process.
+fn explain_pid<R: Recognise>(scanner: &mut Scanner<R>, pid: u32, mpi: &[MpiProcess], jobs: Vec<Job>) -> SelectError {
+    match scanner.inspect(pid) {
+        // It has become one since the scan: the next try will do.
+        Ok(Finding::Mpi(_)) => ProcessError::NoSuchProcess { pid }.into(),
+        Ok(Finding::Own) => SelectError::Own { pid },
+        Ok(Finding::KernelThread) => SelectError::KernelThread { pid },
+        Ok(Finding::Refused(refusal)) => refusal.into(),
+        Ok(Finding::Launcher(process)) => launcher_error(pid, &process.comm().unwrap_or_default(), jobs),
+        Ok(Finding::NotMpi(process, search)) => {
+            let name = process.comm().unwrap_or_default();
+            not_mpi_error(&name, vec![pid], &search, jobs)
+        }
+        Err(error @ ProcessError::NoSuchProcess { .. }) => {
+            match mpi.iter().find(|process| process.namespace_pid == Some(pid)) {
+                Some(process) => SelectError::InsideContainer { pid, outside: process.pid() },
+                None => error.into(),
+            }
+        }
+        Err(error) => error.into(),
+    }
+}
+
+fn launcher_error(pid: u32, name: &[u8], jobs: Vec<Job>) -> SelectError {
+    let started: Vec<_> =
+        jobs.iter().filter(|job| job.launcher.as_ref().is_some_and(|launcher| launcher.pid == pid)).cloned().collect();
+    SelectError::IsLauncher { name: printable(name), pid, jobs: if started.is_empty() { jobs } else { started } }
+}
+
+fn not_mpi_error(name: &[u8], pids: Vec<u32>, search: &Search, jobs: Vec<Job>) -> SelectError {
+    let mut notes: Vec<String> = search.unopened.iter().take(3).map(ToString::to_string).collect();
+    if search.incomplete {
+        notes.push("its list of mapped files could not be read to the end".to_owned());
+    }
+    if search.anonymous_text >= 1 << 20 {
+        let mebibytes = search.anonymous_text >> 20;
+        notes.push(format!(
+            "{mebibytes} MiB of its executable memory belong to no file: generated code, or text copied to huge pages, \
+             which cannot be probed"
+        ));
+    }
+    SelectError::NotMpi { name: printable(name), pids, files: search.examined, notes, jobs }
+}
+
+/// What a process may be called, of what can be read about it.
+fn names_of(process: &Process) -> Result<Vec<Vec<u8>>, ProcessError> {
+    let mut names = vec![process.comm()?];
+    let executable = process.executable().map(|executable| base_name(&executable.path).to_vec()).unwrap_or_default();
+    names.extend(process.command_line()?.names(&executable));
+    names.push(executable);
+    Ok(names)
+}

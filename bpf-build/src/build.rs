@@ -18,12 +18,12 @@ pub fn build(request: &Request) -> Result<PathBuf, BuildError> {
     let toolchain = detect()?;
     if request.build_script {
         // Another compiler, or the linker installed again, makes another object.
-        println!("cargo:rerun-if-changed={}", toolchain.rustc.display());
+        println!("cargo:rerun-if-changed={}", toolchain.compiler.rustc.display());
         println!("cargo:rerun-if-changed={}", toolchain.linker.display());
     }
 
     let mut command = command(request, &toolchain);
-    let start = |source| BuildError::Start { cargo: toolchain.cargo.clone(), source };
+    let start = |source| BuildError::Start { cargo: toolchain.compiler.cargo.clone(), source };
     let mut child = command.spawn().map_err(start)?;
     if let Some(stderr) = child.stderr.take() {
         pass_on(stderr, request.build_script);
@@ -39,7 +39,7 @@ pub fn build(request: &Request) -> Result<PathBuf, BuildError> {
 }
 
 fn command(request: &Request, toolchain: &Toolchain) -> Command {
-    let mut command = Command::new(&toolchain.cargo);
+    let mut command = Command::new(&toolchain.compiler.cargo);
     for (name, _) in env::vars_os().filter(|(name, _)| environment::is_foreign(name)) {
         command.env_remove(name);
     }
@@ -47,7 +47,7 @@ fn command(request: &Request, toolchain: &Toolchain) -> Command {
         .current_dir(&request.package)
         .args(["build", "--release", "--bin", BINARY, "--target", TARGET, "--target-dir"])
         .arg(&request.target_dir)
-        .env("RUSTC", &toolchain.rustc)
+        .env("RUSTC", &toolchain.compiler.rustc)
         // Empty also switches off a wrapper or build folder of the user's configuration files.
         .env("RUSTC_WRAPPER", "")
         .env("CARGO_BUILD_BUILD_DIR", &request.target_dir)
@@ -56,7 +56,7 @@ fn command(request: &Request, toolchain: &Toolchain) -> Command {
         // A build script's output is read by cargo.
         .stdout(Stdio::null())
         .stderr(Stdio::piped());
-    match toolchain.kind {
+    match toolchain.compiler.kind {
         Kind::RustupNightly => command.args(["-Z", "build-std=core"]),
         // These two crates need the unstable asm_experimental_arch; all others stay as stable as Debian's compiler is.
         Kind::Debian => command.env("RUSTC_BOOTSTRAP", "aya_ebpf,probe_ebpf"),

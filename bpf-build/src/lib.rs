@@ -23,4 +23,4 @@ pub use build::build;
 pub use error::{BuildError, Missing};
 pub use linker::{LLVM_MAJOR as LINKER_LLVM_MAJOR, VERSION as LINKER_VERSION, linker_root};
 pub use request::Request;
-pub use toolchain::{Kind, Toolchain, detect};
+pub use toolchain::{Compiler, Kind, Toolchain, detect, detect_compiler};

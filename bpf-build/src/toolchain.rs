@@ -21,22 +21,32 @@ pub enum Kind {
     Debian,
 }
 
-/// Everything that is needed to build for BPF, as absolute paths (but `cargo` when nothing tells where it is).
+/// What compiles for BPF, as absolute paths (but `cargo` when nothing tells where it is).
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Toolchain {
+pub struct Compiler {
     pub kind: Kind,
     pub cargo: PathBuf,
     pub rustc: PathBuf,
+}
+
+/// Everything that is needed to build for BPF.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Toolchain {
+    pub compiler: Compiler,
     pub linker: PathBuf,
 }
 
-/// Takes rustup's nightly where it is complete and fits the linker, else Debian's compiler.
+/// The compiler and the linker for BPF on this machine.
 pub fn detect() -> Result<Toolchain, Missing> {
-    let linker = linker::find()?;
+    Ok(Toolchain { compiler: detect_compiler()?, linker: linker::find()? })
+}
+
+/// Takes rustup's nightly where it is complete and fits the linker, else Debian's compiler.
+pub fn detect_compiler() -> Result<Compiler, Missing> {
     if let Some((cargo, rustc)) = rustup_nightly()
         && readable_by_linker(&rustc).is_ok()
     {
-        return Ok(Toolchain { kind: Kind::RustupNightly, cargo, rustc, linker });
+        return Ok(Compiler { kind: Kind::RustupNightly, cargo, rustc });
     }
     let (rustc, core) = (PathBuf::from(DEBIAN_RUSTC), PathBuf::from(DEBIAN_CORE));
     if !rustc.is_file() || !has_core(&core) {
@@ -45,7 +55,7 @@ pub fn detect() -> Result<Toolchain, Missing> {
     readable_by_linker(&rustc)?;
     // The cargo that runs us works with any compiler; one that rustup would have to choose first does not.
     let cargo = env::var_os("CARGO").unwrap_or_else(|| OsString::from("cargo"));
-    Ok(Toolchain { kind: Kind::Debian, cargo: cargo.into(), rustc, linker })
+    Ok(Compiler { kind: Kind::Debian, cargo: cargo.into(), rustc })
 }
 
 /// cargo and rustc of the nightly toolchain, by path, so that no rustup proxy gets another say.

@@ -1,0 +1,50 @@
+//! Measurements and long runs: each is a program of the crate `mpiprobe-tests`, run optimised and as root.
+
+use std::process::ExitCode;
+
+use anyhow::{Context, Result};
+
+use crate::command;
+use crate::setup::{self, Mode, Purpose};
+
+/// A program of `mpiprobe-tests`.
+#[derive(Debug)]
+pub(crate) struct Campaign {
+    name: &'static str,
+    binary: &'static str,
+    purposes: &'static [Purpose],
+}
+
+const BENCHES: [Campaign; 1] = [
+    // ns per MPI call: bare, with an empty probe, with mpiprobe, with the same in bpftrace.
+    Campaign {
+        name: "calls",
+        binary: "bench-calls",
+        purposes: &[Purpose::Build, Purpose::Demo, Purpose::Test, Purpose::Bench],
+    },
+];
+
+impl Campaign {
+    pub(crate) const SOAK: Self =
+        Self { name: "soak", binary: "soak", purposes: &[Purpose::Build, Purpose::Demo, Purpose::Test] };
+
+    pub(crate) fn bench(name: &str) -> Result<Self> {
+        BENCHES.into_iter().find(|bench| bench.name == name).with_context(|| format!("no benchmark is called {name}"))
+    }
+
+    pub(crate) fn run(&self, arguments: &[String], mode: Mode) -> Result<ExitCode> {
+        setup::ensure(self.purposes, mode)?;
+        // What is measured is the program that users get.
+        command::run(command::cargo().args(["build", "--release", "-p", "mpiprobe"]))?;
+        let mut cargo = command::cargo();
+        cargo.args(["run", "--release", "-p", "mpiprobe-tests", "--bin", self.binary]);
+        command::run_as_root(&mut cargo);
+        let status = command::status(cargo.arg("--").args(arguments))?;
+        Ok(command::exit_code(status))
+    }
+}
+
+/// What can be measured.
+pub(crate) fn names() -> Vec<&'static str> {
+    BENCHES.iter().map(|bench| bench.name).collect()
+}

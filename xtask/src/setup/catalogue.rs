@@ -1,0 +1,168 @@
+//! Everything that can be required, with its reason.
+
+use super::requirement::{Check, Purpose, Repository, Requirement};
+
+/// A C compiler is not our wish but rustup's: without one not even this program could have been linked.
+const ALWAYS: [Requirement; 3] = [
+    Requirement {
+        package: "gcc",
+        reason: "C compiler: links Rust programs, compiles the MPI programs to be profiled",
+        purpose: Purpose::Build,
+        check: Check::Command("cc"),
+        repository: Repository::Main,
+    },
+    Requirement {
+        package: "libc6-dev",
+        reason: "C library: links Rust programs, compiles the MPI programs to be profiled",
+        purpose: Purpose::Build,
+        check: Check::File("/usr/include/stdio.h"),
+        repository: Repository::Main,
+    },
+    Requirement {
+        package: "libllvm22",
+        reason: "LLVM's library: bpf-linker is built against it",
+        purpose: Purpose::Build,
+        check: Check::Package(22, 1),
+        repository: Repository::Security,
+    },
+];
+
+/// aya-ebpf 0.2 needs rustc 1.87; Debian 12 as released has 1.85, its security updates have newer ones.
+const DEBIAN_COMPILER: [Requirement; 2] = [
+    Requirement {
+        package: "rustc-web",
+        reason: "Rust compiler that has a core library for BPF",
+        purpose: Purpose::Build,
+        check: Check::Package(1, 87),
+        repository: Repository::Security,
+    },
+    Requirement {
+        package: "libstd-rust-web-dev-bpf",
+        reason: "core library for BPF",
+        purpose: Purpose::Build,
+        check: Check::Package(1, 87),
+        repository: Repository::Security,
+    },
+];
+
+const MPI: [Requirement; 2] = [
+    Requirement {
+        package: "openmpi-bin",
+        reason: "Open MPI: starts the jobs to be profiled",
+        purpose: Purpose::Demo,
+        check: Check::Command("mpirun.openmpi"),
+        repository: Repository::Main,
+    },
+    Requirement {
+        package: "libopenmpi-dev",
+        reason: "Open MPI: compiles the programs to be profiled",
+        purpose: Purpose::Demo,
+        check: Check::Command("mpicc.openmpi"),
+        repository: Repository::Main,
+    },
+];
+
+const TESTS: [Requirement; 6] = [
+    Requirement {
+        package: "mpich",
+        reason: "MPICH, the second MPI family: starts the jobs to be profiled",
+        purpose: Purpose::Test,
+        check: Check::Command("mpirun.mpich"),
+        repository: Repository::Main,
+    },
+    Requirement {
+        package: "libmpich-dev",
+        reason: "MPICH: compiles the programs to be profiled",
+        purpose: Purpose::Test,
+        check: Check::Command("mpicc.mpich"),
+        repository: Repository::Main,
+    },
+    Requirement {
+        package: "gfortran",
+        reason: "Fortran compiler: profiled programs with `use mpi` and `use mpi_f08`",
+        purpose: Purpose::Test,
+        check: Check::Command("gfortran"),
+        repository: Repository::Main,
+    },
+    Requirement {
+        package: "g++",
+        reason: "C++ compiler: profiled programs that throw through MPI calls",
+        purpose: Purpose::Test,
+        check: Check::Command("g++"),
+        repository: Repository::Main,
+    },
+    Requirement {
+        package: "python3-mpi4py",
+        reason: "MPI for Python: a profiled program that loads its MPI library late",
+        purpose: Purpose::Test,
+        check: Check::File("/usr/lib/python3/dist-packages/mpi4py"),
+        repository: Repository::Main,
+    },
+    Requirement {
+        package: "binutils",
+        reason: "strip, objcopy: programs and libraries with symbols taken away",
+        purpose: Purpose::Test,
+        check: Check::Command("objcopy"),
+        repository: Repository::Main,
+    },
+];
+
+const BENCH: [Requirement; 1] = [Requirement {
+    package: "bpftrace",
+    reason: "what mpiprobe's cost is compared with",
+    purpose: Purpose::Bench,
+    check: Check::Command("bpftrace"),
+    repository: Repository::Main,
+}];
+
+/// What is needed for `purposes`. Tests profile real jobs, so they need all that the demo needs.
+pub(crate) fn required(purposes: &[Purpose], nightly: bool) -> Vec<&'static Requirement> {
+    let wanted = |purpose: Purpose| {
+        purposes.contains(&purpose) || (purpose == Purpose::Demo && purposes.contains(&Purpose::Test))
+    };
+    let compiler: &'static [Requirement] = if nightly { &[] } else { &DEBIAN_COMPILER };
+    ALWAYS
+        .iter()
+        .chain(compiler)
+        .chain(&MPI)
+        .chain(&TESTS)
+        .chain(&BENCH)
+        .filter(|requirement| wanted(requirement.purpose))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::required;
+    use crate::setup::requirement::Purpose;
+
+    fn packages(purposes: &[Purpose], nightly: bool) -> Vec<&'static str> {
+        required(purposes, nightly).iter().map(|requirement| requirement.package).collect()
+    }
+
+    #[test]
+    fn building_needs_a_compiler_for_bpf() {
+        assert_eq!(
+            packages(&[Purpose::Build], false),
+            ["gcc", "libc6-dev", "libllvm22", "rustc-web", "libstd-rust-web-dev-bpf"]
+        );
+        assert_eq!(packages(&[Purpose::Build], true), ["gcc", "libc6-dev", "libllvm22"]);
+    }
+
+    #[test]
+    fn tests_need_what_the_demo_needs() {
+        assert_eq!(packages(&[Purpose::Demo], false), ["openmpi-bin", "libopenmpi-dev"]);
+        let test = packages(&[Purpose::Test], false);
+        assert!(test.starts_with(&["openmpi-bin", "libopenmpi-dev", "mpich"]));
+        assert!(!test.contains(&"bpftrace"));
+    }
+
+    #[test]
+    fn no_package_is_named_twice() {
+        let all = packages(&[Purpose::Build, Purpose::Demo, Purpose::Test, Purpose::Bench], false);
+        let mut unique = all.clone();
+        unique.sort_unstable();
+        unique.dedup();
+        assert_eq!(unique.len(), all.len());
+    }
+}

@@ -1,0 +1,87 @@
+//! What a machine needs, and getting it there.
+
+mod apt;
+mod catalogue;
+mod linker;
+mod machine;
+mod requirement;
+
+use anyhow::{Result, bail};
+use mpiprobe_bpf_build::{Kind, LINKER_VERSION, Toolchain, detect, detect_compiler};
+
+use machine::Machine;
+pub(crate) use requirement::Purpose;
+use requirement::Requirement;
+
+/// May the set-up change the machine?
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Mode {
+    Install,
+    /// Only tell what is missing.
+    Tell,
+}
+
+/// Sees to it that this machine is good for `purposes`. Quick if it is.
+pub(crate) fn ensure(purposes: &[Purpose], mode: Mode) -> Result<()> {
+    // A nightly with rust-src makes Debian's compiler needless.
+    let nightly = detect_compiler().is_ok_and(|compiler| compiler.kind == Kind::RustupNightly);
+    let required = catalogue::required(purposes, nightly);
+    let missing = missing(&required);
+    let needs_linker = purposes.contains(&Purpose::Build) && linker::is_missing();
+    if missing.is_empty() && !needs_linker {
+        eprintln!("set-up: everything is there{}", toolchain_in_words(purposes)?);
+        return Ok(());
+    }
+
+    tell(&missing, needs_linker);
+    if mode == Mode::Tell {
+        bail!("the set-up is incomplete (--no-install: nothing has been changed)");
+    }
+    if !missing.is_empty() {
+        apt::install(&missing)?;
+        let still: Vec<_> = self::missing(&missing).iter().map(|requirement| requirement.package).collect();
+        if !still.is_empty() {
+            bail!("apt-get has installed {}, but what was looked for is still not there", still.join(", "));
+        }
+    }
+    if needs_linker {
+        linker::install()?;
+    }
+    eprintln!("set-up: done{}", toolchain_in_words(purposes)?);
+    Ok(())
+}
+
+fn missing<'a>(required: &[&'a Requirement]) -> Vec<&'a Requirement> {
+    let machine = Machine::look(required);
+    required.iter().copied().filter(|requirement| !requirement.is_met(&machine)).collect()
+}
+
+fn tell(missing: &[&Requirement], needs_linker: bool) {
+    eprintln!("set-up: missing on this machine:");
+    for requirement in missing {
+        eprintln!("  {:24} {}", requirement.package, requirement.reason);
+    }
+    if needs_linker {
+        eprintln!("  {:24} {}", format!("bpf-linker {LINKER_VERSION}"), linker::REASON);
+    }
+    eprintln!("to be installed by:");
+    if !missing.is_empty() {
+        eprintln!("  {}", crate::command::shown(&apt::install_command(missing)));
+    }
+    if needs_linker {
+        eprintln!("  cargo xtask setup build   # {}", linker::EFFORT);
+    }
+}
+
+/// Also the final check: the parts fit together.
+fn toolchain_in_words(purposes: &[Purpose]) -> Result<String> {
+    if !purposes.contains(&Purpose::Build) {
+        return Ok(String::new());
+    }
+    let Toolchain { compiler, .. } = detect()?;
+    let compiler = match compiler.kind {
+        Kind::RustupNightly => "rustup's nightly",
+        Kind::Debian => "Debian's rustc-web",
+    };
+    Ok(format!(" (BPF programs are built by {compiler} and bpf-linker {LINKER_VERSION})"))
+}

@@ -1,1 +1,32 @@
-//! To be written.
+//! The test bed: real MPI jobs under a test's control, and a count of their MPI calls that is independent of mpiprobe.
+//!
+//! ```no_run
+//! use mpiprobe_tests::{Job, Mpi, program};
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let mut job = Job::builder(Mpi::OpenMpi, program::RING).ranks(4).args(["100"]).gates(&["1"]).truth(true).spawn()?;
+//! job.wait_for_gate("1")?; // every rank stands after MPI_Init
+//! job.open_gate("1")?;
+//! job.wait()?.success()?;
+//! assert_eq!(job.snapshot()?.rank(0)?.calls("MPI_Send").completed, 100);
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! * [`Mpi`], [`program`], [`mod@compile`]: which MPI, which program, and its compiled form (cached under `target/`).
+//! * [`truth`]: the preloaded library that counts (C and assembly in `tests/truth/`), generated from the symbol tables of the
+//!   installed MPI, and the reader of its files.
+//! * [`job`]: one running job: start, gates, ranks, kill, output. Dropping it leaves nothing behind.
+//! * [`requirement`]: what a test needs of the machine, and how a test that lacks it is reported.
+
+pub mod compile;
+pub mod job;
+mod mpi;
+mod proc;
+pub mod program;
+mod python;
+pub mod requirement;
+pub mod truth;
+
+pub use job::{Finished, Job, JobBuilder, JobError};
+pub use mpi::Mpi;
+pub use program::{Language, Program};

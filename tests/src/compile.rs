@@ -1,0 +1,111 @@
+//! Compiles the test programs and libraries once per content, compiler and MPI library, into `target/mpi-programs/`.
+
+use std::ffi::OsString;
+use std::fs::{self, File};
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::io;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use thiserror::Error;
+
+use crate::mpi::{Mpi, find_library};
+use crate::program::{self, Language, Program};
+
+#[derive(Debug, Error)]
+pub enum CompileError {
+    #[error("{compiler} cannot be started ({source}); is {mpi} with its development files installed?")]
+    NoCompiler { mpi: Mpi, compiler: String, source: io::Error },
+    #[error("`{command}` failed:\n{stderr}")]
+    Failed { command: String, stderr: String },
+    #[error("{library} of {mpi} is not installed")]
+    NoLibrary { mpi: Mpi, library: &'static str },
+    #[error("cannot read the symbols of {path}: {source}")]
+    Symbols { path: PathBuf, source: object::Error },
+    #[error("{action} {path}: {source}")]
+    File { action: &'static str, path: PathBuf, source: io::Error },
+}
+
+/// The executable of a C, C++ or Fortran program, the script itself for Python.
+pub fn executable(mpi: Mpi, program: Program) -> Result<PathBuf, CompileError> {
+    let source = program.path();
+    let Some(compiler) = mpi.compiler(program.language) else { return Ok(source) };
+    let mut arguments: Vec<OsString> = vec!["-O2".into(), "-g".into(), "-Wall".into()];
+    let mut inputs = vec![source, program::directory().join("gate.h")];
+    match program.language {
+        // MPICH declares MPI_STATUSES_IGNORE in a way that gcc takes for an array of no elements.
+        Language::C => arguments.extend(["-Wextra".into(), "-Wno-stringop-overflow".into(), "-pthread".into()]),
+        Language::Cxx => arguments.push("-Wno-cast-function-type".into()),
+        Language::Fortran => inputs.push(program::directory().join("gate_fortran.c")),
+        Language::Python => {}
+    }
+    build(mpi, &compiler, &arguments, &inputs, program.name)
+}
+
+/// Runs `compiler arguments inputs -o OUTPUT` unless that was done before with the same content; returns OUTPUT. Headers (`.h`,
+/// `.inc`) are part of the content but not of the command line. Safe to call from several processes at once.
+pub(crate) fn build(
+    mpi: Mpi,
+    compiler: &str,
+    arguments: &[OsString],
+    inputs: &[PathBuf],
+    name: &str,
+) -> Result<PathBuf, CompileError> {
+    let mut hasher = DefaultHasher::new();
+    (compiler, arguments, name).hash(&mut hasher);
+    for input in inputs {
+        fs::read(input).map_err(file_error("reading", input))?.hash(&mut hasher);
+    }
+    // A new release of the library may come with other headers.
+    let library = find_library(mpi.c_library()).ok_or(CompileError::NoLibrary { mpi, library: mpi.c_library() })?;
+    let metadata = library.metadata().map_err(file_error("reading", &library))?;
+    (&library, metadata.size(), metadata.mtime()).hash(&mut hasher);
+
+    let directory = cache_directory().join(mpi.id()).join(format!("{:016x}", hasher.finish()));
+    fs::create_dir_all(&directory).map_err(file_error("creating", &directory))?;
+    let output = directory.join(name);
+    let lock_path = directory.join(".lock");
+    let lock = File::create(&lock_path).map_err(file_error("creating", &lock_path))?;
+    lock.lock().map_err(file_error("locking", &lock_path))?;
+    if !output.exists() {
+        compile(mpi, compiler, arguments, inputs, &output)?;
+    }
+    Ok(output)
+}
+
+fn compile(
+    mpi: Mpi,
+    compiler: &str,
+    arguments: &[OsString],
+    inputs: &[PathBuf],
+    output: &Path,
+) -> Result<(), CompileError> {
+    let unfinished = output.with_extension("unfinished");
+    let mut command = Command::new(compiler);
+    let is_source = |path: &&PathBuf| path.extension().is_some_and(|extension| extension != "h" && extension != "inc");
+    // Libraries in `arguments` come after the objects that need them.
+    command.args(inputs.iter().filter(is_source)).args(arguments).arg("-o").arg(&unfinished);
+    // Fortran module files and the like.
+    command.current_dir(output.parent().unwrap_or(Path::new("/")));
+    let result =
+        command.output().map_err(|source| CompileError::NoCompiler { mpi, compiler: compiler.to_owned(), source })?;
+    if !result.status.success() {
+        let stderr = String::from_utf8_lossy(&result.stderr).into_owned();
+        return Err(CompileError::Failed { command: format!("{command:?}"), stderr });
+    }
+    fs::rename(&unfinished, output).map_err(file_error("renaming", &unfinished))
+}
+
+/// `target/mpi-programs`, where nothing but a change of content makes anything compile again.
+pub(crate) fn cache_directory() -> PathBuf {
+    let target = std::env::var_os("CARGO_TARGET_DIR")
+        .map_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../target"), PathBuf::from);
+    // The compiler runs in another directory.
+    std::path::absolute(&target).unwrap_or(target).join("mpi-programs")
+}
+
+pub(crate) fn file_error(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> CompileError {
+    let path = path.to_owned();
+    move |source| CompileError::File { action, path, source }
+}

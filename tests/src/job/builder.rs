@@ -1,0 +1,157 @@
+//! How a job is described and started.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::fs::{self, File};
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use tempfile::TempDir;
+
+use super::{Job, JobError, file_error};
+use crate::compile;
+use crate::mpi::Mpi;
+use crate::program::{Language, Program};
+use crate::python;
+use crate::truth;
+
+/// Names the job's directory; inherited by all its processes, which are found by it.
+pub(super) const DIRECTORY_VARIABLE: &str = "MPIPROBE_TRUTH_DIR";
+const GATES_VARIABLE: &str = "MPIPROBE_TRUTH_GATES";
+
+#[derive(Debug, Clone)]
+pub struct JobBuilder {
+    mpi: Mpi,
+    program: Program,
+    ranks: u32,
+    arguments: Vec<OsString>,
+    environment: Vec<(OsString, OsString)>,
+    gates: Vec<String>,
+    truth: bool,
+    deadline: Duration,
+}
+
+impl JobBuilder {
+    pub(super) fn new(mpi: Mpi, program: Program) -> Self {
+        Self {
+            mpi,
+            program,
+            ranks: 4,
+            arguments: Vec::new(),
+            environment: Vec::new(),
+            gates: Vec::new(),
+            truth: false,
+            deadline: Duration::from_secs(60),
+        }
+    }
+
+    /// Default 4.
+    #[must_use]
+    pub fn ranks(mut self, ranks: u32) -> Self {
+        self.ranks = ranks;
+        self
+    }
+
+    /// Arguments of the program.
+    #[must_use]
+    pub fn args<A: Into<OsString>>(mut self, arguments: impl IntoIterator<Item = A>) -> Self {
+        self.arguments.extend(arguments.into_iter().map(Into::into));
+        self
+    }
+
+    /// Sets a variable for the launcher, hence for the ranks.
+    #[must_use]
+    pub fn env(mut self, name: impl Into<OsString>, value: impl Into<OsString>) -> Self {
+        self.environment.push((name.into(), value.into()));
+        self
+    }
+
+    /// Gates that hold the ranks until [`Job::open_gate`]: `"start"` (before main, of each new program image) or the numbers in
+    /// the program's source. All others stand open. Gates work without [`truth`](Self::truth), too.
+    #[must_use]
+    pub fn gates(mut self, gates: &[&str]) -> Self {
+        self.gates = gates.iter().map(ToString::to_string).collect();
+        self
+    }
+
+    /// Preload the library that counts calls. Default: off.
+    #[must_use]
+    pub fn truth(mut self, on: bool) -> Self {
+        self.truth = on;
+        self
+    }
+
+    /// How long each wait of the job may take. Default 60 s.
+    #[must_use]
+    pub fn deadline(mut self, deadline: Duration) -> Self {
+        self.deadline = deadline;
+        self
+    }
+
+    /// Compiles what is needed and starts the launcher; returns at once.
+    pub fn spawn(self) -> Result<Job, JobError> {
+        let preload = match (self.truth, self.gates.is_empty()) {
+            (true, _) => Some(truth::truth_library(self.mpi)?),
+            (false, false) => Some(truth::gate_library(self.mpi)?),
+            (false, true) => None,
+        };
+        let executable = compile::executable(self.mpi, self.program)?;
+        let directory = job_directory()?;
+        let gates = create_gates(directory.path(), &self.gates)?;
+
+        let launcher = self.mpi.launcher();
+        let mut command = Command::new(&launcher);
+        command.args(self.mpi.launcher_arguments(self.ranks, directory.path(), preload.as_deref()));
+        if self.program.language == Language::Python {
+            command.arg(python::interpreter(self.mpi)?);
+        }
+        command.arg(&executable).args(&self.arguments);
+        command.env(DIRECTORY_VARIABLE, directory.path()).env(GATES_VARIABLE, self.gates.join(","));
+        command.envs(self.environment);
+        // Not the file descriptors of the test, and not its terminal's signals.
+        command.stdin(Stdio::null()).process_group(0);
+        command.stdout(create(&directory.path().join("stdout"))?).stderr(create(&directory.path().join("stderr"))?);
+
+        let child = command.spawn().map_err(|source| JobError::Launch { mpi: self.mpi, launcher, source })?;
+        Ok(Job {
+            name: format!("{} on {} ranks of {}", self.program.name, self.ranks, self.mpi),
+            launcher: child,
+            status: None,
+            size: self.ranks,
+            ranks: BTreeMap::new(),
+            gates,
+            deadline: self.deadline,
+            directory,
+        })
+    }
+}
+
+/// In memory where possible: the counts are a mapped file, and Open MPI keeps its shared memory there.
+fn job_directory() -> Result<TempDir, JobError> {
+    let memory = Path::new("/dev/shm");
+    let parent = if memory.is_dir() { memory.to_owned() } else { std::env::temp_dir() };
+    let directory =
+        TempDir::with_prefix_in("mpiprobe-job-", &parent).map_err(file_error("creating a directory in", &parent))?;
+    // Ranks may run as another user than the test.
+    fs::set_permissions(directory.path(), fs::Permissions::from_mode(0o777))
+        .map_err(file_error("opening up", directory.path()))?;
+    Ok(directory)
+}
+
+fn create_gates(directory: &Path, names: &[String]) -> Result<BTreeMap<String, File>, JobError> {
+    let mut gates = BTreeMap::new();
+    for name in names {
+        let path: PathBuf = directory.join(format!("gate-{name}"));
+        let gate = create(&path)?;
+        gate.lock().map_err(file_error("locking", &path))?;
+        gates.insert(name.clone(), gate);
+    }
+    Ok(gates)
+}
+
+fn create(path: &Path) -> Result<File, JobError> {
+    File::create_new(path).map_err(file_error("creating", path))
+}

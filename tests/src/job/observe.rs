@@ -1,0 +1,66 @@
+//! Looking at a job: its counts, who waits where.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::time::{Duration, Instant};
+
+use super::{Job, JobError};
+use crate::truth::{Image, Snapshot, Thread, TruthError};
+
+/// A call that has not returned for so long is taken for blocked.
+const SETTLED: Duration = Duration::from_millis(50);
+
+impl Job {
+    /// All counts up to now, of living and dead ranks. Needs [`truth`](super::JobBuilder::truth).
+    pub fn snapshot(&self) -> Result<Snapshot, TruthError> {
+        let mut ranks = BTreeMap::new();
+        for image in self.images()? {
+            // The first image of a rank is the program itself; later ones were executed by it.
+            if let Some(rank) = image.rank {
+                ranks.entry(rank).or_insert(image);
+            }
+        }
+        Ok(Snapshot { ranks })
+    }
+
+    /// The counts of every program image of the job in the order of their start: ranks, what they executed, and so on.
+    pub fn images(&self) -> Result<Vec<Image>, TruthError> {
+        let mut images = Vec::new();
+        for name in self.files("truth-") {
+            images.extend(Image::read(&self.directory().join(name))?);
+        }
+        images.sort_by_key(|image| image.created);
+        Ok(images)
+    }
+
+    /// Waits until a thread of the rank is in this function as its outermost call and stays in it: blocked, not passing by.
+    pub fn wait_until_inside(&mut self, rank: u32, function: &str) -> Result<(), JobError> {
+        let mut seen: Option<(Thread, Instant)> = None;
+        self.wait_until(&format!("rank {rank} inside {function}"), |job| {
+            let snapshot = job.snapshot()?;
+            let threads = snapshot.ranks.get(&rank).map(|image| image.threads.as_slice()).unwrap_or_default();
+            let inside = |thread: &&Thread| thread.inside.as_deref() == Some(function);
+            match (&seen, threads.iter().find(inside)) {
+                (Some((before, since)), Some(_)) if threads.contains(before) => {
+                    return Ok((since.elapsed() >= SETTLED).then_some(()));
+                }
+                (_, Some(thread)) => seen = Some((thread.clone(), Instant::now())),
+                (_, None) => seen = None,
+            }
+            Ok(None)
+        })
+    }
+
+    /// Ranks that have reached the gate.
+    pub(super) fn ranks_at(&self, gate: &str) -> BTreeSet<u32> {
+        let prefix = format!("gate-{gate}.");
+        let announced = self.files(&prefix);
+        announced.iter().filter_map(|name| name.strip_prefix(&prefix)?.split('.').next()?.parse().ok()).collect()
+    }
+
+    fn files(&self, prefix: &str) -> Vec<String> {
+        let Ok(entries) = fs::read_dir(self.directory()) else { return Vec::new() };
+        let names = entries.flatten().filter_map(|entry| entry.file_name().into_string().ok());
+        names.filter(|name| name.starts_with(prefix)).collect()
+    }
+}

@@ -1,0 +1,97 @@
+//! The processes of a job: finding them, and ending them.
+
+use std::collections::BTreeMap;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process, kill_process_group};
+
+use super::builder::DIRECTORY_VARIABLE;
+use super::{Job, JobError, POLL};
+use crate::proc::{self, Process};
+
+impl Job {
+    pub fn launcher_pid(&self) -> u32 {
+        self.launcher.id()
+    }
+
+    /// Waits until all ranks run; rank → pid. Ranks seen once stay in the map when they end.
+    pub fn ranks(&mut self) -> Result<BTreeMap<u32, u32>, JobError> {
+        self.wait_until("all ranks to run", |job| {
+            if job.ranks.len() < job.size as usize {
+                for process in job.processes() {
+                    let Some(rank) = process.rank else { continue };
+                    // A child of a rank has its environment: the rank is the older one.
+                    let known = job.ranks.entry(rank).or_insert_with(|| process.clone());
+                    if process.start_time < known.start_time {
+                        *known = process;
+                    }
+                }
+            }
+            let complete = job.ranks.len() >= job.size as usize;
+            Ok(complete.then(|| job.ranks.iter().map(|(rank, process)| (*rank, process.pid)).collect()))
+        })
+    }
+
+    pub fn kill_rank(&mut self, rank: u32, signal: Signal) -> Result<(), JobError> {
+        self.ranks()?;
+        let alive = self.ranks.get(&rank).filter(|process| self.is_alive(process)).map(|process| process.pid);
+        let pid = alive.ok_or_else(|| JobError::NoRank { job: self.name.clone(), rank, output: self.printed() })?;
+        self.signal(pid, signal)
+    }
+
+    /// SIGKILL: the launcher gets no chance to end its ranks.
+    pub fn kill_launcher(&mut self) -> Result<(), JobError> {
+        self.signal(self.launcher_pid(), Signal::KILL)
+    }
+
+    /// Ranks that still run.
+    pub fn living_ranks(&mut self) -> Result<Vec<u32>, JobError> {
+        self.ranks()?;
+        let living = self.ranks.iter().filter(|(_, process)| self.is_alive(process));
+        Ok(living.map(|(rank, _)| *rank).collect())
+    }
+
+    fn signal(&self, pid: u32, signal: Signal) -> Result<(), JobError> {
+        let result = target(pid).map_or(Err(rustix::io::Errno::SRCH), |target| kill_process(target, signal));
+        result.map_err(|error| JobError::Signal { job: self.name.clone(), pid, source: error.into() })
+    }
+
+    /// Not a zombie, and not another process under the same pid.
+    fn is_alive(&self, process: &Process) -> bool {
+        proc::inspect(process.pid, &self.variable()).is_some_and(|now| now.start_time == process.start_time)
+    }
+
+    fn processes(&self) -> Vec<Process> {
+        proc::with_environment(&self.variable())
+    }
+
+    fn variable(&self) -> String {
+        format!("{DIRECTORY_VARIABLE}={}", self.directory().display())
+    }
+
+    /// Ends every process of the job, also those whose parents are gone. Errors are of no use here: what cannot be killed has
+    /// ended, and what neither ends nor dies within the time would be a broken machine.
+    pub(super) fn kill_all(&mut self) {
+        let start = Instant::now();
+        loop {
+            if self.exit_status().is_none()
+                && let Some(group) = target(self.launcher_pid())
+            {
+                let _ = kill_process_group(group, Signal::KILL);
+            }
+            let processes = self.processes();
+            for process in &processes {
+                let _ = self.signal(process.pid, Signal::KILL);
+            }
+            if (processes.is_empty() && self.exit_status().is_some()) || start.elapsed() > Duration::from_secs(10) {
+                return;
+            }
+            thread::sleep(POLL);
+        }
+    }
+}
+
+fn target(pid: u32) -> Option<Pid> {
+    i32::try_from(pid).ok().and_then(Pid::from_raw)
+}

@@ -1,0 +1,46 @@
+//! Finds the processes of a job in /proc by a variable in their environment, whoever their parent is by now.
+
+use std::fs;
+
+/// A process that had the variable in its environment when it was looked at.
+#[derive(Debug, Clone)]
+pub(crate) struct Process {
+    pub(crate) pid: u32,
+    /// Clock ticks since boot; tells a process from a later one with the same pid.
+    pub(crate) start_time: u64,
+    /// Rank in MPI_COMM_WORLD, if a launcher announced one.
+    pub(crate) rank: Option<u32>,
+}
+
+/// All living processes with exactly this `NAME=value` in their environment. Processes that end or may not be read meanwhile are
+/// left out.
+pub(crate) fn with_environment(variable: &str) -> Vec<Process> {
+    let Ok(entries) = fs::read_dir("/proc") else { return Vec::new() };
+    let pids = entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+    pids.filter_map(|pid| inspect(pid, variable)).collect()
+}
+
+pub(crate) fn inspect(pid: u32, variable: &str) -> Option<Process> {
+    // Empty for a zombie: a dead process is none of ours any more.
+    let environment = fs::read(format!("/proc/{pid}/environ")).ok()?;
+    let mut variables = environment.split(|byte| *byte == 0);
+    if !variables.any(|entry| entry == variable.as_bytes()) {
+        return None;
+    }
+    Some(Process { pid, start_time: start_time(pid)?, rank: rank(&environment) })
+}
+
+/// Field 22 of /proc/PID/stat, counted after the command name, which may contain anything.
+fn start_time(pid: u32) -> Option<u64> {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    let (_, after_name) = stat.rsplit_once(')')?;
+    after_name.split_whitespace().nth(19)?.parse().ok()
+}
+
+fn rank(environment: &[u8]) -> Option<u32> {
+    let value = |name: &str| {
+        let entry = environment.split(|byte| *byte == 0).find_map(|entry| entry.strip_prefix(name.as_bytes()))?;
+        str::from_utf8(entry).ok()?.parse().ok()
+    };
+    ["OMPI_COMM_WORLD_RANK=", "PMI_RANK=", "PMIX_RANK="].into_iter().find_map(value)
+}

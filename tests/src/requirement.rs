@@ -1,0 +1,1 @@
+//! What a test needs of the machine.

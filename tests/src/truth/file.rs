@@ -1,0 +1,183 @@
+//! Reads the files that the truth library maps (layout: `tests/truth/truth.h`).
+//!
+//! A file may be read at any moment. What a blocked, stopped or dead process has counted is exact; of a running one each number
+//! is a recent one, and they need not belong to the same instant.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::ops::AddAssign;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use thiserror::Error;
+
+#[derive(Debug, Error)]
+pub enum TruthError {
+    #[error("reading {path}: {source}")]
+    Read { path: PathBuf, source: io::Error },
+    #[error("{path} is not a file of this truth library: {what}")]
+    Format { path: PathBuf, what: &'static str },
+    #[error("no counts of rank {rank}; there are counts of ranks {present:?}")]
+    NoRank { rank: u32, present: Vec<u32> },
+}
+
+/// What is known of one function in one process.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Calls {
+    /// Outermost calls that began.
+    pub entered: u64,
+    /// Outermost calls that returned. Less than `entered` while one is open, and for ever if one was left by longjmp,
+    /// an exception or the end of the process.
+    pub completed: u64,
+    /// Calls from inside another MPI call, as far as the library makes them through exported names.
+    pub inner: u64,
+    /// Sum over the completed outermost calls.
+    pub time: Duration,
+}
+
+impl AddAssign for Calls {
+    fn add_assign(&mut self, other: Self) {
+        self.entered += other.entered;
+        self.completed += other.completed;
+        self.inner += other.inner;
+        self.time += other.time;
+    }
+}
+
+/// A thread that has called MPI and has not ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Thread {
+    pub tid: u32,
+    /// The outermost function it is in now.
+    pub inside: Option<String>,
+    /// Outermost calls it has entered.
+    pub calls: u64,
+}
+
+/// One program image (a process between two execs).
+#[derive(Debug, Clone)]
+pub struct Image {
+    pub pid: u32,
+    pub parent: u32,
+    /// As the launcher announced it.
+    pub rank: Option<u32>,
+    /// CLOCK_MONOTONIC.
+    pub created: Duration,
+    /// By C name; functions that were never called are left out.
+    pub functions: BTreeMap<String, Calls>,
+    pub threads: Vec<Thread>,
+    /// Threads that are counted but missing in `threads`.
+    pub unlisted_threads: u64,
+}
+
+impl Image {
+    /// Zero for a function that was not called.
+    pub fn calls(&self, function: &str) -> Calls {
+        self.functions.get(function).copied().unwrap_or_default()
+    }
+
+    /// Completed outermost calls, by function; functions without any are left out.
+    pub fn completed(&self) -> BTreeMap<&str, u64> {
+        let completed = self.functions.iter().map(|(name, calls)| (name.as_str(), calls.completed));
+        completed.filter(|(_, count)| *count > 0).collect()
+    }
+
+    /// `None` while the library is still setting the file up.
+    pub(crate) fn read(path: &Path) -> Result<Option<Self>, TruthError> {
+        let data = std::fs::read(path).map_err(|source| TruthError::Read { path: path.to_owned(), source })?;
+        let file = Reader { data: &data, path };
+        match data.get(..8) {
+            Some(b"MPITRUTH") => file.image().map(Some),
+            Some(b"\0\0\0\0\0\0\0\0") | None => Ok(None),
+            Some(_) => Err(file.error("the first bytes are wrong")),
+        }
+    }
+}
+
+/// The counts of a job, one image per rank: the process that the launcher started, as its first program.
+#[derive(Debug, Clone, Default)]
+pub struct Snapshot {
+    pub ranks: BTreeMap<u32, Image>,
+}
+
+impl Snapshot {
+    pub fn rank(&self, rank: u32) -> Result<&Image, TruthError> {
+        let present = || self.ranks.keys().copied().collect();
+        self.ranks.get(&rank).ok_or_else(|| TruthError::NoRank { rank, present: present() })
+    }
+}
+
+struct Reader<'data> {
+    data: &'data [u8],
+    path: &'data Path,
+}
+
+impl Reader<'_> {
+    fn image(&self) -> Result<Image, TruthError> {
+        if self.u32(8)? != 1 {
+            return Err(self.error("another version"));
+        }
+        let (functions, threads) = (u64::from(self.u32(32)?), u64::from(self.u32(36)?));
+        let (functions_offset, threads_offset) = (self.u64(40)?, self.u64(48)?);
+        if functions > 10_000 || threads > 10_000 {
+            return Err(self.error("too many functions or threads"));
+        }
+        let mut names = Vec::new();
+        let mut counted = BTreeMap::new();
+        for index in 0..functions {
+            let offset = functions_offset.saturating_add(index * 96);
+            let name = self.name(offset)?;
+            let calls = Calls {
+                entered: self.u64(offset + 64)?,
+                completed: self.u64(offset + 72)?,
+                inner: self.u64(offset + 80)?,
+                time: Duration::from_nanos(self.u64(offset + 88)?),
+            };
+            if calls != Calls::default() {
+                counted.insert(name.clone(), calls);
+            }
+            names.push(name);
+        }
+        let mut listed = Vec::new();
+        for index in 0..threads {
+            let offset = threads_offset.saturating_add(index * 16);
+            let (tid, function) = (self.u32(offset)?, self.u32(offset + 4)?);
+            let inside = usize::try_from(function).ok().and_then(|number| names.get(number.checked_sub(1)?)).cloned();
+            if tid != 0 {
+                listed.push(Thread { tid, inside, calls: self.u64(offset + 8)? });
+            }
+        }
+        Ok(Image {
+            pid: self.u32(12)?,
+            parent: self.u32(16)?,
+            rank: u32::try_from(self.u32(20)?.cast_signed()).ok(),
+            created: Duration::from_nanos(self.u64(24)?),
+            functions: counted,
+            threads: listed,
+            unlisted_threads: self.u64(56)?,
+        })
+    }
+
+    fn bytes<const N: usize>(&self, offset: u64) -> Result<[u8; N], TruthError> {
+        let tail = usize::try_from(offset).ok().and_then(|start| self.data.get(start..));
+        tail.and_then(|tail| tail.first_chunk()).copied().ok_or_else(|| self.error("it ends early"))
+    }
+
+    fn u32(&self, offset: u64) -> Result<u32, TruthError> {
+        self.bytes(offset).map(u32::from_ne_bytes)
+    }
+
+    fn u64(&self, offset: u64) -> Result<u64, TruthError> {
+        self.bytes(offset).map(u64::from_ne_bytes)
+    }
+
+    fn name(&self, offset: u64) -> Result<String, TruthError> {
+        let bytes: [u8; 64] = self.bytes(offset)?;
+        let text = bytes.split(|byte| *byte == 0).next().unwrap_or_default();
+        String::from_utf8(text.to_owned()).map_err(|_| self.error("a function name is not text"))
+    }
+
+    fn error(&self, what: &'static str) -> TruthError {
+        TruthError::Format { path: self.path.to_owned(), what }
+    }
+}

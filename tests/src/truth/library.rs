@@ -1,0 +1,90 @@
+//! Builds the preloaded libraries: the counting one per MPI, and the one with gates only.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use super::symbols::{Interposed, interposed};
+use crate::compile::{CompileError, build, cache_directory, file_error};
+use crate::mpi::{Mpi, find_library};
+
+/// Counts calls and has gates.
+pub(crate) fn truth_library(mpi: Mpi) -> Result<PathBuf, CompileError> {
+    let c_library = find_library(mpi.c_library()).ok_or(CompileError::NoLibrary { mpi, library: mpi.c_library() })?;
+    // Without the Fortran libraries there is no Fortran program to count.
+    let fortran_libraries: Vec<PathBuf> =
+        mpi.fortran_libraries().iter().filter_map(|name| find_library(name)).collect();
+    let symbols = interposed(&c_library, &fortran_libraries)?;
+    let generated = cache_directory().join(mpi.id());
+    fs::create_dir_all(&generated).map_err(file_error("creating", &generated))?;
+    let trampolines = generated.join("symbols.inc");
+    let tables = generated.join("symbols.c");
+    write_if_changed(&trampolines, &trampoline_list(&symbols))?;
+    write_if_changed(&tables, &symbol_tables(&symbols))?;
+
+    let sources = source_directory();
+    let inputs = ["truth.c", "trampoline.S", "gate.c", "truth.h"].map(|name| sources.join(name));
+    let inputs: Vec<PathBuf> = inputs.into_iter().chain([tables, trampolines]).collect();
+    let mut include = std::ffi::OsString::from("-I");
+    include.push(&generated);
+    let mut include_sources = std::ffi::OsString::from("-I");
+    include_sources.push(&sources);
+    let mut arguments = vec![include, include_sources];
+    arguments.extend(["-shared", "-fPIC", "-O2", "-g", "-Wall", "-Wextra", "-Werror", "-pthread"].map(Into::into));
+    // mpi4py takes a process that exports MPI_* for one that has MPI loaded: so it must be loaded.
+    arguments.extend(["-Wl,--no-as-needed".into(), c_library.into_os_string()]);
+    build(mpi, "gcc", &arguments, &inputs, "libtruth.so")
+}
+
+/// Gates without counting, for jobs that must not be interposed.
+pub(crate) fn gate_library(mpi: Mpi) -> Result<PathBuf, CompileError> {
+    let arguments = ["-shared", "-fPIC", "-O2", "-Wall", "-Wextra", "-Werror"].map(Into::into);
+    build(mpi, "gcc", &arguments, &[source_directory().join("gate.c")], "libgate.so")
+}
+
+fn source_directory() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("truth")
+}
+
+fn trampoline_list(symbols: &Interposed) -> String {
+    let mut text = String::new();
+    for (index, symbol) in symbols.keys().enumerate() {
+        // Writing to a String cannot fail.
+        let _ = writeln!(text, "INTERPOSE {symbol}, {index}");
+    }
+    text
+}
+
+fn symbol_tables(symbols: &Interposed) -> String {
+    let functions: BTreeMap<&str, usize> =
+        symbols.values().map(String::as_str).collect::<std::collections::BTreeSet<_>>().into_iter().zip(0..).collect();
+    let mut text = String::from("#include \"truth.h\"\n");
+    let _ = writeln!(text, "const uint32_t truth_functions = {};", functions.len());
+    let _ = writeln!(text, "_Atomic(void *) truth_symbol_next[{}];", symbols.len());
+    let mut table = |declaration: &str, entries: &mut dyn Iterator<Item = String>| {
+        let _ = writeln!(text, "{declaration} = {{");
+        for entry in entries {
+            let _ = writeln!(text, "    {entry},");
+        }
+        let _ = writeln!(text, "}};");
+    };
+    let quoted = |name: &str| format!("\"{name}\"");
+    table("const char *const truth_function_names[]", &mut functions.keys().map(|name| quoted(name)));
+    table("const char *const truth_symbol_names[]", &mut symbols.keys().map(|name| quoted(name)));
+    table(
+        "const uint32_t truth_symbol_functions[]",
+        &mut symbols.values().filter_map(|name| functions.get(name.as_str())).map(ToString::to_string),
+    );
+    text
+}
+
+/// Another process may be compiling from the same file: an unchanged one is not touched, a changed one is replaced whole.
+fn write_if_changed(path: &Path, text: &str) -> Result<(), CompileError> {
+    if fs::read_to_string(path).is_ok_and(|present| present == text) {
+        return Ok(());
+    }
+    let unfinished = path.with_extension(format!("{}.unfinished", std::process::id()));
+    fs::write(&unfinished, text).map_err(file_error("writing", &unfinished))?;
+    fs::rename(&unfinished, path).map_err(file_error("renaming", &unfinished))
+}

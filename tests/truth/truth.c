@@ -1,0 +1,175 @@
+/* Counts the MPI calls of a process, independently of the profiler under test: every MPI symbol of the installed
+ * libraries is interposed by a trampoline (trampoline.S) that calls truth_enter() before and truth_leave() after the
+ * real function. Nothing here knows a single MPI prototype. */
+#define _GNU_SOURCE
+#include "truth.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+/* A thread needs to remember its outermost open call only; whatever is entered meanwhile is an inner call. */
+struct thread_state {
+    uintptr_t outermost; /* trampoline frame of the outermost open call, 0: none */
+    uint32_t function;
+    uint64_t start_ns;
+    struct truth_thread *slot;
+};
+
+static __thread struct thread_state self __attribute__((tls_model("initial-exec")));
+
+static struct truth_header *header; /* NULL: nothing is counted */
+static struct truth_function *functions;
+static struct truth_thread *threads;
+static pthread_key_t thread_exit;
+
+static void fail(const char *what, const char *name) {
+    fprintf(stderr, "truth: %s %s: %s\n", what, name, strerror(errno));
+    _exit(99);
+}
+
+static uint64_t now_ns(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+/* Thread slots are for looking on only. A thread that ends gives its slot back, so that a program may start any number. */
+static void release_slot(void *slot) {
+    atomic_store(&((struct truth_thread *)slot)->function, 0);
+    atomic_store(&((struct truth_thread *)slot)->tid, 0);
+    self.slot = NULL;
+}
+
+static struct truth_thread *claim_slot(void) {
+    uint32_t tid = (uint32_t)syscall(SYS_gettid);
+    for (uint32_t i = 0; i < TRUTH_THREADS; i++) {
+        uint32_t free_slot = 0;
+        if (atomic_load_explicit(&threads[i].tid, memory_order_relaxed) == 0 &&
+            atomic_compare_exchange_strong(&threads[i].tid, &free_slot, tid)) {
+            atomic_store(&threads[i].calls, 0);
+            pthread_setspecific(thread_exit, &threads[i]);
+            return &threads[i];
+        }
+    }
+    atomic_fetch_add(&header->unlisted_threads, 1);
+    static struct truth_thread unlisted; /* shared by all that are not listed, never looked at */
+    return &unlisted;
+}
+
+static void *resolve(uint32_t symbol) {
+    void *next = atomic_load_explicit(&truth_symbol_next[symbol], memory_order_acquire);
+    if (next == NULL) {
+        next = dlsym(RTLD_NEXT, truth_symbol_names[symbol]);
+        if (next == NULL) {
+            fprintf(stderr, "truth: no library defines %s\n", truth_symbol_names[symbol]);
+            _exit(99);
+        }
+        atomic_store_explicit(&truth_symbol_next[symbol], next, memory_order_release);
+    }
+    return next;
+}
+
+/* Called by the trampoline with its frame address; returns the real function. */
+void *truth_enter(uint32_t symbol, uintptr_t frame) {
+    void *next = resolve(symbol);
+    if (header == NULL)
+        return next;
+    uint32_t function = truth_symbol_functions[symbol];
+    /* The stack grows down. A frame at or above the open call's means that call never returned: it was left by longjmp
+     * or an exception, and its stack is in use again. */
+    if (self.outermost != 0 && frame < self.outermost) {
+        atomic_fetch_add_explicit(&functions[function].inner, 1, memory_order_relaxed);
+        return next;
+    }
+    if (self.slot == NULL)
+        self.slot = claim_slot();
+    atomic_fetch_add_explicit(&functions[function].entered, 1, memory_order_relaxed);
+    atomic_fetch_add_explicit(&self.slot->calls, 1, memory_order_relaxed);
+    atomic_store_explicit(&self.slot->function, function + 1, memory_order_release);
+    self.outermost = frame;
+    self.function = function;
+    self.start_ns = now_ns();
+    return next;
+}
+
+void truth_leave(uintptr_t frame) {
+    if (header == NULL || frame != self.outermost)
+        return;
+    struct truth_function *function = &functions[self.function];
+    atomic_fetch_add_explicit(&function->time_ns, now_ns() - self.start_ns, memory_order_relaxed);
+    atomic_fetch_add_explicit(&function->completed, 1, memory_order_relaxed);
+    atomic_store_explicit(&self.slot->function, 0, memory_order_release);
+    self.outermost = 0;
+}
+
+/* A forked child is not the rank: it stops counting (an exec starts a new image, with a file of its own). */
+static void in_forked_child(void) {
+    header = NULL;
+}
+
+/* <directory>/truth-<pid>, or truth-<pid>.1 … for the images that follow in the same process by exec. */
+static int create_file(const char *directory) {
+    char path[4096];
+    for (int image = 0; image < 10; image++) {
+        int length = snprintf(path, sizeof path, "%s/truth-%d", directory, (int)getpid());
+        if (image > 0)
+            snprintf(path + length, sizeof path - (size_t)length, ".%d", image);
+        int file = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+        if (file >= 0)
+            return file;
+        if (errno != EEXIST)
+            break;
+    }
+    fail("cannot create", path);
+    return -1;
+}
+
+/* Runs before the constructor of gate.c, which may wait there. */
+__attribute__((constructor(101))) static void start(void) {
+    const char *directory = getenv("MPIPROBE_TRUTH_DIR");
+    if (directory == NULL)
+        return;
+    uint64_t functions_offset = 4096;
+    uint64_t threads_offset = functions_offset + truth_functions * sizeof(struct truth_function);
+    uint64_t size = threads_offset + TRUTH_THREADS * sizeof(struct truth_thread);
+
+    int file = create_file(directory);
+    /* Allocated now: a full disk is an error here, not a SIGBUS in some MPI call. */
+    if ((errno = posix_fallocate(file, 0, (off_t)size)) != 0)
+        fail("cannot allocate a file in", directory);
+    char *base = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+    if (base == MAP_FAILED)
+        fail("cannot map a file in", directory);
+    close(file);
+
+    struct truth_header *made = (struct truth_header *)base;
+    functions = (struct truth_function *)(base + functions_offset);
+    threads = (struct truth_thread *)(base + threads_offset);
+    for (uint32_t i = 0; i < truth_functions; i++)
+        strncpy(functions[i].name, truth_function_names[i], sizeof functions[i].name - 1);
+    made->version = TRUTH_VERSION;
+    made->pid = (uint32_t)getpid();
+    made->parent = (uint32_t)getppid();
+    made->rank = truth_rank();
+    made->created_ns = now_ns();
+    made->functions = truth_functions;
+    made->threads = TRUTH_THREADS;
+    made->functions_offset = functions_offset;
+    made->threads_offset = threads_offset;
+    atomic_thread_fence(memory_order_release);
+    memcpy(made->magic, TRUTH_MAGIC, sizeof made->magic);
+
+    if (pthread_key_create(&thread_exit, release_slot) != 0)
+        fail("cannot create", "a thread key");
+    pthread_atfork(NULL, NULL, in_forked_child);
+    header = made;
+}

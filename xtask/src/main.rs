@@ -4,6 +4,7 @@ mod campaign;
 mod clean_room;
 mod command;
 mod demo;
+mod derive_table;
 mod job;
 mod mpi;
 mod setup;
@@ -58,6 +59,13 @@ enum Task {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         arguments: Vec<String>,
     },
+    /// Derive functions/mpi.tbl anew from the MPI Forum's list of procedures.
+    DeriveTable {
+        /// The Forum's `apis.json`.
+        forum_json: PathBuf,
+        #[arg(default_value = "functions/mpi.tbl")]
+        table: PathBuf,
+    },
     /// Run a command on a fresh clone of HEAD in a clean Debian 12 with nothing but stable Rust (as root; needs debootstrap).
     CleanRoom {
         /// Where the root file system is, or is made if nothing is there.
@@ -80,6 +88,7 @@ fn main() -> ExitCode {
         Task::Test { arguments } => test::run(&arguments, mode),
         Task::Bench { name, arguments } => Campaign::bench(&name).and_then(|bench| bench.run(&arguments, mode)),
         Task::Soak { arguments } => Campaign::SOAK.run(&arguments, mode),
+        Task::DeriveTable { forum_json, table } => derive_table::derive(&forum_json, &table).map(|()| ExitCode::SUCCESS),
         Task::CleanRoom { root, mirror, command } => clean_room::run(&root, &mirror, &command),
     };
     done.unwrap_or_else(|error| {

@@ -111,6 +111,13 @@ impl Attachment {
         Ok(())
     }
 
+    /// Both together.
+    #[must_use]
+    pub fn and(mut self, mut other: Self) -> Self {
+        self.links.append(&mut other.links);
+        self
+    }
+
     /// Stops counting at once where detaching is slow. The targets still pay for the traps until [`Self::detach`].
     pub fn disable(&self) {
         for event in self.links.iter().filter_map(|link| link.event.as_ref()) {

@@ -33,6 +33,7 @@ impl Recognise for SymbolRecogniser {
             defines_pmpi: elf.pmpi_init,
             is_static: elf.is_static,
             architecture,
+            implementation: None,
         })
     }
 }

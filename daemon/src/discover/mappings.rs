@@ -61,6 +61,15 @@ impl MappedFile {
         self.raw_path.ends_with(DELETED)
     }
 
+    /// Where a byte of the file (by its offset) is in the process, if it is in an executable range.
+    pub fn address_of(&self, offset: u64) -> Option<u64> {
+        self.ranges.iter().find_map(|range| {
+            let within = offset.checked_sub(range.offset)?;
+            let address = range.start.checked_add(within)?;
+            (address < range.end).then_some(address)
+        })
+    }
+
     /// The path for people.
     pub fn display_path(&self) -> String {
         printable(self.raw_path.strip_suffix(DELETED).unwrap_or(&self.raw_path))

@@ -154,6 +154,16 @@ impl Process {
         Ok((stat.st_uid, stat.st_gid))
     }
 
+    /// Its memory, to be read at addresses of its own.
+    ///
+    /// Opened by way of the pinned directory: whatever takes the pid later cannot be read by it, and after the process's end
+    /// or exec reads give nothing of the new program.
+    pub fn memory(&self) -> Result<File, ProcessError> {
+        let flags = OFlags::RDONLY | OFlags::CLOEXEC;
+        let memory = openat(&self.directory, "mem", flags, Mode::empty()).map_err(Into::into);
+        self.alive_after("mem", memory.map(File::from))
+    }
+
     /// The ids of its threads at some moment, ascending.
     pub fn threads(&self) -> Result<Vec<u32>, ProcessError> {
         let list = || {

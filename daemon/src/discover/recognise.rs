@@ -34,6 +34,8 @@ pub struct Recognised {
     /// A program that contains MPI itself.
     pub is_static: bool,
     pub architecture: Architecture,
+    /// Name and version of the implementation, such as `Open MPI 4.1.4`; `None` if the recogniser does not tell.
+    pub implementation: Option<String>,
 }
 
 /// Tells whether a file defines the C functions of MPI.

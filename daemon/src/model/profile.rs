@@ -45,8 +45,6 @@ pub enum EndReason {
     Duration,
     /// The user, or the system, asked for it (SIGINT, SIGTERM, SIGHUP).
     Interrupted,
-    /// `--once`.
-    Once,
 }
 
 /// How the numbers were obtained.

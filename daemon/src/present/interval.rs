@@ -1,0 +1,54 @@
+//! What happened since the last look, as text.
+
+use super::{
+    profile::{functions, header, section},
+    table::{Column::{Left, Right}, table},
+    units::{ns, or_unknown, percent, rate},
+};
+use crate::model::{Profile, RankProfile};
+
+/// Functions shown of those that took most time.
+const FUNCTIONS_SHOWN: usize = 12;
+
+/// One turn of the refreshed table: what ranks did since `before`, and functions since the beginning.
+pub fn interval(now: &Profile, before: Option<&Profile>) -> String {
+    let columns = [
+        Right("rank"),
+        Right("pid"),
+        Right("MPI %"),
+        Right("calls/s"),
+        Right("calls"),
+        Left("now"),
+    ];
+    let rows = now.ranks.iter().map(|rank| {
+        let earlier = before.and_then(|before| before.ranks.iter().find(|earlier| earlier.pid == rank.pid));
+        row(rank, earlier)
+    });
+    let mut ranks = table(&columns, rows);
+    if !now.complete {
+        ranks.push_str(&format!("INCOMPLETE: {}\n", now.incomplete_because.join("; ")));
+    }
+    let shown = now.functions.get(..FUNCTIONS_SHOWN).unwrap_or(&now.functions);
+    [header(now), section("Ranks, since the last table", &ranks), functions(shown)].join("\n") + "\n"
+}
+
+fn row(rank: &RankProfile, earlier: Option<&RankProfile>) -> Vec<String> {
+    let since = |value: fn(&RankProfile) -> u64| value(rank).saturating_sub(earlier.map_or(0, value)) as f64;
+    let wall = since(|rank| rank.wall_ns);
+    let threads = rank.threads_in_mpi.max(1) as f64;
+    let share = if wall > 0.0 { 100.0 * since(|rank| rank.mpi_ns) / (wall * threads) } else { 0.0 };
+    let calls = if wall > 0.0 { since(|rank| rank.calls) / (wall / 1e9) } else { 0.0 };
+    let doing = match rank.open_calls.first() {
+        Some(call) => format!("in {} for {}", call.function, ns(call.open_ns)),
+        None if rank.calls == 0 => "no MPI call seen yet".into(),
+        None => "outside MPI".into(),
+    };
+    vec![
+        or_unknown(rank.rank),
+        rank.pid.to_string(),
+        percent(share),
+        rate(calls),
+        super::units::count(rank.calls),
+        if matches!(rank.state, crate::model::RankState::Running) { doing } else { "ended".into() },
+    ]
+}

@@ -1,0 +1,255 @@
+//! The profile as text.
+
+use std::fmt::Write as _;
+
+use super::{
+    table::{Column::{Left, Right}, table},
+    units::{count, duration, ns, or_unknown, percent},
+};
+use crate::model::{EndReason, FunctionProfile, OpenCallInfo, Profile, RankProfile, RankState, Spread};
+
+/// The final profile.
+pub fn profile(profile: &Profile) -> String {
+    let sections = [
+        header(profile),
+        ranks(profile),
+        groups(profile),
+        functions(&profile.functions),
+        functions_of_ranks(profile),
+        inner_calls(profile),
+        open_calls(profile),
+        remarks(profile),
+    ];
+    let shown: Vec<String> = sections.into_iter().filter(|section| !section.is_empty()).collect();
+    shown.join("\n")
+}
+
+pub(super) fn header(profile: &Profile) -> String {
+    let engine = &profile.engine;
+    let mut text = String::new();
+    let end = match profile.end {
+        None => "",
+        Some(EndReason::TargetsEnded) => ", until all targets had ended",
+        Some(EndReason::Duration) => ", as long as asked for",
+        Some(EndReason::Interrupted) => ", until interrupted",
+    };
+    let jobs = profile.jobs.iter().map(|job| match job.size {
+        Some(size) => format!("job {}: {} of {size} ranks", job.id, job.ranks),
+        None => format!("job {}: {} ranks of an unknown number", job.id, job.ranks),
+    });
+    let jobs = jobs.collect::<Vec<_>>().join("; ");
+    let _ = writeln!(text, "mpiprobe {} on {}: {jobs}", profile.mpiprobe_version, profile.host);
+    let _ = writeln!(text, "observed {} from {}{end}", ns(profile.observed_ns), profile.began);
+    for library in &engine.libraries {
+        let slow = if library.slow.is_empty() { String::new() } else { format!(", {} of them slow", library.slow.len()) };
+        let _ = writeln!(
+            text,
+            "{} ({}), {} functions probed{slow}, engine {} by {}",
+            library.implementation, library.path, library.functions, engine.engine, engine.attached_by
+        );
+    }
+    text
+}
+
+fn ranks(profile: &Profile) -> String {
+    let columns = [
+        Right("rank"),
+        Right("pid"),
+        Right("wall"),
+        Right("MPI time"),
+        Right("MPI %"),
+        Right("calls"),
+        Right("threads"),
+        Left("state"),
+    ];
+    let row = |rank: &RankProfile| {
+        vec![
+            or_unknown(rank.rank),
+            rank.pid.to_string(),
+            ns(rank.wall_ns),
+            ns(rank.mpi_ns),
+            percent(rank.mpi_percent),
+            count(rank.calls),
+            rank.threads_in_mpi.to_string(),
+            state(rank).into(),
+        ]
+    };
+    let totals = &profile.totals;
+    let spread = |name: &str, pick: fn(&Spread) -> f64| {
+        let all = name == "sum";
+        let share = if all { profile.totals.mpi_percent_of_all } else { pick(&totals.mpi_percent) };
+        let calls = if all { count(totals.calls) } else { String::new() };
+        let (wall, mpi) = (duration(pick(&totals.wall_ns)), duration(pick(&totals.mpi_ns)));
+        vec![name.into(), String::new(), wall, mpi, percent(share), calls]
+    };
+    let imbalance = vec![
+        "imbalance".into(),
+        String::new(),
+        ratio(&totals.wall_ns),
+        ratio(&totals.mpi_ns),
+        ratio(&totals.mpi_percent),
+    ];
+    let over_ranks = [
+        spread("sum", |spread| spread.sum),
+        spread("mean", |spread| spread.mean),
+        spread("min", |spread| spread.min),
+        spread("max", |spread| spread.max),
+        imbalance,
+    ];
+    let rows = profile.ranks.iter().map(row).chain(if profile.ranks.len() > 1 { over_ranks.to_vec() } else { vec![] });
+    section("Ranks", &table(&columns, rows))
+}
+
+fn state(rank: &RankProfile) -> &'static str {
+    match rank.state {
+        RankState::Running if rank.calls == 0 && rank.open_calls.is_empty() => "running; no MPI call seen",
+        RankState::Running => "running",
+        RankState::Ended => "ended",
+        RankState::Execed => "exec'ed",
+    }
+}
+
+/// Maximum over mean, as a surplus.
+fn ratio(spread: &Spread) -> String {
+    format!("+{:.0} %", 100.0 * spread.imbalance)
+}
+
+fn groups(profile: &Profile) -> String {
+    let columns =
+        [Left("group"), Right("calls"), Right("time"), Right("wall %"), Right("MPI %"), Right("imbalance")];
+    let rows = profile.groups.iter().map(|group| {
+        vec![
+            group.all.group.into(),
+            count(group.all.calls),
+            ns(group.all.time_ns),
+            percent(group.all.wall_percent),
+            percent(group.all.mpi_percent),
+            ratio(&group.time_over_ranks_ns),
+        ]
+    });
+    section("Groups, all ranks", &table(&columns, rows))
+}
+
+pub(super) fn functions(functions: &[FunctionProfile]) -> String {
+    let columns = [
+        Left("function"),
+        Right("calls"),
+        Right("open"),
+        Right("time"),
+        Right("mean"),
+        Right("min"),
+        Right("p50"),
+        Right("p99"),
+        Right("max"),
+        Right("wall %"),
+        Right("MPI %"),
+        Right("imbalance"),
+    ];
+    let rows = functions.iter().map(|function| {
+        let all = &function.all;
+        let completed = |ns: f64| if all.calls == 0 { "-".into() } else { duration(ns) };
+        vec![
+            all.name.into(),
+            count(all.calls),
+            if all.open_calls == 0 { String::new() } else { count(all.open_calls) },
+            ns(all.time_ns + all.open_ns),
+            completed(all.mean_ns),
+            completed(all.min_ns as f64),
+            completed(all.p50_ns as f64),
+            completed(all.p99_ns as f64),
+            completed(all.max_ns as f64),
+            percent(all.wall_percent),
+            percent(all.mpi_percent),
+            ratio(&function.time_over_ranks_ns),
+        ]
+    });
+    section("Functions, all ranks", &table(&columns, rows))
+}
+
+/// Each rank's functions, where the ranks are few enough to be read.
+fn functions_of_ranks(profile: &Profile) -> String {
+    /// More ranks than this are in the JSON output only.
+    const SHOWN: usize = 16;
+    if profile.ranks.len() < 2 {
+        return String::new();
+    }
+    let mut columns = vec![Left("time (calls)")];
+    const HEADINGS: [&str; SHOWN] =
+        ["0", "1", "2", "3", "4", "5", "6", "7", "8", "9", "10", "11", "12", "13", "14", "15"];
+    if profile.ranks.len() > SHOWN || profile.ranks.iter().zip(HEADINGS).any(|(rank, heading)| or_unknown(rank.rank) != heading) {
+        return format!("Functions by rank: {} ranks, see --json\n", profile.ranks.len());
+    }
+    columns.extend(HEADINGS.iter().take(profile.ranks.len()).map(|heading| Right(heading)));
+    let rows = profile.functions.iter().map(|function| {
+        let cell = |rank: &RankProfile| {
+            let row = rank.functions.iter().find(|row| row.name == function.all.name);
+            row.map_or_else(String::new, |row| format!("{} ({})", ns(row.time_ns + row.open_ns), count(row.calls)))
+        };
+        let mut cells = vec![function.all.name.to_owned()];
+        cells.extend(profile.ranks.iter().map(cell));
+        cells
+    });
+    section("Functions by rank", &table(&columns, rows))
+}
+
+fn inner_calls(profile: &Profile) -> String {
+    let Some(inner) = &profile.inner_calls else { return String::new() };
+    let columns = [Left("inside"), Left("function"), Right("calls"), Right("time")];
+    let rows =
+        inner.iter().map(|calls| vec![calls.outer.into(), calls.inner.into(), count(calls.calls), ns(calls.time_ns)]);
+    section("Calls made by MPI inside MPI (not in the tables above)", &table(&columns, rows))
+}
+
+fn open_calls(profile: &Profile) -> String {
+    let columns = [Right("rank"), Right("pid"), Left("function"), Right("open for"), Left("")];
+    let row = |rank: &RankProfile, call: &OpenCallInfo| {
+        let ended = if call.ended_inside { "ended inside" } else { "" };
+        vec![or_unknown(rank.rank), rank.pid.to_string(), call.function.into(), ns(call.open_ns), ended.into()]
+    };
+    let rows: Vec<_> =
+        profile.ranks.iter().flat_map(|rank| rank.open_calls.iter().map(move |call| row(rank, call))).collect();
+    if rows.is_empty() { String::new() } else { section("Calls still open", &table(&columns, rows)) }
+}
+
+/// Losses, own cost, completeness.
+fn remarks(profile: &Profile) -> String {
+    let mut text = String::new();
+    let cost = &profile.own_cost;
+    let _ = writeln!(
+        text,
+        "mpiprobe's own cost: {} a call × {} calls = {} ({:.2} % of wall time); {} of it are inside each measured duration",
+        duration(cost.per_call_ns),
+        count(cost.calls),
+        duration(cost.total_ns),
+        cost.percent_of_wall,
+        duration(cost.inside_ns),
+    );
+    let inner: u64 = profile.ranks.iter().map(|rank| rank.inner_calls).sum();
+    if inner > 0 && profile.inner_calls.is_none() {
+        let _ = writeln!(text, "{} calls made by MPI inside MPI, not counted above (--nested shows them)", count(inner));
+    }
+    let unseen: u64 = profile.ranks.iter().map(|rank| rank.inner_calls_of_unseen).sum();
+    if unseen > 0 {
+        let _ = writeln!(text, "{} calls inside a call that began before attach, not counted", count(unseen));
+    }
+    for (number, what) in profile.losses.described().into_iter().filter(|(number, _)| *number > 0) {
+        let _ = writeln!(text, "{} {what}", count(number));
+    }
+    if profile.losses.missed_hits.is_none() {
+        text.push_str("probe hits missed: unknown, this kernel does not tell\n");
+    }
+    for library in profile.engine.libraries.iter().filter(|library| !library.slow.is_empty()) {
+        let names: Vec<&str> = library.slow.iter().map(|site| site.function).collect();
+        let _ = writeln!(text, "slow probes (single-stepped by the kernel): {}", names.join(", "));
+    }
+    if profile.complete {
+        text.push_str("complete: nothing was lost\n");
+    } else {
+        let _ = writeln!(text, "INCOMPLETE: {}", profile.incomplete_because.join("; "));
+    }
+    text
+}
+
+pub(super) fn section(title: &str, body: &str) -> String {
+    format!("{title}\n{body}")
+}

@@ -1,0 +1,38 @@
+//! Why an observation could not be made.
+
+use std::io;
+
+use thiserror::Error;
+
+use super::probes::ProbeError;
+use crate::{
+    attach::AttachError,
+    discover::{ProcRootError, ProcessError, SelectError},
+    observe::ObserveError,
+    present::OutputError,
+};
+
+/// Each message says what failed, why, and what to do; nothing stays attached.
+#[derive(Debug, Error)]
+pub enum SessionError {
+    #[error(transparent)]
+    Select(#[from] SelectError),
+    #[error(transparent)]
+    Attach(#[from] AttachError),
+    #[error(transparent)]
+    Probe(#[from] ProbeError),
+    #[error(transparent)]
+    Observe(#[from] ObserveError),
+    #[error(transparent)]
+    Process(#[from] ProcessError),
+    #[error(transparent)]
+    Proc(#[from] ProcRootError),
+    #[error(transparent)]
+    Output(#[from] OutputError),
+    #[error("cannot watch processes or signals: {0}")]
+    Watch(#[source] io::Error),
+    #[error("all {0} target processes ended before they could be probed; with --wait mpiprobe is there before the next ones")]
+    GoneBeforeAttach(usize),
+    #[error("interrupted while waiting for a target: nothing was observed")]
+    InterruptedWaiting,
+}

@@ -1,0 +1,43 @@
+//! What was asked for, and what came out.
+
+use std::time::Duration;
+
+use mpiprobe_functions::FunctionSet;
+
+use crate::{
+    attach::Rung,
+    discover::{JobChoice, Target},
+};
+
+/// One observation.
+#[derive(Debug)]
+pub struct Options {
+    pub target: Target,
+    pub jobs: JobChoice,
+    /// Wait for targets instead of failing without any.
+    pub wait: bool,
+    pub functions: FunctionSet,
+    /// Time calls that MPI makes inside MPI.
+    pub nested: bool,
+    /// End after so long.
+    pub duration: Option<Duration>,
+    pub interval: Duration,
+    /// JSON instead of tables.
+    pub json: bool,
+    /// Attach in this way only.
+    pub rung: Option<Rung>,
+    pub max_processes: u32,
+    pub max_threads: u32,
+    pub max_stats: u32,
+}
+
+/// How an observation ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// A profile with nothing missing.
+    Complete,
+    /// A profile, which says what is missing.
+    Incomplete,
+    /// The reader of the output went away.
+    OutputClosed,
+}

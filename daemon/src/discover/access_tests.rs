@@ -1,11 +1,12 @@
+use std::ffi::OsStr;
 use std::os::unix::fs::{PermissionsExt as _, chown};
 use std::os::unix::process::CommandExt as _;
-use std::process::{Child, Command, Stdio};
+use std::process::Command;
 
 use super::*;
 use crate::discover::fake::FakeProc;
-use crate::discover::proc_root::ProcRoot;
 use crate::discover::status::Ids;
+use crate::discover::test_child::TestChild;
 
 const ALICE: Caller = Caller { user: 1000, group: 100, may_trace_all: false };
 
@@ -99,22 +100,9 @@ fn a_process_that_is_not_dumpable_is_refused() {
     assert!(matches!(verdict([1000; 3], [100; 3], (0, 0)), Err(Refusal::Protected { pid: 7 })));
 }
 
-struct Killed(Child);
-
-impl Drop for Killed {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
-/// `cat` as a user of its own, waiting for an end of file that does not come.
-fn cat_as(user: u32, program: &std::path::Path) -> (Process, Killed) {
-    let mut command = Command::new(program);
-    command.uid(user).gid(user).stdin(Stdio::piped()).stdout(Stdio::null());
-    // `spawn` returns after exec(2).
-    let child = Killed(command.spawn().unwrap());
-    (Process::open(&ProcRoot::system().unwrap(), child.0.id()).unwrap(), child)
+fn cat_as(user: u32, program: impl AsRef<OsStr>) -> (Process, TestChild) {
+    let child = TestChild::cat(Command::new(program).uid(user).gid(user));
+    (child.process(), child)
 }
 
 #[test]
@@ -122,7 +110,7 @@ fn the_kernels_own_files_show_ids_and_protection() {
     if !is_root() {
         return;
     }
-    let (plain, _child) = cat_as(4242, std::path::Path::new("/bin/cat"));
+    let (plain, _child) = cat_as(4242, "/bin/cat");
     let nobody_else = Caller { user: 4242, group: 4242, may_trace_all: false };
     may_trace(&nobody_else, &plain).unwrap();
     assert!(matches!(may_trace(&ALICE, &plain), Err(Refusal::OtherUser { owner: 4242, .. })));

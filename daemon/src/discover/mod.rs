@@ -20,6 +20,8 @@ mod launcher;
 mod mapped_identity;
 pub mod mappings;
 pub mod mpi_process;
+#[cfg(test)]
+mod mpi_tests;
 mod nearest;
 mod open_file;
 pub mod open_mapped;
@@ -34,6 +36,8 @@ pub mod select;
 pub mod select_error;
 pub mod stat;
 pub mod status;
+#[cfg(test)]
+mod test_child;
 mod text;
 pub mod users;
 

@@ -102,3 +102,7 @@ fn is_absence(error: &io::Error) -> bool {
     use io::ErrorKind::{InvalidInput, NotADirectory, NotFound};
     matches!(error.kind(), NotFound | NotADirectory | InvalidInput)
 }
+
+#[cfg(test)]
+#[path = "open_mapped_tests.rs"]
+mod tests;

@@ -208,3 +208,7 @@ fn has_exited(pidfd: BorrowedFd<'_>) -> bool {
     // Only a signal could interrupt a poll that does not wait, and the answer would still be "not yet".
     poll(&mut poll_for, Some(&Timespec { tv_sec: 0, tv_nsec: 0 })).is_ok_and(|ready| ready > 0)
 }
+
+#[cfg(test)]
+#[path = "process_tests.rs"]
+mod tests;

@@ -156,7 +156,9 @@ fn explain_name<R: Recognise>(
                 }
                 Ok(Finding::Launcher(_)) => return launcher_error(pid, name, jobs),
                 Ok(Finding::Refused(refusal)) => refused = Some(refusal),
-                _ => {}
+                Ok(Finding::Mpi(_)) => return SelectError::JustAppeared { pid },
+                Err(error) if !error.is_gone() => return error.into(),
+                Ok(Finding::Own | Finding::KernelThread) | Err(_) => {}
             }
         } else if may_trace(scanner.caller(), &process).is_ok() && !known.iter().any(|known| is_launcher(known)) {
             // Nobody is told what strangers run.
@@ -182,8 +184,7 @@ fn explain_name<R: Recognise>(
 /// Why this is not the pid of an MPI process.
 fn explain_pid<R: Recognise>(scanner: &mut Scanner<R>, pid: u32, mpi: &[MpiProcess], jobs: Vec<Job>) -> SelectError {
     match scanner.inspect(pid) {
-        // It has become one since the scan: the next try will do.
-        Ok(Finding::Mpi(_)) => ProcessError::NoSuchProcess { pid }.into(),
+        Ok(Finding::Mpi(_)) => SelectError::JustAppeared { pid },
         Ok(Finding::Own) => SelectError::Own { pid },
         Ok(Finding::KernelThread) => SelectError::KernelThread { pid },
         Ok(Finding::Refused(refusal)) => refusal.into(),
@@ -231,3 +232,7 @@ fn names_of(process: &Process) -> Result<Vec<Vec<u8>>, ProcessError> {
     names.push(executable);
     Ok(names)
 }
+
+#[cfg(test)]
+#[path = "select_tests.rs"]
+mod tests;

@@ -58,6 +58,9 @@ pub enum SelectError {
     )]
     Foreign { pid: u32, architecture: Architecture },
 
+    #[error("process {pid} began to use MPI only while it was looked at; try again")]
+    JustAppeared { pid: u32 },
+
     #[error("process {pid} is mpiprobe itself; name the MPI program to observe")]
     Own { pid: u32 },
 

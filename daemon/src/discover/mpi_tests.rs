@@ -1,0 +1,303 @@
+//! Real jobs of the installed MPI implementations.
+
+use std::fs::File;
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+use rustix::fs::{CWD, FileType, Mode, mknodat};
+use serde_json::json;
+
+use super::select::{JobChoice, Selection, Target, select};
+use super::*;
+
+const PROGRAM: &str = r#"
+#include <mpi.h>
+#include <stdio.h>
+#include <fcntl.h>
+#include <unistd.h>
+int main(int argc, char **argv) {
+    MPI_Init(&argc, &argv);
+    int rank;
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    if (rank < 0) MPI_Send(&rank, 1, MPI_INT, 0, 0, MPI_COMM_WORLD);
+    printf("rank %d pid %d\n", rank, (int)getpid());
+    fflush(stdout);
+    char byte;
+    if (read(open(argv[1], O_RDONLY), &byte, 1) < 0) return 1;
+    MPI_Finalize();
+    return 0;
+}
+"#;
+
+/// One installed implementation, by the suffix of its commands.
+struct Mpi {
+    suffix: &'static str,
+    run_options: &'static [&'static str],
+}
+
+const OPEN_MPI: Mpi = Mpi { suffix: "openmpi", run_options: &["--allow-run-as-root", "--oversubscribe"] };
+const MPICH: Mpi = Mpi { suffix: "mpich", run_options: &[] };
+
+/// Whether the commands a test needs are there. Where everything must be tested (CI=true), they have to be.
+fn installed(test: &str, commands: &[&str]) -> bool {
+    let paths = std::env::var_os("PATH").unwrap_or_default();
+    let is_there = |command: &&str| std::env::split_paths(&paths).any(|folder| folder.join(command).exists());
+    let missing: Vec<_> = commands.iter().filter(|command| !is_there(command)).collect();
+    assert!(missing.is_empty() || std::env::var_os("CI").is_none(), "{test} needs {missing:?}");
+    if !missing.is_empty() {
+        eprintln!("{test} was NOT RUN: it needs {missing:?}");
+    }
+    missing.is_empty()
+}
+
+fn compile(folder: &Path, name: &str, source: &str, compiler: &str, options: &[&str]) -> PathBuf {
+    let (code, program) = (folder.join(format!("{name}.c")), folder.join(name));
+    std::fs::write(&code, source).unwrap();
+    let output = Command::new(compiler).arg(&code).arg("-o").arg(&program).args(options).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    program
+}
+
+/// A running job whose ranks have called `MPI_Init` and wait.
+struct Running {
+    launcher: Child,
+    /// By rank.
+    pids: Vec<u32>,
+    gate: File,
+}
+
+impl Running {
+    /// Starts a command that runs [`PROGRAM`] (or one like it) in `ranks` processes, with the gate's path as last argument.
+    fn start(folder: &Path, command: &mut Command, ranks: usize) -> Self {
+        let gate = folder.join("gate");
+        mknodat(CWD, &gate, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).unwrap();
+        let command = command.arg(&gate).stdin(Stdio::null()).stdout(Stdio::piped());
+        // Open for reading as well, so that opening waits for nobody and readers wait for a byte.
+        let gate = File::options().read(true).write(true).open(&gate).unwrap();
+        let mut launcher = command.spawn().unwrap();
+        let lines = BufReader::new(launcher.stdout.take().unwrap()).lines();
+        let mut ready: Vec<(u32, u32)> = lines
+            .map(|line| {
+                let line = line.unwrap();
+                let words: Vec<_> = line.split(' ').collect();
+                (words[1].parse().unwrap(), words[3].parse().unwrap())
+            })
+            .take(ranks)
+            .collect();
+        ready.sort_unstable();
+        assert_eq!(ready.len(), ranks, "the job ended early");
+        Self { launcher, pids: ready.into_iter().map(|(_, pid)| pid).collect(), gate }
+    }
+
+    fn mpirun(mpi: &Mpi, folder: &Path, program: &Path, ranks: usize) -> Self {
+        let mut command = Command::new(format!("mpirun.{}", mpi.suffix));
+        command.args(mpi.run_options).arg("-n").arg(ranks.to_string()).arg(program);
+        Self::start(folder, &mut command, ranks)
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.gate.write_all(&vec![0; self.pids.len()]);
+        let _ = self.launcher.wait();
+    }
+}
+
+fn scanner() -> Scanner<SymbolRecogniser> {
+    Scanner::new(ProcRoot::system().unwrap(), Caller::current().unwrap(), SymbolRecogniser)
+}
+
+fn by_name(name: &str) -> Result<Selection, SelectError> {
+    select(&mut scanner(), &Target::Name(name.to_owned()), &JobChoice::Only)
+}
+
+/// Checks everything about a job that was started by mpirun.
+fn check_job(mpi: &Mpi, name: &str, key: &str, family: Family, family_name: &str) {
+    let tools = ["mpicc", "mpirun"].map(|tool| format!("{tool}.{}", mpi.suffix));
+    if !installed(name, &[&tools[0], &tools[1]]) {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let program = compile(folder.path(), name, PROGRAM, &tools[0], &[]);
+    let running = Running::mpirun(mpi, folder.path(), &program, 3);
+    let Selection { processes, jobs } = by_name(name).unwrap();
+
+    let mut found: Vec<_> = processes.iter().map(|process| (process.rank.rank, process.pid())).collect();
+    found.sort_unstable();
+    let expected: Vec<_> = (0..).map(Some).zip(running.pids.iter().copied()).collect();
+    assert_eq!(found, expected);
+    for process in &processes {
+        assert_eq!(process.rank.size, Some(3));
+        assert_eq!(process.rank.local_size, Some(3));
+        assert_eq!(process.rank.local_rank, process.rank.rank);
+        let library = process.library().unwrap();
+        assert_eq!(library.recognised.family, family);
+        assert!(library.recognised.defines_pmpi && !library.recognised.is_static);
+        assert_eq!(process.libraries.len(), 1);
+        assert!(open_mapped(&process.process, &library.file).is_ok());
+    }
+
+    let [job] = jobs.as_slice() else { panic!("{jobs:?}") };
+    assert!(job.id.as_str().starts_with(key), "{}", job.id);
+    assert_eq!(job.size, Some(3));
+    assert_eq!(job.user.id, rustix::process::getuid().as_raw());
+    assert_eq!(job.programs(), [name]);
+    assert_eq!(job.ranks.iter().map(|rank| (rank.rank, rank.pid)).collect::<Vec<_>>(), expected);
+    let launcher = job.launcher.as_ref().unwrap();
+    assert_eq!(launcher.pid, running.launcher.id());
+    assert_eq!(launcher.program(), tools[1]);
+    let json = serde_json::to_value(job).unwrap();
+    assert_eq!(json["libraries"][0]["family"], json!(family_name));
+    assert_eq!(
+        json["ranks"][2],
+        json!({
+            "rank": 2, "pid": running.pids[2], "namespace_pid": null,
+            "executable": program.to_str().unwrap(), "executable_deleted": false,
+        })
+    );
+
+    let error = select(&mut scanner(), &Target::Pids(vec![launcher.pid]), &JobChoice::Only).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        format!(
+            "{} (pid {}) starts MPI processes but is none; name its ranks instead, by program or with --job\n\
+             MPI jobs on this node:\n  {job}",
+            tools[1].get(..15).unwrap_or(&tools[1]),
+            launcher.pid
+        )
+    );
+}
+
+#[test]
+fn a_job_of_open_mpi() {
+    check_job(&OPEN_MPI, "discover-ompi", "ompi:", Family::OpenMpi, "Open MPI");
+}
+
+#[test]
+fn a_job_of_mpich() {
+    check_job(&MPICH, "discover-mpich", "hydra:", Family::Mpich, "MPICH");
+}
+
+#[test]
+fn two_jobs_of_one_program_name() {
+    let test = "two_jobs_of_one_program_name";
+    if !installed(test, &["mpicc.openmpi", "mpirun.openmpi", "mpicc.mpich", "mpirun.mpich"]) {
+        return;
+    }
+    let folders = [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()];
+    let name = "discover-both";
+    let one = compile(folders[0].path(), name, PROGRAM, "mpicc.openmpi", &[]);
+    let other = compile(folders[1].path(), name, PROGRAM, "mpicc.mpich", &[]);
+    let one = Running::mpirun(&OPEN_MPI, folders[0].path(), &one, 2);
+    let other = Running::mpirun(&MPICH, folders[1].path(), &other, 2);
+    let target = Target::Name(name.to_owned());
+
+    let SelectError::SeveralJobs { jobs, .. } = by_name(name).unwrap_err() else { panic!("not two jobs") };
+    assert_eq!(jobs.len(), 2);
+    assert_eq!(
+        by_name(name).unwrap_err().to_string(),
+        format!(
+            "discover-both runs in 2 jobs; choose one with --job ID, or take them all with --all-jobs\n\
+             MPI jobs on this node:\n  {}\n  {}",
+            jobs[0], jobs[1]
+        )
+    );
+
+    let all = select(&mut scanner(), &target, &JobChoice::All).unwrap();
+    assert_eq!(all.processes.len(), 4);
+    assert_eq!(all.jobs, jobs);
+    for (running, prefix) in [(&one, "ompi:"), (&other, "hydra:")] {
+        let job = jobs.iter().find(|job| job.id.as_str().starts_with(prefix)).unwrap();
+        for wanted in [job.id.as_str(), job.id.as_str().strip_prefix(prefix).unwrap()] {
+            let chosen = select(&mut scanner(), &target, &JobChoice::Named(wanted.to_owned())).unwrap();
+            let mut pids: Vec<_> = chosen.processes.iter().map(MpiProcess::pid).collect();
+            pids.sort_unstable();
+            let mut expected = running.pids.clone();
+            expected.sort_unstable();
+            assert_eq!(pids, expected);
+            assert_eq!(chosen.jobs, std::slice::from_ref(job));
+        }
+    }
+    let error = select(&mut scanner(), &target, &JobChoice::Named("ompi:none".to_owned())).unwrap_err();
+    assert!(error.to_string().starts_with("discover-both has no process in a job \"ompi:none\""), "{error}");
+
+    // Processes that were named one by one may be of several jobs.
+    let pids = Target::Pids(vec![one.pids[1], other.pids[0]]);
+    let picked = select(&mut scanner(), &pids, &JobChoice::Only).unwrap();
+    assert_eq!((picked.processes.len(), picked.jobs.len()), (2, 2));
+}
+
+#[test]
+fn a_python_program_is_called_by_its_script() {
+    let test = "a_python_program_is_called_by_its_script";
+    if !installed(test, &["mpirun.openmpi", "/usr/bin/python3"]) {
+        return;
+    }
+    let import = Command::new("/usr/bin/python3").args(["-c", "import mpi4py"]).stderr(Stdio::null()).status();
+    if !import.unwrap().success() && !installed(test, &["mpi4py"]) {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let script = folder.path().join("discover-app.py");
+    let source = "import os, sys\nfrom mpi4py import MPI\n\
+        print('rank', MPI.COMM_WORLD.Get_rank(), 'pid', os.getpid(), flush=True)\n\
+        os.read(os.open(sys.argv[1], os.O_RDONLY), 1)\n";
+    std::fs::write(&script, source).unwrap();
+    let mut command = Command::new("mpirun.openmpi");
+    command.args(OPEN_MPI.run_options).args(["-n", "2", "/usr/bin/python3", "-u"]).arg(&script);
+    let running = Running::start(folder.path(), &mut command, 2);
+    let found = by_name("discover-app.py").unwrap();
+    assert_eq!(found.jobs[0].ranks.iter().map(|rank| rank.pid).collect::<Vec<_>>(), running.pids);
+    assert_eq!(found.jobs[0].size, Some(2));
+}
+
+#[test]
+fn mpi_linked_into_the_program() {
+    let test = "mpi_linked_into_the_program";
+    if !installed(test, &["mpicc.mpich", "cc"]) || !installed(test, &["/usr/lib/x86_64-linux-gnu/libmpich.a"]) {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let options = ["-I/usr/include/x86_64-linux-gnu/mpich", "-l:libmpich.a", "-lucp", "-lucs", "-lhwloc", "-lm"];
+    let program = compile(folder.path(), "discover-static", PROGRAM, "cc", &options);
+    // Without a launcher: a job of its own.
+    let running = Running::start(folder.path(), &mut Command::new(&program), 1);
+    let found = by_name("discover-static").unwrap();
+    let process = &found.processes[0];
+    assert_eq!(process.pid(), running.pids[0]);
+    let library = process.library().unwrap();
+    assert!(library.recognised.is_static && library.recognised.defines_pmpi);
+    assert_eq!(library.recognised.family, Family::Mpich);
+    assert_eq!(library.file.display_path(), program.display().to_string());
+    assert_eq!(process.rank.rank, None);
+    assert_eq!(process.job.to_string(), format!("single:{}", process.pid()));
+    assert_eq!(found.jobs[0].launcher, None);
+}
+
+#[test]
+fn a_tool_that_wraps_mpi_is_not_taken_for_it() {
+    let test = "a_tool_that_wraps_mpi_is_not_taken_for_it";
+    if !installed(test, &["mpicc.mpich", "mpirun.mpich"]) {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let wrapper = "#include <mpi.h>\n\
+        int MPI_Init(int *c, char ***v) { return PMPI_Init(c, v); }\n\
+        int MPI_Send(const void *b, int c, MPI_Datatype t, int d, int g, MPI_Comm m) { return PMPI_Send(b, c, t, d, g, m); }\n";
+    // Called like an MPI library: a name must not matter.
+    let wrapper = compile(folder.path(), "libmpi.so.40", wrapper, "mpicc.mpich", &["-shared", "-fPIC"]);
+    let program = compile(folder.path(), "discover-wrapped", PROGRAM, "mpicc.mpich", &[]);
+    let mut command = Command::new("mpirun.mpich");
+    command.args(["-n", "1", "-genv", "LD_PRELOAD"]).arg(&wrapper).arg(&program);
+    let _running = Running::start(folder.path(), &mut command, 1);
+    let found = by_name("discover-wrapped").unwrap();
+    let libraries: Vec<_> = found.processes[0]
+        .libraries
+        .iter()
+        .map(|library| (library.file.display_path(), library.recognised.defines_pmpi))
+        .collect();
+    assert_eq!(libraries.len(), 2);
+    assert!(libraries[0].1 && libraries[0].0 != wrapper.display().to_string(), "{libraries:?}");
+    assert_eq!(libraries[1], (wrapper.display().to_string(), false));
+}

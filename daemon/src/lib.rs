@@ -1,7 +1,7 @@
 //! mpiprobe: an out-of-process profiler for MPI on Linux.
 //!
 //! Data flows one way through these modules; none knows those after it:
-//! `discover` → `plan` → `attach` → `observe` → `model` → `analyse` → `present`.
+//! `discover` → `plan` → `attach` → `observe` → `model` → `analyse` → `present`. `session` puts them together.
 
 pub mod analyse;
 pub mod attach;
@@ -9,3 +9,5 @@ pub mod discover;
 pub mod model;
 pub mod observe;
 pub mod plan;
+pub mod present;
+pub mod session;

@@ -9,7 +9,6 @@ use super::job_key::JobKey;
 use super::launcher::Launcher;
 use super::mpi_process::{MpiLibrary, MpiProcess};
 use super::rank::LauncherKind;
-use super::recognise::Family;
 use super::text::{base_name, printable};
 use super::users::{User, Users};
 
@@ -34,7 +33,8 @@ pub struct JobLibrary {
     pub path: String,
     /// The file is gone or another one has its name now.
     pub deleted: bool,
-    pub family: Option<&'static str>,
+    /// Name and version, such as `Open MPI 4.1.4`; `None` if unknown.
+    pub implementation: Option<String>,
 }
 
 /// The part of a job that runs on this node, as far as the caller may see it.
@@ -118,13 +118,8 @@ impl JobRank {
 
 impl JobLibrary {
     fn of(library: &MpiLibrary) -> Self {
-        let family = match library.recognised.family {
-            Family::OpenMpi => Some("Open MPI"),
-            Family::Mpich => Some("MPICH"),
-            Family::StandardAbi => Some("MPI ABI"),
-            Family::Unknown => None,
-        };
-        Self { path: library.file.display_path(), deleted: library.file.is_deleted(), family }
+        let implementation = library.recognised.implementation.clone();
+        Self { path: library.file.display_path(), deleted: library.file.is_deleted(), implementation }
     }
 }
 

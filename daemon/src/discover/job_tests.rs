@@ -19,7 +19,7 @@ fn job() -> Job {
         libraries: vec![JobLibrary {
             path: "/usr/lib/libmpi.so.40".to_owned(),
             deleted: false,
-            family: Some("Open MPI"),
+            implementation: Some("Open MPI 4.1.4".into()),
         }],
     }
 }
@@ -49,7 +49,7 @@ fn a_job_as_json() {
                 { "rank": 1, "pid": 4712, "namespace_pid": null, "executable": "/home/a/ring", "executable_deleted": false },
                 { "rank": 3, "pid": 4711, "namespace_pid": null, "executable": "/home/a/ring", "executable_deleted": false },
             ],
-            "libraries": [{ "path": "/usr/lib/libmpi.so.40", "deleted": false, "family": "Open MPI" }],
+            "libraries": [{ "path": "/usr/lib/libmpi.so.40", "deleted": false, "implementation": "Open MPI 4.1.4" }],
         })
     );
 }

@@ -2,11 +2,14 @@
 
 mod error;
 mod host;
+mod jobs;
+mod observation;
 mod options;
 mod probes;
 mod recogniser;
 mod roster;
 mod run;
+mod signals;
 mod watch;
 
 pub use error::SessionError;

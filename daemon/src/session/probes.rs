@@ -5,7 +5,7 @@ use std::{
     fs::File,
     io,
     os::{fd::AsFd as _, unix::fs::FileExt as _},
-    path::{Path, PathBuf},
+    path::Path,
     time::Instant,
 };
 
@@ -15,7 +15,7 @@ use thiserror::Error;
 use crate::{
     attach::{AttachError, Attachment, Engine, ProbeSite, Scope},
     discover::{
-        MpiLibrary, MpiProcess, ProcessError, mappings::FileId, open_mapped, open_mapped::OpenMappedError, process::Process,
+        MpiLibrary, MpiProcess, Process, ProcessError, mappings::FileId, open_mapped, open_mapped::OpenMappedError,
     },
     model::{LibraryInfo, SlowSite},
     plan::{Difference, ElfError, Implementation, Library, Plan, PlannedFunction, ReadError, SiteKind, plan, read_elf_file},
@@ -54,6 +54,17 @@ pub enum ProbeError {
     },
     #[error(transparent)]
     Attach(#[from] AttachError),
+}
+
+impl ProbeError {
+    /// Whether it failed because the process has ended.
+    pub(super) fn is_gone(&self) -> bool {
+        match self {
+            Self::Open(OpenMappedError::Process(error)) | Self::Process(error) => error.is_gone(),
+            Self::Memory { source, .. } => source.kind() == io::ErrorKind::UnexpectedEof,
+            _ => false,
+        }
+    }
 }
 
 /// All files under probes.
@@ -257,9 +268,4 @@ fn slow(planned: &Plan<FunctionId>) -> Vec<SlowSite> {
         _ => None,
     });
     slow.collect()
-}
-
-/// The path in messages.
-pub(super) fn shown(library: &MpiLibrary) -> PathBuf {
-    library.file.display_path().into()
 }

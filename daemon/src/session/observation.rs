@@ -1,0 +1,356 @@
+//! Everything that lives as long as an observation, and what is done with it.
+
+use mpiprobe_common::{Config, Target as Allowed, config::COMM_LENGTH, process::target_flags};
+use mpiprobe_functions::FunctionId;
+
+use super::{
+    ImplementationRecogniser, Options, SessionError, host,
+    jobs::ChosenJobs,
+    probes::{Coverage, ProbeError, Probes, library_range},
+    roster::Roster,
+    watch::EndWatch,
+};
+use crate::{
+    analyse,
+    attach::{Engine, LoadOptions, Scope, Targets, climb},
+    discover::{Caller, Finding, MpiProcess, Process, ProcRoot, Scanner, SelectError, Selection, Target, printable, select},
+    model::{EndReason, EngineInfo, Profile, RankState},
+    observe::{Notice, NoticeKind, Observer, monotonic_ns},
+};
+
+/// Above this number of targets one probe for all is cheaper than one for each: every hit walks all probes at its place.
+const MOST_SCOPED_TARGETS: usize = 4;
+
+/// An observation under way.
+#[derive(Debug)]
+pub(super) struct Observation {
+    target: Target,
+    functions: mpiprobe_functions::FunctionSet,
+    nested: bool,
+    scanner: Scanner<ImplementationRecogniser>,
+    engine: Engine,
+    pub(super) observer: Observer,
+    pub(super) probes: Probes,
+    pub(super) ends: EndWatch,
+    roster: Roster,
+    jobs: ChosenJobs,
+    scoped: bool,
+    began: String,
+    began_ns: u64,
+    incomplete_because: Vec<String>,
+}
+
+impl Observation {
+    /// Finds the targets, loads the programs and attaches them. On an error nothing stays attached.
+    pub(super) fn begin(options: &Options) -> Result<Self, SessionError> {
+        let mut scanner =
+            Scanner::new(ProcRoot::system()?, Caller::current()?, ImplementationRecogniser::default());
+        let mut jobs = ChosenJobs::new(&options.jobs);
+        // Looked for before anything is loaded: most mistakes are found here.
+        let first = found(select(&mut scanner, &options.target, &options.jobs), options.wait)?;
+        for process in first.iter().flat_map(|selection| &selection.processes) {
+            jobs.admit(process);
+        }
+
+        let mut engine = climb(&load_options(options, scanner.caller()), options.rung)?;
+        let descriptors = FunctionId::all().filter_map(|id| Some((u32::try_from(id.index()).ok()?, id.function().descriptor())));
+        engine.tables.describe(descriptors)?;
+        let observer = Observer::new(&mut engine)?;
+        engine.tables.watch_processes()?;
+
+        let mut observation = Self {
+            target: options.target.clone(),
+            functions: options.functions.clone(),
+            nested: options.nested,
+            scanner,
+            engine,
+            observer,
+            probes: Probes::default(),
+            ends: EndWatch::new().map_err(SessionError::Watch)?,
+            roster: Roster::default(),
+            jobs,
+            scoped: false,
+            began: host::utc_now(),
+            began_ns: monotonic_ns(),
+            incomplete_because: Vec::new(),
+        };
+        // Once more, because others may have started until the kernel began to tell of new ones.
+        let choice = observation.jobs.choice();
+        let now = found(select(&mut observation.scanner, &options.target, &choice), options.wait || first.is_some())?;
+        observation.take_in(now.or(first).map_or_else(Vec::new, |selection| selection.processes))?;
+        if options.wait {
+            observation.wait_for_loaders()?;
+        }
+        Ok(observation)
+    }
+
+    /// Attaches to the processes found and puts them onto the allow-list.
+    fn take_in(&mut self, found: Vec<MpiProcess>) -> Result<(), SessionError> {
+        self.scoped = self.is_scope_worth_it(&found)?;
+        let number = found.len();
+        let mut gone = 0;
+        for process in found {
+            match self.adopt(process) {
+                Err(SessionError::Probe(error)) if error.is_gone() => gone += 1,
+                adopted => adopted?,
+            }
+        }
+        if number > 0 && gone == number {
+            return Err(SessionError::GoneBeforeAttach(number));
+        }
+        if number > gone {
+            self.tell_observed(number - gone);
+        }
+        Ok(())
+    }
+
+    /// Probes for single processes are worth it if others use the same library, and nobody can join in.
+    fn is_scope_worth_it(&mut self, targets: &[MpiProcess]) -> Result<bool, SessionError> {
+        if !matches!(self.target, Target::Pids(_)) || targets.is_empty() || targets.len() > MOST_SCOPED_TARGETS {
+            return Ok(false);
+        }
+        let is_target = |process: &MpiProcess| targets.iter().any(|target| target.pid() == process.pid());
+        let file = |process: &MpiProcess| process.library().map(|library| library.file.id);
+        let others = self.scanner.scan()?.processes;
+        let bystander = |other: &MpiProcess| !is_target(other) && targets.iter().any(|target| file(target) == file(other));
+        Ok(others.iter().any(bystander))
+    }
+
+    /// Observes a process from now on.
+    fn adopt(&mut self, process: MpiProcess) -> Result<(), SessionError> {
+        let pid = process.pid();
+        self.cover(&process)?;
+        let Some(slot) = self.observer.take_slot(pid) else {
+            self.incomplete_because.push(format!("process {pid} is not observed: process table full (--max-processes)"));
+            return Ok(());
+        };
+        self.allow(slot, &process)?;
+        let since_ns = monotonic_ns();
+        self.watch_end(&process.process, slot);
+        self.roster.add(slot, process, since_ns);
+        Ok(())
+    }
+
+    fn cover(&mut self, process: &MpiProcess) -> Result<(), ProbeError> {
+        let scope = if self.scoped { Scope::Process(process.pid()) } else { Scope::Inode };
+        if let Coverage::New(library) = self.probes.cover(&self.engine, &self.functions, process, scope)? {
+            eprintln!(
+                "mpiprobe: attached {} functions in {} ({}) by {}",
+                library.functions, library.path, library.implementation, self.engine.rung
+            );
+            for function in &library.not_probed {
+                eprintln!("mpiprobe: not probed: {function}");
+                self.incomplete_because.push(format!("not probed: {function}"));
+            }
+        }
+        Ok(())
+    }
+
+    fn allow(&mut self, slot: u32, process: &MpiProcess) -> Result<(), SessionError> {
+        let (library_start, library_end) = process.library().map_or((0, 0), library_range);
+        let flags = if matches!(self.target, Target::Pids(_)) { target_flags::FOLLOW_EXEC } else { 0 };
+        let allowed = Allowed { process: slot, flags, library_start, library_end };
+        Ok(Targets::of(&mut self.engine.tables)?.allow(process.pid(), allowed)?)
+    }
+
+    fn watch_end(&self, process: &Process, slot: u32) {
+        let added = process.pidfd().map(|pidfd| self.ends.add(pidfd, slot.into()));
+        if let Some(Err(error)) = added {
+            tracing::warn!("cannot watch for the end of process {}: {error}", process.pid());
+        }
+    }
+
+    /// Processes that have the name but no MPI yet, and may load it (`--wait`).
+    fn wait_for_loaders(&mut self) -> Result<(), SessionError> {
+        let pids = match select(&mut self.scanner, &self.target, &self.jobs.choice()) {
+            Err(SelectError::NotMpi { pids, .. }) => pids,
+            _ => Vec::new(),
+        };
+        for pid in pids {
+            let Ok(process) = Process::open(self.scanner.root(), pid) else { continue };
+            if let Some(slot) = self.observer.take_slot(pid) {
+                self.watch_end(&process, slot);
+                self.roster.add_candidate(slot, pid, Some(process), monotonic_ns(), false);
+            }
+        }
+        if !self.was_anybody_there() {
+            eprintln!("mpiprobe: waiting for an MPI process");
+        }
+        Ok(())
+    }
+
+    /// What the kernel has told since the last time.
+    pub(super) fn handle_notices(&mut self) -> Result<(), SessionError> {
+        for notice in self.observer.notices() {
+            match notice.kind {
+                NoticeKind::Exec => self.handle_exec(&notice),
+                NoticeKind::ExecAway => {
+                    self.roster.end(notice.process, RankState::Execed, notice.time_ns);
+                }
+                NoticeKind::EndedInCall { .. } => self.roster.note_ended_call(&notice),
+            }
+        }
+        Ok(())
+    }
+
+    /// A process became a target by exec, or stayed one: a new process image either way.
+    fn handle_exec(&mut self, notice: &Notice) {
+        if let Some(old) = self.roster.running_slot(notice.tgid) {
+            self.roster.end(old, RankState::Execed, notice.time_ns);
+        }
+        let process = Process::open(self.scanner.root(), notice.tgid).ok();
+        if let Some(process) = &process {
+            self.watch_end(process, notice.process);
+        }
+        let is_gone = process.is_none();
+        self.roster.add_candidate(notice.process, notice.tgid, process, notice.time_ns, true);
+        if is_gone {
+            self.roster.end(notice.process, RankState::Ended, notice.time_ns);
+        }
+    }
+
+    /// Processes have ended, given by their slots.
+    pub(super) fn handle_ends(&mut self, slots: &[u64]) {
+        for slot in slots.iter().filter_map(|&slot| u32::try_from(slot).ok()) {
+            let Some(pid) = self.roster.end(slot, RankState::Ended, monotonic_ns()) else { continue };
+            // Its number may be given to another process now.
+            if self.roster.running_slot(pid).is_none()
+                && let Err(error) = Targets::of(&mut self.engine.tables).and_then(|mut targets| targets.remove(pid))
+            {
+                tracing::warn!("cannot take process {pid} off the allow-list: {error}");
+            }
+        }
+    }
+
+    /// Whether processes that are new have loaded MPI meanwhile.
+    pub(super) fn look_at_candidates(&mut self) -> Result<(), SessionError> {
+        for (slot, pid) in self.roster.candidates() {
+            match self.scanner.inspect(pid) {
+                Ok(Finding::Mpi(process)) => self.promote(slot, *process)?,
+                Ok(Finding::NotMpi(..)) => {}
+                Err(error) if error.is_gone() => {}
+                Ok(_) | Err(_) => self.dismiss(slot, pid)?,
+            }
+        }
+        Ok(())
+    }
+
+    fn promote(&mut self, slot: u32, process: MpiProcess) -> Result<(), SessionError> {
+        let pid = process.pid();
+        let is_called = match &self.target {
+            Target::Name(name) => process.is_called(name.as_bytes()),
+            Target::Pids(_) | Target::Any => true,
+        };
+        if !is_called || !self.jobs.admit(&process) {
+            return self.dismiss(slot, pid);
+        }
+        match self.cover(&process) {
+            Ok(()) => {}
+            Err(error) if error.is_gone() => return Ok(()),
+            Err(error) => {
+                eprintln!("mpiprobe: process {pid} is not observed: {error}");
+                self.incomplete_because.push(format!("process {pid} is not observed"));
+                return self.dismiss(slot, pid);
+            }
+        }
+        let mut since_ns = self.roster.since_ns(slot).unwrap_or_else(monotonic_ns);
+        if !self.roster.is_by_exec(slot) {
+            self.allow(slot, &process)?;
+            since_ns = monotonic_ns();
+        }
+        let job = process.job.to_string();
+        let rank = process.rank.rank.map_or_else(|| "unknown".to_owned(), |rank| rank.to_string());
+        eprintln!("mpiprobe: joined: rank {rank} of job {job}, pid {pid}, {}", printable(&process.executable.path));
+        self.roster.add(slot, process, since_ns);
+        Ok(())
+    }
+
+    /// A process turned out to be none that was asked for.
+    fn dismiss(&mut self, slot: u32, pid: u32) -> Result<(), SessionError> {
+        Targets::of(&mut self.engine.tables)?.remove(pid)?;
+        self.roster.remove(slot);
+        Ok(())
+    }
+
+    pub(super) fn has_candidates(&self) -> bool {
+        !self.roster.candidates().is_empty()
+    }
+
+    pub(super) fn is_anybody_left(&self) -> bool {
+        self.roster.is_anybody_left()
+    }
+
+    /// Whether an MPI process has been observed yet.
+    pub(super) fn was_anybody_there(&self) -> bool {
+        self.roster.has_mpi()
+    }
+
+    pub(super) fn flush_log(&mut self) {
+        self.engine.tables.flush_log();
+    }
+
+    /// The profile up to now.
+    pub(super) fn profile(&mut self, end: Option<EndReason>) -> Result<Profile, SessionError> {
+        let snapshot = self.observer.snapshot(&self.engine)?;
+        self.roster.update(&snapshot);
+        let session = analyse::Session {
+            host: host::name(),
+            began: self.began.clone(),
+            began_ns: self.began_ns,
+            end,
+            engine: EngineInfo {
+                engine: "ebpf",
+                attached_by: self.engine.rung.to_string(),
+                attach_ns: self.probes.attach_ns(),
+                libraries: self.probes.libraries(),
+            },
+            per_call_ns: self.engine.calibration.per_call_ns,
+            inside_ns: self.engine.calibration.inside_ns,
+            nested: self.nested,
+            incomplete_because: self.incomplete_because.clone(),
+        };
+        Ok(analyse::profile(&session, &self.roster.observed(), &snapshot))
+    }
+
+    fn tell_observed(&self, number: usize) {
+        let jobs: std::collections::BTreeSet<String> = self.roster.jobs().into_iter().map(ToString::to_string).collect();
+        let jobs: Vec<String> = jobs.into_iter().collect();
+        let plural = if number == 1 { "process" } else { "processes" };
+        eprintln!("mpiprobe: observing {number} {plural} of {}; Ctrl-C ends and prints the profile", jobs.join(", "));
+    }
+
+    /// Detaches everything, telling after each link how many are left.
+    pub(super) fn let_go(self, progress: impl FnMut(usize)) {
+        self.probes.disable();
+        self.probes.detach(progress);
+    }
+}
+
+fn load_options(options: &Options, caller: &Caller) -> LoadOptions {
+    let mut exec_name = [0; COMM_LENGTH];
+    if let Target::Name(name) = &options.target {
+        // The kernel keeps a final NUL.
+        for (to, from) in exec_name.iter_mut().take(COMM_LENGTH - 1).zip(name.bytes()) {
+            *to = from;
+        }
+    }
+    LoadOptions {
+        config: Config {
+            exec_name,
+            exec_uid: if caller.may_trace_all { u32::MAX } else { caller.user },
+            nested: options.nested.into(),
+            process_slots: options.max_processes,
+            stats_entries: options.max_stats,
+        },
+        threads: options.max_threads,
+    }
+}
+
+/// Nobody there is no error for those who wait.
+fn found(selected: Result<Selection, SelectError>, wait: bool) -> Result<Option<Selection>, SessionError> {
+    match selected {
+        Ok(selection) => Ok(Some(selection)),
+        Err(SelectError::NoSuchName { .. } | SelectError::NotMpi { .. } | SelectError::NoMpi { .. } | SelectError::JustAppeared { .. }) if wait => Ok(None),
+        Err(error) => Err(error.into()),
+    }
+}

@@ -1,0 +1,153 @@
+//! The processes under observation, past and present.
+
+use std::collections::HashMap;
+
+use crate::{
+    analyse::{EndedCall, Identity, Observed},
+    discover::{JobKey, MpiProcess, Process, RankInfo, printable},
+    model::RankState,
+    observe::{Notice, NoticeKind, Snapshot},
+};
+
+/// One process image that is, or was, a target.
+#[derive(Debug)]
+struct Entry {
+    observed: Observed,
+    /// Held so that the pid means this process as long as it is watched.
+    process: Option<Process>,
+    job: Option<JobKey>,
+    /// It was put onto the allow-list in the kernel.
+    by_exec: bool,
+    /// Seen to use MPI: by its library, or because it has called it.
+    is_mpi: bool,
+}
+
+/// All of them, by process slot.
+#[derive(Debug, Default)]
+pub(super) struct Roster {
+    entries: HashMap<u32, Entry>,
+}
+
+impl Roster {
+    /// Takes in a process that uses MPI.
+    pub(super) fn add(&mut self, slot: u32, found: MpiProcess, since_ns: u64) {
+        let identity = Identity {
+            pid: found.pid(),
+            rank: found.rank.rank,
+            size: found.rank.size,
+            job: Some(found.job.to_string()),
+            executable: printable(&found.executable.path),
+        };
+        let entry = self.entries.entry(slot).or_insert_with(|| Entry {
+            observed: observed(slot, identity.clone(), since_ns),
+            process: None,
+            job: None,
+            by_exec: false,
+            is_mpi: true,
+        });
+        entry.observed.identity = identity;
+        entry.job = Some(found.job);
+        entry.process = Some(found.process);
+        entry.is_mpi = true;
+    }
+
+    /// Takes in a process that has the right name and may yet use MPI. What its environment tells is read at once, because
+    /// it may not live long.
+    pub(super) fn add_candidate(&mut self, slot: u32, pid: u32, process: Option<Process>, since_ns: u64, by_exec: bool) {
+        let rank = process.as_ref().and_then(|process| process.environment().ok());
+        let rank = rank.map(|environment| RankInfo::from_environment(&environment, false));
+        let executable = process.as_ref().and_then(|process| process.executable().ok());
+        let identity = Identity {
+            pid,
+            rank: rank.as_ref().and_then(|rank| rank.rank),
+            size: rank.as_ref().and_then(|rank| rank.size),
+            job: None,
+            executable: executable.map_or_else(String::new, |executable| printable(&executable.path)),
+        };
+        let observed = observed(slot, identity, since_ns);
+        self.entries.insert(slot, Entry { observed, process, job: None, by_exec, is_mpi: false });
+    }
+
+    /// Forgets a process that shall not be observed.
+    pub(super) fn remove(&mut self, slot: u32) {
+        self.entries.remove(&slot);
+    }
+
+    /// The slot and pid of a process image that is still there.
+    pub(super) fn running_slot(&self, pid: u32) -> Option<u32> {
+        let mut running = self.entries.iter().filter(|(_, entry)| entry.observed.state == RankState::Running);
+        running.find(|(_, entry)| entry.observed.identity.pid == pid).map(|(&slot, _)| slot)
+    }
+
+    /// Slots and pids of processes of which it is not yet known that they use MPI.
+    pub(super) fn candidates(&self) -> Vec<(u32, u32)> {
+        let candidates = self.entries.iter().filter(|(_, entry)| {
+            !entry.is_mpi && entry.observed.state == RankState::Running
+        });
+        candidates.map(|(&slot, entry)| (slot, entry.observed.identity.pid)).collect()
+    }
+
+    pub(super) fn since_ns(&self, slot: u32) -> Option<u64> {
+        self.entries.get(&slot).map(|entry| entry.observed.since_ns)
+    }
+
+    /// Whether a process is on the allow-list since its exec.
+    pub(super) fn is_by_exec(&self, slot: u32) -> bool {
+        self.entries.get(&slot).is_some_and(|entry| entry.by_exec)
+    }
+
+    pub(super) fn has_mpi(&self) -> bool {
+        self.entries.values().any(|entry| entry.is_mpi)
+    }
+
+    /// A process image has ended: its process has, or it has exec'ed another program.
+    pub(super) fn end(&mut self, slot: u32, state: RankState, at_ns: u64) -> Option<u32> {
+        let entry = self.entries.get_mut(&slot)?;
+        if entry.observed.state != RankState::Running {
+            return None;
+        }
+        entry.observed.state = state;
+        entry.observed.until_ns = Some(at_ns);
+        entry.process = None;
+        Some(entry.observed.identity.pid)
+    }
+
+    /// A thread has ended inside a call.
+    pub(super) fn note_ended_call(&mut self, notice: &Notice) {
+        let NoticeKind::EndedInCall { tid, function, started_ns, call_site } = notice.kind else { return };
+        if let Some(entry) = self.entries.get_mut(&notice.process) {
+            let open_ns = notice.time_ns.saturating_sub(started_ns);
+            entry.observed.ended_in.push(EndedCall { tid, function, open_ns, call_site });
+        }
+    }
+
+    /// Takes over what the tables know better: exact ends, and who has called MPI.
+    pub(super) fn update(&mut self, snapshot: &Snapshot) {
+        for process in &snapshot.processes {
+            let Some(entry) = self.entries.get_mut(&process.process) else { continue };
+            entry.is_mpi |= !process.functions.is_empty() || !process.threads.is_empty();
+            if entry.observed.until_ns.is_some() && process.counters.last_end_ns > 0 {
+                entry.observed.until_ns = Some(process.counters.last_end_ns);
+            }
+        }
+    }
+
+    /// Whether a process that is, or may become, an MPI process is still there.
+    pub(super) fn is_anybody_left(&self) -> bool {
+        self.entries.values().any(|entry| entry.observed.state == RankState::Running)
+    }
+
+    /// The processes that use MPI.
+    pub(super) fn observed(&self) -> Vec<Observed> {
+        self.entries.values().filter(|entry| entry.is_mpi).map(|entry| entry.observed.clone()).collect()
+    }
+
+    /// The jobs of those.
+    pub(super) fn jobs(&self) -> Vec<&JobKey> {
+        self.entries.values().filter_map(|entry| entry.job.as_ref()).collect()
+    }
+}
+
+fn observed(process: u32, identity: Identity, since_ns: u64) -> Observed {
+    Observed { process, identity, state: RankState::Running, since_ns, until_ns: None, ended_in: Vec::new() }
+}

@@ -1,0 +1,135 @@
+//! The course of an observation.
+
+use std::{
+    io,
+    os::fd::{AsFd as _, OwnedFd},
+    time::Duration,
+};
+
+use tokio::{
+    io::{Interest, unix::AsyncFd},
+    time::{Instant, MissedTickBehavior, interval, sleep, sleep_until},
+};
+
+use super::{Options, Outcome, SessionError, observation::Observation, signals::StopSignals};
+use crate::{
+    model::EndReason,
+    present::{self, Output, OutputError},
+};
+
+/// How often a process that may yet load MPI is looked at: first, and when it takes longer.
+const CANDIDATE_INTERVAL: (Duration, Duration) = (Duration::from_millis(2), Duration::from_millis(100));
+/// When it takes longer.
+const CANDIDATE_PATIENCE: Duration = Duration::from_secs(2);
+/// Detaching that takes longer than this is reported as it goes on.
+const SILENT_DETACH: Duration = Duration::from_millis(500);
+
+/// Observes as asked for and prints the profile. Everything is detached when this returns.
+pub async fn run(options: &Options) -> Result<Outcome, SessionError> {
+    let mut signals = StopSignals::new().map_err(SessionError::Watch)?;
+    let mut observation = Observation::begin(options)?;
+    let outcome = match observe(&mut observation, options, &mut signals).await {
+        Ok(end) => report(&mut observation, options, end),
+        Err(error) => Err(error),
+    };
+    let_go(observation, &mut signals).await;
+    match outcome {
+        Err(SessionError::Output(OutputError::Closed)) => Ok(Outcome::OutputClosed),
+        outcome => outcome,
+    }
+}
+
+/// Until it is over, for whatever reason.
+async fn observe(
+    observation: &mut Observation,
+    options: &Options,
+    signals: &mut StopSignals,
+) -> Result<EndReason, SessionError> {
+    let notices = notices_fd(observation).map_err(SessionError::Watch)?;
+    let mut ticks = interval(options.interval);
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    ticks.tick().await;
+    let deadline = options.duration.and_then(|duration| Instant::now().checked_add(duration));
+    let mut last = None;
+    let mut last_news = Instant::now();
+    loop {
+        if !observation.is_anybody_left() && !(options.wait && !observation.was_anybody_there()) {
+            return Ok(EndReason::TargetsEnded);
+        }
+        let pace = if last_news.elapsed() < CANDIDATE_PATIENCE { CANDIDATE_INTERVAL.0 } else { CANDIDATE_INTERVAL.1 };
+        tokio::select! {
+            () = signals.next() => {
+                return if options.wait && !observation.was_anybody_there() {
+                    Err(SessionError::InterruptedWaiting)
+                } else {
+                    Ok(EndReason::Interrupted)
+                };
+            }
+            () = sleep_until(deadline.unwrap_or_else(Instant::now)), if deadline.is_some() => return Ok(EndReason::Duration),
+            ended = observation.ends.ended() => {
+                let ended = ended.map_err(SessionError::Watch)?;
+                // What they did last is told before their end.
+                observation.handle_notices()?;
+                observation.handle_ends(&ended);
+            }
+            ready = notices.readable() => {
+                ready.map_err(SessionError::Watch)?.clear_ready();
+                observation.handle_notices()?;
+                last_news = Instant::now();
+            }
+            () = sleep(pace), if observation.has_candidates() => observation.look_at_candidates()?,
+            _ = ticks.tick() => {
+                observation.flush_log();
+                if observation.was_anybody_there() {
+                    let profile = observation.profile(None)?;
+                    if options.json {
+                        Output.json_line(&profile)?;
+                    } else {
+                        Output.text(&present::interval(&profile, last.as_ref()))?;
+                    }
+                    last = Some(profile);
+                }
+            }
+        }
+    }
+}
+
+/// A descriptor of its own for the same ring buffer, so that it can be waited for while the observation is used.
+fn notices_fd(observation: &Observation) -> io::Result<AsyncFd<OwnedFd>> {
+    let fd = observation.observer.as_fd().try_clone_to_owned()?;
+    AsyncFd::with_interest(fd, Interest::READABLE)
+}
+
+fn report(observation: &mut Observation, options: &Options, end: EndReason) -> Result<Outcome, SessionError> {
+    observation.handle_notices()?;
+    let profile = observation.profile(Some(end))?;
+    if options.json {
+        Output.json_line(&profile)?;
+    } else {
+        Output.text(&present::profile(&profile))?;
+    }
+    Ok(if profile.complete { Outcome::Complete } else { Outcome::Incomplete })
+}
+
+/// Detaches. A further signal ends mpiprobe at once; the kernel then detaches what is left.
+async fn let_go(observation: Observation, signals: &mut StopSignals) {
+    let links = observation.probes.links();
+    let start = Instant::now();
+    let mut done = tokio::task::spawn_blocking(move || {
+        observation.let_go(|left| {
+            if start.elapsed() > SILENT_DETACH {
+                eprint!("\rmpiprobe: detaching, {left} of {links} probes left ");
+            }
+        });
+        if start.elapsed() > SILENT_DETACH {
+            eprintln!("\rmpiprobe: detached {links} probes in {:.1} s        ", start.elapsed().as_secs_f64());
+        }
+    });
+    tokio::select! {
+        _ = &mut done => {}
+        () = signals.next() => {
+            eprintln!("\nmpiprobe: interrupted again: leaving the rest of the detaching to the kernel");
+            std::process::exit(130);
+        }
+    }
+}

@@ -1,0 +1,45 @@
+//! Notices the end of processes by their pidfds.
+
+use std::{
+    io,
+    os::fd::{AsFd, BorrowedFd, OwnedFd},
+};
+
+use rustix::event::epoll;
+use tokio::io::{Interest, unix::AsyncFd};
+
+/// A set of processes, readable when one of them has ended.
+#[derive(Debug)]
+pub(super) struct EndWatch {
+    epoll: AsyncFd<OwnedFd>,
+}
+
+impl EndWatch {
+    pub(super) fn new() -> io::Result<Self> {
+        let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
+        Ok(Self { epoll: AsyncFd::with_interest(epoll, Interest::READABLE)? })
+    }
+
+    /// Watches a process; `token` is given back once when it has ended.
+    pub(super) fn add(&self, pidfd: BorrowedFd<'_>, token: u64) -> io::Result<()> {
+        let flags = epoll::EventFlags::IN | epoll::EventFlags::ONESHOT;
+        epoll::add(&self.epoll, pidfd, epoll::EventData::new_u64(token), flags)?;
+        Ok(())
+    }
+
+    /// Waits until processes have ended, and gives their tokens.
+    pub(super) async fn ended(&self) -> io::Result<Vec<u64>> {
+        loop {
+            let mut ready = self.epoll.readable().await?;
+            let mut events = Vec::with_capacity(64);
+            epoll::wait(self.epoll.as_fd(), rustix::buffer::spare_capacity(&mut events), Some(&ZERO))?;
+            if events.is_empty() {
+                ready.clear_ready();
+            } else {
+                return Ok(events.iter().map(|event| event.data.u64()).collect());
+            }
+        }
+    }
+}
+
+const ZERO: rustix::event::Timespec = rustix::event::Timespec { tv_sec: 0, tv_nsec: 0 };

@@ -1,9 +1,8 @@
 /* ring [iterations] [options]: messages round a ring of ranks, each checked by its receiver. The demo, and the first test.
  *
- *   --pause-us N      compute for N microseconds in each iteration
- *   --imbalance       rank r computes r + 1 times as long
- *   --forever         no end: runs until the stop file exists
- *   --stop-file PATH  looked for by rank 0 in each iteration
+ *   --pause-us N  compute for N microseconds in each iteration
+ *   --imbalance   rank r computes r + 1 times as long
+ *   --forever     no end, unless a test asks for it (stop_requested)
  *
  * Calls per rank for N iterations: Init, Comm_rank, Comm_size, Bcast, Finalize 1; Send, Recv, Isend, Irecv, Waitall,
  * Sendrecv, Allreduce N; Barrier in every tenth iteration. Gates: 1 after MPI_Init, 2 before iteration N / 2 (without
@@ -15,7 +14,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-#include <unistd.h>
 
 enum { LARGE = 64 * 1024 / sizeof(int), MEDIUM = 4096 / sizeof(int) };
 
@@ -52,7 +50,6 @@ static void compute(long microseconds) {
 
 int main(int argc, char **argv) {
     long options[3] = {100, 0, 0}; /* iterations, pause in microseconds, forever */
-    const char *stop_file = NULL;
     int imbalance = 0;
     for (int i = 1; i < argc; i++) {
         if (strcmp(argv[i], "--imbalance") == 0)
@@ -61,8 +58,6 @@ int main(int argc, char **argv) {
             options[2] = 1;
         else if (strcmp(argv[i], "--pause-us") == 0 && i + 1 < argc)
             options[1] = atol(argv[++i]);
-        else if (strcmp(argv[i], "--stop-file") == 0 && i + 1 < argc)
-            stop_file = argv[++i];
         else if (argv[i][0] != '-' && atol(argv[i]) > 0)
             options[0] = atol(argv[i]);
         else {
@@ -107,7 +102,7 @@ int main(int argc, char **argv) {
         MPI_Sendrecv(out, MEDIUM, MPI_INT, left, 3, in, MEDIUM, MPI_INT, right, 3, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
         verify(in, MEDIUM, right, iteration, "word of 4 KiB");
 
-        long mine[2] = {rank + iteration, rank == 0 && stop_file != NULL && access(stop_file, F_OK) == 0};
+        long mine[2] = {rank + iteration, rank == 0 && options[2] && stop_requested()};
         long sum[2];
         MPI_Allreduce(mine, sum, 2, MPI_LONG, MPI_SUM, MPI_COMM_WORLD);
         expect(sum[0], size * (size - 1) / 2 + size * iteration, "sum", iteration);

@@ -11,7 +11,7 @@ use std::process::Command;
 use thiserror::Error;
 
 use crate::mpi::{Mpi, find_library};
-use crate::program::{self, Language, Program};
+use crate::program::{Language, Program};
 
 #[derive(Debug, Error)]
 pub enum CompileError {
@@ -19,6 +19,8 @@ pub enum CompileError {
     NoCompiler { mpi: Mpi, compiler: String, source: io::Error },
     #[error("`{command}` failed:\n{stderr}")]
     Failed { command: String, stderr: String },
+    #[error("program {program} has no source")]
+    NoSource { program: &'static str },
     #[error("{library} of {mpi} is not installed")]
     NoLibrary { mpi: Mpi, library: &'static str },
     #[error("cannot read the symbols of {path}: {source}")]
@@ -29,17 +31,18 @@ pub enum CompileError {
 
 /// The executable of a C, C++ or Fortran program, the script itself for Python.
 pub fn executable(mpi: Mpi, program: Program) -> Result<PathBuf, CompileError> {
-    let source = program.path();
-    let Some(compiler) = mpi.compiler(program.language) else { return Ok(source) };
-    let mut arguments: Vec<OsString> = vec!["-O2".into(), "-g".into(), "-Wall".into()];
-    let mut inputs = vec![source, program::directory().join("gate.h")];
-    match program.language {
-        // MPICH declares MPI_STATUSES_IGNORE in a way that gcc takes for an array of no elements.
-        Language::C => arguments.extend(["-Wextra".into(), "-Wno-stringop-overflow".into(), "-pthread".into()]),
-        Language::Cxx => arguments.push("-Wno-cast-function-type".into()),
-        Language::Fortran => inputs.push(program::directory().join("gate_fortran.c")),
-        Language::Python => {}
-    }
+    let inputs: Vec<PathBuf> = program.files().collect();
+    let Some(compiler) = mpi.compiler(program.language) else {
+        return inputs.into_iter().next().ok_or(CompileError::NoSource { program: program.name });
+    };
+    let options: &[&str] = match program.language {
+        // Some of MPI's special constants look to gcc like arrays of no elements.
+        Language::C => &["-Wall", "-Wextra", "-Wno-stringop-overflow", "-Wno-stringop-overread", "-pthread"],
+        // MPICH's C++ bindings cast functions.
+        Language::Cxx => &["-Wall", "-Wno-cast-function-type"],
+        Language::Fortran | Language::Python => &[],
+    };
+    let arguments: Vec<OsString> = ["-O2", "-g"].iter().chain(options).map(Into::into).collect();
     build(mpi, &compiler, &arguments, &inputs, program.name)
 }
 

@@ -30,3 +30,5 @@ pub mod truth;
 pub use job::{Finished, Job, JobBuilder, JobError};
 pub use mpi::Mpi;
 pub use program::{Language, Program};
+pub use python::PythonError;
+pub use requirement::Requirement;

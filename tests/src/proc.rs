@@ -20,21 +20,29 @@ pub(crate) fn with_environment(variable: &str) -> Vec<Process> {
     pids.filter_map(|pid| inspect(pid, variable)).collect()
 }
 
-pub(crate) fn inspect(pid: u32, variable: &str) -> Option<Process> {
-    // Empty for a zombie: a dead process is none of ours any more.
+fn inspect(pid: u32, variable: &str) -> Option<Process> {
+    // Empty for a process that is ending or has ended.
     let environment = fs::read(format!("/proc/{pid}/environ")).ok()?;
     let mut variables = environment.split(|byte| *byte == 0);
     if !variables.any(|entry| entry == variable.as_bytes()) {
         return None;
     }
-    Some(Process { pid, start_time: start_time(pid)?, rank: rank(&environment) })
+    Some(Process { pid, start_time: state(pid)?.1, rank: rank(&environment) })
 }
 
-/// Field 22 of /proc/PID/stat, counted after the command name, which may contain anything.
-fn start_time(pid: u32) -> Option<u64> {
+impl Process {
+    /// Neither gone, nor a zombie, nor followed by another process under the same pid.
+    pub(crate) fn is_alive(&self) -> bool {
+        state(self.pid).is_some_and(|(state, start_time)| !matches!(state, 'Z' | 'X') && start_time == self.start_time)
+    }
+}
+
+/// Fields 3 (state) and 22 (start time) of /proc/PID/stat, counted after the command name, which may contain anything.
+fn state(pid: u32) -> Option<(char, u64)> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     let (_, after_name) = stat.rsplit_once(')')?;
-    after_name.split_whitespace().nth(19)?.parse().ok()
+    let mut fields = after_name.split_whitespace();
+    Some((fields.next()?.chars().next()?, fields.nth(18)?.parse().ok()?))
 }
 
 fn rank(environment: &[u8]) -> Option<u32> {

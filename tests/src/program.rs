@@ -1,4 +1,4 @@
-//! The MPI programs in `tests/programs/`. What each one calls is written at the top of its source.
+//! The MPI programs in `tests/programs/`. What each one calls, and how often, is written at the top of its source.
 
 use std::path::{Path, PathBuf};
 
@@ -12,24 +12,67 @@ pub enum Language {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Program {
-    /// Also the name of the executable, hence of its processes.
+    /// Also the name of the executable, hence of its processes (except for Python).
     pub name: &'static str,
-    pub source: &'static str,
     pub language: Language,
+    /// Files in `tests/programs/`; headers only count for the question whether to compile again.
+    files: &'static [&'static str],
 }
 
-const fn program(name: &'static str, source: &'static str, language: Language) -> Program {
-    Program { name, source, language }
+const fn program(name: &'static str, language: Language, files: &'static [&'static str]) -> Program {
+    Program { name, language, files }
 }
 
-pub const RING: Program = program("ring", "ring.c", Language::C);
+/// Messages round a ring, in every language. `ring [iterations] [--pause-us N] [--imbalance] [--forever]`.
+pub const RING: Program = program("ring", Language::C, &["ring.c", "gate.h"]);
+pub const RING_CXX: Program = program("ring_cxx", Language::Cxx, &["ring_cxx.cpp", "gate.h"]);
+pub const RING_USE_MPI: Program =
+    program("ring_use_mpi", Language::Fortran, &["ring_use_mpi.f90", "gate_fortran.c", "gate.h"]);
+pub const RING_USE_MPI_F08: Program =
+    program("ring_use_mpi_f08", Language::Fortran, &["ring_use_mpi_f08.f90", "gate_fortran.c", "gate.h"]);
+pub const RING_MPI4PY: Program = program("ring_mpi4py", Language::Python, &["ring_mpi4py.py"]);
+
+/// Functions of every group. Has [own counts](crate::Job::own_counts).
+pub const GROUPS: Program = program(
+    "groups",
+    Language::C,
+    &[
+        "groups/main.c",
+        "groups/point_to_point.c",
+        "groups/completion.c",
+        "groups/collectives.c",
+        "groups/nonblocking_collectives.c",
+        "groups/neighbourhoods.c",
+        "groups/one_sided.c",
+        "groups/input_output.c",
+        "groups/communicators.c",
+        "groups/datatypes.c",
+        "counted.c",
+        "groups/groups.h",
+        "counted.h",
+        "gate.h",
+    ],
+);
+/// Collective MPI-IO, which makes MPI calls of its own in some libraries. Has own counts.
+pub const NESTED_IO: Program = program("nested_io", Language::C, &["nested_io.c", "counted.c", "counted.h", "gate.h"]);
+/// Checks every byte of its messages until [asked to stop](crate::Job::stop). Has own counts.
+pub const VERIFY: Program = program("verify", Language::C, &["verify.c", "counted.c", "counted.h", "gate.h"]);
+/// MPI_THREAD_MULTIPLE: `threads [T [N]]`, `threads --short-lived T`.
+pub const THREADS: Program = program("threads", Language::C, &["threads.c", "gate.h"]);
+/// A deadlock after known calls: `hang [K]`.
+pub const HANG: Program = program("hang", Language::C, &["hang.c", "gate.h"]);
+/// Jobs that end in unusual ways: `exits MODE`.
+pub const EXITS: Program = program("exits", Language::C, &["exits.c", "gate.h"]);
+/// C++ exceptions through MPI calls: `throws [N]`.
+pub const THROWS: Program = program("throws", Language::Cxx, &["throws.cpp", "gate.h"]);
 
 impl Program {
-    pub fn path(&self) -> PathBuf {
-        directory().join(self.source)
+    /// All files, sources first.
+    pub fn files(&self) -> impl Iterator<Item = PathBuf> {
+        self.files.iter().map(|file| directory().join(file))
     }
 }
 
-pub(crate) fn directory() -> PathBuf {
+fn directory() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("programs")
 }

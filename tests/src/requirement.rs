@@ -1,1 +1,106 @@
-//! What a test needs of the machine.
+//! What a test needs of the machine. A test that cannot run is reported as skipped, by name and with the reason; under
+//! `CI=true` it fails instead, so that nothing is lost unnoticed.
+
+use std::fmt;
+use std::fs;
+
+use libtest_mimic::{Failed, Trial};
+
+use crate::mpi::{Mpi, find_command};
+use crate::program::Language;
+use crate::python;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Requirement {
+    /// Launcher and C compiler wrapper.
+    Mpi(Mpi),
+    /// What programs in this language need besides.
+    Language(Mpi, Language),
+    /// May load BPF programs and trace processes: root, or CAP_BPF, CAP_PERFMON and CAP_SYS_PTRACE.
+    Bpf,
+    Root,
+}
+
+impl Requirement {
+    /// Why the machine does not meet the requirement; `None` if it does.
+    pub fn missing(self) -> Option<String> {
+        match self {
+            Self::Mpi(mpi) => command_missing(&mpi.launcher())
+                .or_else(|| command_missing(&mpi.compiler(Language::C).unwrap_or_default())),
+            Self::Language(mpi, Language::Python) => python::interpreter(mpi).err().map(|error| error.to_string()),
+            Self::Language(mpi, language) => command_missing(&mpi.compiler(language)?),
+            Self::Bpf => capabilities_missing(&[(39, "CAP_BPF"), (38, "CAP_PERFMON"), (19, "CAP_SYS_PTRACE")]),
+            Self::Root => (!rustix::process::geteuid().is_root()).then(|| "not root".to_owned()),
+        }
+    }
+}
+
+impl fmt::Display for Requirement {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Mpi(mpi) => write!(formatter, "{mpi}"),
+            Self::Language(mpi, language) => write!(formatter, "{language:?} with {mpi}"),
+            Self::Bpf => formatter.write_str("the right to load BPF programs"),
+            Self::Root => formatter.write_str("root"),
+        }
+    }
+}
+
+/// A test under its requirements; the runner's output names the first one that is missing.
+pub fn trial(
+    name: impl Into<String>,
+    requirements: &[Requirement],
+    test: impl FnOnce() -> Result<(), Failed> + Send + 'static,
+) -> Trial {
+    let missing = requirements.iter().find_map(|needed| Some(format!("needs {needed}: {}", needed.missing()?)));
+    match verdict(missing, in_ci()) {
+        Verdict::Run => Trial::test(name, test),
+        Verdict::Skip(why) => Trial::test(name, test).with_kind(why).with_ignored_flag(true),
+        Verdict::Fail(why) => Trial::test(name, move || Err(why.into())),
+    }
+}
+
+#[derive(Debug, PartialEq, Eq)]
+enum Verdict {
+    Run,
+    Skip(String),
+    Fail(String),
+}
+
+fn verdict(missing: Option<String>, in_ci: bool) -> Verdict {
+    match missing {
+        None => Verdict::Run,
+        Some(why) if in_ci => Verdict::Fail(why),
+        Some(why) => Verdict::Skip(why),
+    }
+}
+
+fn in_ci() -> bool {
+    std::env::var_os("CI").is_some_and(|value| value == "true")
+}
+
+fn command_missing(command: &str) -> Option<String> {
+    find_command(command).is_none().then(|| format!("{command} is not on PATH"))
+}
+
+fn capabilities_missing(needed: &[(u32, &str)]) -> Option<String> {
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let effective = status.lines().find_map(|line| line.strip_prefix("CapEff:")).unwrap_or_default();
+    let effective = u64::from_str_radix(effective.trim(), 16).unwrap_or(0);
+    let missing: Vec<&str> =
+        needed.iter().filter(|(bit, _)| effective & (1 << bit) == 0).map(|(_, name)| *name).collect();
+    (!missing.is_empty()).then(|| format!("without {}", missing.join(", ")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_test_that_cannot_run_is_skipped_but_fails_in_ci() {
+        let missing = || Some("needs root: not root".to_owned());
+        assert_eq!((verdict(None, false), verdict(None, true)), (Verdict::Run, Verdict::Run));
+        assert_eq!(verdict(missing(), false), Verdict::Skip("needs root: not root".to_owned()));
+        assert_eq!(verdict(missing(), true), Verdict::Fail("needs root: not root".to_owned()));
+    }
+}

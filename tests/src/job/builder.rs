@@ -44,7 +44,7 @@ impl JobBuilder {
             environment: Vec::new(),
             gates: Vec::new(),
             truth: false,
-            deadline: Duration::from_secs(60),
+            deadline: Duration::from_mins(1),
         }
     }
 
@@ -106,7 +106,8 @@ impl JobBuilder {
         let mut command = Command::new(&launcher);
         command.args(self.mpi.launcher_arguments(self.ranks, directory.path(), preload.as_deref()));
         if self.program.language == Language::Python {
-            command.arg(python::interpreter(self.mpi)?);
+            let interpreter = python::interpreter(self.mpi)?;
+            command.arg(interpreter.command).envs(interpreter.environment);
         }
         command.arg(&executable).args(&self.arguments);
         command.env(DIRECTORY_VARIABLE, directory.path()).env(GATES_VARIABLE, self.gates.join(","));

@@ -7,6 +7,7 @@ use thiserror::Error;
 
 use crate::compile::CompileError;
 use crate::mpi::Mpi;
+use crate::python::PythonError;
 use crate::truth::TruthError;
 
 /// Every error of a running job carries what the job has printed, as that usually tells why.
@@ -18,8 +19,8 @@ pub enum JobError {
     Truth(#[from] TruthError),
     #[error("{launcher} cannot be started: {source}; is {mpi} installed?")]
     Launch { mpi: Mpi, launcher: String, source: io::Error },
-    #[error("no Python interpreter with mpi4py for {mpi}: {reason}")]
-    Python { mpi: Mpi, reason: String },
+    #[error(transparent)]
+    Python(#[from] PythonError),
     #[error("{action} {path}: {source}")]
     File { action: &'static str, path: PathBuf, source: io::Error },
     #[error("{job}: waited {waited:?} for {what}\n{output}")]
@@ -32,6 +33,8 @@ pub enum JobError {
     NoGate { job: String, gate: String, gates: Vec<String> },
     #[error("{job} has no living rank {rank}\n{output}")]
     NoRank { job: String, rank: u32, output: String },
+    #[error("{job}: {path} is not a list of calls: line {line:?}")]
+    OwnCounts { job: String, path: PathBuf, line: String },
     #[error("cannot send a signal to process {pid} of {job}: {source}")]
     Signal { job: String, pid: u32, source: io::Error },
 }

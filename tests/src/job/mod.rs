@@ -103,6 +103,12 @@ impl Job {
         self.gate(gate)?.unlock().map_err(file_error("unlocking", &path))
     }
 
+    /// Asks a program that runs until it is stopped to come to its end.
+    pub fn stop(&self) -> Result<(), JobError> {
+        let path = self.directory.path().join("stop");
+        File::create(&path).map(drop).map_err(file_error("creating", &path))
+    }
+
     fn gate(&self, gate: &str) -> Result<&File, JobError> {
         let gates = || self.gates.keys().cloned().collect();
         self.gates.get(gate).ok_or_else(|| JobError::NoGate {

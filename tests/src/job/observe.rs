@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::time::{Duration, Instant};
 
-use super::{Job, JobError};
+use super::{Job, JobError, file_error};
 use crate::truth::{Image, Snapshot, Thread, TruthError};
 
 /// A call that has not returned for so long is taken for blocked.
@@ -31,6 +31,19 @@ impl Job {
         }
         images.sort_by_key(|image| image.created);
         Ok(images)
+    }
+
+    /// What a rank of a program with own counts (see [`program`](crate::program)) says it has called, after it has ended well.
+    /// Known without any library being preloaded.
+    pub fn own_counts(&self, rank: u32) -> Result<BTreeMap<String, u64>, JobError> {
+        let path = self.directory().join(format!("counts-{rank}"));
+        let text = fs::read_to_string(&path).map_err(file_error("reading", &path))?;
+        let entry = |line: &str| {
+            let parsed = line.split_once(' ').and_then(|(name, calls)| Some((name.to_owned(), calls.parse().ok()?)));
+            let (job, path, line) = (self.name.clone(), path.clone(), line.to_owned());
+            parsed.ok_or(JobError::OwnCounts { job, path, line })
+        };
+        text.lines().map(entry).collect()
     }
 
     /// Waits until a thread of the rank is in this function as its outermost call and stays in it: blocked, not passing by.

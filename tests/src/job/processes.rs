@@ -35,7 +35,7 @@ impl Job {
 
     pub fn kill_rank(&mut self, rank: u32, signal: Signal) -> Result<(), JobError> {
         self.ranks()?;
-        let alive = self.ranks.get(&rank).filter(|process| self.is_alive(process)).map(|process| process.pid);
+        let alive = self.ranks.get(&rank).filter(|process| process.is_alive()).map(|process| process.pid);
         let pid = alive.ok_or_else(|| JobError::NoRank { job: self.name.clone(), rank, output: self.printed() })?;
         self.signal(pid, signal)
     }
@@ -48,18 +48,13 @@ impl Job {
     /// Ranks that still run.
     pub fn living_ranks(&mut self) -> Result<Vec<u32>, JobError> {
         self.ranks()?;
-        let living = self.ranks.iter().filter(|(_, process)| self.is_alive(process));
+        let living = self.ranks.iter().filter(|(_, process)| process.is_alive());
         Ok(living.map(|(rank, _)| *rank).collect())
     }
 
     fn signal(&self, pid: u32, signal: Signal) -> Result<(), JobError> {
         let result = target(pid).map_or(Err(rustix::io::Errno::SRCH), |target| kill_process(target, signal));
         result.map_err(|error| JobError::Signal { job: self.name.clone(), pid, source: error.into() })
-    }
-
-    /// Not a zombie, and not another process under the same pid.
-    fn is_alive(&self, process: &Process) -> bool {
-        proc::inspect(process.pid, &self.variable()).is_some_and(|now| now.start_time == process.start_time)
     }
 
     fn processes(&self) -> Vec<Process> {
@@ -70,21 +65,25 @@ impl Job {
         format!("{DIRECTORY_VARIABLE}={}", self.directory().display())
     }
 
-    /// Ends every process of the job, also those whose parents are gone. Errors are of no use here: what cannot be killed has
-    /// ended, and what neither ends nor dies within the time would be a broken machine.
+    /// Ends every process of the job, also those whose parents are gone, and waits until they are dead. Errors are of no use here:
+    /// what cannot be killed has ended, and what does not die within the time is a broken machine.
     pub(super) fn kill_all(&mut self) {
         let start = Instant::now();
+        let mut dying: Vec<Process> = Vec::new();
         loop {
             if self.exit_status().is_none()
                 && let Some(group) = target(self.launcher_pid())
             {
                 let _ = kill_process_group(group, Signal::KILL);
             }
-            let processes = self.processes();
-            for process in &processes {
+            let found = self.processes();
+            for process in &found {
                 let _ = self.signal(process.pid, Signal::KILL);
             }
-            if (processes.is_empty() && self.exit_status().is_some()) || start.elapsed() > Duration::from_secs(10) {
+            // A process that is ending cannot be found any more, but still has its memory and its probes.
+            dying.extend(found.into_iter().chain(std::mem::take(&mut self.ranks).into_values()));
+            dying.retain(Process::is_alive);
+            if (dying.is_empty() && self.exit_status().is_some()) || start.elapsed() > Duration::from_secs(10) {
                 return;
             }
             thread::sleep(POLL);

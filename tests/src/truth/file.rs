@@ -181,3 +181,66 @@ impl Reader<'_> {
         TruthError::Format { path: self.path.to_owned(), what }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// One function (`MPI_Send`) and one thread that is inside it.
+    fn sample() -> Vec<u8> {
+        let mut data = b"MPITRUTH".to_vec();
+        for word in [1, 4711, 42, 3_u32] {
+            data.extend(word.to_ne_bytes()); // version, pid, parent, rank
+        }
+        data.extend(5_u64.to_ne_bytes()); // created
+        for word in [1, 1_u32] {
+            data.extend(word.to_ne_bytes()); // functions, threads
+        }
+        for word in [64, 64 + 96, 0_u64] {
+            data.extend(word.to_ne_bytes()); // offsets, unlisted threads
+        }
+        let mut name = b"MPI_Send".to_vec();
+        name.resize(64, 0);
+        data.extend(name);
+        for word in [10, 9, 2, 1_000_u64] {
+            data.extend(word.to_ne_bytes());
+        }
+        data.extend(4712_u32.to_ne_bytes());
+        data.extend(1_u32.to_ne_bytes());
+        data.extend(10_u64.to_ne_bytes());
+        data
+    }
+
+    fn read(data: &[u8]) -> Result<Option<Image>, TruthError> {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(file.path(), data).unwrap();
+        Image::read(file.path())
+    }
+
+    #[test]
+    fn a_file_is_read_field_by_field() {
+        let image = read(&sample()).unwrap().unwrap();
+        assert_eq!((image.pid, image.parent, image.rank, image.created.as_nanos()), (4711, 42, Some(3), 5));
+        let calls = Calls { entered: 10, completed: 9, inner: 2, time: Duration::from_micros(1) };
+        assert_eq!(image.functions, BTreeMap::from([("MPI_Send".to_owned(), calls)]));
+        assert_eq!(image.threads, [Thread { tid: 4712, inside: Some("MPI_Send".to_owned()), calls: 10 }]);
+    }
+
+    #[test]
+    fn a_file_that_is_still_being_made_is_not_an_error() {
+        assert!(read(b"").unwrap().is_none());
+        assert!(read(&[0; 4096]).unwrap().is_none());
+    }
+
+    #[test]
+    fn no_damaged_file_is_read() {
+        let whole = sample();
+        for length in 8..whole.len() {
+            assert!(matches!(read(&whole[..length]), Err(TruthError::Format { .. })), "{length} bytes");
+        }
+        let mut other_version = sample();
+        other_version[8] = 2;
+        assert!(read(&other_version).is_err());
+        assert!(read(b"ELF or something").is_err());
+    }
+}

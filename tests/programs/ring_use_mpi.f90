@@ -1,0 +1,67 @@
+! ring_use_mpi [iterations]: messages round a ring, through the `use mpi` interface (mpi_send_, handles are integers).
+!
+! Calls per rank for N iterations (default 20): Init, Comm_rank, Comm_size, Comm_set_name (a hidden string length), Bcast,
+! Finalize 1; Send, Recv, Isend, Irecv, Waitall, Sendrecv, Allreduce N; Barrier in every tenth. Gates: 1 after MPI_Init, 3
+! before MPI_Finalize.
+program ring_use_mpi
+    use mpi
+    implicit none
+    external :: gate
+    integer, parameter :: large = 16384, medium = 1024
+    integer :: rank, ranks, left, right, iterations, iteration, token, total, ierror
+    integer :: requests(2), statuses(MPI_STATUS_SIZE, 2), status(MPI_STATUS_SIZE)
+    integer :: output(large), input(large)
+    character(len=16) :: argument
+
+    iterations = 20
+    if (command_argument_count() > 0) then
+        call get_command_argument(1, argument)
+        read (argument, *) iterations
+    end if
+    call MPI_Init(ierror)
+    call MPI_Comm_rank(MPI_COMM_WORLD, rank, ierror)
+    call MPI_Comm_size(MPI_COMM_WORLD, ranks, ierror)
+    call MPI_Comm_set_name(MPI_COMM_WORLD, 'fortran ring', ierror)
+    call gate(1)
+    call MPI_Bcast(iterations, 1, MPI_INTEGER, 0, MPI_COMM_WORLD, ierror)
+    right = mod(rank + 1, ranks)
+    left = mod(rank + ranks - 1, ranks)
+
+    do iteration = 1, iterations
+        token = iteration
+        if (rank == 0) call MPI_Send(token, 1, MPI_INTEGER, right, 1, MPI_COMM_WORLD, ierror)
+        call MPI_Recv(token, 1, MPI_INTEGER, left, 1, MPI_COMM_WORLD, status, ierror)
+        call expect(token, iteration + left)
+        call expect(status(MPI_SOURCE), left)
+        token = token + 1
+        if (rank /= 0) call MPI_Send(token, 1, MPI_INTEGER, right, 1, MPI_COMM_WORLD, ierror)
+
+        output = rank * 1000 + iteration
+        call MPI_Irecv(input, large, MPI_INTEGER, left, 2, MPI_COMM_WORLD, requests(1), ierror)
+        call MPI_Isend(output, large, MPI_INTEGER, right, 2, MPI_COMM_WORLD, requests(2), ierror)
+        call MPI_Waitall(2, requests, statuses, ierror)
+        call expect(minval(input), left * 1000 + iteration)
+        call expect(maxval(input), left * 1000 + iteration)
+
+        call MPI_Sendrecv(output, medium, MPI_INTEGER, left, 3, input, medium, MPI_INTEGER, right, 3, &
+                          MPI_COMM_WORLD, MPI_STATUS_IGNORE, ierror)
+        call expect(minval(input(1:medium)), right * 1000 + iteration)
+
+        call MPI_Allreduce(rank, total, 1, MPI_INTEGER, MPI_SUM, MPI_COMM_WORLD, ierror)
+        call expect(total, ranks * (ranks - 1) / 2)
+        if (mod(iteration, 10) == 0) call MPI_Barrier(MPI_COMM_WORLD, ierror)
+    end do
+    call gate(3)
+    call MPI_Finalize(ierror)
+    if (rank == 0) print '(a,i0,a,i0,a)', 'ring_use_mpi: ', ranks, ' ranks, ', iterations, ' iterations, all messages correct'
+
+contains
+
+    subroutine expect(got, wanted)
+        integer, intent(in) :: got, wanted
+        if (got /= wanted) then
+            print '(a,i0,a,i0,a,i0,a,i0)', 'ring_use_mpi: rank ', rank, ', iteration ', iteration, ': ', got, ' is not ', wanted
+            call MPI_Abort(MPI_COMM_WORLD, 1, ierror)
+        end if
+    end subroutine
+end program

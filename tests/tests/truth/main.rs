@@ -1,0 +1,29 @@
+//! The truth library and the harness themselves, checked against what the sources of the programs say they call. The profiler
+//! has no part in this.
+
+mod counts;
+mod endings;
+mod gates;
+mod languages;
+
+use libtest_mimic::{Arguments, Failed, Trial};
+use mpiprobe_tests::{Language, Mpi, Requirement, requirement};
+
+fn main() {
+    let mut arguments = Arguments::from_args();
+    // Waiting ranks of MPICH keep their core busy: two jobs at once take longer than one after the other.
+    arguments.test_threads.get_or_insert(1);
+    let tests = Mpi::ALL.into_iter().flat_map(|mpi| {
+        let all = [counts::tests(mpi), languages::tests(mpi), gates::tests(mpi), endings::tests(mpi)];
+        all.into_iter().flatten().collect::<Vec<_>>()
+    });
+    libtest_mimic::run(&arguments, tests.collect()).exit();
+}
+
+type Test = fn(Mpi) -> Result<(), Failed>;
+
+/// A test of one MPI, with a program in this language.
+fn trial(mpi: Mpi, language: Language, name: &str, test: Test) -> Trial {
+    let needs = [Requirement::Mpi(mpi), Requirement::Language(mpi, language)];
+    requirement::trial(format!("{}::{name}", mpi.id()), &needs, move || test(mpi))
+}

@@ -1,8 +1,11 @@
 //! Made-up `/proc` trees for tests.
 
 use std::fs;
-use std::path::PathBuf;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
 
+use super::mapped_identity::identity_when_mapped;
+use super::mappings::FileId;
 use super::proc_root::ProcRoot;
 
 /// A directory that looks like `/proc`, removed when dropped.
@@ -33,7 +36,7 @@ impl FakeProc {
         self.file(pid, "maps", b"");
         let (user, group) = (rustix::process::getuid().as_raw(), rustix::process::getgid().as_raw());
         self.ids(pid, [user; 3], [group; 3]);
-        std::os::unix::fs::symlink(format!("/bin/{comm}"), self.path(pid).join("exe")).unwrap();
+        symlink(format!("/bin/{comm}"), self.path(pid).join("exe")).unwrap();
     }
 
     /// Writes a status file with these real, effective and saved ids.
@@ -41,6 +44,17 @@ impl FakeProc {
         let line = |ids: [u32; 3]| format!("{}\t{}\t{}\t{}", ids[0], ids[1], ids[2], ids[1]);
         let status = format!("Tgid:\t{pid}\nUid:\t{}\nGid:\t{}\n", line(users), line(groups));
         self.file(pid, "status", status.as_bytes());
+    }
+
+    /// Lets the process map `file`, of all its memory only that.
+    pub(crate) fn map(&self, pid: u32, file: &Path) {
+        let id = identity_when_mapped(&fs::File::open(file).unwrap()).unwrap().unwrap();
+        let FileId { major, minor, inode } = id;
+        let maps = format!("1000-2000 r-xp 00000000 {major:02x}:{minor:02x} {inode}   {}\n", file.display());
+        self.file(pid, "maps", maps.as_bytes());
+        fs::create_dir(self.path(pid).join("map_files")).unwrap();
+        symlink(file, self.path(pid).join("map_files/1000-2000")).unwrap();
+        symlink("/", self.path(pid).join("root")).unwrap();
     }
 
     pub(crate) fn file(&self, pid: u32, name: &str, content: &[u8]) {

@@ -1,6 +1,6 @@
 //! The MPI library of a process.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use super::architecture::Architecture;
 use super::job_key::JobKey;
@@ -86,7 +86,7 @@ pub struct Search {
 
 impl Search {
     /// Looks into every file that `process` has mapped executable and `cache` does not know yet.
-    pub fn of<R: Recognise>(process: &Process, cache: &mut Cache<R>) -> Result<Self, ProcessError> {
+    pub fn of<R: Recognise>(process: &Process, cache: &Mutex<Cache<R>>) -> Result<Self, ProcessError> {
         let mappings = Mappings::of(process)?;
         let mut search = Self {
             examined: mappings.files.len(),
@@ -95,6 +95,8 @@ impl Search {
             ..Self::default()
         };
         for file in mappings.files {
+            // Held while a file is examined: nobody else is to examine it meanwhile.
+            let mut cache = cache.lock().unwrap_or_else(PoisonError::into_inner);
             match cache.look_up(file.id, || open_mapped(process, &file)) {
                 Ok(Some(recognised)) => search.libraries.push(MpiLibrary { file, recognised }),
                 Ok(None) => {}

@@ -6,7 +6,6 @@ use rustix::thread::{CapabilitySet, capabilities, set_capabilities};
 
 use super::*;
 use crate::discover::fake::FakeProc;
-use crate::discover::mapped_identity::identity_when_mapped;
 use crate::discover::mappings::Mappings;
 use crate::discover::test_child::{TestChild, copy_of_cat};
 
@@ -127,13 +126,10 @@ fn a_link_in_map_files_to_another_file_is_not_believed() {
     let (right, wrong) = (folder.path().join("right"), folder.path().join("wrong"));
     fs::write(&right, "right").unwrap();
     fs::write(&wrong, "wrong").unwrap();
-    let id = identity_when_mapped(&File::open(&right).unwrap()).unwrap().unwrap();
-    let FileId { major, minor, inode } = id;
-    let maps = format!("1000-2000 r-xp 00000000 {major:02x}:{minor:02x} {inode}   {}\n", right.display());
-    proc.file(7, "maps", maps.as_bytes());
-    fs::create_dir(proc.path(7).join("map_files")).unwrap();
-    std::os::unix::fs::symlink(&wrong, proc.path(7).join("map_files/1000-2000")).unwrap();
-    std::os::unix::fs::symlink("/", proc.path(7).join("root")).unwrap();
+    proc.map(7, &right);
+    let link = proc.path(7).join("map_files/1000-2000");
+    fs::remove_file(&link).unwrap();
+    std::os::unix::fs::symlink(&wrong, link).unwrap();
     let process = Process::open(&proc.root(), 7).unwrap();
     let mapped = Mappings::of(&process).unwrap().files.remove(0);
     assert_eq!(content(open_mapped(&process, &mapped).unwrap()), b"right");

@@ -21,7 +21,10 @@ pub enum ProcessError {
     )]
     Hidden { pid: u32 },
     /// The kernel does not let this caller read it.
-    #[error("may not read {what} of process {pid}: {source}; run mpiprobe as root or as that process's user")]
+    #[error(
+        "may not read {what} of process {pid}: {source}; run mpiprobe as root or as that process's user (if you are root, a \
+         container or security module forbids it)"
+    )]
     Denied { pid: u32, what: &'static str, source: io::Error },
     /// Too many files are open: two are needed for each process.
     #[error(

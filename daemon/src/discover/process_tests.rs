@@ -53,7 +53,7 @@ fn a_deleted_executable_is_told_and_still_read() {
 /// Asserts that nothing can be learnt about an ended process any more.
 fn assert_vanished(process: &Process) {
     fn gone<T: std::fmt::Debug>(pid: u32, result: &Result<T, ProcessError>) {
-        assert!(matches!(result, Err(ProcessError::Vanished { pid: vanished }) if vanished == pid), "{result:?}");
+        assert!(matches!(result, Err(ProcessError::Vanished { pid: vanished }) if *vanished == pid), "{result:?}");
     }
     let pid = process.pid();
     assert!(!process.is_alive());

@@ -1,5 +1,10 @@
 //! Looks at every process of this node and keeps those that use MPI.
 
+use std::panic::resume_unwind;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::thread;
+
 use rustix::process::{Resource, getrlimit, setrlimit};
 
 use super::access::{Caller, Refusal, may_trace};
@@ -29,6 +34,16 @@ pub struct Snapshot {
     pub errors: Vec<ProcessError>,
 }
 
+impl Snapshot {
+    fn merge(mut self, other: Self) -> Self {
+        self.processes.extend(other.processes);
+        self.errors.extend(other.errors);
+        self.examined += other.examined;
+        self.refused += other.refused;
+        self
+    }
+}
+
 /// What a process turned out to be.
 #[derive(Debug)]
 pub enum Finding {
@@ -49,14 +64,20 @@ pub enum Finding {
 pub struct Scanner<R> {
     root: ProcRoot,
     caller: Caller,
-    cache: Cache<R>,
+    cache: Mutex<Cache<R>>,
 }
 
-impl<R: Recognise> Scanner<R> {
+/// Threads to look at processes with: most of the time goes into the kernel's printing of their mappings, which takes
+/// about 0.2 ms for an MPI process. More than this many would only get in the job's way.
+const MOST_THREADS: usize = 16;
+/// Processes that are worth a thread.
+const SHARE: usize = 32;
+
+impl<R: Recognise + Send> Scanner<R> {
     /// Looks for processes that `caller` may trace below `root`.
     pub fn new(root: ProcRoot, caller: Caller, recogniser: R) -> Self {
         raise_file_limit();
-        Self { root, caller, cache: Cache::new(recogniser) }
+        Self { root, caller, cache: Mutex::new(Cache::new(recogniser)) }
     }
 
     pub fn root(&self) -> &ProcRoot {
@@ -69,11 +90,43 @@ impl<R: Recognise> Scanner<R> {
 
     /// Looks at every process. Those that end meanwhile are left out.
     pub fn scan(&mut self) -> Result<Snapshot, ProcRootError> {
-        self.cache.begin_round();
-        let mut genealogy = Genealogy::default();
+        self.begin_round();
+        let pids = self.root.pids()?;
+        let cores = thread::available_parallelism().map_or(1, usize::from);
+        let threads = cores.min(MOST_THREADS).min(pids.len().div_ceil(SHARE));
+        let (next, genealogy) = (AtomicUsize::new(0), Mutex::new(Genealogy::default()));
+        let mut snapshot = thread::scope(|scope| {
+            let (scanner, next, pids, genealogy) = (&*self, &next, &pids, &genealogy);
+            let workers: Vec<_> = (0..threads)
+                .map(|_| {
+                    scope.spawn(move || {
+                        let claim = || pids.get(next.fetch_add(1, Ordering::Relaxed));
+                        scanner.examine_all(std::iter::from_fn(claim).copied(), genealogy)
+                    })
+                })
+                .collect();
+            let parts = workers.into_iter().map(|worker| worker.join().unwrap_or_else(|panic| resume_unwind(panic)));
+            parts.reduce(Snapshot::merge).unwrap_or_default()
+        });
+        snapshot.processes.sort_by_key(MpiProcess::pid);
+        snapshot.jobs = Job::group(&mut snapshot.processes, &Users::read());
+        Ok(snapshot)
+    }
+
+    /// Looks at one process, anew.
+    pub fn inspect(&mut self, pid: u32) -> Result<Finding, ProcessError> {
+        self.begin_round();
+        self.examine(pid, &Mutex::default())
+    }
+
+    fn begin_round(&mut self) {
+        self.cache.get_mut().unwrap_or_else(PoisonError::into_inner).begin_round();
+    }
+
+    fn examine_all(&self, pids: impl Iterator<Item = u32>, genealogy: &Mutex<Genealogy>) -> Snapshot {
         let mut snapshot = Snapshot::default();
-        for pid in self.root.pids()? {
-            match self.examine(pid, &mut genealogy) {
+        for pid in pids {
+            match self.examine(pid, genealogy) {
                 Ok(Finding::Mpi(process)) => snapshot.processes.push(*process),
                 Ok(Finding::Refused(_)) => snapshot.refused += 1,
                 Ok(_) => {}
@@ -82,17 +135,10 @@ impl<R: Recognise> Scanner<R> {
             }
             snapshot.examined += 1;
         }
-        snapshot.jobs = Job::group(&mut snapshot.processes, &Users::read());
-        Ok(snapshot)
+        snapshot
     }
 
-    /// Looks at one process, anew.
-    pub fn inspect(&mut self, pid: u32) -> Result<Finding, ProcessError> {
-        self.cache.begin_round();
-        self.examine(pid, &mut Genealogy::default())
-    }
-
-    fn examine(&mut self, pid: u32, genealogy: &mut Genealogy) -> Result<Finding, ProcessError> {
+    fn examine(&self, pid: u32, genealogy: &Mutex<Genealogy>) -> Result<Finding, ProcessError> {
         if self.root.is_live() && pid == std::process::id() {
             return Ok(Finding::Own);
         }
@@ -100,7 +146,7 @@ impl<R: Recognise> Scanner<R> {
         if let Some(refusal) = self.refusal(&process)? {
             return Ok(Finding::Refused(refusal));
         }
-        let search = Search::of(&process, &mut self.cache)?;
+        let search = Search::of(&process, &self.cache)?;
         // Most processes of a node end here: only the others are worth more reads.
         if search.libraries.is_empty() {
             let stat = process.stat()?;
@@ -135,7 +181,7 @@ fn describe(
     root: &ProcRoot,
     process: Process,
     search: Search,
-    genealogy: &mut Genealogy,
+    genealogy: &Mutex<Genealogy>,
 ) -> Result<Finding, ProcessError> {
     let pid = process.pid();
     let (stat, status) = (process.stat()?, process.status()?);
@@ -146,7 +192,7 @@ fn describe(
     }
     let other_names = process.command_line()?.names(name);
     let environment = process.environment()?;
-    let ancestry = genealogy.ancestry(root, &stat);
+    let ancestry = genealogy.lock().unwrap_or_else(PoisonError::into_inner).ancestry(root, &stat);
     let rank = RankInfo::from_environment(&environment, ancestry.under_hydra);
     let surroundings =
         Surroundings { hydra: ancestry.hydra, launcher: ancestry.nearest, parent: stat.parent, pid: process.pid() };
@@ -171,3 +217,7 @@ fn raise_file_limit() {
     // If it fails, running out of files is reported when it happens.
     let _ = setrlimit(Resource::Nofile, limit);
 }
+
+#[cfg(test)]
+#[path = "scan_tests.rs"]
+mod tests;

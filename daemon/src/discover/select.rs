@@ -49,7 +49,7 @@ pub struct Selection {
 /// caller.
 ///
 /// mpiprobe itself and launchers are never among them.
-pub fn select<R: Recognise>(
+pub fn select<R: Recognise + Send>(
     scanner: &mut Scanner<R>,
     target: &Target,
     choice: &JobChoice,
@@ -129,7 +129,7 @@ fn jobs_of(processes: &[MpiProcess], mut jobs: Vec<Job>) -> Vec<Job> {
 }
 
 /// Why no MPI process has this name.
-fn explain_name<R: Recognise>(
+fn explain_name<R: Recognise + Send>(
     scanner: &mut Scanner<R>,
     name: &[u8],
     examined: usize,
@@ -182,7 +182,12 @@ fn explain_name<R: Recognise>(
 }
 
 /// Why this is not the pid of an MPI process.
-fn explain_pid<R: Recognise>(scanner: &mut Scanner<R>, pid: u32, mpi: &[MpiProcess], jobs: Vec<Job>) -> SelectError {
+fn explain_pid<R: Recognise + Send>(
+    scanner: &mut Scanner<R>,
+    pid: u32,
+    mpi: &[MpiProcess],
+    jobs: Vec<Job>,
+) -> SelectError {
     match scanner.inspect(pid) {
         Ok(Finding::Mpi(_)) => SelectError::JustAppeared { pid },
         Ok(Finding::Own) => SelectError::Own { pid },

@@ -4,7 +4,6 @@ use std::env;
 use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
 
 use crate::{Missing, linker, version};
 
@@ -59,17 +58,23 @@ pub fn detect_compiler() -> Result<Compiler, Missing> {
 }
 
 /// cargo and rustc of the nightly toolchain, by path, so that no rustup proxy gets another say.
+///
+/// Looked for in rustup's folder: rustup itself, when asked about a toolchain that is not there, may download it.
 fn rustup_nightly() -> Option<(PathBuf, PathBuf)> {
-    let output =
-        Command::new("rustup").args(["which", "--toolchain", "nightly", "rustc"]).stdin(Stdio::null()).output().ok()?;
-    let rustc = PathBuf::from(String::from_utf8(output.stdout).ok()?.trim_end());
-    let sysroot = rustc.parent()?.parent()?;
-    let cargo = sysroot.join("bin/cargo");
-    let usable = output.status.success()
-        && rustc.is_absolute()
+    let home = env::var_os("RUSTUP_HOME").map(PathBuf::from);
+    let home = home.or_else(|| Some(PathBuf::from(env::var_os("HOME")?).join(".rustup")))?;
+    let name = format!("nightly-{}-unknown-linux-gnu", env::consts::ARCH);
+    complete_toolchain(&home.join("toolchains").join(name))
+}
+
+/// cargo and rustc of a toolchain that has its library's source, too.
+fn complete_toolchain(sysroot: &Path) -> Option<(PathBuf, PathBuf)> {
+    let (cargo, rustc) = (sysroot.join("bin/cargo"), sysroot.join("bin/rustc"));
+    let is_complete = sysroot.is_absolute()
         && cargo.is_file()
+        && rustc.is_file()
         && sysroot.join("lib/rustlib/src/rust/library/core").is_dir();
-    usable.then_some((cargo, rustc))
+    is_complete.then_some((cargo, rustc))
 }
 
 fn has_core(libraries: &Path) -> bool {
@@ -80,4 +85,35 @@ fn has_core(libraries: &Path) -> bool {
 fn readable_by_linker(rustc: &Path) -> Result<(), Missing> {
     let (found, supported) = (version::llvm_major(rustc)?, linker::LLVM_MAJOR);
     if found <= supported { Ok(()) } else { Err(Missing::NewerLlvm { rustc: rustc.to_owned(), found, supported }) }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::{complete_toolchain, has_core};
+
+    #[test]
+    fn a_nightly_without_the_librarys_source_does_not_count() {
+        let folder = tempfile::tempdir().unwrap();
+        let sysroot = folder.path();
+        fs::create_dir(sysroot.join("bin")).unwrap();
+        for program in ["cargo", "rustc"] {
+            fs::write(sysroot.join("bin").join(program), "").unwrap();
+        }
+        assert_eq!(complete_toolchain(sysroot), None);
+
+        fs::create_dir_all(sysroot.join("lib/rustlib/src/rust/library/core")).unwrap();
+        let found = complete_toolchain(sysroot);
+        assert_eq!(found, Some((sysroot.join("bin/cargo"), sysroot.join("bin/rustc"))));
+    }
+
+    #[test]
+    fn core_is_recognised_by_its_library() {
+        let folder = tempfile::tempdir().unwrap();
+        assert!(!has_core(folder.path()));
+        assert!(!has_core(&folder.path().join("absent")));
+        fs::write(folder.path().join("libcore-8056e5e5b270ef4d.rlib"), "").unwrap();
+        assert!(has_core(folder.path()));
+    }
 }

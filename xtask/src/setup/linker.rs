@@ -27,6 +27,8 @@ pub(crate) fn install() -> Result<()> {
             .arg(format!("--features=llvm-{LINKER_LLVM_MAJOR}"))
             .arg("--root")
             .arg(root)
+            // Debug information of a tool that is only run takes half of the time and nine tenths of the space.
+            .env("CARGO_PROFILE_RELEASE_DEBUG", "false")
             .env("LLVM_PREFIX", prefix),
     )
     .context("bpf-linker cannot be installed; it comes from crates.io, so the network must reach it")

@@ -5,7 +5,9 @@
 
 pub mod analyse;
 pub mod attach;
+pub mod cli;
 pub mod discover;
+pub mod doctor;
 pub mod model;
 pub mod observe;
 pub mod plan;

@@ -1,11 +1,37 @@
-fn main() {
-    let e = mpiprobe::attach::climb(&Default::default(), None);
-    println!("{e:#?}");
-    for r in mpiprobe::attach::Rung::ALL {
-        let e = mpiprobe::attach::climb(&Default::default(), Some(r));
-        match e {
-            Ok(e) => println!("{r}: {:?} empty {:?} missed {:?}", e.calibration, e.empty_probe_ns(), e.missed_hits()),
-            Err(e) => println!("{r}: {e}"),
+//! The `mpiprobe` command.
+
+use std::process::ExitCode;
+
+use clap::Parser as _;
+use mpiprobe::cli::{Arguments, Exit, execute};
+
+fn main() -> ExitCode {
+    let arguments = Arguments::parse();
+    start_log(arguments.verbose);
+    match run(&arguments) {
+        Ok(exit) => exit.into(),
+        Err(error) => {
+            eprintln!("mpiprobe: {error}");
+            Exit::Failed.into()
         }
     }
+}
+
+/// One thread: what is measured must not be disturbed by the measurer more than needed.
+fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let exit = runtime.block_on(execute(arguments));
+    runtime.shutdown_background();
+    Ok(exit?)
+}
+
+/// Warnings always, more if asked for; on standard error, so that results stay clean.
+fn start_log(verbose: u8) {
+    let level = match verbose {
+        0 => "warn",
+        1 => "info",
+        _ => "debug",
+    };
+    let filter = tracing_subscriber::EnvFilter::try_from_default_env().unwrap_or_else(|_| level.into());
+    tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).without_time().init();
 }

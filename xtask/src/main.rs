@@ -88,7 +88,9 @@ fn main() -> ExitCode {
         Task::Test { arguments } => test::run(&arguments, mode),
         Task::Bench { name, arguments } => Campaign::bench(&name).and_then(|bench| bench.run(&arguments, mode)),
         Task::Soak { arguments } => Campaign::SOAK.run(&arguments, mode),
-        Task::DeriveTable { forum_json, table } => derive_table::derive(&forum_json, &table).map(|()| ExitCode::SUCCESS),
+        Task::DeriveTable { forum_json, table } => {
+            derive_table::derive(&forum_json, &table).map(|()| ExitCode::SUCCESS)
+        }
         Task::CleanRoom { root, mirror, command } => clean_room::run(&root, &mirror, &command),
     };
     done.unwrap_or_else(|error| {

@@ -12,7 +12,8 @@ use super::{
 };
 use crate::{
     model::{
-        FunctionProfile, GroupProfile, InnerCalls, JobInfo, Losses, OwnCost, Profile, RankProfile, SCHEMA, Spread, Totals,
+        FunctionProfile, GroupProfile, InnerCalls, JobInfo, Losses, OwnCost, Profile, RankProfile, SCHEMA, Spread,
+        Totals,
     },
     observe::Snapshot,
 };

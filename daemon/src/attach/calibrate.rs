@@ -1,5 +1,4 @@
 //! A function of our own under a probe of our own: does this way of attaching count exactly, and what does a call cost?
-#![expect(unsafe_code, reason = "the target is a function whose first instruction must be known")]
 
 use std::{
     arch::naked_asm,

@@ -86,7 +86,8 @@ impl Observer {
         let taken_ns = monotonic_ns();
         let mut threads = threads_by_process(engine)?;
         let mut inner = inner_by_process(engine)?;
-        let taken = usize::try_from(self.control.read(CONTROL_NEXT_PROCESS as usize).unwrap_or(0)).unwrap_or(usize::MAX);
+        let taken =
+            usize::try_from(self.control.read(CONTROL_NEXT_PROCESS as usize).unwrap_or(0)).unwrap_or(usize::MAX);
         let slots = 1..taken.min(self.processes.len());
         let processes = slots.filter_map(|slot| {
             let process = u32::try_from(slot).ok()?;

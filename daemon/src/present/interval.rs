@@ -2,7 +2,10 @@
 
 use super::{
     profile::{functions, header, section},
-    table::{Column::{Left, Right}, table},
+    table::{
+        Column::{Left, Right},
+        table,
+    },
     units::{ns, or_unknown, percent, rate},
 };
 use crate::model::{Profile, RankProfile};
@@ -12,14 +15,7 @@ const FUNCTIONS_SHOWN: usize = 12;
 
 /// One turn of the refreshed table: what ranks did since `before`, and functions since the beginning.
 pub fn interval(now: &Profile, before: Option<&Profile>) -> String {
-    let columns = [
-        Right("rank"),
-        Right("pid"),
-        Right("MPI %"),
-        Right("calls/s"),
-        Right("calls"),
-        Left("now"),
-    ];
+    let columns = [Right("rank"), Right("pid"), Right("MPI %"), Right("calls/s"), Right("calls"), Left("now")];
     let rows = now.ranks.iter().map(|rank| {
         let earlier = before.and_then(|before| before.ranks.iter().find(|earlier| earlier.pid == rank.pid));
         row(rank, earlier)

@@ -1,5 +1,6 @@
 //! Profiles and listings for people and programs.
 
+mod checks;
 mod interval;
 mod jobs;
 mod output;
@@ -7,7 +8,8 @@ mod profile;
 mod table;
 mod units;
 
+pub use checks::checks;
 pub use interval::interval;
-pub use jobs::jobs;
+pub use jobs::{JobList, jobs, next_step};
 pub use output::{Output, OutputError};
 pub use profile::profile;

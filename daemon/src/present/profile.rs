@@ -3,7 +3,10 @@
 use std::fmt::Write as _;
 
 use super::{
-    table::{Column::{Left, Right}, table},
+    table::{
+        Column::{Left, Right},
+        table,
+    },
     units::{count, duration, ns, or_unknown, percent},
 };
 use crate::model::{EndReason, FunctionProfile, OpenCallInfo, Profile, RankProfile, RankState, Spread};
@@ -41,7 +44,8 @@ pub(super) fn header(profile: &Profile) -> String {
     let _ = writeln!(text, "mpiprobe {} on {}: {jobs}", profile.mpiprobe_version, profile.host);
     let _ = writeln!(text, "observed {} from {}{end}", ns(profile.observed_ns), profile.began);
     for library in &engine.libraries {
-        let slow = if library.slow.is_empty() { String::new() } else { format!(", {} of them slow", library.slow.len()) };
+        let slow =
+            if library.slow.is_empty() { String::new() } else { format!(", {} of them slow", library.slow.len()) };
         let _ = writeln!(
             text,
             "{} ({}), {} functions probed{slow}, engine {} by {}",
@@ -115,8 +119,7 @@ fn ratio(spread: &Spread) -> String {
 }
 
 fn groups(profile: &Profile) -> String {
-    let columns =
-        [Left("group"), Right("calls"), Right("time"), Right("wall %"), Right("MPI %"), Right("imbalance")];
+    let columns = [Left("group"), Right("calls"), Right("time"), Right("wall %"), Right("MPI %"), Right("imbalance")];
     let rows = profile.groups.iter().map(|group| {
         vec![
             group.all.group.into(),
@@ -176,7 +179,9 @@ fn functions_of_ranks(profile: &Profile) -> String {
     let mut columns = vec![Left("time (calls)")];
     const HEADINGS: [&str; SHOWN] =
         ["0", "1", "2", "3", "4", "5", "6", "7", "8", "9", "10", "11", "12", "13", "14", "15"];
-    if profile.ranks.len() > SHOWN || profile.ranks.iter().zip(HEADINGS).any(|(rank, heading)| or_unknown(rank.rank) != heading) {
+    if profile.ranks.len() > SHOWN
+        || profile.ranks.iter().zip(HEADINGS).any(|(rank, heading)| or_unknown(rank.rank) != heading)
+    {
         return format!("Functions by rank: {} ranks, see --json\n", profile.ranks.len());
     }
     columns.extend(HEADINGS.iter().take(profile.ranks.len()).map(|heading| Right(heading)));
@@ -226,7 +231,8 @@ fn remarks(profile: &Profile) -> String {
     );
     let inner: u64 = profile.ranks.iter().map(|rank| rank.inner_calls).sum();
     if inner > 0 && profile.inner_calls.is_none() {
-        let _ = writeln!(text, "{} calls made by MPI inside MPI, not counted above (--nested shows them)", count(inner));
+        let _ =
+            writeln!(text, "{} calls made by MPI inside MPI, not counted above (--nested shows them)", count(inner));
     }
     let unseen: u64 = profile.ranks.iter().map(|rank| rank.inner_calls_of_unseen).sum();
     if unseen > 0 {

@@ -28,7 +28,7 @@ impl Column {
 /// Lays out rows; a row may be shorter than the headings.
 pub(super) fn table(columns: &[Column], rows: impl IntoIterator<Item = Vec<String>>) -> String {
     let mut table = Table::new();
-    table.load_preset(presets::NOTHING).set_header(columns.iter().map(|column| column.heading()));
+    table.load_style(presets::NOTHING).set_header(columns.iter().map(|column| column.heading()));
     for row in rows {
         table.add_row(columns.iter().zip(&row).map(|(column, text)| column.cell(text)));
     }

@@ -31,7 +31,9 @@ pub enum SessionError {
     Output(#[from] OutputError),
     #[error("cannot watch processes or signals: {0}")]
     Watch(#[source] io::Error),
-    #[error("all {0} target processes ended before they could be probed; with --wait mpiprobe is there before the next ones")]
+    #[error(
+        "all {0} target processes ended before they could be probed; with --wait mpiprobe is there before the next ones"
+    )]
     GoneBeforeAttach(usize),
     #[error("interrupted while waiting for a target: nothing was observed")]
     InterruptedWaiting,

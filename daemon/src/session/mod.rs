@@ -6,6 +6,7 @@ mod jobs;
 mod observation;
 mod options;
 mod probes;
+mod readable;
 mod recogniser;
 mod roster;
 mod run;

@@ -13,7 +13,9 @@ use super::{
 use crate::{
     analyse,
     attach::{Engine, LoadOptions, Scope, Targets, climb},
-    discover::{Caller, Finding, MpiProcess, Process, ProcRoot, Scanner, SelectError, Selection, Target, printable, select},
+    discover::{
+        Caller, Finding, MpiProcess, ProcRoot, Process, Scanner, SelectError, Selection, Target, printable, select,
+    },
     model::{EndReason, EngineInfo, Profile, RankState},
     observe::{Notice, NoticeKind, Observer, monotonic_ns},
 };
@@ -43,8 +45,7 @@ pub(super) struct Observation {
 impl Observation {
     /// Finds the targets, loads the programs and attaches them. On an error nothing stays attached.
     pub(super) fn begin(options: &Options) -> Result<Self, SessionError> {
-        let mut scanner =
-            Scanner::new(ProcRoot::system()?, Caller::current()?, ImplementationRecogniser::default());
+        let mut scanner = Scanner::new(ProcRoot::system()?, Caller::current()?, ImplementationRecogniser::default());
         let mut jobs = ChosenJobs::new(&options.jobs);
         // Looked for before anything is loaded: most mistakes are found here.
         let first = found(select(&mut scanner, &options.target, &options.jobs), options.wait)?;
@@ -53,7 +54,8 @@ impl Observation {
         }
 
         let mut engine = climb(&load_options(options, scanner.caller()), options.rung)?;
-        let descriptors = FunctionId::all().filter_map(|id| Some((u32::try_from(id.index()).ok()?, id.function().descriptor())));
+        let descriptors =
+            FunctionId::all().filter_map(|id| Some((u32::try_from(id.index()).ok()?, id.function().descriptor())));
         engine.tables.describe(descriptors)?;
         let observer = Observer::new(&mut engine)?;
         engine.tables.watch_processes()?;
@@ -112,7 +114,8 @@ impl Observation {
         let is_target = |process: &MpiProcess| targets.iter().any(|target| target.pid() == process.pid());
         let file = |process: &MpiProcess| process.library().map(|library| library.file.id);
         let others = self.scanner.scan()?.processes;
-        let bystander = |other: &MpiProcess| !is_target(other) && targets.iter().any(|target| file(target) == file(other));
+        let bystander =
+            |other: &MpiProcess| !is_target(other) && targets.iter().any(|target| file(target) == file(other));
         Ok(others.iter().any(bystander))
     }
 
@@ -121,7 +124,8 @@ impl Observation {
         let pid = process.pid();
         self.cover(&process)?;
         let Some(slot) = self.observer.take_slot(pid) else {
-            self.incomplete_because.push(format!("process {pid} is not observed: process table full (--max-processes)"));
+            self.incomplete_because
+                .push(format!("process {pid} is not observed: process table full (--max-processes)"));
             return Ok(());
         };
         self.allow(slot, &process)?;
@@ -313,7 +317,8 @@ impl Observation {
     }
 
     fn tell_observed(&self, number: usize) {
-        let jobs: std::collections::BTreeSet<String> = self.roster.jobs().into_iter().map(ToString::to_string).collect();
+        let jobs: std::collections::BTreeSet<String> =
+            self.roster.jobs().into_iter().map(ToString::to_string).collect();
         let jobs: Vec<String> = jobs.into_iter().collect();
         let plural = if number == 1 { "process" } else { "processes" };
         eprintln!("mpiprobe: observing {number} {plural} of {}; Ctrl-C ends and prints the profile", jobs.join(", "));
@@ -350,7 +355,12 @@ fn load_options(options: &Options, caller: &Caller) -> LoadOptions {
 fn found(selected: Result<Selection, SelectError>, wait: bool) -> Result<Option<Selection>, SessionError> {
     match selected {
         Ok(selection) => Ok(Some(selection)),
-        Err(SelectError::NoSuchName { .. } | SelectError::NotMpi { .. } | SelectError::NoMpi { .. } | SelectError::JustAppeared { .. }) if wait => Ok(None),
+        Err(
+            SelectError::NoSuchName { .. }
+            | SelectError::NotMpi { .. }
+            | SelectError::NoMpi { .. }
+            | SelectError::JustAppeared { .. },
+        ) if wait => Ok(None),
         Err(error) => Err(error.into()),
     }
 }

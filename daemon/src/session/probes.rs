@@ -18,7 +18,9 @@ use crate::{
         MpiLibrary, MpiProcess, Process, ProcessError, mappings::FileId, open_mapped, open_mapped::OpenMappedError,
     },
     model::{LibraryInfo, SlowSite},
-    plan::{Difference, ElfError, Implementation, Library, Plan, PlannedFunction, ReadError, SiteKind, plan, read_elf_file},
+    plan::{
+        Difference, ElfError, Implementation, Library, Plan, PlannedFunction, ReadError, SiteKind, plan, read_elf_file,
+    },
 };
 
 /// Why a process's MPI library could not be probed.
@@ -162,8 +164,12 @@ impl Probes {
     }
 
     pub(super) fn libraries(&self) -> Vec<LibraryInfo> {
-        let mut libraries: Vec<LibraryInfo> =
-            self.files.values().filter(|probed| probed.attachment.is_some()).map(|probed| probed.info.clone()).collect();
+        let mut libraries: Vec<LibraryInfo> = self
+            .files
+            .values()
+            .filter(|probed| probed.attachment.is_some())
+            .map(|probed| probed.info.clone())
+            .collect();
         libraries.sort_by(|a, b| a.path.cmp(&b.path));
         libraries
     }
@@ -215,8 +221,7 @@ fn remove_patched(
     library: &MpiLibrary,
     not_probed: &mut Vec<String>,
 ) -> Result<usize, ProbeError> {
-    let failed =
-        |source| ProbeError::Memory { path: library.file.display_path(), pid: process.pid(), source };
+    let failed = |source| ProbeError::Memory { path: library.file.display_path(), pid: process.pid(), source };
     let memory = process.memory().map_err(ProbeError::Process)?;
     let mut breakpoints = 0;
     let mut unreadable = None;

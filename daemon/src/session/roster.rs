@@ -53,7 +53,14 @@ impl Roster {
 
     /// Takes in a process that has the right name and may yet use MPI. What its environment tells is read at once, because
     /// it may not live long.
-    pub(super) fn add_candidate(&mut self, slot: u32, pid: u32, process: Option<Process>, since_ns: u64, by_exec: bool) {
+    pub(super) fn add_candidate(
+        &mut self,
+        slot: u32,
+        pid: u32,
+        process: Option<Process>,
+        since_ns: u64,
+        by_exec: bool,
+    ) {
         let rank = process.as_ref().and_then(|process| process.environment().ok());
         let rank = rank.map(|environment| RankInfo::from_environment(&environment, false));
         let executable = process.as_ref().and_then(|process| process.executable().ok());
@@ -81,9 +88,8 @@ impl Roster {
 
     /// Slots and pids of processes of which it is not yet known that they use MPI.
     pub(super) fn candidates(&self) -> Vec<(u32, u32)> {
-        let candidates = self.entries.iter().filter(|(_, entry)| {
-            !entry.is_mpi && entry.observed.state == RankState::Running
-        });
+        let candidates =
+            self.entries.iter().filter(|(_, entry)| !entry.is_mpi && entry.observed.state == RankState::Running);
         candidates.map(|(&slot, entry)| (slot, entry.observed.identity.pid)).collect()
     }
 

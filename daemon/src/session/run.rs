@@ -7,11 +7,11 @@ use std::{
 };
 
 use tokio::{
-    io::{Interest, unix::AsyncFd},
+    io::unix::AsyncFd,
     time::{Instant, MissedTickBehavior, interval, sleep, sleep_until},
 };
 
-use super::{Options, Outcome, SessionError, observation::Observation, signals::StopSignals};
+use super::{Options, Outcome, SessionError, observation::Observation, readable::readable, signals::StopSignals};
 use crate::{
     model::EndReason,
     present::{self, Output, OutputError},
@@ -97,7 +97,7 @@ async fn observe(
 /// A descriptor of its own for the same ring buffer, so that it can be waited for while the observation is used.
 fn notices_fd(observation: &Observation) -> io::Result<AsyncFd<OwnedFd>> {
     let fd = observation.observer.as_fd().try_clone_to_owned()?;
-    AsyncFd::with_interest(fd, Interest::READABLE)
+    readable(fd)
 }
 
 fn report(observation: &mut Observation, options: &Options, end: EndReason) -> Result<Outcome, SessionError> {

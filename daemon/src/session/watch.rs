@@ -6,7 +6,9 @@ use std::{
 };
 
 use rustix::event::epoll;
-use tokio::io::{Interest, unix::AsyncFd};
+use tokio::io::unix::AsyncFd;
+
+use super::readable::readable;
 
 /// A set of processes, readable when one of them has ended.
 #[derive(Debug)]
@@ -17,7 +19,7 @@ pub(super) struct EndWatch {
 impl EndWatch {
     pub(super) fn new() -> io::Result<Self> {
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
-        Ok(Self { epoll: AsyncFd::with_interest(epoll, Interest::READABLE)? })
+        Ok(Self { epoll: readable(epoll)? })
     }
 
     /// Watches a process; `token` is given back once when it has ended.

@@ -1,0 +1,174 @@
+//! What can be typed.
+
+use std::time::Duration;
+
+use clap::{Args, Parser, Subcommand};
+use mpiprobe_functions::FunctionSet;
+
+use crate::attach::Rung;
+
+/// Observes running, unmodified MPI programs: what every call costs, per rank and function.
+///
+/// Without a target and a command: lists the MPI jobs on this node.
+#[derive(Debug, Parser)]
+#[command(name = "mpiprobe", version, max_term_width = 110, after_help = EXIT_STATUS)]
+pub struct Arguments {
+    #[command(flatten)]
+    pub observe: Observe,
+    #[command(subcommand)]
+    pub command: Option<Command>,
+    /// Say more on standard error (-v, -vv); RUST_LOG works too.
+    #[arg(short, long, global = true, action = clap::ArgAction::Count)]
+    pub verbose: u8,
+}
+
+const EXIT_STATUS: &str = "Exit status:
+  0  a complete profile, or nothing wrong
+  1  failed: no profile
+  2  wrong usage, or (doctor) mpiprobe does not work here
+  3  a profile with something missing; the profile says what
+
+Example: sudo mpiprobe --pid-of ring";
+
+/// What is observed, and how.
+#[derive(Args, Debug)]
+pub struct Observe {
+    /// Observe every process of one job whose program (executable, command name or script) is called NAME.
+    #[arg(long, value_name = "NAME", value_parser = clap::builder::NonEmptyStringValueParser::new(), help_heading = "Target")]
+    pub pid_of: Option<String>,
+    /// Observe this process; may be given several times.
+    #[arg(long, value_name = "PID", conflicts_with = "pid_of", value_parser = clap::value_parser!(u32).range(1..), help_heading = "Target")]
+    pub pid: Vec<u32>,
+    /// Observe this job, as `mpiprobe ps` names it; with --pid-of, only its processes of that name.
+    #[arg(long, value_name = "ID", help_heading = "Target")]
+    pub job: Option<String>,
+    /// Observe all jobs that match, not just one.
+    #[arg(long, conflicts_with = "job", help_heading = "Target")]
+    pub all_jobs: bool,
+    /// Wait for a process that matches, or that loads MPI later (Python), if there is none yet.
+    #[arg(long, help_heading = "Target")]
+    pub wait: bool,
+
+    /// End after this time, such as 10s or 2min; the default is when all targets have ended.
+    #[arg(long, value_name = "TIME", value_parser = positive_duration, help_heading = "Time")]
+    pub duration: Option<Duration>,
+    /// Time between two tables.
+    #[arg(long, value_name = "TIME", default_value = "1s", value_parser = positive_duration, help_heading = "Time")]
+    pub interval: Duration,
+
+    /// Functions to probe: `all`, `default`, groups (p2p, coll, completion, sync, rma, io, init, comm, type, query, tool, other) or
+    /// names, separated by commas; `-NAME` leaves one out.
+    #[arg(long, value_name = "LIST", default_value = "default", value_parser = functions, allow_hyphen_values = true, help_heading = "What is measured")]
+    pub functions: FunctionSet,
+    /// Time the calls too that MPI makes inside MPI, such as MPI-IO's collectives.
+    #[arg(long, help_heading = "What is measured")]
+    pub nested: bool,
+
+    /// Tables on standard output even on a terminal.
+    #[arg(long, help_heading = "Output")]
+    pub plain: bool,
+    /// JSON, one profile on a line at each interval; the last is the final one.
+    #[arg(long, conflicts_with = "plain", help_heading = "Output")]
+    pub json: bool,
+
+    /// Attach in this way only, instead of the best one that works.
+    #[arg(long, value_name = "WAY", value_enum, help_heading = "Limits")]
+    pub attach: Option<Rung>,
+    /// Room for this many processes (12 KiB each).
+    #[arg(long, value_name = "N", default_value_t = mpiprobe_common::PROCESS_SLOTS, value_parser = clap::value_parser!(u32).range(2..=65_536), help_heading = "Limits")]
+    pub max_processes: u32,
+    /// Room for this many live threads that call MPI (0.5 KiB each).
+    #[arg(long, value_name = "N", default_value_t = mpiprobe_common::THREAD_ENTRIES, value_parser = clap::value_parser!(u32).range(1..=4_194_304), help_heading = "Limits")]
+    pub max_threads: u32,
+    /// Room for statistics of this many pairs of process and function (2.6 KiB each).
+    #[arg(long, value_name = "N", default_value_t = mpiprobe_common::STATS_ENTRIES, value_parser = clap::value_parser!(u32).range(1..=1_048_576), help_heading = "Limits")]
+    pub max_stats: u32,
+}
+
+impl Observe {
+    /// Whether anything was named to be observed.
+    pub fn has_target(&self) -> bool {
+        self.pid_of.is_some() || !self.pid.is_empty() || self.job.is_some() || self.all_jobs
+    }
+}
+
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// List the MPI jobs on this node.
+    Ps {
+        /// As JSON.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Check what works here, or whether and how a process can be observed; exits with 0 (all well), 1 (works, with
+    /// limits) or 2 (does not work).
+    Doctor {
+        /// The process to check.
+        pid: Option<u32>,
+        /// As JSON.
+        #[arg(long)]
+        json: bool,
+    },
+}
+
+fn functions(text: &str) -> Result<FunctionSet, String> {
+    mpiprobe_functions::select(text).map_err(|error| error.to_string())
+}
+
+fn positive_duration(text: &str) -> Result<Duration, String> {
+    match humantime::parse_duration(text) {
+        Ok(duration) if duration < Duration::from_millis(10) => Err("at least 10ms".into()),
+        Ok(duration) => Ok(duration),
+        // A bare number means seconds to everybody.
+        Err(error) => match text.parse::<f64>().map(Duration::try_from_secs_f64) {
+            Ok(Ok(duration)) if duration >= Duration::from_millis(10) => Ok(duration),
+            _ => Err(format!("{error}; such as 500ms, 10s, 2min")),
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::{CommandFactory as _, Parser as _};
+
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Arguments::command().debug_assert();
+    }
+
+    #[test]
+    fn pids_and_times() {
+        let arguments =
+            Arguments::try_parse_from(["mpiprobe", "--pid", "4711", "--pid", "4712", "--duration", "10s", "--json"])
+                .unwrap();
+        assert_eq!(arguments.observe.pid, [4711, 4712]);
+        assert_eq!(arguments.observe.duration, Some(Duration::from_secs(10)));
+        assert!(arguments.observe.json);
+    }
+
+    #[test]
+    fn what_makes_no_sense_is_refused() {
+        for wrong in [
+            &["--pid-of", ""][..],
+            &["--pid", "0"],
+            &["--pid-of", "a", "--pid", "1"],
+            &["--job", "x", "--all-jobs"],
+            &["--json", "--plain"],
+            &["--interval", "0"],
+            &["--duration", "-1"],
+            &["--functions", "Sendd"],
+            &["--max-processes", "1"],
+        ] {
+            assert!(Arguments::try_parse_from(["mpiprobe"].iter().chain(wrong)).is_err(), "{wrong:?}");
+        }
+    }
+
+    #[test]
+    fn a_bare_number_is_seconds() {
+        assert_eq!(positive_duration("1.5"), Ok(Duration::from_millis(1500)));
+        assert!(positive_duration("1e300").is_err());
+        assert!(positive_duration("soon").is_err());
+    }
+}

@@ -1,0 +1,133 @@
+//! From what was typed to what is done.
+
+use std::process::ExitCode;
+
+use thiserror::Error;
+
+use super::{
+    Arguments,
+    arguments::{Command, Observe},
+};
+use crate::{
+    discover::{Caller, JobChoice, ProcRoot, ProcRootError, ProcessError, Scanner, Target},
+    doctor,
+    present::{self, Output, OutputError},
+    session::{self, ImplementationRecogniser, Options, Outcome, SessionError},
+};
+
+/// How mpiprobe ends; each has an exit status of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Exit {
+    /// 0
+    Complete,
+    /// 1: failed, or the doctor found limits.
+    Failed,
+    /// 2: the doctor found that nothing works. Wrong usage has this status too.
+    Unusable,
+    /// 3
+    Incomplete,
+}
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> Self {
+        Self::from(match exit {
+            Exit::Complete => 0,
+            Exit::Failed => 1,
+            Exit::Unusable => 2,
+            Exit::Incomplete => 3,
+        })
+    }
+}
+
+/// Why there is no result.
+#[derive(Debug, Error)]
+pub enum CommandError {
+    #[error(transparent)]
+    Session(#[from] SessionError),
+    #[error(transparent)]
+    Process(#[from] ProcessError),
+    #[error(transparent)]
+    Proc(#[from] ProcRootError),
+    #[error(transparent)]
+    Output(#[from] OutputError),
+}
+
+/// Does what was asked for.
+pub async fn execute(arguments: &Arguments) -> Result<Exit, CommandError> {
+    let done = match &arguments.command {
+        Some(Command::Ps { json }) => list(*json, false),
+        Some(Command::Doctor { pid, json }) => examine(*pid, *json),
+        None if arguments.observe.has_target() => observe(&arguments.observe).await,
+        None => list(arguments.observe.json, true),
+    };
+    match done {
+        // `| head` has seen enough.
+        Err(CommandError::Output(OutputError::Closed)) => Ok(Exit::Complete),
+        done => done,
+    }
+}
+
+async fn observe(asked: &Observe) -> Result<Exit, CommandError> {
+    let target = match (&asked.pid_of, asked.pid.as_slice()) {
+        (Some(name), _) => Target::Name(name.clone()),
+        (None, []) => Target::Any,
+        (None, pids) => Target::Pids(pids.to_vec()),
+    };
+    let jobs = match &asked.job {
+        Some(job) => JobChoice::Named(job.clone()),
+        // Whoever names pids one by one has chosen.
+        None if asked.all_jobs || !asked.pid.is_empty() => JobChoice::All,
+        None => JobChoice::Only,
+    };
+    let options = Options {
+        target,
+        jobs,
+        wait: asked.wait,
+        functions: asked.functions.clone(),
+        nested: asked.nested,
+        duration: asked.duration,
+        interval: asked.interval,
+        json: asked.json,
+        rung: asked.attach,
+        max_processes: asked.max_processes,
+        max_threads: asked.max_threads,
+        max_stats: asked.max_stats,
+    };
+    Ok(match session::run(&options).await? {
+        Outcome::Complete | Outcome::OutputClosed => Exit::Complete,
+        Outcome::Incomplete => Exit::Incomplete,
+    })
+}
+
+/// The jobs on this node; `hint` adds what to type next.
+fn list(json: bool, hint: bool) -> Result<Exit, CommandError> {
+    let root = ProcRoot::system()?;
+    let mut scanner = Scanner::new(root, Caller::current()?, ImplementationRecogniser::default());
+    let snapshot = scanner.scan()?;
+    for error in &snapshot.errors {
+        tracing::info!("{error}");
+    }
+    if json {
+        Output.json(&present::JobList::new(&snapshot))?;
+        return Ok(Exit::Complete);
+    }
+    Output.text(&present::jobs(&snapshot))?;
+    if hint {
+        Output.text(&present::next_step(&snapshot.jobs))?;
+    }
+    Ok(Exit::Complete)
+}
+
+fn examine(pid: Option<u32>, json: bool) -> Result<Exit, CommandError> {
+    let report = doctor::examine(pid);
+    if json {
+        Output.json(&report)?;
+    } else {
+        Output.text(&present::checks(&report))?;
+    }
+    Ok(match report.worst() {
+        doctor::Verdict::Ok => Exit::Complete,
+        doctor::Verdict::Limited => Exit::Failed,
+        doctor::Verdict::Failed => Exit::Unusable,
+    })
+}

@@ -148,7 +148,7 @@ fn check_job(mpi: &Mpi, name: &str, key: &str, family: Family, family_name: &str
     assert_eq!(launcher.pid, running.launcher.id());
     assert_eq!(launcher.program(), tools[1]);
     let json = serde_json::to_value(job).unwrap();
-    assert_eq!(json["libraries"][0]["family"], json!(family_name));
+    assert_eq!(json["libraries"][0]["implementation"], json!(null));
     assert_eq!(
         json["ranks"][2],
         json!({

@@ -11,7 +11,7 @@ const ROOT: Caller = Caller { user: 0, group: 0, may_trace_all: true };
 
 fn recognised() -> Recognised {
     let (family, architecture) = (Family::OpenMpi, Architecture::NATIVE);
-    Recognised { family, soname: None, defines_pmpi: true, is_static: false, architecture }
+    Recognised { family, soname: None, defines_pmpi: true, is_static: false, architecture, implementation: None }
 }
 
 /// A recogniser to which everything is MPI.

@@ -12,6 +12,7 @@ pub mod architecture;
 pub mod command_line;
 mod elf_symbols;
 pub mod environment;
+mod explain;
 #[cfg(test)]
 mod fake;
 pub mod job;
@@ -19,6 +20,8 @@ mod job_key;
 mod launcher;
 mod mapped_identity;
 pub mod mappings;
+#[cfg(test)]
+mod mpi_job;
 pub mod mpi_process;
 #[cfg(test)]
 mod mpi_tests;

@@ -27,11 +27,12 @@ pub(crate) fn explain_name<R: Recognise + Send>(
     let mut not_mpi: Vec<u32> = Vec::new();
     let mut last_search = Search::default();
     let mut refused = None;
-    let mut names: Vec<String> = mpi.iter().flat_map(MpiProcess::names).map(printable).collect();
+    let mut names: Vec<String> = Vec::new();
     let own = std::process::id();
     for pid in pids.into_iter().filter(|pid| *pid != own) {
         let Ok(process) = Process::open(scanner.root(), pid) else { continue };
-        let Ok(known) = names_of(&process) else { continue };
+        let is_open = may_trace(scanner.caller(), &process).is_ok();
+        let Ok(known) = names_of(&process, is_open) else { continue };
         if known.iter().any(|known| known == name) {
             match scanner.inspect(pid) {
                 Ok(Finding::NotMpi(_, search)) => {
@@ -44,7 +45,7 @@ pub(crate) fn explain_name<R: Recognise + Send>(
                 Err(error) if !error.is_gone() => return error.into(),
                 Ok(Finding::Own | Finding::KernelThread) | Err(_) => {}
             }
-        } else if may_trace(scanner.caller(), &process).is_ok() && !known.iter().any(|known| is_launcher(known)) {
+        } else if is_open && !known.iter().any(|known| is_launcher(known)) {
             // Nobody is told what strangers run.
             names.extend(known.iter().map(|known| printable(known)));
         }
@@ -113,10 +114,11 @@ fn not_mpi_error(name: &[u8], pids: Vec<u32>, search: &Search, jobs: Vec<Job>) -
     SelectError::NotMpi { name: printable(name), pids, files: search.examined, notes, jobs }
 }
 
-/// What a process may be called, of what can be read about it.
-fn names_of(process: &Process) -> Result<Vec<Vec<u8>>, ProcessError> {
+/// What a process may be called: of a stranger's only what everybody may read, which is not its executable's path.
+fn names_of(process: &Process, is_open: bool) -> Result<Vec<Vec<u8>>, ProcessError> {
     let mut names = vec![process.comm()?];
-    let executable = process.executable().map(|executable| base_name(&executable.path).to_vec()).unwrap_or_default();
+    let path = if is_open { process.executable().map(|executable| executable.path) } else { Ok(Vec::new()) };
+    let executable = path.map(|path| base_name(&path).to_vec()).unwrap_or_default();
     names.extend(process.command_line()?.names(&executable));
     names.push(executable);
     Ok(names)

@@ -2,7 +2,7 @@
 //!
 //! mpiprobe looks at other users' processes with root's rights. Everything read here was written by them, or can change
 //! between two reads: reads are bounded, parsers refuse rather than guess, processes are pinned ([`Process`]) and mapped
-//! files are opened by identity ([`open_mapped`]). Of a process that the caller may not trace ([`access`]), nothing is read
+//! files are opened by identity ([`open_mapped()`]). Of a process that the caller may not trace ([`access`]), nothing is read
 //! but what decides that and what everybody may read: names and command lines, of launchers and of processes that are
 //! called what the user named.
 //!

@@ -8,7 +8,7 @@ use object::{Endianness, ReadCache};
 
 use super::architecture::Architecture;
 use super::mappings::FileId;
-use super::recognise::{Family, Recognise, Recognised};
+use super::recognise::{Recognise, Recognised};
 use super::text::printable;
 
 /// A symbol or string table beyond this size is not looked at, in bytes: the largest known ones take about 300 MB.
@@ -28,7 +28,6 @@ impl Recognise for SymbolRecogniser {
             _ => Symbols::read::<FileHeader64<Endianness>>(&data)?,
         };
         Some(Recognised {
-            family: elf.family(),
             soname: elf.soname.clone(),
             defines_pmpi: elf.pmpi_init,
             is_static: elf.is_static,
@@ -45,8 +44,6 @@ struct Symbols {
     init: bool,
     send: bool,
     pmpi_init: bool,
-    open_mpi: bool,
-    mpich: bool,
     is_static: bool,
     soname: Option<String>,
 }
@@ -74,6 +71,7 @@ impl Symbols {
             let (section, names) = table(kind)?;
             // PMPI_Init ends in MPI_Init, and linkers let one name be the tail of another.
             memchr::memmem::find(names, b"MPI_Init\0").or_else(|| memchr::memmem::find(names, b"MPI_Init_thread\0"))?;
+            // For its bound on the size.
             bytes(section)?;
             let symbols = section.data_as_array::<Elf::Sym, _>(endian, data).ok()?;
             for symbol in symbols.iter().filter(|symbol| !symbol.is_undefined(endian)) {
@@ -103,22 +101,7 @@ impl Symbols {
             b"MPI_Init" | b"MPI_Init_thread" if is_function => self.init = true,
             b"MPI_Send" if is_function => self.send = true,
             b"PMPI_Init" | b"PMPI_Init_thread" if is_function => self.pmpi_init = true,
-            b"ompi_mpi_comm_world" => self.open_mpi = true,
-            name if name.starts_with(b"MPIR_") => self.mpich = true,
             _ => {}
-        }
-    }
-
-    fn family(&self) -> Family {
-        // MPICH's own library has the standard ABI's functions too: only the name it is linked by tells them apart.
-        if self.soname.as_deref().is_some_and(|name| name.starts_with("libmpi_abi.so")) {
-            Family::StandardAbi
-        } else if self.open_mpi {
-            Family::OpenMpi
-        } else if self.mpich {
-            Family::Mpich
-        } else {
-            Family::Unknown
         }
     }
 }

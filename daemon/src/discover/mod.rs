@@ -56,7 +56,7 @@ pub use proc_root::{ProcRoot, ProcRootError};
 pub use process::{Process, ProcessId};
 pub use process_error::ProcessError;
 pub use rank::{LauncherKind, RankInfo};
-pub use recognise::{Family, Recognise, Recognised};
+pub use recognise::{Recognise, Recognised};
 pub use scan::{Finding, Scanner, Snapshot};
 pub use select::{JobChoice, Selection, Target, select};
 pub use select_error::SelectError;

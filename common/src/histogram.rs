@@ -2,6 +2,7 @@
 //!
 //! Values below 8 ns have a bucket each; from there on each octave `[2^e, 2^(e+1))` is cut into eight equal parts. Merging
 //! two histograms is addition. The last bucket takes everything from 2^42 ns (73 minutes) on.
+#![expect(clippy::cast_possible_truncation, reason = "bucket numbers are below 400; `try_from` is not const")]
 
 /// Buckets per octave, as a power of two.
 const SUB_BITS: u32 = 3;

@@ -36,13 +36,14 @@ pub(super) fn percent(part: u64, whole: u64) -> f64 {
 #[derive(Clone, Debug)]
 pub(super) struct Calls {
     pub(super) stats: FunctionStats,
-    pub(super) open_calls: u64,
+    /// Not returned yet: their number, and the time in them.
+    pub(super) open: u64,
     pub(super) open_ns: u64,
 }
 
 impl Default for Calls {
     fn default() -> Self {
-        Self { stats: FunctionStats::ZERO, open_calls: 0, open_ns: 0 }
+        Self { stats: FunctionStats::ZERO, open: 0, open_ns: 0 }
     }
 }
 
@@ -61,7 +62,7 @@ impl Calls {
         for (bucket, calls) in all.histogram.iter_mut().zip(&more.histogram) {
             *bucket += calls;
         }
-        self.open_calls += other.open_calls;
+        self.open += other.open;
         self.open_ns = self.open_ns.saturating_add(other.open_ns);
     }
 
@@ -77,7 +78,7 @@ impl Calls {
             max_ns: stats.max_ns,
             p50_ns: percentile(stats, 0.50),
             p99_ns: percentile(stats, 0.99),
-            open_calls: self.open_calls,
+            open_calls: self.open,
             open_ns: self.open_ns,
             wall_percent: base.wall_percent(self.time_ns()),
             mpi_percent: base.mpi_percent(self.time_ns()),

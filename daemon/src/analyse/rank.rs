@@ -125,7 +125,7 @@ fn by_function(observed: &Observed, tables: &ProcessSnapshot, now_ns: u64) -> By
     }
     let mut open = |function: u32, ns: u64| {
         let calls = functions.entry(function).or_default();
-        calls.open_calls += 1;
+        calls.open += 1;
         calls.open_ns += ns;
     };
     for thread in &tables.threads {

@@ -1,6 +1,6 @@
 //! What can go wrong between the kernel and the probes.
 
-use std::{io, path::PathBuf};
+use std::{fmt::Write as _, io, path::PathBuf};
 
 use thiserror::Error;
 
@@ -67,7 +67,7 @@ pub enum AttachError {
 fn verifier_tail(log: &str) -> String {
     let lines: Vec<&str> = log.lines().filter(|line| !line.trim().is_empty()).collect();
     let tail = lines.get(lines.len().saturating_sub(12)..).unwrap_or_default();
-    tail.iter().map(|line| format!("\n    {line}")).collect()
+    tail.iter().fold(String::new(), |text, line| text + "\n    " + line)
 }
 
 fn hint(source: &io::Error) -> &'static str {
@@ -83,5 +83,9 @@ fn hint(source: &io::Error) -> &'static str {
 }
 
 fn rungs(tried: &[(Rung, Box<AttachError>)]) -> String {
-    tried.iter().map(|(rung, error)| format!("\n  - {rung}: {}", error.to_string().replace('\n', "\n    "))).collect()
+    tried.iter().fold(String::new(), |mut text, (rung, error)| {
+        // Writing to a String cannot fail.
+        let _ = write!(text, "\n  - {rung}: {}", error.to_string().replace('\n', "\n    "));
+        text
+    })
 }

@@ -32,6 +32,7 @@ Example: sudo mpiprobe --pid-of ring";
 
 /// What is observed, and how.
 #[derive(Args, Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own on the command line")]
 pub struct Observe {
     /// Observe every process of one job whose program (executable, command name or script) is called NAME.
     #[arg(long, value_name = "NAME", value_parser = clap::builder::NonEmptyStringValueParser::new(), help_heading = "Target")]

@@ -69,7 +69,8 @@ pub async fn execute(arguments: &Arguments) -> Result<Exit, CommandError> {
 
 async fn observe(asked: &Observe) -> Result<Exit, CommandError> {
     let target = match (&asked.pid_of, asked.pid.as_slice()) {
-        (Some(name), _) => Target::Name(name.clone()),
+        // A path means the program at its end: processes are known by their base names.
+        (Some(name), _) => Target::Name(name.rsplit('/').next().unwrap_or(name).to_owned()),
         (None, []) => Target::Any,
         (None, pids) => Target::Pids(pids.to_vec()),
     };
@@ -83,7 +84,7 @@ async fn observe(asked: &Observe) -> Result<Exit, CommandError> {
         target,
         jobs,
         wait: asked.wait,
-        functions: asked.functions.clone(),
+        functions: asked.functions,
         nested: asked.nested,
         duration: asked.duration,
         interval: asked.interval,

@@ -3,12 +3,12 @@
 use std::fs::File;
 
 use object::elf::{self, FileHeader32, FileHeader64};
-use object::read::elf::{Dyn as _, FileHeader, SectionHeader as _, Sym as _};
+use object::read::elf::{Dyn as _, FileHeader, ProgramHeader as _, SectionHeader as _, Sym as _};
 use object::{Endianness, ReadCache};
 
 use super::architecture::Architecture;
 use super::mappings::FileId;
-use super::recognise::{Family, Recognise, Recognised};
+use super::recognise::{Recognise, Recognised};
 use super::text::printable;
 
 /// A symbol or string table beyond this size is not looked at, in bytes: the largest known ones take about 300 MB.
@@ -28,7 +28,6 @@ impl Recognise for SymbolRecogniser {
             _ => Symbols::read::<FileHeader64<Endianness>>(&data)?,
         };
         Some(Recognised {
-            family: elf.family(),
             soname: elf.soname.clone(),
             defines_pmpi: elf.pmpi_init,
             is_static: elf.is_static,
@@ -45,8 +44,6 @@ struct Symbols {
     init: bool,
     send: bool,
     pmpi_init: bool,
-    open_mpi: bool,
-    mpich: bool,
     is_static: bool,
     soname: Option<String>,
 }
@@ -74,6 +71,7 @@ impl Symbols {
             let (section, names) = table(kind)?;
             // PMPI_Init ends in MPI_Init, and linkers let one name be the tail of another.
             memchr::memmem::find(names, b"MPI_Init\0").or_else(|| memchr::memmem::find(names, b"MPI_Init_thread\0"))?;
+            // For its bound on the size.
             bytes(section)?;
             let symbols = section.data_as_array::<Elf::Sym, _>(endian, data).ok()?;
             for symbol in symbols.iter().filter(|symbol| !symbol.is_undefined(endian)) {
@@ -83,11 +81,13 @@ impl Symbols {
         };
         collect(elf::SHT_DYNSYM, &mut found);
         if found.init && found.send {
-            found.soname = soname::<Elf>(sections, endian, data, table(elf::SHT_DYNSYM)?.1);
+            let (_, names) = table(elf::SHT_DYNSYM)?;
+            found.soname = dynamic_value::<Elf>(sections, endian, data, elf::DT_SONAME)
+                .and_then(|offset| Some(printable(name_at(names, u32::try_from(offset).ok()?))));
             return Some(found);
         }
         // A program linked with libmpi.a defines only what it calls, and exports none of it.
-        if is_program::<Elf>(header, endian, data) {
+        if is_program::<Elf>(header, sections, endian, data) {
             found = Self { is_static: true, ..Self::default() };
             collect(elf::SHT_SYMTAB, &mut found)?;
             return found.init.then_some(found);
@@ -101,22 +101,7 @@ impl Symbols {
             b"MPI_Init" | b"MPI_Init_thread" if is_function => self.init = true,
             b"MPI_Send" if is_function => self.send = true,
             b"PMPI_Init" | b"PMPI_Init_thread" if is_function => self.pmpi_init = true,
-            b"ompi_mpi_comm_world" => self.open_mpi = true,
-            name if name.starts_with(b"MPIR_") => self.mpich = true,
             _ => {}
-        }
-    }
-
-    fn family(&self) -> Family {
-        // MPICH's own library has the standard ABI's functions too: only the name it is linked by tells them apart.
-        if self.soname.as_deref().is_some_and(|name| name.starts_with("libmpi_abi.so")) {
-            Family::StandardAbi
-        } else if self.open_mpi {
-            Family::OpenMpi
-        } else if self.mpich {
-            Family::Mpich
-        } else {
-            Family::Unknown
         }
     }
 }
@@ -127,28 +112,41 @@ fn name_at(names: &[u8], offset: u32) -> &[u8] {
     memchr::memchr(0, tail).and_then(|end| tail.get(..end)).unwrap_or_default()
 }
 
-/// Whether the file is a program rather than a library: at a fixed address, or with an interpreter of its own.
-fn is_program<Elf: FileHeader<Endian = Endianness>>(header: &Elf, endian: Endianness, data: &ReadCache<&File>) -> bool {
-    use object::read::elf::ProgramHeader as _;
-    header.e_type(endian) == elf::ET_EXEC
-        || header
-            .program_headers(endian, data)
-            .is_ok_and(|segments| segments.iter().any(|segment| segment.p_type(endian) == elf::PT_INTERP))
-}
-
-fn soname<Elf: FileHeader<Endian = Endianness>>(
+/// Whether the file is a program rather than a library: at a fixed address, with an interpreter of its own, or marked by
+/// the linker as position-independent (static-pie programs have no interpreter).
+fn is_program<Elf: FileHeader<Endian = Endianness>>(
+    header: &Elf,
     sections: &[Elf::SectionHeader],
     endian: Endianness,
     data: &ReadCache<&File>,
-    names: &[u8],
-) -> Option<String> {
+) -> bool {
+    let has_interpreter = || {
+        let segments = header.program_headers(endian, data).unwrap_or_default();
+        segments.iter().any(|segment| segment.p_type(endian) == elf::PT_INTERP)
+    };
+    let is_marked = || {
+        let flags = dynamic_value::<Elf>(sections, endian, data, elf::DT_FLAGS_1);
+        flags.is_some_and(|flags| flags & elf::DF_1_PIE.0 != 0)
+    };
+    header.e_type(endian) == elf::ET_EXEC || has_interpreter() || is_marked()
+}
+
+/// The value of the first entry `tag` of the dynamic section.
+fn dynamic_value<Elf: FileHeader<Endian = Endianness>>(
+    sections: &[Elf::SectionHeader],
+    endian: Endianness,
+    data: &ReadCache<&File>,
+    tag: elf::DynamicTag,
+) -> Option<u64> {
     let section = sections.iter().find(|section| section.sh_type(endian) == elf::SHT_DYNAMIC)?;
     let size: u64 = section.sh_size(endian).into();
     if size > LARGEST_TABLE {
         return None;
     }
     let (entries, _) = section.dynamic(endian, data).ok()??;
-    let entry = entries.iter().find(|entry| entry.d_tag(endian) == elf::DT_SONAME)?;
-    let offset: u64 = entry.d_val(endian).into();
-    Some(printable(name_at(names, u32::try_from(offset).ok()?)))
+    entries.iter().find(|entry| entry.d_tag(endian) == tag).map(|entry| entry.d_val(endian).into())
 }
+
+#[cfg(test)]
+#[path = "elf_symbols_tests.rs"]
+mod tests;

@@ -11,7 +11,7 @@ use super::text::printable;
 
 /// A file as the kernel prints it in maps: device and inode, the same for every name of the file.
 ///
-/// On btrfs and overlayfs this differs from what stat(2) says of the file; see [`super::mapped_identity`].
+/// On btrfs and overlayfs this differs from what stat(2) says of the file; opened files are compared by what maps says of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
 pub struct FileId {
     pub major: u32,

@@ -2,8 +2,9 @@
 //!
 //! mpiprobe looks at other users' processes with root's rights. Everything read here was written by them, or can change
 //! between two reads: reads are bounded, parsers refuse rather than guess, processes are pinned ([`Process`]) and mapped
-//! files are opened by identity ([`open_mapped`]). Nothing is read of a process that the caller may not trace
-//! ([`access`]) beyond what decides that.
+//! files are opened by identity ([`open_mapped()`]). Of a process that the caller may not trace ([`access`]), nothing is read
+//! but what decides that and what everybody may read: names and command lines, of launchers and of processes that are
+//! called what the user named.
 //!
 //! Start at [`Scanner`] for everything on the node, or at [`select()`] for what a user named.
 
@@ -12,6 +13,7 @@ pub mod architecture;
 pub mod command_line;
 mod elf_symbols;
 pub mod environment;
+mod explain;
 #[cfg(test)]
 mod fake;
 pub mod job;
@@ -19,6 +21,8 @@ mod job_key;
 mod launcher;
 mod mapped_identity;
 pub mod mappings;
+#[cfg(test)]
+mod mpi_job;
 pub mod mpi_process;
 #[cfg(test)]
 mod mpi_tests;
@@ -52,7 +56,7 @@ pub use proc_root::{ProcRoot, ProcRootError};
 pub use process::{Process, ProcessId};
 pub use process_error::ProcessError;
 pub use rank::{LauncherKind, RankInfo};
-pub use recognise::{Family, Recognise, Recognised};
+pub use recognise::{Recognise, Recognised};
 pub use scan::{Finding, Scanner, Snapshot};
 pub use select::{JobChoice, Selection, Target, select};
 pub use select_error::SelectError;

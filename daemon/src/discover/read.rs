@@ -24,7 +24,8 @@ pub(crate) fn read_at(directory: BorrowedFd<'_>, name: &str, limit: usize) -> io
 }
 
 pub(crate) fn read_from(file: &File, limit: usize) -> io::Result<Bounded> {
-    let mut bytes = Vec::new();
+    // Enough for most files of /proc at once, which have no size to go by.
+    let mut bytes = Vec::with_capacity(limit.saturating_add(1).min(8 << 10));
     // One byte more than allowed tells "exactly the limit" from "more than the limit".
     file.take(limit as u64 + 1).read_to_end(&mut bytes)?;
     let truncated = bytes.len() > limit;

@@ -10,22 +10,9 @@ use serde::Serialize;
 use super::architecture::Architecture;
 use super::mappings::FileId;
 
-/// Whose handles and constants a library uses, as far as its symbols tell.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Family {
-    OpenMpi,
-    /// MPICH and those built on it: Intel MPI, Cray MPICH, MVAPICH.
-    Mpich,
-    /// The standard ABI of MPI 5.0, `libmpi_abi`.
-    StandardAbi,
-    Unknown,
-}
-
 /// What the file that implements MPI for a process is.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Recognised {
-    pub family: Family,
     /// The name that programs link against (DT_SONAME); none in a program with MPI linked in.
     pub soname: Option<String>,
     /// Whether the profiling names (PMPI_) are defined as well. An implementation has them, a tool that wraps MPI does

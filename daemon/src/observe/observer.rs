@@ -141,7 +141,7 @@ fn threads_by_process(engine: &Engine) -> Result<HashMap<u32, Vec<ThreadSnapshot
     }
     let mut by_process: HashMap<u32, Vec<ThreadSnapshot>> = HashMap::new();
     for (id, state) in threads {
-        let tid = (id & u64::from(u32::MAX)) as u32;
+        let Ok(tid) = u32::try_from(id & u64::from(u32::MAX)) else { continue };
         by_process.entry(state.process).or_default().push(ThreadSnapshot { tid, state });
     }
     for threads in by_process.values_mut() {

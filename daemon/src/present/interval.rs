@@ -1,5 +1,7 @@
 //! What happened since the last look, as text.
 
+use std::fmt::Write as _;
+
 use super::{
     profile::{functions, header, section},
     table::{
@@ -22,7 +24,7 @@ pub fn interval(now: &Profile, before: Option<&Profile>) -> String {
     });
     let mut ranks = table(&columns, rows);
     if !now.complete {
-        ranks.push_str(&format!("INCOMPLETE: {}\n", now.incomplete_because.join("; ")));
+        let _ = writeln!(ranks, "INCOMPLETE: {}", now.incomplete_because.join("; "));
     }
     let shown = now.functions.get(..FUNCTIONS_SHOWN).unwrap_or(&now.functions);
     [header(now), section("Ranks, since the last table", &ranks), functions(shown)].join("\n") + "\n"

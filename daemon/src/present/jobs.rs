@@ -7,6 +7,8 @@ use super::{
     },
     units::or_unknown,
 };
+use std::fmt::Write as _;
+
 use serde::Serialize;
 
 use crate::discover::{Job, Snapshot};
@@ -22,7 +24,7 @@ pub fn jobs(snapshot: &Snapshot) -> String {
         listing(&snapshot.jobs)
     };
     if snapshot.refused > 0 {
-        text.push_str(&format!("{} processes of other users were not looked at; root sees all.\n", snapshot.refused));
+        let _ = writeln!(text, "{} processes of other users were not looked at; root sees all.", snapshot.refused);
     }
     text
 }

@@ -169,22 +169,23 @@ pub(super) fn functions(functions: &[FunctionProfile]) -> String {
     section("Functions, all ranks", &table(&columns, rows))
 }
 
+/// More ranks than this are shown one by one in the JSON output only.
+const RANKS_SHOWN: usize = 16;
+/// The column headings of those.
+const RANKS: [&str; RANKS_SHOWN] =
+    ["0", "1", "2", "3", "4", "5", "6", "7", "8", "9", "10", "11", "12", "13", "14", "15"];
+
 /// Each rank's functions, where the ranks are few enough to be read.
 fn functions_of_ranks(profile: &Profile) -> String {
-    /// More ranks than this are in the JSON output only.
-    const SHOWN: usize = 16;
     if profile.ranks.len() < 2 {
         return String::new();
     }
-    let mut columns = vec![Left("time (calls)")];
-    const HEADINGS: [&str; SHOWN] =
-        ["0", "1", "2", "3", "4", "5", "6", "7", "8", "9", "10", "11", "12", "13", "14", "15"];
-    if profile.ranks.len() > SHOWN
-        || profile.ranks.iter().zip(HEADINGS).any(|(rank, heading)| or_unknown(rank.rank) != heading)
-    {
-        return format!("Functions by rank: {} ranks, see --json\n", profile.ranks.len());
+    let is_numbered = profile.ranks.iter().zip(RANKS).all(|(rank, number)| or_unknown(rank.rank) == number);
+    if profile.ranks.len() > RANKS_SHOWN || !is_numbered {
+        return format!("Functions by rank: see --json ({} ranks)\n", profile.ranks.len());
     }
-    columns.extend(HEADINGS.iter().take(profile.ranks.len()).map(|heading| Right(heading)));
+    let mut columns = vec![Left("time (calls)")];
+    columns.extend(RANKS.iter().take(profile.ranks.len()).map(|number| Right(number)));
     let rows = profile.functions.iter().map(|function| {
         let cell = |rank: &RankProfile| {
             let row = rank.functions.iter().find(|row| row.name == function.all.name);

@@ -62,7 +62,7 @@ impl Observation {
 
         let mut observation = Self {
             target: options.target.clone(),
-            functions: options.functions.clone(),
+            functions: options.functions,
             nested: options.nested,
             scanner,
             engine,
@@ -81,7 +81,7 @@ impl Observation {
         let now = found(select(&mut observation.scanner, &options.target, &choice), options.wait || first.is_some())?;
         observation.take_in(now.or(first).map_or_else(Vec::new, |selection| selection.processes))?;
         if options.wait {
-            observation.wait_for_loaders()?;
+            observation.wait_for_loaders();
         }
         Ok(observation)
     }
@@ -135,19 +135,21 @@ impl Observation {
         Ok(())
     }
 
-    fn cover(&mut self, process: &MpiProcess) -> Result<(), ProbeError> {
+    /// Probes the process's library; tells whether it was not yet.
+    fn cover(&mut self, process: &MpiProcess) -> Result<bool, ProbeError> {
         let scope = if self.scoped { Scope::Process(process.pid()) } else { Scope::Inode };
-        if let Coverage::New(library) = self.probes.cover(&self.engine, &self.functions, process, scope)? {
-            eprintln!(
-                "mpiprobe: attached {} functions in {} ({}) by {}",
-                library.functions, library.path, library.implementation, self.engine.rung
-            );
-            for function in &library.not_probed {
-                eprintln!("mpiprobe: not probed: {function}");
-                self.incomplete_because.push(format!("not probed: {function}"));
-            }
+        let Coverage::New(library) = self.probes.cover(&self.engine, &self.functions, process, scope)? else {
+            return Ok(false);
+        };
+        eprintln!(
+            "mpiprobe: attached {} functions in {} ({}) by {}",
+            library.functions, library.path, library.implementation, self.engine.rung
+        );
+        for function in &library.not_probed {
+            eprintln!("mpiprobe: not probed: {function}");
+            self.incomplete_because.push(format!("not probed: {function}"));
         }
-        Ok(())
+        Ok(true)
     }
 
     fn allow(&mut self, slot: u32, process: &MpiProcess) -> Result<(), SessionError> {
@@ -165,7 +167,7 @@ impl Observation {
     }
 
     /// Processes that have the name but no MPI yet, and may load it (`--wait`).
-    fn wait_for_loaders(&mut self) -> Result<(), SessionError> {
+    fn wait_for_loaders(&mut self) {
         let pids = match select(&mut self.scanner, &self.target, &self.jobs.choice()) {
             Err(SelectError::NotMpi { pids, .. }) => pids,
             _ => Vec::new(),
@@ -180,11 +182,10 @@ impl Observation {
         if !self.was_anybody_there() {
             eprintln!("mpiprobe: waiting for an MPI process");
         }
-        Ok(())
     }
 
     /// What the kernel has told since the last time.
-    pub(super) fn handle_notices(&mut self) -> Result<(), SessionError> {
+    pub(super) fn handle_notices(&mut self) {
         for notice in self.observer.notices() {
             match notice.kind {
                 NoticeKind::Exec => self.handle_exec(&notice),
@@ -194,7 +195,6 @@ impl Observation {
                 NoticeKind::EndedInCall { .. } => self.roster.note_ended_call(&notice),
             }
         }
-        Ok(())
     }
 
     /// A process became a target by exec, or stayed one: a new process image either way.
@@ -248,17 +248,18 @@ impl Observation {
         if !is_called || !self.jobs.admit(&process) {
             return self.dismiss(slot, pid);
         }
-        match self.cover(&process) {
-            Ok(()) => {}
+        let is_new = match self.cover(&process) {
+            Ok(is_new) => is_new,
             Err(error) if error.is_gone() => return Ok(()),
             Err(error) => {
                 eprintln!("mpiprobe: process {pid} is not observed: {error}");
                 self.incomplete_because.push(format!("process {pid} is not observed"));
                 return self.dismiss(slot, pid);
             }
-        }
+        };
         let mut since_ns = self.roster.since_ns(slot).unwrap_or_else(monotonic_ns);
-        if !self.roster.is_by_exec(slot) {
+        // What it called before its library was probed is not known.
+        if is_new || !self.roster.is_by_exec(slot) {
             self.allow(slot, &process)?;
             since_ns = monotonic_ns();
         }

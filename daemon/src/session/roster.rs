@@ -18,8 +18,10 @@ struct Entry {
     job: Option<JobKey>,
     /// It was put onto the allow-list in the kernel.
     by_exec: bool,
-    /// Seen to use MPI: by its library, or because it has called it.
-    is_mpi: bool,
+    /// Known to use MPI, and to be one of those asked for.
+    identified: bool,
+    /// Has called MPI, whoever it is.
+    has_called: bool,
 }
 
 /// All of them, by process slot.
@@ -43,12 +45,14 @@ impl Roster {
             process: None,
             job: None,
             by_exec: false,
-            is_mpi: true,
+            identified: true,
+            has_called: false,
         });
         entry.observed.identity = identity;
         entry.job = Some(found.job);
         entry.process = Some(found.process);
-        entry.is_mpi = true;
+        entry.identified = true;
+        entry.observed.since_ns = since_ns;
     }
 
     /// Takes in a process that has the right name and may yet use MPI. What its environment tells is read at once, because
@@ -72,7 +76,8 @@ impl Roster {
             executable: executable.map_or_else(String::new, |executable| printable(&executable.path)),
         };
         let observed = observed(slot, identity, since_ns);
-        self.entries.insert(slot, Entry { observed, process, job: None, by_exec, is_mpi: false });
+        self.entries
+            .insert(slot, Entry { observed, process, job: None, by_exec, identified: false, has_called: false });
     }
 
     /// Forgets a process that shall not be observed.
@@ -89,7 +94,7 @@ impl Roster {
     /// Slots and pids of processes of which it is not yet known that they use MPI.
     pub(super) fn candidates(&self) -> Vec<(u32, u32)> {
         let candidates =
-            self.entries.iter().filter(|(_, entry)| !entry.is_mpi && entry.observed.state == RankState::Running);
+            self.entries.iter().filter(|(_, entry)| !entry.identified && entry.observed.state == RankState::Running);
         candidates.map(|(&slot, entry)| (slot, entry.observed.identity.pid)).collect()
     }
 
@@ -103,7 +108,7 @@ impl Roster {
     }
 
     pub(super) fn has_mpi(&self) -> bool {
-        self.entries.values().any(|entry| entry.is_mpi)
+        self.entries.values().any(|entry| entry.identified)
     }
 
     /// A process image has ended: its process has, or it has exec'ed another program.
@@ -131,7 +136,7 @@ impl Roster {
     pub(super) fn update(&mut self, snapshot: &Snapshot) {
         for process in &snapshot.processes {
             let Some(entry) = self.entries.get_mut(&process.process) else { continue };
-            entry.is_mpi |= !process.functions.is_empty() || !process.threads.is_empty();
+            entry.has_called |= !process.functions.is_empty() || !process.threads.is_empty();
             if entry.observed.until_ns.is_some() && process.counters.last_end_ns > 0 {
                 entry.observed.until_ns = Some(process.counters.last_end_ns);
             }
@@ -143,9 +148,11 @@ impl Roster {
         self.entries.values().any(|entry| entry.observed.state == RankState::Running)
     }
 
-    /// The processes that use MPI.
+    /// The processes that use MPI: those known to, and those that had called it when they ended too soon to be looked at.
     pub(super) fn observed(&self) -> Vec<Observed> {
-        self.entries.values().filter(|entry| entry.is_mpi).map(|entry| entry.observed.clone()).collect()
+        let is_shown =
+            |entry: &&Entry| entry.identified || (entry.has_called && entry.observed.state != RankState::Running);
+        self.entries.values().filter(is_shown).map(|entry| entry.observed.clone()).collect()
     }
 
     /// The jobs of those.

@@ -53,13 +53,14 @@ async fn observe(
     let mut last = None;
     let mut last_news = Instant::now();
     loop {
-        if !observation.is_anybody_left() && !(options.wait && !observation.was_anybody_there()) {
+        let is_waiting = options.wait && !observation.was_anybody_there();
+        if !observation.is_anybody_left() && !is_waiting {
             return Ok(EndReason::TargetsEnded);
         }
         let pace = if last_news.elapsed() < CANDIDATE_PATIENCE { CANDIDATE_INTERVAL.0 } else { CANDIDATE_INTERVAL.1 };
         tokio::select! {
             () = signals.next() => {
-                return if options.wait && !observation.was_anybody_there() {
+                return if is_waiting {
                     Err(SessionError::InterruptedWaiting)
                 } else {
                     Ok(EndReason::Interrupted)
@@ -69,12 +70,12 @@ async fn observe(
             ended = observation.ends.ended() => {
                 let ended = ended.map_err(SessionError::Watch)?;
                 // What they did last is told before their end.
-                observation.handle_notices()?;
+                observation.handle_notices();
                 observation.handle_ends(&ended);
             }
             ready = notices.readable() => {
                 ready.map_err(SessionError::Watch)?.clear_ready();
-                observation.handle_notices()?;
+                observation.handle_notices();
                 last_news = Instant::now();
             }
             () = sleep(pace), if observation.has_candidates() => observation.look_at_candidates()?,
@@ -101,7 +102,7 @@ fn notices_fd(observation: &Observation) -> io::Result<AsyncFd<OwnedFd>> {
 }
 
 fn report(observation: &mut Observation, options: &Options, end: EndReason) -> Result<Outcome, SessionError> {
-    observation.handle_notices()?;
+    observation.handle_notices();
     let profile = observation.profile(Some(end))?;
     if options.json {
         Output.json_line(&profile)?;

@@ -141,10 +141,11 @@ pub(crate) fn recursion_misses(program: BorrowedFd<'_>) -> io::Result<u64> {
 /// Keys and values are plain old data of the map's sizes (kernel/bpf/hashtab.c, `BPF_MAP_LOOKUP_BATCH`, kernel 5.6).
 pub(crate) fn read_hash<K: Copy, V: Copy>(map: BorrowedFd<'_>, capacity: usize) -> io::Result<Vec<(K, V)>> {
     /// Above the number of entries that share a hash bucket in any real map.
-    const BATCH: usize = 256;
+    const BATCH: u32 = 256;
     let mut entries = Vec::new();
     // SAFETY: keys and values are plain old data, for which all-zero is valid.
-    let (mut keys, mut values): (Vec<K>, Vec<V>) = unsafe { (vec![mem::zeroed(); BATCH], vec![mem::zeroed(); BATCH]) };
+    let (mut keys, mut values): (Vec<K>, Vec<V>) =
+        unsafe { (vec![mem::zeroed(); BATCH as usize], vec![mem::zeroed(); BATCH as usize]) };
     let mut position = [0u64; 8];
     let mut first = true;
     // Each turn gives at least one bucket; the bound is for a kernel that would not end.
@@ -157,7 +158,7 @@ pub(crate) fn read_hash<K: Copy, V: Copy>(map: BorrowedFd<'_>, capacity: usize) 
         batch.out_batch = position.as_mut_ptr() as u64;
         batch.keys = keys.as_mut_ptr() as u64;
         batch.values = values.as_mut_ptr() as u64;
-        batch.count = BATCH as u32;
+        batch.count = BATCH;
         batch.map_fd = map.as_raw_fd().cast_unsigned();
         let result = call(bpf_cmd::BPF_MAP_LOOKUP_BATCH, &mut attributes);
         // SAFETY: the kernel writes the number of entries into the same variant.

@@ -33,7 +33,7 @@ pub mod truth;
 
 pub use job::{Finished, Job, JobBuilder, JobError};
 pub use mpi::Mpi;
-pub use profiler::{Ended, Profile, Profiler, ProfilerError};
+pub use profiler::{Ended, KernelObjects, Profile, Profiler, ProfilerError, changed_bytes};
 pub use program::{Language, Program};
 pub use python::PythonError;
 pub use requirement::Requirement;

@@ -24,11 +24,16 @@ pub fn killed_in_flight(mpi: Mpi, calls: u64, round: u32) -> Result<(), Campaign
     for (rank, image) in job.snapshot()?.ranks {
         let row = profile.rank(rank).ok_or_else(|| CampaignError::wrong(round, format!("no row for rank {rank}")))?;
         let counted = row.completed();
-        for function in ["MPI_Init", "MPI_Sendrecv", "MPI_Irecv", "MPI_Isend", "MPI_Waitall", "MPI_Allreduce", "MPI_Bcast"] {
+        for function in
+            ["MPI_Init", "MPI_Sendrecv", "MPI_Irecv", "MPI_Isend", "MPI_Waitall", "MPI_Allreduce", "MPI_Bcast"]
+        {
             let truth = image.calls(function);
             let calls = counted.get(function).copied().unwrap_or(0);
             if !(truth.completed..=truth.entered).contains(&calls) {
-                return Err(CampaignError::wrong(round, format!("rank {rank}, {function}: {calls} counted, not {truth:?}")));
+                return Err(CampaignError::wrong(
+                    round,
+                    format!("rank {rank}, {function}: {calls} counted, not {truth:?}"),
+                ));
             }
         }
     }

@@ -56,7 +56,8 @@ pub fn visitors(mpi: Mpi, count: u32, mut progress: impl FnMut(u32)) -> Result<u
 
 fn open_files(pid: u32, round: u32) -> Result<usize, CampaignError> {
     let directory = format!("/proc/{pid}/fd");
-    let entries = fs::read_dir(&directory).map_err(|error| CampaignError::wrong(round, format!("{directory}: {error}")))?;
+    let entries =
+        fs::read_dir(&directory).map_err(|error| CampaignError::wrong(round, format!("{directory}: {error}")))?;
     Ok(entries.count())
 }
 

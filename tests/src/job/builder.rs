@@ -34,6 +34,7 @@ pub struct JobBuilder {
     deadline: Duration,
     called: Option<String>,
     own_library: bool,
+    linked_in: bool,
     user: Option<u32>,
 }
 
@@ -50,6 +51,7 @@ impl JobBuilder {
             deadline: Duration::from_mins(1),
             called: None,
             own_library: false,
+            linked_in: false,
             user: None,
         }
     }
@@ -111,10 +113,22 @@ impl JobBuilder {
         self
     }
 
+    /// The name that the program will run under.
+    pub fn name(&self) -> &str {
+        self.called.as_deref().unwrap_or(self.program.name)
+    }
+
     /// Use a copy of the MPI library that no other process has mapped: [`Job::library`].
     #[must_use]
     pub fn own_library(mut self) -> Self {
         self.own_library = true;
+        self
+    }
+
+    /// Link MPI's library into the program (MPICH only), which the truth library cannot count then.
+    #[must_use]
+    pub fn linked_in(mut self) -> Self {
+        self.linked_in = true;
         self
     }
 
@@ -132,7 +146,11 @@ impl JobBuilder {
             (false, false) => Some(truth::gate_library(self.mpi)?),
             (false, true) => None,
         };
-        let mut executable = compile::executable(self.mpi, self.program)?;
+        let mut executable = if self.linked_in {
+            compile::executable_with_mpich(self.program)?
+        } else {
+            compile::executable(self.mpi, self.program)?
+        };
         let directory = job_directory()?;
         let files = files::directory()?;
         if let Some(name) = &self.called {
@@ -142,7 +160,8 @@ impl JobBuilder {
 
         if self.user.is_some() {
             // The build directory need not be open to other users.
-            preload = preload.map(|library| files::copy_program(&library, files.path(), "libpreload.so")).transpose()?;
+            preload =
+                preload.map(|library| files::copy_program(&library, files.path(), "libpreload.so")).transpose()?;
         }
 
         let launcher = self.mpi.launcher();
@@ -163,7 +182,7 @@ impl JobBuilder {
         if let Some(user) = self.user {
             command.uid(user).gid(user).current_dir("/").env("HOME", directory.path());
         }
-        command.envs(self.environment);
+        command.envs(self.environment.iter().cloned());
         // Not the file descriptors of the test, and not its terminal's signals.
         command.stdin(Stdio::null()).process_group(0);
         command.stdout(create(&directory.path().join("stdout"))?).stderr(create(&directory.path().join("stderr"))?);
@@ -177,7 +196,7 @@ impl JobBuilder {
             ranks: BTreeMap::new(),
             gates,
             deadline: self.deadline,
-            called: self.called.unwrap_or_else(|| self.program.name.to_owned()),
+            called: self.name().to_owned(),
             library,
             directory,
             _files: files,

@@ -22,7 +22,16 @@ fn find_or_build() -> Result<PathBuf, String> {
     }
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| OsString::from("cargo"));
     let mut command = Command::new(cargo);
-    command.args(["build", "--quiet", "-p", "mpiprobe", "--bin", "mpiprobe", "--message-format", "json-render-diagnostics"]);
+    command.args([
+        "build",
+        "--quiet",
+        "-p",
+        "mpiprobe",
+        "--bin",
+        "mpiprobe",
+        "--message-format",
+        "json-render-diagnostics",
+    ]);
     if !cfg!(debug_assertions) {
         command.arg("--release");
     }

@@ -100,7 +100,10 @@ impl Profiler {
 
     /// Waits for its end.
     pub fn wait(mut self) -> Result<Ended, ProfilerError> {
-        let system = |error: rustix::io::Errno| ProfilerError::System { what: "waiting for mpiprobe".into(), source: error.into() };
+        let system = |error: rustix::io::Errno| ProfilerError::System {
+            what: "waiting for mpiprobe".into(),
+            source: error.into(),
+        };
         let pidfd = pidfd_open(self.process()?, PidfdFlags::empty()).map_err(system)?;
         let timeout = Timespec { tv_sec: i64::try_from(PATIENCE.as_secs()).unwrap_or(i64::MAX), tv_nsec: 0 };
         let ready = poll(&mut [PollFd::new(&pidfd, PollFlags::IN)], Some(&timeout)).map_err(system)?;
@@ -151,5 +154,9 @@ impl Ended {
 }
 
 fn printed(stdout: &[String], stderr: &[String]) -> String {
-    format!("--- mpiprobe's standard output\n{}\n--- mpiprobe's standard error\n{}", stdout.join("\n"), stderr.join("\n"))
+    format!(
+        "--- mpiprobe's standard output\n{}\n--- mpiprobe's standard error\n{}",
+        stdout.join("\n"),
+        stderr.join("\n")
+    )
 }

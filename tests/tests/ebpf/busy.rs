@@ -36,7 +36,12 @@ fn start(mpi: Mpi, arguments: &[&str]) -> Result<Busy, Failed> {
 }
 
 /// `seen_until`: a moment before the end of observation; `end`: one after it.
-fn expect_between(profile: &Profile, busy: (&Snapshot, &Snapshot), seen_until: &Snapshot, end: &Snapshot) -> Result<(), Failed> {
+fn expect_between(
+    profile: &Profile,
+    busy: (&Snapshot, &Snapshot),
+    seen_until: &Snapshot,
+    end: &Snapshot,
+) -> Result<(), Failed> {
     let (before, attached) = busy;
     let wanted = functions("default")?;
     for &rank in end.ranks.keys() {

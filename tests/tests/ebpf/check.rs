@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use libtest_mimic::Failed;
 use mpiprobe_functions::FunctionSet;
+use mpiprobe_tests::profiler::Rank;
 use mpiprobe_tests::truth::{Image, Snapshot};
 use mpiprobe_tests::{Ended, Profile};
 
@@ -21,23 +22,41 @@ pub(crate) fn completed(image: &Image, before: Option<&Image>, wanted: &Function
     counts.filter(|(name, calls)| *calls > 0 && is_wanted(name)).map(|(name, calls)| (name.to_owned(), calls)).collect()
 }
 
-/// Each rank has exactly the calls that the truth library counted since `before`, and no other.
+/// Each rank has exactly the calls that the truth library counted since `before`, and no other; and there are no other ranks.
 pub(crate) fn expect_counts(
     profile: &Profile,
     truth: &Snapshot,
     before: Option<&Snapshot>,
     wanted: &FunctionSet,
 ) -> Result<(), Failed> {
-    for (&rank, image) in &truth.ranks {
-        let expected = completed(image, before.and_then(|before| before.ranks.get(&rank)), wanted);
-        let row = profile.rank(rank).ok_or_else(|| format!("no row, or several, for rank {rank}: {profile:?}"))?;
-        let counted: BTreeMap<String, u64> =
-            row.completed().into_iter().map(|(name, calls)| (name.to_owned(), calls)).collect();
-        assert_eq!(counted, expected, "rank {rank}");
-        assert_eq!((row.pid, row.calls), (image.pid, expected.values().sum()), "rank {rank}");
-    }
+    expect_rows(profile, truth, before, wanted)?;
     assert_eq!(profile.ranks.len(), truth.ranks.len(), "{:?}", profile.ranks);
     Ok(())
+}
+
+/// The same where there may be other processes besides.
+pub(crate) fn expect_rows(
+    profile: &Profile,
+    truth: &Snapshot,
+    before: Option<&Snapshot>,
+    wanted: &FunctionSet,
+) -> Result<(), Failed> {
+    for (rank, image) in &truth.ranks {
+        let before = before.and_then(|before| before.ranks.get(rank));
+        let rows: Vec<_> = profile.ranks.iter().filter(|row| row.pid == image.pid).collect();
+        let [row] = rows.as_slice() else { return Err(format!("rank {rank}: rows {rows:?}").into()) };
+        expect_row(row, image, before, wanted);
+    }
+    Ok(())
+}
+
+/// One process image.
+pub(crate) fn expect_row(row: &Rank, image: &Image, before: Option<&Image>, wanted: &FunctionSet) {
+    let expected = completed(image, before, wanted);
+    let counted: BTreeMap<String, u64> =
+        row.completed().into_iter().map(|(name, calls)| (name.to_owned(), calls)).collect();
+    assert_eq!(counted, expected, "rank {:?}, process {}", image.rank, image.pid);
+    assert_eq!((row.rank, row.pid, row.calls), (image.rank, image.pid, expected.values().sum()));
 }
 
 /// A profile with nothing missing, and the exit status that says so.

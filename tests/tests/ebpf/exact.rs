@@ -1,7 +1,7 @@
 //! Every call of every rank is counted once: attached before `main`, or while the job stands at a gate in the middle.
 
 use libtest_mimic::{Failed, Trial};
-use mpiprobe_tests::{Job, Language, Mpi, Profiler, Program, program};
+use mpiprobe_tests::{Job, Mpi, Profiler, Program, program};
 
 use crate::check::{complete, expect_counts, functions};
 use crate::trial_with;

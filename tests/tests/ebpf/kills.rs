@@ -98,7 +98,8 @@ fn interrupt_twice(mpi: Mpi) -> Result<(), Failed> {
     let mut job = Job::builder(mpi, program::VERIFY).ranks(2).truth(true).own_name().own_library().spawn()?;
     job.wait_for_calls("MPI_Allreduce", 10)?;
     let library = job.library().ok_or("no library of its own")?.to_owned();
-    let mut profiler = Profiler::observe(["--pid-of", job.called(), "--attach", "perf-event", "--functions", "p2p,coll"])?;
+    let mut profiler =
+        Profiler::observe(["--pid-of", job.called(), "--attach", "perf-event", "--functions", "p2p,coll"])?;
     let objects = KernelObjects::of(profiler.pid())?;
     profiler.signal(Signal::INT)?;
     profiler.wait_for_output(0)?;

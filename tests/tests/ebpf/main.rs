@@ -3,9 +3,18 @@
 mod busy;
 mod campaigns;
 mod check;
+mod endings;
 mod exact;
+mod jobs;
+mod joining;
 mod kills;
 mod ladder;
+mod libraries;
+mod output;
+mod refusals;
+mod rights;
+mod threads;
+mod times;
 
 use libtest_mimic::{Arguments, Failed, Trial};
 use mpiprobe_tests::{Language, Mpi, Requirement, requirement};
@@ -14,11 +23,27 @@ fn main() {
     let mut arguments = Arguments::from_args();
     // Waiting ranks keep their cores busy: two jobs at once take longer than one after the other.
     arguments.test_threads.get_or_insert(1);
-    let tests = Mpi::ALL.into_iter().flat_map(|mpi| {
-        let all = [exact::tests(mpi), busy::tests(mpi), campaigns::tests(mpi), ladder::tests(mpi), kills::tests(mpi)];
-        all.into_iter().flatten().collect::<Vec<_>>()
-    });
-    libtest_mimic::run(&arguments, tests.collect()).exit();
+    let of_mpi = |mpi| {
+        [
+            busy::tests(mpi),
+            campaigns::tests(mpi),
+            endings::tests(mpi),
+            exact::tests(mpi),
+            jobs::tests(mpi),
+            joining::tests(mpi),
+            kills::tests(mpi),
+            ladder::tests(mpi),
+            libraries::tests(mpi),
+            output::tests(mpi),
+            refusals::tests(mpi),
+            rights::tests(mpi),
+            threads::tests(mpi),
+            times::tests(mpi),
+        ]
+    };
+    let mut tests = refusals::general_tests();
+    tests.extend(Mpi::ALL.into_iter().flat_map(of_mpi).flatten());
+    libtest_mimic::run(&arguments, tests).exit();
 }
 
 type Test = fn(Mpi) -> Result<(), Failed>;

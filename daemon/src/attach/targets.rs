@@ -23,6 +23,11 @@ impl<'a> Targets<'a> {
         self.map.insert(tgid, Plain(target), 0).map_err(table_error)
     }
 
+    /// The slot of a process that is on the list, put there by the kernel perhaps.
+    pub fn slot_of(&self, tgid: u32) -> Option<u32> {
+        self.map.get(&tgid, 0).ok().map(|Plain(target)| target.process)
+    }
+
     /// Observes a process no longer. Not being on the list is no error.
     pub fn remove(&mut self, tgid: u32) -> Result<(), AttachError> {
         match self.map.remove(&tgid) {

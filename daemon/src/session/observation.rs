@@ -123,7 +123,9 @@ impl Observation {
     fn adopt(&mut self, process: MpiProcess) -> Result<(), SessionError> {
         let pid = process.pid();
         self.cover(&process)?;
-        let Some(slot) = self.observer.take_slot(pid) else {
+        // Started since the kernel watches, it has a slot already, and its threads may have been counted there.
+        let by_exec = Targets::of(&mut self.engine.tables)?.slot_of(pid);
+        let Some(slot) = by_exec.or_else(|| self.observer.take_slot(pid)) else {
             self.incomplete_because
                 .push(format!("process {pid} is not observed: process table full (--max-processes)"));
             return Ok(());
@@ -199,6 +201,9 @@ impl Observation {
 
     /// A process became a target by exec, or stayed one: a new process image either way.
     fn handle_exec(&mut self, notice: &Notice) {
+        if self.roster.since_ns(notice.process).is_some() {
+            return;
+        }
         if let Some(old) = self.roster.running_slot(notice.tgid) {
             self.roster.end(old, RankState::Execed, notice.time_ns);
         }
@@ -263,6 +268,8 @@ impl Observation {
             self.allow(slot, &process)?;
             since_ns = monotonic_ns();
         }
+        // This one is kept instead of the one that was opened at the exec, and a watch ends with its descriptor.
+        self.watch_end(&process.process, slot);
         let job = process.job.to_string();
         let rank = process.rank.rank.map_or_else(|| "unknown".to_owned(), |rank| rank.to_string());
         eprintln!("mpiprobe: joined: rank {rank} of job {job}, pid {pid}, {}", printable(&process.executable.path));

@@ -62,7 +62,7 @@ const MPI: [Requirement; 2] = [
     },
 ];
 
-const TESTS: [Requirement; 6] = [
+const TESTS: [Requirement; 8] = [
     Requirement {
         package: "mpich",
         reason: "MPICH, the second MPI family: starts the jobs to be profiled",
@@ -86,7 +86,7 @@ const TESTS: [Requirement; 6] = [
     },
     Requirement {
         package: "g++",
-        reason: "C++ compiler: profiled programs that throw through MPI calls",
+        reason: "C++ compiler: profiled programs that use the C++ bindings",
         purpose: Purpose::Test,
         check: Check::Command("g++"),
         repository: Repository::Main,
@@ -96,6 +96,20 @@ const TESTS: [Requirement; 6] = [
         reason: "MPI for Python: a profiled program that loads its MPI library late",
         purpose: Purpose::Test,
         check: Check::File("/usr/lib/python3/dist-packages/mpi4py"),
+        repository: Repository::Main,
+    },
+    Requirement {
+        package: "python3-venv",
+        reason: "virtual environments: MPI for Python with MPICH, from PyPI",
+        purpose: Purpose::Test,
+        check: Check::Package(0, 0),
+        repository: Repository::Main,
+    },
+    Requirement {
+        package: "libcap2-bin",
+        reason: "setcap: mpiprobe run by an ordinary user with file capabilities",
+        purpose: Purpose::Test,
+        check: Check::Package(0, 0),
         repository: Repository::Main,
     },
     Requirement {

@@ -48,7 +48,8 @@ fn files_in_architecture_exist() {
             if !is_path || !ENDINGS.iter().any(|ending| path.ends_with(ending)) {
                 continue;
             }
-            let found = [path.to_owned(), format!("{folder}{path}")].into_iter().find(|path| root().join(path).exists());
+            let found =
+                [path.to_owned(), format!("{folder}{path}")].into_iter().find(|path| root().join(path).exists());
             let Some(found) = found else {
                 missing.push(format!("line {}: {path}", line.number));
                 continue;

@@ -44,8 +44,12 @@ pub fn process_exec(context: &RawTracePointContext) {
     }
     let follows = known.is_some_and(|target| target.flags & target_flags::FOLLOW_EXEC != 0);
     if follows || name_matches() {
+        #[cfg(feature = "log")]
+        aya_log_ebpf::info!(context, "process {} has become a target by exec", tgid);
         adopt(id, tgid, known.map_or(0, |target| target.flags));
     } else if let Some(target) = known {
+        #[cfg(feature = "log")]
+        aya_log_ebpf::info!(context, "target {} has left by exec", tgid);
         let _ = TARGETS.remove(tgid);
         notify(&event(EventKind::ExecAway, id, target.process));
     }

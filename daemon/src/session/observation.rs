@@ -108,7 +108,11 @@ impl Observation {
 
     /// Probes for single processes are worth it if others use the same library, and nobody can join in.
     fn is_scope_worth_it(&mut self, targets: &[MpiProcess]) -> Result<bool, SessionError> {
-        if !matches!(self.target, Target::Pids(_)) || targets.is_empty() || targets.len() > MOST_SCOPED_TARGETS {
+        if !self.engine.can_scope()
+            || !matches!(self.target, Target::Pids(_))
+            || targets.is_empty()
+            || targets.len() > MOST_SCOPED_TARGETS
+        {
             return Ok(false);
         }
         let is_target = |process: &MpiProcess| targets.iter().any(|target| target.pid() == process.pid());

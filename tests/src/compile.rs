@@ -35,15 +35,33 @@ pub fn executable(mpi: Mpi, program: Program) -> Result<PathBuf, CompileError> {
     let Some(compiler) = mpi.compiler(program.language) else {
         return inputs.into_iter().next().ok_or(CompileError::NoSource { program: program.name });
     };
-    let options: &[&str] = match program.language {
+    build(mpi, &compiler, &options(program.language), &inputs, program.name)
+}
+
+/// The executable of a C program with MPICH's library in it. Debian has no such library of Open MPI.
+pub fn executable_with_mpich(program: Program) -> Result<PathBuf, CompileError> {
+    let (mpi, compiler) = (Mpi::Mpich, "gcc");
+    let wrapper = mpi.compiler(Language::C).unwrap_or_default();
+    let mut command = Command::new(&wrapper);
+    let shown = command.arg("-compile-info").output();
+    let shown = shown.map_err(|source| CompileError::NoCompiler { mpi, compiler: wrapper, source })?;
+    let shown = String::from_utf8_lossy(&shown.stdout).into_owned();
+    let mut arguments = options(program.language);
+    arguments.extend(shown.split_whitespace().filter(|option| option.starts_with("-I")).map(Into::into));
+    // What the library needs is there as shared libraries only.
+    arguments.extend(["-l:libmpich.a", "-lucp", "-lucs", "-lhwloc", "-lm"].map(Into::into));
+    build(mpi, compiler, &arguments, &program.files().collect::<Vec<_>>(), program.name)
+}
+
+fn options(language: Language) -> Vec<OsString> {
+    let options: &[&str] = match language {
         // Some of MPI's special constants look to gcc like arrays of no elements.
         Language::C => &["-Wall", "-Wextra", "-Wno-stringop-overflow", "-Wno-stringop-overread", "-pthread"],
         // MPICH's C++ bindings cast functions.
         Language::Cxx => &["-Wall", "-Wno-cast-function-type"],
         Language::Fortran | Language::Python => &[],
     };
-    let arguments: Vec<OsString> = ["-O2", "-g"].iter().chain(options).map(Into::into).collect();
-    build(mpi, &compiler, &arguments, &inputs, program.name)
+    ["-O2", "-g"].iter().chain(options).map(Into::into).collect()
 }
 
 /// Runs `compiler arguments inputs -o OUTPUT` unless that was done before with the same content; returns OUTPUT. Headers (`.h`,

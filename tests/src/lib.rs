@@ -16,12 +16,16 @@
 //! * [`truth`]: the preloaded library that counts (C and assembly in `tests/truth/`), generated from the symbol tables of the
 //!   installed MPI, and the reader of its files.
 //! * [`job`]: one running job: start, gates, ranks, kill, output. Dropping it leaves nothing behind.
+//! * [`profiler`]: the `mpiprobe` binary under test: start, what it prints, its profile, what it leaves behind.
+//! * [`campaign`]: long runs.
 //! * [`requirement`]: what a test needs of the machine, and how a test that lacks it is reported.
 
+pub mod campaign;
 pub mod compile;
 pub mod job;
 mod mpi;
 mod proc;
+pub mod profiler;
 pub mod program;
 mod python;
 pub mod requirement;
@@ -29,6 +33,7 @@ pub mod truth;
 
 pub use job::{Finished, Job, JobBuilder, JobError};
 pub use mpi::Mpi;
+pub use profiler::{Ended, KernelObjects, Profile, Profiler, ProfilerError, changed_bytes};
 pub use program::{Language, Program};
 pub use python::PythonError;
 pub use requirement::Requirement;

@@ -272,6 +272,8 @@ impl Observation {
             self.allow(slot, &process)?;
             since_ns = monotonic_ns();
         }
+        // This one is kept instead of the one that was opened at the exec, and a watch ends with its descriptor.
+        self.watch_end(&process.process, slot);
         let job = process.job.to_string();
         let rank = process.rank.rank.map_or_else(|| "unknown".to_owned(), |rank| rank.to_string());
         eprintln!("mpiprobe: joined: rank {rank} of job {job}, pid {pid}, {}", printable(&process.executable.path));

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use tempfile::TempDir;
 
-use super::{Job, JobError, file_error};
+use super::{Job, JobError, file_error, files};
 use crate::compile;
 use crate::mpi::Mpi;
 use crate::program::{Language, Program};
@@ -32,6 +32,10 @@ pub struct JobBuilder {
     gates: Vec<String>,
     truth: bool,
     deadline: Duration,
+    called: Option<String>,
+    own_library: bool,
+    linked_in: bool,
+    user: Option<u32>,
 }
 
 impl JobBuilder {
@@ -45,6 +49,10 @@ impl JobBuilder {
             gates: Vec::new(),
             truth: false,
             deadline: Duration::from_mins(1),
+            called: None,
+            own_library: false,
+            linked_in: false,
+            user: None,
         }
     }
 
@@ -91,16 +99,70 @@ impl JobBuilder {
         self
     }
 
+    /// Run the program under a name that no other process has: [`Job::called`].
+    #[must_use]
+    pub fn own_name(self) -> Self {
+        let name = files::unique_name(self.program.name);
+        self.called(name)
+    }
+
+    /// Run the program under this name.
+    #[must_use]
+    pub fn called(mut self, name: impl Into<String>) -> Self {
+        self.called = Some(name.into());
+        self
+    }
+
+    /// The name that the program will run under.
+    pub fn name(&self) -> &str {
+        self.called.as_deref().unwrap_or(self.program.name)
+    }
+
+    /// Use a copy of the MPI library that no other process has mapped: [`Job::library`].
+    #[must_use]
+    pub fn own_library(mut self) -> Self {
+        self.own_library = true;
+        self
+    }
+
+    /// Link MPI's library into the program (MPICH only), which the truth library cannot count then.
+    #[must_use]
+    pub fn linked_in(mut self) -> Self {
+        self.linked_in = true;
+        self
+    }
+
+    /// Run launcher and ranks as this user and group (needs root).
+    #[must_use]
+    pub fn user(mut self, user: u32) -> Self {
+        self.user = Some(user);
+        self
+    }
+
     /// Compiles what is needed and starts the launcher; returns at once.
     pub fn spawn(self) -> Result<Job, JobError> {
-        let preload = match (self.truth, self.gates.is_empty()) {
+        let mut preload = match (self.truth, self.gates.is_empty()) {
             (true, _) => Some(truth::truth_library(self.mpi)?),
             (false, false) => Some(truth::gate_library(self.mpi)?),
             (false, true) => None,
         };
-        let executable = compile::executable(self.mpi, self.program)?;
+        let mut executable = if self.linked_in {
+            compile::executable_with_mpich(self.program)?
+        } else {
+            compile::executable(self.mpi, self.program)?
+        };
         let directory = job_directory()?;
+        let files = files::directory()?;
+        if let Some(name) = &self.called {
+            executable = files::copy_program(&executable, files.path(), name)?;
+        }
         let gates = create_gates(directory.path(), &self.gates)?;
+
+        if self.user.is_some() {
+            // The build directory need not be open to other users.
+            preload =
+                preload.map(|library| files::copy_program(&library, files.path(), "libpreload.so")).transpose()?;
+        }
 
         let launcher = self.mpi.launcher();
         let mut command = Command::new(&launcher);
@@ -111,7 +173,16 @@ impl JobBuilder {
         }
         command.arg(&executable).args(&self.arguments);
         command.env(DIRECTORY_VARIABLE, directory.path()).env(GATES_VARIABLE, self.gates.join(","));
-        command.envs(self.environment);
+        let mut library = None;
+        if self.own_library {
+            let (copy, search_path) = files::copy_library(self.mpi, files.path())?;
+            command.env("LD_LIBRARY_PATH", search_path);
+            library = Some(copy);
+        }
+        if let Some(user) = self.user {
+            command.uid(user).gid(user).current_dir("/").env("HOME", directory.path());
+        }
+        command.envs(self.environment.iter().cloned());
         // Not the file descriptors of the test, and not its terminal's signals.
         command.stdin(Stdio::null()).process_group(0);
         command.stdout(create(&directory.path().join("stdout"))?).stderr(create(&directory.path().join("stderr"))?);
@@ -125,7 +196,10 @@ impl JobBuilder {
             ranks: BTreeMap::new(),
             gates,
             deadline: self.deadline,
+            called: self.name().to_owned(),
+            library,
             directory,
+            _files: files,
         })
     }
 }

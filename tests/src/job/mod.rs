@@ -2,13 +2,14 @@
 
 mod builder;
 mod error;
+mod files;
 mod observe;
 mod processes;
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, ExitStatus};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -36,7 +37,10 @@ pub struct Job {
     ranks: BTreeMap<u32, Process>,
     gates: BTreeMap<String, File>,
     deadline: Duration,
+    called: String,
+    library: Option<PathBuf>,
     directory: TempDir,
+    _files: TempDir,
 }
 
 /// A job whose launcher has ended.
@@ -66,6 +70,16 @@ impl Job {
     /// The job's own directory, for files of the test (a stop file, say). Gone after the job is dropped.
     pub fn directory(&self) -> &Path {
         self.directory.path()
+    }
+
+    /// The name of its program's executable or script.
+    pub fn called(&self) -> &str {
+        &self.called
+    }
+
+    /// The MPI library that only this job uses, if it was asked for.
+    pub fn library(&self) -> Option<&Path> {
+        self.library.as_deref()
     }
 
     /// What the job has printed up to now: standard output, standard error.

@@ -64,6 +64,15 @@ impl Job {
         })
     }
 
+    /// Waits until every rank has completed so many calls of a function.
+    pub fn wait_for_calls(&mut self, function: &str, calls: u64) -> Result<(), JobError> {
+        self.wait_until(&format!("{calls} calls of {function} on all ranks"), |job| {
+            let snapshot = job.snapshot()?;
+            let done = snapshot.ranks.values().filter(|image| image.calls(function).completed >= calls).count();
+            Ok((done >= job.size as usize).then_some(()))
+        })
+    }
+
     /// Ranks that have reached the gate.
     pub(super) fn ranks_at(&self, gate: &str) -> BTreeSet<u32> {
         let prefix = format!("gate-{gate}.");

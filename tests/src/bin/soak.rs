@@ -1,0 +1,66 @@
+//! `cargo xtask soak [CYCLES [KILLS [VISITORS]]]`: the long campaigns, on every MPI installed. Needs root.
+
+use std::io::Write as _;
+use std::process::ExitCode;
+use std::time::Instant;
+
+use mpiprobe_tests::campaign::{CampaignError, cycles, killed_in_flight, visitors};
+use mpiprobe_tests::{Mpi, Requirement};
+
+fn main() -> ExitCode {
+    let numbers: Result<Vec<u32>, _> = std::env::args().skip(1).map(|argument| argument.parse()).collect();
+    let Ok(numbers) = numbers else {
+        eprintln!("usage: soak [CYCLES [KILLS [VISITORS]]]");
+        return ExitCode::from(2);
+    };
+    let number = |position: usize, default: u32| numbers.get(position).copied().unwrap_or(default);
+    if let Some(missing) = Requirement::Bpf.missing() {
+        eprintln!("soak needs {}: {missing}", Requirement::Bpf);
+        return ExitCode::FAILURE;
+    }
+    let mut failed = false;
+    for mpi in Mpi::ALL {
+        if let Some(missing) = Requirement::Mpi(mpi).missing() {
+            eprintln!("{mpi}: left out: {missing}");
+            failed = true;
+            continue;
+        }
+        if let Err(error) = campaigns(mpi, number(0, 1000), number(1, 100), number(2, 100)) {
+            eprintln!("{mpi}: {error}");
+            failed = true;
+        }
+    }
+    if failed { ExitCode::FAILURE } else { ExitCode::SUCCESS }
+}
+
+fn campaigns(mpi: Mpi, count: u32, kills: u32, guests: u32) -> Result<(), CampaignError> {
+    let start = Instant::now();
+    let report = cycles(mpi, count, |done| show(mpi, "attached and detached", done, count))?;
+    println!(
+        "\r{mpi}: attached and detached {} times in {:.0} s; {} verified rounds of messages; mpiprobe took {} KiB at most",
+        report.cycles,
+        start.elapsed().as_secs_f64(),
+        report.rounds,
+        report.peak_kib
+    );
+    let start = Instant::now();
+    for round in 1..=kills {
+        // Never the same moment, and the same moments in every run.
+        killed_in_flight(mpi, 10 + u64::from(round) * 37 % 500, round)?;
+        show(mpi, "killed a rank", round, kills);
+    }
+    println!("\r{mpi}: killed a rank {kills} times in {:.0} s; all counts right", start.elapsed().as_secs_f64());
+    let start = Instant::now();
+    let peak = visitors(mpi, guests, |done| show(mpi, "jobs that came and went", done, guests))?;
+    println!(
+        "\r{mpi}: {guests} jobs came and went in {:.0} s; all counts right, no file left open; mpiprobe took {peak} KiB at most",
+        start.elapsed().as_secs_f64()
+    );
+    Ok(())
+}
+
+fn show(mpi: Mpi, what: &str, done: u32, of: u32) {
+    print!("\r{mpi}: {what}: {done} of {of}");
+    // Progress is of no importance.
+    let _ = std::io::stdout().flush();
+}

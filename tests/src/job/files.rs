@@ -1,0 +1,47 @@
+//! Files of a job's own: a program under a name that nobody else uses, a copy of the MPI library.
+
+use std::ffi::OsString;
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use tempfile::TempDir;
+
+use super::{JobError, file_error};
+use crate::compile::CompileError;
+use crate::mpi::{Mpi, find_library};
+
+/// Not in the job's directory, from which a system may forbid to execute anything (`noexec`).
+pub(super) fn directory() -> Result<TempDir, JobError> {
+    let parent = std::env::temp_dir();
+    let directory =
+        TempDir::with_prefix_in("mpiprobe-files-", &parent).map_err(file_error("creating a directory in", &parent))?;
+    fs::set_permissions(directory.path(), fs::Permissions::from_mode(0o755))
+        .map_err(file_error("opening up", directory.path()))?;
+    Ok(directory)
+}
+
+/// A name for a program that no other process on the machine has, short enough for the kernel's command name (15 bytes).
+pub(super) fn unique_name(program: &str) -> String {
+    static NUMBER: AtomicU32 = AtomicU32::new(0);
+    let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+    let start: String = program.chars().take(5).collect();
+    format!("{start}{:x}-{number}", std::process::id())
+}
+
+/// Copies `executable` under `name`.
+pub(super) fn copy_program(executable: &Path, directory: &Path, name: &str) -> Result<PathBuf, JobError> {
+    let copy = directory.join(name);
+    fs::copy(executable, &copy).map_err(file_error("copying", executable))?;
+    Ok(copy)
+}
+
+/// Copies the MPI library under the name that programs look for. Gives the copy, and the value of `LD_LIBRARY_PATH`.
+pub(super) fn copy_library(mpi: Mpi, directory: &Path) -> Result<(PathBuf, OsString), JobError> {
+    let library = mpi.c_library();
+    let original = find_library(library).ok_or(JobError::Compile(CompileError::NoLibrary { mpi, library }))?;
+    let copy = directory.join(library);
+    fs::copy(&original, &copy).map_err(file_error("copying", &original))?;
+    Ok((copy, directory.into()))
+}

@@ -1,0 +1,109 @@
+//! The BPF objects that a process holds in the kernel, and whether they are still there when it is gone.
+//!
+//! The kernel gives every map, program and link a number of its own that is not given again soon, so that this is exact whatever
+//! other tracers run beside.
+#![expect(unsafe_code, reason = "bpf(2) has no safe wrapper in the libraries used here")]
+
+use std::collections::BTreeSet;
+use std::time::{Duration, Instant};
+use std::{fs, io, thread};
+
+use super::ProfilerError;
+
+/// The kernel frees some objects from a work queue after the last descriptor was closed.
+const PATIENCE: Duration = Duration::from_secs(10);
+const POLL: Duration = Duration::from_millis(2);
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Kind {
+    Program,
+    Map,
+    Link,
+}
+
+/// Maps, programs and links by their numbers.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct KernelObjects(BTreeSet<(Kind, u32)>);
+
+impl KernelObjects {
+    /// Those that a process has open.
+    pub fn of(pid: u32) -> Result<Self, ProfilerError> {
+        let directory = format!("/proc/{pid}/fdinfo");
+        let entries = fs::read_dir(&directory).map_err(ProfilerError::system(format!("reading {directory}")))?;
+        let mut objects = BTreeSet::new();
+        for entry in entries.flatten() {
+            // Closed meanwhile.
+            let Ok(text) = fs::read_to_string(entry.path()) else { continue };
+            objects.extend(text.lines().filter_map(object));
+        }
+        Ok(Self(objects))
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// How many of them are links.
+    pub fn links(&self) -> usize {
+        self.0.iter().filter(|(kind, _)| *kind == Kind::Link).count()
+    }
+
+    /// Waits until the kernel has none of them any more.
+    pub fn wait_until_gone(&self) -> Result<(), ProfilerError> {
+        let start = Instant::now();
+        loop {
+            let mut left = Vec::new();
+            for &(kind, id) in &self.0 {
+                if exists(kind, id).map_err(ProfilerError::system(format!("looking for {kind:?} {id}")))? {
+                    left.push((kind, id));
+                }
+            }
+            if left.is_empty() {
+                return Ok(());
+            }
+            if start.elapsed() > PATIENCE {
+                let what = "the kernel to free what mpiprobe had made".to_owned();
+                return Err(ProfilerError::Timeout { what, waited: PATIENCE, output: format!("left: {left:?}") });
+            }
+            thread::sleep(POLL);
+        }
+    }
+}
+
+fn object(line: &str) -> Option<(Kind, u32)> {
+    let (name, number) = line.split_once(':')?;
+    let kind = match name {
+        "prog_id" => Kind::Program,
+        "map_id" => Kind::Map,
+        "link_id" => Kind::Link,
+        _ => return None,
+    };
+    // Zero: a link whose program is gone.
+    number.trim().parse().ok().filter(|id| *id != 0).map(|id| (kind, id))
+}
+
+/// Whether there is an object of this number: the next one after the number before is it.
+fn exists(kind: Kind, id: u32) -> io::Result<bool> {
+    /// `union bpf_attr` of `BPF_*_GET_NEXT_ID` (include/uapi/linux/bpf.h).
+    #[repr(C)]
+    struct NextId {
+        start_id: u32,
+        next_id: u32,
+        open_flags: u32,
+    }
+    let command: libc::c_long = match kind {
+        Kind::Program => 11,
+        Kind::Map => 12,
+        Kind::Link => 31,
+    };
+    let mut request = NextId { start_id: id.saturating_sub(1), next_id: 0, open_flags: 0 };
+    // SAFETY: the kernel reads and writes `request` within the size given, and nothing else of this process.
+    let result = unsafe { libc::syscall(libc::SYS_bpf, command, &raw mut request, size_of::<NextId>()) };
+    if result == 0 {
+        return Ok(request.next_id == id);
+    }
+    match io::Error::last_os_error() {
+        error if error.raw_os_error() == Some(libc::ENOENT) => Ok(false),
+        error => Err(error),
+    }
+}

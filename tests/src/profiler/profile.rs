@@ -1,0 +1,106 @@
+//! The JSON form of a profile, as far as tests look at it.
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+
+#[derive(Debug, Clone, Deserialize)]
+pub struct Profile {
+    pub schema: String,
+    pub end: Option<String>,
+    pub complete: bool,
+    pub incomplete_because: Vec<String>,
+    pub observed_ns: u64,
+    pub engine: Engine,
+    pub jobs: Vec<Job>,
+    pub ranks: Vec<Rank>,
+    pub losses: Losses,
+    pub inner_calls: Option<Vec<InnerCalls>>,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+pub struct Engine {
+    pub attached_by: String,
+    pub libraries: Vec<Library>,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+pub struct Library {
+    pub path: String,
+    pub functions: u64,
+    pub not_probed: Vec<String>,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+pub struct Job {
+    pub id: String,
+    pub ranks: u64,
+    pub size: Option<u32>,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+pub struct InnerCalls {
+    pub outer: String,
+    pub inner: String,
+    pub calls: u64,
+}
+
+/// One process image.
+#[derive(Debug, Clone, Deserialize)]
+pub struct Rank {
+    pub rank: Option<u32>,
+    pub pid: u32,
+    pub executable: String,
+    pub state: String,
+    pub wall_ns: u64,
+    pub mpi_ns: u64,
+    pub calls: u64,
+    pub threads_in_mpi: u64,
+    pub inner_calls: u64,
+    pub functions: Vec<FunctionRow>,
+    pub open_calls: Vec<OpenCall>,
+    pub losses: Losses,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+pub struct FunctionRow {
+    pub name: String,
+    pub calls: u64,
+    pub time_ns: u64,
+    pub open_calls: u64,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub struct OpenCall {
+    pub function: String,
+    pub ended_inside: bool,
+}
+
+/// Counter → value; `None` where the kernel does not tell. Kept open, so that a counter that is new is not overlooked.
+pub type Losses = BTreeMap<String, Option<u64>>;
+
+impl Profile {
+    /// The counters that are not zero.
+    pub fn lost(&self) -> BTreeMap<&str, u64> {
+        let counters = self.losses.iter().map(|(name, count)| (name.as_str(), count.unwrap_or(0)));
+        counters.filter(|(_, count)| *count > 0).collect()
+    }
+
+    /// The one process of a rank, or `None` if there are none or several.
+    pub fn rank(&self, rank: u32) -> Option<&Rank> {
+        let mut found = self.ranks.iter().filter(|row| row.rank == Some(rank));
+        found.next().filter(|_| found.next().is_none())
+    }
+
+    pub fn of_pid(&self, pid: u32) -> Option<&Rank> {
+        self.ranks.iter().find(|row| row.pid == pid)
+    }
+}
+
+impl Rank {
+    /// Completed calls by function; functions without any are left out.
+    pub fn completed(&self) -> BTreeMap<&str, u64> {
+        let rows = self.functions.iter().filter(|row| row.calls > 0);
+        rows.map(|row| (row.name.as_str(), row.calls)).collect()
+    }
+}

@@ -1,0 +1,120 @@
+//! Processes that end, or become another program, in all the ways that there are.
+
+use libtest_mimic::{Failed, Trial};
+use mpiprobe_tests::{Ended, Job, Language, Mpi, Profile, Profiler, program};
+
+use crate::check::{complete, expect_counts, expect_row, functions};
+use crate::trial;
+
+pub(crate) fn tests(mpi: Mpi) -> Vec<Trial> {
+    vec![
+        trial(mpi, Language::C, "exit_without_finalize", without_finalize),
+        trial(mpi, Language::C, "abort", abort),
+        trial(mpi, Language::C, "segfault", segfault),
+        trial(mpi, Language::C, "exec_into_an_mpi_program", exec_before),
+        trial(mpi, Language::C, "exec_out_of_mpi", exec_after),
+        trial(mpi, Language::C, "a_forked_child_is_not_counted", fork),
+        trial(mpi, Language::C, "longjmp_out_of_a_call", longjmp),
+        trial(mpi, Language::C, "calls_in_callbacks_are_inner_calls", callback),
+    ]
+}
+
+/// `exits MODE` under observation from before main to its end.
+fn observed(mpi: Mpi, mode: &str, selection: &str) -> Result<(Job, Ended), Failed> {
+    let mut job = Job::builder(mpi, program::EXITS)
+        .ranks(2)
+        .args([mode])
+        .gates(&["start", "2"])
+        .truth(true)
+        .own_name()
+        .spawn()?;
+    job.wait_for_gate("start")?;
+    let profiler = Profiler::observe(["--pid-of", job.called(), "--functions", selection])?;
+    job.open_gate("start")?;
+    // Nobody is killed by another's end while still in an allreduce.
+    job.wait_for_gate("2")?;
+    job.open_gate("2")?;
+    job.wait()?;
+    Ok((job, profiler.wait()?))
+}
+
+fn exact(mpi: Mpi, mode: &str) -> Result<Profile, Failed> {
+    let (job, ended) = observed(mpi, mode, "default")?;
+    let profile = complete(&ended)?;
+    expect_counts(&profile, &job.snapshot()?, None, &functions("default")?)?;
+    Ok(profile)
+}
+
+fn without_finalize(mpi: Mpi) -> Result<(), Failed> {
+    let profile = exact(mpi, "no-finalize")?;
+    // What the library does on its own when the process exits is none of the program's calls.
+    assert!(profile.ranks.iter().all(|row| !row.completed().contains_key("MPI_Finalize")), "{profile:?}");
+    Ok(())
+}
+
+fn abort(mpi: Mpi) -> Result<(), Failed> {
+    let profile = exact(mpi, "abort")?;
+    let open = &profile.rank(1).ok_or("no rank 1")?.open_calls;
+    assert!(open.iter().any(|call| call.function == "MPI_Abort" && call.ended_inside), "{open:?}");
+    Ok(())
+}
+
+fn segfault(mpi: Mpi) -> Result<(), Failed> {
+    let profile = exact(mpi, "segfault")?;
+    let dead = profile.rank(1).ok_or("no rank 1")?;
+    assert_eq!((dead.completed().get("MPI_Allreduce"), dead.open_calls.len()), (Some(&10), 0));
+    Ok(())
+}
+
+/// Rows and images of a process in the order of their beginning.
+fn expect_images(job: &Job, profile: &Profile) -> Result<(), Failed> {
+    let (wanted, images) = (functions("default")?, job.images()?);
+    for rank in 0..2 {
+        let images: Vec<_> = images.iter().filter(|image| image.rank == Some(rank)).collect();
+        let rows: Vec<_> = profile.ranks.iter().filter(|row| row.rank == Some(rank)).collect();
+        let ([first, second], [before, after]) = (images.as_slice(), rows.as_slice()) else {
+            return Err(format!("rank {rank}: not two of {rows:?}").into());
+        };
+        assert_eq!((before.state.as_str(), after.state.as_str()), ("execed", "ended"), "rank {rank}");
+        expect_row(before, first, None, &wanted);
+        expect_row(after, second, None, &wanted);
+    }
+    Ok(())
+}
+
+/// The calls are those of the second image, which waits at the gate before its main, too.
+fn exec_before(mpi: Mpi) -> Result<(), Failed> {
+    let (job, ended) = observed(mpi, "exec-before", "default")?;
+    expect_images(&job, &complete(&ended)?)
+}
+
+fn exec_after(mpi: Mpi) -> Result<(), Failed> {
+    let (job, ended) = observed(mpi, "exec-after", "default")?;
+    expect_images(&job, &complete(&ended)?)
+}
+
+fn fork(mpi: Mpi) -> Result<(), Failed> {
+    exact(mpi, "fork").map(drop)
+}
+
+fn longjmp(mpi: Mpi) -> Result<(), Failed> {
+    let (job, ended) = observed(mpi, "longjmp", "default")?;
+    let profile = ended.profile()?;
+    expect_counts(&profile, &job.snapshot()?, None, &functions("default")?)?;
+    // Each of the ten sends on each of two ranks was left; nothing was lost by that.
+    assert_eq!(profile.lost().into_iter().collect::<Vec<_>>(), [("entries_without_return", 20)]);
+    assert!(profile.complete && ended.status.success(), "{}", ended.printed());
+    Ok(())
+}
+
+fn callback(mpi: Mpi) -> Result<(), Failed> {
+    let (job, ended) = observed(mpi, "callback", "all")?;
+    let profile = complete(&ended)?;
+    let truth = job.snapshot()?;
+    expect_counts(&profile, &truth, None, &functions("all")?)?;
+    for (rank, image) in truth.ranks {
+        assert_eq!(image.calls("MPI_Comm_size").inner, 1, "rank {rank}");
+        assert!(profile.rank(rank).is_some_and(|row| row.inner_calls >= 1), "{profile:?}");
+    }
+    Ok(())
+}

@@ -1,0 +1,92 @@
+//! Processes and libraries that come after mpiprobe.
+
+use libtest_mimic::{Failed, Trial};
+use mpiprobe_tests::{Job, Language, Mpi, Profile, Profiler, program};
+
+use crate::check::{complete, expect_counts, expect_rows, functions};
+use crate::trial;
+
+pub(crate) fn tests(mpi: Mpi) -> Vec<Trial> {
+    vec![
+        trial(mpi, Language::C, "a_job_that_starts_later_is_waited_for", wait_for_job),
+        trial(mpi, Language::C, "a_job_that_joins_is_counted_from_its_first_call", join),
+        trial(mpi, Language::Python, "mpi_loaded_later_is_waited_for", wait_for_library),
+    ]
+}
+
+/// mpiprobe first, then the job: everything after the library was found is counted.
+fn wait_for_job(mpi: Mpi) -> Result<(), Failed> {
+    let job = Job::builder(mpi, program::RING).ranks(3).args(["20"]).gates(&["start"]).truth(true).own_name();
+    let mut profiler = Profiler::start(["--json", "--interval", "1h", "--wait", "--pid-of", job.name()])?;
+    profiler.wait_for("waiting for an MPI process")?;
+    let mut job = job.spawn()?;
+    for _ in job.ranks()? {
+        profiler.wait_for("mpiprobe: joined: ")?;
+    }
+    job.open_gate("start")?;
+    job.wait()?.success()?;
+    let profile = complete(&profiler.wait()?)?;
+    expect_counts(&profile, &job.snapshot()?, None, &functions("default")?)
+}
+
+/// The library is under probes because of another job: nothing of the new one is missed, however short it is.
+fn join(mpi: Mpi) -> Result<(), Failed> {
+    let builder = |arguments: &str| Job::builder(mpi, program::RING).ranks(2).args([arguments.to_owned()]).truth(true);
+    let mut host = builder("5").gates(&["1"]).own_name().spawn()?;
+    host.wait_for_gate("1")?;
+    let at_gate = host.snapshot()?;
+    let profiler = Profiler::observe(["--pid-of", host.called(), "--all-jobs"])?;
+    let mut guest = builder("1").called(host.called()).spawn()?;
+    guest.wait()?.success()?;
+    host.open_gate("1")?;
+    host.wait()?.success()?;
+
+    let profile = complete(&profiler.wait()?)?;
+    let wanted = functions("default")?;
+    expect_rows(&profile, &guest.snapshot()?, None, &wanted)?;
+    expect_rows(&profile, &host.snapshot()?, Some(&at_gate), &wanted)?;
+    assert_eq!(profile.ranks.len(), 4, "{:?}", profile.ranks);
+    Ok(())
+}
+
+/// Python loads MPI on import, long after its start. Without the truth library, which would load it earlier: the calls are known
+/// from the source.
+fn wait_for_library(mpi: Mpi) -> Result<(), Failed> {
+    let mut job =
+        Job::builder(mpi, program::RING_MPI4PY).ranks(2).args(["20"]).gates(&["start", "1"]).own_name().spawn()?;
+    job.wait_for_gate("start")?;
+    let mut profiler = Profiler::start(["--json", "--interval", "1h", "--wait", "--pid-of", job.called()])?;
+    profiler.wait_for("waiting for an MPI process")?;
+    job.open_gate("start")?;
+    for _ in job.ranks()? {
+        profiler.wait_for("mpiprobe: joined: ")?;
+    }
+    job.wait_for_gate("1")?;
+    job.open_gate("1")?;
+    job.wait()?.success()?;
+    let profile: Profile = complete_but_for_begun(&profiler.wait()?)?;
+    assert_eq!(profile.ranks.len(), 2, "{:?}", profile.ranks);
+    for row in &profile.ranks {
+        let counted = row.completed();
+        // mpi4py may use the functions with large counts.
+        let of = |name: &str| counted.get(name).unwrap_or(&0) + counted.get(format!("{name}_c").as_str()).unwrap_or(&0);
+        for name in ["MPI_Send", "MPI_Recv", "MPI_Isend", "MPI_Irecv", "MPI_Waitall", "MPI_Sendrecv", "MPI_Allreduce"] {
+            assert_eq!(of(name), 20, "rank {:?}, {name}: {counted:?}", row.rank);
+        }
+        assert_eq!(
+            (of("MPI_Bcast"), of("MPI_Barrier"), of("MPI_Finalize")),
+            (1, 2, 1),
+            "rank {:?}: {counted:?}",
+            row.rank
+        );
+    }
+    Ok(())
+}
+
+/// Complete; but MPI_Init may have begun before the library was found.
+fn complete_but_for_begun(ended: &mpiprobe_tests::Ended) -> Result<Profile, Failed> {
+    let profile = ended.profile()?;
+    assert!(profile.complete && ended.status.success(), "{}", ended.printed());
+    assert!(profile.lost().keys().all(|cause| *cause == "returns_without_entry"), "{}", ended.printed());
+    Ok(profile)
+}

@@ -1,0 +1,64 @@
+//! `mpiprobe` on real jobs, compared with the independent count of the truth library.
+
+mod busy;
+mod campaigns;
+mod check;
+mod endings;
+mod exact;
+mod jobs;
+mod joining;
+mod kills;
+mod ladder;
+mod libraries;
+mod output;
+mod refusals;
+mod rights;
+mod threads;
+mod times;
+
+use libtest_mimic::{Arguments, Failed, Trial};
+use mpiprobe_tests::{Language, Mpi, Requirement, requirement};
+
+fn main() {
+    let mut arguments = Arguments::from_args();
+    // Waiting ranks keep their cores busy: two jobs at once take longer than one after the other.
+    arguments.test_threads.get_or_insert(1);
+    let of_mpi = |mpi| {
+        [
+            busy::tests(mpi),
+            campaigns::tests(mpi),
+            endings::tests(mpi),
+            exact::tests(mpi),
+            jobs::tests(mpi),
+            joining::tests(mpi),
+            kills::tests(mpi),
+            ladder::tests(mpi),
+            libraries::tests(mpi),
+            output::tests(mpi),
+            refusals::tests(mpi),
+            rights::tests(mpi),
+            threads::tests(mpi),
+            times::tests(mpi),
+        ]
+    };
+    let mut tests = refusals::general_tests();
+    tests.extend(Mpi::ALL.into_iter().flat_map(of_mpi).flatten());
+    libtest_mimic::run(&arguments, tests).exit();
+}
+
+type Test = fn(Mpi) -> Result<(), Failed>;
+
+/// A test of one MPI that attaches probes to a program in this language.
+fn trial(mpi: Mpi, language: Language, name: &str, test: Test) -> Trial {
+    trial_with(mpi, language, name, move || test(mpi))
+}
+
+fn trial_with(
+    mpi: Mpi,
+    language: Language,
+    name: &str,
+    test: impl FnOnce() -> Result<(), Failed> + Send + 'static,
+) -> Trial {
+    let needs = [Requirement::Bpf, Requirement::Mpi(mpi), Requirement::Language(mpi, language)];
+    requirement::trial(format!("{}::{name}", mpi.id()), &needs, test)
+}

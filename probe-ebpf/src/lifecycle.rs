@@ -44,8 +44,12 @@ pub fn process_exec(context: &RawTracePointContext) {
     }
     let follows = known.is_some_and(|target| target.flags & target_flags::FOLLOW_EXEC != 0);
     if follows || name_matches() {
+        #[cfg(feature = "log")]
+        aya_log_ebpf::info!(context, "process {} has become a target by exec", tgid);
         adopt(id, tgid, known.map_or(0, |target| target.flags));
     } else if let Some(target) = known {
+        #[cfg(feature = "log")]
+        aya_log_ebpf::info!(context, "target {} has left by exec", tgid);
         let _ = TARGETS.remove(tgid);
         notify(&event(EventKind::ExecAway, id, target.process));
     }
@@ -126,8 +130,11 @@ fn end_thread(id: u64) {
 #[inline(always)]
 fn fold(thread: &ThreadState, id: u64) {
     let Some(counters) = process_counters(thread.process) else { return };
-    // SAFETY: map value pointer.
+    // SAFETY: map value pointer, and a helper without arguments.
     unsafe {
+        if thread.first_entry_ns != 0 {
+            add(&raw mut (*counters).ended_threads_span_ns, bpf_ktime_get_ns() - thread.first_entry_ns);
+        }
         add(&raw mut (*counters).ended_threads, 1);
         add(&raw mut (*counters).ended_threads_calls, thread.calls);
         add(&raw mut (*counters).ended_threads_time_ns, thread.time_ns);

@@ -71,6 +71,16 @@ impl Engine {
         Attachment::new(self.rung, &self.programs, file, shown, sites, scope)
     }
 
+    /// Whether [`Scope::Process`] sees all threads of the process on this kernel.
+    pub fn can_scope(&self) -> bool {
+        match self.rung {
+            Rung::Session | Rung::PerfEvent => true,
+            Rung::Multi => {
+                self.programs.first().is_some_and(|program| bpf::multi_links_see_all_threads(program.fd.as_fd()))
+            }
+        }
+    }
+
     /// Hits that the kernel did not pass to the programs.
     pub fn missed_hits(&self) -> Option<u64> {
         self.programs.iter().map(|program| bpf::recursion_misses(program.fd.as_fd()).ok()).sum()

@@ -235,6 +235,15 @@ fn remarks(profile: &Profile) -> String {
         let _ =
             writeln!(text, "{} calls made by MPI inside MPI, not counted above (--nested shows them)", count(inner));
     }
+    let before = profile.ranks.iter().filter_map(|rank| Some((rank.before_first_call_ns?, rank.rank)));
+    if let Some((longest, rank)) = before.max() {
+        let _ = writeln!(
+            text,
+            "until their first call was seen, ranks may have been inside a call that began before: up to {} (rank {})",
+            ns(longest),
+            or_unknown(rank)
+        );
+    }
     let unseen: u64 = profile.ranks.iter().map(|rank| rank.inner_calls_of_unseen).sum();
     if unseen > 0 {
         let _ = writeln!(text, "{} calls inside a call that began before attach, not counted", count(unseen));

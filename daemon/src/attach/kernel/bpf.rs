@@ -110,6 +110,16 @@ pub(crate) fn link_uprobes(
     call_for_fd(bpf_cmd::BPF_LINK_CREATE, &mut attributes)
 }
 
+/// Whether a multi-uprobe link limited to a process sees all its threads. Before kernel 6.6.35 it saw only the one whose id
+/// is the process's (commit 46ba0e49b642).
+///
+/// Told by a request that is wrong in two ways, as libbpf does it: the repaired kernel refuses the impossible pid (`EINVAL`)
+/// before it looks at the file, which is none (`EBADF`). Nothing is attached.
+pub(crate) fn multi_links_see_all_threads(program: BorrowedFd<'_>) -> bool {
+    let refused = link_uprobes(program, AttachType::UprobeMulti, c"/", &[0], &[0], false, Some(u32::MAX));
+    refused.is_err_and(|error| error.raw_os_error() == Some(libc::EINVAL))
+}
+
 /// Attaches a program to a perf event (kernel 5.15).
 pub(crate) fn link_perf_event(program: BorrowedFd<'_>, event: BorrowedFd<'_>, cookie: u64) -> io::Result<OwnedFd> {
     // SAFETY: all-zero is a valid value of every variant of the union.

@@ -16,7 +16,7 @@ impl KernelRelease {
         Self::parse(&crate::discover::printable(name.release().to_bytes()))
     }
 
-    fn parse(text: &str) -> Self {
+    pub(super) fn parse(text: &str) -> Self {
         let mut parts = text.split(|character: char| !character.is_ascii_digit()).map(str::parse);
         let numbers = match (parts.next(), parts.next()) {
             (Some(Ok(major)), Some(Ok(minor))) => Some([major, minor, parts.next().and_then(Result::ok).unwrap_or(0)]),
@@ -72,7 +72,8 @@ mod tests {
         for text in ["6.11.0-21-generic", "6.11.11", "6.12.0", "6.12.13", "6.13.0", "6.13.2-arch1"] {
             assert!(dangerous(text), "{text}");
         }
-        for text in ["5.15.0", "6.10.14", "6.12.14", "6.12.41+deb13-amd64", "6.13.3", "6.14.0", "6.18.44", "7.0", "odd"] {
+        for text in ["5.15.0", "6.10.14", "6.12.14", "6.12.41+deb13-amd64", "6.13.3", "6.14.0", "6.18.44", "7.0", "odd"]
+        {
             assert!(!dangerous(text), "{text}");
         }
     }

@@ -9,8 +9,11 @@ mod read;
 mod report;
 mod rights;
 mod system;
+mod text;
 
 pub use report::{Check, Report, Verdict};
+
+use std::error::Error;
 
 use kernel_release::KernelRelease;
 use rights::Rights;
@@ -27,8 +30,8 @@ pub fn examine(pid: Option<u32>) -> Report {
     let mut scanner = match scanner() {
         Ok(scanner) => scanner,
         // Without /proc nothing can be said about processes.
-        Err(check) => {
-            checks.push(check);
+        Err(error) => {
+            checks.push(Check::failed_by("proc", error.as_ref()));
             return Report::new(pid, checks, Vec::new());
         }
     };
@@ -37,9 +40,6 @@ pub fn examine(pid: Option<u32>) -> Report {
     Report::new(pid, checks, process)
 }
 
-fn scanner() -> Result<Scanner<ImplementationRecogniser>, Check> {
-    let failed = |error: &dyn std::error::Error| Check::failed_by("proc", error);
-    let root = ProcRoot::system().map_err(|error| failed(&error))?;
-    let caller = Caller::current().map_err(|error| failed(&error))?;
-    Ok(Scanner::new(root, caller, ImplementationRecogniser::default()))
+fn scanner() -> Result<Scanner<ImplementationRecogniser>, Box<dyn Error>> {
+    Ok(Scanner::new(ProcRoot::system()?, Caller::current()?, ImplementationRecogniser::default()))
 }

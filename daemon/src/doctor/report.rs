@@ -5,6 +5,8 @@ use std::error::Error;
 use serde::Serialize;
 use serde_json::Value;
 
+use super::text::finding_and_fix;
+
 /// How a check ended; the worst one decides the exit status.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
@@ -87,15 +89,8 @@ impl Check {
     }
 
     /// A check that ended in an error.
-    ///
-    /// By this program's convention an error's message says what is wrong and then, after a semicolon or on the next line, what
-    /// to do about it.
     pub(super) fn failed_by(name: &'static str, error: &dyn Error) -> Self {
-        let message = error.to_string();
-        let (finding, fix) = match message.split_once('\n').or_else(|| message.split_once("; ")) {
-            Some((finding, fix)) => (finding, Some(fix.trim().to_owned())),
-            None => (message.as_str(), None),
-        };
+        let (finding, fix) = finding_and_fix(error);
         Self { fix, ..Self::new(name, Verdict::Failed, finding) }
     }
 
@@ -120,16 +115,6 @@ mod tests {
         assert_eq!(verdict(vec![Check::info("b", ""), ok.clone()], vec![]), Verdict::Ok);
         assert_eq!(verdict(vec![Check::limited("b", "", "")], vec![ok.clone()]), Verdict::Limited);
         assert_eq!(verdict(vec![ok], vec![Check::failed("b", "", "")]), Verdict::Failed);
-    }
-
-    #[test]
-    fn messages_are_taken_apart_into_finding_and_fix() {
-        let fails = |message: &str| Check::failed_by("a", &std::io::Error::other(message));
-        let check = fails("process 5 belongs to user 1; run mpiprobe as root");
-        assert_eq!((check.finding.as_str(), check.fix.as_deref()), ("process 5 belongs to user 1", Some("run mpiprobe as root")));
-        let check = fails("it runs; badly\n  Run it on the host.");
-        assert_eq!((check.finding.as_str(), check.fix.as_deref()), ("it runs; badly", Some("Run it on the host.")));
-        assert_eq!(fails("process 5 has ended").fix, None);
     }
 
     #[test]

@@ -63,10 +63,9 @@ impl Rights {
         }
         match self.no_file_capabilities {
             Some(why) => format!("run it with sudo (setcap would not help: {why})"),
-            None => format!(
-                "run it with sudo, or once: sudo setcap cap_bpf,cap_perfmon,cap_sys_ptrace+ep {}",
-                self.program
-            ),
+            None => {
+                format!("run it with sudo, or once: sudo setcap cap_bpf,cap_perfmon,cap_sys_ptrace+ep {}", self.program)
+            }
         }
     }
 }
@@ -110,13 +109,19 @@ pub(super) mod tests {
     fn each_bit_is_one_capability() {
         let bpf_only = rights(1 << 39);
         assert!(bpf_only.has(Capability::Bpf));
-        assert!(![Capability::SysPtrace, Capability::SysAdmin, Capability::Perfmon].map(|one| bpf_only.has(one)).contains(&true));
+        assert!(
+            ![Capability::SysPtrace, Capability::SysAdmin, Capability::Perfmon]
+                .map(|one| bpf_only.has(one))
+                .contains(&true)
+        );
     }
 
     #[test]
     fn admin_contains_the_newer_ones_but_not_ptrace() {
         let admin = rights(1 << 21);
-        assert!([Capability::Bpf, Capability::Perfmon, Capability::CheckpointRestore].into_iter().all(|one| admin.has(one)));
+        assert!(
+            [Capability::Bpf, Capability::Perfmon, Capability::CheckpointRestore].into_iter().all(|one| admin.has(one))
+        );
         assert!(!admin.has(Capability::SysPtrace));
     }
 
@@ -142,6 +147,9 @@ pub(super) mod tests {
 
     #[test]
     fn no_new_privs_is_seen() {
-        assert_eq!(no_file_capabilities("Threads:\t1\nNoNewPrivs:\t1\n"), Some("this process was started with no_new_privs"));
+        assert_eq!(
+            no_file_capabilities("Threads:\t1\nNoNewPrivs:\t1\n"),
+            Some("this process was started with no_new_privs")
+        );
     }
 }

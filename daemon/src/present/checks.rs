@@ -106,11 +106,16 @@ mod tests {
                 "cap-bpf",
                 Verdict::Failed,
                 "CAP_BPF is missing",
-                Some("needed to make BPF tables and load programs, which is how everything is counted that this tool shows"),
-                Some("run it with sudo, or once: sudo setcap cap_bpf,cap_perfmon,cap_sys_ptrace+ep /usr/local/bin/mpiprobe"),
+                Some(
+                    "needed to make BPF tables and load programs, which is how everything is counted that this tool shows",
+                ),
+                Some(
+                    "run it with sudo, or once: sudo setcap cap_bpf,cap_perfmon,cap_sys_ptrace+ep /usr/local/bin/mpiprobe",
+                ),
             ),
         ];
-        let process = vec![check("sites", Verdict::Limited, "166 functions: 165 fast, 0 moved, 1 slow", None, Some("none"))];
+        let process =
+            vec![check("sites", Verdict::Limited, "166 functions: 165 fast, 0 moved, 1 slow", None, Some("none"))];
         let expected = "\
 This system
   info  kernel   Linux 6.18.1; for information only
@@ -130,9 +135,9 @@ mpiprobe does not work here: 1 check failed.
 
     #[test]
     fn the_conclusion_tells_system_and_process_apart() {
+        use Verdict::{Failed, Info, Limited, Ok};
         let one = |verdict| vec![check("a", verdict, "", None, None)];
         let conclusion = |pid, system, process| conclusion(&report(pid, one(system), one(process)));
-        use Verdict::{Failed, Info, Limited, Ok};
         assert_eq!(conclusion(None, Ok, Info), "mpiprobe works here.");
         assert_eq!(conclusion(Some(5), Ok, Ok), "Process 5 can be observed.");
         assert_eq!(conclusion(None, Limited, Ok), "mpiprobe works here, with limits: 1 check to note.");

@@ -1,12 +1,6 @@
 //! Probes on the MPI libraries of targets: each file once, whatever number of processes map it.
 
-use std::{
-    collections::HashMap,
-    io,
-    os::fd::AsFd as _,
-    path::Path,
-    time::Instant,
-};
+use std::{collections::HashMap, io, os::fd::AsFd as _, path::Path, time::Instant};
 
 use mpiprobe_functions::{FunctionId, FunctionSet};
 use thiserror::Error;

@@ -15,7 +15,8 @@ pub(crate) fn tests() -> Vec<Trial> {
         requirement::trial("nobody_may_not_look_into_a_process_of_root", &[Requirement::Root], of_root),
     ];
     tests.extend(Mpi::ALL.into_iter().map(|mpi| {
-        let needs = [Requirement::Mpi(mpi), Requirement::Language(mpi, Language::C), Requirement::Root, Requirement::Bpf];
+        let needs =
+            [Requirement::Mpi(mpi), Requirement::Language(mpi, Language::C), Requirement::Root, Requirement::Bpf];
         requirement::trial(format!("{}::a_rank_can_be_observed", mpi.id()), &needs, move || rank(mpi))
     }));
     tests
@@ -100,7 +101,8 @@ fn rank(mpi: Mpi) -> Result<(), Failed> {
         assert!(library["implementation"].as_str().is_some_and(|shown| shown.starts_with(name)), "{library}");
         assert!(library["path"].as_str().is_some_and(|path| path.contains(mpi.c_library())), "{library}");
         assert_eq!(library["static"], false);
-        let [default, all] = [report.data("sites")?, report.data("all-sites")?].map(|census| census["functions"].as_u64());
+        let [default, all] =
+            [report.data("sites")?, report.data("all-sites")?].map(|census| census["functions"].as_u64());
         assert!(default > Some(100) && all > default, "{default:?} {all:?}");
         // Every rank is looked at: the doctor's visit to one left no probe that the next would see.
         assert_eq!(report.data("code")?["breakpoints"], 0);

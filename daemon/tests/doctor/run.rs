@@ -46,10 +46,15 @@ impl Report {
         Ok(report)
     }
 
+    /// A member of the report itself.
+    fn member(&self, name: &str) -> &Value {
+        self.json.get(name).unwrap_or(&Value::Null)
+    }
+
     /// Exit status and verdict tell the same, and no check is there twice.
     fn is_consistent(&self) -> Result<(), Failed> {
-        assert_eq!(self.json["schema"], "mpiprobe.doctor/1");
-        let expected = match self.json["verdict"].as_str() {
+        assert_eq!(self.member("schema"), "mpiprobe.doctor/1");
+        let expected = match self.member("verdict").as_str() {
             Some("ok" | "info") => 0,
             Some("limited") => 1,
             Some("failed") => 2,
@@ -65,7 +70,7 @@ impl Report {
     }
 
     fn checks(&self) -> impl Iterator<Item = &Value> {
-        ["system", "process"].into_iter().flat_map(|part| self.json[part].as_array()).flatten()
+        ["system", "process"].into_iter().filter_map(|part| self.member(part).as_array()).flatten()
     }
 
     /// Whether there is a check of that name.

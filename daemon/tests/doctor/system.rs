@@ -14,7 +14,11 @@ const RUNGS: [(&str, (u32, u32)); 3] =
 
 pub(crate) fn tests() -> Vec<Trial> {
     vec![
-        requirement::trial("root_can_attach_in_every_way_of_this_kernel", &[Requirement::Root, Requirement::Bpf], every_way),
+        requirement::trial(
+            "root_can_attach_in_every_way_of_this_kernel",
+            &[Requirement::Root, Requirement::Bpf],
+            every_way,
+        ),
         requirement::trial("the_text_says_what_the_exit_status_says", &[Requirement::Root, Requirement::Bpf], text),
         requirement::trial("nobody_is_told_which_rights_are_missing", &[Requirement::Root], nobody),
         requirement::trial("the_reader_may_stop_reading", &[], closed_pipe),
@@ -24,7 +28,9 @@ pub(crate) fn tests() -> Vec<Trial> {
 fn every_way() -> Result<(), Failed> {
     let report = Report::of(&[])?;
     assert!(report.status < 2, "exit status {}", report.status);
-    for name in ["cap-bpf", "cap-perfmon", "cap-sys-ptrace", "pid-namespace", "bpf-object", "process-events", "missed-hits"] {
+    for name in
+        ["cap-bpf", "cap-perfmon", "cap-sys-ptrace", "pid-namespace", "bpf-object", "process-events", "missed-hits"]
+    {
         assert_eq!(report.verdict(name)?, "ok", "{name}: {}", report.finding(name)?);
     }
     let kernel = kernel()?;
@@ -73,7 +79,11 @@ fn text() -> Result<(), Failed> {
 fn nobody() -> Result<(), Failed> {
     let report = Report::as_nobody(&[])?;
     assert_eq!(report.status, 2);
-    let rights = [("cap-bpf", "failed", "CAP_BPF"), ("cap-perfmon", "failed", "CAP_PERFMON"), ("cap-sys-ptrace", "limited", "CAP_SYS_PTRACE")];
+    let rights = [
+        ("cap-bpf", "failed", "CAP_BPF"),
+        ("cap-perfmon", "failed", "CAP_PERFMON"),
+        ("cap-sys-ptrace", "limited", "CAP_SYS_PTRACE"),
+    ];
     for (name, verdict, capability) in rights {
         assert_eq!(report.verdict(name)?, verdict);
         assert_eq!(report.finding(name)?, format!("{capability} is missing"));

@@ -95,8 +95,12 @@ fn judge(comparison: &Comparison) -> Check {
 pub(super) fn text(file: &MappedFile, mappings: &Mappings) -> Check {
     let writable = file.ranges.iter().any(|range| range.writable);
     let check = match (writable, mappings.anonymous_text) {
-        (true, _) => Check::limited("mapping", "the library's code is mapped writable", "start the job without a tool that patches it")
-            .because("code that changes while it is observed may break under a probe"),
+        (true, _) => Check::limited(
+            "mapping",
+            "the library's code is mapped writable",
+            "start the job without a tool that patches it",
+        )
+        .because("code that changes while it is observed may break under a probe"),
         (false, 0) => Check::ok("mapping", "all its code belongs to files"),
         (false, bytes) => Check::info("mapping", format!("{} KiB of its code belong to no file", bytes / 1024))
             .because("code generated at run time; MPI functions are not among it"),

@@ -4,7 +4,7 @@ use serde_json::json;
 
 use crate::{
     discover::{MpiProcess, Process, ProcessError, architecture::Architecture, printable, users::Users},
-    doctor::Check,
+    doctor::{Check, text::counted},
 };
 
 /// That it may be traced by the rules of [`crate::discover::access`] is known already; here the kernel is asked.
@@ -21,13 +21,13 @@ fn program(process: &Process) -> Result<Check, ProcessError> {
     let user = Users::read().user(status.users.real);
     let path = printable(&executable.path);
     let replaced = if executable.deleted { " (deleted or replaced since)" } else { "" };
-    let threads_text = if threads == 1 { "1 thread".to_owned() } else { format!("{threads} threads") };
-    Ok(Check::ok("process", format!("{path}{replaced}, user {}, {threads_text}", user.name)).with(json!({
-        "executable": path,
-        "deleted": executable.deleted,
-        "user": user,
-        "threads": threads,
-    })))
+    Ok(Check::ok("process", format!("{path}{replaced}, user {}, {}", user.name, counted(threads, "thread", "threads")))
+        .with(json!({
+            "executable": path,
+            "deleted": executable.deleted,
+            "user": user,
+            "threads": threads,
+        })))
 }
 
 pub(super) fn rank(process: &MpiProcess) -> Check {

@@ -3,7 +3,11 @@
 use mpiprobe_functions::FunctionSet;
 use serde_json::json;
 
-use super::{code, sites};
+use super::{
+    code,
+    loading::{self, Loading},
+    sites,
+};
 use crate::{
     discover::{
         MpiLibrary, MpiProcess, Process,
@@ -33,13 +37,16 @@ pub(super) fn examine(process: &MpiProcess, library: &MpiLibrary, mappings: &Map
         Ok(parsed) => parsed,
         Err(error) => return unreadable(&error),
     };
-    let (default, all) =
-        match (sites::plan_of(&parsed, &FunctionSet::default_functions()), sites::plan_of(&parsed, &FunctionSet::all())) {
-            (Ok(default), Ok(all)) => (default, all),
-            (Err(error), _) | (_, Err(error)) => return unreadable(&error),
-        };
+    let (default, all) = match (
+        sites::plan_of(&parsed, &FunctionSet::default_functions()),
+        sites::plan_of(&parsed, &FunctionSet::all()),
+    ) {
+        (Ok(default), Ok(all)) => (default, all),
+        (Err(error), _) | (_, Err(error)) => return unreadable(&error),
+    };
+    let loading = loading::of(&process.process, mappings, library.file.id);
     vec![
-        identity(library, &parsed, &path),
+        identity(library, &parsed, loading),
         name_on_disk(&process.process, library),
         sites::of_default(&default.census()),
         sites::of_all(&all.census()),
@@ -48,23 +55,31 @@ pub(super) fn examine(process: &MpiProcess, library: &MpiLibrary, mappings: &Map
     ]
 }
 
-fn identity(library: &MpiLibrary, parsed: &Library<'_>, path: &str) -> Check {
+fn identity(library: &MpiLibrary, parsed: &Library<'_>, loading: Option<Loading>) -> Check {
+    let path = library.file.display_path();
     let implementation = Implementation::of(parsed);
-    let linked_in = if library.recognised.is_static { ", linked into the program" } else { "" };
+    let loaded = match loading {
+        _ if library.recognised.is_static => ", linked into the program",
+        Some(Loading::AtRunTime) => ", loaded at run time",
+        Some(Loading::Linked) | None => "",
+    };
     let standard = implementation.standard.map(|version| format!(" (MPI {version})")).unwrap_or_default();
     let build_id = parsed.build_id();
     let build = build_id.map_or_else(|| "none".to_owned(), ToOwned::to_owned);
     let id = library.file.id;
-    Check::ok("library", format!("{implementation}{standard}{linked_in}: {path}, device {id}, build id {build}")).with(json!({
-        "path": path,
-        "file": id,
-        "build_id": build_id,
-        "soname": parsed.soname().map(|name| crate::discover::printable(name.as_bytes())),
-        "implementation": implementation.to_string(),
-        "standard": implementation.standard.map(|version| version.to_string()),
-        "static": library.recognised.is_static,
-        "stripped": parsed.is_stripped(),
-    }))
+    Check::ok("library", format!("{implementation}{standard}{loaded}: {path}, device {id}, build id {build}")).with(
+        json!({
+            "path": path,
+            "file": id,
+            "build_id": build_id,
+            "soname": parsed.soname().map(|name| crate::discover::printable(name.as_bytes())),
+            "implementation": implementation.to_string(),
+            "standard": implementation.standard.map(|version| version.to_string()),
+            "static": library.recognised.is_static,
+            "loading": loading,
+            "stripped": parsed.is_stripped(),
+        }),
+    )
 }
 
 fn name_on_disk(process: &Process, library: &MpiLibrary) -> Check {

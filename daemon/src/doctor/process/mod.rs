@@ -4,10 +4,11 @@ mod code;
 mod identity;
 mod libraries;
 mod library;
+mod loading;
 mod returns;
 mod sites;
 
-use super::{Check, KernelRelease};
+use super::{Check, KernelRelease, text::finding_of};
 use crate::{
     discover::{Finding, MpiProcess, Process, Scanner, mappings::Mappings, mpi_process::Search},
     session::ImplementationRecogniser,
@@ -24,9 +25,11 @@ pub(super) fn examine(
         Ok(Finding::NotMpi(process, search)) => not_mpi(&process, &search, release),
         Ok(Finding::Launcher(process)) => {
             let mut checks = identity::examine(&process);
-            checks.push(
-                Check::failed("mpi", "it starts MPI processes but is none", "name one of its ranks: mpiprobe ps lists them"),
-            );
+            checks.push(Check::failed(
+                "mpi",
+                "it starts MPI processes but is none",
+                "name one of its ranks: mpiprobe ps lists them",
+            ));
             checks
         }
         Ok(Finding::KernelThread) => failed("is a thread of the kernel, not a program", "name an MPI program"),
@@ -60,16 +63,20 @@ fn mpi(process: &MpiProcess, release: &KernelRelease) -> Vec<Check> {
 
 fn not_mpi(process: &Process, search: &Search, release: &KernelRelease) -> Vec<Check> {
     let mut checks = identity::examine(process);
-    let mut finding = format!("it does not use MPI: none of its {} mapped files defines MPI_Init", search.examined);
-    if !search.unopened.is_empty() {
-        finding += &format!(", and {} could not be opened", search.unopened.len());
-    }
-    let mut reason = "a program with MPI linked in is recognised only if it is not stripped".to_owned();
-    if let Some(error) = search.unopened.first() {
-        reason = error.to_string();
-    } else if search.anonymous_text > 0 {
-        reason += &format!("; {} KiB of its code belong to no file", search.anonymous_text / 1024);
-    }
+    let unopened = match search.unopened.len() {
+        0 => String::new(),
+        number => format!(", and {number} could not be opened"),
+    };
+    let finding =
+        format!("it does not use MPI: none of its {} mapped files defines MPI_Init{unopened}", search.examined);
+    let reason = match search.unopened.first() {
+        Some(error) => finding_of(error),
+        None if search.anonymous_text > 0 => format!(
+            "{} KiB of its code belong to no file; a program with MPI linked in is recognised only if it is not stripped",
+            search.anonymous_text / 1024
+        ),
+        None => "a program with MPI linked in is recognised only if it is not stripped".to_owned(),
+    };
     checks.push(
         Check::failed("mpi", finding, "if it loads MPI later, as Python does on import, observe it with --wait")
             .because(reason),

@@ -3,14 +3,19 @@
 use serde_json::json;
 
 use crate::{
-    discover::{Process, mappings::Mappings, process::SMALL_FILE, status::Seccomp},
+    discover::{
+        Process,
+        mappings::{MappedFile, Mappings},
+        process::SMALL_FILE,
+        status::Seccomp,
+    },
     doctor::{Check, KernelRelease},
 };
 
 pub(super) fn examine(process: &Process, mappings: &Mappings, release: &KernelRelease) -> Vec<Check> {
     let mode = process.status().ok().and_then(|status| status.seccomp);
     let features = process.read("status", SMALL_FILE).map(|content| content.bytes).unwrap_or_default();
-    let paths: Vec<String> = mappings.files.iter().map(|file| file.display_path()).collect();
+    let paths: Vec<String> = mappings.files.iter().map(MappedFile::display_path).collect();
     let mut checks = vec![seccomp(mode, release)];
     checks.extend(shadow_stack(&String::from_utf8_lossy(&features), release));
     checks.extend(exceptions(&paths));
@@ -95,7 +100,9 @@ mod tests {
 
     #[test]
     fn cpp_is_recognised_by_its_library() {
-        let verdict = |paths: &[&str]| exceptions(&paths.iter().map(ToString::to_string).collect::<Vec<_>>()).map(|check| check.verdict);
+        let verdict = |paths: &[&str]| {
+            exceptions(&paths.iter().map(ToString::to_string).collect::<Vec<_>>()).map(|check| check.verdict)
+        };
         assert_eq!(verdict(&["/bin/a", "/usr/lib/libstdc++.so.6.0.30"]), Some(Verdict::Limited));
         assert_eq!(verdict(&["/opt/libc++.so.1"]), Some(Verdict::Limited));
         assert_eq!(verdict(&["/bin/a", "/usr/lib/libc.so.6", "/libstdc++.so/x"]), None);

@@ -2,15 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use mpiprobe_functions::FunctionSet;
+use mpiprobe_functions::{FunctionId, FunctionSet};
 use serde_json::{Value, json};
 
 use crate::{
     doctor::Check,
     plan::{Census, ElfError, Library, Plan, plan},
 };
-
-use mpiprobe_functions::FunctionId;
 
 /// In one line so many slow functions are named.
 const MOST_NAMED: usize = 24;
@@ -99,7 +97,8 @@ mod tests {
 
     #[test]
     fn slow_ones_are_named_with_their_reason() {
-        let reasons = [("MPI_Test", SlowReason::Branch), ("MPI_Wtime", SlowReason::TooFar), ("MPI_Wait", SlowReason::Branch)];
+        let reasons =
+            [("MPI_Test", SlowReason::Branch), ("MPI_Wtime", SlowReason::TooFar), ("MPI_Wait", SlowReason::Branch)];
         let check = of_default(&Census { fast: 1, slow: slow(&reasons), ..Census::default() });
         assert_eq!(
             check.finding,

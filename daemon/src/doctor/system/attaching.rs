@@ -136,10 +136,10 @@ fn no_way(rights: &Rights) -> String {
 
 fn cost(working: &Working) -> Check {
     let Calibration { per_call_ns, inside_ns } = working.calibration;
-    let mut finding = format!("{:.2} µs per probed call", per_call_ns / 1e3);
-    if let Some(empty) = working.empty_probe_ns.filter(|empty| *empty > 0.0) {
-        finding += &format!(", {:.2} times a probe that does nothing ({:.2} µs)", per_call_ns / empty, empty / 1e3);
-    }
+    let compared = working.empty_probe_ns.filter(|empty| *empty > 0.0).map_or_else(String::new, |empty| {
+        format!(", {:.2} times a probe that does nothing ({:.2} µs)", per_call_ns / empty, empty / 1e3)
+    });
+    let finding = format!("{:.2} µs per probed call{compared}", per_call_ns / 1e3);
     let check = if per_call_ns > DEAR_CALL_NS {
         Check::limited("probe-cost", finding, "try again on an idle machine; probe fewer functions (--functions)")
             .because("that is unusually dear: the machine is busy, or an emulator")
@@ -242,7 +242,10 @@ mod tests {
         let source = Box::new(io::Error::from_raw_os_error(libc::EPERM));
         let checks = basics(Some(&AttachError::Object { source }), &rights(0));
         assert_eq!((checks[1].name, checks[1].verdict), ("bpf-object", Verdict::Failed));
-        assert_eq!(checks[1].reason.as_deref(), Some("cannot load the BPF object: Operation not permitted (os error 1)"));
+        assert_eq!(
+            checks[1].reason.as_deref(),
+            Some("cannot load the BPF object: Operation not permitted (os error 1)")
+        );
         assert!(checks[1].fix.as_ref().unwrap().starts_with("run it with sudo"));
     }
 }

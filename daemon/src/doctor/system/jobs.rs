@@ -4,7 +4,10 @@ use serde_json::json;
 
 use crate::{
     discover::{Scanner, Snapshot},
-    doctor::Check,
+    doctor::{
+        Check,
+        text::{counted, finding_of},
+    },
     session::ImplementationRecogniser,
 };
 
@@ -17,17 +20,21 @@ pub(in crate::doctor) fn check(scanner: &mut Scanner<ImplementationRecogniser>) 
 
 fn judge(snapshot: &Snapshot) -> Check {
     let Snapshot { processes, jobs, examined, refused, errors } = snapshot;
-    let mut finding = match jobs.len() {
+    let mut findings = vec![match jobs.len() {
         0 => "no MPI process runs".to_owned(),
-        number => format!("{} MPI processes in {number} jobs (mpiprobe ps lists them)", processes.len()),
-    };
+        number => format!(
+            "{} in {} (mpiprobe ps lists them)",
+            counted(processes.len(), "MPI process", "MPI processes"),
+            counted(number, "job", "jobs")
+        ),
+    }];
     if *refused > 0 {
-        finding += &format!(", {refused} processes of others not looked at");
+        findings.push(format!("{} of others not looked at", counted(*refused, "process", "processes")));
     }
     if !errors.is_empty() {
-        finding += &format!(", {} processes could not be looked at", errors.len());
+        findings.push(format!("{} could not be looked at", counted(errors.len(), "process", "processes")));
     }
-    let check = Check::info("mpi-jobs", finding).with(json!({
+    let check = Check::info("mpi-jobs", findings.join(", ")).with(json!({
         "jobs": jobs.len(),
         "processes": processes.len(),
         "examined": examined,
@@ -35,7 +42,7 @@ fn judge(snapshot: &Snapshot) -> Check {
         "errors": errors.len(),
     }));
     match errors.first() {
-        Some(error) => check.because(error.to_string()),
+        Some(error) => check.because(finding_of(error)),
         None => check,
     }
 }
@@ -52,7 +59,7 @@ mod tests {
         let check = judge(&Snapshot { refused: 3, errors, ..Snapshot::default() });
         assert_eq!(
             check.finding,
-            "no MPI process runs, 3 processes of others not looked at, 1 processes could not be looked at"
+            "no MPI process runs, 3 processes of others not looked at, 1 process could not be looked at"
         );
         assert!(check.reason.unwrap().starts_with("stat of process 5"));
     }

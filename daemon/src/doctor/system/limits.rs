@@ -35,7 +35,11 @@ fn open_files(limit: Option<u64>) -> Check {
     let check = if processes >= MANY_PROCESSES {
         Check::ok("open-files", finding)
     } else {
-        Check::limited("open-files", finding, "raise the hard limit: ulimit -Hn 65536 as root, or LimitNOFILE= of the service")
+        Check::limited(
+            "open-files",
+            finding,
+            "raise the hard limit: ulimit -Hn 65536 as root, or LimitNOFILE= of the service",
+        )
     };
     check.with(json!({ "limit": limit, "processes": processes }))
 }
@@ -100,7 +104,10 @@ mod tests {
     fn little_memory_is_a_limit() {
         assert_eq!(table_memory(10 << 20, Some(19 << 20)).verdict, Verdict::Limited);
         assert_eq!(table_memory(10 << 20, Some(20 << 20)).verdict, Verdict::Ok);
-        assert_eq!(table_memory((10 << 20) + 1, None).finding, "the tables take 11 MiB of kernel memory while observing");
+        assert_eq!(
+            table_memory((10 << 20) + 1, None).finding,
+            "the tables take 11 MiB of kernel memory while observing"
+        );
     }
 
     #[test]

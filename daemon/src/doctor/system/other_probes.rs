@@ -8,7 +8,7 @@ use aya::programs::{
 };
 use serde_json::json;
 
-use crate::doctor::{Check, read::read_text};
+use crate::doctor::{Check, read::read_text, text::counted};
 
 /// At most so many BPF links are looked at: a node has some hundreds.
 const MOST_LINKS: usize = 100_000;
@@ -34,19 +34,25 @@ fn uprobe_links() -> Option<usize> {
 }
 
 fn judge(links: Option<usize>, events: io::Result<usize>) -> Check {
-    let data = json!({ "multi_links": links, "trace_events": events.as_ref().ok() });
-    let mut seen = Vec::new();
-    seen.extend(links.map(|links| format!("{links} multi-uprobe links")));
-    seen.extend(events.ok().map(|events| format!("{events} uprobe trace events")));
-    let check = match seen.as_slice() {
-        [] => Check::info("other-probes", "unknown").because("listing them needs CAP_SYS_ADMIN"),
-        _ if links.unwrap_or(0) == 0 && seen.iter().all(|text| text.starts_with("0 ")) => {
-            Check::info("other-probes", "none seen").because("probes by perf events alone do not show")
-        }
-        seen => Check::info("other-probes", format!("{} of other sessions and tools", seen.join(", ")))
-            .because("where they are on the same functions, both cost more"),
+    let events = events.ok();
+    let shown =
+        |number: Option<usize>, one, many| number.filter(|number| *number > 0).map(|number| counted(number, one, many));
+    let seen: Vec<String> = [
+        shown(links, "multi-uprobe link", "multi-uprobe links"),
+        shown(events, "uprobe trace event", "uprobe trace events"),
+    ]
+    .into_iter()
+    .flatten()
+    .collect();
+    let check = if links.or(events).is_none() {
+        Check::info("other-probes", "unknown").because("listing them needs CAP_SYS_ADMIN")
+    } else if seen.is_empty() {
+        Check::info("other-probes", "none seen").because("probes by perf events alone do not show")
+    } else {
+        Check::info("other-probes", format!("{} of other sessions and tools", seen.join(", ")))
+            .because("where they are on the same functions, both cost more")
     };
-    check.with(data)
+    check.with(json!({ "multi_links": links, "trace_events": events }))
 }
 
 #[cfg(test)]
@@ -63,8 +69,8 @@ mod tests {
         assert_eq!(finding(None, unreadable()), "unknown");
         assert_eq!(finding(Some(0), unreadable()), "none seen");
         assert_eq!(finding(Some(0), Ok(0)), "none seen");
-        assert_eq!(finding(Some(2), Ok(0)), "2 multi-uprobe links, 0 uprobe trace events of other sessions and tools");
-        assert_eq!(finding(Some(0), Ok(3)), "0 multi-uprobe links, 3 uprobe trace events of other sessions and tools");
-        assert_eq!(finding(None, Ok(1)), "1 uprobe trace events of other sessions and tools");
+        assert_eq!(finding(Some(2), Ok(0)), "2 multi-uprobe links of other sessions and tools");
+        assert_eq!(finding(Some(0), Ok(3)), "3 uprobe trace events of other sessions and tools");
+        assert_eq!(finding(None, Ok(1)), "1 uprobe trace event of other sessions and tools");
     }
 }

@@ -41,7 +41,8 @@ mod tests {
     use crate::doctor::{Verdict, rights::tests::rights};
 
     const OPEN: &str = "22 28 0:21 / /proc rw,nosuid shared:12 - proc proc rw";
-    const HIDDEN: &str = "22 28 0:21 / /proc rw,nosuid,nodev,noexec,relatime shared:12 - proc proc rw,gid=27,hidepid=invisible";
+    const HIDDEN: &str =
+        "22 28 0:21 / /proc rw,nosuid,nodev,noexec,relatime shared:12 - proc proc rw,gid=27,hidepid=invisible";
 
     #[test]
     fn the_option_is_found_among_others() {

@@ -52,7 +52,10 @@ mod tests {
             let check = lockdown(text);
             (check.verdict, check.finding)
         };
-        assert_eq!(finding(Some("[none] integrity confidentiality")), (Verdict::Ok, "the kernel is not locked down".into()));
+        assert_eq!(
+            finding(Some("[none] integrity confidentiality")),
+            (Verdict::Ok, "the kernel is not locked down".into())
+        );
         assert_eq!(finding(Some("none [integrity] confidentiality")), (Verdict::Ok, "integrity".into()));
         assert_eq!(finding(Some("none integrity [confidentiality]")), (Verdict::Info, "confidentiality".into()));
         assert_eq!(finding(Some("")), (Verdict::Ok, "the kernel is not locked down".into()));

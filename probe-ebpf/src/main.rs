@@ -14,6 +14,8 @@ mod maps;
 mod registers;
 mod statistics;
 
+use core::ffi::c_void;
+
 use aya_ebpf::{
     EbpfContext,
     helpers::generated::{bpf_get_attach_cookie, bpf_get_func_ip},
@@ -26,8 +28,11 @@ use registers::Registers;
 /// Entry and return of every MPI function, kernel 6.13 and later: the kernel runs one program at both.
 ///
 /// Returning 1 at the entry tells the kernel not to arm the return probe: processes that are no targets pay only half.
-#[uprobe]
-pub fn session(context: ProbeContext) -> u32 {
+/// Without aya's attribute, which makes a program that returns 0 whatever the function says.
+#[unsafe(no_mangle)]
+#[unsafe(link_section = "uprobe")]
+pub extern "C" fn session(context: *mut c_void) -> u32 {
+    let context = ProbeContext::new(context);
     let registers = Registers::of(context.as_ptr());
     // SAFETY: the helper takes the program's own context.
     let function_address = unsafe { bpf_get_func_ip(context.as_ptr()) };

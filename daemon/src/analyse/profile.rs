@@ -155,7 +155,7 @@ fn jobs(observed: &[Observed]) -> Vec<JobInfo> {
     jobs.into_values().collect()
 }
 
-/// By job, rank and pid; unknown ranks last.
+/// By job, rank and pid, images of one process in the order of their beginning; unknown ranks last.
 fn sorted(mut ranks: Vec<RankProfile>) -> Vec<RankProfile> {
     ranks.sort_by(|a, b| {
         let key = |rank: &RankProfile| (rank.job.clone(), rank.rank.is_none(), rank.rank, rank.pid);

@@ -1,6 +1,6 @@
 //! The processes under observation, past and present.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 
 use crate::{
     analyse::{EndedCall, Identity, Observed},
@@ -27,7 +27,7 @@ struct Entry {
 /// All of them, by process slot.
 #[derive(Debug, Default)]
 pub(super) struct Roster {
-    entries: HashMap<u32, Entry>,
+    entries: BTreeMap<u32, Entry>,
 }
 
 impl Roster {

@@ -87,8 +87,8 @@ fn exists(kind: Kind, id: u32) -> io::Result<bool> {
     /// `union bpf_attr` of `BPF_*_GET_NEXT_ID` (include/uapi/linux/bpf.h).
     #[repr(C)]
     struct NextId {
-        start_id: u32,
-        next_id: u32,
+        start: u32,
+        next: u32,
         open_flags: u32,
     }
     let command: libc::c_long = match kind {
@@ -96,11 +96,11 @@ fn exists(kind: Kind, id: u32) -> io::Result<bool> {
         Kind::Map => 12,
         Kind::Link => 31,
     };
-    let mut request = NextId { start_id: id.saturating_sub(1), next_id: 0, open_flags: 0 };
+    let mut request = NextId { start: id.saturating_sub(1), next: 0, open_flags: 0 };
     // SAFETY: the kernel reads and writes `request` within the size given, and nothing else of this process.
     let result = unsafe { libc::syscall(libc::SYS_bpf, command, &raw mut request, size_of::<NextId>()) };
     if result == 0 {
-        return Ok(request.next_id == id);
+        return Ok(request.next == id);
     }
     match io::Error::last_os_error() {
         error if error.raw_os_error() == Some(libc::ENOENT) => Ok(false),

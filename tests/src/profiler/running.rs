@@ -12,7 +12,7 @@ use super::lines::{Lines, Wait};
 use super::{Profile, ProfilerError, binary};
 
 /// Far more than anything takes.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_mins(1);
 
 /// Killed when dropped.
 #[derive(Debug)]

@@ -35,7 +35,7 @@ fn id(job: &mut Job) -> Result<String, Failed> {
     let has = |job: &&serde_json::Value| {
         let ranks = job.get("ranks").and_then(|ranks| ranks.as_array());
         ranks.is_some_and(|ranks| {
-            ranks.iter().any(|rank| rank.get("pid").and_then(|pid| pid.as_u64()) == Some(pid.into()))
+            ranks.iter().any(|rank| rank.get("pid").and_then(serde_json::Value::as_u64) == Some(pid.into()))
         })
     };
     let id = jobs.iter().find(has).and_then(|job| job.get("id")?.as_str());

@@ -25,6 +25,8 @@ fn deadlocked(mpi: Mpi) -> Result<(Job, Profiler), Failed> {
     let mut job =
         Job::builder(mpi, program::HANG).ranks(2).args(["7"]).gates(&["start"]).truth(true).own_name().spawn()?;
     job.wait_for_gate("start")?;
+    // While they live: later they cannot be found.
+    job.ranks()?;
     let profiler = Profiler::observe(["--pid-of", job.called()])?;
     job.open_gate("start")?;
     job.wait_until_inside(1, "MPI_Recv")?;

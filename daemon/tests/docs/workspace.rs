@@ -19,7 +19,8 @@ pub(crate) fn read(path: &str) -> String {
 /// Every document for people, by its path from the top folder.
 pub(crate) fn documents() -> Vec<String> {
     let mut documents = vec!["ARCHITECTURE.md".to_owned(), "README.md".to_owned()];
-    documents.extend(files_in("docs").into_iter().filter(|path| path.ends_with(".md")));
+    documents
+        .extend(files_in("docs").into_iter().filter(|path| Path::new(path).extension().is_some_and(|it| it == "md")));
     documents
 }
 

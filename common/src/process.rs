@@ -48,6 +48,8 @@ pub struct ProcessCounters {
     pub ended_threads_calls: u64,
     /// Time in them, ns.
     pub ended_threads_time_ns: u64,
+    /// How long they lived from their first call on, ns, summed.
+    pub ended_threads_span_ns: u64,
     /// Calls that were open when their thread ended.
     pub open_at_end: u64,
     /// Time in them up to the end, ns.
@@ -66,6 +68,7 @@ impl ProcessCounters {
         ended_threads: 0,
         ended_threads_calls: 0,
         ended_threads_time_ns: 0,
+        ended_threads_span_ns: 0,
         open_at_end: 0,
         open_at_end_ns: 0,
     };

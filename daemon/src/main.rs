@@ -3,7 +3,10 @@
 use std::process::ExitCode;
 
 use clap::Parser as _;
-use mpiprobe::cli::{Arguments, Exit, execute};
+use mpiprobe::{
+    cli::{Arguments, Exit, execute},
+    present::say,
+};
 
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
@@ -11,7 +14,7 @@ fn main() -> ExitCode {
     match run(&arguments) {
         Ok(exit) => exit.into(),
         Err(error) => {
-            eprintln!("mpiprobe: {error}");
+            say(error);
             Exit::Failed.into()
         }
     }
@@ -33,5 +36,10 @@ fn start_log(verbose: u8) {
         _ => "debug",
     };
     let filter = tracing_subscriber::EnvFilter::try_from_default_env().unwrap_or_else(|_| level.into());
-    tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).without_time().init();
+    tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(std::io::stderr)
+        .without_time()
+        .log_internal_errors(false)
+        .init();
 }

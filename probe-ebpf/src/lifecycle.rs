@@ -130,8 +130,11 @@ fn end_thread(id: u64) {
 #[inline(always)]
 fn fold(thread: &ThreadState, id: u64) {
     let Some(counters) = process_counters(thread.process) else { return };
-    // SAFETY: map value pointer.
+    // SAFETY: map value pointer, and a helper without arguments.
     unsafe {
+        if thread.first_entry_ns != 0 {
+            add(&raw mut (*counters).ended_threads_span_ns, bpf_ktime_get_ns() - thread.first_entry_ns);
+        }
         add(&raw mut (*counters).ended_threads, 1);
         add(&raw mut (*counters).ended_threads_calls, thread.calls);
         add(&raw mut (*counters).ended_threads_time_ns, thread.time_ns);

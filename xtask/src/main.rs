@@ -5,6 +5,7 @@ mod clean_room;
 mod command;
 mod demo;
 mod derive_table;
+mod docs;
 mod job;
 mod mpi;
 mod setup;
@@ -59,6 +60,8 @@ enum Task {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         arguments: Vec<String>,
     },
+    /// Write the generated pages of the documentation anew.
+    Docs,
     /// Derive functions/mpi.tbl anew from the MPI Forum's list of procedures.
     DeriveTable {
         /// The Forum's `apis.json`.
@@ -88,6 +91,7 @@ fn main() -> ExitCode {
         Task::Test { arguments } => test::run(&arguments, mode),
         Task::Bench { name, arguments } => Campaign::bench(&name).and_then(|bench| bench.run(&arguments, mode)),
         Task::Soak { arguments } => Campaign::SOAK.run(&arguments, mode),
+        Task::Docs => docs::generate(mode).map(|()| ExitCode::SUCCESS),
         Task::DeriveTable { forum_json, table } => {
             derive_table::derive(&forum_json, &table).map(|()| ExitCode::SUCCESS)
         }

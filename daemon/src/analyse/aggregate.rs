@@ -11,7 +11,7 @@ use crate::model::{FunctionRow, GroupRow};
 /// What rows are shares of.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Base {
-    /// Wall time × threads, ns.
+    /// Wall time of all threads in MPI, ns.
     pub(super) thread_wall_ns: u64,
     /// Time in MPI, ns.
     pub(super) mpi_ns: u64,

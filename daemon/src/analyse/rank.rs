@@ -51,7 +51,9 @@ impl<'a> Rank<'a> {
     }
 
     pub(super) fn base(&self) -> Base {
-        Base { thread_wall_ns: self.wall_ns.saturating_mul(self.threads_in_mpi.max(1)), mpi_ns: self.mpi_ns }
+        // Of one thread: the rank's wall time. Of several: their lives since their first calls, so that short ones do not count
+        // as if they had been there all the time.
+        Base { thread_wall_ns: self.wall_ns.max(self.tables.thread_span_ns(self.now_ns)), mpi_ns: self.mpi_ns }
     }
 
     pub(super) fn mpi_percent(&self) -> f64 {
@@ -71,6 +73,7 @@ impl<'a> Rank<'a> {
             state: self.observed.state,
             wall_ns: self.wall_ns,
             mpi_ns: self.mpi_ns,
+            thread_wall_ns: base.thread_wall_ns,
             mpi_percent: self.mpi_percent(),
             calls: self.calls(),
             threads_in_mpi: self.threads_in_mpi,

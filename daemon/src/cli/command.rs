@@ -127,7 +127,7 @@ fn examine(pid: Option<u32>, json: bool) -> Result<Exit, CommandError> {
         Output.text(&present::checks(&report))?;
     }
     Ok(match report.worst() {
-        doctor::Verdict::Ok => Exit::Complete,
+        doctor::Verdict::Info | doctor::Verdict::Ok => Exit::Complete,
         doctor::Verdict::Limited => Exit::Failed,
         doctor::Verdict::Failed => Exit::Unusable,
     })

@@ -1,10 +1,45 @@
 //! What works here, what does not, why, and what to do about it.
+//!
+//! Features are found out by trying them, never by the kernel's version. Nothing stays attached, and a process that is checked
+//! is only read: no probe is put onto it.
 
+mod kernel_release;
+mod process;
+mod read;
 mod report;
+mod rights;
+mod system;
+mod text;
 
 pub use report::{Check, Report, Verdict};
 
+use std::error::Error;
+
+use kernel_release::KernelRelease;
+use rights::Rights;
+
+use crate::{
+    discover::{Caller, ProcRoot, Scanner},
+    session::ImplementationRecogniser,
+};
+
 /// Checks the system, and a process if one is given.
-pub fn examine(_pid: Option<u32>) -> Report {
-    Report { schema: "mpiprobe.doctor/1", checks: Vec::new() }
+pub fn examine(pid: Option<u32>) -> Report {
+    let rights = Rights::own();
+    let mut checks = system::examine(&rights);
+    let mut scanner = match scanner() {
+        Ok(scanner) => scanner,
+        // Without /proc nothing can be said about processes.
+        Err(error) => {
+            checks.push(Check::failed_by("proc", error.as_ref()));
+            return Report::new(pid, checks, Vec::new());
+        }
+    };
+    checks.push(system::jobs::check(&mut scanner));
+    let process = pid.map_or_else(Vec::new, |pid| process::examine(pid, &mut scanner, &KernelRelease::running()));
+    Report::new(pid, checks, process)
+}
+
+fn scanner() -> Result<Scanner<ImplementationRecogniser>, Box<dyn Error>> {
+    Ok(Scanner::new(ProcRoot::system()?, Caller::current()?, ImplementationRecogniser::default()))
 }

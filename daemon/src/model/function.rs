@@ -23,7 +23,7 @@ pub struct FunctionRow {
     pub open_calls: u64,
     /// Time in those so far, ns: not in `time_ns`.
     pub open_ns: u64,
-    /// Of the rank's observed wall time (times its threads in MPI), per cent; open calls included.
+    /// Of the wall time of the rank's threads in MPI, per cent; open calls included.
     pub wall_percent: f64,
     /// Of the rank's time in MPI, per cent; open calls included.
     pub mpi_percent: f64,

@@ -31,7 +31,9 @@ pub struct RankProfile {
     pub wall_ns: u64,
     /// Time in MPI, ns: completed calls of all threads, and open ones up to now.
     pub mpi_ns: u64,
-    /// `mpi_ns` of `wall_ns` × threads, per cent.
+    /// Wall time of the threads that use MPI, ns: `wall_ns`, or, if that is more, the sum of their lives since their first call.
+    pub thread_wall_ns: u64,
+    /// `mpi_ns` of `thread_wall_ns`, per cent.
     pub mpi_percent: f64,
     /// Completed calls.
     pub calls: u64,

@@ -43,6 +43,13 @@ impl ProcessSnapshot {
         let live = self.threads.iter().map(|thread| thread.state.time_ns + thread.open_ns(now_ns));
         live.fold(ended, u64::saturating_add)
     }
+
+    /// How long threads have lived since their first call, ns, summed.
+    pub fn thread_span_ns(&self, now_ns: u64) -> u64 {
+        let first = self.threads.iter().map(|thread| thread.state.first_entry_ns).filter(|&ns| ns > 0);
+        let live = first.map(|ns| now_ns.saturating_sub(ns));
+        live.fold(self.counters.ended_threads_span_ns, u64::saturating_add)
+    }
 }
 
 impl ThreadSnapshot {

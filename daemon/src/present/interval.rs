@@ -33,8 +33,8 @@ pub fn interval(now: &Profile, before: Option<&Profile>) -> String {
 fn row(rank: &RankProfile, earlier: Option<&RankProfile>) -> Vec<String> {
     let since = |value: fn(&RankProfile) -> u64| value(rank).saturating_sub(earlier.map_or(0, value)) as f64;
     let wall = since(|rank| rank.wall_ns);
-    let threads = rank.threads_in_mpi.max(1) as f64;
-    let share = if wall > 0.0 { 100.0 * since(|rank| rank.mpi_ns) / (wall * threads) } else { 0.0 };
+    let thread_wall = since(|rank| rank.thread_wall_ns);
+    let share = if thread_wall > 0.0 { 100.0 * since(|rank| rank.mpi_ns) / thread_wall } else { 0.0 };
     let calls = if wall > 0.0 { since(|rank| rank.calls) / (wall / 1e9) } else { 0.0 };
     let doing = match rank.open_calls.first() {
         Some(call) => format!("in {} for {}", call.function, ns(call.open_ns)),

@@ -3,6 +3,7 @@
 mod checks;
 mod interval;
 mod jobs;
+mod message;
 mod output;
 mod profile;
 mod table;
@@ -11,5 +12,6 @@ mod units;
 pub use checks::checks;
 pub use interval::interval;
 pub use jobs::{JobList, jobs, next_step};
+pub use message::{say, say_in_passing};
 pub use output::{Output, OutputError};
 pub use profile::profile;

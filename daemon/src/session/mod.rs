@@ -1,5 +1,6 @@
 //! One observation from beginning to end: finds, probes, watches, reports, lets go.
 
+mod code;
 mod error;
 mod host;
 mod jobs;
@@ -13,6 +14,7 @@ mod run;
 mod signals;
 mod watch;
 
+pub(crate) use code::compare_code;
 pub use error::SessionError;
 pub use options::{Options, Outcome};
 pub use recogniser::ImplementationRecogniser;

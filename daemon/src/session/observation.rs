@@ -18,6 +18,7 @@ use crate::{
     },
     model::{EndReason, EngineInfo, Profile, RankState},
     observe::{Notice, NoticeKind, Observer, monotonic_ns},
+    present::say,
 };
 
 /// Above this number of targets one probe for all is cheaper than one for each: every hit walks all probes at its place.
@@ -147,12 +148,12 @@ impl Observation {
         let Coverage::New(library) = self.probes.cover(&self.engine, &self.functions, process, scope)? else {
             return Ok(false);
         };
-        eprintln!(
-            "mpiprobe: attached {} functions in {} ({}) by {}",
+        say(format_args!(
+            "attached {} functions in {} ({}) by {}",
             library.functions, library.path, library.implementation, self.engine.rung
-        );
+        ));
         for function in &library.not_probed {
-            eprintln!("mpiprobe: not probed: {function}");
+            say(format_args!("not probed: {function}"));
             self.incomplete_because.push(format!("not probed: {function}"));
         }
         Ok(true)
@@ -186,7 +187,7 @@ impl Observation {
             }
         }
         if !self.was_anybody_there() {
-            eprintln!("mpiprobe: waiting for an MPI process");
+            say("waiting for an MPI process");
         }
     }
 
@@ -261,7 +262,7 @@ impl Observation {
             Ok(is_new) => is_new,
             Err(error) if error.is_gone() => return Ok(()),
             Err(error) => {
-                eprintln!("mpiprobe: process {pid} is not observed: {error}");
+                say(format_args!("process {pid} is not observed: {error}"));
                 self.incomplete_because.push(format!("process {pid} is not observed"));
                 return self.dismiss(slot, pid);
             }
@@ -276,7 +277,7 @@ impl Observation {
         self.watch_end(&process.process, slot);
         let job = process.job.to_string();
         let rank = process.rank.rank.map_or_else(|| "unknown".to_owned(), |rank| rank.to_string());
-        eprintln!("mpiprobe: joined: rank {rank} of job {job}, pid {pid}, {}", printable(&process.executable.path));
+        say(format_args!("joined: rank {rank} of job {job}, pid {pid}, {}", printable(&process.executable.path)));
         self.roster.add(slot, process, since_ns);
         Ok(())
     }
@@ -333,7 +334,7 @@ impl Observation {
             self.roster.jobs().into_iter().map(ToString::to_string).collect();
         let jobs: Vec<String> = jobs.into_iter().collect();
         let plural = if number == 1 { "process" } else { "processes" };
-        eprintln!("mpiprobe: observing {number} {plural} of {}; Ctrl-C ends and prints the profile", jobs.join(", "));
+        say(format_args!("observing {number} {plural} of {}; Ctrl-C ends and prints the profile", jobs.join(", ")));
     }
 
     /// Detaches everything, telling after each link how many are left.

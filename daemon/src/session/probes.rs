@@ -1,17 +1,11 @@
 //! Probes on the MPI libraries of targets: each file once, whatever number of processes map it.
 
-use std::{
-    collections::HashMap,
-    fs::File,
-    io,
-    os::{fd::AsFd as _, unix::fs::FileExt as _},
-    path::Path,
-    time::Instant,
-};
+use std::{collections::HashMap, io, os::fd::AsFd as _, path::Path, time::Instant};
 
 use mpiprobe_functions::{FunctionId, FunctionSet};
 use thiserror::Error;
 
+use super::code::compare_code;
 use crate::{
     attach::{AttachError, Attachment, Engine, ProbeSite, Scope},
     discover::{
@@ -227,7 +221,7 @@ fn remove_patched(
     let mut unreadable = None;
     planned.functions.retain(|function| {
         let Some(address) = library.file.address_of(function.function.file_offset) else { return true };
-        match compare(&memory, address, function) {
+        match compare_code(&memory, address, function) {
             Ok(Ok(())) => true,
             // Another tracer's uprobe, or an earlier one of ours: the kernel shares them.
             Ok(Err(Difference::Breakpoint { .. })) => {
@@ -248,12 +242,6 @@ fn remove_patched(
         Some(error) => Err(failed(error)),
         None => Ok(breakpoints),
     }
-}
-
-fn compare(memory: &File, address: u64, function: &PlannedFunction<FunctionId>) -> io::Result<Result<(), Difference>> {
-    let mut bytes = vec![0; function.fingerprint.size()];
-    memory.read_exact_at(&mut bytes, address)?;
-    Ok(function.fingerprint.compare(&bytes))
 }
 
 fn sites(planned: &Plan<FunctionId>) -> Vec<ProbeSite> {

@@ -14,7 +14,7 @@ use tokio::{
 use super::{Options, Outcome, SessionError, observation::Observation, readable::readable, signals::StopSignals};
 use crate::{
     model::EndReason,
-    present::{self, Output, OutputError},
+    present::{self, Output, OutputError, say, say_in_passing},
 };
 
 /// How often a process that may yet load MPI is looked at: first, and when it takes longer.
@@ -119,17 +119,17 @@ async fn let_go(observation: Observation, signals: &mut StopSignals) {
     let mut done = tokio::task::spawn_blocking(move || {
         observation.let_go(|left| {
             if start.elapsed() > SILENT_DETACH {
-                eprint!("\rmpiprobe: detaching, {left} of {links} probes left ");
+                say_in_passing(format_args!("detaching, {left} of {links} probes left "));
             }
         });
         if start.elapsed() > SILENT_DETACH {
-            eprintln!("\rmpiprobe: detached {links} probes in {:.1} s        ", start.elapsed().as_secs_f64());
+            say_in_passing(format_args!("detached {links} probes in {:.1} s        \n", start.elapsed().as_secs_f64()));
         }
     });
     tokio::select! {
         _ = &mut done => {}
         () = signals.next() => {
-            eprintln!("\nmpiprobe: interrupted again: leaving the rest of the detaching to the kernel");
+            say("interrupted again: leaving the rest of the detaching to the kernel");
             std::process::exit(130);
         }
     }

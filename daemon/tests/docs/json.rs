@@ -1,0 +1,100 @@
+//! `docs/json.md` names every field of the JSON output of a profile, and no others.
+#![expect(clippy::panic, reason = "a helper that cannot go on fails its test")]
+
+use std::collections::BTreeSet;
+
+use mpiprobe::{
+    analyse::{self, EndedCall, Identity, Observed, Session},
+    model::{EngineInfo, LibraryInfo, RankState, SCHEMA, SlowSite},
+    observe::{ProcessSnapshot, Snapshot, ThreadSnapshot},
+};
+use mpiprobe_common::{FunctionStats, InnerStats, ProcessCounters, ThreadState};
+use serde_json::Value;
+
+use crate::{
+    markdown::{code_spans, lines},
+    workspace::read,
+};
+
+/// The part of `docs/json.md` that is about profiles.
+fn section() -> String {
+    let text = read("docs/json.md");
+    let heading = format!("## {SCHEMA}");
+    let after = text.split_once(&heading).unwrap_or_else(|| panic!("docs/json.md has no heading {heading}")).1;
+    after.split("\n## ").next().unwrap_or_default().to_owned()
+}
+
+#[test]
+fn every_field_is_documented() {
+    let section = section();
+    let spans = lines(&section).into_iter().flat_map(|line| code_spans(line.text));
+    let named: BTreeSet<&str> = spans.map(|span| span.trim_end_matches("[]")).collect();
+    let profile = serde_json::to_value(profile()).unwrap();
+    let missing: Vec<String> = keys(&profile).into_iter().filter(|key| !named.contains(key.as_str())).collect();
+    assert!(missing.is_empty(), "docs/json.md does not explain {missing:?}");
+}
+
+/// The first cell of a row of a table is a field.
+#[test]
+fn every_field_documented_exists() {
+    let section = section();
+    let known = keys(&serde_json::to_value(profile()).unwrap());
+    let cells = lines(&section).into_iter().filter_map(|line| line.text.strip_prefix("| `")?.split(" |").next());
+    let fields: Vec<&str> = cells.flat_map(|cell| cell.split(", ")).map(|cell| cell.trim_matches('`')).collect();
+    assert!(fields.len() > 50, "only {} fields were found: how they are looked for is broken", fields.len());
+    let unknown: Vec<_> = fields.into_iter().filter(|field| !known.contains(field.trim_end_matches("[]"))).collect();
+    assert!(unknown.is_empty(), "docs/json.md explains fields that do not exist: {unknown:?}");
+}
+
+/// The names of all fields, wherever they are.
+fn keys(value: &Value) -> BTreeSet<String> {
+    match value {
+        Value::Object(fields) => {
+            fields.iter().flat_map(|(key, value)| keys(value).into_iter().chain([key.clone()])).collect()
+        }
+        Value::Array(values) => values.iter().flat_map(keys).collect(),
+        _ => BTreeSet::new(),
+    }
+}
+
+/// A profile in which nothing is empty.
+fn profile() -> mpiprobe::model::Profile {
+    let mut state = ThreadState::ZERO;
+    state.process = 1;
+    state.open.function_plus_1 = 1;
+    let process = ProcessSnapshot {
+        process: 1,
+        counters: ProcessCounters::ZERO,
+        functions: vec![(0, FunctionStats::ZERO)],
+        threads: vec![ThreadSnapshot { tid: 1, state }],
+        inner: vec![((0, 1), InnerStats::default())],
+    };
+    let observed = Observed {
+        process: 1,
+        identity: Identity { pid: 1, job: Some("job".into()), ..Identity::default() },
+        state: RankState::Running,
+        since_ns: 0,
+        until_ns: None,
+        ended_in: vec![EndedCall { tid: 2, function: 0, open_ns: 1, call_site: None }],
+    };
+    let library = LibraryInfo {
+        path: String::new(),
+        implementation: String::new(),
+        build_id: None,
+        functions: 1,
+        slow: vec![SlowSite { function: "MPI_Wtime", reason: String::new() }],
+        not_probed: Vec::new(),
+    };
+    let session = Session {
+        host: String::new(),
+        began: String::new(),
+        began_ns: 0,
+        end: None,
+        engine: EngineInfo { engine: "ebpf", attached_by: String::new(), attach_ns: 0, libraries: vec![library] },
+        per_call_ns: 0.0,
+        inside_ns: 0.0,
+        nested: true,
+        incomplete_because: Vec::new(),
+    };
+    analyse::profile(&session, &[observed], &Snapshot { processes: vec![process], ..Snapshot::default() })
+}

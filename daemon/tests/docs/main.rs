@@ -1,0 +1,12 @@
+//! What the documentation shows is generated or tested.
+//!
+//! `cargo xtask docs` runs these tests with [`generated::UPDATE`] set, which writes the generated pages anew.
+
+mod cli;
+mod functions;
+mod generated;
+mod json;
+mod markdown;
+mod options;
+mod references;
+mod workspace;

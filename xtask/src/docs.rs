@@ -1,0 +1,17 @@
+//! Writes the generated pages of the documentation anew.
+
+use anyhow::Result;
+
+use crate::command;
+use crate::setup::{self, Mode, Purpose};
+
+/// What makes the tests of the documents write the generated pages instead of comparing them.
+const UPDATE: &str = "MPIPROBE_UPDATE_DOCS";
+
+/// The pages come from mpiprobe's own definitions, which this program must not need before the set-up: so mpiprobe's tests write them.
+pub(crate) fn generate(mode: Mode) -> Result<()> {
+    setup::ensure(&[Purpose::Build], mode)?;
+    let mut cargo = command::cargo();
+    cargo.args(["test", "-p", "mpiprobe", "--test", "docs", "--", "page_is_current"]).env(UPDATE, "1");
+    command::run(&mut cargo)
+}

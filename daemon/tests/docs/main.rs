@@ -7,6 +7,7 @@ mod functions;
 mod generated;
 mod json;
 mod markdown;
+mod messages;
 mod options;
 mod references;
 mod workspace;

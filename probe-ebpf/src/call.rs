@@ -134,11 +134,18 @@ fn is_inside(thread: &mut ThreadState, function: u32, stack_pointer: u64) -> boo
         return stack_pointer < outer.stack_pointer;
     }
     // Same frame: a tail jump from one MPI function into another, or a new call after the open one was left by other
-    // ways than a return. After a tail jump the kernel has already put its trampoline for the return address.
+    // ways than a return.
+    outer.function_plus_1 != function + 1 && is_jumped_to(stack_pointer)
+}
+
+/// Whether a function was entered by a jump from another probed one, where both have the same frame: then the kernel has
+/// already put its trampoline for the return address.
+#[inline(always)]
+pub fn is_jumped_to(stack_pointer: u64) -> bool {
     let mut return_address = 0u64;
     // SAFETY: reads user memory by the helper made for that, into a local of the size given.
     unsafe { bpf_probe_read_user((&raw mut return_address).cast(), 8, stack_pointer as *const _) };
-    outer.function_plus_1 != function + 1 && is_return_trampoline(return_address)
+    is_return_trampoline(return_address)
 }
 
 /// Reads the return address and, where the function has more than six arguments, the rest of them.

@@ -5,7 +5,7 @@ use mpiprobe_common::{InnerKey, InnerStats, Loss, OpenCall, ThreadState, thread:
 
 use crate::{
     atomic::add,
-    call::{inner_answer, nested, opened},
+    call::{inner_answer, is_jumped_to, nested, opened},
     maps::INNER,
     statistics::count_loss,
 };
@@ -31,10 +31,11 @@ pub fn leave(thread: &mut ThreadState, function: u32, stack_pointer: u64, now: u
 #[inline(never)]
 fn push(thread: &mut ThreadState, function: u32, stack_pointer: u64) {
     let mut depth = thread.inner_depth as usize;
-    // Frames at or below this one were left without a return.
+    let jumped = is_jumped_to(stack_pointer);
+    // Frames below this one, or in its place, were left without a return.
     for _ in 0..INNER_DEPTH {
         match innermost(thread, depth) {
-            Some(call) if call.stack_pointer <= stack_pointer => {
+            Some(call) if call.stack_pointer < stack_pointer || (call.stack_pointer == stack_pointer && !jumped) => {
                 depth -= 1;
                 count_loss(thread.process, Loss::EntryWithoutReturn);
             }

@@ -12,6 +12,7 @@ pub(crate) fn tests(mpi: Mpi) -> Vec<Trial> {
         trial(mpi, Language::C, "abort", abort),
         trial(mpi, Language::C, "segfault", segfault),
         trial(mpi, Language::C, "exec_into_an_mpi_program", exec_before),
+        trial(mpi, Language::C, "exec_of_a_process_named_by_its_pid", exec_of_pid),
         trial(mpi, Language::C, "exec_out_of_mpi", exec_after),
         trial(mpi, Language::C, "a_forked_child_is_not_counted", fork),
         trial(mpi, Language::C, "longjmp_out_of_a_call", longjmp),
@@ -86,6 +87,18 @@ fn expect_images(job: &Job, profile: &Profile) -> Result<(), Failed> {
 fn exec_before(mpi: Mpi) -> Result<(), Failed> {
     let (job, ended) = observed(mpi, "exec-before", "default")?;
     expect_images(&job, &complete(&ended)?)
+}
+
+/// A process that was named by its pid stays a target whatever it executes.
+fn exec_of_pid(mpi: Mpi) -> Result<(), Failed> {
+    let builder = Job::builder(mpi, program::EXITS).ranks(2).args(["exec-before"]).truth(true).own_name();
+    let mut job = builder.gates(&["start"]).spawn()?;
+    job.wait_for_gate("start")?;
+    let pids = job.ranks()?.into_values().flat_map(|pid| ["--pid".to_owned(), pid.to_string()]);
+    let profiler = Profiler::observe(pids)?;
+    job.open_gate("start")?;
+    job.wait()?.success()?;
+    expect_images(&job, &complete(&profiler.wait()?)?)
 }
 
 /// The calls are those of the first image. The second calls nothing, and may end before anybody has looked whether it uses MPI.

@@ -172,14 +172,15 @@ fn rounded(ns: f64) -> u64 {
 
 /// What lies at the bottom of an error, as one line.
 fn root_cause(error: &AttachError) -> String {
-    if let AttachError::NoRung { tried } = error
-        && let Some((_, error)) = tried.first()
-    {
-        return root_cause(error);
-    }
+    let error: &dyn Error = match error {
+        AttachError::NoRung { tried } if let Some((_, error)) = tried.first() => return root_cause(error),
+        // The check itself says that the object does not load.
+        AttachError::Object { source } => source.as_ref(),
+        error => error,
+    };
     let first_line = |error: &dyn Error| error.to_string().lines().next().unwrap_or_default().to_owned();
     let whole = first_line(error);
-    let mut deepest: &dyn Error = error;
+    let mut deepest = error;
     while let Some(source) = deepest.source() {
         deepest = source;
     }
@@ -242,10 +243,7 @@ mod tests {
         let source = Box::new(io::Error::from_raw_os_error(libc::EPERM));
         let checks = basics(Some(&AttachError::Object { source }), &rights(0));
         assert_eq!((checks[1].name, checks[1].verdict), ("bpf-object", Verdict::Failed));
-        assert_eq!(
-            checks[1].reason.as_deref(),
-            Some("cannot load the BPF object: Operation not permitted (os error 1)")
-        );
+        assert_eq!(checks[1].reason.as_deref(), Some("Operation not permitted (os error 1)"));
         assert!(checks[1].fix.as_ref().unwrap().starts_with("run it with sudo"));
     }
 }

@@ -14,12 +14,19 @@ use super::text::printable;
 /// A symbol or string table beyond this size is not looked at, in bytes: the largest known ones take about 300 MB.
 const LARGEST_TABLE: u64 = 512 << 20;
 
+/// A file beyond this size is not looked at, in bytes: nor could it be probed (`plan::MAX_ELF_BYTES`).
+const LARGEST_FILE: u64 = 512 << 20;
+
 /// Reads symbol tables, and of most files only the names in them.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct SymbolRecogniser;
 
 impl Recognise for SymbolRecogniser {
     fn recognise(&mut self, file: &File, _: FileId) -> Option<Recognised> {
+        // A sparse file costs nothing and may claim as many sections as fit into it.
+        if file.metadata().ok()?.len() > LARGEST_FILE {
+            return None;
+        }
         let data = ReadCache::new(file);
         let header = object::ReadRef::read_bytes_at(&data, 0, Architecture::HEADER as u64).ok()?;
         let architecture = Architecture::parse(header)?;

@@ -38,7 +38,7 @@ impl KernelRelease {
     }
 
     /// Whether return probes may kill a process with a shadow stack on x86-64: user shadow stacks exist since 6.6, return probes
-    /// know of them since 6.11 (kernel commit 1713b63a07a2).
+    /// know of them since 6.11.
     pub(super) fn may_break_shadow_stacks(&self) -> bool {
         self.numbers.is_some_and(|numbers| numbers < [6, 11, 0])
     }

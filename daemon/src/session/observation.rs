@@ -209,7 +209,8 @@ impl Observation {
         if self.roster.since_ns(notice.process).is_some() {
             return;
         }
-        if let Some(old) = self.roster.running_slot(notice.tgid) {
+        let old = self.roster.running_slot(notice.tgid);
+        if let Some(old) = old {
             self.roster.end(old, RankState::Execed, notice.time_ns);
         }
         let process = Process::open(self.scanner.root(), notice.tgid).ok();
@@ -218,6 +219,9 @@ impl Observation {
         }
         let is_gone = process.is_none();
         self.roster.add_candidate(notice.process, notice.tgid, process, notice.time_ns, true);
+        if let Some(old) = old {
+            self.roster.inherit_job(old, notice.process);
+        }
         if is_gone {
             self.roster.end(notice.process, RankState::Ended, notice.time_ns);
         }

@@ -80,6 +80,15 @@ impl Roster {
             .insert(slot, Entry { observed, process, job: None, by_exec, identified: false, has_called: false });
     }
 
+    /// A new image of a process is of the same job as the one before, whether or not it lives until it is looked at.
+    pub(super) fn inherit_job(&mut self, from: u32, to: u32) {
+        let job = self.entries.get(&from).and_then(|entry| entry.job.clone());
+        if let (Some(job), Some(entry)) = (job, self.entries.get_mut(&to)) {
+            entry.observed.identity.job = Some(job.to_string());
+            entry.job = Some(job);
+        }
+    }
+
     /// Forgets a process that shall not be observed.
     pub(super) fn remove(&mut self, slot: u32) {
         self.entries.remove(&slot);

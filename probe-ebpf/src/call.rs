@@ -128,24 +128,25 @@ pub fn target(id: u64) -> Option<Target> {
 
 /// Whether a call is made inside the thread's open call, by where its frame is: the stack grows down.
 #[inline(always)]
-fn is_inside(thread: &mut ThreadState, function: u32, stack_pointer: u64) -> bool {
+fn is_inside(thread: &ThreadState, function: u32, stack_pointer: u64) -> bool {
     let outer = &thread.open;
-    if stack_pointer != outer.stack_pointer {
-        return stack_pointer < outer.stack_pointer;
+    if stack_pointer < outer.stack_pointer {
+        // Below it, and not left meanwhile by other ways than a return (longjmp, an exception).
+        returns_to_kernel(outer.stack_pointer)
+    } else {
+        // Same frame: a tail jump from one MPI function into another, or a new call after the open one was left.
+        stack_pointer == outer.stack_pointer && outer.function_plus_1 != function + 1 && returns_to_kernel(stack_pointer)
     }
-    // Same frame: a tail jump from one MPI function into another, or a new call after the open one was left by other
-    // ways than a return.
-    outer.function_plus_1 != function + 1 && is_jumped_to(stack_pointer)
 }
 
-/// Whether a function was entered by a jump from another probed one, where both have the same frame: then the kernel has
-/// already put its trampoline for the return address.
+/// Whether the return address at `stack_pointer` is the kernel's trampoline: that of a call whose return probe is armed, or of
+/// a function entered from such a call by a jump.
 #[inline(always)]
-pub fn is_jumped_to(stack_pointer: u64) -> bool {
-    let mut return_address = 0u64;
-    // SAFETY: reads user memory by the helper made for that, into a local of the size given.
-    unsafe { bpf_probe_read_user((&raw mut return_address).cast(), 8, stack_pointer as *const _) };
-    is_return_trampoline(return_address)
+pub fn returns_to_kernel(stack_pointer: u64) -> bool {
+    let mut address = 0u64;
+    // SAFETY: reads user memory by the helper made for that, into a local of the size given; 0 if it cannot be read.
+    unsafe { bpf_probe_read_user((&raw mut address).cast(), 8, stack_pointer as *const _) };
+    is_return_trampoline(address)
 }
 
 /// Reads the return address and, where the function has more than six arguments, the rest of them.

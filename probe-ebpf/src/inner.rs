@@ -5,7 +5,7 @@ use mpiprobe_common::{InnerKey, InnerStats, Loss, OpenCall, ThreadState, thread:
 
 use crate::{
     atomic::add,
-    call::{inner_answer, is_jumped_to, nested, opened},
+    call::{inner_answer, nested, opened, returns_to_kernel},
     maps::INNER,
     statistics::count_loss,
 };
@@ -31,7 +31,7 @@ pub fn leave(thread: &mut ThreadState, function: u32, stack_pointer: u64, now: u
 #[inline(never)]
 fn push(thread: &mut ThreadState, function: u32, stack_pointer: u64) {
     let mut depth = thread.inner_depth as usize;
-    let jumped = is_jumped_to(stack_pointer);
+    let jumped = returns_to_kernel(stack_pointer);
     // Frames below this one, or in its place, were left without a return.
     for _ in 0..INNER_DEPTH {
         match innermost(thread, depth) {

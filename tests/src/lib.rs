@@ -16,8 +16,10 @@
 //! * [`truth`]: the preloaded library that counts (C and assembly in `tests/truth/`), generated from the symbol tables of the
 //!   installed MPI, and the reader of its files.
 //! * [`job`]: one running job: start, gates, ranks, kill, output. Dropping it leaves nothing behind.
+//! * [`bench`]: what a probed call costs, for `cargo xtask bench calls`.
 //! * [`requirement`]: what a test needs of the machine, and how a test that lacks it is reported.
 
+pub mod bench;
 pub mod compile;
 pub mod job;
 mod mpi;

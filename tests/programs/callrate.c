@@ -73,7 +73,7 @@ static int ascending(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-static void measure(FILE *peer, void (*turn)(void), long batches, long turns) {
+static void measure(void (*turn)(void), long batches, long turns, FILE *answers) {
     static long long times[MAX_BATCHES];
     for (long batch = 0; batch < batches; batch++) {
         long long start = now();
@@ -82,31 +82,32 @@ static void measure(FILE *peer, void (*turn)(void), long batches, long turns) {
         times[batch] = now() - start;
     }
     qsort(times, (size_t)batches, sizeof *times, ascending);
-    fprintf(peer, "%lld %lld\n", times[0], times[batches / 2]);
-    fflush(peer);
+    fprintf(answers, "%lld %lld\n", times[0], times[batches / 2]);
+    fflush(answers);
 }
 
-static FILE *connected(const char *path) {
+static int connected(const char *path) {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
     if (strlen(path) >= sizeof address.sun_path)
-        return NULL;
+        return -1;
     strcpy(address.sun_path, path);
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
     if (fd < 0 || connect(fd, (struct sockaddr *)&address, sizeof address) != 0)
-        return NULL;
-    return fdopen(fd, "r+");
+        return -1;
+    return fd;
 }
 
 int main(int argc, char **argv) {
     MPI_Init(&argc, &argv);
-    FILE *peer = argc == 2 ? connected(argv[1]) : NULL;
-    if (peer == NULL) {
+    int peer = argc == 2 ? connected(argv[1]) : -1;
+    FILE *requests = fdopen(peer, "r"), *answers = fdopen(peer, "w");
+    if (requests == NULL || answers == NULL) {
         fprintf(stderr, "callrate: needs the path of a socket to connect to\n");
         MPI_Abort(MPI_COMM_WORLD, 2);
     }
     char name[64];
     long batches, turns;
-    while (fscanf(peer, "%63s %ld %ld", name, &batches, &turns) == 3) {
+    while (fscanf(requests, "%63s %ld %ld", name, &batches, &turns) == 3) {
         size_t loop = 0;
         while (loop < sizeof loops / sizeof *loops && strcmp(loops[loop].name, name) != 0)
             loop++;
@@ -114,13 +115,10 @@ int main(int argc, char **argv) {
             fprintf(stderr, "callrate: cannot do %ld batches of %ld turns of %s\n", batches, turns, name);
             MPI_Abort(MPI_COMM_WORLD, 2);
         }
-        /* A stream changes from reading to writing only after this. */
-        fseek(peer, 0, SEEK_CUR);
         in = 0;
-        measure(peer, loops[loop].turn, batches, turns);
-        if (strncmp(name, "MPI_Sendrecv", 12) == 0 && in != out)
+        measure(loops[loop].turn, batches, turns, answers);
+        if (strcmp(name, "MPI_Sendrecv") == 0 && in != out)
             MPI_Abort(MPI_COMM_WORLD, 1);
-        fseek(peer, 0, SEEK_CUR);
     }
     MPI_Finalize();
     return 0;

@@ -42,7 +42,7 @@ impl Attached {
             Probes::Bare => Ok(Self::Nothing),
             Probes::Empty => {
                 let scope = Scope::Process(target.pid());
-                Ok(Self::Empty(engine.attach_empty(sites.file.as_fd(), &sites.path, &sites.sites, scope)?))
+                Ok(Self::Empty(engine.attach_empty(sites.file.as_fd(), &sites.path, &sites.probes, scope)?))
             }
             Probes::Mpiprobe(executable) => mpiprobe(executable, target.pid()),
             Probes::Bpftrace => bpftrace(target),
@@ -63,9 +63,9 @@ impl Attached {
                 for line in tracer.stop()? {
                     counts.extend(map_counts(&line).unwrap_or_default());
                 }
-                counts
-                    .iter_mut()
-                    .for_each(|(name, calls)| *calls -= before.get(name).copied().unwrap_or(0).min(*calls));
+                for (name, calls) in &mut counts {
+                    *calls -= before.get(name).copied().unwrap_or(0).min(*calls);
+                }
                 Ok(Some(counts))
             }
         }

@@ -15,7 +15,7 @@ use crate::mpi::find_library;
 use crate::{Job, Mpi, program};
 
 /// The longest that one request, or the start, may take.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_mins(1);
 
 /// One loop of the program.
 #[derive(Debug)]

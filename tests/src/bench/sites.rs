@@ -14,7 +14,7 @@ use super::error::file_error;
 pub(super) struct Sites {
     pub(super) file: File,
     pub(super) path: PathBuf,
-    pub(super) sites: Vec<ProbeSite>,
+    pub(super) probes: Vec<ProbeSite>,
     pub(super) implementation: String,
     pub(super) census: Census,
     /// Functions that are not probed at their entry, or slowly: a tracer that knows only entries pays for single steps there.
@@ -33,19 +33,19 @@ impl Sites {
             |name| mpiprobe_functions::by_name(name).filter(|id| wanted.contains(*id)),
             |id: &FunctionId| id.function().arguments.len(),
         )?;
-        let mut sites = Vec::new();
+        let mut probes = Vec::new();
         let mut not_at_entry = Vec::new();
         for function in &planned.functions {
             let Some(id) = function.function.aliases.first().map(|alias| alias.key) else { continue };
             let Ok(function_id) = u32::try_from(id.index()) else { continue };
-            sites.push(ProbeSite { offset: function.site.offset, function: function_id });
+            probes.push(ProbeSite { offset: function.site.offset, function: function_id });
             if function.site.kind != SiteKind::Fast {
                 not_at_entry.extend(function.function.aliases.iter().map(|alias| alias.key.function().name));
             }
         }
         let implementation = Implementation::of(&library).to_string();
         let census = planned.census();
-        Ok(Self { file, path: path.to_owned(), sites, implementation, census, not_at_entry })
+        Ok(Self { file, path: path.to_owned(), probes, implementation, census, not_at_entry })
     }
 
     /// Whether all functions can be probed well at their very entry, as other tracers do.

@@ -63,6 +63,8 @@ pub const THREADS: Program = program("threads", Language::C, &["threads.c", "gat
 pub const HANG: Program = program("hang", Language::C, &["hang.c", "gate.h"]);
 /// Jobs that end in unusual ways: `exits MODE`.
 pub const EXITS: Program = program("exits", Language::C, &["exits.c", "gate.h"]);
+/// Calls in tight loops on request, for the benchmark: `callrate SOCKET`.
+pub const CALLRATE: Program = program("callrate", Language::C, &["callrate.c"]);
 /// C++ exceptions through MPI calls: `throws [N]`.
 pub const THROWS: Program = program("throws", Language::Cxx, &["throws.cpp", "gate.h"]);
 

@@ -81,6 +81,17 @@ impl Engine {
         }
     }
 
+    /// Probes the same with the program that does nothing, for whoever wants to know what the kernel alone costs.
+    pub fn attach_empty(
+        &self,
+        file: BorrowedFd<'_>,
+        shown: &Path,
+        sites: &[ProbeSite],
+        scope: Scope,
+    ) -> Result<Attachment, AttachError> {
+        Attachment::new(self.rung, &self.tables.load_programs(self.rung, true)?, file, shown, sites, scope)
+    }
+
     /// Hits that the kernel did not pass to the programs.
     pub fn missed_hits(&self) -> Option<u64> {
         self.programs.iter().map(|program| bpf::recursion_misses(program.fd.as_fd()).ok()).sum()

@@ -1,0 +1,89 @@
+//! A tracer that runs beside us: read line by line, ended in the way its users end it, and never left behind.
+
+use std::ffi::OsStr;
+use std::fs::File;
+use std::io::{BufRead, BufReader, Read, Seek};
+use std::os::unix::process::CommandExt;
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::{Receiver, channel};
+use std::thread;
+use std::time::Duration;
+
+use rustix::process::{Pid, Signal, kill_process};
+
+use super::BenchError;
+
+/// The longest between two lines: starting, or detaching from every function.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+#[derive(Debug)]
+pub(super) struct Tracer {
+    name: String,
+    child: Child,
+    lines: Receiver<String>,
+    errors: File,
+}
+
+impl Tracer {
+    /// Starts `program`. The kernel ends it if we are killed, and Ctrl-C does not reach it: it ends with us, after us.
+    pub(super) fn start(program: &OsStr, arguments: &[&OsStr]) -> Result<Self, BenchError> {
+        let name = program.display().to_string();
+        let failed = |source| BenchError::Start { program: name.clone(), source };
+        let errors = tempfile::tempfile().map_err(failed)?;
+        let mut command = Command::new("setpriv");
+        command.args(["--pdeathsig", "TERM"]).arg(program).args(arguments).process_group(0);
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(errors.try_clone().map_err(failed)?);
+        let mut child = command.spawn().map_err(failed)?;
+        let output = child.stdout.take();
+        let (sender, lines) = channel();
+        thread::spawn(move || {
+            let lines = output.into_iter().flat_map(|output| BufReader::new(output).lines());
+            // Nobody listens any more: nothing is wanted of it but its end.
+            lines.map_while(Result::ok).for_each(|line| drop(sender.send(line)));
+        });
+        Ok(Self { name, child, lines, errors })
+    }
+
+    /// The next line on its standard output; `what` says what it does until then.
+    pub(super) fn line(&mut self, what: &'static str) -> Result<String, BenchError> {
+        self.lines.recv_timeout(PATIENCE).map_err(|_| {
+            let mut output = String::new();
+            let _ = self.errors.rewind();
+            let _ = self.errors.read_to_string(&mut output);
+            BenchError::Silent { program: self.name.clone(), what, waited: PATIENCE, output }
+        })
+    }
+
+    /// Interrupts it and gives what it still has to say.
+    pub(super) fn stop(mut self) -> Result<Vec<String>, BenchError> {
+        self.signal(Signal::INT);
+        let mut lines = Vec::new();
+        loop {
+            match self.lines.recv_timeout(PATIENCE) {
+                Ok(line) => lines.push(line),
+                Err(std::sync::mpsc::RecvTimeoutError::Disconnected) => break,
+                Err(std::sync::mpsc::RecvTimeoutError::Timeout) => {
+                    return Err(self.line("ended").err().unwrap_or(BenchError::Interrupted));
+                }
+            }
+        }
+        let _ = self.child.wait();
+        Ok(lines)
+    }
+
+    fn signal(&self, signal: Signal) {
+        // Not waited for yet, so the id is its own.
+        if let Some(pid) = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw) {
+            let _ = kill_process(pid, signal);
+        }
+    }
+}
+
+impl Drop for Tracer {
+    fn drop(&mut self) {
+        if let Ok(None) = self.child.try_wait() {
+            let _ = self.child.kill();
+            let _ = self.child.wait();
+        }
+    }
+}

@@ -1,0 +1,52 @@
+//! Times of all rounds.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use super::callrate::Batches;
+
+/// Batches by loop and kind of probes, one entry a round.
+#[derive(Debug, Default)]
+pub(super) struct Figures(BTreeMap<(usize, usize), Vec<Batches>>);
+
+/// One time, over all rounds (ns).
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub(super) struct Figure {
+    /// Of the fastest batch of all.
+    pub minimum_ns: f64,
+    /// Of the middle batch of the middle round.
+    pub median_ns: f64,
+}
+
+impl Figures {
+    pub(super) fn add(&mut self, index: usize, kind: usize, batches: Batches) {
+        self.0.entry((index, kind)).or_default().push(batches);
+    }
+
+    /// Per call, where a turn of the loop makes so many; `None` if it was not measured.
+    pub(super) fn per_call(&self, index: usize, kind: usize, calls: usize) -> Option<Figure> {
+        let rounds = self.0.get(&(index, kind))?;
+        let minimum = rounds.iter().map(|round| round.minimum_ns).min_by(f64::total_cmp)?;
+        let mut medians: Vec<f64> = rounds.iter().map(|round| round.median_ns).collect();
+        medians.sort_by(f64::total_cmp);
+        let median = medians.get(medians.len() / 2)?;
+        let calls = calls.max(1) as f64;
+        Some(Figure { minimum_ns: minimum / calls, median_ns: median / calls })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_fastest_batch_and_the_middle_round_count() {
+        let mut figures = Figures::default();
+        for (minimum_ns, median_ns) in [(30.0, 90.0), (10.0, 40.0), (20.0, 50.0)] {
+            figures.add(1, 2, Batches { minimum_ns, median_ns });
+        }
+        assert_eq!(figures.per_call(1, 2, 2), Some(Figure { minimum_ns: 5.0, median_ns: 25.0 }));
+        assert_eq!(figures.per_call(2, 1, 2), None);
+    }
+}

@@ -1,0 +1,107 @@
+//! What a probed MPI call costs: one running process under each kind of probes in turn, in rounds, so that whatever else
+//! the machine does meanwhile meets all of them alike.
+
+mod attached;
+mod callrate;
+mod child;
+mod error;
+mod figures;
+mod report;
+mod sites;
+
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use mpiprobe::attach::{Engine, LoadOptions, climb};
+
+pub use error::BenchError;
+pub use report::{Goal, Report};
+
+use attached::Attached;
+use callrate::{CallRate, LOOPS};
+use figures::Figures;
+use sites::Sites;
+
+use crate::Mpi;
+
+/// How much is measured.
+#[derive(Debug, Clone, Copy)]
+pub struct Effort {
+    /// How often each kind of probes is attached.
+    pub rounds: u32,
+    /// Batches of each loop in a round; short, so that some are not disturbed.
+    pub batches: u32,
+    /// Turns of the loop in a batch.
+    pub turns: u32,
+}
+
+/// What is attached while a loop runs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Probes {
+    Bare,
+    /// A program that does nothing, at mpiprobe's sites and attached in mpiprobe's way.
+    Empty,
+    /// mpiprobe as users start it: this executable.
+    Mpiprobe(PathBuf),
+    /// bpftrace with a script for the same purpose.
+    Bpftrace,
+}
+
+/// Measures under one MPI. `builds` are executables of mpiprobe; the first is the one that the goals are about.
+///
+/// Gives up between two steps when `interrupted` becomes true. Nothing is left attached or running when this returns.
+pub fn run(mpi: Mpi, builds: &[PathBuf], effort: Effort, interrupted: &AtomicBool) -> Result<Report, BenchError> {
+    let engine = climb(&LoadOptions::default(), None)?;
+    let mut target = CallRate::start(mpi)?;
+    let sites = Sites::plan(target.library())?;
+    let mut kinds = vec![Probes::Bare, Probes::Empty];
+    kinds.extend(builds.iter().cloned().map(Probes::Mpiprobe));
+    kinds.push(Probes::Bpftrace);
+
+    let mut figures = Figures::default();
+    for _ in 0..effort.rounds {
+        for (kind, probes) in kinds.iter().enumerate() {
+            if interrupted.load(Ordering::Relaxed) {
+                return Err(BenchError::Interrupted);
+            }
+            let figures = &mut |index, batches| figures.add(index, kind, batches);
+            measure(&mut target, probes, &sites, &engine, effort, figures)?;
+        }
+    }
+    Ok(Report::new(mpi, engine.rung, &sites, &kinds, effort, &figures))
+}
+
+/// One kind of probes in one round: all loops, and whether every call was counted.
+fn measure(
+    target: &mut CallRate,
+    probes: &Probes,
+    sites: &Sites,
+    engine: &Engine,
+    effort: Effort,
+    add: &mut impl FnMut(usize, callrate::Batches),
+) -> Result<(), BenchError> {
+    let attached = Attached::attach(probes, target, sites, engine)?;
+    target.forget_calls();
+    for (index, each) in LOOPS.iter().enumerate() {
+        add(index, target.measure(each, effort.batches, effort.turns)?);
+    }
+    let Some(counted) = attached.detach()? else { return Ok(()) };
+    for (function, made) in target.calls_made() {
+        let counted = counted.get(function).copied().unwrap_or(0);
+        if counted != made {
+            return Err(BenchError::Miscounted { by: probes.to_string(), function, made, counted });
+        }
+    }
+    Ok(())
+}
+
+impl std::fmt::Display for Probes {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Bare => formatter.write_str("bare"),
+            Self::Empty => formatter.write_str("empty"),
+            Self::Mpiprobe(path) => write!(formatter, "{}", path.file_name().unwrap_or(path.as_os_str()).display()),
+            Self::Bpftrace => formatter.write_str("bpftrace"),
+        }
+    }
+}

@@ -80,31 +80,32 @@ impl Observation {
         // Once more, because others may have started until the kernel began to tell of new ones.
         let choice = observation.jobs.choice();
         let now = found(select(&mut observation.scanner, &options.target, &choice), options.wait || first.is_some())?;
-        observation.take_in(now.or(first).map_or_else(Vec::new, |selection| selection.processes))?;
+        let targets = now.or(first).map_or_else(Vec::new, |selection| selection.processes);
+        let number = targets.len();
+        if observation.take_in(targets)? == 0 && number > 0 && !options.wait {
+            return Err(SessionError::GoneBeforeAttach(number));
+        }
         if options.wait {
             observation.wait_for_loaders();
         }
         Ok(observation)
     }
 
-    /// Attaches to the processes found and puts them onto the allow-list.
-    fn take_in(&mut self, found: Vec<MpiProcess>) -> Result<(), SessionError> {
+    /// Attaches to the processes found and puts them onto the allow-list. Gives the number of those that had not ended before.
+    fn take_in(&mut self, found: Vec<MpiProcess>) -> Result<usize, SessionError> {
         self.scoped = self.is_scope_worth_it(&found)?;
-        let number = found.len();
-        let mut gone = 0;
+        let mut taken = 0;
         for process in found {
             match self.adopt(process) {
-                Err(SessionError::Probe(error)) if error.is_gone() => gone += 1,
-                adopted => adopted?,
+                Ok(()) => taken += 1,
+                Err(SessionError::Probe(error)) if error.is_gone() => {}
+                Err(error) => return Err(error),
             }
         }
-        if number > 0 && gone == number {
-            return Err(SessionError::GoneBeforeAttach(number));
+        if taken > 0 {
+            self.tell_observed(taken);
         }
-        if number > gone {
-            self.tell_observed(number - gone);
-        }
-        Ok(())
+        Ok(taken)
     }
 
     /// Probes for single processes are worth it if others use the same library, and nobody can join in.
@@ -191,6 +192,17 @@ impl Observation {
         }
     }
 
+    /// Looks the node over for targets that the kernel does not tell of: it knows programs by their names only, not scripts or
+    /// jobs. Tells whether there were new ones.
+    pub(super) fn search(&mut self) -> Result<bool, SessionError> {
+        let Some(selection) = found(select(&mut self.scanner, &self.target, &self.jobs.choice()), true)? else {
+            return Ok(false);
+        };
+        let mut new = selection.processes;
+        new.retain(|process| self.roster.running_slot(process.pid()).is_none() && self.jobs.admit(process));
+        Ok(self.take_in(new)? > 0)
+    }
+
     /// What the kernel has told since the last time.
     pub(super) fn handle_notices(&mut self) {
         for notice in self.observer.notices() {
@@ -231,6 +243,11 @@ impl Observation {
     pub(super) fn handle_ends(&mut self, slots: &[u64]) {
         for slot in slots.iter().filter_map(|&slot| u32::try_from(slot).ok()) {
             let Some(pid) = self.roster.end(slot, RankState::Ended, monotonic_ns()) else { continue };
+            if self.probes.links() == 0 {
+                say(format_args!(
+                    "process {pid} ended before an MPI library of it could be probed; nothing of it was counted"
+                ));
+            }
             // Its number may be given to another process now.
             if self.roster.running_slot(pid).is_none()
                 && let Err(error) = Targets::of(&mut self.engine.tables).and_then(|mut targets| targets.remove(pid))

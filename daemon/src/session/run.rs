@@ -21,6 +21,11 @@ use crate::{
 const CANDIDATE_INTERVAL: (Duration, Duration) = (Duration::from_millis(2), Duration::from_millis(100));
 /// When it takes longer.
 const CANDIDATE_PATIENCE: Duration = Duration::from_secs(2);
+/// How often the node is looked over for targets that do not tell of themselves by exec: as long as there are none, and for some
+/// time after the first, since the ranks of a job start together.
+const SEARCH_INTERVAL: Duration = Duration::from_millis(100);
+/// That time.
+const SEARCH_PATIENCE: Duration = Duration::from_secs(2);
 /// Detaching that takes longer than this is reported as it goes on.
 const SILENT_DETACH: Duration = Duration::from_millis(500);
 
@@ -58,6 +63,7 @@ async fn observe(
             return Ok(EndReason::TargetsEnded);
         }
         let pace = if last_news.elapsed() < CANDIDATE_PATIENCE { CANDIDATE_INTERVAL.0 } else { CANDIDATE_INTERVAL.1 };
+        let is_searching = options.wait && (is_waiting || last_news.elapsed() < SEARCH_PATIENCE);
         tokio::select! {
             () = signals.next() => {
                 return if is_waiting {
@@ -79,6 +85,11 @@ async fn observe(
                 last_news = Instant::now();
             }
             () = sleep(pace), if observation.has_candidates() => observation.look_at_candidates()?,
+            () = sleep(SEARCH_INTERVAL), if is_searching => {
+                if observation.search()? {
+                    last_news = Instant::now();
+                }
+            }
             _ = ticks.tick() => {
                 observation.flush_log();
                 if observation.was_anybody_there() {

@@ -93,7 +93,10 @@ mod tests {
             if let Some(high) = upper_bound(bucket) {
                 assert_eq!(bucket_of(high - 1), bucket, "upper bound of {bucket}");
                 assert_eq!(bucket_of(high), bucket + 1);
-                assert!(low < u64::from(SUB) || high - low <= low / 8, "bucket {bucket} is wider than 1/8 of its value");
+                assert!(
+                    low < u64::from(SUB) || high - low <= low / 8,
+                    "bucket {bucket} is wider than 1/8 of its value"
+                );
             }
         }
     }

@@ -2,6 +2,7 @@
  *
  *   --pause-us N  compute for N microseconds in each iteration
  *   --imbalance   rank r computes r + 1 times as long
+ *   --announce    rank 0 says `ring: begun` after the first iteration
  *   --forever     no end, unless a test asks for it (stop_requested)
  *
  * Calls per rank for N iterations: Init, Comm_rank, Comm_size, Bcast, Finalize 1; Send, Recv, Isend, Irecv, Waitall,
@@ -50,10 +51,12 @@ static void compute(long microseconds) {
 
 int main(int argc, char **argv) {
     long options[3] = {100, 0, 0}; /* iterations, pause in microseconds, forever */
-    int imbalance = 0;
+    int imbalance = 0, announce = 0;
     for (int i = 1; i < argc; i++) {
         if (strcmp(argv[i], "--imbalance") == 0)
             imbalance = 1;
+        else if (strcmp(argv[i], "--announce") == 0)
+            announce = 1;
         else if (strcmp(argv[i], "--forever") == 0)
             options[2] = 1;
         else if (strcmp(argv[i], "--pause-us") == 0 && i + 1 < argc)
@@ -107,6 +110,10 @@ int main(int argc, char **argv) {
         MPI_Allreduce(mine, sum, 2, MPI_LONG, MPI_SUM, MPI_COMM_WORLD);
         expect(sum[0], size * (size - 1) / 2 + size * iteration, "sum", iteration);
         stop = sum[1];
+        if (announce && rank == 0 && iteration == 0) {
+            puts("ring: begun");
+            fflush(stdout);
+        }
 
         if (iteration % 10 == 9)
             MPI_Barrier(MPI_COMM_WORLD);

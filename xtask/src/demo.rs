@@ -20,7 +20,9 @@ use crate::setup::{self, Mode, Purpose};
 const RANKS: u32 = 4;
 const DURATION: &str = "5s";
 /// Ends by itself after a few minutes, should everything else fail.
-const RING: [&str; 4] = ["200000", "--pause-us", "200", "--imbalance"];
+const RING: [&str; 5] = ["200000", "--pause-us", "200", "--imbalance", "--announce"];
+/// What the program says when all ranks are past MPI_Init.
+const BEGUN: &str = "ring: begun";
 
 /// Attaching, profiling and detaching, with a lot to spare for slow machines.
 const PATIENCE: Duration = Duration::from_secs(90);
@@ -47,7 +49,7 @@ pub(crate) fn run(mode: Mode) -> Result<()> {
     arguments.extend(RING.map(String::from));
     let mut job = Job::start(mpirun, &arguments, &log)?;
     let profiled = job
-        .wait_for(RANKS as usize, "ring", Duration::from_secs(20), &interrupted)
+        .wait_for(&log, BEGUN, Duration::from_mins(1), &interrupted)
         .with_context(|| format!("the MPI job does not run:\n{}", fs::read_to_string(&log).unwrap_or_default()))
         .and_then(|()| profile(&interrupted));
     job.stop();

@@ -52,11 +52,11 @@ impl Job {
         Ok(Self { launcher, mark })
     }
 
-    /// Waits until `count` processes of the job have the command name `name`.
+    /// Waits until the job has written `line` to its output.
     pub(crate) fn wait_for(
         &mut self,
-        count: usize,
-        name: &str,
+        output: &Path,
+        line: &str,
         patience: Duration,
         interrupted: &AtomicBool,
     ) -> Result<()> {
@@ -68,13 +68,11 @@ impl Job {
             if let Some(status) = self.launcher.try_wait().context("the job cannot be waited for")? {
                 bail!("the job ended before it had begun ({status})");
             }
-            let named =
-                |pid: &Pid| fs::read_to_string(format!("/proc/{pid}/comm")).is_ok_and(|comm| comm.trim_end() == name);
-            if self.processes().iter().filter(|(pid, _)| named(pid)).count() >= count {
+            if fs::read_to_string(output).is_ok_and(|text| text.contains(line)) {
                 return Ok(());
             }
             if Instant::now() > end {
-                bail!("{count} processes called {name} have not appeared within {} s", patience.as_secs());
+                bail!("it has not said `{line}` within {} s", patience.as_secs());
             }
             thread::sleep(PAUSE);
         }

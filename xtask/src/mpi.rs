@@ -23,7 +23,8 @@ const FAMILIES: [Mpi; 2] = [
     Mpi {
         mpicc: "mpicc.openmpi",
         mpirun: "mpirun.openmpi",
-        oversubscribe: &["--oversubscribe"],
+        // Waiting ranks give their core to those that have work.
+        oversubscribe: &["--oversubscribe", "--mca", "mpi_yield_when_idle", "1"],
         as_root: &["--allow-run-as-root"],
     },
     Mpi { mpicc: "mpicc.mpich", mpirun: "mpirun.mpich", oversubscribe: &[], as_root: &[] },

@@ -174,7 +174,7 @@ fn code(object: &Object, name: &str) -> Option<(Vec<bpf_insn>, CString)> {
 
 fn data(map: &Map) -> Option<&MapData> {
     match map {
-        Map::Array(data) | Map::HashMap(data) | Map::RingBuf(data) => Some(data),
+        Map::Array(data) | Map::HashMap(data) | Map::PerCpuArray(data) | Map::RingBuf(data) => Some(data),
         _ => None,
     }
 }

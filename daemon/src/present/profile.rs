@@ -244,6 +244,13 @@ fn remarks(profile: &Profile) -> String {
             or_unknown(rank)
         );
     }
+    let silent = profile.ranks.iter().filter(|rank| rank.calls == 0 && rank.open_calls.is_empty()).count();
+    if silent > 0 {
+        let _ = writeln!(
+            text,
+            "{silent} ranks made no MPI call that was seen: they computed, or were inside a call that began before attach"
+        );
+    }
     let unseen: u64 = profile.ranks.iter().map(|rank| rank.inner_calls_of_unseen).sum();
     if unseen > 0 {
         let _ = writeln!(text, "{} calls inside a call that began before attach, not counted", count(unseen));

@@ -22,7 +22,7 @@ use super::{
 use crate::observe::StatsReader;
 
 /// Calls per batch; short, so that some batches are not disturbed by other work of the machine.
-pub(super) const BATCH: u32 = 500;
+const BATCH: u32 = 500;
 /// Batches; the fastest counts.
 const BATCHES: u32 = 12;
 
@@ -53,25 +53,29 @@ impl Calibration {
 }
 
 fn measure(rung: Rung, programs: &[Program], stats: &StatsReader, pid: u32) -> Result<Calibration, AttachError> {
-    let before = calls_and_time(stats);
-    let bare = fastest_batch();
-    let attachment = attach(rung, programs, pid)?;
-    let probed = fastest_batch();
-    attachment.detach(|_| ());
-    let after = calls_and_time(stats);
-
+    let calls = || stats.read(CALIBRATION_SLOT, CALIBRATION_FUNCTION).map_or(0, |stats| stats.calls);
+    let before = calls();
+    let per_call_ns = added_ns(rung, programs, pid)?;
     let made = u64::from(BATCH * BATCHES);
-    let counted = after.0 - before.0;
+    let counted = calls() - before;
     if counted != made {
         return Err(AttachError::Miscounted { rung, made, counted });
     }
     let minimum = stats.read(CALIBRATION_SLOT, CALIBRATION_FUNCTION).and_then(|stats| stats.min_ns()).unwrap_or(0);
-    let per_call = |batch: Duration| batch.as_nanos() as f64 / f64::from(BATCH);
-    Ok(Calibration { per_call_ns: (per_call(probed) - per_call(bare)).max(0.0), inside_ns: minimum as f64 })
+    Ok(Calibration { per_call_ns, inside_ns: minimum as f64 })
+}
+
+/// What probes with these programs add to a call of the calibration target, ns.
+pub(super) fn added_ns(rung: Rung, programs: &[Program], pid: u32) -> Result<f64, AttachError> {
+    let bare = fastest_batch();
+    let attachment = attach(rung, programs, pid)?;
+    let probed = fastest_batch();
+    attachment.detach(|_| ());
+    Ok(probed.saturating_sub(bare).as_nanos() as f64 / f64::from(BATCH))
 }
 
 /// Attaches programs to the calibration target in this process only.
-pub(super) fn attach(rung: Rung, programs: &[Program], pid: u32) -> Result<Attachment, AttachError> {
+fn attach(rung: Rung, programs: &[Program], pid: u32) -> Result<Attachment, AttachError> {
     let own = Path::new("/proc/self/exe");
     let failed = |source| AttachError::Link { rung, file: own.into(), source };
     let file = File::open(own).map_err(failed)?;
@@ -80,12 +84,8 @@ pub(super) fn attach(rung: Rung, programs: &[Program], pid: u32) -> Result<Attac
     Attachment::new(rung, programs, file.as_fd(), own, &sites, Scope::Process(pid))
 }
 
-fn calls_and_time(stats: &StatsReader) -> (u64, u64) {
-    stats.read(CALIBRATION_SLOT, CALIBRATION_FUNCTION).map_or((0, 0), |stats| (stats.calls, stats.time_ns))
-}
-
 /// Calls the target and gives the time of the fastest batch.
-pub(super) fn fastest_batch() -> Duration {
+fn fastest_batch() -> Duration {
     let batch = || {
         let start = Instant::now();
         for _ in 0..BATCH {

@@ -99,11 +99,6 @@ impl Engine {
 
     /// What a probe costs whose program does nothing (ns per call): the kernel's own share of the cost.
     pub fn empty_probe_ns(&self) -> Result<f64, AttachError> {
-        let programs = self.tables.load_programs(self.rung, true)?;
-        let bare = calibrate::fastest_batch();
-        let attachment = calibrate::attach(self.rung, &programs, process::id())?;
-        let probed = calibrate::fastest_batch();
-        attachment.detach(|_| ());
-        Ok(probed.saturating_sub(bare).as_nanos() as f64 / f64::from(calibrate::BATCH))
+        calibrate::added_ns(self.rung, &self.tables.load_programs(self.rung, true)?, process::id())
     }
 }

@@ -17,6 +17,47 @@ pub struct Config {
     pub process_slots: u32,
     /// Number of statistics entries; at most the size of the table.
     pub stats_entries: u32,
+    /// Number of thread slots; at most the size of the table.
+    pub thread_slots: u32,
+    /// Not 0: the call site is read at the entry of every call that may wait. 0: [`OpenCalls`] says where to find it when it
+    /// is asked for.
+    pub read_call_sites: u32,
+    pub open_calls: OpenCalls,
+}
+
+/// Where the kernel keeps the return addresses of calls whose return probe is armed: offsets in its structures, bytes.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct OpenCalls {
+    /// `task_struct.tgid`
+    pub task_tgid: u32,
+    /// `task_struct.pid`
+    pub task_pid: u32,
+    /// `task_struct.utask`
+    pub task_utask: u32,
+    /// `uprobe_task.return_instances`
+    pub utask_return_instances: u32,
+    /// `return_instance.stack`
+    pub instance_stack: u32,
+    /// `return_instance.orig_ret_vaddr`
+    pub instance_return_address: u32,
+    /// `return_instance.next`
+    pub instance_next: u32,
+    /// Padding, zero.
+    pub reserved: u32,
+}
+
+impl OpenCalls {
+    pub const UNKNOWN: Self = Self {
+        task_tgid: 0,
+        task_pid: 0,
+        task_utask: 0,
+        utask_return_instances: 0,
+        instance_stack: 0,
+        instance_return_address: 0,
+        instance_next: 0,
+        reserved: 0,
+    };
 }
 
 impl Config {
@@ -26,6 +67,9 @@ impl Config {
         nested: 0,
         process_slots: crate::PROCESS_SLOTS,
         stats_entries: crate::STATS_ENTRIES,
+        thread_slots: crate::THREAD_SLOTS,
+        read_call_sites: 1,
+        open_calls: OpenCalls::UNKNOWN,
     };
 }
 
@@ -33,5 +77,7 @@ impl Config {
 pub const CONTROL_NEXT_PROCESS: u32 = 0;
 /// Word of the shared control array: next free statistics entry.
 pub const CONTROL_NEXT_STATS: u32 = 1;
+/// Word of the shared control array: next thread slot that was never used.
+pub const CONTROL_NEXT_THREAD: u32 = 2;
 /// Number of control words.
-pub const CONTROL_WORDS: u32 = 2;
+pub const CONTROL_WORDS: u32 = 3;

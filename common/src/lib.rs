@@ -6,6 +6,7 @@
 #![no_std]
 
 pub mod config;
+pub mod cookie;
 pub mod descriptor;
 pub mod event;
 pub mod histogram;
@@ -14,7 +15,8 @@ pub mod process;
 pub mod stats;
 pub mod thread;
 
-pub use config::Config;
+pub use config::{Config, OpenCalls};
+pub use cookie::Cookie;
 pub use descriptor::Descriptor;
 pub use event::Event;
 pub use loss::Loss;
@@ -38,4 +40,7 @@ pub const PROCESS_SLOTS: u32 = 1024;
 pub const STATS_ENTRIES: u32 = 8192;
 
 /// Default number of live threads that have entered MPI.
-pub const THREAD_ENTRIES: u32 = 16384;
+pub const THREAD_SLOTS: u32 = 16384;
+
+/// Entries of the cache from a thread's id to its slot; a power of two.
+pub const THREAD_CACHE: u32 = 4096;

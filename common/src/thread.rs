@@ -2,10 +2,6 @@
 
 /// Register arguments of the x86-64 System V calling convention.
 pub const REGISTER_ARGUMENTS: usize = 6;
-/// Longest argument list of an MPI function (`MPI_Ineighbor_alltoallw_init` and kin have 12, `MPI_Dist_graph` 13).
-pub const MAX_ARGUMENTS: usize = 13;
-/// Words read from the stack at entry: the return address, then the arguments that are not in registers.
-pub const STACK_WORDS: usize = 1 + MAX_ARGUMENTS - REGISTER_ARGUMENTS;
 /// Inner calls whose entry is remembered at once (`--nested`); deeper ones are counted as lost.
 pub const INNER_DEPTH: usize = 8;
 
@@ -24,56 +20,84 @@ pub struct OpenCall {
 }
 
 /// State of one live thread that has entered MPI since it is observed. One writer: the thread itself.
+///
+/// Every call touches the first three cache lines, and no other.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct ThreadState {
-    /// Incremented before each change; a copy whose two sequence numbers differ was torn.
-    pub sequence_begin: u64,
+    /// Thread group and thread id as `bpf_get_current_pid_tgid` gives them; 0: the slot is free.
+    pub id: u64,
+    /// Odd while the state is being changed, and another number afterwards.
+    pub sequence: u64,
     /// Process slot.
     pub process: u32,
     /// Calls open inside the outermost one (`--nested` only).
     pub inner_depth: u32,
     /// The outermost open call.
     pub open: OpenCall,
-    /// First six arguments of the open (or last) call, as in registers: of an `int` only the low 32 bits count.
-    pub registers: [u64; REGISTER_ARGUMENTS],
-    /// `[0]`: the return address, that is the call site; then arguments 7 and up.
-    pub stack: [u64; STACK_WORDS],
+    /// Where byte 0 of the file with the thread's probes would be, were all of it mapped like its code; 0: not known.
+    pub text_base: u64,
+    /// From there to the end of the code, bytes; `u64::MAX` if the code is in several places.
+    pub text_size: u64,
     /// Completed outermost calls of this thread.
     pub calls: u64,
     /// Time in them, ns.
     pub time_ns: u64,
-    /// Calls made inside them by MPI itself.
-    pub inner_calls: u64,
     /// First entry seen, ns: before that the thread's state is unknown.
     pub first_entry_ns: u64,
     /// Return of the last completed call, ns.
     pub last_return_ns: u64,
+    /// Return address of the open (or last) call; 0 where it was not read at the entry.
+    pub return_address: u64,
+    /// Calls made by MPI itself inside outermost ones.
+    pub inner_calls: u64,
+    /// Return address of the call that was entered at `located_ns`, as found later. Written by whoever looked for it, not by
+    /// the thread; never more than one at a time.
+    pub located_address: u64,
+    /// Entry of that call, ns.
+    pub located_ns: u64,
+    /// First six arguments of the open (or last) call, as in registers: of an `int` only the low 32 bits count.
+    pub registers: [u64; REGISTER_ARGUMENTS],
+    /// Zero, to the end of a cache line.
+    pub reserved: [u64; 2],
     /// Inner calls that have not returned, outermost first.
     pub inner: [OpenCall; INNER_DEPTH],
-    pub sequence_end: u64,
 }
+
+const _: () = assert!(size_of::<ThreadState>().is_multiple_of(64), "no padding: the words are copied one by one");
 
 impl ThreadState {
     pub const ZERO: Self = Self {
-        sequence_begin: 0,
+        id: 0,
+        sequence: 0,
         process: 0,
         inner_depth: 0,
         open: OpenCall { function_plus_1: 0, reserved: 0, started_ns: 0, stack_pointer: 0 },
-        registers: [0; REGISTER_ARGUMENTS],
-        stack: [0; STACK_WORDS],
+        text_base: 0,
+        text_size: 0,
         calls: 0,
         time_ns: 0,
-        inner_calls: 0,
         first_entry_ns: 0,
         last_return_ns: 0,
+        return_address: 0,
+        inner_calls: 0,
+        located_address: 0,
+        located_ns: 0,
+        registers: [0; REGISTER_ARGUMENTS],
+        reserved: [0; 2],
         inner: [OpenCall { function_plus_1: 0, reserved: 0, started_ns: 0, stack_pointer: 0 }; INNER_DEPTH],
-        sequence_end: 0,
     };
 
-    /// Whether this copy was not changed while it was taken.
-    pub const fn is_consistent(&self) -> bool {
-        self.sequence_begin == self.sequence_end
+    /// Whether it is not being changed.
+    pub const fn is_settled(&self) -> bool {
+        self.sequence.is_multiple_of(2)
+    }
+
+    /// Where the open call was made from: its return address, if that is known.
+    pub const fn call_site(&self) -> Option<u64> {
+        let located = self.located_ns == self.open.started_ns && self.located_address != 0;
+        let site = if located { self.located_address } else { self.return_address };
+        if site == 0 { None } else { Some(site) }
     }
 
     /// Function id of the outermost open call.

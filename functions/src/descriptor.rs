@@ -1,8 +1,22 @@
 //! From roles to argument positions: what BPF programs and wrapper look at.
 
-use mpiprobe_common::descriptor::{Descriptor, NONE, flags, root_only};
+use mpiprobe_common::{
+    Cookie,
+    descriptor::{Descriptor, NONE, flags, root_only},
+    thread::REGISTER_ARGUMENTS,
+};
 
-use crate::{Argument, Direction, Function, Group, Length, Operation, Role};
+use crate::{Argument, Direction, Function, FunctionId, Group, Length, Operation, Role};
+
+impl FunctionId {
+    /// What the programs are told with each hit of this function's probes.
+    pub fn cookie(self) -> Cookie {
+        let descriptor = self.function().descriptor();
+        let returns_soon = descriptor.flags & (flags::POLLING | flags::NONBLOCKING | flags::PERSISTENT) != 0;
+        let in_registers = usize::from(descriptor.arguments) <= REGISTER_ARGUMENTS;
+        Cookie::new(u32::from(self.number()), descriptor.arguments, returns_soon && in_registers)
+    }
+}
 
 impl Function {
     /// Where count, datatype, peer and so on stand.

@@ -102,6 +102,11 @@ impl FunctionId {
         self.0 as usize
     }
 
+    /// The same as a number, as the tables have it.
+    pub const fn number(self) -> u16 {
+        self.0
+    }
+
     #[expect(clippy::indexing_slicing, reason = "an id is an index into the table by construction")]
     pub fn function(self) -> &'static Function {
         &FUNCTIONS[self.index()]

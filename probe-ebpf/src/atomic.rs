@@ -39,13 +39,11 @@ pub unsafe fn compare_exchange(word: *mut u64, expected: u64, new: u64) -> u64 {
     before
 }
 
-/// The same value, of which the compiler knows nothing any more: it cannot drop or move a check of it.
+/// What is written before is written before what is written after: to the compiler; the processor keeps the order anyway.
 #[inline(always)]
-pub fn hidden(value: u64) -> u64 {
-    let mut value = value;
+pub fn barrier() {
     // SAFETY: no instruction at all.
-    unsafe { asm!("/* {value} */", value = inout(reg) value, options(nomem, nostack, preserves_flags)) };
-    value
+    unsafe { asm!("", options(nostack, preserves_flags)) };
 }
 
 /// Reads once.

@@ -1,20 +1,22 @@
 //! Entry and return of a call: pairing, timing, the thread's state.
 
-use aya_ebpf::helpers::{
-    bpf_get_current_pid_tgid, bpf_ktime_get_ns,
-    generated::bpf_probe_read_user,
+use aya_ebpf::{
+    EbpfContext,
+    helpers::{
+        bpf_get_current_pid_tgid, bpf_ktime_get_ns,
+        generated::{bpf_get_attach_cookie, bpf_get_func_ip, bpf_probe_read_user},
+    },
+    programs::ProbeContext,
 };
-use mpiprobe_common::{
-    FUNCTION_SLOTS, Loss, OpenCall, Target, ThreadState,
-    thread::REGISTER_ARGUMENTS,
-};
+use mpiprobe_common::{Cookie, Loss, OpenCall, Target, ThreadState};
 
 use crate::{
-    atomic::{add, hidden},
+    atomic::{add, barrier},
     inner,
-    maps::{DESCRIPTORS, NEW_THREAD, TARGETS, THREADS, configured},
+    maps::{TARGETS, configured},
     registers::{RETURN_ADDRESS_BYTES, Registers, is_return_trampoline},
     statistics::{count_loss, process_counters, record},
+    thread,
 };
 
 /// The caller wants no return probe for this call.
@@ -22,13 +24,72 @@ const NO_RETURN: u32 = 1;
 /// The caller wants the return probe.
 const RETURN: u32 = 0;
 
-/// A function is entered.
+/// A hit of a session program, which runs at the entry and at the return. 1: the caller needs no return probe.
 #[inline(always)]
-pub fn enter(registers: &Registers, function: u32) -> u32 {
+pub fn hit(context: &ProbeContext) -> u32 {
+    let registers = Registers::of(context.as_ptr());
     let id = bpf_get_current_pid_tgid();
-    let Some(thread) = thread_state(id) else { return NO_RETURN };
+    let Some(thread) = thread::recent(id) else { return unsure_hit(context, id) };
     // SAFETY: `thread` points to a live map value; only this thread writes it while it runs.
     let thread = unsafe { &mut *thread };
+    // Each helper called costs a fortieth of all that a probe costs: the answer to "entry or return?" is taken from what is
+    // known already wherever that makes it certain.
+    if is_return_of_open_call(thread, &registers) {
+        // SAFETY: takes no arguments.
+        complete(thread, unsafe { bpf_ktime_get_ns() });
+        return RETURN;
+    }
+    let cookie = cookie(context);
+    if thread.text_base != 0 && registers.instruction_pointer() == thread.text_base.wrapping_add(cookie.offset()) {
+        return enter(thread, id, &registers, cookie);
+    }
+    unsure_hit(context, id)
+}
+
+/// The same where only the kernel can tell an entry from a return.
+#[inline(never)]
+fn unsure_hit(context: &ProbeContext, id: u64) -> u32 {
+    let registers = Registers::of(context.as_ptr());
+    // SAFETY: the helper takes the program's own context.
+    let function_address = unsafe { bpf_get_func_ip(context.as_ptr()) };
+    // At the return the instruction pointer is in the caller.
+    if registers.instruction_pointer() != function_address {
+        leave(context, id);
+        return RETURN;
+    }
+    let cookie = cookie(context);
+    let Some(thread) = thread::state(id) else { return NO_RETURN };
+    // SAFETY: as in `hit`.
+    let thread = unsafe { &mut *thread };
+    thread.text_base = function_address.wrapping_sub(cookie.offset());
+    thread.text_size = cookie.text_end();
+    enter(thread, id, &registers, cookie)
+}
+
+/// Whether this hit can be nothing but the return of the thread's open call: its frame has just been left, and control is outside
+/// the library, where no entry is.
+#[inline(always)]
+fn is_return_of_open_call(thread: &ThreadState, registers: &Registers) -> bool {
+    // Return probes of inner calls are not armed; they might end in the same frame, after a tail jump.
+    !nested()
+        && thread.open.function_plus_1 != 0
+        && thread.text_base != 0
+        && registers.stack_pointer() - RETURN_ADDRESS_BYTES == thread.open.stack_pointer
+        && registers.instruction_pointer().wrapping_sub(thread.text_base) >= thread.text_size
+}
+
+/// A function is entered: a probe that is not told apart from a return.
+#[inline(always)]
+pub fn entry(context: &ProbeContext) {
+    let id = bpf_get_current_pid_tgid();
+    let Some(thread) = thread::state(id) else { return };
+    // SAFETY: as in `hit`.
+    enter(unsafe { &mut *thread }, id, &Registers::of(context.as_ptr()), cookie(context));
+}
+
+#[inline(always)]
+fn enter(thread: &mut ThreadState, id: u64, registers: &Registers, cookie: Cookie) -> u32 {
+    let function = cookie.function();
     let stack_pointer = registers.stack_pointer();
 
     if thread.open.function_plus_1 != 0 {
@@ -39,12 +100,17 @@ pub fn enter(registers: &Registers, function: u32) -> u32 {
         count_loss(thread.process, Loss::EntryWithoutReturn);
     }
 
-    thread.sequence_begin += 1;
+    begin_change(thread);
     thread.registers = registers.arguments();
-    read_stack(thread, function, stack_pointer);
+    // The first call of a thread may be MPI's own; of all others it is enough to find the call site when somebody asks for it.
+    if thread.calls == 0 || (configured::read_call_sites() != 0 && !cookie.is_brief()) {
+        thread.return_address = read_return_address(thread.process, stack_pointer);
+    } else {
+        thread.return_address = 0;
+    }
     if is_made_by_unseen_call(id, thread) {
         thread.open.function_plus_1 = 0;
-        thread.sequence_end = thread.sequence_begin;
+        end_change(thread);
         return NO_RETURN;
     }
     thread.inner_depth = 0;
@@ -57,35 +123,28 @@ pub fn enter(registers: &Registers, function: u32) -> u32 {
         thread.first_entry_ns = now;
     }
     thread.open.started_ns = now;
-    thread.sequence_end = thread.sequence_begin;
+    end_change(thread);
     RETURN
 }
 
 /// A function returns.
 #[inline(always)]
-pub fn leave(registers: &Registers, function: u32) {
+pub fn leave(context: &impl EbpfContext, id: u64) {
     // First, for the same reason.
     // SAFETY: takes no arguments.
     let now = unsafe { bpf_ktime_get_ns() };
-    let id = bpf_get_current_pid_tgid();
-    let Some(thread) = THREADS.get_ptr_mut(id) else {
+    let Some(thread) = thread::known(id) else {
         // The first that is seen of this thread is a return.
         count_unpaired_return(id);
         return;
     };
-    // SAFETY: as in `enter`.
+    // SAFETY: as in `hit`.
     let thread = unsafe { &mut *thread };
-    let entry_stack_pointer = registers.stack_pointer() - RETURN_ADDRESS_BYTES;
+    let function = cookie(context).function();
+    let entry_stack_pointer = Registers::of(context.as_ptr()).stack_pointer() - RETURN_ADDRESS_BYTES;
 
     if thread.open.function_plus_1 == function + 1 && thread.open.stack_pointer == entry_stack_pointer {
-        let ns = now - thread.open.started_ns;
-        record(thread.process, function, ns);
-        thread.sequence_begin += 1;
-        thread.open.function_plus_1 = 0;
-        thread.calls += 1;
-        thread.time_ns += ns;
-        thread.last_return_ns = now;
-        thread.sequence_end = thread.sequence_begin;
+        complete(thread, now);
     } else if thread.open.function_plus_1 != 0 && entry_stack_pointer <= thread.open.stack_pointer {
         inner::leave(thread, function, entry_stack_pointer, now);
     } else {
@@ -93,29 +152,38 @@ pub fn leave(registers: &Registers, function: u32) {
     }
 }
 
-/// The state of the current thread, made on its first entry; `None` if its process is no target or there is no room.
+/// The open call has returned.
 #[inline(always)]
-fn thread_state(id: u64) -> Option<*mut ThreadState> {
-    // Only threads of targets have a state, so in the common case this one look-up is also the check of the allow-list.
-    match THREADS.get_ptr_mut(id) {
-        Some(known) => Some(known),
-        None => new_thread(id),
-    }
+fn complete(thread: &mut ThreadState, now: u64) {
+    let ns = now - thread.open.started_ns;
+    record(thread.process, thread.open.function_plus_1 - 1, ns);
+    begin_change(thread);
+    thread.open.function_plus_1 = 0;
+    thread.calls += 1;
+    thread.time_ns += ns;
+    thread.last_return_ns = now;
+    end_change(thread);
 }
 
-#[inline(never)]
-fn new_thread(id: u64) -> Option<*mut ThreadState> {
-    let process = target(id)?.process;
-    let template = NEW_THREAD.get_ptr(0)?;
-    // SAFETY: map value pointer; the template is all zeroes and never written.
-    if THREADS.insert(id, unsafe { &*template }, 0).is_err() {
-        count_loss(process, Loss::ThreadTableFull);
-        return None;
-    }
-    let thread = THREADS.get_ptr_mut(id)?;
-    // SAFETY: map value pointer, just made by this thread.
-    unsafe { (*thread).process = process };
-    Some(thread)
+/// What was given as cookie when the probe was attached.
+#[inline(always)]
+fn cookie(context: &impl EbpfContext) -> Cookie {
+    // SAFETY: the helper takes the program's own context.
+    Cookie(unsafe { bpf_get_attach_cookie(context.as_ptr()) })
+}
+
+/// A copy taken from now on may be torn.
+#[inline(always)]
+fn begin_change(thread: &mut ThreadState) {
+    thread.sequence += 1;
+    barrier();
+}
+
+/// Until now.
+#[inline(always)]
+fn end_change(thread: &mut ThreadState) {
+    barrier();
+    thread.sequence += 1;
 }
 
 /// The allow-list's entry for the process of a thread.
@@ -149,22 +217,18 @@ pub fn returns_to_kernel(stack_pointer: u64) -> bool {
     is_return_trampoline(address)
 }
 
-/// Reads the return address and, where the function has more than six arguments, the rest of them.
+/// The word at the stack pointer; 0 if it cannot be read, which is counted.
 #[inline(always)]
-fn read_stack(thread: &mut ThreadState, function: u32, stack_pointer: u64) {
-    let arguments = DESCRIPTORS.get(function & (FUNCTION_SLOTS - 1)).map_or(0, |d| d.arguments as usize);
-    let on_stack = arguments.saturating_sub(REGISTER_ARGUMENTS);
-    // For the verifier, which must see the bound where the helper is called: the compiler knows no range of `bytes`.
-    let bytes = hidden(8 * (1 + on_stack) as u64);
-    if bytes > size_of_val(&thread.stack) as u64 {
-        return;
+fn read_return_address(process: u32, stack_pointer: u64) -> u64 {
+    // Not straight into the thread's state: a hardened kernel looks up what kind of memory it copies user data to, which takes as
+    // long again as the copy unless it is the stack.
+    let mut address = 0u64;
+    // SAFETY: reads user memory by the helper made for that, into a local of the size given.
+    if unsafe { bpf_probe_read_user((&raw mut address).cast(), 8, stack_pointer as *const _) } != 0 {
+        count_loss(process, Loss::StackUnreadable);
+        return 0;
     }
-    // SAFETY: `bytes` is at most the size of `thread.stack`; the helper checks the user address.
-    let result = unsafe { bpf_probe_read_user(thread.stack.as_mut_ptr().cast(), bytes as u32, stack_pointer as *const _) };
-    if result != 0 {
-        thread.stack[0] = 0;
-        count_loss(thread.process, Loss::StackUnreadable);
-    }
+    address
 }
 
 /// Whether the call comes from inside the MPI library although no outer call was seen: that one began before attach.
@@ -175,7 +239,7 @@ fn is_made_by_unseen_call(id: u64, thread: &ThreadState) -> bool {
         return false;
     }
     let Some(target) = target(id) else { return false };
-    let inside = thread.stack[0] >= target.library_start && thread.stack[0] < target.library_end;
+    let inside = thread.return_address >= target.library_start && thread.return_address < target.library_end;
     if inside && let Some(counters) = process_counters(thread.process) {
         // SAFETY: map value pointer.
         unsafe { add(&raw mut (*counters).inner_calls_of_unseen, 1) };

@@ -13,10 +13,11 @@ use mpiprobe_common::{
 };
 
 use crate::{
-    atomic::{add, fetch_add, load},
+    atomic::add,
     call::target,
-    maps::{CONTROL, EVENTS, TARGETS, THREADS, configured},
-    statistics::{count_loss, process_counters},
+    maps::{EVENTS, TARGETS, configured},
+    statistics::{count_loss, process_counters, take_number},
+    thread,
 };
 
 /// The current thread ends.
@@ -67,7 +68,7 @@ fn note_end(process: u32) {
 /// Gives the process a slot of its own and puts it on the allow-list.
 #[inline(always)]
 fn adopt(id: u64, tgid: u32, flags: u32) {
-    let Some(process) = take_slot() else {
+    let Some(process) = take_number(CONTROL_NEXT_PROCESS, configured::process_slots()) else {
         let _ = TARGETS.remove(tgid);
         count_loss(CALIBRATION_SLOT, Loss::ProcessTableFull);
         return;
@@ -89,20 +90,6 @@ fn adopt(id: u64, tgid: u32, flags: u32) {
     notify(&notice);
 }
 
-#[inline(always)]
-fn take_slot() -> Option<u32> {
-    let next = CONTROL.get_ptr_mut(CONTROL_NEXT_PROCESS)?;
-    let slots = u64::from(configured::process_slots());
-    // SAFETY: map value pointer.
-    let slot = unsafe {
-        if load(next) >= slots {
-            return None;
-        }
-        fetch_add(next, 1)
-    };
-    (slot < slots).then_some(slot as u32)
-}
-
 /// Whether the current process has the name, and the user, that make it a target.
 #[inline(always)]
 fn name_matches() -> bool {
@@ -120,11 +107,10 @@ fn name_matches() -> bool {
 /// Folds a thread's counts into its process and forgets the thread.
 #[inline(always)]
 fn end_thread(id: u64) {
-    let Some(thread) = THREADS.get_ptr_mut(id) else { return };
+    let Some(thread) = thread::known(id) else { return };
     // SAFETY: map value pointer; the thread does not run MPI calls any more.
-    let thread = unsafe { &*thread };
-    fold(thread, id);
-    let _ = THREADS.remove(id);
+    fold(unsafe { &*thread }, id);
+    thread::forget(id);
 }
 
 #[inline(always)]
@@ -146,7 +132,7 @@ fn fold(thread: &ThreadState, id: u64) {
     let mut notice = event(EventKind::EndedInCall, id, thread.process);
     notice.function_plus_1 = thread.open.function_plus_1;
     notice.started_ns = thread.open.started_ns;
-    notice.call_site = thread.stack[0];
+    notice.call_site = thread.call_site().unwrap_or(0);
     // SAFETY: map value pointer.
     unsafe {
         add(&raw mut (*counters).open_at_end, 1);

@@ -11,19 +11,19 @@ mod call;
 mod inner;
 mod lifecycle;
 mod maps;
+mod open_calls;
 mod registers;
 mod statistics;
+mod thread;
 
 use core::ffi::c_void;
 
 use aya_ebpf::{
-    EbpfContext,
-    helpers::generated::{bpf_get_attach_cookie, bpf_get_func_ip},
+    helpers::bpf_get_current_pid_tgid,
     macros::{raw_tracepoint, uprobe, uretprobe},
     programs::{ProbeContext, RawTracePointContext, RetProbeContext},
 };
 
-use registers::Registers;
 
 /// Entry and return of every MPI function, kernel 6.13 and later: the kernel runs one program at both.
 ///
@@ -32,36 +32,38 @@ use registers::Registers;
 #[unsafe(no_mangle)]
 #[unsafe(link_section = "uprobe")]
 pub extern "C" fn session(context: *mut c_void) -> u32 {
-    let context = ProbeContext::new(context);
-    let registers = Registers::of(context.as_ptr());
-    // SAFETY: the helper takes the program's own context.
-    let function_address = unsafe { bpf_get_func_ip(context.as_ptr()) };
-    // At the return the instruction pointer is in the caller.
-    if registers.instruction_pointer() == function_address {
-        call::enter(&registers, function(&context))
-    } else {
-        call::leave(&registers, function(&context));
-        0
-    }
+    call::hit(&ProbeContext::new(context))
 }
 
 /// Entry of every MPI function where session probes are not available.
 #[uprobe]
 pub fn entry(context: ProbeContext) -> u32 {
-    call::enter(&Registers::of(context.as_ptr()), function(&context));
+    call::entry(&context);
     0
 }
 
 /// Return of every MPI function where session probes are not available.
 #[uretprobe]
 pub fn leave(context: RetProbeContext) -> u32 {
-    call::leave(&Registers::of(context.as_ptr()), function(&context));
+    call::leave(&context, bpf_get_current_pid_tgid());
     0
 }
 
 /// Does nothing at entry and return: the least that any probe can cost, for calibration and benchmarks.
 #[uprobe]
 pub fn empty(_context: ProbeContext) -> u32 {
+    0
+}
+
+/// Run for every thread of the system when somebody reads the iterator: notes where open calls were made from.
+#[unsafe(no_mangle)]
+#[unsafe(link_section = "iter/task")]
+pub extern "C" fn locate_open_calls(context: *mut c_void) -> i32 {
+    // SAFETY: `struct bpf_iter__task` (kernel/bpf/task_iter.c) is two pointers; the second one is to the task, or null at the end.
+    let task = unsafe { *context.cast::<u64>().add(1) };
+    if task != 0 {
+        open_calls::locate(task);
+    }
     0
 }
 
@@ -77,13 +79,6 @@ pub fn thread_exit(_context: RawTracePointContext) -> i32 {
 pub fn process_exec(context: RawTracePointContext) -> i32 {
     lifecycle::process_exec(&context);
     0
-}
-
-/// The function id, which was given as cookie when the probe was attached.
-#[inline(always)]
-fn function(context: &impl EbpfContext) -> u32 {
-    // SAFETY: the helper takes the program's own context.
-    unsafe { bpf_get_attach_cookie(context.as_ptr()) as u32 }
 }
 
 #[panic_handler]

@@ -3,11 +3,11 @@
 use aya_ebpf::{
     bindings::BPF_F_MMAPABLE,
     macros::map,
-    maps::{Array, HashMap, RingBuf},
+    maps::{Array, HashMap, RingBuf, Stack},
 };
 use mpiprobe_common::{
     Config, Descriptor, FUNCTION_SLOTS, FunctionStats, InnerKey, InnerStats, PROCESS_SLOTS, ProcessCounters,
-    STATS_ENTRIES, THREAD_ENTRIES, Target, ThreadState, config::CONTROL_WORDS,
+    STATS_ENTRIES, THREAD_CACHE, THREAD_SLOTS, Target, ThreadState, config::CONTROL_WORDS,
 };
 
 /// Set by the daemon before load.
@@ -19,7 +19,7 @@ static CONFIG: Config = Config::DEFAULT;
 pub mod configured {
     use core::ptr::read_volatile;
 
-    use mpiprobe_common::config::COMM_LENGTH;
+    use mpiprobe_common::{OpenCalls, config::COMM_LENGTH};
 
     use super::CONFIG;
 
@@ -37,8 +37,11 @@ pub mod configured {
         exec_name: [u8; COMM_LENGTH],
         exec_uid: u32,
         nested: u32,
+        open_calls: OpenCalls,
         process_slots: u32,
+        read_call_sites: u32,
         stats_entries: u32,
+        thread_slots: u32,
     }
 }
 
@@ -46,9 +49,22 @@ pub mod configured {
 #[map]
 pub static TARGETS: HashMap<u32, Target> = HashMap::with_max_entries(PROCESS_SLOTS, 0);
 
-/// Threads that have entered MPI, by `bpf_get_current_pid_tgid()`.
+/// Threads that have entered MPI. A slot belongs to one thread until it ends.
 #[map]
-pub static THREADS: HashMap<u64, ThreadState> = HashMap::with_max_entries(THREAD_ENTRIES, 0);
+pub static THREADS: Array<ThreadState> = Array::with_max_entries(THREAD_SLOTS, BPF_F_MMAPABLE);
+
+/// A thread's slot, by `bpf_get_current_pid_tgid()`.
+#[map]
+pub static THREAD_SLOT: HashMap<u64, u32> = HashMap::with_max_entries(THREAD_SLOTS, 0);
+
+/// The same for the thread that used the entry last: a look-up in an array is a few instructions, in a hash table a call.
+/// What it says is believed only if the slot bears the thread's id.
+#[map]
+pub static RECENT_SLOT: Array<u32> = Array::with_max_entries(THREAD_CACHE, 0);
+
+/// Slots of threads that have ended.
+#[map]
+pub static FREE_SLOTS: Stack<u32> = Stack::with_max_entries(THREAD_SLOTS, 0);
 
 /// Where arguments stand, by function id.
 #[map]
@@ -77,7 +93,3 @@ pub static CONTROL: Array<u64> = Array::with_max_entries(CONTROL_WORDS, BPF_F_MM
 /// Notices of exec and of calls cut short.
 #[map]
 pub static EVENTS: RingBuf = RingBuf::with_byte_size(256 * 1024, 0);
-
-/// A new thread's state: too large for the stack of a BPF program.
-#[map]
-pub static NEW_THREAD: Array<ThreadState> = Array::with_max_entries(1, 0);

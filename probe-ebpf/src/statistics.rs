@@ -49,20 +49,26 @@ fn entry(process: u32, function: u32) -> Option<*mut FunctionStats> {
 /// used up for nothing.
 #[inline(always)]
 fn allocate(index: *mut u64) -> Option<u64> {
-    let next = CONTROL.get_ptr_mut(CONTROL_NEXT_STATS)?;
+    let plus_1 = u64::from(take_number(CONTROL_NEXT_STATS, configured::stats_entries())?) + 1;
+    // SAFETY: map value pointer.
+    let winner = unsafe { compare_exchange(index, 0, plus_1) };
+    Some(if winner == 0 { plus_1 } else { winner })
+}
+
+/// Takes the next number below `end` from a word of the control array.
+#[inline(always)]
+pub fn take_number(word: u32, end: u32) -> Option<u32> {
+    let next = CONTROL.get_ptr_mut(word)?;
+    let end = u64::from(end);
     // Looked at before it is taken, so that the counter cannot wrap round however often a full table is asked.
     // SAFETY: map value pointers.
-    unsafe {
-        if load(next) >= u64::from(configured::stats_entries()) {
+    let number = unsafe {
+        if load(next) >= end {
             return None;
         }
-        let plus_1 = fetch_add(next, 1) + 1;
-        if plus_1 > u64::from(configured::stats_entries()) {
-            return None;
-        }
-        let winner = compare_exchange(index, 0, plus_1);
-        Some(if winner == 0 { plus_1 } else { winner })
-    }
+        fetch_add(next, 1)
+    };
+    if number < end { Some(number as u32) } else { None }
 }
 
 /// Counts a loss in a process.

@@ -100,7 +100,7 @@ impl<'a> Rank<'a> {
                 function: names::name(thread.state.open_function()?),
                 tid: thread.tid,
                 open_ns: thread.open_ns(self.now_ns),
-                call_site: thread.state.stack.first().copied().filter(|&site| site != 0),
+                call_site: thread.state.call_site(),
                 ended_inside: false,
             })
         });

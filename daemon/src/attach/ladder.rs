@@ -9,7 +9,9 @@ use std::{
 use serde::Serialize;
 
 use super::{
-    AttachError, Attachment, Calibration, LoadOptions, ProbeSite, Rung, Scope, Tables, calibrate, kernel::bpf,
+    AttachError, Attachment, Calibration, LoadOptions, ProbeSite, Rung, Scope, Tables, calibrate,
+    kernel::bpf,
+    locate::{KernelTypes, Locator},
     object::Program,
 };
 use crate::observe::StatsReader;
@@ -30,6 +32,7 @@ pub struct Engine {
     /// Better rungs that do not work here.
     pub refusals: Vec<Refusal>,
     programs: Vec<Program>,
+    locator: Option<Locator>,
 }
 
 /// Loads everything and takes the best rung that works; `only` limits the choice to one.
@@ -39,7 +42,7 @@ pub fn climb(options: &LoadOptions, only: Option<Rung>) -> Result<Engine, Attach
     if std::fs::read_link("/proc/self/ns/pid").is_ok_and(|link| link != Path::new(INITIAL_PID_NAMESPACE)) {
         return Err(AttachError::PidNamespace);
     }
-    let mut tables = Tables::load(options)?;
+    let (mut tables, locator) = load(options)?;
     let stats = StatsReader::new(&tables)?;
     let mut tried = Vec::new();
     for rung in Rung::ALL.into_iter().filter(|rung| only.is_none_or(|only| only == *rung)) {
@@ -51,7 +54,7 @@ pub fn climb(options: &LoadOptions, only: Option<Rung>) -> Result<Engine, Attach
                 let refusals = tried
                     .iter()
                     .map(|(rung, error): &(Rung, Box<AttachError>)| Refusal { rung: *rung, reason: error.to_string() });
-                return Ok(Engine { refusals: refusals.collect(), tables, rung, calibration, programs });
+                return Ok(Engine { refusals: refusals.collect(), tables, rung, calibration, programs, locator });
             }
             Err(error) => tried.push((rung, Box::new(error))),
         }
@@ -59,7 +62,35 @@ pub fn climb(options: &LoadOptions, only: Option<Rung>) -> Result<Engine, Attach
     Err(AttachError::NoRung { tried })
 }
 
+/// The tables, and what finds call sites of open calls. Where that does not work, every call that may wait reads its own.
+fn load(options: &LoadOptions) -> Result<(Tables, Option<Locator>), AttachError> {
+    let located = KernelTypes::read().and_then(|types| {
+        let mut options = options.clone();
+        options.config.open_calls = types.open_calls;
+        options.config.read_call_sites = 0;
+        let tables = Tables::load(&options).map_err(Box::new)?;
+        let locator = Locator::new(&tables, &types)?;
+        Ok((tables, locator))
+    });
+    match located {
+        Ok((tables, locator)) => Ok((tables, Some(locator))),
+        Err(reason) => {
+            tracing::info!("call sites are read at every call, which makes calls dearer: {reason}");
+            Ok((Tables::load(options)?, None))
+        }
+    }
+}
+
 impl Engine {
+    /// Looks up where the calls that are open now were made from.
+    pub fn locate_open_calls(&self) {
+        if let Some(locator) = &self.locator
+            && let Err(error) = locator.run()
+        {
+            tracing::warn!("cannot look up where open calls were made from: {error}");
+        }
+    }
+
     /// Probes functions of one file.
     pub fn attach(
         &self,

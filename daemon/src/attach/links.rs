@@ -7,6 +7,8 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use mpiprobe_common::Cookie;
+
 use super::{
     AttachError, Rung,
     kernel::{bpf, perf_event},
@@ -18,8 +20,8 @@ use super::{
 pub struct ProbeSite {
     /// Bytes into the file.
     pub offset: u64,
-    /// Function id.
-    pub function: u32,
+    /// What the programs are told with each hit.
+    pub cookie: Cookie,
 }
 
 /// Whose calls reach the programs.
@@ -81,7 +83,7 @@ impl Attachment {
 
     fn add_multi(&mut self, program: &Program, path: &CString, sites: &[ProbeSite], scope: Scope) -> io::Result<()> {
         let offsets: Vec<u64> = sites.iter().map(|site| site.offset).collect();
-        let cookies: Vec<u64> = sites.iter().map(|site| u64::from(site.function)).collect();
+        let cookies: Vec<u64> = sites.iter().map(|site| site.cookie.0).collect();
         let usage = program.usage;
         let link = bpf::link_uprobes(
             program.fd.as_fd(),
@@ -105,7 +107,7 @@ impl Attachment {
     ) -> io::Result<()> {
         for site in sites {
             let event = perf_event::open_uprobe(path, site.offset, program.usage.returns, scope.pid())?;
-            let link = bpf::link_perf_event(program.fd.as_fd(), event.as_fd(), u64::from(site.function))?;
+            let link = bpf::link_perf_event(program.fd.as_fd(), event.as_fd(), site.cookie.0)?;
             self.links.push(Link { link, event: Some(event) });
         }
         Ok(())

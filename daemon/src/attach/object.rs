@@ -24,13 +24,11 @@ static OBJECT: &[u8] = aya::include_bytes_aligned!(env!("MPIPROBE_BPF_OBJECT"));
 #[derive(Clone, Debug)]
 pub struct LoadOptions {
     pub config: Config,
-    /// Room for this many live threads that have entered MPI.
-    pub threads: u32,
 }
 
 impl Default for LoadOptions {
     fn default() -> Self {
-        Self { config: Config::DEFAULT, threads: mpiprobe_common::THREAD_ENTRIES }
+        Self { config: Config::DEFAULT }
     }
 }
 
@@ -52,6 +50,7 @@ impl Tables {
     pub fn load(options: &LoadOptions) -> Result<Self, AttachError> {
         let config = Plain(options.config);
         let slots = options.config.process_slots;
+        let threads = options.config.thread_slots;
         let mut ebpf = EbpfLoader::new()
             // Nothing in the object depends on the kernel's types; reading them takes 40 ms.
             .btf(None)
@@ -61,7 +60,9 @@ impl Tables {
             .map_max_entries("STATS_INDEX", slots.saturating_mul(mpiprobe_common::FUNCTION_SLOTS))
             .map_max_entries("STATS", options.config.stats_entries)
             .map_max_entries("INNER", options.config.stats_entries)
-            .map_max_entries("THREADS", options.threads)
+            .map_max_entries("THREADS", threads)
+            .map_max_entries("THREAD_SLOT", threads)
+            .map_max_entries("FREE_SLOTS", threads)
             .load(OBJECT)
             .map_err(|source| AttachError::Object { source: Box::new(source) })?;
         let logger = logger(&mut ebpf);
@@ -124,6 +125,11 @@ impl Tables {
         self.ebpf.map_mut(name).ok_or(AttachError::Missing { what: "table", name })
     }
 
+    /// Loads a program that is run for every thread of the system.
+    pub(super) fn load_iterator(&self, name: &'static str, function: u32) -> Result<OwnedFd, AttachError> {
+        load(&self.linked_object()?, name, bpf::Kind::TaskIterator { function })
+    }
+
     /// Loads the uprobe programs of one rung, in the order in which they are to be attached.
     pub(super) fn load_programs(&self, rung: Rung, empty: bool) -> Result<Vec<Program>, AttachError> {
         let linked = self.linked_object()?;
@@ -137,10 +143,14 @@ impl Tables {
         let mut object = Object::parse(OBJECT).map_err(|error| failed(Box::new(error)))?;
         let text_sections = object.functions.keys().map(|(section, _)| *section).collect();
         let maps = object.maps.clone();
-        let fds: HashMap<&str, i32> = maps
-            .keys()
-            .filter_map(|name| Some((name.as_str(), data(self.ebpf.map(name)?)?.fd().as_fd().as_raw_fd())))
-            .collect();
+        let mut fds: HashMap<&str, i32> = HashMap::new();
+        for name in maps.keys() {
+            // Tables that were taken are used by none of these programs.
+            let Some(map) = self.ebpf.map(name) else { continue };
+            // One of an unknown kind must not be left out: its place in the programs would be given to another.
+            let data = data(map).ok_or(AttachError::Missing { what: "table", name: "of a kind known" })?;
+            fds.insert(name, data.fd().as_fd().as_raw_fd());
+        }
         let located = maps.iter().filter_map(|(name, map)| Some((name.as_str(), *fds.get(name.as_str())?, map)));
         object.relocate_maps(located, &text_sections).map_err(|error| failed(Box::new(error)))?;
         object.relocate_calls(&text_sections).map_err(|error| failed(Box::new(error)))?;
@@ -158,12 +168,18 @@ pub(super) struct Program {
 
 impl Program {
     fn load(object: &Object, usage: ProgramUse) -> Result<Self, AttachError> {
-        let (instructions, license) =
-            code(object, usage.name).ok_or(AttachError::Missing { what: "program", name: usage.name })?;
-        let fd = bpf::load_program(usage.name, &instructions, &license, usage.attach_type)
-            .map_err(|failure| AttachError::Program { name: usage.name, source: failure.source, log: failure.log })?;
+        let fd = load(object, usage.name, bpf::Kind::Probe(usage.attach_type))?;
         Ok(Self { fd, usage })
     }
+}
+
+fn load(object: &Object, name: &'static str, kind: bpf::Kind) -> Result<OwnedFd, AttachError> {
+    let (instructions, license) = code(object, name).ok_or(AttachError::Missing { what: "program", name })?;
+    bpf::load_program(name, &instructions, &license, kind).map_err(|failure| AttachError::Program {
+        name,
+        source: failure.source,
+        log: failure.log,
+    })
 }
 
 fn code(object: &Object, name: &str) -> Option<(Vec<bpf_insn>, CString)> {
@@ -174,7 +190,9 @@ fn code(object: &Object, name: &str) -> Option<(Vec<bpf_insn>, CString)> {
 
 fn data(map: &Map) -> Option<&MapData> {
     match map {
-        Map::Array(data) | Map::HashMap(data) | Map::PerCpuArray(data) | Map::RingBuf(data) => Some(data),
+        Map::Array(data) | Map::HashMap(data) | Map::PerCpuArray(data) | Map::RingBuf(data) | Map::Stack(data) => {
+            Some(data)
+        }
         _ => None,
     }
 }

@@ -79,7 +79,7 @@ pub struct Observe {
     #[arg(long, value_name = "N", default_value_t = mpiprobe_common::PROCESS_SLOTS, value_parser = clap::value_parser!(u32).range(2..=65_536), help_heading = "Limits")]
     pub max_processes: u32,
     /// Room for this many live threads that call MPI (0.5 KiB each).
-    #[arg(long, value_name = "N", default_value_t = mpiprobe_common::THREAD_ENTRIES, value_parser = clap::value_parser!(u32).range(1..=4_194_304), help_heading = "Limits")]
+    #[arg(long, value_name = "N", default_value_t = mpiprobe_common::THREAD_SLOTS, value_parser = clap::value_parser!(u32).range(1..=4_194_304), help_heading = "Limits")]
     pub max_threads: u32,
     /// Room for statistics of this many pairs of process and function (2.6 KiB each).
     #[arg(long, value_name = "N", default_value_t = mpiprobe_common::STATS_ENTRIES, value_parser = clap::value_parser!(u32).range(1..=1_048_576), help_heading = "Limits")]

@@ -3,6 +3,7 @@
 use std::{
     collections::HashMap,
     io,
+    mem::offset_of,
     os::fd::{AsFd, BorrowedFd},
     sync::atomic::Ordering,
 };
@@ -10,7 +11,7 @@ use std::{
 use aya::maps::{MapData, RingBuf};
 use mpiprobe_common::{
     CALIBRATION_SLOT, InnerKey, InnerStats, Loss, ProcessCounters, ThreadState,
-    config::{CONTROL_NEXT_PROCESS, CONTROL_WORDS},
+    config::{CONTROL_NEXT_PROCESS, CONTROL_NEXT_THREAD, CONTROL_WORDS},
 };
 use thiserror::Error;
 
@@ -33,6 +34,7 @@ pub struct ObserveError {
 pub struct Observer {
     stats: StatsReader,
     processes: SharedArray<ProcessCounters>,
+    threads: SharedArray<ThreadState>,
     control: SharedArray<u64>,
     events: RingBuf<MapData>,
 }
@@ -49,9 +51,11 @@ impl Observer {
         let map = |table: &'static str| move |source| AttachError::Table { table, source };
         let events = tables.take("EVENTS")?;
         let slots = tables.options().config.process_slots as usize;
+        let threads = tables.options().config.thread_slots as usize;
         let observer = Self {
             stats: StatsReader::new(tables)?,
             processes: SharedArray::map(tables.table_fd("PROCESSES")?, slots).map_err(map("PROCESSES"))?,
+            threads: SharedArray::map(tables.table_fd("THREADS")?, threads).map_err(map("THREADS"))?,
             control: SharedArray::map(tables.table_fd("CONTROL")?, CONTROL_WORDS as usize).map_err(map("CONTROL"))?,
             events: RingBuf::try_from(events).map_err(|source| AttachError::Object { source: Box::new(source) })?,
         };
@@ -83,12 +87,11 @@ impl Observer {
 
     /// Everything as it is now.
     pub fn snapshot(&self, engine: &Engine) -> Result<Snapshot, ObserveError> {
+        engine.locate_open_calls();
         let taken_ns = monotonic_ns();
-        let mut threads = threads_by_process(engine)?;
+        let mut threads = self.threads_by_process();
         let mut inner = inner_by_process(engine)?;
-        let taken =
-            usize::try_from(self.control.read(CONTROL_NEXT_PROCESS as usize).unwrap_or(0)).unwrap_or(usize::MAX);
-        let slots = 1..taken.min(self.processes.len());
+        let slots = 1..self.used(CONTROL_NEXT_PROCESS, self.processes.len());
         let processes = slots.filter_map(|slot| {
             let process = u32::try_from(slot).ok()?;
             Some(ProcessSnapshot {
@@ -112,6 +115,40 @@ impl Observer {
         })
     }
 
+    fn threads_by_process(&self) -> HashMap<u32, Vec<ThreadSnapshot>> {
+        let mut by_process: HashMap<u32, Vec<ThreadSnapshot>> = HashMap::new();
+        for slot in 0..self.used(CONTROL_NEXT_THREAD, self.threads.len()) {
+            let Some(state) = self.thread(slot) else { continue };
+            let Ok(tid) = u32::try_from(state.id & u64::from(u32::MAX)) else { continue };
+            by_process.entry(state.process).or_default().push(ThreadSnapshot { tid, state });
+        }
+        for threads in by_process.values_mut() {
+            threads.sort_unstable_by_key(|thread| thread.tid);
+        }
+        by_process
+    }
+
+    /// The state of the thread in a slot; `None` if the slot is free.
+    fn thread(&self, slot: usize) -> Option<ThreadState> {
+        const SEQUENCE: usize = offset_of!(ThreadState, sequence) / size_of::<u64>();
+        let sequence = self.threads.word_of(slot, SEQUENCE)?;
+        let mut state = self.threads.read(slot)?;
+        for _ in 1..TORN_ATTEMPTS {
+            if state.is_settled() && sequence.load(Ordering::Acquire) == state.sequence {
+                break;
+            }
+            state = self.threads.read(slot)?;
+        }
+        // A torn copy is better than none: what may be wrong in it is the open call, for the blink of an eye.
+        (state.id != 0).then_some(state)
+    }
+
+    /// How many of a table's entries have been handed out.
+    fn used(&self, control: u32, length: usize) -> usize {
+        let next = self.control.read(control as usize).unwrap_or(0);
+        usize::try_from(next).unwrap_or(usize::MAX).min(length)
+    }
+
     fn next_process(&self) -> Result<&std::sync::atomic::AtomicU64, AttachError> {
         self.control
             .word_of(CONTROL_NEXT_PROCESS as usize, 0)
@@ -124,30 +161,6 @@ impl AsFd for Observer {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.events.as_fd()
     }
-}
-
-fn threads_by_process(engine: &Engine) -> Result<HashMap<u32, Vec<ThreadSnapshot>>, ObserveError> {
-    let mut threads: HashMap<u64, ThreadState> = HashMap::new();
-    for _ in 0..TORN_ATTEMPTS {
-        let mut torn = false;
-        for (id, state) in read::<u64, ThreadState>(engine, "THREADS", engine.tables.options().threads)? {
-            torn |= !state.is_consistent();
-            // A torn copy is better than none: what may be wrong in it is the open call, for the blink of an eye.
-            threads.entry(id).and_modify(|known| *known = state).or_insert(state);
-        }
-        if !torn {
-            break;
-        }
-    }
-    let mut by_process: HashMap<u32, Vec<ThreadSnapshot>> = HashMap::new();
-    for (id, state) in threads {
-        let Ok(tid) = u32::try_from(id & u64::from(u32::MAX)) else { continue };
-        by_process.entry(state.process).or_default().push(ThreadSnapshot { tid, state });
-    }
-    for threads in by_process.values_mut() {
-        threads.sort_unstable_by_key(|thread| thread.tid);
-    }
-    Ok(by_process)
 }
 
 type InnerByProcess = HashMap<u32, Vec<((u16, u16), InnerStats)>>;

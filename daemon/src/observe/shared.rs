@@ -50,7 +50,7 @@ impl<T: Copy> SharedArray<T> {
         }
         let mut value = std::mem::MaybeUninit::<T>::uninit();
         for word in 0..Self::WORDS {
-            let now = self.word(index * Self::WORDS + word).load(Ordering::Relaxed);
+            let now = self.word(index * Self::WORDS + word).load(Ordering::Acquire);
             // SAFETY: within the value, which is WORDS words long and aligned for them.
             unsafe { value.as_mut_ptr().cast::<u64>().add(word).write(now) };
         }

@@ -23,6 +23,8 @@ pub struct UnprobeableFunction<K> {
 pub struct Plan<K> {
     /// By file offset; no two have the same site.
     pub functions: Vec<PlannedFunction<K>>,
+    /// Where the library's code ends in the file; `u64::MAX` if it is in several places.
+    pub text_end: u64,
     pub unprobeable: Vec<UnprobeableFunction<K>>,
     pub rejected: Vec<Rejected<K>>,
 }
@@ -34,7 +36,8 @@ pub fn plan<K>(
     arguments: impl Fn(&K) -> usize,
 ) -> Result<Plan<K>, ElfError> {
     let symbols = library.resolve(wanted)?;
-    let mut plan = Plan { functions: Vec::new(), unprobeable: Vec::new(), rejected: symbols.rejected };
+    let text_end = library.segments.text_end().unwrap_or(u64::MAX);
+    let mut plan = Plan { functions: Vec::new(), text_end, unprobeable: Vec::new(), rejected: symbols.rejected };
     for function in symbols.functions {
         let code = library.code(&function);
         let arguments = function.aliases.iter().map(|alias| arguments(&alias.key)).max().unwrap_or(usize::MAX);

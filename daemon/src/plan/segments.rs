@@ -58,6 +58,15 @@ impl Segments {
         segment.file_offset(into)
     }
 
+    /// Where the only segment with code ends in the file; `None` if there are several, or none.
+    pub(super) fn text_end(&self) -> Option<u64> {
+        let mut code = self.0.iter().filter(|segment| segment.executable);
+        match (code.next(), code.next()) {
+            (Some(only), None) => only.offset.checked_add(only.file_size),
+            _ => None,
+        }
+    }
+
     fn containing(&self, address: u64) -> Option<(&Segment, u64)> {
         self.0.iter().find_map(|segment| {
             let into = address.checked_sub(segment.address)?;

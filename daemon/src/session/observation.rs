@@ -380,8 +380,9 @@ fn load_options(options: &Options, caller: &Caller) -> LoadOptions {
             nested: options.nested.into(),
             process_slots: options.max_processes,
             stats_entries: options.max_stats,
+            thread_slots: options.max_threads,
+            ..Config::DEFAULT
         },
-        threads: options.max_threads,
     }
 }
 

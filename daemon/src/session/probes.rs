@@ -247,7 +247,7 @@ fn remove_patched(
 fn sites(planned: &Plan<FunctionId>) -> Vec<ProbeSite> {
     let site = |function: &PlannedFunction<FunctionId>| {
         let id = function.function.aliases.first()?.key;
-        Some(ProbeSite { offset: function.site.offset, function: u32::try_from(id.index()).ok()? })
+        Some(ProbeSite { offset: function.site.offset, cookie: id.cookie().at(function.site.offset, planned.text_end) })
     };
     planned.functions.iter().filter_map(site).collect()
 }

@@ -12,7 +12,7 @@ use serde_json::Value;
 use super::callrate::{CallRate, LOOPS};
 use super::child::Tracer;
 use super::sites::Sites;
-use super::{BenchError, Probes};
+use super::{BenchError, Probes, Script};
 
 /// What the script prints after each report.
 const END_OF_REPORT: &str = "end of report";
@@ -45,7 +45,7 @@ impl Attached {
                 Ok(Self::Empty(engine.attach_empty(sites.file.as_fd(), &sites.path, &sites.probes, scope)?))
             }
             Probes::Mpiprobe(executable) => mpiprobe(executable, target.pid()),
-            Probes::Bpftrace => bpftrace(target),
+            Probes::Bpftrace(script) => bpftrace(*script, target),
         }
     }
 
@@ -87,30 +87,36 @@ fn profile_counts(line: &str) -> Counts {
     rows.filter_map(|row| Some((row.get("name")?.as_str()?.to_owned(), row.get("calls")?.as_u64()?))).collect()
 }
 
-/// What one would write in its place: the time of a call by thread, then number and sum by function.
-fn script(library: &Path) -> String {
-    let mut script = String::new();
+/// What one would write in mpiprobe's place: the time of a call by thread, and then by function what `script` says.
+fn text(script: Script, library: &Path) -> String {
+    let mut text = String::new();
     for function in probed() {
+        let more = match script {
+            Script::SameFigures => format!(
+                "@min[\"{function}\"] = min($ns); @max[\"{function}\"] = max($ns); @hist[\"{function}\"] = hist($ns); "
+            ),
+            Script::Sums => String::new(),
+        };
         // Writing to a String cannot fail.
         let _ = writeln!(
-            script,
+            text,
             "uprobe:{library}:{function} {{ @start[tid] = nsecs; }}\n\
-             uretprobe:{library}:{function} /@start[tid]/ {{ @calls[\"{function}\"] = count(); \
-             @time[\"{function}\"] = sum(nsecs - @start[tid]); delete(@start[tid]); }}",
+             uretprobe:{library}:{function} /@start[tid]/ {{ $ns = nsecs - @start[tid]; @calls[\"{function}\"] = count(); \
+             @time[\"{function}\"] = sum($ns); {more}delete(@start[tid]); }}",
             library = library.display()
         );
     }
-    let _ = writeln!(script, "interval:ms:200 {{ print(@calls); printf(\"{END_OF_REPORT}\"); }}");
-    script + "END { clear(@start); }\n"
+    let _ = writeln!(text, "interval:ms:200 {{ print(@calls); printf(\"{END_OF_REPORT}\"); }}");
+    text + "END { clear(@start); }\n"
 }
 
 fn probed() -> BTreeSet<&'static str> {
     LOOPS.iter().flat_map(|each| each.probed).copied().collect()
 }
 
-fn bpftrace(target: &mut CallRate) -> Result<Attached, BenchError> {
-    let (script, pid) = (script(target.library()), target.pid().to_string());
-    let mut tracer = Tracer::start(OsStr::new("bpftrace"), &["-f", "json", "-p", &pid, "-e", &script].map(OsStr::new))?;
+fn bpftrace(script: Script, target: &mut CallRate) -> Result<Attached, BenchError> {
+    let (text, pid) = (text(script, target.library()), target.pid().to_string());
+    let mut tracer = Tracer::start(OsStr::new("bpftrace"), &["-f", "json", "-p", &pid, "-e", &text].map(OsStr::new))?;
     // It does not tell when it has attached the last probe: it has when a call of each function is counted.
     loop {
         for each in &LOOPS {
@@ -158,8 +164,10 @@ mod tests {
 
     #[test]
     fn the_script_has_a_pair_of_probes_for_each_function() {
-        let script = script(Path::new("/l/libmpi.so"));
-        assert_eq!(script.matches("uprobe:/l/libmpi.so:MPI_").count(), probed().len());
-        assert_eq!(script.matches("uretprobe:/l/libmpi.so:MPI_").count(), probed().len());
+        for script in [Script::SameFigures, Script::Sums] {
+            let text = text(script, Path::new("/l/libmpi.so"));
+            assert_eq!(text.matches("uprobe:/l/libmpi.so:MPI_").count(), probed().len());
+            assert_eq!(text.matches("uretprobe:/l/libmpi.so:MPI_").count(), probed().len());
+        }
     }
 }

@@ -44,7 +44,16 @@ pub enum Probes {
     /// mpiprobe as users start it: this executable.
     Mpiprobe(PathBuf),
     /// bpftrace with a script for the same purpose.
-    Bpftrace,
+    Bpftrace(Script),
+}
+
+/// What bpftrace is asked for, by function.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Script {
+    /// What mpiprobe gives without options: calls; total, shortest and longest time; a histogram.
+    SameFigures,
+    /// The least that is of use: calls and total time.
+    Sums,
 }
 
 /// Measures under one MPI. `builds` are executables of mpiprobe; the first is the one that the goals are about.
@@ -56,7 +65,7 @@ pub fn run(mpi: Mpi, builds: &[PathBuf], effort: Effort, interrupted: &AtomicBoo
     let sites = Sites::plan(target.library())?;
     let mut kinds = vec![Probes::Bare, Probes::Empty];
     kinds.extend(builds.iter().cloned().map(Probes::Mpiprobe));
-    kinds.push(Probes::Bpftrace);
+    kinds.extend([Script::SameFigures, Script::Sums].map(Probes::Bpftrace));
 
     let mut figures = Figures::default();
     for _ in 0..effort.rounds {
@@ -101,7 +110,8 @@ impl std::fmt::Display for Probes {
             Self::Bare => formatter.write_str("bare"),
             Self::Empty => formatter.write_str("empty"),
             Self::Mpiprobe(path) => write!(formatter, "{}", path.file_name().unwrap_or(path.as_os_str()).display()),
-            Self::Bpftrace => formatter.write_str("bpftrace"),
+            Self::Bpftrace(Script::SameFigures) => formatter.write_str("bpftrace"),
+            Self::Bpftrace(Script::Sums) => formatter.write_str("bpftrace, sums"),
         }
     }
 }

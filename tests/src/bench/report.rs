@@ -9,7 +9,7 @@ use serde::Serialize;
 use super::callrate::LOOPS;
 use super::figures::{Figure, Figures};
 use super::sites::Sites;
-use super::{Effort, Probes};
+use super::{Effort, Probes, Script};
 use crate::Mpi;
 
 /// mpiprobe's cost over that of a probe that does nothing, at most.
@@ -106,7 +106,7 @@ fn rows(index: usize, sites: &Sites, kinds: &[Probes], figures: &Figures) -> Vec
     let reference = |wanted: Probes| position(wanted).and_then(added).map(|added| added.minimum_ns);
     let ratio = |kind: usize, reference: Option<f64>| Some(added(kind)?.minimum_ns / reference.filter(|ns| *ns > 0.0)?);
     let empty = reference(Probes::Empty);
-    let bpftrace = reference(Probes::Bpftrace).filter(|_| sites.are_at_entry(each.probed));
+    let bpftrace = reference(Probes::Bpftrace(Script::SameFigures)).filter(|_| sites.are_at_entry(each.probed));
     let row = |(kind, probes): (usize, &Probes)| {
         Some(Row {
             functions: each.name,

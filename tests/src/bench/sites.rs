@@ -37,8 +37,10 @@ impl Sites {
         let mut not_at_entry = Vec::new();
         for function in &planned.functions {
             let Some(id) = function.function.aliases.first().map(|alias| alias.key) else { continue };
-            let Ok(function_id) = u32::try_from(id.index()) else { continue };
-            probes.push(ProbeSite { offset: function.site.offset, function: function_id });
+            probes.push(ProbeSite {
+                offset: function.site.offset,
+                cookie: id.cookie().at(function.site.offset, planned.text_end),
+            });
             if function.site.kind != SiteKind::Fast {
                 not_at_entry.extend(function.function.aliases.iter().map(|alias| alias.key.function().name));
             }

@@ -73,6 +73,7 @@ pub struct FunctionRow {
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct OpenCall {
     pub function: String,
+    pub call_site: Option<u64>,
     pub ended_inside: bool,
 }
 

@@ -1,6 +1,7 @@
 //! `mpiprobe` on real jobs, compared with the independent count of the truth library.
 
 mod busy;
+mod call_sites;
 mod campaigns;
 mod check;
 mod endings;
@@ -26,6 +27,7 @@ fn main() {
     let of_mpi = |mpi| {
         [
             busy::tests(mpi),
+            call_sites::tests(mpi),
             campaigns::tests(mpi),
             endings::tests(mpi),
             exact::tests(mpi),

@@ -23,6 +23,9 @@ pub(crate) enum AttachType {
     UprobeSession = 57,
 }
 
+/// `BPF_TRACE_ITER`, kernel 5.8.
+const TRACE_ITERATOR: u32 = 28;
+
 /// `BPF_F_UPROBE_MULTI_RETURN`: the link is of return probes.
 const MULTI_RETURN: u32 = 1;
 
@@ -37,20 +40,38 @@ pub(crate) struct LoadFailure {
     pub(crate) log: String,
 }
 
-/// Loads a program of type kprobe, which uprobes are to the kernel.
+/// What a program is to the kernel.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Kind {
+    /// Run by uprobes, which are kprobes to the kernel, attached in that way.
+    Probe(AttachType),
+    /// Run for every task by who reads an iterator; the id, in the kernel's types, of the function that stands for it.
+    TaskIterator { function: u32 },
+}
+
+/// Loads a program.
 pub(crate) fn load_program(
     name: &str,
     instructions: &[bpf_insn],
     license: &CStr,
-    attach_type: AttachType,
+    kind: Kind,
 ) -> Result<OwnedFd, LoadFailure> {
     let load = |log: &mut [u8]| {
         // SAFETY: all-zero is a valid value of every variant of the union.
         let mut attributes: bpf_attr = unsafe { mem::zeroed() };
         // SAFETY: the variant that BPF_PROG_LOAD reads; the union is all zero, so its fields are initialised.
         let load = unsafe { &mut attributes.__bindgen_anon_3 };
-        load.prog_type = bpf_prog_type::BPF_PROG_TYPE_KPROBE as u32;
-        load.expected_attach_type = attach_type as u32;
+        match kind {
+            Kind::Probe(attach_type) => {
+                load.prog_type = bpf_prog_type::BPF_PROG_TYPE_KPROBE as u32;
+                load.expected_attach_type = attach_type as u32;
+            }
+            Kind::TaskIterator { function } => {
+                load.prog_type = bpf_prog_type::BPF_PROG_TYPE_TRACING as u32;
+                load.expected_attach_type = TRACE_ITERATOR;
+                load.attach_btf_id = function;
+            }
+        }
         load.insns = instructions.as_ptr() as u64;
         load.insn_cnt = u32::try_from(instructions.len()).unwrap_or(u32::MAX);
         load.license = license.as_ptr() as u64;
@@ -131,6 +152,25 @@ pub(crate) fn link_perf_event(program: BorrowedFd<'_>, event: BorrowedFd<'_>, co
     create.attach_type = AttachType::PerfEvent as u32;
     create.__bindgen_anon_3.perf_event.bpf_cookie = cookie;
     call_for_fd(bpf_cmd::BPF_LINK_CREATE, &mut attributes)
+}
+
+/// Makes an iterator program ready to be started.
+pub(crate) fn link_iterator(program: BorrowedFd<'_>) -> io::Result<OwnedFd> {
+    // SAFETY: all-zero is a valid value of every variant of the union.
+    let mut attributes: bpf_attr = unsafe { mem::zeroed() };
+    // SAFETY: the variant that BPF_LINK_CREATE reads; the union is all zero, so its fields are initialised.
+    let create = unsafe { &mut attributes.link_create };
+    create.__bindgen_anon_1.prog_fd = program.as_raw_fd().cast_unsigned();
+    create.attach_type = TRACE_ITERATOR;
+    call_for_fd(bpf_cmd::BPF_LINK_CREATE, &mut attributes)
+}
+
+/// One run of an iterator: reading the file to its end runs the program for everything there is.
+pub(crate) fn start_iterator(link: BorrowedFd<'_>) -> io::Result<OwnedFd> {
+    // SAFETY: all-zero is a valid value of every variant of the union.
+    let mut attributes: bpf_attr = unsafe { mem::zeroed() };
+    attributes.iter_create.link_fd = link.as_raw_fd().cast_unsigned();
+    call_for_fd(bpf_cmd::BPF_ITER_CREATE, &mut attributes)
 }
 
 /// How often the kernel did not run a program because one was running on that CPU already.

@@ -2,4 +2,5 @@
 //! `perf_event_open(2)`; a later aya that makes them replaces it.
 
 pub(crate) mod bpf;
+pub(crate) mod btf;
 pub(crate) mod perf_event;

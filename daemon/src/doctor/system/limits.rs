@@ -2,7 +2,7 @@
 
 use mpiprobe_common::{
     Descriptor, FUNCTION_SLOTS, FunctionStats, InnerKey, InnerStats, PROCESS_SLOTS, ProcessCounters, STATS_ENTRIES,
-    THREAD_ENTRIES, Target, ThreadState,
+    THREAD_CACHE, THREAD_SLOTS, Target, ThreadState,
 };
 use rustix::process::{Resource, getrlimit};
 use serde_json::json;
@@ -57,7 +57,9 @@ fn table_bytes() -> u64 {
         + array::<FunctionStats>(STATS_ENTRIES)
         + array::<Descriptor>(FUNCTION_SLOTS)
         + hash::<u32, Target>(PROCESS_SLOTS)
-        + hash::<u64, ThreadState>(THREAD_ENTRIES)
+        + array::<ThreadState>(THREAD_SLOTS)
+        + hash::<u64, u32>(THREAD_SLOTS)
+        + array::<u32>(THREAD_SLOTS + THREAD_CACHE)
         + hash::<InnerKey, InnerStats>(STATS_ENTRIES)
 }
 

@@ -1,0 +1,113 @@
+//! Where open calls were made from: found in the kernel's own structures when somebody asks, so that no call pays for it.
+
+use std::{
+    fs::File,
+    io::{self, Read as _},
+    os::fd::{AsFd as _, OwnedFd},
+};
+
+use mpiprobe_common::OpenCalls;
+use thiserror::Error;
+
+use super::{
+    AttachError, Tables,
+    kernel::{
+        bpf,
+        btf::{self, Wanted},
+    },
+};
+
+const KERNEL_TYPES: &str = "/sys/kernel/btf/vmlinux";
+/// The kernel's types are 4 to 8 MB.
+const MAX_TYPES_BYTES: u64 = 64 << 20;
+
+/// Why call sites must be read at every call instead.
+#[derive(Debug, Error)]
+pub enum LocateError {
+    #[error("cannot read the kernel's types in {KERNEL_TYPES}: {0}")]
+    Types(#[source] io::Error),
+    #[error("the kernel's types in {KERNEL_TYPES} do not tell where it keeps return addresses")]
+    Unknown,
+    #[error("{0}")]
+    Program(#[from] Box<AttachError>),
+    #[error("cannot make an iterator over all threads: {0}")]
+    Link(#[source] io::Error),
+}
+
+/// What is read out of the kernel's types.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct KernelTypes {
+    pub(super) open_calls: OpenCalls,
+    /// Id of the function that stands for the iterator over tasks.
+    iterator: u32,
+}
+
+impl KernelTypes {
+    pub(super) fn read() -> Result<Self, LocateError> {
+        let file = File::open(KERNEL_TYPES).map_err(LocateError::Types)?;
+        let mut bytes = Vec::new();
+        file.take(MAX_TYPES_BYTES).read_to_end(&mut bytes).map_err(LocateError::Types)?;
+        Self::parse(&bytes).ok_or(LocateError::Unknown)
+    }
+
+    fn parse(bytes: &[u8]) -> Option<Self> {
+        let field = |structure, field| Wanted::Field { structure, field };
+        let found = btf::find(
+            bytes,
+            [
+                field("task_struct", "tgid"),
+                field("task_struct", "pid"),
+                field("task_struct", "utask"),
+                field("uprobe_task", "return_instances"),
+                field("return_instance", "stack"),
+                field("return_instance", "orig_ret_vaddr"),
+                field("return_instance", "next"),
+                Wanted::Function { name: "bpf_iter_task" },
+            ],
+        )?;
+        let [
+            Some(task_tgid),
+            Some(task_pid),
+            Some(task_utask),
+            Some(utask_return_instances),
+            Some(instance_stack),
+            Some(instance_return_address),
+            Some(instance_next),
+            Some(iterator),
+        ] = found
+        else {
+            return None;
+        };
+        let open_calls = OpenCalls {
+            task_tgid,
+            task_pid,
+            task_utask,
+            utask_return_instances,
+            instance_stack,
+            instance_return_address,
+            instance_next,
+            reserved: 0,
+        };
+        Some(Self { open_calls, iterator })
+    }
+}
+
+/// Looks up the call sites of open calls.
+#[derive(Debug)]
+pub(super) struct Locator {
+    link: OwnedFd,
+}
+
+impl Locator {
+    pub(super) fn new(tables: &Tables, types: &KernelTypes) -> Result<Self, LocateError> {
+        let program = tables.load_iterator("locate_open_calls", types.iterator).map_err(Box::new)?;
+        Ok(Self { link: bpf::link_iterator(program.as_fd()).map_err(LocateError::Link)? })
+    }
+
+    /// Notes in the table of threads where each open call was made from.
+    pub(super) fn run(&self) -> io::Result<()> {
+        // Reading makes the kernel run the program for every thread; it writes nothing into the file itself.
+        let mut run = File::from(bpf::start_iterator(self.link.as_fd())?);
+        io::copy(&mut run, &mut io::sink()).map(|_| ())
+    }
+}

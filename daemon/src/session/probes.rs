@@ -58,6 +58,7 @@ impl ProbeError {
         match self {
             Self::Open(OpenMappedError::Process(error)) | Self::Process(error) => error.is_gone(),
             Self::Memory { source, .. } => source.kind() == io::ErrorKind::UnexpectedEof,
+            Self::Attach(AttachError::Link { source, .. }) => source.raw_os_error() == Some(libc::ESRCH),
             _ => false,
         }
     }
@@ -75,6 +76,8 @@ pub(super) struct Probes {
 #[derive(Debug)]
 struct Probed {
     attachment: Option<Attachment>,
+    /// Whose calls reach the programs.
+    scopes: Vec<Scope>,
     sites: Vec<ProbeSite>,
     info: LibraryInfo,
 }
@@ -128,15 +131,25 @@ impl Probes {
             slow: slow(&planned),
             not_probed,
         };
-        // Through two overlay mounts one file looks like two, but the kernel knows that it is one: its probes are there.
-        if breakpoints == sites.len() && self.files.values().any(|known| known.sites == sites) {
+        let all_probed = breakpoints == sites.len();
+        if let Some(known) = self.files.get(&library.file.id) {
+            // The same process with a new program: its probes go with it, unless another thread than the first has executed it.
+            if all_probed && known.scopes.contains(&scope) {
+                return Ok(Coverage::Present);
+            }
+        } else if all_probed
+            && let Some(known) = self.files.values().find(|known| known.sites == sites && known.scopes.contains(&scope))
+        {
+            // Through two overlay mounts one file looks like two, but the kernel knows that it is one: its probes are there.
             info.functions = 0;
-            self.files.insert(library.file.id, Probed { attachment: None, sites, info });
+            let scopes = known.scopes.clone();
+            self.files.insert(library.file.id, Probed { attachment: None, scopes, sites, info });
             return Ok(Coverage::Present);
         }
         let attachment = engine.attach(file.as_fd(), Path::new(&path), &sites, scope)?;
         self.attach_ns += u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX);
-        self.insert(library.file.id, Probed { attachment: Some(attachment), sites, info: info.clone() });
+        let probed = Probed { attachment: Some(attachment), scopes: vec![scope], sites, info: info.clone() };
+        self.insert(library.file.id, probed);
         Ok(Coverage::New(info))
     }
 
@@ -147,6 +160,7 @@ impl Probes {
                 (Some(known), Some(more)) => Some(known.and(more)),
                 (known, more) => known.or(more),
             };
+            known.scopes.extend(probed.scopes);
             self.files.insert(id, known);
         } else {
             self.files.insert(id, probed);

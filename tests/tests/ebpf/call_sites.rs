@@ -25,7 +25,9 @@ fn open_calls(mpi: Mpi, way: &str) -> Result<(), Failed> {
     let mut job = Job::builder(mpi, program::HANG).ranks(2).gates(&["start"]).own_name().spawn()?;
     job.wait_for_gate("start")?;
     let pids = job.ranks()?;
-    let mut profiler = Profiler::observe(["--pid-of", job.called(), "--attach", way, "--interval", "100ms"])?;
+    let options = ["--json", "--interval", "100ms", "--attach", way, "--pid-of", job.called()];
+    let mut profiler = Profiler::start(options)?;
+    profiler.wait_for("mpiprobe: observing ")?;
     job.open_gate("start")?;
 
     let profile = deadlock(&mut profiler)?;

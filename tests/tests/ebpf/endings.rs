@@ -16,6 +16,7 @@ pub(crate) fn tests(mpi: Mpi) -> Vec<Trial> {
         trial(mpi, Language::C, "exec_out_of_mpi", exec_after),
         trial(mpi, Language::C, "a_forked_child_is_not_counted", fork),
         trial(mpi, Language::C, "longjmp_out_of_a_call", |mpi| longjmp(mpi, "all")),
+        trial(mpi, Language::C, "exec_of_a_process_probed_alone", exec_beside_others),
         trial(mpi, Language::C, "longjmp_seen_late", |mpi| longjmp(mpi, "default")),
         trial(mpi, Language::C, "calls_in_callbacks_are_inner_calls", callback),
     ]
@@ -100,6 +101,16 @@ fn exec_of_pid(mpi: Mpi) -> Result<(), Failed> {
     job.open_gate("start")?;
     job.wait()?.success()?;
     expect_images(&job, &complete(&profiler.wait()?)?)
+}
+
+/// The same where others use the library, so that each process named has probes of its own.
+fn exec_beside_others(mpi: Mpi) -> Result<(), Failed> {
+    let mut bystander = Job::builder(mpi, program::EXITS).ranks(1).gates(&["1"]).spawn()?;
+    bystander.wait_for_gate("1")?;
+    exec_of_pid(mpi)?;
+    bystander.open_gate("1")?;
+    bystander.wait()?.success()?;
+    Ok(())
 }
 
 /// The calls are those of the first image. The second calls nothing, and may end before anybody has looked whether it uses MPI.

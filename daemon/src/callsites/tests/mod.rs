@@ -1,0 +1,7 @@
+//! Tests on programs compiled here, and on this program itself.
+
+mod address_maps;
+mod debug_information;
+mod languages;
+mod own_program;
+mod program;

@@ -33,6 +33,9 @@ impl Dwarf {
     ///
     /// `None` if there is no debug information, or it is damaged.
     pub(super) fn read(image: &Image, supplement: Option<&Image>) -> Option<Self> {
+        if !Self::has(image) {
+            return None;
+        }
         let main = contents(image);
         let supplement = supplement.map(contents);
         let all = main.iter().chain(supplement.iter().flatten());
@@ -55,7 +58,7 @@ impl Dwarf {
     }
 
     pub(super) fn has(image: &Image) -> bool {
-        image.has_section(".debug_info") && image.has_section(".debug_line")
+        image.has_section(".debug_info")
     }
 
     /// What the sections take of memory, in bytes.

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::os::unix::fs::{FileExt, MetadataExt};
 
 use object::elf::{self, FileHeader64, ProgramHeader64, SectionHeader64};
-use object::read::elf::{FileHeader, ProgramHeader, SectionHeader};
+use object::read::elf::{FileHeader, NoteIterator, ProgramHeader, SectionHeader};
 use object::{LittleEndian, ReadCache};
 
 use super::section::{MAX_SECTION, decompress, decompress_gnu};
@@ -16,7 +16,7 @@ const MAX_SECTIONS: u32 = 1 << 12;
 const MAX_SEGMENTS: usize = 1 << 10;
 /// Of all names of sections together, in bytes.
 const MAX_NAMES: u64 = 1 << 20;
-/// Of one segment of notes, in bytes, and the number of notes in it.
+/// Of one segment of notes, in bytes, and the number of such segments and of notes in each.
 const MAX_NOTE: u64 = 64 << 10;
 const MAX_NOTES: usize = 64;
 
@@ -54,8 +54,9 @@ impl Image {
             return None;
         }
         let headers = header.program_headers(endian, &data).ok()?.to_vec();
-        let build_id = build_id(&headers, &data);
-        Some((headers, sections(header, &data).unwrap_or_default(), build_id))
+        let sections = sections(header, &data).unwrap_or_default();
+        let build_id = build_id(&headers, &sections, &data);
+        Some((headers, sections, build_id))
     }
 
     /// GNU build id: up to 64 bytes, 20 mostly.
@@ -169,18 +170,27 @@ fn name_at(names: &[u8], offset: u32) -> Vec<u8> {
     rest.iter().take(MAX_NAME).take_while(|&&byte| byte != 0).copied().collect()
 }
 
-fn build_id(headers: &[ProgramHeader64<LittleEndian>], data: &ReadCache<&File>) -> Option<Vec<u8>> {
+/// From the notes that are loaded, or in files that are not meant to be loaded from the sections.
+fn build_id(
+    headers: &[ProgramHeader64<LittleEndian>],
+    sections: &[Section],
+    data: &ReadCache<&File>,
+) -> Option<Vec<u8>> {
     let endian = LittleEndian;
-    let notes = headers.iter().filter(|header| header.p_type(endian) == elf::PT_NOTE);
-    notes.filter(|header| header.p_filesz(endian) <= MAX_NOTE).find_map(|header| {
-        let mut notes = header.notes(endian, data).ok()??;
-        for _ in 0..MAX_NOTES {
-            let note = notes.next().ok()??;
-            if note.name() == elf::ELF_NOTE_GNU && note.n_type(endian) == elf::NT_GNU_BUILD_ID {
-                // SHA-1 has 20 bytes; anything over 64 is no digest.
-                return Some(note.desc().to_vec()).filter(|id| !id.is_empty() && id.len() <= 64);
-            }
+    let segments = headers.iter().filter(|header| header.p_filesz(endian) <= MAX_NOTE);
+    let segments = segments.filter_map(|header| header.notes(endian, data).ok()?);
+    let sections = sections.iter().filter(|section| section.header.sh_size(endian) <= MAX_NOTE);
+    let sections = sections.filter_map(|section| section.header.notes(endian, data).ok()?);
+    segments.chain(sections).take(MAX_NOTES).find_map(build_id_in)
+}
+
+fn build_id_in(mut notes: NoteIterator<'_, FileHeader64<LittleEndian>>) -> Option<Vec<u8>> {
+    for _ in 0..MAX_NOTES {
+        let note = notes.next().ok()??;
+        if note.name() == elf::ELF_NOTE_GNU && note.n_type(LittleEndian) == elf::NT_GNU_BUILD_ID {
+            // SHA-1 has 20 bytes; anything over 64 is no digest.
+            return Some(note.desc().to_vec()).filter(|id| !id.is_empty() && id.len() <= 64);
         }
-        None
-    })
+    }
+    None
 }

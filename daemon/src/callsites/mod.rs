@@ -10,6 +10,7 @@
 
 mod address_map;
 mod budget;
+mod debug_files;
 mod demangle;
 mod dwarf;
 mod image;

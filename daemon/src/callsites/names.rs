@@ -1,8 +1,8 @@
 //! All that is known of the names in one module.
 
+use super::debug_files;
 use super::demangle::function_name;
 use super::dwarf::Dwarf;
-use super::image::Image;
 use super::module::Module;
 use super::symbols::Symbols;
 use crate::model::SourceFrame;
@@ -28,11 +28,12 @@ impl Names {
     /// Reads everything there is. A file that somebody has written into since it was mapped has no names.
     pub(super) fn read(module: &Module) -> Self {
         let Some(image) = module.image.as_ref().filter(|image| image.is_unchanged()) else { return Self::default() };
-        let with_dwarf = Some(image).filter(|image| Dwarf::has(image));
-        let images: [Option<&Image>; 1] = [Some(image)];
+        let separate = if Dwarf::has(image) { None } else { debug_files::separate(module, image) };
+        let with_dwarf = separate.as_ref().map_or(image, |separate| &separate.image);
+        let supplement = debug_files::supplement(module, with_dwarf, separate.as_ref());
         Self {
-            dwarf: with_dwarf.and_then(|with_dwarf| Dwarf::read(with_dwarf, None)),
-            symbols: Symbols::read(images.into_iter().flatten()),
+            dwarf: Dwarf::read(with_dwarf, supplement.as_ref()),
+            symbols: Symbols::read(std::iter::once(image).chain(separate.as_ref().map(|separate| &separate.image))),
             exported: Symbols::read_dynamic(image),
         }
     }

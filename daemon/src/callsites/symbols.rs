@@ -39,9 +39,6 @@ impl Symbols {
                 symbols.add(&table, names);
             }
         }
-        if symbols.entries.is_empty() {
-            return symbols;
-        }
         symbols.finish();
         symbols
     }
@@ -54,10 +51,6 @@ impl Symbols {
             symbols.finish();
         }
         symbols
-    }
-
-    pub(super) fn is_empty(&self) -> bool {
-        self.entries.is_empty()
     }
 
     /// About what it takes of memory, in bytes.

@@ -31,6 +31,12 @@ impl Budget {
         self.stack.store(stack_pointer(), Relaxed);
     }
 
+    /// Grants as much for what comes next.
+    pub(super) fn refill(&self, reads: u64) {
+        self.left.store(reads, Relaxed);
+    }
+
+    #[cfg(test)]
     pub(super) fn left(&self) -> u64 {
         self.left.load(Relaxed)
     }

@@ -36,18 +36,14 @@ pub(super) struct Image {
     headers: Vec<ProgramHeader64<LittleEndian>>,
     segments: Segments,
     build_id: Option<Vec<u8>>,
+    fixed_address: bool,
 }
 
 impl Image {
     /// Reads the headers; `None` if it is no ELF file for x86-64, or damaged. A file without sections is fine.
     pub(super) fn open(file: File) -> Option<Self> {
-        let (headers, sections, build_id) = Self::read(&file)?;
-        let segments = Segments::new(&headers);
-        Some(Self { state: state(&file)?, file, sections, headers, segments, build_id })
-    }
-
-    fn read(file: &File) -> Option<(Vec<ProgramHeader64<LittleEndian>>, Vec<Section>, Option<Vec<u8>>)> {
-        let data = ReadCache::new(file);
+        let state = state(&file)?;
+        let data = ReadCache::new(&file);
         let header = FileHeader64::<LittleEndian>::parse(&data).ok()?;
         let endian = header.endian().ok()?;
         if header.e_machine(endian) != elf::EM_X86_64 || usize::from(header.e_phnum(endian)) > MAX_SEGMENTS {
@@ -56,7 +52,10 @@ impl Image {
         let headers = header.program_headers(endian, &data).ok()?.to_vec();
         let sections = sections(header, &data).unwrap_or_default();
         let build_id = build_id(&headers, &sections, &data);
-        Some((headers, sections, build_id))
+        let fixed_address = header.e_type(endian) == elf::ET_EXEC;
+        drop(data);
+        let segments = Segments::new(&headers);
+        Some(Self { file, state, sections, headers, segments, build_id, fixed_address })
     }
 
     /// GNU build id: up to 64 bytes, 20 mostly.
@@ -81,6 +80,11 @@ impl Image {
     pub(super) fn segment(&self, kind: elf::ProgramType) -> Option<(u64, u64)> {
         let header = self.headers.iter().find(|header| header.p_type(LittleEndian) == kind)?;
         Some((header.p_vaddr(LittleEndian), header.p_memsz(LittleEndian)))
+    }
+
+    /// Whether it is a program rather than a library: at a fixed address, or with an interpreter of its own.
+    pub(super) fn is_program(&self) -> bool {
+        self.fixed_address || self.segment(elf::PT_INTERP).is_some()
     }
 
     /// The content of a section, decompressed; `None` if there is none or it is damaged or too large.

@@ -1,9 +1,11 @@
 //! What an address belongs to: a program, a library, or memory of no file.
 
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
+use super::call_frames::CallFrames;
 use super::image::Image;
+use super::layer::Layers;
 use crate::discover::Root;
 use crate::discover::mappings::FileId;
 
@@ -55,6 +57,8 @@ pub struct Module {
     pub(super) image: Option<Image>,
     /// Where names are to be looked up first, if not in mpiprobe's own root.
     pub(super) root: Option<Arc<Root>>,
+    pub(super) layers: OnceLock<Layers>,
+    pub(super) frames: OnceLock<Option<CallFrames>>,
 }
 
 impl Module {
@@ -73,7 +77,21 @@ impl Module {
 
     pub(super) fn memory(name: String) -> Self {
         let path = name.clone();
-        Self { id: ModuleId::Memory(name), path, raw_path: Vec::new(), deleted: false, image: None, root: None }
+        Self::new(ModuleId::Memory(name), path)
+    }
+
+    /// A module of which nothing more is known.
+    pub(super) fn new(id: ModuleId, path: String) -> Self {
+        Self {
+            id,
+            path,
+            raw_path: Vec::new(),
+            deleted: false,
+            image: None,
+            root: None,
+            layers: OnceLock::new(),
+            frames: OnceLock::new(),
+        }
     }
 
     /// The offset that stands for a byte of the file: its ELF address, or the byte's own place in what is not ELF.

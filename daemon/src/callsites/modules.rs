@@ -46,8 +46,7 @@ impl Modules {
         // Not to be remembered: nothing keeps the number of its inode from being given to another file.
         let path = mapped.display_path();
         let id = ModuleId::Unread { file: mapped.id, path: path.clone() };
-        let deleted = mapped.is_deleted();
-        Arc::new(Module { id, path, raw_path: Vec::new(), deleted, image: None, root: None })
+        Arc::new(Module { deleted: mapped.is_deleted(), ..Module::new(id, path) })
     }
 
     /// The module that stands for memory of that name.
@@ -68,12 +67,11 @@ fn open(process: &Process, mapped: &MappedFile, root: Option<&Arc<Root>>) -> Opt
         None => ModuleId::File { file: mapped.id, size: metadata.len(), modified_ns },
     };
     Some(Module {
-        id,
-        path: mapped.display_path(),
         raw_path: mapped.candidate_paths().into_iter().next().unwrap_or_default(),
         deleted: mapped.is_deleted(),
         image,
         root: root.cloned(),
+        ..Module::new(id, mapped.display_path())
     })
 }
 

@@ -1,5 +1,7 @@
 //! `.symtab` and `.dynsym` by address.
 
+use std::ops::Range;
+
 use object::LittleEndian;
 use object::elf::{self, Sym64};
 use object::read::elf::Sym as _;
@@ -51,6 +53,12 @@ impl Symbols {
             symbols.finish();
         }
         symbols
+    }
+
+    /// Names as they stand in the file, and where the functions are; those of no size are left out.
+    pub(super) fn functions(&self) -> impl Iterator<Item = (&[u8], Range<u64>)> {
+        let sized = self.entries.iter().filter(|entry| entry.size > 0);
+        sized.map(|entry| (self.name(entry), entry.address..entry.address.saturating_add(entry.size)))
     }
 
     /// About what it takes of memory, in bytes.

@@ -3,5 +3,7 @@
 mod address_maps;
 mod debug_information;
 mod languages;
+mod layers;
 mod own_program;
 mod program;
+mod unwinding;

@@ -73,12 +73,18 @@ pub(super) struct Waiting {
 
 impl Waiting {
     pub(super) fn start(program: &Path) -> Self {
+        let (mut waiting, line) = Self::start_and_read(program);
+        waiting.return_address = u64::from_str_radix(line.trim(), 16).unwrap();
+        waiting
+    }
+
+    /// Starts a program and reads the line that it prints.
+    pub(super) fn start_and_read(program: &Path) -> (Self, String) {
         let mut command = Command::new(program);
         let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
         let mut line = String::new();
         BufReader::new(child.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
-        let return_address = u64::from_str_radix(line.trim(), 16).unwrap();
-        Self { child, return_address }
+        (Self { child, return_address: 0 }, line)
     }
 
     pub(super) fn process(&self) -> Process {

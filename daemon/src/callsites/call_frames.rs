@@ -1,0 +1,98 @@
+//! How functions of a file keep their return addresses (.eh_frame, found through .eh_frame_hdr).
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+use gimli::{
+    BaseAddresses, CfaRule, EhFrame, EhFrameHdr, ParsedEhFrameHdr, Register, RegisterRule, UnwindContext,
+    UnwindSection as _, X86_64,
+};
+use object::elf;
+
+use super::budget::{Budget, Slice};
+use super::image::Image;
+
+/// The largest tables that are read, in bytes; those of large programs have ten million.
+const MAX_BYTES: u64 = 64 << 20;
+/// Reads for one address: its function's rules are some hundred bytes.
+const READS: u64 = 1 << 20;
+
+/// The registers that a function leaves as they were, in the order of [`Registers`](super::unwind::Registers).
+pub(super) const SAVED: [Register; 6] = [X86_64::RBX, X86_64::RBP, X86_64::R12, X86_64::R13, X86_64::R14, X86_64::R15];
+
+/// The rules of one file.
+#[derive(Debug)]
+pub(super) struct CallFrames {
+    header: ParsedEhFrameHdr<Slice>,
+    frames: EhFrame<Slice>,
+    bases: BaseAddresses,
+    budget: Arc<Budget>,
+}
+
+/// What holds at one instruction. The canonical frame address (CFA) is the stack pointer's value before the function's return
+/// address was pushed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct CallFrame {
+    /// The register that the CFA is counted from, and how far it is, in bytes.
+    pub(super) base: Register,
+    pub(super) to_cfa: i64,
+    /// Where the return address is, in bytes from the CFA: -8 but for hand-written code.
+    pub(super) return_address: i64,
+    /// What became of each of [`SAVED`].
+    pub(super) saved: [Kept; 6],
+}
+
+/// Where the caller's value of a register is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kept {
+    InPlace,
+    /// In bytes from the CFA.
+    OnStack(i64),
+    Lost,
+}
+
+impl CallFrames {
+    pub(super) fn read(image: &Image) -> Option<Self> {
+        let (header_address, header_size) = image.segment(elf::PT_GNU_EH_FRAME)?;
+        let budget = Arc::new(Budget::new(READS));
+        budget.enter();
+        let slice = |address, limit: u64| {
+            let (offset, available) = image.segments().offset_of(address)?;
+            let size = available.min(limit);
+            let bytes = image.bytes(offset, size).filter(|_| size <= MAX_BYTES)?;
+            Some(Slice::new(bytes, Arc::clone(&budget)))
+        };
+        let bases = BaseAddresses::default().set_eh_frame_hdr(header_address);
+        let header = EhFrameHdr::from(slice(header_address, header_size)?);
+        let header = guarded(|| header.parse(&bases, 8))?;
+        let address = header.eh_frame_ptr().direct().ok()?;
+        let frames = EhFrame::from(slice(address, u64::MAX)?);
+        let bases = bases.set_eh_frame(address);
+        Some(Self { header, frames, bases, budget })
+    }
+
+    /// The rules for the instruction at `address`; `None` if there are none, or none as simple as compilers make them.
+    pub(super) fn at(&self, address: u64) -> Option<CallFrame> {
+        self.budget.refill(READS);
+        self.budget.enter();
+        guarded(|| {
+            let table = self.header.table().ok_or(gimli::Error::NoUnwindInfoForAddress)?;
+            let mut context = UnwindContext::new();
+            let cie = EhFrame::cie_from_offset;
+            let row = table.unwind_info_for_address(&self.frames, &self.bases, &mut context, address, cie)?;
+            let &CfaRule::RegisterAndOffset { register: base, offset: to_cfa } = row.cfa() else { return Ok(None) };
+            let Some(RegisterRule::Offset(return_address)) = row.register(X86_64::RA) else { return Ok(None) };
+            let saved = SAVED.map(|register| match row.register(register) {
+                None | Some(RegisterRule::SameValue) => Kept::InPlace,
+                Some(RegisterRule::Offset(offset)) => Kept::OnStack(offset),
+                Some(_) => Kept::Lost,
+            });
+            Ok(Some(CallFrame { base, to_cfa, return_address, saved }))
+        })?
+    }
+}
+
+/// A panic of the parser over hostile rules is as good as no rules.
+fn guarded<T>(read: impl FnOnce() -> gimli::Result<T>) -> Option<T> {
+    catch_unwind(AssertUnwindSafe(read)).ok()?.ok()
+}

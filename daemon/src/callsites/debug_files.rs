@@ -14,8 +14,10 @@ use crate::discover::Root;
 
 /// Larger files are not looked at, in bytes: the check reads all of it.
 const MAX_FILE: u64 = 2 << 30;
-/// Longer names are no names of files, in bytes.
-const MAX_NAME: usize = 4 << 10;
+/// Longer paths are none, in bytes.
+const MAX_PATH: usize = 4 << 10;
+/// Name and checksum or build id, in bytes.
+const MAX_LINK: u64 = 8 << 10;
 /// Where distributions put them.
 const GLOBAL: &[u8] = b"/usr/lib/debug";
 
@@ -33,7 +35,7 @@ pub(super) fn separate(module: &Module, image: &Image) -> Option<DebugFile> {
 
 /// The file that `image`, found at `path`, shares debug information with.
 pub(super) fn supplement(module: &Module, image: &Image, debug_file: Option<&DebugFile>) -> Option<Image> {
-    let link = image.section(".gnu_debugaltlink")?;
+    let link = image.section(".gnu_debugaltlink", MAX_LINK)?;
     let (name, id) = link.split_at_checked(memchr::memchr(0, &link)?)?;
     let id = id.get(1..)?;
     let beside = directory(debug_file.map_or(&module.raw_path, |file| &file.path));
@@ -49,7 +51,7 @@ fn by_build_id(module: &Module, id: &[u8]) -> Option<DebugFile> {
 }
 
 fn by_link(module: &Module, image: &Image) -> Option<DebugFile> {
-    let link = image.section(".gnu_debuglink")?;
+    let link = image.section(".gnu_debuglink", MAX_LINK)?;
     let (name, checksum) = parse_link(&link)?;
     let directory = directory(&module.raw_path);
     let candidates: [&[&[u8]]; 3] = [&[directory, b"/"], &[directory, b"/.debug/"], &[GLOBAL, directory, b"/"]];
@@ -84,7 +86,7 @@ fn checksum_of(file: &File) -> Option<u32> {
 }
 
 fn open(module: &Module, path: &[u8], is_right: impl Fn(&File, &Image) -> bool) -> Option<DebugFile> {
-    if path.len() > MAX_NAME || !path.starts_with(b"/") {
+    if path.len() > MAX_PATH || !path.starts_with(b"/") {
         return None;
     }
     let own = Root::own().ok();

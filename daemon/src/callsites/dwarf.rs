@@ -36,13 +36,9 @@ impl Dwarf {
         if !Self::has(image) {
             return None;
         }
-        let main = contents(image);
-        let supplement = supplement.map(contents);
-        let all = main.iter().chain(supplement.iter().flatten());
-        let bytes = all.map(|(_, content)| content.len() as u64).sum();
-        if bytes > MAX_BYTES {
-            return None;
-        }
+        let mut bytes = 0;
+        let main = contents(image, &mut bytes)?;
+        let supplement = supplement.and_then(|supplement| contents(supplement, &mut bytes));
         let budget = Arc::new(Budget::new(reads_for(bytes)));
         budget.enter();
         let mut dwarf = sections(main, &budget);
@@ -59,6 +55,12 @@ impl Dwarf {
 
     pub(super) fn has(image: &Image) -> bool {
         image.has_section(".debug_info")
+    }
+
+    /// Reads that remain of the budget, and what it was.
+    #[cfg(test)]
+    pub(super) fn budget(&self) -> (u64, u64) {
+        (self.budget.left(), reads_for(self.bytes))
     }
 
     /// What the sections take of memory, in bytes.
@@ -91,8 +93,15 @@ impl Dwarf {
     }
 }
 
-fn contents(image: &Image) -> Vec<(SectionId, Vec<u8>)> {
-    NEEDED.iter().filter_map(|id| Some((*id, image.section(id.name())?))).collect()
+/// The sections that are needed, and their size added to `bytes`; `None` if that gets too much.
+fn contents(image: &Image, bytes: &mut u64) -> Option<Vec<(SectionId, Vec<u8>)>> {
+    let mut contents = Vec::new();
+    for id in NEEDED.into_iter().filter(|id| image.has_section(id.name())) {
+        let content = image.section(id.name(), MAX_BYTES - *bytes)?;
+        *bytes += content.len() as u64;
+        contents.push((id, content));
+    }
+    Some(contents)
 }
 
 fn sections(mut contents: Vec<(SectionId, Vec<u8>)>, budget: &Arc<Budget>) -> gimli::Dwarf<Slice> {

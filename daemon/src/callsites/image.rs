@@ -87,16 +87,21 @@ impl Image {
         self.fixed_address || self.segment(elf::PT_INTERP).is_some()
     }
 
-    /// The content of a section, decompressed; `None` if there is none or it is damaged or too large.
-    pub(super) fn section(&self, name: &str) -> Option<Vec<u8>> {
+    /// The content of a section, decompressed; `None` if there is none, or it is damaged or larger than `limit` bytes.
+    pub(super) fn section(&self, name: &str, limit: u64) -> Option<Vec<u8>> {
+        let limit = limit.min(MAX_SECTION);
         if let Some(section) = self.find(|section| section.name == name.as_bytes()) {
             let bytes = self.content(&section.header)?;
             let compressed = section.header.sh_flags(LittleEndian).contains(elf::SHF_COMPRESSED);
-            return if compressed { decompress(&bytes) } else { Some(bytes) };
+            return if compressed {
+                decompress(&bytes, limit)
+            } else {
+                Some(bytes).filter(|bytes| bytes.len() as u64 <= limit)
+            };
         }
         let old = format!(".z{}", name.strip_prefix('.')?);
         let section = self.find(|section| section.name == old.as_bytes())?;
-        decompress_gnu(&self.content(&section.header)?)
+        decompress_gnu(&self.content(&section.header)?, limit)
     }
 
     pub(super) fn has_section(&self, name: &str) -> bool {

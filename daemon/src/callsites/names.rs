@@ -46,6 +46,11 @@ impl Names {
         Found { frames, symbol: symbol.map(|(name, start)| (function_name(name, None), start)) }
     }
 
+    #[cfg(test)]
+    pub(super) fn budget(&self) -> Option<(u64, u64)> {
+        self.dwarf.as_ref().map(Dwarf::budget)
+    }
+
     /// About what it takes of memory, in bytes.
     pub(super) fn bytes(&self) -> u64 {
         self.dwarf.as_ref().map_or(0, Dwarf::bytes) + self.symbols.bytes() + self.exported.bytes()

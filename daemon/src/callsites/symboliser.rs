@@ -48,6 +48,12 @@ impl Symboliser {
         self.parsed.clear();
     }
 
+    /// Of each file with debug information in memory: reads that remain, and how many were granted.
+    #[cfg(test)]
+    pub(super) fn budgets(&self) -> Vec<(u64, u64)> {
+        self.parsed.iter().filter_map(|(_, names)| names.budget()).collect()
+    }
+
     fn look_up(&mut self, at: &ModuleAddress) -> Found {
         // The address is the one after the call, which may be on another line or even in another function.
         let Some(call) = at.offset.checked_sub(1).filter(|_| at.module.image.is_some()) else {

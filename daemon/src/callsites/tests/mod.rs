@@ -2,6 +2,7 @@
 
 mod address_maps;
 mod debug_information;
+mod hostile_files;
 mod languages;
 mod layers;
 mod own_program;

@@ -151,6 +151,22 @@ fn fortran_calls_are_charged_to_the_program() {
     }
 }
 
+/// There, the layer is part of the program.
+#[test]
+fn fortran_calls_of_a_statically_linked_program_are_charged_to_it() {
+    let f08 = USE_MPI.replace("use mpi", "use mpi_f08");
+    let f08 =
+        f08.replace("integer :: status(MPI_STATUS_SIZE), ierror", "type(MPI_Status) :: status; integer :: ierror");
+    let compiler = Mpi::Mpich.compiler(Language::Fortran).unwrap();
+    for source in [USE_MPI, &f08] {
+        let stopped = stop(&build(&compiler, ("prog.f90", source), &["-O2", "-fno-inline", "-l:libmpichfort.a"]));
+        let maps = std::fs::read_to_string(format!("/proc/{}/maps", stopped.waiting.process().pid())).unwrap();
+        assert!(!maps.contains("libmpichfort"));
+        let (text, _) = user_site(&stopped, &[Some(Layer::Fortran)]);
+        assert_eq!(text, format!("prog.f90:{} in halo::exchange", line_of(source, "! here")));
+    }
+}
+
 #[test]
 fn calls_through_cxx_bindings_are_charged_to_the_program() {
     let source = "

@@ -104,6 +104,12 @@ impl AddressMap {
         }
     }
 
+    /// The files and memory with code at the last look, each once.
+    pub fn modules(&self) -> impl Iterator<Item = &Arc<Module>> {
+        let mut seen = HashSet::new();
+        self.regions.iter().map(|region| &region.module).filter(move |module| seen.insert(Arc::as_ptr(module)))
+    }
+
     fn known(&self, address: u64) -> Option<&Region> {
         self.region_at(address).or_else(|| self.former.iter().rev().find(|region| region.contains(address)))
     }

@@ -4,12 +4,12 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use gimli::{
-    BaseAddresses, CfaRule, EhFrame, EhFrameHdr, ParsedEhFrameHdr, Register, RegisterRule, UnwindContext,
-    UnwindSection as _, X86_64,
+    BaseAddresses, CfaRule, EhFrame, EhFrameOffset, Register, RegisterRule, UnwindContext, UnwindSection as _, X86_64,
 };
 use object::elf;
 
 use super::budget::{Budget, Slice};
+use super::frame_index::FrameIndex;
 use super::image::Image;
 
 /// The largest tables that are read, in bytes; those of large programs have ten million.
@@ -23,7 +23,7 @@ pub(super) const SAVED: [Register; 6] = [X86_64::RBX, X86_64::RBP, X86_64::R12, 
 /// The rules of one file.
 #[derive(Debug)]
 pub(super) struct CallFrames {
-    header: ParsedEhFrameHdr<Slice>,
+    index: FrameIndex,
     frames: EhFrame<Slice>,
     bases: BaseAddresses,
     budget: Arc<Budget>,
@@ -53,33 +53,30 @@ pub(super) enum Kept {
 
 impl CallFrames {
     pub(super) fn read(image: &Image) -> Option<Self> {
-        let (header_address, header_size) = image.segment(elf::PT_GNU_EH_FRAME)?;
-        let budget = Arc::new(Budget::new(READS));
-        budget.enter();
-        let slice = |address, limit: u64| {
+        let (address, size) = image.segment(elf::PT_GNU_EH_FRAME)?;
+        let read = |address, limit: u64| {
             let (offset, available) = image.segments().offset_of(address)?;
             let size = available.min(limit);
-            let bytes = image.bytes(offset, size).filter(|_| size <= MAX_BYTES)?;
-            Some(Slice::new(bytes, Arc::clone(&budget)))
+            image.bytes(offset, size).filter(|_| size <= MAX_BYTES)
         };
-        let bases = BaseAddresses::default().set_eh_frame_hdr(header_address);
-        let header = EhFrameHdr::from(slice(header_address, header_size)?);
-        let header = guarded(|| header.parse(&bases, 8))?;
-        let address = header.eh_frame_ptr().direct().ok()?;
-        let frames = EhFrame::from(slice(address, u64::MAX)?);
-        let bases = bases.set_eh_frame(address);
-        Some(Self { header, frames, bases, budget })
+        let index = FrameIndex::parse(read(address, size)?, address)?;
+        let budget = Arc::new(Budget::new(READS));
+        let frames = EhFrame::from(Slice::new(read(index.frames, u64::MAX)?, Arc::clone(&budget)));
+        let bases = BaseAddresses::default().set_eh_frame_hdr(address).set_eh_frame(index.frames);
+        Some(Self { index, frames, bases, budget })
     }
 
     /// The rules for the instruction at `address`; `None` if there are none, or none as simple as compilers make them.
     pub(super) fn at(&self, address: u64) -> Option<CallFrame> {
+        let offset = usize::try_from(self.index.find(address)?.checked_sub(self.index.frames)?).ok()?;
         self.budget.refill(READS);
         self.budget.enter();
         guarded(|| {
-            let table = self.header.table().ok_or(gimli::Error::NoUnwindInfoForAddress)?;
+            let description =
+                self.frames.fde_from_offset(&self.bases, EhFrameOffset(offset), EhFrame::cie_from_offset)?;
             let mut context = UnwindContext::new();
-            let cie = EhFrame::cie_from_offset;
-            let row = table.unwind_info_for_address(&self.frames, &self.bases, &mut context, address, cie)?;
+            // Says so if the address is behind the end of the function.
+            let row = description.unwind_info_for_address(&self.frames, &self.bases, &mut context, address)?;
             let &CfaRule::RegisterAndOffset { register: base, offset: to_cfa } = row.cfa() else { return Ok(None) };
             let Some(RegisterRule::Offset(return_address)) = row.register(X86_64::RA) else { return Ok(None) };
             let saved = SAVED.map(|register| match row.register(register) {

@@ -17,9 +17,12 @@ const MAX_FRAMES: usize = 64;
 /// Of all sections of debug information of one file together, decompressed, in bytes.
 const MAX_BYTES: u64 = 2 * MAX_SECTION;
 
-/// Reads that a file's debug information may take in all. A hundred million take about a second.
+/// Reads that a file's debug information may take in all.
+///
+/// An index of the units takes one for some thirty bytes, two hundred places all over a large program one more for ten. A hundred
+/// million take about a second, and at worst some GB of memory: every other one can add an entry to a list.
 fn reads_for(bytes: u64) -> u64 {
-    (4 << 20) + bytes / 2
+    ((4 << 20) + bytes / 2).min(128 << 20)
 }
 
 pub(super) struct Dwarf {

@@ -16,6 +16,7 @@ mod call_frames;
 mod debug_files;
 mod demangle;
 mod dwarf;
+mod frame_index;
 mod image;
 mod layer;
 mod module;

@@ -7,4 +7,5 @@ mod languages;
 mod layers;
 mod own_program;
 mod program;
+mod real_jobs;
 mod unwinding;

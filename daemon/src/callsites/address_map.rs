@@ -54,6 +54,11 @@ impl AddressMap {
 
     /// Looks again: libraries may have been opened or closed since.
     pub fn refresh(&mut self, process: &Process, modules: &mut Modules) -> Result<(), ProcessError> {
+        self.missed.clear();
+        self.read(process, modules)
+    }
+
+    fn read(&mut self, process: &Process, modules: &mut Modules) -> Result<(), ProcessError> {
         let mappings = Mappings::of(process)?;
         let root = Root::of(process).ok().flatten().map(Arc::new);
         let mut regions = Vec::new();
@@ -68,6 +73,10 @@ impl AddressMap {
         }
         regions.sort_by_key(|region| region.range.start);
         regions.truncate(Self::MAX_REGIONS);
+        // A process on its way out has no mappings any more.
+        if regions.is_empty() {
+            return Ok(());
+        }
         let gone = std::mem::replace(&mut self.regions, regions);
         let gone = gone.into_iter().filter(|old| {
             let now = self.region_at(old.range.start);
@@ -83,7 +92,7 @@ impl AddressMap {
     /// What the return address of a call belongs to.
     ///
     /// If it is in nothing known, and the process is given and lives, its mappings are read once more, for at most
-    /// [`Self::MAX_REREADS`] such addresses. What is nowhere has the module `[unmapped]` and keeps its absolute address.
+    /// [`Self::MAX_REREADS`] such addresses until the next [`Self::refresh`]. What is nowhere has the module `[unmapped]` and keeps its absolute address.
     pub fn locate(&mut self, return_address: u64, process: Option<&Process>, modules: &mut Modules) -> ModuleAddress {
         // The call may be the last instruction of its mapping.
         let call = return_address.wrapping_sub(1);
@@ -93,7 +102,7 @@ impl AddressMap {
             && self.missed.insert(call)
         {
             // An ended process leaves the table as it is.
-            let _ = self.refresh(process, modules);
+            let _ = self.read(process, modules);
         }
         match self.known(call) {
             Some(region) => {

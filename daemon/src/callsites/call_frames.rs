@@ -1,16 +1,19 @@
 //! How functions of a file keep their return addresses (.eh_frame, found through .eh_frame_hdr).
 
+use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use gimli::{
-    BaseAddresses, CfaRule, EhFrame, EhFrameOffset, Register, RegisterRule, UnwindContext, UnwindSection as _, X86_64,
+    BaseAddresses, CfaRule, EhFrame, EhFrameOffset, FrameDescriptionEntry, Register, RegisterRule, UnwindContext,
+    UnwindSection as _, X86_64,
 };
 use object::elf;
 
 use super::budget::{Budget, Slice};
 use super::frame_index::FrameIndex;
 use super::image::Image;
+use super::unwind::FrameSize;
 
 /// The largest tables that are read, in bytes; those of large programs have ten million.
 const MAX_BYTES: u64 = 64 << 20;
@@ -51,6 +54,14 @@ pub(super) enum Kept {
     Lost,
 }
 
+impl CallFrame {
+    /// The distance to the return address, where it is constant.
+    pub(super) fn size(&self) -> Option<FrameSize> {
+        let distance = self.to_cfa.checked_add(self.return_address).filter(|_| self.base == X86_64::RSP)?;
+        Some(FrameSize { to_return_address: u64::try_from(distance).ok()? })
+    }
+}
+
 impl CallFrames {
     pub(super) fn read(image: &Image) -> Option<Self> {
         let (address, size) = image.segment(elf::PT_GNU_EH_FRAME)?;
@@ -66,14 +77,19 @@ impl CallFrames {
         Some(Self { index, frames, bases, budget })
     }
 
+    /// The address ranges of all functions that have rules, in ascending order of their starts.
+    pub(super) fn functions(&self) -> impl Iterator<Item = Range<u64>> {
+        self.index.rules().filter_map(|rules| {
+            let description = self.description(rules)?;
+            let start = description.initial_address();
+            Some(start..start.checked_add(description.len())?)
+        })
+    }
+
     /// The rules for the instruction at `address`; `None` if there are none, or none as simple as compilers make them.
     pub(super) fn at(&self, address: u64) -> Option<CallFrame> {
-        let offset = usize::try_from(self.index.find(address)?.checked_sub(self.index.frames)?).ok()?;
-        self.budget.refill(READS);
-        self.budget.enter();
+        let description = self.description(self.index.find(address)?)?;
         guarded(|| {
-            let description =
-                self.frames.fde_from_offset(&self.bases, EhFrameOffset(offset), EhFrame::cie_from_offset)?;
             let mut context = UnwindContext::new();
             // Says so if the address is behind the end of the function.
             let row = description.unwind_info_for_address(&self.frames, &self.bases, &mut context, address)?;
@@ -86,6 +102,14 @@ impl CallFrames {
             });
             Ok(Some(CallFrame { base, to_cfa, return_address, saved }))
         })?
+    }
+
+    /// What stands at the address of a function's rules. Grants the reads for it and for what follows.
+    fn description(&self, address: u64) -> Option<FrameDescriptionEntry<Slice>> {
+        let offset = usize::try_from(address.checked_sub(self.index.frames)?).ok()?;
+        self.budget.refill(READS);
+        self.budget.enter();
+        guarded(|| self.frames.fde_from_offset(&self.bases, EhFrameOffset(offset), EhFrame::cie_from_offset))
     }
 }
 

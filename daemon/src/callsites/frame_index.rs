@@ -40,6 +40,11 @@ impl FrameIndex {
         self.field(low.checked_sub(1)?, 4)
     }
 
+    /// The addresses of the rules of all functions, in ascending order of the functions.
+    pub(super) fn rules(&self) -> impl Iterator<Item = u64> {
+        (0..self.count).filter_map(|entry| self.field(entry, 4))
+    }
+
     fn field(&self, entry: usize, place: usize) -> Option<u64> {
         let relative = number(&self.bytes, HEADER + entry * ENTRY + place)?;
         Some(self.address.wrapping_add_signed(relative.into()))

@@ -19,6 +19,7 @@ mod dwarf;
 mod frame_index;
 mod image;
 mod layer;
+mod layer_calls;
 mod module;
 mod modules;
 mod names;
@@ -32,6 +33,7 @@ mod unwind;
 
 pub use address_map::AddressMap;
 pub use layer::{Layer, is_layer};
+pub use layer_calls::{LayerCall, calls_of_layer};
 pub use module::{Module, ModuleAddress, ModuleId};
 pub use modules::Modules;
 pub use symboliser::Symboliser;

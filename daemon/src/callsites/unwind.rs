@@ -44,9 +44,7 @@ pub struct FrameSize {
 /// The distance to the return address of the function that has made the call which returns to `at`; `None` where it is not
 /// constant (functions with frame pointers, mostly those with arrays of variable size) or not known.
 pub fn frame_size_at(at: &ModuleAddress) -> Option<FrameSize> {
-    let frame = at.module.call_frame(at.offset.checked_sub(1)?)?;
-    let distance = frame.to_cfa.checked_add(frame.return_address).filter(|_| frame.base == X86_64::RSP)?;
-    Some(FrameSize { to_return_address: u64::try_from(distance).ok()? })
+    at.module.call_frame(at.offset.checked_sub(1)?)?.size()
 }
 
 /// The caller of the language layers that a call was made through, or the call itself if there are none.
@@ -110,8 +108,11 @@ impl Stack<'_> {
 }
 
 impl Module {
+    pub(super) fn call_frames(&self) -> Option<&CallFrames> {
+        self.frames.get_or_init(|| self.image.as_ref().and_then(CallFrames::read)).as_ref()
+    }
+
     fn call_frame(&self, address: u64) -> Option<CallFrame> {
-        let frames = self.frames.get_or_init(|| self.image.as_ref().and_then(CallFrames::read));
-        frames.as_ref()?.at(address)
+        self.call_frames()?.at(address)
     }
 }

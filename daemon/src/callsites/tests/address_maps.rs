@@ -99,7 +99,7 @@ fn libraries_that_come_and_go_are_found() {
     assert!(matches!(found.module.id(), ModuleId::BuildId(_) | ModuleId::File { .. }), "{found:?}");
     let generated = map.locate(0x5010, Some(&process), &mut modules);
     assert_eq!((generated.module.path(), generated.offset), ("[anonymous]", 0x10));
-    fake.file(7, "maps", b"");
+    fake.file(7, "maps", b"8000-9000 r-xp 00000000 00:00 0 \n");
     map.refresh(&process, &mut modules).unwrap();
     assert_eq!(map.locate(0x1500, Some(&process), &mut modules), found);
     for address in 0..AddressMap::MAX_REREADS as u64 {
@@ -107,6 +107,12 @@ fn libraries_that_come_and_go_are_found() {
     }
     fake.file(7, "maps", format!("20000-30000 r-xp 00000000 {identity}\n").as_bytes());
     assert_eq!(map.locate(0x20010, Some(&process), &mut modules).module.path(), "[unmapped]");
+    map.refresh(&process, &mut modules).unwrap();
+    assert_eq!(map.locate(0x20010, Some(&process), &mut modules).module.path(), found.module.path());
+    // What a process on its way out has mapped.
+    fake.file(7, "maps", b"");
+    map.refresh(&process, &mut modules).unwrap();
+    assert_eq!(map.locate(0x20010, Some(&process), &mut modules).module.path(), found.module.path());
 }
 
 #[test]

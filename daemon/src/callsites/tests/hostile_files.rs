@@ -64,7 +64,7 @@ fn survives(bytes: &[u8]) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(1000))]
+    #![proptest_config(ProptestConfig::with_cases(300))]
 
     #[test]
     fn any_bytes_can_be_changed(changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..64)) {

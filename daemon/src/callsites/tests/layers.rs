@@ -4,12 +4,11 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
 
-use iced_x86::{Decoder, DecoderOptions, FlowControl};
-use mpiprobe_tests::{Language, Mpi};
-use object::elf;
+use mpiprobe_tests::Mpi;
 
-use super::super::symbols::Symbols;
-use super::super::{AddressMap, Layer, Module, ModuleAddress, Modules, frame_size_at, is_layer};
+use super::super::{
+    AddressMap, Layer, LayerCall, Module, ModuleAddress, Modules, calls_of_layer, frame_size_at, is_layer,
+};
 use super::program::Build;
 use crate::discover::Process;
 use crate::discover::fake::FakeProc;
@@ -66,30 +65,19 @@ fn a_layer_is_known_by_what_it_defines() {
     assert_eq!(layer("int MPI_Init(); void solve_(void) { MPI_Init(); }"), None);
 }
 
-/// Most of what the layers call can be told the caller of the layer by one word at a constant distance.
+/// One read at a known distance leads from every call of the Fortran libraries to the caller's return address.
 #[test]
 fn fortran_layers_have_frames_of_constant_size() {
     for mpi in Mpi::ALL {
         for library in mpi.fortran_libraries() {
             let module = module(&installed(library));
-            let image = module.image.as_ref().unwrap();
-            let (mut calls, mut constant) = (0_u32, 0_u32);
-            let symbols = Symbols::read_dynamic(image);
-            for (name, range) in symbols.functions().filter(|(name, _)| name.ends_with(b"_")) {
-                assert!(image.symbols(elf::SHT_DYNSYM).is_some() && !name.is_empty());
-                let (offset, _) = image.segments().offset_of(range.start).unwrap();
-                let code = image.bytes(offset, range.end - range.start).unwrap();
-                for instruction in Decoder::with_ip(64, &code, range.start, DecoderOptions::NONE) {
-                    if matches!(instruction.flow_control(), FlowControl::Call | FlowControl::IndirectCall) {
-                        calls += 1;
-                        let at = ModuleAddress { module: Arc::clone(&module), offset: instruction.next_ip() };
-                        constant += u32::from(frame_size_at(&at).is_some());
-                    }
-                }
-            }
-            println!("{library}: {constant} of {calls}");
-            assert!(calls > 1000 && constant * 100 >= calls * 95, "{library}: {constant} of {calls}");
+            let calls = calls_of_layer(&module);
+            let constant = calls.iter().filter(|call| call.size.is_some()).count();
+            assert!(constant > 1000 && constant == calls.len(), "{library}: {constant} of {}", calls.len());
+            assert!(calls.is_sorted_by(|a, b| a.offset < b.offset));
+            let at = |call: &LayerCall| ModuleAddress { module: Arc::clone(&module), offset: call.offset };
+            assert!(calls.iter().all(|call| frame_size_at(&at(call)) == call.size));
         }
+        assert_eq!(calls_of_layer(&module(&installed(mpi.c_library()))), []);
     }
-    assert_eq!(Mpi::OpenMpi.compiler(Language::Fortran).as_deref(), Some("mpifort.openmpi"));
 }

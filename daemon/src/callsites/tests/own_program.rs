@@ -26,6 +26,13 @@ fn a_rust_function_is_found() {
     assert_eq!(site.text, format!("own_program.rs:{line} in mpiprobe::callsites::tests::own_program::marked"));
 }
 
+/// Names can be looked up by a thread of their own.
+#[test]
+fn everything_can_be_sent_to_another_thread() {
+    fn send<T: Send>() {}
+    send::<(AddressMap, Modules, ModuleAddress, Symboliser)>();
+}
+
 /// What it costs to name places all over a large program; `--nocapture` shows it.
 #[test]
 fn two_hundred_places_in_a_large_program_are_named_within_limits() {
@@ -54,7 +61,7 @@ fn two_hundred_places_in_a_large_program_are_named_within_limits() {
         symboliser.budgets()
     );
     assert!(lines > 150, "{lines}");
-    assert!(elapsed < Duration::from_secs(60), "{elapsed:?}");
+    assert!(elapsed < Duration::from_mins(1), "{elapsed:?}");
 }
 
 /// This process's memory, in bytes.

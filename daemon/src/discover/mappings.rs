@@ -90,12 +90,29 @@ impl MappedFile {
     }
 }
 
+/// An executable range of memory that belongs to no file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MemoryText {
+    pub range: TextRange,
+    /// What the kernel calls it: `[vdso]`, `[heap]`, or empty for memory without a name.
+    name: Vec<u8>,
+}
+
+impl MemoryText {
+    /// The name for people; `[anonymous]` if there is none.
+    pub fn display_name(&self) -> String {
+        if self.name.is_empty() { "[anonymous]".to_owned() } else { printable(&self.name) }
+    }
+}
+
 /// The executable mappings of a process at some moment.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Mappings {
     /// Files in order of their first executable range.
     pub files: Vec<MappedFile>,
-    /// Executable memory of no file, in bytes, `[vdso]` and its like apart: generated code, or a program's text copied
+    /// Executable memory of no file, in ascending order.
+    pub memory: Vec<MemoryText>,
+    /// Its size in bytes, `[vdso]` and its like apart: generated code, or a program's text copied
     /// into huge pages, where file probes never fire.
     pub anonymous_text: u64,
     /// Whether the list was longer than [`Self::LIMIT`] or had lines that could not be understood.
@@ -133,6 +150,7 @@ impl Mappings {
 
     fn add(&mut self, line: &Line<'_>, places: &mut HashMap<FileId, usize>) {
         if line.id.inode == 0 {
+            self.memory.push(MemoryText { range: line.range, name: line.path.to_vec() });
             if !line.path.starts_with(b"[v") {
                 let length = line.range.end.saturating_sub(line.range.start);
                 self.anonymous_text = self.anonymous_text.saturating_add(length);

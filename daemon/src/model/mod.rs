@@ -1,5 +1,6 @@
 //! What a profile says, in the terms of MPI: plain data, serialised as the JSON output.
 
+mod call_site;
 mod cost;
 mod function;
 mod losses;
@@ -7,6 +8,7 @@ mod profile;
 mod rank;
 mod spread;
 
+pub use call_site::{CallSite, SourceFrame};
 pub use cost::OwnCost;
 pub use function::{FunctionProfile, FunctionRow, GroupProfile, GroupRow, InnerCalls};
 pub use losses::Losses;

@@ -1,0 +1,53 @@
+//! Every call that a layer can make, before it makes any.
+
+use iced_x86::{Decoder, DecoderOptions, FlowControl};
+
+use super::call_frames::CallFrame;
+use super::module::Module;
+use super::unwind::FrameSize;
+
+/// A call instruction of a layer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LayerCall {
+    /// The return address, as in [`ModuleAddress`](super::ModuleAddress).
+    pub offset: u64,
+    /// Where the layer's own return address is; `None` where that is not constant.
+    pub size: Option<FrameSize>,
+}
+
+/// Of one file. The largest Fortran library has some ten thousand.
+const MAX_CALLS: usize = 1 << 16;
+/// Of the code of one file, in bytes.
+const MAX_CODE: u64 = 64 << 20;
+
+/// The calls of a library that is a layer, in ascending order; empty for other modules, whose code is the user's.
+///
+/// With these the caller of the layer can be found in the kernel, by one read for each layer: where a call returns to the key,
+/// the word at the known distance is the next return address.
+pub fn calls_of_layer(module: &Module) -> Vec<LayerCall> {
+    let Some(image) = module.image.as_ref().filter(|_| module.layer().is_some()) else { return Vec::new() };
+    let Some(frames) = module.call_frames() else { return Vec::new() };
+    let mut calls = Vec::new();
+    let mut left = MAX_CODE;
+    for function in frames.functions() {
+        let length = function.end.saturating_sub(function.start).min(left);
+        left -= length;
+        let code = image
+            .segments()
+            .offset_of(function.start)
+            .and_then(|(offset, available)| image.bytes(offset, length.min(available)));
+        let code = code.unwrap_or_default();
+        for instruction in &mut Decoder::with_ip(64, &code, function.start, DecoderOptions::NONE) {
+            if matches!(instruction.flow_control(), FlowControl::Call | FlowControl::IndirectCall) {
+                let frame = frames.at(instruction.ip());
+                calls.push(LayerCall { offset: instruction.next_ip(), size: frame.as_ref().and_then(CallFrame::size) });
+            }
+        }
+        if left == 0 || calls.len() >= MAX_CALLS {
+            break;
+        }
+    }
+    calls.truncate(MAX_CALLS);
+    calls.sort_by_key(|call| call.offset);
+    calls
+}

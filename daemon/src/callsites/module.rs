@@ -1,0 +1,125 @@
+//! What an address belongs to: a program, a library, or memory of no file.
+
+use std::fmt;
+use std::sync::{Arc, OnceLock};
+
+use super::call_frames::CallFrames;
+use super::image::Image;
+use super::layer::Layers;
+use crate::discover::Root;
+use crate::discover::mappings::FileId;
+
+/// What tells one module from another.
+///
+/// A build id is the same on every node and for every copy of a file. Without one, a file is told by what and when it is on
+/// this node.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum ModuleId {
+    /// The linker's digest of the file's content, in lower-case hexadecimal.
+    BuildId(String),
+    /// Device and inode, size in bytes, and time of the last change in ns since 1970.
+    File { file: FileId, size: u64, modified_ns: i128 },
+    /// A file that could not be opened, with its name.
+    Unread { file: FileId, path: String },
+    /// Memory of no file, by the kernel's name for it, such as `[vdso]`.
+    Memory(String),
+}
+
+impl fmt::Display for ModuleId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::BuildId(id) => write!(f, "build-id:{id}"),
+            Self::File { file, size, modified_ns } => {
+                write!(f, "file:{:02x}:{:02x}:{}:{size}:{modified_ns}", file.major, file.minor, file.inode)
+            }
+            Self::Unread { file, path } => {
+                write!(f, "unread:{:02x}:{:02x}:{}:{path}", file.major, file.minor, file.inode)
+            }
+            Self::Memory(name) => write!(f, "memory:{name}"),
+        }
+    }
+}
+
+/// One file with code, or one kind of memory with code.
+///
+/// Holds the file open: its names can be looked up after the processes have ended and the file was deleted, and no other file
+/// gets its inode number meanwhile.
+#[derive(Debug)]
+pub struct Module {
+    pub(super) id: ModuleId,
+    /// For people.
+    pub(super) path: String,
+    /// As the processes know it, to look for other files beside it; any bytes.
+    pub(super) raw_path: Vec<u8>,
+    /// Whether the name was gone when a process was looked at.
+    pub(super) deleted: bool,
+    /// `None` for memory, for files that could not be opened, and for those that are no ELF files.
+    pub(super) image: Option<Image>,
+    /// Where names are to be looked up first, if not in mpiprobe's own root.
+    pub(super) root: Option<Arc<Root>>,
+    pub(super) layers: OnceLock<Layers>,
+    pub(super) frames: OnceLock<Option<CallFrames>>,
+}
+
+impl Module {
+    pub fn id(&self) -> &ModuleId {
+        &self.id
+    }
+
+    /// The path in the process's own file system, or a name in brackets for memory of no file; printable.
+    pub fn path(&self) -> &str {
+        &self.path
+    }
+
+    pub fn is_deleted(&self) -> bool {
+        self.deleted
+    }
+
+    pub(super) fn memory(name: String) -> Self {
+        let path = name.clone();
+        Self::new(ModuleId::Memory(name), path)
+    }
+
+    /// A module of which nothing more is known.
+    pub(super) fn new(id: ModuleId, path: String) -> Self {
+        Self {
+            id,
+            path,
+            raw_path: Vec::new(),
+            deleted: false,
+            image: None,
+            root: None,
+            layers: OnceLock::new(),
+            frames: OnceLock::new(),
+        }
+    }
+
+    /// The offset that stands for a byte of the file: its ELF address, or the byte's own place in what is not ELF.
+    pub(super) fn offset_of(&self, in_file: u64) -> u64 {
+        let address = self.image.as_ref().and_then(|image| image.segments().address_of(in_file));
+        address.unwrap_or(in_file)
+    }
+}
+
+/// A code address that means the same in every process that has the module, wherever it is loaded.
+#[derive(Debug, Clone)]
+pub struct ModuleAddress {
+    pub module: Arc<Module>,
+    /// The address in the ELF file's own address space. Where there is no ELF file: bytes from the start of the file or of the
+    /// mapping; for an address that nothing is mapped at, the address itself.
+    pub offset: u64,
+}
+
+impl PartialEq for ModuleAddress {
+    fn eq(&self, other: &Self) -> bool {
+        self.offset == other.offset && self.module.id == other.module.id
+    }
+}
+
+impl Eq for ModuleAddress {}
+
+impl std::hash::Hash for ModuleAddress {
+    fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
+        (&self.module.id, self.offset).hash(state);
+    }
+}

@@ -19,6 +19,10 @@ pub struct Config {
     pub stats_entries: u32,
     /// Number of thread slots; at most the size of the table.
     pub thread_slots: u32,
+    /// Number of flows; at most the size of the table.
+    pub flow_slots: u32,
+    /// Number of communicators; at most the size of the table.
+    pub communicator_slots: u32,
     /// Not 0: the call site is read at the entry of every call that may wait. 0: [`OpenCalls`] says where to find it when it
     /// is asked for.
     pub read_call_sites: u32,
@@ -68,6 +72,8 @@ impl Config {
         process_slots: crate::PROCESS_SLOTS,
         stats_entries: crate::STATS_ENTRIES,
         thread_slots: crate::THREAD_SLOTS,
+        flow_slots: crate::FLOW_SLOTS,
+        communicator_slots: crate::COMMUNICATOR_SLOTS,
         read_call_sites: 1,
         open_calls: OpenCalls::UNKNOWN,
     };
@@ -79,5 +85,9 @@ pub const CONTROL_NEXT_PROCESS: u32 = 0;
 pub const CONTROL_NEXT_STATS: u32 = 1;
 /// Word of the shared control array: next thread slot that was never used.
 pub const CONTROL_NEXT_THREAD: u32 = 2;
+/// Word of the shared control array: next flow.
+pub const CONTROL_NEXT_FLOW: u32 = 3;
+/// Word of the shared control array: next communicator. Counts from 0, which is nobody's number.
+pub const CONTROL_NEXT_COMMUNICATOR: u32 = 4;
 /// Number of control words.
-pub const CONTROL_WORDS: u32 = 3;
+pub const CONTROL_WORDS: u32 = 5;

@@ -15,6 +15,7 @@ pub enum Mpi {
 
 impl Mpi {
     pub const ALL: [Self; 2] = [Self::OpenMpi, Self::Mpich];
+    pub const EVERY: [Self; 2] = Self::ALL;
 
     /// Short lower-case name for directories and test names; the suffix of Debian's alternatives (`mpicc.openmpi`).
     pub fn id(self) -> &'static str {

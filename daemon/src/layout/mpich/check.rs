@@ -5,7 +5,6 @@ use mpiprobe_common::layout::{Field, Side, capability, comm, member_world_rank};
 
 use super::super::Reason;
 use super::Target;
-use super::allocator::Allocator;
 
 /// Types of value and index, which are objects: the first of the table, in this order.
 const PAIRS: [(&str, u64); 5] = [
@@ -17,18 +16,15 @@ const PAIRS: [(&str, u64); 5] = [
 ];
 const MAX_MEMBERS: u32 = 64;
 
-/// The predefined types that are objects have their sizes. `Ok(false)`: they have not been made.
-pub(super) fn datatypes(layout: &Layout, target: &Target<'_>, allocator: &Allocator) -> Result<bool, Reason> {
-    if !allocator.initialised {
-        return Ok(false);
-    }
+/// The predefined types that are objects have their sizes.
+pub(super) fn datatypes(layout: &Layout, target: &Target<'_>) -> Result<(), Reason> {
     let objects = &layout.datatypes.objects;
     for (index, (name, expected)) in PAIRS.iter().enumerate() {
         let object = objects.direct.wrapping_add(index as u64 * u64::from(objects.stride));
         let found = layout.datatypes.size.read(object, target.memory).ok_or(Reason::Unreadable("a datatype"))?;
         Reason::unless(&format!("the size of {name}"), *expected, found)?;
     }
-    Ok(true)
+    Ok(())
 }
 
 /// Rank and size of the predefined communicators. `Ok(false)`: they are not there yet.
@@ -72,8 +68,4 @@ pub(super) fn members(layout: &Layout, target: &Target<'_>) -> Result<(), Reason
     let own = member_world_rank(&layout, layout.constants.comm_self, Side::Local, 0, memory)
         .ok_or(Reason::Unreadable("the member of MPI_COMM_SELF"))?;
     Reason::unless("the member of MPI_COMM_SELF", facts.rank, own)
-}
-
-pub(super) fn requests(layout: &Layout) -> Result<(), Reason> {
-    if layout.requests.status == 0 { Err(Reason::NotKept) } else { Ok(()) }
 }

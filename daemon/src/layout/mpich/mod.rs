@@ -5,14 +5,14 @@
 //! `MPIR_Object_alloc_t`).
 
 mod allocator;
-mod builtin;
 mod check;
 mod constants;
 mod offsets;
+mod predefined;
 mod scan;
 
 use mpiprobe_common::Layout;
-use mpiprobe_common::layout::{Memory, capability, handle_kind};
+use mpiprobe_common::layout::{Memory, Objects, capability, handle_kind};
 
 use super::blueprint::{Findings, Target};
 use super::version::nearest_first;
@@ -22,11 +22,19 @@ use offsets::{INTEL, MPICH, Offsets};
 
 const UNWEIGHTED: &str = "MPI_UNWEIGHTED";
 const WEIGHTS_EMPTY: &str = "MPI_WEIGHTS_EMPTY";
-const COMM_BUILTIN: &str = "MPIR_Comm_builtin";
 
 /// Variables of the library that are looked up. All but the first two are hidden, and seen only if the file is not stripped.
-pub(super) const NAMES: &[&str] =
-    &[UNWEIGHTED, WEIGHTS_EMPTY, COMM_BUILTIN, allocator::COMMUNICATORS, allocator::DATATYPES, allocator::REQUESTS];
+pub(super) const NAMES: &[&str] = &[
+    UNWEIGHTED,
+    WEIGHTS_EMPTY,
+    allocator::COMMUNICATORS,
+    allocator::DATATYPES,
+    allocator::REQUESTS,
+    predefined::COMMUNICATORS.symbols[0],
+    predefined::PAIRS.symbols[0],
+    predefined::REQUESTS.symbols[0],
+    predefined::REQUESTS.symbols[1],
+];
 
 pub(super) fn find(target: &Target<'_>) -> Findings {
     let mut layout = Layout { handles: handle_kind::INTEGER, ..Layout::default() };
@@ -42,31 +50,24 @@ pub(super) fn find_objects(target: &Target<'_>, layout: &Layout) -> Findings {
     let tables = if target.blueprint.is_intel { INTEL } else { MPICH };
     let tables = nearest_first(tables, target.blueprint.version, |table| table.verified);
 
-    let datatypes = Allocator::find(target, Kind::Datatype).and_then(|allocator| {
-        let layout = &mut found.layout;
-        layout.datatypes = offsets::datatypes(allocator.objects());
-        check::datatypes(layout, target, &allocator)
-    });
-    match datatypes {
-        Ok(true) => found.layout.known |= capability::DATATYPES,
-        Ok(false) => found.not_yet = true,
-        Err(reason) => found.missing.push((Capability::Datatypes, reason)),
+    match predefined::PAIRS.find(target) {
+        None => found.not_yet = true,
+        Some(pairs) => {
+            let datatypes = Allocator::find(target, Kind::Datatype, Some(pairs.stride)).and_then(|allocator| {
+                found.layout.datatypes = offsets::datatypes(allocator.with_pairs(pairs).objects());
+                check::datatypes(&found.layout, target)
+            });
+            found.note(Capability::Datatypes, capability::DATATYPES, datatypes);
+        }
     }
-    let builtin = Allocator::find(target, Kind::Communicator).map(|allocator| {
-        found.layout.communicators.objects = allocator.objects();
-        builtin::find(target, &allocator)
-    });
-    let communicators = match builtin {
-        Ok(None) => {
-            found.not_yet = true;
-            return found;
-        }
-        Ok(Some(builtin)) => {
-            found.layout.communicators.objects.builtin = builtin;
-            fit(&mut found.layout, &tables, target)
-        }
-        Err(reason) => Err(reason),
+    let Some(world) = predefined::COMMUNICATORS.find(target) else {
+        found.not_yet = true;
+        return found;
     };
+    let communicators = Allocator::find(target, Kind::Communicator, Some(world.stride)).and_then(|allocator| {
+        found.layout.communicators.objects = Objects { builtin: world.start, ..allocator.objects() };
+        fit(&mut found.layout, &tables, target)
+    });
     if communicators == Ok(false) {
         found.not_yet = true;
         return found;
@@ -77,26 +78,48 @@ pub(super) fn find_objects(target: &Target<'_>, layout: &Layout) -> Findings {
     } else {
         found.missing.push((Capability::Members, Reason::RestsOn(Capability::Communicators)));
     }
-    let requests = Allocator::find(target, Kind::Request).map(|allocator| {
-        found.layout.requests.objects = allocator.objects();
-    });
-    let requests = requests.and_then(|()| check::requests(&found.layout));
+    let requests = requests(&mut found.layout, target);
     found.note(Capability::Requests, capability::REQUESTS, requests);
     found
 }
 
-/// Leaves in `layout` the first table that passes. `Ok(false)`: the library is not initialised. The error is that of the table
-/// that is closest to the library's version.
-fn fit(layout: &mut Layout, tables: &[&'static Offsets], target: &Target<'_>) -> Result<bool, Reason> {
-    let mut first = None;
-    for table in tables {
-        table.fill(layout);
-        match check::communicators(layout, target) {
-            Ok(is_set) => return Ok(is_set),
-            Err(reason) => first.get_or_insert(reason),
-        };
+fn requests(layout: &mut Layout, target: &Target<'_>) -> Result<(), Reason> {
+    let allocator = Allocator::find(target, Kind::Request, None)?;
+    layout.requests.objects = allocator.objects();
+    if let Some((first, last)) = complete_requests(layout, target) {
+        layout.constants.request_complete_first = first;
+        layout.constants.request_complete_last = last;
     }
-    Err(first.unwrap_or(Reason::UnknownImplementation))
+    if layout.communicators.world == 0 { Err(Reason::RestsOn(Capability::Communicators)) } else { Ok(()) }
+}
+
+/// Handles of requests that are complete from the start, where they differ from MPICH's numbers.
+fn complete_requests(layout: &Layout, target: &Target<'_>) -> Option<(u64, u64)> {
+    let objects = &layout.requests.objects;
+    if target.blueprint.is_intel {
+        // It has one, which it makes before all others and keeps.
+        let header = target.memory.word(objects.direct).filter(|header| header >> 32 != 0)?;
+        let only = if layout.handles == handle_kind::INTEGER { header & 0xffff_ffff } else { objects.direct };
+        return Some((only, only));
+    }
+    if layout.handles == handle_kind::INTEGER {
+        return None;
+    }
+    // Handles are addresses of objects in the table of predefined ones.
+    let table = predefined::REQUESTS.find(target).filter(|table| table.stride == objects.stride)?;
+    let length = u64::from(predefined::REQUESTS.count - 1) * u64::from(table.stride);
+    Some((table.start, table.start.saturating_add(length)))
+}
+
+/// Leaves in `layout` the first table that passes. `Ok(false)`: the library is not initialised. If none passes, the outcome is
+/// that of the table that is closest to the library's version.
+fn fit(layout: &mut Layout, tables: &[&'static Offsets], target: &Target<'_>) -> Result<bool, Reason> {
+    let mut outcomes = tables.iter().map(|table| {
+        table.fill(layout);
+        check::communicators(layout, target)
+    });
+    let first = outcomes.next().unwrap_or(Err(Reason::UnknownImplementation));
+    if first == Ok(true) || outcomes.any(|outcome| outcome == Ok(true)) { Ok(true) } else { first }
 }
 
 /// Handles of all communicators in the tables that the program can have a handle of.

@@ -100,8 +100,8 @@ pub(super) static INTEL: &[Offsets] = &[Offsets {
     rank: 76,
     size: 88,
     remote_size: 72,
-    comm_kind: 112,
-    name: 116,
+    comm_kind: 152,
+    name: 156,
     members: map_at(640),
     request_status: 48,
 }];

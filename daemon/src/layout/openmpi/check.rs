@@ -68,7 +68,7 @@ pub(super) fn communicators(layout: &Layout, target: &Target<'_>) -> Result<(), 
     Reason::unless("the rank in MPI_COMM_SELF", 0u32, own.rank)?;
     Reason::unless("the size of MPI_COMM_SELF", 1u32, own.size)?;
     Reason::unless("the context of MPI_COMM_WORLD", 0u64, world.context)?;
-    Reason::unless("the context of MPI_COMM_SELF", 1u64, own.context)?;
+    Reason::unless("whether MPI_COMM_SELF has a context of its own", true, own.context != world.context)?;
     Reason::unless("the number of inter-communicators", 0u64, u64::from(world.is_inter) + u64::from(own.is_inter))
 }
 

@@ -1,6 +1,6 @@
 //! Statistics per process and function.
 
-use crate::histogram::BUCKETS;
+use crate::histogram::{BUCKETS, floor_log2};
 
 /// What all completed outermost calls of one function in one process image cost.
 #[repr(C)]
@@ -44,6 +44,16 @@ pub struct Volume {
 
 /// Buckets of [`Volume::sizes`].
 pub const SIZES: usize = 40;
+
+/// Bucket of an amount of bytes: the number of its significant bits, at most the last one.
+#[inline]
+pub const fn size_bucket(bytes: u64) -> u32 {
+    if bytes == 0 {
+        return 0;
+    }
+    let bits = floor_log2(bytes) + 1;
+    if bits < SIZES as u32 { bits } else { SIZES as u32 - 1 }
+}
 
 impl Volume {
     pub const ZERO: Self = Self { messages: 0, bytes: 0, min_complement: 0, max: 0, sizes: [0; SIZES] };

@@ -14,6 +14,7 @@ use crate::{
     atomic::{add, barrier},
     inner,
     maps::{TARGETS, configured},
+    meaning::{self, Call},
     registers::{RETURN_ADDRESS_BYTES, Registers, is_return_trampoline},
     statistics::{count_loss, process_counters, record},
     thread,
@@ -36,7 +37,7 @@ pub fn hit(context: &ProbeContext) -> u32 {
     // known already wherever that makes it certain.
     if is_return_of_open_call(thread, &registers) {
         // SAFETY: takes no arguments.
-        complete(thread, unsafe { bpf_ktime_get_ns() });
+        complete(thread, &registers, unsafe { bpf_ktime_get_ns() });
         return RETURN;
     }
     let cookie = cookie(context);
@@ -101,7 +102,11 @@ fn enter(thread: &mut ThreadState, id: u64, registers: &Registers, cookie: Cooki
     }
 
     begin_change(thread);
-    thread.registers = registers.arguments();
+    for (to, from) in thread.arguments.iter_mut().zip(registers.arguments()) {
+        *to = from;
+    }
+    meaning::read_stack(thread, cookie, stack_pointer);
+    meaning::freed(thread, function);
     // The first call of a thread may be MPI's own; of all others it is enough to find the call site when somebody asks for it.
     if thread.calls == 0 || (configured::read_call_sites() != 0 && !cookie.is_brief()) {
         thread.return_address = read_return_address(thread.process, stack_pointer);
@@ -141,10 +146,11 @@ pub fn leave(context: &impl EbpfContext, id: u64) {
     // SAFETY: as in `hit`.
     let thread = unsafe { &mut *thread };
     let function = cookie(context).function();
-    let entry_stack_pointer = Registers::of(context.as_ptr()).stack_pointer() - RETURN_ADDRESS_BYTES;
+    let registers = Registers::of(context.as_ptr());
+    let entry_stack_pointer = registers.stack_pointer() - RETURN_ADDRESS_BYTES;
 
     if thread.open.function_plus_1 == function + 1 && thread.open.stack_pointer == entry_stack_pointer {
-        complete(thread, now);
+        complete(thread, &registers, now);
     } else if thread.open.function_plus_1 != 0 && entry_stack_pointer <= thread.open.stack_pointer {
         inner::leave(thread, function, entry_stack_pointer, now);
     } else {
@@ -154,9 +160,18 @@ pub fn leave(context: &impl EbpfContext, id: u64) {
 
 /// The open call has returned.
 #[inline(always)]
-fn complete(thread: &mut ThreadState, now: u64) {
+fn complete(thread: &mut ThreadState, registers: &Registers, now: u64) {
     let ns = now - thread.open.started_ns;
-    record(thread.process, thread.open.function_plus_1 - 1, ns);
+    let function = thread.open.function_plus_1 - 1;
+    if let Some(stats) = record(thread.process, function, ns) {
+        let call = Call {
+            function,
+            call_site: registers.instruction_pointer(),
+            ns,
+            succeeded: registers.result() as u32 == 0,
+        };
+        meaning::account(thread, stats, call);
+    }
     begin_change(thread);
     thread.open.function_plus_1 = 0;
     thread.calls += 1;

@@ -11,6 +11,7 @@ mod call;
 mod inner;
 mod lifecycle;
 mod maps;
+mod meaning;
 mod open_calls;
 mod registers;
 mod statistics;

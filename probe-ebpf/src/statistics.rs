@@ -7,19 +7,16 @@ use mpiprobe_common::{
 };
 
 use crate::{
-    atomic::{add, compare_exchange, fetch_add, load},
+    atomic::{add, compare_exchange, fetch_add, load, raise},
     maps::{CONTROL, PROCESSES, STATS, STATS_INDEX, configured},
 };
 
-/// How often a maximum is tried to be raised against other threads of the process that raise it at the same time.
-const RAISE_ATTEMPTS: u32 = 8;
-
-/// Counts one completed call of `ns` nanoseconds.
+/// Counts one completed call of `ns` nanoseconds; gives where.
 #[inline(always)]
-pub fn record(process: u32, function: u32, ns: u64) {
+pub fn record(process: u32, function: u32, ns: u64) -> Option<*mut FunctionStats> {
     let Some(stats) = entry(process, function) else {
         count_loss(process, Loss::StatsTableFull);
-        return;
+        return None;
     };
     // SAFETY: `stats` points to a map value that lives as long as the program runs. Its words are only ever accessed
     // atomically here; the observer reads a consistent word each.
@@ -33,6 +30,7 @@ pub fn record(process: u32, function: u32, ns: u64) {
             add((&raw mut (*stats).histogram).cast::<u64>().add(bucket), 1);
         }
     }
+    Some(stats)
 }
 
 /// The statistics of a function in a process, made on first use.
@@ -83,25 +81,4 @@ pub fn count_loss(process: u32, loss: Loss) {
 #[inline(always)]
 pub fn process_counters(process: u32) -> Option<*mut ProcessCounters> {
     PROCESSES.get_ptr_mut(process)
-}
-
-/// Raises a maximum.
-///
-/// # Safety
-/// `word` must point into a live map value.
-#[inline(always)]
-unsafe fn raise(word: *mut u64, value: u64) {
-    // SAFETY: by contract.
-    let mut known = unsafe { load(word) };
-    for _ in 0..RAISE_ATTEMPTS {
-        if known >= value {
-            return;
-        }
-        // SAFETY: by contract.
-        let before = unsafe { compare_exchange(word, known, value) };
-        if before == known {
-            return;
-        }
-        known = before;
-    }
 }

@@ -32,6 +32,7 @@ pub mod program;
 mod python;
 pub mod requirement;
 pub mod truth;
+mod wheel;
 
 pub use job::{Finished, Job, JobBuilder, JobError};
 pub use mpi::Mpi;

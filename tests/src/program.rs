@@ -65,6 +65,19 @@ pub const HANG: Program = program("hang", Language::C, &["hang.c", "gate.h"]);
 pub const EXITS: Program = program("exits", Language::C, &["exits.c", "gate.h"]);
 /// Calls in tight loops on request, for the benchmark: `callrate SOCKET`.
 pub const CALLRATE: Program = program("callrate", Language::C, &["callrate.c"]);
+/// Makes objects of every kind and writes down what MPI says of them. Needs four ranks.
+pub const LAYOUTS: Program = program(
+    "layouts",
+    Language::C,
+    &[
+        "layouts.c",
+        "layouts/constants.inc",
+        "layouts/types.inc",
+        "layouts/communicators.inc",
+        "layouts/messages.inc",
+        "gate.h",
+    ],
+);
 /// C++ exceptions through MPI calls: `throws [N]`.
 pub const THROWS: Program = program("throws", Language::Cxx, &["throws.cpp", "gate.h"]);
 

@@ -8,9 +8,9 @@ mod user;
 
 use mpiprobe_common::{
     CALIBRATION_FUNCTION, Descriptor, FUNCTION_SLOTS, FunctionStats, Layout, ThreadState, Volume,
-    descriptor::{NONE, amount as kind},
+    descriptor::NONE,
     flow::peer,
-    layout::{capability, status_bytes, status_source},
+    layout::capability,
     stats::SIZES,
 };
 

@@ -11,7 +11,7 @@ use crate::mpi::{Mpi, find_library};
 
 /// Counts calls and has gates.
 pub(crate) fn truth_library(mpi: Mpi) -> Result<PathBuf, CompileError> {
-    let c_library = find_library(mpi.c_library()).ok_or(CompileError::NoLibrary { mpi, library: mpi.c_library() })?;
+    let c_library = mpi.library().ok_or(CompileError::NoLibrary { mpi, library: mpi.c_library() })?;
     // Without the Fortran libraries there is no Fortran program to count.
     let fortran_libraries: Vec<PathBuf> =
         mpi.fortran_libraries().iter().filter_map(|name| find_library(name)).collect();

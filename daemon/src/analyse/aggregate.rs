@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use mpiprobe_common::FunctionStats;
 use mpiprobe_functions::Group;
 
-use super::{names, percentile::percentile};
+use super::{flows, names, percentile::percentile};
 use crate::model::{FunctionRow, GroupRow};
 
 /// What rows are shares of.
@@ -62,6 +62,10 @@ impl Calls {
         for (bucket, calls) in all.histogram.iter_mut().zip(&more.histogram) {
             *bucket += calls;
         }
+        flows::add(&mut all.sent, &more.sent);
+        flows::add(&mut all.received, &more.received);
+        all.received_at_most += more.received_at_most;
+        all.unknown += more.unknown;
         self.open += other.open;
         self.open_ns = self.open_ns.saturating_add(other.open_ns);
     }
@@ -78,6 +82,10 @@ impl Calls {
             max_ns: stats.max_ns,
             p50_ns: percentile(stats, 0.50),
             p99_ns: percentile(stats, 0.99),
+            sent: flows::volume(&stats.sent),
+            received: flows::volume(&stats.received),
+            received_at_most_bytes: stats.received_at_most,
+            calls_of_unknown_bytes: stats.unknown,
             open_calls: self.open,
             open_ns: self.open_ns,
             wall_percent: base.wall_percent(self.time_ns()),

@@ -3,7 +3,7 @@
 use super::{
     EndedCall, Observed,
     aggregate::{Base, ByFunction, group_row, groups, percent},
-    names,
+    flows, names,
 };
 use crate::{
     model::{FunctionRow, Losses, OpenCallInfo, RankProfile, ThreadProfile},
@@ -82,6 +82,8 @@ impl<'a> Rank<'a> {
             before_first_call_ns: self.before_first_call_ns(),
             functions: rows_by_time(&self.functions, base),
             groups: groups.map(|(group, (calls, time_ns))| group_row(group, calls, time_ns, base)).collect(),
+            communicators: flows::communicators(&self.tables.communicators),
+            flows: flows::flows(&self.tables.flows),
             open_calls: self.open_calls(),
             threads: self.tables.threads.iter().map(|thread| self.thread(thread)).collect(),
             losses: self.losses(),

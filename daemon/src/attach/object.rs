@@ -63,6 +63,11 @@ impl Tables {
             .map_max_entries("THREADS", threads)
             .map_max_entries("THREAD_SLOT", threads)
             .map_max_entries("FREE_SLOTS", threads)
+            .map_max_entries("LAYOUTS", slots)
+            .map_max_entries("COMMUNICATORS", options.config.communicator_slots)
+            .map_max_entries("COMMUNICATOR_OF", options.config.communicator_slots)
+            .map_max_entries("FLOWS", options.config.flow_slots)
+            .map_max_entries("FLOW_OF", options.config.flow_slots)
             .load(OBJECT)
             .map_err(|source| AttachError::Object { source: Box::new(source) })?;
         let logger = logger(&mut ebpf);

@@ -28,6 +28,10 @@ pub struct Losses {
     pub inner_table_full: u64,
     /// Notices of exec or exit that were dropped.
     pub events_dropped: u64,
+    /// Calls that are in no flow: the table of flows was full.
+    pub flow_table_full: u64,
+    /// Calls over communicators for which there was no room in their table.
+    pub communicator_table_full: u64,
 }
 
 impl Losses {
@@ -45,6 +49,8 @@ impl Losses {
             inner_too_deep: count(Loss::InnerTooDeep),
             inner_table_full: count(Loss::InnerTableFull),
             events_dropped: count(Loss::EventDropped),
+            flow_table_full: count(Loss::FlowTableFull),
+            communicator_table_full: count(Loss::CommunicatorTableFull),
         }
     }
 
@@ -59,6 +65,8 @@ impl Losses {
         self.inner_too_deep += other.inner_too_deep;
         self.inner_table_full += other.inner_table_full;
         self.events_dropped += other.events_dropped;
+        self.flow_table_full += other.flow_table_full;
+        self.communicator_table_full += other.communicator_table_full;
     }
 
     /// Every counter with what it means, in words.

@@ -7,9 +7,9 @@ use super::{
         Column::{Left, Right},
         table,
     },
-    units::{count, duration, ns, or_unknown, percent},
+    units::{bytes, count, duration, ns, or_unknown, percent},
 };
-use crate::model::{EndReason, FunctionProfile, OpenCallInfo, Profile, RankProfile, RankState, Spread};
+use crate::model::{EndReason, FunctionProfile, OpenCallInfo, Profile, RankProfile, RankState, Spread, Volume};
 
 /// The final profile.
 pub fn profile(profile: &Profile) -> String {
@@ -147,6 +147,9 @@ pub(super) fn functions(functions: &[FunctionProfile]) -> String {
         Right("wall %"),
         Right("MPI %"),
         Right("imbalance"),
+        Right("sent"),
+        Right("received"),
+        Right("unknown"),
     ];
     let rows = functions.iter().map(|function| {
         let all = &function.all;
@@ -164,9 +167,20 @@ pub(super) fn functions(functions: &[FunctionProfile]) -> String {
             percent(all.wall_percent),
             percent(all.mpi_percent),
             ratio(&function.time_over_ranks_ns),
+            volume(&all.sent, 0),
+            volume(&all.received, all.received_at_most_bytes),
+            if all.calls_of_unknown_bytes == 0 { String::new() } else { count(all.calls_of_unknown_bytes) },
         ]
     });
     section("Functions, all ranks", &table(&columns, rows))
+}
+
+/// Bytes that went one way; `<=` if some of them are an upper bound.
+fn volume(volume: &Volume, at_most: u64) -> String {
+    if volume.messages == 0 {
+        return String::new();
+    }
+    format!("{}{}", if at_most > 0 { "<= " } else { "" }, bytes(volume.bytes))
 }
 
 /// More ranks than this are shown one by one in the JSON output only.

@@ -6,6 +6,7 @@ use mpiprobe_functions::FunctionId;
 use super::{
     ImplementationRecogniser, Options, SessionError, host,
     jobs::ChosenJobs,
+    layouts::Layouts,
     probes::{Coverage, ProbeError, Probes, library_range},
     roster::Roster,
     watch::EndWatch,
@@ -36,11 +37,14 @@ pub(super) struct Observation {
     pub(super) probes: Probes,
     pub(super) ends: EndWatch,
     roster: Roster,
+    layouts: Layouts,
     jobs: ChosenJobs,
     scoped: bool,
     began: String,
     began_ns: u64,
     incomplete_because: Vec<String>,
+    /// Why amounts or partners of some calls cannot be known.
+    unknown_because: Vec<String>,
 }
 
 impl Observation {
@@ -71,11 +75,13 @@ impl Observation {
             probes: Probes::default(),
             ends: EndWatch::new().map_err(SessionError::Watch)?,
             roster: Roster::default(),
+            layouts: Layouts::default(),
             jobs,
             scoped: false,
             began: host::utc_now(),
             began_ns: monotonic_ns(),
             incomplete_because: Vec::new(),
+            unknown_because: Vec::new(),
         };
         // Once more, because others may have started until the kernel began to tell of new ones.
         let choice = observation.jobs.choice();
@@ -139,8 +145,35 @@ impl Observation {
         self.allow(slot, &process)?;
         let since_ns = monotonic_ns();
         self.watch_end(&process.process, slot);
+        self.find_layout(slot, &process);
         self.roster.add(slot, process, since_ns);
         Ok(())
+    }
+
+    /// Finds out how the process's MPI library keeps its objects.
+    fn find_layout(&mut self, slot: u32, process: &MpiProcess) {
+        let missing = self.layouts.add(&self.observer, slot, process);
+        self.tell_missing(missing);
+    }
+
+    /// Looks at those again that had not initialised MPI.
+    pub(super) fn retry_layouts(&mut self) {
+        let missing = self.layouts.retry(&self.observer);
+        self.tell_missing(missing);
+    }
+
+    pub(super) fn has_pending_layouts(&self) -> bool {
+        self.layouts.are_pending()
+    }
+
+    /// Each once: all ranks of a job lack the same.
+    fn tell_missing(&mut self, missing: Vec<String>) {
+        for what in missing {
+            if !self.unknown_because.contains(&what) {
+                say(&what);
+                self.unknown_because.push(what);
+            }
+        }
     }
 
     /// Probes the process's library; tells whether it was not yet.
@@ -296,6 +329,7 @@ impl Observation {
         }
         // This one is kept instead of the one that was opened at the exec, and a watch ends with its descriptor.
         self.watch_end(&process.process, slot);
+        self.find_layout(slot, &process);
         let job = process.job.to_string();
         let rank = process.rank.rank.map_or_else(|| "unknown".to_owned(), |rank| rank.to_string());
         say(format_args!("joined: rank {rank} of job {job}, pid {pid}, {}", printable(&process.executable.path)));
@@ -381,6 +415,8 @@ fn load_options(options: &Options, caller: &Caller) -> LoadOptions {
             process_slots: options.max_processes,
             stats_entries: options.max_stats,
             thread_slots: options.max_threads,
+            flow_slots: options.max_flows,
+            communicator_slots: options.max_communicators,
             ..Config::DEFAULT
         },
     }

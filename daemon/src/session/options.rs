@@ -28,6 +28,10 @@ pub struct Options {
     pub rung: Option<Rung>,
     pub max_processes: u32,
     pub max_threads: u32,
+    /// Flows: different combinations of process, function, call site, communicator and partner.
+    pub max_flows: u32,
+    /// Communicators, all processes together.
+    pub max_communicators: u32,
     pub max_stats: u32,
 }
 

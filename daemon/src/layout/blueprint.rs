@@ -120,6 +120,13 @@ impl Findings {
         Self { missing: vec![(Capability::Everything, reason)], ..Self::of(&Layout::default()) }
     }
 
+    /// Notes that without communicators there is nothing that is read by way of them or checked with them.
+    pub(super) fn rest_on_communicators(&mut self) {
+        for capability in [Capability::Members, Capability::Requests] {
+            self.missing.push((capability, Reason::RestsOn(Capability::Communicators)));
+        }
+    }
+
     /// Notes that a capability is there, or why not.
     pub(super) fn note(&mut self, capability: Capability, bits: u32, outcome: Result<(), Reason>) -> bool {
         match outcome {

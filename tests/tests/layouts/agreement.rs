@@ -10,14 +10,23 @@ use mpiprobe_common::layout::{
     CommFacts, Side, Size, builtin_size, capability, comm, datatype_size, is_complete_request, request_status,
     status_bytes, status_cancelled, status_source, status_tag, world_rank,
 };
-use mpiprobe_tests::{Job, Mpi, program};
+use mpiprobe_tests::{Job, JobBuilder, Mpi, program};
 
 use crate::facts::{Comm, Facts, Status, read};
 use crate::target::{Look, look};
 use crate::trial;
 
 pub(crate) fn tests(mpi: Mpi) -> Vec<Trial> {
-    vec![trial(mpi, "every_handle_means_the_same_inside_and_outside", every_handle)]
+    let mut tests = vec![trial(mpi, "every_handle_means_the_same_inside_and_outside", |mpi| every_handle(job(mpi)))];
+    if mpi == Mpi::Mpich {
+        let linked_in = |mpi| every_handle(job(mpi).linked_in());
+        tests.push(trial(mpi, "it_does_not_matter_that_the_library_is_linked_in", linked_in));
+    }
+    tests
+}
+
+fn job(mpi: Mpi) -> JobBuilder {
+    Job::builder(mpi, program::LAYOUTS).ranks(4).gates(&["2"])
 }
 
 const ALL: u32 = capability::CONSTANTS
@@ -26,8 +35,8 @@ const ALL: u32 = capability::CONSTANTS
     | capability::MEMBERS
     | capability::REQUESTS;
 
-fn every_handle(mpi: Mpi) -> Result<(), Failed> {
-    let mut job = Job::builder(mpi, program::LAYOUTS).ranks(4).gates(&["2"]).spawn()?;
+fn every_handle(job: JobBuilder) -> Result<(), Failed> {
+    let mut job = job.spawn()?;
     job.wait_for_gate("2")?;
     let mut contexts: BTreeMap<Vec<u32>, Vec<(usize, u64)>> = BTreeMap::new();
     for (rank, pid) in job.ranks()? {

@@ -11,6 +11,7 @@
 mod agreement;
 mod facts;
 mod late;
+mod refusals;
 mod target;
 
 use libtest_mimic::{Arguments, Failed, Trial};
@@ -20,7 +21,9 @@ fn main() {
     let mut arguments = Arguments::from_args();
     // Waiting ranks of MPICH keep their core busy: two jobs at once take longer than one after the other.
     arguments.test_threads.get_or_insert(1);
-    let tests = Mpi::EVERY.into_iter().flat_map(|mpi| [agreement::tests(mpi), late::tests(mpi)].into_iter().flatten());
+    let tests = Mpi::EVERY
+        .into_iter()
+        .flat_map(|mpi| [agreement::tests(mpi), late::tests(mpi), refusals::tests(mpi)].into_iter().flatten());
     libtest_mimic::run(&arguments, tests.collect()).exit();
 }
 

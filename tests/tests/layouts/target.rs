@@ -16,6 +16,11 @@ pub(crate) struct Look {
 
 /// Finds the MPI library of the process and looks for its layout.
 pub(crate) fn look(pid: u32) -> Look {
+    look_expecting(pid, |told| told)
+}
+
+/// The same, with something else expected than what the launcher told.
+pub(crate) fn look_expecting(pid: u32, change: fn(Expected) -> Expected) -> Look {
     let process = Process::open(&ProcRoot::system().unwrap(), pid).unwrap();
     let cache = Mutex::new(Cache::new(SymbolRecogniser));
     let libraries = LibrarySearch::of(&process, &cache).unwrap().libraries;
@@ -25,5 +30,5 @@ pub(crate) fn look(pid: u32) -> Look {
     let memory = TargetMemory::open(&process).unwrap();
     let expected = Expected::from(&RankInfo::from_environment(&process.environment().unwrap(), true));
     assert!(expected.rank.is_some() && expected.size.is_some(), "the launcher tells rank and size");
-    Look { search: blueprint.find(mapped, &memory, expected), memory }
+    Look { search: blueprint.find(mapped, &memory, change(expected)), memory }
 }

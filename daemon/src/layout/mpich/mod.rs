@@ -48,7 +48,7 @@ pub(super) fn find_objects(target: &Target<'_>, layout: &Layout) -> Findings {
     let mut found = Findings::of(layout);
     found.registry = Registry::Mpich;
     let tables = if target.blueprint.is_intel { INTEL } else { MPICH };
-    let tables = nearest_first(tables, target.blueprint.version, |table| table.verified);
+    let mut tables = nearest_first(tables, target.blueprint.version, |table| table.verified);
 
     match predefined::PAIRS.find(target) {
         None => found.not_yet = true,
@@ -64,6 +64,7 @@ pub(super) fn find_objects(target: &Target<'_>, layout: &Layout) -> Findings {
         found.not_yet = true;
         return found;
     };
+    tables.sort_by_key(|table| table.stride != world.stride);
     let communicators = Allocator::find(target, Kind::Communicator, Some(world.stride)).and_then(|allocator| {
         found.layout.communicators.objects = Objects { builtin: world.start, ..allocator.objects() };
         fit(&mut found.layout, &tables, target)
@@ -75,11 +76,12 @@ pub(super) fn find_objects(target: &Target<'_>, layout: &Layout) -> Findings {
     if found.note(Capability::Communicators, capability::COMMUNICATORS, communicators.map(drop)) {
         let members = check::members(&found.layout, target);
         found.note(Capability::Members, capability::MEMBERS, members);
+        let requests = requests(&mut found.layout, target);
+        found.note(Capability::Requests, capability::REQUESTS, requests);
     } else {
-        found.missing.push((Capability::Members, Reason::RestsOn(Capability::Communicators)));
+        // The same table says where they are, and it is wrong.
+        found.rest_on_communicators();
     }
-    let requests = requests(&mut found.layout, target);
-    found.note(Capability::Requests, capability::REQUESTS, requests);
     found
 }
 
@@ -90,7 +92,7 @@ fn requests(layout: &mut Layout, target: &Target<'_>) -> Result<(), Reason> {
         layout.constants.request_complete_first = first;
         layout.constants.request_complete_last = last;
     }
-    if layout.communicators.world == 0 { Err(Reason::RestsOn(Capability::Communicators)) } else { Ok(()) }
+    Ok(())
 }
 
 /// Handles of requests that are complete from the start, where they differ from MPICH's numbers.
@@ -112,7 +114,7 @@ fn complete_requests(layout: &Layout, target: &Target<'_>) -> Option<(u64, u64)>
 }
 
 /// Leaves in `layout` the first table that passes. `Ok(false)`: the library is not initialised. If none passes, the outcome is
-/// that of the table that is closest to the library's version.
+/// that of the table that is most likely right.
 fn fit(layout: &mut Layout, tables: &[&'static Offsets], target: &Target<'_>) -> Result<bool, Reason> {
     let mut outcomes = tables.iter().map(|table| {
         table.fill(layout);

@@ -12,6 +12,8 @@ use super::super::Version;
 pub(super) struct Offsets {
     /// The release that the numbers were verified for by `tests/tests/layouts/`.
     pub(super) verified: Version,
+    /// The size of a communicator: a library with another one was made from other sources, or for another network.
+    pub(super) stride: u32,
     context: Field,
     receive_context: Field,
     rank: u32,
@@ -69,6 +71,7 @@ const fn groups_at(local: u32, remote: u32) -> MemberLayout {
 pub(super) static MPICH: &[Offsets] = &[
     Offsets {
         verified: Version(4, 0, 2),
+        stride: 872,
         context: Field::at(64, 2),
         receive_context: Field::at(66, 2),
         rank: 72,
@@ -81,6 +84,7 @@ pub(super) static MPICH: &[Offsets] = &[
     },
     Offsets {
         verified: Version(5, 0, 2),
+        stride: 1832,
         context: Field::at(12, 4),
         receive_context: Field::at(16, 4),
         rank: 20,
@@ -95,6 +99,7 @@ pub(super) static MPICH: &[Offsets] = &[
 
 pub(super) static INTEL: &[Offsets] = &[Offsets {
     verified: Version(2021, 18, 0),
+    stride: 808,
     context: Field::at(64, 4),
     receive_context: Field::at(68, 4),
     rank: 76,

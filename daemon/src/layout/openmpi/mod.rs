@@ -84,9 +84,7 @@ pub(super) fn find(target: &Target<'_>) -> Findings {
         let requests = check::requests(&found.layout, target);
         found.note(Capability::Requests, capability::REQUESTS, requests);
     } else {
-        for capability in [Capability::Members, Capability::Requests] {
-            found.missing.push((capability, Reason::RestsOn(Capability::Communicators)));
-        }
+        found.rest_on_communicators();
     }
     found
 }

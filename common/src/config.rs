@@ -89,5 +89,11 @@ pub const CONTROL_NEXT_THREAD: u32 = 2;
 pub const CONTROL_NEXT_FLOW: u32 = 3;
 /// Word of the shared control array: next communicator. Counts from 0, which is nobody's number.
 pub const CONTROL_NEXT_COMMUNICATOR: u32 = 4;
+/// Index of the program that finds the flows of a completed call.
+pub const STAGE_ATTRIBUTE: u32 = 0;
+/// Index of the program that adds up what it has moved.
+pub const STAGE_MEASURE: u32 = 1;
+/// Number of programs that are called by others.
+pub const STAGES: u32 = 2;
 /// Number of control words.
 pub const CONTROL_WORDS: u32 = 5;

@@ -81,6 +81,29 @@ pub struct Communicator {
     pub freed_ns: u64,
 }
 
+/// A call that has returned and is being accounted for: passed from one program to the next.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Completed {
+    /// Return address.
+    pub call_site: u64,
+    /// Duration, ns.
+    pub ns: u64,
+    pub function: u32,
+    /// Not 0: it returned `MPI_SUCCESS`. A call that failed has moved nothing.
+    pub succeeded: u32,
+    /// The rank sent to and the one received from, as given; or one of [`peer`].
+    pub destination: i32,
+    pub source: i32,
+    /// Indices plus one of the flows: of the one partner or the one sent to, and of the other one received from; 0: none.
+    pub flow_plus_1: u32,
+    pub second_flow_plus_1: u32,
+    /// Number of the communicator.
+    pub communicator: u32,
+    /// Statistics entry plus one; 0: none.
+    pub stats_plus_1: u32,
+}
+
 /// Where a thread's latest flows are, so that most calls need no look-up.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -23,7 +23,9 @@ use crate::{
 /// The caller wants no return probe for this call.
 const NO_RETURN: u32 = 1;
 /// The caller wants the return probe.
-const RETURN: u32 = 0;
+pub const RETURN: u32 = 0;
+/// A call has been completed, of which other programs are to find out what it meant.
+pub const COMPLETED: u32 = 2;
 
 /// A hit of a session program, which runs at the entry and at the return. 1: the caller needs no return probe.
 #[inline(always)]
@@ -37,8 +39,7 @@ pub fn hit(context: &ProbeContext) -> u32 {
     // known already wherever that makes it certain.
     if is_return_of_open_call(thread, &registers) {
         // SAFETY: takes no arguments.
-        complete(thread, &registers, unsafe { bpf_ktime_get_ns() });
-        return RETURN;
+        return complete(thread, &registers, unsafe { bpf_ktime_get_ns() });
     }
     let cookie = cookie(context);
     if thread.text_base != 0 && registers.instruction_pointer() == thread.text_base.wrapping_add(cookie.offset()) {
@@ -55,8 +56,7 @@ fn unsure_hit(context: &ProbeContext, id: u64) -> u32 {
     let function_address = unsafe { bpf_get_func_ip(context.as_ptr()) };
     // At the return the instruction pointer is in the caller.
     if registers.instruction_pointer() != function_address {
-        leave(context, id);
-        return RETURN;
+        return leave(context, id);
     }
     let cookie = cookie(context);
     let Some(thread) = thread::state(id) else { return NO_RETURN };
@@ -134,14 +134,14 @@ fn enter(thread: &mut ThreadState, id: u64, registers: &Registers, cookie: Cooki
 
 /// A function returns.
 #[inline(always)]
-pub fn leave(context: &impl EbpfContext, id: u64) {
+pub fn leave(context: &impl EbpfContext, id: u64) -> u32 {
     // First, for the same reason.
     // SAFETY: takes no arguments.
     let now = unsafe { bpf_ktime_get_ns() };
     let Some(thread) = thread::known(id) else {
         // The first that is seen of this thread is a return.
         count_unpaired_return(id);
-        return;
+        return RETURN;
     };
     // SAFETY: as in `hit`.
     let thread = unsafe { &mut *thread };
@@ -150,34 +150,35 @@ pub fn leave(context: &impl EbpfContext, id: u64) {
     let entry_stack_pointer = registers.stack_pointer() - RETURN_ADDRESS_BYTES;
 
     if thread.open.function_plus_1 == function + 1 && thread.open.stack_pointer == entry_stack_pointer {
-        complete(thread, &registers, now);
-    } else if thread.open.function_plus_1 != 0 && entry_stack_pointer <= thread.open.stack_pointer {
+        return complete(thread, &registers, now);
+    }
+    if thread.open.function_plus_1 != 0 && entry_stack_pointer <= thread.open.stack_pointer {
         inner::leave(thread, function, entry_stack_pointer, now);
     } else {
         count_loss(thread.process, Loss::ReturnWithoutEntry);
     }
+    RETURN
 }
 
 /// The open call has returned.
 #[inline(always)]
-fn complete(thread: &mut ThreadState, registers: &Registers, now: u64) {
+fn complete(thread: &mut ThreadState, registers: &Registers, now: u64) -> u32 {
     let ns = now - thread.open.started_ns;
     let function = thread.open.function_plus_1 - 1;
-    if let Some(stats) = record(thread.process, function, ns) {
-        let call = Call {
-            function,
-            call_site: registers.instruction_pointer(),
-            ns,
-            succeeded: registers.result() as u32 == 0,
-        };
-        meaning::account(thread, stats, call);
-    }
+    let stats_plus_1 = record(thread.process, function, ns);
     begin_change(thread);
     thread.open.function_plus_1 = 0;
     thread.calls += 1;
     thread.time_ns += ns;
     thread.last_return_ns = now;
     end_change(thread);
+    let call_site = registers.instruction_pointer();
+    let succeeded = registers.result() as u32 == 0;
+    if meaning::is_asked_for(thread, Call { function, call_site, ns, succeeded, stats_plus_1 }) {
+        COMPLETED
+    } else {
+        RETURN
+    }
 }
 
 /// What was given as cookie when the probe was attached.

@@ -3,7 +3,7 @@
 use aya_ebpf::{
     bindings::BPF_F_MMAPABLE,
     macros::map,
-    maps::{Array, HashMap, RingBuf, Stack},
+    maps::{Array, HashMap, ProgramArray, RingBuf, Stack},
 };
 use mpiprobe_common::{
     COMMUNICATOR_SLOTS, Communicator, CommunicatorKey, Config, Descriptor, FLOW_SLOTS, FUNCTION_SLOTS, Flow, FlowKey,
@@ -84,6 +84,10 @@ pub static STATS: Array<FunctionStats> = Array::with_max_entries(STATS_ENTRIES, 
 /// How each process's MPI library lays out its objects, by process slot; zeroed where nothing is known (yet).
 #[map]
 pub static LAYOUTS: Array<Layout> = Array::with_max_entries(PROCESS_SLOTS, BPF_F_MMAPABLE);
+
+/// Programs that are called by others.
+#[map]
+pub static STAGES: ProgramArray = ProgramArray::with_max_entries(mpiprobe_common::config::STAGES, 0);
 
 /// Communicators, handed out in the order of first use; 0 is nobody's.
 #[map]

@@ -14,7 +14,10 @@ use aya::{
 };
 use aya_log::EbpfLogger;
 use aya_obj::{Object, generated::bpf_insn};
-use mpiprobe_common::{Config, Descriptor};
+use mpiprobe_common::{
+    Config, Descriptor,
+    config::{STAGE_ATTRIBUTE, STAGE_MEASURE},
+};
 
 use super::{AttachError, Rung, kernel::bpf, pod::Plain, rung::ProgramUse};
 
@@ -135,6 +138,20 @@ impl Tables {
         load(&self.linked_object()?, name, bpf::Kind::TaskIterator { function })
     }
 
+    /// Loads the programs that those of a rung call at the end, and tells them where they are.
+    pub(super) fn load_stages(&self, rung: Rung) -> Result<(), AttachError> {
+        let linked = self.linked_object()?;
+        let kind = bpf::Kind::Probe(rung.return_attach_type());
+        let table = "STAGES";
+        for (name, index) in [("attribute", STAGE_ATTRIBUTE), ("measure", STAGE_MEASURE)] {
+            let program = load(&linked, name, kind)?;
+            bpf::set_program(self.table_fd(table)?, index, program.as_fd())
+                .map_err(|source| AttachError::Table { table, source })?;
+        }
+        // The table holds them from now on.
+        Ok(())
+    }
+
     /// Loads the uprobe programs of one rung, in the order in which they are to be attached.
     pub(super) fn load_programs(&self, rung: Rung, empty: bool) -> Result<Vec<Program>, AttachError> {
         let linked = self.linked_object()?;
@@ -195,7 +212,7 @@ fn code(object: &Object, name: &str) -> Option<(Vec<bpf_insn>, CString)> {
 
 fn data(map: &Map) -> Option<&MapData> {
     match map {
-        Map::Array(data) | Map::HashMap(data) | Map::PerCpuArray(data) | Map::RingBuf(data) | Map::Stack(data) => {
+        Map::Array(data) | Map::HashMap(data) | Map::PerCpuArray(data) | Map::ProgramArray(data) | Map::RingBuf(data) | Map::Stack(data) => {
             Some(data)
         }
         _ => None,

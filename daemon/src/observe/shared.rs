@@ -65,7 +65,7 @@ impl<T: Copy> SharedArray<T> {
         }
         for word in (0..Self::WORDS).rev() {
             // SAFETY: within the value, which is WORDS words long and aligned for them, all initialised.
-            let new = unsafe { std::ptr::from_ref(value).cast::<u64>().add(word).read() };
+            let new = unsafe { ptr::from_ref(value).cast::<u64>().add(word).read() };
             self.word(index * Self::WORDS + word).store(new, Ordering::Release);
         }
     }

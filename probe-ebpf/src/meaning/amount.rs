@@ -13,8 +13,6 @@ use super::{Bytes, arguments::Arguments, user::User};
 const CHUNK: usize = 16;
 /// Members of a group whose counts are added up; of larger groups the sum is unknown.
 const MOST_COUNTS: usize = 64 * CHUNK;
-/// Members of a group whose datatypes are looked up.
-const MOST_DATATYPES: u32 = 64;
 
 /// One direction of a call.
 #[derive(Clone, Copy)]
@@ -23,7 +21,6 @@ struct Side {
     buffer: u8,
     count: u8,
     datatype: u8,
-    counts_are_array: bool,
 }
 
 /// The process's place in the group.
@@ -51,7 +48,6 @@ pub fn of(
         buffer: descriptor.send_buffer,
         count: descriptor.send_count,
         datatype: descriptor.send_datatype,
-        counts_are_array: descriptor.flags & flags::SEND_COUNTS_ARE_ARRAY != 0,
     };
     let receive = if descriptor.receive_datatype == NONE {
         // One buffer for both: MPI_Bcast.
@@ -62,8 +58,7 @@ pub fn of(
             buffer: descriptor.receive_buffer,
             count: descriptor.receive_count,
             datatype: descriptor.receive_datatype,
-            counts_are_array: descriptor.flags & flags::RECEIVE_COUNTS_ARE_ARRAY != 0,
-        }
+            }
     };
     let received = side(layout, arguments, descriptor, place, receive, None);
     let sent = side(layout, arguments, descriptor, place, send, Some(received));
@@ -111,9 +106,6 @@ fn side(
     let wide = descriptor.flags & flags::LARGE_COUNT != 0;
     let members = if side.amount & kind::LOCAL != 0 { place.own_size } else { place.others };
     side.amount &= kind::KIND;
-    if side.amount == kind::TYPED_SUM {
-        return if place.known { typed_sum(layout, arguments, side, members, wide) } else { Bytes::Unknown };
-    }
     let elements = match side.amount {
         kind::BUFFER => Some(count(arguments, side.count, wide)),
         kind::EACH if place.known => Some(count(arguments, side.count, wide) * members as u64),
@@ -259,32 +251,6 @@ fn sum_of_words(array: u64, length: u32) -> u64 {
         }
         let Some(count) = one_of(array, index, true) else { return u64::MAX };
         sum += count;
-    }
-    u64::MAX
-}
-
-/// Of a count and a datatype for each member.
-#[inline(always)]
-fn typed_sum(layout: &Layout, arguments: &Arguments<'_>, side: Side, members: u32, wide: bool) -> Bytes {
-    let bytes = sum_of_types(layout, arguments.word(side.count), arguments.word(side.datatype), members, wide);
-    if bytes == u64::MAX { Bytes::Unknown } else { Bytes::Known(bytes) }
-}
-
-#[inline(never)]
-fn sum_of_types(layout: &Layout, counts: u64, datatypes: u64, members: u32, wide: bool) -> u64 {
-    let mut sum = 0u64;
-    let wide_handles = layout.handles != mpiprobe_common::layout::handle_kind::INTEGER;
-    for index in 0..MOST_DATATYPES {
-        if index >= members {
-            return sum;
-        }
-        let Some(count) = one_of(counts, index, wide) else { return u64::MAX };
-        if count == 0 {
-            continue;
-        }
-        let Some(datatype) = one_of(datatypes, index, wide_handles) else { return u64::MAX };
-        let Size::Known(size) = datatype_size(layout, datatype, &User) else { return u64::MAX };
-        sum += count * size;
     }
     u64::MAX
 }

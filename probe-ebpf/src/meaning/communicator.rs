@@ -14,7 +14,7 @@ use crate::{
     statistics::{count_loss, process_counters, take_number},
 };
 
-/// The number of a communicator; 0 if there is no room for it.
+/// The number of a communicator; 0 if nothing can be read of it, or there is no room for it.
 #[inline(always)]
 pub fn number(process: u32, layout: &Layout, handle: u64) -> u32 {
     let key = CommunicatorKey { process, reserved: 0, handle };
@@ -22,23 +22,26 @@ pub fn number(process: u32, layout: &Layout, handle: u64) -> u32 {
     if let Some(&known) = unsafe { COMMUNICATOR_OF.get(&key) } {
         return known;
     }
-    let number = take_number(CONTROL_NEXT_COMMUNICATOR, configured::communicator_slots() - 1).map_or(0, |number| number + 1);
-    let Some(entry) = COMMUNICATORS.get_ptr_mut(number) else { return 0 };
-    if number == 0 {
+    // What is not known now may be known later: nothing is kept of it.
+    let Some(facts) = layout::comm(layout, handle, &User) else { return 0 };
+    let Some(index) = take_number(CONTROL_NEXT_COMMUNICATOR, configured::communicator_slots() - 1) else {
         count_loss(process, Loss::CommunicatorTableFull);
         return 0;
-    }
-    // SAFETY: map value pointer to an entry that nobody else has.
-    let entry = unsafe { &mut *entry };
-    entry.key = key;
-    // SAFETY: takes no arguments.
-    entry.first_ns = unsafe { bpf_ktime_get_ns() };
-    if let Some(facts) = layout::comm(layout, handle, &User) {
-        entry.context = facts.context;
-        entry.rank = facts.rank;
-        entry.size = facts.size;
-        entry.remote_size = facts.remote_size;
-        entry.is_inter = facts.is_inter as u32;
+    };
+    let number = index + 1;
+    let Some(entry) = COMMUNICATORS.get_ptr_mut(number) else { return 0 };
+    // SAFETY: map value pointer to an entry that nobody else has; a helper without arguments.
+    unsafe {
+        *entry = Communicator {
+            key,
+            context: facts.context,
+            rank: facts.rank,
+            size: facts.size,
+            remote_size: facts.remote_size,
+            is_inter: facts.is_inter as u32,
+            first_ns: bpf_ktime_get_ns(),
+            freed_ns: 0,
+        };
     }
     // Two threads may come here at once for the same communicator: one wins, the other's number is used up for nothing.
     let _ = COMMUNICATOR_OF.insert(&key, number, 1);
@@ -49,6 +52,9 @@ pub fn number(process: u32, layout: &Layout, handle: u64) -> u32 {
 /// What is known of a communicator by its number.
 #[inline(always)]
 pub fn facts(number: u32) -> Option<&'static Communicator> {
+    if number == 0 {
+        return None;
+    }
     // SAFETY: map value pointer, written once before the number was given out.
     COMMUNICATORS.get_ptr(number).map(|entry| unsafe { &*entry })
 }

@@ -1,42 +1,35 @@
 //! Flows: found by what a thread's latest calls looked like, else by what they are.
 
 use mpiprobe_common::{
-    Communicator, Descriptor, Flow, FlowKey, Layout, Loss, ThreadState,
+    FlowKey, Layout, Loss, ThreadState,
     config::CONTROL_NEXT_FLOW,
-    descriptor::NONE,
     flow::{RECENT_FLOWS, RecentFlow, peer},
     layout,
 };
 
-use super::{Bytes, Call, arguments::Arguments, communicator, user::User};
+use super::{Bytes, communicator, user::User};
 use crate::{
     atomic::add as increase,
     maps::{FLOW_OF, FLOWS, configured},
     statistics::{count_loss, process_counters, take_number},
 };
 
-/// The flow of a call with one partner (a rank as given, or one of [`peer`]); `None` if there is no room for it.
+/// Index plus one of the flow of the thread's completed call with one partner (a rank as given, or one of [`peer`]); 0 if there is
+/// no room for it.
 #[inline(always)]
-pub fn find(
-    thread: &mut ThreadState,
-    layout: &Layout,
-    arguments: &Arguments<'_>,
-    descriptor: &Descriptor,
-    call: Call,
-    partner: i32,
-) -> Option<*mut Flow> {
-    let communicator = if descriptor.communicator == NONE { 0 } else { arguments.handle(descriptor.communicator) };
+pub fn find(thread: &mut ThreadState, layout: &Layout, has_communicator: bool, communicator: u64, partner: i32) -> u32 {
+    let (function, call_site) = (thread.completed.function, thread.completed.call_site);
     // SAFETY: map value pointer; one word, read once.
     let freed = process_counters(thread.process).map_or(0, |counters| unsafe { (*counters).communicators_freed });
     let wanted = RecentFlow {
-        call_site: call.call_site,
+        call_site,
         communicator,
         peer: partner,
-        function_plus_1: call.function + 1,
+        function_plus_1: function + 1,
         epoch: freed as u32,
         flow: 0,
     };
-    let index = (call.function ^ partner as u32 ^ (call.call_site >> 3) as u32) as usize & (RECENT_FLOWS - 1);
+    let index = (function ^ partner as u32 ^ (call_site >> 3) as u32) as usize & (RECENT_FLOWS - 1);
     let recent = &mut thread.recent_flows[index];
     if recent.call_site == wanted.call_site
         && recent.communicator == wanted.communicator
@@ -44,12 +37,11 @@ pub fn find(
         && recent.function_plus_1 == wanted.function_plus_1
         && recent.epoch == wanted.epoch
     {
-        return FLOWS.get_ptr_mut(recent.flow);
+        return recent.flow + 1;
     }
-    let has_communicator = descriptor.communicator != NONE;
-    let flow = look_up(thread.process, layout, &wanted, has_communicator)?;
+    let Some(flow) = look_up(thread.process, layout, &wanted, has_communicator) else { return 0 };
     thread.recent_flows[index] = RecentFlow { flow, ..wanted };
-    FLOWS.get_ptr_mut(flow)
+    flow + 1
 }
 
 /// Index of the flow, made on its first call.
@@ -88,22 +80,21 @@ fn look_up(process: u32, layout: &Layout, wanted: &RecentFlow, has_communicator:
     unsafe { FLOW_OF.get(&key) }.copied()
 }
 
-/// The communicator of a flow.
+/// The communicator's number of a flow, given by its index plus one.
 #[inline(always)]
-pub fn communicator(flow: Option<*mut Flow>) -> Option<&'static Communicator> {
+pub fn communicator(flow_plus_1: u32) -> u32 {
     // SAFETY: map value pointer; the key is written once before the flow is found.
-    let number = unsafe { (*flow?).key.communicator };
-    if number == 0 { None } else { communicator::facts(number) }
+    FLOWS.get_ptr(flow_plus_1.wrapping_sub(1)).map_or(0, |flow| unsafe { (*flow).key.communicator })
 }
 
-/// Adds a call to a flow.
+/// Adds a call to a flow, given by its index plus one.
 #[inline(always)]
-pub fn add(flow: Option<*mut Flow>, call: Call, sent: Bytes, received: Bytes) {
-    let Some(flow) = flow else { return };
+pub fn add(flow_plus_1: u32, ns: u64, sent: Bytes, received: Bytes) {
+    let Some(flow) = FLOWS.get_ptr_mut(flow_plus_1.wrapping_sub(1)) else { return };
     // SAFETY: map value pointer.
     unsafe {
         increase(&raw mut (*flow).calls, 1);
-        increase(&raw mut (*flow).time_ns, call.ns);
+        increase(&raw mut (*flow).time_ns, ns);
         if let Bytes::Known(bytes) | Bytes::AtMost(bytes) = sent {
             increase(&raw mut (*flow).sent, bytes);
         }

@@ -1,4 +1,6 @@
 //! What a completed call means: how much data it moved, with whom, over which communicator, called from where.
+//!
+//! In programs of their own, one calling the next: together they are more than the kernel's verifier goes through.
 
 mod amount;
 mod arguments;
@@ -6,22 +8,24 @@ mod communicator;
 mod flow;
 mod user;
 
+use aya_ebpf::{EbpfContext, helpers::bpf_get_current_pid_tgid};
 use mpiprobe_common::{
     CALIBRATION_FUNCTION, Descriptor, FUNCTION_SLOTS, FunctionStats, Layout, ThreadState, Volume,
+    config::{STAGE_ATTRIBUTE, STAGE_MEASURE},
     descriptor::NONE,
-    flow::peer,
+    flow::{Completed, peer},
     layout::capability,
-    stats::SIZES,
+    stats::{SIZES, size_bucket},
 };
 
 use crate::{
     atomic::{add, raise},
-    maps::{DESCRIPTORS, LAYOUTS},
+    maps::{DESCRIPTORS, LAYOUTS, STAGES, STATS},
+    thread,
 };
 use arguments::Arguments;
 pub use arguments::read_stack;
 pub use communicator::freed;
-use user::User;
 
 /// A call that has returned.
 #[derive(Clone, Copy)]
@@ -31,8 +35,10 @@ pub struct Call {
     pub call_site: u64,
     /// Duration, ns.
     pub ns: u64,
-    /// Whether it returned `MPI_SUCCESS`: one that failed has moved nothing.
+    /// Whether it returned `MPI_SUCCESS`.
     pub succeeded: bool,
+    /// Its entry in the statistics plus one; 0: there was no room.
+    pub stats_plus_1: u32,
 }
 
 /// What is known of the bytes that went one way.
@@ -46,49 +52,108 @@ pub enum Bytes {
     Unknown,
 }
 
-/// Adds what the call has moved to the statistics of its function and to its flows.
+/// Keeps a completed call for the programs that find out what it meant; `false` if nobody wants to know.
 #[inline(always)]
-pub fn account(thread: &mut ThreadState, stats: *mut FunctionStats, call: Call) {
+pub fn is_asked_for(thread: &mut ThreadState, call: Call) -> bool {
     if call.function == CALIBRATION_FUNCTION {
-        return;
+        return false;
     }
-    let Some(descriptor) = DESCRIPTORS.get_ptr(call.function & (FUNCTION_SLOTS - 1)) else { return };
-    let Some(layout) = LAYOUTS.get_ptr(thread.process) else { return };
-    // SAFETY: map value pointers; the daemon writes descriptors before anything is attached, and a layout once.
-    let (descriptor, layout) = unsafe { (&*descriptor, &*layout) };
+    thread.completed = Completed {
+        call_site: call.call_site,
+        ns: call.ns,
+        function: call.function,
+        succeeded: call.succeeded as u32,
+        destination: peer::NONE,
+        source: peer::NONE,
+        flow_plus_1: 0,
+        second_flow_plus_1: 0,
+        communicator: 0,
+        stats_plus_1: call.stats_plus_1,
+    };
+    true
+}
+
+/// Hands the thread's completed call over to those programs. To be called by the program itself, not by a function that is not
+/// inlined: the kernel allows that with type information only.
+#[inline(always)]
+pub fn begin(context: &impl EbpfContext) {
+    next(context, STAGE_ATTRIBUTE);
+}
+
+/// Does not come back, unless there is no such program.
+#[inline(always)]
+fn next(context: &impl EbpfContext, stage: u32) {
+    // SAFETY: the program called is of the same kind, and uses nothing of this one.
+    unsafe { STAGES.tail_call(context, stage) };
+}
+
+/// Finds the flows of the thread's completed call.
+#[inline(always)]
+pub fn attribute(context: &impl EbpfContext) {
+    let Some((thread, descriptor, layout)) = completed() else { return };
     let arguments = Arguments::of(thread, layout);
-    let moves = descriptor.send_amount | descriptor.receive_amount != 0;
     let destination = partner(&arguments, layout, descriptor.destination);
     let source = partner(&arguments, layout, descriptor.source);
-
-    let (mut sent, mut received) = (Bytes::None, Bytes::None);
+    thread.completed.destination = destination;
+    thread.completed.source = source;
+    let handle = if descriptor.communicator == NONE { 0 } else { arguments.handle(descriptor.communicator) };
+    let has_communicator = descriptor.communicator != NONE;
     let first = if destination == peer::NONE { source } else { destination };
-    let flow = flow::find(thread, layout, &arguments, descriptor, call, first);
-    if moves && call.succeeded {
+    thread.completed.flow_plus_1 = flow::find(thread, layout, has_communicator, handle, first);
+    if destination != peer::NONE && source != peer::NONE {
+        thread.completed.second_flow_plus_1 = flow::find(thread, layout, has_communicator, handle, source);
+    }
+    thread.completed.communicator = flow::communicator(thread.completed.flow_plus_1);
+    next(context, STAGE_MEASURE);
+}
+
+/// Adds what the thread's completed call has moved to the statistics of its function and to its flows.
+#[inline(always)]
+pub fn measure() {
+    let Some((thread, descriptor, layout)) = completed() else { return };
+    let call = thread.completed;
+    let (mut sent, mut received) = (Bytes::None, Bytes::None);
+    let moves = descriptor.send_amount | descriptor.receive_amount != 0;
+    if moves && call.succeeded != 0 {
         if layout.known & capability::CONSTANTS == 0 {
             (sent, received) = (Bytes::Unknown, Bytes::Unknown);
         } else {
-            (sent, received) = amount::of(layout, &arguments, descriptor, flow::communicator(flow));
-            if destination == peer::NULL {
+            let arguments = Arguments::of(thread, layout);
+            let known = communicator::facts(call.communicator);
+            (sent, received) = amount::of(layout, &arguments, descriptor, known);
+            if call.destination == peer::NULL {
                 sent = Bytes::None;
             }
-            if source == peer::NULL || (descriptor.source == NONE && destination == peer::NULL) {
+            if call.source == peer::NULL || (descriptor.source == NONE && call.destination == peer::NULL) {
                 received = Bytes::None;
             }
         }
     }
-    // SAFETY: map value pointer, by contract of the caller.
-    unsafe { add_to_function(stats, sent, received) };
-    flow::add(flow, call, sent, if source == peer::NONE || destination == peer::NONE { received } else { Bytes::None });
-    if destination != peer::NONE && source != peer::NONE {
-        let second = flow::find(thread, layout, &arguments, descriptor, call, source);
-        flow::add(second, Call { ns: 0, ..call }, Bytes::None, received);
+    if let Some(stats) = STATS.get_ptr_mut(call.stats_plus_1.wrapping_sub(1)) {
+        // SAFETY: map value pointer.
+        unsafe { add_to_function(stats, sent, received) };
+    }
+    let is_exchange = call.second_flow_plus_1 != 0;
+    flow::add(call.flow_plus_1, call.ns, sent, if is_exchange { Bytes::None } else { received });
+    if is_exchange {
+        flow::add(call.second_flow_plus_1, 0, Bytes::None, received);
     }
 }
 
-/// The rank at `position` as [`flow::find`] wants it: as given, or [`peer::NULL`] and [`peer::NONE`].
-///
-/// Of a completed receive from anybody, the true source.
+/// The current thread, and what its completed call is to be understood by.
+#[inline(always)]
+fn completed() -> Option<(&'static mut ThreadState, &'static Descriptor, &'static Layout)> {
+    let thread = thread::known(bpf_get_current_pid_tgid())?;
+    // SAFETY: map value pointers. Only the thread itself writes its state while it runs; the daemon writes descriptors before
+    // anything is attached, and a layout as a whole.
+    unsafe {
+        let descriptor = &*DESCRIPTORS.get_ptr((*thread).completed.function & (FUNCTION_SLOTS - 1))?;
+        let layout = &*LAYOUTS.get_ptr((*thread).process)?;
+        Some((&mut *thread, descriptor, layout))
+    }
+}
+
+/// The rank at `position`: as given, or one of [`peer`].
 #[inline(always)]
 fn partner(arguments: &Arguments<'_>, layout: &Layout, position: u8) -> i32 {
     if position == NONE {
@@ -134,15 +199,15 @@ unsafe fn add_to_function(stats: *mut FunctionStats, sent: Bytes, received: Byte
 /// As [`add_to_function`].
 #[inline(always)]
 unsafe fn add_to_volume(volume: *mut Volume, bytes: u64) {
-    let bits = mpiprobe_common::stats::size_bucket(bytes) as usize;
+    let bucket = size_bucket(bytes) as usize;
     // SAFETY: by contract.
     unsafe {
         add(&raw mut (*volume).messages, 1);
         add(&raw mut (*volume).bytes, bytes);
         raise(&raw mut (*volume).min_complement, u64::MAX - bytes);
         raise(&raw mut (*volume).max, bytes);
-        if bits < SIZES {
-            add((&raw mut (*volume).sizes).cast::<u64>().add(bits), 1);
+        if bucket < SIZES {
+            add((&raw mut (*volume).sizes).cast::<u64>().add(bucket), 1);
         }
     }
 }

@@ -19,6 +19,10 @@ pub struct Config {
     pub stats_entries: u32,
     /// Number of thread slots; at most the size of the table.
     pub thread_slots: u32,
+    /// Not 0: it is found out what completed calls have moved (`--traffic`).
+    pub traffic: u32,
+    /// Padding, zero.
+    pub reserved: u32,
     /// Number of flows; at most the size of the table.
     pub flow_slots: u32,
     /// Number of communicators; at most the size of the table.
@@ -72,6 +76,8 @@ impl Config {
         process_slots: crate::PROCESS_SLOTS,
         stats_entries: crate::STATS_ENTRIES,
         thread_slots: crate::THREAD_SLOTS,
+        traffic: 0,
+        reserved: 0,
         flow_slots: crate::FLOW_SLOTS,
         communicator_slots: crate::COMMUNICATOR_SLOTS,
         read_call_sites: 1,

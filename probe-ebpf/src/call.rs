@@ -105,8 +105,10 @@ fn enter(thread: &mut ThreadState, id: u64, registers: &Registers, cookie: Cooki
     for (to, from) in thread.arguments.iter_mut().zip(registers.arguments()) {
         *to = from;
     }
-    meaning::read_stack(thread, cookie, stack_pointer);
-    meaning::freed(thread, function);
+    if configured::traffic() != 0 {
+        meaning::read_stack(thread, cookie, stack_pointer);
+        meaning::freed(thread, function);
+    }
     // The first call of a thread may be MPI's own; of all others it is enough to find the call site when somebody asks for it.
     if thread.calls == 0 || (configured::read_call_sites() != 0 && !cookie.is_brief()) {
         thread.return_address = read_return_address(thread.process, stack_pointer);
@@ -172,6 +174,9 @@ fn complete(thread: &mut ThreadState, registers: &Registers, now: u64) -> u32 {
     thread.time_ns += ns;
     thread.last_return_ns = now;
     end_change(thread);
+    if configured::traffic() == 0 {
+        return RETURN;
+    }
     let call_site = registers.instruction_pointer();
     let succeeded = registers.result() as u32 == 0;
     if meaning::is_asked_for(thread, Call { function, call_site, ns, succeeded, stats_plus_1 }) {

@@ -44,6 +44,7 @@ pub mod configured {
         stats_entries: u32,
         thread_slots: u32,
         flow_slots: u32,
+        traffic: u32,
         communicator_slots: u32,
     }
 }

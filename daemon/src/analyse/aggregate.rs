@@ -15,6 +15,8 @@ pub(super) struct Base {
     pub(super) thread_wall_ns: u64,
     /// Time in MPI, ns.
     pub(super) mpi_ns: u64,
+    /// Whether it was asked what calls have moved.
+    pub(super) traffic: bool,
 }
 
 impl Base {
@@ -82,10 +84,7 @@ impl Calls {
             max_ns: stats.max_ns,
             p50_ns: percentile(stats, 0.50),
             p99_ns: percentile(stats, 0.99),
-            sent: flows::volume(&stats.sent),
-            received: flows::volume(&stats.received),
-            received_at_most_bytes: stats.received_at_most,
-            calls_of_unknown_bytes: stats.unknown,
+            traffic: base.traffic.then(|| flows::of_function(stats)),
             open_calls: self.open,
             open_ns: self.open_ns,
             wall_percent: base.wall_percent(self.time_ns()),

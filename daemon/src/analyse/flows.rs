@@ -5,9 +5,21 @@ use std::cmp::Reverse;
 use mpiprobe_common::{self as tables, Communicator, Flow, flow::peer};
 
 use super::names;
-use crate::model::{CommunicatorRow, FlowRow, Partner, Volume};
+use crate::{
+    model::{CommunicatorRow, FlowRow, FunctionTraffic, Partner, RankTraffic, Volume},
+    observe::ProcessSnapshot,
+};
 
-pub(super) fn volume(counted: &tables::Volume) -> Volume {
+pub(super) fn of_function(stats: &tables::FunctionStats) -> FunctionTraffic {
+    FunctionTraffic {
+        sent: volume(&stats.sent),
+        received: volume(&stats.received),
+        received_at_most_bytes: stats.received_at_most,
+        calls_of_unknown_bytes: stats.unknown,
+    }
+}
+
+fn volume(counted: &tables::Volume) -> Volume {
     let used = counted.sizes.iter().rposition(|&messages| messages > 0).map_or(0, |last| last + 1);
     Volume {
         messages: counted.messages,
@@ -29,8 +41,12 @@ pub(super) fn add(all: &mut tables::Volume, more: &tables::Volume) {
     }
 }
 
+pub(super) fn of_rank(tables: &ProcessSnapshot) -> RankTraffic {
+    RankTraffic { communicators: communicators(&tables.communicators), flows: flows(&tables.flows) }
+}
+
 /// Most bytes first, then most time.
-pub(super) fn flows(counted: &[Flow]) -> Vec<FlowRow> {
+fn flows(counted: &[Flow]) -> Vec<FlowRow> {
     let mut rows: Vec<FlowRow> = counted.iter().map(row).collect();
     rows.sort_by_key(|row| (Reverse((row.sent_bytes + row.received_bytes, row.time_ns, row.calls)), row.function, row.peer));
     rows
@@ -58,7 +74,7 @@ fn row(flow: &Flow) -> FlowRow {
     }
 }
 
-pub(super) fn communicators(counted: &[(u32, Communicator)]) -> Vec<CommunicatorRow> {
+fn communicators(counted: &[(u32, Communicator)]) -> Vec<CommunicatorRow> {
     let row = |&(number, known): &(u32, Communicator)| CommunicatorRow {
         number,
         context: known.context,

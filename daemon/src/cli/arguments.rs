@@ -64,6 +64,9 @@ pub struct Observe {
     /// Time the calls too that MPI makes inside MPI, such as MPI-IO's collectives.
     #[arg(long, help_heading = "What is measured")]
     pub nested: bool,
+    /// Find out what each call moves: bytes, partners, communicators, call sites. Calls cost up to a third more.
+    #[arg(long, help_heading = "What is measured")]
+    pub traffic: bool,
 
     /// Tables on standard output even on a terminal.
     #[arg(long, help_heading = "Output")]

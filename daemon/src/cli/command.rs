@@ -92,6 +92,7 @@ async fn observe(asked: &Observe) -> Result<Exit, CommandError> {
         rung: asked.attach,
         max_processes: asked.max_processes,
         max_threads: asked.max_threads,
+        traffic: asked.traffic,
         max_flows: asked.max_flows,
         max_communicators: asked.max_communicators,
         max_stats: asked.max_stats,

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::{Spread, Volume};
+use super::{FunctionTraffic, Spread};
 
 /// One function in one rank.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -19,14 +19,8 @@ pub struct FunctionRow {
     /// Median and 99th percentile, known to within an eighth.
     pub p50_ns: u64,
     pub p99_ns: u64,
-    /// What the calls have sent.
-    pub sent: Volume,
-    /// What has arrived by them.
-    pub received: Volume,
-    /// Of the bytes received, those known as an upper bound only, because the program ignores the status.
-    pub received_at_most_bytes: u64,
-    /// Calls of which it is not known how much they moved.
-    pub calls_of_unknown_bytes: u64,
+    /// What the calls have moved; `null` without `--traffic`.
+    pub traffic: Option<FunctionTraffic>,
     /// Calls that had not returned at the end.
     pub open_calls: u64,
     /// Time in those so far, ns: not in `time_ns`.

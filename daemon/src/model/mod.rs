@@ -16,4 +16,4 @@ pub use losses::Losses;
 pub use profile::{EndReason, EngineInfo, JobInfo, LibraryInfo, Profile, SCHEMA, SlowSite, Totals};
 pub use rank::{OpenCallInfo, RankProfile, RankState, ThreadProfile};
 pub use spread::Spread;
-pub use volume::{CommunicatorRow, FlowRow, Partner, Volume};
+pub use volume::{CommunicatorRow, FlowRow, FunctionTraffic, Partner, RankTraffic, Volume};

@@ -15,6 +15,26 @@ pub struct Volume {
     pub sizes: Vec<u64>,
 }
 
+/// What the calls of one function have moved.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct FunctionTraffic {
+    pub sent: Volume,
+    pub received: Volume,
+    /// Of the bytes received, those known as an upper bound only, because the program ignores the status.
+    pub received_at_most_bytes: u64,
+    /// Calls of which it is not known how much they moved.
+    pub calls_of_unknown_bytes: u64,
+}
+
+/// What the calls of one rank have moved.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct RankTraffic {
+    /// Communicators used by calls that take one.
+    pub communicators: Vec<CommunicatorRow>,
+    /// Completed calls by function, place, communicator and partner: most bytes first.
+    pub flows: Vec<FlowRow>,
+}
+
 /// Who was at the other end of a flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]

@@ -134,7 +134,7 @@ fn groups(profile: &Profile) -> String {
 }
 
 pub(super) fn functions(functions: &[FunctionProfile]) -> String {
-    let columns = [
+    let mut columns = vec![
         Left("function"),
         Right("calls"),
         Right("open"),
@@ -147,14 +147,14 @@ pub(super) fn functions(functions: &[FunctionProfile]) -> String {
         Right("wall %"),
         Right("MPI %"),
         Right("imbalance"),
-        Right("sent"),
-        Right("received"),
-        Right("unknown"),
     ];
+    if functions.iter().any(|function| function.all.traffic.is_some()) {
+        columns.extend([Right("sent"), Right("received"), Right("bytes unknown")]);
+    }
     let rows = functions.iter().map(|function| {
         let all = &function.all;
         let completed = |ns: f64| if all.calls == 0 { "-".into() } else { duration(ns) };
-        vec![
+        let mut row = vec![
             all.name.into(),
             count(all.calls),
             if all.open_calls == 0 { String::new() } else { count(all.open_calls) },
@@ -167,10 +167,16 @@ pub(super) fn functions(functions: &[FunctionProfile]) -> String {
             percent(all.wall_percent),
             percent(all.mpi_percent),
             ratio(&function.time_over_ranks_ns),
-            volume(&all.sent, 0),
-            volume(&all.received, all.received_at_most_bytes),
-            if all.calls_of_unknown_bytes == 0 { String::new() } else { count(all.calls_of_unknown_bytes) },
-        ]
+        ];
+        if let Some(traffic) = &all.traffic {
+            let unknown = traffic.calls_of_unknown_bytes;
+            row.extend([
+                volume(&traffic.sent, 0),
+                volume(&traffic.received, traffic.received_at_most_bytes),
+                if unknown == 0 { String::new() } else { count(unknown) },
+            ]);
+        }
+        row
     });
     section("Functions, all ranks", &table(&columns, rows))
 }

@@ -31,6 +31,7 @@ pub(super) struct Observation {
     target: Target,
     functions: mpiprobe_functions::FunctionSet,
     nested: bool,
+    traffic: bool,
     scanner: Scanner<ImplementationRecogniser>,
     engine: Engine,
     pub(super) observer: Observer,
@@ -69,6 +70,7 @@ impl Observation {
             target: options.target.clone(),
             functions: options.functions,
             nested: options.nested,
+            traffic: options.traffic,
             scanner,
             engine,
             observer,
@@ -142,16 +144,20 @@ impl Observation {
                 .push(format!("process {pid} is not observed: process table full (--max-processes)"));
             return Ok(());
         };
+        // Before its first call is counted.
+        self.find_layout(slot, &process);
         self.allow(slot, &process)?;
         let since_ns = monotonic_ns();
         self.watch_end(&process.process, slot);
-        self.find_layout(slot, &process);
         self.roster.add(slot, process, since_ns);
         Ok(())
     }
 
     /// Finds out how the process's MPI library keeps its objects.
     fn find_layout(&mut self, slot: u32, process: &MpiProcess) {
+        if !self.traffic {
+            return;
+        }
         let missing = self.layouts.add(&self.observer, slot, process);
         self.tell_missing(missing);
     }
@@ -312,6 +318,7 @@ impl Observation {
         if !is_called || !self.jobs.admit(&process) {
             return self.dismiss(slot, pid);
         }
+        self.find_layout(slot, &process);
         let is_new = match self.cover(&process) {
             Ok(is_new) => is_new,
             Err(error) if error.is_gone() => return Ok(()),
@@ -329,7 +336,6 @@ impl Observation {
         }
         // This one is kept instead of the one that was opened at the exec, and a watch ends with its descriptor.
         self.watch_end(&process.process, slot);
-        self.find_layout(slot, &process);
         let job = process.job.to_string();
         let rank = process.rank.rank.map_or_else(|| "unknown".to_owned(), |rank| rank.to_string());
         say(format_args!("joined: rank {rank} of job {job}, pid {pid}, {}", printable(&process.executable.path)));
@@ -379,6 +385,7 @@ impl Observation {
             per_call_ns: self.engine.calibration.per_call_ns,
             inside_ns: self.engine.calibration.inside_ns,
             nested: self.nested,
+            traffic: self.traffic,
             incomplete_because: self.incomplete_because.clone(),
         };
         Ok(analyse::profile(&session, &self.roster.observed(), &snapshot))
@@ -415,8 +422,9 @@ fn load_options(options: &Options, caller: &Caller) -> LoadOptions {
             process_slots: options.max_processes,
             stats_entries: options.max_stats,
             thread_slots: options.max_threads,
-            flow_slots: options.max_flows,
-            communicator_slots: options.max_communicators,
+            traffic: options.traffic.into(),
+            flow_slots: if options.traffic { options.max_flows } else { 1 },
+            communicator_slots: if options.traffic { options.max_communicators } else { 2 },
             ..Config::DEFAULT
         },
     }

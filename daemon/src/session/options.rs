@@ -28,6 +28,8 @@ pub struct Options {
     pub rung: Option<Rung>,
     pub max_processes: u32,
     pub max_threads: u32,
+    /// Find out what completed calls have moved.
+    pub traffic: bool,
     /// Flows: different combinations of process, function, call site, communicator and partner.
     pub max_flows: u32,
     /// Communicators, all processes together.

@@ -53,6 +53,12 @@ pub const GROUPS: Program = program(
         "gate.h",
     ],
 );
+/// Every kind of call that moves data, in every form that is easily misread from outside: `meaning [SECTION…]`.
+pub const MEANING: Program = program(
+    "meaning",
+    Language::C,
+    &["meaning/main.c", "meaning/point_to_point.c", "meaning/collectives.c", "meaning/meaning.h", "gate.h"],
+);
 /// Collective MPI-IO, which makes MPI calls of its own in some libraries. Has own counts.
 pub const NESTED_IO: Program = program("nested_io", Language::C, &["nested_io.c", "counted.c", "counted.h", "gate.h"]);
 /// Checks every byte of its messages until [asked to stop](crate::Job::stop). Has own counts.

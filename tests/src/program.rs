@@ -57,7 +57,21 @@ pub const GROUPS: Program = program(
 pub const MEANING: Program = program(
     "meaning",
     Language::C,
-    &["meaning/main.c", "meaning/point_to_point.c", "meaning/collectives.c", "meaning/meaning.h", "gate.h"],
+    &[
+        "meaning/main.c",
+        "meaning/point_to_point.c",
+        "meaning/collectives.c",
+        "meaning/datatypes.c",
+        "meaning/requests.c",
+        "meaning/communicators.c",
+        "meaning/nonblocking_collectives.c",
+        "meaning/neighbourhoods.c",
+        "meaning/one_sided.c",
+        "meaning/input_output.c",
+        "meaning/large.c",
+        "meaning/meaning.h",
+        "gate.h",
+    ],
 );
 /// Collective MPI-IO, which makes MPI calls of its own in some libraries. Has own counts.
 pub const NESTED_IO: Program = program("nested_io", Language::C, &["nested_io.c", "counted.c", "counted.h", "gate.h"]);

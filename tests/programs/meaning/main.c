@@ -1,14 +1,17 @@
 /* meaning [SECTION…]: every kind of call that moves data, in every form that is easily misread from outside. Four ranks; all
  * sections unless some are named.
  *
- * Which bytes go where does not depend on timing, and nothing is polled for: two runs mean the same. Gates: 1 after MPI_Init,
+ * Which bytes go where does not depend on timing, so two runs move the same. Gates: 1 after MPI_Init,
  * 2 when all communicators, types, windows and persistent requests exist that live long, 3 before they are freed. Exit status 1
  * on wrong data. */
 #include "meaning.h"
 
 int rank, right, left, partner;
 
-static const struct section *const sections[] = {&point_to_point, &collectives};
+static const struct section *const sections[] = {
+    &point_to_point, &collectives,  &datatypes,     &requests,     &communicators, &nonblocking_collectives,
+    &neighbourhoods, &one_sided,    &input_output, &large,
+};
 enum { SECTIONS = sizeof sections / sizeof *sections };
 
 void expect(int holds, const char *condition, const char *file, int line) {

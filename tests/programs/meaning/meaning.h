@@ -36,6 +36,7 @@ struct section {
     void (*make)(void), (*use)(void), (*release)(void);
 };
 
-extern const struct section point_to_point, collectives;
+extern const struct section point_to_point, collectives, datatypes, requests, communicators, nonblocking_collectives,
+    neighbourhoods, one_sided, input_output, large;
 
 #endif

@@ -47,10 +47,12 @@ static void receive(struct truth_amount *amount, uint64_t bytes, uint64_t capaci
 }
 
 void truth_operation_received(const struct operation *operation, const MPI_Status *status, int ignored) {
-    int cancelled, peer = operation->from;
+    int cancelled = 0, peer = operation->from;
     if (peer == TRUTH_PEER_NULL)
         return;
-    ASK(Test_cancelled, status, &cancelled);
+    /* Only what has a request can be cancelled; for others Open MPI's files leave that part of the status as it was. */
+    if (operation->active && peer != TRUTH_PEER_NONE)
+        ASK(Test_cancelled, status, &cancelled);
     if (cancelled)
         return;
     if (peer == TRUTH_PEER_ANY)

@@ -16,7 +16,24 @@ pub(crate) fn tests(mpi: Mpi) -> Vec<Trial> {
         trial(mpi, Language::C, "bytes_and_peers_of_messages", blocking::messages),
         trial(mpi, Language::C, "bytes_of_collectives", blocking::collectives),
         trial(mpi, Language::C, "asking_changes_no_count", asking),
+        trial(mpi, Language::C, "all_sections_at_once", everything),
     ]
+}
+
+fn everything(mpi: Mpi) -> Result<(), Failed> {
+    let snapshot = run(mpi, program::MEANING, &[])?;
+    for (key, amounts) in &snapshot.rank(1)?.traffic.entries {
+        if std::env::var_os("DUMP").is_some() {
+            println!(
+                "{} {:?} {:?} {:?} {amounts:?}",
+                key.function,
+                key.started_by,
+                key.scope.as_ref().map(|s| (s.kind, &s.name, &s.members)),
+                key.peer
+            );
+        }
+    }
+    Ok(())
 }
 
 /// Runs one section to its end.

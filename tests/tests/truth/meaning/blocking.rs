@@ -110,7 +110,7 @@ fn exchanges(rank: u32) -> BTreeMap<Peer, Amounts> {
 }
 
 /// Bytes sent and received by rank, of which there are four.
-type ByRank = [(u64, u64); 4];
+pub(super) type ByRank = [(u64, u64); 4];
 
 pub(super) fn collectives(mpi: Mpi) -> Result<(), Failed> {
     let snapshot = section(mpi, "collectives")?;

@@ -2,6 +2,8 @@
 //! hand.
 
 mod blocking;
+mod groups;
+mod requests;
 
 use std::collections::BTreeMap;
 
@@ -15,23 +17,30 @@ pub(crate) fn tests(mpi: Mpi) -> Vec<Trial> {
     vec![
         trial(mpi, Language::C, "bytes_and_peers_of_messages", blocking::messages),
         trial(mpi, Language::C, "bytes_of_collectives", blocking::collectives),
+        trial(mpi, Language::C, "bytes_of_requests_when_they_are_complete", requests::requests),
+        trial(mpi, Language::C, "bytes_of_derived_datatypes", requests::datatypes),
+        trial(mpi, Language::C, "bytes_beyond_32_bits", requests::large),
+        trial(mpi, Language::C, "bytes_of_one_sided_accesses", requests::one_sided),
+        trial(mpi, Language::C, "bytes_of_files", requests::input_output),
+        trial(mpi, Language::C, "peers_in_all_communicators", groups::communicators),
+        trial(mpi, Language::C, "bytes_between_two_groups", groups::two_groups),
+        trial(mpi, Language::C, "bytes_of_neighbourhoods", groups::neighbourhoods),
+        trial(mpi, Language::C, "bytes_of_nonblocking_collectives", groups::nonblocking_collectives),
         trial(mpi, Language::C, "asking_changes_no_count", asking),
         trial(mpi, Language::C, "all_sections_at_once", everything),
     ]
 }
 
+/// The sections do not disturb each other: functions that only one of them calls have the same amounts.
 fn everything(mpi: Mpi) -> Result<(), Failed> {
-    let snapshot = run(mpi, program::MEANING, &[])?;
-    for (key, amounts) in &snapshot.rank(1)?.traffic.entries {
-        if std::env::var_os("DUMP").is_some() {
-            println!(
-                "{} {:?} {:?} {:?} {amounts:?}",
-                key.function,
-                key.started_by,
-                key.scope.as_ref().map(|s| (s.kind, &s.name, &s.members)),
-                key.peer
-            );
+    let (all, alone) = (run(mpi, program::MEANING, &[])?, section(mpi, "one-sided")?);
+    for (rank, image) in all.ranks {
+        let expected = alone.rank(rank)?.traffic.functions();
+        let told = image.traffic.functions();
+        for function in ["MPI_Put", "MPI_Get", "MPI_Accumulate", "MPI_Fetch_and_op", "MPI_Rget_accumulate"] {
+            assert_eq!(told.get(function), expected.get(function), "rank {rank}, {function}");
         }
+        assert_eq!(image.traffic.entries.values().map(|amounts| amounts.open).sum::<u64>(), 0, "rank {rank}");
     }
     Ok(())
 }

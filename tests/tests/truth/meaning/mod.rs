@@ -2,7 +2,9 @@
 //! hand.
 
 mod blocking;
+mod endings;
 mod groups;
+mod languages;
 mod requests;
 
 use std::collections::BTreeMap;
@@ -26,6 +28,16 @@ pub(crate) fn tests(mpi: Mpi) -> Vec<Trial> {
         trial(mpi, Language::C, "bytes_between_two_groups", groups::two_groups),
         trial(mpi, Language::C, "bytes_of_neighbourhoods", groups::neighbourhoods),
         trial(mpi, Language::C, "bytes_of_nonblocking_collectives", groups::nonblocking_collectives),
+        trial(mpi, Language::Fortran, "meaning_of_calls_through_use_mpi_f08", languages::use_mpi_f08),
+        trial(mpi, Language::Cxx, "meaning_of_calls_through_cxx", languages::cxx),
+        trial(mpi, Language::Python, "meaning_of_calls_through_mpi4py", languages::mpi4py),
+        trial(mpi, Language::C, "meaning_of_calls_of_many_threads", languages::threads),
+        trial(mpi, Language::C, "meaning_of_calls_in_a_session", languages::session),
+        trial(mpi, Language::C, "telling_what_calls_mean_loses_no_call", endings::own_counts),
+        trial(mpi, Language::C, "meaning_survives_abort_and_fork", endings::abort_and_fork),
+        trial(mpi, Language::C, "meaning_survives_longjmp", endings::longjmp),
+        trial(mpi, Language::Cxx, "meaning_survives_exceptions", endings::exceptions),
+        trial(mpi, Language::C, "meaning_of_thousands_of_threads", endings::short_lived_threads),
         trial(mpi, Language::C, "asking_changes_no_count", asking),
         trial(mpi, Language::C, "all_sections_at_once", everything),
     ]

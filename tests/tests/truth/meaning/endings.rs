@@ -32,12 +32,11 @@ pub(super) fn own_counts(mpi: Mpi) -> Result<(), Failed> {
 }
 
 pub(super) fn abort_and_fork(mpi: Mpi) -> Result<(), Failed> {
-    for mode in ["abort", "segfault", "no-finalize", "fork"] {
-        let job = finished(mpi, program::EXITS, &[mode])?;
-        for (rank, image) in job.snapshot()?.ranks {
-            let allreduce = image.traffic.functions().get("MPI_Allreduce").copied().unwrap_or_default();
-            assert_eq!(allreduce.calls, 10, "{mode}, rank {rank}");
-        }
+    // The launcher may kill the other rank before it has heard of the last sum.
+    for (mode, rank) in [("abort", 1), ("segfault", 1), ("no-finalize", 0), ("fork", 0)] {
+        let snapshot = finished(mpi, program::EXITS, &[mode])?.snapshot()?;
+        let allreduce = snapshot.rank(rank)?.traffic.functions().get("MPI_Allreduce").copied().unwrap_or_default();
+        assert_eq!(allreduce.calls, 10, "{mode}");
     }
     Ok(())
 }

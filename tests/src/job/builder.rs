@@ -110,6 +110,14 @@ impl JobBuilder {
         self
     }
 
+    /// Like [`meaning`](Self::meaning), but blocking receives and reads whose status the program ignores are passed on as they are. An
+    /// observer of the library sees `MPI_STATUS_IGNORE` then, where it otherwise sees a status of the truth library's; in turn the
+    /// truth library counts what was posted as received, from [`Peer::Any`](crate::truth::Peer::Any) if the source is a wildcard.
+    #[must_use]
+    pub fn meaning_with_ignored_statuses(self) -> Self {
+        self.meaning().env("MPIPROBE_TRUTH_KEEPS_IGNORED", "1")
+    }
+
     /// How long each wait of the job may take. Default 60 s.
     #[must_use]
     pub fn deadline(mut self, deadline: Duration) -> Self {

@@ -107,7 +107,8 @@ void *truth_real(uint32_t index);
 extern const char *const truth_typed_names[];
 extern _Atomic(void *) truth_typed_next[];
 
-/* A status that is really set, whatever the program passes. Before truth_before(). */
+/* A status that is really set, whatever the program passes (unless MPIPROBE_TRUTH_KEEPS_IGNORED is set, for blocking receives and
+ * reads). Before truth_before(). */
 MPI_Status *truth_status(struct call *call, MPI_Status *given);
 MPI_Status *truth_statuses(struct call *call, MPI_Status *given, int count);
 

@@ -51,20 +51,20 @@ void truth_operation_received(const struct operation *operation, const MPI_Statu
     if (peer == TRUTH_PEER_NULL)
         return;
     /* Only what has a request can be cancelled; for others Open MPI's files leave that part of the status as it was. */
-    if (operation->active && peer != TRUTH_PEER_NONE)
+    if (operation->active && status != NULL && peer != TRUTH_PEER_NONE)
         ASK(Test_cancelled, status, &cancelled);
     if (cancelled)
         return;
-    if (peer == TRUTH_PEER_ANY)
+    if (peer == TRUTH_PEER_ANY && status != NULL)
         peer = truth_scope_peer(operation->scope, status->MPI_SOURCE);
     struct truth_traffic *actual = traffic(operation, peer);
-    if (operation->from == TRUTH_PEER_ANY) {
+    if (operation->from == TRUTH_PEER_ANY && peer != TRUTH_PEER_ANY) {
         add(&traffic(operation, TRUTH_PEER_ANY)->calls, (uint64_t)-1);
         /* An exchange with one partner is one call with it. */
         if (!operation->sends || operation->to != peer)
             add(&actual->calls, 1);
     }
-    uint64_t bytes = truth_status_bytes(status);
+    uint64_t bytes = status != NULL ? truth_status_bytes(status) : operation->capacity;
     receive(&actual->received, bytes, operation->capacity);
     if (ignored)
         receive(&actual->ignored, bytes, operation->capacity);

@@ -25,7 +25,7 @@ struct operation {
 
 /* It has begun: counts what is known by then. */
 void truth_operation_begins(struct operation *operation);
-/* Counts what the status says. */
+/* Counts what the status says; without one, what was posted, from whom the arguments say. */
 void truth_operation_received(const struct operation *operation, const MPI_Status *status, int ignored);
 
 /* From now on the request stands for a copy of the operation. */

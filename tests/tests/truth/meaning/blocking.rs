@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use libtest_mimic::Failed;
-use mpiprobe_tests::Mpi;
 use mpiprobe_tests::truth::{Amounts, Peer, ScopeKind, Snapshot};
+use mpiprobe_tests::{Job, Mpi, program};
 
 use super::{by_peer, calls, received, section, sent};
 
@@ -85,6 +85,48 @@ pub(super) fn messages(mpi: Mpi) -> Result<(), Failed> {
         );
         assert_eq!(*own, Amounts { received: received(1, 8, 8), ..sent(1, 8) });
         assert_eq!((world.name.as_str(), &*world.members), ("MPI_COMM_WORLD", &[0, 1, 2, 3].map(Some)[..]));
+    }
+    Ok(())
+}
+
+/// Receives whose status is ignored count with what was posted, and from nobody in particular if the source is a wildcard.
+pub(super) fn ignored_statuses(mpi: Mpi) -> Result<(), Failed> {
+    let known = section(mpi, "point-to-point")?;
+    let job = Job::builder(mpi, program::MEANING).args(["point-to-point"]).meaning_with_ignored_statuses().spawn();
+    let mut job = job?;
+    job.wait()?.success()?;
+    for (rank, image) in job.snapshot()?.ranks {
+        let left = Peer::Rank((rank + 3) % 4);
+        let expected = BTreeMap::from([
+            (
+                left,
+                Amounts {
+                    calls: 6,
+                    received: received(6, 40 + 32 + 5 + 4 + 44, 64 + 32 + 5 + 24 + 44 + 20),
+                    ignored: received(2, 32 + 44, 32 + 44),
+                    ..Amounts::default()
+                },
+            ),
+            (
+                Peer::Any,
+                Amounts {
+                    calls: 1,
+                    received: received(1, 24, 24),
+                    ignored: received(1, 24, 24),
+                    hidden: received(1, 24, 24),
+                    ..Amounts::default()
+                },
+            ),
+            (Peer::Null, calls(1)),
+        ]);
+        assert_eq!(by_peer(&image.traffic, "MPI_Recv"), expected, "rank {rank}");
+        let known = known.rank(rank)?.traffic.functions();
+        for (function, amounts) in image.traffic.functions() {
+            let exact = known.get(function).copied().unwrap_or_default();
+            // What is completed by a wait or test has a status of ours.
+            let wanted = if function == "MPI_Irecv" { exact.received.bytes } else { exact.received_at_most() };
+            assert_eq!(amounts.received.bytes, wanted, "rank {rank}, {function}");
+        }
     }
     Ok(())
 }

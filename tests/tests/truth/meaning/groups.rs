@@ -33,7 +33,7 @@ fn rings(rank: u32) -> Vec<(&'static str, Vec<u32>, u64)> {
     if rank % 2 == 1 {
         rings.push(("", vec![3, 1], 4));
     }
-    for i in 0..12 {
+    for i in 0..12_u32 {
         let mut members = match i % 3 {
             0 => pair.clone(),
             1 => half.clone(),
@@ -42,7 +42,7 @@ fn rings(rank: u32) -> Vec<(&'static str, Vec<u32>, u64)> {
         if i % 2 == 1 {
             members.reverse();
         }
-        rings.push((if i % 4 == 3 { "named later" } else { "" }, members, 1 + i as u64 % 5));
+        rings.push((if i % 4 == 3 { "named later" } else { "" }, members, 1 + u64::from(i % 5)));
     }
     rings.extend([("last name", all.clone(), 2), ("last name", all.clone(), 3)]);
     rings.extend([("", vec![0, 2, 1, 3], 5), ("", all, 4)]);

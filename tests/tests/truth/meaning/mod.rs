@@ -38,6 +38,7 @@ pub(crate) fn tests(mpi: Mpi) -> Vec<Trial> {
         trial(mpi, Language::C, "meaning_survives_longjmp", endings::longjmp),
         trial(mpi, Language::Cxx, "meaning_survives_exceptions", endings::exceptions),
         trial(mpi, Language::C, "meaning_of_thousands_of_threads", endings::short_lived_threads),
+        trial(mpi, Language::C, "ignored_statuses_may_be_left_alone", blocking::ignored_statuses),
         trial(mpi, Language::C, "asking_changes_no_count", asking),
         trial(mpi, Language::C, "all_sections_at_once", everything),
     ]

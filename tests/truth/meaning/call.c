@@ -51,86 +51,6 @@ MPI_Status *truth_statuses(struct call *call, MPI_Status *given, int count) {
     return call->status = call->ignored ? call->own_statuses : given;
 }
 
-static void describe_message(struct call *call, struct operation *operation) {
-    operation->sends = call->rule == RULE_SEND || call->rule == RULE_SENDRECV;
-    operation->receives = operation->by_status = call->rule != RULE_SEND;
-    if (operation->sends) {
-        operation->to = truth_scope_peer(call->scope, call->dest);
-        if (operation->to != TRUTH_PEER_NULL)
-            operation->sent = (uint64_t)call->partitions * truth_side_bytes(&call->send, 1);
-    }
-    if (operation->receives) {
-        operation->from = truth_scope_peer(call->scope, call->source);
-        operation->wildcard = call->source == MPI_ANY_SOURCE;
-        if (operation->from != TRUTH_PEER_NULL)
-            operation->capacity = (uint64_t)call->partitions * truth_side_bytes(&call->receive, 1);
-    }
-}
-
-static void describe_access(struct call *call, struct operation *operation) {
-    operation->to = operation->from = truth_scope_peer(call->scope, call->target);
-    if (operation->to == TRUTH_PEER_NULL)
-        return;
-    /* MPI_NO_OP only fetches: its origin arguments mean nothing. */
-    operation->sends = call->has_send && call->op != MPI_NO_OP;
-    operation->receives = call->has_receive;
-    if (operation->sends)
-        operation->sent = truth_side_bytes(&call->send, 1);
-    if (operation->receives)
-        operation->received = truth_side_bytes(&call->receive, 1);
-}
-
-static void describe_file_access(struct call *call, struct operation *operation) {
-    operation->sends = call->rule == RULE_WRITE || call->rule == RULE_SPLIT_WRITE;
-    operation->receives = operation->by_status = !operation->sends;
-    if (operation->sends)
-        operation->sent = truth_side_bytes(&call->send, 1);
-    else
-        operation->capacity = truth_side_bytes(&call->receive, 1);
-}
-
-static struct operation *describe(struct call *call) {
-    struct operation *operation = calloc(1, sizeof *operation);
-    if (operation == NULL)
-        _exit(99);
-    operation->function = call->function;
-    operation->scope = call->scope;
-    operation->persistent = call->kind == PERSISTENT;
-    operation->active = call->kind == NONBLOCKING;
-    operation->to = operation->from = TRUTH_PEER_NONE;
-    switch (call->rule) {
-    case RULE_SEND:
-    case RULE_RECEIVE:
-    case RULE_SENDRECV:
-        describe_message(call, operation);
-        break;
-    case RULE_MATCHED_RECEIVE:
-        operation->receives = operation->by_status = 1;
-        truth_message_received(call->handle, operation);
-        if (operation->from != TRUTH_PEER_NULL)
-            operation->capacity = truth_side_bytes(&call->receive, 1);
-        break;
-    case RULE_PROBE:
-    case RULE_MATCHED_PROBE:
-        operation->to = truth_scope_peer(call->scope, call->source);
-        operation->wildcard = call->source == MPI_ANY_SOURCE;
-        break;
-    case RULE_ACCESS:
-        describe_access(call, operation);
-        break;
-    case RULE_WRITE:
-    case RULE_READ:
-    case RULE_SPLIT_WRITE:
-    case RULE_SPLIT_READ:
-        describe_file_access(call, operation);
-        break;
-    default:
-        truth_collective(call, &operation->sent, &operation->received);
-        break;
-    }
-    return operation;
-}
-
 static void look_up_requests(struct call *call) {
     int count = call->request_count;
     call->completing = count <= 64 ? call->few : calloc((size_t)count, sizeof *call->completing);
@@ -155,7 +75,7 @@ void truth_before(struct call *call) {
     if (call->rule >= RULE_START && call->rule <= RULE_FREE_REQUEST)
         look_up_requests(call);
     else if (call->rule < RULE_START && call->rule != RULE_SPLIT_END)
-        call->operation = describe(call);
+        call->operation = truth_describe(call);
     truth_clock_start();
 }
 

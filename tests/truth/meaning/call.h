@@ -115,6 +115,8 @@ MPI_Status *truth_statuses(struct call *call, MPI_Status *given, int count);
 void truth_before(struct call *call);
 void truth_after(struct call *call, int result);
 
+/* Before the call; to be freed. (describe.c) */
+struct operation *truth_describe(struct call *call);
 /* Bytes by the rules for collectives, as they leave and arrive in the process that calls. (collective.c) */
 void truth_collective(const struct call *call, uint64_t *sent, uint64_t *received);
 /* Of `blocks` blocks. (sizes.c) */

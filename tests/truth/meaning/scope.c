@@ -6,10 +6,8 @@
 #include "traffic.h"
 
 #include <pthread.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 struct open_file {
     struct open_file *next;
@@ -19,18 +17,7 @@ struct open_file {
 
 static pthread_mutex_t describing = PTHREAD_MUTEX_INITIALIZER;
 static int comm_keyval = MPI_KEYVAL_INVALID, win_keyval = MPI_KEYVAL_INVALID;
-static MPI_Group world = MPI_GROUP_NULL;
-static int sessions, world_is_of_session;
 static struct open_file *files;
-
-static void *allocate(size_t size) {
-    void *memory = calloc(1, size + 1);
-    if (memory == NULL) {
-        fprintf(stderr, "truth: no memory\n");
-        _exit(99);
-    }
-    return memory;
-}
 
 /* Called inside MPI, which may hold locks of its own: takes none. */
 static void ends(struct scope *scope) {
@@ -50,29 +37,12 @@ static int win_ends(MPI_Win win, int keyval, void *scope, void *extra) {
     return MPI_SUCCESS;
 }
 
-/* Ranks in the world of a group's ranks. The group is freed. */
-static int *world_ranks(MPI_Group group, int *size) {
-    if (world == MPI_GROUP_NULL)
-        ASK(Comm_group, MPI_COMM_WORLD, &world);
-    ASK(Group_size, group, size);
-    int *ranks = allocate((size_t)*size * sizeof *ranks), *in_world = allocate((size_t)*size * sizeof *in_world);
-    for (int i = 0; i < *size; i++)
-        ranks[i] = i;
-    ASK(Group_translate_ranks, group, *size, ranks, world, in_world);
-    for (int i = 0; i < *size; i++)
-        if (in_world[i] < 0)
-            in_world[i] = TRUTH_PEER_FOREIGN;
-    free(ranks);
-    ASK(Group_free, &group);
-    return in_world;
-}
-
 static int by_value(const void *a, const void *b) {
     return *(const int *)a - *(const int *)b;
 }
 
 static int *sorted(const int *ranks, int size) {
-    int *copy = allocate((size_t)size * sizeof *copy);
+    int *copy = truth_allocate((size_t)size * sizeof *copy);
     memcpy(copy, ranks, (size_t)size * sizeof *copy);
     for (int i = 0; i < size; i++)
         if (copy[i] == TRUTH_PEER_FOREIGN)
@@ -107,17 +77,17 @@ static void degrees(struct scope *scope, MPI_Comm comm) {
 }
 
 static struct scope *describe_comm(MPI_Comm comm) {
-    struct scope *scope = allocate(sizeof *scope);
+    struct scope *scope = truth_allocate(sizeof *scope);
     char name[MPI_MAX_OBJECT_NAME] = "";
     int length;
     MPI_Group group;
     ASK(Comm_test_inter, comm, &scope->inter);
     ASK(Comm_rank, comm, &scope->rank);
     ASK(Comm_group, comm, &group);
-    scope->world = world_ranks(group, &scope->size);
+    scope->world = truth_world_ranks(group, &scope->size);
     if (scope->inter) {
         ASK(Comm_remote_group, comm, &group);
-        scope->remote_world = world_ranks(group, &scope->remote_size);
+        scope->remote_world = truth_world_ranks(group, &scope->remote_size);
     } else {
         degrees(scope, comm);
     }
@@ -142,13 +112,13 @@ struct scope *truth_scope_of_comm(MPI_Comm comm) {
 }
 
 static struct scope *describe_win(MPI_Win win, const struct scope *parent) {
-    struct scope *scope = allocate(sizeof *scope);
+    struct scope *scope = truth_allocate(sizeof *scope);
     char name[MPI_MAX_OBJECT_NAME] = "";
     int length;
     MPI_Group group;
     ASK(Win_get_group, win, &group);
     ASK(Group_rank, group, &scope->rank);
-    scope->world = world_ranks(group, &scope->size);
+    scope->world = truth_world_ranks(group, &scope->size);
     ASK(Win_get_name, win, name, &length);
     write_down(scope, TRUTH_WINDOW, name, parent);
     return scope;
@@ -177,12 +147,12 @@ struct scope *truth_scope_of_file(MPI_File file, const struct scope *parent, con
         open = open->next;
     if (open == NULL) {
         MPI_Group group;
-        open = allocate(sizeof *open);
+        open = truth_allocate(sizeof *open);
         open->handle = handle;
-        open->scope = allocate(sizeof *open->scope);
+        open->scope = truth_allocate(sizeof *open->scope);
         ASK(File_get_group, file, &group);
         ASK(Group_rank, group, &open->scope->rank);
-        open->scope->world = world_ranks(group, &open->scope->size);
+        open->scope->world = truth_world_ranks(group, &open->scope->size);
         write_down(open->scope, TRUTH_FILE, name != NULL ? name : "", parent);
         open->next = files;
         files = open;
@@ -223,34 +193,9 @@ int truth_scope_peer(const struct scope *scope, int rank) {
     return scope->inter ? scope->remote_world[rank] : scope->world[rank];
 }
 
-void truth_session_opened(const void *session) {
-#if MPI_VERSION >= 4
-    int with_world;
-    MPI_Group group;
-    ASK(Initialized, &with_world);
-    pthread_mutex_lock(&describing);
-    if (sessions++ == 0 && !with_world && world == MPI_GROUP_NULL) {
-        ASK(Group_from_session_pset, *(const MPI_Session *)session, "mpi://WORLD", &group);
-        world = group;
-        world_is_of_session = 1;
-    }
-    pthread_mutex_unlock(&describing);
-#else
-    (void)session;
-#endif
-}
-
-/* What belongs to MPI must be given back before MPI ends. With MPI_COMM_WORLD, it ends later. */
-void truth_session_closes(void) {
-    pthread_mutex_lock(&describing);
-    if (--sessions == 0 && world_is_of_session) {
-        ASK(Group_free, &world);
-        world = MPI_GROUP_NULL;
-        world_is_of_session = 0;
-        if (comm_keyval != MPI_KEYVAL_INVALID)
-            PMPI_Comm_free_keyval(&comm_keyval);
-        if (win_keyval != MPI_KEYVAL_INVALID)
-            PMPI_Win_free_keyval(&win_keyval);
-    }
-    pthread_mutex_unlock(&describing);
+void truth_scope_give_back(void) {
+    if (comm_keyval != MPI_KEYVAL_INVALID)
+        PMPI_Comm_free_keyval(&comm_keyval);
+    if (win_keyval != MPI_KEYVAL_INVALID)
+        PMPI_Win_free_keyval(&win_keyval);
 }

@@ -4,6 +4,7 @@
 #define MPIPROBE_TRUTH_SCOPE_H
 
 #include <mpi.h>
+#include <stddef.h>
 #include <stdint.h>
 
 struct operation;
@@ -31,6 +32,13 @@ void truth_scope_rename(struct scope *scope, const char *name);
 /* The rank at the other end of a message in the scope, as struct truth_traffic has it. */
 int truth_scope_peer(const struct scope *scope, int rank);
 
+/* What MPI must get back before it ends. */
+void truth_scope_give_back(void);
+
+/* Zeroed memory, and never of no bytes. (world.c) */
+void *truth_allocate(size_t size);
+/* By rank in the group, the rank in the world or TRUTH_PEER_FOREIGN; to be freed. The group is freed here. */
+int *truth_world_ranks(MPI_Group group, int *size);
 /* Without MPI_COMM_WORLD, the world is the first session's. `session` points to its handle. */
 void truth_session_opened(const void *session);
 void truth_session_closes(void);

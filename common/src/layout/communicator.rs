@@ -67,6 +67,9 @@ pub struct CommFacts {
 /// The facts about the communicator `handle`; `None` for null, freed and unknown ones.
 #[inline(always)]
 pub fn comm<M: Memory>(layout: &Layout, handle: u64, memory: &M) -> Option<CommFacts> {
+    if !layout.knows(capability::COMMUNICATORS) {
+        return told(layout, handle);
+    }
     let object = comm_object(layout, handle, memory)?;
     let fields = &layout.communicators;
     let rank = fields.rank.read(object, memory)? as u32;
@@ -78,6 +81,24 @@ pub fn comm<M: Memory>(layout: &Layout, handle: u64, memory: &M) -> Option<CommF
     let remote_size = if is_inter { fields.remote_size.read(object, memory)? as u32 } else { 0 };
     let context = context(fields, object, is_inter, memory)?;
     Some(CommFacts { context, rank, size, remote_size, is_inter })
+}
+
+/// What is known of the predefined communicators without their objects. Both implementations that keep objects number
+/// `MPI_COMM_WORLD` 0.
+#[inline(always)]
+pub(super) fn told(layout: &Layout, handle: u64) -> Option<CommFacts> {
+    let handle = layout.handle(handle);
+    if layout.told_size == 0 || handle == 0 || layout.known & capability::CONSTANTS == 0 {
+        return None;
+    }
+    let facts = CommFacts { context: 0, rank: layout.told_rank, size: layout.told_size, remote_size: 0, is_inter: false };
+    if handle == layout.constants.comm_world {
+        Some(facts)
+    } else if handle == layout.constants.comm_self {
+        Some(CommFacts { rank: 0, size: 1, ..facts })
+    } else {
+        None
+    }
 }
 
 /// The address of the object of a communicator.

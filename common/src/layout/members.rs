@@ -1,6 +1,6 @@
 //! From a rank in a communicator to the rank in `MPI_COMM_WORLD`.
 
-use super::communicator::{comm_object, is_inter};
+use super::communicator::{comm_object, is_inter, told};
 use super::memory::{int, integer, is_address, pointer};
 use super::{Layout, Memory, capability};
 
@@ -69,7 +69,17 @@ pub fn world_rank<M: Memory>(layout: &Layout, handle: u64, rank: u32, memory: &M
 /// The world rank of one member of the communicator `handle`.
 #[inline(always)]
 pub fn member_world_rank<M: Memory>(layout: &Layout, handle: u64, group: Side, rank: u32, memory: &M) -> Option<u32> {
-    if !layout.knows(capability::COMMUNICATORS | capability::MEMBERS) {
+    if !layout.knows(capability::COMMUNICATORS) {
+        let facts = told(layout, handle)?;
+        return if rank >= facts.size {
+            None
+        } else if facts.size == layout.told_size && layout.handle(handle) == layout.constants.comm_world {
+            Some(rank)
+        } else {
+            Some(layout.told_rank)
+        };
+    }
+    if !layout.knows(capability::MEMBERS) {
         return None;
     }
     let object = comm_object(layout, handle, memory)?;

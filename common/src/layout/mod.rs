@@ -46,6 +46,9 @@ pub struct Layout {
     pub known: u32,
     /// What handles are: one of [`handle_kind`].
     pub handles: u32,
+    /// The process's place in `MPI_COMM_WORLD` as its launcher told it, for the time until objects can be read; a size of 0: unknown.
+    pub told_rank: u32,
+    pub told_size: u32,
     pub constants: Constants,
     pub status: StatusLayout,
     pub datatypes: DatatypeLayout,

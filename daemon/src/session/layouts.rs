@@ -58,7 +58,11 @@ impl Layouts {
         // Gone: there is nobody to learn from, and nothing more to count.
         let Ok(memory) = TargetMemory::open(&pending.process) else { return Vec::new() };
         let search = blueprint.find(&pending.file, &memory, pending.expected);
-        observer.set_layout(pending.slot, &search.found().layout);
+        let mut layout = search.found().layout;
+        if let Expected { rank: Some(rank), size: Some(size) } = pending.expected {
+            (layout.told_rank, layout.told_size) = (rank, size);
+        }
+        observer.set_layout(pending.slot, &layout);
         match search {
             Search::NotYet(_) => {
                 self.pending.push(pending);

@@ -14,7 +14,7 @@ use mpiprobe_common::{
     config::{STAGE_ATTRIBUTE, STAGE_MEASURE},
     descriptor::NONE,
     flow::{Completed, peer},
-    layout::capability,
+    layout::{capability, status_source},
     stats::{SIZES, size_bucket},
 };
 
@@ -26,6 +26,7 @@ use crate::{
 use arguments::Arguments;
 pub use arguments::read_stack;
 pub use communicator::freed;
+use user::User;
 
 /// A call that has returned.
 #[derive(Clone, Copy)]
@@ -93,14 +94,18 @@ pub fn attribute(context: &impl EbpfContext) {
     let Some((thread, descriptor, layout)) = completed() else { return };
     let arguments = Arguments::of(thread, layout);
     let destination = partner(&arguments, layout, descriptor.destination);
-    let source = partner(&arguments, layout, descriptor.source);
+    let mut source = partner(&arguments, layout, descriptor.source);
+    if source == peer::ANY && thread.completed.succeeded != 0 && descriptor.status != NONE {
+        source = true_source(&arguments, layout, descriptor);
+    }
     thread.completed.destination = destination;
     thread.completed.source = source;
     let handle = if descriptor.communicator == NONE { 0 } else { arguments.handle(descriptor.communicator) };
     let has_communicator = descriptor.communicator != NONE;
     let first = if destination == peer::NONE { source } else { destination };
     thread.completed.flow_plus_1 = flow::find(thread, layout, has_communicator, handle, first);
-    if destination != peer::NONE && source != peer::NONE {
+    // With one partner for both it is one flow.
+    if destination != peer::NONE && source != peer::NONE && source != destination {
         thread.completed.second_flow_plus_1 = flow::find(thread, layout, has_communicator, handle, source);
     }
     thread.completed.communicator = flow::communicator(thread.completed.flow_plus_1);
@@ -171,6 +176,19 @@ fn partner(arguments: &Arguments<'_>, layout: &Layout, position: u8) -> i32 {
         rank
     } else {
         peer::UNKNOWN
+    }
+}
+
+/// Of a completed receive from anybody: who it was, if the status tells.
+#[inline(always)]
+fn true_source(arguments: &Arguments<'_>, layout: &Layout, descriptor: &Descriptor) -> i32 {
+    let status = arguments.word(descriptor.status);
+    if status == layout.constants.status_ignore {
+        return peer::ANY;
+    }
+    match status_source(layout, status, &User) {
+        Some(rank) if rank >= 0 => rank,
+        _ => peer::UNKNOWN,
     }
 }
 

@@ -43,7 +43,8 @@ pub struct Volume {
 }
 
 /// Buckets of [`Volume::sizes`].
-pub const SIZES: usize = 40;
+pub const SIZES: usize = LAST_SIZE as usize + 1;
+const LAST_SIZE: u32 = 39;
 
 /// Bucket of an amount of bytes: the number of its significant bits, at most the last one.
 #[inline]
@@ -52,7 +53,7 @@ pub const fn size_bucket(bytes: u64) -> u32 {
         return 0;
     }
     let bits = floor_log2(bytes) + 1;
-    if bits < SIZES as u32 { bits } else { SIZES as u32 - 1 }
+    if bits < LAST_SIZE { bits } else { LAST_SIZE }
 }
 
 impl Volume {
@@ -65,7 +66,17 @@ impl Volume {
 }
 
 impl FunctionStats {
-    pub const ZERO: Self = Self { calls: 0, time_ns: 0, min_complement: 0, max_ns: 0, histogram: [0; BUCKETS], sent: Volume::ZERO, received: Volume::ZERO, received_at_most: 0, unknown: 0 };
+    pub const ZERO: Self = Self {
+        calls: 0,
+        time_ns: 0,
+        min_complement: 0,
+        max_ns: 0,
+        histogram: [0; BUCKETS],
+        sent: Volume::ZERO,
+        received: Volume::ZERO,
+        received_at_most: 0,
+        unknown: 0,
+    };
 
     /// Shortest duration, ns; `None` before the first call.
     pub const fn min_ns(&self) -> Option<u64> {

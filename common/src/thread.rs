@@ -105,7 +105,8 @@ impl ThreadState {
             communicator: 0,
             stats_plus_1: 0,
         },
-        recent_flows: [RecentFlow { call_site: 0, communicator: 0, peer: 0, function_plus_1: 0, epoch: 0, flow: 0 }; RECENT_FLOWS],
+        recent_flows: [RecentFlow { call_site: 0, communicator: 0, peer: 0, function_plus_1: 0, epoch: 0, flow: 0 };
+            RECENT_FLOWS],
         inner: [OpenCall { function_plus_1: 0, reserved: 0, started_ns: 0, stack_pointer: 0 }; INNER_DEPTH],
         reserved: [0; 2],
     };

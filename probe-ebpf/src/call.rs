@@ -179,11 +179,8 @@ fn complete(thread: &mut ThreadState, registers: &Registers, now: u64) -> u32 {
     }
     let call_site = registers.instruction_pointer();
     let succeeded = registers.result() as u32 == 0;
-    if meaning::is_asked_for(thread, Call { function, call_site, ns, succeeded, stats_plus_1 }) {
-        COMPLETED
-    } else {
-        RETURN
-    }
+    meaning::keep(thread, Call { function, call_site, ns, succeeded, stats_plus_1 });
+    COMPLETED
 }
 
 /// What was given as cookie when the probe was attached.

@@ -36,7 +36,7 @@ mod wheel;
 
 pub use job::{Finished, Job, JobBuilder, JobError};
 pub use mpi::Mpi;
-pub use profiler::{Ended, KernelObjects, Profile, Rank, Profiler, ProfilerError, changed_bytes};
+pub use profiler::{Ended, KernelObjects, Profile, Profiler, ProfilerError, Rank, changed_bytes};
 pub use program::{Language, Program};
 pub use python::PythonError;
 pub use requirement::Requirement;

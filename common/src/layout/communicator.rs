@@ -91,7 +91,8 @@ pub(super) fn told(layout: &Layout, handle: u64) -> Option<CommFacts> {
     if layout.told_size == 0 || handle == 0 || layout.known & capability::CONSTANTS == 0 {
         return None;
     }
-    let facts = CommFacts { context: 0, rank: layout.told_rank, size: layout.told_size, remote_size: 0, is_inter: false };
+    let facts =
+        CommFacts { context: 0, rank: layout.told_rank, size: layout.told_size, remote_size: 0, is_inter: false };
     if handle == layout.constants.comm_world {
         Some(facts)
     } else if handle == layout.constants.comm_self {

@@ -29,7 +29,7 @@ fn there_is_no_padding() {
         + size_of::<CommunicatorLayout>()
         + size_of::<MemberLayout>()
         + size_of::<RequestLayout>();
-    assert_eq!(size_of::<Layout>(), 8 + parts);
+    assert_eq!(size_of::<Layout>(), 8 + 8 + parts);
     assert_eq!(align_of::<Layout>(), 8);
 }
 

@@ -48,7 +48,9 @@ pub(super) fn of_rank(tables: &ProcessSnapshot) -> RankTraffic {
 /// Most bytes first, then most time.
 fn flows(counted: &[Flow]) -> Vec<FlowRow> {
     let mut rows: Vec<FlowRow> = counted.iter().map(row).collect();
-    rows.sort_by_key(|row| (Reverse((row.sent_bytes + row.received_bytes, row.time_ns, row.calls)), row.function, row.peer));
+    rows.sort_by_key(|row| {
+        (Reverse((row.sent_bytes + row.received_bytes, row.time_ns, row.calls)), row.function, row.peer)
+    });
     rows
 }
 

@@ -15,7 +15,7 @@ use aya::{
 use aya_log::EbpfLogger;
 use aya_obj::{Object, generated::bpf_insn};
 use mpiprobe_common::{
-    Config, Descriptor,
+    CALIBRATION_FUNCTION, Config, Descriptor,
     config::{STAGE_ATTRIBUTE, STAGE_MEASURE},
 };
 
@@ -74,7 +74,9 @@ impl Tables {
             .load(OBJECT)
             .map_err(|source| AttachError::Object { source: Box::new(source) })?;
         let logger = logger(&mut ebpf);
-        Ok(Self { ebpf, logger, options: options.clone() })
+        let mut tables = Self { ebpf, logger, options: options.clone() };
+        tables.describe([(CALIBRATION_FUNCTION, Descriptor::EMPTY)])?;
+        Ok(tables)
     }
 
     /// Tells the programs where each function's arguments stand.
@@ -140,6 +142,9 @@ impl Tables {
 
     /// Loads the programs that those of a rung call at the end, and tells them where they are.
     pub(super) fn load_stages(&self, rung: Rung) -> Result<(), AttachError> {
+        if self.options.config.traffic == 0 {
+            return Ok(());
+        }
         let linked = self.linked_object()?;
         let kind = bpf::Kind::Probe(rung.return_attach_type());
         let table = "STAGES";
@@ -212,9 +217,12 @@ fn code(object: &Object, name: &str) -> Option<(Vec<bpf_insn>, CString)> {
 
 fn data(map: &Map) -> Option<&MapData> {
     match map {
-        Map::Array(data) | Map::HashMap(data) | Map::PerCpuArray(data) | Map::ProgramArray(data) | Map::RingBuf(data) | Map::Stack(data) => {
-            Some(data)
-        }
+        Map::Array(data)
+        | Map::HashMap(data)
+        | Map::PerCpuArray(data)
+        | Map::ProgramArray(data)
+        | Map::RingBuf(data)
+        | Map::Stack(data) => Some(data),
         _ => None,
     }
 }

@@ -78,6 +78,8 @@ impl Losses {
             (self.missed_hits.unwrap_or(0), "probe hits missed: a BPF program was running on that CPU"),
             (self.inner_too_deep, "inner calls not timed: nested too deep"),
             (self.inner_table_full, "inner calls not counted: table full (--max-stats)"),
+            (self.flow_table_full, "calls in no flow: flow table full (--max-flows)"),
+            (self.communicator_table_full, "calls over communicators without room: table full (--max-communicators)"),
             (self.events_dropped, "notices of exec or exit dropped"),
             (self.returns_without_entry, "returns of calls that began before attach"),
             (self.entries_without_return, "calls left without a return (longjmp, exception)"),
@@ -88,7 +90,7 @@ impl Losses {
     /// Why the counts are not complete, in words; empty if they are.
     pub fn incomplete_because(&self) -> Vec<String> {
         /// The counters of [`Self::described`] that mean lost counts come first.
-        const COUNTS_LOST: usize = 6;
+        const COUNTS_LOST: usize = 8;
         let lost = self.described().into_iter().take(COUNTS_LOST).filter(|(count, _)| *count > 0);
         lost.map(|(count, what)| format!("{count} {what}")).collect()
     }

@@ -155,7 +155,9 @@ impl Observer {
         let mut by_process: HashMap<u32, Vec<(u32, Communicator)>> = HashMap::new();
         // The number 0 is nobody's.
         for index in 1..=self.used(CONTROL_NEXT_COMMUNICATOR, self.communicators.len() - 1) {
-            let (Some(communicator), Ok(number)) = (self.communicators.read(index), u32::try_from(index)) else { continue };
+            let (Some(communicator), Ok(number)) = (self.communicators.read(index), u32::try_from(index)) else {
+                continue;
+            };
             by_process.entry(communicator.key.process).or_default().push((number, communicator));
         }
         by_process
@@ -163,7 +165,9 @@ impl Observer {
 
     /// Tells the programs how a process's library lays out its objects. What they found out before is looked at again.
     pub fn set_layout(&self, process: u32, layout: &Layout) {
-        let (Ok(slot), freed) = (usize::try_from(process), offset_of!(ProcessCounters, communicators_freed)) else { return };
+        let (Ok(slot), freed) = (usize::try_from(process), offset_of!(ProcessCounters, communicators_freed)) else {
+            return;
+        };
         self.layouts.write(slot, layout);
         if let Some(epoch) = self.processes.word_of(slot, freed / size_of::<u64>()) {
             epoch.fetch_add(1, Ordering::Release);

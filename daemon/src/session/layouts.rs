@@ -33,10 +33,7 @@ impl Layouts {
     pub(super) fn add(&mut self, observer: &Observer, slot: u32, process: &MpiProcess) -> Vec<String> {
         let Some(library) = process.library() else { return Vec::new() };
         let file = &library.file;
-        if !self.blueprints.contains_key(&file.id) {
-            let blueprint = blueprint(&process.process, file);
-            self.blueprints.insert(file.id, blueprint);
-        }
+        self.blueprints.entry(file.id).or_insert_with(|| blueprint(&process.process, file));
         let Ok(own) = process.process.try_clone() else { return Vec::new() };
         let pending = Pending { slot, process: own, file: file.clone(), expected: Expected::from(&process.rank) };
         self.look(observer, pending)

@@ -11,6 +11,7 @@ use crate::{
 
 /// One observation.
 #[derive(Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own on the command line")]
 pub struct Options {
     pub target: Target,
     pub jobs: JobChoice,

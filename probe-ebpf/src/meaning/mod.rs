@@ -10,7 +10,7 @@ mod user;
 
 use aya_ebpf::{EbpfContext, helpers::bpf_get_current_pid_tgid};
 use mpiprobe_common::{
-    CALIBRATION_FUNCTION, Descriptor, FUNCTION_SLOTS, FunctionStats, Layout, ThreadState, Volume,
+    Descriptor, FUNCTION_SLOTS, FunctionStats, Layout, ThreadState, Volume,
     config::{STAGE_ATTRIBUTE, STAGE_MEASURE},
     descriptor::NONE,
     flow::{Completed, peer},
@@ -53,12 +53,9 @@ pub enum Bytes {
     Unknown,
 }
 
-/// Keeps a completed call for the programs that find out what it meant; `false` if nobody wants to know.
+/// Keeps a completed call for the programs that find out what it meant.
 #[inline(always)]
-pub fn is_asked_for(thread: &mut ThreadState, call: Call) -> bool {
-    if call.function == CALIBRATION_FUNCTION {
-        return false;
-    }
+pub fn keep(thread: &mut ThreadState, call: Call) {
     thread.completed = Completed {
         call_site: call.call_site,
         ns: call.ns,
@@ -71,7 +68,6 @@ pub fn is_asked_for(thread: &mut ThreadState, call: Call) -> bool {
         communicator: 0,
         stats_plus_1: call.stats_plus_1,
     };
-    true
 }
 
 /// Hands the thread's completed call over to those programs. To be called by the program itself, not by a function that is not

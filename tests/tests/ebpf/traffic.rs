@@ -63,8 +63,7 @@ fn agrees(mpi: Mpi, section: &str, when: Attached) -> Result<(), Failed> {
         Attached::AtStart => &["start", "1"],
         Attached::Late => &["2"],
     };
-    let mut job =
-        Job::builder(mpi, program::MEANING).args([section]).gates(gates).meaning().own_name().spawn()?;
+    let mut job = Job::builder(mpi, program::MEANING).args([section]).gates(gates).meaning().own_name().spawn()?;
     let first = gates.first().copied().unwrap_or("start");
     job.wait_for_gate(first)?;
     let before = match when {
@@ -116,7 +115,8 @@ fn told(image: &Image, before: Option<&Image>) -> Sums {
                 Peer::Foreign => "unknown".to_owned(),
                 Peer::Rank(rank) => rank.to_string(),
             };
-            let amounts = [amounts.calls, amounts.sent, amounts.received.bytes, 0].map(|amount| amount.wrapping_mul(sign));
+            let amounts =
+                [amounts.calls, amounts.sent, amounts.received.bytes, 0].map(|amount| amount.wrapping_mul(sign));
             add(&mut sums, (key.function.clone(), size, peer), amounts);
         }
     }

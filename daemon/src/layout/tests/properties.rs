@@ -64,6 +64,8 @@ prop_compose! {
             // Mostly everything.
             known: known | known << 3,
             handles,
+            told_rank: a % 8,
+            told_size: b % 8,
             constants: Constants {
                 comm_world, comm_self, request_complete_first, request_complete_last, ..Constants::default()
             },

@@ -19,6 +19,14 @@ pub struct Config {
     pub stats_entries: u32,
     /// Number of thread slots; at most the size of the table.
     pub thread_slots: u32,
+    /// Not 0: it is found out what completed calls have moved (`--traffic`).
+    pub traffic: u32,
+    /// Padding, zero.
+    pub reserved: u32,
+    /// Number of flows; at most the size of the table.
+    pub flow_slots: u32,
+    /// Number of communicators; at most the size of the table.
+    pub communicator_slots: u32,
     /// Not 0: the call site is read at the entry of every call that may wait. 0: [`OpenCalls`] says where to find it when it
     /// is asked for.
     pub read_call_sites: u32,
@@ -68,6 +76,10 @@ impl Config {
         process_slots: crate::PROCESS_SLOTS,
         stats_entries: crate::STATS_ENTRIES,
         thread_slots: crate::THREAD_SLOTS,
+        traffic: 0,
+        reserved: 0,
+        flow_slots: crate::FLOW_SLOTS,
+        communicator_slots: crate::COMMUNICATOR_SLOTS,
         read_call_sites: 1,
         open_calls: OpenCalls::UNKNOWN,
     };
@@ -79,5 +91,15 @@ pub const CONTROL_NEXT_PROCESS: u32 = 0;
 pub const CONTROL_NEXT_STATS: u32 = 1;
 /// Word of the shared control array: next thread slot that was never used.
 pub const CONTROL_NEXT_THREAD: u32 = 2;
+/// Word of the shared control array: next flow.
+pub const CONTROL_NEXT_FLOW: u32 = 3;
+/// Word of the shared control array: next communicator. Counts from 0, which is nobody's number.
+pub const CONTROL_NEXT_COMMUNICATOR: u32 = 4;
+/// Index of the program that finds the flows of a completed call.
+pub const STAGE_ATTRIBUTE: u32 = 0;
+/// Index of the program that adds up what it has moved.
+pub const STAGE_MEASURE: u32 = 1;
+/// Number of programs that are called by others.
+pub const STAGES: u32 = 2;
 /// Number of control words.
-pub const CONTROL_WORDS: u32 = 3;
+pub const CONTROL_WORDS: u32 = 5;

@@ -40,6 +40,12 @@ pub struct Descriptor {
     pub request_count: u8,
     /// Address of the status or the array of statuses that the call sets.
     pub status: u8,
+    /// How much leaves: see [`amount`].
+    pub send_amount: u8,
+    /// How much arrives: see [`amount`].
+    pub receive_amount: u8,
+    /// Not 0: the function frees the communicator to whose handle its first argument points.
+    pub frees_communicator: u8,
 }
 
 /// "This function has no such argument."
@@ -69,6 +75,9 @@ impl Descriptor {
         request: NONE,
         request_count: NONE,
         status: NONE,
+        send_amount: 0,
+        receive_amount: 0,
+        frees_communicator: 0,
     };
 }
 
@@ -97,4 +106,46 @@ pub mod flags {
 pub mod root_only {
     pub const SEND: u8 = 1 << 0;
     pub const RECEIVE: u8 = 1 << 1;
+}
+
+/// Parts of [`Descriptor::send_amount`] and [`Descriptor::receive_amount`]: how much data a call moves in this direction.
+///
+/// One of the first eight, ORed with who moves it and with what a buffer `MPI_IN_PLACE` means.
+pub mod amount {
+    /// Nothing.
+    pub const NOTHING: u8 = 0;
+    /// The buffer: count × size of the datatype. Without a count: one element.
+    pub const BUFFER: u8 = 1;
+    /// As many buffers as the group has members.
+    pub const EACH: u8 = 2;
+    /// A count for each member of the group.
+    pub const SUM: u8 = 3;
+    /// A count and a datatype for each member of the group.
+    pub const TYPED_SUM: u8 = 4;
+    /// The count for the process itself, of those for each member.
+    pub const OWN: u8 = 5;
+    /// What the status says, at most the buffer.
+    pub const STATUS: u8 = 6;
+    /// Not known from the arguments.
+    pub const UNKNOWN: u8 = 7;
+    pub const KIND: u8 = 7;
+
+    /// Every process.
+    pub const ALL: u8 = 0;
+    pub const ROOT: u8 = 1 << 3;
+    pub const NOT_ROOT: u8 = 2 << 3;
+    /// All but rank 0.
+    pub const NOT_FIRST: u8 = 3 << 3;
+    pub const WHO: u8 = 3 << 3;
+
+    /// In place: nothing.
+    pub const IN_PLACE_NOTHING: u8 = 0;
+    /// In place: what the other direction moves.
+    pub const IN_PLACE_OTHER: u8 = 1 << 5;
+    /// In place: the same as without.
+    pub const IN_PLACE_SAME: u8 = 2 << 5;
+    pub const IN_PLACE: u8 = 3 << 5;
+
+    /// The group is the process's own, in an inter-communicator too.
+    pub const LOCAL: u8 = 1 << 7;
 }

@@ -44,7 +44,7 @@ pub const fn upper_bound(bucket: u32) -> Option<u64> {
 
 /// Position of the highest set bit. BPF has no count-leading-zeros instruction: halving takes six comparisons.
 #[inline]
-const fn floor_log2(mut value: u64) -> u32 {
+pub(crate) const fn floor_log2(mut value: u64) -> u32 {
     let mut log = 0;
     if value >= 1 << 32 {
         value >>= 32;

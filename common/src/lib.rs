@@ -9,7 +9,9 @@ pub mod config;
 pub mod cookie;
 pub mod descriptor;
 pub mod event;
+pub mod flow;
 pub mod histogram;
+pub mod layout;
 pub mod loss;
 pub mod process;
 pub mod stats;
@@ -19,9 +21,11 @@ pub use config::{Config, OpenCalls};
 pub use cookie::Cookie;
 pub use descriptor::Descriptor;
 pub use event::Event;
+pub use flow::{Communicator, CommunicatorKey, Flow, FlowKey};
+pub use layout::Layout;
 pub use loss::Loss;
 pub use process::{ProcessCounters, Target};
-pub use stats::{FunctionStats, InnerKey, InnerStats};
+pub use stats::{FunctionStats, InnerKey, InnerStats, Volume};
 pub use thread::{OpenCall, ThreadState};
 
 /// Rows of the function dimension: more than MPI has functions, a power of two so that an index is checked by a mask.
@@ -44,3 +48,9 @@ pub const THREAD_SLOTS: u32 = 16384;
 
 /// Entries of the cache from a thread's id to its slot; a power of two.
 pub const THREAD_CACHE: u32 = 4096;
+
+/// Default number of flows.
+pub const FLOW_SLOTS: u32 = 32768;
+
+/// Default number of communicators that are told apart, all processes together.
+pub const COMMUNICATOR_SLOTS: u32 = 8192;

@@ -22,10 +22,14 @@ pub enum Loss {
     ProcessTableFull = 7,
     /// A notice of exec or exit did not fit into its ring buffer; the counters it would announce are right all the same.
     EventDropped = 8,
+    /// A call's flow was not recorded: no room for another flow.
+    FlowTableFull = 9,
+    /// A communicator could not be told from others: no room for another one.
+    CommunicatorTableFull = 10,
 }
 
 /// Number of loss counters.
-pub const LOSSES: usize = 9;
+pub const LOSSES: usize = 11;
 
 impl Loss {
     pub const ALL: [Self; LOSSES] = [
@@ -38,5 +42,7 @@ impl Loss {
         Self::InnerTableFull,
         Self::ProcessTableFull,
         Self::EventDropped,
+        Self::FlowTableFull,
+        Self::CommunicatorTableFull,
     ];
 }

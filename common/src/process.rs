@@ -54,6 +54,8 @@ pub struct ProcessCounters {
     pub open_at_end: u64,
     /// Time in them up to the end, ns.
     pub open_at_end_ns: u64,
+    /// Communicators that were freed.
+    pub communicators_freed: u64,
 }
 
 impl ProcessCounters {
@@ -71,5 +73,6 @@ impl ProcessCounters {
         ended_threads_span_ns: 0,
         open_at_end: 0,
         open_at_end_ns: 0,
+        communicators_freed: 0,
     };
 }

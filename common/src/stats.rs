@@ -1,6 +1,6 @@
 //! Statistics per process and function.
 
-use crate::histogram::BUCKETS;
+use crate::histogram::{BUCKETS, floor_log2};
 
 /// What all completed outermost calls of one function in one process image cost.
 #[repr(C)]
@@ -16,10 +16,67 @@ pub struct FunctionStats {
     pub max_ns: u64,
     /// Completed calls by duration, see [`crate::histogram`].
     pub histogram: [u64; BUCKETS],
+    /// What the calls have sent.
+    pub sent: Volume,
+    /// What has arrived by them.
+    pub received: Volume,
+    /// Of the bytes received, what is known as an upper bound only, because the program ignores the status.
+    pub received_at_most: u64,
+    /// Calls of which it is not known what they moved.
+    pub unknown: u64,
+}
+
+/// Amounts of data, one for each call that moved some in this direction.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Volume {
+    /// Amounts of more than zero bytes, and messages of none.
+    pub messages: u64,
+    /// Bytes.
+    pub bytes: u64,
+    /// `u64::MAX` minus the smallest amount (bytes); 0: none yet.
+    pub min_complement: u64,
+    /// Largest amount, bytes.
+    pub max: u64,
+    /// Amounts by size: `[0]` none, `[n]` from 2ⁿ⁻¹ to 2ⁿ − 1 bytes, the last one whatever is more.
+    pub sizes: [u64; SIZES],
+}
+
+/// Buckets of [`Volume::sizes`].
+pub const SIZES: usize = LAST_SIZE as usize + 1;
+const LAST_SIZE: u32 = 39;
+
+/// Bucket of an amount of bytes: the number of its significant bits, at most the last one.
+#[inline]
+pub const fn size_bucket(bytes: u64) -> u32 {
+    if bytes == 0 {
+        return 0;
+    }
+    let bits = floor_log2(bytes) + 1;
+    if bits < LAST_SIZE { bits } else { LAST_SIZE }
+}
+
+impl Volume {
+    pub const ZERO: Self = Self { messages: 0, bytes: 0, min_complement: 0, max: 0, sizes: [0; SIZES] };
+
+    /// Smallest amount, bytes; `None` before the first.
+    pub const fn min(&self) -> Option<u64> {
+        if self.min_complement == 0 { None } else { Some(u64::MAX - self.min_complement) }
+    }
 }
 
 impl FunctionStats {
-    pub const ZERO: Self = Self { calls: 0, time_ns: 0, min_complement: 0, max_ns: 0, histogram: [0; BUCKETS] };
+    pub const ZERO: Self = Self {
+        calls: 0,
+        time_ns: 0,
+        min_complement: 0,
+        max_ns: 0,
+        histogram: [0; BUCKETS],
+        sent: Volume::ZERO,
+        received: Volume::ZERO,
+        received_at_most: 0,
+        unknown: 0,
+    };
 
     /// Shortest duration, ns; `None` before the first call.
     pub const fn min_ns(&self) -> Option<u64> {

@@ -1,7 +1,11 @@
 //! What a thread is doing now.
 
+use crate::flow::{Completed, RECENT_FLOWS, RecentFlow};
+
 /// Register arguments of the x86-64 System V calling convention.
 pub const REGISTER_ARGUMENTS: usize = 6;
+/// Room for the longest argument list of an MPI function, which has 13; a power of two, so that an index is checked by a mask.
+pub const ARGUMENT_WORDS: usize = 16;
 /// Inner calls whose entry is remembered at once (`--nested`); deeper ones are counted as lost.
 pub const INNER_DEPTH: usize = 8;
 
@@ -21,7 +25,7 @@ pub struct OpenCall {
 
 /// State of one live thread that has entered MPI since it is observed. One writer: the thread itself.
 ///
-/// Every call touches the first three cache lines, and no other.
+/// What every call touches comes first.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct ThreadState {
@@ -56,12 +60,17 @@ pub struct ThreadState {
     pub located_address: u64,
     /// Entry of that call, ns.
     pub located_ns: u64,
-    /// First six arguments of the open (or last) call, as in registers: of an `int` only the low 32 bits count.
-    pub registers: [u64; REGISTER_ARGUMENTS],
-    /// Zero, to the end of a cache line.
-    pub reserved: [u64; 2],
+    /// Arguments of the open (or last) call: of an `int` only the low 32 bits count. Those after the sixth only if the function
+    /// moves data.
+    pub arguments: [u64; ARGUMENT_WORDS],
+    /// The call that is being accounted for.
+    pub completed: Completed,
+    /// Where the latest flows are.
+    pub recent_flows: [RecentFlow; RECENT_FLOWS],
     /// Inner calls that have not returned, outermost first.
     pub inner: [OpenCall; INNER_DEPTH],
+    /// Zero, to the end of a cache line.
+    pub reserved: [u64; 2],
 }
 
 const _: () = assert!(size_of::<ThreadState>().is_multiple_of(64), "no padding: the words are copied one by one");
@@ -83,9 +92,23 @@ impl ThreadState {
         inner_calls: 0,
         located_address: 0,
         located_ns: 0,
-        registers: [0; REGISTER_ARGUMENTS],
-        reserved: [0; 2],
+        arguments: [0; ARGUMENT_WORDS],
+        completed: Completed {
+            call_site: 0,
+            ns: 0,
+            function: 0,
+            succeeded: 0,
+            destination: 0,
+            source: 0,
+            flow_plus_1: 0,
+            second_flow_plus_1: 0,
+            communicator: 0,
+            stats_plus_1: 0,
+        },
+        recent_flows: [RecentFlow { call_site: 0, communicator: 0, peer: 0, function_plus_1: 0, epoch: 0, flow: 0 };
+            RECENT_FLOWS],
         inner: [OpenCall { function_plus_1: 0, reserved: 0, started_ns: 0, stack_pointer: 0 }; INNER_DEPTH],
+        reserved: [0; 2],
     };
 
     /// Whether it is not being changed.

@@ -36,6 +36,8 @@ impl Function {
             self.describe_peers(&mut descriptor);
         }
         self.describe_completion(&mut descriptor);
+        (descriptor.send_amount, descriptor.receive_amount) = self.amounts();
+        descriptor.frees_communicator = u8::from(matches!(self.name, "MPI_Comm_free" | "MPI_Comm_disconnect"));
         descriptor
     }
 

@@ -4,6 +4,7 @@
 //! Argument positions for BPF programs, names for people and selections on the command line all come from here.
 #![no_std]
 
+mod amount;
 mod argument;
 mod descriptor;
 mod fortran;

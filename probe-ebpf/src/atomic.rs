@@ -5,6 +5,9 @@
 
 use core::arch::asm;
 
+/// How often a maximum is tried to be raised against other threads of the process that raise it at the same time.
+const RAISE_ATTEMPTS: u32 = 8;
+
 /// Adds.
 ///
 /// # Safety
@@ -54,4 +57,25 @@ pub fn barrier() {
 pub unsafe fn load(word: *const u64) -> u64 {
     // SAFETY: by contract.
     unsafe { core::ptr::read_volatile(word) }
+}
+
+/// Raises a maximum.
+///
+/// # Safety
+/// `word` must point into a live map value.
+#[inline(always)]
+pub unsafe fn raise(word: *mut u64, value: u64) {
+    // SAFETY: by contract.
+    let mut known = unsafe { load(word) };
+    for _ in 0..RAISE_ATTEMPTS {
+        if known >= value {
+            return;
+        }
+        // SAFETY: by contract.
+        let before = unsafe { compare_exchange(word, known, value) };
+        if before == known {
+            return;
+        }
+        known = before;
+    }
 }

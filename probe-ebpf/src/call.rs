@@ -14,6 +14,7 @@ use crate::{
     atomic::{add, barrier},
     inner,
     maps::{TARGETS, configured},
+    meaning::{self, Call},
     registers::{RETURN_ADDRESS_BYTES, Registers, is_return_trampoline},
     statistics::{count_loss, process_counters, record},
     thread,
@@ -22,7 +23,9 @@ use crate::{
 /// The caller wants no return probe for this call.
 const NO_RETURN: u32 = 1;
 /// The caller wants the return probe.
-const RETURN: u32 = 0;
+pub const RETURN: u32 = 0;
+/// A call has been completed, of which other programs are to find out what it meant.
+pub const COMPLETED: u32 = 2;
 
 /// A hit of a session program, which runs at the entry and at the return. 1: the caller needs no return probe.
 #[inline(always)]
@@ -36,8 +39,7 @@ pub fn hit(context: &ProbeContext) -> u32 {
     // known already wherever that makes it certain.
     if is_return_of_open_call(thread, &registers) {
         // SAFETY: takes no arguments.
-        complete(thread, unsafe { bpf_ktime_get_ns() });
-        return RETURN;
+        return complete(thread, &registers, unsafe { bpf_ktime_get_ns() });
     }
     let cookie = cookie(context);
     if thread.text_base != 0 && registers.instruction_pointer() == thread.text_base.wrapping_add(cookie.offset()) {
@@ -54,8 +56,7 @@ fn unsure_hit(context: &ProbeContext, id: u64) -> u32 {
     let function_address = unsafe { bpf_get_func_ip(context.as_ptr()) };
     // At the return the instruction pointer is in the caller.
     if registers.instruction_pointer() != function_address {
-        leave(context, id);
-        return RETURN;
+        return leave(context, id);
     }
     let cookie = cookie(context);
     let Some(thread) = thread::state(id) else { return NO_RETURN };
@@ -101,7 +102,13 @@ fn enter(thread: &mut ThreadState, id: u64, registers: &Registers, cookie: Cooki
     }
 
     begin_change(thread);
-    thread.registers = registers.arguments();
+    for (to, from) in thread.arguments.iter_mut().zip(registers.arguments()) {
+        *to = from;
+    }
+    if configured::traffic() != 0 {
+        meaning::read_stack(thread, cookie, stack_pointer);
+        meaning::freed(thread, function);
+    }
     // The first call of a thread may be MPI's own; of all others it is enough to find the call site when somebody asks for it.
     if thread.calls == 0 || (configured::read_call_sites() != 0 && !cookie.is_brief()) {
         thread.return_address = read_return_address(thread.process, stack_pointer);
@@ -129,40 +136,51 @@ fn enter(thread: &mut ThreadState, id: u64, registers: &Registers, cookie: Cooki
 
 /// A function returns.
 #[inline(always)]
-pub fn leave(context: &impl EbpfContext, id: u64) {
+pub fn leave(context: &impl EbpfContext, id: u64) -> u32 {
     // First, for the same reason.
     // SAFETY: takes no arguments.
     let now = unsafe { bpf_ktime_get_ns() };
     let Some(thread) = thread::known(id) else {
         // The first that is seen of this thread is a return.
         count_unpaired_return(id);
-        return;
+        return RETURN;
     };
     // SAFETY: as in `hit`.
     let thread = unsafe { &mut *thread };
     let function = cookie(context).function();
-    let entry_stack_pointer = Registers::of(context.as_ptr()).stack_pointer() - RETURN_ADDRESS_BYTES;
+    let registers = Registers::of(context.as_ptr());
+    let entry_stack_pointer = registers.stack_pointer() - RETURN_ADDRESS_BYTES;
 
     if thread.open.function_plus_1 == function + 1 && thread.open.stack_pointer == entry_stack_pointer {
-        complete(thread, now);
-    } else if thread.open.function_plus_1 != 0 && entry_stack_pointer <= thread.open.stack_pointer {
+        return complete(thread, &registers, now);
+    }
+    if thread.open.function_plus_1 != 0 && entry_stack_pointer <= thread.open.stack_pointer {
         inner::leave(thread, function, entry_stack_pointer, now);
     } else {
         count_loss(thread.process, Loss::ReturnWithoutEntry);
     }
+    RETURN
 }
 
 /// The open call has returned.
 #[inline(always)]
-fn complete(thread: &mut ThreadState, now: u64) {
+fn complete(thread: &mut ThreadState, registers: &Registers, now: u64) -> u32 {
     let ns = now - thread.open.started_ns;
-    record(thread.process, thread.open.function_plus_1 - 1, ns);
+    let function = thread.open.function_plus_1 - 1;
+    let stats_plus_1 = record(thread.process, function, ns);
     begin_change(thread);
     thread.open.function_plus_1 = 0;
     thread.calls += 1;
     thread.time_ns += ns;
     thread.last_return_ns = now;
     end_change(thread);
+    if configured::traffic() == 0 {
+        return RETURN;
+    }
+    let call_site = registers.instruction_pointer();
+    let succeeded = registers.result() as u32 == 0;
+    meaning::keep(thread, Call { function, call_site, ns, succeeded, stats_plus_1 });
+    COMPLETED
 }
 
 /// What was given as cookie when the probe was attached.

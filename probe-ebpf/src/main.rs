@@ -11,6 +11,7 @@ mod call;
 mod inner;
 mod lifecycle;
 mod maps;
+mod meaning;
 mod open_calls;
 mod registers;
 mod statistics;
@@ -32,7 +33,13 @@ use aya_ebpf::{
 #[unsafe(no_mangle)]
 #[unsafe(link_section = "uprobe")]
 pub extern "C" fn session(context: *mut c_void) -> u32 {
-    call::hit(&ProbeContext::new(context))
+    let context = ProbeContext::new(context);
+    let answer = call::hit(&context);
+    if answer == call::COMPLETED {
+        meaning::begin(&context);
+        return call::RETURN;
+    }
+    answer
 }
 
 /// Entry of every MPI function where session probes are not available.
@@ -45,7 +52,23 @@ pub fn entry(context: ProbeContext) -> u32 {
 /// Return of every MPI function where session probes are not available.
 #[uretprobe]
 pub fn leave(context: RetProbeContext) -> u32 {
-    call::leave(&context, bpf_get_current_pid_tgid());
+    if call::leave(&context, bpf_get_current_pid_tgid()) == call::COMPLETED {
+        meaning::begin(&context);
+    }
+    0
+}
+
+/// Called at the end of a return: finds the flows of the call.
+#[uprobe]
+pub fn attribute(context: ProbeContext) -> u32 {
+    meaning::attribute(&context);
+    0
+}
+
+/// Called by that one: adds up what the call has moved.
+#[uprobe]
+pub fn measure(_context: ProbeContext) -> u32 {
+    meaning::measure();
     0
 }
 

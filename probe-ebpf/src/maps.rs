@@ -3,11 +3,12 @@
 use aya_ebpf::{
     bindings::BPF_F_MMAPABLE,
     macros::map,
-    maps::{Array, HashMap, RingBuf, Stack},
+    maps::{Array, HashMap, ProgramArray, RingBuf, Stack},
 };
 use mpiprobe_common::{
-    Config, Descriptor, FUNCTION_SLOTS, FunctionStats, InnerKey, InnerStats, PROCESS_SLOTS, ProcessCounters,
-    STATS_ENTRIES, THREAD_CACHE, THREAD_SLOTS, Target, ThreadState, config::CONTROL_WORDS,
+    COMMUNICATOR_SLOTS, Communicator, CommunicatorKey, Config, Descriptor, FLOW_SLOTS, FUNCTION_SLOTS, Flow, FlowKey,
+    FunctionStats, InnerKey, InnerStats, Layout, PROCESS_SLOTS, ProcessCounters, STATS_ENTRIES, THREAD_CACHE, THREAD_SLOTS,
+    Target, ThreadState, config::CONTROL_WORDS,
 };
 
 /// Set by the daemon before load.
@@ -42,6 +43,9 @@ pub mod configured {
         read_call_sites: u32,
         stats_entries: u32,
         thread_slots: u32,
+        flow_slots: u32,
+        traffic: u32,
+        communicator_slots: u32,
     }
 }
 
@@ -77,6 +81,30 @@ pub static STATS_INDEX: Array<u64> = Array::with_max_entries(PROCESS_SLOTS * FUN
 /// Statistics, handed out in the order of first use.
 #[map]
 pub static STATS: Array<FunctionStats> = Array::with_max_entries(STATS_ENTRIES, BPF_F_MMAPABLE);
+
+/// How each process's MPI library lays out its objects, by process slot; zeroed where nothing is known (yet).
+#[map]
+pub static LAYOUTS: Array<Layout> = Array::with_max_entries(PROCESS_SLOTS, BPF_F_MMAPABLE);
+
+/// Programs that are called by others.
+#[map]
+pub static STAGES: ProgramArray = ProgramArray::with_max_entries(mpiprobe_common::config::STAGES, 0);
+
+/// Communicators, handed out in the order of first use; 0 is nobody's.
+#[map]
+pub static COMMUNICATORS: Array<Communicator> = Array::with_max_entries(COMMUNICATOR_SLOTS, BPF_F_MMAPABLE);
+
+/// The communicator that a handle stands for.
+#[map]
+pub static COMMUNICATOR_OF: HashMap<CommunicatorKey, u32> = HashMap::with_max_entries(COMMUNICATOR_SLOTS, 0);
+
+/// Flows, handed out in the order of first use.
+#[map]
+pub static FLOWS: Array<Flow> = Array::with_max_entries(FLOW_SLOTS, BPF_F_MMAPABLE);
+
+/// The flow with a key.
+#[map]
+pub static FLOW_OF: HashMap<FlowKey, u32> = HashMap::with_max_entries(FLOW_SLOTS, 0);
 
 /// Counters by process slot.
 #[map]

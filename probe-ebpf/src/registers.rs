@@ -25,6 +25,13 @@ impl Registers {
         unsafe { (*self.0).rsp }
     }
 
+    /// What a function returns, as a number.
+    #[inline(always)]
+    pub fn result(self) -> u64 {
+        // SAFETY: as in `instruction_pointer`.
+        unsafe { (*self.0).rax }
+    }
+
     /// Integer and pointer arguments 1 to 6 (System V ABI for x86-64, 3.2.3).
     #[inline(always)]
     pub fn arguments(self) -> [u64; 6] {

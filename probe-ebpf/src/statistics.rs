@@ -1,25 +1,23 @@
 //! Counters that several threads or CPUs write: atomic, and never lost without being counted.
 
 use mpiprobe_common::{
-    FUNCTION_SLOTS, FunctionStats, Loss, ProcessCounters,
+    FUNCTION_SLOTS, Loss, ProcessCounters,
     config::CONTROL_NEXT_STATS,
     histogram::{BUCKETS, bucket_of},
 };
 
 use crate::{
-    atomic::{add, compare_exchange, fetch_add, load},
+    atomic::{add, compare_exchange, fetch_add, load, raise},
     maps::{CONTROL, PROCESSES, STATS, STATS_INDEX, configured},
 };
 
-/// How often a maximum is tried to be raised against other threads of the process that raise it at the same time.
-const RAISE_ATTEMPTS: u32 = 8;
-
-/// Counts one completed call of `ns` nanoseconds.
+/// Counts one completed call of `ns` nanoseconds; gives its entry in the statistics plus one, 0 if there is no room.
 #[inline(always)]
-pub fn record(process: u32, function: u32, ns: u64) {
-    let Some(stats) = entry(process, function) else {
+pub fn record(process: u32, function: u32, ns: u64) -> u32 {
+    let plus_1 = entry(process, function);
+    let Some(stats) = STATS.get_ptr_mut(plus_1.wrapping_sub(1)) else {
         count_loss(process, Loss::StatsTableFull);
-        return;
+        return 0;
     };
     // SAFETY: `stats` points to a map value that lives as long as the program runs. Its words are only ever accessed
     // atomically here; the observer reads a consistent word each.
@@ -33,16 +31,18 @@ pub fn record(process: u32, function: u32, ns: u64) {
             add((&raw mut (*stats).histogram).cast::<u64>().add(bucket), 1);
         }
     }
+    plus_1
 }
 
-/// The statistics of a function in a process, made on first use.
+/// Where the statistics of a function in a process are, plus one, made on first use; 0 if there is no room.
 #[inline(always)]
-fn entry(process: u32, function: u32) -> Option<*mut FunctionStats> {
-    let index = STATS_INDEX.get_ptr_mut(process * FUNCTION_SLOTS + (function & (FUNCTION_SLOTS - 1)))?;
+fn entry(process: u32, function: u32) -> u32 {
+    let Some(index) = STATS_INDEX.get_ptr_mut(process * FUNCTION_SLOTS + (function & (FUNCTION_SLOTS - 1))) else {
+        return 0;
+    };
     // SAFETY: map value pointer.
     let known = unsafe { load(index) };
-    let plus_1 = if known == 0 { allocate(index)? } else { known };
-    STATS.get_ptr_mut((plus_1 - 1) as u32)
+    if known == 0 { allocate(index).unwrap_or(0) as u32 } else { known as u32 }
 }
 
 /// Takes the next free entry. Two threads may come here at once for the same function: one wins, the other's number is
@@ -83,25 +83,4 @@ pub fn count_loss(process: u32, loss: Loss) {
 #[inline(always)]
 pub fn process_counters(process: u32) -> Option<*mut ProcessCounters> {
     PROCESSES.get_ptr_mut(process)
-}
-
-/// Raises a maximum.
-///
-/// # Safety
-/// `word` must point into a live map value.
-#[inline(always)]
-unsafe fn raise(word: *mut u64, value: u64) {
-    // SAFETY: by contract.
-    let mut known = unsafe { load(word) };
-    for _ in 0..RAISE_ATTEMPTS {
-        if known >= value {
-            return;
-        }
-        // SAFETY: by contract.
-        let before = unsafe { compare_exchange(word, known, value) };
-        if before == known {
-            return;
-        }
-        known = before;
-    }
 }

@@ -10,7 +10,7 @@ use std::process::Command;
 
 use thiserror::Error;
 
-use crate::mpi::{Mpi, find_library};
+use crate::mpi::Mpi;
 use crate::program::{Language, Program};
 
 #[derive(Debug, Error)]
@@ -35,7 +35,8 @@ pub fn executable(mpi: Mpi, program: Program) -> Result<PathBuf, CompileError> {
     let Some(compiler) = mpi.compiler(program.language) else {
         return inputs.into_iter().next().ok_or(CompileError::NoSource { program: program.name });
     };
-    build(mpi, &compiler, &options(program.language), &inputs, program.name)
+    let arguments = [options(program.language), mpi.compiler_arguments()].concat();
+    build(mpi, &compiler, &arguments, &inputs, program.name)
 }
 
 /// The executable of a C program with MPICH's library in it. Debian has no such library of Open MPI.
@@ -79,7 +80,7 @@ pub(crate) fn build(
         fs::read(input).map_err(file_error("reading", input))?.hash(&mut hasher);
     }
     // A new release of the library may come with other headers.
-    let library = find_library(mpi.c_library()).ok_or(CompileError::NoLibrary { mpi, library: mpi.c_library() })?;
+    let library = mpi.library().ok_or(CompileError::NoLibrary { mpi, library: mpi.c_library() })?;
     let metadata = library.metadata().map_err(file_error("reading", &library))?;
     (&library, metadata.size(), metadata.mtime()).hash(&mut hasher);
 

@@ -32,10 +32,11 @@ pub mod program;
 mod python;
 pub mod requirement;
 pub mod truth;
+mod wheel;
 
 pub use job::{Finished, Job, JobBuilder, JobError};
 pub use mpi::Mpi;
-pub use profiler::{Ended, KernelObjects, Profile, Profiler, ProfilerError, changed_bytes};
+pub use profiler::{Ended, KernelObjects, Profile, Profiler, ProfilerError, Rank, changed_bytes};
 pub use program::{Language, Program};
 pub use python::PythonError;
 pub use requirement::Requirement;

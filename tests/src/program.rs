@@ -53,6 +53,35 @@ pub const GROUPS: Program = program(
         "gate.h",
     ],
 );
+/// Every kind of call that moves data, in every form that is easily misread from outside: `meaning [SECTION…]`.
+pub const MEANING: Program = program(
+    "meaning",
+    Language::C,
+    &[
+        "meaning/main.c",
+        "meaning/point_to_point.c",
+        "meaning/collectives.c",
+        "meaning/datatypes.c",
+        "meaning/requests.c",
+        "meaning/communicators.c",
+        "meaning/nonblocking_collectives.c",
+        "meaning/neighbourhoods.c",
+        "meaning/one_sided.c",
+        "meaning/input_output.c",
+        "meaning/large.c",
+        "meaning/meaning.h",
+        "gate.h",
+    ],
+);
+/// A part of that in other languages; all of these have the same traffic.
+pub const MEANING_F08: Program =
+    program("meaning_f08", Language::Fortran, &["meaning_f08.f90", "gate_fortran.c", "gate.h"]);
+pub const MEANING_CXX: Program = program("meaning_cxx", Language::Cxx, &["meaning_cxx.cpp", "gate.h"]);
+pub const MEANING_MPI4PY: Program = program("meaning_mpi4py", Language::Python, &["meaning_mpi4py.py"]);
+/// Threads that exchange messages at once: `meaning_threads [T [N]]`.
+pub const MEANING_THREADS: Program = program("meaning_threads", Language::C, &["meaning_threads.c", "gate.h"]);
+/// Messages without `MPI_COMM_WORLD`, where MPI has sessions.
+pub const MEANING_SESSION: Program = program("meaning_session", Language::C, &["meaning_session.c", "gate.h"]);
 /// Collective MPI-IO, which makes MPI calls of its own in some libraries. Has own counts.
 pub const NESTED_IO: Program = program("nested_io", Language::C, &["nested_io.c", "counted.c", "counted.h", "gate.h"]);
 /// Checks every byte of its messages until [asked to stop](crate::Job::stop). Has own counts.
@@ -65,6 +94,19 @@ pub const HANG: Program = program("hang", Language::C, &["hang.c", "gate.h"]);
 pub const EXITS: Program = program("exits", Language::C, &["exits.c", "gate.h"]);
 /// Calls in tight loops on request, for the benchmark: `callrate SOCKET`.
 pub const CALLRATE: Program = program("callrate", Language::C, &["callrate.c"]);
+/// Makes objects of every kind and writes down what MPI says of them. Needs four ranks.
+pub const LAYOUTS: Program = program(
+    "layouts",
+    Language::C,
+    &[
+        "layouts.c",
+        "layouts/constants.inc",
+        "layouts/types.inc",
+        "layouts/communicators.inc",
+        "layouts/messages.inc",
+        "gate.h",
+    ],
+);
 /// C++ exceptions through MPI calls: `throws [N]`.
 pub const THROWS: Program = program("throws", Language::Cxx, &["throws.cpp", "gate.h"]);
 

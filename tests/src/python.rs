@@ -38,7 +38,8 @@ pub(crate) fn interpreter(mpi: Mpi) -> Result<Interpreter, PythonError> {
                 .map_err(|reason| error(format!("{reason}; install python3-mpi4py")))?;
             Ok(Interpreter { command: DEBIAN_PYTHON.into(), environment: Vec::new() })
         }
-        Mpi::Mpich => {
+        _ if mpi.wheel().is_some() => Err(error("the tests run only C programs with it".to_owned())),
+        _ => {
             let directory = cache_directory().join(mpi.id()).join("python");
             let library =
                 find_library(mpi.c_library()).ok_or_else(|| error(format!("{} is missing", mpi.c_library())))?;

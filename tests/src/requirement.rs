@@ -25,6 +25,9 @@ impl Requirement {
     /// Why the machine does not meet the requirement; `None` if it does.
     pub fn missing(self) -> Option<String> {
         match self {
+            Self::Mpi(mpi) if mpi.wheel().is_some() => {
+                mpi.library().is_none().then(|| "not installed: cargo xtask setup test".to_owned())
+            }
             Self::Mpi(mpi) => command_missing(&mpi.launcher())
                 .or_else(|| command_missing(&mpi.compiler(Language::C).unwrap_or_default())),
             Self::Language(mpi, Language::Python) => python::interpreter(mpi).err().map(|error| error.to_string()),

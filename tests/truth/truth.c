@@ -1,8 +1,12 @@
 /* Counts the MPI calls of a process, independently of the profiler under test: every MPI symbol of the installed
  * libraries is interposed by a trampoline (trampoline.S) that calls truth_enter() before and truth_leave() after the
- * real function. Nothing here knows a single MPI prototype. */
+ * real function. Nothing here knows a single MPI prototype; what calls mean is the business of meaning/, whose wrappers
+ * stand between trampoline and real function. */
 #define _GNU_SOURCE
 #include "truth.h"
+
+#include "meaning/call.h"
+#include "meaning/traffic.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -20,14 +24,15 @@
 struct thread_state {
     uintptr_t outermost; /* trampoline frame of the outermost open call, 0: none */
     uint32_t function;
-    uint64_t start_ns;
+    int told; /* the meaning of the open call is recorded */
+    uint64_t start_ns, end_ns;
     struct truth_thread *slot;
 };
 
 static __thread struct thread_state self __attribute__((tls_model("initial-exec")));
 
-static struct truth_header *header; /* NULL: nothing is counted */
-static struct truth_function *functions;
+struct truth_header *truth_header;
+struct truth_function *truth_counts;
 static struct truth_thread *threads;
 static pthread_key_t thread_exit;
 
@@ -60,7 +65,7 @@ static struct truth_thread *claim_slot(void) {
             return &threads[i];
         }
     }
-    atomic_fetch_add(&header->unlisted_threads, 1);
+    atomic_fetch_add(&truth_header->unlisted_threads, 1);
     static struct truth_thread unlisted; /* shared by all that are not listed, never looked at */
     return &unlisted;
 }
@@ -78,34 +83,57 @@ static void *resolve(uint32_t symbol) {
     return next;
 }
 
-/* Called by the trampoline with its frame address; returns the real function. */
+/* Called by the trampoline with its frame address; returns the real function, or the wrapper that goes before it. */
 void *truth_enter(uint32_t symbol, uintptr_t frame) {
-    void *next = resolve(symbol);
-    if (header == NULL)
+    void *next = truth_meaning ? truth_symbol_typed[symbol] : NULL;
+    if (next == NULL)
+        next = resolve(symbol);
+    if (truth_header == NULL)
         return next;
     uint32_t function = truth_symbol_functions[symbol];
     /* The stack grows down. A frame at or above the open call's means that call never returned: it was left by longjmp
      * or an exception, and its stack is in use again. */
     if (self.outermost != 0 && frame < self.outermost) {
-        atomic_fetch_add_explicit(&functions[function].inner, 1, memory_order_relaxed);
+        atomic_fetch_add_explicit(&truth_counts[function].inner, 1, memory_order_relaxed);
         return next;
     }
     if (self.slot == NULL)
         self.slot = claim_slot();
-    atomic_fetch_add_explicit(&functions[function].entered, 1, memory_order_relaxed);
+    atomic_fetch_add_explicit(&truth_counts[function].entered, 1, memory_order_relaxed);
     atomic_fetch_add_explicit(&self.slot->calls, 1, memory_order_relaxed);
     atomic_store_explicit(&self.slot->function, function + 1, memory_order_release);
     self.outermost = frame;
     self.function = function;
+    self.told = 0;
+    self.end_ns = 0;
     self.start_ns = now_ns();
     return next;
 }
 
+/* The library's function is reached once in an outermost call, whatever the language; what it calls itself is no business
+ * of the program's. */
+int truth_tells(uint32_t function) {
+    if (truth_header == NULL || !truth_meaning || self.outermost == 0 || self.function != function || self.told)
+        return 0;
+    self.told = 1;
+    return 1;
+}
+
+/* Around the real function: the questions that we ask are not part of the call's time. */
+void truth_clock_start(void) {
+    self.start_ns = now_ns();
+}
+
+void truth_clock_stop(void) {
+    self.end_ns = now_ns();
+}
+
 void truth_leave(uintptr_t frame) {
-    if (header == NULL || frame != self.outermost)
+    if (truth_header == NULL || frame != self.outermost)
         return;
-    struct truth_function *function = &functions[self.function];
-    atomic_fetch_add_explicit(&function->time_ns, now_ns() - self.start_ns, memory_order_relaxed);
+    struct truth_function *function = &truth_counts[self.function];
+    atomic_fetch_add_explicit(&function->time_ns, (self.end_ns != 0 ? self.end_ns : now_ns()) - self.start_ns,
+                              memory_order_relaxed);
     atomic_fetch_add_explicit(&function->completed, 1, memory_order_relaxed);
     atomic_store_explicit(&self.slot->function, 0, memory_order_release);
     self.outermost = 0;
@@ -113,7 +141,7 @@ void truth_leave(uintptr_t frame) {
 
 /* A forked child is not the rank: it stops counting (an exec starts a new image, with a file of its own). */
 static void in_forked_child(void) {
-    header = NULL;
+    truth_header = NULL;
 }
 
 /* <directory>/truth-<pid>, or truth-<pid>.1 … for the images that follow in the same process by exec. */
@@ -140,7 +168,8 @@ __attribute__((constructor(101))) static void start(void) {
         return;
     uint64_t functions_offset = 4096;
     uint64_t threads_offset = functions_offset + truth_functions * sizeof(struct truth_function);
-    uint64_t size = threads_offset + TRUTH_THREADS * sizeof(struct truth_thread);
+    uint64_t scopes_offset = threads_offset + TRUTH_THREADS * sizeof(struct truth_thread);
+    uint64_t size = scopes_offset + (getenv("MPIPROBE_TRUTH_MEANING") != NULL ? truth_traffic_bytes() : 0);
 
     int file = create_file(directory);
     /* Allocated now: a full disk is an error here, not a SIGBUS in some MPI call. */
@@ -152,10 +181,10 @@ __attribute__((constructor(101))) static void start(void) {
     close(file);
 
     struct truth_header *made = (struct truth_header *)base;
-    functions = (struct truth_function *)(base + functions_offset);
+    truth_counts = (struct truth_function *)(base + functions_offset);
     threads = (struct truth_thread *)(base + threads_offset);
     for (uint32_t i = 0; i < truth_functions; i++)
-        strncpy(functions[i].name, truth_function_names[i], sizeof functions[i].name - 1);
+        strncpy(truth_counts[i].name, truth_function_names[i], sizeof truth_counts[i].name - 1);
     made->version = TRUTH_VERSION;
     made->pid = (uint32_t)getpid();
     made->parent = (uint32_t)getppid();
@@ -165,11 +194,13 @@ __attribute__((constructor(101))) static void start(void) {
     made->threads = TRUTH_THREADS;
     made->functions_offset = functions_offset;
     made->threads_offset = threads_offset;
+    if (size > scopes_offset)
+        truth_traffic_place(made, scopes_offset);
     atomic_thread_fence(memory_order_release);
     memcpy(made->magic, TRUTH_MAGIC, sizeof made->magic);
 
     if (pthread_key_create(&thread_exit, release_slot) != 0)
         fail("cannot create", "a thread key");
     pthread_atfork(NULL, NULL, in_forked_child);
-    header = made;
+    truth_header = made;
 }

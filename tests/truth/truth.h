@@ -1,8 +1,11 @@
-/* Layout of the file that the truth library maps, one per process image. Read by tests/src/truth/file.rs: change both.
+/* Layout of the file that the truth library maps, one per process image. Read by tests/src/truth/: change both.
  *
  *   offset 0                     struct truth_header
  *   header.functions_offset      struct truth_function [header.functions]
  *   header.threads_offset        struct truth_thread   [header.threads]
+ *   header.scopes_offset         struct truth_scope    [header.scopes]       only if the meaning of calls was asked for
+ *   header.members_offset        int32_t               [header.members]
+ *   header.traffic_offset        struct truth_traffic  [header.traffic]
  *
  * All words are in the machine's byte order. The mapping is shared, so that everything counted so far is in the file
  * whatever happens to the process, SIGKILL included. */
@@ -13,8 +16,12 @@
 #include <stdint.h>
 
 #define TRUTH_MAGIC "MPITRUTH"
-#define TRUTH_VERSION 1
+#define TRUTH_VERSION 2
 #define TRUTH_THREADS 512
+/* Room for the meaning of calls; what finds none is counted in header.untold. */
+#define TRUTH_SCOPES 4096
+#define TRUTH_MEMBERS (1 << 18)
+#define TRUTH_TRAFFIC (1 << 15)
 
 struct truth_header {
     char magic[8];            /* written last: a file without it is still being made */
@@ -28,6 +35,15 @@ struct truth_header {
     uint64_t functions_offset;
     uint64_t threads_offset;
     _Atomic uint64_t unlisted_threads; /* threads that found no free slot: counted, but not shown in the table */
+    uint64_t scopes_offset;            /* 0: the meaning of calls is not recorded */
+    uint64_t members_offset;
+    uint64_t traffic_offset;
+    _Atomic uint32_t scopes; /* in use, raised after the entry was written */
+    _Atomic uint32_t members;
+    _Atomic uint32_t traffic;
+    uint32_t unused;
+    _Atomic uint64_t untold; /* what found no room in one of these tables */
+    uint64_t reserved[2];
 };
 
 struct truth_function {
@@ -36,6 +52,7 @@ struct truth_function {
     _Atomic uint64_t completed; /* outermost calls that returned */
     _Atomic uint64_t inner;     /* calls from inside another MPI call (or a callback of one) */
     _Atomic uint64_t time_ns;   /* CLOCK_MONOTONIC, sum over the completed outermost calls */
+    _Atomic uint64_t asked;     /* calls that the truth library itself made to learn what a call means */
 };
 
 struct truth_thread {
@@ -44,9 +61,55 @@ struct truth_thread {
     _Atomic uint64_t calls;    /* outermost calls this thread has entered */
 };
 
-_Static_assert(sizeof(struct truth_header) == 64, "layout");
-_Static_assert(sizeof(struct truth_function) == 96, "layout");
+enum truth_kind { TRUTH_COMMUNICATOR = 1, TRUTH_WINDOW = 2, TRUTH_FILE = 3 };
+
+/* A communicator, window or file, from its first use to its end. A handle that is freed and reused is another one. */
+struct truth_scope {
+    char name[128];           /* as MPI knows it (last one set); a file's is the one it was opened by */
+    uint32_t kind;            /* enum truth_kind */
+    int32_t rank;             /* of this process in it */
+    uint32_t size;            /* of the local group */
+    uint32_t members;         /* index of the first of `size` ranks in MPI_COMM_WORLD, sorted; -1: not in this world */
+    uint32_t remote_size;     /* of an inter-communicator's other group; 0: no inter-communicator */
+    uint32_t remote_members;
+    uint32_t parent;          /* index + 1 of the communicator of a window or file; 0: not known */
+    _Atomic uint32_t freed;
+};
+
+/* Who is at the other end: a rank in MPI_COMM_WORLD, or: */
+enum truth_peer {
+    TRUTH_PEER_NONE = -1,    /* nobody in particular: a collective, a file */
+    TRUTH_PEER_NULL = -2,    /* MPI_PROC_NULL */
+    TRUTH_PEER_ANY = -3,     /* a receive from MPI_ANY_SOURCE that is not complete, a probe for it */
+    TRUTH_PEER_FOREIGN = -4, /* a process of another world */
+};
+
+struct truth_amount {
+    _Atomic uint64_t receives, received, capacity;
+};
+
+struct truth_traffic {
+    uint32_t function;     /* index of the function that posted the operation */
+    uint32_t started_by;   /* index + 1 of MPI_Start or MPI_Startall; 0: the operation began with the call itself */
+    uint32_t scope;        /* index + 1; 0: none */
+    int32_t peer;          /* enum truth_peer, or a rank in MPI_COMM_WORLD */
+    _Atomic uint64_t calls; /* that returned with success; operations started, if `started_by` */
+    _Atomic uint64_t sends; /* messages, one-sided accesses and file accesses that carry data away; not of collectives */
+    _Atomic uint64_t sent;  /* bytes */
+    struct truth_amount received;  /* complete receives and reads */
+    /* Of these, what a tool that only sees arguments and statuses cannot know: the program ignored the status. */
+    struct truth_amount ignored;
+    /* Of these, those whose source it cannot know either: MPI_ANY_SOURCE. */
+    struct truth_amount hidden;
+    _Atomic uint64_t open; /* requests that are posted or started, and not yet complete */
+    uint64_t unused;
+};
+
+_Static_assert(sizeof(struct truth_header) == 128, "layout");
+_Static_assert(sizeof(struct truth_function) == 104, "layout");
 _Static_assert(sizeof(struct truth_thread) == 16, "layout");
+_Static_assert(sizeof(struct truth_scope) == 160, "layout");
+_Static_assert(sizeof(struct truth_traffic) == 128, "layout");
 
 /* Made by the harness from the installed MPI's symbol tables (symbols.inc). */
 extern const char *const truth_function_names[]; /* by function index */
@@ -54,6 +117,11 @@ extern const uint32_t truth_functions;
 extern const char *const truth_symbol_names[];     /* by symbol index, as exported: MPI_Send, mpi_send_, … */
 extern const uint32_t truth_symbol_functions[];    /* symbol index → function index */
 extern _Atomic(void *) truth_symbol_next[];        /* symbol index → the next definition, once resolved */
+extern void *const truth_symbol_typed[];           /* symbol index → wrapper that knows the prototype, or NULL */
+
+/* The file of this process; NULL: nothing is counted. (truth.c) */
+extern struct truth_header *truth_header;
+extern struct truth_function *truth_counts;
 
 /* Rank in MPI_COMM_WORLD as the launcher announced it, -1 without a launcher. (gate.c) */
 int truth_rank(void);

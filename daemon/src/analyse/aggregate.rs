@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use mpiprobe_common::FunctionStats;
 use mpiprobe_functions::Group;
 
-use super::{names, percentile::percentile};
+use super::{flows, names, percentile::percentile};
 use crate::model::{FunctionRow, GroupRow};
 
 /// What rows are shares of.
@@ -15,6 +15,8 @@ pub(super) struct Base {
     pub(super) thread_wall_ns: u64,
     /// Time in MPI, ns.
     pub(super) mpi_ns: u64,
+    /// Whether it was asked what calls have moved.
+    pub(super) traffic: bool,
 }
 
 impl Base {
@@ -62,6 +64,10 @@ impl Calls {
         for (bucket, calls) in all.histogram.iter_mut().zip(&more.histogram) {
             *bucket += calls;
         }
+        flows::add(&mut all.sent, &more.sent);
+        flows::add(&mut all.received, &more.received);
+        all.received_at_most += more.received_at_most;
+        all.unknown += more.unknown;
         self.open += other.open;
         self.open_ns = self.open_ns.saturating_add(other.open_ns);
     }
@@ -78,6 +84,7 @@ impl Calls {
             max_ns: stats.max_ns,
             p50_ns: percentile(stats, 0.50),
             p99_ns: percentile(stats, 0.99),
+            traffic: base.traffic.then(|| flows::of_function(stats)),
             open_calls: self.open,
             open_ns: self.open_ns,
             wall_percent: base.wall_percent(self.time_ns()),

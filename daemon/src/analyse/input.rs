@@ -51,6 +51,8 @@ pub struct Session {
     pub inside_ns: f64,
     /// Whether inner calls were asked for.
     pub nested: bool,
+    /// Whether it was asked what calls have moved.
+    pub traffic: bool,
     /// Why the picture is not whole, known before looking at any number: a rank that may not be traced, for example.
     pub incomplete_because: Vec<String>,
 }

@@ -1,6 +1,7 @@
 //! From tables to a profile.
 
 mod aggregate;
+mod flows;
 mod input;
 mod names;
 mod percentile;

@@ -20,10 +20,11 @@ use crate::{
 
 /// Makes the profile of what `snapshot` says of `observed`.
 pub fn profile(session: &Session, observed: &[Observed], snapshot: &Snapshot) -> Profile {
-    let ranks = ranks(observed, snapshot);
+    let ranks = ranks(observed, snapshot, session.traffic);
     let base = Base {
         thread_wall_ns: ranks.iter().map(|rank| rank.base().thread_wall_ns).fold(0, u64::saturating_add),
         mpi_ns: ranks.iter().map(|rank| rank.mpi_ns).fold(0, u64::saturating_add),
+        traffic: session.traffic,
     };
     let losses = losses(&ranks, snapshot);
     let incomplete_because: Vec<String> =
@@ -52,11 +53,11 @@ pub fn profile(session: &Session, observed: &[Observed], snapshot: &Snapshot) ->
     }
 }
 
-fn ranks<'a>(observed: &'a [Observed], snapshot: &'a Snapshot) -> Vec<Rank<'a>> {
+fn ranks<'a>(observed: &'a [Observed], snapshot: &'a Snapshot, traffic: bool) -> Vec<Rank<'a>> {
     let tables: BTreeMap<u32, _> = snapshot.processes.iter().map(|process| (process.process, process)).collect();
     observed
         .iter()
-        .filter_map(|observed| Some(Rank::new(observed, tables.get(&observed.process)?, snapshot.taken_ns)))
+        .filter_map(|observed| Some(Rank::new(observed, tables.get(&observed.process)?, snapshot.taken_ns, traffic)))
         .collect()
 }
 

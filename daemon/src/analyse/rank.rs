@@ -3,7 +3,7 @@
 use super::{
     EndedCall, Observed,
     aggregate::{Base, ByFunction, group_row, groups, percent},
-    names,
+    flows, names,
 };
 use crate::{
     model::{FunctionRow, Losses, OpenCallInfo, RankProfile, ThreadProfile},
@@ -16,6 +16,8 @@ pub(super) struct Rank<'a> {
     observed: &'a Observed,
     tables: &'a ProcessSnapshot,
     now_ns: u64,
+    /// Whether it was asked what calls have moved.
+    traffic: bool,
     pub(super) functions: ByFunction,
     pub(super) wall_ns: u64,
     pub(super) mpi_ns: u64,
@@ -23,12 +25,13 @@ pub(super) struct Rank<'a> {
 }
 
 impl<'a> Rank<'a> {
-    pub(super) fn new(observed: &'a Observed, tables: &'a ProcessSnapshot, now_ns: u64) -> Self {
+    pub(super) fn new(observed: &'a Observed, tables: &'a ProcessSnapshot, now_ns: u64, traffic: bool) -> Self {
         let until_ns = observed.until_ns.unwrap_or(now_ns);
         Self {
             observed,
             tables,
             now_ns,
+            traffic,
             functions: by_function(observed, tables, now_ns),
             wall_ns: until_ns.saturating_sub(observed.since_ns),
             mpi_ns: tables.mpi_ns(now_ns),
@@ -53,7 +56,8 @@ impl<'a> Rank<'a> {
     pub(super) fn base(&self) -> Base {
         // Of one thread: the rank's wall time. Of several: their lives since their first calls, so that short ones do not count
         // as if they had been there all the time.
-        Base { thread_wall_ns: self.wall_ns.max(self.tables.thread_span_ns(self.now_ns)), mpi_ns: self.mpi_ns }
+        let thread_wall_ns = self.wall_ns.max(self.tables.thread_span_ns(self.now_ns));
+        Base { thread_wall_ns, mpi_ns: self.mpi_ns, traffic: self.traffic }
     }
 
     pub(super) fn mpi_percent(&self) -> f64 {
@@ -82,6 +86,7 @@ impl<'a> Rank<'a> {
             before_first_call_ns: self.before_first_call_ns(),
             functions: rows_by_time(&self.functions, base),
             groups: groups.map(|(group, (calls, time_ns))| group_row(group, calls, time_ns, base)).collect(),
+            traffic: self.traffic.then(|| flows::of_rank(self.tables)),
             open_calls: self.open_calls(),
             threads: self.tables.threads.iter().map(|thread| self.thread(thread)).collect(),
             losses: self.losses(),

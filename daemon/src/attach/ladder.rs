@@ -42,12 +42,14 @@ pub fn climb(options: &LoadOptions, only: Option<Rung>) -> Result<Engine, Attach
     if std::fs::read_link("/proc/self/ns/pid").is_ok_and(|link| link != Path::new(INITIAL_PID_NAMESPACE)) {
         return Err(AttachError::PidNamespace);
     }
-    let (mut tables, locator) = load(options)?;
-    let stats = StatsReader::new(&tables)?;
     let mut tried = Vec::new();
     for rung in Rung::ALL.into_iter().filter(|rung| only.is_none_or(|only| only == *rung)) {
+        // For each its own: a table of programs takes those of one way of attaching only.
+        let (mut tables, locator) = load(options)?;
+        let stats = StatsReader::new(&tables)?;
         let attempt = tables
-            .load_programs(rung, false)
+            .load_stages(rung)
+            .and_then(|()| tables.load_programs(rung, false))
             .and_then(|programs| Ok((Calibration::run(rung, &programs, &mut tables, &stats)?, programs)));
         match attempt {
             Ok((calibration, programs)) => {

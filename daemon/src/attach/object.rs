@@ -14,7 +14,10 @@ use aya::{
 };
 use aya_log::EbpfLogger;
 use aya_obj::{Object, generated::bpf_insn};
-use mpiprobe_common::{Config, Descriptor};
+use mpiprobe_common::{
+    CALIBRATION_FUNCTION, Config, Descriptor,
+    config::{STAGE_ATTRIBUTE, STAGE_MEASURE},
+};
 
 use super::{AttachError, Rung, kernel::bpf, pod::Plain, rung::ProgramUse};
 
@@ -63,10 +66,17 @@ impl Tables {
             .map_max_entries("THREADS", threads)
             .map_max_entries("THREAD_SLOT", threads)
             .map_max_entries("FREE_SLOTS", threads)
+            .map_max_entries("LAYOUTS", slots)
+            .map_max_entries("COMMUNICATORS", options.config.communicator_slots)
+            .map_max_entries("COMMUNICATOR_OF", options.config.communicator_slots)
+            .map_max_entries("FLOWS", options.config.flow_slots)
+            .map_max_entries("FLOW_OF", options.config.flow_slots)
             .load(OBJECT)
             .map_err(|source| AttachError::Object { source: Box::new(source) })?;
         let logger = logger(&mut ebpf);
-        Ok(Self { ebpf, logger, options: options.clone() })
+        let mut tables = Self { ebpf, logger, options: options.clone() };
+        tables.describe([(CALIBRATION_FUNCTION, Descriptor::EMPTY)])?;
+        Ok(tables)
     }
 
     /// Tells the programs where each function's arguments stand.
@@ -130,6 +140,23 @@ impl Tables {
         load(&self.linked_object()?, name, bpf::Kind::TaskIterator { function })
     }
 
+    /// Loads the programs that those of a rung call at the end, and tells them where they are.
+    pub(super) fn load_stages(&self, rung: Rung) -> Result<(), AttachError> {
+        if self.options.config.traffic == 0 {
+            return Ok(());
+        }
+        let linked = self.linked_object()?;
+        let kind = bpf::Kind::Probe(rung.return_attach_type());
+        let table = "STAGES";
+        for (name, index) in [("attribute", STAGE_ATTRIBUTE), ("measure", STAGE_MEASURE)] {
+            let program = load(&linked, name, kind)?;
+            bpf::set_program(self.table_fd(table)?, index, program.as_fd())
+                .map_err(|source| AttachError::Table { table, source })?;
+        }
+        // The table holds them from now on.
+        Ok(())
+    }
+
     /// Loads the uprobe programs of one rung, in the order in which they are to be attached.
     pub(super) fn load_programs(&self, rung: Rung, empty: bool) -> Result<Vec<Program>, AttachError> {
         let linked = self.linked_object()?;
@@ -190,9 +217,12 @@ fn code(object: &Object, name: &str) -> Option<(Vec<bpf_insn>, CString)> {
 
 fn data(map: &Map) -> Option<&MapData> {
     match map {
-        Map::Array(data) | Map::HashMap(data) | Map::PerCpuArray(data) | Map::RingBuf(data) | Map::Stack(data) => {
-            Some(data)
-        }
+        Map::Array(data)
+        | Map::HashMap(data)
+        | Map::PerCpuArray(data)
+        | Map::ProgramArray(data)
+        | Map::RingBuf(data)
+        | Map::Stack(data) => Some(data),
         _ => None,
     }
 }

@@ -40,6 +40,15 @@ impl Rung {
         }
     }
 
+    /// How the program is attached that runs at returns.
+    pub(super) const fn return_attach_type(self) -> AttachType {
+        match self {
+            Self::Session => AttachType::UprobeSession,
+            Self::Multi => AttachType::UprobeMulti,
+            Self::PerfEvent => AttachType::Any,
+        }
+    }
+
     /// The same with the program that does nothing, to measure what the kernel alone costs.
     pub(super) const fn empty_programs(self) -> &'static [ProgramUse] {
         const fn empty(attach_type: AttachType, returns: bool) -> ProgramUse {

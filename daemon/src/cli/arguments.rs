@@ -64,6 +64,9 @@ pub struct Observe {
     /// Time the calls too that MPI makes inside MPI, such as MPI-IO's collectives.
     #[arg(long, help_heading = "What is measured")]
     pub nested: bool,
+    /// Find out what each call moves: bytes, partners, communicators, call sites. Calls cost up to a third more.
+    #[arg(long, help_heading = "What is measured")]
+    pub traffic: bool,
 
     /// Tables on standard output even on a terminal.
     #[arg(long, help_heading = "Output")]
@@ -81,6 +84,14 @@ pub struct Observe {
     /// Room for this many live threads that call MPI (0.5 KiB each).
     #[arg(long, value_name = "N", default_value_t = mpiprobe_common::THREAD_SLOTS, value_parser = clap::value_parser!(u32).range(1..=4_194_304), help_heading = "Limits")]
     pub max_threads: u32,
+
+    /// Room for this many different combinations of process, function, call site, communicator and partner
+    #[arg(long, value_name = "N", default_value_t = mpiprobe_common::FLOW_SLOTS, value_parser = clap::value_parser!(u32).range(1..=4_194_304), help_heading = "Limits")]
+    pub max_flows: u32,
+
+    /// Room for this many communicators, those of all processes together
+    #[arg(long, value_name = "N", default_value_t = mpiprobe_common::COMMUNICATOR_SLOTS, value_parser = clap::value_parser!(u32).range(2..=1_048_576), help_heading = "Limits")]
+    pub max_communicators: u32,
     /// Room for statistics of this many pairs of process and function (2.6 KiB each).
     #[arg(long, value_name = "N", default_value_t = mpiprobe_common::STATS_ENTRIES, value_parser = clap::value_parser!(u32).range(1..=1_048_576), help_heading = "Limits")]
     pub max_stats: u32,

@@ -1,5 +1,6 @@
 //! From what was typed to what is done.
 
+use mpiprobe_functions::FunctionSet;
 use std::process::ExitCode;
 
 use thiserror::Error;
@@ -84,7 +85,7 @@ async fn observe(asked: &Observe) -> Result<Exit, CommandError> {
         target,
         jobs,
         wait: asked.wait,
-        functions: asked.functions,
+        functions: if asked.traffic { with_frees(asked.functions) } else { asked.functions },
         nested: asked.nested,
         duration: asked.duration,
         interval: asked.interval,
@@ -92,6 +93,9 @@ async fn observe(asked: &Observe) -> Result<Exit, CommandError> {
         rung: asked.attach,
         max_processes: asked.max_processes,
         max_threads: asked.max_threads,
+        traffic: asked.traffic,
+        max_flows: asked.max_flows,
+        max_communicators: asked.max_communicators,
         max_stats: asked.max_stats,
     };
     Ok(match session::run(&options).await? {
@@ -131,4 +135,14 @@ fn examine(pid: Option<u32>, json: bool) -> Result<Exit, CommandError> {
         doctor::Verdict::Limited => Exit::Failed,
         doctor::Verdict::Failed => Exit::Unusable,
     })
+}
+
+/// Together with what frees communicators: a handle means another one afterwards.
+fn with_frees(mut functions: FunctionSet) -> FunctionSet {
+    for name in ["MPI_Comm_free", "MPI_Comm_disconnect"] {
+        if let Some(id) = mpiprobe_functions::by_name(name) {
+            functions.insert(id);
+        }
+    }
+    functions
 }

@@ -7,6 +7,7 @@ use serde::Serialize;
 
 use super::process::Process;
 use super::process_error::ProcessError;
+use super::regions::Region;
 use super::text::printable;
 
 /// A file as the kernel prints it in maps: device and inode, the same for every name of the file.
@@ -148,6 +149,13 @@ impl Mappings {
         Line::parse(line).map(|line| line.id).filter(|id| id.inode != 0)
     }
 
+    /// The range of one line of maps, if it may be read.
+    pub(crate) fn readable_of_line(line: &[u8]) -> Option<Region> {
+        let line = Line::parse(line).filter(|line| line.readable)?;
+        let file = Some(line.id).filter(|id| id.inode != 0);
+        Some(Region { start: line.range.start, end: line.range.end, writable: line.range.writable, file })
+    }
+
     fn add(&mut self, line: &Line<'_>, places: &mut HashMap<FileId, usize>) {
         if line.id.inode == 0 {
             self.memory.push(MemoryText { range: line.range, name: line.path.to_vec() });
@@ -169,6 +177,7 @@ impl Mappings {
 /// One line: `start-end perms offset major:minor inode  path`.
 struct Line<'a> {
     range: TextRange,
+    readable: bool,
     executable: bool,
     id: FileId,
     path: &'a [u8],
@@ -191,7 +200,7 @@ impl<'a> Line<'a> {
         let hexadecimal = |digits| u64::from_str_radix(digits, 16).ok();
         let id =
             FileId { major: u32::from_str_radix(major, 16).ok()?, minor: u32::from_str_radix(minor, 16).ok()?, inode };
-        let &[_, write, execute, _] = permissions else { return None };
+        let &[read, write, execute, _] = permissions else { return None };
         let range = TextRange {
             start: hexadecimal(start)?,
             end: hexadecimal(end)?,
@@ -200,7 +209,13 @@ impl<'a> Line<'a> {
         };
         // Padding to a fixed column; a path itself starts with a slash or a bracket.
         let path = rest.trim_ascii_start();
-        (range.start < range.end).then_some(Self { range, executable: execute == b'x', id, path })
+        (range.start < range.end).then_some(Self {
+            range,
+            readable: read == b'r',
+            executable: execute == b'x',
+            id,
+            path,
+        })
     }
 }
 

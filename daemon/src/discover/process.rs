@@ -71,6 +71,12 @@ impl Process {
         Ok(process)
     }
 
+    /// The same process, held once more.
+    pub fn try_clone(&self) -> std::io::Result<Self> {
+        let pidfd = self.pidfd.as_ref().map(OwnedFd::try_clone).transpose()?;
+        Ok(Self { id: self.id, directory: self.directory.try_clone()?, pidfd })
+    }
+
     pub fn pid(&self) -> u32 {
         self.id.pid
     }

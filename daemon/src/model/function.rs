@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::Spread;
+use super::{FunctionTraffic, Spread};
 
 /// One function in one rank.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -19,6 +19,8 @@ pub struct FunctionRow {
     /// Median and 99th percentile, known to within an eighth.
     pub p50_ns: u64,
     pub p99_ns: u64,
+    /// What the calls have moved; `null` without `--traffic`.
+    pub traffic: Option<FunctionTraffic>,
     /// Calls that had not returned at the end.
     pub open_calls: u64,
     /// Time in those so far, ns: not in `time_ns`.

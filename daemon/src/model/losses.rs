@@ -28,6 +28,10 @@ pub struct Losses {
     pub inner_table_full: u64,
     /// Notices of exec or exit that were dropped.
     pub events_dropped: u64,
+    /// Calls that are in no flow: the table of flows was full.
+    pub flow_table_full: u64,
+    /// Calls over communicators for which there was no room in their table.
+    pub communicator_table_full: u64,
 }
 
 impl Losses {
@@ -45,6 +49,8 @@ impl Losses {
             inner_too_deep: count(Loss::InnerTooDeep),
             inner_table_full: count(Loss::InnerTableFull),
             events_dropped: count(Loss::EventDropped),
+            flow_table_full: count(Loss::FlowTableFull),
+            communicator_table_full: count(Loss::CommunicatorTableFull),
         }
     }
 
@@ -59,6 +65,8 @@ impl Losses {
         self.inner_too_deep += other.inner_too_deep;
         self.inner_table_full += other.inner_table_full;
         self.events_dropped += other.events_dropped;
+        self.flow_table_full += other.flow_table_full;
+        self.communicator_table_full += other.communicator_table_full;
     }
 
     /// Every counter with what it means, in words.
@@ -70,6 +78,8 @@ impl Losses {
             (self.missed_hits.unwrap_or(0), "probe hits missed: a BPF program was running on that CPU"),
             (self.inner_too_deep, "inner calls not timed: nested too deep"),
             (self.inner_table_full, "inner calls not counted: table full (--max-stats)"),
+            (self.flow_table_full, "calls in no flow: flow table full (--max-flows)"),
+            (self.communicator_table_full, "calls over communicators without room: table full (--max-communicators)"),
             (self.events_dropped, "notices of exec or exit dropped"),
             (self.returns_without_entry, "returns of calls that began before attach"),
             (self.entries_without_return, "calls left without a return (longjmp, exception)"),
@@ -80,7 +90,7 @@ impl Losses {
     /// Why the counts are not complete, in words; empty if they are.
     pub fn incomplete_because(&self) -> Vec<String> {
         /// The counters of [`Self::described`] that mean lost counts come first.
-        const COUNTS_LOST: usize = 6;
+        const COUNTS_LOST: usize = 8;
         let lost = self.described().into_iter().take(COUNTS_LOST).filter(|(count, _)| *count > 0);
         lost.map(|(count, what)| format!("{count} {what}")).collect()
     }

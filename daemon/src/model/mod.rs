@@ -7,6 +7,7 @@ mod losses;
 mod profile;
 mod rank;
 mod spread;
+mod volume;
 
 pub use call_site::{CallSite, SourceFrame};
 pub use cost::OwnCost;
@@ -15,3 +16,4 @@ pub use losses::Losses;
 pub use profile::{EndReason, EngineInfo, JobInfo, LibraryInfo, Profile, SCHEMA, SlowSite, Totals};
 pub use rank::{OpenCallInfo, RankProfile, RankState, ThreadProfile};
 pub use spread::Spread;
+pub use volume::{CommunicatorRow, FlowRow, FunctionTraffic, Partner, RankTraffic, Volume};

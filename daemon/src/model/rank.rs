@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::{FunctionRow, GroupRow, Losses};
+use super::{FunctionRow, GroupRow, Losses, RankTraffic};
 
 /// What has become of a rank's process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -48,6 +48,8 @@ pub struct RankProfile {
     pub before_first_call_ns: Option<u64>,
     pub functions: Vec<FunctionRow>,
     pub groups: Vec<GroupRow>,
+    /// What the calls have moved; `null` without `--traffic`.
+    pub traffic: Option<RankTraffic>,
     /// Calls that had not returned when this was taken, or when the process ended.
     pub open_calls: Vec<OpenCallInfo>,
     pub threads: Vec<ThreadProfile>,

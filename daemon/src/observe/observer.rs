@@ -10,8 +10,8 @@ use std::{
 
 use aya::maps::{MapData, RingBuf};
 use mpiprobe_common::{
-    CALIBRATION_SLOT, InnerKey, InnerStats, Loss, ProcessCounters, ThreadState,
-    config::{CONTROL_NEXT_PROCESS, CONTROL_NEXT_THREAD, CONTROL_WORDS},
+    CALIBRATION_SLOT, Communicator, Flow, InnerKey, InnerStats, Layout, Loss, ProcessCounters, ThreadState,
+    config::{CONTROL_NEXT_COMMUNICATOR, CONTROL_NEXT_FLOW, CONTROL_NEXT_PROCESS, CONTROL_NEXT_THREAD, CONTROL_WORDS},
 };
 use thiserror::Error;
 
@@ -35,6 +35,9 @@ pub struct Observer {
     stats: StatsReader,
     processes: SharedArray<ProcessCounters>,
     threads: SharedArray<ThreadState>,
+    layouts: SharedArray<Layout>,
+    flows: SharedArray<Flow>,
+    communicators: SharedArray<Communicator>,
     control: SharedArray<u64>,
     events: RingBuf<MapData>,
 }
@@ -52,10 +55,16 @@ impl Observer {
         let events = tables.take("EVENTS")?;
         let slots = tables.options().config.process_slots as usize;
         let threads = tables.options().config.thread_slots as usize;
+        let flows = tables.options().config.flow_slots as usize;
+        let communicators = tables.options().config.communicator_slots as usize;
         let observer = Self {
             stats: StatsReader::new(tables)?,
             processes: SharedArray::map(tables.table_fd("PROCESSES")?, slots).map_err(map("PROCESSES"))?,
             threads: SharedArray::map(tables.table_fd("THREADS")?, threads).map_err(map("THREADS"))?,
+            layouts: SharedArray::map(tables.table_fd("LAYOUTS")?, slots).map_err(map("LAYOUTS"))?,
+            flows: SharedArray::map(tables.table_fd("FLOWS")?, flows).map_err(map("FLOWS"))?,
+            communicators: SharedArray::map(tables.table_fd("COMMUNICATORS")?, communicators)
+                .map_err(map("COMMUNICATORS"))?,
             control: SharedArray::map(tables.table_fd("CONTROL")?, CONTROL_WORDS as usize).map_err(map("CONTROL"))?,
             events: RingBuf::try_from(events).map_err(|source| AttachError::Object { source: Box::new(source) })?,
         };
@@ -91,6 +100,8 @@ impl Observer {
         let taken_ns = monotonic_ns();
         let mut threads = self.threads_by_process();
         let mut inner = inner_by_process(engine)?;
+        let mut flows = self.flows_by_process();
+        let mut communicators = self.communicators_by_process();
         let slots = 1..self.used(CONTROL_NEXT_PROCESS, self.processes.len());
         let processes = slots.filter_map(|slot| {
             let process = u32::try_from(slot).ok()?;
@@ -99,6 +110,8 @@ impl Observer {
                 counters: self.processes.read(slot)?,
                 functions: self.stats.read_all(process),
                 threads: threads.remove(&process).unwrap_or_default(),
+                flows: flows.remove(&process).unwrap_or_default(),
+                communicators: communicators.remove(&process).unwrap_or_default(),
                 inner: inner.remove(&process).unwrap_or_default(),
             })
         });
@@ -126,6 +139,39 @@ impl Observer {
             threads.sort_unstable_by_key(|thread| thread.tid);
         }
         by_process
+    }
+
+    fn flows_by_process(&self) -> HashMap<u32, Vec<Flow>> {
+        let mut by_process: HashMap<u32, Vec<Flow>> = HashMap::new();
+        let used = 0..self.used(CONTROL_NEXT_FLOW, self.flows.len());
+        // One that was taken twice at once stays without calls.
+        for flow in used.filter_map(|index| self.flows.read(index)).filter(|flow| flow.calls > 0) {
+            by_process.entry(flow.key.process).or_default().push(flow);
+        }
+        by_process
+    }
+
+    fn communicators_by_process(&self) -> HashMap<u32, Vec<(u32, Communicator)>> {
+        let mut by_process: HashMap<u32, Vec<(u32, Communicator)>> = HashMap::new();
+        // The number 0 is nobody's.
+        for index in 1..=self.used(CONTROL_NEXT_COMMUNICATOR, self.communicators.len() - 1) {
+            let (Some(communicator), Ok(number)) = (self.communicators.read(index), u32::try_from(index)) else {
+                continue;
+            };
+            by_process.entry(communicator.key.process).or_default().push((number, communicator));
+        }
+        by_process
+    }
+
+    /// Tells the programs how a process's library lays out its objects. What they found out before is looked at again.
+    pub fn set_layout(&self, process: u32, layout: &Layout) {
+        let (Ok(slot), freed) = (usize::try_from(process), offset_of!(ProcessCounters, communicators_freed)) else {
+            return;
+        };
+        self.layouts.write(slot, layout);
+        if let Some(epoch) = self.processes.word_of(slot, freed / size_of::<u64>()) {
+            epoch.fetch_add(1, Ordering::Release);
+        }
     }
 
     /// The state of the thread in a slot; `None` if the slot is free.

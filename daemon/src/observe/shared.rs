@@ -58,6 +58,18 @@ impl<T: Copy> SharedArray<T> {
         Some(unsafe { value.assume_init() })
     }
 
+    /// Replaces the value at `index`, its first word last.
+    pub(crate) fn write(&self, index: usize, value: &T) {
+        if index >= self.length {
+            return;
+        }
+        for word in (0..Self::WORDS).rev() {
+            // SAFETY: within the value, which is WORDS words long and aligned for them, all initialised.
+            let new = unsafe { ptr::from_ref(value).cast::<u64>().add(word).read() };
+            self.word(index * Self::WORDS + word).store(new, Ordering::Release);
+        }
+    }
+
     /// Word `word` of the value at `index`.
     pub(crate) fn word_of(&self, index: usize, word: usize) -> Option<&AtomicU64> {
         (index < self.length && word < Self::WORDS).then(|| self.word(index * Self::WORDS + word))

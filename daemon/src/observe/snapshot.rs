@@ -1,6 +1,6 @@
 //! What the tables say at one moment.
 
-use mpiprobe_common::{FunctionStats, InnerStats, ProcessCounters, ThreadState};
+use mpiprobe_common::{Communicator, Flow, FunctionStats, InnerStats, ProcessCounters, ThreadState};
 
 /// All observed processes at one moment.
 #[derive(Clone, Debug, Default)]
@@ -25,6 +25,10 @@ pub struct ProcessSnapshot {
     /// By function id.
     pub functions: Vec<(u32, FunctionStats)>,
     pub threads: Vec<ThreadSnapshot>,
+    /// What was moved, in no order.
+    pub flows: Vec<Flow>,
+    /// By number.
+    pub communicators: Vec<(u32, Communicator)>,
     /// (outer, inner) function ids.
     pub inner: Vec<((u16, u16), InnerStats)>,
 }

@@ -7,6 +7,7 @@
 //! The files belong to other users and may be hostile: every number in them is checked, every loop is bounded.
 
 mod census;
+mod data;
 mod effects;
 mod error;
 mod fingerprint;
@@ -27,6 +28,7 @@ mod symbols;
 mod tests;
 
 pub use census::{Census, SlowFunction};
+pub use data::{Data, DataSymbol};
 pub use error::{ElfError, ReadError};
 pub use fingerprint::{Difference, Fingerprint};
 pub use implementation::{Family, Implementation, StandardVersion};

@@ -1,5 +1,7 @@
 //! Addresses of the ELF file and where in the file their bytes are (program headers of type PT_LOAD).
 
+use std::ops::Range;
+
 use object::LittleEndian;
 use object::elf::{self, FileHeader64};
 use object::read::elf::{FileHeader, ProgramHeader};
@@ -8,6 +10,8 @@ use super::{ElfError, Rejection};
 
 /// No linker makes more than a dozen; a hostile file would make every lookup slow.
 const MAX_SEGMENTS: usize = 1024;
+/// In bytes, on x86-64.
+const PAGE: u64 = 4096;
 
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Segment {
@@ -17,6 +21,7 @@ pub(super) struct Segment {
     file_size: u64,
     memory_size: u64,
     executable: bool,
+    writable: bool,
 }
 
 #[derive(Debug)]
@@ -38,6 +43,7 @@ impl Segments {
                 file_size: program.p_filesz(endian).min((bytes.len() as u64).saturating_sub(offset)),
                 memory_size: program.p_memsz(endian),
                 executable: program.p_flags(endian).contains(elf::PF_X),
+                writable: program.p_flags(endian).contains(elf::PF_W),
             });
         }
         Ok(Self(segments))
@@ -65,6 +71,27 @@ impl Segments {
             (Some(only), None) => only.offset.checked_add(only.file_size),
             _ => None,
         }
+    }
+
+    /// Data that the program can change: all of it, and the part of it that has initial values in the file.
+    pub(super) fn writable(&self) -> impl Iterator<Item = (Range<u64>, Range<u64>)> {
+        let writable = self.0.iter().filter(|segment| segment.writable);
+        writable.map(|segment| {
+            let end = |size| segment.address.saturating_add(size);
+            (
+                segment.address..end(segment.memory_size),
+                segment.address..end(segment.file_size.min(segment.memory_size)),
+            )
+        })
+    }
+
+    /// Pages with code as they are mapped: their range in the file and the address of the first.
+    pub(super) fn code(&self) -> impl Iterator<Item = (Range<u64>, u64)> {
+        self.0.iter().filter(|segment| segment.executable).map(|segment| {
+            let into = segment.offset % PAGE;
+            let end = segment.offset.saturating_add(segment.file_size);
+            (segment.offset - into..end, segment.address.wrapping_sub(into))
+        })
     }
 
     fn containing(&self, address: u64) -> Option<(&Segment, u64)> {

@@ -7,9 +7,9 @@ use super::{
         Column::{Left, Right},
         table,
     },
-    units::{count, duration, ns, or_unknown, percent},
+    units::{bytes, count, duration, ns, or_unknown, percent},
 };
-use crate::model::{EndReason, FunctionProfile, OpenCallInfo, Profile, RankProfile, RankState, Spread};
+use crate::model::{EndReason, FunctionProfile, OpenCallInfo, Profile, RankProfile, RankState, Spread, Volume};
 
 /// The final profile.
 pub fn profile(profile: &Profile) -> String {
@@ -134,7 +134,7 @@ fn groups(profile: &Profile) -> String {
 }
 
 pub(super) fn functions(functions: &[FunctionProfile]) -> String {
-    let columns = [
+    let mut columns = vec![
         Left("function"),
         Right("calls"),
         Right("open"),
@@ -148,10 +148,13 @@ pub(super) fn functions(functions: &[FunctionProfile]) -> String {
         Right("MPI %"),
         Right("imbalance"),
     ];
+    if functions.iter().any(|function| function.all.traffic.is_some()) {
+        columns.extend([Right("sent"), Right("received"), Right("bytes unknown")]);
+    }
     let rows = functions.iter().map(|function| {
         let all = &function.all;
         let completed = |ns: f64| if all.calls == 0 { "-".into() } else { duration(ns) };
-        vec![
+        let mut row = vec![
             all.name.into(),
             count(all.calls),
             if all.open_calls == 0 { String::new() } else { count(all.open_calls) },
@@ -164,9 +167,26 @@ pub(super) fn functions(functions: &[FunctionProfile]) -> String {
             percent(all.wall_percent),
             percent(all.mpi_percent),
             ratio(&function.time_over_ranks_ns),
-        ]
+        ];
+        if let Some(traffic) = &all.traffic {
+            let unknown = traffic.calls_of_unknown_bytes;
+            row.extend([
+                volume(&traffic.sent, 0),
+                volume(&traffic.received, traffic.received_at_most_bytes),
+                if unknown == 0 { String::new() } else { count(unknown) },
+            ]);
+        }
+        row
     });
     section("Functions, all ranks", &table(&columns, rows))
+}
+
+/// Bytes that went one way; `<=` if some of them are an upper bound.
+fn volume(volume: &Volume, at_most: u64) -> String {
+    if volume.messages == 0 {
+        return String::new();
+    }
+    format!("{}{}", if at_most > 0 { "<= " } else { "" }, bytes(volume.bytes))
 }
 
 /// More ranks than this are shown one by one in the JSON output only.

@@ -15,6 +15,27 @@ pub(super) fn duration(ns: f64) -> String {
     }
 }
 
+/// An amount of data, in powers of 1000 as bandwidths are.
+pub(super) fn bytes(bytes: u64) -> String {
+    const UNITS: [&str; 6] = ["kB", "MB", "GB", "TB", "PB", "EB"];
+    if bytes < 1000 {
+        return format!("{bytes} B");
+    }
+    let mut value = bytes as f64;
+    let mut unit = "B";
+    for larger in UNITS {
+        if value < 999.5 {
+            break;
+        }
+        (value, unit) = (value / 1e3, larger);
+    }
+    match value {
+        value if value < 9.995 => format!("{value:.2} {unit}"),
+        value if value < 99.95 => format!("{value:.1} {unit}"),
+        value => format!("{value:.0} {unit}"),
+    }
+}
+
 /// The same of whole nanoseconds.
 pub(super) fn ns(ns: u64) -> String {
     duration(ns as f64)

@@ -6,6 +6,7 @@ use mpiprobe_functions::FunctionId;
 use super::{
     ImplementationRecogniser, Options, SessionError, host,
     jobs::ChosenJobs,
+    layouts::Layouts,
     probes::{Coverage, ProbeError, Probes, library_range},
     roster::Roster,
     watch::EndWatch,
@@ -30,17 +31,21 @@ pub(super) struct Observation {
     target: Target,
     functions: mpiprobe_functions::FunctionSet,
     nested: bool,
+    traffic: bool,
     scanner: Scanner<ImplementationRecogniser>,
     engine: Engine,
     pub(super) observer: Observer,
     pub(super) probes: Probes,
     pub(super) ends: EndWatch,
     roster: Roster,
+    layouts: Layouts,
     jobs: ChosenJobs,
     scoped: bool,
     began: String,
     began_ns: u64,
     incomplete_because: Vec<String>,
+    /// Why amounts or partners of some calls cannot be known.
+    unknown_because: Vec<String>,
 }
 
 impl Observation {
@@ -65,17 +70,20 @@ impl Observation {
             target: options.target.clone(),
             functions: options.functions,
             nested: options.nested,
+            traffic: options.traffic,
             scanner,
             engine,
             observer,
             probes: Probes::default(),
             ends: EndWatch::new().map_err(SessionError::Watch)?,
             roster: Roster::default(),
+            layouts: Layouts::default(),
             jobs,
             scoped: false,
             began: host::utc_now(),
             began_ns: monotonic_ns(),
             incomplete_because: Vec::new(),
+            unknown_because: Vec::new(),
         };
         // Once more, because others may have started until the kernel began to tell of new ones.
         let choice = observation.jobs.choice();
@@ -136,11 +144,42 @@ impl Observation {
                 .push(format!("process {pid} is not observed: process table full (--max-processes)"));
             return Ok(());
         };
+        // Before its first call is counted.
+        self.find_layout(slot, &process);
         self.allow(slot, &process)?;
         let since_ns = monotonic_ns();
         self.watch_end(&process.process, slot);
         self.roster.add(slot, process, since_ns);
         Ok(())
+    }
+
+    /// Finds out how the process's MPI library keeps its objects.
+    fn find_layout(&mut self, slot: u32, process: &MpiProcess) {
+        if !self.traffic {
+            return;
+        }
+        let missing = self.layouts.add(&self.observer, slot, process);
+        self.tell_missing(missing);
+    }
+
+    /// Looks at those again that had not initialised MPI.
+    pub(super) fn retry_layouts(&mut self) {
+        let missing = self.layouts.retry(&self.observer);
+        self.tell_missing(missing);
+    }
+
+    pub(super) fn has_pending_layouts(&self) -> bool {
+        self.layouts.are_pending()
+    }
+
+    /// Each once: all ranks of a job lack the same.
+    fn tell_missing(&mut self, missing: Vec<String>) {
+        for what in missing {
+            if !self.unknown_because.contains(&what) {
+                say(&what);
+                self.unknown_because.push(what);
+            }
+        }
     }
 
     /// Probes the process's library; tells whether it was not yet.
@@ -279,6 +318,7 @@ impl Observation {
         if !is_called || !self.jobs.admit(&process) {
             return self.dismiss(slot, pid);
         }
+        self.find_layout(slot, &process);
         let is_new = match self.cover(&process) {
             Ok(is_new) => is_new,
             Err(error) if error.is_gone() => return Ok(()),
@@ -345,6 +385,7 @@ impl Observation {
             per_call_ns: self.engine.calibration.per_call_ns,
             inside_ns: self.engine.calibration.inside_ns,
             nested: self.nested,
+            traffic: self.traffic,
             incomplete_because: self.incomplete_because.clone(),
         };
         Ok(analyse::profile(&session, &self.roster.observed(), &snapshot))
@@ -381,6 +422,9 @@ fn load_options(options: &Options, caller: &Caller) -> LoadOptions {
             process_slots: options.max_processes,
             stats_entries: options.max_stats,
             thread_slots: options.max_threads,
+            traffic: options.traffic.into(),
+            flow_slots: if options.traffic { options.max_flows } else { 1 },
+            communicator_slots: if options.traffic { options.max_communicators } else { 2 },
             ..Config::DEFAULT
         },
     }

@@ -11,6 +11,7 @@ use crate::{
 
 /// One observation.
 #[derive(Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own on the command line")]
 pub struct Options {
     pub target: Target,
     pub jobs: JobChoice,
@@ -28,6 +29,12 @@ pub struct Options {
     pub rung: Option<Rung>,
     pub max_processes: u32,
     pub max_threads: u32,
+    /// Find out what completed calls have moved.
+    pub traffic: bool,
+    /// Flows: different combinations of process, function, call site, communicator and partner.
+    pub max_flows: u32,
+    /// Communicators, all processes together.
+    pub max_communicators: u32,
     pub max_stats: u32,
 }
 

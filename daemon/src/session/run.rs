@@ -19,6 +19,8 @@ use crate::{
 
 /// How often a process that may yet load MPI is looked at: first, and when it takes longer.
 const CANDIDATE_INTERVAL: (Duration, Duration) = (Duration::from_millis(2), Duration::from_millis(100));
+/// How often a process that has not initialised MPI is looked at.
+const LAYOUT_INTERVAL: Duration = Duration::from_millis(1);
 /// When it takes longer.
 const CANDIDATE_PATIENCE: Duration = Duration::from_secs(2);
 /// How often the node is looked over for targets that do not tell of themselves by exec: as long as there are none, and for some
@@ -85,6 +87,7 @@ async fn observe(
                 last_news = Instant::now();
             }
             () = sleep(pace), if observation.has_candidates() => observation.look_at_candidates()?,
+            () = sleep(LAYOUT_INTERVAL), if observation.has_pending_layouts() => observation.retry_layouts(),
             () = sleep(SEARCH_INTERVAL), if is_searching => {
                 if observation.search()? {
                     last_news = Instant::now();

@@ -8,7 +8,7 @@ use mpiprobe::{
     model::{EngineInfo, LibraryInfo, RankState, SCHEMA, SlowSite},
     observe::{ProcessSnapshot, Snapshot, ThreadSnapshot},
 };
-use mpiprobe_common::{FunctionStats, InnerStats, ProcessCounters, ThreadState};
+use mpiprobe_common::{Communicator, Flow, FunctionStats, InnerStats, ProcessCounters, ThreadState};
 use serde_json::Value;
 
 use crate::{
@@ -68,6 +68,8 @@ fn profile() -> mpiprobe::model::Profile {
         functions: vec![(0, FunctionStats::ZERO)],
         threads: vec![ThreadSnapshot { tid: 1, state }],
         inner: vec![((0, 1), InnerStats::default())],
+        flows: vec![Flow::default()],
+        communicators: vec![(1, Communicator::default())],
     };
     let observed = Observed {
         process: 1,
@@ -94,6 +96,7 @@ fn profile() -> mpiprobe::model::Profile {
         per_call_ns: 0.0,
         inside_ns: 0.0,
         nested: true,
+        traffic: true,
         incomplete_because: Vec::new(),
     };
     analyse::profile(&session, &[observed], &Snapshot { processes: vec![process], ..Snapshot::default() })

@@ -108,7 +108,9 @@ fn rank(mpi: Mpi) -> Result<(), Failed> {
         let library = report.data("library")?;
         let name = match mpi {
             Mpi::OpenMpi => "Open MPI ",
-            Mpi::Mpich => "MPICH ",
+            Mpi::OpenMpi5 => "Open MPI 5",
+            Mpi::Intel | Mpi::IntelAbi => "Intel MPI ",
+            Mpi::Mpich | Mpi::Mpich5 | Mpi::Mpich5Abi => "MPICH ",
         };
         assert!(library["implementation"].as_str().is_some_and(|shown| shown.starts_with(name)), "{library}");
         assert_eq!(library["path"].as_str(), copy.to_str());

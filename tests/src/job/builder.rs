@@ -20,7 +20,16 @@ use crate::truth;
 
 /// Names the job's directory; inherited by all its processes, which are found by it.
 pub(super) const DIRECTORY_VARIABLE: &str = "MPIPROBE_TRUTH_DIR";
+const MEANING_VARIABLE: &str = "MPIPROBE_TRUTH_MEANING";
 const GATES_VARIABLE: &str = "MPIPROBE_TRUTH_GATES";
+
+/// What the preloaded library does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Truth {
+    Off,
+    Counts,
+    Meaning,
+}
 
 #[derive(Debug, Clone)]
 pub struct JobBuilder {
@@ -30,7 +39,7 @@ pub struct JobBuilder {
     arguments: Vec<OsString>,
     environment: Vec<(OsString, OsString)>,
     gates: Vec<String>,
-    truth: bool,
+    truth: Truth,
     deadline: Duration,
     called: Option<String>,
     own_library: bool,
@@ -47,7 +56,7 @@ impl JobBuilder {
             arguments: Vec::new(),
             environment: Vec::new(),
             gates: Vec::new(),
-            truth: false,
+            truth: Truth::Off,
             deadline: Duration::from_mins(1),
             called: None,
             own_library: false,
@@ -88,8 +97,25 @@ impl JobBuilder {
     /// Preload the library that counts calls. Default: off.
     #[must_use]
     pub fn truth(mut self, on: bool) -> Self {
-        self.truth = on;
+        self.truth = if on { Truth::Counts } else { Truth::Off };
         self
+    }
+
+    /// Preload the library that counts calls, and let it record what they mean: bytes, peers, communicators. It asks MPI, by calls
+    /// that an observer sees as the program's ([`asked`](crate::truth::Calls::asked) says how many): local queries, which are
+    /// not observed by default.
+    #[must_use]
+    pub fn meaning(mut self) -> Self {
+        self.truth = Truth::Meaning;
+        self
+    }
+
+    /// Like [`meaning`](Self::meaning), but blocking receives and reads whose status the program ignores are passed on as they are. An
+    /// observer of the library sees `MPI_STATUS_IGNORE` then, where it otherwise sees a status of the truth library's; in turn the
+    /// truth library counts what was posted as received, from [`Peer::Any`](crate::truth::Peer::Any) if the source is a wildcard.
+    #[must_use]
+    pub fn meaning_with_ignored_statuses(self) -> Self {
+        self.meaning().env("MPIPROBE_TRUTH_KEEPS_IGNORED", "1")
     }
 
     /// How long each wait of the job may take. Default 60 s.
@@ -141,7 +167,7 @@ impl JobBuilder {
 
     /// Compiles what is needed and starts the launcher; returns at once.
     pub fn spawn(self) -> Result<Job, JobError> {
-        let mut preload = match (self.truth, self.gates.is_empty()) {
+        let mut preload = match (self.truth != Truth::Off, self.gates.is_empty()) {
             (true, _) => Some(truth::truth_library(self.mpi)?),
             (false, false) => Some(truth::gate_library(self.mpi)?),
             (false, true) => None,
@@ -173,6 +199,9 @@ impl JobBuilder {
         }
         command.arg(&executable).args(&self.arguments);
         command.env(DIRECTORY_VARIABLE, directory.path()).env(GATES_VARIABLE, self.gates.join(","));
+        if self.truth == Truth::Meaning {
+            command.env(MEANING_VARIABLE, "1");
+        }
         let mut library = None;
         if self.own_library {
             let (copy, search_path) = files::copy_library(self.mpi, files.path())?;

@@ -10,7 +10,7 @@ use tempfile::TempDir;
 
 use super::{JobError, file_error};
 use crate::compile::CompileError;
-use crate::mpi::{Mpi, find_library};
+use crate::mpi::Mpi;
 
 /// Not in the job's directory, from which a system may forbid to execute anything (`noexec`).
 pub(super) fn directory() -> Result<TempDir, JobError> {
@@ -40,7 +40,7 @@ pub(super) fn copy_program(executable: &Path, directory: &Path, name: &str) -> R
 /// Copies the MPI library under the name that programs look for. Gives the copy, and the value of `LD_LIBRARY_PATH`.
 pub(super) fn copy_library(mpi: Mpi, directory: &Path) -> Result<(PathBuf, OsString), JobError> {
     let library = mpi.c_library();
-    let original = find_library(library).ok_or(JobError::Compile(CompileError::NoLibrary { mpi, library }))?;
+    let original = mpi.library().ok_or(JobError::Compile(CompileError::NoLibrary { mpi, library }))?;
     let copy = directory.join(library);
     fs::copy(&original, &copy).map_err(file_error("copying", &original))?;
     Ok((copy, directory.into()))

@@ -59,6 +59,7 @@ pub struct Rank {
     pub inner_calls: u64,
     pub functions: Vec<FunctionRow>,
     pub open_calls: Vec<OpenCall>,
+    pub traffic: Option<Traffic>,
     pub losses: Losses,
 }
 
@@ -68,6 +69,30 @@ pub struct FunctionRow {
     pub calls: u64,
     pub time_ns: u64,
     pub open_calls: u64,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub struct Traffic {
+    pub communicators: Vec<Communicator>,
+    pub flows: Vec<Flow>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub struct Communicator {
+    pub number: u32,
+    pub size: Option<u32>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub struct Flow {
+    pub function: String,
+    pub communicator: Option<u32>,
+    pub partner: String,
+    pub peer: Option<u32>,
+    pub calls: u64,
+    pub sent_bytes: u64,
+    pub received_bytes: u64,
+    pub calls_of_unknown_bytes: u64,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]

@@ -11,6 +11,10 @@ use std::time::Duration;
 
 use thiserror::Error;
 
+use super::reader::Reader;
+use super::traffic::Traffic;
+use super::traffic_file::traffic;
+
 #[derive(Debug, Error)]
 pub enum TruthError {
     #[error("reading {path}: {source}")]
@@ -33,6 +37,8 @@ pub struct Calls {
     pub inner: u64,
     /// Sum over the completed outermost calls.
     pub time: Duration,
+    /// Calls that the truth library made itself, to learn what the program's calls mean. In none of the other numbers.
+    pub asked: u64,
 }
 
 impl AddAssign for Calls {
@@ -41,6 +47,7 @@ impl AddAssign for Calls {
         self.completed += other.completed;
         self.inner += other.inner;
         self.time += other.time;
+        self.asked += other.asked;
     }
 }
 
@@ -68,6 +75,8 @@ pub struct Image {
     pub threads: Vec<Thread>,
     /// Threads that are counted but missing in `threads`.
     pub unlisted_threads: u64,
+    /// What its calls meant. Empty unless [asked for](crate::JobBuilder::meaning).
+    pub traffic: Traffic,
 }
 
 impl Image {
@@ -87,7 +96,7 @@ impl Image {
         let data = std::fs::read(path).map_err(|source| TruthError::Read { path: path.to_owned(), source })?;
         let file = Reader { data: &data, path };
         match data.get(..8) {
-            Some(b"MPITRUTH") => file.image().map(Some),
+            Some(b"MPITRUTH") => Self::parse(file).map(Some),
             Some(b"\0\0\0\0\0\0\0\0") | None => Ok(None),
             Some(_) => Err(file.error("the first bytes are wrong")),
         }
@@ -107,31 +116,27 @@ impl Snapshot {
     }
 }
 
-struct Reader<'data> {
-    data: &'data [u8],
-    path: &'data Path,
-}
-
-impl Reader<'_> {
-    fn image(&self) -> Result<Image, TruthError> {
-        if self.u32(8)? != 1 {
-            return Err(self.error("another version"));
+impl Image {
+    fn parse(file: Reader) -> Result<Self, TruthError> {
+        if file.u32(8)? != 2 {
+            return Err(file.error("another version"));
         }
-        let (functions, threads) = (u64::from(self.u32(32)?), u64::from(self.u32(36)?));
-        let (functions_offset, threads_offset) = (self.u64(40)?, self.u64(48)?);
+        let (functions, threads) = (u64::from(file.u32(32)?), u64::from(file.u32(36)?));
+        let (functions_offset, threads_offset) = (file.u64(40)?, file.u64(48)?);
         if functions > 10_000 || threads > 10_000 {
-            return Err(self.error("too many functions or threads"));
+            return Err(file.error("too many functions or threads"));
         }
         let mut names = Vec::new();
         let mut counted = BTreeMap::new();
         for index in 0..functions {
-            let offset = functions_offset.saturating_add(index * 96);
-            let name = self.name(offset)?;
+            let offset = functions_offset.saturating_add(index * 104);
+            let name = file.text::<64>(offset)?;
             let calls = Calls {
-                entered: self.u64(offset + 64)?,
-                completed: self.u64(offset + 72)?,
-                inner: self.u64(offset + 80)?,
-                time: Duration::from_nanos(self.u64(offset + 88)?),
+                entered: file.u64(offset + 64)?,
+                completed: file.u64(offset + 72)?,
+                inner: file.u64(offset + 80)?,
+                time: Duration::from_nanos(file.u64(offset + 88)?),
+                asked: file.u64(offset + 96)?,
             };
             if calls != Calls::default() {
                 counted.insert(name.clone(), calls);
@@ -141,44 +146,22 @@ impl Reader<'_> {
         let mut listed = Vec::new();
         for index in 0..threads {
             let offset = threads_offset.saturating_add(index * 16);
-            let (tid, function) = (self.u32(offset)?, self.u32(offset + 4)?);
+            let (tid, function) = (file.u32(offset)?, file.u32(offset + 4)?);
             let inside = usize::try_from(function).ok().and_then(|number| names.get(number.checked_sub(1)?)).cloned();
             if tid != 0 {
-                listed.push(Thread { tid, inside, calls: self.u64(offset + 8)? });
+                listed.push(Thread { tid, inside, calls: file.u64(offset + 8)? });
             }
         }
         Ok(Image {
-            pid: self.u32(12)?,
-            parent: self.u32(16)?,
-            rank: u32::try_from(self.u32(20)?.cast_signed()).ok(),
-            created: Duration::from_nanos(self.u64(24)?),
+            pid: file.u32(12)?,
+            parent: file.u32(16)?,
+            rank: u32::try_from(file.u32(20)?.cast_signed()).ok(),
+            created: Duration::from_nanos(file.u64(24)?),
             functions: counted,
             threads: listed,
-            unlisted_threads: self.u64(56)?,
+            unlisted_threads: file.u64(56)?,
+            traffic: traffic(file, &names)?,
         })
-    }
-
-    fn bytes<const N: usize>(&self, offset: u64) -> Result<[u8; N], TruthError> {
-        let tail = usize::try_from(offset).ok().and_then(|start| self.data.get(start..));
-        tail.and_then(|tail| tail.first_chunk()).copied().ok_or_else(|| self.error("it ends early"))
-    }
-
-    fn u32(&self, offset: u64) -> Result<u32, TruthError> {
-        self.bytes(offset).map(u32::from_ne_bytes)
-    }
-
-    fn u64(&self, offset: u64) -> Result<u64, TruthError> {
-        self.bytes(offset).map(u64::from_ne_bytes)
-    }
-
-    fn name(&self, offset: u64) -> Result<String, TruthError> {
-        let bytes: [u8; 64] = self.bytes(offset)?;
-        let text = bytes.split(|byte| *byte == 0).next().unwrap_or_default();
-        String::from_utf8(text.to_owned()).map_err(|_| self.error("a function name is not text"))
-    }
-
-    fn error(&self, what: &'static str) -> TruthError {
-        TruthError::Format { path: self.path.to_owned(), what }
     }
 }
 
@@ -189,20 +172,21 @@ mod tests {
     /// One function (`MPI_Send`) and one thread that is inside it.
     fn sample() -> Vec<u8> {
         let mut data = b"MPITRUTH".to_vec();
-        for word in [1, 4711, 42, 3_u32] {
+        for word in [2, 4711, 42, 3_u32] {
             data.extend(word.to_ne_bytes()); // version, pid, parent, rank
         }
         data.extend(5_u64.to_ne_bytes()); // created
         for word in [1, 1_u32] {
             data.extend(word.to_ne_bytes()); // functions, threads
         }
-        for word in [64, 64 + 96, 0_u64] {
+        for word in [128, 128 + 104, 0_u64] {
             data.extend(word.to_ne_bytes()); // offsets, unlisted threads
         }
+        data.resize(128, 0);
         let mut name = b"MPI_Send".to_vec();
         name.resize(64, 0);
         data.extend(name);
-        for word in [10, 9, 2, 1_000_u64] {
+        for word in [10, 9, 2, 1_000, 7_u64] {
             data.extend(word.to_ne_bytes());
         }
         data.extend(4712_u32.to_ne_bytes());
@@ -221,7 +205,7 @@ mod tests {
     fn a_file_is_read_field_by_field() {
         let image = read(&sample()).unwrap().unwrap();
         assert_eq!((image.pid, image.parent, image.rank, image.created.as_nanos()), (4711, 42, Some(3), 5));
-        let calls = Calls { entered: 10, completed: 9, inner: 2, time: Duration::from_micros(1) };
+        let calls = Calls { entered: 10, completed: 9, inner: 2, time: Duration::from_micros(1), asked: 7 };
         assert_eq!(image.functions, BTreeMap::from([("MPI_Send".to_owned(), calls)]));
         assert_eq!(image.threads, [Thread { tid: 4712, inside: Some("MPI_Send".to_owned()), calls: 10 }]);
     }
@@ -239,7 +223,7 @@ mod tests {
             assert!(matches!(read(&whole[..length]), Err(TruthError::Format { .. })), "{length} bytes");
         }
         let mut other_version = sample();
-        other_version[8] = 2;
+        other_version[8] = 1;
         assert!(read(&other_version).is_err());
         assert!(read(b"ELF or something").is_err());
     }

@@ -1,17 +1,42 @@
 //! Builds the preloaded libraries: the counting one per MPI, and the one with gates only.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::symbols::{Interposed, interposed};
+use super::typed::wrappers;
 use crate::compile::{CompileError, build, cache_directory, file_error};
 use crate::mpi::{Mpi, find_library};
+use crate::program::Language;
 
-/// Counts calls and has gates.
+/// The parts of the library in `tests/truth/`, headers last.
+const SOURCES: &[&str] = &[
+    "truth.c",
+    "trampoline.S",
+    "gate.c",
+    "meaning/ask.c",
+    "meaning/call.c",
+    "meaning/collective.c",
+    "meaning/describe.c",
+    "meaning/operation.c",
+    "meaning/request.c",
+    "meaning/scope.c",
+    "meaning/sizes.c",
+    "meaning/traffic.c",
+    "meaning/world.c",
+    "meaning/ask.h",
+    "meaning/call.h",
+    "meaning/operation.h",
+    "meaning/scope.h",
+    "meaning/traffic.h",
+    "truth.h",
+];
+
+/// Counts calls, records what they mean, and has gates.
 pub(crate) fn truth_library(mpi: Mpi) -> Result<PathBuf, CompileError> {
-    let c_library = find_library(mpi.c_library()).ok_or(CompileError::NoLibrary { mpi, library: mpi.c_library() })?;
+    let c_library = mpi.library().ok_or(CompileError::NoLibrary { mpi, library: mpi.c_library() })?;
     // Without the Fortran libraries there is no Fortran program to count.
     let fortran_libraries: Vec<PathBuf> =
         mpi.fortran_libraries().iter().filter_map(|name| find_library(name)).collect();
@@ -21,20 +46,28 @@ pub(crate) fn truth_library(mpi: Mpi) -> Result<PathBuf, CompileError> {
     let trampolines = generated.join("symbols.inc");
     let tables = generated.join("symbols.c");
     write_if_changed(&trampolines, &trampoline_list(&symbols))?;
-    write_if_changed(&tables, &symbol_tables(&symbols))?;
+    let functions: BTreeMap<&str, usize> =
+        symbols.values().map(String::as_str).collect::<BTreeSet<_>>().into_iter().zip(0..).collect();
+    let (typed, wrapped) = wrappers(&functions);
+    let typed_source = generated.join("typed.c");
+    write_if_changed(&typed_source, &typed)?;
+    write_if_changed(&tables, &symbol_tables(&symbols, &functions, &wrapped))?;
 
     let sources = source_directory();
-    let inputs = ["truth.c", "trampoline.S", "gate.c", "truth.h"].map(|name| sources.join(name));
-    let inputs: Vec<PathBuf> = inputs.into_iter().chain([tables, trampolines]).collect();
+    let inputs = SOURCES.iter().map(|name| sources.join(name));
+    let inputs: Vec<PathBuf> = inputs.chain([tables, typed_source, trampolines]).collect();
     let mut include = std::ffi::OsString::from("-I");
     include.push(&generated);
     let mut include_sources = std::ffi::OsString::from("-I");
     include_sources.push(&sources);
     let mut arguments = vec![include, include_sources];
     arguments.extend(["-shared", "-fPIC", "-O2", "-g", "-Wall", "-Wextra", "-Werror", "-pthread"].map(Into::into));
+    // An error handler may throw through the wrappers.
+    arguments.push("-fexceptions".into());
     // mpi4py takes a process that exports MPI_* for one that has MPI loaded: so it must be loaded.
     arguments.extend(["-Wl,--no-as-needed".into(), c_library.into_os_string()]);
-    build(mpi, "gcc", &arguments, &inputs, "libtruth.so")
+    let compiler = mpi.compiler(Language::C).unwrap_or_default();
+    build(mpi, &compiler, &arguments, &inputs, "libtruth.so")
 }
 
 /// Gates without counting, for jobs that must not be interposed.
@@ -56,10 +89,11 @@ fn trampoline_list(symbols: &Interposed) -> String {
     text
 }
 
-fn symbol_tables(symbols: &Interposed) -> String {
-    let functions: BTreeMap<&str, usize> =
-        symbols.values().map(String::as_str).collect::<std::collections::BTreeSet<_>>().into_iter().zip(0..).collect();
+fn symbol_tables(symbols: &Interposed, functions: &BTreeMap<&str, usize>, wrapped: &[&str]) -> String {
     let mut text = String::from("#include \"truth.h\"\n");
+    for name in wrapped {
+        let _ = writeln!(text, "void typed_{name}(void);");
+    }
     let _ = writeln!(text, "const uint32_t truth_functions = {};", functions.len());
     let _ = writeln!(text, "_Atomic(void *) truth_symbol_next[{}];", symbols.len());
     let mut table = |declaration: &str, entries: &mut dyn Iterator<Item = String>| {
@@ -76,6 +110,10 @@ fn symbol_tables(symbols: &Interposed) -> String {
         "const uint32_t truth_symbol_functions[]",
         &mut symbols.values().filter_map(|name| functions.get(name.as_str())).map(ToString::to_string),
     );
+    let typed = |symbol: &String| {
+        if wrapped.contains(&symbol.as_str()) { format!("(void *)typed_{symbol}") } else { "0".to_owned() }
+    };
+    table("void *const truth_symbol_typed[]", &mut symbols.keys().map(typed));
     text
 }
 

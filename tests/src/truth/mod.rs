@@ -1,8 +1,14 @@
-//! The independent count of MPI calls: a preloaded library per MPI, and the files it writes.
+//! The independent count of MPI calls, and of what they move: a preloaded library per MPI, and the files it writes.
 
 mod file;
 mod library;
+mod reader;
+mod rule;
 mod symbols;
+mod traffic;
+mod traffic_file;
+mod typed;
 
 pub use file::{Calls, Image, Snapshot, Thread, TruthError};
 pub(crate) use library::{gate_library, truth_library};
+pub use traffic::{Amounts, Key, Peer, Received, Scope, ScopeKind, Traffic};

@@ -16,6 +16,7 @@ mod refusals;
 mod rights;
 mod threads;
 mod times;
+mod traffic;
 
 use libtest_mimic::{Arguments, Failed, Trial};
 use mpiprobe_tests::{Language, Mpi, Requirement, requirement};
@@ -41,6 +42,7 @@ fn main() {
             rights::tests(mpi),
             threads::tests(mpi),
             times::tests(mpi),
+            traffic::tests(mpi),
         ]
     };
     let mut tests = refusals::general_tests();

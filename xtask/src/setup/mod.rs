@@ -5,6 +5,7 @@ mod catalogue;
 mod linker;
 mod machine;
 mod requirement;
+mod wheels;
 
 use anyhow::{Result, bail};
 use mpiprobe_bpf_build::{Kind, LINKER_VERSION, Toolchain, detect, detect_compiler};
@@ -28,12 +29,13 @@ pub(crate) fn ensure(purposes: &[Purpose], mode: Mode) -> Result<()> {
     let required = catalogue::required(purposes, nightly);
     let missing = missing(&required);
     let needs_linker = purposes.contains(&Purpose::Build) && linker::is_missing();
-    if missing.is_empty() && !needs_linker {
+    let wheels = if purposes.contains(&Purpose::Test) { wheels::missing() } else { Vec::new() };
+    if missing.is_empty() && !needs_linker && wheels.is_empty() {
         eprintln!("set-up: everything is there{}", toolchain_in_words(purposes)?);
         return Ok(());
     }
 
-    tell(&missing, needs_linker);
+    tell(&missing, needs_linker, &wheels);
     if mode == Mode::Tell {
         bail!("the set-up is incomplete (--no-install: nothing has been changed)");
     }
@@ -47,6 +49,7 @@ pub(crate) fn ensure(purposes: &[Purpose], mode: Mode) -> Result<()> {
     if needs_linker {
         linker::install()?;
     }
+    wheels::install(&wheels)?;
     eprintln!("set-up: done{}", toolchain_in_words(purposes)?);
     Ok(())
 }
@@ -56,7 +59,7 @@ fn missing<'a>(required: &[&'a Requirement]) -> Vec<&'a Requirement> {
     required.iter().copied().filter(|requirement| !requirement.is_met(&machine)).collect()
 }
 
-fn tell(missing: &[&Requirement], needs_linker: bool) {
+fn tell(missing: &[&Requirement], needs_linker: bool, wheels: &[&str]) {
     eprintln!("set-up: missing on this machine:");
     for requirement in missing {
         eprintln!("  {:24} {}", requirement.package, requirement.reason);
@@ -64,12 +67,18 @@ fn tell(missing: &[&Requirement], needs_linker: bool) {
     if needs_linker {
         eprintln!("  {:24} {}", format!("bpf-linker {LINKER_VERSION}"), linker::REASON);
     }
+    for wheel in wheels {
+        eprintln!("  {wheel:24} a further MPI library that programs to be profiled use");
+    }
     eprintln!("to be installed by:");
     if !missing.is_empty() {
         eprintln!("  {}", crate::command::shown(&apt::install_command(missing)));
     }
     if needs_linker {
         eprintln!("  cargo xtask setup build   # {}", linker::EFFORT);
+    }
+    if !wheels.is_empty() {
+        eprintln!("  cargo xtask setup test   # from PyPI by pip, in virtual environments below the build directory");
     }
 }
 

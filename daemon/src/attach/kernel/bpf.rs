@@ -154,6 +154,19 @@ pub(crate) fn link_perf_event(program: BorrowedFd<'_>, event: BorrowedFd<'_>, co
     call_for_fd(bpf_cmd::BPF_LINK_CREATE, &mut attributes)
 }
 
+/// Puts a program into a table of programs that others call.
+pub(crate) fn set_program(table: BorrowedFd<'_>, index: u32, program: BorrowedFd<'_>) -> io::Result<()> {
+    let value = program.as_raw_fd().cast_unsigned();
+    // SAFETY: all-zero is a valid value of every variant of the union.
+    let mut attributes: bpf_attr = unsafe { mem::zeroed() };
+    // SAFETY: the variant that BPF_MAP_UPDATE_ELEM reads; the union is all zero, so its fields are initialised.
+    let element = unsafe { &mut attributes.__bindgen_anon_2 };
+    element.map_fd = table.as_raw_fd().cast_unsigned();
+    element.key = (&raw const index) as u64;
+    element.__bindgen_anon_1.value = (&raw const value) as u64;
+    call(bpf_cmd::BPF_MAP_UPDATE_ELEM, &mut attributes).map(|_| ())
+}
+
 /// Makes an iterator program ready to be started.
 pub(crate) fn link_iterator(program: BorrowedFd<'_>) -> io::Result<OwnedFd> {
     // SAFETY: all-zero is a valid value of every variant of the union.

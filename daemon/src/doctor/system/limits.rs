@@ -1,8 +1,8 @@
 //! Open files and memory.
 
 use mpiprobe_common::{
-    Descriptor, FUNCTION_SLOTS, FunctionStats, InnerKey, InnerStats, PROCESS_SLOTS, ProcessCounters, STATS_ENTRIES,
-    THREAD_CACHE, THREAD_SLOTS, Target, ThreadState,
+    Descriptor, FUNCTION_SLOTS, FunctionStats, InnerKey, InnerStats, Layout, PROCESS_SLOTS, ProcessCounters,
+    STATS_ENTRIES, THREAD_CACHE, THREAD_SLOTS, Target, ThreadState,
 };
 use rustix::process::{Resource, getrlimit};
 use serde_json::json;
@@ -60,6 +60,7 @@ fn table_bytes() -> u64 {
         + array::<ThreadState>(THREAD_SLOTS)
         + hash::<u64, u32>(THREAD_SLOTS)
         + array::<u32>(THREAD_SLOTS + THREAD_CACHE)
+        + array::<Layout>(PROCESS_SLOTS)
         + hash::<InnerKey, InnerStats>(STATS_ENTRIES)
 }
 

@@ -1,0 +1,125 @@
+//! Who has moved how much to whom, over which communicator, by which function, called from where.
+
+/// What the calls of one flow have in common.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct FlowKey {
+    /// Process slot.
+    pub process: u32,
+    /// Function id of the call that posted the operation.
+    pub function: u16,
+    /// Function id plus one of the call that has started it, of a persistent request; else 0.
+    pub started_by_plus_1: u16,
+    /// Number of the communicator: index of its [`Communicator`]; 0: none, or unknown.
+    pub communicator: u32,
+    /// Rank in `MPI_COMM_WORLD` of the other side, or one of [`peer`].
+    pub peer: i32,
+    /// Return address of the call, in the process's address space.
+    pub call_site: u64,
+}
+
+/// Values of [`FlowKey::peer`] that are no ranks.
+pub mod peer {
+    /// Nobody in particular: collectives, files.
+    pub const NONE: i32 = -1;
+    /// `MPI_PROC_NULL`.
+    pub const NULL: i32 = -2;
+    /// `MPI_ANY_SOURCE`, of a receive that is not complete or whose status was ignored.
+    pub const ANY: i32 = -3;
+    /// Somebody whose rank in `MPI_COMM_WORLD` could not be found out.
+    pub const UNKNOWN: i32 = -4;
+}
+
+/// What a flow has carried.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Flow {
+    pub key: FlowKey,
+    /// Completed calls. A call with two partners counts in both flows.
+    pub calls: u64,
+    /// Sum of their durations, ns. Of a call with two partners in the flow of the one it sends to.
+    pub time_ns: u64,
+    /// Bytes that left.
+    pub sent: u64,
+    /// Bytes that arrived.
+    pub received: u64,
+    /// Of those, what is known as an upper bound only, because the program ignores the status.
+    pub received_at_most: u64,
+    /// Calls whose bytes are unknown.
+    pub unknown: u64,
+}
+
+/// A communicator as one process knows it, by handle.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct CommunicatorKey {
+    /// Process slot.
+    pub process: u32,
+    /// Padding, zero.
+    pub reserved: u32,
+    pub handle: u64,
+}
+
+/// What was read of a communicator when it was first used.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Communicator {
+    pub key: CommunicatorKey,
+    /// The library's number for it, see [`crate::layout::CommFacts::context`].
+    pub context: u64,
+    /// The process's rank in it.
+    pub rank: u32,
+    /// Processes in the process's own group; 0: nothing could be read.
+    pub size: u32,
+    /// Processes in the other group of an inter-communicator, else 0.
+    pub remote_size: u32,
+    /// Not 0: an inter-communicator.
+    pub is_inter: u32,
+    /// When it was first used, ns.
+    pub first_ns: u64,
+    /// When it was freed, ns; 0: not yet.
+    pub freed_ns: u64,
+}
+
+/// A call that has returned and is being accounted for: passed from one program to the next.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Completed {
+    /// Return address.
+    pub call_site: u64,
+    /// Duration, ns.
+    pub ns: u64,
+    pub function: u32,
+    /// Not 0: it returned `MPI_SUCCESS`. A call that failed has moved nothing.
+    pub succeeded: u32,
+    /// The rank sent to and the one received from, as given; or one of [`peer`].
+    pub destination: i32,
+    pub source: i32,
+    /// Indices plus one of the flows: of the one partner or the one sent to, and of the other one received from; 0: none.
+    pub flow_plus_1: u32,
+    pub second_flow_plus_1: u32,
+    /// Number of the communicator.
+    pub communicator: u32,
+    /// Statistics entry plus one; 0: none.
+    pub stats_plus_1: u32,
+}
+
+/// Where a thread's latest flows are, so that most calls need no look-up.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RecentFlow {
+    pub call_site: u64,
+    /// Handle, as given.
+    pub communicator: u64,
+    /// Rank, as given.
+    pub peer: i32,
+    /// Function id plus one, 0 if nothing is remembered here.
+    pub function_plus_1: u32,
+    /// How many communicators the process had freed by then.
+    pub epoch: u32,
+    /// Index of the flow.
+    pub flow: u32,
+}
+
+/// Number of [`RecentFlow`]s of a thread; a power of two.
+pub const RECENT_FLOWS: usize = 8;

@@ -1,0 +1,92 @@
+//! How the objects of a process's MPI library are laid out in memory, as data, and the pure functions that read them.
+//!
+//! What a handle stands for is known to the library alone: 8 bytes at some offset of an object that the handle leads to. All
+//! that differs between implementations and versions is in a [`Layout`], one for each process, so that a BPF program, the
+//! wrapper and the observer read objects by the same code and know no implementation by name.
+//!
+//! The functions here ask for one word at a time ([`Memory`]) and make no loop, no copy of the layout, no division by
+//! zero and no array access that could fail: they are compiled for BPF too. Whatever a process has in its memory, the worst that
+//! can happen is a wrong answer about that process.
+#![expect(
+    clippy::cast_possible_truncation,
+    reason = "fields are cut out of words on purpose; `try_from` is a branch in BPF"
+)]
+#![expect(clippy::cast_possible_wrap, reason = "words of memory have no sign of their own")]
+#![expect(clippy::cast_sign_loss, reason = "checked to be non-negative just before")]
+#![expect(clippy::cast_lossless, reason = "`from` is not const")]
+#![expect(clippy::inline_always, reason = "BPF programs have 512 bytes of stack and pay for calls")]
+
+mod communicator;
+mod constants;
+mod datatype;
+mod field;
+mod members;
+mod memory;
+mod objects;
+mod request;
+mod standard_abi;
+mod status;
+
+pub use communicator::{CommFacts, CommunicatorLayout, comm, comm_object, context_kind, name_kind};
+pub use constants::Constants;
+pub use datatype::{DatatypeLayout, Size, builtin_size, datatype_object, datatype_size};
+pub use field::Field;
+pub use members::{MemberLayout, Side, member_kind, member_world_rank, world_rank};
+pub use memory::Memory;
+pub use objects::{Objects, handle_kind};
+pub use request::{RequestLayout, is_complete_request, request_status};
+pub use standard_abi::{ABI_HANDLES, abi_datatype_size};
+pub use status::{StatusLayout, byte_count, status_bytes, status_cancelled, status_source, status_tag};
+
+/// Everything about one process's MPI library that gives meaning to arguments of calls. Zeroed: nothing is known.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Layout {
+    /// [`capability`], ORed: the parts below that have been found true of this process. The others are not to be used.
+    pub known: u32,
+    /// What handles are: one of [`handle_kind`].
+    pub handles: u32,
+    /// The process's place in `MPI_COMM_WORLD` as its launcher told it, for the time until objects can be read; a size of 0: unknown.
+    pub told_rank: u32,
+    pub told_size: u32,
+    pub constants: Constants,
+    pub status: StatusLayout,
+    pub datatypes: DatatypeLayout,
+    pub communicators: CommunicatorLayout,
+    pub members: MemberLayout,
+    pub requests: RequestLayout,
+}
+
+/// Bits of [`Layout::known`].
+pub mod capability {
+    /// [`Layout::constants`](super::Layout::constants) and [`Layout::status`](super::Layout::status): compiled into every
+    /// program that uses the library, hence known as soon as the library is.
+    pub const CONSTANTS: u32 = 1 << 0;
+    /// Sizes of predefined datatypes whose handle tells them.
+    pub const BUILTIN_SIZES: u32 = 1 << 1;
+    /// Sizes of all datatypes.
+    pub const DATATYPES: u32 = 1 << 2;
+    /// Rank, size and context of communicators.
+    pub const COMMUNICATORS: u32 = 1 << 3;
+    /// Ranks of communicators as ranks in `MPI_COMM_WORLD`.
+    pub const MEMBERS: u32 = 1 << 4;
+    /// The status that a completed request keeps.
+    pub const REQUESTS: u32 = 1 << 5;
+}
+
+impl Layout {
+    /// The handle in a register or variable: of a 32-bit one, the upper half may be anything.
+    #[inline(always)]
+    pub const fn handle(&self, value: u64) -> u64 {
+        if self.handles == handle_kind::INTEGER { value & 0xffff_ffff } else { value }
+    }
+
+    /// Whether all parts of `capabilities` ([`capability`], ORed) are known.
+    #[inline(always)]
+    pub const fn knows(&self, capabilities: u32) -> bool {
+        self.known & capabilities == capabilities
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,89 @@
+//! Amounts of data, flows and communicators of one rank.
+
+use std::cmp::Reverse;
+
+use mpiprobe_common::{self as tables, Communicator, Flow, flow::peer};
+
+use super::names;
+use crate::{
+    model::{CommunicatorRow, FlowRow, FunctionTraffic, Partner, RankTraffic, Volume},
+    observe::ProcessSnapshot,
+};
+
+pub(super) fn of_function(stats: &tables::FunctionStats) -> FunctionTraffic {
+    FunctionTraffic {
+        sent: volume(&stats.sent),
+        received: volume(&stats.received),
+        received_at_most_bytes: stats.received_at_most,
+        calls_of_unknown_bytes: stats.unknown,
+    }
+}
+
+fn volume(counted: &tables::Volume) -> Volume {
+    let used = counted.sizes.iter().rposition(|&messages| messages > 0).map_or(0, |last| last + 1);
+    Volume {
+        messages: counted.messages,
+        bytes: counted.bytes,
+        min_bytes: counted.min().unwrap_or(0),
+        max_bytes: counted.max,
+        sizes: counted.sizes.iter().take(used).copied().collect(),
+    }
+}
+
+/// Both together.
+pub(super) fn add(all: &mut tables::Volume, more: &tables::Volume) {
+    all.messages += more.messages;
+    all.bytes += more.bytes;
+    all.min_complement = all.min_complement.max(more.min_complement);
+    all.max = all.max.max(more.max);
+    for (bucket, messages) in all.sizes.iter_mut().zip(&more.sizes) {
+        *bucket += messages;
+    }
+}
+
+pub(super) fn of_rank(tables: &ProcessSnapshot) -> RankTraffic {
+    RankTraffic { communicators: communicators(&tables.communicators), flows: flows(&tables.flows) }
+}
+
+/// Most bytes first, then most time.
+fn flows(counted: &[Flow]) -> Vec<FlowRow> {
+    let mut rows: Vec<FlowRow> = counted.iter().map(row).collect();
+    rows.sort_by_key(|row| {
+        (Reverse((row.sent_bytes + row.received_bytes, row.time_ns, row.calls)), row.function, row.peer)
+    });
+    rows
+}
+
+fn row(flow: &Flow) -> FlowRow {
+    let (partner, peer) = match flow.key.peer {
+        peer::NONE => (Partner::Nobody, None),
+        peer::NULL => (Partner::ProcNull, None),
+        peer::ANY => (Partner::AnySource, None),
+        rank => u32::try_from(rank).map_or((Partner::Unknown, None), |rank| (Partner::Rank, Some(rank))),
+    };
+    FlowRow {
+        function: names::name(flow.key.function.into()),
+        communicator: Some(flow.key.communicator).filter(|&number| number != 0),
+        partner,
+        peer,
+        call_site: flow.key.call_site,
+        calls: flow.calls,
+        time_ns: flow.time_ns,
+        sent_bytes: flow.sent,
+        received_bytes: flow.received,
+        received_at_most_bytes: flow.received_at_most,
+        calls_of_unknown_bytes: flow.unknown,
+    }
+}
+
+fn communicators(counted: &[(u32, Communicator)]) -> Vec<CommunicatorRow> {
+    let row = |&(number, known): &(u32, Communicator)| CommunicatorRow {
+        number,
+        context: known.context,
+        rank: Some(known.rank).filter(|_| known.size > 0),
+        size: Some(known.size).filter(|&size| size > 0),
+        remote_size: Some(known.remote_size).filter(|_| known.is_inter != 0),
+        freed: known.freed_ns != 0,
+    };
+    counted.iter().map(row).collect()
+}

@@ -1,0 +1,92 @@
+//! Amounts of data, and who has moved them.
+
+use serde::Serialize;
+
+/// Data that went one way.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Volume {
+    /// Calls that moved data this way, or might have: messages of no bytes count.
+    pub messages: u64,
+    pub bytes: u64,
+    /// Of the smallest and the largest, bytes; 0 without any.
+    pub min_bytes: u64,
+    pub max_bytes: u64,
+    /// Messages by size: `[0]` of no bytes, `[n]` of 2ⁿ⁻¹ to 2ⁿ − 1 bytes; up to the last that is not 0.
+    pub sizes: Vec<u64>,
+}
+
+/// What the calls of one function have moved.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct FunctionTraffic {
+    pub sent: Volume,
+    pub received: Volume,
+    /// Of the bytes received, those known as an upper bound only, because the program ignores the status.
+    pub received_at_most_bytes: u64,
+    /// Calls of which it is not known how much they moved.
+    pub calls_of_unknown_bytes: u64,
+}
+
+/// What the calls of one rank have moved.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct RankTraffic {
+    /// Communicators used by calls that take one.
+    pub communicators: Vec<CommunicatorRow>,
+    /// Completed calls by function, place, communicator and partner: most bytes first.
+    pub flows: Vec<FlowRow>,
+}
+
+/// Who was at the other end of a flow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Partner {
+    /// A rank: [`FlowRow::peer`].
+    Rank,
+    /// Nobody in particular: collectives, files.
+    Nobody,
+    /// `MPI_PROC_NULL`.
+    ProcNull,
+    /// `MPI_ANY_SOURCE`, where the status does not tell who it was.
+    AnySource,
+    /// Somebody whose rank in `MPI_COMM_WORLD` is not known.
+    Unknown,
+}
+
+/// What the calls of one function from one place to one partner over one communicator have moved.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct FlowRow {
+    pub function: &'static str,
+    /// Number of the communicator among [`CommunicatorRow`]s of the rank; `null`: none, or not known.
+    pub communicator: Option<u32>,
+    pub partner: Partner,
+    /// Rank in `MPI_COMM_WORLD` of the partner; `null` if it is no rank.
+    pub peer: Option<u32>,
+    /// Return address of the calls in the process.
+    pub call_site: u64,
+    /// Completed calls. A call with two partners counts for each of them.
+    pub calls: u64,
+    /// Time in them, ns. Of a call with two partners with the one it sends to.
+    pub time_ns: u64,
+    pub sent_bytes: u64,
+    pub received_bytes: u64,
+    /// Of those, what is known as an upper bound only.
+    pub received_at_most_bytes: u64,
+    /// Calls of which it is not known how much they moved.
+    pub calls_of_unknown_bytes: u64,
+}
+
+/// A communicator that a rank has used.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct CommunicatorRow {
+    /// Means the same communicator in one rank only.
+    pub number: u32,
+    /// The library's number for it, which all members have in common; but two without a common member may have the same.
+    pub context: u64,
+    /// The process's rank in it; `null`: not known.
+    pub rank: Option<u32>,
+    /// Processes in its own group; `null`: not known.
+    pub size: Option<u32>,
+    /// Processes in the other group; `null`: no inter-communicator, or not known.
+    pub remote_size: Option<u32>,
+    /// It has been freed.
+    pub freed: bool,
+}

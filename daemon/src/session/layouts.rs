@@ -1,0 +1,78 @@
+//! How the MPI library of each process lays out its objects: found as soon as MPI is initialised, and told to the programs.
+
+use std::collections::HashMap;
+
+use crate::{
+    discover::{
+        MpiProcess, Process,
+        mappings::{FileId, MappedFile},
+        open_mapped,
+    },
+    layout::{Blueprint, Expected, Search, TargetMemory},
+    observe::Observer,
+    plan::{Library, read_elf_file},
+};
+
+/// Layouts that are known, and processes that have not initialised MPI yet.
+#[derive(Debug, Default)]
+pub(super) struct Layouts {
+    blueprints: HashMap<FileId, Option<Blueprint>>,
+    pending: Vec<Pending>,
+}
+
+#[derive(Debug)]
+struct Pending {
+    slot: u32,
+    process: Process,
+    file: MappedFile,
+    expected: Expected,
+}
+
+impl Layouts {
+    /// Finds the layout of a process, now or as soon as it is there. Gives what cannot be known of it, for the user.
+    pub(super) fn add(&mut self, observer: &Observer, slot: u32, process: &MpiProcess) -> Vec<String> {
+        let Some(library) = process.library() else { return Vec::new() };
+        let file = &library.file;
+        self.blueprints.entry(file.id).or_insert_with(|| blueprint(&process.process, file));
+        let Ok(own) = process.process.try_clone() else { return Vec::new() };
+        let pending = Pending { slot, process: own, file: file.clone(), expected: Expected::from(&process.rank) };
+        self.look(observer, pending)
+    }
+
+    /// Whether somebody has not initialised MPI yet.
+    pub(super) fn are_pending(&self) -> bool {
+        !self.pending.is_empty()
+    }
+
+    /// Looks at those again.
+    pub(super) fn retry(&mut self, observer: &Observer) -> Vec<String> {
+        let pending = std::mem::take(&mut self.pending);
+        pending.into_iter().flat_map(|pending| self.look(observer, pending)).collect()
+    }
+
+    fn look(&mut self, observer: &Observer, pending: Pending) -> Vec<String> {
+        let Some(Some(blueprint)) = self.blueprints.get(&pending.file.id) else { return Vec::new() };
+        // Gone: there is nobody to learn from, and nothing more to count.
+        let Ok(memory) = TargetMemory::open(&pending.process) else { return Vec::new() };
+        let search = blueprint.find(&pending.file, &memory, pending.expected);
+        let mut layout = search.found().layout;
+        if let Expected { rank: Some(rank), size: Some(size) } = pending.expected {
+            (layout.told_rank, layout.told_size) = (rank, size);
+        }
+        observer.set_layout(pending.slot, &layout);
+        match search {
+            Search::NotYet(_) => {
+                self.pending.push(pending);
+                Vec::new()
+            }
+            Search::Done(found) => found.missing.iter().map(ToString::to_string).collect(),
+        }
+    }
+}
+
+/// `None` if the file cannot be read; that it has no probes then is told elsewhere.
+fn blueprint(process: &Process, file: &MappedFile) -> Option<Blueprint> {
+    let opened = open_mapped(process, file).ok()?;
+    let bytes = read_elf_file(&opened).ok()?;
+    Some(Blueprint::of(&Library::parse(&bytes).ok()?))
+}

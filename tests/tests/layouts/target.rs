@@ -1,0 +1,34 @@
+//! A rank of a job, looked at as mpiprobe does.
+
+use std::sync::Mutex;
+
+use mpiprobe::discover::{
+    ProcRoot, Process, RankInfo, SymbolRecogniser, mpi_process::Search as LibrarySearch, open_mapped, recognise::Cache,
+};
+use mpiprobe::layout::{Blueprint, Expected, Search, TargetMemory};
+use mpiprobe::plan::{Library, read_elf_file};
+
+/// One look at a process.
+pub(crate) struct Look {
+    pub(crate) search: Search,
+    pub(crate) memory: TargetMemory,
+}
+
+/// Finds the MPI library of the process and looks for its layout.
+pub(crate) fn look(pid: u32) -> Look {
+    look_expecting(pid, |told| told)
+}
+
+/// The same, with something else expected than what the launcher told.
+pub(crate) fn look_expecting(pid: u32, change: fn(Expected) -> Expected) -> Look {
+    let process = Process::open(&ProcRoot::system().unwrap(), pid).unwrap();
+    let cache = Mutex::new(Cache::new(SymbolRecogniser));
+    let libraries = LibrarySearch::of(&process, &cache).unwrap().libraries;
+    let mapped = &libraries.first().unwrap_or_else(|| panic!("process {pid} has no MPI library")).file;
+    let bytes = read_elf_file(&open_mapped(&process, mapped).unwrap()).unwrap();
+    let blueprint = Blueprint::of(&Library::parse(&bytes).unwrap());
+    let memory = TargetMemory::open(&process).unwrap();
+    let expected = Expected::from(&RankInfo::from_environment(&process.environment().unwrap(), true));
+    assert!(expected.rank.is_some() && expected.size.is_some(), "the launcher tells rank and size");
+    Look { search: blueprint.find(mapped, &memory, change(expected)), memory }
+}

@@ -12,7 +12,7 @@ use super::{
 };
 use crate::{
     model::{
-        FunctionProfile, GroupProfile, InnerCalls, JobInfo, Losses, OwnCost, Profile, RankProfile, SCHEMA, Spread,
+        Efficiency, FunctionProfile, GroupProfile, InnerCalls, JobInfo, Losses, OwnCost, Profile, RankProfile, SCHEMA, Spread,
         Totals,
     },
     observe::Snapshot,
@@ -82,6 +82,7 @@ fn totals(ranks: &[Rank<'_>], base: Base) -> Totals {
         mpi_ns: spread(&|rank| rank.mpi_ns as f64),
         mpi_percent: spread(&|rank| rank.mpi_percent()),
         mpi_percent_of_all: percent(base.mpi_ns, base.thread_wall_ns),
+        efficiency: Efficiency::of(ranks.iter().map(|rank| (rank.useful_ns(), rank.wall_ns as f64))),
     }
 }
 

@@ -64,6 +64,11 @@ impl<'a> Rank<'a> {
         percent(self.mpi_ns, self.base().thread_wall_ns)
     }
 
+    /// Wall time outside MPI, ns; of several threads the mean.
+    pub(super) fn useful_ns(&self) -> f64 {
+        self.wall_ns as f64 * (1.0 - self.mpi_percent() / 100.0).max(0.0)
+    }
+
     pub(super) fn profile(&self) -> RankProfile {
         let identity = &self.observed.identity;
         let base = self.base();

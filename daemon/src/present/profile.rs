@@ -101,7 +101,19 @@ fn ranks(profile: &Profile) -> String {
         imbalance,
     ];
     let rows = profile.ranks.iter().map(row).chain(if profile.ranks.len() > 1 { over_ranks.to_vec() } else { vec![] });
-    section("Ranks", &table(&columns, rows))
+    let table = table(&columns, rows);
+    section("Ranks", &(table + &efficiency(profile)))
+}
+
+/// One line, where there are several ranks to compare.
+fn efficiency(profile: &Profile) -> String {
+    let Some(found) = profile.totals.efficiency.filter(|_| profile.ranks.len() > 1) else { return String::new() };
+    format!(
+        "parallel efficiency {} % = load balance {} % x communication efficiency {} %\n",
+        percent(100.0 * found.parallel),
+        percent(100.0 * found.load_balance),
+        percent(100.0 * found.communication)
+    )
 }
 
 fn state(rank: &RankProfile) -> &'static str {

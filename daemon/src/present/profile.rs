@@ -239,10 +239,18 @@ fn inner_calls(profile: &Profile) -> String {
 }
 
 fn open_calls(profile: &Profile) -> String {
-    let columns = [Right("rank"), Right("pid"), Left("function"), Right("open for"), Left("")];
+    let columns = [Right("rank"), Right("pid"), Left("function"), Right("open for"), Left("called at"), Left("")];
     let row = |rank: &RankProfile, call: &OpenCallInfo| {
         let ended = if call.ended_inside { "ended inside" } else { "" };
-        vec![or_unknown(rank.rank), rank.pid.to_string(), call.function.into(), ns(call.open_ns), ended.into()]
+        let site = call.site.as_deref().unwrap_or("?");
+        vec![
+            or_unknown(rank.rank),
+            rank.pid.to_string(),
+            call.function.into(),
+            ns(call.open_ns),
+            site.into(),
+            ended.into(),
+        ]
     };
     let rows: Vec<_> =
         profile.ranks.iter().flat_map(|rank| rank.open_calls.iter().map(move |call| row(rank, call))).collect();

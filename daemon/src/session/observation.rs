@@ -9,6 +9,7 @@ use super::{
     layouts::Layouts,
     probes::{Coverage, ProbeError, Probes, library_range},
     roster::Roster,
+    sites::Sites,
     watch::EndWatch,
 };
 use crate::{
@@ -32,6 +33,7 @@ pub(super) struct Observation {
     functions: mpiprobe_functions::FunctionSet,
     nested: bool,
     traffic: bool,
+    json: bool,
     scanner: Scanner<ImplementationRecogniser>,
     engine: Engine,
     pub(super) observer: Observer,
@@ -39,6 +41,7 @@ pub(super) struct Observation {
     pub(super) ends: EndWatch,
     roster: Roster,
     layouts: Layouts,
+    sites: Sites,
     jobs: ChosenJobs,
     scoped: bool,
     began: String,
@@ -71,6 +74,7 @@ impl Observation {
             functions: options.functions,
             nested: options.nested,
             traffic: options.traffic,
+            json: options.json,
             scanner,
             engine,
             observer,
@@ -78,6 +82,7 @@ impl Observation {
             ends: EndWatch::new().map_err(SessionError::Watch)?,
             roster: Roster::default(),
             layouts: Layouts::default(),
+            sites: Sites::default(),
             jobs,
             scoped: false,
             began: host::utc_now(),
@@ -149,6 +154,7 @@ impl Observation {
         self.allow(slot, &process)?;
         let since_ns = monotonic_ns();
         self.watch_end(&process.process, slot);
+        self.sites.add(slot, &process.process);
         self.roster.add(slot, process, since_ns);
         Ok(())
     }
@@ -334,6 +340,7 @@ impl Observation {
             self.allow(slot, &process)?;
             since_ns = monotonic_ns();
         }
+        self.sites.add(slot, &process.process);
         // This one is kept instead of the one that was opened at the exec, and a watch ends with its descriptor.
         self.watch_end(&process.process, slot);
         let job = process.job.to_string();
@@ -388,7 +395,13 @@ impl Observation {
             traffic: self.traffic,
             incomplete_because: self.incomplete_because.clone(),
         };
-        Ok(analyse::profile(&session, &self.roster.observed(), &snapshot))
+        // Tables in between show no call sites, and looking them up may take a second the first time.
+        let is_shown = self.json || end.is_some();
+        let (sites, roster) = (&mut self.sites, &self.roster);
+        let mut name_site = |slot, address| {
+            if is_shown { sites.name(slot, address, roster.process(slot)) } else { None }
+        };
+        Ok(analyse::profile(&session, &self.roster.observed(), &snapshot, &mut name_site))
     }
 
     fn tell_observed(&self, number: usize) {

@@ -26,14 +26,20 @@ use crate::{
 /// Above this number of targets one probe for all is cheaper than one for each: every hit walks all probes at its place.
 const MOST_SCOPED_TARGETS: usize = 4;
 
+/// What else the profile is to say than what is counted in any case, and how.
+#[derive(Clone, Copy, Debug)]
+struct Asked {
+    nested: bool,
+    traffic: bool,
+    json: bool,
+}
+
 /// An observation under way.
 #[derive(Debug)]
 pub(super) struct Observation {
     target: Target,
     functions: mpiprobe_functions::FunctionSet,
-    nested: bool,
-    traffic: bool,
-    json: bool,
+    asked: Asked,
     scanner: Scanner<ImplementationRecogniser>,
     engine: Engine,
     pub(super) observer: Observer,
@@ -72,9 +78,7 @@ impl Observation {
         let mut observation = Self {
             target: options.target.clone(),
             functions: options.functions,
-            nested: options.nested,
-            traffic: options.traffic,
-            json: options.json,
+            asked: Asked { nested: options.nested, traffic: options.traffic, json: options.json },
             scanner,
             engine,
             observer,
@@ -161,7 +165,7 @@ impl Observation {
 
     /// Finds out how the process's MPI library keeps its objects.
     fn find_layout(&mut self, slot: u32, process: &MpiProcess) {
-        if !self.traffic {
+        if !self.asked.traffic {
             return;
         }
         let missing = self.layouts.add(&self.observer, slot, process);
@@ -391,12 +395,12 @@ impl Observation {
             },
             per_call_ns: self.engine.calibration.per_call_ns,
             inside_ns: self.engine.calibration.inside_ns,
-            nested: self.nested,
-            traffic: self.traffic,
+            nested: self.asked.nested,
+            traffic: self.asked.traffic,
             incomplete_because: self.incomplete_because.clone(),
         };
         // Tables in between show no call sites, and looking them up may take a second the first time.
-        let is_shown = self.json || end.is_some();
+        let is_shown = self.asked.json || end.is_some();
         let (sites, roster) = (&mut self.sites, &self.roster);
         let mut name_site = |slot, address| {
             if is_shown { sites.name(slot, address, roster.process(slot)) } else { None }

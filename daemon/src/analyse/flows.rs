@@ -41,20 +41,20 @@ pub(super) fn add(all: &mut tables::Volume, more: &tables::Volume) {
     }
 }
 
-pub(super) fn of_rank(tables: &ProcessSnapshot) -> RankTraffic {
-    RankTraffic { communicators: communicators(&tables.communicators), flows: flows(&tables.flows) }
+pub(super) fn of_rank(tables: &ProcessSnapshot, name: &mut dyn FnMut(u64) -> Option<String>) -> RankTraffic {
+    RankTraffic { communicators: communicators(&tables.communicators), flows: flows(&tables.flows, name) }
 }
 
 /// Most bytes first, then most time.
-fn flows(counted: &[Flow]) -> Vec<FlowRow> {
-    let mut rows: Vec<FlowRow> = counted.iter().map(row).collect();
+fn flows(counted: &[Flow], name: &mut dyn FnMut(u64) -> Option<String>) -> Vec<FlowRow> {
+    let mut rows: Vec<FlowRow> = counted.iter().map(|flow| row(flow, name(flow.key.call_site))).collect();
     rows.sort_by_key(|row| {
         (Reverse((row.sent_bytes + row.received_bytes, row.time_ns, row.calls)), row.function, row.peer)
     });
     rows
 }
 
-fn row(flow: &Flow) -> FlowRow {
+fn row(flow: &Flow, site: Option<String>) -> FlowRow {
     let (partner, peer) = match flow.key.peer {
         peer::NONE => (Partner::Nobody, None),
         peer::NULL => (Partner::ProcNull, None),
@@ -67,6 +67,7 @@ fn row(flow: &Flow) -> FlowRow {
         partner,
         peer,
         call_site: flow.key.call_site,
+        site,
         calls: flow.calls,
         time_ns: flow.time_ns,
         sent_bytes: flow.sent,

@@ -12,14 +12,21 @@ use super::{
 };
 use crate::{
     model::{
-        FunctionProfile, GroupProfile, InnerCalls, JobInfo, Losses, OwnCost, Profile, RankProfile, SCHEMA, Spread,
-        Totals,
+        Efficiency, FunctionProfile, GroupProfile, InnerCalls, JobInfo, Losses, OwnCost, Profile, RankProfile, SCHEMA,
+        Spread, Totals,
     },
     observe::Snapshot,
 };
 
 /// Makes the profile of what `snapshot` says of `observed`.
-pub fn profile(session: &Session, observed: &[Observed], snapshot: &Snapshot) -> Profile {
+///
+/// `name_site` gives the place in the source of a return address in a process (given by its slot), where that is known.
+pub fn profile(
+    session: &Session,
+    observed: &[Observed],
+    snapshot: &Snapshot,
+    name_site: &mut dyn FnMut(u32, u64) -> Option<String>,
+) -> Profile {
     let ranks = ranks(observed, snapshot, session.traffic);
     let base = Base {
         thread_wall_ns: ranks.iter().map(|rank| rank.base().thread_wall_ns).fold(0, u64::saturating_add),
@@ -47,7 +54,7 @@ pub fn profile(session: &Session, observed: &[Observed], snapshot: &Snapshot) ->
         groups: group_profiles(&ranks, base),
         functions: function_profiles(&ranks, base),
         inner_calls: session.nested.then(|| inner_calls(snapshot)),
-        ranks: sorted(ranks.iter().map(Rank::profile).collect()),
+        ranks: sorted(ranks.iter().map(|rank| rank.profile(name_site)).collect()),
         losses,
         own_cost: OwnCost::new(session.per_call_ns, session.inside_ns, probed, wall),
     }
@@ -82,6 +89,7 @@ fn totals(ranks: &[Rank<'_>], base: Base) -> Totals {
         mpi_ns: spread(&|rank| rank.mpi_ns as f64),
         mpi_percent: spread(&|rank| rank.mpi_percent()),
         mpi_percent_of_all: percent(base.mpi_ns, base.thread_wall_ns),
+        efficiency: Efficiency::of(ranks.iter().map(|rank| (rank.useful_ns(), rank.wall_ns as f64))),
     }
 }
 

@@ -64,7 +64,13 @@ impl<'a> Rank<'a> {
         percent(self.mpi_ns, self.base().thread_wall_ns)
     }
 
-    pub(super) fn profile(&self) -> RankProfile {
+    /// Wall time outside MPI, ns; of several threads the mean.
+    pub(super) fn useful_ns(&self) -> f64 {
+        self.wall_ns as f64 * (1.0 - self.mpi_percent() / 100.0).max(0.0)
+    }
+
+    pub(super) fn profile(&self, name_site: &mut dyn FnMut(u32, u64) -> Option<String>) -> RankProfile {
+        let mut name = |address| name_site(self.observed.process, address);
         let identity = &self.observed.identity;
         let base = self.base();
         let groups = groups(&self.functions).into_iter();
@@ -86,8 +92,8 @@ impl<'a> Rank<'a> {
             before_first_call_ns: self.before_first_call_ns(),
             functions: rows_by_time(&self.functions, base),
             groups: groups.map(|(group, (calls, time_ns))| group_row(group, calls, time_ns, base)).collect(),
-            traffic: self.traffic.then(|| flows::of_rank(self.tables)),
-            open_calls: self.open_calls(),
+            traffic: self.traffic.then(|| flows::of_rank(self.tables, &mut name)),
+            open_calls: self.open_calls(&mut name),
             threads: self.tables.threads.iter().map(|thread| self.thread(thread)).collect(),
             losses: self.losses(),
         }
@@ -99,13 +105,14 @@ impl<'a> Rank<'a> {
         Some(first.saturating_sub(self.observed.since_ns))
     }
 
-    fn open_calls(&self) -> Vec<OpenCallInfo> {
+    fn open_calls(&self, name: &mut dyn FnMut(u64) -> Option<String>) -> Vec<OpenCallInfo> {
         let live = self.tables.threads.iter().filter_map(|thread| {
             Some(OpenCallInfo {
                 function: names::name(thread.state.open_function()?),
                 tid: thread.tid,
                 open_ns: thread.open_ns(self.now_ns),
                 call_site: thread.state.call_site(),
+                site: None,
                 ended_inside: false,
             })
         });
@@ -114,9 +121,11 @@ impl<'a> Rank<'a> {
             tid: call.tid,
             open_ns: call.open_ns,
             call_site: call.call_site,
+            site: None,
             ended_inside: true,
         });
-        live.chain(ended).collect()
+        let named = live.chain(ended).map(|call| OpenCallInfo { site: call.call_site.and_then(&mut *name), ..call });
+        named.collect()
     }
 
     fn thread(&self, thread: &ThreadSnapshot) -> ThreadProfile {

@@ -2,6 +2,7 @@
 
 mod call_site;
 mod cost;
+mod efficiency;
 mod function;
 mod losses;
 mod profile;
@@ -11,6 +12,7 @@ mod volume;
 
 pub use call_site::{CallSite, SourceFrame};
 pub use cost::OwnCost;
+pub use efficiency::Efficiency;
 pub use function::{FunctionProfile, FunctionRow, GroupProfile, GroupRow, InnerCalls};
 pub use losses::Losses;
 pub use profile::{EndReason, EngineInfo, JobInfo, LibraryInfo, Profile, SCHEMA, SlowSite, Totals};

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::{FunctionProfile, GroupProfile, InnerCalls, Losses, OwnCost, RankProfile, Spread};
+use super::{Efficiency, FunctionProfile, GroupProfile, InnerCalls, Losses, OwnCost, RankProfile, Spread};
 
 /// Name and version of the JSON form; the version is raised when a field changes its meaning or goes.
 pub const SCHEMA: &str = "mpiprobe.profile/1";
@@ -102,4 +102,6 @@ pub struct Totals {
     pub mpi_percent: Spread,
     /// Time in MPI of all ranks over wall time of all ranks, per cent.
     pub mpi_percent_of_all: f64,
+    /// `null` where nobody was seen to do anything but MPI.
+    pub efficiency: Option<Efficiency>,
 }

@@ -65,6 +65,8 @@ pub struct OpenCallInfo {
     pub open_ns: u64,
     /// Return address in the process; `null`: not known.
     pub call_site: Option<u64>,
+    /// The same as a place in the source, or as near to that as the program's files allow; `null`: not known.
+    pub site: Option<String>,
     /// The thread was ended inside the call.
     pub ended_inside: bool,
 }

@@ -62,6 +62,8 @@ pub struct FlowRow {
     pub peer: Option<u32>,
     /// Return address of the calls in the process.
     pub call_site: u64,
+    /// The same as a place in the source, or as near to that as the program's files allow; `null`: not known.
+    pub site: Option<String>,
     /// Completed calls. A call with two partners counts for each of them.
     pub calls: u64,
     /// Time in them, ns. Of a call with two partners with the one it sends to.

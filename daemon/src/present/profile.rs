@@ -101,7 +101,19 @@ fn ranks(profile: &Profile) -> String {
         imbalance,
     ];
     let rows = profile.ranks.iter().map(row).chain(if profile.ranks.len() > 1 { over_ranks.to_vec() } else { vec![] });
-    section("Ranks", &table(&columns, rows))
+    let table = table(&columns, rows);
+    section("Ranks", &(table + &efficiency(profile)))
+}
+
+/// One line, where there are several ranks to compare.
+fn efficiency(profile: &Profile) -> String {
+    let Some(found) = profile.totals.efficiency.filter(|_| profile.ranks.len() > 1) else { return String::new() };
+    format!(
+        "parallel efficiency {} % = load balance {} % x communication efficiency {} %\n",
+        percent(100.0 * found.parallel),
+        percent(100.0 * found.load_balance),
+        percent(100.0 * found.communication)
+    )
 }
 
 fn state(rank: &RankProfile) -> &'static str {
@@ -227,10 +239,18 @@ fn inner_calls(profile: &Profile) -> String {
 }
 
 fn open_calls(profile: &Profile) -> String {
-    let columns = [Right("rank"), Right("pid"), Left("function"), Right("open for"), Left("")];
+    let columns = [Right("rank"), Right("pid"), Left("function"), Right("open for"), Left("called at"), Left("")];
     let row = |rank: &RankProfile, call: &OpenCallInfo| {
         let ended = if call.ended_inside { "ended inside" } else { "" };
-        vec![or_unknown(rank.rank), rank.pid.to_string(), call.function.into(), ns(call.open_ns), ended.into()]
+        let site = call.site.as_deref().unwrap_or("?");
+        vec![
+            or_unknown(rank.rank),
+            rank.pid.to_string(),
+            call.function.into(),
+            ns(call.open_ns),
+            site.into(),
+            ended.into(),
+        ]
     };
     let rows: Vec<_> =
         profile.ranks.iter().flat_map(|rank| rank.open_calls.iter().map(move |call| row(rank, call))).collect();

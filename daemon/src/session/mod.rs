@@ -13,6 +13,7 @@ mod recogniser;
 mod roster;
 mod run;
 mod signals;
+mod sites;
 mod watch;
 
 pub(crate) use code::compare_code;

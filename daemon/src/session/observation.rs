@@ -9,6 +9,7 @@ use super::{
     layouts::Layouts,
     probes::{Coverage, ProbeError, Probes, library_range},
     roster::Roster,
+    sites::Sites,
     watch::EndWatch,
 };
 use crate::{
@@ -25,13 +26,20 @@ use crate::{
 /// Above this number of targets one probe for all is cheaper than one for each: every hit walks all probes at its place.
 const MOST_SCOPED_TARGETS: usize = 4;
 
+/// What else the profile is to say than what is counted in any case, and how.
+#[derive(Clone, Copy, Debug)]
+struct Asked {
+    nested: bool,
+    traffic: bool,
+    json: bool,
+}
+
 /// An observation under way.
 #[derive(Debug)]
 pub(super) struct Observation {
     target: Target,
     functions: mpiprobe_functions::FunctionSet,
-    nested: bool,
-    traffic: bool,
+    asked: Asked,
     scanner: Scanner<ImplementationRecogniser>,
     engine: Engine,
     pub(super) observer: Observer,
@@ -39,6 +47,7 @@ pub(super) struct Observation {
     pub(super) ends: EndWatch,
     roster: Roster,
     layouts: Layouts,
+    sites: Sites,
     jobs: ChosenJobs,
     scoped: bool,
     began: String,
@@ -69,8 +78,7 @@ impl Observation {
         let mut observation = Self {
             target: options.target.clone(),
             functions: options.functions,
-            nested: options.nested,
-            traffic: options.traffic,
+            asked: Asked { nested: options.nested, traffic: options.traffic, json: options.json },
             scanner,
             engine,
             observer,
@@ -78,6 +86,7 @@ impl Observation {
             ends: EndWatch::new().map_err(SessionError::Watch)?,
             roster: Roster::default(),
             layouts: Layouts::default(),
+            sites: Sites::default(),
             jobs,
             scoped: false,
             began: host::utc_now(),
@@ -149,13 +158,14 @@ impl Observation {
         self.allow(slot, &process)?;
         let since_ns = monotonic_ns();
         self.watch_end(&process.process, slot);
+        self.sites.add(slot, &process.process);
         self.roster.add(slot, process, since_ns);
         Ok(())
     }
 
     /// Finds out how the process's MPI library keeps its objects.
     fn find_layout(&mut self, slot: u32, process: &MpiProcess) {
-        if !self.traffic {
+        if !self.asked.traffic {
             return;
         }
         let missing = self.layouts.add(&self.observer, slot, process);
@@ -334,6 +344,7 @@ impl Observation {
             self.allow(slot, &process)?;
             since_ns = monotonic_ns();
         }
+        self.sites.add(slot, &process.process);
         // This one is kept instead of the one that was opened at the exec, and a watch ends with its descriptor.
         self.watch_end(&process.process, slot);
         let job = process.job.to_string();
@@ -384,11 +395,17 @@ impl Observation {
             },
             per_call_ns: self.engine.calibration.per_call_ns,
             inside_ns: self.engine.calibration.inside_ns,
-            nested: self.nested,
-            traffic: self.traffic,
+            nested: self.asked.nested,
+            traffic: self.asked.traffic,
             incomplete_because: self.incomplete_because.clone(),
         };
-        Ok(analyse::profile(&session, &self.roster.observed(), &snapshot))
+        // Tables in between show no call sites, and looking them up may take a second the first time.
+        let is_shown = self.asked.json || end.is_some();
+        let (sites, roster) = (&mut self.sites, &self.roster);
+        let mut name_site = |slot, address| {
+            if is_shown { sites.name(slot, address, roster.process(slot)) } else { None }
+        };
+        Ok(analyse::profile(&session, &self.roster.observed(), &snapshot, &mut name_site))
     }
 
     fn tell_observed(&self, number: usize) {

@@ -111,6 +111,11 @@ impl Roster {
         self.entries.get(&slot).map(|entry| entry.observed.since_ns)
     }
 
+    /// The process behind a slot, while it lives.
+    pub(super) fn process(&self, slot: u32) -> Option<&Process> {
+        self.entries.get(&slot)?.process.as_ref()
+    }
+
     /// Whether a process is on the allow-list since its exec.
     pub(super) fn is_by_exec(&self, slot: u32) -> bool {
         self.entries.get(&slot).is_some_and(|entry| entry.by_exec)

@@ -99,5 +99,10 @@ fn profile() -> mpiprobe::model::Profile {
         traffic: true,
         incomplete_because: Vec::new(),
     };
-    analyse::profile(&session, &[observed], &Snapshot { processes: vec![process], ..Snapshot::default() })
+    analyse::profile(
+        &session,
+        &[observed],
+        &Snapshot { processes: vec![process], ..Snapshot::default() },
+        &mut |_, _| None,
+    )
 }

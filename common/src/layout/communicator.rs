@@ -67,9 +67,14 @@ pub struct CommFacts {
 /// The facts about the communicator `handle`; `None` for null, freed and unknown ones.
 #[inline(always)]
 pub fn comm<M: Memory>(layout: &Layout, handle: u64, memory: &M) -> Option<CommFacts> {
-    if !layout.knows(capability::COMMUNICATORS) {
-        return told(layout, handle);
+    match read(layout, handle, memory) {
+        None => told(layout, handle),
+        read => read,
     }
+}
+
+#[inline(always)]
+fn read<M: Memory>(layout: &Layout, handle: u64, memory: &M) -> Option<CommFacts> {
     let object = comm_object(layout, handle, memory)?;
     let fields = &layout.communicators;
     let rank = fields.rank.read(object, memory)? as u32;

@@ -2,6 +2,8 @@
 
 use std::collections::HashMap;
 
+use mpiprobe_common::layout::capability;
+
 use crate::{
     discover::{
         MpiProcess, Process,
@@ -56,7 +58,11 @@ impl Layouts {
         let Ok(memory) = TargetMemory::open(&pending.process) else { return Vec::new() };
         let search = blueprint.find(&pending.file, &memory, pending.expected);
         let mut layout = search.found().layout;
-        if let Expected { rank: Some(rank), size: Some(size) } = pending.expected {
+        // The launcher's word counts until it can be compared, and only as long as nothing contradicts it.
+        let is_open = matches!(search, Search::NotYet(_)) || layout.knows(capability::COMMUNICATORS);
+        if let Expected { rank: Some(rank), size: Some(size) } = pending.expected
+            && is_open
+        {
             (layout.told_rank, layout.told_size) = (rank, size);
         }
         observer.set_layout(pending.slot, &layout);

@@ -259,6 +259,7 @@ impl Observation {
                 NoticeKind::Exec => self.handle_exec(&notice),
                 NoticeKind::ExecAway => {
                     self.roster.end(notice.process, RankState::Execed, notice.time_ns);
+                    self.release_sites(notice.process);
                 }
                 NoticeKind::EndedInCall { .. } => self.roster.note_ended_call(&notice),
             }
@@ -273,6 +274,7 @@ impl Observation {
         let old = self.roster.running_slot(notice.tgid);
         if let Some(old) = old {
             self.roster.end(old, RankState::Execed, notice.time_ns);
+            self.release_sites(old);
         }
         let process = Process::open(self.scanner.root(), notice.tgid).ok();
         if let Some(process) = &process {
@@ -292,6 +294,7 @@ impl Observation {
     pub(super) fn handle_ends(&mut self, slots: &[u64]) {
         for slot in slots.iter().filter_map(|&slot| u32::try_from(slot).ok()) {
             let Some(pid) = self.roster.end(slot, RankState::Ended, monotonic_ns()) else { continue };
+            self.release_sites(slot);
             if self.probes.links() == 0 {
                 say(format_args!(
                     "process {pid} ended before an MPI library of it could be probed; nothing of it was counted"
@@ -303,6 +306,13 @@ impl Observation {
             {
                 tracing::warn!("cannot take process {pid} off the allow-list: {error}");
             }
+        }
+    }
+
+    /// The files of a process image that has ended stay open only if there is something to be named.
+    fn release_sites(&mut self, slot: u32) {
+        if !self.asked.traffic && !self.roster.has_ended_in_call(slot) {
+            self.sites.forget(slot);
         }
     }
 

@@ -111,6 +111,11 @@ impl Roster {
         self.entries.get(&slot).map(|entry| entry.observed.since_ns)
     }
 
+    /// Whether a thread of the process has ended inside a call.
+    pub(super) fn has_ended_in_call(&self, slot: u32) -> bool {
+        self.entries.get(&slot).is_some_and(|entry| !entry.observed.ended_in.is_empty())
+    }
+
     /// The process behind a slot, while it lives.
     pub(super) fn process(&self, slot: u32) -> Option<&Process> {
         self.entries.get(&slot)?.process.as_ref()

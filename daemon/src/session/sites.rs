@@ -29,6 +29,11 @@ impl Sites {
         }
     }
 
+    /// Lets go of the files of a process that has ended.
+    pub(super) fn forget(&mut self, slot: u32) {
+        self.maps.remove(&slot);
+    }
+
     /// A return address as a place in the source, or as near to that as the files allow; `None` of a process that nothing is
     /// known of. `process` is asked for what it has mapped since, if it lives.
     pub(super) fn name(&mut self, slot: u32, address: u64, process: Option<&Process>) -> Option<String> {

@@ -43,10 +43,11 @@ pub fn number(process: u32, layout: &Layout, handle: u64) -> u32 {
             freed_ns: 0,
         };
     }
-    // Two threads may come here at once for the same communicator: one wins, the other's number is used up for nothing.
+    // Two threads may come here at once for the same communicator: one wins, the other's number is used up for nothing. Where
+    // the kernel cannot take the key just now, it is this number for now.
     let _ = COMMUNICATOR_OF.insert(&key, number, 1);
     // SAFETY: as above.
-    unsafe { COMMUNICATOR_OF.get(&key) }.copied().unwrap_or(0)
+    unsafe { COMMUNICATOR_OF.get(&key) }.copied().unwrap_or(number)
 }
 
 /// What is known of a communicator by its number.

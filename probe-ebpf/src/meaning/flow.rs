@@ -74,10 +74,11 @@ fn look_up(process: u32, layout: &Layout, wanted: &RecentFlow, has_communicator:
     };
     // SAFETY: map value pointer to an entry that nobody else has.
     unsafe { (*FLOWS.get_ptr_mut(flow)?).key = key };
-    // Two threads may come here at once for the same flow: one wins, the other's stays empty.
+    // Two threads may come here at once for the same flow: one wins, the other's stays empty. Where
+    // the kernel cannot take the key just now, it is this one for now.
     let _ = FLOW_OF.insert(&key, flow, 1);
     // SAFETY: as above.
-    unsafe { FLOW_OF.get(&key) }.copied()
+    Some(unsafe { FLOW_OF.get(&key) }.copied().unwrap_or(flow))
 }
 
 /// The communicator's number of a flow, given by its index plus one.

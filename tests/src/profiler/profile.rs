@@ -99,6 +99,7 @@ pub struct Flow {
 pub struct OpenCall {
     pub function: String,
     pub call_site: Option<u64>,
+    pub site: Option<String>,
     pub ended_inside: bool,
 }
 

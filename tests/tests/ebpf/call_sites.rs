@@ -34,7 +34,9 @@ fn open_calls(mpi: Mpi, way: &str) -> Result<(), Failed> {
     let mut sites = Vec::new();
     for (rank, pid) in pids {
         let row = profile.rank(rank).ok_or("no such rank")?;
-        let site = row.open_calls.first().and_then(|open| open.call_site).ok_or("no call site")?;
+        let open = row.open_calls.first().ok_or("no open call")?;
+        let site = open.call_site.ok_or("no call site")?;
+        assert_eq!(open.site, Some(place(&open.function)), "rank {rank}");
         let base = base_of_program(pid, job.called(), site)?;
         let mut instruction = [0];
         File::open(format!("/proc/{pid}/mem"))?.read_exact_at(&mut instruction, site - CALL.1)?;
@@ -50,6 +52,14 @@ fn open_calls(mpi: Mpi, way: &str) -> Result<(), Failed> {
     job.wait()?;
     profiler.wait()?;
     Ok(())
+}
+
+/// Where the program calls a function, by its source.
+fn place(function: &str) -> String {
+    const SOURCE: &str = include_str!("../../programs/hang.c");
+    let call = format!("{function}(");
+    let line = SOURCE.lines().position(|line| line.contains(&call)).map_or(0, |line| line + 1);
+    format!("hang.c:{line} in main")
 }
 
 /// The first report of the job where rank 0 waits in MPI_Barrier and rank 1 in MPI_Recv.

@@ -93,7 +93,7 @@ fn read<M: Memory>(layout: &Layout, handle: u64, memory: &M) -> Option<CommFacts
 #[inline(always)]
 pub(super) fn told(layout: &Layout, handle: u64) -> Option<CommFacts> {
     let handle = layout.handle(handle);
-    if layout.told_size == 0 || handle == 0 || layout.known & capability::CONSTANTS == 0 {
+    if layout.told_rank >= layout.told_size || handle == 0 || layout.known & capability::CONSTANTS == 0 {
         return None;
     }
     let facts =

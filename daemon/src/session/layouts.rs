@@ -1,6 +1,9 @@
 //! How the MPI library of each process lays out its objects: found as soon as MPI is initialised, and told to the programs.
 
-use std::collections::HashMap;
+use std::{
+    collections::HashMap,
+    time::{Duration, Instant},
+};
 
 use mpiprobe_common::layout::capability;
 
@@ -15,6 +18,9 @@ use crate::{
     plan::{Library, read_elf_file},
 };
 
+/// How long objects that look wrong are looked at again.
+const PATIENCE: Duration = Duration::from_secs(5);
+
 /// Layouts that are known, and processes that have not initialised MPI yet.
 #[derive(Debug, Default)]
 pub(super) struct Layouts {
@@ -28,6 +34,7 @@ struct Pending {
     process: Process,
     file: MappedFile,
     expected: Expected,
+    since: Instant,
 }
 
 impl Layouts {
@@ -37,7 +44,13 @@ impl Layouts {
         let file = &library.file;
         self.blueprints.entry(file.id).or_insert_with(|| blueprint(&process.process, file));
         let Ok(own) = process.process.try_clone() else { return Vec::new() };
-        let pending = Pending { slot, process: own, file: file.clone(), expected: Expected::from(&process.rank) };
+        let pending = Pending {
+            slot,
+            process: own,
+            file: file.clone(),
+            expected: Expected::from(&process.rank),
+            since: Instant::now(),
+        };
         self.look(observer, pending)
     }
 
@@ -58,8 +71,11 @@ impl Layouts {
         let Ok(memory) = TargetMemory::open(&pending.process) else { return Vec::new() };
         let search = blueprint.find(&pending.file, &memory, pending.expected);
         let mut layout = search.found().layout;
+        // While MPI_Init is at work, objects may look wrong that are only not ready.
+        let is_settled = layout.knows(capability::COMMUNICATORS | capability::MEMBERS)
+            || matches!(search, Search::Done(_)) && pending.since.elapsed() > PATIENCE;
         // The launcher's word counts until it can be compared, and only as long as nothing contradicts it.
-        let is_open = matches!(search, Search::NotYet(_)) || layout.knows(capability::COMMUNICATORS);
+        let is_open = !is_settled || layout.knows(capability::COMMUNICATORS);
         if let Expected { rank: Some(rank), size: Some(size) } = pending.expected
             && is_open
         {
@@ -67,11 +83,11 @@ impl Layouts {
         }
         observer.set_layout(pending.slot, &layout);
         match search {
-            Search::NotYet(_) => {
+            Search::Done(_) | Search::NotYet(_) if !is_settled => {
                 self.pending.push(pending);
                 Vec::new()
             }
-            Search::Done(found) => found.missing.iter().map(ToString::to_string).collect(),
+            Search::Done(found) | Search::NotYet(found) => found.missing.iter().map(ToString::to_string).collect(),
         }
     }
 }

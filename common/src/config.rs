@@ -27,6 +27,9 @@ pub struct Config {
     pub flow_slots: u32,
     /// Number of communicators; at most the size of the table.
     pub communicator_slots: u32,
+    /// Number of requests, and of stores of handles; at most the sizes of the tables.
+    pub request_slots: u32,
+    pub handle_stores: u32,
     /// Not 0: the call site is read at the entry of every call that may wait. 0: [`OpenCalls`] says where to find it when it
     /// is asked for.
     pub read_call_sites: u32,
@@ -80,6 +83,8 @@ impl Config {
         reserved: 0,
         flow_slots: crate::FLOW_SLOTS,
         communicator_slots: crate::COMMUNICATOR_SLOTS,
+        request_slots: crate::REQUEST_SLOTS,
+        handle_stores: crate::HANDLE_STORES,
         read_call_sites: 1,
         open_calls: OpenCalls::UNKNOWN,
     };
@@ -99,7 +104,21 @@ pub const CONTROL_NEXT_COMMUNICATOR: u32 = 4;
 pub const STAGE_ATTRIBUTE: u32 = 0;
 /// Index of the program that adds up what it has moved.
 pub const STAGE_MEASURE: u32 = 1;
+/// Index of the program that remembers the operation that a call has posted.
+pub const STAGE_POST: u32 = 2;
+/// Index of the program that finds out which requests a call has completed.
+pub const STAGE_SETTLE: u32 = 3;
+/// Index of the program that goes through them.
+pub const STAGE_FOLLOW: u32 = 4;
+/// Index of the program that adds up arrays of counts.
+pub const STAGE_SUM: u32 = 5;
+/// Index of the program that goes through requests whose true source is to be found out.
+pub const STAGE_FOLLOW_ANY: u32 = 6;
+/// Index of the program that goes through requests that are started.
+pub const STAGE_START: u32 = 7;
 /// Number of programs that are called by others.
-pub const STAGES: u32 = 2;
+pub const STAGES: u32 = 8;
+/// Word of the shared control array: next store of handles.
+pub const CONTROL_NEXT_HANDLES: u32 = 5;
 /// Number of control words.
-pub const CONTROL_WORDS: u32 = 5;
+pub const CONTROL_WORDS: u32 = 6;

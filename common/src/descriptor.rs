@@ -46,6 +46,18 @@ pub struct Descriptor {
     pub receive_amount: u8,
     /// Not 0: the function frees the communicator to whose handle its first argument points.
     pub frees_communicator: u8,
+    /// What becomes of requests by the call: one of [`completion`].
+    pub completion: u8,
+    /// Address of the variable that says whether anything is complete; [`NONE`]: it is, when the call returns.
+    pub is_complete: u8,
+    /// Address of the index, or of the array of indices, of what is complete.
+    pub index: u8,
+    /// Address of the number of indices.
+    pub index_count: u8,
+    /// Address of the handle of a matched message.
+    pub message: u8,
+    /// Number of partitions, each of which has a buffer's amount of elements.
+    pub partitions: u8,
 }
 
 /// "This function has no such argument."
@@ -78,6 +90,12 @@ impl Descriptor {
         send_amount: 0,
         receive_amount: 0,
         frees_communicator: 0,
+        completion: completion::NOTHING,
+        is_complete: NONE,
+        index: NONE,
+        index_count: NONE,
+        message: NONE,
+        partitions: NONE,
     };
 }
 
@@ -99,6 +117,26 @@ pub mod flags {
     pub const PERSISTENT: u8 = 1 << 6;
     /// The argument at [`Descriptor::request`](super::Descriptor::request) is a handle, not its address.
     pub const REQUEST_BY_VALUE: u8 = 1 << 7;
+}
+
+/// What a call does to requests: values of [`Descriptor::completion`].
+pub mod completion {
+    /// Nothing: it takes none, or only looks at them.
+    pub const NOTHING: u8 = 0;
+    /// Makes one, which may be under way at once ([`flags::NONBLOCKING`](super::flags)) or has to be started.
+    pub const POSTS: u8 = 1;
+    /// Makes none, but matches a message that a later call receives.
+    pub const MATCHES: u8 = 2;
+    /// Starts one, or all of an array.
+    pub const STARTS: u8 = 3;
+    /// Gives one up.
+    pub const FREES: u8 = 4;
+    /// Completes one, or all of an array.
+    pub const ALL: u8 = 5;
+    /// Completes one of an array.
+    pub const ANY: u8 = 6;
+    /// Completes some of an array.
+    pub const SOME: u8 = 7;
 }
 
 /// Bits of [`Descriptor::root_only`]: sides whose arguments mean something at the root only. Other processes may pass anything

@@ -1,5 +1,7 @@
 //! Who has moved how much to whom, over which communicator, by which function, called from where.
 
+use crate::request::Amount;
+
 /// What the calls of one flow have in common.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -47,6 +49,12 @@ pub struct Flow {
     pub received_at_most: u64,
     /// Calls whose bytes are unknown.
     pub unknown: u64,
+    /// Of operations with a request: those complete, according to a call that said so.
+    pub completed: u64,
+    /// From the return of the call that posted each to the return of that call, ns, summed.
+    pub pending_ns: u64,
+    /// Their part of the durations of the calls that completed them, ns.
+    pub waited_ns: u64,
 }
 
 /// A communicator as one process knows it, by handle.
@@ -85,6 +93,8 @@ pub struct Communicator {
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Completed {
+    /// Handle of the communicator; 0 without one.
+    pub communicator_handle: u64,
     /// Return address.
     pub call_site: u64,
     /// Duration, ns.
@@ -102,6 +112,70 @@ pub struct Completed {
     pub communicator: u32,
     /// Statistics entry plus one; 0: none.
     pub stats_plus_1: u32,
+    /// What has left and what has arrived; of a call that posts an operation, by that.
+    pub sent: Amount,
+    pub received: Amount,
+}
+
+impl Completed {
+    pub const NONE: Self = Self {
+        communicator_handle: 0,
+        call_site: 0,
+        ns: 0,
+        function: 0,
+        succeeded: 0,
+        destination: peer::NONE,
+        source: peer::NONE,
+        flow_plus_1: 0,
+        second_flow_plus_1: 0,
+        communicator: 0,
+        stats_plus_1: 0,
+        sent: Amount::NOTHING,
+        received: Amount::NOTHING,
+    };
+}
+
+/// An array of counts that is being added up.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Sum {
+    /// Address of the counts.
+    pub counts: u64,
+    /// Address of their datatypes; 0: all elements are of one.
+    pub datatypes: u64,
+    /// Bytes of an element, if all are of one datatype; `u64::MAX`: not known.
+    pub element: u64,
+    /// Bytes so far.
+    pub bytes: u64,
+    /// How many counts there are; 0: there is nothing to be added up.
+    pub length: u32,
+    /// The next one.
+    pub next: u32,
+    /// Not 0: something was not readable, or not known.
+    pub unknown: u32,
+    /// Padding, zero.
+    pub reserved: u32,
+}
+
+/// What is still to be added up of a completed call.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Summing {
+    /// What leaves.
+    pub sent: Sum,
+    /// What arrives.
+    pub received: Sum,
+    /// Not 0: what leaves is what arrives.
+    pub sent_is_received: u64,
+}
+
+impl Sum {
+    pub const NONE: Self =
+        Self { counts: 0, datatypes: 0, element: 0, bytes: 0, length: 0, next: 0, unknown: 0, reserved: 0 };
+}
+
+impl Summing {
+    pub const NONE: Self = Self { sent: Sum::NONE, received: Sum::NONE, sent_is_received: 0 };
 }
 
 /// Where a thread's latest flows are, so that most calls need no look-up.

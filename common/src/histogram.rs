@@ -42,34 +42,18 @@ pub const fn upper_bound(bucket: u32) -> Option<u64> {
     if bucket + 1 >= BUCKETS as u32 { None } else { Some(lower_bound(bucket + 1)) }
 }
 
-/// Position of the highest set bit. BPF has no count-leading-zeros instruction: halving takes six comparisons.
+/// Position of the highest set bit; 0 of 0. BPF has no instruction for it: all bits below are set, too, and counted, without a
+/// branch, each of which would double the ways that the kernel's verifier has to go.
 #[inline]
-pub(crate) const fn floor_log2(mut value: u64) -> u32 {
-    let mut log = 0;
-    if value >= 1 << 32 {
-        value >>= 32;
-        log += 32;
-    }
-    if value >= 1 << 16 {
-        value >>= 16;
-        log += 16;
-    }
-    if value >= 1 << 8 {
-        value >>= 8;
-        log += 8;
-    }
-    if value >= 1 << 4 {
-        value >>= 4;
-        log += 4;
-    }
-    if value >= 1 << 2 {
-        value >>= 2;
-        log += 2;
-    }
-    if value >= 1 << 1 {
-        log += 1;
-    }
-    log
+pub(crate) const fn floor_log2(value: u64) -> u32 {
+    let mut ones = value | 1;
+    ones |= ones >> 1;
+    ones |= ones >> 2;
+    ones |= ones >> 4;
+    ones |= ones >> 8;
+    ones |= ones >> 16;
+    ones |= ones >> 32;
+    ones.count_ones() - 1
 }
 
 #[cfg(test)]

@@ -14,6 +14,7 @@ pub mod histogram;
 pub mod layout;
 pub mod loss;
 pub mod process;
+pub mod request;
 pub mod stats;
 pub mod thread;
 
@@ -25,6 +26,7 @@ pub use flow::{Communicator, CommunicatorKey, Flow, FlowKey};
 pub use layout::Layout;
 pub use loss::Loss;
 pub use process::{ProcessCounters, Target};
+pub use request::{Amount, Following, Handles, Request, RequestKey};
 pub use stats::{FunctionStats, InnerKey, InnerStats, Volume};
 pub use thread::{OpenCall, ThreadState};
 
@@ -51,6 +53,12 @@ pub const THREAD_CACHE: u32 = 4096;
 
 /// Default number of flows.
 pub const FLOW_SLOTS: u32 = 32768;
+
+/// Default number of requests that are followed: those outstanding at once, all processes together.
+pub const REQUEST_SLOTS: u32 = 65536;
+
+/// Default number of threads that complete several requests by one call.
+pub const HANDLE_STORES: u32 = 1024;
 
 /// Default number of communicators that are told apart, all processes together.
 pub const COMMUNICATOR_SLOTS: u32 = 8192;

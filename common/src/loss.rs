@@ -26,10 +26,14 @@ pub enum Loss {
     FlowTableFull = 9,
     /// A communicator could not be told from others: no room for another one.
     CommunicatorTableFull = 10,
+    /// An operation was not followed from post to completion: no room for another request.
+    RequestTableFull = 11,
+    /// The requests of a call were not looked at, or not all: more than are remembered of one call, or no room to remember them.
+    RequestsNotFollowed = 12,
 }
 
 /// Number of loss counters.
-pub const LOSSES: usize = 11;
+pub const LOSSES: usize = 13;
 
 impl Loss {
     pub const ALL: [Self; LOSSES] = [
@@ -44,5 +48,7 @@ impl Loss {
         Self::EventDropped,
         Self::FlowTableFull,
         Self::CommunicatorTableFull,
+        Self::RequestTableFull,
+        Self::RequestsNotFollowed,
     ];
 }

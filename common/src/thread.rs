@@ -1,6 +1,9 @@
 //! What a thread is doing now.
 
-use crate::flow::{Completed, RECENT_FLOWS, RecentFlow};
+use crate::{
+    flow::{Completed, RECENT_FLOWS, RecentFlow, Summing},
+    request::Following,
+};
 
 /// Register arguments of the x86-64 System V calling convention.
 pub const REGISTER_ARGUMENTS: usize = 6;
@@ -65,12 +68,16 @@ pub struct ThreadState {
     pub arguments: [u64; ARGUMENT_WORDS],
     /// The call that is being accounted for.
     pub completed: Completed,
+    /// What is to be added up of it.
+    pub summing: Summing,
+    /// The requests that the call has completed, or started.
+    pub following: Following,
     /// Where the latest flows are.
     pub recent_flows: [RecentFlow; RECENT_FLOWS],
     /// Inner calls that have not returned, outermost first.
     pub inner: [OpenCall; INNER_DEPTH],
     /// Zero, to the end of a cache line.
-    pub reserved: [u64; 2],
+    pub reserved: [u64; 3],
 }
 
 const _: () = assert!(size_of::<ThreadState>().is_multiple_of(64), "no padding: the words are copied one by one");
@@ -93,22 +100,13 @@ impl ThreadState {
         located_address: 0,
         located_ns: 0,
         arguments: [0; ARGUMENT_WORDS],
-        completed: Completed {
-            call_site: 0,
-            ns: 0,
-            function: 0,
-            succeeded: 0,
-            destination: 0,
-            source: 0,
-            flow_plus_1: 0,
-            second_flow_plus_1: 0,
-            communicator: 0,
-            stats_plus_1: 0,
-        },
+        completed: Completed::NONE,
+        summing: Summing::NONE,
+        following: Following::NONE,
         recent_flows: [RecentFlow { call_site: 0, communicator: 0, peer: 0, function_plus_1: 0, epoch: 0, flow: 0 };
             RECENT_FLOWS],
         inner: [OpenCall { function_plus_1: 0, reserved: 0, started_ns: 0, stack_pointer: 0 }; INNER_DEPTH],
-        reserved: [0; 2],
+        reserved: [0; 3],
     };
 
     /// Whether it is not being changed.

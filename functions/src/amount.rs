@@ -13,6 +13,8 @@ const AMOUNTS: &[(&str, u8, u8)] = &[
     ("Bsend", BUFFER, NOTHING),
     ("Ssend", BUFFER, NOTHING),
     ("Rsend", BUFFER, NOTHING),
+    ("Psend", BUFFER, NOTHING),
+    ("Precv", NOTHING, STATUS),
     ("Recv", NOTHING, STATUS),
     ("Mrecv", NOTHING, STATUS),
     ("Sendrecv", BUFFER, STATUS),
@@ -46,7 +48,8 @@ const AMOUNTS: &[(&str, u8, u8)] = &[
 ];
 
 impl Function {
-    /// What leaves and what arrives, as [`amount`](mpiprobe_common::descriptor::amount) says it.
+    /// What leaves and what arrives, as [`amount`](mpiprobe_common::descriptor::amount) says it; of a persistent operation, each time
+    /// that it is started.
     pub(crate) fn amounts(&self) -> (u8, u8) {
         let moves = matches!(self.group, Group::PointToPoint | Group::Collective | Group::OneSided | Group::Io);
         if !moves || self.position(crate::Role::Buffer).is_none() {
@@ -55,11 +58,9 @@ impl Function {
         if let Some(access) = self.short_name().strip_prefix("File_") {
             return file_amounts(access.strip_suffix("_c").unwrap_or(access));
         }
-        match (self.operation, AMOUNTS.iter().find(|(name, ..)| *name == self.base_name())) {
-            // What is made to be started later moves nothing yet.
-            (Operation::Persistent, _) => (NOTHING, NOTHING),
-            (_, Some(&(_, sends, receives))) => (sends, receives),
-            (_, None) => (UNKNOWN, UNKNOWN),
+        match AMOUNTS.iter().find(|(name, ..)| *name == self.base_name()) {
+            Some(&(_, sends, receives)) => (sends, receives),
+            None => (UNKNOWN, UNKNOWN),
         }
     }
 
@@ -111,7 +112,7 @@ mod tests {
 
     #[test]
     fn what_moves_nothing_says_so() {
-        for name in ["MPI_Barrier", "MPI_Wait", "MPI_Send_init", "MPI_Pack", "MPI_Iprobe", "MPI_File_read_all_end"] {
+        for name in ["MPI_Barrier", "MPI_Wait", "MPI_Start", "MPI_Pack", "MPI_Iprobe", "MPI_File_read_all_end"] {
             assert_eq!(amounts(name), (NOTHING, NOTHING), "{name}");
         }
     }

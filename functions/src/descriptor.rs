@@ -2,7 +2,7 @@
 
 use mpiprobe_common::{
     Cookie,
-    descriptor::{Descriptor, NONE, flags, root_only},
+    descriptor::{Descriptor, NONE, completion, flags, root_only},
     thread::REGISTER_ARGUMENTS,
 };
 
@@ -29,6 +29,7 @@ impl Function {
             communicator: self.first_by_value(Role::Communicator),
             window: self.first_by_value(Role::Window),
             file: self.first_by_value(Role::File),
+            partitions: if self.operation == Operation::Persistent { self.first(Role::Partition) } else { NONE },
             ..Descriptor::EMPTY
         };
         if self.group.moves_data() {
@@ -114,9 +115,39 @@ impl Function {
                 descriptor.flags |= flags::REQUEST_BY_VALUE;
             }
         }
-        let is_set = |argument: &Argument| argument.role == Role::Status && argument.direction == Direction::Out;
-        if let Some((index, _)) = self.find(is_set) {
-            descriptor.status = position(index);
+        let output =
+            |role: Role| self.find(move |argument| argument.role == role && argument.direction == Direction::Out);
+        let place = |role: Role| output(role).map_or(NONE, |(index, _)| position(index));
+        descriptor.status = place(Role::Status);
+        descriptor.completion = self.completion();
+        if let Some((index, _)) = self.find(|argument| argument.role == Role::Message && argument.is_pointer()) {
+            descriptor.message = position(index);
+        }
+        if descriptor.completion >= completion::MATCHES {
+            descriptor.is_complete = place(Role::Flag);
+        }
+        if descriptor.completion >= completion::ALL {
+            descriptor.index = place(Role::Index);
+            descriptor.index_count = place(Role::Length);
+        }
+    }
+
+    /// What becomes of the requests, by how they are passed and what else is set.
+    fn completion(&self) -> u8 {
+        let sets =
+            |role: Role| self.find(|argument| argument.role == role && argument.direction == Direction::Out).is_some();
+        let Some((_, request)) = self.find(|argument| argument.role == Role::Request) else {
+            return if sets(Role::Message) { completion::MATCHES } else { completion::NOTHING };
+        };
+        match request.direction {
+            Direction::Out if self.operation != Operation::Blocking => completion::POSTS,
+            Direction::InOut if self.group == Group::PointToPoint => completion::STARTS,
+            Direction::InOut if !sets(Role::Status) && self.name == "MPI_Request_free" => completion::FREES,
+            Direction::InOut if sets(Role::Status) && sets(Role::Length) => completion::SOME,
+            Direction::InOut if sets(Role::Status) && sets(Role::Index) => completion::ANY,
+            Direction::InOut if sets(Role::Status) => completion::ALL,
+            // MPI_Cancel leaves it to the call that completes the request; others only look.
+            _ => completion::NOTHING,
         }
     }
 

@@ -49,6 +49,15 @@ pub fn barrier() {
     unsafe { asm!("", options(nostack, preserves_flags)) };
 }
 
+/// The same value, of which the compiler does not know that: what is made of it is computed from here on, not before.
+#[inline(always)]
+pub fn from_here_on(value: u64) -> u64 {
+    let mut value = value;
+    // SAFETY: no instruction at all.
+    unsafe { asm!("/* {0} */", inout(reg) value, options(nostack, preserves_flags)) };
+    value
+}
+
 /// Reads once.
 ///
 /// # Safety

@@ -107,7 +107,7 @@ fn enter(thread: &mut ThreadState, id: u64, registers: &Registers, cookie: Cooki
     }
     if configured::traffic() != 0 {
         meaning::read_stack(thread, cookie, stack_pointer);
-        meaning::freed(thread, function);
+        meaning::at_entry(thread, function);
     }
     // The first call of a thread may be MPI's own; of all others it is enough to find the call site when somebody asks for it.
     if thread.calls == 0 || (configured::read_call_sites() != 0 && !cookie.is_brief()) {

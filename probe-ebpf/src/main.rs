@@ -65,10 +65,52 @@ pub fn attribute(context: ProbeContext) -> u32 {
     0
 }
 
-/// Called by that one: adds up what the call has moved.
+/// Called by that one: finds out what the call has moved.
 #[uprobe]
-pub fn measure(_context: ProbeContext) -> u32 {
-    meaning::measure();
+pub fn measure(context: ProbeContext) -> u32 {
+    meaning::measure(&context);
+    0
+}
+
+/// Called by that one, and by itself, of a call with arrays of counts: adds them up.
+#[uprobe]
+pub fn sum(context: ProbeContext) -> u32 {
+    meaning::sum(&context);
+    0
+}
+
+/// Called by these, of a call that posts an operation: remembers it.
+#[uprobe]
+pub fn post(_context: ProbeContext) -> u32 {
+    meaning::post();
+    0
+}
+
+/// Called by these, of a call that completes or starts operations: finds out which.
+#[uprobe]
+pub fn settle(context: ProbeContext) -> u32 {
+    meaning::settle(&context);
+    0
+}
+
+/// Called by the former, and by itself: goes through those that are complete.
+#[uprobe]
+pub fn follow(context: ProbeContext) -> u32 {
+    meaning::follow(&context);
+    0
+}
+
+/// The same for receives from anybody, whose true source takes the verifier long.
+#[uprobe]
+pub fn follow_any(context: ProbeContext) -> u32 {
+    meaning::follow_any(&context);
+    0
+}
+
+/// The same for requests that are started.
+#[uprobe]
+pub fn start(context: ProbeContext) -> u32 {
+    meaning::start(&context);
     0
 }
 

@@ -7,8 +7,8 @@ use aya_ebpf::{
 };
 use mpiprobe_common::{
     COMMUNICATOR_SLOTS, Communicator, CommunicatorKey, Config, Descriptor, FLOW_SLOTS, FUNCTION_SLOTS, Flow, FlowKey,
-    FunctionStats, InnerKey, InnerStats, Layout, PROCESS_SLOTS, ProcessCounters, STATS_ENTRIES, THREAD_CACHE, THREAD_SLOTS,
-    Target, ThreadState, config::CONTROL_WORDS,
+    FunctionStats, HANDLE_STORES, Handles, InnerKey, InnerStats, Layout, PROCESS_SLOTS, ProcessCounters, REQUEST_SLOTS, Request,
+    RequestKey, STATS_ENTRIES, THREAD_CACHE, THREAD_SLOTS, Target, ThreadState, config::CONTROL_WORDS,
 };
 
 /// Set by the daemon before load.
@@ -46,6 +46,7 @@ pub mod configured {
         flow_slots: u32,
         traffic: u32,
         communicator_slots: u32,
+        handle_stores: u32,
     }
 }
 
@@ -105,6 +106,14 @@ pub static FLOWS: Array<Flow> = Array::with_max_entries(FLOW_SLOTS, BPF_F_MMAPAB
 /// The flow with a key.
 #[map]
 pub static FLOW_OF: HashMap<FlowKey, u32> = HashMap::with_max_entries(FLOW_SLOTS, 0);
+
+/// The latest operation of each request handle; complete ones stay, for the next one.
+#[map]
+pub static REQUESTS: HashMap<RequestKey, Request> = HashMap::with_max_entries(REQUEST_SLOTS, 0);
+
+/// Where threads keep the handles that their open call was given, handed out in the order of first use.
+#[map]
+pub static HANDLES: Array<Handles> = Array::with_max_entries(HANDLE_STORES, 0);
 
 /// Counters by process slot.
 #[map]

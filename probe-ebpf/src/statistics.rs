@@ -7,7 +7,7 @@ use mpiprobe_common::{
 };
 
 use crate::{
-    atomic::{add, compare_exchange, fetch_add, load, raise},
+    atomic::{add, compare_exchange, fetch_add, from_here_on, load, raise},
     maps::{CONTROL, PROCESSES, STATS, STATS_INDEX, configured},
 };
 
@@ -26,7 +26,8 @@ pub fn record(process: u32, function: u32, ns: u64) -> u32 {
         add(&raw mut (*stats).time_ns, ns);
         raise(&raw mut (*stats).min_complement, u64::MAX - ns);
         raise(&raw mut (*stats).max_ns, ns);
-        let bucket = bucket_of(ns) as usize;
+        // Such that the compiler compares the very register that becomes the index.
+        let bucket = from_here_on(bucket_of(from_here_on(ns)) as u64) as usize;
         if bucket < BUCKETS {
             add((&raw mut (*stats).histogram).cast::<u64>().add(bucket), 1);
         }
@@ -36,7 +37,7 @@ pub fn record(process: u32, function: u32, ns: u64) -> u32 {
 
 /// Where the statistics of a function in a process are, plus one, made on first use; 0 if there is no room.
 #[inline(always)]
-fn entry(process: u32, function: u32) -> u32 {
+pub fn entry(process: u32, function: u32) -> u32 {
     let Some(index) = STATS_INDEX.get_ptr_mut(process * FUNCTION_SLOTS + (function & (FUNCTION_SLOTS - 1))) else {
         return 0;
     };

@@ -81,7 +81,9 @@ fn find_or_make(id: u64) -> Option<*mut ThreadState> {
     let thread = THREADS.get_ptr_mut(slot)?;
     // SAFETY: map value pointer to a slot that nobody else has.
     unsafe {
+        let store_plus_1 = (*thread).following.store_plus_1;
         *thread = ThreadState::ZERO;
+        (*thread).following.store_plus_1 = store_plus_1;
         (*thread).process = process;
     }
     if THREAD_SLOT.insert(id, slot, 0).is_err() {

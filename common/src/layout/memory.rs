@@ -5,6 +5,30 @@ pub trait Memory {
     /// The 8 bytes at `address`, little-endian; `None` if they cannot be read. The address is a multiple of 8 unless a
     /// program has put its own variables elsewhere.
     fn word(&self, address: u64) -> Option<u64>;
+
+    /// An integer of `width` bytes (1, 2, 4 or 8), without sign; `None` for other widths.
+    ///
+    /// Narrow ones are cut out of the aligned word around them, which is in the same page: reading 8 bytes from where 4 are wanted
+    /// could reach into a page that is not there.
+    #[inline(always)]
+    fn integer(&self, address: u64, width: u32) -> Option<u64> {
+        if width == 8 {
+            return self.word(address);
+        }
+        let mask = match width {
+            1 => 0xff,
+            2 => 0xffff,
+            4 => 0xffff_ffff,
+            _ => return None,
+        };
+        let into = address & 7;
+        // What straddles two words is nothing that a compiler has laid out.
+        if into + width as u64 > 8 {
+            return None;
+        }
+        let word = self.word(address & !7)?;
+        Some(word >> (into * 8) & mask)
+    }
 }
 
 impl<M: Memory + ?Sized> Memory for &M {
@@ -12,30 +36,17 @@ impl<M: Memory + ?Sized> Memory for &M {
     fn word(&self, address: u64) -> Option<u64> {
         (**self).word(address)
     }
+
+    #[inline(always)]
+    fn integer(&self, address: u64, width: u32) -> Option<u64> {
+        (**self).integer(address, width)
+    }
 }
 
 /// An integer of `width` bytes (1, 2, 4 or 8), without sign; `None` for other widths.
-///
-/// Narrow ones are cut out of the aligned word around them, which is in the same page: reading 8 bytes from where 4 are wanted
-/// could reach into a page that is not there.
 #[inline(always)]
 pub(super) fn integer<M: Memory>(memory: &M, address: u64, width: u32) -> Option<u64> {
-    if width == 8 {
-        return memory.word(address);
-    }
-    let mask = match width {
-        1 => 0xff,
-        2 => 0xffff,
-        4 => 0xffff_ffff,
-        _ => return None,
-    };
-    let into = address & 7;
-    // What straddles two words is nothing that a compiler has laid out.
-    if into + width as u64 > 8 {
-        return None;
-    }
-    let word = memory.word(address & !7)?;
-    Some(word >> (into * 8) & mask)
+    memory.integer(address, width)
 }
 
 /// A signed `int`.

@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 
 use mpiprobe_common::{self as tables, Communicator, Flow, flow::peer};
 
-use super::names;
+use super::{names, pending};
 use crate::{
     model::{CommunicatorRow, FlowRow, FunctionTraffic, Partner, RankTraffic, Volume},
     observe::ProcessSnapshot,
@@ -41,8 +41,16 @@ pub(super) fn add(all: &mut tables::Volume, more: &tables::Volume) {
     }
 }
 
-pub(super) fn of_rank(tables: &ProcessSnapshot, name: &mut dyn FnMut(u64) -> Option<String>) -> RankTraffic {
-    RankTraffic { communicators: communicators(&tables.communicators), flows: flows(&tables.flows, name) }
+pub(super) fn of_rank(
+    tables: &ProcessSnapshot,
+    now_ns: u64,
+    name: &mut dyn FnMut(u64) -> Option<String>,
+) -> RankTraffic {
+    RankTraffic {
+        communicators: communicators(&tables.communicators),
+        flows: flows(&tables.flows, name),
+        pending: pending::rows(&tables.requests, now_ns, name),
+    }
 }
 
 /// Most bytes first, then most time.
@@ -54,15 +62,26 @@ fn flows(counted: &[Flow], name: &mut dyn FnMut(u64) -> Option<String>) -> Vec<F
     rows
 }
 
-fn row(flow: &Flow, site: Option<String>) -> FlowRow {
-    let (partner, peer) = match flow.key.peer {
+/// Of a persistent operation, by whom it was started.
+pub(super) fn started_by(function_plus_1: u16) -> Option<&'static str> {
+    function_plus_1.checked_sub(1).map(|function| names::name(function.into()))
+}
+
+/// A rank of a key, or one of [`peer`].
+pub(super) fn partner(value: i32) -> (Partner, Option<u32>) {
+    match value {
         peer::NONE => (Partner::Nobody, None),
         peer::NULL => (Partner::ProcNull, None),
         peer::ANY => (Partner::AnySource, None),
         rank => u32::try_from(rank).map_or((Partner::Unknown, None), |rank| (Partner::Rank, Some(rank))),
-    };
+    }
+}
+
+fn row(flow: &Flow, site: Option<String>) -> FlowRow {
+    let (partner, peer) = partner(flow.key.peer);
     FlowRow {
         function: names::name(flow.key.function.into()),
+        started_by: started_by(flow.key.started_by_plus_1),
         communicator: Some(flow.key.communicator).filter(|&number| number != 0),
         partner,
         peer,
@@ -74,6 +93,9 @@ fn row(flow: &Flow, site: Option<String>) -> FlowRow {
         received_bytes: flow.received,
         received_at_most_bytes: flow.received_at_most,
         calls_of_unknown_bytes: flow.unknown,
+        completed: flow.completed,
+        pending_ns: flow.pending_ns,
+        waited_ns: flow.waited_ns,
     }
 }
 

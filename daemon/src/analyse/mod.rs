@@ -4,6 +4,7 @@ mod aggregate;
 mod flows;
 mod input;
 mod names;
+mod pending;
 mod percentile;
 mod profile;
 mod rank;

@@ -92,7 +92,7 @@ impl<'a> Rank<'a> {
             before_first_call_ns: self.before_first_call_ns(),
             functions: rows_by_time(&self.functions, base),
             groups: groups.map(|(group, (calls, time_ns))| group_row(group, calls, time_ns, base)).collect(),
-            traffic: self.traffic.then(|| flows::of_rank(self.tables, &mut name)),
+            traffic: self.traffic.then(|| flows::of_rank(self.tables, self.now_ns, &mut name)),
             open_calls: self.open_calls(&mut name),
             threads: self.tables.threads.iter().map(|thread| self.thread(thread)).collect(),
             losses: self.losses(),

@@ -16,7 +16,10 @@ use aya_log::EbpfLogger;
 use aya_obj::{Object, generated::bpf_insn};
 use mpiprobe_common::{
     CALIBRATION_FUNCTION, Config, Descriptor,
-    config::{STAGE_ATTRIBUTE, STAGE_MEASURE},
+    config::{
+        STAGE_ATTRIBUTE, STAGE_FOLLOW, STAGE_FOLLOW_ANY, STAGE_MEASURE, STAGE_POST, STAGE_SETTLE, STAGE_START,
+        STAGE_SUM,
+    },
 };
 
 use super::{AttachError, Rung, kernel::bpf, pod::Plain, rung::ProgramUse};
@@ -69,6 +72,8 @@ impl Tables {
             .map_max_entries("LAYOUTS", slots)
             .map_max_entries("COMMUNICATORS", options.config.communicator_slots)
             .map_max_entries("COMMUNICATOR_OF", options.config.communicator_slots)
+            .map_max_entries("REQUESTS", options.config.request_slots)
+            .map_max_entries("HANDLES", options.config.handle_stores)
             .map_max_entries("FLOWS", options.config.flow_slots)
             .map_max_entries("FLOW_OF", options.config.flow_slots)
             .load(OBJECT)
@@ -148,7 +153,17 @@ impl Tables {
         let linked = self.linked_object()?;
         let kind = bpf::Kind::Probe(rung.return_attach_type());
         let table = "STAGES";
-        for (name, index) in [("attribute", STAGE_ATTRIBUTE), ("measure", STAGE_MEASURE)] {
+        let stages = [
+            ("attribute", STAGE_ATTRIBUTE),
+            ("measure", STAGE_MEASURE),
+            ("post", STAGE_POST),
+            ("sum", STAGE_SUM),
+            ("settle", STAGE_SETTLE),
+            ("follow", STAGE_FOLLOW),
+            ("follow_any", STAGE_FOLLOW_ANY),
+            ("start", STAGE_START),
+        ];
+        for (name, index) in stages {
             let program = load(&linked, name, kind)?;
             bpf::set_program(self.table_fd(table)?, index, program.as_fd())
                 .map_err(|source| AttachError::Table { table, source })?;

@@ -92,6 +92,9 @@ pub struct Observe {
     /// Room for this many communicators, those of all processes together
     #[arg(long, value_name = "N", default_value_t = mpiprobe_common::COMMUNICATOR_SLOTS, value_parser = clap::value_parser!(u32).range(2..=1_048_576), help_heading = "Limits")]
     pub max_communicators: u32,
+    /// Room for this many requests outstanding at once, those of all processes together
+    #[arg(long, value_name = "N", default_value_t = mpiprobe_common::REQUEST_SLOTS, value_parser = clap::value_parser!(u32).range(1..=4_194_304), help_heading = "Limits")]
+    pub max_requests: u32,
     /// Room for statistics of this many pairs of process and function (2.6 KiB each).
     #[arg(long, value_name = "N", default_value_t = mpiprobe_common::STATS_ENTRIES, value_parser = clap::value_parser!(u32).range(1..=1_048_576), help_heading = "Limits")]
     pub max_stats: u32,

@@ -96,6 +96,7 @@ async fn observe(asked: &Observe) -> Result<Exit, CommandError> {
         traffic: asked.traffic,
         max_flows: asked.max_flows,
         max_communicators: asked.max_communicators,
+        max_requests: asked.max_requests,
         max_stats: asked.max_stats,
     };
     Ok(match session::run(&options).await? {

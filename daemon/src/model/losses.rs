@@ -32,6 +32,10 @@ pub struct Losses {
     pub flow_table_full: u64,
     /// Calls over communicators for which there was no room in their table.
     pub communicator_table_full: u64,
+    /// Operations that were not followed to their completion: the table of requests was full.
+    pub request_table_full: u64,
+    /// Calls whose requests were not followed, or not all: more than 1,024 of them, or they could not be read.
+    pub requests_not_followed: u64,
 }
 
 impl Losses {
@@ -51,6 +55,8 @@ impl Losses {
             events_dropped: count(Loss::EventDropped),
             flow_table_full: count(Loss::FlowTableFull),
             communicator_table_full: count(Loss::CommunicatorTableFull),
+            request_table_full: count(Loss::RequestTableFull),
+            requests_not_followed: count(Loss::RequestsNotFollowed),
         }
     }
 
@@ -67,6 +73,8 @@ impl Losses {
         self.events_dropped += other.events_dropped;
         self.flow_table_full += other.flow_table_full;
         self.communicator_table_full += other.communicator_table_full;
+        self.request_table_full += other.request_table_full;
+        self.requests_not_followed += other.requests_not_followed;
     }
 
     /// Every counter with what it means, in words.
@@ -80,6 +88,8 @@ impl Losses {
             (self.inner_table_full, "inner calls not counted: table full (--max-stats)"),
             (self.flow_table_full, "calls in no flow: flow table full (--max-flows)"),
             (self.communicator_table_full, "calls over communicators without room: table full (--max-communicators)"),
+            (self.request_table_full, "operations not followed to their completion: table full (--max-requests)"),
+            (self.requests_not_followed, "calls whose requests were not all followed: too many, or not readable"),
             (self.events_dropped, "notices of exec or exit dropped"),
             (self.returns_without_entry, "returns of calls that began before attach"),
             (self.entries_without_return, "calls left without a return (longjmp, exception)"),

@@ -2,6 +2,8 @@
 
 use serde::Serialize;
 
+use super::PendingRow;
+
 /// Data that went one way.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Volume {
@@ -33,6 +35,8 @@ pub struct RankTraffic {
     pub communicators: Vec<CommunicatorRow>,
     /// Completed calls by function, place, communicator and partner: most bytes first.
     pub flows: Vec<FlowRow>,
+    /// Operations under way, the oldest first: at the end of a process those that it never completed.
+    pub pending: Vec<PendingRow>,
 }
 
 /// Who was at the other end of a flow.
@@ -55,6 +59,8 @@ pub enum Partner {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct FlowRow {
     pub function: &'static str,
+    /// `MPI_Start` or `MPI_Startall`, of what a persistent request of that function has moved; `null`: the call itself.
+    pub started_by: Option<&'static str>,
     /// Number of the communicator among [`CommunicatorRow`]s of the rank; `null`: none, or not known.
     pub communicator: Option<u32>,
     pub partner: Partner,
@@ -74,6 +80,12 @@ pub struct FlowRow {
     pub received_at_most_bytes: u64,
     /// Calls of which it is not known how much they moved.
     pub calls_of_unknown_bytes: u64,
+    /// Of operations with a request: how many a call has said to be complete.
+    pub completed: u64,
+    /// From the return of the call that posted each of these to the return of that call, ns, summed.
+    pub pending_ns: u64,
+    /// Their part of the durations of those calls, ns: a call's time is divided evenly among the requests it completes.
+    pub waited_ns: u64,
 }
 
 /// A communicator that a rank has used.

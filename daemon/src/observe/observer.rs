@@ -10,12 +10,18 @@ use std::{
 
 use aya::maps::{MapData, RingBuf};
 use mpiprobe_common::{
-    CALIBRATION_SLOT, Communicator, Flow, InnerKey, InnerStats, Layout, Loss, ProcessCounters, ThreadState,
+    CALIBRATION_SLOT, Communicator, Flow, InnerKey, InnerStats, Layout, Loss, ProcessCounters, Request, RequestKey,
+    ThreadState,
     config::{CONTROL_NEXT_COMMUNICATOR, CONTROL_NEXT_FLOW, CONTROL_NEXT_PROCESS, CONTROL_NEXT_THREAD, CONTROL_WORDS},
+    flow::peer,
+    request::state,
 };
 use thiserror::Error;
 
-use super::{Notice, ProcessSnapshot, Snapshot, StatsReader, ThreadSnapshot, clock::monotonic_ns, shared::SharedArray};
+use super::{
+    Notice, PendingRequest, ProcessSnapshot, Snapshot, StatsReader, ThreadSnapshot, clock::monotonic_ns,
+    shared::SharedArray,
+};
 use crate::attach::{AttachError, Engine, read_hash};
 
 /// How often a thread's state is read again if it changed while it was copied.
@@ -102,6 +108,7 @@ impl Observer {
         let mut inner = inner_by_process(engine)?;
         let mut flows = self.flows_by_process();
         let mut communicators = self.communicators_by_process();
+        let mut requests = self.requests_by_process(engine)?;
         let slots = 1..self.used(CONTROL_NEXT_PROCESS, self.processes.len());
         let processes = slots.filter_map(|slot| {
             let process = u32::try_from(slot).ok()?;
@@ -112,6 +119,7 @@ impl Observer {
                 threads: threads.remove(&process).unwrap_or_default(),
                 flows: flows.remove(&process).unwrap_or_default(),
                 communicators: communicators.remove(&process).unwrap_or_default(),
+                requests: requests.remove(&process).unwrap_or_default(),
                 inner: inner.remove(&process).unwrap_or_default(),
             })
         });
@@ -161,6 +169,29 @@ impl Observer {
             by_process.entry(communicator.key.process).or_default().push((number, communicator));
         }
         by_process
+    }
+
+    fn requests_by_process(&self, engine: &Engine) -> Result<HashMap<u32, Vec<PendingRequest>>, ObserveError> {
+        let mut by_process: HashMap<u32, Vec<PendingRequest>> = HashMap::new();
+        let config = &engine.tables.options().config;
+        if config.traffic == 0 {
+            return Ok(by_process);
+        }
+        for (key, request) in read::<RequestKey, Request>(engine, "REQUESTS", config.request_slots)? {
+            if request.state & state::ACTIVE != 0 {
+                let peer = self.peer_of(&request);
+                by_process.entry(key.process).or_default().push(PendingRequest { request, peer });
+            }
+        }
+        Ok(by_process)
+    }
+
+    /// Whom an operation receives from, else whom it sends to.
+    fn peer_of(&self, request: &Request) -> i32 {
+        let is_exchange = request.second_flow_plus_1 != 0;
+        let flow_plus_1 = if is_exchange { request.second_flow_plus_1 } else { request.flow_plus_1 };
+        let flow = flow_plus_1.checked_sub(1).and_then(|index| self.flows.read(index as usize));
+        flow.map_or(peer::UNKNOWN, |flow| flow.key.peer)
     }
 
     /// Tells the programs how a process's library lays out its objects. What they found out before is looked at again.

@@ -1,6 +1,6 @@
 //! What the tables say at one moment.
 
-use mpiprobe_common::{Communicator, Flow, FunctionStats, InnerStats, ProcessCounters, ThreadState};
+use mpiprobe_common::{Communicator, Flow, FunctionStats, InnerStats, ProcessCounters, Request, ThreadState};
 
 /// All observed processes at one moment.
 #[derive(Clone, Debug, Default)]
@@ -29,6 +29,8 @@ pub struct ProcessSnapshot {
     pub flows: Vec<Flow>,
     /// By number.
     pub communicators: Vec<(u32, Communicator)>,
+    /// Operations under way, in no order.
+    pub requests: Vec<PendingRequest>,
     /// (outer, inner) function ids.
     pub inner: Vec<((u16, u16), InnerStats)>,
 }
@@ -38,6 +40,14 @@ pub struct ProcessSnapshot {
 pub struct ThreadSnapshot {
     pub tid: u32,
     pub state: ThreadState,
+}
+
+/// An operation under way.
+#[derive(Clone, Copy, Debug)]
+pub struct PendingRequest {
+    pub request: Request,
+    /// Rank in `MPI_COMM_WORLD` of whom it receives from, else of whom it sends to; or one of [`mpiprobe_common::flow::peer`].
+    pub peer: i32,
 }
 
 impl ProcessSnapshot {

@@ -452,6 +452,8 @@ fn load_options(options: &Options, caller: &Caller) -> LoadOptions {
             traffic: options.traffic.into(),
             flow_slots: if options.traffic { options.max_flows } else { 1 },
             communicator_slots: if options.traffic { options.max_communicators } else { 2 },
+            request_slots: if options.traffic { options.max_requests } else { 1 },
+            handle_stores: if options.traffic { Config::DEFAULT.handle_stores } else { 1 },
             ..Config::DEFAULT
         },
     }

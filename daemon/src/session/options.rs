@@ -35,6 +35,8 @@ pub struct Options {
     pub max_flows: u32,
     /// Communicators, all processes together.
     pub max_communicators: u32,
+    /// Requests outstanding at once, all processes together.
+    pub max_requests: u32,
     pub max_stats: u32,
 }
 

@@ -1,18 +1,18 @@
 //! How many bytes a call moved.
 
-use aya_ebpf::helpers::generated::bpf_probe_read_user;
 use mpiprobe_common::{
-    Communicator, Descriptor, Layout,
+    Communicator, Descriptor, Layout, ThreadState,
+    flow::{Sum, peer},
     descriptor::{NONE, amount as kind, flags},
     layout::{Size, datatype_size, status_bytes},
 };
 
-use super::{Bytes, arguments::Arguments, user::User};
-
-/// Counts that are read at once.
-const CHUNK: usize = 16;
-/// Members of a group whose counts are added up; of larger groups the sum is unknown.
-const MOST_COUNTS: usize = 64 * CHUNK;
+use super::{
+    Bytes, amount_of,
+    arguments::Arguments,
+    communicator, sum,
+    user::User,
+};
 
 /// One direction of a call.
 #[derive(Clone, Copy)]
@@ -34,21 +34,37 @@ struct Place {
     known: bool,
 }
 
-/// What leaves, and what arrives.
+/// Finds out what arrives and what leaves, and keeps it in the completed call; of what has an array of counts, `summing` says then
+/// what is to be added up.
 #[inline(always)]
-pub fn of(
-    layout: &Layout,
-    arguments: &Arguments<'_>,
-    descriptor: &Descriptor,
-    communicator: Option<&Communicator>,
-) -> (Bytes, Bytes) {
-    let place = place(communicator);
+pub fn find(thread: &mut ThreadState, descriptor: &Descriptor, layout: &Layout) {
+    // One function for both, which keeps its result in memory: what the verifier knows of registers at its end would multiply.
+    direction(thread, descriptor, layout, true);
+    direction(thread, descriptor, layout, false);
+}
+
+#[inline(never)]
+fn direction(thread: &mut ThreadState, descriptor: &Descriptor, layout: &Layout, arrives: bool) {
+    let call = &thread.completed;
+    let place = place(communicator::facts(call.communicator));
+    let is_null = call.destination == peer::NULL;
     let send = Side {
         amount: descriptor.send_amount,
         buffer: descriptor.send_buffer,
         count: descriptor.send_count,
         datatype: descriptor.send_datatype,
     };
+    if !arrives {
+        let found = if is_null { Some(Bytes::None) } else { side(thread, layout, descriptor, place, send, false) };
+        match found {
+            Some(sent) => thread.completed.sent = amount_of(sent),
+            None => {
+                thread.summing.sent_is_received = 1;
+                thread.completed.sent = thread.completed.received;
+            }
+        }
+        return;
+    }
     let receive = if descriptor.receive_datatype == NONE {
         // One buffer for both: MPI_Bcast.
         Side { amount: descriptor.receive_amount, ..send }
@@ -58,11 +74,11 @@ pub fn of(
             buffer: descriptor.receive_buffer,
             count: descriptor.receive_count,
             datatype: descriptor.receive_datatype,
-            }
+        }
     };
-    let received = side(layout, arguments, descriptor, place, receive, None);
-    let sent = side(layout, arguments, descriptor, place, send, Some(received));
-    (sent, received)
+    let from_null = call.source == peer::NULL || (descriptor.source == NONE && is_null);
+    let found = if from_null { Some(Bytes::None) } else { side(thread, layout, descriptor, place, receive, true) };
+    thread.completed.received = amount_of(found.unwrap_or(Bytes::Unknown));
 }
 
 #[inline(always)]
@@ -77,49 +93,80 @@ fn place(communicator: Option<&Communicator>) -> Place {
     }
 }
 
+/// `None`: what the other direction moves.
 #[inline(always)]
 fn side(
+    thread: &mut ThreadState,
     layout: &Layout,
-    arguments: &Arguments<'_>,
     descriptor: &Descriptor,
     place: Place,
     side: Side,
-    other: Option<Bytes>,
-) -> Bytes {
+    arrives: bool,
+) -> Option<Bytes> {
+    let words = thread.arguments.as_ptr();
+    let arguments = &Arguments { words, layout };
     let mut side = side;
     if side.amount & kind::KIND == kind::NOTHING {
-        return Bytes::None;
+        return Some(Bytes::None);
     }
     if let Some(nothing) = takes_no_part(layout, arguments, descriptor, place, side.amount) {
-        return nothing;
+        return Some(nothing);
     }
     if side.buffer != NONE && arguments.word(side.buffer) == layout.constants.in_place {
         match side.amount & kind::IN_PLACE {
             kind::IN_PLACE_SAME => {}
-            kind::IN_PLACE_OTHER => return other.unwrap_or(Bytes::Unknown),
-            _ => return Bytes::Known(0),
+            kind::IN_PLACE_OTHER => {
+                // The other direction's.
+                return None;
+            }
+            _ => return Some(Bytes::Known(0)),
         }
     }
     if side.amount & kind::KIND == kind::STATUS {
-        return by_status(layout, arguments, descriptor, side);
+        return Some(by_status(layout, arguments, descriptor, side));
     }
     let wide = descriptor.flags & flags::LARGE_COUNT != 0;
     let members = if side.amount & kind::LOCAL != 0 { place.own_size } else { place.others };
     side.amount &= kind::KIND;
     let elements = match side.amount {
+        kind::BUFFER if descriptor.partitions != NONE => {
+            Some(count(arguments, side.count, wide) * count(arguments, descriptor.partitions, false))
+        }
         kind::BUFFER => Some(count(arguments, side.count, wide)),
         kind::EACH if place.known => Some(count(arguments, side.count, wide) * members as u64),
-        kind::SUM if place.known => sum(arguments.word(side.count), members, wide),
-        kind::OWN if place.known => one_of(arguments.word(side.count), place.rank, wide),
+        kind::SUM | kind::TYPED_SUM if place.known => {
+            let is_typed = side.amount == kind::TYPED_SUM;
+            let datatype = arguments.word(side.datatype);
+            let sum = if arrives { &mut thread.summing.received } else { &mut thread.summing.sent };
+            *sum = Sum {
+                counts: arguments.word(side.count),
+                datatypes: if is_typed { datatype } else { 0 },
+                element: if is_typed { 0 } else { size(layout, datatype) },
+                length: members,
+                ..Sum::NONE
+            };
+            return Some(Bytes::Unknown);
+        }
+        kind::OWN if place.known => sum::one(arguments.word(side.count), place.rank, wide),
         _ => None,
     };
-    let Some(elements) = elements else { return Bytes::Unknown };
+    let Some(elements) = elements else { return Some(Bytes::Unknown) };
     if elements == 0 {
-        return Bytes::Known(0);
+        return Some(Bytes::Known(0));
     }
-    match datatype_size(layout, arguments.word(side.datatype), &User) {
-        Size::Known(size) => Bytes::Known(elements * size),
-        Size::Unknown => Bytes::Unknown,
+    let size = size(layout, arguments.word(side.datatype));
+    Some(if size == UNKNOWN_SIZE { Bytes::Unknown } else { Bytes::Known(elements * size) })
+}
+
+/// Not the size of any datatype.
+pub const UNKNOWN_SIZE: u64 = u64::MAX;
+
+/// Size of a datatype, bytes; or [`UNKNOWN_SIZE`].
+#[inline(never)]
+pub fn size(layout: &Layout, datatype: u64) -> u64 {
+    match datatype_size(layout, datatype, &User) {
+        Size::Known(size) => size,
+        Size::Unknown => UNKNOWN_SIZE,
     }
 }
 
@@ -156,23 +203,23 @@ fn takes_no_part(
     if takes_part { None } else { Some(Bytes::None) }
 }
 
-/// Of a receive: what came, according to its status; the buffer's size if the program does not want to know.
+/// Of a receive: what came, according to its status; the buffer's size if the program does not want to know, or it is not complete.
 #[inline(always)]
 fn by_status(layout: &Layout, arguments: &Arguments<'_>, descriptor: &Descriptor, side: Side) -> Bytes {
     let status = if descriptor.status == NONE { 0 } else { arguments.word(descriptor.status) };
     if descriptor.status != NONE && status != layout.constants.status_ignore {
         return status_bytes(layout, status, &User).map_or(Bytes::Unknown, Bytes::Known);
     }
-    if descriptor.status == NONE {
-        // Nonblocking: told when it is complete.
-        return Bytes::Unknown;
+    let wide = descriptor.flags & flags::LARGE_COUNT != 0;
+    let mut elements = count(arguments, side.count, wide);
+    if descriptor.partitions != NONE {
+        elements *= count(arguments, descriptor.partitions, false);
     }
-    let elements = count(arguments, side.count, descriptor.flags & flags::LARGE_COUNT != 0);
-    match datatype_size(layout, arguments.word(side.datatype), &User) {
-        _ if elements == 0 => Bytes::Known(0),
-        Size::Known(size) => Bytes::AtMost(elements * size),
-        Size::Unknown => Bytes::Unknown,
+    if elements == 0 {
+        return Bytes::Known(0);
     }
+    let size = size(layout, arguments.word(side.datatype));
+    if size == UNKNOWN_SIZE { Bytes::Unknown } else { Bytes::AtMost(elements * size) }
 }
 
 /// A count that is passed by value. A function without one moves one element.
@@ -183,74 +230,4 @@ fn count(arguments: &Arguments<'_>, position: u8, wide: bool) -> u64 {
     }
     let count = if wide { arguments.word(position) as i64 } else { arguments.int(position) as i64 };
     if count > 0 { count as u64 } else { 0 }
-}
-
-/// Element `index` of an array of counts.
-#[inline(always)]
-fn one_of(array: u64, index: u32, wide: bool) -> Option<u64> {
-    let mut count = 0u64;
-    let width = if wide { 8 } else { 4 };
-    let address = array + index as u64 * width;
-    // SAFETY: reads user memory by the helper made for that, into a local of at least the size given.
-    let result = unsafe {
-        if wide {
-            bpf_probe_read_user((&raw mut count).cast(), 8, address as *const _)
-        } else {
-            bpf_probe_read_user((&raw mut count).cast(), 4, address as *const _)
-        }
-    };
-    if result == 0 { Some(count) } else { None }
-}
-
-/// Sum of the first `length` elements of an array of counts.
-#[inline(always)]
-fn sum(array: u64, length: u32, wide: bool) -> Option<u64> {
-    let sum = if wide { sum_of_words(array, length) } else { sum_of_ints(array, length) };
-    if sum == u64::MAX { None } else { Some(sum) }
-}
-
-/// `u64::MAX`: not readable, or too many.
-#[inline(never)]
-fn sum_of_ints(array: u64, length: u32) -> u64 {
-    let mut sum = 0u64;
-    let mut chunk = [0u32; CHUNK];
-    for start in (0..MOST_COUNTS).step_by(CHUNK) {
-        if start as u32 >= length {
-            return sum;
-        }
-        let address = array + start as u64 * 4;
-        let rest = length - start as u32;
-        if rest >= CHUNK as u32 {
-            // SAFETY: reads user memory by the helper made for that, into a local of the size given.
-            if unsafe { bpf_probe_read_user(chunk.as_mut_ptr().cast(), size_of::<[u32; CHUNK]>() as u32, address as *const _) } != 0 {
-                return u64::MAX;
-            }
-            for count in chunk {
-                sum += count as u64;
-            }
-        } else {
-            for index in 0..CHUNK as u32 {
-                if index >= rest {
-                    return sum;
-                }
-                let Some(count) = one_of(address, index, false) else { return u64::MAX };
-                sum += count;
-            }
-        }
-    }
-    u64::MAX
-}
-
-/// As [`sum_of_ints`].
-#[inline(never)]
-fn sum_of_words(array: u64, length: u32) -> u64 {
-    let mut sum = 0u64;
-    for index in 0..MOST_COUNTS as u32 {
-        if index >= length {
-            return sum;
-        }
-        let Some(count) = one_of(array, index, true) else { return u64::MAX };
-        sum += count;
-    }
-    u64::MAX
 }

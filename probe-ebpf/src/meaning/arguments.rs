@@ -40,8 +40,8 @@ pub fn read_stack(thread: &mut ThreadState, cookie: Cookie, stack_pointer: u64) 
 
 #[derive(Clone, Copy)]
 pub struct Arguments<'a> {
-    words: *const u64,
-    layout: &'a Layout,
+    pub words: *const u64,
+    pub layout: &'a Layout,
 }
 
 impl<'a> Arguments<'a> {

@@ -2,7 +2,7 @@
 
 use aya_ebpf::helpers::bpf_ktime_get_ns;
 use mpiprobe_common::{
-    Communicator, CommunicatorKey, Descriptor, FUNCTION_SLOTS, Layout, Loss, ThreadState,
+    Communicator, CommunicatorKey, Layout, Loss,
     config::CONTROL_NEXT_COMMUNICATOR,
     layout::{self, Memory as _},
 };
@@ -10,12 +10,12 @@ use mpiprobe_common::{
 use super::user::User;
 use crate::{
     atomic::add,
-    maps::{COMMUNICATOR_OF, COMMUNICATORS, DESCRIPTORS, LAYOUTS, configured},
+    maps::{COMMUNICATOR_OF, COMMUNICATORS, LAYOUTS, configured},
     statistics::{count_loss, process_counters, take_number},
 };
 
 /// The number of a communicator; 0 if nothing can be read of it, or there is no room for it.
-#[inline(always)]
+#[inline(never)]
 pub fn number(process: u32, layout: &Layout, handle: u64) -> u32 {
     let key = CommunicatorKey { process, reserved: 0, handle };
     // SAFETY: the value is copied at once.
@@ -60,19 +60,15 @@ pub fn facts(number: u32) -> Option<&'static Communicator> {
     COMMUNICATORS.get_ptr(number).map(|entry| unsafe { &*entry })
 }
 
-/// A function is entered that may free a communicator: its handle will mean another one from then on.
+/// Whether its handle may mean another one by now.
 #[inline(always)]
-pub fn freed(thread: &ThreadState, function: u32) {
-    let Some(descriptor) = DESCRIPTORS.get_ptr(function & (FUNCTION_SLOTS - 1)) else { return };
-    // SAFETY: map value pointer, written before anything is attached.
-    let descriptor: &Descriptor = unsafe { &*descriptor };
-    if descriptor.frees_communicator != 0 {
-        forget(thread.process, thread.arguments[0]);
-    }
+pub fn is_freed(number: u32) -> bool {
+    facts(number).is_some_and(|known| known.freed_ns != 0)
 }
 
+/// A function is entered that frees the communicator whose handle is at the address: it will mean another one from then on.
 #[inline(never)]
-fn forget(process: u32, handle_address: u64) {
+pub fn forget(process: u32, handle_address: u64) {
     let Some(layout) = LAYOUTS.get_ptr(process) else { return };
     // SAFETY: map value pointer, written once.
     let layout = unsafe { &*layout };

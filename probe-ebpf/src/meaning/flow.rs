@@ -7,7 +7,7 @@ use mpiprobe_common::{
     layout,
 };
 
-use super::{Bytes, communicator, user::User};
+use super::{communicator, user::User};
 use crate::{
     atomic::add as increase,
     maps::{FLOW_OF, FLOWS, configured},
@@ -39,30 +39,48 @@ pub fn find(thread: &mut ThreadState, layout: &Layout, has_communicator: bool, c
     {
         return recent.flow + 1;
     }
-    let Some(flow) = look_up(thread.process, layout, &wanted, has_communicator) else { return 0 };
+    let number = if has_communicator { communicator::number(thread.process, layout, communicator) } else { 0 };
+    let sought = Sought { function: function as u16, started_by_plus_1: 0, number, communicator, call_site, partner };
+    let Some(flow) = look_up(thread.process, layout, &sought) else { return 0 };
     thread.recent_flows[index] = RecentFlow { flow, ..wanted };
     flow + 1
 }
 
+/// A flow as a call describes it.
+#[derive(Clone, Copy)]
+pub struct Sought {
+    pub function: u16,
+    pub started_by_plus_1: u16,
+    /// Number of the communicator.
+    pub number: u32,
+    /// Its handle.
+    pub communicator: u64,
+    pub call_site: u64,
+    /// A rank as given, or one of [`peer`].
+    pub partner: i32,
+}
+
+/// Rank in `MPI_COMM_WORLD`, or [`peer::UNKNOWN`].
+#[inline(never)]
+fn world_rank(layout: &Layout, communicator: u64, rank: i32) -> i32 {
+    layout::world_rank(layout, communicator, rank as u32, &User).map_or(peer::UNKNOWN, |rank| rank as i32)
+}
+
 /// Index of the flow, made on its first call.
 #[inline(never)]
-fn look_up(process: u32, layout: &Layout, wanted: &RecentFlow, has_communicator: bool) -> Option<u32> {
-    let number = if has_communicator { communicator::number(process, layout, wanted.communicator) } else { 0 };
-    let peer = if wanted.peer < 0 {
-        wanted.peer
-    } else if has_communicator {
-        let rank = layout::world_rank(layout, wanted.communicator, wanted.peer as u32, &User);
-        rank.map_or(peer::UNKNOWN, |rank| rank as i32)
+pub fn look_up(process: u32, layout: &Layout, sought: &Sought) -> Option<u32> {
+    let peer = if sought.partner < 0 {
+        sought.partner
     } else {
-        peer::UNKNOWN
+        world_rank(layout, sought.communicator, sought.partner)
     };
     let key = FlowKey {
         process,
-        function: (wanted.function_plus_1 - 1) as u16,
-        started_by_plus_1: 0,
-        communicator: number,
+        function: sought.function,
+        started_by_plus_1: sought.started_by_plus_1,
+        communicator: sought.number,
         peer,
-        call_site: wanted.call_site,
+        call_site: sought.call_site,
     };
     // SAFETY: the value is copied at once.
     if let Some(&known) = unsafe { FLOW_OF.get(&key) } {
@@ -88,25 +106,53 @@ pub fn communicator(flow_plus_1: u32) -> u32 {
     FLOWS.get_ptr(flow_plus_1.wrapping_sub(1)).map_or(0, |flow| unsafe { (*flow).key.communicator })
 }
 
-/// Adds a call to a flow, given by its index plus one.
+/// Adds to the calls of a flow; numbers that wrap round take away.
 #[inline(always)]
-pub fn add(flow_plus_1: u32, ns: u64, sent: Bytes, received: Bytes) {
+pub fn add_calls(flow_plus_1: u32, calls: u64, ns: u64) {
     let Some(flow) = FLOWS.get_ptr_mut(flow_plus_1.wrapping_sub(1)) else { return };
     // SAFETY: map value pointer.
     unsafe {
-        increase(&raw mut (*flow).calls, 1);
+        increase(&raw mut (*flow).calls, calls);
         increase(&raw mut (*flow).time_ns, ns);
-        if let Bytes::Known(bytes) | Bytes::AtMost(bytes) = sent {
-            increase(&raw mut (*flow).sent, bytes);
-        }
-        if let Bytes::Known(bytes) | Bytes::AtMost(bytes) = received {
+    }
+}
+
+/// An operation of a flow is complete.
+#[inline(always)]
+pub fn add_completed(flow_plus_1: u32, pending_ns: u64, waited_ns: u64) {
+    let Some(flow) = FLOWS.get_ptr_mut(flow_plus_1.wrapping_sub(1)) else { return };
+    // SAFETY: map value pointer.
+    unsafe {
+        increase(&raw mut (*flow).completed, 1);
+        increase(&raw mut (*flow).pending_ns, pending_ns);
+        increase(&raw mut (*flow).waited_ns, waited_ns);
+    }
+}
+
+#[inline(always)]
+pub fn add_sent(flow_plus_1: u32, bytes: u64) {
+    if let Some(flow) = FLOWS.get_ptr_mut(flow_plus_1.wrapping_sub(1)) {
+        // SAFETY: map value pointer.
+        unsafe { increase(&raw mut (*flow).sent, bytes) };
+    }
+}
+
+/// `at_most`: of the bytes, those known as an upper bound only.
+#[inline(always)]
+pub fn add_received(flow_plus_1: u32, bytes: u64, at_most: u64) {
+    if let Some(flow) = FLOWS.get_ptr_mut(flow_plus_1.wrapping_sub(1)) {
+        // SAFETY: map value pointers.
+        unsafe {
             increase(&raw mut (*flow).received, bytes);
+            increase(&raw mut (*flow).received_at_most, at_most);
         }
-        if let Bytes::AtMost(bytes) = received {
-            increase(&raw mut (*flow).received_at_most, bytes);
-        }
-        if sent == Bytes::Unknown || received == Bytes::Unknown {
-            increase(&raw mut (*flow).unknown, 1);
-        }
+    }
+}
+
+#[inline(always)]
+pub fn add_unknown(flow_plus_1: u32) {
+    if let Some(flow) = FLOWS.get_ptr_mut(flow_plus_1.wrapping_sub(1)) {
+        // SAFETY: map value pointer.
+        unsafe { increase(&raw mut (*flow).unknown, 1) };
     }
 }

@@ -6,26 +6,34 @@ mod amount;
 mod arguments;
 mod communicator;
 mod flow;
+mod message;
+mod post;
+mod requests;
+mod sum;
 mod user;
 
 use aya_ebpf::{EbpfContext, helpers::bpf_get_current_pid_tgid};
 use mpiprobe_common::{
-    Descriptor, FUNCTION_SLOTS, FunctionStats, Layout, ThreadState, Volume,
-    config::{STAGE_ATTRIBUTE, STAGE_MEASURE},
-    descriptor::NONE,
-    flow::{Completed, peer},
+    Amount, Descriptor, FUNCTION_SLOTS, Layout, ThreadState, Volume,
+    config::{STAGE_ATTRIBUTE, STAGE_MEASURE, STAGE_POST, STAGE_SETTLE, STAGE_SUM},
+    descriptor::{NONE, amount as kind, completion, flags},
+    flow::{Completed, Summing, peer},
     layout::{capability, status_source},
+    request::certainty,
     stats::{SIZES, size_bucket},
 };
 
 use crate::{
-    atomic::{add, raise},
+    atomic::{add, from_here_on, raise},
     maps::{DESCRIPTORS, LAYOUTS, STAGES, STATS},
+    statistics::entry,
     thread,
 };
 use arguments::Arguments;
 pub use arguments::read_stack;
-pub use communicator::freed;
+pub use post::post;
+pub use requests::{follow, follow_any, settle, start};
+pub use sum::sum;
 use user::User;
 
 /// A call that has returned.
@@ -63,11 +71,25 @@ pub fn keep(thread: &mut ThreadState, call: Call) {
         succeeded: call.succeeded as u32,
         destination: peer::NONE,
         source: peer::NONE,
-        flow_plus_1: 0,
-        second_flow_plus_1: 0,
-        communicator: 0,
         stats_plus_1: call.stats_plus_1,
+        ..Completed::NONE
     };
+}
+
+/// A function is entered: what will not be there any more when it returns.
+#[inline(always)]
+pub fn at_entry(thread: &mut ThreadState, function: u32) {
+    let Some(descriptor) = DESCRIPTORS.get_ptr(function & (FUNCTION_SLOTS - 1)) else { return };
+    // SAFETY: map value pointer, written before anything is attached.
+    let descriptor: &Descriptor = unsafe { &*descriptor };
+    if descriptor.frees_communicator != 0 {
+        communicator::forget(thread.process, thread.arguments[0]);
+    }
+    if descriptor.completion > completion::MATCHES {
+        requests::remember(thread, descriptor, descriptor.request);
+    } else if descriptor.message != NONE && descriptor.receive_amount != 0 {
+        requests::remember(thread, descriptor, descriptor.message);
+    }
 }
 
 /// Hands the thread's completed call over to those programs. To be called by the program itself, not by a function that is not
@@ -88,16 +110,24 @@ fn next(context: &impl EbpfContext, stage: u32) {
 #[inline(always)]
 pub fn attribute(context: &impl EbpfContext) {
     let Some((thread, descriptor, layout)) = completed() else { return };
-    let arguments = Arguments::of(thread, layout);
+    let arguments = Arguments { words: thread.arguments.as_ptr(), layout };
     let destination = partner(&arguments, layout, descriptor.destination);
     let mut source = partner(&arguments, layout, descriptor.source);
-    if source == peer::ANY && thread.completed.succeeded != 0 && descriptor.status != NONE {
-        source = true_source(&arguments, layout, descriptor);
+    let mut has_communicator = descriptor.communicator != NONE;
+    if has_communicator {
+        thread.completed.communicator_handle = arguments.handle(descriptor.communicator);
+    }
+    let receives = descriptor.receive_amount != 0 && thread.completed.succeeded != 0;
+    if receives && descriptor.message != NONE {
+        source = message::take(thread, layout);
+        has_communicator = thread.completed.communicator_handle != 0;
+    }
+    if source == peer::ANY && receives {
+        source = completed_source(&arguments, layout, descriptor, source);
     }
     thread.completed.destination = destination;
     thread.completed.source = source;
-    let handle = if descriptor.communicator == NONE { 0 } else { arguments.handle(descriptor.communicator) };
-    let has_communicator = descriptor.communicator != NONE;
+    let handle = thread.completed.communicator_handle;
     let first = if destination == peer::NONE { source } else { destination };
     thread.completed.flow_plus_1 = flow::find(thread, layout, has_communicator, handle, first);
     // With one partner for both it is one flow.
@@ -108,36 +138,133 @@ pub fn attribute(context: &impl EbpfContext) {
     next(context, STAGE_MEASURE);
 }
 
-/// Adds what the thread's completed call has moved to the statistics of its function and to its flows.
+/// Finds out what the thread's completed call has moved.
 #[inline(always)]
-pub fn measure() {
+pub fn measure(context: &impl EbpfContext) {
     let Some((thread, descriptor, layout)) = completed() else { return };
-    let call = thread.completed;
-    let (mut sent, mut received) = (Bytes::None, Bytes::None);
     let moves = descriptor.send_amount | descriptor.receive_amount != 0;
-    if moves && call.succeeded != 0 {
-        if layout.known & capability::CONSTANTS == 0 {
-            (sent, received) = (Bytes::Unknown, Bytes::Unknown);
+    if moves && thread.completed.succeeded != 0 {
+        if can_follow(layout) {
+            thread.summing = Summing::NONE;
+            amount::find(thread, descriptor, layout);
+            if sum::is_left(&thread.summing) {
+                next(context, STAGE_SUM);
+            }
         } else {
-            let arguments = Arguments::of(thread, layout);
-            let known = communicator::facts(call.communicator);
-            (sent, received) = amount::of(layout, &arguments, descriptor, known);
-            if call.destination == peer::NULL {
-                sent = Bytes::None;
-            }
-            if call.source == peer::NULL || (descriptor.source == NONE && call.destination == peer::NULL) {
-                received = Bytes::None;
-            }
+            (thread.completed.sent, thread.completed.received) = (Amount::UNKNOWN, Amount::UNKNOWN);
         }
     }
-    if let Some(stats) = STATS.get_ptr_mut(call.stats_plus_1.wrapping_sub(1)) {
-        // SAFETY: map value pointer.
-        unsafe { add_to_function(stats, sent, received) };
+    account(context);
+}
+
+/// Adds what the thread's completed call has moved to the statistics of its function and to its flows.
+#[inline(always)]
+fn account(context: &impl EbpfContext) {
+    match account_for_call() {
+        NO_STAGE => {}
+        stage => next(context, stage),
     }
+}
+
+/// Not the index of any program.
+const NO_STAGE: u32 = u32::MAX;
+
+/// Gives the index of the program that comes next.
+#[inline(never)]
+fn account_for_call() -> u32 {
+    let Some((thread, descriptor, layout)) = completed() else { return NO_STAGE };
+    let call = &thread.completed;
+    let succeeded = call.succeeded != 0;
+    let posts = descriptor.completion == completion::POSTS && succeeded && can_follow(layout);
+    let is_persistent = posts && descriptor.flags & flags::PERSISTENT != 0;
+    // What is made to be started later moves nothing yet; what a status tells is told when it is complete.
+    let sends_now = !is_persistent;
+    let receives_now = sends_now && !(posts && descriptor.receive_amount & kind::KIND == kind::STATUS);
     let is_exchange = call.second_flow_plus_1 != 0;
-    flow::add(call.flow_plus_1, call.ns, sent, if is_exchange { Bytes::None } else { received });
+    let receiving = if is_exchange { call.second_flow_plus_1 } else { call.flow_plus_1 };
+    flow::add_calls(call.flow_plus_1, 1, call.ns);
     if is_exchange {
-        flow::add(call.second_flow_plus_1, 0, Bytes::None, received);
+        flow::add_calls(call.second_flow_plus_1, 1, 0);
+    }
+    if sends_now && call.sent.certainty != certainty::NOTHING {
+        add_sent(call.stats_plus_1, call.flow_plus_1, call.sent);
+    }
+    if receives_now && call.received.certainty != certainty::NOTHING {
+        add_received(call.stats_plus_1, receiving, call.received);
+    }
+    if (sends_now && call.sent.certainty == certainty::UNKNOWN)
+        || (receives_now && call.received.certainty == certainty::UNKNOWN)
+    {
+        add_unknown(call.stats_plus_1, receiving);
+    }
+    if posts || (descriptor.completion == completion::MATCHES && succeeded && can_follow(layout)) {
+        STAGE_POST
+    } else if descriptor.completion > completion::MATCHES && succeeded {
+        STAGE_SETTLE
+    } else {
+        NO_STAGE
+    }
+}
+
+/// Whether the layout tells enough to understand what a call moves, and to follow requests.
+#[inline(always)]
+fn can_follow(layout: &Layout) -> bool {
+    layout.known & capability::CONSTANTS != 0
+}
+
+/// Entry plus one in the statistics of the function that posted an operation.
+#[inline(always)]
+fn stats_of(process: u32, function: u16) -> u32 {
+    entry(process, function as u32)
+}
+
+/// Adds bytes that have left, if that is how much is known, to a function's statistics and a flow, both by index plus one.
+#[inline(never)]
+fn add_sent(stats_plus_1: u32, flow_plus_1: u32, amount: Amount) {
+    if amount.certainty == certainty::UNKNOWN {
+        return;
+    }
+    if let Some(stats) = STATS.get_ptr_mut(stats_plus_1.wrapping_sub(1)) {
+        // SAFETY: map value pointer.
+        unsafe { add_to_volume(&raw mut (*stats).sent, amount.bytes) };
+    }
+    flow::add_sent(flow_plus_1, amount.bytes);
+}
+
+/// The same of bytes that have arrived.
+#[inline(never)]
+fn add_received(stats_plus_1: u32, flow_plus_1: u32, amount: Amount) {
+    if amount.certainty == certainty::UNKNOWN {
+        return;
+    }
+    let at_most = if amount.certainty == certainty::AT_MOST { amount.bytes } else { 0 };
+    if let Some(stats) = STATS.get_ptr_mut(stats_plus_1.wrapping_sub(1)) {
+        // SAFETY: map value pointers.
+        unsafe {
+            add_to_volume(&raw mut (*stats).received, amount.bytes);
+            add(&raw mut (*stats).received_at_most, at_most);
+        }
+    }
+    flow::add_received(flow_plus_1, amount.bytes, at_most);
+}
+
+/// A call or an operation of which it is not known what it has moved.
+#[inline(always)]
+fn add_unknown(stats_plus_1: u32, flow_plus_1: u32) {
+    if let Some(stats) = STATS.get_ptr_mut(stats_plus_1.wrapping_sub(1)) {
+        // SAFETY: map value pointer.
+        unsafe { add(&raw mut (*stats).unknown, 1) };
+    }
+    flow::add_unknown(flow_plus_1);
+}
+
+#[inline(always)]
+fn amount_of(bytes: Bytes) -> Amount {
+    match bytes {
+        Bytes::None => Amount::NOTHING,
+        Bytes::Known(bytes) => Amount { bytes, certainty: certainty::KNOWN },
+        Bytes::AtMost(bytes) => Amount { bytes, certainty: certainty::AT_MOST },
+        Bytes::Unknown => Amount::UNKNOWN,
     }
 }
 
@@ -175,51 +302,35 @@ fn partner(arguments: &Arguments<'_>, layout: &Layout, position: u8) -> i32 {
     }
 }
 
-/// Of a completed receive from anybody: who it was, if the status tells.
+/// Of a completed receive: who it was, if the status tells of one from anybody.
 #[inline(always)]
-fn true_source(arguments: &Arguments<'_>, layout: &Layout, descriptor: &Descriptor) -> i32 {
+fn completed_source(arguments: &Arguments<'_>, layout: &Layout, descriptor: &Descriptor, posted: i32) -> i32 {
+    if posted != peer::ANY || descriptor.status == NONE {
+        return posted;
+    }
     let status = arguments.word(descriptor.status);
     if status == layout.constants.status_ignore {
         return peer::ANY;
     }
     match status_source(layout, status, &User) {
         Some(rank) if rank >= 0 => rank,
+        Some(rank) if rank == layout.constants.proc_null => peer::NULL,
         _ => peer::UNKNOWN,
     }
 }
 
 /// # Safety
-/// `stats` must point to a live map value.
-#[inline(always)]
-unsafe fn add_to_function(stats: *mut FunctionStats, sent: Bytes, received: Bytes) {
-    // SAFETY: by contract.
-    unsafe {
-        if let Bytes::Known(bytes) | Bytes::AtMost(bytes) = sent {
-            add_to_volume(&raw mut (*stats).sent, bytes);
-        }
-        if let Bytes::Known(bytes) | Bytes::AtMost(bytes) = received {
-            add_to_volume(&raw mut (*stats).received, bytes);
-        }
-        if let Bytes::AtMost(bytes) = received {
-            add(&raw mut (*stats).received_at_most, bytes);
-        }
-        if sent == Bytes::Unknown || received == Bytes::Unknown {
-            add(&raw mut (*stats).unknown, 1);
-        }
-    }
-}
-
-/// # Safety
-/// As [`add_to_function`].
+/// `volume` must point into a live map value.
 #[inline(always)]
 unsafe fn add_to_volume(volume: *mut Volume, bytes: u64) {
-    let bucket = size_bucket(bytes) as usize;
     // SAFETY: by contract.
     unsafe {
         add(&raw mut (*volume).messages, 1);
         add(&raw mut (*volume).bytes, bytes);
         raise(&raw mut (*volume).min_complement, u64::MAX - bytes);
         raise(&raw mut (*volume).max, bytes);
+        // Last: there is a way through it for each bucket, and the verifier goes all the rest once for each.
+        let bucket = from_here_on(size_bucket(from_here_on(bytes)) as u64) as usize;
         if bucket < SIZES {
             add((&raw mut (*volume).sizes).cast::<u64>().add(bucket), 1);
         }

@@ -1,7 +1,10 @@
 //! Memory of the process that makes the call.
 
 use aya_ebpf::helpers::generated::bpf_probe_read_user;
-use mpiprobe_common::layout::Memory;
+use mpiprobe_common::{
+    Layout,
+    layout::{Memory, handle_kind},
+};
 
 /// The current process's memory.
 #[derive(Clone, Copy)]
@@ -15,4 +18,34 @@ impl Memory for User {
         let result = unsafe { bpf_probe_read_user((&raw mut word).cast(), 8, address as *const _) };
         if result == 0 { Some(word) } else { None }
     }
+
+    /// One read of the very bytes, whatever the width: the verifier would go through all ways from here on once for each width.
+    #[inline(always)]
+    fn integer(&self, address: u64, width: u32) -> Option<u64> {
+        let mut integer = 0u64;
+        if width > 8 {
+            return None;
+        }
+        // SAFETY: as above; the local has room for the most that may be asked for.
+        let result = unsafe { bpf_probe_read_user((&raw mut integer).cast(), width, address as *const _) };
+        if result == 0 { Some(integer) } else { None }
+    }
+}
+
+/// The handle in a variable of the program.
+#[inline(always)]
+pub fn handle_at(layout: &Layout, address: u64) -> Option<u64> {
+    if layout.handles == handle_kind::INTEGER {
+        return int_at(address).map(|handle| handle as u32 as u64);
+    }
+    User.word(address)
+}
+
+/// An `int` in a variable of the program.
+#[inline(always)]
+pub fn int_at(address: u64) -> Option<i32> {
+    let mut int = 0i32;
+    // SAFETY: reads user memory by the helper made for that, into a local of the size given.
+    let result = unsafe { bpf_probe_read_user((&raw mut int).cast(), 4, address as *const _) };
+    if result == 0 { Some(int) } else { None }
 }

@@ -75,6 +75,17 @@ pub struct FunctionRow {
 pub struct Traffic {
     pub communicators: Vec<Communicator>,
     pub flows: Vec<Flow>,
+    pub pending: Vec<Pending>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub struct Pending {
+    pub function: String,
+    pub started_by: Option<String>,
+    pub peer: Option<u32>,
+    pub tag: Option<i32>,
+    pub received_bytes: Option<u64>,
+    pub site: Option<String>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
@@ -86,6 +97,7 @@ pub struct Communicator {
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct Flow {
     pub function: String,
+    pub started_by: Option<String>,
     pub communicator: Option<u32>,
     pub partner: String,
     pub peer: Option<u32>,
@@ -93,6 +105,9 @@ pub struct Flow {
     pub sent_bytes: u64,
     pub received_bytes: u64,
     pub calls_of_unknown_bytes: u64,
+    pub completed: u64,
+    pub pending_ns: u64,
+    pub waited_ns: u64,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]

@@ -1,5 +1,6 @@
 //! What a profile says, in the terms of MPI: plain data, serialised as the JSON output.
 
+mod arguments;
 mod call_site;
 mod cost;
 mod efficiency;
@@ -10,6 +11,7 @@ mod rank;
 mod spread;
 mod volume;
 
+pub use arguments::{CallArguments, CommunicatorArgument, Peer};
 pub use call_site::{CallSite, SourceFrame};
 pub use cost::OwnCost;
 pub use efficiency::Efficiency;

@@ -1,8 +1,8 @@
 //! mpiprobe: an out-of-process profiler for MPI on Linux.
 //!
 //! Data flows one way through these modules; none knows those after it:
-//! `discover` → `plan` → `layout` → `attach` → `observe` → `model` → `callsites` → `analyse` → `present`. `session` puts them
-//! together.
+//! `discover` → `plan` → `layout` → `attach` → `observe` → `model` → `callsites` → `analyse` → `present` → `view`. `session` puts
+//! them together.
 // Printing to a pipe that somebody has closed must not panic: present::{say, Output}.
 #![cfg_attr(not(test), deny(clippy::print_stderr, clippy::print_stdout))]
 
@@ -18,3 +18,4 @@ pub mod observe;
 pub mod plan;
 pub mod present;
 pub mod session;
+pub mod view;

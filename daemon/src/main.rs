@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use clap::Parser as _;
 use mpiprobe::{
     cli::{Arguments, Exit, execute},
-    present::say,
+    present::{LogWriter, say},
 };
 
 fn main() -> ExitCode {
@@ -38,7 +38,7 @@ fn start_log(verbose: u8) {
     let filter = tracing_subscriber::EnvFilter::try_from_default_env().unwrap_or_else(|_| level.into());
     tracing_subscriber::fmt()
         .with_env_filter(filter)
-        .with_writer(std::io::stderr)
+        .with_writer(|| LogWriter)
         .without_time()
         .log_internal_errors(false)
         .init();

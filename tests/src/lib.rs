@@ -19,6 +19,7 @@
 //! * [`profiler`]: the `mpiprobe` binary under test: start, what it prints, its profile, what it leaves behind.
 //! * [`campaign`]: long runs.
 //! * [`bench`]: what a probed call costs, for `cargo xtask bench calls`.
+//! * [`synthetic`]: jobs that never ran, for pictures and measurements of the view.
 //! * [`requirement`]: what a test needs of the machine, and how a test that lacks it is reported.
 
 pub mod bench;
@@ -31,6 +32,7 @@ pub mod profiler;
 pub mod program;
 mod python;
 pub mod requirement;
+pub mod synthetic;
 pub mod truth;
 mod wheel;
 

@@ -12,6 +12,6 @@ const UPDATE: &str = "MPIPROBE_UPDATE_DOCS";
 pub(crate) fn generate(mode: Mode) -> Result<()> {
     setup::ensure(&[Purpose::Build], mode)?;
     let mut cargo = command::cargo();
-    cargo.args(["test", "-p", "mpiprobe", "--test", "docs", "--", "page_is_current"]).env(UPDATE, "1");
+    cargo.args(["test", "-p", "mpiprobe", "--test", "docs", "--", "is_current"]).env(UPDATE, "1");
     command::run(&mut cargo)
 }

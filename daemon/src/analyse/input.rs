@@ -9,6 +9,8 @@ pub struct Observed {
     pub process: u32,
     pub identity: Identity,
     pub state: RankState,
+    /// Stopped by a signal or a debugger when it was last looked at.
+    pub stopped: bool,
     /// Beginning of its observation, ns.
     pub since_ns: u64,
     /// Its end, if it has ended, ns.

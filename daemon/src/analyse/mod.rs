@@ -1,13 +1,18 @@
 //! From tables to a profile.
 
 mod aggregate;
+mod change;
 mod flows;
 mod input;
 mod names;
+mod open_call;
 mod pending;
 mod percentile;
 mod profile;
 mod rank;
+mod unusual;
 
+pub use change::{Bytes, Change, FunctionChange, Look, RankChange, RankId, identify};
 pub use input::{EndedCall, Identity, Observed, Session};
 pub use profile::profile;
+pub use unusual::is_unusually_long;

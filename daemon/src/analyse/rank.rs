@@ -4,6 +4,7 @@ use super::{
     EndedCall, Observed,
     aggregate::{Base, ByFunction, group_row, groups, percent},
     flows, names,
+    open_call::Reader,
 };
 use crate::{
     model::{FunctionRow, Losses, OpenCallInfo, RankProfile, ThreadProfile},
@@ -81,6 +82,7 @@ impl<'a> Rank<'a> {
             pid: identity.pid,
             executable: identity.executable.clone(),
             state: self.observed.state,
+            stopped: self.observed.stopped,
             wall_ns: self.wall_ns,
             mpi_ns: self.mpi_ns,
             thread_wall_ns: base.thread_wall_ns,
@@ -107,12 +109,15 @@ impl<'a> Rank<'a> {
 
     fn open_calls(&self, name: &mut dyn FnMut(u64) -> Option<String>) -> Vec<OpenCallInfo> {
         let live = self.tables.threads.iter().filter_map(|thread| {
+            let function = thread.state.open_function()?;
+            let reader = Reader::new(function, &thread.state.arguments, self.traffic, self.tables);
             Some(OpenCallInfo {
-                function: names::name(thread.state.open_function()?),
+                function: names::name(function),
                 tid: thread.tid,
                 open_ns: thread.open_ns(self.now_ns),
                 call_site: thread.state.call_site(),
                 site: None,
+                arguments: reader.map(|reader| reader.read()),
                 ended_inside: false,
             })
         });
@@ -122,6 +127,7 @@ impl<'a> Rank<'a> {
             open_ns: call.open_ns,
             call_site: call.call_site,
             site: None,
+            arguments: None,
             ended_inside: true,
         });
         let named = live.chain(ended).map(|call| OpenCallInfo { site: call.call_site.and_then(&mut *name), ..call });

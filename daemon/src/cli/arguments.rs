@@ -5,7 +5,10 @@ use std::time::Duration;
 use clap::{Args, Parser, Subcommand};
 use mpiprobe_functions::FunctionSet;
 
-use crate::attach::Rung;
+use crate::{
+    attach::Rung,
+    view::{Scheme, ViewOptions},
+};
 
 /// Observes running, unmodified MPI programs: what every call costs, per rank and function.
 ///
@@ -68,12 +71,22 @@ pub struct Observe {
     #[arg(long, help_heading = "What is measured")]
     pub traffic: bool,
 
-    /// Tables on standard output even on a terminal.
+    /// Tables on standard output even on a terminal, where there is a full-screen view otherwise.
     #[arg(long, help_heading = "Output")]
     pub plain: bool,
     /// JSON, one profile on a line at each interval; the last is the final one.
     #[arg(long, conflicts_with = "plain", help_heading = "Output")]
     pub json: bool,
+
+    /// Colours of the view.
+    #[arg(long, value_name = "SCHEME", value_enum, default_value_t, help_heading = "Output")]
+    pub colours: Scheme,
+    /// Nothing but ASCII in the view; so it is anyway where the locale is not UTF-8.
+    #[arg(long, help_heading = "Output")]
+    pub ascii: bool,
+    /// Use the mouse in the view: the wheel scrolls, a click chooses a row, another one looks into it.
+    #[arg(long, help_heading = "Output")]
+    pub mouse: bool,
 
     /// Attach in this way only, instead of the best one that works.
     #[arg(long, value_name = "WAY", value_enum, help_heading = "Limits")]
@@ -104,6 +117,12 @@ impl Observe {
     /// Whether anything was named to be observed.
     pub fn has_target(&self) -> bool {
         self.pid_of.is_some() || !self.pid.is_empty() || self.job.is_some() || self.all_jobs
+    }
+
+    /// The full-screen view, where there is a terminal and nobody wants something else.
+    pub fn view(&self, is_interactive: bool) -> Option<ViewOptions> {
+        let wanted = is_interactive && !self.plain && !self.json;
+        wanted.then_some(ViewOptions { scheme: self.colours, ascii: self.ascii, mouse: self.mouse })
     }
 }
 

@@ -14,6 +14,7 @@ use crate::{
     doctor,
     present::{self, Output, OutputError},
     session::{self, ImplementationRecogniser, Options, Outcome, SessionError},
+    view,
 };
 
 /// How mpiprobe ends; each has an exit status of its own.
@@ -90,6 +91,7 @@ async fn observe(asked: &Observe) -> Result<Exit, CommandError> {
         duration: asked.duration,
         interval: asked.interval,
         json: asked.json,
+        view: asked.view(view::is_interactive()),
         rung: asked.attach,
         max_processes: asked.max_processes,
         max_threads: asked.max_threads,

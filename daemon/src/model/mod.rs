@@ -1,5 +1,6 @@
 //! What a profile says, in the terms of MPI: plain data, serialised as the JSON output.
 
+mod arguments;
 mod call_site;
 mod cost;
 mod efficiency;
@@ -11,6 +12,7 @@ mod rank;
 mod spread;
 mod volume;
 
+pub use arguments::{CallArguments, CommunicatorArgument, Peer};
 pub use call_site::{CallSite, SourceFrame};
 pub use cost::OwnCost;
 pub use efficiency::Efficiency;

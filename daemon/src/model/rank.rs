@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::{FunctionRow, GroupRow, Losses, RankTraffic};
+use super::{CallArguments, FunctionRow, GroupRow, Losses, RankTraffic};
 
 /// What has become of a rank's process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -27,6 +27,8 @@ pub struct RankProfile {
     pub pid: u32,
     pub executable: String,
     pub state: RankState,
+    /// Running, but stopped by a signal or a debugger.
+    pub stopped: bool,
     /// Wall time observed, ns.
     pub wall_ns: u64,
     /// Time in MPI, ns: completed calls of all threads, and open ones up to now.
@@ -67,6 +69,8 @@ pub struct OpenCallInfo {
     pub call_site: Option<u64>,
     /// The same as a place in the source, or as near to that as the program's files allow; `null`: not known.
     pub site: Option<String>,
+    /// `null`: not known.
+    pub arguments: Option<CallArguments>,
     /// The thread was ended inside the call.
     pub ended_inside: bool,
 }

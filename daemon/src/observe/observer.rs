@@ -115,6 +115,7 @@ impl Observer {
             Some(ProcessSnapshot {
                 process,
                 counters: self.processes.read(slot)?,
+                layout: self.layouts.read(slot).unwrap_or_default(),
                 functions: self.stats.read_all(process),
                 threads: threads.remove(&process).unwrap_or_default(),
                 flows: flows.remove(&process).unwrap_or_default(),

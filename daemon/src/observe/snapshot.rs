@@ -1,6 +1,6 @@
 //! What the tables say at one moment.
 
-use mpiprobe_common::{Communicator, Flow, FunctionStats, InnerStats, ProcessCounters, Request, ThreadState};
+use mpiprobe_common::{Communicator, Flow, FunctionStats, InnerStats, Layout, ProcessCounters, Request, ThreadState};
 
 /// All observed processes at one moment.
 #[derive(Clone, Debug, Default)]
@@ -22,6 +22,8 @@ pub struct ProcessSnapshot {
     /// Process slot.
     pub process: u32,
     pub counters: ProcessCounters,
+    /// How its MPI library lays out its objects; zeroed where that is not known.
+    pub layout: Layout,
     /// By function id.
     pub functions: Vec<(u32, FunctionStats)>,
     pub threads: Vec<ThreadSnapshot>,

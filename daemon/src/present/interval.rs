@@ -3,14 +3,15 @@
 use std::fmt::Write as _;
 
 use super::{
+    doing::doing,
     profile::{functions, header, section},
     table::{
         Column::{Left, Right},
         table,
     },
-    units::{ns, or_unknown, percent, rate},
+    units::{or_unknown, percent, rate},
 };
-use crate::model::{Profile, RankProfile};
+use crate::model::{Profile, RankProfile, RankState};
 
 /// Functions shown of those that took most time.
 const FUNCTIONS_SHOWN: usize = 12;
@@ -37,7 +38,7 @@ fn row(rank: &RankProfile, earlier: Option<&RankProfile>) -> Vec<String> {
     let share = if thread_wall > 0.0 { 100.0 * since(|rank| rank.mpi_ns) / thread_wall } else { 0.0 };
     let calls = if wall > 0.0 { since(|rank| rank.calls) / (wall / 1e9) } else { 0.0 };
     let doing = match rank.open_calls.first() {
-        Some(call) => format!("in {} for {}", call.function, ns(call.open_ns)),
+        Some(call) => doing(call),
         None if rank.calls == 0 => "no MPI call seen yet".into(),
         None => "outside MPI".into(),
     };
@@ -47,6 +48,10 @@ fn row(rank: &RankProfile, earlier: Option<&RankProfile>) -> Vec<String> {
         percent(share),
         rate(calls),
         super::units::count(rank.calls),
-        if matches!(rank.state, crate::model::RankState::Running) { doing } else { "ended".into() },
+        match rank.state {
+            RankState::Running if rank.stopped => format!("stopped {doing}"),
+            RankState::Running => doing,
+            RankState::Ended | RankState::Execed => "ended".into(),
+        },
     ]
 }

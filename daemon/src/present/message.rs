@@ -1,14 +1,67 @@
 //! What is said besides the results, on standard error.
 
-use std::{fmt, io, io::Write as _};
+use std::{
+    fmt, io,
+    io::Write as _,
+    sync::{Mutex, MutexGuard, PoisonError},
+};
+
+type Listener = Box<dyn Fn(&str) + Send>;
+
+/// Who gets messages instead of standard error, which may be the terminal that somebody draws on.
+static LISTENER: Mutex<Option<Listener>> = Mutex::new(None);
+
+fn listener() -> MutexGuard<'static, Option<Listener>> {
+    LISTENER.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Messages go elsewhere as long as this lives.
+#[derive(Debug)]
+pub struct Diverted(());
+
+/// Gives messages to somebody else.
+pub fn divert(to: Listener) -> Diverted {
+    *listener() = Some(to);
+    Diverted(())
+}
+
+impl Drop for Diverted {
+    fn drop(&mut self) {
+        *listener() = None;
+    }
+}
 
 /// Says a line, unless nobody listens any more: `eprintln!` would panic then.
 pub fn say(message: impl fmt::Display) {
+    if let Some(listener) = listener().as_ref() {
+        return listener(&message.to_string());
+    }
     // There is no other place to complain.
     let _ = writeln!(io::stderr().lock(), "mpiprobe: {message}");
 }
 
 /// Says something that the next message on the line overwrites.
 pub fn say_in_passing(message: impl fmt::Display) {
+    if let Some(listener) = listener().as_ref() {
+        return listener(message.to_string().trim());
+    }
     let _ = write!(io::stderr().lock(), "\rmpiprobe: {message}");
+}
+
+/// Standard error for the log, or whoever gets messages.
+#[derive(Clone, Copy, Debug)]
+pub struct LogWriter;
+
+impl io::Write for LogWriter {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if let Some(listener) = listener().as_ref() {
+            listener(String::from_utf8_lossy(bytes).trim());
+            return Ok(bytes.len());
+        }
+        io::stderr().write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        io::stderr().flush()
+    }
 }

@@ -1,17 +1,19 @@
 //! Profiles and listings for people and programs.
 
 mod checks;
+mod doing;
 mod interval;
 mod jobs;
 mod message;
 mod output;
 mod profile;
 mod table;
-mod units;
+pub(crate) mod units;
 
 pub use checks::checks;
+pub use doing::{doing, what};
 pub use interval::interval;
 pub use jobs::{JobList, jobs, next_step};
-pub use message::{say, say_in_passing};
+pub use message::{Diverted, LogWriter, divert, say, say_in_passing};
 pub use output::{Output, OutputError};
 pub use profile::profile;

@@ -1,7 +1,7 @@
 //! Numbers with units, as short as they can be read.
 
 /// A duration: three significant digits and a unit.
-pub(super) fn duration(ns: f64) -> String {
+pub(crate) fn duration(ns: f64) -> String {
     let (value, unit) = match ns {
         ns if ns < 999.5 => return format!("{ns:.0} ns"),
         ns if ns < 999.5e3 => (ns / 1e3, "µs"),
@@ -16,7 +16,7 @@ pub(super) fn duration(ns: f64) -> String {
 }
 
 /// An amount of data, in powers of 1000 as bandwidths are.
-pub(super) fn bytes(bytes: u64) -> String {
+pub(crate) fn bytes(bytes: u64) -> String {
     const UNITS: [&str; 6] = ["kB", "MB", "GB", "TB", "PB", "EB"];
     if bytes < 1000 {
         return format!("{bytes} B");
@@ -37,12 +37,12 @@ pub(super) fn bytes(bytes: u64) -> String {
 }
 
 /// The same of whole nanoseconds.
-pub(super) fn ns(ns: u64) -> String {
+pub(crate) fn ns(ns: u64) -> String {
     duration(ns as f64)
 }
 
 /// A count with thousands separated.
-pub(super) fn count(count: u64) -> String {
+pub(crate) fn count(count: u64) -> String {
     let digits = count.to_string();
     let mut grouped = String::with_capacity(digits.len() + digits.len() / 3);
     for (place, digit) in digits.chars().enumerate() {
@@ -55,12 +55,12 @@ pub(super) fn count(count: u64) -> String {
 }
 
 /// A percentage.
-pub(super) fn percent(percent: f64) -> String {
+pub(crate) fn percent(percent: f64) -> String {
     format!("{percent:.1}")
 }
 
 /// A rate per second.
-pub(super) fn rate(per_second: f64) -> String {
+pub(crate) fn rate(per_second: f64) -> String {
     match per_second {
         rate if rate < 9999.5 => format!("{rate:.0}"),
         rate if rate < 9.9995e6 => format!("{:.1}k", rate / 1e3),
@@ -69,7 +69,7 @@ pub(super) fn rate(per_second: f64) -> String {
 }
 
 /// What may be unknown.
-pub(super) fn or_unknown<T: ToString>(value: Option<T>) -> String {
+pub(crate) fn or_unknown<T: ToString>(value: Option<T>) -> String {
     value.map_or_else(|| "?".into(), |value| value.to_string())
 }
 

@@ -10,6 +10,7 @@ use crate::{
     discover::{ProcRootError, ProcessError, SelectError},
     observe::ObserveError,
     present::OutputError,
+    view::ViewError,
 };
 
 /// Each message says what failed, why, and what to do; nothing stays attached.
@@ -29,6 +30,8 @@ pub enum SessionError {
     Proc(#[from] ProcRootError),
     #[error(transparent)]
     Output(#[from] OutputError),
+    #[error(transparent)]
+    View(#[from] ViewError),
     #[error("cannot watch processes or signals: {0}")]
     Watch(#[source] io::Error),
     #[error(

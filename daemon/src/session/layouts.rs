@@ -72,8 +72,8 @@ impl Layouts {
         let search = blueprint.find(&pending.file, &memory, pending.expected);
         let mut layout = search.found().layout;
         // While MPI_Init is at work, objects may look wrong that are only not ready.
-        let is_settled = layout.knows(capability::COMMUNICATORS | capability::MEMBERS)
-            || matches!(search, Search::Done(_)) && pending.since.elapsed() > PATIENCE;
+        let is_settled = matches!(search, Search::Done(_))
+            && (layout.knows(capability::COMMUNICATORS | capability::MEMBERS) || pending.since.elapsed() > PATIENCE);
         // The launcher's word counts until it can be compared, and only as long as nothing contradicts it.
         let is_open = !is_settled || layout.knows(capability::COMMUNICATORS);
         if let Expected { rank: Some(rank), size: Some(size) } = pending.expected

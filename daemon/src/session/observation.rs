@@ -31,7 +31,8 @@ const MOST_SCOPED_TARGETS: usize = 4;
 struct Asked {
     nested: bool,
     traffic: bool,
-    json: bool,
+    /// Call sites by name in every look, not in the last one only.
+    sites: bool,
 }
 
 /// An observation under way.
@@ -78,7 +79,11 @@ impl Observation {
         let mut observation = Self {
             target: options.target.clone(),
             functions: options.functions,
-            asked: Asked { nested: options.nested, traffic: options.traffic, json: options.json },
+            asked: Asked {
+                nested: options.nested,
+                traffic: options.traffic,
+                sites: options.json || options.view.is_some(),
+            },
             scanner,
             engine,
             observer,
@@ -165,9 +170,6 @@ impl Observation {
 
     /// Finds out how the process's MPI library keeps its objects.
     fn find_layout(&mut self, slot: u32, process: &MpiProcess) {
-        if !self.asked.traffic {
-            return;
-        }
         let missing = self.layouts.add(&self.observer, slot, process);
         self.tell_missing(missing);
     }
@@ -178,13 +180,15 @@ impl Observation {
         self.tell_missing(missing);
     }
 
+    /// Whether somebody has to be looked at again soon: before calls are counted that move data.
     pub(super) fn has_pending_layouts(&self) -> bool {
-        self.layouts.are_pending()
+        self.asked.traffic && self.layouts.are_pending()
     }
 
     /// Each once: all ranks of a job lack the same.
     fn tell_missing(&mut self, missing: Vec<String>) {
-        for what in missing {
+        // Without traffic, it is only for open calls that objects are looked at.
+        for what in missing.into_iter().filter(|_| self.asked.traffic) {
             if !self.unknown_because.contains(&what) {
                 say(&what);
                 self.unknown_because.push(what);
@@ -390,8 +394,10 @@ impl Observation {
 
     /// The profile up to now.
     pub(super) fn profile(&mut self, end: Option<EndReason>) -> Result<Profile, SessionError> {
+        self.retry_layouts();
         let snapshot = self.observer.snapshot(&self.engine)?;
         self.roster.update(&snapshot);
+        self.roster.look_who_is_stopped();
         let session = analyse::Session {
             host: host::name(),
             began: self.began.clone(),
@@ -410,7 +416,7 @@ impl Observation {
             incomplete_because: self.incomplete_because.clone(),
         };
         // Tables in between show no call sites, and looking them up may take a second the first time.
-        let is_shown = self.asked.json || end.is_some();
+        let is_shown = self.asked.sites || end.is_some();
         let (sites, roster) = (&mut self.sites, &self.roster);
         let mut name_site = |slot, address| {
             if is_shown { sites.name(slot, address, roster.process(slot)) } else { None }

@@ -7,6 +7,7 @@ use mpiprobe_functions::FunctionSet;
 use crate::{
     attach::Rung,
     discover::{JobChoice, Target},
+    view::ViewOptions,
 };
 
 /// One observation.
@@ -25,6 +26,8 @@ pub struct Options {
     pub interval: Duration,
     /// JSON instead of tables.
     pub json: bool,
+    /// A full-screen view instead of tables.
+    pub view: Option<ViewOptions>,
     /// Attach in this way only.
     pub rung: Option<Rung>,
     pub max_processes: u32,

@@ -151,6 +151,14 @@ impl Roster {
         }
     }
 
+    /// Looks which processes are stopped.
+    pub(super) fn look_who_is_stopped(&mut self) {
+        for entry in self.entries.values_mut() {
+            let state = entry.process.as_ref().and_then(|process| process.stat().ok()).map(|stat| stat.state);
+            entry.observed.stopped = matches!(state, Some('T' | 't'));
+        }
+    }
+
     /// Takes over what the tables know better: exact ends, and who has called MPI.
     pub(super) fn update(&mut self, snapshot: &Snapshot) {
         for process in &snapshot.processes {
@@ -181,5 +189,13 @@ impl Roster {
 }
 
 fn observed(process: u32, identity: Identity, since_ns: u64) -> Observed {
-    Observed { process, identity, state: RankState::Running, since_ns, until_ns: None, ended_in: Vec::new() }
+    Observed {
+        process,
+        identity,
+        state: RankState::Running,
+        stopped: false,
+        since_ns,
+        until_ns: None,
+        ended_in: Vec::new(),
+    }
 }

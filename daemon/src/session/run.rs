@@ -11,10 +11,13 @@ use tokio::{
     time::{Instant, MissedTickBehavior, interval, sleep, sleep_until},
 };
 
-use super::{Options, Outcome, SessionError, observation::Observation, readable::readable, signals::StopSignals};
+use super::{
+    Options, Outcome, SessionError, display::Display, observation::Observation, readable::readable,
+    signals::StopSignals,
+};
 use crate::{
-    model::EndReason,
-    present::{self, Output, OutputError, say, say_in_passing},
+    model::{EndReason, Profile},
+    present::{OutputError, say, say_in_passing},
 };
 
 /// How often a process that may yet load MPI is looked at: first, and when it takes longer.
@@ -35,11 +38,39 @@ const SILENT_DETACH: Duration = Duration::from_millis(500);
 pub async fn run(options: &Options) -> Result<Outcome, SessionError> {
     let mut signals = StopSignals::new().map_err(SessionError::Watch)?;
     let mut observation = Observation::begin(options)?;
-    let outcome = match observe(&mut observation, options, &mut signals).await {
-        Ok(end) => report(&mut observation, options, end),
+    // Not before: what cannot be observed is told on the ordinary screen.
+    let mut display = match Display::open(options) {
+        Ok(display) => display,
+        Err(error) => {
+            let_go(observation, &mut signals).await;
+            return Err(error);
+        }
+    };
+    let ended = match observe(&mut observation, &mut display, options, &mut signals).await {
+        Ok(end) => last_profile(&mut observation, end).map(|profile| (end, profile)),
         Err(error) => Err(error),
     };
-    let_go(observation, &mut signals).await;
+    let outcome = match ended {
+        Ok((end, profile)) if display.stays(end) => {
+            let stays = display.look(profile.clone());
+            // Others may use the same library while this one is looked at.
+            let_go(observation, &mut signals).await;
+            if stays.is_ok() {
+                display.stay(&mut signals).await;
+            }
+            display.close(&profile)
+        }
+        Ok((_, profile)) => {
+            let outcome = display.close(&profile);
+            let_go(observation, &mut signals).await;
+            outcome
+        }
+        Err(error) => {
+            display.abandon();
+            let_go(observation, &mut signals).await;
+            Err(error)
+        }
+    };
     match outcome {
         Err(SessionError::Output(OutputError::Closed)) => Ok(Outcome::OutputClosed),
         outcome => outcome,
@@ -49,6 +80,7 @@ pub async fn run(options: &Options) -> Result<Outcome, SessionError> {
 /// Until it is over, for whatever reason.
 async fn observe(
     observation: &mut Observation,
+    display: &mut Display,
     options: &Options,
     signals: &mut StopSignals,
 ) -> Result<EndReason, SessionError> {
@@ -57,7 +89,6 @@ async fn observe(
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     ticks.tick().await;
     let deadline = options.duration.and_then(|duration| Instant::now().checked_add(duration));
-    let mut last = None;
     let mut last_news = Instant::now();
     loop {
         let is_waiting = options.wait && !observation.was_anybody_there();
@@ -67,7 +98,7 @@ async fn observe(
         let pace = if last_news.elapsed() < CANDIDATE_PATIENCE { CANDIDATE_INTERVAL.0 } else { CANDIDATE_INTERVAL.1 };
         let is_searching = options.wait && (is_waiting || last_news.elapsed() < SEARCH_PATIENCE);
         tokio::select! {
-            () = signals.next() => {
+            () = asked_to_end(display, signals) => {
                 return if is_waiting {
                     Err(SessionError::InterruptedWaiting)
                 } else {
@@ -96,13 +127,7 @@ async fn observe(
             _ = ticks.tick() => {
                 observation.flush_log();
                 if observation.was_anybody_there() {
-                    let profile = observation.profile(None)?;
-                    if options.json {
-                        Output.json_line(&profile)?;
-                    } else {
-                        Output.text(&present::interval(&profile, last.as_ref()))?;
-                    }
-                    last = Some(profile);
+                    display.look(observation.profile(None)?)?;
                 }
             }
         }
@@ -115,15 +140,17 @@ fn notices_fd(observation: &Observation) -> io::Result<AsyncFd<OwnedFd>> {
     readable(fd)
 }
 
-fn report(observation: &mut Observation, options: &Options, end: EndReason) -> Result<Outcome, SessionError> {
-    observation.handle_notices();
-    let profile = observation.profile(Some(end))?;
-    if options.json {
-        Output.json_line(&profile)?;
-    } else {
-        Output.text(&present::profile(&profile))?;
+/// By a key of the view or by a signal.
+async fn asked_to_end(display: &mut Display, signals: &mut StopSignals) {
+    tokio::select! {
+        () = display.ended() => {}
+        () = signals.next() => {}
     }
-    Ok(if profile.complete { Outcome::Complete } else { Outcome::Incomplete })
+}
+
+fn last_profile(observation: &mut Observation, end: EndReason) -> Result<Profile, SessionError> {
+    observation.handle_notices();
+    observation.profile(Some(end))
 }
 
 /// Detaches. A further signal ends mpiprobe at once; the kernel then detaches what is left.

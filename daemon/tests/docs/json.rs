@@ -8,7 +8,9 @@ use mpiprobe::{
     model::{EngineInfo, LibraryInfo, RankState, SCHEMA, SlowSite},
     observe::{ProcessSnapshot, Snapshot, ThreadSnapshot},
 };
-use mpiprobe_common::{Communicator, Flow, FunctionStats, InnerStats, ProcessCounters, ThreadState};
+use mpiprobe_common::{
+    Communicator, Flow, FunctionStats, InnerStats, Layout, ProcessCounters, ThreadState, layout::capability,
+};
 use serde_json::Value;
 
 use crate::{
@@ -61,10 +63,12 @@ fn keys(value: &Value) -> BTreeSet<String> {
 fn profile() -> mpiprobe::model::Profile {
     let mut state = ThreadState::ZERO;
     state.process = 1;
-    state.open.function_plus_1 = 1;
+    // A function with a partner and a communicator.
+    state.open.function_plus_1 = mpiprobe_functions::by_name("MPI_Sendrecv").map_or(1, |id| u32::from(id.number()) + 1);
     let process = ProcessSnapshot {
         process: 1,
         counters: ProcessCounters::ZERO,
+        layout: Layout { known: capability::CONSTANTS, ..Layout::default() },
         functions: vec![(0, FunctionStats::ZERO)],
         threads: vec![ThreadSnapshot { tid: 1, state }],
         inner: vec![((0, 1), InnerStats::default())],
@@ -75,6 +79,7 @@ fn profile() -> mpiprobe::model::Profile {
         process: 1,
         identity: Identity { pid: 1, job: Some("job".into()), ..Identity::default() },
         state: RankState::Running,
+        stopped: false,
         since_ns: 0,
         until_ns: None,
         ended_in: vec![EndedCall { tid: 2, function: 0, open_ns: 1, call_site: None }],

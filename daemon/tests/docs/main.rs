@@ -6,6 +6,7 @@ mod cli;
 mod functions;
 mod generated;
 mod json;
+mod keys;
 mod markdown;
 mod messages;
 mod options;

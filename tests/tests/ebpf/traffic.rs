@@ -52,12 +52,16 @@ fn agrees(mpi: Mpi, section: &str, when: Attached) -> Result<(), Failed> {
     let ranks = job.snapshot()?.ranks;
     let functions: BTreeSet<String> =
         ranks.values().flat_map(|image| image.traffic.functions().into_keys().map(str::to_owned)).collect();
+    let size = u32::try_from(ranks.len())?;
     for (rank, image) in &ranks {
         let row = profile.rank(*rank).ok_or("no such rank")?;
         let told = told(image, before.get(rank));
         assert!(!told.is_empty(), "the section calls none of the functions compared");
         let mut seen = seen(row, &functions);
         let mut told = told;
+        if section == "requests" {
+            hide(&mut told, (rank + size - 1) % size)?;
+        }
         if matches!(when, Attached::Late) {
             forgive_unknown_requests(row, &mut told, &mut seen)?;
         }
@@ -123,6 +127,19 @@ fn differences(told: &Sums, seen: &Sums) -> Vec<String> {
     let keys: BTreeSet<&Key> = told.keys().chain(seen.keys()).collect();
     let differ = keys.into_iter().filter(|key| told.get(*key) != seen.get(*key));
     differ.map(|key| format!("{key:?}: told {:?}, seen {:?}", told.get(key), seen.get(key))).collect()
+}
+
+/// What nobody outside can know. The program gives up the request of one receive from its left neighbour; and of one receive of two
+/// integers from anybody, it frees the communicator before it is complete, so that whose rank the status tells is gone.
+fn hide(told: &mut Sums, left: u32) -> Result<(), Failed> {
+    const BYTES: u64 = 8;
+    let key = |partner: &str| ("MPI_Irecv".to_owned(), 4, partner.to_owned());
+    let [calls, _, received, unknown] = told.get_mut(&key(&left.to_string())).ok_or("no receives")?;
+    *unknown += 1;
+    *calls -= 1;
+    *received -= BYTES;
+    add(told, key("unknown"), [1, 0, BYTES, 0]);
+    Ok(())
 }
 
 /// Of persistent requests that were made before the profiler came, it is unknown what they move: so many starts must be

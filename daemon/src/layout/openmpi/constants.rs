@@ -17,6 +17,9 @@ const STATUS: StatusLayout = StatusLayout {
     reserved: 0,
 };
 
+/// Matched messages by their Fortran numbers.
+pub(super) const MESSAGES: &str = "ompi_message_f_to_c_table";
+
 pub(super) fn fill(layout: &mut Layout, target: &Target<'_>) {
     // An object that is not there is null, which is no handle.
     let follow = |name| target.address(name).ok().and_then(|at| target.memory.word(at)).unwrap_or(0);
@@ -41,8 +44,8 @@ pub(super) fn fill(layout: &mut Layout, target: &Target<'_>) {
         request_null: follow("ompi_request_null_addr"),
         request_complete_first: empty.unwrap_or(u64::MAX),
         request_complete_last: empty.unwrap_or(0),
-        message_null: first("ompi_message_f_to_c_table", 0),
-        message_no_proc: first("ompi_message_f_to_c_table", 1),
+        message_null: first(MESSAGES, 0),
+        message_no_proc: first(MESSAGES, 1),
         win_null: follow("ompi_mpi_win_null_addr"),
         file_null: follow("ompi_mpi_file_null_addr"),
         in_place: 1,

@@ -86,6 +86,10 @@ pub(super) fn find(target: &Target<'_>) -> Findings {
     } else {
         found.rest_on_communicators();
     }
+    // Messages are made ready after communicators.
+    if found.layout.constants.message_no_proc == 0 && target.address(constants::MESSAGES).is_ok() {
+        found.not_yet = true;
+    }
     found
 }
 

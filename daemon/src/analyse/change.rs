@@ -1,0 +1,208 @@
+//! What has happened between two looks at a job.
+//!
+//! Profiles are sums since the beginning. To say what happens now, the numbers that only grow are kept of earlier looks, without
+//! all that makes a profile large.
+
+use std::collections::HashMap;
+
+use crate::model::{FunctionRow, Profile, RankProfile};
+
+/// One process image among the rows of all profiles of an observation: the pid, and which image of that process it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct RankId {
+    pub pid: u32,
+    pub image: u16,
+}
+
+/// The growing numbers of a profile.
+#[derive(Clone, Debug, Default)]
+pub struct Look {
+    /// Time since the beginning of observation, ns.
+    pub at_ns: u64,
+    ranks: HashMap<RankId, RankLook>,
+}
+
+#[derive(Clone, Debug, Default)]
+struct RankLook {
+    numbers: RankChange,
+    /// By name, sorted.
+    functions: Vec<(&'static str, FunctionChange)>,
+}
+
+/// What one rank has done meanwhile. Times in ns, of all its threads.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RankChange {
+    pub wall_ns: u64,
+    pub thread_wall_ns: u64,
+    /// Completed calls, and open ones as far as they have got.
+    pub mpi_ns: u64,
+    pub calls: u64,
+    /// `None`: it was not asked what calls move.
+    pub bytes: Option<Bytes>,
+}
+
+/// What the calls of a function have done meanwhile.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct FunctionChange {
+    pub calls: u64,
+    /// Completed calls, and open ones as far as they have got.
+    pub time_ns: u64,
+    pub bytes: Option<Bytes>,
+}
+
+/// Data that was moved.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Bytes {
+    pub sent: u64,
+    pub received: u64,
+    /// Calls that moved data one way or the other, or might have.
+    pub messages: u64,
+}
+
+/// The difference of two looks: ranks in the order of the later profile, functions in the order of each rank's.
+#[derive(Clone, Debug, Default)]
+pub struct Change {
+    /// From the earlier look to the later one, ns.
+    pub span_ns: u64,
+    pub ranks: Vec<(RankChange, Vec<FunctionChange>)>,
+}
+
+impl Look {
+    pub fn of(profile: &Profile) -> Self {
+        let ranks = identify(&profile.ranks).zip(&profile.ranks).map(|(id, rank)| (id, RankLook::of(rank)));
+        Self { at_ns: profile.observed_ns, ranks: ranks.collect() }
+    }
+}
+
+impl RankLook {
+    fn of(rank: &RankProfile) -> Self {
+        let mut functions: Vec<_> = rank.functions.iter().map(|row| (row.name, FunctionChange::total(row))).collect();
+        functions.sort_unstable_by_key(|&(name, _)| name);
+        Self { numbers: RankChange::total(rank), functions }
+    }
+
+    fn function(&self, name: &str) -> FunctionChange {
+        let found = self.functions.binary_search_by(|(known, _)| (*known).cmp(name));
+        found.ok().and_then(|index| self.functions.get(index)).map_or_else(FunctionChange::default, |found| found.1)
+    }
+}
+
+impl Change {
+    /// What has happened since `base`; since the beginning without one.
+    pub fn since(base: Option<&Look>, profile: &Profile) -> Self {
+        let ranks = identify(&profile.ranks).zip(&profile.ranks).map(|(id, rank)| {
+            let before = base.and_then(|base| base.ranks.get(&id));
+            let functions = rank.functions.iter().map(|row| {
+                FunctionChange::total(row).since(before.map(|before| before.function(row.name)).unwrap_or_default())
+            });
+            let numbers = RankChange::total(rank).since(before.map(|before| before.numbers).unwrap_or_default());
+            (numbers, functions.collect())
+        });
+        Self { span_ns: profile.observed_ns.saturating_sub(base.map_or(0, |base| base.at_ns)), ranks: ranks.collect() }
+    }
+
+    /// A number of one second, of a number of the whole span.
+    pub fn per_second(&self, number: u64) -> f64 {
+        if self.span_ns == 0 { 0.0 } else { number as f64 / (self.span_ns as f64 / 1e9) }
+    }
+}
+
+impl RankChange {
+    fn total(rank: &RankProfile) -> Self {
+        let bytes = rank.functions.iter().filter_map(Bytes::of).reduce(Bytes::plus);
+        Self {
+            wall_ns: rank.wall_ns,
+            thread_wall_ns: rank.thread_wall_ns,
+            mpi_ns: rank.mpi_ns,
+            calls: rank.calls,
+            bytes: bytes.or_else(|| rank.traffic.as_ref().map(|_| Bytes::default())),
+        }
+    }
+
+    fn since(self, before: Self) -> Self {
+        Self {
+            wall_ns: self.wall_ns.saturating_sub(before.wall_ns),
+            thread_wall_ns: self.thread_wall_ns.saturating_sub(before.thread_wall_ns),
+            mpi_ns: self.mpi_ns.saturating_sub(before.mpi_ns),
+            calls: self.calls.saturating_sub(before.calls),
+            bytes: self.bytes.map(|bytes| bytes.since(before.bytes)),
+        }
+    }
+
+    /// Time in MPI, per cent of the time of the threads that use it; 0 of no time.
+    pub fn mpi_percent(&self) -> f64 {
+        if self.thread_wall_ns == 0 {
+            0.0
+        } else {
+            (100.0 * self.mpi_ns as f64 / self.thread_wall_ns as f64).min(100.0)
+        }
+    }
+
+    /// Wall time outside MPI, ns; of several threads the mean.
+    pub fn useful_ns(&self) -> f64 {
+        self.wall_ns as f64 * (1.0 - self.mpi_percent() / 100.0)
+    }
+}
+
+impl FunctionChange {
+    fn total(row: &FunctionRow) -> Self {
+        Self { calls: row.calls, time_ns: row.time_ns.saturating_add(row.open_ns), bytes: Bytes::of(row) }
+    }
+
+    fn since(self, before: Self) -> Self {
+        Self {
+            calls: self.calls.saturating_sub(before.calls),
+            time_ns: self.time_ns.saturating_sub(before.time_ns),
+            bytes: self.bytes.map(|bytes| bytes.since(before.bytes)),
+        }
+    }
+
+    #[must_use]
+    pub fn plus(self, more: Self) -> Self {
+        let bytes = match (self.bytes, more.bytes) {
+            (Some(bytes), Some(more)) => Some(bytes.plus(more)),
+            (bytes, more) => bytes.or(more),
+        };
+        Self { calls: self.calls + more.calls, time_ns: self.time_ns.saturating_add(more.time_ns), bytes }
+    }
+}
+
+impl Bytes {
+    fn of(row: &FunctionRow) -> Option<Self> {
+        let traffic = row.traffic.as_ref()?;
+        Some(Self {
+            sent: traffic.sent.bytes,
+            received: traffic.received.bytes,
+            messages: traffic.sent.messages.max(traffic.received.messages),
+        })
+    }
+
+    fn since(self, before: Option<Self>) -> Self {
+        let before = before.unwrap_or_default();
+        Self {
+            sent: self.sent.saturating_sub(before.sent),
+            received: self.received.saturating_sub(before.received),
+            messages: self.messages.saturating_sub(before.messages),
+        }
+    }
+
+    #[must_use]
+    pub fn plus(self, more: Self) -> Self {
+        Self {
+            sent: self.sent.saturating_add(more.sent),
+            received: self.received.saturating_add(more.received),
+            messages: self.messages.saturating_add(more.messages),
+        }
+    }
+}
+
+/// The rows of a profile, told apart. Images of one process are in the order of their beginning.
+pub fn identify(ranks: &[RankProfile]) -> impl Iterator<Item = RankId> {
+    let mut images: HashMap<u32, u16> = HashMap::new();
+    ranks.iter().map(move |rank| {
+        let image = images.entry(rank.pid).or_insert(0);
+        let id = RankId { pid: rank.pid, image: *image };
+        *image = image.saturating_add(1);
+        id
+    })
+}

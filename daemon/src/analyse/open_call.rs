@@ -1,0 +1,139 @@
+//! The arguments of an open call, by the roles that the function table gives them.
+
+use mpiprobe_common::{
+    Communicator, Layout,
+    descriptor::{NONE, flags},
+    layout::{Size, builtin_size, capability},
+    thread::{ARGUMENT_WORDS, REGISTER_ARGUMENTS},
+};
+use mpiprobe_functions::{Argument, Function, Group};
+
+use super::names;
+use crate::{
+    model::{CallArguments, CommunicatorArgument, Partner, Peer},
+    observe::ProcessSnapshot,
+};
+
+/// A call's arguments as words, and what gives them meaning.
+pub(super) struct Reader<'a> {
+    function: &'static Function,
+    words: &'a [u64],
+    layout: &'a Layout,
+    communicators: &'a [(u32, Communicator)],
+}
+
+impl<'a> Reader<'a> {
+    /// `None` if the special values of the process's library are not known. `from_stack`: arguments after the sixth are there.
+    pub(super) fn new(
+        function: u32,
+        words: &'a [u64; ARGUMENT_WORDS],
+        from_stack: bool,
+        process: &'a ProcessSnapshot,
+    ) -> Option<Self> {
+        let layout = &process.layout;
+        let words = if from_stack { words.as_slice() } else { words.get(..REGISTER_ARGUMENTS)? };
+        let function = names::function(function)?;
+        layout.knows(capability::CONSTANTS).then_some(Self {
+            function,
+            words,
+            layout,
+            communicators: &process.communicators,
+        })
+    }
+
+    pub(super) fn read(&self) -> CallArguments {
+        let at = self.function.descriptor();
+        let communicator = self.communicator(at.communicator);
+        let sends = at.send_count != NONE;
+        let count =
+            if at.flags & if sends { flags::SEND_COUNTS_ARE_ARRAY } else { flags::RECEIVE_COUNTS_ARE_ARRAY } == 0 {
+                self.count(if sends { at.send_count } else { at.receive_count })
+            } else {
+                None
+            };
+        let datatype = self.word(if sends { at.send_datatype } else { at.receive_datatype });
+        let size = datatype.filter(|_| at.flags & flags::DATATYPES_ARE_ARRAY == 0).and_then(|handle| self.size(handle));
+        let receive_tag = self.int(at.receive_tag);
+        let any_tag = receive_tag == Some(self.layout.constants.any_tag);
+        let peer = |index| self.peer(index, communicator.as_ref());
+        CallArguments {
+            destination: peer(at.destination),
+            source: peer(at.source),
+            root: peer(at.root),
+            send_tag: self.int(at.send_tag),
+            receive_tag: receive_tag.filter(|_| !any_tag),
+            any_tag,
+            count,
+            bytes: count.zip(size).map(|(count, size)| count.saturating_mul(size)),
+            requests: self.requests(at.request, at.request_count),
+            communicator,
+        }
+    }
+
+    fn word(&self, index: u8) -> Option<u64> {
+        self.words.get(usize::from(index)).copied()
+    }
+
+    fn argument(&self, index: u8) -> Option<&Argument> {
+        self.function.arguments.get(usize::from(index))
+    }
+
+    /// Of an `int`, only the low half of a register counts.
+    #[expect(clippy::cast_possible_truncation, reason = "the upper half of the register means nothing")]
+    fn int(&self, index: u8) -> Option<i32> {
+        Some(self.word(index)? as i32)
+    }
+
+    fn count(&self, index: u8) -> Option<u64> {
+        if self.argument(index)?.wide { self.word(index) } else { u64::try_from(self.int(index)?).ok() }
+    }
+
+    fn size(&self, datatype: u64) -> Option<u64> {
+        match builtin_size(self.layout, self.layout.handle(datatype)) {
+            Size::Known(size) => Some(size),
+            Size::Unknown => None,
+        }
+    }
+
+    /// Only what completes requests waits for them.
+    fn requests(&self, request: u8, number: u8) -> Option<u64> {
+        if self.function.group != Group::Completion || request == NONE {
+            return None;
+        }
+        if number == NONE { Some(1) } else { self.count(number) }
+    }
+
+    fn peer(&self, index: u8, communicator: Option<&CommunicatorArgument>) -> Option<Peer> {
+        let rank = self.int(index)?;
+        let constants = &self.layout.constants;
+        let (partner, rank) = match u32::try_from(rank) {
+            Ok(rank) => (Partner::Rank, Some(rank)),
+            Err(_) if rank == constants.any_source => (Partner::AnySource, None),
+            Err(_) if rank == constants.proc_null => (Partner::ProcNull, None),
+            Err(_) if rank == constants.root => (Partner::Nobody, None),
+            Err(_) => (Partner::Unknown, None),
+        };
+        let is_world = communicator.is_some_and(|communicator| communicator.handle == constants.comm_world);
+        Some(Peer { partner, rank, world_rank: rank.filter(|_| is_world) })
+    }
+
+    fn communicator(&self, index: u8) -> Option<CommunicatorArgument> {
+        let handle = self.layout.handle(self.word(index)?);
+        let constants = &self.layout.constants;
+        let name = if handle == constants.comm_world {
+            Some("MPI_COMM_WORLD")
+        } else if handle == constants.comm_self {
+            Some("MPI_COMM_SELF")
+        } else {
+            None
+        };
+        let is_it = |known: &&(u32, Communicator)| known.1.key.handle == handle && known.1.freed_ns == 0;
+        let known = self.communicators.iter().find(is_it);
+        Some(CommunicatorArgument {
+            handle,
+            number: known.map(|(number, _)| *number),
+            name: name.map(str::to_owned),
+            size: known.map(|(_, facts)| facts.size).filter(|&size| size > 0),
+        })
+    }
+}

@@ -1,0 +1,51 @@
+//! What a call was given, by what its arguments mean.
+
+use serde::Serialize;
+
+use super::Partner;
+
+/// The meaning of the arguments of an open call, as far as it can be told without looking into the program's memory.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct CallArguments {
+    /// Whom it sends to, or whose window it uses; `null`: the function has no such argument.
+    pub destination: Option<Peer>,
+    /// Whom it receives from.
+    pub source: Option<Peer>,
+    /// The root of a collective.
+    pub root: Option<Peer>,
+    pub send_tag: Option<i32>,
+    /// `null`: none, or any (`any_tag`).
+    pub receive_tag: Option<i32>,
+    /// It receives whatever tag the message has.
+    pub any_tag: bool,
+    pub communicator: Option<CommunicatorArgument>,
+    /// Elements: of what it sends, otherwise of what it receives.
+    pub count: Option<u64>,
+    /// Bytes of those; `null` if the size of the datatype is not known.
+    pub bytes: Option<u64>,
+    /// How many requests it waits for.
+    pub requests: Option<u64>,
+}
+
+/// A rank that an argument names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Peer {
+    pub partner: Partner,
+    /// Its rank in the communicator; `null` if it is no rank.
+    pub rank: Option<u32>,
+    /// Its rank in `MPI_COMM_WORLD`; `null`: not known.
+    pub world_rank: Option<u32>,
+}
+
+/// A communicator that an argument names.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct CommunicatorArgument {
+    /// As the program passes it.
+    pub handle: u64,
+    /// Number among the [`super::CommunicatorRow`]s of the rank; `null`: it is not among them.
+    pub number: Option<u32>,
+    /// `null`: it has none, or it is not known.
+    pub name: Option<String>,
+    /// Processes in it; `null`: not known.
+    pub size: Option<u32>,
+}

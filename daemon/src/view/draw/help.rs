@@ -1,0 +1,61 @@
+//! All keys, from the key table.
+
+use ratatui::{
+    Frame,
+    widgets::{Block, Clear, Widget as _},
+};
+
+use super::{
+    Theme,
+    line::{Line, line_of},
+};
+use crate::view::{
+    keys::{BINDINGS, Section},
+    layout::{self, Size},
+    state::{State, Tone},
+};
+
+/// Columns of the keys.
+const KEYS: usize = 12;
+
+pub(super) fn draw(frame: &mut Frame<'_>, size: Size, state: &State, theme: Theme) {
+    let area = layout::help(size);
+    Clear.render(area, frame.buffer_mut());
+    let title = theme.symbols.text(" Keys — j k move, Esc closes ");
+    let mut block = Block::bordered().title(title).border_style(theme.palette.of(Tone::Dim));
+    if theme.symbols.rule() == '-' {
+        block = block.border_set(ASCII);
+    }
+    let inside = block.inner(area);
+    block.render(area, frame.buffer_mut());
+    let lines = lines(theme);
+    for (number, line) in (0..inside.height).zip(lines.iter().skip(state.help_top())) {
+        line.put(frame.buffer_mut(), line_of(inside, number));
+    }
+}
+
+fn lines(theme: Theme) -> Vec<Line> {
+    let mut lines = Vec::new();
+    for section in Section::ALL {
+        if !lines.is_empty() {
+            lines.push(Line::new(theme));
+        }
+        lines.push(Line::new(theme).add(Tone::Title, &format!(" {}", section.title())));
+        for binding in BINDINGS.iter().filter(|binding| binding.section == section) {
+            let key = format!("  {:<KEYS$} ", binding.shown);
+            lines.push(Line::new(theme).add(Tone::Plain, &key).add(Tone::Dim, binding.what));
+        }
+    }
+    lines
+}
+
+const ASCII: ratatui::symbols::border::Set<'static> = ratatui::symbols::border::Set {
+    top_left: "+",
+    top_right: "+",
+    bottom_left: "+",
+    bottom_right: "+",
+    vertical_left: "|",
+    vertical_right: "|",
+    horizontal_top: "-",
+    horizontal_bottom: "-",
+};

@@ -1,0 +1,140 @@
+//! The job at a glance.
+
+use ratatui::{Frame, layout::Rect};
+
+use super::{
+    Theme,
+    line::{Line, line_of},
+};
+use crate::{
+    model::Profile,
+    present::units::{bytes, duration, percent, rate},
+    view::{
+        screens::{Efficiencies, Known, functions_by_time},
+        state::{Point, State, Tone},
+    },
+};
+
+/// Columns of the names of figures.
+const NAMES: usize = 16;
+
+pub(super) fn draw(frame: &mut Frame<'_>, area: Rect, state: &State, theme: Theme) {
+    let Some(profile) = state.profile() else { return };
+    let known = Known { profile, change: state.change(), ids: state.ids(), span: state.span };
+    let is_wide = area.width >= 100;
+    let left = Rect { width: if is_wide { area.width / 2 } else { area.width }, ..area };
+    let mut lines = now(state, &known, left.width, theme);
+    if !is_wide {
+        lines.push(Line::new(theme));
+        lines.extend(functions(&known, usize::from(area.height).saturating_sub(lines.len() + 6), theme));
+        lines.push(Line::new(theme));
+        lines.extend(remarks(profile, theme));
+    }
+    put(frame, left, &lines);
+    if is_wide {
+        let right = Rect { x: left.right() + 1, width: area.width - left.width - 1, ..area };
+        let mut lines = functions(&known, usize::from(area.height / 2), theme);
+        lines.push(Line::new(theme));
+        lines.extend(remarks(profile, theme));
+        put(frame, right, &lines);
+    }
+}
+
+fn put(frame: &mut Frame<'_>, area: Rect, lines: &[Line]) {
+    for (number, line) in (0..area.height).zip(lines) {
+        line.put(frame.buffer_mut(), line_of(area, number));
+    }
+}
+
+fn title(text: &str, theme: Theme) -> Line {
+    Line::new(theme).add(Tone::Title, &format!(" {text}"))
+}
+
+/// Rates with their history, and how well processors are used.
+fn now(state: &State, known: &Known<'_>, width: u16, theme: Theme) -> Vec<Line> {
+    let now = Point::of(known.change);
+    let room = width.saturating_sub(u16::try_from(NAMES).unwrap_or(0) + 13);
+    let figure = |name: &str, value: String, history: &dyn Fn(&Point) -> f64| {
+        let history = theme.symbols.sparkline(state.shown().series().points().map(history), room);
+        Line::new(theme)
+            .add(Tone::Dim, &format!("  {name:<NAMES$}"))
+            .add(Tone::Plain, &format!("{value:>9} "))
+            .add(Tone::Good, &history)
+    };
+    let mut lines = vec![
+        title(&format!("Now ({})", known.span()), theme),
+        figure("in MPI", format!("{} %", percent(now.mpi_percent)), &|point| point.mpi_percent),
+        figure("calls/s", rate(now.calls_per_second), &|point| point.calls_per_second),
+    ];
+    if let (Some(messages), Some(moved)) = (now.messages_per_second, now.bytes_per_second) {
+        lines.push(figure("messages/s", rate(messages), &|point| point.messages_per_second.unwrap_or(0.0)));
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "shown with three digits")]
+        let sent = bytes(moved as u64);
+        lines.push(figure("sent/s", sent, &|point| point.bytes_per_second.unwrap_or(0.0)));
+    } else {
+        lines.push(Line::new(theme).add(Tone::Dim, "  bytes           with --traffic"));
+    }
+    lines.push(Line::new(theme));
+    lines.extend(efficiency(known, width, theme));
+    lines
+}
+
+fn efficiency(known: &Known<'_>, width: u16, theme: Theme) -> Vec<Line> {
+    let mut lines = vec![title(&format!("Efficiency ({})", known.span()), theme)];
+    let Some(found) = Efficiencies::of(known).0 else {
+        lines.push(Line::new(theme).add(Tone::Dim, "  nobody was seen to do anything but MPI"));
+        return lines;
+    };
+    let room = width.saturating_sub(u16::try_from(NAMES).unwrap_or(0) + 13).min(40);
+    let figure = |name: &str, value: f64| {
+        let tone = match value {
+            value if value >= 0.8 => Tone::Good,
+            value if value >= 0.6 => Tone::Warning,
+            _ => Tone::Alarm,
+        };
+        Line::new(theme)
+            .add(Tone::Dim, &format!("  {name:<NAMES$}"))
+            .add(Tone::Plain, &format!("{:>7} % ", percent(100.0 * value)))
+            .add(tone, &theme.symbols.bar(value, room))
+    };
+    lines.push(figure("parallel", found.parallel));
+    lines.push(figure("load balance", found.load_balance));
+    lines.push(figure("communication", found.communication));
+    lines
+}
+
+/// Where the time goes.
+fn functions(known: &Known<'_>, room: usize, theme: Theme) -> Vec<Line> {
+    let mut lines = vec![title(&format!("Functions ({})", known.span()), theme)];
+    let by_time = functions_by_time(known);
+    let called = by_time.iter().filter(|function| function.change.time_ns > 0 || function.change.calls > 0);
+    for function in called.take(room.max(1)) {
+        let share = format!("{:>5} % ", percent(function.wall_percent));
+        let calls = format!(" {:>7}/s", rate(known.change.per_second(function.change.calls)));
+        let mean = function.change.time_ns as f64 / function.change.calls.max(1) as f64;
+        lines.push(
+            Line::new(theme)
+                .add(Tone::Plain, &format!("  {:<24}", function.profile.all.name))
+                .add(Tone::Plain, &share)
+                .add(Tone::Title, &theme.symbols.bar(function.wall_percent / 100.0, 10))
+                .add(Tone::Plain, &calls)
+                .add(Tone::Dim, &format!("  mean {}", duration(mean))),
+        );
+    }
+    if lines.len() == 1 {
+        lines.push(Line::new(theme).add(Tone::Dim, "  no call in this time"));
+    }
+    lines
+}
+
+/// What the observation costs, and whether anything is missing.
+fn remarks(profile: &Profile, theme: Theme) -> Vec<Line> {
+    let cost = &profile.own_cost;
+    let cost = format!("  {} a call, {:.2} % of the job's time", duration(cost.per_call_ns), cost.percent_of_wall);
+    let mut lines = vec![title("Own cost and losses", theme), Line::new(theme).add(Tone::Plain, &cost)];
+    if profile.complete {
+        lines.push(Line::new(theme).add(Tone::Good, "  complete: nothing is missing"));
+    }
+    lines.extend(profile.incomplete_because.iter().map(|why| Line::new(theme).add(Tone::Alarm, &format!("  {why}"))));
+    lines
+}

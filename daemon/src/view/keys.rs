@@ -1,0 +1,168 @@
+//! The key table: what every key does. Footer, help and documentation are made from it.
+
+use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+
+/// What a key asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Action {
+    Quit,
+    Help,
+    NextScreen,
+    PreviousScreen,
+    Screen(u8),
+    Down,
+    Up,
+    PageDown,
+    PageUp,
+    First,
+    Last,
+    Open,
+    Back,
+    NextColumn,
+    PreviousColumn,
+    Invert,
+    Span,
+    Freeze,
+    NextMarked,
+    PreviousMarked,
+    Copy,
+    WriteText,
+    WriteJson,
+    Suspend,
+    Redraw,
+}
+
+/// Part of the help that a key belongs to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Section {
+    Screens,
+    Moving,
+    Table,
+    Time,
+    Taking,
+    Program,
+}
+
+impl Section {
+    pub const ALL: [Self; 6] = [Self::Screens, Self::Moving, Self::Table, Self::Time, Self::Taking, Self::Program];
+
+    pub const fn title(self) -> &'static str {
+        match self {
+            Self::Screens => "Screens",
+            Self::Moving => "Moving",
+            Self::Table => "Tables",
+            Self::Time => "Time",
+            Self::Taking => "Taking away",
+            Self::Program => "Program",
+        }
+    }
+}
+
+/// One line of the table.
+#[derive(Debug)]
+pub struct Binding {
+    pub section: Section,
+    /// As they are shown.
+    pub shown: &'static str,
+    keys: &'static [Key],
+    pub action: Action,
+    pub what: &'static str,
+    /// The same in a word or two; what has one is in the footer if there is room, the first of the table first.
+    pub short: Option<&'static str>,
+}
+
+/// A key, and whether Ctrl is held. (Shift is in the letter.)
+#[derive(Debug)]
+struct Key(KeyCode, bool);
+
+const fn key(letter: char) -> Key {
+    Key(KeyCode::Char(letter), false)
+}
+
+const fn ctrl(letter: char) -> Key {
+    Key(KeyCode::Char(letter), true)
+}
+
+const fn named(code: KeyCode) -> Key {
+    Key(code, false)
+}
+
+macro_rules! bindings {
+    ($($section:ident $shown:literal [$($key:expr),*] $action:expr, $what:literal $(, $short:literal)?;)*) => {
+        &[$(Binding {
+            section: Section::$section,
+            shown: $shown,
+            keys: &[$($key),*],
+            action: $action,
+            what: $what,
+            short: bindings!(@short $($short)?),
+        },)*]
+    };
+    (@short) => { None };
+    (@short $short:literal) => { Some($short) };
+}
+
+/// All of them.
+pub const BINDINGS: &[Binding] = bindings! {
+    Program "q" [key('q'), ctrl('c')] Action::Quit, "End the view; the profile is printed", "quit";
+    Program "?" [key('?'), named(KeyCode::F(1))] Action::Help, "This help; again, or Esc, closes it", "help";
+    Screens "Tab" [named(KeyCode::Tab)] Action::NextScreen, "Next screen", "next";
+    Screens "Shift-Tab" [named(KeyCode::BackTab)] Action::PreviousScreen, "Previous screen";
+    Screens "1" [key('1')] Action::Screen(1), "Overview";
+    Screens "2" [key('2')] Action::Screen(2), "Ranks";
+    Screens "3" [key('3')] Action::Screen(3), "Functions";
+    Moving "Enter l →" [named(KeyCode::Enter), key('l'), named(KeyCode::Right)] Action::Open,
+        "Look into the row: a rank's functions, a function's ranks", "open";
+    Moving "Esc h ←" [named(KeyCode::Esc), key('h'), named(KeyCode::Left), named(KeyCode::Backspace)] Action::Back, "Back", "back";
+    Moving "j ↓" [key('j'), named(KeyCode::Down)] Action::Down, "Next row";
+    Moving "k ↑" [key('k'), named(KeyCode::Up)] Action::Up, "Previous row";
+    Moving "PgDn Ctrl-d" [named(KeyCode::PageDown), ctrl('d'), ctrl('f')] Action::PageDown, "A page down";
+    Moving "PgUp Ctrl-u" [named(KeyCode::PageUp), ctrl('u'), ctrl('b')] Action::PageUp, "A page up";
+    Moving "g Home" [key('g'), named(KeyCode::Home)] Action::First, "First row";
+    Moving "G End" [key('G'), named(KeyCode::End)] Action::Last, "Last row";
+    Moving "n" [key('n')] Action::NextMarked, "Next row that stands out";
+    Moving "N" [key('N')] Action::PreviousMarked, "Previous row that stands out";
+    Table "s >" [key('s'), key('>')] Action::NextColumn, "Sort by the next column", "sort";
+    Table "S <" [key('S'), key('<')] Action::PreviousColumn, "Sort by the previous column";
+    Table "I" [key('I')] Action::Invert, "Sort the other way round";
+    Time "Space" [key(' ')] Action::Freeze, "Freeze the display, not the counting; again: go on", "freeze";
+    Time "t" [key('t')] Action::Span, "Figures of the last seconds, or since the beginning", "span";
+    Taking "y" [key('y')] Action::Copy, "Copy the row to the clipboard of the terminal";
+    Taking "w" [key('w')] Action::WriteText, "Write the profile as text to a new file in the working directory";
+    Taking "W" [key('W')] Action::WriteJson, "The same as JSON";
+    Program "Ctrl-z" [ctrl('z')] Action::Suspend, "Back to the shell; fg returns";
+    Program "Ctrl-l" [ctrl('l')] Action::Redraw, "Draw everything anew";
+};
+
+/// What a key does.
+pub fn action(event: &KeyEvent) -> Option<Action> {
+    let ctrl = event.modifiers.contains(KeyModifiers::CONTROL);
+    if event.modifiers.contains(KeyModifiers::ALT) {
+        return None;
+    }
+    let is_it = |key: &Key| key.0 == event.code && key.1 == ctrl;
+    BINDINGS.iter().find(|binding| binding.keys.iter().any(is_it)).map(|binding| binding.action)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_key_does_two_things() {
+        let keys: Vec<&Key> = BINDINGS.iter().flat_map(|binding| binding.keys).collect();
+        for (index, key) in keys.iter().enumerate() {
+            let same = keys.iter().skip(index + 1).find(|other| other.0 == key.0 && other.1 == key.1);
+            assert!(same.is_none(), "{key:?}");
+        }
+    }
+
+    #[test]
+    fn control_and_letters_are_told_apart() {
+        let event = |letter, modifiers| KeyEvent::new(KeyCode::Char(letter), modifiers);
+        assert_eq!(action(&event('c', KeyModifiers::CONTROL)), Some(Action::Quit));
+        assert_eq!(action(&event('c', KeyModifiers::NONE)), None);
+        assert_eq!(action(&event('G', KeyModifiers::SHIFT)), Some(Action::Last));
+        assert_eq!(action(&event('q', KeyModifiers::ALT)), None);
+    }
+}

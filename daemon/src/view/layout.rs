@@ -1,0 +1,55 @@
+//! Where on the terminal everything is. Pure geometry, so that scrolling and drawing agree.
+
+use ratatui::layout::Rect;
+
+/// Columns and rows of the terminal.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Size {
+    pub width: u16,
+    pub height: u16,
+}
+
+/// Less than this cannot be drawn in.
+pub(super) const SMALLEST: Size = Size { width: 60, height: 15 };
+/// Lines of the help that are no keys: titles of its sections, and blanks between them.
+pub(super) const HELP_EXTRA: usize = super::keys::Section::ALL.len() * 2 - 1;
+
+/// The parts of the screen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Areas {
+    pub(super) header: Rect,
+    pub(super) tabs: Rect,
+    pub(super) body: Rect,
+    pub(super) notice: Rect,
+    pub(super) footer: Rect,
+}
+
+impl Areas {
+    pub(super) fn of(size: Size) -> Self {
+        let line = |y| Rect::new(0, y, size.width, 1);
+        let body = Rect::new(0, 2, size.width, size.height.saturating_sub(4));
+        Self {
+            header: line(0),
+            tabs: line(1),
+            body,
+            notice: line(size.height.saturating_sub(2)),
+            footer: line(size.height.saturating_sub(1)),
+        }
+    }
+}
+
+/// Rows of a table that there is room for: below its title and the titles of its columns.
+pub(super) fn grid_rows(size: Size) -> usize {
+    usize::from(Areas::of(size).body.height.saturating_sub(2))
+}
+
+/// Lines of the help that there is room for inside its frame.
+pub(super) fn help_rows(size: Size) -> usize {
+    usize::from(help(size).height.saturating_sub(2))
+}
+
+/// The frame of the help.
+pub(super) fn help(size: Size) -> Rect {
+    let width = size.width.min(96);
+    Rect::new((size.width - width) / 2, 1, width, size.height.saturating_sub(2))
+}

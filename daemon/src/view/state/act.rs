@@ -1,0 +1,171 @@
+//! What keys do to the state.
+
+use super::{Place, Screen, Span, State};
+use crate::view::{
+    keys::{Action, BINDINGS},
+    layout,
+    source::Running,
+};
+
+/// What the state cannot do itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Effect {
+    Quit,
+    Copy,
+    WriteText,
+    WriteJson,
+    Suspend,
+    Redraw,
+}
+
+impl State {
+    pub fn act(&mut self, action: Action) -> Option<Effect> {
+        self.notice = None;
+        if self.is_help_open && self.act_on_help(action) {
+            return None;
+        }
+        match action {
+            Action::Quit => return Some(Effect::Quit),
+            Action::Copy => return Some(Effect::Copy),
+            Action::WriteText => return Some(Effect::WriteText),
+            Action::WriteJson => return Some(Effect::WriteJson),
+            Action::Suspend => return Some(Effect::Suspend),
+            Action::Redraw => return Some(Effect::Redraw),
+            Action::Help => (self.is_help_open, self.help_top) = (true, 0),
+            Action::NextScreen => self.show(self.screen().step(1)),
+            Action::PreviousScreen => self.show(self.screen().step(Screen::ALL.len() - 1)),
+            Action::Screen(number) => {
+                if let Some(screen) = Screen::of_number(number) {
+                    self.show(screen);
+                }
+            }
+            Action::Open => self.open(),
+            Action::Back => {
+                if self.places.len() > 1 {
+                    self.places.pop();
+                    self.refresh();
+                }
+            }
+            Action::Freeze => self.freeze(),
+            Action::Span => {
+                self.span = if self.span == Span::Recent { Span::Start } else { Span::Recent };
+                self.refresh();
+            }
+            Action::NextColumn => self.sort(1),
+            Action::PreviousColumn => self.sort(self.grid.columns.len().saturating_sub(1)),
+            Action::Invert => {
+                let mut cursor = self.cursor();
+                cursor.invert(&self.grid);
+                self.put(cursor);
+                self.refresh();
+            }
+            Action::Down => self.move_by(1),
+            Action::Up => self.move_by(-1),
+            Action::PageDown => self.move_by(self.page()),
+            Action::PageUp => self.move_by(-self.page()),
+            Action::First => self.go(0),
+            Action::Last => self.go(usize::MAX),
+            Action::NextMarked => self.go_to_marked(true),
+            Action::PreviousMarked => self.go_to_marked(false),
+        }
+        None
+    }
+
+    /// The help takes the keys that move and close it; whether it has taken this one.
+    fn act_on_help(&mut self, action: Action) -> bool {
+        let last = (BINDINGS.len() + layout::HELP_EXTRA).saturating_sub(layout::help_rows(self.size));
+        let page = layout::help_rows(self.size);
+        self.help_top = match action {
+            Action::Help | Action::Back | Action::Open => {
+                self.is_help_open = false;
+                0
+            }
+            Action::Down => self.help_top + 1,
+            Action::Up => self.help_top.saturating_sub(1),
+            Action::PageDown => self.help_top + page,
+            Action::PageUp => self.help_top.saturating_sub(page),
+            Action::First => 0,
+            Action::Last => last,
+            Action::Quit | Action::Suspend | Action::Redraw => return false,
+            _ => {
+                self.is_help_open = false;
+                return false;
+            }
+        }
+        .min(last);
+        true
+    }
+
+    /// Goes to a screen.
+    pub fn show(&mut self, screen: Screen) {
+        self.places = vec![Place::Screen(screen)];
+        self.refresh();
+    }
+
+    fn open(&mut self) {
+        let row = self.grid.rows.get(self.cursor().index);
+        match row.and_then(|row| row.opens) {
+            // Round in circles (a rank's function's rank) goes back instead of ever deeper.
+            Some(place) => {
+                if let Some(known) = self.places.iter().position(|known| *known == place) {
+                    self.places.truncate(known + 1);
+                } else {
+                    self.places.push(place);
+                }
+                self.cursors.remove(&place.kind());
+                self.refresh();
+            }
+            None if row.is_some() => self.notice = Some("nothing more is known of this row".into()),
+            None => {}
+        }
+    }
+
+    fn freeze(&mut self) {
+        self.frozen = if self.frozen.is_some() { None } else { Some(self.data.clone()) };
+        if self.running == Running::Ended {
+            self.frozen = None;
+            self.notice = Some("it has ended: nothing changes any more".into());
+        }
+        self.refresh();
+    }
+
+    /// By the column so many further.
+    fn sort(&mut self, steps: usize) {
+        let mut cursor = self.cursor();
+        cursor.sort_by(&self.grid, steps);
+        self.put(cursor);
+        self.refresh();
+    }
+
+    /// Rows on a page.
+    fn page(&self) -> isize {
+        isize::try_from(layout::grid_rows(self.size).saturating_sub(1).max(1)).unwrap_or(1)
+    }
+
+    fn move_by(&mut self, rows: isize) {
+        self.go(self.cursor().index.saturating_add_signed(rows));
+    }
+
+    /// To a row, or the last one.
+    pub fn go(&mut self, index: usize) {
+        let mut cursor = self.cursor();
+        cursor.go(&self.grid, index);
+        self.put(cursor);
+    }
+
+    /// To the next row that stands out, from the last one on to the first.
+    fn go_to_marked(&mut self, forward: bool) {
+        let (rows, at) = (&self.grid.rows, self.cursor().index);
+        let marked: Vec<usize> =
+            (0..rows.len()).filter(|&index| rows.get(index).is_some_and(|row| row.marked)).collect();
+        let next = if forward {
+            marked.iter().find(|&&index| index > at).or(marked.first())
+        } else {
+            marked.iter().rev().find(|&&index| index < at).or(marked.last())
+        };
+        match next {
+            Some(&index) => self.go(index),
+            None => self.notice = Some("no row stands out".into()),
+        }
+    }
+}

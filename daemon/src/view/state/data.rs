@@ -1,0 +1,71 @@
+//! What the source has told so far.
+
+use std::{collections::VecDeque, sync::Arc};
+
+use super::series::Series;
+use crate::{
+    analyse::{Change, Look},
+    model::Profile,
+};
+
+/// How far back "now" reaches, ns: long enough for a figure to be read, short enough to follow.
+const RECENT_NS: u64 = 10_000_000_000;
+/// Never more looks than this are kept, however short the interval is.
+const MOST_LOOKS: usize = 64;
+
+/// Since when figures are counted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Span {
+    /// The last seconds.
+    #[default]
+    Recent,
+    /// The beginning of observation.
+    Start,
+}
+
+/// The latest profile, and of earlier ones what is needed to say what has changed.
+#[derive(Clone, Debug, Default)]
+pub struct Data {
+    profile: Option<Arc<Profile>>,
+    /// Oldest first; the last is that of the profile.
+    looks: VecDeque<Arc<Look>>,
+    series: Series,
+}
+
+impl Data {
+    /// Takes in a further profile of the same observation. One that is earlier than the last begins anew: somebody went back in
+    /// a recording.
+    pub fn add(&mut self, profile: Arc<Profile>) {
+        if self.looks.back().is_some_and(|last| profile.observed_ns < last.at_ns) {
+            *self = Self::default();
+        }
+        let since_last = Change::since(self.looks.back().map(Arc::as_ref), &profile);
+        self.series.add(&since_last);
+        self.looks.push_back(Arc::new(Look::of(&profile)));
+        // One that is old enough stays, as the beginning of the recent past.
+        let is_old = |look: &Arc<Look>| profile.observed_ns.saturating_sub(look.at_ns) >= RECENT_NS;
+        while self.looks.len() > MOST_LOOKS || self.looks.get(1).is_some_and(is_old) {
+            self.looks.pop_front();
+        }
+        self.profile = Some(profile);
+    }
+
+    pub fn profile(&self) -> Option<&Arc<Profile>> {
+        self.profile.as_ref()
+    }
+
+    pub fn series(&self) -> &Series {
+        &self.series
+    }
+
+    /// What has happened in the span.
+    pub fn change(&self, span: Span) -> Change {
+        let Some(profile) = &self.profile else { return Change::default() };
+        let base = match span {
+            // Until there is something to compare with, it is the same.
+            Span::Recent if self.looks.len() > 1 => self.looks.front(),
+            Span::Recent | Span::Start => None,
+        };
+        Change::since(base.map(Arc::as_ref), profile)
+    }
+}

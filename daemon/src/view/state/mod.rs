@@ -1,0 +1,175 @@
+//! All that the view knows: what the source has told, and where the user is. Drawing only reads it.
+
+mod act;
+mod click;
+mod cursor;
+mod data;
+mod grid;
+mod place;
+mod series;
+
+use std::{collections::HashMap, sync::Arc};
+
+pub(super) use act::Effect;
+pub(super) use cursor::Cursor;
+pub(super) use data::{Data, Span};
+pub(super) use grid::{Align, Cell, Column, Content, Grid, Row, RowId, SortKey, Tone};
+pub use place::{Place, Screen};
+pub(super) use series::Point;
+
+use super::{
+    layout::{self, Size},
+    screens::{self, Known},
+    source::Running,
+};
+use crate::{
+    analyse::{Change, RankId, identify},
+    model::Profile,
+};
+
+/// The view's state.
+#[derive(Debug)]
+pub struct State {
+    data: Data,
+    /// What is shown instead of the latest, if the display is frozen.
+    frozen: Option<Data>,
+    running: Running,
+    pub span: Span,
+    /// From a screen to what is shown.
+    places: Vec<Place>,
+    cursors: HashMap<place::Kind, Cursor>,
+    grid: Grid,
+    change: Change,
+    ids: Vec<RankId>,
+    pub is_help_open: bool,
+    help_top: usize,
+    /// What the last key did, or what has just happened.
+    pub notice: Option<String>,
+    size: Size,
+}
+
+impl State {
+    pub fn new(running: Running) -> Self {
+        Self {
+            data: Data::default(),
+            frozen: None,
+            running,
+            span: Span::default(),
+            places: vec![Place::Screen(Screen::default())],
+            cursors: HashMap::new(),
+            grid: Grid::default(),
+            change: Change::default(),
+            ids: Vec::new(),
+            is_help_open: false,
+            help_top: 0,
+            notice: None,
+            size: Size::default(),
+        }
+    }
+
+    /// Takes in a further profile.
+    pub fn add(&mut self, profile: Arc<Profile>) {
+        if profile.end.is_some() && self.running == Running::Live {
+            self.running = Running::Ended;
+        }
+        self.data.add(profile);
+        if self.frozen.is_none() {
+            self.refresh();
+        }
+    }
+
+    pub fn resize(&mut self, size: Size) {
+        self.size = size;
+        self.scroll();
+    }
+
+    pub fn size(&self) -> Size {
+        self.size
+    }
+
+    /// What is shown: the latest, or what was the latest when the display was frozen.
+    pub fn shown(&self) -> &Data {
+        self.frozen.as_ref().unwrap_or(&self.data)
+    }
+
+    pub fn profile(&self) -> Option<&Profile> {
+        self.shown().profile().map(Arc::as_ref)
+    }
+
+    pub fn is_frozen(&self) -> bool {
+        self.frozen.is_some()
+    }
+
+    pub fn running(&self) -> Running {
+        self.running
+    }
+
+    pub fn place(&self) -> Place {
+        self.places.last().copied().unwrap_or(Place::Screen(Screen::Overview))
+    }
+
+    /// The screen that the place was reached from.
+    pub fn screen(&self) -> Screen {
+        match self.places.first() {
+            Some(Place::Screen(screen)) => *screen,
+            _ => Screen::default(),
+        }
+    }
+
+    /// How deep below the screen one is.
+    pub fn depth(&self) -> usize {
+        self.places.len().saturating_sub(1)
+    }
+
+    pub fn grid(&self) -> &Grid {
+        &self.grid
+    }
+
+    pub fn cursor(&self) -> Cursor {
+        self.cursors.get(&self.place().kind()).copied().unwrap_or_default()
+    }
+
+    /// What has happened in the span that is shown.
+    pub fn change(&self) -> &Change {
+        &self.change
+    }
+
+    /// The ranks of the profile, told apart.
+    pub fn ids(&self) -> &[RankId] {
+        &self.ids
+    }
+
+    /// First line of the help that is shown.
+    pub fn help_top(&self) -> usize {
+        self.help_top
+    }
+
+    /// Works out anew what the place shows.
+    fn refresh(&mut self) {
+        self.change = self.shown().change(self.span);
+        self.ids = self.profile().map(|profile| identify(&profile.ranks).collect()).unwrap_or_default();
+        self.grid = match self.profile() {
+            Some(profile) => {
+                screens::grid(self.place(), &Known { profile, change: &self.change, ids: &self.ids, span: self.span })
+            }
+            None => Grid::default(),
+        };
+        let mut cursor = self.cursor();
+        let (column, descending) = cursor.order(&self.grid);
+        self.grid.sort(column, descending);
+        cursor.find_again(&self.grid);
+        self.put(cursor);
+    }
+
+    fn put(&mut self, cursor: Cursor) {
+        self.cursors.insert(self.place().kind(), cursor);
+        self.scroll();
+    }
+
+    fn scroll(&mut self) {
+        let height = layout::grid_rows(self.size);
+        let mut cursor = self.cursor();
+        cursor.scroll(&self.grid, height);
+        self.cursors.insert(self.place().kind(), cursor);
+    }
+}

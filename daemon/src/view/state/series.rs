@@ -1,0 +1,52 @@
+//! How totals have developed, look by look.
+
+use std::collections::VecDeque;
+
+use crate::analyse::{Bytes, Change};
+
+/// As many as the widest terminal shows.
+const MOST: usize = 240;
+
+/// Totals over all ranks of the time from one look to the next, oldest first.
+#[derive(Clone, Debug, Default)]
+pub struct Series {
+    points: VecDeque<Point>,
+}
+
+/// Between two looks.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Point {
+    pub calls_per_second: f64,
+    /// Messages and bytes sent; `None`: it was not asked what calls move.
+    pub messages_per_second: Option<f64>,
+    pub bytes_per_second: Option<f64>,
+    pub mpi_percent: f64,
+}
+
+impl Series {
+    pub(super) fn add(&mut self, change: &Change) {
+        if self.points.len() >= MOST {
+            self.points.pop_front();
+        }
+        self.points.push_back(Point::of(change));
+    }
+
+    pub fn points(&self) -> impl DoubleEndedIterator<Item = &Point> {
+        self.points.iter()
+    }
+}
+
+impl Point {
+    pub fn of(change: &Change) -> Self {
+        let calls = change.ranks.iter().map(|(rank, _)| rank.calls).sum();
+        let bytes = change.ranks.iter().filter_map(|(rank, _)| rank.bytes).reduce(Bytes::plus);
+        let mpi: f64 = change.ranks.iter().map(|(rank, _)| rank.mpi_ns as f64).sum();
+        let wall: f64 = change.ranks.iter().map(|(rank, _)| rank.thread_wall_ns as f64).sum();
+        Self {
+            calls_per_second: change.per_second(calls),
+            messages_per_second: bytes.map(|bytes| change.per_second(bytes.messages)),
+            bytes_per_second: bytes.map(|bytes| change.per_second(bytes.sent)),
+            mpi_percent: if wall > 0.0 { (100.0 * mpi / wall).min(100.0) } else { 0.0 },
+        }
+    }
+}

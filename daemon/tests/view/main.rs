@@ -1,0 +1,5 @@
+//! The full-screen view as it looks: every screen at several sizes, of no, a small and a large job.
+
+mod picture;
+mod screens;
+mod walking;

@@ -1,0 +1,34 @@
+//! Snapshots of all screens. To accept new ones: `INSTA_UPDATE=always cargo test -p mpiprobe --test view`, and look at the diff.
+
+use mpiprobe::view::Screen;
+use mpiprobe_tests::synthetic::Synthetic;
+
+use crate::picture::{picture, view};
+
+const SIZES: [(u16, u16); 3] = [(80, 24), (120, 40), (200, 60)];
+
+fn snapshots(name: &str, job: Synthetic) {
+    for size in SIZES {
+        let mut state = view(job, size);
+        for screen in Screen::ALL {
+            state.show(screen);
+            let title = screen.title().to_lowercase().replace(' ', "-");
+            insta::assert_snapshot!(format!("{title}-{name}-{}x{}", size.0, size.1), picture(&state));
+        }
+    }
+}
+
+#[test]
+fn of_nobody() {
+    snapshots("empty", Synthetic::EMPTY);
+}
+
+#[test]
+fn of_a_small_job() {
+    snapshots("small", Synthetic::SMALL);
+}
+
+#[test]
+fn of_a_thousand_ranks() {
+    snapshots("large", Synthetic::LARGE);
+}

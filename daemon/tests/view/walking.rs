@@ -1,0 +1,129 @@
+//! What keys do.
+
+use std::sync::Arc;
+
+use mpiprobe::{
+    model::EndReason,
+    view::{Place, Running, Scheme, Screen, Size, ViewOptions},
+};
+use mpiprobe_tests::synthetic::Synthetic;
+
+use crate::picture::{OPTIONS, picture, picture_with, press, view};
+
+const SIZE: (u16, u16) = (80, 24);
+
+#[test]
+fn tab_goes_round_all_screens() {
+    let mut state = view(Synthetic::SMALL, SIZE);
+    let mut seen = Vec::new();
+    for _ in Screen::ALL {
+        seen.push(state.screen());
+        press(&mut state, &["<Tab>"]);
+    }
+    assert_eq!(seen, Screen::ALL);
+    assert_eq!(state.screen(), Screen::Overview);
+}
+
+#[test]
+fn enter_looks_into_a_row_and_escape_comes_back() {
+    let mut state = view(Synthetic::SMALL, SIZE);
+    press(&mut state, &["2", "j", "<Enter>"]);
+    assert!(matches!(state.place(), Place::Rank(id) if id.pid == 4001));
+    assert!(picture(&state).contains("Rank 1, last 10.0 s: in MPI_Recv from 2 tag 7"), "{}", picture(&state));
+    press(&mut state, &["<Enter>"]);
+    assert!(matches!(state.place(), Place::Function(_)));
+    press(&mut state, &["<Esc>", "<Esc>"]);
+    assert_eq!(state.place(), Place::Screen(Screen::Ranks));
+    assert_eq!(state.cursor().index, 1, "the cursor is where it was");
+}
+
+#[test]
+fn a_frozen_display_says_so_and_does_not_change() {
+    let mut state = view(Synthetic::SMALL, SIZE);
+    press(&mut state, &["2", " "]);
+    let frozen = picture(&state);
+    assert!(frozen.contains("FROZEN") && frozen.contains("counting goes on"), "{frozen}");
+    state.add(Arc::new(Synthetic::SMALL.profile(31, None)));
+    assert_eq!(picture(&state), frozen);
+    press(&mut state, &[" "]);
+    assert!(picture(&state).contains("LIVE 31.0 s"));
+}
+
+#[test]
+fn the_cursor_stays_with_its_row_when_the_order_changes() {
+    let mut state = view(Synthetic::LARGE, SIZE);
+    press(&mut state, &["2", "G"]);
+    assert_eq!(state.cursor().index, 1023);
+    press(&mut state, &["s", "I", "I"]);
+    assert_eq!(state.cursor().index, 0, "a new order is looked at from its top");
+    press(&mut state, &["j", "j"]);
+    let row = state.grid().rows[2].id;
+    state.add(Arc::new(Synthetic::LARGE.profile(31, None)));
+    assert_eq!(state.grid().rows[state.cursor().index].id, row);
+}
+
+#[test]
+fn n_finds_what_stands_out() {
+    let mut state = view(Synthetic::LARGE, SIZE);
+    press(&mut state, &["2", "n"]);
+    let first = state.cursor().index;
+    press(&mut state, &["n", "N"]);
+    assert_eq!(state.cursor().index, first);
+    assert!(state.grid().rows[first].marked);
+    press(&mut state, &["N", "N"]);
+    assert_eq!(state.cursor().index, 1023, "round in circles: the last rank is stopped");
+}
+
+#[test]
+fn the_end_leaves_the_last_state_on_the_screen() {
+    let mut state = view(Synthetic::SMALL, SIZE);
+    state.add(Arc::new(Synthetic::SMALL.profile(31, Some(EndReason::TargetsEnded))));
+    assert_eq!(state.running(), Running::Ended);
+    assert!(picture(&state).contains("The job has ended. q: print the profile"));
+}
+
+#[test]
+fn help_lists_every_key_at_any_size() {
+    for (width, height) in [(60, 15), (200, 60)] {
+        let mut state = view(Synthetic::SMALL, (width, height));
+        press(&mut state, &["?"]);
+        let mut seen = picture(&state);
+        for _ in 0..60 {
+            press(&mut state, &["j"]);
+            seen += &picture(&state);
+        }
+        for binding in mpiprobe::view::BINDINGS {
+            assert!(seen.contains(binding.shown), "{width}x{height}: {}", binding.shown);
+        }
+        press(&mut state, &["<Esc>"]);
+        assert!(!state.is_help_open);
+    }
+}
+
+/// No size makes it fail, and none that is large enough leaves the screen empty.
+#[test]
+fn any_size_is_drawn() {
+    for job in [Synthetic::EMPTY, Synthetic::SMALL] {
+        let mut state = view(job, SIZE);
+        for (width, height) in [(0, 0), (1, 1), (59, 15), (60, 14), (60, 15), (61, 100), (400, 15), (500, 200)] {
+            state.resize(Size { width, height });
+            for screen in Screen::ALL {
+                state.show(screen);
+                let picture = picture(&state);
+                assert_eq!(width >= 60 && height >= 15, picture.contains("mpiprobe"), "{width}x{height}: {picture}");
+            }
+        }
+    }
+}
+
+#[test]
+fn ascii_is_nothing_but_ascii() {
+    let mut state = view(Synthetic::SMALL, (120, 40));
+    for screen in Screen::ALL {
+        state.show(screen);
+        let picture = picture_with(&state, ViewOptions { ascii: true, scheme: Scheme::None, ..OPTIONS });
+        assert!(picture.is_ascii(), "{picture}");
+    }
+    press(&mut state, &["?"]);
+    assert!(picture_with(&state, ViewOptions { ascii: true, ..OPTIONS }).is_ascii());
+}

@@ -1,0 +1,215 @@
+//! Jobs that never ran: tables as the kernel might have filled them, made into profiles by mpiprobe's own analysis. Every
+//! number follows from the job's size and the time, so that pictures made of them do not change by themselves.
+
+mod statistics;
+mod threads;
+
+use mpiprobe::{
+    analyse::{self, Identity, Observed, Session},
+    model::{EndReason, EngineInfo, LibraryInfo, Profile, RankState},
+    observe::{ProcessSnapshot, Snapshot},
+};
+use mpiprobe_common::{
+    Communicator, CommunicatorKey, Flow, FlowKey, Layout, ProcessCounters,
+    layout::{Constants, capability, handle_kind},
+};
+use mpiprobe_functions::{Function, FunctionId};
+
+/// ns of a second.
+pub const SECOND: u64 = 1_000_000_000;
+
+/// MPICH's, as if compiled in.
+const CONSTANTS: Constants = Constants {
+    any_source: -2,
+    any_tag: -1,
+    proc_null: -1,
+    root: -3,
+    undefined: -32766,
+    thread_multiple: 3,
+    thread_serialized: 2,
+    thread_funneled: 1,
+    comm_world: 0x4400_0000,
+    comm_self: 0x4400_0001,
+    comm_null: 0x0400_0000,
+    datatype_null: 0x0c00_0000,
+    request_null: 0x2c00_0000,
+    request_complete_first: 0x6c00_0000,
+    request_complete_last: 0x6fff_ffff,
+    message_null: 0x2c00_0000,
+    message_no_proc: 0x6c00_0000,
+    win_null: 0x2000_0000,
+    file_null: 0,
+    in_place: u64::MAX,
+    bottom: 0,
+    status_ignore: 1,
+    statuses_ignore: 1,
+    unweighted: 0,
+    weights_empty: 0,
+};
+
+/// Handle of the communicator that is not the world.
+const ROW: u64 = 0x8400_0001;
+
+/// A job of so many ranks that calls so many functions.
+#[derive(Clone, Copy, Debug)]
+pub struct Synthetic {
+    pub ranks: u32,
+    pub functions: usize,
+    /// Whether it is found out what calls move.
+    pub traffic: bool,
+    /// Whether some ranks do not get on.
+    pub trouble: bool,
+}
+
+impl Synthetic {
+    /// Nobody, yet.
+    pub const EMPTY: Self = Self { ranks: 0, functions: 0, traffic: false, trouble: false };
+    pub const SMALL: Self = Self { ranks: 4, functions: 7, traffic: true, trouble: true };
+    pub const LARGE: Self = Self { ranks: 1024, functions: 6, traffic: true, trouble: true };
+
+    /// The profile after so many seconds.
+    pub fn profile(&self, seconds: u64, end: Option<EndReason>) -> Profile {
+        let now_ns = (seconds + 1) * SECOND;
+        let processes = (0..self.ranks).map(|rank| self.process(rank, seconds, now_ns)).collect();
+        let snapshot = Snapshot { taken_ns: now_ns, processes, missed_hits: Some(0), ..Snapshot::default() };
+        let observed: Vec<Observed> = (0..self.ranks).map(|rank| self.observed(rank, end)).collect();
+        let site = |_, address: u64| Some(format!("solve.c:{} in step", address & 0xfff));
+        analyse::profile(&self.session(end), &observed, &snapshot, &mut { site })
+    }
+
+    fn session(&self, end: Option<EndReason>) -> Session {
+        let library = LibraryInfo {
+            path: "/usr/lib/libmpich.so.12".into(),
+            implementation: "MPICH 4.0.2".into(),
+            build_id: None,
+            functions: 166,
+            slow: Vec::new(),
+            not_probed: Vec::new(),
+        };
+        Session {
+            host: "node1".into(),
+            began: "2026-03-01T12:00:00Z".into(),
+            began_ns: SECOND,
+            end,
+            engine: EngineInfo {
+                engine: "ebpf",
+                attached_by: "uprobe session link".into(),
+                attach_ns: 7_000_000,
+                libraries: vec![library],
+            },
+            per_call_ns: 1500.0,
+            inside_ns: 700.0,
+            nested: false,
+            traffic: self.traffic,
+            incomplete_because: Vec::new(),
+        }
+    }
+
+    fn observed(&self, rank: u32, end: Option<EndReason>) -> Observed {
+        let identity = Identity {
+            pid: 4000 + rank,
+            rank: Some(rank),
+            size: Some(self.ranks),
+            job: Some("hydra:4711".into()),
+            executable: "/home/alice/bin/solve".into(),
+        };
+        let is_over = end == Some(EndReason::TargetsEnded);
+        Observed {
+            process: rank + 1,
+            identity,
+            state: if is_over { RankState::Ended } else { RankState::Running },
+            stopped: self.trouble && !is_over && rank + 1 == self.ranks,
+            since_ns: SECOND,
+            until_ns: None,
+            ended_in: Vec::new(),
+        }
+    }
+
+    fn process(&self, rank: u32, seconds: u64, now_ns: u64) -> ProcessSnapshot {
+        let lively = threads::lively_seconds(self, rank, seconds);
+        let functions: Vec<_> = self
+            .functions()
+            .enumerate()
+            .map(|(place, id)| {
+                (u32::from(id.number()), statistics::of(id.function(), place, rank, lively, self.traffic))
+            })
+            .collect();
+        let calls = functions.iter().map(|(_, stats)| stats.calls).sum();
+        let time_ns = functions.iter().map(|(_, stats)| stats.time_ns).sum();
+        ProcessSnapshot {
+            process: rank + 1,
+            counters: ProcessCounters { tgid: 4000 + rank, ..ProcessCounters::ZERO },
+            layout: Layout {
+                known: capability::CONSTANTS | capability::BUILTIN_SIZES,
+                handles: handle_kind::INTEGER,
+                constants: CONSTANTS,
+                ..Layout::default()
+            },
+            threads: vec![threads::of(self, rank, now_ns, calls, time_ns)],
+            flows: if self.traffic { self.flows(rank, &functions) } else { Vec::new() },
+            communicators: if self.traffic { self.communicators(rank) } else { Vec::new() },
+            requests: Vec::new(),
+            functions,
+            inner: Vec::new(),
+        }
+    }
+
+    /// Those that every program has, then others in the order of the table.
+    fn functions(&self) -> impl Iterator<Item = FunctionId> {
+        const COMMON: [&str; 6] = ["MPI_Waitall", "MPI_Allreduce", "MPI_Isend", "MPI_Irecv", "MPI_Recv", "MPI_Barrier"];
+        let common = COMMON.into_iter().filter_map(mpiprobe_functions::by_name);
+        let is_other = |id: &FunctionId| id.function().default && !COMMON.contains(&id.function().name);
+        common.chain(FunctionId::all().filter(is_other)).take(self.functions)
+    }
+
+    /// To and from both neighbours, over the row.
+    fn flows(&self, rank: u32, functions: &[(u32, mpiprobe_common::FunctionStats)]) -> Vec<Flow> {
+        let neighbours = [(rank + 1) % self.ranks, (rank + self.ranks - 1) % self.ranks];
+        let moves = |function: &Function| function.position(mpiprobe_functions::Role::Buffer).is_some();
+        let of_function = |(id, stats): &(u32, mpiprobe_common::FunctionStats)| {
+            let function = FunctionId::from_index(u16::try_from(*id).ok()?)?.function();
+            let is_pairwise = function.position(mpiprobe_functions::Role::Destination).is_some()
+                || function.position(mpiprobe_functions::Role::Source).is_some();
+            let number = if is_pairwise { 2 } else { 1 };
+            let flow = |peer: i32| Flow {
+                key: FlowKey {
+                    process: rank + 1,
+                    function: u16::try_from(*id).unwrap_or(0),
+                    started_by_plus_1: 0,
+                    communicator: if is_pairwise { 2 } else { 1 },
+                    peer,
+                    call_site: 0x40_1000 + u64::from(*id),
+                },
+                calls: stats.calls / number,
+                time_ns: stats.time_ns / number,
+                sent: stats.sent.bytes / number,
+                received: stats.received.bytes / number,
+                received_at_most: 0,
+                unknown: stats.unknown / number,
+                ..Flow::default()
+            };
+            let peers = neighbours.into_iter().filter_map(|peer| i32::try_from(peer).ok());
+            let peers: Vec<i32> = if is_pairwise { peers.collect() } else { vec![-1] };
+            moves(function).then(|| peers.into_iter().map(flow).collect::<Vec<_>>())
+        };
+        functions.iter().filter_map(of_function).flatten().filter(|flow| flow.calls > 0).collect()
+    }
+
+    fn communicators(&self, rank: u32) -> Vec<(u32, Communicator)> {
+        let row = self.row();
+        let of = |handle, context, rank, size| Communicator {
+            key: CommunicatorKey { process: rank + 1, reserved: 0, handle },
+            context,
+            rank,
+            size,
+            first_ns: SECOND,
+            ..Communicator::default()
+        };
+        vec![(1, of(CONSTANTS.comm_world, 0, rank, self.ranks)), (2, of(ROW, 2, rank % row, row))]
+    }
+
+    /// Ranks in a row of a square.
+    fn row(&self) -> u32 {
+        self.ranks.isqrt().max(1)
+    }
+}

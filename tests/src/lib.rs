@@ -17,12 +17,14 @@
 //!   installed MPI, and the reader of its files.
 //! * [`job`]: one running job: start, gates, ranks, kill, output. Dropping it leaves nothing behind.
 //! * [`profiler`]: the `mpiprobe` binary under test: start, what it prints, its profile, what it leaves behind.
+//! * [`check`]: its profile against the count.
 //! * [`campaign`]: long runs.
 //! * [`bench`]: what a probed call costs, for `cargo xtask bench calls`.
 //! * [`requirement`]: what a test needs of the machine, and how a test that lacks it is reported.
 
 pub mod bench;
 pub mod campaign;
+pub mod check;
 pub mod compile;
 pub mod job;
 mod mpi;

@@ -68,18 +68,18 @@ fn command(request: &Request, toolchain: &Toolchain) -> Command {
 }
 
 /// Cargo shows what a build script writes to stderr only if it fails, so warnings must be handed over.
-fn pass_on(stderr: ChildStderr, build_script: bool) {
+pub(crate) fn pass_on(stderr: ChildStderr, build_script: bool) {
     for line in BufReader::new(stderr).split(b'\n').map_while(Result::ok) {
         let line = String::from_utf8_lossy(&line);
         eprintln!("{line}");
         if build_script && line.starts_with("warning") {
-            println!("cargo:warning=BPF programs: {line}");
+            println!("cargo:warning=nested build: {line}");
         }
     }
 }
 
 /// Leaves an equal file alone, so that nothing is made again because of a new time stamp.
-fn copy(from: &Path, to: &Path) -> Result<(), BuildError> {
+pub(crate) fn copy(from: &Path, to: &Path) -> Result<(), BuildError> {
     let failed = |source| BuildError::Copy { from: from.to_owned(), to: to.to_owned(), source };
     let object = fs::read(from).map_err(failed)?;
     if fs::read(to).is_ok_and(|present| present == object) {

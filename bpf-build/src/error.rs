@@ -30,7 +30,7 @@ pub enum Missing {
     CacheFolder,
 }
 
-/// Why the object was not built.
+/// Why the object or the library was not built.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum BuildError {
@@ -46,6 +46,12 @@ pub enum BuildError {
     #[error("the BPF programs in {package} do not build ({status}); the compiler's messages stand above")]
     Failed { package: PathBuf, status: ExitStatus },
 
-    #[error("the BPF object {from} cannot be copied to {to}")]
+    #[error("cargo for the wrapper cannot be started as {cargo}")]
+    StartWrapper { cargo: PathBuf, source: io::Error },
+
+    #[error("the wrapper in {package} does not build ({status}); the compiler's messages stand above")]
+    FailedWrapper { package: PathBuf, status: ExitStatus },
+
+    #[error("{from} cannot be copied to {to}")]
     Copy { from: PathBuf, to: PathBuf, source: io::Error },
 }

@@ -1,4 +1,5 @@
-//! Builds the BPF object of `probe-ebpf/`, from a build script or from `xtask`.
+//! Builds what is embedded in `mpiprobe`: the BPF object of `probe-ebpf/`, from a build script or from `xtask`, and the library of
+//! `wrapper/`, from a build script.
 //!
 //! BPF needs a compiler with a `core` library for `bpfel-unknown-none`, which stable Rust has not. [`detect`] takes what
 //! the machine has, [`build`] runs a second cargo with it, shielded from the environment of the first.
@@ -18,9 +19,11 @@ mod linker;
 mod request;
 mod toolchain;
 mod version;
+mod wrapper;
 
 pub use build::build;
 pub use error::{BuildError, Missing};
 pub use linker::{LLVM_MAJOR as LINKER_LLVM_MAJOR, VERSION as LINKER_VERSION, linker_root};
 pub use request::Request;
 pub use toolchain::{Compiler, Kind, Toolchain, detect, detect_compiler};
+pub use wrapper::build_wrapper;

@@ -77,7 +77,7 @@ impl Request {
 }
 
 /// `target` (or `target/TRIPLE`) of an `OUT_DIR` such as `target/debug/build/mpiprobe-0123/out`, if it looks like that.
-fn shared_target(out_dir: &Path) -> &Path {
+pub(crate) fn shared_target(out_dir: &Path) -> &Path {
     let mut above = out_dir.ancestors().skip(2);
     match (above.next().and_then(Path::file_name), above.nth(1)) {
         (Some(build), Some(target)) if build == OsStr::new("build") => target,

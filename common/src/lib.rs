@@ -9,6 +9,7 @@ pub mod config;
 pub mod cookie;
 pub mod descriptor;
 pub mod event;
+pub mod file;
 pub mod flow;
 pub mod histogram;
 pub mod layout;

@@ -59,6 +59,17 @@ pub const fn size_bucket(bytes: u64) -> u32 {
 impl Volume {
     pub const ZERO: Self = Self { messages: 0, bytes: 0, min_complement: 0, max: 0, sizes: [0; SIZES] };
 
+    /// Adds another one's amounts.
+    pub fn merge(&mut self, other: &Self) {
+        self.messages += other.messages;
+        self.bytes += other.bytes;
+        self.min_complement = self.min_complement.max(other.min_complement);
+        self.max = self.max.max(other.max);
+        for (sum, more) in self.sizes.iter_mut().zip(&other.sizes) {
+            *sum += more;
+        }
+    }
+
     /// Smallest amount, bytes; `None` before the first.
     pub const fn min(&self) -> Option<u64> {
         if self.min_complement == 0 { None } else { Some(u64::MAX - self.min_complement) }
@@ -77,6 +88,21 @@ impl FunctionStats {
         received_at_most: 0,
         unknown: 0,
     };
+
+    /// Adds another one's calls.
+    pub fn merge(&mut self, other: &Self) {
+        self.calls += other.calls;
+        self.time_ns += other.time_ns;
+        self.min_complement = self.min_complement.max(other.min_complement);
+        self.max_ns = self.max_ns.max(other.max_ns);
+        for (sum, more) in self.histogram.iter_mut().zip(&other.histogram) {
+            *sum += more;
+        }
+        self.sent.merge(&other.sent);
+        self.received.merge(&other.received);
+        self.received_at_most += other.received_at_most;
+        self.unknown += other.unknown;
+    }
 
     /// Shortest duration, ns; `None` before the first call.
     pub const fn min_ns(&self) -> Option<u64> {

@@ -16,6 +16,7 @@ pub mod layout;
 pub mod model;
 pub mod observe;
 pub mod plan;
+pub mod preload;
 pub mod present;
 pub mod session;
 pub mod view;

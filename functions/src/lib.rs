@@ -23,7 +23,7 @@ pub use argument::{Argument, Direction, Length, Role};
 pub use fortran::SymbolName;
 pub use function::{Fortran, Function, FunctionId};
 pub use group::Group;
-pub use lookup::{by_name, by_name_ignoring_case, is_fortran_only};
+pub use lookup::{by_name, by_name_ignoring_case, fingerprint, is_fortran_only};
 pub use nearest::nearest;
 pub use operation::Operation;
 pub use select::{SelectError, select};

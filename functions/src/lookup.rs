@@ -33,6 +33,15 @@ pub(crate) fn without_prefix(name: &str) -> &str {
         .unwrap_or(name)
 }
 
+/// The names of all functions, in order, as one number: ids of tables with the same number mean the same functions.
+pub fn fingerprint() -> u64 {
+    // FNV-1a, by bytes.
+    FUNCTIONS
+        .iter()
+        .flat_map(|function| function.name.bytes().chain([0]))
+        .fold(0xcbf2_9ce4_8422_2325, |hash: u64, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
+}
+
 impl Function {
     /// This function's id.
     pub fn id(&self) -> Option<FunctionId> {

@@ -17,6 +17,7 @@
 //!   installed MPI, and the reader of its files.
 //! * [`job`]: one running job: start, gates, ranks, kill, output. Dropping it leaves nothing behind.
 //! * [`profiler`]: the `mpiprobe` binary under test: start, what it prints, its profile, what it leaves behind.
+//! * [`check`]: its profile against the count.
 //! * [`campaign`]: long runs.
 //! * [`bench`]: what a probed call costs, for `cargo xtask bench calls`.
 //! * [`synthetic`]: jobs that never ran, for pictures and measurements of the view.
@@ -24,6 +25,7 @@
 
 pub mod bench;
 pub mod campaign;
+pub mod check;
 pub mod compile;
 pub mod job;
 mod mpi;

@@ -56,18 +56,7 @@ impl Calls {
     }
 
     pub(super) fn add(&mut self, other: &Self) {
-        let (all, more) = (&mut self.stats, &other.stats);
-        all.calls += more.calls;
-        all.time_ns += more.time_ns;
-        all.min_complement = all.min_complement.max(more.min_complement);
-        all.max_ns = all.max_ns.max(more.max_ns);
-        for (bucket, calls) in all.histogram.iter_mut().zip(&more.histogram) {
-            *bucket += calls;
-        }
-        flows::add(&mut all.sent, &more.sent);
-        flows::add(&mut all.received, &more.received);
-        all.received_at_most += more.received_at_most;
-        all.unknown += more.unknown;
+        self.stats.merge(&other.stats);
         self.open += other.open;
         self.open_ns = self.open_ns.saturating_add(other.open_ns);
     }

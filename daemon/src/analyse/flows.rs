@@ -30,17 +30,6 @@ fn volume(counted: &tables::Volume) -> Volume {
     }
 }
 
-/// Both together.
-pub(super) fn add(all: &mut tables::Volume, more: &tables::Volume) {
-    all.messages += more.messages;
-    all.bytes += more.bytes;
-    all.min_complement = all.min_complement.max(more.min_complement);
-    all.max = all.max.max(more.max);
-    for (bucket, messages) in all.sizes.iter_mut().zip(&more.sizes) {
-        *bucket += messages;
-    }
-}
-
 pub(super) fn of_rank(
     tables: &ProcessSnapshot,
     now_ns: u64,

@@ -21,3 +21,4 @@ pub use rung::Rung;
 pub use targets::Targets;
 
 pub(crate) use kernel::bpf::read_hash;
+pub(crate) use pod::Plain;

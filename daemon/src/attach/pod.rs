@@ -1,7 +1,7 @@
-//! The shared types as aya wants them: plain old data.
+//! The shared types as aya wants them: plain old data, which may be made of any bytes.
 #![expect(unsafe_code, reason = "aya::Pod is an unsafe marker trait")]
 
-use mpiprobe_common::{Config, Descriptor, Target};
+use mpiprobe_common::{Config, Descriptor, FunctionStats, ProcessCounters, Target, ThreadState, file::Header};
 
 /// A value of a table, as bytes to aya.
 #[derive(Clone, Copy, Debug)]
@@ -14,3 +14,25 @@ unsafe impl aya::Pod for Plain<Config> {}
 unsafe impl aya::Pod for Plain<Descriptor> {}
 // SAFETY: as above.
 unsafe impl aya::Pod for Plain<Target> {}
+// SAFETY: as above.
+unsafe impl aya::Pod for Plain<FunctionStats> {}
+// SAFETY: as above.
+unsafe impl aya::Pod for Plain<Header> {}
+// SAFETY: as above.
+unsafe impl aya::Pod for Plain<ProcessCounters> {}
+// SAFETY: as above.
+unsafe impl aya::Pod for Plain<ThreadState> {}
+
+impl<T> Plain<T>
+where
+    Self: aya::Pod,
+{
+    /// The value that these bytes are; `None` if they are of another number.
+    pub(crate) fn from_bytes(bytes: &[u8]) -> Option<T> {
+        if bytes.len() != size_of::<T>() {
+            return None;
+        }
+        // SAFETY: as many bytes as the value has, read without regard to alignment; any bytes are a value.
+        Some(unsafe { bytes.as_ptr().cast::<Self>().read_unaligned() }.0)
+    }
+}

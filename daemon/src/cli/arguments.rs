@@ -1,6 +1,6 @@
 //! What can be typed.
 
-use std::time::Duration;
+use std::{ffi::OsString, path::PathBuf, time::Duration};
 
 use clap::{Args, Parser, Subcommand};
 use mpiprobe_functions::FunctionSet;
@@ -134,6 +134,11 @@ pub enum Command {
         #[arg(long)]
         json: bool,
     },
+    /// Run a command, such as `mpirun -n 4 ./app`, and print the profile of its MPI processes when it has ended. They count
+    /// themselves by a preloaded library, which needs no rights. Exits as the command does.
+    Run(Run),
+    /// Print the path of the library for LD_PRELOAD that `run` uses, where a launcher has to be told by hand.
+    WrapperPath,
     /// Check what works here, or whether and how a process can be observed; exits with 0 (all well), 1 (works, with
     /// limits) or 2 (does not work).
     Doctor {
@@ -143,6 +148,26 @@ pub enum Command {
         #[arg(long)]
         json: bool,
     },
+}
+
+/// What is run, and what becomes of the profile.
+#[derive(Args, Debug)]
+pub struct Run {
+    /// Functions to count: as for an observation.
+    #[arg(long, value_name = "LIST", default_value = "default", value_parser = functions, allow_hyphen_values = true)]
+    pub functions: FunctionSet,
+    /// The profile as JSON.
+    #[arg(long)]
+    pub json: bool,
+    /// Write the profile to FILE instead of standard error.
+    #[arg(short = 'o', long, value_name = "FILE")]
+    pub profile: Option<PathBuf>,
+    /// Keep the processes' tables in DIR; for jobs over several nodes, a directory that all of them share.
+    #[arg(long, value_name = "DIR")]
+    pub output: Option<PathBuf>,
+    /// The command and its arguments.
+    #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true, value_name = "COMMAND")]
+    pub command: Vec<OsString>,
 }
 
 fn functions(text: &str) -> Result<FunctionSet, String> {

@@ -7,13 +7,17 @@ use thiserror::Error;
 
 use super::{
     Arguments,
-    arguments::{Command, Observe},
+    arguments::{Command, Observe, Run},
 };
 use crate::{
     discover::{Caller, JobChoice, ProcRoot, ProcRootError, ProcessError, Scanner, Target},
     doctor,
-    present::{self, Output, OutputError},
-    session::{self, ImplementationRecogniser, Options, Outcome, SessionError},
+    preload::{LibraryError, library},
+    present::{self, Output, OutputError, say},
+    session::{
+        self, ImplementationRecogniser, Options, Outcome, SessionError,
+        wrapped::{RunOptions, launch},
+    },
     view,
 };
 
@@ -28,6 +32,8 @@ pub enum Exit {
     Unusable,
     /// 3
     Incomplete,
+    /// That of the command that was run.
+    Command(u8),
 }
 
 impl From<Exit> for ExitCode {
@@ -37,6 +43,7 @@ impl From<Exit> for ExitCode {
             Exit::Failed => 1,
             Exit::Unusable => 2,
             Exit::Incomplete => 3,
+            Exit::Command(status) => status,
         })
     }
 }
@@ -52,12 +59,16 @@ pub enum CommandError {
     Proc(#[from] ProcRootError),
     #[error(transparent)]
     Output(#[from] OutputError),
+    #[error(transparent)]
+    Library(#[from] LibraryError),
 }
 
 /// Does what was asked for.
 pub async fn execute(arguments: &Arguments) -> Result<Exit, CommandError> {
     let done = match &arguments.command {
         Some(Command::Ps { json }) => list(*json, false),
+        Some(Command::Run(run)) => Ok(run_command(run).await),
+        Some(Command::WrapperPath) => wrapper_path(),
         Some(Command::Doctor { pid, json }) => examine(*pid, *json),
         None if arguments.observe.has_target() => observe(&arguments.observe).await,
         None => list(arguments.observe.json, true),
@@ -105,6 +116,28 @@ async fn observe(asked: &Observe) -> Result<Exit, CommandError> {
         Outcome::Complete | Outcome::OutputClosed => Exit::Complete,
         Outcome::Incomplete => Exit::Incomplete,
     })
+}
+
+async fn run_command(run: &Run) -> Exit {
+    let options = RunOptions {
+        command: run.command.clone(),
+        functions: run.functions,
+        profile: run.profile.clone(),
+        tables: run.output.clone(),
+        json: run.json,
+    };
+    match launch(&options).await {
+        Ok(status) => Exit::Command(status),
+        Err(error) => {
+            say(&error);
+            Exit::Command(error.exit_status())
+        }
+    }
+}
+
+fn wrapper_path() -> Result<Exit, CommandError> {
+    Output.text(&format!("{}\n", library()?.display()))?;
+    Ok(Exit::Complete)
 }
 
 /// The jobs on this node; `hint` adds what to type next.

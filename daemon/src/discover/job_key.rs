@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::environment::Environment;
 use super::launcher::HydraGroup;
-use super::rank::LauncherKind;
+use super::rank::{LauncherKind, RankInfo};
 
 /// A short name for a job (an `MPI_COMM_WORLD`), such as `ompi:838205441` or `hydra:node1:37367`: the same in all its processes and
 /// different in all others of the user's on this node. Printable ASCII.
@@ -34,6 +34,11 @@ impl JobKey {
             Surroundings { parent, .. } if kind != LauncherKind::None => format!("tree:{parent}"),
             Surroundings { pid, .. } => format!("single:{pid}"),
         }))
+    }
+
+    /// The job of a process that may have ended: only what it noted of its environment and its ids are left of it.
+    pub(crate) fn of_environment(rank: &RankInfo, environment: &Environment, parent: u32, pid: u32) -> Self {
+        Self::derive(rank.launcher, environment, &Surroundings { hydra: None, launcher: None, parent, pid })
     }
 
     /// The same key told apart from another user's of the same name.

@@ -6,9 +6,11 @@ mod observer;
 mod shared;
 mod snapshot;
 mod stats;
+mod table_file;
 
 pub use clock::monotonic_ns;
 pub use events::{Notice, NoticeKind};
 pub use observer::{ObserveError, Observer};
 pub use snapshot::{PendingRequest, ProcessSnapshot, Snapshot, ThreadSnapshot};
 pub use stats::StatsReader;
+pub use table_file::{TableFile, TableFileError};

@@ -16,6 +16,7 @@ mod run;
 mod signals;
 mod sites;
 mod watch;
+pub mod wrapped;
 
 pub(crate) use code::compare_code;
 pub use error::SessionError;

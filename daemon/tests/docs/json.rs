@@ -6,10 +6,10 @@ use std::collections::BTreeSet;
 use mpiprobe::{
     analyse::{self, EndedCall, Identity, Observed, Session},
     model::{EngineInfo, LibraryInfo, RankState, SCHEMA, SlowSite},
-    observe::{ProcessSnapshot, Snapshot, ThreadSnapshot},
+    observe::{PendingRequest, ProcessSnapshot, Snapshot, ThreadSnapshot},
 };
 use mpiprobe_common::{
-    Communicator, Flow, FunctionStats, InnerStats, Layout, ProcessCounters, ThreadState, layout::capability,
+    Communicator, Flow, FunctionStats, InnerStats, Layout, ProcessCounters, Request, ThreadState, layout::capability,
 };
 use serde_json::Value;
 
@@ -74,6 +74,7 @@ fn profile() -> mpiprobe::model::Profile {
         inner: vec![((0, 1), InnerStats::default())],
         flows: vec![Flow::default()],
         communicators: vec![(1, Communicator::default())],
+        requests: vec![PendingRequest { request: Request::default(), peer: -1 }],
     };
     let observed = Observed {
         process: 1,

@@ -14,6 +14,7 @@ use tempfile::TempDir;
 use super::{Job, JobError, file_error, files};
 use crate::compile;
 use crate::mpi::Mpi;
+use crate::profiler::{self, ProfilerError};
 use crate::program::{Language, Program};
 use crate::python;
 use crate::truth;
@@ -45,6 +46,7 @@ pub struct JobBuilder {
     own_library: bool,
     linked_in: bool,
     user: Option<u32>,
+    under: Vec<OsString>,
 }
 
 impl JobBuilder {
@@ -62,6 +64,7 @@ impl JobBuilder {
             own_library: false,
             linked_in: false,
             user: None,
+            under: Vec::new(),
         }
     }
 
@@ -139,6 +142,23 @@ impl JobBuilder {
         self
     }
 
+    /// Have another program start the launcher: it is given the launcher's command line after these arguments, of which the first is
+    /// the program.
+    #[must_use]
+    pub fn under<A: Into<OsString>>(mut self, command: impl IntoIterator<Item = A>) -> Self {
+        self.under = command.into_iter().map(Into::into).collect();
+        self
+    }
+
+    /// Run `mpiprobe run ARGUMENTS` with the wrapper engine over the launcher: [`Job::profile`].
+    pub fn profiled<A: Into<OsString>>(self, arguments: impl IntoIterator<Item = A>) -> Result<Self, ProfilerError> {
+        let mut command: Vec<OsString> = vec![profiler::binary()?.into(), "run".into(), "--json".into()];
+        command.extend(["--profile".into(), files::PROFILE.into()]);
+        command.extend(arguments.into_iter().map(Into::into));
+        command.push("--".into());
+        Ok(self.under(command))
+    }
+
     /// The name that the program will run under.
     pub fn name(&self) -> &str {
         self.called.as_deref().unwrap_or(self.program.name)
@@ -191,7 +211,18 @@ impl JobBuilder {
         }
 
         let launcher = self.mpi.launcher();
-        let mut command = Command::new(&launcher);
+        let mut command = match self.under.split_first() {
+            Some((program, arguments)) => {
+                let mut command = Command::new(program);
+                // A profile goes to the job's own directory.
+                let place = |argument: &OsString| {
+                    if argument == files::PROFILE { directory.path().join(argument).into() } else { argument.clone() }
+                };
+                command.args(arguments.iter().map(place)).arg(&launcher);
+                command
+            }
+            None => Command::new(&launcher),
+        };
         command.args(self.mpi.launcher_arguments(self.ranks, directory.path(), preload.as_deref()));
         if self.program.language == Language::Python {
             let interpreter = python::interpreter(self.mpi)?;

@@ -12,6 +12,9 @@ use super::{JobError, file_error};
 use crate::compile::CompileError;
 use crate::mpi::Mpi;
 
+/// The profile that `mpiprobe run` writes, in the job's directory.
+pub(super) const PROFILE: &str = "profile.json";
+
 /// Not in the job's directory, from which a system may forbid to execute anything (`noexec`).
 pub(super) fn directory() -> Result<TempDir, JobError> {
     let parent = std::env::temp_dir();

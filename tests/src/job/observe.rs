@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::time::{Duration, Instant};
 
-use super::{Job, JobError, file_error};
+use super::{Job, JobError, file_error, files::PROFILE};
+use crate::profiler::Profile;
 use crate::truth::{Image, Snapshot, Thread, TruthError};
 
 /// A call that has not returned for so long is taken for blocked.
@@ -44,6 +45,14 @@ impl Job {
             parsed.ok_or(JobError::OwnCounts { job, path, line })
         };
         text.lines().map(entry).collect()
+    }
+
+    /// The profile of a job that was [profiled](crate::JobBuilder::profiled), after its end.
+    pub fn profile(&self) -> Result<Profile, JobError> {
+        let path = self.directory().join(PROFILE);
+        let text = fs::read_to_string(&path).map_err(file_error("reading", &path))?;
+        let malformed = |error: serde_json::Error| file_error("understanding", &path)(error.into());
+        serde_json::from_str(&text).map_err(malformed)
     }
 
     /// Waits until a thread of the rank is in this function as its outermost call and stays in it: blocked, not passing by.

@@ -45,6 +45,11 @@ impl Job {
         self.signal(self.launcher_pid(), Signal::KILL)
     }
 
+    /// Sends a signal to the launcher, or to what it was started [under](crate::JobBuilder::under).
+    pub fn signal_launcher(&mut self, signal: Signal) -> Result<(), JobError> {
+        self.signal(self.launcher_pid(), signal)
+    }
+
     /// Ranks that still run.
     pub fn living_ranks(&mut self) -> Result<Vec<u32>, JobError> {
         self.ranks()?;

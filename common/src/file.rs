@@ -1,0 +1,176 @@
+//! The file that the wrapper keeps the tables of one process image in.
+//!
+//! It is mapped, so that everything counted so far is in it whatever happens to the process. It is as long as all its tables
+//! together, but only as much of each is backed by memory or disk as is used: what lies between reads as zeros.
+//!
+//! | part | content |
+//! |------|---------|
+//! | [`Header`] | who the process is, how far the tables are used |
+//! | counters | one [`ProcessCounters`] |
+//! | threads | [`ThreadState`], by slot |
+//! | functions | function id plus one of each statistics entry, `u32` |
+//! | statistics | [`FunctionStats`]: of one function in one thread slot each; a thread slot's are of all threads that had it |
+
+use crate::{FunctionStats, ProcessCounters, ThreadState};
+
+/// First bytes of a file that is complete enough to be read; written last.
+pub const MAGIC: u64 = u64::from_le_bytes(*b"mpiprobe");
+
+/// Raised when anything changes that [`FINGERPRINT`] does not notice.
+pub const VERSION: u32 = 1;
+
+/// Live threads that a file has room for.
+pub const THREADS: u32 = 1024;
+/// Statistics entries that it has room for.
+pub const STATS: u32 = 4096;
+
+/// How names of files end.
+pub const SUFFIX: &str = ".mpiprobe";
+
+/// Size of the header with room to grow, bytes.
+const HEADER_ROOM: u64 = 16384;
+/// Tables begin at multiples of this: what is backed is so by pages.
+const PAGE: u64 = 4096;
+
+/// Where one table is in the file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Region {
+    /// Bytes from the beginning of the file.
+    pub offset: u64,
+    /// Bytes of one entry.
+    pub entry: u64,
+    /// Entries that there is room for.
+    pub capacity: u32,
+}
+
+impl Region {
+    const fn of<T>(after: u64, capacity: u32) -> Self {
+        Self { offset: after.next_multiple_of(PAGE), entry: size_of::<T>() as u64, capacity }
+    }
+
+    /// FNV-1a, by words.
+    const fn mixed_into(&self, hash: u64) -> u64 {
+        let hash = (hash ^ self.offset).wrapping_mul(FNV_FACTOR);
+        let hash = (hash ^ self.entry).wrapping_mul(FNV_FACTOR);
+        (hash ^ self.capacity as u64).wrapping_mul(FNV_FACTOR)
+    }
+
+    /// Where it ends.
+    pub const fn end(&self) -> u64 {
+        self.offset + self.entry * self.capacity as u64
+    }
+
+    /// Where an entry is; `None` beyond the last one.
+    pub const fn at(&self, index: u32) -> Option<u64> {
+        if index < self.capacity { Some(self.offset + self.entry * index as u64) } else { None }
+    }
+}
+
+pub const COUNTERS_REGION: Region = Region::of::<ProcessCounters>(HEADER_ROOM, 1);
+pub const THREADS_REGION: Region = Region::of::<ThreadState>(COUNTERS_REGION.end(), THREADS);
+pub const FUNCTIONS_REGION: Region = Region::of::<u32>(THREADS_REGION.end(), STATS);
+pub const STATS_REGION: Region = Region::of::<FunctionStats>(FUNCTIONS_REGION.end(), STATS);
+
+/// Length of a file, bytes.
+pub const FILE_SIZE: u64 = STATS_REGION.end().next_multiple_of(PAGE);
+
+/// Sizes and places of all tables in one number: files of another layout have another one.
+pub const FINGERPRINT: u64 = {
+    let hash = FNV_START ^ size_of::<Header>() as u64;
+    let hash = COUNTERS_REGION.mixed_into(hash);
+    let hash = THREADS_REGION.mixed_into(hash);
+    let hash = FUNCTIONS_REGION.mixed_into(hash);
+    STATS_REGION.mixed_into(hash)
+};
+
+/// Of FNV-1a.
+const FNV_START: u64 = 0xcbf2_9ce4_8422_2325;
+const FNV_FACTOR: u64 = 0x0100_0000_01b3;
+
+/// Room for a file's path.
+pub const PATH: usize = 1024;
+/// Room for the host's name.
+pub const HOST: usize = 64;
+/// Room for variables of the environment.
+pub const ENVIRONMENT: usize = 4096;
+/// Room for a text that names something or says why something is missing.
+pub const TEXT: usize = 256;
+
+/// What stands first in the file. Texts end at the first zero byte.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct Header {
+    /// [`MAGIC`].
+    pub magic: u64,
+    /// [`VERSION`].
+    pub version: u32,
+    /// [`size_of::<Header>`](size_of), bytes.
+    pub header_size: u32,
+    /// [`FINGERPRINT`].
+    pub fingerprint: u64,
+    /// Names and order of the functions, in one number: function ids mean something by the same table only.
+    pub functions: u64,
+    /// As the process itself knows them.
+    pub pid: u32,
+    pub parent: u32,
+    /// Real user id.
+    pub user: u32,
+    /// [`flags`], ORed.
+    pub flags: u32,
+    /// When the process started, clock ticks since boot (`/proc/PID/stat`): with the pid, which process it is.
+    pub start_ticks: u64,
+    /// Inode of the process's pid namespace.
+    pub pid_namespace: u64,
+    /// This run of the machine: `/proc/sys/kernel/random/boot_id`, in binary.
+    pub boot: [u8; 16],
+    /// When counting began.
+    pub began_ns: u64,
+    /// The same in seconds since 1970.
+    pub began_unix: u64,
+    /// When the process left by `exit`; 0: it has not.
+    pub ended_ns: u64,
+    /// Thread slots that have been used.
+    pub threads: u64,
+    /// Statistics entries that have been used.
+    pub stats: u64,
+    /// What counting a call costs here, and the part of it that is within measured durations: ns, times 1024. 0: not measured.
+    pub call_cost: u64,
+    pub inside_cost: u64,
+    pub host: [u8; HOST],
+    /// What the process runs.
+    pub executable: [u8; PATH],
+    /// The MPI library: its file, and what it calls itself.
+    pub library: [u8; PATH],
+    pub implementation: [u8; TEXT],
+    /// Those variables of the environment that launchers tell ranks and jobs by, as `execve` has them.
+    pub environment: [u8; ENVIRONMENT],
+    pub reserved: [u64; 64],
+}
+
+/// Bits of [`Header::flags`].
+pub mod flags {
+    /// Times are read from the processor's time stamp counter.
+    pub const TSC: u32 = 1 << 0;
+    /// `MPI_Pcontrol` has switched counting off at least once.
+    pub const WAS_OFF: u32 = 1 << 1;
+}
+
+const _: () = assert!(size_of::<Header>() as u64 <= HEADER_ROOM && size_of::<Header>().is_multiple_of(8));
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tables_do_not_overlap() {
+        let regions = [COUNTERS_REGION, THREADS_REGION, FUNCTIONS_REGION, STATS_REGION];
+        let mut end = size_of::<Header>() as u64;
+        for region in regions {
+            assert!(region.offset >= end && region.offset.is_multiple_of(PAGE), "{region:?}");
+            assert_eq!(region.at(region.capacity), None);
+            assert_eq!(region.at(region.capacity - 1), Some(region.end() - region.entry));
+            end = region.end();
+        }
+        assert!(FILE_SIZE >= end);
+    }
+}

@@ -1,0 +1,160 @@
+//! A file in which the wrapper keeps the tables of one process image.
+//!
+//! It belongs to another process, which writes to it and may cut it short at any time: so it is read, not mapped, each read is
+//! checked against what the file may contain, and numbers in it are believed only within limits.
+
+use std::{collections::BTreeMap, fs::File, io, mem::offset_of, os::unix::fs::FileExt as _};
+
+use mpiprobe_common::{
+    FunctionStats, Layout, ProcessCounters, ThreadState,
+    file::{
+        COUNTERS_REGION, FINGERPRINT, FUNCTIONS_REGION, Header, MAGIC, Region, STATS_REGION, THREADS_REGION, VERSION,
+    },
+};
+use mpiprobe_functions::fingerprint;
+use thiserror::Error;
+
+use super::{ProcessSnapshot, ThreadSnapshot};
+use crate::attach::Plain;
+
+/// How often a thread's state is read again if it changed while it was copied.
+const TORN_ATTEMPTS: usize = 4;
+
+/// Why a file is of no use.
+#[derive(Debug, Error)]
+pub enum TableFileError {
+    #[error("it is still being made")]
+    Unfinished,
+    #[error("it is no file of the wrapper's")]
+    Foreign,
+    #[error("it was written by a wrapper of another version; use the mpiprobe that the wrapper came with")]
+    OtherVersion,
+    #[error("it ends too soon")]
+    Short,
+    #[error(transparent)]
+    Read(#[from] io::Error),
+}
+
+/// The tables of one process image.
+#[derive(Debug)]
+pub struct TableFile {
+    file: File,
+}
+
+impl TableFile {
+    /// Takes an open file, if this version can read it.
+    pub fn new(file: File) -> Result<Self, TableFileError> {
+        let tables = Self { file };
+        tables.header()?;
+        Ok(tables)
+    }
+
+    /// Who the process is.
+    pub fn header(&self) -> Result<Header, TableFileError> {
+        // Before its size, which another version's may have different.
+        let start = self.bytes(0, offset_of!(Header, functions) + size_of::<u64>())?;
+        let word = |at: usize| start.get(at..at + 8).and_then(|word| Some(u64::from_ne_bytes(word.try_into().ok()?)));
+        match word(offset_of!(Header, magic)) {
+            Some(MAGIC) => {}
+            Some(0) => return Err(TableFileError::Unfinished),
+            _ => return Err(TableFileError::Foreign),
+        }
+        // Version and the header's size are one word.
+        let version = u64::from(VERSION) | (size_of::<Header>() as u64) << 32;
+        let expected = [
+            (offset_of!(Header, version), version),
+            (offset_of!(Header, fingerprint), FINGERPRINT),
+            (offset_of!(Header, functions), fingerprint()),
+        ];
+        if expected.iter().any(|&(at, value)| word(at) != Some(value)) {
+            return Err(TableFileError::OtherVersion);
+        }
+        let bytes = self.bytes(0, size_of::<Header>())?;
+        Plain::from_bytes(&bytes).ok_or(TableFileError::Short)
+    }
+
+    /// Everything that was counted up to now, as of process slot `process`.
+    pub fn snapshot(&self, process: u32) -> Result<ProcessSnapshot, TableFileError> {
+        let header = self.header()?;
+        Ok(ProcessSnapshot {
+            process,
+            counters: self.counters()?,
+            functions: self.functions(header.stats)?,
+            threads: self.threads(header.threads, process)?,
+            layout: Layout::default(),
+            flows: Vec::new(),
+            communicators: Vec::new(),
+            requests: Vec::new(),
+            inner: Vec::new(),
+        })
+    }
+
+    fn counters(&self) -> Result<ProcessCounters, TableFileError> {
+        let bytes = self.bytes(COUNTERS_REGION.offset, size_of::<ProcessCounters>())?;
+        Plain::from_bytes(&bytes).ok_or(TableFileError::Short)
+    }
+
+    /// Sums over thread slots, by function id.
+    fn functions(&self, used: u64) -> Result<Vec<(u32, FunctionStats)>, TableFileError> {
+        let owners = self.table(FUNCTIONS_REGION, used)?;
+        let stats = self.table(STATS_REGION, used)?;
+        let mut sums: BTreeMap<u32, FunctionStats> = BTreeMap::new();
+        for (owner, entry) in owners.chunks_exact(size_of::<u32>()).zip(stats.chunks_exact(size_of::<FunctionStats>()))
+        {
+            let owner = owner.try_into().map_or(0, u32::from_ne_bytes);
+            let (Some(function), Some(entry)) = (owner.checked_sub(1), Plain::<FunctionStats>::from_bytes(entry))
+            else {
+                continue;
+            };
+            if entry.calls > 0 {
+                sums.entry(function).or_insert(FunctionStats::ZERO).merge(&entry);
+            }
+        }
+        Ok(sums.into_iter().collect())
+    }
+
+    fn threads(&self, used: u64, process: u32) -> Result<Vec<ThreadSnapshot>, TableFileError> {
+        let mut threads = Vec::new();
+        for slot in 0..u32::try_from(used).unwrap_or(u32::MAX).min(THREADS_REGION.capacity) {
+            let Some(mut state) = self.thread(slot)? else { continue };
+            let Ok(tid) = u32::try_from(state.id & u64::from(u32::MAX)) else { continue };
+            state.process = process;
+            threads.push(ThreadSnapshot { tid, state });
+        }
+        threads.sort_unstable_by_key(|thread| thread.tid);
+        Ok(threads)
+    }
+
+    /// The state of the thread in a slot; `None` if the slot is free.
+    fn thread(&self, slot: u32) -> Result<Option<ThreadState>, TableFileError> {
+        let Some(offset) = THREADS_REGION.at(slot) else { return Ok(None) };
+        let mut last = None;
+        for _ in 0..TORN_ATTEMPTS {
+            let bytes = self.bytes(offset, size_of::<ThreadState>())?;
+            let state = Plain::<ThreadState>::from_bytes(&bytes).ok_or(TableFileError::Short)?;
+            let sequence = self.bytes(offset + offset_of!(ThreadState, sequence) as u64, size_of::<u64>())?;
+            let is_whole = state.is_settled() && sequence == state.sequence.to_ne_bytes();
+            last = Some(state);
+            if is_whole {
+                break;
+            }
+        }
+        // A torn copy is better than none: what may be wrong in it is the open call, for the blink of an eye.
+        Ok(last.filter(|state| state.id != 0))
+    }
+
+    /// The first `used` entries of a table, at most all of them.
+    fn table(&self, region: Region, used: u64) -> Result<Vec<u8>, TableFileError> {
+        let entries = used.min(u64::from(region.capacity));
+        self.bytes(region.offset, usize::try_from(entries * region.entry).unwrap_or(0))
+    }
+
+    fn bytes(&self, offset: u64, length: usize) -> Result<Vec<u8>, TableFileError> {
+        let mut bytes = vec![0; length];
+        match self.file.read_exact_at(&mut bytes, offset) {
+            Ok(()) => Ok(bytes),
+            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Err(TableFileError::Short),
+            Err(error) => Err(error.into()),
+        }
+    }
+}

@@ -1,0 +1,198 @@
+//! Runs a command whose MPI processes count themselves, and makes a profile of it.
+
+use std::{
+    ffi::OsString,
+    fs::File,
+    io::{self, Write as _},
+    os::{fd::AsFd as _, unix::process::ExitStatusExt as _},
+    path::PathBuf,
+    process::{Child, Command, ExitStatus},
+    time::Duration,
+};
+
+use mpiprobe_functions::FunctionSet;
+use rustix::process::{Pid, PidfdFlags, pidfd_open};
+use thiserror::Error;
+use tokio::time::{Instant, sleep};
+
+use super::{images::Images, relay::Relay};
+use crate::{
+    analyse,
+    discover::{ProcRoot, ProcRootError, Process},
+    model::{EndReason, EngineInfo, Profile},
+    observe::monotonic_ns,
+    preload::{DirectoryError, LibraryError, Preload, RunDirectory, exporting, library},
+    present::{self, OutputError, say},
+    session::{host, watch::EndWatch},
+};
+
+/// How often new processes are looked for.
+const LOOK_INTERVAL: Duration = Duration::from_millis(50);
+/// How long ranks may take to end after their launcher.
+const PATIENCE: Duration = Duration::from_secs(2);
+/// How often they are looked at then.
+const END_INTERVAL: Duration = Duration::from_millis(5);
+/// Tells the command's own end from those of ranks.
+const COMMAND: u64 = u64::MAX;
+
+/// One run.
+#[derive(Debug)]
+pub struct RunOptions {
+    /// Program and arguments.
+    pub command: Vec<OsString>,
+    pub functions: FunctionSet,
+    /// Where the profile goes; `None`: standard error.
+    pub profile: Option<PathBuf>,
+    /// Where the tables go, to stay there; `None`: nowhere in particular.
+    pub tables: Option<PathBuf>,
+    pub json: bool,
+}
+
+/// Why a command was not run, or its profile not made.
+#[derive(Debug, Error)]
+pub enum LaunchError {
+    #[error(transparent)]
+    Library(#[from] LibraryError),
+    #[error(transparent)]
+    Directory(#[from] DirectoryError),
+    #[error(transparent)]
+    Proc(#[from] ProcRootError),
+    #[error("cannot run {program}: {source}")]
+    Start { program: String, source: io::Error },
+    #[error("cannot watch the job: {0}")]
+    Watch(#[source] io::Error),
+    #[error("cannot write the profile to {}: {source}", .path.display())]
+    Write { path: PathBuf, source: io::Error },
+    #[error(transparent)]
+    Output(#[from] OutputError),
+}
+
+impl LaunchError {
+    /// The exit status that shells give to commands that cannot be run.
+    pub fn exit_status(&self) -> u8 {
+        match self {
+            Self::Start { source, .. } if source.kind() == io::ErrorKind::NotFound => 127,
+            Self::Start { .. } => 126,
+            _ => 1,
+        }
+    }
+}
+
+/// Runs the command to its end; gives its exit status as a shell has it.
+pub async fn launch(options: &RunOptions) -> Result<u8, LaunchError> {
+    let library = library()?;
+    let directory = options.tables.as_deref().map_or_else(RunDirectory::temporary, RunDirectory::chosen)?;
+    let preload = Preload::new(&library, directory.path(), &options.functions);
+    let (began, began_ns) = (host::utc_now(), monotonic_ns());
+    let ends = EndWatch::new().map_err(LaunchError::Watch)?;
+    let relay = Relay::new().map_err(LaunchError::Watch)?;
+
+    let mut job = start(&options.command, &preload)?;
+    let pidfd = Pid::from_raw(job.id().cast_signed()).ok_or(io::ErrorKind::NotFound.into());
+    let pidfd = pidfd.and_then(|pid| pidfd_open(pid, PidfdFlags::empty()).map_err(io::Error::from));
+    let pidfd = pidfd.map_err(LaunchError::Watch)?;
+    ends.add(pidfd.as_fd(), COMMAND).map_err(LaunchError::Watch)?;
+    relay.to(pidfd.try_clone().map_err(LaunchError::Watch)?);
+
+    let mut images = Images::new(ProcRoot::system()?);
+    follow(&mut images, &directory, &ends).await?;
+    let status = job.wait().map_err(LaunchError::Watch)?;
+    wait_for_ranks(&mut images, &directory).await?;
+    report(&mut images, options, began, began_ns)?;
+    Ok(shell_status(status))
+}
+
+fn start(command: &[OsString], preload: &Preload) -> Result<Child, LaunchError> {
+    let command = exporting(command, preload);
+    let (program, arguments) =
+        command.split_first().map_or((OsString::new(), &[][..]), |(program, rest)| (program.clone(), rest));
+    let spawned = Command::new(&program).args(arguments).envs(preload.variables.iter().cloned()).spawn();
+    spawned.map_err(|source| LaunchError::Start { program: program.display().to_string(), source })
+}
+
+/// Takes in processes as they come, until the command has ended.
+async fn follow(images: &mut Images, directory: &RunDirectory, ends: &EndWatch) -> Result<(), LaunchError> {
+    loop {
+        tokio::select! {
+            ended = ends.ended() => {
+                let ended = ended.map_err(LaunchError::Watch)?;
+                images.note_ends(&ended);
+                if ended.contains(&COMMAND) {
+                    return Ok(());
+                }
+            }
+            () = sleep(LOOK_INTERVAL) => {
+                for image in images.look(directory)? {
+                    let pidfd = image.process().and_then(Process::pidfd);
+                    if let Some(Err(error)) = pidfd.map(|pidfd| ends.add(pidfd, image.slot().into())) {
+                        tracing::warn!("cannot watch for the end of a process: {error}");
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Launchers end after their ranks, unless they are killed.
+async fn wait_for_ranks(images: &mut Images, directory: &RunDirectory) -> Result<(), LaunchError> {
+    let start = Instant::now();
+    images.look(directory)?;
+    while images.is_anybody_left() && start.elapsed() < PATIENCE {
+        sleep(END_INTERVAL).await;
+        images.look(directory)?;
+    }
+    images.note_silent_ends();
+    Ok(())
+}
+
+fn report(images: &mut Images, options: &RunOptions, began: String, began_ns: u64) -> Result<(), LaunchError> {
+    if images.is_empty() {
+        say(
+            "no process of the command has called MPI through the wrapper: it does not use MPI, or MPI is linked statically, \
+             which only the eBPF engine can observe",
+        );
+    }
+    let (observed, snapshot, incomplete_because) = images.read();
+    let (per_call_ns, inside_ns) = images.costs();
+    let session = analyse::Session {
+        host: host::name(),
+        began,
+        began_ns: images.began_ns().map_or(began_ns, |first| first.min(began_ns)),
+        end: Some(EndReason::TargetsEnded),
+        engine: EngineInfo {
+            engine: "wrapper",
+            attached_by: "LD_PRELOAD".to_owned(),
+            attach_ns: 0,
+            libraries: images.libraries(),
+        },
+        per_call_ns,
+        inside_ns,
+        nested: false,
+        traffic: false,
+        incomplete_because,
+    };
+    let profile = analyse::profile(&session, &observed, &snapshot, &mut |_, _| None);
+    write(&profile, options)
+}
+
+fn write(profile: &Profile, options: &RunOptions) -> Result<(), LaunchError> {
+    let text = if options.json {
+        serde_json::to_string(profile).map_err(OutputError::Json)? + "\n"
+    } else {
+        present::profile(profile)
+    };
+    match &options.profile {
+        Some(path) => {
+            let written = File::create(path).and_then(|mut file| file.write_all(text.as_bytes()));
+            written.map_err(|source| LaunchError::Write { path: path.clone(), source })
+        }
+        // Standard output is the job's.
+        None => Ok(io::stderr().lock().write_all(text.as_bytes()).map_err(OutputError::from)?),
+    }
+}
+
+/// What a shell makes of it: of a command that was killed, 128 and the signal's number.
+fn shell_status(status: ExitStatus) -> u8 {
+    let number = status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0));
+    u8::try_from(number).unwrap_or(u8::MAX)
+}

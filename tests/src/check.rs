@@ -1,0 +1,61 @@
+//! What mpiprobe says, against what the truth library counted, whatever the engine.
+#![expect(clippy::missing_panics_doc, reason = "these are assertions")]
+
+use std::collections::BTreeMap;
+
+use libtest_mimic::Failed;
+use mpiprobe_functions::FunctionSet;
+
+use crate::profiler::{Profile, Rank};
+use crate::truth::{Image, Snapshot};
+
+/// The functions that `--functions` means.
+pub fn functions(selection: &str) -> Result<FunctionSet, Failed> {
+    mpiprobe_functions::select(selection).map_err(|error| error.to_string().into())
+}
+
+/// Calls by function that `image` completed since `before`, of the wanted functions.
+pub fn completed(image: &Image, before: Option<&Image>, wanted: &FunctionSet) -> BTreeMap<String, u64> {
+    let since = |name: &str, calls: u64| calls - before.map_or(0, |before| before.calls(name).completed);
+    let counts = image.completed().into_iter().map(|(name, calls)| (name, since(name, calls)));
+    // A function that mpiprobe's table lacks must not vanish from both sides.
+    let is_wanted = |name: &str| mpiprobe_functions::by_name(name).is_none_or(|id| wanted.contains(id));
+    counts.filter(|(name, calls)| *calls > 0 && is_wanted(name)).map(|(name, calls)| (name.to_owned(), calls)).collect()
+}
+
+/// Each rank has exactly the calls that the truth library counted since `before`, and no other; and there are no other ranks.
+pub fn expect_counts(
+    profile: &Profile,
+    truth: &Snapshot,
+    before: Option<&Snapshot>,
+    wanted: &FunctionSet,
+) -> Result<(), Failed> {
+    expect_rows(profile, truth, before, wanted)?;
+    assert_eq!(profile.ranks.len(), truth.ranks.len(), "{:?}", profile.ranks);
+    Ok(())
+}
+
+/// The same where there may be other processes besides.
+pub fn expect_rows(
+    profile: &Profile,
+    truth: &Snapshot,
+    before: Option<&Snapshot>,
+    wanted: &FunctionSet,
+) -> Result<(), Failed> {
+    for (rank, image) in &truth.ranks {
+        let before = before.and_then(|before| before.ranks.get(rank));
+        let rows: Vec<_> = profile.ranks.iter().filter(|row| row.pid == image.pid).collect();
+        let [row] = rows.as_slice() else { return Err(format!("rank {rank}: rows {rows:?}").into()) };
+        expect_row(row, image, before, wanted);
+    }
+    Ok(())
+}
+
+/// One process image.
+pub fn expect_row(row: &Rank, image: &Image, before: Option<&Image>, wanted: &FunctionSet) {
+    let expected = completed(image, before, wanted);
+    let counted: BTreeMap<String, u64> =
+        row.completed().into_iter().map(|(name, calls)| (name.to_owned(), calls)).collect();
+    assert_eq!(counted, expected, "rank {:?}, process {}", image.rank, image.pid);
+    assert_eq!((row.rank, row.pid, row.calls), (image.rank, image.pid, expected.values().sum()));
+}

@@ -1,0 +1,194 @@
+//! Processes that end, or become another program, in all the ways that there are: what was counted up to then is right.
+
+use std::fs;
+
+use libtest_mimic::{Failed, Trial};
+use mpiprobe_tests::{Job, JobError, Language, Mpi, Profile, program};
+use rustix::process::{Pid, Signal, kill_process};
+
+use crate::check::{complete, expect_counts, expect_row, functions};
+use crate::trial;
+
+pub(crate) fn tests(mpi: Mpi) -> Vec<Trial> {
+    let c = |name: &str, test: fn(Mpi) -> Result<(), Failed>| trial(mpi, Language::C, name, move || test(mpi));
+    vec![
+        c("exit_without_finalize", without_finalize),
+        c("abort", abort),
+        c("segfault", segfault),
+        c("exec_into_an_mpi_program", exec_before),
+        c("exec_out_of_mpi", exec_after),
+        c("a_forked_child_is_not_counted", |mpi| exact(mpi, "fork").map(drop)),
+        c("longjmp_out_of_a_call", longjmp),
+        c("calls_in_callbacks_are_inner_calls", callback),
+        c("killed_rank", kill_rank),
+        c("killed_launcher", kill_launcher),
+        c("signals_reach_the_job", interrupt),
+        c("the_exit_status_is_the_jobs", exit_status),
+    ]
+}
+
+/// `exits MODE` to its end.
+fn ended(mpi: Mpi, mode: &str, selection: &str) -> Result<Job, Failed> {
+    let job = Job::builder(mpi, program::EXITS).ranks(2).args([mode]).gates(&["2"]).truth(true);
+    let mut job = job.profiled(["--functions", selection])?.spawn()?;
+    // Nobody is killed by another's end while still in an allreduce.
+    job.wait_for_gate("2")?;
+    job.open_gate("2")?;
+    job.wait()?;
+    Ok(job)
+}
+
+fn exact(mpi: Mpi, mode: &str) -> Result<Profile, Failed> {
+    let job = ended(mpi, mode, "default")?;
+    let profile = complete(&job)?;
+    expect_counts(&profile, &job.snapshot()?, None, &functions("default")?)?;
+    Ok(profile)
+}
+
+fn without_finalize(mpi: Mpi) -> Result<(), Failed> {
+    let profile = exact(mpi, "no-finalize")?;
+    // What the library does on its own when the process exits is none of the program's calls.
+    assert!(profile.ranks.iter().all(|row| !row.completed().contains_key("MPI_Finalize")), "{profile:?}");
+    Ok(())
+}
+
+fn abort(mpi: Mpi) -> Result<(), Failed> {
+    let profile = exact(mpi, "abort")?;
+    let dead = profile.rank(1).ok_or("no rank 1")?;
+    // In MPICH 5 it returns, and the process is ended a little later.
+    let has_returned = dead.completed().contains_key("MPI_Abort");
+    let is_open = dead.open_calls.iter().any(|call| call.function == "MPI_Abort" && call.ended_inside);
+    assert!(is_open != has_returned, "{dead:?}");
+    Ok(())
+}
+
+fn segfault(mpi: Mpi) -> Result<(), Failed> {
+    let profile = exact(mpi, "segfault")?;
+    let dead = profile.rank(1).ok_or("no rank 1")?;
+    assert_eq!((dead.completed().get("MPI_Allreduce"), dead.open_calls.len()), (Some(&10), 0));
+    Ok(())
+}
+
+/// The program that executes the other one calls nothing, so there is nothing to be told of it.
+fn exec_before(mpi: Mpi) -> Result<(), Failed> {
+    let job = ended(mpi, "exec-before", "default")?;
+    let (profile, wanted, images) = (complete(&job)?, functions("default")?, job.images()?);
+    for rank in 0..2 {
+        let after = images.iter().rfind(|image| image.rank == Some(rank)).ok_or("no image")?;
+        expect_row(profile.rank(rank).ok_or("not one row")?, after, None, &wanted);
+    }
+    Ok(())
+}
+
+/// The calls are those of the first image. The second calls nothing.
+fn exec_after(mpi: Mpi) -> Result<(), Failed> {
+    let job = ended(mpi, "exec-after", "default")?;
+    let profile = complete(&job)?;
+    assert_eq!(profile.ranks.len(), 2, "{profile:?}");
+    let truth = job.snapshot()?;
+    for row in &profile.ranks {
+        expect_row(row, truth.rank(row.rank.ok_or("no rank")?)?, None, &functions("default")?);
+    }
+    Ok(())
+}
+
+fn longjmp(mpi: Mpi) -> Result<(), Failed> {
+    let job = ended(mpi, "longjmp", "all")?;
+    let profile = job.profile()?;
+    expect_counts(&profile, &job.snapshot()?, None, &functions("all")?)?;
+    // Each of the ten sends on each of two ranks was left; nothing was lost by that.
+    assert_eq!(profile.lost().into_iter().collect::<Vec<_>>(), [("entries_without_return", 20)]);
+    assert!(profile.complete);
+    Ok(())
+}
+
+fn callback(mpi: Mpi) -> Result<(), Failed> {
+    let job = ended(mpi, "callback", "all")?;
+    let profile = complete(&job)?;
+    let truth = job.snapshot()?;
+    expect_counts(&profile, &truth, None, &functions("all")?)?;
+    for (rank, image) in truth.ranks {
+        assert_eq!(image.calls("MPI_Comm_size").inner, 1, "rank {rank}");
+        assert!(profile.rank(rank).is_some_and(|row| row.inner_calls >= 1), "{profile:?}");
+    }
+    Ok(())
+}
+
+/// A job that is deadlocked after 7 allreduces: rank 1 in MPI_Recv, rank 0 in MPI_Barrier.
+fn deadlocked(mpi: Mpi) -> Result<Job, Failed> {
+    let job = Job::builder(mpi, program::HANG).ranks(2).args(["7"]).truth(true);
+    let mut job = job.profiled([] as [&str; 0])?.spawn()?;
+    // While they live: later they cannot be found.
+    job.ranks()?;
+    job.wait_until_inside(1, "MPI_Recv")?;
+    job.wait_until_inside(0, "MPI_Barrier")?;
+    Ok(job)
+}
+
+fn expect_deadlock(job: &Job) -> Result<(), Failed> {
+    let profile = complete(job)?;
+    expect_counts(&profile, &job.snapshot()?, None, &functions("default")?)?;
+    for (rank, function) in [(0, "MPI_Barrier"), (1, "MPI_Recv")] {
+        let row = profile.rank(rank).ok_or("no such rank")?;
+        assert_eq!(row.completed().get("MPI_Allreduce"), Some(&7), "rank {rank}");
+        let [open] = row.open_calls.as_slice() else { return Err(format!("rank {rank}: {:?}", row.open_calls).into()) };
+        assert_eq!(open.function, function);
+        let listed = row.functions.iter().find(|listed| listed.name == function);
+        assert_eq!(listed.map(|listed| (listed.calls, listed.open_calls)), Some((0, 1)), "rank {rank}");
+    }
+    Ok(())
+}
+
+fn kill_rank(mpi: Mpi) -> Result<(), Failed> {
+    let mut job = deadlocked(mpi)?;
+    job.kill_rank(1, Signal::KILL)?;
+    assert!(!job.wait()?.status.success());
+    expect_deadlock(&job)
+}
+
+/// The job's own launcher, which is a child of mpiprobe.
+fn launcher(job: &Job) -> Result<Pid, Failed> {
+    let mpiprobe = job.launcher_pid();
+    let children = fs::read_to_string(format!("/proc/{mpiprobe}/task/{mpiprobe}/children"))?;
+    let pid = children.split_whitespace().next().and_then(|pid| Pid::from_raw(pid.parse().ok()?));
+    Ok(pid.ok_or("no launcher")?)
+}
+
+fn kill_launcher(mpi: Mpi) -> Result<(), Failed> {
+    let mut job = deadlocked(mpi)?;
+    kill_process(launcher(&job)?, Signal::KILL)?;
+    // As a shell has it: 128 and the number of the signal.
+    assert_eq!(job.wait()?.status.code(), Some(128 + 9));
+    // Ranks that nobody ends any more stay in their calls.
+    for rank in job.living_ranks()? {
+        // It may have noticed the launcher's end just now.
+        let _ = job.kill_rank(rank, Signal::KILL);
+    }
+    expect_deadlock(&job)
+}
+
+/// Whoever ends mpiprobe means the job.
+fn interrupt(mpi: Mpi) -> Result<(), Failed> {
+    let mut job = deadlocked(mpi)?;
+    job.signal_launcher(Signal::TERM)?;
+    assert!(!job.wait()?.status.success());
+    expect_deadlock(&job)
+}
+
+fn exit_status(mpi: Mpi) -> Result<(), Failed> {
+    let run = |arguments: &[&str]| -> Result<_, Failed> {
+        let job = Job::builder(mpi, program::EXITS)
+            .ranks(1)
+            .args(arguments.iter().copied())
+            .profiled(["--functions", "all"])?;
+        Ok(job.spawn()?.wait()?.status.code())
+    };
+    assert_eq!(run(&["finalize"])?, Some(0));
+    // Whatever launchers make of it.
+    let direct: Result<_, JobError> =
+        Job::builder(mpi, program::EXITS).ranks(2).args(["abort"]).spawn().and_then(|mut job| job.wait());
+    let under =
+        Job::builder(mpi, program::EXITS).ranks(2).args(["abort"]).profiled([] as [&str; 0])?.spawn()?.wait()?;
+    assert_eq!(under.status.code(), direct?.status.code());
+    Ok(())
+}

@@ -1,0 +1,36 @@
+//! `mpiprobe run` with the wrapper, on real jobs, compared with the independent count of the truth library.
+
+mod check;
+mod endings;
+mod exact;
+mod library;
+mod threads;
+
+use libtest_mimic::{Arguments, Failed, Trial};
+use mpiprobe_tests::{Language, Mpi, Requirement, requirement};
+
+fn main() {
+    let mut arguments = Arguments::from_args();
+    // Waiting ranks keep their cores busy: two jobs at once take longer than one after the other.
+    arguments.test_threads.get_or_insert(1);
+    let of_mpi = |mpi| [endings::tests(mpi), exact::tests(mpi), threads::tests(mpi)];
+    let mut tests = library::tests();
+    tests.extend(Mpi::EVERY.into_iter().flat_map(of_mpi).flatten());
+    libtest_mimic::run(&arguments, tests).exit();
+}
+
+/// A test of a program in this language under one MPI.
+fn trial(
+    mpi: Mpi,
+    language: Language,
+    name: &str,
+    test: impl FnOnce() -> Result<(), Failed> + Send + 'static,
+) -> Trial {
+    let needs = [Requirement::Mpi(mpi), Requirement::Language(mpi, language)];
+    requirement::trial(format!("{}::{name}", mpi.id()), &needs, test)
+}
+
+/// Those of which Debian has everything, other languages too.
+fn is_debians(mpi: Mpi) -> bool {
+    Mpi::ALL.contains(&mpi)
+}

@@ -1,0 +1,170 @@
+//! Entry and return of a call: pairing, timing, the thread's state.
+
+use core::{
+    ffi::c_void,
+    ptr,
+    sync::atomic::{Ordering, compiler_fence},
+};
+
+use mpiprobe_common::{Loss, OpenCall, ThreadState};
+
+use crate::{
+    entry::{Entry, Frame},
+    local,
+    message::SavedErrno,
+    next::{self, Found},
+    process, statistics,
+    thread::{self, Local},
+};
+
+/// Before the call: gives the next definition of the function.
+///
+/// Called by the trampolines, with the current thread's [`Local`] or null.
+pub(crate) unsafe extern "C" fn enter(local: *mut Local, frame: *mut Frame, index: u32) -> *mut c_void {
+    let Some(entry) = Entry::new(index) else { return ptr::null_mut() };
+    let next = match next::known(entry) {
+        Some(next) => next,
+        None => match next::find(entry) {
+            Found::Counted(next) => next,
+            Found::NotCounted(next) => return next,
+        },
+    };
+    // SAFETY: by contract.
+    unsafe {
+        if !local.is_null() && (*(*local).state).open.function_plus_1 == 0 {
+            open(local, frame, entry.function());
+        } else {
+            enter_seldom(local, frame, entry);
+        }
+    }
+    next
+}
+
+/// After the call.
+///
+/// As [`enter`].
+pub(crate) unsafe extern "C" fn leave(local: *mut Local, frame: *mut Frame) {
+    // SAFETY: by contract.
+    unsafe {
+        if !local.is_null() && (*(*local).state).open.stack_pointer == stack_pointer(frame) {
+            complete(local, frame);
+        }
+    }
+}
+
+/// Where the return address of a call is: what identifies it while it is open.
+#[inline]
+fn stack_pointer(frame: *mut Frame) -> u64 {
+    // SAFETY: of a frame on the stack; nothing is read.
+    unsafe { &raw mut (*frame).return_address as u64 }
+}
+
+/// An outermost call begins.
+#[inline]
+unsafe fn open(local: *mut Local, frame: *mut Frame, function: u32) {
+    // SAFETY: the thread's own state; the trampoline's frame.
+    unsafe {
+        let state = (*local).state;
+        begin_change(state);
+        (*state).return_address = (*frame).return_address;
+        let arguments = (&raw mut (*state).arguments).cast::<[u64; 6]>();
+        *arguments = (*frame).arguments;
+        // Last, so that as little as possible of this is in the measured time.
+        let stamp = (*local).clock.stamp();
+        (*local).started = stamp;
+        let now = (*local).clock.time(stamp);
+        if (*state).first_entry_ns == 0 {
+            (*state).first_entry_ns = now;
+        }
+        (*state).open = OpenCall {
+            function_plus_1: function + 1,
+            reserved: 0,
+            started_ns: now,
+            stack_pointer: stack_pointer(frame),
+        };
+        end_change(state);
+    }
+}
+
+/// The thread's first call, or one inside another.
+#[cold]
+unsafe fn enter_seldom(local: *mut Local, frame: *mut Frame, entry: Entry) {
+    // SAFETY: as in `open`.
+    unsafe {
+        if local.is_null() {
+            if let Some(local) = first_of_thread() {
+                open(local, frame, entry.function());
+            }
+            return;
+        }
+        let state = (*local).state;
+        // The stack grows down: a frame below that of the open call is inside it.
+        if stack_pointer(frame) < (*state).open.stack_pointer {
+            // Another tool, or a Fortran library, passing the call on is no call of its own.
+            let is_passed_on = entry.is_profiling_name() && (*state).open.function_plus_1 == entry.function() + 1;
+            if !is_passed_on {
+                (*state).inner_calls += 1;
+            }
+            return;
+        }
+        // The open call was left by longjmp or an exception.
+        process::count_loss(Loss::EntryWithoutReturn);
+        open(local, frame, entry.function());
+    }
+}
+
+unsafe fn first_of_thread() -> Option<*mut Local> {
+    let _errno = SavedErrno::save();
+    // A signal handler that calls MPI while its thread is in here is not counted.
+    if local::begin_slow() {
+        return None;
+    }
+    let taken = if process::is_counting() { thread::take() } else { None };
+    local::end_slow();
+    taken.map(ptr::NonNull::as_ptr)
+}
+
+/// The outermost call has returned.
+#[inline]
+unsafe fn complete(local: *mut Local, _frame: *mut Frame) {
+    // SAFETY: as in `open`.
+    unsafe {
+        let now = (*local).clock.stamp_again();
+        let ns = (*local).clock.between((*local).started, now);
+        let state = (*local).state;
+        let function = (*state).open.function_plus_1.wrapping_sub(1);
+        let entry = statistics::of(local, function);
+        if !entry.is_null() {
+            statistics::record(entry, ns);
+        }
+        begin_change(state);
+        (*state).open.function_plus_1 = 0;
+        (*state).open.stack_pointer = 0;
+        (*state).calls += 1;
+        (*state).time_ns += ns;
+        (*state).last_return_ns = (*state).open.started_ns + ns;
+        end_change(state);
+    }
+}
+
+/// A copy taken from now on may be torn.
+#[inline]
+unsafe fn begin_change(state: *mut ThreadState) {
+    // SAFETY: by contract the thread's own.
+    unsafe {
+        let sequence = &raw mut (*state).sequence;
+        sequence.write_volatile(sequence.read_volatile() + 1);
+    }
+    compiler_fence(Ordering::SeqCst);
+}
+
+/// Until now.
+#[inline]
+unsafe fn end_change(state: *mut ThreadState) {
+    compiler_fence(Ordering::SeqCst);
+    // SAFETY: by contract the thread's own.
+    unsafe {
+        let sequence = &raw mut (*state).sequence;
+        sequence.write_volatile(sequence.read_volatile() + 1);
+    }
+}

@@ -1,0 +1,86 @@
+//! What the process was told by its environment.
+
+use core::ffi::CStr;
+
+use crate::text::{Text, number};
+
+/// Beginnings of the names of those variables by which launchers tell ranks and jobs.
+const LAUNCHERS: [&[u8]; 16] = [
+    b"OMPI_COMM_WORLD_",
+    b"PMIX_RANK",
+    b"PMIX_NAMESPACE",
+    b"PMIX_SIZE",
+    b"PMIX_LOCAL",
+    b"PMI_RANK",
+    b"PMI_SIZE",
+    b"PMI_LOCAL",
+    b"MPI_LOCAL",
+    b"MV2_COMM_WORLD_",
+    b"MVP_COMM_WORLD_",
+    b"PALS_",
+    b"ALPS_APP_PE",
+    b"I_MPI_HYDRA_UUID",
+    b"SLURM_JOB_ID",
+    b"SLURM_",
+];
+
+/// Of Slurm's, of which there are many, those that matter.
+const SLURM: [&[u8]; 6] =
+    [b"SLURM_JOB_ID=", b"SLURM_STEP_", b"SLURM_PROCID=", b"SLURM_NTASKS=", b"SLURM_LOCALID=", b"SLURM_NNODES="];
+
+/// Variables that tell a rank among the processes of this node.
+const LOCAL_RANKS: [&CStr; 8] = [
+    c"OMPI_COMM_WORLD_LOCAL_RANK",
+    c"MPI_LOCALRANKID",
+    c"PMIX_LOCAL_RANK",
+    c"PMI_LOCAL_RANK",
+    c"MV2_COMM_WORLD_LOCAL_RANK",
+    c"MVP_COMM_WORLD_LOCAL_RANK",
+    c"PALS_LOCAL_RANKID",
+    c"SLURM_LOCALID",
+];
+
+unsafe extern "C" {
+    static environ: *const *const core::ffi::c_char;
+}
+
+/// The value of a variable; `None` also for an empty one.
+pub(crate) fn get(name: &CStr) -> Option<&'static CStr> {
+    // SAFETY: a name that ends in NUL; what comes back is null or ends in NUL too, and lives until somebody changes the
+    // variable: it is looked at at once.
+    let value = unsafe {
+        let value = libc::getenv(name.as_ptr());
+        if value.is_null() { None } else { Some(CStr::from_ptr(value)) }
+    };
+    value.filter(|value| !value.is_empty())
+}
+
+/// Whether this process is the one of several that speaks for all on this node; a process without a launcher is.
+pub(crate) fn is_spokesman() -> bool {
+    let local = LOCAL_RANKS.iter().find_map(|name| number(get(name)?.to_bytes()));
+    local.is_none_or(|rank| rank == 0)
+}
+
+/// `NAME=value` of launchers' variables, each with a final NUL.
+pub(crate) fn of_launchers<const N: usize>() -> Text<N> {
+    let mut text = Text::new();
+    // SAFETY: `environ` is null or an array of pointers to texts that ends in a null pointer.
+    unsafe {
+        let mut entry = environ;
+        while !entry.is_null() && !(*entry).is_null() {
+            let variable = CStr::from_ptr(*entry).to_bytes_with_nul();
+            if is_of_launcher(variable) && variable.len() < 256 {
+                text.push(variable);
+            }
+            entry = entry.add(1);
+        }
+    }
+    text
+}
+
+fn is_of_launcher(variable: &[u8]) -> bool {
+    if variable.starts_with(b"SLURM_") {
+        return SLURM.iter().any(|name| variable.starts_with(name));
+    }
+    LAUNCHERS.iter().any(|name| variable.starts_with(name))
+}

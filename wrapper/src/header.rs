@@ -1,0 +1,191 @@
+//! The header of the file: who this process is, and how far the tables are used.
+
+use core::{
+    ffi::{CStr, c_char, c_int},
+    mem::offset_of,
+    ptr::NonNull,
+    sync::atomic::{AtomicU32, AtomicU64, Ordering, fence},
+};
+
+use mpiprobe_common::{
+    FUNCTION_SLOTS, ProcessCounters,
+    file::{COUNTERS_REGION, FINGERPRINT, Header, MAGIC, VERSION, flags},
+};
+
+use crate::{
+    calibrate,
+    clock::{self, monotonic_ns, system_ns},
+    entry::{DEFAULT_FUNCTIONS, FUNCTIONS_FINGERPRINT},
+    environment, file, next,
+    text::fill,
+};
+
+const WORDS: usize = FUNCTION_SLOTS as usize / 64;
+
+/// Functions that are counted, a bit each, in hexadecimal from the lowest id on: set by `mpiprobe run`.
+const SELECTION_VARIABLE: &CStr = c"MPIPROBE_FUNCTIONS";
+
+fn header() -> Option<NonNull<Header>> {
+    file::base().map(NonNull::cast)
+}
+
+/// Fills the header in. Readers wait for its first word.
+pub(crate) fn write() {
+    let Some(header) = header() else { return };
+    let header = header.as_ptr();
+    // SAFETY: the file's first pages are backed; nobody else writes to them yet, and texts are copied within their arrays.
+    unsafe {
+        let to = &mut *header;
+        to.version = VERSION;
+        to.header_size = size_of::<Header>() as u32;
+        to.fingerprint = FINGERPRINT;
+        to.functions = FUNCTIONS_FINGERPRINT;
+        to.pid = libc::getpid() as u32;
+        to.parent = libc::getppid() as u32;
+        to.user = libc::getuid();
+        to.flags = if clock::uses_counter() { flags::TSC } else { 0 };
+        to.start_ticks = start_ticks();
+        to.pid_namespace = pid_namespace();
+        to.boot = boot();
+        to.began_ns = monotonic_ns();
+        to.began_unix = system_ns(libc::CLOCK_REALTIME) / 1_000_000_000;
+        // The last byte of each stays zero.
+        libc::gethostname(to.host.as_mut_ptr().cast(), to.host.len() - 1);
+        libc::readlink(c"/proc/self/exe".as_ptr(), to.executable.as_mut_ptr().cast(), to.executable.len() - 1);
+        fill_library(to);
+        let launchers = environment::of_launchers::<{ mpiprobe_common::file::ENVIRONMENT }>();
+        fill(&mut to.environment, launchers.as_bytes());
+        if let Some(counters) = file::place::<ProcessCounters>(COUNTERS_REGION, 0) {
+            (*counters.as_ptr()).tgid = to.pid;
+        }
+        if let Some(cost) = calibrate::measure() {
+            (to.call_cost, to.inside_cost) = (cost.call, cost.inside);
+        }
+        fence(Ordering::SeqCst);
+        (&raw mut (*header).magic).write_volatile(MAGIC);
+    }
+}
+
+/// Which library MPI is, and what it says of itself: that may be asked before it is initialised.
+fn fill_library(to: &mut Header) {
+    // SAFETY: the functions are called as the standard and the linker define them, with buffers that are large enough: MPICH's
+    // texts are the longest, at most 8192 bytes.
+    unsafe {
+        let mut information = core::mem::zeroed::<libc::Dl_info>();
+        if let Some(function) = next::after_this(c"PMPI_Init")
+            && libc::dladdr(function, &raw mut information) != 0
+            && !information.dli_fname.is_null()
+        {
+            fill(&mut to.library, CStr::from_ptr(information.dli_fname).to_bytes());
+        }
+        if let Some(function) = next::after_this(c"PMPI_Get_library_version") {
+            let ask: unsafe extern "C" fn(*mut c_char, *mut c_int) -> c_int = core::mem::transmute(function);
+            let mut text = [0u8; 8193];
+            let mut length = 0;
+            if ask(text.as_mut_ptr().cast(), &raw mut length) == 0 {
+                let line = text.split(|byte| matches!(byte, 0 | b'\n')).next().unwrap_or_default();
+                fill(&mut to.implementation, line);
+            }
+        }
+    }
+}
+
+/// Reads a short file.
+fn read<const N: usize>(path: &CStr) -> Option<([u8; N], usize)> {
+    let mut bytes = [0; N];
+    // SAFETY: reads within the buffer's length; the descriptor is ours.
+    let length = unsafe {
+        let file = libc::open(path.as_ptr(), libc::O_RDONLY | libc::O_CLOEXEC);
+        if file < 0 {
+            return None;
+        }
+        let length = libc::read(file, bytes.as_mut_ptr().cast(), N);
+        libc::close(file);
+        length
+    };
+    usize::try_from(length).ok().map(|length| (bytes, length))
+}
+
+/// Field 22 of `/proc/self/stat`, counted after the command name, which may contain anything.
+fn start_ticks() -> u64 {
+    let Some((bytes, length)) = read::<1024>(c"/proc/self/stat") else { return 0 };
+    let text = bytes.get(..length).unwrap_or_default();
+    let after_name = text.rsplit(|&byte| byte == b')').next().unwrap_or_default();
+    let field = after_name.split(|&byte| byte == b' ').nth(20).unwrap_or_default();
+    field
+        .iter()
+        .filter(|byte| byte.is_ascii_digit())
+        .fold(0u64, |value, digit| value.wrapping_mul(10).wrapping_add((digit - b'0') as u64))
+}
+
+fn pid_namespace() -> u64 {
+    // SAFETY: writes to a local.
+    unsafe {
+        let mut status = core::mem::zeroed::<libc::stat>();
+        if libc::stat(c"/proc/self/ns/pid".as_ptr(), &raw mut status) == 0 { status.st_ino } else { 0 }
+    }
+}
+
+/// From its hexadecimal form with dashes.
+fn boot() -> [u8; 16] {
+    let mut id = [0; 16];
+    let Some((bytes, length)) = read::<64>(c"/proc/sys/kernel/random/boot_id") else { return id };
+    let mut digits = bytes.iter().take(length).filter_map(|&byte| (byte as char).to_digit(16));
+    for byte in &mut id {
+        let (Some(high), Some(low)) = (digits.next(), digits.next()) else { break };
+        *byte = (high << 4 | low) as u8;
+    }
+    id
+}
+
+/// How many statistics entries have been taken.
+pub(crate) fn stats() -> Option<&'static AtomicU64> {
+    word(offset_of!(Header, stats))
+}
+
+/// How many thread slots have been used.
+pub(crate) fn threads() -> Option<&'static AtomicU64> {
+    word(offset_of!(Header, threads))
+}
+
+/// The program ends by itself.
+pub(crate) fn note_end() {
+    if let Some(ended) = word(offset_of!(Header, ended_ns)) {
+        ended.store(monotonic_ns(), Ordering::Release);
+    }
+    if clock::uses_counter()
+        && let Some(header) = header()
+    {
+        // SAFETY: a word of the mapped header.
+        unsafe { AtomicU32::from_ptr(&raw mut (*header.as_ptr()).flags).fetch_or(flags::TSC, Ordering::Relaxed) };
+    }
+}
+
+fn word(offset: usize) -> Option<&'static AtomicU64> {
+    let base = file::base()?;
+    // SAFETY: an aligned word of the mapped header, which is never unmapped.
+    Some(unsafe { AtomicU64::from_ptr(base.add(offset).as_ptr().cast()) })
+}
+
+/// Whether the user wants a function to be counted.
+pub(crate) fn is_selected(function: u32) -> bool {
+    let (word, bit) = (function as usize / 64, function % 64);
+    let chosen = environment::get(SELECTION_VARIABLE).and_then(|text| digit(text.to_bytes(), function));
+    chosen.unwrap_or_else(|| DEFAULT_FUNCTIONS.get(word).is_some_and(|word| word >> bit & 1 != 0))
+}
+
+/// The bit of a function in a text that begins with the fingerprint of the table that it belongs to; `None`: none of ours.
+fn digit(text: &[u8], function: u32) -> Option<bool> {
+    let (table, bits) = text.split_at_checked(17)?;
+    let fingerprint = table
+        .iter()
+        .take(16)
+        .try_fold(0u64, |value, &digit| Some(value << 4 | u64::from((digit as char).to_digit(16)?)))?;
+    if fingerprint != FUNCTIONS_FINGERPRINT {
+        return None;
+    }
+    let digit = (*bits.get(function as usize / 4)? as char).to_digit(16)?;
+    Some(digit >> (function % 4) & 1 != 0)
+}
+
+const _: () = assert!(WORDS == DEFAULT_FUNCTIONS.len());

@@ -1,0 +1,92 @@
+//! The next definition of each function: that of another tool, or MPI's own.
+
+use core::{
+    ffi::{CStr, c_void},
+    ptr,
+    sync::atomic::{AtomicPtr, Ordering},
+};
+
+use mpiprobe_common::CALIBRATION_FUNCTION;
+
+use crate::{
+    calibrate,
+    entry::{ENTRIES, Entry},
+    message::SavedErrno,
+    process,
+    text::Text,
+};
+
+/// By entry point; the last one is the calibration's.
+static NEXT: [AtomicPtr<c_void>; ENTRIES + 1] = [const { AtomicPtr::new(ptr::null_mut()) }; ENTRIES + 1];
+
+/// What is known when a function is called for the first time.
+pub(crate) enum Found {
+    /// Calls go here, and are counted.
+    Counted(*mut c_void),
+    /// The user does not want them to be counted: they go here by themselves from now on.
+    NotCounted(*mut c_void),
+}
+
+/// The next definition, if it has been found already.
+#[inline]
+pub(crate) fn known(entry: Entry) -> Option<*mut c_void> {
+    let known = NEXT.get(entry.index())?.load(Ordering::Acquire);
+    if known.is_null() { None } else { Some(known) }
+}
+
+/// Finds it.
+#[cold]
+pub(crate) fn find(entry: Entry) -> Found {
+    if entry.function() == CALIBRATION_FUNCTION {
+        let target = calibrate::target();
+        if let Some(next) = NEXT.last() {
+            next.store(target, Ordering::Release);
+        }
+        return Found::Counted(target);
+    }
+    let _errno = SavedErrno::save();
+    let Some(found) = look_up(entry) else { fail(entry.name()) };
+    if !process::counts(entry.function()) {
+        entry.bypass(found);
+        return Found::NotCounted(found);
+    }
+    if let Some(next) = NEXT.get(entry.index()) {
+        next.store(found, Ordering::Release);
+    }
+    Found::Counted(found)
+}
+
+/// The definition that would be found if this library were not there.
+pub(crate) fn look_up(entry: Entry) -> Option<*mut c_void> {
+    let name = entry.name();
+    // Some libraries have the oldest functions under one name only.
+    let other = if entry.is_profiling_name() { name.to_bytes_with_nul().get(1..) } else { None };
+    let found = after_this(name).or_else(|| {
+        if entry.is_profiling_name() {
+            after_this(CStr::from_bytes_with_nul(other?).ok()?)
+        } else {
+            after_this(Text::<64>::new().with(b"P").with(name.to_bytes()).as_c_str())
+        }
+    });
+    // SAFETY: takes no arguments: a failed search is no error of the program's.
+    unsafe { libc::dlerror() };
+    found
+}
+
+/// The definition of a name in the objects after this library.
+pub(crate) fn after_this(name: &CStr) -> Option<*mut c_void> {
+    // SAFETY: a name that ends in NUL.
+    let found = unsafe { libc::dlsym(libc::RTLD_NEXT, name.as_ptr()) };
+    if found.is_null() { None } else { Some(found) }
+}
+
+/// What the dynamic linker does where a function is missing.
+fn fail(name: &CStr) -> ! {
+    let line = Text::<256>::new().with(b"mpiprobe: symbol lookup error: undefined symbol: ").with(name.to_bytes());
+    let line = line.with(b"\n");
+    // SAFETY: writes from a local buffer, within its length.
+    unsafe {
+        let _ = libc::write(2, line.as_bytes().as_ptr().cast(), line.as_bytes().len());
+        libc::_exit(127)
+    }
+}

@@ -1,0 +1,191 @@
+//! Slots of threads: taken at a thread's first call, given back when it ends.
+//!
+//! A slot's statistics stay with it: the next thread that has the slot goes on adding to them, so that any number of threads,
+//! one after the other, needs no more room than those that live at once.
+
+use core::{
+    ptr::{self, NonNull},
+    sync::atomic::{AtomicPtr, AtomicU8, AtomicU32, AtomicU64, Ordering, compiler_fence},
+};
+
+use mpiprobe_common::{
+    CALIBRATION_FUNCTION, FUNCTION_SLOTS, FunctionStats, Loss, ThreadState,
+    file::{THREADS, THREADS_REGION},
+};
+
+use crate::{
+    clock::{Clock, monotonic_ns},
+    file, local, process,
+};
+
+/// What the wrapper knows of a thread. Only the thread itself uses it.
+#[repr(C)]
+pub(crate) struct Local {
+    /// In the file.
+    pub(crate) state: *mut ThreadState,
+    /// When the open call was entered, ticks.
+    pub(crate) started: u64,
+    pub(crate) clock: Clock,
+    /// Slot.
+    pub(crate) number: u32,
+    /// In the file, by function id; null: none yet.
+    pub(crate) stats: [*mut FunctionStats; FUNCTION_SLOTS as usize],
+}
+
+/// By slot: whether somebody has it, and its [`Local`] once it has been made.
+static TAKEN: [AtomicU8; THREADS as usize] = [const { AtomicU8::new(0) }; THREADS as usize];
+static LOCALS: [AtomicPtr<Local>; THREADS as usize] = [const { AtomicPtr::new(ptr::null_mut()) }; THREADS as usize];
+
+/// The key whose destructor tells that a thread ends, plus one; 0: there is none.
+static KEY_PLUS_1: AtomicU32 = AtomicU32::new(0);
+
+/// To be called once, before any thread takes a slot.
+pub(crate) fn start() {
+    let mut key = 0;
+    // SAFETY: writes to a local; the function lives as long as the library, which is never unloaded.
+    if unsafe { libc::pthread_key_create(&raw mut key, Some(ended)) } == 0 {
+        KEY_PLUS_1.store(key + 1, Ordering::Release);
+    }
+}
+
+/// Gives the current thread a slot; `None` if there is no room, which is counted.
+pub(crate) fn take() -> Option<NonNull<Local>> {
+    let is_free = |slot: &AtomicU8| {
+        slot.load(Ordering::Relaxed) == 0 && slot.compare_exchange(0, 1, Ordering::Acquire, Ordering::Relaxed).is_ok()
+    };
+    let taken = TAKEN.iter().position(is_free).and_then(|slot| prepare(slot as u32));
+    if let Some(local) = taken {
+        local::set(local.as_ptr());
+        watch_end(local);
+    } else {
+        process::count_loss(Loss::ThreadTableFull);
+    }
+    taken
+}
+
+fn prepare(slot: u32) -> Option<NonNull<Local>> {
+    let state = file::place::<ThreadState>(THREADS_REGION, slot)?.as_ptr();
+    let place = LOCALS.get(slot as usize)?;
+    let mut local = place.load(Ordering::Acquire);
+    if local.is_null() {
+        local = allocate()?;
+        place.store(local, Ordering::Release);
+    }
+    // SAFETY: memory that nobody else uses: the slot is taken. Zeroed, as a mapping begins, it is a valid `Local`.
+    unsafe {
+        (*local).state = state;
+        (*local).number = slot;
+        (*local).clock = Clock::new();
+        let id = (libc::getpid() as u64) << 32 | libc::syscall(libc::SYS_gettid) as u64;
+        let sequence = (*state).sequence;
+        *state = ThreadState { sequence, ..ThreadState::ZERO };
+        compiler_fence(Ordering::SeqCst);
+        (&raw mut (*state).id).write_volatile(id);
+    }
+    process::raise_used_threads(slot + 1);
+    NonNull::new(local)
+}
+
+/// A thread's state and statistics that are in no file. Gone when it is dropped.
+pub(crate) struct Scratch {
+    pub(crate) local: NonNull<Local>,
+}
+
+#[repr(C)]
+struct ScratchMemory {
+    local: Local,
+    state: ThreadState,
+    stats: FunctionStats,
+}
+
+/// Makes one, with statistics of the calibration's function.
+pub(crate) fn scratch() -> Option<Scratch> {
+    let memory: *mut ScratchMemory = allocate()?;
+    // SAFETY: zeroed memory of the right size, which nobody else knows.
+    unsafe {
+        (*memory).local.state = &raw mut (*memory).state;
+        if let Some(place) = (*memory).local.stats.get_mut(CALIBRATION_FUNCTION as usize) {
+            *place = &raw mut (*memory).stats;
+        }
+        NonNull::new(&raw mut (*memory).local).map(|local| Scratch { local })
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        // SAFETY: the beginning of the mapping that `scratch` has made; nobody knows it any more.
+        unsafe { libc::munmap(self.local.as_ptr().cast(), size_of::<ScratchMemory>()) };
+    }
+}
+
+/// Zeroed memory for a value of which that is a valid form.
+fn allocate<T>() -> Option<*mut T> {
+    let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
+    // SAFETY: a new mapping at an address of the kernel's choice.
+    let memory =
+        unsafe { libc::mmap(ptr::null_mut(), size_of::<T>(), libc::PROT_READ | libc::PROT_WRITE, flags, -1, 0) };
+    if memory == libc::MAP_FAILED { None } else { Some(memory.cast()) }
+}
+
+fn watch_end(local: NonNull<Local>) {
+    if let Some(key) = KEY_PLUS_1.load(Ordering::Acquire).checked_sub(1) {
+        // SAFETY: a key of ours.
+        unsafe { libc::pthread_setspecific(key, local.as_ptr().cast()) };
+    }
+}
+
+/// The current thread ends: what it has counted goes to its process, its slot to whoever comes next.
+unsafe extern "C" fn ended(local: *mut libc::c_void) {
+    let local: *mut Local = local.cast();
+    // In a forked child the slots are the parent's.
+    if local::get() != local || file::base().is_none() {
+        return;
+    }
+    // SAFETY: the thread's own.
+    unsafe {
+        let state = (*local).state;
+        fold(&*state);
+        (*state).sequence += 1;
+        compiler_fence(Ordering::SeqCst);
+        (&raw mut (*state).id).write_volatile(0);
+        (*state).calls = 0;
+        (*state).time_ns = 0;
+        (*state).inner_calls = 0;
+        (*state).open.function_plus_1 = 0;
+        compiler_fence(Ordering::SeqCst);
+        (*state).sequence += 1;
+        local::set(ptr::null_mut());
+        if let Some(slot) = TAKEN.get((*local).number as usize) {
+            slot.store(0, Ordering::Release);
+        }
+    }
+}
+
+fn fold(state: &ThreadState) {
+    let Some(counters) = process::counters() else { return };
+    let add = |counter: *mut u64, value: u64| {
+        // SAFETY: a word of the mapped counters.
+        unsafe { AtomicU64::from_ptr(counter) }.fetch_add(value, Ordering::Relaxed);
+    };
+    let now = monotonic_ns();
+    let counters = counters.as_ptr();
+    // SAFETY: places within the mapped counters.
+    unsafe {
+        if state.first_entry_ns != 0 {
+            add(&raw mut (*counters).ended_threads_span_ns, now.saturating_sub(state.first_entry_ns));
+        }
+        add(&raw mut (*counters).ended_threads, 1);
+        add(&raw mut (*counters).ended_threads_calls, state.calls);
+        add(&raw mut (*counters).ended_threads_time_ns, state.time_ns);
+        add(&raw mut (*counters).inner_calls, state.inner_calls);
+        if state.open.function_plus_1 != 0 {
+            add(&raw mut (*counters).open_at_end, 1);
+            add(&raw mut (*counters).open_at_end_ns, now.saturating_sub(state.open.started_ns));
+        }
+    }
+}
+
+/// In a forked child: the slot is the parent's.
+pub(crate) fn forget() {
+    local::set(ptr::null_mut());
+}

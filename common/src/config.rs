@@ -99,7 +99,13 @@ pub const CONTROL_NEXT_COMMUNICATOR: u32 = 4;
 pub const STAGE_ATTRIBUTE: u32 = 0;
 /// Index of the program that adds up what it has moved.
 pub const STAGE_MEASURE: u32 = 1;
+/// Index of the program that notes where communicators come from.
+pub const STAGE_RELATE: u32 = 2;
+/// Index of the program that looks at members of a new one.
+pub const STAGE_LOOK: u32 = 3;
 /// Number of programs that are called by others.
-pub const STAGES: u32 = 2;
+pub const STAGES: u32 = 4;
+/// Word of the shared control array: next place for a communicator that is not told apart, above those that are.
+pub const CONTROL_NEXT_SHARED: u32 = 5;
 /// Number of control words.
-pub const CONTROL_WORDS: u32 = 5;
+pub const CONTROL_WORDS: u32 = 6;

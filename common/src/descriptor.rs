@@ -46,6 +46,11 @@ pub struct Descriptor {
     pub receive_amount: u8,
     /// Not 0: the function frees the communicator to whose handle its first argument points.
     pub frees_communicator: u8,
+    /// Address where the function puts the handle of a communicator that it has made; [`Self::communicator`] is the one that it is
+    /// made from.
+    pub new_communicator: u8,
+    /// Address of the name that the function gives to [`Self::communicator`].
+    pub communicator_name: u8,
 }
 
 /// "This function has no such argument."
@@ -78,6 +83,8 @@ impl Descriptor {
         send_amount: 0,
         receive_amount: 0,
         frees_communicator: 0,
+        new_communicator: NONE,
+        communicator_name: NONE,
     };
 }
 

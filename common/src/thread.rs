@@ -69,8 +69,6 @@ pub struct ThreadState {
     pub recent_flows: [RecentFlow; RECENT_FLOWS],
     /// Inner calls that have not returned, outermost first.
     pub inner: [OpenCall; INNER_DEPTH],
-    /// Zero, to the end of a cache line.
-    pub reserved: [u64; 2],
 }
 
 const _: () = assert!(size_of::<ThreadState>().is_multiple_of(64), "no padding: the words are copied one by one");
@@ -104,11 +102,14 @@ impl ThreadState {
             second_flow_plus_1: 0,
             communicator: 0,
             stats_plus_1: 0,
+            looked_at: 0,
+            made: 0,
+            step: 0,
+            reserved: 0,
         },
         recent_flows: [RecentFlow { call_site: 0, communicator: 0, peer: 0, function_plus_1: 0, epoch: 0, flow: 0 };
             RECENT_FLOWS],
         inner: [OpenCall { function_plus_1: 0, reserved: 0, started_ns: 0, stack_pointer: 0 }; INNER_DEPTH],
-        reserved: [0; 2],
     };
 
     /// Whether it is not being changed.

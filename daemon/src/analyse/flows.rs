@@ -2,12 +2,12 @@
 
 use std::cmp::Reverse;
 
-use mpiprobe_common::{self as tables, Communicator, Flow, flow::peer};
+use mpiprobe_common::{self as tables, Flow, flow::peer};
 
-use super::names;
+use super::{names, traffic::Traffic};
 use crate::{
     model::{CommunicatorRow, FlowRow, FunctionTraffic, Partner, RankTraffic, Volume},
-    observe::ProcessSnapshot,
+    observe::{CommunicatorSnapshot, ProcessSnapshot, SHARED},
 };
 
 pub(super) fn of_function(stats: &tables::FunctionStats) -> FunctionTraffic {
@@ -41,12 +41,19 @@ pub(super) fn add(all: &mut tables::Volume, more: &tables::Volume) {
     }
 }
 
-pub(super) fn of_rank(tables: &ProcessSnapshot, name: &mut dyn FnMut(u64) -> Option<String>) -> RankTraffic {
-    RankTraffic { communicators: communicators(&tables.communicators), flows: flows(&tables.flows, name) }
+/// What of a rank's traffic is shown.
+pub(super) fn of_rank(
+    tables: &ProcessSnapshot,
+    traffic: &Traffic<'_>,
+    name: &mut dyn FnMut(u64) -> Option<String>,
+) -> RankTraffic {
+    let shown: Vec<&Flow> = tables.flows.iter().filter(|flow| traffic.shows(flow)).collect();
+    let id = |number| traffic.id(tables.process, number);
+    RankTraffic { communicators: communicators(&tables.communicators, &id), flows: flows(&shown, name) }
 }
 
 /// Most bytes first, then most time.
-fn flows(counted: &[Flow], name: &mut dyn FnMut(u64) -> Option<String>) -> Vec<FlowRow> {
+fn flows(counted: &[&Flow], name: &mut dyn FnMut(u64) -> Option<String>) -> Vec<FlowRow> {
     let mut rows: Vec<FlowRow> = counted.iter().map(|flow| row(flow, name(flow.key.call_site))).collect();
     rows.sort_by_key(|row| {
         (Reverse((row.sent_bytes + row.received_bytes, row.time_ns, row.calls)), row.function, row.peer)
@@ -63,7 +70,7 @@ fn row(flow: &Flow, site: Option<String>) -> FlowRow {
     };
     FlowRow {
         function: names::name(flow.key.function.into()),
-        communicator: Some(flow.key.communicator).filter(|&number| number != 0),
+        communicator: Some(flow.key.communicator).filter(|&number| number != 0 && number != SHARED),
         partner,
         peer,
         call_site: flow.key.call_site,
@@ -77,14 +84,18 @@ fn row(flow: &Flow, site: Option<String>) -> FlowRow {
     }
 }
 
-fn communicators(counted: &[(u32, Communicator)]) -> Vec<CommunicatorRow> {
-    let row = |&(number, known): &(u32, Communicator)| CommunicatorRow {
-        number,
-        context: known.context,
-        rank: Some(known.rank).filter(|_| known.size > 0),
-        size: Some(known.size).filter(|&size| size > 0),
-        remote_size: Some(known.remote_size).filter(|_| known.is_inter != 0),
-        freed: known.freed_ns != 0,
+fn communicators(counted: &[CommunicatorSnapshot], id: &dyn Fn(u32) -> Option<u32>) -> Vec<CommunicatorRow> {
+    let row = |known: &CommunicatorSnapshot| {
+        let facts = &known.facts;
+        CommunicatorRow {
+            number: known.number,
+            id: id(known.number),
+            context: facts.context,
+            rank: Some(facts.rank).filter(|_| facts.size > 0),
+            size: Some(facts.size).filter(|&size| size > 0),
+            remote_size: Some(facts.remote_size).filter(|_| facts.is_inter != 0),
+            freed: facts.freed_ns != 0,
+        }
     };
     counted.iter().map(row).collect()
 }

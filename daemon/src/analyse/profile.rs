@@ -9,6 +9,7 @@ use super::{
     aggregate::{Base, ByFunction, group_row, groups, percent},
     names,
     rank::Rank,
+    traffic::Traffic,
 };
 use crate::{
     model::{
@@ -38,6 +39,7 @@ pub fn profile(
         session.incomplete_because.iter().cloned().chain(losses.incomplete_because()).collect();
     let probed = ranks.iter().map(|rank| rank.calls() + rank.inner_calls()).sum();
     let wall = ranks.iter().map(|rank| rank.wall_ns).sum();
+    let traffic = session.traffic.then(|| Traffic::of(session, ranks.iter().map(Rank::process).collect()));
 
     Profile {
         schema: SCHEMA,
@@ -54,7 +56,8 @@ pub fn profile(
         groups: group_profiles(&ranks, base),
         functions: function_profiles(&ranks, base),
         inner_calls: session.nested.then(|| inner_calls(snapshot)),
-        ranks: sorted(ranks.iter().map(|rank| rank.profile(name_site)).collect()),
+        traffic: traffic.as_ref().map(Traffic::profile),
+        ranks: sorted(ranks.iter().map(|rank| rank.profile(traffic.as_ref(), name_site)).collect()),
         losses,
         own_cost: OwnCost::new(session.per_call_ns, session.inside_ns, probed, wall),
     }

@@ -4,6 +4,7 @@ use super::{
     EndedCall, Observed,
     aggregate::{Base, ByFunction, group_row, groups, percent},
     flows, names,
+    traffic::Traffic,
 };
 use crate::{
     model::{FunctionRow, Losses, OpenCallInfo, RankProfile, ThreadProfile},
@@ -69,7 +70,15 @@ impl<'a> Rank<'a> {
         self.wall_ns as f64 * (1.0 - self.mpi_percent() / 100.0).max(0.0)
     }
 
-    pub(super) fn profile(&self, name_site: &mut dyn FnMut(u32, u64) -> Option<String>) -> RankProfile {
+    pub(super) fn process(&self) -> (&'a Observed, &'a ProcessSnapshot) {
+        (self.observed, self.tables)
+    }
+
+    pub(super) fn profile(
+        &self,
+        traffic: Option<&Traffic<'_>>,
+        name_site: &mut dyn FnMut(u32, u64) -> Option<String>,
+    ) -> RankProfile {
         let mut name = |address| name_site(self.observed.process, address);
         let identity = &self.observed.identity;
         let base = self.base();
@@ -92,7 +101,7 @@ impl<'a> Rank<'a> {
             before_first_call_ns: self.before_first_call_ns(),
             functions: rows_by_time(&self.functions, base),
             groups: groups.map(|(group, (calls, time_ns))| group_row(group, calls, time_ns, base)).collect(),
-            traffic: self.traffic.then(|| flows::of_rank(self.tables, &mut name)),
+            traffic: traffic.map(|traffic| flows::of_rank(self.tables, traffic, &mut name)),
             open_calls: self.open_calls(&mut name),
             threads: self.tables.threads.iter().map(|thread| self.thread(thread)).collect(),
             losses: self.losses(),

@@ -16,12 +16,16 @@ use aya_log::EbpfLogger;
 use aya_obj::{Object, generated::bpf_insn};
 use mpiprobe_common::{
     CALIBRATION_FUNCTION, Config, Descriptor,
-    config::{STAGE_ATTRIBUTE, STAGE_MEASURE},
+    config::{STAGE_ATTRIBUTE, STAGE_LOOK, STAGE_MEASURE, STAGE_RELATE},
 };
 
 use super::{AttachError, Rung, kernel::bpf, pod::Plain, rung::ProgramUse};
 
 static OBJECT: &[u8] = aya::include_bytes_aligned!(env!("MPIPROBE_BPF_OBJECT"));
+
+/// The programs that are called by others, and where these look for them.
+const STAGES: [(&str, u32); 4] =
+    [("attribute", STAGE_ATTRIBUTE), ("relate", STAGE_RELATE), ("look", STAGE_LOOK), ("measure", STAGE_MEASURE)];
 
 /// Sizes and switches that are fixed at load.
 #[derive(Clone, Debug)]
@@ -69,6 +73,9 @@ impl Tables {
             .map_max_entries("LAYOUTS", slots)
             .map_max_entries("COMMUNICATORS", options.config.communicator_slots)
             .map_max_entries("COMMUNICATOR_OF", options.config.communicator_slots)
+            .map_max_entries("COMMUNICATOR_NAMES", options.config.communicator_slots)
+            .map_max_entries("ORIGINS", options.config.communicator_slots)
+            .map_max_entries("SHARED_NUMBERS", options.config.communicator_slots)
             .map_max_entries("FLOWS", options.config.flow_slots)
             .map_max_entries("FLOW_OF", options.config.flow_slots)
             .load(OBJECT)
@@ -148,7 +155,7 @@ impl Tables {
         let linked = self.linked_object()?;
         let kind = bpf::Kind::Probe(rung.return_attach_type());
         let table = "STAGES";
-        for (name, index) in [("attribute", STAGE_ATTRIBUTE), ("measure", STAGE_MEASURE)] {
+        for (name, index) in STAGES {
             let program = load(&linked, name, kind)?;
             bpf::set_program(self.table_fd(table)?, index, program.as_fd())
                 .map_err(|source| AttachError::Table { table, source })?;

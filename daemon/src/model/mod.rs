@@ -1,6 +1,7 @@
 //! What a profile says, in the terms of MPI: plain data, serialised as the JSON output.
 
 mod call_site;
+mod communicator;
 mod cost;
 mod efficiency;
 mod function;
@@ -11,6 +12,9 @@ mod spread;
 mod volume;
 
 pub use call_site::{CallSite, SourceFrame};
+pub use communicator::{
+    Amounts, CommunicatorProfile, CommunicatorSize, FunctionAmounts, OtherCommunicators, PartnerRow, TrafficProfile,
+};
 pub use cost::OwnCost;
 pub use efficiency::Efficiency;
 pub use function::{FunctionProfile, FunctionRow, GroupProfile, GroupRow, InnerCalls};

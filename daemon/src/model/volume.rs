@@ -81,6 +81,8 @@ pub struct FlowRow {
 pub struct CommunicatorRow {
     /// Means the same communicator in one rank only.
     pub number: u32,
+    /// [`CommunicatorProfile::id`](super::CommunicatorProfile::id) of it; `null`: one of many that are not told apart.
+    pub id: Option<u32>,
     /// The library's number for it, which all members have in common; but two without a common member may have the same.
     pub context: u64,
     /// The process's rank in it; `null`: not known.

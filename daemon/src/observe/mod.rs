@@ -10,5 +10,5 @@ mod stats;
 pub use clock::monotonic_ns;
 pub use events::{Notice, NoticeKind};
 pub use observer::{ObserveError, Observer};
-pub use snapshot::{ProcessSnapshot, Snapshot, ThreadSnapshot};
+pub use snapshot::{CommunicatorSnapshot, Members, ProcessSnapshot, SHARED, Snapshot, ThreadSnapshot};
 pub use stats::StatsReader;

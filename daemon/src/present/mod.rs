@@ -7,6 +7,7 @@ mod message;
 mod output;
 mod profile;
 mod table;
+mod traffic;
 mod units;
 
 pub use checks::checks;

@@ -7,6 +7,7 @@ use super::{
         Column::{Left, Right},
         table,
     },
+    traffic::traffic,
     units::{bytes, count, duration, ns, or_unknown, percent},
 };
 use crate::model::{EndReason, FunctionProfile, OpenCallInfo, Profile, RankProfile, RankState, Spread, Volume};
@@ -19,6 +20,7 @@ pub fn profile(profile: &Profile) -> String {
         groups(profile),
         functions(&profile.functions),
         functions_of_ranks(profile),
+        traffic(profile),
         inner_calls(profile),
         open_calls(profile),
         remarks(profile),
@@ -204,7 +206,7 @@ fn volume(volume: &Volume, at_most: u64) -> String {
 /// More ranks than this are shown one by one in the JSON output only.
 const RANKS_SHOWN: usize = 16;
 /// The column headings of those.
-const RANKS: [&str; RANKS_SHOWN] =
+pub(super) const RANKS: [&str; RANKS_SHOWN] =
     ["0", "1", "2", "3", "4", "5", "6", "7", "8", "9", "10", "11", "12", "13", "14", "15"];
 
 /// Each rank's functions, where the ranks are few enough to be read.

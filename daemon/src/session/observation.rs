@@ -27,10 +27,11 @@ use crate::{
 const MOST_SCOPED_TARGETS: usize = 4;
 
 /// What else the profile is to say than what is counted in any case, and how.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 struct Asked {
     nested: bool,
     traffic: bool,
+    communicators: Vec<String>,
     json: bool,
 }
 
@@ -78,7 +79,12 @@ impl Observation {
         let mut observation = Self {
             target: options.target.clone(),
             functions: options.functions,
-            asked: Asked { nested: options.nested, traffic: options.traffic, json: options.json },
+            asked: Asked {
+                nested: options.nested,
+                traffic: options.traffic,
+                communicators: options.communicators.clone(),
+                json: options.json,
+            },
             scanner,
             engine,
             observer,
@@ -390,8 +396,9 @@ impl Observation {
 
     /// The profile up to now.
     pub(super) fn profile(&mut self, end: Option<EndReason>) -> Result<Profile, SessionError> {
-        let snapshot = self.observer.snapshot(&self.engine)?;
+        let mut snapshot = self.observer.snapshot(&self.engine)?;
         self.roster.update(&snapshot);
+        self.layouts.complete(&mut snapshot, &self.roster);
         let session = analyse::Session {
             host: host::name(),
             began: self.began.clone(),
@@ -407,6 +414,7 @@ impl Observation {
             inside_ns: self.engine.calibration.inside_ns,
             nested: self.asked.nested,
             traffic: self.asked.traffic,
+            communicators: self.asked.communicators.clone(),
             incomplete_because: self.incomplete_because.clone(),
         };
         // Tables in between show no call sites, and looking them up may take a second the first time.

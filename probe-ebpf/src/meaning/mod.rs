@@ -6,12 +6,13 @@ mod amount;
 mod arguments;
 mod communicator;
 mod flow;
+mod parent;
 mod user;
 
 use aya_ebpf::{EbpfContext, helpers::bpf_get_current_pid_tgid};
 use mpiprobe_common::{
     Descriptor, FUNCTION_SLOTS, FunctionStats, Layout, ThreadState, Volume,
-    config::{STAGE_ATTRIBUTE, STAGE_MEASURE},
+    config::{STAGE_ATTRIBUTE, STAGE_LOOK, STAGE_MEASURE, STAGE_RELATE},
     descriptor::NONE,
     flow::{Completed, peer},
     layout::{capability, status_source},
@@ -67,6 +68,10 @@ pub fn keep(thread: &mut ThreadState, call: Call) {
         second_flow_plus_1: 0,
         communicator: 0,
         stats_plus_1: call.stats_plus_1,
+        looked_at: 0,
+        made: 0,
+        step: 0,
+        reserved: 0,
     };
 }
 
@@ -105,7 +110,31 @@ pub fn attribute(context: &impl EbpfContext) {
         thread.completed.second_flow_plus_1 = flow::find(thread, layout, has_communicator, handle, source);
     }
     thread.completed.communicator = flow::communicator(thread.completed.flow_plus_1);
-    next(context, STAGE_MEASURE);
+    thread.completed.looked_at = parent::if_new(thread.completed.communicator);
+    next(context, if parent::is_concerned(descriptor) { STAGE_RELATE } else { look_or_measure(thread) });
+}
+
+/// Notes what the thread's completed call has done to communicators.
+#[inline(always)]
+pub fn relate(context: &impl EbpfContext) {
+    let Some((thread, descriptor, layout)) = completed() else { return };
+    if thread.completed.succeeded != 0 {
+        parent::note(thread, descriptor, layout);
+    }
+    next(context, look_or_measure(thread));
+}
+
+/// Looks at one more member of the communicators that are new.
+#[inline(always)]
+pub fn look(context: &impl EbpfContext) {
+    let Some((thread, _, layout)) = completed() else { return };
+    parent::look(thread, layout);
+    next(context, look_or_measure(thread));
+}
+
+#[inline(always)]
+fn look_or_measure(thread: &ThreadState) -> u32 {
+    if thread.completed.looked_at | thread.completed.made != 0 { STAGE_LOOK } else { STAGE_MEASURE }
 }
 
 /// Adds what the thread's completed call has moved to the statistics of its function and to its flows.

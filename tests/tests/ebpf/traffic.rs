@@ -10,7 +10,7 @@ use crate::check::complete;
 use crate::trial_with;
 
 /// Functions whose amounts are known when they return.
-const BLOCKING: [&str; 26] = [
+pub(crate) const BLOCKING: [&str; 26] = [
     "MPI_Allgather",
     "MPI_Allgatherv",
     "MPI_Allreduce",

@@ -26,6 +26,7 @@ fn volume(counted: &tables::Volume) -> Volume {
         bytes: counted.bytes,
         min_bytes: counted.min().unwrap_or(0),
         max_bytes: counted.max,
+        mean_bytes: if counted.messages == 0 { 0.0 } else { counted.bytes as f64 / counted.messages as f64 },
         sizes: counted.sizes.iter().take(used).copied().collect(),
     }
 }

@@ -2,7 +2,7 @@
 
 use super::{
     EndedCall, Observed,
-    aggregate::{Base, ByFunction, group_row, groups, percent},
+    aggregate::{Base, ByFunction, Calls, groups, percent},
     flows, names,
     traffic::Traffic,
 };
@@ -99,8 +99,8 @@ impl<'a> Rank<'a> {
             inner_calls: self.inner_calls(),
             inner_calls_of_unseen: self.tables.counters.inner_calls_of_unseen,
             before_first_call_ns: self.before_first_call_ns(),
-            functions: rows_by_time(&self.functions, base),
-            groups: groups.map(|(group, (calls, time_ns))| group_row(group, calls, time_ns, base)).collect(),
+            functions: rows_by_time(&self.functions, base, self.wall_ns),
+            groups: groups.map(|(group, calls)| calls.row(group, base, calls.rates(self.wall_ns))).collect(),
             traffic: traffic.map(|traffic| flows::of_rank(self.tables, traffic, &mut name)),
             open_calls: self.open_calls(&mut name),
             threads: self.tables.threads.iter().map(|thread| self.thread(thread)).collect(),
@@ -166,8 +166,9 @@ fn by_function(observed: &Observed, tables: &ProcessSnapshot, now_ns: u64) -> By
 }
 
 /// Most time first.
-pub(super) fn rows_by_time(functions: &ByFunction, base: Base) -> Vec<FunctionRow> {
-    let mut rows: Vec<FunctionRow> = functions.iter().map(|(&function, calls)| calls.row(function, base)).collect();
+fn rows_by_time(functions: &ByFunction, base: Base, wall_ns: u64) -> Vec<FunctionRow> {
+    let row = |(&function, calls): (&u32, &Calls)| calls.row(function, base, calls.rates(wall_ns));
+    let mut rows: Vec<FunctionRow> = functions.iter().map(row).collect();
     rows.sort_by_key(|row| std::cmp::Reverse((row.time_ns + row.open_ns, row.calls)));
     rows
 }

@@ -17,7 +17,7 @@ pub use communicator::{
 };
 pub use cost::OwnCost;
 pub use efficiency::Efficiency;
-pub use function::{FunctionProfile, FunctionRow, GroupProfile, GroupRow, InnerCalls};
+pub use function::{FunctionProfile, FunctionRow, GroupProfile, GroupRow, GroupTraffic, InnerCalls, Rates};
 pub use losses::Losses;
 pub use profile::{EndReason, EngineInfo, JobInfo, LibraryInfo, Profile, SCHEMA, SlowSite, Totals};
 pub use rank::{OpenCallInfo, RankProfile, RankState, ThreadProfile};

@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 /// Data that went one way.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Volume {
     /// Calls that moved data this way, or might have: messages of no bytes count.
     pub messages: u64,
@@ -11,12 +11,13 @@ pub struct Volume {
     /// Of the smallest and the largest, bytes; 0 without any.
     pub min_bytes: u64,
     pub max_bytes: u64,
+    pub mean_bytes: f64,
     /// Messages by size: `[0]` of no bytes, `[n]` of 2ⁿ⁻¹ to 2ⁿ − 1 bytes; up to the last that is not 0.
     pub sizes: Vec<u64>,
 }
 
 /// What the calls of one function have moved.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct FunctionTraffic {
     pub sent: Volume,
     pub received: Volume,

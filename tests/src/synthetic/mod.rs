@@ -7,7 +7,7 @@ mod threads;
 use mpiprobe::{
     analyse::{self, Identity, Observed, Session},
     model::{EndReason, EngineInfo, LibraryInfo, Profile, RankState},
-    observe::{ProcessSnapshot, Snapshot},
+    observe::{CommunicatorSnapshot, ProcessSnapshot, Snapshot},
 };
 use mpiprobe_common::{
     Communicator, CommunicatorKey, Flow, FlowKey, Layout, ProcessCounters,
@@ -101,6 +101,7 @@ impl Synthetic {
             inside_ns: 700.0,
             nested: false,
             traffic: self.traffic,
+            communicators: Vec::new(),
             incomplete_because: Vec::new(),
         }
     }
@@ -195,7 +196,7 @@ impl Synthetic {
         functions.iter().filter_map(of_function).flatten().filter(|flow| flow.calls > 0).collect()
     }
 
-    fn communicators(&self, rank: u32) -> Vec<(u32, Communicator)> {
+    fn communicators(&self, rank: u32) -> Vec<CommunicatorSnapshot> {
         let row = self.row();
         let of = |handle, context, rank, size| Communicator {
             key: CommunicatorKey { process: rank + 1, reserved: 0, handle },
@@ -205,7 +206,9 @@ impl Synthetic {
             first_ns: SECOND,
             ..Communicator::default()
         };
-        vec![(1, of(CONSTANTS.comm_world, 0, rank, self.ranks)), (2, of(ROW, 2, rank % row, row))]
+        let known = [(1, of(CONSTANTS.comm_world, 0, rank, self.ranks)), (2, of(ROW, 2, rank % row, row))];
+        let snapshot = |(number, facts)| CommunicatorSnapshot { number, facts, ..CommunicatorSnapshot::default() };
+        known.into_iter().map(snapshot).collect()
     }
 
     /// Ranks in a row of a square.

@@ -17,6 +17,7 @@ use aya_obj::{Object, generated::bpf_insn};
 use mpiprobe_common::{
     CALIBRATION_FUNCTION, Config, Descriptor,
     config::{STAGE_ATTRIBUTE, STAGE_MEASURE},
+    layer::LAYER_CALLS,
 };
 
 use super::{AttachError, Rung, kernel::bpf, pod::Plain, rung::ProgramUse};
@@ -67,6 +68,8 @@ impl Tables {
             .map_max_entries("THREAD_SLOT", threads)
             .map_max_entries("FREE_SLOTS", threads)
             .map_max_entries("LAYOUTS", slots)
+            .map_max_entries("LAYERS", slots)
+            .map_max_entries("LAYER_FRAMES", if options.config.traffic == 0 { 1 } else { LAYER_CALLS })
             .map_max_entries("COMMUNICATORS", options.config.communicator_slots)
             .map_max_entries("COMMUNICATOR_OF", options.config.communicator_slots)
             .map_max_entries("FLOWS", options.config.flow_slots)

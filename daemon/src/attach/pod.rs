@@ -1,7 +1,7 @@
 //! The shared types as aya wants them: plain old data.
 #![expect(unsafe_code, reason = "aya::Pod is an unsafe marker trait")]
 
-use mpiprobe_common::{Config, Descriptor, Target};
+use mpiprobe_common::{Config, Descriptor, LayerFrame, Target};
 
 /// A value of a table, as bytes to aya.
 #[derive(Clone, Copy, Debug)]
@@ -12,5 +12,7 @@ pub(crate) struct Plain<T>(pub(crate) T);
 unsafe impl aya::Pod for Plain<Config> {}
 // SAFETY: as above.
 unsafe impl aya::Pod for Plain<Descriptor> {}
+// SAFETY: as above.
+unsafe impl aya::Pod for Plain<LayerFrame> {}
 // SAFETY: as above.
 unsafe impl aya::Pod for Plain<Target> {}

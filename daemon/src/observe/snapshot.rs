@@ -37,6 +37,8 @@ pub struct ProcessSnapshot {
 #[derive(Clone, Copy, Debug)]
 pub struct ThreadSnapshot {
     pub tid: u32,
+    /// Where its state is.
+    pub slot: usize,
     pub state: ThreadState,
 }
 

@@ -4,6 +4,7 @@ mod code;
 mod error;
 mod host;
 mod jobs;
+mod layers;
 mod layouts;
 mod observation;
 mod options;

@@ -66,7 +66,7 @@ fn profile() -> mpiprobe::model::Profile {
         process: 1,
         counters: ProcessCounters::ZERO,
         functions: vec![(0, FunctionStats::ZERO)],
-        threads: vec![ThreadSnapshot { tid: 1, state }],
+        threads: vec![ThreadSnapshot { tid: 1, slot: 0, state }],
         inner: vec![((0, 1), InnerStats::default())],
         flows: vec![Flow::default()],
         communicators: vec![(1, Communicator::default())],

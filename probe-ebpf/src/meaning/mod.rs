@@ -20,13 +20,15 @@ use mpiprobe_common::{
 
 use crate::{
     atomic::{add, raise},
+    layers,
     maps::{DESCRIPTORS, LAYOUTS, STAGES, STATS},
+    registers::Registers,
     thread,
 };
 use arguments::Arguments;
 pub use arguments::read_stack;
 pub use communicator::freed;
-use user::User;
+pub use user::User;
 
 /// A call that has returned.
 #[derive(Clone, Copy)]
@@ -88,6 +90,7 @@ fn next(context: &impl EbpfContext, stage: u32) {
 #[inline(always)]
 pub fn attribute(context: &impl EbpfContext) {
     let Some((thread, descriptor, layout)) = completed() else { return };
+    thread.completed.call_site = layers::user_site(thread.process, &Registers::of(context.as_ptr()));
     let arguments = Arguments::of(thread, layout);
     let destination = partner(&arguments, layout, descriptor.destination);
     let mut source = partner(&arguments, layout, descriptor.source);

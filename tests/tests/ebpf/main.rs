@@ -10,6 +10,7 @@ mod jobs;
 mod joining;
 mod kills;
 mod ladder;
+mod layers;
 mod libraries;
 mod output;
 mod refusals;
@@ -36,6 +37,7 @@ fn main() {
             joining::tests(mpi),
             kills::tests(mpi),
             ladder::tests(mpi),
+            layers::tests(mpi),
             libraries::tests(mpi),
             output::tests(mpi),
             refusals::tests(mpi),

@@ -66,6 +66,7 @@ pub(crate) fn truth_library(mpi: Mpi) -> Result<PathBuf, CompileError> {
     arguments.push("-fexceptions".into());
     // mpi4py takes a process that exports MPI_* for one that has MPI loaded: so it must be loaded.
     arguments.extend(["-Wl,--no-as-needed".into(), c_library.into_os_string()]);
+    arguments.extend(mpi.compiler_arguments());
     let compiler = mpi.compiler(Language::C).unwrap_or_default();
     build(mpi, &compiler, &arguments, &inputs, "libtruth.so")
 }

@@ -44,11 +44,11 @@ fn main() {
             rights::tests(mpi),
             threads::tests(mpi),
             times::tests(mpi),
-            traffic::tests(mpi),
         ]
     };
     let mut tests = refusals::general_tests();
     tests.extend(Mpi::ALL.into_iter().flat_map(of_mpi).flatten());
+    tests.extend(Mpi::EVERY.into_iter().flat_map(traffic::tests));
     libtest_mimic::run(&arguments, tests).exit();
 }
 

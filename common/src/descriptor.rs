@@ -56,6 +56,18 @@ pub struct Descriptor {
     pub index_count: u8,
     /// Address of the handle of a matched message.
     pub message: u8,
+    /// Address of the handle of a window or file that the function makes with [`Self::communicator`].
+    pub new_scope: u8,
+    /// Not 0: it is a file.
+    pub new_scope_is_file: u8,
+    /// How the neighbours in a communicator that is made are told: one of [`topology`], and two arguments that it speaks of.
+    pub topology: u8,
+    pub topology_first: u8,
+    pub topology_second: u8,
+    /// Not 0: the members that data goes to and comes from are the process's neighbours.
+    pub neighbours: u8,
+    /// Operation of an access to a window.
+    pub op: u8,
     /// Number of partitions, each of which has a buffer's amount of elements.
     pub partitions: u8,
     /// Address where the function puts the handle of a communicator that it has made; [`Self::communicator`] is the one that it is
@@ -100,6 +112,13 @@ impl Descriptor {
         index: NONE,
         index_count: NONE,
         message: NONE,
+        new_scope: NONE,
+        new_scope_is_file: 0,
+        topology: topology::NONE,
+        topology_first: NONE,
+        topology_second: NONE,
+        neighbours: 0,
+        op: NONE,
         partitions: NONE,
         new_communicator: NONE,
         communicator_name: NONE,
@@ -144,6 +163,24 @@ pub mod completion {
     pub const ANY: u8 = 6;
     /// Completes some of an array.
     pub const SOME: u8 = 7;
+    /// Begins an access to a file that another call ends: the file is the request.
+    pub const BEGINS: u8 = 8;
+    /// Ends it.
+    pub const ENDS: u8 = 9;
+}
+
+/// How many neighbours a process has in a communicator: values of [`Descriptor::topology`].
+pub mod topology {
+    /// None that is known.
+    pub const NONE: u8 = 0;
+    /// Two in each dimension; the number of dimensions is the first argument.
+    pub const CARTESIAN: u8 = 1;
+    /// The process's own, in and out, by the first and the second argument.
+    pub const ADJACENT: u8 = 2;
+    /// The address of the cumulated numbers of all processes is the first argument.
+    pub const GRAPH: u8 = 3;
+    /// As in the communicator that it is made from.
+    pub const SAME: u8 = 4;
 }
 
 /// Bits of [`Descriptor::root_only`]: sides whose arguments mean something at the root only. Other processes may pass anything

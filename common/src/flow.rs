@@ -63,8 +63,8 @@ pub struct Flow {
 pub struct CommunicatorKey {
     /// Process slot.
     pub process: u32,
-    /// Padding, zero.
-    pub reserved: u32,
+    /// One of [`handle_of`].
+    pub kind: u32,
     pub handle: u64,
 }
 
@@ -98,6 +98,30 @@ pub struct Communicator {
     pub first: i32,
     pub middle: i32,
     pub last: i32,
+    /// Neighbours in its topology that data comes from and goes to; [`UNKNOWN_NEIGHBOURS`]: not known, or none.
+    pub in_neighbours: u32,
+    pub out_neighbours: u32,
+}
+
+/// No number of neighbours.
+pub const UNKNOWN_NEIGHBOURS: u32 = u32::MAX;
+
+/// The communicator that a window or file was made with.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Scope {
+    /// Handle of the communicator, and its number.
+    pub communicator: u64,
+    pub number: u32,
+    /// Padding, zero.
+    pub reserved: u32,
+}
+
+/// Kinds of handles: values of [`CommunicatorKey::kind`].
+pub mod handle_of {
+    pub const COMMUNICATOR: u32 = 0;
+    pub const WINDOW: u32 = 1;
+    pub const FILE: u32 = 2;
 }
 
 /// What a communicator is to the program.

@@ -19,6 +19,8 @@ pub mod key_kind {
     pub const DISPLACED: u32 = 1;
     /// A matched message, by its own handle.
     pub const MESSAGE: u32 = 2;
+    /// An access that has been begun, by the handle of the file.
+    pub const ACCESS: u32 = 3;
 }
 
 /// An operation.

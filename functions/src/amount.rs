@@ -35,6 +35,11 @@ const AMOUNTS: &[(&str, u8, u8)] = &[
     ("Exscan", BUFFER | IN_PLACE_SAME, BUFFER | NOT_FIRST),
     ("Reduce_scatter", SUM | IN_PLACE_SAME | LOCAL, OWN),
     ("Reduce_scatter_block", EACH | IN_PLACE_SAME | LOCAL, BUFFER),
+    ("Neighbor_allgather", BUFFER, EACH),
+    ("Neighbor_allgatherv", BUFFER, SUM),
+    ("Neighbor_alltoall", EACH, EACH),
+    ("Neighbor_alltoallv", SUM, SUM),
+    ("Neighbor_alltoallw", TYPED_SUM, TYPED_SUM),
     ("Put", BUFFER, NOTHING),
     ("Rput", BUFFER, NOTHING),
     ("Accumulate", BUFFER, NOTHING),
@@ -83,13 +88,7 @@ fn file_amounts(access: &str) -> (u8, u8) {
         return (NOTHING, NOTHING);
     }
     let access = access.strip_prefix('i').unwrap_or(access);
-    if access.starts_with("write") {
-        (BUFFER, NOTHING)
-    } else if access.ends_with("_begin") {
-        (NOTHING, UNKNOWN)
-    } else {
-        (NOTHING, STATUS)
-    }
+    if access.starts_with("write") { (BUFFER, NOTHING) } else { (NOTHING, STATUS) }
 }
 
 #[cfg(test)]
@@ -119,7 +118,6 @@ mod tests {
 
     #[test]
     fn what_is_not_in_the_arguments_is_unknown() {
-        assert_eq!(amounts("MPI_Neighbor_allgather"), (UNKNOWN, UNKNOWN));
-        assert_eq!(amounts("MPI_File_read_all_begin"), (NOTHING, UNKNOWN));
+        assert_eq!(amounts("MPI_Pready"), (NOTHING, NOTHING));
     }
 }

@@ -2,7 +2,7 @@
 
 use mpiprobe_common::{
     Cookie,
-    descriptor::{Descriptor, NONE, completion, flags, root_only},
+    descriptor::{Descriptor, NONE, completion, flags, root_only, topology},
     thread::REGISTER_ARGUMENTS,
 };
 
@@ -39,9 +39,41 @@ impl Function {
         self.describe_completion(&mut descriptor);
         (descriptor.send_amount, descriptor.receive_amount) = self.amounts();
         descriptor.frees_communicator = u8::from(matches!(self.name, "MPI_Comm_free" | "MPI_Comm_disconnect"));
+        if self.group == Group::OneSided {
+            descriptor.op = self.first(Role::Op);
+        }
         descriptor.new_communicator = self.new_communicator();
+        descriptor.new_scope = self.new_scope();
+        descriptor.new_scope_is_file = u8::from(self.group == Group::Io && descriptor.new_scope != NONE);
+        self.describe_topology(&mut descriptor);
         descriptor.communicator_name = if self.name == "MPI_Comm_set_name" { self.first(Role::String) } else { NONE };
         descriptor
+    }
+
+    /// Where a window or file comes out.
+    fn new_scope(&self) -> u8 {
+        let makes = matches!(self.group, Group::OneSided | Group::Io) && self.position(Role::Communicator).is_some();
+        let is_new = |argument: &Argument| {
+            matches!(argument.role, Role::Window | Role::File) && argument.direction == Direction::Out
+        };
+        self.find(is_new).filter(|_| makes).map_or(NONE, |(index, _)| position(index))
+    }
+
+    fn describe_topology(&self, descriptor: &mut Descriptor) {
+        let first = |role| self.first(role);
+        let (kind, from, to) = match self.short_name() {
+            "Cart_create" => (topology::CARTESIAN, first(Role::Length), NONE),
+            "Graph_create" => (topology::GRAPH, first(Role::Index), NONE),
+            "Dist_graph_create_adjacent" => {
+                let sources = self.position(Role::Length);
+                let destinations = sources.map_or(NONE, |index| self.next(index, Role::Length).0);
+                (topology::ADJACENT, first(Role::Length), destinations)
+            }
+            name if name.starts_with("Comm_dup") || name.starts_with("Comm_idup") => (topology::SAME, NONE, NONE),
+            _ => (topology::NONE, NONE, NONE),
+        };
+        (descriptor.topology, descriptor.topology_first, descriptor.topology_second) = (kind, from, to);
+        descriptor.neighbours = u8::from(self.base_name().starts_with("Neighbor_"));
     }
 
     /// Where a communicator comes out that was not there before.
@@ -131,13 +163,20 @@ impl Function {
         let place = |role: Role| output(role).map_or(NONE, |(index, _)| position(index));
         descriptor.status = place(Role::Status);
         descriptor.completion = self.completion();
+        if self.group == Group::Io && descriptor.request == NONE {
+            descriptor.completion = match self.short_name().trim_end_matches("_c") {
+                name if name.ends_with("_begin") => completion::BEGINS,
+                name if name.ends_with("_end") => completion::ENDS,
+                _ => descriptor.completion,
+            };
+        }
         if let Some((index, _)) = self.find(|argument| argument.role == Role::Message && argument.is_pointer()) {
             descriptor.message = position(index);
         }
-        if descriptor.completion >= completion::MATCHES {
+        if (completion::MATCHES..completion::BEGINS).contains(&descriptor.completion) {
             descriptor.is_complete = place(Role::Flag);
         }
-        if descriptor.completion >= completion::ALL {
+        if (completion::ALL..completion::BEGINS).contains(&descriptor.completion) {
             descriptor.index = place(Role::Index);
             descriptor.index_count = place(Role::Length);
         }

@@ -9,7 +9,7 @@ use mpiprobe_common::{
     COMMUNICATOR_SLOTS, Communicator, CommunicatorKey, CommunicatorName, Config, Descriptor, FLOW_SLOTS, FUNCTION_SLOTS, Flow, FlowKey,
     FunctionStats, HANDLE_STORES, Handles, InnerKey, InnerStats, LayerFrame, Layout, PROCESS_SLOTS, ProcessCounters, ProcessLayers,
     REQUEST_SLOTS, Request, RequestKey, STATS_ENTRIES, THREAD_CACHE, THREAD_SLOTS, Target, ThreadState, config::CONTROL_WORDS,
-    flow::Origin, layer::LAYER_CALLS,
+    flow::{Origin, Scope}, layer::LAYER_CALLS,
 };
 
 /// Set by the daemon before load.
@@ -119,6 +119,10 @@ pub static SHARED_NUMBERS: Stack<u32> = Stack::with_max_entries(COMMUNICATOR_SLO
 /// The communicator that a handle stands for.
 #[map]
 pub static COMMUNICATOR_OF: HashMap<CommunicatorKey, u32> = HashMap::with_max_entries(COMMUNICATOR_SLOTS, 0);
+
+/// The communicator of each window and file.
+#[map]
+pub static SCOPES: HashMap<CommunicatorKey, Scope> = HashMap::with_max_entries(COMMUNICATOR_SLOTS, 0);
 
 /// Flows, handed out in the order of first use.
 #[map]

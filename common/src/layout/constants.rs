@@ -27,6 +27,8 @@ pub struct Constants {
     pub message_no_proc: u64,
     pub win_null: u64,
     pub file_null: u64,
+    /// `MPI_NO_OP`.
+    pub no_op: u64,
     pub in_place: u64,
     pub bottom: u64,
     pub status_ignore: u64,

@@ -92,6 +92,7 @@ impl Tables {
             .map_max_entries("REQUESTS", options.config.request_slots)
             .map_max_entries("HANDLES", options.config.handle_stores)
             .map_max_entries("COMMUNICATOR_NAMES", options.config.communicator_slots)
+            .map_max_entries("SCOPES", options.config.communicator_slots)
             .map_max_entries("ORIGINS", options.config.communicator_slots)
             .map_max_entries("SHARED_NUMBERS", options.config.communicator_slots)
             .map_max_entries("FLOWS", options.config.flow_slots)

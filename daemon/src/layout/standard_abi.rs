@@ -40,6 +40,7 @@ const CONSTANTS: Constants = Constants {
     message_no_proc: 0x129,
     win_null: 0x110,
     file_null: 0x118,
+    no_op: 0x3d,
     in_place: 1,
     bottom: 0,
     status_ignore: 0,

@@ -2,8 +2,9 @@
 
 use mpiprobe_common::{
     Communicator, Descriptor, Layout, ThreadState,
-    flow::{Sum, peer},
+    flow::{Sum, UNKNOWN_NEIGHBOURS, peer},
     descriptor::{NONE, amount as kind, flags},
+    thread::ARGUMENT_WORDS,
     layout::{Size, datatype_size, status_bytes},
 };
 
@@ -30,6 +31,8 @@ struct Place {
     /// Members of the other group of an inter-communicator, else of the group.
     others: u32,
     own_size: u32,
+    in_neighbours: u32,
+    out_neighbours: u32,
     is_inter: bool,
     known: bool,
 }
@@ -55,7 +58,9 @@ fn direction(thread: &mut ThreadState, descriptor: &Descriptor, layout: &Layout,
         datatype: descriptor.send_datatype,
     };
     if !arrives {
-        let found = if is_null { Some(Bytes::None) } else { side(thread, layout, descriptor, place, send, false) };
+        let has_no_effect = descriptor.op != NONE
+            && layout.handle(thread.arguments[descriptor.op as usize & (ARGUMENT_WORDS - 1)]) == layout.constants.no_op;
+        let found = if is_null || has_no_effect { Some(Bytes::None) } else { side(thread, layout, descriptor, place, send, false) };
         match found {
             Some(sent) => thread.completed.sent = amount_of(sent),
             None => {
@@ -87,9 +92,25 @@ fn place(communicator: Option<&Communicator>) -> Place {
         Some(known) if known.size != 0 => {
             let is_inter = known.is_inter != 0;
             let others = if is_inter { known.remote_size } else { known.size };
-            Place { rank: known.rank, others, own_size: known.size, is_inter, known: true }
+            Place {
+                rank: known.rank,
+                others,
+                own_size: known.size,
+                in_neighbours: known.in_neighbours,
+                out_neighbours: known.out_neighbours,
+                is_inter,
+                known: true,
+            }
         }
-        _ => Place { rank: 0, others: 0, own_size: 0, is_inter: false, known: false },
+        _ => Place {
+            rank: 0,
+            others: 0,
+            own_size: 0,
+            in_neighbours: UNKNOWN_NEIGHBOURS,
+            out_neighbours: UNKNOWN_NEIGHBOURS,
+            is_inter: false,
+            known: false,
+        },
     }
 }
 
@@ -126,7 +147,17 @@ fn side(
         return Some(by_status(layout, arguments, descriptor, side));
     }
     let wide = descriptor.flags & flags::LARGE_COUNT != 0;
-    let members = if side.amount & kind::LOCAL != 0 { place.own_size } else { place.others };
+    let members = if descriptor.neighbours != 0 {
+        let neighbours = if arrives { place.in_neighbours } else { place.out_neighbours };
+        if neighbours == UNKNOWN_NEIGHBOURS {
+            return Some(Bytes::Unknown);
+        }
+        neighbours
+    } else if side.amount & kind::LOCAL != 0 {
+        place.own_size
+    } else {
+        place.others
+    };
     side.amount &= kind::KIND;
     let elements = match side.amount {
         kind::BUFFER if descriptor.partitions != NONE => {
@@ -134,6 +165,7 @@ fn side(
         }
         kind::BUFFER => Some(count(arguments, side.count, wide)),
         kind::EACH if place.known => Some(count(arguments, side.count, wide) * members as u64),
+        kind::SUM | kind::TYPED_SUM if place.known && members == 0 => Some(0),
         kind::SUM | kind::TYPED_SUM if place.known => {
             let is_typed = side.amount == kind::TYPED_SUM;
             let datatype = arguments.word(side.datatype);

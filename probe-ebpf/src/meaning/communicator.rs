@@ -4,7 +4,7 @@ use aya_ebpf::helpers::bpf_ktime_get_ns;
 use mpiprobe_common::{
     Communicator, CommunicatorKey, Layout, Loss,
     config::{CONTROL_NEXT_COMMUNICATOR, CONTROL_NEXT_FLOW, CONTROL_NEXT_SHARED},
-    flow::{communicator_kind, distinct_communicators, peer},
+    flow::{UNKNOWN_NEIGHBOURS, communicator_kind, distinct_communicators, handle_of, peer},
     layout,
 };
 
@@ -18,7 +18,7 @@ use crate::{
 /// The number of a communicator; 0 if nothing can be read of it, or there is no room for it.
 #[inline(never)]
 pub fn number(process: u32, layout: &Layout, handle: u64) -> u32 {
-    let key = CommunicatorKey { process, reserved: 0, handle };
+    let key = CommunicatorKey { process, kind: handle_of::COMMUNICATOR, handle };
     // SAFETY: the value is copied at once.
     if let Some(&known) = unsafe { COMMUNICATOR_OF.get(&key) } {
         return known;
@@ -51,7 +51,7 @@ pub fn number(process: u32, layout: &Layout, handle: u64) -> u32 {
 }
 
 const NOTHING: Communicator = Communicator {
-    key: CommunicatorKey { process: 0, reserved: 0, handle: 0 },
+    key: CommunicatorKey { process: 0, kind: handle_of::COMMUNICATOR, handle: 0 },
     context: 0,
     rank: 0,
     size: 0,
@@ -65,6 +65,8 @@ const NOTHING: Communicator = Communicator {
     first: peer::UNKNOWN,
     middle: peer::UNKNOWN,
     last: peer::UNKNOWN,
+    in_neighbours: UNKNOWN_NEIGHBOURS,
+    out_neighbours: UNKNOWN_NEIGHBOURS,
 };
 
 /// Each communicator has a number of its own as long as there are enough, and leaves room for flows; further ones share those that
@@ -115,7 +117,7 @@ pub fn forget(process: u32, handle_address: u64) {
     // SAFETY: map value pointer, written once.
     let layout = unsafe { &*layout };
     if let Some(handle) = handle_at(layout, handle_address) {
-        release(CommunicatorKey { process, reserved: 0, handle });
+        release(CommunicatorKey { process, kind: handle_of::COMMUNICATOR, handle });
     }
 }
 

@@ -17,7 +17,8 @@ use crate::{
 /// Index plus one of the flow of the thread's completed call with one partner (a rank as given, or one of [`peer`]); 0 if there is
 /// no room for it.
 #[inline(always)]
-pub fn find(thread: &mut ThreadState, layout: &Layout, has_communicator: bool, communicator: u64, partner: i32) -> u32 {
+pub fn find(thread: &mut ThreadState, layout: &Layout, within: In, partner: i32) -> u32 {
+    let communicator = within.handle;
     let (function, call_site) = (thread.completed.function, thread.completed.call_site);
     // SAFETY: map value pointer; one word, read once.
     let freed = process_counters(thread.process).map_or(0, |counters| unsafe { (*counters).communicators_freed });
@@ -39,11 +40,26 @@ pub fn find(thread: &mut ThreadState, layout: &Layout, has_communicator: bool, c
     {
         return recent.flow + 1;
     }
-    let number = if has_communicator { communicator::number(thread.process, layout, communicator) } else { 0 };
+    let number = if within.has_communicator {
+        communicator::number(thread.process, layout, communicator)
+    } else {
+        within.number
+    };
     let sought = Sought { function: function as u16, started_by_plus_1: 0, number, communicator, call_site, partner };
     let Some(flow) = look_up(thread.process, layout, &sought) else { return 0 };
     thread.recent_flows[index] = RecentFlow { flow, ..wanted };
     flow + 1
+}
+
+/// The communicator of a call.
+#[derive(Clone, Copy)]
+pub struct In {
+    /// Whether it was given to the call.
+    pub has_communicator: bool,
+    /// Its handle, 0 without one.
+    pub handle: u64,
+    /// Its number, if it is that of a window or file.
+    pub number: u32,
 }
 
 /// A flow as a call describes it.

@@ -10,7 +10,9 @@ mod message;
 mod parent;
 mod post;
 mod requests;
+mod scope;
 mod sum;
+mod topology;
 mod user;
 
 use aya_ebpf::{EbpfContext, helpers::bpf_get_current_pid_tgid};
@@ -88,7 +90,7 @@ pub fn at_entry(thread: &mut ThreadState, function: u32) {
     if descriptor.frees_communicator != 0 {
         communicator::forget(thread.process, thread.arguments[0]);
     }
-    if descriptor.completion > completion::MATCHES {
+    if descriptor.completion > completion::MATCHES && descriptor.completion < completion::BEGINS {
         requests::remember(thread, descriptor, descriptor.request);
     } else if descriptor.message != NONE && descriptor.receive_amount != 0 {
         requests::remember(thread, descriptor, descriptor.message);
@@ -126,6 +128,15 @@ pub fn attribute(context: &impl EbpfContext) {
         source = message::take(thread, layout);
         has_communicator = thread.completed.communicator_handle != 0;
     }
+    let mut number = 0;
+    let mut destination = destination;
+    if descriptor.window & descriptor.file != NONE && !has_communicator && scope::find(thread, descriptor, layout) {
+        number = thread.completed.communicator;
+        // The members of a communicator cannot be found any more when it has been freed.
+        if destination >= 0 && !communicator::is_alive(number, thread.completed.communicator_handle) {
+            destination = peer::UNKNOWN;
+        }
+    }
     if source == peer::ANY && receives {
         source = completed_source(&arguments, layout, descriptor, source);
     }
@@ -133,10 +144,11 @@ pub fn attribute(context: &impl EbpfContext) {
     thread.completed.source = source;
     let handle = thread.completed.communicator_handle;
     let first = if destination == peer::NONE { source } else { destination };
-    thread.completed.flow_plus_1 = flow::find(thread, layout, has_communicator, handle, first);
+    let in_which = flow::In { has_communicator, handle, number };
+    thread.completed.flow_plus_1 = flow::find(thread, layout, in_which, first);
     // With one partner for both it is one flow.
     if destination != peer::NONE && source != peer::NONE && source != destination {
-        thread.completed.second_flow_plus_1 = flow::find(thread, layout, has_communicator, handle, source);
+        thread.completed.second_flow_plus_1 = flow::find(thread, layout, in_which, source);
     }
     thread.completed.communicator = flow::communicator(thread.completed.flow_plus_1);
     thread.completed.looked_at = parent::if_new(thread.completed.communicator);
@@ -203,7 +215,8 @@ fn account_for_call() -> u32 {
     let Some((thread, descriptor, layout)) = completed() else { return NO_STAGE };
     let call = &thread.completed;
     let succeeded = call.succeeded != 0;
-    let posts = descriptor.completion == completion::POSTS && succeeded && can_follow(layout);
+    let begins = descriptor.completion == completion::POSTS || descriptor.completion == completion::BEGINS;
+    let posts = begins && succeeded && can_follow(layout);
     let is_persistent = posts && descriptor.flags & flags::PERSISTENT != 0;
     // What is made to be started later moves nothing yet; what a status tells is told when it is complete.
     let sends_now = !is_persistent;

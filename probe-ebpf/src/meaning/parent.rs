@@ -6,21 +6,21 @@ use aya_ebpf::helpers::generated::bpf_probe_read_user_str;
 use mpiprobe_common::{
     Communicator, CommunicatorKey, Descriptor, Layout, ThreadState,
     descriptor::{NONE, flags},
-    flow::{NAME_LENGTH, Origin, communicator_kind, peer},
+    flow::{NAME_LENGTH, Origin, communicator_kind, handle_of, peer},
     layout::{Side, member_world_rank},
 };
 
 use super::{
     arguments::Arguments,
-    communicator,
+    communicator, scope, topology,
     user::{User, handle_at},
 };
 use crate::maps::{COMMUNICATOR_NAMES, COMMUNICATOR_OF, COMMUNICATORS, ORIGINS};
 
-/// Whether a function makes or names communicators.
+/// Whether a function makes or names communicators, or makes windows or files with them.
 #[inline(always)]
 pub fn is_concerned(descriptor: &Descriptor) -> bool {
-    descriptor.new_communicator & descriptor.communicator_name != NONE
+    descriptor.new_communicator & descriptor.communicator_name & descriptor.new_scope != NONE
 }
 
 /// The communicator itself if its members have not been looked at, else 0.
@@ -42,6 +42,10 @@ pub fn note(thread: &mut ThreadState, descriptor: &Descriptor, layout: &Layout) 
     if descriptor.new_communicator != NONE {
         let address = arguments.word(descriptor.new_communicator);
         thread.completed.made = made(thread, descriptor, layout, address);
+        topology::note(thread, descriptor, layout);
+    }
+    if descriptor.new_scope != NONE {
+        scope::made(thread, descriptor, layout, arguments.word(descriptor.new_scope));
     }
 }
 
@@ -52,7 +56,7 @@ fn made(thread: &ThreadState, descriptor: &Descriptor, layout: &Layout, address:
     if handle == layout.constants.comm_null {
         return 0;
     }
-    let key = CommunicatorKey { process: thread.process, reserved: 0, handle };
+    let key = CommunicatorKey { process: thread.process, kind: handle_of::COMMUNICATOR, handle };
     // It was freed where nobody has seen it, inside another call: the handle has been given to a new one.
     // SAFETY: the value is not used.
     if unsafe { COMMUNICATOR_OF.get(&key) }.is_some() {

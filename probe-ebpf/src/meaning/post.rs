@@ -24,11 +24,17 @@ pub fn post() {
         return;
     }
     let arguments = Arguments::of(thread, layout);
-    let Some(handle) = user::handle_at(layout, arguments.word(descriptor.request)) else {
+    let is_access = descriptor.completion == completion::BEGINS;
+    let handle = if is_access {
+        Some(arguments.word(descriptor.file))
+    } else {
+        user::handle_at(layout, arguments.word(descriptor.request))
+    };
+    let Some(handle) = handle else {
         count_loss(thread.process, Loss::RequestsNotFollowed);
         return;
     };
-    if handle == layout.constants.request_null {
+    if handle == layout.constants.request_null && !is_access {
         return;
     }
     let call = &thread.completed;
@@ -41,7 +47,7 @@ pub fn post() {
     } else {
         flags |= state::ACTIVE;
     }
-    if is_complete_request(layout, handle) {
+    if !is_access && is_complete_request(layout, handle) {
         if flags & state::ACTIVE != 0 {
             complete_at_once(thread, flags);
         } else {
@@ -73,7 +79,8 @@ pub fn post() {
         reserved: 0,
         state: thread.last_return_ns << state::BITS | flags,
     };
-    keep(thread.process, handle, &request);
+    let kind = if is_access { key_kind::ACCESS } else { key_kind::REQUEST };
+    keep(&RequestKey { process: thread.process, kind, handle }, &request);
 }
 
 /// The library has given the request that all operations have in common which are complete from the start.
@@ -89,15 +96,14 @@ fn complete_at_once(thread: &ThreadState, flags: u64) {
 
 /// Makes `request` the latest operation of a handle.
 #[inline(never)]
-fn keep(process: u32, handle: u64, request: &Request) {
-    let key = RequestKey { process, kind: key_kind::REQUEST, handle };
-    let Some(known) = REQUESTS.get_ptr_mut(&key) else {
-        if REQUESTS.insert(&key, request, 0).is_err() {
-            count_loss(process, Loss::RequestTableFull);
+fn keep(key: &RequestKey, request: &Request) {
+    let Some(known) = REQUESTS.get_ptr_mut(key) else {
+        if REQUESTS.insert(key, request, 0).is_err() {
+            count_loss(key.process, Loss::RequestTableFull);
         }
         return;
     };
-    make_room(&key, known);
+    make_room(key, known);
     // SAFETY: map value pointer; since the earlier operation is not active, only the thread that has got the handle writes.
     unsafe {
         let state = request.state;

@@ -86,6 +86,9 @@ fn copy(thread: &mut ThreadState, address: u64, count: u32, is_integer: bool) ->
 #[inline(always)]
 pub fn settle(context: &impl EbpfContext) {
     let Some((thread, descriptor, layout)) = completed() else { return };
+    if descriptor.completion == completion::ENDS {
+        thread.following.handles = 1;
+    }
     let arguments = Arguments::of(thread, layout);
     let handles = thread.following.handles;
     if handles == 0 {
@@ -243,6 +246,14 @@ fn one<const WHAT: u32>(thread: &ThreadState, descriptor: &Descriptor, layout: &
     if index >= following.handles {
         return 0;
     }
+    if descriptor.completion == completion::ENDS {
+        if WHAT == SIMPLE {
+            let key =
+                RequestKey { process: thread.process, kind: key_kind::ACCESS, handle: arguments.word(descriptor.file) };
+            complete::<WHAT>(thread, layout, &key, status_address(&arguments, descriptor, layout, 0));
+        }
+        return 0;
+    }
     let is_integer = layout.handles == handle_kind::INTEGER;
     let handle = if is_array { remembered(thread, index, is_integer) } else { following.handle };
     if handle == layout.constants.request_null || is_complete_request(layout, handle) {
@@ -316,7 +327,9 @@ fn received(layout: &Layout, request: &Request, status: u64) -> Amount {
     if status == 0 {
         return request.received;
     }
-    match status_cancelled(layout, status, &User) {
+    // Only messages can be cancelled; Open MPI leaves that part of the status as it was for files.
+    let is_message = request.state & state::TAGGED != 0;
+    match if is_message { status_cancelled(layout, status, &User) } else { Some(false) } {
         Some(true) => Amount::NOTHING,
         Some(false) => status_bytes(layout, status, &User)
             .map_or(Amount::UNKNOWN, |bytes| Amount { bytes, certainty: certainty::KNOWN }),

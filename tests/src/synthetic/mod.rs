@@ -39,6 +39,7 @@ const CONSTANTS: Constants = Constants {
     message_no_proc: 0x6c00_0000,
     win_null: 0x2000_0000,
     file_null: 0,
+    no_op: 0x5800_000e,
     in_place: u64::MAX,
     bottom: 0,
     status_ignore: 1,
@@ -199,7 +200,7 @@ impl Synthetic {
     fn communicators(&self, rank: u32) -> Vec<CommunicatorSnapshot> {
         let row = self.row();
         let of = |handle, context, rank, size| Communicator {
-            key: CommunicatorKey { process: rank + 1, reserved: 0, handle },
+            key: CommunicatorKey { process: rank + 1, kind: 0, handle },
             context,
             rank,
             size,

@@ -26,6 +26,12 @@ const C: Case = Case {
     arguments: &["point-to-point", "requests", "datatypes", "collectives", "communicators", "large"],
     known: "1",
 };
+/// What is made by calls that have to be seen.
+const SCOPES: Case = Case {
+    name: "scopes",
+    arguments: &["nonblocking-collectives", "neighbourhoods", "one-sided", "input-output"],
+    ..C
+};
 const THREADS: Case = Case { name: "threads", program: program::MEANING_THREADS, arguments: &["4", "50"], ..C };
 const SESSION: Case = Case { name: "a_session", program: program::MEANING_SESSION, arguments: &[], known: "2" };
 const F08: Case = Case { name: "use_mpi_f08", program: program::MEANING_F08, arguments: &[], ..C };
@@ -44,6 +50,7 @@ pub(crate) fn tests(mpi: Mpi) -> Vec<Trial> {
     use Attached::{AtStart, Late};
     let mut cases = vec![(C, AtStart), (C, Late), (THREADS, AtStart), (SESSION, AtStart)];
     if Mpi::ALL.contains(&mpi) {
+        cases.push((SCOPES, AtStart));
         cases.extend([F08, CXX, MPI4PY].into_iter().flat_map(|case| [(case, AtStart), (case, Late)]));
     } else if !matches!(mpi, Mpi::Mpich5Abi | Mpi::IntelAbi) {
         // mpi4py's wheels are not made for the standard ABI.
@@ -110,11 +117,12 @@ fn expect_same(rank: u32, seen: &Sums, told: &Sums) {
     assert!(differ.is_empty(), "rank {rank}: flow, seen, told: {differ:#?}");
 }
 
-/// Windows, files and topologies are not compared yet.
+/// What moves data, or belongs to it.
 pub(crate) fn is_compared(function: &str) -> bool {
-    let is_local = |group| !matches!(group, Group::OneSided | Group::Io);
-    mpiprobe_functions::by_name(function).is_some_and(|id| is_local(id.function().group))
-        && !function.to_ascii_lowercase().contains("neighbor")
+    let moves = |group| {
+        matches!(group, Group::PointToPoint | Group::Collective | Group::Synchronisation | Group::OneSided | Group::Io)
+    };
+    mpiprobe_functions::by_name(function).is_some_and(|id| moves(id.function().group))
 }
 
 /// Function with the one that started it, size of the communicator, and who was at the other end.

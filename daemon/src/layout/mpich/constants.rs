@@ -41,6 +41,7 @@ pub(super) fn fill(layout: &mut Layout, target: &Target<'_>) {
         message_no_proc: 0x6c00_0000,
         win_null: 0x2000_0000,
         file_null: 0,
+        no_op: 0x5800_000e,
         // A pointer of value -1, in all 64 bits.
         in_place: u64::MAX,
         bottom: 0,

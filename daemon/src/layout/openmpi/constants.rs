@@ -48,6 +48,7 @@ pub(super) fn fill(layout: &mut Layout, target: &Target<'_>) {
         message_no_proc: first(MESSAGES, 1),
         win_null: follow("ompi_mpi_win_null_addr"),
         file_null: follow("ompi_mpi_file_null_addr"),
+        no_op: follow("ompi_mpi_op_no_op_addr"),
         in_place: 1,
         bottom: 0,
         status_ignore: 0,

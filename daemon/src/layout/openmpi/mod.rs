@@ -36,6 +36,7 @@ pub(super) const NAMES: &[&str] = &[
     "ompi_message_f_to_c_table",
     "ompi_mpi_win_null_addr",
     "ompi_mpi_file_null_addr",
+    "ompi_mpi_op_no_op_addr",
 ];
 
 pub(super) fn find(target: &Target<'_>) -> Findings {

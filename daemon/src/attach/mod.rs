@@ -9,6 +9,7 @@ mod links;
 mod locate;
 mod object;
 mod pod;
+mod requests;
 mod rung;
 mod targets;
 
@@ -19,6 +20,7 @@ pub use layer_frames::LayerFrames;
 pub use links::{Attachment, ProbeSite, Scope};
 pub use locate::LocateError;
 pub use object::{LoadOptions, Tables};
+pub use requests::release_requests;
 pub use rung::Rung;
 pub use targets::Targets;
 

@@ -2,7 +2,8 @@
 #![expect(unsafe_code, reason = "aya::Pod is an unsafe marker trait")]
 
 use mpiprobe_common::{
-    Config, Descriptor, FunctionStats, LayerFrame, ProcessCounters, Target, ThreadState, file::Header,
+    Config, Descriptor, FunctionStats, LayerFrame, ProcessCounters, Request, RequestKey, Target, ThreadState,
+    file::Header,
 };
 
 /// A value of a table, as bytes to aya.
@@ -16,6 +17,10 @@ unsafe impl aya::Pod for Plain<Config> {}
 unsafe impl aya::Pod for Plain<Descriptor> {}
 // SAFETY: as above.
 unsafe impl aya::Pod for Plain<LayerFrame> {}
+// SAFETY: as above.
+unsafe impl aya::Pod for Plain<Request> {}
+// SAFETY: as above.
+unsafe impl aya::Pod for Plain<RequestKey> {}
 // SAFETY: as above.
 unsafe impl aya::Pod for Plain<Target> {}
 // SAFETY: as above.

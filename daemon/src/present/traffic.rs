@@ -3,6 +3,7 @@
 use std::cmp::Reverse;
 
 use super::{
+    pending::pending,
     profile::{RANKS, section},
     table::{
         Column::{Left, Right},
@@ -18,7 +19,7 @@ const SHOWN: usize = 20;
 /// What `--traffic` has found out beyond functions.
 pub(super) fn traffic(profile: &Profile) -> String {
     let Some(traffic) = &profile.traffic else { return String::new() };
-    let sections = [communicators(traffic), sizes(traffic), partners(profile, &traffic.partners)];
+    let sections = [communicators(traffic), sizes(traffic), partners(profile, &traffic.partners), pending(profile)];
     let shown: Vec<String> = sections.into_iter().filter(|section| !section.is_empty()).collect();
     shown.join("\n")
 }

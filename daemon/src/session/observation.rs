@@ -15,7 +15,7 @@ use super::{
 };
 use crate::{
     analyse,
-    attach::{Engine, LoadOptions, Scope, Targets, climb},
+    attach::{Engine, LoadOptions, Scope, Targets, climb, release_requests},
     discover::{
         Caller, Finding, MpiProcess, ProcRoot, Process, Scanner, SelectError, Selection, Target, printable, select,
     },
@@ -278,7 +278,7 @@ impl Observation {
                 NoticeKind::Exec => self.handle_exec(&notice),
                 NoticeKind::ExecAway => {
                     self.roster.end(notice.process, RankState::Execed, notice.time_ns);
-                    self.release_sites(notice.process);
+                    self.release(notice.process);
                 }
                 NoticeKind::EndedInCall { tid, started_ns, .. } => {
                     let user = self.sites.was_behind_layers(notice.process, tid, started_ns);
@@ -296,7 +296,7 @@ impl Observation {
         let old = self.roster.running_slot(notice.tgid);
         if let Some(old) = old {
             self.roster.end(old, RankState::Execed, notice.time_ns);
-            self.release_sites(old);
+            self.release(old);
         }
         let process = Process::open(self.scanner.root(), notice.tgid).ok();
         if let Some(process) = &process {
@@ -316,7 +316,7 @@ impl Observation {
     pub(super) fn handle_ends(&mut self, slots: &[u64]) {
         for slot in slots.iter().filter_map(|&slot| u32::try_from(slot).ok()) {
             let Some(pid) = self.roster.end(slot, RankState::Ended, monotonic_ns()) else { continue };
-            self.release_sites(slot);
+            self.release(slot);
             if self.probes.links() == 0 {
                 say(format_args!(
                     "process {pid} ended before an MPI library of it could be probed; nothing of it was counted"
@@ -331,8 +331,13 @@ impl Observation {
         }
     }
 
-    /// The files of a process image that has ended stay open only if there is something to be named.
-    fn release_sites(&mut self, slot: u32) {
+    /// What is kept of a process image that has ended: its files stay open only if there is something to be named.
+    fn release(&mut self, slot: u32) {
+        if self.asked.traffic
+            && let Err(error) = release_requests(&mut self.engine.tables, slot)
+        {
+            tracing::warn!("{error}");
+        }
         if !self.asked.traffic && !self.roster.has_ended_in_call(slot) {
             self.sites.forget(slot);
         }

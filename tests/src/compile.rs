@@ -10,7 +10,7 @@ use std::process::Command;
 
 use thiserror::Error;
 
-use crate::mpi::Mpi;
+use crate::mpi::{Mpi, find_command};
 use crate::program::{Language, Program};
 
 #[derive(Debug, Error)]
@@ -21,6 +21,8 @@ pub enum CompileError {
     Failed { command: String, stderr: String },
     #[error("program {program} has no source")]
     NoSource { program: &'static str },
+    #[error("{program} is not installed")]
+    NotInstalled { program: &'static str },
     #[error("{library} of {mpi} is not installed")]
     NoLibrary { mpi: Mpi, library: &'static str },
     #[error("cannot read the symbols of {path}: {source}")]
@@ -29,8 +31,11 @@ pub enum CompileError {
     File { action: &'static str, path: PathBuf, source: io::Error },
 }
 
-/// The executable of a C, C++ or Fortran program, the script itself for Python.
+/// The executable of a C, C++ or Fortran program or of an installed one, the script itself for Python.
 pub fn executable(mpi: Mpi, program: Program) -> Result<PathBuf, CompileError> {
+    if program.language == Language::Installed {
+        return find_command(program.name).ok_or(CompileError::NotInstalled { program: program.name });
+    }
     let inputs: Vec<PathBuf> = program.files().collect();
     let Some(compiler) = mpi.compiler(program.language) else {
         return inputs.into_iter().next().ok_or(CompileError::NoSource { program: program.name });
@@ -60,7 +65,7 @@ fn options(language: Language) -> Vec<OsString> {
         Language::C => &["-Wall", "-Wextra", "-Wno-stringop-overflow", "-Wno-stringop-overread", "-pthread"],
         // MPICH's C++ bindings cast functions.
         Language::Cxx => &["-Wall", "-Wno-cast-function-type"],
-        Language::Fortran | Language::Python => &[],
+        Language::Fortran | Language::Python | Language::Installed => &[],
     };
     ["-O2", "-g"].iter().chain(options).map(Into::into).collect()
 }

@@ -57,9 +57,9 @@ impl Mpi {
         Some(wheel::environment(package).unwrap_or_else(|| PathBuf::from(package)).join(path))
     }
 
-    /// The compiler wrapper; none for Python.
+    /// The compiler wrapper; none for Python and for what is compiled already.
     pub fn compiler(self, language: Language) -> Option<String> {
-        if self.wheel().is_some() && language != Language::Python {
+        if self.wheel().is_some() && !matches!(language, Language::Python | Language::Installed) {
             // The wheels' own wrappers look for compilers of those who built them.
             return Some(if language == Language::C { "gcc" } else { "no compiler" }.to_owned());
         }
@@ -67,7 +67,7 @@ impl Mpi {
             Language::C => "mpicc",
             Language::Cxx => "mpicxx",
             Language::Fortran => "mpifort",
-            Language::Python => return None,
+            Language::Python | Language::Installed => return None,
         };
         Some(format!("{wrapper}.{}", self.id()))
     }

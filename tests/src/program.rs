@@ -8,6 +8,8 @@ pub enum Language {
     Cxx,
     Fortran,
     Python,
+    /// Whatever it was written in: an executable that comes with the system.
+    Installed,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -15,7 +17,8 @@ pub struct Program {
     /// Also the name of the executable, hence of its processes (except for Python).
     pub name: &'static str,
     pub language: Language,
-    /// Files in `tests/programs/`; headers only count for the question whether to compile again.
+    /// Files in `tests/programs/`; headers only count for the question whether to compile again. Of an installed program its input,
+    /// which it finds where it is started.
     files: &'static [&'static str],
 }
 
@@ -112,6 +115,8 @@ pub const LAYOUTS: Program = program(
         "gate.h",
     ],
 );
+/// HPC Challenge as Debian has compiled it: linear algebra, transposition, FFT, random access, latencies; only with Open MPI.
+pub const HPCC: Program = program("hpcc", Language::Installed, &["hpcc/hpccinf.txt"]);
 /// C++ exceptions through MPI calls: `throws [N]`.
 pub const THROWS: Program = program("throws", Language::Cxx, &["throws.cpp", "gate.h"]);
 

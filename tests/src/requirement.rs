@@ -16,6 +16,8 @@ pub enum Requirement {
     Mpi(Mpi),
     /// What programs in this language need besides.
     Language(Mpi, Language),
+    /// A program that comes with the system.
+    Command(&'static str),
     /// May load BPF programs and trace processes: root, or CAP_BPF, CAP_PERFMON and CAP_SYS_PTRACE.
     Bpf,
     Root,
@@ -32,6 +34,7 @@ impl Requirement {
                 .or_else(|| command_missing(&mpi.compiler(Language::C).unwrap_or_default())),
             Self::Language(mpi, Language::Python) => python::interpreter(mpi).err().map(|error| error.to_string()),
             Self::Language(mpi, language) => command_missing(&mpi.compiler(language)?),
+            Self::Command(name) => command_missing(name),
             Self::Bpf => capabilities_missing(&[(39, "CAP_BPF"), (38, "CAP_PERFMON"), (19, "CAP_SYS_PTRACE")]),
             Self::Root => (!rustix::process::geteuid().is_root()).then(|| "not root".to_owned()),
         }
@@ -43,6 +46,7 @@ impl fmt::Display for Requirement {
         match self {
             Self::Mpi(mpi) => write!(formatter, "{mpi}"),
             Self::Language(mpi, language) => write!(formatter, "{language:?} with {mpi}"),
+            Self::Command(name) => formatter.write_str(name),
             Self::Bpf => formatter.write_str("the right to load BPF programs"),
             Self::Root => formatter.write_str("root"),
         }

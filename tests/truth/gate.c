@@ -21,8 +21,8 @@ int truth_rank(void) {
     return -1;
 }
 
-/* MPIPROBE_TRUTH_GATES is a list such as "start,1,2" of the gates in use; all others stand open. */
-static int in_use(const char *gate) {
+/* MPIPROBE_TRUTH_GATES is a list such as "start,1,MPI_Init" of the gates in use; all others stand open. */
+int truth_gate_in_use(const char *gate) {
     const char *list = getenv("MPIPROBE_TRUTH_GATES");
     size_t length = strlen(gate);
     while (list != NULL && *list != '\0') {
@@ -34,9 +34,9 @@ static int in_use(const char *gate) {
     return 0;
 }
 
-static void pass(const char *gate) {
+void truth_gate_pass(const char *gate) {
     const char *directory = getenv("MPIPROBE_TRUTH_DIR");
-    if (directory == NULL || !in_use(gate))
+    if (directory == NULL || !truth_gate_in_use(gate))
         return;
     char path[4096];
     int length = snprintf(path, sizeof path, "%s/gate-%s", directory, gate);
@@ -56,7 +56,7 @@ static void pass(const char *gate) {
 void truth_gate(int number) {
     char gate[16];
     snprintf(gate, sizeof gate, "%d", number);
-    pass(gate);
+    truth_gate_pass(gate);
 }
 
 void truth_gate_(const int *number) {
@@ -65,5 +65,5 @@ void truth_gate_(const int *number) {
 
 /* After the constructor of truth.c, before main(). */
 __attribute__((constructor(102))) static void start(void) {
-    pass("start");
+    truth_gate_pass("start");
 }

@@ -12,6 +12,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -34,6 +35,7 @@ static __thread struct thread_state self __attribute__((tls_model("initial-exec"
 struct truth_header *truth_header;
 struct truth_function *truth_counts;
 static struct truth_thread *threads;
+static bool *gated; /* by function: whether there is a gate after its calls */
 static pthread_key_t thread_exit;
 
 static void fail(const char *what, const char *name) {
@@ -137,6 +139,8 @@ void truth_leave(uintptr_t frame) {
     atomic_fetch_add_explicit(&function->completed, 1, memory_order_relaxed);
     atomic_store_explicit(&self.slot->function, 0, memory_order_release);
     self.outermost = 0;
+    if (gated[self.function])
+        truth_gate_pass(truth_function_names[self.function]);
 }
 
 /* A forked child is not the rank: it stops counting (an exec starts a new image, with a file of its own). */
@@ -183,8 +187,13 @@ __attribute__((constructor(101))) static void start(void) {
     struct truth_header *made = (struct truth_header *)base;
     truth_counts = (struct truth_function *)(base + functions_offset);
     threads = (struct truth_thread *)(base + threads_offset);
-    for (uint32_t i = 0; i < truth_functions; i++)
+    gated = calloc(truth_functions, sizeof *gated);
+    if (gated == NULL)
+        fail("no memory for", "gates");
+    for (uint32_t i = 0; i < truth_functions; i++) {
         strncpy(truth_counts[i].name, truth_function_names[i], sizeof truth_counts[i].name - 1);
+        gated[i] = truth_gate_in_use(truth_function_names[i]) != 0;
+    }
     made->version = TRUTH_VERSION;
     made->pid = (uint32_t)getpid();
     made->parent = (uint32_t)getppid();

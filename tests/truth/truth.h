@@ -126,4 +126,8 @@ extern struct truth_function *truth_counts;
 /* Rank in MPI_COMM_WORLD as the launcher announced it, -1 without a launcher. (gate.c) */
 int truth_rank(void);
 
+/* Gates by name. Those named like a function are after each outermost call of it. (gate.c) */
+int truth_gate_in_use(const char *gate);
+void truth_gate_pass(const char *gate);
+
 #endif

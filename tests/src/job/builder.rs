@@ -90,7 +90,8 @@ impl JobBuilder {
     }
 
     /// Gates that hold the ranks until [`Job::open_gate`]: `"start"` (before main, of each new program image) or the numbers in
-    /// the program's source. All others stand open. Gates work without [`truth`](Self::truth), too.
+    /// the program's source; with [`truth`](Self::truth), also a function's C name, for the moment after a call of it. All others
+    /// stand open. Gates before main and in the source work without [`truth`](Self::truth), too.
     #[must_use]
     pub fn gates(mut self, gates: &[&str]) -> Self {
         self.gates = gates.iter().map(ToString::to_string).collect();
@@ -241,6 +242,10 @@ impl JobBuilder {
         }
         if let Some(user) = self.user {
             command.uid(user).gid(user).current_dir("/").env("HOME", directory.path());
+        }
+        if self.program.language == Language::Installed {
+            files::copy_input(self.program, directory.path())?;
+            command.current_dir(directory.path());
         }
         command.envs(self.environment.iter().cloned());
         // Not the file descriptors of the test, and not its terminal's signals.

@@ -11,6 +11,7 @@ use tempfile::TempDir;
 use super::{JobError, file_error};
 use crate::compile::CompileError;
 use crate::mpi::Mpi;
+use crate::program::Program;
 
 /// The profile that `mpiprobe run` writes, in the job's directory.
 pub(super) const PROFILE: &str = "profile.json";
@@ -38,6 +39,15 @@ pub(super) fn copy_program(executable: &Path, directory: &Path, name: &str) -> R
     let copy = directory.join(name);
     fs::copy(executable, &copy).map_err(file_error("copying", executable))?;
     Ok(copy)
+}
+
+/// Copies the files that an installed program reads.
+pub(super) fn copy_input(program: Program, directory: &Path) -> Result<(), JobError> {
+    for file in program.files() {
+        let name = file.file_name().unwrap_or_default();
+        fs::copy(&file, directory.join(name)).map_err(file_error("copying", &file))?;
+    }
+    Ok(())
 }
 
 /// Copies the MPI library under the name that programs look for. Gives the copy, and the value of `LD_LIBRARY_PATH`.

@@ -121,13 +121,23 @@ pub struct Rank {
     pub state: String,
     pub wall_ns: u64,
     pub mpi_ns: u64,
+    pub thread_wall_ns: u64,
+    pub mpi_percent: f64,
     pub calls: u64,
     pub threads_in_mpi: u64,
+    pub threads: Vec<Thread>,
     pub inner_calls: u64,
     pub functions: Vec<FunctionRow>,
     pub open_calls: Vec<OpenCall>,
     pub traffic: Option<Traffic>,
     pub losses: Losses,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+pub struct Thread {
+    pub tid: u32,
+    pub calls: u64,
+    pub mpi_ns: u64,
 }
 
 #[derive(Debug, Clone, Deserialize)]

@@ -1,5 +1,7 @@
 //! Many threads, and more of them than there is room for.
 
+use std::collections::BTreeMap;
+
 use libtest_mimic::{Failed, Trial};
 use mpiprobe_tests::{Ended, Job, Language, Mpi, Profiler, program};
 
@@ -9,6 +11,7 @@ use crate::trial;
 pub(crate) fn tests(mpi: Mpi) -> Vec<Trial> {
     vec![
         trial(mpi, Language::C, "threads_at_once", at_once),
+        trial(mpi, Language::C, "living_threads_one_by_one", one_by_one),
         trial(mpi, Language::C, "twenty_thousand_threads", short_lived),
         trial(mpi, Language::C, "too_many_threads_are_a_counted_loss", too_many),
     ]
@@ -38,6 +41,38 @@ fn at_once(mpi: Mpi) -> Result<(), Failed> {
         // Its first thread, and those that it started.
         assert_eq!(row.threads_in_mpi, 9, "rank {:?}", row.rank);
     }
+    Ok(())
+}
+
+/// Threads that stand still after their first messages: what each has done, and that the rank is their sum.
+fn one_by_one(mpi: Mpi) -> Result<(), Failed> {
+    const THREADS: u64 = 6;
+    let builder = Job::builder(mpi, program::THREADS).ranks(2).args([THREADS.to_string(), "5".to_owned()]);
+    let mut job = builder.gates(&["start", "MPI_Send"]).truth(true).own_name().spawn()?;
+    job.wait_for_gate("start")?;
+    let profiler = Profiler::observe(["--functions", "all", "--pid-of", job.called()])?;
+    job.open_gate("start")?;
+    job.wait_for_calls("MPI_Send", THREADS)?;
+    let ended = profiler.interrupt()?;
+    let profile = complete(&ended)?;
+    let snapshot = job.snapshot()?;
+    for (rank, image) in &snapshot.ranks {
+        let row = profile.rank(*rank).ok_or("no such rank")?;
+        let seen: BTreeMap<u32, u64> = row.threads.iter().map(|thread| (thread.tid, thread.calls)).collect();
+        let told: BTreeMap<u32, u64> = image.threads.iter().map(|thread| (thread.tid, thread.calls)).collect();
+        assert_eq!(seen, told, "calls by thread, rank {rank}");
+        assert_eq!(seen.len() as u64, THREADS + 1);
+        assert_eq!(row.calls, seen.values().sum::<u64>());
+        // No time twice: threads, functions and rank are the same time, and it is a share of the time that the threads had.
+        assert_eq!(row.mpi_ns, row.threads.iter().map(|thread| thread.mpi_ns).sum::<u64>());
+        assert_eq!(row.mpi_ns, row.functions.iter().map(|function| function.time_ns).sum::<u64>());
+        assert!(row.threads.iter().all(|thread| thread.mpi_ns <= row.wall_ns), "{row:?}");
+        let share = 100.0 * row.mpi_ns as f64 / row.thread_wall_ns as f64;
+        assert!((row.mpi_percent - share).abs() < 1e-6 && share <= 100.0, "{share} % of {row:?}");
+        assert!(row.wall_ns <= row.thread_wall_ns && row.thread_wall_ns <= (THREADS + 1) * row.wall_ns, "{row:?}");
+    }
+    job.open_gate("MPI_Send")?;
+    job.wait()?.success()?;
     Ok(())
 }
 

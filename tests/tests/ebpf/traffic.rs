@@ -1,14 +1,18 @@
 //! `--traffic`: who sent how much to whom, over which communicator, compared with what the truth library was told by MPI.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
 use libtest_mimic::{Failed, Trial};
 use mpiprobe_functions::Group;
 use mpiprobe_tests::truth::{Image, Peer};
-use mpiprobe_tests::{Job, Mpi, Profiler, Program, Rank, program};
+use mpiprobe_tests::{Job, Language, Mpi, Profiler, Program, Rank, Requirement, program, requirement};
 
 use crate::check::complete;
 use crate::trial_with;
+
+/// An application asks MPI what some ten thousand calls mean, on a machine that may be busy.
+const DEADLINE: Duration = Duration::from_mins(5);
 
 /// A program, and what it is started with.
 #[derive(Clone, Copy)]
@@ -18,6 +22,10 @@ struct Case {
     arguments: &'static [&'static str],
     /// The gate behind the first calls that tell something of objects.
     known: &'static str,
+    /// The gate at which nearly all objects have been made.
+    made: &'static str,
+    /// What must be among the functions called: else it has not done what it is there for.
+    calls: &'static [&'static str],
 }
 
 const C: Case = Case {
@@ -25,6 +33,8 @@ const C: Case = Case {
     program: program::MEANING,
     arguments: &["point-to-point", "requests", "datatypes", "collectives", "communicators", "large"],
     known: "1",
+    made: "2",
+    calls: &[],
 };
 /// What is made by calls that have to be seen.
 const SCOPES: Case = Case {
@@ -33,10 +43,31 @@ const SCOPES: Case = Case {
     ..C
 };
 const THREADS: Case = Case { name: "threads", program: program::MEANING_THREADS, arguments: &["4", "50"], ..C };
-const SESSION: Case = Case { name: "a_session", program: program::MEANING_SESSION, arguments: &[], known: "2" };
+const SESSION: Case = Case { name: "a_session", program: program::MEANING_SESSION, arguments: &[], known: "2", ..C };
 const F08: Case = Case { name: "use_mpi_f08", program: program::MEANING_F08, arguments: &[], ..C };
 const CXX: Case = Case { name: "cxx", program: program::MEANING_CXX, arguments: &[], ..C };
 const MPI4PY: Case = Case { name: "mpi4py", program: program::MEANING_MPI4PY, arguments: &[], ..C };
+/// An application that knows nothing of us: it stops where the truth library stops it, after functions that it calls.
+const HPCC: Case = Case {
+    name: "hpcc",
+    program: program::HPCC,
+    arguments: &[],
+    known: "MPI_Init",
+    made: "MPI_Alltoall",
+    calls: &[
+        "MPI_Allreduce",
+        "MPI_Alltoall",
+        "MPI_Bcast",
+        "MPI_Irecv",
+        "MPI_Isend",
+        "MPI_Issend",
+        "MPI_Recv",
+        "MPI_Reduce",
+        "MPI_Send",
+        "MPI_Sendrecv",
+        "MPI_Ssend",
+    ],
+};
 
 /// Whether the profiler comes before MPI_Init, or when all types and communicators are there.
 #[derive(Clone, Copy)]
@@ -56,22 +87,40 @@ pub(crate) fn tests(mpi: Mpi) -> Vec<Trial> {
         // mpi4py's wheels are not made for the standard ABI.
         cases.push((MPI4PY, Late));
     }
+    if mpi == Mpi::OpenMpi {
+        cases.extend([(HPCC, AtStart), (HPCC, Late)]);
+    }
     let trial = |(case, when): (Case, Attached)| {
         let suffix = if matches!(when, AtStart) { "at_start" } else { "late" };
         let name = format!("traffic_of_{}_attached_{suffix}", case.name);
-        trial_with(mpi, case.program.language, &name, move || agrees(mpi, case, when))
+        let test = move || agrees(mpi, case, when);
+        match case.program.language {
+            Language::Installed => installed_trial(mpi, case.program, &name, test),
+            language => trial_with(mpi, language, &name, test),
+        }
     };
     cases.into_iter().map(trial).collect()
+}
+
+fn installed_trial(
+    mpi: Mpi,
+    program: Program,
+    name: &str,
+    test: impl FnOnce() -> Result<(), Failed> + Send + 'static,
+) -> Trial {
+    let needs = [Requirement::Bpf, Requirement::Mpi(mpi), Requirement::Command(program.name)];
+    requirement::trial(format!("{}::{name}", mpi.id()), &needs, test)
 }
 
 fn agrees(mpi: Mpi, case: Case, when: Attached) -> Result<(), Failed> {
     let gates: &[&str] = match when {
         // Held once more, until it is known that MPI has been initialised: nothing is called whose meaning cannot be known yet.
         Attached::AtStart => &["start", case.known],
-        Attached::Late => &["2"],
+        Attached::Late => &[case.made],
     };
     let arguments = case.arguments.iter().copied();
-    let mut job = Job::builder(mpi, case.program).args(arguments).gates(gates).meaning().own_name().spawn()?;
+    let mut job =
+        Job::builder(mpi, case.program).args(arguments).gates(gates).meaning().own_name().deadline(DEADLINE).spawn()?;
     let first = gates.first().copied().unwrap_or("start");
     job.wait_for_gate(first)?;
     let before = match when {
@@ -93,6 +142,8 @@ fn agrees(mpi: Mpi, case: Case, when: Attached) -> Result<(), Failed> {
     let ranks = job.snapshot()?.ranks;
     let functions: BTreeSet<String> =
         ranks.values().flat_map(|image| image.traffic.functions().into_keys().map(str::to_owned)).collect();
+    let absent: Vec<_> = case.calls.iter().filter(|name| !functions.contains(**name)).collect();
+    assert!(absent.is_empty(), "nobody calls {absent:?}, but {functions:?}");
     let size = u32::try_from(ranks.len())?;
     for (rank, image) in &ranks {
         let row = profile.rank(*rank).ok_or("no such rank")?;

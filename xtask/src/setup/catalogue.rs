@@ -62,7 +62,7 @@ const MPI: [Requirement; 2] = [
     },
 ];
 
-const TESTS: [Requirement; 8] = [
+const TESTS: [Requirement; 9] = [
     Requirement {
         package: "mpich",
         reason: "MPICH, the second MPI family: starts the jobs to be profiled",
@@ -117,6 +117,13 @@ const TESTS: [Requirement; 8] = [
         reason: "strip, objcopy: programs and libraries with symbols taken away",
         purpose: Purpose::Test,
         check: Check::Command("objcopy"),
+        repository: Repository::Main,
+    },
+    Requirement {
+        package: "hpcc",
+        reason: "HPC Challenge: an application that Debian has compiled, to be profiled as it is",
+        purpose: Purpose::Test,
+        check: Check::Command("hpcc"),
         repository: Repository::Main,
     },
 ];

@@ -6,6 +6,7 @@ mod interval;
 mod jobs;
 mod message;
 mod output;
+mod phases;
 mod profile;
 mod table;
 mod traffic;

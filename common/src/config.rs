@@ -21,8 +21,8 @@ pub struct Config {
     pub thread_slots: u32,
     /// Not 0: it is found out what completed calls have moved (`--traffic`).
     pub traffic: u32,
-    /// Padding, zero.
-    pub reserved: u32,
+    /// Id plus one of the function by which programs control what is counted; 0: they do not.
+    pub pcontrol_plus_1: u32,
     /// Number of flows; at most the size of the table.
     pub flow_slots: u32,
     /// Number of communicators; at most the size of the table.
@@ -80,7 +80,7 @@ impl Config {
         stats_entries: crate::STATS_ENTRIES,
         thread_slots: crate::THREAD_SLOTS,
         traffic: 0,
-        reserved: 0,
+        pcontrol_plus_1: 0,
         flow_slots: crate::FLOW_SLOTS,
         communicator_slots: crate::COMMUNICATOR_SLOTS,
         request_slots: crate::REQUEST_SLOTS,
@@ -88,6 +88,12 @@ impl Config {
         read_call_sites: 1,
         open_calls: OpenCalls::UNKNOWN,
     };
+
+    /// Rows of the index of statistics: one for each process, and one for each phase if there can be any.
+    pub const fn stats_rows(&self) -> u32 {
+        let phases = if self.pcontrol_plus_1 == 0 { 0 } else { crate::PHASE_SLOTS };
+        self.process_slots.saturating_add(phases)
+    }
 }
 
 /// Word of the shared control array: next free process slot. Taken by atomic addition, in BPF and in the observer.
@@ -126,5 +132,7 @@ pub const STAGES: u32 = 10;
 pub const CONTROL_NEXT_SHARED: u32 = 5;
 /// Word of the shared control array: next store of handles.
 pub const CONTROL_NEXT_HANDLES: u32 = 6;
+/// Word of the shared control array: next phase.
+pub const CONTROL_NEXT_PHASE: u32 = 7;
 /// Number of control words.
-pub const CONTROL_WORDS: u32 = 7;
+pub const CONTROL_WORDS: u32 = 8;

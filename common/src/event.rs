@@ -10,6 +10,8 @@ pub enum EventKind {
     ExecAway = 2,
     /// A thread of a target ended inside an MPI call: [`Event::function_plus_1`] and the rest describe it.
     EndedInCall = 3,
+    /// A target wants what was counted so far to be written out.
+    Flush = 4,
 }
 
 /// One notice.

@@ -15,6 +15,7 @@ pub mod histogram;
 pub mod layer;
 pub mod layout;
 pub mod loss;
+pub mod phase;
 pub mod process;
 pub mod request;
 pub mod stats;
@@ -28,6 +29,7 @@ pub use flow::{Communicator, CommunicatorKey, CommunicatorName, Flow, FlowKey};
 pub use layer::{LayerFrame, ProcessLayers};
 pub use layout::Layout;
 pub use loss::Loss;
+pub use phase::{Phase, PhaseKey};
 pub use process::{ProcessCounters, Target};
 pub use request::{Amount, Following, Handles, Request, RequestKey};
 pub use stats::{FunctionStats, InnerKey, InnerStats, Volume};
@@ -47,6 +49,9 @@ pub const PROCESS_SLOTS: u32 = 1024;
 
 /// Default number of (process, function) statistics.
 pub const STATS_ENTRIES: u32 = 8192;
+
+/// Number of phases that are told apart, all processes together: each has rows of its own in the index of statistics.
+pub const PHASE_SLOTS: u32 = 1024;
 
 /// Default number of live threads that have entered MPI.
 pub const THREAD_SLOTS: u32 = 16384;

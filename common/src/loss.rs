@@ -30,10 +30,12 @@ pub enum Loss {
     RequestTableFull = 11,
     /// The requests of a call were not looked at, or not all: more than are remembered of one call, or no room to remember them.
     RequestsNotFollowed = 12,
+    /// A phase was opened that is not told apart from the one it was opened in: too many, or open at once.
+    PhaseTableFull = 13,
 }
 
 /// Number of loss counters.
-pub const LOSSES: usize = 13;
+pub const LOSSES: usize = 14;
 
 impl Loss {
     pub const ALL: [Self; LOSSES] = [
@@ -50,5 +52,6 @@ impl Loss {
         Self::CommunicatorTableFull,
         Self::RequestTableFull,
         Self::RequestsNotFollowed,
+        Self::PhaseTableFull,
     ];
 }

@@ -1,6 +1,6 @@
 //! Processes: the allow-list and what is counted per process.
 
-use crate::loss::LOSSES;
+use crate::{loss::LOSSES, phase::PHASE_DEPTH};
 
 /// Entry of the allow-list of thread groups.
 #[repr(C)]
@@ -58,6 +58,20 @@ pub struct ProcessCounters {
     pub communicators_freed: u64,
     /// Communicators that are not told apart, because there were too many.
     pub communicators_shared: u64,
+    /// What calls are counted as now: bits of [`crate::phase::current`].
+    pub current: u64,
+    /// Calls entered while the program had counting switched off; those made by MPI itself included.
+    pub calls_off: u64,
+    /// Since when it is off, ns, if it is.
+    pub off_since_ns: u64,
+    /// How long it was off before that, ns.
+    pub off_ns: u64,
+    /// When notice was last given that the program wants results written out, ns.
+    pub flushed_ns: u64,
+    /// Phases open, those included that are too deep to be remembered.
+    pub phase_depth: u64,
+    /// The numbers plus one of those that are remembered, outermost first; 0: there was no room for that phase.
+    pub open_phases: [u64; PHASE_DEPTH],
 }
 
 impl ProcessCounters {
@@ -77,5 +91,12 @@ impl ProcessCounters {
         open_at_end_ns: 0,
         communicators_freed: 0,
         communicators_shared: 0,
+        current: 0,
+        calls_off: 0,
+        off_since_ns: 0,
+        off_ns: 0,
+        flushed_ns: 0,
+        phase_depth: 0,
+        open_phases: [0; PHASE_DEPTH],
     };
 }

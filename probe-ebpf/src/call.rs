@@ -15,6 +15,7 @@ use crate::{
     inner,
     maps::{TARGETS, configured},
     meaning::{self, Call},
+    phases,
     registers::{RETURN_ADDRESS_BYTES, Registers, is_return_trampoline},
     statistics::{count_loss, process_counters, record},
     thread,
@@ -100,6 +101,9 @@ fn enter(thread: &mut ThreadState, id: u64, registers: &Registers, cookie: Cooki
         // The open call's frame is gone without a return.
         count_loss(thread.process, Loss::EntryWithoutReturn);
     }
+    if phases::is_off(thread.process) && !phases::is_control(function) {
+        return pass_over(thread, function, registers);
+    }
 
     begin_change(thread);
     for (to, from) in thread.arguments.iter_mut().zip(registers.arguments()) {
@@ -135,6 +139,22 @@ fn enter(thread: &mut ThreadState, id: u64, registers: &Registers, cookie: Cooki
     RETURN
 }
 
+/// A function is entered that is not to be counted.
+#[inline(always)]
+fn pass_over(thread: &mut ThreadState, function: u32, registers: &Registers) -> u32 {
+    phases::count_off(thread.process);
+    if thread.open.function_plus_1 != 0 {
+        begin_change(thread);
+        thread.open.function_plus_1 = 0;
+        end_change(thread);
+    }
+    if configured::traffic() != 0 {
+        // Its handle may mean another communicator when counting is on again.
+        meaning::at_uncounted_entry(thread.process, function, registers.arguments()[0]);
+    }
+    NO_RETURN
+}
+
 /// A function returns.
 #[inline(always)]
 pub fn leave(context: &impl EbpfContext, id: u64) -> u32 {
@@ -157,7 +177,7 @@ pub fn leave(context: &impl EbpfContext, id: u64) -> u32 {
     }
     if thread.open.function_plus_1 != 0 && entry_stack_pointer <= thread.open.stack_pointer {
         inner::leave(thread, function, entry_stack_pointer, now);
-    } else {
+    } else if !phases::is_off(thread.process) {
         count_loss(thread.process, Loss::ReturnWithoutEntry);
     }
     RETURN
@@ -175,6 +195,10 @@ fn complete(thread: &mut ThreadState, registers: &Registers, now: u64) -> u32 {
     thread.time_ns += ns;
     thread.last_return_ns = now;
     end_change(thread);
+    // What it asks for is done from its return on.
+    if phases::is_control(function) {
+        phases::control(thread.process, thread.arguments[0] as u32, thread.arguments[1]);
+    }
     if configured::traffic() == 0 {
         return RETURN;
     }

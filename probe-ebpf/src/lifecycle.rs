@@ -142,7 +142,7 @@ fn fold(thread: &ThreadState, id: u64) {
 }
 
 #[inline(always)]
-fn event(kind: EventKind, id: u64, process: u32) -> Event {
+pub fn event(kind: EventKind, id: u64, process: u32) -> Event {
     Event {
         kind: kind as u32,
         tgid: (id >> 32) as u32,
@@ -158,7 +158,7 @@ fn event(kind: EventKind, id: u64, process: u32) -> Event {
 }
 
 #[inline(always)]
-fn notify(event: &Event) {
+pub fn notify(event: &Event) {
     if EVENTS.output::<Event>(event, 0).is_err() {
         count_loss(event.process, Loss::EventDropped);
     }

@@ -14,6 +14,7 @@ mod lifecycle;
 mod maps;
 mod meaning;
 mod open_calls;
+mod phases;
 mod registers;
 mod statistics;
 mod thread;

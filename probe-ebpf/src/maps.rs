@@ -8,8 +8,8 @@ use aya_ebpf::{
 use mpiprobe_common::{
     COMMUNICATOR_SLOTS, Communicator, CommunicatorKey, CommunicatorName, Config, Descriptor, FLOW_SLOTS, FUNCTION_SLOTS, Flow, FlowKey,
     FunctionStats, HANDLE_STORES, Handles, InnerKey, InnerStats, LayerFrame, Layout, PROCESS_SLOTS, ProcessCounters, ProcessLayers,
-    REQUEST_SLOTS, Request, RequestKey, STATS_ENTRIES, THREAD_CACHE, THREAD_SLOTS, Target, ThreadState, config::CONTROL_WORDS,
-    flow::{Origin, Scope}, layer::LAYER_CALLS,
+    PHASE_SLOTS, Phase, PhaseKey, REQUEST_SLOTS, Request, RequestKey, STATS_ENTRIES, THREAD_CACHE, THREAD_SLOTS, Target,
+    ThreadState, config::CONTROL_WORDS, flow::{Origin, Scope}, layer::LAYER_CALLS,
 };
 
 /// Set by the daemon before load.
@@ -40,6 +40,7 @@ pub mod configured {
         exec_uid: u32,
         nested: u32,
         open_calls: OpenCalls,
+        pcontrol_plus_1: u32,
         process_slots: u32,
         read_call_sites: u32,
         stats_entries: u32,
@@ -76,9 +77,18 @@ pub static FREE_SLOTS: Stack<u32> = Stack::with_max_entries(THREAD_SLOTS, 0);
 #[map]
 pub static DESCRIPTORS: Array<Descriptor> = Array::with_max_entries(FUNCTION_SLOTS, 0);
 
-/// Statistics entry plus one of (process slot × `FUNCTION_SLOTS` + function id); 0: none yet.
+/// Statistics entry plus one of (row × `FUNCTION_SLOTS` + function id); 0: none yet. Rows are by process slot, of calls in no
+/// phase, and behind those by number of phase.
 #[map]
-pub static STATS_INDEX: Array<u64> = Array::with_max_entries(PROCESS_SLOTS * FUNCTION_SLOTS, BPF_F_MMAPABLE);
+pub static STATS_INDEX: Array<u64> = Array::with_max_entries((PROCESS_SLOTS + PHASE_SLOTS) * FUNCTION_SLOTS, BPF_F_MMAPABLE);
+
+/// Phases, handed out in the order of first use.
+#[map]
+pub static PHASES: Array<Phase> = Array::with_max_entries(PHASE_SLOTS, BPF_F_MMAPABLE);
+
+/// The number of the phase with a key.
+#[map]
+pub static PHASE_OF: HashMap<PhaseKey, u32> = HashMap::with_max_entries(PHASE_SLOTS, BPF_F_NO_PREALLOC);
 
 /// Statistics, handed out in the order of first use.
 #[map]
@@ -152,6 +162,6 @@ pub static INNER: HashMap<InnerKey, InnerStats> = HashMap::with_max_entries(STAT
 #[map]
 pub static CONTROL: Array<u64> = Array::with_max_entries(CONTROL_WORDS, BPF_F_MMAPABLE);
 
-/// Notices of exec and of calls cut short.
+/// Notices of exec, of calls cut short, and of wishes to see results.
 #[map]
 pub static EVENTS: RingBuf = RingBuf::with_byte_size(256 * 1024, 0);

@@ -9,6 +9,7 @@ use mpiprobe_common::{
 use crate::{
     atomic::{add, compare_exchange, fetch_add, from_here_on, load, raise},
     maps::{CONTROL, PROCESSES, STATS, STATS_INDEX, configured},
+    phases,
 };
 
 /// Counts one completed call of `ns` nanoseconds; gives its entry in the statistics plus one, 0 if there is no room.
@@ -35,10 +36,10 @@ pub fn record(process: u32, function: u32, ns: u64) -> u32 {
     plus_1
 }
 
-/// Where the statistics of a function in a process are, plus one, made on first use; 0 if there is no room.
+/// Where the statistics of a function in the current phase of a process are, plus one, made on first use; 0 if there is no room.
 #[inline(always)]
 pub fn entry(process: u32, function: u32) -> u32 {
-    let Some(index) = STATS_INDEX.get_ptr_mut(process * FUNCTION_SLOTS + (function & (FUNCTION_SLOTS - 1))) else {
+    let Some(index) = STATS_INDEX.get_ptr_mut(phases::row(process) * FUNCTION_SLOTS + (function & (FUNCTION_SLOTS - 1))) else {
         return 0;
     };
     // SAFETY: map value pointer.

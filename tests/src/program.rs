@@ -91,6 +91,8 @@ pub const MANY_COMMUNICATORS: Program = program("many_communicators", Language::
 pub const NESTED_IO: Program = program("nested_io", Language::C, &["nested_io.c", "counted.c", "counted.h", "gate.h"]);
 /// Checks every byte of its messages until [asked to stop](crate::Job::stop). Has own counts.
 pub const VERIFY: Program = program("verify", Language::C, &["verify.c", "counted.c", "counted.h", "gate.h"]);
+/// Phases marked by `MPI_Pcontrol`, and counting switched off: `phases [deep]`. Two ranks.
+pub const PHASES: Program = program("phases", Language::C, &["phases.c", "gate.h"]);
 /// MPI_THREAD_MULTIPLE: `threads [T [N]]`, `threads --short-lived T`.
 pub const THREADS: Program = program("threads", Language::C, &["threads.c", "gate.h"]);
 /// A deadlock after known calls: `hang [K]`.

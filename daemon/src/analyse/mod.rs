@@ -10,6 +10,7 @@ mod names;
 mod open_call;
 mod pending;
 mod percentile;
+mod phases;
 mod profile;
 mod rank;
 mod traffic;

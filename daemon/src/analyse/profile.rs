@@ -8,7 +8,7 @@ use mpiprobe_functions::Group;
 use super::{
     Observed, Session,
     aggregate::{Base, ByFunction, OfGroup, groups, percent},
-    names,
+    names, phases,
     rank::Rank,
     traffic::Traffic,
 };
@@ -58,6 +58,7 @@ pub fn profile(
         functions: function_profiles(&ranks, base),
         inner_calls: session.nested.then(|| inner_calls(snapshot)),
         traffic: traffic.as_ref().map(Traffic::profile),
+        phases: phases::over_ranks(ranks.iter().flat_map(|rank| &rank.phases), session.traffic),
         ranks: sorted(ranks.iter().map(|rank| rank.profile(traffic.as_ref(), name_site)).collect()),
         losses,
         own_cost: OwnCost::new(session.per_call_ns, session.inside_ns, probed, wall),

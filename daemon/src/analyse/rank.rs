@@ -5,6 +5,7 @@ use super::{
     aggregate::{Base, ByFunction, Calls, groups, percent},
     flows, names,
     open_call::Reader,
+    phases,
     traffic::Traffic,
 };
 use crate::{
@@ -21,7 +22,10 @@ pub(super) struct Rank<'a> {
     /// Whether it was asked what calls have moved.
     traffic: bool,
     pub(super) functions: ByFunction,
+    pub(super) phases: Vec<phases::OfRank>,
+    /// Without the time in which the program had counting off.
     pub(super) wall_ns: u64,
+    off_ns: u64,
     pub(super) mpi_ns: u64,
     pub(super) threads_in_mpi: u64,
 }
@@ -29,13 +33,16 @@ pub(super) struct Rank<'a> {
 impl<'a> Rank<'a> {
     pub(super) fn new(observed: &'a Observed, tables: &'a ProcessSnapshot, now_ns: u64, traffic: bool) -> Self {
         let until_ns = observed.until_ns.unwrap_or(now_ns);
+        let off_ns = tables.off_ns(until_ns);
         Self {
             observed,
             tables,
             now_ns,
             traffic,
             functions: by_function(observed, tables, now_ns),
-            wall_ns: until_ns.saturating_sub(observed.since_ns),
+            phases: tables.phases.iter().map(|phase| phases::OfRank::of(phase, until_ns)).collect(),
+            wall_ns: until_ns.saturating_sub(observed.since_ns).saturating_sub(off_ns),
+            off_ns,
             mpi_ns: tables.mpi_ns(now_ns),
             threads_in_mpi: tables.counters.ended_threads + tables.threads.len() as u64,
         }
@@ -58,7 +65,9 @@ impl<'a> Rank<'a> {
     pub(super) fn base(&self) -> Base {
         // Of one thread: the rank's wall time. Of several: their lives since their first calls, so that short ones do not count
         // as if they had been there all the time.
-        let thread_wall_ns = self.wall_ns.max(self.tables.thread_span_ns(self.now_ns));
+        let span_ns =
+            self.tables.thread_span_ns(self.now_ns).saturating_sub(self.off_ns.saturating_mul(self.threads_in_mpi));
+        let thread_wall_ns = self.wall_ns.max(span_ns);
         Base { thread_wall_ns, mpi_ns: self.mpi_ns, traffic: self.traffic }
     }
 
@@ -106,6 +115,9 @@ impl<'a> Rank<'a> {
             traffic: traffic.map(|traffic| flows::of_rank(self.tables, self.now_ns, traffic, &mut name)),
             open_calls: self.open_calls(&mut name),
             threads: self.tables.threads.iter().map(|thread| self.thread(thread)).collect(),
+            phases: self.phases.iter().map(|phase| phase.profile(self.traffic)).collect(),
+            calls_while_off: self.tables.counters.calls_off,
+            off_ns: self.off_ns,
             losses: self.losses(),
         }
     }

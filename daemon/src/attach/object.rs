@@ -78,7 +78,7 @@ impl Tables {
             .override_global("CONFIG", &config, true)
             .map_max_entries("TARGETS", slots)
             .map_max_entries("PROCESSES", slots)
-            .map_max_entries("STATS_INDEX", slots.saturating_mul(mpiprobe_common::FUNCTION_SLOTS))
+            .map_max_entries("STATS_INDEX", options.config.stats_rows().saturating_mul(mpiprobe_common::FUNCTION_SLOTS))
             .map_max_entries("STATS", options.config.stats_entries)
             .map_max_entries("INNER", options.config.stats_entries)
             .map_max_entries("THREADS", threads)

@@ -67,6 +67,9 @@ pub struct Observe {
     /// Time the calls too that MPI makes inside MPI, such as MPI-IO's collectives.
     #[arg(long, help_heading = "What is measured")]
     pub nested: bool,
+    /// Count all the time and without phases, whatever programs ask for by `MPI_Pcontrol`.
+    #[arg(long, help_heading = "What is measured")]
+    pub ignore_pcontrol: bool,
     /// Find out what each call moves: bytes, partners, communicators, call sites. Calls cost up to a third more.
     #[arg(long, help_heading = "What is measured")]
     pub traffic: bool,
@@ -95,7 +98,7 @@ pub struct Observe {
     /// Attach in this way only, instead of the best one that works.
     #[arg(long, value_name = "WAY", value_enum, help_heading = "Limits")]
     pub attach: Option<Rung>,
-    /// Room for this many processes (8.3 KiB each).
+    /// Room for this many processes (8.5 KiB each).
     #[arg(long, value_name = "N", default_value_t = mpiprobe_common::PROCESS_SLOTS, value_parser = clap::value_parser!(u32).range(2..=65_536), help_heading = "Limits")]
     pub max_processes: u32,
     /// Room for this many live threads that call MPI (0.5 KiB each).

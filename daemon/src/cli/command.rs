@@ -98,8 +98,9 @@ async fn observe(asked: &Observe) -> Result<Exit, CommandError> {
         target,
         jobs,
         wait: asked.wait,
-        functions: if asked.traffic { with_communicators(asked.functions) } else { asked.functions },
+        functions: functions(asked),
         nested: asked.nested,
+        ignore_pcontrol: asked.ignore_pcontrol,
         duration: asked.duration,
         interval: asked.interval,
         json: asked.json,
@@ -173,6 +174,17 @@ fn examine(pid: Option<u32>, json: bool) -> Result<Exit, CommandError> {
         doctor::Verdict::Limited => Exit::Failed,
         doctor::Verdict::Failed => Exit::Unusable,
     })
+}
+
+/// What is probed: what was chosen, and what the rest of it cannot be understood without.
+fn functions(asked: &Observe) -> FunctionSet {
+    let mut functions = if asked.traffic { with_communicators(asked.functions) } else { asked.functions };
+    if !asked.ignore_pcontrol
+        && let Some(control) = mpiprobe_functions::by_name("MPI_Pcontrol")
+    {
+        functions.insert(control);
+    }
+    functions
 }
 
 /// Together with what makes, names and frees communicators, so that it is known which one a handle means.

@@ -36,6 +36,8 @@ pub struct Losses {
     pub request_table_full: u64,
     /// Calls whose requests were not followed, or not all: more than 1,024 of them, or they could not be read.
     pub requests_not_followed: u64,
+    /// Phases whose calls are counted in the one they were opened in: more than 1,024 phases, or more than 16 open at once.
+    pub phase_table_full: u64,
 }
 
 impl Losses {
@@ -57,6 +59,7 @@ impl Losses {
             communicator_table_full: count(Loss::CommunicatorTableFull),
             request_table_full: count(Loss::RequestTableFull),
             requests_not_followed: count(Loss::RequestsNotFollowed),
+            phase_table_full: count(Loss::PhaseTableFull),
         }
     }
 
@@ -75,6 +78,7 @@ impl Losses {
         self.communicator_table_full += other.communicator_table_full;
         self.request_table_full += other.request_table_full;
         self.requests_not_followed += other.requests_not_followed;
+        self.phase_table_full += other.phase_table_full;
     }
 
     /// Every counter with what it means, in words.
@@ -90,6 +94,10 @@ impl Losses {
             (self.communicator_table_full, "calls over communicators without room: table full (--max-communicators)"),
             (self.request_table_full, "operations not followed to their completion: table full (--max-requests)"),
             (self.requests_not_followed, "calls whose requests were not all followed: too many, or not readable"),
+            (
+                self.phase_table_full,
+                "phases not told apart from the one they were opened in: too many, or too many open",
+            ),
             (self.events_dropped, "notices of exec or exit dropped"),
             (self.returns_without_entry, "returns of calls that began before attach"),
             (self.entries_without_return, "calls left without a return (longjmp, exception)"),

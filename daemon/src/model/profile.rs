@@ -3,7 +3,8 @@
 use serde::Serialize;
 
 use super::{
-    Efficiency, FunctionProfile, GroupProfile, InnerCalls, Losses, OwnCost, RankProfile, Spread, TrafficProfile,
+    Efficiency, FunctionProfile, GroupProfile, InnerCalls, Losses, OwnCost, PhaseProfile, RankProfile, Spread,
+    TrafficProfile,
 };
 
 /// Name and version of the JSON form; the version is raised when a field changes its meaning or goes.
@@ -34,6 +35,8 @@ pub struct Profile {
     pub inner_calls: Option<Vec<InnerCalls>>,
     /// `null` without `--traffic`.
     pub traffic: Option<TrafficProfile>,
+    /// Marked by `MPI_Pcontrol`; most time in MPI first.
+    pub phases: Vec<PhaseProfile>,
     pub ranks: Vec<RankProfile>,
     pub losses: Losses,
     pub own_cost: OwnCost,

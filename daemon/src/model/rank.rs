@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::{CallArguments, FunctionRow, GroupRow, Losses, RankTraffic};
+use super::{CallArguments, FunctionRow, GroupRow, Losses, RankPhase, RankTraffic};
 
 /// What has become of a rank's process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -55,6 +55,12 @@ pub struct RankProfile {
     /// Calls that had not returned when this was taken, or when the process ended.
     pub open_calls: Vec<OpenCallInfo>,
     pub threads: Vec<ThreadProfile>,
+    /// Marked by `MPI_Pcontrol`, in the order of their first opening.
+    pub phases: Vec<RankPhase>,
+    /// Calls entered while the program had switched counting off, those made by MPI itself included; they are nowhere else.
+    pub calls_while_off: u64,
+    /// How long it was off, ns: not in `wall_ns`.
+    pub off_ns: u64,
     pub losses: Losses,
 }
 

@@ -19,6 +19,8 @@ pub enum NoticeKind {
     Exec,
     /// It exec'ed a program that is no target.
     ExecAway,
+    /// It wants what was counted so far to be written out.
+    Flush,
     /// A thread of it ended inside a call.
     EndedInCall {
         tid: u32,
@@ -36,6 +38,7 @@ impl Notice {
         let kind = match event.kind {
             kind if kind == EventKind::Exec as u32 => NoticeKind::Exec,
             kind if kind == EventKind::ExecAway as u32 => NoticeKind::ExecAway,
+            kind if kind == EventKind::Flush as u32 => NoticeKind::Flush,
             kind if kind == EventKind::EndedInCall as u32 => NoticeKind::EndedInCall {
                 tid: event.tid,
                 function: event.function_plus_1.checked_sub(1)?,

@@ -11,6 +11,8 @@ mod table_file;
 pub use clock::monotonic_ns;
 pub use events::{Notice, NoticeKind};
 pub use observer::{ObserveError, Observer};
-pub use snapshot::{CommunicatorSnapshot, Members, PendingRequest, ProcessSnapshot, SHARED, Snapshot, ThreadSnapshot};
+pub use snapshot::{
+    CommunicatorSnapshot, Members, PendingRequest, PhaseSnapshot, ProcessSnapshot, SHARED, Snapshot, ThreadSnapshot,
+};
 pub use stats::StatsReader;
 pub use table_file::{TableFile, TableFileError};

@@ -1,7 +1,7 @@
 //! Reads everything that the programs write.
 
 use std::{
-    collections::HashMap,
+    collections::{BTreeMap, HashMap},
     io,
     mem::offset_of,
     os::fd::{AsFd, BorrowedFd},
@@ -10,17 +10,20 @@ use std::{
 
 use aya::maps::{MapData, RingBuf};
 use mpiprobe_common::{
-    CALIBRATION_SLOT, Communicator, CommunicatorName, Flow, InnerKey, InnerStats, Layout, Loss, ProcessCounters,
-    ProcessLayers, Request, RequestKey, ThreadState,
-    config::{CONTROL_NEXT_COMMUNICATOR, CONTROL_NEXT_FLOW, CONTROL_NEXT_PROCESS, CONTROL_NEXT_THREAD, CONTROL_WORDS},
+    CALIBRATION_SLOT, Communicator, CommunicatorName, Flow, FunctionStats, InnerKey, InnerStats, Layout, Loss,
+    PHASE_SLOTS, Phase, ProcessCounters, ProcessLayers, Request, RequestKey, ThreadState,
+    config::{
+        CONTROL_NEXT_COMMUNICATOR, CONTROL_NEXT_FLOW, CONTROL_NEXT_PHASE, CONTROL_NEXT_PROCESS, CONTROL_NEXT_THREAD,
+        CONTROL_WORDS,
+    },
     flow::{self, peer},
     request::state,
 };
 use thiserror::Error;
 
 use super::{
-    CommunicatorSnapshot, Notice, PendingRequest, ProcessSnapshot, SHARED, Snapshot, StatsReader, ThreadSnapshot,
-    clock::monotonic_ns, shared::SharedArray,
+    CommunicatorSnapshot, Notice, PendingRequest, PhaseSnapshot, ProcessSnapshot, SHARED, Snapshot, StatsReader,
+    ThreadSnapshot, clock::monotonic_ns, shared::SharedArray,
 };
 use crate::{
     attach::{AttachError, Engine, read_hash},
@@ -46,6 +49,7 @@ pub struct Observer {
     threads: SharedArray<ThreadState>,
     layouts: SharedArray<Layout>,
     layers: SharedArray<ProcessLayers>,
+    phases: SharedArray<Phase>,
     flows: SharedArray<Flow>,
     communicators: SharedArray<Communicator>,
     names: SharedArray<CommunicatorName>,
@@ -74,6 +78,7 @@ impl Observer {
             threads: SharedArray::map(tables.table_fd("THREADS")?, threads).map_err(map("THREADS"))?,
             layouts: SharedArray::map(tables.table_fd("LAYOUTS")?, slots).map_err(map("LAYOUTS"))?,
             layers: SharedArray::map(tables.table_fd("LAYERS")?, slots).map_err(map("LAYERS"))?,
+            phases: SharedArray::map(tables.table_fd("PHASES")?, PHASE_SLOTS as usize).map_err(map("PHASES"))?,
             flows: SharedArray::map(tables.table_fd("FLOWS")?, flows).map_err(map("FLOWS"))?,
             communicators: SharedArray::map(tables.table_fd("COMMUNICATORS")?, communicators)
                 .map_err(map("COMMUNICATORS"))?,
@@ -114,17 +119,20 @@ impl Observer {
         let taken_ns = monotonic_ns();
         let mut threads = self.threads_by_process();
         let mut inner = inner_by_process(engine)?;
+        let mut phases = self.phases_by_process();
         let mut flows = self.flows_by_process();
         let mut communicators = self.communicators_by_process();
         let mut requests = self.requests_by_process(engine)?;
         let slots = 1..self.used(CONTROL_NEXT_PROCESS, self.processes.len());
         let processes = slots.filter_map(|slot| {
             let process = u32::try_from(slot).ok()?;
+            let phases = phases.remove(&process).unwrap_or_default();
             Some(ProcessSnapshot {
                 process,
                 counters: self.processes.read(slot)?,
                 layout: self.layouts.read(slot).unwrap_or_default(),
-                functions: self.stats.read_all(process),
+                functions: together(self.stats.read_all(process), &phases),
+                phases,
                 threads: threads.remove(&process).unwrap_or_default(),
                 flows: flows.remove(&process).unwrap_or_default(),
                 communicators: communicators.remove(&process).unwrap_or_default(),
@@ -154,6 +162,20 @@ impl Observer {
         }
         for threads in by_process.values_mut() {
             threads.sort_unstable_by_key(|thread| thread.tid);
+        }
+        by_process
+    }
+
+    fn phases_by_process(&self) -> HashMap<u32, Vec<PhaseSnapshot>> {
+        let mut by_process: HashMap<u32, Vec<PhaseSnapshot>> = HashMap::new();
+        let first_row = u32::try_from(self.processes.len()).unwrap_or(u32::MAX);
+        for number in 0..self.used(CONTROL_NEXT_PHASE, self.phases.len()) {
+            let (Some(phase), Ok(row)) = (self.phases.read(number), u32::try_from(number)) else { continue };
+            // One that was taken twice at once was never opened.
+            if phase.opened > 0 {
+                let functions = self.stats.read_all(first_row.saturating_add(row));
+                by_process.entry(phase.key.process).or_default().push(PhaseSnapshot { phase, functions });
+            }
         }
         by_process
     }
@@ -266,6 +288,18 @@ impl AsFd for Observer {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.events.as_fd()
     }
+}
+
+/// What was called in no phase, and in all of them.
+fn together(outside: Vec<(u32, FunctionStats)>, phases: &[PhaseSnapshot]) -> Vec<(u32, FunctionStats)> {
+    if phases.is_empty() {
+        return outside;
+    }
+    let mut all: BTreeMap<u32, FunctionStats> = outside.into_iter().collect();
+    for (function, stats) in phases.iter().flat_map(|phase| &phase.functions) {
+        all.entry(*function).or_insert(FunctionStats::ZERO).merge(stats);
+    }
+    all.into_iter().collect()
 }
 
 /// How many communicators of a table are told apart.

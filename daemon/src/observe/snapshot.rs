@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use mpiprobe_common::{Communicator, Flow, FunctionStats, InnerStats, Layout, ProcessCounters, Request, ThreadState};
+use mpiprobe_common::{
+    Communicator, Flow, FunctionStats, InnerStats, Layout, Phase, ProcessCounters, Request, ThreadState, phase::current,
+};
 
 /// All observed processes at one moment.
 #[derive(Clone, Debug, Default)]
@@ -26,8 +28,10 @@ pub struct ProcessSnapshot {
     pub counters: ProcessCounters,
     /// How its MPI library lays out its objects; zeroed where that is not known.
     pub layout: Layout,
-    /// By function id.
+    /// By function id; in all phases, and in none.
     pub functions: Vec<(u32, FunctionStats)>,
+    /// In the order of their first opening.
+    pub phases: Vec<PhaseSnapshot>,
     pub threads: Vec<ThreadSnapshot>,
     /// What was moved, in no order.
     pub flows: Vec<Flow>,
@@ -37,6 +41,14 @@ pub struct ProcessSnapshot {
     pub requests: Vec<PendingRequest>,
     /// (outer, inner) function ids.
     pub inner: Vec<((u16, u16), InnerStats)>,
+}
+
+/// A phase that a process has opened.
+#[derive(Clone, Debug)]
+pub struct PhaseSnapshot {
+    pub phase: Phase,
+    /// By function id, of calls completed in it.
+    pub functions: Vec<(u32, FunctionStats)>,
 }
 
 /// In place of the number of a communicator: one of those that are not told apart.
@@ -86,6 +98,14 @@ impl ProcessSnapshot {
         let ended = self.counters.ended_threads_time_ns + self.counters.open_at_end_ns;
         let live = self.threads.iter().map(|thread| thread.state.time_ns + thread.open_ns(now_ns));
         live.fold(ended, u64::saturating_add)
+    }
+
+    /// How long the program had counting switched off, ns.
+    pub fn off_ns(&self, now_ns: u64) -> u64 {
+        let counters = &self.counters;
+        let is_off = counters.current & current::OFF != 0;
+        let since = if is_off { now_ns.saturating_sub(counters.off_since_ns) } else { 0 };
+        counters.off_ns.saturating_add(since)
     }
 
     /// How long threads have lived since their first call, ns, summed.

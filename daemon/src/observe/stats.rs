@@ -18,7 +18,7 @@ impl StatsReader {
     pub fn new(tables: &Tables) -> Result<Self, AttachError> {
         let config = &tables.options().config;
         let map = |table: &'static str, source| AttachError::Table { table, source };
-        let slots = config.process_slots as usize * FUNCTION_SLOTS as usize;
+        let slots = config.stats_rows() as usize * FUNCTION_SLOTS as usize;
         Ok(Self {
             index: SharedArray::map(tables.table_fd("STATS_INDEX")?, slots).map_err(|e| map("STATS_INDEX", e))?,
             stats: SharedArray::map(tables.table_fd("STATS")?, config.stats_entries as usize)
@@ -26,7 +26,8 @@ impl StatsReader {
         })
     }
 
-    /// What a function has cost in a process so far; `None` if it was never completed there.
+    /// What a function has cost in a process, outside its phases, so far; `None` if it was never completed there. A phase's row is
+    /// behind those of all processes.
     pub fn read(&self, process: u32, function: u32) -> Option<FunctionStats> {
         let row = (process as usize).checked_mul(FUNCTION_SLOTS as usize)?;
         let entry = self.index.word_of(row + function as usize, 0)?.load(Ordering::Relaxed);

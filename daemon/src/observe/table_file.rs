@@ -80,6 +80,7 @@ impl TableFile {
             process,
             counters: self.counters()?,
             functions: self.functions(header.stats)?,
+            phases: Vec::new(),
             threads: self.threads(header.threads, process)?,
             layout: Layout::default(),
             flows: Vec::new(),

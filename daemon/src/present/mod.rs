@@ -7,6 +7,7 @@ mod jobs;
 mod message;
 mod output;
 mod pending;
+mod phases;
 mod profile;
 mod table;
 mod traffic;

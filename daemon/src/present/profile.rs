@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use super::{
+    phases::phases,
     table::{
         Column::{Left, Right},
         table,
@@ -20,6 +21,7 @@ pub fn profile(profile: &Profile) -> String {
         groups(profile),
         functions(&profile.functions),
         functions_of_ranks(profile),
+        phases(profile),
         traffic(profile),
         inner_calls(profile),
         open_calls(profile),
@@ -323,6 +325,16 @@ fn remarks(profile: &Profile) -> String {
     let unseen: u64 = profile.ranks.iter().map(|rank| rank.inner_calls_of_unseen).sum();
     if unseen > 0 {
         let _ = writeln!(text, "{} calls inside a call that began before attach, not counted", count(unseen));
+    }
+    let off: u64 = profile.ranks.iter().map(|rank| rank.calls_while_off).sum();
+    if profile.ranks.iter().any(|rank| rank.off_ns > 0) {
+        let longest = profile.ranks.iter().map(|rank| rank.off_ns).max().unwrap_or(0);
+        let _ = writeln!(
+            text,
+            "counting switched off by the program (MPI_Pcontrol) for up to {} of a rank: {} calls not observed, time not in wall",
+            ns(longest),
+            count(off)
+        );
     }
     for (number, what) in profile.losses.described().into_iter().filter(|(number, _)| *number > 0) {
         let _ = writeln!(text, "{} {what}", count(number));

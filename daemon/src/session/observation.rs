@@ -54,6 +54,8 @@ pub(super) struct Observation {
     layers: Layers,
     jobs: ChosenJobs,
     scoped: bool,
+    /// A program wants results now.
+    flush_asked: bool,
     began: String,
     began_ns: u64,
     incomplete_because: Vec<String>,
@@ -99,6 +101,7 @@ impl Observation {
             layers: Layers::default(),
             jobs,
             scoped: false,
+            flush_asked: false,
             began: host::utc_now(),
             began_ns: monotonic_ns(),
             incomplete_because: Vec::new(),
@@ -276,6 +279,7 @@ impl Observation {
         for notice in self.observer.notices() {
             match notice.kind {
                 NoticeKind::Exec => self.handle_exec(&notice),
+                NoticeKind::Flush => self.flush_asked = true,
                 NoticeKind::ExecAway => {
                     self.roster.end(notice.process, RankState::Execed, notice.time_ns);
                     self.release(notice.process);
@@ -286,6 +290,11 @@ impl Observation {
                 }
             }
         }
+    }
+
+    /// Whether a program has asked since the last time for what was counted to be written out.
+    pub(super) fn take_flush(&mut self) -> bool {
+        std::mem::take(&mut self.flush_asked)
     }
 
     /// A process became a target by exec, or stayed one: a new process image either way.
@@ -500,6 +509,7 @@ fn load_options(options: &Options, caller: &Caller) -> LoadOptions {
             stats_entries: options.max_stats,
             thread_slots: options.max_threads,
             traffic: options.traffic.into(),
+            pcontrol_plus_1: if options.ignore_pcontrol { 0 } else { pcontrol_plus_1() },
             flow_slots: if options.traffic { options.max_flows } else { 1 },
             communicator_slots: if options.traffic { options.max_communicators } else { 2 },
             request_slots: if options.traffic { options.max_requests } else { 1 },
@@ -507,6 +517,11 @@ fn load_options(options: &Options, caller: &Caller) -> LoadOptions {
             ..Config::DEFAULT
         },
     }
+}
+
+/// Id of `MPI_Pcontrol`, plus one.
+fn pcontrol_plus_1() -> u32 {
+    mpiprobe_functions::by_name("MPI_Pcontrol").map_or(0, |id| u32::from(id.number()) + 1)
 }
 
 /// Nobody there is no error for those who wait.

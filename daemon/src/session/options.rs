@@ -21,6 +21,8 @@ pub struct Options {
     pub functions: FunctionSet,
     /// Time calls that MPI makes inside MPI.
     pub nested: bool,
+    /// `MPI_Pcontrol` changes nothing.
+    pub ignore_pcontrol: bool,
     /// End after so long.
     pub duration: Option<Duration>,
     pub interval: Duration,

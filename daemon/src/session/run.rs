@@ -31,6 +31,8 @@ const CANDIDATE_PATIENCE: Duration = Duration::from_secs(2);
 const SEARCH_INTERVAL: Duration = Duration::from_millis(100);
 /// That time.
 const SEARCH_PATIENCE: Duration = Duration::from_secs(2);
+/// Least time between two profiles that programs ask for: all ranks ask at once.
+const FLUSH_INTERVAL: Duration = Duration::from_millis(10);
 /// Detaching that takes longer than this is reported as it goes on.
 const SILENT_DETACH: Duration = Duration::from_millis(500);
 
@@ -90,6 +92,7 @@ async fn observe(
     ticks.tick().await;
     let deadline = options.duration.and_then(|duration| Instant::now().checked_add(duration));
     let mut last_news = Instant::now();
+    let (mut last_flush, mut next_flush): (Option<Instant>, Option<Instant>) = (None, None);
     loop {
         let is_waiting = options.wait && !observation.was_anybody_there();
         if !observation.is_anybody_left() && !is_waiting {
@@ -116,6 +119,16 @@ async fn observe(
                 ready.map_err(SessionError::Watch)?.clear_ready();
                 observation.handle_notices();
                 last_news = Instant::now();
+                if observation.take_flush() {
+                    let earliest = last_flush.map_or(last_news, |last| last + FLUSH_INTERVAL);
+                    next_flush = next_flush.or(Some(earliest));
+                }
+            }
+            () = sleep_until(next_flush.unwrap_or_else(Instant::now)), if next_flush.is_some() => {
+                display.look(observation.profile(None)?)?;
+                (last_flush, next_flush) = (Some(Instant::now()), None);
+                // It was the end of an interval.
+                ticks.reset();
             }
             () = sleep(pace), if observation.has_candidates() => observation.look_at_candidates()?,
             () = sleep(LAYOUT_INTERVAL), if observation.has_pending_layouts() => observation.retry_layouts(),

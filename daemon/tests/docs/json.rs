@@ -6,11 +6,11 @@ use std::collections::BTreeSet;
 use mpiprobe::{
     analyse::{self, EndedCall, Identity, Observed, Session},
     model::{EngineInfo, LibraryInfo, RankState, SCHEMA, SlowSite},
-    observe::{CommunicatorSnapshot, PendingRequest, ProcessSnapshot, Snapshot, ThreadSnapshot},
+    observe::{CommunicatorSnapshot, PendingRequest, PhaseSnapshot, ProcessSnapshot, Snapshot, ThreadSnapshot},
 };
 use mpiprobe_common::{
-    Communicator, Flow, FlowKey, FunctionStats, InnerStats, Layout, ProcessCounters, Request, ThreadState,
-    layout::capability,
+    Communicator, Flow, FlowKey, FunctionStats, InnerStats, Layout, Phase, PhaseKey, ProcessCounters, Request,
+    ThreadState, layout::capability, phase::NAME_LENGTH,
 };
 use serde_json::Value;
 
@@ -71,6 +71,16 @@ fn profile() -> mpiprobe::model::Profile {
         counters: ProcessCounters::ZERO,
         layout: Layout { known: capability::CONSTANTS, ..Layout::default() },
         functions: vec![(0, FunctionStats::ZERO)],
+        phases: vec![PhaseSnapshot {
+            phase: Phase {
+                key: PhaseKey { process: 1, level: 3, name: [0; NAME_LENGTH] },
+                opened: 1,
+                open: 0,
+                since_ns: 0,
+                time_ns: 0,
+            },
+            functions: vec![(0, FunctionStats::ZERO)],
+        }],
         threads: vec![ThreadSnapshot { tid: 1, slot: 0, state }],
         inner: vec![((0, 1), InnerStats::default())],
         flows: vec![Flow { key: FlowKey { process: 1, communicator: 1, ..FlowKey::default() }, ..Flow::default() }],

@@ -97,6 +97,16 @@ pub fn at_entry(thread: &mut ThreadState, function: u32) {
     }
 }
 
+/// The same of a function whose call is not counted: the handle that it may free, at `handle`.
+#[inline(always)]
+pub fn at_uncounted_entry(process: u32, function: u32, handle: u64) {
+    let Some(descriptor) = DESCRIPTORS.get_ptr(function & (FUNCTION_SLOTS - 1)) else { return };
+    // SAFETY: as above.
+    if unsafe { (*descriptor).frees_communicator } != 0 {
+        communicator::forget(process, handle);
+    }
+}
+
 /// Hands the thread's completed call over to those programs. To be called by the program itself, not by a function that is not
 /// inlined: the kernel allows that with type information only.
 #[inline(always)]
@@ -253,7 +263,7 @@ fn can_follow(layout: &Layout) -> bool {
     layout.known & capability::CONSTANTS != 0
 }
 
-/// Entry plus one in the statistics of the function that posted an operation.
+/// Entry plus one in the statistics of the function that posted an operation, in the phase in which it is completed.
 #[inline(always)]
 fn stats_of(process: u32, function: u16) -> u32 {
     entry(process, function as u32)

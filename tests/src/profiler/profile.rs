@@ -13,6 +13,7 @@ pub struct Profile {
     pub observed_ns: u64,
     pub engine: Engine,
     pub jobs: Vec<Job>,
+    pub phases: Vec<PhaseProfile>,
     pub ranks: Vec<Rank>,
     pub losses: Losses,
     pub inner_calls: Option<Vec<InnerCalls>>,
@@ -130,6 +131,9 @@ pub struct Rank {
     pub functions: Vec<FunctionRow>,
     pub open_calls: Vec<OpenCall>,
     pub traffic: Option<Traffic>,
+    pub phases: Vec<RankPhase>,
+    pub calls_while_off: u64,
+    pub off_ns: u64,
     pub losses: Losses,
 }
 
@@ -138,6 +142,54 @@ pub struct Thread {
     pub tid: u32,
     pub calls: u64,
     pub mpi_ns: u64,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+pub struct RankPhase {
+    pub name: String,
+    pub opened: u64,
+    pub is_open: bool,
+    pub wall_ns: u64,
+    pub calls: u64,
+    pub mpi_ns: u64,
+    pub functions: Vec<PhaseFunction>,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+pub struct PhaseFunction {
+    pub name: String,
+    pub calls: u64,
+    pub traffic: Option<PhaseTraffic>,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+pub struct PhaseTraffic {
+    pub sent: Bytes,
+    pub received: Bytes,
+}
+
+#[derive(Debug, Clone, Copy, Deserialize)]
+pub struct Bytes {
+    pub bytes: u64,
+}
+
+/// One over ranks.
+#[derive(Debug, Clone, Deserialize)]
+pub struct PhaseProfile {
+    pub name: String,
+    pub ranks: u64,
+    pub opened: u64,
+    pub calls: u64,
+}
+
+impl RankPhase {
+    /// Calls, bytes sent and received, by function.
+    pub fn counts(&self) -> impl Iterator<Item = (&str, [u64; 3])> {
+        self.functions.iter().map(|row| {
+            let moved = row.traffic.as_ref().map_or([0; 2], |traffic| [traffic.sent.bytes, traffic.received.bytes]);
+            (row.name.as_str(), [row.calls, moved[0], moved[1]])
+        })
+    }
 }
 
 #[derive(Debug, Clone, Deserialize)]

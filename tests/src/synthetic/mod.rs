@@ -151,6 +151,7 @@ impl Synthetic {
             flows: if self.traffic { self.flows(rank, &functions) } else { Vec::new() },
             communicators: if self.traffic { self.communicators(rank) } else { Vec::new() },
             requests: Vec::new(),
+            phases: Vec::new(),
             functions,
             inner: Vec::new(),
         }

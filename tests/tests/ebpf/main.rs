@@ -14,6 +14,7 @@ mod ladder;
 mod layers;
 mod libraries;
 mod output;
+mod phases;
 mod refusals;
 mod rights;
 mod threads;
@@ -42,6 +43,7 @@ fn main() {
             layers::tests(mpi),
             libraries::tests(mpi),
             output::tests(mpi),
+            phases::tests(mpi),
             refusals::tests(mpi),
             rights::tests(mpi),
             threads::tests(mpi),

@@ -25,12 +25,14 @@ mod environment;
 mod file;
 mod header;
 mod local;
+mod meaning;
 mod message;
 mod next;
 mod process;
 mod statistics;
 mod text;
 mod thread;
+mod visibility;
 
 #[cfg(all(not(test), panic = "abort"))]
 mod panic {

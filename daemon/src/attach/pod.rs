@@ -1,7 +1,10 @@
 //! The shared types as aya wants them: plain old data, which may be made of any bytes.
 #![expect(unsafe_code, reason = "aya::Pod is an unsafe marker trait")]
 
-use mpiprobe_common::{Config, Descriptor, FunctionStats, ProcessCounters, Target, ThreadState, file::Header};
+use mpiprobe_common::{
+    Communicator, Config, Descriptor, Flow, FunctionStats, ProcessCounters, Target, ThreadState,
+    file::{FollowedRequest, Header},
+};
 
 /// A value of a table, as bytes to aya.
 #[derive(Clone, Copy, Debug)]
@@ -22,6 +25,12 @@ unsafe impl aya::Pod for Plain<Header> {}
 unsafe impl aya::Pod for Plain<ProcessCounters> {}
 // SAFETY: as above.
 unsafe impl aya::Pod for Plain<ThreadState> {}
+// SAFETY: as above.
+unsafe impl aya::Pod for Plain<Flow> {}
+// SAFETY: as above.
+unsafe impl aya::Pod for Plain<Communicator> {}
+// SAFETY: as above.
+unsafe impl aya::Pod for Plain<FollowedRequest> {}
 
 impl<T> Plain<T>
 where

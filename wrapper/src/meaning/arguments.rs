@@ -47,12 +47,11 @@ impl Arguments {
         // SAFETY: the trampoline's frame; behind the return address are the arguments that are not in registers.
         unsafe {
             let frame = &*self.0;
-            match frame.arguments.get(position as usize) {
-                Some(&word) => word,
-                None => {
-                    let beyond = position as usize - frame.arguments.len();
-                    *(&raw const (*self.0).return_address).add(1 + beyond)
-                }
+            if let Some(&word) = frame.arguments.get(position as usize) {
+                word
+            } else {
+                let beyond = position as usize - frame.arguments.len();
+                *(&raw const (*self.0).return_address).add(1 + beyond)
             }
         }
     }

@@ -33,6 +33,7 @@ pub(crate) use library::find as find_library;
 pub(crate) use requests::Given;
 
 /// A call that has returned.
+#[allow(clippy::struct_field_names, reason = "a call site is called so")]
 struct Call<'a> {
     local: *mut Local,
     library: &'a Library,

@@ -28,7 +28,7 @@ fn row(handle: u64) -> impl Iterator<Item = *mut FollowedRequest> {
     let start = (handle ^ handle >> 7 ^ handle >> 17) as u32;
     (0..ROW).filter_map(move |step| {
         let index = start.wrapping_add(step) & (REQUESTS - 1);
-        file::place::<FollowedRequest>(REQUESTS_REGION, index).map(|place| place.as_ptr())
+        file::place::<FollowedRequest>(REQUESTS_REGION, index).map(core::ptr::NonNull::as_ptr)
     })
 }
 

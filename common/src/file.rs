@@ -10,19 +10,28 @@
 //! | threads | [`ThreadState`], by slot |
 //! | functions | function id plus one of each statistics entry, `u32` |
 //! | statistics | [`FunctionStats`]: of one function in one thread slot each; a thread slot's are of all threads that had it |
+//! | flows | [`Flow`], in the order of first use: those of one thread slot each, which stands in the key in the place of the process |
+//! | communicators | [`Communicator`], by number from 1 on; one of 0 at [`Communicator::first_ns`] is none |
+//! | requests | [`FollowedRequest`], in no order |
 
-use crate::{FunctionStats, ProcessCounters, ThreadState};
+use crate::{Communicator, Flow, FunctionStats, ProcessCounters, Request, RequestKey, ThreadState};
 
 /// First bytes of a file that is complete enough to be read; written last.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"mpiprobe");
 
 /// Raised when anything changes that [`FINGERPRINT`] does not notice.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 
 /// Live threads that a file has room for.
 pub const THREADS: u32 = 1024;
 /// Statistics entries that it has room for.
 pub const STATS: u32 = 4096;
+/// Flows of all thread slots.
+pub const FLOWS: u32 = 16384;
+/// Communicators, freed ones too.
+pub const COMMUNICATORS: u32 = 4096;
+/// Operations that are under way at once.
+pub const REQUESTS: u32 = 8192;
 
 /// How names of files end.
 pub const SUFFIX: &str = ".mpiprobe";
@@ -70,9 +79,21 @@ pub const COUNTERS_REGION: Region = Region::of::<ProcessCounters>(HEADER_ROOM, 1
 pub const THREADS_REGION: Region = Region::of::<ThreadState>(COUNTERS_REGION.end(), THREADS);
 pub const FUNCTIONS_REGION: Region = Region::of::<u32>(THREADS_REGION.end(), STATS);
 pub const STATS_REGION: Region = Region::of::<FunctionStats>(FUNCTIONS_REGION.end(), STATS);
+pub const FLOWS_REGION: Region = Region::of::<Flow>(STATS_REGION.end(), FLOWS);
+pub const COMMUNICATORS_REGION: Region = Region::of::<Communicator>(FLOWS_REGION.end(), COMMUNICATORS);
+pub const REQUESTS_REGION: Region = Region::of::<FollowedRequest>(COMMUNICATORS_REGION.end(), REQUESTS);
+
+/// An operation, and what its handle is.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default)]
+pub struct FollowedRequest {
+    /// Its process is the thread slot that has posted it.
+    pub key: RequestKey,
+    pub request: Request,
+}
 
 /// Length of a file, bytes.
-pub const FILE_SIZE: u64 = STATS_REGION.end().next_multiple_of(PAGE);
+pub const FILE_SIZE: u64 = REQUESTS_REGION.end().next_multiple_of(PAGE);
 
 /// Sizes and places of all tables in one number: files of another layout have another one.
 pub const FINGERPRINT: u64 = {
@@ -80,7 +101,10 @@ pub const FINGERPRINT: u64 = {
     let hash = COUNTERS_REGION.mixed_into(hash);
     let hash = THREADS_REGION.mixed_into(hash);
     let hash = FUNCTIONS_REGION.mixed_into(hash);
-    STATS_REGION.mixed_into(hash)
+    let hash = STATS_REGION.mixed_into(hash);
+    let hash = FLOWS_REGION.mixed_into(hash);
+    let hash = COMMUNICATORS_REGION.mixed_into(hash);
+    REQUESTS_REGION.mixed_into(hash)
 };
 
 /// Of FNV-1a.
@@ -133,6 +157,9 @@ pub struct Header {
     pub threads: u64,
     /// Statistics entries that have been used.
     pub stats: u64,
+    /// Flows and communicators that have been made.
+    pub flows: u64,
+    pub communicators: u64,
     /// What counting a call costs here, and the part of it that is within measured durations: ns, times 1024. 0: not measured.
     pub call_cost: u64,
     pub inside_cost: u64,
@@ -163,7 +190,15 @@ mod tests {
 
     #[test]
     fn tables_do_not_overlap() {
-        let regions = [COUNTERS_REGION, THREADS_REGION, FUNCTIONS_REGION, STATS_REGION];
+        let regions = [
+            COUNTERS_REGION,
+            THREADS_REGION,
+            FUNCTIONS_REGION,
+            STATS_REGION,
+            FLOWS_REGION,
+            COMMUNICATORS_REGION,
+            REQUESTS_REGION,
+        ];
         let mut end = size_of::<Header>() as u64;
         for region in regions {
             assert!(region.offset >= end && region.offset.is_multiple_of(PAGE), "{region:?}");

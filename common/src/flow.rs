@@ -57,6 +57,21 @@ pub struct Flow {
     pub waited_ns: u64,
 }
 
+impl Flow {
+    /// Adds another one's calls. Numbers wrap round: one thread may have taken away what another one has added.
+    pub const fn merge(&mut self, other: &Self) {
+        self.calls = self.calls.wrapping_add(other.calls);
+        self.time_ns = self.time_ns.wrapping_add(other.time_ns);
+        self.sent = self.sent.wrapping_add(other.sent);
+        self.received = self.received.wrapping_add(other.received);
+        self.received_at_most = self.received_at_most.wrapping_add(other.received_at_most);
+        self.unknown = self.unknown.wrapping_add(other.unknown);
+        self.completed = self.completed.wrapping_add(other.completed);
+        self.pending_ns = self.pending_ns.wrapping_add(other.pending_ns);
+        self.waited_ns = self.waited_ns.wrapping_add(other.waited_ns);
+    }
+}
+
 /// A communicator as one process knows it, by handle.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]

@@ -35,6 +35,7 @@ pub mod program;
 mod python;
 pub mod requirement;
 pub mod synthetic;
+pub mod traffic;
 pub mod truth;
 mod wheel;
 

@@ -31,6 +31,15 @@ fn entries() -> Result<String, Box<dyn Error>> {
     }
     writeln!(text, "/// Functions that are counted unless the user says otherwise, a bit each.")?;
     writeln!(text, "pub(crate) static DEFAULT_FUNCTIONS: [u64; {}] = {default:?};", default.len())?;
+    writeln!(text, "/// Where arguments stand, by function id.")?;
+    writeln!(text, "pub(crate) static DESCRIPTORS: [Descriptor; {}] = [", FUNCTIONS.len())?;
+    for function in FUNCTIONS {
+        writeln!(text, "    {:?},", function.descriptor())?;
+    }
+    writeln!(text, "];")?;
+    let frees_type = FUNCTIONS.iter().position(|function| function.name == "MPI_Type_free");
+    writeln!(text, "/// The function after which a datatype's handle may mean another one.")?;
+    writeln!(text, "pub(crate) const FREES_DATATYPE: u32 = {};", frees_type.ok_or("the table has no MPI_Type_free")?)?;
     writeln!(text, "entries! {{")?;
     for (kind, prefix) in ["", "P"].into_iter().enumerate() {
         for (id, function) in FUNCTIONS.iter().enumerate() {

@@ -10,7 +10,7 @@ use mpiprobe_common::{Loss, OpenCall, ThreadState};
 
 use crate::{
     entry::{Entry, Frame},
-    local,
+    header, local, meaning,
     message::SavedErrno,
     next::{self, Found},
     process, statistics,
@@ -65,6 +65,7 @@ unsafe fn open(local: *mut Local, frame: *mut Frame, function: u32) {
     // SAFETY: the thread's own state; the trampoline's frame.
     unsafe {
         let state = (*local).state;
+        meaning::at_entry(local, frame, function);
         begin_change(state);
         (*state).return_address = (*frame).return_address;
         let arguments = (&raw mut (*state).arguments).cast::<[u64; 6]>();
@@ -126,22 +127,28 @@ unsafe fn first_of_thread() -> Option<*mut Local> {
 
 /// The outermost call has returned.
 #[inline]
-unsafe fn complete(local: *mut Local, _frame: *mut Frame) {
+unsafe fn complete(local: *mut Local, frame: *mut Frame) {
     // SAFETY: as in `open`.
     unsafe {
         let now = (*local).clock.stamp_again();
         let ns = (*local).clock.between((*local).started, now);
         let state = (*local).state;
         let function = (*state).open.function_plus_1.wrapping_sub(1);
-        let entry = statistics::of(local, function);
+        // Others are seen for what they do to requests and handles.
+        let is_counted = header::is_selected(function);
+        let entry = if is_counted { statistics::of(local, function) } else { ptr::null_mut() };
         if !entry.is_null() {
             statistics::record(entry, ns);
         }
+        // While the call is open still, so that whatever the library calls in turn is inside it.
+        meaning::account(local, frame, function, ns, entry);
         begin_change(state);
         (*state).open.function_plus_1 = 0;
         (*state).open.stack_pointer = 0;
-        (*state).calls += 1;
-        (*state).time_ns += ns;
+        if is_counted {
+            (*state).calls += 1;
+            (*state).time_ns += ns;
+        }
         (*state).last_return_ns = (*state).open.started_ns + ns;
         end_change(state);
     }

@@ -14,7 +14,7 @@ use core::{
     sync::atomic::{AtomicPtr, Ordering},
 };
 
-use mpiprobe_common::CALIBRATION_FUNCTION;
+use mpiprobe_common::{CALIBRATION_FUNCTION, Descriptor};
 
 use crate::call::{enter, leave};
 
@@ -220,7 +220,7 @@ mod generated {
     pub(super) static ALL: (&[AtomicPtr<c_void>; ENTRIES], &[&CStr; ENTRIES]) = (&ROUTES, &NAMES);
 }
 
-pub(crate) use generated::{DEFAULT_FUNCTIONS, ENTRIES, FUNCTIONS, FUNCTIONS_FINGERPRINT};
+pub(crate) use generated::{DEFAULT_FUNCTIONS, DESCRIPTORS, ENTRIES, FREES_DATATYPE, FUNCTIONS, FUNCTIONS_FINGERPRINT};
 
 /// An entry point, by its place in the generated list. The one after the last is the calibration's.
 #[derive(Clone, Copy, PartialEq, Eq)]

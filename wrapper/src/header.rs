@@ -8,7 +8,7 @@ use core::{
 };
 
 use mpiprobe_common::{
-    FUNCTION_SLOTS, ProcessCounters,
+    CALIBRATION_FUNCTION, FUNCTION_SLOTS, ProcessCounters,
     file::{COUNTERS_REGION, FINGERPRINT, Header, MAGIC, VERSION, flags},
 };
 
@@ -16,7 +16,7 @@ use crate::{
     calibrate,
     clock::{self, monotonic_ns, system_ns},
     entry::{DEFAULT_FUNCTIONS, FUNCTIONS_FINGERPRINT},
-    environment, file, next,
+    environment, file, meaning, next,
     text::fill,
 };
 
@@ -53,6 +53,7 @@ pub(crate) fn write() {
         libc::gethostname(to.host.as_mut_ptr().cast(), to.host.len() - 1);
         libc::readlink(c"/proc/self/exe".as_ptr(), to.executable.as_mut_ptr().cast(), to.executable.len() - 1);
         fill_library(to);
+        meaning::find_library(&to.library);
         let launchers = environment::of_launchers::<{ mpiprobe_common::file::ENVIRONMENT }>();
         fill(&mut to.environment, launchers.as_bytes());
         if let Some(counters) = file::place::<ProcessCounters>(COUNTERS_REGION, 0) {
@@ -148,6 +149,16 @@ pub(crate) fn threads() -> Option<&'static AtomicU64> {
     word(offset_of!(Header, threads))
 }
 
+/// How many flows have been made.
+pub(crate) fn flows() -> Option<&'static AtomicU64> {
+    word(offset_of!(Header, flows))
+}
+
+/// How many communicators have been made.
+pub(crate) fn communicators() -> Option<&'static AtomicU64> {
+    word(offset_of!(Header, communicators))
+}
+
 /// The program ends by itself.
 pub(crate) fn note_end() {
     if let Some(ended) = word(offset_of!(Header, ended_ns)) {
@@ -167,11 +178,28 @@ fn word(offset: usize) -> Option<&'static AtomicU64> {
     Some(unsafe { AtomicU64::from_ptr(base.add(offset).as_ptr().cast()) })
 }
 
-/// Whether the user wants a function to be counted.
+/// Functions that are counted, a bit each: as the environment says when the program begins.
+static SELECTED: [AtomicU64; WORDS] = [const { AtomicU64::new(0) }; WORDS];
+
+/// Reads the user's choice. To be called once.
+pub(crate) fn choose_functions() {
+    let text = environment::get(SELECTION_VARIABLE).map(CStr::to_bytes);
+    for (index, (word, default)) in SELECTED.iter().zip(DEFAULT_FUNCTIONS).enumerate() {
+        let first = index as u32 * 64;
+        let is_chosen = |bit: u32| text.and_then(|text| digit(text, first + bit)).unwrap_or(default >> bit & 1 != 0);
+        let chosen = (0..64).filter(|&bit| is_chosen(bit)).fold(0u64, |bits, bit| bits | 1 << bit);
+        word.store(chosen, Ordering::Release);
+    }
+    if let Some(last) = SELECTED.last() {
+        last.fetch_or(1 << (CALIBRATION_FUNCTION % 64), Ordering::Release);
+    }
+}
+
+/// Whether a function is counted.
+#[inline]
 pub(crate) fn is_selected(function: u32) -> bool {
-    let (word, bit) = (function as usize / 64, function % 64);
-    let chosen = environment::get(SELECTION_VARIABLE).and_then(|text| digit(text.to_bytes(), function));
-    chosen.unwrap_or_else(|| DEFAULT_FUNCTIONS.get(word).is_some_and(|word| word >> bit & 1 != 0))
+    let word = SELECTED.get(function as usize / 64);
+    word.is_some_and(|word| word.load(Ordering::Relaxed) >> (function % 64) & 1 != 0)
 }
 
 /// The bit of a function in a text that begins with the fingerprint of the table that it belongs to; `None`: none of ours.

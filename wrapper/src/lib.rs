@@ -15,6 +15,7 @@
     clippy::cast_possible_wrap,
     reason = "registers have no type"
 )]
+#![allow(clippy::similar_names, reason = "sent and send, sides and sizes are the terms of the field")]
 #![allow(clippy::cast_lossless, reason = "widening casts are as clear here")]
 
 mod calibrate;
@@ -25,12 +26,14 @@ mod environment;
 mod file;
 mod header;
 mod local;
+mod meaning;
 mod message;
 mod next;
 mod process;
 mod statistics;
 mod text;
 mod thread;
+mod visibility;
 
 #[cfg(all(not(test), panic = "abort"))]
 mod panic {

@@ -46,7 +46,7 @@ pub(crate) fn find(entry: Entry) -> Found {
     }
     let _errno = SavedErrno::save();
     let Some(found) = look_up(entry) else { fail(entry.name()) };
-    if !process::counts(entry.function()) {
+    if !process::looks_at(entry.function()) {
         entry.bypass(found);
         return Found::NotCounted(found);
     }

@@ -5,12 +5,9 @@ use core::{
     sync::atomic::{AtomicU32, AtomicU64, Ordering},
 };
 
-use mpiprobe_common::{
-    Loss, ProcessCounters,
-    file::{COUNTERS_REGION, STATS},
-};
+use mpiprobe_common::{Loss, ProcessCounters, file::COUNTERS_REGION};
 
-use crate::{clock, entry::Entry, file, header, next, thread};
+use crate::{clock, entry::Entry, file, header, meaning, next, thread, visibility};
 
 /// What has become of the file.
 static STATE: AtomicU32 = AtomicU32::new(NEW);
@@ -52,9 +49,9 @@ fn is_privileged() -> bool {
     unsafe { libc::getauxval(libc::AT_SECURE) != 0 }
 }
 
-/// Whether calls of a function are counted.
-pub(crate) fn counts(function: u32) -> bool {
-    STATE.load(Ordering::Acquire) != OFF && header::is_selected(function)
+/// Whether calls of a function have to be seen: to be counted, or because others mean something by them.
+pub(crate) fn looks_at(function: u32) -> bool {
+    STATE.load(Ordering::Acquire) != OFF && (header::is_selected(function) || meaning::needs(function))
 }
 
 /// From now on calls go straight to MPI.
@@ -79,15 +76,15 @@ pub(crate) fn count_loss(loss: Loss) {
     }
 }
 
-/// The number of a statistics entry that nobody has.
-pub(crate) fn take_stats() -> Option<u32> {
-    let used = header::stats()?;
+/// The number of an entry of a table that nobody has, of so many.
+pub(crate) fn take_number(used: Option<&AtomicU64>, capacity: u32) -> Option<u32> {
+    let used = used?;
     // Looked at first, so that the counter cannot wrap round however often a full table is asked.
-    if used.load(Ordering::Relaxed) >= STATS as u64 {
+    if used.load(Ordering::Relaxed) >= u64::from(capacity) {
         return None;
     }
     let taken = used.fetch_add(1, Ordering::Relaxed);
-    if taken < STATS as u64 { Some(taken as u32) } else { None }
+    if taken < u64::from(capacity) { Some(taken as u32) } else { None }
 }
 
 pub(crate) fn raise_used_threads(used: u32) {
@@ -98,7 +95,9 @@ pub(crate) fn raise_used_threads(used: u32) {
 
 /// The library has been loaded.
 unsafe extern "C" fn loaded() {
+    visibility::hide_without_mpi();
     clock::start();
+    header::choose_functions();
     // SAFETY: functions without arguments, which live as long as the library.
     unsafe { libc::pthread_atfork(None, None, Some(forked)) };
 }

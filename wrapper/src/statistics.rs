@@ -4,11 +4,11 @@ use core::ptr;
 
 use mpiprobe_common::{
     FUNCTION_SLOTS, FunctionStats, Loss,
-    file::{FUNCTIONS_REGION, STATS_REGION},
+    file::{FUNCTIONS_REGION, STATS, STATS_REGION},
     histogram::bucket_of,
 };
 
-use crate::{file, process, thread::Local};
+use crate::{file, header, process, thread::Local};
 
 /// Where the statistics of a function are in the thread's slot, made on first use; null if there is no room.
 #[inline]
@@ -23,7 +23,7 @@ pub(crate) unsafe fn of(local: *mut Local, function: u32) -> *mut FunctionStats 
 
 #[cold]
 unsafe fn make(place: *mut *mut FunctionStats, function: u32) -> *mut FunctionStats {
-    let entry = process::take_stats().and_then(|index| {
+    let entry = process::take_number(header::stats(), STATS).and_then(|index| {
         let entry = file::place::<FunctionStats>(STATS_REGION, index)?;
         let owner = file::place::<u32>(FUNCTIONS_REGION, index)?;
         // SAFETY: an entry that nobody else has.

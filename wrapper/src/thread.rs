@@ -15,7 +15,9 @@ use mpiprobe_common::{
 
 use crate::{
     clock::{Clock, monotonic_ns},
-    file, local, process,
+    file, local,
+    meaning::{Given, Sizes},
+    process,
 };
 
 /// What the wrapper knows of a thread. Only the thread itself uses it.
@@ -30,6 +32,9 @@ pub(crate) struct Local {
     pub(crate) number: u32,
     /// In the file, by function id; null: none yet.
     pub(crate) stats: [*mut FunctionStats; FUNCTION_SLOTS as usize],
+    pub(crate) sizes: Sizes,
+    /// Of the open call.
+    pub(crate) given: Given,
 }
 
 /// By slot: whether somebody has it, and its [`Local`] once it has been made.

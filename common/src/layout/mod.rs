@@ -20,6 +20,7 @@ mod communicator;
 mod constants;
 mod datatype;
 mod field;
+mod interface;
 mod members;
 mod memory;
 mod objects;
@@ -31,6 +32,7 @@ pub use communicator::{CommFacts, CommunicatorLayout, comm, comm_object, context
 pub use constants::Constants;
 pub use datatype::{DatatypeLayout, Size, builtin_size, datatype_object, datatype_size};
 pub use field::Field;
+pub use interface::{Interface, MPICH, OPEN_MPI, STANDARD_ABI};
 pub use members::{MemberLayout, Side, member_kind, member_world_rank, world_rank};
 pub use memory::Memory;
 pub use objects::{Objects, handle_kind};

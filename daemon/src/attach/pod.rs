@@ -2,8 +2,9 @@
 #![expect(unsafe_code, reason = "aya::Pod is an unsafe marker trait")]
 
 use mpiprobe_common::{
-    Config, Descriptor, FunctionStats, LayerFrame, ProcessCounters, Request, RequestKey, Target, ThreadState,
-    file::Header,
+    Communicator, Config, Descriptor, Flow, FunctionStats, LayerFrame, ProcessCounters, Request, RequestKey, Target,
+    ThreadState,
+    file::{FollowedRequest, Header},
 };
 
 /// A value of a table, as bytes to aya.
@@ -31,6 +32,12 @@ unsafe impl aya::Pod for Plain<Header> {}
 unsafe impl aya::Pod for Plain<ProcessCounters> {}
 // SAFETY: as above.
 unsafe impl aya::Pod for Plain<ThreadState> {}
+// SAFETY: as above.
+unsafe impl aya::Pod for Plain<Flow> {}
+// SAFETY: as above.
+unsafe impl aya::Pod for Plain<Communicator> {}
+// SAFETY: as above.
+unsafe impl aya::Pod for Plain<FollowedRequest> {}
 
 impl<T> Plain<T>
 where

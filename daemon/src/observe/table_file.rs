@@ -3,18 +3,28 @@
 //! It belongs to another process, which writes to it and may cut it short at any time: so it is read, not mapped, each read is
 //! checked against what the file may contain, and numbers in it are believed only within limits.
 
-use std::{collections::BTreeMap, fs::File, io, mem::offset_of, os::unix::fs::FileExt as _};
+use std::{
+    collections::{BTreeMap, HashMap},
+    fs::File,
+    io,
+    mem::offset_of,
+    os::unix::fs::FileExt as _,
+};
 
 use mpiprobe_common::{
-    FunctionStats, Layout, ProcessCounters, ThreadState,
+    CALIBRATION_FUNCTION, Communicator, CommunicatorKey, Flow, FlowKey, FunctionStats, Layout, ProcessCounters,
+    Request, ThreadState,
     file::{
-        COUNTERS_REGION, FINGERPRINT, FUNCTIONS_REGION, Header, MAGIC, Region, STATS_REGION, THREADS_REGION, VERSION,
+        COMMUNICATORS_REGION, COUNTERS_REGION, FINGERPRINT, FLOWS_REGION, FUNCTIONS_REGION, FollowedRequest, Header,
+        MAGIC, REQUESTS_REGION, Region, STATS_REGION, THREADS_REGION, VERSION,
     },
+    flow::peer,
+    request::{key_kind, state},
 };
 use mpiprobe_functions::fingerprint;
 use thiserror::Error;
 
-use super::{ProcessSnapshot, ThreadSnapshot};
+use super::{CommunicatorSnapshot, PendingRequest, ProcessSnapshot, ThreadSnapshot};
 use crate::attach::Plain;
 
 /// How often a thread's state is read again if it changed while it was copied.
@@ -83,9 +93,9 @@ impl TableFile {
             phases: Vec::new(),
             threads: self.threads(header.threads, process)?,
             layout: Layout::default(),
-            flows: Vec::new(),
-            communicators: Vec::new(),
-            requests: Vec::new(),
+            communicators: self.communicators(header.communicators, process)?,
+            requests: self.requests(header.flows)?,
+            flows: self.flows(header.flows, process)?,
             inner: Vec::new(),
         })
     }
@@ -112,6 +122,46 @@ impl TableFile {
             }
         }
         Ok(sums.into_iter().collect())
+    }
+
+    /// Sums over thread slots, of those that have carried anything.
+    fn flows(&self, used: u64, process: u32) -> Result<Vec<Flow>, TableFileError> {
+        let mut sums: HashMap<FlowKey, Flow> = HashMap::new();
+        let flows = self.entries::<Flow>(FLOWS_REGION, used)?.into_iter();
+        for flow in flows.filter(|flow| u32::from(flow.key.function) != CALIBRATION_FUNCTION) {
+            let key = FlowKey { process, ..flow.key };
+            sums.entry(key).or_insert(Flow { key, ..Flow::default() }).merge(&flow);
+        }
+        Ok(sums.into_values().filter(|flow| flow.calls > 0).collect())
+    }
+
+    /// By number.
+    fn communicators(&self, used: u64, process: u32) -> Result<Vec<CommunicatorSnapshot>, TableFileError> {
+        let entries = self.entries::<Communicator>(COMMUNICATORS_REGION, used)?;
+        let known = (1..).zip(entries).filter(|(_, entry)| entry.first_ns != 0);
+        let of_process = |entry: Communicator| Communicator { key: CommunicatorKey { process, ..entry.key }, ..entry };
+        let snapshot = |(number, entry)| CommunicatorSnapshot {
+            number,
+            facts: of_process(entry),
+            ..CommunicatorSnapshot::default()
+        };
+        Ok(known.map(snapshot).collect())
+    }
+
+    /// Operations under way.
+    fn requests(&self, flows: u64) -> Result<Vec<PendingRequest>, TableFileError> {
+        let flows = self.entries::<Flow>(FLOWS_REGION, flows)?;
+        let peer = |request: &Request| {
+            let is_exchange = request.second_flow_plus_1 != 0;
+            let plus_1 = if is_exchange { request.second_flow_plus_1 } else { request.flow_plus_1 };
+            let flow = plus_1.checked_sub(1).and_then(|index| flows.get(index as usize));
+            flow.map_or(peer::UNKNOWN, |flow| flow.key.peer)
+        };
+        let entries = self.entries::<FollowedRequest>(REQUESTS_REGION, REQUESTS_REGION.capacity.into())?;
+        let is_operation =
+            |entry: &FollowedRequest| entry.key.kind == key_kind::REQUEST && entry.request.state & state::ACTIVE != 0;
+        let pending = entries.into_iter().filter(is_operation);
+        Ok(pending.map(|entry| PendingRequest { peer: peer(&entry.request), request: entry.request }).collect())
     }
 
     fn threads(&self, used: u64, process: u32) -> Result<Vec<ThreadSnapshot>, TableFileError> {
@@ -145,6 +195,15 @@ impl TableFile {
     }
 
     /// The first `used` entries of a table, at most all of them.
+    fn entries<T>(&self, region: Region, used: u64) -> Result<Vec<T>, TableFileError>
+    where
+        Plain<T>: aya::Pod,
+    {
+        let bytes = self.table(region, used)?;
+        Ok(bytes.chunks_exact(size_of::<T>()).filter_map(Plain::<T>::from_bytes).collect())
+    }
+
+    /// The same, in one piece.
     fn table(&self, region: Region, used: u64) -> Result<Vec<u8>, TableFileError> {
         let entries = used.min(u64::from(region.capacity));
         self.bytes(region.offset, usize::try_from(entries * region.entry).unwrap_or(0))

@@ -235,6 +235,7 @@ pub struct Flow {
     pub calls: u64,
     pub sent_bytes: u64,
     pub received_bytes: u64,
+    pub received_at_most_bytes: u64,
     pub calls_of_unknown_bytes: u64,
     pub completed: u64,
     pub pending_ns: u64,

@@ -5,11 +5,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use libtest_mimic::{Failed, Trial};
 use mpiprobe_tests::profiler::{AllTraffic, WholeCommunicator};
+use mpiprobe_tests::traffic::is_compared;
 use mpiprobe_tests::truth::{Image, Peer, Scope, Snapshot};
 use mpiprobe_tests::{Job, Language, Mpi, Profile, Profiler, program};
 
 use crate::check::complete;
-use crate::traffic::is_compared;
 use crate::{trial, trial_with};
 
 pub(crate) fn tests(mpi: Mpi) -> Vec<Trial> {

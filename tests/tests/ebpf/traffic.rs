@@ -4,8 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use libtest_mimic::{Failed, Trial};
-use mpiprobe_functions::Group;
-use mpiprobe_tests::truth::{Image, Peer};
+use mpiprobe_tests::traffic::{Sums, differences, hide, seen, told};
 use mpiprobe_tests::{Job, Language, Mpi, Profiler, Program, Rank, Requirement, program, requirement};
 
 use crate::check::complete;
@@ -155,94 +154,8 @@ fn agrees(mpi: Mpi, case: Case, when: Attached) -> Result<(), Failed> {
         if matches!(when, Attached::Late) {
             forgive_unknown_requests(row, &mut told, &mut seen)?;
         }
-        expect_same(*rank, &seen, &told);
+        assert_eq!(differences(&told, &seen), Vec::<String>::new(), "rank {rank}");
     }
-    Ok(())
-}
-
-/// Says what differs, not all that there is.
-fn expect_same(rank: u32, seen: &Sums, told: &Sums) {
-    let keys: BTreeSet<&Key> = seen.keys().chain(told.keys()).collect();
-    let differ = keys.into_iter().filter(|key| seen.get(key) != told.get(key));
-    let differ: Vec<_> = differ.map(|key| (key, seen.get(key), told.get(key))).collect();
-    assert!(differ.is_empty(), "rank {rank}: flow, seen, told: {differ:#?}");
-}
-
-/// What moves data, or belongs to it.
-pub(crate) fn is_compared(function: &str) -> bool {
-    let moves = |group| {
-        matches!(group, Group::PointToPoint | Group::Collective | Group::Synchronisation | Group::OneSided | Group::Io)
-    };
-    mpiprobe_functions::by_name(function).is_some_and(|id| moves(id.function().group))
-}
-
-/// Function with the one that started it, size of the communicator, and who was at the other end.
-type Key = (String, usize, String);
-
-/// Calls, bytes sent and received, calls of which they are unknown.
-type Sums = BTreeMap<Key, [u64; 4]>;
-
-fn add(sums: &mut Sums, key: Key, amounts: [u64; 4]) {
-    for (sum, amount) in sums.entry(key).or_default().iter_mut().zip(amounts) {
-        *sum = sum.wrapping_add(amount);
-    }
-}
-
-fn operation(function: &str, started_by: Option<&str>) -> String {
-    started_by.map_or(function.to_owned(), |by| format!("{function} by {by}"))
-}
-
-fn told(image: &Image, before: Option<&Image>) -> Sums {
-    let mut sums = Sums::new();
-    for (image, sign) in [(Some(image), 1u64), (before, u64::MAX)] {
-        for (key, amounts) in image.iter().flat_map(|image| &image.traffic.entries) {
-            if !is_compared(&key.function) {
-                continue;
-            }
-            let size = key.scope.as_ref().map_or(0, |scope| scope.communicator().size());
-            let peer = match key.peer {
-                Peer::None => "nobody".to_owned(),
-                Peer::Null => "proc-null".to_owned(),
-                Peer::Any => "any-source".to_owned(),
-                Peer::Foreign => "unknown".to_owned(),
-                Peer::Rank(rank) => rank.to_string(),
-            };
-            let amounts =
-                [amounts.calls, amounts.sent, amounts.received.bytes, 0].map(|amount| amount.wrapping_mul(sign));
-            add(&mut sums, (operation(&key.function, key.started_by.as_deref()), size, peer), amounts);
-        }
-    }
-    sums.retain(|_, amounts| *amounts != [0; 4]);
-    sums
-}
-
-/// Of the functions that the truth library follows.
-fn seen(row: &Rank, functions: &BTreeSet<String>) -> Sums {
-    let mut sums = Sums::new();
-    for flow in row.traffic.iter().flat_map(|traffic| &traffic.flows) {
-        if !functions.contains(&flow.function) || !is_compared(&flow.function) {
-            continue;
-        }
-        let communicators = row.traffic.iter().flat_map(|traffic| &traffic.communicators);
-        let communicator = communicators.clone().find(|known| Some(known.number) == flow.communicator);
-        let size = communicator.and_then(|known| known.size).map_or(0, |size| size as usize);
-        let peer = flow.peer.map_or_else(|| flow.partner.clone(), |rank| rank.to_string());
-        let amounts = [flow.calls, flow.sent_bytes, flow.received_bytes, flow.calls_of_unknown_bytes];
-        add(&mut sums, (operation(&flow.function, flow.started_by.as_deref()), size, peer), amounts);
-    }
-    sums
-}
-
-/// What nobody outside can know. The program gives up the request of one receive from its left neighbour; and of one receive of two
-/// integers from anybody, it frees the communicator before it is complete, so that whose rank the status tells is gone.
-fn hide(told: &mut Sums, left: u32) -> Result<(), Failed> {
-    const BYTES: u64 = 8;
-    let key = |partner: &str| ("MPI_Irecv".to_owned(), 4, partner.to_owned());
-    let [calls, _, received, unknown] = told.get_mut(&key(&left.to_string())).ok_or("no receives")?;
-    *unknown += 1;
-    *calls -= 1;
-    *received -= BYTES;
-    add(told, key("unknown"), [1, 0, BYTES, 0]);
     Ok(())
 }
 

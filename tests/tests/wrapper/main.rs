@@ -4,7 +4,9 @@ mod check;
 mod endings;
 mod exact;
 mod library;
+mod loaded_later;
 mod threads;
+mod traffic;
 
 use libtest_mimic::{Arguments, Failed, Trial};
 use mpiprobe_tests::{Language, Mpi, Requirement, requirement};
@@ -13,7 +15,9 @@ fn main() {
     let mut arguments = Arguments::from_args();
     // Waiting ranks keep their cores busy: two jobs at once take longer than one after the other.
     arguments.test_threads.get_or_insert(1);
-    let of_mpi = |mpi| [endings::tests(mpi), exact::tests(mpi), threads::tests(mpi)];
+    let of_mpi = |mpi| {
+        [endings::tests(mpi), exact::tests(mpi), loaded_later::tests(mpi), threads::tests(mpi), traffic::tests(mpi)]
+    };
     let mut tests = library::tests();
     tests.extend(Mpi::EVERY.into_iter().flat_map(of_mpi).flatten());
     libtest_mimic::run(&arguments, tests).exit();

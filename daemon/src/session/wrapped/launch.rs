@@ -23,7 +23,7 @@ use crate::{
     observe::monotonic_ns,
     preload::{DirectoryError, LibraryError, Preload, RunDirectory, exporting, library},
     present::{self, OutputError, say},
-    session::{host, watch::EndWatch},
+    session::{host, sites::Sites, watch::EndWatch},
 };
 
 /// How often new processes are looked for.
@@ -94,11 +94,11 @@ pub async fn launch(options: &RunOptions) -> Result<u8, LaunchError> {
     ends.add(pidfd.as_fd(), COMMAND).map_err(LaunchError::Watch)?;
     relay.to(pidfd.try_clone().map_err(LaunchError::Watch)?);
 
-    let mut images = Images::new(ProcRoot::system()?);
-    follow(&mut images, &directory, &ends).await?;
+    let (mut images, mut sites) = (Images::new(ProcRoot::system()?), Sites::default());
+    follow(&mut images, &mut sites, &directory, &ends).await?;
     let status = job.wait().map_err(LaunchError::Watch)?;
     wait_for_ranks(&mut images, &directory).await?;
-    report(&mut images, options, began, began_ns)?;
+    report(&mut images, &mut sites, options, began, began_ns)?;
     Ok(shell_status(status))
 }
 
@@ -111,7 +111,12 @@ fn start(command: &[OsString], preload: &Preload) -> Result<Child, LaunchError> 
 }
 
 /// Takes in processes as they come, until the command has ended.
-async fn follow(images: &mut Images, directory: &RunDirectory, ends: &EndWatch) -> Result<(), LaunchError> {
+async fn follow(
+    images: &mut Images,
+    sites: &mut Sites,
+    directory: &RunDirectory,
+    ends: &EndWatch,
+) -> Result<(), LaunchError> {
     loop {
         tokio::select! {
             ended = ends.ended() => {
@@ -123,6 +128,9 @@ async fn follow(images: &mut Images, directory: &RunDirectory, ends: &EndWatch) 
             }
             () = sleep(LOOK_INTERVAL) => {
                 for image in images.look(directory)? {
+                    if let Some(process) = image.process() {
+                        sites.add(image.slot(), process);
+                    }
                     let pidfd = image.process().and_then(Process::pidfd);
                     if let Some(Err(error)) = pidfd.map(|pidfd| ends.add(pidfd, image.slot().into())) {
                         tracing::warn!("cannot watch for the end of a process: {error}");
@@ -145,11 +153,17 @@ async fn wait_for_ranks(images: &mut Images, directory: &RunDirectory) -> Result
     Ok(())
 }
 
-fn report(images: &mut Images, options: &RunOptions, began: String, began_ns: u64) -> Result<(), LaunchError> {
+fn report(
+    images: &mut Images,
+    sites: &mut Sites,
+    options: &RunOptions,
+    began: String,
+    began_ns: u64,
+) -> Result<(), LaunchError> {
     if images.is_empty() {
         say(
-            "no process of the command has called MPI through the wrapper: it does not use MPI, or MPI is linked statically, \
-             which only the eBPF engine can observe",
+            "no process of the command has called MPI through the wrapper: it does not use MPI, or MPI is linked statically \
+             or loaded by the program itself while it runs (mpi4py), which only the eBPF engine can observe",
         );
     }
     let (observed, snapshot, incomplete_because) = images.read();
@@ -168,11 +182,12 @@ fn report(images: &mut Images, options: &RunOptions, began: String, began_ns: u6
         per_call_ns,
         inside_ns,
         nested: false,
-        traffic: false,
+        traffic: true,
         communicators: Vec::new(),
         incomplete_because,
     };
-    let profile = analyse::profile(&session, &observed, &snapshot, &mut |_, _| None);
+    let profile =
+        analyse::profile(&session, &observed, &snapshot, &mut |slot, address| sites.name(slot, address, None));
     write(&profile, options)
 }
 

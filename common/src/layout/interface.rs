@@ -1,0 +1,145 @@
+//! What the binary interfaces of MPI libraries fix for all programs: special values, and the form of a status.
+
+use super::{Constants, StatusLayout, byte_count, handle_kind};
+
+/// A binary interface.
+#[derive(Clone, Copy, Debug)]
+pub struct Interface {
+    /// One of [`handle_kind`].
+    pub handles: u32,
+    pub constants: Constants,
+    pub status: StatusLayout,
+}
+
+/// MPICH, in all releases and descendants (the ABI compatibility initiative's). Addresses that differ from process to process are 0 here.
+pub const MPICH: Interface = Interface {
+    handles: handle_kind::INTEGER,
+    constants: Constants {
+        any_source: -2,
+        any_tag: -1,
+        proc_null: -1,
+        root: -3,
+        undefined: -32766,
+        thread_multiple: 3,
+        thread_serialized: 2,
+        thread_funneled: 1,
+        comm_world: 0x4400_0000,
+        comm_self: 0x4400_0001,
+        comm_null: 0x0400_0000,
+        datatype_null: 0x0c00_0000,
+        request_null: 0x2c00_0000,
+        // Predefined requests: one for each kind of operation.
+        request_complete_first: 0x6c00_0000,
+        request_complete_last: 0x6fff_ffff,
+        message_null: 0x2c00_0000,
+        message_no_proc: 0x6c00_0000,
+        win_null: 0x2000_0000,
+        file_null: 0,
+        no_op: 0x5800_000e,
+        // A pointer of value -1, in all 64 bits.
+        in_place: u64::MAX,
+        bottom: 0,
+        status_ignore: 1,
+        statuses_ignore: 1,
+        unweighted: 0,
+        weights_empty: 0,
+    },
+    status: StatusLayout {
+        size: 20,
+        source: 8,
+        tag: 12,
+        error: 16,
+        bytes: 0,
+        byte_count: byte_count::SPLIT,
+        cancelled: 0,
+        reserved: 0,
+    },
+};
+
+/// Open MPI, in all releases, as programs are compiled with them (ompi/include/mpi.h). What are addresses of objects is 0 here.
+pub const OPEN_MPI: Interface = Interface {
+    handles: handle_kind::POINTER,
+    constants: Constants {
+        any_source: -1,
+        any_tag: -1,
+        proc_null: -2,
+        root: -4,
+        undefined: -32766,
+        thread_multiple: 3,
+        thread_serialized: 2,
+        thread_funneled: 1,
+        comm_world: 0,
+        comm_self: 0,
+        comm_null: 0,
+        datatype_null: 0,
+        request_null: 0,
+        request_complete_first: u64::MAX,
+        request_complete_last: 0,
+        message_null: 0,
+        message_no_proc: 0,
+        win_null: 0,
+        file_null: 0,
+        no_op: 0,
+        in_place: 1,
+        bottom: 0,
+        status_ignore: 0,
+        statuses_ignore: 0,
+        unweighted: 2,
+        weights_empty: 3,
+    },
+    status: StatusLayout {
+        size: 24,
+        source: 0,
+        tag: 4,
+        error: 8,
+        bytes: 16,
+        byte_count: byte_count::WORD,
+        cancelled: 12,
+        reserved: 0,
+    },
+};
+
+/// The MPI 5.0 standard ABI (appendix A). Where the number of bytes is in a status, the standard does not say: MPICH and Intel MPI keep
+/// it here.
+pub const STANDARD_ABI: Interface = Interface {
+    handles: handle_kind::STANDARD_ABI,
+    constants: Constants {
+        any_source: -1,
+        any_tag: -2,
+        proc_null: -3,
+        root: -4,
+        undefined: -32766,
+        thread_multiple: 4096,
+        thread_serialized: 2048,
+        thread_funneled: 1024,
+        comm_world: 0x101,
+        comm_self: 0x102,
+        comm_null: 0x100,
+        datatype_null: 0x200,
+        request_null: 0x180,
+        // Such requests are objects like any other, at addresses of the library's.
+        request_complete_first: u64::MAX,
+        request_complete_last: 0,
+        message_null: 0x128,
+        message_no_proc: 0x129,
+        win_null: 0x110,
+        file_null: 0x118,
+        no_op: 0x3d,
+        in_place: 1,
+        bottom: 0,
+        status_ignore: 0,
+        statuses_ignore: 0,
+        unweighted: 10,
+        weights_empty: 11,
+    },
+    status: StatusLayout {
+        size: 32,
+        source: 0,
+        tag: 4,
+        error: 8,
+        bytes: 12,
+        byte_count: byte_count::SPLIT,
+        cancelled: 0,
+        reserved: 0,
+    },
+};

@@ -1,0 +1,240 @@
+//! How many bytes a call moved, by what the table of functions says of its arguments.
+
+use mpiprobe_common::{
+    Amount,
+    descriptor::{NONE, amount as kind, flags},
+    flow::peer,
+    layout::{Memory as _, status_bytes},
+    request::certainty,
+};
+
+use super::{
+    Call,
+    arguments::{Own, handle_at, handle_width},
+    communicator, datatype,
+};
+
+/// One direction of a call.
+#[derive(Clone, Copy)]
+struct Side {
+    amount: u8,
+    buffer: u8,
+    count: u8,
+    datatype: u8,
+}
+
+/// The process's place in the group.
+#[derive(Clone, Copy)]
+struct Place {
+    rank: u32,
+    /// Members of the other group of an inter-communicator, else of the group.
+    others: u32,
+    own_size: u32,
+    is_inter: bool,
+}
+
+/// Whether an access to a window changes nothing there.
+enum NoOp {
+    Is,
+    IsNot,
+    /// It fetches, and which operation it is given cannot be told.
+    Perhaps,
+}
+
+fn no_op(call: &Call<'_>) -> NoOp {
+    let descriptor = call.descriptor;
+    if descriptor.op == NONE || descriptor.receive_amount == 0 {
+        return NoOp::IsNot;
+    }
+    let layout = &call.library.layout;
+    match layout.constants.no_op {
+        0 => NoOp::Perhaps,
+        no_op if layout.handle(call.arguments.word(descriptor.op)) == no_op => NoOp::Is,
+        _ => NoOp::IsNot,
+    }
+}
+
+/// What leaves and what arrives by a successful call with these partners, over the communicator of that number.
+pub(super) fn find(call: &Call<'_>, number: u32, destination: i32, source: i32) -> (Amount, Amount) {
+    let descriptor = call.descriptor;
+    if descriptor.send_amount | descriptor.receive_amount == 0 {
+        return (Amount::NOTHING, Amount::NOTHING);
+    }
+    // Most functions move the same whoever takes part.
+    let needs_place = |amount: u8| amount & kind::WHO != 0 || (kind::EACH..=kind::OWN).contains(&(amount & kind::KIND));
+    let needs_place =
+        descriptor.root != NONE || needs_place(descriptor.send_amount) || needs_place(descriptor.receive_amount);
+    let place = if needs_place { communicator::facts(number).map(place) } else { None };
+    let send = Side {
+        amount: descriptor.send_amount,
+        buffer: descriptor.send_buffer,
+        count: descriptor.send_count,
+        datatype: descriptor.send_datatype,
+    };
+    let receive = if descriptor.receive_datatype == NONE {
+        // One buffer for both: MPI_Bcast.
+        Side { amount: descriptor.receive_amount, ..send }
+    } else {
+        Side {
+            amount: descriptor.receive_amount,
+            buffer: descriptor.receive_buffer,
+            count: descriptor.receive_count,
+            datatype: descriptor.receive_datatype,
+        }
+    };
+    let to_null = destination == peer::NULL;
+    let from_null = source == peer::NULL || (descriptor.source == NONE && to_null);
+    let received = if from_null { Some(Amount::NOTHING) } else { moved(call, place, receive) };
+    let received = received.unwrap_or(Amount::UNKNOWN);
+    let sent = match no_op(call) {
+        _ if to_null => Some(Amount::NOTHING),
+        NoOp::Is => Some(Amount::NOTHING),
+        NoOp::Perhaps => Some(Amount::UNKNOWN),
+        NoOp::IsNot => moved(call, place, send),
+    };
+    (sent.unwrap_or(received), received)
+}
+
+fn place(known: mpiprobe_common::Communicator) -> Place {
+    let is_inter = known.is_inter != 0;
+    let others = if is_inter { known.remote_size } else { known.size };
+    Place { rank: known.rank, others, own_size: known.size, is_inter }
+}
+
+/// `None`: what the other direction moves.
+fn moved(call: &Call<'_>, place: Option<Place>, side: Side) -> Option<Amount> {
+    let amount = side.amount & kind::KIND;
+    if amount == kind::NOTHING {
+        return Some(Amount::NOTHING);
+    }
+    if let Some(nothing) = takes_no_part(call, place, side.amount) {
+        return Some(nothing);
+    }
+    if side.buffer != NONE && call.arguments.word(side.buffer) == call.library.layout.constants.in_place {
+        match side.amount & kind::IN_PLACE {
+            kind::IN_PLACE_SAME => {}
+            kind::IN_PLACE_OTHER => return None,
+            _ => return Some(bytes(0)),
+        }
+    }
+    if amount == kind::STATUS {
+        return Some(by_status(call, side));
+    }
+    let wide = call.descriptor.flags & flags::LARGE_COUNT != 0;
+    let count = count(call, side.count);
+    // How many neighbours a process has is not asked.
+    let is_of_neighbours = call.descriptor.neighbours != 0 && amount != kind::BUFFER;
+    let elements = match (amount, place) {
+        _ if is_of_neighbours => None,
+        (kind::BUFFER, _) => Some(buffers(call, side)),
+        (kind::EACH, Some(place)) => Some(count.wrapping_mul(u64::from(members(place, side)))),
+        (kind::SUM | kind::TYPED_SUM, Some(place)) => return Some(sum(call, side, members(place, side), wide)),
+        (kind::OWN, Some(place)) => element(call.arguments.word(side.count), place.rank, wide),
+        _ => None,
+    };
+    Some(elements.map_or(Amount::UNKNOWN, |elements| of_elements(call, side, elements)))
+}
+
+fn members(place: Place, side: Side) -> u32 {
+    if side.amount & kind::LOCAL != 0 { place.own_size } else { place.others }
+}
+
+const fn bytes(bytes: u64) -> Amount {
+    Amount { bytes, certainty: certainty::KNOWN }
+}
+
+fn of_elements(call: &Call<'_>, side: Side, elements: u64) -> Amount {
+    if elements == 0 {
+        return bytes(0);
+    }
+    let size = datatype::size(call, call.arguments.word(side.datatype));
+    size.map_or(Amount::UNKNOWN, |size| bytes(elements.wrapping_mul(size)))
+}
+
+/// Counts, and datatypes if each has its own, of so many members.
+fn sum(call: &Call<'_>, side: Side, members: u32, wide: bool) -> Amount {
+    let (counts, datatypes) = (call.arguments.word(side.count), call.arguments.word(side.datatype));
+    let is_typed = side.amount & kind::KIND == kind::TYPED_SUM;
+    let layout = &call.library.layout;
+    let mut total = 0u64;
+    for member in 0..members {
+        let Some(count) = element(counts, member, wide) else { return Amount::UNKNOWN };
+        if count == 0 || !is_typed {
+            total = total.wrapping_add(count);
+            continue;
+        }
+        let place = datatypes.wrapping_add(u64::from(member) * u64::from(handle_width(layout)));
+        let size = handle_at(layout, place).and_then(|datatype| datatype::size(call, datatype));
+        let Some(size) = size else { return Amount::UNKNOWN };
+        total = total.wrapping_add(count.wrapping_mul(size));
+    }
+    if is_typed { bytes(total) } else { of_elements(call, side, total) }
+}
+
+/// Element `index` of an array of counts.
+fn element(array: u64, index: u32, wide: bool) -> Option<u64> {
+    let width = if wide { 8 } else { 4 };
+    Own.integer(array.wrapping_add(u64::from(index) * u64::from(width)), width)
+}
+
+/// Whether the process's place in the group keeps it out of this direction.
+fn takes_no_part(call: &Call<'_>, place: Option<Place>, amount: u8) -> Option<Amount> {
+    let who = amount & kind::WHO;
+    let is_for_all = who == kind::ALL && call.descriptor.root == NONE;
+    if is_for_all {
+        return None;
+    }
+    let Some(place) = place else { return Some(Amount::UNKNOWN) };
+    let takes_part = if who == kind::NOT_FIRST {
+        place.rank != 0
+    } else if call.descriptor.root == NONE {
+        true
+    } else {
+        let constants = &call.library.layout.constants;
+        let root = call.arguments.int(call.descriptor.root);
+        let is_root = if place.is_inter { root == constants.root } else { root == place.rank as i32 };
+        // Beside the root in its group of an inter-communicator.
+        let is_beside = place.is_inter && root == constants.proc_null;
+        !is_beside
+            && match who {
+                kind::ROOT => is_root,
+                kind::NOT_ROOT => !is_root,
+                _ => !(place.is_inter && is_root),
+            }
+    };
+    if takes_part { None } else { Some(Amount::NOTHING) }
+}
+
+/// Of a receive: what came, according to its status; the buffer's size if the program does not want to know, or it is not complete.
+fn by_status(call: &Call<'_>, side: Side) -> Amount {
+    let layout = &call.library.layout;
+    if call.descriptor.status != NONE {
+        let status = call.arguments.word(call.descriptor.status);
+        if status != layout.constants.status_ignore {
+            return status_bytes(layout, status, &Own).map_or(Amount::UNKNOWN, bytes);
+        }
+    }
+    let most = of_elements(call, side, buffers(call, side));
+    let is_some = most.certainty == certainty::KNOWN && most.bytes != 0;
+    if is_some { Amount { certainty: certainty::AT_MOST, ..most } } else { most }
+}
+
+/// Elements of a buffer, all partitions together.
+fn buffers(call: &Call<'_>, side: Side) -> u64 {
+    let count = count(call, side.count);
+    if call.descriptor.partitions == NONE {
+        return count;
+    }
+    let partitions = call.arguments.int(call.descriptor.partitions);
+    count.wrapping_mul(u64::try_from(partitions).unwrap_or(0))
+}
+
+/// A count that is passed by value. A function without one moves one element.
+fn count(call: &Call<'_>, position: u8) -> u64 {
+    if position == NONE {
+        return 1;
+    }
+    let wide = call.descriptor.flags & flags::LARGE_COUNT != 0;
+    let count = if wide { call.arguments.word(position) as i64 } else { call.arguments.int(position) as i64 };
+    u64::try_from(count).unwrap_or(0)
+}

@@ -1,0 +1,86 @@
+//! The arguments of a call, and what is in the variables that they point to.
+
+use mpiprobe_common::{
+    Layout,
+    layout::{Memory, handle_kind},
+};
+
+use crate::entry::Frame;
+
+/// The process's own memory: only what MPI has read or written in a call that was successful.
+#[derive(Clone, Copy)]
+pub(super) struct Own;
+
+impl Memory for Own {
+    #[inline]
+    fn word(&self, address: u64) -> Option<u64> {
+        // SAFETY: by contract.
+        if address == 0 { None } else { Some(unsafe { (address as *const u64).read_unaligned() }) }
+    }
+
+    #[inline]
+    fn integer(&self, address: u64, width: u32) -> Option<u64> {
+        if address == 0 {
+            return None;
+        }
+        // SAFETY: by contract.
+        unsafe {
+            match width {
+                1 => Some((address as *const u8).read() as u64),
+                2 => Some((address as *const u16).read_unaligned() as u64),
+                4 => Some((address as *const u32).read_unaligned() as u64),
+                8 => Some((address as *const u64).read_unaligned()),
+                _ => None,
+            }
+        }
+    }
+}
+
+/// As they were at the entry: the frame of the trampoline keeps them, and the caller those on the stack.
+#[derive(Clone, Copy)]
+pub(super) struct Arguments(pub(super) *mut Frame);
+
+impl Arguments {
+    /// The argument at a position that the function has.
+    #[inline]
+    pub(super) fn word(self, position: u8) -> u64 {
+        // SAFETY: the trampoline's frame; behind the return address are the arguments that are not in registers.
+        unsafe {
+            let frame = &*self.0;
+            if let Some(&word) = frame.arguments.get(position as usize) {
+                word
+            } else {
+                let beyond = position as usize - frame.arguments.len();
+                *(&raw const (*self.0).return_address).add(1 + beyond)
+            }
+        }
+    }
+
+    #[inline]
+    pub(super) fn int(self, position: u8) -> i32 {
+        self.word(position) as i32
+    }
+
+    #[inline]
+    pub(super) fn handle(self, layout: &Layout, position: u8) -> u64 {
+        layout.handle(self.word(position))
+    }
+}
+
+/// The handle in a variable of the program.
+#[inline]
+pub(super) fn handle_at(layout: &Layout, address: u64) -> Option<u64> {
+    Own.integer(address, handle_width(layout))
+}
+
+/// Bytes of a handle.
+#[inline]
+pub(super) fn handle_width(layout: &Layout) -> u32 {
+    if layout.handles == handle_kind::INTEGER { 4 } else { 8 }
+}
+
+/// An `int` in a variable of the program.
+#[inline]
+pub(super) fn int_at(address: u64) -> Option<i32> {
+    Own.integer(address, 4).map(|int| int as i32)
+}

@@ -1,0 +1,153 @@
+//! Communicators: told apart by handle, from the first use to the call that frees them.
+
+use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+
+use mpiprobe_common::{
+    Communicator, CommunicatorKey, Loss,
+    file::{COMMUNICATORS, COMMUNICATORS_REGION},
+    flow::{UNKNOWN_NEIGHBOURS, handle_of, peer},
+};
+
+use super::library::{AskHandle, Library};
+use crate::{clock::monotonic_ns, file, header, process};
+
+/// By number minus one: the handle that stands for it now; 0: none.
+static HANDLES: [AtomicU64; COMMUNICATORS as usize] = [const { AtomicU64::new(0) }; COMMUNICATORS as usize];
+
+/// How many communicators and datatypes have been freed: what is remembered by handle is true in one epoch only.
+static EPOCH: AtomicU32 = AtomicU32::new(0);
+
+#[inline]
+pub(super) fn epoch() -> u32 {
+    EPOCH.load(Ordering::Acquire)
+}
+
+/// From now on a handle may mean something else.
+pub(super) fn begin_epoch() {
+    EPOCH.fetch_add(1, Ordering::AcqRel);
+}
+
+/// The number of a communicator; 0 if nothing can be said of it, or there is no room for it.
+pub(super) fn number(library: &Library, handle: u64) -> u32 {
+    if handle == 0 || handle == library.layout.constants.comm_null {
+        return 0;
+    }
+    match find(handle) {
+        0 => make(library, handle),
+        known => known,
+    }
+}
+
+fn find(handle: u64) -> u32 {
+    let used = header::communicators().map_or(0, |used| used.load(Ordering::Acquire)) as usize;
+    let known = HANDLES.iter().take(used).position(|known| known.load(Ordering::Acquire) == handle);
+    known.map_or(0, |index| index as u32 + 1)
+}
+
+fn make(library: &Library, handle: u64) -> u32 {
+    let Some(found) = ask(library, handle) else { return 0 };
+    let Some(index) = process::take_number(header::communicators(), COMMUNICATORS) else {
+        process::count_loss(Loss::CommunicatorTableFull);
+        return 0;
+    };
+    let (Some(place), Some(known)) =
+        (file::place::<Communicator>(COMMUNICATORS_REGION, index), HANDLES.get(index as usize))
+    else {
+        process::count_loss(Loss::CommunicatorTableFull);
+        return 0;
+    };
+    // SAFETY: an entry that nobody else has.
+    unsafe { place.as_ptr().write(found) };
+    known.store(handle, Ordering::Release);
+    // Two threads may come here at once for the same one: the first number counts, the other is used up for nothing.
+    let first = find(handle);
+    if first != 0 && first != index + 1 {
+        known.store(0, Ordering::Release);
+        // SAFETY: as above.
+        unsafe { (&raw mut (*place.as_ptr()).first_ns).write_volatile(0) };
+        return first;
+    }
+    index + 1
+}
+
+fn ask(library: &Library, handle: u64) -> Option<Communicator> {
+    let is_inter = Library::ask(library.comm_test_inter, handle)? != 0;
+    let count = |question| Library::ask(question, handle).and_then(|answer| u32::try_from(answer).ok());
+    Some(Communicator {
+        key: CommunicatorKey { process: 0, kind: handle_of::COMMUNICATOR, handle },
+        context: 0,
+        rank: count(library.comm_rank)?,
+        size: count(library.comm_size)?,
+        remote_size: if is_inter { count(library.comm_remote_size)? } else { 0 },
+        is_inter: u32::from(is_inter),
+        first_ns: monotonic_ns(),
+        in_neighbours: UNKNOWN_NEIGHBOURS,
+        out_neighbours: UNKNOWN_NEIGHBOURS,
+        first: peer::UNKNOWN,
+        middle: peer::UNKNOWN,
+        last: peer::UNKNOWN,
+        ..Communicator::default()
+    })
+}
+
+/// What is known of a communicator by its number.
+#[inline]
+pub(super) fn facts(number: u32) -> Option<Communicator> {
+    let place = file::place::<Communicator>(COMMUNICATORS_REGION, number.checked_sub(1)?)?;
+    // SAFETY: an entry of the file, written before the number was given out.
+    Some(unsafe { place.as_ptr().read() })
+}
+
+/// Whether its handle may mean another one by now.
+pub(super) fn is_freed(number: u32) -> bool {
+    facts(number).is_some_and(|known| known.freed_ns != 0)
+}
+
+/// The communicator of a handle is about to be freed.
+pub(super) fn forget(handle: u64) {
+    let number = find(handle);
+    if let Some(index) = number.checked_sub(1)
+        && let Some(known) = HANDLES.get(index as usize)
+    {
+        known.store(0, Ordering::Release);
+        if let Some(place) = file::place::<Communicator>(COMMUNICATORS_REGION, index) {
+            // SAFETY: a word of an entry of the file.
+            unsafe { (&raw mut (*place.as_ptr()).freed_ns).write_volatile(monotonic_ns()) };
+        }
+    }
+    begin_epoch();
+}
+
+/// Rank in `MPI_COMM_WORLD` of a rank in a communicator, or [`peer::UNKNOWN`].
+pub(super) fn world_rank(library: &Library, handle: u64, number: u32, rank: i32) -> i32 {
+    if number == 0 || !library.has_world() {
+        return peer::UNKNOWN;
+    }
+    let world = library.layout.constants.comm_world;
+    if handle == world {
+        return rank;
+    }
+    let is_inter = facts(number).is_some_and(|known| known.is_inter != 0);
+    let members = if is_inter { library.comm_remote_group } else { library.comm_group };
+    translate(library, members, handle, world, rank).unwrap_or(peer::UNKNOWN)
+}
+
+fn translate(library: &Library, members: Option<AskHandle>, handle: u64, world: u64, rank: i32) -> Option<i32> {
+    let (members, of_world) = (members?, library.comm_group?);
+    let (translate, free) = (library.translate_ranks?, library.free_group?);
+    let (mut group, mut all, mut answer) = (0, 0, -1);
+    // SAFETY: as the standard defines these functions; both communicators exist.
+    unsafe {
+        if members(handle, &raw mut group) != 0 {
+            return None;
+        }
+        if of_world(world, &raw mut all) == 0 {
+            if translate(group, 1, &raw const rank, all, &raw mut answer) != 0 {
+                answer = -1;
+            }
+            free(&raw mut all);
+        }
+        free(&raw mut group);
+    }
+    if answer >= 0 { Some(answer) } else { None }
+}

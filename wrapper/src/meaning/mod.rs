@@ -1,0 +1,326 @@
+//! What a completed call means: how much data it moved, with whom, over which communicator, called from where.
+//!
+//! The rules are those of the BPF programs, by the same table of functions; the library itself is asked about its objects.
+
+mod amount;
+mod arguments;
+mod communicator;
+mod datatype;
+mod flow;
+mod library;
+mod requests;
+mod store;
+
+use mpiprobe_common::{
+    Amount, Descriptor, FunctionStats, Volume,
+    descriptor::{NONE, amount as kind, completion, flags},
+    flow::peer,
+    layout::status_source,
+    request::certainty,
+    stats::size_bucket,
+};
+
+use crate::{
+    entry::{DESCRIPTORS, FREES_DATATYPE, Frame},
+    message::SavedErrno,
+    statistics,
+    thread::Local,
+};
+use arguments::{Arguments, Own, handle_at};
+pub(crate) use datatype::Sizes;
+use library::Library;
+pub(crate) use library::find as find_library;
+pub(crate) use requests::Given;
+
+/// A call that has returned.
+#[allow(clippy::struct_field_names, reason = "a call site is called so")]
+struct Call<'a> {
+    local: *mut Local,
+    library: &'a Library,
+    descriptor: &'a Descriptor,
+    arguments: Arguments,
+    function: u32,
+    /// Return address.
+    call_site: u64,
+    /// Duration, ns.
+    ns: u64,
+    started_ns: u64,
+    returned_ns: u64,
+}
+
+/// What was found out about it.
+struct Traffic {
+    /// Handle.
+    communicator: Option<u64>,
+    /// Number.
+    number: u32,
+    /// The rank sent to and the one received from, as given; or one of [`peer`].
+    destination: i32,
+    source: i32,
+    /// Indices plus one of the flows: of the one partner or the one sent to, and of another one received from; 0: none.
+    flow_plus_1: u32,
+    second_flow_plus_1: u32,
+    sent: Amount,
+    received: Amount,
+}
+
+impl Traffic {
+    /// The flow of what arrives.
+    fn receiving(&self) -> u32 {
+        if self.second_flow_plus_1 == 0 { self.flow_plus_1 } else { self.second_flow_plus_1 }
+    }
+}
+
+/// Whether a function has to be seen for the sake of others, whether or not the user wants it.
+pub(crate) fn needs(function: u32) -> bool {
+    DESCRIPTORS.get(function as usize).is_some_and(|descriptor| looks_at_entry(function, descriptor))
+}
+
+#[inline]
+fn looks_at_entry(function: u32, descriptor: &Descriptor) -> bool {
+    completes(descriptor)
+        || (descriptor.message != NONE && descriptor.receive_amount != 0)
+        || descriptor.frees_communicator != 0
+        || function == FREES_DATATYPE
+}
+
+/// Whether a function completes, starts or gives up requests.
+#[inline]
+fn completes(descriptor: &Descriptor) -> bool {
+    (completion::STARTS..completion::BEGINS).contains(&descriptor.completion)
+}
+
+/// A function is entered: what will not be there any more when it returns.
+///
+/// # Safety
+/// `local` must be the thread's own, `frame` the trampoline's.
+#[inline]
+pub(crate) unsafe fn at_entry(local: *mut Local, frame: *mut Frame, function: u32) {
+    if let Some(descriptor) = DESCRIPTORS.get(function as usize)
+        && looks_at_entry(function, descriptor)
+        && let Some(library) = library::known()
+    {
+        // SAFETY: by contract.
+        unsafe { look_ahead(local, library, descriptor, Arguments(frame), function) }
+    }
+}
+
+unsafe fn look_ahead(
+    local: *mut Local,
+    library: &Library,
+    descriptor: &Descriptor,
+    arguments: Arguments,
+    function: u32,
+) {
+    if function == FREES_DATATYPE {
+        communicator::begin_epoch();
+    } else if descriptor.frees_communicator != 0 {
+        if let Some(handle) = handle_at(&library.layout, arguments.word(0)) {
+            communicator::forget(handle);
+        }
+    } else {
+        // SAFETY: by contract.
+        unsafe {
+            requests::forget_given(local);
+            requests::remember(&raw mut (*local).given, library, descriptor, arguments);
+        }
+    }
+}
+
+/// A call has returned, by the trampoline of `frame`.
+///
+/// # Safety
+/// As [`at_entry`]; `stats` must be the thread's entry of the function, or null.
+#[inline]
+pub(crate) unsafe fn account(local: *mut Local, frame: *mut Frame, function: u32, ns: u64, stats: *mut FunctionStats) {
+    /// The calibration's function has no arguments.
+    static EMPTY: Descriptor = Descriptor::EMPTY;
+    let Some(library) = library::known() else { return };
+    let descriptor = DESCRIPTORS.get(function as usize).unwrap_or(&EMPTY);
+    // SAFETY: by contract.
+    let call = unsafe {
+        let started_ns = (*(*local).state).open.started_ns;
+        Call {
+            local,
+            library,
+            descriptor,
+            arguments: Arguments(frame),
+            function,
+            call_site: (*frame).return_address,
+            ns,
+            started_ns,
+            returned_ns: started_ns + ns,
+        }
+    };
+    // SAFETY: as above. `MPI_SUCCESS` is 0; a call that failed has moved nothing.
+    let succeeded = unsafe { (*frame).result } as i32 == 0;
+    if !stats.is_null() {
+        let traffic = attribute(&call, succeeded);
+        count(&call, &traffic, succeeded);
+        if succeeded && descriptor.completion == completion::POSTS {
+            requests::post(&call, &traffic);
+        } else if succeeded && descriptor.completion == completion::MATCHES {
+            requests::matched(&call, &traffic);
+        }
+    } else if descriptor.message != NONE && descriptor.receive_amount != 0 {
+        requests::take_message(&call);
+    }
+    if succeeded && completes(descriptor) {
+        requests::settle(&call);
+    }
+}
+
+/// Finds the flows of a call, and what it has moved.
+#[inline]
+fn attribute(call: &Call<'_>, succeeded: bool) -> Traffic {
+    let descriptor = call.descriptor;
+    let _errno = SavedErrno::save();
+    let destination = partner(call, descriptor.destination);
+    let mut source = partner(call, descriptor.source);
+    let mut communicator = None;
+    if descriptor.communicator != NONE {
+        communicator = Some(call.arguments.handle(&call.library.layout, descriptor.communicator));
+    }
+    let receives = descriptor.receive_amount != 0 && succeeded;
+    if receives && descriptor.message != NONE {
+        (source, communicator) = requests::take_message(call);
+    }
+    if source == peer::ANY && receives {
+        source = completed_source(call, source);
+    }
+    // A call that failed may have got a handle of nothing.
+    let known = communicator.filter(|_| succeeded);
+    let first = if destination == peer::NONE { source } else { destination };
+    let flow_plus_1 = flow::find(call, known, first);
+    // With one partner for both it is one flow.
+    let is_exchange = destination != peer::NONE && source != peer::NONE && source != destination;
+    let second_flow_plus_1 = if is_exchange { flow::find(call, known, source) } else { 0 };
+    let number = flow::communicator_of(flow_plus_1);
+    let (sent, received) =
+        if succeeded { amount::find(call, number, destination, source) } else { (Amount::NOTHING, Amount::NOTHING) };
+    Traffic { communicator, number, destination, source, flow_plus_1, second_flow_plus_1, sent, received }
+}
+
+/// Adds what a call has moved to the statistics of its function and to its flows.
+#[inline]
+fn count(call: &Call<'_>, traffic: &Traffic, succeeded: bool) {
+    let descriptor = call.descriptor;
+    let posts = descriptor.completion == completion::POSTS && succeeded;
+    // What is made to be started later moves nothing yet; what a status tells is told when it is complete.
+    let sends_now = !(posts && descriptor.flags & flags::PERSISTENT != 0);
+    let receives_now = sends_now && !(posts && descriptor.receive_amount & kind::KIND == kind::STATUS);
+    // SAFETY: the thread's own flows, one after the other.
+    unsafe {
+        if let Some(flow) = flow::mine(traffic.flow_plus_1) {
+            flow.calls = flow.calls.wrapping_add(1);
+            flow.time_ns = flow.time_ns.wrapping_add(call.ns);
+        }
+        if let Some(flow) = flow::mine(traffic.second_flow_plus_1) {
+            flow.calls = flow.calls.wrapping_add(1);
+        }
+    }
+    if sends_now {
+        add_sent(call.local, call.function, traffic.flow_plus_1, traffic.sent);
+    }
+    if receives_now {
+        add_received(call.local, call.function, traffic.receiving(), traffic.received);
+    }
+    if (sends_now && traffic.sent.certainty == certainty::UNKNOWN)
+        || (receives_now && traffic.received.certainty == certainty::UNKNOWN)
+    {
+        add_unknown(call.local, call.function, traffic.receiving());
+    }
+}
+
+/// Adds bytes that have left, if that is how much is known, to a function's statistics and one of the thread's flows.
+fn add_sent(local: *mut Local, function: u32, flow_plus_1: u32, amount: Amount) {
+    if matches!(amount.certainty, certainty::UNKNOWN | certainty::NOTHING) {
+        return;
+    }
+    // SAFETY: the thread's own.
+    unsafe {
+        if let Some(stats) = statistics::of(local, function).as_mut() {
+            add_to_volume(&mut stats.sent, amount.bytes);
+        }
+        if let Some(flow) = flow::mine(flow_plus_1) {
+            flow.sent += amount.bytes;
+        }
+    }
+}
+
+/// The same of bytes that have arrived.
+fn add_received(local: *mut Local, function: u32, flow_plus_1: u32, amount: Amount) {
+    if matches!(amount.certainty, certainty::UNKNOWN | certainty::NOTHING) {
+        return;
+    }
+    let at_most = if amount.certainty == certainty::AT_MOST { amount.bytes } else { 0 };
+    // SAFETY: the thread's own.
+    unsafe {
+        if let Some(stats) = statistics::of(local, function).as_mut() {
+            add_to_volume(&mut stats.received, amount.bytes);
+            stats.received_at_most += at_most;
+        }
+        if let Some(flow) = flow::mine(flow_plus_1) {
+            flow.received += amount.bytes;
+            flow.received_at_most += at_most;
+        }
+    }
+}
+
+/// A call or an operation of which it is not known what it has moved.
+fn add_unknown(local: *mut Local, function: u32, flow_plus_1: u32) {
+    // SAFETY: the thread's own.
+    unsafe {
+        if let Some(stats) = statistics::of(local, function).as_mut() {
+            stats.unknown += 1;
+        }
+        if let Some(flow) = flow::mine(flow_plus_1) {
+            flow.unknown += 1;
+        }
+    }
+}
+
+fn add_to_volume(volume: &mut Volume, bytes: u64) {
+    volume.messages += 1;
+    volume.bytes += bytes;
+    if u64::MAX - bytes > volume.min_complement {
+        volume.min_complement = u64::MAX - bytes;
+    }
+    if bytes > volume.max {
+        volume.max = bytes;
+    }
+    if let Some(messages) = volume.sizes.get_mut(size_bucket(bytes) as usize) {
+        *messages += 1;
+    }
+}
+
+/// The rank at `position`: as given, or one of [`peer`].
+fn partner(call: &Call<'_>, position: u8) -> i32 {
+    if position == NONE {
+        return peer::NONE;
+    }
+    let constants = &call.library.layout.constants;
+    match call.arguments.int(position) {
+        rank if rank == constants.proc_null => peer::NULL,
+        rank if rank == constants.any_source => peer::ANY,
+        rank if rank >= 0 => rank,
+        _ => peer::UNKNOWN,
+    }
+}
+
+/// Of a completed receive: who it was, if the status tells of one from anybody.
+fn completed_source(call: &Call<'_>, posted: i32) -> i32 {
+    if posted != peer::ANY || call.descriptor.status == NONE {
+        return posted;
+    }
+    let layout = &call.library.layout;
+    let status = call.arguments.word(call.descriptor.status);
+    if status == layout.constants.status_ignore {
+        return peer::ANY;
+    }
+    match status_source(layout, status, &Own) {
+        Some(rank) if rank >= 0 => rank,
+        Some(rank) if rank == layout.constants.proc_null => peer::NULL,
+        _ => peer::UNKNOWN,
+    }
+}

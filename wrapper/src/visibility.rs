@@ -1,0 +1,111 @@
+//! Programs that load MPI themselves while they run find it by asking whether its functions are there: as long as MPI is not,
+//! this library's must not be seen either.
+//!
+//! A symbol without a value is none to the dynamic linker. So in programs that do not have MPI from the start, the values are taken
+//! out of this library's own table of symbols, before anybody can ask: such a program runs as if the library were not there.
+
+use core::ffi::CStr;
+
+use crate::next::after_this;
+
+unsafe extern "C" {
+    /// The beginning of this library in memory, and its dynamic section: made by the linker.
+    static __ehdr_start: libc::Elf64_Ehdr;
+    static _DYNAMIC: [Dynamic; 0];
+}
+
+/// `Elf64_Dyn`
+#[repr(C)]
+#[derive(Clone, Copy)]
+struct Dynamic {
+    tag: i64,
+    value: u64,
+}
+
+const DT_NULL: i64 = 0;
+const DT_STRTAB: i64 = 5;
+const DT_SYMTAB: i64 = 6;
+const DT_STRSZ: i64 = 10;
+
+const PAGE: u64 = 4096;
+
+/// To be called once, when this library has been loaded.
+pub(crate) fn hide_without_mpi() {
+    if after_this(c"PMPI_Init").is_none() && after_this(c"MPI_Init").is_none() {
+        hide();
+    }
+    // SAFETY: takes no arguments: a failed search is no error of the program's.
+    unsafe { libc::dlerror() };
+}
+
+fn hide() {
+    let base = &raw const __ehdr_start as u64;
+    let (Some(symbols), Some(names), Some(length)) = (entry(DT_SYMTAB), entry(DT_STRTAB), entry(DT_STRSZ)) else {
+        return;
+    };
+    // Some dynamic linkers write addresses here, others leave what was in the file.
+    let address = |value: u64| if value < base { base + value } else { value };
+    let (symbols, names) = (address(symbols), address(names));
+    let size = size_of::<libc::Elf64_Sym>() as u64;
+    // Linkers put the names behind the symbols.
+    let Some(count) = names.checked_sub(symbols).and_then(|bytes| bytes.checked_div(size)) else { return };
+    let (start, end) = (symbols / PAGE * PAGE, (symbols + count * size).next_multiple_of(PAGE));
+    let Some(protection) = protection(base, symbols) else { return };
+    // SAFETY: pages of this library, within its first segment; the table is the linker's, and names are looked at within theirs.
+    unsafe {
+        let pages = start as *mut libc::c_void;
+        if libc::mprotect(pages, (end - start) as usize, protection | libc::PROT_WRITE) != 0 {
+            return;
+        }
+        for index in 1..count {
+            let symbol = (symbols + index * size) as *mut libc::Elf64_Sym;
+            let name = u64::from((*symbol).st_name);
+            if name >= length {
+                break;
+            }
+            let name = CStr::from_ptr((names + name) as *const core::ffi::c_char).to_bytes();
+            let is_ours = (*symbol).st_shndx != 0 && (name.starts_with(b"MPI_") || name.starts_with(b"PMPI_"));
+            if is_ours {
+                (&raw mut (*symbol).st_value).write_volatile(0);
+            }
+        }
+        libc::mprotect(pages, (end - start) as usize, protection);
+    }
+}
+
+/// A value of the dynamic section.
+fn entry(tag: i64) -> Option<u64> {
+    // SAFETY: the section ends in an entry of zeros.
+    unsafe {
+        let mut entry = (&raw const _DYNAMIC).cast::<Dynamic>();
+        while (*entry).tag != DT_NULL {
+            if (*entry).tag == tag {
+                return Some((*entry).value);
+            }
+            entry = entry.add(1);
+        }
+    }
+    None
+}
+
+/// How the segment with an address is mapped.
+fn protection(base: u64, address: u64) -> Option<i32> {
+    // SAFETY: the headers of this library, which are mapped with it.
+    unsafe {
+        let header = &raw const __ehdr_start;
+        let first = (base + (*header).e_phoff) as *const libc::Elf64_Phdr;
+        for index in 0..usize::from((*header).e_phnum) {
+            let segment = first.add(index).read();
+            let start = base + segment.p_vaddr;
+            if segment.p_type == libc::PT_LOAD && (start..start + segment.p_memsz).contains(&address) {
+                let bit = |flag: u32, protection: i32| if segment.p_flags & flag != 0 { protection } else { 0 };
+                return Some(
+                    bit(libc::PF_R, libc::PROT_READ)
+                        | bit(libc::PF_W, libc::PROT_WRITE)
+                        | bit(libc::PF_X, libc::PROT_EXEC),
+                );
+            }
+        }
+    }
+    None
+}

@@ -74,6 +74,9 @@ pub struct Observe {
     /// Tables on standard output even on a terminal, where there is a full-screen view otherwise.
     #[arg(long, help_heading = "Output")]
     pub plain: bool,
+    /// One look only, after one interval, or after --duration: what ranks do, and who waits for whom.
+    #[arg(long, requires = "plain", help_heading = "Output")]
+    pub once: bool,
     /// JSON, one profile on a line at each interval; the last is the final one.
     #[arg(long, conflicts_with = "plain", help_heading = "Output")]
     pub json: bool,
@@ -215,6 +218,7 @@ mod tests {
             &["--pid-of", "a", "--pid", "1"],
             &["--job", "x", "--all-jobs"],
             &["--json", "--plain"],
+            &["--once"],
             &["--interval", "0"],
             &["--duration", "-1"],
             &["--functions", "Sendd"],

@@ -10,6 +10,7 @@ use super::{
         table,
     },
     units::{or_unknown, percent, rate},
+    waiting::waits,
 };
 use crate::model::{Profile, RankProfile, RankState};
 
@@ -28,7 +29,12 @@ pub fn interval(now: &Profile, before: Option<&Profile>) -> String {
         let _ = writeln!(ranks, "INCOMPLETE: {}", now.incomplete_because.join("; "));
     }
     let shown = now.functions.get(..FUNCTIONS_SHOWN).unwrap_or(&now.functions);
-    [header(now), section("Ranks, since the last table", &ranks), functions(shown)].join("\n") + "\n"
+    let mut sections = vec![header(now), section("Ranks, since the last table", &ranks), functions(shown)];
+    let waits = waits(now);
+    if !waits.is_empty() {
+        sections.push(waits);
+    }
+    sections.join("\n") + "\n"
 }
 
 fn row(rank: &RankProfile, earlier: Option<&RankProfile>) -> Vec<String> {

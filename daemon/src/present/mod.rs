@@ -9,6 +9,7 @@ mod output;
 mod profile;
 mod table;
 pub(crate) mod units;
+mod waiting;
 
 pub use checks::checks;
 pub use doing::{doing, what};
@@ -17,3 +18,4 @@ pub use jobs::{JobList, jobs, next_step};
 pub use message::{Diverted, LogWriter, divert, say, say_in_passing};
 pub use output::{Output, OutputError};
 pub use profile::profile;
+pub use waiting::{call as waiting_in, chain, circle, waits_for};

@@ -8,6 +8,7 @@ use super::{
         table,
     },
     units::{bytes, count, duration, ns, or_unknown, percent},
+    waiting::waits,
 };
 use crate::model::{EndReason, FunctionProfile, OpenCallInfo, Profile, RankProfile, RankState, Spread, Volume};
 
@@ -21,6 +22,7 @@ pub fn profile(profile: &Profile) -> String {
         functions_of_ranks(profile),
         inner_calls(profile),
         open_calls(profile),
+        waits(profile),
         remarks(profile),
     ];
     let shown: Vec<String> = sections.into_iter().filter(|section| !section.is_empty()).collect();

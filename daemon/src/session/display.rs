@@ -12,7 +12,11 @@ use crate::{
 /// Standard output as tables or as JSON, or a full-screen view.
 #[derive(Debug)]
 pub(super) enum Display {
-    Tables { last: Option<Box<Profile>> },
+    Tables {
+        last: Option<Box<Profile>>,
+    },
+    /// One table, at the end.
+    Once,
     Json,
     View(LiveView),
 }
@@ -22,6 +26,7 @@ impl Display {
         Ok(match options.view {
             Some(view) => Self::View(LiveView::open(view)?),
             None if options.json => Self::Json,
+            None if options.once => Self::Once,
             None => Self::Tables { last: None },
         })
     }
@@ -34,6 +39,7 @@ impl Display {
                 Output.text(&present::interval(&profile, last.as_deref()))?;
                 *last = Some(Box::new(profile));
             }
+            Self::Once => {}
             Self::View(view) => view.show(Arc::new(profile)),
         }
         Ok(())
@@ -43,7 +49,7 @@ impl Display {
     pub(super) async fn ended(&mut self) {
         match self {
             Self::View(view) => view.ended().await,
-            Self::Tables { .. } | Self::Json => pending().await,
+            Self::Tables { .. } | Self::Once | Self::Json => pending().await,
         }
     }
 
@@ -62,11 +68,13 @@ impl Display {
 
     /// Gives the terminal back, and prints the final profile.
     pub(super) fn close(self, profile: &Profile) -> Result<Outcome, SessionError> {
-        let is_json = matches!(self, Self::Json);
+        let (is_json, is_once) = (matches!(self, Self::Json), matches!(self, Self::Once));
         let closed = if let Self::View(view) = self { view.close() } else { Ok(()) };
         // Whatever has become of the view, this is what the observation was for.
         if is_json {
             Output.json_line(profile)?;
+        } else if is_once {
+            Output.text(&present::interval(profile, None))?;
         } else {
             Output.text(&present::profile(profile))?;
         }

@@ -24,6 +24,8 @@ pub struct Options {
     /// End after so long.
     pub duration: Option<Duration>,
     pub interval: Duration,
+    /// One table at the end, instead of one at each interval and the profile.
+    pub once: bool,
     /// JSON instead of tables.
     pub json: bool,
     /// A full-screen view instead of tables.

@@ -116,9 +116,15 @@ pub const STAGE_SUM: u32 = 5;
 pub const STAGE_FOLLOW_ANY: u32 = 6;
 /// Index of the program that goes through requests that are started.
 pub const STAGE_START: u32 = 7;
+/// Index of the program that notes where communicators come from.
+pub const STAGE_RELATE: u32 = 8;
+/// Index of the program that looks at members of a new one.
+pub const STAGE_LOOK: u32 = 9;
 /// Number of programs that are called by others.
-pub const STAGES: u32 = 8;
+pub const STAGES: u32 = 10;
+/// Word of the shared control array: next place for a communicator that is not told apart, above those that are.
+pub const CONTROL_NEXT_SHARED: u32 = 5;
 /// Word of the shared control array: next store of handles.
-pub const CONTROL_NEXT_HANDLES: u32 = 5;
+pub const CONTROL_NEXT_HANDLES: u32 = 6;
 /// Number of control words.
-pub const CONTROL_WORDS: u32 = 6;
+pub const CONTROL_WORDS: u32 = 7;

@@ -58,6 +58,11 @@ pub struct Descriptor {
     pub message: u8,
     /// Number of partitions, each of which has a buffer's amount of elements.
     pub partitions: u8,
+    /// Address where the function puts the handle of a communicator that it has made; [`Self::communicator`] is the one that it is
+    /// made from.
+    pub new_communicator: u8,
+    /// Address of the name that the function gives to [`Self::communicator`].
+    pub communicator_name: u8,
 }
 
 /// "This function has no such argument."
@@ -96,6 +101,8 @@ impl Descriptor {
         index_count: NONE,
         message: NONE,
         partitions: NONE,
+        new_communicator: NONE,
+        communicator_name: NONE,
     };
 }
 

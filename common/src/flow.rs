@@ -68,7 +68,7 @@ pub struct CommunicatorKey {
     pub handle: u64,
 }
 
-/// What was read of a communicator when it was first used.
+/// What was read of a communicator when it was made, or else when it was first used.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Communicator {
@@ -77,16 +77,65 @@ pub struct Communicator {
     pub context: u64,
     /// The process's rank in it.
     pub rank: u32,
-    /// Processes in the process's own group; 0: nothing could be read.
+    /// Processes in the process's own group; 0: nothing could be read (yet).
     pub size: u32,
     /// Processes in the other group of an inter-communicator, else 0.
     pub remote_size: u32,
     /// Not 0: an inter-communicator.
     pub is_inter: u32,
-    /// When it was first used, ns.
+    /// When it was made or first used, ns.
     pub first_ns: u64,
     /// When it was freed, ns; 0: not yet.
     pub freed_ns: u64,
+    /// One of [`communicator_kind`].
+    pub kind: u32,
+    /// Function id plus one of the call that has made it; 0: not seen.
+    pub made_by_plus_1: u32,
+    /// Number of the communicator that it was made from; 0: not known.
+    pub parent: u32,
+    /// Some members, which tell it from others with the same context: ranks in `MPI_COMM_WORLD` of the first, middle and last of the
+    /// process's own group; of an inter-communicator, `last` is the first of the other group. [`peer::UNKNOWN`] where not known.
+    pub first: i32,
+    pub middle: i32,
+    pub last: i32,
+}
+
+/// What a communicator is to the program.
+pub mod communicator_kind {
+    /// Its members have not been looked at yet.
+    pub const NOT_YET: u32 = 0;
+    /// Made by a call.
+    pub const MADE: u32 = 1;
+    /// `MPI_COMM_WORLD`.
+    pub const WORLD: u32 = 2;
+    /// `MPI_COMM_SELF`.
+    pub const OWN: u32 = 3;
+}
+
+/// Where a communicator comes from.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Origin {
+    /// Function id plus one of the call that has made it.
+    pub made_by_plus_1: u32,
+    /// Number of the communicator that it was made from; 0: none, or not known.
+    pub parent: u32,
+}
+
+/// The name that the program has given to a communicator, by the communicator's number; NUL-terminated, empty without one.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CommunicatorName {
+    pub text: [u8; NAME_LENGTH],
+}
+
+/// `MPI_MAX_OBJECT_NAME` is 64 or 128.
+pub const NAME_LENGTH: usize = 128;
+
+/// How many communicators of a table of `slots` are told apart. The rest is for those that come when these are used up: each has its
+/// place until it is freed, and all of them together are "other".
+pub const fn distinct_communicators(slots: u32) -> u32 {
+    slots - slots / 4
 }
 
 /// A call that has returned and is being accounted for: passed from one program to the next.
@@ -112,6 +161,14 @@ pub struct Completed {
     pub communicator: u32,
     /// Statistics entry plus one; 0: none.
     pub stats_plus_1: u32,
+    /// Number of a communicator whose members are being looked at; 0: none.
+    pub looked_at: u32,
+    /// Number of the communicator that the call has made; 0: none, or looked at already.
+    pub made: u32,
+    /// How many of the members have been looked at.
+    pub step: u32,
+    /// Padding, zero.
+    pub reserved: u32,
     /// What has left and what has arrived; of a call that posts an operation, by that.
     pub sent: Amount,
     pub received: Amount,
@@ -130,6 +187,10 @@ impl Completed {
         second_flow_plus_1: 0,
         communicator: 0,
         stats_plus_1: 0,
+        looked_at: 0,
+        made: 0,
+        step: 0,
+        reserved: 0,
         sent: Amount::NOTHING,
         received: Amount::NOTHING,
     };

@@ -23,7 +23,7 @@ pub use config::{Config, OpenCalls};
 pub use cookie::Cookie;
 pub use descriptor::Descriptor;
 pub use event::Event;
-pub use flow::{Communicator, CommunicatorKey, Flow, FlowKey};
+pub use flow::{Communicator, CommunicatorKey, CommunicatorName, Flow, FlowKey};
 pub use layout::Layout;
 pub use loss::Loss;
 pub use process::{ProcessCounters, Target};

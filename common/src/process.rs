@@ -56,6 +56,8 @@ pub struct ProcessCounters {
     pub open_at_end_ns: u64,
     /// Communicators that were freed.
     pub communicators_freed: u64,
+    /// Communicators that are not told apart, because there were too many.
+    pub communicators_shared: u64,
 }
 
 impl ProcessCounters {
@@ -74,5 +76,6 @@ impl ProcessCounters {
         open_at_end: 0,
         open_at_end_ns: 0,
         communicators_freed: 0,
+        communicators_shared: 0,
     };
 }

@@ -77,7 +77,7 @@ pub struct ThreadState {
     /// Inner calls that have not returned, outermost first.
     pub inner: [OpenCall; INNER_DEPTH],
     /// Zero, to the end of a cache line.
-    pub reserved: [u64; 3],
+    pub reserved: [u64; 1],
 }
 
 const _: () = assert!(size_of::<ThreadState>().is_multiple_of(64), "no padding: the words are copied one by one");
@@ -106,7 +106,7 @@ impl ThreadState {
         recent_flows: [RecentFlow { call_site: 0, communicator: 0, peer: 0, function_plus_1: 0, epoch: 0, flow: 0 };
             RECENT_FLOWS],
         inner: [OpenCall { function_plus_1: 0, reserved: 0, started_ns: 0, stack_pointer: 0 }; INNER_DEPTH],
-        reserved: [0; 3],
+        reserved: [0; 1],
     };
 
     /// Whether it is not being changed.

@@ -39,7 +39,18 @@ impl Function {
         self.describe_completion(&mut descriptor);
         (descriptor.send_amount, descriptor.receive_amount) = self.amounts();
         descriptor.frees_communicator = u8::from(matches!(self.name, "MPI_Comm_free" | "MPI_Comm_disconnect"));
+        descriptor.new_communicator = self.new_communicator();
+        descriptor.communicator_name = if self.name == "MPI_Comm_set_name" { self.first(Role::String) } else { NONE };
         descriptor
+    }
+
+    /// Where a communicator comes out that was not there before.
+    fn new_communicator(&self) -> u8 {
+        if self.group != Group::Communicator {
+            return NONE;
+        }
+        let is_new = |argument: &Argument| argument.role == Role::Communicator && argument.direction == Direction::Out;
+        self.find(is_new).map_or(NONE, |(index, _)| position(index))
     }
 
     fn flags(&self) -> u8 {

@@ -1,4 +1,4 @@
-//! Shell patterns over function names.
+//! Shell patterns over names.
 
 /// Whether `text` has anything of a pattern in it.
 pub(crate) fn is_pattern(text: &str) -> bool {
@@ -8,7 +8,7 @@ pub(crate) fn is_pattern(text: &str) -> bool {
 /// Whether `pattern` matches all of `name`, ignoring case: `*` is any characters or none, `?` is one.
 ///
 /// Looks back to the last `*` only, which suffices: an earlier one could match nothing that this one cannot.
-pub(crate) fn matches(pattern: &str, name: &str) -> bool {
+pub fn matches(pattern: &str, name: &str) -> bool {
     let (mut pattern, mut name) = (pattern.as_bytes(), name.as_bytes());
     let mut retry: Option<(&[u8], &[u8])> = None;
     loop {

@@ -22,6 +22,7 @@ mod table;
 pub use argument::{Argument, Direction, Length, Role};
 pub use fortran::SymbolName;
 pub use function::{Fortran, Function, FunctionId};
+pub use glob::matches as matches_pattern;
 pub use group::Group;
 pub use lookup::{by_name, by_name_ignoring_case, fingerprint, is_fortran_only};
 pub use nearest::nearest;

@@ -65,7 +65,21 @@ pub fn attribute(context: ProbeContext) -> u32 {
     0
 }
 
-/// Called by that one: finds out what the call has moved.
+/// Called by that one if the call makes or names communicators: notes where they come from.
+#[uprobe]
+pub fn relate(context: ProbeContext) -> u32 {
+    meaning::relate(&context);
+    0
+}
+
+/// Called if a communicator is new, once for each member that is looked at.
+#[uprobe]
+pub fn look(context: ProbeContext) -> u32 {
+    meaning::look(&context);
+    0
+}
+
+/// Called by these: finds out what the call has moved.
 #[uprobe]
 pub fn measure(context: ProbeContext) -> u32 {
     meaning::measure(&context);

@@ -6,9 +6,9 @@ use aya_ebpf::{
     maps::{Array, HashMap, ProgramArray, RingBuf, Stack},
 };
 use mpiprobe_common::{
-    COMMUNICATOR_SLOTS, Communicator, CommunicatorKey, Config, Descriptor, FLOW_SLOTS, FUNCTION_SLOTS, Flow, FlowKey,
+    COMMUNICATOR_SLOTS, Communicator, CommunicatorKey, CommunicatorName, Config, Descriptor, FLOW_SLOTS, FUNCTION_SLOTS, Flow, FlowKey,
     FunctionStats, HANDLE_STORES, Handles, InnerKey, InnerStats, Layout, PROCESS_SLOTS, ProcessCounters, REQUEST_SLOTS, Request,
-    RequestKey, STATS_ENTRIES, THREAD_CACHE, THREAD_SLOTS, Target, ThreadState, config::CONTROL_WORDS,
+    RequestKey, STATS_ENTRIES, THREAD_CACHE, THREAD_SLOTS, Target, ThreadState, config::CONTROL_WORDS, flow::Origin,
 };
 
 /// Set by the daemon before load.
@@ -94,6 +94,18 @@ pub static STAGES: ProgramArray = ProgramArray::with_max_entries(mpiprobe_common
 /// Communicators, handed out in the order of first use; 0 is nobody's.
 #[map]
 pub static COMMUNICATORS: Array<Communicator> = Array::with_max_entries(COMMUNICATOR_SLOTS, BPF_F_MMAPABLE);
+
+/// What programs call them.
+#[map]
+pub static COMMUNICATOR_NAMES: Array<CommunicatorName> = Array::with_max_entries(COMMUNICATOR_SLOTS, BPF_F_MMAPABLE);
+
+/// Where communicators come from that have not been looked at.
+#[map]
+pub static ORIGINS: HashMap<CommunicatorKey, Origin> = HashMap::with_max_entries(COMMUNICATOR_SLOTS, 0);
+
+/// Numbers of communicators that are not told apart, and have been freed.
+#[map]
+pub static SHARED_NUMBERS: Stack<u32> = Stack::with_max_entries(COMMUNICATOR_SLOTS, 0);
 
 /// The communicator that a handle stands for.
 #[map]

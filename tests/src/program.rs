@@ -82,6 +82,8 @@ pub const MEANING_MPI4PY: Program = program("meaning_mpi4py", Language::Python, 
 pub const MEANING_THREADS: Program = program("meaning_threads", Language::C, &["meaning_threads.c", "gate.h"]);
 /// Messages without `MPI_COMM_WORLD`, where MPI has sessions.
 pub const MEANING_SESSION: Program = program("meaning_session", Language::C, &["meaning_session.c", "gate.h"]);
+/// Thousands of communicators, one after the other: `many_communicators N`.
+pub const MANY_COMMUNICATORS: Program = program("many_communicators", Language::C, &["many_communicators.c", "gate.h"]);
 /// Collective MPI-IO, which makes MPI calls of its own in some libraries. Has own counts.
 pub const NESTED_IO: Program = program("nested_io", Language::C, &["nested_io.c", "counted.c", "counted.h", "gate.h"]);
 /// Checks every byte of its messages until [asked to stop](crate::Job::stop). Has own counts.

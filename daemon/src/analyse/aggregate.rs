@@ -6,7 +6,7 @@ use mpiprobe_common::FunctionStats;
 use mpiprobe_functions::Group;
 
 use super::{flows, names, percentile::percentile};
-use crate::model::{FunctionRow, GroupRow};
+use crate::model::{FunctionRow, GroupRow, GroupTraffic, Rates};
 
 /// What rows are shares of.
 #[derive(Clone, Copy, Debug, Default)]
@@ -61,7 +61,12 @@ impl Calls {
         self.open_ns = self.open_ns.saturating_add(other.open_ns);
     }
 
-    pub(super) fn row(&self, function: u32, base: Base) -> FunctionRow {
+    /// How much there was in a second of this wall time (ns).
+    pub(super) fn rates(&self, wall_ns: u64) -> Rates {
+        Rates::of(self.stats.calls, self.stats.sent.bytes, self.stats.received.bytes, wall_ns)
+    }
+
+    pub(super) fn row(&self, function: u32, base: Base, rates: Rates) -> FunctionRow {
         let stats = &self.stats;
         FunctionRow {
             name: names::name(function),
@@ -73,6 +78,7 @@ impl Calls {
             max_ns: stats.max_ns,
             p50_ns: percentile(stats, 0.50),
             p99_ns: percentile(stats, 0.99),
+            rates,
             traffic: base.traffic.then(|| flows::of_function(stats)),
             open_calls: self.open,
             open_ns: self.open_ns,
@@ -85,23 +91,59 @@ impl Calls {
 /// Function id → calls.
 pub(super) type ByFunction = BTreeMap<u32, Calls>;
 
-/// Group → calls and time, in the order of reports.
-pub(super) fn groups(functions: &ByFunction) -> BTreeMap<Group, (u64, u64)> {
-    let mut groups = BTreeMap::new();
-    for (&function, calls) in functions {
-        let (number, time) = groups.entry(names::group(function)).or_insert((0, 0));
-        *number += calls.stats.calls;
-        *time += calls.time_ns();
-    }
-    groups
+/// The calls of one group.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct OfGroup {
+    calls: u64,
+    /// Completed and open, ns.
+    pub(super) time_ns: u64,
+    traffic: GroupTraffic,
 }
 
-pub(super) fn group_row(group: Group, calls: u64, time_ns: u64, base: Base) -> GroupRow {
-    GroupRow {
-        group: group.title(),
-        calls,
-        time_ns,
-        wall_percent: base.wall_percent(time_ns),
-        mpi_percent: base.mpi_percent(time_ns),
+impl OfGroup {
+    pub(super) fn add(&mut self, other: &Self) {
+        self.calls += other.calls;
+        self.time_ns += other.time_ns;
+        let (all, more) = (&mut self.traffic, &other.traffic);
+        all.sent_bytes += more.sent_bytes;
+        all.received_bytes += more.received_bytes;
+        all.received_at_most_bytes += more.received_at_most_bytes;
+        all.calls_of_unknown_bytes += more.calls_of_unknown_bytes;
     }
+
+    /// How much there was in a second of this wall time (ns).
+    pub(super) fn rates(&self, wall_ns: u64) -> Rates {
+        Rates::of(self.calls, self.traffic.sent_bytes, self.traffic.received_bytes, wall_ns)
+    }
+
+    pub(super) fn row(&self, group: Group, base: Base, rates: Rates) -> GroupRow {
+        GroupRow {
+            group: group.title(),
+            calls: self.calls,
+            time_ns: self.time_ns,
+            rates,
+            traffic: base.traffic.then_some(self.traffic),
+            wall_percent: base.wall_percent(self.time_ns),
+            mpi_percent: base.mpi_percent(self.time_ns),
+        }
+    }
+}
+
+/// Groups of functions, in the order of reports.
+pub(super) fn groups(functions: &ByFunction) -> BTreeMap<Group, OfGroup> {
+    let mut groups: BTreeMap<Group, OfGroup> = BTreeMap::new();
+    for (&function, calls) in functions {
+        let stats = &calls.stats;
+        groups.entry(names::group(function)).or_default().add(&OfGroup {
+            calls: stats.calls,
+            time_ns: calls.time_ns(),
+            traffic: GroupTraffic {
+                sent_bytes: stats.sent.bytes,
+                received_bytes: stats.received.bytes,
+                received_at_most_bytes: stats.received_at_most,
+                calls_of_unknown_bytes: stats.unknown,
+            },
+        });
+    }
+    groups
 }

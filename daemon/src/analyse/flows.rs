@@ -2,12 +2,12 @@
 
 use std::cmp::Reverse;
 
-use mpiprobe_common::{self as tables, Communicator, Flow, flow::peer};
+use mpiprobe_common::{self as tables, Flow, flow::peer};
 
-use super::{names, pending};
+use super::{names, pending, traffic::Traffic};
 use crate::{
     model::{CommunicatorRow, FlowRow, FunctionTraffic, Partner, RankTraffic, Volume},
-    observe::ProcessSnapshot,
+    observe::{CommunicatorSnapshot, ProcessSnapshot, SHARED},
 };
 
 pub(super) fn of_function(stats: &tables::FunctionStats) -> FunctionTraffic {
@@ -26,24 +26,29 @@ fn volume(counted: &tables::Volume) -> Volume {
         bytes: counted.bytes,
         min_bytes: counted.min().unwrap_or(0),
         max_bytes: counted.max,
+        mean_bytes: if counted.messages == 0 { 0.0 } else { counted.bytes as f64 / counted.messages as f64 },
         sizes: counted.sizes.iter().take(used).copied().collect(),
     }
 }
 
+/// What of a rank's traffic is shown.
 pub(super) fn of_rank(
     tables: &ProcessSnapshot,
     now_ns: u64,
+    traffic: &Traffic<'_>,
     name: &mut dyn FnMut(u64) -> Option<String>,
 ) -> RankTraffic {
+    let shown: Vec<&Flow> = tables.flows.iter().filter(|flow| traffic.shows(flow)).collect();
+    let id = |number| traffic.id(tables.process, number);
     RankTraffic {
-        communicators: communicators(&tables.communicators),
-        flows: flows(&tables.flows, name),
+        communicators: communicators(&tables.communicators, &id),
+        flows: flows(&shown, name),
         pending: pending::rows(&tables.requests, now_ns, name),
     }
 }
 
 /// Most bytes first, then most time.
-fn flows(counted: &[Flow], name: &mut dyn FnMut(u64) -> Option<String>) -> Vec<FlowRow> {
+fn flows(counted: &[&Flow], name: &mut dyn FnMut(u64) -> Option<String>) -> Vec<FlowRow> {
     let mut rows: Vec<FlowRow> = counted.iter().map(|flow| row(flow, name(flow.key.call_site))).collect();
     rows.sort_by_key(|row| {
         (Reverse((row.sent_bytes + row.received_bytes, row.time_ns, row.calls)), row.function, row.peer)
@@ -71,7 +76,7 @@ fn row(flow: &Flow, site: Option<String>) -> FlowRow {
     FlowRow {
         function: names::name(flow.key.function.into()),
         started_by: started_by(flow.key.started_by_plus_1),
-        communicator: Some(flow.key.communicator).filter(|&number| number != 0),
+        communicator: Some(flow.key.communicator).filter(|&number| number != 0 && number != SHARED),
         partner,
         peer,
         call_site: flow.key.call_site,
@@ -88,14 +93,18 @@ fn row(flow: &Flow, site: Option<String>) -> FlowRow {
     }
 }
 
-fn communicators(counted: &[(u32, Communicator)]) -> Vec<CommunicatorRow> {
-    let row = |&(number, known): &(u32, Communicator)| CommunicatorRow {
-        number,
-        context: known.context,
-        rank: Some(known.rank).filter(|_| known.size > 0),
-        size: Some(known.size).filter(|&size| size > 0),
-        remote_size: Some(known.remote_size).filter(|_| known.is_inter != 0),
-        freed: known.freed_ns != 0,
+fn communicators(counted: &[CommunicatorSnapshot], id: &dyn Fn(u32) -> Option<u32>) -> Vec<CommunicatorRow> {
+    let row = |known: &CommunicatorSnapshot| {
+        let facts = &known.facts;
+        CommunicatorRow {
+            number: known.number,
+            id: id(known.number),
+            context: facts.context,
+            rank: Some(facts.rank).filter(|_| facts.size > 0),
+            size: Some(facts.size).filter(|&size| size > 0),
+            remote_size: Some(facts.remote_size).filter(|_| facts.is_inter != 0),
+            freed: facts.freed_ns != 0,
+        }
     };
     counted.iter().map(row).collect()
 }

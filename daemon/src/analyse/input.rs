@@ -55,6 +55,8 @@ pub struct Session {
     pub nested: bool,
     /// Whether it was asked what calls have moved.
     pub traffic: bool,
+    /// Patterns of names of communicators that are shown; empty: all.
+    pub communicators: Vec<String>,
     /// Why the picture is not whole, known before looking at any number: a rank that may not be traced, for example.
     pub incomplete_because: Vec<String>,
 }

@@ -2,6 +2,8 @@
 
 mod aggregate;
 mod change;
+mod communicator_names;
+mod communicators;
 mod flows;
 mod input;
 mod names;
@@ -10,6 +12,7 @@ mod pending;
 mod percentile;
 mod profile;
 mod rank;
+mod traffic;
 mod unusual;
 mod waiting;
 

@@ -1,7 +1,7 @@
 //! The arguments of an open call, by the roles that the function table gives them.
 
 use mpiprobe_common::{
-    Communicator, Layout,
+    Layout,
     descriptor::{NONE, flags},
     layout::{Size, builtin_size, capability},
     thread::{ARGUMENT_WORDS, REGISTER_ARGUMENTS},
@@ -11,7 +11,7 @@ use mpiprobe_functions::{Argument, Function, Group};
 use super::names;
 use crate::{
     model::{CallArguments, CommunicatorArgument, Partner, Peer},
-    observe::ProcessSnapshot,
+    observe::{CommunicatorSnapshot, ProcessSnapshot},
 };
 
 /// A call's arguments as words, and what gives them meaning.
@@ -19,7 +19,7 @@ pub(super) struct Reader<'a> {
     function: &'static Function,
     words: &'a [u64],
     layout: &'a Layout,
-    communicators: &'a [(u32, Communicator)],
+    communicators: &'a [CommunicatorSnapshot],
 }
 
 impl<'a> Reader<'a> {
@@ -127,13 +127,15 @@ impl<'a> Reader<'a> {
         } else {
             None
         };
-        let is_it = |known: &&(u32, Communicator)| known.1.key.handle == handle && known.1.freed_ns == 0;
+        let is_it = |known: &&CommunicatorSnapshot| known.facts.key.handle == handle && known.facts.freed_ns == 0;
         let known = self.communicators.iter().find(is_it);
         Some(CommunicatorArgument {
             handle,
-            number: known.map(|(number, _)| *number),
-            name: name.map(str::to_owned),
-            size: known.map(|(_, facts)| facts.size).filter(|&size| size > 0),
+            number: known.map(|known| known.number),
+            name: name
+                .map(str::to_owned)
+                .or_else(|| known.map(|known| known.name.clone()).filter(|name| !name.is_empty())),
+            size: known.map(|known| known.facts.size).filter(|&size| size > 0),
         })
     }
 }

@@ -9,7 +9,10 @@ use super::{
     flows::{partner, started_by},
     names,
 };
-use crate::{model::PendingRow, observe::PendingRequest};
+use crate::{
+    model::PendingRow,
+    observe::{PendingRequest, SHARED},
+};
 
 /// The oldest first.
 pub(super) fn rows(
@@ -28,7 +31,7 @@ fn row(pending: &PendingRequest, now_ns: u64, site: Option<String>) -> PendingRo
     PendingRow {
         function: names::name(request.function.into()),
         started_by: started_by(request.started_by_plus_1),
-        communicator: Some(request.communicator_number).filter(|&number| number != 0),
+        communicator: Some(request.communicator_number).filter(|&number| number != 0 && number != SHARED),
         partner,
         peer,
         tag: Some(request.tag).filter(|_| has(request, state::TAGGED)),

@@ -3,17 +3,19 @@
 use std::{cmp::Reverse, collections::BTreeMap};
 
 use mpiprobe_common::InnerStats;
+use mpiprobe_functions::Group;
 
 use super::{
     Observed, Session,
-    aggregate::{Base, ByFunction, group_row, groups, percent},
+    aggregate::{Base, ByFunction, OfGroup, groups, percent},
     names,
     rank::Rank,
+    traffic::Traffic,
 };
 use crate::{
     model::{
-        Efficiency, FunctionProfile, GroupProfile, InnerCalls, JobInfo, Losses, OwnCost, Profile, RankProfile, SCHEMA,
-        Spread, Totals,
+        Efficiency, FunctionProfile, GroupProfile, InnerCalls, JobInfo, Losses, OwnCost, Profile, RankProfile, Rates,
+        SCHEMA, Spread, Totals,
     },
     observe::Snapshot,
 };
@@ -38,6 +40,7 @@ pub fn profile(
         session.incomplete_because.iter().cloned().chain(losses.incomplete_because()).collect();
     let probed = ranks.iter().map(|rank| rank.calls() + rank.inner_calls()).sum();
     let wall = ranks.iter().map(|rank| rank.wall_ns).sum();
+    let traffic = session.traffic.then(|| Traffic::of(session, ranks.iter().map(Rank::process).collect()));
 
     Profile {
         schema: SCHEMA,
@@ -54,7 +57,8 @@ pub fn profile(
         groups: group_profiles(&ranks, base),
         functions: function_profiles(&ranks, base),
         inner_calls: session.nested.then(|| inner_calls(snapshot)),
-        ranks: sorted(ranks.iter().map(|rank| rank.profile(name_site)).collect()),
+        traffic: traffic.as_ref().map(Traffic::profile),
+        ranks: sorted(ranks.iter().map(|rank| rank.profile(traffic.as_ref(), name_site)).collect()),
         losses,
         own_cost: OwnCost::new(session.per_call_ns, session.inside_ns, probed, wall),
     }
@@ -105,7 +109,11 @@ fn function_profiles(ranks: &[Rank<'_>], base: Base) -> Vec<FunctionProfile> {
     let mut profiles: Vec<FunctionProfile> = all
         .iter()
         .map(|(&function, calls)| FunctionProfile {
-            all: calls.row(function, base),
+            all: calls.row(
+                function,
+                base,
+                rates(ranks, |rank| Some(rank.functions.get(&function)?.rates(rank.wall_ns))),
+            ),
             calls_over_ranks: over_ranks(function, &|calls| calls.stats.calls),
             time_over_ranks_ns: over_ranks(function, &|calls| calls.time_ns()),
         })
@@ -115,22 +123,23 @@ fn function_profiles(ranks: &[Rank<'_>], base: Base) -> Vec<FunctionProfile> {
 }
 
 fn group_profiles(ranks: &[Rank<'_>], base: Base) -> Vec<GroupProfile> {
-    let per_rank: Vec<_> = ranks.iter().map(|rank| groups(&rank.functions)).collect();
-    let mut all = BTreeMap::new();
-    for (&group, &(calls, time)) in per_rank.iter().flatten() {
-        let (sum_calls, sum_time) = all.entry(group).or_insert((0, 0));
-        *sum_calls += calls;
-        *sum_time += time;
+    let per_rank: Vec<_> = ranks.iter().map(|rank| (rank.wall_ns, groups(&rank.functions))).collect();
+    let mut all: BTreeMap<Group, OfGroup> = BTreeMap::new();
+    for (&group, more) in per_rank.iter().flat_map(|(_, groups)| groups) {
+        all.entry(group).or_default().add(more);
     }
     all.into_iter()
-        .map(|(group, (calls, time))| {
-            let times = per_rank.iter().map(|groups| groups.get(&group).map_or(0.0, |&(_, time)| time as f64));
-            GroupProfile {
-                all: group_row(group, calls, time, base),
-                time_over_ranks_ns: Spread::of(times).unwrap_or_default(),
-            }
+        .map(|(group, sum)| {
+            let of_ranks = || per_rank.iter().map(|(wall_ns, groups)| (*wall_ns, groups.get(&group)));
+            let times = of_ranks().map(|(_, found)| found.map_or(0.0, |found| found.time_ns as f64));
+            let rates = of_ranks().filter_map(|(wall_ns, found)| Some(found?.rates(wall_ns))).sum();
+            GroupProfile { all: sum.row(group, base, rates), time_over_ranks_ns: Spread::of(times).unwrap_or_default() }
         })
         .collect()
+}
+
+fn rates<'a>(ranks: &'a [Rank<'a>], of: impl Fn(&'a Rank<'a>) -> Option<Rates>) -> Rates {
+    ranks.iter().filter_map(of).sum()
 }
 
 fn inner_calls(snapshot: &Snapshot) -> Vec<InnerCalls> {

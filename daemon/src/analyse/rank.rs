@@ -2,9 +2,10 @@
 
 use super::{
     EndedCall, Observed,
-    aggregate::{Base, ByFunction, group_row, groups, percent},
+    aggregate::{Base, ByFunction, Calls, groups, percent},
     flows, names,
     open_call::Reader,
+    traffic::Traffic,
 };
 use crate::{
     model::{FunctionRow, Losses, OpenCallInfo, RankProfile, ThreadProfile},
@@ -70,7 +71,15 @@ impl<'a> Rank<'a> {
         self.wall_ns as f64 * (1.0 - self.mpi_percent() / 100.0).max(0.0)
     }
 
-    pub(super) fn profile(&self, name_site: &mut dyn FnMut(u32, u64) -> Option<String>) -> RankProfile {
+    pub(super) fn process(&self) -> (&'a Observed, &'a ProcessSnapshot) {
+        (self.observed, self.tables)
+    }
+
+    pub(super) fn profile(
+        &self,
+        traffic: Option<&Traffic<'_>>,
+        name_site: &mut dyn FnMut(u32, u64) -> Option<String>,
+    ) -> RankProfile {
         let mut name = |address| name_site(self.observed.process, address);
         let identity = &self.observed.identity;
         let base = self.base();
@@ -92,9 +101,9 @@ impl<'a> Rank<'a> {
             inner_calls: self.inner_calls(),
             inner_calls_of_unseen: self.tables.counters.inner_calls_of_unseen,
             before_first_call_ns: self.before_first_call_ns(),
-            functions: rows_by_time(&self.functions, base),
-            groups: groups.map(|(group, (calls, time_ns))| group_row(group, calls, time_ns, base)).collect(),
-            traffic: self.traffic.then(|| flows::of_rank(self.tables, self.now_ns, &mut name)),
+            functions: rows_by_time(&self.functions, base, self.wall_ns),
+            groups: groups.map(|(group, calls)| calls.row(group, base, calls.rates(self.wall_ns))).collect(),
+            traffic: traffic.map(|traffic| flows::of_rank(self.tables, self.now_ns, traffic, &mut name)),
             open_calls: self.open_calls(&mut name),
             threads: self.tables.threads.iter().map(|thread| self.thread(thread)).collect(),
             losses: self.losses(),
@@ -163,8 +172,9 @@ fn by_function(observed: &Observed, tables: &ProcessSnapshot, now_ns: u64) -> By
 }
 
 /// Most time first.
-pub(super) fn rows_by_time(functions: &ByFunction, base: Base) -> Vec<FunctionRow> {
-    let mut rows: Vec<FunctionRow> = functions.iter().map(|(&function, calls)| calls.row(function, base)).collect();
+fn rows_by_time(functions: &ByFunction, base: Base, wall_ns: u64) -> Vec<FunctionRow> {
+    let row = |(&function, calls): (&u32, &Calls)| calls.row(function, base, calls.rates(wall_ns));
+    let mut rows: Vec<FunctionRow> = functions.iter().map(row).collect();
     rows.sort_by_key(|row| std::cmp::Reverse((row.time_ns + row.open_ns, row.calls)));
     rows
 }

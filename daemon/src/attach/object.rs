@@ -17,14 +17,28 @@ use aya_obj::{Object, generated::bpf_insn};
 use mpiprobe_common::{
     CALIBRATION_FUNCTION, Config, Descriptor,
     config::{
-        STAGE_ATTRIBUTE, STAGE_FOLLOW, STAGE_FOLLOW_ANY, STAGE_MEASURE, STAGE_POST, STAGE_SETTLE, STAGE_START,
-        STAGE_SUM,
+        STAGE_ATTRIBUTE, STAGE_FOLLOW, STAGE_FOLLOW_ANY, STAGE_LOOK, STAGE_MEASURE, STAGE_POST, STAGE_RELATE,
+        STAGE_SETTLE, STAGE_START, STAGE_SUM,
     },
 };
 
 use super::{AttachError, Rung, kernel::bpf, pod::Plain, rung::ProgramUse};
 
 static OBJECT: &[u8] = aya::include_bytes_aligned!(env!("MPIPROBE_BPF_OBJECT"));
+
+/// The programs that are called by others, and where these look for them.
+const STAGES: [(&str, u32); 10] = [
+    ("attribute", STAGE_ATTRIBUTE),
+    ("relate", STAGE_RELATE),
+    ("look", STAGE_LOOK),
+    ("measure", STAGE_MEASURE),
+    ("sum", STAGE_SUM),
+    ("post", STAGE_POST),
+    ("settle", STAGE_SETTLE),
+    ("follow", STAGE_FOLLOW),
+    ("follow_any", STAGE_FOLLOW_ANY),
+    ("start", STAGE_START),
+];
 
 /// Sizes and switches that are fixed at load.
 #[derive(Clone, Debug)]
@@ -74,6 +88,9 @@ impl Tables {
             .map_max_entries("COMMUNICATOR_OF", options.config.communicator_slots)
             .map_max_entries("REQUESTS", options.config.request_slots)
             .map_max_entries("HANDLES", options.config.handle_stores)
+            .map_max_entries("COMMUNICATOR_NAMES", options.config.communicator_slots)
+            .map_max_entries("ORIGINS", options.config.communicator_slots)
+            .map_max_entries("SHARED_NUMBERS", options.config.communicator_slots)
             .map_max_entries("FLOWS", options.config.flow_slots)
             .map_max_entries("FLOW_OF", options.config.flow_slots)
             .load(OBJECT)
@@ -153,17 +170,7 @@ impl Tables {
         let linked = self.linked_object()?;
         let kind = bpf::Kind::Probe(rung.return_attach_type());
         let table = "STAGES";
-        let stages = [
-            ("attribute", STAGE_ATTRIBUTE),
-            ("measure", STAGE_MEASURE),
-            ("post", STAGE_POST),
-            ("sum", STAGE_SUM),
-            ("settle", STAGE_SETTLE),
-            ("follow", STAGE_FOLLOW),
-            ("follow_any", STAGE_FOLLOW_ANY),
-            ("start", STAGE_START),
-        ];
-        for (name, index) in stages {
+        for (name, index) in STAGES {
             let program = load(&linked, name, kind)?;
             bpf::set_program(self.table_fd(table)?, index, program.as_fd())
                 .map_err(|source| AttachError::Table { table, source })?;

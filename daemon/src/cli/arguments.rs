@@ -70,6 +70,10 @@ pub struct Observe {
     /// Find out what each call moves: bytes, partners, communicators, call sites. Calls cost up to a third more.
     #[arg(long, help_heading = "What is measured")]
     pub traffic: bool,
+    /// Show only what went over communicators whose name matches, such as `world`, `row*`, `split#*`; may be given several
+    /// times. Functions and ranks are shown as without.
+    #[arg(long, value_name = "NAME", requires = "traffic", help_heading = "Output")]
+    pub comm: Vec<String>,
 
     /// Tables on standard output even on a terminal, where there is a full-screen view otherwise.
     #[arg(long, help_heading = "Output")]

@@ -1,8 +1,9 @@
 //! From what was typed to what is done.
 
-use mpiprobe_functions::FunctionSet;
 use std::process::ExitCode;
 
+use mpiprobe_common::descriptor::NONE;
+use mpiprobe_functions::{FunctionId, FunctionSet};
 use thiserror::Error;
 
 use super::{
@@ -97,7 +98,7 @@ async fn observe(asked: &Observe) -> Result<Exit, CommandError> {
         target,
         jobs,
         wait: asked.wait,
-        functions: if asked.traffic { with_frees(asked.functions) } else { asked.functions },
+        functions: if asked.traffic { with_communicators(asked.functions) } else { asked.functions },
         nested: asked.nested,
         duration: asked.duration.or(asked.once.then_some(asked.interval)),
         once: asked.once,
@@ -108,6 +109,7 @@ async fn observe(asked: &Observe) -> Result<Exit, CommandError> {
         max_processes: asked.max_processes,
         max_threads: asked.max_threads,
         traffic: asked.traffic,
+        communicators: asked.comm.clone(),
         max_flows: asked.max_flows,
         max_communicators: asked.max_communicators,
         max_requests: asked.max_requests,
@@ -174,10 +176,11 @@ fn examine(pid: Option<u32>, json: bool) -> Result<Exit, CommandError> {
     })
 }
 
-/// Together with what frees communicators: a handle means another one afterwards.
-fn with_frees(mut functions: FunctionSet) -> FunctionSet {
-    for name in ["MPI_Comm_free", "MPI_Comm_disconnect"] {
-        if let Some(id) = mpiprobe_functions::by_name(name) {
+/// Together with what makes, names and frees communicators, so that it is known which one a handle means.
+fn with_communicators(mut functions: FunctionSet) -> FunctionSet {
+    for id in FunctionId::all() {
+        let descriptor = id.function().descriptor();
+        if descriptor.frees_communicator != 0 || descriptor.new_communicator & descriptor.communicator_name != NONE {
             functions.insert(id);
         }
     }

@@ -20,6 +20,17 @@ pub fn comm_name(layout: &Layout, handle: u64, memory: &TargetMemory) -> Option<
     shown(name)
 }
 
+/// What the library itself says of a communicator by a name of its own making: how it was made, such as `split` (`comm` if it does
+/// not say), and whether that was from `MPI_COMM_WORLD`.
+///
+/// Open MPI calls them `MPI COMMUNICATOR 5 SPLIT FROM 0`, by contexts, or `MPI_COMMUNICATOR 5`. The context of the world is
+/// never used for another one.
+pub fn made_up(name: &str) -> Option<(String, bool)> {
+    let rest = name.strip_prefix("MPI COMMUNICATOR ").or_else(|| name.strip_prefix("MPI_COMMUNICATOR "))?;
+    let origin = rest.split_once(' ').and_then(|(_, origin)| origin.split_once(" FROM "));
+    Some(origin.map_or_else(|| ("comm".to_owned(), false), |(how, from)| (how.to_lowercase(), from == "0")))
+}
+
 /// The name of a datatype, printable; `None` if it has none or none can be read.
 pub fn datatype_name(layout: &Layout, handle: u64, memory: &TargetMemory) -> Option<String> {
     let fields = &layout.datatypes;
@@ -32,4 +43,17 @@ pub fn datatype_name(layout: &Layout, handle: u64, memory: &TargetMemory) -> Opt
 
 fn shown(name: Option<String>) -> Option<String> {
     name.filter(|name| !name.is_empty()).map(|name| printable(name.as_bytes()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::made_up;
+
+    #[test]
+    fn names_that_the_library_has_made_up_say_where_from() {
+        assert_eq!(made_up("MPI COMMUNICATOR 5 SPLIT FROM 0"), Some(("split".to_owned(), true)));
+        assert_eq!(made_up("MPI COMMUNICATOR 8 DUP FROM 10"), Some(("dup".to_owned(), false)));
+        assert_eq!(made_up("MPI_COMMUNICATOR 9"), Some(("comm".to_owned(), false)));
+        assert_eq!(made_up("rows of MPI COMMUNICATOR 5 SPLIT FROM 0"), None);
+    }
 }

@@ -1,8 +1,41 @@
 //! Functions and groups of functions.
 
+use std::iter::Sum;
+
 use serde::Serialize;
 
 use super::{FunctionTraffic, Spread};
+
+/// How much there was in a second of wall time; over ranks, the sum of what each did in a second of its own.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct Rates {
+    pub calls_per_s: f64,
+    /// 0 without `--traffic`.
+    pub sent_bytes_per_s: f64,
+    pub received_bytes_per_s: f64,
+}
+
+impl Rates {
+    /// Of one rank, observed for so long (ns).
+    pub fn of(calls: u64, sent_bytes: u64, received_bytes: u64, wall_ns: u64) -> Self {
+        let per_s = |amount: u64| if wall_ns == 0 { 0.0 } else { amount as f64 / (wall_ns as f64 / 1e9) };
+        Self {
+            calls_per_s: per_s(calls),
+            sent_bytes_per_s: per_s(sent_bytes),
+            received_bytes_per_s: per_s(received_bytes),
+        }
+    }
+}
+
+impl Sum for Rates {
+    fn sum<I: Iterator<Item = Self>>(rates: I) -> Self {
+        rates.fold(Self::default(), |all, one| Self {
+            calls_per_s: all.calls_per_s + one.calls_per_s,
+            sent_bytes_per_s: all.sent_bytes_per_s + one.sent_bytes_per_s,
+            received_bytes_per_s: all.received_bytes_per_s + one.received_bytes_per_s,
+        })
+    }
+}
 
 /// One function in one rank.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -19,6 +52,8 @@ pub struct FunctionRow {
     /// Median and 99th percentile, known to within an eighth.
     pub p50_ns: u64,
     pub p99_ns: u64,
+    #[serde(flatten)]
+    pub rates: Rates,
     /// What the calls have moved; `null` without `--traffic`.
     pub traffic: Option<FunctionTraffic>,
     /// Calls that had not returned at the end.
@@ -50,8 +85,23 @@ pub struct GroupRow {
     pub calls: u64,
     /// Time, ns, open calls included.
     pub time_ns: u64,
+    #[serde(flatten)]
+    pub rates: Rates,
+    /// What the calls have moved; `null` without `--traffic`.
+    pub traffic: Option<GroupTraffic>,
     pub wall_percent: f64,
     pub mpi_percent: f64,
+}
+
+/// What the calls of one group have moved.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct GroupTraffic {
+    pub sent_bytes: u64,
+    pub received_bytes: u64,
+    /// Of those, what is known as an upper bound only.
+    pub received_at_most_bytes: u64,
+    /// Calls of which it is not known how much they moved.
+    pub calls_of_unknown_bytes: u64,
 }
 
 /// One group over ranks.

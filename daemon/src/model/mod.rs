@@ -2,6 +2,7 @@
 
 mod arguments;
 mod call_site;
+mod communicator;
 mod cost;
 mod efficiency;
 mod function;
@@ -14,9 +15,12 @@ mod volume;
 
 pub use arguments::{CallArguments, CommunicatorArgument, Peer};
 pub use call_site::{CallSite, SourceFrame};
+pub use communicator::{
+    Amounts, CommunicatorProfile, CommunicatorSize, FunctionAmounts, OtherCommunicators, PartnerRow, TrafficProfile,
+};
 pub use cost::OwnCost;
 pub use efficiency::Efficiency;
-pub use function::{FunctionProfile, FunctionRow, GroupProfile, GroupRow, InnerCalls};
+pub use function::{FunctionProfile, FunctionRow, GroupProfile, GroupRow, GroupTraffic, InnerCalls, Rates};
 pub use losses::Losses;
 pub use pending::PendingRow;
 pub use profile::{EndReason, EngineInfo, JobInfo, LibraryInfo, Profile, SCHEMA, SlowSite, Totals};

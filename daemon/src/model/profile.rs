@@ -2,7 +2,9 @@
 
 use serde::Serialize;
 
-use super::{Efficiency, FunctionProfile, GroupProfile, InnerCalls, Losses, OwnCost, RankProfile, Spread};
+use super::{
+    Efficiency, FunctionProfile, GroupProfile, InnerCalls, Losses, OwnCost, RankProfile, Spread, TrafficProfile,
+};
 
 /// Name and version of the JSON form; the version is raised when a field changes its meaning or goes.
 pub const SCHEMA: &str = "mpiprobe.profile/1";
@@ -30,6 +32,8 @@ pub struct Profile {
     pub functions: Vec<FunctionProfile>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub inner_calls: Option<Vec<InnerCalls>>,
+    /// `null` without `--traffic`.
+    pub traffic: Option<TrafficProfile>,
     pub ranks: Vec<RankProfile>,
     pub losses: Losses,
     pub own_cost: OwnCost,

@@ -5,7 +5,7 @@ use serde::Serialize;
 use super::PendingRow;
 
 /// Data that went one way.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Volume {
     /// Calls that moved data this way, or might have: messages of no bytes count.
     pub messages: u64,
@@ -13,12 +13,13 @@ pub struct Volume {
     /// Of the smallest and the largest, bytes; 0 without any.
     pub min_bytes: u64,
     pub max_bytes: u64,
+    pub mean_bytes: f64,
     /// Messages by size: `[0]` of no bytes, `[n]` of 2ⁿ⁻¹ to 2ⁿ − 1 bytes; up to the last that is not 0.
     pub sizes: Vec<u64>,
 }
 
 /// What the calls of one function have moved.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct FunctionTraffic {
     pub sent: Volume,
     pub received: Volume,
@@ -93,6 +94,8 @@ pub struct FlowRow {
 pub struct CommunicatorRow {
     /// Means the same communicator in one rank only.
     pub number: u32,
+    /// [`CommunicatorProfile::id`](super::CommunicatorProfile::id) of it; `null`: one of many that are not told apart.
+    pub id: Option<u32>,
     /// The library's number for it, which all members have in common; but two without a common member may have the same.
     pub context: u64,
     /// The process's rank in it; `null`: not known.

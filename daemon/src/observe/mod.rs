@@ -11,6 +11,6 @@ mod table_file;
 pub use clock::monotonic_ns;
 pub use events::{Notice, NoticeKind};
 pub use observer::{ObserveError, Observer};
-pub use snapshot::{PendingRequest, ProcessSnapshot, Snapshot, ThreadSnapshot};
+pub use snapshot::{CommunicatorSnapshot, Members, PendingRequest, ProcessSnapshot, SHARED, Snapshot, ThreadSnapshot};
 pub use stats::StatsReader;
 pub use table_file::{TableFile, TableFileError};

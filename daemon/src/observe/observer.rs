@@ -10,19 +10,22 @@ use std::{
 
 use aya::maps::{MapData, RingBuf};
 use mpiprobe_common::{
-    CALIBRATION_SLOT, Communicator, Flow, InnerKey, InnerStats, Layout, Loss, ProcessCounters, Request, RequestKey,
-    ThreadState,
+    CALIBRATION_SLOT, Communicator, CommunicatorName, Flow, InnerKey, InnerStats, Layout, Loss, ProcessCounters,
+    Request, RequestKey, ThreadState,
     config::{CONTROL_NEXT_COMMUNICATOR, CONTROL_NEXT_FLOW, CONTROL_NEXT_PROCESS, CONTROL_NEXT_THREAD, CONTROL_WORDS},
-    flow::peer,
+    flow::{self, peer},
     request::state,
 };
 use thiserror::Error;
 
 use super::{
-    Notice, PendingRequest, ProcessSnapshot, Snapshot, StatsReader, ThreadSnapshot, clock::monotonic_ns,
-    shared::SharedArray,
+    CommunicatorSnapshot, Notice, PendingRequest, ProcessSnapshot, SHARED, Snapshot, StatsReader, ThreadSnapshot,
+    clock::monotonic_ns, shared::SharedArray,
 };
-use crate::attach::{AttachError, Engine, read_hash};
+use crate::{
+    attach::{AttachError, Engine, read_hash},
+    discover::printable,
+};
 
 /// How often a thread's state is read again if it changed while it was copied.
 const TORN_ATTEMPTS: usize = 4;
@@ -44,6 +47,7 @@ pub struct Observer {
     layouts: SharedArray<Layout>,
     flows: SharedArray<Flow>,
     communicators: SharedArray<Communicator>,
+    names: SharedArray<CommunicatorName>,
     control: SharedArray<u64>,
     events: RingBuf<MapData>,
 }
@@ -71,6 +75,8 @@ impl Observer {
             flows: SharedArray::map(tables.table_fd("FLOWS")?, flows).map_err(map("FLOWS"))?,
             communicators: SharedArray::map(tables.table_fd("COMMUNICATORS")?, communicators)
                 .map_err(map("COMMUNICATORS"))?,
+            names: SharedArray::map(tables.table_fd("COMMUNICATOR_NAMES")?, communicators)
+                .map_err(map("COMMUNICATOR_NAMES"))?,
             control: SharedArray::map(tables.table_fd("CONTROL")?, CONTROL_WORDS as usize).map_err(map("CONTROL"))?,
             events: RingBuf::try_from(events).map_err(|source| AttachError::Object { source: Box::new(source) })?,
         };
@@ -154,20 +160,26 @@ impl Observer {
         let mut by_process: HashMap<u32, Vec<Flow>> = HashMap::new();
         let used = 0..self.used(CONTROL_NEXT_FLOW, self.flows.len());
         // One that was taken twice at once stays without calls.
-        for flow in used.filter_map(|index| self.flows.read(index)).filter(|flow| flow.calls > 0) {
+        for mut flow in used.filter_map(|index| self.flows.read(index)).filter(|flow| flow.calls > 0) {
+            if flow.key.communicator >= distinct_communicators(self.communicators.len()) {
+                flow.key.communicator = SHARED;
+            }
             by_process.entry(flow.key.process).or_default().push(flow);
         }
         by_process
     }
 
-    fn communicators_by_process(&self) -> HashMap<u32, Vec<(u32, Communicator)>> {
-        let mut by_process: HashMap<u32, Vec<(u32, Communicator)>> = HashMap::new();
+    fn communicators_by_process(&self) -> HashMap<u32, Vec<CommunicatorSnapshot>> {
+        let mut by_process: HashMap<u32, Vec<CommunicatorSnapshot>> = HashMap::new();
+        let distinct = distinct_communicators(self.communicators.len()) as usize;
         // The number 0 is nobody's.
-        for index in 1..=self.used(CONTROL_NEXT_COMMUNICATOR, self.communicators.len() - 1) {
-            let (Some(communicator), Ok(number)) = (self.communicators.read(index), u32::try_from(index)) else {
+        for index in 1..=self.used(CONTROL_NEXT_COMMUNICATOR, distinct - 1) {
+            let (Some(facts), Ok(number)) = (self.communicators.read(index), u32::try_from(index)) else {
                 continue;
             };
-            by_process.entry(communicator.key.process).or_default().push((number, communicator));
+            let name = self.names.read(index).map_or_else(String::new, |name| text(&name));
+            let snapshot = CommunicatorSnapshot { number, facts, name, ..CommunicatorSnapshot::default() };
+            by_process.entry(facts.key.process).or_default().push(snapshot);
         }
         by_process
     }
@@ -239,6 +251,16 @@ impl AsFd for Observer {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.events.as_fd()
     }
+}
+
+/// How many communicators of a table are told apart.
+fn distinct_communicators(slots: usize) -> u32 {
+    flow::distinct_communicators(u32::try_from(slots).unwrap_or(u32::MAX))
+}
+
+/// Up to the first NUL, printable: other users have written it.
+fn text(name: &CommunicatorName) -> String {
+    printable(name.text.split(|&byte| byte == 0).next().unwrap_or_default())
 }
 
 type InnerByProcess = HashMap<u32, Vec<((u16, u16), InnerStats)>>;

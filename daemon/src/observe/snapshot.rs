@@ -1,5 +1,7 @@
 //! What the tables say at one moment.
 
+use std::sync::Arc;
+
 use mpiprobe_common::{Communicator, Flow, FunctionStats, InnerStats, Layout, ProcessCounters, Request, ThreadState};
 
 /// All observed processes at one moment.
@@ -29,12 +31,36 @@ pub struct ProcessSnapshot {
     pub threads: Vec<ThreadSnapshot>,
     /// What was moved, in no order.
     pub flows: Vec<Flow>,
-    /// By number.
-    pub communicators: Vec<(u32, Communicator)>,
+    /// By number. Further ones, for which there is no room, are [`SHARED`] in flows.
+    pub communicators: Vec<CommunicatorSnapshot>,
     /// Operations under way, in no order.
     pub requests: Vec<PendingRequest>,
     /// (outer, inner) function ids.
     pub inner: Vec<((u16, u16), InnerStats)>,
+}
+
+/// In place of the number of a communicator: one of those that are not told apart.
+pub const SHARED: u32 = u32::MAX;
+
+/// A communicator that a process has used or made.
+#[derive(Clone, Debug, Default)]
+pub struct CommunicatorSnapshot {
+    pub number: u32,
+    pub facts: Communicator,
+    /// Given by the program while it was observed, or else what the library knows; may be empty.
+    pub name: String,
+    /// Where it was not seen to be made, but the library says how: `split`, and whether it was made from the world.
+    pub made: Option<(String, bool)>,
+    /// World ranks of the members, where somebody has read them from the process's memory.
+    pub members: Option<Arc<Members>>,
+}
+
+/// World ranks by rank; `None` for a process of another world.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Members {
+    pub own: Vec<Option<u32>>,
+    /// Of the other group of an inter-communicator.
+    pub remote: Vec<Option<u32>>,
 }
 
 /// A live thread that has entered MPI.

@@ -8,6 +8,7 @@ mod message;
 mod output;
 mod profile;
 mod table;
+mod traffic;
 pub(crate) mod units;
 mod waiting;
 

@@ -7,7 +7,8 @@ use super::{
         Column::{Left, Right},
         table,
     },
-    units::{bytes, count, duration, ns, or_unknown, percent},
+    traffic::traffic,
+    units::{bytes, count, duration, ns, or_unknown, percent, rate},
     waiting::waits,
 };
 use crate::model::{EndReason, FunctionProfile, OpenCallInfo, Profile, RankProfile, RankState, Spread, Volume};
@@ -20,6 +21,7 @@ pub fn profile(profile: &Profile) -> String {
         groups(profile),
         functions(&profile.functions),
         functions_of_ranks(profile),
+        traffic(profile),
         inner_calls(profile),
         open_calls(profile),
         waits(profile),
@@ -133,18 +135,46 @@ fn ratio(spread: &Spread) -> String {
 }
 
 fn groups(profile: &Profile) -> String {
-    let columns = [Left("group"), Right("calls"), Right("time"), Right("wall %"), Right("MPI %"), Right("imbalance")];
+    let mut columns = vec![
+        Left("group"),
+        Right("calls"),
+        Right("calls/s"),
+        Right("time"),
+        Right("wall %"),
+        Right("MPI %"),
+        Right("imbalance"),
+    ];
+    if profile.groups.iter().any(|group| group.all.traffic.is_some()) {
+        columns.extend([Right("sent"), Right("a second"), Right("received"), Right("a second")]);
+    }
     let rows = profile.groups.iter().map(|group| {
-        vec![
-            group.all.group.into(),
-            count(group.all.calls),
-            ns(group.all.time_ns),
-            percent(group.all.wall_percent),
-            percent(group.all.mpi_percent),
+        let all = &group.all;
+        let mut row = vec![
+            all.group.into(),
+            count(all.calls),
+            rate(all.rates.calls_per_s),
+            ns(all.time_ns),
+            percent(all.wall_percent),
+            percent(all.mpi_percent),
             ratio(&group.time_over_ranks_ns),
-        ]
+        ];
+        if let Some(traffic) = &all.traffic {
+            row.extend(amount(traffic.sent_bytes, 0, all.rates.sent_bytes_per_s));
+            row.extend(amount(traffic.received_bytes, traffic.received_at_most_bytes, all.rates.received_bytes_per_s));
+        }
+        row
     });
     section("Groups, all ranks", &table(&columns, rows))
+}
+
+/// Bytes, and how many of them in a second; `<=` if some of them are an upper bound.
+fn amount(moved: u64, at_most: u64, per_s: f64) -> [String; 2] {
+    if moved == 0 {
+        return [String::new(), String::new()];
+    }
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "bytes in a second, never negative")]
+    let each_second = per_s.round() as u64;
+    [format!("{}{}", if at_most > 0 { "<= " } else { "" }, bytes(moved)), bytes(each_second)]
 }
 
 pub(super) fn functions(functions: &[FunctionProfile]) -> String {
@@ -163,7 +193,7 @@ pub(super) fn functions(functions: &[FunctionProfile]) -> String {
         Right("imbalance"),
     ];
     if functions.iter().any(|function| function.all.traffic.is_some()) {
-        columns.extend([Right("sent"), Right("received"), Right("bytes unknown")]);
+        columns.extend([Right("sent"), Right("each"), Right("received"), Right("each"), Right("bytes unknown")]);
     }
     let rows = functions.iter().map(|function| {
         let all = &function.all;
@@ -184,29 +214,28 @@ pub(super) fn functions(functions: &[FunctionProfile]) -> String {
         ];
         if let Some(traffic) = &all.traffic {
             let unknown = traffic.calls_of_unknown_bytes;
-            row.extend([
-                volume(&traffic.sent, 0),
-                volume(&traffic.received, traffic.received_at_most_bytes),
-                if unknown == 0 { String::new() } else { count(unknown) },
-            ]);
+            row.extend(volume(&traffic.sent, 0));
+            row.extend(volume(&traffic.received, traffic.received_at_most_bytes));
+            row.push(if unknown == 0 { String::new() } else { count(unknown) });
         }
         row
     });
     section("Functions, all ranks", &table(&columns, rows))
 }
 
-/// Bytes that went one way; `<=` if some of them are an upper bound.
-fn volume(volume: &Volume, at_most: u64) -> String {
+/// Bytes that went one way, and how many in a call; `<=` if some of them are an upper bound.
+fn volume(volume: &Volume, at_most: u64) -> [String; 2] {
     if volume.messages == 0 {
-        return String::new();
+        return [String::new(), String::new()];
     }
-    format!("{}{}", if at_most > 0 { "<= " } else { "" }, bytes(volume.bytes))
+    let sign = if at_most > 0 { "<= " } else { "" };
+    [format!("{sign}{}", bytes(volume.bytes)), bytes(volume.bytes / volume.messages)]
 }
 
 /// More ranks than this are shown one by one in the JSON output only.
 const RANKS_SHOWN: usize = 16;
 /// The column headings of those.
-const RANKS: [&str; RANKS_SHOWN] =
+pub(super) const RANKS: [&str; RANKS_SHOWN] =
     ["0", "1", "2", "3", "4", "5", "6", "7", "8", "9", "10", "11", "12", "13", "14", "15"];
 
 /// Each rank's functions, where the ranks are few enough to be read.

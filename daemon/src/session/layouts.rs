@@ -7,6 +7,7 @@ use std::{
 
 use mpiprobe_common::layout::capability;
 
+use super::{communicators::Communicators, roster::Roster};
 use crate::{
     discover::{
         MpiProcess, Process,
@@ -14,7 +15,7 @@ use crate::{
         open_mapped,
     },
     layout::{Blueprint, Expected, Search, TargetMemory},
-    observe::Observer,
+    observe::{Observer, Snapshot},
     plan::{Library, read_elf_file},
 };
 
@@ -26,6 +27,7 @@ const PATIENCE: Duration = Duration::from_secs(5);
 pub(super) struct Layouts {
     blueprints: HashMap<FileId, Option<Blueprint>>,
     pending: Vec<Pending>,
+    communicators: Communicators,
 }
 
 #[derive(Debug)]
@@ -54,6 +56,11 @@ impl Layouts {
         self.look(observer, pending)
     }
 
+    /// Adds to what the tables say of communicators.
+    pub(super) fn complete(&mut self, snapshot: &mut Snapshot, roster: &Roster) {
+        self.communicators.complete(snapshot, roster);
+    }
+
     /// Whether somebody has not initialised MPI yet.
     pub(super) fn are_pending(&self) -> bool {
         !self.pending.is_empty()
@@ -80,6 +87,9 @@ impl Layouts {
             && is_open
         {
             (layout.told_rank, layout.told_size) = (rank, size);
+        }
+        if is_settled {
+            self.communicators.begin(pending.slot, &layout, search.found().registry, &memory);
         }
         observer.set_layout(pending.slot, &layout);
         match search {

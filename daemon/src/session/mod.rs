@@ -1,6 +1,7 @@
 //! One observation from beginning to end: finds, probes, watches, reports, lets go.
 
 mod code;
+mod communicators;
 mod display;
 mod error;
 mod host;

@@ -27,10 +27,11 @@ use crate::{
 const MOST_SCOPED_TARGETS: usize = 4;
 
 /// What else the profile is to say than what is counted in any case, and how.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 struct Asked {
     nested: bool,
     traffic: bool,
+    communicators: Vec<String>,
     /// Call sites by name in every look, not in the last one only.
     sites: bool,
 }
@@ -82,6 +83,7 @@ impl Observation {
             asked: Asked {
                 nested: options.nested,
                 traffic: options.traffic,
+                communicators: options.communicators.clone(),
                 sites: options.json || options.view.is_some(),
             },
             scanner,
@@ -395,9 +397,10 @@ impl Observation {
     /// The profile up to now.
     pub(super) fn profile(&mut self, end: Option<EndReason>) -> Result<Profile, SessionError> {
         self.retry_layouts();
-        let snapshot = self.observer.snapshot(&self.engine)?;
+        let mut snapshot = self.observer.snapshot(&self.engine)?;
         self.roster.update(&snapshot);
         self.roster.look_who_is_stopped();
+        self.layouts.complete(&mut snapshot, &self.roster);
         let session = analyse::Session {
             host: host::name(),
             began: self.began.clone(),
@@ -413,6 +416,7 @@ impl Observation {
             inside_ns: self.engine.calibration.inside_ns,
             nested: self.asked.nested,
             traffic: self.asked.traffic,
+            communicators: self.asked.communicators.clone(),
             incomplete_because: self.incomplete_because.clone(),
         };
         // Tables in between show no call sites, and looking them up may take a second the first time.

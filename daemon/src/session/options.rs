@@ -36,6 +36,8 @@ pub struct Options {
     pub max_threads: u32,
     /// Find out what completed calls have moved.
     pub traffic: bool,
+    /// Patterns of names of communicators that the profile shows; empty: all.
+    pub communicators: Vec<String>,
     /// Flows: different combinations of process, function, call site, communicator and partner.
     pub max_flows: u32,
     /// Communicators, all processes together.

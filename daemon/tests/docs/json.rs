@@ -6,10 +6,11 @@ use std::collections::BTreeSet;
 use mpiprobe::{
     analyse::{self, EndedCall, Identity, Observed, Session},
     model::{EngineInfo, LibraryInfo, RankState, SCHEMA, SlowSite},
-    observe::{PendingRequest, ProcessSnapshot, Snapshot, ThreadSnapshot},
+    observe::{CommunicatorSnapshot, PendingRequest, ProcessSnapshot, Snapshot, ThreadSnapshot},
 };
 use mpiprobe_common::{
-    Communicator, Flow, FunctionStats, InnerStats, Layout, ProcessCounters, Request, ThreadState, layout::capability,
+    Communicator, Flow, FlowKey, FunctionStats, InnerStats, Layout, ProcessCounters, Request, ThreadState,
+    layout::capability,
 };
 use serde_json::Value;
 
@@ -72,13 +73,20 @@ fn profile() -> mpiprobe::model::Profile {
         functions: vec![(0, FunctionStats::ZERO)],
         threads: vec![ThreadSnapshot { tid: 1, state }],
         inner: vec![((0, 1), InnerStats::default())],
-        flows: vec![Flow::default()],
-        communicators: vec![(1, Communicator::default())],
+        flows: vec![Flow { key: FlowKey { process: 1, communicator: 1, ..FlowKey::default() }, ..Flow::default() }],
+        communicators: vec![CommunicatorSnapshot {
+            number: 1,
+            facts: Communicator { size: 1, ..Communicator::default() },
+            ..CommunicatorSnapshot::default()
+        }],
         requests: vec![PendingRequest { request: Request::default(), peer: -1 }],
     };
+    let mut counters = ProcessCounters::ZERO;
+    counters.communicators_shared = 1;
+    let process = ProcessSnapshot { counters, ..process };
     let observed = Observed {
         process: 1,
-        identity: Identity { pid: 1, job: Some("job".into()), ..Identity::default() },
+        identity: Identity { pid: 1, rank: Some(0), job: Some("job".into()), ..Identity::default() },
         state: RankState::Running,
         stopped: false,
         since_ns: 0,
@@ -103,6 +111,7 @@ fn profile() -> mpiprobe::model::Profile {
         inside_ns: 0.0,
         nested: true,
         traffic: true,
+        communicators: Vec::new(),
         incomplete_because: Vec::new(),
     };
     analyse::profile(

@@ -7,6 +7,7 @@ mod arguments;
 mod communicator;
 mod flow;
 mod message;
+mod parent;
 mod post;
 mod requests;
 mod sum;
@@ -15,7 +16,7 @@ mod user;
 use aya_ebpf::{EbpfContext, helpers::bpf_get_current_pid_tgid};
 use mpiprobe_common::{
     Amount, Descriptor, FUNCTION_SLOTS, Layout, ThreadState, Volume,
-    config::{STAGE_ATTRIBUTE, STAGE_MEASURE, STAGE_POST, STAGE_SETTLE, STAGE_SUM},
+    config::{STAGE_ATTRIBUTE, STAGE_LOOK, STAGE_MEASURE, STAGE_POST, STAGE_RELATE, STAGE_SETTLE, STAGE_SUM},
     descriptor::{NONE, amount as kind, completion, flags},
     flow::{Completed, Summing, peer},
     layout::{capability, status_source},
@@ -135,7 +136,31 @@ pub fn attribute(context: &impl EbpfContext) {
         thread.completed.second_flow_plus_1 = flow::find(thread, layout, has_communicator, handle, source);
     }
     thread.completed.communicator = flow::communicator(thread.completed.flow_plus_1);
-    next(context, STAGE_MEASURE);
+    thread.completed.looked_at = parent::if_new(thread.completed.communicator);
+    next(context, if parent::is_concerned(descriptor) { STAGE_RELATE } else { look_or_measure(thread) });
+}
+
+/// Notes what the thread's completed call has done to communicators.
+#[inline(always)]
+pub fn relate(context: &impl EbpfContext) {
+    let Some((thread, descriptor, layout)) = completed() else { return };
+    if thread.completed.succeeded != 0 {
+        parent::note(thread, descriptor, layout);
+    }
+    next(context, look_or_measure(thread));
+}
+
+/// Looks at one more member of the communicators that are new.
+#[inline(always)]
+pub fn look(context: &impl EbpfContext) {
+    let Some((thread, _, layout)) = completed() else { return };
+    parent::look(thread, layout);
+    next(context, look_or_measure(thread));
+}
+
+#[inline(always)]
+fn look_or_measure(thread: &ThreadState) -> u32 {
+    if thread.completed.looked_at | thread.completed.made != 0 { STAGE_LOOK } else { STAGE_MEASURE }
 }
 
 /// Finds out what the thread's completed call has moved.

@@ -329,7 +329,7 @@ fn received(layout: &Layout, request: &Request, status: u64) -> Amount {
 fn true_flow(process: u32, layout: &Layout, request: &Request, from: u32, status: u64) -> u32 {
     let partner = match status_source(layout, status, &User) {
         // The members of a communicator cannot be found any more when it has been freed meanwhile.
-        Some(rank) if rank >= 0 && !communicator::is_freed(request.communicator_number) => rank,
+        Some(rank) if rank >= 0 && communicator::is_alive(request.communicator_number, request.communicator) => rank,
         _ => peer::UNKNOWN,
     };
     let Some(flow) = look_up(process, layout, request, partner) else { return from };

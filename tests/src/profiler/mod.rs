@@ -13,6 +13,8 @@ mod text;
 pub use binary::binary;
 pub use error::ProfilerError;
 pub use kernel_objects::KernelObjects;
-pub use profile::{Communicator, Flow, FunctionRow, Losses, OpenCall, Profile, Rank, Traffic};
+pub use profile::{
+    AllTraffic, Amounts, Communicator, Flow, FunctionRow, Losses, OpenCall, Profile, Rank, Traffic, WholeCommunicator,
+};
 pub use running::{Ended, Profiler};
 pub use text::{changed_bytes, changed_bytes_from};

@@ -16,6 +16,73 @@ pub struct Profile {
     pub ranks: Vec<Rank>,
     pub losses: Losses,
     pub inner_calls: Option<Vec<InnerCalls>>,
+    pub traffic: Option<AllTraffic>,
+}
+
+/// Communicators and partners over ranks.
+#[derive(Debug, Clone, Deserialize)]
+pub struct AllTraffic {
+    pub communicators: Vec<WholeCommunicator>,
+    pub other_communicators: Option<OtherCommunicators>,
+    pub communicator_sizes: Vec<CommunicatorSize>,
+    pub partners: Vec<Pair>,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+pub struct Amounts {
+    pub calls: u64,
+    pub time_ns: u64,
+    pub sent_bytes: u64,
+    pub received_bytes: u64,
+    pub calls_of_unknown_bytes: u64,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+pub struct WholeCommunicator {
+    pub id: u32,
+    pub name: String,
+    pub is_named: bool,
+    pub size: Option<u32>,
+    pub remote_size: Option<u32>,
+    pub members: Option<Vec<Option<u32>>>,
+    pub remote_members: Option<Vec<Option<u32>>>,
+    pub parent: Option<u32>,
+    pub made_by: Option<String>,
+    pub ranks: u32,
+    pub freed: bool,
+    #[serde(flatten)]
+    pub amounts: Amounts,
+    pub functions: Vec<FunctionAmounts>,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+pub struct FunctionAmounts {
+    pub function: String,
+    #[serde(flatten)]
+    pub amounts: Amounts,
+}
+
+#[derive(Debug, Clone, Copy, Deserialize)]
+pub struct OtherCommunicators {
+    pub communicators: u64,
+    #[serde(flatten)]
+    pub amounts: Amounts,
+}
+
+#[derive(Debug, Clone, Copy, Deserialize)]
+pub struct CommunicatorSize {
+    pub size: u32,
+    pub communicators: u64,
+    #[serde(flatten)]
+    pub amounts: Amounts,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+pub struct Pair {
+    pub rank: u32,
+    pub peer: u32,
+    #[serde(flatten)]
+    pub amounts: Amounts,
 }
 
 #[derive(Debug, Clone, Deserialize)]
@@ -91,6 +158,7 @@ pub struct Pending {
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct Communicator {
     pub number: u32,
+    pub id: Option<u32>,
     pub size: Option<u32>,
 }
 

@@ -4,6 +4,7 @@ mod busy;
 mod call_sites;
 mod campaigns;
 mod check;
+mod communicators;
 mod endings;
 mod exact;
 mod jobs;
@@ -30,6 +31,7 @@ fn main() {
             busy::tests(mpi),
             call_sites::tests(mpi),
             campaigns::tests(mpi),
+            communicators::tests(mpi),
             endings::tests(mpi),
             exact::tests(mpi),
             jobs::tests(mpi),

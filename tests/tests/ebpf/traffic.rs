@@ -9,6 +9,36 @@ use mpiprobe_tests::{Job, Language, Mpi, Profiler, Rank, program};
 use crate::check::complete;
 use crate::trial_with;
 
+/// Functions whose amounts are known when they return.
+pub(crate) const BLOCKING: [&str; 26] = [
+    "MPI_Allgather",
+    "MPI_Allgatherv",
+    "MPI_Allreduce",
+    "MPI_Alltoall",
+    "MPI_Alltoallv",
+    "MPI_Barrier",
+    "MPI_Bcast",
+    "MPI_Bsend",
+    "MPI_Exscan",
+    "MPI_Gather",
+    "MPI_Gatherv",
+    "MPI_Ibsend",
+    "MPI_Irsend",
+    "MPI_Isend",
+    "MPI_Issend",
+    "MPI_Recv",
+    "MPI_Reduce",
+    "MPI_Reduce_scatter",
+    "MPI_Reduce_scatter_block",
+    "MPI_Rsend",
+    "MPI_Scan",
+    "MPI_Scatter",
+    "MPI_Scatterv",
+    "MPI_Send",
+    "MPI_Sendrecv",
+    "MPI_Ssend",
+];
+
 /// Whether the profiler comes before MPI_Init, or when all types and communicators are there.
 #[derive(Clone, Copy)]
 enum Attached {

@@ -36,11 +36,14 @@ pub(super) fn blocking(rank: &RankProfile) -> Option<(&OpenCallInfo, &'static Fu
     (function.operation == Operation::Blocking && !function.polling).then_some((call, function))
 }
 
-/// Messages that the call itself sends and receives.
-pub(super) fn messages(arguments: &CallArguments) -> impl Iterator<Item = Message> {
+/// Messages that the call itself sends and receives. `members`: world ranks of those in its communicator, by rank.
+pub(super) fn messages(arguments: &CallArguments, members: Option<&[Option<u32>]>) -> impl Iterator<Item = Message> {
     let world = |peer: Peer| match peer.partner {
         Partner::AnySource => Some(None),
-        Partner::Rank => peer.world_rank.map(Some),
+        Partner::Rank => {
+            let member = || members?.get(usize::try_from(peer.rank?).ok()?).copied().flatten();
+            peer.world_rank.or_else(member).map(Some)
+        }
         Partner::Nobody | Partner::ProcNull | Partner::Unknown => None,
     };
     let send = arguments.destination.and_then(world);

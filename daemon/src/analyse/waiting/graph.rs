@@ -6,7 +6,7 @@ use super::{
     calls::{self, Message},
     circles::circles,
 };
-use crate::model::{OpenCallInfo, Profile, RankProfile};
+use crate::model::{CallArguments, CommunicatorProfile, OpenCallInfo, Profile, RankProfile};
 
 /// Calls shorter than this are no waiting that anybody would want to see, ns.
 const SHORTEST_NS: u64 = 100_000_000;
@@ -115,43 +115,93 @@ fn find_circles(profile: &Profile, waits: &[Wait]) -> Vec<Vec<usize>> {
     circles(number, &edges)
 }
 
-/// The ranks by their numbers.
+/// One communicator, as far as it can be told which.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Over<'a> {
+    /// The whole job.
+    World(Option<&'a str>),
+    /// [`CommunicatorProfile::id`](crate::model::CommunicatorProfile::id)
+    Id(u32),
+}
+
+/// The ranks by their numbers, and where they meet.
 struct World<'a> {
     profile: &'a Profile,
     indices: HashMap<(Option<&'a str>, u32), usize>,
-    /// By job and function, who is not in a collective call over the whole world that others of the job are in; in order.
-    absent: HashMap<(Option<&'a str>, &'static str), Vec<usize>>,
+    communicators: HashMap<u32, &'a CommunicatorProfile>,
+    /// Of collective calls that somebody is in: which observed members are not; in order.
+    absent: HashMap<(Over<'a>, &'static str), Vec<usize>>,
 }
 
 impl<'a> World<'a> {
     fn of(profile: &'a Profile) -> Self {
-        let mut meetings: HashMap<(Option<&str>, &'static str), HashSet<usize>> = HashMap::new();
-        let mut indices = HashMap::new();
+        let numbered = (0..).zip(&profile.ranks).filter_map(|(index, rank)| Some((rank, rank.rank?, index)));
+        // A later image of the same rank takes its place.
+        let indices = numbered.map(|(rank, number, index)| ((rank.job.as_deref(), number), index)).collect();
+        let known = profile.traffic.iter().flat_map(|traffic| &traffic.communicators);
+        let communicators = known.map(|communicator| (communicator.id, communicator)).collect();
+        let mut world = Self { profile, indices, communicators, absent: HashMap::new() };
+        let mut there: HashMap<(Over<'_>, &'static str), HashSet<usize>> = HashMap::new();
         for (index, rank) in profile.ranks.iter().enumerate() {
-            let job = rank.job.as_deref();
-            if let Some(number) = rank.rank {
-                // A later image of the same rank takes its place.
-                indices.insert((job, number), index);
-            }
             if let Some((call, function)) = calls::blocking(rank)
                 && calls::is_collective(function)
-                && is_of_world(call)
+                && let Some(over) = world.over(rank, call)
             {
-                meetings.entry((job, function.name)).or_default().insert(index);
+                there.entry((over, function.name)).or_default().insert(index);
             }
         }
-        let absent = meetings.into_iter().map(|((job, function), there)| {
-            let of_job = indices.iter().filter(|((of, _), _)| *of == job).map(|(_, &index)| index);
-            let mut absent: Vec<usize> = of_job.filter(|index| !there.contains(index)).collect();
-            absent.sort_unstable();
-            ((job, function), absent)
+        let absent = there.into_iter().map(|((over, function), there)| {
+            let mut members = world.members(over);
+            members.retain(|index| !there.contains(index));
+            ((over, function), members)
         });
-        let absent = absent.collect();
-        Self { profile, indices, absent }
+        world.absent = absent.collect();
+        world
     }
 
     fn index(&self, of: &RankProfile, number: u32) -> Option<usize> {
         self.indices.get(&(of.job.as_deref(), number)).copied()
+    }
+
+    fn over(&self, rank: &'a RankProfile, call: &OpenCallInfo) -> Option<Over<'a>> {
+        let communicator = call.arguments.as_ref()?.communicator.as_ref()?;
+        if communicator.name.as_deref() == Some("MPI_COMM_WORLD") {
+            return Some(Over::World(rank.job.as_deref()));
+        }
+        Some(Over::Id(self.communicator(rank, communicator.number?)?.id))
+    }
+
+    fn communicator(&self, rank: &RankProfile, number: u32) -> Option<&'a CommunicatorProfile> {
+        let row = rank.traffic.as_ref()?.communicators.iter().find(|row| row.number == number)?;
+        self.communicators.get(&row.id?).copied()
+    }
+
+    /// World ranks of those that a call's ranks mean, where that is not the world itself.
+    fn translation(&self, rank: &RankProfile, arguments: &CallArguments) -> Option<&'a [Option<u32>]> {
+        let communicator = self.communicator(rank, arguments.communicator.as_ref()?.number?)?;
+        // Between two groups, ranks are those of the other one, whichever that is.
+        communicator.members.as_deref().filter(|_| communicator.remote_size.is_none())
+    }
+
+    /// The observed ranks in a communicator, in order.
+    fn members(&self, over: Over<'a>) -> Vec<usize> {
+        let mut members: Vec<usize> = match over {
+            Over::World(job) => {
+                self.indices.iter().filter(|((of, _), _)| *of == job).map(|(_, &index)| index).collect()
+            }
+            Over::Id(id) => {
+                let communicator = self.communicators.get(&id);
+                let job = communicator.and_then(|communicator| communicator.job.as_deref());
+                let both = communicator.into_iter().flat_map(|of| of.members.iter().chain(&of.remote_members));
+                both.flatten().filter_map(|rank| self.indices.get(&(job, (*rank)?)).copied()).collect()
+            }
+        };
+        members.sort_unstable();
+        members
+    }
+
+    fn messages(&self, rank: &RankProfile, arguments: &CallArguments) -> impl Iterator<Item = Message> {
+        calls::messages(arguments, self.translation(rank, arguments))
     }
 
     fn wait(&self, index: usize, rank: &'a RankProfile) -> Option<Wait> {
@@ -162,18 +212,15 @@ impl<'a> World<'a> {
         };
         let Some(arguments) = &call.arguments else { return wait(Why::Unknown, Vec::new(), false) };
         if calls::is_collective(function) {
-            let absent = self.absent.get(&(rank.job.as_deref(), function.name)).filter(|_| is_of_world(call));
-            return wait(Why::Collective, absent.cloned().unwrap_or_default(), calls::needs_everybody(function));
+            let absent = self.over(rank, call).and_then(|over| self.absent.get(&(over, function.name)));
+            let Some(absent) = absent else { return wait(Why::Unknown, Vec::new(), false) };
+            return wait(Why::Collective, absent.clone(), calls::needs_everybody(function));
         }
-        let own: Vec<Message> = calls::messages(arguments).collect();
+        let own: Vec<Message> = self.messages(rank, arguments).collect();
         if !own.is_empty() {
             let on = self.unmet(rank, &own);
-            let why = if on.is_empty() && own.iter().any(|message| message.peer.is_none()) {
-                Why::Anybody
-            } else {
-                Why::Message
-            };
-            return wait(why, on, true);
+            let is_any = on.is_empty() && own.iter().any(|message| message.peer.is_none());
+            return wait(if is_any { Why::Anybody } else { Why::Message }, on, true);
         }
         if arguments.requests.is_some() {
             let posted: Vec<Message> = calls::pending(rank).collect();
@@ -193,7 +240,7 @@ impl<'a> World<'a> {
             let Some(index) = self.index(rank, peer) else { continue };
             let Some(other) = self.profile.ranks.get(index) else { continue };
             let open = calls::blocking(other).and_then(|(call, _)| call.arguments.as_ref());
-            let offered = open.into_iter().flat_map(calls::messages).chain(calls::pending(other));
+            let offered = open.into_iter().flat_map(|open| self.messages(other, open)).chain(calls::pending(other));
             let is_met = offered.into_iter().any(|offer| message.meets(own, &offer, peer));
             if !is_met && !found.contains(&index) {
                 found.push(index);
@@ -201,9 +248,4 @@ impl<'a> World<'a> {
         }
         found
     }
-}
-
-fn is_of_world(call: &OpenCallInfo) -> bool {
-    let communicator = call.arguments.as_ref().and_then(|arguments| arguments.communicator.as_ref());
-    communicator.and_then(|communicator| communicator.name.as_deref()) == Some("MPI_COMM_WORLD")
 }

@@ -169,6 +169,7 @@ fn report(images: &mut Images, options: &RunOptions, began: String, began_ns: u6
         inside_ns,
         nested: false,
         traffic: false,
+        communicators: Vec::new(),
         incomplete_because,
     };
     let profile = analyse::profile(&session, &observed, &snapshot, &mut |_, _| None);

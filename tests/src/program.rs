@@ -92,6 +92,8 @@ pub const VERIFY: Program = program("verify", Language::C, &["verify.c", "counte
 pub const THREADS: Program = program("threads", Language::C, &["threads.c", "gate.h"]);
 /// A deadlock after known calls: `hang [K]`.
 pub const HANG: Program = program("hang", Language::C, &["hang.c", "gate.h"]);
+/// A deadlock of all ranks, each waiting for the next one, after known calls: `circle [K]`.
+pub const CIRCLE: Program = program("circle", Language::C, &["circle.c", "gate.h"]);
 /// Jobs that end in unusual ways: `exits MODE`.
 pub const EXITS: Program = program("exits", Language::C, &["exits.c", "gate.h"]);
 /// Calls in tight loops on request, for the benchmark: `callrate SOCKET`.

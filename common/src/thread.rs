@@ -63,6 +63,8 @@ pub struct ThreadState {
     pub located_address: u64,
     /// Entry of that call, ns.
     pub located_ns: u64,
+    /// Frame pointer (RBP) at the entry of the open (or last) call: the caller's.
+    pub frame_pointer: u64,
     /// Arguments of the open (or last) call: of an `int` only the low 32 bits count. Those after the sixth only if the function
     /// moves data.
     pub arguments: [u64; ARGUMENT_WORDS],
@@ -76,8 +78,6 @@ pub struct ThreadState {
     pub recent_flows: [RecentFlow; RECENT_FLOWS],
     /// Inner calls that have not returned, outermost first.
     pub inner: [OpenCall; INNER_DEPTH],
-    /// Zero, to the end of a cache line.
-    pub reserved: [u64; 1],
 }
 
 const _: () = assert!(size_of::<ThreadState>().is_multiple_of(64), "no padding: the words are copied one by one");
@@ -99,6 +99,7 @@ impl ThreadState {
         inner_calls: 0,
         located_address: 0,
         located_ns: 0,
+        frame_pointer: 0,
         arguments: [0; ARGUMENT_WORDS],
         completed: Completed::NONE,
         summing: Summing::NONE,
@@ -106,7 +107,6 @@ impl ThreadState {
         recent_flows: [RecentFlow { call_site: 0, communicator: 0, peer: 0, function_plus_1: 0, epoch: 0, flow: 0 };
             RECENT_FLOWS],
         inner: [OpenCall { function_plus_1: 0, reserved: 0, started_ns: 0, stack_pointer: 0 }; INNER_DEPTH],
-        reserved: [0; 1],
     };
 
     /// Whether it is not being changed.

@@ -105,6 +105,7 @@ fn enter(thread: &mut ThreadState, id: u64, registers: &Registers, cookie: Cooki
     for (to, from) in thread.arguments.iter_mut().zip(registers.arguments()) {
         *to = from;
     }
+    thread.frame_pointer = registers.frame_pointer();
     if configured::traffic() != 0 {
         meaning::read_stack(thread, cookie, stack_pointer);
         meaning::at_entry(thread, function);

@@ -9,6 +9,7 @@
 mod atomic;
 mod call;
 mod inner;
+mod layers;
 mod lifecycle;
 mod maps;
 mod meaning;

@@ -1,14 +1,15 @@
 //! The tables. Names and sizes here are defaults: the daemon sets sizes when it loads the object.
 
 use aya_ebpf::{
-    bindings::BPF_F_MMAPABLE,
+    bindings::{BPF_F_MMAPABLE, BPF_F_NO_PREALLOC},
     macros::map,
     maps::{Array, HashMap, ProgramArray, RingBuf, Stack},
 };
 use mpiprobe_common::{
     COMMUNICATOR_SLOTS, Communicator, CommunicatorKey, CommunicatorName, Config, Descriptor, FLOW_SLOTS, FUNCTION_SLOTS, Flow, FlowKey,
-    FunctionStats, HANDLE_STORES, Handles, InnerKey, InnerStats, Layout, PROCESS_SLOTS, ProcessCounters, REQUEST_SLOTS, Request,
-    RequestKey, STATS_ENTRIES, THREAD_CACHE, THREAD_SLOTS, Target, ThreadState, config::CONTROL_WORDS, flow::Origin,
+    FunctionStats, HANDLE_STORES, Handles, InnerKey, InnerStats, LayerFrame, Layout, PROCESS_SLOTS, ProcessCounters, ProcessLayers,
+    REQUEST_SLOTS, Request, RequestKey, STATS_ENTRIES, THREAD_CACHE, THREAD_SLOTS, Target, ThreadState, config::CONTROL_WORDS,
+    flow::Origin, layer::LAYER_CALLS,
 };
 
 /// Set by the daemon before load.
@@ -86,6 +87,14 @@ pub static STATS: Array<FunctionStats> = Array::with_max_entries(STATS_ENTRIES, 
 /// How each process's MPI library lays out its objects, by process slot; zeroed where nothing is known (yet).
 #[map]
 pub static LAYOUTS: Array<Layout> = Array::with_max_entries(PROCESS_SLOTS, BPF_F_MMAPABLE);
+
+/// Where each process has language layers, by process slot.
+#[map]
+pub static LAYERS: Array<ProcessLayers> = Array::with_max_entries(PROCESS_SLOTS, BPF_F_MMAPABLE);
+
+/// The ways out of them, by `layer::call_key`.
+#[map]
+pub static LAYER_FRAMES: HashMap<u64, LayerFrame> = HashMap::with_max_entries(LAYER_CALLS, BPF_F_NO_PREALLOC);
 
 /// Programs that are called by others.
 #[map]

@@ -25,6 +25,13 @@ impl Registers {
         unsafe { (*self.0).rsp }
     }
 
+    /// RBP, which functions leave as it was.
+    #[inline(always)]
+    pub fn frame_pointer(self) -> u64 {
+        // SAFETY: as in `instruction_pointer`.
+        unsafe { (*self.0).rbp }
+    }
+
     /// What a function returns, as a number.
     #[inline(always)]
     pub fn result(self) -> u64 {

@@ -94,6 +94,9 @@ pub const THREADS: Program = program("threads", Language::C, &["threads.c", "gat
 pub const HANG: Program = program("hang", Language::C, &["hang.c", "gate.h"]);
 /// A deadlock of all ranks, each waiting for the next one, after known calls: `circle [K]`.
 pub const CIRCLE: Program = program("circle", Language::C, &["circle.c", "gate.h"]);
+/// The same in Fortran, ten calls.
+pub const HANG_MPIF: Program = program("hang_mpif", Language::Fortran, &["hang_mpif.f90"]);
+pub const HANG_F08: Program = program("hang_f08", Language::Fortran, &["hang_f08.f90"]);
 /// Jobs that end in unusual ways: `exits MODE`.
 pub const EXITS: Program = program("exits", Language::C, &["exits.c", "gate.h"]);
 /// Calls in tight loops on request, for the benchmark: `callrate SOCKET`.
@@ -115,6 +118,11 @@ pub const LAYOUTS: Program = program(
 pub const THROWS: Program = program("throws", Language::Cxx, &["throws.cpp", "gate.h"]);
 
 impl Program {
+    /// What the first of its files says.
+    pub fn source(&self) -> std::io::Result<String> {
+        self.files().next().map_or_else(|| Ok(String::new()), std::fs::read_to_string)
+    }
+
     /// All files, sources first.
     pub fn files(&self) -> impl Iterator<Item = PathBuf> {
         self.files.iter().map(|file| directory().join(file))

@@ -1,5 +1,5 @@
-//! Python interpreters with mpi4py: Debian's for Open MPI, and one with the PyPI wheel for MPICH, as Debian builds mpi4py for one
-//! MPI only.
+//! Python interpreters with mpi4py: Debian's for Debian's Open MPI, and one with the PyPI wheel for all others, as Debian builds
+//! mpi4py for one MPI only.
 
 use std::ffi::OsString;
 use std::fs::{self, File};
@@ -10,7 +10,7 @@ use std::process::Command;
 use thiserror::Error;
 
 use crate::compile::cache_directory;
-use crate::mpi::{Mpi, find_library};
+use crate::mpi::Mpi;
 
 const DEBIAN_PYTHON: &str = "/usr/bin/python3";
 /// Pinned: another version may make other calls.
@@ -29,34 +29,47 @@ pub(crate) struct Interpreter {
     pub(crate) environment: Vec<(&'static str, OsString)>,
 }
 
-/// Made when it is asked for the first time, which needs the network for MPICH (PyPI).
+/// Made when it is asked for the first time, which needs the network for all but Debian's Open MPI (PyPI).
 pub(crate) fn interpreter(mpi: Mpi) -> Result<Interpreter, PythonError> {
     let error = |reason: String| PythonError { mpi, reason };
-    match mpi {
-        Mpi::OpenMpi => {
-            run(DEBIAN_PYTHON, &["-c", "import mpi4py"])
-                .map_err(|reason| error(format!("{reason}; install python3-mpi4py")))?;
-            Ok(Interpreter { command: DEBIAN_PYTHON.into(), environment: Vec::new() })
-        }
-        _ if mpi.wheel().is_some() => Err(error("the tests run only C programs with it".to_owned())),
-        _ => {
-            let directory = cache_directory().join(mpi.id()).join("python");
-            let library =
-                find_library(mpi.c_library()).ok_or_else(|| error(format!("{} is missing", mpi.c_library())))?;
-            let libraries = directory.join("lib-mpich");
-            virtual_environment(&directory, &libraries, &library).map_err(error)?;
-            // The wheel has modules for both ABIs.
-            let environment = vec![("MPI4PY_MPIABI", "mpich".into()), ("LD_LIBRARY_PATH", libraries.into_os_string())];
-            Ok(Interpreter { command: directory.join("bin/python"), environment })
-        }
+    if mpi == Mpi::OpenMpi {
+        run(DEBIAN_PYTHON, &["-c", "import mpi4py"])
+            .map_err(|reason| error(format!("{reason}; install python3-mpi4py")))?;
+        return Ok(Interpreter { command: DEBIAN_PYTHON.into(), environment: Vec::new() });
+    }
+    // The wheel has modules for these two ABIs.
+    let abi = match mpi {
+        Mpi::OpenMpi | Mpi::OpenMpi5 => "openmpi",
+        Mpi::Mpich | Mpi::Mpich5 | Mpi::Intel => "mpich",
+        Mpi::Mpich5Abi | Mpi::IntelAbi => return Err(error(format!("{MPI4PY} is not made for it"))),
+    };
+    let library = mpi.library().ok_or_else(|| error(format!("{} is missing", mpi.c_library())))?;
+    let directory = cache_directory().join("python");
+    virtual_environment(&directory).map_err(error)?;
+    let libraries = match library.parent() {
+        Some(directory) if mpi.wheel().is_some() => directory.to_owned(),
+        _ => upstream_name(&cache_directory().join(mpi.id()), &library).map_err(error)?,
+    };
+    let environment = vec![("MPI4PY_MPIABI", abi.into()), ("LD_LIBRARY_PATH", libraries.into_os_string())];
+    Ok(Interpreter { command: directory.join("bin/python"), environment })
+}
+
+/// A directory where the wheel finds Debian's MPICH, which has another file name than upstream's.
+fn upstream_name(directory: &Path, library: &Path) -> Result<PathBuf, String> {
+    let text = |error: std::io::Error| format!("{}: {error}", directory.display());
+    let libraries = directory.join("lib-mpich");
+    fs::create_dir_all(&libraries).map_err(text)?;
+    match symlink(library, libraries.join("libmpi.so.12")) {
+        Err(error) if error.kind() != std::io::ErrorKind::AlreadyExists => Err(text(error)),
+        _ => Ok(libraries),
     }
 }
 
 /// Once; several tests may ask at the same time.
-fn virtual_environment(directory: &Path, libraries: &Path, library: &Path) -> Result<(), String> {
+fn virtual_environment(directory: &Path) -> Result<(), String> {
     let ready = directory.join(MPI4PY);
     let text = |error: std::io::Error| format!("{}: {error}", directory.display());
-    fs::create_dir_all(libraries).map_err(text)?;
+    fs::create_dir_all(directory).map_err(text)?;
     File::create(directory.join(".lock")).and_then(|lock| lock.lock().map(|()| lock)).map_err(text).and_then(|_lock| {
         if ready.exists() {
             return Ok(());
@@ -65,9 +78,6 @@ fn virtual_environment(directory: &Path, libraries: &Path, library: &Path) -> Re
         run(DEBIAN_PYTHON, &["-m", "venv", &target]).map_err(|reason| format!("{reason}; install python3-venv"))?;
         let pip = directory.join("bin/pip").display().to_string();
         run(&pip, &["install", "--quiet", "--only-binary", ":all:", MPI4PY])?;
-        // The wheel looks for MPICH under its upstream name, which Debian has changed.
-        let _ = fs::remove_file(libraries.join("libmpi.so.12"));
-        symlink(library, libraries.join("libmpi.so.12")).map_err(text)?;
         File::create(&ready).map(drop).map_err(text)
     })
 }

@@ -20,6 +20,7 @@ use mpiprobe_common::{
         STAGE_ATTRIBUTE, STAGE_FOLLOW, STAGE_FOLLOW_ANY, STAGE_LOOK, STAGE_MEASURE, STAGE_POST, STAGE_RELATE,
         STAGE_SETTLE, STAGE_START, STAGE_SUM,
     },
+    layer::LAYER_CALLS,
 };
 
 use super::{AttachError, Rung, kernel::bpf, pod::Plain, rung::ProgramUse};
@@ -84,6 +85,8 @@ impl Tables {
             .map_max_entries("THREAD_SLOT", threads)
             .map_max_entries("FREE_SLOTS", threads)
             .map_max_entries("LAYOUTS", slots)
+            .map_max_entries("LAYERS", slots)
+            .map_max_entries("LAYER_FRAMES", if options.config.traffic == 0 { 1 } else { LAYER_CALLS })
             .map_max_entries("COMMUNICATORS", options.config.communicator_slots)
             .map_max_entries("COMMUNICATOR_OF", options.config.communicator_slots)
             .map_max_entries("REQUESTS", options.config.request_slots)

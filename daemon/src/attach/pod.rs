@@ -1,7 +1,9 @@
 //! The shared types as aya wants them: plain old data, which may be made of any bytes.
 #![expect(unsafe_code, reason = "aya::Pod is an unsafe marker trait")]
 
-use mpiprobe_common::{Config, Descriptor, FunctionStats, ProcessCounters, Target, ThreadState, file::Header};
+use mpiprobe_common::{
+    Config, Descriptor, FunctionStats, LayerFrame, ProcessCounters, Target, ThreadState, file::Header,
+};
 
 /// A value of a table, as bytes to aya.
 #[derive(Clone, Copy, Debug)]
@@ -12,6 +14,8 @@ pub(crate) struct Plain<T>(pub(crate) T);
 unsafe impl aya::Pod for Plain<Config> {}
 // SAFETY: as above.
 unsafe impl aya::Pod for Plain<Descriptor> {}
+// SAFETY: as above.
+unsafe impl aya::Pod for Plain<LayerFrame> {}
 // SAFETY: as above.
 unsafe impl aya::Pod for Plain<Target> {}
 // SAFETY: as above.

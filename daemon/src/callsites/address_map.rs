@@ -1,6 +1,7 @@
 //! Where a process has code: copied while it lives, used also when it has ended.
 
 use std::collections::HashSet;
+use std::ops::Range;
 use std::sync::Arc;
 
 use super::module::{Module, ModuleAddress};
@@ -24,6 +25,15 @@ impl Region {
         let in_file = self.range.offset.saturating_add(within);
         ModuleAddress { module: Arc::clone(&self.module), offset: self.module.offset_of(in_file) }
     }
+}
+
+/// Code of a process that has layers in it.
+#[derive(Debug, Clone)]
+pub struct LayerRegion {
+    pub range: Range<u64>,
+    /// What addresses in the process are higher by than [`ModuleAddress::offset`].
+    pub bias: u64,
+    pub module: Arc<Module>,
 }
 
 /// The code of one process image, by address. A new program (exec) needs a new map.
@@ -117,6 +127,19 @@ impl AddressMap {
     pub fn modules(&self) -> impl Iterator<Item = &Arc<Module>> {
         let mut seen = HashSet::new();
         self.regions.iter().map(|region| &region.module).filter(move |module| seen.insert(Arc::as_ptr(module)))
+    }
+
+    /// The code that language layers are in, as of the last look.
+    pub fn layers(&self) -> impl Iterator<Item = LayerRegion> {
+        self.regions.iter().filter_map(|region| {
+            let extent = region.module.layer_code()?.extent();
+            let start = region.locate(region.range.start).offset;
+            let bias = region.range.start.wrapping_sub(start);
+            let end = start.checked_add(region.range.end.checked_sub(region.range.start)?)?;
+            let within = extent.start.max(start)..extent.end.min(end);
+            let range = within.start.wrapping_add(bias)..within.end.wrapping_add(bias);
+            (within.start < within.end).then(|| LayerRegion { range, bias, module: Arc::clone(&region.module) })
+        })
     }
 
     fn known(&self, address: u64) -> Option<&Region> {

@@ -8,12 +8,12 @@ use gimli::{
     BaseAddresses, CfaRule, EhFrame, EhFrameOffset, FrameDescriptionEntry, Register, RegisterRule, UnwindContext,
     UnwindSection as _, X86_64,
 };
+use mpiprobe_common::{LayerFrame, layer::layer_flags};
 use object::elf;
 
 use super::budget::{Budget, Slice};
 use super::frame_index::FrameIndex;
 use super::image::Image;
-use super::unwind::FrameSize;
 
 /// The largest tables that are read, in bytes; those of large programs have ten million.
 const MAX_BYTES: u64 = 64 << 20;
@@ -55,10 +55,23 @@ pub(super) enum Kept {
 }
 
 impl CallFrame {
-    /// The distance to the return address, where it is constant.
-    pub(super) fn size(&self) -> Option<FrameSize> {
-        let distance = self.to_cfa.checked_add(self.return_address).filter(|_| self.base == X86_64::RSP)?;
-        Some(FrameSize { to_return_address: u64::try_from(distance).ok()? })
+    /// The same in short, where it is of the usual kind.
+    pub(super) fn of_layer(&self) -> Option<LayerFrame> {
+        let by = match self.base {
+            X86_64::RSP => 0,
+            X86_64::RBP => layer_flags::BY_FRAME_POINTER,
+            _ => return None,
+        };
+        if self.return_address != -8 {
+            return None;
+        }
+        let place = SAVED.iter().position(|register| *register == X86_64::RBP)?;
+        let (to_frame_pointer, lost) = match self.saved.get(place)? {
+            Kept::InPlace => (0, 0),
+            Kept::OnStack(offset) => (*offset, 0),
+            Kept::Lost => (0, layer_flags::FRAME_POINTER_LOST),
+        };
+        Some(LayerFrame { to_cfa: self.to_cfa, to_frame_pointer, flags: by | lost, reserved: 0 })
     }
 }
 

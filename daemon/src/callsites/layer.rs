@@ -1,6 +1,7 @@
 //! Code between the user's program and MPI's C functions, known by what it defines, never by its file's name.
 
 use std::collections::HashSet;
+use std::fmt;
 use std::ops::Range;
 use std::sync::LazyLock;
 
@@ -29,6 +30,16 @@ impl Layer {
     }
 }
 
+impl fmt::Display for Layer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Fortran => "Fortran",
+            Self::Cxx => "C++",
+            Self::Python => "Python",
+        })
+    }
+}
+
 /// Which code of one file is a layer.
 #[derive(Debug, Default)]
 pub(super) struct Layers {
@@ -44,8 +55,46 @@ impl Module {
         self.layers().whole
     }
 
+    /// Its code that only passes calls on and whose callers are on the stack; `None` if there is none.
+    pub(super) fn layer_code(&self) -> Option<LayerCode<'_>> {
+        let layers = self.layers();
+        match layers.whole {
+            Some(layer) => layer.is_called_by_user().then_some(LayerCode::Whole),
+            None if layers.functions.is_empty() => None,
+            None => Some(LayerCode::Functions(layers)),
+        }
+    }
+
     fn layers(&self) -> &Layers {
         self.layers.get_or_init(|| self.image.as_ref().map(Layers::of).unwrap_or_default())
+    }
+}
+
+/// Where in one file a layer's code is.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum LayerCode<'a> {
+    /// Wherever there is code.
+    Whole,
+    Functions(&'a Layers),
+}
+
+impl LayerCode<'_> {
+    pub(super) fn contains(self, address: u64) -> bool {
+        match self {
+            Self::Whole => true,
+            Self::Functions(layers) => layers.function(address).is_some(),
+        }
+    }
+
+    /// From the beginning of the first function to the end of the last.
+    pub(super) fn extent(self) -> Range<u64> {
+        match self {
+            Self::Whole => 0..u64::MAX,
+            Self::Functions(Layers { functions, .. }) => {
+                let start = functions.first().map_or(0, |(range, _)| range.start);
+                start..functions.iter().map(|(range, _)| range.end).max().unwrap_or(start)
+            }
+        }
     }
 }
 
@@ -68,6 +117,10 @@ impl Layers {
         let whole = if image.is_program() { None } else { whole(image, &exported) };
         if whole.is_some() {
             return Self { whole, functions: Vec::new() };
+        }
+        // A program may have MPI linked in; a library with a layer in it calls MPI, and its symbols need not be read otherwise.
+        if !image.is_program() && !imports(image, &[b"\0MPI_"]) {
+            return Self::default();
         }
         let all = Symbols::read(std::iter::once(image));
         let symbols = all.functions().chain(exported.functions());
@@ -101,14 +154,15 @@ fn whole(image: &Image, exported: &Symbols) -> Option<Layer> {
         () if c => None,
         () if fortran => Some(Layer::Fortran),
         () if cxx => Some(Layer::Cxx),
-        () if python && imports_mpi(image) => Some(Layer::Python),
+        () if python && imports(image, &[b"\0MPI_Init_thread\0", b"\0MPI_Init\0"]) => Some(Layer::Python),
         () => None,
     }
 }
 
-fn imports_mpi(image: &Image) -> bool {
+/// Whether one of these is among the names of its dynamic symbols.
+fn imports(image: &Image, wanted: &[&[u8]]) -> bool {
     let names = image.symbols(elf::SHT_DYNSYM).map(|(_, names)| names).unwrap_or_default();
-    [&b"\0MPI_Init_thread\0"[..], b"\0MPI_Init\0"].into_iter().any(|name| memchr::memmem::find(&names, name).is_some())
+    wanted.iter().any(|name| memchr::memmem::find(&names, name).is_some())
 }
 
 fn layer_of(symbol: &[u8]) -> Option<Layer> {

@@ -31,10 +31,10 @@ mod symbols;
 mod tests;
 mod unwind;
 
-pub use address_map::AddressMap;
+pub use address_map::{AddressMap, LayerRegion};
 pub use layer::{Layer, is_layer};
 pub use layer_calls::{LayerCall, calls_of_layer};
 pub use module::{Module, ModuleAddress, ModuleId};
 pub use modules::Modules;
 pub use symboliser::Symboliser;
-pub use unwind::{Frame, FrameSize, Registers, frame_size_at, unwind_out_of_layers};
+pub use unwind::{Frame, Registers, layer_frame_at, unwind_out_of_layers};

@@ -1,8 +1,10 @@
 //! From a call inside a language layer to the caller of the layer.
 
+use gimli::X86_64;
+use mpiprobe_common::LayerFrame;
+
 use super::call_frames::{CallFrame, CallFrames, Kept, SAVED};
 use super::module::{Module, ModuleAddress};
-use gimli::X86_64;
 
 /// Callers that are looked through; layers are at most three deep.
 const MAX_DEPTH: usize = 16;
@@ -32,19 +34,10 @@ pub struct Frame {
     pub registers: Registers,
 }
 
-/// How far a function's own return address is from the stack pointer that it calls with: the same for each call from one place.
-///
-/// At the entry of the called function the stack pointer is 8 less, so the word is at `rsp + 8 + to_return_address` there.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct FrameSize {
-    /// In bytes from the stack pointer after the return from the call.
-    pub to_return_address: u64,
-}
-
-/// The distance to the return address of the function that has made the call which returns to `at`; `None` where it is not
-/// constant (functions with frame pointers, mostly those with arrays of variable size) or not known.
-pub fn frame_size_at(at: &ModuleAddress) -> Option<FrameSize> {
-    at.module.call_frame(at.offset.checked_sub(1)?)?.size()
+/// The way from a call that returns to `at` to the caller of the function that has made it, by a word or two of the stack;
+/// `None` where that is not enough or not known.
+pub fn layer_frame_at(at: &ModuleAddress) -> Option<LayerFrame> {
+    at.module.call_frame(at.offset.checked_sub(1)?)?.of_layer()
 }
 
 /// The caller of the language layers that a call was made through, or the call itself if there are none.

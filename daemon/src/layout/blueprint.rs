@@ -20,7 +20,8 @@ pub struct Blueprint {
 /// The outcome of a look into a process.
 #[derive(Debug, Clone)]
 pub enum Search {
-    /// The library is not initialised: its objects are not there yet. What does not depend on them is found.
+    /// The library is not initialised: its objects are not there yet. What does not depend on them is found. With communicators,
+    /// it may be a program that has begun a session and never makes the predefined ones.
     NotYet(Found),
     Done(Found),
 }

@@ -11,7 +11,7 @@ use std::{
 use aya::maps::{MapData, RingBuf};
 use mpiprobe_common::{
     CALIBRATION_SLOT, Communicator, CommunicatorName, Flow, InnerKey, InnerStats, Layout, Loss, ProcessCounters,
-    Request, RequestKey, ThreadState,
+    ProcessLayers, Request, RequestKey, ThreadState,
     config::{CONTROL_NEXT_COMMUNICATOR, CONTROL_NEXT_FLOW, CONTROL_NEXT_PROCESS, CONTROL_NEXT_THREAD, CONTROL_WORDS},
     flow::{self, peer},
     request::state,
@@ -45,6 +45,7 @@ pub struct Observer {
     processes: SharedArray<ProcessCounters>,
     threads: SharedArray<ThreadState>,
     layouts: SharedArray<Layout>,
+    layers: SharedArray<ProcessLayers>,
     flows: SharedArray<Flow>,
     communicators: SharedArray<Communicator>,
     names: SharedArray<CommunicatorName>,
@@ -72,6 +73,7 @@ impl Observer {
             processes: SharedArray::map(tables.table_fd("PROCESSES")?, slots).map_err(map("PROCESSES"))?,
             threads: SharedArray::map(tables.table_fd("THREADS")?, threads).map_err(map("THREADS"))?,
             layouts: SharedArray::map(tables.table_fd("LAYOUTS")?, slots).map_err(map("LAYOUTS"))?,
+            layers: SharedArray::map(tables.table_fd("LAYERS")?, slots).map_err(map("LAYERS"))?,
             flows: SharedArray::map(tables.table_fd("FLOWS")?, flows).map_err(map("FLOWS"))?,
             communicators: SharedArray::map(tables.table_fd("COMMUNICATORS")?, communicators)
                 .map_err(map("COMMUNICATORS"))?,
@@ -148,7 +150,7 @@ impl Observer {
         for slot in 0..self.used(CONTROL_NEXT_THREAD, self.threads.len()) {
             let Some(state) = self.thread(slot) else { continue };
             let Ok(tid) = u32::try_from(state.id & u64::from(u32::MAX)) else { continue };
-            by_process.entry(state.process).or_default().push(ThreadSnapshot { tid, state });
+            by_process.entry(state.process).or_default().push(ThreadSnapshot { tid, slot, state });
         }
         for threads in by_process.values_mut() {
             threads.sort_unstable_by_key(|thread| thread.tid);
@@ -216,6 +218,19 @@ impl Observer {
         if let Some(epoch) = self.processes.word_of(slot, freed / size_of::<u64>()) {
             epoch.fetch_add(1, Ordering::Release);
         }
+    }
+
+    /// Tells the programs where a process has language layers.
+    pub fn set_layers(&self, process: u32, layers: &ProcessLayers) {
+        if let Ok(slot) = usize::try_from(process) {
+            self.layers.write(slot, layers);
+        }
+    }
+
+    /// Whether a thread is still in the call that it was in when its state was copied.
+    pub fn is_still_open(&self, thread: &ThreadSnapshot) -> bool {
+        let now = self.thread(thread.slot);
+        now.is_some_and(|now| now.id == thread.state.id && now.open == thread.state.open)
     }
 
     /// The state of the thread in a slot; `None` if the slot is free.

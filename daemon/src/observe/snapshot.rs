@@ -67,6 +67,8 @@ pub struct Members {
 #[derive(Clone, Copy, Debug)]
 pub struct ThreadSnapshot {
     pub tid: u32,
+    /// Where its state is.
+    pub slot: usize,
     pub state: ThreadState,
 }
 

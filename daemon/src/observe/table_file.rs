@@ -119,7 +119,7 @@ impl TableFile {
             let Some(mut state) = self.thread(slot)? else { continue };
             let Ok(tid) = u32::try_from(state.id & u64::from(u32::MAX)) else { continue };
             state.process = process;
-            threads.push(ThreadSnapshot { tid, state });
+            threads.push(ThreadSnapshot { tid, slot: slot as usize, state });
         }
         threads.sort_unstable_by_key(|thread| thread.tid);
         Ok(threads)

@@ -19,8 +19,10 @@ use crate::{
     plan::{Library, read_elf_file},
 };
 
-/// How long objects that look wrong are looked at again.
+/// How long objects that look wrong, or like those of a session, are looked at again.
 const PATIENCE: Duration = Duration::from_secs(5);
+/// How often, those of a session.
+const SESSION_INTERVAL: Duration = Duration::from_millis(100);
 
 /// Layouts that are known, and processes that have not initialised MPI yet.
 #[derive(Debug, Default)]
@@ -37,6 +39,8 @@ struct Pending {
     file: MappedFile,
     expected: Expected,
     since: Instant,
+    /// Communicators were found first, and are to be looked at next.
+    session: Option<(Instant, Instant)>,
 }
 
 impl Layouts {
@@ -52,6 +56,7 @@ impl Layouts {
             file: file.clone(),
             expected: Expected::from(&process.rank),
             since: Instant::now(),
+            session: None,
         };
         self.look(observer, pending)
     }
@@ -68,19 +73,29 @@ impl Layouts {
 
     /// Looks at those again.
     pub(super) fn retry(&mut self, observer: &Observer) -> Vec<String> {
-        let pending = std::mem::take(&mut self.pending);
-        pending.into_iter().flat_map(|pending| self.look(observer, pending)).collect()
+        let now = Instant::now();
+        let is_due = |pending: &mut Pending| pending.session.is_none_or(|(_, next)| next <= now);
+        let due: Vec<Pending> = self.pending.extract_if(.., is_due).collect();
+        due.into_iter().flat_map(|pending| self.look(observer, pending)).collect()
     }
 
-    fn look(&mut self, observer: &Observer, pending: Pending) -> Vec<String> {
+    fn look(&mut self, observer: &Observer, mut pending: Pending) -> Vec<String> {
         let Some(Some(blueprint)) = self.blueprints.get(&pending.file.id) else { return Vec::new() };
         // Gone: there is nobody to learn from, and nothing more to count.
         let Ok(memory) = TargetMemory::open(&pending.process) else { return Vec::new() };
         let search = blueprint.find(&pending.file, &memory, pending.expected);
         let mut layout = search.found().layout;
-        // While MPI_Init is at work, objects may look wrong that are only not ready.
-        let is_settled = matches!(search, Search::Done(_))
-            && (layout.knows(capability::COMMUNICATORS | capability::MEMBERS) || pending.since.elapsed() > PATIENCE);
+        let knows_communicators = layout.knows(capability::COMMUNICATORS | capability::MEMBERS);
+        // While MPI_Init is at work, objects may look wrong that are only not ready, and the library's like those of a session.
+        let is_settled = match &search {
+            Search::Done(_) => knows_communicators || pending.since.elapsed() > PATIENCE,
+            Search::NotYet(_) if knows_communicators => {
+                let (since, _) = pending.session.unwrap_or_else(|| (Instant::now(), Instant::now()));
+                pending.session = Some((since, Instant::now() + SESSION_INTERVAL));
+                since.elapsed() > PATIENCE
+            }
+            Search::NotYet(_) => false,
+        };
         // The launcher's word counts until it can be compared, and only as long as nothing contradicts it.
         let is_open = !is_settled || layout.knows(capability::COMMUNICATORS);
         if let Expected { rank: Some(rank), size: Some(size) } = pending.expected
@@ -97,7 +112,10 @@ impl Layouts {
                 self.pending.push(pending);
                 Vec::new()
             }
-            Search::Done(found) | Search::NotYet(found) => found.missing.iter().map(ToString::to_string).collect(),
+            Search::Done(found) | Search::NotYet(found) => {
+                tracing::info!("process {} has initialised MPI", pending.process.pid());
+                found.missing.iter().map(ToString::to_string).collect()
+            }
         }
     }
 }

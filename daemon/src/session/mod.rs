@@ -6,6 +6,7 @@ mod display;
 mod error;
 mod host;
 mod jobs;
+mod layers;
 mod layouts;
 mod observation;
 mod options;

@@ -6,10 +6,11 @@ use mpiprobe_functions::FunctionId;
 use super::{
     ImplementationRecogniser, Options, SessionError, host,
     jobs::ChosenJobs,
+    layers::Layers,
     layouts::Layouts,
     probes::{Coverage, ProbeError, Probes, library_range},
     roster::Roster,
-    sites::Sites,
+    sites::{OpenBehindLayers, Sites},
     watch::EndWatch,
 };
 use crate::{
@@ -19,7 +20,7 @@ use crate::{
         Caller, Finding, MpiProcess, ProcRoot, Process, Scanner, SelectError, Selection, Target, printable, select,
     },
     model::{EndReason, EngineInfo, Profile, RankState},
-    observe::{Notice, NoticeKind, Observer, monotonic_ns},
+    observe::{Notice, NoticeKind, Observer, Snapshot, monotonic_ns},
     present::say,
 };
 
@@ -50,6 +51,7 @@ pub(super) struct Observation {
     roster: Roster,
     layouts: Layouts,
     sites: Sites,
+    layers: Layers,
     jobs: ChosenJobs,
     scoped: bool,
     began: String,
@@ -94,6 +96,7 @@ impl Observation {
             roster: Roster::default(),
             layouts: Layouts::default(),
             sites: Sites::default(),
+            layers: Layers::default(),
             jobs,
             scoped: false,
             began: host::utc_now(),
@@ -162,10 +165,10 @@ impl Observation {
         };
         // Before its first call is counted.
         self.find_layout(slot, &process);
+        self.find_sites(slot, &process.process);
         self.allow(slot, &process)?;
         let since_ns = monotonic_ns();
         self.watch_end(&process.process, slot);
-        self.sites.add(slot, &process.process);
         self.roster.add(slot, process, since_ns);
         Ok(())
     }
@@ -174,6 +177,16 @@ impl Observation {
     fn find_layout(&mut self, slot: u32, process: &MpiProcess) {
         let missing = self.layouts.add(&self.observer, slot, process);
         self.tell_missing(missing);
+    }
+
+    /// Notes where the process has code, and tells the programs which of it are language layers.
+    fn find_sites(&mut self, slot: u32, process: &Process) {
+        self.sites.add(slot, process);
+        if self.asked.traffic
+            && let Some(map) = self.sites.map(slot)
+        {
+            self.layers.tell(&mut self.engine.tables, &self.observer, slot, map);
+        }
     }
 
     /// Looks at those again that had not initialised MPI.
@@ -267,7 +280,10 @@ impl Observation {
                     self.roster.end(notice.process, RankState::Execed, notice.time_ns);
                     self.release_sites(notice.process);
                 }
-                NoticeKind::EndedInCall { .. } => self.roster.note_ended_call(&notice),
+                NoticeKind::EndedInCall { tid, started_ns, .. } => {
+                    let user = self.sites.was_behind_layers(notice.process, tid, started_ns);
+                    self.roster.note_ended_call(&notice, user);
+                }
             }
         }
     }
@@ -345,6 +361,7 @@ impl Observation {
             return self.dismiss(slot, pid);
         }
         self.find_layout(slot, &process);
+        self.find_sites(slot, &process.process);
         let is_new = match self.cover(&process) {
             Ok(is_new) => is_new,
             Err(error) if error.is_gone() => return Ok(()),
@@ -360,7 +377,6 @@ impl Observation {
             self.allow(slot, &process)?;
             since_ns = monotonic_ns();
         }
-        self.sites.add(slot, &process.process);
         // This one is kept instead of the one that was opened at the exec, and a watch ends with its descriptor.
         self.watch_end(&process.process, slot);
         let job = process.job.to_string();
@@ -394,10 +410,29 @@ impl Observation {
         self.engine.tables.flush_log();
     }
 
+    /// Open calls that came through a language layer are the user's.
+    fn look_behind_layers(&mut self, snapshot: &mut Snapshot) {
+        let mut found = OpenBehindLayers::new();
+        for process in &mut snapshot.processes {
+            let slot = process.process;
+            for thread in &mut process.threads {
+                let user = self.sites.behind_layers(slot, &thread.state, self.roster.process(slot));
+                // The stack may have been another call's by then.
+                if let Some(user) = user.filter(|_| self.observer.is_still_open(thread)) {
+                    thread.state.located_address = user;
+                    thread.state.located_ns = thread.state.open.started_ns;
+                    found.insert((slot, thread.tid), (thread.state.open.started_ns, user));
+                }
+            }
+        }
+        self.sites.keep_behind_layers(found);
+    }
+
     /// The profile up to now.
     pub(super) fn profile(&mut self, end: Option<EndReason>) -> Result<Profile, SessionError> {
         self.retry_layouts();
         let mut snapshot = self.observer.snapshot(&self.engine)?;
+        self.look_behind_layers(&mut snapshot);
         self.roster.update(&snapshot);
         self.roster.look_who_is_stopped();
         self.layouts.complete(&mut snapshot, &self.roster);

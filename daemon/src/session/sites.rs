@@ -1,11 +1,19 @@
 //! Where in their source the observed processes call MPI.
 
-use std::{collections::HashMap, fmt};
+use std::{collections::HashMap, fmt, os::unix::fs::FileExt as _};
+
+use mpiprobe_common::ThreadState;
 
 use crate::{
-    callsites::{AddressMap, Modules, Symboliser},
+    callsites::{AddressMap, Modules, Registers, Symboliser, unwind_out_of_layers},
     discover::{Process, printable},
 };
+
+/// How much of a stack is looked at to find the caller of a layer, bytes: layers need some hundred.
+const STACK: usize = 4 << 10;
+
+/// By process slot and thread: entry of an open call that was made by a layer, and who had called the layer.
+pub(super) type OpenBehindLayers = HashMap<(u32, u32), (u64, u64)>;
 
 /// Tables of code of all processes, taken while they live, and the names found so far.
 #[derive(Default)]
@@ -13,6 +21,8 @@ pub(super) struct Sites {
     modules: Modules,
     maps: HashMap<u32, AddressMap>,
     symboliser: Symboliser,
+    /// At the last look, and at the one before: of threads that have ended between, it may be heard later.
+    behind_layers: [OpenBehindLayers; 2],
 }
 
 impl fmt::Debug for Sites {
@@ -34,12 +44,52 @@ impl Sites {
         self.maps.remove(&slot);
     }
 
+    /// The code of a process.
+    pub(super) fn map(&self, slot: u32) -> Option<&AddressMap> {
+        self.maps.get(&slot)
+    }
+
+    /// The return address in the user's code of an open call that was made by a language layer, as the stack of its thread says at
+    /// this moment; `None` if it was made by the user, or nothing is known.
+    pub(super) fn behind_layers(&mut self, slot: u32, state: &ThreadState, process: Option<&Process>) -> Option<u64> {
+        let call_site = state.call_site().filter(|_| state.open.function_plus_1 != 0)?;
+        let map = self.maps.get_mut(&slot)?;
+        if !map.locate(call_site, process, &mut self.modules).layer()?.is_called_by_user() {
+            return None;
+        }
+        let mut stack = vec![0; STACK];
+        // After the return, as the rules of the calling functions say it.
+        let sp = state.open.stack_pointer.wrapping_add(8);
+        // The stack may end before.
+        let read = process?.memory().ok()?.read_at(&mut stack, sp).ok()?;
+        let registers =
+            Registers { saved: [None, Some(state.frame_pointer), None, None, None, None], ..Registers::at(sp) };
+        let mut locate = |address| map.locate(address, process, &mut self.modules);
+        Some(unwind_out_of_layers(&mut locate, call_site, registers, stack.get(..read)?)?.return_address)
+    }
+
+    /// Keeps what was found of the calls that are open now.
+    pub(super) fn keep_behind_layers(&mut self, found: OpenBehindLayers) {
+        let [last, before] = &mut self.behind_layers;
+        *before = std::mem::replace(last, found);
+    }
+
+    /// What was found of a call that was open until its thread ended; `None` if it was not made by a layer or nobody had looked.
+    pub(super) fn was_behind_layers(&self, slot: u32, tid: u32, started_ns: u64) -> Option<u64> {
+        let calls = self.behind_layers.iter().filter_map(|looked| looked.get(&(slot, tid)));
+        calls.copied().find(|(started, _)| *started == started_ns).map(|(_, user)| user)
+    }
+
     /// A return address as a place in the source, or as near to that as the files allow; `None` of a process that nothing is
     /// known of. `process` is asked for what it has mapped since, if it lives.
     pub(super) fn name(&mut self, slot: u32, address: u64, process: Option<&Process>) -> Option<String> {
         let map = self.maps.get_mut(&slot)?;
         let at = map.locate(address, process, &mut self.modules);
         // Names come from files of other users.
-        Some(printable(self.symboliser.resolve(&at).text.as_bytes()))
+        let name = printable(self.symboliser.resolve(&at).text.as_bytes());
+        Some(match at.layer().filter(|layer| layer.is_called_by_user()) {
+            Some(layer) => format!("{name} ({layer} layer, caller unknown)"),
+            None => name,
+        })
     }
 }

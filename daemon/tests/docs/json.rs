@@ -71,7 +71,7 @@ fn profile() -> mpiprobe::model::Profile {
         counters: ProcessCounters::ZERO,
         layout: Layout { known: capability::CONSTANTS, ..Layout::default() },
         functions: vec![(0, FunctionStats::ZERO)],
-        threads: vec![ThreadSnapshot { tid: 1, state }],
+        threads: vec![ThreadSnapshot { tid: 1, slot: 0, state }],
         inner: vec![((0, 1), InnerStats::default())],
         flows: vec![Flow { key: FlowKey { process: 1, communicator: 1, ..FlowKey::default() }, ..Flow::default() }],
         communicators: vec![CommunicatorSnapshot {

@@ -26,7 +26,9 @@ use mpiprobe_common::{
 
 use crate::{
     atomic::{add, from_here_on, raise},
+    layers,
     maps::{DESCRIPTORS, LAYOUTS, STAGES, STATS},
+    registers::Registers,
     statistics::entry,
     thread,
 };
@@ -35,7 +37,7 @@ pub use arguments::read_stack;
 pub use post::post;
 pub use requests::{follow, follow_any, settle, start};
 pub use sum::sum;
-use user::User;
+pub use user::User;
 
 /// A call that has returned.
 #[derive(Clone, Copy)]
@@ -111,6 +113,7 @@ fn next(context: &impl EbpfContext, stage: u32) {
 #[inline(always)]
 pub fn attribute(context: &impl EbpfContext) {
     let Some((thread, descriptor, layout)) = completed() else { return };
+    thread.completed.call_site = layers::user_site(thread.process, &Registers::of(context.as_ptr()));
     let arguments = Arguments { words: thread.arguments.as_ptr(), layout };
     let destination = partner(&arguments, layout, descriptor.destination);
     let mut source = partner(&arguments, layout, descriptor.source);

@@ -169,6 +169,7 @@ pub struct Flow {
     pub communicator: Option<u32>,
     pub partner: String,
     pub peer: Option<u32>,
+    pub site: Option<String>,
     pub calls: u64,
     pub sent_bytes: u64,
     pub received_bytes: u64,

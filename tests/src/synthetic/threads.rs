@@ -45,7 +45,7 @@ pub(super) fn of(job: &Synthetic, rank: u32, now_ns: u64, calls: u64, time_ns: u
         };
         state.arguments = arguments;
     }
-    ThreadSnapshot { tid, state }
+    ThreadSnapshot { tid, slot: rank as usize, state }
 }
 
 /// The call that a rank is in, and since when, ns.

@@ -9,7 +9,7 @@ use mpiprobe_tests::truth::{Image, Peer, Scope, Snapshot};
 use mpiprobe_tests::{Job, Language, Mpi, Profile, Profiler, program};
 
 use crate::check::complete;
-use crate::traffic::BLOCKING;
+use crate::traffic::is_compared;
 use crate::{trial, trial_with};
 
 pub(crate) fn tests(mpi: Mpi) -> Vec<Trial> {
@@ -81,7 +81,7 @@ fn told(after: &Snapshot, before: &Snapshot) -> Sums {
     for (snapshot, sign) in [(after, 1u64), (before, u64::MAX)] {
         for (key, amounts) in snapshot.ranks.values().flat_map(entries) {
             let Some(scope) = key.scope.as_ref().filter(|_| key.started_by.is_none()) else { continue };
-            if BLOCKING.contains(&key.function.as_str()) {
+            if is_compared(&key.function) {
                 let amounts = [amounts.calls, amounts.sent, amounts.received.bytes, 0];
                 let key = (of_scope(scope.communicator()), key.function.clone());
                 add(&mut sums, key, amounts.map(|amount| amount.wrapping_mul(sign)));
@@ -95,7 +95,7 @@ fn told(after: &Snapshot, before: &Snapshot) -> Sums {
 fn seen(traffic: &AllTraffic) -> Sums {
     let mut sums = Sums::new();
     for communicator in &traffic.communicators {
-        for row in communicator.functions.iter().filter(|row| BLOCKING.contains(&row.function.as_str())) {
+        for row in communicator.functions.iter().filter(|row| is_compared(&row.function)) {
             let amounts = &row.amounts;
             let amounts = [amounts.calls, amounts.sent_bytes, amounts.received_bytes, amounts.calls_of_unknown_bytes];
             add(&mut sums, (of_profile(communicator), row.function.clone()), amounts);

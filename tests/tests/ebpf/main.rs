@@ -12,6 +12,7 @@ mod jobs;
 mod joining;
 mod kills;
 mod ladder;
+mod layers;
 mod libraries;
 mod output;
 mod refusals;
@@ -40,17 +41,18 @@ fn main() {
             joining::tests(mpi),
             kills::tests(mpi),
             ladder::tests(mpi),
+            layers::tests(mpi),
             libraries::tests(mpi),
             output::tests(mpi),
             refusals::tests(mpi),
             rights::tests(mpi),
             threads::tests(mpi),
             times::tests(mpi),
-            traffic::tests(mpi),
         ]
     };
     let mut tests = refusals::general_tests();
     tests.extend(Mpi::ALL.into_iter().flat_map(of_mpi).flatten());
+    tests.extend(Mpi::EVERY.into_iter().flat_map(traffic::tests));
     libtest_mimic::run(&arguments, tests).exit();
 }
 

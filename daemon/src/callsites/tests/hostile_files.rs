@@ -10,7 +10,7 @@ use proptest::prelude::*;
 
 use super::super::image::Image;
 use super::super::symbols::Symbols;
-use super::super::{Module, ModuleAddress, ModuleId, Registers, Symboliser, frame_size_at, unwind_out_of_layers};
+use super::super::{Module, ModuleAddress, ModuleId, Registers, Symboliser, layer_frame_at, unwind_out_of_layers};
 use super::program::Build;
 use crate::model::CallSite;
 
@@ -38,7 +38,7 @@ fn examine(module: &Arc<Module>, addresses: impl Iterator<Item = u64>) -> Vec<Ar
     let mut symboliser = Symboliser::default();
     let examine = |offset| {
         let at = ModuleAddress { module: Arc::clone(module), offset };
-        let _ = (at.layer(), frame_size_at(&at));
+        let _ = (at.layer(), layer_frame_at(&at));
         let locate = |offset| ModuleAddress { module: Arc::clone(module), offset };
         let _ = unwind_out_of_layers(locate, offset, Registers { sp: 0x1000, saved: [Some(0x1000); 6] }, &[0xcc; 512]);
         symboliser.resolve(&at)

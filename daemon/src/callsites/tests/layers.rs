@@ -7,7 +7,7 @@ use std::sync::Arc;
 use mpiprobe_tests::Mpi;
 
 use super::super::{
-    AddressMap, Layer, LayerCall, Module, ModuleAddress, Modules, calls_of_layer, frame_size_at, is_layer,
+    AddressMap, Layer, LayerCall, Module, ModuleAddress, Modules, calls_of_layer, is_layer, layer_frame_at,
 };
 use super::program::Build;
 use crate::discover::Process;
@@ -72,11 +72,11 @@ fn fortran_layers_have_frames_of_constant_size() {
         for library in mpi.fortran_libraries() {
             let module = module(&installed(library));
             let calls = calls_of_layer(&module);
-            let constant = calls.iter().filter(|call| call.size.is_some()).count();
+            let constant = calls.iter().filter(|call| call.frame.is_some()).count();
             assert!(constant > 1000 && constant == calls.len(), "{library}: {constant} of {}", calls.len());
             assert!(calls.is_sorted_by(|a, b| a.offset < b.offset));
             let at = |call: &LayerCall| ModuleAddress { module: Arc::clone(&module), offset: call.offset };
-            assert!(calls.iter().all(|call| frame_size_at(&at(call)) == call.size));
+            assert!(calls.iter().all(|call| layer_frame_at(&at(call)) == call.frame));
         }
         assert_eq!(calls_of_layer(&module(&installed(mpi.c_library()))), []);
     }

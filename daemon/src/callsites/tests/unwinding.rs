@@ -4,7 +4,7 @@ use std::os::unix::fs::FileExt as _;
 
 use mpiprobe_tests::{Language, Mpi};
 
-use super::super::{AddressMap, Layer, Modules, Registers, Symboliser, frame_size_at, unwind_out_of_layers};
+use super::super::{AddressMap, Layer, Modules, Registers, Symboliser, layer_frame_at, unwind_out_of_layers};
 use super::program::{Build, Waiting, line_of};
 
 /// Takes the place of MPI's own function: says with what registers it was called, and waits.
@@ -90,23 +90,19 @@ fn user_site(stopped: &Stopped, expected: &[Option<Layer>]) -> (String, usize) {
     assert!(expected.contains(&layer), "{layer:?}");
     let frame = unwind_out_of_layers(&mut locate, waiting.return_address, *registers, stack).unwrap();
     assert_eq!(frame.at.layer(), None);
-    // As the kernel could do it: one word for each layer.
-    let (mut address, mut sp, mut layers) = (waiting.return_address, registers.sp, 0);
+    // As the kernel does it: a word or two for each layer.
+    let (mut address, mut sp, mut fp, mut layers) = (waiting.return_address, registers.sp, registers.saved[1], 0);
+    let word = |address: u64| {
+        let within = usize::try_from(address - registers.sp).ok()?;
+        Some(u64::from_le_bytes(stack.get(within..within + 8)?.try_into().unwrap()))
+    };
     while locate(address).layer().is_some() {
-        let Some(size) = frame_size_at(&locate(address)) else { break };
-        let slot = sp + size.to_return_address;
-        let within = usize::try_from(slot - registers.sp).unwrap();
-        address = u64::from_le_bytes(stack[within..within + 8].try_into().unwrap());
-        sp = slot + 8;
+        let caller = layer_frame_at(&locate(address)).unwrap().caller(sp, fp, word).unwrap();
+        (address, sp, fp) = (caller.return_address, caller.stack_pointer, caller.frame_pointer);
         layers += 1;
     }
-    if locate(address).layer().is_none() {
-        assert_eq!((address, sp), (frame.return_address, frame.registers.sp));
-        let only_sp = unwind_out_of_layers(&mut locate, waiting.return_address, Registers::at(registers.sp), stack);
-        assert_eq!(only_sp.unwrap().return_address, address);
-    } else {
-        layers = 0;
-    }
+    assert_eq!((address, sp), (frame.return_address, frame.registers.sp));
+    assert!(fp.is_none() || fp == frame.registers.saved[1]);
     if layer.is_some() {
         let missing = &stack[..usize::try_from(frame.registers.sp - registers.sp - 8).unwrap()];
         assert_eq!(unwind_out_of_layers(&mut locate, waiting.return_address, *registers, missing), None);

@@ -69,3 +69,17 @@ pub(super) fn members(layout: &Layout, target: &Target<'_>) -> Result<(), Reason
         .ok_or(Reason::Unreadable("the member of MPI_COMM_SELF"))?;
     Reason::unless("the member of MPI_COMM_SELF", facts.rank, own)
 }
+
+/// Of communicators that the program has made: the process is the one in them that the launcher says it is. `false`: there is
+/// none, or not enough is known to tell.
+pub(super) fn communicators_of_session(layout: &Layout, target: &Target<'_>) -> bool {
+    let memory = target.memory;
+    let (Some(rank), Some(size)) = (target.expected.rank, target.expected.size) else { return false };
+    let layout = Layout { known: layout.known | capability::COMMUNICATORS | capability::MEMBERS, ..*layout };
+    let made = super::handles_made(&layout, memory);
+    let is_right = |handle: &u64| {
+        let facts = comm(&layout, *handle, memory).filter(|facts| facts.size <= size);
+        facts.and_then(|facts| member_world_rank(&layout, *handle, Side::Local, facts.rank, memory)) == Some(rank)
+    };
+    !made.is_empty() && made.iter().all(is_right)
+}

@@ -61,6 +61,9 @@ pub(super) fn find_objects(target: &Target<'_>, layout: &Layout) -> Findings {
         }
     }
     let Some(world) = predefined::COMMUNICATORS.find(target) else {
+        if !found.not_yet {
+            find_in_session(&mut found, &tables, target);
+        }
         found.not_yet = true;
         return found;
     };
@@ -70,6 +73,7 @@ pub(super) fn find_objects(target: &Target<'_>, layout: &Layout) -> Findings {
         fit(&mut found.layout, &tables, target)
     });
     if communicators == Ok(false) {
+        find_in_session(&mut found, &tables, target);
         found.not_yet = true;
         return found;
     }
@@ -83,6 +87,25 @@ pub(super) fn find_objects(target: &Target<'_>, layout: &Layout) -> Findings {
         found.rest_on_communicators();
     }
     found
+}
+
+/// A program that has begun a session instead of calling `MPI_Init` never has predefined communicators: what is found is checked
+/// on those that it has made. It may also be that `MPI_Init` is at work, and those are the library's.
+fn find_in_session(found: &mut Findings, tables: &[&'static Offsets], target: &Target<'_>) {
+    for table in tables {
+        let mut layout = found.layout;
+        let Ok(allocator) = Allocator::find(target, Kind::Communicator, Some(table.stride)) else { continue };
+        layout.communicators.objects = allocator.objects();
+        table.fill(&mut layout);
+        (layout.communicators.world, layout.communicators.own) = (0, 0);
+        if check::communicators_of_session(&layout, target) {
+            found.layout = layout;
+            found.layout.known |= capability::COMMUNICATORS | capability::MEMBERS;
+            let requests = requests(&mut found.layout, target);
+            found.note(Capability::Requests, capability::REQUESTS, requests);
+            return;
+        }
+    }
 }
 
 fn requests(layout: &mut Layout, target: &Target<'_>) -> Result<(), Reason> {
@@ -126,9 +149,15 @@ fn fit(layout: &mut Layout, tables: &[&'static Offsets], target: &Target<'_>) ->
 
 /// Handles of all communicators in the tables that the program can have a handle of.
 pub(super) fn handles(layout: &Layout, memory: &TargetMemory) -> Vec<u64> {
-    let objects = &layout.communicators.objects;
     let mut found = vec![layout.constants.comm_world, layout.constants.comm_self];
-    for object in allocator::live_objects(objects, memory) {
+    found.extend(handles_made(layout, memory));
+    found
+}
+
+/// Without the predefined ones.
+fn handles_made(layout: &Layout, memory: &TargetMemory) -> Vec<u64> {
+    let mut found = Vec::new();
+    for object in allocator::live_objects(&layout.communicators.objects, memory) {
         let context = layout.communicators.context.read(object, memory);
         if !context.is_some_and(offsets::is_of_program) {
             continue;

@@ -1,0 +1,62 @@
+//! Tells the programs how to get from calls of language layers to the user's code.
+
+use std::collections::HashMap;
+
+use mpiprobe_common::{
+    ProcessLayers,
+    layer::{LAYER_RANGES, LayerRange, MOST_OFFSET, call_key},
+};
+
+use crate::{
+    attach::{LayerFrames, Tables},
+    callsites::{AddressMap, Module, ModuleId, calls_of_layer},
+    observe::Observer,
+};
+
+/// The layers that have been told, each once, with their numbers.
+#[derive(Debug, Default)]
+pub(super) struct Layers {
+    numbers: HashMap<ModuleId, u64>,
+}
+
+impl Layers {
+    /// Tells what layers a process has. Calls through a layer that there is no room for are charged to the layer.
+    pub(super) fn tell(&mut self, tables: &mut Tables, observer: &Observer, slot: u32, map: &AddressMap) {
+        let mut layers = ProcessLayers::default();
+        let regions = map.layers();
+        for (range, region) in layers.ranges.iter_mut().zip(regions) {
+            let module = self.number(tables, &region.module);
+            *range = LayerRange { start: region.range.start, end: region.range.end, bias: region.bias, module };
+        }
+        if map.layers().count() > LAYER_RANGES {
+            tracing::warn!("a process has more code of language layers than there is room for");
+        }
+        let used = || layers.ranges.iter().filter(|range| range.end > 0);
+        layers.around.start = used().map(|range| range.start).min().unwrap_or(0);
+        layers.around.end = used().map(|range| range.end).max().unwrap_or(0);
+        observer.set_layers(slot, &layers);
+    }
+
+    fn number(&mut self, tables: &mut Tables, module: &Module) -> u64 {
+        if let Some(&number) = self.numbers.get(module.id()) {
+            return number;
+        }
+        let number = self.numbers.len() as u64;
+        self.numbers.insert(module.id().clone(), number);
+        match LayerFrames::of(tables) {
+            Ok(mut table) => insert(&mut table, number, module),
+            Err(error) => tracing::warn!("calls through {} stay there: {error}", module.path()),
+        }
+        number
+    }
+}
+
+fn insert(table: &mut LayerFrames<'_>, number: u64, module: &Module) {
+    for call in calls_of_layer(module) {
+        let Some(frame) = call.frame.filter(|_| call.offset <= MOST_OFFSET) else { continue };
+        if let Err(error) = table.insert(call_key(number, call.offset), frame) {
+            tracing::warn!("some calls through {} stay there: {error}", module.path());
+            return;
+        }
+    }
+}

@@ -1,0 +1,54 @@
+//! Calls that come through a Fortran or C++ layer: who has called the layer.
+
+use mpiprobe_common::{
+    LayerFrame, ProcessLayers,
+    layer::{LAYER_DEPTH, call_key},
+    layout::Memory as _,
+};
+
+use crate::{
+    maps::{LAYER_FRAMES, LAYERS},
+    meaning::User,
+    registers::Registers,
+};
+
+/// The place in the user's code that a call which has just returned was made from: its own call site, unless that is in a layer.
+/// As far as the way out is known.
+#[inline(always)]
+pub fn user_site(process: u32, registers: &Registers) -> u64 {
+    let site = registers.instruction_pointer();
+    let Some(layers) = LAYERS.get_ptr(process) else { return site };
+    // SAFETY: map value pointer; the daemon writes what it has found before the process calls, or a word at a time.
+    let layers = unsafe { &*layers };
+    if !layers.around.contains(site) {
+        return site;
+    }
+    follow(process, site, registers.stack_pointer(), registers.frame_pointer())
+}
+
+#[inline(never)]
+fn follow(process: u32, site: u64, stack_pointer: u64, frame_pointer: u64) -> u64 {
+    let Some(layers) = LAYERS.get_ptr(process) else { return site };
+    // SAFETY: as above.
+    let layers = unsafe { &*layers };
+    let (mut site, mut stack_pointer, mut frame_pointer) = (site, stack_pointer, Some(frame_pointer));
+    for _ in 0..LAYER_DEPTH {
+        let Some(frame) = frame_at(layers, site) else { break };
+        let Some(caller) = frame.caller(stack_pointer, frame_pointer, |address| User.word(address)) else { break };
+        (site, stack_pointer, frame_pointer) = (caller.return_address, caller.stack_pointer, caller.frame_pointer);
+    }
+    site
+}
+
+/// The way out of the layer that makes the call which returns to `site`; `None` if that is the user's.
+#[inline(always)]
+fn frame_at(layers: &ProcessLayers, site: u64) -> Option<LayerFrame> {
+    for range in &layers.ranges {
+        if range.contains(site) {
+            let key = call_key(range.module, site.wrapping_sub(range.bias));
+            // SAFETY: the value is copied at once, and never changed.
+            return unsafe { LAYER_FRAMES.get(&key) }.copied();
+        }
+    }
+    None
+}

@@ -102,6 +102,7 @@ async fn observe(asked: &Observe) -> Result<Exit, CommandError> {
         nested: asked.nested,
         duration: asked.duration.or(asked.once.then_some(asked.interval)),
         once: asked.once,
+        filter: asked.filter.clone(),
         interval: asked.interval,
         json: asked.json,
         view: asked.view(view::is_interactive()),

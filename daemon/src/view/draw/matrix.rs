@@ -1,5 +1,7 @@
 //! The communication matrix as a map of shades.
 
+use std::fmt::Write as _;
+
 use ratatui::{Frame, layout::Rect};
 
 use super::{
@@ -55,7 +57,7 @@ fn title(matrix: &Matrix, measure: Measure) -> String {
 fn columns(matrix: &Matrix) -> String {
     let mut text = " ".repeat(layout::MATRIX_LABELS.into());
     for column in (0..matrix.cells).step_by(5) {
-        text += &format!("{:<10}", matrix.ranks(matrix.part.to, column).0);
+        let _ = write!(text, "{:<10}", matrix.ranks(matrix.part.to, column).0);
     }
     text.truncate(usize::from(layout::MATRIX_LABELS) + 2 * matrix.cells.max(3));
     text

@@ -26,7 +26,8 @@ use super::{
 };
 use crate::{
     analyse::{Change, RankId, identify},
-    model::Profile,
+    diagnose,
+    model::{Profile, Warning},
 };
 
 /// The view's state.
@@ -47,6 +48,7 @@ pub struct State {
     pub measure: Measure,
     change: Change,
     ids: Vec<RankId>,
+    warnings: Vec<Warning>,
     pub is_help_open: bool,
     help_top: usize,
     /// What the last key did, or what has just happened.
@@ -69,6 +71,7 @@ impl State {
             measure: Measure::default(),
             change: Change::default(),
             ids: Vec::new(),
+            warnings: Vec::new(),
             is_help_open: false,
             help_top: 0,
             notice: None,
@@ -163,6 +166,11 @@ impl State {
         &self.ids
     }
 
+    /// What is probably wrong.
+    pub fn warnings(&self) -> &[Warning] {
+        &self.warnings
+    }
+
     /// First line of the help that is shown.
     pub fn help_top(&self) -> usize {
         self.help_top
@@ -172,6 +180,7 @@ impl State {
     fn refresh(&mut self) {
         self.change = self.shown().change(self.span);
         self.ids = self.profile().map(|profile| identify(&profile.ranks).collect()).unwrap_or_default();
+        self.warnings = self.profile().map(diagnose::warnings).unwrap_or_default();
         self.grid = match self.profile() {
             Some(profile) => {
                 screens::grid(self.place(), &Known { profile, change: &self.change, ids: &self.ids, span: self.span })

@@ -1,7 +1,7 @@
 //! mpiprobe: an out-of-process profiler for MPI on Linux.
 //!
 //! Data flows one way through these modules; none knows those after it:
-//! `discover` → `plan` → `layout` → `attach` → `observe` → `model` → `callsites` → `analyse` → `present` → `view`. `session` puts
+//! `discover` → `plan` → `layout` → `attach` → `observe` → `model` → `callsites` → `analyse` → `filter` → `present` → `diagnose` → `view`. `session` puts
 //! them together.
 // Printing to a pipe that somebody has closed must not panic: present::{say, Output}.
 #![cfg_attr(not(test), deny(clippy::print_stderr, clippy::print_stdout))]
@@ -10,8 +10,10 @@ pub mod analyse;
 pub mod attach;
 pub mod callsites;
 pub mod cli;
+pub mod diagnose;
 pub mod discover;
 pub mod doctor;
+pub mod filter;
 pub mod layout;
 pub mod model;
 pub mod observe;

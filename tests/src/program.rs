@@ -97,6 +97,8 @@ pub const PHASES: Program = program("phases", Language::C, &["phases.c", "gate.h
 pub const THREADS: Program = program("threads", Language::C, &["threads.c", "gate.h"]);
 /// A deadlock after known calls: `hang [K]`.
 pub const HANG: Program = program("hang", Language::C, &["hang.c", "gate.h"]);
+/// A deadlock of all ranks, each waiting for the next one, after known calls: `circle [K]`.
+pub const CIRCLE: Program = program("circle", Language::C, &["circle.c", "gate.h"]);
 /// The same in Fortran, ten calls.
 pub const HANG_MPIF: Program = program("hang_mpif", Language::Fortran, &["hang_mpif.f90"]);
 pub const HANG_F08: Program = program("hang_f08", Language::Fortran, &["hang_f08.f90"]);

@@ -15,8 +15,10 @@ mod profile;
 mod rank;
 mod traffic;
 mod unusual;
+mod waiting;
 
 pub use change::{Bytes, Change, FunctionChange, Look, RankChange, RankId, identify};
 pub use input::{EndedCall, Identity, Observed, Session};
 pub use profile::profile;
 pub use unusual::is_unusually_long;
+pub use waiting::{Certainty, Wait, Waiting, Why, waiting};

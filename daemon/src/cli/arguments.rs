@@ -7,6 +7,7 @@ use mpiprobe_functions::FunctionSet;
 
 use crate::{
     attach::Rung,
+    filter::{Filter, FilterError},
     view::{Scheme, ViewOptions},
 };
 
@@ -81,6 +82,12 @@ pub struct Observe {
     /// Tables on standard output even on a terminal, where there is a full-screen view otherwise.
     #[arg(long, help_heading = "Output")]
     pub plain: bool,
+    /// One look only, after one interval, or after --duration: what ranks do, and who waits for whom.
+    #[arg(long, requires = "plain", help_heading = "Output")]
+    pub once: bool,
+    /// Show only rows for which this is not false, such as 'func ~ "All" and bytes > 1MiB and rank in 0..15'; see docs/filter.md
+    #[arg(long, value_name = "FILTER", value_parser = filter, help_heading = "Output")]
+    pub filter: Option<Filter>,
     /// JSON, one profile on a line at each interval; the last is the final one.
     #[arg(long, conflicts_with = "plain", help_heading = "Output")]
     pub json: bool,
@@ -177,6 +184,10 @@ pub struct Run {
     pub command: Vec<OsString>,
 }
 
+fn filter(text: &str) -> Result<Filter, String> {
+    text.parse().map_err(|error: FilterError| error.to_string())
+}
+
 fn functions(text: &str) -> Result<FunctionSet, String> {
     mpiprobe_functions::select(text).map_err(|error| error.to_string())
 }
@@ -222,6 +233,8 @@ mod tests {
             &["--pid-of", "a", "--pid", "1"],
             &["--job", "x", "--all-jobs"],
             &["--json", "--plain"],
+            &["--once"],
+            &["--filter", "rank ="],
             &["--interval", "0"],
             &["--duration", "-1"],
             &["--functions", "Sendd"],

@@ -13,6 +13,7 @@ mod profile;
 mod rank;
 mod spread;
 mod volume;
+mod warning;
 
 pub use arguments::{CallArguments, CommunicatorArgument, Peer};
 pub use call_site::{CallSite, SourceFrame};
@@ -29,3 +30,4 @@ pub use profile::{EndReason, EngineInfo, JobInfo, LibraryInfo, Profile, SCHEMA, 
 pub use rank::{OpenCallInfo, RankProfile, RankState, ThreadProfile};
 pub use spread::Spread;
 pub use volume::{CommunicatorRow, FlowRow, FunctionTraffic, Partner, RankTraffic, Volume};
+pub use warning::Warning;

@@ -4,20 +4,25 @@ use std::fmt::Write as _;
 
 use super::{
     doing::doing,
-    profile::{functions, header, section},
+    profile::{filtered, functions, header, section},
     table::{
         Column::{Left, Right},
         table,
     },
     units::{or_unknown, percent, rate},
+    waiting::waits,
 };
-use crate::model::{Profile, RankProfile, RankState};
+use crate::{
+    filter::Filter,
+    model::{Profile, RankProfile, RankState},
+};
 
 /// Functions shown of those that took most time.
 const FUNCTIONS_SHOWN: usize = 12;
 
 /// One turn of the refreshed table: what ranks did since `before`, and functions since the beginning.
-pub fn interval(now: &Profile, before: Option<&Profile>) -> String {
+pub fn interval(all: &Profile, before: Option<&Profile>, filter: Option<&Filter>) -> String {
+    let now = &*filtered(all, filter);
     let columns = [Right("rank"), Right("pid"), Right("MPI %"), Right("calls/s"), Right("calls"), Left("now")];
     let rows = now.ranks.iter().map(|rank| {
         let earlier = before.and_then(|before| before.ranks.iter().find(|earlier| earlier.pid == rank.pid));
@@ -28,7 +33,12 @@ pub fn interval(now: &Profile, before: Option<&Profile>) -> String {
         let _ = writeln!(ranks, "INCOMPLETE: {}", now.incomplete_because.join("; "));
     }
     let shown = now.functions.get(..FUNCTIONS_SHOWN).unwrap_or(&now.functions);
-    [header(now), section("Ranks, since the last table", &ranks), functions(shown)].join("\n") + "\n"
+    let mut sections = vec![header(now), section("Ranks, since the last table", &ranks), functions(shown)];
+    let waits = waits(all);
+    if !waits.is_empty() {
+        sections.push(waits);
+    }
+    sections.join("\n") + "\n"
 }
 
 fn row(rank: &RankProfile, earlier: Option<&RankProfile>) -> Vec<String> {

@@ -12,6 +12,7 @@ mod profile;
 mod table;
 mod traffic;
 pub(crate) mod units;
+mod waiting;
 
 pub use checks::checks;
 pub use doing::{doing, what};
@@ -19,4 +20,5 @@ pub use interval::interval;
 pub use jobs::{JobList, jobs, next_step};
 pub use message::{Diverted, LogWriter, divert, say, say_in_passing};
 pub use output::{Output, OutputError};
-pub use profile::profile;
+pub use profile::{filtered, profile};
+pub use waiting::{call as waiting_in, chain, circle, waits_for};

@@ -1,6 +1,6 @@
 //! The profile as text.
 
-use std::fmt::Write as _;
+use std::{borrow::Cow, fmt::Write as _};
 
 use super::{
     phases::phases,
@@ -10,13 +10,19 @@ use super::{
     },
     traffic::traffic,
     units::{bytes, count, duration, ns, or_unknown, percent, rate},
+    waiting::waits,
 };
-use crate::model::{EndReason, FunctionProfile, OpenCallInfo, Profile, RankProfile, RankState, Spread, Volume};
+use crate::{
+    filter::{Filter, apply},
+    model::{EndReason, FunctionProfile, OpenCallInfo, Profile, RankProfile, RankState, Spread, Volume, Warning},
+};
 
-/// The final profile.
-pub fn profile(profile: &Profile) -> String {
+/// The final profile. Of its rows, those that the filter keeps; sums, warnings and who waits for whom are of everything.
+pub fn profile(all: &Profile, warnings: &[Warning], filter: Option<&Filter>) -> String {
+    let profile = &*filtered(all, filter);
     let sections = [
         header(profile),
+        filter.map(|filter| format!("Filter: {}; sums are of everything\n", filter.text())).unwrap_or_default(),
         ranks(profile),
         groups(profile),
         functions(&profile.functions),
@@ -25,10 +31,32 @@ pub fn profile(profile: &Profile) -> String {
         traffic(profile),
         inner_calls(profile),
         open_calls(profile),
+        waits(all),
+        self::warnings(warnings),
         remarks(profile),
     ];
     let shown: Vec<String> = sections.into_iter().filter(|section| !section.is_empty()).collect();
     shown.join("\n")
+}
+
+/// The rows that a filter keeps.
+pub fn filtered<'a>(profile: &'a Profile, filter: Option<&Filter>) -> Cow<'a, Profile> {
+    let Some(filter) = filter else { return Cow::Borrowed(profile) };
+    let mut kept = profile.clone();
+    apply(filter, &mut kept);
+    Cow::Owned(kept)
+}
+
+/// What is probably wrong, and what to do about it.
+fn warnings(warnings: &[Warning]) -> String {
+    if warnings.is_empty() {
+        return String::new();
+    }
+    let mut text = String::new();
+    for warning in warnings {
+        let _ = writeln!(text, "{}: {}\n    {} {}", warning.name, warning.found, warning.meaning, warning.advice);
+    }
+    section("Warnings", &text)
 }
 
 pub(super) fn header(profile: &Profile) -> String {

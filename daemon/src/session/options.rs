@@ -7,6 +7,7 @@ use mpiprobe_functions::FunctionSet;
 use crate::{
     attach::Rung,
     discover::{JobChoice, Target},
+    filter::Filter,
     view::ViewOptions,
 };
 
@@ -26,6 +27,10 @@ pub struct Options {
     /// End after so long.
     pub duration: Option<Duration>,
     pub interval: Duration,
+    /// One table at the end, instead of one at each interval and the profile.
+    pub once: bool,
+    /// Rows that are shown.
+    pub filter: Option<Filter>,
     /// JSON instead of tables.
     pub json: bool,
     /// A full-screen view instead of tables.

@@ -6,7 +6,7 @@ use std::{
 };
 
 use super::state::{Grid, Row};
-use crate::{model::Profile, present};
+use crate::{diagnose::warnings, model::Profile, present};
 
 /// As many files as are tried for one moment.
 const TRIES: u32 = 100;
@@ -22,7 +22,7 @@ pub(super) enum Form {
 /// link followed: mpiprobe may be root in a directory of somebody else.
 pub(super) fn write(profile: &Profile, form: Form) -> io::Result<String> {
     let (text, ending) = match form {
-        Form::Text => (present::profile(profile), "txt"),
+        Form::Text => (present::profile(profile, &warnings(profile), None), "txt"),
         Form::Json => (serde_json::to_string(profile)? + "\n", "json"),
     };
     let moment: String = profile.began.chars().filter(char::is_ascii_alphanumeric).take(15).collect();

@@ -18,6 +18,9 @@ pub enum Action {
     Last,
     Open,
     Back,
+    Right,
+    Left,
+    Measure,
     NextColumn,
     PreviousColumn,
     Invert,
@@ -111,9 +114,16 @@ pub const BINDINGS: &[Binding] = bindings! {
     Screens "1" [key('1')] Action::Screen(1), "Overview";
     Screens "2" [key('2')] Action::Screen(2), "Ranks";
     Screens "3" [key('3')] Action::Screen(3), "Functions";
-    Moving "Enter l →" [named(KeyCode::Enter), key('l'), named(KeyCode::Right)] Action::Open,
-        "Look into the row: a rank's functions, a function's ranks", "open";
-    Moving "Esc h ←" [named(KeyCode::Esc), key('h'), named(KeyCode::Left), named(KeyCode::Backspace)] Action::Back, "Back", "back";
+    Screens "4" [key('4')] Action::Screen(4), "Call sites";
+    Screens "5" [key('5')] Action::Screen(5), "Communication matrix";
+    Screens "6" [key('6')] Action::Screen(6), "Communicators";
+    Screens "7" [key('7')] Action::Screen(7), "Requests under way";
+    Screens "9" [key('9')] Action::Screen(9), "Who waits for whom";
+    Moving "Enter" [named(KeyCode::Enter)] Action::Open,
+        "Look into the row or the square: a rank's functions, a function's ranks", "open";
+    Moving "Esc" [named(KeyCode::Esc), named(KeyCode::Backspace)] Action::Back, "Back", "back";
+    Moving "l →" [key('l'), named(KeyCode::Right)] Action::Right, "The same as Enter; in the matrix, a column to the right";
+    Moving "h ←" [key('h'), named(KeyCode::Left)] Action::Left, "The same as Esc; in the matrix, a column to the left";
     Moving "j ↓" [key('j'), named(KeyCode::Down)] Action::Down, "Next row";
     Moving "k ↑" [key('k'), named(KeyCode::Up)] Action::Up, "Previous row";
     Moving "PgDn Ctrl-d" [named(KeyCode::PageDown), ctrl('d'), ctrl('f')] Action::PageDown, "A page down";
@@ -125,6 +135,7 @@ pub const BINDINGS: &[Binding] = bindings! {
     Table "s >" [key('s'), key('>')] Action::NextColumn, "Sort by the next column", "sort";
     Table "S <" [key('S'), key('<')] Action::PreviousColumn, "Sort by the previous column";
     Table "I" [key('I')] Action::Invert, "Sort the other way round";
+    Table "m" [key('m')] Action::Measure, "Matrix: bytes, calls or time";
     Time "Space" [key(' ')] Action::Freeze, "Freeze the display, not the counting; again: go on", "freeze";
     Time "t" [key('t')] Action::Span, "Figures of the last seconds, or since the beginning", "span";
     Taking "y" [key('y')] Action::Copy, "Copy the row to the clipboard of the terminal";

@@ -43,6 +43,16 @@ pub(super) fn grid_rows(size: Size) -> usize {
     usize::from(Areas::of(size).body.height.saturating_sub(2))
 }
 
+/// Columns of the names of rows of the matrix.
+pub(super) const MATRIX_LABELS: u16 = 12;
+
+/// Rows and columns of the matrix that there is room for, between its title, the names of columns, the legend and the line that says
+/// what the cursor is on. A column takes two characters.
+pub(super) fn matrix_room(size: Size) -> (usize, usize) {
+    let body = Areas::of(size).body;
+    (body.height.saturating_sub(4).into(), (body.width.saturating_sub(MATRIX_LABELS) / 2).into())
+}
+
 /// Lines of the help that there is room for inside its frame.
 pub(super) fn help_rows(size: Size) -> usize {
     usize::from(help(size).height.saturating_sub(2))

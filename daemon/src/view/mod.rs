@@ -21,5 +21,5 @@ pub use layout::Size;
 pub use live::LiveView;
 pub use options::{Scheme, ViewOptions};
 pub use source::{Running, Source, Update};
-pub use state::{Place, Screen, State};
+pub use state::{Block, Place, Screen, State};
 pub use terminal::is_interactive;

@@ -4,14 +4,18 @@
 mod statistics;
 mod threads;
 
+use std::sync::Arc;
+
 use mpiprobe::{
     analyse::{self, Identity, Observed, Session},
     model::{EndReason, EngineInfo, LibraryInfo, Profile, RankState},
-    observe::{CommunicatorSnapshot, ProcessSnapshot, Snapshot},
+    observe::{CommunicatorSnapshot, Members, PendingRequest, ProcessSnapshot, Snapshot},
 };
 use mpiprobe_common::{
-    Communicator, CommunicatorKey, Flow, FlowKey, Layout, ProcessCounters,
+    Amount, Communicator, CommunicatorKey, Flow, FlowKey, Layout, ProcessCounters, Request,
+    flow::communicator_kind,
     layout::{Constants, capability, handle_kind},
+    request::{certainty, state},
 };
 use mpiprobe_functions::{Function, FunctionId};
 
@@ -150,7 +154,7 @@ impl Synthetic {
             threads: vec![threads::of(self, rank, now_ns, calls, time_ns)],
             flows: if self.traffic { self.flows(rank, &functions) } else { Vec::new() },
             communicators: if self.traffic { self.communicators(rank) } else { Vec::new() },
-            requests: Vec::new(),
+            requests: if self.traffic { self.requests(rank, now_ns, (lively + 1) * SECOND) } else { Vec::new() },
             phases: Vec::new(),
             functions,
             inner: Vec::new(),
@@ -198,19 +202,64 @@ impl Synthetic {
         functions.iter().filter_map(of_function).flatten().filter(|flow| flow.calls > 0).collect()
     }
 
+    /// The world, and the row of a square of ranks.
     fn communicators(&self, rank: u32) -> Vec<CommunicatorSnapshot> {
         let row = self.row();
-        let of = |handle, context, rank, size| Communicator {
+        let signed = |rank: u32| i32::try_from(rank).unwrap_or(-1);
+        let of = |kind, handle, context, first, size: u32| Communicator {
             key: CommunicatorKey { process: rank + 1, kind: 0, handle },
+            kind,
             context,
-            rank,
+            rank: rank - first,
             size,
+            first: signed(first),
+            middle: signed(first + size / 2),
+            last: signed(first + size - 1),
             first_ns: SECOND,
             ..Communicator::default()
         };
-        let known = [(1, of(CONSTANTS.comm_world, 0, rank, self.ranks)), (2, of(ROW, 2, rank % row, row))];
-        let snapshot = |(number, facts)| CommunicatorSnapshot { number, facts, ..CommunicatorSnapshot::default() };
-        known.into_iter().map(snapshot).collect()
+        let first = rank - rank % row;
+        let size = row.min(self.ranks - first);
+        let world = of(communicator_kind::WORLD, CONSTANTS.comm_world, 0, 0, self.ranks);
+        let members = Members { own: (first..first + size).map(Some).collect(), remote: Vec::new() };
+        vec![
+            CommunicatorSnapshot { number: 1, facts: world, ..CommunicatorSnapshot::default() },
+            CommunicatorSnapshot {
+                number: 2,
+                facts: of(communicator_kind::MADE, ROW, 2, first, size),
+                name: "row".into(),
+                members: Some(Arc::new(members)),
+                ..CommunicatorSnapshot::default()
+            },
+        ]
+    }
+
+    /// A receive and a send to neighbours; of ranks that are stuck, a receive that nobody has asked after since.
+    fn requests(&self, rank: u32, now_ns: u64, lively_ns: u64) -> Vec<PendingRequest> {
+        let number = |name| mpiprobe_functions::by_name(name).map_or(0, |id| id.number());
+        let age_ns = if lively_ns + SECOND < now_ns { now_ns - lively_ns - SECOND } else { 140_000 };
+        let request = |name, peer: u32, sent, received| PendingRequest {
+            request: Request {
+                function: number(name),
+                communicator_number: 1,
+                state: state::TAGGED,
+                tag: 7,
+                posted_ns: now_ns - age_ns,
+                call_site: 0x40_1000 + u64::from(number(name)),
+                sent,
+                received,
+                ..Request::default()
+            },
+            peer: i32::try_from(peer).unwrap_or(-1),
+        };
+        let known = |bytes| Amount { bytes, certainty: certainty::KNOWN };
+        let (left, right) = ((rank + self.ranks - 1) % self.ranks, (rank + 1) % self.ranks);
+        let receive = request("MPI_Irecv", left, Amount::default(), known(1024));
+        match rank % 5 {
+            3 => vec![receive, request("MPI_Isend", right, known(1024), Amount::default())],
+            1 => vec![receive],
+            _ => Vec::new(),
+        }
     }
 
     /// Ranks in a row of a square.

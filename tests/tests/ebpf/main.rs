@@ -5,6 +5,7 @@ mod call_sites;
 mod campaigns;
 mod check;
 mod communicators;
+mod deadlock;
 mod endings;
 mod exact;
 mod jobs;
@@ -35,6 +36,7 @@ fn main() {
             campaigns::tests(mpi),
             communicators::tests(mpi),
             endings::tests(mpi),
+            deadlock::tests(mpi),
             exact::tests(mpi),
             jobs::tests(mpi),
             joining::tests(mpi),

@@ -18,6 +18,7 @@ use tokio::time::{Instant, sleep};
 use super::{images::Images, relay::Relay};
 use crate::{
     analyse,
+    diagnose::warnings,
     discover::{ProcRoot, ProcRootError, Process},
     model::{EndReason, EngineInfo, Profile},
     observe::monotonic_ns,
@@ -195,7 +196,7 @@ fn write(profile: &Profile, options: &RunOptions) -> Result<(), LaunchError> {
     let text = if options.json {
         serde_json::to_string(profile).map_err(OutputError::Json)? + "\n"
     } else {
-        present::profile(profile)
+        present::profile(profile, &warnings(profile), None)
     };
     match &options.profile {
         Some(path) => {

@@ -94,6 +94,9 @@ pub(super) fn tabs(frame: &mut Frame<'_>, area: Rect, state: &State, theme: Them
         Place::Screen(_) => String::new(),
         Place::Rank(id) => format!(" ▸ pid {}", id.pid),
         Place::Function(name) => format!(" ▸ {name}"),
+        Place::Site(_) => " ▸ call site".into(),
+        Place::Communicator(id) => format!(" ▸ #{id}"),
+        Place::Block(_) => " ▸ part".into(),
     };
     line.add(Tone::Title, &below).put(frame.buffer_mut(), area);
 }

@@ -4,6 +4,7 @@ mod frame;
 mod grid;
 mod help;
 mod line;
+mod matrix;
 mod overview;
 mod style;
 mod symbols;
@@ -45,6 +46,7 @@ pub fn draw(frame: &mut Frame<'_>, state: &State, theme: Theme) {
     match state.place() {
         _ if state.profile().is_none() => frame::waiting(frame, areas.body, theme),
         Place::Screen(Screen::Overview) => overview::draw(frame, areas.body, state, theme),
+        Place::Screen(Screen::Matrix) | Place::Block(_) => matrix::draw(frame, areas.body, state, theme),
         _ => grid::draw(frame, areas.body, state, theme),
     }
     frame::notice(frame, areas.notice, state, theme);

@@ -26,8 +26,11 @@ pub(super) fn draw(frame: &mut Frame<'_>, area: Rect, state: &State, theme: Them
     let mut lines = now(state, &known, left.width, theme);
     if !is_wide {
         lines.push(Line::new(theme));
-        lines.extend(functions(&known, usize::from(area.height).saturating_sub(lines.len() + 6), theme));
+        let warnings = warnings(state, 3, theme);
+        let taken = lines.len() + warnings.len() + 6;
+        lines.extend(functions(&known, usize::from(area.height).saturating_sub(taken), theme));
         lines.push(Line::new(theme));
+        lines.extend(warnings);
         lines.extend(remarks(profile, theme));
     }
     put(frame, left, &lines);
@@ -35,6 +38,7 @@ pub(super) fn draw(frame: &mut Frame<'_>, area: Rect, state: &State, theme: Them
         let right = Rect { x: left.right() + 1, width: area.width - left.width - 1, ..area };
         let mut lines = functions(&known, usize::from(area.height / 2), theme);
         lines.push(Line::new(theme));
+        lines.extend(warnings(state, usize::from(area.height / 4), theme));
         lines.extend(remarks(profile, theme));
         put(frame, right, &lines);
     }
@@ -124,6 +128,24 @@ fn functions(known: &Known<'_>, room: usize, theme: Theme) -> Vec<Line> {
     if lines.len() == 1 {
         lines.push(Line::new(theme).add(Tone::Dim, "  no call in this time"));
     }
+    lines
+}
+
+/// What is probably wrong; so many at most.
+fn warnings(state: &State, most: usize, theme: Theme) -> Vec<Line> {
+    let warnings = state.warnings();
+    if warnings.is_empty() {
+        return Vec::new();
+    }
+    let mut lines = vec![title("Warnings", theme)];
+    for warning in warnings.iter().take(most) {
+        let line = Line::new(theme).add(Tone::Warning, &format!("  {}: ", warning.name));
+        lines.push(line.add(Tone::Plain, &warning.found));
+    }
+    if let more @ 1.. = warnings.len().saturating_sub(most) {
+        lines.push(Line::new(theme).add(Tone::Dim, &format!("  and {more} more: w writes them to a file")));
+    }
+    lines.push(Line::new(theme));
     lines
 }
 

@@ -44,6 +44,19 @@ impl Symbols {
         if self.ascii { '~' } else { '…' }
     }
 
+    /// Shades, and above how many per cent of the highest value each begins; darkest first.
+    pub(super) fn shades(self) -> [(char, u8); 4] {
+        let [full, dark, medium, light] = if self.ascii { ['#', '+', ':', '.'] } else { ['█', '▓', '▒', '░'] };
+        [(full, 50), (dark, 10), (medium, 1), (light, 0)]
+    }
+
+    /// How a value looks, next to the highest one.
+    pub(super) fn shade(self, value: u64, highest: u64) -> char {
+        let shares = self.shades();
+        let share = if highest == 0 { 0.0 } else { 100.0 * value as f64 / highest as f64 };
+        shares.into_iter().find(|(_, above)| share > f64::from(*above)).map_or(' ', |(shade, _)| shade)
+    }
+
     /// A bar of `width` characters, of which `share` (0 to 1) is filled.
     pub(super) fn bar(self, share: f64, width: u16) -> String {
         let eighths = round(share.clamp(0.0, 1.0) * f64::from(width) * 8.0);

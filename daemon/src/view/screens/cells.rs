@@ -46,6 +46,18 @@ pub(super) fn bandwidth(change: &Change, moved: Option<Bytes>) -> Cell {
     Cell::number(value, if value > 0.0 { bytes(value as u64) } else { String::new() })
 }
 
+/// Bytes; `at_most`: some of them are an upper bound; `unknown`: some are not counted, since nobody knows them.
+pub(super) fn amount(value: u64, at_most: bool, unknown: bool) -> Cell {
+    let shown = match (value, unknown) {
+        (0, true) => return Cell::unknown("?"),
+        (0, false) => String::new(),
+        (value, _) => {
+            format!("{}{}{}", if at_most { "<= " } else { "" }, bytes(value), if unknown { " + ?" } else { "" })
+        }
+    };
+    Cell::number(value as f64, shown)
+}
+
 pub(super) fn time(ns: u64) -> Cell {
     Cell::number(ns as f64, if ns == 0 { String::new() } else { duration(ns as f64) })
 }

@@ -1,18 +1,24 @@
 //! The tables of all places, made of a profile and what has changed.
 
 mod cells;
+mod communicators;
 mod function;
 mod functions;
+mod matrix;
 mod rank;
 mod ranks;
+mod requests;
+mod sites;
 mod sums;
+mod waits;
 
 use super::state::{Grid, Place, Screen, Span};
 use crate::{
     analyse::{Change, RankId},
-    model::Profile,
+    model::{CommunicatorProfile, Profile, RankProfile},
 };
 
+pub(super) use matrix::matrix;
 pub(super) use sums::{Efficiencies, FunctionSum, functions_by_time};
 
 /// What tables are made of.
@@ -29,15 +35,30 @@ pub(super) struct Known<'a> {
 /// The table of a place.
 pub(super) fn grid(place: Place, known: &Known<'_>) -> Grid {
     match place {
-        Place::Screen(Screen::Overview) => Grid::default(),
+        // These are no tables.
+        Place::Screen(Screen::Overview | Screen::Matrix) | Place::Block(_) => Grid::default(),
         Place::Screen(Screen::Ranks) => ranks::grid(known),
         Place::Screen(Screen::Functions) => functions::grid(known),
+        Place::Screen(Screen::CallSites) => sites::grid(known),
+        Place::Screen(Screen::Communicators) => communicators::grid(known),
+        Place::Screen(Screen::Requests) => requests::grid(known),
+        Place::Screen(Screen::Waiting) => waits::grid(known),
+        Place::Site(id) => sites::of_ranks(known, id),
+        Place::Communicator(id) => communicators::functions(known, id),
         Place::Rank(id) => rank::grid(known, id),
         Place::Function(name) => function::grid(known, name),
     }
 }
 
-impl Known<'_> {
+impl<'a> Known<'a> {
+    /// Of a rank's own number for it.
+    pub(super) fn communicator(&self, rank: &RankProfile, number: Option<u32>) -> Option<&'a CommunicatorProfile> {
+        let number = number?;
+        let row = rank.traffic.as_ref()?.communicators.iter().find(|row| row.number == number)?;
+        let id = row.id?;
+        self.profile.traffic.as_ref()?.communicators.iter().find(|communicator| communicator.id == id)
+    }
+
     /// "last 10 s", "since the beginning, 2 min"
     pub(super) fn span(&self) -> String {
         let ns = crate::present::units::ns(self.change.span_ns);

@@ -40,12 +40,8 @@ impl State {
                 }
             }
             Action::Open => self.open(),
-            Action::Back => {
-                if self.places.len() > 1 {
-                    self.places.pop();
-                    self.refresh();
-                }
-            }
+            Action::Right | Action::Left | Action::Measure => self.act_on_matrix(action),
+            Action::Back => self.back(),
             Action::Freeze => self.freeze(),
             Action::Span => {
                 self.span = if self.span == Span::Recent { Span::Start } else { Span::Recent };
@@ -71,12 +67,32 @@ impl State {
         None
     }
 
+    /// What moves sideways in a matrix leads in and out elsewhere.
+    fn act_on_matrix(&mut self, action: Action) {
+        let (row, column) = self.matrix_at;
+        match (action, self.is_matrix()) {
+            (Action::Right, true) => self.go_in_matrix((row, column + 1)),
+            (Action::Left, true) => self.go_in_matrix((row, column.saturating_sub(1))),
+            (Action::Measure, true) => self.measure = self.measure.next(),
+            (Action::Right, false) => self.open(),
+            (Action::Left, false) => self.back(),
+            _ => self.notice = Some("here is no matrix: 5 leads to it".into()),
+        }
+    }
+
+    fn back(&mut self) {
+        if self.places.len() > 1 {
+            self.places.pop();
+            self.refresh();
+        }
+    }
+
     /// The help takes the keys that move and close it; whether it has taken this one.
     fn act_on_help(&mut self, action: Action) -> bool {
         let last = (BINDINGS.len() + layout::HELP_EXTRA).saturating_sub(layout::help_rows(self.size));
         let page = layout::help_rows(self.size);
         self.help_top = match action {
-            Action::Help | Action::Back | Action::Open => {
+            Action::Help | Action::Back | Action::Open | Action::Right | Action::Left => {
                 self.is_help_open = false;
                 0
             }
@@ -103,6 +119,17 @@ impl State {
     }
 
     fn open(&mut self) {
+        if self.is_matrix() {
+            match self.matrix.block(self.matrix_at) {
+                Some(block) => {
+                    self.places.push(Place::Block(block));
+                    self.matrix_at = (0, 0);
+                    self.refresh();
+                }
+                None => self.notice = Some("each square is one pair of ranks already".into()),
+            }
+            return;
+        }
         let row = self.grid.rows.get(self.cursor().index);
         match row.and_then(|row| row.opens) {
             // Round in circles (a rank's function's rank) goes back instead of ever deeper.
@@ -143,11 +170,20 @@ impl State {
     }
 
     fn move_by(&mut self, rows: isize) {
+        if self.is_matrix() {
+            let (row, column) = self.matrix_at;
+            self.go_in_matrix((row.saturating_add_signed(rows), column));
+            return;
+        }
         self.go(self.cursor().index.saturating_add_signed(rows));
     }
 
     /// To a row, or the last one.
     pub fn go(&mut self, index: usize) {
+        if self.is_matrix() {
+            self.go_in_matrix((index, self.matrix_at.1));
+            return;
+        }
         let mut cursor = self.cursor();
         cursor.go(&self.grid, index);
         self.put(cursor);

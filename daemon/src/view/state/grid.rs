@@ -59,6 +59,10 @@ impl Column {
 pub enum RowId {
     Rank(RankId),
     Function(&'static str),
+    Site(u64),
+    Communicator(u32),
+    /// By its place among those of the rank.
+    Request(RankId, u32),
 }
 
 /// What cells are sorted by. Unknown ones come last.

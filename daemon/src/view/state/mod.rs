@@ -5,6 +5,7 @@ mod click;
 mod cursor;
 mod data;
 mod grid;
+mod matrix;
 mod place;
 mod series;
 
@@ -14,7 +15,8 @@ pub(super) use act::Effect;
 pub(super) use cursor::Cursor;
 pub(super) use data::{Data, Span};
 pub(super) use grid::{Align, Cell, Column, Content, Grid, Row, RowId, SortKey, Tone};
-pub use place::{Place, Screen};
+pub(super) use matrix::{Matrix, MatrixCell, Measure};
+pub use place::{Block, Place, Screen};
 pub(super) use series::Point;
 
 use super::{
@@ -24,7 +26,8 @@ use super::{
 };
 use crate::{
     analyse::{Change, RankId, identify},
-    model::Profile,
+    diagnose,
+    model::{Profile, Warning},
 };
 
 /// The view's state.
@@ -39,8 +42,13 @@ pub struct State {
     places: Vec<Place>,
     cursors: HashMap<place::Kind, Cursor>,
     grid: Grid,
+    matrix: Matrix,
+    /// Row and column of the matrix that the cursor is on.
+    matrix_at: (usize, usize),
+    pub measure: Measure,
     change: Change,
     ids: Vec<RankId>,
+    warnings: Vec<Warning>,
     pub is_help_open: bool,
     help_top: usize,
     /// What the last key did, or what has just happened.
@@ -58,8 +66,12 @@ impl State {
             places: vec![Place::Screen(Screen::default())],
             cursors: HashMap::new(),
             grid: Grid::default(),
+            matrix: Matrix::default(),
+            matrix_at: (0, 0),
+            measure: Measure::default(),
             change: Change::default(),
             ids: Vec::new(),
+            warnings: Vec::new(),
             is_help_open: false,
             help_top: 0,
             notice: None,
@@ -81,6 +93,7 @@ impl State {
     pub fn resize(&mut self, size: Size) {
         self.size = size;
         self.scroll();
+        self.refresh_matrix();
     }
 
     pub fn size(&self) -> Size {
@@ -125,6 +138,20 @@ impl State {
         &self.grid
     }
 
+    /// The matrix of the place; empty if that is none.
+    pub fn matrix(&self) -> &Matrix {
+        &self.matrix
+    }
+
+    pub fn matrix_at(&self) -> (usize, usize) {
+        self.matrix_at
+    }
+
+    /// Whether the place is a matrix, or a part of one.
+    pub(super) fn is_matrix(&self) -> bool {
+        matches!(self.place(), Place::Screen(Screen::Matrix) | Place::Block(_))
+    }
+
     pub fn cursor(&self) -> Cursor {
         self.cursors.get(&self.place().kind()).copied().unwrap_or_default()
     }
@@ -139,6 +166,11 @@ impl State {
         &self.ids
     }
 
+    /// What is probably wrong.
+    pub fn warnings(&self) -> &[Warning] {
+        &self.warnings
+    }
+
     /// First line of the help that is shown.
     pub fn help_top(&self) -> usize {
         self.help_top
@@ -148,17 +180,41 @@ impl State {
     fn refresh(&mut self) {
         self.change = self.shown().change(self.span);
         self.ids = self.profile().map(|profile| identify(&profile.ranks).collect()).unwrap_or_default();
+        self.warnings = self.profile().map(diagnose::warnings).unwrap_or_default();
         self.grid = match self.profile() {
             Some(profile) => {
                 screens::grid(self.place(), &Known { profile, change: &self.change, ids: &self.ids, span: self.span })
             }
             None => Grid::default(),
         };
+        self.refresh_matrix();
         let mut cursor = self.cursor();
         let (column, descending) = cursor.order(&self.grid);
         self.grid.sort(column, descending);
         cursor.find_again(&self.grid);
         self.put(cursor);
+    }
+
+    fn refresh_matrix(&mut self) {
+        let part = match self.place() {
+            Place::Screen(Screen::Matrix) => None,
+            Place::Block(part) => Some(part),
+            _ => return,
+        };
+        self.matrix = match self.profile() {
+            Some(profile) => {
+                let known = Known { profile, change: &self.change, ids: &self.ids, span: self.span };
+                screens::matrix(&known, part, layout::matrix_room(self.size))
+            }
+            None => Matrix::default(),
+        };
+        self.go_in_matrix(self.matrix_at);
+    }
+
+    /// To a row and a column, or the last ones.
+    fn go_in_matrix(&mut self, (row, column): (usize, usize)) {
+        let last = self.matrix.cells.saturating_sub(1);
+        self.matrix_at = (row.min(last), column.min(last));
     }
 
     fn put(&mut self, cursor: Cursor) {

@@ -9,33 +9,61 @@ pub enum Screen {
     Overview,
     Ranks,
     Functions,
+    CallSites,
+    Matrix,
+    Communicators,
+    Requests,
+    Waiting,
 }
 
 impl Screen {
-    pub const ALL: [Self; 3] = [Self::Overview, Self::Ranks, Self::Functions];
+    pub const ALL: [Self; 8] = [
+        Self::Overview,
+        Self::Ranks,
+        Self::Functions,
+        Self::CallSites,
+        Self::Matrix,
+        Self::Communicators,
+        Self::Requests,
+        Self::Waiting,
+    ];
 
     pub const fn title(self) -> &'static str {
         match self {
             Self::Overview => "Overview",
             Self::Ranks => "Ranks",
             Self::Functions => "Functions",
+            Self::CallSites => "Call sites",
+            Self::Matrix => "Matrix",
+            Self::Communicators => "Communicators",
+            Self::Requests => "Requests",
+            Self::Waiting => "Waits",
         }
     }
 
     /// The key that leads there.
     pub fn number(self) -> u8 {
-        (1..).zip(Self::ALL).find(|(_, screen)| *screen == self).map_or(0, |(number, _)| number)
+        match self {
+            Self::Overview => 1,
+            Self::Ranks => 2,
+            Self::Functions => 3,
+            Self::CallSites => 4,
+            Self::Matrix => 5,
+            Self::Communicators => 6,
+            Self::Requests => 7,
+            Self::Waiting => 9,
+        }
     }
 
     pub fn of_number(number: u8) -> Option<Self> {
-        Self::ALL.get(usize::from(number).checked_sub(1)?).copied()
+        Self::ALL.into_iter().find(|screen| screen.number() == number)
     }
 
     /// The one so many places further, round in circles.
     #[must_use]
     pub fn step(self, steps: usize) -> Self {
-        let index = (usize::from(self.number()) + steps + Self::ALL.len() - 1) % Self::ALL.len();
-        Self::ALL.get(index).copied().unwrap_or(self)
+        let from = Self::ALL.into_iter().position(|screen| screen == self).unwrap_or(0);
+        Self::ALL.get((from + steps) % Self::ALL.len()).copied().unwrap_or(self)
     }
 }
 
@@ -47,6 +75,21 @@ pub enum Place {
     Rank(RankId),
     /// One function: what it is in each rank.
     Function(&'static str),
+    /// One place that calls MPI, by a number made of it: what it is in each rank.
+    Site(u64),
+    /// One communicator, by its id: its functions.
+    Communicator(u32),
+    /// Part of the communication matrix.
+    Block(Block),
+}
+
+/// Ranks by ranks, of which messages go from those to these.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Block {
+    pub from: u32,
+    pub to: u32,
+    /// Ranks on either side.
+    pub side: u32,
 }
 
 impl Place {
@@ -56,6 +99,9 @@ impl Place {
             Self::Screen(screen) => Kind::Screen(screen),
             Self::Rank(_) => Kind::Rank,
             Self::Function(_) => Kind::Function,
+            Self::Site(_) => Kind::Site,
+            Self::Communicator(_) => Kind::Communicator,
+            Self::Block(_) => Kind::Block,
         }
     }
 }
@@ -65,4 +111,7 @@ pub(super) enum Kind {
     Screen(Screen),
     Rank,
     Function,
+    Site,
+    Communicator,
+    Block,
 }

@@ -1,0 +1,86 @@
+//! What a rank's present call waits for, and what it has to offer to others.
+
+use mpiprobe_functions::{Function, Group, Operation, Role};
+
+use crate::model::{CallArguments, OpenCallInfo, Partner, Peer, RankProfile, RankState};
+
+/// A message that a rank wants to send or to receive.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Message {
+    pub(super) is_send: bool,
+    /// Rank in the world of the other end; `None`: anybody's.
+    pub(super) peer: Option<u32>,
+    /// `None`: any.
+    pub(super) tag: Option<i32>,
+}
+
+impl Message {
+    /// Whether it is the other end of `other`, which `owner` has; this one is `own`'s.
+    pub(super) fn meets(&self, own: u32, other: &Self, owner: u32) -> bool {
+        let is_tag = |a: Option<i32>, b: Option<i32>| a.zip(b).is_none_or(|(a, b)| a == b);
+        self.is_send != other.is_send
+            && self.peer.is_none_or(|peer| peer == owner)
+            && other.peer.is_none_or(|peer| peer == own)
+            && is_tag(self.tag, other.tag)
+    }
+}
+
+/// The call that a rank has been in for longest. One that is stopped waits for nobody but who has stopped it.
+pub(super) fn blocking(rank: &RankProfile) -> Option<(&OpenCallInfo, &'static Function)> {
+    if rank.state != RankState::Running || rank.stopped {
+        return None;
+    }
+    let calls = rank.open_calls.iter().filter(|call| !call.ended_inside);
+    let call = calls.max_by_key(|call| call.open_ns)?;
+    let function = mpiprobe_functions::by_name(call.function)?.function();
+    (function.operation == Operation::Blocking && !function.polling).then_some((call, function))
+}
+
+/// Messages that the call itself sends and receives. `members`: world ranks of those in its communicator, by rank.
+pub(super) fn messages(arguments: &CallArguments, members: Option<&[Option<u32>]>) -> impl Iterator<Item = Message> {
+    let world = |peer: Peer| match peer.partner {
+        Partner::AnySource => Some(None),
+        Partner::Rank => {
+            let member = || members?.get(usize::try_from(peer.rank?).ok()?).copied().flatten();
+            peer.world_rank.or_else(member).map(Some)
+        }
+        Partner::Nobody | Partner::ProcNull | Partner::Unknown => None,
+    };
+    let send = arguments.destination.and_then(world);
+    let send = send.map(|peer| Message { is_send: true, peer, tag: arguments.send_tag });
+    let receive = arguments.source.and_then(world);
+    let receive = receive.map(|peer| Message { is_send: false, peer, tag: arguments.receive_tag });
+    send.into_iter().chain(receive)
+}
+
+/// Messages of the requests that the rank has posted and that nobody has said to be complete.
+pub(super) fn pending(rank: &RankProfile) -> impl Iterator<Item = Message> {
+    let rows = rank.traffic.iter().flat_map(|traffic| &traffic.pending);
+    rows.filter_map(|row| {
+        let function = mpiprobe_functions::by_name(row.function)?.function();
+        let is_send = function.position(Role::Destination).is_some();
+        let peer = match row.partner {
+            Partner::Rank => Some(Some(row.peer?)),
+            // The library's number for any tag is not known here.
+            Partner::AnySource => Some(None),
+            Partner::Nobody | Partner::ProcNull | Partner::Unknown => None,
+        }?;
+        let tag = row.tag.filter(|&tag| tag >= 0);
+        (is_send || function.position(Role::Source).is_some()).then_some(Message { is_send, peer, tag })
+    })
+}
+
+/// Whether a call of it can end only after all members of its communicator have made theirs. Of those with a root some end
+/// earlier, as do those with neighbours.
+pub(super) fn needs_everybody(function: &Function) -> bool {
+    is_collective(function) && function.position(Role::Root).is_none() && !function.name.contains("Neighbor")
+}
+
+pub(super) fn is_collective(function: &Function) -> bool {
+    matches!(function.group, Group::Collective | Group::Synchronisation)
+}
+
+/// Whether it waits for all of its requests, and how many those are.
+pub(super) fn all_requests(function: &Function, arguments: &CallArguments) -> Option<u64> {
+    arguments.requests.filter(|_| function.position(Role::Index).is_none())
+}

@@ -1,0 +1,7 @@
+//! Which ranks wait for which others, as far as the calls that they are in tell, and which of them wait in a circle.
+
+mod calls;
+mod circles;
+mod graph;
+
+pub use graph::{Certainty, Wait, Waiting, Why, waiting};

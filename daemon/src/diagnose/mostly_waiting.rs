@@ -1,0 +1,34 @@
+//! Ranks that are mostly in MPI.
+
+use super::{Diagnosis, SHORTEST_NS};
+use crate::{model::Profile, present::units::percent};
+
+/// Of all time, per cent.
+const MOST: f64 = 50.0;
+
+#[derive(Debug)]
+pub(super) struct MostlyWaiting;
+
+impl Diagnosis for MostlyWaiting {
+    fn name(&self) -> &'static str {
+        "mostly in MPI"
+    }
+
+    fn meaning(&self) -> &'static str {
+        "Ranks communicate, or wait for others, longer than they compute."
+    }
+
+    fn advice(&self) -> &'static str {
+        "Use fewer ranks, overlap communication with computing, or see whom they wait for."
+    }
+
+    fn find(&self, profile: &Profile) -> Option<String> {
+        let share = profile.totals.mpi_percent_of_all;
+        if share < MOST || profile.observed_ns < SHORTEST_NS {
+            return None;
+        }
+        let time = |function: &&crate::model::FunctionProfile| function.all.time_ns + function.all.open_ns;
+        let most = profile.functions.iter().max_by_key(time)?;
+        Some(format!("{} % of the time, most of it in {}", percent(share), most.all.name))
+    }
+}

@@ -1,0 +1,167 @@
+//! What rows tell.
+
+use super::Field;
+use crate::model::{
+    CommunicatorProfile, FlowRow, FunctionProfile, FunctionRow, OpenCallInfo, PendingRow, RankProfile, RankState,
+};
+
+/// A value of a field.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Fact {
+    Number(f64),
+    Text(String),
+}
+
+/// What a row tells: fields that it has, and their values where they are known.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Facts(Vec<(Field, Option<Fact>)>);
+
+impl Facts {
+    /// The value of a field, `Some(None)` if it is not known; `None`: the row has no such field.
+    pub fn get(&self, field: Field) -> Option<Option<&Fact>> {
+        // The last one is the nearest to the row.
+        self.0.iter().rev().find(|(known, _)| *known == field).map(|(_, fact)| fact.as_ref())
+    }
+
+    pub(super) fn texts(&self) -> impl Iterator<Item = &str> {
+        self.0.iter().filter_map(|(_, fact)| match fact {
+            Some(Fact::Text(text)) => Some(text.as_str()),
+            _ => None,
+        })
+    }
+
+    #[must_use]
+    pub fn number(self, field: Field, value: impl Into<f64>) -> Self {
+        self.maybe_number(field, Some(value))
+    }
+
+    #[must_use]
+    pub fn maybe_number(mut self, field: Field, value: Option<impl Into<f64>>) -> Self {
+        self.0.push((field, value.map(|value| Fact::Number(value.into()))));
+        self
+    }
+
+    /// Counts, bytes and ns, to as many digits as a filter needs.
+    #[must_use]
+    fn count(self, field: Field, value: u64) -> Self {
+        self.number(field, value as f64)
+    }
+
+    #[must_use]
+    pub fn maybe_text(mut self, field: Field, value: Option<&str>) -> Self {
+        self.0.push((field, value.map(|text| Fact::Text(text.to_owned()))));
+        self
+    }
+
+    #[must_use]
+    pub fn text(self, field: Field, value: &str) -> Self {
+        self.maybe_text(field, Some(value))
+    }
+
+    #[must_use]
+    fn moved(self, sent: u64, received: u64) -> Self {
+        self.count(Field::Sent, sent)
+            .count(Field::Received, received)
+            .count(Field::Bytes, sent.saturating_add(received))
+    }
+}
+
+/// Of whom the rows of a rank are.
+pub fn whose(rank: &RankProfile, host: &str) -> Facts {
+    let state = match rank.state {
+        RankState::Running if rank.stopped => "stopped",
+        RankState::Running => "running",
+        RankState::Ended => "ended",
+        RankState::Execed => "execed",
+    };
+    Facts::default()
+        .maybe_number(Field::Rank, rank.rank)
+        .number(Field::Pid, rank.pid)
+        .text(Field::Host, host)
+        .maybe_text(Field::Job, rank.job.as_deref())
+        .text(Field::Program, &rank.executable)
+        .text(Field::State, state)
+        .number(Field::Mpi, rank.mpi_percent)
+}
+
+/// A rank.
+pub fn rank(rank: &RankProfile, host: &str) -> Facts {
+    let now = rank.open_calls.iter().filter(|call| !call.ended_inside).max_by_key(|call| call.open_ns);
+    whose(rank, host)
+        .count(Field::Calls, rank.calls)
+        .count(Field::Open, rank.open_calls.len() as u64)
+        .count(Field::Time, rank.mpi_ns)
+        .maybe_number(Field::Age, now.map(|call: &OpenCallInfo| call.open_ns as f64))
+}
+
+/// A function in `facts`, which say of whom it is.
+#[must_use]
+pub fn function(facts: Facts, row: &FunctionRow) -> Facts {
+    let completed = |ns: u64| (row.calls > 0).then_some(ns as f64);
+    let facts = facts
+        .text(Field::Function, row.name)
+        .text(Field::Group, row.group)
+        .count(Field::Calls, row.calls)
+        .count(Field::Open, row.open_calls)
+        .count(Field::Time, row.time_ns.saturating_add(row.open_ns))
+        .maybe_number(Field::P50, completed(row.p50_ns))
+        .maybe_number(Field::P99, completed(row.p99_ns))
+        .maybe_number(Field::Max, completed(row.max_ns));
+    match &row.traffic {
+        Some(traffic) => facts.moved(traffic.sent.bytes, traffic.received.bytes),
+        None => facts,
+    }
+}
+
+/// A function over ranks.
+pub fn of_all_ranks(row: &FunctionProfile) -> Facts {
+    function(Facts::default(), &row.all).number(Field::Imbalance, 100.0 * row.time_over_ranks_ns.imbalance)
+}
+
+/// The group that a function is in, as far as the function's name tells.
+fn group(function: &str) -> Option<&'static str> {
+    mpiprobe_functions::by_name(function).map(|id| id.function().group.title())
+}
+
+/// A flow of a rank over a communicator of that name.
+#[must_use]
+pub fn flow(facts: Facts, row: &FlowRow, communicator: Option<&CommunicatorProfile>) -> Facts {
+    over(facts, communicator)
+        .text(Field::Function, row.function)
+        .maybe_text(Field::Group, group(row.function))
+        .maybe_number(Field::Peer, row.peer)
+        .maybe_text(Field::Site, row.site.as_deref())
+        .count(Field::Calls, row.calls)
+        .count(Field::Time, row.time_ns)
+        .moved(row.sent_bytes, row.received_bytes)
+}
+
+/// A request of a rank.
+#[must_use]
+pub fn pending(facts: Facts, row: &PendingRow, communicator: Option<&CommunicatorProfile>) -> Facts {
+    over(facts, communicator)
+        .text(Field::Function, row.function)
+        .maybe_text(Field::Group, group(row.function))
+        .maybe_number(Field::Peer, row.peer)
+        .maybe_number(Field::Tag, row.tag)
+        .maybe_text(Field::Site, row.site.as_deref())
+        .count(Field::Age, row.age_ns)
+        .maybe_number(Field::Sent, row.sent_bytes.map(|bytes| bytes as f64))
+        .maybe_number(Field::Received, row.received_bytes.map(|bytes| bytes as f64))
+        .maybe_number(Field::Bytes, row.sent_bytes.or(row.received_bytes).map(|bytes| bytes as f64))
+}
+
+fn over(facts: Facts, communicator: Option<&CommunicatorProfile>) -> Facts {
+    facts
+        .maybe_text(Field::Communicator, communicator.map(|communicator| communicator.name.as_str()))
+        .maybe_number(Field::Size, communicator.and_then(|communicator| communicator.size))
+}
+
+/// A communicator.
+pub fn communicator(row: &CommunicatorProfile) -> Facts {
+    over(Facts::default(), Some(row))
+        .maybe_text(Field::Job, row.job.as_deref())
+        .count(Field::Calls, row.amounts.calls)
+        .count(Field::Time, row.amounts.time_ns)
+        .moved(row.amounts.sent_bytes, row.amounts.received_bytes)
+}

@@ -236,7 +236,7 @@ impl Synthetic {
 
     /// A receive and a send to neighbours; of ranks that are stuck, a receive that nobody has asked after since.
     fn requests(&self, rank: u32, now_ns: u64, lively_ns: u64) -> Vec<PendingRequest> {
-        let number = |name| mpiprobe_functions::by_name(name).map_or(0, |id| id.number());
+        let number = |name| mpiprobe_functions::by_name(name).map_or(0, FunctionId::number);
         let age_ns = if lively_ns + SECOND < now_ns { now_ns - lively_ns - SECOND } else { 140_000 };
         let request = |name, peer: u32, sent, received| PendingRequest {
             request: Request {

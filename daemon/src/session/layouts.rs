@@ -66,6 +66,11 @@ impl Layouts {
         self.communicators.complete(snapshot, roster);
     }
 
+    /// Lets go of the files of a process that has ended.
+    pub(super) fn forget(&mut self, slot: u32) {
+        self.pending.retain(|pending| pending.slot != slot);
+    }
+
     /// Whether somebody has not initialised MPI yet.
     pub(super) fn are_pending(&self) -> bool {
         !self.pending.is_empty()

@@ -342,6 +342,7 @@ impl Observation {
 
     /// What is kept of a process image that has ended: its files stay open only if there is something to be named.
     fn release(&mut self, slot: u32) {
+        self.layouts.forget(slot);
         if self.asked.traffic
             && let Err(error) = release_requests(&mut self.engine.tables, slot)
         {

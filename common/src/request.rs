@@ -21,6 +21,8 @@ pub mod key_kind {
     pub const MESSAGE: u32 = 2;
     /// An access that has been begun, by the handle of the file.
     pub const ACCESS: u32 = 3;
+    /// A further one before, if that of [`DISPLACED`] is still there.
+    pub const DISPLACED_TOO: u32 = 4;
 }
 
 /// An operation.

@@ -121,7 +121,13 @@ pub fn make_room(key: &RequestKey, known: *mut Request) {
     if earlier.state & state::ACTIVE == 0 {
         return;
     }
-    let aside = RequestKey { kind: key_kind::DISPLACED, ..*key };
+    let mut aside = RequestKey { kind: key_kind::DISPLACED, ..*key };
+    if posted(&aside, u64::MAX) != 0 {
+        aside.kind = key_kind::DISPLACED_TOO;
+        if posted(&aside, u64::MAX) != 0 {
+            count_loss(key.process, Loss::RequestsNotFollowed);
+        }
+    }
     if REQUESTS.insert(&aside, &earlier, 0).is_err() {
         count_loss(key.process, Loss::RequestTableFull);
     }
@@ -136,7 +142,26 @@ pub fn make_room(key: &RequestKey, known: *mut Request) {
 /// Takes an operation out of a handle, to account for it; `None` if there is none that is active since before `started_ns`.
 #[inline(always)]
 pub fn take(key: &RequestKey, started_ns: u64, request: &mut Request) -> bool {
-    claim(key, started_ns, request) || claim(&RequestKey { kind: key_kind::DISPLACED, ..*key }, started_ns, request)
+    if claim(key, started_ns, request) {
+        return true;
+    }
+    let displaced = RequestKey { kind: key_kind::DISPLACED, ..*key };
+    let too = RequestKey { kind: key_kind::DISPLACED_TOO, ..*key };
+    // The latest that was there when the call began is its own.
+    if posted(&too, started_ns) > posted(&displaced, started_ns) {
+        claim(&too, started_ns, request)
+    } else {
+        claim(&displaced, started_ns, request)
+    }
+}
+
+/// When the active operation of a key was posted, if not after `latest_ns`; else 0.
+#[inline(never)]
+fn posted(key: &RequestKey, latest_ns: u64) -> u64 {
+    let Some(known) = REQUESTS.get_ptr(key) else { return 0 };
+    // SAFETY: map value pointer.
+    let (state, posted_ns) = unsafe { ((*known).state, (*known).posted_ns) };
+    if state & state::ACTIVE != 0 && posted_ns <= latest_ns { posted_ns } else { 0 }
 }
 
 #[inline(always)]

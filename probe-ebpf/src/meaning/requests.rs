@@ -266,7 +266,7 @@ fn one<const WHAT: u32>(thread: &ThreadState, descriptor: &Descriptor, layout: &
         free(thread, &key);
     } else {
         let status = status_address(&arguments, descriptor, layout, following.next);
-        if WHAT == SIMPLE && status != 0 && is_from_anybody(&key) {
+        if WHAT == SIMPLE && status != 0 && may_be_from_anybody(&key, thread.open.started_ns) {
             return 1;
         }
         complete::<WHAT>(thread, layout, &key, status);
@@ -274,10 +274,13 @@ fn one<const WHAT: u32>(thread: &ThreadState, descriptor: &Descriptor, layout: &
     0
 }
 
+/// Whether the operation may be a receive from anybody: the handle's latest one, or one that was put aside.
 #[inline(always)]
-fn is_from_anybody(key: &RequestKey) -> bool {
+fn may_be_from_anybody(key: &RequestKey, started_ns: u64) -> bool {
+    let Some(known) = REQUESTS.get_ptr(key) else { return false };
     // SAFETY: map value pointer.
-    REQUESTS.get_ptr(key).is_some_and(|known| unsafe { (*known).source } == peer::ANY)
+    let (source, posted_ns, state) = unsafe { ((*known).source, (*known).posted_ns, (*known).state) };
+    source == peer::ANY || posted_ns > started_ns || state & state::ACTIVE == 0
 }
 
 /// Where the status of the `position`-th completed request is; 0: the program does not want it.

@@ -145,6 +145,50 @@ pub mod flags {
     pub const REQUEST_BY_VALUE: u8 = 1 << 7;
 }
 
+/// The arguments that describe what goes one way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Side {
+    /// How much: see [`amount`].
+    pub amount: u8,
+    pub buffer: u8,
+    pub count: u8,
+    pub datatype: u8,
+}
+
+impl Descriptor {
+    /// What leaves.
+    #[inline]
+    pub const fn send_side(&self) -> Side {
+        Side {
+            amount: self.send_amount,
+            buffer: self.send_buffer,
+            count: self.send_count,
+            datatype: self.send_datatype,
+        }
+    }
+
+    /// What arrives.
+    #[inline]
+    pub const fn receive_side(&self) -> Side {
+        if self.receive_datatype == NONE {
+            // One buffer for both: MPI_Bcast.
+            return Side { amount: self.receive_amount, ..self.send_side() };
+        }
+        Side {
+            amount: self.receive_amount,
+            buffer: self.receive_buffer,
+            count: self.receive_count,
+            datatype: self.receive_datatype,
+        }
+    }
+
+    /// Whether the call completes, starts or gives up requests, whose handles it is given.
+    #[inline]
+    pub const fn settles_requests(&self) -> bool {
+        self.completion >= completion::STARTS && self.completion <= completion::SOME
+    }
+}
+
 /// What a call does to requests: values of [`Descriptor::completion`].
 pub mod completion {
     /// Nothing: it takes none, or only looks at them.

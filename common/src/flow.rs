@@ -276,6 +276,14 @@ impl Sum {
 
 impl Summing {
     pub const NONE: Self = Self { sent: Sum::NONE, received: Sum::NONE, sent_is_received: 0 };
+
+    /// There is nothing to be added up. The rest of a sum means something with a length only.
+    #[inline]
+    pub const fn clear(&mut self) {
+        self.sent.length = 0;
+        self.received.length = 0;
+        self.sent_is_received = 0;
+    }
 }
 
 /// Where a thread's latest flows are, so that most calls need no look-up.

@@ -1,5 +1,7 @@
 //! Operations that are under way: posted by one call, completed by another.
 
+use crate::layout::{Layout, Memory, status_bytes, status_cancelled};
+
 /// A request by the value of its handle, which a library uses again as soon as the request is complete.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -62,6 +64,36 @@ pub struct Request {
     pub state: u64,
 }
 
+impl Request {
+    /// Index plus one of the flow of what arrives; of an operation without that, of what leaves.
+    #[inline]
+    pub const fn receiving_flow_plus_1(&self) -> u32 {
+        receiving(self.flow_plus_1, self.second_flow_plus_1)
+    }
+
+    /// What has arrived, according to the status at `address`; 0: the program does not want one.
+    #[inline(always)]
+    #[expect(clippy::inline_always, reason = "BPF programs have 512 bytes of stack and pay for calls")]
+    pub fn arrived<M: Memory>(&self, layout: &Layout, address: u64, memory: &M) -> Amount {
+        if address == 0 {
+            return self.received;
+        }
+        // Only messages can be cancelled; Open MPI leaves that part of the status as it was for files.
+        let is_message = self.state & state::TAGGED != 0;
+        match if is_message { status_cancelled(layout, address, memory) } else { Some(false) } {
+            Some(true) => Amount::NOTHING,
+            Some(false) => status_bytes(layout, address, memory).map_or(Amount::UNKNOWN, Amount::known),
+            None => Amount::UNKNOWN,
+        }
+    }
+}
+
+/// Of the flows of an operation with one partner or two, the one of what arrives: by index plus one, 0 for none.
+#[inline]
+pub const fn receiving(flow_plus_1: u32, second_flow_plus_1: u32) -> u32 {
+    if second_flow_plus_1 == 0 { flow_plus_1 } else { second_flow_plus_1 }
+}
+
 /// Bits of [`Request::state`].
 pub mod state {
     /// Posted or started, and not known to be complete.
@@ -98,6 +130,11 @@ pub mod certainty {
 impl Amount {
     pub const NOTHING: Self = Self { bytes: 0, certainty: certainty::NOTHING };
     pub const UNKNOWN: Self = Self { bytes: 0, certainty: certainty::UNKNOWN };
+
+    #[inline]
+    pub const fn known(bytes: u64) -> Self {
+        Self { bytes, certainty: certainty::KNOWN }
+    }
 }
 
 /// Handles that are remembered of one call; further ones are not followed, and counted.

@@ -38,7 +38,9 @@ pub use memory::Memory;
 pub use objects::{Objects, handle_kind};
 pub use request::{RequestLayout, is_complete_request, request_status};
 pub use standard_abi::{ABI_HANDLES, abi_datatype_size};
-pub use status::{StatusLayout, byte_count, status_bytes, status_cancelled, status_source, status_tag};
+pub use status::{StatusLayout, byte_count, status_bytes, status_cancelled, status_partner, status_source, status_tag};
+
+use crate::flow::peer;
 
 /// Everything about one process's MPI library that gives meaning to arguments of calls. Zeroed: nothing is known.
 #[repr(C)]
@@ -81,6 +83,27 @@ impl Layout {
     #[inline(always)]
     pub const fn handle(&self, value: u64) -> u64 {
         if self.handles == handle_kind::INTEGER { value & 0xffff_ffff } else { value }
+    }
+
+    /// Bytes of a handle.
+    #[inline(always)]
+    pub const fn handle_width(&self) -> u32 {
+        if self.handles == handle_kind::INTEGER { 4 } else { 8 }
+    }
+
+    /// What a rank that was given to a call stands for: the rank, or one of [`peer`].
+    #[inline(always)]
+    pub const fn partner(&self, rank: i32) -> i32 {
+        let known = self.knows(capability::CONSTANTS);
+        if known && rank == self.constants.proc_null {
+            peer::NULL
+        } else if known && rank == self.constants.any_source {
+            peer::ANY
+        } else if rank >= 0 {
+            rank
+        } else {
+            peer::UNKNOWN
+        }
     }
 
     /// Whether all parts of `capabilities` ([`capability`], ORed) are known.

@@ -2,6 +2,7 @@
 
 use super::memory::{int, integer};
 use super::{Layout, Memory, capability};
+use crate::flow::peer;
 
 /// Where the facts stand in an `MPI_Status`, in bytes from its start.
 #[repr(C)]
@@ -66,6 +67,19 @@ pub fn status_source<M: Memory>(layout: &Layout, address: u64, memory: &M) -> Op
         return None;
     }
     int(memory, address.wrapping_add(layout.status.source as u64))
+}
+
+/// Who a completed receive from anybody was from, according to the status that it was given: a rank, or one of [`peer`].
+#[inline(always)]
+pub fn status_partner<M: Memory>(layout: &Layout, address: u64, memory: &M) -> i32 {
+    if address == layout.constants.status_ignore {
+        return peer::ANY;
+    }
+    match status_source(layout, address, memory) {
+        Some(rank) if rank >= 0 => rank,
+        Some(rank) if rank == layout.constants.proc_null => peer::NULL,
+        _ => peer::UNKNOWN,
+    }
 }
 
 #[inline(always)]

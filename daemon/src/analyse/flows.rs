@@ -6,7 +6,7 @@ use mpiprobe_common::{self as tables, Flow, flow::peer};
 
 use super::{names, pending, traffic::Traffic};
 use crate::{
-    model::{CommunicatorRow, FlowRow, FunctionTraffic, Partner, RankTraffic, Volume},
+    model::{Amounts, CommunicatorRow, FlowRow, FunctionTraffic, Partner, RankTraffic, Volume},
     observe::{CommunicatorSnapshot, ProcessSnapshot, SHARED},
 };
 
@@ -51,7 +51,8 @@ pub(super) fn of_rank(
 fn flows(counted: &[&Flow], name: &mut dyn FnMut(u64) -> Option<String>) -> Vec<FlowRow> {
     let mut rows: Vec<FlowRow> = counted.iter().map(|flow| row(flow, name(flow.key.call_site))).collect();
     rows.sort_by_key(|row| {
-        (Reverse((row.sent_bytes + row.received_bytes, row.time_ns, row.calls)), row.function, row.peer)
+        let Amounts { sent_bytes, received_bytes, time_ns, calls, .. } = row.amounts;
+        (Reverse((sent_bytes + received_bytes, time_ns, calls)), row.function, row.peer)
     });
     rows
 }
@@ -71,6 +72,18 @@ pub(super) fn partner(value: i32) -> (Partner, Option<u32>) {
     }
 }
 
+/// What goes with a flow, without what tells it from others.
+pub(super) fn amounts(flow: &Flow) -> Amounts {
+    Amounts {
+        calls: flow.calls,
+        time_ns: flow.time_ns,
+        sent_bytes: flow.sent,
+        received_bytes: flow.received,
+        received_at_most_bytes: flow.received_at_most,
+        calls_of_unknown_bytes: flow.unknown,
+    }
+}
+
 fn row(flow: &Flow, site: Option<String>) -> FlowRow {
     let (partner, peer) = partner(flow.key.peer);
     FlowRow {
@@ -81,12 +94,7 @@ fn row(flow: &Flow, site: Option<String>) -> FlowRow {
         peer,
         call_site: flow.key.call_site,
         site,
-        calls: flow.calls,
-        time_ns: flow.time_ns,
-        sent_bytes: flow.sent,
-        received_bytes: flow.received,
-        received_at_most_bytes: flow.received_at_most,
-        calls_of_unknown_bytes: flow.unknown,
+        amounts: amounts(flow),
         completed: flow.completed,
         pending_ns: flow.pending_ns,
         waited_ns: flow.waited_ns,

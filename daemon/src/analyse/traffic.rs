@@ -11,6 +11,7 @@ use super::{
     Observed, Session,
     communicator_names::{Name, name},
     communicators::{Group, Known, Recognised, world_rank},
+    flows::amounts,
     names,
 };
 use crate::{
@@ -238,15 +239,4 @@ fn joined(size: u32, known: &[&Known<'_>]) -> List {
         }
     }
     members.iter().any(Option::is_some).then_some(members)
-}
-
-fn amounts(flow: &Flow) -> Amounts {
-    Amounts {
-        calls: flow.calls,
-        time_ns: flow.time_ns,
-        sent_bytes: flow.sent,
-        received_bytes: flow.received,
-        received_at_most_bytes: flow.received_at_most,
-        calls_of_unknown_bytes: flow.unknown,
-    }
 }

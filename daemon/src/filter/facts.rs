@@ -131,9 +131,9 @@ pub fn flow(facts: Facts, row: &FlowRow, communicator: Option<&CommunicatorProfi
         .maybe_text(Field::Group, group(row.function))
         .maybe_number(Field::Peer, row.peer)
         .maybe_text(Field::Site, row.site.as_deref())
-        .count(Field::Calls, row.calls)
-        .count(Field::Time, row.time_ns)
-        .moved(row.sent_bytes, row.received_bytes)
+        .count(Field::Calls, row.amounts.calls)
+        .count(Field::Time, row.amounts.time_ns)
+        .moved(row.amounts.sent_bytes, row.amounts.received_bytes)
 }
 
 /// A request of a rank.

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::PendingRow;
+use super::{Amounts, PendingRow};
 
 /// Data that went one way.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
@@ -71,16 +71,8 @@ pub struct FlowRow {
     pub call_site: u64,
     /// The same as a place in the source, or as near to that as the program's files allow; `null`: not known.
     pub site: Option<String>,
-    /// Completed calls. A call with two partners counts for each of them.
-    pub calls: u64,
-    /// Time in them, ns. Of a call with two partners with the one it sends to.
-    pub time_ns: u64,
-    pub sent_bytes: u64,
-    pub received_bytes: u64,
-    /// Of those, what is known as an upper bound only.
-    pub received_at_most_bytes: u64,
-    /// Calls of which it is not known how much they moved.
-    pub calls_of_unknown_bytes: u64,
+    #[serde(flatten)]
+    pub amounts: Amounts,
     /// Of operations with a request: how many a call has said to be complete.
     pub completed: u64,
     /// From the return of the call that posted each of these to the return of that call, ns, summed.

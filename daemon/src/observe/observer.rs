@@ -225,9 +225,7 @@ impl Observer {
 
     /// Whom an operation receives from, else whom it sends to.
     fn peer_of(&self, request: &Request) -> i32 {
-        let is_exchange = request.second_flow_plus_1 != 0;
-        let flow_plus_1 = if is_exchange { request.second_flow_plus_1 } else { request.flow_plus_1 };
-        let flow = flow_plus_1.checked_sub(1).and_then(|index| self.flows.read(index as usize));
+        let flow = request.receiving_flow_plus_1().checked_sub(1).and_then(|index| self.flows.read(index as usize));
         flow.map_or(peer::UNKNOWN, |flow| flow.key.peer)
     }
 

@@ -152,9 +152,7 @@ impl TableFile {
     fn requests(&self, flows: u64) -> Result<Vec<PendingRequest>, TableFileError> {
         let flows = self.entries::<Flow>(FLOWS_REGION, flows)?;
         let peer = |request: &Request| {
-            let is_exchange = request.second_flow_plus_1 != 0;
-            let plus_1 = if is_exchange { request.second_flow_plus_1 } else { request.flow_plus_1 };
-            let flow = plus_1.checked_sub(1).and_then(|index| flows.get(index as usize));
+            let flow = request.receiving_flow_plus_1().checked_sub(1).and_then(|index| flows.get(index as usize));
             flow.map_or(peer::UNKNOWN, |flow| flow.key.peer)
         };
         let entries = self.entries::<FollowedRequest>(REQUESTS_REGION, REQUESTS_REGION.capacity.into())?;

@@ -282,7 +282,7 @@ impl Observation {
                 NoticeKind::Flush => self.flush_asked = true,
                 NoticeKind::ExecAway => {
                     self.roster.end(notice.process, RankState::Execed, notice.time_ns);
-                    self.release(notice.process);
+                    self.release(&[notice.process]);
                 }
                 NoticeKind::EndedInCall { tid, started_ns, .. } => {
                     let user = self.sites.was_behind_layers(notice.process, tid, started_ns);
@@ -305,7 +305,7 @@ impl Observation {
         let old = self.roster.running_slot(notice.tgid);
         if let Some(old) = old {
             self.roster.end(old, RankState::Execed, notice.time_ns);
-            self.release(old);
+            self.release(&[old]);
         }
         let process = Process::open(self.scanner.root(), notice.tgid).ok();
         if let Some(process) = &process {
@@ -323,9 +323,10 @@ impl Observation {
 
     /// Processes have ended, given by their slots.
     pub(super) fn handle_ends(&mut self, slots: &[u64]) {
+        let mut released = Vec::new();
         for slot in slots.iter().filter_map(|&slot| u32::try_from(slot).ok()) {
             let Some(pid) = self.roster.end(slot, RankState::Ended, monotonic_ns()) else { continue };
-            self.release(slot);
+            released.push(slot);
             if self.probes.links() == 0 {
                 say(format_args!(
                     "process {pid} ended before an MPI library of it could be probed; nothing of it was counted"
@@ -338,18 +339,23 @@ impl Observation {
                 tracing::warn!("cannot take process {pid} off the allow-list: {error}");
             }
         }
+        self.release(&released);
     }
 
-    /// What is kept of a process image that has ended: its files stay open only if there is something to be named.
-    fn release(&mut self, slot: u32) {
-        self.layouts.forget(slot);
+    /// What is kept of process images that have ended: their files stay open only if there is something to be named.
+    fn release(&mut self, slots: &[u32]) {
+        for &slot in slots {
+            self.layouts.forget(slot);
+            if !self.asked.traffic && !self.roster.has_ended_in_call(slot) {
+                self.sites.forget(slot);
+            }
+        }
+        // The whole table is read for it: once for all that end together.
         if self.asked.traffic
-            && let Err(error) = release_requests(&mut self.engine.tables, slot)
+            && !slots.is_empty()
+            && let Err(error) = release_requests(&mut self.engine.tables, slots)
         {
             tracing::warn!("{error}");
-        }
-        if !self.asked.traffic && !self.roster.has_ended_in_call(slot) {
-            self.sites.forget(slot);
         }
     }
 

@@ -2,10 +2,10 @@
 
 use mpiprobe_common::{
     Communicator, Descriptor, Layout, ThreadState,
+    descriptor::{NONE, Side, amount as kind, flags},
     flow::{Sum, UNKNOWN_NEIGHBOURS, peer},
-    descriptor::{NONE, amount as kind, flags},
-    thread::ARGUMENT_WORDS,
     layout::{Size, datatype_size, status_bytes},
+    thread::ARGUMENT_WORDS,
 };
 
 use super::{
@@ -14,15 +14,6 @@ use super::{
     communicator, sum,
     user::User,
 };
-
-/// One direction of a call.
-#[derive(Clone, Copy)]
-struct Side {
-    amount: u8,
-    buffer: u8,
-    count: u8,
-    datatype: u8,
-}
 
 /// The process's place in the group.
 #[derive(Clone, Copy)]
@@ -51,16 +42,10 @@ fn direction(thread: &mut ThreadState, descriptor: &Descriptor, layout: &Layout,
     let call = &thread.completed;
     let place = place(communicator::facts(call.communicator));
     let is_null = call.destination == peer::NULL;
-    let send = Side {
-        amount: descriptor.send_amount,
-        buffer: descriptor.send_buffer,
-        count: descriptor.send_count,
-        datatype: descriptor.send_datatype,
-    };
     if !arrives {
         let has_no_effect = descriptor.op != NONE
             && layout.handle(thread.arguments[descriptor.op as usize & (ARGUMENT_WORDS - 1)]) == layout.constants.no_op;
-        let found = if is_null || has_no_effect { Some(Bytes::None) } else { side(thread, layout, descriptor, place, send, false) };
+        let found = if is_null || has_no_effect { Some(Bytes::None) } else { side(thread, layout, descriptor, place, descriptor.send_side(), false) };
         match found {
             Some(sent) => thread.completed.sent = amount_of(sent),
             None => {
@@ -70,19 +55,8 @@ fn direction(thread: &mut ThreadState, descriptor: &Descriptor, layout: &Layout,
         }
         return;
     }
-    let receive = if descriptor.receive_datatype == NONE {
-        // One buffer for both: MPI_Bcast.
-        Side { amount: descriptor.receive_amount, ..send }
-    } else {
-        Side {
-            amount: descriptor.receive_amount,
-            buffer: descriptor.receive_buffer,
-            count: descriptor.receive_count,
-            datatype: descriptor.receive_datatype,
-        }
-    };
     let from_null = call.source == peer::NULL || (descriptor.source == NONE && is_null);
-    let found = if from_null { Some(Bytes::None) } else { side(thread, layout, descriptor, place, receive, true) };
+    let found = if from_null { Some(Bytes::None) } else { side(thread, layout, descriptor, place, descriptor.receive_side(), true) };
     thread.completed.received = amount_of(found.unwrap_or(Bytes::Unknown));
 }
 

@@ -6,7 +6,9 @@ mod amount;
 mod arguments;
 mod communicator;
 mod flow;
+mod handles;
 mod message;
+mod operation;
 mod parent;
 mod post;
 mod requests;
@@ -20,9 +22,9 @@ use mpiprobe_common::{
     Amount, Descriptor, FUNCTION_SLOTS, Layout, ThreadState, Volume,
     config::{STAGE_ATTRIBUTE, STAGE_LOOK, STAGE_MEASURE, STAGE_POST, STAGE_RELATE, STAGE_SETTLE, STAGE_SUM},
     descriptor::{NONE, amount as kind, completion, flags},
-    flow::{Completed, Summing, peer},
-    layout::{capability, status_source},
-    request::certainty,
+    flow::{Completed, peer},
+    layout::{capability, status_partner},
+    request::{certainty, receiving},
     stats::{SIZES, size_bucket},
 };
 
@@ -90,10 +92,10 @@ pub fn at_entry(thread: &mut ThreadState, function: u32) {
     if descriptor.frees_communicator != 0 {
         communicator::forget(thread.process, thread.arguments[0]);
     }
-    if descriptor.completion > completion::MATCHES && descriptor.completion < completion::BEGINS {
-        requests::remember(thread, descriptor, descriptor.request);
+    if descriptor.settles_requests() {
+        handles::remember(thread, descriptor, descriptor.request);
     } else if descriptor.message != NONE && descriptor.receive_amount != 0 {
-        requests::remember(thread, descriptor, descriptor.message);
+        handles::remember(thread, descriptor, descriptor.message);
     }
 }
 
@@ -127,7 +129,7 @@ pub fn attribute(context: &impl EbpfContext) {
     let Some((thread, descriptor, layout)) = completed() else { return };
     thread.completed.call_site = layers::user_site(thread.process, &Registers::of(context.as_ptr()));
     let arguments = Arguments { words: thread.arguments.as_ptr(), layout };
-    let destination = partner(&arguments, layout, descriptor.destination);
+    let mut destination = partner(&arguments, layout, descriptor.destination);
     let mut source = partner(&arguments, layout, descriptor.source);
     let mut has_communicator = descriptor.communicator != NONE;
     if has_communicator {
@@ -139,7 +141,6 @@ pub fn attribute(context: &impl EbpfContext) {
         has_communicator = thread.completed.communicator_handle != 0;
     }
     let mut number = 0;
-    let mut destination = destination;
     if descriptor.window & descriptor.file != NONE && !has_communicator && scope::find(thread, descriptor, layout) {
         number = thread.completed.communicator;
         // The members of a communicator cannot be found any more when it has been freed.
@@ -147,7 +148,7 @@ pub fn attribute(context: &impl EbpfContext) {
             destination = peer::UNKNOWN;
         }
     }
-    if source == peer::ANY && receives {
+    if receives {
         source = completed_source(&arguments, layout, descriptor, source);
     }
     thread.completed.destination = destination;
@@ -195,7 +196,7 @@ pub fn measure(context: &impl EbpfContext) {
     let moves = descriptor.send_amount | descriptor.receive_amount != 0;
     if moves && thread.completed.succeeded != 0 {
         if can_follow(layout) {
-            thread.summing = Summing::NONE;
+            thread.summing.clear();
             amount::find(thread, descriptor, layout);
             if sum::is_left(&thread.summing) {
                 next(context, STAGE_SUM);
@@ -204,13 +205,13 @@ pub fn measure(context: &impl EbpfContext) {
             (thread.completed.sent, thread.completed.received) = (Amount::UNKNOWN, Amount::UNKNOWN);
         }
     }
-    account(context);
+    account(context, thread, descriptor, layout);
 }
 
 /// Adds what the thread's completed call has moved to the statistics of its function and to its flows.
 #[inline(always)]
-fn account(context: &impl EbpfContext) {
-    match account_for_call() {
+fn account(context: &impl EbpfContext, thread: &ThreadState, descriptor: &Descriptor, layout: &Layout) {
+    match account_for_call(thread, descriptor, layout) {
         NO_STAGE => {}
         stage => next(context, stage),
     }
@@ -221,8 +222,7 @@ const NO_STAGE: u32 = u32::MAX;
 
 /// Gives the index of the program that comes next.
 #[inline(never)]
-fn account_for_call() -> u32 {
-    let Some((thread, descriptor, layout)) = completed() else { return NO_STAGE };
+fn account_for_call(thread: &ThreadState, descriptor: &Descriptor, layout: &Layout) -> u32 {
     let call = &thread.completed;
     let succeeded = call.succeeded != 0;
     let begins = descriptor.completion == completion::POSTS || descriptor.completion == completion::BEGINS;
@@ -232,7 +232,7 @@ fn account_for_call() -> u32 {
     let sends_now = !is_persistent;
     let receives_now = sends_now && !(posts && descriptor.receive_amount & kind::KIND == kind::STATUS);
     let is_exchange = call.second_flow_plus_1 != 0;
-    let receiving = if is_exchange { call.second_flow_plus_1 } else { call.flow_plus_1 };
+    let receiving = receiving(call.flow_plus_1, call.second_flow_plus_1);
     flow::add_calls(call.flow_plus_1, 1, call.ns);
     if is_exchange {
         flow::add_calls(call.second_flow_plus_1, 1, 0);
@@ -313,7 +313,7 @@ fn add_unknown(stats_plus_1: u32, flow_plus_1: u32) {
 fn amount_of(bytes: Bytes) -> Amount {
     match bytes {
         Bytes::None => Amount::NOTHING,
-        Bytes::Known(bytes) => Amount { bytes, certainty: certainty::KNOWN },
+        Bytes::Known(bytes) => Amount::known(bytes),
         Bytes::AtMost(bytes) => Amount { bytes, certainty: certainty::AT_MOST },
         Bytes::Unknown => Amount::UNKNOWN,
     }
@@ -335,22 +335,7 @@ fn completed() -> Option<(&'static mut ThreadState, &'static Descriptor, &'stati
 /// The rank at `position`: as given, or one of [`peer`].
 #[inline(always)]
 fn partner(arguments: &Arguments<'_>, layout: &Layout, position: u8) -> i32 {
-    if position == NONE {
-        return peer::NONE;
-    }
-    let rank = arguments.int(position);
-    if layout.known & capability::CONSTANTS == 0 {
-        return if rank >= 0 { rank } else { peer::UNKNOWN };
-    }
-    if rank == layout.constants.proc_null {
-        peer::NULL
-    } else if rank == layout.constants.any_source {
-        peer::ANY
-    } else if rank >= 0 {
-        rank
-    } else {
-        peer::UNKNOWN
-    }
+    if position == NONE { peer::NONE } else { layout.partner(arguments.int(position)) }
 }
 
 /// Of a completed receive: who it was, if the status tells of one from anybody.
@@ -359,15 +344,7 @@ fn completed_source(arguments: &Arguments<'_>, layout: &Layout, descriptor: &Des
     if posted != peer::ANY || descriptor.status == NONE {
         return posted;
     }
-    let status = arguments.word(descriptor.status);
-    if status == layout.constants.status_ignore {
-        return peer::ANY;
-    }
-    match status_source(layout, status, &User) {
-        Some(rank) if rank >= 0 => rank,
-        Some(rank) if rank == layout.constants.proc_null => peer::NULL,
-        _ => peer::UNKNOWN,
-    }
+    status_partner(layout, arguments.word(descriptor.status), &User)
 }
 
 /// # Safety

@@ -5,7 +5,7 @@ use mpiprobe_common::{
     descriptor::{NONE, amount as kind, completion, flags},
     flow::peer,
     layout::is_complete_request,
-    request::{key_kind, state},
+    request::{key_kind, receiving, state},
 };
 
 use super::{add_unknown, arguments::Arguments, completed, flow, message, user};
@@ -89,8 +89,7 @@ fn complete_at_once(thread: &ThreadState, flags: u64) {
     let call = &thread.completed;
     flow::add_completed(call.flow_plus_1, 0, 0);
     if flags & state::BY_STATUS != 0 && call.source != peer::NULL {
-        let receiving = if call.second_flow_plus_1 == 0 { call.flow_plus_1 } else { call.second_flow_plus_1 };
-        add_unknown(call.stats_plus_1, receiving);
+        add_unknown(call.stats_plus_1, receiving(call.flow_plus_1, call.second_flow_plus_1));
     }
 }
 
@@ -139,7 +138,7 @@ pub fn make_room(key: &RequestKey, known: *mut Request) {
     }
 }
 
-/// Takes an operation out of a handle, to account for it; `None` if there is none that is active since before `started_ns`.
+/// Takes an operation out of a handle, to account for it; `false` if there is none that is active since before `started_ns`.
 #[inline(always)]
 pub fn take(key: &RequestKey, started_ns: u64, request: &mut Request) -> bool {
     if claim(key, started_ns, request) {

@@ -6,7 +6,6 @@ use mpiprobe_common::{
     config::STAGE_SUM,
     descriptor::flags,
     flow::{Sum, Summing},
-    layout::handle_kind,
 };
 
 use super::{
@@ -41,7 +40,7 @@ pub fn sum(context: &impl EbpfContext) {
         (thread.summing.sent.unknown, thread.summing.received.unknown) = (1, 1);
     }
     keep(thread);
-    account(context);
+    account(context, thread, descriptor, layout);
 }
 
 #[inline(never)]
@@ -139,8 +138,7 @@ fn add(sum: &mut Sum, elements: u64, size: u64) {
 /// Size of the datatype of the next count, or [`UNKNOWN_SIZE`].
 #[inline(always)]
 fn size_of_its_own(layout: &Layout, sum: &Sum) -> u64 {
-    let width = if layout.handles == handle_kind::INTEGER { 4 } else { 8 };
-    match handle_at(layout, sum.datatypes + sum.next as u64 * width) {
+    match handle_at(layout, sum.datatypes + sum.next as u64 * layout.handle_width() as u64) {
         Some(datatype) => size(layout, datatype),
         None => UNKNOWN_SIZE,
     }

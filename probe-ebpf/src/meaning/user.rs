@@ -3,7 +3,7 @@
 use aya_ebpf::helpers::generated::bpf_probe_read_user;
 use mpiprobe_common::{
     Layout,
-    layout::{Memory, handle_kind},
+    layout::Memory,
 };
 
 /// The current process's memory.
@@ -35,7 +35,7 @@ impl Memory for User {
 /// The handle in a variable of the program.
 #[inline(always)]
 pub fn handle_at(layout: &Layout, address: u64) -> Option<u64> {
-    if layout.handles == handle_kind::INTEGER {
+    if layout.handle_width() == 4 {
         return int_at(address).map(|handle| handle as u32 as u64);
     }
     User.word(address)

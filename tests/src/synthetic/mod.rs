@@ -14,7 +14,7 @@ use mpiprobe::{
 use mpiprobe_common::{
     Amount, Communicator, CommunicatorKey, Flow, FlowKey, Layout, ProcessCounters, Request,
     flow::communicator_kind,
-    layout::{Constants, capability, handle_kind},
+    layout::{Constants, MPICH, capability, handle_kind},
     request::{certainty, state},
 };
 use mpiprobe_functions::{Function, FunctionId};
@@ -22,35 +22,8 @@ use mpiprobe_functions::{Function, FunctionId};
 /// ns of a second.
 pub const SECOND: u64 = 1_000_000_000;
 
-/// MPICH's, as if compiled in.
-const CONSTANTS: Constants = Constants {
-    any_source: -2,
-    any_tag: -1,
-    proc_null: -1,
-    root: -3,
-    undefined: -32766,
-    thread_multiple: 3,
-    thread_serialized: 2,
-    thread_funneled: 1,
-    comm_world: 0x4400_0000,
-    comm_self: 0x4400_0001,
-    comm_null: 0x0400_0000,
-    datatype_null: 0x0c00_0000,
-    request_null: 0x2c00_0000,
-    request_complete_first: 0x6c00_0000,
-    request_complete_last: 0x6fff_ffff,
-    message_null: 0x2c00_0000,
-    message_no_proc: 0x6c00_0000,
-    win_null: 0x2000_0000,
-    file_null: 0,
-    no_op: 0x5800_000e,
-    in_place: u64::MAX,
-    bottom: 0,
-    status_ignore: 1,
-    statuses_ignore: 1,
-    unweighted: 0,
-    weights_empty: 0,
-};
+/// As in a program that was compiled for MPICH.
+const CONSTANTS: Constants = MPICH.constants;
 
 /// Handle of the communicator that is not the world.
 const ROW: u64 = 0x8400_0001;

@@ -2,7 +2,7 @@
 
 use mpiprobe_common::{
     Amount,
-    descriptor::{NONE, amount as kind, flags},
+    descriptor::{NONE, Side, amount as kind, flags},
     flow::peer,
     layout::{Memory as _, status_bytes},
     request::certainty,
@@ -10,18 +10,9 @@ use mpiprobe_common::{
 
 use super::{
     Call,
-    arguments::{Own, handle_at, handle_width},
+    arguments::{Own, handle_at},
     communicator, datatype,
 };
-
-/// One direction of a call.
-#[derive(Clone, Copy)]
-struct Side {
-    amount: u8,
-    buffer: u8,
-    count: u8,
-    datatype: u8,
-}
 
 /// The process's place in the group.
 #[derive(Clone, Copy)]
@@ -65,32 +56,15 @@ pub(super) fn find(call: &Call<'_>, number: u32, destination: i32, source: i32) 
     let needs_place =
         descriptor.root != NONE || needs_place(descriptor.send_amount) || needs_place(descriptor.receive_amount);
     let place = if needs_place { communicator::facts(number).map(place) } else { None };
-    let send = Side {
-        amount: descriptor.send_amount,
-        buffer: descriptor.send_buffer,
-        count: descriptor.send_count,
-        datatype: descriptor.send_datatype,
-    };
-    let receive = if descriptor.receive_datatype == NONE {
-        // One buffer for both: MPI_Bcast.
-        Side { amount: descriptor.receive_amount, ..send }
-    } else {
-        Side {
-            amount: descriptor.receive_amount,
-            buffer: descriptor.receive_buffer,
-            count: descriptor.receive_count,
-            datatype: descriptor.receive_datatype,
-        }
-    };
     let to_null = destination == peer::NULL;
     let from_null = source == peer::NULL || (descriptor.source == NONE && to_null);
-    let received = if from_null { Some(Amount::NOTHING) } else { moved(call, place, receive) };
+    let received = if from_null { Some(Amount::NOTHING) } else { moved(call, place, descriptor.receive_side()) };
     let received = received.unwrap_or(Amount::UNKNOWN);
     let sent = match no_op(call) {
         _ if to_null => Some(Amount::NOTHING),
         NoOp::Is => Some(Amount::NOTHING),
         NoOp::Perhaps => Some(Amount::UNKNOWN),
-        NoOp::IsNot => moved(call, place, send),
+        NoOp::IsNot => moved(call, place, descriptor.send_side()),
     };
     (sent.unwrap_or(received), received)
 }
@@ -114,7 +88,7 @@ fn moved(call: &Call<'_>, place: Option<Place>, side: Side) -> Option<Amount> {
         match side.amount & kind::IN_PLACE {
             kind::IN_PLACE_SAME => {}
             kind::IN_PLACE_OTHER => return None,
-            _ => return Some(bytes(0)),
+            _ => return Some(Amount::known(0)),
         }
     }
     if amount == kind::STATUS {
@@ -139,16 +113,12 @@ fn members(place: Place, side: Side) -> u32 {
     if side.amount & kind::LOCAL != 0 { place.own_size } else { place.others }
 }
 
-const fn bytes(bytes: u64) -> Amount {
-    Amount { bytes, certainty: certainty::KNOWN }
-}
-
 fn of_elements(call: &Call<'_>, side: Side, elements: u64) -> Amount {
     if elements == 0 {
-        return bytes(0);
+        return Amount::known(0);
     }
     let size = datatype::size(call, call.arguments.word(side.datatype));
-    size.map_or(Amount::UNKNOWN, |size| bytes(elements.wrapping_mul(size)))
+    size.map_or(Amount::UNKNOWN, |size| Amount::known(elements.wrapping_mul(size)))
 }
 
 /// Counts, and datatypes if each has its own, of so many members.
@@ -163,12 +133,12 @@ fn sum(call: &Call<'_>, side: Side, members: u32, wide: bool) -> Amount {
             total = total.wrapping_add(count);
             continue;
         }
-        let place = datatypes.wrapping_add(u64::from(member) * u64::from(handle_width(layout)));
+        let place = datatypes.wrapping_add(u64::from(member) * u64::from(layout.handle_width()));
         let size = handle_at(layout, place).and_then(|datatype| datatype::size(call, datatype));
         let Some(size) = size else { return Amount::UNKNOWN };
         total = total.wrapping_add(count.wrapping_mul(size));
     }
-    if is_typed { bytes(total) } else { of_elements(call, side, total) }
+    if is_typed { Amount::known(total) } else { of_elements(call, side, total) }
 }
 
 /// Element `index` of an array of counts.
@@ -211,7 +181,7 @@ fn by_status(call: &Call<'_>, side: Side) -> Amount {
     if call.descriptor.status != NONE {
         let status = call.arguments.word(call.descriptor.status);
         if status != layout.constants.status_ignore {
-            return status_bytes(layout, status, &Own).map_or(Amount::UNKNOWN, bytes);
+            return status_bytes(layout, status, &Own).map_or(Amount::UNKNOWN, Amount::known);
         }
     }
     let most = of_elements(call, side, buffers(call, side));

@@ -1,9 +1,6 @@
 //! The arguments of a call, and what is in the variables that they point to.
 
-use mpiprobe_common::{
-    Layout,
-    layout::{Memory, handle_kind},
-};
+use mpiprobe_common::{Layout, layout::Memory};
 
 use crate::entry::Frame;
 
@@ -70,13 +67,7 @@ impl Arguments {
 /// The handle in a variable of the program.
 #[inline]
 pub(super) fn handle_at(layout: &Layout, address: u64) -> Option<u64> {
-    Own.integer(address, handle_width(layout))
-}
-
-/// Bytes of a handle.
-#[inline]
-pub(super) fn handle_width(layout: &Layout) -> u32 {
-    if layout.handles == handle_kind::INTEGER { 4 } else { 8 }
+    Own.integer(address, layout.handle_width())
 }
 
 /// An `int` in a variable of the program.

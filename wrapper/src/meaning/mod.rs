@@ -15,8 +15,8 @@ use mpiprobe_common::{
     Amount, Descriptor, FunctionStats, Volume,
     descriptor::{NONE, amount as kind, completion, flags},
     flow::peer,
-    layout::status_source,
-    request::certainty,
+    layout::status_partner,
+    request::{certainty, receiving},
     stats::size_bucket,
 };
 
@@ -67,7 +67,7 @@ struct Traffic {
 impl Traffic {
     /// The flow of what arrives.
     fn receiving(&self) -> u32 {
-        if self.second_flow_plus_1 == 0 { self.flow_plus_1 } else { self.second_flow_plus_1 }
+        receiving(self.flow_plus_1, self.second_flow_plus_1)
     }
 }
 
@@ -78,16 +78,10 @@ pub(crate) fn needs(function: u32) -> bool {
 
 #[inline]
 fn looks_at_entry(function: u32, descriptor: &Descriptor) -> bool {
-    completes(descriptor)
+    descriptor.settles_requests()
         || (descriptor.message != NONE && descriptor.receive_amount != 0)
         || descriptor.frees_communicator != 0
         || function == FREES_DATATYPE
-}
-
-/// Whether a function completes, starts or gives up requests.
-#[inline]
-fn completes(descriptor: &Descriptor) -> bool {
-    (completion::STARTS..completion::BEGINS).contains(&descriptor.completion)
 }
 
 /// A function is entered: what will not be there any more when it returns.
@@ -165,7 +159,7 @@ pub(crate) unsafe fn account(local: *mut Local, frame: *mut Frame, function: u32
     } else if descriptor.message != NONE && descriptor.receive_amount != 0 {
         requests::take_message(&call);
     }
-    if succeeded && completes(descriptor) {
+    if succeeded && descriptor.settles_requests() {
         requests::settle(&call);
     }
 }
@@ -185,7 +179,7 @@ fn attribute(call: &Call<'_>, succeeded: bool) -> Traffic {
     if receives && descriptor.message != NONE {
         (source, communicator) = requests::take_message(call);
     }
-    if source == peer::ANY && receives {
+    if receives {
         source = completed_source(call, source);
     }
     // A call that failed may have got a handle of nothing.
@@ -296,16 +290,7 @@ fn add_to_volume(volume: &mut Volume, bytes: u64) {
 
 /// The rank at `position`: as given, or one of [`peer`].
 fn partner(call: &Call<'_>, position: u8) -> i32 {
-    if position == NONE {
-        return peer::NONE;
-    }
-    let constants = &call.library.layout.constants;
-    match call.arguments.int(position) {
-        rank if rank == constants.proc_null => peer::NULL,
-        rank if rank == constants.any_source => peer::ANY,
-        rank if rank >= 0 => rank,
-        _ => peer::UNKNOWN,
-    }
+    if position == NONE { peer::NONE } else { call.library.layout.partner(call.arguments.int(position)) }
 }
 
 /// Of a completed receive: who it was, if the status tells of one from anybody.
@@ -313,14 +298,5 @@ fn completed_source(call: &Call<'_>, posted: i32) -> i32 {
     if posted != peer::ANY || call.descriptor.status == NONE {
         return posted;
     }
-    let layout = &call.library.layout;
-    let status = call.arguments.word(call.descriptor.status);
-    if status == layout.constants.status_ignore {
-        return peer::ANY;
-    }
-    match status_source(layout, status, &Own) {
-        Some(rank) if rank >= 0 => rank,
-        Some(rank) if rank == layout.constants.proc_null => peer::NULL,
-        _ => peer::UNKNOWN,
-    }
+    status_partner(&call.library.layout, call.arguments.word(call.descriptor.status), &Own)
 }

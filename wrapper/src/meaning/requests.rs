@@ -6,13 +6,13 @@ use mpiprobe_common::{
     Amount, Descriptor, Loss, Request, RequestKey,
     descriptor::{NONE, amount as kind, completion, flags},
     flow::peer,
-    layout::{Memory as _, is_complete_request, status_bytes, status_cancelled, status_source},
+    layout::{Memory as _, is_complete_request, status_source},
     request::{HANDLES, certainty, key_kind, state},
 };
 
 use super::{
     Call, Traffic, add_received, add_sent, add_unknown,
-    arguments::{Arguments, Own, handle_at, handle_width, int_at},
+    arguments::{Arguments, Own, handle_at, int_at},
     communicator, completed_source,
     flow::{self, Sought},
     library::Library,
@@ -45,7 +45,7 @@ pub(super) unsafe fn remember(given: *mut Given, library: &Library, descriptor: 
     // SAFETY: by contract.
     unsafe {
         for word in (*given).words.iter_mut().take(wanted as usize) {
-            let place = address.wrapping_add(u64::from(kept) * u64::from(handle_width(&library.layout)));
+            let place = address.wrapping_add(u64::from(kept) * u64::from(library.layout.handle_width()));
             let Some(handle) = handle_at(&library.layout, place) else { break };
             *word = handle;
             kept += 1;
@@ -241,7 +241,7 @@ fn complete(call: &Call<'_>, handle: u64, status: u64, share_ns: u64) {
     let Some(request) = store::take(key_kind::REQUEST, handle, call.started_ns) else { return };
     let mut main_flow = flow::own(call.local, request.flow_plus_1);
     if request.state & state::BY_STATUS != 0 && request.source != peer::NULL {
-        let received = received(call, &request, status);
+        let received = request.arrived(&call.library.layout, status, &Own);
         let is_exchange = request.second_flow_plus_1 != 0;
         let mut flow = if is_exchange { flow::own(call.local, request.second_flow_plus_1) } else { main_flow };
         if request.source == peer::ANY && status != 0 && received.certainty != certainty::NOTHING {
@@ -258,20 +258,6 @@ fn complete(call: &Call<'_>, handle: u64, status: u64, share_ns: u64) {
         }
     }
     add_completed(main_flow, call.returned_ns.saturating_sub(request.posted_ns), share_ns);
-}
-
-/// What has arrived.
-fn received(call: &Call<'_>, request: &Request, status: u64) -> Amount {
-    if status == 0 {
-        return request.received;
-    }
-    let layout = &call.library.layout;
-    match status_cancelled(layout, status, &Own) {
-        Some(true) => Amount::NOTHING,
-        Some(false) => status_bytes(layout, status, &Own)
-            .map_or(Amount::UNKNOWN, |bytes| Amount { bytes, certainty: certainty::KNOWN }),
-        None => Amount::UNKNOWN,
-    }
 }
 
 /// Moves a call from the flow of receives from anybody to that of the true source.
@@ -355,9 +341,8 @@ fn free(call: &Call<'_>, handle: u64) {
         && request.state & state::BY_STATUS != 0
         && request.source != peer::NULL
     {
-        let is_exchange = request.second_flow_plus_1 != 0;
-        let flow = if is_exchange { request.second_flow_plus_1 } else { request.flow_plus_1 };
-        add_unknown(call.local, u32::from(request.function), flow::own(call.local, flow));
+        let flow = flow::own(call.local, request.receiving_flow_plus_1());
+        add_unknown(call.local, u32::from(request.function), flow);
     }
     store::remove(key_kind::REQUEST, handle);
 }

@@ -57,10 +57,24 @@ struct Site<'a> {
 
 impl<'a> Site<'a> {
     fn add(&mut self, flow: &'a FlowRow) {
-        self.amounts.add(&amounts(flow));
+        self.amounts.add(&flow.amounts);
         self.waited_ns += flow.waited_ns;
         self.partners += usize::from(flow.peer.is_some());
         self.flow = Some(flow);
+    }
+
+    /// Share of so much wall time, time, calls, mean, bytes sent and received, time waited.
+    fn cells(&self, wall_ns: f64) -> [Cell; 7] {
+        let [sent, received] = moved(&self.amounts);
+        [
+            share(100.0 * self.amounts.time_ns as f64 / wall_ns),
+            time(self.amounts.time_ns),
+            number(self.amounts.calls),
+            self.mean(),
+            sent,
+            received,
+            time(self.waited_ns),
+        ]
     }
 
     fn mean(&self) -> Cell {
@@ -69,18 +83,6 @@ impl<'a> Site<'a> {
         }
         let mean = self.amounts.time_ns as f64 / self.amounts.calls as f64;
         Cell::number(mean, duration(mean))
-    }
-}
-
-/// What goes with a flow, without what tells it from others.
-pub(super) fn amounts(flow: &FlowRow) -> Amounts {
-    Amounts {
-        calls: flow.calls,
-        time_ns: flow.time_ns,
-        sent_bytes: flow.sent_bytes,
-        received_bytes: flow.received_bytes,
-        received_at_most_bytes: flow.received_at_most_bytes,
-        calls_of_unknown_bytes: flow.calls_of_unknown_bytes,
     }
 }
 
@@ -105,7 +107,7 @@ pub(super) fn grid(known: &Known<'_>) -> Grid {
         let mut of_rank: HashMap<u64, u64> = HashMap::new();
         for flow in rank.traffic.iter().flat_map(|traffic| &traffic.flows) {
             sites.entry(id(flow)).or_default().add(flow);
-            *of_rank.entry(id(flow)).or_default() += flow.time_ns;
+            *of_rank.entry(id(flow)).or_default() += flow.amounts.time_ns;
         }
         for (site, time_ns) in of_rank {
             sites.entry(site).or_default().times.push(time_ns as f64);
@@ -131,25 +133,10 @@ fn row(id: u64, mut site: Site<'_>, wall_ns: f64, ranks: usize) -> Option<Row> {
     // A rank without a call counts as 0.
     site.times.resize(ranks.max(callers), 0.0);
     let spread = Spread::of(std::mem::take(&mut site.times)).unwrap_or_default();
-    let [sent, received] = moved(&site.amounts);
-    Some(Row {
-        id: RowId::Site(id),
-        cells: vec![
-            Cell::text(place(flow)),
-            Cell::text(flow.function),
-            share(100.0 * site.amounts.time_ns as f64 / wall_ns),
-            time(site.amounts.time_ns),
-            number(site.amounts.calls),
-            site.mean(),
-            sent,
-            received,
-            time(site.waited_ns),
-            number(callers as u64),
-            imbalance(spread.imbalance),
-        ],
-        marked: false,
-        opens: Some(Place::Site(id)),
-    })
+    let mut cells = vec![Cell::text(place(flow)), Cell::text(flow.function)];
+    cells.extend(site.cells(wall_ns));
+    cells.extend([number(callers as u64), imbalance(spread.imbalance)]);
+    Some(Row { id: RowId::Site(id), cells, marked: false, opens: Some(Place::Site(id)) })
 }
 
 /// Bytes sent and received.
@@ -171,23 +158,10 @@ pub(super) fn of_ranks(known: &Known<'_>, wanted: u64) -> Grid {
         }
         let flow = site.flow?;
         title.get_or_insert_with(|| format!("{} at {}, since the beginning", flow.function, place(flow)));
-        let [sent, received] = moved(&site.amounts);
-        Some(Row {
-            id: RowId::Rank(*rank_id),
-            cells: vec![
-                rank_number(rank),
-                share(100.0 * site.amounts.time_ns as f64 / rank.thread_wall_ns.max(1) as f64),
-                time(site.amounts.time_ns),
-                number(site.amounts.calls),
-                site.mean(),
-                sent,
-                received,
-                time(site.waited_ns),
-                number(site.partners as u64),
-            ],
-            marked: false,
-            opens: Some(Place::Rank(*rank_id)),
-        })
+        let mut cells = vec![rank_number(rank)];
+        cells.extend(site.cells(rank.thread_wall_ns.max(1) as f64));
+        cells.push(number(site.partners as u64));
+        Some(Row { id: RowId::Rank(*rank_id), cells, marked: false, opens: Some(Place::Rank(*rank_id)) })
     });
     let rows = rows.collect();
     Grid {

@@ -1,0 +1,96 @@
+//! The handles that a call was given: remembered at the entry, since they are gone when it returns.
+
+use aya_ebpf::helpers::generated::bpf_probe_read_user;
+use mpiprobe_common::{
+    Descriptor, Layout, Loss, ThreadState, config::CONTROL_NEXT_HANDLES, descriptor::NONE,
+    request::HANDLES as MOST_HANDLES,
+};
+
+use super::{arguments::Arguments, can_follow, user::handle_at};
+use crate::{
+    maps::{HANDLES, LAYOUTS, configured},
+    statistics::{count_loss, take_number},
+};
+
+/// Remembers the handles that the call was given: of requests, or of a message.
+#[inline(never)]
+pub fn remember(thread: &mut ThreadState, descriptor: &Descriptor, position: u8) {
+    thread.following.handles = 0;
+    let Some(layout) = LAYOUTS.get_ptr(thread.process) else { return };
+    // SAFETY: map value pointer, written once.
+    let layout = unsafe { &*layout };
+    if !can_follow(layout) {
+        return;
+    }
+    let arguments = Arguments::of(thread, layout);
+    let address = arguments.word(position);
+    let kept = if descriptor.request_count == NONE {
+        match handle_at(layout, address) {
+            Some(handle) => {
+                thread.following.handle = handle;
+                Some(1)
+            }
+            None => None,
+        }
+    } else {
+        let count = arguments.int(descriptor.request_count);
+        if count <= 0 {
+            return;
+        }
+        copy(thread, address, count as u32, layout.handle_width())
+    };
+    match kept {
+        Some(kept) => thread.following.handles = kept,
+        None => count_loss(thread.process, Loss::RequestsNotFollowed),
+    }
+}
+
+/// Copies an array of handles to the thread's store; gives how many.
+#[inline(always)]
+fn copy(thread: &mut ThreadState, address: u64, count: u32, width: u32) -> Option<u32> {
+    if thread.following.store_plus_1 == 0 {
+        thread.following.store_plus_1 = take_number(CONTROL_NEXT_HANDLES, configured::handle_stores())? + 1;
+    }
+    let store = HANDLES.get_ptr_mut(thread.following.store_plus_1.wrapping_sub(1))?;
+    let mut kept = count;
+    if kept > MOST_HANDLES as u32 {
+        kept = MOST_HANDLES as u32;
+        count_loss(thread.process, Loss::RequestsNotFollowed);
+    }
+    let bytes = if width == 4 { kept * 4 } else { kept * 8 };
+    // SAFETY: reads user memory by the helper made for that, into a map value of at least the size given.
+    let result = unsafe { bpf_probe_read_user(store.cast(), bytes, address as *const _) };
+    if result == 0 { Some(kept) } else { None }
+}
+
+/// How many of the handles remembered are not `MPI_REQUEST_NULL`. Counts in memory, whose value the verifier does not follow.
+#[inline(always)]
+pub fn count_requests(thread: &mut ThreadState, layout: &Layout) {
+    let width = layout.handle_width();
+    thread.following.requests = 0;
+    for index in 0..MOST_HANDLES as u32 {
+        if index >= thread.following.handles {
+            break;
+        }
+        if remembered(thread, index, width) != layout.constants.request_null {
+            let requests = &raw mut thread.following.requests;
+            // SAFETY: a field of the thread's state, which only the thread writes.
+            unsafe { requests.write_volatile(requests.read_volatile() + 1) };
+        }
+    }
+}
+
+/// The handle at `index`.
+#[inline(always)]
+pub fn remembered(thread: &ThreadState, index: u32, width: u32) -> u64 {
+    let Some(store) = HANDLES.get_ptr(thread.following.store_plus_1.wrapping_sub(1)) else { return 0 };
+    let index = index as usize & (MOST_HANDLES - 1);
+    // SAFETY: map value pointer; the mask keeps the index within the array.
+    unsafe {
+        if width == 4 {
+            *store.cast::<u32>().add(index) as u64
+        } else {
+            *store.cast::<u64>().add(index)
+        }
+    }
+}

@@ -166,7 +166,7 @@ fn report(
     if images.is_empty() {
         say(
             "no process of the command has called MPI through the wrapper: it does not use MPI, or MPI is linked statically \
-             or loaded by the program itself while it runs (mpi4py), which only the eBPF engine can observe",
+             or found by the program itself (dlsym), which only the eBPF engine can observe",
         );
     }
     let (observed, snapshot, incomplete_because) = images.read();

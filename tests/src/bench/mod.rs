@@ -8,6 +8,7 @@ mod error;
 mod figures;
 mod report;
 mod sites;
+pub mod view;
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -16,7 +16,7 @@ pub(crate) struct Campaign {
     as_root: bool,
 }
 
-const BENCHES: [Campaign; 2] = [
+const BENCHES: [Campaign; 3] = [
     // ns per MPI call: bare, with an empty probe, with mpiprobe, with the same in bpftrace.
     Campaign {
         name: "calls",
@@ -26,6 +26,13 @@ const BENCHES: [Campaign; 2] = [
     },
     // Processor time and memory of the full-screen view.
     Campaign { name: "view", binary: "bench-view", purposes: &[Purpose::Build], as_root: false },
+    // ns per MPI call: bare, with the wrapper, with the wrapper switched off.
+    Campaign {
+        name: "wrapper",
+        binary: "bench-wrapper",
+        purposes: &[Purpose::Build, Purpose::Demo, Purpose::Test],
+        as_root: true,
+    },
 ];
 
 impl Campaign {

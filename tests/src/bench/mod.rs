@@ -9,6 +9,7 @@ mod figures;
 mod report;
 mod sites;
 pub mod view;
+mod wrapper;
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -17,6 +18,7 @@ use mpiprobe::attach::{Engine, LoadOptions, climb};
 
 pub use error::BenchError;
 pub use report::{Goal, Report};
+pub use wrapper::{WrapperReport, run as run_wrapper};
 
 use attached::Attached;
 use callrate::{CallRate, LOOPS};

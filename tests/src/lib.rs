@@ -19,7 +19,7 @@
 //! * [`profiler`]: the `mpiprobe` binary under test: start, what it prints, its profile, what it leaves behind.
 //! * [`check`]: its profile against the count.
 //! * [`campaign`]: long runs.
-//! * [`bench`]: what a probed call costs, for `cargo xtask bench calls`.
+//! * [`bench`]: what a probed call costs, for `cargo xtask bench calls`; what the view costs, for `cargo xtask bench view`.
 //! * [`synthetic`]: jobs that never ran, for pictures and measurements of the view.
 //! * [`requirement`]: what a test needs of the machine, and how a test that lacks it is reported.
 

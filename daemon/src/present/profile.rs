@@ -42,9 +42,7 @@ pub fn profile(all: &Profile, warnings: &[Warning], filter: Option<&Filter>) -> 
 /// The rows that a filter keeps.
 pub fn filtered<'a>(profile: &'a Profile, filter: Option<&Filter>) -> Cow<'a, Profile> {
     let Some(filter) = filter else { return Cow::Borrowed(profile) };
-    let mut kept = profile.clone();
-    apply(filter, &mut kept);
-    Cow::Owned(kept)
+    Cow::Owned(apply(filter, profile).profile)
 }
 
 /// What is probably wrong, and what to do about it.

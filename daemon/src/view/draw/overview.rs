@@ -19,8 +19,9 @@ use crate::{
 const NAMES: usize = 16;
 
 pub(super) fn draw(frame: &mut Frame<'_>, area: Rect, state: &State, theme: Theme) {
-    let Some(profile) = state.profile() else { return };
-    let known = Known { profile, change: state.change(), ids: state.ids(), span: state.span };
+    // Of everything, whatever the filter.
+    let Some(known) = state.known().map(|known| known.unfiltered()) else { return };
+    let profile = known.profile;
     let is_wide = area.width >= 100;
     let left = Rect { width: if is_wide { area.width / 2 } else { area.width }, ..area };
     let mut lines = now(state, &known, left.width, theme);

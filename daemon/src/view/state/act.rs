@@ -1,6 +1,6 @@
 //! What keys do to the state.
 
-use super::{Place, Screen, Span, State};
+use super::{Place, Purpose, Screen, Span, State};
 use crate::view::{
     keys::{Action, BINDINGS},
     layout,
@@ -8,7 +8,7 @@ use crate::view::{
 };
 
 /// What the state cannot do itself.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Effect {
     Quit,
     Copy,
@@ -16,12 +16,21 @@ pub enum Effect {
     WriteJson,
     Suspend,
     Redraw,
+    /// A filter for the history.
+    Remember(String),
+    /// What is shown, under this name.
+    SaveView(String),
 }
 
 impl State {
     pub fn act(&mut self, action: Action) -> Option<Effect> {
         self.notice = None;
         if self.is_help_open && self.act_on_help(action) {
+            return None;
+        }
+        if let Some(chosen) = self.saved.chosen
+            && self.act_on_saved(chosen, action)
+        {
             return None;
         }
         match action {
@@ -63,6 +72,11 @@ impl State {
             Action::Last => self.go(usize::MAX),
             Action::NextMarked => self.go_to_marked(true),
             Action::PreviousMarked => self.go_to_marked(false),
+            Action::Filter => self.open_editor(Purpose::Filter, false),
+            Action::Editor => self.open_editor(Purpose::Filter, true),
+            Action::Views => self.list_saved(),
+            Action::SaveView => self.open_editor(Purpose::Name, false),
+            Action::Edit(_) => {}
         }
         None
     }

@@ -41,6 +41,15 @@ impl Screen {
         }
     }
 
+    /// As it is called in the configuration.
+    pub fn name(self) -> String {
+        self.title().to_lowercase().replace(' ', "-")
+    }
+
+    pub fn of_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|screen| screen.name() == name)
+    }
+
     /// The key that leads there.
     pub fn number(self) -> u8 {
         match self {

@@ -3,5 +3,7 @@
 mod calls;
 mod circles;
 mod graph;
+#[cfg(test)]
+mod tests;
 
 pub use graph::{Certainty, Wait, Waiting, Why, waiting};

@@ -38,6 +38,23 @@ fn enter_looks_into_a_row_and_escape_comes_back() {
 }
 
 #[test]
+fn a_function_leads_to_its_histogram_and_that_of_a_rank_to_the_rank() {
+    let mut state = view(Synthetic::SMALL, SIZE);
+    press(&mut state, &["3", "<Enter>", "<Enter>"]);
+    let Place::Histogram(name, None) = state.place() else { panic!("{:?}", state.place()) };
+    assert!(picture(&state).contains(&format!("{name}, all ranks")), "{}", picture(&state));
+    press(&mut state, &["<Enter>"]);
+    assert_eq!(state.place(), Place::Histogram(name, None), "all ranks are no place");
+    press(&mut state, &["<Esc>", "j", "<Enter>"]);
+    let Place::Histogram(_, Some(id)) = state.place() else { panic!("{:?}", state.place()) };
+    for text in ["duration p50", "duration p90", "duration p99", "duration max"] {
+        assert!(picture(&state).contains(text), "{}", picture(&state));
+    }
+    press(&mut state, &["<Enter>"]);
+    assert_eq!(state.place(), Place::Rank(id));
+}
+
+#[test]
 fn a_frozen_display_says_so_and_does_not_change() {
     let mut state = view(Synthetic::SMALL, SIZE);
     press(&mut state, &["2", " "]);

@@ -94,6 +94,8 @@ pub(super) fn tabs(frame: &mut Frame<'_>, area: Rect, state: &State, theme: Them
         Place::Screen(_) => String::new(),
         Place::Rank(id) => format!(" ▸ pid {}", id.pid),
         Place::Function(name) => format!(" ▸ {name}"),
+        Place::Histogram(name, None) => format!(" ▸ {name}, all ranks"),
+        Place::Histogram(name, Some(id)) => format!(" ▸ {name}, pid {}", id.pid),
         Place::Site(_) => " ▸ call site".into(),
         Place::Communicator(id) => format!(" ▸ #{id}"),
         Place::Block(_) => " ▸ part".into(),

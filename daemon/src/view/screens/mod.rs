@@ -4,6 +4,7 @@ mod cells;
 mod communicators;
 mod function;
 mod functions;
+mod histogram;
 mod matrix;
 mod rank;
 mod ranks;
@@ -47,6 +48,7 @@ pub(super) fn grid(place: Place, known: &Known<'_>) -> Grid {
         Place::Communicator(id) => communicators::functions(known, id),
         Place::Rank(id) => rank::grid(known, id),
         Place::Function(name) => function::grid(known, name),
+        Place::Histogram(name, rank) => histogram::grid(known, name, rank),
     }
 }
 

@@ -1,5 +1,5 @@
 //! The full-screen view as it looks: every screen at several sizes, of no, a small and a large job.
 
-mod picture;
+mod keys;
 mod screens;
 mod walking;

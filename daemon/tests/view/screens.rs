@@ -1,9 +1,12 @@
 //! Snapshots of all screens. To accept new ones: `INSTA_UPDATE=always cargo test -p mpiprobe --test view`, and look at the diff.
 
 use mpiprobe::view::Screen;
-use mpiprobe_tests::synthetic::Synthetic;
+use mpiprobe_tests::{
+    picture::{picture, view},
+    synthetic::Synthetic,
+};
 
-use crate::picture::{picture, press, view};
+use crate::keys::press;
 
 const SIZES: [(u16, u16); 3] = [(80, 24), (120, 40), (200, 60)];
 

@@ -6,9 +6,12 @@ use mpiprobe::{
     model::EndReason,
     view::{Place, Running, Scheme, Screen, Size, ViewOptions},
 };
-use mpiprobe_tests::synthetic::Synthetic;
+use mpiprobe_tests::{
+    picture::{OPTIONS, picture, picture_with, view},
+    synthetic::Synthetic,
+};
 
-use crate::picture::{OPTIONS, picture, picture_with, press, view};
+use crate::keys::press;
 
 const SIZE: (u16, u16) = (80, 24);
 

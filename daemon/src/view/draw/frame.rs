@@ -66,7 +66,7 @@ fn health(profile: &Profile, theme: Theme) -> Line {
     if profile.complete {
         line.add(Tone::Dim, "lost 0 ")
     } else {
-        let lost: u64 = profile.losses.described().into_iter().take(8).map(|(number, _)| number).sum();
+        let lost: u64 = profile.losses.lost().into_iter().map(|(number, _)| number).sum();
         let shown = if lost > 0 { format!("LOST {} ", count(lost)) } else { "INCOMPLETE ".into() };
         line.add(Tone::Alarm, &shown)
     }

@@ -31,6 +31,7 @@ pub mod check;
 pub mod compile;
 pub mod job;
 mod mpi;
+pub mod phases;
 pub mod picture;
 mod proc;
 pub mod profiler;

@@ -1,6 +1,6 @@
 //! Who waits for whom, by the calls that they are in.
 
-use super::{Certainty, Wait, Waiting, Why, waiting};
+use super::{Certainty, OtherEnd, Posted, Wait, Waiting, Why, operations, waiting};
 use crate::model::{
     CallArguments, CommunicatorArgument, CommunicatorProfile, CommunicatorRow, OpenCallInfo, Peer, PendingRow, Profile,
     RankProfile, RankState,
@@ -241,4 +241,84 @@ fn jobs_are_told_apart() {
     let mut profile = job(2, vec![(0, receive(1, 1))], vec![]);
     profile.ranks[1].job = Some("other".into());
     assert_eq!(edge(&profile, 0).1, Vec::<usize>::new());
+}
+
+/// What is seen of the other ends, in the order of ranks and the oldest first.
+fn other_ends(profile: &Profile) -> Vec<(usize, OtherEnd)> {
+    operations(profile).into_iter().map(|operation| (operation.rank, operation.other_end)).collect()
+}
+
+#[test]
+fn ends_meet_by_ranks_and_tag() {
+    let met = job(2, vec![(0, receive(1, 7))], vec![(1, pending("MPI_Isend", Some(0), 7))]);
+    assert_eq!(other_ends(&met), [(0, OtherEnd::Posted(1)), (1, OtherEnd::Posted(0))]);
+    let found = operations(&met);
+    assert_eq!(
+        (found[0].posted, found[0].is_send, found[0].peer, found[0].tag),
+        (Posted::Call(0), false, Some(1), Some(7))
+    );
+    assert_eq!((found[1].posted, found[1].is_send), (Posted::Request(0), true));
+    let third = job(3, vec![(0, receive(1, 7)), (1, send(2, 7))], vec![]);
+    assert_eq!(other_ends(&third), [(0, OtherEnd::Missing), (1, OtherEnd::Missing)]);
+}
+
+#[test]
+fn a_tag_that_differs_is_told_on_both_sides() {
+    let profile = job(4, vec![(2, receive(3, 7))], vec![(3, pending("MPI_Isend", Some(2), 8))]);
+    assert_eq!(other_ends(&profile), [(2, OtherEnd::OtherTag(8)), (3, OtherEnd::OtherTag(7))]);
+    // One that has its end is not meant for another.
+    let profile = job(4, vec![(2, receive(3, 7)), (3, send(2, 8))], vec![(2, pending("MPI_Irecv", Some(3), 8))]);
+    assert_eq!(other_ends(&profile), [(2, OtherEnd::Missing), (2, OtherEnd::Posted(3)), (3, OtherEnd::Posted(2))]);
+}
+
+#[test]
+fn wildcards_take_the_earliest() {
+    let any = open("MPI_Recv", CallArguments { source: Some(anybody()), any_tag: true, ..over_world() });
+    let of = |age_ns, tag| PendingRow { age_ns, ..pending("MPI_Isend", Some(0), tag) };
+    let profile = job(3, vec![(0, any)], vec![(1, of(10, 1)), (2, of(20, 2))]);
+    assert_eq!(other_ends(&profile), [(0, OtherEnd::Posted(2)), (1, OtherEnd::Missing), (2, OtherEnd::Posted(0))]);
+    // The library's number for any tag.
+    let profile = job(2, vec![(1, send(0, 5))], vec![(0, pending("MPI_Irecv", None, -2))]);
+    assert_eq!(other_ends(&profile)[0].1, OtherEnd::Posted(1));
+}
+
+#[test]
+fn each_end_meets_one_other_and_earlier_ones_first() {
+    let of = |age_ns| PendingRow { age_ns, ..pending("MPI_Irecv", Some(1), 1) };
+    let profile = job(2, vec![(1, send(0, 1))], vec![(0, of(10)), (0, of(20))]);
+    assert_eq!(other_ends(&profile), [(0, OtherEnd::Posted(1)), (0, OtherEnd::Missing), (1, OtherEnd::Posted(0))]);
+    assert_eq!(operations(&profile)[0].age_ns, 20, "the older one was posted first");
+}
+
+#[test]
+fn communicators_have_to_agree_where_they_are_known() {
+    let over = |row: PendingRow| PendingRow { communicator: Some(5), ..row };
+    let receive = open("MPI_Recv", CallArguments { source: Some(peer(3)), receive_tag: Some(1), ..over_pair() });
+    let job = |send| with_pair(job(4, vec![(2, receive.clone())], vec![(3, send)]));
+    assert_eq!(other_ends(&job(over(pending("MPI_Isend", Some(2), 1))))[0].1, OtherEnd::Posted(3));
+    assert_eq!(other_ends(&job(pending("MPI_Isend", Some(2), 1)))[0].1, OtherEnd::Posted(3), "not known: perhaps");
+    let mut other = job(PendingRow { communicator: Some(6), ..pending("MPI_Isend", Some(2), 1) });
+    let traffic = other.ranks[3].traffic.as_mut().unwrap();
+    traffic.communicators.push(CommunicatorRow { number: 6, id: Some(1), ..traffic.communicators[0].clone() });
+    let world = CommunicatorProfile { id: 1, ..other.traffic.as_ref().unwrap().communicators[0].clone() };
+    other.traffic.as_mut().unwrap().communicators.push(world);
+    assert_eq!(other_ends(&other), [(2, OtherEnd::OtherCommunicator(1)), (3, OtherEnd::OtherCommunicator(9))]);
+}
+
+#[test]
+fn of_ranks_that_are_not_observed_nothing_is_said() {
+    assert_eq!(other_ends(&job(2, vec![(0, receive(9, 1))], vec![])), [(0, OtherEnd::NotObserved)]);
+    let mut gone = job(2, vec![(0, receive(1, 1))], vec![]);
+    gone.ranks[1].state = RankState::Ended;
+    assert_eq!(other_ends(&gone), [(0, OtherEnd::NotObserved)]);
+    let mut other_job = job(2, vec![(0, receive(1, 1)), (1, send(0, 1))], vec![]);
+    other_job.ranks[1].job = Some("other".into());
+    assert_eq!(other_ends(&other_job)[0].1, OtherEnd::NotObserved);
+}
+
+#[test]
+fn collectives_and_nobody_have_no_other_end() {
+    let mut request = pending("MPI_Ibcast", None, 0);
+    request.partner = crate::model::Partner::Nobody;
+    assert!(other_ends(&job(2, vec![(0, collective("MPI_Barrier"))], vec![(1, request)])).is_empty());
 }

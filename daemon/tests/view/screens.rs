@@ -24,8 +24,11 @@ fn snapshots(name: &str, job: Synthetic) {
 /// Screens that others lead to, by the keys that are pressed.
 #[test]
 fn what_rows_lead_to() {
-    const BELOW: [(&str, &[&str]); 2] =
-        [("histogram", &["3", "<Enter>", "<Enter>"]), ("histogram-of-rank", &["3", "<Enter>", "j", "<Enter>"])];
+    const BELOW: [(&str, &[&str]); 3] = [
+        ("histogram", &["3", "<Enter>", "<Enter>"]),
+        ("histogram-of-rank", &["3", "<Enter>", "j", "<Enter>"]),
+        ("matrix-of-communicator", &["5", "c"]),
+    ];
     for size in [(60, 15), (120, 40)] {
         for (name, keys) in BELOW {
             let mut state = view(Synthetic::SMALL, size);

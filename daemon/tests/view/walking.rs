@@ -58,6 +58,25 @@ fn a_function_leads_to_its_histogram_and_that_of_a_rank_to_the_rank() {
 }
 
 #[test]
+fn matrices_are_of_all_communicators_or_of_one() {
+    let mut state = view(Synthetic::SMALL, (120, 40));
+    press(&mut state, &["6", "c"]);
+    assert_eq!(state.place(), Place::Screen(Screen::Matrix));
+    assert!(picture(&state).contains(" over "), "{}", picture(&state));
+    // Round in circles, at the end of which is that of all.
+    let mut seen = Vec::new();
+    while seen.len() < 10 && !seen.iter().any(|seen: &String| !seen.contains(" over ")) {
+        press(&mut state, &["c"]);
+        seen.push(picture(&state).lines().nth(2).unwrap_or_default().to_owned());
+    }
+    assert!(seen.len() < 10, "{seen:?}");
+    press(&mut state, &["c"]);
+    assert!(picture(&state).contains("over row (its own ranks)"), "{}", picture(&state));
+    press(&mut state, &["2", "c"]);
+    assert!(picture(&state).contains("neither a matrix nor a communicator"), "{}", picture(&state));
+}
+
+#[test]
 fn a_frozen_display_says_so_and_does_not_change() {
     let mut state = view(Synthetic::SMALL, SIZE);
     press(&mut state, &["2", " "]);

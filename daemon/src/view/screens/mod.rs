@@ -19,7 +19,7 @@ use crate::{
     model::{CommunicatorProfile, Profile, RankProfile},
 };
 
-pub(super) use matrix::matrix;
+pub(super) use matrix::{communicators_with_pairs, matrix};
 pub(super) use sums::{Efficiencies, FunctionSum, functions_by_time};
 
 /// What tables are made of.

@@ -49,6 +49,8 @@ pub struct Matrix {
     pub empty: &'static str,
     /// The job that is shown, if it is one of several.
     pub job: Option<String>,
+    /// The communicator that is shown, if it is one, and whose ranks these are.
+    pub over: Option<String>,
 }
 
 /// Sums over pairs of ranks.

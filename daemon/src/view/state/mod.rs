@@ -46,6 +46,8 @@ pub struct State {
     /// Row and column of the matrix that the cursor is on.
     matrix_at: (usize, usize),
     pub measure: Measure,
+    /// The communicator whose matrix is shown, by its id; `None`: all of them together.
+    matrix_of: Option<u32>,
     change: Change,
     ids: Vec<RankId>,
     warnings: Vec<Warning>,
@@ -69,6 +71,7 @@ impl State {
             matrix: Matrix::default(),
             matrix_at: (0, 0),
             measure: Measure::default(),
+            matrix_of: None,
             change: Change::default(),
             ids: Vec::new(),
             warnings: Vec::new(),
@@ -204,7 +207,7 @@ impl State {
         self.matrix = match self.profile() {
             Some(profile) => {
                 let known = Known { profile, change: &self.change, ids: &self.ids, span: self.span };
-                screens::matrix(&known, part, layout::matrix_room(self.size))
+                screens::matrix(&known, self.matrix_of, part, layout::matrix_room(self.size))
             }
             None => Matrix::default(),
         };

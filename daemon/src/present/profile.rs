@@ -10,6 +10,7 @@ use super::{
     },
     traffic::traffic,
     units::{bytes, count, duration, ns, or_unknown, percent, rate},
+    unmatched::unmatched,
     waiting::waits,
 };
 use crate::{
@@ -32,6 +33,7 @@ pub fn profile(all: &Profile, warnings: &[Warning], filter: Option<&Filter>) -> 
         inner_calls(profile),
         open_calls(profile),
         waits(all),
+        unmatched(all),
         self::warnings(warnings),
         remarks(profile),
     ];

@@ -21,6 +21,7 @@ pub enum Action {
     Right,
     Left,
     Measure,
+    Communicator,
     NextColumn,
     PreviousColumn,
     Invert,
@@ -165,6 +166,7 @@ pub const BINDINGS: &[Binding] = bindings! {
     Table "S <" [key('S'), key('<')] Action::PreviousColumn, "Sort by the previous column";
     Table "I" [key('I')] Action::Invert, "Sort the other way round";
     Table "m" [key('m')] Action::Measure, "Matrix: bytes, calls or time";
+    Table "c" [key('c')] Action::Communicator, "Matrix of this communicator; in the matrix, of the next one";
     Time "Space" [key(' ')] Action::Freeze, "Freeze the display, not the counting; again: go on", "freeze";
     Time "t" [key('t')] Action::Span, "Figures of the last seconds, or since the beginning", "span";
     Filter "/" [key('/')] Action::Filter, "Show only rows for which a condition holds; nothing typed: all", "filter";
@@ -234,7 +236,7 @@ mod tests {
     fn control_and_letters_are_told_apart() {
         let event = |letter, modifiers| KeyEvent::new(KeyCode::Char(letter), modifiers);
         assert_eq!(action(&event('c', KeyModifiers::CONTROL)), Some(Action::Quit));
-        assert_eq!(action(&event('c', KeyModifiers::NONE)), None);
+        assert_eq!(action(&event('c', KeyModifiers::NONE)), Some(Action::Communicator));
         assert_eq!(action(&event('G', KeyModifiers::SHIFT)), Some(Action::Last));
         assert_eq!(action(&event('q', KeyModifiers::ALT)), None);
         assert_eq!(editing(&event('q', KeyModifiers::NONE)), None);

@@ -1,20 +1,31 @@
 //! Typing a filter: mistakes, completion, history.
 
-use mpiprobe::view::{Effect, History, Scheme, ViewOptions};
-use mpiprobe_tests::synthetic::Synthetic;
+use mpiprobe::view::{Effect, History, Scheme, State, ViewOptions};
+use mpiprobe_tests::{
+    picture::{OPTIONS, drawn, picture, picture_with, view},
+    synthetic::Synthetic,
+};
+use ratatui::{buffer::Cell, style::Modifier};
 
-use crate::picture::{OPTIONS, picture, picture_with, press, type_text, underlined, view};
+use crate::keys::{press, type_text};
 
 const SIZE: (u16, u16) = (80, 24);
 const SIZES: [(u16, u16); 2] = [(80, 24), (120, 40)];
 
-fn snapshots(name: &str, keys: impl Fn(&mut mpiprobe::view::State)) {
+fn snapshots(name: &str, keys: impl Fn(&mut State)) {
     for size in SIZES {
         let mut state = view(Synthetic::SMALL, size);
         press(&mut state, &["2"]);
         keys(&mut state);
         insta::assert_snapshot!(format!("{name}-{}x{}", size.0, size.1), picture(&state));
     }
+}
+
+/// What is underlined of the view.
+fn underlined(state: &State) -> String {
+    let buffer = drawn(state, OPTIONS);
+    let cells = buffer.content().iter().filter(|cell| cell.modifier.contains(Modifier::UNDERLINED));
+    cells.map(Cell::symbol).collect()
 }
 
 #[test]

@@ -6,7 +6,8 @@ use std::sync::Arc;
 use mpiprobe::view::{Screen, State};
 use mpiprobe_tests::synthetic::Synthetic;
 
-use crate::picture::{picture, press, view};
+use crate::keys::press;
+use mpiprobe_tests::picture::{picture, view};
 
 const SIZES: [(u16, u16); 2] = [(80, 24), (120, 40)];
 

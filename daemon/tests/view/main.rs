@@ -2,7 +2,7 @@
 
 mod editing;
 mod filtering;
-mod picture;
+mod keys;
 mod saving;
 mod screens;
 mod walking;

@@ -7,7 +7,8 @@ use mpiprobe::filter::Filter;
 use mpiprobe::view::{Config, Effect, Files, SavedView, Screen, Span, ViewStart};
 use mpiprobe_tests::synthetic::Synthetic;
 
-use crate::picture::{picture, press, type_text, view};
+use crate::keys::{press, type_text};
+use mpiprobe_tests::picture::{picture, view};
 
 const CONFIG: &str = "\
 [views.neighbours]

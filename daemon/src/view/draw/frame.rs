@@ -66,7 +66,7 @@ fn health(profile: &Profile, theme: Theme) -> Line {
     if profile.complete {
         line.add(Tone::Dim, "lost 0 ")
     } else {
-        let lost: u64 = profile.losses.described().into_iter().take(8).map(|(number, _)| number).sum();
+        let lost: u64 = profile.losses.lost().into_iter().map(|(number, _)| number).sum();
         let shown = if lost > 0 { format!("LOST {} ", count(lost)) } else { "INCOMPLETE ".into() };
         line.add(Tone::Alarm, &shown)
     }
@@ -94,6 +94,8 @@ pub(super) fn tabs(frame: &mut Frame<'_>, area: Rect, state: &State, theme: Them
         Place::Screen(_) => String::new(),
         Place::Rank(id) => format!(" ▸ pid {}", id.pid),
         Place::Function(name) => format!(" ▸ {name}"),
+        Place::Histogram(name, None) => format!(" ▸ {name}, all ranks"),
+        Place::Histogram(name, Some(id)) => format!(" ▸ {name}, pid {}", id.pid),
         Place::Site(_) => " ▸ call site".into(),
         Place::Communicator(id) => format!(" ▸ #{id}"),
         Place::Block(_) => " ▸ part".into(),

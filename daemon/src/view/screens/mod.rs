@@ -4,6 +4,7 @@ mod cells;
 mod communicators;
 mod function;
 mod functions;
+mod histogram;
 mod matrix;
 mod rank;
 mod ranks;
@@ -19,7 +20,7 @@ use crate::{
     model::{CommunicatorProfile, Profile, RankProfile},
 };
 
-pub(super) use matrix::matrix;
+pub(super) use matrix::{communicators_with_pairs, matrix};
 pub(super) use sums::{Efficiencies, FunctionSum, functions_by_time};
 
 /// A profile, and what goes with it.
@@ -61,6 +62,7 @@ pub(super) fn grid(place: Place, known: &Known<'_>) -> Grid {
         Place::Communicator(id) => communicators::functions(known, id),
         Place::Rank(id) => rank::grid(known, id),
         Place::Function(name) => function::grid(known, name),
+        Place::Histogram(name, rank) => histogram::grid(known, name, rank),
     }
 }
 

@@ -46,10 +46,8 @@ impl State {
     }
 
     pub(super) fn count_unfiltered_pairs(&mut self) {
-        let traffic =
-            self.known().filter(|known| known.filter.is_some()).and_then(|known| known.all.profile.traffic.as_ref());
-        let job = self.profile().and_then(|profile| profile.jobs.first()).map(|job| job.id.as_str());
-        let pairs = traffic.map(|traffic| traffic.partners.iter().filter(|pair| pair.job.as_deref() == job).count());
+        let is_filtered = self.known().is_some_and(|known| known.filter.is_some());
+        let pairs = is_filtered.then_some(self.matrix.unfiltered);
         self.unfiltered = pairs;
         if self.matrix.pairs == 0 && pairs.is_some_and(|all| all > 0) {
             self.matrix.empty = NO_PAIR_KEPT;

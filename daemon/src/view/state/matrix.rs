@@ -60,8 +60,12 @@ pub struct Matrix {
     pub empty: &'static str,
     /// Pairs of ranks of the whole job.
     pub pairs: usize,
+    /// As many as there are without the filter.
+    pub unfiltered: usize,
     /// The job that is shown, if it is one of several.
     pub job: Option<String>,
+    /// The communicator that is shown, if it is one, and whose ranks these are.
+    pub over: Option<String>,
 }
 
 /// Sums over pairs of ranks.

@@ -68,6 +68,8 @@ pub struct State {
     saved: Saved,
     /// To be shown as soon as there is anything.
     pending: Option<SavedView>,
+    /// The communicator whose matrix is shown, by its id; `None`: all of them together.
+    matrix_of: Option<u32>,
     pub is_help_open: bool,
     help_top: usize,
     /// What the last key did, or what has just happened.
@@ -95,6 +97,7 @@ impl State {
             history: History::default(),
             saved: Saved::default(),
             pending: None,
+            matrix_of: None,
             is_help_open: false,
             help_top: 0,
             notice: None,
@@ -218,7 +221,8 @@ impl State {
             _ => return,
         };
         let room = layout::matrix_room(self.size);
-        self.matrix = self.known().map(|known| screens::matrix(&known, part, room)).unwrap_or_default();
+        let matrix = self.known().map(|known| screens::matrix(&known, self.matrix_of, part, room));
+        self.matrix = matrix.unwrap_or_default();
         self.count_unfiltered_pairs();
         self.go_in_matrix(self.matrix_at);
     }

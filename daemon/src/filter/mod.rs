@@ -17,6 +17,7 @@ pub use error::FilterError;
 pub use expression::Filter;
 pub use facts::{Fact, Facts};
 pub use field::{Dimension, Field};
+pub use token::bytes;
 
 #[cfg(test)]
 mod tests;

@@ -8,6 +8,7 @@ use crate::{
     attach::Rung,
     discover::{JobChoice, Target},
     filter::Filter,
+    recording::RecordTo,
     view::ViewOptions,
 };
 
@@ -35,6 +36,8 @@ pub struct Options {
     pub json: bool,
     /// A full-screen view instead of tables.
     pub view: Option<ViewOptions>,
+    /// Where everything is recorded besides.
+    pub record: Option<RecordTo>,
     /// Attach in this way only.
     pub rung: Option<Rung>,
     pub max_processes: u32,

@@ -26,6 +26,8 @@ pub enum Action {
     Invert,
     Span,
     Freeze,
+    /// So many moments of a recording further.
+    Moment(isize),
     NextMarked,
     PreviousMarked,
     Copy,
@@ -107,7 +109,7 @@ macro_rules! bindings {
 
 /// All of them.
 pub const BINDINGS: &[Binding] = bindings! {
-    Program "q" [key('q'), ctrl('c')] Action::Quit, "End the view; the profile is printed", "quit";
+    Program "q" [key('q'), ctrl('c')] Action::Quit, "End the view; that of an observation prints the profile", "quit";
     Program "?" [key('?'), named(KeyCode::F(1))] Action::Help, "This help; again, or Esc, closes it", "help";
     Screens "Tab" [named(KeyCode::Tab)] Action::NextScreen, "Next screen", "next";
     Screens "Shift-Tab" [named(KeyCode::BackTab)] Action::PreviousScreen, "Previous screen";
@@ -122,8 +124,8 @@ pub const BINDINGS: &[Binding] = bindings! {
     Moving "Enter" [named(KeyCode::Enter)] Action::Open,
         "Look into the row or the square: a rank's functions, a function's ranks", "open";
     Moving "Esc" [named(KeyCode::Esc), named(KeyCode::Backspace)] Action::Back, "Back", "back";
-    Moving "l →" [key('l'), named(KeyCode::Right)] Action::Right, "The same as Enter; in the matrix, a column to the right";
-    Moving "h ←" [key('h'), named(KeyCode::Left)] Action::Left, "The same as Esc; in the matrix, a column to the left";
+    Moving "l →" [key('l'), named(KeyCode::Right)] Action::Right, "Enter; in the matrix one column, otherwise in a recording one moment further";
+    Moving "h ←" [key('h'), named(KeyCode::Left)] Action::Left, "Esc; in the matrix one column, otherwise in a recording one moment back";
     Moving "j ↓" [key('j'), named(KeyCode::Down)] Action::Down, "Next row";
     Moving "k ↑" [key('k'), named(KeyCode::Up)] Action::Up, "Previous row";
     Moving "PgDn Ctrl-d" [named(KeyCode::PageDown), ctrl('d'), ctrl('f')] Action::PageDown, "A page down";
@@ -136,8 +138,12 @@ pub const BINDINGS: &[Binding] = bindings! {
     Table "S <" [key('S'), key('<')] Action::PreviousColumn, "Sort by the previous column";
     Table "I" [key('I')] Action::Invert, "Sort the other way round";
     Table "m" [key('m')] Action::Measure, "Matrix: bytes, calls or time";
-    Time "Space" [key(' ')] Action::Freeze, "Freeze the display, not the counting; again: go on", "freeze";
+    Time "Space" [key(' ')] Action::Freeze, "Freeze the display, not the counting; again: go on. A recording: play, pause", "freeze";
     Time "t" [key('t')] Action::Span, "Figures of the last seconds, or since the beginning", "span";
+    Time "]" [key(']')] Action::Moment(1), "One moment of a recording further";
+    Time "[" [key('[')] Action::Moment(-1), "One moment back";
+    Time "}" [key('}')] Action::Moment(10), "Ten moments further";
+    Time "{" [key('{')] Action::Moment(-10), "Ten moments back";
     Taking "y" [key('y')] Action::Copy, "Copy the row to the clipboard of the terminal";
     Taking "w" [key('w')] Action::WriteText, "Write the profile as text to a new file in the working directory";
     Taking "W" [key('W')] Action::WriteJson, "The same as JSON";

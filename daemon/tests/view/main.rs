@@ -1,5 +1,7 @@
 //! The full-screen view as it looks: every screen at several sizes, of no, a small and a large job.
 
+mod hostile;
 mod picture;
+mod replay;
 mod screens;
 mod walking;

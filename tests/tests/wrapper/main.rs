@@ -5,6 +5,7 @@ mod endings;
 mod exact;
 mod library;
 mod loaded_later;
+mod recording;
 mod threads;
 mod traffic;
 
@@ -16,7 +17,14 @@ fn main() {
     // Waiting ranks keep their cores busy: two jobs at once take longer than one after the other.
     arguments.test_threads.get_or_insert(1);
     let of_mpi = |mpi| {
-        [endings::tests(mpi), exact::tests(mpi), loaded_later::tests(mpi), threads::tests(mpi), traffic::tests(mpi)]
+        [
+            endings::tests(mpi),
+            exact::tests(mpi),
+            loaded_later::tests(mpi),
+            recording::tests(mpi),
+            threads::tests(mpi),
+            traffic::tests(mpi),
+        ]
     };
     let mut tests = library::tests();
     tests.extend(Mpi::EVERY.into_iter().flat_map(of_mpi).flatten());

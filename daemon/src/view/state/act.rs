@@ -4,7 +4,7 @@ use super::{Place, Screen, Span, State};
 use crate::view::{
     keys::{Action, BINDINGS},
     layout,
-    source::Running,
+    source::{Running, Wish},
 };
 
 /// What the state cannot do itself.
@@ -16,6 +16,8 @@ pub enum Effect {
     WriteJson,
     Suspend,
     Redraw,
+    /// To be asked of the source.
+    Wish(Wish),
 }
 
 impl State {
@@ -40,8 +42,12 @@ impl State {
                 }
             }
             Action::Open => self.open(),
+            Action::Moment(moments) => return self.step(moments),
+            Action::Right if self.is_scrubbed() => return self.step(1),
+            Action::Left if self.is_scrubbed() => return self.step(-1),
             Action::Right | Action::Left | Action::Measure => self.act_on_matrix(action),
             Action::Back => self.back(),
+            Action::Freeze if self.running == Running::Replay => return Some(Effect::Wish(Wish::Play)),
             Action::Freeze => self.freeze(),
             Action::Span => {
                 self.span = if self.span == Span::Recent { Span::Start } else { Span::Recent };
@@ -78,6 +84,20 @@ impl State {
             (Action::Left, false) => self.back(),
             _ => self.notice = Some("here is no matrix: 5 leads to it".into()),
         }
+    }
+
+    /// Whether what moves sideways goes through a recording: it does where there is nothing else to go through.
+    fn is_scrubbed(&self) -> bool {
+        self.running == Running::Replay && !self.is_matrix()
+    }
+
+    /// To another moment of a recording.
+    fn step(&mut self, moments: isize) -> Option<Effect> {
+        if self.running == Running::Replay {
+            return Some(Effect::Wish(Wish::Step(moments)));
+        }
+        self.notice = Some("only a recording can be gone through: --record FILE, then mpiprobe view FILE".into());
+        None
     }
 
     fn back(&mut self) {

@@ -11,18 +11,18 @@ mod series;
 
 use std::{collections::HashMap, sync::Arc};
 
-pub(super) use act::Effect;
+pub use act::Effect;
 pub(super) use cursor::Cursor;
-pub(super) use data::{Data, Span};
+pub(super) use data::{Data, MOST_LOOKS, RECENT_NS, Span};
 pub(super) use grid::{Align, Cell, Column, Content, Grid, Row, RowId, SortKey, Tone};
 pub(super) use matrix::{Matrix, MatrixCell, Measure};
 pub use place::{Block, Place, Screen};
-pub(super) use series::Point;
+pub(super) use series::{MOST as HISTORY, Point};
 
 use super::{
     layout::{self, Size},
     screens::{self, Known},
-    source::Running,
+    source::{Moment, Position, Running},
 };
 use crate::{
     analyse::{Change, RankId, identify},
@@ -37,6 +37,8 @@ pub struct State {
     /// What is shown instead of the latest, if the display is frozen.
     frozen: Option<Data>,
     running: Running,
+    /// Of a recording.
+    position: Option<Position>,
     pub span: Span,
     /// From a screen to what is shown.
     places: Vec<Place>,
@@ -62,6 +64,7 @@ impl State {
             data: Data::default(),
             frozen: None,
             running,
+            position: None,
             span: Span::default(),
             places: vec![Place::Screen(Screen::default())],
             cursors: HashMap::new(),
@@ -88,6 +91,22 @@ impl State {
         if self.frozen.is_none() {
             self.refresh();
         }
+    }
+
+    /// Shows a moment of a recording.
+    pub fn go_to_moment(&mut self, moment: Moment) {
+        self.data.go(&moment);
+        self.position = Some(moment.position);
+        self.refresh();
+    }
+
+    pub fn set_position(&mut self, position: Position) {
+        self.position = Some(position);
+    }
+
+    /// Where in a recording one is.
+    pub fn position(&self) -> Option<&Position> {
+        self.position.as_ref()
     }
 
     pub fn resize(&mut self, size: Size) {

@@ -171,7 +171,9 @@ fn kill_launcher(mpi: Mpi) -> Result<(), Failed> {
 fn interrupt(mpi: Mpi) -> Result<(), Failed> {
     let mut job = deadlocked(mpi)?;
     job.signal_launcher(Signal::TERM)?;
-    assert!(!job.wait()?.status.success());
+    // Which status that ends with is the launcher's affair: MPICH's says 0 as often as 15.
+    job.wait()?;
+    assert!(job.living_ranks()?.is_empty(), "ranks outlive the signal");
     expect_deadlock(&job)
 }
 

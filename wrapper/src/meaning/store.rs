@@ -24,8 +24,8 @@ const _: () = assert!(REQUESTS.is_power_of_two() && WRITING > state::TAGGED);
 
 /// The entries of a handle.
 fn row(handle: u64) -> impl Iterator<Item = *mut FollowedRequest> {
-    // Handles are numbers one after the other, or addresses.
-    let start = (handle ^ handle >> 7 ^ handle >> 17) as u32;
+    // Handles are numbers in blocks, or addresses: what tells them apart may be in any bits. Fibonacci hashing spreads all of them.
+    let start = (handle.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as u32;
     (0..ROW).filter_map(move |step| {
         let index = start.wrapping_add(step) & (REQUESTS - 1);
         file::place::<FollowedRequest>(REQUESTS_REGION, index).map(core::ptr::NonNull::as_ptr)

@@ -11,6 +11,8 @@ use super::{
 
 /// Bytes that are looked through at once for the next head.
 const BLOCK: usize = 1 << 16;
+/// Damaged parts that are stepped over; who has more of them may have written them on purpose, to make reading last for ever.
+const MOST_DAMAGE: usize = 100;
 
 /// A chunk: its head, and where its bytes are.
 #[derive(Clone, Copy, Debug)]
@@ -35,6 +37,7 @@ impl Index {
     pub(super) fn of(file: &File) -> io::Result<Self> {
         let length = file.metadata()?.len();
         let (mut index, mut at) = (Self::default(), START as u64);
+        let mut damaged = 0;
         while at < length {
             let Some(behind) = at.checked_add(HEAD as u64).filter(|&behind| behind <= length) else {
                 index.cut_off();
@@ -43,11 +46,10 @@ impl Index {
             let mut bytes = [0; HEAD];
             file.read_exact_at(&mut bytes, at)?;
             let Some(head) = Head::of(&bytes) else {
-                let next = next_head(file, at + 1, length)?;
+                damaged += 1;
+                let next = if damaged < MOST_DAMAGE { next_head(file, at + 1, length)? } else { None };
                 let upto = next.unwrap_or(length);
-                index
-                    .notes
-                    .push(format!("bytes {at} to {} are damaged: what was recorded there is left out", upto - 1));
+                index.notes.push(format!("bytes {at} to {} are damaged or left out", upto - 1));
                 at = upto;
                 continue;
             };

@@ -23,7 +23,8 @@ pub(super) fn pack(kind: Kind, at_ns: u64, value: &impl Serialize) -> io::Result
     let length = u32::try_from(text.len()).ok().filter(|&length| length <= LONGEST_PAYLOAD).ok_or_else(too_large)?;
     let mut stored = zstd::bulk::compress(&text, LEVEL)?;
     let checksum = crc32fast::hash(&stored);
-    let head = Head { kind, stored: u32::try_from(stored.len()).map_err(|_| too_large())?, length, at_ns, checksum };
+    let length_stored = u32::try_from(stored.len()).ok().filter(|&length| length <= LONGEST_PAYLOAD);
+    let head = Head { kind, stored: length_stored.ok_or_else(too_large)?, length, at_ns, checksum };
     let mut chunk = Vec::with_capacity(HEAD + stored.len());
     chunk.extend(head.bytes());
     chunk.append(&mut stored);

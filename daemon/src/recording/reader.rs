@@ -12,7 +12,7 @@ use jiff::{SignedDuration, Timestamp, tz::TimeZone};
 
 use super::{
     At, FrameError, RecordingError, at,
-    format::{End, Header, MAGIC, START, VERSION},
+    format::{End, Header, LONGEST_PAYLOAD, MAGIC, START, VERSION},
     index::{Chunk, Index},
     payload::unpack,
     possible::is_possible,
@@ -148,8 +148,9 @@ fn check_start(file: &File, path: &Path) -> Result<(), RecordingError> {
 }
 
 fn read<T: serde::de::DeserializeOwned>(file: &File, chunk: Chunk, by: &str) -> Result<T, FrameError> {
-    // The file is as long as that: it was looked at.
-    let mut stored = vec![0; usize::try_from(chunk.head.stored).map_err(|_| FrameError::TooLarge)?];
+    // The file is as long as that, but that may be very long.
+    let length = usize::try_from(chunk.head.stored).ok().filter(|_| chunk.head.stored <= LONGEST_PAYLOAD);
+    let mut stored = vec![0; length.ok_or(FrameError::TooLarge)?];
     file.read_exact_at(&mut stored, chunk.offset).map_err(FrameError::Read)?;
     unpack(chunk.head, &stored, by)
 }

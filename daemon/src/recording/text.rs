@@ -16,7 +16,7 @@ pub(super) fn harmless(json: &[u8]) -> Option<String> {
                 escaped => {
                     if escaped == Some('u') {
                         // Its four digits; whoever has written others gets them back as text.
-                        characters = skipped_digits(characters);
+                        characters = behind_digits(characters.as_str()).chars();
                     }
                     text.push(char::REPLACEMENT_CHARACTER);
                 }
@@ -28,10 +28,10 @@ pub(super) fn harmless(json: &[u8]) -> Option<String> {
     Some(text)
 }
 
-fn skipped_digits(characters: std::str::Chars<'_>) -> std::str::Chars<'_> {
-    let rest = characters.as_str();
-    let digits = rest.chars().take(4).take_while(char::is_ascii_hexdigit).count();
-    rest.get(digits..).unwrap_or_default().chars()
+/// What comes after up to four of them.
+fn behind_digits(text: &str) -> &str {
+    let digits = text.chars().take(4).take_while(char::is_ascii_hexdigit).count();
+    text.get(digits..).unwrap_or_default()
 }
 
 #[cfg(test)]

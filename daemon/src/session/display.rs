@@ -85,21 +85,23 @@ impl Display {
     /// Gives the terminal back, and prints the final profile.
     pub(super) fn close(self, profile: &Arc<Profile>) -> Result<Outcome, SessionError> {
         let (is_json, is_once) = (matches!(self.form, Form::Json), matches!(self.form, Form::Once));
-        let filter = self.filter;
+        let filter = self.filter.as_ref();
         let mut recorder = self.recorder;
         if let Some(recorder) = &mut recorder {
             recorder.add(profile);
         }
         let closed = if let Form::View(view) = self.form { view.close() } else { Ok(()) };
         // Whatever has become of the view, this is what the observation was for.
-        if is_json {
-            Output.json_line(&*filtered(profile, filter.as_ref()))?;
+        let printed = if is_json {
+            Output.json_line(&*filtered(profile, filter))
         } else if is_once {
-            Output.text(&present::interval(profile, None, filter.as_ref()))?;
+            Output.text(&present::interval(profile, None, filter))
         } else {
-            Output.text(&present::profile(profile, &warnings(profile), filter.as_ref()))?;
-        }
+            Output.text(&present::profile(profile, &warnings(profile), filter))
+        };
+        // Also if nobody wants to read it: it may be why somebody records.
         let is_recorded = recorder.is_none_or(Recorder::end);
+        printed?;
         closed?;
         Ok(if profile.complete && is_recorded { Outcome::Complete } else { Outcome::Incomplete })
     }

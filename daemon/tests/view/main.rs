@@ -3,5 +3,6 @@
 mod hostile;
 mod picture;
 mod replay;
+mod replayed;
 mod screens;
 mod walking;

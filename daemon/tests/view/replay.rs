@@ -1,113 +1,19 @@
 //! Recordings that are looked at: going back and forth, playing, damaged files.
 
-use std::{
-    fs,
-    path::PathBuf,
-    pin::pin,
-    sync::Arc,
-    task::{Context, Poll, Waker},
-};
+use std::{fs, sync::Arc};
 
-use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use mpiprobe::{
     model::Profile,
-    recording::{Recording, Writer},
-    view::{
-        Action, Effect, Moment, Replay, Running, Scheme, Screen, Size, Source as _, State, Update, ViewOptions, action,
-    },
+    view::{Action, Moment, Position, Running, Scheme, Screen, Size, State, ViewOptions},
 };
 use mpiprobe_tests::synthetic::Synthetic;
-use tempfile::TempDir;
 
-use crate::picture::{OPTIONS, picture, picture_with};
+use crate::{
+    picture::{OPTIONS, picture, picture_with},
+    replayed::{Replayed, body, record, seconds},
+};
 
 const SIZE: (u16, u16) = (80, 24);
-
-/// A recording, and its view; the loop of the view but for the terminal.
-struct Replayed {
-    state: State,
-    source: Replay,
-    runtime: tokio::runtime::Runtime,
-    _folder: TempDir,
-}
-
-fn record(profiles: impl IntoIterator<Item = Profile>) -> (TempDir, PathBuf) {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("job.rec");
-    let mut writer = Writer::create(&path, u64::MAX).unwrap();
-    for profile in profiles {
-        writer.add(&profile).unwrap();
-    }
-    writer.end(0).unwrap();
-    (folder, path)
-}
-
-/// 30 seconds of a job.
-fn seconds(job: Synthetic) -> impl Iterator<Item = Profile> {
-    (1..=30).map(move |second| job.profile(second, None))
-}
-
-impl Replayed {
-    /// From a moment on, the first is 0.
-    fn new((folder, path): (TempDir, PathBuf), from: usize, (width, height): (u16, u16)) -> Self {
-        let source = Replay::silent(Recording::open(&path).unwrap(), from);
-        let mut state = State::new(source.running());
-        state.resize(Size { width, height });
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-        let mut replayed = Self { state, source, runtime, _folder: folder };
-        replayed.settle();
-        replayed
-    }
-
-    /// Takes in all that is told without waiting.
-    fn settle(&mut self) {
-        loop {
-            let _inside = self.runtime.enter();
-            let mut context = Context::from_waker(Waker::noop());
-            let Poll::Ready(update) = pin!(self.source.next()).poll(&mut context) else { return };
-            tell(&mut self.state, update);
-        }
-    }
-
-    fn press(&mut self, keys: &[&str]) {
-        for key in keys {
-            let code = match *key {
-                "<Left>" => KeyCode::Left,
-                "<Right>" => KeyCode::Right,
-                "<Enter>" => KeyCode::Enter,
-                letter => KeyCode::Char(letter.chars().next().unwrap()),
-            };
-            self.act(action(&KeyEvent::new(code, KeyModifiers::NONE)).unwrap());
-        }
-    }
-
-    fn act(&mut self, action: Action) {
-        if let Some(Effect::Wish(wish)) = self.state.act(action) {
-            self.source.wish(wish);
-        }
-        self.settle();
-    }
-
-    fn at(&self) -> usize {
-        self.state.position().unwrap().index
-    }
-}
-
-fn tell(state: &mut State, update: Update) {
-    match update {
-        Update::Moment(moment) => state.go_to_moment(*moment),
-        Update::Position(position) => state.set_position(position),
-        Update::Message(message) => state.notice = Some(message),
-        Update::Profile(profile) => state.add(profile),
-        Update::Close => panic!("nobody has asked for that"),
-    }
-}
-
-/// What is below the header and above the notices.
-fn body(picture: &str) -> String {
-    let lines: Vec<&str> = picture.lines().collect();
-    lines[1..lines.len() - 2].join("\n")
-}
 
 #[test]
 fn the_header_says_which_moment_it_is() {
@@ -214,8 +120,7 @@ fn it_plays_to_the_end_and_from_the_beginning_again() {
         if !position.is_playing {
             break;
         }
-        let update = replayed.runtime.block_on(replayed.source.next());
-        tell(&mut replayed.state, update);
+        replayed.wait();
     }
     assert_eq!(seen, [0, 1, 2, 3, 4]);
 }
@@ -275,7 +180,7 @@ fn times_that_go_back_do_no_harm() {
             before: before.into_iter().map(profile).collect(),
             follows: false,
             from_start: at == 2,
-            position: mpiprobe::view::Position { index: 0, count: 1, when: "?".into(), is_playing: false },
+            position: Position { index: 0, count: 1, when: "?".into(), is_playing: false },
         });
         assert_eq!(state.profile().unwrap().observed_ns, profile(at).observed_ns);
     }

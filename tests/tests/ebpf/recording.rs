@@ -25,11 +25,22 @@ fn view(file: &Path, options: &[&str]) -> Result<Ended, Failed> {
     Ok(Profiler::start(["view", &file].iter().chain(options))?.wait()?)
 }
 
+/// The one line that was printed.
+fn only(ended: &Ended) -> Result<&str, Failed> {
+    match ended.stdout.as_slice() {
+        [line] => Ok(line),
+        _ => Err(ended.printed().into()),
+    }
+}
+
+fn says(ended: &Ended, what: &str) -> bool {
+    ended.stderr.iter().any(|line| line.contains(what))
+}
+
 /// The profile of a moment as JSON; the first is 1.
 fn moment(file: &Path, number: usize) -> Result<Value, Failed> {
     let ended = view(file, &["--json", "--at", &format!("#{number}")])?;
-    assert_eq!(ended.stdout.len(), 1, "{}", ended.printed());
-    Ok(serde_json::from_str(&ended.stdout[0])?)
+    Ok(serde_json::from_str(only(&ended)?)?)
 }
 
 fn every_moment(mpi: Mpi) -> Result<(), Failed> {
@@ -51,7 +62,7 @@ fn every_moment(mpi: Mpi) -> Result<(), Failed> {
         assert_eq!(moment(&file, number)?, serde_json::from_str::<Value>(line)?, "moment {number}");
     }
     let beyond = view(&file, &["--json", "--at", &format!("#{}", ended.stdout.len() + 1)])?;
-    assert!(beyond.stderr.iter().any(|line| line.contains("there is no such moment")), "{}", beyond.printed());
+    assert!(says(&beyond, "there is no such moment"), "{}", beyond.printed());
 
     // The last one, without being asked for: all calls, exactly.
     let last = view(&file, &["--json"])?;
@@ -76,13 +87,9 @@ fn killed(mpi: Mpi) -> Result<(), Failed> {
     profiler.signal(Signal::KILL)?;
     let ended = profiler.wait()?;
     let last = view(&file, &["--json"])?;
-    assert!(
-        last.stderr.iter().any(|line| line.contains("mpiprobe was killed, or records still")),
-        "{}",
-        last.printed()
-    );
-    let profile: Value = serde_json::from_str(&last.stdout[0])?;
-    assert!(profile["end"].is_null(), "{}", last.printed());
+    assert!(says(&last, "mpiprobe was killed, or records still"), "{}", last.printed());
+    let profile: Value = serde_json::from_str(only(&last)?)?;
+    assert!(profile.get("end").is_some_and(Value::is_null), "{}", last.printed());
     // At most two moments wait to be written, and one is being written.
     for (line, number) in ended.stdout.iter().zip(1..=7) {
         assert_eq!(moment(&file, number)?, serde_json::from_str::<Value>(line)?, "moment {number}");
@@ -100,10 +107,10 @@ fn no_overwriting(mpi: Mpi) -> Result<(), Failed> {
     let recorded = file.display().to_string();
     let ended = Profiler::start(["--json", "--record", &recorded, "--pid-of", job.called()])?.wait()?;
     assert_eq!((ended.status.code(), ended.stdout.len()), (Some(1), 0), "{}", ended.printed());
-    assert!(ended.stderr[0].contains("exists already"), "{}", ended.printed());
+    assert!(says(&ended, "exists already"), "{}", ended.printed());
     assert_eq!(std::fs::read_to_string(&file)?, "precious");
     let foreign = view(&file, &["--json"])?;
-    assert!(foreign.stderr[0].contains("is no recording of mpiprobe"), "{}", foreign.printed());
+    assert!(says(&foreign, "is no recording of mpiprobe"), "{}", foreign.printed());
     job.stop()?;
     job.wait()?.success()?;
     Ok(())

@@ -20,14 +20,12 @@ pub(super) struct Kept {
 impl Kept {
     pub(super) fn read(&mut self, recording: &Recording, index: usize) -> Result<Arc<Profile>, RecordingError> {
         let known = self.profiles.iter().position(|(known, ..)| *known == index);
-        let entry = match known.and_then(|place| self.profiles.remove(place)) {
-            Some(entry) => entry,
-            None => {
-                let profile = Arc::new(recording.profile(index)?);
-                let bytes = recording.bytes(index);
-                self.bytes = self.bytes.saturating_add(bytes);
-                (index, bytes, profile)
-            }
+        let entry = if let Some(entry) = known.and_then(|place| self.profiles.remove(place)) {
+            entry
+        } else {
+            let (bytes, profile) = (recording.bytes(index), Arc::new(recording.profile(index)?));
+            self.bytes = self.bytes.saturating_add(bytes);
+            (index, bytes, profile)
         };
         let profile = Arc::clone(&entry.2);
         self.profiles.push_back(entry);

@@ -42,25 +42,23 @@ pub(super) fn schema<'de, D: Deserializer<'de>>(deserializer: D) -> Result<&'sta
 }
 
 fn kept(name: &str) -> Result<&'static str, String> {
-    if let Some(id) = mpiprobe_functions::by_name(name) {
-        return Ok(id.function().name);
-    }
-    let groups = Group::ALL.iter().map(|group| group.title());
-    if let Some(known) = groups.chain(OWN).find(|known| *known == name) {
-        return Ok(known);
-    }
-    intern(name)
+    static FOREIGN: Mutex<BTreeSet<&'static str>> = Mutex::new(BTreeSet::new());
+    known(name).map_or_else(|| intern(&mut FOREIGN.lock().unwrap_or_else(PoisonError::into_inner), name), Ok)
 }
 
-fn intern(name: &str) -> Result<&'static str, String> {
-    static FOREIGN: Mutex<BTreeSet<&'static str>> = Mutex::new(BTreeSet::new());
-    if name.is_empty()
-        || name.len() > LONGEST_NAME
-        || name.chars().any(|letter| !(letter == ' ' || letter.is_ascii_graphic()))
-    {
+fn known(name: &str) -> Option<&'static str> {
+    if let Some(id) = mpiprobe_functions::by_name(name) {
+        return Some(id.function().name);
+    }
+    let groups = Group::ALL.iter().map(|group| group.title());
+    groups.chain(OWN).find(|known| *known == name)
+}
+
+fn intern(foreign: &mut BTreeSet<&'static str>, name: &str) -> Result<&'static str, String> {
+    let is_printable = |letter: char| letter == ' ' || letter.is_ascii_graphic();
+    if name.is_empty() || name.len() > LONGEST_NAME || !name.chars().all(is_printable) {
         return Err(format!("{name:.40?} is no name of a function"));
     }
-    let mut foreign = FOREIGN.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(known) = foreign.get(name) {
         return Ok(known);
     }
@@ -86,13 +84,14 @@ mod tests {
 
     #[test]
     fn foreign_names_are_kept_once_and_not_without_end() {
-        let one = kept("MPI_From_the_future").unwrap();
-        assert!(std::ptr::eq(one, kept("MPI_From_the_future").unwrap()));
-        assert!(kept("").is_err());
-        assert!(kept("MPI\u{1b}[2J").is_err());
-        assert!(kept(&"M".repeat(65)).is_err());
-        let refused = (0..=MOST_NAMES).find_map(|number| kept(&format!("MPI_X{number}")).err());
+        let mut foreign = BTreeSet::new();
+        let one = intern(&mut foreign, "MPI_From_the_future").unwrap();
+        assert!(std::ptr::eq(one, intern(&mut foreign, "MPI_From_the_future").unwrap()));
+        for wrong in ["", "MPI\u{1b}[2J", &"M".repeat(65)] {
+            assert!(intern(&mut foreign, wrong).is_err(), "{wrong:?}");
+        }
+        let refused = (0..=MOST_NAMES).find_map(|number| intern(&mut foreign, &format!("MPI_X{number}")).err());
         assert!(refused.unwrap().contains("1024 names"));
-        assert_eq!(kept("MPI_From_the_future"), Ok(one), "what is known stays known");
+        assert_eq!(intern(&mut foreign, "MPI_From_the_future"), Ok(one), "what is known stays known");
     }
 }

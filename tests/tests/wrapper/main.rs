@@ -5,6 +5,7 @@ mod endings;
 mod exact;
 mod library;
 mod loaded_later;
+mod phases;
 mod recording;
 mod threads;
 mod traffic;
@@ -21,6 +22,7 @@ fn main() {
             endings::tests(mpi),
             exact::tests(mpi),
             loaded_later::tests(mpi),
+            phases::tests(mpi),
             recording::tests(mpi),
             threads::tests(mpi),
             traffic::tests(mpi),

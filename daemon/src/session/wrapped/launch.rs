@@ -43,6 +43,8 @@ pub struct RunOptions {
     /// Program and arguments.
     pub command: Vec<OsString>,
     pub functions: FunctionSet,
+    /// Count all the time and without phases, whatever the job asks for by `MPI_Pcontrol`.
+    pub ignore_pcontrol: bool,
     /// Where the profile goes; `None`: standard error.
     pub profile: Option<PathBuf>,
     /// Where the tables go, to stay there; `None`: nowhere in particular.
@@ -91,7 +93,7 @@ pub async fn launch(options: &RunOptions) -> Result<u8, LaunchError> {
     let library = library()?;
     let mut recorder = options.record.as_ref().map(Recorder::begin).transpose()?;
     let directory = options.tables.as_deref().map_or_else(RunDirectory::temporary, RunDirectory::chosen)?;
-    let preload = Preload::new(&library, directory.path(), &options.functions);
+    let preload = Preload::new(&library, directory.path(), &options.functions, options.ignore_pcontrol);
     let (began, began_ns) = (host::utc_now(), monotonic_ns());
     let ends = EndWatch::new().map_err(LaunchError::Watch)?;
     let relay = Relay::new().map_err(LaunchError::Watch)?;

@@ -1,7 +1,7 @@
 //! mpiprobe: an out-of-process profiler for MPI on Linux.
 //!
 //! Data flows one way through these modules; none knows those after it:
-//! `discover` → `plan` → `layout` → `attach` → `observe` → `model` → `callsites` → `analyse` → `filter` → `present` → `diagnose` → `view`. `session` puts
+//! `discover` → `plan` → `layout` → `attach` → `observe` → `model` → `callsites` → `analyse` → `filter` → `present` → `recording` → `diagnose` → `view`. `session` puts
 //! them together.
 // Printing to a pipe that somebody has closed must not panic: present::{say, Output}.
 #![cfg_attr(not(test), deny(clippy::print_stderr, clippy::print_stdout))]
@@ -20,5 +20,6 @@ pub mod observe;
 pub mod plan;
 pub mod preload;
 pub mod present;
+pub mod recording;
 pub mod session;
 pub mod view;

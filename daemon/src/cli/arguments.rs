@@ -7,7 +7,8 @@ use mpiprobe_functions::FunctionSet;
 
 use crate::{
     attach::Rung,
-    filter::{Filter, FilterError},
+    filter::{self, Filter, FilterError},
+    recording::{At, RecordTo},
     view::{Scheme, ViewOptions},
 };
 
@@ -95,15 +96,10 @@ pub struct Observe {
     #[arg(long, conflicts_with = "plain", help_heading = "Output")]
     pub json: bool,
 
-    /// Colours of the view.
-    #[arg(long, value_name = "SCHEME", value_enum, default_value_t, help_heading = "Output")]
-    pub colours: Scheme,
-    /// Nothing but ASCII in the view; so it is anyway where the locale is not UTF-8.
-    #[arg(long, help_heading = "Output")]
-    pub ascii: bool,
-    /// Use the mouse in the view: the wheel scrolls, a click chooses a row, another one looks into it.
-    #[arg(long, help_heading = "Output")]
-    pub mouse: bool,
+    #[command(flatten)]
+    pub record: Record,
+    #[command(flatten)]
+    pub appearance: Appearance,
 
     /// Attach in this way only, instead of the best one that works.
     #[arg(long, value_name = "WAY", value_enum, help_heading = "Limits")]
@@ -139,7 +135,44 @@ impl Observe {
     /// The full-screen view, where there is a terminal and nobody wants something else.
     pub fn view_options(&self, is_interactive: bool) -> Option<ViewOptions> {
         let wanted = is_interactive && !self.plain && !self.json;
-        wanted.then_some(ViewOptions { scheme: self.colours, ascii: self.ascii, mouse: self.mouse })
+        wanted.then_some(self.appearance.options())
+    }
+}
+
+/// How the view looks.
+#[derive(Args, Debug)]
+pub struct Appearance {
+    /// Colours of the view.
+    #[arg(long, value_name = "SCHEME", value_enum, default_value_t, help_heading = "Output")]
+    pub colours: Scheme,
+    /// Nothing but ASCII in the view; so it is anyway where the locale is not UTF-8.
+    #[arg(long, help_heading = "Output")]
+    pub ascii: bool,
+    /// Use the mouse in the view: the wheel scrolls, a click chooses a row, another one looks into it.
+    #[arg(long, help_heading = "Output")]
+    pub mouse: bool,
+}
+
+impl Appearance {
+    pub fn options(&self) -> ViewOptions {
+        ViewOptions { scheme: self.colours, ascii: self.ascii, mouse: self.mouse }
+    }
+}
+
+/// What is recorded besides.
+#[derive(Args, Debug)]
+pub struct Record {
+    /// Record the profile of each --interval, and the last one, into a new FILE; `mpiprobe view FILE` shows them.
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    pub record: Option<PathBuf>,
+    /// Record no more than this, such as 500MB or 4GiB.
+    #[arg(long, value_name = "SIZE", default_value = "1GiB", value_parser = size, help_heading = "Output")]
+    pub record_limit: u64,
+}
+
+impl Record {
+    pub fn to(&self) -> Option<RecordTo> {
+        self.record.clone().map(|path| RecordTo { path, limit: self.record_limit })
     }
 }
 
@@ -154,6 +187,8 @@ pub enum Command {
     /// Run a command, such as `mpirun -n 4 ./app`, and print the profile of its MPI processes when it has ended. They count
     /// themselves by a preloaded library, which needs no rights. Exits as the command does.
     Run(Run),
+    /// Show a recording (--record): in the full-screen view, at first its last moment, or without a terminal that moment only.
+    View(View),
     /// Print the path of the library for LD_PRELOAD that `run` uses, where a launcher has to be told by hand.
     WrapperPath,
     /// Check what works here, or whether and how a process can be observed; exits with 0 (all well), 1 (works, with
@@ -165,6 +200,26 @@ pub enum Command {
         #[arg(long)]
         json: bool,
     },
+}
+
+/// A recording, and how it is shown.
+#[derive(Args, Debug)]
+pub struct View {
+    pub file: PathBuf,
+    /// The profile of one moment as text, even on a terminal.
+    #[arg(long)]
+    pub plain: bool,
+    /// The profile of one moment as JSON.
+    #[arg(long, conflicts_with = "plain")]
+    pub json: bool,
+    /// This moment instead of the last one: 90s or +01:30 since the beginning, 12:34:56 by the clock (UTC), or #13 by its number.
+    #[arg(long, value_name = "TIME")]
+    pub at: Option<At>,
+    /// Show only rows of the profile for which this is not false; see docs/filter.md
+    #[arg(long, value_name = "FILTER", value_parser = filter)]
+    pub filter: Option<Filter>,
+    #[command(flatten)]
+    pub appearance: Appearance,
 }
 
 /// What is run, and what becomes of the profile.
@@ -185,6 +240,11 @@ pub struct Run {
     /// Keep the processes' tables in DIR; for jobs over several nodes, a directory that all of them share.
     #[arg(long, value_name = "DIR")]
     pub output: Option<PathBuf>,
+    /// Time between two moments of --record.
+    #[arg(long, value_name = "TIME", default_value = "1s", value_parser = positive_duration)]
+    pub interval: Duration,
+    #[command(flatten)]
+    pub record: Record,
     /// The command and its arguments.
     #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true, value_name = "COMMAND")]
     pub command: Vec<OsString>,
@@ -192,6 +252,10 @@ pub struct Run {
 
 fn filter(text: &str) -> Result<Filter, String> {
     text.parse().map_err(|error: FilterError| error.to_string())
+}
+
+fn size(text: &str) -> Result<u64, String> {
+    filter::bytes(text).ok_or_else(|| "such as 500MB or 4GiB".into())
 }
 
 fn functions(text: &str) -> Result<FunctionSet, String> {

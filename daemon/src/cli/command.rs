@@ -8,18 +8,20 @@ use thiserror::Error;
 
 use super::{
     Arguments,
-    arguments::{Command, Observe, Run},
+    arguments::{Command, Observe, Run, View},
 };
 use crate::{
+    diagnose::warnings,
     discover::{Caller, JobChoice, ProcRoot, ProcRootError, ProcessError, Scanner, Target},
     doctor,
     preload::{LibraryError, library},
     present::{self, Output, OutputError, say},
+    recording::{Recording, RecordingError},
     session::{
         self, ImplementationRecogniser, Options, Outcome, SessionError,
         wrapped::{RunOptions, launch},
     },
-    view::{self, Files, StartError, ViewOptions, ViewStart},
+    view::{self, Files, StartError, ViewError, ViewOptions, ViewStart},
 };
 
 /// How mpiprobe ends; each has an exit status of its own.
@@ -61,6 +63,10 @@ pub enum CommandError {
     #[error(transparent)]
     Output(#[from] OutputError),
     #[error(transparent)]
+    Recording(#[from] RecordingError),
+    #[error(transparent)]
+    Replay(#[from] ViewError),
+    #[error(transparent)]
     Library(#[from] LibraryError),
     #[error(transparent)]
     View(#[from] StartError),
@@ -73,6 +79,7 @@ pub async fn execute(arguments: &Arguments) -> Result<Exit, CommandError> {
     let done = match &arguments.command {
         Some(Command::Ps { json }) => list(*json, false),
         Some(Command::Run(run)) => Ok(run_command(run).await),
+        Some(Command::View(asked)) => view_recording(asked).await,
         Some(Command::WrapperPath) => wrapper_path(),
         Some(Command::Doctor { pid, json }) => examine(*pid, *json),
         None if arguments.observe.has_target() => observe(&arguments.observe).await,
@@ -111,6 +118,7 @@ async fn observe(asked: &Observe) -> Result<Exit, CommandError> {
         interval: asked.interval,
         json: asked.json,
         view: view(asked)?,
+        record: asked.record.to(),
         rung: asked.attach,
         max_processes: asked.max_processes,
         max_threads: asked.max_threads,
@@ -145,6 +153,8 @@ async fn run_command(run: &Run) -> Exit {
         profile: run.profile.clone(),
         tables: run.output.clone(),
         json: run.json,
+        record: run.record.to(),
+        interval: run.interval,
     };
     match launch(&options).await {
         Ok(status) => Exit::Command(status),
@@ -153,6 +163,29 @@ async fn run_command(run: &Run) -> Exit {
             Exit::Command(error.exit_status())
         }
     }
+}
+
+async fn view_recording(asked: &View) -> Result<Exit, CommandError> {
+    let recording = Recording::open(&asked.file)?;
+    let index = asked.at.map_or(Ok(recording.len().saturating_sub(1)), |at| recording.find(at))?;
+    if !asked.plain && !asked.json && view::is_interactive() {
+        let files = Files::new(&|name| std::env::var(name).ok());
+        let start = ViewStart::new(asked.filter.clone(), None, files)?;
+        view::replay(recording, index, asked.appearance.options(), start).await?;
+        return Ok(Exit::Complete);
+    }
+    for note in recording.notes() {
+        say(format_args!("{}: {note}", asked.file.display()));
+    }
+    let profile = recording.profile(index)?;
+    let filter = asked.filter.as_ref();
+    if asked.json {
+        Output.json_line(&*present::filtered(&profile, filter))?;
+    } else {
+        Output.text(&format!("{}, moment {} of {}\n", recording.describe(index), index + 1, recording.len()))?;
+        Output.text(&present::profile(&profile, &warnings(&profile), filter))?;
+    }
+    Ok(if profile.complete { Exit::Complete } else { Exit::Incomplete })
 }
 
 fn wrapper_path() -> Result<Exit, CommandError> {

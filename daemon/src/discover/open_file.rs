@@ -3,8 +3,14 @@
 use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd, OwnedFd};
+use std::path::Path;
 
 use rustix::fs::{FileType, Mode, OFlags, ResolveFlags, fstat, open, openat, openat2};
+
+/// Opens the regular file at `path`, or where the link there leads to.
+pub(crate) fn open_regular(path: &Path) -> io::Result<File> {
+    reopen_regular(open(path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty())?.as_fd())
+}
 
 /// Opens the regular file that `name` below `directory` (or the link of that name) leads to.
 pub(crate) fn open_regular_at(directory: BorrowedFd<'_>, name: &str) -> io::Result<File> {

@@ -10,10 +10,10 @@ pub fn printable(bytes: &[u8]) -> String {
     let mut text = String::with_capacity(bytes.len());
     for chunk in bytes.utf8_chunks() {
         for character in chunk.valid().chars() {
-            if character.is_control() || is_invisible(character) {
-                text.extend(character.escape_default());
-            } else {
+            if is_harmless(character) {
                 text.push(character);
+            } else {
+                text.extend(character.escape_default());
             }
         }
         for byte in chunk.invalid() {
@@ -22,6 +22,11 @@ pub fn printable(bytes: &[u8]) -> String {
         }
     }
     text
+}
+
+/// Whether a character can neither drive a terminal nor mislead a reader.
+pub(crate) fn is_harmless(character: char) -> bool {
+    !character.is_control() && !is_invisible(character)
 }
 
 /// Zero-width characters, line and paragraph separators, and the marks that reverse the direction of text.

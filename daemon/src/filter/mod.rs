@@ -23,6 +23,7 @@ pub use expression::Filter;
 pub use facts::{Fact, Facts};
 pub use field::{Dimension, Field};
 pub use known::Values;
+pub use token::bytes;
 
 #[cfg(test)]
 mod tests;

@@ -49,6 +49,21 @@ pub(super) const UNITS: [(&str, Dimension, f64); 22] = [
     ("G", Dimension::Count, 1e9),
 ];
 
+/// An amount of data as it is written in filters: `500MB`, `4GiB`; bytes.
+pub fn bytes(text: &str) -> Option<u64> {
+    let digits = text.find(|letter: char| !letter.is_ascii_digit() && letter != '.').unwrap_or(text.len());
+    let (number, unit) = text.split_at_checked(digits)?;
+    let (.., size) =
+        UNITS.iter().find(|(name, dimension, _)| *name == unit.trim() && *dimension == Dimension::Bytes)?;
+    let bytes = number.parse::<f64>().ok()? * size;
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "there is no sign, and the range is asked for"
+    )]
+    (1.0..9e18).contains(&bytes).then_some(bytes as u64)
+}
+
 /// All tokens of a text, the last of which is [`Kind::End`].
 pub(super) fn tokens(text: &str) -> Result<Vec<Token>, FilterError> {
     let letters: Vec<char> = text.chars().collect();

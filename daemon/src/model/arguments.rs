@@ -1,11 +1,11 @@
 //! What a call was given, by what its arguments mean.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::Partner;
 
 /// The meaning of the arguments of an open call, as far as it can be told without looking into the program's memory.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CallArguments {
     /// Whom it sends to, or whose window it uses; `null`: the function has no such argument.
     pub destination: Option<Peer>,
@@ -28,7 +28,7 @@ pub struct CallArguments {
 }
 
 /// A rank that an argument names.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Peer {
     pub partner: Partner,
     /// Its rank in the communicator; `null` if it is no rank.
@@ -38,7 +38,7 @@ pub struct Peer {
 }
 
 /// A communicator that an argument names.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CommunicatorArgument {
     /// As the program passes it.
     pub handle: u64,

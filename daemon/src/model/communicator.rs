@@ -1,9 +1,11 @@
 //! Communicators over ranks, and what went over them.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
+
+use super::names::{self, Name};
 
 /// Completed calls that have something in common, and what they moved.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Amounts {
     /// A call with two partners counts for each of them.
     pub calls: u64,
@@ -18,18 +20,19 @@ pub struct Amounts {
 }
 
 impl Amounts {
+    /// Of a recording they may be anything.
     pub fn add(&mut self, other: &Self) {
-        self.calls += other.calls;
-        self.time_ns += other.time_ns;
-        self.sent_bytes += other.sent_bytes;
-        self.received_bytes += other.received_bytes;
-        self.received_at_most_bytes += other.received_at_most_bytes;
-        self.calls_of_unknown_bytes += other.calls_of_unknown_bytes;
+        self.calls = self.calls.saturating_add(other.calls);
+        self.time_ns = self.time_ns.saturating_add(other.time_ns);
+        self.sent_bytes = self.sent_bytes.saturating_add(other.sent_bytes);
+        self.received_bytes = self.received_bytes.saturating_add(other.received_bytes);
+        self.received_at_most_bytes = self.received_at_most_bytes.saturating_add(other.received_at_most_bytes);
+        self.calls_of_unknown_bytes = self.calls_of_unknown_bytes.saturating_add(other.calls_of_unknown_bytes);
     }
 }
 
 /// Who sent how much to whom over what, over ranks (`--traffic`).
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TrafficProfile {
     /// In the order in which they were made.
     pub communicators: Vec<CommunicatorProfile>,
@@ -42,7 +45,7 @@ pub struct TrafficProfile {
 }
 
 /// One communicator, whatever its handles are in the processes that are in it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CommunicatorProfile {
     /// Means the same communicator in all profiles of one run.
     pub id: u32,
@@ -65,7 +68,8 @@ pub struct CommunicatorProfile {
     /// The [`Self::id`] of the communicator that it was made from; `null`: of none, or not known.
     pub parent: Option<u32>,
     /// The function that has made it; `null`: not seen.
-    pub made_by: Option<&'static str>,
+    #[serde(deserialize_with = "names::optional", default)]
+    pub made_by: Option<Name>,
     /// Ranks observed that are in it.
     pub ranks: u32,
     /// All of those have freed it.
@@ -77,15 +81,16 @@ pub struct CommunicatorProfile {
 }
 
 /// What the calls of one function have moved.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FunctionAmounts {
-    pub function: &'static str,
+    #[serde(deserialize_with = "names::name")]
+    pub function: Name,
     #[serde(flatten)]
     pub amounts: Amounts,
 }
 
 /// Communicators that are not told apart.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OtherCommunicators {
     /// How many; of those without room, as many as the processes in them have counted.
     pub communicators: u64,
@@ -94,7 +99,7 @@ pub struct OtherCommunicators {
 }
 
 /// All communicators of one size.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CommunicatorSize {
     /// Processes, those of both groups of an inter-communicator together.
     pub size: u32,
@@ -104,7 +109,7 @@ pub struct CommunicatorSize {
 }
 
 /// What one rank did with another one.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PartnerRow {
     pub job: Option<String>,
     /// Ranks in `MPI_COMM_WORLD`: whose calls these are, and who was at the other end.

@@ -1,9 +1,9 @@
 //! What observing costs.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// mpiprobe's own cost to the targets, from the calibration on this machine.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct OwnCost {
     /// Calibrated cost of a probed call, ns.
     pub per_call_ns: f64,

@@ -1,9 +1,9 @@
 //! How well processors are used: the efficiencies of the POP Centre of Excellence (co-design.pop-coe.eu).
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// Of the ranks observed; each between 0 and 1.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Efficiency {
     /// Useful time of all ranks over what it could be: `load_balance` × `communication`.
     pub parallel: f64,

@@ -2,12 +2,15 @@
 
 use std::iter::Sum;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
-use super::{FunctionTraffic, Spread};
+use super::{
+    FunctionTraffic, Spread,
+    names::{self, Name},
+};
 
 /// How much there was in a second of wall time; over ranks, the sum of what each did in a second of its own.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Rates {
     pub calls_per_s: f64,
     /// 0 without `--traffic`.
@@ -38,10 +41,12 @@ impl Sum for Rates {
 }
 
 /// One function in one rank.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct FunctionRow {
-    pub name: &'static str,
-    pub group: &'static str,
+    #[serde(deserialize_with = "names::name")]
+    pub name: Name,
+    #[serde(deserialize_with = "names::name")]
+    pub group: Name,
     /// Completed calls.
     pub calls: u64,
     /// Time in them, ns, summed over threads.
@@ -70,7 +75,7 @@ pub struct FunctionRow {
 }
 
 /// One function over ranks.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct FunctionProfile {
     /// Sums over ranks; extremes and percentiles of all calls.
     #[serde(flatten)]
@@ -82,9 +87,10 @@ pub struct FunctionProfile {
 }
 
 /// One group in one rank.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct GroupRow {
-    pub group: &'static str,
+    #[serde(deserialize_with = "names::name")]
+    pub group: Name,
     pub calls: u64,
     /// Time, ns, open calls included.
     pub time_ns: u64,
@@ -97,7 +103,7 @@ pub struct GroupRow {
 }
 
 /// What the calls of one group have moved.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GroupTraffic {
     pub sent_bytes: u64,
     pub received_bytes: u64,
@@ -108,7 +114,7 @@ pub struct GroupTraffic {
 }
 
 /// One group over ranks.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct GroupProfile {
     #[serde(flatten)]
     pub all: GroupRow,
@@ -117,10 +123,12 @@ pub struct GroupProfile {
 }
 
 /// Calls of one function that MPI made inside another (`--nested`), over ranks.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct InnerCalls {
-    pub outer: &'static str,
-    pub inner: &'static str,
+    #[serde(deserialize_with = "names::name")]
+    pub outer: Name,
+    #[serde(deserialize_with = "names::name")]
+    pub inner: Name,
     pub calls: u64,
     pub time_ns: u64,
 }

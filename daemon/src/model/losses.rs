@@ -1,10 +1,10 @@
 //! What was not counted, by cause.
 
 use mpiprobe_common::{Loss, loss::LOSSES};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// Loss counters, each zero in a complete profile but for those marked as no loss of calls.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Losses {
     /// Calls not counted: too many live threads for the thread table.
     pub thread_table_full: u64,

@@ -7,6 +7,7 @@ mod cost;
 mod efficiency;
 mod function;
 mod losses;
+mod names;
 mod pending;
 mod phase;
 mod profile;

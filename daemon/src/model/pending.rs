@@ -1,16 +1,21 @@
 //! Operations that are under way.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
-use super::Partner;
+use super::{
+    Partner,
+    names::{self, Name},
+};
 
 /// A request that has been posted or started, and that no call has said to be complete.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PendingRow {
     /// Function that made the request.
-    pub function: &'static str,
+    #[serde(deserialize_with = "names::name")]
+    pub function: Name,
     /// Call that has started it, of a persistent one; `null` of any other.
-    pub started_by: Option<&'static str>,
+    #[serde(deserialize_with = "names::optional", default)]
+    pub started_by: Option<Name>,
     /// Number of the communicator among those of the rank; `null`: none, or not known.
     pub communicator: Option<u32>,
     /// Of a receive who is expected, else who is sent to.

@@ -1,20 +1,23 @@
 //! The whole profile.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::{
     Efficiency, FunctionProfile, GroupProfile, InnerCalls, Losses, OwnCost, PhaseProfile, RankProfile, Spread,
     TrafficProfile,
+    names::{self, Name},
 };
 
 /// Name and version of the JSON form; the version is raised when a field changes its meaning or goes.
 pub const SCHEMA: &str = "mpiprobe.profile/1";
 
 /// Everything that was found out.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Profile {
-    pub schema: &'static str,
-    pub mpiprobe_version: &'static str,
+    #[serde(deserialize_with = "names::schema")]
+    pub schema: Name,
+    #[serde(deserialize_with = "names::name")]
+    pub mpiprobe_version: Name,
     pub host: String,
     /// Beginning of observation, UTC, RFC 3339.
     pub began: String,
@@ -43,7 +46,7 @@ pub struct Profile {
 }
 
 /// Why observation ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum EndReason {
     /// All targets have ended.
@@ -55,10 +58,11 @@ pub enum EndReason {
 }
 
 /// How the numbers were obtained.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct EngineInfo {
     /// `ebpf` or `wrapper`.
-    pub engine: &'static str,
+    #[serde(deserialize_with = "names::name")]
+    pub engine: Name,
     /// How the probes are attached.
     pub attached_by: String,
     /// Time that attaching took, ns.
@@ -67,7 +71,7 @@ pub struct EngineInfo {
 }
 
 /// A file that was probed.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LibraryInfo {
     pub path: String,
     pub implementation: String,
@@ -81,14 +85,15 @@ pub struct LibraryInfo {
 }
 
 /// A function whose probe is dear.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SlowSite {
-    pub function: &'static str,
+    #[serde(deserialize_with = "names::name")]
+    pub function: Name,
     pub reason: String,
 }
 
 /// A job that is observed.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct JobInfo {
     pub id: String,
     /// Ranks of it on this node that are observed.
@@ -98,7 +103,7 @@ pub struct JobInfo {
 }
 
 /// Sums over everything.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Totals {
     pub calls: u64,
     /// Per rank, ns.

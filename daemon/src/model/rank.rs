@@ -1,11 +1,14 @@
 //! Ranks.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
-use super::{CallArguments, FunctionRow, GroupRow, Losses, RankPhase, RankTraffic};
+use super::{
+    CallArguments, FunctionRow, GroupRow, Losses, RankPhase, RankTraffic,
+    names::{self, Name},
+};
 
 /// What has become of a rank's process.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum RankState {
     /// Still there.
@@ -17,7 +20,7 @@ pub enum RankState {
 }
 
 /// One rank: one process image.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct RankProfile {
     /// Rank in `MPI_COMM_WORLD`; `null`: unknown.
     pub rank: Option<u32>,
@@ -65,9 +68,10 @@ pub struct RankProfile {
 }
 
 /// A call that has not returned.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OpenCallInfo {
-    pub function: &'static str,
+    #[serde(deserialize_with = "names::name")]
+    pub function: Name,
     pub tid: u32,
     /// How long it has been open, ns.
     pub open_ns: u64,
@@ -82,7 +86,7 @@ pub struct OpenCallInfo {
 }
 
 /// A live thread that has entered MPI.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ThreadProfile {
     pub tid: u32,
     pub calls: u64,

@@ -1,9 +1,9 @@
 //! A quantity over ranks.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// How a quantity is spread over the ranks that were observed.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Spread {
     pub sum: f64,
     pub mean: f64,

@@ -1,11 +1,14 @@
 //! Amounts of data, and who has moved them.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
-use super::{Amounts, PendingRow};
+use super::{
+    Amounts, PendingRow,
+    names::{self, Name},
+};
 
 /// Data that went one way.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Volume {
     /// Calls that moved data this way, or might have: messages of no bytes count.
     pub messages: u64,
@@ -19,7 +22,7 @@ pub struct Volume {
 }
 
 /// What the calls of one function have moved.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct FunctionTraffic {
     pub sent: Volume,
     pub received: Volume,
@@ -30,7 +33,7 @@ pub struct FunctionTraffic {
 }
 
 /// What the calls of one rank have moved.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RankTraffic {
     /// Communicators used by calls that take one.
     pub communicators: Vec<CommunicatorRow>,
@@ -41,7 +44,7 @@ pub struct RankTraffic {
 }
 
 /// Who was at the other end of a flow.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Partner {
     /// A rank: [`FlowRow::peer`].
@@ -57,11 +60,13 @@ pub enum Partner {
 }
 
 /// What the calls of one function from one place to one partner over one communicator have moved.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FlowRow {
-    pub function: &'static str,
+    #[serde(deserialize_with = "names::name")]
+    pub function: Name,
     /// `MPI_Start` or `MPI_Startall`, of what a persistent request of that function has moved; `null`: the call itself.
-    pub started_by: Option<&'static str>,
+    #[serde(deserialize_with = "names::optional", default)]
+    pub started_by: Option<Name>,
     /// Number of the communicator among [`CommunicatorRow`]s of the rank; `null`: none, or not known.
     pub communicator: Option<u32>,
     pub partner: Partner,
@@ -82,7 +87,7 @@ pub struct FlowRow {
 }
 
 /// A communicator that a rank has used.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CommunicatorRow {
     /// Means the same communicator in one rank only.
     pub number: u32,

@@ -8,21 +8,23 @@ use crate::{
     filter::Filter,
     model::{EndReason, Profile},
     present::{self, Output, filtered},
+    recording::Recorder,
     view::LiveView,
 };
 
-/// Standard output as tables or as JSON, or a full-screen view.
+/// Standard output as tables or as JSON, or a full-screen view; and whoever looks at a recording later.
 #[derive(Debug)]
 pub(super) struct Display {
     form: Form,
     /// Rows that are shown.
     filter: Option<Filter>,
+    recorder: Option<Recorder>,
 }
 
 #[derive(Debug)]
 enum Form {
     Tables {
-        last: Option<Box<Profile>>,
+        last: Option<Arc<Profile>>,
     },
     /// One table, at the end.
     Once,
@@ -32,25 +34,29 @@ enum Form {
 
 impl Display {
     pub(super) fn open(options: &Options) -> Result<Self, SessionError> {
+        let recorder = options.record.as_ref().map(Recorder::begin).transpose()?;
         let form = match &options.view {
             Some((view, start)) => Form::View(LiveView::open(*view, start.clone())?),
             None if options.json => Form::Json,
             None if options.once => Form::Once,
             None => Form::Tables { last: None },
         };
-        Ok(Self { form, filter: options.filter.clone() })
+        Ok(Self { form, filter: options.filter.clone(), recorder })
     }
 
     /// A look at the observation that goes on.
-    pub(super) fn look(&mut self, profile: Profile) -> Result<(), SessionError> {
+    pub(super) fn look(&mut self, profile: Arc<Profile>) -> Result<(), SessionError> {
+        if let Some(recorder) = &mut self.recorder {
+            recorder.add(&profile);
+        }
         match &mut self.form {
             Form::Json => Output.json_line(&*filtered(&profile, self.filter.as_ref()))?,
             Form::Tables { last } => {
                 Output.text(&present::interval(&profile, last.as_deref(), self.filter.as_ref()))?;
-                *last = Some(Box::new(profile));
+                *last = Some(profile);
             }
             Form::Once => {}
-            Form::View(view) => view.show(Arc::new(profile)),
+            Form::View(view) => view.show(profile),
         }
         Ok(())
     }
@@ -77,20 +83,27 @@ impl Display {
     }
 
     /// Gives the terminal back, and prints the final profile.
-    pub(super) fn close(self, profile: &Profile) -> Result<Outcome, SessionError> {
+    pub(super) fn close(self, profile: &Arc<Profile>) -> Result<Outcome, SessionError> {
         let (is_json, is_once) = (matches!(self.form, Form::Json), matches!(self.form, Form::Once));
-        let filter = self.filter;
+        let filter = self.filter.as_ref();
+        let mut recorder = self.recorder;
+        if let Some(recorder) = &mut recorder {
+            recorder.add(profile);
+        }
         let closed = if let Form::View(view) = self.form { view.close() } else { Ok(()) };
         // Whatever has become of the view, this is what the observation was for.
-        if is_json {
-            Output.json_line(&*filtered(profile, filter.as_ref()))?;
+        let printed = if is_json {
+            Output.json_line(&*filtered(profile, filter))
         } else if is_once {
-            Output.text(&present::interval(profile, None, filter.as_ref()))?;
+            Output.text(&present::interval(profile, None, filter))
         } else {
-            Output.text(&present::profile(profile, &warnings(profile), filter.as_ref()))?;
-        }
+            Output.text(&present::profile(profile, &warnings(profile), filter))
+        };
+        // Also if nobody wants to read it: it may be why somebody records.
+        let is_recorded = recorder.is_none_or(Recorder::end);
+        printed?;
         closed?;
-        Ok(if profile.complete { Outcome::Complete } else { Outcome::Incomplete })
+        Ok(if profile.complete && is_recorded { Outcome::Complete } else { Outcome::Incomplete })
     }
 
     /// Gives the terminal back: there is no profile.
@@ -100,5 +113,7 @@ impl Display {
         {
             present::say(error);
         }
+        // Moments that were looked at stay.
+        self.recorder.map(Recorder::end);
     }
 }

@@ -10,6 +10,7 @@ use crate::{
     discover::{ProcRootError, ProcessError, SelectError},
     observe::ObserveError,
     present::OutputError,
+    recording::RecordingError,
     view::ViewError,
 };
 
@@ -32,6 +33,8 @@ pub enum SessionError {
     Output(#[from] OutputError),
     #[error(transparent)]
     View(#[from] ViewError),
+    #[error(transparent)]
+    Recording(#[from] RecordingError),
     #[error("cannot watch processes or signals: {0}")]
     Watch(#[source] io::Error),
     #[error(

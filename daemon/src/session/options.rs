@@ -8,6 +8,7 @@ use crate::{
     attach::Rung,
     discover::{JobChoice, Target},
     filter::Filter,
+    recording::RecordTo,
     view::{ViewOptions, ViewStart},
 };
 
@@ -35,6 +36,8 @@ pub struct Options {
     pub json: bool,
     /// A full-screen view instead of tables, and with what it begins.
     pub view: Option<(ViewOptions, ViewStart)>,
+    /// Where everything is recorded besides.
+    pub record: Option<RecordTo>,
     /// Attach in this way only.
     pub rung: Option<Rung>,
     pub max_processes: u32,

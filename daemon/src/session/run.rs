@@ -3,6 +3,7 @@
 use std::{
     io,
     os::fd::{AsFd as _, OwnedFd},
+    sync::Arc,
     time::Duration,
 };
 
@@ -38,6 +39,9 @@ const SILENT_DETACH: Duration = Duration::from_millis(500);
 
 /// Observes as asked for and prints the profile. Everything is detached when this returns.
 pub async fn run(options: &Options) -> Result<Outcome, SessionError> {
+    if let Some(record) = &options.record {
+        record.check()?;
+    }
     let mut signals = StopSignals::new().map_err(SessionError::Watch)?;
     let mut observation = Observation::begin(options)?;
     // Not before: what cannot be observed is told on the ordinary screen.
@@ -49,12 +53,12 @@ pub async fn run(options: &Options) -> Result<Outcome, SessionError> {
         }
     };
     let ended = match observe(&mut observation, &mut display, options, &mut signals).await {
-        Ok(end) => last_profile(&mut observation, end).map(|profile| (end, profile)),
+        Ok(end) => last_profile(&mut observation, end).map(|profile| (end, Arc::new(profile))),
         Err(error) => Err(error),
     };
     let outcome = match ended {
         Ok((end, profile)) if display.stays(end) => {
-            let stays = display.look(profile.clone());
+            let stays = display.look(Arc::clone(&profile));
             // Others may use the same library while this one is looked at.
             let_go(observation, &mut signals).await;
             if stays.is_ok() {
@@ -125,7 +129,7 @@ async fn observe(
                 }
             }
             () = sleep_until(next_flush.unwrap_or_else(Instant::now)), if next_flush.is_some() => {
-                display.look(observation.profile(None)?)?;
+                display.look(Arc::new(observation.profile(None)?))?;
                 (last_flush, next_flush) = (Some(Instant::now()), None);
                 // It was the end of an interval.
                 ticks.reset();
@@ -140,7 +144,7 @@ async fn observe(
             _ = ticks.tick() => {
                 observation.flush_log();
                 if observation.was_anybody_there() {
-                    display.look(observation.profile(None)?)?;
+                    display.look(Arc::new(observation.profile(None)?))?;
                 }
             }
         }

@@ -41,12 +41,16 @@ pub(super) async fn run(mut source: impl Source, options: ViewOptions, start: Vi
                 if effect == Some(Effect::Quit) {
                     return Ok(());
                 }
-                if let Some(effect) = effect.and_then(|effect| keeper.keep(effect, &mut state)) {
+                if let Some(Effect::Wish(wish)) = effect {
+                    source.wish(wish);
+                } else if let Some(effect) = effect.and_then(|effect| keeper.keep(effect, &mut state)) {
                     carry_out(effect, &mut state, &mut screen).await.map_err(ViewError::Terminal)?;
                 }
             }
             update = source.next() => match update {
                 Update::Profile(profile) => state.add(profile),
+                Update::Moment(moment) => state.go_to_moment(*moment),
+                Update::Position(position) => state.set_position(position),
                 Update::Message(message) => state.notice = Some(message),
                 Update::Close => return Ok(()),
             },
@@ -87,7 +91,7 @@ fn handle(state: &mut State, event: &Event) -> Option<Effect> {
 async fn carry_out(effect: Effect, state: &mut State, screen: &mut Screen) -> io::Result<()> {
     match effect {
         // These are for others.
-        Effect::Quit | Effect::Remember(_) | Effect::SaveView(_) => {}
+        Effect::Quit | Effect::Wish(_) | Effect::Remember(_) | Effect::SaveView(_) => {}
         Effect::Redraw => screen.redraw()?,
         Effect::Copy => {
             let (grid, cursor) = (state.grid(), state.cursor());

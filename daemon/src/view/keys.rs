@@ -27,6 +27,8 @@ pub enum Action {
     Invert,
     Span,
     Freeze,
+    /// So many moments of a recording further.
+    Moment(isize),
     NextMarked,
     PreviousMarked,
     Copy,
@@ -137,7 +139,7 @@ macro_rules! bindings {
 
 /// All of them.
 pub const BINDINGS: &[Binding] = bindings! {
-    Program "q" [key('q'), ctrl('c')] Action::Quit, "End the view; the profile is printed", "quit";
+    Program "q" [key('q'), ctrl('c')] Action::Quit, "End the view; that of an observation prints the profile", "quit";
     Program "?" [key('?'), named(KeyCode::F(1))] Action::Help, "This help; again, or Esc, closes it", "help";
     Screens "Tab" [named(KeyCode::Tab)] Action::NextScreen, "Next screen", "next";
     Screens "Shift-Tab" [named(KeyCode::BackTab)] Action::PreviousScreen, "Previous screen";
@@ -152,8 +154,8 @@ pub const BINDINGS: &[Binding] = bindings! {
     Moving "Enter" [named(KeyCode::Enter)] Action::Open,
         "Look into the row or the square: a rank's functions, a function's ranks", "open";
     Moving "Esc" [named(KeyCode::Esc), named(KeyCode::Backspace)] Action::Back, "Back", "back";
-    Moving "l →" [key('l'), named(KeyCode::Right)] Action::Right, "The same as Enter; in the matrix, a column to the right";
-    Moving "h ←" [key('h'), named(KeyCode::Left)] Action::Left, "The same as Esc; in the matrix, a column to the left";
+    Moving "l →" [key('l'), named(KeyCode::Right)] Action::Right, "Enter; in the matrix one column, otherwise in a recording one moment further";
+    Moving "h ←" [key('h'), named(KeyCode::Left)] Action::Left, "Esc; in the matrix one column, otherwise in a recording one moment back";
     Moving "j ↓" [key('j'), named(KeyCode::Down)] Action::Down, "Next row";
     Moving "k ↑" [key('k'), named(KeyCode::Up)] Action::Up, "Previous row";
     Moving "PgDn Ctrl-d" [named(KeyCode::PageDown), ctrl('d'), ctrl('f')] Action::PageDown, "A page down";
@@ -167,8 +169,12 @@ pub const BINDINGS: &[Binding] = bindings! {
     Table "I" [key('I')] Action::Invert, "Sort the other way round";
     Table "m" [key('m')] Action::Measure, "Matrix: bytes, calls or time";
     Table "c" [key('c')] Action::Communicator, "Matrix of this communicator; in the matrix, of the next one";
-    Time "Space" [key(' ')] Action::Freeze, "Freeze the display, not the counting; again: go on", "freeze";
+    Time "Space" [key(' ')] Action::Freeze, "Freeze the display, not the counting; again: go on. A recording: play, pause", "freeze";
     Time "t" [key('t')] Action::Span, "Figures of the last seconds, or since the beginning", "span";
+    Time "]" [key(']')] Action::Moment(1), "One moment of a recording further";
+    Time "[" [key('[')] Action::Moment(-1), "One moment back";
+    Time "}" [key('}')] Action::Moment(10), "Ten moments further";
+    Time "{" [key('{')] Action::Moment(-10), "Ten moments back";
     Filter "/" [key('/')] Action::Filter, "Show only rows for which a condition holds; nothing typed: all", "filter";
     Filter "e" [key('e')] Action::Editor, "The same in several lines";
     Filter "v" [key('v')] Action::Views, "Saved views";

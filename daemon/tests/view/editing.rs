@@ -78,7 +78,7 @@ fn several_lines_are_in_a_frame() {
 }
 
 /// The text that is being typed, which is on the last line.
-fn typed(state: &mpiprobe::view::State) -> String {
+fn typed(state: &State) -> String {
     picture(state).lines().last().unwrap_or_default().trim_start_matches(" / ").trim().to_owned()
 }
 

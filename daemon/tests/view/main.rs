@@ -2,7 +2,10 @@
 
 mod editing;
 mod filtering;
+mod hostile;
 mod keys;
+mod replay;
+mod replayed;
 mod saving;
 mod screens;
 mod walking;

@@ -16,6 +16,7 @@ mod layers;
 mod libraries;
 mod output;
 mod phases;
+mod recording;
 mod refusals;
 mod rights;
 mod threads;
@@ -47,6 +48,7 @@ fn main() {
             libraries::tests(mpi),
             output::tests(mpi),
             phases::tests(mpi),
+            recording::tests(mpi),
             refusals::tests(mpi),
             rights::tests(mpi),
             threads::tests(mpi),

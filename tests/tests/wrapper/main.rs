@@ -6,6 +6,7 @@ mod exact;
 mod library;
 mod loaded_later;
 mod phases;
+mod recording;
 mod threads;
 mod traffic;
 
@@ -22,6 +23,7 @@ fn main() {
             exact::tests(mpi),
             loaded_later::tests(mpi),
             phases::tests(mpi),
+            recording::tests(mpi),
             threads::tests(mpi),
             traffic::tests(mpi),
         ]

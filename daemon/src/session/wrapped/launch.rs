@@ -7,23 +7,24 @@ use std::{
     os::{fd::AsFd as _, unix::process::ExitStatusExt as _},
     path::PathBuf,
     process::{Child, Command, ExitStatus},
+    sync::Arc,
     time::Duration,
 };
 
 use mpiprobe_functions::FunctionSet;
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use thiserror::Error;
-use tokio::time::{Instant, sleep};
+use tokio::time::{Instant, MissedTickBehavior, interval, sleep};
 
-use super::{images::Images, relay::Relay};
+use super::{account::Account, images::Images, relay::Relay};
 use crate::{
-    analyse,
     diagnose::warnings,
     discover::{ProcRoot, ProcRootError, Process},
-    model::{EndReason, EngineInfo, Profile},
+    model::{EndReason, Profile},
     observe::monotonic_ns,
     preload::{DirectoryError, LibraryError, Preload, RunDirectory, exporting, library},
     present::{self, OutputError, say},
+    recording::{RecordTo, Recorder, RecordingError},
     session::{host, sites::Sites, watch::EndWatch},
 };
 
@@ -49,6 +50,10 @@ pub struct RunOptions {
     /// Where the tables go, to stay there; `None`: nowhere in particular.
     pub tables: Option<PathBuf>,
     pub json: bool,
+    /// Where what happens meanwhile is recorded.
+    pub record: Option<RecordTo>,
+    /// Time between two moments of that.
+    pub interval: Duration,
 }
 
 /// Why a command was not run, or its profile not made.
@@ -68,6 +73,8 @@ pub enum LaunchError {
     Write { path: PathBuf, source: io::Error },
     #[error(transparent)]
     Output(#[from] OutputError),
+    #[error(transparent)]
+    Recording(#[from] RecordingError),
 }
 
 impl LaunchError {
@@ -84,6 +91,7 @@ impl LaunchError {
 /// Runs the command to its end; gives its exit status as a shell has it.
 pub async fn launch(options: &RunOptions) -> Result<u8, LaunchError> {
     let library = library()?;
+    let mut recorder = options.record.as_ref().map(Recorder::begin).transpose()?;
     let directory = options.tables.as_deref().map_or_else(RunDirectory::temporary, RunDirectory::chosen)?;
     let preload = Preload::new(&library, directory.path(), &options.functions, options.ignore_pcontrol);
     let (began, began_ns) = (host::utc_now(), monotonic_ns());
@@ -97,11 +105,12 @@ pub async fn launch(options: &RunOptions) -> Result<u8, LaunchError> {
     ends.add(pidfd.as_fd(), COMMAND).map_err(LaunchError::Watch)?;
     relay.to(pidfd.try_clone().map_err(LaunchError::Watch)?);
 
-    let (mut images, mut sites) = (Images::new(ProcRoot::system()?), Sites::default());
-    follow(&mut images, &mut sites, &directory, &ends).await?;
+    let images = Images::new(ProcRoot::system()?);
+    let mut account = Account { images, sites: Sites::default(), began, began_ns };
+    follow(&mut account, &directory, &ends, recorder.as_mut(), options.interval).await?;
     let status = job.wait().map_err(LaunchError::Watch)?;
-    wait_for_ranks(&mut images, &directory).await?;
-    report(&mut images, &mut sites, options, began, began_ns)?;
+    wait_for_ranks(&mut account.images, &directory).await?;
+    report(&mut account, options, recorder)?;
     Ok(shell_status(status))
 }
 
@@ -115,29 +124,38 @@ fn start(command: &[OsString], preload: &Preload) -> Result<Child, LaunchError> 
 
 /// Takes in processes as they come, until the command has ended.
 async fn follow(
-    images: &mut Images,
-    sites: &mut Sites,
+    account: &mut Account,
     directory: &RunDirectory,
     ends: &EndWatch,
+    mut recorder: Option<&mut Recorder>,
+    every: Duration,
 ) -> Result<(), LaunchError> {
+    let mut ticks = interval(every);
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    ticks.tick().await;
     loop {
         tokio::select! {
             ended = ends.ended() => {
                 let ended = ended.map_err(LaunchError::Watch)?;
-                images.note_ends(&ended);
+                account.images.note_ends(&ended);
                 if ended.contains(&COMMAND) {
                     return Ok(());
                 }
             }
             () = sleep(LOOK_INTERVAL) => {
-                for image in images.look(directory)? {
+                for image in account.images.look(directory)? {
                     if let Some(process) = image.process() {
-                        sites.add(image.slot(), process);
+                        account.sites.add(image.slot(), process);
                     }
                     let pidfd = image.process().and_then(Process::pidfd);
                     if let Some(Err(error)) = pidfd.map(|pidfd| ends.add(pidfd, image.slot().into())) {
                         tracing::warn!("cannot watch for the end of a process: {error}");
                     }
+                }
+            }
+            _ = ticks.tick(), if recorder.is_some() => {
+                if let Some(recorder) = recorder.as_mut().filter(|_| !account.images.is_empty()) {
+                    recorder.add(&Arc::new(account.profile(None)));
                 }
             }
         }
@@ -156,41 +174,18 @@ async fn wait_for_ranks(images: &mut Images, directory: &RunDirectory) -> Result
     Ok(())
 }
 
-fn report(
-    images: &mut Images,
-    sites: &mut Sites,
-    options: &RunOptions,
-    began: String,
-    began_ns: u64,
-) -> Result<(), LaunchError> {
-    if images.is_empty() {
+fn report(account: &mut Account, options: &RunOptions, recorder: Option<Recorder>) -> Result<(), LaunchError> {
+    if account.images.is_empty() {
         say(
             "no process of the command has called MPI through the wrapper: it does not use MPI, or MPI is linked statically \
              or found by the program itself (dlsym), which only the eBPF engine can observe",
         );
     }
-    let (observed, snapshot, incomplete_because) = images.read();
-    let (per_call_ns, inside_ns) = images.costs();
-    let session = analyse::Session {
-        host: host::name(),
-        began,
-        began_ns: images.began_ns().map_or(began_ns, |first| first.min(began_ns)),
-        end: Some(EndReason::TargetsEnded),
-        engine: EngineInfo {
-            engine: "wrapper",
-            attached_by: "LD_PRELOAD".to_owned(),
-            attach_ns: 0,
-            libraries: images.libraries(),
-        },
-        per_call_ns,
-        inside_ns,
-        nested: false,
-        traffic: true,
-        communicators: Vec::new(),
-        incomplete_because,
-    };
-    let profile =
-        analyse::profile(&session, &observed, &snapshot, &mut |slot, address| sites.name(slot, address, None));
+    let profile = Arc::new(account.profile(Some(EndReason::TargetsEnded)));
+    if let Some(mut recorder) = recorder {
+        recorder.add(&profile);
+        recorder.end();
+    }
     write(&profile, options)
 }
 

@@ -1,5 +1,6 @@
 //! Jobs that count themselves by the wrapper: their tables are files.
 
+mod account;
 mod bury;
 mod image;
 mod images;

@@ -11,7 +11,7 @@ use crate::{
     present::units::{count, ns, percent},
     view::{
         keys::BINDINGS,
-        source::Running,
+        source::{Position, Running},
         state::{Place, Screen, State, Tone},
     },
 };
@@ -24,12 +24,19 @@ pub(super) fn header(frame: &mut Frame<'_>, area: Rect, state: &State, theme: Th
         Some(profile) => health(profile, theme),
         None => Line::new(theme),
     };
+    let is_playing = state.position().is_some_and(|position| position.is_playing);
     let (now, tone) = match (state.is_frozen(), state.running()) {
         (true, _) => ("FROZEN", Tone::Alarm),
         (false, Running::Live) => ("LIVE", Tone::Good),
         (false, Running::Ended) => ("ENDED", Tone::Warning),
+        (false, Running::Replay) if is_playing => ("REPLAY", Tone::Good),
+        (false, Running::Replay) => ("PAUSED", Tone::Warning),
     };
-    let age = state.profile().map(|profile| format!(" {} ", ns(profile.observed_ns))).unwrap_or_default();
+    let age = match (state.position(), state.profile()) {
+        (Some(Position { when, index, count, .. }), _) => format!(" {when} {}/{count} ", index + 1),
+        (None, Some(profile)) => format!(" {} ", ns(profile.observed_ns)),
+        (None, None) => String::new(),
+    };
     let right = right.add(tone, now).add(Tone::Plain, &age);
     let left = Rect { width: area.width.saturating_sub(right.width() + 1), ..area };
     right.put_right(buffer, area);
@@ -133,6 +140,9 @@ pub(super) fn notice(frame: &mut Frame<'_>, area: Rect, state: &State, theme: Th
         Line::new(theme).add(Tone::Warning, &format!(" {notice}")).put(buffer, area);
     } else if state.is_frozen() {
         Line::new(theme).add(Tone::Alarm, " The display is frozen; counting goes on. Space: go on").put(buffer, area);
+    } else if state.running() == Running::Replay {
+        let hint = theme.symbols.text(" A recording. ← → one moment, { } ten, Space: play or pause");
+        Line::new(theme).add(Tone::Dim, &hint).put(buffer, area);
     } else if state.running() == Running::Ended {
         Line::new(theme).add(Tone::Warning, " The job has ended. q: print the profile").put(buffer, area);
     }

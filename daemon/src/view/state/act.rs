@@ -5,7 +5,7 @@ use crate::view::{
     keys::{Action, BINDINGS},
     layout,
     screens::communicators_with_pairs,
-    source::Running,
+    source::{Running, Wish},
 };
 
 /// What the state cannot do itself.
@@ -21,6 +21,8 @@ pub enum Effect {
     Remember(String),
     /// What is shown, under this name.
     SaveView(String),
+    /// To be asked of the source.
+    Wish(Wish),
 }
 
 impl State {
@@ -50,9 +52,13 @@ impl State {
                 }
             }
             Action::Open => self.open(),
+            Action::Moment(moments) => return self.step(moments),
+            Action::Right if self.is_scrubbed() => return self.step(1),
+            Action::Left if self.is_scrubbed() => return self.step(-1),
             Action::Right | Action::Left | Action::Measure => self.act_on_matrix(action),
             Action::Communicator => self.show_matrix_of_communicator(),
             Action::Back => self.back(),
+            Action::Freeze if self.running == Running::Replay => return Some(Effect::Wish(Wish::Play)),
             Action::Freeze => self.freeze(),
             Action::Span => {
                 self.span = if self.span == Span::Recent { Span::Start } else { Span::Recent };
@@ -115,6 +121,20 @@ impl State {
         };
         self.matrix_at = (0, 0);
         self.show(Screen::Matrix);
+    }
+
+    /// Whether what moves sideways goes through a recording: it does where there is nothing else to go through.
+    fn is_scrubbed(&self) -> bool {
+        self.running == Running::Replay && !self.is_matrix()
+    }
+
+    /// To another moment of a recording.
+    fn step(&mut self, moments: isize) -> Option<Effect> {
+        if self.running == Running::Replay {
+            return Some(Effect::Wish(Wish::Step(moments)));
+        }
+        self.notice = Some("only a recording can be gone through: --record FILE, then mpiprobe view FILE".into());
+        None
     }
 
     fn back(&mut self) {

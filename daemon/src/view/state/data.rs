@@ -6,12 +6,13 @@ use super::series::Series;
 use crate::{
     analyse::{Change, Look},
     model::Profile,
+    view::source::Moment,
 };
 
 /// How far back "now" reaches, ns: long enough for a figure to be read, short enough to follow.
-const RECENT_NS: u64 = 10_000_000_000;
+pub(in crate::view) const RECENT_NS: u64 = 10_000_000_000;
 /// Never more looks than this are kept, however short the interval is.
-const MOST_LOOKS: usize = 64;
+pub(in crate::view) const MOST_LOOKS: usize = 64;
 
 /// Since when figures are counted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -52,7 +53,28 @@ impl Data {
             *self = Self::default();
         }
         let since_last = Change::since(self.looks.back().map(Arc::as_ref), &profile);
-        self.series.add(&since_last);
+        self.series.add(profile.observed_ns, &since_last);
+        self.look(profile);
+    }
+
+    /// Goes to a moment of a recording: unless it follows the last one, its recent past is that of the moments before it.
+    pub fn go(&mut self, moment: &Moment) {
+        let mut all = moment.before.iter().chain([&moment.profile]);
+        if !moment.follows {
+            self.looks.clear();
+            if moment.from_start {
+                self.series = Series::default();
+            } else if let Some(oldest) = all.next() {
+                // Nothing is known of the time right before the oldest one, unless it is in the history already.
+                self.series.keep_until(oldest.observed_ns);
+                self.look(Arc::clone(oldest));
+            }
+        }
+        all.for_each(|profile| self.add(Arc::clone(profile)));
+    }
+
+    /// Looks at a profile, later than all others.
+    fn look(&mut self, profile: Arc<Profile>) {
         self.looks.push_back(Arc::new(Look::of(&profile)));
         // One that is old enough stays, as the beginning of the recent past.
         let is_old = |look: &Arc<Look>| profile.observed_ns.saturating_sub(look.at_ns) >= RECENT_NS;

@@ -19,8 +19,8 @@ use std::{collections::HashMap, sync::Arc};
 
 pub use act::Effect;
 pub(super) use cursor::Cursor;
-pub(super) use data::Data;
 pub use data::Span;
+pub(super) use data::{Data, MOST_LOOKS, RECENT_NS};
 pub(super) use editor::{Editor, List, Purpose};
 use figures::Figures;
 pub(super) use grid::{Align, Cell, Column, Content, Grid, Row, RowId, SortKey, Tone};
@@ -29,12 +29,12 @@ pub use matrix::Measure;
 pub(super) use matrix::{Matrix, MatrixCell};
 pub use place::{Block, Place, Screen};
 pub(super) use saved::Saved;
-pub(super) use series::Point;
+pub(super) use series::{MOST as HISTORY, Point};
 
 use super::{
     layout::{self, Size},
     screens::{self, Known},
-    source::Running,
+    source::{Moment, Position, Running},
     user::SavedView,
 };
 use crate::{
@@ -49,6 +49,8 @@ pub struct State {
     /// What is shown instead of the latest, if the display is frozen.
     frozen: Option<Data>,
     running: Running,
+    /// Of a recording.
+    position: Option<Position>,
     pub span: Span,
     /// From a screen to what is shown.
     places: Vec<Place>,
@@ -83,6 +85,7 @@ impl State {
             data: Data::default(),
             frozen: None,
             running,
+            position: None,
             span: Span::default(),
             places: vec![Place::Screen(Screen::default())],
             cursors: HashMap::new(),
@@ -117,6 +120,22 @@ impl State {
         if let Some(view) = self.pending.take() {
             self.show_view(&view);
         }
+    }
+
+    /// Shows a moment of a recording.
+    pub fn go_to_moment(&mut self, moment: Moment) {
+        self.data.go(&moment);
+        self.position = Some(moment.position);
+        self.refresh();
+    }
+
+    pub fn set_position(&mut self, position: Position) {
+        self.position = Some(position);
+    }
+
+    /// Where in a recording one is.
+    pub fn position(&self) -> Option<&Position> {
+        self.position.as_ref()
     }
 
     pub fn resize(&mut self, size: Size) {

@@ -5,12 +5,13 @@ use std::collections::VecDeque;
 use crate::analyse::{Bytes, Change};
 
 /// As many as the widest terminal shows.
-const MOST: usize = 240;
+pub(in crate::view) const MOST: usize = 240;
 
 /// Totals over all ranks of the time from one look to the next, oldest first.
 #[derive(Clone, Debug, Default)]
 pub struct Series {
-    points: VecDeque<Point>,
+    /// Each with the time of its end since the beginning of observation, ns.
+    points: VecDeque<(u64, Point)>,
 }
 
 /// Between two looks.
@@ -24,15 +25,23 @@ pub struct Point {
 }
 
 impl Series {
-    pub(super) fn add(&mut self, change: &Change) {
+    pub(super) fn add(&mut self, at_ns: u64, change: &Change) {
         if self.points.len() >= MOST {
             self.points.pop_front();
         }
-        self.points.push_back(Point::of(change));
+        self.points.push_back((at_ns, Point::of(change)));
+    }
+
+    /// Forgets what was later; and everything, if it does not reach up to then.
+    pub(super) fn keep_until(&mut self, at_ns: u64) {
+        self.points.retain(|(known_ns, _)| *known_ns <= at_ns);
+        if self.points.back().is_none_or(|(known_ns, _)| *known_ns != at_ns) {
+            self.points.clear();
+        }
     }
 
     pub fn points(&self) -> impl DoubleEndedIterator<Item = &Point> {
-        self.points.iter()
+        self.points.iter().map(|(_, point)| point)
     }
 }
 

@@ -1,0 +1,25 @@
+//! Recordings: profiles of one observation, moment by moment, in one file (`--record`), to be looked at later (`mpiprobe view`).
+//!
+//! A file begins with [`format::MAGIC`] and the version of the format; then come chunks, each with a checksummed head that tells its
+//! length: what was recorded, one chunk for each moment, and the end. They are appended as they come, so that a recorder that is
+//! killed leaves all but the moment it was writing. Whoever reads a recording trusts nothing in it.
+
+mod at;
+mod chunk;
+mod error;
+mod format;
+mod index;
+mod payload;
+mod possible;
+mod reader;
+mod recorder;
+#[cfg(test)]
+mod tests;
+mod text;
+mod writer;
+
+pub use at::At;
+pub use error::{FrameError, RecordingError};
+pub use reader::Recording;
+pub use recorder::{RecordTo, Recorder};
+pub use writer::{Added, Writer};

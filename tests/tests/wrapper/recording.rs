@@ -1,0 +1,64 @@
+//! Recordings of jobs that count themselves.
+
+use std::path::Path;
+
+use libtest_mimic::{Failed, Trial};
+use mpiprobe_tests::{Job, Language, Mpi, Profile, Profiler, profiler::Ended, program};
+use serde_json::Value;
+
+use crate::{
+    check::{complete, expect_counts, functions},
+    trial,
+};
+
+/// Views of a recording that grows; each takes longer than a moment.
+const TRIES: usize = 500;
+
+pub(crate) fn tests(mpi: Mpi) -> Vec<Trial> {
+    vec![trial(mpi, Language::C, "a_recording_ends_with_the_profile", move || ends_with_the_profile(mpi))]
+}
+
+fn view(file: &Path, number: Option<usize>) -> Result<Ended, Failed> {
+    let mut arguments = vec!["view".into(), file.display().to_string(), "--json".into()];
+    arguments.extend(number.into_iter().flat_map(|number| ["--at".into(), format!("#{number}")]));
+    Ok(Profiler::start(arguments)?.wait()?)
+}
+
+fn profile(text: &str) -> Result<Profile, Failed> {
+    Ok(serde_json::from_str(text)?)
+}
+
+fn ends_with_the_profile(mpi: Mpi) -> Result<(), Failed> {
+    let mut job = Job::builder(mpi, program::RING)
+        .ranks(3)
+        .args(["20"])
+        .gates(&["2"])
+        .truth(true)
+        .profiled(["--record", "job.rec", "--interval", "20ms"])?
+        .spawn()?;
+    job.wait_for_gate("2")?;
+    let file = job.directory().join("job.rec");
+    let mut early = None;
+    for _ in 0..TRIES {
+        let ended = view(&file, Some(2))?;
+        if ended.status.success() {
+            early = Some(ended);
+            break;
+        }
+    }
+    let early = early.ok_or("nothing was recorded while the job ran")?;
+    assert!(early.stderr.iter().any(|line| line.contains("killed, or records still")), "{}", early.printed());
+    let early = profile(&early.stdout.concat())?;
+    assert_eq!(early.end, None);
+    job.open_gate("2")?;
+    job.wait()?.success()?;
+
+    let last = view(&file, None)?;
+    assert_eq!((last.status.code(), last.stderr.len()), (Some(0), 0), "{}", last.printed());
+    let text = std::fs::read_to_string(job.directory().join("profile.json"))?;
+    let all: Value = serde_json::from_str(&text)?;
+    assert_eq!(serde_json::from_str::<Value>(&last.stdout.concat())?, all);
+    let calls = |profile: &Profile| profile.ranks.iter().map(|rank| rank.calls).sum::<u64>();
+    assert!(calls(&profile(&text)?) > calls(&early), "{text}");
+    expect_counts(&complete(&job)?, &job.snapshot()?, None, &functions("default")?)
+}

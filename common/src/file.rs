@@ -13,6 +13,7 @@
 //! | flows | [`Flow`], in the order of first use: those of one thread slot each, which stands in the key in the place of the process |
 //! | communicators | [`Communicator`], by number from 1 on; one of 0 at [`Communicator::first_ns`] is none |
 //! | requests | [`FollowedRequest`], in no order |
+//! | code | lines of `/proc/PID/maps` about files with code |
 
 use crate::{Communicator, Flow, FunctionStats, ProcessCounters, Request, RequestKey, ThreadState};
 
@@ -20,7 +21,7 @@ use crate::{Communicator, Flow, FunctionStats, ProcessCounters, Request, Request
 pub const MAGIC: u64 = u64::from_le_bytes(*b"mpiprobe");
 
 /// Raised when anything changes that [`FINGERPRINT`] does not notice.
-pub const VERSION: u32 = 2;
+pub const VERSION: u32 = 3;
 
 /// Live threads that a file has room for.
 pub const THREADS: u32 = 1024;
@@ -32,6 +33,9 @@ pub const FLOWS: u32 = 16384;
 pub const COMMUNICATORS: u32 = 4096;
 /// Operations that are under way at once.
 pub const REQUESTS: u32 = 8192;
+
+/// Bytes of the list of what is mapped where.
+pub const CODE: u32 = 256 * 1024;
 
 /// How names of files end.
 pub const SUFFIX: &str = ".mpiprobe";
@@ -82,6 +86,7 @@ pub const STATS_REGION: Region = Region::of::<FunctionStats>(FUNCTIONS_REGION.en
 pub const FLOWS_REGION: Region = Region::of::<Flow>(STATS_REGION.end(), FLOWS);
 pub const COMMUNICATORS_REGION: Region = Region::of::<Communicator>(FLOWS_REGION.end(), COMMUNICATORS);
 pub const REQUESTS_REGION: Region = Region::of::<FollowedRequest>(COMMUNICATORS_REGION.end(), REQUESTS);
+pub const CODE_REGION: Region = Region::of::<u8>(REQUESTS_REGION.end(), CODE);
 
 /// An operation, and what its handle is.
 #[repr(C)]
@@ -93,7 +98,7 @@ pub struct FollowedRequest {
 }
 
 /// Length of a file, bytes.
-pub const FILE_SIZE: u64 = REQUESTS_REGION.end().next_multiple_of(PAGE);
+pub const FILE_SIZE: u64 = CODE_REGION.end().next_multiple_of(PAGE);
 
 /// Sizes and places of all tables in one number: files of another layout have another one.
 pub const FINGERPRINT: u64 = {
@@ -104,7 +109,8 @@ pub const FINGERPRINT: u64 = {
     let hash = STATS_REGION.mixed_into(hash);
     let hash = FLOWS_REGION.mixed_into(hash);
     let hash = COMMUNICATORS_REGION.mixed_into(hash);
-    REQUESTS_REGION.mixed_into(hash)
+    let hash = REQUESTS_REGION.mixed_into(hash);
+    CODE_REGION.mixed_into(hash)
 };
 
 /// Of FNV-1a.
@@ -149,8 +155,8 @@ pub struct Header {
     pub boot: [u8; 16],
     /// When counting began.
     pub began_ns: u64,
-    /// The same in seconds since 1970.
-    pub began_unix: u64,
+    /// The same in ns since 1970, by which the clocks of different nodes are compared.
+    pub began_unix_ns: u64,
     /// When the process left by `exit`; 0: it has not.
     pub ended_ns: u64,
     /// Thread slots that have been used.
@@ -160,6 +166,8 @@ pub struct Header {
     /// Flows and communicators that have been made.
     pub flows: u64,
     pub communicators: u64,
+    /// Bytes of the list of what is mapped where.
+    pub code: u64,
     /// What counting a call costs here, and the part of it that is within measured durations: ns, times 1024. 0: not measured.
     pub call_cost: u64,
     pub inside_cost: u64,
@@ -198,6 +206,7 @@ mod tests {
             FLOWS_REGION,
             COMMUNICATORS_REGION,
             REQUESTS_REGION,
+            CODE_REGION,
         ];
         let mut end = size_of::<Header>() as u64;
         for region in regions {

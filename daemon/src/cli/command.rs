@@ -8,7 +8,7 @@ use thiserror::Error;
 
 use super::{
     Arguments,
-    arguments::{Command, Observe, Run},
+    arguments::{Command, Observe, Report, Run, RunEngine},
 };
 use crate::{
     discover::{Caller, JobChoice, ProcRoot, ProcRootError, ProcessError, Scanner, Target},
@@ -17,7 +17,7 @@ use crate::{
     present::{self, Output, OutputError, say},
     session::{
         self, ImplementationRecogniser, Options, Outcome, SessionError,
-        wrapped::{RunOptions, launch},
+        wrapped::{ReportError, ReportOptions, RunOptions, launch, report},
     },
     view,
 };
@@ -35,6 +35,15 @@ pub enum Exit {
     Incomplete,
     /// That of the command that was run.
     Command(u8),
+}
+
+impl From<Outcome> for Exit {
+    fn from(outcome: Outcome) -> Self {
+        match outcome {
+            Outcome::Complete | Outcome::OutputClosed => Self::Complete,
+            Outcome::Incomplete => Self::Incomplete,
+        }
+    }
 }
 
 impl From<Exit> for ExitCode {
@@ -62,6 +71,8 @@ pub enum CommandError {
     Output(#[from] OutputError),
     #[error(transparent)]
     Library(#[from] LibraryError),
+    #[error(transparent)]
+    Report(#[from] ReportError),
 }
 
 /// Does what was asked for.
@@ -69,6 +80,7 @@ pub async fn execute(arguments: &Arguments) -> Result<Exit, CommandError> {
     let done = match &arguments.command {
         Some(Command::Ps { json }) => list(*json, false),
         Some(Command::Run(run)) => Ok(run_command(run).await),
+        Some(Command::Report(report)) => print_report(report),
         Some(Command::WrapperPath) => wrapper_path(),
         Some(Command::Doctor { pid, json }) => examine(*pid, *json),
         None if arguments.observe.has_target() => observe(&arguments.observe).await,
@@ -97,6 +109,7 @@ async fn observe(asked: &Observe) -> Result<Exit, CommandError> {
     let options = Options {
         target,
         jobs,
+        engine: asked.engine,
         wait: asked.wait,
         functions: functions(asked),
         nested: asked.nested,
@@ -117,10 +130,20 @@ async fn observe(asked: &Observe) -> Result<Exit, CommandError> {
         max_requests: asked.max_requests,
         max_stats: asked.max_stats,
     };
-    Ok(match session::run(&options).await? {
-        Outcome::Complete | Outcome::OutputClosed => Exit::Complete,
-        Outcome::Incomplete => Exit::Incomplete,
-    })
+    Ok(session::run(&options).await?.into())
+}
+
+fn print_report(asked: &Report) -> Result<Exit, CommandError> {
+    let options = ReportOptions {
+        directory: asked.dir.clone(),
+        json: asked.json,
+        filter: asked.filter.clone(),
+        profile: asked.profile.clone(),
+    };
+    match report(&options) {
+        Err(ReportError::Output(error)) => Err(error.into()),
+        reported => Ok(reported?.into()),
+    }
 }
 
 async fn run_command(run: &Run) -> Exit {
@@ -131,6 +154,9 @@ async fn run_command(run: &Run) -> Exit {
         tables: run.output.clone(),
         json: run.json,
     };
+    if run.engine == RunEngine::Auto {
+        say("engine wrapper: it needs no rights, costs least and misses no call");
+    }
     match launch(&options).await {
         Ok(status) => Exit::Command(status),
         Err(error) => {

@@ -15,7 +15,7 @@ use mpiprobe_common::{
     CALIBRATION_FUNCTION, Communicator, CommunicatorKey, Flow, FlowKey, FunctionStats, Layout, ProcessCounters,
     Request, ThreadState,
     file::{
-        COMMUNICATORS_REGION, COUNTERS_REGION, FINGERPRINT, FLOWS_REGION, FUNCTIONS_REGION, FollowedRequest, Header,
+        CODE_REGION, COMMUNICATORS_REGION, COUNTERS_REGION, FINGERPRINT, FLOWS_REGION, FUNCTIONS_REGION, FollowedRequest, Header,
         MAGIC, REQUESTS_REGION, Region, STATS_REGION, THREADS_REGION, VERSION,
     },
     flow::peer,
@@ -98,6 +98,11 @@ impl TableFile {
             flows: self.flows(header.flows, process)?,
             inner: Vec::new(),
         })
+    }
+
+    /// What the process has mapped where, as it has noted it: lines of `/proc/PID/maps`.
+    pub fn code(&self) -> Result<Vec<u8>, TableFileError> {
+        self.table(CODE_REGION, self.header()?.code)
     }
 
     fn counters(&self) -> Result<ProcessCounters, TableFileError> {

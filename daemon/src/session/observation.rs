@@ -6,6 +6,7 @@ use mpiprobe_functions::FunctionId;
 use super::{
     ImplementationRecogniser, Options, SessionError, host,
     jobs::ChosenJobs,
+    found::found,
     layers::Layers,
     layouts::Layouts,
     probes::{Coverage, ProbeError, Probes, library_range},
@@ -17,7 +18,7 @@ use crate::{
     analyse,
     attach::{Engine, LoadOptions, Scope, Targets, climb, release_requests},
     discover::{
-        Caller, Finding, MpiProcess, ProcRoot, Process, Scanner, SelectError, Selection, Target, printable, select,
+        Caller, Finding, MpiProcess, ProcRoot, Process, Scanner, SelectError, Target, printable, select,
     },
     model::{EndReason, EngineInfo, Profile, RankState},
     observe::{Notice, NoticeKind, Observer, Snapshot, monotonic_ns},
@@ -529,18 +530,4 @@ fn load_options(options: &Options, caller: &Caller) -> LoadOptions {
 /// Id of `MPI_Pcontrol`, plus one.
 fn pcontrol_plus_1() -> u32 {
     mpiprobe_functions::by_name("MPI_Pcontrol").map_or(0, |id| u32::from(id.number()) + 1)
-}
-
-/// Nobody there is no error for those who wait.
-fn found(selected: Result<Selection, SelectError>, wait: bool) -> Result<Option<Selection>, SessionError> {
-    match selected {
-        Ok(selection) => Ok(Some(selection)),
-        Err(
-            SelectError::NoSuchName { .. }
-            | SelectError::NotMpi { .. }
-            | SelectError::NoMpi { .. }
-            | SelectError::JustAppeared { .. },
-        ) if wait => Ok(None),
-        Err(error) => Err(error.into()),
-    }
 }

@@ -2,10 +2,9 @@
 
 use std::{
     ffi::OsString,
-    fs::File,
     io::{self, Write as _},
     os::{fd::AsFd as _, unix::process::ExitStatusExt as _},
-    path::PathBuf,
+    path::{Path, PathBuf},
     process::{Child, Command, ExitStatus},
     time::Duration,
 };
@@ -15,16 +14,19 @@ use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use thiserror::Error;
 use tokio::time::{Instant, sleep};
 
-use super::{images::Images, relay::Relay};
+use super::{
+    images::Images,
+    profile::{Course, Form, WriteError, profile, text, write_file},
+    relay::Relay,
+    stale::remove_stale,
+};
 use crate::{
-    analyse,
-    diagnose::warnings,
-    discover::{ProcRoot, ProcRootError, Process},
-    model::{EndReason, EngineInfo, Profile},
+    discover::{ProcRoot, ProcRootError},
+    model::EndReason,
     observe::monotonic_ns,
     preload::{DirectoryError, LibraryError, Preload, RunDirectory, exporting, library},
-    present::{self, OutputError, say},
-    session::{host, sites::Sites, watch::EndWatch},
+    present::{OutputError, say},
+    session::{sites::Sites, watch::EndWatch},
 };
 
 /// How often new processes are looked for.
@@ -62,8 +64,8 @@ pub enum LaunchError {
     Start { program: String, source: io::Error },
     #[error("cannot watch the job: {0}")]
     Watch(#[source] io::Error),
-    #[error("cannot write the profile to {}: {source}", .path.display())]
-    Write { path: PathBuf, source: io::Error },
+    #[error(transparent)]
+    Write(#[from] WriteError),
     #[error(transparent)]
     Output(#[from] OutputError),
 }
@@ -82,9 +84,10 @@ impl LaunchError {
 /// Runs the command to its end; gives its exit status as a shell has it.
 pub async fn launch(options: &RunOptions) -> Result<u8, LaunchError> {
     let library = library()?;
+    remove_stale(&ProcRoot::system()?);
     let directory = options.tables.as_deref().map_or_else(RunDirectory::temporary, RunDirectory::chosen)?;
     let preload = Preload::new(&library, directory.path(), &options.functions);
-    let (began, began_ns) = (host::utc_now(), monotonic_ns());
+    let started_ns = monotonic_ns();
     let ends = EndWatch::new().map_err(LaunchError::Watch)?;
     let relay = Relay::new().map_err(LaunchError::Watch)?;
 
@@ -96,10 +99,10 @@ pub async fn launch(options: &RunOptions) -> Result<u8, LaunchError> {
     relay.to(pidfd.try_clone().map_err(LaunchError::Watch)?);
 
     let (mut images, mut sites) = (Images::new(ProcRoot::system()?), Sites::default());
-    follow(&mut images, &mut sites, &directory, &ends).await?;
+    follow(&mut images, &mut sites, directory.path(), &ends).await?;
     let status = job.wait().map_err(LaunchError::Watch)?;
-    wait_for_ranks(&mut images, &directory).await?;
-    report(&mut images, &mut sites, options, began, began_ns)?;
+    wait_for_ranks(&mut images, directory.path()).await?;
+    report(&mut images, &mut sites, options, started_ns)?;
     Ok(shell_status(status))
 }
 
@@ -115,7 +118,7 @@ fn start(command: &[OsString], preload: &Preload) -> Result<Child, LaunchError> 
 async fn follow(
     images: &mut Images,
     sites: &mut Sites,
-    directory: &RunDirectory,
+    directory: &Path,
     ends: &EndWatch,
 ) -> Result<(), LaunchError> {
     loop {
@@ -128,12 +131,10 @@ async fn follow(
                 }
             }
             () = sleep(LOOK_INTERVAL) => {
-                for image in images.look(directory)? {
-                    if let Some(process) = image.process() {
-                        sites.add(image.slot(), process);
-                    }
-                    let pidfd = image.process().and_then(Process::pidfd);
-                    if let Some(Err(error)) = pidfd.map(|pidfd| ends.add(pidfd, image.slot().into())) {
+                for slot in images.take_all(directory)? {
+                    let Some(process) = images.process(slot) else { continue };
+                    sites.add(slot, process);
+                    if let Some(Err(error)) = process.pidfd().map(|pidfd| ends.add(pidfd, slot.into())) {
                         tracing::warn!("cannot watch for the end of a process: {error}");
                     }
                 }
@@ -143,12 +144,12 @@ async fn follow(
 }
 
 /// Launchers end after their ranks, unless they are killed.
-async fn wait_for_ranks(images: &mut Images, directory: &RunDirectory) -> Result<(), LaunchError> {
+async fn wait_for_ranks(images: &mut Images, directory: &Path) -> Result<(), LaunchError> {
     let start = Instant::now();
-    images.look(directory)?;
+    images.take_all(directory)?;
     while images.is_anybody_left() && start.elapsed() < PATIENCE {
         sleep(END_INTERVAL).await;
-        images.look(directory)?;
+        images.take_all(directory)?;
     }
     images.note_silent_ends();
     Ok(())
@@ -158,8 +159,7 @@ fn report(
     images: &mut Images,
     sites: &mut Sites,
     options: &RunOptions,
-    began: String,
-    began_ns: u64,
+    started_ns: u64,
 ) -> Result<(), LaunchError> {
     if images.is_empty() {
         say(
@@ -167,45 +167,16 @@ fn report(
              or loaded by the program itself while it runs (mpi4py), which only the eBPF engine can observe",
         );
     }
-    let (observed, snapshot, incomplete_because) = images.read();
-    let (per_call_ns, inside_ns) = images.costs();
-    let session = analyse::Session {
-        host: host::name(),
-        began,
-        began_ns: images.began_ns().map_or(began_ns, |first| first.min(began_ns)),
-        end: Some(EndReason::TargetsEnded),
-        engine: EngineInfo {
-            engine: "wrapper",
-            attached_by: "LD_PRELOAD".to_owned(),
-            attach_ns: 0,
-            libraries: images.libraries(),
-        },
-        per_call_ns,
-        inside_ns,
-        nested: false,
-        traffic: true,
-        communicators: Vec::new(),
-        incomplete_because,
-    };
-    let profile =
-        analyse::profile(&session, &observed, &snapshot, &mut |slot, address| sites.name(slot, address, None));
-    write(&profile, options)
-}
-
-fn write(profile: &Profile, options: &RunOptions) -> Result<(), LaunchError> {
-    let text = if options.json {
-        serde_json::to_string(profile).map_err(OutputError::Json)? + "\n"
-    } else {
-        present::profile(profile, &warnings(profile), None)
-    };
+    let end = Some(EndReason::TargetsEnded);
+    let course = Course { started_ns: Some(started_ns), end, names_sites: true, ..Course::default() };
+    let profile = profile(images, sites, course);
+    let text = text(&profile, Form { json: options.json, filter: None })?;
     match &options.profile {
-        Some(path) => {
-            let written = File::create(path).and_then(|mut file| file.write_all(text.as_bytes()));
-            written.map_err(|source| LaunchError::Write { path: path.clone(), source })
-        }
+        Some(path) => write_file(&text, path)?,
         // Standard output is the job's.
-        None => Ok(io::stderr().lock().write_all(text.as_bytes()).map_err(OutputError::from)?),
+        None => io::stderr().lock().write_all(text.as_bytes()).map_err(OutputError::from)?,
     }
+    Ok(())
 }
 
 /// What a shell makes of it: of a command that was killed, 128 and the signal's number.

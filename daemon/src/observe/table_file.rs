@@ -15,8 +15,8 @@ use mpiprobe_common::{
     CALIBRATION_FUNCTION, Communicator, CommunicatorKey, Flow, FlowKey, FunctionStats, Layout, ProcessCounters,
     Request, ThreadState,
     file::{
-        CODE_REGION, COMMUNICATORS_REGION, COUNTERS_REGION, FINGERPRINT, FLOWS_REGION, FUNCTIONS_REGION, FollowedRequest, Header,
-        MAGIC, REQUESTS_REGION, Region, STATS_REGION, THREADS_REGION, VERSION,
+        CODE_REGION, COMMUNICATORS_REGION, COUNTERS_REGION, FINGERPRINT, FLOWS_REGION, FUNCTIONS_REGION,
+        FollowedRequest, Header, MAGIC, REQUESTS_REGION, Region, STATS_REGION, THREADS_REGION, VERSION,
     },
     flow::peer,
     request::{key_kind, state},

@@ -11,6 +11,7 @@ use std::{
 };
 
 use mpiprobe_common::file::SUFFIX;
+use rustix::fs::{Access, access, statvfs};
 use thiserror::Error;
 
 /// Why there is no directory for tables.
@@ -27,6 +28,9 @@ pub enum DirectoryError {
 /// All rights for the owner, none for others.
 const PRIVATE: u32 = 0o700;
 
+/// Bytes that a job on one node needs for its tables, or more.
+const ROOM: u64 = 16 << 20;
+
 /// How names of runs' directories begin.
 const RUN: &str = "run-";
 
@@ -42,14 +46,16 @@ impl RunDirectory {
     /// A new directory that only this run knows, in memory where possible.
     pub fn temporary() -> Result<Self, DirectoryError> {
         let candidates = parents();
-        let parent = candidates.iter().find(|parent| is_usable(parent)).ok_or_else(|| {
+        let usable: Vec<&PathBuf> = candidates.iter().filter(|parent| is_usable(parent)).collect();
+        // Where all are full, ranks say so themselves.
+        let parent = usable.iter().find(|parent| has_room(parent)).or(usable.first()).ok_or_else(|| {
             let tried: Vec<String> = candidates.iter().map(|path| path.display().to_string()).collect();
             DirectoryError::Nowhere { tried: tried.join(", ") }
         })?;
         let path = parent.join(format!("{RUN}{}-{}", std::process::id(), crate::observe::monotonic_ns()));
         let made = DirBuilder::new().mode(PRIVATE).create(&path);
         let locked = made.and_then(|()| File::open(&path)).and_then(|directory| directory.lock().map(|()| directory));
-        let locked = locked.map_err(|source| DirectoryError::Make { parent: parent.clone(), source })?;
+        let locked = locked.map_err(|source| DirectoryError::Make { parent: (*parent).clone(), source })?;
         Ok(Self { path, temporary: Some(locked) })
     }
 
@@ -59,13 +65,13 @@ impl RunDirectory {
         fs::create_dir_all(path).map_err(failed)?;
         // The job may run elsewhere than here.
         let path = path.canonicalize().map_err(failed)?;
+        access(&path, Access::WRITE_OK | Access::EXEC_OK).map_err(|error| failed(error.into()))?;
         Ok(Self { path, temporary: None })
     }
 
     pub fn path(&self) -> &Path {
         &self.path
     }
-
 }
 
 /// The files in a directory that may be tables.
@@ -130,6 +136,10 @@ fn is_usable(parent: &Path) -> bool {
     // If it exists it is looked at all the same.
     let _ = DirBuilder::new().mode(PRIVATE).create(parent);
     is_private(parent)
+}
+
+fn has_room(parent: &Path) -> bool {
+    statvfs(parent).is_ok_and(|status| status.f_bavail.saturating_mul(status.f_frsize) >= ROOM)
 }
 
 fn is_private(parent: &Path) -> bool {

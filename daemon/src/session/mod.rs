@@ -1,8 +1,8 @@
 //! One observation from beginning to end: finds, probes, watches, reports, lets go.
 
 mod code;
-mod course;
 mod communicators;
+mod course;
 mod display;
 mod error;
 mod found;

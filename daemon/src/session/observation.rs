@@ -4,9 +4,10 @@ use mpiprobe_common::{Config, Target as Allowed, config::COMM_LENGTH, process::t
 use mpiprobe_functions::FunctionId;
 
 use super::{
-    ImplementationRecogniser, Options, SessionError, host,
-    jobs::ChosenJobs,
+    ImplementationRecogniser, Options, SessionError,
     found::found,
+    host,
+    jobs::ChosenJobs,
     layers::Layers,
     layouts::Layouts,
     probes::{Coverage, ProbeError, Probes, library_range},
@@ -17,9 +18,7 @@ use super::{
 use crate::{
     analyse,
     attach::{Engine, LoadOptions, Scope, Targets, climb, release_requests},
-    discover::{
-        Caller, Finding, MpiProcess, ProcRoot, Process, Scanner, SelectError, Target, printable, select,
-    },
+    discover::{Caller, Finding, MpiProcess, ProcRoot, Process, Scanner, SelectError, Target, printable, select},
     model::{EndReason, EngineInfo, Profile, RankState},
     observe::{Notice, NoticeKind, Observer, Snapshot, monotonic_ns},
     present::say,

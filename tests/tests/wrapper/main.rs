@@ -4,7 +4,10 @@ mod check;
 mod endings;
 mod exact;
 mod library;
+mod live;
 mod loaded_later;
+mod refusals;
+mod report;
 mod threads;
 mod traffic;
 
@@ -16,9 +19,19 @@ fn main() {
     // Waiting ranks keep their cores busy: two jobs at once take longer than one after the other.
     arguments.test_threads.get_or_insert(1);
     let of_mpi = |mpi| {
-        [endings::tests(mpi), exact::tests(mpi), loaded_later::tests(mpi), threads::tests(mpi), traffic::tests(mpi)]
+        [
+            endings::tests(mpi),
+            exact::tests(mpi),
+            live::tests(mpi),
+            loaded_later::tests(mpi),
+            refusals::tests(mpi),
+            report::tests(mpi),
+            threads::tests(mpi),
+            traffic::tests(mpi),
+        ]
     };
     let mut tests = library::tests();
+    tests.extend(refusals::general_tests());
     tests.extend(Mpi::EVERY.into_iter().flat_map(of_mpi).flatten());
     libtest_mimic::run(&arguments, tests).exit();
 }

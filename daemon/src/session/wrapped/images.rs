@@ -14,6 +14,9 @@ use crate::{
     preload::{DirectoryError, tables_in},
 };
 
+/// A file that nobody has decided about yet, and what is in it.
+pub(super) type NewFile = (PathBuf, Result<Image, TableFileError>);
+
 /// The files that were found, and why some are of no use.
 #[derive(Debug)]
 pub(super) struct Images {
@@ -32,10 +35,7 @@ impl Images {
     }
 
     /// Opens those files of a directory that nobody has decided about yet.
-    pub(super) fn new_in(
-        &self,
-        directory: &Path,
-    ) -> Result<Vec<(PathBuf, Result<Image, TableFileError>)>, DirectoryError> {
+    pub(super) fn new_in(&self, directory: &Path) -> Result<Vec<NewFile>, DirectoryError> {
         let new = tables_in(directory)?.into_iter().filter(|path| !self.known.contains(path));
         let open = |path: PathBuf| (Image::open(&path, &self.here, &self.root), path);
         Ok(new.map(open).map(|(image, path)| (path, image)).collect())

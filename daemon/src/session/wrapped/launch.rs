@@ -81,23 +81,30 @@ impl LaunchError {
     }
 }
 
-/// Runs the command to its end; gives its exit status as a shell has it.
+/// Runs the command to its end; gives its exit status as a shell has it. Whatever counting lacks, the command runs.
 pub async fn launch(options: &RunOptions) -> Result<u8, LaunchError> {
-    let library = library()?;
-    remove_stale(&ProcRoot::system()?);
-    let directory = options.tables.as_deref().map_or_else(RunDirectory::temporary, RunDirectory::chosen)?;
-    let preload = Preload::new(&library, directory.path(), &options.functions);
     let started_ns = monotonic_ns();
+    let prepared = match prepare(options) {
+        Ok(prepared) => Some(prepared),
+        Err(error) => {
+            say(format_args!("nothing of the command is counted: {error}"));
+            None
+        }
+    };
     let ends = EndWatch::new().map_err(LaunchError::Watch)?;
     let relay = Relay::new().map_err(LaunchError::Watch)?;
 
-    let mut job = start(&options.command, &preload)?;
+    let mut job = start(&options.command, prepared.as_ref().map(|(_, preload)| preload))?;
     let pidfd = Pid::from_raw(job.id().cast_signed()).ok_or(io::ErrorKind::NotFound.into());
     let pidfd = pidfd.and_then(|pid| pidfd_open(pid, PidfdFlags::empty()).map_err(io::Error::from));
     let pidfd = pidfd.map_err(LaunchError::Watch)?;
     ends.add(pidfd.as_fd(), COMMAND).map_err(LaunchError::Watch)?;
     relay.to(pidfd.try_clone().map_err(LaunchError::Watch)?);
 
+    let Some((directory, _)) = prepared else {
+        ends.ended().await.map_err(LaunchError::Watch)?;
+        return Ok(shell_status(job.wait().map_err(LaunchError::Watch)?));
+    };
     let (mut images, mut sites) = (Images::new(ProcRoot::system()?), Sites::default());
     follow(&mut images, &mut sites, directory.path(), &ends).await?;
     let status = job.wait().map_err(LaunchError::Watch)?;
@@ -106,21 +113,28 @@ pub async fn launch(options: &RunOptions) -> Result<u8, LaunchError> {
     Ok(shell_status(status))
 }
 
-fn start(command: &[OsString], preload: &Preload) -> Result<Child, LaunchError> {
-    let command = exporting(command, preload);
+/// The library, the directory, and the variables that tell the job of them.
+fn prepare(options: &RunOptions) -> Result<(RunDirectory, Preload), LaunchError> {
+    let library = library()?;
+    remove_stale(&ProcRoot::system()?);
+    let directory = options.tables.as_deref().map_or_else(RunDirectory::temporary, RunDirectory::chosen)?;
+    let preload = Preload::new(&library, directory.path(), &options.functions);
+    Ok((directory, preload))
+}
+
+fn start(command: &[OsString], preload: Option<&Preload>) -> Result<Child, LaunchError> {
+    let command = preload.map_or_else(|| command.to_vec(), |preload| exporting(command, preload));
     let (program, arguments) =
         command.split_first().map_or((OsString::new(), &[][..]), |(program, rest)| (program.clone(), rest));
-    let spawned = Command::new(&program).args(arguments).envs(preload.variables.iter().cloned()).spawn();
+    let spawned = Command::new(&program)
+        .args(arguments)
+        .envs(preload.into_iter().flat_map(|preload| preload.variables.iter().cloned()))
+        .spawn();
     spawned.map_err(|source| LaunchError::Start { program: program.display().to_string(), source })
 }
 
 /// Takes in processes as they come, until the command has ended.
-async fn follow(
-    images: &mut Images,
-    sites: &mut Sites,
-    directory: &Path,
-    ends: &EndWatch,
-) -> Result<(), LaunchError> {
+async fn follow(images: &mut Images, sites: &mut Sites, directory: &Path, ends: &EndWatch) -> Result<(), LaunchError> {
     loop {
         tokio::select! {
             ended = ends.ended() => {
@@ -155,16 +169,12 @@ async fn wait_for_ranks(images: &mut Images, directory: &Path) -> Result<(), Lau
     Ok(())
 }
 
-fn report(
-    images: &mut Images,
-    sites: &mut Sites,
-    options: &RunOptions,
-    started_ns: u64,
-) -> Result<(), LaunchError> {
+fn report(images: &mut Images, sites: &mut Sites, options: &RunOptions, started_ns: u64) -> Result<(), LaunchError> {
     if images.is_empty() {
         say(
             "no process of the command has called MPI through the wrapper: it does not use MPI, or MPI is linked statically \
-             or loaded by the program itself while it runs (mpi4py), which only the eBPF engine can observe",
+             or loaded by the program itself while it runs (mpi4py), or the program has set-user-ID rights: such programs \
+             only the eBPF engine can observe",
         );
     }
     let end = Some(EndReason::TargetsEnded);

@@ -15,16 +15,14 @@ use super::{
 };
 use crate::{
     discover::{
-        Caller, Finding, MpiProcess, ProcRoot, Process, Scanner, Target, mappings::Mappings, open_mapped,
-        select,
+        Caller, Finding, MpiProcess, ProcRoot, Process, Scanner, Target, mappings::Mappings, open_mapped, select,
     },
     model::{EndReason, Profile},
     observe::{TableFileError, monotonic_ns},
     preload::own_directories,
     present::say,
     session::{
-        ImplementationRecogniser, Options, SessionError, found::found, jobs::ChosenJobs, sites::Sites,
-        watch::EndWatch,
+        ImplementationRecogniser, Options, SessionError, found::found, jobs::ChosenJobs, sites::Sites, watch::EndWatch,
     },
 };
 
@@ -93,8 +91,7 @@ impl WrappedJob {
         for mapped in &tables {
             let path = mapped.candidate_paths().into_iter().next().map(path_of).unwrap_or_default();
             let image = open_mapped(&process.process, mapped).map_err(|error| error.to_string());
-            let image =
-                image.and_then(|file| Image::mapped_by(&process, file).map_err(|error| error.to_string()));
+            let image = image.and_then(|file| Image::mapped_by(&process, file).map_err(|error| error.to_string()));
             match image {
                 Ok(image) => {
                     self.directories.extend(path.parent().map(Path::to_owned));
@@ -128,8 +125,7 @@ impl WrappedJob {
     }
 
     fn tell_observed(&self, options: &Options) {
-        let jobs: BTreeSet<&str> =
-            self.images.iter().filter_map(|image| image.identity().job.as_deref()).collect();
+        let jobs: BTreeSet<&str> = self.images.iter().filter_map(|image| image.identity().job.as_deref()).collect();
         let jobs: Vec<&str> = jobs.into_iter().collect();
         let number = self.images.iter().count();
         let plural = if number == 1 { "process" } else { "processes" };
@@ -226,7 +222,8 @@ impl WrappedJob {
         let Some(selection) = found(selected, true)? else { return Ok(false) };
         self.without.clear();
         for process in selection.processes {
-            let is_known = self.images.iter().any(|image| image.process().is_some_and(|it| it.id() == process.process.id()));
+            let is_known =
+                self.images.iter().any(|image| image.process().is_some_and(|it| it.id() == process.process.id()));
             if !is_known && self.jobs.admit(&process) {
                 self.take_in(process);
             }
@@ -266,8 +263,7 @@ impl WrappedJob {
             ));
         }
         let names_sites = self.names_sites || end.is_some();
-        let course =
-            Course { started_ns: None, end, communicators: self.communicators.clone(), missing, names_sites };
+        let course = Course { started_ns: None, end, communicators: self.communicators.clone(), missing, names_sites };
         profile(&mut self.images, &mut self.sites, course)
     }
 }

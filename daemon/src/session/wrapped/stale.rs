@@ -22,7 +22,7 @@ use crate::{
 };
 
 /// Tables of ended processes are kept so long: somebody may want to look at them.
-const KEPT: Duration = Duration::from_secs(24 * 60 * 60);
+const KEPT: Duration = Duration::from_hours(24);
 
 /// Removes what is stale of this user's. What cannot be removed stays.
 pub(super) fn remove_stale(root: &ProcRoot) {

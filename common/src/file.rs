@@ -8,14 +8,16 @@
 //! | [`Header`] | who the process is, how far the tables are used |
 //! | counters | one [`ProcessCounters`] |
 //! | threads | [`ThreadState`], by slot |
-//! | functions | function id plus one of each statistics entry, `u32` |
-//! | statistics | [`FunctionStats`]: of one function in one thread slot each; a thread slot's are of all threads that had it |
+//! | owners | [`StatsOwner`] of each statistics entry |
+//! | statistics | [`FunctionStats`]: of one function in one phase in one thread slot each; a slot's are of all threads that had it |
+//! | off | [`CallsOff`], by thread slot |
+//! | phases | [`Phase`], by number |
 //! | flows | [`Flow`], in the order of first use: those of one thread slot each, which stands in the key in the place of the process |
 //! | communicators | [`Communicator`], by number from 1 on; one of 0 at [`Communicator::first_ns`] is none |
 //! | requests | [`FollowedRequest`], in no order |
 //! | code | lines of `/proc/PID/maps` about files with code |
 
-use crate::{Communicator, Flow, FunctionStats, ProcessCounters, Request, RequestKey, ThreadState};
+use crate::{Communicator, Flow, FunctionStats, Phase, ProcessCounters, Request, RequestKey, ThreadState};
 
 /// First bytes of a file that is complete enough to be read; written last.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"mpiprobe");
@@ -26,11 +28,13 @@ pub const VERSION: u32 = 3;
 /// Live threads that a file has room for.
 pub const THREADS: u32 = 1024;
 /// Statistics entries that it has room for.
-pub const STATS: u32 = 4096;
+pub const STATS: u32 = 8192;
 /// Flows of all thread slots.
 pub const FLOWS: u32 = 16384;
 /// Communicators, freed ones too.
 pub const COMMUNICATORS: u32 = 4096;
+/// Phases that are told apart.
+pub const PHASES: u32 = 256;
 /// Operations that are under way at once.
 pub const REQUESTS: u32 = 8192;
 
@@ -81,12 +85,35 @@ impl Region {
 
 pub const COUNTERS_REGION: Region = Region::of::<ProcessCounters>(HEADER_ROOM, 1);
 pub const THREADS_REGION: Region = Region::of::<ThreadState>(COUNTERS_REGION.end(), THREADS);
-pub const FUNCTIONS_REGION: Region = Region::of::<u32>(THREADS_REGION.end(), STATS);
-pub const STATS_REGION: Region = Region::of::<FunctionStats>(FUNCTIONS_REGION.end(), STATS);
-pub const FLOWS_REGION: Region = Region::of::<Flow>(STATS_REGION.end(), FLOWS);
+pub const OWNERS_REGION: Region = Region::of::<StatsOwner>(THREADS_REGION.end(), STATS);
+pub const STATS_REGION: Region = Region::of::<FunctionStats>(OWNERS_REGION.end(), STATS);
+pub const OFF_REGION: Region = Region::of::<CallsOff>(STATS_REGION.end(), THREADS);
+pub const PHASES_REGION: Region = Region::of::<Phase>(OFF_REGION.end(), PHASES);
+pub const FLOWS_REGION: Region = Region::of::<Flow>(PHASES_REGION.end(), FLOWS);
 pub const COMMUNICATORS_REGION: Region = Region::of::<Communicator>(FLOWS_REGION.end(), COMMUNICATORS);
 pub const REQUESTS_REGION: Region = Region::of::<FollowedRequest>(COMMUNICATORS_REGION.end(), REQUESTS);
 pub const CODE_REGION: Region = Region::of::<u8>(REQUESTS_REGION.end(), CODE);
+
+/// Whose calls a statistics entry counts. Zeros: it is not in use.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct StatsOwner {
+    /// Function id plus one.
+    pub function_plus_1: u32,
+    /// Number of the phase plus one; 0: outside all phases.
+    pub phase_plus_1: u32,
+    /// Slot.
+    pub thread: u32,
+    pub reserved: u32,
+}
+
+/// Calls of a thread slot that were entered while the program had counting switched off; a cache line of its own.
+#[repr(C, align(64))]
+#[derive(Clone, Copy, Debug, Default)]
+pub struct CallsOff {
+    pub calls: u64,
+    pub reserved: [u64; 7],
+}
 
 /// An operation, and what its handle is.
 #[repr(C)]
@@ -105,8 +132,10 @@ pub const FINGERPRINT: u64 = {
     let hash = FNV_START ^ size_of::<Header>() as u64;
     let hash = COUNTERS_REGION.mixed_into(hash);
     let hash = THREADS_REGION.mixed_into(hash);
-    let hash = FUNCTIONS_REGION.mixed_into(hash);
+    let hash = OWNERS_REGION.mixed_into(hash);
     let hash = STATS_REGION.mixed_into(hash);
+    let hash = OFF_REGION.mixed_into(hash);
+    let hash = PHASES_REGION.mixed_into(hash);
     let hash = FLOWS_REGION.mixed_into(hash);
     let hash = COMMUNICATORS_REGION.mixed_into(hash);
     let hash = REQUESTS_REGION.mixed_into(hash);
@@ -201,8 +230,10 @@ mod tests {
         let regions = [
             COUNTERS_REGION,
             THREADS_REGION,
-            FUNCTIONS_REGION,
+            OWNERS_REGION,
             STATS_REGION,
+            OFF_REGION,
+            PHASES_REGION,
             FLOWS_REGION,
             COMMUNICATORS_REGION,
             REQUESTS_REGION,

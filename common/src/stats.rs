@@ -104,6 +104,11 @@ impl FunctionStats {
         self.unknown += other.unknown;
     }
 
+    /// Whether nothing has been counted yet. What arrives for an operation may be counted elsewhere than the call that began it.
+    pub const fn is_empty(&self) -> bool {
+        self.calls == 0 && self.sent.messages == 0 && self.received.messages == 0 && self.unknown == 0
+    }
+
     /// Shortest duration, ns; `None` before the first call.
     pub const fn min_ns(&self) -> Option<u64> {
         if self.min_complement == 0 { None } else { Some(u64::MAX - self.min_complement) }

@@ -1,10 +1,11 @@
-/* callrate SOCKET: calls MPI functions in tight loops, as a benchmark asks for over a Unix socket; one rank.
+/* callrate SOCKET: calls MPI functions in tight loops, as a benchmark asks for over a Unix socket; one rank or two, each of
+ * which connects and is asked for itself.
  *
  * A request is a line "LOOP BATCHES TURNS": so many batches of so many turns of the loop. The answer is a line "MINIMUM
  * MEDIAN": the time of the fastest and of the middle batch, in ns. The end of the connection ends the program.
  *
  * Between requests it makes no MPI call, so what is attached to it meanwhile sees whole requests. Each loop calls the
- * functions of its name once a turn. Exit status 1 if a call did the wrong thing, 2 on wrong usage. */
+ * functions of its name once a turn; MPI_Send+MPI_Recv takes both ranks. Exit status 1 if a call did the wrong thing, 2 on wrong usage. */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,6 +17,7 @@
 enum { MAX_BATCHES = 10000 };
 
 static long long out = 1, in;
+static int rank;
 
 static void probe(void) {
     int found;
@@ -44,10 +46,23 @@ static void allreduce(void) {
     MPI_Allreduce(&out, &in, 1, MPI_LONG_LONG, MPI_SUM, MPI_COMM_SELF);
 }
 
+static void ping_pong(void) {
+    if (rank == 0)
+        MPI_Send(&out, 1, MPI_LONG_LONG, 1, 3, MPI_COMM_WORLD);
+    MPI_Recv(&in, 1, MPI_LONG_LONG, 1 - rank, 3, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    if (rank == 1)
+        MPI_Send(&out, 1, MPI_LONG_LONG, 0, 3, MPI_COMM_WORLD);
+}
+
+/* Tells a tool to stop looking, which the benchmark does by one turn. */
+static void look_away(void) {
+    MPI_Pcontrol(0);
+}
+
 /* Not probed unless asked for. */
 static void comm_rank(void) {
-    int rank;
-    MPI_Comm_rank(MPI_COMM_SELF, &rank);
+    int own;
+    MPI_Comm_rank(MPI_COMM_SELF, &own);
 }
 
 static const struct {
@@ -59,6 +74,8 @@ static const struct {
     {"MPI_Sendrecv", sendrecv},
     {"MPI_Irecv+MPI_Isend+MPI_Waitall", nonblocking},
     {"MPI_Allreduce", allreduce},
+    {"MPI_Send+MPI_Recv", ping_pong},
+    {"MPI_Pcontrol", look_away},
     {"MPI_Comm_rank", comm_rank},
 };
 
@@ -99,6 +116,7 @@ static int connected(const char *path) {
 
 int main(int argc, char **argv) {
     MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     int peer = argc == 2 ? connected(argv[1]) : -1;
     FILE *requests = fdopen(peer, "r"), *answers = fdopen(peer, "w");
     if (requests == NULL || answers == NULL) {

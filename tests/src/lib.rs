@@ -29,6 +29,7 @@ pub mod check;
 pub mod compile;
 pub mod job;
 mod mpi;
+pub mod phases;
 mod proc;
 pub mod profiler;
 pub mod program;

@@ -37,9 +37,14 @@ fn entries() -> Result<String, Box<dyn Error>> {
         writeln!(text, "    {:?},", function.descriptor())?;
     }
     writeln!(text, "];")?;
-    let frees_type = FUNCTIONS.iter().position(|function| function.name == "MPI_Type_free");
+    let id = |name: &str| {
+        let id = FUNCTIONS.iter().position(|function| function.name == name);
+        id.ok_or_else(|| format!("the table has no {name}"))
+    };
     writeln!(text, "/// The function after which a datatype's handle may mean another one.")?;
-    writeln!(text, "pub(crate) const FREES_DATATYPE: u32 = {};", frees_type.ok_or("the table has no MPI_Type_free")?)?;
+    writeln!(text, "pub(crate) const FREES_DATATYPE: u32 = {};", id("MPI_Type_free")?)?;
+    writeln!(text, "/// The function by which programs say what is to be counted.")?;
+    writeln!(text, "pub(crate) const CONTROL_FUNCTION: u32 = {};", id("MPI_Pcontrol")?)?;
     writeln!(text, "entries! {{")?;
     for (kind, prefix) in ["", "P"].into_iter().enumerate() {
         for (id, function) in FUNCTIONS.iter().enumerate() {

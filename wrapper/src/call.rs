@@ -13,7 +13,7 @@ use crate::{
     header, local, meaning,
     message::SavedErrno,
     next::{self, Found},
-    process, statistics,
+    phases, process, statistics,
     thread::{self, Local},
 };
 
@@ -32,7 +32,7 @@ pub(crate) unsafe extern "C" fn enter(local: *mut Local, frame: *mut Frame, inde
     // SAFETY: by contract.
     unsafe {
         if !local.is_null() && (*(*local).state).open.function_plus_1 == 0 {
-            open(local, frame, entry.function());
+            begin(local, frame, entry.function());
         } else {
             enter_seldom(local, frame, entry);
         }
@@ -59,7 +59,23 @@ fn stack_pointer(frame: *mut Frame) -> u64 {
     unsafe { &raw mut (*frame).return_address as u64 }
 }
 
-/// An outermost call begins.
+/// An outermost call is entered.
+#[inline]
+unsafe fn begin(local: *mut Local, frame: *mut Frame, function: u32) {
+    // SAFETY: as in `open`.
+    unsafe {
+        if !phases::is_off() || phases::is_control(function) {
+            open(local, frame, function);
+            return;
+        }
+        phases::count_off(local);
+        (*(*local).state).open.function_plus_1 = 0;
+        (*(*local).state).open.stack_pointer = 0;
+        meaning::at_uncounted_entry(frame, function);
+    }
+}
+
+/// A call begins that is counted.
 #[inline]
 unsafe fn open(local: *mut Local, frame: *mut Frame, function: u32) {
     // SAFETY: the thread's own state; the trampoline's frame.
@@ -94,7 +110,7 @@ unsafe fn enter_seldom(local: *mut Local, frame: *mut Frame, entry: Entry) {
     unsafe {
         if local.is_null() {
             if let Some(local) = first_of_thread() {
-                open(local, frame, entry.function());
+                begin(local, frame, entry.function());
             }
             return;
         }
@@ -110,7 +126,7 @@ unsafe fn enter_seldom(local: *mut Local, frame: *mut Frame, entry: Entry) {
         }
         // The open call was left by longjmp or an exception.
         process::count_loss(Loss::EntryWithoutReturn);
-        open(local, frame, entry.function());
+        begin(local, frame, entry.function());
     }
 }
 
@@ -151,6 +167,10 @@ unsafe fn complete(local: *mut Local, frame: *mut Frame) {
         }
         (*state).last_return_ns = (*state).open.started_ns + ns;
         end_change(state);
+        // What it asks for is done from its return on.
+        if phases::is_control(function) {
+            phases::control(frame);
+        }
     }
 }
 

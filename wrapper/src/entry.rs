@@ -220,7 +220,9 @@ mod generated {
     pub(super) static ALL: (&[AtomicPtr<c_void>; ENTRIES], &[&CStr; ENTRIES]) = (&ROUTES, &NAMES);
 }
 
-pub(crate) use generated::{DEFAULT_FUNCTIONS, DESCRIPTORS, ENTRIES, FREES_DATATYPE, FUNCTIONS, FUNCTIONS_FINGERPRINT};
+pub(crate) use generated::{
+    CONTROL_FUNCTION, DEFAULT_FUNCTIONS, DESCRIPTORS, ENTRIES, FREES_DATATYPE, FUNCTIONS, FUNCTIONS_FINGERPRINT,
+};
 
 /// An entry point, by its place in the generated list. The one after the last is the calibration's.
 #[derive(Clone, Copy, PartialEq, Eq)]

@@ -17,7 +17,7 @@ use crate::{
     clock::{self, monotonic_ns, system_ns},
     code,
     entry::{DEFAULT_FUNCTIONS, FUNCTIONS_FINGERPRINT},
-    environment, file, meaning, next,
+    environment, file, meaning, next, phases,
     text::fill,
 };
 
@@ -194,7 +194,10 @@ pub(crate) fn choose_functions() {
     let text = environment::get(SELECTION_VARIABLE).map(CStr::to_bytes);
     for (index, (word, default)) in SELECTED.iter().zip(DEFAULT_FUNCTIONS).enumerate() {
         let first = index as u32 * 64;
-        let is_chosen = |bit: u32| text.and_then(|text| digit(text, first + bit)).unwrap_or(default >> bit & 1 != 0);
+        let is_chosen = |bit: u32| {
+            let chosen = text.and_then(|text| digit(text, first + bit)).unwrap_or(default >> bit & 1 != 0);
+            chosen || phases::is_control(first + bit)
+        };
         let chosen = (0..64).filter(|&bit| is_chosen(bit)).fold(0u64, |bits, bit| bits | 1 << bit);
         word.store(chosen, Ordering::Release);
     }

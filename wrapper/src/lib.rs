@@ -30,6 +30,7 @@ mod local;
 mod meaning;
 mod message;
 mod next;
+mod phases;
 mod process;
 mod statistics;
 mod text;

@@ -7,7 +7,7 @@ use core::{
 
 use mpiprobe_common::{Loss, ProcessCounters, file::COUNTERS_REGION};
 
-use crate::{clock, entry::Entry, file, header, meaning, next, thread, visibility};
+use crate::{clock, entry::Entry, file, header, meaning, next, phases, thread, visibility};
 
 /// What has become of the file.
 static STATE: AtomicU32 = AtomicU32::new(NEW);
@@ -97,6 +97,7 @@ pub(crate) fn raise_used_threads(used: u32) {
 unsafe extern "C" fn loaded() {
     visibility::hide_without_mpi();
     clock::start();
+    phases::start();
     header::choose_functions();
     // SAFETY: functions without arguments, which live as long as the library.
     unsafe { libc::pthread_atfork(None, None, Some(forked)) };
@@ -105,6 +106,7 @@ unsafe extern "C" fn loaded() {
 /// A forked child is not the rank: it stops counting, or it begins anew if nothing was counted yet.
 unsafe extern "C" fn forked() {
     thread::forget();
+    phases::forget();
     if STATE.load(Ordering::Acquire) == NEW {
         return;
     }

@@ -1,42 +1,74 @@
-//! Statistics per function: each thread slot has entries of its own, so that nothing need be atomic.
+//! Statistics per function and phase: each thread slot has entries of its own, so that nothing need be atomic.
 
-use core::ptr;
+use core::{ptr, sync::atomic::Ordering};
 
 use mpiprobe_common::{
     FUNCTION_SLOTS, FunctionStats, Loss,
-    file::{FUNCTIONS_REGION, STATS, STATS_REGION},
+    file::{OWNERS_REGION, STATS, STATS_REGION, StatsOwner},
     histogram::bucket_of,
 };
 
-use crate::{file, header, process, thread::Local};
+use crate::{file, header, phases, process, thread::Local};
 
 /// Where the statistics of a function are in the thread's slot, made on first use; null if there is no room.
 #[inline]
 pub(crate) unsafe fn of(local: *mut Local, function: u32) -> *mut FunctionStats {
     // SAFETY: the thread's own; the index is below the array's length.
     unsafe {
+        if (*local).phase_plus_1 != phases::current() {
+            change_phase(local);
+        }
         let place =
             (&raw mut (*local).stats).cast::<*mut FunctionStats>().add((function & (FUNCTION_SLOTS - 1)) as usize);
-        if (*place).is_null() { make(place, function) } else { *place }
+        if (*place).is_null() {
+            *place = find_or_make(local, function)
+        }
+        *place
+    }
+}
+
+/// The process has entered or left a phase: what the thread knows are the entries of another one.
+#[cold]
+unsafe fn change_phase(local: *mut Local) {
+    // SAFETY: the thread's own.
+    unsafe {
+        (*local).phase_plus_1 = phases::current();
+        (*local).stats = [ptr::null_mut(); FUNCTION_SLOTS as usize];
     }
 }
 
 #[cold]
-unsafe fn make(place: *mut *mut FunctionStats, function: u32) -> *mut FunctionStats {
-    let entry = process::take_number(header::stats(), STATS).and_then(|index| {
-        let entry = file::place::<FunctionStats>(STATS_REGION, index)?;
-        let owner = file::place::<u32>(FUNCTIONS_REGION, index)?;
-        // SAFETY: an entry that nobody else has.
-        unsafe { owner.as_ptr().write_volatile(function + 1) };
-        Some(entry)
-    });
-    let Some(entry) = entry else {
+unsafe fn find_or_make(local: *mut Local, function: u32) -> *mut FunctionStats {
+    // SAFETY: the thread's own.
+    let (phase_plus_1, thread) = unsafe { ((*local).phase_plus_1, (*local).number) };
+    let owner = StatsOwner { function_plus_1: function + 1, phase_plus_1, thread, reserved: 0 };
+    let found = find(&owner).or_else(|| make(&owner));
+    if found.is_none() {
         process::count_loss(Loss::StatsTableFull);
-        return ptr::null_mut();
+    }
+    found.unwrap_or(ptr::null_mut())
+}
+
+/// The slot had the entry before: in an earlier opening of the phase, or for an earlier thread.
+fn find(owner: &StatsOwner) -> Option<*mut FunctionStats> {
+    let used = header::stats().map_or(0, |used| used.load(Ordering::Relaxed));
+    let used = if used < u64::from(STATS) { used as u32 } else { STATS };
+    let owned = |index: &u32| {
+        // SAFETY: entries of the file; those of this thread only are compared as equal, and it has written them itself.
+        file::place::<StatsOwner>(OWNERS_REGION, *index)
+            .is_some_and(|known| unsafe { known.as_ptr().read_volatile() } == *owner)
     };
-    // SAFETY: the caller's place.
-    unsafe { *place = entry.as_ptr() };
-    entry.as_ptr()
+    let index = (0..used).find(owned)?;
+    Some(file::place::<FunctionStats>(STATS_REGION, index)?.as_ptr())
+}
+
+fn make(owner: &StatsOwner) -> Option<*mut FunctionStats> {
+    let index = process::take_number(header::stats(), STATS)?;
+    let entry = file::place::<FunctionStats>(STATS_REGION, index)?;
+    let place = file::place::<StatsOwner>(OWNERS_REGION, index)?;
+    // SAFETY: an entry that nobody else has.
+    unsafe { place.as_ptr().write_volatile(*owner) };
+    Some(entry.as_ptr())
 }
 
 /// Counts one completed call of `ns` nanoseconds.

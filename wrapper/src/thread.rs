@@ -10,14 +10,14 @@ use core::{
 
 use mpiprobe_common::{
     CALIBRATION_FUNCTION, FUNCTION_SLOTS, FunctionStats, Loss, ThreadState,
-    file::{THREADS, THREADS_REGION},
+    file::{CallsOff, THREADS, THREADS_REGION},
 };
 
 use crate::{
     clock::{Clock, monotonic_ns},
     file, local,
     meaning::{Given, Sizes},
-    process,
+    phases, process,
 };
 
 /// What the wrapper knows of a thread. Only the thread itself uses it.
@@ -30,7 +30,12 @@ pub(crate) struct Local {
     pub(crate) clock: Clock,
     /// Slot.
     pub(crate) number: u32,
-    /// In the file, by function id; null: none yet.
+    /// In the file; null: there is no room for it.
+    pub(crate) off: *mut CallsOff,
+    /// The phase that `stats` are of: its number plus one.
+    pub(crate) phase_plus_1: u32,
+    pub(crate) reserved: u32,
+    /// In the file, by function id; null: not looked for yet.
     pub(crate) stats: [*mut FunctionStats; FUNCTION_SLOTS as usize],
     pub(crate) sizes: Sizes,
     /// Of the open call.
@@ -80,6 +85,7 @@ fn prepare(slot: u32) -> Option<NonNull<Local>> {
     unsafe {
         (*local).state = state;
         (*local).number = slot;
+        (*local).off = phases::place_of_off(slot);
         (*local).clock = Clock::new();
         let id = (libc::getpid() as u64) << 32 | libc::syscall(libc::SYS_gettid) as u64;
         let sequence = (*state).sequence;

@@ -15,13 +15,15 @@ pub(crate) struct Campaign {
     purposes: &'static [Purpose],
 }
 
-const BENCHES: [Campaign; 1] = [
+const BENCHES: [Campaign; 2] = [
     // ns per MPI call: bare, with an empty probe, with mpiprobe, with the same in bpftrace.
     Campaign {
         name: "calls",
         binary: "bench-calls",
         purposes: &[Purpose::Build, Purpose::Demo, Purpose::Test, Purpose::Bench],
     },
+    // ns per MPI call: bare, with the wrapper, with the wrapper switched off.
+    Campaign { name: "wrapper", binary: "bench-wrapper", purposes: &[Purpose::Build, Purpose::Demo, Purpose::Test] },
 ];
 
 impl Campaign {

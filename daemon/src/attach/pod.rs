@@ -2,9 +2,9 @@
 #![expect(unsafe_code, reason = "aya::Pod is an unsafe marker trait")]
 
 use mpiprobe_common::{
-    Communicator, Config, Descriptor, Flow, FunctionStats, LayerFrame, ProcessCounters, Request, RequestKey, Target,
-    ThreadState,
-    file::{FollowedRequest, Header},
+    Communicator, Config, Descriptor, Flow, FunctionStats, LayerFrame, Phase, ProcessCounters, Request, RequestKey,
+    Target, ThreadState,
+    file::{CallsOff, FollowedRequest, Header, StatsOwner},
 };
 
 /// A value of a table, as bytes to aya.
@@ -38,6 +38,12 @@ unsafe impl aya::Pod for Plain<Flow> {}
 unsafe impl aya::Pod for Plain<Communicator> {}
 // SAFETY: as above.
 unsafe impl aya::Pod for Plain<FollowedRequest> {}
+// SAFETY: as above.
+unsafe impl aya::Pod for Plain<Phase> {}
+// SAFETY: as above.
+unsafe impl aya::Pod for Plain<StatsOwner> {}
+// SAFETY: as above.
+unsafe impl aya::Pod for Plain<CallsOff> {}
 
 impl<T> Plain<T>
 where

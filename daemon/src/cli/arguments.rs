@@ -180,6 +180,9 @@ pub struct Run {
     /// Functions to count: as for an observation.
     #[arg(long, value_name = "LIST", default_value = "default", value_parser = functions, allow_hyphen_values = true)]
     pub functions: FunctionSet,
+    /// Count all the time and without phases, whatever programs ask for by `MPI_Pcontrol`.
+    #[arg(long)]
+    pub ignore_pcontrol: bool,
     /// The profile as JSON.
     #[arg(long)]
     pub json: bool,

@@ -150,6 +150,7 @@ async fn run_command(run: &Run) -> Exit {
     let options = RunOptions {
         command: run.command.clone(),
         functions: run.functions,
+        ignore_pcontrol: run.ignore_pcontrol,
         profile: run.profile.clone(),
         tables: run.output.clone(),
         json: run.json,

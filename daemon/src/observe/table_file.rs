@@ -12,11 +12,12 @@ use std::{
 };
 
 use mpiprobe_common::{
-    CALIBRATION_FUNCTION, Communicator, CommunicatorKey, Flow, FlowKey, FunctionStats, Layout, ProcessCounters,
+    CALIBRATION_FUNCTION, Communicator, CommunicatorKey, Flow, FlowKey, FunctionStats, Layout, Phase, ProcessCounters,
     Request, ThreadState,
     file::{
-        CODE_REGION, COMMUNICATORS_REGION, COUNTERS_REGION, FINGERPRINT, FLOWS_REGION, FUNCTIONS_REGION,
-        FollowedRequest, Header, MAGIC, REQUESTS_REGION, Region, STATS_REGION, THREADS_REGION, VERSION,
+        CODE_REGION, COMMUNICATORS_REGION, COUNTERS_REGION, CallsOff, FINGERPRINT, FLOWS_REGION, FollowedRequest,
+        Header, MAGIC, OFF_REGION, OWNERS_REGION, PHASES_REGION, REQUESTS_REGION, Region, STATS_REGION, StatsOwner,
+        THREADS_REGION, VERSION,
     },
     flow::peer,
     request::{key_kind, state},
@@ -24,8 +25,11 @@ use mpiprobe_common::{
 use mpiprobe_functions::fingerprint;
 use thiserror::Error;
 
-use super::{CommunicatorSnapshot, PendingRequest, ProcessSnapshot, ThreadSnapshot};
+use super::{CommunicatorSnapshot, PendingRequest, PhaseSnapshot, ProcessSnapshot, ThreadSnapshot};
 use crate::attach::Plain;
+
+/// Statistics by function id.
+type ByFunction = Vec<(u32, FunctionStats)>;
 
 /// How often a thread's state is read again if it changed while it was copied.
 const TORN_ATTEMPTS: usize = 4;
@@ -86,11 +90,12 @@ impl TableFile {
     /// Everything that was counted up to now, as of process slot `process`.
     pub fn snapshot(&self, process: u32) -> Result<ProcessSnapshot, TableFileError> {
         let header = self.header()?;
+        let (functions, phases) = self.functions(header.stats)?;
         Ok(ProcessSnapshot {
             process,
-            counters: self.counters()?,
-            functions: self.functions(header.stats)?,
-            phases: Vec::new(),
+            counters: self.counters(header.threads)?,
+            functions,
+            phases,
             threads: self.threads(header.threads, process)?,
             layout: Layout::default(),
             communicators: self.communicators(header.communicators, process)?,
@@ -105,28 +110,45 @@ impl TableFile {
         self.table(CODE_REGION, self.header()?.code)
     }
 
-    fn counters(&self) -> Result<ProcessCounters, TableFileError> {
+    fn counters(&self, threads: u64) -> Result<ProcessCounters, TableFileError> {
         let bytes = self.bytes(COUNTERS_REGION.offset, size_of::<ProcessCounters>())?;
-        Plain::from_bytes(&bytes).ok_or(TableFileError::Short)
+        let counters = Plain::<ProcessCounters>::from_bytes(&bytes).ok_or(TableFileError::Short)?;
+        let off = self.entries::<CallsOff>(OFF_REGION, threads)?;
+        let calls_off = off.iter().fold(0, |sum: u64, thread| sum.saturating_add(thread.calls));
+        Ok(ProcessCounters { calls_off, ..counters })
     }
 
-    /// Sums over thread slots, by function id.
-    fn functions(&self, used: u64) -> Result<Vec<(u32, FunctionStats)>, TableFileError> {
-        let owners = self.table(FUNCTIONS_REGION, used)?;
-        let stats = self.table(STATS_REGION, used)?;
+    /// Sums over thread slots, by function id: in all phases and none, and in each phase.
+    fn functions(&self, used: u64) -> Result<(ByFunction, Vec<PhaseSnapshot>), TableFileError> {
+        let owners = self.entries::<StatsOwner>(OWNERS_REGION, used)?;
+        let stats = self.entries::<FunctionStats>(STATS_REGION, used)?;
         let mut sums: BTreeMap<u32, FunctionStats> = BTreeMap::new();
-        for (owner, entry) in owners.chunks_exact(size_of::<u32>()).zip(stats.chunks_exact(size_of::<FunctionStats>()))
-        {
-            let owner = owner.try_into().map_or(0, u32::from_ne_bytes);
-            let (Some(function), Some(entry)) = (owner.checked_sub(1), Plain::<FunctionStats>::from_bytes(entry))
-            else {
-                continue;
-            };
-            if entry.calls > 0 {
-                sums.entry(function).or_insert(FunctionStats::ZERO).merge(&entry);
+        let mut by_phase: BTreeMap<u32, BTreeMap<u32, FunctionStats>> = BTreeMap::new();
+        for (owner, entry) in owners.iter().zip(&stats) {
+            let Some(function) = owner.function_plus_1.checked_sub(1) else { continue };
+            // A request's data may arrive in another phase than the call was made in.
+            if !entry.is_empty() {
+                sums.entry(function).or_insert(FunctionStats::ZERO).merge(entry);
+                let of_phase = by_phase.entry(owner.phase_plus_1).or_default();
+                of_phase.entry(function).or_insert(FunctionStats::ZERO).merge(entry);
             }
         }
-        Ok(sums.into_iter().collect())
+        let phases = if by_phase.keys().any(|&phase_plus_1| phase_plus_1 != 0) || self.has_phases()? {
+            self.entries::<Phase>(PHASES_REGION, PHASES_REGION.capacity.into())?
+        } else {
+            Vec::new()
+        };
+        let opened = (1..).zip(phases).filter(|(_, phase)| phase.opened > 0);
+        let snapshot = |(phase_plus_1, phase)| PhaseSnapshot {
+            phase,
+            functions: by_phase.remove(&phase_plus_1).unwrap_or_default().into_iter().collect(),
+        };
+        Ok((sums.into_iter().collect(), opened.map(snapshot).collect()))
+    }
+
+    /// Whether a phase was ever opened.
+    fn has_phases(&self) -> Result<bool, TableFileError> {
+        Ok(self.entries::<Phase>(PHASES_REGION, 1)?.iter().any(|phase| phase.opened > 0))
     }
 
     /// Sums over thread slots, of those that have carried anything.

@@ -18,18 +18,21 @@ pub struct Preload {
 
 impl Preload {
     /// Of a job that is to load `library`, put its tables into `directory` and count `functions`. What is preloaded already stays,
-    /// after the wrapper.
-    pub fn new(library: &Path, directory: &Path, functions: &FunctionSet) -> Self {
+    /// after the wrapper. `ignore_pcontrol`: everything is counted, whatever the job asks for by `MPI_Pcontrol`.
+    pub fn new(library: &Path, directory: &Path, functions: &FunctionSet, ignore_pcontrol: bool) -> Self {
         let mut preload = library.as_os_str().to_owned();
         if let Some(already) = std::env::var_os("LD_PRELOAD").filter(|already| !already.is_empty()) {
             preload.push(":");
             preload.push(already);
         }
-        let variables = vec![
+        let mut variables = vec![
             (PRELOAD_VARIABLE, preload),
             ("MPIPROBE_OUTPUT", directory.as_os_str().to_owned()),
             ("MPIPROBE_FUNCTIONS", selection(functions).into()),
         ];
+        if ignore_pcontrol {
+            variables.push(("MPIPROBE_IGNORE_PCONTROL", "1".into()));
+        }
         Self { library: library.into(), variables }
     }
 }

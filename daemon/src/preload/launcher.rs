@@ -101,7 +101,7 @@ mod tests {
     use super::*;
 
     fn preload() -> Preload {
-        Preload::new(Path::new("/w.so"), Path::new("/tables"), &FunctionSet::EMPTY)
+        Preload::new(Path::new("/w.so"), Path::new("/tables"), &FunctionSet::EMPTY, false)
     }
 
     fn told(command: &[&str]) -> Vec<String> {

@@ -12,7 +12,7 @@ use tempfile::TempDir;
 
 use super::error::{BenchError, file_error};
 use crate::mpi::find_library;
-use crate::{Job, Mpi, program};
+use crate::{Job, JobBuilder, Mpi, Rank, program};
 
 /// The longest that one request, or the start, may take.
 const PATIENCE: Duration = Duration::from_mins(1);
@@ -23,17 +23,31 @@ pub(super) struct Loop {
     pub(super) name: &'static str,
     /// What a turn calls, each once, of the functions probed by default.
     pub(super) probed: &'static [&'static str],
+    /// Whether all ranks take part.
+    pub(super) takes_all: bool,
+}
+
+impl Loop {
+    const fn of_one(name: &'static str, probed: &'static [&'static str]) -> Self {
+        Self { name, probed, takes_all: false }
+    }
 }
 
 /// All of them; the last is not probed by default, so it shows what a call costs that is left alone.
 pub(super) const LOOPS: [Loop; 6] = [
-    Loop { name: "MPI_Iprobe", probed: &["MPI_Iprobe"] },
-    Loop { name: "MPI_Test", probed: &["MPI_Test"] },
-    Loop { name: "MPI_Sendrecv", probed: &["MPI_Sendrecv"] },
-    Loop { name: "MPI_Irecv+MPI_Isend+MPI_Waitall", probed: &["MPI_Irecv", "MPI_Isend", "MPI_Waitall"] },
-    Loop { name: "MPI_Allreduce", probed: &["MPI_Allreduce"] },
-    Loop { name: "MPI_Comm_rank", probed: &[] },
+    Loop::of_one("MPI_Iprobe", &["MPI_Iprobe"]),
+    Loop::of_one("MPI_Test", &["MPI_Test"]),
+    Loop::of_one("MPI_Sendrecv", &["MPI_Sendrecv"]),
+    Loop::of_one("MPI_Irecv+MPI_Isend+MPI_Waitall", &["MPI_Irecv", "MPI_Isend", "MPI_Waitall"]),
+    Loop::of_one("MPI_Allreduce", &["MPI_Allreduce"]),
+    Loop::of_one("MPI_Comm_rank", &[]),
 ];
+
+/// Messages of eight bytes to and fro between two ranks.
+pub(super) const PING_PONG: Loop =
+    Loop { name: "MPI_Send+MPI_Recv", probed: &["MPI_Send", "MPI_Recv"], takes_all: true };
+/// One turn of it tells the wrapper to stop counting.
+pub(super) const LOOK_AWAY: Loop = Loop::of_one("MPI_Pcontrol", &[]);
 
 /// Time of a turn of a loop, ns.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -44,11 +58,11 @@ pub(super) struct Batches {
     pub(super) median_ns: f64,
 }
 
-/// A job of one rank. It runs on a copy of the MPI library, so that nobody else's probes are on it, and ours on nobody else.
+/// A job of one rank, or of several that are asked for the same at once. It runs on a copy of the MPI library, so that nobody else's probes are on it, and ours on nobody else.
 #[derive(Debug)]
 pub(super) struct CallRate {
-    // First: the process ends by itself when the connection does.
-    peer: BufReader<UnixStream>,
+    // First: the processes end by themselves when the connections do.
+    peers: Vec<BufReader<UnixStream>>,
     job: Job,
     pid: u32,
     library: PathBuf,
@@ -58,6 +72,20 @@ pub(super) struct CallRate {
 
 impl CallRate {
     pub(super) fn start(mpi: Mpi) -> Result<Self, BenchError> {
+        Self::start_as(mpi, Job::builder(mpi, program::CALLRATE).ranks(1), 1)
+    }
+
+    /// Two ranks that count themselves.
+    pub(super) fn start_wrapped(mpi: Mpi) -> Result<Self, BenchError> {
+        Self::start_as(mpi, Job::builder(mpi, program::CALLRATE).ranks(2).profiled([] as [&str; 0])?, 2)
+    }
+
+    /// Two ranks as they are.
+    pub(super) fn start_two(mpi: Mpi) -> Result<Self, BenchError> {
+        Self::start_as(mpi, Job::builder(mpi, program::CALLRATE).ranks(2), 2)
+    }
+
+    fn start_as(mpi: Mpi, builder: JobBuilder, ranks: usize) -> Result<Self, BenchError> {
         let directory = tempfile::tempdir().map_err(|source| file_error("creating a directory in", "/tmp", source))?;
         let library = directory.path().join(mpi.c_library());
         let original = find_library(mpi.c_library()).ok_or(BenchError::NoLibrary { mpi })?;
@@ -65,15 +93,15 @@ impl CallRate {
         let socket = directory.path().join("socket");
         let listener = UnixListener::bind(&socket).map_err(|source| file_error("binding", &socket, source))?;
 
-        let builder = Job::builder(mpi, program::CALLRATE).ranks(1).args([&socket]);
-        let mut job = builder.env("LD_LIBRARY_PATH", directory.path()).spawn()?;
+        let mut job = builder.args([&socket]).env("LD_LIBRARY_PATH", directory.path()).spawn()?;
         let pid = job.ranks()?.into_values().next().unwrap_or(0);
-        let peer = accept(&listener, &job).map_err(|source| file_error("waiting at", &socket, source))?;
+        let accepted: std::io::Result<_> = (0..ranks).map(|_| accept(&listener, &job).map(BufReader::new)).collect();
+        let peers = accepted.map_err(|source| file_error("waiting at", &socket, source))?;
         let maps = fs::read_to_string(format!("/proc/{pid}/maps")).unwrap_or_default();
         if !maps.lines().any(|line| line.ends_with(&format!(" {}", library.display()))) {
             return Err(BenchError::OtherLibrary { pid, library });
         }
-        Ok(Self { peer: BufReader::new(peer), job, pid, library, calls: BTreeMap::new(), _directory: directory })
+        Ok(Self { peers, job, pid, library, calls: BTreeMap::new(), _directory: directory })
     }
 
     pub(super) fn pid(&self) -> u32 {
@@ -91,15 +119,27 @@ impl CallRate {
             BenchError::Target { reason, output: stdout + &stderr }
         };
         let mut line = String::new();
-        writeln!(self.peer.get_mut(), "{} {batches} {turns}", each.name)
-            .and_then(|()| self.peer.read_line(&mut line))
-            .map_err(|error| failed(&self.job, error.to_string()))?;
+        let peers =
+            if each.takes_all { self.peers.as_mut_slice() } else { self.peers.get_mut(..1).unwrap_or_default() };
+        let mut ask = || {
+            for peer in &mut *peers {
+                writeln!(peer.get_mut(), "{} {batches} {turns}", each.name)?;
+            }
+            // They take the same time: one of them is asked for it.
+            for peer in &mut *peers {
+                line.clear();
+                peer.read_line(&mut line)?;
+            }
+            Ok(())
+        };
+        ask().map_err(|error: std::io::Error| failed(&self.job, error.to_string()))?;
+        let ranks = peers.len() as u64;
         let (minimum, median) = line.trim_end().split_once(' ').ok_or_else(|| failed(&self.job, line.clone()))?;
         let per_turn = |text: &str| Some(text.parse::<u64>().ok()? as f64 / f64::from(turns));
         let times = per_turn(minimum).zip(per_turn(median));
         let (minimum_ns, median_ns) = times.ok_or_else(|| failed(&self.job, line.clone()))?;
         for function in each.probed {
-            *self.calls.entry(function).or_default() += u64::from(batches) * u64::from(turns);
+            *self.calls.entry(function).or_default() += ranks * u64::from(batches) * u64::from(turns);
         }
         Ok(Batches { minimum_ns, median_ns })
     }
@@ -107,6 +147,18 @@ impl CallRate {
     /// Calls of functions that are probed by default, made since [`Self::forget_calls`].
     pub(super) fn calls_made(&self) -> impl Iterator<Item = (&'static str, u64)> {
         self.calls.iter().map(|(function, calls)| (*function, *calls))
+    }
+
+    /// Ends it, and gives the calls that it has counted itself, by function.
+    pub(super) fn end(mut self) -> Result<BTreeMap<String, u64>, BenchError> {
+        self.peers.clear();
+        self.job.wait()?.success()?;
+        let profile = self.job.profile()?;
+        let mut calls = BTreeMap::new();
+        for (function, number) in profile.ranks.iter().flat_map(Rank::completed) {
+            *calls.entry(function.to_owned()).or_default() += number;
+        }
+        Ok(calls)
     }
 
     pub(super) fn forget_calls(&mut self) {

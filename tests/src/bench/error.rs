@@ -6,13 +6,15 @@ use mpiprobe::attach::AttachError;
 use mpiprobe::plan::{ElfError, ReadError};
 use thiserror::Error;
 
-use crate::{JobError, Mpi};
+use crate::{JobError, Mpi, ProfilerError};
 
 /// Why there is nothing to report.
 #[derive(Debug, Error)]
 pub enum BenchError {
     #[error(transparent)]
     Job(#[from] JobError),
+    #[error(transparent)]
+    Profiler(#[from] ProfilerError),
     #[error(transparent)]
     Attach(#[from] AttachError),
     #[error(transparent)]

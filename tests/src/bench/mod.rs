@@ -8,6 +8,7 @@ mod error;
 mod figures;
 mod report;
 mod sites;
+mod wrapper;
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -16,6 +17,7 @@ use mpiprobe::attach::{Engine, LoadOptions, climb};
 
 pub use error::BenchError;
 pub use report::{Goal, Report};
+pub use wrapper::{WrapperReport, run as run_wrapper};
 
 use attached::Attached;
 use callrate::{CallRate, LOOPS};

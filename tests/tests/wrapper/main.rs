@@ -6,6 +6,7 @@ mod exact;
 mod library;
 mod live;
 mod loaded_later;
+mod phases;
 mod refusals;
 mod report;
 mod threads;
@@ -24,6 +25,7 @@ fn main() {
             exact::tests(mpi),
             live::tests(mpi),
             loaded_later::tests(mpi),
+            phases::tests(mpi),
             refusals::tests(mpi),
             report::tests(mpi),
             threads::tests(mpi),

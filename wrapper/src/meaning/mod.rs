@@ -99,6 +99,30 @@ pub(crate) unsafe fn at_entry(local: *mut Local, frame: *mut Frame, function: u3
     }
 }
 
+/// A function is entered that is not to be counted: its handle may mean another object when counting is on again.
+///
+/// # Safety
+/// `frame` must be the trampoline's.
+#[inline]
+pub(crate) unsafe fn at_uncounted_entry(frame: *mut Frame, function: u32) {
+    if let Some(descriptor) = DESCRIPTORS.get(function as usize)
+        && (descriptor.frees_communicator != 0 || function == FREES_DATATYPE)
+        && let Some(library) = library::known()
+    {
+        look_at_freed(library, descriptor, Arguments(frame), function);
+    }
+}
+
+fn look_at_freed(library: &Library, descriptor: &Descriptor, arguments: Arguments, function: u32) {
+    if function == FREES_DATATYPE {
+        communicator::begin_epoch();
+    } else if descriptor.frees_communicator != 0
+        && let Some(handle) = handle_at(&library.layout, arguments.word(0))
+    {
+        communicator::forget(handle);
+    }
+}
+
 unsafe fn look_ahead(
     local: *mut Local,
     library: &Library,
@@ -106,12 +130,8 @@ unsafe fn look_ahead(
     arguments: Arguments,
     function: u32,
 ) {
-    if function == FREES_DATATYPE {
-        communicator::begin_epoch();
-    } else if descriptor.frees_communicator != 0 {
-        if let Some(handle) = handle_at(&library.layout, arguments.word(0)) {
-            communicator::forget(handle);
-        }
+    if function == FREES_DATATYPE || descriptor.frees_communicator != 0 {
+        look_at_freed(library, descriptor, arguments, function);
     } else {
         // SAFETY: by contract.
         unsafe {

@@ -54,6 +54,9 @@ impl Clocks {
         for pending in &mut tables.requests {
             set(&mut pending.request.posted_ns);
         }
+        for opened in &mut tables.phases {
+            set(&mut opened.phase.since_ns);
+        }
         for thread in &mut tables.threads {
             set(&mut thread.state.first_entry_ns);
             set(&mut thread.state.last_return_ns);

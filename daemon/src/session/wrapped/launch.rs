@@ -44,6 +44,8 @@ pub struct RunOptions {
     /// Program and arguments.
     pub command: Vec<OsString>,
     pub functions: FunctionSet,
+    /// Count all the time and without phases, whatever the job asks for by `MPI_Pcontrol`.
+    pub ignore_pcontrol: bool,
     /// Where the profile goes; `None`: standard error.
     pub profile: Option<PathBuf>,
     /// Where the tables go, to stay there; `None`: nowhere in particular.
@@ -118,7 +120,7 @@ fn prepare(options: &RunOptions) -> Result<(RunDirectory, Preload), LaunchError>
     let library = library()?;
     remove_stale(&ProcRoot::system()?);
     let directory = options.tables.as_deref().map_or_else(RunDirectory::temporary, RunDirectory::chosen)?;
-    let preload = Preload::new(&library, directory.path(), &options.functions);
+    let preload = Preload::new(&library, directory.path(), &options.functions, options.ignore_pcontrol);
     Ok((directory, preload))
 }
 

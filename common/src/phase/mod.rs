@@ -1,5 +1,9 @@
 //! Phases: parts of a run that the program marks by `MPI_Pcontrol`.
 
+mod control;
+
+pub use control::{Phases, control};
+
 /// Room for a phase's name and its final NUL; longer names are cut.
 pub const NAME_LENGTH: usize = 64;
 
@@ -27,6 +31,13 @@ pub struct PhaseKey {
     pub level: i32,
     /// Second argument up to its NUL, zeros behind; all zeros: there was no readable text.
     pub name: [u8; NAME_LENGTH],
+}
+
+impl PhaseKey {
+    /// Without a name.
+    pub const fn new(process: u32, level: i32) -> Self {
+        Self { process, level, name: [0; NAME_LENGTH] }
+    }
 }
 
 /// One phase of a process image.

@@ -68,7 +68,7 @@ fn without_rights(mpi: Mpi) -> Result<(), Failed> {
 fn own_job(mpi: Mpi) -> Result<(), Failed> {
     let copy = with_capabilities()?;
     let job = job(mpi, USER)?;
-    let mut profiler = Profiler::spawn(copy.command(USER, &["--json", "--interval", "1h", "--pid-of", job.called()]))?;
+    let mut profiler = Profiler::spawn(copy.command(USER, ["--json", "--interval", "1h", "--pid-of", job.called()]))?;
     profiler.wait_for("mpiprobe: observing ")?;
     let job = finish(job)?;
     expect_counts(&complete(&profiler.wait()?)?, &job.snapshot()?, None, &functions("default")?)
@@ -82,7 +82,7 @@ fn job_of_root(mpi: Mpi) -> Result<(), Failed> {
         let message = refused(&copy, &arguments)?;
         assert!(message.contains("run mpiprobe as root"), "{message}");
     }
-    let listed = Profiler::spawn(copy.command(USER, &["ps"]))?.wait()?;
+    let listed = Profiler::spawn(copy.command(USER, ["ps"]))?.wait()?;
     assert!(!listed.printed().contains(of_root.called()), "{}", listed.printed());
     finish(of_root)?;
     Ok(())

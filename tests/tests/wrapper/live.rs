@@ -131,7 +131,7 @@ fn mixed(mpi: Mpi) -> Result<(), Failed> {
     let mut wrapped = hang(mpi)?;
     let bare = Job::builder(mpi, program::HANG).ranks(2).args(["7"]).truth(true).own_name();
     let mut bare = deadlocked(bare.spawn()?)?;
-    let pid = |job: &mut Job| -> Result<String, Failed> { Ok(job.ranks()?[&0].to_string()) };
+    let pid = |job: &mut Job| -> Result<String, Failed> { Ok(job.ranks()?.get(&0).ok_or("no rank 0")?.to_string()) };
     let pids = ["--pid".to_owned(), pid(&mut wrapped)?, "--pid".to_owned(), pid(&mut bare)?];
     let ended = Profiler::observe(pids)?.interrupt()?;
     let profile = ended.profile()?;

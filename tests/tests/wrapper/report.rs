@@ -91,9 +91,10 @@ fn running(mpi: Mpi) -> Result<(), Failed> {
 fn damaged(mpi: Mpi) -> Result<(), Failed> {
     let (_job, tables, _folder) = ended(mpi)?;
     let whole = files(&tables)?;
+    let first = whole.first().ok_or("no tables")?;
     let copy = |name: &str| -> Result<PathBuf, Failed> {
         let path = tables.join(name);
-        fs::copy(&whole[0], &path)?;
+        fs::copy(first, &path)?;
         Ok(path)
     };
     let write = |path: &Path, at: usize, bytes: &[u8]| -> Result<(), Failed> {
@@ -102,10 +103,10 @@ fn damaged(mpi: Mpi) -> Result<(), Failed> {
     write(&copy("older.mpiprobe")?, offset_of!(Header, version), &[1])?;
     write(&copy("other.mpiprobe")?, offset_of!(Header, functions), &[0; 8])?;
     write(&copy("making.mpiprobe")?, 0, &[0; 8])?;
-    fs::write(tables.join("foreign.mpiprobe"), [b'x'; 100_000])?;
+    fs::write(tables.join("foreign.mpiprobe"), vec![b'x'; 100_000])?;
     fs::write(tables.join("empty.mpiprobe"), "")?;
     fs::create_dir(tables.join("folder.mpiprobe"))?;
-    std::os::unix::fs::symlink(&whole[0], tables.join("link.mpiprobe"))?;
+    std::os::unix::fs::symlink(first, tables.join("link.mpiprobe"))?;
     let cut = copy("cut.mpiprobe")?;
     OpenOptions::new().write(true).open(cut)?.set_len(20_000)?;
     // Numbers that nobody can believe.
@@ -152,7 +153,7 @@ fn damaged(mpi: Mpi) -> Result<(), Failed> {
 /// The tables of one rank, made to come from another node with another clock.
 fn nodes(mpi: Mpi) -> Result<(), Failed> {
     let (job, tables, _folder) = ended(mpi)?;
-    let other = OpenOptions::new().read(true).write(true).open(&files(&tables)?[0])?;
+    let other = OpenOptions::new().read(true).write(true).open(files(&tables)?.first().ok_or("no tables")?)?;
     let mut host = [0; 64];
     host[..6].copy_from_slice(b"node-2");
     other.write_all_at(&host, offset_of!(Header, host) as u64)?;

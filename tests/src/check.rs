@@ -9,9 +9,12 @@ use mpiprobe_functions::FunctionSet;
 use crate::profiler::{Profile, Rank};
 use crate::truth::{Image, Snapshot};
 
-/// The functions that `--functions` means.
+/// The functions that are counted with `--functions`.
 pub fn functions(selection: &str) -> Result<FunctionSet, Failed> {
-    mpiprobe_functions::select(selection).map_err(|error| error.to_string().into())
+    let mut functions = mpiprobe_functions::select(selection).map_err(|error| error.to_string())?;
+    // What the program says by it is always heard.
+    functions.insert(mpiprobe_functions::by_name("MPI_Pcontrol").ok_or("the table has no MPI_Pcontrol")?);
+    Ok(functions)
 }
 
 /// Calls by function that `image` completed since `before`, of the wanted functions.

@@ -19,8 +19,10 @@
 //! * [`profiler`]: the `mpiprobe` binary under test: start, what it prints, its profile, what it leaves behind.
 //! * [`check`]: its profile against the count.
 //! * [`campaign`]: long runs.
-//! * [`bench`]: what a probed call costs, for `cargo xtask bench calls`.
+//! * [`bench`]: what a probed call costs, for `cargo xtask bench calls`; what the view costs, for `cargo xtask bench view`.
 //! * [`synthetic`]: jobs that never ran, for pictures and measurements of the view.
+//! * [`terminal`]: `mpiprobe` on a pseudo-terminal, with keys and a screen.
+//! * [`picture`]: the full-screen view of those as text and as images.
 //! * [`requirement`]: what a test needs of the machine, and how a test that lacks it is reported.
 
 pub mod bench;
@@ -30,12 +32,14 @@ pub mod compile;
 pub mod job;
 mod mpi;
 pub mod phases;
+pub mod picture;
 mod proc;
 pub mod profiler;
 pub mod program;
 mod python;
 pub mod requirement;
 pub mod synthetic;
+pub mod terminal;
 pub mod traffic;
 pub mod truth;
 mod wheel;

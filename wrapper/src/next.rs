@@ -11,6 +11,7 @@ use mpiprobe_common::CALIBRATION_FUNCTION;
 use crate::{
     calibrate,
     entry::{ENTRIES, Entry},
+    loading,
     message::SavedErrno,
     process,
     text::Text,
@@ -45,7 +46,7 @@ pub(crate) fn find(entry: Entry) -> Found {
         return Found::Counted(target);
     }
     let _errno = SavedErrno::save();
-    let Some(found) = look_up(entry) else { fail(entry.name()) };
+    let Some(found) = look_up(entry.name()) else { fail(entry.name()) };
     if !process::looks_at(entry.function()) {
         entry.bypass(found);
         return Found::NotCounted(found);
@@ -56,28 +57,22 @@ pub(crate) fn find(entry: Entry) -> Found {
     Found::Counted(found)
 }
 
-/// The definition that would be found if this library were not there.
-pub(crate) fn look_up(entry: Entry) -> Option<*mut c_void> {
-    let name = entry.name();
-    // Some libraries have the oldest functions under one name only.
-    let other = if entry.is_profiling_name() { name.to_bytes_with_nul().get(1..) } else { None };
-    let found = after_this(name).or_else(|| {
-        if entry.is_profiling_name() {
-            after_this(CStr::from_bytes_with_nul(other?).ok()?)
-        } else {
-            after_this(Text::<64>::new().with(b"P").with(name.to_bytes()).as_c_str())
-        }
+/// The definition that would be found if this library were not there. Some libraries have functions under one name only.
+pub(crate) fn look_up(name: &CStr) -> Option<*mut c_void> {
+    let found = after_this(name).or_else(|| match name.to_bytes_with_nul().strip_prefix(b"P") {
+        Some(other) => after_this(CStr::from_bytes_with_nul(other).ok()?),
+        None => after_this(Text::<64>::new().with(b"P").with(name.to_bytes()).as_c_str()),
     });
     // SAFETY: takes no arguments: a failed search is no error of the program's.
     unsafe { libc::dlerror() };
     found
 }
 
-/// The definition of a name in the objects after this library.
+/// The definition of a name in the objects after this library, or in an MPI library that was loaded later.
 pub(crate) fn after_this(name: &CStr) -> Option<*mut c_void> {
     // SAFETY: a name that ends in NUL.
     let found = unsafe { libc::dlsym(libc::RTLD_NEXT, name.as_ptr()) };
-    if found.is_null() { None } else { Some(found) }
+    if found.is_null() { loading::in_loaded(name) } else { Some(found) }
 }
 
 /// What the dynamic linker does where a function is missing.

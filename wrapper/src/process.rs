@@ -7,7 +7,7 @@ use core::{
 
 use mpiprobe_common::{Loss, ProcessCounters, file::COUNTERS_REGION};
 
-use crate::{clock, entry::Entry, file, header, meaning, next, phases, thread, visibility};
+use crate::{clock, entry::Entry, file, header, loading, meaning, next, phases, thread, visibility};
 
 /// What has become of the file.
 static STATE: AtomicU32 = AtomicU32::new(NEW);
@@ -95,7 +95,8 @@ pub(crate) fn raise_used_threads(used: u32) {
 
 /// The library has been loaded.
 unsafe extern "C" fn loaded() {
-    visibility::hide_without_mpi();
+    visibility::start();
+    loading::start();
     clock::start();
     phases::start();
     header::choose_functions();

@@ -2,11 +2,18 @@
 //! this library's must not be seen either.
 //!
 //! A symbol without a value is none to the dynamic linker. So in programs that do not have MPI from the start, the values are taken
-//! out of this library's own table of symbols, before anybody can ask: such a program runs as if the library were not there.
+//! out of this library's own table of symbols, before anybody can ask: such a program runs as if the library were not there. They
+//! are put back when the program is about to load something that needs MPI ([`crate::loading`]), before that is bound to anybody.
 
-use core::ffi::CStr;
+use core::{
+    ffi::CStr,
+    sync::atomic::{AtomicBool, AtomicU64, Ordering},
+};
 
-use crate::next::after_this;
+use crate::{
+    entry::ENTRIES,
+    next::{after_this, look_up},
+};
 
 unsafe extern "C" {
     /// The beginning of this library in memory, and its dynamic section: made by the linker.
@@ -29,48 +36,79 @@ const DT_STRSZ: i64 = 10;
 
 const PAGE: u64 = 4096;
 
+/// What was taken out, in the order of the table of symbols.
+static VALUES: [AtomicU64; ENTRIES] = [const { AtomicU64::new(0) }; ENTRIES];
+
+static IS_HIDDEN: AtomicBool = AtomicBool::new(false);
+
 /// To be called once, when this library has been loaded.
-pub(crate) fn hide_without_mpi() {
+pub(crate) fn start() {
     if after_this(c"PMPI_Init").is_none() && after_this(c"MPI_Init").is_none() {
-        hide();
+        let done = change(|_, kept, value| {
+            kept.store(value, Ordering::Relaxed);
+            0
+        });
+        IS_HIDDEN.store(done, Ordering::Release);
+    } else {
+        change(|name, _, value| if look_up(name).is_some() { value } else { 0 });
     }
     // SAFETY: takes no arguments: a failed search is no error of the program's.
     unsafe { libc::dlerror() };
 }
 
-fn hide() {
+/// Whether MPI's functions are not to be seen.
+pub(crate) fn is_hidden() -> bool {
+    IS_HIDDEN.load(Ordering::Acquire)
+}
+
+/// MPI has been loaded: shows its functions. Those that the library lacks are not invented: programs ask for them before they use them.
+pub(crate) fn show() {
+    if IS_HIDDEN.swap(false, Ordering::AcqRel) {
+        change(|name, kept, _| if look_up(name).is_some() { kept.load(Ordering::Relaxed) } else { 0 });
+    }
+}
+
+/// Gives each function's symbol the value that follows from its name, the place where a value can be kept, and the present one.
+/// Tells whether that was possible.
+fn change(mut value_of: impl FnMut(&CStr, &AtomicU64, u64) -> u64) -> bool {
     let base = &raw const __ehdr_start as u64;
     let (Some(symbols), Some(names), Some(length)) = (entry(DT_SYMTAB), entry(DT_STRTAB), entry(DT_STRSZ)) else {
-        return;
+        return false;
     };
     // Some dynamic linkers write addresses here, others leave what was in the file.
     let address = |value: u64| if value < base { base + value } else { value };
     let (symbols, names) = (address(symbols), address(names));
     let size = size_of::<libc::Elf64_Sym>() as u64;
     // Linkers put the names behind the symbols.
-    let Some(count) = names.checked_sub(symbols).and_then(|bytes| bytes.checked_div(size)) else { return };
+    let Some(count) = names.checked_sub(symbols).and_then(|bytes| bytes.checked_div(size)) else { return false };
     let (start, end) = (symbols / PAGE * PAGE, (symbols + count * size).next_multiple_of(PAGE));
-    let Some(protection) = protection(base, symbols) else { return };
+    let Some(protection) = protection(base, symbols) else { return false };
     // SAFETY: pages of this library, within its first segment; the table is the linker's, and names are looked at within theirs.
     unsafe {
         let pages = start as *mut libc::c_void;
         if libc::mprotect(pages, (end - start) as usize, protection | libc::PROT_WRITE) != 0 {
-            return;
+            return false;
         }
+        let mut kept = VALUES.iter();
         for index in 1..count {
             let symbol = (symbols + index * size) as *mut libc::Elf64_Sym;
             let name = u64::from((*symbol).st_name);
             if name >= length {
                 break;
             }
-            let name = CStr::from_ptr((names + name) as *const core::ffi::c_char).to_bytes();
-            let is_ours = (*symbol).st_shndx != 0 && (name.starts_with(b"MPI_") || name.starts_with(b"PMPI_"));
-            if is_ours {
-                (&raw mut (*symbol).st_value).write_volatile(0);
+            let name = CStr::from_ptr((names + name) as *const core::ffi::c_char);
+            let is_mpi = name.to_bytes().starts_with(b"MPI_") || name.to_bytes().starts_with(b"PMPI_");
+            if (*symbol).st_shndx == 0 || !is_mpi {
+                continue;
             }
+            let Some(kept) = kept.next() else { break };
+            let value = value_of(name, kept, (*symbol).st_value);
+            // Others may be looking at the same time: they see the one or the other.
+            (&raw mut (*symbol).st_value).write_volatile(value);
         }
         libc::mprotect(pages, (end - start) as usize, protection);
     }
+    true
 }
 
 /// A value of the dynamic section.

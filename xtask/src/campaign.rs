@@ -1,4 +1,4 @@
-//! Measurements and long runs: each is a program of the crate `mpiprobe-tests`, run optimised and as root.
+//! Measurements and long runs: each is a program of the crate `mpiprobe-tests`, run optimised, and as root if they attach probes.
 
 use std::process::ExitCode;
 
@@ -13,22 +13,31 @@ pub(crate) struct Campaign {
     name: &'static str,
     binary: &'static str,
     purposes: &'static [Purpose],
+    as_root: bool,
 }
 
-const BENCHES: [Campaign; 2] = [
+const BENCHES: [Campaign; 3] = [
     // ns per MPI call: bare, with an empty probe, with mpiprobe, with the same in bpftrace.
     Campaign {
         name: "calls",
         binary: "bench-calls",
         purposes: &[Purpose::Build, Purpose::Demo, Purpose::Test, Purpose::Bench],
+        as_root: true,
     },
+    // Processor time and memory of the full-screen view.
+    Campaign { name: "view", binary: "bench-view", purposes: &[Purpose::Build], as_root: false },
     // ns per MPI call: bare, with the wrapper, with the wrapper switched off.
-    Campaign { name: "wrapper", binary: "bench-wrapper", purposes: &[Purpose::Build, Purpose::Demo, Purpose::Test] },
+    Campaign {
+        name: "wrapper",
+        binary: "bench-wrapper",
+        purposes: &[Purpose::Build, Purpose::Demo, Purpose::Test],
+        as_root: true,
+    },
 ];
 
 impl Campaign {
     pub(crate) const SOAK: Self =
-        Self { name: "soak", binary: "soak", purposes: &[Purpose::Build, Purpose::Demo, Purpose::Test] };
+        Self { name: "soak", binary: "soak", purposes: &[Purpose::Build, Purpose::Demo, Purpose::Test], as_root: true };
 
     pub(crate) fn bench(name: &str) -> Result<Self> {
         BENCHES.into_iter().find(|bench| bench.name == name).with_context(|| format!("no benchmark is called {name}"))
@@ -40,7 +49,9 @@ impl Campaign {
         command::run(command::cargo().args(["build", "--release", "-p", "mpiprobe"]))?;
         let mut cargo = command::cargo();
         cargo.args(["run", "--release", "-p", "mpiprobe-tests", "--bin", self.binary]);
-        command::run_as_root(&mut cargo);
+        if self.as_root {
+            command::run_as_root(&mut cargo);
+        }
         let status = command::status(cargo.arg("--").args(arguments))?;
         Ok(command::exit_code(status))
     }

@@ -1,4 +1,5 @@
-//! What a call of `MPI_Pcontrol` changes (MPI-5.0, section 15.2.4).
+//! What a call of `MPI_Pcontrol` changes (MPI-3.1, section 14.2.4).
+#![expect(clippy::inline_always, reason = "BPF programs have 512 bytes of stack and pay for calls")]
 
 use super::{PHASE_DEPTH, Phase, current, level};
 use crate::ProcessCounters;
@@ -139,7 +140,7 @@ fn phase_at<P: Phases>(counters: &mut ProcessCounters, depth: u64) -> u64 {
 
 #[inline(always)]
 fn remembered<P: Phases>(counters: &mut ProcessCounters, depth: u64) -> Option<&mut u64> {
-    counters.open_phases.get_mut(P::settled(depth) as usize)
+    counters.open_phases.get_mut(usize::try_from(P::settled(depth)).unwrap_or(usize::MAX))
 }
 
 #[cfg(test)]

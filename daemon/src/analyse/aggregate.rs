@@ -5,7 +5,10 @@ use std::collections::BTreeMap;
 use mpiprobe_common::FunctionStats;
 use mpiprobe_functions::Group;
 
-use super::{flows, names, percentile::percentile};
+use super::{
+    flows, names,
+    percentile::{octaves, percentile},
+};
 use crate::model::{FunctionRow, GroupRow, GroupTraffic, Rates};
 
 /// What rows are shares of.
@@ -77,7 +80,9 @@ impl Calls {
             min_ns: stats.min_ns().unwrap_or(0),
             max_ns: stats.max_ns,
             p50_ns: percentile(stats, 0.50),
+            p90_ns: percentile(stats, 0.90),
             p99_ns: percentile(stats, 0.99),
+            durations: octaves(stats),
             rates,
             traffic: base.traffic.then(|| flows::of_function(stats)),
             open_calls: self.open,

@@ -19,6 +19,7 @@ mod waiting;
 
 pub use change::{Bytes, Change, FunctionChange, Look, RankChange, RankId, identify};
 pub use input::{EndedCall, Identity, Observed, Session};
+pub use percentile::percentile_bounds;
 pub use profile::profile;
 pub use unusual::is_unusually_long;
-pub use waiting::{Certainty, Wait, Waiting, Why, waiting};
+pub use waiting::{Certainty, Operation, OtherEnd, Posted, Wait, Waiting, Why, operations, waiting};

@@ -1,4 +1,4 @@
-//! Percentiles from the in-kernel histogram.
+//! Percentiles and powers of two from the in-kernel histogram.
 
 use mpiprobe_common::{FunctionStats, histogram};
 
@@ -19,6 +19,27 @@ pub(super) fn percentile(stats: &FunctionStats, share: f64) -> u64 {
         }
     }
     0
+}
+
+/// What is really known of a percentile: the shortest and the longest duration (ns) that it can be, by its bucket and by the
+/// extremes of the calls.
+pub fn percentile_bounds(ns: u64, min_ns: u64, max_ns: u64) -> (u64, u64) {
+    let bucket = histogram::bucket_of(ns);
+    let highest = histogram::upper_bound(bucket).map_or(max_ns, |end| (end - 1).min(max_ns));
+    (histogram::lower_bound(bucket).max(min_ns).min(highest), highest)
+}
+
+/// Calls by the number of significant bits of their duration in ns, up to the last that is not 0.
+pub(super) fn octaves(stats: &FunctionStats) -> Vec<u64> {
+    let mut octaves: Vec<u64> = Vec::new();
+    for (bucket, &calls) in (0u32..).zip(&stats.histogram).filter(|(_, calls)| **calls > 0) {
+        let bits = (u64::BITS - histogram::lower_bound(bucket).leading_zeros()) as usize;
+        octaves.resize(octaves.len().max(bits + 1), 0);
+        if let Some(sum) = octaves.get_mut(bits) {
+            *sum += calls;
+        }
+    }
+    octaves
 }
 
 #[cfg(test)]
@@ -50,6 +71,27 @@ mod tests {
             let found = percentile(&stats, share) as f64;
             assert!((found - exact).abs() <= exact / 8.0, "{share}: {found}");
         }
+    }
+
+    #[test]
+    fn the_bounds_of_a_percentile_contain_the_exact_one() {
+        let durations: Vec<u64> = (1..=1000).map(|n| n * n + 17).collect();
+        let stats = of(durations.iter().copied());
+        let (min, max) = (18, 1_000_017);
+        for (share, exact) in [(0.5, durations[499]), (0.9, durations[899]), (0.99, durations[989]), (1.0, max)] {
+            let (low, high) = percentile_bounds(percentile(&stats, share), min, max);
+            assert!((low..=high).contains(&exact), "{share}: {exact} is not within {low} to {high}");
+            assert!(high - low <= exact / 8, "{share}: {low} to {high}");
+        }
+        assert_eq!(percentile_bounds(1000, 1000, 1000), (1000, 1000));
+        assert_eq!(percentile_bounds(1 << 50, 5, (1 << 50) + 1), (15 << 38, (1 << 50) + 1), "the last one is open");
+    }
+
+    #[test]
+    fn octaves_have_all_calls() {
+        assert_eq!(octaves(&of([0, 1, 2, 3, 4, 1023, 1024, 2047])), [1, 1, 2, 1, 0, 0, 0, 0, 0, 0, 1, 2]);
+        assert_eq!(octaves(&of([u64::MAX - 1])).len(), 43);
+        assert!(octaves(&FunctionStats::ZERO).is_empty());
     }
 
     #[test]

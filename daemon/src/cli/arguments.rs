@@ -86,9 +86,12 @@ pub struct Observe {
     /// One look only, after one interval, or after --duration: what ranks do, and who waits for whom.
     #[arg(long, requires = "plain", help_heading = "Output")]
     pub once: bool,
-    /// Show only rows for which this is not false, such as 'func ~ "All" and bytes > 1MiB and rank in 0..15'; see docs/filter.md
+    /// Show only rows for which this is not false, in the view and in what is printed, such as 'func ~ "All" and bytes > 1MiB and rank in 0..15'; see docs/filter.md
     #[arg(long, value_name = "FILTER", value_parser = filter, help_heading = "Output")]
     pub filter: Option<Filter>,
+    /// Open the full-screen view as it was saved under this name.
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["plain", "json"], help_heading = "Output")]
+    pub view: Option<String>,
     /// JSON, one profile on a line at each interval; the last is the final one.
     #[arg(long, conflicts_with = "plain", help_heading = "Output")]
     pub json: bool,
@@ -139,7 +142,7 @@ impl Observe {
     }
 
     /// The full-screen view, where there is a terminal and nobody wants something else.
-    pub fn view(&self, is_interactive: bool) -> Option<ViewOptions> {
+    pub fn view_options(&self, is_interactive: bool) -> Option<ViewOptions> {
         let wanted = is_interactive && !self.plain && !self.json;
         wanted.then_some(ViewOptions { scheme: self.colours, ascii: self.ascii, mouse: self.mouse })
     }
@@ -273,6 +276,7 @@ mod tests {
             &["--job", "x", "--all-jobs"],
             &["--json", "--plain"],
             &["--once"],
+            &["--view", "x", "--plain"],
             &["--filter", "rank ="],
             &["--interval", "0"],
             &["--duration", "-1"],

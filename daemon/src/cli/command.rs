@@ -19,7 +19,7 @@ use crate::{
         self, ImplementationRecogniser, Options, Outcome, SessionError,
         wrapped::{ReportError, ReportOptions, RunOptions, launch, report},
     },
-    view,
+    view::{self, Files, StartError, ViewOptions, ViewStart},
 };
 
 /// How mpiprobe ends; each has an exit status of its own.
@@ -73,6 +73,10 @@ pub enum CommandError {
     Library(#[from] LibraryError),
     #[error(transparent)]
     Report(#[from] ReportError),
+    #[error(transparent)]
+    View(#[from] StartError),
+    #[error("--view opens a full-screen view, and there is no terminal to show it on")]
+    NoTerminal,
 }
 
 /// Does what was asked for.
@@ -119,7 +123,7 @@ async fn observe(asked: &Observe) -> Result<Exit, CommandError> {
         filter: asked.filter.clone(),
         interval: asked.interval,
         json: asked.json,
-        view: asked.view(view::is_interactive()),
+        view: view(asked)?,
         rung: asked.attach,
         max_processes: asked.max_processes,
         max_threads: asked.max_threads,
@@ -144,6 +148,16 @@ fn print_report(asked: &Report) -> Result<Exit, CommandError> {
         Err(ReportError::Output(error)) => Err(error.into()),
         reported => Ok(reported?.into()),
     }
+}
+
+/// The view, unless tables are wanted or there is no terminal.
+fn view(asked: &Observe) -> Result<Option<(ViewOptions, ViewStart)>, CommandError> {
+    let Some(options) = asked.view_options(view::is_interactive()) else {
+        return if asked.view.is_some() { Err(CommandError::NoTerminal) } else { Ok(None) };
+    };
+    let files = Files::new(&|name| std::env::var(name).ok());
+    let start = ViewStart::new(asked.filter.clone(), asked.view.as_deref(), files)?;
+    Ok(Some((options, start)))
 }
 
 async fn run_command(run: &Run) -> Exit {

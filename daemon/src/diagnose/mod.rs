@@ -8,6 +8,8 @@ mod mostly_waiting;
 mod own_cost;
 mod polling;
 mod requests;
+#[cfg(test)]
+mod tests;
 mod tiny_io;
 mod tiny_messages;
 

@@ -58,6 +58,7 @@ pub use proc_root::{ProcRoot, ProcRootError};
 pub use process::{Process, ProcessId};
 pub use process_error::ProcessError;
 pub use rank::{LauncherKind, RankInfo};
+pub(crate) use read::read_from;
 pub use recognise::{Recognise, Recognised};
 pub use regions::{Region, Regions};
 pub use root::Root;

@@ -2,14 +2,13 @@
 
 use std::{cmp::Ordering, str::FromStr, sync::Arc};
 
-use regex_lite::Regex;
-
-use super::{Fact, Facts, Field, FilterError, parse};
+use super::{Fact, Facts, Field, FilterError, parse, pattern::Pattern, token};
 
 /// A condition on rows, with the text that it was made from.
 #[derive(Clone, Debug)]
 pub struct Filter {
     text: String,
+    line: String,
     expression: Arc<Expression>,
 }
 
@@ -18,10 +17,10 @@ pub(super) enum Expression {
     And(Box<Self>, Box<Self>),
     Or(Box<Self>, Box<Self>),
     Not(Box<Self>),
-    Compare(Field, Comparison, Fact),
-    Matches(Field, Regex),
+    Compare(Field, Comparison, Fact<'static>),
+    Matches(Field, Pattern),
     /// Bounds are inside.
-    In(Field, Vec<(Fact, Fact)>),
+    In(Field, Vec<(Fact<'static>, Fact<'static>)>),
     /// Any text of the row has this in it, whatever its case.
     Has(String),
 }
@@ -41,7 +40,15 @@ impl FromStr for Filter {
 
     fn from_str(text: &str) -> Result<Self, FilterError> {
         let expression = parse::expression(text).map_err(|error| error.of(text))?;
-        Ok(Self { text: text.trim().to_owned(), expression: Arc::new(expression) })
+        let line = token::line(text).map_err(|error| error.of(text))?;
+        Ok(Self { text: text.trim().to_owned(), line, expression: Arc::new(expression) })
+    }
+}
+
+/// The same condition, as it was typed.
+impl PartialEq for Filter {
+    fn eq(&self, other: &Self) -> bool {
+        self.text == other.text
     }
 }
 
@@ -50,23 +57,39 @@ impl Filter {
         &self.text
     }
 
+    /// On one line and without comments.
+    pub fn line(&self) -> &str {
+        &self.line
+    }
+
+    /// Whether a text asks for nothing: there are blanks and comments in it only.
+    pub fn is_blank(text: &str) -> bool {
+        token::line(text).is_ok_and(|line| line.is_empty())
+    }
+
     /// Whether a row that tells this is shown.
-    pub fn keeps(&self, facts: &Facts) -> bool {
+    pub fn keeps(&self, facts: &Facts<'_>) -> bool {
         self.expression.holds(facts) != Some(false)
     }
 }
 
 impl Expression {
     /// `None`: the row does not tell.
-    fn holds(&self, facts: &Facts) -> Option<bool> {
+    fn holds(&self, facts: &Facts<'_>) -> Option<bool> {
         match self {
-            Self::And(a, b) => match (a.holds(facts), b.holds(facts)) {
-                (Some(false), _) | (_, Some(false)) => Some(false),
-                (a, b) => a.and(b),
+            Self::And(a, b) => match a.holds(facts) {
+                Some(false) => Some(false),
+                a => match b.holds(facts) {
+                    Some(false) => Some(false),
+                    b => a.and(b),
+                },
             },
-            Self::Or(a, b) => match (a.holds(facts), b.holds(facts)) {
-                (Some(true), _) | (_, Some(true)) => Some(true),
-                (a, b) => a.and(b),
+            Self::Or(a, b) => match a.holds(facts) {
+                Some(true) => Some(true),
+                a => match b.holds(facts) {
+                    Some(true) => Some(true),
+                    b => a.and(b),
+                },
             },
             Self::Not(of) => of.holds(facts).map(|holds| !holds),
             Self::Compare(field, comparison, value) => {
@@ -78,7 +101,7 @@ impl Expression {
             }
             Self::In(field, ranges) => {
                 let fact = facts.get(*field)?;
-                let is_in = |fact: &Fact, (least, most): &(Fact, Fact)| {
+                let is_in = |fact: &Fact<'_>, (least, most): &(Fact<'_>, Fact<'_>)| {
                     Comparison::AtLeast.holds(order(fact, least)) && Comparison::AtMost.holds(order(fact, most))
                 };
                 Some(fact.is_some_and(|fact| ranges.iter().any(|range| is_in(fact, range))))
@@ -88,7 +111,7 @@ impl Expression {
     }
 }
 
-fn order(fact: &Fact, value: &Fact) -> Option<Ordering> {
+fn order(fact: &Fact<'_>, value: &Fact<'_>) -> Option<Ordering> {
     match (fact, value) {
         (Fact::Number(a), Fact::Number(b)) => a.partial_cmp(b),
         (Fact::Text(a), Fact::Text(b)) => Some(a.cmp(b)),

@@ -1,31 +1,44 @@
 //! What rows tell.
 
+use std::borrow::Cow;
+
 use super::Field;
 use crate::model::{
-    CommunicatorProfile, FlowRow, FunctionProfile, FunctionRow, OpenCallInfo, PendingRow, RankProfile, RankState,
+    Amounts, CommunicatorProfile, FlowRow, FunctionAmounts, FunctionProfile, FunctionRow, OpenCallInfo, PartnerRow,
+    PendingRow, RankProfile, RankState,
 };
 
 /// A value of a field.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Fact {
+pub enum Fact<'a> {
     Number(f64),
-    Text(String),
+    Text(Cow<'a, str>),
 }
 
-/// What a row tells: fields that it has, and their values where they are known.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Facts(Vec<(Field, Option<Fact>)>);
+/// What a row tells: fields that it has, and their values where they are known. Texts are the row's own: there are many rows.
+#[derive(Debug, Default, PartialEq)]
+pub struct Facts<'a>(Vec<(Field, Option<Fact<'a>>)>);
 
-impl Facts {
+/// Of those that hold for many rows; there is room for what a row adds.
+impl Clone for Facts<'_> {
+    fn clone(&self) -> Self {
+        const MOST: usize = 20;
+        let mut facts = Vec::with_capacity(self.0.len() + MOST);
+        facts.extend_from_slice(&self.0);
+        Self(facts)
+    }
+}
+
+impl<'a> Facts<'a> {
     /// The value of a field, `Some(None)` if it is not known; `None`: the row has no such field.
-    pub fn get(&self, field: Field) -> Option<Option<&Fact>> {
+    pub fn get(&self, field: Field) -> Option<Option<&Fact<'a>>> {
         // The last one is the nearest to the row.
         self.0.iter().rev().find(|(known, _)| *known == field).map(|(_, fact)| fact.as_ref())
     }
 
     pub(super) fn texts(&self) -> impl Iterator<Item = &str> {
         self.0.iter().filter_map(|(_, fact)| match fact {
-            Some(Fact::Text(text)) => Some(text.as_str()),
+            Some(Fact::Text(text)) => Some(text.as_ref()),
             _ => None,
         })
     }
@@ -48,13 +61,13 @@ impl Facts {
     }
 
     #[must_use]
-    pub fn maybe_text(mut self, field: Field, value: Option<&str>) -> Self {
-        self.0.push((field, value.map(|text| Fact::Text(text.to_owned()))));
+    pub fn maybe_text(mut self, field: Field, value: Option<&'a str>) -> Self {
+        self.0.push((field, value.map(|text| Fact::Text(text.into()))));
         self
     }
 
     #[must_use]
-    pub fn text(self, field: Field, value: &str) -> Self {
+    pub fn text(self, field: Field, value: &'a str) -> Self {
         self.maybe_text(field, Some(value))
     }
 
@@ -67,7 +80,7 @@ impl Facts {
 }
 
 /// Of whom the rows of a rank are.
-pub fn whose(rank: &RankProfile, host: &str) -> Facts {
+pub fn whose<'a>(rank: &'a RankProfile, host: &'a str) -> Facts<'a> {
     let state = match rank.state {
         RankState::Running if rank.stopped => "stopped",
         RankState::Running => "running",
@@ -85,7 +98,7 @@ pub fn whose(rank: &RankProfile, host: &str) -> Facts {
 }
 
 /// A rank.
-pub fn rank(rank: &RankProfile, host: &str) -> Facts {
+pub fn rank<'a>(rank: &'a RankProfile, host: &'a str) -> Facts<'a> {
     let now = rank.open_calls.iter().filter(|call| !call.ended_inside).max_by_key(|call| call.open_ns);
     whose(rank, host)
         .count(Field::Calls, rank.calls)
@@ -96,7 +109,7 @@ pub fn rank(rank: &RankProfile, host: &str) -> Facts {
 
 /// A function in `facts`, which say of whom it is.
 #[must_use]
-pub fn function(facts: Facts, row: &FunctionRow) -> Facts {
+pub fn function<'a>(facts: Facts<'a>, row: &'a FunctionRow) -> Facts<'a> {
     let completed = |ns: u64| (row.calls > 0).then_some(ns as f64);
     let facts = facts
         .text(Field::Function, row.name)
@@ -114,7 +127,7 @@ pub fn function(facts: Facts, row: &FunctionRow) -> Facts {
 }
 
 /// A function over ranks.
-pub fn of_all_ranks(row: &FunctionProfile) -> Facts {
+pub fn of_all_ranks(row: &FunctionProfile) -> Facts<'_> {
     function(Facts::default(), &row.all).number(Field::Imbalance, 100.0 * row.time_over_ranks_ns.imbalance)
 }
 
@@ -125,20 +138,18 @@ fn group(function: &str) -> Option<&'static str> {
 
 /// A flow of a rank over a communicator of that name.
 #[must_use]
-pub fn flow(facts: Facts, row: &FlowRow, communicator: Option<&CommunicatorProfile>) -> Facts {
-    over(facts, communicator)
+pub fn flow<'a>(facts: Facts<'a>, row: &'a FlowRow, communicator: Option<&'a CommunicatorProfile>) -> Facts<'a> {
+    let facts = over(facts, communicator)
         .text(Field::Function, row.function)
         .maybe_text(Field::Group, group(row.function))
         .maybe_number(Field::Peer, row.peer)
-        .maybe_text(Field::Site, row.site.as_deref())
-        .count(Field::Calls, row.amounts.calls)
-        .count(Field::Time, row.amounts.time_ns)
-        .moved(row.amounts.sent_bytes, row.amounts.received_bytes)
+        .maybe_text(Field::Site, row.site.as_deref());
+    amounts(facts, &row.amounts)
 }
 
 /// A request of a rank.
 #[must_use]
-pub fn pending(facts: Facts, row: &PendingRow, communicator: Option<&CommunicatorProfile>) -> Facts {
+pub fn pending<'a>(facts: Facts<'a>, row: &'a PendingRow, communicator: Option<&'a CommunicatorProfile>) -> Facts<'a> {
     over(facts, communicator)
         .text(Field::Function, row.function)
         .maybe_text(Field::Group, group(row.function))
@@ -151,17 +162,36 @@ pub fn pending(facts: Facts, row: &PendingRow, communicator: Option<&Communicato
         .maybe_number(Field::Bytes, row.sent_bytes.or(row.received_bytes).map(|bytes| bytes as f64))
 }
 
-fn over(facts: Facts, communicator: Option<&CommunicatorProfile>) -> Facts {
+fn over<'a>(facts: Facts<'a>, communicator: Option<&'a CommunicatorProfile>) -> Facts<'a> {
     facts
         .maybe_text(Field::Communicator, communicator.map(|communicator| communicator.name.as_str()))
         .maybe_number(Field::Size, communicator.and_then(|communicator| communicator.size))
 }
 
 /// A communicator.
-pub fn communicator(row: &CommunicatorProfile) -> Facts {
-    over(Facts::default(), Some(row))
-        .maybe_text(Field::Job, row.job.as_deref())
-        .count(Field::Calls, row.amounts.calls)
-        .count(Field::Time, row.amounts.time_ns)
-        .moved(row.amounts.sent_bytes, row.amounts.received_bytes)
+pub fn communicator(row: &CommunicatorProfile) -> Facts<'_> {
+    amounts(over(Facts::default(), Some(row)).maybe_text(Field::Job, row.job.as_deref()), &row.amounts)
+}
+
+/// A function over a communicator.
+pub fn of_communicator<'a>(communicator: &'a CommunicatorProfile, row: &'a FunctionAmounts) -> Facts<'a> {
+    let facts = over(Facts::default(), Some(communicator)).maybe_text(Field::Job, communicator.job.as_deref());
+    let facts = facts.text(Field::Function, row.function).maybe_text(Field::Group, group(row.function));
+    amounts(facts, &row.amounts)
+}
+
+/// What one rank did with another one.
+pub fn pair(row: &PartnerRow) -> Facts<'_> {
+    let facts = Facts::default()
+        .number(Field::Rank, row.rank)
+        .number(Field::Peer, row.peer)
+        .maybe_text(Field::Job, row.job.as_deref());
+    amounts(facts, &row.amounts)
+}
+
+fn amounts<'a>(facts: Facts<'a>, amounts: &Amounts) -> Facts<'a> {
+    facts
+        .count(Field::Calls, amounts.calls)
+        .count(Field::Time, amounts.time_ns)
+        .moved(amounts.sent_bytes, amounts.received_bytes)
 }

@@ -5,18 +5,24 @@
 //! out if the expression is false for it: what a row does not tell cannot rule it out.
 
 mod apply;
+mod complete;
 mod error;
+mod expected;
 mod expression;
 pub mod facts;
 mod field;
+mod known;
 mod parse;
+mod pattern;
 mod token;
 
-pub use apply::apply;
+pub use apply::{Kept, apply};
+pub use complete::{Candidate, Completion, complete};
 pub use error::FilterError;
 pub use expression::Filter;
 pub use facts::{Fact, Facts};
 pub use field::{Dimension, Field};
+pub use known::Values;
 
 #[cfg(test)]
 mod tests;

@@ -1,10 +1,9 @@
 //! From tokens to an expression.
 
-use regex_lite::Regex;
-
 use super::{
     Dimension, Fact, Field, FilterError,
     expression::{Comparison, Expression},
+    pattern::Pattern,
     token::{Kind, Token, tokens},
 };
 
@@ -119,7 +118,7 @@ impl Parser {
         }
         let token = self.take();
         let Kind::Text(text) = &token.kind else { return Err(wrong(&token, "here a pattern in quotes is missing")) };
-        let pattern = Regex::new(text).map_err(|error| wrong(&token, format!("no pattern: {error}")))?;
+        let pattern = Pattern::new(text).map_err(|error| wrong(&token, format!("no pattern: {error}")))?;
         Ok(Expression::Matches(field, pattern))
     }
 
@@ -139,17 +138,17 @@ impl Parser {
         }
     }
 
-    fn range(&mut self, field: Field) -> Result<(Fact, Fact), FilterError> {
+    fn range(&mut self, field: Field) -> Result<(Fact<'static>, Fact<'static>), FilterError> {
         let least = self.value(field)?;
         let most = if self.takes("..") { self.value(field)? } else { least.clone() };
         Ok((least, most))
     }
 
-    fn value(&mut self, field: Field) -> Result<Fact, FilterError> {
+    fn value(&mut self, field: Field) -> Result<Fact<'static>, FilterError> {
         let token = self.take();
         let name = field.name();
         match (&token.kind, field.dimension()) {
-            (Kind::Text(text), Dimension::Text) => Ok(Fact::Text(text.clone())),
+            (Kind::Text(text), Dimension::Text) => Ok(Fact::Text(text.clone().into())),
             (_, Dimension::Text) => Err(wrong(&token, format!("{name} is compared with a text in quotes"))),
             (Kind::Number(value, unit), wanted) => match (unit, wanted) {
                 (Dimension::Count, Dimension::Time) if *value != 0.0 => {

@@ -2,9 +2,9 @@
 
 use proptest::prelude::*;
 
-use super::{Facts, Field, Filter, FilterError};
+use super::{Facts, Field, Filter, FilterError, Values, complete};
 
-fn row() -> Facts {
+fn row() -> Facts<'static> {
     Facts::default()
         .text(Field::Function, "MPI_Allreduce")
         .number(Field::Rank, 7)
@@ -80,12 +80,77 @@ fn mistakes_are_marked_where_they_are() {
 }
 
 #[test]
+fn comments_and_lines_are_blanks() {
+    let filter: Filter = "# those that are late\n  rank == 7 # and not 8\n\tand bytes > 1kB".parse().unwrap();
+    assert!(filter.keeps(&row()));
+    assert_eq!(filter.line(), "rank == 7 and bytes > 1kB");
+    assert!(r##"comm != "#2""##.parse::<Filter>().is_ok(), "in quotes it is a letter");
+    assert!(Filter::is_blank(" \n # nothing\n"));
+    assert!(!Filter::is_blank("rank"));
+    assert!(!Filter::is_blank("\"open"));
+    assert_eq!(mistake("rank == 1 # one\nand byts > 1").place(), (1, 4));
+}
+
+fn known() -> Values {
+    let mut values = Values::default();
+    for function in ["MPI_Send", "MPI_Recv", "MPI_Allreduce"] {
+        values.add(Field::Function, function);
+    }
+    values.add(Field::Communicator, "row \"2\"");
+    values.add(Field::Site, "a+b.c:1 in f");
+    values
+}
+
+/// The texts that complete what stands before the bar, and from where on.
+fn completed(text: &str) -> (usize, Vec<String>) {
+    let (before, after) = text.split_once('|').unwrap();
+    let completion = complete(&format!("{before}{after}"), before.chars().count(), &known());
+    (completion.from, completion.candidates.into_iter().map(|candidate| candidate.text).collect())
+}
+
+#[test]
+fn what_comes_next_is_offered() {
+    let texts = |text: &str| completed(text).1;
+    assert_eq!(texts("|").len(), Field::ALL.len() + 1);
+    assert_eq!(completed("rank == 1 and by|"), (14, vec!["bytes ".to_owned()]));
+    assert_eq!(texts("(no|"), ["not "]);
+    assert_eq!(texts("func|"), ["func "]);
+    assert_eq!(texts("fu| == 1"), ["func"], "the blank is there already");
+    assert_eq!(completed("rank >|"), (5, vec!["> ".to_owned(), ">= ".to_owned()]));
+    assert_eq!(texts("func !|"), ["!= ", "!~ "]);
+    assert_eq!(texts("func i|"), ["in "]);
+    assert_eq!(texts("func == |").len(), 3);
+    assert_eq!(completed("func == \"mpi_s|"), (8, vec!["\"MPI_Send\"".to_owned()]));
+    assert_eq!(texts("func == allr|"), ["\"MPI_Allreduce\""], "quotes are added");
+    assert_eq!(texts("func in (\"MPI_Send\", \"MPI_R|"), ["\"MPI_Recv\""]);
+    assert_eq!(texts("site ~ |"), [r#""a\+b\.c:1 in f""#], "a value as a pattern");
+    assert_eq!(texts("comm == |"), ["'row \"2\"'"]);
+    assert_eq!(completed("time > 5|"), (8, ["ns", "us", "µs", "ms", "s", "min", "h"].map(str::to_owned).to_vec()));
+    assert_eq!(completed("time > 5m|"), (8, vec!["ms".to_owned(), "min".to_owned()]));
+    assert_eq!(texts("mpi > 5|"), ["%"]);
+    assert_eq!(texts("rank in 0..1|"), ["k", "M", "G"]);
+    assert_eq!(texts("rank == 1 |"), ["and ", "or "]);
+    assert_eq!(texts("(func == \"a\"|"), [" and ", " or ", " ) "]);
+    assert_eq!(texts("rank in (1, 2) a|"), ["and "]);
+    for nothing in ["rank == |", "$|", "nobody |", "rank in (1 |", "\"re|", "rank == 1 rank |"] {
+        assert_eq!(texts(nothing), Vec::<String>::new(), "{nothing}");
+    }
+}
+
+#[test]
 fn depth_is_bounded() {
     assert!(mistake(&"(".repeat(100_000)).message.contains("inside each other"));
     assert!(mistake(&"not ".repeat(100_000)).message.contains("inside each other"));
 }
 
 proptest! {
+    /// Whatever is offered fits where it is offered.
+    #[test]
+    fn nothing_cannot_be_completed(text in "\\PC*", cursor in 0usize..40) {
+        let completion = complete(&text, cursor, &known());
+        prop_assert!(completion.from <= cursor.min(text.chars().count()));
+    }
+
     #[test]
     fn no_text_makes_it_fail(text in "\\PC*") {
         if let Err(error) = text.parse::<Filter>() {

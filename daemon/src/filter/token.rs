@@ -24,7 +24,7 @@ pub(super) struct Token {
 const SIGNS: [&str; 13] = ["==", "!=", "<=", ">=", "!~", "..", "<", ">", "~", "(", ")", ",", "="];
 
 /// Units, what they measure and how much of it they are.
-const UNITS: [(&str, Dimension, f64); 22] = [
+pub(super) const UNITS: [(&str, Dimension, f64); 22] = [
     ("ns", Dimension::Time, 1.0),
     ("us", Dimension::Time, 1e3),
     ("µs", Dimension::Time, 1e3),
@@ -55,17 +55,44 @@ pub(super) fn tokens(text: &str) -> Result<Vec<Token>, FilterError> {
     let mut tokens = Vec::new();
     let mut at = 0;
     while let Some(&letter) = letters.get(at) {
-        if letter.is_whitespace() {
-            at += 1;
+        let rest = letters.get(at..).unwrap_or_default();
+        if letter.is_whitespace() || letter == '#' {
+            at += blank(rest);
             continue;
         }
-        let rest = letters.get(at..).unwrap_or_default();
         let (kind, length) = token(rest, at)?;
         tokens.push(Token { kind, at, length });
         at += length;
     }
     tokens.push(Token { kind: Kind::End, at: letters.len(), length: 1 });
     Ok(tokens)
+}
+
+/// Blanks, or a comment: from `#` to the end of the line.
+fn blank(rest: &[char]) -> usize {
+    match rest.first() {
+        Some('#') => rest.iter().take_while(|letter| **letter != '\n').count(),
+        _ => 1,
+    }
+}
+
+/// The text on one line, without comments.
+pub(super) fn line(text: &str) -> Result<String, FilterError> {
+    let letters: Vec<char> = text.chars().collect();
+    let (mut line, mut end) = (String::new(), 0);
+    for token in tokens(text)? {
+        if token.kind == Kind::End {
+            break;
+        }
+        if token.at > end && !line.is_empty() {
+            line.push(' ');
+        }
+        // A text in quotes may go over lines, too.
+        let written = letters.iter().skip(token.at).take(token.length);
+        line.extend(written.map(|letter| if letter.is_control() { ' ' } else { *letter }));
+        end = token.at + token.length;
+    }
+    Ok(line)
 }
 
 fn token(rest: &[char], at: usize) -> Result<(Kind, usize), FilterError> {

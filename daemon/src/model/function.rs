@@ -49,9 +49,12 @@ pub struct FunctionRow {
     pub mean_ns: f64,
     pub min_ns: u64,
     pub max_ns: u64,
-    /// Median and 99th percentile, known to within an eighth.
+    /// Median, 90th and 99th percentile, known to within an eighth.
     pub p50_ns: u64,
+    pub p90_ns: u64,
     pub p99_ns: u64,
+    /// Calls by duration: `[0]` of 0 ns, `[n]` of 2ⁿ⁻¹ to 2ⁿ − 1 ns, in `[42]` all that is longer; up to the last that is not 0.
+    pub durations: Vec<u64>,
     #[serde(flatten)]
     pub rates: Rates,
     /// What the calls have moved; `null` without `--traffic`.

@@ -105,11 +105,51 @@ impl Losses {
         ]
     }
 
+    /// Those of [`Self::described`] that mean lost counts, which come first; also those that are 0.
+    pub fn lost(&self) -> Vec<(u64, &'static str)> {
+        const COUNTS_LOST: usize = 10;
+        let mut described = self.described();
+        described.truncate(COUNTS_LOST);
+        described
+    }
+
     /// Why the counts are not complete, in words; empty if they are.
     pub fn incomplete_because(&self) -> Vec<String> {
-        /// The counters of [`Self::described`] that mean lost counts come first.
-        const COUNTS_LOST: usize = 8;
-        let lost = self.described().into_iter().take(COUNTS_LOST).filter(|(count, _)| *count > 0);
-        lost.map(|(count, what)| format!("{count} {what}")).collect()
+        self.lost().into_iter().filter(|(count, _)| *count > 0).map(|(count, what)| format!("{count} {what}")).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// As docs/metrics.md has it.
+    #[test]
+    fn what_is_lost_makes_a_profile_incomplete_and_nothing_else_does() {
+        let none = Losses::default;
+        let lost = [
+            Losses { thread_table_full: 1, ..none() },
+            Losses { stats_table_full: 1, ..none() },
+            Losses { process_table_full: 1, ..none() },
+            Losses { missed_hits: Some(1), ..none() },
+            Losses { inner_too_deep: 1, ..none() },
+            Losses { inner_table_full: 1, ..none() },
+            Losses { flow_table_full: 1, ..none() },
+            Losses { communicator_table_full: 1, ..none() },
+            Losses { request_table_full: 1, ..none() },
+            Losses { requests_not_followed: 1, ..none() },
+        ];
+        for losses in lost {
+            assert_eq!(losses.incomplete_because().len(), 1, "{losses:?}");
+        }
+        let no_loss = Losses {
+            returns_without_entry: 1,
+            entries_without_return: 1,
+            stack_unreadable: 1,
+            phase_table_full: 1,
+            events_dropped: 1,
+            ..none()
+        };
+        assert!(no_loss.incomplete_because().is_empty());
     }
 }

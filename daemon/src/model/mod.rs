@@ -11,6 +11,8 @@ mod pending;
 mod phase;
 mod profile;
 mod rank;
+#[cfg(test)]
+pub(crate) mod sample;
 mod spread;
 mod volume;
 mod warning;

@@ -10,6 +10,7 @@ use super::{
         table,
     },
     units::{or_unknown, percent, rate},
+    unmatched::unmatched,
     waiting::waits,
 };
 use crate::{
@@ -34,10 +35,7 @@ pub fn interval(all: &Profile, before: Option<&Profile>, filter: Option<&Filter>
     }
     let shown = now.functions.get(..FUNCTIONS_SHOWN).unwrap_or(&now.functions);
     let mut sections = vec![header(now), section("Ranks, since the last table", &ranks), functions(shown)];
-    let waits = waits(all);
-    if !waits.is_empty() {
-        sections.push(waits);
-    }
+    sections.extend([waits(all), unmatched(all)].into_iter().filter(|section| !section.is_empty()));
     sections.join("\n") + "\n"
 }
 

@@ -12,6 +12,7 @@ mod profile;
 mod table;
 mod traffic;
 pub(crate) mod units;
+mod unmatched;
 mod waiting;
 
 pub use checks::checks;
@@ -21,4 +22,5 @@ pub use jobs::{JobList, jobs, next_step};
 pub use message::{Diverted, LogWriter, divert, say, say_in_passing};
 pub use output::{Output, OutputError};
 pub use profile::{filtered, profile};
+pub use unmatched::{other_end, posted_by};
 pub use waiting::{call as waiting_in, chain, circle, waits_for};

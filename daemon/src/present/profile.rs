@@ -10,6 +10,7 @@ use super::{
     },
     traffic::traffic,
     units::{bytes, count, duration, ns, or_unknown, percent, rate},
+    unmatched::unmatched,
     waiting::waits,
 };
 use crate::{
@@ -32,6 +33,7 @@ pub fn profile(all: &Profile, warnings: &[Warning], filter: Option<&Filter>) -> 
         inner_calls(profile),
         open_calls(profile),
         waits(all),
+        unmatched(all),
         self::warnings(warnings),
         remarks(profile),
     ];
@@ -42,9 +44,7 @@ pub fn profile(all: &Profile, warnings: &[Warning], filter: Option<&Filter>) -> 
 /// The rows that a filter keeps.
 pub fn filtered<'a>(profile: &'a Profile, filter: Option<&Filter>) -> Cow<'a, Profile> {
     let Some(filter) = filter else { return Cow::Borrowed(profile) };
-    let mut kept = profile.clone();
-    apply(filter, &mut kept);
-    Cow::Owned(kept)
+    Cow::Owned(apply(filter, profile).profile)
 }
 
 /// What is probably wrong, and what to do about it.

@@ -36,6 +36,20 @@ pub(crate) fn bytes(bytes: u64) -> String {
     }
 }
 
+/// An amount of data as memory is counted, for what is a power of two, or just below one.
+pub(crate) fn binary(bytes: u64) -> String {
+    const UNITS: [&str; 6] = ["KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
+    let mut shown = (bytes as f64, "B");
+    for larger in UNITS {
+        if shown.0 < 1024.0 {
+            break;
+        }
+        shown = (shown.0 / 1024.0, larger);
+    }
+    let (value, unit) = shown;
+    if value.fract() == 0.0 { format!("{value:.0} {unit}") } else { format!("{value:.1} {unit}") }
+}
+
 /// The same of whole nanoseconds.
 pub(crate) fn ns(ns: u64) -> String {
     duration(ns as f64)
@@ -81,6 +95,12 @@ mod tests {
     fn durations_keep_three_digits() {
         let shown = [0.0, 999.0, 999.6, 12_345.0, 999_499.0, 1.5e6, 2.0e9, 123.4e9].map(duration);
         assert_eq!(shown, ["0 ns", "999 ns", "1.00 µs", "12.3 µs", "999 µs", "1.50 ms", "2.00 s", "123 s"]);
+    }
+
+    #[test]
+    fn powers_of_two_are_round() {
+        let shown = [0, 512, 1023, 1024, 1536, 4095, 1 << 20, 1 << 39].map(binary);
+        assert_eq!(shown, ["0 B", "512 B", "1023 B", "1 KiB", "1.5 KiB", "4.0 KiB", "1 MiB", "512 GiB"]);
     }
 
     #[test]

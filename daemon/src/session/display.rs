@@ -32,8 +32,8 @@ enum Form {
 
 impl Display {
     pub(super) fn open(options: &Options) -> Result<Self, SessionError> {
-        let form = match options.view {
-            Some(view) => Form::View(LiveView::open(view)?),
+        let form = match &options.view {
+            Some((view, start)) => Form::View(LiveView::open(*view, start.clone())?),
             None if options.json => Form::Json,
             None if options.once => Form::Once,
             None => Form::Tables { last: None },

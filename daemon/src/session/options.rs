@@ -9,7 +9,7 @@ use crate::{
     attach::Rung,
     discover::{JobChoice, Target},
     filter::Filter,
-    view::ViewOptions,
+    view::{ViewOptions, ViewStart},
 };
 
 /// Who counts.
@@ -47,8 +47,8 @@ pub struct Options {
     pub filter: Option<Filter>,
     /// JSON instead of tables.
     pub json: bool,
-    /// A full-screen view instead of tables.
-    pub view: Option<ViewOptions>,
+    /// A full-screen view instead of tables, and with what it begins.
+    pub view: Option<(ViewOptions, ViewStart)>,
     /// Attach in this way only.
     pub rung: Option<Rung>,
     pub max_processes: u32,

@@ -10,21 +10,25 @@ use super::{
     ViewError,
     draw::{Theme, draw},
     export::{self, Form},
-    keys::{self, Action},
+    keep::Keeper,
+    keys::Action,
     layout::Size,
     options::ViewOptions,
     source::{Source, Update},
+    start::ViewStart,
     state::{Effect, State},
     terminal::Screen,
 };
 
 /// Shows a source until the user has seen enough or there is nothing more to show.
-pub(super) async fn run(mut source: impl Source, options: ViewOptions) -> Result<(), ViewError> {
+pub(super) async fn run(mut source: impl Source, options: ViewOptions, start: ViewStart) -> Result<(), ViewError> {
     let options = options.resolved(&|name| std::env::var(name));
     let theme = Theme::new(options);
     let mut screen = Screen::take(options.mouse).map_err(ViewError::Terminal)?;
     let mut events = EventStream::new();
     let mut state = State::new(source.running());
+    start.begin(&mut state);
+    let mut keeper = Keeper::new(start.files, &mut state);
     state.resize(screen.size().map_err(ViewError::Terminal)?);
     loop {
         screen.draw(|frame| draw(frame, &state, theme)).map_err(ViewError::Terminal)?;
@@ -37,7 +41,7 @@ pub(super) async fn run(mut source: impl Source, options: ViewOptions) -> Result
                 if effect == Some(Effect::Quit) {
                     return Ok(());
                 }
-                if let Some(effect) = effect {
+                if let Some(effect) = effect.and_then(|effect| keeper.keep(effect, &mut state)) {
                     carry_out(effect, &mut state, &mut screen).await.map_err(ViewError::Terminal)?;
                 }
             }
@@ -57,11 +61,16 @@ async fn next(events: &mut EventStream) -> Option<io::Result<Event>> {
 /// What an event of the terminal means.
 fn handle(state: &mut State, event: &Event) -> Option<Effect> {
     match event {
-        Event::Key(key) if key.kind != KeyEventKind::Release => state.act(keys::action(key)?),
+        Event::Key(key) if key.kind != KeyEventKind::Release => state.key(key),
+        Event::Paste(text) => {
+            state.paste(text);
+            None
+        }
         Event::Resize(width, height) => {
             state.resize(Size { width: *width, height: *height });
             None
         }
+        Event::Mouse(_) if state.editor().is_some() => None,
         Event::Mouse(mouse) => match mouse.kind {
             MouseEventKind::ScrollDown => state.act(Action::Down),
             MouseEventKind::ScrollUp => state.act(Action::Up),
@@ -77,7 +86,8 @@ fn handle(state: &mut State, event: &Event) -> Option<Effect> {
 
 async fn carry_out(effect: Effect, state: &mut State, screen: &mut Screen) -> io::Result<()> {
     match effect {
-        Effect::Quit => {}
+        // These are for others.
+        Effect::Quit | Effect::Remember(_) | Effect::SaveView(_) => {}
         Effect::Redraw => screen.redraw()?,
         Effect::Copy => {
             let (grid, cursor) = (state.grid(), state.cursor());

@@ -21,6 +21,7 @@ pub enum Action {
     Right,
     Left,
     Measure,
+    Communicator,
     NextColumn,
     PreviousColumn,
     Invert,
@@ -33,6 +34,25 @@ pub enum Action {
     WriteJson,
     Suspend,
     Redraw,
+    Filter,
+    Editor,
+    Views,
+    SaveView,
+    /// Only where something is being typed.
+    Edit(Edit),
+}
+
+/// What a key asks for where a text is being typed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Edit {
+    Enter,
+    Apply,
+    Cancel,
+    Next,
+    Previous,
+    Up,
+    Down,
+    Clear,
 }
 
 /// Part of the help that a key belongs to.
@@ -42,12 +62,16 @@ pub enum Section {
     Moving,
     Table,
     Time,
+    Filter,
+    /// While a text is being typed.
+    Typing,
     Taking,
     Program,
 }
 
 impl Section {
-    pub const ALL: [Self; 6] = [Self::Screens, Self::Moving, Self::Table, Self::Time, Self::Taking, Self::Program];
+    pub const ALL: [Self; 8] =
+        [Self::Screens, Self::Moving, Self::Table, Self::Time, Self::Filter, Self::Typing, Self::Taking, Self::Program];
 
     pub const fn title(self) -> &'static str {
         match self {
@@ -55,6 +79,8 @@ impl Section {
             Self::Moving => "Moving",
             Self::Table => "Tables",
             Self::Time => "Time",
+            Self::Filter => "Filter and views",
+            Self::Typing => "While typing",
             Self::Taking => "Taking away",
             Self::Program => "Program",
         }
@@ -74,20 +100,24 @@ pub struct Binding {
     pub short: Option<&'static str>,
 }
 
-/// A key, and whether Ctrl is held. (Shift is in the letter.)
+/// A key, and which of Ctrl and Alt are held. (Shift is in the letter.)
 #[derive(Debug)]
-struct Key(KeyCode, bool);
+struct Key(KeyCode, KeyModifiers);
 
 const fn key(letter: char) -> Key {
-    Key(KeyCode::Char(letter), false)
+    Key(KeyCode::Char(letter), KeyModifiers::NONE)
 }
 
 const fn ctrl(letter: char) -> Key {
-    Key(KeyCode::Char(letter), true)
+    Key(KeyCode::Char(letter), KeyModifiers::CONTROL)
 }
 
 const fn named(code: KeyCode) -> Key {
-    Key(code, false)
+    Key(code, KeyModifiers::NONE)
+}
+
+const fn alt(code: KeyCode) -> Key {
+    Key(code, KeyModifiers::ALT)
 }
 
 macro_rules! bindings {
@@ -136,8 +166,22 @@ pub const BINDINGS: &[Binding] = bindings! {
     Table "S <" [key('S'), key('<')] Action::PreviousColumn, "Sort by the previous column";
     Table "I" [key('I')] Action::Invert, "Sort the other way round";
     Table "m" [key('m')] Action::Measure, "Matrix: bytes, calls or time";
+    Table "c" [key('c')] Action::Communicator, "Matrix of this communicator; in the matrix, of the next one";
     Time "Space" [key(' ')] Action::Freeze, "Freeze the display, not the counting; again: go on", "freeze";
     Time "t" [key('t')] Action::Span, "Figures of the last seconds, or since the beginning", "span";
+    Filter "/" [key('/')] Action::Filter, "Show only rows for which a condition holds; nothing typed: all", "filter";
+    Filter "e" [key('e')] Action::Editor, "The same in several lines";
+    Filter "v" [key('v')] Action::Views, "Saved views";
+    Filter "V" [key('V')] Action::SaveView, "Save this view under a name: filter, screen, order, span";
+    Typing "Enter" [named(KeyCode::Enter)] Action::Edit(Edit::Enter), "Done; of several lines, a new line", "done";
+    Typing "F2 Alt-Enter" [named(KeyCode::F(2)), alt(KeyCode::Enter)] Action::Edit(Edit::Apply), "Done";
+    Typing "Esc Ctrl-c" [named(KeyCode::Esc), ctrl('c')] Action::Edit(Edit::Cancel), "Leave everything as it was", "cancel";
+    Typing "Tab" [named(KeyCode::Tab)] Action::Edit(Edit::Next), "Complete; again: the next that fits", "complete";
+    Typing "Shift-Tab" [named(KeyCode::BackTab)] Action::Edit(Edit::Previous), "The previous one";
+    Typing "↑ Ctrl-p" [named(KeyCode::Up), ctrl('p')] Action::Edit(Edit::Up),
+        "An earlier filter; of several lines, a line up", "earlier";
+    Typing "↓ Ctrl-n" [named(KeyCode::Down), ctrl('n')] Action::Edit(Edit::Down), "A later one; a line down";
+    Typing "Ctrl-u" [ctrl('u')] Action::Edit(Edit::Clear), "Delete what is before the cursor";
     Taking "y" [key('y')] Action::Copy, "Copy the row to the clipboard of the terminal";
     Taking "w" [key('w')] Action::WriteText, "Write the profile as text to a new file in the working directory";
     Taking "W" [key('W')] Action::WriteJson, "The same as JSON";
@@ -145,14 +189,31 @@ pub const BINDINGS: &[Binding] = bindings! {
     Program "Ctrl-l" [ctrl('l')] Action::Redraw, "Draw everything anew";
 };
 
+impl Binding {
+    /// Whether it is a key of texts that are being typed.
+    pub fn is_typing(&self) -> bool {
+        self.section == Section::Typing
+    }
+}
+
 /// What a key does.
 pub fn action(event: &KeyEvent) -> Option<Action> {
-    let ctrl = event.modifiers.contains(KeyModifiers::CONTROL);
-    if event.modifiers.contains(KeyModifiers::ALT) {
-        return None;
+    find(event, false)
+}
+
+/// What a key does where a text is being typed, if it is not typed itself.
+pub(super) fn editing(event: &KeyEvent) -> Option<Edit> {
+    match find(event, true)? {
+        Action::Edit(edit) => Some(edit),
+        _ => None,
     }
-    let is_it = |key: &Key| key.0 == event.code && key.1 == ctrl;
-    BINDINGS.iter().find(|binding| binding.keys.iter().any(is_it)).map(|binding| binding.action)
+}
+
+fn find(event: &KeyEvent, is_typing: bool) -> Option<Action> {
+    let held = event.modifiers.intersection(KeyModifiers::CONTROL.union(KeyModifiers::ALT));
+    let is_it = |key: &Key| key.0 == event.code && key.1 == held;
+    let mut bindings = BINDINGS.iter().filter(|binding| binding.is_typing() == is_typing);
+    bindings.find(|binding| binding.keys.iter().any(is_it)).map(|binding| binding.action)
 }
 
 #[cfg(test)]
@@ -161,10 +222,13 @@ mod tests {
 
     #[test]
     fn no_key_does_two_things() {
-        let keys: Vec<&Key> = BINDINGS.iter().flat_map(|binding| binding.keys).collect();
-        for (index, key) in keys.iter().enumerate() {
-            let same = keys.iter().skip(index + 1).find(|other| other.0 == key.0 && other.1 == key.1);
-            assert!(same.is_none(), "{key:?}");
+        for is_typing in [false, true] {
+            let bindings = BINDINGS.iter().filter(|binding| binding.is_typing() == is_typing);
+            let keys: Vec<&Key> = bindings.flat_map(|binding| binding.keys).collect();
+            for (index, key) in keys.iter().enumerate() {
+                let same = keys.iter().skip(index + 1).find(|other| other.0 == key.0 && other.1 == key.1);
+                assert!(same.is_none(), "{key:?}");
+            }
         }
     }
 
@@ -172,8 +236,11 @@ mod tests {
     fn control_and_letters_are_told_apart() {
         let event = |letter, modifiers| KeyEvent::new(KeyCode::Char(letter), modifiers);
         assert_eq!(action(&event('c', KeyModifiers::CONTROL)), Some(Action::Quit));
-        assert_eq!(action(&event('c', KeyModifiers::NONE)), None);
+        assert_eq!(action(&event('c', KeyModifiers::NONE)), Some(Action::Communicator));
         assert_eq!(action(&event('G', KeyModifiers::SHIFT)), Some(Action::Last));
         assert_eq!(action(&event('q', KeyModifiers::ALT)), None);
+        assert_eq!(editing(&event('q', KeyModifiers::NONE)), None);
+        assert_eq!(editing(&event('c', KeyModifiers::CONTROL)), Some(Edit::Cancel));
+        assert_eq!(editing(&KeyEvent::new(KeyCode::Enter, KeyModifiers::ALT)), Some(Edit::Apply));
     }
 }

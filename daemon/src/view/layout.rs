@@ -63,3 +63,16 @@ pub(super) fn help(size: Size) -> Rect {
     let width = size.width.min(96);
     Rect::new((size.width - width) / 2, 1, width, size.height.saturating_sub(2))
 }
+
+/// The frame of the editor of several lines.
+pub(super) fn editor(size: Size) -> Rect {
+    let (width, height) = (size.width.saturating_sub(4).min(100), size.height.saturating_sub(6).min(12));
+    Rect::new((size.width - width) / 2, 3.min(size.height - height), width, height)
+}
+
+/// The frame of a list of so many rows.
+pub(super) fn list(size: Size, rows: usize) -> Rect {
+    let width = size.width.saturating_sub(4).min(90);
+    let height = u16::try_from(rows + 2).unwrap_or(u16::MAX).min(size.height.saturating_sub(4));
+    Rect::new((size.width - width) / 2, 2.min(size.height - height), width, height)
+}

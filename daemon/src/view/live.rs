@@ -10,7 +10,7 @@ use std::{
 use tokio::sync::{mpsc, oneshot, watch};
 
 use super::{
-    ViewError, ViewOptions, app,
+    ViewError, ViewOptions, ViewStart, app,
     source::{Running, Source, Update},
 };
 use crate::{
@@ -36,7 +36,7 @@ type Kept = Arc<Mutex<VecDeque<String>>>;
 
 impl LiveView {
     /// Takes the terminal over.
-    pub fn open(options: ViewOptions) -> Result<Self, ViewError> {
+    pub fn open(options: ViewOptions, start: ViewStart) -> Result<Self, ViewError> {
         let (profiles, profiles_seen) = watch::channel(None);
         let (message, messages_seen) = mpsc::unbounded_channel();
         let (end, ended) = oneshot::channel();
@@ -56,7 +56,7 @@ impl LiveView {
             // Held until the thread has ended, also by a panic.
             let _end: oneshot::Sender<()> = end;
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-            runtime.map_err(ViewError::Start)?.block_on(app::run(source, options))
+            runtime.map_err(ViewError::Start)?.block_on(app::run(source, options, start))
         });
         Ok(Self { profiles, ended, thread: thread.map_err(ViewError::Start)?, diverted, messages })
     }

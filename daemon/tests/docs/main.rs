@@ -10,5 +10,6 @@ mod keys;
 mod markdown;
 mod messages;
 mod options;
+mod pictures;
 mod references;
 mod workspace;

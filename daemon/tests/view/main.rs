@@ -1,5 +1,8 @@
 //! The full-screen view as it looks: every screen at several sizes, of no, a small and a large job.
 
-mod picture;
+mod editing;
+mod filtering;
+mod keys;
+mod saving;
 mod screens;
 mod walking;

@@ -1,9 +1,12 @@
 //! Snapshots of all screens. To accept new ones: `INSTA_UPDATE=always cargo test -p mpiprobe --test view`, and look at the diff.
 
 use mpiprobe::view::Screen;
-use mpiprobe_tests::synthetic::Synthetic;
+use mpiprobe_tests::{
+    picture::{picture, view},
+    synthetic::Synthetic,
+};
 
-use crate::picture::{picture, view};
+use crate::keys::press;
 
 const SIZES: [(u16, u16); 3] = [(80, 24), (120, 40), (200, 60)];
 
@@ -14,6 +17,23 @@ fn snapshots(name: &str, job: Synthetic) {
             state.show(screen);
             let title = screen.title().to_lowercase().replace(' ', "-");
             insta::assert_snapshot!(format!("{title}-{name}-{}x{}", size.0, size.1), picture(&state));
+        }
+    }
+}
+
+/// Screens that others lead to, by the keys that are pressed.
+#[test]
+fn what_rows_lead_to() {
+    const BELOW: [(&str, &[&str]); 3] = [
+        ("histogram", &["3", "<Enter>", "<Enter>"]),
+        ("histogram-of-rank", &["3", "<Enter>", "j", "<Enter>"]),
+        ("matrix-of-communicator", &["5", "c"]),
+    ];
+    for size in [(60, 15), (120, 40)] {
+        for (name, keys) in BELOW {
+            let mut state = view(Synthetic::SMALL, size);
+            press(&mut state, keys);
+            insta::assert_snapshot!(format!("{name}-small-{}x{}", size.0, size.1), picture(&state));
         }
     }
 }

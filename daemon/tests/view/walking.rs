@@ -6,9 +6,12 @@ use mpiprobe::{
     model::EndReason,
     view::{Place, Running, Scheme, Screen, Size, ViewOptions},
 };
-use mpiprobe_tests::synthetic::Synthetic;
+use mpiprobe_tests::{
+    picture::{OPTIONS, picture, picture_with, view},
+    synthetic::Synthetic,
+};
 
-use crate::picture::{OPTIONS, picture, picture_with, press, view};
+use crate::keys::press;
 
 const SIZE: (u16, u16) = (80, 24);
 
@@ -35,6 +38,42 @@ fn enter_looks_into_a_row_and_escape_comes_back() {
     press(&mut state, &["<Esc>", "<Esc>"]);
     assert_eq!(state.place(), Place::Screen(Screen::Ranks));
     assert_eq!(state.cursor().index, 1, "the cursor is where it was");
+}
+
+#[test]
+fn a_function_leads_to_its_histogram_and_that_of_a_rank_to_the_rank() {
+    let mut state = view(Synthetic::SMALL, SIZE);
+    press(&mut state, &["3", "<Enter>", "<Enter>"]);
+    let Place::Histogram(name, None) = state.place() else { panic!("{:?}", state.place()) };
+    assert!(picture(&state).contains(&format!("{name}, all ranks")), "{}", picture(&state));
+    press(&mut state, &["<Enter>"]);
+    assert_eq!(state.place(), Place::Histogram(name, None), "all ranks are no place");
+    press(&mut state, &["<Esc>", "j", "<Enter>"]);
+    let Place::Histogram(_, Some(id)) = state.place() else { panic!("{:?}", state.place()) };
+    for text in ["duration p50", "duration p90", "duration p99", "duration max"] {
+        assert!(picture(&state).contains(text), "{}", picture(&state));
+    }
+    press(&mut state, &["<Enter>"]);
+    assert_eq!(state.place(), Place::Rank(id));
+}
+
+#[test]
+fn matrices_are_of_all_communicators_or_of_one() {
+    let mut state = view(Synthetic::SMALL, (120, 40));
+    press(&mut state, &["6", "c"]);
+    assert_eq!(state.place(), Place::Screen(Screen::Matrix));
+    assert!(picture(&state).contains(" over "), "{}", picture(&state));
+    // Round in circles, at the end of which is that of all.
+    let mut seen = Vec::new();
+    while seen.len() < 10 && !seen.iter().any(|seen: &String| !seen.contains(" over ")) {
+        press(&mut state, &["c"]);
+        seen.push(picture(&state).lines().nth(2).unwrap_or_default().to_owned());
+    }
+    assert!(seen.len() < 10, "{seen:?}");
+    press(&mut state, &["c"]);
+    assert!(picture(&state).contains("over row (its own ranks)"), "{}", picture(&state));
+    press(&mut state, &["2", "c"]);
+    assert!(picture(&state).contains("neither a matrix nor a communicator"), "{}", picture(&state));
 }
 
 #[test]

@@ -8,6 +8,7 @@ mod error;
 mod figures;
 mod report;
 mod sites;
+pub mod view;
 mod wrapper;
 
 use std::path::PathBuf;

@@ -107,13 +107,11 @@ impl Synthetic {
 
     fn process(&self, rank: u32, seconds: u64, now_ns: u64) -> ProcessSnapshot {
         let lively = threads::lively_seconds(self, rank, seconds);
-        let functions: Vec<_> = self
-            .functions()
-            .enumerate()
-            .map(|(place, id)| {
-                (u32::from(id.number()), statistics::of(id.function(), place, rank, lively, self.traffic))
-            })
-            .collect();
+        // Of known size: statistics are large, and a vector that grows has room for twice as many.
+        let mut functions = Vec::with_capacity(self.functions);
+        functions.extend(self.functions().enumerate().map(|(place, id)| {
+            (u32::from(id.number()), statistics::of(id.function(), place, rank, lively, self.traffic))
+        }));
         let calls = functions.iter().map(|(_, stats)| stats.calls).sum();
         let time_ns = functions.iter().map(|(_, stats)| stats.time_ns).sum();
         ProcessSnapshot {

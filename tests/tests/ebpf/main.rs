@@ -21,6 +21,7 @@ mod rights;
 mod threads;
 mod times;
 mod traffic;
+mod view;
 
 use libtest_mimic::{Arguments, Failed, Trial};
 use mpiprobe_tests::{Language, Mpi, Requirement, requirement};
@@ -50,6 +51,7 @@ fn main() {
             rights::tests(mpi),
             threads::tests(mpi),
             times::tests(mpi),
+            view::tests(mpi),
         ]
     };
     let mut tests = refusals::general_tests();

@@ -2,7 +2,7 @@
 
 use mpiprobe_functions::{Function, Group, Operation, Role};
 
-use crate::model::{CallArguments, OpenCallInfo, Partner, Peer, RankProfile, RankState};
+use crate::model::{CallArguments, OpenCallInfo, Partner, Peer, PendingRow, RankProfile, RankState};
 
 /// A message that a rank wants to send or to receive.
 #[derive(Clone, Copy, Debug)]
@@ -55,19 +55,21 @@ pub(super) fn messages(arguments: &CallArguments, members: Option<&[Option<u32>]
 
 /// Messages of the requests that the rank has posted and that nobody has said to be complete.
 pub(super) fn pending(rank: &RankProfile) -> impl Iterator<Item = Message> {
-    let rows = rank.traffic.iter().flat_map(|traffic| &traffic.pending);
-    rows.filter_map(|row| {
-        let function = mpiprobe_functions::by_name(row.function)?.function();
-        let is_send = function.position(Role::Destination).is_some();
-        let peer = match row.partner {
-            Partner::Rank => Some(Some(row.peer?)),
-            // The library's number for any tag is not known here.
-            Partner::AnySource => Some(None),
-            Partner::Nobody | Partner::ProcNull | Partner::Unknown => None,
-        }?;
-        let tag = row.tag.filter(|&tag| tag >= 0);
-        (is_send || function.position(Role::Source).is_some()).then_some(Message { is_send, peer, tag })
-    })
+    rank.traffic.iter().flat_map(|traffic| &traffic.pending).filter_map(of_request)
+}
+
+/// The message of a request, if it sends or receives one.
+pub(super) fn of_request(row: &PendingRow) -> Option<Message> {
+    let function = mpiprobe_functions::by_name(row.function)?.function();
+    let is_send = function.position(Role::Destination).is_some();
+    let peer = match row.partner {
+        Partner::Rank => Some(row.peer?),
+        Partner::AnySource => None,
+        Partner::Nobody | Partner::ProcNull | Partner::Unknown => return None,
+    };
+    // The library's number for any tag is not known here; tags themselves are not negative.
+    let tag = row.tag.filter(|&tag| tag >= 0);
+    (is_send || function.position(Role::Source).is_some()).then_some(Message { is_send, peer, tag })
 }
 
 /// Whether a call of it can end only after all members of its communicator have made theirs. Of those with a root some end

@@ -125,7 +125,7 @@ enum Over<'a> {
 }
 
 /// The ranks by their numbers, and where they meet.
-struct World<'a> {
+pub(super) struct World<'a> {
     profile: &'a Profile,
     indices: HashMap<(Option<&'a str>, u32), usize>,
     communicators: HashMap<u32, &'a CommunicatorProfile>,
@@ -134,7 +134,7 @@ struct World<'a> {
 }
 
 impl<'a> World<'a> {
-    fn of(profile: &'a Profile) -> Self {
+    pub(super) fn of(profile: &'a Profile) -> Self {
         let numbered = (0..).zip(&profile.ranks).filter_map(|(index, rank)| Some((rank, rank.rank?, index)));
         // A later image of the same rank takes its place.
         let indices = numbered.map(|(rank, number, index)| ((rank.job.as_deref(), number), index)).collect();
@@ -159,7 +159,7 @@ impl<'a> World<'a> {
         world
     }
 
-    fn index(&self, of: &RankProfile, number: u32) -> Option<usize> {
+    pub(super) fn index(&self, of: &RankProfile, number: u32) -> Option<usize> {
         self.indices.get(&(of.job.as_deref(), number)).copied()
     }
 
@@ -171,7 +171,7 @@ impl<'a> World<'a> {
         Some(Over::Id(self.communicator(rank, communicator.number?)?.id))
     }
 
-    fn communicator(&self, rank: &RankProfile, number: u32) -> Option<&'a CommunicatorProfile> {
+    pub(super) fn communicator(&self, rank: &RankProfile, number: u32) -> Option<&'a CommunicatorProfile> {
         let row = rank.traffic.as_ref()?.communicators.iter().find(|row| row.number == number)?;
         self.communicators.get(&row.id?).copied()
     }
@@ -200,7 +200,7 @@ impl<'a> World<'a> {
         members
     }
 
-    fn messages(&self, rank: &RankProfile, arguments: &CallArguments) -> impl Iterator<Item = Message> {
+    pub(super) fn messages(&self, rank: &RankProfile, arguments: &CallArguments) -> impl Iterator<Item = Message> {
         calls::messages(arguments, self.translation(rank, arguments))
     }
 

@@ -3,5 +3,9 @@
 mod calls;
 mod circles;
 mod graph;
+mod matching;
+#[cfg(test)]
+mod tests;
 
 pub use graph::{Certainty, Wait, Waiting, Why, waiting};
+pub use matching::{Operation, OtherEnd, Posted, operations};

@@ -175,8 +175,8 @@ fn report(images: &mut Images, sites: &mut Sites, options: &RunOptions, started_
     if images.is_empty() {
         say(
             "no process of the command has called MPI through the wrapper: it does not use MPI, or MPI is linked statically \
-             or loaded by the program itself while it runs (mpi4py), or the program has set-user-ID rights: such programs \
-             only the eBPF engine can observe",
+             or found by the program itself (dlsym), or the program has set-user-ID rights: such programs only the eBPF engine \
+             can observe",
         );
     }
     let end = Some(EndReason::TargetsEnded);

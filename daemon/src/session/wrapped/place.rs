@@ -13,7 +13,7 @@ use crate::{
 #[derive(Clone, Debug)]
 pub(super) struct Here {
     pub(super) boot: [u8; 16],
-    pid_namespace: u64,
+    pub(super) pid_namespace: u64,
     pub(super) host: String,
 }
 

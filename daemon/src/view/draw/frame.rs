@@ -4,7 +4,7 @@ use ratatui::{Frame, layout::Rect};
 
 use super::{
     Theme,
-    line::{Line, line_of},
+    line::{Line, fit, line_of, width},
 };
 use crate::{
     model::{Profile, RankState},
@@ -66,7 +66,7 @@ fn health(profile: &Profile, theme: Theme) -> Line {
     if profile.complete {
         line.add(Tone::Dim, "lost 0 ")
     } else {
-        let lost: u64 = profile.losses.described().into_iter().take(8).map(|(number, _)| number).sum();
+        let lost: u64 = profile.losses.lost().into_iter().map(|(number, _)| number).sum();
         let shown = if lost > 0 { format!("LOST {} ", count(lost)) } else { "INCOMPLETE ".into() };
         line.add(Tone::Alarm, &shown)
     }
@@ -94,11 +94,30 @@ pub(super) fn tabs(frame: &mut Frame<'_>, area: Rect, state: &State, theme: Them
         Place::Screen(_) => String::new(),
         Place::Rank(id) => format!(" ▸ pid {}", id.pid),
         Place::Function(name) => format!(" ▸ {name}"),
+        Place::Histogram(name, None) => format!(" ▸ {name}, all ranks"),
+        Place::Histogram(name, Some(id)) => format!(" ▸ {name}, pid {}", id.pid),
         Place::Site(_) => " ▸ call site".into(),
         Place::Communicator(id) => format!(" ▸ #{id}"),
         Place::Block(_) => " ▸ part".into(),
     };
-    line.add(Tone::Title, &below).put(frame.buffer_mut(), area);
+    let line = line.add(Tone::Title, &below);
+    line.put(frame.buffer_mut(), area);
+    let rest =
+        Rect { x: area.x + line.width().min(area.width), width: area.width.saturating_sub(line.width()), ..area };
+    filter(frame, rest, state, theme);
+}
+
+/// The filter in force, and how much it keeps.
+fn filter(frame: &mut Frame<'_>, area: Rect, state: &State, theme: Theme) {
+    let Some(filter) = state.filter() else { return };
+    let number = |number: usize| count(u64::try_from(number).unwrap_or(u64::MAX));
+    let what = if state.is_matrix() { "pairs" } else { "rows" };
+    let kept = state.kept_rows().map(|(kept, all)| format!("  {} of {} {what}", number(kept), number(all)));
+    let kept = format!("{} ", kept.unwrap_or_default());
+    let room = area.width.saturating_sub(width(&kept) + 2);
+    let text = fit(&format!("/ {}", filter.line()), room, theme.symbols.cut());
+    let line = Line::new(theme).add(Tone::Plain, "  ").add(Tone::Warning, &text);
+    line.add(Tone::Plain, &kept).put_right(frame.buffer_mut(), area);
 }
 
 /// Before there is anything to show.
@@ -120,9 +139,9 @@ pub(super) fn notice(frame: &mut Frame<'_>, area: Rect, state: &State, theme: Th
 }
 
 /// The keys that fit, most wanted first.
-pub(super) fn footer(frame: &mut Frame<'_>, area: Rect, theme: Theme) {
+pub(super) fn footer(frame: &mut Frame<'_>, area: Rect, is_typing: bool, theme: Theme) {
     let mut line = Line::new(theme);
-    for binding in BINDINGS {
+    for binding in BINDINGS.iter().filter(|binding| binding.is_typing() == is_typing) {
         let Some(short) = binding.short else { continue };
         let key = binding.shown.split(' ').next().unwrap_or_default();
         let longer = Line::new(theme).add(Tone::Key, &format!(" {key} ")).add(Tone::Plain, &format!(" {short} "));

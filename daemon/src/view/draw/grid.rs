@@ -11,6 +11,8 @@ use crate::view::state::{Align, Cell, Column, Content, Grid, State, Tone};
 
 /// Between columns.
 const GAP: u16 = 1;
+/// Columns that a bar takes where there is room.
+const WIDEST_BAR: u16 = 48;
 
 /// The state's table, with its title.
 pub(super) fn draw(frame: &mut Frame<'_>, area: Rect, state: &State, theme: Theme) {
@@ -59,7 +61,12 @@ impl Columns {
         let spare = area.width.saturating_sub(needed(&shown));
         let longest = |index: usize| {
             let cells = grid.rows.iter().filter_map(|row| row.cells.get(index));
-            cells.map(|cell| if let Content::Text(text) = &cell.content { width(text) } else { 0 }).max().unwrap_or(0)
+            let wanted = cells.map(|cell| match &cell.content {
+                Content::Text(text) => width(text),
+                Content::Bar(..) => WIDEST_BAR,
+                Content::Parts(_) => 0,
+            });
+            wanted.max().unwrap_or(0)
         };
         let mut x = GAP;
         let mut places = Vec::new();

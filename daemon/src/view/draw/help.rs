@@ -1,13 +1,11 @@
 //! All keys, from the key table.
 
-use ratatui::{
-    Frame,
-    widgets::{Block, Clear, Widget as _},
-};
+use ratatui::Frame;
 
 use super::{
     Theme,
     line::{Line, line_of},
+    popup,
 };
 use crate::view::{
     keys::{BINDINGS, Section},
@@ -20,14 +18,7 @@ const KEYS: usize = 12;
 
 pub(super) fn draw(frame: &mut Frame<'_>, size: Size, state: &State, theme: Theme) {
     let area = layout::help(size);
-    Clear.render(area, frame.buffer_mut());
-    let title = theme.symbols.text(" Keys — j k move, Esc closes ");
-    let mut block = Block::bordered().title(title).border_style(theme.palette.of(Tone::Dim));
-    if theme.symbols.rule() == '-' {
-        block = block.border_set(ASCII);
-    }
-    let inside = block.inner(area);
-    block.render(area, frame.buffer_mut());
+    let inside = popup::draw(frame, area, " Keys — j k move, Esc closes ", theme);
     let lines = lines(theme);
     for (number, line) in (0..inside.height).zip(lines.iter().skip(state.help_top())) {
         line.put(frame.buffer_mut(), line_of(inside, number));
@@ -48,14 +39,3 @@ fn lines(theme: Theme) -> Vec<Line> {
     }
     lines
 }
-
-const ASCII: ratatui::symbols::border::Set<'static> = ratatui::symbols::border::Set {
-    top_left: "+",
-    top_right: "+",
-    bottom_left: "+",
-    bottom_right: "+",
-    vertical_left: "|",
-    vertical_right: "|",
-    horizontal_top: "-",
-    horizontal_bottom: "-",
-};

@@ -50,7 +50,9 @@ pub(super) fn draw(frame: &mut Frame<'_>, area: Rect, state: &State, theme: Them
 fn title(matrix: &Matrix, measure: Measure) -> String {
     let job = matrix.job.as_ref().map(|job| format!(" of {job}")).unwrap_or_default();
     let share = if matrix.step > 1 { format!(", {} ranks in a square", matrix.step) } else { String::new() };
-    format!(" {} from row to column{job}{share}, since the beginning; m: another measure", measure.title())
+    let over = matrix.over.as_ref().map(|over| format!(" over {over}")).unwrap_or_default();
+    let what = measure.title();
+    format!(" {what} from row to column{over}{job}{share}, since the beginning; m: measure, c: communicator")
 }
 
 /// The first rank of every fifth column.

@@ -1,11 +1,14 @@
 //! Draws the state. Nothing here changes it or waits for anything.
 
+mod editor;
 mod frame;
 mod grid;
 mod help;
 mod line;
+mod list;
 mod matrix;
 mod overview;
+mod popup;
 mod style;
 mod symbols;
 
@@ -50,7 +53,9 @@ pub fn draw(frame: &mut Frame<'_>, state: &State, theme: Theme) {
         _ => grid::draw(frame, areas.body, state, theme),
     }
     frame::notice(frame, areas.notice, state, theme);
-    frame::footer(frame, areas.footer, theme);
+    frame::footer(frame, areas.footer, state.editor().is_some(), theme);
+    list::saved(frame, size, state, theme);
+    editor::draw(frame, size, state, theme);
     if state.is_help_open {
         help::draw(frame, size, state, theme);
     }

@@ -19,8 +19,9 @@ use crate::{
 const NAMES: usize = 16;
 
 pub(super) fn draw(frame: &mut Frame<'_>, area: Rect, state: &State, theme: Theme) {
-    let Some(profile) = state.profile() else { return };
-    let known = Known { profile, change: state.change(), ids: state.ids(), span: state.span };
+    // Of everything, whatever the filter.
+    let Some(known) = state.known().map(|known| known.unfiltered()) else { return };
+    let profile = known.profile;
     let is_wide = area.width >= 100;
     let left = Rect { width: if is_wide { area.width / 2 } else { area.width }, ..area };
     let mut lines = now(state, &known, left.width, theme);
@@ -36,8 +37,9 @@ pub(super) fn draw(frame: &mut Frame<'_>, area: Rect, state: &State, theme: Them
     put(frame, left, &lines);
     if is_wide {
         let right = Rect { x: left.right() + 1, width: area.width - left.width - 1, ..area };
-        let mut lines = functions(&known, usize::from(area.height / 2), theme);
+        let mut lines = functions(&known, usize::from(area.height / 3), theme);
         lines.push(Line::new(theme));
+        lines.extend(communicators(profile, usize::from(area.height / 6), theme));
         lines.extend(warnings(state, usize::from(area.height / 4), theme));
         lines.extend(remarks(profile, theme));
         put(frame, right, &lines);
@@ -128,6 +130,31 @@ fn functions(known: &Known<'_>, room: usize, theme: Theme) -> Vec<Line> {
     if lines.len() == 1 {
         lines.push(Line::new(theme).add(Tone::Dim, "  no call in this time"));
     }
+    lines
+}
+
+/// Those with most time in calls over them; so many at most.
+fn communicators(profile: &Profile, most: usize, theme: Theme) -> Vec<Line> {
+    let mut by_time: Vec<_> = profile.traffic.iter().flat_map(|traffic| &traffic.communicators).collect();
+    by_time.retain(|communicator| communicator.amounts.calls > 0);
+    by_time.sort_by_key(|communicator| std::cmp::Reverse((communicator.amounts.time_ns, communicator.id)));
+    if by_time.is_empty() {
+        return Vec::new();
+    }
+    let wall: f64 = profile.ranks.iter().map(|rank| rank.thread_wall_ns as f64).sum::<f64>().max(1.0);
+    let mut lines = vec![title("Communicators (since the beginning)", theme)];
+    lines.extend(by_time.into_iter().take(most.max(1)).map(|communicator| {
+        let share = communicator.amounts.time_ns as f64 / wall;
+        let sent = bytes(communicator.amounts.sent_bytes);
+        let most = communicator.functions.first().map_or("", |most| most.function);
+        Line::new(theme)
+            .add(Tone::Plain, &format!("  {:<24}", communicator.name))
+            .add(Tone::Plain, &format!("{:>5} % ", percent(100.0 * share)))
+            .add(Tone::Title, &theme.symbols.bar(share, 10))
+            .add(Tone::Plain, &format!(" {sent:>9}"))
+            .add(Tone::Dim, &format!("  {most}"))
+    }));
+    lines.push(Line::new(theme));
     lines
 }
 

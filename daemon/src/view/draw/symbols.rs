@@ -15,6 +15,10 @@ impl Symbols {
         Self { ascii }
     }
 
+    pub(super) fn is_ascii(self) -> bool {
+        self.ascii
+    }
+
     /// Text as it can be shown.
     pub(super) fn text(self, text: &str) -> String {
         if !self.ascii || text.is_ascii() {
@@ -33,10 +37,6 @@ impl Symbols {
             _ => '?',
         });
         shown.collect()
-    }
-
-    pub(super) fn rule(self) -> char {
-        if self.ascii { '-' } else { '─' }
     }
 
     /// What stands for text that does not fit.

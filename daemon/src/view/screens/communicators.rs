@@ -6,6 +6,7 @@ use super::{
     sites::{NO_TRAFFIC, moved},
 };
 use crate::{
+    filter::facts,
     model::{Amounts, CommunicatorProfile, FunctionAmounts},
     present::units::or_unknown,
     view::state::{Cell, Column, Grid, Place, Row, RowId},
@@ -81,7 +82,7 @@ fn amounts(amounts: &Amounts) -> [Cell; 4] {
 
 /// One communicator: its functions.
 pub(super) fn functions(known: &Known<'_>, id: u32) -> Grid {
-    let all = known.profile.traffic.iter().flat_map(|traffic| &traffic.communicators);
+    let all = known.all.profile.traffic.iter().flat_map(|traffic| &traffic.communicators);
     let Some(communicator) = all.into_iter().find(|communicator| communicator.id == id) else {
         return Grid { title: "This communicator".into(), empty: "It is not told apart any more.", ..Grid::default() };
     };
@@ -95,10 +96,11 @@ pub(super) fn functions(known: &Known<'_>, id: u32) -> Grid {
             opens: Some(Place::Function(function.function)),
         }
     };
+    let functions = communicator.functions.iter().filter(|of| known.keeps(&facts::of_communicator(communicator, of)));
     Grid {
         title: format!("{}{}, since the beginning", communicator.name, members(communicator)),
         columns: FUNCTION_COLUMNS,
-        rows: communicator.functions.iter().map(row).collect(),
+        rows: functions.map(row).collect(),
         empty: "No call over it has been completed yet.",
         natural: (1, true),
     }

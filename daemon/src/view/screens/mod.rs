@@ -4,6 +4,7 @@ mod cells;
 mod communicators;
 mod function;
 mod functions;
+mod histogram;
 mod matrix;
 mod rank;
 mod ranks;
@@ -15,13 +16,24 @@ mod waits;
 use super::state::{Grid, Place, Screen, Span};
 use crate::{
     analyse::{Change, RankId},
+    filter::{Facts, Filter},
     model::{CommunicatorProfile, Profile, RankProfile},
 };
 
-pub(super) use matrix::matrix;
+pub(super) use matrix::{communicators_with_pairs, matrix};
 pub(super) use sums::{Efficiencies, FunctionSum, functions_by_time};
 
-/// What tables are made of.
+/// A profile, and what goes with it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Rows<'a> {
+    pub profile: &'a Profile,
+    /// Of the span that is shown.
+    pub change: &'a Change,
+    /// The ranks of the profile, told apart.
+    pub ids: &'a [RankId],
+}
+
+/// What tables are made of: the rows that the filter keeps.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Known<'a> {
     pub profile: &'a Profile,
@@ -30,6 +42,9 @@ pub(super) struct Known<'a> {
     /// The ranks of the profile, told apart.
     pub ids: &'a [RankId],
     pub span: Span,
+    /// Everything, whatever the filter: for sums, and for looking up what rows refer to.
+    pub all: Rows<'a>,
+    pub filter: Option<&'a Filter>,
 }
 
 /// The table of a place.
@@ -47,16 +62,32 @@ pub(super) fn grid(place: Place, known: &Known<'_>) -> Grid {
         Place::Communicator(id) => communicators::functions(known, id),
         Place::Rank(id) => rank::grid(known, id),
         Place::Function(name) => function::grid(known, name),
+        Place::Histogram(name, rank) => histogram::grid(known, name, rank),
     }
 }
 
 impl<'a> Known<'a> {
+    /// Rows of everything, which are those that a filter keeps if there is one.
+    pub(super) fn new(rows: Rows<'a>, all: Rows<'a>, span: Span, filter: Option<&'a Filter>) -> Self {
+        Self { profile: rows.profile, change: rows.change, ids: rows.ids, span, all, filter }
+    }
+
+    /// The same without a filter.
+    pub(super) fn unfiltered(&self) -> Self {
+        Self::new(self.all, self.all, self.span, None)
+    }
+
+    /// Of a row that is not in profiles by itself.
+    fn keeps(&self, facts: &Facts<'_>) -> bool {
+        self.filter.is_none_or(|filter| filter.keeps(facts))
+    }
+
     /// Of a rank's own number for it.
     pub(super) fn communicator(&self, rank: &RankProfile, number: Option<u32>) -> Option<&'a CommunicatorProfile> {
         let number = number?;
         let row = rank.traffic.as_ref()?.communicators.iter().find(|row| row.number == number)?;
         let id = row.id?;
-        self.profile.traffic.as_ref()?.communicators.iter().find(|communicator| communicator.id == id)
+        self.all.profile.traffic.as_ref()?.communicators.iter().find(|communicator| communicator.id == id)
     }
 
     /// "last 10 s", "since the beginning, 2 min"

@@ -36,7 +36,7 @@ pub(super) fn grid(known: &Known<'_>) -> Grid {
 }
 
 fn row(known: &Known<'_>, rank: &RankProfile, id: RankId, change: RankChange, functions: &[FunctionChange]) -> Row {
-    let marked = is_stuck(known.profile, rank) || rank.stopped;
+    let marked = is_stuck(known.all.profile, rank) || rank.stopped;
     let names = rank.functions.iter().map(|row| row.name);
     Row {
         id: RowId::Rank(id),

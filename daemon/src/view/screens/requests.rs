@@ -1,4 +1,6 @@
-//! One row for each request that is under way.
+//! One row for each request that is under way, and for calls that have waited for a while to send or receive.
+
+use std::collections::HashMap;
 
 use super::{
     Known,
@@ -6,8 +8,9 @@ use super::{
     sites::NO_TRAFFIC,
 };
 use crate::{
-    analyse::RankId,
+    analyse::{Operation, OtherEnd, Posted, RankId, operations},
     model::{Partner, PendingRow, RankProfile, RankState},
+    present::other_end,
     view::state::{Cell, Column, Grid, Place, Row, RowId, Tone},
 };
 
@@ -17,21 +20,39 @@ const OLD_NS: u64 = 10_000_000_000;
 const COLUMNS: &[Column] = &[
     Column::right("rank", 6, 0),
     Column::right("age", 8, 0),
-    Column::left("made by", 18, 0),
+    Column::left("made by", 14, 0),
     Column::right("partner", 8, 0),
-    Column::right("tag", 8, 2),
-    Column::right("sends", 8, 3),
-    Column::right("receives", 9, 3),
-    Column::text("communicator", 14, 4),
-    Column::text("call site", 20, 1),
-    Column::text("", 4, 5),
+    Column::text("other end", 16, 1),
+    Column::right("tag", 8, 3),
+    Column::right("sends", 8, 4),
+    Column::right("receives", 9, 4),
+    Column::text("communicator", 14, 5),
+    Column::text("call site", 20, 2),
+    Column::text("", 4, 6),
 ];
 
+/// Blocking calls shorter than this are not shown, ns: they come and go.
+const SHORTEST_NS: u64 = 100_000_000;
+
 pub(super) fn grid(known: &Known<'_>) -> Grid {
-    let rows: Vec<Row> =
-        known.profile.ranks.iter().zip(known.ids).flat_map(|(rank, id)| rows(known, rank, *id)).collect();
+    let operations = operations(known.profile);
+    let ends: HashMap<(usize, u32), &Operation> =
+        operations.iter().filter_map(|end| Some((request(end)?, end))).collect();
+    let mut rows: Vec<Row> = known
+        .profile
+        .ranks
+        .iter()
+        .zip(known.ids)
+        .enumerate()
+        .flat_map(|(index, (rank, id))| rows(known, rank, *id, index, &ends))
+        .collect();
+    let requests = rows.len();
+    let blocking = operations.iter().filter(|operation| operation.age_ns >= SHORTEST_NS);
+    rows.extend((0..).zip(blocking).filter_map(|(number, operation)| call(known, number, operation)));
+    let calls = rows.len() - requests;
+    let calls = if calls > 0 { format!(", and {calls} sends and receives that wait") } else { String::new() };
     Grid {
-        title: format!("{} requests that no call has said to be complete", rows.len()),
+        title: format!("{requests} requests that no call has said to be complete{calls}"),
         columns: COLUMNS,
         rows,
         empty: if known.profile.traffic.is_some() { "No request is under way." } else { NO_TRAFFIC },
@@ -39,12 +60,77 @@ pub(super) fn grid(known: &Known<'_>) -> Grid {
     }
 }
 
-fn rows<'a>(known: &'a Known<'_>, rank: &'a RankProfile, id: RankId) -> impl Iterator<Item = Row> + 'a {
-    let pending = rank.traffic.iter().flat_map(|traffic| &traffic.pending);
-    (0..).zip(pending).map(move |(number, pending)| row(known, rank, id, number, pending))
+/// By rank and place, of an operation that is a request.
+fn request(operation: &Operation) -> Option<(usize, u32)> {
+    match operation.posted {
+        Posted::Request(place) => Some((operation.rank, u32::try_from(place).ok()?)),
+        Posted::Call(_) => None,
+    }
 }
 
-fn row(known: &Known<'_>, rank: &RankProfile, id: RankId, number: u32, pending: &PendingRow) -> Row {
+fn rows<'a>(
+    known: &'a Known<'_>,
+    rank: &'a RankProfile,
+    id: RankId,
+    index: usize,
+    ends: &'a HashMap<(usize, u32), &Operation>,
+) -> impl Iterator<Item = Row> + 'a {
+    let pending = rank.traffic.iter().flat_map(|traffic| &traffic.pending);
+    (0..)
+        .zip(pending)
+        .map(move |(number, pending)| row(known, rank, id, number, pending, ends.get(&(index, number)).copied()))
+}
+
+/// Nothing of what is no message.
+fn other_end_cell(known: &Known<'_>, operation: Option<&Operation>) -> Cell {
+    let Some(operation) = operation else { return Cell::unknown("") };
+    let tone = match operation.other_end {
+        OtherEnd::Posted(_) | OtherEnd::NotObserved => Tone::Dim,
+        OtherEnd::Missing => Tone::Plain,
+        OtherEnd::OtherTag(_) | OtherEnd::OtherCommunicator(_) => Tone::Warning,
+    };
+    Cell::text(other_end(known.profile, operation)).toned(tone)
+}
+
+/// A call that itself sends or receives.
+fn call(known: &Known<'_>, number: u32, operation: &Operation) -> Option<Row> {
+    let Posted::Call(place) = operation.posted else { return None };
+    let (rank, id) = (known.profile.ranks.get(operation.rank)?, *known.ids.get(operation.rank)?);
+    let call = rank.open_calls.get(place)?;
+    let arguments = call.arguments.as_ref()?;
+    let bytes = arguments.bytes.map_or_else(|| Cell::unknown(""), |bytes| amount(bytes, false, false));
+    let (sends, receives) = if operation.is_send { (bytes, Cell::unknown("")) } else { (Cell::unknown(""), bytes) };
+    let of = known.communicator(rank, arguments.communicator.as_ref().and_then(|communicator| communicator.number));
+    let integer =
+        |number: Option<f64>, none| number.map_or_else(|| Cell::text(none), |n| Cell::number(n, n.to_string()));
+    Some(Row {
+        id: RowId::OpenCall(id, number),
+        cells: vec![
+            rank_number(rank),
+            time(operation.age_ns),
+            Cell::text(call.function),
+            integer(operation.peer.map(f64::from), "any"),
+            other_end_cell(known, Some(operation)),
+            integer(operation.tag.map(f64::from), "any"),
+            sends,
+            receives,
+            of.map_or_else(|| Cell::unknown("?"), |of| Cell::text(of.name.as_str())),
+            call.site.as_deref().map_or_else(|| Cell::unknown("?"), Cell::text),
+            Cell::text("waits in it"),
+        ],
+        marked: false,
+        opens: Some(Place::Rank(id)),
+    })
+}
+
+fn row(
+    known: &Known<'_>,
+    rank: &RankProfile,
+    id: RankId,
+    number: u32,
+    pending: &PendingRow,
+    end: Option<&Operation>,
+) -> Row {
     let has_ended = rank.state != RankState::Running;
     let marked = has_ended || pending.age_ns >= OLD_NS;
     let tone = if marked { Tone::Alarm } else { Tone::Plain };
@@ -62,6 +148,7 @@ fn row(known: &Known<'_>, rank: &RankProfile, id: RankId, number: u32, pending: 
             time(pending.age_ns).toned(tone),
             Cell::text(pending.function),
             partner(pending),
+            other_end_cell(known, end),
             pending.tag.map_or_else(|| Cell::unknown(""), |tag| Cell::number(tag.into(), tag.to_string())),
             bytes(pending.sent_bytes),
             bytes(pending.received_bytes),

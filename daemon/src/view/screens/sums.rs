@@ -22,18 +22,18 @@ pub(crate) struct FunctionSum<'a> {
     pub wall_percent: f64,
 }
 
-/// The functions of a profile, in its order.
+/// The functions of a profile, in its order; each of all ranks, whatever the filter.
 pub(super) fn functions<'a>(known: &Known<'a>) -> Vec<FunctionSum<'a>> {
     let mut sums: BTreeMap<&str, (FunctionChange, Vec<f64>)> = BTreeMap::new();
-    for (rank, (_, functions)) in known.profile.ranks.iter().zip(&known.change.ranks) {
+    for (rank, (_, functions)) in known.all.profile.ranks.iter().zip(&known.all.change.ranks) {
         for (row, change) in rank.functions.iter().zip(functions) {
             let (sum, times) = sums.entry(row.name).or_default();
             *sum = sum.plus(*change);
             times.push(change.time_ns as f64);
         }
     }
-    let wall: f64 = known.change.ranks.iter().map(|(rank, _)| rank.thread_wall_ns as f64).sum();
-    let number = known.profile.ranks.len();
+    let wall: f64 = known.all.change.ranks.iter().map(|(rank, _)| rank.thread_wall_ns as f64).sum();
+    let number = known.all.profile.ranks.len();
     let sum = |profile: &'a FunctionProfile| {
         let (change, mut times) = sums.remove(profile.all.name).unwrap_or_default();
         // A rank without a call counts as 0.

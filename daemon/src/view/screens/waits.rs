@@ -1,11 +1,13 @@
 //! One row for each rank that waits, and for whom.
 
+use std::collections::HashSet;
+
 use super::{
     Known,
     cells::{rank_number, time},
 };
 use crate::{
-    analyse::{Wait, waiting},
+    analyse::{RankId, Wait, waiting},
     present::{chain, circle, waiting_in, waits_for, what},
     view::state::{Cell, Column, Grid, Place, Row, RowId, Tone},
 };
@@ -20,10 +22,14 @@ const COLUMNS: &[Column] = &[
 ];
 
 pub(super) fn grid(known: &Known<'_>) -> Grid {
-    let waiting = waiting(known.profile);
+    // Who waits for whom is of everything; a filter chooses whose rows are shown.
+    let all = &known.unfiltered();
+    let kept: HashSet<&RankId> = known.ids.iter().collect();
+    let is_kept = |row: &Row| matches!(&row.id, RowId::Rank(id) if kept.contains(id));
+    let waiting = waiting(all.profile);
     let mut title = format!("{} ranks have waited for longer than 100 ms", waiting.waits.len());
     if let Some(first) = waiting.circles.first() {
-        let round = circle(known.profile, first);
+        let round = circle(all.profile, first);
         let more = waiting.circles.len() - 1;
         let more = if more > 0 { format!(", and {more} more such circles") } else { String::new() };
         title = format!("DEADLOCK: {round}{more}; {title}");
@@ -31,7 +37,7 @@ pub(super) fn grid(known: &Known<'_>) -> Grid {
     Grid {
         title,
         columns: COLUMNS,
-        rows: waiting.waits.iter().filter_map(|wait| row(known, wait)).collect(),
+        rows: waiting.waits.iter().filter_map(|wait| row(all, wait)).filter(is_kept).collect(),
         empty: "Nobody waits for long.",
         // Those in circles are together at the top.
         natural: (1, true),

@@ -1,14 +1,15 @@
 //! What keys do to the state.
 
-use super::{Place, Screen, Span, State};
+use super::{Place, Purpose, RowId, Screen, Span, State};
 use crate::view::{
     keys::{Action, BINDINGS},
     layout,
+    screens::communicators_with_pairs,
     source::Running,
 };
 
 /// What the state cannot do itself.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Effect {
     Quit,
     Copy,
@@ -16,12 +17,21 @@ pub enum Effect {
     WriteJson,
     Suspend,
     Redraw,
+    /// A filter for the history.
+    Remember(String),
+    /// What is shown, under this name.
+    SaveView(String),
 }
 
 impl State {
     pub fn act(&mut self, action: Action) -> Option<Effect> {
         self.notice = None;
         if self.is_help_open && self.act_on_help(action) {
+            return None;
+        }
+        if let Some(chosen) = self.saved.chosen
+            && self.act_on_saved(chosen, action)
+        {
             return None;
         }
         match action {
@@ -41,6 +51,7 @@ impl State {
             }
             Action::Open => self.open(),
             Action::Right | Action::Left | Action::Measure => self.act_on_matrix(action),
+            Action::Communicator => self.show_matrix_of_communicator(),
             Action::Back => self.back(),
             Action::Freeze => self.freeze(),
             Action::Span => {
@@ -63,6 +74,11 @@ impl State {
             Action::Last => self.go(usize::MAX),
             Action::NextMarked => self.go_to_marked(true),
             Action::PreviousMarked => self.go_to_marked(false),
+            Action::Filter => self.open_editor(Purpose::Filter, false),
+            Action::Editor => self.open_editor(Purpose::Filter, true),
+            Action::Views => self.list_saved(),
+            Action::SaveView => self.open_editor(Purpose::Name, false),
+            Action::Edit(_) => {}
         }
         None
     }
@@ -78,6 +94,27 @@ impl State {
             (Action::Left, false) => self.back(),
             _ => self.notice = Some("here is no matrix: 5 leads to it".into()),
         }
+    }
+
+    /// Of the communicator that is looked at; in a matrix, of the next one, and after the last one of all together.
+    fn show_matrix_of_communicator(&mut self) {
+        let row = self.grid.rows.get(self.cursor().index).map(|row| row.id);
+        self.matrix_of = match (self.place(), row) {
+            _ if self.is_matrix() => {
+                let with_pairs = self.profile().map(communicators_with_pairs).unwrap_or_default();
+                if with_pairs.is_empty() {
+                    self.notice = Some("no communicator with messages is told apart".into());
+                }
+                with_pairs.into_iter().find(|id| self.matrix_of.is_none_or(|of| *id > of))
+            }
+            (Place::Communicator(id), _) | (_, Some(RowId::Communicator(id))) => Some(id),
+            _ => {
+                self.notice = Some("here is neither a matrix nor a communicator: 5 and 6 lead to them".into());
+                return;
+            }
+        };
+        self.matrix_at = (0, 0);
+        self.show(Screen::Matrix);
     }
 
     fn back(&mut self) {

@@ -8,7 +8,8 @@ impl State {
     pub fn click(&mut self, column: u16, line: u16) {
         let areas = Areas::of(self.size());
         let first = areas.body.y + 2;
-        if self.is_help_open || column >= areas.body.right() || line < first || line >= areas.body.bottom() {
+        let is_covered = self.is_help_open || self.editor.is_some() || self.saved.chosen.is_some();
+        if is_covered || column >= areas.body.right() || line < first || line >= areas.body.bottom() {
             return;
         }
         let index = self.cursor().top + usize::from(line - first);

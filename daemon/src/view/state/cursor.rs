@@ -21,14 +21,24 @@ impl Cursor {
         self.sort.filter(|&(column, _)| column < grid.columns.len()).unwrap_or(grid.natural)
     }
 
+    /// Column and direction that were asked for.
+    pub(super) fn asked(&self) -> Option<(usize, bool)> {
+        self.sort
+    }
+
+    /// Sorts by a column; without a direction in the one that is usual for it.
+    pub(super) fn ask(&mut self, grid: &Grid, column: usize, descending: Option<bool>) {
+        // Numbers are asked for because of the large ones, names in the order of the alphabet.
+        let usual = || grid.columns.get(column).is_some_and(|column| column.align == super::Align::Right);
+        self.sort = Some((column, descending.unwrap_or_else(usual)));
+        self.follow_nobody();
+    }
+
     /// Sorts by the column so many further.
     pub(super) fn sort_by(&mut self, grid: &Grid, steps: usize) {
         let number = grid.columns.len().max(1);
         let column = (self.order(grid).0 + steps) % number;
-        // Numbers are asked for because of the large ones, names in the order of the alphabet.
-        let descending = grid.columns.get(column).is_some_and(|column| column.align == super::Align::Right);
-        self.sort = Some((column, descending));
-        self.follow_nobody();
+        self.ask(grid, column, None);
     }
 
     pub(super) fn invert(&mut self, grid: &Grid) {

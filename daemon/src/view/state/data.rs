@@ -23,6 +23,18 @@ pub enum Span {
     Start,
 }
 
+impl Span {
+    pub const ALL: [Self; 2] = [Self::Recent, Self::Start];
+
+    /// As it is called in the configuration.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Recent => "recent",
+            Self::Start => "start",
+        }
+    }
+}
+
 /// The latest profile, and of earlier ones what is needed to say what has changed.
 #[derive(Clone, Debug, Default)]
 pub struct Data {
@@ -58,14 +70,12 @@ impl Data {
         &self.series
     }
 
-    /// What has happened in the span.
-    pub fn change(&self, span: Span) -> Change {
-        let Some(profile) = &self.profile else { return Change::default() };
-        let base = match span {
+    /// The look that the span begins with; `None`: the beginning of observation.
+    pub fn since(&self, span: Span) -> Option<&Arc<Look>> {
+        match span {
             // Until there is something to compare with, it is the same.
             Span::Recent if self.looks.len() > 1 => self.looks.front(),
             Span::Recent | Span::Start => None,
-        };
-        Change::since(base.map(Arc::as_ref), profile)
+        }
     }
 }

@@ -63,6 +63,10 @@ pub enum RowId {
     Communicator(u32),
     /// By its place among those of the rank.
     Request(RankId, u32),
+    /// A call that is open, by its place among all of those.
+    OpenCall(RankId, u32),
+    /// A line of a histogram: of which quantity, which line.
+    Bucket(u8, u32),
 }
 
 /// What cells are sorted by. Unknown ones come last.

@@ -15,6 +15,17 @@ pub enum Measure {
 }
 
 impl Measure {
+    pub const ALL: [Self; 3] = [Self::Bytes, Self::Calls, Self::Time];
+
+    /// As it is called in the configuration.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Bytes => "bytes",
+            Self::Calls => "calls",
+            Self::Time => "time",
+        }
+    }
+
     pub fn title(self) -> &'static str {
         match self {
             Self::Bytes => "bytes sent",
@@ -47,8 +58,14 @@ pub struct Matrix {
     pub sums: HashMap<(usize, usize), MatrixCell>,
     /// Said if there is nothing.
     pub empty: &'static str,
+    /// Pairs of ranks of the whole job.
+    pub pairs: usize,
+    /// As many as there are without the filter.
+    pub unfiltered: usize,
     /// The job that is shown, if it is one of several.
     pub job: Option<String>,
+    /// The communicator that is shown, if it is one, and whose ranks these are.
+    pub over: Option<String>,
 }
 
 /// Sums over pairs of ranks.

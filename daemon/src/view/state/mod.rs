@@ -4,29 +4,41 @@ mod act;
 mod click;
 mod cursor;
 mod data;
+mod edit;
+mod editor;
+mod figures;
+mod filtering;
 mod grid;
+mod history;
 mod matrix;
 mod place;
+mod saved;
 mod series;
 
 use std::{collections::HashMap, sync::Arc};
 
-pub(super) use act::Effect;
+pub use act::Effect;
 pub(super) use cursor::Cursor;
-pub(super) use data::{Data, Span};
+pub(super) use data::Data;
+pub use data::Span;
+pub(super) use editor::{Editor, List, Purpose};
+use figures::Figures;
 pub(super) use grid::{Align, Cell, Column, Content, Grid, Row, RowId, SortKey, Tone};
-pub(super) use matrix::{Matrix, MatrixCell, Measure};
+pub use history::History;
+pub use matrix::Measure;
+pub(super) use matrix::{Matrix, MatrixCell};
 pub use place::{Block, Place, Screen};
+pub(super) use saved::Saved;
 pub(super) use series::Point;
 
 use super::{
     layout::{self, Size},
     screens::{self, Known},
     source::Running,
+    user::SavedView,
 };
 use crate::{
-    analyse::{Change, RankId, identify},
-    diagnose,
+    filter::Filter,
     model::{Profile, Warning},
 };
 
@@ -46,9 +58,18 @@ pub struct State {
     /// Row and column of the matrix that the cursor is on.
     matrix_at: (usize, usize),
     pub measure: Measure,
-    change: Change,
-    ids: Vec<RankId>,
-    warnings: Vec<Warning>,
+    figures: Figures,
+    /// Which rows are shown.
+    filter: Option<Filter>,
+    /// Rows that there would be without it, of a table or of pairs of ranks.
+    unfiltered: Option<usize>,
+    editor: Option<Editor>,
+    pub history: History,
+    saved: Saved,
+    /// To be shown as soon as there is anything.
+    pending: Option<SavedView>,
+    /// The communicator whose matrix is shown, by its id; `None`: all of them together.
+    matrix_of: Option<u32>,
     pub is_help_open: bool,
     help_top: usize,
     /// What the last key did, or what has just happened.
@@ -69,9 +90,14 @@ impl State {
             matrix: Matrix::default(),
             matrix_at: (0, 0),
             measure: Measure::default(),
-            change: Change::default(),
-            ids: Vec::new(),
-            warnings: Vec::new(),
+            figures: Figures::default(),
+            filter: None,
+            unfiltered: None,
+            editor: None,
+            history: History::default(),
+            saved: Saved::default(),
+            pending: None,
+            matrix_of: None,
             is_help_open: false,
             help_top: 0,
             notice: None,
@@ -87,6 +113,9 @@ impl State {
         self.data.add(profile);
         if self.frozen.is_none() {
             self.refresh();
+        }
+        if let Some(view) = self.pending.take() {
+            self.show_view(&view);
         }
     }
 
@@ -156,19 +185,14 @@ impl State {
         self.cursors.get(&self.place().kind()).copied().unwrap_or_default()
     }
 
-    /// What has happened in the span that is shown.
-    pub fn change(&self) -> &Change {
-        &self.change
-    }
-
-    /// The ranks of the profile, told apart.
-    pub fn ids(&self) -> &[RankId] {
-        &self.ids
+    /// What tables are made of.
+    pub(super) fn known(&self) -> Option<Known<'_>> {
+        self.figures.known(self.span)
     }
 
     /// What is probably wrong.
     pub fn warnings(&self) -> &[Warning] {
-        &self.warnings
+        &self.figures.warnings
     }
 
     /// First line of the help that is shown.
@@ -178,15 +202,10 @@ impl State {
 
     /// Works out anew what the place shows.
     fn refresh(&mut self) {
-        self.change = self.shown().change(self.span);
-        self.ids = self.profile().map(|profile| identify(&profile.ranks).collect()).unwrap_or_default();
-        self.warnings = self.profile().map(diagnose::warnings).unwrap_or_default();
-        self.grid = match self.profile() {
-            Some(profile) => {
-                screens::grid(self.place(), &Known { profile, change: &self.change, ids: &self.ids, span: self.span })
-            }
-            None => Grid::default(),
-        };
+        let data = self.frozen.as_ref().unwrap_or(&self.data);
+        self.figures.renew(data, self.span, self.filter.as_ref());
+        self.grid = self.known().map(|known| screens::grid(self.place(), &known)).unwrap_or_default();
+        self.count_unfiltered();
         self.refresh_matrix();
         let mut cursor = self.cursor();
         let (column, descending) = cursor.order(&self.grid);
@@ -201,13 +220,10 @@ impl State {
             Place::Block(part) => Some(part),
             _ => return,
         };
-        self.matrix = match self.profile() {
-            Some(profile) => {
-                let known = Known { profile, change: &self.change, ids: &self.ids, span: self.span };
-                screens::matrix(&known, part, layout::matrix_room(self.size))
-            }
-            None => Matrix::default(),
-        };
+        let room = layout::matrix_room(self.size);
+        let matrix = self.known().map(|known| screens::matrix(&known, self.matrix_of, part, room));
+        self.matrix = matrix.unwrap_or_default();
+        self.count_unfiltered_pairs();
         self.go_in_matrix(self.matrix_at);
     }
 

@@ -41,6 +41,15 @@ impl Screen {
         }
     }
 
+    /// As it is called in the configuration.
+    pub fn name(self) -> String {
+        self.title().to_lowercase().replace(' ', "-")
+    }
+
+    pub fn of_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|screen| screen.name() == name)
+    }
+
     /// The key that leads there.
     pub fn number(self) -> u8 {
         match self {
@@ -75,6 +84,8 @@ pub enum Place {
     Rank(RankId),
     /// One function: what it is in each rank.
     Function(&'static str),
+    /// How long calls of a function have lasted and what they have moved: of one rank, or of all.
+    Histogram(&'static str, Option<RankId>),
     /// One place that calls MPI, by a number made of it: what it is in each rank.
     Site(u64),
     /// One communicator, by its id: its functions.
@@ -99,6 +110,7 @@ impl Place {
             Self::Screen(screen) => Kind::Screen(screen),
             Self::Rank(_) => Kind::Rank,
             Self::Function(_) => Kind::Function,
+            Self::Histogram(..) => Kind::Histogram,
             Self::Site(_) => Kind::Site,
             Self::Communicator(_) => Kind::Communicator,
             Self::Block(_) => Kind::Block,
@@ -111,6 +123,7 @@ pub(super) enum Kind {
     Screen(Screen),
     Rank,
     Function,
+    Histogram,
     Site,
     Communicator,
     Block,

@@ -1,0 +1,150 @@
+//! A directory of the user's: nothing that others have put there is followed or replaced.
+
+use std::{
+    fs::File,
+    io::{self, Write as _},
+    os::fd::{AsFd as _, OwnedFd},
+    path::{Path, PathBuf},
+};
+
+use rustix::{
+    fs::{AtFlags, CWD, FileType, Mode, OFlags, Stat, fchmod, fstat, mkdirat, openat, renameat, statat, unlinkat},
+    process::geteuid,
+};
+
+use super::FileError;
+use crate::discover::read_from;
+
+/// Names that are tried for a new file.
+const TRIES: u32 = 16;
+
+#[derive(Debug)]
+pub(super) struct Directory {
+    fd: OwnedFd,
+    path: PathBuf,
+    /// To whom it and everything that is read in it belongs.
+    owner: u32,
+}
+
+/// What is to be done there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Access {
+    Read,
+    /// Directories that are missing are made.
+    Write,
+}
+
+impl Directory {
+    /// `below`: names of directories, each in the one before; `None`: one of them is missing.
+    pub(super) fn open(base: &Path, below: &[&str], access: Access) -> Result<Option<Self>, FileError> {
+        let failed =
+            |source: rustix::io::Errno, path: &Path| FileError::Io { path: path.into(), source: source.into() };
+        let fd = match openat(CWD, base, OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty()) {
+            Err(rustix::io::Errno::NOENT) if access == Access::Read => return Ok(None),
+            opened => opened.map_err(|error| failed(error, base))?,
+        };
+        let owner = fstat(&fd).map_err(|error| failed(error, base))?.st_uid;
+        let user = geteuid().as_raw();
+        if access == Access::Write && owner != user {
+            return Err(FileError::OfSomebodyElse { path: base.into(), owner, user });
+        }
+        let mut directory = Self { fd, path: base.into(), owner };
+        directory.trust(&fstat(&directory.fd).map_err(|error| failed(error, base))?)?;
+        for name in below {
+            let path = directory.path.join(name);
+            if access == Access::Write {
+                match mkdirat(&directory.fd, *name, Mode::RWXU) {
+                    Ok(()) | Err(rustix::io::Errno::EXIST) => {}
+                    Err(error) => return Err(failed(error, &path)),
+                }
+            }
+            directory.check_link(name)?;
+            let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+            let fd = match openat(&directory.fd, *name, flags, Mode::empty()) {
+                Err(rustix::io::Errno::NOENT) => return Ok(None),
+                opened => opened.map_err(|error| failed(error, &path))?,
+            };
+            directory = Self { fd, path, owner };
+            directory.trust(&fstat(&directory.fd).map_err(|error| failed(error, &directory.path))?)?;
+        }
+        Ok(Some(directory))
+    }
+
+    /// A directory in which others may write is none of the owner's alone.
+    fn trust(&self, status: &Stat) -> Result<(), FileError> {
+        let is_own = status.st_uid == self.owner && !Mode::from_raw_mode(status.st_mode).contains(Mode::WOTH);
+        if is_own { Ok(()) } else { Err(FileError::NotTrusted { path: self.path.clone() }) }
+    }
+
+    /// Whether a name is a link, which must be the owner's own.
+    fn check_link(&self, name: &str) -> Result<bool, FileError> {
+        let Ok(status) = statat(&self.fd, name, AtFlags::SYMLINK_NOFOLLOW) else { return Ok(false) };
+        let is_link = FileType::from_raw_mode(status.st_mode) == FileType::Symlink;
+        if is_link && status.st_uid != self.owner {
+            return Err(FileError::NotTrusted { path: self.path.join(name) });
+        }
+        Ok(is_link)
+    }
+
+    fn failed(&self, name: &str) -> impl Fn(io::Error) -> FileError {
+        let path = self.path.join(name);
+        move |source| FileError::Io { path: path.clone(), source }
+    }
+
+    pub(super) fn path_of(&self, name: &str) -> PathBuf {
+        self.path.join(name)
+    }
+
+    /// `None`: there is no such file.
+    pub(super) fn read(&self, name: &str, limit: usize) -> Result<Option<String>, FileError> {
+        let path = self.path_of(name);
+        self.check_link(name)?;
+        let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
+        let file = match openat(&self.fd, name, flags, Mode::empty()) {
+            Err(rustix::io::Errno::NOENT) => return Ok(None),
+            opened => File::from(opened.map_err(|error| self.failed(name)(error.into()))?),
+        };
+        let status = fstat(&file).map_err(|error| self.failed(name)(error.into()))?;
+        if FileType::from_raw_mode(status.st_mode) != FileType::RegularFile || status.st_uid != self.owner {
+            return Err(FileError::NotTrusted { path });
+        }
+        let read = read_from(&file, limit).map_err(self.failed(name))?;
+        if read.truncated {
+            return Err(FileError::TooLarge { path, limit });
+        }
+        let text = String::from_utf8(read.bytes);
+        text.map(Some).map_err(|error| self.failed(name)(io::Error::new(io::ErrorKind::InvalidData, error)))
+    }
+
+    /// All of the file or nothing: whoever reads it meanwhile finds the old one.
+    pub(super) fn replace(&self, name: &str, text: &str) -> Result<(), FileError> {
+        if self.check_link(name)? {
+            return Err(FileError::Link { path: self.path_of(name) });
+        }
+        let old = statat(&self.fd, name, AtFlags::SYMLINK_NOFOLLOW).ok();
+        let mode = old.map_or(Mode::RUSR | Mode::WUSR, |old| Mode::from_raw_mode(old.st_mode));
+        let (mut file, new) = self.create(name)?;
+        let written = file
+            .write_all(text.as_bytes())
+            .and_then(|()| Ok(fchmod(&file, mode & (Mode::RWXU | Mode::RWXG | Mode::RWXO))?))
+            .and_then(|()| Ok(renameat(self.fd.as_fd(), &new, self.fd.as_fd(), name)?));
+        written.map_err(|error| {
+            let _ = unlinkat(&self.fd, &new, AtFlags::empty());
+            self.failed(name)(error)
+        })
+    }
+
+    /// A new file beside the one that it is to replace.
+    fn create(&self, name: &str) -> Result<(File, String), FileError> {
+        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        for attempt in 0..TRIES {
+            let new = format!(".{name}.{}-{attempt}", std::process::id());
+            match openat(&self.fd, &new, flags, Mode::RUSR | Mode::WUSR) {
+                Ok(fd) => return Ok((File::from(fd), new)),
+                Err(rustix::io::Errno::EXIST) => {}
+                Err(error) => return Err(self.failed(name)(error.into())),
+            }
+        }
+        Err(self.failed(name)(io::ErrorKind::AlreadyExists.into()))
+    }
+}

@@ -1,0 +1,39 @@
+//! The images of the view, from jobs that never ran.
+
+use mpiprobe::view::{Action, Screen};
+use mpiprobe_tests::{
+    picture::{OPTIONS, drawn, svg, view},
+    synthetic::Synthetic,
+};
+
+use crate::generated;
+
+/// A file, what is said of it, the job, columns and rows, the screen, and what is done there.
+type Picture = (&'static str, &'static str, Synthetic, (u16, u16), Screen, &'static [Action]);
+
+const PICTURES: [Picture; 5] = [
+    ("overview", "The overview of a job", Synthetic::SMALL, (110, 26), Screen::Overview, &[]),
+    ("ranks", "What each rank does now", Synthetic::LARGE, (110, 22), Screen::Ranks, &[]),
+    (
+        "histogram",
+        "How long the calls of a function last",
+        Synthetic::SMALL,
+        (110, 26),
+        Screen::Functions,
+        &[Action::Open, Action::Open],
+    ),
+    ("matrix", "Who sends how much to whom", Synthetic::LARGE, (110, 40), Screen::Matrix, &[]),
+    ("waits", "Ranks that wait for each other", Synthetic::SMALL, (110, 16), Screen::Waiting, &[]),
+];
+
+#[test]
+fn every_picture_of_the_view_is_current() {
+    for (name, title, job, size, screen, actions) in PICTURES {
+        let mut state = view(job, size);
+        state.show(screen);
+        for action in actions {
+            state.act(*action);
+        }
+        generated::check(&format!("docs/images/{name}.svg"), &svg(&drawn(&state, OPTIONS), title));
+    }
+}

@@ -1,0 +1,146 @@
+//! The full-screen view on a terminal, of a job that runs.
+
+use libtest_mimic::{Failed, Trial};
+use mpiprobe_tests::terminal::{Left, STARTER, Terminal};
+use mpiprobe_tests::{Job, Language, Mpi, Requirement, program, requirement};
+use rustix::process::Signal;
+
+use crate::Test;
+
+const RANKS: u32 = 4;
+const ESCAPE: &str = "\u{1b}";
+
+pub(crate) fn tests(mpi: Mpi) -> Vec<Trial> {
+    vec![
+        trial(mpi, "the_view_shows_all_screens_at_any_size_and_gives_the_terminal_back", all_screens),
+        trial(mpi, "a_terminated_view_gives_the_terminal_back", terminated),
+        trial(mpi, "the_view_stays_when_the_job_ends", job_ends),
+        trial(mpi, "the_view_shows_the_circle_of_a_deadlock", deadlock),
+    ]
+}
+
+fn trial(mpi: Mpi, name: &str, test: Test) -> Trial {
+    let needs = [
+        Requirement::Bpf,
+        Requirement::Mpi(mpi),
+        Requirement::Language(mpi, Language::C),
+        Requirement::Command(STARTER),
+    ];
+    requirement::trial(format!("{}::{name}", mpi.id()), &needs, move || test(mpi))
+}
+
+/// A job that runs until it is stopped, and a view of it that has seen all of its ranks.
+fn viewed(mpi: Mpi, size: (u16, u16)) -> Result<(Job, Terminal), Failed> {
+    let mut job = Job::builder(mpi, program::RING).ranks(RANKS).args(["--forever"]).gates(&["1"]).own_name().spawn()?;
+    job.wait_for_gate("1")?;
+    let terminal = Terminal::start(size, ["--traffic", "--pid-of", job.called()])?;
+    terminal.wait_for(&["mpiprobe ", "4/4 ranks", "LIVE"])?;
+    job.open_gate("1")?;
+    terminal.wait_for(&["Functions (", "  MPI_"])?;
+    Ok((job, terminal))
+}
+
+fn stop(mut job: Job) -> Result<(), Failed> {
+    job.stop()?;
+    job.wait()?.success()?;
+    Ok(())
+}
+
+/// The terminal is as it was, and the profile stands on it.
+fn expect_restored(left: &Left, code: i32) {
+    assert_eq!(left.not_restored, Vec::<String>::new(), "{}", left.printed);
+    assert_eq!(left.status.code(), Some(code), "{}", left.printed);
+    for text in ["MPI_Allreduce", "MPI_Sendrecv", "Ranks\r\n"] {
+        assert!(left.printed.contains(text), "no {text}: {}", left.printed);
+    }
+}
+
+fn all_screens(mpi: Mpi) -> Result<(), Failed> {
+    let (job, mut terminal) = viewed(mpi, (120, 40))?;
+    for (key, texts) in [
+        ("1", ["Now (", "messages/s", "load balance"].as_slice()),
+        ("2", &["4 ranks, ", "by group", "in MPI_"]),
+        ("3", &["Functions, all ranks", "MPI_Sendrecv", "MPI_Waitall", "MPI_Allreduce"]),
+        ("4", &["Call sites, all ranks", "main", "MPI_Isend"]),
+        ("5", &["bytes sent from row to column", " 0 → 0: "]),
+        ("6", &["Communicators, all ranks", "world"]),
+        ("7", &["requests that no call has said to be complete"]),
+        ("9", &["ranks have waited for longer than 100 ms"]),
+        ("?", &["Keys", "Overview"]),
+    ] {
+        terminal.press(key)?;
+        terminal.wait_for(texts)?;
+    }
+    terminal.press("?2")?;
+    let ranks = |shown: &str| {
+        let numbers = shown.lines().filter_map(|line| line.split_whitespace().next()?.parse::<u32>().ok());
+        (0..RANKS).all(|rank| numbers.clone().any(|number| number == rank))
+    };
+    terminal.wait_until("all ranks", |shown| shown.contains("4 ranks, ") && ranks(shown))?;
+    // A rank, its functions, one of them in all ranks, and how long it takes there.
+    terminal.press("\r")?;
+    terminal.wait_for(&["Rank 0, ", "MPI_Waitall"])?;
+    terminal.press("\r")?;
+    terminal.wait_for(&[" by rank, ", "all"])?;
+    terminal.press("\r")?;
+    terminal.wait_for(&["all ranks, ", "duration p99"])?;
+    terminal.press(ESCAPE)?;
+    terminal.wait_for(&[" by rank, "])?;
+
+    // A small window, a large one: the keys are at the bottom of either.
+    terminal.press("3")?;
+    for (columns, rows) in [(60, 15), (200, 60)] {
+        terminal.resize(columns, rows)?;
+        let is_filled = |shown: &str| {
+            shown.lines().next().is_some_and(|line| line.starts_with("mpiprobe"))
+                && shown.lines().nth(usize::from(rows) - 1).is_some_and(|line| line.contains("quit"))
+        };
+        terminal.wait_until("a screen of the new size", |shown| is_filled(shown) && shown.contains("Functions"))?;
+    }
+
+    terminal.press(" ")?;
+    terminal.wait_for(&["FROZEN", "counting goes on"])?;
+    terminal.press(" ")?;
+    terminal.wait_until("a display that goes on", |shown| shown.contains("LIVE") && !shown.contains("FROZEN"))?;
+    terminal.press("q")?;
+    expect_restored(&terminal.left()?, 0);
+    stop(job)
+}
+
+fn terminated(mpi: Mpi) -> Result<(), Failed> {
+    let (job, terminal) = viewed(mpi, (80, 24))?;
+    terminal.signal(Signal::TERM)?;
+    expect_restored(&terminal.left()?, 0);
+    stop(job)
+}
+
+fn job_ends(mpi: Mpi) -> Result<(), Failed> {
+    let (job, mut terminal) = viewed(mpi, (80, 24))?;
+    stop(job)?;
+    terminal.wait_for(&["ENDED", "The job has ended. q: print the profile", "  MPI_"])?;
+    terminal.press("q")?;
+    expect_restored(&terminal.left()?, 0);
+    Ok(())
+}
+
+fn deadlock(mpi: Mpi) -> Result<(), Failed> {
+    let mut job = Job::builder(mpi, program::CIRCLE).ranks(RANKS).gates(&["1"]).truth(true).own_name().spawn()?;
+    job.wait_for_gate("1")?;
+    let mut terminal = Terminal::start((100, 30), ["--pid-of", job.called()])?;
+    terminal.wait_for(&["4/4 ranks", "LIVE"])?;
+    job.open_gate("1")?;
+    terminal.press("9")?;
+    terminal.wait_for(&["DEADLOCK: 0 → 1 → 2 → 3 → 0", "circle 1", "in MPI_Recv from 1 tag 7"])?;
+    terminal.press("1")?;
+    terminal.wait_for(&["Warnings", "deadlock: 0 → 1 → 2 → 3 → 0"])?;
+    for rank in job.living_ranks()? {
+        // The launcher may have killed it meanwhile.
+        let _ = job.kill_rank(rank, Signal::KILL);
+    }
+    job.wait()?;
+    terminal.wait_for(&["ENDED"])?;
+    terminal.press("q")?;
+    let left = terminal.left()?;
+    assert_eq!(left.not_restored, Vec::<String>::new());
+    Ok(())
+}

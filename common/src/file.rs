@@ -15,6 +15,7 @@
 //! | flows | [`Flow`], in the order of first use: those of one thread slot each, which stands in the key in the place of the process |
 //! | communicators | [`Communicator`], by number from 1 on; one of 0 at [`Communicator::first_ns`] is none |
 //! | requests | [`FollowedRequest`], in no order |
+//! | code | lines of `/proc/PID/maps` about files with code |
 
 use crate::{Communicator, Flow, FunctionStats, Phase, ProcessCounters, Request, RequestKey, ThreadState};
 
@@ -36,6 +37,9 @@ pub const COMMUNICATORS: u32 = 4096;
 pub const PHASES: u32 = 256;
 /// Operations that are under way at once.
 pub const REQUESTS: u32 = 8192;
+
+/// Bytes of the list of what is mapped where.
+pub const CODE: u32 = 256 * 1024;
 
 /// How names of files end.
 pub const SUFFIX: &str = ".mpiprobe";
@@ -88,6 +92,7 @@ pub const PHASES_REGION: Region = Region::of::<Phase>(OFF_REGION.end(), PHASES);
 pub const FLOWS_REGION: Region = Region::of::<Flow>(PHASES_REGION.end(), FLOWS);
 pub const COMMUNICATORS_REGION: Region = Region::of::<Communicator>(FLOWS_REGION.end(), COMMUNICATORS);
 pub const REQUESTS_REGION: Region = Region::of::<FollowedRequest>(COMMUNICATORS_REGION.end(), REQUESTS);
+pub const CODE_REGION: Region = Region::of::<u8>(REQUESTS_REGION.end(), CODE);
 
 /// Whose calls a statistics entry counts. Zeros: it is not in use.
 #[repr(C)]
@@ -120,7 +125,7 @@ pub struct FollowedRequest {
 }
 
 /// Length of a file, bytes.
-pub const FILE_SIZE: u64 = REQUESTS_REGION.end().next_multiple_of(PAGE);
+pub const FILE_SIZE: u64 = CODE_REGION.end().next_multiple_of(PAGE);
 
 /// Sizes and places of all tables in one number: files of another layout have another one.
 pub const FINGERPRINT: u64 = {
@@ -133,7 +138,8 @@ pub const FINGERPRINT: u64 = {
     let hash = PHASES_REGION.mixed_into(hash);
     let hash = FLOWS_REGION.mixed_into(hash);
     let hash = COMMUNICATORS_REGION.mixed_into(hash);
-    REQUESTS_REGION.mixed_into(hash)
+    let hash = REQUESTS_REGION.mixed_into(hash);
+    CODE_REGION.mixed_into(hash)
 };
 
 /// Of FNV-1a.
@@ -178,8 +184,8 @@ pub struct Header {
     pub boot: [u8; 16],
     /// When counting began.
     pub began_ns: u64,
-    /// The same in seconds since 1970.
-    pub began_unix: u64,
+    /// The same in ns since 1970, by which the clocks of different nodes are compared.
+    pub began_unix_ns: u64,
     /// When the process left by `exit`; 0: it has not.
     pub ended_ns: u64,
     /// Thread slots that have been used.
@@ -189,6 +195,8 @@ pub struct Header {
     /// Flows and communicators that have been made.
     pub flows: u64,
     pub communicators: u64,
+    /// Bytes of the list of what is mapped where.
+    pub code: u64,
     /// What counting a call costs here, and the part of it that is within measured durations: ns, times 1024. 0: not measured.
     pub call_cost: u64,
     pub inside_cost: u64,
@@ -229,6 +237,7 @@ mod tests {
             FLOWS_REGION,
             COMMUNICATORS_REGION,
             REQUESTS_REGION,
+            CODE_REGION,
         ];
         let mut end = size_of::<Header>() as u64;
         for region in regions {

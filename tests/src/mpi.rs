@@ -122,7 +122,7 @@ impl Mpi {
 
     /// Arguments that make the launcher start `ranks` processes reliably on a small machine. `scratch` takes the session
     /// directory and shared memory files, which otherwise stay behind in /tmp and /dev/shm when a job is killed.
-    pub(crate) fn launcher_arguments(self, ranks: u32, scratch: &Path, preload: Option<&Path>) -> Vec<OsString> {
+    pub fn launcher_arguments(self, ranks: u32, scratch: &Path, preload: Option<&Path>) -> Vec<OsString> {
         let mut arguments: Vec<OsString> = Vec::new();
         match self {
             Self::OpenMpi => {

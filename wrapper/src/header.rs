@@ -15,6 +15,7 @@ use mpiprobe_common::{
 use crate::{
     calibrate,
     clock::{self, monotonic_ns, system_ns},
+    code,
     entry::{DEFAULT_FUNCTIONS, FUNCTIONS_FINGERPRINT},
     environment, file, meaning, next, phases,
     text::fill,
@@ -48,7 +49,7 @@ pub(crate) fn write() {
         to.pid_namespace = pid_namespace();
         to.boot = boot();
         to.began_ns = monotonic_ns();
-        to.began_unix = system_ns(libc::CLOCK_REALTIME) / 1_000_000_000;
+        to.began_unix_ns = system_ns(libc::CLOCK_REALTIME);
         // The last byte of each stays zero.
         libc::gethostname(to.host.as_mut_ptr().cast(), to.host.len() - 1);
         libc::readlink(c"/proc/self/exe".as_ptr(), to.executable.as_mut_ptr().cast(), to.executable.len() - 1);
@@ -62,6 +63,7 @@ pub(crate) fn write() {
         if let Some(cost) = calibrate::measure() {
             (to.call_cost, to.inside_cost) = (cost.call, cost.inside);
         }
+        code::note();
         fence(Ordering::SeqCst);
         (&raw mut (*header).magic).write_volatile(MAGIC);
     }
@@ -159,8 +161,14 @@ pub(crate) fn communicators() -> Option<&'static AtomicU64> {
     word(offset_of!(Header, communicators))
 }
 
+/// How much of the list of what is mapped where has been written.
+pub(crate) fn code() -> Option<&'static AtomicU64> {
+    word(offset_of!(Header, code))
+}
+
 /// The program ends by itself.
 pub(crate) fn note_end() {
+    code::note();
     if let Some(ended) = word(offset_of!(Header, ended_ns)) {
         ended.store(monotonic_ns(), Ordering::Release);
     }

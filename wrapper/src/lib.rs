@@ -21,6 +21,7 @@
 mod calibrate;
 mod call;
 mod clock;
+mod code;
 mod entry;
 mod environment;
 mod file;

@@ -22,6 +22,8 @@ pub struct Observed {
 /// Who a process is, as far as is known.
 #[derive(Clone, Debug, Default)]
 pub struct Identity {
+    /// The node's name.
+    pub host: String,
     pub pid: u32,
     pub rank: Option<u32>,
     pub size: Option<u32>,

@@ -97,6 +97,7 @@ impl<'a> Rank<'a> {
             rank: identity.rank,
             size: identity.size,
             job: identity.job.clone(),
+            host: identity.host.clone(),
             pid: identity.pid,
             executable: identity.executable.clone(),
             state: self.observed.state,

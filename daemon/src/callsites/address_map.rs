@@ -62,6 +62,18 @@ impl AddressMap {
         Ok(map)
     }
 
+    /// Of a process that has ended, from the list of its mappings that somebody has kept. Files are taken for the same if nobody has
+    /// written to them since `began`, ns since 1970: of others addresses are known by module and offset.
+    pub fn noted(list: &[u8], began: u64, modules: &mut Modules) -> Self {
+        let mut map = Self::default();
+        for mapped in Mappings::parse(list, false).files.iter().take(Self::MAX_REGIONS) {
+            let module = modules.named(mapped, began);
+            map.regions.extend(mapped.ranges.iter().map(|range| Region { range: *range, module: Arc::clone(&module) }));
+        }
+        map.regions.sort_by_key(|region| region.range.start);
+        map
+    }
+
     /// Looks again: libraries may have been opened or closed since.
     pub fn refresh(&mut self, process: &Process, modules: &mut Modules) -> Result<(), ProcessError> {
         self.missed.clear();

@@ -2,8 +2,10 @@
 
 use std::collections::HashMap;
 use std::fmt::Write as _;
+use std::fs::File;
 use std::os::unix::fs::MetadataExt as _;
 use std::sync::{Arc, Weak};
+use std::time::{Duration, UNIX_EPOCH};
 
 use super::image::Image;
 use super::module::{Module, ModuleId};
@@ -15,6 +17,8 @@ use crate::discover::{Process, Root};
 #[derive(Debug, Default)]
 pub struct Modules {
     files: HashMap<FileId, Weak<Module>>,
+    /// Of processes that have ended.
+    named: HashMap<(FileId, String), Weak<Module>>,
     memory: HashMap<String, Arc<Module>>,
 }
 
@@ -49,6 +53,20 @@ impl Modules {
         Arc::new(Module { deleted: mapped.is_deleted(), ..Module::new(id, path) })
     }
 
+    /// The module that a process had mapped, which has ended: by its name, if the file was not changed after `began`, ns since 1970.
+    pub(super) fn named(&mut self, mapped: &MappedFile, began: u64) -> Arc<Module> {
+        let path = mapped.display_path();
+        // It may have run on another node, where numbers of files are others: kept by name as well, as long as somebody uses it.
+        if let Some(module) = self.named.get(&(mapped.id, path.clone())).and_then(Weak::upgrade) {
+            return module;
+        }
+        let unread = || Module::new(ModuleId::Unread { file: mapped.id, path: path.clone() }, path.clone());
+        let has_room = self.named.len() < Self::MAX_FILES;
+        let module = Arc::new(if has_room { open_named(mapped, began).unwrap_or_else(unread) } else { unread() });
+        self.named.insert((mapped.id, path), Arc::downgrade(&module));
+        module
+    }
+
     /// The module that stands for memory of that name.
     pub(super) fn memory(&mut self, name: &str) -> Arc<Module> {
         let name = if self.memory.len() < Self::MAX_MEMORY { name } else { "[anonymous]" };
@@ -58,7 +76,20 @@ impl Modules {
 }
 
 fn open(process: &Process, mapped: &MappedFile, root: Option<&Arc<Root>>) -> Option<Module> {
-    let file = open_mapped(process, mapped).ok()?;
+    opened(open_mapped(process, mapped).ok()?, mapped, root)
+}
+
+fn open_named(mapped: &MappedFile, began: u64) -> Option<Module> {
+    let root = Root::own().ok()?;
+    let mut files = mapped.candidate_paths().into_iter().filter_map(|path| root.open_regular(&path).ok());
+    let is_unchanged = |file: &File| {
+        let began = UNIX_EPOCH.checked_add(Duration::from_nanos(began))?;
+        Some(file.metadata().ok()?.modified().ok()? <= began)
+    };
+    opened(files.find(|file| is_unchanged(file) == Some(true))?, mapped, None)
+}
+
+fn opened(file: File, mapped: &MappedFile, root: Option<&Arc<Root>>) -> Option<Module> {
     let metadata = file.metadata().ok()?;
     let modified_ns = i128::from(metadata.mtime()) * 1_000_000_000 + i128::from(metadata.mtime_nsec());
     let image = Image::open(file);

@@ -2,13 +2,14 @@
 
 use std::{ffi::OsString, path::PathBuf, time::Duration};
 
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, Parser, Subcommand, ValueEnum};
 use mpiprobe_functions::FunctionSet;
 
 use crate::{
     attach::Rung,
     filter::{self, Filter, FilterError},
     recording::{At, RecordTo},
+    session::EngineChoice,
     view::{Scheme, ViewOptions},
 };
 
@@ -101,6 +102,10 @@ pub struct Observe {
     #[command(flatten)]
     pub appearance: Appearance,
 
+    /// Who counts: `auto` takes the tables of processes that count themselves (`mpiprobe run`), else eBPF.
+    #[arg(long, value_name = "ENGINE", value_enum, default_value_t, help_heading = "What is measured")]
+    pub engine: EngineChoice,
+
     /// Attach in this way only, instead of the best one that works.
     #[arg(long, value_name = "WAY", value_enum, help_heading = "Limits")]
     pub attach: Option<Rung>,
@@ -189,6 +194,8 @@ pub enum Command {
     Run(Run),
     /// Show a recording (--record): in the full-screen view, at first its last moment, or without a terminal that moment only.
     View(View),
+    /// Print the profile of a job whose tables were kept by `run --output DIR`: those of all its nodes together.
+    Report(Report),
     /// Print the path of the library for LD_PRELOAD that `run` uses, where a launcher has to be told by hand.
     WrapperPath,
     /// Check what works here, or whether and how a process can be observed; exits with 0 (all well), 1 (works, with
@@ -225,6 +232,9 @@ pub struct View {
 /// What is run, and what becomes of the profile.
 #[derive(Args, Debug)]
 pub struct Run {
+    /// Who counts.
+    #[arg(long, value_name = "ENGINE", value_enum, default_value_t)]
+    pub engine: RunEngine,
     /// Functions to count: as for an observation.
     #[arg(long, value_name = "LIST", default_value = "default", value_parser = functions, allow_hyphen_values = true)]
     pub functions: FunctionSet,
@@ -248,6 +258,32 @@ pub struct Run {
     /// The command and its arguments.
     #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true, value_name = "COMMAND")]
     pub command: Vec<OsString>,
+}
+
+/// Who counts in a command that mpiprobe starts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum RunEngine {
+    /// The wrapper: it needs no rights, costs least and misses no call.
+    #[default]
+    Auto,
+    /// The processes themselves, by a preloaded library.
+    Wrapper,
+}
+
+/// Which tables, and what becomes of the profile.
+#[derive(Args, Debug)]
+pub struct Report {
+    /// The directory with the tables; the job may still run.
+    pub dir: PathBuf,
+    /// The profile as JSON.
+    #[arg(long)]
+    pub json: bool,
+    /// Show only rows for which this is not false; see docs/filter.md
+    #[arg(long, value_name = "FILTER", value_parser = filter)]
+    pub filter: Option<Filter>,
+    /// Write the profile to FILE instead of standard output.
+    #[arg(short = 'o', long, value_name = "FILE")]
+    pub profile: Option<PathBuf>,
 }
 
 fn filter(text: &str) -> Result<Filter, String> {

@@ -8,7 +8,7 @@ use thiserror::Error;
 
 use super::{
     Arguments,
-    arguments::{Command, Observe, Run, View},
+    arguments::{Command, Observe, Report, Run, RunEngine, View},
 };
 use crate::{
     diagnose::warnings,
@@ -19,7 +19,7 @@ use crate::{
     recording::{Recording, RecordingError},
     session::{
         self, ImplementationRecogniser, Options, Outcome, SessionError,
-        wrapped::{RunOptions, launch},
+        wrapped::{ReportError, ReportOptions, RunOptions, launch, report},
     },
     view::{self, Files, StartError, ViewError, ViewOptions, ViewStart},
 };
@@ -37,6 +37,15 @@ pub enum Exit {
     Incomplete,
     /// That of the command that was run.
     Command(u8),
+}
+
+impl From<Outcome> for Exit {
+    fn from(outcome: Outcome) -> Self {
+        match outcome {
+            Outcome::Complete | Outcome::OutputClosed => Self::Complete,
+            Outcome::Incomplete => Self::Incomplete,
+        }
+    }
 }
 
 impl From<Exit> for ExitCode {
@@ -69,6 +78,8 @@ pub enum CommandError {
     #[error(transparent)]
     Library(#[from] LibraryError),
     #[error(transparent)]
+    Report(#[from] ReportError),
+    #[error(transparent)]
     View(#[from] StartError),
     #[error("--view opens a full-screen view, and there is no terminal to show it on")]
     NoTerminal,
@@ -80,6 +91,7 @@ pub async fn execute(arguments: &Arguments) -> Result<Exit, CommandError> {
         Some(Command::Ps { json }) => list(*json, false),
         Some(Command::Run(run)) => Ok(run_command(run).await),
         Some(Command::View(asked)) => view_recording(asked).await,
+        Some(Command::Report(report)) => print_report(report),
         Some(Command::WrapperPath) => wrapper_path(),
         Some(Command::Doctor { pid, json }) => examine(*pid, *json),
         None if arguments.observe.has_target() => observe(&arguments.observe).await,
@@ -108,6 +120,7 @@ async fn observe(asked: &Observe) -> Result<Exit, CommandError> {
     let options = Options {
         target,
         jobs,
+        engine: asked.engine,
         wait: asked.wait,
         functions: functions(asked),
         nested: asked.nested,
@@ -129,10 +142,20 @@ async fn observe(asked: &Observe) -> Result<Exit, CommandError> {
         max_requests: asked.max_requests,
         max_stats: asked.max_stats,
     };
-    Ok(match session::run(&options).await? {
-        Outcome::Complete | Outcome::OutputClosed => Exit::Complete,
-        Outcome::Incomplete => Exit::Incomplete,
-    })
+    Ok(session::run(&options).await?.into())
+}
+
+fn print_report(asked: &Report) -> Result<Exit, CommandError> {
+    let options = ReportOptions {
+        directory: asked.dir.clone(),
+        json: asked.json,
+        filter: asked.filter.clone(),
+        profile: asked.profile.clone(),
+    };
+    match report(&options) {
+        Err(ReportError::Output(error)) => Err(error.into()),
+        reported => Ok(reported?.into()),
+    }
 }
 
 /// The view, unless tables are wanted or there is no terminal.
@@ -156,6 +179,9 @@ async fn run_command(run: &Run) -> Exit {
         record: run.record.to(),
         interval: run.interval,
     };
+    if run.engine == RunEngine::Auto {
+        say("engine wrapper: it needs no rights, costs least and misses no call");
+    }
     match launch(&options).await {
         Ok(status) => Exit::Command(status),
         Err(error) => {

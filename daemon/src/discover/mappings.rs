@@ -44,13 +44,13 @@ impl TextRange {
     }
 }
 
-/// A file of which at least one part is mapped executable.
+/// A file of which at least one part is mapped: executable, unless it was looked for by its name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MappedFile {
     pub id: FileId,
     /// The name as printed in maps, in the process's mount namespace: newlines are escaped, backslashes are not.
     raw_path: Vec<u8>,
-    /// Executable ranges in ascending order.
+    /// Those ranges in ascending order.
     pub ranges: Vec<TextRange>,
 }
 
@@ -142,6 +142,18 @@ impl Mappings {
             }
         }
         mappings
+    }
+
+    /// The files that a process has mapped, executable or not, whose names end so.
+    pub fn with_suffix(process: &Process, suffix: &str) -> Result<Vec<MappedFile>, ProcessError> {
+        let content = process.read("maps", Self::LIMIT)?;
+        let lines = content.bytes.split(|byte| *byte == b'\n').filter_map(Line::parse);
+        let is_meant = |path: &[u8]| path.strip_suffix(DELETED).unwrap_or(path).ends_with(suffix.as_bytes());
+        let (mut mappings, mut places) = (Self::default(), HashMap::new());
+        for line in lines.filter(|line| line.id.inode != 0 && is_meant(line.path)) {
+            mappings.add(&line, &mut places);
+        }
+        Ok(mappings.files)
     }
 
     /// The file that one line of maps names, executable or not; `None` for memory of no file.

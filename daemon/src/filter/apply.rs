@@ -92,6 +92,7 @@ fn with_rows(rank: &RankProfile, functions: Vec<FunctionRow>, traffic: Option<Ra
         rank: rank.rank,
         size: rank.size,
         job: rank.job.clone(),
+        host: rank.host.clone(),
         pid: rank.pid,
         executable: rank.executable.clone(),
         state: rank.state,

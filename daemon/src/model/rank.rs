@@ -27,6 +27,8 @@ pub struct RankProfile {
     /// Size of `MPI_COMM_WORLD`; `null`: unknown.
     pub size: Option<u32>,
     pub job: Option<String>,
+    /// Name of the node.
+    pub host: String,
     pub pid: u32,
     pub executable: String,
     pub state: RankState,

@@ -52,6 +52,7 @@ fn rank(rank: u32, size: u32) -> RankProfile {
         rank: Some(rank),
         size: Some(size),
         job: Some("job".into()),
+        host: "node1".into(),
         pid: 4000 + rank,
         executable: "/bin/solve".into(),
         state: RankState::Running,

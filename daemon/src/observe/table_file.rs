@@ -15,9 +15,9 @@ use mpiprobe_common::{
     CALIBRATION_FUNCTION, Communicator, CommunicatorKey, Flow, FlowKey, FunctionStats, Layout, Phase, ProcessCounters,
     Request, ThreadState,
     file::{
-        COMMUNICATORS_REGION, COUNTERS_REGION, CallsOff, FINGERPRINT, FLOWS_REGION, FollowedRequest, Header, MAGIC,
-        OFF_REGION, OWNERS_REGION, PHASES_REGION, REQUESTS_REGION, Region, STATS_REGION, StatsOwner, THREADS_REGION,
-        VERSION,
+        CODE_REGION, COMMUNICATORS_REGION, COUNTERS_REGION, CallsOff, FINGERPRINT, FLOWS_REGION, FollowedRequest,
+        Header, MAGIC, OFF_REGION, OWNERS_REGION, PHASES_REGION, REQUESTS_REGION, Region, STATS_REGION, StatsOwner,
+        THREADS_REGION, VERSION,
     },
     flow::peer,
     request::{key_kind, state},
@@ -103,6 +103,11 @@ impl TableFile {
             flows: self.flows(header.flows, process)?,
             inner: Vec::new(),
         })
+    }
+
+    /// What the process has mapped where, as it has noted it: lines of `/proc/PID/maps`.
+    pub fn code(&self) -> Result<Vec<u8>, TableFileError> {
+        self.table(CODE_REGION, self.header()?.code)
     }
 
     fn counters(&self, threads: u64) -> Result<ProcessCounters, TableFileError> {

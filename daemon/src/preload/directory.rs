@@ -1,13 +1,17 @@
 //! Where the tables of a job's processes are.
 
 use std::{
-    fs::{self, DirBuilder},
+    fs::{self, DirBuilder, File},
     io,
-    os::unix::fs::{DirBuilderExt as _, MetadataExt as _, PermissionsExt as _},
+    os::unix::{
+        ffi::OsStrExt as _,
+        fs::{DirBuilderExt as _, MetadataExt as _, PermissionsExt as _},
+    },
     path::{Path, PathBuf},
 };
 
 use mpiprobe_common::file::SUFFIX;
+use rustix::fs::{Access, access, statvfs};
 use thiserror::Error;
 
 /// Why there is no directory for tables.
@@ -24,26 +28,35 @@ pub enum DirectoryError {
 /// All rights for the owner, none for others.
 const PRIVATE: u32 = 0o700;
 
+/// Bytes that a job on one node needs for its tables, or more.
+const ROOM: u64 = 16 << 20;
+
+/// How names of runs' directories begin.
+const RUN: &str = "run-";
+
 /// The tables of one run.
 #[derive(Debug)]
 pub struct RunDirectory {
     path: PathBuf,
-    /// Removed with everything in it at the end.
-    temporary: bool,
+    /// Of a directory that is removed with everything in it at the end: locked until then, so that others know that it is in use.
+    temporary: Option<File>,
 }
 
 impl RunDirectory {
     /// A new directory that only this run knows, in memory where possible.
     pub fn temporary() -> Result<Self, DirectoryError> {
         let candidates = parents();
-        let parent = candidates.iter().find(|parent| is_usable(parent)).ok_or_else(|| {
+        let usable: Vec<&PathBuf> = candidates.iter().filter(|parent| is_usable(parent)).collect();
+        // Where all are full, ranks say so themselves.
+        let parent = usable.iter().find(|parent| has_room(parent)).or(usable.first()).ok_or_else(|| {
             let tried: Vec<String> = candidates.iter().map(|path| path.display().to_string()).collect();
             DirectoryError::Nowhere { tried: tried.join(", ") }
         })?;
-        let path = parent.join(format!("run-{}-{}", std::process::id(), crate::observe::monotonic_ns()));
+        let path = parent.join(format!("{RUN}{}-{}", std::process::id(), crate::observe::monotonic_ns()));
         let made = DirBuilder::new().mode(PRIVATE).create(&path);
-        made.map_err(|source| DirectoryError::Make { parent: parent.clone(), source })?;
-        Ok(Self { path, temporary: true })
+        let locked = made.and_then(|()| File::open(&path)).and_then(|directory| directory.lock().map(|()| directory));
+        let locked = locked.map_err(|source| DirectoryError::Make { parent: (*parent).clone(), source })?;
+        Ok(Self { path, temporary: Some(locked) })
     }
 
     /// A directory of the user's choice, made if need be, and kept.
@@ -52,31 +65,56 @@ impl RunDirectory {
         fs::create_dir_all(path).map_err(failed)?;
         // The job may run elsewhere than here.
         let path = path.canonicalize().map_err(failed)?;
-        Ok(Self { path, temporary: false })
+        access(&path, Access::WRITE_OK | Access::EXEC_OK).map_err(|error| failed(error.into()))?;
+        Ok(Self { path, temporary: None })
     }
 
     pub fn path(&self) -> &Path {
         &self.path
     }
+}
 
-    /// The files in it that may be tables.
-    pub fn files(&self) -> Result<Vec<PathBuf>, DirectoryError> {
-        let failed = |source| DirectoryError::Read { directory: self.path.clone(), source };
-        let mut files = Vec::new();
-        for entry in fs::read_dir(&self.path).map_err(failed)? {
-            let path = entry.map_err(failed)?.path();
-            if path.to_str().is_some_and(|path| path.ends_with(SUFFIX)) {
-                files.push(path);
-            }
+/// The files in a directory that may be tables.
+pub fn tables_in(directory: &Path) -> Result<Vec<PathBuf>, DirectoryError> {
+    let failed = |source| DirectoryError::Read { directory: directory.to_owned(), source };
+    let mut files = Vec::new();
+    for entry in fs::read_dir(directory).map_err(failed)? {
+        let path = entry.map_err(failed)?.path();
+        if path.as_os_str().as_bytes().ends_with(SUFFIX.as_bytes()) {
+            files.push(path);
         }
-        files.sort_unstable();
-        Ok(files)
     }
+    files.sort_unstable();
+    Ok(files)
+}
+
+/// Where this user's tables are if nobody has said where: the places that the wrapper chooses from, and the directories of runs in
+/// them.
+pub fn own_directories() -> Vec<PathBuf> {
+    let mut directories = Vec::new();
+    for parent in parents().into_iter().filter(|parent| is_private(parent)) {
+        let entries = fs::read_dir(&parent).into_iter().flatten().flatten();
+        let runs = entries.filter(|entry| is_run(&entry.path()) && entry.file_type().is_ok_and(|kind| kind.is_dir()));
+        let runs: Vec<PathBuf> = runs.map(|entry| entry.path()).collect();
+        directories.push(parent);
+        directories.extend(runs);
+    }
+    directories
+}
+
+/// Whether a directory is that of one run.
+pub fn is_run(directory: &Path) -> bool {
+    directory.file_name().is_some_and(|name| name.as_bytes().starts_with(RUN.as_bytes()))
+}
+
+/// Whether the run that made a directory has ended.
+pub fn is_abandoned(directory: &Path) -> bool {
+    File::open(directory).is_ok_and(|directory| directory.try_lock().is_ok())
 }
 
 impl Drop for RunDirectory {
     fn drop(&mut self) {
-        if self.temporary
+        if self.temporary.is_some()
             && let Err(error) = fs::remove_dir_all(&self.path)
         {
             tracing::warn!("cannot remove {}: {error}", self.path.display());
@@ -97,6 +135,14 @@ fn parents() -> Vec<PathBuf> {
 fn is_usable(parent: &Path) -> bool {
     // If it exists it is looked at all the same.
     let _ = DirBuilder::new().mode(PRIVATE).create(parent);
+    is_private(parent)
+}
+
+fn has_room(parent: &Path) -> bool {
+    statvfs(parent).is_ok_and(|status| status.f_bavail.saturating_mul(status.f_frsize) >= ROOM)
+}
+
+fn is_private(parent: &Path) -> bool {
     fs::symlink_metadata(parent).is_ok_and(|status| {
         status.is_dir()
             && status.uid() == rustix::process::getuid().as_raw()
@@ -121,6 +167,16 @@ mod tests {
     }
 
     #[test]
+    fn a_run_that_goes_on_has_its_directory_locked() {
+        let directory = RunDirectory::temporary().unwrap();
+        let path = directory.path().to_owned();
+        assert!(is_run(&path) && !is_abandoned(&path));
+        assert!(own_directories().contains(&path));
+        drop(directory);
+        assert!(!path.exists());
+    }
+
+    #[test]
     fn only_tables_are_listed_and_a_chosen_directory_stays() {
         let folder = tempfile::tempdir().unwrap();
         let chosen = folder.path().join("a/b");
@@ -128,7 +184,7 @@ mod tests {
         for name in ["x.mpiprobe", "y.txt"] {
             fs::write(chosen.join(name), "").unwrap();
         }
-        assert_eq!(directory.files().unwrap(), [directory.path().join("x.mpiprobe")]);
+        assert_eq!(tables_in(directory.path()).unwrap(), [directory.path().join("x.mpiprobe")]);
         drop(directory);
         assert!(chosen.join("x.mpiprobe").exists());
     }

@@ -6,7 +6,7 @@ mod environment;
 mod launcher;
 mod library;
 
-pub use directory::{DirectoryError, RunDirectory};
+pub use directory::{DirectoryError, RunDirectory, is_abandoned, is_run, own_directories, tables_in};
 pub use environment::{Preload, selection};
 pub use launcher::exporting;
 pub use library::{LibraryError, library};

@@ -88,7 +88,7 @@ pub(super) fn header(profile: &Profile) -> String {
 }
 
 fn ranks(profile: &Profile) -> String {
-    let columns = [
+    let mut columns = vec![
         Right("rank"),
         Right("pid"),
         Right("wall"),
@@ -98,8 +98,12 @@ fn ranks(profile: &Profile) -> String {
         Right("threads"),
         Left("state"),
     ];
+    let has_hosts = profile.ranks.windows(2).any(|pair| matches!(pair, [a, b] if a.host != b.host));
+    if has_hosts {
+        columns.push(Left("host"));
+    }
     let row = |rank: &RankProfile| {
-        vec![
+        let mut cells = vec![
             or_unknown(rank.rank),
             rank.pid.to_string(),
             ns(rank.wall_ns),
@@ -108,7 +112,9 @@ fn ranks(profile: &Profile) -> String {
             count(rank.calls),
             rank.threads_in_mpi.to_string(),
             state(rank).into(),
-        ]
+        ];
+        cells.extend(has_hosts.then(|| rank.host.clone()));
+        cells
     };
     let totals = &profile.totals;
     let spread = |name: &str, pick: fn(&Spread) -> f64| {

@@ -41,6 +41,18 @@ pub enum SessionError {
         "all {0} target processes ended before they could be probed; with --wait mpiprobe is there before the next ones"
     )]
     GoneBeforeAttach(usize),
+    #[error(
+        "{attach}\n  Or start the job with `mpiprobe run -- COMMAND`: its processes count themselves then, which needs no rights."
+    )]
+    NoEngine {
+        #[source]
+        attach: AttachError,
+    },
+    #[error(
+        "{} without the wrapper; start the job with `mpiprobe run -- COMMAND`, or leave the choice to --engine auto",
+        if *.0 == 1 { "the process runs".to_owned() } else { format!("all {} processes run", .0) }
+    )]
+    NotWrapped(usize),
     #[error("interrupted while waiting for a target: nothing was observed")]
     InterruptedWaiting,
 }

@@ -2,8 +2,10 @@
 
 mod code;
 mod communicators;
+mod course;
 mod display;
 mod error;
+mod found;
 mod host;
 mod jobs;
 mod layers;
@@ -15,6 +17,7 @@ mod readable;
 mod recogniser;
 mod roster;
 mod run;
+mod run_wrapped;
 mod signals;
 mod sites;
 mod watch;
@@ -22,6 +25,6 @@ pub mod wrapped;
 
 pub(crate) use code::compare_code;
 pub use error::SessionError;
-pub use options::{Options, Outcome};
+pub use options::{EngineChoice, Options, Outcome};
 pub use recogniser::ImplementationRecogniser;
 pub use run::run;

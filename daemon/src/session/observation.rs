@@ -4,7 +4,9 @@ use mpiprobe_common::{Config, Target as Allowed, config::COMM_LENGTH, process::t
 use mpiprobe_functions::FunctionId;
 
 use super::{
-    ImplementationRecogniser, Options, SessionError, host,
+    ImplementationRecogniser, Options, SessionError,
+    found::found,
+    host,
     jobs::ChosenJobs,
     layers::Layers,
     layouts::Layouts,
@@ -16,9 +18,7 @@ use super::{
 use crate::{
     analyse,
     attach::{Engine, LoadOptions, Scope, Targets, climb, release_requests},
-    discover::{
-        Caller, Finding, MpiProcess, ProcRoot, Process, Scanner, SelectError, Selection, Target, printable, select,
-    },
+    discover::{Caller, Finding, MpiProcess, ProcRoot, Process, Scanner, SelectError, Target, printable, select},
     model::{EndReason, EngineInfo, Profile, RankState},
     observe::{Notice, NoticeKind, Observer, Snapshot, monotonic_ns},
     present::say,
@@ -529,18 +529,4 @@ fn load_options(options: &Options, caller: &Caller) -> LoadOptions {
 /// Id of `MPI_Pcontrol`, plus one.
 fn pcontrol_plus_1() -> u32 {
     mpiprobe_functions::by_name("MPI_Pcontrol").map_or(0, |id| u32::from(id.number()) + 1)
-}
-
-/// Nobody there is no error for those who wait.
-fn found(selected: Result<Selection, SelectError>, wait: bool) -> Result<Option<Selection>, SessionError> {
-    match selected {
-        Ok(selection) => Ok(Some(selection)),
-        Err(
-            SelectError::NoSuchName { .. }
-            | SelectError::NotMpi { .. }
-            | SelectError::NoMpi { .. }
-            | SelectError::JustAppeared { .. },
-        ) if wait => Ok(None),
-        Err(error) => Err(error.into()),
-    }
 }

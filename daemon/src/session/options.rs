@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use clap::ValueEnum;
 use mpiprobe_functions::FunctionSet;
 
 use crate::{
@@ -12,12 +13,25 @@ use crate::{
     view::{ViewOptions, ViewStart},
 };
 
+/// Who counts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum EngineChoice {
+    /// The processes themselves if they do already, else the kernel.
+    #[default]
+    Auto,
+    /// The kernel, by probes on the MPI library.
+    Ebpf,
+    /// The processes themselves: those that run with the wrapper.
+    Wrapper,
+}
+
 /// One observation.
 #[derive(Debug)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own on the command line")]
 pub struct Options {
     pub target: Target,
     pub jobs: JobChoice,
+    pub engine: EngineChoice,
     /// Wait for targets instead of failing without any.
     pub wait: bool,
     pub functions: FunctionSet,

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use super::host;
 use crate::{
     analyse::{EndedCall, Identity, Observed},
     discover::{JobKey, MpiProcess, Process, RankInfo, printable},
@@ -34,6 +35,7 @@ impl Roster {
     /// Takes in a process that uses MPI.
     pub(super) fn add(&mut self, slot: u32, found: MpiProcess, since_ns: u64) {
         let identity = Identity {
+            host: host::name(),
             pid: found.pid(),
             rank: found.rank.rank,
             size: found.rank.size,
@@ -69,6 +71,7 @@ impl Roster {
         let rank = rank.map(|environment| RankInfo::from_environment(&environment, false));
         let executable = process.as_ref().and_then(|process| process.executable().ok());
         let identity = Identity {
+            host: host::name(),
             pid,
             rank: rank.as_ref().and_then(|rank| rank.rank),
             size: rank.as_ref().and_then(|rank| rank.size),

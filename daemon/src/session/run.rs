@@ -13,8 +13,14 @@ use tokio::{
 };
 
 use super::{
-    Options, Outcome, SessionError, display::Display, observation::Observation, readable::readable,
+    EngineChoice, Options, Outcome, SessionError,
+    course::{asked_to_end, conclude},
+    display::Display,
+    observation::Observation,
+    readable::readable,
+    run_wrapped::observe_wrapped,
     signals::StopSignals,
+    wrapped::WrappedJob,
 };
 use crate::{
     model::{EndReason, Profile},
@@ -43,44 +49,52 @@ pub async fn run(options: &Options) -> Result<Outcome, SessionError> {
         record.check()?;
     }
     let mut signals = StopSignals::new().map_err(SessionError::Watch)?;
-    let mut observation = Observation::begin(options)?;
-    // Not before: what cannot be observed is told on the ordinary screen.
-    let mut display = match Display::open(options) {
-        Ok(display) => display,
-        Err(error) => {
-            let_go(observation, &mut signals).await;
-            return Err(error);
-        }
+    let wrapped = match options.engine {
+        EngineChoice::Ebpf => None,
+        EngineChoice::Auto => WrappedJob::begin(options, false)?,
+        EngineChoice::Wrapper => WrappedJob::begin(options, true)?,
     };
-    let ended = match observe(&mut observation, &mut display, options, &mut signals).await {
-        Ok(end) => last_profile(&mut observation, end).map(|profile| (end, Arc::new(profile))),
-        Err(error) => Err(error),
+    let outcome = match wrapped {
+        Some(job) => observe_wrapped(job, options, &mut signals).await,
+        None => observe_by_kernel(options, &mut signals).await,
     };
-    let outcome = match ended {
-        Ok((end, profile)) if display.stays(end) => {
-            let stays = display.look(Arc::clone(&profile));
-            // Others may use the same library while this one is looked at.
-            let_go(observation, &mut signals).await;
-            if stays.is_ok() {
-                display.stay(&mut signals).await;
+    let outcome = match outcome {
+        // Others may come that need no kernel's help.
+        Err(SessionError::NoEngine { .. }) if options.wait => match WrappedJob::begin(options, true)? {
+            Some(job) => {
+                say("no rights for eBPF: only jobs that count themselves (mpiprobe run) are waited for");
+                observe_wrapped(job, options, &mut signals).await
             }
-            display.close(&profile)
-        }
-        Ok((_, profile)) => {
-            let outcome = display.close(&profile);
-            let_go(observation, &mut signals).await;
-            outcome
-        }
-        Err(error) => {
-            display.abandon();
-            let_go(observation, &mut signals).await;
-            Err(error)
-        }
+            None => outcome,
+        },
+        outcome => outcome,
     };
     match outcome {
         Err(SessionError::Output(OutputError::Closed)) => Ok(Outcome::OutputClosed),
         outcome => outcome,
     }
+}
+
+async fn observe_by_kernel(options: &Options, signals: &mut StopSignals) -> Result<Outcome, SessionError> {
+    let mut observation = match Observation::begin(options) {
+        Err(SessionError::Attach(attach)) if options.engine == EngineChoice::Auto => {
+            return Err(SessionError::NoEngine { attach });
+        }
+        observation => observation?,
+    };
+    // Not before: what cannot be observed is told on the ordinary screen.
+    let mut display = match Display::open(options) {
+        Ok(display) => display,
+        Err(error) => {
+            let_go(observation, signals).await;
+            return Err(error);
+        }
+    };
+    let ended = match observe(&mut observation, &mut display, options, signals).await {
+        Ok(end) => last_profile(&mut observation, end).map(|profile| (end, profile)),
+        Err(error) => Err(error),
+    };
+    conclude(display, ended, signals, async |signals| let_go(observation, signals).await).await
 }
 
 /// Until it is over, for whatever reason.
@@ -155,14 +169,6 @@ async fn observe(
 fn notices_fd(observation: &Observation) -> io::Result<AsyncFd<OwnedFd>> {
     let fd = observation.observer.as_fd().try_clone_to_owned()?;
     readable(fd)
-}
-
-/// By a key of the view or by a signal.
-async fn asked_to_end(display: &mut Display, signals: &mut StopSignals) {
-    tokio::select! {
-        () = display.ended() => {}
-        () = signals.next() => {}
-    }
 }
 
 fn last_profile(observation: &mut Observation, end: EndReason) -> Result<Profile, SessionError> {

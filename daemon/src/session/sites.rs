@@ -39,6 +39,18 @@ impl Sites {
         }
     }
 
+    /// The same of a process that has ended, or may end before it is looked at: what it has noted itself, when it began (ns since
+    /// 1970) or later.
+    pub(super) fn add_noted(&mut self, slot: u32, list: &[u8], began_unix_ns: u64) {
+        let map = AddressMap::noted(list, began_unix_ns, &mut self.modules);
+        self.maps.insert(slot, map);
+    }
+
+    /// Whether nothing is known of a process's code.
+    pub(super) fn lack(&self, slot: u32) -> bool {
+        !self.maps.contains_key(&slot)
+    }
+
     /// Lets go of the files of a process that has ended.
     pub(super) fn forget(&mut self, slot: u32) {
         self.maps.remove(&slot);

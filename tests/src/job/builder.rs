@@ -47,6 +47,7 @@ pub struct JobBuilder {
     linked_in: bool,
     user: Option<u32>,
     under: Vec<OsString>,
+    preload: Option<PathBuf>,
 }
 
 impl JobBuilder {
@@ -65,6 +66,7 @@ impl JobBuilder {
             linked_in: false,
             user: None,
             under: Vec::new(),
+            preload: None,
         }
     }
 
@@ -165,6 +167,13 @@ impl JobBuilder {
         self.called.as_deref().unwrap_or(self.program.name)
     }
 
+    /// Preload this library, before that of the truth.
+    #[must_use]
+    pub fn preload(mut self, library: impl Into<PathBuf>) -> Self {
+        self.preload = Some(library.into());
+        self
+    }
+
     /// Use a copy of the MPI library that no other process has mapped: [`Job::library`].
     #[must_use]
     pub fn own_library(mut self) -> Self {
@@ -209,6 +218,15 @@ impl JobBuilder {
             // The build directory need not be open to other users.
             preload =
                 preload.map(|library| files::copy_program(&library, files.path(), "libpreload.so")).transpose()?;
+        }
+
+        if let Some(first) = &self.preload {
+            let mut libraries = first.as_os_str().to_owned();
+            if let Some(next) = preload {
+                libraries.push(":");
+                libraries.push(next);
+            }
+            preload = Some(libraries.into());
         }
 
         let launcher = self.mpi.launcher();

@@ -3,6 +3,7 @@
 //! Nothing of the profiler is linked in: what these helpers know of it is what its documentation promises.
 
 mod binary;
+mod copy;
 mod error;
 mod kernel_objects;
 mod lines;
@@ -11,6 +12,7 @@ mod running;
 mod text;
 
 pub use binary::binary;
+pub use copy::Copy;
 pub use error::ProfilerError;
 pub use kernel_objects::KernelObjects;
 pub use profile::{

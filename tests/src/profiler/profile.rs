@@ -117,6 +117,7 @@ pub struct InnerCalls {
 #[derive(Debug, Clone, Deserialize)]
 pub struct Rank {
     pub rank: Option<u32>,
+    pub host: String,
     pub pid: u32,
     pub executable: String,
     pub state: String,

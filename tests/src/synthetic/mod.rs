@@ -86,6 +86,7 @@ impl Synthetic {
 
     fn observed(&self, rank: u32, end: Option<EndReason>) -> Observed {
         let identity = Identity {
+            host: "node1".into(),
             pid: 4000 + rank,
             rank: Some(rank),
             size: Some(self.ranks),

@@ -1,15 +1,8 @@
 //! Callers without the right to do everything.
 
-use std::fs;
-use std::os::unix::fs::PermissionsExt as _;
-use std::os::unix::process::CommandExt as _;
-use std::path::{Path, PathBuf};
-use std::process::Command;
-
 use libtest_mimic::{Failed, Trial};
-use mpiprobe_tests::profiler::binary;
+use mpiprobe_tests::profiler::Copy;
 use mpiprobe_tests::{Ended, Job, Mpi, Profiler, Requirement, program, requirement};
-use tempfile::TempDir;
 
 use crate::check::{complete, expect_counts, functions};
 
@@ -28,46 +21,23 @@ pub(crate) fn tests(mpi: Mpi) -> Vec<Trial> {
     ]
 }
 
-/// A copy of mpiprobe that others may execute.
-struct Copy {
-    path: PathBuf,
-    _directory: TempDir,
+/// As `setcap cap_bpf,cap_perfmon,cap_sys_ptrace=ep` does.
+fn with_capabilities() -> Result<Copy, Failed> {
+    const SYS_PTRACE: u32 = 1 << 19;
+    // CAP_PERFMON (38) and CAP_BPF (39) are in the upper word.
+    const PERFMON_AND_BPF: u32 = 1 << 6 | 1 << 7;
+    /// `struct vfs_cap_data`, revision 2, effective (include/uapi/linux/capability.h): permitted and inheritable, twice.
+    const WORDS: [u32; 5] = [0x0200_0001, SYS_PTRACE, 0, PERFMON_AND_BPF, 0];
+    let copy = Copy::new()?;
+    let value: Vec<u8> = WORDS.into_iter().flat_map(u32::to_le_bytes).collect();
+    rustix::fs::setxattr(copy.path(), "security.capability", &value, rustix::fs::XattrFlags::empty())?;
+    Ok(copy)
 }
 
-impl Copy {
-    fn new() -> Result<Self, Failed> {
-        let directory = tempfile::tempdir()?;
-        fs::set_permissions(directory.path(), fs::Permissions::from_mode(0o755))?;
-        let path = directory.path().join("mpiprobe");
-        fs::copy(binary()?, &path)?;
-        fs::set_permissions(&path, fs::Permissions::from_mode(0o755))?;
-        Ok(Self { path, _directory: directory })
-    }
-
-    /// As `setcap cap_bpf,cap_perfmon,cap_sys_ptrace=ep` does.
-    fn with_capabilities() -> Result<Self, Failed> {
-        const SYS_PTRACE: u32 = 1 << 19;
-        // CAP_PERFMON (38) and CAP_BPF (39) are in the upper word.
-        const PERFMON_AND_BPF: u32 = 1 << 6 | 1 << 7;
-        /// `struct vfs_cap_data`, revision 2, effective (include/uapi/linux/capability.h): permitted and inheritable, twice.
-        const WORDS: [u32; 5] = [0x0200_0001, SYS_PTRACE, 0, PERFMON_AND_BPF, 0];
-        let copy = Self::new()?;
-        let value: Vec<u8> = WORDS.into_iter().flat_map(u32::to_le_bytes).collect();
-        rustix::fs::setxattr(&copy.path, "security.capability", &value, rustix::fs::XattrFlags::empty())?;
-        Ok(copy)
-    }
-
-    fn command(&self, arguments: &[&str]) -> Command {
-        let mut command = Command::new(&self.path);
-        command.args(arguments).uid(USER).gid(USER).current_dir(Path::new("/"));
-        command
-    }
-
-    fn refused(&self, arguments: &[&str]) -> Result<String, Failed> {
-        let ended: Ended = Profiler::spawn(self.command(arguments))?.wait()?;
-        assert_eq!((ended.status.code(), ended.stdout.len()), (Some(1), 0), "{}", ended.printed());
-        Ok(ended.stderr.join("\n"))
-    }
+fn refused(copy: &Copy, arguments: &[&str]) -> Result<String, Failed> {
+    let ended: Ended = Profiler::spawn(copy.command(USER, arguments))?.wait()?;
+    assert_eq!((ended.status.code(), ended.stdout.len()), (Some(1), 0), "{}", ended.printed());
+    Ok(ended.stderr.join("\n"))
 }
 
 fn job(mpi: Mpi, user: u32) -> Result<Job, Failed> {
@@ -86,9 +56,9 @@ fn finish(mut job: Job) -> Result<Job, Failed> {
 fn without_rights(mpi: Mpi) -> Result<(), Failed> {
     let copy = Copy::new()?;
     let (own, of_root) = (job(mpi, USER)?, job(mpi, 0)?);
-    let message = copy.refused(&["--pid-of", own.called()])?;
+    let message = refused(&copy, &["--pid-of", own.called()])?;
     assert!(message.contains("CAP_BPF") && message.contains("root"), "{message}");
-    let message = copy.refused(&["--pid-of", of_root.called()])?;
+    let message = refused(&copy, &["--pid-of", of_root.called()])?;
     assert!(message.contains("run mpiprobe as root"), "{message}");
     finish(own)?;
     finish(of_root)?;
@@ -96,23 +66,23 @@ fn without_rights(mpi: Mpi) -> Result<(), Failed> {
 }
 
 fn own_job(mpi: Mpi) -> Result<(), Failed> {
-    let copy = Copy::with_capabilities()?;
+    let copy = with_capabilities()?;
     let job = job(mpi, USER)?;
-    let mut profiler = Profiler::spawn(copy.command(&["--json", "--interval", "1h", "--pid-of", job.called()]))?;
+    let mut profiler = Profiler::spawn(copy.command(USER, ["--json", "--interval", "1h", "--pid-of", job.called()]))?;
     profiler.wait_for("mpiprobe: observing ")?;
     let job = finish(job)?;
     expect_counts(&complete(&profiler.wait()?)?, &job.snapshot()?, None, &functions("default")?)
 }
 
 fn job_of_root(mpi: Mpi) -> Result<(), Failed> {
-    let copy = Copy::with_capabilities()?;
+    let copy = with_capabilities()?;
     let mut of_root = job(mpi, 0)?;
     let pid = of_root.ranks()?.into_values().next().ok_or("no rank")?.to_string();
     for arguments in [["--pid-of", of_root.called()], ["--pid", &pid]] {
-        let message = copy.refused(&arguments)?;
+        let message = refused(&copy, &arguments)?;
         assert!(message.contains("run mpiprobe as root"), "{message}");
     }
-    let listed = Profiler::spawn(copy.command(&["ps"]))?.wait()?;
+    let listed = Profiler::spawn(copy.command(USER, ["ps"]))?.wait()?;
     assert!(!listed.printed().contains(of_root.called()), "{}", listed.printed());
     finish(of_root)?;
     Ok(())

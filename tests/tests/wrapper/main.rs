@@ -4,9 +4,12 @@ mod check;
 mod endings;
 mod exact;
 mod library;
+mod live;
 mod loaded_later;
 mod phases;
 mod recording;
+mod refusals;
+mod report;
 mod threads;
 mod traffic;
 
@@ -21,14 +24,18 @@ fn main() {
         [
             endings::tests(mpi),
             exact::tests(mpi),
+            live::tests(mpi),
             loaded_later::tests(mpi),
             phases::tests(mpi),
             recording::tests(mpi),
+            refusals::tests(mpi),
+            report::tests(mpi),
             threads::tests(mpi),
             traffic::tests(mpi),
         ]
     };
     let mut tests = library::tests();
+    tests.extend(refusals::general_tests());
     tests.extend(Mpi::EVERY.into_iter().flat_map(of_mpi).flatten());
     libtest_mimic::run(&arguments, tests).exit();
 }

@@ -1,14 +1,17 @@
 //! One process image with its tables.
 
-use std::{ffi::CStr, fs::File, os::unix::fs::MetadataExt as _, path::Path};
+use std::{fs::File, io, os::unix::fs::MetadataExt as _, path::Path};
 
 use mpiprobe_common::file::Header;
 use rustix::fs::{Mode, OFlags, open};
 
-use super::bury::bury;
+use super::{
+    bury::bury,
+    place::{Here, text},
+};
 use crate::{
     analyse::{Identity, Observed},
-    discover::{JobKey, ProcRoot, Process, RankInfo, environment::Environment, printable},
+    discover::{JobKey, MpiProcess, ProcRoot, Process, RankInfo, environment::Environment, printable},
     model::{LibraryInfo, RankState},
     observe::{ProcessSnapshot, TableFile, TableFileError},
 };
@@ -16,31 +19,84 @@ use crate::{
 /// A file of tables, and the process that writes it as long as that lives.
 #[derive(Debug)]
 pub(super) struct Image {
-    slot: u32,
+    /// Device and inode.
+    file: (u64, u64),
     tables: TableFile,
     header: Header,
     identity: Identity,
+    /// The job as the tables alone tell it, by which images of processes that have ended are compared.
+    noted_job: Option<String>,
     process: Option<Process>,
     /// When it was noticed that the process has ended.
     gone_ns: Option<u64>,
 }
 
 impl Image {
-    /// Opens a file of tables as process slot `slot`.
-    pub(super) fn open(path: &Path, slot: u32, root: &ProcRoot) -> Result<Self, TableFileError> {
+    /// Opens a file of tables that was found by its name.
+    pub(super) fn open(path: &Path, here: &Here, root: &ProcRoot) -> Result<Self, TableFileError> {
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-        let file = File::from(open(path, flags, Mode::empty()).map_err(std::io::Error::from)?);
-        let tables = TableFile::new(file)?;
-        let header = tables.header()?;
-        Ok(Self { slot, tables, header, identity: identity(&header), process: process(root, &header), gone_ns: None })
+        let file = File::from(open(path, flags, Mode::empty()).map_err(io::Error::from)?);
+        let owner = file.metadata()?.uid();
+        let mut image = Self::of_file(file)?;
+        image.process = here.process(root, &image.header, owner);
+        Ok(image)
     }
 
-    pub(super) fn slot(&self) -> u32 {
-        self.slot
+    /// Takes the file that a process has mapped.
+    pub(super) fn mapped_by(process: &MpiProcess, file: File) -> Result<Self, TableFileError> {
+        let mut image = Self::of_file(file)?;
+        image.process = Some(process.process.try_clone()?);
+        image.identify(process);
+        Ok(image)
+    }
+
+    fn of_file(file: File) -> Result<Self, TableFileError> {
+        let status = file.metadata()?;
+        if !status.is_file() {
+            return Err(TableFileError::Foreign);
+        }
+        let tables = TableFile::new(file)?;
+        let header = tables.header()?;
+        let identity = identity(&header);
+        let file = (status.dev(), status.ino());
+        Ok(Self { file, tables, header, noted_job: identity.job.clone(), identity, process: None, gone_ns: None })
+    }
+
+    /// Takes over what has been found out about the living process.
+    pub(super) fn identify(&mut self, found: &MpiProcess) {
+        self.identity = Identity {
+            host: std::mem::take(&mut self.identity.host),
+            pid: found.pid(),
+            rank: found.rank.rank,
+            size: found.rank.size,
+            job: Some(found.job.to_string()),
+            executable: printable(&found.executable.path),
+        };
+    }
+
+    /// Belongs to the same job as another image: both tell the same of themselves, and the other one's job is known better.
+    pub(super) fn adopt_job_of(&mut self, other: &Self) -> bool {
+        let is_same = self.noted_job == other.noted_job && self.header.boot == other.header.boot;
+        if is_same {
+            self.identity.job.clone_from(&other.identity.job);
+        }
+        is_same
+    }
+
+    pub(super) fn is_same_file(&self, other: &Self) -> bool {
+        self.file == other.file
     }
 
     pub(super) fn process(&self) -> Option<&Process> {
         self.process.as_ref()
+    }
+
+    pub(super) fn identity(&self) -> &Identity {
+        &self.identity
+    }
+
+    pub(super) fn header(&self) -> &Header {
+        &self.header
     }
 
     /// The same process as another image's: by an exec the later one has replaced the earlier one.
@@ -56,10 +112,6 @@ impl Image {
         (self.header.call_cost as f64 / UNIT, self.header.inside_cost as f64 / UNIT)
     }
 
-    pub(super) fn began_ns(&self) -> u64 {
-        self.header.began_ns
-    }
-
     /// The process has ended, or has become another program.
     pub(super) fn note_end(&mut self, at_ns: u64) {
         if self.process.take().is_some() {
@@ -67,16 +119,17 @@ impl Image {
         }
     }
 
-    /// What its tables say now, and who it is.
-    pub(super) fn read(&mut self, execed: bool) -> Result<(Observed, ProcessSnapshot), TableFileError> {
+    /// What its tables say now, and who it is, as process slot `slot`.
+    pub(super) fn read(&mut self, slot: u32, execed: bool) -> Result<(Observed, ProcessSnapshot), TableFileError> {
         self.header = self.tables.header()?;
-        let mut snapshot = self.tables.snapshot(self.slot)?;
+        let mut snapshot = self.tables.snapshot(slot)?;
         let has_ended = execed || self.header.ended_ns != 0 || self.process.is_none();
+        let state = self.process.as_ref().and_then(|process| process.stat().ok()).map(|stat| stat.state);
         let mut observed = Observed {
-            process: self.slot,
+            process: slot,
             identity: self.identity.clone(),
             state: RankState::Running,
-            stopped: false,
+            stopped: !has_ended && matches!(state, Some('T' | 't')),
             since_ns: self.header.began_ns,
             until_ns: None,
             ended_in: Vec::new(),
@@ -96,6 +149,11 @@ impl Image {
         Ok((observed, snapshot))
     }
 
+    /// What it has noted of where it has code.
+    pub(super) fn code(&self) -> Option<Vec<u8>> {
+        self.tables.code().ok().filter(|list| !list.is_empty())
+    }
+
     pub(super) fn library(&self) -> LibraryInfo {
         LibraryInfo {
             path: text(&self.header.library),
@@ -108,31 +166,16 @@ impl Image {
     }
 }
 
-fn text(bytes: &[u8]) -> String {
-    printable(CStr::from_bytes_until_nul(bytes).unwrap_or_default().to_bytes())
-}
-
 /// From what the process has noted of its environment.
 fn identity(header: &Header) -> Identity {
     let environment = Environment::new(header.environment.to_vec(), false);
     let rank = RankInfo::from_environment(&environment, false);
     Identity {
+        host: text(&header.host),
         pid: header.pid,
         rank: rank.rank,
         size: rank.size,
         job: Some(JobKey::of_environment(&rank, &environment, header.parent, header.pid).to_string()),
         executable: text(&header.executable),
     }
-}
-
-/// The process itself, if it lives here, now.
-fn process(root: &ProcRoot, header: &Header) -> Option<Process> {
-    let namespace = std::fs::metadata("/proc/self/ns/pid").ok()?.ino();
-    let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
-    let digits = boot.trim().replace('-', "");
-    if header.pid_namespace != namespace || u128::from_str_radix(&digits, 16) != Ok(u128::from_be_bytes(header.boot)) {
-        return None;
-    }
-    let process = Process::open(root, header.pid).ok()?;
-    (process.id().start_ticks == header.start_ticks && process.is_alive()).then_some(process)
 }

@@ -1,57 +1,97 @@
-//! All process images of a run.
+//! All process images that are shown together, and what their tables say.
 
-use std::{collections::BTreeMap, path::PathBuf};
+use std::{
+    collections::{BTreeMap, HashSet},
+    path::{Path, PathBuf},
+};
 
-use super::image::Image;
+use super::{clocks::Clocks, hosts::unite_jobs, image::Image, place::Here};
 use crate::{
     analyse::Observed,
     discover::{ProcRoot, Process},
     model::LibraryInfo,
-    observe::{Snapshot, monotonic_ns},
-    preload::{DirectoryError, RunDirectory},
+    observe::{Snapshot, TableFileError, monotonic_ns},
+    preload::{DirectoryError, tables_in},
 };
+
+/// A file that nobody has decided about yet, and what is in it.
+pub(super) type NewFile = (PathBuf, Result<Image, TableFileError>);
 
 /// The files that were found, and why some are of no use.
 #[derive(Debug)]
 pub(super) struct Images {
     root: ProcRoot,
-    by_path: BTreeMap<PathBuf, Image>,
+    here: Here,
+    /// By process slot.
+    taken: Vec<Image>,
     refused: BTreeMap<PathBuf, String>,
+    /// Files that need not be looked at again.
+    known: HashSet<PathBuf>,
 }
 
 impl Images {
     pub(super) fn new(root: ProcRoot) -> Self {
-        Self { root, by_path: BTreeMap::new(), refused: BTreeMap::new() }
+        Self { root, here: Here::now(), taken: Vec::new(), refused: BTreeMap::new(), known: HashSet::new() }
     }
 
-    /// Takes in files that are new; gives those whose processes live.
-    pub(super) fn look(&mut self, directory: &RunDirectory) -> Result<Vec<&Image>, DirectoryError> {
-        let mut new = Vec::new();
-        for path in directory.files()? {
-            if self.by_path.contains_key(&path) {
-                continue;
-            }
-            let slot = u32::try_from(self.by_path.len()).unwrap_or(u32::MAX);
-            match Image::open(&path, slot, &self.root) {
-                Ok(image) => {
-                    self.refused.remove(&path);
-                    self.by_path.insert(path.clone(), image);
-                    new.push(path);
-                }
-                // It may be whole the next time.
-                Err(error) => {
-                    self.refused.insert(path, error.to_string());
-                }
+    /// Opens those files of a directory that nobody has decided about yet.
+    pub(super) fn new_in(&self, directory: &Path) -> Result<Vec<NewFile>, DirectoryError> {
+        let new = tables_in(directory)?.into_iter().filter(|path| !self.known.contains(path));
+        let open = |path: PathBuf| (Image::open(&path, &self.here, &self.root), path);
+        Ok(new.map(open).map(|(image, path)| (path, image)).collect())
+    }
+
+    /// Takes an image in; gives its slot. `None`: it is there already, under another name.
+    pub(super) fn take(&mut self, path: PathBuf, image: Image) -> Option<u32> {
+        self.refused.remove(&path);
+        self.known.insert(path);
+        let slot = u32::try_from(self.taken.len()).ok()?;
+        if self.taken.iter().any(|other| other.is_same_file(&image)) {
+            return None;
+        }
+        self.taken.push(image);
+        Some(slot)
+    }
+
+    /// A file is of no use; it may be whole the next time.
+    pub(super) fn refuse(&mut self, path: PathBuf, why: &TableFileError) {
+        self.refused.insert(path, why.to_string());
+    }
+
+    /// A file is none of those that are asked for.
+    pub(super) fn pass_over(&mut self, path: PathBuf) {
+        self.known.insert(path);
+    }
+
+    /// Takes in everything that is new in a directory; gives the slots of those.
+    pub(super) fn take_all(&mut self, directory: &Path) -> Result<Vec<u32>, DirectoryError> {
+        let mut slots = Vec::new();
+        for (path, image) in self.new_in(directory)? {
+            match image {
+                Ok(image) => slots.extend(self.take(path, image)),
+                Err(error) => self.refuse(path, &error),
             }
         }
-        let new = new.iter().filter_map(|path| self.by_path.get(path));
-        Ok(new.filter(|image| image.process().is_some()).collect())
+        Ok(slots)
+    }
+
+    pub(super) fn get(&self, slot: u32) -> Option<&Image> {
+        self.taken.get(slot as usize)
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = &Image> {
+        self.taken.iter()
+    }
+
+    /// The process of a slot, while it lives.
+    pub(super) fn process(&self, slot: u32) -> Option<&Process> {
+        self.get(slot)?.process()
     }
 
     /// Processes have ended, given by their slots.
     pub(super) fn note_ends(&mut self, slots: &[u64]) {
         let now = monotonic_ns();
-        for image in self.by_path.values_mut().filter(|image| slots.contains(&image.slot().into())) {
+        for (_, image) in (0u64..).zip(&mut self.taken).filter(|(slot, _)| slots.contains(slot)) {
             image.note_end(now);
         }
     }
@@ -59,7 +99,7 @@ impl Images {
     /// Processes may have ended that were not watched.
     pub(super) fn note_silent_ends(&mut self) {
         let now = monotonic_ns();
-        for image in self.by_path.values_mut() {
+        for image in &mut self.taken {
             if image.process().is_some_and(|process| !process.is_alive()) {
                 image.note_end(now);
             }
@@ -68,18 +108,22 @@ impl Images {
 
     /// Whether a process still runs.
     pub(super) fn is_anybody_left(&self) -> bool {
-        self.by_path.values().any(|image| image.process().is_some_and(Process::is_alive))
+        self.taken.iter().any(|image| image.process().is_some_and(Process::is_alive))
     }
 
     pub(super) fn is_empty(&self) -> bool {
-        self.by_path.is_empty()
+        self.taken.is_empty()
+    }
+
+    /// Files of no use, and why.
+    pub(super) fn refused(&self) -> impl Iterator<Item = String> {
+        self.refused.iter().map(|(path, why)| unread(path, why))
     }
 
     /// The libraries that were wrapped, each once.
     pub(super) fn libraries(&self) -> Vec<LibraryInfo> {
         let mut libraries: Vec<LibraryInfo> = Vec::new();
-        for image in self.by_path.values() {
-            let library = image.library();
+        for library in self.taken.iter().map(Image::library) {
             if !libraries.contains(&library) {
                 libraries.push(library);
             }
@@ -87,42 +131,48 @@ impl Images {
         libraries
     }
 
-    /// Everything as it is now, and why it is not whole.
+    /// Everything as it is now, and why it is not whole. Times are those of this node, or if nobody was here, of the first one's.
     pub(super) fn read(&mut self) -> (Vec<Observed>, Snapshot, Vec<String>) {
-        let execed: Vec<u32> =
-            self.by_path.values().filter(|image| self.was_replaced(image)).map(Image::slot).collect();
+        let is_running = self.is_anybody_left();
+        let clocks = Clocks::of(&self.here, self.taken.iter().map(Image::header));
+        let execed: Vec<bool> = self.taken.iter().map(|image| self.was_replaced(image)).collect();
         let mut observed = Vec::new();
         let mut snapshot = Snapshot { taken_ns: monotonic_ns(), missed_hits: Some(0), ..Snapshot::default() };
-        let unread = |path: &PathBuf, why: &dyn std::fmt::Display| format!("{} was not read: {why}", path.display());
-        let mut incomplete: Vec<String> = self.refused.iter().map(|(path, why)| unread(path, why)).collect();
-        for (path, image) in &mut self.by_path {
-            match image.read(execed.contains(&image.slot())) {
-                Ok((who, tables)) => {
+        let mut incomplete: Vec<String> = self.refused().collect();
+        for ((slot, image), execed) in (0..).zip(&mut self.taken).zip(execed) {
+            match image.read(slot, execed) {
+                Ok((mut who, mut tables)) => {
+                    clocks.adjust(image.header(), &mut who, &mut tables);
                     observed.push(who);
                     snapshot.processes.push(tables);
                 }
                 // Somebody has written to it or cut it short meanwhile.
-                Err(error) => incomplete.push(unread(path, &error)),
+                Err(error) => {
+                    let who = image.identity();
+                    incomplete.push(format!("tables of process {} on {} were not read: {error}", who.pid, who.host));
+                }
             }
         }
+        if !is_running && let Some(last) = observed.iter().filter_map(|who| who.until_ns).max() {
+            snapshot.taken_ns = last;
+        }
+        unite_jobs(&mut observed);
         (observed, snapshot, incomplete)
     }
 
     /// Whether the process of an image went on as another program.
     fn was_replaced(&self, image: &Image) -> bool {
-        self.by_path.values().any(|other| other.is_later_image_than(image))
+        self.taken.iter().any(|other| other.is_later_image_than(image))
     }
 
     /// What counting a call costs, and the part of that within measured durations, ns: mean over processes.
     pub(super) fn costs(&self) -> (f64, f64) {
-        let number = self.by_path.len().max(1) as f64;
-        let sums =
-            self.by_path.values().map(Image::costs).fold((0.0, 0.0), |sum, cost| (sum.0 + cost.0, sum.1 + cost.1));
+        let number = self.taken.len().max(1) as f64;
+        let sums = self.taken.iter().map(Image::costs).fold((0.0, 0.0), |sum, cost| (sum.0 + cost.0, sum.1 + cost.1));
         (sums.0 / number, sums.1 / number)
     }
+}
 
-    /// When the first of them began.
-    pub(super) fn began_ns(&self) -> Option<u64> {
-        self.by_path.values().map(Image::began_ns).min()
-    }
+fn unread(path: &Path, why: &str) -> String {
+    format!("{} was not read: {why}", path.display())
 }

@@ -2,10 +2,9 @@
 
 use std::{
     ffi::OsString,
-    fs::File,
     io::{self, Write as _},
     os::{fd::AsFd as _, unix::process::ExitStatusExt as _},
-    path::PathBuf,
+    path::{Path, PathBuf},
     process::{Child, Command, ExitStatus},
     sync::Arc,
     time::Duration,
@@ -16,16 +15,20 @@ use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use thiserror::Error;
 use tokio::time::{Instant, MissedTickBehavior, interval, sleep};
 
-use super::{account::Account, images::Images, relay::Relay};
+use super::{
+    images::Images,
+    profile::{Course, Form, WriteError, profile, text, write_file},
+    relay::Relay,
+    stale::remove_stale,
+};
 use crate::{
-    diagnose::warnings,
-    discover::{ProcRoot, ProcRootError, Process},
+    discover::{ProcRoot, ProcRootError},
     model::{EndReason, Profile},
     observe::monotonic_ns,
     preload::{DirectoryError, LibraryError, Preload, RunDirectory, exporting, library},
-    present::{self, OutputError, say},
+    present::{OutputError, say},
     recording::{RecordTo, Recorder, RecordingError},
-    session::{host, sites::Sites, watch::EndWatch},
+    session::{sites::Sites, watch::EndWatch},
 };
 
 /// How often new processes are looked for.
@@ -69,8 +72,8 @@ pub enum LaunchError {
     Start { program: String, source: io::Error },
     #[error("cannot watch the job: {0}")]
     Watch(#[source] io::Error),
-    #[error("cannot write the profile to {}: {source}", .path.display())]
-    Write { path: PathBuf, source: io::Error },
+    #[error(transparent)]
+    Write(#[from] WriteError),
     #[error(transparent)]
     Output(#[from] OutputError),
     #[error(transparent)]
@@ -88,44 +91,80 @@ impl LaunchError {
     }
 }
 
-/// Runs the command to its end; gives its exit status as a shell has it.
+/// The processes of the run.
+#[derive(Debug)]
+struct Account {
+    images: Images,
+    sites: Sites,
+    /// Of the command, ns.
+    started_ns: u64,
+}
+
+impl Account {
+    /// Everything up to now.
+    fn profile(&mut self, end: Option<EndReason>) -> Profile {
+        let course = Course { started_ns: Some(self.started_ns), end, names_sites: true, ..Course::default() };
+        profile(&mut self.images, &mut self.sites, course)
+    }
+}
+
+/// Runs the command to its end; gives its exit status as a shell has it. Whatever counting lacks, the command runs.
 pub async fn launch(options: &RunOptions) -> Result<u8, LaunchError> {
-    let library = library()?;
     let mut recorder = options.record.as_ref().map(Recorder::begin).transpose()?;
-    let directory = options.tables.as_deref().map_or_else(RunDirectory::temporary, RunDirectory::chosen)?;
-    let preload = Preload::new(&library, directory.path(), &options.functions, options.ignore_pcontrol);
-    let (began, began_ns) = (host::utc_now(), monotonic_ns());
+    let started_ns = monotonic_ns();
+    let prepared = match prepare(options) {
+        Ok(prepared) => Some(prepared),
+        Err(error) => {
+            say(format_args!("nothing of the command is counted: {error}"));
+            None
+        }
+    };
     let ends = EndWatch::new().map_err(LaunchError::Watch)?;
     let relay = Relay::new().map_err(LaunchError::Watch)?;
 
-    let mut job = start(&options.command, &preload)?;
+    let mut job = start(&options.command, prepared.as_ref().map(|(_, preload)| preload))?;
     let pidfd = Pid::from_raw(job.id().cast_signed()).ok_or(io::ErrorKind::NotFound.into());
     let pidfd = pidfd.and_then(|pid| pidfd_open(pid, PidfdFlags::empty()).map_err(io::Error::from));
     let pidfd = pidfd.map_err(LaunchError::Watch)?;
     ends.add(pidfd.as_fd(), COMMAND).map_err(LaunchError::Watch)?;
     relay.to(pidfd.try_clone().map_err(LaunchError::Watch)?);
 
-    let images = Images::new(ProcRoot::system()?);
-    let mut account = Account { images, sites: Sites::default(), began, began_ns };
-    follow(&mut account, &directory, &ends, recorder.as_mut(), options.interval).await?;
+    let Some((directory, _)) = prepared else {
+        ends.ended().await.map_err(LaunchError::Watch)?;
+        return Ok(shell_status(job.wait().map_err(LaunchError::Watch)?));
+    };
+    let mut account = Account { images: Images::new(ProcRoot::system()?), sites: Sites::default(), started_ns };
+    follow(&mut account, directory.path(), &ends, recorder.as_mut(), options.interval).await?;
     let status = job.wait().map_err(LaunchError::Watch)?;
-    wait_for_ranks(&mut account.images, &directory).await?;
+    wait_for_ranks(&mut account.images, directory.path()).await?;
     report(&mut account, options, recorder)?;
     Ok(shell_status(status))
 }
 
-fn start(command: &[OsString], preload: &Preload) -> Result<Child, LaunchError> {
-    let command = exporting(command, preload);
+/// The library, the directory, and the variables that tell the job of them.
+fn prepare(options: &RunOptions) -> Result<(RunDirectory, Preload), LaunchError> {
+    let library = library()?;
+    remove_stale(&ProcRoot::system()?);
+    let directory = options.tables.as_deref().map_or_else(RunDirectory::temporary, RunDirectory::chosen)?;
+    let preload = Preload::new(&library, directory.path(), &options.functions, options.ignore_pcontrol);
+    Ok((directory, preload))
+}
+
+fn start(command: &[OsString], preload: Option<&Preload>) -> Result<Child, LaunchError> {
+    let command = preload.map_or_else(|| command.to_vec(), |preload| exporting(command, preload));
     let (program, arguments) =
         command.split_first().map_or((OsString::new(), &[][..]), |(program, rest)| (program.clone(), rest));
-    let spawned = Command::new(&program).args(arguments).envs(preload.variables.iter().cloned()).spawn();
+    let spawned = Command::new(&program)
+        .args(arguments)
+        .envs(preload.into_iter().flat_map(|preload| preload.variables.iter().cloned()))
+        .spawn();
     spawned.map_err(|source| LaunchError::Start { program: program.display().to_string(), source })
 }
 
 /// Takes in processes as they come, until the command has ended.
 async fn follow(
     account: &mut Account,
-    directory: &RunDirectory,
+    directory: &Path,
     ends: &EndWatch,
     mut recorder: Option<&mut Recorder>,
     every: Duration,
@@ -143,12 +182,10 @@ async fn follow(
                 }
             }
             () = sleep(LOOK_INTERVAL) => {
-                for image in account.images.look(directory)? {
-                    if let Some(process) = image.process() {
-                        account.sites.add(image.slot(), process);
-                    }
-                    let pidfd = image.process().and_then(Process::pidfd);
-                    if let Some(Err(error)) = pidfd.map(|pidfd| ends.add(pidfd, image.slot().into())) {
+                for slot in account.images.take_all(directory)? {
+                    let Some(process) = account.images.process(slot) else { continue };
+                    account.sites.add(slot, process);
+                    if let Some(Err(error)) = process.pidfd().map(|pidfd| ends.add(pidfd, slot.into())) {
                         tracing::warn!("cannot watch for the end of a process: {error}");
                     }
                 }
@@ -163,12 +200,12 @@ async fn follow(
 }
 
 /// Launchers end after their ranks, unless they are killed.
-async fn wait_for_ranks(images: &mut Images, directory: &RunDirectory) -> Result<(), LaunchError> {
+async fn wait_for_ranks(images: &mut Images, directory: &Path) -> Result<(), LaunchError> {
     let start = Instant::now();
-    images.look(directory)?;
+    images.take_all(directory)?;
     while images.is_anybody_left() && start.elapsed() < PATIENCE {
         sleep(END_INTERVAL).await;
-        images.look(directory)?;
+        images.take_all(directory)?;
     }
     images.note_silent_ends();
     Ok(())
@@ -178,7 +215,8 @@ fn report(account: &mut Account, options: &RunOptions, recorder: Option<Recorder
     if account.images.is_empty() {
         say(
             "no process of the command has called MPI through the wrapper: it does not use MPI, or MPI is linked statically \
-             or found by the program itself (dlsym), which only the eBPF engine can observe",
+             or found by the program itself (dlsym), or the program has set-user-ID rights: such programs only the eBPF engine \
+             can observe",
         );
     }
     let profile = Arc::new(account.profile(Some(EndReason::TargetsEnded)));
@@ -186,23 +224,13 @@ fn report(account: &mut Account, options: &RunOptions, recorder: Option<Recorder
         recorder.add(&profile);
         recorder.end();
     }
-    write(&profile, options)
-}
-
-fn write(profile: &Profile, options: &RunOptions) -> Result<(), LaunchError> {
-    let text = if options.json {
-        serde_json::to_string(profile).map_err(OutputError::Json)? + "\n"
-    } else {
-        present::profile(profile, &warnings(profile), None)
-    };
+    let text = text(&profile, Form { json: options.json, filter: None })?;
     match &options.profile {
-        Some(path) => {
-            let written = File::create(path).and_then(|mut file| file.write_all(text.as_bytes()));
-            written.map_err(|source| LaunchError::Write { path: path.clone(), source })
-        }
+        Some(path) => write_file(&text, path)?,
         // Standard output is the job's.
-        None => Ok(io::stderr().lock().write_all(text.as_bytes()).map_err(OutputError::from)?),
+        None => io::stderr().lock().write_all(text.as_bytes()).map_err(OutputError::from)?,
     }
+    Ok(())
 }
 
 /// What a shell makes of it: of a command that was killed, 128 and the signal's number.

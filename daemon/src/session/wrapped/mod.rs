@@ -1,10 +1,19 @@
 //! Jobs that count themselves by the wrapper: their tables are files.
 
-mod account;
 mod bury;
+mod clocks;
+mod hosts;
 mod image;
 mod images;
 mod launch;
+mod live;
+mod place;
+mod profile;
 mod relay;
+mod report;
+mod stale;
 
 pub use launch::{LaunchError, RunOptions, launch};
+pub(super) use live::WrappedJob;
+pub use profile::WriteError;
+pub use report::{ReportError, ReportOptions, report};

@@ -1,0 +1,45 @@
+//! What the courses of all observations have in common.
+
+use std::sync::Arc;
+
+use super::{Outcome, SessionError, display::Display, signals::StopSignals};
+use crate::model::{EndReason, Profile};
+
+/// Waits for a key of the view or a signal.
+pub(super) async fn asked_to_end(display: &mut Display, signals: &mut StopSignals) {
+    tokio::select! {
+        () = display.ended() => {}
+        () = signals.next() => {}
+    }
+}
+
+/// Shows and prints the last profile, or gives the terminal back without one. `let_go` is what has to be undone.
+pub(super) async fn conclude(
+    mut display: Display,
+    ended: Result<(EndReason, Profile), SessionError>,
+    signals: &mut StopSignals,
+    let_go: impl AsyncFnOnce(&mut StopSignals),
+) -> Result<Outcome, SessionError> {
+    let ended = ended.map(|(end, profile)| (end, Arc::new(profile)));
+    match ended {
+        Ok((end, profile)) if display.stays(end) => {
+            let stays = display.look(Arc::clone(&profile));
+            // Others may use the same library while this one is looked at.
+            let_go(signals).await;
+            if stays.is_ok() {
+                display.stay(signals).await;
+            }
+            display.close(&profile)
+        }
+        Ok((_, profile)) => {
+            let outcome = display.close(&profile);
+            let_go(signals).await;
+            outcome
+        }
+        Err(error) => {
+            display.abandon();
+            let_go(signals).await;
+            Err(error)
+        }
+    }
+}

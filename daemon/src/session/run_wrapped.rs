@@ -1,0 +1,71 @@
+//! The course of an observation of jobs that count themselves: look, report; there is nothing to attach.
+
+use std::{sync::Arc, time::Duration};
+
+use tokio::time::{Instant, MissedTickBehavior, interval, sleep_until};
+
+use super::{
+    Options, Outcome, SessionError,
+    course::{asked_to_end, conclude},
+    display::Display,
+    signals::StopSignals,
+    wrapped::WrappedJob,
+};
+use crate::model::EndReason;
+
+/// How often new processes are looked for.
+const LOOK_INTERVAL: Duration = Duration::from_millis(100);
+
+pub(super) async fn observe_wrapped(
+    mut job: WrappedJob,
+    options: &Options,
+    signals: &mut StopSignals,
+) -> Result<Outcome, SessionError> {
+    let mut display = Display::open(options)?;
+    let ended = observe(&mut job, &mut display, options, signals).await.map(|end| (end, job.profile(Some(end))));
+    conclude(display, ended, signals, async |_: &mut StopSignals| ()).await
+}
+
+/// Until it is over, for whatever reason.
+async fn observe(
+    job: &mut WrappedJob,
+    display: &mut Display,
+    options: &Options,
+    signals: &mut StopSignals,
+) -> Result<EndReason, SessionError> {
+    let regular = |period| {
+        let mut ticks = interval(period);
+        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        ticks
+    };
+    let (mut ticks, mut looks) = (regular(options.interval), regular(LOOK_INTERVAL));
+    ticks.tick().await;
+    let deadline = options.duration.and_then(|duration| Instant::now().checked_add(duration));
+    loop {
+        let is_waiting = options.wait && !job.was_anybody_there();
+        if !job.is_anybody_left() && !is_waiting && !job.look() {
+            return Ok(EndReason::TargetsEnded);
+        }
+        tokio::select! {
+            () = asked_to_end(display, signals) => {
+                return if is_waiting {
+                    Err(SessionError::InterruptedWaiting)
+                } else {
+                    Ok(EndReason::Interrupted)
+                };
+            }
+            () = sleep_until(deadline.unwrap_or_else(Instant::now)), if deadline.is_some() => return Ok(EndReason::Duration),
+            ended = job.ends.ended() => job.handle_ends(&ended.map_err(SessionError::Watch)?),
+            _ = looks.tick() => {
+                if !job.look() && is_waiting {
+                    job.search()?;
+                }
+            }
+            _ = ticks.tick() => {
+                if job.was_anybody_there() {
+                    display.look(Arc::new(job.profile(None)))?;
+                }
+            }
+        }
+    }
+}

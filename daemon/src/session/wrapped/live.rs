@@ -1,0 +1,287 @@
+//! The observation of jobs that count themselves, while they run. Needs no rights but those to read what is the user's own.
+
+use std::{
+    collections::BTreeSet,
+    path::{Path, PathBuf},
+};
+
+use mpiprobe_common::file::SUFFIX;
+
+use super::{
+    image::Image,
+    images::Images,
+    profile::{Course, profile},
+    stale::remove_stale,
+};
+use crate::{
+    discover::{
+        Caller, Finding, MpiProcess, ProcRoot, Process, Scanner, Target, mappings::Mappings, open_mapped, select,
+    },
+    model::{EndReason, Profile},
+    observe::{TableFileError, monotonic_ns},
+    preload::own_directories,
+    present::say,
+    session::{
+        ImplementationRecogniser, Options, SessionError, found::found, jobs::ChosenJobs, sites::Sites, watch::EndWatch,
+    },
+};
+
+/// An observation under way.
+#[derive(Debug)]
+pub(in crate::session) struct WrappedJob {
+    target: Target,
+    jobs: ChosenJobs,
+    communicators: Vec<String>,
+    names_sites: bool,
+    scanner: Scanner<ImplementationRecogniser>,
+    images: Images,
+    sites: Sites,
+    pub(in crate::session) ends: EndWatch,
+    /// Where tables of the targets were found, besides the user's own places.
+    directories: BTreeSet<PathBuf>,
+    /// Targets without tables: they may come with the first call, or never.
+    without: Vec<MpiProcess>,
+    missing: Vec<String>,
+    began_ns: u64,
+}
+
+impl WrappedJob {
+    /// Finds the targets' tables. `None`: there are none, and another engine may be asked, if this is not the only way.
+    pub(in crate::session) fn begin(options: &Options, is_only_way: bool) -> Result<Option<Self>, SessionError> {
+        let mut scanner = Scanner::new(ProcRoot::system()?, Caller::current()?, ImplementationRecogniser::default());
+        let jobs = ChosenJobs::new(&options.jobs);
+        let selected = match select(&mut scanner, &options.target, &options.jobs) {
+            // The other engine will say so too, or wait.
+            Err(_) if !is_only_way => return Ok(None),
+            selected => found(selected, options.wait)?,
+        };
+        let mut job = Self {
+            target: options.target.clone(),
+            jobs,
+            communicators: options.communicators.clone(),
+            names_sites: options.json || options.view.is_some(),
+            scanner,
+            images: Images::new(ProcRoot::system()?),
+            sites: Sites::default(),
+            ends: EndWatch::new().map_err(SessionError::Watch)?,
+            directories: BTreeSet::new(),
+            without: Vec::new(),
+            missing: Vec::new(),
+            began_ns: monotonic_ns(),
+        };
+        let targets = selected.map_or_else(Vec::new, |selection| selection.processes);
+        for process in targets {
+            job.jobs.admit(&process);
+            job.take_in(process);
+        }
+        // Those whose tables cannot be read may be observed in another way.
+        let may_count = !job.images.is_empty() || (job.missing.is_empty() && job.without.iter().any(has_wrapper));
+        if !may_count && (!is_only_way || !job.without.is_empty()) {
+            return if is_only_way { Err(SessionError::NotWrapped(job.without.len())) } else { Ok(None) };
+        }
+        remove_stale(job.scanner.root());
+        job.tell_observed(options);
+        Ok(Some(job))
+    }
+
+    /// Takes in the tables that a process has mapped, if it has.
+    fn take_in(&mut self, process: MpiProcess) {
+        let tables = Mappings::with_suffix(&process.process, SUFFIX).unwrap_or_default();
+        let mut is_taken = false;
+        for mapped in &tables {
+            let path = mapped.candidate_paths().into_iter().next().map(path_of).unwrap_or_default();
+            let image = open_mapped(&process.process, mapped).map_err(|error| error.to_string());
+            let image = image.and_then(|file| Image::mapped_by(&process, file).map_err(|error| error.to_string()));
+            match image {
+                Ok(image) => {
+                    self.directories.extend(path.parent().map(Path::to_owned));
+                    is_taken |= self.take(path, image);
+                }
+                Err(why) => self.miss(format!("tables of process {} were not read: {why}", process.pid())),
+            }
+        }
+        if !is_taken {
+            self.without.push(process);
+        }
+    }
+
+    /// Observes an image from now on.
+    fn take(&mut self, path: PathBuf, image: Image) -> bool {
+        let Some(slot) = self.images.take(path, image) else { return false };
+        if let Some(process) = self.images.process(slot) {
+            self.sites.add(slot, process);
+            if let Some(Err(error)) = process.pidfd().map(|pidfd| self.ends.add(pidfd, slot.into())) {
+                tracing::warn!("cannot watch for the end of process {}: {error}", process.pid());
+            }
+        }
+        true
+    }
+
+    fn miss(&mut self, what: String) {
+        if !self.missing.contains(&what) {
+            say(&what);
+            self.missing.push(what);
+        }
+    }
+
+    fn tell_observed(&self, options: &Options) {
+        let jobs: BTreeSet<&str> = self.images.iter().filter_map(|image| image.identity().job.as_deref()).collect();
+        let jobs: Vec<&str> = jobs.into_iter().collect();
+        let number = self.images.iter().count();
+        let plural = if number == 1 { "process" } else { "processes" };
+        if number > 0 {
+            say(format_args!(
+                "observing {number} {plural} of {}, which count themselves (wrapper), since their start; Ctrl-C ends and \
+                 prints the profile",
+                jobs.join(", ")
+            ));
+        } else if self.without.is_empty() {
+            say("waiting for an MPI process");
+        } else {
+            say(format_args!("{} with the wrapper: no call of MPI yet", processes(self.without.len())));
+        }
+        if options.nested {
+            say("--nested has no effect: the wrapper does not time calls that MPI makes inside MPI");
+        }
+        let bare = self.without.iter().filter(|process| !has_wrapper(process)).count();
+        if bare > 0 {
+            say(without_wrapper(bare));
+        }
+    }
+
+    /// Looks for tables of processes that are new. Tells whether there were any.
+    pub(in crate::session) fn look(&mut self) -> bool {
+        let mut is_news = false;
+        let known = self.directories.iter().cloned();
+        let directories: BTreeSet<PathBuf> = known.chain(own_directories()).collect();
+        for directory in directories {
+            // A run that has ended has removed its own.
+            let Ok(new) = self.images.new_in(&directory) else { continue };
+            for (path, image) in new {
+                match image {
+                    Ok(image) => is_news |= self.decide(path, image),
+                    Err(TableFileError::Unfinished) => {}
+                    Err(_) => self.images.pass_over(path),
+                }
+            }
+        }
+        is_news
+    }
+
+    /// Takes an image in if it is of those that are asked for.
+    fn decide(&mut self, path: PathBuf, mut image: Image) -> bool {
+        let found = image.process().map(Process::pid).map(|pid| self.scanner.inspect(pid));
+        let is_asked_for = match found {
+            Some(Ok(Finding::Mpi(process))) => {
+                let is_meant = self.is_named(&process) && self.jobs.admit(&process);
+                image.identify(&process);
+                is_meant
+            }
+            Some(Ok(_)) => false,
+            // It has ended before it could be looked at: what its tables tell must do.
+            Some(Err(_)) | None => {
+                image.header().began_ns >= self.began_ns
+                    && self.is_named_by_executable(&image)
+                    && self.images.iter().any(|other| image.adopt_job_of(other))
+            }
+        };
+        if !is_asked_for {
+            self.images.pass_over(path);
+            return false;
+        }
+        let who = image.identity().clone();
+        if self.take(path, image) {
+            let rank = who.rank.map_or_else(|| "unknown".to_owned(), |rank| rank.to_string());
+            let job = who.job.unwrap_or_default();
+            say(format_args!("joined: rank {rank} of job {job}, pid {}, {}", who.pid, who.executable));
+            self.without.retain(|process| process.pid() != who.pid);
+            return true;
+        }
+        false
+    }
+
+    fn is_named(&self, process: &MpiProcess) -> bool {
+        match &self.target {
+            Target::Name(name) => process.is_called(name.as_bytes()),
+            Target::Pids(pids) => pids.contains(&process.pid()),
+            Target::Any => true,
+        }
+    }
+
+    fn is_named_by_executable(&self, image: &Image) -> bool {
+        match &self.target {
+            Target::Name(name) => image.identity().executable.rsplit('/').next() == Some(name),
+            Target::Pids(pids) => pids.contains(&image.identity().pid),
+            Target::Any => true,
+        }
+    }
+
+    /// Looks the node over for targets whose tables are in places that nobody knows of.
+    pub(in crate::session) fn search(&mut self) -> Result<bool, SessionError> {
+        let selected = select(&mut self.scanner, &self.target, &self.jobs.choice());
+        let Some(selection) = found(selected, true)? else { return Ok(false) };
+        self.without.clear();
+        for process in selection.processes {
+            let is_known =
+                self.images.iter().any(|image| image.process().is_some_and(|it| it.id() == process.process.id()));
+            if !is_known && self.jobs.admit(&process) {
+                self.take_in(process);
+            }
+        }
+        Ok(self.was_anybody_there())
+    }
+
+    /// Processes have ended, given by their slots.
+    pub(in crate::session) fn handle_ends(&mut self, slots: &[u64]) {
+        self.images.note_ends(slots);
+    }
+
+    pub(in crate::session) fn is_anybody_left(&self) -> bool {
+        self.images.is_anybody_left() || self.without.iter().any(|process| process.process.is_alive())
+    }
+
+    pub(in crate::session) fn was_anybody_there(&self) -> bool {
+        !self.images.is_empty()
+    }
+
+    /// The profile up to now.
+    pub(in crate::session) fn profile(&mut self, end: Option<EndReason>) -> Profile {
+        // Who has begun, and perhaps ended, since the last look.
+        self.look();
+        self.images.note_silent_ends();
+        let mut missing = self.missing.clone();
+        let (silent, bare): (Vec<&MpiProcess>, Vec<&MpiProcess>) =
+            self.without.iter().partition(|process| has_wrapper(process));
+        if !bare.is_empty() {
+            missing.push(without_wrapper(bare.len()));
+        }
+        if end.is_some() && !silent.is_empty() {
+            missing.push(format!(
+                "{} have no tables although they have loaded the wrapper: they have not called MPI yet, or their tables \
+                 could not be kept",
+                processes(silent.len())
+            ));
+        }
+        let names_sites = self.names_sites || end.is_some();
+        let course = Course { started_ns: None, end, communicators: self.communicators.clone(), missing, names_sites };
+        profile(&mut self.images, &mut self.sites, course)
+    }
+}
+
+fn has_wrapper(process: &MpiProcess) -> bool {
+    let is_wrapper = |path: String| path.rsplit('/').next().is_some_and(|name| name.starts_with("libmpiprobe_wrapper"));
+    process.libraries.iter().any(|library| is_wrapper(library.file.display_path()))
+}
+
+fn without_wrapper(number: usize) -> String {
+    format!("{} run without the wrapper: nothing of them is counted; --engine ebpf counts all", processes(number))
+}
+
+fn processes(number: usize) -> String {
+    if number == 1 { "1 process".to_owned() } else { format!("{number} processes") }
+}
+
+fn path_of(bytes: Vec<u8>) -> PathBuf {
+    use std::os::unix::ffi::OsStringExt as _;
+    std::ffi::OsString::from_vec(bytes).into()
+}

@@ -1,0 +1,110 @@
+//! From images to a profile, and where it goes.
+
+use std::{
+    collections::BTreeSet,
+    fs::File,
+    io::{self, Write as _},
+    path::{Path, PathBuf},
+};
+
+use super::images::Images;
+use crate::{
+    analyse,
+    diagnose::warnings,
+    filter::Filter,
+    model::{EndReason, EngineInfo, Profile},
+    present::{self, OutputError, filtered},
+    session::{host, sites::Sites},
+};
+
+/// What a profile says besides what is in the tables.
+#[derive(Debug, Default)]
+pub(super) struct Course {
+    /// When the command was started, ns: earlier than its processes' first calls. `None`: not known.
+    pub(super) started_ns: Option<u64>,
+    pub(super) end: Option<EndReason>,
+    /// Patterns of names of communicators that are shown; empty: all.
+    pub(super) communicators: Vec<String>,
+    /// Why it is not whole, besides files that cannot be read.
+    pub(super) missing: Vec<String>,
+    /// Call sites by name.
+    pub(super) names_sites: bool,
+}
+
+/// What all tables say now.
+pub(super) fn profile(images: &mut Images, sites: &mut Sites, course: Course) -> Profile {
+    let (observed, snapshot, mut incomplete_because) = images.read();
+    incomplete_because.extend(course.missing);
+    let (per_call_ns, inside_ns) = images.costs();
+    let first_ns = observed.iter().map(|who| who.since_ns).chain(course.started_ns).min();
+    let hosts: BTreeSet<&str> = observed.iter().map(|who| who.identity.host.as_str()).collect();
+    let session = analyse::Session {
+        host: if hosts.is_empty() { host::name() } else { hosts.into_iter().collect::<Vec<_>>().join(", ") },
+        began: began(images),
+        began_ns: first_ns.unwrap_or(snapshot.taken_ns),
+        end: course.end,
+        engine: EngineInfo {
+            engine: "wrapper",
+            attached_by: "LD_PRELOAD".to_owned(),
+            attach_ns: 0,
+            libraries: images.libraries(),
+        },
+        per_call_ns,
+        inside_ns,
+        nested: false,
+        traffic: true,
+        communicators: course.communicators,
+        incomplete_because,
+    };
+    if course.names_sites {
+        note_code(images, sites);
+    }
+    analyse::profile(&session, &observed, &snapshot, &mut |slot, address| {
+        course.names_sites.then(|| sites.name(slot, address, images.process(slot))).flatten()
+    })
+}
+
+/// Takes over what processes have noted that nobody has looked at while they lived.
+fn note_code(images: &Images, sites: &mut Sites) {
+    for (slot, image) in (0..).zip(images.iter()) {
+        if sites.lack(slot)
+            && let Some(list) = image.code()
+        {
+            sites.add_noted(slot, &list, image.header().began_unix_ns);
+        }
+    }
+}
+
+/// When the first process made its first call; of nobody, now.
+fn began(images: &Images) -> String {
+    let first = images.iter().map(|image| image.header().began_unix_ns).min();
+    let first = first.and_then(|ns| jiff::Timestamp::from_nanosecond(i128::from(ns)).ok());
+    first.map_or_else(host::utc_now, |first| format!("{first:.3}"))
+}
+
+/// In what form a finished profile is given.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Form<'a> {
+    pub(super) json: bool,
+    pub(super) filter: Option<&'a Filter>,
+}
+
+/// A profile that could not be put into its file.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot write the profile to {}: {source}", .path.display())]
+pub struct WriteError {
+    path: PathBuf,
+    source: io::Error,
+}
+
+pub(super) fn text(profile: &Profile, form: Form<'_>) -> Result<String, OutputError> {
+    if form.json {
+        return Ok(serde_json::to_string(&*filtered(profile, form.filter)).map_err(OutputError::Json)? + "\n");
+    }
+    Ok(present::profile(profile, &warnings(profile), form.filter))
+}
+
+pub(super) fn write_file(text: &str, path: &Path) -> Result<(), WriteError> {
+    let written = File::create(path).and_then(|mut file| file.write_all(text.as_bytes()));
+    written.map_err(|source| WriteError { path: path.to_owned(), source })
+}

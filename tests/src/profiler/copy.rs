@@ -1,0 +1,42 @@
+//! A copy of `mpiprobe` that other users may execute: the build directory need not be open to them.
+
+use std::ffi::OsStr;
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::process::CommandExt as _;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use tempfile::TempDir;
+
+use super::{ProfilerError, binary};
+
+/// Gone when dropped.
+#[derive(Debug)]
+pub struct Copy {
+    path: PathBuf,
+    _directory: TempDir,
+}
+
+impl Copy {
+    pub fn new() -> Result<Self, ProfilerError> {
+        let failed = || ProfilerError::system("copying mpiprobe");
+        let directory = tempfile::tempdir().map_err(failed())?;
+        fs::set_permissions(directory.path(), fs::Permissions::from_mode(0o755)).map_err(failed())?;
+        let path = directory.path().join("mpiprobe");
+        fs::copy(binary()?, &path).map_err(failed())?;
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).map_err(failed())?;
+        Ok(Self { path, _directory: directory })
+    }
+
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// `mpiprobe ARGUMENTS` as this user and group (needs root).
+    pub fn command<A: AsRef<OsStr>>(&self, user: u32, arguments: impl IntoIterator<Item = A>) -> Command {
+        let mut command = Command::new(&self.path);
+        command.args(arguments).uid(user).gid(user).current_dir(Path::new("/"));
+        command
+    }
+}

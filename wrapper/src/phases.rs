@@ -1,6 +1,9 @@
 //! What the program asks for by `MPI_Pcontrol`: counting on and off, results written out, phases.
 
-use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use core::{
+    ffi::CStr,
+    sync::atomic::{AtomicU32, AtomicU64, Ordering},
+};
 
 use mpiprobe_common::{
     Loss, Phase, PhaseKey,
@@ -18,7 +21,7 @@ use crate::{
 };
 
 /// Set by whoever wants everything to be counted, whatever the program says.
-const IGNORE_VARIABLE: &core::ffi::CStr = c"MPIPROBE_IGNORE_PCONTROL";
+const IGNORE_VARIABLE: &CStr = c"MPIPROBE_IGNORE_PCONTROL";
 
 /// What calls are counted as now: `current` of the counters, in the wrapper's own memory.
 static CURRENT: AtomicU64 = AtomicU64::new(0);
@@ -29,7 +32,7 @@ static USED: AtomicU32 = AtomicU32::new(0);
 
 /// To be called once, when the library has been loaded.
 pub(crate) fn start() {
-    if environment::get(IGNORE_VARIABLE).is_none_or(|value| value.is_empty()) {
+    if environment::get(IGNORE_VARIABLE).is_none_or(CStr::is_empty) {
         CONTROL_PLUS_1.store(CONTROL_FUNCTION + 1, Ordering::Release);
     }
 }

@@ -21,7 +21,7 @@ pub(crate) unsafe fn of(local: *mut Local, function: u32) -> *mut FunctionStats 
         let place =
             (&raw mut (*local).stats).cast::<*mut FunctionStats>().add((function & (FUNCTION_SLOTS - 1)) as usize);
         if (*place).is_null() {
-            *place = find_or_make(local, function)
+            *place = find_or_make(local, function);
         }
         *place
     }

@@ -166,7 +166,7 @@ mod tests {
         }
 
         fn get(&mut self, phase_plus_1: u64) -> Option<&mut Phase> {
-            self.phases.get_mut((phase_plus_1 as usize).checked_sub(1)?)?.as_mut()
+            self.phases.get_mut(usize::try_from(phase_plus_1).ok()?.checked_sub(1)?)?.as_mut()
         }
 
         fn count_loss(&mut self) {

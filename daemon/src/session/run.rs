@@ -111,6 +111,8 @@ async fn observe(
     let deadline = options.duration.and_then(|duration| Instant::now().checked_add(duration));
     let mut last_news = Instant::now();
     let (mut last_flush, mut next_flush): (Option<Instant>, Option<Instant>) = (None, None);
+    // Moments, not pauses: whatever else happens meanwhile does not put them off.
+    let (mut last_look, mut last_search) = (Instant::now(), Instant::now());
     loop {
         let is_waiting = options.wait && !observation.was_anybody_there();
         if !observation.is_anybody_left() && !is_waiting {
@@ -148,12 +150,16 @@ async fn observe(
                 // It was the end of an interval.
                 ticks.reset();
             }
-            () = sleep(pace), if observation.has_candidates() => observation.look_at_candidates()?,
+            () = sleep_until(last_look + pace), if observation.has_candidates() => {
+                observation.look_at_candidates()?;
+                last_look = Instant::now();
+            }
             () = sleep(LAYOUT_INTERVAL), if observation.has_pending_layouts() => observation.retry_layouts(),
-            () = sleep(SEARCH_INTERVAL), if is_searching => {
+            () = sleep_until(last_search + SEARCH_INTERVAL), if is_searching => {
                 if observation.search()? {
                     last_news = Instant::now();
                 }
+                last_search = Instant::now();
             }
             _ = ticks.tick() => {
                 observation.flush_log();

@@ -29,24 +29,20 @@ fn profile(text: &str) -> Result<Profile, Failed> {
 }
 
 fn ends_with_the_profile(mpi: Mpi) -> Result<(), Failed> {
-    let mut job = Job::builder(mpi, program::RING)
-        .ranks(3)
-        .args(["20"])
-        .gates(&["2"])
-        .truth(true)
-        .profiled(["--record", "job.rec", "--interval", "20ms"])?
-        .spawn()?;
+    let folder = tempfile::tempdir()?;
+    let file = folder.path().join("job.rec");
+    let options = ["--interval".as_ref(), "20ms".as_ref(), "--record".as_ref(), file.as_os_str()];
+    let mut job =
+        Job::builder(mpi, program::RING).ranks(3).args(["20"]).gates(&["2"]).truth(true).profiled(options)?.spawn()?;
     job.wait_for_gate("2")?;
-    let file = job.directory().join("job.rec");
-    let mut early = None;
+    let mut early = view(&file, Some(2))?;
     for _ in 0..TRIES {
-        let ended = view(&file, Some(2))?;
-        if ended.status.success() {
-            early = Some(ended);
+        if early.status.success() {
             break;
         }
+        early = view(&file, Some(2))?;
     }
-    let early = early.ok_or("nothing was recorded while the job ran")?;
+    assert!(early.status.success(), "nothing was recorded while the job ran: {}", early.printed());
     assert!(early.stderr.iter().any(|line| line.contains("killed, or records still")), "{}", early.printed());
     let early = profile(&early.stdout.concat())?;
     assert_eq!(early.end, None);

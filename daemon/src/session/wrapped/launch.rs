@@ -169,8 +169,13 @@ async fn follow(
     mut recorder: Option<&mut Recorder>,
     every: Duration,
 ) -> Result<(), LaunchError> {
-    let mut ticks = interval(every);
-    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let regular = |period| {
+        let mut ticks = interval(period);
+        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        ticks
+    };
+    // Each goes on whatever the other's pace is.
+    let (mut ticks, mut looks) = (regular(every), regular(LOOK_INTERVAL));
     ticks.tick().await;
     loop {
         tokio::select! {
@@ -181,7 +186,7 @@ async fn follow(
                     return Ok(());
                 }
             }
-            () = sleep(LOOK_INTERVAL) => {
+            _ = looks.tick() => {
                 for slot in account.images.take_all(directory)? {
                     let Some(process) = account.images.process(slot) else { continue };
                     account.sites.add(slot, process);

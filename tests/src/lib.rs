@@ -40,6 +40,7 @@ mod python;
 pub mod requirement;
 pub mod synthetic;
 pub mod terminal;
+pub mod tool;
 pub mod traffic;
 pub mod truth;
 mod wheel;

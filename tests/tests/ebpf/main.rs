@@ -7,6 +7,7 @@ mod check;
 mod communicators;
 mod deadlock;
 mod endings;
+mod engines;
 mod exact;
 mod jobs;
 mod joining;
@@ -38,6 +39,7 @@ fn main() {
             campaigns::tests(mpi),
             communicators::tests(mpi),
             endings::tests(mpi),
+            engines::tests(mpi),
             deadlock::tests(mpi),
             exact::tests(mpi),
             jobs::tests(mpi),

@@ -1,10 +1,9 @@
 //! Jobs that count themselves, looked at while they run: without privilege, in all places where tables can be.
 
 use std::fs;
-use std::path::PathBuf;
 
 use libtest_mimic::{Failed, Trial};
-use mpiprobe_tests::profiler::{Copy, binary};
+use mpiprobe_tests::profiler::Copy;
 use mpiprobe_tests::{Ended, Job, Language, Mpi, Profile, Profiler, Requirement, program, requirement};
 use rustix::process::Signal;
 
@@ -92,17 +91,11 @@ fn kill(mpi: Mpi) -> Result<(), Failed> {
     expect_deadlock(&profile, &job)
 }
 
-/// The library for LD_PRELOAD.
-fn wrapper() -> Result<PathBuf, Failed> {
-    let output = std::process::Command::new(binary()?).arg("wrapper-path").output()?;
-    Ok(String::from_utf8(output.stdout)?.trim().into())
-}
-
 fn by_hand(mpi: Mpi) -> Result<(), Failed> {
     // What the user sets himself for MPICH goes to ranks as it is; Open MPI's launcher has to be told.
     let place = tempfile::tempdir()?;
     let job = Job::builder(mpi, program::HANG).ranks(2).args(["7"]).truth(true).own_name();
-    let job = job.env("XDG_RUNTIME_DIR", place.path()).preload(wrapper()?);
+    let job = job.env("XDG_RUNTIME_DIR", place.path()).preload(crate::wrapper()?);
     let job = deadlocked(job.spawn()?)?;
     assert_eq!(fs::read_dir(place.path().join("mpiprobe"))?.count(), 2);
     let ended = Profiler::observe(["--engine", "wrapper", "--pid-of", job.called()])?.interrupt()?;

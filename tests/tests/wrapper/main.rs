@@ -10,10 +10,15 @@ mod phases;
 mod recording;
 mod refusals;
 mod report;
+mod stacked;
 mod threads;
 mod traffic;
 
+use std::path::PathBuf;
+use std::process::Command;
+
 use libtest_mimic::{Arguments, Failed, Trial};
+use mpiprobe_tests::profiler::binary;
 use mpiprobe_tests::{Language, Mpi, Requirement, requirement};
 
 fn main() {
@@ -30,6 +35,7 @@ fn main() {
             recording::tests(mpi),
             refusals::tests(mpi),
             report::tests(mpi),
+            stacked::tests(mpi),
             threads::tests(mpi),
             traffic::tests(mpi),
         ]
@@ -49,6 +55,12 @@ fn trial(
 ) -> Trial {
     let needs = [Requirement::Mpi(mpi), Requirement::Language(mpi, language)];
     requirement::trial(format!("{}::{name}", mpi.id()), &needs, test)
+}
+
+/// The library for LD_PRELOAD.
+fn wrapper() -> Result<PathBuf, Failed> {
+    let output = Command::new(binary()?).arg("wrapper-path").output()?;
+    Ok(String::from_utf8(output.stdout)?.trim().into())
 }
 
 /// Those of which Debian has everything, other languages too.

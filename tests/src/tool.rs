@@ -1,0 +1,29 @@
+//! Somebody else's tool on MPI's profiling interface (`tool/tool.c`).
+
+use std::ffi::OsString;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::Mpi;
+use crate::compile::{CompileError, build};
+use crate::program::Language;
+
+/// Names the directory that its counts go to.
+pub const OUTPUT_VARIABLE: &str = "TOOL_OUTPUT";
+
+/// The library, for `LD_PRELOAD`.
+pub fn tool(mpi: Mpi) -> Result<PathBuf, CompileError> {
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tool/tool.c");
+    let mut arguments: Vec<OsString> =
+        ["-shared", "-fPIC", "-O2", "-Wall", "-Wextra", "-Werror"].map(Into::into).to_vec();
+    arguments.extend(mpi.compiler_arguments());
+    let compiler = mpi.compiler(Language::C).unwrap_or_default();
+    build(mpi, &compiler, &arguments, &[source], "libtool.so")
+}
+
+/// What it has counted in a rank: calls of `MPI_Allreduce` and of `MPI_Recv`. `None`: it has written nothing.
+pub fn counted(directory: &Path, rank: u32) -> Option<(u64, u64)> {
+    let text = fs::read_to_string(directory.join(rank.to_string())).ok()?;
+    let (allreduces, receives) = text.split_once(' ')?;
+    Some((allreduces.parse().ok()?, receives.parse().ok()?))
+}

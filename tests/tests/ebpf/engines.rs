@@ -25,17 +25,12 @@ fn job(mpi: Mpi, section: &'static str) -> JobBuilder {
     Job::builder(mpi, program::MEANING).ranks(RANKS).args([section])
 }
 
-/// From outside, from before the first call that is counted by default.
+/// From outside, from before the first call.
 fn by_kernel(mpi: Mpi, section: &'static str) -> Result<Profile, Failed> {
-    let job = job(mpi, section).gates(&["start"]).own_name();
-    let name = job.name().to_owned();
-    let options = ["--json", "--interval", "1h", "--traffic", "--functions", "all", "--engine", "ebpf"];
-    let mut profiler = Profiler::start(options.into_iter().chain(["--wait", "--pid-of", name.as_str()]))?;
-    profiler.wait_for("waiting for an MPI process")?;
-    let mut job = job.spawn()?;
-    for _ in job.ranks()? {
-        profiler.wait_for("mpiprobe: joined: ")?;
-    }
+    let mut job = job(mpi, section).gates(&["start"]).own_name().spawn()?;
+    job.wait_for_gate("start")?;
+    let options = ["--traffic", "--functions", "all", "--engine", "ebpf", "--pid-of", job.called()];
+    let profiler = Profiler::observe(options)?;
     job.open_gate("start")?;
     job.wait()?.success()?;
     complete(&profiler.wait()?)

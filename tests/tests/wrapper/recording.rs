@@ -35,14 +35,16 @@ fn ends_with_the_profile(mpi: Mpi) -> Result<(), Failed> {
     let mut job =
         Job::builder(mpi, program::RING).ranks(3).args(["20"]).gates(&["2"]).truth(true).profiled(options)?.spawn()?;
     job.wait_for_gate("2")?;
+    // 3: a rank was making its tables at that moment.
+    let is_there = |ended: &Ended| matches!(ended.status.code(), Some(0 | 3));
     let mut early = view(&file, Some(2))?;
     for _ in 0..TRIES {
-        if early.status.success() {
+        if is_there(&early) {
             break;
         }
         early = view(&file, Some(2))?;
     }
-    assert!(early.status.success(), "nothing was recorded while the job ran: {}", early.printed());
+    assert!(is_there(&early), "nothing was recorded while the job ran: {}", early.printed());
     assert!(early.stderr.iter().any(|line| line.contains("killed, or records still")), "{}", early.printed());
     let early = profile(&early.stdout.concat())?;
     assert_eq!(early.end, None);

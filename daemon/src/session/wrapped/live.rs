@@ -14,6 +14,7 @@ use super::{
     stale::remove_stale,
 };
 use crate::{
+    analyse::Identity,
     discover::{
         Caller, Finding, MpiProcess, ProcRoot, Process, Scanner, Target, mappings::Mappings, open_mapped, select,
     },
@@ -191,9 +192,7 @@ impl WrappedJob {
         }
         let who = image.identity().clone();
         if self.take(path, image) {
-            let rank = who.rank.map_or_else(|| "unknown".to_owned(), |rank| rank.to_string());
-            let job = who.job.unwrap_or_default();
-            say(format_args!("joined: rank {rank} of job {job}, pid {}, {}", who.pid, who.executable));
+            tell_joined(&who);
             self.without.retain(|process| process.pid() != who.pid);
             return true;
         }
@@ -225,7 +224,9 @@ impl WrappedJob {
             let is_known =
                 self.images.iter().any(|image| image.process().is_some_and(|it| it.id() == process.process.id()));
             if !is_known && self.jobs.admit(&process) {
+                let before = self.images.iter().count();
                 self.take_in(process);
+                self.images.iter().skip(before).map(Image::identity).for_each(tell_joined);
             }
         }
         Ok(self.was_anybody_there())
@@ -284,4 +285,10 @@ fn processes(number: usize) -> String {
 fn path_of(bytes: Vec<u8>) -> PathBuf {
     use std::os::unix::ffi::OsStringExt as _;
     std::ffi::OsString::from_vec(bytes).into()
+}
+
+fn tell_joined(who: &Identity) {
+    let rank = who.rank.map_or_else(|| "unknown".to_owned(), |rank| rank.to_string());
+    let job = who.job.as_deref().unwrap_or_default();
+    say(format_args!("joined: rank {rank} of job {job}, pid {}, {}", who.pid, who.executable));
 }

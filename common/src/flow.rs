@@ -1,6 +1,48 @@
 //! Who has moved how much to whom, over which communicator, by which function, called from where.
 
-use crate::request::Amount;
+use crate::request::{Amount, Request};
+
+/// A flow as a call, or an operation, describes it.
+#[derive(Clone, Copy, Debug)]
+pub struct Sought {
+    pub function: u16,
+    pub started_by_plus_1: u16,
+    /// Number of the communicator.
+    pub number: u32,
+    /// Its handle.
+    pub communicator: u64,
+    pub call_site: u64,
+    /// A rank as given, or one of [`peer`].
+    pub partner: i32,
+}
+
+impl Sought {
+    /// That of an operation with a partner.
+    #[inline]
+    pub const fn of(request: &Request, partner: i32) -> Self {
+        Self {
+            function: request.function,
+            started_by_plus_1: request.started_by_plus_1,
+            number: request.communicator_number,
+            communicator: request.communicator,
+            call_site: request.call_site,
+            partner,
+        }
+    }
+
+    /// What it is kept by: `process` as in [`FlowKey::process`], and the partner's rank in the world.
+    #[inline]
+    pub const fn key(&self, process: u32, peer: i32) -> FlowKey {
+        FlowKey {
+            process,
+            function: self.function,
+            started_by_plus_1: self.started_by_plus_1,
+            communicator: self.number,
+            peer,
+            call_site: self.call_site,
+        }
+    }
+}
 
 /// What the calls of one flow have in common.
 #[repr(C)]

@@ -1,9 +1,9 @@
 //! Flows: found by what a thread's latest calls looked like, else by what they are.
 
 use mpiprobe_common::{
-    FlowKey, Layout, Loss, ThreadState,
+    Layout, Loss, ThreadState,
     config::CONTROL_NEXT_FLOW,
-    flow::{RECENT_FLOWS, RecentFlow, peer},
+    flow::{RECENT_FLOWS, RecentFlow, Sought, peer},
     layout,
 };
 
@@ -62,20 +62,6 @@ pub struct In {
     pub number: u32,
 }
 
-/// A flow as a call describes it.
-#[derive(Clone, Copy)]
-pub struct Sought {
-    pub function: u16,
-    pub started_by_plus_1: u16,
-    /// Number of the communicator.
-    pub number: u32,
-    /// Its handle.
-    pub communicator: u64,
-    pub call_site: u64,
-    /// A rank as given, or one of [`peer`].
-    pub partner: i32,
-}
-
 /// Rank in `MPI_COMM_WORLD`, or [`peer::UNKNOWN`].
 #[inline(never)]
 fn world_rank(layout: &Layout, communicator: u64, rank: i32) -> i32 {
@@ -85,19 +71,9 @@ fn world_rank(layout: &Layout, communicator: u64, rank: i32) -> i32 {
 /// Index of the flow, made on its first call.
 #[inline(never)]
 pub fn look_up(process: u32, layout: &Layout, sought: &Sought) -> Option<u32> {
-    let peer = if sought.partner < 0 {
-        sought.partner
-    } else {
-        world_rank(layout, sought.communicator, sought.partner)
-    };
-    let key = FlowKey {
-        process,
-        function: sought.function,
-        started_by_plus_1: sought.started_by_plus_1,
-        communicator: sought.number,
-        peer,
-        call_site: sought.call_site,
-    };
+    let peer =
+        if sought.partner < 0 { sought.partner } else { world_rank(layout, sought.communicator, sought.partner) };
+    let key = sought.key(process, peer);
     // SAFETY: the value is copied at once.
     if let Some(&known) = unsafe { FLOW_OF.get(&key) } {
         return Some(known);

@@ -2,14 +2,13 @@
 
 use mpiprobe_common::{
     Amount, Layout, Request, RequestKey, ThreadState,
-    flow::peer,
+    flow::{Sought, peer},
     layout::status_source,
     request::{certainty, state},
 };
 
 use super::{
-    add_received, add_sent, add_unknown, communicator,
-    flow::{self, Sought},
+    add_received, add_sent, add_unknown, communicator, flow,
     post::{make_room, take},
     stats_of,
     user::User,
@@ -75,15 +74,7 @@ fn true_flow(process: u32, layout: &Layout, request: &Request, from: u32, status
 /// Index plus one of the flow of an operation with a partner.
 #[inline(always)]
 fn look_up(process: u32, layout: &Layout, request: &Request, partner: i32) -> Option<u32> {
-    let sought = Sought {
-        function: request.function,
-        started_by_plus_1: request.started_by_plus_1,
-        number: request.communicator_number,
-        communicator: request.communicator,
-        call_site: request.call_site,
-        partner,
-    };
-    flow::look_up(process, layout, &sought).map(|flow| flow + 1)
+    flow::look_up(process, layout, &Sought::of(request, partner)).map(|flow| flow + 1)
 }
 
 /// The thread's completed call has started a persistent operation.

@@ -6,7 +6,7 @@ use core::sync::atomic::{AtomicU32, Ordering};
 use mpiprobe_common::{
     Flow, FlowKey, Loss,
     file::{FLOWS, FLOWS_REGION},
-    flow::{RECENT_FLOWS, RecentFlow},
+    flow::{RECENT_FLOWS, RecentFlow, Sought},
 };
 
 use super::{
@@ -19,20 +19,6 @@ use crate::{file, header, process, thread::Local};
 static INDEX: [AtomicU32; PLACES] = [const { AtomicU32::new(0) }; PLACES];
 /// So many that at most half of them are used.
 const PLACES: usize = 2 * FLOWS as usize;
-
-/// A flow as a call describes it.
-#[derive(Clone, Copy)]
-pub(super) struct Sought {
-    pub(super) function: u16,
-    pub(super) started_by_plus_1: u16,
-    /// Number of the communicator.
-    pub(super) number: u32,
-    /// Its handle.
-    pub(super) communicator: u64,
-    pub(super) call_site: u64,
-    /// A rank as given, or one of [`mpiprobe_common::flow::peer`].
-    pub(super) partner: i32,
-}
 
 /// Index plus one of the thread's flow of the completed call with one partner (a rank as given, or one of [`mpiprobe_common::flow::peer`]); 0 if there is
 /// no room for it.
@@ -78,14 +64,8 @@ pub(super) fn look_up(call: &Call<'_>, sought: &Sought) -> u32 {
     } else {
         communicator::world_rank(call.library, sought.communicator, sought.number, sought.partner)
     };
-    let key = FlowKey {
-        process: 0,
-        function: sought.function,
-        started_by_plus_1: sought.started_by_plus_1,
-        communicator: sought.number,
-        peer,
-        call_site: sought.call_site,
-    };
+    // Its thread's slot is filled in.
+    let key = sought.key(0, peer);
     of_thread(call.local, key)
 }
 

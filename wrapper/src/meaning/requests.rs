@@ -5,7 +5,7 @@
 use mpiprobe_common::{
     Amount, Descriptor, Loss, Request, RequestKey,
     descriptor::{NONE, amount as kind, completion, flags},
-    flow::peer,
+    flow::{Sought, peer},
     layout::{Memory as _, is_complete_request, status_source},
     request::{HANDLES, certainty, key_kind, state},
 };
@@ -13,8 +13,7 @@ use mpiprobe_common::{
 use super::{
     Call, Traffic, add_received, add_sent, add_unknown,
     arguments::{Arguments, Own, handle_at, int_at},
-    communicator, completed_source,
-    flow::{self, Sought},
+    communicator, completed_source, flow,
     library::Library,
     store,
 };
@@ -292,15 +291,7 @@ fn add_calls(flow_plus_1: u32, calls: u64, ns: u64) {
 
 /// Index plus one of the flow of an operation with a partner.
 fn look_up(call: &Call<'_>, request: &Request, partner: i32) -> u32 {
-    let sought = Sought {
-        function: request.function,
-        started_by_plus_1: request.started_by_plus_1,
-        number: request.communicator_number,
-        communicator: request.communicator,
-        call_site: request.call_site,
-        partner,
-    };
-    flow::look_up(call, &sought)
+    flow::look_up(call, &Sought::of(request, partner))
 }
 
 /// The call has started a persistent operation.

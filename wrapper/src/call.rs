@@ -69,8 +69,6 @@ unsafe fn begin(local: *mut Local, frame: *mut Frame, function: u32) {
             return;
         }
         phases::count_off(local);
-        (*(*local).state).open.function_plus_1 = 0;
-        (*(*local).state).open.stack_pointer = 0;
         meaning::at_uncounted_entry(frame, function);
     }
 }
@@ -126,6 +124,9 @@ unsafe fn enter_seldom(local: *mut Local, frame: *mut Frame, entry: Entry) {
         }
         // The open call was left by longjmp or an exception.
         process::count_loss(Loss::EntryWithoutReturn);
+        begin_change(state);
+        close(state);
+        end_change(state);
         begin(local, frame, entry.function());
     }
 }
@@ -159,8 +160,7 @@ unsafe fn complete(local: *mut Local, frame: *mut Frame) {
         // While the call is open still, so that whatever the library calls in turn is inside it.
         meaning::account(local, frame, function, ns, entry);
         begin_change(state);
-        (*state).open.function_plus_1 = 0;
-        (*state).open.stack_pointer = 0;
+        close(state);
         if is_counted {
             (*state).calls += 1;
             (*state).time_ns += ns;
@@ -171,6 +171,16 @@ unsafe fn complete(local: *mut Local, frame: *mut Frame) {
         if phases::is_control(function) {
             phases::control(frame);
         }
+    }
+}
+
+/// No call is open any more.
+#[inline]
+unsafe fn close(state: *mut ThreadState) {
+    // SAFETY: by contract the thread's own.
+    unsafe {
+        (*state).open.function_plus_1 = 0;
+        (*state).open.stack_pointer = 0;
     }
 }
 

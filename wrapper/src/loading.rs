@@ -103,7 +103,7 @@ fn prepare(state: u8, file: &CStr) -> u8 {
         // Which functions the library has must be known before anybody is bound to them: so it is loaded first, as the dynamic linker
         // would do it. A file that says where its libraries are may mean another one of that name.
         match needed::by(file) {
-            Some(needed) if !needed.has_path && open(needed.name.as_c_str(), libc::RTLD_LAZY) => {}
+            Some(needed) if !needed.has_path && !open(needed.name.as_c_str(), libc::RTLD_LAZY).is_null() => {}
             _ => return WITHOUT,
         }
     }
@@ -111,16 +111,16 @@ fn prepare(state: u8, file: &CStr) -> u8 {
     COVERED
 }
 
-/// Whether a library could be loaded.
-fn open(name: &CStr, mode: c_int) -> bool {
+/// Loads a library, which stays; null if that is not possible.
+fn open(name: &CStr, mode: c_int) -> *mut c_void {
     let next = next();
     if next.is_null() {
-        return false;
+        return next;
     }
-    // SAFETY: the function has this type; the library stays.
+    // SAFETY: the function has this type.
     unsafe {
         let open: unsafe extern "C" fn(*const c_char, c_int) -> *mut c_void = core::mem::transmute(next);
-        !open(name.as_ptr(), mode).is_null()
+        open(name.as_ptr(), mode)
     }
 }
 
@@ -187,12 +187,8 @@ unsafe extern "C" fn take(object: *mut libc::dl_phdr_info, _size: usize, handle:
         if !is_mpi_object(object) {
             return 0;
         }
-        let next = next();
-        if next.is_null() {
-            return 1;
-        }
-        let open: unsafe extern "C" fn(*const c_char, c_int) -> *mut c_void = core::mem::transmute(next);
-        *handle.cast::<*mut c_void>() = open((*object).dlpi_name, libc::RTLD_LAZY | libc::RTLD_NOLOAD);
+        let name = CStr::from_ptr((*object).dlpi_name);
+        *handle.cast::<*mut c_void>() = open(name, libc::RTLD_LAZY | libc::RTLD_NOLOAD);
         1
     }
 }

@@ -80,8 +80,13 @@ pub(crate) fn needs(function: u32) -> bool {
 fn looks_at_entry(function: u32, descriptor: &Descriptor) -> bool {
     descriptor.settles_requests()
         || (descriptor.message != NONE && descriptor.receive_amount != 0)
-        || descriptor.frees_communicator != 0
-        || function == FREES_DATATYPE
+        || frees(function, descriptor)
+}
+
+/// Whether a handle may mean another object afterwards.
+#[inline]
+fn frees(function: u32, descriptor: &Descriptor) -> bool {
+    descriptor.frees_communicator != 0 || function == FREES_DATATYPE
 }
 
 /// A function is entered: what will not be there any more when it returns.
@@ -106,19 +111,18 @@ pub(crate) unsafe fn at_entry(local: *mut Local, frame: *mut Frame, function: u3
 #[inline]
 pub(crate) unsafe fn at_uncounted_entry(frame: *mut Frame, function: u32) {
     if let Some(descriptor) = DESCRIPTORS.get(function as usize)
-        && (descriptor.frees_communicator != 0 || function == FREES_DATATYPE)
+        && frees(function, descriptor)
         && let Some(library) = library::known()
     {
-        look_at_freed(library, descriptor, Arguments(frame), function);
+        look_at_freed(library, Arguments(frame), function);
     }
 }
 
-fn look_at_freed(library: &Library, descriptor: &Descriptor, arguments: Arguments, function: u32) {
+/// Of a function that [frees].
+fn look_at_freed(library: &Library, arguments: Arguments, function: u32) {
     if function == FREES_DATATYPE {
         communicator::begin_epoch();
-    } else if descriptor.frees_communicator != 0
-        && let Some(handle) = handle_at(&library.layout, arguments.word(0))
-    {
+    } else if let Some(handle) = handle_at(&library.layout, arguments.word(0)) {
         communicator::forget(handle);
     }
 }
@@ -130,8 +134,8 @@ unsafe fn look_ahead(
     arguments: Arguments,
     function: u32,
 ) {
-    if function == FREES_DATATYPE || descriptor.frees_communicator != 0 {
-        look_at_freed(library, descriptor, arguments, function);
+    if frees(function, descriptor) {
+        look_at_freed(library, arguments, function);
     } else {
         // SAFETY: by contract.
         unsafe {

@@ -1,6 +1,8 @@
 //! What the courses of all observations have in common.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
+
+use tokio::time::{Interval, MissedTickBehavior, interval};
 
 use super::{Outcome, SessionError, display::Display, signals::StopSignals};
 use crate::model::{EndReason, Profile};
@@ -11,6 +13,18 @@ pub(super) async fn asked_to_end(display: &mut Display, signals: &mut StopSignal
         () = display.ended() => {}
         () = signals.next() => {}
     }
+}
+
+/// What it means that the user, or the system, has asked for the end.
+pub(super) fn interrupted(is_waiting: bool) -> Result<EndReason, SessionError> {
+    if is_waiting { Err(SessionError::InterruptedWaiting) } else { Ok(EndReason::Interrupted) }
+}
+
+/// Ticks at once, then after each period; what takes longer puts them off.
+pub(super) fn regular(period: Duration) -> Interval {
+    let mut ticks = interval(period);
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    ticks
 }
 
 /// Shows and prints the last profile, or gives the terminal back without one. `let_go` is what has to be undone.

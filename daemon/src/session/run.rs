@@ -9,12 +9,12 @@ use std::{
 
 use tokio::{
     io::unix::AsyncFd,
-    time::{Instant, MissedTickBehavior, interval, sleep, sleep_until},
+    time::{Instant, sleep, sleep_until},
 };
 
 use super::{
     EngineChoice, Options, Outcome, SessionError,
-    course::{asked_to_end, conclude},
+    course::{asked_to_end, conclude, interrupted, regular},
     display::Display,
     observation::Observation,
     readable::readable,
@@ -105,8 +105,7 @@ async fn observe(
     signals: &mut StopSignals,
 ) -> Result<EndReason, SessionError> {
     let notices = notices_fd(observation).map_err(SessionError::Watch)?;
-    let mut ticks = interval(options.interval);
-    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let mut ticks = regular(options.interval);
     ticks.tick().await;
     let deadline = options.duration.and_then(|duration| Instant::now().checked_add(duration));
     let mut last_news = Instant::now();
@@ -121,13 +120,7 @@ async fn observe(
         let pace = if last_news.elapsed() < CANDIDATE_PATIENCE { CANDIDATE_INTERVAL.0 } else { CANDIDATE_INTERVAL.1 };
         let is_searching = options.wait && (is_waiting || last_news.elapsed() < SEARCH_PATIENCE);
         tokio::select! {
-            () = asked_to_end(display, signals) => {
-                return if is_waiting {
-                    Err(SessionError::InterruptedWaiting)
-                } else {
-                    Ok(EndReason::Interrupted)
-                };
-            }
+            () = asked_to_end(display, signals) => return interrupted(is_waiting),
             () = sleep_until(deadline.unwrap_or_else(Instant::now)), if deadline.is_some() => return Ok(EndReason::Duration),
             ended = observation.ends.ended() => {
                 let ended = ended.map_err(SessionError::Watch)?;

@@ -2,11 +2,11 @@
 
 use std::{sync::Arc, time::Duration};
 
-use tokio::time::{Instant, MissedTickBehavior, interval, sleep_until};
+use tokio::time::{Instant, sleep_until};
 
 use super::{
     Options, Outcome, SessionError,
-    course::{asked_to_end, conclude},
+    course::{asked_to_end, conclude, interrupted, regular},
     display::Display,
     signals::StopSignals,
     wrapped::WrappedJob,
@@ -33,11 +33,6 @@ async fn observe(
     options: &Options,
     signals: &mut StopSignals,
 ) -> Result<EndReason, SessionError> {
-    let regular = |period| {
-        let mut ticks = interval(period);
-        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        ticks
-    };
     let (mut ticks, mut looks) = (regular(options.interval), regular(LOOK_INTERVAL));
     ticks.tick().await;
     let deadline = options.duration.and_then(|duration| Instant::now().checked_add(duration));
@@ -47,13 +42,7 @@ async fn observe(
             return Ok(EndReason::TargetsEnded);
         }
         tokio::select! {
-            () = asked_to_end(display, signals) => {
-                return if is_waiting {
-                    Err(SessionError::InterruptedWaiting)
-                } else {
-                    Ok(EndReason::Interrupted)
-                };
-            }
+            () = asked_to_end(display, signals) => return interrupted(is_waiting),
             () = sleep_until(deadline.unwrap_or_else(Instant::now)), if deadline.is_some() => return Ok(EndReason::Duration),
             ended = job.ends.ended() => job.handle_ends(&ended.map_err(SessionError::Watch)?),
             _ = looks.tick() => {

@@ -33,6 +33,11 @@ impl Part {
 
 /// Gives all parts of a job the name of its first one.
 pub(super) fn unite_jobs(observed: &mut [Observed]) {
+    let mut hosts = observed.iter().map(|observed| &observed.identity.host);
+    let first = hosts.next();
+    if hosts.all(|host| Some(host) == first) {
+        return;
+    }
     let mut parts: BTreeMap<String, Part> = BTreeMap::new();
     for who in observed.iter().map(|observed| &observed.identity) {
         if let Some(job) = who.job.as_ref().filter(|job| job.starts_with(UNNAMED)) {
@@ -51,10 +56,6 @@ pub(super) fn unite_jobs(observed: &mut [Observed]) {
             names.insert(name.clone(), name.clone());
             united.push((name, part));
         }
-    }
-    let hosts: BTreeSet<String> = observed.iter().map(|observed| observed.identity.host.clone()).collect();
-    if hosts.len() < 2 {
-        return;
     }
     for who in observed.iter_mut().map(|observed| &mut observed.identity) {
         let name = who.job.as_ref().and_then(|job| names.get(&on(job, &who.host)));

@@ -1,13 +1,12 @@
 //! One process image with its tables.
 
-use std::{fs::File, io, os::unix::fs::MetadataExt as _, path::Path};
+use std::{fs::File, os::unix::fs::MetadataExt as _, path::Path};
 
 use mpiprobe_common::file::Header;
-use rustix::fs::{Mode, OFlags, open};
 
 use super::{
     bury::bury,
-    place::{Here, text},
+    place::{Here, open_tables, text},
 };
 use crate::{
     analyse::{Identity, Observed},
@@ -34,8 +33,7 @@ pub(super) struct Image {
 impl Image {
     /// Opens a file of tables that was found by its name.
     pub(super) fn open(path: &Path, here: &Here, root: &ProcRoot) -> Result<Self, TableFileError> {
-        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-        let file = File::from(open(path, flags, Mode::empty()).map_err(io::Error::from)?);
+        let file = open_tables(path)?;
         let owner = file.metadata()?.uid();
         let mut image = Self::of_file(file)?;
         image.process = here.process(root, &image.header, owner);

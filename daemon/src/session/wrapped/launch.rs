@@ -13,7 +13,7 @@ use std::{
 use mpiprobe_functions::FunctionSet;
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use thiserror::Error;
-use tokio::time::{Instant, MissedTickBehavior, interval, sleep};
+use tokio::time::{Instant, sleep};
 
 use super::{
     images::Images,
@@ -28,7 +28,7 @@ use crate::{
     preload::{DirectoryError, LibraryError, Preload, RunDirectory, exporting, library},
     present::{OutputError, say},
     recording::{RecordTo, Recorder, RecordingError},
-    session::{sites::Sites, watch::EndWatch},
+    session::{course::regular, sites::Sites, watch::EndWatch},
 };
 
 /// How often new processes are looked for.
@@ -169,11 +169,6 @@ async fn follow(
     mut recorder: Option<&mut Recorder>,
     every: Duration,
 ) -> Result<(), LaunchError> {
-    let regular = |period| {
-        let mut ticks = interval(period);
-        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        ticks
-    };
     // Each goes on whatever the other's pace is.
     let (mut ticks, mut looks) = (regular(every), regular(LOOK_INTERVAL));
     ticks.tick().await;

@@ -1,8 +1,15 @@
 //! Where a process is, or was: this machine, in this run of it.
 
-use std::{ffi::CStr, fs, os::unix::fs::MetadataExt as _};
+use std::{
+    ffi::CStr,
+    fs::{self, File},
+    io,
+    os::unix::fs::MetadataExt as _,
+    path::Path,
+};
 
 use mpiprobe_common::file::Header;
+use rustix::fs::{Mode, OFlags, open};
 
 use crate::{
     discover::{ProcRoot, Process, printable},
@@ -40,6 +47,12 @@ impl Here {
             && process.status().is_ok_and(|status| status.users.real == owner);
         (is_it && process.is_alive()).then_some(process)
     }
+}
+
+/// Opens a file that any user may have put there: no link is followed, and nothing waits for whoever has the other end of a pipe.
+pub(super) fn open_tables(path: &Path) -> io::Result<File> {
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    Ok(open(path, flags, Mode::empty())?.into())
 }
 
 /// A text of a header, which any user may have written.

@@ -3,18 +3,15 @@
 
 use std::{
     ffi::OsStr,
-    fs::{self, File, Metadata},
+    fs::{self, Metadata},
     os::unix::{ffi::OsStrExt as _, fs::MetadataExt as _},
     path::Path,
     time::{Duration, SystemTime},
 };
 
-use rustix::{
-    fs::{Mode, OFlags, open},
-    time::{ClockId, clock_gettime},
-};
+use rustix::time::{ClockId, clock_gettime};
 
-use super::place::{Here, text};
+use super::place::{Here, open_tables, text};
 use crate::{
     discover::{ProcRoot, Process},
     observe::TableFile,
@@ -48,8 +45,7 @@ fn remove_in(directories: &[impl AsRef<Path>], root: &ProcRoot, here: &Here) {
 }
 
 fn is_stale(path: &Path, root: &ProcRoot, here: &Here) -> bool {
-    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-    let Ok(file) = open(path, flags, Mode::empty()).map(File::from) else { return false };
+    let Ok(file) = open_tables(path) else { return false };
     let Ok(status) = file.metadata() else { return false };
     if !status.is_file() {
         return false;
@@ -81,7 +77,7 @@ fn pid(path: &Path) -> Option<u32> {
 
 #[cfg(test)]
 mod tests {
-    use std::fs::FileTimes;
+    use std::fs::{File, FileTimes};
 
     use super::*;
 

@@ -2,13 +2,10 @@
 
 use std::path::PathBuf;
 use std::process::ExitCode;
-use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 
 use clap::{Parser, ValueEnum};
 use mpiprobe_tests::Mpi;
-use mpiprobe_tests::bench::{self, BenchError, Effort};
-use signal_hook::consts::{SIGINT, SIGTERM};
+use mpiprobe_tests::bench::{self, BenchError, Effort, program};
 
 /// ns per MPI call under each kind of probes, on one process, in interleaved rounds.
 #[derive(Debug, Parser)]
@@ -43,21 +40,11 @@ enum Family {
 }
 
 fn main() -> ExitCode {
-    match run(&Arguments::parse()) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("bench-calls: {error}");
-            ExitCode::FAILURE
-        }
-    }
+    program::exit("bench-calls", run(&Arguments::parse()))
 }
 
 fn run(arguments: &Arguments) -> Result<(), BenchError> {
-    let interrupted = Arc::new(AtomicBool::new(false));
-    for signal in [SIGINT, SIGTERM] {
-        let start = |source| BenchError::Start { program: "the signal handler".into(), source };
-        signal_hook::flag::register(signal, Arc::clone(&interrupted)).map_err(start)?;
-    }
+    let interrupted = program::interruption()?;
     let beside_us = || Some(std::env::current_exe().ok()?.with_file_name("mpiprobe"));
     let mut builds = vec![arguments.mpiprobe.clone().or_else(beside_us).unwrap_or_else(|| "mpiprobe".into())];
     builds.extend(arguments.compare.iter().cloned());
@@ -69,11 +56,7 @@ fn run(arguments: &Arguments) -> Result<(), BenchError> {
     };
     for mpi in families {
         let report = bench::run(mpi, &builds, effort, &interrupted)?;
-        if arguments.json {
-            println!("{}", serde_json::to_string(&report).unwrap_or_default());
-        } else {
-            println!("{report}");
-        }
+        program::print(&report, arguments.json);
     }
     Ok(())
 }

@@ -5,7 +5,10 @@ use std::process::ExitCode;
 
 use clap::Parser;
 use mpiprobe::filter::Filter;
-use mpiprobe_tests::bench::view::{self, ViewEffort};
+use mpiprobe_tests::bench::{
+    program,
+    view::{self, ViewEffort},
+};
 
 /// Processor time and memory of the full-screen view, without a filter and with one.
 #[derive(Debug, Parser)]
@@ -33,13 +36,7 @@ struct Arguments {
 }
 
 fn main() -> ExitCode {
-    match run(&Arguments::parse()) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("bench-view: {error}");
-            ExitCode::FAILURE
-        }
-    }
+    program::exit("bench-view", run(&Arguments::parse()))
 }
 
 fn run(arguments: &Arguments) -> io::Result<()> {
@@ -52,11 +49,7 @@ fn run(arguments: &Arguments) -> io::Result<()> {
             size: (arguments.width, arguments.height),
             filter,
         })?;
-        if arguments.json {
-            println!("{}", serde_json::to_string(&report).unwrap_or_default());
-        } else {
-            println!("{report}");
-        }
+        program::print(&report, arguments.json);
     }
     Ok(())
 }

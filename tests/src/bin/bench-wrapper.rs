@@ -1,13 +1,10 @@
 //! `cargo xtask bench wrapper`: what an MPI call costs that counts itself, and one that does not because counting is switched off.
 
 use std::process::ExitCode;
-use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 
 use clap::Parser;
 use mpiprobe_tests::Mpi;
-use mpiprobe_tests::bench::{self, BenchError, Effort};
-use signal_hook::consts::{SIGINT, SIGTERM};
+use mpiprobe_tests::bench::{self, BenchError, Effort, program};
 
 /// ns per MPI call with and without the wrapper, on processes that are measured in turn.
 #[derive(Debug, Parser)]
@@ -27,29 +24,15 @@ struct Arguments {
 }
 
 fn main() -> ExitCode {
-    match run(&Arguments::parse()) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("bench-wrapper: {error}");
-            ExitCode::FAILURE
-        }
-    }
+    program::exit("bench-wrapper", run(&Arguments::parse()))
 }
 
 fn run(arguments: &Arguments) -> Result<(), BenchError> {
-    let interrupted = Arc::new(AtomicBool::new(false));
-    for signal in [SIGINT, SIGTERM] {
-        let start = |source| BenchError::Start { program: "the signal handler".into(), source };
-        signal_hook::flag::register(signal, Arc::clone(&interrupted)).map_err(start)?;
-    }
+    let interrupted = program::interruption()?;
     let effort = Effort { rounds: arguments.rounds, batches: arguments.batches, turns: arguments.turns };
     for mpi in Mpi::ALL {
         let report = bench::run_wrapper(mpi, effort, &interrupted)?;
-        if arguments.json {
-            println!("{}", serde_json::to_string(&report).unwrap_or_default());
-        } else {
-            println!("{report}");
-        }
+        program::print(&report, arguments.json);
     }
     Ok(())
 }

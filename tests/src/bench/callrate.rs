@@ -46,8 +46,8 @@ pub(super) const LOOPS: [Loop; 6] = [
 /// Messages of eight bytes to and fro between two ranks.
 pub(super) const PING_PONG: Loop =
     Loop { name: "MPI_Send+MPI_Recv", probed: &["MPI_Send", "MPI_Recv"], takes_all: true };
-/// One turn of it tells the wrapper to stop counting.
-pub(super) const LOOK_AWAY: Loop = Loop::of_one("MPI_Pcontrol", &[]);
+/// One turn of it tells the wrapper to stop counting, in each rank.
+pub(super) const LOOK_AWAY: Loop = Loop { name: "MPI_Pcontrol", probed: &[], takes_all: true };
 
 /// Time of a turn of a loop, ns.
 #[derive(Debug, Clone, Copy, PartialEq)]

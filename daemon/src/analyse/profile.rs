@@ -54,6 +54,7 @@ pub fn profile(
         engine: session.engine.clone(),
         jobs: jobs(observed),
         totals: totals(&ranks, base),
+        interval: None,
         groups: group_profiles(&ranks, base),
         functions: function_profiles(&ranks, base),
         inner_calls: session.nested.then(|| inner_calls(snapshot)),

@@ -30,6 +30,7 @@ pub fn apply(filter: &Filter, profile: &Profile) -> Kept {
         engine: profile.engine.clone(),
         jobs: profile.jobs.clone(),
         totals: profile.totals,
+        interval: profile.interval,
         groups: profile.groups.clone(),
         functions: functions.cloned().collect(),
         inner_calls: profile.inner_calls.clone(),

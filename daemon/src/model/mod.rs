@@ -24,7 +24,7 @@ pub use communicator::{
     Amounts, CommunicatorProfile, CommunicatorSize, FunctionAmounts, OtherCommunicators, PartnerRow, TrafficProfile,
 };
 pub use cost::OwnCost;
-pub use efficiency::Efficiency;
+pub use efficiency::{Efficiency, Window};
 pub use function::{FunctionProfile, FunctionRow, GroupProfile, GroupRow, GroupTraffic, InnerCalls, Rates};
 pub use losses::Losses;
 pub use pending::PendingRow;

@@ -31,6 +31,7 @@ pub(crate) fn profile(ranks: Vec<RankProfile>) -> Profile {
             mpi_percent_of_all: 0.0,
             efficiency: None,
         },
+        interval: None,
         groups: Vec::new(),
         functions: Vec::new(),
         inner_calls: None,

@@ -15,7 +15,9 @@ use super::{
 };
 use crate::{
     filter::{Filter, apply},
-    model::{EndReason, FunctionProfile, OpenCallInfo, Profile, RankProfile, RankState, Spread, Volume, Warning},
+    model::{
+        Efficiency, EndReason, FunctionProfile, OpenCallInfo, Profile, RankProfile, RankState, Spread, Volume, Warning,
+    },
 };
 
 /// The final profile. Of its rows, those that the filter keeps; sums, warnings and who waits for whom are of everything.
@@ -140,12 +142,12 @@ fn ranks(profile: &Profile) -> String {
     ];
     let rows = profile.ranks.iter().map(row).chain(if profile.ranks.len() > 1 { over_ranks.to_vec() } else { vec![] });
     let table = table(&columns, rows);
-    section("Ranks", &(table + &efficiency(profile)))
+    section("Ranks", &(table + &efficiency(profile, totals.efficiency)))
 }
 
 /// One line, where there are several ranks to compare.
-fn efficiency(profile: &Profile) -> String {
-    let Some(found) = profile.totals.efficiency.filter(|_| profile.ranks.len() > 1) else { return String::new() };
+pub(super) fn efficiency(profile: &Profile, found: Option<Efficiency>) -> String {
+    let Some(found) = found.filter(|_| profile.ranks.len() > 1) else { return String::new() };
     format!(
         "parallel efficiency {} % = load balance {} % x communication efficiency {} %\n",
         percent(100.0 * found.parallel),

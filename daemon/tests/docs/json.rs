@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use mpiprobe::{
-    analyse::{self, EndedCall, Identity, Observed, Session},
+    analyse::{self, Change, EndedCall, Identity, Observed, Session},
     model::{EngineInfo, LibraryInfo, RankState, SCHEMA, SlowSite},
     observe::{CommunicatorSnapshot, PendingRequest, PhaseSnapshot, ProcessSnapshot, Snapshot, ThreadSnapshot},
 };
@@ -124,10 +124,8 @@ fn profile() -> mpiprobe::model::Profile {
         communicators: Vec::new(),
         incomplete_because: Vec::new(),
     };
-    analyse::profile(
-        &session,
-        &[observed],
-        &Snapshot { processes: vec![process], ..Snapshot::default() },
-        &mut |_, _| None,
-    )
+    let snapshot = Snapshot { processes: vec![process], ..Snapshot::default() };
+    let mut profile = analyse::profile(&session, &[observed], &snapshot, &mut |_, _| None);
+    profile.interval = Some(Change::since(None, &profile).window());
+    profile
 }

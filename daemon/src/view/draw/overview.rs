@@ -10,7 +10,7 @@ use crate::{
     model::Profile,
     present::units::{bytes, duration, percent, rate},
     view::{
-        screens::{Efficiencies, Known, functions_by_time},
+        screens::{Known, functions_by_time},
         state::{Point, State, Tone},
     },
 };
@@ -87,7 +87,7 @@ fn now(state: &State, known: &Known<'_>, width: u16, theme: Theme) -> Vec<Line> 
 
 fn efficiency(known: &Known<'_>, width: u16, theme: Theme) -> Vec<Line> {
     let mut lines = vec![title(&format!("Efficiency ({})", known.span()), theme)];
-    let Some(found) = Efficiencies::of(known).0 else {
+    let Some(found) = known.change.efficiency() else {
         lines.push(Line::new(theme).add(Tone::Dim, "  nobody was seen to do anything but MPI"));
         return lines;
     };

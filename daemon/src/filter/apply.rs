@@ -100,6 +100,7 @@ fn with_rows(rank: &RankProfile, functions: Vec<FunctionRow>, traffic: Option<Ra
         stopped: rank.stopped,
         wall_ns: rank.wall_ns,
         mpi_ns: rank.mpi_ns,
+        self_cost_ns: rank.self_cost_ns,
         thread_wall_ns: rank.thread_wall_ns,
         mpi_percent: rank.mpi_percent,
         calls: rank.calls,

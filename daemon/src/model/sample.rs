@@ -39,7 +39,7 @@ pub(crate) fn profile(ranks: Vec<RankProfile>) -> Profile {
         phases: Vec::new(),
         ranks,
         losses: Losses::default(),
-        own_cost: OwnCost::new(1000.0, 500.0, 0, 1),
+        own_cost: OwnCost::new(1000.0, Some(500.0), 0, 1),
     }
 }
 
@@ -60,6 +60,7 @@ fn rank(rank: u32, size: u32) -> RankProfile {
         stopped: false,
         wall_ns: 10 * SECOND,
         mpi_ns: 0,
+        self_cost_ns: 0,
         thread_wall_ns: 10 * SECOND,
         mpi_percent: 0.0,
         calls: 0,
@@ -87,6 +88,7 @@ pub(crate) fn function(name: &'static str, calls: u64, each_ns: u64) -> Function
         group,
         calls,
         time_ns: calls * each_ns,
+        self_cost_ns: 0,
         mean_ns: each_ns as f64,
         min_ns: each_ns,
         max_ns: each_ns,

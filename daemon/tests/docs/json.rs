@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use mpiprobe::{
-    analyse::{self, Change, EndedCall, Identity, Observed, Session},
+    analyse::{self, Change, EndedCall, Identity, Observed, SelfCost, Session},
     model::{EngineInfo, LibraryInfo, RankState, SCHEMA, SlowSite},
     observe::{CommunicatorSnapshot, PendingRequest, PhaseSnapshot, ProcessSnapshot, Snapshot, ThreadSnapshot},
 };
@@ -102,6 +102,7 @@ fn profile() -> mpiprobe::model::Profile {
         since_ns: 0,
         until_ns: None,
         ended_in: vec![EndedCall { tid: 2, function: 0, open_ns: 1, call_site: None }],
+        self_cost: SelfCost(None),
     };
     let library = LibraryInfo {
         path: String::new(),
@@ -118,7 +119,7 @@ fn profile() -> mpiprobe::model::Profile {
         end: None,
         engine: EngineInfo { engine: "ebpf", attached_by: String::new(), attach_ns: 0, libraries: vec![library] },
         per_call_ns: 0.0,
-        inside_ns: 0.0,
+        inside_ns: None,
         nested: true,
         traffic: true,
         communicators: Vec::new(),

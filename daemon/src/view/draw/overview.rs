@@ -8,7 +8,7 @@ use super::{
 };
 use crate::{
     model::Profile,
-    present::units::{bytes, duration, percent, rate},
+    present::units::{bytes, duration, ns, percent, rate},
     view::{
         screens::{Known, functions_by_time},
         state::{Point, State, Tone},
@@ -32,7 +32,7 @@ pub(super) fn draw(frame: &mut Frame<'_>, area: Rect, state: &State, theme: Them
         lines.extend(functions(&known, usize::from(area.height).saturating_sub(taken), theme));
         lines.push(Line::new(theme));
         lines.extend(warnings);
-        lines.extend(remarks(profile, theme));
+        lines.extend(remarks(profile, is_wide, theme));
     }
     put(frame, left, &lines);
     if is_wide {
@@ -41,7 +41,7 @@ pub(super) fn draw(frame: &mut Frame<'_>, area: Rect, state: &State, theme: Them
         lines.push(Line::new(theme));
         lines.extend(communicators(profile, usize::from(area.height / 6), theme));
         lines.extend(warnings(state, usize::from(area.height / 4), theme));
-        lines.extend(remarks(profile, theme));
+        lines.extend(remarks(profile, is_wide, theme));
         put(frame, right, &lines);
     }
 }
@@ -177,10 +177,14 @@ fn warnings(state: &State, most: usize, theme: Theme) -> Vec<Line> {
 }
 
 /// What the observation costs, and whether anything is missing.
-fn remarks(profile: &Profile, theme: Theme) -> Vec<Line> {
-    let cost = &profile.own_cost;
-    let cost = format!("  {} a call, {:.2} % of the job's time", duration(cost.per_call_ns), cost.percent_of_wall);
+fn remarks(profile: &Profile, is_wide: bool, theme: Theme) -> Vec<Line> {
+    let own = &profile.own_cost;
+    let cost = format!("  {} a call, {:.2} % of the job's time", duration(own.per_call_ns), own.percent_of_wall);
     let mut lines = vec![title("Own cost and losses", theme), Line::new(theme).add(Tone::Plain, &cost)];
+    if let (true, Some(inside), 1..) = (is_wide, own.inside_ns, own.subtracted_ns) {
+        let text = format!("  self cost subtracted: {} per call, {}", duration(inside), ns(own.subtracted_ns));
+        lines.push(Line::new(theme).add(Tone::Plain, &text));
+    }
     if profile.complete {
         lines.push(Line::new(theme).add(Tone::Good, "  complete: nothing is missing"));
     }

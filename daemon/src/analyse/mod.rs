@@ -24,4 +24,6 @@ pub use percentile::percentile_bounds;
 pub use profile::profile;
 pub use self_cost::SelfCost;
 pub use unusual::is_unusually_long;
-pub use waiting::{Certainty, Operation, OtherEnd, Posted, Wait, Waiting, Why, operations, waiting};
+pub use waiting::{
+    Certainty, Operation, OtherEnd, Posted, Wait, Waiting, Why, operations, unmatched, unmatched_rows, waiting,
+};

@@ -37,6 +37,7 @@ pub fn apply(filter: &Filter, profile: &Profile) -> Kept {
         traffic: profile.traffic.as_ref().map(|traffic| self::traffic(filter, traffic)),
         phases: profile.phases.clone(),
         ranks,
+        unmatched: profile.unmatched.clone(),
         losses: profile.losses,
         own_cost: profile.own_cost,
     };

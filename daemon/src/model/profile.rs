@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     Efficiency, FunctionProfile, GroupProfile, InnerCalls, Losses, OwnCost, PhaseProfile, RankProfile, Spread,
-    TrafficProfile, Window,
+    TrafficProfile, UnmatchedRow, Window,
     names::{self, Name},
 };
 
@@ -44,6 +44,9 @@ pub struct Profile {
     /// Marked by `MPI_Pcontrol`; most time in MPI first.
     pub phases: Vec<PhaseProfile>,
     pub ranks: Vec<RankProfile>,
+    /// Sends and receives under way without their other end, by rank; empty in a profile that stands alone.
+    #[serde(default)]
+    pub unmatched: Vec<UnmatchedRow>,
     pub losses: Losses,
     pub own_cost: OwnCost,
 }

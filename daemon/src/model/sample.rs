@@ -38,6 +38,7 @@ pub(crate) fn profile(ranks: Vec<RankProfile>) -> Profile {
         traffic: Some(TrafficProfile::default()),
         phases: Vec::new(),
         ranks,
+        unmatched: Vec::new(),
         losses: Losses::default(),
         own_cost: OwnCost::new(1000.0, Some(500.0), 0, 1),
     }

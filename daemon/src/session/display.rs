@@ -4,7 +4,7 @@ use std::{future::pending, sync::Arc};
 
 use super::{Options, Outcome, SessionError, signals::StopSignals};
 use crate::{
-    analyse::{Change, Look},
+    analyse::{Change, Look, unmatched_rows},
     diagnose::warnings,
     filter::Filter,
     model::{EndReason, Profile},
@@ -51,10 +51,11 @@ impl Display {
         self.show(profile, &change)
     }
 
-    /// Adds to a profile what has happened since the one before.
+    /// Adds to a profile what has happened since the one before, and what follows from all of it.
     pub(super) fn end_interval(&mut self, mut profile: Profile) -> (Arc<Profile>, Change) {
         let change = Change::since(self.last.as_ref(), &profile);
         profile.interval = Some(change.window());
+        profile.unmatched = unmatched_rows(&profile);
         self.last = Some(Look::of(&profile));
         (Arc::new(profile), change)
     }

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use mpiprobe::{
     analyse::{self, Change, EndedCall, Identity, Observed, SelfCost, Session},
-    model::{EngineInfo, LibraryInfo, RankState, SCHEMA, SlowSite},
+    model::{EngineInfo, LibraryInfo, OtherEndSeen, RankState, SCHEMA, SlowSite, UnmatchedRow},
     observe::{CommunicatorSnapshot, PendingRequest, PhaseSnapshot, ProcessSnapshot, Snapshot, ThreadSnapshot},
 };
 use mpiprobe_common::{
@@ -127,6 +127,21 @@ fn profile() -> mpiprobe::model::Profile {
     };
     let snapshot = Snapshot { processes: vec![process], ..Snapshot::default() };
     let mut profile = analyse::profile(&session, &[observed], &snapshot, &mut |_, _| None);
+    profile.unmatched = vec![UnmatchedRow {
+        job: None,
+        rank: None,
+        pid: 1,
+        function: "MPI_Recv",
+        is_request: false,
+        is_send: false,
+        peer: None,
+        tag: None,
+        communicator: None,
+        age_ns: 0,
+        other_end: OtherEndSeen::Missing,
+        other_tag: None,
+        other_communicator: None,
+    }];
     profile.interval = Some(Change::since(None, &profile).window());
     profile
 }

@@ -15,6 +15,7 @@ mod rank;
 #[cfg(test)]
 pub(crate) mod sample;
 mod spread;
+mod unmatched;
 mod volume;
 mod warning;
 
@@ -24,7 +25,7 @@ pub use communicator::{
     Amounts, CommunicatorProfile, CommunicatorSize, FunctionAmounts, OtherCommunicators, PartnerRow, TrafficProfile,
 };
 pub use cost::OwnCost;
-pub use efficiency::Efficiency;
+pub use efficiency::{Efficiency, Window};
 pub use function::{FunctionProfile, FunctionRow, GroupProfile, GroupRow, GroupTraffic, InnerCalls, Rates};
 pub use losses::Losses;
 pub use pending::PendingRow;
@@ -32,5 +33,6 @@ pub use phase::{PhaseProfile, RankPhase};
 pub use profile::{EndReason, EngineInfo, JobInfo, LibraryInfo, Profile, SCHEMA, SlowSite, Totals};
 pub use rank::{OpenCallInfo, RankProfile, RankState, ThreadProfile};
 pub use spread::Spread;
+pub use unmatched::{OtherEndSeen, UnmatchedRow};
 pub use volume::{CommunicatorRow, FlowRow, FunctionTraffic, Partner, RankTraffic, Volume};
 pub use warning::Warning;

@@ -31,14 +31,16 @@ pub(crate) fn profile(ranks: Vec<RankProfile>) -> Profile {
             mpi_percent_of_all: 0.0,
             efficiency: None,
         },
+        interval: None,
         groups: Vec::new(),
         functions: Vec::new(),
         inner_calls: None,
         traffic: Some(TrafficProfile::default()),
         phases: Vec::new(),
         ranks,
+        unmatched: Vec::new(),
         losses: Losses::default(),
-        own_cost: OwnCost::new(1000.0, 500.0, 0, 1),
+        own_cost: OwnCost::new(1000.0, Some(500.0), 0, 1),
     }
 }
 
@@ -59,6 +61,7 @@ fn rank(rank: u32, size: u32) -> RankProfile {
         stopped: false,
         wall_ns: 10 * SECOND,
         mpi_ns: 0,
+        self_cost_ns: 0,
         thread_wall_ns: 10 * SECOND,
         mpi_percent: 0.0,
         calls: 0,
@@ -86,6 +89,7 @@ pub(crate) fn function(name: &'static str, calls: u64, each_ns: u64) -> Function
         group,
         calls,
         time_ns: calls * each_ns,
+        self_cost_ns: 0,
         mean_ns: each_ns as f64,
         min_ns: each_ns,
         max_ns: each_ns,

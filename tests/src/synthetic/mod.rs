@@ -7,7 +7,7 @@ mod threads;
 use std::sync::Arc;
 
 use mpiprobe::{
-    analyse::{self, Identity, Observed, Session},
+    analyse::{self, Identity, Observed, SelfCost, Session},
     model::{EndReason, EngineInfo, LibraryInfo, Profile, RankState},
     observe::{CommunicatorSnapshot, Members, PendingRequest, ProcessSnapshot, Snapshot},
 };
@@ -76,7 +76,7 @@ impl Synthetic {
                 libraries: vec![library],
             },
             per_call_ns: 1500.0,
-            inside_ns: 700.0,
+            inside_ns: Some(700.0),
             nested: false,
             traffic: self.traffic,
             communicators: Vec::new(),
@@ -102,6 +102,8 @@ impl Synthetic {
             since_ns: SECOND,
             until_ns: None,
             ended_in: Vec::new(),
+            // Times are those that a test asks for.
+            self_cost: SelfCost(None),
         }
     }
 

@@ -1,7 +1,7 @@
 //! Calls that come through a Fortran or C++ layer: who has called the layer.
 
 use mpiprobe_common::{
-    LayerFrame, ProcessLayers,
+    LayerFrame, ProcessLayers, ThreadState,
     layer::{LAYER_DEPTH, call_key},
     layout::Memory as _,
 };
@@ -9,21 +9,29 @@ use mpiprobe_common::{
 use crate::{
     maps::{LAYER_FRAMES, LAYERS},
     meaning::User,
-    registers::Registers,
+    registers::{RETURN_ADDRESS_BYTES, Registers},
 };
 
-/// The place in the user's code that a call which has just returned was made from: its own call site, unless that is in a layer.
-/// As far as the way out is known.
+/// The place in the user's code that a call which has just returned was made from: its own call site, unless that is in a layer or
+/// a tool. As far as the way out is known.
 #[inline(always)]
-pub fn user_site(process: u32, registers: &Registers) -> u64 {
-    let site = registers.instruction_pointer();
+pub fn user_site(thread: &ThreadState, registers: &Registers) -> u64 {
+    let process = thread.process;
+    let (site, stack_pointer, frame_pointer) = if thread.tools_open == 0 {
+        (registers.instruction_pointer(), registers.stack_pointer(), registers.frame_pointer())
+    } else {
+        // As it was when the outermost tool was called.
+        let open = &thread.open;
+        let stack_pointer = open.stack_pointer + u64::from(open.to_user) + RETURN_ADDRESS_BYTES;
+        (thread.return_address, stack_pointer, thread.frame_pointer)
+    };
     let Some(layers) = LAYERS.get_ptr(process) else { return site };
     // SAFETY: map value pointer; the daemon writes what it has found before the process calls, or a word at a time.
     let layers = unsafe { &*layers };
     if !layers.around.contains(site) {
         return site;
     }
-    follow(process, site, registers.stack_pointer(), registers.frame_pointer())
+    follow(process, site, stack_pointer, frame_pointer)
 }
 
 #[inline(never)]

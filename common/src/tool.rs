@@ -159,6 +159,29 @@ impl ToolStats {
         by_mpi: 0,
         left: 0,
     };
+
+    /// Adds another one's calls.
+    pub fn merge(&mut self, other: &Self) {
+        self.calls += other.calls;
+        self.time_ns += other.time_ns;
+        self.passed_on += other.passed_on;
+        self.passed_on_ns += other.passed_on_ns;
+        self.to_library += other.to_library;
+        self.to_library_ns += other.to_library_ns;
+        self.own_calls += other.own_calls;
+        self.own_calls_ns += other.own_calls_ns;
+        self.by_tools += other.by_tools;
+        self.by_mpi += other.by_mpi;
+        self.left += other.left;
+    }
+}
+
+impl ToolCallStats {
+    /// Adds another one's calls.
+    pub fn merge(&mut self, other: &Self) {
+        self.calls += other.calls;
+        self.time_ns += other.time_ns;
+    }
 }
 
 impl Inside {

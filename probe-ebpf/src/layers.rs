@@ -7,6 +7,7 @@ use mpiprobe_common::{
 };
 
 use crate::{
+    atomic::from_here_on,
     maps::{LAYER_FRAMES, LAYERS},
     meaning::User,
     registers::{RETURN_ADDRESS_BYTES, Registers},
@@ -17,14 +18,16 @@ use crate::{
 #[inline(always)]
 pub fn user_site(thread: &ThreadState, registers: &Registers) -> u64 {
     let process = thread.process;
-    let (site, stack_pointer, frame_pointer) = if thread.tools_open == 0 {
-        (registers.instruction_pointer(), registers.stack_pointer(), registers.frame_pointer())
-    } else {
+    // Read in any case: the verifier wants to see where in the registers, not which of two words.
+    let mut site = from_here_on(registers.instruction_pointer());
+    let mut stack_pointer = from_here_on(registers.stack_pointer());
+    let mut frame_pointer = from_here_on(registers.frame_pointer());
+    if thread.tools_open != 0 {
         // As it was when the outermost tool was called.
-        let open = &thread.open;
-        let stack_pointer = open.stack_pointer + u64::from(open.to_user) + RETURN_ADDRESS_BYTES;
-        (thread.return_address, stack_pointer, thread.frame_pointer)
-    };
+        site = thread.return_address;
+        stack_pointer = thread.open.stack_pointer + u64::from(thread.open.to_user) + RETURN_ADDRESS_BYTES;
+        frame_pointer = thread.frame_pointer;
+    }
     let Some(layers) = LAYERS.get_ptr(process) else { return site };
     // SAFETY: map value pointer; the daemon writes what it has found before the process calls, or a word at a time.
     let layers = unsafe { &*layers };

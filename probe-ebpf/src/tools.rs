@@ -16,7 +16,7 @@ use mpiprobe_common::{
 };
 
 use crate::{
-    atomic::add,
+    atomic::{add, from_here_on},
     call::{self, NO_RETURN, RETURN, returns_to_kernel},
     maps::{TOOL_CALLS, TOOL_FRAMES, TOOL_STATS},
     phases,
@@ -72,7 +72,7 @@ pub fn entry(context: &impl EbpfContext) -> u32 {
     };
     let depth = drop_left(thread, frames, stack_pointer);
     let flags = if depth == 0 { 0 } else { passed_on(frames, depth, cookie) };
-    let Some(frame) = frames.frames.get_mut(depth) else {
+    let Some(frame) = innermost(frames, depth + 1) else {
         count_loss(thread.process, Loss::ToolCallLost);
         return NO_RETURN;
     };
@@ -101,8 +101,8 @@ pub fn entry(context: &impl EbpfContext) -> u32 {
 
 /// The flags of a call made inside `depth` others: whether it is the program's, which the innermost of them passes on.
 #[inline(always)]
-fn passed_on(frames: &mut ToolFrames, depth: usize, cookie: ToolCookie) -> u32 {
-    let Some(outer) = frames.frames.get_mut(depth - 1) else { return 0 };
+fn passed_on(frames: &mut ToolFrames, depth: u64, cookie: ToolCookie) -> u32 {
+    let Some(outer) = innermost(frames, depth) else { return 0 };
     if outer.tool == cookie.tool() || !outer.passes_on(cookie.function()) {
         return 0;
     }
@@ -126,10 +126,10 @@ fn close(context: &impl EbpfContext, now: u64) {
 #[inline(never)]
 fn close_at(thread: &mut ThreadState, id: u64, cookie: ToolCookie, stack_pointer: u64, now: u64) -> u32 {
     let Some(frames) = frames(id) else { return 0 };
-    let mut depth = thread.tools_open as usize;
+    let mut depth = thread.tools_open as u64;
     // Frames below this one were left without a return.
     for _ in 0..TOOL_DEPTH {
-        match frames.frames.get(depth.wrapping_sub(1)) {
+        match innermost(frames, depth) {
             Some(frame) if frame.stack_pointer < stack_pointer => {
                 count(thread.process, ToolCookie::new(frame.function as u32, frame.tool), Count::Left);
                 depth -= 1;
@@ -138,7 +138,7 @@ fn close_at(thread: &mut ThreadState, id: u64, cookie: ToolCookie, stack_pointer
         }
     }
     thread.tools_open = depth as u16;
-    let Some(frame) = frames.frames.get(depth.wrapping_sub(1)) else { return 0 };
+    let Some(frame) = innermost(frames, depth) else { return 0 };
     // Not one that is kept: too deep, already counted as such, or entered before it was probed.
     if frame.stack_pointer != stack_pointer || ToolCookie::new(frame.function as u32, frame.tool) != cookie {
         return 0;
@@ -147,7 +147,7 @@ fn close_at(thread: &mut ThreadState, id: u64, cookie: ToolCookie, stack_pointer
     if frame.is_of_program() {
         let ns = now - frame.started_ns;
         record(thread.process, frame, ns);
-        if let Some(outer) = frames.frames.get_mut(depth.wrapping_sub(2)) {
+        if let Some(outer) = innermost(frames, depth - 1) {
             outer.inside.passed_on += 1;
             outer.inside.passed_on_ns += ns;
         }
@@ -166,7 +166,7 @@ pub fn enter_library(thread: &mut ThreadState, id: u64, function: u32, stack_poi
         return false;
     };
     let depth = drop_left(thread, frames, stack_pointer);
-    let Some(innermost) = frames.frames.get_mut(depth.wrapping_sub(1)) else { return false };
+    let Some(innermost) = innermost(frames, depth) else { return false };
     let passes_on = innermost.passes_on(function as u16);
     if passes_on {
         innermost.flags |= frame_flags::PASSED_ON;
@@ -183,9 +183,9 @@ pub fn enter_library(thread: &mut ThreadState, id: u64, function: u32, stack_poi
 #[inline(never)]
 pub fn leave_library(thread: &ThreadState, id: u64, function: u32, ns: u64) -> u32 {
     let Some(frames) = frames(id) else { return 0 };
-    let mut depth = thread.tools_open as usize;
+    let mut depth = thread.tools_open as u64;
     if frames.is_passed_on != 0 {
-        if let Some(innermost) = frames.frames.get_mut(depth.wrapping_sub(1)) {
+        if let Some(innermost) = innermost(frames, depth) {
             let inside = &mut innermost.inside;
             inside.passed_on += 1;
             inside.passed_on_ns += ns;
@@ -196,7 +196,7 @@ pub fn leave_library(thread: &ThreadState, id: u64, function: u32, ns: u64) -> u
     }
     // Whatever tools call among themselves, it is done for a call of the program.
     for _ in 0..TOOL_DEPTH {
-        let Some(frame) = frames.frames.get_mut(depth.wrapping_sub(1)) else { break };
+        let Some(frame) = innermost(frames, depth) else { break };
         if frame.is_of_program() {
             frame.inside.own_calls += 1;
             frame.inside.own_calls_ns += ns;
@@ -210,10 +210,10 @@ pub fn leave_library(thread: &ThreadState, id: u64, function: u32, ns: u64) -> u
 
 /// Takes those calls out that were left without a return, by where the stack is now. Gives how many are open.
 #[inline(always)]
-fn drop_left(thread: &mut ThreadState, frames: &ToolFrames, stack_pointer: u64) -> usize {
-    let mut depth = thread.tools_open as usize;
+fn drop_left(thread: &mut ThreadState, frames: &mut ToolFrames, stack_pointer: u64) -> u64 {
+    let mut depth = thread.tools_open as u64;
     for _ in 0..TOOL_DEPTH {
-        let Some(frame) = frames.frames.get(depth.wrapping_sub(1)) else { break };
+        let Some(frame) = innermost(frames, depth) else { break };
         if frame.stack_pointer >= stack_pointer && returns_to_kernel(frame.stack_pointer) {
             break;
         }
@@ -296,6 +296,18 @@ fn stats(process: u32, cookie: ToolCookie) -> Option<*mut ToolStats> {
         count_loss(process, Loss::ToolCallLost);
     }
     made
+}
+
+/// The last of so many frames; `None` if there is none, or no room for it.
+#[inline(always)]
+fn innermost(frames: &mut ToolFrames, depth: u64) -> Option<&mut ToolFrame> {
+    // Such that what is compared is the very register that becomes the index.
+    let index = from_here_on(depth.wrapping_sub(1));
+    if index >= TOOL_DEPTH as u64 {
+        return None;
+    }
+    // SAFETY: the index is within the array.
+    Some(unsafe { &mut *frames.frames.as_mut_ptr().add(index as usize) })
 }
 
 #[inline(always)]

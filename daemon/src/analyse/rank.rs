@@ -1,11 +1,12 @@
 //! One rank.
 
 use super::{
-    EndedCall, Observed,
+    EndedCall, Observed, Session,
     aggregate::{Base, ByFunction, Calls, groups, percent},
     flows, names,
     open_call::Reader,
     phases,
+    tools::Layers,
     traffic::Traffic,
 };
 use crate::{
@@ -23,6 +24,7 @@ pub(super) struct Rank<'a> {
     traffic: bool,
     pub(super) functions: ByFunction,
     pub(super) phases: Vec<phases::OfRank>,
+    pub(super) layers: Layers<'a>,
     /// Without the time in which the program had counting off.
     pub(super) wall_ns: u64,
     off_ns: u64,
@@ -31,16 +33,17 @@ pub(super) struct Rank<'a> {
 }
 
 impl<'a> Rank<'a> {
-    pub(super) fn new(observed: &'a Observed, tables: &'a ProcessSnapshot, now_ns: u64, traffic: bool) -> Self {
+    pub(super) fn new(session: &'a Session, observed: &'a Observed, tables: &'a ProcessSnapshot, now_ns: u64) -> Self {
         let until_ns = observed.until_ns.unwrap_or(now_ns);
         let off_ns = tables.off_ns(until_ns);
         Self {
             observed,
             tables,
             now_ns,
-            traffic,
+            traffic: session.traffic,
             functions: by_function(observed, tables, now_ns),
             phases: tables.phases.iter().map(|phase| phases::OfRank::of(phase, until_ns)).collect(),
+            layers: Layers::of(&tables.tools, &session.engine.tools),
             wall_ns: until_ns.saturating_sub(observed.since_ns).saturating_sub(off_ns),
             off_ns,
             mpi_ns: tables.mpi_ns(now_ns),
@@ -117,6 +120,7 @@ impl<'a> Rank<'a> {
             open_calls: self.open_calls(&mut name),
             threads: self.tables.threads.iter().map(|thread| self.thread(thread)).collect(),
             phases: self.phases.iter().map(|phase| phase.profile(self.traffic)).collect(),
+            layers: self.layers.profile(),
             calls_while_off: self.tables.counters.calls_off,
             off_ns: self.off_ns,
             losses: self.losses(),

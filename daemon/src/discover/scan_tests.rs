@@ -11,7 +11,14 @@ const ROOT: Caller = Caller { user: 0, group: 0, may_trace_all: true };
 
 fn recognised() -> Recognised {
     let architecture = Architecture::NATIVE;
-    Recognised { soname: None, defines_pmpi: true, is_static: false, architecture, implementation: None }
+    Recognised {
+        role: Role::Library,
+        soname: None,
+        defines_pmpi: true,
+        is_static: false,
+        architecture,
+        implementation: None,
+    }
 }
 
 /// A recogniser to which everything is MPI.

@@ -3,8 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Efficiency, FunctionProfile, GroupProfile, InnerCalls, Losses, OwnCost, PhaseProfile, RankProfile, Spread,
-    TrafficProfile,
+    Efficiency, FunctionLayers, FunctionProfile, GroupProfile, InnerCalls, Losses, OwnCost, PhaseProfile, RankProfile,
+    Spread, ToolInfo, TrafficProfile,
     names::{self, Name},
 };
 
@@ -40,6 +40,9 @@ pub struct Profile {
     pub traffic: Option<TrafficProfile>,
     /// Marked by `MPI_Pcontrol`; most time in MPI first.
     pub phases: Vec<PhaseProfile>,
+    /// Functions that tools stand before; most time first.
+    #[serde(default)]
+    pub layers: Vec<FunctionLayers>,
     pub ranks: Vec<RankProfile>,
     pub losses: Losses,
     pub own_cost: OwnCost,
@@ -68,6 +71,9 @@ pub struct EngineInfo {
     /// Time that attaching took, ns.
     pub attach_ns: u64,
     pub libraries: Vec<LibraryInfo>,
+    /// Tools on MPI's profiling interface that were probed besides.
+    #[serde(default)]
+    pub tools: Vec<ToolInfo>,
 }
 
 /// A file that was probed.

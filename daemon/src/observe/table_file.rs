@@ -31,8 +31,6 @@ use super::{
 };
 use crate::attach::Plain;
 
-/// Statistics by function id.
-
 /// How often a thread's state is read again if it changed while it was copied.
 const TORN_ATTEMPTS: usize = 4;
 

@@ -75,6 +75,7 @@ mod tests {
             flows: Vec::new(),
             communicators: Vec::new(),
             requests: Vec::new(),
+            datatypes: Vec::new(),
             inner: Vec::new(),
         }
     }

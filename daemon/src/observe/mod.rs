@@ -12,7 +12,8 @@ pub use clock::monotonic_ns;
 pub use events::{Notice, NoticeKind};
 pub use observer::{ObserveError, Observer};
 pub use snapshot::{
-    CommunicatorSnapshot, Members, PendingRequest, PhaseSnapshot, ProcessSnapshot, SHARED, Snapshot, ThreadSnapshot,
+    CommunicatorSnapshot, DatatypeSnapshot, Members, PendingRequest, PhaseSnapshot, ProcessSnapshot, SHARED, Snapshot,
+    ThreadSnapshot,
 };
 pub use stats::StatsReader;
 pub use table_file::{TableFile, TableFileError};

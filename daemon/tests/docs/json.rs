@@ -82,6 +82,7 @@ fn profile() -> mpiprobe::model::Profile {
             functions: vec![(0, FunctionStats::ZERO)],
         }],
         threads: vec![ThreadSnapshot { tid: 1, slot: 0, state }],
+        datatypes: Vec::new(),
         inner: vec![((0, 1), InnerStats::default())],
         flows: vec![Flow { key: FlowKey { process: 1, communicator: 1, ..FlowKey::default() }, ..Flow::default() }],
         communicators: vec![CommunicatorSnapshot {

@@ -28,6 +28,8 @@ const fn program(name: &'static str, language: Language, files: &'static [&'stat
 
 /// Messages round a ring, in every language. `ring [iterations] [--pause-us N] [--imbalance] [--forever]`.
 pub const RING: Program = program("ring", Language::C, &["ring.c", "gate.h"]);
+/// With a tool in it.
+pub const RING_WITH_TOOL: Program = program("ring_with_tool", Language::C, &["ring.c", "../tool/tool.c", "gate.h"]);
 pub const RING_CXX: Program = program("ring_cxx", Language::Cxx, &["ring_cxx.cpp", "gate.h"]);
 pub const RING_USE_MPI: Program =
     program("ring_use_mpi", Language::Fortran, &["ring_use_mpi.f90", "gate_fortran.c", "gate.h"]);

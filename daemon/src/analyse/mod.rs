@@ -14,6 +14,7 @@ mod phases;
 mod profile;
 mod rank;
 mod self_cost;
+mod tools;
 mod traffic;
 mod unusual;
 mod waiting;

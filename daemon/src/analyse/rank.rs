@@ -1,12 +1,13 @@
 //! One rank.
 
 use super::{
-    EndedCall, Observed,
+    EndedCall, Observed, Session,
     aggregate::{Base, ByFunction, Calls, groups, percent},
     flows, names,
     open_call::Reader,
     phases,
     self_cost::shares,
+    tools::Layers,
     traffic::Traffic,
 };
 use crate::{
@@ -24,6 +25,7 @@ pub(super) struct Rank<'a> {
     traffic: bool,
     pub(super) functions: ByFunction,
     pub(super) phases: Vec<phases::OfRank>,
+    pub(super) layers: Layers<'a>,
     /// Without the time in which the program had counting off.
     pub(super) wall_ns: u64,
     off_ns: u64,
@@ -34,7 +36,7 @@ pub(super) struct Rank<'a> {
 }
 
 impl<'a> Rank<'a> {
-    pub(super) fn new(observed: &'a Observed, tables: &'a ProcessSnapshot, now_ns: u64, traffic: bool) -> Self {
+    pub(super) fn new(session: &'a Session, observed: &'a Observed, tables: &'a ProcessSnapshot, now_ns: u64) -> Self {
         let until_ns = observed.until_ns.unwrap_or(now_ns);
         let off_ns = tables.off_ns(until_ns);
         let functions = by_function(observed, tables, now_ns);
@@ -44,9 +46,10 @@ impl<'a> Rank<'a> {
             observed,
             tables,
             now_ns,
-            traffic,
+            traffic: session.traffic,
             functions,
             phases: tables.phases.iter().map(phase).collect(),
+            layers: Layers::of(&tables.tools, &session.engine.tools),
             wall_ns: until_ns.saturating_sub(observed.since_ns).saturating_sub(off_ns),
             off_ns,
             mpi_ns: tables.mpi_ns(now_ns).saturating_sub(self_cost_ns),
@@ -126,6 +129,7 @@ impl<'a> Rank<'a> {
             open_calls: self.open_calls(&mut name),
             threads: self.threads(),
             phases: self.phases.iter().map(|phase| phase.profile(self.traffic)).collect(),
+            layers: self.layers.profile(),
             calls_while_off: self.tables.counters.calls_off,
             off_ns: self.off_ns,
             losses: self.losses(),

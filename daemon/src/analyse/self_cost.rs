@@ -33,9 +33,9 @@ mod tests {
 
     use super::*;
     use crate::{
-        analyse::{Identity, Observed, rank::Rank},
-        model::{RankProfile, RankState},
-        observe::{ProcessSnapshot, ThreadSnapshot},
+        analyse::{Identity, Observed, Session, rank::Rank},
+        model::{EngineInfo, RankProfile, RankState},
+        observe::{ProcessSnapshot, ThreadSnapshot, ToolsSnapshot},
     };
 
     #[test]
@@ -77,6 +77,7 @@ mod tests {
             requests: Vec::new(),
             datatypes: Vec::new(),
             inner: Vec::new(),
+            tools: ToolsSnapshot::default(),
         }
     }
 
@@ -91,7 +92,30 @@ mod tests {
             ended_in: Vec::new(),
             self_cost,
         };
-        Rank::new(&observed, &process(), 10_000_000, false).profile(None, &mut |_, _| None)
+        Rank::new(&session(), &observed, &process(), 10_000_000).profile(None, &mut |_, _| None)
+    }
+
+    fn session() -> Session {
+        let engine = EngineInfo {
+            engine: "ebpf",
+            attached_by: String::new(),
+            attach_ns: 0,
+            libraries: Vec::new(),
+            tools: Vec::new(),
+        };
+        Session {
+            host: String::new(),
+            began: String::new(),
+            began_ns: 0,
+            end: None,
+            engine,
+            per_call_ns: 0.0,
+            inside_ns: None,
+            nested: false,
+            traffic: false,
+            communicators: Vec::new(),
+            incomplete_because: Vec::new(),
+        }
     }
 
     fn times(rank: &RankProfile) -> [u64; 4] {

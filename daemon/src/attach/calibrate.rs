@@ -93,7 +93,7 @@ fn attach(rung: Rung, programs: &[Program], pid: u32) -> Result<Attachment, Atta
     let failed = |source| AttachError::Link { rung, file: own.into(), source };
     let file = File::open(own).map_err(failed)?;
     let offset = own_file_offset(target as *const () as u64).map_err(failed)?;
-    let sites = [ProbeSite { offset, cookie: Cookie::new(CALIBRATION_FUNCTION, 0, true) }];
+    let sites = [ProbeSite { offset, cookie: Cookie::new(CALIBRATION_FUNCTION, 0, true).0 }];
     Attachment::new(rung, programs, file.as_fd(), own, &sites, Scope::Process(pid))
 }
 

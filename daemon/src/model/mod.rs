@@ -15,6 +15,7 @@ mod rank;
 #[cfg(test)]
 pub(crate) mod sample;
 mod spread;
+mod tool;
 mod unmatched;
 mod volume;
 mod warning;
@@ -33,6 +34,7 @@ pub use phase::{PhaseProfile, RankPhase};
 pub use profile::{EndReason, EngineInfo, JobInfo, LibraryInfo, Profile, SCHEMA, SlowSite, Totals};
 pub use rank::{OpenCallInfo, RankProfile, RankState, ThreadProfile};
 pub use spread::Spread;
+pub use tool::{FunctionLayers, LibraryLayer, ToolCalls, ToolInfo, ToolLayer};
 pub use unmatched::{OtherEndSeen, UnmatchedRow};
 pub use volume::{CommunicatorRow, FlowRow, FunctionTraffic, Partner, RankTraffic, Volume};
 pub use warning::Warning;

@@ -3,8 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Efficiency, FunctionProfile, GroupProfile, InnerCalls, Losses, OwnCost, PhaseProfile, RankProfile, Spread,
-    TrafficProfile, UnmatchedRow, Window,
+    Efficiency, FunctionLayers, FunctionProfile, GroupProfile, InnerCalls, Losses, OwnCost, PhaseProfile, RankProfile,
+    Spread, ToolInfo, TrafficProfile, UnmatchedRow, Window,
     names::{self, Name},
 };
 
@@ -43,6 +43,9 @@ pub struct Profile {
     pub traffic: Option<TrafficProfile>,
     /// Marked by `MPI_Pcontrol`; most time in MPI first.
     pub phases: Vec<PhaseProfile>,
+    /// Functions that tools stand before; most time first.
+    #[serde(default)]
+    pub layers: Vec<FunctionLayers>,
     pub ranks: Vec<RankProfile>,
     /// Sends and receives under way without their other end, by rank; empty in a profile that stands alone.
     #[serde(default)]
@@ -74,6 +77,9 @@ pub struct EngineInfo {
     /// Time that attaching took, ns.
     pub attach_ns: u64,
     pub libraries: Vec<LibraryInfo>,
+    /// Tools on MPI's profiling interface that were probed besides.
+    #[serde(default)]
+    pub tools: Vec<ToolInfo>,
 }
 
 /// A file that was probed.

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::{
-    CallArguments, FunctionRow, GroupRow, Losses, RankPhase, RankTraffic,
+    CallArguments, FunctionLayers, FunctionRow, GroupRow, Losses, RankPhase, RankTraffic,
     names::{self, Name},
 };
 
@@ -65,6 +65,9 @@ pub struct RankProfile {
     pub threads: Vec<ThreadProfile>,
     /// Marked by `MPI_Pcontrol`, in the order of their first opening.
     pub phases: Vec<RankPhase>,
+    /// Functions that tools stand before; most time first.
+    #[serde(default)]
+    pub layers: Vec<FunctionLayers>,
     /// Calls entered while the program had switched counting off, those made by MPI itself included; they are nowhere else.
     pub calls_while_off: u64,
     /// How long it was off, ns: not in `wall_ns`.

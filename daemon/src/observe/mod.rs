@@ -13,7 +13,7 @@ pub use events::{Notice, NoticeKind};
 pub use observer::{ObserveError, Observer};
 pub use snapshot::{
     CommunicatorSnapshot, DatatypeSnapshot, Members, PendingRequest, PhaseSnapshot, ProcessSnapshot, SHARED, Snapshot,
-    ThreadSnapshot,
+    ThreadSnapshot, ToolsSnapshot,
 };
 pub use stats::StatsReader;
 pub use table_file::{TableFile, TableFileError};

@@ -25,7 +25,7 @@ use mpiprobe_common::{
 use mpiprobe_functions::fingerprint;
 use thiserror::Error;
 
-use super::{CommunicatorSnapshot, PendingRequest, PhaseSnapshot, ProcessSnapshot, ThreadSnapshot};
+use super::{CommunicatorSnapshot, PendingRequest, PhaseSnapshot, ProcessSnapshot, ThreadSnapshot, ToolsSnapshot};
 use crate::attach::Plain;
 
 /// Statistics by function id.
@@ -103,6 +103,7 @@ impl TableFile {
             flows: self.flows(header.flows, process)?,
             datatypes: Vec::new(),
             inner: Vec::new(),
+            tools: ToolsSnapshot::default(),
         })
     }
 

@@ -3,6 +3,7 @@
 use std::{borrow::Cow, fmt::Write as _};
 
 use super::{
+    layers::layers,
     phases::phases,
     table::{
         Column::{Left, Right},
@@ -32,6 +33,7 @@ pub fn profile(all: &Profile, warnings: &[Warning], filter: Option<&Filter>) -> 
         functions(&profile.functions),
         functions_of_ranks(profile),
         phases(profile),
+        layers(profile),
         traffic(profile),
         inner_calls(profile),
         open_calls(profile),
@@ -86,6 +88,9 @@ pub(super) fn header(profile: &Profile) -> String {
             "{} ({}), {} functions probed{slow}, engine {} by {}",
             library.implementation, library.path, library.functions, engine.engine, engine.attached_by
         );
+    }
+    for tool in &engine.tools {
+        let _ = writeln!(text, "tool {} ({}), {} functions probed", tool.name, tool.path, tool.functions);
     }
     text
 }

@@ -5,12 +5,14 @@ use std::collections::BTreeSet;
 
 use mpiprobe::{
     analyse::{self, Change, EndedCall, Identity, Observed, SelfCost, Session},
-    model::{EngineInfo, LibraryInfo, OtherEndSeen, RankState, SCHEMA, SlowSite, UnmatchedRow},
-    observe::{CommunicatorSnapshot, PendingRequest, PhaseSnapshot, ProcessSnapshot, Snapshot, ThreadSnapshot},
+    model::{EngineInfo, LibraryInfo, OtherEndSeen, RankState, SCHEMA, SlowSite, ToolInfo, UnmatchedRow},
+    observe::{
+        CommunicatorSnapshot, PendingRequest, PhaseSnapshot, ProcessSnapshot, Snapshot, ThreadSnapshot, ToolsSnapshot,
+    },
 };
 use mpiprobe_common::{
     Communicator, Flow, FlowKey, FunctionStats, InnerStats, Layout, Phase, PhaseKey, ProcessCounters, Request,
-    ThreadState, layout::capability, phase::NAME_LENGTH,
+    ThreadState, ToolCallKey, ToolCallStats, ToolKey, ToolStats, layout::capability, phase::NAME_LENGTH,
 };
 use serde_json::Value;
 
@@ -84,6 +86,10 @@ fn profile() -> mpiprobe::model::Profile {
         threads: vec![ThreadSnapshot { tid: 1, slot: 0, state }],
         datatypes: Vec::new(),
         inner: vec![((0, 1), InnerStats::default())],
+        tools: ToolsSnapshot {
+            calls: vec![(ToolKey::default(), ToolStats::default())],
+            own: vec![(ToolCallKey::default(), ToolCallStats::default())],
+        },
         flows: vec![Flow { key: FlowKey { process: 1, communicator: 1, ..FlowKey::default() }, ..Flow::default() }],
         communicators: vec![CommunicatorSnapshot {
             number: 1,
@@ -113,12 +119,19 @@ fn profile() -> mpiprobe::model::Profile {
         slow: vec![SlowSite { function: "MPI_Wtime", reason: String::new() }],
         not_probed: Vec::new(),
     };
+    let tool = ToolInfo { name: String::new(), path: String::new(), functions: 1, not_probed: Vec::new() };
     let session = Session {
         host: String::new(),
         began: String::new(),
         began_ns: 0,
         end: None,
-        engine: EngineInfo { engine: "ebpf", attached_by: String::new(), attach_ns: 0, libraries: vec![library] },
+        engine: EngineInfo {
+            engine: "ebpf",
+            attached_by: String::new(),
+            attach_ns: 0,
+            libraries: vec![library],
+            tools: vec![tool],
+        },
         per_call_ns: 0.0,
         inside_ns: None,
         nested: true,

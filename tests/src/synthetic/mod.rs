@@ -9,7 +9,7 @@ use std::sync::Arc;
 use mpiprobe::{
     analyse::{self, Identity, Observed, SelfCost, Session},
     model::{EndReason, EngineInfo, LibraryInfo, Profile, RankState},
-    observe::{CommunicatorSnapshot, Members, PendingRequest, ProcessSnapshot, Snapshot},
+    observe::{CommunicatorSnapshot, Members, PendingRequest, ProcessSnapshot, Snapshot, ToolsSnapshot},
 };
 use mpiprobe_common::{
     Amount, Communicator, CommunicatorKey, Flow, FlowKey, Layout, ProcessCounters, Request,
@@ -74,6 +74,7 @@ impl Synthetic {
                 attached_by: "uprobe session link".into(),
                 attach_ns: 7_000_000,
                 libraries: vec![library],
+                tools: Vec::new(),
             },
             per_call_ns: 1500.0,
             inside_ns: Some(700.0),
@@ -133,6 +134,7 @@ impl Synthetic {
             functions,
             datatypes: Vec::new(),
             inner: Vec::new(),
+            tools: ToolsSnapshot::default(),
         }
     }
 

@@ -22,6 +22,7 @@ mod refusals;
 mod rights;
 mod threads;
 mod times;
+mod tools;
 mod traffic;
 mod view;
 
@@ -55,6 +56,7 @@ fn main() {
             rights::tests(mpi),
             threads::tests(mpi),
             times::tests(mpi),
+            tools::tests(mpi),
             view::tests(mpi),
         ]
     };

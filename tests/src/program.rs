@@ -104,6 +104,8 @@ pub const CIRCLE: Program = program("circle", Language::C, &["circle.c", "gate.h
 /// The same in Fortran, ten calls.
 pub const HANG_MPIF: Program = program("hang_mpif", Language::Fortran, &["hang_mpif.f90"]);
 pub const HANG_F08: Program = program("hang_f08", Language::Fortran, &["hang_f08.f90"]);
+/// Receives of a datatype with a name and of a predefined one, for ever: `named_datatype`. Two ranks.
+pub const NAMED_DATATYPE: Program = program("named_datatype", Language::C, &["named_datatype.c", "gate.h"]);
 /// Jobs that end in unusual ways: `exits MODE`.
 pub const EXITS: Program = program("exits", Language::C, &["exits.c", "gate.h"]);
 /// Calls of known length, for the benchmark of times: `lengths [N]`. Two ranks.

@@ -21,6 +21,7 @@ mod waiting;
 
 pub use change::{Bytes, Change, FunctionChange, Look, RankChange, RankId, identify};
 pub use input::{EndedCall, Identity, Observed, Session};
+pub use open_call::datatype_of_open_call;
 pub use percentile::percentile_bounds;
 pub use profile::profile;
 pub use self_cost::SelfCost;

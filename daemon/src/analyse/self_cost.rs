@@ -77,6 +77,7 @@ mod tests {
             flows: Vec::new(),
             communicators: Vec::new(),
             requests: Vec::new(),
+            datatypes: Vec::new(),
             inner: Vec::new(),
             tools: ToolsSnapshot::default(),
         }

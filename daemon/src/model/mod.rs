@@ -20,7 +20,7 @@ mod unmatched;
 mod volume;
 mod warning;
 
-pub use arguments::{CallArguments, CommunicatorArgument, Peer};
+pub use arguments::{CallArguments, CommunicatorArgument, DatatypeArgument, Peer};
 pub use call_site::{CallSite, SourceFrame};
 pub use communicator::{
     Amounts, CommunicatorProfile, CommunicatorSize, FunctionAmounts, OtherCommunicators, PartnerRow, TrafficProfile,

@@ -139,6 +139,7 @@ impl Observer {
                 flows: flows.remove(&process).unwrap_or_default(),
                 communicators: communicators.remove(&process).unwrap_or_default(),
                 requests: requests.remove(&process).unwrap_or_default(),
+                datatypes: Vec::new(),
                 inner: inner.remove(&process).unwrap_or_default(),
                 tools: tools.remove(&process).unwrap_or_default(),
             })

@@ -43,6 +43,8 @@ pub struct ProcessSnapshot {
     pub communicators: Vec<CommunicatorSnapshot>,
     /// Operations under way, in no order.
     pub requests: Vec<PendingRequest>,
+    /// Datatypes of open calls, where somebody has read in the process's memory what they are.
+    pub datatypes: Vec<DatatypeSnapshot>,
     /// (outer, inner) function ids.
     pub inner: Vec<((u16, u16), InnerStats)>,
     pub tools: ToolsSnapshot,
@@ -79,6 +81,16 @@ pub struct CommunicatorSnapshot {
     pub made: Option<(String, bool)>,
     /// World ranks of the members, where somebody has read them from the process's memory.
     pub members: Option<Arc<Members>>,
+}
+
+/// A datatype that an open call was given.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct DatatypeSnapshot {
+    pub handle: u64,
+    /// Given by the program or the library; `None`: it has none, or it is not known.
+    pub name: Option<String>,
+    /// Bytes of data in one element; `None`: not known.
+    pub size: Option<u64>,
 }
 
 /// World ranks by rank; `None` for a process of another world.

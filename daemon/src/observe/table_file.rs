@@ -101,6 +101,7 @@ impl TableFile {
             communicators: self.communicators(header.communicators, process)?,
             requests: self.requests(header.flows)?,
             flows: self.flows(header.flows, process)?,
+            datatypes: Vec::new(),
             inner: Vec::new(),
             tools: ToolsSnapshot::default(),
         })

@@ -3,6 +3,7 @@
 mod code;
 mod communicators;
 mod course;
+mod datatypes;
 mod display;
 mod error;
 mod found;

@@ -84,6 +84,7 @@ fn profile() -> mpiprobe::model::Profile {
             functions: vec![(0, Arc::new(FunctionStats::ZERO))],
         }],
         threads: vec![ThreadSnapshot { tid: 1, slot: 0, state }],
+        datatypes: Vec::new(),
         inner: vec![((0, 1), InnerStats::default())],
         tools: ToolsSnapshot {
             calls: vec![(ToolKey::default(), ToolStats::default())],

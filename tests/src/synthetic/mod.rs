@@ -131,6 +131,7 @@ impl Synthetic {
             requests: if self.traffic { self.requests(rank, now_ns, (lively + 1) * SECOND) } else { Vec::new() },
             phases: Vec::new(),
             functions,
+            datatypes: Vec::new(),
             inner: Vec::new(),
             tools: ToolsSnapshot::default(),
         }

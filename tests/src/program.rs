@@ -106,6 +106,8 @@ pub const HANG_MPIF: Program = program("hang_mpif", Language::Fortran, &["hang_m
 pub const HANG_F08: Program = program("hang_f08", Language::Fortran, &["hang_f08.f90"]);
 /// Jobs that end in unusual ways: `exits MODE`.
 pub const EXITS: Program = program("exits", Language::C, &["exits.c", "gate.h"]);
+/// Calls of known length, for the benchmark of times: `lengths [N]`. Two ranks.
+pub const LENGTHS: Program = program("lengths", Language::C, &["lengths.c", "gate.h"]);
 /// Calls in tight loops on request, for the benchmark: `callrate SOCKET`.
 pub const CALLRATE: Program = program("callrate", Language::C, &["callrate.c"]);
 /// Makes objects of every kind and writes down what MPI says of them. Needs four ranks.

@@ -40,6 +40,7 @@ pub fn profile(
     let incomplete_because: Vec<String> =
         session.incomplete_because.iter().cloned().chain(losses.incomplete_because()).collect();
     let probed = ranks.iter().map(|rank| rank.calls() + rank.inner_calls() + rank.layers.calls()).sum();
+    let subtracted = ranks.iter().map(|rank| rank.self_cost_ns).fold(0, u64::saturating_add);
     let wall = ranks.iter().map(|rank| rank.wall_ns).sum();
     let traffic = session.traffic.then(|| Traffic::of(session, ranks.iter().map(Rank::process).collect()));
 
@@ -60,6 +61,7 @@ pub fn profile(
         engine: session.engine.clone(),
         jobs: jobs(observed),
         totals: totals(&ranks, base),
+        interval: None,
         groups: group_profiles(&ranks, base),
         functions: function_profiles(&ranks, base),
         inner_calls: session.nested.then(|| inner_calls(snapshot)),
@@ -67,8 +69,9 @@ pub fn profile(
         phases: phases::over_ranks(ranks.iter().flat_map(|rank| &rank.phases), session.traffic),
         layers: layers.profile(),
         ranks: sorted(ranks.iter().map(|rank| rank.profile(traffic.as_ref(), name_site)).collect()),
+        unmatched: Vec::new(),
         losses,
-        own_cost: OwnCost::new(session.per_call_ns, session.inside_ns, probed, wall),
+        own_cost: OwnCost::new(session.per_call_ns, session.inside_ns, probed, wall).subtracted(subtracted),
     }
 }
 

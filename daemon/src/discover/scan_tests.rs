@@ -5,7 +5,7 @@ use super::*;
 use crate::discover::architecture::Architecture;
 use crate::discover::fake::FakeProc;
 use crate::discover::mappings::FileId;
-use crate::discover::recognise::Recognised;
+use crate::discover::recognise::{Recognised, Role};
 
 const ROOT: Caller = Caller { user: 0, group: 0, may_trace_all: true };
 

@@ -30,6 +30,7 @@ pub fn apply(filter: &Filter, profile: &Profile) -> Kept {
         engine: profile.engine.clone(),
         jobs: profile.jobs.clone(),
         totals: profile.totals,
+        interval: profile.interval,
         groups: profile.groups.clone(),
         functions: functions.cloned().collect(),
         inner_calls: profile.inner_calls.clone(),
@@ -37,6 +38,7 @@ pub fn apply(filter: &Filter, profile: &Profile) -> Kept {
         phases: profile.phases.clone(),
         layers: profile.layers.clone(),
         ranks,
+        unmatched: profile.unmatched.clone(),
         losses: profile.losses,
         own_cost: profile.own_cost,
     };
@@ -100,6 +102,7 @@ fn with_rows(rank: &RankProfile, functions: Vec<FunctionRow>, traffic: Option<Ra
         stopped: rank.stopped,
         wall_ns: rank.wall_ns,
         mpi_ns: rank.mpi_ns,
+        self_cost_ns: rank.self_cost_ns,
         thread_wall_ns: rank.thread_wall_ns,
         mpi_percent: rank.mpi_percent,
         calls: rank.calls,

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     Efficiency, FunctionLayers, FunctionProfile, GroupProfile, InnerCalls, Losses, OwnCost, PhaseProfile, RankProfile,
-    Spread, ToolInfo, TrafficProfile,
+    Spread, ToolInfo, TrafficProfile, UnmatchedRow, Window,
     names::{self, Name},
 };
 
@@ -32,6 +32,9 @@ pub struct Profile {
     pub engine: EngineInfo,
     pub jobs: Vec<JobInfo>,
     pub totals: Totals,
+    /// `null` in a profile that stands alone.
+    #[serde(default)]
+    pub interval: Option<Window>,
     pub groups: Vec<GroupProfile>,
     pub functions: Vec<FunctionProfile>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -44,6 +47,9 @@ pub struct Profile {
     #[serde(default)]
     pub layers: Vec<FunctionLayers>,
     pub ranks: Vec<RankProfile>,
+    /// Sends and receives under way without their other end, by rank; empty in a profile that stands alone.
+    #[serde(default)]
+    pub unmatched: Vec<UnmatchedRow>,
     pub losses: Losses,
     pub own_cost: OwnCost,
 }

@@ -36,8 +36,11 @@ pub struct RankProfile {
     pub stopped: bool,
     /// Wall time observed, ns.
     pub wall_ns: u64,
-    /// Time in MPI, ns: completed calls of all threads, and open ones up to now.
+    /// Time in MPI, ns: completed calls of all threads, without mpiprobe's own cost, and open ones up to now.
     pub mpi_ns: u64,
+    /// What was taken off for that, ns.
+    #[serde(default)]
+    pub self_cost_ns: u64,
     /// Wall time of the threads that use MPI, ns: `wall_ns`, or, if that is more, the sum of their lives since their first call.
     pub thread_wall_ns: u64,
     /// `mpi_ns` of `thread_wall_ns`, per cent.

@@ -37,6 +37,7 @@ pub(crate) fn profile(ranks: Vec<RankProfile>) -> Profile {
             mpi_percent_of_all: 0.0,
             efficiency: None,
         },
+        interval: None,
         groups: Vec::new(),
         functions: Vec::new(),
         inner_calls: None,
@@ -44,8 +45,9 @@ pub(crate) fn profile(ranks: Vec<RankProfile>) -> Profile {
         phases: Vec::new(),
         layers: Vec::new(),
         ranks,
+        unmatched: Vec::new(),
         losses: Losses::default(),
-        own_cost: OwnCost::new(1000.0, 500.0, 0, 1),
+        own_cost: OwnCost::new(1000.0, Some(500.0), 0, 1),
     }
 }
 
@@ -66,6 +68,7 @@ fn rank(rank: u32, size: u32) -> RankProfile {
         stopped: false,
         wall_ns: 10 * SECOND,
         mpi_ns: 0,
+        self_cost_ns: 0,
         thread_wall_ns: 10 * SECOND,
         mpi_percent: 0.0,
         calls: 0,
@@ -94,6 +97,7 @@ pub(crate) fn function(name: &'static str, calls: u64, each_ns: u64) -> Function
         group,
         calls,
         time_ns: calls * each_ns,
+        self_cost_ns: 0,
         mean_ns: each_ns as f64,
         min_ns: each_ns,
         max_ns: each_ns,

@@ -29,10 +29,11 @@ pub(super) fn layers(profile: &Profile) -> String {
     let library = library(profile);
     let rows = profile.layers.iter().flat_map(|function| rows(function, &library));
     // The rest of a probe is outside the durations that it measures, so it is in those around them.
-    let probe_ns = profile.own_cost.per_call_ns - profile.own_cost.inside_ns;
+    let cost = &profile.own_cost;
+    let (up_to, inside_ns) = cost.inside_ns.map_or(("up to ", 0.0), |ns| ("", ns));
     let note = format!(
-        "cost: time at the layer's entry without that from the next one's on; {} a call of the next one are mpiprobe's\n",
-        duration(probe_ns.max(0.0))
+        "cost: time at the layer's entry without that from the next one's on; {up_to}{} a call of the next one are mpiprobe's\n",
+        duration((cost.per_call_ns - inside_ns).max(0.0))
     );
     section("Layers, all ranks: the program's calls through tools", &(table(&columns, rows) + &note + &own(profile)))
 }

@@ -16,7 +16,7 @@ use super::{
     watch::EndWatch,
 };
 use crate::{
-    analyse,
+    analyse::{self, Observed, SelfCost},
     attach::{Engine, LoadOptions, Scope, Targets, climb, release_requests},
     discover::{Caller, Finding, MpiProcess, ProcRoot, Process, Scanner, SelectError, Target, printable, select},
     model::{EndReason, EngineInfo, Profile, RankState},
@@ -497,7 +497,7 @@ impl Observation {
                 tools: self.probes.tools(),
             },
             per_call_ns: self.engine.calibration.per_call_ns,
-            inside_ns: self.engine.calibration.inside_ns,
+            inside_ns: Some(self.engine.calibration.inside_ns),
             nested: self.asked.nested,
             traffic: self.asked.traffic,
             communicators: self.asked.communicators.clone(),
@@ -509,7 +509,10 @@ impl Observation {
         let mut name_site = |slot, address| {
             if is_shown { sites.name(slot, address, roster.process(slot)) } else { None }
         };
-        Ok(analyse::profile(&session, &self.roster.observed(), &snapshot, &mut name_site))
+        let self_cost = SelfCost(session.inside_ns);
+        let observed: Vec<_> =
+            self.roster.observed().into_iter().map(|observed| Observed { self_cost, ..observed }).collect();
+        Ok(analyse::profile(&session, &observed, &snapshot, &mut name_site))
     }
 
     fn tell_observed(&self, number: usize) {

@@ -4,8 +4,8 @@
 use std::collections::BTreeSet;
 
 use mpiprobe::{
-    analyse::{self, EndedCall, Identity, Observed, Session},
-    model::{EngineInfo, LibraryInfo, RankState, SCHEMA, SlowSite, ToolInfo},
+    analyse::{self, Change, EndedCall, Identity, Observed, SelfCost, Session},
+    model::{EngineInfo, LibraryInfo, OtherEndSeen, RankState, SCHEMA, SlowSite, ToolInfo, UnmatchedRow},
     observe::{
         CommunicatorSnapshot, PendingRequest, PhaseSnapshot, ProcessSnapshot, Snapshot, ThreadSnapshot, ToolsSnapshot,
     },
@@ -108,6 +108,7 @@ fn profile() -> mpiprobe::model::Profile {
         since_ns: 0,
         until_ns: None,
         ended_in: vec![EndedCall { tid: 2, function: 0, open_ns: 1, call_site: None }],
+        self_cost: SelfCost(None),
     };
     let library = LibraryInfo {
         path: String::new(),
@@ -131,16 +132,29 @@ fn profile() -> mpiprobe::model::Profile {
             tools: vec![tool],
         },
         per_call_ns: 0.0,
-        inside_ns: 0.0,
+        inside_ns: None,
         nested: true,
         traffic: true,
         communicators: Vec::new(),
         incomplete_because: Vec::new(),
     };
-    analyse::profile(
-        &session,
-        &[observed],
-        &Snapshot { processes: vec![process], ..Snapshot::default() },
-        &mut |_, _| None,
-    )
+    let snapshot = Snapshot { processes: vec![process], ..Snapshot::default() };
+    let mut profile = analyse::profile(&session, &[observed], &snapshot, &mut |_, _| None);
+    profile.unmatched = vec![UnmatchedRow {
+        job: None,
+        rank: None,
+        pid: 1,
+        function: "MPI_Recv",
+        is_request: false,
+        is_send: false,
+        peer: None,
+        tag: None,
+        communicator: None,
+        age_ns: 0,
+        other_end: OtherEndSeen::Missing,
+        other_tag: None,
+        other_communicator: None,
+    }];
+    profile.interval = Some(Change::since(None, &profile).window());
+    profile
 }

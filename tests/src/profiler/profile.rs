@@ -18,6 +18,15 @@ pub struct Profile {
     pub losses: Losses,
     pub inner_calls: Option<Vec<InnerCalls>>,
     pub traffic: Option<AllTraffic>,
+    pub own_cost: OwnCost,
+}
+
+/// In ns.
+#[derive(Debug, Clone, Copy, Deserialize)]
+pub struct OwnCost {
+    pub per_call_ns: f64,
+    pub inside_ns: Option<f64>,
+    pub subtracted_ns: u64,
 }
 
 /// Communicators and partners over ranks.
@@ -244,6 +253,7 @@ pub struct FunctionRow {
     pub name: String,
     pub calls: u64,
     pub time_ns: u64,
+    pub self_cost_ns: u64,
     pub open_calls: u64,
 }
 

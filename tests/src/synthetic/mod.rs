@@ -7,7 +7,7 @@ mod threads;
 use std::sync::Arc;
 
 use mpiprobe::{
-    analyse::{self, Identity, Observed, Session},
+    analyse::{self, Identity, Observed, SelfCost, Session},
     model::{EndReason, EngineInfo, LibraryInfo, Profile, RankState},
     observe::{CommunicatorSnapshot, Members, PendingRequest, ProcessSnapshot, Snapshot, ToolsSnapshot},
 };
@@ -77,7 +77,7 @@ impl Synthetic {
                 tools: Vec::new(),
             },
             per_call_ns: 1500.0,
-            inside_ns: 700.0,
+            inside_ns: Some(700.0),
             nested: false,
             traffic: self.traffic,
             communicators: Vec::new(),
@@ -103,6 +103,8 @@ impl Synthetic {
             since_ns: SECOND,
             until_ns: None,
             ended_in: Vec::new(),
+            // Times are those that a test asks for.
+            self_cost: SelfCost(None),
         }
     }
 

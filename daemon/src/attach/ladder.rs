@@ -104,6 +104,11 @@ impl Engine {
         Attachment::new(self.rung, &self.programs, file, shown, sites, scope)
     }
 
+    /// Whether the kernel tells which process has started which.
+    pub fn tells_families(&self) -> bool {
+        self.tables.options().config.open_calls.task_tgid != 0
+    }
+
     /// Whether [`Scope::Process`] sees all threads of the process on this kernel.
     pub fn can_scope(&self) -> bool {
         match self.rung {

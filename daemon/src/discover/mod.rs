@@ -52,6 +52,7 @@ pub use elf_symbols::SymbolRecogniser;
 pub use job::Job;
 pub use job_key::JobKey;
 pub use launcher::Launcher;
+pub(crate) use mapped_identity::identity_when_mapped;
 pub use mpi_process::{MpiLibrary, MpiProcess};
 pub(crate) use open_file::open_regular;
 pub use open_mapped::open_mapped;

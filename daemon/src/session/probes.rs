@@ -1,6 +1,6 @@
 //! Probes on the MPI libraries of targets: each file once, whatever number of processes map it.
 
-use std::{collections::HashMap, io, os::fd::AsFd as _, path::Path, time::Instant};
+use std::{collections::HashMap, fs::File, io, os::fd::AsFd as _, path::Path, time::Instant};
 
 use mpiprobe_functions::{FunctionId, FunctionSet};
 use thiserror::Error;
@@ -9,9 +9,11 @@ use super::code::compare_code;
 use crate::{
     attach::{AttachError, Attachment, Engine, ProbeSite, Scope},
     discover::{
-        MpiLibrary, MpiProcess, Process, ProcessError, mappings::FileId, open_mapped, open_mapped::OpenMappedError,
+        MpiLibrary, MpiProcess, Process, ProcessError, identity_when_mapped, mappings::FileId, open_mapped,
+        open_mapped::OpenMappedError,
     },
     model::{LibraryInfo, SlowSite},
+    observe::monotonic_ns,
     plan::{
         Difference, ElfError, Implementation, Library, Plan, PlannedFunction, ReadError, SiteKind, plan, read_elf_file,
     },
@@ -80,6 +82,49 @@ struct Probed {
     scopes: Vec<Scope>,
     sites: Vec<ProbeSite>,
     info: LibraryInfo,
+    /// When the last one was there, ns.
+    since_ns: u64,
+}
+
+/// Where a file's functions are to be probed.
+#[derive(Debug)]
+struct Planned {
+    plan: Plan<FunctionId>,
+    info: LibraryInfo,
+}
+
+impl Planned {
+    fn new(file: &File, path: &str, wanted: &FunctionSet) -> Result<Self, ProbeError> {
+        let path = path.to_owned();
+        let bytes = read_elf_file(file).map_err(|source| ProbeError::Read { path: path.clone(), source })?;
+        let parsed = Library::parse(&bytes).map_err(|source| ProbeError::Elf { path: path.clone(), source })?;
+        let plan = plan(
+            &parsed,
+            |name| mpiprobe_functions::by_name(name).filter(|id| wanted.contains(*id)),
+            |id: &FunctionId| id.function().arguments.len(),
+        )
+        .map_err(|source| ProbeError::Elf { path: path.clone(), source })?;
+        let info = LibraryInfo {
+            path,
+            implementation: Implementation::of(&parsed).to_string(),
+            build_id: parsed.build_id().map(str::to_owned),
+            functions: 0,
+            slow: Vec::new(),
+            not_probed: plan.unprobeable.iter().map(|function| function.function.name().to_owned()).collect(),
+        };
+        Ok(Self { plan, info })
+    }
+
+    /// What is left of the plan, once the code in memory has been looked at.
+    fn sites(&mut self) -> Result<Vec<ProbeSite>, ProbeError> {
+        let sites = sites(&self.plan);
+        if sites.is_empty() {
+            return Err(ProbeError::NothingToProbe { path: self.info.path.clone() });
+        }
+        self.info.functions = sites.len();
+        self.info.slow = slow(&self.plan);
+        Ok(sites)
+    }
 }
 
 /// What attaching for a process came to.
@@ -108,29 +153,10 @@ impl Probes {
         let start = Instant::now();
         let path = library.file.display_path();
         let file = open_mapped(&process.process, &library.file)?;
-        let bytes = read_elf_file(&file).map_err(|source| ProbeError::Read { path: path.clone(), source })?;
-        let parsed = Library::parse(&bytes).map_err(|source| ProbeError::Elf { path: path.clone(), source })?;
-        let mut planned = plan(
-            &parsed,
-            |name| mpiprobe_functions::by_name(name).filter(|id| wanted.contains(*id)),
-            |id: &FunctionId| id.function().arguments.len(),
-        )
-        .map_err(|source| ProbeError::Elf { path: path.clone(), source })?;
-        let mut not_probed: Vec<String> =
-            planned.unprobeable.iter().map(|function| function.function.name().to_owned()).collect();
-        let breakpoints = remove_patched(&mut planned, &process.process, library, &mut not_probed)?;
-        let sites = sites(&planned);
-        if sites.is_empty() {
-            return Err(ProbeError::NothingToProbe { path });
-        }
-        let mut info = LibraryInfo {
-            path: path.clone(),
-            implementation: Implementation::of(&parsed).to_string(),
-            build_id: parsed.build_id().map(str::to_owned),
-            functions: sites.len(),
-            slow: slow(&planned),
-            not_probed,
-        };
+        let mut planned = Planned::new(&file, &path, wanted)?;
+        let breakpoints = remove_patched(&mut planned.plan, &process.process, library, &mut planned.info.not_probed)?;
+        let sites = planned.sites()?;
+        let mut info = planned.info;
         let all_probed = breakpoints == sites.len();
         if let Some(known) = self.files.get(&library.file.id) {
             // The same process with a new program: its probes go with it, unless another thread than the first has executed it.
@@ -142,15 +168,52 @@ impl Probes {
         {
             // Through two overlay mounts one file looks like two, but the kernel knows that it is one: its probes are there.
             info.functions = 0;
-            let scopes = known.scopes.clone();
-            self.files.insert(library.file.id, Probed { attachment: None, scopes, sites, info });
+            let (scopes, since_ns) = (known.scopes.clone(), known.since_ns);
+            self.files.insert(library.file.id, Probed { attachment: None, scopes, sites, info, since_ns });
             return Ok(Coverage::Present);
         }
-        let attachment = engine.attach(file.as_fd(), Path::new(&path), &sites, scope)?;
-        self.attach_ns += u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX);
-        let probed = Probed { attachment: Some(attachment), scopes: vec![scope], sites, info: info.clone() };
-        self.insert(library.file.id, probed);
+        self.attach(engine, (library.file.id, &file), sites, info.clone(), (scope, start))?;
         Ok(Coverage::New(info))
+    }
+
+    /// The same of a file that processes will map; `None`: it has them.
+    pub(super) fn cover_file(
+        &mut self,
+        engine: &Engine,
+        wanted: &FunctionSet,
+        path: &Path,
+        file: &File,
+    ) -> Result<Option<LibraryInfo>, ProbeError> {
+        let (start, shown) = (Instant::now(), path.display().to_string());
+        let unread = |source: io::Error| ProbeError::Read { path: shown.clone(), source: source.into() };
+        let id = identity_when_mapped(file).map_err(unread)?.ok_or_else(|| unread(io::ErrorKind::NotFound.into()))?;
+        if self.files.contains_key(&id) {
+            return Ok(None);
+        }
+        let mut planned = Planned::new(file, &shown, wanted)?;
+        let sites = planned.sites()?;
+        self.attach(engine, (id, file), sites, planned.info.clone(), (Scope::Inode, start))?;
+        Ok(Some(planned.info))
+    }
+
+    fn attach(
+        &mut self,
+        engine: &Engine,
+        (id, file): (FileId, &File),
+        sites: Vec<ProbeSite>,
+        info: LibraryInfo,
+        (scope, start): (Scope, Instant),
+    ) -> Result<(), ProbeError> {
+        let attachment = engine.attach(file.as_fd(), Path::new(&info.path), &sites, scope)?;
+        self.attach_ns += u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX);
+        let since_ns = monotonic_ns();
+        self.insert(id, Probed { attachment: Some(attachment), scopes: vec![scope], sites, info, since_ns });
+        Ok(())
+    }
+
+    /// Since when a file is under probes, ns.
+    pub(super) fn since_ns(&self, id: FileId) -> Option<u64> {
+        self.files.get(&id).map(|probed| probed.since_ns)
     }
 
     fn insert(&mut self, id: FileId, probed: Probed) {
@@ -161,6 +224,7 @@ impl Probes {
                 (known, more) => known.or(more),
             };
             known.scopes.extend(probed.scopes);
+            known.since_ns = probed.since_ns;
             self.files.insert(id, known);
         } else {
             self.files.insert(id, probed);

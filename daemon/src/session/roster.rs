@@ -178,6 +178,11 @@ impl Roster {
         self.entries.values().any(|entry| entry.observed.state == RankState::Running)
     }
 
+    /// Whether one that uses MPI is.
+    pub(super) fn is_rank_left(&self) -> bool {
+        self.entries.values().any(|entry| entry.identified && entry.observed.state == RankState::Running)
+    }
+
     /// The processes that use MPI: those known to, and those that had called it when they ended too soon to be looked at.
     pub(super) fn observed(&self) -> Vec<Observed> {
         let is_shown =

@@ -20,6 +20,7 @@ mod phases;
 mod recording;
 mod refusals;
 mod rights;
+mod run;
 mod threads;
 mod times;
 mod traffic;
@@ -53,6 +54,7 @@ fn main() {
             recording::tests(mpi),
             refusals::tests(mpi),
             rights::tests(mpi),
+            run::tests(mpi),
             threads::tests(mpi),
             times::tests(mpi),
             view::tests(mpi),

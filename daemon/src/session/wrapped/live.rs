@@ -20,7 +20,7 @@ use crate::{
     },
     model::{EndReason, Profile},
     observe::{TableFileError, monotonic_ns},
-    preload::own_directories,
+    preload::{is_wrapper, own_directories},
     present::say,
     session::{
         ImplementationRecogniser, Options, SessionError, found::found, jobs::ChosenJobs, sites::Sites, watch::EndWatch,
@@ -270,8 +270,7 @@ impl WrappedJob {
 }
 
 fn has_wrapper(process: &MpiProcess) -> bool {
-    let is_wrapper = |path: String| path.rsplit('/').next().is_some_and(|name| name.starts_with("libmpiprobe_wrapper"));
-    process.libraries.iter().any(|library| is_wrapper(library.file.display_path()))
+    process.libraries.iter().any(|library| is_wrapper(Path::new(&library.file.display_path())))
 }
 
 fn without_wrapper(number: usize) -> String {

@@ -53,7 +53,7 @@ pub use job::Job;
 pub use job_key::JobKey;
 pub use launcher::Launcher;
 pub(crate) use mapped_identity::identity_when_mapped;
-pub use mpi_process::{MpiLibrary, MpiProcess};
+pub use mpi_process::{MpiLibrary, MpiProcess, is_wrapper};
 pub(crate) use open_file::open_regular;
 pub use open_mapped::open_mapped;
 pub use proc_root::{ProcRoot, ProcRootError};

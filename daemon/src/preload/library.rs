@@ -59,11 +59,6 @@ fn replace(path: &Path) -> io::Result<()> {
     written
 }
 
-/// Whether that is the library, of whatever version, by its name.
-pub fn is_wrapper(path: &Path) -> bool {
-    path.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b"libmpiprobe_wrapper"))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

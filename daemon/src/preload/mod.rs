@@ -9,4 +9,4 @@ mod library;
 pub use directory::{DirectoryError, RunDirectory, is_abandoned, is_run, own_directories, tables_in};
 pub use environment::{Preload, selection};
 pub use launcher::exporting;
-pub use library::{LibraryError, is_wrapper, library};
+pub use library::{LibraryError, library};

@@ -21,8 +21,8 @@ use crate::{
     analyse,
     attach::{AttachError, Engine, LoadOptions, Scope, Targets, begin_job, climb, release_requests},
     discover::{
-        Caller, Finding, MpiProcess, ProcRoot, Process, Scanner, SelectError, Target, mappings::FileId, printable,
-        select,
+        Caller, Finding, MpiLibrary, MpiProcess, ProcRoot, Process, Scanner, SelectError, Target, mappings::FileId,
+        printable, select,
     },
     model::{EndReason, EngineInfo, LibraryInfo, Profile, RankState},
     observe::{Notice, NoticeKind, Observer, Snapshot, monotonic_ns},
@@ -97,8 +97,7 @@ impl Observation {
     }
 
     /// Of a job that is going to be started. Its processes are all that the first one ([`Self::begin_job`]) executes and starts.
-    pub(super) fn of_job(options: &Options) -> Result<Self, SessionError> {
-        let scanner = Scanner::new(ProcRoot::system()?, Caller::current()?, ImplementationRecogniser::default());
+    pub(super) fn of_job(options: &Options, scanner: Scanner<ImplementationRecogniser>) -> Result<Self, SessionError> {
         let observation = Self::load(options, scanner, ChosenJobs::All, true)?;
         if !observation.engine.tells_families() {
             return Err(AttachError::NoFamilies.into());
@@ -160,6 +159,11 @@ impl Observation {
             self.tell_attached(&library);
         }
         Ok(self.probes.since_ns(id))
+    }
+
+    /// Whether a file that the job has mapped is MPI itself.
+    pub(super) fn is_mpi(&mut self, path: &Path, file: &File, id: FileId) -> bool {
+        self.scanner.is_mpi(path, file, id)
     }
 
     /// Since when a file is under probes, ns.
@@ -380,7 +384,7 @@ impl Observation {
         let is_gone = process.is_none();
         self.roster.add_candidate(notice.process, notice.tgid, process, notice.time_ns, true);
         if let Some(old) = old {
-            self.roster.inherit_job(old, notice.process);
+            self.roster.inherit(old, notice.process);
         }
         if is_gone {
             self.roster.end(notice.process, RankState::Ended, notice.time_ns);
@@ -427,8 +431,12 @@ impl Observation {
 
     /// Whether processes that are new have loaded MPI meanwhile.
     pub(super) fn look_at_candidates(&mut self) -> Result<(), SessionError> {
-        for (slot, pid) in self.roster.candidates() {
-            match self.scanner.inspect(pid) {
+        let candidates = self.roster.candidates();
+        let pids: Vec<u32> = candidates.iter().map(|&(_, pid)| pid).collect();
+        for ((slot, pid), finding) in candidates.into_iter().zip(self.scanner.inspect_all(&pids)) {
+            match finding {
+                // What is preloaded comes before MPI itself.
+                Ok(Finding::Mpi(process)) if !process.library().is_some_and(MpiLibrary::implements_mpi) => {}
                 Ok(Finding::Mpi(process)) => self.promote(slot, *process)?,
                 Ok(Finding::NotMpi(..)) => {}
                 Err(error) if error.is_gone() => {}

@@ -101,6 +101,8 @@ async fn follow(
                 }
             }
             () = sleep_until(last_look + pace) => {
+                // Who has just come is looked at as long as he is there.
+                observation.handle_notices();
                 loaded.look(observation);
                 observation.look_at_candidates()?;
                 last_look = Instant::now();

@@ -2,7 +2,6 @@
 
 use std::{collections::HashSet, ffi::OsStr, fs::File, io, os::unix::ffi::OsStrExt as _, path::Path};
 
-use super::needed::implements_mpi;
 use crate::{
     attach::{CodeEvents, CodeMapped, Record},
     discover::{identity_when_mapped, mappings::FileId, open_regular, printable},
@@ -62,7 +61,7 @@ impl Loaded {
             return;
         };
         let path = Path::new(OsStr::from_bytes(&mapped.path));
-        if !implements_mpi(path, &file, own_id) {
+        if !observation.is_mpi(path, &file, own_id) {
             return;
         }
         match observation.cover_file(path, &file, own_id) {

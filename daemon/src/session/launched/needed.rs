@@ -22,8 +22,8 @@ use object::{
 };
 
 use crate::{
-    discover::{Recognise as _, SymbolRecogniser, identity_when_mapped, mappings::FileId, open_regular},
-    preload::is_wrapper,
+    discover::{Scanner, identity_when_mapped, mappings::FileId, open_regular},
+    session::ImplementationRecogniser,
 };
 
 /// Arguments that are looked at.
@@ -39,15 +39,15 @@ pub(super) struct Needed {
     pub(super) id: FileId,
 }
 
-/// Each once; empty if it cannot be told.
-pub(super) fn needed(command: &[OsString]) -> Vec<Needed> {
+/// Each once; empty if it cannot be told. The scanner remembers what all files are that the command will load.
+pub(super) fn needed(command: &[OsString], scanner: &mut Scanner<ImplementationRecogniser>) -> Vec<Needed> {
     let mut seen = BTreeSet::new();
     let programs = command.iter().take(MOST_ARGUMENTS).filter_map(|argument| find_program(argument));
     let files = programs.flat_map(|program| {
         let libraries = libraries(&program);
         std::iter::once(program).chain(libraries)
     });
-    files.filter(|path| seen.insert(path.clone())).filter_map(mpi_library).collect()
+    files.filter(|path| seen.insert(path.clone())).filter_map(|path| mpi_library(path, scanner)).collect()
 }
 
 /// The program's file: with a path in its name, or on `PATH`.
@@ -108,21 +108,16 @@ fn is_the_systems(linker: &Path) -> bool {
     is_named_so && linker.ancestors().all(is_roots)
 }
 
-fn mpi_library(path: PathBuf) -> Option<Needed> {
+fn mpi_library(path: PathBuf, scanner: &mut Scanner<ImplementationRecogniser>) -> Option<Needed> {
     let file = open_regular(&path).ok()?;
     let id = identity_when_mapped(&file).ok()??;
-    implements_mpi(&path, &file, id).then_some(Needed { path, file, id })
-}
-
-/// Whether a file is MPI itself. What stands before it defines MPI's functions as well.
-pub(super) fn implements_mpi(path: &Path, file: &File, id: FileId) -> bool {
-    let recognised = SymbolRecogniser.recognise(file, id);
-    recognised.is_some_and(|recognised| recognised.defines_pmpi || recognised.is_static) && !is_wrapper(path)
+    scanner.is_mpi(&path, &file, id).then_some(Needed { path, file, id })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::discover::{Caller, ProcRoot};
 
     #[test]
     fn lines_of_the_linker_name_files() {
@@ -159,6 +154,8 @@ mod tests {
 
     #[test]
     fn what_does_not_use_mpi_needs_no_library() {
-        assert!(needed(&["sh".into(), "-c".into(), "exit 0".into()]).is_empty());
+        let root = ProcRoot::system().unwrap();
+        let mut scanner = Scanner::new(root, Caller::current().unwrap(), ImplementationRecogniser::default());
+        assert!(needed(&["sh".into(), "-c".into(), "exit 0".into()], &mut scanner).is_empty());
     }
 }

@@ -8,9 +8,12 @@ use super::{
 };
 use crate::{
     attach::AttachError,
-    discover::{JobChoice, Target},
+    discover::{Caller, JobChoice, ProcRoot, Scanner, Target},
     present::say,
-    session::{EngineChoice, Options, SessionError, observation::Observation, probed, wrapped::RunOptions},
+    session::{
+        EngineChoice, ImplementationRecogniser, Options, SessionError, observation::Observation, probed,
+        wrapped::RunOptions,
+    },
 };
 
 /// Why a command is not counted by the kernel.
@@ -53,7 +56,9 @@ impl Ready {
         if options.tables.is_some() {
             return Err(Unready::Tables);
         }
-        Self::with(options, &needed(&options.command))
+        let mut scanner = scanner()?;
+        let libraries = needed(&options.command, &mut scanner);
+        Self::with(options, scanner, &libraries)
     }
 
     /// Only if no call can be missed.
@@ -61,14 +66,19 @@ impl Ready {
         if options.tables.is_some() {
             return Err(Unready::Tables);
         }
-        let libraries = needed(&options.command);
-        if libraries.is_empty() { Err(Unready::Library) } else { Self::with(options, &libraries) }
+        let mut scanner = scanner()?;
+        let libraries = needed(&options.command, &mut scanner);
+        if libraries.is_empty() { Err(Unready::Library) } else { Self::with(options, scanner, &libraries) }
     }
 
-    fn with(options: &RunOptions, libraries: &[Needed]) -> Result<Self, Unready> {
+    fn with(
+        options: &RunOptions,
+        scanner: Scanner<ImplementationRecogniser>,
+        libraries: &[Needed],
+    ) -> Result<Self, Unready> {
         // Tried on mpiprobe itself, before anything is there that would have to be undone.
         Loaded::new(std::process::id()).map_err(|source| SessionError::from(AttachError::CodeEvents { source }))?;
-        let mut observation = Observation::of_job(&observed(options))?;
+        let mut observation = Observation::of_job(&observed(options), scanner)?;
         let mut known = Vec::new();
         for library in libraries {
             match observation.cover_file(&library.path, &library.file, library.id) {
@@ -84,6 +94,10 @@ impl Ready {
     pub(super) fn known(&self) -> String {
         self.known.join(", ")
     }
+}
+
+fn scanner() -> Result<Scanner<ImplementationRecogniser>, SessionError> {
+    Ok(Scanner::new(ProcRoot::system()?, Caller::current()?, ImplementationRecogniser::default()))
 }
 
 /// What of a job is observed: all that the wrapper would count.

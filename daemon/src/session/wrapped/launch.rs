@@ -197,6 +197,9 @@ async fn follow(
                         tracing::warn!("cannot watch for the end of a process: {error}");
                     }
                 }
+                if account.images.take_flush() && let Some(recorder) = recorder.as_mut() {
+                    recorder.add(&Arc::new(account.profile(None)));
+                }
             }
             _ = ticks.tick(), if recorder.is_some() => {
                 if let Some(recorder) = recorder.as_mut().filter(|_| !account.images.is_empty()) {

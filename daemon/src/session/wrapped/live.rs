@@ -16,11 +16,12 @@ use super::{
 use crate::{
     analyse::Identity,
     discover::{
-        Caller, Finding, MpiProcess, ProcRoot, Process, Scanner, Target, mappings::Mappings, open_mapped, select,
+        Caller, Finding, MpiProcess, ProcRoot, Process, Scanner, Target, is_wrapper, mappings::Mappings, open_mapped,
+        select,
     },
     model::{EndReason, Profile},
     observe::{TableFileError, monotonic_ns},
-    preload::{is_wrapper, own_directories},
+    preload::own_directories,
     present::say,
     session::{
         ImplementationRecogniser, Options, SessionError, found::found, jobs::ChosenJobs, sites::Sites, watch::EndWatch,
@@ -239,6 +240,11 @@ impl WrappedJob {
 
     pub(in crate::session) fn is_anybody_left(&self) -> bool {
         self.images.is_anybody_left() || self.without.iter().any(|process| process.process.is_alive())
+    }
+
+    /// Whether a program has asked since the last time for what was counted to be written out.
+    pub(in crate::session) fn take_flush(&mut self) -> bool {
+        self.images.take_flush()
     }
 
     pub(in crate::session) fn was_anybody_there(&self) -> bool {

@@ -1,6 +1,7 @@
 //! Jobs that mpiprobe starts itself: by which engine they are counted, and what the kernel counts from their first call on.
 
 mod course;
+mod elsewhere;
 mod held;
 mod loaded;
 mod needed;

@@ -3,6 +3,7 @@
 use thiserror::Error;
 
 use super::{
+    elsewhere::elsewhere,
     loaded::Loaded,
     needed::{Needed, needed},
 };
@@ -23,6 +24,8 @@ pub enum Unready {
         "--output keeps the tables of the wrapper, which the kernel has not: leave one of --engine ebpf and --output out"
     )]
     Tables,
+    #[error("others may start the ranks than this command ({0})")]
+    Elsewhere(&'static str),
     #[error("which MPI library the command uses cannot be told before it runs")]
     Library,
     #[error(transparent)]
@@ -34,6 +37,7 @@ impl Unready {
     pub(super) fn in_short(&self) -> String {
         match self {
             Self::Tables => "--output keeps its tables".to_owned(),
+            Self::Elsewhere(_) => format!("{self}, and eBPF would not know them"),
             Self::Library => format!("{self}, and eBPF might miss its first calls"),
             Self::Session(error) => {
                 let text = error.to_string();
@@ -65,6 +69,9 @@ impl Ready {
     pub(super) fn for_certain(options: &RunOptions) -> Result<Self, Unready> {
         if options.tables.is_some() {
             return Err(Unready::Tables);
+        }
+        if let Some(whom) = elsewhere(&options.command, &|name| std::env::var_os(name).is_some()) {
+            return Err(Unready::Elsewhere(whom));
         }
         let mut scanner = scanner()?;
         let libraries = needed(&options.command, &mut scanner);

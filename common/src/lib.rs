@@ -20,6 +20,7 @@ pub mod process;
 pub mod request;
 pub mod stats;
 pub mod thread;
+pub mod tool;
 
 pub use config::{Config, OpenCalls};
 pub use cookie::Cookie;
@@ -34,6 +35,7 @@ pub use process::{ProcessCounters, Target};
 pub use request::{Amount, Following, Handles, Request, RequestKey};
 pub use stats::{FunctionStats, InnerKey, InnerStats, Volume};
 pub use thread::{OpenCall, ThreadState};
+pub use tool::{ToolCallKey, ToolCallStats, ToolCookie, ToolFrame, ToolFrames, ToolKey, ToolStats};
 
 /// Rows of the function dimension: more than MPI has functions, a power of two so that an index is checked by a mask.
 pub const FUNCTION_SLOTS: u32 = 1024;

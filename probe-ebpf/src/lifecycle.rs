@@ -18,7 +18,7 @@ use crate::{
     maps::{EVENTS, JOB, TARGETS, configured},
     open_calls,
     statistics::{count_loss, process_counters, take_number},
-    thread,
+    thread, tools,
 };
 
 /// The current thread ends.
@@ -136,6 +136,7 @@ fn end_thread(id: u64) {
     // SAFETY: map value pointer; the thread does not run MPI calls any more.
     fold(unsafe { &*thread }, id);
     thread::forget(id);
+    tools::forget(id);
 }
 
 #[inline(always)]

@@ -13,6 +13,7 @@ pub use events::{Notice, NoticeKind};
 pub use observer::{ObserveError, Observer};
 pub use snapshot::{
     CommunicatorSnapshot, Members, PendingRequest, PhaseSnapshot, ProcessSnapshot, SHARED, Snapshot, ThreadSnapshot,
+    ToolsSnapshot,
 };
 pub use stats::StatsReader;
 pub use table_file::{TableFile, TableFileError};

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use mpiprobe_common::{
-    Communicator, Flow, FunctionStats, InnerStats, Layout, Phase, ProcessCounters, Request, ThreadState, phase::current,
+    Communicator, Flow, FunctionStats, InnerStats, Layout, Phase, ProcessCounters, Request, ThreadState, ToolCallKey,
+    ToolCallStats, ToolKey, ToolStats, phase::current,
 };
 
 /// All observed processes at one moment.
@@ -41,6 +42,16 @@ pub struct ProcessSnapshot {
     pub requests: Vec<PendingRequest>,
     /// (outer, inner) function ids.
     pub inner: Vec<((u16, u16), InnerStats)>,
+    pub tools: ToolsSnapshot,
+}
+
+/// What a process's calls through tools came to, in no order.
+#[derive(Clone, Debug, Default)]
+pub struct ToolsSnapshot {
+    /// Calls that have entered tools.
+    pub calls: Vec<(ToolKey, ToolStats)>,
+    /// Calls that tools have made themselves.
+    pub own: Vec<(ToolCallKey, ToolCallStats)>,
 }
 
 /// A phase that a process has opened.

@@ -25,7 +25,7 @@ use mpiprobe_common::{
 use mpiprobe_functions::fingerprint;
 use thiserror::Error;
 
-use super::{CommunicatorSnapshot, PendingRequest, PhaseSnapshot, ProcessSnapshot, ThreadSnapshot};
+use super::{CommunicatorSnapshot, PendingRequest, PhaseSnapshot, ProcessSnapshot, ThreadSnapshot, ToolsSnapshot};
 use crate::attach::Plain;
 
 /// Statistics by function id.
@@ -102,6 +102,7 @@ impl TableFile {
             requests: self.requests(header.flows)?,
             flows: self.flows(header.flows, process)?,
             inner: Vec::new(),
+            tools: ToolsSnapshot::default(),
         })
     }
 

@@ -12,7 +12,7 @@ use super::{
     library::{AskHandle, Library},
     topology,
 };
-use crate::{clock::monotonic_ns, file, header, process};
+use crate::{clock::monotonic_ns, file, header, message::SavedErrno, process};
 
 /// By number minus one: the handle that stands for it now; 0: none.
 static HANDLES: [AtomicU64; COMMUNICATORS as usize] = [const { AtomicU64::new(0) }; COMMUNICATORS as usize];
@@ -74,6 +74,7 @@ fn make(library: &Library, handle: u64) -> u32 {
 }
 
 fn ask(library: &Library, handle: u64) -> Option<Communicator> {
+    let _errno = SavedErrno::save();
     let is_inter = Library::ask(library.comm_test_inter, handle)? != 0;
     let count = |question| Library::ask(question, handle).and_then(|answer| u32::try_from(answer).ok());
     let rank = count(library.comm_rank)?;
@@ -100,7 +101,7 @@ fn ask(library: &Library, handle: u64) -> Option<Communicator> {
 /// What is known of a communicator by its number.
 #[inline]
 pub(super) fn facts(number: u32) -> Option<Communicator> {
-    let place = file::place::<Communicator>(COMMUNICATORS_REGION, number.checked_sub(1)?)?;
+    let place = file::known_place::<Communicator>(COMMUNICATORS_REGION, number.checked_sub(1)?)?;
     // SAFETY: an entry of the file, written before the number was given out.
     Some(unsafe { place.as_ptr().read() })
 }
@@ -147,6 +148,7 @@ fn translate(library: &Library, members: Option<AskHandle>, handle: u64, rank: i
     let world = library.layout.constants.comm_world;
     let (members, of_world) = (members?, library.comm_group?);
     let (translate, free) = (library.translate_ranks?, library.free_group?);
+    let _errno = SavedErrno::save();
     let (mut group, mut all, mut answer) = (0, 0, -1);
     // SAFETY: as the standard defines these functions; what the handle is of exists, and so does the world.
     unsafe {

@@ -112,6 +112,11 @@ impl TableFile {
         self.table(CODE_REGION, self.header()?.code)
     }
 
+    /// When the program asked last for what was counted to be written out, ns; 0: it has not.
+    pub fn flushed_ns(&self) -> Result<u64, TableFileError> {
+        Ok(self.counters(0)?.flushed_ns)
+    }
+
     fn counters(&self, threads: u64) -> Result<ProcessCounters, TableFileError> {
         let bytes = self.bytes(COUNTERS_REGION.offset, size_of::<ProcessCounters>())?;
         let counters = Plain::<ProcessCounters>::from_bytes(&bytes).ok_or(TableFileError::Short)?;

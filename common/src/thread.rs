@@ -18,8 +18,8 @@ pub const INNER_DEPTH: usize = 8;
 pub struct OpenCall {
     /// Function id plus one; 0: no call is open.
     pub function_plus_1: u32,
-    /// Padding, zero.
-    pub reserved: u32,
+    /// Not 0: its arguments on the stack have been read.
+    pub has_stack: u32,
     /// Entry, ns.
     pub started_ns: u64,
     /// Stack pointer at entry: where the return address is. Identifies the frame, so entry and return are paired exactly.
@@ -88,7 +88,7 @@ impl ThreadState {
         sequence: 0,
         process: 0,
         inner_depth: 0,
-        open: OpenCall { function_plus_1: 0, reserved: 0, started_ns: 0, stack_pointer: 0 },
+        open: OpenCall { function_plus_1: 0, has_stack: 0, started_ns: 0, stack_pointer: 0 },
         text_base: 0,
         text_size: 0,
         calls: 0,
@@ -106,7 +106,7 @@ impl ThreadState {
         following: Following::NONE,
         recent_flows: [RecentFlow { call_site: 0, communicator: 0, peer: 0, function_plus_1: 0, epoch: 0, flow: 0 };
             RECENT_FLOWS],
-        inner: [OpenCall { function_plus_1: 0, reserved: 0, started_ns: 0, stack_pointer: 0 }; INNER_DEPTH],
+        inner: [OpenCall { function_plus_1: 0, has_stack: 0, started_ns: 0, stack_pointer: 0 }; INNER_DEPTH],
     };
 
     /// Whether it is not being changed.

@@ -15,7 +15,7 @@ use crate::{
     inner,
     maps::{TARGETS, configured},
     meaning::{self, Call},
-    phases,
+    phases, recent,
     registers::{RETURN_ADDRESS_BYTES, Registers, is_return_trampoline},
     statistics::{count_loss, process_counters, record},
     thread,
@@ -110,8 +110,11 @@ fn enter(thread: &mut ThreadState, id: u64, registers: &Registers, cookie: Cooki
         *to = from;
     }
     thread.frame_pointer = registers.frame_pointer();
+    thread.open.has_stack = 0;
+    if configured::traffic() != 0 || recent::is_on() {
+        thread.open.has_stack = meaning::read_stack(thread, cookie, stack_pointer) as u32;
+    }
     if configured::traffic() != 0 {
-        meaning::read_stack(thread, cookie, stack_pointer);
         meaning::at_entry(thread, function);
     }
     // The first call of a thread may be MPI's own; of all others it is enough to find the call site when somebody asks for it.
@@ -195,6 +198,9 @@ fn complete(thread: &mut ThreadState, registers: &Registers, now: u64) -> u32 {
     thread.time_ns += ns;
     thread.last_return_ns = now;
     end_change(thread);
+    if recent::is_on() {
+        recent::note(thread, function, registers, ns);
+    }
     // What it asks for is done from its return on.
     if phases::is_control(function) {
         phases::control(thread.process, thread.arguments[0] as u32, thread.arguments[1]);
@@ -313,5 +319,5 @@ pub fn inner_answer() -> u32 {
 /// An open call.
 #[inline(always)]
 pub fn opened(function: u32, started_ns: u64, stack_pointer: u64) -> OpenCall {
-    OpenCall { function_plus_1: function + 1, reserved: 0, started_ns, stack_pointer }
+    OpenCall { function_plus_1: function + 1, has_stack: 0, started_ns, stack_pointer }
 }

@@ -93,7 +93,7 @@ unsafe fn open(local: *mut Local, frame: *mut Frame, function: u32) {
         }
         (*state).open = OpenCall {
             function_plus_1: function + 1,
-            reserved: 0,
+            has_stack: 0,
             started_ns: now,
             stack_pointer: stack_pointer(frame),
         };

@@ -3,7 +3,7 @@
 use mpiprobe_common::{
     Layout,
     descriptor::{NONE, flags},
-    layout::{Size, builtin_size, capability},
+    layout::{Constants, Size, builtin_size, capability},
     thread::{ARGUMENT_WORDS, REGISTER_ARGUMENTS},
 };
 use mpiprobe_functions::{Argument, Function, Group};
@@ -119,23 +119,28 @@ impl<'a> Reader<'a> {
 
     fn communicator(&self, index: u8) -> Option<CommunicatorArgument> {
         let handle = self.layout.handle(self.word(index)?);
-        let constants = &self.layout.constants;
-        let name = if handle == constants.comm_world {
-            Some("MPI_COMM_WORLD")
-        } else if handle == constants.comm_self {
-            Some("MPI_COMM_SELF")
-        } else {
-            None
-        };
         let is_it = |known: &&CommunicatorSnapshot| known.facts.key.handle == handle && known.facts.freed_ns == 0;
-        let known = self.communicators.iter().find(is_it);
-        Some(CommunicatorArgument {
-            handle,
-            number: known.map(|known| known.number),
-            name: name
-                .map(str::to_owned)
-                .or_else(|| known.map(|known| known.name.clone()).filter(|name| !name.is_empty())),
-            size: known.map(|known| known.facts.size).filter(|&size| size > 0),
-        })
+        Some(communicator_argument(handle, &self.layout.constants, self.communicators.iter().find(is_it)))
+    }
+}
+
+/// A communicator by its handle, and what else is known of it.
+pub(super) fn communicator_argument(
+    handle: u64,
+    constants: &Constants,
+    known: Option<&CommunicatorSnapshot>,
+) -> CommunicatorArgument {
+    let name = if handle == constants.comm_world {
+        Some("MPI_COMM_WORLD")
+    } else if handle == constants.comm_self {
+        Some("MPI_COMM_SELF")
+    } else {
+        None
+    };
+    CommunicatorArgument {
+        handle,
+        number: known.map(|known| known.number),
+        name: name.map(str::to_owned).or_else(|| known.map(|known| known.name.clone()).filter(|name| !name.is_empty())),
+        size: known.map(|known| known.facts.size).filter(|&size| size > 0),
     }
 }

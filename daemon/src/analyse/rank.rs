@@ -1,11 +1,14 @@
 //! One rank.
 
+use std::sync::Arc;
+
 use super::{
     EndedCall, Observed,
     aggregate::{Base, ByFunction, Calls, groups, percent},
     flows, names,
     open_call::Reader,
     phases,
+    recent::recent_calls,
     traffic::Traffic,
 };
 use crate::{
@@ -120,6 +123,11 @@ impl<'a> Rank<'a> {
             calls_while_off: self.tables.counters.calls_off,
             off_ns: self.off_ns,
             losses: self.losses(),
+            recent: self
+                .tables
+                .recent
+                .as_ref()
+                .map(|recent| Arc::new(recent_calls(self.tables, recent, self.now_ns, &mut name))),
         }
     }
 

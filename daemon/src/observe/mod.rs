@@ -3,6 +3,7 @@
 mod clock;
 mod events;
 mod observer;
+mod recent;
 mod shared;
 mod snapshot;
 mod stats;
@@ -11,8 +12,10 @@ mod table_file;
 pub use clock::monotonic_ns;
 pub use events::{Notice, NoticeKind};
 pub use observer::{ObserveError, Observer};
+pub use recent::RecentLog;
 pub use snapshot::{
-    CommunicatorSnapshot, Members, PendingRequest, PhaseSnapshot, ProcessSnapshot, SHARED, Snapshot, ThreadSnapshot,
+    CommunicatorSnapshot, Members, PendingRequest, PhaseSnapshot, ProcessSnapshot, RecentSnapshot, SHARED, Snapshot,
+    ThreadSnapshot,
 };
 pub use stats::StatsReader;
 pub use table_file::{TableFile, TableFileError};

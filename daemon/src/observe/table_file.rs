@@ -102,6 +102,7 @@ impl TableFile {
             requests: self.requests(header.flows)?,
             flows: self.flows(header.flows, process)?,
             inner: Vec::new(),
+            recent: None,
         })
     }
 

@@ -11,6 +11,7 @@ use super::{
     layers::Layers,
     layouts::Layouts,
     probes::{Coverage, ProbeError, Probes, library_range},
+    recent::RecentCalls,
     roster::Roster,
     sites::{OpenBehindLayers, Sites},
     watch::EndWatch,
@@ -53,6 +54,7 @@ pub(super) struct Observation {
     sites: Sites,
     layers: Layers,
     jobs: ChosenJobs,
+    recent: RecentCalls,
     scoped: bool,
     /// A program wants results now.
     flush_asked: bool,
@@ -100,6 +102,7 @@ impl Observation {
             sites: Sites::default(),
             layers: Layers::default(),
             jobs,
+            recent: RecentCalls::default(),
             scoped: false,
             flush_asked: false,
             began: host::utc_now(),
@@ -427,6 +430,11 @@ impl Observation {
         self.roster.has_mpi()
     }
 
+    /// Whether the last calls of each rank are to be shown.
+    pub(super) fn show_recent_calls(&mut self, wanted: bool) {
+        self.recent.show(&self.observer, wanted);
+    }
+
     pub(super) fn flush_log(&mut self) {
         self.engine.tables.flush_log();
     }
@@ -454,6 +462,7 @@ impl Observation {
         self.retry_layouts();
         let mut snapshot = self.observer.snapshot(&self.engine)?;
         self.look_behind_layers(&mut snapshot);
+        self.recent.complete(&self.observer, &self.roster, &mut snapshot);
         self.roster.update(&snapshot);
         self.roster.look_who_is_stopped();
         self.layouts.complete(&mut snapshot, &self.roster);
@@ -521,6 +530,7 @@ fn load_options(options: &Options, caller: &Caller) -> LoadOptions {
             communicator_slots: if options.traffic { options.max_communicators } else { 2 },
             request_slots: if options.traffic { options.max_requests } else { 1 },
             handle_stores: if options.traffic { Config::DEFAULT.handle_stores } else { 1 },
+            recent: options.view.is_some().into(),
             ..Config::DEFAULT
         },
     }

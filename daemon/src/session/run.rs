@@ -14,7 +14,7 @@ use tokio::{
 
 use super::{
     EngineChoice, Options, Outcome, SessionError,
-    course::{asked_to_end, conclude, interrupted, regular},
+    course::{asked, conclude, interrupted, regular},
     display::Display,
     observation::Observation,
     readable::readable,
@@ -25,6 +25,7 @@ use super::{
 use crate::{
     model::{EndReason, Profile},
     present::{OutputError, say, say_in_passing},
+    view::Asked,
 };
 
 /// How often a process that may yet load MPI is looked at: first, and when it takes longer.
@@ -120,7 +121,10 @@ async fn observe(
         let pace = if last_news.elapsed() < CANDIDATE_PATIENCE { CANDIDATE_INTERVAL.0 } else { CANDIDATE_INTERVAL.1 };
         let is_searching = options.wait && (is_waiting || last_news.elapsed() < SEARCH_PATIENCE);
         tokio::select! {
-            () = asked_to_end(display, signals) => return interrupted(is_waiting),
+            asked = asked(display, signals) => match asked {
+                Asked::End => return interrupted(is_waiting),
+                Asked::RecentCalls(wanted) => observation.show_recent_calls(wanted),
+            },
             () = sleep_until(deadline.unwrap_or_else(Instant::now)), if deadline.is_some() => return Ok(EndReason::Duration),
             ended = observation.ends.ended() => {
                 let ended = ended.map_err(SessionError::Watch)?;

@@ -232,6 +232,11 @@ impl WrappedJob {
         Ok(self.was_anybody_there())
     }
 
+    /// Whether the last calls of each rank are to be shown.
+    pub(in crate::session) fn show_recent_calls(&mut self, wanted: bool) {
+        let _ = wanted;
+    }
+
     /// Processes have ended, given by their slots.
     pub(in crate::session) fn handle_ends(&mut self, slots: &[u64]) {
         self.images.note_ends(slots);

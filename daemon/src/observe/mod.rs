@@ -4,6 +4,7 @@ mod clock;
 mod events;
 mod observer;
 mod recent;
+mod recent_switch;
 mod shared;
 mod snapshot;
 mod stats;
@@ -12,7 +13,8 @@ mod table_file;
 pub use clock::monotonic_ns;
 pub use events::{Notice, NoticeKind};
 pub use observer::{ObserveError, Observer};
-pub use recent::RecentLog;
+pub use recent::{RecentLog, RecentRing};
+pub use recent_switch::RecentSwitch;
 pub use snapshot::{
     CommunicatorSnapshot, Members, PendingRequest, PhaseSnapshot, ProcessSnapshot, RecentSnapshot, SHARED, Snapshot,
     ThreadSnapshot,

@@ -2,7 +2,10 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use mpiprobe_common::{RecentCall, recent::RECENT_CALLS};
+use mpiprobe_common::{
+    RecentCall,
+    recent::{RECENT_CALLS, entry_of},
+};
 
 /// Calls that are kept of a process, and of all together if there are many.
 const MOST_KEPT: usize = 512;
@@ -57,9 +60,27 @@ impl RecentLog {
     }
 }
 
+/// A copy of a whole ring, made while its process may write to it.
+#[derive(Debug, Default)]
+pub struct RecentRing(Vec<RecentCall>);
+
+impl RecentRing {
+    /// Two copies, one made after the other: what is the same in both was not being written.
+    pub(super) fn of(first: Vec<RecentCall>, second: &[RecentCall]) -> Self {
+        let same =
+            |(first, second): (RecentCall, &RecentCall)| if first == *second { first } else { RecentCall::default() };
+        Self(first.into_iter().zip(second).map(same).collect())
+    }
+
+    /// The call of a number, if it is there and whole.
+    pub fn call(&self, number: u64) -> Option<RecentCall> {
+        self.0.get(entry_of(number) as usize).copied().filter(|call| call.number() == Some(number))
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use mpiprobe_common::recent::{WRITING, entry_of};
+    use mpiprobe_common::recent::WRITING;
 
     use super::*;
 
@@ -126,6 +147,17 @@ mod tests {
         let (mut log, ring) = (RecentLog::default(), Ring::of(3));
         log.take(1, 3, |number| ring.read(number).filter(|_| number != 1));
         assert_eq!(numbers(&log), [0, 2]);
+    }
+
+    #[test]
+    fn a_copy_made_while_an_entry_was_written_has_all_but_that() {
+        let (before, mut after) = (Ring::of(RING), Ring::of(RING));
+        after.set(5, RING + 6);
+        after.0[6].arguments[0] = 1;
+        let ring = RecentRing::of(before.0, &after.0);
+        let missing: Vec<u64> = (0..RING).filter(|&number| ring.call(number).is_none()).collect();
+        assert_eq!(missing, [5, 6]);
+        assert_eq!(RecentRing::default().call(0), None);
     }
 
     #[test]

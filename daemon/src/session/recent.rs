@@ -2,16 +2,13 @@
 
 use std::collections::HashMap;
 
-use mpiprobe_common::{
-    Layout, RecentCall,
-    layout::{capability, handle_kind},
-};
-use mpiprobe_functions::{FunctionId, Role};
+use mpiprobe_common::{Layout, RecentCall, layout::handle_kind};
+use mpiprobe_functions::{Argument, FunctionId, Role};
 
 use super::roster::Roster;
 use crate::{
     discover::Process,
-    layout::{TargetMemory, names::datatype_name, predefined_name},
+    layout::{TargetMemory, names::NamePlaces},
     observe::{Observer, RecentLog, RecentSnapshot, Snapshot},
 };
 
@@ -20,7 +17,7 @@ use crate::{
 pub(super) struct RecentCalls {
     /// There is one as long as somebody looks.
     log: Option<RecentLog>,
-    names: DatatypeNames,
+    names: HandleNames,
 }
 
 impl RecentCalls {
@@ -51,14 +48,14 @@ impl RecentCalls {
     }
 }
 
-/// Names of predefined datatypes whose handles are addresses, by process slot and handle; `None`: it is no such datatype.
+/// Names of predefined datatypes and operations whose handles are addresses, by process slot and handle; `None`: it is none.
 #[derive(Debug, Default)]
-pub(super) struct DatatypeNames(HashMap<(u32, u64), Option<&'static str>>);
+pub(super) struct HandleNames(HashMap<(u32, u64), Option<&'static str>>);
 
-/// Most that are remembered of those that are none.
+/// Most that are remembered.
 const MOST_NAMES: usize = 1 << 16;
 
-impl DatatypeNames {
+impl HandleNames {
     /// Those that calls were given.
     pub(super) fn of(
         &mut self,
@@ -67,36 +64,36 @@ impl DatatypeNames {
         layout: &Layout,
         living: Option<&Process>,
     ) -> HashMap<u64, &'static str> {
-        let mut names = HashMap::new();
-        if layout.handles != handle_kind::POINTER || !layout.knows(capability::DATATYPES) {
-            return names;
+        if layout.handles != handle_kind::POINTER {
+            return HashMap::new();
         }
-        let mut memory = None;
-        for handle in calls.iter().flat_map(datatypes) {
-            let known = self.0.get(&(process, handle)).copied().or_else(|| {
-                if memory.is_none() {
-                    memory = living.and_then(|process| TargetMemory::open(process).ok());
-                }
-                let name = datatype_name(layout, handle, memory.as_ref()?).and_then(|name| predefined_name(&name));
-                if self.0.len() < MOST_NAMES {
-                    self.0.insert((process, handle), name);
-                }
-                Some(name)
-            });
-            if let Some(name) = known.flatten() {
-                names.insert(handle, name);
+        let mut looked: Option<Option<(TargetMemory, NamePlaces)>> = None;
+        let mut name = |role, handle| {
+            if let Some(known) = self.0.get(&(process, handle)) {
+                return *known;
             }
-        }
-        names
+            let look = || {
+                let memory = TargetMemory::open(living?).ok()?;
+                let places = NamePlaces::of(layout, &memory);
+                Some((memory, places))
+            };
+            let (memory, places) = looked.get_or_insert_with(look).as_ref()?;
+            let name = if role == Role::Op { places.op(handle, memory) } else { places.datatype(handle, memory) };
+            if self.0.len() < MOST_NAMES {
+                self.0.insert((process, handle), name);
+            }
+            name
+        };
+        let named = calls.iter().flat_map(handles).filter_map(|(role, handle)| Some((handle, name(role, handle)?)));
+        named.collect()
     }
 }
 
-/// Handles of datatypes among the arguments of a call.
-fn datatypes(call: &RecentCall) -> impl Iterator<Item = u64> {
+/// Handles of datatypes and operations among the arguments of a call.
+fn handles(call: &RecentCall) -> impl Iterator<Item = (Role, u64)> {
     let function = u16::try_from(call.function).ok().and_then(FunctionId::from_index).map(FunctionId::function);
     let arguments = function.map_or(&[][..], |function| function.arguments);
-    let is_datatype =
-        |argument: &mpiprobe_functions::Argument| argument.role == Role::Datatype && !argument.is_pointer();
-    let words = arguments.iter().zip(call.arguments()).filter(move |(argument, _)| is_datatype(argument));
-    words.map(|(_, word)| *word)
+    let has_name = |argument: &Argument| matches!(argument.role, Role::Datatype | Role::Op) && !argument.is_pointer();
+    let words = arguments.iter().zip(call.arguments()).filter(move |(argument, _)| has_name(argument));
+    words.map(|(argument, word)| (argument.role, *word))
 }

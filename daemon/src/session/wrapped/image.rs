@@ -1,6 +1,6 @@
 //! One process image with its tables.
 
-use std::{fs::File, os::unix::fs::MetadataExt as _, path::Path};
+use std::{fs::File, io, os::unix::fs::MetadataExt as _, path::Path};
 
 use mpiprobe_common::file::Header;
 
@@ -12,7 +12,7 @@ use crate::{
     analyse::{Identity, Observed},
     discover::{JobKey, MpiProcess, ProcRoot, Process, RankInfo, environment::Environment, printable},
     model::{LibraryInfo, RankState},
-    observe::{ProcessSnapshot, TableFile, TableFileError},
+    observe::{ProcessSnapshot, RecentSwitch, TableFile, TableFileError},
 };
 
 /// A file of tables, and the process that writes it as long as that lives.
@@ -145,6 +145,20 @@ impl Image {
             observed.ended_in = bury(&mut snapshot, until);
         }
         Ok((observed, snapshot))
+    }
+
+    pub(super) fn tables(&self) -> &TableFile {
+        &self.tables
+    }
+
+    /// What has its last calls written down. The file is only written to if it is the process's own.
+    pub(super) fn recent_switch(&self) -> io::Result<RecentSwitch> {
+        let process = self.process.as_ref().ok_or(io::ErrorKind::NotFound)?;
+        let user = process.status().map_err(io::Error::other)?.users.real;
+        if self.tables.owner()? != user {
+            return Err(io::Error::new(io::ErrorKind::PermissionDenied, "they belong to another user"));
+        }
+        self.tables.recent_switch()
     }
 
     /// What it has noted of where it has code.

@@ -5,7 +5,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use super::{clocks::Clocks, hosts::unite_jobs, image::Image, place::Here};
+use super::{clocks::Clocks, hosts::unite_jobs, image::Image, place::Here, recent::RecentCalls};
 use crate::{
     analyse::Observed,
     discover::{ProcRoot, Process},
@@ -27,11 +27,19 @@ pub(super) struct Images {
     refused: BTreeMap<PathBuf, String>,
     /// Files that need not be looked at again.
     known: HashSet<PathBuf>,
+    recent: RecentCalls,
 }
 
 impl Images {
     pub(super) fn new(root: ProcRoot) -> Self {
-        Self { root, here: Here::now(), taken: Vec::new(), refused: BTreeMap::new(), known: HashSet::new() }
+        Self {
+            root,
+            here: Here::now(),
+            taken: Vec::new(),
+            refused: BTreeMap::new(),
+            known: HashSet::new(),
+            recent: RecentCalls::default(),
+        }
     }
 
     /// Opens those files of a directory that nobody has decided about yet.
@@ -131,6 +139,16 @@ impl Images {
         libraries
     }
 
+    /// Whether the last calls of each rank are to be shown.
+    pub(super) fn show_recent_calls(&mut self, wanted: bool) {
+        self.recent.show(&self.taken, wanted);
+    }
+
+    /// They are, still: to be said several times a second.
+    pub(super) fn go_on_with_recent_calls(&mut self) {
+        self.recent.renew(&self.taken);
+    }
+
     /// Everything as it is now, and why it is not whole. Times are those of this node, or if nobody was here, of the first one's.
     pub(super) fn read(&mut self) -> (Vec<Observed>, Snapshot, Vec<String>) {
         let is_running = self.is_anybody_left();
@@ -142,6 +160,7 @@ impl Images {
         for ((slot, image), execed) in (0..).zip(&mut self.taken).zip(execed) {
             match image.read(slot, execed) {
                 Ok((mut who, mut tables)) => {
+                    self.recent.complete(slot, image, &mut tables);
                     clocks.adjust(image.header(), &mut who, &mut tables);
                     observed.push(who);
                     snapshot.processes.push(tables);

@@ -166,6 +166,7 @@ impl WrappedJob {
                 }
             }
         }
+        self.images.go_on_with_recent_calls();
         is_news
     }
 
@@ -234,7 +235,7 @@ impl WrappedJob {
 
     /// Whether the last calls of each rank are to be shown.
     pub(in crate::session) fn show_recent_calls(&mut self, wanted: bool) {
-        let _ = wanted;
+        self.images.show_recent_calls(wanted);
     }
 
     /// Processes have ended, given by their slots.

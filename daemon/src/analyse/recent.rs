@@ -170,3 +170,7 @@ fn error(function: &Function, result: u64) -> Option<i32> {
     let code = result as i32;
     (!returns_something_else && code != 0).then_some(code)
 }
+
+#[cfg(test)]
+#[path = "recent_tests.rs"]
+mod tests;

@@ -435,6 +435,15 @@ impl Observation {
         self.recent.show(&self.observer, wanted);
     }
 
+    pub(super) fn has_recent_calls(&self) -> bool {
+        self.recent.are_shown()
+    }
+
+    /// Takes recent calls out of their rings before they are overwritten.
+    pub(super) fn gather_recent_calls(&mut self) {
+        self.recent.gather(&self.observer);
+    }
+
     pub(super) fn flush_log(&mut self) {
         self.engine.tables.flush_log();
     }

@@ -35,6 +35,19 @@ impl RecentCalls {
         observer.note_calls(wanted);
     }
 
+    /// Whether somebody looks.
+    pub(super) fn are_shown(&self) -> bool {
+        self.log.is_some()
+    }
+
+    /// Takes out what is new before it is overwritten.
+    pub(super) fn gather(&mut self, observer: &Observer) {
+        let Some(log) = &mut self.log else { return };
+        for (process, numbered) in observer.numbered_calls() {
+            log.take(process, numbered, |number| observer.recent_call(process, number));
+        }
+    }
+
     /// Adds them to what the tables say.
     pub(super) fn complete(&mut self, observer: &Observer, roster: &Roster, snapshot: &mut Snapshot) {
         let Some(log) = &mut self.log else { return };

@@ -41,6 +41,8 @@ const SEARCH_INTERVAL: Duration = Duration::from_millis(100);
 const SEARCH_PATIENCE: Duration = Duration::from_secs(2);
 /// Least time between two profiles that programs ask for: all ranks ask at once.
 const FLUSH_INTERVAL: Duration = Duration::from_millis(10);
+/// How often recent calls are taken out of their rings.
+const GATHER_INTERVAL: Duration = Duration::from_millis(100);
 /// Detaching that takes longer than this is reported as it goes on.
 const SILENT_DETACH: Duration = Duration::from_millis(500);
 
@@ -112,7 +114,7 @@ async fn observe(
     let mut last_news = Instant::now();
     let (mut last_flush, mut next_flush): (Option<Instant>, Option<Instant>) = (None, None);
     // Moments, not pauses: whatever else happens meanwhile does not put them off.
-    let (mut last_look, mut last_search) = (Instant::now(), Instant::now());
+    let (mut last_look, mut last_search, mut last_gathered) = (Instant::now(), Instant::now(), Instant::now());
     loop {
         let is_waiting = options.wait && !observation.was_anybody_there();
         if !observation.is_anybody_left() && !is_waiting {
@@ -157,6 +159,10 @@ async fn observe(
                     last_news = Instant::now();
                 }
                 last_search = Instant::now();
+            }
+            () = sleep_until(last_gathered + GATHER_INTERVAL), if observation.has_recent_calls() => {
+                observation.gather_recent_calls();
+                last_gathered = Instant::now();
             }
             _ = ticks.tick() => {
                 observation.flush_log();

@@ -33,7 +33,7 @@ impl RecentCalls {
         }
     }
 
-    /// To be called several times a second: who does not is taken for dead.
+    /// To be called several times a second: who does not is taken for dead, and calls are overwritten.
     pub(super) fn renew(&mut self, images: &[Image]) {
         let Some(Watched { log, switches }) = &mut self.watched else { return };
         for (slot, image) in (0..).zip(images).filter(|(_, image)| image.process().is_some()) {
@@ -41,7 +41,8 @@ impl RecentCalls {
             // Before the switch, so that no call is missed.
             let numbered = image.tables().recent_calls_numbered().unwrap_or(0);
             match switch.as_mut().map(RecentSwitch::renew) {
-                Ok(Ok(true)) | Err(_) => {}
+                Err(_) => {}
+                Ok(Ok(true)) => gather(log, slot, image, numbered),
                 // What was written down before is not what came right before.
                 Ok(Ok(false)) => log.begin(slot, numbered),
                 Ok(Err(error)) => *switch = Err(error),
@@ -58,12 +59,18 @@ impl RecentCalls {
             None if image.process().is_none() => Some("none, since it has ended before".to_owned()),
             None => None,
         };
-        let ring = image.tables().recent_ring().unwrap_or_default();
         if log.has(slot) {
-            log.take(slot, tables.counters.recent_calls, |number| ring.call(number));
+            gather(log, slot, image, tables.counters.recent_calls);
         }
         let (calls, layout) = (log.calls(slot), image.tables().layout().unwrap_or_default());
         let names = self.names.of(&calls, slot, &layout, image.process());
         tables.recent = Some(RecentSnapshot { calls, layout, names, why_not });
+    }
+}
+
+/// Takes out what is new.
+fn gather(log: &mut RecentLog, slot: u32, image: &Image, numbered: u64) {
+    if let Ok(ring) = image.tables().recent_ring() {
+        log.take(slot, numbered, |number| ring.call(number));
     }
 }

@@ -73,15 +73,7 @@ pub(super) fn grid(place: Place, known: &Known<'_>) -> Grid {
 impl<'a> Known<'a> {
     /// Rows of everything, which are those that a filter keeps if there is one.
     pub(super) fn new(rows: Rows<'a>, all: Rows<'a>, span: Span, filter: Option<&'a Filter>) -> Self {
-        Self {
-            profile: rows.profile,
-            change: rows.change,
-            ids: rows.ids,
-            span,
-            all,
-            filter,
-            recent: RecentOf::default(),
-        }
+        Self { profile: rows.profile, change: rows.change, ids: rows.ids, span, all, filter, recent: RecentOf::NOBODY }
     }
 
     /// The same without a filter.

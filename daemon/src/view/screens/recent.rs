@@ -7,11 +7,12 @@ use super::{
 use crate::{
     analyse::RankId,
     filter::facts,
-    model::{ArgumentValue, NamedArgument, RankProfile, RecentCallInfo},
+    model::{ArgumentValue, CommunicatorArgument, NamedArgument, RankProfile, RecentCallInfo},
     present::{
         doing,
         units::{count, duration},
     },
+    view::source::Running,
     view::state::{Cell, Column, Grid, Place, Row, RowId, SortKey, Tone},
 };
 
@@ -25,6 +26,7 @@ const COLUMNS: &[Column] = &[
 
 const NOT_NOTED: &str = "Calls are written down from now on; those of the last moments come with the next look.";
 const NO_CALL: &str = "No call has returned since they are written down.";
+const NOT_OPEN: &str = "The job has ended. Calls are written down only while this screen is open.";
 const NOT_KEPT: &str =
     "Recent calls are seen only while a job is observed with this screen open; recordings have none.";
 const NO_RANK: &str = "There is no rank.";
@@ -35,13 +37,16 @@ pub(in crate::view) fn shown_rank(ids: &[RankId], wanted: Option<RankId>) -> Opt
     found.or((!ids.is_empty()).then_some(0))
 }
 
-/// `is_live`: there may be some.
 pub(super) fn grid(known: &Known<'_>) -> Grid {
     let empty = |empty| Grid { title: "Recent calls".into(), columns: COLUMNS, empty, ..Grid::default() };
     let Some(index) = shown_rank(known.ids, known.recent.of) else { return empty(NO_RANK) };
     let (Some(rank), Some(&id)) = (known.profile.ranks.get(index), known.ids.get(index)) else { return empty(NO_RANK) };
     let Some(recent) = &rank.recent else {
-        let why = if known.recent.is_live { NOT_NOTED } else { NOT_KEPT };
+        let why = match known.recent.running {
+            Running::Live => NOT_NOTED,
+            Running::Ended => NOT_OPEN,
+            Running::Replay => NOT_KEPT,
+        };
         return Grid { title: format!("Recent calls of rank {}", who(rank)), ..empty(why) };
     };
     let now = longest(rank).map(|call| format!(", now {}", doing(call))).unwrap_or_default();
@@ -66,7 +71,7 @@ fn rows(known: &Known<'_>, rank: &RankProfile, id: RankId, calls: &[RecentCallIn
         }
         let named: Vec<Argument<'_>> =
             call.arguments.iter().map(|argument| Argument::of(known, rank, argument)).collect();
-        if keeps(known, rank, call, &named) {
+        if keeps(known, rank, call) {
             rows.push(row(known, id, call, &named));
         }
     }
@@ -87,9 +92,8 @@ impl<'a> Argument<'a> {
             ArgumentValue::Address(0) => "NULL".to_owned(),
             ArgumentValue::Address(word) | ArgumentValue::Handle(word) => format!("{word:#x}"),
             ArgumentValue::Communicator(communicator) => {
-                let of_all = known.communicator(rank, communicator.number).map(|of| of.name.clone());
-                let name = of_all.or_else(|| communicator.name.clone());
-                name.unwrap_or_else(|| format!("{:#x}", communicator.handle))
+                let name = predefined(communicator).or_else(|| communicator_name(known, rank, communicator));
+                name.map_or_else(|| format!("{:#x}", communicator.handle), str::to_owned)
             }
             ArgumentValue::Unknown => "?".to_owned(),
         };
@@ -102,6 +106,21 @@ impl<'a> Argument<'a> {
     }
 }
 
+/// As the standard calls it.
+fn predefined(communicator: &CommunicatorArgument) -> Option<&str> {
+    communicator.name.as_deref().filter(|name| matches!(*name, "MPI_COMM_WORLD" | "MPI_COMM_SELF"))
+}
+
+/// As other screens and filters call it.
+fn communicator_name<'a>(
+    known: &Known<'a>,
+    rank: &RankProfile,
+    communicator: &'a CommunicatorArgument,
+) -> Option<&'a str> {
+    let of_all = known.communicator(rank, communicator.number).map(|of| of.name.as_str());
+    of_all.or(communicator.name.as_deref())
+}
+
 /// "MPI_Recv(count=1, datatype=MPI_INT, source=0, tag=7, comm=world, buf=0x7ffd0, status=MPI_STATUS_IGNORE)"
 fn text(call: &RecentCallInfo, arguments: &[Argument<'_>]) -> String {
     let (last, first): (Vec<&Argument<'_>>, Vec<_>) = arguments.iter().partition(|argument| argument.is_address());
@@ -110,14 +129,14 @@ fn text(call: &RecentCallInfo, arguments: &[Argument<'_>]) -> String {
     format!("{}({}){error}", call.function, shown.collect::<Vec<_>>().join(", "))
 }
 
-fn keeps(known: &Known<'_>, rank: &RankProfile, call: &RecentCallInfo, arguments: &[Argument<'_>]) -> bool {
+fn keeps(known: &Known<'_>, rank: &RankProfile, call: &RecentCallInfo) -> bool {
     if known.filter.is_none() {
         return true;
     }
-    let shown = |wanted: fn(&ArgumentValue) -> bool| {
-        arguments.iter().find(|one| wanted(&one.argument.value)).map(|one| one.shown.as_str())
-    };
-    let communicator = shown(|value| matches!(value, ArgumentValue::Communicator(_)));
+    let communicator = call.arguments.iter().find_map(|argument| match &argument.value {
+        ArgumentValue::Communicator(communicator) => communicator_name(known, rank, communicator),
+        _ => None,
+    });
     known.keeps(&facts::recent(facts::whose(rank, &known.profile.host), call, communicator))
 }
 

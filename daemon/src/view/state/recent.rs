@@ -7,12 +7,16 @@ use crate::{
 };
 
 /// What the screen of recent calls shows.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 pub(in crate::view) struct RecentOf {
     /// The rank asked for.
     pub(in crate::view) of: Option<RankId>,
-    /// There may be calls: an observation is under way.
-    pub(in crate::view) is_live: bool,
+    /// What there may be calls of.
+    pub(in crate::view) running: Running,
+}
+
+impl RecentOf {
+    pub(in crate::view) const NOBODY: Self = Self { of: None, running: Running::Live };
 }
 
 impl State {
@@ -26,7 +30,7 @@ impl State {
     }
 
     pub(super) fn recent_of(&self) -> RecentOf {
-        RecentOf { of: self.recent_of, is_live: self.running != Running::Replay }
+        RecentOf { of: self.recent_of, running: self.running }
     }
 
     /// Shows the calls of the rank that is looked at, if there is one.

@@ -346,4 +346,15 @@ pub struct RecentFlow {
 }
 
 /// Number of [`RecentFlow`]s of a thread; a power of two.
-pub const RECENT_FLOWS: usize = 8;
+pub const RECENT_FLOWS: usize = 1 << RECENT_BITS;
+const RECENT_BITS: u32 = 4;
+
+impl RecentFlow {
+    /// Where among a thread's [`RECENT_FLOWS`] a flow is remembered. Loops over neighbours differ by a few in one of these numbers:
+    /// Fibonacci hashing gives them places of their own.
+    #[inline]
+    pub const fn place(function: u32, peer: i32, call_site: u64) -> usize {
+        let mixed = call_site ^ (peer as u32 as u64) << 32 ^ (function as u64) << 52;
+        (mixed.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (u64::BITS - RECENT_BITS)) as usize
+    }
+}

@@ -42,10 +42,16 @@ pub const fn upper_bound(bucket: u32) -> Option<u64> {
     if bucket + 1 >= BUCKETS as u32 { None } else { Some(lower_bound(bucket + 1)) }
 }
 
-/// Position of the highest set bit; 0 of 0. BPF has no instruction for it: all bits below are set, too, and counted, without a
-/// branch, each of which would double the ways that the kernel's verifier has to go.
+/// Position of the highest set bit; 0 of 0.
 #[inline]
 pub(crate) const fn floor_log2(value: u64) -> u32 {
+    if cfg!(target_arch = "bpf") { floor_log2_of_bits(value) } else { (value | 1).ilog2() }
+}
+
+/// BPF has no instruction for it: all bits below are set, too, and counted, without a branch, each of which would double the ways
+/// that the kernel's verifier has to go.
+#[inline]
+const fn floor_log2_of_bits(value: u64) -> u32 {
     let mut ones = value | 1;
     ones |= ones >> 1;
     ones |= ones >> 2;
@@ -64,7 +70,7 @@ mod tests {
     fn floor_log2_agrees_with_the_cpu() {
         for shift in 0..64 {
             for value in [1u64 << shift, (1u64 << shift) | 1, u64::MAX >> shift] {
-                assert_eq!(floor_log2(value), value.ilog2(), "{value}");
+                assert_eq!(floor_log2_of_bits(value), value.ilog2(), "{value}");
             }
         }
     }

@@ -131,6 +131,12 @@ impl Amount {
     pub const NOTHING: Self = Self { bytes: 0, certainty: certainty::NOTHING };
     pub const UNKNOWN: Self = Self { bytes: 0, certainty: certainty::UNKNOWN };
 
+    /// Whether bytes are known, exactly or at most.
+    #[inline]
+    pub const fn is_some(&self) -> bool {
+        matches!(self.certainty, certainty::KNOWN | certainty::AT_MOST)
+    }
+
     #[inline]
     pub const fn known(bytes: u64) -> Self {
         Self { bytes, certainty: certainty::KNOWN }

@@ -17,27 +17,36 @@ use crate::{
     thread::{self, Local},
 };
 
-/// Before the call: gives the next definition of the function.
+/// What a trampoline is to do.
+#[repr(C)]
+pub(crate) struct Next {
+    /// The next definition of the function.
+    function: *mut c_void,
+    /// Whether [`leave`] is to be told when it has returned.
+    is_counted: bool,
+}
+
+/// Before the call.
 ///
 /// Called by the trampolines, with the current thread's [`Local`] or null.
-pub(crate) unsafe extern "C" fn enter(local: *mut Local, frame: *mut Frame, index: u32) -> *mut c_void {
-    let Some(entry) = Entry::new(index) else { return ptr::null_mut() };
-    let next = match next::known(entry) {
+pub(crate) unsafe extern "C" fn enter(local: *mut Local, frame: *mut Frame, index: u32) -> Next {
+    let Some(entry) = Entry::new(index) else { return Next { function: ptr::null_mut(), is_counted: false } };
+    let function = match next::known(entry) {
         Some(next) => next,
         None => match next::find(entry) {
             Found::Counted(next) => next,
-            Found::NotCounted(next) => return next,
+            Found::NotCounted(function) => return Next { function, is_counted: false },
         },
     };
     // SAFETY: by contract.
-    unsafe {
+    let is_counted = unsafe {
         if !local.is_null() && (*(*local).state).open.function_plus_1 == 0 {
-            begin(local, frame, entry.function());
+            begin(local, frame, entry.function())
         } else {
-            enter_seldom(local, frame, entry);
+            enter_seldom(local, frame, entry)
         }
-    }
-    next
+    };
+    Next { function, is_counted }
 }
 
 /// After the call.
@@ -59,18 +68,19 @@ fn stack_pointer(frame: *mut Frame) -> u64 {
     unsafe { &raw mut (*frame).return_address as u64 }
 }
 
-/// An outermost call is entered.
+/// An outermost call is entered: whether it is counted.
 #[inline]
-unsafe fn begin(local: *mut Local, frame: *mut Frame, function: u32) {
+unsafe fn begin(local: *mut Local, frame: *mut Frame, function: u32) -> bool {
     // SAFETY: as in `open`.
     unsafe {
         if !phases::is_off() || phases::is_control(function) {
             open(local, frame, function);
-            return;
+            return true;
         }
         phases::count_off(local);
         meaning::at_uncounted_entry(frame, function);
     }
+    false
 }
 
 /// A call begins that is counted.
@@ -101,16 +111,13 @@ unsafe fn open(local: *mut Local, frame: *mut Frame, function: u32) {
     }
 }
 
-/// The thread's first call, or one inside another.
+/// The thread's first call, or one inside another: whether it is counted.
 #[cold]
-unsafe fn enter_seldom(local: *mut Local, frame: *mut Frame, entry: Entry) {
+unsafe fn enter_seldom(local: *mut Local, frame: *mut Frame, entry: Entry) -> bool {
     // SAFETY: as in `open`.
     unsafe {
         if local.is_null() {
-            if let Some(local) = first_of_thread() {
-                begin(local, frame, entry.function());
-            }
-            return;
+            return first_of_thread().is_some_and(|local| begin(local, frame, entry.function()));
         }
         let state = (*local).state;
         // The stack grows down: a frame below that of the open call is inside it.
@@ -120,14 +127,14 @@ unsafe fn enter_seldom(local: *mut Local, frame: *mut Frame, entry: Entry) {
             if !is_passed_on {
                 (*state).inner_calls += 1;
             }
-            return;
+            return false;
         }
         // The open call was left by longjmp or an exception.
         process::count_loss(Loss::EntryWithoutReturn);
         begin_change(state);
         close(state);
         end_change(state);
-        begin(local, frame, entry.function());
+        begin(local, frame, entry.function())
     }
 }
 

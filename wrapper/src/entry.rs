@@ -4,8 +4,8 @@
 //! exactly once, whatever the language and whoever stands before. Inside an open call, entries are inner calls.
 //!
 //! An entry point jumps to where [`ROUTES`] says: to the next definition itself if the function is not counted, else to one of the
-//! trampolines below. They save the argument registers, ask [`crate::call::enter`] for the next definition, call it with a copy of
-//! the arguments on the stack, and tell [`crate::call::leave`]. Only their own frame is on the stack meanwhile, with unwind
+//! trampolines below. They save the argument registers, ask [`crate::call::enter`] for the next definition, and jump to it if the call
+//! is not to be counted; else they call it with a copy of the arguments on the stack, and tell [`crate::call::leave`]. Only their own frame is on the stack meanwhile, with unwind
 //! information: exceptions, `longjmp`, cancellation and backtraces pass through.
 
 use core::{
@@ -57,6 +57,7 @@ global_asm!(
         mov edx, r11d
         call {enter}
         mov r11, rax
+        test dl, dl
     .endm
 
     .macro mpiprobe_restore
@@ -77,10 +78,32 @@ global_asm!(
         call {leave}
         mov rax, [rbp - 56]
         movsd xmm0, [rbp - 64]
+        .cfi_remember_state
         leave
         .cfi_def_cfa rsp, 8
         ret
+        .cfi_restore_state
+    .endm
+
+    # The call is none that is counted: on with it, as if nobody had been here.
+    .macro mpiprobe_pass_on
+        mpiprobe_restore
+        leave
+        .cfi_def_cfa rsp, 8
+        jmp r11
         .cfi_endproc
+    .endm
+
+    .macro mpiprobe_restore_vectors
+        movaps xmm0, [rsp + 128]
+        movaps xmm1, [rsp + 144]
+        movaps xmm2, [rsp + 160]
+        movaps xmm3, [rsp + 176]
+        movaps xmm4, [rsp + 192]
+        movaps xmm5, [rsp + 208]
+        movaps xmm6, [rsp + 224]
+        movaps xmm7, [rsp + 240]
+        mov rax, [rsp + 256]
     .endm
 
     .macro mpiprobe_copy word, words
@@ -102,12 +125,15 @@ global_asm!(
         sub rsp, (\words + 1) / 2 * 16
         .endif
         mpiprobe_enter
+        jz 2f
         .irp word, 0, 1, 2, 3, 4, 5, 6, 7
         mpiprobe_copy \word, \words
         .endr
         mpiprobe_restore
         call r11
         mpiprobe_leave
+    2:
+        mpiprobe_pass_on
         .size mpiprobe_through_\words, . - mpiprobe_through_\words
     .endm
 
@@ -140,21 +166,17 @@ global_asm!(
         movaps [rsp + 224], xmm6
         movaps [rsp + 240], xmm7
         mpiprobe_enter
+        jz 2f
         .irp word, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15
         mpiprobe_copy \word, 16
         .endr
-        movaps xmm0, [rsp + 128]
-        movaps xmm1, [rsp + 144]
-        movaps xmm2, [rsp + 160]
-        movaps xmm3, [rsp + 176]
-        movaps xmm4, [rsp + 192]
-        movaps xmm5, [rsp + 208]
-        movaps xmm6, [rsp + 224]
-        movaps xmm7, [rsp + 240]
-        mov rax, [rsp + 256]
+        mpiprobe_restore_vectors
         mpiprobe_restore
         call r11
         mpiprobe_leave
+    2:
+        mpiprobe_restore_vectors
+        mpiprobe_pass_on
         .size mpiprobe_through_variadic, . - mpiprobe_through_variadic
         .text
     "#,

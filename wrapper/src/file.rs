@@ -14,7 +14,7 @@ use mpiprobe_common::file::{FILE_SIZE, Region, SUFFIX};
 use crate::{
     clock::monotonic_ns,
     environment,
-    message::{errno, reason, say},
+    message::{SavedErrno, errno, reason, say},
     text::Text,
 };
 
@@ -42,6 +42,7 @@ static DEVICE: AtomicU64 = AtomicU64::new(0);
 static INODE: AtomicU64 = AtomicU64::new(0);
 
 /// The file's beginning in memory.
+#[inline]
 pub(crate) fn base() -> Option<NonNull<u8>> {
     NonNull::new(BASE.load(Ordering::Acquire))
 }
@@ -52,6 +53,7 @@ pub(crate) fn forget() {
 }
 
 /// The place of an entry of a table, once it is certain that there is room for it.
+#[inline]
 pub(crate) fn place<T>(region: Region, index: u32) -> Option<NonNull<T>> {
     let base = base()?;
     let offset = region.at(index)?;
@@ -60,6 +62,14 @@ pub(crate) fn place<T>(region: Region, index: u32) -> Option<NonNull<T>> {
     }
     // SAFETY: within the mapping, whose length is that of all regions together.
     Some(unsafe { base.add(offset as usize) }.cast())
+}
+
+/// The place of an entry that [`place`] has given before: the room for it is there.
+#[inline]
+pub(crate) fn known_place<T>(region: Region, index: u32) -> Option<NonNull<T>> {
+    let offset = region.at(index)?;
+    // SAFETY: as above.
+    Some(unsafe { base()?.add(offset as usize) }.cast())
 }
 
 /// Makes the file; says why if it cannot.
@@ -152,8 +162,16 @@ fn remember(path: &CStr) {
 }
 
 /// Whether there is room for these bytes of the file; asks for it if nobody has yet.
+#[inline]
 fn is_backed(offset: u64, length: u64) -> bool {
     let (first, last) = ((offset / CHUNK) as usize, ((offset + length - 1) / CHUNK) as usize);
+    let is_known = BACKED.get(first).is_some_and(|chunk| chunk.load(Ordering::Relaxed) == THERE);
+    (is_known && first == last) || can_be_backed(first, last)
+}
+
+#[cold]
+fn can_be_backed(first: usize, last: usize) -> bool {
+    let _errno = SavedErrno::save();
     let Some(chunks) = BACKED.get(first..=last) else { return false };
     chunks.iter().enumerate().all(|(index, chunk)| match chunk.load(Ordering::Relaxed) {
         THERE => true,

@@ -16,7 +16,7 @@ use mpiprobe_common::{
 use crate::{
     clock::{Clock, monotonic_ns},
     file, local,
-    meaning::{Given, Sizes},
+    meaning::{Given, Recalled, Sizes},
     phases, process,
 };
 
@@ -38,6 +38,7 @@ pub(crate) struct Local {
     /// In the file, by function id; null: not looked for yet.
     pub(crate) stats: [*mut FunctionStats; FUNCTION_SLOTS as usize],
     pub(crate) sizes: Sizes,
+    pub(crate) recalled: Recalled,
     /// Of the open call.
     pub(crate) given: Given,
 }

@@ -30,7 +30,7 @@ pub fn find(thread: &mut ThreadState, layout: &Layout, within: In, partner: i32)
         epoch: freed as u32,
         flow: 0,
     };
-    let index = (function ^ partner as u32 ^ (call_site >> 3) as u32) as usize & (RECENT_FLOWS - 1);
+    let index = RecentFlow::place(function, partner, call_site) & (RECENT_FLOWS - 1);
     let recent = &mut thread.recent_flows[index];
     if recent.call_site == wanted.call_site
         && recent.communicator == wanted.communicator

@@ -79,6 +79,18 @@ impl Profiler {
         }
     }
 
+    /// Waits until so many processes are observed: those of the first look, and those that join.
+    pub fn wait_for_processes(&mut self, number: usize) -> Result<(), ProfilerError> {
+        let mut observed = 0;
+        while observed < number {
+            let line = self.wait_for("mpiprobe: ")?;
+            let first_look =
+                line.split_once("observing ").and_then(|(_, rest)| rest.split_whitespace().next()?.parse().ok());
+            observed += if line.contains("mpiprobe: joined: ") { 1 } else { first_look.unwrap_or(0) };
+        }
+        Ok(())
+    }
+
     /// Waits for the next line of standard output (`nth` from 0).
     pub fn wait_for_output(&mut self, nth: usize) -> Result<String, ProfilerError> {
         let what = || format!("line {nth} on standard output");

@@ -22,7 +22,7 @@ use crate::profiler::binary;
 pub use error::TerminalError;
 
 /// Far more than anything takes.
-const PATIENCE: Duration = Duration::from_secs(30);
+const PATIENCE: Duration = Duration::from_mins(1);
 /// What gives a program a terminal of its own, so that it hears of new sizes: a program, since doing it oneself needs unsafe code.
 pub const STARTER: &str = "setsid";
 const LEAVE_ALTERNATE_SCREEN: &str = "\u{1b}[?1049l";

@@ -20,9 +20,7 @@ fn wait_for_job(mpi: Mpi) -> Result<(), Failed> {
     let mut profiler = Profiler::start(["--json", "--interval", "1h", "--wait", "--pid-of", job.name()])?;
     profiler.wait_for("waiting for an MPI process")?;
     let mut job = job.spawn()?;
-    for _ in job.ranks()? {
-        profiler.wait_for("mpiprobe: joined: ")?;
-    }
+    profiler.wait_for_processes(job.ranks()?.len())?;
     job.open_gate("start")?;
     job.wait()?.success()?;
     let profile = complete(&profiler.wait()?)?;
@@ -58,9 +56,7 @@ fn wait_for_library(mpi: Mpi) -> Result<(), Failed> {
     let mut profiler = Profiler::start(["--json", "--interval", "1h", "--wait", "--pid-of", job.called()])?;
     profiler.wait_for("waiting for an MPI process")?;
     job.open_gate("start")?;
-    for _ in job.ranks()? {
-        profiler.wait_for("mpiprobe: joined: ")?;
-    }
+    profiler.wait_for_processes(job.ranks()?.len())?;
     job.wait_for_gate("1")?;
     job.open_gate("1")?;
     job.wait()?.success()?;

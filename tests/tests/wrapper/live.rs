@@ -111,8 +111,7 @@ fn wait(mpi: Mpi) -> Result<(), Failed> {
     // Held until it is seen: what is over within a tenth of a second can be missed.
     let mut job = job.gates(&["1"]).profiled([] as [&str; 0])?.spawn()?;
     job.wait_for_gate("1")?;
-    profiler.wait_for("joined: rank")?;
-    profiler.wait_for("joined: rank")?;
+    profiler.wait_for_processes(2)?;
     job.open_gate("1")?;
     job.wait()?.success()?;
     let profile = profiler.wait()?.profile()?;

@@ -1,7 +1,7 @@
 //! How many bytes a call moved, by what the table of functions says of its arguments.
 
 use mpiprobe_common::{
-    Amount,
+    Amount, Descriptor,
     descriptor::{NONE, Side, amount as kind, flags},
     flow::peer,
     layout::{Memory as _, status_bytes},
@@ -57,7 +57,7 @@ pub(super) fn find(call: &Call<'_>, number: u32, destination: i32, source: i32) 
         descriptor.root != NONE || needs_place(descriptor.send_amount) || needs_place(descriptor.receive_amount);
     let place = if needs_place { communicator::facts(number).map(place) } else { None };
     let to_null = destination == peer::NULL;
-    let from_null = source == peer::NULL || (descriptor.source == NONE && to_null);
+    let from_null = is_from_null(descriptor, destination, source);
     let received = if from_null { Some(Amount::NOTHING) } else { moved(call, place, descriptor.receive_side()) };
     let received = received.unwrap_or(Amount::UNKNOWN);
     let sent = match no_op(call) {
@@ -67,6 +67,19 @@ pub(super) fn find(call: &Call<'_>, number: u32, destination: i32, source: i32) 
         NoOp::IsNot => moved(call, place, descriptor.send_side()),
     };
     (sent.unwrap_or(received), received)
+}
+
+fn is_from_null(descriptor: &Descriptor, destination: i32, source: i32) -> bool {
+    source == peer::NULL || (descriptor.source == NONE && destination == peer::NULL)
+}
+
+/// What has arrived by a call that a status tells about.
+#[inline]
+pub(super) fn received(call: &Call<'_>, destination: i32, source: i32) -> Amount {
+    if is_from_null(call.descriptor, destination, source) {
+        return Amount::NOTHING;
+    }
+    moved(call, None, call.descriptor.receive_side()).unwrap_or(Amount::UNKNOWN)
 }
 
 fn place(known: mpiprobe_common::Communicator) -> Place {

@@ -9,7 +9,7 @@ use mpiprobe_common::{
 };
 
 use super::library::{AskHandle, Library};
-use crate::{clock::monotonic_ns, file, header, process};
+use crate::{clock::monotonic_ns, file, header, message::SavedErrno, process};
 
 /// By number minus one: the handle that stands for it now; 0: none.
 static HANDLES: [AtomicU64; COMMUNICATORS as usize] = [const { AtomicU64::new(0) }; COMMUNICATORS as usize];
@@ -93,7 +93,7 @@ fn ask(library: &Library, handle: u64) -> Option<Communicator> {
 /// What is known of a communicator by its number.
 #[inline]
 pub(super) fn facts(number: u32) -> Option<Communicator> {
-    let place = file::place::<Communicator>(COMMUNICATORS_REGION, number.checked_sub(1)?)?;
+    let place = file::known_place::<Communicator>(COMMUNICATORS_REGION, number.checked_sub(1)?)?;
     // SAFETY: an entry of the file, written before the number was given out.
     Some(unsafe { place.as_ptr().read() })
 }
@@ -135,6 +135,7 @@ pub(super) fn world_rank(library: &Library, handle: u64, number: u32, rank: i32)
 fn translate(library: &Library, members: Option<AskHandle>, handle: u64, world: u64, rank: i32) -> Option<i32> {
     let (members, of_world) = (members?, library.comm_group?);
     let (translate, free) = (library.translate_ranks?, library.free_group?);
+    let _errno = SavedErrno::save();
     let (mut group, mut all, mut answer) = (0, 0, -1);
     // SAFETY: as the standard defines these functions; both communicators exist.
     unsafe {

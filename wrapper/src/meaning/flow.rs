@@ -6,7 +6,7 @@ use core::sync::atomic::{AtomicU32, Ordering};
 use mpiprobe_common::{
     Flow, FlowKey, Loss,
     file::{FLOWS, FLOWS_REGION},
-    flow::{RECENT_FLOWS, RecentFlow, Sought},
+    flow::{RecentFlow, Sought},
 };
 
 use super::{
@@ -32,8 +32,8 @@ pub(super) fn find(call: &Call<'_>, communicator: Option<u64>, partner: i32) -> 
         epoch: epoch(),
         flow: 0,
     };
-    let index = (call.function ^ partner as u32 ^ (call.call_site >> 3) as u32) as usize & (RECENT_FLOWS - 1);
-    // SAFETY: the thread's own; the mask keeps the index within the array.
+    let index = RecentFlow::place(call.function, partner, call.call_site);
+    // SAFETY: the thread's own; places are within the array.
     let recent = unsafe {
         let state = (*call.local).state;
         &mut *(&raw mut (*state).recent_flows).cast::<RecentFlow>().add(index)
@@ -111,14 +111,14 @@ fn of_thread(local: *mut Local, key: FlowKey) -> u32 {
 }
 
 fn make(key: FlowKey) -> u32 {
-    let made =
-        process::take_number(header::flows(), FLOWS).and_then(|index| entry(index + 1).map(|flow| (index, flow)));
+    let made = process::take_number(header::flows(), FLOWS)
+        .and_then(|index| file::place::<Flow>(FLOWS_REGION, index).map(|flow| (index, flow)));
     let Some((index, flow)) = made else {
         process::count_loss(Loss::FlowTableFull);
         return 0;
     };
     // SAFETY: an entry that nobody else has.
-    unsafe { (&raw mut (*flow).key).write(key) };
+    unsafe { (&raw mut (*flow.as_ptr()).key).write(key) };
     index + 1
 }
 
@@ -136,9 +136,10 @@ fn hash(key: &FlowKey) -> u64 {
     })
 }
 
+/// That of an index that [`make`] has given out.
 #[inline]
 fn entry(flow_plus_1: u32) -> Option<*mut Flow> {
-    Some(file::place::<Flow>(FLOWS_REGION, flow_plus_1.checked_sub(1)?)?.as_ptr())
+    Some(file::known_place::<Flow>(FLOWS_REGION, flow_plus_1.checked_sub(1)?)?.as_ptr())
 }
 
 /// The thread's flow, to be added to.

@@ -16,7 +16,7 @@ use mpiprobe_common::{
     layout::{Interface, MPICH, OPEN_MPI, STANDARD_ABI, capability},
 };
 
-use crate::{file, next::after_this};
+use crate::{file, message::SavedErrno, next::after_this};
 
 /// A question about the object of a handle: `MPI_Type_size`, `MPI_Comm_rank` and the like.
 pub(super) type Ask = unsafe extern "C" fn(u64, *mut c_int) -> c_int;
@@ -135,6 +135,7 @@ fn address(name: &CStr) -> u64 {
 impl Library {
     /// What the library answers to a question about an object.
     pub(super) fn ask(question: Option<Ask>, handle: u64) -> Option<i32> {
+        let _errno = SavedErrno::save();
         let mut answer = 0;
         // SAFETY: by the contract of this module, of an object that exists.
         let result = unsafe { question?(handle, &raw mut answer) };
@@ -143,6 +144,7 @@ impl Library {
 
     /// Whether `MPI_COMM_WORLD` may be asked about.
     pub(super) fn has_world(&self) -> bool {
+        let _errno = SavedErrno::save();
         let ask = |question: Option<AskState>| {
             let mut answer = 0;
             // SAFETY: these may be called at any time.

@@ -6,8 +6,10 @@ mod amount;
 mod arguments;
 mod communicator;
 mod datatype;
+mod decisive;
 mod flow;
 mod library;
+mod recall;
 mod requests;
 mod store;
 
@@ -22,7 +24,6 @@ use mpiprobe_common::{
 
 use crate::{
     entry::{DESCRIPTORS, FREES_DATATYPE, Frame},
-    message::SavedErrno,
     statistics,
     thread::Local,
 };
@@ -30,6 +31,8 @@ use arguments::{Arguments, Own, handle_at};
 pub(crate) use datatype::Sizes;
 use library::Library;
 pub(crate) use library::find as find_library;
+pub(crate) use recall::Recalled;
+use recall::recall;
 pub(crate) use requests::Given;
 
 /// A call that has returned.
@@ -49,9 +52,11 @@ struct Call<'a> {
 }
 
 /// What was found out about it.
+#[repr(C)]
+#[derive(Clone, Copy)]
 struct Traffic {
-    /// Handle.
-    communicator: Option<u64>,
+    /// Handle; 0: none.
+    communicator: u64,
     /// Number.
     number: u32,
     /// The rank sent to and the one received from, as given; or one of [`peer`].
@@ -181,8 +186,8 @@ pub(crate) unsafe fn account(local: *mut Local, frame: *mut Frame, function: u32
     // SAFETY: as above. `MPI_SUCCESS` is 0; a call that failed has moved nothing.
     let succeeded = unsafe { (*frame).result } as i32 == 0;
     if !stats.is_null() {
-        let traffic = attribute(&call, succeeded);
-        count(&call, &traffic, succeeded);
+        let traffic = if succeeded { recall(&call) } else { attribute(&call, false) };
+        count(&call, &traffic, stats, succeeded);
         if succeeded && descriptor.completion == completion::POSTS {
             requests::post(&call, &traffic);
         } else if succeeded && descriptor.completion == completion::MATCHES {
@@ -197,10 +202,9 @@ pub(crate) unsafe fn account(local: *mut Local, frame: *mut Frame, function: u32
 }
 
 /// Finds the flows of a call, and what it has moved.
-#[inline]
+#[cold]
 fn attribute(call: &Call<'_>, succeeded: bool) -> Traffic {
     let descriptor = call.descriptor;
-    let _errno = SavedErrno::save();
     let destination = partner(call, descriptor.destination);
     let mut source = partner(call, descriptor.source);
     let mut communicator = None;
@@ -224,12 +228,13 @@ fn attribute(call: &Call<'_>, succeeded: bool) -> Traffic {
     let number = flow::communicator_of(flow_plus_1);
     let (sent, received) =
         if succeeded { amount::find(call, number, destination, source) } else { (Amount::NOTHING, Amount::NOTHING) };
+    let communicator = communicator.unwrap_or(0);
     Traffic { communicator, number, destination, source, flow_plus_1, second_flow_plus_1, sent, received }
 }
 
 /// Adds what a call has moved to the statistics of its function and to its flows.
 #[inline]
-fn count(call: &Call<'_>, traffic: &Traffic, succeeded: bool) {
+fn count(call: &Call<'_>, traffic: &Traffic, stats: *mut FunctionStats, succeeded: bool) {
     let descriptor = call.descriptor;
     let posts = descriptor.completion == completion::POSTS && succeeded;
     // What is made to be started later moves nothing yet; what a status tells is told when it is complete.
@@ -245,14 +250,14 @@ fn count(call: &Call<'_>, traffic: &Traffic, succeeded: bool) {
             flow.calls = flow.calls.wrapping_add(1);
         }
     }
-    if sends_now {
-        add_sent(call.local, call.function, traffic.flow_plus_1, traffic.sent);
+    let (sent, received) = (traffic.sent, traffic.received);
+    if sends_now && sent.is_some() {
+        add_sent_to(stats, traffic.flow_plus_1, sent);
     }
-    if receives_now {
-        add_received(call.local, call.function, traffic.receiving(), traffic.received);
+    if receives_now && received.is_some() {
+        add_received_to(stats, traffic.receiving(), received);
     }
-    if (sends_now && traffic.sent.certainty == certainty::UNKNOWN)
-        || (receives_now && traffic.received.certainty == certainty::UNKNOWN)
+    if (sends_now && sent.certainty == certainty::UNKNOWN) || (receives_now && received.certainty == certainty::UNKNOWN)
     {
         add_unknown(call.local, call.function, traffic.receiving());
     }
@@ -260,12 +265,17 @@ fn count(call: &Call<'_>, traffic: &Traffic, succeeded: bool) {
 
 /// Adds bytes that have left, if that is how much is known, to a function's statistics and one of the thread's flows.
 fn add_sent(local: *mut Local, function: u32, flow_plus_1: u32, amount: Amount) {
-    if matches!(amount.certainty, certainty::UNKNOWN | certainty::NOTHING) {
-        return;
+    if amount.is_some() {
+        // SAFETY: the thread's own.
+        add_sent_to(unsafe { statistics::of(local, function) }, flow_plus_1, amount);
     }
+}
+
+#[inline]
+fn add_sent_to(stats: *mut FunctionStats, flow_plus_1: u32, amount: Amount) {
     // SAFETY: the thread's own.
     unsafe {
-        if let Some(stats) = statistics::of(local, function).as_mut() {
+        if let Some(stats) = stats.as_mut() {
             add_to_volume(&mut stats.sent, amount.bytes);
         }
         if let Some(flow) = flow::mine(flow_plus_1) {
@@ -276,13 +286,18 @@ fn add_sent(local: *mut Local, function: u32, flow_plus_1: u32, amount: Amount) 
 
 /// The same of bytes that have arrived.
 fn add_received(local: *mut Local, function: u32, flow_plus_1: u32, amount: Amount) {
-    if matches!(amount.certainty, certainty::UNKNOWN | certainty::NOTHING) {
-        return;
+    if amount.is_some() {
+        // SAFETY: the thread's own.
+        add_received_to(unsafe { statistics::of(local, function) }, flow_plus_1, amount);
     }
+}
+
+#[inline]
+fn add_received_to(stats: *mut FunctionStats, flow_plus_1: u32, amount: Amount) {
     let at_most = if amount.certainty == certainty::AT_MOST { amount.bytes } else { 0 };
     // SAFETY: the thread's own.
     unsafe {
-        if let Some(stats) = statistics::of(local, function).as_mut() {
+        if let Some(stats) = stats.as_mut() {
             add_to_volume(&mut stats.received, amount.bytes);
             stats.received_at_most += at_most;
         }
@@ -294,6 +309,7 @@ fn add_received(local: *mut Local, function: u32, flow_plus_1: u32, amount: Amou
 }
 
 /// A call or an operation of which it is not known what it has moved.
+#[cold]
 fn add_unknown(local: *mut Local, function: u32, flow_plus_1: u32) {
     // SAFETY: the thread's own.
     unsafe {
@@ -306,6 +322,7 @@ fn add_unknown(local: *mut Local, function: u32, flow_plus_1: u32) {
     }
 }
 
+#[inline]
 fn add_to_volume(volume: &mut Volume, bytes: u64) {
     volume.messages += 1;
     volume.bytes += bytes;

@@ -96,7 +96,7 @@ pub(super) fn post(call: &Call<'_>, traffic: &Traffic) {
         posted_ns: call.returned_ns,
         posting_ns: call.ns,
         call_site: call.call_site,
-        communicator: traffic.communicator.unwrap_or(0),
+        communicator: traffic.communicator,
         sent: traffic.sent,
         received: traffic.received,
         communicator_number: traffic.number,
@@ -147,7 +147,7 @@ pub(super) fn matched(call: &Call<'_>, traffic: &Traffic) {
     }
     let message = Request {
         posted_ns: call.returned_ns,
-        communicator: traffic.communicator.unwrap_or(0),
+        communicator: traffic.communicator,
         communicator_number: traffic.number,
         source: completed_source(call, traffic.source),
         state: call.returned_ns << state::BITS | state::ACTIVE,

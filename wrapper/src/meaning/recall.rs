@@ -1,0 +1,67 @@
+//! What a thread's latest calls were: one with the same arguments from the same place is the same again.
+//!
+//! Most calls of a program are. To compare a few words is quicker than to find out what they mean.
+
+use mpiprobe_common::{
+    descriptor::NONE,
+    flow::{RECENT_FLOWS, RecentFlow, peer},
+};
+
+use super::{
+    Call, Traffic, amount, attribute,
+    communicator::epoch,
+    decisive::{DECISIVE, Decisive, Words},
+    partner,
+};
+
+/// Of one thread.
+#[repr(C)]
+pub(crate) struct Recalled([Known; RECENT_FLOWS]);
+
+/// Zeroed: nothing.
+#[repr(C)]
+struct Known {
+    call_site: u64,
+    function_plus_1: u32,
+    epoch: u32,
+    words: Words,
+    traffic: Traffic,
+}
+
+/// What a call is that was successful.
+#[inline]
+pub(super) fn recall(call: &Call<'_>) -> Traffic {
+    let Some(decisive) = DECISIVE.get(call.function as usize).filter(|decisive| decisive.is_all) else {
+        return attribute(call, true);
+    };
+    let destination = call.descriptor.destination;
+    let partner = if destination == NONE { 0 } else { call.arguments.int(destination) };
+    let place = RecentFlow::place(call.function, partner, call.call_site);
+    // SAFETY: the thread's own; places are within the array. Zeros are a valid value.
+    let known = unsafe { &mut *(&raw mut (*call.local).recalled).cast::<Known>().add(place) };
+    let epoch = epoch();
+    if known.call_site != call.call_site
+        || known.function_plus_1 != call.function + 1
+        || known.epoch != epoch
+        || !decisive.are(call, &known.words)
+    {
+        return learn(call, decisive, epoch, known);
+    }
+    let mut traffic = known.traffic;
+    if decisive.by_status {
+        traffic.received = amount::received(call, traffic.destination, traffic.source);
+    }
+    traffic
+}
+
+#[cold]
+fn learn(call: &Call<'_>, decisive: &Decisive, epoch: u32, place: &mut Known) -> Traffic {
+    let traffic = attribute(call, true);
+    // Whom a receive from anybody was from is another question each time.
+    let is_told = decisive.by_status && partner(call, call.descriptor.source) == peer::ANY;
+    if traffic.flow_plus_1 != 0 && !is_told {
+        let (call_site, function_plus_1) = (call.call_site, call.function + 1);
+        *place = Known { call_site, function_plus_1, epoch, words: decisive.words(call), traffic };
+    }
+    traffic
+}

@@ -122,12 +122,12 @@ fn calls_are_filtered_and_lead_to_their_function() {
     press(&mut state, &["8"]);
     let (all, gaps) = (state.grid().rows.len(), 1);
     for (filter, kept) in [
-        ("func == MPI_Recv", 6),
-        ("comm == row", 12),
-        ("comm == world", 12),
+        ("func == \"MPI_Recv\"", 6),
+        ("comm == \"row\"", 12),
+        ("comm == \"world\"", 12),
         ("tag == 7", 12),
         ("time > 100us", 12),
-        ("func == MPI_Bcast", 0),
+        ("func == \"MPI_Bcast\"", 0),
     ] {
         state.set_filter(Some(filter.parse().unwrap()));
         assert_eq!(state.kept_rows(), Some((kept, all)), "{filter}: {}", picture(&state));

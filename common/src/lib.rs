@@ -21,6 +21,7 @@ pub mod recent;
 pub mod request;
 pub mod stats;
 pub mod thread;
+pub mod tool;
 
 pub use config::{Config, OpenCalls};
 pub use cookie::Cookie;
@@ -36,6 +37,7 @@ pub use recent::RecentCall;
 pub use request::{Amount, Following, Handles, Request, RequestKey};
 pub use stats::{FunctionStats, InnerKey, InnerStats, Volume};
 pub use thread::{OpenCall, ThreadState};
+pub use tool::{ToolCallKey, ToolCallStats, ToolCookie, ToolFrame, ToolFrames, ToolKey, ToolStats};
 
 /// Rows of the function dimension: more than MPI has functions, a power of two so that an index is checked by a mask.
 pub const FUNCTION_SLOTS: u32 = 1024;

@@ -32,10 +32,12 @@ pub enum Loss {
     RequestsNotFollowed = 12,
     /// A phase was opened that is not told apart from the one it was opened in: too many, or open at once.
     PhaseTableFull = 13,
+    /// A call of a tool was not counted: more of them open at once than are kept, or no room in a table.
+    ToolCallLost = 14,
 }
 
 /// Number of loss counters.
-pub const LOSSES: usize = 14;
+pub const LOSSES: usize = 15;
 
 impl Loss {
     pub const ALL: [Self; LOSSES] = [
@@ -53,5 +55,6 @@ impl Loss {
         Self::RequestTableFull,
         Self::RequestsNotFollowed,
         Self::PhaseTableFull,
+        Self::ToolCallLost,
     ];
 }

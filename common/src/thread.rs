@@ -18,8 +18,9 @@ pub const INNER_DEPTH: usize = 8;
 pub struct OpenCall {
     /// Function id plus one; 0: no call is open.
     pub function_plus_1: u32,
-    /// Not 0: its arguments on the stack have been read.
-    pub has_stack: u32,
+    /// From `stack_pointer` to where the return address into the user's code is, bytes: 0 unless a tool's call is between, see
+    /// [`crate::tool`].
+    pub to_user: u32,
     /// Entry, ns.
     pub started_ns: u64,
     /// Stack pointer at entry: where the return address is. Identifies the frame, so entry and return are paired exactly.
@@ -39,7 +40,11 @@ pub struct ThreadState {
     /// Process slot.
     pub process: u32,
     /// Calls open inside the outermost one (`--nested` only).
-    pub inner_depth: u32,
+    pub inner_depth: u8,
+    /// Not 0: the arguments on the stack of the open (or last) call have been read.
+    pub has_stack: u8,
+    /// Calls of tools open around it, see [`crate::tool`].
+    pub tools_open: u16,
     /// The outermost open call.
     pub open: OpenCall,
     /// Where byte 0 of the file with the thread's probes would be, were all of it mapped like its code; 0: not known.
@@ -88,7 +93,9 @@ impl ThreadState {
         sequence: 0,
         process: 0,
         inner_depth: 0,
-        open: OpenCall { function_plus_1: 0, has_stack: 0, started_ns: 0, stack_pointer: 0 },
+        has_stack: 0,
+        tools_open: 0,
+        open: OpenCall { function_plus_1: 0, to_user: 0, started_ns: 0, stack_pointer: 0 },
         text_base: 0,
         text_size: 0,
         calls: 0,
@@ -106,7 +113,7 @@ impl ThreadState {
         following: Following::NONE,
         recent_flows: [RecentFlow { call_site: 0, communicator: 0, peer: 0, function_plus_1: 0, epoch: 0, flow: 0 };
             RECENT_FLOWS],
-        inner: [OpenCall { function_plus_1: 0, has_stack: 0, started_ns: 0, stack_pointer: 0 }; INNER_DEPTH],
+        inner: [OpenCall { function_plus_1: 0, to_user: 0, started_ns: 0, stack_pointer: 0 }; INNER_DEPTH],
     };
 
     /// Whether it is not being changed.

@@ -18,11 +18,11 @@ use crate::{
     phases, recent,
     registers::{RETURN_ADDRESS_BYTES, Registers, is_return_trampoline},
     statistics::{count_loss, process_counters, record},
-    thread,
+    thread, tools,
 };
 
 /// The caller wants no return probe for this call.
-const NO_RETURN: u32 = 1;
+pub const NO_RETURN: u32 = 1;
 /// The caller wants the return probe.
 pub const RETURN: u32 = 0;
 /// A call has been completed, of which other programs are to find out what it meant.
@@ -110,15 +110,18 @@ fn enter(thread: &mut ThreadState, id: u64, registers: &Registers, cookie: Cooki
         *to = from;
     }
     thread.frame_pointer = registers.frame_pointer();
-    thread.open.has_stack = 0;
+    thread.has_stack = 0;
     if configured::traffic() != 0 || recent::is_on() {
-        thread.open.has_stack = meaning::read_stack(thread, cookie, stack_pointer) as u32;
+        thread.has_stack = meaning::read_stack(thread, cookie, stack_pointer) as u8;
     }
     if configured::traffic() != 0 {
         meaning::at_entry(thread, function);
     }
+    thread.open.to_user = 0;
     // The first call of a thread may be MPI's own; of all others it is enough to find the call site when somebody asks for it.
-    if thread.calls == 0 || (configured::read_call_sites() != 0 && !cookie.is_brief()) {
+    if thread.tools_open != 0 && tools::enter_library(thread, id, function, stack_pointer) {
+        // The return address is in the tool; the user's is known already.
+    } else if thread.calls == 0 || (configured::read_call_sites() != 0 && !cookie.is_brief()) {
         thread.return_address = read_return_address(thread.process, stack_pointer);
     } else {
         thread.return_address = 0;
@@ -192,6 +195,9 @@ fn complete(thread: &mut ThreadState, registers: &Registers, now: u64) -> u32 {
     let ns = now - thread.open.started_ns;
     let function = thread.open.function_plus_1 - 1;
     let stats_plus_1 = record(thread.process, function, ns);
+    if thread.tools_open != 0 {
+        tools::leave_library(thread, thread.id, function, ns);
+    }
     begin_change(thread);
     thread.open.function_plus_1 = 0;
     thread.calls += 1;
@@ -245,7 +251,7 @@ pub fn target(id: u64) -> Option<Target> {
 
 /// Whether a call is made inside the thread's open call, by where its frame is: the stack grows down.
 #[inline(always)]
-fn is_inside(thread: &ThreadState, function: u32, stack_pointer: u64) -> bool {
+pub fn is_inside(thread: &ThreadState, function: u32, stack_pointer: u64) -> bool {
     let outer = &thread.open;
     if stack_pointer < outer.stack_pointer {
         // Below it, and not left meanwhile by other ways than a return (longjmp, an exception).
@@ -268,7 +274,7 @@ pub fn returns_to_kernel(stack_pointer: u64) -> bool {
 
 /// The word at the stack pointer; 0 if it cannot be read, which is counted.
 #[inline(always)]
-fn read_return_address(process: u32, stack_pointer: u64) -> u64 {
+pub fn read_return_address(process: u32, stack_pointer: u64) -> u64 {
     // Not straight into the thread's state: a hardened kernel looks up what kind of memory it copies user data to, which takes as
     // long again as the copy unless it is the stack.
     let mut address = 0u64;
@@ -283,17 +289,32 @@ fn read_return_address(process: u32, stack_pointer: u64) -> u64 {
 /// Whether the call comes from inside the MPI library although no outer call was seen: that one began before attach.
 #[inline(always)]
 fn is_made_by_unseen_call(id: u64, thread: &ThreadState) -> bool {
-    // Once a call has been completed by the thread, every later outer call is seen.
-    if thread.calls != 0 {
-        return false;
-    }
-    let Some(target) = target(id) else { return false };
-    let inside = thread.return_address >= target.library_start && thread.return_address < target.library_end;
+    let inside = is_made_by_mpi(id, thread, thread.return_address);
     if inside && let Some(counters) = process_counters(thread.process) {
         // SAFETY: map value pointer.
         unsafe { add(&raw mut (*counters).inner_calls_of_unseen, 1) };
     }
     inside
+}
+
+/// The same by a return address, and without counting.
+#[inline(always)]
+pub fn is_made_by_mpi(id: u64, thread: &ThreadState, return_address: u64) -> bool {
+    // Once a call has been completed by the thread, every later outer call is seen.
+    if thread.calls != 0 {
+        return false;
+    }
+    let Some(target) = target(id) else { return false };
+    return_address >= target.library_start && return_address < target.library_end
+}
+
+/// The open call's frame is gone without a return.
+#[inline(always)]
+pub fn abandon(thread: &mut ThreadState) {
+    count_loss(thread.process, Loss::EntryWithoutReturn);
+    begin_change(thread);
+    thread.open.function_plus_1 = 0;
+    end_change(thread);
 }
 
 /// Counts a return of a thread without a state, if its process is a target.
@@ -319,5 +340,5 @@ pub fn inner_answer() -> u32 {
 /// An open call.
 #[inline(always)]
 pub fn opened(function: u32, started_ns: u64, stack_pointer: u64) -> OpenCall {
-    OpenCall { function_plus_1: function + 1, has_stack: 0, started_ns, stack_pointer }
+    OpenCall { function_plus_1: function + 1, to_user: 0, started_ns, stack_pointer }
 }

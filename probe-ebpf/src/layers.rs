@@ -1,29 +1,40 @@
 //! Calls that come through a Fortran or C++ layer: who has called the layer.
 
 use mpiprobe_common::{
-    LayerFrame, ProcessLayers,
+    LayerFrame, ProcessLayers, ThreadState,
     layer::{LAYER_DEPTH, call_key},
     layout::Memory as _,
 };
 
 use crate::{
+    atomic::from_here_on,
     maps::{LAYER_FRAMES, LAYERS},
     meaning::User,
-    registers::Registers,
+    registers::{RETURN_ADDRESS_BYTES, Registers},
 };
 
-/// The place in the user's code that a call which has just returned was made from: its own call site, unless that is in a layer.
-/// As far as the way out is known.
+/// The place in the user's code that a call which has just returned was made from: its own call site, unless that is in a layer or
+/// a tool. As far as the way out is known.
 #[inline(always)]
-pub fn user_site(process: u32, registers: &Registers) -> u64 {
-    let site = registers.instruction_pointer();
+pub fn user_site(thread: &ThreadState, registers: &Registers) -> u64 {
+    let process = thread.process;
+    // Read in any case: the verifier wants to see where in the registers, not which of two words.
+    let mut site = from_here_on(registers.instruction_pointer());
+    let mut stack_pointer = from_here_on(registers.stack_pointer());
+    let mut frame_pointer = from_here_on(registers.frame_pointer());
+    if thread.tools_open != 0 {
+        // As it was when the outermost tool was called.
+        site = thread.return_address;
+        stack_pointer = thread.open.stack_pointer + u64::from(thread.open.to_user) + RETURN_ADDRESS_BYTES;
+        frame_pointer = thread.frame_pointer;
+    }
     let Some(layers) = LAYERS.get_ptr(process) else { return site };
     // SAFETY: map value pointer; the daemon writes what it has found before the process calls, or a word at a time.
     let layers = unsafe { &*layers };
     if !layers.around.contains(site) {
         return site;
     }
-    follow(process, site, registers.stack_pointer(), registers.frame_pointer())
+    follow(process, site, stack_pointer, frame_pointer)
 }
 
 #[inline(never)]

@@ -17,7 +17,7 @@ use crate::{
     call::target,
     maps::{EVENTS, TARGETS, configured},
     statistics::{count_loss, process_counters, take_number},
-    thread,
+    thread, tools,
 };
 
 /// The current thread ends.
@@ -111,6 +111,7 @@ fn end_thread(id: u64) {
     // SAFETY: map value pointer; the thread does not run MPI calls any more.
     fold(unsafe { &*thread }, id);
     thread::forget(id);
+    tools::forget(id);
 }
 
 #[inline(always)]

@@ -19,6 +19,7 @@ mod recent;
 mod registers;
 mod statistics;
 mod thread;
+mod tools;
 
 use core::ffi::c_void;
 
@@ -58,6 +59,27 @@ pub fn leave(context: RetProbeContext) -> u32 {
     if call::leave(&context, bpf_get_current_pid_tgid()) == call::COMPLETED {
         meaning::begin(&context);
     }
+    0
+}
+
+/// Entry and return of every function of a tool, as `session`.
+#[unsafe(no_mangle)]
+#[unsafe(link_section = "uprobe")]
+pub extern "C" fn tool_session(context: *mut c_void) -> u32 {
+    tools::hit(&ProbeContext::new(context))
+}
+
+/// Entry of every function of a tool where session probes are not available.
+#[uprobe]
+pub fn tool_entry(context: ProbeContext) -> u32 {
+    tools::entry(&context);
+    0
+}
+
+/// Return of every function of a tool where session probes are not available.
+#[uretprobe]
+pub fn tool_leave(context: RetProbeContext) -> u32 {
+    tools::leave(&context);
     0
 }
 

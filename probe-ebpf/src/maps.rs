@@ -9,7 +9,8 @@ use mpiprobe_common::{
     COMMUNICATOR_SLOTS, Communicator, CommunicatorKey, CommunicatorName, Config, Descriptor, FLOW_SLOTS, FUNCTION_SLOTS, Flow, FlowKey,
     FunctionStats, HANDLE_STORES, Handles, InnerKey, InnerStats, LayerFrame, Layout, PROCESS_SLOTS, ProcessCounters, ProcessLayers,
     RecentCall, PHASE_SLOTS, Phase, PhaseKey, REQUEST_SLOTS, Request, RequestKey, STATS_ENTRIES, THREAD_CACHE, THREAD_SLOTS, Target,
-    ThreadState, config::CONTROL_WORDS, flow::{Origin, Scope}, layer::LAYER_CALLS, recent::RECENT_CALLS,
+    ThreadState, ToolCallKey, ToolCallStats, ToolFrames, ToolKey, ToolStats, config::CONTROL_WORDS, flow::{Origin, Scope}, layer::LAYER_CALLS,
+    recent::RECENT_CALLS,
 };
 
 /// Set by the daemon before load.
@@ -162,6 +163,18 @@ pub static RECENT: Array<RecentCall> = Array::with_max_entries(RECENT_CALLS, BPF
 /// Inner calls by process, outer and inner function (`--nested`).
 #[map]
 pub static INNER: HashMap<InnerKey, InnerStats> = HashMap::with_max_entries(STATS_ENTRIES, 0);
+
+/// Open calls of tools, by thread as in `THREAD_SLOT`: only threads that have called one have an entry.
+#[map]
+pub static TOOL_FRAMES: HashMap<u64, ToolFrames> = HashMap::with_max_entries(THREAD_SLOTS, BPF_F_NO_PREALLOC);
+
+/// Calls that have entered tools.
+#[map]
+pub static TOOL_STATS: HashMap<ToolKey, ToolStats> = HashMap::with_max_entries(STATS_ENTRIES, BPF_F_NO_PREALLOC);
+
+/// Calls that tools have made themselves.
+#[map]
+pub static TOOL_CALLS: HashMap<ToolCallKey, ToolCallStats> = HashMap::with_max_entries(STATS_ENTRIES, BPF_F_NO_PREALLOC);
 
 /// Words that BPF and daemon both take numbers from.
 #[map]

@@ -40,7 +40,7 @@ unsafe fn note(thread: *mut ThreadState, utask: u64) {
     }
 }
 
-/// Entry, stack pointer and function of the open call.
+/// Entry of the open call, where the return address into the user's code is, and the function.
 ///
 /// # Safety
 /// As [`note`].
@@ -50,7 +50,7 @@ unsafe fn open(thread: *const ThreadState) -> (u64, u64, u32) {
     unsafe {
         (
             (&raw const (*thread).open.started_ns).read_volatile(),
-            (&raw const (*thread).open.stack_pointer).read_volatile(),
+            (&raw const (*thread).open.stack_pointer).read_volatile() + u64::from((&raw const (*thread).open.to_user).read_volatile()),
             (&raw const (*thread).open.function_plus_1).read_volatile(),
         )
     }

@@ -30,12 +30,7 @@ pub fn is_on() -> bool {
 /// The thread's call has returned, `registers` being those after it.
 #[inline(always)]
 pub fn note(thread: &ThreadState, function: u32, registers: &Registers, ns: u64) {
-    // Without `--traffic` nobody has told where layers are.
-    let call_site = if configured::traffic() == 0 {
-        registers.instruction_pointer()
-    } else {
-        layers::user_site(thread.process, registers)
-    };
+    let call_site = layers::user_site(thread, registers);
     append(thread, function, call_site, registers.result(), ns);
 }
 
@@ -58,7 +53,7 @@ fn append(thread: &ThreadState, function: u32, call_site: u64, result: u64, ns: 
         (*entry).ns = ns;
         (*entry).call_site = call_site;
         (*entry).result = result;
-        (*entry).known = if thread.open.has_stack != 0 { RECENT_ARGUMENTS as u64 } else { REGISTER_ARGUMENTS as u64 };
+        (*entry).known = if thread.has_stack != 0 { RECENT_ARGUMENTS as u64 } else { REGISTER_ARGUMENTS as u64 };
         for (to, from) in (*entry).arguments.iter_mut().zip(&thread.arguments) {
             *to = *from;
         }

@@ -28,6 +28,8 @@ const fn program(name: &'static str, language: Language, files: &'static [&'stat
 
 /// Messages round a ring, in every language. `ring [iterations] [--pause-us N] [--imbalance] [--forever]`.
 pub const RING: Program = program("ring", Language::C, &["ring.c", "gate.h"]);
+/// With a tool in it.
+pub const RING_WITH_TOOL: Program = program("ring_with_tool", Language::C, &["ring.c", "../tool/tool.c", "gate.h"]);
 pub const RING_CXX: Program = program("ring_cxx", Language::Cxx, &["ring_cxx.cpp", "gate.h"]);
 pub const RING_USE_MPI: Program =
     program("ring_use_mpi", Language::Fortran, &["ring_use_mpi.f90", "gate_fortran.c", "gate.h"]);
@@ -106,6 +108,8 @@ pub const HANG_MPIF: Program = program("hang_mpif", Language::Fortran, &["hang_m
 pub const HANG_F08: Program = program("hang_f08", Language::Fortran, &["hang_f08.f90"]);
 /// Jobs that end in unusual ways: `exits MODE`.
 pub const EXITS: Program = program("exits", Language::C, &["exits.c", "gate.h"]);
+/// Calls of known length, for the benchmark of times: `lengths [N]`. Two ranks.
+pub const LENGTHS: Program = program("lengths", Language::C, &["lengths.c", "gate.h"]);
 /// Calls in tight loops on request, for the benchmark: `callrate SOCKET`.
 pub const CALLRATE: Program = program("callrate", Language::C, &["callrate.c"]);
 /// Makes objects of every kind and writes down what MPI says of them. Needs four ranks.

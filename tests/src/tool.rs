@@ -1,4 +1,4 @@
-//! Somebody else's tool on MPI's profiling interface (`tool/tool.c`).
+//! Somebody else's tools on MPI's profiling interface (`tool/`).
 
 use std::ffi::OsString;
 use std::fs;
@@ -13,12 +13,21 @@ pub const OUTPUT_VARIABLE: &str = "TOOL_OUTPUT";
 
 /// The library, for `LD_PRELOAD`.
 pub fn tool(mpi: Mpi) -> Result<PathBuf, CompileError> {
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tool/tool.c");
+    library(mpi, "tool.c", "libtool.so")
+}
+
+/// One that may be before others.
+pub fn next_tool(mpi: Mpi) -> Result<PathBuf, CompileError> {
+    library(mpi, "next.c", "libnext.so")
+}
+
+fn library(mpi: Mpi, source: &str, name: &str) -> Result<PathBuf, CompileError> {
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tool").join(source);
     let mut arguments: Vec<OsString> =
         ["-shared", "-fPIC", "-O2", "-Wall", "-Wextra", "-Werror"].map(Into::into).to_vec();
     arguments.extend(mpi.compiler_arguments());
     let compiler = mpi.compiler(Language::C).unwrap_or_default();
-    build(mpi, &compiler, &arguments, &[source], "libtool.so")
+    build(mpi, &compiler, &arguments, &[source], name)
 }
 
 /// What it has counted in a rank: calls of `MPI_Allreduce` and of `MPI_Recv`. `None`: it has written nothing.

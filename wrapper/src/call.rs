@@ -103,7 +103,7 @@ unsafe fn open(local: *mut Local, frame: *mut Frame, function: u32) {
         }
         (*state).open = OpenCall {
             function_plus_1: function + 1,
-            has_stack: 0,
+            to_user: 0,
             started_ns: now,
             stack_pointer: stack_pointer(frame),
         };

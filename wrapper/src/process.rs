@@ -2,7 +2,7 @@
 
 use core::{
     ptr::NonNull,
-    sync::atomic::{AtomicU32, AtomicU64, Ordering},
+    sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering},
 };
 
 use mpiprobe_common::{Loss, ProcessCounters, file::COUNTERS_REGION};
@@ -51,6 +51,7 @@ fn is_privileged() -> bool {
 
 /// Whether calls of a function have to be seen: to be counted, or because others mean something by them.
 pub(crate) fn looks_at(function: u32) -> bool {
+    start();
     STATE.load(Ordering::Acquire) != OFF && (header::is_selected(function) || meaning::needs(function))
 }
 
@@ -95,6 +96,16 @@ pub(crate) fn raise_used_threads(used: u32) {
 
 /// The library has been loaded.
 unsafe extern "C" fn loaded() {
+    start();
+}
+
+/// What is done once, before anything is counted. Those who call MPI when they are loaded (C++ libraries' static objects) may be
+/// loaded first.
+fn start() {
+    static IS_STARTED: AtomicBool = AtomicBool::new(false);
+    if IS_STARTED.load(Ordering::Acquire) || IS_STARTED.swap(true, Ordering::AcqRel) {
+        return;
+    }
     visibility::start();
     loading::start();
     clock::start();

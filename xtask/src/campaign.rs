@@ -16,7 +16,7 @@ pub(crate) struct Campaign {
     as_root: bool,
 }
 
-const BENCHES: [Campaign; 3] = [
+const BENCHES: [Campaign; 4] = [
     // ns per MPI call: bare, with an empty probe, with mpiprobe, with the same in bpftrace.
     Campaign {
         name: "calls",
@@ -26,6 +26,13 @@ const BENCHES: [Campaign; 3] = [
     },
     // Processor time and memory of the full-screen view.
     Campaign { name: "view", binary: "bench-view", purposes: &[Purpose::Build], as_root: false },
+    // Time in MPI against the truth library's clock.
+    Campaign {
+        name: "times",
+        binary: "bench-times",
+        purposes: &[Purpose::Build, Purpose::Demo, Purpose::Test],
+        as_root: true,
+    },
     // ns per MPI call: bare, with the wrapper, with the wrapper switched off.
     Campaign {
         name: "wrapper",

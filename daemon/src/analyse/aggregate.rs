@@ -6,7 +6,7 @@ use mpiprobe_common::FunctionStats;
 use mpiprobe_functions::Group;
 
 use super::{
-    flows, names,
+    SelfCost, flows, names,
     percentile::{octaves, percentile},
 };
 use crate::model::{FunctionRow, GroupRow, GroupTraffic, Rates};
@@ -41,6 +41,8 @@ pub(super) fn percent(part: u64, whole: u64) -> f64 {
 #[derive(Clone, Debug)]
 pub(super) struct Calls {
     pub(super) stats: FunctionStats,
+    /// Of the time in completed calls, what is mpiprobe's own.
+    self_cost_ns: u64,
     /// Not returned yet: their number, and the time in them.
     pub(super) open: u64,
     pub(super) open_ns: u64,
@@ -48,18 +50,35 @@ pub(super) struct Calls {
 
 impl Default for Calls {
     fn default() -> Self {
-        Self { stats: FunctionStats::ZERO, open: 0, open_ns: 0 }
+        Self { stats: FunctionStats::ZERO, self_cost_ns: 0, open: 0, open_ns: 0 }
     }
 }
 
 impl Calls {
+    /// Completed ones of one process.
+    pub(super) fn completed(stats: FunctionStats, self_cost: SelfCost) -> Self {
+        let self_cost_ns = self_cost.within(stats.calls, stats.time_ns);
+        Self { stats, self_cost_ns, ..Self::default() }
+    }
+
+    /// Completed, without mpiprobe's own cost, ns.
+    fn completed_ns(&self) -> u64 {
+        self.stats.time_ns.saturating_sub(self.self_cost_ns)
+    }
+
+    /// What was taken off, ns.
+    pub(super) fn self_cost_ns(&self) -> u64 {
+        self.self_cost_ns
+    }
+
     /// Completed and open, ns.
     pub(super) fn time_ns(&self) -> u64 {
-        self.stats.time_ns.saturating_add(self.open_ns)
+        self.completed_ns().saturating_add(self.open_ns)
     }
 
     pub(super) fn add(&mut self, other: &Self) {
         self.stats.merge(&other.stats);
+        self.self_cost_ns = self.self_cost_ns.saturating_add(other.self_cost_ns);
         self.open += other.open;
         self.open_ns = self.open_ns.saturating_add(other.open_ns);
     }
@@ -75,8 +94,9 @@ impl Calls {
             name: names::name(function),
             group: names::group(function).title(),
             calls: stats.calls,
-            time_ns: stats.time_ns,
-            mean_ns: if stats.calls == 0 { 0.0 } else { stats.time_ns as f64 / stats.calls as f64 },
+            time_ns: self.completed_ns(),
+            self_cost_ns: self.self_cost_ns,
+            mean_ns: if stats.calls == 0 { 0.0 } else { self.completed_ns() as f64 / stats.calls as f64 },
             min_ns: stats.min_ns().unwrap_or(0),
             max_ns: stats.max_ns,
             p50_ns: percentile(stats, 0.50),

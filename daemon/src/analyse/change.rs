@@ -5,7 +5,7 @@
 
 use std::collections::HashMap;
 
-use crate::model::{FunctionRow, Profile, RankProfile};
+use crate::model::{Efficiency, FunctionRow, Profile, RankProfile, Window};
 
 /// One process image among the rows of all profiles of an observation: the pid, and which image of that process it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -99,6 +99,28 @@ impl Change {
             (numbers, functions.collect())
         });
         Self { span_ns: profile.observed_ns.saturating_sub(base.map_or(0, |base| base.at_ns)), ranks: ranks.collect() }
+    }
+
+    /// How well processors were used meanwhile.
+    pub fn efficiency(&self) -> Option<Efficiency> {
+        Efficiency::of(self.ranks.iter().map(|(rank, _)| (rank.useful_ns(), rank.wall_ns as f64)))
+    }
+
+    /// Time in MPI of all ranks over the time of their threads that use it, per cent; 0 of no time.
+    pub fn mpi_percent(&self) -> f64 {
+        let sum = |of: fn(&RankChange) -> u64| self.ranks.iter().map(|(rank, _)| of(rank) as f64).sum::<f64>();
+        let wall = sum(|rank| rank.thread_wall_ns);
+        if wall > 0.0 { (100.0 * sum(|rank| rank.mpi_ns) / wall).min(100.0) } else { 0.0 }
+    }
+
+    /// The same over all ranks, as it is printed.
+    pub fn window(&self) -> Window {
+        Window {
+            span_ns: self.span_ns,
+            calls: self.ranks.iter().map(|(rank, _)| rank.calls).sum(),
+            mpi_percent_of_all: self.mpi_percent(),
+            efficiency: self.efficiency(),
+        }
     }
 
     /// A number of one second, of a number of the whole span.
@@ -205,4 +227,47 @@ pub fn identify(ranks: &[RankProfile]) -> impl Iterator<Item = RankId> {
         *image = image.saturating_add(1);
         id
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::sample::{SECOND, profile, ranks};
+
+    /// Two ranks after so many seconds, of which each has been in MPI for so many.
+    fn job(seconds: u64, in_mpi: [u64; 2]) -> Profile {
+        let mut profile = profile(ranks(2));
+        profile.observed_ns = seconds * SECOND;
+        for (rank, in_mpi) in profile.ranks.iter_mut().zip(in_mpi) {
+            (rank.wall_ns, rank.thread_wall_ns) = (seconds * SECOND, seconds * SECOND);
+            (rank.mpi_ns, rank.calls) = (in_mpi * SECOND, 10 * in_mpi);
+        }
+        profile
+    }
+
+    #[test]
+    fn efficiencies_of_a_window_are_of_what_happened_in_it() {
+        let (before, now) = (job(10, [0, 10]), job(20, [5, 10]));
+        let window = Change::since(Some(&Look::of(&before)), &now).window();
+        // Five seconds of rank 0 were useful, and ten of rank 1.
+        assert_eq!(window.efficiency, Some(Efficiency { parallel: 0.75, load_balance: 0.75, communication: 1.0 }));
+        assert_eq!((window.span_ns, window.calls, window.mpi_percent_of_all), (10 * SECOND, 50, 25.0));
+        // Since the beginning it is another one.
+        let all = Change::since(None, &now).efficiency().unwrap();
+        assert!((all.load_balance - 12.5 / 15.0).abs() < 1e-9, "{all:?}");
+    }
+
+    #[test]
+    fn a_window_in_which_all_were_in_mpi_has_none() {
+        let window = Change::since(Some(&Look::of(&job(10, [0, 0]))), &job(20, [10, 10])).window();
+        assert_eq!((window.efficiency, window.mpi_percent_of_all), (None, 100.0));
+    }
+
+    #[test]
+    fn who_has_ended_before_is_not_of_the_window() {
+        let (before, mut now) = (job(10, [0, 0]), job(20, [0, 5]));
+        now.ranks[0] = before.ranks[0].clone();
+        let found = Change::since(Some(&Look::of(&before)), &now).efficiency().unwrap();
+        assert_eq!((found.load_balance, found.communication), (1.0, 0.5));
+    }
 }

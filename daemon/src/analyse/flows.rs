@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 
 use mpiprobe_common::{self as tables, Flow, flow::peer};
 
-use super::{names, pending, traffic::Traffic};
+use super::{SelfCost, names, pending, traffic::Traffic};
 use crate::{
     model::{Amounts, CommunicatorRow, FlowRow, FunctionTraffic, Partner, RankTraffic, Volume},
     observe::{CommunicatorSnapshot, ProcessSnapshot, SHARED},
@@ -35,6 +35,7 @@ fn volume(counted: &tables::Volume) -> Volume {
 pub(super) fn of_rank(
     tables: &ProcessSnapshot,
     now_ns: u64,
+    self_cost: SelfCost,
     traffic: &Traffic<'_>,
     name: &mut dyn FnMut(u64) -> Option<String>,
 ) -> RankTraffic {
@@ -42,14 +43,14 @@ pub(super) fn of_rank(
     let id = |number| traffic.id(tables.process, number);
     RankTraffic {
         communicators: communicators(&tables.communicators, &id),
-        flows: flows(&shown, name),
+        flows: flows(&shown, self_cost, name),
         pending: pending::rows(&tables.requests, now_ns, name),
     }
 }
 
 /// Most bytes first, then most time.
-fn flows(counted: &[&Flow], name: &mut dyn FnMut(u64) -> Option<String>) -> Vec<FlowRow> {
-    let mut rows: Vec<FlowRow> = counted.iter().map(|flow| row(flow, name(flow.key.call_site))).collect();
+fn flows(counted: &[&Flow], self_cost: SelfCost, name: &mut dyn FnMut(u64) -> Option<String>) -> Vec<FlowRow> {
+    let mut rows: Vec<FlowRow> = counted.iter().map(|flow| row(flow, self_cost, name(flow.key.call_site))).collect();
     rows.sort_by_key(|row| {
         let Amounts { sent_bytes, received_bytes, time_ns, calls, .. } = row.amounts;
         (Reverse((sent_bytes + received_bytes, time_ns, calls)), row.function, row.peer)
@@ -72,11 +73,12 @@ pub(super) fn partner(value: i32) -> (Partner, Option<u32>) {
     }
 }
 
-/// What goes with a flow, without what tells it from others.
-pub(super) fn amounts(flow: &Flow) -> Amounts {
+/// What goes with a flow, without what tells it from others. A flow that has no time of its own (of what a call receives that sends,
+/// too) has no own cost either.
+pub(super) fn amounts(flow: &Flow, self_cost: SelfCost) -> Amounts {
     Amounts {
         calls: flow.calls,
-        time_ns: flow.time_ns,
+        time_ns: flow.time_ns - self_cost.within(flow.calls, flow.time_ns),
         sent_bytes: flow.sent,
         received_bytes: flow.received,
         received_at_most_bytes: flow.received_at_most,
@@ -84,7 +86,7 @@ pub(super) fn amounts(flow: &Flow) -> Amounts {
     }
 }
 
-fn row(flow: &Flow, site: Option<String>) -> FlowRow {
+fn row(flow: &Flow, self_cost: SelfCost, site: Option<String>) -> FlowRow {
     let (partner, peer) = partner(flow.key.peer);
     FlowRow {
         function: names::name(flow.key.function.into()),
@@ -94,7 +96,7 @@ fn row(flow: &Flow, site: Option<String>) -> FlowRow {
         peer,
         call_site: flow.key.call_site,
         site,
-        amounts: amounts(flow),
+        amounts: amounts(flow, self_cost),
         completed: flow.completed,
         pending_ns: flow.pending_ns,
         waited_ns: flow.waited_ns,

@@ -1,5 +1,6 @@
 //! What the analysis needs to know besides the tables.
 
+use super::SelfCost;
 use crate::model::{EndReason, EngineInfo, RankState};
 
 /// One process image under observation.
@@ -17,6 +18,8 @@ pub struct Observed {
     pub until_ns: Option<u64>,
     /// Calls in which its threads were ended.
     pub ended_in: Vec<EndedCall>,
+    /// What is taken off the times of its completed calls.
+    pub self_cost: SelfCost,
 }
 
 /// Who a process is, as far as is known.
@@ -50,9 +53,9 @@ pub struct Session {
     pub began_ns: u64,
     pub end: Option<EndReason>,
     pub engine: EngineInfo,
-    /// Cost of a probed call, ns, and the part of it inside measured durations.
+    /// Cost of a probed call, ns, and the part of it inside measured durations, if that is known.
     pub per_call_ns: f64,
-    pub inside_ns: f64,
+    pub inside_ns: Option<f64>,
     /// Whether inner calls were asked for.
     pub nested: bool,
     /// Whether it was asked what calls have moved.

@@ -14,6 +14,8 @@ mod phases;
 mod profile;
 mod rank;
 mod recent;
+mod self_cost;
+mod tools;
 mod traffic;
 mod unusual;
 mod waiting;
@@ -22,5 +24,8 @@ pub use change::{Bytes, Change, FunctionChange, Look, RankChange, RankId, identi
 pub use input::{EndedCall, Identity, Observed, Session};
 pub use percentile::percentile_bounds;
 pub use profile::profile;
+pub use self_cost::SelfCost;
 pub use unusual::is_unusually_long;
-pub use waiting::{Certainty, Operation, OtherEnd, Posted, Wait, Waiting, Why, operations, waiting};
+pub use waiting::{
+    Certainty, Operation, OtherEnd, Posted, Wait, Waiting, Why, operations, unmatched, unmatched_rows, waiting,
+};

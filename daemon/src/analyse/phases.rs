@@ -4,7 +4,10 @@ use std::{cmp::Reverse, collections::BTreeMap};
 
 use mpiprobe_common::phase::NAME_LENGTH;
 
-use super::aggregate::{Base, ByFunction, Calls};
+use super::{
+    SelfCost,
+    aggregate::{Base, ByFunction, Calls},
+};
 use crate::{
     discover::printable,
     model::{FunctionRow, PhaseProfile, RankPhase, Spread},
@@ -23,11 +26,11 @@ pub(super) struct OfRank {
 }
 
 impl OfRank {
-    pub(super) fn of(snapshot: &PhaseSnapshot, until_ns: u64) -> Self {
+    pub(super) fn of(snapshot: &PhaseSnapshot, until_ns: u64, self_cost: SelfCost) -> Self {
         let phase = &snapshot.phase;
         let is_open = phase.open > 0;
         let since_opened = if is_open { until_ns.saturating_sub(phase.since_ns) } else { 0 };
-        let calls = |stats| Calls { stats, ..Calls::default() };
+        let calls = |stats| Calls::completed(stats, self_cost);
         Self {
             name: name(&phase.key.name, phase.key.level),
             level: phase.key.level,
@@ -123,7 +126,8 @@ mod tests {
 
     #[test]
     fn phases_of_one_name_are_one_over_ranks() {
-        let phases = [phase("solve", 0, 3), phase("", 0, 1), phase("solve", 1, 4)].map(|one| OfRank::of(&one, 130));
+        let phases = [phase("solve", 0, 3), phase("", 0, 1), phase("solve", 1, 4)]
+            .map(|one| OfRank::of(&one, 130, SelfCost(None)));
         let all = over_ranks(phases.iter(), false);
         let found: Vec<_> =
             all.iter().map(|one| (one.name.as_str(), one.ranks, one.opened, one.calls, one.mpi_ns)).collect();
@@ -132,7 +136,17 @@ mod tests {
     }
 
     #[test]
+    fn times_are_without_the_own_cost() {
+        let phases = [("solve", 3), ("solve", 4)].map(|(name, calls)| {
+            let cost = if calls == 3 { SelfCost(Some(4.0)) } else { SelfCost(Some(50.0)) };
+            OfRank::of(&phase(name, 0, calls), 130, cost)
+        });
+        let all = over_ranks(phases.iter(), false);
+        assert_eq!((all[0].mpi_ns, all[0].functions[0].time_ns, all[0].functions[0].self_cost_ns), (18, 18, 12 + 40));
+    }
+
+    #[test]
     fn a_name_cannot_steer_a_terminal() {
-        assert!(!OfRank::of(&phase("\x1b[2J", 0, 1), 0).profile(false).name.contains('\x1b'));
+        assert!(!OfRank::of(&phase("\x1b[2J", 0, 1), 0, SelfCost(None)).profile(false).name.contains('\x1b'));
     }
 }

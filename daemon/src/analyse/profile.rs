@@ -10,6 +10,7 @@ use super::{
     aggregate::{Base, ByFunction, OfGroup, groups, percent},
     names, phases,
     rank::Rank,
+    tools::Layers,
     traffic::Traffic,
 };
 use crate::{
@@ -29,7 +30,7 @@ pub fn profile(
     snapshot: &Snapshot,
     name_site: &mut dyn FnMut(u32, u64) -> Option<String>,
 ) -> Profile {
-    let ranks = ranks(observed, snapshot, session.traffic);
+    let ranks = ranks(session, observed, snapshot);
     let base = Base {
         thread_wall_ns: ranks.iter().map(|rank| rank.base().thread_wall_ns).fold(0, u64::saturating_add),
         mpi_ns: ranks.iter().map(|rank| rank.mpi_ns).fold(0, u64::saturating_add),
@@ -38,9 +39,15 @@ pub fn profile(
     let losses = losses(&ranks, snapshot);
     let incomplete_because: Vec<String> =
         session.incomplete_because.iter().cloned().chain(losses.incomplete_because()).collect();
-    let probed = ranks.iter().map(|rank| rank.calls() + rank.inner_calls()).sum();
+    let probed = ranks.iter().map(|rank| rank.calls() + rank.inner_calls() + rank.layers.calls()).sum();
+    let subtracted = ranks.iter().map(|rank| rank.self_cost_ns).fold(0, u64::saturating_add);
     let wall = ranks.iter().map(|rank| rank.wall_ns).sum();
     let traffic = session.traffic.then(|| Traffic::of(session, ranks.iter().map(Rank::process).collect()));
+
+    let mut layers = Layers::default();
+    for rank in &ranks {
+        layers.add(&rank.layers);
+    }
 
     Profile {
         schema: SCHEMA,
@@ -54,22 +61,25 @@ pub fn profile(
         engine: session.engine.clone(),
         jobs: jobs(observed),
         totals: totals(&ranks, base),
+        interval: None,
         groups: group_profiles(&ranks, base),
         functions: function_profiles(&ranks, base),
         inner_calls: session.nested.then(|| inner_calls(snapshot)),
         traffic: traffic.as_ref().map(Traffic::profile),
         phases: phases::over_ranks(ranks.iter().flat_map(|rank| &rank.phases), session.traffic),
+        layers: layers.profile(),
         ranks: sorted(ranks.iter().map(|rank| rank.profile(traffic.as_ref(), name_site)).collect()),
+        unmatched: Vec::new(),
         losses,
-        own_cost: OwnCost::new(session.per_call_ns, session.inside_ns, probed, wall),
+        own_cost: OwnCost::new(session.per_call_ns, session.inside_ns, probed, wall).subtracted(subtracted),
     }
 }
 
-fn ranks<'a>(observed: &'a [Observed], snapshot: &'a Snapshot, traffic: bool) -> Vec<Rank<'a>> {
+fn ranks<'a>(session: &'a Session, observed: &'a [Observed], snapshot: &'a Snapshot) -> Vec<Rank<'a>> {
     let tables: BTreeMap<u32, _> = snapshot.processes.iter().map(|process| (process.process, process)).collect();
     observed
         .iter()
-        .filter_map(|observed| Some(Rank::new(observed, tables.get(&observed.process)?, snapshot.taken_ns, traffic)))
+        .filter_map(|observed| Some(Rank::new(session, observed, tables.get(&observed.process)?, snapshot.taken_ns)))
         .collect()
 }
 

@@ -3,12 +3,14 @@
 use std::sync::Arc;
 
 use super::{
-    EndedCall, Observed,
+    EndedCall, Observed, Session,
     aggregate::{Base, ByFunction, Calls, groups, percent},
     flows, names,
     open_call::Reader,
     phases,
     recent::recent_calls,
+    self_cost::shares,
+    tools::Layers,
     traffic::Traffic,
 };
 use crate::{
@@ -26,27 +28,35 @@ pub(super) struct Rank<'a> {
     traffic: bool,
     pub(super) functions: ByFunction,
     pub(super) phases: Vec<phases::OfRank>,
+    pub(super) layers: Layers<'a>,
     /// Without the time in which the program had counting off.
     pub(super) wall_ns: u64,
     off_ns: u64,
+    /// Without mpiprobe's own cost, and that, as far as it is known.
     pub(super) mpi_ns: u64,
+    pub(super) self_cost_ns: u64,
     pub(super) threads_in_mpi: u64,
 }
 
 impl<'a> Rank<'a> {
-    pub(super) fn new(observed: &'a Observed, tables: &'a ProcessSnapshot, now_ns: u64, traffic: bool) -> Self {
+    pub(super) fn new(session: &'a Session, observed: &'a Observed, tables: &'a ProcessSnapshot, now_ns: u64) -> Self {
         let until_ns = observed.until_ns.unwrap_or(now_ns);
         let off_ns = tables.off_ns(until_ns);
+        let functions = by_function(observed, tables, now_ns);
+        let self_cost_ns = functions.values().map(Calls::self_cost_ns).fold(0, u64::saturating_add);
+        let phase = |phase| phases::OfRank::of(phase, until_ns, observed.self_cost);
         Self {
             observed,
             tables,
             now_ns,
-            traffic,
-            functions: by_function(observed, tables, now_ns),
-            phases: tables.phases.iter().map(|phase| phases::OfRank::of(phase, until_ns)).collect(),
+            traffic: session.traffic,
+            functions,
+            phases: tables.phases.iter().map(phase).collect(),
+            layers: Layers::of(&tables.tools, &session.engine.tools),
             wall_ns: until_ns.saturating_sub(observed.since_ns).saturating_sub(off_ns),
             off_ns,
-            mpi_ns: tables.mpi_ns(now_ns),
+            mpi_ns: tables.mpi_ns(now_ns).saturating_sub(self_cost_ns),
+            self_cost_ns,
             threads_in_mpi: tables.counters.ended_threads + tables.threads.len() as u64,
         }
     }
@@ -107,6 +117,7 @@ impl<'a> Rank<'a> {
             stopped: self.observed.stopped,
             wall_ns: self.wall_ns,
             mpi_ns: self.mpi_ns,
+            self_cost_ns: self.self_cost_ns,
             thread_wall_ns: base.thread_wall_ns,
             mpi_percent: self.mpi_percent(),
             calls: self.calls(),
@@ -116,10 +127,12 @@ impl<'a> Rank<'a> {
             before_first_call_ns: self.before_first_call_ns(),
             functions: rows_by_time(&self.functions, base, self.wall_ns),
             groups: groups.map(|(group, calls)| calls.row(group, base, calls.rates(self.wall_ns))).collect(),
-            traffic: traffic.map(|traffic| flows::of_rank(self.tables, self.now_ns, traffic, &mut name)),
+            traffic: traffic
+                .map(|traffic| flows::of_rank(self.tables, self.now_ns, self.observed.self_cost, traffic, &mut name)),
             open_calls: self.open_calls(&mut name),
-            threads: self.tables.threads.iter().map(|thread| self.thread(thread)).collect(),
+            threads: self.threads(),
             phases: self.phases.iter().map(|phase| phase.profile(self.traffic)).collect(),
+            layers: self.layers.profile(),
             calls_while_off: self.tables.counters.calls_off,
             off_ns: self.off_ns,
             losses: self.losses(),
@@ -164,8 +177,14 @@ impl<'a> Rank<'a> {
         named.collect()
     }
 
-    fn thread(&self, thread: &ThreadSnapshot) -> ThreadProfile {
-        let mpi_ns = thread.state.time_ns + thread.open_ns(self.now_ns);
+    fn threads(&self) -> Vec<ThreadProfile> {
+        let live = || self.tables.threads.iter();
+        let costs = shares(self.self_cost_ns, self.calls(), live().map(|thread| thread.state.calls));
+        live().zip(costs).map(|(thread, cost)| self.thread(thread, cost)).collect()
+    }
+
+    fn thread(&self, thread: &ThreadSnapshot, self_cost_ns: u64) -> ThreadProfile {
+        let mpi_ns = thread.state.time_ns.saturating_sub(self_cost_ns) + thread.open_ns(self.now_ns);
         ThreadProfile { tid: thread.tid, calls: thread.state.calls, mpi_ns }
     }
 }
@@ -174,7 +193,7 @@ impl<'a> Rank<'a> {
 fn by_function(observed: &Observed, tables: &ProcessSnapshot, now_ns: u64) -> ByFunction {
     let mut functions = ByFunction::new();
     for (function, stats) in &tables.functions {
-        functions.entry(*function).or_default().stats = *stats;
+        functions.insert(*function, Calls::completed(*stats, observed.self_cost));
     }
     let mut open = |function: u32, ns: u64| {
         let calls = functions.entry(function).or_default();

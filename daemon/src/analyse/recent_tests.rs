@@ -6,6 +6,7 @@ use mpiprobe_common::{
 };
 
 use super::*;
+use crate::observe::ToolsSnapshot;
 
 fn layout(interface: Interface) -> Layout {
     Layout {
@@ -42,6 +43,7 @@ fn process(communicators: Vec<CommunicatorSnapshot>) -> ProcessSnapshot {
         communicators,
         requests: Vec::new(),
         inner: Vec::new(),
+        tools: ToolsSnapshot::default(),
         recent: None,
     }
 }

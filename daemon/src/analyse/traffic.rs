@@ -55,9 +55,9 @@ impl<'a> Traffic<'a> {
         let names = name(&recognised);
         let mut used = vec![Used::default(); recognised.groups.len()];
         let mut shared = Amounts::default();
-        for (_, tables) in &processes {
+        for (observed, tables) in &processes {
             for flow in &tables.flows {
-                let amounts = amounts(flow);
+                let amounts = amounts(flow, observed.self_cost);
                 let index = recognised.index(tables.process, flow.key.communicator);
                 if let Some(used) = index.and_then(|index| used.get_mut(index)) {
                     used.all.add(&amounts);
@@ -171,7 +171,10 @@ impl<'a> Traffic<'a> {
             let Some(&rank) = world_ranks.get(&tables.process) else { continue };
             for flow in tables.flows.iter().filter(|flow| self.shows(flow)) {
                 let Ok(peer) = u32::try_from(flow.key.peer) else { continue };
-                pairs.entry((observed.identity.job.as_deref(), rank, peer)).or_default().add(&amounts(flow));
+                pairs
+                    .entry((observed.identity.job.as_deref(), rank, peer))
+                    .or_default()
+                    .add(&amounts(flow, observed.self_cost));
             }
         }
         let mut rows: Vec<PartnerRow> = pairs

@@ -53,23 +53,36 @@ impl Calibration {
 }
 
 fn measure(rung: Rung, programs: &[Program], stats: &StatsReader, pid: u32) -> Result<Calibration, AttachError> {
-    let calls = || stats.read(CALIBRATION_SLOT, CALIBRATION_FUNCTION).map_or(0, |stats| stats.calls);
-    let before = calls();
-    let per_call_ns = added_ns(rung, programs, pid)?;
+    let counted = || {
+        let stats = stats.read(CALIBRATION_SLOT, CALIBRATION_FUNCTION);
+        stats.map_or((0, 0), |stats| (stats.calls, stats.time_ns))
+    };
+    let before = counted();
+    // What was measured of a batch; of all, that which was disturbed least.
+    let (mut measured, mut least) = (before.1, u64::MAX);
+    let per_call_ns = added(rung, programs, pid, &mut || {
+        let now = counted().1;
+        least = least.min(now - measured);
+        measured = now;
+    })?;
     let made = u64::from(BATCH * BATCHES);
-    let counted = calls() - before;
+    let counted = counted().0 - before.0;
     if counted != made {
         return Err(AttachError::Miscounted { rung, made, counted });
     }
-    let minimum = stats.read(CALIBRATION_SLOT, CALIBRATION_FUNCTION).and_then(|stats| stats.min_ns()).unwrap_or(0);
-    Ok(Calibration { per_call_ns, inside_ns: minimum as f64 })
+    Ok(Calibration { per_call_ns, inside_ns: least as f64 / f64::from(BATCH) })
 }
 
 /// What probes with these programs add to a call of the calibration target, ns.
 pub(super) fn added_ns(rung: Rung, programs: &[Program], pid: u32) -> Result<f64, AttachError> {
-    let bare = fastest_batch();
+    added(rung, programs, pid, &mut || ())
+}
+
+/// As [`added_ns`]; `after` is told of the end of each batch of probed calls.
+fn added(rung: Rung, programs: &[Program], pid: u32, after: &mut dyn FnMut()) -> Result<f64, AttachError> {
+    let bare = fastest_batch(&mut || ());
     let attachment = attach(rung, programs, pid)?;
-    let probed = fastest_batch();
+    let probed = fastest_batch(after);
     attachment.detach(|_| ());
     Ok(probed.saturating_sub(bare).as_nanos() as f64 / f64::from(BATCH))
 }
@@ -80,18 +93,20 @@ fn attach(rung: Rung, programs: &[Program], pid: u32) -> Result<Attachment, Atta
     let failed = |source| AttachError::Link { rung, file: own.into(), source };
     let file = File::open(own).map_err(failed)?;
     let offset = own_file_offset(target as *const () as u64).map_err(failed)?;
-    let sites = [ProbeSite { offset, cookie: Cookie::new(CALIBRATION_FUNCTION, 0, true) }];
+    let sites = [ProbeSite { offset, cookie: Cookie::new(CALIBRATION_FUNCTION, 0, true).0 }];
     Attachment::new(rung, programs, file.as_fd(), own, &sites, Scope::Process(pid))
 }
 
-/// Calls the target and gives the time of the fastest batch.
-fn fastest_batch() -> Duration {
-    let batch = || {
+/// Calls the target and gives the time of the fastest batch; `after` is called after each.
+fn fastest_batch(after: &mut dyn FnMut()) -> Duration {
+    let mut batch = || {
         let start = Instant::now();
         for _ in 0..BATCH {
             black_box(target as extern "C" fn())();
         }
-        start.elapsed()
+        let took = start.elapsed();
+        after();
+        took
     };
     (0..BATCHES).map(|_| batch()).min().unwrap_or_default()
 }

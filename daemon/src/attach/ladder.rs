@@ -1,6 +1,7 @@
 //! Which way of attaching works here: found out by trying, never by the kernel's version.
 
 use std::{
+    cell::Cell,
     os::fd::{AsFd as _, BorrowedFd},
     path::Path,
     process,
@@ -32,6 +33,9 @@ pub struct Engine {
     /// Better rungs that do not work here.
     pub refusals: Vec<Refusal>,
     programs: Vec<Program>,
+    /// Those of tools, and whether they are attached.
+    tool_programs: Vec<Program>,
+    has_tools: Cell<bool>,
     locator: Option<Locator>,
 }
 
@@ -49,14 +53,18 @@ pub fn climb(options: &LoadOptions, only: Option<Rung>) -> Result<Engine, Attach
         let stats = StatsReader::new(&tables)?;
         let attempt = tables
             .load_stages(rung)
-            .and_then(|()| tables.load_programs(rung, false))
-            .and_then(|programs| Ok((Calibration::run(rung, &programs, &mut tables, &stats)?, programs)));
+            .and_then(|()| tables.load_programs(rung.programs()))
+            .and_then(|programs| Ok((programs, tables.load_programs(rung.tool_programs())?)))
+            .and_then(|(programs, tools)| {
+                Ok((Calibration::run(rung, &programs, &mut tables, &stats)?, programs, tools))
+            });
         match attempt {
-            Ok((calibration, programs)) => {
+            Ok((calibration, programs, tool_programs)) => {
                 let refusals = tried
                     .iter()
                     .map(|(rung, error): &(Rung, Box<AttachError>)| Refusal { rung: *rung, reason: error.to_string() });
-                return Ok(Engine { refusals: refusals.collect(), tables, rung, calibration, programs, locator });
+                let (refusals, has_tools) = (refusals.collect(), Cell::new(false));
+                return Ok(Engine { tables, rung, calibration, refusals, programs, tool_programs, has_tools, locator });
             }
             Err(error) => tried.push((rung, Box::new(error))),
         }
@@ -104,6 +112,23 @@ impl Engine {
         Attachment::new(self.rung, &self.programs, file, shown, sites, scope)
     }
 
+    /// Probes functions of a tool.
+    pub fn attach_tool(
+        &self,
+        file: BorrowedFd<'_>,
+        shown: &Path,
+        sites: &[ProbeSite],
+        scope: Scope,
+    ) -> Result<Attachment, AttachError> {
+        self.has_tools.set(true);
+        Attachment::new(self.rung, &self.tool_programs, file, shown, sites, scope)
+    }
+
+    /// Whether a tool was probed.
+    pub fn has_tools(&self) -> bool {
+        self.has_tools.get()
+    }
+
     /// Whether [`Scope::Process`] sees all threads of the process on this kernel.
     pub fn can_scope(&self) -> bool {
         match self.rung {
@@ -122,16 +147,17 @@ impl Engine {
         sites: &[ProbeSite],
         scope: Scope,
     ) -> Result<Attachment, AttachError> {
-        Attachment::new(self.rung, &self.tables.load_programs(self.rung, true)?, file, shown, sites, scope)
+        Attachment::new(self.rung, &self.tables.load_programs(self.rung.empty_programs())?, file, shown, sites, scope)
     }
 
     /// Hits that the kernel did not pass to the programs.
     pub fn missed_hits(&self) -> Option<u64> {
-        self.programs.iter().map(|program| bpf::recursion_misses(program.fd.as_fd()).ok()).sum()
+        let programs = self.programs.iter().chain(&self.tool_programs);
+        programs.map(|program| bpf::recursion_misses(program.fd.as_fd()).ok()).sum()
     }
 
     /// What a probe costs whose program does nothing (ns per call): the kernel's own share of the cost.
     pub fn empty_probe_ns(&self) -> Result<f64, AttachError> {
-        calibrate::added_ns(self.rung, &self.tables.load_programs(self.rung, true)?, process::id())
+        calibrate::added_ns(self.rung, &self.tables.load_programs(self.rung.empty_programs())?, process::id())
     }
 }

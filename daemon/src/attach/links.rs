@@ -7,8 +7,6 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use mpiprobe_common::Cookie;
-
 use super::{
     AttachError, Rung,
     kernel::{bpf, perf_event},
@@ -20,8 +18,8 @@ use super::{
 pub struct ProbeSite {
     /// Bytes into the file.
     pub offset: u64,
-    /// What the programs are told with each hit.
-    pub cookie: Cookie,
+    /// What the programs are told with each hit: a [`mpiprobe_common::Cookie`], or of a tool a [`mpiprobe_common::ToolCookie`].
+    pub cookie: u64,
 }
 
 /// Whose calls reach the programs.
@@ -83,7 +81,7 @@ impl Attachment {
 
     fn add_multi(&mut self, program: &Program, path: &CString, sites: &[ProbeSite], scope: Scope) -> io::Result<()> {
         let offsets: Vec<u64> = sites.iter().map(|site| site.offset).collect();
-        let cookies: Vec<u64> = sites.iter().map(|site| site.cookie.0).collect();
+        let cookies: Vec<u64> = sites.iter().map(|site| site.cookie).collect();
         let usage = program.usage;
         let link = bpf::link_uprobes(
             program.fd.as_fd(),
@@ -107,7 +105,7 @@ impl Attachment {
     ) -> io::Result<()> {
         for site in sites {
             let event = perf_event::open_uprobe(path, site.offset, program.usage.returns, scope.pid())?;
-            let link = bpf::link_perf_event(program.fd.as_fd(), event.as_fd(), site.cookie.0)?;
+            let link = bpf::link_perf_event(program.fd.as_fd(), event.as_fd(), site.cookie)?;
             self.links.push(Link { link, event: Some(event) });
         }
         Ok(())

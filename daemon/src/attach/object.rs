@@ -86,6 +86,9 @@ impl Tables {
             .map_max_entries("THREADS", threads)
             .map_max_entries("THREAD_SLOT", threads)
             .map_max_entries("FREE_SLOTS", threads)
+            .map_max_entries("TOOL_FRAMES", threads)
+            .map_max_entries("TOOL_STATS", options.config.stats_entries)
+            .map_max_entries("TOOL_CALLS", options.config.stats_entries)
             .map_max_entries("LAYOUTS", slots)
             .map_max_entries("LAYERS", slots)
             .map_max_entries("LAYER_FRAMES", if options.config.traffic == 0 { 1 } else { LAYER_CALLS })
@@ -186,10 +189,9 @@ impl Tables {
         Ok(())
     }
 
-    /// Loads the uprobe programs of one rung, in the order in which they are to be attached.
-    pub(super) fn load_programs(&self, rung: Rung, empty: bool) -> Result<Vec<Program>, AttachError> {
+    /// Loads uprobe programs of one rung, in the order in which they are to be attached.
+    pub(super) fn load_programs(&self, uses: &[ProgramUse]) -> Result<Vec<Program>, AttachError> {
         let linked = self.linked_object()?;
-        let uses = if empty { rung.empty_programs() } else { rung.programs() };
         uses.iter().map(|&usage| Program::load(&linked, usage)).collect()
     }
 

@@ -26,9 +26,6 @@ impl Rung {
     ///
     /// Were entries attached before returns, a call that begins in between would look like one that never returns.
     pub(super) const fn programs(self) -> &'static [ProgramUse] {
-        const fn program(name: &'static str, attach_type: AttachType, returns: bool) -> ProgramUse {
-            ProgramUse { name, attach_type, returns }
-        }
         match self {
             Self::Session => const { &[program("session", AttachType::UprobeSession, false)] },
             Self::Multi => {
@@ -36,6 +33,24 @@ impl Rung {
             }
             Self::PerfEvent => {
                 const { &[program("leave", AttachType::Any, true), program("entry", AttachType::Any, false)] }
+            }
+        }
+    }
+
+    /// The same for functions of tools.
+    pub(super) const fn tool_programs(self) -> &'static [ProgramUse] {
+        match self {
+            Self::Session => const { &[program("tool_session", AttachType::UprobeSession, false)] },
+            Self::Multi => {
+                const {
+                    &[
+                        program("tool_leave", AttachType::UprobeMulti, true),
+                        program("tool_entry", AttachType::UprobeMulti, false),
+                    ]
+                }
+            }
+            Self::PerfEvent => {
+                const { &[program("tool_leave", AttachType::Any, true), program("tool_entry", AttachType::Any, false)] }
             }
         }
     }
@@ -52,7 +67,7 @@ impl Rung {
     /// The same with the program that does nothing, to measure what the kernel alone costs.
     pub(super) const fn empty_programs(self) -> &'static [ProgramUse] {
         const fn empty(attach_type: AttachType, returns: bool) -> ProgramUse {
-            ProgramUse { name: "empty", attach_type, returns }
+            program("empty", attach_type, returns)
         }
         match self {
             Self::Session => const { &[empty(AttachType::UprobeSession, false)] },
@@ -68,6 +83,10 @@ pub(super) struct ProgramUse {
     pub(super) name: &'static str,
     pub(super) attach_type: AttachType,
     pub(super) returns: bool,
+}
+
+const fn program(name: &'static str, attach_type: AttachType, returns: bool) -> ProgramUse {
+    ProgramUse { name, attach_type, returns }
 }
 
 impl fmt::Display for Rung {

@@ -201,7 +201,7 @@ fn tiny_io() {
 
 #[test]
 fn high_own_cost() {
-    let of = |calls| with(job(1), |profile| profile.own_cost = OwnCost::new(1000.0, 500.0, calls, SECOND));
+    let of = |calls| with(job(1), |profile| profile.own_cost = OwnCost::new(1000.0, Some(500.0), calls, SECOND));
     assert_eq!(found(&of(50_000), "high own cost").unwrap(), "5.0 % of the job's time, 1.00 µs a call");
     assert_eq!(found(&of(49_999), "high own cost"), None);
 }

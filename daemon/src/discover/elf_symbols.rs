@@ -1,4 +1,4 @@
-//! Recognises MPI C libraries by the functions they define.
+//! Recognises MPI C libraries, and tools on MPI's profiling interface, by the functions they define and use.
 
 use std::fs::File;
 
@@ -8,7 +8,7 @@ use object::{Endianness, ReadCache};
 
 use super::architecture::Architecture;
 use super::mappings::FileId;
-use super::recognise::{Recognise, Recognised};
+use super::recognise::{Recognise, Recognised, Role};
 use super::text::printable;
 
 /// A symbol or string table beyond this size is not looked at, in bytes: the largest known ones take about 300 MB.
@@ -35,6 +35,7 @@ impl Recognise for SymbolRecogniser {
             _ => Symbols::read::<FileHeader64<Endianness>>(&data)?,
         };
         Some(Recognised {
+            role: elf.role()?,
             soname: elf.soname.clone(),
             defines_pmpi: elf.pmpi_init,
             is_static: elf.is_static,
@@ -50,13 +51,31 @@ impl Recognise for SymbolRecogniser {
 struct Symbols {
     init: bool,
     send: bool,
+    /// Any function called as MPI's are.
+    any: bool,
     pmpi_init: bool,
+    any_pmpi: bool,
+    uses_pmpi: bool,
+    uses_dlsym: bool,
     is_static: bool,
     soname: Option<String>,
 }
 
 impl Symbols {
-    /// `None` unless the file is an MPI C library.
+    /// `None` if the file defines nothing of MPI that others could call.
+    fn role(&self) -> Option<Role> {
+        // What others define is called by its profiling name, or looked for. Who has profiling names of its own is an implementation,
+        // as far as can be told; so is mpiprobe's wrapper, which is not to be timed as a layer.
+        let is_tool = self.any && (self.uses_pmpi || (self.uses_dlsym && !self.any_pmpi));
+        match ((self.init && self.send) || (self.is_static && self.init), is_tool) {
+            (true, true) => Some(Role::ToolOrLibrary),
+            (true, false) => Some(Role::Library),
+            (false, true) => Some(Role::Tool),
+            (false, false) => None,
+        }
+    }
+
+    /// `None` unless the file may be an MPI C library or a tool.
     fn read<Elf: FileHeader<Endian = Endianness>>(data: &ReadCache<&File>) -> Option<Self> {
         let header = Elf::parse(data).ok()?;
         let endian = header.endian().ok()?;
@@ -74,36 +93,54 @@ impl Symbols {
             Some((section, names))
         };
         let mut found = Self::default();
-        let collect = |kind, found: &mut Self| {
+        let collect = |kind, telling: &[&[u8]], found: &mut Self| {
             let (section, names) = table(kind)?;
-            // PMPI_Init ends in MPI_Init, and linkers let one name be the tail of another.
-            memchr::memmem::find(names, b"MPI_Init\0").or_else(|| memchr::memmem::find(names, b"MPI_Init_thread\0"))?;
+            telling.iter().find_map(|name| memchr::memmem::find(names, name))?;
             // For its bound on the size.
             bytes(section)?;
             let symbols = section.data_as_array::<Elf::Sym, _>(endian, data).ok()?;
-            for symbol in symbols.iter().filter(|symbol| !symbol.is_undefined(endian)) {
-                found.note(name_at(names, symbol.st_name(endian)), symbol.st_type());
+            for symbol in symbols {
+                let name = name_at(names, symbol.st_name(endian));
+                if symbol.is_undefined(endian) {
+                    found.note_use(name);
+                } else {
+                    found.note(name, symbol.st_type());
+                }
             }
             Some(())
         };
-        collect(elf::SHT_DYNSYM, &mut found);
-        if found.init && found.send {
+        collect(elf::SHT_DYNSYM, &[b"MPI_"], &mut found);
+        if found.role().is_some() {
             let (_, names) = table(elf::SHT_DYNSYM)?;
             found.soname = dynamic_value::<Elf>(sections, endian, data, elf::DT_SONAME)
                 .and_then(|offset| Some(printable(name_at(names, u32::try_from(offset).ok()?))));
+        }
+        if found.init && found.send {
             return Some(found);
         }
         // A program linked with libmpi.a defines only what it calls, and exports none of it.
         if is_program::<Elf>(header, sections, endian, data) {
-            found = Self { is_static: true, ..Self::default() };
-            collect(elf::SHT_SYMTAB, &mut found)?;
-            return found.init.then_some(found);
+            let mut all = Self { is_static: true, ..Self::default() };
+            // PMPI_Init ends in MPI_Init, and linkers let one name be the tail of another.
+            collect(elf::SHT_SYMTAB, &[b"MPI_Init\0", b"MPI_Init_thread\0"], &mut all);
+            if all.init {
+                return Some(all);
+            }
         }
-        None
+        Some(found)
+    }
+
+    fn note_use(&mut self, name: &[u8]) {
+        match name {
+            b"dlsym" | b"dlvsym" => self.uses_dlsym = true,
+            _ => self.uses_pmpi |= name.starts_with(b"PMPI_"),
+        }
     }
 
     fn note(&mut self, name: &[u8], kind: elf::SymbolType) {
         let is_function = kind == elf::STT_FUNC || kind == elf::STT_GNU_IFUNC;
+        self.any |= is_function && name.starts_with(b"MPI_");
+        self.any_pmpi |= is_function && name.starts_with(b"PMPI_");
         match name {
             b"MPI_Init" | b"MPI_Init_thread" if is_function => self.init = true,
             b"MPI_Send" if is_function => self.send = true,

@@ -28,6 +28,7 @@ const ALL: &str = "int MPI_Init(void){return 0;} int MPI_Send(void){return 0;} i
 fn a_library_that_defines_the_functions() {
     let folder = tempfile::tempdir().unwrap();
     let expected = Recognised {
+        role: Role::Library,
         soname: Some("libany.so.1".to_owned()),
         defines_pmpi: true,
         is_static: false,
@@ -48,6 +49,23 @@ fn data_and_calls_of_those_names_are_no_definitions() {
     assert_eq!(recognise(&build(folder.path(), calls, LIBRARY)), None);
     let half = "int MPI_Init(void){return 0;}";
     assert_eq!(recognise(&build(folder.path(), half, LIBRARY)), None);
+}
+
+#[test]
+fn a_tool_is_who_passes_calls_on() {
+    let folder = tempfile::tempdir().unwrap();
+    let role = |source, options| recognise(&build(folder.path(), source, options)).map(|found| found.role);
+    let by_name = "int PMPI_Recv(void); int MPI_Recv(void){return PMPI_Recv();}";
+    assert_eq!(role(by_name, LIBRARY), Some(Role::Tool));
+    let looking = "void *dlsym(void*, char*); int MPI_Recv(void){return dlsym((void*)-1l, \"MPI_Recv\") != 0;}";
+    assert_eq!(role(looking, LIBRARY), Some(Role::Tool));
+    let all = "int PMPI_Init(void); int MPI_Init(void){return PMPI_Init();} int MPI_Send(void){return 0;}";
+    assert_eq!(role(all, LIBRARY), Some(Role::ToolOrLibrary));
+    // As mpiprobe's wrapper.
+    let both = "void *dlsym(void*, char*); int MPI_Recv(void){return 0;} int PMPI_Recv(void){return dlsym(0, 0) != 0;}";
+    assert_eq!(role(both, LIBRARY), None);
+    // Of a program's own name, not of another file's.
+    assert_eq!(role("int MPI_Recv(void){return 0;}", LIBRARY), None);
 }
 
 #[test]

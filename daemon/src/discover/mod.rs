@@ -60,7 +60,7 @@ pub use process::{Process, ProcessId};
 pub use process_error::ProcessError;
 pub use rank::{LauncherKind, RankInfo};
 pub(crate) use read::read_from;
-pub use recognise::{Recognise, Recognised};
+pub use recognise::{Recognise, Recognised, Role};
 pub use regions::{Region, Regions};
 pub use root::Root;
 pub use scan::{Finding, Scanner, Snapshot};

@@ -35,6 +35,8 @@ pub struct MpiProcess {
     pub namespace_pid: Option<u32>,
     /// Never empty; the implementation itself comes before tools that wrap it.
     pub libraries: Vec<MpiLibrary>,
+    /// Files that may stand between the program and the library: tools on MPI's profiling interface, by where they are mapped.
+    pub tools: Vec<MappedFile>,
     pub rank: RankInfo,
     pub job: JobKey,
     pub launcher: Option<Launcher>,
@@ -74,6 +76,8 @@ impl MpiProcess {
 pub struct Search {
     /// Files that define MPI's C functions, implementations first.
     pub libraries: Vec<MpiLibrary>,
+    /// Files that define some of them and pass calls on. The one that implements MPI for the process is not among them.
+    pub tools: Vec<MappedFile>,
     /// How many files the process has mapped executable.
     pub examined: usize,
     /// Files that could not be looked into: MPI may be in there.
@@ -98,13 +102,22 @@ impl Search {
             // Held while a file is examined: nobody else is to examine it meanwhile.
             let mut cache = cache.lock().unwrap_or_else(PoisonError::into_inner);
             match cache.look_up(file.id, || open_mapped(process, &file)) {
-                Ok(Some(recognised)) => search.libraries.push(MpiLibrary { file, recognised }),
+                Ok(Some(recognised)) => {
+                    if recognised.role.may_be_tool() {
+                        search.tools.push(file.clone());
+                    }
+                    if recognised.role.may_be_library() {
+                        search.libraries.push(MpiLibrary { file, recognised });
+                    }
+                }
                 Ok(None) => {}
                 Err(OpenMappedError::Process(error)) if error.is_gone() => return Err(error),
                 Err(error) => search.unopened.push(error),
             }
         }
         search.libraries.sort_by_key(|library| !library.recognised.defines_pmpi);
+        let library = search.libraries.first().map(|library| library.file.id);
+        search.tools.retain(|tool| Some(tool.id) != library);
         Ok(search)
     }
 }

@@ -1,4 +1,4 @@
-//! What makes a file an MPI C library, and remembering the answer.
+//! What makes a file an MPI C library or a tool, and remembering the answer.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -10,9 +10,10 @@ use serde::Serialize;
 use super::architecture::Architecture;
 use super::mappings::FileId;
 
-/// What the file that implements MPI for a process is.
+/// What a file is that defines functions of MPI.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Recognised {
+    pub role: Role,
     /// The name that programs link against (DT_SONAME); none in a program with MPI linked in.
     pub soname: Option<String>,
     /// Whether the profiling names (PMPI_) are defined as well. An implementation has them, a tool that wraps MPI does
@@ -25,11 +26,37 @@ pub struct Recognised {
     pub implementation: Option<String>,
 }
 
+/// What a file that defines functions of MPI is to a process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Role {
+    /// It implements MPI.
+    Library,
+    /// It defines functions of MPI and passes calls on to another file, but all that a library would define is there: where no
+    /// other file implements MPI, this one does.
+    ToolOrLibrary,
+    /// It defines some functions of MPI and passes calls on to another file.
+    Tool,
+}
+
+impl Role {
+    /// Whether MPI may be here.
+    pub const fn may_be_library(self) -> bool {
+        matches!(self, Self::Library | Self::ToolOrLibrary)
+    }
+
+    /// Whether it may stand between the program and another file.
+    pub const fn may_be_tool(self) -> bool {
+        matches!(self, Self::Tool | Self::ToolOrLibrary)
+    }
+}
+
 /// Tells whether a file defines the C functions of MPI.
 ///
 /// A file's name must not matter: MPICH's library is `libmpich.so.12` on Debian, and anybody may call anything `libmpi`.
 pub trait Recognise {
-    /// Examines a regular file, open at its start; `None` if it is not an MPI C library (or not ELF, or damaged).
+    /// Examines a regular file, open at its start; `None` if it is neither an MPI C library nor a tool (or not ELF,
+    /// or damaged).
     fn recognise(&mut self, file: &File, id: FileId) -> Option<Recognised>;
 }
 

@@ -203,6 +203,7 @@ fn describe(
         user: status.users.real,
         namespace_pid: status.namespace_pids.last().copied().filter(|inner| *inner != pid),
         libraries: search.libraries,
+        tools: search.tools,
         job: JobKey::derive(rank.launcher, &environment, &surroundings),
         rank,
         launcher: ancestry.launcher,

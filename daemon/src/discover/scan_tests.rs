@@ -5,13 +5,20 @@ use super::*;
 use crate::discover::architecture::Architecture;
 use crate::discover::fake::FakeProc;
 use crate::discover::mappings::FileId;
-use crate::discover::recognise::Recognised;
+use crate::discover::recognise::{Recognised, Role};
 
 const ROOT: Caller = Caller { user: 0, group: 0, may_trace_all: true };
 
 fn recognised() -> Recognised {
     let architecture = Architecture::NATIVE;
-    Recognised { soname: None, defines_pmpi: true, is_static: false, architecture, implementation: None }
+    Recognised {
+        role: Role::Library,
+        soname: None,
+        defines_pmpi: true,
+        is_static: false,
+        architecture,
+        implementation: None,
+    }
 }
 
 /// A recogniser to which everything is MPI.

@@ -7,8 +7,11 @@ use serde::{Deserialize, Serialize};
 pub struct OwnCost {
     /// Calibrated cost of a probed call, ns.
     pub per_call_ns: f64,
-    /// The part of it that is contained in measured durations, ns.
-    pub inside_ns: f64,
+    /// The part of it that is contained in each measured duration, ns; `null`: not known.
+    pub inside_ns: Option<f64>,
+    /// What of that was subtracted from times, over all ranks, ns.
+    #[serde(default)]
+    pub subtracted_ns: u64,
     /// Calls that were probed, inner ones included.
     pub calls: u64,
     /// `per_call_ns` × `calls`.
@@ -18,9 +21,15 @@ pub struct OwnCost {
 }
 
 impl OwnCost {
-    pub fn new(per_call_ns: f64, inside_ns: f64, calls: u64, wall_ns: u64) -> Self {
+    pub fn new(per_call_ns: f64, inside_ns: Option<f64>, calls: u64, wall_ns: u64) -> Self {
         let total_ns = per_call_ns * calls as f64;
         let percent_of_wall = if wall_ns == 0 { 0.0 } else { 100.0 * total_ns / wall_ns as f64 };
-        Self { per_call_ns, inside_ns, calls, total_ns, percent_of_wall }
+        Self { per_call_ns, inside_ns, subtracted_ns: 0, calls, total_ns, percent_of_wall }
+    }
+
+    /// The same, with what was subtracted from times (ns).
+    #[must_use]
+    pub fn subtracted(self, subtracted_ns: u64) -> Self {
+        Self { subtracted_ns, ..self }
     }
 }

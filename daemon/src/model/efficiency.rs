@@ -14,10 +14,11 @@ pub struct Efficiency {
 }
 
 impl Efficiency {
-    /// From useful time (outside MPI) and wall time of each rank, ns. `None` without any useful time.
+    /// From useful time (outside MPI) and wall time of each rank, ns; a rank without wall time was not there and does not count.
+    /// `None` without any useful time.
     pub fn of(ranks: impl IntoIterator<Item = (f64, f64)>) -> Option<Self> {
         let (mut number, mut sum, mut most, mut wall) = (0.0, 0.0, 0.0_f64, 0.0_f64);
-        for (useful, rank_wall) in ranks {
+        for (useful, rank_wall) in ranks.into_iter().filter(|(_, rank_wall)| *rank_wall > 0.0) {
             number += 1.0;
             sum += useful;
             most = most.max(useful);
@@ -31,6 +32,19 @@ impl Efficiency {
     }
 }
 
+/// The time since the profile before: a window that moves on with each profile.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Window {
+    /// From that profile to this one, ns; in the first one, since the beginning of observation.
+    pub span_ns: u64,
+    /// Completed calls of all ranks.
+    pub calls: u64,
+    /// Time in MPI of all ranks over wall time of all ranks, per cent.
+    pub mpi_percent_of_all: f64,
+    /// `null` where nobody was seen to do anything but MPI.
+    pub efficiency: Option<Efficiency>,
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -41,6 +55,11 @@ mod tests {
         assert_eq!((found.load_balance, found.communication, found.parallel), (0.75, 1.0, 0.75));
         let found = Efficiency::of([(50.0, 100.0), (50.0, 100.0)]).unwrap();
         assert_eq!((found.load_balance, found.communication, found.parallel), (1.0, 0.5, 0.5));
+    }
+
+    #[test]
+    fn who_was_not_there_does_not_count() {
+        assert_eq!(Efficiency::of([(0.0, 0.0), (50.0, 100.0)]), Efficiency::of([(50.0, 100.0)]));
     }
 
     #[test]

@@ -49,9 +49,13 @@ pub struct FunctionRow {
     pub group: Name,
     /// Completed calls.
     pub calls: u64,
-    /// Time in them, ns, summed over threads.
+    /// Time in them, ns, summed over threads, without mpiprobe's own cost as far as that is known.
     pub time_ns: u64,
+    /// What was taken off for that, ns: `time_ns` + `self_cost_ns` were measured.
+    #[serde(default)]
+    pub self_cost_ns: u64,
     pub mean_ns: f64,
+    /// As measured, as are percentiles and the histogram.
     pub min_ns: u64,
     pub max_ns: u64,
     /// Median, 90th and 99th percentile, known to within an eighth.

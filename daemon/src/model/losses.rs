@@ -38,6 +38,9 @@ pub struct Losses {
     pub requests_not_followed: u64,
     /// Phases whose calls are counted in the one they were opened in: more than 1,024 phases, or more than 16 open at once.
     pub phase_table_full: u64,
+    /// Calls of tools not timed at their entry: more than four open in one another, or too many functions for the table.
+    #[serde(default)]
+    pub tool_calls_lost: u64,
 }
 
 impl Losses {
@@ -60,6 +63,7 @@ impl Losses {
             request_table_full: count(Loss::RequestTableFull),
             requests_not_followed: count(Loss::RequestsNotFollowed),
             phase_table_full: count(Loss::PhaseTableFull),
+            tool_calls_lost: count(Loss::ToolCallLost),
         }
     }
 
@@ -79,6 +83,7 @@ impl Losses {
         self.request_table_full += other.request_table_full;
         self.requests_not_followed += other.requests_not_followed;
         self.phase_table_full += other.phase_table_full;
+        self.tool_calls_lost += other.tool_calls_lost;
     }
 
     /// Every counter with what it means, in words.
@@ -95,6 +100,10 @@ impl Losses {
             (self.request_table_full, "operations not followed to their completion: table full (--max-requests)"),
             (self.requests_not_followed, "calls whose requests were not all followed: too many, or not readable"),
             (
+                self.tool_calls_lost,
+                "calls of tools not timed at their entry: too deep in one another, or table full (--max-stats)",
+            ),
+            (
                 self.phase_table_full,
                 "phases not told apart from the one they were opened in: too many, or too many open",
             ),
@@ -107,7 +116,7 @@ impl Losses {
 
     /// Those of [`Self::described`] that mean lost counts, which come first; also those that are 0.
     pub fn lost(&self) -> Vec<(u64, &'static str)> {
-        const COUNTS_LOST: usize = 10;
+        const COUNTS_LOST: usize = 11;
         let mut described = self.described();
         described.truncate(COUNTS_LOST);
         described
@@ -138,6 +147,7 @@ mod tests {
             Losses { communicator_table_full: 1, ..none() },
             Losses { request_table_full: 1, ..none() },
             Losses { requests_not_followed: 1, ..none() },
+            Losses { tool_calls_lost: 1, ..none() },
         ];
         for losses in lost {
             assert_eq!(losses.incomplete_because().len(), 1, "{losses:?}");

@@ -16,6 +16,8 @@ mod recent;
 #[cfg(test)]
 pub(crate) mod sample;
 mod spread;
+mod tool;
+mod unmatched;
 mod volume;
 mod warning;
 
@@ -25,7 +27,7 @@ pub use communicator::{
     Amounts, CommunicatorProfile, CommunicatorSize, FunctionAmounts, OtherCommunicators, PartnerRow, TrafficProfile,
 };
 pub use cost::OwnCost;
-pub use efficiency::Efficiency;
+pub use efficiency::{Efficiency, Window};
 pub use function::{FunctionProfile, FunctionRow, GroupProfile, GroupRow, GroupTraffic, InnerCalls, Rates};
 pub use losses::Losses;
 pub use pending::PendingRow;
@@ -34,5 +36,7 @@ pub use profile::{EndReason, EngineInfo, JobInfo, LibraryInfo, Profile, SCHEMA, 
 pub use rank::{OpenCallInfo, RankProfile, RankState, ThreadProfile};
 pub use recent::{ArgumentValue, NamedArgument, RecentCallInfo, RecentCalls};
 pub use spread::Spread;
+pub use tool::{FunctionLayers, LibraryLayer, ToolCalls, ToolInfo, ToolLayer};
+pub use unmatched::{OtherEndSeen, UnmatchedRow};
 pub use volume::{CommunicatorRow, FlowRow, FunctionTraffic, Partner, RankTraffic, Volume};
 pub use warning::Warning;

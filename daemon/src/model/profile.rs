@@ -3,8 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Efficiency, FunctionProfile, GroupProfile, InnerCalls, Losses, OwnCost, PhaseProfile, RankProfile, Spread,
-    TrafficProfile,
+    Efficiency, FunctionLayers, FunctionProfile, GroupProfile, InnerCalls, Losses, OwnCost, PhaseProfile, RankProfile,
+    Spread, ToolInfo, TrafficProfile, UnmatchedRow, Window,
     names::{self, Name},
 };
 
@@ -32,6 +32,9 @@ pub struct Profile {
     pub engine: EngineInfo,
     pub jobs: Vec<JobInfo>,
     pub totals: Totals,
+    /// `null` in a profile that stands alone.
+    #[serde(default)]
+    pub interval: Option<Window>,
     pub groups: Vec<GroupProfile>,
     pub functions: Vec<FunctionProfile>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -40,7 +43,13 @@ pub struct Profile {
     pub traffic: Option<TrafficProfile>,
     /// Marked by `MPI_Pcontrol`; most time in MPI first.
     pub phases: Vec<PhaseProfile>,
+    /// Functions that tools stand before; most time first.
+    #[serde(default)]
+    pub layers: Vec<FunctionLayers>,
     pub ranks: Vec<RankProfile>,
+    /// Sends and receives under way without their other end, by rank; empty in a profile that stands alone.
+    #[serde(default)]
+    pub unmatched: Vec<UnmatchedRow>,
     pub losses: Losses,
     pub own_cost: OwnCost,
 }
@@ -68,6 +77,9 @@ pub struct EngineInfo {
     /// Time that attaching took, ns.
     pub attach_ns: u64,
     pub libraries: Vec<LibraryInfo>,
+    /// Tools on MPI's profiling interface that were probed besides.
+    #[serde(default)]
+    pub tools: Vec<ToolInfo>,
 }
 
 /// A file that was probed.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    CallArguments, FunctionRow, GroupRow, Losses, RankPhase, RankTraffic, RecentCalls,
+    CallArguments, FunctionLayers, FunctionRow, GroupRow, Losses, RankPhase, RankTraffic, RecentCalls,
     names::{self, Name},
 };
 
@@ -38,8 +38,11 @@ pub struct RankProfile {
     pub stopped: bool,
     /// Wall time observed, ns.
     pub wall_ns: u64,
-    /// Time in MPI, ns: completed calls of all threads, and open ones up to now.
+    /// Time in MPI, ns: completed calls of all threads, without mpiprobe's own cost, and open ones up to now.
     pub mpi_ns: u64,
+    /// What was taken off for that, ns.
+    #[serde(default)]
+    pub self_cost_ns: u64,
     /// Wall time of the threads that use MPI, ns: `wall_ns`, or, if that is more, the sum of their lives since their first call.
     pub thread_wall_ns: u64,
     /// `mpi_ns` of `thread_wall_ns`, per cent.
@@ -64,6 +67,9 @@ pub struct RankProfile {
     pub threads: Vec<ThreadProfile>,
     /// Marked by `MPI_Pcontrol`, in the order of their first opening.
     pub phases: Vec<RankPhase>,
+    /// Functions that tools stand before; most time first.
+    #[serde(default)]
+    pub layers: Vec<FunctionLayers>,
     /// Calls entered while the program had switched counting off, those made by MPI itself included; they are nowhere else.
     pub calls_while_off: u64,
     /// How long it was off, ns: not in `wall_ns`.

@@ -17,7 +17,7 @@ pub use recent::{RecentLog, RecentRing};
 pub use recent_switch::RecentSwitch;
 pub use snapshot::{
     CommunicatorSnapshot, Members, PendingRequest, PhaseSnapshot, ProcessSnapshot, RecentSnapshot, SHARED, Snapshot,
-    ThreadSnapshot,
+    ThreadSnapshot, ToolsSnapshot,
 };
 pub use stats::StatsReader;
 pub use table_file::{TableFile, TableFileError};

@@ -11,7 +11,8 @@ use std::{
 use aya::maps::{MapData, RingBuf};
 use mpiprobe_common::{
     CALIBRATION_SLOT, Communicator, CommunicatorName, Flow, FunctionStats, InnerKey, InnerStats, Layout, Loss,
-    PHASE_SLOTS, Phase, ProcessCounters, ProcessLayers, RecentCall, Request, RequestKey, ThreadState,
+    PHASE_SLOTS, Phase, ProcessCounters, ProcessLayers, RecentCall, Request, RequestKey, ThreadState, ToolCallKey,
+    ToolCallStats, ToolKey, ToolStats,
     config::{
         CONTROL_NEXT_COMMUNICATOR, CONTROL_NEXT_FLOW, CONTROL_NEXT_PHASE, CONTROL_NEXT_PROCESS, CONTROL_NEXT_THREAD,
         CONTROL_RECENT, CONTROL_WORDS,
@@ -24,7 +25,7 @@ use thiserror::Error;
 
 use super::{
     CommunicatorSnapshot, Notice, PendingRequest, PhaseSnapshot, ProcessSnapshot, SHARED, Snapshot, StatsReader,
-    ThreadSnapshot, clock::monotonic_ns, shared::SharedArray,
+    ThreadSnapshot, ToolsSnapshot, clock::monotonic_ns, shared::SharedArray,
 };
 use crate::{
     attach::{AttachError, Engine, read_hash},
@@ -127,6 +128,7 @@ impl Observer {
         let taken_ns = monotonic_ns();
         let mut threads = self.threads_by_process();
         let mut inner = inner_by_process(engine)?;
+        let mut tools = tools_by_process(engine)?;
         let mut phases = self.phases_by_process();
         let mut flows = self.flows_by_process();
         let mut communicators = self.communicators_by_process();
@@ -147,6 +149,7 @@ impl Observer {
                 requests: requests.remove(&process).unwrap_or_default(),
                 inner: inner.remove(&process).unwrap_or_default(),
                 recent: None,
+                tools: tools.remove(&process).unwrap_or_default(),
             })
         });
         let unassigned = |loss: Loss| {
@@ -353,6 +356,20 @@ fn inner_by_process(engine: &Engine) -> Result<InnerByProcess, ObserveError> {
     if config.nested != 0 {
         for (key, stats) in read::<InnerKey, InnerStats>(engine, "INNER", config.stats_entries)? {
             by_process.entry(key.process).or_default().push(((key.outer, key.inner), stats));
+        }
+    }
+    Ok(by_process)
+}
+
+fn tools_by_process(engine: &Engine) -> Result<HashMap<u32, ToolsSnapshot>, ObserveError> {
+    let mut by_process: HashMap<u32, ToolsSnapshot> = HashMap::new();
+    let entries = engine.tables.options().config.stats_entries;
+    if engine.has_tools() {
+        for (key, stats) in read::<ToolKey, ToolStats>(engine, "TOOL_STATS", entries)? {
+            by_process.entry(key.process).or_default().calls.push((key, stats));
+        }
+        for (key, stats) in read::<ToolCallKey, ToolCallStats>(engine, "TOOL_CALLS", entries)? {
+            by_process.entry(key.process).or_default().own.push((key, stats));
         }
     }
     Ok(by_process)

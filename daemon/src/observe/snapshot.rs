@@ -4,7 +4,7 @@ use std::{collections::HashMap, sync::Arc};
 
 use mpiprobe_common::{
     Communicator, Flow, FunctionStats, InnerStats, Layout, Phase, ProcessCounters, RecentCall, Request, ThreadState,
-    phase::current,
+    ToolCallKey, ToolCallStats, ToolKey, ToolStats, phase::current,
 };
 
 /// All observed processes at one moment.
@@ -42,6 +42,7 @@ pub struct ProcessSnapshot {
     pub requests: Vec<PendingRequest>,
     /// (outer, inner) function ids.
     pub inner: Vec<((u16, u16), InnerStats)>,
+    pub tools: ToolsSnapshot,
     /// The last calls; `None`: nobody wants to see them.
     pub recent: Option<RecentSnapshot>,
 }
@@ -57,6 +58,15 @@ pub struct RecentSnapshot {
     pub names: HashMap<u64, &'static str>,
     /// Why there are none.
     pub why_not: Option<String>,
+}
+
+/// What a process's calls through tools came to, in no order.
+#[derive(Clone, Debug, Default)]
+pub struct ToolsSnapshot {
+    /// Calls that have entered tools.
+    pub calls: Vec<(ToolKey, ToolStats)>,
+    /// Calls that tools have made themselves.
+    pub own: Vec<(ToolCallKey, ToolCallStats)>,
 }
 
 /// A phase that a process has opened.

@@ -27,6 +27,7 @@ use thiserror::Error;
 
 use super::{
     CommunicatorSnapshot, PendingRequest, PhaseSnapshot, ProcessSnapshot, RecentRing, RecentSwitch, ThreadSnapshot,
+    ToolsSnapshot,
 };
 use crate::attach::Plain;
 
@@ -105,6 +106,7 @@ impl TableFile {
             flows: self.flows(header.flows, process)?,
             inner: Vec::new(),
             recent: None,
+            tools: ToolsSnapshot::default(),
         })
     }
 

@@ -9,7 +9,7 @@ pub enum MpiRole {
     /// Defines the C functions: the library, or an executable with the library linked in. Every MPI call of the process passes here.
     CLibrary,
     /// Defines `MPI_` functions and passes them on to the `PMPI_` functions of another file, as tracing and profiling tools do.
-    /// Probing it too would count every call twice.
+    /// It is a layer of its own: counting there too would count every call twice.
     Interposer,
 }
 

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use super::{
     doing::doing,
-    profile::{filtered, functions, header, section},
+    profile::{efficiency, functions, header, section},
     table::{
         Column::{Left, Right},
         table,
@@ -14,22 +14,26 @@ use super::{
     waiting::waits,
 };
 use crate::{
-    filter::Filter,
+    analyse::{Change, RankChange},
+    filter::{Filter, apply},
     model::{Profile, RankProfile, RankState},
 };
 
 /// Functions shown of those that took most time.
 const FUNCTIONS_SHOWN: usize = 12;
 
-/// One turn of the refreshed table: what ranks did since `before`, and functions since the beginning.
-pub fn interval(all: &Profile, before: Option<&Profile>, filter: Option<&Filter>) -> String {
-    let now = &*filtered(all, filter);
+/// One turn of the refreshed table: what ranks did in the interval (`change`), and functions since the beginning.
+pub fn interval(all: &Profile, change: &Change, filter: Option<&Filter>) -> String {
+    let kept = filter.map(|filter| apply(filter, all));
+    let now = kept.as_ref().map_or(all, |kept| &kept.profile);
+    let places: Vec<usize> = match &kept {
+        Some(kept) => kept.places.iter().map(|(place, _)| *place).collect(),
+        None => (0..all.ranks.len()).collect(),
+    };
     let columns = [Right("rank"), Right("pid"), Right("MPI %"), Right("calls/s"), Right("calls"), Left("now")];
-    let rows = now.ranks.iter().map(|rank| {
-        let earlier = before.and_then(|before| before.ranks.iter().find(|earlier| earlier.pid == rank.pid));
-        row(rank, earlier)
-    });
+    let rows = now.ranks.iter().zip(places).filter_map(|(rank, place)| Some(row(rank, &change.ranks.get(place)?.0)));
     let mut ranks = table(&columns, rows);
+    ranks.push_str(&efficiency(all, change.efficiency()));
     if !now.complete {
         let _ = writeln!(ranks, "INCOMPLETE: {}", now.incomplete_because.join("; "));
     }
@@ -39,12 +43,8 @@ pub fn interval(all: &Profile, before: Option<&Profile>, filter: Option<&Filter>
     sections.join("\n") + "\n"
 }
 
-fn row(rank: &RankProfile, earlier: Option<&RankProfile>) -> Vec<String> {
-    let since = |value: fn(&RankProfile) -> u64| value(rank).saturating_sub(earlier.map_or(0, value)) as f64;
-    let wall = since(|rank| rank.wall_ns);
-    let thread_wall = since(|rank| rank.thread_wall_ns);
-    let share = if thread_wall > 0.0 { 100.0 * since(|rank| rank.mpi_ns) / thread_wall } else { 0.0 };
-    let calls = if wall > 0.0 { since(|rank| rank.calls) / (wall / 1e9) } else { 0.0 };
+fn row(rank: &RankProfile, change: &RankChange) -> Vec<String> {
+    let calls = if change.wall_ns > 0 { change.calls as f64 / (change.wall_ns as f64 / 1e9) } else { 0.0 };
     let doing = match rank.open_calls.first() {
         Some(call) => doing(call),
         None if rank.calls == 0 => "no MPI call seen yet".into(),
@@ -53,7 +53,7 @@ fn row(rank: &RankProfile, earlier: Option<&RankProfile>) -> Vec<String> {
     vec![
         or_unknown(rank.rank),
         rank.pid.to_string(),
-        percent(share),
+        percent(change.mpi_percent()),
         rate(calls),
         super::units::count(rank.calls),
         match rank.state {
@@ -62,4 +62,45 @@ fn row(rank: &RankProfile, earlier: Option<&RankProfile>) -> Vec<String> {
             RankState::Ended | RankState::Execed => "ended".into(),
         },
     ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        analyse::Look,
+        model::sample::{SECOND, profile, ranks},
+    };
+
+    /// Ten seconds later, of which rank 1 was in MPI for five.
+    fn later(before: &Profile) -> Profile {
+        let mut now = before.clone();
+        now.observed_ns += 10 * SECOND;
+        for rank in &mut now.ranks {
+            rank.wall_ns += 10 * SECOND;
+            rank.thread_wall_ns += 10 * SECOND;
+        }
+        now.ranks[1].mpi_ns += 5 * SECOND;
+        now.ranks[1].calls += 20;
+        now
+    }
+
+    fn shown(filter: Option<&str>) -> String {
+        let before = profile(ranks(2));
+        let now = later(&before);
+        let filter = filter.map(|text| text.parse().unwrap());
+        let text = interval(&now, &Change::since(Some(&Look::of(&before)), &now), filter.as_ref());
+        let ranks = text.split("\n\n").find(|section| section.starts_with("Ranks")).unwrap();
+        ranks.to_owned()
+    }
+
+    #[test]
+    fn it_has_the_efficiencies_of_the_interval() {
+        insta::assert_snapshot!(shown(None));
+    }
+
+    #[test]
+    fn a_filter_leaves_out_ranks_and_changes_no_efficiency() {
+        insta::assert_snapshot!(shown(Some("rank == 1")));
+    }
 }

@@ -4,6 +4,7 @@ mod checks;
 mod doing;
 mod interval;
 mod jobs;
+mod layers;
 mod message;
 mod output;
 mod pending;

@@ -3,6 +3,7 @@
 use std::{borrow::Cow, fmt::Write as _};
 
 use super::{
+    layers::layers,
     phases::phases,
     table::{
         Column::{Left, Right},
@@ -15,7 +16,10 @@ use super::{
 };
 use crate::{
     filter::{Filter, apply},
-    model::{EndReason, FunctionProfile, OpenCallInfo, Profile, RankProfile, RankState, Spread, Volume, Warning},
+    model::{
+        Efficiency, EndReason, FunctionProfile, OpenCallInfo, OwnCost, Profile, RankProfile, RankState, Spread, Volume,
+        Warning,
+    },
 };
 
 /// The final profile. Of its rows, those that the filter keeps; sums, warnings and who waits for whom are of everything.
@@ -29,6 +33,7 @@ pub fn profile(all: &Profile, warnings: &[Warning], filter: Option<&Filter>) -> 
         functions(&profile.functions),
         functions_of_ranks(profile),
         phases(profile),
+        layers(profile),
         traffic(profile),
         inner_calls(profile),
         open_calls(profile),
@@ -83,6 +88,9 @@ pub(super) fn header(profile: &Profile) -> String {
             "{} ({}), {} functions probed{slow}, engine {} by {}",
             library.implementation, library.path, library.functions, engine.engine, engine.attached_by
         );
+    }
+    for tool in &engine.tools {
+        let _ = writeln!(text, "tool {} ({}), {} functions probed", tool.name, tool.path, tool.functions);
     }
     text
 }
@@ -140,12 +148,12 @@ fn ranks(profile: &Profile) -> String {
     ];
     let rows = profile.ranks.iter().map(row).chain(if profile.ranks.len() > 1 { over_ranks.to_vec() } else { vec![] });
     let table = table(&columns, rows);
-    section("Ranks", &(table + &efficiency(profile)))
+    section("Ranks", &(table + &efficiency(profile, totals.efficiency)))
 }
 
 /// One line, where there are several ranks to compare.
-fn efficiency(profile: &Profile) -> String {
-    let Some(found) = profile.totals.efficiency.filter(|_| profile.ranks.len() > 1) else { return String::new() };
+pub(super) fn efficiency(profile: &Profile, found: Option<Efficiency>) -> String {
+    let Some(found) = found.filter(|_| profile.ranks.len() > 1) else { return String::new() };
     format!(
         "parallel efficiency {} % = load balance {} % x communication efficiency {} %\n",
         percent(100.0 * found.parallel),
@@ -322,19 +330,31 @@ fn open_calls(profile: &Profile) -> String {
     if rows.is_empty() { String::new() } else { section("Calls still open", &table(&columns, rows)) }
 }
 
+/// What of the own cost is in measured times, and that it is not in the tables.
+fn self_cost(cost: &OwnCost) -> String {
+    match cost.inside_ns {
+        Some(inside) => format!(
+            "self cost subtracted: {} per call, total {}; min, max and percentiles are as measured\n",
+            duration(inside),
+            ns(cost.subtracted_ns)
+        ),
+        None => "self cost subtracted: none, since what of it is in measured times could not be calibrated\n".into(),
+    }
+}
+
 /// Losses, own cost, completeness.
 fn remarks(profile: &Profile) -> String {
     let mut text = String::new();
     let cost = &profile.own_cost;
     let _ = writeln!(
         text,
-        "mpiprobe's own cost: {} a call × {} calls = {} ({:.2} % of wall time); {} of it are inside each measured duration",
+        "mpiprobe's own cost: {} a call × {} calls = {} ({:.2} % of wall time)",
         duration(cost.per_call_ns),
         count(cost.calls),
         duration(cost.total_ns),
         cost.percent_of_wall,
-        duration(cost.inside_ns),
     );
+    text.push_str(&self_cost(cost));
     let inner: u64 = profile.ranks.iter().map(|rank| rank.inner_calls).sum();
     if inner > 0 && profile.inner_calls.is_none() {
         let _ =
@@ -390,4 +410,20 @@ fn remarks(profile: &Profile) -> String {
 
 pub(super) fn section(title: &str, body: &str) -> String {
     format!("{title}\n{body}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_subtracted_is_said_and_that_nothing_was() {
+        let cost = OwnCost::new(1600.0, Some(700.0), 2_000, 1_000_000_000).subtracted(1_400_000);
+        assert_eq!(
+            self_cost(&cost),
+            "self cost subtracted: 700 ns per call, total 1.40 ms; min, max and percentiles are as measured\n"
+        );
+        let unknown = OwnCost::new(0.0, None, 2_000, 1_000_000_000);
+        assert!(self_cost(&unknown).starts_with("self cost subtracted: none, since "), "{}", self_cost(&unknown));
+    }
 }

@@ -11,12 +11,10 @@ use super::{
     units::{ns, or_unknown},
 };
 use crate::{
-    analyse::{Operation, OtherEnd, Posted, operations},
+    analyse::{self, Operation, OtherEnd},
     model::Profile,
 };
 
-/// What is younger than that may well be on its way, ns.
-const OLD_NS: u64 = 1_000_000_000;
 /// Rows of the table.
 const ROWS: usize = 20;
 
@@ -38,19 +36,12 @@ pub fn other_end(profile: &Profile, operation: &Operation) -> String {
 
 /// The function that has posted it.
 pub fn posted_by(profile: &Profile, operation: &Operation) -> Option<&'static str> {
-    let rank = profile.ranks.get(operation.rank)?;
-    Some(match operation.posted {
-        Posted::Call(place) => rank.open_calls.get(place)?.function,
-        Posted::Request(place) => rank.traffic.as_ref()?.pending.get(place)?.function,
-    })
+    operation.posted.function(profile.ranks.get(operation.rank)?)
 }
 
 /// The section of the tables; empty if everything has its other end, or that is not to be known.
 pub(super) fn unmatched(profile: &Profile) -> String {
-    let is_alone = |operation: &Operation| {
-        operation.age_ns >= OLD_NS && !matches!(operation.other_end, OtherEnd::Posted(_) | OtherEnd::NotObserved)
-    };
-    let alone: Vec<Operation> = operations(profile).into_iter().filter(is_alone).collect();
+    let alone: Vec<Operation> = analyse::unmatched(profile);
     if alone.is_empty() {
         return String::new();
     }

@@ -37,10 +37,10 @@ pub(super) async fn conclude(
     signals: &mut StopSignals,
     let_go: impl AsyncFnOnce(&mut StopSignals),
 ) -> Result<Outcome, SessionError> {
-    let ended = ended.map(|(end, profile)| (end, Arc::new(profile)));
+    let ended = ended.map(|(end, profile)| (end, display.end_interval(profile)));
     match ended {
-        Ok((end, profile)) if display.stays(end) => {
-            let stays = display.look(Arc::clone(&profile));
+        Ok((end, (profile, change))) if display.stays(end) => {
+            let stays = display.show(Arc::clone(&profile), &change);
             // Others may use the same library while this one is looked at.
             let_go(signals).await;
             if stays.is_ok() {
@@ -48,7 +48,7 @@ pub(super) async fn conclude(
             }
             display.close(&profile)
         }
-        Ok((_, profile)) => {
+        Ok((_, (profile, _))) => {
             let outcome = display.close(&profile);
             let_go(signals).await;
             outcome

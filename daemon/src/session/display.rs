@@ -4,6 +4,7 @@ use std::{future::pending, sync::Arc};
 
 use super::{Options, Outcome, SessionError, signals::StopSignals};
 use crate::{
+    analyse::{Change, Look, unmatched_rows},
     diagnose::warnings,
     filter::Filter,
     model::{EndReason, Profile},
@@ -19,13 +20,13 @@ pub(super) struct Display {
     /// Rows that are shown.
     filter: Option<Filter>,
     recorder: Option<Recorder>,
+    /// Where the present interval began; `None`: at the beginning of observation.
+    last: Option<Look>,
 }
 
 #[derive(Debug)]
 enum Form {
-    Tables {
-        last: Option<Arc<Profile>>,
-    },
+    Tables,
     /// One table, at the end.
     Once,
     Json,
@@ -39,22 +40,33 @@ impl Display {
             Some((view, start)) => Form::View(LiveView::open(*view, start.clone())?),
             None if options.json => Form::Json,
             None if options.once => Form::Once,
-            None => Form::Tables { last: None },
+            None => Form::Tables,
         };
-        Ok(Self { form, filter: options.filter.clone(), recorder })
+        Ok(Self { form, filter: options.filter.clone(), recorder, last: None })
     }
 
-    /// A look at the observation that goes on.
-    pub(super) fn look(&mut self, profile: Arc<Profile>) -> Result<(), SessionError> {
+    /// A look at the observation that goes on: the end of an interval.
+    pub(super) fn look(&mut self, profile: Profile) -> Result<(), SessionError> {
+        let (profile, change) = self.end_interval(profile);
+        self.show(profile, &change)
+    }
+
+    /// Adds to a profile what has happened since the one before, and what follows from all of it.
+    pub(super) fn end_interval(&mut self, mut profile: Profile) -> (Arc<Profile>, Change) {
+        let change = Change::since(self.last.as_ref(), &profile);
+        profile.interval = Some(change.window());
+        profile.unmatched = unmatched_rows(&profile);
+        self.last = Some(Look::of(&profile));
+        (Arc::new(profile), change)
+    }
+
+    pub(super) fn show(&mut self, profile: Arc<Profile>, change: &Change) -> Result<(), SessionError> {
         if let Some(recorder) = &mut self.recorder {
             recorder.add(&profile);
         }
         match &mut self.form {
             Form::Json => Output.json_line(&*filtered(&profile, self.filter.as_ref()))?,
-            Form::Tables { last } => {
-                Output.text(&present::interval(&profile, last.as_deref(), self.filter.as_ref()))?;
-                *last = Some(profile);
-            }
+            Form::Tables => Output.text(&present::interval(&profile, change, self.filter.as_ref()))?,
             Form::Once => {}
             Form::View(view) => view.show(profile),
         }
@@ -73,7 +85,7 @@ impl Display {
     async fn ended(&mut self) {
         match &mut self.form {
             Form::View(view) => view.ended().await,
-            Form::Tables { .. } | Form::Once | Form::Json => pending().await,
+            Form::Tables | Form::Once | Form::Json => pending().await,
         }
     }
 
@@ -103,7 +115,7 @@ impl Display {
         let printed = if is_json {
             Output.json_line(&*filtered(profile, filter))
         } else if is_once {
-            Output.text(&present::interval(profile, None, filter))
+            Output.text(&present::interval(profile, &Change::since(None, profile), filter))
         } else {
             Output.text(&present::profile(profile, &warnings(profile), filter))
         };

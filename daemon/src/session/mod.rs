@@ -21,6 +21,7 @@ mod run;
 mod run_wrapped;
 mod signals;
 mod sites;
+mod survey;
 mod watch;
 pub mod wrapped;
 

@@ -17,7 +17,7 @@ use super::{
     watch::EndWatch,
 };
 use crate::{
-    analyse,
+    analyse::{self, Observed, SelfCost},
     attach::{Engine, LoadOptions, Scope, Targets, climb, release_requests},
     discover::{Caller, Finding, MpiProcess, ProcRoot, Process, Scanner, SelectError, Target, printable, select},
     model::{EndReason, EngineInfo, Profile, RankState},
@@ -217,9 +217,37 @@ impl Observation {
         }
     }
 
-    /// Probes the process's library; tells whether it was not yet.
+    /// Probes the process's library, and tools before it; tells whether the library was not yet.
     fn cover(&mut self, process: &MpiProcess) -> Result<bool, ProbeError> {
         let scope = if self.scoped { Scope::Process(process.pid()) } else { Scope::Inode };
+        let is_new = self.cover_library(process, scope)?;
+        // Later, so that no tool's call seems to pass nothing on.
+        for tool in &process.tools {
+            match self.probes.cover_tool(&self.engine, &self.functions, (process, tool), scope) {
+                Ok(Coverage::New(tool)) => {
+                    say(format_args!("attached {} functions in {}, a tool before MPI", tool.functions, tool.path));
+                    for function in &tool.not_probed {
+                        self.miss(format!("not probed: {function} in {}", tool.path));
+                    }
+                }
+                Ok(Coverage::Present) => {}
+                Err(error) if error.is_gone() => return Err(error),
+                // What is counted at the library does not need it.
+                Err(error) => self.miss(format!("calls are not timed at the entry of a tool: {error}")),
+            }
+        }
+        Ok(is_new)
+    }
+
+    /// Something is not in the profile. Said once: all ranks of a job lack the same.
+    fn miss(&mut self, what: String) {
+        if !self.incomplete_because.contains(&what) {
+            say(&what);
+            self.incomplete_because.push(what);
+        }
+    }
+
+    fn cover_library(&mut self, process: &MpiProcess, scope: Scope) -> Result<bool, ProbeError> {
         let Coverage::New(library) = self.probes.cover(&self.engine, &self.functions, process, scope)? else {
             return Ok(false);
         };
@@ -228,8 +256,7 @@ impl Observation {
             library.functions, library.path, library.implementation, self.engine.rung
         ));
         for function in &library.not_probed {
-            say(format_args!("not probed: {function}"));
-            self.incomplete_because.push(format!("not probed: {function}"));
+            self.miss(format!("not probed: {function}"));
         }
         Ok(true)
     }
@@ -485,9 +512,10 @@ impl Observation {
                 attached_by: self.engine.rung.to_string(),
                 attach_ns: self.probes.attach_ns(),
                 libraries: self.probes.libraries(),
+                tools: self.probes.tools(),
             },
             per_call_ns: self.engine.calibration.per_call_ns,
-            inside_ns: self.engine.calibration.inside_ns,
+            inside_ns: Some(self.engine.calibration.inside_ns),
             nested: self.asked.nested,
             traffic: self.asked.traffic,
             communicators: self.asked.communicators.clone(),
@@ -499,7 +527,10 @@ impl Observation {
         let mut name_site = |slot, address| {
             if is_shown { sites.name(slot, address, roster.process(slot)) } else { None }
         };
-        Ok(analyse::profile(&session, &self.roster.observed(), &snapshot, &mut name_site))
+        let self_cost = SelfCost(session.inside_ns);
+        let observed: Vec<_> =
+            self.roster.observed().into_iter().map(|observed| Observed { self_cost, ..observed }).collect();
+        Ok(analyse::profile(&session, &observed, &snapshot, &mut name_site))
     }
 
     fn tell_observed(&self, number: usize) {

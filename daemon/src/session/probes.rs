@@ -1,20 +1,21 @@
-//! Probes on the MPI libraries of targets: each file once, whatever number of processes map it.
+//! Probes on the MPI libraries of targets, and on tools before them: each file once, whatever number of processes map it.
 
 use std::{collections::HashMap, io, os::fd::AsFd as _, path::Path, time::Instant};
 
-use mpiprobe_functions::{FunctionId, FunctionSet};
+use mpiprobe_common::{ToolCookie, tool::TOOLS};
+use mpiprobe_functions::{FunctionSet, by_name};
 use thiserror::Error;
 
-use super::code::compare_code;
+use super::survey::Survey;
 use crate::{
     attach::{AttachError, Attachment, Engine, ProbeSite, Scope},
     discover::{
-        MpiLibrary, MpiProcess, Process, ProcessError, mappings::FileId, open_mapped, open_mapped::OpenMappedError,
+        MpiLibrary, MpiProcess, ProcessError,
+        mappings::{FileId, MappedFile},
+        open_mapped::OpenMappedError,
     },
-    model::{LibraryInfo, SlowSite},
-    plan::{
-        Difference, ElfError, Implementation, Library, Plan, PlannedFunction, ReadError, SiteKind, plan, read_elf_file,
-    },
+    model::{LibraryInfo, ToolInfo},
+    plan::{ElfError, ReadError},
 };
 
 /// Why a process's MPI library could not be probed.
@@ -48,6 +49,8 @@ pub enum ProbeError {
         #[source]
         source: io::Error,
     },
+    #[error("{path} is one tool more than the {TOOLS} that are told apart")]
+    TooManyTools { path: String },
     #[error(transparent)]
     Attach(#[from] AttachError),
 }
@@ -68,25 +71,29 @@ impl ProbeError {
 #[derive(Debug, Default)]
 pub(super) struct Probes {
     files: HashMap<FileId, Probed>,
+    /// By number.
+    tools: Vec<ToolInfo>,
     /// Time spent attaching, ns.
     attach_ns: u64,
 }
 
-/// One file under probes.
+/// One file that was to be probed.
 #[derive(Debug)]
 struct Probed {
+    /// `None`: its probes are those of another file that is the same to the kernel, or there is nothing to probe in it.
     attachment: Option<Attachment>,
     /// Whose calls reach the programs.
     scopes: Vec<Scope>,
     sites: Vec<ProbeSite>,
-    info: LibraryInfo,
+    /// Of a library.
+    info: Option<LibraryInfo>,
 }
 
 /// What attaching for a process came to.
 #[derive(Clone, Debug)]
-pub(super) enum Coverage {
+pub(super) enum Coverage<T> {
     /// Probes were put onto a file that had none.
-    New(LibraryInfo),
+    New(T),
     /// They were there already.
     Present,
 }
@@ -99,58 +106,105 @@ impl Probes {
         wanted: &FunctionSet,
         process: &MpiProcess,
         scope: Scope,
-    ) -> Result<Coverage, ProbeError> {
+    ) -> Result<Coverage<LibraryInfo>, ProbeError> {
         let Some(library) = process.library() else { return Ok(Coverage::Present) };
-        // A probe limited to one process covers no other.
-        if scope == Scope::Inode && self.files.contains_key(&library.file.id) {
+        if self.is_covered(&library.file, scope) {
             return Ok(Coverage::Present);
         }
         let start = Instant::now();
-        let path = library.file.display_path();
-        let file = open_mapped(&process.process, &library.file)?;
-        let bytes = read_elf_file(&file).map_err(|source| ProbeError::Read { path: path.clone(), source })?;
-        let parsed = Library::parse(&bytes).map_err(|source| ProbeError::Elf { path: path.clone(), source })?;
-        let mut planned = plan(
-            &parsed,
-            |name| mpiprobe_functions::by_name(name).filter(|id| wanted.contains(*id)),
-            |id: &FunctionId| id.function().arguments.len(),
-        )
-        .map_err(|source| ProbeError::Elf { path: path.clone(), source })?;
-        let mut not_probed: Vec<String> =
-            planned.unprobeable.iter().map(|function| function.function.name().to_owned()).collect();
-        let breakpoints = remove_patched(&mut planned, &process.process, library, &mut not_probed)?;
-        let sites = sites(&planned);
+        let survey =
+            Survey::of(&process.process, &library.file, |name| by_name(name).filter(|id| wanted.contains(*id)))?;
+        let sites = survey.sites(|id, offset, text_end| id.cookie().at(offset, text_end).0);
         if sites.is_empty() {
-            return Err(ProbeError::NothingToProbe { path });
+            return Err(ProbeError::NothingToProbe { path: survey.path });
         }
         let mut info = LibraryInfo {
-            path: path.clone(),
-            implementation: Implementation::of(&parsed).to_string(),
-            build_id: parsed.build_id().map(str::to_owned),
+            path: survey.path.clone(),
+            implementation: survey.implementation.clone(),
+            build_id: survey.build_id.clone(),
             functions: sites.len(),
-            slow: slow(&planned),
-            not_probed,
+            slow: survey.slow(),
+            not_probed: survey.not_probed.clone(),
         };
-        let all_probed = breakpoints == sites.len();
-        if let Some(known) = self.files.get(&library.file.id) {
-            // The same process with a new program: its probes go with it, unless another thread than the first has executed it.
-            if all_probed && known.scopes.contains(&scope) {
-                return Ok(Coverage::Present);
-            }
-        } else if all_probed
-            && let Some(known) = self.files.values().find(|known| known.sites == sites && known.scopes.contains(&scope))
-        {
-            // Through two overlay mounts one file looks like two, but the kernel knows that it is one: its probes are there.
+        if let Some(known) = self.same_file(&library.file, &survey, &sites, scope) {
             info.functions = 0;
-            let scopes = known.scopes.clone();
-            self.files.insert(library.file.id, Probed { attachment: None, scopes, sites, info });
+            self.files.entry(library.file.id).or_insert(Probed { info: Some(info), ..known });
             return Ok(Coverage::Present);
         }
-        let attachment = engine.attach(file.as_fd(), Path::new(&path), &sites, scope)?;
-        self.attach_ns += u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX);
-        let probed = Probed { attachment: Some(attachment), scopes: vec![scope], sites, info: info.clone() };
+        let attachment = engine.attach(survey.file.as_fd(), Path::new(&survey.path), &sites, scope)?;
+        let probed = Probed { attachment: Some(attachment), scopes: vec![scope], sites, info: Some(info.clone()) };
         self.insert(library.file.id, probed);
+        self.note_time(start);
         Ok(Coverage::New(info))
+    }
+
+    /// Makes sure that a tool of `process` is under probes, if it has functions that are wanted.
+    pub(super) fn cover_tool(
+        &mut self,
+        engine: &Engine,
+        wanted: &FunctionSet,
+        (process, tool): (&MpiProcess, &MappedFile),
+        scope: Scope,
+    ) -> Result<Coverage<ToolInfo>, ProbeError> {
+        if self.is_covered(tool, scope) {
+            return Ok(Coverage::Present);
+        }
+        let start = Instant::now();
+        // What it may define besides, for tools before it, is not what the program calls.
+        let wanted = |name: &str| by_name(name).filter(|id| name.starts_with("MPI_") && wanted.contains(*id));
+        let survey = Survey::of(&process.process, tool, wanted)?;
+        let sites = |number: u16| survey.sites(|id, _, _| ToolCookie::new(id.number().into(), number).0);
+        let known = (0..).zip(&self.tools).find_map(|(number, _)| self.same_file(tool, &survey, &sites(number), scope));
+        if let Some(known) = known {
+            self.files.entry(tool.id).or_insert(known);
+            return Ok(Coverage::Present);
+        }
+        let number = self.tools.iter().position(|known| known.path == survey.path).unwrap_or(self.tools.len());
+        let Some(number) = u16::try_from(number).ok().filter(|&number| usize::from(number) < TOOLS) else {
+            return Err(ProbeError::TooManyTools { path: survey.path });
+        };
+        let sites = sites(number);
+        let functions = sites.len();
+        let mut probed = Probed { attachment: None, scopes: vec![scope], sites, info: None };
+        if functions == 0 {
+            // A program's own function that only looks like one of MPI's.
+            self.files.insert(tool.id, probed);
+            return Ok(Coverage::Present);
+        }
+        let attachment = engine.attach_tool(survey.file.as_fd(), Path::new(&survey.path), &probed.sites, scope)?;
+        probed.attachment = Some(attachment);
+        self.insert(tool.id, probed);
+        self.note_time(start);
+        let name = survey.path.rsplit('/').next().unwrap_or_default().to_owned();
+        let info = ToolInfo { name, path: survey.path, functions, not_probed: survey.not_probed };
+        if self.tools.len() == usize::from(number) {
+            self.tools.push(info.clone());
+        }
+        Ok(Coverage::New(info))
+    }
+
+    /// A probe limited to one process covers no other.
+    fn is_covered(&self, file: &MappedFile, scope: Scope) -> bool {
+        let known = self.files.get(&file.id);
+        known.is_some_and(|known| scope == Scope::Inode || known.sites.is_empty())
+    }
+
+    /// What is known of a file whose probes are all there already.
+    fn same_file(&self, file: &MappedFile, survey: &Survey, sites: &[ProbeSite], scope: Scope) -> Option<Probed> {
+        if !survey.is_all_probed() {
+            return None;
+        }
+        let known = match self.files.get(&file.id) {
+            // The same process with a new program: its probes go with it, unless another thread than the first has executed it.
+            Some(known) => Some(known).filter(|known| known.scopes.contains(&scope)),
+            // Through two overlay mounts one file looks like two, but the kernel knows that it is one: its probes are there.
+            None => self.files.values().find(|known| known.sites == sites && known.scopes.contains(&scope)),
+        }?;
+        Some(Probed { attachment: None, scopes: known.scopes.clone(), sites: sites.to_vec(), info: None })
+    }
+
+    fn note_time(&mut self, start: Instant) {
+        self.attach_ns += u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX);
     }
 
     fn insert(&mut self, id: FileId, probed: Probed) {
@@ -176,10 +230,15 @@ impl Probes {
             .files
             .values()
             .filter(|probed| probed.attachment.is_some())
-            .map(|probed| probed.info.clone())
+            .filter_map(|probed| probed.info.clone())
             .collect();
         libraries.sort_by(|a, b| a.path.cmp(&b.path));
         libraries
+    }
+
+    /// By number.
+    pub(super) fn tools(&self) -> Vec<ToolInfo> {
+        self.tools.clone()
     }
 
     /// Stops counting where detaching takes long.
@@ -220,59 +279,4 @@ pub(super) fn library_range(library: &MpiLibrary) -> (u64, u64) {
     let start = ranges.iter().map(|range| range.start).min().unwrap_or(0);
     let end = ranges.iter().map(|range| range.end).max().unwrap_or(0);
     (start, end)
-}
-
-/// Takes out the functions whose code in memory is not what the file says. Gives the number of breakpoints found.
-fn remove_patched(
-    planned: &mut Plan<FunctionId>,
-    process: &Process,
-    library: &MpiLibrary,
-    not_probed: &mut Vec<String>,
-) -> Result<usize, ProbeError> {
-    let failed = |source| ProbeError::Memory { path: library.file.display_path(), pid: process.pid(), source };
-    let memory = process.memory().map_err(ProbeError::Process)?;
-    let mut breakpoints = 0;
-    let mut unreadable = None;
-    planned.functions.retain(|function| {
-        let Some(address) = library.file.address_of(function.function.file_offset) else { return true };
-        match compare_code(&memory, address, function) {
-            Ok(Ok(())) => true,
-            // Another tracer's uprobe, or an earlier one of ours: the kernel shares them.
-            Ok(Err(Difference::Breakpoint { .. })) => {
-                breakpoints += 1;
-                true
-            }
-            Ok(Err(difference)) => {
-                not_probed.push(format!("{} ({difference})", function.function.name()));
-                false
-            }
-            Err(error) => {
-                unreadable = Some(error);
-                true
-            }
-        }
-    });
-    match unreadable {
-        Some(error) => Err(failed(error)),
-        None => Ok(breakpoints),
-    }
-}
-
-fn sites(planned: &Plan<FunctionId>) -> Vec<ProbeSite> {
-    let site = |function: &PlannedFunction<FunctionId>| {
-        let id = function.function.aliases.first()?.key;
-        Some(ProbeSite { offset: function.site.offset, cookie: id.cookie().at(function.site.offset, planned.text_end) })
-    };
-    planned.functions.iter().filter_map(site).collect()
-}
-
-fn slow(planned: &Plan<FunctionId>) -> Vec<SlowSite> {
-    let slow = planned.functions.iter().filter_map(|function| match &function.site.kind {
-        SiteKind::Slow { reason } => {
-            let id = function.function.aliases.first()?.key;
-            Some(SlowSite { function: id.function().name, reason: reason.to_string() })
-        }
-        _ => None,
-    });
-    slow.collect()
 }

@@ -17,7 +17,9 @@ impl Recognise for ImplementationRecogniser {
     fn recognise(&mut self, file: &File, id: FileId) -> Option<Recognised> {
         // Reads little of most files; the whole of those few that matter is read afterwards.
         let mut recognised = self.symbols.recognise(file, id)?;
-        recognised.implementation = implementation(file);
+        if recognised.role.may_be_library() {
+            recognised.implementation = implementation(file);
+        }
         Some(recognised)
     }
 }

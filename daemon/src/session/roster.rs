@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::host;
 use crate::{
-    analyse::{EndedCall, Identity, Observed},
+    analyse::{EndedCall, Identity, Observed, SelfCost},
     discover::{JobKey, MpiProcess, Process, RankInfo, printable},
     model::RankState,
     observe::{Notice, NoticeKind, Snapshot},
@@ -200,5 +200,6 @@ fn observed(process: u32, identity: Identity, since_ns: u64) -> Observed {
         since_ns,
         until_ns: None,
         ended_in: Vec::new(),
+        self_cost: SelfCost::default(),
     }
 }

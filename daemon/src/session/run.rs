@@ -3,7 +3,6 @@
 use std::{
     io,
     os::fd::{AsFd as _, OwnedFd},
-    sync::Arc,
     time::Duration,
 };
 
@@ -144,7 +143,7 @@ async fn observe(
                 }
             }
             () = sleep_until(next_flush.unwrap_or_else(Instant::now)), if next_flush.is_some() => {
-                display.look(Arc::new(observation.profile(None)?))?;
+                display.look(observation.profile(None)?)?;
                 (last_flush, next_flush) = (Some(Instant::now()), None);
                 // It was the end of an interval.
                 ticks.reset();
@@ -167,7 +166,7 @@ async fn observe(
             _ = ticks.tick() => {
                 observation.flush_log();
                 if observation.was_anybody_there() {
-                    display.look(Arc::new(observation.profile(None)?))?;
+                    display.look(observation.profile(None)?)?;
                 }
             }
         }

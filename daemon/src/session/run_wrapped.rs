@@ -1,6 +1,6 @@
 //! The course of an observation of jobs that count themselves: look, report; there is nothing to attach.
 
-use std::{sync::Arc, time::Duration};
+use std::time::Duration;
 
 use tokio::time::{Instant, sleep_until};
 
@@ -55,7 +55,7 @@ async fn observe(
             }
             _ = ticks.tick() => {
                 if job.was_anybody_there() {
-                    display.look(Arc::new(job.profile(None)))?;
+                    display.look(job.profile(None))?;
                 }
             }
         }

@@ -70,8 +70,8 @@ impl Sites {
             return None;
         }
         let mut stack = vec![0; STACK];
-        // After the return, as the rules of the calling functions say it.
-        let sp = state.open.stack_pointer.wrapping_add(8);
+        // After the return, as the rules of the calling functions say it; of the outermost tool, if there are any.
+        let sp = state.open.stack_pointer.wrapping_add(u64::from(state.open.to_user) + 8);
         // The stack may end before.
         let read = process?.memory().ok()?.read_at(&mut stack, sp).ok()?;
         let registers =

@@ -4,13 +4,15 @@
 use std::collections::BTreeSet;
 
 use mpiprobe::{
-    analyse::{self, EndedCall, Identity, Observed, Session},
-    model::{EngineInfo, LibraryInfo, RankState, SCHEMA, SlowSite},
-    observe::{CommunicatorSnapshot, PendingRequest, PhaseSnapshot, ProcessSnapshot, Snapshot, ThreadSnapshot},
+    analyse::{self, Change, EndedCall, Identity, Observed, SelfCost, Session},
+    model::{EngineInfo, LibraryInfo, OtherEndSeen, RankState, SCHEMA, SlowSite, ToolInfo, UnmatchedRow},
+    observe::{
+        CommunicatorSnapshot, PendingRequest, PhaseSnapshot, ProcessSnapshot, Snapshot, ThreadSnapshot, ToolsSnapshot,
+    },
 };
 use mpiprobe_common::{
     Communicator, Flow, FlowKey, FunctionStats, InnerStats, Layout, Phase, PhaseKey, ProcessCounters, Request,
-    ThreadState, layout::capability, phase::NAME_LENGTH,
+    ThreadState, ToolCallKey, ToolCallStats, ToolKey, ToolStats, layout::capability, phase::NAME_LENGTH,
 };
 use serde_json::Value;
 
@@ -83,6 +85,10 @@ fn profile() -> mpiprobe::model::Profile {
         }],
         threads: vec![ThreadSnapshot { tid: 1, slot: 0, state }],
         inner: vec![((0, 1), InnerStats::default())],
+        tools: ToolsSnapshot {
+            calls: vec![(ToolKey::default(), ToolStats::default())],
+            own: vec![(ToolCallKey::default(), ToolCallStats::default())],
+        },
         flows: vec![Flow { key: FlowKey { process: 1, communicator: 1, ..FlowKey::default() }, ..Flow::default() }],
         communicators: vec![CommunicatorSnapshot {
             number: 1,
@@ -103,6 +109,7 @@ fn profile() -> mpiprobe::model::Profile {
         since_ns: 0,
         until_ns: None,
         ended_in: vec![EndedCall { tid: 2, function: 0, open_ns: 1, call_site: None }],
+        self_cost: SelfCost(None),
     };
     let library = LibraryInfo {
         path: String::new(),
@@ -112,23 +119,43 @@ fn profile() -> mpiprobe::model::Profile {
         slow: vec![SlowSite { function: "MPI_Wtime", reason: String::new() }],
         not_probed: Vec::new(),
     };
+    let tool = ToolInfo { name: String::new(), path: String::new(), functions: 1, not_probed: Vec::new() };
     let session = Session {
         host: String::new(),
         began: String::new(),
         began_ns: 0,
         end: None,
-        engine: EngineInfo { engine: "ebpf", attached_by: String::new(), attach_ns: 0, libraries: vec![library] },
+        engine: EngineInfo {
+            engine: "ebpf",
+            attached_by: String::new(),
+            attach_ns: 0,
+            libraries: vec![library],
+            tools: vec![tool],
+        },
         per_call_ns: 0.0,
-        inside_ns: 0.0,
+        inside_ns: None,
         nested: true,
         traffic: true,
         communicators: Vec::new(),
         incomplete_because: Vec::new(),
     };
-    analyse::profile(
-        &session,
-        &[observed],
-        &Snapshot { processes: vec![process], ..Snapshot::default() },
-        &mut |_, _| None,
-    )
+    let snapshot = Snapshot { processes: vec![process], ..Snapshot::default() };
+    let mut profile = analyse::profile(&session, &[observed], &snapshot, &mut |_, _| None);
+    profile.unmatched = vec![UnmatchedRow {
+        job: None,
+        rank: None,
+        pid: 1,
+        function: "MPI_Recv",
+        is_request: false,
+        is_send: false,
+        peer: None,
+        tag: None,
+        communicator: None,
+        age_ns: 0,
+        other_end: OtherEndSeen::Missing,
+        other_tag: None,
+        other_communicator: None,
+    }];
+    profile.interval = Some(Change::since(None, &profile).window());
+    profile
 }

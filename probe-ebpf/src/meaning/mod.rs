@@ -127,7 +127,7 @@ fn next(context: &impl EbpfContext, stage: u32) {
 #[inline(always)]
 pub fn attribute(context: &impl EbpfContext) {
     let Some((thread, descriptor, layout)) = completed() else { return };
-    thread.completed.call_site = layers::user_site(thread.process, &Registers::of(context.as_ptr()));
+    thread.completed.call_site = layers::user_site(thread, &Registers::of(context.as_ptr()));
     let arguments = Arguments { words: thread.arguments.as_ptr(), layout };
     let mut destination = partner(&arguments, layout, descriptor.destination);
     let mut source = partner(&arguments, layout, descriptor.source);

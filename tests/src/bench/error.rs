@@ -6,6 +6,7 @@ use mpiprobe::attach::AttachError;
 use mpiprobe::plan::{ElfError, ReadError};
 use thiserror::Error;
 
+use crate::truth::TruthError;
 use crate::{JobError, Mpi, ProfilerError};
 
 /// Why there is nothing to report.
@@ -15,6 +16,8 @@ pub enum BenchError {
     Job(#[from] JobError),
     #[error(transparent)]
     Profiler(#[from] ProfilerError),
+    #[error(transparent)]
+    Truth(#[from] TruthError),
     #[error(transparent)]
     Attach(#[from] AttachError),
     #[error(transparent)]

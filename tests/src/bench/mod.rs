@@ -9,6 +9,7 @@ mod figures;
 pub mod program;
 mod report;
 mod sites;
+mod times;
 pub mod view;
 mod wrapper;
 
@@ -19,6 +20,7 @@ use mpiprobe::attach::{Engine, LoadOptions, climb};
 
 pub use error::BenchError;
 pub use report::{Goal, Report};
+pub use times::{By as MeasuredBy, TimesReport, run as run_times};
 pub use wrapper::{WrapperReport, run as run_wrapper};
 
 use attached::Attached;

@@ -39,7 +39,7 @@ impl Sites {
             let Some(id) = function.function.aliases.first().map(|alias| alias.key) else { continue };
             probes.push(ProbeSite {
                 offset: function.site.offset,
-                cookie: id.cookie().at(function.site.offset, planned.text_end),
+                cookie: id.cookie().at(function.site.offset, planned.text_end).0,
             });
             if function.site.kind != SiteKind::Fast {
                 not_at_entry.extend(function.function.aliases.iter().map(|alias| alias.key.function().name));

@@ -16,7 +16,8 @@ pub use copy::Copy;
 pub use error::ProfilerError;
 pub use kernel_objects::KernelObjects;
 pub use profile::{
-    AllTraffic, Amounts, Communicator, Flow, FunctionRow, Losses, OpenCall, Profile, Rank, Traffic, WholeCommunicator,
+    AllTraffic, Amounts, Communicator, Flow, FunctionLayers, FunctionRow, Losses, OpenCall, Profile, Rank, ToolLayer,
+    Traffic, WholeCommunicator,
 };
 pub use running::{Ended, Profiler};
 pub use text::{changed_bytes, changed_bytes_from};

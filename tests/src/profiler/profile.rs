@@ -18,6 +18,15 @@ pub struct Profile {
     pub losses: Losses,
     pub inner_calls: Option<Vec<InnerCalls>>,
     pub traffic: Option<AllTraffic>,
+    pub own_cost: OwnCost,
+}
+
+/// In ns.
+#[derive(Debug, Clone, Copy, Deserialize)]
+pub struct OwnCost {
+    pub per_call_ns: f64,
+    pub inside_ns: Option<f64>,
+    pub subtracted_ns: u64,
 }
 
 /// Communicators and partners over ranks.
@@ -90,6 +99,7 @@ pub struct Pair {
 pub struct Engine {
     pub attached_by: String,
     pub libraries: Vec<Library>,
+    pub tools: Vec<Tool>,
 }
 
 #[derive(Debug, Clone, Deserialize)]
@@ -97,6 +107,12 @@ pub struct Library {
     pub path: String,
     pub functions: u64,
     pub not_probed: Vec<String>,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+pub struct Tool {
+    pub name: String,
+    pub functions: u64,
 }
 
 #[derive(Debug, Clone, Deserialize)]
@@ -133,9 +149,48 @@ pub struct Rank {
     pub open_calls: Vec<OpenCall>,
     pub traffic: Option<Traffic>,
     pub phases: Vec<RankPhase>,
+    pub layers: Vec<FunctionLayers>,
     pub calls_while_off: u64,
     pub off_ns: u64,
     pub losses: Losses,
+}
+
+/// One function that tools stand before.
+#[derive(Debug, Clone, Deserialize)]
+pub struct FunctionLayers {
+    pub function: String,
+    pub calls: u64,
+    pub time_ns: u64,
+    /// From the program's side to the library's.
+    pub tools: Vec<ToolLayer>,
+    pub library: LibraryLayer,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+pub struct ToolLayer {
+    pub tool: String,
+    pub calls: u64,
+    pub time_ns: u64,
+    pub passed_on: u64,
+    pub cost_ns: u64,
+    pub own_calls: u64,
+    pub own_calls_ns: u64,
+    pub own: Vec<ToolCalls>,
+    pub by_tools: u64,
+    pub by_mpi: u64,
+    pub left: u64,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+pub struct ToolCalls {
+    pub function: String,
+    pub calls: u64,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+pub struct LibraryLayer {
+    pub calls: u64,
+    pub time_ns: u64,
 }
 
 #[derive(Debug, Clone, Deserialize)]
@@ -198,6 +253,7 @@ pub struct FunctionRow {
     pub name: String,
     pub calls: u64,
     pub time_ns: u64,
+    pub self_cost_ns: u64,
     pub open_calls: u64,
 }
 

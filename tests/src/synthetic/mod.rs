@@ -8,9 +8,9 @@ mod threads;
 use std::sync::Arc;
 
 use mpiprobe::{
-    analyse::{self, Identity, Observed, Session},
+    analyse::{self, Identity, Observed, SelfCost, Session},
     model::{EndReason, EngineInfo, LibraryInfo, Profile, RankState},
-    observe::{CommunicatorSnapshot, Members, PendingRequest, ProcessSnapshot, Snapshot},
+    observe::{CommunicatorSnapshot, Members, PendingRequest, ProcessSnapshot, Snapshot, ToolsSnapshot},
 };
 use mpiprobe_common::{
     Amount, Communicator, CommunicatorKey, Flow, FlowKey, Layout, ProcessCounters, Request,
@@ -75,9 +75,10 @@ impl Synthetic {
                 attached_by: "uprobe session link".into(),
                 attach_ns: 7_000_000,
                 libraries: vec![library],
+                tools: Vec::new(),
             },
             per_call_ns: 1500.0,
-            inside_ns: 700.0,
+            inside_ns: Some(700.0),
             nested: false,
             traffic: self.traffic,
             communicators: Vec::new(),
@@ -103,6 +104,8 @@ impl Synthetic {
             since_ns: SECOND,
             until_ns: None,
             ended_in: Vec::new(),
+            // Times are those that a test asks for.
+            self_cost: SelfCost(None),
         }
     }
 
@@ -133,6 +136,7 @@ impl Synthetic {
             functions,
             inner: Vec::new(),
             recent: Some(recent::of(self, rank, now_ns, layout)),
+            tools: ToolsSnapshot::default(),
         }
     }
 

@@ -55,7 +55,7 @@ fn open_calls(mpi: Mpi, way: &str) -> Result<(), Failed> {
 }
 
 /// Where the program calls a function, by its source.
-fn place(function: &str) -> String {
+pub(crate) fn place(function: &str) -> String {
     const SOURCE: &str = include_str!("../../programs/hang.c");
     let call = format!("{function}(");
     let line = SOURCE.lines().position(|line| line.contains(&call)).map_or(0, |line| line + 1);
@@ -63,7 +63,7 @@ fn place(function: &str) -> String {
 }
 
 /// The first report of the job where rank 0 waits in MPI_Barrier and rank 1 in MPI_Recv.
-fn deadlock(profiler: &mut Profiler) -> Result<Profile, Failed> {
+pub(crate) fn deadlock(profiler: &mut Profiler) -> Result<Profile, Failed> {
     let waits = |profile: &Profile, rank, function: &str| {
         let open = profile.rank(rank).and_then(|row| row.open_calls.first());
         open.is_some_and(|open| open.function == function)

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use libtest_mimic::{Failed, Trial};
 use mpiprobe_tests::traffic::{differences, seen};
-use mpiprobe_tests::{Job, JobBuilder, Language, Mpi, Profile, Profiler, program};
+use mpiprobe_tests::{Job, JobBuilder, Mpi, Profile, Profiler, Program, program};
 
 use crate::check::complete;
 use crate::trial_with;
@@ -12,38 +12,75 @@ use crate::trial_with;
 const RANKS: u32 = 4;
 
 pub(crate) fn tests(mpi: Mpi) -> Vec<Trial> {
-    // Others ask until something has arrived: no two runs of those are the same.
-    let sections = ["point-to-point", "collectives", "communicators", "datatypes"];
-    let of_section = |section: &'static str| {
-        let name = format!("engines_agree_on_{}", section.replace('-', "_"));
-        trial_with(mpi, Language::C, &name, move || agree(mpi, section))
-    };
-    sections.into_iter().map(of_section).collect()
+    CASES
+        .into_iter()
+        .map(|case| {
+            let name = format!("engines_agree_on_{}", case.name);
+            trial_with(mpi, case.program.language, &name, move || agree(mpi, case))
+        })
+        .collect()
 }
 
-fn job(mpi: Mpi, section: &'static str) -> JobBuilder {
-    Job::builder(mpi, program::MEANING).ranks(RANKS).args([section])
+/// A program that calls the same whenever it is run, and what it is started with.
+#[derive(Clone, Copy)]
+struct Case {
+    name: &'static str,
+    program: Program,
+    arguments: &'static [&'static str],
+    functions: &'static str,
+    /// Gate at which MPI has been initialised.
+    known: &'static str,
+}
+
+/// Others ask until something has arrived: no two runs of those are the same.
+const MESSAGES: Case = Case {
+    name: "messages",
+    program: program::MEANING,
+    arguments: &["point-to-point", "collectives", "communicators", "datatypes", "large"],
+    functions: "all",
+    known: "1",
+};
+/// Accesses to windows and files, neighbours, collectives that go on meanwhile.
+const SCOPES: Case = Case {
+    name: "scopes",
+    arguments: &["nonblocking-collectives", "neighbourhoods", "one-sided", "input-output"],
+    ..MESSAGES
+};
+const F08: Case = Case { name: "use_mpi_f08", program: program::MEANING_F08, arguments: &[], ..MESSAGES };
+/// Open MPI's C++ library asks whether MPI is initialised when it is loaded, before the gate.
+const CXX: Case =
+    Case { name: "cxx", program: program::MEANING_CXX, arguments: &[], functions: "all,-Initialized", ..MESSAGES };
+const CASES: [Case; 4] = [MESSAGES, SCOPES, F08, CXX];
+
+fn job(mpi: Mpi, case: Case) -> JobBuilder {
+    Job::builder(mpi, case.program).ranks(RANKS).args(case.arguments.iter().copied())
 }
 
 /// From outside, from before the first call.
-fn by_kernel(mpi: Mpi, section: &'static str) -> Result<Profile, Failed> {
-    let mut job = job(mpi, section).gates(&["start"]).own_name().spawn()?;
+fn by_kernel(mpi: Mpi, case: Case) -> Result<Profile, Failed> {
+    // Held once more, until it is known that MPI has been initialised: nothing is called whose meaning cannot be known yet.
+    let mut job = job(mpi, case).gates(&["start", case.known]).own_name().spawn()?;
     job.wait_for_gate("start")?;
-    let options = ["--traffic", "--functions", "all", "--engine", "ebpf", "--pid-of", job.called()];
-    let profiler = Profiler::observe(options)?;
+    let options = ["-v", "--traffic", "--functions", case.functions, "--engine", "ebpf", "--pid-of", job.called()];
+    let mut profiler = Profiler::observe(options)?;
     job.open_gate("start")?;
+    job.wait_for_gate(case.known)?;
+    for _ in 0..RANKS {
+        profiler.wait_for("has initialised MPI")?;
+    }
+    job.open_gate(case.known)?;
     job.wait()?.success()?;
     complete(&profiler.wait()?)
 }
 
-fn by_wrapper(mpi: Mpi, section: &'static str) -> Result<Profile, Failed> {
-    let mut job = job(mpi, section).profiled(["--functions", "all"])?.spawn()?;
+fn by_wrapper(mpi: Mpi, case: Case) -> Result<Profile, Failed> {
+    let mut job = job(mpi, case).profiled(["--functions", case.functions])?.spawn()?;
     job.wait()?.success()?;
     Ok(job.profile()?)
 }
 
-fn agree(mpi: Mpi, section: &'static str) -> Result<(), Failed> {
-    let (outside, inside) = (by_kernel(mpi, section)?, by_wrapper(mpi, section)?);
+fn agree(mpi: Mpi, case: Case) -> Result<(), Failed> {
+    let (outside, inside) = (by_kernel(mpi, case)?, by_wrapper(mpi, case)?);
     assert_ne!(outside.engine.attached_by, "LD_PRELOAD");
     assert_eq!(inside.engine.attached_by, "LD_PRELOAD");
     for rank in 0..RANKS {

@@ -23,6 +23,7 @@ mod refusals;
 mod rights;
 mod threads;
 mod times;
+mod tools;
 mod traffic;
 mod view;
 
@@ -57,6 +58,7 @@ fn main() {
             rights::tests(mpi),
             threads::tests(mpi),
             times::tests(mpi),
+            tools::tests(mpi),
             view::tests(mpi),
         ]
     };

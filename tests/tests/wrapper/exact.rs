@@ -1,7 +1,7 @@
 //! Every call of every rank is counted once.
 
 use libtest_mimic::{Failed, Trial};
-use mpiprobe_tests::{Job, Mpi, Program, program};
+use mpiprobe_tests::{Job, Language, Mpi, Program, program};
 
 use crate::check::{complete, expect_counts, functions};
 use crate::{is_debians, trial};
@@ -43,7 +43,11 @@ const LANGUAGES: [Case; 3] = [
 pub(crate) fn tests(mpi: Mpi) -> Vec<Trial> {
     let test = |case: Case| trial(mpi, case.program.language, case.name, move || count(mpi, case));
     let languages = LANGUAGES.into_iter().filter(|_| is_debians(mpi));
-    CASES.into_iter().filter(|case| runs(mpi, *case)).chain(languages).map(test).collect()
+    let mut trials: Vec<Trial> = CASES.into_iter().filter(|case| runs(mpi, *case)).chain(languages).map(test).collect();
+    if mpi == Mpi::OpenMpi {
+        trials.push(trial(mpi, Language::Cxx, "calls_before_main", move || before_main(mpi)));
+    }
+    trials
 }
 
 /// Intel's library of the standard ABI does not know the standard's `MPI_ERRORS_RETURN`, wrapped or not.
@@ -63,4 +67,14 @@ fn count(mpi: Mpi, case: Case) -> Result<(), Failed> {
     assert_eq!(profile.end.as_deref(), Some("targets-ended"));
     assert!(profile.ranks.iter().all(|rank| rank.state == "ended" && rank.open_calls.is_empty()), "{profile:?}");
     expect_counts(&profile, &job.snapshot()?, None, &functions(case.functions)?)
+}
+
+/// Two static objects of the C++ bindings ask whether MPI is initialised: before the wrapper, which is loaded later, is told to start.
+fn before_main(mpi: Mpi) -> Result<(), Failed> {
+    let mut job = Job::builder(mpi, program::RING_CXX).ranks(2).profiled(["--functions", "all"])?.spawn()?;
+    job.wait()?.success()?;
+    for row in &complete(&job)?.ranks {
+        assert_eq!(row.completed().get("MPI_Initialized"), Some(&2), "rank {:?}", row.rank);
+    }
+    Ok(())
 }

@@ -4,25 +4,81 @@
 //! that ignores a status, an upper bound is known only, and perhaps not from whom: then sums over partners are compared.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
 use libtest_mimic::{Failed, Trial};
 use mpiprobe_tests::traffic::{Sums, differences, hide, seen, told};
-use mpiprobe_tests::{Job, Language, Mpi, Rank, program};
+use mpiprobe_tests::{Job, Language, Mpi, Program, Rank, Requirement, program, requirement};
 
 use crate::check::complete;
-use crate::trial;
+use crate::{is_debians, trial};
 
-pub(crate) fn tests(mpi: Mpi) -> Vec<Trial> {
-    let sections = ["point-to-point", "collectives", "communicators", "datatypes", "requests"];
-    let of_section = |section: &'static str| {
-        let name = format!("traffic_of_{}", section.replace('-', "_"));
-        trial(mpi, Language::C, &name, move || agrees(mpi, section))
-    };
-    sections.into_iter().map(of_section).collect()
+/// An application asks MPI what some ten thousand calls mean, on a machine that may be busy.
+const DEADLINE: Duration = Duration::from_mins(5);
+
+/// A program, and what it is started with.
+#[derive(Clone, Copy)]
+struct Case {
+    name: &'static str,
+    program: Program,
+    arguments: &'static [&'static str],
 }
 
-fn agrees(mpi: Mpi, section: &str) -> Result<(), Failed> {
-    let job = Job::builder(mpi, program::MEANING).args([section]).meaning();
+const C: Case = Case {
+    name: "c",
+    program: program::MEANING,
+    arguments: &["point-to-point", "requests", "datatypes", "collectives", "communicators", "large"],
+};
+/// What is made by calls that have to be seen.
+const SCOPES: Case = Case {
+    name: "scopes",
+    arguments: &["nonblocking-collectives", "neighbourhoods", "one-sided", "input-output"],
+    ..C
+};
+/// Libraries of the standard ABI end in some combinations of these when they are asked about requests, which the truth library does.
+const STANDARD_ABI: [Case; 2] = [
+    Case { name: "neighbourhoods", arguments: &["nonblocking-collectives", "neighbourhoods"], ..C },
+    Case { name: "one_sided", arguments: &["one-sided"], ..C },
+];
+const THREADS: Case = Case { name: "threads", program: program::MEANING_THREADS, arguments: &["4", "50"] };
+const SESSION: Case = Case { name: "a_session", program: program::MEANING_SESSION, arguments: &[] };
+const F08: Case = Case { name: "use_mpi_f08", program: program::MEANING_F08, arguments: &[] };
+const CXX: Case = Case { name: "cxx", program: program::MEANING_CXX, arguments: &[] };
+const MPI4PY: Case = Case { name: "mpi4py", program: program::MEANING_MPI4PY, arguments: &[] };
+const HPCC: Case = Case { name: "hpcc", program: program::HPCC, arguments: &[] };
+
+/// Of every MPI, in the languages that it has.
+pub(crate) fn tests(mpi: Mpi) -> Vec<Trial> {
+    let is_standard_abi = matches!(mpi, Mpi::Mpich5Abi | Mpi::IntelAbi);
+    let mut cases = vec![C, THREADS, SESSION];
+    cases.extend_from_slice(if is_standard_abi { &STANDARD_ABI } else { &[SCOPES] });
+    if is_debians(mpi) {
+        cases.extend([F08, CXX]);
+    }
+    // mpi4py's wheels are not made for it.
+    if !is_standard_abi {
+        cases.push(MPI4PY);
+    }
+    if mpi == Mpi::OpenMpi {
+        cases.push(HPCC);
+    }
+    cases.into_iter().map(|case| case_trial(mpi, case)).collect()
+}
+
+fn case_trial(mpi: Mpi, case: Case) -> Trial {
+    let name = format!("traffic_of_{}", case.name);
+    let test = move || agrees(mpi, case);
+    match case.program.language {
+        Language::Installed => {
+            let needs = [Requirement::Mpi(mpi), Requirement::Command(case.program.name)];
+            requirement::trial(format!("{}::{name}", mpi.id()), &needs, test)
+        }
+        language => trial(mpi, language, &name, test),
+    }
+}
+
+fn agrees(mpi: Mpi, case: Case) -> Result<(), Failed> {
+    let job = Job::builder(mpi, case.program).args(case.arguments.iter().copied()).meaning().deadline(DEADLINE);
     let mut job = job.profiled([] as [&str; 0])?.spawn()?;
     job.wait()?.success()?;
     let profile = complete(&job)?;
@@ -34,7 +90,7 @@ fn agrees(mpi: Mpi, section: &str) -> Result<(), Failed> {
         let row = profile.rank(*rank).ok_or("no such rank")?;
         let mut told = told(image, None);
         assert!(!told.is_empty(), "the section calls none of the functions compared");
-        if section == "requests" {
+        if case.arguments.contains(&"requests") {
             hide(&mut told, (rank + size - 1) % size)?;
         }
         let mut seen = seen(row, &functions);

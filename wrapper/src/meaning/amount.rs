@@ -1,9 +1,9 @@
 //! How many bytes a call moved, by what the table of functions says of its arguments.
 
 use mpiprobe_common::{
-    Amount, Descriptor,
+    Amount, Communicator, Descriptor,
     descriptor::{NONE, Side, amount as kind, flags},
-    flow::peer,
+    flow::{UNKNOWN_NEIGHBOURS, peer},
     layout::{Memory as _, status_bytes},
     request::certainty,
 };
@@ -21,6 +21,9 @@ struct Place {
     /// Members of the other group of an inter-communicator, else of the group.
     others: u32,
     own_size: u32,
+    /// In the communicator's topology.
+    in_neighbours: u32,
+    out_neighbours: u32,
     is_inter: bool,
 }
 
@@ -58,13 +61,13 @@ pub(super) fn find(call: &Call<'_>, number: u32, destination: i32, source: i32) 
     let place = if needs_place { communicator::facts(number).map(place) } else { None };
     let to_null = destination == peer::NULL;
     let from_null = is_from_null(descriptor, destination, source);
-    let received = if from_null { Some(Amount::NOTHING) } else { moved(call, place, descriptor.receive_side()) };
+    let received = if from_null { Some(Amount::NOTHING) } else { moved(call, place, descriptor.receive_side(), true) };
     let received = received.unwrap_or(Amount::UNKNOWN);
     let sent = match no_op(call) {
         _ if to_null => Some(Amount::NOTHING),
         NoOp::Is => Some(Amount::NOTHING),
         NoOp::Perhaps => Some(Amount::UNKNOWN),
-        NoOp::IsNot => moved(call, place, descriptor.send_side()),
+        NoOp::IsNot => moved(call, place, descriptor.send_side(), false),
     };
     (sent.unwrap_or(received), received)
 }
@@ -79,17 +82,18 @@ pub(super) fn received(call: &Call<'_>, destination: i32, source: i32) -> Amount
     if is_from_null(call.descriptor, destination, source) {
         return Amount::NOTHING;
     }
-    moved(call, None, call.descriptor.receive_side()).unwrap_or(Amount::UNKNOWN)
+    moved(call, None, call.descriptor.receive_side(), true).unwrap_or(Amount::UNKNOWN)
 }
 
-fn place(known: mpiprobe_common::Communicator) -> Place {
+fn place(known: Communicator) -> Place {
     let is_inter = known.is_inter != 0;
     let others = if is_inter { known.remote_size } else { known.size };
-    Place { rank: known.rank, others, own_size: known.size, is_inter }
+    let Communicator { rank, size: own_size, in_neighbours, out_neighbours, .. } = known;
+    Place { rank, others, own_size, in_neighbours, out_neighbours, is_inter }
 }
 
 /// `None`: what the other direction moves.
-fn moved(call: &Call<'_>, place: Option<Place>, side: Side) -> Option<Amount> {
+fn moved(call: &Call<'_>, place: Option<Place>, side: Side, arrives: bool) -> Option<Amount> {
     let amount = side.amount & kind::KIND;
     if amount == kind::NOTHING {
         return Some(Amount::NOTHING);
@@ -109,20 +113,22 @@ fn moved(call: &Call<'_>, place: Option<Place>, side: Side) -> Option<Amount> {
     }
     let wide = call.descriptor.flags & flags::LARGE_COUNT != 0;
     let count = count(call, side.count);
-    // How many neighbours a process has is not asked.
-    let is_of_neighbours = call.descriptor.neighbours != 0 && amount != kind::BUFFER;
+    let members = place.map_or(0, |place| members(call, place, side, arrives));
     let elements = match (amount, place) {
-        _ if is_of_neighbours => None,
         (kind::BUFFER, _) => Some(buffers(call, side)),
-        (kind::EACH, Some(place)) => Some(count.wrapping_mul(u64::from(members(place, side)))),
-        (kind::SUM | kind::TYPED_SUM, Some(place)) => return Some(sum(call, side, members(place, side), wide)),
+        _ if members == UNKNOWN_NEIGHBOURS => None,
+        (kind::EACH, Some(_)) => Some(count.wrapping_mul(u64::from(members))),
+        (kind::SUM | kind::TYPED_SUM, Some(_)) => return Some(sum(call, side, members, wide)),
         (kind::OWN, Some(place)) => element(call.arguments.word(side.count), place.rank, wide),
         _ => None,
     };
     Some(elements.map_or(Amount::UNKNOWN, |elements| of_elements(call, side, elements)))
 }
 
-fn members(place: Place, side: Side) -> u32 {
+fn members(call: &Call<'_>, place: Place, side: Side, arrives: bool) -> u32 {
+    if call.descriptor.neighbours != 0 {
+        return if arrives { place.in_neighbours } else { place.out_neighbours };
+    }
     if side.amount & kind::LOCAL != 0 { place.own_size } else { place.others }
 }
 

@@ -8,7 +8,10 @@ use mpiprobe_common::{
     flow::{UNKNOWN_NEIGHBOURS, handle_of, peer},
 };
 
-use super::library::{AskHandle, Library};
+use super::{
+    library::{AskHandle, Library},
+    topology,
+};
 use crate::{clock::monotonic_ns, file, header, message::SavedErrno, process};
 
 /// By number minus one: the handle that stands for it now; 0: none.
@@ -71,18 +74,23 @@ fn make(library: &Library, handle: u64) -> u32 {
 }
 
 fn ask(library: &Library, handle: u64) -> Option<Communicator> {
+    let _errno = SavedErrno::save();
     let is_inter = Library::ask(library.comm_test_inter, handle)? != 0;
     let count = |question| Library::ask(question, handle).and_then(|answer| u32::try_from(answer).ok());
+    let rank = count(library.comm_rank)?;
+    // Only within a group is there a topology.
+    let neighbours = if is_inter { None } else { topology::neighbours(library, handle, rank) };
+    let (in_neighbours, out_neighbours) = neighbours.unwrap_or((UNKNOWN_NEIGHBOURS, UNKNOWN_NEIGHBOURS));
     Some(Communicator {
         key: CommunicatorKey { process: 0, kind: handle_of::COMMUNICATOR, handle },
         context: 0,
-        rank: count(library.comm_rank)?,
+        rank,
         size: count(library.comm_size)?,
         remote_size: if is_inter { count(library.comm_remote_size)? } else { 0 },
         is_inter: u32::from(is_inter),
         first_ns: monotonic_ns(),
-        in_neighbours: UNKNOWN_NEIGHBOURS,
-        out_neighbours: UNKNOWN_NEIGHBOURS,
+        in_neighbours,
+        out_neighbours,
         first: peer::UNKNOWN,
         middle: peer::UNKNOWN,
         last: peer::UNKNOWN,
@@ -120,24 +128,29 @@ pub(super) fn forget(handle: u64) {
 
 /// Rank in `MPI_COMM_WORLD` of a rank in a communicator, or [`peer::UNKNOWN`].
 pub(super) fn world_rank(library: &Library, handle: u64, number: u32, rank: i32) -> i32 {
-    if number == 0 || !library.has_world() {
+    if number == 0 {
         return peer::UNKNOWN;
     }
-    let world = library.layout.constants.comm_world;
-    if handle == world {
+    if handle == library.layout.constants.comm_world && library.has_world() {
         return rank;
     }
     let is_inter = facts(number).is_some_and(|known| known.is_inter != 0);
     let members = if is_inter { library.comm_remote_group } else { library.comm_group };
-    translate(library, members, handle, world, rank).unwrap_or(peer::UNKNOWN)
+    world_rank_of_member(library, members, handle, rank)
 }
 
-fn translate(library: &Library, members: Option<AskHandle>, handle: u64, world: u64, rank: i32) -> Option<i32> {
+/// The same of a rank in the group that the library tells of a handle.
+pub(super) fn world_rank_of_member(library: &Library, members: Option<AskHandle>, handle: u64, rank: i32) -> i32 {
+    if library.has_world() { translate(library, members, handle, rank).unwrap_or(peer::UNKNOWN) } else { peer::UNKNOWN }
+}
+
+fn translate(library: &Library, members: Option<AskHandle>, handle: u64, rank: i32) -> Option<i32> {
+    let world = library.layout.constants.comm_world;
     let (members, of_world) = (members?, library.comm_group?);
     let (translate, free) = (library.translate_ranks?, library.free_group?);
     let _errno = SavedErrno::save();
     let (mut group, mut all, mut answer) = (0, 0, -1);
-    // SAFETY: as the standard defines these functions; both communicators exist.
+    // SAFETY: as the standard defines these functions; what the handle is of exists, and so does the world.
     unsafe {
         if members(handle, &raw mut group) != 0 {
             return None;

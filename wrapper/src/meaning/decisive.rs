@@ -33,6 +33,7 @@ pub(super) struct Decisive {
 }
 
 /// How an argument is to be read: a handle, an `int`, or as it is.
+const AS_IS: u8 = 0;
 const HANDLE: u8 = 0x40;
 const INT: u8 = 0x80;
 const POSITION: u8 = 0x3f;
@@ -62,10 +63,12 @@ impl Decisive {
                 && (is_by_value(descriptor.receive_amount) || by_status),
             by_status: by_status && descriptor.status != NONE,
         };
-        let count = if descriptor.flags & flags::LARGE_COUNT != 0 { 0 } else { INT };
+        let count = if descriptor.flags & flags::LARGE_COUNT != 0 { AS_IS } else { INT };
         all.add(descriptor.destination, INT);
         all.add(descriptor.source, INT);
         all.add(descriptor.communicator, HANDLE);
+        all.add(descriptor.window, HANDLE);
+        all.add(descriptor.file, AS_IS);
         all.add_side(descriptor.send_side(), count);
         all.add_side(descriptor.receive_side(), count);
         all.add(descriptor.root, INT);

@@ -9,10 +9,7 @@ use mpiprobe_common::{
     flow::{RecentFlow, Sought},
 };
 
-use super::{
-    Call,
-    communicator::{self, epoch},
-};
+use super::{Call, communicator::epoch, scope::Over};
 use crate::{file, header, process, thread::Local};
 
 /// Flow's index plus one, at a place that follows from its key or after that.
@@ -23,10 +20,10 @@ const PLACES: usize = 2 * FLOWS as usize;
 /// Index plus one of the thread's flow of the completed call with one partner (a rank as given, or one of [`mpiprobe_common::flow::peer`]); 0 if there is
 /// no room for it.
 #[inline]
-pub(super) fn find(call: &Call<'_>, communicator: Option<u64>, partner: i32) -> u32 {
+pub(super) fn find(call: &Call<'_>, over: Over, partner: i32) -> u32 {
     let wanted = RecentFlow {
         call_site: call.call_site,
-        communicator: communicator.unwrap_or(0),
+        communicator: over.handle(),
         peer: partner,
         function_plus_1: call.function + 1,
         epoch: epoch(),
@@ -41,7 +38,7 @@ pub(super) fn find(call: &Call<'_>, communicator: Option<u64>, partner: i32) -> 
     if (RecentFlow { flow: 0, ..*recent }) == wanted {
         return recent.flow + 1;
     }
-    let number = communicator.map_or(0, |handle| communicator::number(call.library, handle));
+    let number = over.number(call.library);
     let sought = Sought {
         function: call.function as u16,
         started_by_plus_1: 0,
@@ -50,20 +47,21 @@ pub(super) fn find(call: &Call<'_>, communicator: Option<u64>, partner: i32) -> 
         call_site: call.call_site,
         partner,
     };
-    let found = look_up(call, &sought);
+    let found = look_up_over(call, over, &sought);
     if let Some(flow) = found.checked_sub(1) {
         *recent = RecentFlow { flow, ..wanted };
     }
     found
 }
 
-/// Index plus one of the thread's flow, made on its first call; 0: no room.
+/// Index plus one of the thread's flow over a communicator, made on its first call; 0: no room.
 pub(super) fn look_up(call: &Call<'_>, sought: &Sought) -> u32 {
-    let peer = if sought.partner < 0 {
-        sought.partner
-    } else {
-        communicator::world_rank(call.library, sought.communicator, sought.number, sought.partner)
-    };
+    look_up_over(call, Over::Communicator(sought.communicator), sought)
+}
+
+fn look_up_over(call: &Call<'_>, over: Over, sought: &Sought) -> u32 {
+    let partner = sought.partner;
+    let peer = if partner < 0 { partner } else { over.world_rank(call.library, sought.number, partner) };
     // Its thread's slot is filled in.
     let key = sought.key(0, peer);
     of_thread(call.local, key)

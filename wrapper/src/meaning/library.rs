@@ -24,6 +24,9 @@ pub(super) type Ask = unsafe extern "C" fn(u64, *mut c_int) -> c_int;
 pub(super) type AskHandle = unsafe extern "C" fn(u64, *mut u64) -> c_int;
 pub(super) type Translate = unsafe extern "C" fn(u64, c_int, *const c_int, u64, *mut c_int) -> c_int;
 pub(super) type Free = unsafe extern "C" fn(*mut u64) -> c_int;
+/// `MPI_Graph_neighbors_count`, `MPI_Dist_graph_neighbors_count`.
+pub(super) type CountNeighbours = unsafe extern "C" fn(u64, c_int, *mut c_int) -> c_int;
+pub(super) type CountBothWays = unsafe extern "C" fn(u64, *mut c_int, *mut c_int, *mut c_int) -> c_int;
 pub(super) type AskState = unsafe extern "C" fn(*mut c_int) -> c_int;
 
 /// Handles are passed as whole registers: of a narrow one the library looks at the lower half.
@@ -38,6 +41,11 @@ pub(crate) struct Library {
     pub(super) comm_test_inter: Option<Ask>,
     pub(super) comm_group: Option<AskHandle>,
     pub(super) comm_remote_group: Option<AskHandle>,
+    pub(super) win_group: Option<AskHandle>,
+    pub(super) topo_test: Option<Ask>,
+    pub(super) cart_dimensions: Option<Ask>,
+    pub(super) graph_neighbours: Option<CountNeighbours>,
+    pub(super) distributed_neighbours: Option<CountBothWays>,
     pub(super) translate_ranks: Option<Translate>,
     pub(super) free_group: Option<Free>,
     pub(super) initialized: Option<AskState>,
@@ -82,6 +90,13 @@ pub(crate) fn find(path: &[u8]) {
             comm_test_inter: after_this(c"PMPI_Comm_test_inter").map(|f| transmute::<*mut c_void, Ask>(f)),
             comm_group: after_this(c"PMPI_Comm_group").map(|f| transmute::<*mut c_void, AskHandle>(f)),
             comm_remote_group: after_this(c"PMPI_Comm_remote_group").map(|f| transmute::<*mut c_void, AskHandle>(f)),
+            win_group: after_this(c"PMPI_Win_get_group").map(|f| transmute::<*mut c_void, AskHandle>(f)),
+            topo_test: after_this(c"PMPI_Topo_test").map(|f| transmute::<*mut c_void, Ask>(f)),
+            cart_dimensions: after_this(c"PMPI_Cartdim_get").map(|f| transmute::<*mut c_void, Ask>(f)),
+            graph_neighbours: after_this(c"PMPI_Graph_neighbors_count")
+                .map(|f| transmute::<*mut c_void, CountNeighbours>(f)),
+            distributed_neighbours: after_this(c"PMPI_Dist_graph_neighbors_count")
+                .map(|f| transmute::<*mut c_void, CountBothWays>(f)),
             translate_ranks: after_this(c"PMPI_Group_translate_ranks").map(|f| transmute::<*mut c_void, Translate>(f)),
             free_group: after_this(c"PMPI_Group_free").map(|f| transmute::<*mut c_void, Free>(f)),
             initialized: after_this(c"PMPI_Initialized").map(|f| transmute::<*mut c_void, AskState>(f)),
@@ -119,6 +134,7 @@ fn fill_addresses(layout: &mut Layout) {
     constants.request_null = address(c"ompi_request_null");
     constants.message_null = address(c"ompi_message_null");
     constants.message_no_proc = address(c"ompi_message_no_proc");
+    constants.no_op = address(c"ompi_mpi_op_no_op");
     let empty = address(c"ompi_request_empty");
     if empty != 0 {
         (constants.request_complete_first, constants.request_complete_last) = (empty, empty);

@@ -11,7 +11,9 @@ mod flow;
 mod library;
 mod recall;
 mod requests;
+mod scope;
 mod store;
+mod topology;
 
 use mpiprobe_common::{
     Amount, Descriptor, FunctionStats, Volume,
@@ -23,7 +25,7 @@ use mpiprobe_common::{
 };
 
 use crate::{
-    entry::{DESCRIPTORS, FREES_DATATYPE, Frame},
+    entry::{DESCRIPTORS, FREES_DATATYPE, FREES_FILE, FREES_WINDOW, Frame},
     statistics,
     thread::Local,
 };
@@ -34,6 +36,7 @@ pub(crate) use library::find as find_library;
 pub(crate) use recall::Recalled;
 use recall::recall;
 pub(crate) use requests::Given;
+use scope::Over;
 
 /// A call that has returned.
 #[allow(clippy::struct_field_names, reason = "a call site is called so")]
@@ -86,7 +89,9 @@ pub(crate) unsafe fn argument(frame: *mut Frame, position: u8) -> u64 {
 
 /// Whether a function has to be seen for the sake of others, whether or not the user wants it.
 pub(crate) fn needs(function: u32) -> bool {
-    DESCRIPTORS.get(function as usize).is_some_and(|descriptor| looks_at_entry(function, descriptor))
+    DESCRIPTORS
+        .get(function as usize)
+        .is_some_and(|descriptor| looks_at_entry(function, descriptor) || descriptor.new_scope != NONE)
 }
 
 #[inline]
@@ -99,7 +104,7 @@ fn looks_at_entry(function: u32, descriptor: &Descriptor) -> bool {
 /// Whether a handle may mean another object afterwards.
 #[inline]
 fn frees(function: u32, descriptor: &Descriptor) -> bool {
-    descriptor.frees_communicator != 0 || function == FREES_DATATYPE
+    descriptor.frees_communicator != 0 || matches!(function, FREES_DATATYPE | FREES_FILE | FREES_WINDOW)
 }
 
 /// A function is entered: what will not be there any more when it returns.
@@ -133,10 +138,14 @@ pub(crate) unsafe fn at_uncounted_entry(frame: *mut Frame, function: u32) {
 
 /// Of a function that [frees].
 fn look_at_freed(library: &Library, arguments: Arguments, function: u32) {
-    if function == FREES_DATATYPE {
-        communicator::begin_epoch();
-    } else if let Some(handle) = handle_at(&library.layout, arguments.word(0)) {
-        communicator::forget(handle);
+    match function {
+        FREES_DATATYPE => communicator::begin_epoch(),
+        FREES_FILE | FREES_WINDOW => scope::forget(library, arguments, function == FREES_FILE),
+        _ => {
+            if let Some(handle) = handle_at(&library.layout, arguments.word(0)) {
+                communicator::forget(handle);
+            }
+        }
     }
 }
 
@@ -199,6 +208,9 @@ pub(crate) unsafe fn account(local: *mut Local, frame: *mut Frame, function: u32
     if succeeded && descriptor.settles_requests() {
         requests::settle(&call);
     }
+    if succeeded && descriptor.new_scope != NONE {
+        scope::made(&call);
+    }
 }
 
 /// Finds the flows of a call, and what it has moved.
@@ -207,19 +219,17 @@ fn attribute(call: &Call<'_>, succeeded: bool) -> Traffic {
     let descriptor = call.descriptor;
     let destination = partner(call, descriptor.destination);
     let mut source = partner(call, descriptor.source);
-    let mut communicator = None;
-    if descriptor.communicator != NONE {
-        communicator = Some(call.arguments.handle(&call.library.layout, descriptor.communicator));
-    }
+    let mut over = Over::given(call);
     let receives = descriptor.receive_amount != 0 && succeeded;
     if receives && descriptor.message != NONE {
-        (source, communicator) = requests::take_message(call);
+        let (from, communicator) = requests::take_message(call);
+        (source, over) = (from, communicator.map_or(Over::Nothing, Over::Communicator));
     }
     if receives {
         source = completed_source(call, source);
     }
     // A call that failed may have got a handle of nothing.
-    let known = communicator.filter(|_| succeeded);
+    let known = if succeeded { over } else { Over::Nothing };
     let first = if destination == peer::NONE { source } else { destination };
     let flow_plus_1 = flow::find(call, known, first);
     // With one partner for both it is one flow.
@@ -228,8 +238,16 @@ fn attribute(call: &Call<'_>, succeeded: bool) -> Traffic {
     let number = flow::communicator_of(flow_plus_1);
     let (sent, received) =
         if succeeded { amount::find(call, number, destination, source) } else { (Amount::NOTHING, Amount::NOTHING) };
-    let communicator = communicator.unwrap_or(0);
-    Traffic { communicator, number, destination, source, flow_plus_1, second_flow_plus_1, sent, received }
+    Traffic {
+        communicator: over.communicator().unwrap_or(0),
+        number,
+        destination,
+        source,
+        flow_plus_1,
+        second_flow_plus_1,
+        sent,
+        received,
+    }
 }
 
 /// Adds what a call has moved to the statistics of its function and to its flows.

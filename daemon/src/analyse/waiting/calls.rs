@@ -12,16 +12,20 @@ pub(super) struct Message {
     pub(super) peer: Option<u32>,
     /// `None`: any.
     pub(super) tag: Option<i32>,
+    /// [`CommunicatorProfile::id`](crate::model::CommunicatorProfile::id); `None`: not known.
+    pub(super) over: Option<u32>,
 }
 
 impl Message {
     /// Whether it is the other end of `other`, which `owner` has; this one is `own`'s.
     pub(super) fn meets(&self, own: u32, other: &Self, owner: u32) -> bool {
         let is_tag = |a: Option<i32>, b: Option<i32>| a.zip(b).is_none_or(|(a, b)| a == b);
+        let is_over = |a: Option<u32>, b: Option<u32>| a.zip(b).is_none_or(|(a, b)| a == b);
         self.is_send != other.is_send
             && self.peer.is_none_or(|peer| peer == owner)
             && other.peer.is_none_or(|peer| peer == own)
             && is_tag(self.tag, other.tag)
+            && is_over(self.over, other.over)
     }
 }
 
@@ -36,8 +40,12 @@ pub(super) fn blocking(rank: &RankProfile) -> Option<(&OpenCallInfo, &'static Fu
     (function.operation == Operation::Blocking && !function.polling).then_some((call, function))
 }
 
-/// Messages that the call itself sends and receives. `members`: world ranks of those in its communicator, by rank.
-pub(super) fn messages(arguments: &CallArguments, members: Option<&[Option<u32>]>) -> impl Iterator<Item = Message> {
+/// Messages that the call itself sends and receives, over the communicator `over`. `members`: world ranks of those in it, by rank.
+pub(super) fn messages(
+    arguments: &CallArguments,
+    over: Option<u32>,
+    members: Option<&[Option<u32>]>,
+) -> impl Iterator<Item = Message> {
     let world = |peer: Peer| match peer.partner {
         Partner::AnySource => Some(None),
         Partner::Rank => {
@@ -47,19 +55,14 @@ pub(super) fn messages(arguments: &CallArguments, members: Option<&[Option<u32>]
         Partner::Nobody | Partner::ProcNull | Partner::Unknown => None,
     };
     let send = arguments.destination.and_then(world);
-    let send = send.map(|peer| Message { is_send: true, peer, tag: arguments.send_tag });
+    let send = send.map(|peer| Message { is_send: true, peer, tag: arguments.send_tag, over });
     let receive = arguments.source.and_then(world);
-    let receive = receive.map(|peer| Message { is_send: false, peer, tag: arguments.receive_tag });
+    let receive = receive.map(|peer| Message { is_send: false, peer, tag: arguments.receive_tag, over });
     send.into_iter().chain(receive)
 }
 
-/// Messages of the requests that the rank has posted and that nobody has said to be complete.
-pub(super) fn pending(rank: &RankProfile) -> impl Iterator<Item = Message> {
-    rank.traffic.iter().flat_map(|traffic| &traffic.pending).filter_map(of_request)
-}
-
-/// The message of a request, if it sends or receives one.
-pub(super) fn of_request(row: &PendingRow) -> Option<Message> {
+/// The message of a request over the communicator `over`, if it sends or receives one.
+pub(super) fn of_request(row: &PendingRow, over: Option<u32>) -> Option<Message> {
     let function = mpiprobe_functions::by_name(row.function)?.function();
     let is_send = function.position(Role::Destination).is_some();
     let peer = match row.partner {
@@ -69,7 +72,7 @@ pub(super) fn of_request(row: &PendingRow) -> Option<Message> {
     };
     // The library's number for any tag is not known here; tags themselves are not negative.
     let tag = row.tag.filter(|&tag| tag >= 0);
-    (is_send || function.position(Role::Source).is_some()).then_some(Message { is_send, peer, tag })
+    (is_send || function.position(Role::Source).is_some()).then_some(Message { is_send, peer, tag, over })
 }
 
 /// Whether a call of it can end only after all members of its communicator have made theirs. Of those with a root some end

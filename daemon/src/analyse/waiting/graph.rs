@@ -3,10 +3,10 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use super::{
-    calls::{self, Message},
+    calls::{self, Message, of_request},
     circles::circles,
 };
-use crate::model::{CallArguments, CommunicatorProfile, OpenCallInfo, Profile, RankProfile};
+use crate::model::{CallArguments, CommunicatorProfile, OpenCallInfo, PendingRow, Profile, RankProfile};
 
 /// Calls shorter than this are no waiting that anybody would want to see, ns.
 const SHORTEST_NS: u64 = 100_000_000;
@@ -201,7 +201,21 @@ impl<'a> World<'a> {
     }
 
     pub(super) fn messages(&self, rank: &RankProfile, arguments: &CallArguments) -> impl Iterator<Item = Message> {
-        calls::messages(arguments, self.translation(rank, arguments))
+        let number = arguments.communicator.as_ref().and_then(|communicator| communicator.number);
+        calls::messages(arguments, self.id(rank, number), self.translation(rank, arguments))
+    }
+
+    /// Messages of the requests that the rank has posted and that nobody has said to be complete; each with its place among those.
+    pub(super) fn pending<'b>(
+        &'b self,
+        rank: &'b RankProfile,
+    ) -> impl Iterator<Item = (usize, &'b PendingRow, Message)> {
+        let pending = rank.traffic.iter().flat_map(|traffic| traffic.pending.iter().enumerate());
+        pending.filter_map(|(place, row)| Some((place, row, of_request(row, self.id(rank, row.communicator))?)))
+    }
+
+    fn id(&self, rank: &RankProfile, number: Option<u32>) -> Option<u32> {
+        Some(self.communicator(rank, number?)?.id)
     }
 
     fn wait(&self, index: usize, rank: &'a RankProfile) -> Option<Wait> {
@@ -223,7 +237,7 @@ impl<'a> World<'a> {
             return wait(if is_any { Why::Anybody } else { Why::Message }, on, true);
         }
         if arguments.requests.is_some() {
-            let posted: Vec<Message> = calls::pending(rank).collect();
+            let posted: Vec<Message> = self.pending(rank).map(|(.., message)| message).collect();
             let all = calls::all_requests(function, arguments);
             let is_certain = all.is_some_and(|all| u64::try_from(posted.len()).is_ok_and(|posted| posted <= all));
             return wait(Why::Requests, self.unmet(rank, &posted), is_certain);
@@ -240,8 +254,9 @@ impl<'a> World<'a> {
             let Some(index) = self.index(rank, peer) else { continue };
             let Some(other) = self.profile.ranks.get(index) else { continue };
             let open = calls::blocking(other).and_then(|(call, _)| call.arguments.as_ref());
-            let offered = open.into_iter().flat_map(|open| self.messages(other, open)).chain(calls::pending(other));
-            let is_met = offered.into_iter().any(|offer| message.meets(own, &offer, peer));
+            let pending = self.pending(other).map(|(.., message)| message);
+            let mut offered = open.into_iter().flat_map(|open| self.messages(other, open)).chain(pending);
+            let is_met = offered.any(|offer| message.meets(own, &offer, peer));
             if !is_met && !found.contains(&index) {
                 found.push(index);
             }

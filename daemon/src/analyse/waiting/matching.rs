@@ -6,11 +6,11 @@
 
 use std::{cmp::Reverse, collections::HashMap};
 
-use super::{
-    calls::{Message, of_request},
-    graph::World,
-};
-use crate::model::{Profile, RankProfile, RankState};
+use super::{calls::Message, graph::World};
+use crate::model::{OtherEndSeen, Profile, RankProfile, RankState, UnmatchedRow};
+
+/// What is younger than that may well be on its way, ns.
+const OLD_NS: u64 = 1_000_000_000;
 
 /// One end of a message, under way.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -23,6 +23,8 @@ pub struct Operation {
     pub peer: Option<u32>,
     /// `None`: any.
     pub tag: Option<i32>,
+    /// [`CommunicatorProfile::id`](crate::model::CommunicatorProfile::id); `None`: not known.
+    pub communicator: Option<u32>,
     /// Since when, ns.
     pub age_ns: u64,
     pub other_end: OtherEnd,
@@ -52,26 +54,31 @@ pub enum OtherEnd {
     NotObserved,
 }
 
-/// An operation, and over which communicator; `None` where that is not known.
+/// An operation, and whose it is.
 struct End {
     operation: Operation,
     own: u32,
-    over: Option<u32>,
+}
+
+/// What may differ between two ends that were perhaps meant for each other.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum But {
+    Nothing,
+    Tag,
+    Communicator,
 }
 
 impl End {
     fn message(&self) -> Message {
-        Message { is_send: self.operation.is_send, peer: self.operation.peer, tag: self.operation.tag }
-    }
-
-    fn is_same_communicator(&self, other: &Self) -> bool {
-        self.over.zip(other.over).is_none_or(|(own, other)| own == other)
+        let Operation { is_send, peer, tag, communicator, .. } = self.operation;
+        Message { is_send, peer, tag, over: communicator }
     }
 
     /// Whether both are ends of one message, but for what is left out of the comparison.
-    fn meets(&self, other: &Self, is_tag_any: bool) -> bool {
-        let tag = self.operation.tag.filter(|_| !is_tag_any);
-        Message { tag, ..self.message() }.meets(self.own, &other.message(), other.own)
+    fn meets(&self, other: &Self, but: But) -> bool {
+        let message = self.message();
+        let (tag, over) = (message.tag.filter(|_| but != But::Tag), message.over.filter(|_| but != But::Communicator));
+        Message { tag, over, ..message }.meets(self.own, &other.message(), other.own)
     }
 }
 
@@ -91,24 +98,69 @@ pub fn operations(profile: &Profile) -> Vec<Operation> {
     ends.into_iter().zip(found).map(|(end, other_end)| Operation { other_end, ..end.operation }).collect()
 }
 
+/// Those without their other end for a while, of which that is more than a moment between two calls. What the other rank does has to be
+/// known.
+pub fn unmatched(profile: &Profile) -> Vec<Operation> {
+    let is_alone = |operation: &Operation| {
+        operation.age_ns >= OLD_NS && !matches!(operation.other_end, OtherEnd::Posted(_) | OtherEnd::NotObserved)
+    };
+    operations(profile).into_iter().filter(is_alone).collect()
+}
+
+/// The same as they are printed.
+pub fn unmatched_rows(profile: &Profile) -> Vec<UnmatchedRow> {
+    unmatched(profile).iter().filter_map(|operation| row(profile, operation)).collect()
+}
+
+fn row(profile: &Profile, operation: &Operation) -> Option<UnmatchedRow> {
+    let rank = profile.ranks.get(operation.rank)?;
+    let (other_end, other_tag, other_communicator) = match operation.other_end {
+        OtherEnd::Missing => (OtherEndSeen::Missing, None, None),
+        OtherEnd::OtherTag(tag) => (OtherEndSeen::OtherTag, Some(tag), None),
+        OtherEnd::OtherCommunicator(id) => (OtherEndSeen::OtherCommunicator, None, Some(id)),
+        OtherEnd::Posted(_) | OtherEnd::NotObserved => return None,
+    };
+    Some(UnmatchedRow {
+        job: rank.job.clone(),
+        rank: rank.rank,
+        pid: rank.pid,
+        function: operation.posted.function(rank)?,
+        is_request: matches!(operation.posted, Posted::Request(_)),
+        is_send: operation.is_send,
+        peer: operation.peer,
+        tag: operation.tag,
+        communicator: operation.communicator,
+        age_ns: operation.age_ns,
+        other_end,
+        other_tag,
+        other_communicator,
+    })
+}
+
+impl Posted {
+    /// The function that has posted it, in `rank`.
+    pub fn function(self, rank: &RankProfile) -> Option<&'static str> {
+        Some(match self {
+            Self::Call(place) => rank.open_calls.get(place)?.function,
+            Self::Request(place) => rank.traffic.as_ref()?.pending.get(place)?.function,
+        })
+    }
+}
+
 fn ends(world: &World<'_>, index: usize, rank: &RankProfile) -> Vec<End> {
     let Some(own) = rank.rank.filter(|_| rank.state == RankState::Running) else { return Vec::new() };
-    let end = |posted, message: Message, age_ns, number: Option<u32>| {
-        let Message { is_send, peer, tag } = message;
-        let over = number.and_then(|number| world.communicator(rank, number)).map(|communicator| communicator.id);
-        let operation = Operation { rank: index, posted, is_send, peer, tag, age_ns, other_end: OtherEnd::Missing };
-        End { operation, own, over }
+    let end = |(posted, message, age_ns): (Posted, Message, u64)| {
+        let Message { is_send, peer, tag, over: communicator } = message;
+        let other_end = OtherEnd::Missing;
+        End { operation: Operation { rank: index, posted, is_send, peer, tag, communicator, age_ns, other_end }, own }
     };
     let calls = rank.open_calls.iter().enumerate().filter(|(_, call)| !call.ended_inside);
     let calls = calls.filter_map(|(place, call)| Some((place, call, call.arguments.as_ref()?)));
     let calls = calls.flat_map(|(place, call, arguments)| {
-        let number = arguments.communicator.as_ref().and_then(|communicator| communicator.number);
-        world.messages(rank, arguments).map(move |message| (Posted::Call(place), message, call.open_ns, number))
+        world.messages(rank, arguments).map(move |message| (Posted::Call(place), message, call.open_ns))
     });
-    let requests = rank.traffic.iter().flat_map(|traffic| traffic.pending.iter().enumerate());
-    let requests = requests
-        .filter_map(|(place, row)| Some((Posted::Request(place), of_request(row)?, row.age_ns, row.communicator)));
-    calls.chain(requests).map(|(posted, message, age_ns, number)| end(posted, message, age_ns, number)).collect()
+    let requests = world.pending(rank).map(|(place, row, message)| (Posted::Request(place), message, row.age_ns));
+    calls.chain(requests).map(end).collect()
 }
 
 /// Each receive takes the earliest send that meets it, the earliest receive first.
@@ -120,9 +172,7 @@ fn match_ends(profile: &Profile, ends: &mut [End]) {
         let Some(end) = ends.get(receive).filter(|end| !end.operation.is_send) else { continue };
         let Some(waiting) = sends.get_mut(&end.own) else { continue };
         let meets = |place: &usize| {
-            ends.get(*place).is_some_and(|send| {
-                is_one_job(profile, end, send) && end.is_same_communicator(send) && end.meets(send, false)
-            })
+            ends.get(*place).is_some_and(|send| is_one_job(profile, end, send) && end.meets(send, But::Nothing))
         };
         let Some(place) = waiting.iter().position(meets) else { continue };
         let send = waiting.remove(place);
@@ -186,13 +236,12 @@ fn missing<'a>(
             return OtherEnd::NotObserved;
         }
     }
-    let mut near = lonely.filter(|other| is_one_job(profile, end, other) && end.meets(other, true));
-    let differs_in_tag = near.clone().find(|other| end.is_same_communicator(other));
-    if let Some(tag) = differs_in_tag.and_then(|other| other.operation.tag) {
+    let find = |but| lonely.clone().find(|other| is_one_job(profile, end, other) && end.meets(other, but));
+    if let Some(tag) = find(But::Tag).and_then(|other| other.operation.tag) {
         return OtherEnd::OtherTag(tag);
     }
-    let differs_in_communicator = near.find(|other| end.meets(other, false));
-    differs_in_communicator.and_then(|other| other.over).map_or(OtherEnd::Missing, OtherEnd::OtherCommunicator)
+    let differs_in_communicator = find(But::Communicator).and_then(|other| other.operation.communicator);
+    differs_in_communicator.map_or(OtherEnd::Missing, OtherEnd::OtherCommunicator)
 }
 
 fn is_one_job(profile: &Profile, one: &End, other: &End) -> bool {

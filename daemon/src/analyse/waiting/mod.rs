@@ -8,4 +8,4 @@ mod matching;
 mod tests;
 
 pub use graph::{Certainty, Wait, Waiting, Why, waiting};
-pub use matching::{Operation, OtherEnd, Posted, operations};
+pub use matching::{Operation, OtherEnd, Posted, operations, unmatched, unmatched_rows};

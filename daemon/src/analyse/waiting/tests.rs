@@ -1,9 +1,9 @@
 //! Who waits for whom, by the calls that they are in.
 
-use super::{Certainty, OtherEnd, Posted, Wait, Waiting, Why, operations, waiting};
+use super::{Certainty, OtherEnd, Posted, Wait, Waiting, Why, operations, unmatched_rows, waiting};
 use crate::model::{
-    CallArguments, CommunicatorArgument, CommunicatorProfile, CommunicatorRow, OpenCallInfo, Peer, PendingRow, Profile,
-    RankProfile, RankState,
+    CallArguments, CommunicatorArgument, CommunicatorProfile, CommunicatorRow, OpenCallInfo, OtherEndSeen, Peer,
+    PendingRow, Profile, RankProfile, RankState,
     sample::{self, SECOND, anybody, open, over_world, peer, pending, ranks, receive, send},
 };
 
@@ -297,12 +297,52 @@ fn communicators_have_to_agree_where_they_are_known() {
     let job = |send| with_pair(job(4, vec![(2, receive.clone())], vec![(3, send)]));
     assert_eq!(other_ends(&job(over(pending("MPI_Isend", Some(2), 1))))[0].1, OtherEnd::Posted(3));
     assert_eq!(other_ends(&job(pending("MPI_Isend", Some(2), 1)))[0].1, OtherEnd::Posted(3), "not known: perhaps");
-    let mut other = job(PendingRow { communicator: Some(6), ..pending("MPI_Isend", Some(2), 1) });
-    let traffic = other.ranks[3].traffic.as_mut().unwrap();
+    assert_eq!(
+        other_ends(&over_two_communicators()),
+        [(2, OtherEnd::OtherCommunicator(1)), (3, OtherEnd::OtherCommunicator(9))]
+    );
+}
+
+/// A send of rank 3 to rank 2 over the world, whose id is 1, which rank 2 waits for over the pair, whose id is 9.
+fn over_two_communicators() -> Profile {
+    let receive = open("MPI_Recv", CallArguments { source: Some(peer(3)), receive_tag: Some(1), ..over_pair() });
+    let send = PendingRow { communicator: Some(6), ..pending("MPI_Isend", Some(2), 1) };
+    let mut profile = with_pair(job(4, vec![(2, receive)], vec![(3, send)]));
+    let traffic = profile.ranks[3].traffic.as_mut().unwrap();
     traffic.communicators.push(CommunicatorRow { number: 6, id: Some(1), ..traffic.communicators[0].clone() });
-    let world = CommunicatorProfile { id: 1, ..other.traffic.as_ref().unwrap().communicators[0].clone() };
-    other.traffic.as_mut().unwrap().communicators.push(world);
-    assert_eq!(other_ends(&other), [(2, OtherEnd::OtherCommunicator(1)), (3, OtherEnd::OtherCommunicator(9))]);
+    let world = CommunicatorProfile { id: 1, ..profile.traffic.as_ref().unwrap().communicators[0].clone() };
+    profile.traffic.as_mut().unwrap().communicators.push(world);
+    profile
+}
+
+#[test]
+fn a_message_over_another_communicator_is_none_that_is_waited_for() {
+    let mut profile = over_two_communicators();
+    assert_eq!(edge(&profile, 2), (Why::Message, vec![3], Certainty::Certain));
+    profile.ranks[3].traffic.as_mut().unwrap().pending[0].communicator = Some(5);
+    assert_eq!(edge(&profile, 2).1, Vec::<usize>::new(), "over the same");
+    profile.ranks[3].traffic.as_mut().unwrap().pending[0].communicator = None;
+    assert_eq!(edge(&profile, 2).1, Vec::<usize>::new(), "not known: perhaps the same");
+}
+
+#[test]
+fn what_has_no_other_end_is_printed_with_what_differs() {
+    let rows = unmatched_rows(&over_two_communicators());
+    let told: Vec<_> =
+        rows.iter().map(|row| (row.rank, row.function, row.is_request, row.is_send, row.communicator)).collect();
+    assert_eq!(told, [(Some(2), "MPI_Recv", false, false, Some(9)), (Some(3), "MPI_Isend", true, true, Some(1))]);
+    let ends: Vec<_> = rows.iter().map(|row| (row.other_end, row.other_communicator, row.other_tag)).collect();
+    assert_eq!(
+        ends,
+        [(OtherEndSeen::OtherCommunicator, Some(1), None), (OtherEndSeen::OtherCommunicator, Some(9), None)]
+    );
+    let tags = unmatched_rows(&job(2, vec![(0, receive(1, 7)), (1, send(0, 8))], vec![]));
+    assert_eq!((tags[0].other_end, tags[0].other_tag), (OtherEndSeen::OtherTag, Some(8)));
+    // What is young, has its end, or is of a rank that is not observed.
+    let young = OpenCallInfo { open_ns: SECOND - 1, ..receive(1, 7) };
+    assert!(unmatched_rows(&job(2, vec![(0, young)], vec![])).is_empty());
+    assert!(unmatched_rows(&job(2, vec![(0, receive(1, 7)), (1, send(0, 7))], vec![])).is_empty());
+    assert!(unmatched_rows(&job(2, vec![(0, receive(9, 7))], vec![])).is_empty());
 }
 
 #[test]

@@ -2,15 +2,16 @@
 
 use serde_json::json;
 
-use crate::{discover::MpiLibrary, doctor::Check};
+use crate::{
+    discover::{MpiLibrary, mappings::MappedFile},
+    doctor::Check,
+};
 
-/// `libraries` are all files that define MPI's functions, implementations first.
-pub(super) fn others(libraries: &[MpiLibrary]) -> Check {
-    let paths = |defines_pmpi| {
-        let others = libraries.iter().skip(1).filter(|library| library.recognised.defines_pmpi == defines_pmpi);
-        others.map(|library| library.file.display_path()).collect::<Vec<String>>()
-    };
-    judge(&paths(true), &paths(false))
+/// `libraries` are all files that define MPI's functions, implementations first; `tools` those that pass calls on.
+pub(super) fn others(libraries: &[MpiLibrary], tools: &[MappedFile]) -> Check {
+    let others = libraries.iter().skip(1).filter(|library| library.recognised.defines_pmpi);
+    let implementations: Vec<String> = others.map(|library| library.file.display_path()).collect();
+    judge(&implementations, &tools.iter().map(MappedFile::display_path).collect::<Vec<String>>())
 }
 
 fn judge(implementations: &[String], tools: &[String]) -> Check {
@@ -23,7 +24,7 @@ fn judge(implementations: &[String], tools: &[String]) -> Check {
         .because("only calls of the first are seen")
     } else if !tools.is_empty() {
         Check::info("other-libraries", format!("{} wraps MPI", tools.join(", ")))
-            .because("each call is counted once, without the time that is spent in the wrapper")
+            .because("calls are counted once, at the library; what this layer costs is shown apart")
     } else {
         Check::ok("other-libraries", "no other library defines MPI functions")
     };

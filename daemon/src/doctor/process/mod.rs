@@ -56,7 +56,7 @@ fn mpi(process: &MpiProcess, release: &KernelRelease) -> Vec<Check> {
         }
     };
     checks.extend(library::examine(process, library, &mappings));
-    checks.push(libraries::others(&process.libraries));
+    checks.push(libraries::others(&process.libraries, &process.tools));
     checks.extend(returns::examine(&process.process, &mappings, release));
     checks
 }

@@ -70,7 +70,7 @@ fn on(job: &str, host: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::RankState;
+    use crate::{analyse::SelfCost, model::RankState};
 
     fn rank(host: &str, job: &str, rank: u32, size: u32) -> Observed {
         let identity = Identity {
@@ -88,6 +88,7 @@ mod tests {
             since_ns: 0,
             until_ns: None,
             ended_in: Vec::new(),
+            self_cost: SelfCost::default(),
         }
     }
 

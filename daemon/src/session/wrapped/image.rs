@@ -9,11 +9,14 @@ use super::{
     place::{Here, open_tables, text},
 };
 use crate::{
-    analyse::{Identity, Observed},
+    analyse::{Identity, Observed, SelfCost},
     discover::{JobKey, MpiProcess, ProcRoot, Process, RankInfo, environment::Environment, printable},
     model::{LibraryInfo, RankState},
     observe::{ProcessSnapshot, RecentSwitch, TableFile, TableFileError},
 };
+
+/// Costs in a header are multiples of a ns divided by this.
+const COST_UNIT: f64 = 1024.0;
 
 /// A file of tables, and the process that writes it as long as that lives.
 #[derive(Debug)]
@@ -104,10 +107,15 @@ impl Image {
         of(self) == of(earlier) && self.header.began_ns > earlier.header.began_ns
     }
 
-    /// What counting a call costs it, and the part of that within measured durations, ns.
-    pub(super) fn costs(&self) -> (f64, f64) {
-        const UNIT: f64 = 1024.0;
-        (self.header.call_cost as f64 / UNIT, self.header.inside_cost as f64 / UNIT)
+    /// What counting a call costs it, ns; 0: not measured.
+    pub(super) fn per_call_ns(&self) -> f64 {
+        self.header.call_cost as f64 / COST_UNIT
+    }
+
+    /// The part of that within measured durations.
+    pub(super) fn self_cost(&self) -> SelfCost {
+        // Without the one the other was not measured either.
+        SelfCost(Some(self.header.inside_cost as f64 / COST_UNIT).filter(|_| self.header.call_cost > 0))
     }
 
     /// The process has ended, or has become another program.
@@ -131,6 +139,7 @@ impl Image {
             since_ns: self.header.began_ns,
             until_ns: None,
             ended_in: Vec::new(),
+            self_cost: self.self_cost(),
         };
         if has_ended {
             let last =

@@ -184,11 +184,14 @@ impl Images {
         self.taken.iter().any(|other| other.is_later_image_than(image))
     }
 
-    /// What counting a call costs, and the part of that within measured durations, ns: mean over processes.
-    pub(super) fn costs(&self) -> (f64, f64) {
-        let number = self.taken.len().max(1) as f64;
-        let sums = self.taken.iter().map(Image::costs).fold((0.0, 0.0), |sum, cost| (sum.0 + cost.0, sum.1 + cost.1));
-        (sums.0 / number, sums.1 / number)
+    /// What counting a call costs, and the part of that within measured durations, as far as it is known, ns: mean over processes.
+    pub(super) fn costs(&self) -> (f64, Option<f64>) {
+        let mean = |costs: Vec<f64>| {
+            let sum: f64 = costs.iter().sum();
+            Some(sum / costs.len() as f64).filter(|_| !costs.is_empty())
+        };
+        let per_call = mean(self.taken.iter().map(Image::per_call_ns).collect());
+        (per_call.unwrap_or(0.0), mean(self.taken.iter().filter_map(|image| image.self_cost().0).collect()))
     }
 }
 

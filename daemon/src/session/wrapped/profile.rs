@@ -48,6 +48,7 @@ pub(super) fn profile(images: &mut Images, sites: &mut Sites, course: Course) ->
             attached_by: "LD_PRELOAD".to_owned(),
             attach_ns: 0,
             libraries: images.libraries(),
+            tools: Vec::new(),
         },
         per_call_ns,
         inside_ns,

@@ -8,9 +8,9 @@ use super::{
 };
 use crate::{
     model::Profile,
-    present::units::{bytes, duration, percent, rate},
+    present::units::{bytes, duration, ns, percent, rate},
     view::{
-        screens::{Efficiencies, Known, functions_by_time},
+        screens::{Known, functions_by_time},
         state::{Point, State, Tone},
     },
 };
@@ -18,32 +18,49 @@ use crate::{
 /// Columns of the names of figures.
 const NAMES: usize = 16;
 
+/// On fewer lines sections stand without gaps, and the last one in one line.
+const LOW: u16 = 24;
+
+/// Lines with a title, or none.
+type Section = Vec<Line>;
+
 pub(super) fn draw(frame: &mut Frame<'_>, area: Rect, state: &State, theme: Theme) {
     // Of everything, whatever the filter.
     let Some(known) = state.known().map(|known| known.unfiltered()) else { return };
     let profile = known.profile;
     let is_wide = area.width >= 100;
     let left = Rect { width: if is_wide { area.width / 2 } else { area.width }, ..area };
-    let mut lines = now(state, &known, left.width, theme);
-    if !is_wide {
-        lines.push(Line::new(theme));
-        let warnings = warnings(state, 3, theme);
-        let taken = lines.len() + warnings.len() + 6;
-        lines.extend(functions(&known, usize::from(area.height).saturating_sub(taken), theme));
-        lines.push(Line::new(theme));
-        lines.extend(warnings);
-        lines.extend(remarks(profile, theme));
-    }
-    put(frame, left, &lines);
+    let above = [now(state, &known, left.width, theme), efficiency(&known, left.width, theme)];
     if is_wide {
+        put(frame, left, &joined(above, true, theme));
         let right = Rect { x: left.right() + 1, width: area.width - left.width - 1, ..area };
-        let mut lines = functions(&known, usize::from(area.height / 3), theme);
-        lines.push(Line::new(theme));
-        lines.extend(communicators(profile, usize::from(area.height / 6), theme));
-        lines.extend(warnings(state, usize::from(area.height / 4), theme));
-        lines.extend(remarks(profile, theme));
-        put(frame, right, &lines);
+        let sections = [
+            functions(&known, usize::from(area.height / 3), theme),
+            communicators(profile, usize::from(area.height / 6), theme),
+            warnings(state, usize::from(area.height / 4), theme),
+            remarks(profile, true, theme),
+        ];
+        put(frame, right, &joined(sections, true, theme));
+        return;
     }
+    let is_low = area.height < LOW;
+    let last = if is_low { vec![remark(profile, theme)] } else { remarks(profile, false, theme) };
+    let below = [warnings(state, 3, theme), last];
+    let taken = above.iter().chain(&below).filter(|section| !section.is_empty());
+    let taken: usize = taken.map(|section| section.len() + usize::from(!is_low)).sum();
+    // With its title.
+    let functions = functions(&known, usize::from(area.height).saturating_sub(taken + 1), theme);
+    put(frame, left, &joined(above.into_iter().chain([functions]).chain(below), !is_low, theme));
+}
+
+/// One section after the other, with gaps or without.
+fn joined(sections: impl IntoIterator<Item = Section>, has_gaps: bool, theme: Theme) -> Vec<Line> {
+    let mut lines = Vec::new();
+    for section in sections.into_iter().filter(|section| !section.is_empty()) {
+        lines.extend((has_gaps && !lines.is_empty()).then(|| Line::new(theme)));
+        lines.extend(section);
+    }
+    lines
 }
 
 fn put(frame: &mut Frame<'_>, area: Rect, lines: &[Line]) {
@@ -56,8 +73,8 @@ fn title(text: &str, theme: Theme) -> Line {
     Line::new(theme).add(Tone::Title, &format!(" {text}"))
 }
 
-/// Rates with their history, and how well processors are used.
-fn now(state: &State, known: &Known<'_>, width: u16, theme: Theme) -> Vec<Line> {
+/// Rates with their history.
+fn now(state: &State, known: &Known<'_>, width: u16, theme: Theme) -> Section {
     let now = Point::of(known.change);
     let room = width.saturating_sub(u16::try_from(NAMES).unwrap_or(0) + 13);
     let figure = |name: &str, value: String, history: &dyn Fn(&Point) -> f64| {
@@ -80,14 +97,13 @@ fn now(state: &State, known: &Known<'_>, width: u16, theme: Theme) -> Vec<Line> 
     } else {
         lines.push(Line::new(theme).add(Tone::Dim, "  bytes           with --traffic"));
     }
-    lines.push(Line::new(theme));
-    lines.extend(efficiency(known, width, theme));
     lines
 }
 
-fn efficiency(known: &Known<'_>, width: u16, theme: Theme) -> Vec<Line> {
+/// How well processors are used.
+fn efficiency(known: &Known<'_>, width: u16, theme: Theme) -> Section {
     let mut lines = vec![title(&format!("Efficiency ({})", known.span()), theme)];
-    let Some(found) = Efficiencies::of(known).0 else {
+    let Some(found) = known.change.efficiency() else {
         lines.push(Line::new(theme).add(Tone::Dim, "  nobody was seen to do anything but MPI"));
         return lines;
     };
@@ -110,7 +126,7 @@ fn efficiency(known: &Known<'_>, width: u16, theme: Theme) -> Vec<Line> {
 }
 
 /// Where the time goes.
-fn functions(known: &Known<'_>, room: usize, theme: Theme) -> Vec<Line> {
+fn functions(known: &Known<'_>, room: usize, theme: Theme) -> Section {
     let mut lines = vec![title(&format!("Functions ({})", known.span()), theme)];
     let by_time = functions_by_time(known);
     let called = by_time.iter().filter(|function| function.change.time_ns > 0 || function.change.calls > 0);
@@ -134,7 +150,7 @@ fn functions(known: &Known<'_>, room: usize, theme: Theme) -> Vec<Line> {
 }
 
 /// Those with most time in calls over them; so many at most.
-fn communicators(profile: &Profile, most: usize, theme: Theme) -> Vec<Line> {
+fn communicators(profile: &Profile, most: usize, theme: Theme) -> Section {
     let mut by_time: Vec<_> = profile.traffic.iter().flat_map(|traffic| &traffic.communicators).collect();
     by_time.retain(|communicator| communicator.amounts.calls > 0);
     by_time.sort_by_key(|communicator| std::cmp::Reverse((communicator.amounts.time_ns, communicator.id)));
@@ -154,12 +170,11 @@ fn communicators(profile: &Profile, most: usize, theme: Theme) -> Vec<Line> {
             .add(Tone::Plain, &format!(" {sent:>9}"))
             .add(Tone::Dim, &format!("  {most}"))
     }));
-    lines.push(Line::new(theme));
     lines
 }
 
 /// What is probably wrong; so many at most.
-fn warnings(state: &State, most: usize, theme: Theme) -> Vec<Line> {
+fn warnings(state: &State, most: usize, theme: Theme) -> Section {
     let warnings = state.warnings();
     if warnings.is_empty() {
         return Vec::new();
@@ -172,15 +187,29 @@ fn warnings(state: &State, most: usize, theme: Theme) -> Vec<Line> {
     if let more @ 1.. = warnings.len().saturating_sub(most) {
         lines.push(Line::new(theme).add(Tone::Dim, &format!("  and {more} more: w writes them to a file")));
     }
-    lines.push(Line::new(theme));
     lines
 }
 
-/// What the observation costs, and whether anything is missing.
-fn remarks(profile: &Profile, theme: Theme) -> Vec<Line> {
-    let cost = &profile.own_cost;
-    let cost = format!("  {} a call, {:.2} % of the job's time", duration(cost.per_call_ns), cost.percent_of_wall);
+/// What the observation costs, and whether anything is missing: in one line.
+fn remark(profile: &Profile, theme: Theme) -> Line {
+    let own = &profile.own_cost;
+    let cost = format!("  {} a call, {:.2} % of the job's time", duration(own.per_call_ns), own.percent_of_wall);
+    let line = title("Own cost", theme).add(Tone::Plain, &cost);
+    match profile.incomplete_because.first() {
+        None => line.add(Tone::Good, "; complete"),
+        Some(why) => line.add(Tone::Alarm, &format!("; {why}")),
+    }
+}
+
+/// The same in several.
+fn remarks(profile: &Profile, is_wide: bool, theme: Theme) -> Section {
+    let own = &profile.own_cost;
+    let cost = format!("  {} a call, {:.2} % of the job's time", duration(own.per_call_ns), own.percent_of_wall);
     let mut lines = vec![title("Own cost and losses", theme), Line::new(theme).add(Tone::Plain, &cost)];
+    if let (true, Some(inside), 1..) = (is_wide, own.inside_ns, own.subtracted_ns) {
+        let text = format!("  self cost subtracted: {} per call, {}", duration(inside), ns(own.subtracted_ns));
+        lines.push(Line::new(theme).add(Tone::Plain, &text));
+    }
     if profile.complete {
         lines.push(Line::new(theme).add(Tone::Good, "  complete: nothing is missing"));
     }

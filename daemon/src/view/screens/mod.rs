@@ -23,7 +23,7 @@ use crate::{
 
 pub(super) use matrix::{communicators_with_pairs, matrix};
 pub(super) use recent::shown_rank;
-pub(super) use sums::{Efficiencies, FunctionSum, functions_by_time};
+pub(super) use sums::{FunctionSum, functions_by_time};
 
 /// A profile, and what goes with it.
 #[derive(Clone, Copy, Debug)]

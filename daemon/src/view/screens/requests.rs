@@ -35,20 +35,22 @@ const COLUMNS: &[Column] = &[
 const SHORTEST_NS: u64 = 100_000_000;
 
 pub(super) fn grid(known: &Known<'_>) -> Grid {
-    let operations = operations(known.profile);
+    // Ends meet whatever the filter: it chooses whose rows are shown.
+    let operations = operations(known.all.profile);
+    let kept: HashMap<&RankId, &RankProfile> = known.ids.iter().zip(&known.profile.ranks).collect();
     let ends: HashMap<(usize, u32), &Operation> =
         operations.iter().filter_map(|end| Some((request(end)?, end))).collect();
-    let mut rows: Vec<Row> = known
-        .profile
-        .ranks
-        .iter()
-        .zip(known.ids)
-        .enumerate()
-        .flat_map(|(index, (rank, id))| rows(known, rank, *id, index, &ends))
+    let all = known.all.profile.ranks.iter().zip(known.all.ids).enumerate();
+    let mut rows: Vec<Row> = all
+        .filter_map(|(index, (rank, id))| Some((index, rank, id, *kept.get(id)?)))
+        .flat_map(|(index, rank, id, kept)| rows(known, (rank, kept), *id, index, &ends))
         .collect();
     let requests = rows.len();
     let blocking = operations.iter().filter(|operation| operation.age_ns >= SHORTEST_NS);
-    rows.extend((0..).zip(blocking).filter_map(|(number, operation)| call(known, number, operation)));
+    rows.extend((0..).zip(blocking).filter_map(|(number, operation)| {
+        let id = *known.all.ids.get(operation.rank)?;
+        kept.contains_key(&id).then(|| call(known, id, number, operation)).flatten()
+    }));
     let calls = rows.len() - requests;
     let calls = if calls > 0 { format!(", and {calls} sends and receives that wait") } else { String::new() };
     Grid {
@@ -68,16 +70,20 @@ fn request(operation: &Operation) -> Option<(usize, u32)> {
     }
 }
 
+/// Those requests of a rank that the filter has kept. `rank`: with all of them, and with those.
 fn rows<'a>(
     known: &'a Known<'_>,
-    rank: &'a RankProfile,
+    (rank, kept): (&'a RankProfile, &'a RankProfile),
     id: RankId,
     index: usize,
     ends: &'a HashMap<(usize, u32), &Operation>,
 ) -> impl Iterator<Item = Row> + 'a {
-    let pending = rank.traffic.iter().flat_map(|traffic| &traffic.pending);
+    let pending = |rank: &'a RankProfile| rank.traffic.iter().flat_map(|traffic| &traffic.pending);
+    // In the same order: what is like one that was kept was kept, too.
+    let mut kept = pending(kept).peekable();
     (0..)
-        .zip(pending)
+        .zip(pending(rank))
+        .filter(move |(_, pending)| kept.next_if_eq(pending).is_some())
         .map(move |(number, pending)| row(known, rank, id, number, pending, ends.get(&(index, number)).copied()))
 }
 
@@ -89,13 +95,13 @@ fn other_end_cell(known: &Known<'_>, operation: Option<&Operation>) -> Cell {
         OtherEnd::Missing => Tone::Plain,
         OtherEnd::OtherTag(_) | OtherEnd::OtherCommunicator(_) => Tone::Warning,
     };
-    Cell::text(other_end(known.profile, operation)).toned(tone)
+    Cell::text(other_end(known.all.profile, operation)).toned(tone)
 }
 
 /// A call that itself sends or receives.
-fn call(known: &Known<'_>, number: u32, operation: &Operation) -> Option<Row> {
+fn call(known: &Known<'_>, id: RankId, number: u32, operation: &Operation) -> Option<Row> {
     let Posted::Call(place) = operation.posted else { return None };
-    let (rank, id) = (known.profile.ranks.get(operation.rank)?, *known.ids.get(operation.rank)?);
+    let rank = known.all.profile.ranks.get(operation.rank)?;
     let call = rank.open_calls.get(place)?;
     let arguments = call.arguments.as_ref()?;
     let bytes = arguments.bytes.map_or_else(|| Cell::unknown(""), |bytes| amount(bytes, false, false));
@@ -170,5 +176,53 @@ fn partner(pending: &PendingRow) -> Cell {
         (Partner::ProcNull, _) => Cell::text("nobody"),
         (Partner::Nobody, _) => Cell::unknown(""),
         (Partner::Rank | Partner::Unknown, _) => Cell::unknown("?"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        analyse::{Change, identify},
+        filter::apply,
+        model::{
+            Profile,
+            sample::{pending, profile, ranks, send},
+        },
+        view::{
+            screens::Rows,
+            state::{Content, Span},
+        },
+    };
+
+    /// Rank, function and other end of the rows that are shown.
+    fn shown(all: &Profile, filter: &str) -> Vec<[String; 3]> {
+        let filter = filter.parse().unwrap();
+        let kept = apply(&filter, all);
+        let ids = |profile: &Profile| identify(&profile.ranks).collect::<Vec<_>>();
+        let changes = [all, &kept.profile].map(|profile| Change::since(None, profile));
+        let (all_ids, kept_ids) = (ids(all), ids(&kept.profile));
+        let rows = Rows { profile: &kept.profile, change: &changes[1], ids: &kept_ids };
+        let everything = Rows { profile: all, change: &changes[0], ids: &all_ids };
+        let grid = grid(&Known::new(rows, everything, Span::Start, Some(&filter)));
+        let text = |cell: &Cell| if let Content::Text(text) = &cell.content { text.clone() } else { String::new() };
+        grid.rows.iter().map(|row| [0, 2, 4].map(|column| text(&row.cells[column]))).collect()
+    }
+
+    fn row(rank: &str, function: &str, other_end: &str) -> [String; 3] {
+        [rank, function, other_end].map(ToOwned::to_owned)
+    }
+
+    #[test]
+    fn a_filter_takes_no_other_end_away() {
+        let mut ranks = ranks(2);
+        ranks[1].open_calls.push(send(0, 7));
+        let requests = [pending("MPI_Irecv", Some(1), 9), pending("MPI_Irecv", Some(1), 7)];
+        ranks[0].traffic.as_mut().unwrap().pending.extend(requests);
+        let all = profile(ranks);
+        let of_rank_0 = [row("0", "MPI_Irecv", "no send seen"), row("0", "MPI_Irecv", "posted")];
+        assert_eq!(shown(&all, "rank == 0"), of_rank_0);
+        assert_eq!(shown(&all, "tag == 7"), of_rank_0[1..]);
+        assert_eq!(shown(&all, "rank == 1"), [row("1", "MPI_Ssend", "posted")]);
     }
 }

@@ -7,7 +7,7 @@ use mpiprobe_functions::Group;
 use super::Known;
 use crate::{
     analyse::FunctionChange,
-    model::{Efficiency, FunctionProfile, Spread},
+    model::{FunctionProfile, Spread},
 };
 
 /// What one function has done in all ranks.
@@ -49,17 +49,6 @@ pub(crate) fn functions_by_time<'a>(known: &Known<'a>) -> Vec<FunctionSum<'a>> {
     let mut functions = functions(known);
     functions.sort_by_key(|function| std::cmp::Reverse((function.change.time_ns, function.profile.all.calls)));
     functions
-}
-
-/// Efficiencies in the span.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Efficiencies(pub Option<Efficiency>);
-
-impl Efficiencies {
-    pub(crate) fn of(known: &Known<'_>) -> Self {
-        let ranks = known.change.ranks.iter().filter(|(rank, _)| rank.wall_ns > 0);
-        Self(Efficiency::of(ranks.map(|(rank, _)| (rank.useful_ns(), rank.wall_ns as f64))))
-    }
 }
 
 /// Time of a rank by group in the span, ns, in the order of groups.

@@ -166,7 +166,7 @@ pub struct Grid {
 
 impl Grid {
     /// Puts rows into order by a column; equal ones stay as they are. `descending`: the largest first.
-    pub(super) fn sort(&mut self, column: usize, descending: bool) {
+    pub(in crate::view) fn sort(&mut self, column: usize, descending: bool) {
         let key = |row: &Row| row.cells.get(column).map_or(SortKey::Unknown, |cell| cell.key.clone());
         let mut keyed: Vec<(SortKey, Row)> =
             std::mem::take(&mut self.rows).into_iter().map(|row| (key(&row), row)).collect();

@@ -49,13 +49,11 @@ impl Point {
     pub fn of(change: &Change) -> Self {
         let calls = change.ranks.iter().map(|(rank, _)| rank.calls).sum();
         let bytes = change.ranks.iter().filter_map(|(rank, _)| rank.bytes).reduce(Bytes::plus);
-        let mpi: f64 = change.ranks.iter().map(|(rank, _)| rank.mpi_ns as f64).sum();
-        let wall: f64 = change.ranks.iter().map(|(rank, _)| rank.thread_wall_ns as f64).sum();
         Self {
             calls_per_second: change.per_second(calls),
             messages_per_second: bytes.map(|bytes| change.per_second(bytes.messages)),
             bytes_per_second: bytes.map(|bytes| change.per_second(bytes.sent)),
-            mpi_percent: if wall > 0.0 { (100.0 * mpi / wall).min(100.0) } else { 0.0 },
+            mpi_percent: change.mpi_percent(),
         }
     }
 }

@@ -1,0 +1,156 @@
+//! The part of mpiprobe's own cost that lies within measured durations, and is taken off again.
+
+/// What a measured duration contains of it, ns, by calibration; `None`: not known, and nothing is taken off.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct SelfCost(pub Option<f64>);
+
+impl SelfCost {
+    /// How much of the time (ns) that was measured of so many completed calls it is. Never more than there is: some calls may have
+    /// cost less than those of the calibration.
+    pub(super) fn within(self, calls: u64, measured_ns: u64) -> u64 {
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "limited by what was measured")]
+        let cost = (self.0.unwrap_or(0.0) * calls as f64).round() as u64;
+        cost.min(measured_ns)
+    }
+}
+
+/// Divides what was taken off a process among its live threads by their calls, so that the shares of all add up to it.
+pub(super) fn shares(cost_ns: u64, all_calls: u64, threads: impl Iterator<Item = u64>) -> impl Iterator<Item = u64> {
+    let up_to = move |calls: u64| {
+        let share = u128::from(cost_ns) * u128::from(calls.min(all_calls)) / u128::from(all_calls.max(1));
+        u64::try_from(share).unwrap_or(cost_ns)
+    };
+    threads.scan(0_u64, move |before, calls| {
+        let start = *before;
+        *before = before.saturating_add(calls);
+        Some(up_to(*before) - up_to(start))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use mpiprobe_common::{FunctionStats, Layout, ProcessCounters, ThreadState};
+
+    use super::*;
+    use crate::{
+        analyse::{Identity, Observed, Session, rank::Rank},
+        model::{EngineInfo, RankProfile, RankState},
+        observe::{ProcessSnapshot, ThreadSnapshot, ToolsSnapshot},
+    };
+
+    #[test]
+    fn it_is_so_much_for_each_call() {
+        assert_eq!(SelfCost(Some(700.4)).within(10, 1_000_000), 7004);
+        assert_eq!(SelfCost(Some(0.25)).within(10, 1_000), 3);
+        assert_eq!(SelfCost(Some(700.0)).within(0, 0), 0);
+    }
+
+    #[test]
+    fn there_is_never_more_of_it_than_time() {
+        assert_eq!(SelfCost(Some(700.0)).within(10, 6_000), 6_000);
+        assert_eq!(SelfCost(Some(f64::INFINITY)).within(u64::MAX, 5), 5);
+        assert_eq!(SelfCost(Some(f64::NAN)).within(3, 5), 0);
+    }
+
+    #[test]
+    fn what_is_not_known_is_not_taken_off() {
+        assert_eq!(SelfCost(None).within(1_000, 1_000_000), 0);
+    }
+
+    /// A process of two threads that has called one function 10 times in 8 µs, and another one 10 times in 1 ms.
+    fn process() -> ProcessSnapshot {
+        let stats = |time_ns| FunctionStats { calls: 10, time_ns, ..FunctionStats::ZERO };
+        let thread = |tid, calls, time_ns| {
+            let mut state = ThreadState::ZERO;
+            (state.calls, state.time_ns) = (calls, time_ns);
+            ThreadSnapshot { tid, slot: 0, state }
+        };
+        ProcessSnapshot {
+            process: 1,
+            counters: ProcessCounters::ZERO,
+            layout: Layout::default(),
+            functions: vec![(0, stats(8_000)), (1, stats(1_000_000))],
+            phases: Vec::new(),
+            threads: vec![thread(7, 15, 500_000), thread(8, 5, 508_000)],
+            flows: Vec::new(),
+            communicators: Vec::new(),
+            requests: Vec::new(),
+            inner: Vec::new(),
+            tools: ToolsSnapshot::default(),
+            recent: None,
+        }
+    }
+
+    fn profile(self_cost: SelfCost) -> RankProfile {
+        let observed = Observed {
+            process: 1,
+            identity: Identity::default(),
+            state: RankState::Running,
+            stopped: false,
+            since_ns: 0,
+            until_ns: None,
+            ended_in: Vec::new(),
+            self_cost,
+        };
+        Rank::new(&session(), &observed, &process(), 10_000_000).profile(None, &mut |_, _| None)
+    }
+
+    fn session() -> Session {
+        let engine = EngineInfo {
+            engine: "ebpf",
+            attached_by: String::new(),
+            attach_ns: 0,
+            libraries: Vec::new(),
+            tools: Vec::new(),
+        };
+        Session {
+            host: String::new(),
+            began: String::new(),
+            began_ns: 0,
+            end: None,
+            engine,
+            per_call_ns: 0.0,
+            inside_ns: None,
+            nested: false,
+            traffic: false,
+            communicators: Vec::new(),
+            incomplete_because: Vec::new(),
+        }
+    }
+
+    fn times(rank: &RankProfile) -> [u64; 4] {
+        let functions = || rank.functions.iter();
+        let threads = rank.threads.iter().map(|thread| thread.mpi_ns).sum();
+        let groups = rank.groups.iter().map(|group| group.time_ns).sum();
+        [rank.mpi_ns, functions().map(|row| row.time_ns).sum(), threads, groups]
+    }
+
+    #[test]
+    fn it_is_in_no_time_of_a_rank_and_what_was_measured_stays_known() {
+        let rank = profile(SelfCost(Some(1_000.0)));
+        // Of the shorter calls not more than there was.
+        assert_eq!(times(&rank), [990_000; 4]);
+        assert_eq!(rank.self_cost_ns, 18_000);
+        let rows: Vec<_> = rank.functions.iter().map(|row| (row.time_ns, row.self_cost_ns, row.mean_ns)).collect();
+        assert_eq!(rows, [(990_000, 10_000, 99_000.0), (0, 8_000, 0.0)]);
+        assert!((rank.mpi_percent - 100.0 * 990_000.0 / rank.thread_wall_ns as f64).abs() < 1e-9);
+    }
+
+    #[test]
+    fn a_profile_without_calibration_is_as_measured() {
+        let rank = profile(SelfCost(None));
+        assert_eq!((times(&rank), rank.self_cost_ns), ([1_008_000; 4], 0));
+    }
+
+    #[test]
+    fn the_shares_of_all_threads_add_up() {
+        let of = |cost, all, threads: &[u64]| shares(cost, all, threads.iter().copied()).collect::<Vec<_>>();
+        assert_eq!(of(100, 3, &[1, 1, 1]), [33, 33, 34]);
+        // One has ended.
+        assert_eq!(of(100, 4, &[1, 1]), [25, 25]);
+        // Read at slightly different times.
+        assert_eq!(of(100, 4, &[3, 3]), [75, 25]);
+        assert_eq!(of(0, 0, &[0, 5]), [0, 0]);
+        assert_eq!(of(u64::MAX, u64::MAX, &[u64::MAX]), [u64::MAX]);
+    }
+}

@@ -2,7 +2,10 @@
 
 use libtest_mimic::Failed;
 
-use crate::{Job, JobBuilder, Mpi, program, terminal::Terminal};
+use crate::{
+    Job, JobBuilder, Mpi, program,
+    terminal::{Terminal, TerminalError},
+};
 
 /// Calls of the third part: more than any ring has room for.
 const MANY: u32 = 1000;
@@ -28,18 +31,14 @@ pub fn watch(mut job: Job, options: &[&str]) -> Result<(), Failed> {
     terminal.press("8")?;
     terminal.wait_for(&["Last 0 calls of rank 0", "No call has returned since they are written down."])?;
     pass(&mut job, "2", "3")?;
-    let shown = terminal.wait_until("the calls of rank 0", |shown| shown.contains("Last 7 calls of rank 0"))?;
-    expect_calls(&shown, &second_part(1))?;
+    wait_for_calls(&terminal, "Last 7 calls of rank 0", &second_part(1))?;
     terminal.press("l")?;
-    let shown = terminal.wait_until("the calls of rank 1", |shown| shown.contains("Last 7 calls of rank 1"))?;
-    expect_calls(&shown, &second_part(0))?;
+    wait_for_calls(&terminal, "Last 7 calls of rank 1", &second_part(0))?;
 
     // More than can be kept: the last ones are there, and how many are not is known.
     pass(&mut job, "3", "4")?;
-    let last = format!("MPI_Send({}", sent(MANY - 1));
-    let shown = terminal.wait_until("the last call", |shown| shown.contains(&last))?;
     let expected: Vec<String> = (MANY - LAST..MANY).map(|number| format!("MPI_Send({}", sent(number))).collect();
-    expect_calls(&shown, &expected)?;
+    let shown = wait_for_calls(&terminal, "Last ", &expected)?;
     let (seen, missed) = counts(&shown).ok_or_else(|| format!("no numbers of calls:\n{shown}"))?;
     assert_eq!(seen + missed, 7 + MANY, "{shown}");
     assert!(missed > 0, "{shown}");
@@ -53,7 +52,7 @@ pub fn watch(mut job: Job, options: &[&str]) -> Result<(), Failed> {
     terminal.press("q")?;
     let left = terminal.left()?;
     assert_eq!(left.not_restored, Vec::<String>::new());
-    let sends = format!("{}", group_thousands(2 * (5 + 1 + MANY + 10)));
+    let sends = group_thousands(2 * (5 + 1 + MANY + 10));
     let row = left.printed.lines().find(|line| line.trim_start().starts_with("MPI_Send ")).unwrap_or_default();
     assert!(row.split_whitespace().any(|word| word == sends), "{sends} sends: {}", left.printed);
     job.open_gate("5")?;
@@ -93,14 +92,15 @@ fn sent(number: u32) -> String {
     format!("count={number}, datatype=MPI_INT, dest=MPI_PROC_NULL, tag={number}, comm=MPI_COMM_WORLD, buf=0x")
 }
 
-/// The last rows of a table of calls begin like this.
-fn expect_calls(shown: &str, expected: &[String]) -> Result<(), Failed> {
-    let calls: Vec<&str> = shown.lines().filter_map(|line| Some(&line[line.find(" MPI_")? + 1..])).collect();
-    let last = calls.len().checked_sub(expected.len()).ok_or_else(|| format!("too few calls:\n{shown}"))?;
-    for (call, expected) in calls.iter().skip(last).zip(expected) {
-        assert!(call.starts_with(expected.as_str()), "not {expected}:\n{shown}");
-    }
-    Ok(())
+/// Waits until the last rows of the table with this title begin like that.
+fn wait_for_calls(terminal: &Terminal, title: &str, expected: &[String]) -> Result<String, TerminalError> {
+    let is_it = |shown: &str| {
+        let calls: Vec<&str> = shown.lines().filter_map(|line| line.get(line.find(" MPI_")? + 1..)).collect();
+        let last = calls.len().checked_sub(expected.len()).and_then(|first| calls.get(first..));
+        last.is_some_and(|last| last.iter().zip(expected).all(|(call, expected)| call.starts_with(expected.as_str())))
+            && shown.contains(title)
+    };
+    terminal.wait_until(&format!("{title}: {expected:#?}"), is_it)
 }
 
 /// How many calls are shown and how many were not seen, by the title: "Last 71 calls of rank 1, 936 between not seen".

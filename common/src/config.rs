@@ -33,6 +33,10 @@ pub struct Config {
     /// Not 0: the call site is read at the entry of every call that may wait. 0: [`OpenCalls`] says where to find it when it
     /// is asked for.
     pub read_call_sites: u32,
+    /// Not 0: there is a job whose processes become targets by exec, and all that they start with them.
+    pub job: u32,
+    /// Not 0: somebody may want to see the last calls; whether he does now says [`CONTROL_RECENT`].
+    pub recent: u32,
     pub open_calls: OpenCalls,
 }
 
@@ -86,6 +90,8 @@ impl Config {
         request_slots: crate::REQUEST_SLOTS,
         handle_stores: crate::HANDLE_STORES,
         read_call_sites: 1,
+        job: 0,
+        recent: 0,
         open_calls: OpenCalls::UNKNOWN,
     };
 
@@ -134,5 +140,7 @@ pub const CONTROL_NEXT_SHARED: u32 = 5;
 pub const CONTROL_NEXT_HANDLES: u32 = 6;
 /// Word of the shared control array: next phase.
 pub const CONTROL_NEXT_PHASE: u32 = 7;
+/// Word of the shared control array: not 0 while somebody looks at the last calls. Written by the observer.
+pub const CONTROL_RECENT: u32 = 8;
 /// Number of control words.
-pub const CONTROL_WORDS: u32 = 8;
+pub const CONTROL_WORDS: u32 = 9;

@@ -17,6 +17,7 @@ pub mod layout;
 pub mod loss;
 pub mod phase;
 pub mod process;
+pub mod recent;
 pub mod request;
 pub mod stats;
 pub mod thread;
@@ -32,6 +33,7 @@ pub use layout::Layout;
 pub use loss::Loss;
 pub use phase::{Phase, PhaseKey};
 pub use process::{ProcessCounters, Target};
+pub use recent::RecentCall;
 pub use request::{Amount, Following, Handles, Request, RequestKey};
 pub use stats::{FunctionStats, InnerKey, InnerStats, Volume};
 pub use thread::{OpenCall, ThreadState};
@@ -48,6 +50,9 @@ pub const CALIBRATION_SLOT: u32 = 0;
 
 /// Default number of process slots: one per process image observed (an exec takes a new one), the calibration's included.
 pub const PROCESS_SLOTS: u32 = 1024;
+
+/// Processes that a job may have started, those that have ended included unless their numbers are used again.
+pub const JOB_MEMBERS: u32 = 65_536;
 
 /// Default number of (process, function) statistics.
 pub const STATS_ENTRIES: u32 = 8192;

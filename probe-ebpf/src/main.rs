@@ -15,6 +15,7 @@ mod maps;
 mod meaning;
 mod open_calls;
 mod phases;
+mod recent;
 mod registers;
 mod statistics;
 mod thread;
@@ -174,6 +175,13 @@ pub extern "C" fn locate_open_calls(context: *mut c_void) -> i32 {
 #[raw_tracepoint(tracepoint = "sched_process_exit")]
 pub fn thread_exit(_context: RawTracePointContext) -> i32 {
     lifecycle::thread_exit();
+    0
+}
+
+/// A process starts another one, which may belong to the job with it.
+#[raw_tracepoint(tracepoint = "sched_process_fork")]
+pub fn process_fork(context: RawTracePointContext) -> i32 {
+    lifecycle::process_fork(&context);
     0
 }
 

@@ -8,12 +8,13 @@ use std::{
 
 use tokio::{
     io::unix::AsyncFd,
+    task::JoinHandle,
     time::{Instant, sleep, sleep_until},
 };
 
 use super::{
     EngineChoice, Options, Outcome, SessionError,
-    course::{asked_to_end, conclude, interrupted, regular},
+    course::{asked, conclude, interrupted, regular},
     display::Display,
     observation::Observation,
     readable::readable,
@@ -24,14 +25,15 @@ use super::{
 use crate::{
     model::{EndReason, Profile},
     present::{OutputError, say, say_in_passing},
+    view::Asked,
 };
 
 /// How often a process that may yet load MPI is looked at: first, and when it takes longer.
-const CANDIDATE_INTERVAL: (Duration, Duration) = (Duration::from_millis(2), Duration::from_millis(100));
+pub(super) const CANDIDATE_INTERVAL: (Duration, Duration) = (Duration::from_millis(2), Duration::from_millis(100));
 /// How often a process that has not initialised MPI is looked at.
-const LAYOUT_INTERVAL: Duration = Duration::from_millis(1);
+pub(super) const LAYOUT_INTERVAL: Duration = Duration::from_millis(1);
 /// When it takes longer.
-const CANDIDATE_PATIENCE: Duration = Duration::from_secs(2);
+pub(super) const CANDIDATE_PATIENCE: Duration = Duration::from_secs(2);
 /// How often the node is looked over for targets that do not tell of themselves by exec: as long as there are none, and for some
 /// time after the first, since the ranks of a job start together.
 const SEARCH_INTERVAL: Duration = Duration::from_millis(100);
@@ -39,6 +41,8 @@ const SEARCH_INTERVAL: Duration = Duration::from_millis(100);
 const SEARCH_PATIENCE: Duration = Duration::from_secs(2);
 /// Least time between two profiles that programs ask for: all ranks ask at once.
 const FLUSH_INTERVAL: Duration = Duration::from_millis(10);
+/// How often recent calls are taken out of their rings.
+const GATHER_INTERVAL: Duration = Duration::from_millis(100);
 /// Detaching that takes longer than this is reported as it goes on.
 const SILENT_DETACH: Duration = Duration::from_millis(500);
 
@@ -110,7 +114,7 @@ async fn observe(
     let mut last_news = Instant::now();
     let (mut last_flush, mut next_flush): (Option<Instant>, Option<Instant>) = (None, None);
     // Moments, not pauses: whatever else happens meanwhile does not put them off.
-    let (mut last_look, mut last_search) = (Instant::now(), Instant::now());
+    let (mut last_look, mut last_search, mut last_gathered) = (Instant::now(), Instant::now(), Instant::now());
     loop {
         let is_waiting = options.wait && !observation.was_anybody_there();
         if !observation.is_anybody_left() && !is_waiting {
@@ -119,7 +123,10 @@ async fn observe(
         let pace = if last_news.elapsed() < CANDIDATE_PATIENCE { CANDIDATE_INTERVAL.0 } else { CANDIDATE_INTERVAL.1 };
         let is_searching = options.wait && (is_waiting || last_news.elapsed() < SEARCH_PATIENCE);
         tokio::select! {
-            () = asked_to_end(display, signals) => return interrupted(is_waiting),
+            asked = asked(display, signals) => match asked {
+                Asked::End => return interrupted(is_waiting),
+                Asked::RecentCalls(wanted) => observation.show_recent_calls(wanted),
+            },
             () = sleep_until(deadline.unwrap_or_else(Instant::now)), if deadline.is_some() => return Ok(EndReason::Duration),
             ended = observation.ends.ended() => {
                 let ended = ended.map_err(SessionError::Watch)?;
@@ -153,6 +160,10 @@ async fn observe(
                 }
                 last_search = Instant::now();
             }
+            () = sleep_until(last_gathered + GATHER_INTERVAL), if observation.has_recent_calls() => {
+                observation.gather_recent_calls();
+                last_gathered = Instant::now();
+            }
             _ = ticks.tick() => {
                 observation.flush_log();
                 if observation.was_anybody_there() {
@@ -164,7 +175,7 @@ async fn observe(
 }
 
 /// A descriptor of its own for the same ring buffer, so that it can be waited for while the observation is used.
-fn notices_fd(observation: &Observation) -> io::Result<AsyncFd<OwnedFd>> {
+pub(super) fn notices_fd(observation: &Observation) -> io::Result<AsyncFd<OwnedFd>> {
     let fd = observation.observer.as_fd().try_clone_to_owned()?;
     readable(fd)
 }
@@ -176,9 +187,21 @@ fn last_profile(observation: &mut Observation, end: EndReason) -> Result<Profile
 
 /// Detaches. A further signal ends mpiprobe at once; the kernel then detaches what is left.
 async fn let_go(observation: Observation, signals: &mut StopSignals) {
+    let mut done = detach(observation);
+    tokio::select! {
+        _ = &mut done => {}
+        () = signals.next() => {
+            say("interrupted again: leaving the rest of the detaching to the kernel");
+            std::process::exit(130);
+        }
+    }
+}
+
+/// Detaches, and tells of it if it takes long.
+pub(super) fn detach(observation: Observation) -> JoinHandle<()> {
     let links = observation.probes.links();
     let start = Instant::now();
-    let mut done = tokio::task::spawn_blocking(move || {
+    tokio::task::spawn_blocking(move || {
         observation.let_go(|left| {
             if start.elapsed() > SILENT_DETACH {
                 say_in_passing(format_args!("detaching, {left} of {links} probes left "));
@@ -187,12 +210,5 @@ async fn let_go(observation: Observation, signals: &mut StopSignals) {
         if start.elapsed() > SILENT_DETACH {
             say_in_passing(format_args!("detached {links} probes in {:.1} s        \n", start.elapsed().as_secs_f64()));
         }
-    });
-    tokio::select! {
-        _ = &mut done => {}
-        () = signals.next() => {
-            say("interrupted again: leaving the rest of the detaching to the kernel");
-            std::process::exit(130);
-        }
-    }
+    })
 }

@@ -17,9 +17,11 @@ mod layers;
 mod libraries;
 mod output;
 mod phases;
+mod recent;
 mod recording;
 mod refusals;
 mod rights;
+mod run;
 mod threads;
 mod times;
 mod tools;
@@ -51,9 +53,11 @@ fn main() {
             libraries::tests(mpi),
             output::tests(mpi),
             phases::tests(mpi),
+            recent::tests(mpi),
             recording::tests(mpi),
             refusals::tests(mpi),
             rights::tests(mpi),
+            run::tests(mpi),
             threads::tests(mpi),
             times::tests(mpi),
             tools::tests(mpi),

@@ -9,11 +9,14 @@ mod launch;
 mod live;
 mod place;
 mod profile;
+mod recent;
 mod relay;
 mod report;
 mod stale;
 
 pub use launch::{LaunchError, RunOptions, launch};
+pub(super) use launch::{finish, shell_status, split};
 pub(super) use live::WrappedJob;
 pub use profile::WriteError;
+pub(super) use relay::Relay;
 pub use report::{ReportError, ReportOptions, report};

@@ -26,6 +26,8 @@ pub fn remember(thread: &mut ThreadState, descriptor: &Descriptor, position: u8)
     let address = arguments.word(position);
     let kept = if descriptor.request_count == NONE {
         match handle_at(layout, address) {
+            // Programs that poll do so with what is complete already, too.
+            Some(handle) if descriptor.settles_requests() && handle == layout.constants.request_null => Some(0),
             Some(handle) => {
                 thread.following.handle = handle;
                 Some(1)

@@ -278,7 +278,7 @@ fn stage_after(thread: &ThreadState, descriptor: &Descriptor, layout: &Layout) -
         NO_STAGE
     } else if is_kept && can_follow(layout) {
         STAGE_POST
-    } else if descriptor.completion > completion::MATCHES {
+    } else if descriptor.settles_requests() && thread.following.handles != 0 || descriptor.completion == completion::ENDS {
         STAGE_SETTLE
     } else {
         NO_STAGE

@@ -37,6 +37,8 @@ pub const RING_USE_MPI_F08: Program =
     program("ring_use_mpi_f08", Language::Fortran, &["ring_use_mpi_f08.f90", "gate_fortran.c", "gate.h"]);
 pub const RING_MPI4PY: Program = program("ring_mpi4py", Language::Python, &["ring_mpi4py.py"]);
 
+/// Calls whose arguments tell one from another: `recent [K]`.
+pub const RECENT: Program = program("recent", Language::C, &["recent.c", "gate.h"]);
 /// Functions of every group. Has [own counts](crate::Job::own_counts).
 pub const GROUPS: Program = program(
     "groups",
@@ -104,6 +106,8 @@ pub const CIRCLE: Program = program("circle", Language::C, &["circle.c", "gate.h
 /// The same in Fortran, ten calls.
 pub const HANG_MPIF: Program = program("hang_mpif", Language::Fortran, &["hang_mpif.f90"]);
 pub const HANG_F08: Program = program("hang_f08", Language::Fortran, &["hang_f08.f90"]);
+/// Receives of a datatype with a name and of a predefined one, for ever: `named_datatype`. Two ranks.
+pub const NAMED_DATATYPE: Program = program("named_datatype", Language::C, &["named_datatype.c", "gate.h"]);
 /// Jobs that end in unusual ways: `exits MODE`.
 pub const EXITS: Program = program("exits", Language::C, &["exits.c", "gate.h"]);
 /// Calls of known length, for the benchmark of times: `lengths [N]`. Two ranks.

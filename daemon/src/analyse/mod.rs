@@ -13,6 +13,7 @@ mod percentile;
 mod phases;
 mod profile;
 mod rank;
+mod recent;
 mod self_cost;
 mod tools;
 mod traffic;
@@ -21,6 +22,7 @@ mod waiting;
 
 pub use change::{Bytes, Change, FunctionChange, Look, RankChange, RankId, identify};
 pub use input::{EndedCall, Identity, Observed, Session};
+pub use open_call::datatype_of_open_call;
 pub use percentile::percentile_bounds;
 pub use profile::profile;
 pub use self_cost::SelfCost;

@@ -1,17 +1,18 @@
 //! The arguments of an open call, by the roles that the function table gives them.
 
 use mpiprobe_common::{
-    Layout,
+    Layout, ThreadState,
     descriptor::{NONE, flags},
-    layout::{Size, builtin_size, capability},
+    layout::{Constants, Size, builtin_size, capability},
     thread::{ARGUMENT_WORDS, REGISTER_ARGUMENTS},
 };
 use mpiprobe_functions::{Argument, Function, Group};
 
 use super::names;
 use crate::{
-    model::{CallArguments, CommunicatorArgument, Partner, Peer},
-    observe::{CommunicatorSnapshot, ProcessSnapshot},
+    layout::predefined,
+    model::{CallArguments, CommunicatorArgument, DatatypeArgument, Partner, Peer},
+    observe::{CommunicatorSnapshot, DatatypeSnapshot, ProcessSnapshot},
 };
 
 /// A call's arguments as words, and what gives them meaning.
@@ -20,6 +21,13 @@ pub(super) struct Reader<'a> {
     words: &'a [u64],
     layout: &'a Layout,
     communicators: &'a [CommunicatorSnapshot],
+    datatypes: &'a [DatatypeSnapshot],
+}
+
+/// The handle of the datatype that a thread's open call was given, if it has one and the library's special values are known.
+pub fn datatype_of_open_call(state: &ThreadState, process: &ProcessSnapshot) -> Option<u64> {
+    // After the sixth, what is there is not known to be the call's.
+    Reader::new(state.open_function()?, &state.arguments, false, process)?.datatype_handle()
 }
 
 impl<'a> Reader<'a> {
@@ -38,6 +46,7 @@ impl<'a> Reader<'a> {
             words,
             layout,
             communicators: &process.communicators,
+            datatypes: &process.datatypes,
         })
     }
 
@@ -51,8 +60,8 @@ impl<'a> Reader<'a> {
             } else {
                 None
             };
-        let datatype = self.word(if sends { at.send_datatype } else { at.receive_datatype });
-        let size = datatype.filter(|_| at.flags & flags::DATATYPES_ARE_ARRAY == 0).and_then(|handle| self.size(handle));
+        let datatype = self.datatype();
+        let size = datatype.as_ref().and_then(|datatype| datatype.size);
         let receive_tag = self.int(at.receive_tag);
         let any_tag = receive_tag == Some(self.layout.constants.any_tag);
         let peer = |index| self.peer(index, communicator.as_ref());
@@ -64,6 +73,7 @@ impl<'a> Reader<'a> {
             receive_tag: receive_tag.filter(|_| !any_tag),
             any_tag,
             count,
+            datatype,
             bytes: count.zip(size).map(|(count, size)| count.saturating_mul(size)),
             requests: self.requests(at.request, at.request_count),
             communicator,
@@ -88,11 +98,26 @@ impl<'a> Reader<'a> {
         if self.argument(index)?.wide { self.word(index) } else { u64::try_from(self.int(index)?).ok() }
     }
 
-    fn size(&self, datatype: u64) -> Option<u64> {
-        match builtin_size(self.layout, self.layout.handle(datatype)) {
+    /// Of what it sends, otherwise of what it receives.
+    fn datatype_handle(&self) -> Option<u64> {
+        let at = self.function.descriptor();
+        let word = self.word(if at.send_count != NONE { at.send_datatype } else { at.receive_datatype })?;
+        let handle = self.layout.handle(word);
+        let is_one = at.flags & flags::DATATYPES_ARE_ARRAY == 0 && handle != self.layout.constants.datatype_null;
+        is_one.then_some(handle)
+    }
+
+    fn datatype(&self) -> Option<DatatypeArgument> {
+        let handle = self.datatype_handle()?;
+        let read = self.datatypes.iter().find(|known| known.handle == handle);
+        // What was read may be what the program has renamed it to.
+        let name = read.and_then(|known| known.name.clone());
+        let size = match builtin_size(self.layout, handle) {
             Size::Known(size) => Some(size),
-            Size::Unknown => None,
-        }
+            Size::Unknown => read.and_then(|known| known.size),
+        };
+        let name = name.or_else(|| predefined(self.layout, handle).map(str::to_owned));
+        Some(DatatypeArgument { handle, name, size })
     }
 
     /// Only what completes requests waits for them.
@@ -119,23 +144,28 @@ impl<'a> Reader<'a> {
 
     fn communicator(&self, index: u8) -> Option<CommunicatorArgument> {
         let handle = self.layout.handle(self.word(index)?);
-        let constants = &self.layout.constants;
-        let name = if handle == constants.comm_world {
-            Some("MPI_COMM_WORLD")
-        } else if handle == constants.comm_self {
-            Some("MPI_COMM_SELF")
-        } else {
-            None
-        };
         let is_it = |known: &&CommunicatorSnapshot| known.facts.key.handle == handle && known.facts.freed_ns == 0;
-        let known = self.communicators.iter().find(is_it);
-        Some(CommunicatorArgument {
-            handle,
-            number: known.map(|known| known.number),
-            name: name
-                .map(str::to_owned)
-                .or_else(|| known.map(|known| known.name.clone()).filter(|name| !name.is_empty())),
-            size: known.map(|known| known.facts.size).filter(|&size| size > 0),
-        })
+        Some(communicator_argument(handle, &self.layout.constants, self.communicators.iter().find(is_it)))
+    }
+}
+
+/// A communicator by its handle, and what else is known of it.
+pub(super) fn communicator_argument(
+    handle: u64,
+    constants: &Constants,
+    known: Option<&CommunicatorSnapshot>,
+) -> CommunicatorArgument {
+    let name = if handle == constants.comm_world {
+        Some("MPI_COMM_WORLD")
+    } else if handle == constants.comm_self {
+        Some("MPI_COMM_SELF")
+    } else {
+        None
+    };
+    CommunicatorArgument {
+        handle,
+        number: known.map(|known| known.number),
+        name: name.map(str::to_owned).or_else(|| known.map(|known| known.name.clone()).filter(|name| !name.is_empty())),
+        size: known.map(|known| known.facts.size).filter(|&size| size > 0),
     }
 }

@@ -1,11 +1,14 @@
 //! One rank.
 
+use std::sync::Arc;
+
 use super::{
     EndedCall, Observed, Session,
     aggregate::{Base, ByFunction, Calls, groups, percent},
     flows, names,
     open_call::Reader,
     phases,
+    recent::recent_calls,
     self_cost::shares,
     tools::Layers,
     traffic::Traffic,
@@ -133,6 +136,11 @@ impl<'a> Rank<'a> {
             calls_while_off: self.tables.counters.calls_off,
             off_ns: self.off_ns,
             losses: self.losses(),
+            recent: self
+                .tables
+                .recent
+                .as_ref()
+                .map(|recent| Arc::new(recent_calls(self.tables, recent, self.now_ns, &mut name))),
         }
     }
 
@@ -185,7 +193,7 @@ impl<'a> Rank<'a> {
 fn by_function(observed: &Observed, tables: &ProcessSnapshot, now_ns: u64) -> ByFunction {
     let mut functions = ByFunction::new();
     for (function, stats) in &tables.functions {
-        functions.insert(*function, Calls::completed(*stats, observed.self_cost));
+        functions.insert(*function, Calls::completed(Arc::clone(stats), observed.self_cost));
     }
     let mut open = |function: u32, ns: u64| {
         let calls = functions.entry(function).or_default();

@@ -19,6 +19,7 @@ mod missing;
 mod mpich;
 pub mod names;
 mod openmpi;
+mod predefined;
 mod standard_abi;
 #[cfg(test)]
 mod tests;
@@ -29,4 +30,6 @@ pub use communicators::{Communicator, Registry};
 pub use expected::Expected;
 pub use memory::TargetMemory;
 pub use missing::{Capability, Missing, Reason};
+pub use names::datatype_name;
+pub use predefined::{predefined, predefined_name};
 pub use version::Version;

@@ -21,6 +21,9 @@ pub struct CallArguments {
     pub communicator: Option<CommunicatorArgument>,
     /// Elements: of what it sends, otherwise of what it receives.
     pub count: Option<u64>,
+    /// What those are; `null`: it has no datatype, or several.
+    #[serde(default)]
+    pub datatype: Option<DatatypeArgument>,
     /// Bytes of those; `null` if the size of the datatype is not known.
     pub bytes: Option<u64>,
     /// How many requests it waits for.
@@ -35,6 +38,17 @@ pub struct Peer {
     pub rank: Option<u32>,
     /// Its rank in `MPI_COMM_WORLD`; `null`: not known.
     pub world_rank: Option<u32>,
+}
+
+/// A datatype that an argument names.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DatatypeArgument {
+    /// As the program passes it.
+    pub handle: u64,
+    /// What `MPI_Type_set_name` said, or of a predefined one what the standard calls it; `null`: it has none, or it is not known.
+    pub name: Option<String>,
+    /// Bytes of data in one element; `null`: not known.
+    pub size: Option<u64>,
 }
 
 /// A communicator that an argument names.

@@ -1,30 +1,31 @@
 //! Reads everything that the programs write.
 
 use std::{
-    collections::{BTreeMap, HashMap},
+    collections::{BTreeMap, HashMap, btree_map::Entry},
     io,
     mem::offset_of,
     os::fd::{AsFd, BorrowedFd},
-    sync::atomic::Ordering,
+    sync::{Arc, atomic::Ordering},
 };
 
 use aya::maps::{MapData, RingBuf};
 use mpiprobe_common::{
     CALIBRATION_SLOT, Communicator, CommunicatorName, Flow, FunctionStats, InnerKey, InnerStats, Layout, Loss,
-    PHASE_SLOTS, Phase, ProcessCounters, ProcessLayers, Request, RequestKey, ThreadState, ToolCallKey, ToolCallStats,
-    ToolKey, ToolStats,
+    PHASE_SLOTS, Phase, ProcessCounters, ProcessLayers, RecentCall, Request, RequestKey, ThreadState, ToolCallKey,
+    ToolCallStats, ToolKey, ToolStats,
     config::{
         CONTROL_NEXT_COMMUNICATOR, CONTROL_NEXT_FLOW, CONTROL_NEXT_PHASE, CONTROL_NEXT_PROCESS, CONTROL_NEXT_THREAD,
-        CONTROL_WORDS,
+        CONTROL_RECENT, CONTROL_WORDS,
     },
     flow::{self, peer},
+    recent::{RECENT_CALLS, entry_of},
     request::state,
 };
 use thiserror::Error;
 
 use super::{
-    CommunicatorSnapshot, Notice, PendingRequest, PhaseSnapshot, ProcessSnapshot, SHARED, Snapshot, StatsReader,
-    ThreadSnapshot, ToolsSnapshot, clock::monotonic_ns, shared::SharedArray,
+    ByFunction, CommunicatorSnapshot, Notice, PendingRequest, PhaseSnapshot, ProcessSnapshot, SHARED, Snapshot,
+    StatsReader, ThreadSnapshot, ToolsSnapshot, clock::monotonic_ns, shared::SharedArray,
 };
 use crate::{
     attach::{AttachError, Engine, read_hash},
@@ -55,6 +56,8 @@ pub struct Observer {
     communicators: SharedArray<Communicator>,
     names: SharedArray<CommunicatorName>,
     control: SharedArray<u64>,
+    /// A ring for each process slot; `None`: calls are not written down.
+    recent: Option<SharedArray<RecentCall>>,
     events: RingBuf<MapData>,
 }
 
@@ -73,6 +76,7 @@ impl Observer {
         let threads = tables.options().config.thread_slots as usize;
         let flows = tables.options().config.flow_slots as usize;
         let communicators = tables.options().config.communicator_slots as usize;
+        let rings = slots.checked_mul(RECENT_CALLS as usize).filter(|_| tables.options().config.recent != 0);
         let observer = Self {
             stats: StatsReader::new(tables)?,
             processes: SharedArray::map(tables.table_fd("PROCESSES")?, slots).map_err(map("PROCESSES"))?,
@@ -86,6 +90,10 @@ impl Observer {
             names: SharedArray::map(tables.table_fd("COMMUNICATOR_NAMES")?, communicators)
                 .map_err(map("COMMUNICATOR_NAMES"))?,
             control: SharedArray::map(tables.table_fd("CONTROL")?, CONTROL_WORDS as usize).map_err(map("CONTROL"))?,
+            recent: match rings {
+                Some(entries) => Some(SharedArray::map(tables.table_fd("RECENT")?, entries).map_err(map("RECENT"))?),
+                None => None,
+            },
             events: RingBuf::try_from(events).map_err(|source| AttachError::Object { source: Box::new(source) })?,
         };
         // Slot 0 is the calibration's.
@@ -139,7 +147,9 @@ impl Observer {
                 flows: flows.remove(&process).unwrap_or_default(),
                 communicators: communicators.remove(&process).unwrap_or_default(),
                 requests: requests.remove(&process).unwrap_or_default(),
+                datatypes: Vec::new(),
                 inner: inner.remove(&process).unwrap_or_default(),
+                recent: None,
                 tools: tools.remove(&process).unwrap_or_default(),
             })
         });
@@ -250,6 +260,32 @@ impl Observer {
         }
     }
 
+    /// Has calls written down from now on, or not any more.
+    pub fn note_calls(&self, wanted: bool) {
+        if let Some(word) = self.control.word_of(CONTROL_RECENT as usize, 0) {
+            word.store(u64::from(wanted && self.recent.is_some()), Ordering::Release);
+        }
+    }
+
+    /// How many calls of each process have been written down.
+    pub fn numbered_calls(&self) -> Vec<(u32, u64)> {
+        let slots = 1..self.used(CONTROL_NEXT_PROCESS, self.processes.len());
+        let numbered =
+            |slot| Some((u32::try_from(slot).ok()?, self.processes.read(slot).map(|process| process.recent_calls)?));
+        slots.filter_map(numbered).collect()
+    }
+
+    /// The call of a process that has this number; `None` if it is being written, or overwritten by another one.
+    pub fn recent_call(&self, process: u32, number: u64) -> Option<RecentCall> {
+        const STATE: usize = offset_of!(RecentCall, state) / size_of::<u64>();
+        let rings = self.recent.as_ref()?;
+        let entry = (process as usize).checked_mul(RECENT_CALLS as usize)?.checked_add(entry_of(number) as usize)?;
+        // The first word is copied first.
+        let call = rings.read(entry)?;
+        let is_whole = rings.word_of(entry, STATE)?.load(Ordering::Acquire) == call.state;
+        (is_whole && call.number() == Some(number)).then_some(call)
+    }
+
     /// Whether a thread is still in the call that it was in when its state was copied.
     pub fn is_still_open(&self, thread: &ThreadSnapshot) -> bool {
         let now = self.thread(thread.slot);
@@ -292,13 +328,16 @@ impl AsFd for Observer {
 }
 
 /// What was called in no phase, and in all of them.
-fn together(outside: Vec<(u32, FunctionStats)>, phases: &[PhaseSnapshot]) -> Vec<(u32, FunctionStats)> {
+fn together(outside: ByFunction, phases: &[PhaseSnapshot]) -> ByFunction {
     if phases.is_empty() {
         return outside;
     }
-    let mut all: BTreeMap<u32, FunctionStats> = outside.into_iter().collect();
+    let mut all: BTreeMap<u32, Arc<FunctionStats>> = outside.into_iter().collect();
     for (function, stats) in phases.iter().flat_map(|phase| &phase.functions) {
-        all.entry(*function).or_insert(FunctionStats::ZERO).merge(stats);
+        match all.entry(*function) {
+            Entry::Occupied(sum) => Arc::make_mut(sum.into_mut()).merge(stats),
+            Entry::Vacant(none) => drop(none.insert(Arc::clone(stats))),
+        }
     }
     all.into_iter().collect()
 }

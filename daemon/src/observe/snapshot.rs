@@ -1,10 +1,10 @@
 //! What the tables say at one moment.
 
-use std::sync::Arc;
+use std::{collections::HashMap, sync::Arc};
 
 use mpiprobe_common::{
-    Communicator, Flow, FunctionStats, InnerStats, Layout, Phase, ProcessCounters, Request, ThreadState, ToolCallKey,
-    ToolCallStats, ToolKey, ToolStats, phase::current,
+    Communicator, Flow, FunctionStats, InnerStats, Layout, Phase, ProcessCounters, RecentCall, Request, ThreadState,
+    ToolCallKey, ToolCallStats, ToolKey, ToolStats, phase::current,
 };
 
 /// All observed processes at one moment.
@@ -21,6 +21,9 @@ pub struct Snapshot {
     pub events_dropped: u64,
 }
 
+/// Statistics by function id. They are large, and shared by whoever adds them up.
+pub type ByFunction = Vec<(u32, Arc<FunctionStats>)>;
+
 /// One process image.
 #[derive(Clone, Debug)]
 pub struct ProcessSnapshot {
@@ -30,7 +33,7 @@ pub struct ProcessSnapshot {
     /// How its MPI library lays out its objects; zeroed where that is not known.
     pub layout: Layout,
     /// By function id; in all phases, and in none.
-    pub functions: Vec<(u32, FunctionStats)>,
+    pub functions: ByFunction,
     /// In the order of their first opening.
     pub phases: Vec<PhaseSnapshot>,
     pub threads: Vec<ThreadSnapshot>,
@@ -40,9 +43,26 @@ pub struct ProcessSnapshot {
     pub communicators: Vec<CommunicatorSnapshot>,
     /// Operations under way, in no order.
     pub requests: Vec<PendingRequest>,
+    /// Datatypes of open calls, where somebody has read in the process's memory what they are.
+    pub datatypes: Vec<DatatypeSnapshot>,
     /// (outer, inner) function ids.
     pub inner: Vec<((u16, u16), InnerStats)>,
     pub tools: ToolsSnapshot,
+    /// The last calls; `None`: nobody wants to see them.
+    pub recent: Option<RecentSnapshot>,
+}
+
+/// The last calls of a process.
+#[derive(Clone, Debug, Default)]
+pub struct RecentSnapshot {
+    /// In the order of their numbers; those whose numbers are missing between were not seen.
+    pub calls: Vec<RecentCall>,
+    /// What gives their arguments meaning; zeroed where that is not known.
+    pub layout: Layout,
+    /// Names of predefined objects by handles that are addresses, as far as they were read.
+    pub names: HashMap<u64, &'static str>,
+    /// Why there are none.
+    pub why_not: Option<String>,
 }
 
 /// What a process's calls through tools came to, in no order.
@@ -59,7 +79,7 @@ pub struct ToolsSnapshot {
 pub struct PhaseSnapshot {
     pub phase: Phase,
     /// By function id, of calls completed in it.
-    pub functions: Vec<(u32, FunctionStats)>,
+    pub functions: ByFunction,
 }
 
 /// In place of the number of a communicator: one of those that are not told apart.
@@ -76,6 +96,16 @@ pub struct CommunicatorSnapshot {
     pub made: Option<(String, bool)>,
     /// World ranks of the members, where somebody has read them from the process's memory.
     pub members: Option<Arc<Members>>,
+}
+
+/// A datatype that an open call was given.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct DatatypeSnapshot {
+    pub handle: u64,
+    /// Given by the program or the library; `None`: it has none, or it is not known.
+    pub name: Option<String>,
+    /// Bytes of data in one element; `None`: not known.
+    pub size: Option<u64>,
 }
 
 /// World ranks by rank; `None` for a process of another world.

@@ -40,10 +40,20 @@ fn meaning(arguments: &CallArguments) -> String {
     if let Some(bytes_moved) = arguments.bytes {
         let _ = write!(text, " {}", bytes(bytes_moved));
     }
+    if let Some(name) = own_datatype(arguments) {
+        let count = arguments.count.map_or_else(|| "?".to_owned(), |count| count.to_string());
+        let _ = write!(text, " ({count} × {name})");
+    }
     if let Some(communicator) = &arguments.communicator {
         on(&mut text, communicator);
     }
     text
+}
+
+/// The name of a datatype that the program has named: those of predefined ones say less than the bytes.
+fn own_datatype(arguments: &CallArguments) -> Option<&str> {
+    let name = arguments.datatype.as_ref()?.name.as_deref()?;
+    (!name.starts_with("MPI_")).then_some(name)
 }
 
 fn tag(text: &mut String, tag: Option<i32>) {
@@ -81,6 +91,7 @@ fn on(text: &mut String, communicator: &CommunicatorArgument) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model::DatatypeArgument;
 
     fn call(arguments: CallArguments) -> OpenCallInfo {
         OpenCallInfo {
@@ -121,6 +132,18 @@ mod tests {
         let communicator = Some(communicator(None, Some(4)));
         let arguments = CallArguments { root, communicator, bytes: Some(4000), ..CallArguments::default() };
         assert_eq!(doing(&call(arguments)), "in MPI_Recv root 0 (rank 4) 4.00 kB on a communicator of 4 for 1.20 s");
+    }
+
+    #[test]
+    fn a_datatype_with_a_name_is_called_by_it() {
+        let of = |name: Option<&str>| {
+            let datatype = DatatypeArgument { handle: 1, name: name.map(str::to_owned), size: Some(40) };
+            let arguments = CallArguments { count: Some(3), bytes: Some(120), ..CallArguments::default() };
+            what(&call(CallArguments { datatype: Some(datatype), ..arguments }))
+        };
+        assert_eq!(of(Some("particle")), "in MPI_Recv 120 B (3 × particle)");
+        assert_eq!(of(Some("MPI_DOUBLE")), "in MPI_Recv 120 B");
+        assert_eq!(of(None), "in MPI_Recv 120 B");
     }
 
     #[test]

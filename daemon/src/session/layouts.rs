@@ -7,7 +7,7 @@ use std::{
 
 use mpiprobe_common::layout::capability;
 
-use super::{communicators::Communicators, roster::Roster};
+use super::{communicators::Communicators, datatypes, roster::Roster};
 use crate::{
     discover::{
         MpiProcess, Process,
@@ -61,8 +61,9 @@ impl Layouts {
         self.look(observer, pending)
     }
 
-    /// Adds to what the tables say of communicators.
+    /// Adds to what the tables say of communicators and datatypes.
     pub(super) fn complete(&mut self, snapshot: &mut Snapshot, roster: &Roster) {
+        datatypes::complete(snapshot, roster);
         self.communicators.complete(snapshot, roster);
     }
 

@@ -3,6 +3,7 @@
 mod code;
 mod communicators;
 mod course;
+mod datatypes;
 mod display;
 mod error;
 mod found;
@@ -16,6 +17,7 @@ mod observation;
 mod options;
 mod probes;
 mod readable;
+mod recent;
 mod recogniser;
 mod roster;
 mod run;

@@ -304,7 +304,22 @@ pub struct OpenCall {
     pub function: String,
     pub call_site: Option<u64>,
     pub site: Option<String>,
+    pub arguments: Option<Arguments>,
     pub ended_inside: bool,
+}
+
+/// Of an open call.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub struct Arguments {
+    pub count: Option<u64>,
+    pub bytes: Option<u64>,
+    pub datatype: Option<Datatype>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub struct Datatype {
+    pub name: Option<String>,
+    pub size: Option<u64>,
 }
 
 /// Counter → value; `None` where the kernel does not tell. Kept open, so that a counter that is new is not overlooked.

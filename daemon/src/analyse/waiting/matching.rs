@@ -98,8 +98,7 @@ pub fn operations(profile: &Profile) -> Vec<Operation> {
     ends.into_iter().zip(found).map(|(end, other_end)| Operation { other_end, ..end.operation }).collect()
 }
 
-/// Those without their other end for a while, of which that is more than a moment between two calls. What the other rank does has to be
-/// known.
+/// Those that have been without their other end for longer than it takes until the other rank comes to it, if that rank is observed.
 pub fn unmatched(profile: &Profile) -> Vec<Operation> {
     let is_alone = |operation: &Operation| {
         operation.age_ns >= OLD_NS && !matches!(operation.other_end, OtherEnd::Posted(_) | OtherEnd::NotObserved)

@@ -356,6 +356,23 @@ fn of_ranks_that_are_not_observed_nothing_is_said() {
     assert_eq!(other_ends(&other_job)[0].1, OtherEnd::NotObserved);
 }
 
+/// Of persistent requests made before mpiprobe came nothing is known, and of a receive over a communicator that was freed not from whom.
+#[test]
+fn what_is_not_known_of_requests_is_not_guessed() {
+    let all = open("MPI_Waitall", CallArguments { requests: Some(2), ..CallArguments::default() });
+    let unknown = PendingRow { partner: crate::model::Partner::Unknown, ..pending("MPI_Irecv", None, 1) };
+    let of = |requests| job(3, vec![(0, all.clone()), (1, send(0, 1))], requests);
+    assert_eq!(edge(&of(vec![]), 0), (Why::Requests, vec![], Certainty::Possible));
+    assert_eq!(edge(&of(vec![(0, unknown.clone())]), 0), (Why::Requests, vec![], Certainty::Possible));
+    assert_eq!(other_ends(&of(vec![(0, unknown.clone())])), [(1, OtherEnd::Missing)], "it is not what rank 1 sends to");
+    let known = vec![(0, unknown), (0, pending("MPI_Irecv", Some(2), 1))];
+    assert_eq!(
+        edge(&of(known), 0),
+        (Why::Requests, vec![2], Certainty::Certain),
+        "the other one is certain all the same"
+    );
+}
+
 #[test]
 fn collectives_and_nobody_have_no_other_end() {
     let mut request = pending("MPI_Ibcast", None, 0);

@@ -214,6 +214,18 @@ mod tests {
     }
 
     #[test]
+    fn who_is_not_known_is_shown_as_unknown() {
+        let of = |partner, peer| partner_text(&PendingRow { partner, peer, ..pending("MPI_Irecv", Some(1), 9) });
+        let shown =
+            [(Partner::Unknown, None), (Partner::Rank, None), (Partner::AnySource, None), (Partner::Rank, Some(3))];
+        assert_eq!(shown.map(|(partner, peer)| of(partner, peer)), ["?", "?", "any", "3"]);
+    }
+
+    fn partner_text(row: &PendingRow) -> String {
+        partner(row).plain()
+    }
+
+    #[test]
     fn a_filter_takes_no_other_end_away() {
         let mut ranks = ranks(2);
         ranks[1].open_calls.push(send(0, 7));
@@ -222,7 +234,7 @@ mod tests {
         let all = profile(ranks);
         let of_rank_0 = [row("0", "MPI_Irecv", "no send seen"), row("0", "MPI_Irecv", "posted")];
         assert_eq!(shown(&all, "rank == 0"), of_rank_0);
-        assert_eq!(shown(&all, "tag == 7"), of_rank_0[1..]);
+        assert_eq!(shown(&all, "rank == 0 and tag == 7"), of_rank_0[1..]);
         assert_eq!(shown(&all, "rank == 1"), [row("1", "MPI_Ssend", "posted")]);
     }
 }

@@ -61,7 +61,10 @@ impl ProbeError {
     pub(super) fn is_gone(&self) -> bool {
         match self {
             Self::Open(OpenMappedError::Process(error)) | Self::Process(error) => error.is_gone(),
-            Self::Memory { source, .. } => source.kind() == io::ErrorKind::UnexpectedEof,
+            // What was mapped is not there any more: the process has ended, or has another program by now.
+            Self::Memory { source, .. } => {
+                source.kind() == io::ErrorKind::UnexpectedEof || source.raw_os_error() == Some(libc::EIO)
+            }
             Self::Attach(AttachError::Link { source, .. }) => source.raw_os_error() == Some(libc::ESRCH),
             _ => false,
         }

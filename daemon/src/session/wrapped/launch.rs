@@ -226,8 +226,8 @@ fn report(account: &mut Account, options: &RunOptions, recorder: Option<Recorder
     if account.images.is_empty() {
         say(
             "no process of the command has called MPI through the wrapper: it does not use MPI, or MPI is linked statically \
-             or found by the program itself (dlsym), or the program has set-user-ID rights: such programs only the eBPF engine \
-             can observe",
+             or found by the program itself (dlsym, or a module with a path of its own to MPI, as mpi4py of conda), or the \
+             program has set-user-ID rights: such programs only the eBPF engine can observe",
         );
     }
     finish(&Arc::new(account.profile(Some(EndReason::TargetsEnded))), options, recorder)

@@ -33,6 +33,8 @@ pub struct Config {
     /// Not 0: the call site is read at the entry of every call that may wait. 0: [`OpenCalls`] says where to find it when it
     /// is asked for.
     pub read_call_sites: u32,
+    /// Not 0: there is a job whose processes become targets by exec, and all that they start with them.
+    pub job: u32,
     pub open_calls: OpenCalls,
 }
 
@@ -86,6 +88,7 @@ impl Config {
         request_slots: crate::REQUEST_SLOTS,
         handle_stores: crate::HANDLE_STORES,
         read_call_sites: 1,
+        job: 0,
         open_calls: OpenCalls::UNKNOWN,
     };
 

@@ -354,7 +354,7 @@ impl RecentFlow {
     /// Fibonacci hashing gives them places of their own.
     #[inline]
     pub const fn place(function: u32, peer: i32, call_site: u64) -> usize {
-        let mixed = call_site ^ (peer as u32 as u64) << 32 ^ (function as u64) << 52;
+        let mixed = call_site ^ (peer.cast_unsigned() as u64) << 32 ^ (function as u64) << 52;
         (mixed.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (u64::BITS - RECENT_BITS)) as usize
     }
 }

@@ -49,6 +49,9 @@ pub const CALIBRATION_SLOT: u32 = 0;
 /// Default number of process slots: one per process image observed (an exec takes a new one), the calibration's included.
 pub const PROCESS_SLOTS: u32 = 1024;
 
+/// Processes that a job may have started, those that have ended included unless their numbers are used again.
+pub const JOB_MEMBERS: u32 = 65_536;
+
 /// Default number of (process, function) statistics.
 pub const STATS_ENTRIES: u32 = 8192;
 

@@ -15,7 +15,8 @@ use mpiprobe_common::{
 use crate::{
     atomic::add,
     call::target,
-    maps::{EVENTS, TARGETS, configured},
+    maps::{EVENTS, JOB, TARGETS, configured},
+    open_calls,
     statistics::{count_loss, process_counters, take_number},
     thread, tools,
 };
@@ -26,6 +27,24 @@ pub fn thread_exit() {
     end_thread(id);
     if let Some(target) = target(id) {
         note_end(target.process);
+    }
+}
+
+/// The current thread has started another one, or a process: those that members of the job start are members.
+pub fn process_fork(context: &RawTracePointContext) {
+    // SAFETY: argument 1 of this tracepoint is the new `task_struct` (include/trace/events/sched.h).
+    let child = unsafe { *context.as_ptr().cast::<u64>().add(1) };
+    let child = open_calls::word(child, configured::open_calls().task_tgid) as u32;
+    let parent = (bpf_get_current_pid_tgid() >> 32) as u32;
+    if child == parent {
+        return;
+    }
+    // SAFETY: nothing is read of the value.
+    if unsafe { JOB.get(parent) }.is_none() {
+        // A member that has ended may have had its number.
+        let _ = JOB.remove(child);
+    } else if JOB.insert(child, 0, 0).is_err() {
+        count_loss(CALIBRATION_SLOT, Loss::ProcessTableFull);
     }
 }
 
@@ -44,7 +63,7 @@ pub fn process_exec(context: &RawTracePointContext) {
         note_end(target.process);
     }
     let follows = known.is_some_and(|target| target.flags & target_flags::FOLLOW_EXEC != 0);
-    if follows || name_matches() {
+    if follows || is_member(tgid) || name_matches() {
         #[cfg(feature = "log")]
         aya_log_ebpf::info!(context, "process {} has become a target by exec", tgid);
         adopt(id, tgid, known.map_or(0, |target| target.flags));
@@ -88,6 +107,12 @@ fn adopt(id: u64, tgid: u32, flags: u32) {
     }
     notice.process = process;
     notify(&notice);
+}
+
+#[inline(always)]
+fn is_member(tgid: u32) -> bool {
+    // SAFETY: nothing is read of the value.
+    configured::job() != 0 && unsafe { JOB.get(tgid) }.is_some()
 }
 
 /// Whether the current process has the name, and the user, that make it a target.

@@ -177,6 +177,13 @@ pub fn thread_exit(_context: RawTracePointContext) -> i32 {
     0
 }
 
+/// A process starts another one, which may belong to the job with it.
+#[raw_tracepoint(tracepoint = "sched_process_fork")]
+pub fn process_fork(context: RawTracePointContext) -> i32 {
+    lifecycle::process_fork(&context);
+    0
+}
+
 /// A process has a new program: it may become a target, stay one, or cease to be one.
 #[raw_tracepoint(tracepoint = "sched_process_exec")]
 pub fn process_exec(context: RawTracePointContext) -> i32 {

@@ -7,7 +7,7 @@ use aya_ebpf::{
 };
 use mpiprobe_common::{
     COMMUNICATOR_SLOTS, Communicator, CommunicatorKey, CommunicatorName, Config, Descriptor, FLOW_SLOTS, FUNCTION_SLOTS, Flow, FlowKey,
-    FunctionStats, HANDLE_STORES, Handles, InnerKey, InnerStats, LayerFrame, Layout, PROCESS_SLOTS, ProcessCounters, ProcessLayers,
+    FunctionStats, HANDLE_STORES, Handles, InnerKey, InnerStats, JOB_MEMBERS, LayerFrame, Layout, PROCESS_SLOTS, ProcessCounters, ProcessLayers,
     PHASE_SLOTS, Phase, PhaseKey, REQUEST_SLOTS, Request, RequestKey, STATS_ENTRIES, THREAD_CACHE, THREAD_SLOTS, Target,
     ThreadState, ToolCallKey, ToolCallStats, ToolFrames, ToolKey, ToolStats, config::CONTROL_WORDS, flow::{Origin, Scope}, layer::LAYER_CALLS,
 };
@@ -49,12 +49,17 @@ pub mod configured {
         traffic: u32,
         communicator_slots: u32,
         handle_stores: u32,
+        job: u32,
     }
 }
 
 /// Thread groups that are observed.
 #[map]
 pub static TARGETS: HashMap<u32, Target> = HashMap::with_max_entries(PROCESS_SLOTS, 0);
+
+/// Processes of the job that the daemon has started: what they execute becomes a target, whatever it is called.
+#[map]
+pub static JOB: HashMap<u32, u32> = HashMap::with_max_entries(JOB_MEMBERS, BPF_F_NO_PREALLOC);
 
 /// Threads that have entered MPI. A slot belongs to one thread until it ends.
 #[map]

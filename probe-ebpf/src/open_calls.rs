@@ -75,7 +75,7 @@ fn return_address(utask: u64, stack_pointer: u64) -> u64 {
 
 /// A word of kernel memory; 0 if it cannot be read.
 #[inline(always)]
-fn word(base: u64, offset: u32) -> u64 {
+pub fn word(base: u64, offset: u32) -> u64 {
     let mut word = 0u64;
     let address = base + u64::from(offset);
     // SAFETY: reads kernel memory by the helper made for that, into a local of the size given.

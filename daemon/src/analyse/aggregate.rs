@@ -1,6 +1,6 @@
 //! Statistics of several processes or functions together.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, sync::Arc};
 
 use mpiprobe_common::FunctionStats;
 use mpiprobe_functions::Group;
@@ -40,7 +40,7 @@ pub(super) fn percent(part: u64, whole: u64) -> f64 {
 /// Calls of one function: completed and open.
 #[derive(Clone, Debug)]
 pub(super) struct Calls {
-    pub(super) stats: FunctionStats,
+    pub(super) stats: Arc<FunctionStats>,
     /// Of the time in completed calls, what is mpiprobe's own.
     self_cost_ns: u64,
     /// Not returned yet: their number, and the time in them.
@@ -50,15 +50,15 @@ pub(super) struct Calls {
 
 impl Default for Calls {
     fn default() -> Self {
-        Self { stats: FunctionStats::ZERO, self_cost_ns: 0, open: 0, open_ns: 0 }
+        Self { stats: Arc::new(FunctionStats::ZERO), self_cost_ns: 0, open: 0, open_ns: 0 }
     }
 }
 
 impl Calls {
     /// Completed ones of one process.
-    pub(super) fn completed(stats: FunctionStats, self_cost: SelfCost) -> Self {
+    pub(super) fn completed(stats: Arc<FunctionStats>, self_cost: SelfCost) -> Self {
         let self_cost_ns = self_cost.within(stats.calls, stats.time_ns);
-        Self { stats, self_cost_ns, ..Self::default() }
+        Self { stats, self_cost_ns, open: 0, open_ns: 0 }
     }
 
     /// Completed, without mpiprobe's own cost, ns.
@@ -77,7 +77,7 @@ impl Calls {
     }
 
     pub(super) fn add(&mut self, other: &Self) {
-        self.stats.merge(&other.stats);
+        Arc::make_mut(&mut self.stats).merge(&other.stats);
         self.self_cost_ns = self.self_cost_ns.saturating_add(other.self_cost_ns);
         self.open += other.open;
         self.open_ns = self.open_ns.saturating_add(other.open_ns);

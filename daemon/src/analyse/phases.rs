@@ -1,6 +1,6 @@
 //! What was called in which phase.
 
-use std::{cmp::Reverse, collections::BTreeMap};
+use std::{cmp::Reverse, collections::BTreeMap, sync::Arc};
 
 use mpiprobe_common::phase::NAME_LENGTH;
 
@@ -30,14 +30,14 @@ impl OfRank {
         let phase = &snapshot.phase;
         let is_open = phase.open > 0;
         let since_opened = if is_open { until_ns.saturating_sub(phase.since_ns) } else { 0 };
-        let calls = |stats| Calls::completed(stats, self_cost);
+        let calls = |stats: &Arc<_>| Calls::completed(Arc::clone(stats), self_cost);
         Self {
             name: name(&phase.key.name, phase.key.level),
             level: phase.key.level,
             opened: phase.opened,
             is_open,
             wall_ns: phase.time_ns.saturating_add(since_opened),
-            functions: snapshot.functions.iter().map(|&(function, stats)| (function, calls(stats))).collect(),
+            functions: snapshot.functions.iter().map(|(function, stats)| (*function, calls(stats))).collect(),
         }
     }
 
@@ -121,7 +121,10 @@ mod tests {
         name[..text.len()].copy_from_slice(text.as_bytes());
         let key = PhaseKey { process: 1, level: 7, name };
         let stats = FunctionStats { calls, time_ns: 10 * calls, ..FunctionStats::ZERO };
-        PhaseSnapshot { phase: Phase { key, opened: 2, open, since_ns: 100, time_ns: 50 }, functions: vec![(0, stats)] }
+        PhaseSnapshot {
+            phase: Phase { key, opened: 2, open, since_ns: 100, time_ns: 50 },
+            functions: vec![(0, Arc::new(stats))],
+        }
     }
 
     #[test]

@@ -1,5 +1,7 @@
 //! One rank.
 
+use std::sync::Arc;
+
 use super::{
     EndedCall, Observed, Session,
     aggregate::{Base, ByFunction, Calls, groups, percent},
@@ -185,7 +187,7 @@ impl<'a> Rank<'a> {
 fn by_function(observed: &Observed, tables: &ProcessSnapshot, now_ns: u64) -> ByFunction {
     let mut functions = ByFunction::new();
     for (function, stats) in &tables.functions {
-        functions.insert(*function, Calls::completed(*stats, observed.self_cost));
+        functions.insert(*function, Calls::completed(Arc::clone(stats), observed.self_cost));
     }
     let mut open = |function: u32, ns: u64| {
         let calls = functions.entry(function).or_default();

@@ -29,6 +29,8 @@ pub(super) fn shares(cost_ns: u64, all_calls: u64, threads: impl Iterator<Item =
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use mpiprobe_common::{FunctionStats, Layout, ProcessCounters, ThreadState};
 
     use super::*;
@@ -59,7 +61,7 @@ mod tests {
 
     /// A process of two threads that has called one function 10 times in 8 µs, and another one 10 times in 1 ms.
     fn process() -> ProcessSnapshot {
-        let stats = |time_ns| FunctionStats { calls: 10, time_ns, ..FunctionStats::ZERO };
+        let stats = |time_ns| Arc::new(FunctionStats { calls: 10, time_ns, ..FunctionStats::ZERO });
         let thread = |tid, calls, time_ns| {
             let mut state = ThreadState::ZERO;
             (state.calls, state.time_ns) = (calls, time_ns);

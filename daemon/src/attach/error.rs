@@ -56,6 +56,21 @@ pub enum AttachError {
         #[source]
         source: io::Error,
     },
+    /// A job that is started cannot be told from other processes.
+    #[error(
+        "the kernel's types (/sys/kernel/btf/vmlinux) do not tell which process starts which\n  Kernels with CONFIG_DEBUG_INFO_BTF do; \
+         without, `mpiprobe run --engine wrapper` counts the job."
+    )]
+    NoFamilies,
+    /// The kernel does not tell what a job maps.
+    #[error(
+        "cannot be told which libraries the job loads: perf_event_open: {source}\n  Needs root or CAP_PERFMON; \
+         `mpiprobe run --engine wrapper` needs neither."
+    )]
+    CodeEvents {
+        #[source]
+        source: io::Error,
+    },
     /// mpiprobe sees other process ids than the kernel's programs do.
     #[error(
         "mpiprobe runs in a pid namespace of its own (a container): the process ids that it sees are not the kernel's, so \

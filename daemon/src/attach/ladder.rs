@@ -112,6 +112,11 @@ impl Engine {
         Attachment::new(self.rung, &self.programs, file, shown, sites, scope)
     }
 
+    /// Whether the kernel tells which process has started which.
+    pub fn tells_families(&self) -> bool {
+        self.tables.options().config.open_calls.task_tgid != 0
+    }
+
     /// Probes functions of a tool.
     pub fn attach_tool(
         &self,

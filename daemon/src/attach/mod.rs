@@ -22,7 +22,11 @@ pub use locate::LocateError;
 pub use object::{LoadOptions, Tables};
 pub use requests::release_requests;
 pub use rung::Rung;
-pub use targets::Targets;
+pub use targets::{Targets, begin_job};
 
-pub(crate) use kernel::bpf::read_hash;
+pub(crate) use kernel::{
+    bpf::read_hash,
+    code_events::CodeEvents,
+    code_record::{CodeMapped, Record},
+};
 pub(crate) use pod::Plain;

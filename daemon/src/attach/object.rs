@@ -15,7 +15,7 @@ use aya::{
 use aya_log::EbpfLogger;
 use aya_obj::{Object, generated::bpf_insn};
 use mpiprobe_common::{
-    CALIBRATION_FUNCTION, Config, Descriptor,
+    CALIBRATION_FUNCTION, Config, Descriptor, JOB_MEMBERS,
     config::{
         STAGE_ATTRIBUTE, STAGE_FOLLOW, STAGE_FOLLOW_ANY, STAGE_LOOK, STAGE_MEASURE, STAGE_POST, STAGE_RELATE,
         STAGE_SETTLE, STAGE_START, STAGE_SUM,
@@ -78,6 +78,7 @@ impl Tables {
             .override_global("CONFIG", &config, true)
             .map_max_entries("TARGETS", slots)
             .map_max_entries("PROCESSES", slots)
+            .map_max_entries("JOB", if options.config.job == 0 { 1 } else { JOB_MEMBERS })
             .map_max_entries("STATS_INDEX", options.config.stats_rows().saturating_mul(mpiprobe_common::FUNCTION_SLOTS))
             .map_max_entries("STATS", options.config.stats_entries)
             .map_max_entries("INNER", options.config.stats_entries)
@@ -120,9 +121,11 @@ impl Tables {
         Ok(())
     }
 
-    /// Starts the programs that see processes exec and threads end.
+    /// Starts the programs that see processes exec and threads end, and members of a job start others.
     pub fn watch_processes(&mut self) -> Result<(), AttachError> {
-        for (name, tracepoint) in [("thread_exit", "sched_process_exit"), ("process_exec", "sched_process_exec")] {
+        let forks = (self.options.config.job != 0).then_some(("process_fork", "sched_process_fork"));
+        let always = [("thread_exit", "sched_process_exit"), ("process_exec", "sched_process_exec")];
+        for (name, tracepoint) in forks.into_iter().chain(always) {
             let missing = AttachError::Missing { what: "program", name };
             let program: &mut RawTracePoint =
                 self.ebpf.program_mut(name).and_then(|program| program.try_into().ok()).ok_or(missing)?;

@@ -38,10 +38,24 @@ impl<'a> Targets<'a> {
     }
 }
 
+/// Makes a process the first member of the job: what it executes, and what all that it starts execute, is observed. There must be
+/// [`mpiprobe_common::Config::job`].
+pub fn begin_job(tables: &mut Tables, tgid: u32) -> Result<(), AttachError> {
+    const TABLE: &str = "JOB";
+    let map = tables.map_mut(TABLE)?;
+    let mut members: HashMap<_, u32, u32> =
+        HashMap::try_from(map).map_err(|source| AttachError::Object { source: Box::new(source) })?;
+    members.insert(tgid, 0, 0).map_err(|error| failed(TABLE, error))
+}
+
 fn table_error(error: MapError) -> AttachError {
+    failed("TARGETS", error)
+}
+
+fn failed(table: &'static str, error: MapError) -> AttachError {
     let source = match error {
         MapError::SyscallError(error) => error.io_error,
         error => std::io::Error::other(error),
     };
-    AttachError::Table { table: "TARGETS", source }
+    AttachError::Table { table, source }
 }

@@ -2,14 +2,14 @@
 
 use std::{ffi::OsString, path::PathBuf, time::Duration};
 
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{Args, Parser, Subcommand};
 use mpiprobe_functions::FunctionSet;
 
 use crate::{
     attach::Rung,
     filter::{self, Filter, FilterError},
     recording::{At, RecordTo},
-    session::EngineChoice,
+    session::{EngineChoice, launched::RunEngine},
     view::{Scheme, ViewOptions},
 };
 
@@ -189,8 +189,8 @@ pub enum Command {
         #[arg(long)]
         json: bool,
     },
-    /// Run a command, such as `mpirun -n 4 ./app`, and print the profile of its MPI processes when it has ended. They count
-    /// themselves by a preloaded library, which needs no rights. Exits as the command does.
+    /// Run a command, such as `mpirun -n 4 ./app`, and print the profile of its MPI processes when it has ended. Counted by eBPF
+    /// where that is permitted and misses no call, else by a preloaded library, which needs no rights. Exits as the command does.
     Run(Run),
     /// Show a recording (--record): in the full-screen view, at first its last moment, or without a terminal that moment only.
     View(View),
@@ -258,16 +258,6 @@ pub struct Run {
     /// The command and its arguments.
     #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true, value_name = "COMMAND")]
     pub command: Vec<OsString>,
-}
-
-/// Who counts in a command that mpiprobe starts.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub enum RunEngine {
-    /// The wrapper: it needs no rights, costs least and misses no call.
-    #[default]
-    Auto,
-    /// The processes themselves, by a preloaded library.
-    Wrapper,
 }
 
 /// Which tables, and what becomes of the profile.

@@ -2,13 +2,11 @@
 
 use std::process::ExitCode;
 
-use mpiprobe_common::descriptor::NONE;
-use mpiprobe_functions::{FunctionId, FunctionSet};
 use thiserror::Error;
 
 use super::{
     Arguments,
-    arguments::{Command, Observe, Report, Run, RunEngine, View},
+    arguments::{Command, Observe, Report, Run, View},
 };
 use crate::{
     diagnose::warnings,
@@ -18,8 +16,8 @@ use crate::{
     present::{self, Output, OutputError, say},
     recording::{Recording, RecordingError},
     session::{
-        self, ImplementationRecogniser, Options, Outcome, SessionError,
-        wrapped::{ReportError, ReportOptions, RunOptions, launch, report},
+        self, ImplementationRecogniser, Options, Outcome, SessionError, launched, probed,
+        wrapped::{ReportError, ReportOptions, RunOptions, report},
     },
     view::{self, Files, StartError, ViewError, ViewOptions, ViewStart},
 };
@@ -122,7 +120,7 @@ async fn observe(asked: &Observe) -> Result<Exit, CommandError> {
         jobs,
         engine: asked.engine,
         wait: asked.wait,
-        functions: functions(asked),
+        functions: probed(asked.functions, asked.traffic, asked.ignore_pcontrol),
         nested: asked.nested,
         ignore_pcontrol: asked.ignore_pcontrol,
         duration: asked.duration.or(asked.once.then_some(asked.interval)),
@@ -179,10 +177,7 @@ async fn run_command(run: &Run) -> Exit {
         record: run.record.to(),
         interval: run.interval,
     };
-    if run.engine == RunEngine::Auto {
-        say("engine wrapper: it needs no rights, costs least and misses no call");
-    }
-    match launch(&options).await {
+    match launched::run_command(&options, run.engine).await {
         Ok(status) => Exit::Command(status),
         Err(error) => {
             say(&error);
@@ -250,26 +245,4 @@ fn examine(pid: Option<u32>, json: bool) -> Result<Exit, CommandError> {
         doctor::Verdict::Limited => Exit::Failed,
         doctor::Verdict::Failed => Exit::Unusable,
     })
-}
-
-/// What is probed: what was chosen, and what the rest of it cannot be understood without.
-fn functions(asked: &Observe) -> FunctionSet {
-    let mut functions = if asked.traffic { with_communicators(asked.functions) } else { asked.functions };
-    if !asked.ignore_pcontrol
-        && let Some(control) = mpiprobe_functions::by_name("MPI_Pcontrol")
-    {
-        functions.insert(control);
-    }
-    functions
-}
-
-/// Together with what makes, names and frees communicators, so that it is known which one a handle means.
-fn with_communicators(mut functions: FunctionSet) -> FunctionSet {
-    for id in FunctionId::all() {
-        let descriptor = id.function().descriptor();
-        if descriptor.frees_communicator != 0 || descriptor.new_communicator & descriptor.communicator_name != NONE {
-            functions.insert(id);
-        }
-    }
-    functions
 }

@@ -67,7 +67,7 @@ impl Symbols {
         // What others define is called by its profiling name, or looked for. Who has profiling names of its own is an implementation,
         // as far as can be told; so is mpiprobe's wrapper, which is not to be timed as a layer.
         let is_tool = self.any && (self.uses_pmpi || (self.uses_dlsym && !self.any_pmpi));
-        match ((self.init && self.send) || (self.is_static && self.init), is_tool) {
+        match (self.init && (self.send || self.is_static), is_tool) {
             (true, true) => Some(Role::ToolOrLibrary),
             (true, false) => Some(Role::Library),
             (false, true) => Some(Role::Tool),

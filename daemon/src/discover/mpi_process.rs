@@ -1,5 +1,6 @@
 //! The MPI library of a process.
 
+use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::architecture::Architecture;
@@ -18,6 +19,18 @@ use super::text::base_name;
 pub struct MpiLibrary {
     pub file: MappedFile,
     pub recognised: Arc<Recognised>,
+}
+
+impl MpiLibrary {
+    /// Whether it is MPI itself, as far as can be told: not a tool that wraps it.
+    pub fn implements_mpi(&self) -> bool {
+        self.recognised.implements_mpi() && !is_wrapper(Path::new(&self.file.display_path()))
+    }
+}
+
+/// Whether that is mpiprobe's own wrapper, of whatever version, by its name: it has all names of MPI.
+pub fn is_wrapper(path: &Path) -> bool {
+    path.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b"libmpiprobe_wrapper"))
 }
 
 /// A process with an MPI C library in its memory, whether or not it has called `MPI_Init`.
@@ -115,7 +128,7 @@ impl Search {
                 Err(error) => search.unopened.push(error),
             }
         }
-        search.libraries.sort_by_key(|library| !library.recognised.defines_pmpi);
+        search.libraries.sort_by_key(|library| !library.implements_mpi());
         let library = search.libraries.first().map(|library| library.file.id);
         search.tools.retain(|tool| Some(tool.id) != library);
         Ok(search)

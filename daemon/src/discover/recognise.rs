@@ -26,6 +26,14 @@ pub struct Recognised {
     pub implementation: Option<String>,
 }
 
+impl Recognised {
+    /// Whether it is MPI itself, as far as can be told without what else a process has mapped; what stands before it defines MPI's
+    /// functions as well.
+    pub fn implements_mpi(&self) -> bool {
+        self.role.may_be_library() && (self.defines_pmpi || self.is_static)
+    }
+}
+
 /// What a file that defines functions of MPI is to a process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
@@ -79,6 +87,8 @@ struct Known {
     content: Content,
     /// When it was last compared with the file.
     round: u64,
+    /// It is remembered, whether or not it is asked about.
+    pinned: bool,
     answer: Option<Arc<Recognised>>,
 }
 
@@ -98,7 +108,7 @@ impl<R: Recognise> Cache<R> {
     /// Starts a scan: in it, each file is opened once to see whether it is still the one that was examined.
     pub fn begin_round(&mut self) {
         let last = self.round;
-        self.known.retain(|_, known| known.round == last);
+        self.known.retain(|_, known| known.pinned || known.round == last);
         self.round += 1;
     }
 
@@ -113,11 +123,21 @@ impl<R: Recognise> Cache<R> {
         }
         let file = open()?;
         let Some(content) = content_of(&file) else { return Ok(None) };
+        let pinned = self.known.get(&id).is_some_and(|known| known.pinned);
         let answer = match self.known.get(&id).filter(|known| known.content == content) {
             Some(known) => known.answer.clone(),
             None => self.recogniser.recognise(&file, id).map(Arc::new),
         };
-        self.known.insert(id, Known { content, round: self.round, answer: answer.clone() });
+        self.known.insert(id, Known { content, round: self.round, pinned, answer: answer.clone() });
+        Ok(answer)
+    }
+
+    /// The same of a file that will be asked about later, perhaps when there is no time to examine it.
+    pub fn pin<E>(&mut self, id: FileId, open: impl FnOnce() -> Result<File, E>) -> Result<Option<Arc<Recognised>>, E> {
+        let answer = self.look_up(id, open)?;
+        if let Some(known) = self.known.get_mut(&id) {
+            known.pinned = true;
+        }
         Ok(answer)
     }
 }
@@ -176,6 +196,22 @@ mod tests {
         assert_eq!(cache.known.len(), 1);
         cache.begin_round();
         assert_eq!(cache.known.len(), 0);
+    }
+
+    #[test]
+    fn pinned_files_are_remembered() {
+        let mut examined = 0;
+        let mut cache = Cache::new(|_: &File, _| {
+            examined += 1;
+            None
+        });
+        let file = tempfile::tempfile().unwrap();
+        cache.pin(ID, || file.try_clone()).unwrap();
+        for _ in 0..3 {
+            cache.begin_round();
+        }
+        cache.look_up(ID, || file.try_clone()).unwrap();
+        assert_eq!(examined, 1);
     }
 
     #[test]

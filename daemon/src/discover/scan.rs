@@ -1,6 +1,8 @@
 //! Looks at every process of this node and keeps those that use MPI.
 
+use std::fs::File;
 use std::panic::resume_unwind;
+use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
@@ -11,7 +13,8 @@ use super::access::{Caller, Refusal, may_trace};
 use super::job::Job;
 use super::job_key::{JobKey, Surroundings};
 use super::launcher::{Genealogy, is_launcher};
-use super::mpi_process::{MpiProcess, Search};
+use super::mappings::FileId;
+use super::mpi_process::{MpiProcess, Search, is_wrapper};
 use super::proc_root::{ProcRoot, ProcRootError};
 use super::process::{Executable, Process};
 use super::process_error::ProcessError;
@@ -111,6 +114,19 @@ impl<R: Recognise + Send> Scanner<R> {
         snapshot.processes.sort_by_key(MpiProcess::pid);
         snapshot.jobs = Job::group(&mut snapshot.processes, &Users::read());
         Ok(snapshot)
+    }
+
+    /// Looks at several processes, anew.
+    pub fn inspect_all(&mut self, pids: &[u32]) -> Vec<Result<Finding, ProcessError>> {
+        self.begin_round();
+        pids.iter().map(|&pid| self.examine(pid, &Mutex::default())).collect()
+    }
+
+    /// Whether a file that processes will have mapped implements MPI.
+    pub(crate) fn is_mpi(&mut self, path: &Path, file: &File, id: FileId) -> bool {
+        let cache = self.cache.get_mut().unwrap_or_else(PoisonError::into_inner);
+        let recognised = cache.pin(id, || file.try_clone()).ok().flatten();
+        recognised.is_some_and(|recognised| recognised.implements_mpi()) && !is_wrapper(path)
     }
 
     /// Looks at one process, anew.

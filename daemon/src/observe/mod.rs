@@ -12,8 +12,8 @@ pub use clock::monotonic_ns;
 pub use events::{Notice, NoticeKind};
 pub use observer::{ObserveError, Observer};
 pub use snapshot::{
-    CommunicatorSnapshot, DatatypeSnapshot, Members, PendingRequest, PhaseSnapshot, ProcessSnapshot, SHARED, Snapshot,
-    ThreadSnapshot, ToolsSnapshot,
+    ByFunction, CommunicatorSnapshot, DatatypeSnapshot, Members, PendingRequest, PhaseSnapshot, ProcessSnapshot,
+    SHARED, Snapshot, ThreadSnapshot, ToolsSnapshot,
 };
 pub use stats::StatsReader;
 pub use table_file::{TableFile, TableFileError};

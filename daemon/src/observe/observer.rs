@@ -1,11 +1,11 @@
 //! Reads everything that the programs write.
 
 use std::{
-    collections::{BTreeMap, HashMap},
+    collections::{BTreeMap, HashMap, btree_map::Entry},
     io,
     mem::offset_of,
     os::fd::{AsFd, BorrowedFd},
-    sync::atomic::Ordering,
+    sync::{Arc, atomic::Ordering},
 };
 
 use aya::maps::{MapData, RingBuf};
@@ -23,8 +23,8 @@ use mpiprobe_common::{
 use thiserror::Error;
 
 use super::{
-    CommunicatorSnapshot, Notice, PendingRequest, PhaseSnapshot, ProcessSnapshot, SHARED, Snapshot, StatsReader,
-    ThreadSnapshot, ToolsSnapshot, clock::monotonic_ns, shared::SharedArray,
+    ByFunction, CommunicatorSnapshot, Notice, PendingRequest, PhaseSnapshot, ProcessSnapshot, SHARED, Snapshot,
+    StatsReader, ThreadSnapshot, ToolsSnapshot, clock::monotonic_ns, shared::SharedArray,
 };
 use crate::{
     attach::{AttachError, Engine, read_hash},
@@ -293,13 +293,16 @@ impl AsFd for Observer {
 }
 
 /// What was called in no phase, and in all of them.
-fn together(outside: Vec<(u32, FunctionStats)>, phases: &[PhaseSnapshot]) -> Vec<(u32, FunctionStats)> {
+fn together(outside: ByFunction, phases: &[PhaseSnapshot]) -> ByFunction {
     if phases.is_empty() {
         return outside;
     }
-    let mut all: BTreeMap<u32, FunctionStats> = outside.into_iter().collect();
+    let mut all: BTreeMap<u32, Arc<FunctionStats>> = outside.into_iter().collect();
     for (function, stats) in phases.iter().flat_map(|phase| &phase.functions) {
-        all.entry(*function).or_insert(FunctionStats::ZERO).merge(stats);
+        match all.entry(*function) {
+            Entry::Occupied(sum) => Arc::make_mut(sum.into_mut()).merge(stats),
+            Entry::Vacant(none) => drop(none.insert(Arc::clone(stats))),
+        }
     }
     all.into_iter().collect()
 }

@@ -21,6 +21,9 @@ pub struct Snapshot {
     pub events_dropped: u64,
 }
 
+/// Statistics by function id. They are large, and shared by whoever adds them up.
+pub type ByFunction = Vec<(u32, Arc<FunctionStats>)>;
+
 /// One process image.
 #[derive(Clone, Debug)]
 pub struct ProcessSnapshot {
@@ -30,7 +33,7 @@ pub struct ProcessSnapshot {
     /// How its MPI library lays out its objects; zeroed where that is not known.
     pub layout: Layout,
     /// By function id; in all phases, and in none.
-    pub functions: Vec<(u32, FunctionStats)>,
+    pub functions: ByFunction,
     /// In the order of their first opening.
     pub phases: Vec<PhaseSnapshot>,
     pub threads: Vec<ThreadSnapshot>,
@@ -61,7 +64,7 @@ pub struct ToolsSnapshot {
 pub struct PhaseSnapshot {
     pub phase: Phase,
     /// By function id, of calls completed in it.
-    pub functions: Vec<(u32, FunctionStats)>,
+    pub functions: ByFunction,
 }
 
 /// In place of the number of a communicator: one of those that are not told apart.

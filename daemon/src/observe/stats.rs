@@ -1,10 +1,10 @@
 //! Statistics per process and function.
 
-use std::sync::atomic::Ordering;
+use std::sync::{Arc, atomic::Ordering};
 
 use mpiprobe_common::{FUNCTION_SLOTS, FunctionStats};
 
-use super::shared::SharedArray;
+use super::{ByFunction, shared::SharedArray};
 use crate::attach::{AttachError, Tables};
 
 /// Reads the statistics wherever they are handed out.
@@ -35,7 +35,8 @@ impl StatsReader {
     }
 
     /// All functions that a process has completed, by id. The calibration's is none of them.
-    pub fn read_all(&self, process: u32) -> Vec<(u32, FunctionStats)> {
-        (0..FUNCTION_SLOTS - 1).filter_map(|function| Some((function, self.read(process, function)?))).collect()
+    pub fn read_all(&self, process: u32) -> ByFunction {
+        let read = |function| Some((function, Arc::new(self.read(process, function)?)));
+        (0..FUNCTION_SLOTS - 1).filter_map(read).collect()
     }
 }

@@ -9,6 +9,7 @@ use std::{
     io,
     mem::offset_of,
     os::unix::fs::FileExt as _,
+    sync::Arc,
 };
 
 use mpiprobe_common::{
@@ -25,11 +26,10 @@ use mpiprobe_common::{
 use mpiprobe_functions::fingerprint;
 use thiserror::Error;
 
-use super::{CommunicatorSnapshot, PendingRequest, PhaseSnapshot, ProcessSnapshot, ThreadSnapshot, ToolsSnapshot};
+use super::{
+    ByFunction, CommunicatorSnapshot, PendingRequest, PhaseSnapshot, ProcessSnapshot, ThreadSnapshot, ToolsSnapshot,
+};
 use crate::attach::Plain;
-
-/// Statistics by function id.
-type ByFunction = Vec<(u32, FunctionStats)>;
 
 /// How often a thread's state is read again if it changed while it was copied.
 const TORN_ATTEMPTS: usize = 4;
@@ -112,6 +112,11 @@ impl TableFile {
         self.table(CODE_REGION, self.header()?.code)
     }
 
+    /// When the program asked last for what was counted to be written out, ns; 0: it has not.
+    pub fn flushed_ns(&self) -> Result<u64, TableFileError> {
+        Ok(self.counters(0)?.flushed_ns)
+    }
+
     fn counters(&self, threads: u64) -> Result<ProcessCounters, TableFileError> {
         let bytes = self.bytes(COUNTERS_REGION.offset, size_of::<ProcessCounters>())?;
         let counters = Plain::<ProcessCounters>::from_bytes(&bytes).ok_or(TableFileError::Short)?;
@@ -143,9 +148,9 @@ impl TableFile {
         let opened = (1..).zip(phases).filter(|(_, phase)| phase.opened > 0);
         let snapshot = |(phase_plus_1, phase)| PhaseSnapshot {
             phase,
-            functions: by_phase.remove(&phase_plus_1).unwrap_or_default().into_iter().collect(),
+            functions: shared(by_phase.remove(&phase_plus_1).unwrap_or_default()),
         };
-        Ok((sums.into_iter().collect(), opened.map(snapshot).collect()))
+        Ok((shared(sums), opened.map(snapshot).collect()))
     }
 
     /// Whether a phase was ever opened.
@@ -244,4 +249,7 @@ impl TableFile {
             Err(error) => Err(error.into()),
         }
     }
+}
+fn shared(sums: BTreeMap<u32, FunctionStats>) -> ByFunction {
+    sums.into_iter().map(|(function, stats)| (function, Arc::new(stats))).collect()
 }

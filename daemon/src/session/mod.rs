@@ -7,8 +7,10 @@ mod datatypes;
 mod display;
 mod error;
 mod found;
+mod functions;
 mod host;
 mod jobs;
+pub mod launched;
 mod layers;
 mod layouts;
 mod observation;
@@ -27,6 +29,7 @@ pub mod wrapped;
 
 pub(crate) use code::compare_code;
 pub use error::SessionError;
+pub use functions::probed;
 pub use options::{EngineChoice, Options, Outcome};
 pub use recogniser::ImplementationRecogniser;
 pub use run::run;

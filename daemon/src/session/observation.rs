@@ -1,5 +1,7 @@
 //! Everything that lives as long as an observation, and what is done with it.
 
+use std::{fmt::Display, fs::File, path::Path};
+
 use mpiprobe_common::{Config, Target as Allowed, config::COMM_LENGTH, process::target_flags};
 use mpiprobe_functions::FunctionId;
 
@@ -17,9 +19,12 @@ use super::{
 };
 use crate::{
     analyse::{self, Observed, SelfCost},
-    attach::{Engine, LoadOptions, Scope, Targets, climb, release_requests},
-    discover::{Caller, Finding, MpiProcess, ProcRoot, Process, Scanner, SelectError, Target, printable, select},
-    model::{EndReason, EngineInfo, Profile, RankState},
+    attach::{AttachError, Engine, LoadOptions, Scope, Targets, begin_job, climb, release_requests},
+    discover::{
+        Caller, Finding, MpiLibrary, MpiProcess, ProcRoot, Process, Scanner, SelectError, Target, mappings::FileId,
+        printable, select,
+    },
+    model::{EndReason, EngineInfo, LibraryInfo, Profile, RankState},
     observe::{Notice, NoticeKind, Observer, Snapshot, monotonic_ns},
     present::say,
 };
@@ -54,6 +59,8 @@ pub(super) struct Observation {
     layers: Layers,
     jobs: ChosenJobs,
     scoped: bool,
+    /// mpiprobe has started it: its standard error is the job's as well, where nothing is said that is no trouble.
+    is_job: bool,
     /// A program wants results now.
     flush_asked: bool,
     began: String,
@@ -74,14 +81,45 @@ impl Observation {
             jobs.admit(process);
         }
 
-        let mut engine = climb(&load_options(options, scanner.caller()), options.rung)?;
+        let mut observation = Self::load(options, scanner, jobs, false)?;
+        // Once more, because others may have started until the kernel began to tell of new ones.
+        let choice = observation.jobs.choice();
+        let now = found(select(&mut observation.scanner, &options.target, &choice), options.wait || first.is_some())?;
+        let targets = now.or(first).map_or_else(Vec::new, |selection| selection.processes);
+        let number = targets.len();
+        if observation.take_in(targets)? == 0 && number > 0 && !options.wait {
+            return Err(SessionError::GoneBeforeAttach(number));
+        }
+        if options.wait {
+            observation.wait_for_loaders();
+        }
+        Ok(observation)
+    }
+
+    /// Of a job that is going to be started. Its processes are all that the first one ([`Self::begin_job`]) executes and starts.
+    pub(super) fn of_job(options: &Options, scanner: Scanner<ImplementationRecogniser>) -> Result<Self, SessionError> {
+        let observation = Self::load(options, scanner, ChosenJobs::All, true)?;
+        if !observation.engine.tells_families() {
+            return Err(AttachError::NoFamilies.into());
+        }
+        Ok(observation)
+    }
+
+    /// Everything loaded, and nobody observed.
+    fn load(
+        options: &Options,
+        scanner: Scanner<ImplementationRecogniser>,
+        jobs: ChosenJobs,
+        is_job: bool,
+    ) -> Result<Self, SessionError> {
+        let mut engine = climb(&load_options(options, scanner.caller(), is_job), options.rung)?;
         let descriptors =
             FunctionId::all().filter_map(|id| Some((u32::try_from(id.index()).ok()?, id.function().descriptor())));
         engine.tables.describe(descriptors)?;
         let observer = Observer::new(&mut engine)?;
         engine.tables.watch_processes()?;
 
-        let mut observation = Self {
+        Ok(Self {
             target: options.target.clone(),
             functions: options.functions,
             asked: Asked {
@@ -101,24 +139,43 @@ impl Observation {
             layers: Layers::default(),
             jobs,
             scoped: false,
+            is_job,
             flush_asked: false,
             began: host::utc_now(),
             began_ns: monotonic_ns(),
             incomplete_because: Vec::new(),
             unknown_because: Vec::new(),
-        };
-        // Once more, because others may have started until the kernel began to tell of new ones.
-        let choice = observation.jobs.choice();
-        let now = found(select(&mut observation.scanner, &options.target, &choice), options.wait || first.is_some())?;
-        let targets = now.or(first).map_or_else(Vec::new, |selection| selection.processes);
-        let number = targets.len();
-        if observation.take_in(targets)? == 0 && number > 0 && !options.wait {
-            return Err(SessionError::GoneBeforeAttach(number));
+        })
+    }
+
+    /// The job's first process, which has executed nothing yet.
+    pub(super) fn begin_job(&mut self, pid: u32) -> Result<(), SessionError> {
+        Ok(begin_job(&mut self.engine.tables, pid)?)
+    }
+
+    /// Probes a file that the job maps, or is expected to. Gives since when it is probed, ns.
+    pub(super) fn cover_file(&mut self, path: &Path, file: &File, id: FileId) -> Result<Option<u64>, ProbeError> {
+        if let Some(library) = self.probes.cover_file(&self.engine, &self.functions, path, file)? {
+            self.tell_attached(&library);
         }
-        if options.wait {
-            observation.wait_for_loaders();
+        Ok(self.probes.since_ns(id))
+    }
+
+    /// Whether a file that the job has mapped is MPI itself.
+    pub(super) fn is_mpi(&mut self, path: &Path, file: &File, id: FileId) -> bool {
+        self.scanner.is_mpi(path, file, id)
+    }
+
+    /// Since when a file is under probes, ns.
+    pub(super) fn probed_since_ns(&self, id: FileId) -> Option<u64> {
+        self.probes.since_ns(id)
+    }
+
+    /// Something of the job could not be counted.
+    pub(super) fn note_missing(&mut self, what: String) {
+        if !self.incomplete_because.contains(&what) {
+            self.incomplete_because.push(what);
         }
-        Ok(observation)
     }
 
     /// Attaches to the processes found and puts them onto the allow-list. Gives the number of those that had not ended before.
@@ -222,7 +279,10 @@ impl Observation {
         for tool in &process.tools {
             match self.probes.cover_tool(&self.engine, &self.functions, (process, tool), scope) {
                 Ok(Coverage::New(tool)) => {
-                    say(format_args!("attached {} functions in {}, a tool before MPI", tool.functions, tool.path));
+                    self.tell(format_args!(
+                        "attached {} functions in {}, a tool before MPI",
+                        tool.functions, tool.path
+                    ));
                     for function in &tool.not_probed {
                         self.miss(format!("not probed: {function} in {}", tool.path));
                     }
@@ -248,14 +308,27 @@ impl Observation {
         let Coverage::New(library) = self.probes.cover(&self.engine, &self.functions, process, scope)? else {
             return Ok(false);
         };
-        say(format_args!(
+        self.tell_attached(&library);
+        Ok(true)
+    }
+
+    fn tell_attached(&mut self, library: &LibraryInfo) {
+        self.tell(format_args!(
             "attached {} functions in {} ({}) by {}",
             library.functions, library.path, library.implementation, self.engine.rung
         ));
         for function in &library.not_probed {
             self.miss(format!("not probed: {function}"));
         }
-        Ok(true)
+    }
+
+    /// That everything goes well.
+    fn tell(&self, what: impl Display) {
+        if self.is_job {
+            tracing::info!("{what}");
+        } else {
+            say(what);
+        }
     }
 
     fn allow(&mut self, slot: u32, process: &MpiProcess) -> Result<(), SessionError> {
@@ -341,7 +414,7 @@ impl Observation {
         let is_gone = process.is_none();
         self.roster.add_candidate(notice.process, notice.tgid, process, notice.time_ns, true);
         if let Some(old) = old {
-            self.roster.inherit_job(old, notice.process);
+            self.roster.inherit(old, notice.process);
         }
         if is_gone {
             self.roster.end(notice.process, RankState::Ended, notice.time_ns);
@@ -354,7 +427,7 @@ impl Observation {
         for slot in slots.iter().filter_map(|&slot| u32::try_from(slot).ok()) {
             let Some(pid) = self.roster.end(slot, RankState::Ended, monotonic_ns()) else { continue };
             released.push(slot);
-            if self.probes.links() == 0 {
+            if self.probes.links() == 0 && !self.is_job {
                 say(format_args!(
                     "process {pid} ended before an MPI library of it could be probed; nothing of it was counted"
                 ));
@@ -388,8 +461,12 @@ impl Observation {
 
     /// Whether processes that are new have loaded MPI meanwhile.
     pub(super) fn look_at_candidates(&mut self) -> Result<(), SessionError> {
-        for (slot, pid) in self.roster.candidates() {
-            match self.scanner.inspect(pid) {
+        let candidates = self.roster.candidates();
+        let pids: Vec<u32> = candidates.iter().map(|&(_, pid)| pid).collect();
+        for ((slot, pid), finding) in candidates.into_iter().zip(self.scanner.inspect_all(&pids)) {
+            match finding {
+                // What is preloaded comes before MPI itself.
+                Ok(Finding::Mpi(process)) if !process.library().is_some_and(MpiLibrary::implements_mpi) => {}
                 Ok(Finding::Mpi(process)) => self.promote(slot, *process)?,
                 Ok(Finding::NotMpi(..)) => {}
                 Err(error) if error.is_gone() => {}
@@ -410,26 +487,30 @@ impl Observation {
         }
         self.find_layout(slot, &process);
         self.find_sites(slot, &process.process);
-        let is_new = match self.cover(&process) {
-            Ok(is_new) => is_new,
+        match self.cover(&process) {
+            Ok(_) => {}
             Err(error) if error.is_gone() => return Ok(()),
             Err(error) => {
                 say(format_args!("process {pid} is not observed: {error}"));
                 self.incomplete_because.push(format!("process {pid} is not observed"));
                 return self.dismiss(slot, pid);
             }
-        };
+        }
         let mut since_ns = self.roster.since_ns(slot).unwrap_or_else(monotonic_ns);
+        let probed_ns = process.library().and_then(|library| self.probes.since_ns(library.file.id)).unwrap_or(0);
         // What it called before its library was probed is not known.
-        if is_new || !self.roster.is_by_exec(slot) {
+        if !self.roster.is_by_exec(slot) {
             self.allow(slot, &process)?;
             since_ns = monotonic_ns();
+        } else if probed_ns > since_ns {
+            self.allow(slot, &process)?;
+            since_ns = probed_ns;
         }
         // This one is kept instead of the one that was opened at the exec, and a watch ends with its descriptor.
         self.watch_end(&process.process, slot);
         let job = process.job.to_string();
         let rank = process.rank.rank.map_or_else(|| "unknown".to_owned(), |rank| rank.to_string());
-        say(format_args!("joined: rank {rank} of job {job}, pid {pid}, {}", printable(&process.executable.path)));
+        self.tell(format_args!("joined: rank {rank} of job {job}, pid {pid}, {}", printable(&process.executable.path)));
         self.roster.add(slot, process, since_ns);
         Ok(())
     }
@@ -447,6 +528,11 @@ impl Observation {
 
     pub(super) fn is_anybody_left(&self) -> bool {
         self.roster.is_anybody_left()
+    }
+
+    /// Whether a process that uses MPI is still there.
+    pub(super) fn is_rank_left(&self) -> bool {
+        self.roster.is_rank_left()
     }
 
     /// Whether an MPI process has been observed yet.
@@ -530,7 +616,7 @@ impl Observation {
     }
 }
 
-fn load_options(options: &Options, caller: &Caller) -> LoadOptions {
+fn load_options(options: &Options, caller: &Caller, is_job: bool) -> LoadOptions {
     let mut exec_name = [0; COMM_LENGTH];
     if let Target::Name(name) = &options.target {
         // The kernel keeps a final NUL.
@@ -543,6 +629,7 @@ fn load_options(options: &Options, caller: &Caller) -> LoadOptions {
             exec_name,
             exec_uid: if caller.may_trace_all { u32::MAX } else { caller.user },
             nested: options.nested.into(),
+            job: is_job.into(),
             process_slots: options.max_processes,
             stats_entries: options.max_stats,
             thread_slots: options.max_threads,

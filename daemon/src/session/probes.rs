@@ -1,6 +1,6 @@
 //! Probes on the MPI libraries of targets, and on tools before them: each file once, whatever number of processes map it.
 
-use std::{collections::HashMap, io, os::fd::AsFd as _, path::Path, time::Instant};
+use std::{collections::HashMap, fs::File, io, os::fd::AsFd as _, path::Path, time::Instant};
 
 use mpiprobe_common::{ToolCookie, tool::TOOLS};
 use mpiprobe_functions::{FunctionSet, by_name};
@@ -10,11 +10,12 @@ use super::survey::Survey;
 use crate::{
     attach::{AttachError, Attachment, Engine, ProbeSite, Scope},
     discover::{
-        MpiLibrary, MpiProcess, ProcessError,
+        MpiLibrary, MpiProcess, ProcessError, identity_when_mapped,
         mappings::{FileId, MappedFile},
         open_mapped::OpenMappedError,
     },
     model::{LibraryInfo, ToolInfo},
+    observe::monotonic_ns,
     plan::{ElfError, ReadError},
 };
 
@@ -87,6 +88,8 @@ struct Probed {
     sites: Vec<ProbeSite>,
     /// Of a library.
     info: Option<LibraryInfo>,
+    /// When the last probe was there, ns.
+    since_ns: u64,
 }
 
 /// What attaching for a process came to.
@@ -114,28 +117,55 @@ impl Probes {
         let start = Instant::now();
         let survey =
             Survey::of(&process.process, &library.file, |name| by_name(name).filter(|id| wanted.contains(*id)))?;
-        let sites = survey.sites(|id, offset, text_end| id.cookie().at(offset, text_end).0);
-        if sites.is_empty() {
-            return Err(ProbeError::NothingToProbe { path: survey.path });
-        }
-        let mut info = LibraryInfo {
-            path: survey.path.clone(),
-            implementation: survey.implementation.clone(),
-            build_id: survey.build_id.clone(),
-            functions: sites.len(),
-            slow: survey.slow(),
-            not_probed: survey.not_probed.clone(),
-        };
+        let (sites, mut info) = of_library(&survey)?;
         if let Some(known) = self.same_file(&library.file, &survey, &sites, scope) {
             info.functions = 0;
             self.files.entry(library.file.id).or_insert(Probed { info: Some(info), ..known });
             return Ok(Coverage::Present);
         }
-        let attachment = engine.attach(survey.file.as_fd(), Path::new(&survey.path), &sites, scope)?;
-        let probed = Probed { attachment: Some(attachment), scopes: vec![scope], sites, info: Some(info.clone()) };
-        self.insert(library.file.id, probed);
+        self.attach(engine, (library.file.id, &survey), (sites, info.clone()), scope)?;
         self.note_time(start);
         Ok(Coverage::New(info))
+    }
+
+    /// The same of a file that processes will map; `None`: it has probes already.
+    pub(super) fn cover_file(
+        &mut self,
+        engine: &Engine,
+        wanted: &FunctionSet,
+        path: &Path,
+        file: &File,
+    ) -> Result<Option<LibraryInfo>, ProbeError> {
+        let (start, shown) = (Instant::now(), path.display().to_string());
+        let unread = |source: io::Error| ProbeError::Read { path: shown.clone(), source: source.into() };
+        let id = identity_when_mapped(file).map_err(unread)?.ok_or_else(|| unread(io::ErrorKind::NotFound.into()))?;
+        if self.files.contains_key(&id) {
+            return Ok(None);
+        }
+        let file = file.try_clone().map_err(unread)?;
+        let survey = Survey::of_file(file, shown, |name| by_name(name).filter(|id| wanted.contains(*id)))?;
+        let (sites, info) = of_library(&survey)?;
+        self.attach(engine, (id, &survey), (sites, info.clone()), Scope::Inode)?;
+        self.note_time(start);
+        Ok(Some(info))
+    }
+
+    fn attach(
+        &mut self,
+        engine: &Engine,
+        (id, survey): (FileId, &Survey),
+        (sites, info): (Vec<ProbeSite>, LibraryInfo),
+        scope: Scope,
+    ) -> Result<(), ProbeError> {
+        let attachment = engine.attach(survey.file.as_fd(), Path::new(&survey.path), &sites, scope)?;
+        let (attachment, scopes, info) = (Some(attachment), vec![scope], Some(info));
+        self.insert(id, Probed { attachment, scopes, sites, info, since_ns: monotonic_ns() });
+        Ok(())
+    }
+
+    /// Since when a file is under probes, ns.
+    pub(super) fn since_ns(&self, id: FileId) -> Option<u64> {
+        self.files.get(&id).map(|probed| probed.since_ns)
     }
 
     /// Makes sure that a tool of `process` is under probes, if it has functions that are wanted.
@@ -165,7 +195,7 @@ impl Probes {
         };
         let sites = sites(number);
         let functions = sites.len();
-        let mut probed = Probed { attachment: None, scopes: vec![scope], sites, info: None };
+        let mut probed = Probed { attachment: None, scopes: vec![scope], sites, info: None, since_ns: monotonic_ns() };
         if functions == 0 {
             // A program's own function that only looks like one of MPI's.
             self.files.insert(tool.id, probed);
@@ -200,7 +230,8 @@ impl Probes {
             // Through two overlay mounts one file looks like two, but the kernel knows that it is one: its probes are there.
             None => self.files.values().find(|known| known.sites == sites && known.scopes.contains(&scope)),
         }?;
-        Some(Probed { attachment: None, scopes: known.scopes.clone(), sites: sites.to_vec(), info: None })
+        let (scopes, since_ns) = (known.scopes.clone(), known.since_ns);
+        Some(Probed { attachment: None, scopes, sites: sites.to_vec(), info: None, since_ns })
     }
 
     fn note_time(&mut self, start: Instant) {
@@ -215,6 +246,7 @@ impl Probes {
                 (known, more) => known.or(more),
             };
             known.scopes.extend(probed.scopes);
+            known.since_ns = probed.since_ns;
             self.files.insert(id, known);
         } else {
             self.files.insert(id, probed);
@@ -267,6 +299,23 @@ impl Probes {
     fn attachments(&self) -> impl Iterator<Item = &Attachment> {
         self.files.values().filter_map(|probed| probed.attachment.as_ref())
     }
+}
+
+/// Where a library's functions are probed, and what is said of it.
+fn of_library(survey: &Survey) -> Result<(Vec<ProbeSite>, LibraryInfo), ProbeError> {
+    let sites = survey.sites(|id, offset, text_end| id.cookie().at(offset, text_end).0);
+    if sites.is_empty() {
+        return Err(ProbeError::NothingToProbe { path: survey.path.clone() });
+    }
+    let info = LibraryInfo {
+        path: survey.path.clone(),
+        implementation: survey.implementation.clone(),
+        build_id: survey.build_id.clone(),
+        functions: sites.len(),
+        slow: survey.slow(),
+        not_probed: survey.not_probed.clone(),
+    };
+    Ok((sites, info))
 }
 
 /// Where the executable part of a process's MPI library lies: calls from there are MPI's own. Empty for a program with MPI

@@ -83,13 +83,18 @@ impl Roster {
             .insert(slot, Entry { observed, process, job: None, by_exec, identified: false, has_called: false });
     }
 
-    /// A new image of a process is of the same job as the one before, whether or not it lives until it is looked at.
-    pub(super) fn inherit_job(&mut self, from: u32, to: u32) {
-        let job = self.entries.get(&from).and_then(|entry| entry.job.clone());
-        if let (Some(job), Some(entry)) = (job, self.entries.get_mut(&to)) {
+    /// A new image of a process is of the same job as the one before, and has its rank, whether or not it lives until it is looked
+    /// at.
+    pub(super) fn inherit(&mut self, from: u32, to: u32) {
+        let Some(old) = self.entries.get(&from) else { return };
+        let (job, rank, size) = (old.job.clone(), old.observed.identity.rank, old.observed.identity.size);
+        let Some(entry) = self.entries.get_mut(&to) else { return };
+        if let Some(job) = job {
             entry.observed.identity.job = Some(job.to_string());
             entry.job = Some(job);
         }
+        let identity = &mut entry.observed.identity;
+        (identity.rank, identity.size) = (identity.rank.or(rank), identity.size.or(size));
     }
 
     /// Forgets a process that shall not be observed.
@@ -176,6 +181,11 @@ impl Roster {
     /// Whether a process that is, or may become, an MPI process is still there.
     pub(super) fn is_anybody_left(&self) -> bool {
         self.entries.values().any(|entry| entry.observed.state == RankState::Running)
+    }
+
+    /// Whether one that uses MPI is.
+    pub(super) fn is_rank_left(&self) -> bool {
+        self.entries.values().any(|entry| entry.identified && entry.observed.state == RankState::Running)
     }
 
     /// The processes that use MPI: those known to, and those that had called it when they ended too soon to be looked at.

@@ -8,6 +8,7 @@ use std::{
 
 use tokio::{
     io::unix::AsyncFd,
+    task::JoinHandle,
     time::{Instant, sleep, sleep_until},
 };
 
@@ -27,11 +28,11 @@ use crate::{
 };
 
 /// How often a process that may yet load MPI is looked at: first, and when it takes longer.
-const CANDIDATE_INTERVAL: (Duration, Duration) = (Duration::from_millis(2), Duration::from_millis(100));
+pub(super) const CANDIDATE_INTERVAL: (Duration, Duration) = (Duration::from_millis(2), Duration::from_millis(100));
 /// How often a process that has not initialised MPI is looked at.
-const LAYOUT_INTERVAL: Duration = Duration::from_millis(1);
+pub(super) const LAYOUT_INTERVAL: Duration = Duration::from_millis(1);
 /// When it takes longer.
-const CANDIDATE_PATIENCE: Duration = Duration::from_secs(2);
+pub(super) const CANDIDATE_PATIENCE: Duration = Duration::from_secs(2);
 /// How often the node is looked over for targets that do not tell of themselves by exec: as long as there are none, and for some
 /// time after the first, since the ranks of a job start together.
 const SEARCH_INTERVAL: Duration = Duration::from_millis(100);
@@ -164,7 +165,7 @@ async fn observe(
 }
 
 /// A descriptor of its own for the same ring buffer, so that it can be waited for while the observation is used.
-fn notices_fd(observation: &Observation) -> io::Result<AsyncFd<OwnedFd>> {
+pub(super) fn notices_fd(observation: &Observation) -> io::Result<AsyncFd<OwnedFd>> {
     let fd = observation.observer.as_fd().try_clone_to_owned()?;
     readable(fd)
 }
@@ -176,9 +177,21 @@ fn last_profile(observation: &mut Observation, end: EndReason) -> Result<Profile
 
 /// Detaches. A further signal ends mpiprobe at once; the kernel then detaches what is left.
 async fn let_go(observation: Observation, signals: &mut StopSignals) {
+    let mut done = detach(observation);
+    tokio::select! {
+        _ = &mut done => {}
+        () = signals.next() => {
+            say("interrupted again: leaving the rest of the detaching to the kernel");
+            std::process::exit(130);
+        }
+    }
+}
+
+/// Detaches, and tells of it if it takes long.
+pub(super) fn detach(observation: Observation) -> JoinHandle<()> {
     let links = observation.probes.links();
     let start = Instant::now();
-    let mut done = tokio::task::spawn_blocking(move || {
+    tokio::task::spawn_blocking(move || {
         observation.let_go(|left| {
             if start.elapsed() > SILENT_DETACH {
                 say_in_passing(format_args!("detaching, {left} of {links} probes left "));
@@ -187,12 +200,5 @@ async fn let_go(observation: Observation, signals: &mut StopSignals) {
         if start.elapsed() > SILENT_DETACH {
             say_in_passing(format_args!("detached {links} probes in {:.1} s        \n", start.elapsed().as_secs_f64()));
         }
-    });
-    tokio::select! {
-        _ = &mut done => {}
-        () = signals.next() => {
-            say("interrupted again: leaving the rest of the detaching to the kernel");
-            std::process::exit(130);
-        }
-    }
+    })
 }

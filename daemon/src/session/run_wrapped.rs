@@ -49,6 +49,11 @@ async fn observe(
                 if !job.look() && is_waiting {
                     job.search()?;
                 }
+                if job.take_flush() {
+                    display.look(job.profile(None))?;
+                    // It was the end of an interval.
+                    ticks.reset();
+                }
             }
             _ = ticks.tick() => {
                 if job.was_anybody_there() {

@@ -15,7 +15,7 @@ use crate::{
 /// A file's functions, and where to probe them.
 #[derive(Debug)]
 pub(super) struct Survey {
-    /// The very file that is mapped.
+    /// The very file that is, or will be, mapped.
     pub(super) file: File,
     pub(super) path: String,
     pub(super) implementation: String,
@@ -34,8 +34,17 @@ impl Survey {
         mapped: &MappedFile,
         wanted: impl Fn(&str) -> Option<FunctionId>,
     ) -> Result<Self, ProbeError> {
-        let path = mapped.display_path();
-        let file = open_mapped(process, mapped)?;
+        let mut survey = Self::of_file(open_mapped(process, mapped)?, mapped.display_path(), wanted)?;
+        survey.remove_patched(process, mapped)?;
+        Ok(survey)
+    }
+
+    /// The same of a file that no process need have mapped.
+    pub(super) fn of_file(
+        file: File,
+        path: String,
+        wanted: impl Fn(&str) -> Option<FunctionId>,
+    ) -> Result<Self, ProbeError> {
         let bytes = read_elf_file(&file).map_err(|source| ProbeError::Read { path: path.clone(), source })?;
         let elf = |source| ProbeError::Elf { path: path.clone(), source };
         let library = Library::parse(&bytes).map_err(elf)?;
@@ -43,9 +52,7 @@ impl Survey {
         let not_probed = plan.unprobeable.iter().map(|function| function.function.name().to_owned()).collect();
         let (implementation, build_id) =
             (Implementation::of(&library).to_string(), library.build_id().map(str::to_owned));
-        let mut survey = Self { file, path, implementation, build_id, plan, not_probed, breakpoints: 0 };
-        survey.remove_patched(process, mapped)?;
-        Ok(survey)
+        Ok(Self { file, path, implementation, build_id, plan, not_probed, breakpoints: 0 })
     }
 
     /// Takes out the functions whose code in memory is not what the file says.

@@ -1,7 +1,7 @@
 //! `docs/json.md` names every field of the JSON output of a profile, and no others.
 #![expect(clippy::panic, reason = "a helper that cannot go on fails its test")]
 
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, sync::Arc};
 
 use mpiprobe::{
     analyse::{self, Change, EndedCall, Identity, Observed, SelfCost, Session},
@@ -72,7 +72,7 @@ fn profile() -> mpiprobe::model::Profile {
         process: 1,
         counters: ProcessCounters::ZERO,
         layout: Layout { known: capability::CONSTANTS, ..Layout::default() },
-        functions: vec![(0, FunctionStats::ZERO)],
+        functions: vec![(0, Arc::new(FunctionStats::ZERO))],
         phases: vec![PhaseSnapshot {
             phase: Phase {
                 key: PhaseKey { process: 1, level: 3, name: [0; NAME_LENGTH] },
@@ -81,7 +81,7 @@ fn profile() -> mpiprobe::model::Profile {
                 since_ns: 0,
                 time_ns: 0,
             },
-            functions: vec![(0, FunctionStats::ZERO)],
+            functions: vec![(0, Arc::new(FunctionStats::ZERO))],
         }],
         threads: vec![ThreadSnapshot { tid: 1, slot: 0, state }],
         datatypes: Vec::new(),

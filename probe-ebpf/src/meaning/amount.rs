@@ -33,8 +33,12 @@ struct Place {
 #[inline(always)]
 pub fn find(thread: &mut ThreadState, descriptor: &Descriptor, layout: &Layout) {
     // One function for both, which keeps its result in memory: what the verifier knows of registers at its end would multiply.
-    direction(thread, descriptor, layout, true);
-    direction(thread, descriptor, layout, false);
+    if descriptor.receive_amount != 0 {
+        direction(thread, descriptor, layout, true);
+    }
+    if descriptor.send_amount != 0 {
+        direction(thread, descriptor, layout, false);
+    }
 }
 
 #[inline(never)]

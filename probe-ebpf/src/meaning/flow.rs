@@ -136,7 +136,9 @@ pub fn add_received(flow_plus_1: u32, bytes: u64, at_most: u64) {
         // SAFETY: map value pointers.
         unsafe {
             increase(&raw mut (*flow).received, bytes);
-            increase(&raw mut (*flow).received_at_most, at_most);
+            if at_most != 0 {
+                increase(&raw mut (*flow).received_at_most, at_most);
+            }
         }
     }
 }

@@ -163,7 +163,23 @@ pub fn attribute(context: &impl EbpfContext) {
     }
     thread.completed.communicator = flow::communicator(thread.completed.flow_plus_1);
     thread.completed.looked_at = parent::if_new(thread.completed.communicator);
-    next(context, if parent::is_concerned(descriptor) { STAGE_RELATE } else { look_or_measure(thread) });
+    let stage = if parent::is_concerned(descriptor) { STAGE_RELATE } else { look_or_measure(thread) };
+    if stage == STAGE_MEASURE && !moves(descriptor) {
+        // Each program that is called costs as much as ten additions: there is nothing to be measured.
+        add_calls(&thread.completed);
+        match stage_after(thread, descriptor, layout) {
+            NO_STAGE => return,
+            stage => next(context, stage),
+        }
+        return;
+    }
+    next(context, stage);
+}
+
+/// Whether calls of a function move data, or begin to.
+#[inline(always)]
+fn moves(descriptor: &Descriptor) -> bool {
+    descriptor.send_amount | descriptor.receive_amount != 0
 }
 
 /// Notes what the thread's completed call has done to communicators.
@@ -193,8 +209,7 @@ fn look_or_measure(thread: &ThreadState) -> u32 {
 #[inline(always)]
 pub fn measure(context: &impl EbpfContext) {
     let Some((thread, descriptor, layout)) = completed() else { return };
-    let moves = descriptor.send_amount | descriptor.receive_amount != 0;
-    if moves && thread.completed.succeeded != 0 {
+    if moves(descriptor) && thread.completed.succeeded != 0 {
         if can_follow(layout) {
             thread.summing.clear();
             amount::find(thread, descriptor, layout);
@@ -225,18 +240,13 @@ const NO_STAGE: u32 = u32::MAX;
 fn account_for_call(thread: &ThreadState, descriptor: &Descriptor, layout: &Layout) -> u32 {
     let call = &thread.completed;
     let succeeded = call.succeeded != 0;
-    let begins = descriptor.completion == completion::POSTS || descriptor.completion == completion::BEGINS;
-    let posts = begins && succeeded && can_follow(layout);
+    let posts = begins(descriptor) && succeeded && can_follow(layout);
     let is_persistent = posts && descriptor.flags & flags::PERSISTENT != 0;
     // What is made to be started later moves nothing yet; what a status tells is told when it is complete.
     let sends_now = !is_persistent;
     let receives_now = sends_now && !(posts && descriptor.receive_amount & kind::KIND == kind::STATUS);
-    let is_exchange = call.second_flow_plus_1 != 0;
     let receiving = receiving(call.flow_plus_1, call.second_flow_plus_1);
-    flow::add_calls(call.flow_plus_1, 1, call.ns);
-    if is_exchange {
-        flow::add_calls(call.second_flow_plus_1, 1, 0);
-    }
+    add_calls(call);
     if sends_now && call.sent.certainty != certainty::NOTHING {
         add_sent(call.stats_plus_1, call.flow_plus_1, call.sent);
     }
@@ -248,13 +258,37 @@ fn account_for_call(thread: &ThreadState, descriptor: &Descriptor, layout: &Layo
     {
         add_unknown(call.stats_plus_1, receiving);
     }
-    if posts || (descriptor.completion == completion::MATCHES && succeeded && can_follow(layout)) {
+    stage_after(thread, descriptor, layout)
+}
+
+/// Adds the thread's completed call to its flows.
+#[inline(always)]
+fn add_calls(call: &Completed) {
+    flow::add_calls(call.flow_plus_1, 1, call.ns);
+    if call.second_flow_plus_1 != 0 {
+        flow::add_calls(call.second_flow_plus_1, 1, 0);
+    }
+}
+
+/// The index of the program that comes when the thread's completed call is accounted for.
+#[inline(always)]
+fn stage_after(thread: &ThreadState, descriptor: &Descriptor, layout: &Layout) -> u32 {
+    let is_kept = descriptor.completion == completion::MATCHES || begins(descriptor);
+    if thread.completed.succeeded == 0 {
+        NO_STAGE
+    } else if is_kept && can_follow(layout) {
         STAGE_POST
-    } else if descriptor.completion > completion::MATCHES && succeeded {
+    } else if descriptor.completion > completion::MATCHES {
         STAGE_SETTLE
     } else {
         NO_STAGE
     }
+}
+
+/// Whether calls of a function begin an operation that another call completes.
+#[inline(always)]
+fn begins(descriptor: &Descriptor) -> bool {
+    descriptor.completion == completion::POSTS || descriptor.completion == completion::BEGINS
 }
 
 /// Whether the layout tells enough to understand what a call moves, and to follow requests.
@@ -293,7 +327,9 @@ fn add_received(stats_plus_1: u32, flow_plus_1: u32, amount: Amount) {
         // SAFETY: map value pointers.
         unsafe {
             add_to_volume(&raw mut (*stats).received, amount.bytes);
-            add(&raw mut (*stats).received_at_most, at_most);
+            if at_most != 0 {
+                add(&raw mut (*stats).received_at_most, at_most);
+            }
         }
     }
     flow::add_received(flow_plus_1, amount.bytes, at_most);

@@ -48,6 +48,7 @@ pub struct JobBuilder {
     user: Option<u32>,
     under: Vec<OsString>,
     preload: Option<PathBuf>,
+    through_a_shell: bool,
 }
 
 impl JobBuilder {
@@ -67,6 +68,7 @@ impl JobBuilder {
             user: None,
             under: Vec::new(),
             preload: None,
+            through_a_shell: false,
         }
     }
 
@@ -155,8 +157,17 @@ impl JobBuilder {
 
     /// Run `mpiprobe run ARGUMENTS` with the wrapper engine over the launcher: [`Job::profile`].
     pub fn profiled<A: Into<OsString>>(self, arguments: impl IntoIterator<Item = A>) -> Result<Self, ProfilerError> {
+        self.run_by("wrapper", arguments)
+    }
+
+    /// The same with another engine.
+    pub fn run_by<A: Into<OsString>>(
+        self,
+        engine: &str,
+        arguments: impl IntoIterator<Item = A>,
+    ) -> Result<Self, ProfilerError> {
         let mut command: Vec<OsString> = vec![profiler::binary()?.into(), "run".into(), "--json".into()];
-        command.extend(["--profile".into(), files::PROFILE.into()]);
+        command.extend(["--engine".into(), engine.into(), "--profile".into(), files::PROFILE.into()]);
         command.extend(arguments.into_iter().map(Into::into));
         command.push("--".into());
         Ok(self.under(command))
@@ -171,6 +182,13 @@ impl JobBuilder {
     #[must_use]
     pub fn preload(mut self, library: impl Into<PathBuf>) -> Self {
         self.preload = Some(library.into());
+        self
+    }
+
+    /// Have a script execute the program: the command line does not name it.
+    #[must_use]
+    pub fn through_a_shell(mut self) -> Self {
+        self.through_a_shell = true;
         self
     }
 
@@ -211,6 +229,9 @@ impl JobBuilder {
         let files = files::directory()?;
         if let Some(name) = &self.called {
             executable = files::copy_program(&executable, files.path(), name)?;
+        }
+        if self.through_a_shell {
+            executable = files::script(&executable, files.path())?;
         }
         let gates = create_gates(directory.path(), &self.gates)?;
 

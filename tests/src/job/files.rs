@@ -58,3 +58,12 @@ pub(super) fn copy_library(mpi: Mpi, directory: &Path) -> Result<(PathBuf, OsStr
     fs::copy(&original, &copy).map_err(file_error("copying", &original))?;
     Ok((copy, directory.into()))
 }
+
+/// A shell script that executes a program with the arguments that it is given.
+pub(super) fn script(program: &Path, directory: &Path) -> Result<PathBuf, JobError> {
+    let path = directory.join("script.sh");
+    let text = format!("#!/bin/sh\nexec '{}' \"$@\"\n", program.display());
+    fs::write(&path, text).map_err(file_error("writing", &path))?;
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).map_err(file_error("making executable", &path))?;
+    Ok(path)
+}

@@ -9,10 +9,10 @@ use std::sync::Arc;
 use mpiprobe::{
     analyse::{self, Identity, Observed, SelfCost, Session},
     model::{EndReason, EngineInfo, LibraryInfo, Profile, RankState},
-    observe::{CommunicatorSnapshot, Members, PendingRequest, ProcessSnapshot, Snapshot, ToolsSnapshot},
+    observe::{ByFunction, CommunicatorSnapshot, Members, PendingRequest, ProcessSnapshot, Snapshot, ToolsSnapshot},
 };
 use mpiprobe_common::{
-    Amount, Communicator, CommunicatorKey, Flow, FlowKey, Layout, ProcessCounters, Request,
+    Amount, Communicator, CommunicatorKey, Flow, FlowKey, FunctionStats, Layout, ProcessCounters, Request,
     flow::communicator_kind,
     layout::{Constants, MPICH, capability, handle_kind},
     request::{certainty, state},
@@ -110,11 +110,10 @@ impl Synthetic {
 
     fn process(&self, rank: u32, seconds: u64, now_ns: u64) -> ProcessSnapshot {
         let lively = threads::lively_seconds(self, rank, seconds);
-        // Of known size: statistics are large, and a vector that grows has room for twice as many.
-        let mut functions = Vec::with_capacity(self.functions);
-        functions.extend(self.functions().enumerate().map(|(place, id)| {
-            (u32::from(id.number()), statistics::of(id.function(), place, rank, lively, self.traffic))
-        }));
+        let function = |(place, id): (usize, FunctionId)| {
+            (u32::from(id.number()), Arc::new(statistics::of(id.function(), place, rank, lively, self.traffic)))
+        };
+        let functions: ByFunction = self.functions().enumerate().map(function).collect();
         let calls = functions.iter().map(|(_, stats)| stats.calls).sum();
         let time_ns = functions.iter().map(|(_, stats)| stats.time_ns).sum();
         ProcessSnapshot {
@@ -147,10 +146,10 @@ impl Synthetic {
     }
 
     /// To and from both neighbours, over the row.
-    fn flows(&self, rank: u32, functions: &[(u32, mpiprobe_common::FunctionStats)]) -> Vec<Flow> {
+    fn flows(&self, rank: u32, functions: &ByFunction) -> Vec<Flow> {
         let neighbours = [(rank + 1) % self.ranks, (rank + self.ranks - 1) % self.ranks];
         let moves = |function: &Function| function.position(mpiprobe_functions::Role::Buffer).is_some();
-        let of_function = |(id, stats): &(u32, mpiprobe_common::FunctionStats)| {
+        let of_function = |(id, stats): &(u32, Arc<FunctionStats>)| {
             let function = FunctionId::from_index(u16::try_from(*id).ok()?)?.function();
             let is_pairwise = function.position(mpiprobe_functions::Role::Destination).is_some()
                 || function.position(mpiprobe_functions::Role::Source).is_some();

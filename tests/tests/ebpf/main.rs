@@ -20,6 +20,7 @@ mod phases;
 mod recording;
 mod refusals;
 mod rights;
+mod run;
 mod threads;
 mod times;
 mod tools;
@@ -54,6 +55,7 @@ fn main() {
             recording::tests(mpi),
             refusals::tests(mpi),
             rights::tests(mpi),
+            run::tests(mpi),
             threads::tests(mpi),
             times::tests(mpi),
             tools::tests(mpi),

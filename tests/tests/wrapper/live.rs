@@ -3,6 +3,7 @@
 use std::fs;
 
 use libtest_mimic::{Failed, Trial};
+use mpiprobe_tests::phases::{barriers, expect_phases};
 use mpiprobe_tests::profiler::Copy;
 use mpiprobe_tests::{Ended, Job, Language, Mpi, Profile, Profiler, Requirement, program, requirement};
 use rustix::process::Signal;
@@ -26,6 +27,7 @@ pub(crate) fn tests(mpi: Mpi) -> Vec<Trial> {
         c("live_ranks_are_killed", kill),
         c("live_by_hand_in_the_users_own_place", by_hand),
         c("live_waits_for_a_job", wait),
+        c("live_tables_when_the_program_asks", asked_for),
         c("live_says_who_runs_without_the_wrapper", mixed),
         unprivileged,
     ]
@@ -117,6 +119,22 @@ fn wait(mpi: Mpi) -> Result<(), Failed> {
     let profile = profiler.wait()?.profile()?;
     assert!(profile.complete, "{:?}", profile.incomplete_because);
     expect_counts(&profile, &job.snapshot()?, None, &functions("default")?)
+}
+
+/// An interval ends when rank 0 asks for results: nobody else does in an hour.
+fn asked_for(mpi: Mpi) -> Result<(), Failed> {
+    let job = Job::builder(mpi, program::PHASES).ranks(2).gates(&["1", "2"]).own_name();
+    let mut job = job.profiled([] as [&str; 0])?.spawn()?;
+    job.wait_for_gate("1")?;
+    let mut profiler = Profiler::observe(["--pid-of", job.called()])?;
+    job.open_gate("1")?;
+    let asked: Profile = serde_json::from_str(&profiler.wait_for_output(0)?)?;
+    assert_eq!((asked.end.as_deref(), barriers(&asked, 0)?), (None, 10 + 20 + 2 + 3 + 4 + 1 + 1));
+    job.wait_for_gate("2")?;
+    job.open_gate("2")?;
+    job.wait()?.success()?;
+    expect_phases(&profiler.wait()?.profile()?)?;
+    Ok(())
 }
 
 fn mixed(mpi: Mpi) -> Result<(), Failed> {

@@ -40,6 +40,7 @@ pub(crate) fn tests(mpi: Mpi) -> Vec<Trial> {
         root("a_directory_that_cannot_be_made", impossible),
         root("a_full_disk", full_disk),
         root("a_full_place_for_tables", full_runtime_directory),
+        root("full_shared_memory", full_shared_memory),
         root("tables_of_killed_runs_are_removed", stale),
     ];
     // Open MPI's launcher does not speak with ranks that have become another user's, wrapped or not.
@@ -50,7 +51,7 @@ pub(crate) fn tests(mpi: Mpi) -> Vec<Trial> {
 }
 
 fn run(arguments: &[&str]) -> Result<Output, Failed> {
-    Ok(Command::new(binary()?).arg("run").args(arguments).output()?)
+    Ok(Command::new(binary()?).args(["run", "--engine", "wrapper"]).args(arguments).output()?)
 }
 
 /// What mpiprobe, in or outside the job, has said besides its choice of engine.
@@ -104,9 +105,16 @@ impl Ring {
     /// `mpiprobe run OPTIONS -- mpirun -n 2 ring 5`.
     fn command(&self, options: &[&OsStr]) -> Vec<OsString> {
         let mut command: Vec<OsString> = vec![self.copy.path().into(), "run".into(), "--json".into()];
-        command.extend(["-o".into(), self.path("profile").into()]);
+        command.extend(["--engine".into(), "wrapper".into(), "-o".into(), self.path("profile").into()]);
         command.extend(options.iter().map(OsString::from));
-        command.extend(["--".into(), self.mpi.launcher().into()]);
+        command.push("--".into());
+        command.extend(self.bare());
+        command
+    }
+
+    /// `mpirun -n 2 ring 5`.
+    fn bare(&self) -> Vec<OsString> {
+        let mut command: Vec<OsString> = vec![self.mpi.launcher().into()];
         command.extend(self.mpi.launcher_arguments(2, self.home.path(), None));
         command.extend([self.program.clone().into(), "5".into()]);
         command
@@ -213,6 +221,27 @@ fn full_runtime_directory(mpi: Mpi) -> Result<(), Failed> {
     let profile: serde_json::Value = serde_json::from_slice(&fs::read(ring.path("profile"))?)?;
     assert_eq!(profile.get("complete"), Some(&true.into()), "{output:?}");
     assert_eq!(profile.get("ranks").and_then(serde_json::Value::as_array).map(Vec::len), Some(2));
+    Ok(())
+}
+
+/// Not a byte is left in /dev/shm. Whether MPI can do without is its own affair: the job ends as it does without the wrapper.
+fn full_shared_memory(mpi: Mpi) -> Result<(), Failed> {
+    let ring = Ring::new(mpi)?;
+    let script = r#"mount -t tmpfs -o size=64k none /dev/shm && head -c 64k /dev/zero >/dev/shm/full && exec "$@""#;
+    let run = |command: Vec<OsString>| -> Result<Output, Failed> {
+        let mut whole = Command::new("unshare");
+        whole.args(["--mount", "sh", "-c", script, "sh"]).args(command).env("HOME", ring.home.path());
+        Ok(whole.env_remove("XDG_RUNTIME_DIR").env_remove("XDG_CACHE_HOME").output()?)
+    };
+    let is_correct = |output: &Output| String::from_utf8_lossy(&output.stdout).contains("all messages correct");
+    let (bare, wrapped) = (run(ring.bare())?, run(ring.command(&[]))?);
+    assert_eq!(bare.status.code(), wrapped.status.code(), "{bare:?}\n{wrapped:?}");
+    assert_eq!(is_correct(&bare), is_correct(&wrapped), "{bare:?}\n{wrapped:?}");
+    if is_correct(&bare) {
+        let profile: serde_json::Value = serde_json::from_slice(&fs::read(ring.path("profile"))?)?;
+        assert_eq!(profile.get("complete"), Some(&true.into()), "{wrapped:?}");
+        assert_eq!(profile.get("ranks").and_then(serde_json::Value::as_array).map(Vec::len), Some(2));
+    }
     Ok(())
 }
 

@@ -39,6 +39,7 @@ const INT: u8 = 0x80;
 const POSITION: u8 = 0x3f;
 
 /// By function id.
+#[expect(clippy::indexing_slicing, reason = "done by the compiler, which refuses what is out of bounds")]
 pub(super) static DECISIVE: [Decisive; FUNCTIONS] = {
     let mut all = [const { Decisive::of(&Descriptor::EMPTY) }; FUNCTIONS];
     let mut function = 0;
@@ -84,6 +85,7 @@ impl Decisive {
         }
     }
 
+    #[expect(clippy::indexing_slicing, reason = "done by the compiler, which refuses what is out of bounds")]
     const fn add(&mut self, position: u8, how: u8) {
         if position == NONE {
             return;

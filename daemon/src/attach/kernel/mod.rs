@@ -3,4 +3,6 @@
 
 pub(crate) mod bpf;
 pub(crate) mod btf;
+pub(crate) mod code_events;
+pub(crate) mod code_record;
 pub(crate) mod perf_event;

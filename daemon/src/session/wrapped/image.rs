@@ -156,6 +156,11 @@ impl Image {
         Ok((observed, snapshot))
     }
 
+    /// When the program asked last for results, ns; 0: it has not.
+    pub(super) fn flushed_ns(&self) -> u64 {
+        self.tables.flushed_ns().unwrap_or(0)
+    }
+
     /// What it has noted of where it has code.
     pub(super) fn code(&self) -> Option<Vec<u8>> {
         self.tables.code().ok().filter(|list| !list.is_empty())
@@ -164,13 +169,21 @@ impl Image {
     pub(super) fn library(&self) -> LibraryInfo {
         LibraryInfo {
             path: text(&self.header.library),
-            implementation: text(&self.header.implementation),
+            implementation: implementation(&self.header.implementation),
             build_id: None,
             functions: mpiprobe_functions::COUNT,
             slow: Vec::new(),
             not_probed: Vec::new(),
         }
     }
+}
+
+/// What the library calls itself: `MPICH Version:\t4.0.2`, for example.
+fn implementation(noted: &[u8]) -> String {
+    let text = noted.split(|&byte| byte == 0).next().unwrap_or_default();
+    let words: Vec<&[u8]> = text.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty()).collect();
+    let words: Vec<String> = words.into_iter().filter(|word| *word != b"Version:").map(printable).collect();
+    words.join(" ")
 }
 
 /// From what the process has noted of its environment.

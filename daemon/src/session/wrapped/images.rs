@@ -27,11 +27,14 @@ pub(super) struct Images {
     refused: BTreeMap<PathBuf, String>,
     /// Files that need not be looked at again.
     known: HashSet<PathBuf>,
+    /// Until when programs' requests for results have been seen, ns.
+    flushed_ns: u64,
 }
 
 impl Images {
     pub(super) fn new(root: ProcRoot) -> Self {
-        Self { root, here: Here::now(), taken: Vec::new(), refused: BTreeMap::new(), known: HashSet::new() }
+        let (taken, refused, known) = (Vec::new(), BTreeMap::new(), HashSet::new());
+        Self { root, here: Here::now(), taken, refused, known, flushed_ns: monotonic_ns() }
     }
 
     /// Opens those files of a directory that nobody has decided about yet.
@@ -113,6 +116,15 @@ impl Images {
 
     pub(super) fn is_empty(&self) -> bool {
         self.taken.is_empty()
+    }
+
+    /// Whether a program has asked since the last time for what was counted to be written out.
+    pub(super) fn take_flush(&mut self) -> bool {
+        let living = self.taken.iter().filter(|image| image.process().is_some());
+        let last_ns = living.map(Image::flushed_ns).max().unwrap_or(0);
+        let is_new = last_ns > self.flushed_ns;
+        self.flushed_ns = self.flushed_ns.max(last_ns);
+        is_new
     }
 
     /// Files of no use, and why.

@@ -28,7 +28,7 @@ use crate::{
     preload::{DirectoryError, LibraryError, Preload, RunDirectory, exporting, library},
     present::{OutputError, say},
     recording::{RecordTo, Recorder, RecordingError},
-    session::{course::regular, sites::Sites, watch::EndWatch},
+    session::{SessionError, course::regular, launched::Unready, sites::Sites, watch::EndWatch},
 };
 
 /// How often new processes are looked for.
@@ -78,6 +78,10 @@ pub enum LaunchError {
     Output(#[from] OutputError),
     #[error(transparent)]
     Recording(#[from] RecordingError),
+    #[error(transparent)]
+    Session(#[from] SessionError),
+    #[error("nothing was run: {0}")]
+    NoEbpf(#[source] Unready),
 }
 
 impl LaunchError {
@@ -152,13 +156,17 @@ fn prepare(options: &RunOptions) -> Result<(RunDirectory, Preload), LaunchError>
 
 fn start(command: &[OsString], preload: Option<&Preload>) -> Result<Child, LaunchError> {
     let command = preload.map_or_else(|| command.to_vec(), |preload| exporting(command, preload));
-    let (program, arguments) =
-        command.split_first().map_or((OsString::new(), &[][..]), |(program, rest)| (program.clone(), rest));
+    let (program, arguments) = split(&command);
     let spawned = Command::new(&program)
         .args(arguments)
         .envs(preload.into_iter().flat_map(|preload| preload.variables.iter().cloned()))
         .spawn();
     spawned.map_err(|source| LaunchError::Start { program: program.display().to_string(), source })
+}
+
+/// A command's program, and its arguments.
+pub(in crate::session) fn split(command: &[OsString]) -> (OsString, &[OsString]) {
+    command.split_first().map_or((OsString::new(), &[][..]), |(program, rest)| (program.clone(), rest))
 }
 
 /// Takes in processes as they come, until the command has ended.
@@ -188,6 +196,9 @@ async fn follow(
                     if let Some(Err(error)) = process.pidfd().map(|pidfd| ends.add(pidfd, slot.into())) {
                         tracing::warn!("cannot watch for the end of a process: {error}");
                     }
+                }
+                if account.images.take_flush() && let Some(recorder) = recorder.as_mut() {
+                    recorder.add(&Arc::new(account.profile(None)));
                 }
             }
             _ = ticks.tick(), if recorder.is_some() => {
@@ -219,12 +230,20 @@ fn report(account: &mut Account, options: &RunOptions, recorder: Option<Recorder
              can observe",
         );
     }
-    let profile = Arc::new(account.profile(Some(EndReason::TargetsEnded)));
+    finish(&Arc::new(account.profile(Some(EndReason::TargetsEnded))), options, recorder)
+}
+
+/// Gives the last profile to all who are to have it.
+pub(in crate::session) fn finish(
+    profile: &Arc<Profile>,
+    options: &RunOptions,
+    recorder: Option<Recorder>,
+) -> Result<(), LaunchError> {
     if let Some(mut recorder) = recorder {
-        recorder.add(&profile);
+        recorder.add(profile);
         recorder.end();
     }
-    let text = text(&profile, Form { json: options.json, filter: None })?;
+    let text = text(profile, Form { json: options.json, filter: None })?;
     match &options.profile {
         Some(path) => write_file(&text, path)?,
         // Standard output is the job's.
@@ -234,7 +253,7 @@ fn report(account: &mut Account, options: &RunOptions, recorder: Option<Recorder
 }
 
 /// What a shell makes of it: of a command that was killed, 128 and the signal's number.
-fn shell_status(status: ExitStatus) -> u8 {
+pub(in crate::session) fn shell_status(status: ExitStatus) -> u8 {
     let number = status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0));
     u8::try_from(number).unwrap_or(u8::MAX)
 }

@@ -16,7 +16,8 @@ use super::{
 use crate::{
     analyse::Identity,
     discover::{
-        Caller, Finding, MpiProcess, ProcRoot, Process, Scanner, Target, mappings::Mappings, open_mapped, select,
+        Caller, Finding, MpiProcess, ProcRoot, Process, Scanner, Target, is_wrapper, mappings::Mappings, open_mapped,
+        select,
     },
     model::{EndReason, Profile},
     observe::{TableFileError, monotonic_ns},
@@ -241,6 +242,11 @@ impl WrappedJob {
         self.images.is_anybody_left() || self.without.iter().any(|process| process.process.is_alive())
     }
 
+    /// Whether a program has asked since the last time for what was counted to be written out.
+    pub(in crate::session) fn take_flush(&mut self) -> bool {
+        self.images.take_flush()
+    }
+
     pub(in crate::session) fn was_anybody_there(&self) -> bool {
         !self.images.is_empty()
     }
@@ -270,8 +276,7 @@ impl WrappedJob {
 }
 
 fn has_wrapper(process: &MpiProcess) -> bool {
-    let is_wrapper = |path: String| path.rsplit('/').next().is_some_and(|name| name.starts_with("libmpiprobe_wrapper"));
-    process.libraries.iter().any(|library| is_wrapper(library.file.display_path()))
+    process.libraries.iter().any(|library| is_wrapper(Path::new(&library.file.display_path())))
 }
 
 fn without_wrapper(number: usize) -> String {

@@ -14,6 +14,8 @@ mod report;
 mod stale;
 
 pub use launch::{LaunchError, RunOptions, launch};
+pub(super) use launch::{finish, shell_status, split};
 pub(super) use live::WrappedJob;
 pub use profile::WriteError;
+pub(super) use relay::Relay;
 pub use report::{ReportError, ReportOptions, report};

@@ -17,15 +17,15 @@ use signal_hook::{
 const RELAYED: [i32; 7] = [SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGCONT];
 
 /// Catches signals from when it is made, and hands them on once it is told to whom.
-pub(super) struct Relay(SignalsInfo<WithOrigin>);
+pub(in crate::session) struct Relay(SignalsInfo<WithOrigin>);
 
 impl Relay {
-    pub(super) fn new() -> io::Result<Self> {
+    pub(in crate::session) fn new() -> io::Result<Self> {
         Ok(Self(SignalsInfo::new(RELAYED)?))
     }
 
     /// Hands all on to the process of a pidfd, from a thread of its own, which lives as long as mpiprobe.
-    pub(super) fn to(mut self, job: OwnedFd) {
+    pub(in crate::session) fn to(mut self, job: OwnedFd) {
         thread::spawn(move || {
             for origin in self.0.forever() {
                 // What a terminal sends goes to all of its foreground processes, hence to the job as well.

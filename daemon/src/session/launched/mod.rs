@@ -1,0 +1,48 @@
+//! Jobs that mpiprobe starts itself: by which engine they are counted, and what the kernel counts from their first call on.
+
+mod course;
+mod elsewhere;
+mod held;
+mod loaded;
+mod needed;
+mod ready;
+
+use clap::ValueEnum;
+
+use super::wrapped::{LaunchError, RunOptions, launch};
+use crate::present::say;
+use ready::Ready;
+pub use ready::Unready;
+
+/// Who counts in a command that mpiprobe starts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum RunEngine {
+    /// The kernel, where it may be asked and will not miss a call; else the processes themselves.
+    #[default]
+    Auto,
+    /// The kernel, by probes on the MPI library. Where that is not permitted, nothing is run.
+    Ebpf,
+    /// The processes themselves, by a preloaded library.
+    Wrapper,
+}
+
+/// Runs the command to its end; gives its exit status as a shell has it.
+pub async fn run_command(options: &RunOptions, engine: RunEngine) -> Result<u8, LaunchError> {
+    match engine {
+        RunEngine::Wrapper => launch(options).await,
+        RunEngine::Ebpf => match Ready::new(options) {
+            Ok(ready) => course::launch(options, ready).await,
+            Err(why) => Err(LaunchError::NoEbpf(why)),
+        },
+        RunEngine::Auto => match Ready::for_certain(options) {
+            Ok(ready) => {
+                say(format_args!("engine ebpf: it is permitted here, and {} is known before it runs", ready.known()));
+                course::launch(options, ready).await
+            }
+            Err(why) => {
+                say(format_args!("engine wrapper: {}", why.in_short()));
+                launch(options).await
+            }
+        },
+    }
+}

@@ -1,0 +1,161 @@
+//! Which MPI libraries a command will use, as far as that can be told before it runs.
+//!
+//! Every argument that names a program is looked at, because launchers are given one; the dynamic linker itself says what it would
+//! load, as `ldd` has it. It is asked only if it is one of the system's: an argument may be any file.
+
+use std::{
+    collections::BTreeSet,
+    ffi::{OsStr, OsString},
+    fs::File,
+    os::unix::{
+        ffi::OsStrExt as _,
+        fs::{MetadataExt as _, PermissionsExt as _},
+    },
+    path::{Path, PathBuf},
+    process::{Command, Stdio},
+};
+
+use object::{
+    Endianness, ReadCache, ReadRef as _,
+    elf::{self, FileHeader64},
+    read::elf::{FileHeader as _, ProgramHeader as _},
+};
+
+use crate::{
+    discover::{Scanner, identity_when_mapped, mappings::FileId, open_regular},
+    session::ImplementationRecogniser,
+};
+
+/// Arguments that are looked at.
+const MOST_ARGUMENTS: usize = 256;
+/// Length of an interpreter's path, bytes.
+const LONGEST_PATH: u64 = 4096;
+
+/// A file with MPI's functions.
+#[derive(Debug)]
+pub(super) struct Needed {
+    pub(super) path: PathBuf,
+    pub(super) file: File,
+    pub(super) id: FileId,
+}
+
+/// Each once; empty if it cannot be told. The scanner remembers what all files are that the command will load.
+pub(super) fn needed(command: &[OsString], scanner: &mut Scanner<ImplementationRecogniser>) -> Vec<Needed> {
+    let mut seen = BTreeSet::new();
+    let programs = command.iter().take(MOST_ARGUMENTS).filter_map(|argument| find_program(argument));
+    let files = programs.flat_map(|program| {
+        let libraries = libraries(&program);
+        std::iter::once(program).chain(libraries)
+    });
+    files.filter(|path| seen.insert(path.clone())).filter_map(|path| mpi_library(path, scanner)).collect()
+}
+
+/// The program's file: with a path in its name, or on `PATH`.
+fn find_program(argument: &OsStr) -> Option<PathBuf> {
+    let is_program = |path: &PathBuf| {
+        let metadata = path.metadata();
+        metadata.is_ok_and(|metadata| metadata.is_file() && metadata.permissions().mode() & 0o111 != 0)
+    };
+    if argument.as_bytes().contains(&b'/') {
+        return Some(PathBuf::from(argument)).filter(is_program)?.canonicalize().ok();
+    }
+    if argument.is_empty() || argument.as_bytes().starts_with(b"-") {
+        return None;
+    }
+    let path = std::env::var_os("PATH")?;
+    std::env::split_paths(&path).map(|directory| directory.join(argument)).find(is_program)?.canonicalize().ok()
+}
+
+/// What the dynamic linker would load for it.
+fn libraries(program: &Path) -> Vec<PathBuf> {
+    let Some(linker) = interpreter(program).filter(|linker| is_the_systems(linker)) else { return Vec::new() };
+    let listed = Command::new(linker).arg("--list").arg(program).stdin(Stdio::null()).stderr(Stdio::null()).output();
+    listed.map_or_else(
+        |_| Vec::new(),
+        |output| output.stdout.split(|&byte| byte == b'\n').filter_map(listed_file).collect(),
+    )
+}
+
+/// The file in `\tlibmpi.so.40 => /lib/libmpi.so.40 (0x00007f…)`.
+fn listed_file(line: &[u8]) -> Option<PathBuf> {
+    let line = line.trim_ascii();
+    let arrow = memchr::memmem::find(line, b"=> ").map_or(0, |at| at + 3);
+    let end = memchr::memmem::rfind(line, b" (0x")?;
+    let path = line.get(arrow..end).filter(|path| path.starts_with(b"/"))?;
+    PathBuf::from(OsStr::from_bytes(path)).canonicalize().ok()
+}
+
+fn interpreter(program: &Path) -> Option<PathBuf> {
+    let file = open_regular(program).ok()?;
+    let data = ReadCache::new(&file);
+    let header = FileHeader64::<Endianness>::parse(&data).ok()?;
+    let endian = header.endian().ok()?;
+    let segments = header.program_headers(endian, &data).ok()?;
+    let segment = segments.iter().find(|segment| segment.p_type(endian) == elf::PT_INTERP)?;
+    let length = segment.p_filesz(endian).min(LONGEST_PATH);
+    let bytes = (&data).read_bytes_at(segment.p_offset(endian), length).ok()?;
+    let path = bytes.split(|&byte| byte == 0).next()?;
+    PathBuf::from(OsStr::from_bytes(path)).canonicalize().ok()
+}
+
+/// Whether nobody but the system's administrator can have put it there.
+fn is_the_systems(linker: &Path) -> bool {
+    let is_named_so = linker.file_name().is_some_and(|name| {
+        let name = name.as_bytes();
+        name.starts_with(b"ld-") || name.starts_with(b"ld.so") || name.starts_with(b"libc.")
+    });
+    let is_roots = |path: &Path| path.metadata().is_ok_and(|found| found.uid() == 0 && found.mode() & 0o022 == 0);
+    is_named_so && linker.ancestors().all(is_roots)
+}
+
+fn mpi_library(path: PathBuf, scanner: &mut Scanner<ImplementationRecogniser>) -> Option<Needed> {
+    let file = open_regular(&path).ok()?;
+    let id = identity_when_mapped(&file).ok()??;
+    scanner.is_mpi(&path, &file, id).then_some(Needed { path, file, id })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::discover::{Caller, ProcRoot};
+
+    #[test]
+    fn lines_of_the_linker_name_files() {
+        let own = std::env::current_exe().unwrap().canonicalize().unwrap();
+        let line = format!("\tlibx.so => {} (0x00007f0000000000)", own.display());
+        assert_eq!(listed_file(line.as_bytes()), Some(own.clone()));
+        assert_eq!(listed_file(format!("\t{} (0x00007f0000000000)", own.display()).as_bytes()), Some(own));
+        for other in ["\tlinux-vdso.so.1 (0x00007ffc)", "\tlibx.so => not found", "", "\tstatically linked"] {
+            assert_eq!(listed_file(other.as_bytes()), None, "{other}");
+        }
+    }
+
+    #[test]
+    fn programs_are_found_as_a_shell_finds_them() {
+        assert!(find_program(OsStr::new("sh")).is_some_and(|path| path.is_absolute()));
+        let own = std::env::current_exe().unwrap();
+        assert_eq!(find_program(own.as_os_str()), own.canonicalize().ok());
+        for other in ["-n", "4", "", "/", "/etc/passwd", "no-such-program"] {
+            assert_eq!(find_program(OsStr::new(other)), None, "{other}");
+        }
+    }
+
+    #[test]
+    fn what_a_program_needs_is_asked_of_the_systems_linker_only() {
+        let libraries = libraries(&find_program(OsStr::new("sh")).unwrap());
+        let is_libc = |path: &PathBuf| path.to_string_lossy().contains("libc.so");
+        assert!(libraries.iter().any(is_libc), "{libraries:?}");
+        let folder = tempfile::tempdir().unwrap();
+        let own = folder.path().join("ld-linux.so.2");
+        std::fs::write(&own, "").unwrap();
+        std::fs::set_permissions(&own, std::fs::Permissions::from_mode(0o777)).unwrap();
+        assert!(!is_the_systems(&own));
+    }
+
+    #[test]
+    fn what_does_not_use_mpi_needs_no_library() {
+        let root = ProcRoot::system().unwrap();
+        let mut scanner = Scanner::new(root, Caller::current().unwrap(), ImplementationRecogniser::default());
+        assert!(needed(&["sh".into(), "-c".into(), "exit 0".into()], &mut scanner).is_empty());
+    }
+}

@@ -1,0 +1,137 @@
+//! Everything that can be done before a command runs, so that none of its calls is missed.
+
+use thiserror::Error;
+
+use super::{
+    elsewhere::elsewhere,
+    loaded::Loaded,
+    needed::{Needed, needed},
+};
+use crate::{
+    attach::AttachError,
+    discover::{Caller, JobChoice, ProcRoot, Scanner, Target},
+    present::say,
+    session::{
+        EngineChoice, ImplementationRecogniser, Options, SessionError, observation::Observation, probed,
+        wrapped::RunOptions,
+    },
+};
+
+/// Why a command is not counted by the kernel.
+#[derive(Debug, Error)]
+pub enum Unready {
+    #[error(
+        "--output keeps the tables of the wrapper, which the kernel has not: leave one of --engine ebpf and --output out"
+    )]
+    Tables,
+    #[error("others may start the ranks than this command ({0})")]
+    Elsewhere(&'static str),
+    #[error("which MPI library the command uses cannot be told before it runs")]
+    Library,
+    #[error(transparent)]
+    Session(#[from] SessionError),
+}
+
+impl Unready {
+    /// On one line.
+    pub(super) fn in_short(&self) -> String {
+        match self {
+            Self::Tables => "--output keeps its tables".to_owned(),
+            Self::Elsewhere(_) => format!("{self}, and eBPF would not know them"),
+            Self::Library => format!("{self}, and eBPF might miss its first calls"),
+            Self::Session(error) => {
+                let text = error.to_string();
+                format!("eBPF is not possible here: {}", text.lines().next().unwrap_or_default())
+            }
+        }
+    }
+}
+
+/// An observation of a job that does not run yet.
+#[derive(Debug)]
+pub(super) struct Ready {
+    pub(super) observation: Observation,
+    /// Paths of MPI libraries that are under probes already.
+    known: Vec<String>,
+}
+
+impl Ready {
+    pub(super) fn new(options: &RunOptions) -> Result<Self, Unready> {
+        if options.tables.is_some() {
+            return Err(Unready::Tables);
+        }
+        let mut scanner = scanner()?;
+        let libraries = needed(&options.command, &mut scanner);
+        Self::with(options, scanner, &libraries)
+    }
+
+    /// Only if no call can be missed.
+    pub(super) fn for_certain(options: &RunOptions) -> Result<Self, Unready> {
+        if options.tables.is_some() {
+            return Err(Unready::Tables);
+        }
+        if let Some(whom) = elsewhere(&options.command, &|name| std::env::var_os(name).is_some()) {
+            return Err(Unready::Elsewhere(whom));
+        }
+        let mut scanner = scanner()?;
+        let libraries = needed(&options.command, &mut scanner);
+        if libraries.is_empty() { Err(Unready::Library) } else { Self::with(options, scanner, &libraries) }
+    }
+
+    fn with(
+        options: &RunOptions,
+        scanner: Scanner<ImplementationRecogniser>,
+        libraries: &[Needed],
+    ) -> Result<Self, Unready> {
+        // Tried on mpiprobe itself, before anything is there that would have to be undone.
+        Loaded::new(std::process::id()).map_err(|source| SessionError::from(AttachError::CodeEvents { source }))?;
+        let mut observation = Observation::of_job(&observed(options), scanner)?;
+        let mut known = Vec::new();
+        for library in libraries {
+            match observation.cover_file(&library.path, &library.file, library.id) {
+                Ok(_) => known.push(library.path.display().to_string()),
+                // The command may do without it.
+                Err(error) => say(error),
+            }
+        }
+        Ok(Self { observation, known })
+    }
+
+    /// The libraries that are known.
+    pub(super) fn known(&self) -> String {
+        self.known.join(", ")
+    }
+}
+
+fn scanner() -> Result<Scanner<ImplementationRecogniser>, SessionError> {
+    Ok(Scanner::new(ProcRoot::system()?, Caller::current()?, ImplementationRecogniser::default()))
+}
+
+/// What of a job is observed: all that the wrapper would count.
+fn observed(options: &RunOptions) -> Options {
+    Options {
+        target: Target::Any,
+        jobs: JobChoice::All,
+        engine: EngineChoice::Ebpf,
+        wait: true,
+        functions: probed(options.functions, true, options.ignore_pcontrol),
+        nested: false,
+        ignore_pcontrol: options.ignore_pcontrol,
+        duration: None,
+        interval: options.interval,
+        once: false,
+        filter: None,
+        json: options.json,
+        view: None,
+        record: None,
+        rung: None,
+        max_processes: mpiprobe_common::PROCESS_SLOTS,
+        max_threads: mpiprobe_common::THREAD_SLOTS,
+        traffic: true,
+        communicators: Vec::new(),
+        max_flows: mpiprobe_common::FLOW_SLOTS,
+        max_communicators: mpiprobe_common::COMMUNICATOR_SLOTS,
+        max_requests: mpiprobe_common::REQUEST_SLOTS,
+        max_stats: mpiprobe_common::STATS_ENTRIES,
+    }
+}

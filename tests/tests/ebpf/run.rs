@@ -1,0 +1,130 @@
+//! `mpiprobe run` by the kernel: jobs that are counted from their first call on, however short they are.
+
+use std::collections::BTreeMap;
+
+use libtest_mimic::{Failed, Trial};
+use mpiprobe_tests::check::{expect_counts, functions};
+use mpiprobe_tests::{Job, JobBuilder, Language, Mpi, Profile, program};
+use rustix::process::Signal;
+
+use crate::trial;
+
+const WRAPPER: &str = "LD_PRELOAD";
+
+pub(crate) fn tests(mpi: Mpi) -> Vec<Trial> {
+    vec![
+        trial(mpi, Language::C, "run_counts_every_call", every_call),
+        trial(mpi, Language::C, "run_counts_what_was_called_before_an_exec", execs),
+        trial(mpi, Language::C, "run_counts_no_forked_child", |mpi| counted(mpi, "fork").map(drop)),
+        trial(mpi, Language::C, "run_chooses_the_kernel_where_it_misses_nothing", chosen),
+        trial(mpi, Language::Python, "run_chooses_the_wrapper_where_the_kernel_might_miss_calls", not_chosen),
+        trial(mpi, Language::C, "run_says_what_it_was_too_late_for", late),
+        trial(mpi, Language::C, "run_hands_on_the_exit_status", status),
+        trial(mpi, Language::C, "run_hands_on_signals", signals),
+    ]
+}
+
+fn ended(builder: JobBuilder, engine: &str, arguments: &[&str]) -> Result<Job, Failed> {
+    let mut job = builder.truth(true).run_by(engine, arguments)?.spawn()?;
+    job.wait()?.success()?;
+    Ok(job)
+}
+
+fn complete(job: &Job) -> Result<Profile, Failed> {
+    let profile = job.profile()?;
+    assert!(profile.complete, "{:?}", profile.incomplete_because);
+    assert_eq!(profile.lost(), BTreeMap::new());
+    assert_ne!(profile.engine.attached_by, WRAPPER);
+    Ok(profile)
+}
+
+fn every_call(mpi: Mpi) -> Result<(), Failed> {
+    let job = ended(Job::builder(mpi, program::GROUPS), "ebpf", &["--functions", "all"])?;
+    let profile = complete(&job)?;
+    assert_eq!(profile.end.as_deref(), Some("targets-ended"));
+    assert!(profile.ranks.iter().all(|rank| rank.state == "ended" && rank.open_calls.is_empty()), "{profile:?}");
+    expect_counts(&profile, &job.snapshot()?, None, &functions("all")?)
+}
+
+fn exits(mpi: Mpi, mode: &str) -> JobBuilder {
+    Job::builder(mpi, program::EXITS).ranks(2).args([mode])
+}
+
+fn counted(mpi: Mpi, mode: &str) -> Result<Profile, Failed> {
+    let job = ended(exits(mpi, mode), "ebpf", &[])?;
+    let profile = complete(&job)?;
+    expect_counts(&profile, &job.snapshot()?, None, &functions("default")?)?;
+    Ok(profile)
+}
+
+/// What is executed before and afterwards calls nothing.
+fn execs(mpi: Mpi) -> Result<(), Failed> {
+    for mode in ["exec-before", "exec-after"] {
+        let job = ended(exits(mpi, mode), "ebpf", &[])?;
+        let profile = complete(&job)?;
+        for rank in 0..2 {
+            let row = profile.ranks.iter().find(|row| row.rank == Some(rank) && !row.completed().is_empty());
+            let calls = row.ok_or("no row with calls")?.completed();
+            assert_eq!(
+                (calls.get("MPI_Allreduce"), calls.get("MPI_Finalize")),
+                (Some(&10), Some(&1)),
+                "{mode}: {calls:?}"
+            );
+        }
+    }
+    Ok(())
+}
+
+/// A job that is over at once.
+fn chosen(mpi: Mpi) -> Result<(), Failed> {
+    let job = ended(Job::builder(mpi, program::RING).ranks(2).args(["1"]), "auto", &[])?;
+    let profile = complete(&job)?;
+    assert!(job.output().1.contains("engine ebpf: "), "{:?}", job.output());
+    expect_counts(&profile, &job.snapshot()?, None, &functions("default")?)
+}
+
+fn not_chosen(mpi: Mpi) -> Result<(), Failed> {
+    let job = ended(Job::builder(mpi, program::RING_MPI4PY).ranks(2).args(["3"]), "auto", &[])?;
+    let profile = job.profile()?;
+    assert_eq!(profile.engine.attached_by, WRAPPER);
+    assert!(job.output().1.contains("engine wrapper: which MPI library"), "{:?}", job.output());
+    Ok(())
+}
+
+/// Nobody knows which library the program behind a script needs, until it has loaded it.
+fn late(mpi: Mpi) -> Result<(), Failed> {
+    let builder = Job::builder(mpi, program::RING).ranks(2).args(["1"]).through_a_shell();
+    let job = ended(builder, "ebpf", &[])?;
+    let profile = job.profile()?;
+    assert!(
+        !profile.complete && profile.incomplete_because.iter().any(|why| why.contains("was probed")),
+        "{profile:?}"
+    );
+    Ok(())
+}
+
+fn status(mpi: Mpi) -> Result<(), Failed> {
+    let run = |builder: JobBuilder| -> Result<_, Failed> { Ok(builder.spawn()?.wait()?.status.code()) };
+    assert_eq!(run(exits(mpi, "finalize").run_by("ebpf", [] as [&str; 0])?)?, Some(0));
+    let under = run(exits(mpi, "abort").run_by("ebpf", [] as [&str; 0])?)?;
+    assert_eq!(under, run(exits(mpi, "abort"))?);
+    Ok(())
+}
+
+/// Whoever ends mpiprobe means the job; what was counted up to then is told.
+fn signals(mpi: Mpi) -> Result<(), Failed> {
+    for signal in [Signal::TERM, Signal::INT] {
+        let job = Job::builder(mpi, program::HANG).ranks(2).args(["7"]).truth(true);
+        let mut job = job.run_by("ebpf", [] as [&str; 0])?.spawn()?;
+        // While they live: later they cannot be found.
+        job.ranks()?;
+        job.wait_until_inside(1, "MPI_Recv")?;
+        job.wait_until_inside(0, "MPI_Barrier")?;
+        job.signal_launcher(signal)?;
+        job.wait()?;
+        assert!(job.living_ranks()?.is_empty(), "ranks outlive the signal");
+        let profile = complete(&job)?;
+        expect_counts(&profile, &job.snapshot()?, None, &functions("default")?)?;
+    }
+    Ok(())
+}

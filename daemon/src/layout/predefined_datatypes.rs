@@ -69,11 +69,11 @@ const MPICH: [(u64, &str); 59] = [
 ];
 /// Of those, pairs of values of different types, which are objects of their own.
 const MPICH_PAIRS: [(u64, &str); 5] = [
-    (0x8c000000, "MPI_FLOAT_INT"),
-    (0x8c000001, "MPI_DOUBLE_INT"),
-    (0x8c000002, "MPI_LONG_INT"),
-    (0x8c000003, "MPI_SHORT_INT"),
-    (0x8c000004, "MPI_LONG_DOUBLE_INT"),
+    (0x8c00_0000, "MPI_FLOAT_INT"),
+    (0x8c00_0001, "MPI_DOUBLE_INT"),
+    (0x8c00_0002, "MPI_LONG_INT"),
+    (0x8c00_0003, "MPI_SHORT_INT"),
+    (0x8c00_0004, "MPI_LONG_DOUBLE_INT"),
 ];
 /// Of the MPI 5.0 standard ABI (appendix A).
 const STANDARD: [(u64, &str); 70] = [

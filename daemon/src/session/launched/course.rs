@@ -57,7 +57,7 @@ pub(super) async fn launch(options: &RunOptions, ready: Ready) -> Result<u8, Lau
     if profile.ranks.is_empty() {
         say(
             "no process that the command has started has called MPI; those that others start for it (srun, ssh) only the wrapper counts",
-        )
+        );
     }
     let finished = finish(&profile, options, recorder);
     // The job's end is not put off by it any more.

@@ -35,6 +35,8 @@ pub struct Config {
     pub read_call_sites: u32,
     /// Not 0: there is a job whose processes become targets by exec, and all that they start with them.
     pub job: u32,
+    /// Not 0: somebody may want to see the last calls; whether he does now says [`CONTROL_RECENT`].
+    pub recent: u32,
     pub open_calls: OpenCalls,
 }
 
@@ -89,6 +91,7 @@ impl Config {
         handle_stores: crate::HANDLE_STORES,
         read_call_sites: 1,
         job: 0,
+        recent: 0,
         open_calls: OpenCalls::UNKNOWN,
     };
 
@@ -137,5 +140,7 @@ pub const CONTROL_NEXT_SHARED: u32 = 5;
 pub const CONTROL_NEXT_HANDLES: u32 = 6;
 /// Word of the shared control array: next phase.
 pub const CONTROL_NEXT_PHASE: u32 = 7;
+/// Word of the shared control array: not 0 while somebody looks at the last calls. Written by the observer.
+pub const CONTROL_RECENT: u32 = 8;
 /// Number of control words.
-pub const CONTROL_WORDS: u32 = 8;
+pub const CONTROL_WORDS: u32 = 9;

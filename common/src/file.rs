@@ -15,15 +15,20 @@
 //! | flows | [`Flow`], in the order of first use: those of one thread slot each, which stands in the key in the place of the process |
 //! | communicators | [`Communicator`], by number from 1 on; one of 0 at [`Communicator::first_ns`] is none |
 //! | requests | [`FollowedRequest`], in no order |
+//! | recent | [`RecentCall`], a ring: the last calls, while an observer looks at them |
+//! | layout | one [`Layout`]: the special values of the process's MPI library |
 //! | code | lines of `/proc/PID/maps` about files with code |
 
-use crate::{Communicator, Flow, FunctionStats, Phase, ProcessCounters, Request, RequestKey, ThreadState};
+use crate::{
+    Communicator, Flow, FunctionStats, Layout, Phase, ProcessCounters, RecentCall, Request, RequestKey, ThreadState,
+    recent::RECENT_CALLS,
+};
 
 /// First bytes of a file that is complete enough to be read; written last.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"mpiprobe");
 
 /// Raised when anything changes that [`FINGERPRINT`] does not notice.
-pub const VERSION: u32 = 3;
+pub const VERSION: u32 = 4;
 
 /// Live threads that a file has room for.
 pub const THREADS: u32 = 1024;
@@ -92,7 +97,9 @@ pub const PHASES_REGION: Region = Region::of::<Phase>(OFF_REGION.end(), PHASES);
 pub const FLOWS_REGION: Region = Region::of::<Flow>(PHASES_REGION.end(), FLOWS);
 pub const COMMUNICATORS_REGION: Region = Region::of::<Communicator>(FLOWS_REGION.end(), COMMUNICATORS);
 pub const REQUESTS_REGION: Region = Region::of::<FollowedRequest>(COMMUNICATORS_REGION.end(), REQUESTS);
-pub const CODE_REGION: Region = Region::of::<u8>(REQUESTS_REGION.end(), CODE);
+pub const RECENT_REGION: Region = Region::of::<RecentCall>(REQUESTS_REGION.end(), RECENT_CALLS);
+pub const LAYOUT_REGION: Region = Region::of::<Layout>(RECENT_REGION.end(), 1);
+pub const CODE_REGION: Region = Region::of::<u8>(LAYOUT_REGION.end(), CODE);
 
 /// Whose calls a statistics entry counts. Zeros: it is not in use.
 #[repr(C)]
@@ -139,6 +146,8 @@ pub const FINGERPRINT: u64 = {
     let hash = FLOWS_REGION.mixed_into(hash);
     let hash = COMMUNICATORS_REGION.mixed_into(hash);
     let hash = REQUESTS_REGION.mixed_into(hash);
+    let hash = RECENT_REGION.mixed_into(hash);
+    let hash = LAYOUT_REGION.mixed_into(hash);
     CODE_REGION.mixed_into(hash)
 };
 
@@ -208,7 +217,10 @@ pub struct Header {
     pub implementation: [u8; TEXT],
     /// Those variables of the environment that launchers tell ranks and jobs by, as `execve` has them.
     pub environment: [u8; ENVIRONMENT],
-    pub reserved: [u64; 64],
+    /// Until then calls are written to the ring of recent ones, ns; an observer that looks at them puts it off again and again, and
+    /// when he does not any more, nobody has to be told. The only word of the file that observers write.
+    pub recent_until_ns: u64,
+    pub reserved: [u64; 63],
 }
 
 /// Bits of [`Header::flags`].
@@ -237,6 +249,8 @@ mod tests {
             FLOWS_REGION,
             COMMUNICATORS_REGION,
             REQUESTS_REGION,
+            RECENT_REGION,
+            LAYOUT_REGION,
             CODE_REGION,
         ];
         let mut end = size_of::<Header>() as u64;

@@ -72,6 +72,8 @@ pub struct ProcessCounters {
     pub phase_depth: u64,
     /// The numbers plus one of those that are remembered, outermost first; 0: there was no room for that phase.
     pub open_phases: [u64; PHASE_DEPTH],
+    /// Calls that were numbered for the ring of recent ones.
+    pub recent_calls: u64,
 }
 
 impl ProcessCounters {
@@ -98,5 +100,6 @@ impl ProcessCounters {
         flushed_ns: 0,
         phase_depth: 0,
         open_phases: [0; PHASE_DEPTH],
+        recent_calls: 0,
     };
 }

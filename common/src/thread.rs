@@ -40,7 +40,9 @@ pub struct ThreadState {
     /// Process slot.
     pub process: u32,
     /// Calls open inside the outermost one (`--nested` only).
-    pub inner_depth: u16,
+    pub inner_depth: u8,
+    /// Not 0: the arguments on the stack of the open (or last) call have been read.
+    pub has_stack: u8,
     /// Calls of tools open around it, see [`crate::tool`].
     pub tools_open: u16,
     /// The outermost open call.
@@ -91,6 +93,7 @@ impl ThreadState {
         sequence: 0,
         process: 0,
         inner_depth: 0,
+        has_stack: 0,
         tools_open: 0,
         open: OpenCall { function_plus_1: 0, to_user: 0, started_ns: 0, stack_pointer: 0 },
         text_base: 0,

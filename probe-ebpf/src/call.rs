@@ -15,7 +15,7 @@ use crate::{
     inner,
     maps::{TARGETS, configured},
     meaning::{self, Call},
-    phases,
+    phases, recent,
     registers::{RETURN_ADDRESS_BYTES, Registers, is_return_trampoline},
     statistics::{count_loss, process_counters, record},
     thread, tools,
@@ -110,8 +110,11 @@ fn enter(thread: &mut ThreadState, id: u64, registers: &Registers, cookie: Cooki
         *to = from;
     }
     thread.frame_pointer = registers.frame_pointer();
+    thread.has_stack = 0;
+    if configured::traffic() != 0 || recent::is_on() {
+        thread.has_stack = meaning::read_stack(thread, cookie, stack_pointer) as u8;
+    }
     if configured::traffic() != 0 {
-        meaning::read_stack(thread, cookie, stack_pointer);
         meaning::at_entry(thread, function);
     }
     thread.open.to_user = 0;
@@ -201,6 +204,9 @@ fn complete(thread: &mut ThreadState, registers: &Registers, now: u64) -> u32 {
     thread.time_ns += ns;
     thread.last_return_ns = now;
     end_change(thread);
+    if recent::is_on() {
+        recent::note(thread, function, registers, ns);
+    }
     // What it asks for is done from its return on.
     if phases::is_control(function) {
         phases::control(thread.process, thread.arguments[0] as u32, thread.arguments[1]);

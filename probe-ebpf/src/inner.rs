@@ -48,7 +48,7 @@ fn push(thread: &mut ThreadState, function: u32, stack_pointer: u64) {
     };
     // SAFETY: takes no arguments.
     *free = opened(function, unsafe { bpf_ktime_get_ns() }, stack_pointer);
-    thread.inner_depth = depth as u16 + 1;
+    thread.inner_depth = depth as u8 + 1;
 }
 
 #[inline(never)]
@@ -59,7 +59,7 @@ fn pop(thread: &mut ThreadState, function: u32, stack_pointer: u64, now: u64) {
     if call.function_plus_1 != function + 1 || call.stack_pointer != stack_pointer {
         return;
     }
-    thread.inner_depth = depth as u16 - 1;
+    thread.inner_depth = depth as u8 - 1;
     let key = InnerKey {
         process: thread.process,
         outer: (thread.open.function_plus_1 - 1) as u16,

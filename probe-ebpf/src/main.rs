@@ -15,6 +15,7 @@ mod maps;
 mod meaning;
 mod open_calls;
 mod phases;
+mod recent;
 mod registers;
 mod statistics;
 mod thread;

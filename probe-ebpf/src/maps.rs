@@ -7,9 +7,10 @@ use aya_ebpf::{
 };
 use mpiprobe_common::{
     COMMUNICATOR_SLOTS, Communicator, CommunicatorKey, CommunicatorName, Config, Descriptor, FLOW_SLOTS, FUNCTION_SLOTS, Flow, FlowKey,
-    FunctionStats, HANDLE_STORES, Handles, InnerKey, InnerStats, JOB_MEMBERS, LayerFrame, Layout, PROCESS_SLOTS, ProcessCounters, ProcessLayers,
+    FunctionStats, HANDLE_STORES, Handles, InnerKey, InnerStats, JOB_MEMBERS, LayerFrame, Layout, PROCESS_SLOTS, ProcessCounters, ProcessLayers, RecentCall,
     PHASE_SLOTS, Phase, PhaseKey, REQUEST_SLOTS, Request, RequestKey, STATS_ENTRIES, THREAD_CACHE, THREAD_SLOTS, Target,
     ThreadState, ToolCallKey, ToolCallStats, ToolFrames, ToolKey, ToolStats, config::CONTROL_WORDS, flow::{Origin, Scope}, layer::LAYER_CALLS,
+    recent::RECENT_CALLS,
 };
 
 /// Set by the daemon before load.
@@ -43,6 +44,7 @@ pub mod configured {
         pcontrol_plus_1: u32,
         process_slots: u32,
         read_call_sites: u32,
+        recent: u32,
         stats_entries: u32,
         thread_slots: u32,
         flow_slots: u32,
@@ -158,6 +160,10 @@ pub static HANDLES: Array<Handles> = Array::with_max_entries(HANDLE_STORES, 0);
 /// Counters by process slot.
 #[map]
 pub static PROCESSES: Array<ProcessCounters> = Array::with_max_entries(PROCESS_SLOTS, BPF_F_MMAPABLE);
+
+/// The last calls, a ring for each process slot.
+#[map]
+pub static RECENT: Array<RecentCall> = Array::with_max_entries(RECENT_CALLS, BPF_F_MMAPABLE);
 
 /// Inner calls by process, outer and inner function (`--nested`).
 #[map]

@@ -22,6 +22,7 @@
 //! * [`bench`]: what a probed call costs, for `cargo xtask bench calls`; what the view costs, for `cargo xtask bench view`.
 //! * [`synthetic`]: jobs that never ran, for pictures and measurements of the view.
 //! * [`terminal`]: `mpiprobe` on a pseudo-terminal, with keys and a screen.
+//! * [`recent_calls`]: what the view shows of the last calls of a rank.
 //! * [`picture`]: the full-screen view of those as text and as images.
 //! * [`requirement`]: what a test needs of the machine, and how a test that lacks it is reported.
 
@@ -37,6 +38,7 @@ mod proc;
 pub mod profiler;
 pub mod program;
 mod python;
+pub mod recent_calls;
 pub mod requirement;
 pub mod synthetic;
 pub mod terminal;

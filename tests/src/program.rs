@@ -37,6 +37,8 @@ pub const RING_USE_MPI_F08: Program =
     program("ring_use_mpi_f08", Language::Fortran, &["ring_use_mpi_f08.f90", "gate_fortran.c", "gate.h"]);
 pub const RING_MPI4PY: Program = program("ring_mpi4py", Language::Python, &["ring_mpi4py.py"]);
 
+/// Calls whose arguments tell one from another: `recent [K]`.
+pub const RECENT: Program = program("recent", Language::C, &["recent.c", "gate.h"]);
 /// Functions of every group. Has [own counts](crate::Job::own_counts).
 pub const GROUPS: Program = program(
     "groups",

@@ -13,7 +13,7 @@ use crate::{
     header, local, meaning,
     message::SavedErrno,
     next::{self, Found},
-    phases, process, statistics,
+    phases, process, recent, statistics,
     thread::{self, Local},
 };
 
@@ -166,6 +166,9 @@ unsafe fn complete(local: *mut Local, frame: *mut Frame) {
         }
         // While the call is open still, so that whatever the library calls in turn is inside it.
         meaning::account(local, frame, function, ns, entry);
+        if is_counted && recent::is_on((*state).open.started_ns + ns) {
+            recent::note(local, frame, function, ns);
+        }
         begin_change(state);
         close(state);
         if is_counted {

@@ -166,6 +166,12 @@ pub(crate) fn code() -> Option<&'static AtomicU64> {
     word(offset_of!(Header, code))
 }
 
+/// Until when recent calls are written down, ns; 0: nobody wants them.
+#[inline]
+pub(crate) fn recent_until() -> Option<&'static AtomicU64> {
+    word(offset_of!(Header, recent_until_ns))
+}
+
 /// The program ends by itself.
 pub(crate) fn note_end() {
     code::note();
@@ -180,6 +186,7 @@ pub(crate) fn note_end() {
     }
 }
 
+#[inline]
 fn word(offset: usize) -> Option<&'static AtomicU64> {
     let base = file::base()?;
     // SAFETY: an aligned word of the mapped header, which is never unmapped.

@@ -35,6 +35,7 @@ mod needed;
 mod next;
 mod phases;
 mod process;
+mod recent;
 mod statistics;
 mod text;
 mod thread;

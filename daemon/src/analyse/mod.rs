@@ -13,6 +13,7 @@ mod percentile;
 mod phases;
 mod profile;
 mod rank;
+mod recent;
 mod self_cost;
 mod tools;
 mod traffic;

@@ -3,14 +3,14 @@
 use mpiprobe_common::{
     Layout, ThreadState,
     descriptor::{NONE, flags},
-    layout::{Size, builtin_size, capability},
+    layout::{Constants, Size, builtin_size, capability},
     thread::{ARGUMENT_WORDS, REGISTER_ARGUMENTS},
 };
 use mpiprobe_functions::{Argument, Function, Group};
 
 use super::names;
 use crate::{
-    layout::predefined_datatype,
+    layout::predefined,
     model::{CallArguments, CommunicatorArgument, DatatypeArgument, Partner, Peer},
     observe::{CommunicatorSnapshot, DatatypeSnapshot, ProcessSnapshot},
 };
@@ -116,7 +116,7 @@ impl<'a> Reader<'a> {
             Size::Known(size) => Some(size),
             Size::Unknown => read.and_then(|known| known.size),
         };
-        let name = name.or_else(|| predefined_datatype(self.layout, handle).map(str::to_owned));
+        let name = name.or_else(|| predefined(self.layout, handle).map(str::to_owned));
         Some(DatatypeArgument { handle, name, size })
     }
 
@@ -144,23 +144,28 @@ impl<'a> Reader<'a> {
 
     fn communicator(&self, index: u8) -> Option<CommunicatorArgument> {
         let handle = self.layout.handle(self.word(index)?);
-        let constants = &self.layout.constants;
-        let name = if handle == constants.comm_world {
-            Some("MPI_COMM_WORLD")
-        } else if handle == constants.comm_self {
-            Some("MPI_COMM_SELF")
-        } else {
-            None
-        };
         let is_it = |known: &&CommunicatorSnapshot| known.facts.key.handle == handle && known.facts.freed_ns == 0;
-        let known = self.communicators.iter().find(is_it);
-        Some(CommunicatorArgument {
-            handle,
-            number: known.map(|known| known.number),
-            name: name
-                .map(str::to_owned)
-                .or_else(|| known.map(|known| known.name.clone()).filter(|name| !name.is_empty())),
-            size: known.map(|known| known.facts.size).filter(|&size| size > 0),
-        })
+        Some(communicator_argument(handle, &self.layout.constants, self.communicators.iter().find(is_it)))
+    }
+}
+
+/// A communicator by its handle, and what else is known of it.
+pub(super) fn communicator_argument(
+    handle: u64,
+    constants: &Constants,
+    known: Option<&CommunicatorSnapshot>,
+) -> CommunicatorArgument {
+    let name = if handle == constants.comm_world {
+        Some("MPI_COMM_WORLD")
+    } else if handle == constants.comm_self {
+        Some("MPI_COMM_SELF")
+    } else {
+        None
+    };
+    CommunicatorArgument {
+        handle,
+        number: known.map(|known| known.number),
+        name: name.map(str::to_owned).or_else(|| known.map(|known| known.name.clone()).filter(|name| !name.is_empty())),
+        size: known.map(|known| known.facts.size).filter(|&size| size > 0),
     }
 }

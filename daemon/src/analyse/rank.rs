@@ -8,6 +8,7 @@ use super::{
     flows, names,
     open_call::Reader,
     phases,
+    recent::recent_calls,
     self_cost::shares,
     tools::Layers,
     traffic::Traffic,
@@ -135,6 +136,11 @@ impl<'a> Rank<'a> {
             calls_while_off: self.tables.counters.calls_off,
             off_ns: self.off_ns,
             losses: self.losses(),
+            recent: self
+                .tables
+                .recent
+                .as_ref()
+                .map(|recent| Arc::new(recent_calls(self.tables, recent, self.now_ns, &mut name))),
         }
     }
 

@@ -80,6 +80,7 @@ mod tests {
             datatypes: Vec::new(),
             inner: Vec::new(),
             tools: ToolsSnapshot::default(),
+            recent: None,
         }
     }
 

@@ -21,6 +21,7 @@ use mpiprobe_common::{
         STAGE_SETTLE, STAGE_START, STAGE_SUM,
     },
     layer::LAYER_CALLS,
+    recent::RECENT_CALLS,
 };
 
 use super::{AttachError, Rung, kernel::bpf, pod::Plain, rung::ProgramUse};
@@ -72,6 +73,7 @@ impl Tables {
         let config = Plain(options.config);
         let slots = options.config.process_slots;
         let threads = options.config.thread_slots;
+        let rings = if options.config.recent == 0 { 1 } else { slots };
         let mut ebpf = EbpfLoader::new()
             // Nothing in the object depends on the kernel's types; reading them takes 40 ms.
             .btf(None)
@@ -99,6 +101,7 @@ impl Tables {
             .map_max_entries("SCOPES", options.config.communicator_slots)
             .map_max_entries("ORIGINS", options.config.communicator_slots)
             .map_max_entries("SHARED_NUMBERS", options.config.communicator_slots)
+            .map_max_entries("RECENT", rings.saturating_mul(RECENT_CALLS))
             .map_max_entries("FLOWS", options.config.flow_slots)
             .map_max_entries("FLOW_OF", options.config.flow_slots)
             .load(OBJECT)

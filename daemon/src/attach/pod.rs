@@ -2,8 +2,8 @@
 #![expect(unsafe_code, reason = "aya::Pod is an unsafe marker trait")]
 
 use mpiprobe_common::{
-    Communicator, Config, Descriptor, Flow, FunctionStats, LayerFrame, Phase, ProcessCounters, Request, RequestKey,
-    Target, ThreadState,
+    Communicator, Config, Descriptor, Flow, FunctionStats, LayerFrame, Layout, Phase, ProcessCounters, RecentCall,
+    Request, RequestKey, Target, ThreadState,
     file::{CallsOff, FollowedRequest, Header, StatsOwner},
 };
 
@@ -44,6 +44,10 @@ unsafe impl aya::Pod for Plain<Phase> {}
 unsafe impl aya::Pod for Plain<StatsOwner> {}
 // SAFETY: as above.
 unsafe impl aya::Pod for Plain<CallsOff> {}
+// SAFETY: as above.
+unsafe impl aya::Pod for Plain<RecentCall> {}
+// SAFETY: as above.
+unsafe impl aya::Pod for Plain<Layout> {}
 
 impl<T> Plain<T>
 where

@@ -109,7 +109,7 @@ pub struct Observe {
     /// Attach in this way only, instead of the best one that works.
     #[arg(long, value_name = "WAY", value_enum, help_heading = "Limits")]
     pub attach: Option<Rung>,
-    /// Room for this many processes (8.5 KiB each).
+    /// Room for this many processes (8.5 KiB each, 18.5 KiB in the full-screen view).
     #[arg(long, value_name = "N", default_value_t = mpiprobe_common::PROCESS_SLOTS, value_parser = clap::value_parser!(u32).range(2..=65_536), help_heading = "Limits")]
     pub max_processes: u32,
     /// Room for this many live threads that call MPI (0.5 KiB each).

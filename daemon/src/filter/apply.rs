@@ -120,6 +120,7 @@ fn with_rows(rank: &RankProfile, functions: Vec<FunctionRow>, traffic: Option<Ra
         calls_while_off: rank.calls_while_off,
         off_ns: rank.off_ns,
         losses: rank.losses,
+        recent: rank.recent.clone(),
     }
 }
 

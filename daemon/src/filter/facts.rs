@@ -4,8 +4,8 @@ use std::borrow::Cow;
 
 use super::Field;
 use crate::model::{
-    Amounts, CommunicatorProfile, FlowRow, FunctionAmounts, FunctionProfile, FunctionRow, OpenCallInfo, PartnerRow,
-    PendingRow, RankProfile, RankState,
+    Amounts, ArgumentValue, CommunicatorProfile, FlowRow, FunctionAmounts, FunctionProfile, FunctionRow, OpenCallInfo,
+    PartnerRow, PendingRow, RankProfile, RankState, RecentCallInfo,
 };
 
 /// A value of a field.
@@ -160,6 +160,22 @@ pub fn pending<'a>(facts: Facts<'a>, row: &'a PendingRow, communicator: Option<&
         .maybe_number(Field::Sent, row.sent_bytes.map(|bytes| bytes as f64))
         .maybe_number(Field::Received, row.received_bytes.map(|bytes| bytes as f64))
         .maybe_number(Field::Bytes, row.sent_bytes.or(row.received_bytes).map(|bytes| bytes as f64))
+}
+
+/// A call of a rank that has returned, over a communicator of that name.
+#[must_use]
+pub fn recent<'a>(facts: Facts<'a>, call: &'a RecentCallInfo, communicator: Option<&'a str>) -> Facts<'a> {
+    let tag = call.arguments.iter().find_map(|argument| match argument.value {
+        ArgumentValue::Integer(tag) if argument.name.ends_with("tag") => Some(tag as f64),
+        _ => None,
+    });
+    facts
+        .text(Field::Function, call.function)
+        .maybe_text(Field::Group, group(call.function))
+        .maybe_text(Field::Communicator, communicator)
+        .maybe_number(Field::Tag, tag)
+        .maybe_text(Field::Site, call.site.as_deref())
+        .count(Field::Time, call.ns)
 }
 
 fn over<'a>(facts: Facts<'a>, communicator: Option<&'a CommunicatorProfile>) -> Facts<'a> {

@@ -53,7 +53,7 @@ fields! {
     Peer "peer" Count "rank at the other end";
     Communicator "comm" Text "name of the communicator";
     Size "size" Count "processes in the communicator";
-    Tag "tag" Count "tag of a request";
+    Tag "tag" Count "tag of a request or a recent call";
     Site "site" Text "call site, such as `solve.c:112 in step`";
     State "state" Text "of a rank: `running`, `stopped`, `ended`, `execed`";
     Host "host" Text "node";
@@ -65,7 +65,7 @@ fields! {
     Bytes "bytes" Bytes "bytes sent and received";
     Sent "sent" Bytes "bytes sent";
     Received "received" Bytes "bytes received";
-    Time "time" Time "time in the calls, open ones included";
+    Time "time" Time "time in the calls, open ones included; of a recent call, how long it took";
     P50 "p50" Time "median of the durations";
     P99 "p99" Time "99th percentile of the durations";
     Max "max" Time "longest duration";

@@ -19,7 +19,7 @@ mod missing;
 mod mpich;
 pub mod names;
 mod openmpi;
-mod predefined_datatypes;
+mod predefined;
 mod standard_abi;
 #[cfg(test)]
 mod tests;
@@ -31,5 +31,5 @@ pub use expected::Expected;
 pub use memory::TargetMemory;
 pub use missing::{Capability, Missing, Reason};
 pub use names::datatype_name;
-pub use predefined_datatypes::predefined_datatype;
+pub use predefined::{predefined, predefined_name};
 pub use version::Version;

@@ -3,7 +3,7 @@
 use mpiprobe_common::Layout;
 use mpiprobe_common::layout::{Memory, comm_object, datatype_object, name_kind};
 
-use super::TargetMemory;
+use super::{TargetMemory, predefined_name};
 use crate::discover::printable;
 
 /// No name is longer, in bytes (MPI_MAX_OBJECT_NAME is 64 or 128).
@@ -39,6 +39,47 @@ pub fn datatype_name(layout: &Layout, handle: u64, memory: &TargetMemory) -> Opt
     }
     let place = datatype_object(layout, handle, memory)?.checked_add(fields.name.into())?;
     shown(memory.text(place, fields.name_length.into()))
+}
+
+/// Where predefined objects that are addressed by their handles keep their names, bytes from their beginning.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct NamePlaces {
+    datatype: Option<u64>,
+    op: Option<u64>,
+}
+
+impl NamePlaces {
+    /// Where an object of each kind that is known has what can be nothing but its name.
+    pub fn of(layout: &Layout, memory: &TargetMemory) -> Self {
+        let constants = &layout.constants;
+        Self { datatype: name_in(constants.datatype_null, memory), op: name_in(constants.no_op, memory) }
+    }
+
+    /// The name of a predefined datatype; `None`: it is none.
+    pub fn datatype(&self, handle: u64, memory: &TargetMemory) -> Option<&'static str> {
+        predefined_at(handle.checked_add(self.datatype?)?, memory)
+    }
+
+    /// The name of a predefined operation; `None`: it is none.
+    pub fn op(&self, handle: u64, memory: &TargetMemory) -> Option<&'static str> {
+        predefined_at(handle.checked_add(self.op?)?, memory)
+    }
+}
+
+fn name_in(object: u64, memory: &TargetMemory) -> Option<u64> {
+    /// Predefined objects are at least so large.
+    const OBJECT: u64 = 512;
+    const PREFIX: &[u8] = b"MPI_";
+    if object == 0 {
+        return None;
+    }
+    let bytes = memory.bytes(object..object.checked_add(OBJECT)?)?;
+    let place = bytes.windows(PREFIX.len()).position(|window| window == PREFIX)?;
+    u64::try_from(place).ok()
+}
+
+fn predefined_at(place: u64, memory: &TargetMemory) -> Option<&'static str> {
+    predefined_name(&memory.text(place, MAX_NAME)?)
 }
 
 fn shown(name: Option<String>) -> Option<String> {

@@ -12,6 +12,7 @@ mod pending;
 mod phase;
 mod profile;
 mod rank;
+mod recent;
 #[cfg(test)]
 pub(crate) mod sample;
 mod spread;
@@ -33,6 +34,7 @@ pub use pending::PendingRow;
 pub use phase::{PhaseProfile, RankPhase};
 pub use profile::{EndReason, EngineInfo, JobInfo, LibraryInfo, Profile, SCHEMA, SlowSite, Totals};
 pub use rank::{OpenCallInfo, RankProfile, RankState, ThreadProfile};
+pub use recent::{ArgumentValue, NamedArgument, RecentCallInfo, RecentCalls};
 pub use spread::Spread;
 pub use tool::{FunctionLayers, LibraryLayer, ToolCalls, ToolInfo, ToolLayer};
 pub use unmatched::{OtherEndSeen, UnmatchedRow};

@@ -1,9 +1,11 @@
 //! Ranks.
 
+use std::sync::Arc;
+
 use serde::{Deserialize, Serialize};
 
 use super::{
-    CallArguments, FunctionLayers, FunctionRow, GroupRow, Losses, RankPhase, RankTraffic,
+    CallArguments, FunctionLayers, FunctionRow, GroupRow, Losses, RankPhase, RankTraffic, RecentCalls,
     names::{self, Name},
 };
 
@@ -73,6 +75,9 @@ pub struct RankProfile {
     /// How long it was off, ns: not in `wall_ns`.
     pub off_ns: u64,
     pub losses: Losses,
+    /// The last calls; `None`: nobody wants to see them.
+    #[serde(skip)]
+    pub recent: Option<Arc<RecentCalls>>,
 }
 
 /// A call that has not returned.

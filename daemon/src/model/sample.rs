@@ -86,6 +86,7 @@ fn rank(rank: u32, size: u32) -> RankProfile {
         calls_while_off: 0,
         off_ns: 0,
         losses: Losses::default(),
+        recent: None,
     }
 }
 

@@ -3,6 +3,8 @@
 mod clock;
 mod events;
 mod observer;
+mod recent;
+mod recent_switch;
 mod shared;
 mod snapshot;
 mod stats;
@@ -11,9 +13,11 @@ mod table_file;
 pub use clock::monotonic_ns;
 pub use events::{Notice, NoticeKind};
 pub use observer::{ObserveError, Observer};
+pub use recent::{RecentLog, RecentRing};
+pub use recent_switch::RecentSwitch;
 pub use snapshot::{
     ByFunction, CommunicatorSnapshot, DatatypeSnapshot, Members, PendingRequest, PhaseSnapshot, ProcessSnapshot,
-    SHARED, Snapshot, ThreadSnapshot, ToolsSnapshot,
+    RecentSnapshot, SHARED, Snapshot, ThreadSnapshot, ToolsSnapshot,
 };
 pub use stats::StatsReader;
 pub use table_file::{TableFile, TableFileError};

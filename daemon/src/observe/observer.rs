@@ -11,13 +11,14 @@ use std::{
 use aya::maps::{MapData, RingBuf};
 use mpiprobe_common::{
     CALIBRATION_SLOT, Communicator, CommunicatorName, Flow, FunctionStats, InnerKey, InnerStats, Layout, Loss,
-    PHASE_SLOTS, Phase, ProcessCounters, ProcessLayers, Request, RequestKey, ThreadState, ToolCallKey, ToolCallStats,
-    ToolKey, ToolStats,
+    PHASE_SLOTS, Phase, ProcessCounters, ProcessLayers, RecentCall, Request, RequestKey, ThreadState, ToolCallKey,
+    ToolCallStats, ToolKey, ToolStats,
     config::{
         CONTROL_NEXT_COMMUNICATOR, CONTROL_NEXT_FLOW, CONTROL_NEXT_PHASE, CONTROL_NEXT_PROCESS, CONTROL_NEXT_THREAD,
-        CONTROL_WORDS,
+        CONTROL_RECENT, CONTROL_WORDS,
     },
     flow::{self, peer},
+    recent::{RECENT_CALLS, entry_of},
     request::state,
 };
 use thiserror::Error;
@@ -55,6 +56,8 @@ pub struct Observer {
     communicators: SharedArray<Communicator>,
     names: SharedArray<CommunicatorName>,
     control: SharedArray<u64>,
+    /// A ring for each process slot; `None`: calls are not written down.
+    recent: Option<SharedArray<RecentCall>>,
     events: RingBuf<MapData>,
 }
 
@@ -73,6 +76,7 @@ impl Observer {
         let threads = tables.options().config.thread_slots as usize;
         let flows = tables.options().config.flow_slots as usize;
         let communicators = tables.options().config.communicator_slots as usize;
+        let rings = slots.checked_mul(RECENT_CALLS as usize).filter(|_| tables.options().config.recent != 0);
         let observer = Self {
             stats: StatsReader::new(tables)?,
             processes: SharedArray::map(tables.table_fd("PROCESSES")?, slots).map_err(map("PROCESSES"))?,
@@ -86,6 +90,10 @@ impl Observer {
             names: SharedArray::map(tables.table_fd("COMMUNICATOR_NAMES")?, communicators)
                 .map_err(map("COMMUNICATOR_NAMES"))?,
             control: SharedArray::map(tables.table_fd("CONTROL")?, CONTROL_WORDS as usize).map_err(map("CONTROL"))?,
+            recent: match rings {
+                Some(entries) => Some(SharedArray::map(tables.table_fd("RECENT")?, entries).map_err(map("RECENT"))?),
+                None => None,
+            },
             events: RingBuf::try_from(events).map_err(|source| AttachError::Object { source: Box::new(source) })?,
         };
         // Slot 0 is the calibration's.
@@ -141,6 +149,7 @@ impl Observer {
                 requests: requests.remove(&process).unwrap_or_default(),
                 datatypes: Vec::new(),
                 inner: inner.remove(&process).unwrap_or_default(),
+                recent: None,
                 tools: tools.remove(&process).unwrap_or_default(),
             })
         });
@@ -249,6 +258,32 @@ impl Observer {
         if let Ok(slot) = usize::try_from(process) {
             self.layers.write(slot, layers);
         }
+    }
+
+    /// Has calls written down from now on, or not any more.
+    pub fn note_calls(&self, wanted: bool) {
+        if let Some(word) = self.control.word_of(CONTROL_RECENT as usize, 0) {
+            word.store(u64::from(wanted && self.recent.is_some()), Ordering::Release);
+        }
+    }
+
+    /// How many calls of each process have been written down.
+    pub fn numbered_calls(&self) -> Vec<(u32, u64)> {
+        let slots = 1..self.used(CONTROL_NEXT_PROCESS, self.processes.len());
+        let numbered =
+            |slot| Some((u32::try_from(slot).ok()?, self.processes.read(slot).map(|process| process.recent_calls)?));
+        slots.filter_map(numbered).collect()
+    }
+
+    /// The call of a process that has this number; `None` if it is being written, or overwritten by another one.
+    pub fn recent_call(&self, process: u32, number: u64) -> Option<RecentCall> {
+        const STATE: usize = offset_of!(RecentCall, state) / size_of::<u64>();
+        let rings = self.recent.as_ref()?;
+        let entry = (process as usize).checked_mul(RECENT_CALLS as usize)?.checked_add(entry_of(number) as usize)?;
+        // The first word is copied first.
+        let call = rings.read(entry)?;
+        let is_whole = rings.word_of(entry, STATE)?.load(Ordering::Acquire) == call.state;
+        (is_whole && call.number() == Some(number)).then_some(call)
     }
 
     /// Whether a thread is still in the call that it was in when its state was copied.

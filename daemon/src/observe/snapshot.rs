@@ -1,10 +1,10 @@
 //! What the tables say at one moment.
 
-use std::sync::Arc;
+use std::{collections::HashMap, sync::Arc};
 
 use mpiprobe_common::{
-    Communicator, Flow, FunctionStats, InnerStats, Layout, Phase, ProcessCounters, Request, ThreadState, ToolCallKey,
-    ToolCallStats, ToolKey, ToolStats, phase::current,
+    Communicator, Flow, FunctionStats, InnerStats, Layout, Phase, ProcessCounters, RecentCall, Request, ThreadState,
+    ToolCallKey, ToolCallStats, ToolKey, ToolStats, phase::current,
 };
 
 /// All observed processes at one moment.
@@ -48,6 +48,21 @@ pub struct ProcessSnapshot {
     /// (outer, inner) function ids.
     pub inner: Vec<((u16, u16), InnerStats)>,
     pub tools: ToolsSnapshot,
+    /// The last calls; `None`: nobody wants to see them.
+    pub recent: Option<RecentSnapshot>,
+}
+
+/// The last calls of a process.
+#[derive(Clone, Debug, Default)]
+pub struct RecentSnapshot {
+    /// In the order of their numbers; those whose numbers are missing between were not seen.
+    pub calls: Vec<RecentCall>,
+    /// What gives their arguments meaning; zeroed where that is not known.
+    pub layout: Layout,
+    /// Names of predefined objects by handles that are addresses, as far as they were read.
+    pub names: HashMap<u64, &'static str>,
+    /// Why there are none.
+    pub why_not: Option<String>,
 }
 
 /// What a process's calls through tools came to, in no order.

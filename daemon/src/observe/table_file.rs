@@ -8,17 +8,17 @@ use std::{
     fs::File,
     io,
     mem::offset_of,
-    os::unix::fs::FileExt as _,
+    os::unix::fs::{FileExt as _, MetadataExt as _},
     sync::Arc,
 };
 
 use mpiprobe_common::{
     CALIBRATION_FUNCTION, Communicator, CommunicatorKey, Flow, FlowKey, FunctionStats, Layout, Phase, ProcessCounters,
-    Request, ThreadState,
+    RecentCall, Request, ThreadState,
     file::{
         CODE_REGION, COMMUNICATORS_REGION, COUNTERS_REGION, CallsOff, FINGERPRINT, FLOWS_REGION, FollowedRequest,
-        Header, MAGIC, OFF_REGION, OWNERS_REGION, PHASES_REGION, REQUESTS_REGION, Region, STATS_REGION, StatsOwner,
-        THREADS_REGION, VERSION,
+        Header, LAYOUT_REGION, MAGIC, OFF_REGION, OWNERS_REGION, PHASES_REGION, RECENT_REGION, REQUESTS_REGION, Region,
+        STATS_REGION, StatsOwner, THREADS_REGION, VERSION,
     },
     flow::peer,
     request::{key_kind, state},
@@ -27,7 +27,8 @@ use mpiprobe_functions::fingerprint;
 use thiserror::Error;
 
 use super::{
-    ByFunction, CommunicatorSnapshot, PendingRequest, PhaseSnapshot, ProcessSnapshot, ThreadSnapshot, ToolsSnapshot,
+    ByFunction, CommunicatorSnapshot, PendingRequest, PhaseSnapshot, ProcessSnapshot, RecentRing, RecentSwitch,
+    ThreadSnapshot, ToolsSnapshot,
 };
 use crate::attach::Plain;
 
@@ -103,8 +104,38 @@ impl TableFile {
             flows: self.flows(header.flows, process)?,
             datatypes: Vec::new(),
             inner: Vec::new(),
+            recent: None,
             tools: ToolsSnapshot::default(),
         })
+    }
+
+    /// What the last calls were, as far as they have been written down.
+    pub fn recent_ring(&self) -> Result<RecentRing, TableFileError> {
+        let copy = || self.entries::<RecentCall>(RECENT_REGION, RECENT_REGION.capacity.into());
+        let first = copy()?;
+        Ok(RecentRing::of(first, &copy()?))
+    }
+
+    /// How many calls have been written down.
+    pub fn recent_calls_numbered(&self) -> Result<u64, TableFileError> {
+        let place = COUNTERS_REGION.offset + offset_of!(ProcessCounters, recent_calls) as u64;
+        let bytes = self.bytes(place, size_of::<u64>())?;
+        bytes.try_into().map(u64::from_ne_bytes).map_err(|_| TableFileError::Short)
+    }
+
+    /// What has them written down.
+    pub fn recent_switch(&self) -> io::Result<RecentSwitch> {
+        RecentSwitch::of(&self.file)
+    }
+
+    /// The special values of the process's MPI library; zeroed where they are not known.
+    pub fn layout(&self) -> Result<Layout, TableFileError> {
+        Ok(self.entries::<Layout>(LAYOUT_REGION, 1)?.first().copied().unwrap_or_default())
+    }
+
+    /// Who owns it.
+    pub fn owner(&self) -> io::Result<u32> {
+        Ok(self.file.metadata()?.uid())
     }
 
     /// What the process has mapped where, as it has noted it: lines of `/proc/PID/maps`.

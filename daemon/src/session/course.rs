@@ -5,13 +5,16 @@ use std::{sync::Arc, time::Duration};
 use tokio::time::{Interval, MissedTickBehavior, interval};
 
 use super::{Outcome, SessionError, display::Display, signals::StopSignals};
-use crate::model::{EndReason, Profile};
+use crate::{
+    model::{EndReason, Profile},
+    view::Asked,
+};
 
 /// Waits for a key of the view or a signal.
-pub(super) async fn asked_to_end(display: &mut Display, signals: &mut StopSignals) {
+pub(super) async fn asked(display: &mut Display, signals: &mut StopSignals) -> Asked {
     tokio::select! {
-        () = display.ended() => {}
-        () = signals.next() => {}
+        asked = display.asked() => asked,
+        () = signals.next() => Asked::End,
     }
 }
 

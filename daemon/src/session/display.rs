@@ -10,7 +10,7 @@ use crate::{
     model::{EndReason, Profile},
     present::{self, Output, filtered},
     recording::Recorder,
-    view::LiveView,
+    view::{Asked, LiveView},
 };
 
 /// Standard output as tables or as JSON, or a full-screen view; and whoever looks at a recording later.
@@ -73,8 +73,16 @@ impl Display {
         Ok(())
     }
 
-    /// Waits until the user has asked for the end, which is possible in a view only.
-    pub(super) async fn ended(&mut self) {
+    /// Waits until the user has asked for something, which is possible in a view only.
+    pub(super) async fn asked(&mut self) -> Asked {
+        match &mut self.form {
+            Form::View(view) => view.asked().await,
+            Form::Tables { .. } | Form::Once | Form::Json => pending().await,
+        }
+    }
+
+    /// Waits until the user has asked for the end.
+    async fn ended(&mut self) {
         match &mut self.form {
             Form::View(view) => view.ended().await,
             Form::Tables | Form::Once | Form::Json => pending().await,

@@ -17,6 +17,7 @@ mod observation;
 mod options;
 mod probes;
 mod readable;
+mod recent;
 mod recogniser;
 mod roster;
 mod run;

@@ -13,6 +13,7 @@ use super::{
     layers::Layers,
     layouts::Layouts,
     probes::{Coverage, ProbeError, Probes, library_range},
+    recent::RecentCalls,
     roster::Roster,
     sites::{OpenBehindLayers, Sites},
     watch::EndWatch,
@@ -58,6 +59,7 @@ pub(super) struct Observation {
     sites: Sites,
     layers: Layers,
     jobs: ChosenJobs,
+    recent: RecentCalls,
     scoped: bool,
     /// mpiprobe has started it: its standard error is the job's as well, where nothing is said that is no trouble.
     is_job: bool,
@@ -138,6 +140,7 @@ impl Observation {
             sites: Sites::default(),
             layers: Layers::default(),
             jobs,
+            recent: RecentCalls::default(),
             scoped: false,
             is_job,
             flush_asked: false,
@@ -540,6 +543,20 @@ impl Observation {
         self.roster.has_mpi()
     }
 
+    /// Whether the last calls of each rank are to be shown.
+    pub(super) fn show_recent_calls(&mut self, wanted: bool) {
+        self.recent.show(&self.observer, wanted);
+    }
+
+    pub(super) fn has_recent_calls(&self) -> bool {
+        self.recent.are_shown()
+    }
+
+    /// Takes recent calls out of their rings before they are overwritten.
+    pub(super) fn gather_recent_calls(&mut self) {
+        self.recent.gather(&self.observer);
+    }
+
     pub(super) fn flush_log(&mut self) {
         self.engine.tables.flush_log();
     }
@@ -567,6 +584,7 @@ impl Observation {
         self.retry_layouts();
         let mut snapshot = self.observer.snapshot(&self.engine)?;
         self.look_behind_layers(&mut snapshot);
+        self.recent.complete(&self.observer, &self.roster, &mut snapshot);
         self.roster.update(&snapshot);
         self.roster.look_who_is_stopped();
         self.layouts.complete(&mut snapshot, &self.roster);
@@ -639,6 +657,7 @@ fn load_options(options: &Options, caller: &Caller, is_job: bool) -> LoadOptions
             communicator_slots: if options.traffic { options.max_communicators } else { 2 },
             request_slots: if options.traffic { options.max_requests } else { 1 },
             handle_stores: if options.traffic { Config::DEFAULT.handle_stores } else { 1 },
+            recent: options.view.is_some().into(),
             ..Config::DEFAULT
         },
     }

@@ -14,7 +14,7 @@ use tokio::{
 
 use super::{
     EngineChoice, Options, Outcome, SessionError,
-    course::{asked_to_end, conclude, interrupted, regular},
+    course::{asked, conclude, interrupted, regular},
     display::Display,
     observation::Observation,
     readable::readable,
@@ -25,6 +25,7 @@ use super::{
 use crate::{
     model::{EndReason, Profile},
     present::{OutputError, say, say_in_passing},
+    view::Asked,
 };
 
 /// How often a process that may yet load MPI is looked at: first, and when it takes longer.
@@ -40,6 +41,8 @@ const SEARCH_INTERVAL: Duration = Duration::from_millis(100);
 const SEARCH_PATIENCE: Duration = Duration::from_secs(2);
 /// Least time between two profiles that programs ask for: all ranks ask at once.
 const FLUSH_INTERVAL: Duration = Duration::from_millis(10);
+/// How often recent calls are taken out of their rings.
+const GATHER_INTERVAL: Duration = Duration::from_millis(100);
 /// Detaching that takes longer than this is reported as it goes on.
 const SILENT_DETACH: Duration = Duration::from_millis(500);
 
@@ -111,7 +114,7 @@ async fn observe(
     let mut last_news = Instant::now();
     let (mut last_flush, mut next_flush): (Option<Instant>, Option<Instant>) = (None, None);
     // Moments, not pauses: whatever else happens meanwhile does not put them off.
-    let (mut last_look, mut last_search) = (Instant::now(), Instant::now());
+    let (mut last_look, mut last_search, mut last_gathered) = (Instant::now(), Instant::now(), Instant::now());
     loop {
         let is_waiting = options.wait && !observation.was_anybody_there();
         if !observation.is_anybody_left() && !is_waiting {
@@ -120,7 +123,10 @@ async fn observe(
         let pace = if last_news.elapsed() < CANDIDATE_PATIENCE { CANDIDATE_INTERVAL.0 } else { CANDIDATE_INTERVAL.1 };
         let is_searching = options.wait && (is_waiting || last_news.elapsed() < SEARCH_PATIENCE);
         tokio::select! {
-            () = asked_to_end(display, signals) => return interrupted(is_waiting),
+            asked = asked(display, signals) => match asked {
+                Asked::End => return interrupted(is_waiting),
+                Asked::RecentCalls(wanted) => observation.show_recent_calls(wanted),
+            },
             () = sleep_until(deadline.unwrap_or_else(Instant::now)), if deadline.is_some() => return Ok(EndReason::Duration),
             ended = observation.ends.ended() => {
                 let ended = ended.map_err(SessionError::Watch)?;
@@ -153,6 +159,10 @@ async fn observe(
                     last_news = Instant::now();
                 }
                 last_search = Instant::now();
+            }
+            () = sleep_until(last_gathered + GATHER_INTERVAL), if observation.has_recent_calls() => {
+                observation.gather_recent_calls();
+                last_gathered = Instant::now();
             }
             _ = ticks.tick() => {
                 observation.flush_log();

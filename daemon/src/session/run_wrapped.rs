@@ -6,12 +6,12 @@ use tokio::time::{Instant, sleep_until};
 
 use super::{
     Options, Outcome, SessionError,
-    course::{asked_to_end, conclude, interrupted, regular},
+    course::{asked, conclude, interrupted, regular},
     display::Display,
     signals::StopSignals,
     wrapped::WrappedJob,
 };
-use crate::model::EndReason;
+use crate::{model::EndReason, view::Asked};
 
 /// How often new processes are looked for.
 const LOOK_INTERVAL: Duration = Duration::from_millis(100);
@@ -42,7 +42,10 @@ async fn observe(
             return Ok(EndReason::TargetsEnded);
         }
         tokio::select! {
-            () = asked_to_end(display, signals) => return interrupted(is_waiting),
+            asked = asked(display, signals) => match asked {
+                Asked::End => return interrupted(is_waiting),
+                Asked::RecentCalls(wanted) => job.show_recent_calls(wanted),
+            },
             () = sleep_until(deadline.unwrap_or_else(Instant::now)), if deadline.is_some() => return Ok(EndReason::Duration),
             ended = job.ends.ended() => job.handle_ends(&ended.map_err(SessionError::Watch)?),
             _ = looks.tick() => {

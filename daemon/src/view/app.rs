@@ -14,7 +14,7 @@ use super::{
     keys::Action,
     layout::Size,
     options::ViewOptions,
-    source::{Source, Update},
+    source::{Source, Update, Wish},
     start::ViewStart,
     state::{Effect, State},
     terminal::Screen,
@@ -30,7 +30,13 @@ pub(super) async fn run(mut source: impl Source, options: ViewOptions, start: Vi
     start.begin(&mut state);
     let mut keeper = Keeper::new(start.files, &mut state);
     state.resize(screen.size().map_err(ViewError::Terminal)?);
+    let mut shows_recent_calls = false;
     loop {
+        // However one has come to the screen, or left it.
+        if state.wants_recent_calls() != shows_recent_calls {
+            shows_recent_calls = !shows_recent_calls;
+            source.wish(Wish::RecentCalls(shows_recent_calls));
+        }
         screen.draw(|frame| draw(frame, &state, theme)).map_err(ViewError::Terminal)?;
         tokio::select! {
             biased;

@@ -150,12 +150,13 @@ pub const BINDINGS: &[Binding] = bindings! {
     Screens "5" [key('5')] Action::Screen(5), "Communication matrix";
     Screens "6" [key('6')] Action::Screen(6), "Communicators";
     Screens "7" [key('7')] Action::Screen(7), "Requests under way";
+    Screens "8" [key('8')] Action::Screen(8), "Recent calls of a rank: of the one under the cursor, if there is one";
     Screens "9" [key('9')] Action::Screen(9), "Who waits for whom";
     Moving "Enter" [named(KeyCode::Enter)] Action::Open,
         "Look into the row or the square: a rank's functions, a function's ranks", "open";
     Moving "Esc" [named(KeyCode::Esc), named(KeyCode::Backspace)] Action::Back, "Back", "back";
-    Moving "l →" [key('l'), named(KeyCode::Right)] Action::Right, "Enter; in the matrix one column, otherwise in a recording one moment further";
-    Moving "h ←" [key('h'), named(KeyCode::Left)] Action::Left, "Esc; in the matrix one column, otherwise in a recording one moment back";
+    Moving "l →" [key('l'), named(KeyCode::Right)] Action::Right, "Enter; in the matrix one column, among recent calls one rank, otherwise in a recording one moment further";
+    Moving "h ←" [key('h'), named(KeyCode::Left)] Action::Left, "Esc; in the matrix one column, among recent calls one rank, otherwise in a recording one moment back";
     Moving "j ↓" [key('j'), named(KeyCode::Down)] Action::Down, "Next row";
     Moving "k ↑" [key('k'), named(KeyCode::Up)] Action::Up, "Previous row";
     Moving "PgDn Ctrl-d" [named(KeyCode::PageDown), ctrl('d'), ctrl('f')] Action::PageDown, "A page down";

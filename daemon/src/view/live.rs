@@ -11,7 +11,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 
 use super::{
     ViewError, ViewOptions, ViewStart, app,
-    source::{Running, Source, Update},
+    source::{Running, Source, Update, Wish},
 };
 use crate::{
     model::Profile,
@@ -30,6 +30,8 @@ pub struct LiveView {
     thread: JoinHandle<Result<(), ViewError>>,
     diverted: Diverted,
     messages: Kept,
+    /// Whether the last calls are to be shown.
+    recent_calls: watch::Receiver<bool>,
 }
 
 type Kept = Arc<Mutex<VecDeque<String>>>;
@@ -40,6 +42,7 @@ impl LiveView {
         let (profiles, profiles_seen) = watch::channel(None);
         let (message, messages_seen) = mpsc::unbounded_channel();
         let (end, ended) = oneshot::channel();
+        let (recent, recent_calls) = watch::channel(false);
         let messages = Kept::default();
         let keep = Arc::clone(&messages);
         let diverted = present::divert(Box::new(move |text| {
@@ -51,14 +54,14 @@ impl LiveView {
             // Who has closed the view reads them afterwards.
             let _ = message.send(text.to_owned());
         }));
-        let source = LiveSource { profiles: profiles_seen, messages: messages_seen };
+        let source = LiveSource { profiles: profiles_seen, messages: messages_seen, recent_calls: recent };
         let thread = std::thread::Builder::new().name("view".into()).spawn(move || {
             // Held until the thread has ended, also by a panic.
             let _end: oneshot::Sender<()> = end;
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
             runtime.map_err(ViewError::Start)?.block_on(app::run(source, options, start))
         });
-        Ok(Self { profiles, ended, thread: thread.map_err(ViewError::Start)?, diverted, messages })
+        Ok(Self { profiles, ended, thread: thread.map_err(ViewError::Start)?, diverted, messages, recent_calls })
     }
 
     /// Shows a further profile; if the view is busy, only the latest one.
@@ -68,9 +71,14 @@ impl LiveView {
 
     /// Waits until the user has seen enough.
     pub async fn ended(&mut self) {
-        // Nothing is ever sent: the end of the thread is the message. Once that is known, it may be asked for again.
-        if !self.ended.is_terminated() {
-            let _ = (&mut self.ended).await;
+        ended(&mut self.ended).await;
+    }
+
+    /// Waits until the user asks for something.
+    pub async fn asked(&mut self) -> Asked {
+        tokio::select! {
+            Ok(()) = self.recent_calls.changed() => Asked::RecentCalls(*self.recent_calls.borrow_and_update()),
+            () = ended(&mut self.ended) => Asked::End,
         }
     }
 
@@ -86,15 +94,37 @@ impl LiveView {
     }
 }
 
+/// What the user asks the observation for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Asked {
+    End,
+    /// The last calls of each rank, from now on or not any more.
+    RecentCalls(bool),
+}
+
+async fn ended(ended: &mut oneshot::Receiver<()>) {
+    // Nothing is ever sent: the end of the thread is the message. Once that is known, it may be asked for again.
+    if !ended.is_terminated() {
+        let _ = ended.await;
+    }
+}
+
 /// The view's end.
 struct LiveSource {
     profiles: watch::Receiver<Option<Arc<Profile>>>,
     messages: mpsc::UnboundedReceiver<String>,
+    recent_calls: watch::Sender<bool>,
 }
 
 impl Source for LiveSource {
     fn running(&self) -> Running {
         Running::Live
+    }
+
+    fn wish(&mut self, wish: Wish) {
+        if let Wish::RecentCalls(wanted) = wish {
+            self.recent_calls.send_replace(wanted);
+        }
     }
 
     async fn next(&mut self) -> Update {

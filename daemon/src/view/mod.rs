@@ -22,7 +22,7 @@ pub use draw::{Theme, draw};
 pub use error::ViewError;
 pub use keys::{Action, BINDINGS, Binding, Edit, Section, action};
 pub use layout::Size;
-pub use live::LiveView;
+pub use live::{Asked, LiveView};
 pub use options::{Scheme, ViewOptions};
 pub use replay::{Replay, replay};
 pub use source::{Moment, Position, Running, Source, Update, Wish};

@@ -47,6 +47,8 @@ pub enum Wish {
     Step(isize),
     /// To play it, or to pause.
     Play,
+    /// The last calls of each rank, from now on or not any more.
+    RecentCalls(bool),
 }
 
 /// What a source tells.

@@ -97,6 +97,7 @@ fn profile() -> mpiprobe::model::Profile {
             ..CommunicatorSnapshot::default()
         }],
         requests: vec![PendingRequest { request: Request::default(), peer: -1 }],
+        recent: None,
     };
     let mut counters = ProcessCounters::ZERO;
     counters.communicators_shared = 1;

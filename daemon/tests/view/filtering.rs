@@ -40,7 +40,7 @@ fn ranks_of_a_filter() {
 
 #[test]
 fn every_table_is_filtered() {
-    use Screen::{CallSites, Communicators, Functions, Matrix, Ranks, Requests, Waiting};
+    use Screen::{CallSites, Communicators, Functions, Matrix, Ranks, Recent, Requests, Waiting};
     let everything = [
         (Ranks, (4, 4)),
         (Functions, (7, 7)),
@@ -49,6 +49,8 @@ fn every_table_is_filtered() {
         (Communicators, (3, 3)),
         // Blocked calls are among them.
         (Requests, (6, 6)),
+        // Of calls that were not seen nothing is known.
+        (Recent, (36, 37)),
         (Waiting, (3, 3)),
     ];
     assert_eq!(kept(Synthetic::SMALL, "pid > 0"), everything);

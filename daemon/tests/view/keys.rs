@@ -16,6 +16,7 @@ pub(crate) fn press(state: &mut State, keys: &[&str]) -> Option<Effect> {
             "<Up>" => KeyCode::Up,
             "<Down>" => KeyCode::Down,
             "<Left>" => KeyCode::Left,
+            "<Right>" => KeyCode::Right,
             "<Backspace>" => KeyCode::Backspace,
             "<F2>" => KeyCode::F(2),
             letter => KeyCode::Char(letter.chars().next().unwrap()),

@@ -11,12 +11,12 @@ use crate::{registers::RETURN_ADDRESS_BYTES, statistics::count_loss};
 /// Most arguments that a function of MPI has on the stack.
 const STACK_ARGUMENTS: usize = 7;
 
-/// Reads the arguments that are not in registers.
+/// Reads the arguments that are not in registers; whether they are known now.
 #[inline(always)]
-pub fn read_stack(thread: &mut ThreadState, cookie: Cookie, stack_pointer: u64) {
+pub fn read_stack(thread: &mut ThreadState, cookie: Cookie, stack_pointer: u64) -> bool {
     let count = cookie.stack_arguments();
     if count == 0 {
-        return;
+        return true;
     }
     // Not straight into the thread's state, see `call::read_return_address`.
     let mut words = [0u64; STACK_ARGUMENTS];
@@ -36,6 +36,7 @@ pub fn read_stack(thread: &mut ThreadState, cookie: Cookie, stack_pointer: u64) 
     for (to, from) in thread.arguments.iter_mut().skip(REGISTER_ARGUMENTS).zip(words) {
         *to = from;
     }
+    result == 0
 }
 
 #[derive(Clone, Copy)]

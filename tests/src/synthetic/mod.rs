@@ -1,6 +1,7 @@
 //! Jobs that never ran: tables as the kernel might have filled them, made into profiles by mpiprobe's own analysis. Every
 //! number follows from the job's size and the time, so that pictures made of them do not change by themselves.
 
+mod recent;
 mod statistics;
 mod threads;
 
@@ -116,15 +117,16 @@ impl Synthetic {
         let functions: ByFunction = self.functions().enumerate().map(function).collect();
         let calls = functions.iter().map(|(_, stats)| stats.calls).sum();
         let time_ns = functions.iter().map(|(_, stats)| stats.time_ns).sum();
+        let layout = Layout {
+            known: capability::CONSTANTS | capability::BUILTIN_SIZES,
+            handles: handle_kind::INTEGER,
+            constants: CONSTANTS,
+            ..Layout::default()
+        };
         ProcessSnapshot {
             process: rank + 1,
             counters: ProcessCounters { tgid: 4000 + rank, ..ProcessCounters::ZERO },
-            layout: Layout {
-                known: capability::CONSTANTS | capability::BUILTIN_SIZES,
-                handles: handle_kind::INTEGER,
-                constants: CONSTANTS,
-                ..Layout::default()
-            },
+            layout,
             threads: vec![threads::of(self, rank, now_ns, calls, time_ns)],
             flows: if self.traffic { self.flows(rank, &functions) } else { Vec::new() },
             communicators: if self.traffic { self.communicators(rank) } else { Vec::new() },
@@ -133,6 +135,7 @@ impl Synthetic {
             functions,
             datatypes: Vec::new(),
             inner: Vec::new(),
+            recent: Some(recent::of(self, rank, now_ns, layout)),
             tools: ToolsSnapshot::default(),
         }
     }

@@ -9,7 +9,7 @@ use mpiprobe_common::{
 use super::{CONSTANTS, ROW, SECOND, Synthetic};
 
 /// A call and its arguments.
-type Call = (&'static str, [u64; ARGUMENT_WORDS]);
+pub(super) type Call = (&'static str, [u64; ARGUMENT_WORDS]);
 
 /// When some ranks stop getting on, s.
 const STUCK_SINCE: u64 = 18;
@@ -66,11 +66,11 @@ fn open(job: &Synthetic, rank: u32, now_ns: u64) -> Option<(Call, u64)> {
     }
 }
 
-fn receive(from: u32, communicator: u64) -> Call {
+pub(super) fn receive(from: u32, communicator: u64) -> Call {
     ("MPI_Recv", words(&[0x1000, 128, 0x4c00_080b, u64::from(from), 7, communicator, 1]))
 }
 
-fn words(given: &[u64]) -> [u64; ARGUMENT_WORDS] {
+pub(super) fn words(given: &[u64]) -> [u64; ARGUMENT_WORDS] {
     let mut words = [0; ARGUMENT_WORDS];
     for (to, from) in words.iter_mut().zip(given) {
         *to = *from;

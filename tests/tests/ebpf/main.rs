@@ -17,6 +17,7 @@ mod layers;
 mod libraries;
 mod output;
 mod phases;
+mod recent;
 mod recording;
 mod refusals;
 mod rights;
@@ -52,6 +53,7 @@ fn main() {
             libraries::tests(mpi),
             output::tests(mpi),
             phases::tests(mpi),
+            recent::tests(mpi),
             recording::tests(mpi),
             refusals::tests(mpi),
             rights::tests(mpi),

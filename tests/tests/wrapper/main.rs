@@ -7,6 +7,7 @@ mod library;
 mod live;
 mod loaded_later;
 mod phases;
+mod recent;
 mod recording;
 mod refusals;
 mod report;
@@ -32,6 +33,7 @@ fn main() {
             live::tests(mpi),
             loaded_later::tests(mpi),
             phases::tests(mpi),
+            recent::tests(mpi),
             recording::tests(mpi),
             refusals::tests(mpi),
             report::tests(mpi),

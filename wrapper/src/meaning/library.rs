@@ -12,10 +12,11 @@ use core::{
 
 use mpiprobe_common::{
     Layout,
+    file::LAYOUT_REGION,
     layout::{Interface, MPICH, OPEN_MPI, STANDARD_ABI, capability},
 };
 
-use crate::{message::SavedErrno, next::after_this};
+use crate::{file, message::SavedErrno, next::after_this};
 
 /// A question about the object of a handle: `MPI_Type_size`, `MPI_Comm_rank` and the like.
 pub(super) type Ask = unsafe extern "C" fn(u64, *mut c_int) -> c_int;
@@ -102,6 +103,10 @@ pub(crate) fn find(path: &[u8]) {
             finalized: after_this(c"PMPI_Finalized").map(|f| transmute::<*mut c_void, AskState>(f)),
         }
     };
+    if let Some(place) = file::place::<Layout>(LAYOUT_REGION, 0) {
+        // SAFETY: an entry of the file that nobody else writes.
+        unsafe { place.as_ptr().write(library.layout) };
+    }
     // SAFETY: see `Known`.
     unsafe { *KNOWN.0.get() = Some(library) };
 }

@@ -79,6 +79,14 @@ impl Traffic {
     }
 }
 
+/// The argument of a call at a position that its function has.
+///
+/// # Safety
+/// `frame` must be the trampoline's.
+pub(crate) unsafe fn argument(frame: *mut Frame, position: u8) -> u64 {
+    Arguments(frame).word(position)
+}
+
 /// Whether a function has to be seen for the sake of others, whether or not the user wants it.
 pub(crate) fn needs(function: u32) -> bool {
     DESCRIPTORS

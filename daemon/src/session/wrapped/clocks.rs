@@ -51,6 +51,9 @@ impl Clocks {
             set(&mut communicator.facts.first_ns);
             set(&mut communicator.facts.freed_ns);
         }
+        for call in tables.recent.iter_mut().flat_map(|recent| &mut recent.calls) {
+            set(&mut call.started_ns);
+        }
         for pending in &mut tables.requests {
             set(&mut pending.request.posted_ns);
         }

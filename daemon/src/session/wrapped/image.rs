@@ -1,6 +1,6 @@
 //! One process image with its tables.
 
-use std::{fs::File, os::unix::fs::MetadataExt as _, path::Path};
+use std::{fs::File, io, os::unix::fs::MetadataExt as _, path::Path};
 
 use mpiprobe_common::file::Header;
 
@@ -12,7 +12,7 @@ use crate::{
     analyse::{Identity, Observed, SelfCost},
     discover::{JobKey, MpiProcess, ProcRoot, Process, RankInfo, environment::Environment, printable},
     model::{LibraryInfo, RankState},
-    observe::{ProcessSnapshot, TableFile, TableFileError},
+    observe::{ProcessSnapshot, RecentSwitch, TableFile, TableFileError},
 };
 
 /// Costs in a header are multiples of a ns divided by this.
@@ -159,6 +159,20 @@ impl Image {
     /// When the program asked last for results, ns; 0: it has not.
     pub(super) fn flushed_ns(&self) -> u64 {
         self.tables.flushed_ns().unwrap_or(0)
+    }
+
+    pub(super) fn tables(&self) -> &TableFile {
+        &self.tables
+    }
+
+    /// What has its last calls written down. The file is only written to if it is the process's own.
+    pub(super) fn recent_switch(&self) -> io::Result<RecentSwitch> {
+        let process = self.process.as_ref().ok_or(io::ErrorKind::NotFound)?;
+        let user = process.status().map_err(io::Error::other)?.users.real;
+        if self.tables.owner()? != user {
+            return Err(io::Error::new(io::ErrorKind::PermissionDenied, "they belong to another user"));
+        }
+        self.tables.recent_switch()
     }
 
     /// What it has noted of where it has code.

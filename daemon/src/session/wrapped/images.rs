@@ -5,7 +5,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use super::{clocks::Clocks, hosts::unite_jobs, image::Image, place::Here};
+use super::{clocks::Clocks, hosts::unite_jobs, image::Image, place::Here, recent::RecentCalls};
 use crate::{
     analyse::Observed,
     discover::{ProcRoot, Process},
@@ -29,12 +29,20 @@ pub(super) struct Images {
     known: HashSet<PathBuf>,
     /// Until when programs' requests for results have been seen, ns.
     flushed_ns: u64,
+    recent: RecentCalls,
 }
 
 impl Images {
     pub(super) fn new(root: ProcRoot) -> Self {
-        let (taken, refused, known) = (Vec::new(), BTreeMap::new(), HashSet::new());
-        Self { root, here: Here::now(), taken, refused, known, flushed_ns: monotonic_ns() }
+        Self {
+            root,
+            here: Here::now(),
+            taken: Vec::new(),
+            refused: BTreeMap::new(),
+            known: HashSet::new(),
+            flushed_ns: monotonic_ns(),
+            recent: RecentCalls::default(),
+        }
     }
 
     /// Opens those files of a directory that nobody has decided about yet.
@@ -143,6 +151,16 @@ impl Images {
         libraries
     }
 
+    /// Whether the last calls of each rank are to be shown.
+    pub(super) fn show_recent_calls(&mut self, wanted: bool) {
+        self.recent.show(&self.taken, wanted);
+    }
+
+    /// They are, still: to be said several times a second.
+    pub(super) fn go_on_with_recent_calls(&mut self) {
+        self.recent.renew(&self.taken);
+    }
+
     /// Everything as it is now, and why it is not whole. Times are those of this node, or if nobody was here, of the first one's.
     pub(super) fn read(&mut self) -> (Vec<Observed>, Snapshot, Vec<String>) {
         let is_running = self.is_anybody_left();
@@ -154,6 +172,7 @@ impl Images {
         for ((slot, image), execed) in (0..).zip(&mut self.taken).zip(execed) {
             match image.read(slot, execed) {
                 Ok((mut who, mut tables)) => {
+                    self.recent.complete(slot, image, &mut tables);
                     clocks.adjust(image.header(), &mut who, &mut tables);
                     observed.push(who);
                     snapshot.processes.push(tables);

@@ -167,6 +167,7 @@ impl WrappedJob {
                 }
             }
         }
+        self.images.go_on_with_recent_calls();
         is_news
     }
 
@@ -231,6 +232,11 @@ impl WrappedJob {
             }
         }
         Ok(self.was_anybody_there())
+    }
+
+    /// Whether the last calls of each rank are to be shown.
+    pub(in crate::session) fn show_recent_calls(&mut self, wanted: bool) {
+        self.images.show_recent_calls(wanted);
     }
 
     /// Processes have ended, given by their slots.

@@ -9,6 +9,7 @@ mod launch;
 mod live;
 mod place;
 mod profile;
+mod recent;
 mod relay;
 mod report;
 mod stale;

@@ -179,6 +179,8 @@ impl Source for Replay {
                     self.play_on(Instant::now());
                 }
             }
+            // There are none in recordings.
+            Wish::RecentCalls(_) => {}
             Wish::Play if self.due.is_some() => self.due = None,
             Wish::Play => {
                 if self.at == self.last() {

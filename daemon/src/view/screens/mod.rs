@@ -8,12 +8,13 @@ mod histogram;
 mod matrix;
 mod rank;
 mod ranks;
+mod recent;
 mod requests;
 mod sites;
 mod sums;
 mod waits;
 
-use super::state::{Grid, Place, Screen, Span};
+use super::state::{Grid, Place, RecentOf, Screen, Span};
 use crate::{
     analyse::{Change, RankId},
     filter::{Facts, Filter},
@@ -21,6 +22,7 @@ use crate::{
 };
 
 pub(super) use matrix::{communicators_with_pairs, matrix};
+pub(super) use recent::shown_rank;
 pub(super) use sums::{FunctionSum, functions_by_time};
 
 /// A profile, and what goes with it.
@@ -45,6 +47,7 @@ pub(super) struct Known<'a> {
     /// Everything, whatever the filter: for sums, and for looking up what rows refer to.
     pub all: Rows<'a>,
     pub filter: Option<&'a Filter>,
+    pub recent: RecentOf,
 }
 
 /// The table of a place.
@@ -57,6 +60,7 @@ pub(super) fn grid(place: Place, known: &Known<'_>) -> Grid {
         Place::Screen(Screen::CallSites) => sites::grid(known),
         Place::Screen(Screen::Communicators) => communicators::grid(known),
         Place::Screen(Screen::Requests) => requests::grid(known),
+        Place::Screen(Screen::Recent) => recent::grid(known),
         Place::Screen(Screen::Waiting) => waits::grid(known),
         Place::Site(id) => sites::of_ranks(known, id),
         Place::Communicator(id) => communicators::functions(known, id),
@@ -69,12 +73,12 @@ pub(super) fn grid(place: Place, known: &Known<'_>) -> Grid {
 impl<'a> Known<'a> {
     /// Rows of everything, which are those that a filter keeps if there is one.
     pub(super) fn new(rows: Rows<'a>, all: Rows<'a>, span: Span, filter: Option<&'a Filter>) -> Self {
-        Self { profile: rows.profile, change: rows.change, ids: rows.ids, span, all, filter }
+        Self { profile: rows.profile, change: rows.change, ids: rows.ids, span, all, filter, recent: RecentOf::NOBODY }
     }
 
     /// The same without a filter.
     pub(super) fn unfiltered(&self) -> Self {
-        Self::new(self.all, self.all, self.span, None)
+        Self { recent: self.recent, ..Self::new(self.all, self.all, self.span, None) }
     }
 
     /// Of a row that is not in profiles by itself.

@@ -48,6 +48,9 @@ impl State {
             Action::PreviousScreen => self.show(self.screen().step(Screen::ALL.len() - 1)),
             Action::Screen(number) => {
                 if let Some(screen) = Screen::of_number(number) {
+                    if screen == Screen::Recent {
+                        self.choose_recent();
+                    }
                     self.show(screen);
                 }
             }
@@ -55,6 +58,8 @@ impl State {
             Action::Moment(moments) => return self.step(moments),
             Action::Right if self.is_scrubbed() => return self.step(1),
             Action::Left if self.is_scrubbed() => return self.step(-1),
+            Action::Right if self.is_recent() => self.step_recent(1),
+            Action::Left if self.is_recent() => self.step_recent(-1),
             Action::Right | Action::Left | Action::Measure => self.act_on_matrix(action),
             Action::Communicator => self.show_matrix_of_communicator(),
             Action::Back => self.back(),

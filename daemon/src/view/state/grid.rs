@@ -65,8 +65,26 @@ pub enum RowId {
     Request(RankId, u32),
     /// A call that is open, by its place among all of those.
     OpenCall(RankId, u32),
+    /// A call that has returned, by its number.
+    RecentCall(RankId, u64),
+    /// Calls that were not seen, before the one of that number.
+    RecentGap(RankId, u64),
     /// A line of a histogram: of which quantity, which line.
     Bucket(u8, u32),
+}
+
+impl RowId {
+    /// The rank that it is about.
+    pub fn rank(self) -> Option<RankId> {
+        match self {
+            Self::Rank(id)
+            | Self::Request(id, _)
+            | Self::OpenCall(id, _)
+            | Self::RecentCall(id, _)
+            | Self::RecentGap(id, _) => Some(id),
+            Self::Function(_) | Self::Site(_) | Self::Communicator(_) | Self::Bucket(..) => None,
+        }
+    }
 }
 
 /// What cells are sorted by. Unknown ones come last.

@@ -12,6 +12,7 @@ mod grid;
 mod history;
 mod matrix;
 mod place;
+mod recent;
 mod saved;
 mod series;
 
@@ -28,6 +29,7 @@ pub use history::History;
 pub use matrix::Measure;
 pub(super) use matrix::{Matrix, MatrixCell};
 pub use place::{Block, Place, Screen};
+pub(super) use recent::RecentOf;
 pub(super) use saved::Saved;
 pub(super) use series::{MOST as HISTORY, Point};
 
@@ -38,6 +40,7 @@ use super::{
     user::SavedView,
 };
 use crate::{
+    analyse::RankId,
     filter::Filter,
     model::{Profile, Warning},
 };
@@ -72,6 +75,8 @@ pub struct State {
     pending: Option<SavedView>,
     /// The communicator whose matrix is shown, by its id; `None`: all of them together.
     matrix_of: Option<u32>,
+    /// The rank whose last calls are shown; `None`: the first one.
+    recent_of: Option<RankId>,
     pub is_help_open: bool,
     help_top: usize,
     /// What the last key did, or what has just happened.
@@ -101,6 +106,7 @@ impl State {
             saved: Saved::default(),
             pending: None,
             matrix_of: None,
+            recent_of: None,
             is_help_open: false,
             help_top: 0,
             notice: None,
@@ -206,7 +212,8 @@ impl State {
 
     /// What tables are made of.
     pub(super) fn known(&self) -> Option<Known<'_>> {
-        self.figures.known(self.span)
+        let known = self.figures.known(self.span)?;
+        Some(Known { recent: self.recent_of(), ..known })
     }
 
     /// What is probably wrong.
@@ -221,6 +228,7 @@ impl State {
 
     /// Works out anew what the place shows.
     fn refresh(&mut self) {
+        let follows_newest = self.follows_newest();
         let data = self.frozen.as_ref().unwrap_or(&self.data);
         self.figures.renew(data, self.span, self.filter.as_ref());
         self.grid = self.known().map(|known| screens::grid(self.place(), &known)).unwrap_or_default();
@@ -230,6 +238,9 @@ impl State {
         let (column, descending) = cursor.order(&self.grid);
         self.grid.sort(column, descending);
         cursor.find_again(&self.grid);
+        if follows_newest {
+            cursor.go(&self.grid, usize::MAX);
+        }
         self.put(cursor);
     }
 

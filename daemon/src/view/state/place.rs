@@ -13,11 +13,12 @@ pub enum Screen {
     Matrix,
     Communicators,
     Requests,
+    Recent,
     Waiting,
 }
 
 impl Screen {
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::Overview,
         Self::Ranks,
         Self::Functions,
@@ -25,6 +26,7 @@ impl Screen {
         Self::Matrix,
         Self::Communicators,
         Self::Requests,
+        Self::Recent,
         Self::Waiting,
     ];
 
@@ -37,6 +39,7 @@ impl Screen {
             Self::Matrix => "Matrix",
             Self::Communicators => "Communicators",
             Self::Requests => "Requests",
+            Self::Recent => "Recent calls",
             Self::Waiting => "Waits",
         }
     }
@@ -60,6 +63,7 @@ impl Screen {
             Self::Matrix => 5,
             Self::Communicators => 6,
             Self::Requests => 7,
+            Self::Recent => 8,
             Self::Waiting => 9,
         }
     }

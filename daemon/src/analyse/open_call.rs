@@ -101,7 +101,7 @@ impl<'a> Reader<'a> {
     /// Of what it sends, otherwise of what it receives.
     fn datatype_handle(&self) -> Option<u64> {
         let at = self.function.descriptor();
-        let word = self.word(if at.send_count != NONE { at.send_datatype } else { at.receive_datatype })?;
+        let word = self.word(if at.send_count == NONE { at.receive_datatype } else { at.send_datatype })?;
         let handle = self.layout.handle(word);
         let is_one = at.flags & flags::DATATYPES_ARE_ARRAY == 0 && handle != self.layout.constants.datatype_null;
         is_one.then_some(handle)

@@ -92,7 +92,7 @@ pub fn operations(profile: &Profile) -> Vec<Operation> {
     let look = |end: &End| {
         let others = lonely.of_end(end).iter().filter_map(|&place| ends.get(place));
         let is_missing = end.operation.other_end == OtherEnd::Missing;
-        if is_missing { missing(profile, &world, end, others) } else { end.operation.other_end }
+        if is_missing { missing(profile, &world, end, &others) } else { end.operation.other_end }
     };
     let found: Vec<OtherEnd> = ends.iter().map(look).collect();
     ends.into_iter().zip(found).map(|(end, other_end)| Operation { other_end, ..end.operation }).collect()
@@ -226,7 +226,7 @@ fn missing<'a>(
     profile: &Profile,
     world: &World<'_>,
     end: &End,
-    lonely: impl Iterator<Item = &'a End> + Clone,
+    lonely: &(impl Iterator<Item = &'a End> + Clone),
 ) -> OtherEnd {
     let Some(rank) = profile.ranks.get(end.operation.rank) else { return OtherEnd::Missing };
     if let Some(peer) = end.operation.peer {

@@ -48,7 +48,9 @@ pub(super) fn grid(known: &Known<'_>) -> Grid {
     let mut rows: Vec<Row> =
         rows.map(|((rank, id), (change, functions))| row(known, rank, *id, *change, functions)).collect();
     if nodes > 1 {
-        rows.iter_mut().for_each(|row| row.cells.rotate_right(1));
+        for row in &mut rows {
+            row.cells.rotate_right(1);
+        }
     }
     Grid {
         title: format!("{} ranks{on_nodes}, {}", known.profile.ranks.len(), known.span()),
@@ -118,7 +120,9 @@ mod tests {
     /// Title, and host and rank of the rows in the order that nobody has asked for.
     fn shown(hosts: &[&str]) -> (String, Vec<String>) {
         let mut ranks = ranks(u32::try_from(hosts.len()).unwrap());
-        ranks.iter_mut().zip(hosts).for_each(|(rank, host)| rank.host = (*host).into());
+        for (rank, host) in ranks.iter_mut().zip(hosts) {
+            rank.host = (*host).into();
+        }
         let profile = profile(ranks);
         let (change, ids) = (Change::since(None, &profile), identify(&profile.ranks).collect::<Vec<_>>());
         let rows = Rows { profile: &profile, change: &change, ids: &ids };

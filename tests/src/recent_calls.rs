@@ -21,6 +21,9 @@ pub fn job(mpi: Mpi) -> JobBuilder {
 }
 
 /// Watches it by a view with these options until it ends.
+///
+/// # Panics
+/// If the numbers of calls do not add up.
 pub fn watch(mut job: Job, options: &[&str]) -> Result<(), Failed> {
     job.wait_for_gate("1")?;
     let mut terminal = Terminal::start(SIZE, [options, &["--pid-of", job.called()]].concat())?;

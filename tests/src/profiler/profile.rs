@@ -21,8 +21,8 @@ pub struct Profile {
     pub own_cost: OwnCost,
 }
 
-/// In ns.
 #[derive(Debug, Clone, Copy, Deserialize)]
+#[expect(clippy::struct_field_names, reason = "names of the output, with their unit")]
 pub struct OwnCost {
     pub per_call_ns: f64,
     pub inside_ns: Option<f64>,

@@ -74,7 +74,7 @@ mod tests {
     #[test]
     fn what_is_being_written_has_no_number() {
         let call = |state| RecentCall { state, ..RecentCall::default() };
-        assert_eq!([0, 1, 65, 65 | WRITING].map(|state| call(state).number()), [None, Some(0), Some(64), None]);
+        assert_eq!([0, 1, 65, 0x41 | WRITING].map(|state| call(state).number()), [None, Some(0), Some(64), None]);
     }
 
     #[test]

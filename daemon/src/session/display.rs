@@ -77,7 +77,7 @@ impl Display {
     pub(super) async fn asked(&mut self) -> Asked {
         match &mut self.form {
             Form::View(view) => view.asked().await,
-            Form::Tables { .. } | Form::Once | Form::Json => pending().await,
+            Form::Tables | Form::Once | Form::Json => pending().await,
         }
     }
 

@@ -54,10 +54,9 @@ impl RecentCalls {
     pub(super) fn complete(&mut self, slot: u32, image: &Image, tables: &mut ProcessSnapshot) {
         let Some(Watched { log, switches }) = &mut self.watched else { return };
         let why_not = match switches.get(&slot) {
-            Some(Ok(_)) => None,
             Some(Err(error)) => Some(format!("none, since its tables cannot be written to: {error}")),
             None if image.process().is_none() => Some("none, since it has ended before".to_owned()),
-            None => None,
+            Some(Ok(_)) | None => None,
         };
         if log.has(slot) {
             gather(log, slot, image, tables.counters.recent_calls);

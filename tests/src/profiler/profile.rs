@@ -21,9 +21,10 @@ pub struct Profile {
     pub own_cost: OwnCost,
 }
 
+/// What observing costs.
 #[derive(Debug, Clone, Copy, Deserialize)]
-#[expect(clippy::struct_field_names, reason = "names of the output, with their unit")]
 pub struct OwnCost {
+    pub calls: u64,
     pub per_call_ns: f64,
     pub inside_ns: Option<f64>,
     pub subtracted_ns: u64,

@@ -135,7 +135,7 @@ impl Synthetic {
             functions,
             datatypes: Vec::new(),
             inner: Vec::new(),
-            recent: Some(recent::of(self, rank, now_ns, layout)),
+            recent: Some(recent::of(self, rank, now_ns, &layout)),
             tools: ToolsSnapshot::default(),
         }
     }

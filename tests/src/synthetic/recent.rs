@@ -58,7 +58,8 @@ fn call(job: &Synthetic, rank: u32, place: u64, now_ns: u64) -> RecentCall {
 fn step_of(job: &Synthetic, rank: u32, step: u64) -> Call {
     let (left, right) = ((rank + job.ranks - 1) % job.ranks, u64::from((rank + 1) % job.ranks));
     // Negative numbers, as they are in registers.
-    let (any_source, any_tag) = (u64::from(CONSTANTS.any_source.cast_unsigned()), u64::from(CONSTANTS.any_tag.cast_unsigned()));
+    let (any_source, any_tag) =
+        (u64::from(CONSTANTS.any_source.cast_unsigned()), u64::from(CONSTANTS.any_tag.cast_unsigned()));
     let none = words(&[]);
     match step {
         0 => ("MPI_Irecv", words(&[0x7ffd_1000, 128, 0x4c00_080b, any_source, any_tag, ROW, 0x7ffd_3000])),

@@ -54,8 +54,8 @@ fn read_with(call: RecentCall, recent: RecentSnapshot, process: &ProcessSnapshot
     recent_calls(process, &recent, 1000, &mut |_| None).calls.remove(0)
 }
 
-fn read(call: RecentCall, layout: Layout) -> RecentCallInfo {
-    read_with(call, RecentSnapshot { layout, ..RecentSnapshot::default() }, &process(Vec::new()))
+fn read(call: RecentCall, layout: &Layout) -> RecentCallInfo {
+    read_with(call, RecentSnapshot { layout: *layout, ..RecentSnapshot::default() }, &process(Vec::new()))
 }
 
 fn values(call: &RecentCallInfo) -> Vec<(&'static str, ArgumentValue)> {
@@ -69,7 +69,7 @@ fn arguments_have_their_names_and_special_values_theirs() {
     let world = u64::from(0x4400_0000_u32);
     let garbage = 0xffff_ffff_0000_0000;
     let receive = call("MPI_Recv", &[0x10, garbage | 3, 0x4c00_0405, garbage | 0xffff_fffe, 0xffff_ffff, world, 1]);
-    let found = read(receive, layout(MPICH));
+    let found = read(receive, &layout(MPICH));
     let (last, first) = found.arguments.split_last().unwrap();
     assert_eq!(
         first
@@ -95,7 +95,7 @@ fn one_number_means_different_things_in_different_places() {
     // -1 is MPI_PROC_NULL and MPI_ANY_TAG of MPICH, a displacement of -1 is just that.
     let minus_one = u64::from(u32::MAX);
     let put = call("MPI_Put", &[0, 1, 0x4c00_0405, minus_one, u64::MAX, 1, 0x4c00_0405, 0x2000_0000]);
-    let found = values(&read(put, layout(MPICH)));
+    let found = values(&read(put, &layout(MPICH)));
     assert_eq!(found[3], ("target_rank", Constant("MPI_PROC_NULL")));
     assert_eq!(found[4], ("target_disp", Integer(-1)));
     assert_eq!(found[7], ("win", Constant("MPI_WIN_NULL")));
@@ -106,14 +106,14 @@ fn what_is_not_known_stays_a_number_or_is_unknown() {
     let any = u64::from(u32::MAX);
     let receive = call("MPI_Recv", &[0x10, 1, 0x7f00, any, any, 0x7f10, 0]);
     let nothing = Layout { handles: handle_kind::POINTER, ..Layout::default() };
-    let found = values(&read(receive, nothing));
+    let found = values(&read(receive, &nothing));
     assert_eq!(
         found[2..6],
         [("datatype", Handle(0x7f00)), ("source", Integer(-1)), ("tag", Integer(-1)), ("comm", Handle(0x7f10)),]
     );
     // Arguments on the stack were not read.
     let early = RecentCall { known: REGISTER_ARGUMENTS as u64, ..receive };
-    assert_eq!(values(&read(early, layout(OPEN_MPI)))[6], ("status", Unknown));
+    assert_eq!(values(&read(early, &layout(OPEN_MPI)))[6], ("status", Unknown));
 }
 
 #[test]
@@ -147,7 +147,7 @@ fn a_handle_is_the_communicator_that_had_it_then() {
 
 #[test]
 fn errors_are_those_of_functions_that_return_them() {
-    let failed = |name| read(RecentCall { result: 0xdead_0000_000e, ..call(name, &[]) }, layout(MPICH)).error;
+    let failed = |name| read(RecentCall { result: 0xdead_0000_000e, ..call(name, &[]) }, &layout(MPICH)).error;
     assert_eq!(failed("MPI_Send"), Some(14));
     assert_eq!(["MPI_Wtime", "MPI_Aint_add", "MPI_Comm_c2f"].map(failed), [None; 3]);
     assert_eq!(failed("MPI_Status_c2f"), Some(14));

@@ -63,9 +63,9 @@ mod tests {
     fn process() -> ProcessSnapshot {
         let stats = |time_ns| Arc::new(FunctionStats { calls: 10, time_ns, ..FunctionStats::ZERO });
         let thread = |tid, calls, time_ns| {
-            let mut state = ThreadState::ZERO;
-            (state.calls, state.time_ns) = (calls, time_ns);
-            ThreadSnapshot { tid, slot: 0, state }
+            let mut of_thread = ThreadState::ZERO;
+            (of_thread.calls, of_thread.time_ns) = (calls, time_ns);
+            ThreadSnapshot { tid, slot: 0, state: of_thread }
         };
         ProcessSnapshot {
             process: 1,

@@ -5,7 +5,7 @@ use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use mpiprobe_common::{
     Communicator, CommunicatorKey, Loss,
     file::{COMMUNICATORS, COMMUNICATORS_REGION},
-    flow::{UNKNOWN_NEIGHBOURS, handle_of, peer},
+    flow::{UNKNOWN_NEIGHBOURS, communicator_kind, handle_of, peer},
 };
 
 use super::{
@@ -91,11 +91,24 @@ fn ask(library: &Library, handle: u64) -> Option<Communicator> {
         first_ns: monotonic_ns(),
         in_neighbours,
         out_neighbours,
+        kind: kind(library, handle),
         first: peer::UNKNOWN,
         middle: peer::UNKNOWN,
         last: peer::UNKNOWN,
         ..Communicator::default()
     })
+}
+
+/// Of those that every program has, which one it is.
+fn kind(library: &Library, handle: u64) -> u32 {
+    let constants = &library.layout.constants;
+    if handle == constants.comm_world {
+        communicator_kind::WORLD
+    } else if handle == constants.comm_self {
+        communicator_kind::OWN
+    } else {
+        communicator_kind::NOT_YET
+    }
 }
 
 /// What is known of a communicator by its number.

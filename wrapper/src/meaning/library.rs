@@ -129,6 +129,7 @@ fn interface(path: &[u8]) -> Option<Interface> {
 fn fill_addresses(layout: &mut Layout) {
     let constants = &mut layout.constants;
     constants.comm_world = address(c"ompi_mpi_comm_world");
+    constants.comm_self = address(c"ompi_mpi_comm_self");
     constants.comm_null = address(c"ompi_mpi_comm_null");
     constants.datatype_null = address(c"ompi_mpi_datatype_null");
     constants.request_null = address(c"ompi_request_null");

@@ -60,7 +60,7 @@ fn unsure_hit(context: &ProbeContext, id: u64) -> u32 {
         return leave(context, id);
     }
     let cookie = cookie(context);
-    let Some(thread) = thread::state(id) else { return NO_RETURN };
+    let Some(thread) = thread::state(id, Loss::ThreadTableFull) else { return NO_RETURN };
     // SAFETY: as in `hit`.
     let thread = unsafe { &mut *thread };
     thread.text_base = function_address.wrapping_sub(cookie.offset());
@@ -84,7 +84,7 @@ fn is_return_of_open_call(thread: &ThreadState, registers: &Registers) -> bool {
 #[inline(always)]
 pub fn entry(context: &ProbeContext) {
     let id = bpf_get_current_pid_tgid();
-    let Some(thread) = thread::state(id) else { return };
+    let Some(thread) = thread::state(id, Loss::ThreadTableFull) else { return };
     // SAFETY: as in `hit`.
     enter(unsafe { &mut *thread }, id, &Registers::of(context.as_ptr()), cookie(context));
 }

@@ -8,14 +8,20 @@ use crate::{
     statistics::{count_loss, take_number},
 };
 
-/// The state of a thread, made on its first entry; `None` if its process is no target or there is no room.
+/// The state of a thread, made on its first entry; `None` if its process is no target or there is no room, which is counted as
+/// `loss`.
 #[inline(always)]
-pub fn state(id: u64) -> Option<*mut ThreadState> {
+pub fn state(id: u64, loss: Loss) -> Option<*mut ThreadState> {
     // Only threads of targets have a state, so in the common case this one look-up is also the check of the allow-list.
-    match recent(id) {
-        Some(known) => Some(known),
-        None => find_or_make(id),
+    if let Some(known) = known(id) {
+        return Some(known);
     }
+    let process = target(id)?.process;
+    let made = make(id, process);
+    if made.is_none() {
+        count_loss(process, loss);
+    }
+    made
 }
 
 /// The state of a thread that has entered before.
@@ -67,17 +73,10 @@ fn remember(id: u64, slot: u32) {
 }
 
 #[inline(never)]
-fn find_or_make(id: u64) -> Option<*mut ThreadState> {
-    if let Some(known) = find(id) {
-        return Some(known);
-    }
-    let process = target(id)?.process;
+fn make(id: u64, process: u32) -> Option<*mut ThreadState> {
     let used = FREE_SLOTS.pop().ok().flatten();
     let slot = used.or_else(|| take_number(CONTROL_NEXT_THREAD, configured::thread_slots()));
-    let Some(slot) = slot else {
-        count_loss(process, Loss::ThreadTableFull);
-        return None;
-    };
+    let slot = slot?;
     let thread = THREADS.get_ptr_mut(slot)?;
     // SAFETY: map value pointer to a slot that nobody else has.
     unsafe {
@@ -88,7 +87,6 @@ fn find_or_make(id: u64) -> Option<*mut ThreadState> {
     }
     if THREAD_SLOT.insert(id, slot, 0).is_err() {
         let _ = FREE_SLOTS.push(slot, 0);
-        count_loss(process, Loss::ThreadTableFull);
         return None;
     }
     // SAFETY: as above. Last: from now on the slot counts as taken.

@@ -51,7 +51,7 @@ pub fn leave(context: &impl EbpfContext) {
 #[inline(always)]
 pub fn entry(context: &impl EbpfContext) -> u32 {
     let (id, cookie, registers) = (bpf_get_current_pid_tgid(), cookie(context), Registers::of(context.as_ptr()));
-    let Some(thread) = thread::state(id) else { return NO_RETURN };
+    let Some(thread) = thread::state(id, Loss::ToolCallLost) else { return NO_RETURN };
     // SAFETY: map value pointer; only this thread writes it while it runs.
     let thread = unsafe { &mut *thread };
     let (function, stack_pointer) = (u32::from(cookie.function()), registers.stack_pointer());

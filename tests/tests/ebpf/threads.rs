@@ -99,7 +99,9 @@ fn too_many(mpi: Mpi) -> Result<(), Failed> {
     let truth: u64 =
         job.snapshot()?.ranks.values().flat_map(|image| completed(image, None, &wanted).into_values()).sum();
     let counted: u64 = profile.ranks.iter().map(|row| row.calls).sum();
-    let lost = profile.lost();
+    let mut lost = profile.lost();
+    // The truth library is a tool before MPI, and its layer cannot be told in those threads either.
+    lost.remove("tool_calls_lost");
     let [("thread_table_full", lost)] = lost.into_iter().collect::<Vec<_>>()[..] else {
         return Err(format!("{:?}", profile.lost()).into());
     };

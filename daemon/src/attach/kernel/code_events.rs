@@ -148,8 +148,9 @@ mod tests {
 
     #[test]
     fn what_a_child_of_a_child_maps_is_told_after_its_end() {
-        let Ok(mut events) = CodeEvents::open(std::process::id()) else { return };
-        // Of this thread: threads that exist already are not followed.
+        // Of this thread: others that exist already are not followed.
+        let thread = rustix::thread::gettid().as_raw_nonzero().get().cast_unsigned();
+        let Ok(mut events) = CodeEvents::open(thread) else { return };
         assert!(Command::new("sh").args(["-c", "/bin/true; exit 0"]).status().unwrap().success());
         let inode = fs::metadata("/bin/true").unwrap().ino();
         let own = std::process::id();

@@ -133,3 +133,6 @@ impl ThreadState {
         self.open.function_plus_1.checked_sub(1)
     }
 }
+
+// Said to users (`--max-threads`) as 1.25 KiB.
+const _: () = assert!(size_of::<ThreadState>() <= 1280 && size_of::<ThreadState>() > 1024);

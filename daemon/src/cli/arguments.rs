@@ -112,7 +112,7 @@ pub struct Observe {
     /// Room for this many processes (8.5 KiB each, 18.5 KiB in the full-screen view).
     #[arg(long, value_name = "N", default_value_t = mpiprobe_common::PROCESS_SLOTS, value_parser = clap::value_parser!(u32).range(2..=65_536), help_heading = "Limits")]
     pub max_processes: u32,
-    /// Room for this many live threads that call MPI (0.5 KiB each).
+    /// Room for this many live threads that call MPI (1.25 KiB each).
     #[arg(long, value_name = "N", default_value_t = mpiprobe_common::THREAD_SLOTS, value_parser = clap::value_parser!(u32).range(1..=4_194_304), help_heading = "Limits")]
     pub max_threads: u32,
 

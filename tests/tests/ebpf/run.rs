@@ -77,7 +77,8 @@ fn execs(mpi: Mpi) -> Result<(), Failed> {
 
 /// A job that is over at once.
 fn chosen(mpi: Mpi) -> Result<(), Failed> {
-    let job = ended(Job::builder(mpi, program::RING).ranks(2).args(["1"]), "auto", &[])?;
+    // Long enough that its environment, which tells the ranks, can be read before it ends.
+    let job = ended(Job::builder(mpi, program::RING).ranks(2).args(["1000"]), "auto", &[])?;
     let profile = complete(&job)?;
     assert!(job.output().1.contains("engine ebpf: "), "{:?}", job.output());
     expect_counts(&profile, &job.snapshot()?, None, &functions("default")?)

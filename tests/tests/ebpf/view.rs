@@ -65,7 +65,7 @@ fn all_screens(mpi: Mpi) -> Result<(), Failed> {
         ("5", &["bytes sent from row to column", " 0 → 0: "]),
         ("6", &["Communicators, all ranks", "world"]),
         ("7", &["requests that no call has said to be complete"]),
-        ("8", &["Last ", " calls of rank 0", "MPI_Sendrecv(sendcount=1024, sendtype=MPI_INT, "]),
+        ("8", &["Last ", " calls of rank ", "MPI_Sendrecv(sendcount=1024, sendtype=MPI_INT, "]),
         ("9", &["ranks have waited for longer than 100 ms"]),
         ("?", &["Keys", "Overview"]),
     ] {

@@ -53,9 +53,10 @@ pub fn climb(options: &LoadOptions, only: Option<Rung>) -> Result<Engine, Attach
         let stats = StatsReader::new(&tables)?;
         let attempt = tables
             .load_stages(rung)
-            .and_then(|()| tables.load_programs(rung.programs()))
-            .and_then(|programs| Ok((programs, tables.load_programs(rung.tool_programs())?)))
-            .and_then(|(programs, tools)| {
+            // All at once: each time the object has to be read and linked again.
+            .and_then(|()| tables.load_programs(&[rung.programs(), rung.tool_programs()].concat()))
+            .and_then(|mut programs| {
+                let tools = programs.split_off(rung.programs().len());
                 Ok((Calibration::run(rung, &programs, &mut tables, &stats)?, programs, tools))
             });
         match attempt {

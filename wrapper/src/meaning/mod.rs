@@ -11,6 +11,7 @@ mod flow;
 mod library;
 mod recall;
 mod requests;
+mod row;
 mod scope;
 mod store;
 mod topology;

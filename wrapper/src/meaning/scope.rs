@@ -11,6 +11,7 @@ use super::{
     arguments::{Arguments, Own, handle_at},
     communicator,
     library::Library,
+    row::row,
 };
 use crate::process;
 
@@ -25,8 +26,7 @@ pub(super) enum Over {
 
 /// Windows and files that are open at once.
 const ROOM: usize = 1024;
-/// Places where one may be.
-const ROW: usize = 16;
+const _: () = assert!(ROOM.is_power_of_two());
 /// Somebody is writing the entry.
 const WRITING: u64 = u64::MAX;
 
@@ -93,8 +93,7 @@ impl Over {
     }
 
     fn row(self) -> impl Iterator<Item = &'static Entry> {
-        let start = (self.key().wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as usize;
-        (0..ROW).filter_map(move |step| ENTRIES.get(start.wrapping_add(step) & (ROOM - 1)))
+        row(self.key(), ROOM).filter_map(|index| ENTRIES.get(index))
     }
 
     fn entry(self) -> Option<&'static Entry> {

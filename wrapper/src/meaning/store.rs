@@ -10,10 +10,11 @@ use mpiprobe_common::{
     request::state,
 };
 
+use super::row;
 use crate::{file, process};
 
-/// Entries where the operation of a handle may be.
-const ROW: u32 = 16;
+/// Attempts to take an operation out: as many as a handle can have.
+const ATTEMPTS: usize = 16;
 
 /// Somebody is writing the entry. Not among the bits that the others know.
 const WRITING: u64 = 1 << (state::BITS - 1);
@@ -34,9 +35,7 @@ const fn tag(handle: u64) -> u64 {
 /// The indices of a handle's row.
 #[inline]
 fn row(handle: u64) -> impl Iterator<Item = u32> {
-    // Handles are numbers in blocks, or addresses: what tells them apart may be in any bits. Fibonacci hashing spreads all of them.
-    let start = (handle.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as u32;
-    (0..ROW).map(move |step| start.wrapping_add(step) & (REQUESTS - 1))
+    row::row(handle, REQUESTS as usize).map(|index| index as u32)
 }
 
 #[inline]
@@ -181,7 +180,7 @@ fn find(kind: u32, handle: u64, started_ns: u64) -> Option<Found> {
 /// Takes an operation out, to account for it.
 pub(super) fn take(kind: u32, handle: u64, started_ns: u64) -> Option<Request> {
     // Somebody else may be quicker, in programs that are in error.
-    for _ in 0..ROW {
+    for _ in 0..ATTEMPTS {
         let found = find(kind, handle, started_ns)?;
         if let Some(request) = found.read()
             && found.end()

@@ -5,10 +5,16 @@ use std::{
     os::fd::{AsFd, BorrowedFd, OwnedFd},
 };
 
-use rustix::event::epoll;
+use rustix::{
+    event::epoll,
+    process::{Pid, PidfdFlags, pidfd_open},
+};
 use tokio::io::unix::AsyncFd;
 
 use super::readable::readable;
+
+/// Tells a command's own end from those of its processes.
+pub(super) const COMMAND: u64 = u64::MAX;
 
 /// A set of processes, readable when one of them has ended.
 #[derive(Debug)]
@@ -27,6 +33,15 @@ impl EndWatch {
         let flags = epoll::EventFlags::IN | epoll::EventFlags::ONESHOT;
         epoll::add(&self.epoll, pidfd, epoll::EventData::new_u64(token), flags)?;
         Ok(())
+    }
+
+    /// Watches a command that mpiprobe has started, which is its child still; the token is [`COMMAND`]. The watch
+    /// ends with the descriptor.
+    pub(super) fn add_command(&self, pid: u32) -> io::Result<OwnedFd> {
+        let pid = Pid::from_raw(pid.cast_signed()).ok_or(io::ErrorKind::NotFound)?;
+        let pidfd = pidfd_open(pid, PidfdFlags::empty())?;
+        self.add(pidfd.as_fd(), COMMAND)?;
+        Ok(pidfd)
     }
 
     /// Waits until processes have ended, and gives their tokens.

@@ -1,13 +1,7 @@
 //! The course of a command whose MPI processes the kernel counts.
 
-use std::{
-    os::fd::{AsFd as _, OwnedFd},
-    process::Command,
-    sync::Arc,
-    time::Duration,
-};
+use std::{process::Command, sync::Arc, time::Duration};
 
-use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 
 use super::{held::Held, loaded::Loaded, ready::Ready};
@@ -21,14 +15,13 @@ use crate::{
         course::regular,
         observation::Observation,
         run::{CANDIDATE_INTERVAL, CANDIDATE_PATIENCE, LAYOUT_INTERVAL, detach, notices_fd},
+        watch::COMMAND,
         wrapped::{LaunchError, Relay, RunOptions, finish, shell_status, split},
     },
 };
 
 /// How long ranks may take to end after their launcher.
 const PATIENCE: Duration = Duration::from_secs(2);
-/// Tells the command's own end from those of its processes.
-const COMMAND: u64 = u64::MAX;
 
 /// The command, from when it is let go to when it is put down in a profile.
 pub(super) async fn launch(options: &RunOptions, ready: Ready) -> Result<u8, LaunchError> {
@@ -44,8 +37,7 @@ pub(super) async fn launch(options: &RunOptions, ready: Ready) -> Result<u8, Lau
     observation.begin_job(held.pid())?;
     let mut loaded =
         Loaded::new(held.pid()).map_err(|source| SessionError::from(AttachError::CodeEvents { source }))?;
-    let pidfd = open_pidfd(held.pid()).map_err(LaunchError::Watch)?;
-    observation.ends.add(pidfd.as_fd(), COMMAND).map_err(LaunchError::Watch)?;
+    let pidfd = observation.ends.add_command(held.pid()).map_err(LaunchError::Watch)?;
     let mut job = held.run().map_err(failed)?;
     relay.to(pidfd.try_clone().map_err(LaunchError::Watch)?);
 
@@ -65,11 +57,6 @@ pub(super) async fn launch(options: &RunOptions, ready: Ready) -> Result<u8, Lau
     let _ = detach(observation).await;
     finished?;
     Ok(shell_status(status))
-}
-
-fn open_pidfd(pid: u32) -> std::io::Result<OwnedFd> {
-    let pid = Pid::from_raw(pid.cast_signed()).ok_or(std::io::ErrorKind::NotFound)?;
-    Ok(pidfd_open(pid, PidfdFlags::empty())?)
 }
 
 /// Until the command has ended.

@@ -3,7 +3,7 @@
 use std::{
     ffi::OsString,
     io::{self, Write as _},
-    os::{fd::AsFd as _, unix::process::ExitStatusExt as _},
+    os::unix::process::ExitStatusExt as _,
     path::{Path, PathBuf},
     process::{Child, Command, ExitStatus},
     sync::Arc,
@@ -11,7 +11,6 @@ use std::{
 };
 
 use mpiprobe_functions::FunctionSet;
-use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use thiserror::Error;
 use tokio::time::{Instant, sleep};
 
@@ -28,7 +27,13 @@ use crate::{
     preload::{DirectoryError, LibraryError, Preload, RunDirectory, exporting, library},
     present::{OutputError, say},
     recording::{RecordTo, Recorder, RecordingError},
-    session::{SessionError, course::regular, launched::Unready, sites::Sites, watch::EndWatch},
+    session::{
+        SessionError,
+        course::regular,
+        launched::Unready,
+        sites::Sites,
+        watch::{COMMAND, EndWatch},
+    },
 };
 
 /// How often new processes are looked for.
@@ -37,8 +42,6 @@ const LOOK_INTERVAL: Duration = Duration::from_millis(50);
 const PATIENCE: Duration = Duration::from_secs(2);
 /// How often they are looked at then.
 const END_INTERVAL: Duration = Duration::from_millis(5);
-/// Tells the command's own end from those of ranks.
-const COMMAND: u64 = u64::MAX;
 
 /// One run.
 #[derive(Debug)]
@@ -127,10 +130,7 @@ pub async fn launch(options: &RunOptions) -> Result<u8, LaunchError> {
     let relay = Relay::new().map_err(LaunchError::Watch)?;
 
     let mut job = start(&options.command, prepared.as_ref().map(|(_, preload)| preload))?;
-    let pidfd = Pid::from_raw(job.id().cast_signed()).ok_or(io::ErrorKind::NotFound.into());
-    let pidfd = pidfd.and_then(|pid| pidfd_open(pid, PidfdFlags::empty()).map_err(io::Error::from));
-    let pidfd = pidfd.map_err(LaunchError::Watch)?;
-    ends.add(pidfd.as_fd(), COMMAND).map_err(LaunchError::Watch)?;
+    let pidfd = ends.add_command(job.id()).map_err(LaunchError::Watch)?;
     relay.to(pidfd.try_clone().map_err(LaunchError::Watch)?);
 
     let Some((directory, _)) = prepared else {

@@ -190,10 +190,14 @@ fn warnings(state: &State, most: usize, theme: Theme) -> Section {
     lines
 }
 
+fn own_cost(profile: &Profile) -> String {
+    let own = &profile.own_cost;
+    format!("  {} a call, {:.2} % of the job's time", duration(own.per_call_ns), own.percent_of_wall)
+}
+
 /// What the observation costs, and whether anything is missing: in one line.
 fn remark(profile: &Profile, theme: Theme) -> Line {
-    let own = &profile.own_cost;
-    let cost = format!("  {} a call, {:.2} % of the job's time", duration(own.per_call_ns), own.percent_of_wall);
+    let cost = own_cost(profile);
     let line = title("Own cost", theme).add(Tone::Plain, &cost);
     match profile.incomplete_because.first() {
         None => line.add(Tone::Good, "; complete"),
@@ -204,7 +208,7 @@ fn remark(profile: &Profile, theme: Theme) -> Line {
 /// The same in several.
 fn remarks(profile: &Profile, is_wide: bool, theme: Theme) -> Section {
     let own = &profile.own_cost;
-    let cost = format!("  {} a call, {:.2} % of the job's time", duration(own.per_call_ns), own.percent_of_wall);
+    let cost = own_cost(profile);
     let mut lines = vec![title("Own cost and losses", theme), Line::new(theme).add(Tone::Plain, &cost)];
     if let (true, Some(inside), 1..) = (is_wide, own.inside_ns, own.subtracted_ns) {
         let text = format!("  self cost subtracted: {} per call, {}", duration(inside), ns(own.subtracted_ns));

@@ -6,7 +6,7 @@ use std::process::Command;
 use super::*;
 use crate::discover::fake::FakeProc;
 use crate::discover::status::Ids;
-use crate::discover::test_child::TestChild;
+use crate::discover::test_child::{TestChild, copy_of_cat};
 
 const ALICE: Caller = Caller { user: 1000, group: 100, may_trace_all: false };
 
@@ -117,8 +117,7 @@ fn the_kernels_own_files_show_ids_and_protection() {
 
     let folder = tempfile::tempdir().unwrap();
     std::fs::set_permissions(folder.path(), std::fs::Permissions::from_mode(0o755)).unwrap();
-    let elevated = folder.path().join("cat");
-    std::fs::copy("/bin/cat", &elevated).unwrap();
+    let elevated = copy_of_cat(folder.path(), "cat");
     chown(&elevated, Some(4243), None).unwrap();
     std::fs::set_permissions(&elevated, std::fs::Permissions::from_mode(0o4755)).unwrap();
     let (elevated, _child) = cat_as(4242, &elevated);

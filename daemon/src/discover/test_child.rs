@@ -60,6 +60,8 @@ impl Drop for TestChild {
 /// A copy of `cat` under another name, in a directory of its own.
 pub(crate) fn copy_of_cat(folder: &Path, name: &str) -> std::path::PathBuf {
     let path = folder.join(name);
-    std::fs::copy("/bin/cat", &path).unwrap();
+    // By a process of its own: a child that another test forks from this one would inherit the copy open for writing until its
+    // exec(2), and a file that is open for writing cannot be executed.
+    assert!(Command::new("cp").arg("--").arg("/bin/cat").arg(&path).status().unwrap().success());
     path
 }

@@ -100,8 +100,12 @@ fn interrupt_twice(mpi: Mpi) -> Result<(), Failed> {
     let mut job = Job::builder(mpi, program::VERIFY).ranks(2).truth(true).own_name().own_library().spawn()?;
     job.wait_for_calls("MPI_Allreduce", 10)?;
     let library = job.library().ok_or("no library of its own")?.to_owned();
+    // Of each, and of the truth library's, detaching takes the kernel a tenth of a second: long enough for the second Ctrl-C, and
+    // short enough for a test, whose kernel closes what is left when mpiprobe ends.
+    let functions =
+        "MPI_Allreduce,MPI_Sendrecv,MPI_Bcast,MPI_Send,MPI_Recv,MPI_Isend,MPI_Irecv,MPI_Waitall,MPI_Barrier";
     let mut profiler =
-        Profiler::observe(["--pid-of", job.called(), "--attach", "perf-event", "--functions", "p2p,coll"])?;
+        Profiler::observe(["--pid-of", job.called(), "--attach", "perf-event", "--functions", functions])?;
     let objects = KernelObjects::of(profiler.pid())?;
     profiler.signal(Signal::INT)?;
     profiler.wait_for_output(0)?;

@@ -47,21 +47,21 @@ pub(super) fn header(frame: &mut Frame<'_>, area: Rect, state: &State, theme: Th
     line.put(buffer, left);
 }
 
-/// "ring, ompi:123, 4/4 ranks, Open MPI 4.1.4"
+/// "ring  4/4 ranks  ompi:123  Open MPI 4.1.4  node1": what tells most comes first, as a narrow terminal shows the beginning only.
 fn identity(profile: &Profile) -> String {
     let program = profile.ranks.first().map(|rank| base_name(&rank.executable).to_owned());
     let observed = |state| profile.ranks.iter().filter(|rank| rank.state == state).count();
-    let ranks = match profile.jobs.as_slice() {
+    let (ranks, jobs) = match profile.jobs.as_slice() {
         [job] => {
             let size = job.size.map_or_else(|| "?".into(), |size| size.to_string());
-            format!("{}  {}/{size} ranks", job.id, job.ranks)
+            (format!("{}/{size} ranks", job.ranks), job.id.to_string())
         }
-        jobs => format!("{} jobs  {} ranks", jobs.len(), profile.ranks.len()),
+        jobs => (format!("{} ranks", profile.ranks.len()), format!("{} jobs", jobs.len())),
     };
     let gone = observed(RankState::Ended);
     let gone = if gone > 0 { format!(", {gone} ended") } else { String::new() };
     let library = profile.engine.libraries.first().map(|library| library.implementation.clone());
-    let parts = [program, Some(ranks + &gone), library, Some(profile.host.clone())];
+    let parts = [program, Some(ranks + &gone), Some(jobs), library, Some(profile.host.clone())];
     parts.into_iter().flatten().collect::<Vec<_>>().join("  ")
 }
 

@@ -30,6 +30,8 @@ pub struct Config {
     /// Number of requests, and of stores of handles; at most the sizes of the tables.
     pub request_slots: u32,
     pub handle_stores: u32,
+    /// Number of threads whose latest calls are remembered; at most the size of the table.
+    pub recall_stores: u32,
     /// Not 0: the call site is read at the entry of every call that may wait. 0: [`OpenCalls`] says where to find it when it
     /// is asked for.
     pub read_call_sites: u32,
@@ -89,6 +91,7 @@ impl Config {
         communicator_slots: crate::COMMUNICATOR_SLOTS,
         request_slots: crate::REQUEST_SLOTS,
         handle_stores: crate::HANDLE_STORES,
+        recall_stores: crate::RECALL_STORES,
         read_call_sites: 1,
         job: 0,
         recent: 0,
@@ -142,5 +145,7 @@ pub const CONTROL_NEXT_HANDLES: u32 = 6;
 pub const CONTROL_NEXT_PHASE: u32 = 7;
 /// Word of the shared control array: not 0 while somebody looks at the last calls. Written by the observer.
 pub const CONTROL_RECENT: u32 = 8;
+/// Word of the shared control array: next store of latest calls.
+pub const CONTROL_NEXT_RECALLED: u32 = 9;
 /// Number of control words.
-pub const CONTROL_WORDS: u32 = 9;
+pub const CONTROL_WORDS: u32 = 10;

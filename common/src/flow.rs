@@ -248,8 +248,8 @@ pub struct Completed {
     pub made: u32,
     /// How many of the members have been looked at.
     pub step: u32,
-    /// Padding, zero.
-    pub reserved: u32,
+    /// Not 0: it is the same as one before, and known by that.
+    pub is_recalled: u32,
     /// What has left and what has arrived; of a call that posts an operation, by that.
     pub sent: Amount,
     pub received: Amount,
@@ -271,7 +271,7 @@ impl Completed {
         looked_at: 0,
         made: 0,
         step: 0,
-        reserved: 0,
+        is_recalled: 0,
         sent: Amount::NOTHING,
         received: Amount::NOTHING,
     };

@@ -7,6 +7,7 @@
 
 pub mod config;
 pub mod cookie;
+pub mod decisive;
 pub mod descriptor;
 pub mod event;
 pub mod file;
@@ -17,6 +18,7 @@ pub mod layout;
 pub mod loss;
 pub mod phase;
 pub mod process;
+pub mod recall;
 pub mod recent;
 pub mod request;
 pub mod stats;
@@ -25,6 +27,7 @@ pub mod tool;
 
 pub use config::{Config, OpenCalls};
 pub use cookie::Cookie;
+pub use decisive::Decisive;
 pub use descriptor::Descriptor;
 pub use event::Event;
 pub use flow::{Communicator, CommunicatorKey, CommunicatorName, Flow, FlowKey};
@@ -33,6 +36,7 @@ pub use layout::Layout;
 pub use loss::Loss;
 pub use phase::{Phase, PhaseKey};
 pub use process::{ProcessCounters, Target};
+pub use recall::{KnownCall, Recalled};
 pub use recent::RecentCall;
 pub use request::{Amount, Following, Handles, Request, RequestKey};
 pub use stats::{FunctionStats, InnerKey, InnerStats, Volume};
@@ -74,6 +78,9 @@ pub const REQUEST_SLOTS: u32 = 65536;
 
 /// Default number of threads that complete several requests by one call.
 pub const HANDLE_STORES: u32 = 1024;
+
+/// Default number of threads whose latest calls are remembered.
+pub const RECALL_STORES: u32 = 1024;
 
 /// Default number of communicators that are told apart, all processes together.
 pub const COMMUNICATOR_SLOTS: u32 = 8192;

@@ -83,6 +83,10 @@ pub struct ThreadState {
     pub recent_flows: [RecentFlow; RECENT_FLOWS],
     /// Inner calls that have not returned, outermost first.
     pub inner: [OpenCall; INNER_DEPTH],
+    /// Number plus one of the slot's [`crate::Recalled`]; 0: none yet. Stays with the slot.
+    pub recalled_plus_1: u64,
+    /// Padding, zero.
+    pub reserved: [u64; 7],
 }
 
 const _: () = assert!(size_of::<ThreadState>().is_multiple_of(64), "no padding: the words are copied one by one");
@@ -114,6 +118,8 @@ impl ThreadState {
         recent_flows: [RecentFlow { call_site: 0, communicator: 0, peer: 0, function_plus_1: 0, epoch: 0, flow: 0 };
             RECENT_FLOWS],
         inner: [OpenCall { function_plus_1: 0, to_user: 0, started_ns: 0, stack_pointer: 0 }; INNER_DEPTH],
+        recalled_plus_1: 0,
+        reserved: [0; 7],
     };
 
     /// Whether it is not being changed.

@@ -27,6 +27,12 @@ pub const NO_RETURN: u32 = 1;
 pub const RETURN: u32 = 0;
 /// A call has been completed, of which other programs are to find out what it meant.
 pub const COMPLETED: u32 = 2;
+/// The same, of which they are to find out what it has moved.
+pub const MEASURES: u32 = 3;
+/// The same, of which they are to remember the operation that it has posted.
+pub const POSTED: u32 = 4;
+/// The same, of which they are to find out which operations it has completed.
+pub const SETTLES: u32 = 5;
 
 /// A hit of a session program, which runs at the entry and at the return. 1: the caller needs no return probe.
 #[inline(always)]
@@ -216,7 +222,14 @@ fn complete(thread: &mut ThreadState, registers: &Registers, now: u64) -> u32 {
     }
     let call_site = registers.instruction_pointer();
     let succeeded = registers.result() as u32 == 0;
-    meaning::keep(thread, Call { function, call_site, ns, succeeded, stats_plus_1 });
+    let call = Call { function, call_site, ns, succeeded, stats_plus_1 };
+    if succeeded {
+        let left = meaning::recall(thread, call);
+        if left != COMPLETED {
+            return left;
+        }
+    }
+    meaning::keep(thread, call);
     COMPLETED
 }
 

@@ -39,8 +39,8 @@ use aya_ebpf::{
 pub extern "C" fn session(context: *mut c_void) -> u32 {
     let context = ProbeContext::new(context);
     let answer = call::hit(&context);
-    if answer == call::COMPLETED {
-        meaning::begin(&context);
+    if answer >= call::COMPLETED {
+        meaning::go_on(&context, answer);
         return call::RETURN;
     }
     answer
@@ -56,9 +56,8 @@ pub fn entry(context: ProbeContext) -> u32 {
 /// Return of every MPI function where session probes are not available.
 #[uretprobe]
 pub fn leave(context: RetProbeContext) -> u32 {
-    if call::leave(&context, bpf_get_current_pid_tgid()) == call::COMPLETED {
-        meaning::begin(&context);
-    }
+    let answer = call::leave(&context, bpf_get_current_pid_tgid());
+    meaning::go_on(&context, answer);
     0
 }
 

@@ -6,8 +6,8 @@ use aya_ebpf::{
     maps::{Array, HashMap, ProgramArray, RingBuf, Stack},
 };
 use mpiprobe_common::{
-    COMMUNICATOR_SLOTS, Communicator, CommunicatorKey, CommunicatorName, Config, Descriptor, FLOW_SLOTS, FUNCTION_SLOTS, Flow, FlowKey,
-    FunctionStats, HANDLE_STORES, Handles, InnerKey, InnerStats, JOB_MEMBERS, LayerFrame, Layout, PROCESS_SLOTS, ProcessCounters, ProcessLayers, RecentCall,
+    COMMUNICATOR_SLOTS, Communicator, CommunicatorKey, CommunicatorName, Config, Decisive, Descriptor, FLOW_SLOTS, FUNCTION_SLOTS, Flow, FlowKey,
+    FunctionStats, HANDLE_STORES, Handles, InnerKey, InnerStats, JOB_MEMBERS, LayerFrame, Layout, PROCESS_SLOTS, ProcessCounters, ProcessLayers, RECALL_STORES, Recalled, RecentCall,
     PHASE_SLOTS, Phase, PhaseKey, REQUEST_SLOTS, Request, RequestKey, STATS_ENTRIES, THREAD_CACHE, THREAD_SLOTS, Target,
     ThreadState, ToolCallKey, ToolCallStats, ToolFrames, ToolKey, ToolStats, config::CONTROL_WORDS, flow::{Origin, Scope}, layer::LAYER_CALLS,
     recent::RECENT_CALLS,
@@ -51,6 +51,7 @@ pub mod configured {
         traffic: u32,
         communicator_slots: u32,
         handle_stores: u32,
+        recall_stores: u32,
         job: u32,
     }
 }
@@ -83,6 +84,10 @@ pub static FREE_SLOTS: Stack<u32> = Stack::with_max_entries(THREAD_SLOTS, 0);
 /// Where arguments stand, by function id.
 #[map]
 pub static DESCRIPTORS: Array<Descriptor> = Array::with_max_entries(FUNCTION_SLOTS, 0);
+
+/// Which of them decide what a call is, by function id.
+#[map]
+pub static DECISIVE: Array<Decisive> = Array::with_max_entries(FUNCTION_SLOTS, 0);
 
 /// Statistics entry plus one of (row × `FUNCTION_SLOTS` + function id); 0: none yet. Rows are by process slot, of calls in no
 /// phase, and behind those by number of phase.
@@ -156,6 +161,10 @@ pub static REQUESTS: HashMap<RequestKey, Request> = HashMap::with_max_entries(RE
 /// Where threads keep the handles that their open call was given, handed out in the order of first use.
 #[map]
 pub static HANDLES: Array<Handles> = Array::with_max_entries(HANDLE_STORES, 0);
+
+/// The latest calls of threads, handed out in the order of first use.
+#[map]
+pub static RECALLED: Array<Recalled> = Array::with_max_entries(RECALL_STORES, 0);
 
 /// Counters by process slot.
 #[map]

@@ -76,6 +76,7 @@ pub const MEANING: Program = program(
         "meaning/one_sided.c",
         "meaning/input_output.c",
         "meaning/large.c",
+        "meaning/repeated.c",
         "meaning/meaning.h",
         "gate.h",
     ],

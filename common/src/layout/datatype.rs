@@ -52,6 +52,13 @@ pub fn builtin_size(layout: &Layout, handle: u64) -> Size {
     }
 }
 
+/// Whether a datatype is known to be predefined: then its handle never means another one.
+#[inline(always)]
+pub fn is_predefined(layout: &Layout, handle: u64) -> bool {
+    let [own, program] = &layout.predefined;
+    own.contains(handle) || program.contains(handle) || matches!(builtin_size(layout, handle), Size::Known(_))
+}
+
 /// The address of the object of a datatype.
 #[inline(always)]
 pub fn datatype_object<M: Memory>(layout: &Layout, handle: u64, memory: &M) -> Option<u64> {

@@ -30,7 +30,7 @@ mod status;
 
 pub use communicator::{CommFacts, CommunicatorLayout, comm, comm_object, context_kind, name_kind};
 pub use constants::Constants;
-pub use datatype::{DatatypeLayout, Size, builtin_size, datatype_object, datatype_size};
+pub use datatype::{DatatypeLayout, Size, builtin_size, datatype_object, datatype_size, is_predefined};
 pub use field::Field;
 pub use interface::{Interface, MPICH, OPEN_MPI, STANDARD_ABI};
 pub use members::{MemberLayout, Side, member_kind, member_world_rank, world_rank};
@@ -59,6 +59,24 @@ pub struct Layout {
     pub communicators: CommunicatorLayout,
     pub members: MemberLayout,
     pub requests: RequestLayout,
+    /// Where predefined datatypes are, if handles are addresses: the library's own, and those that the program has copies of. The
+    /// memory between the first and the last of each is static, so that no other datatype can ever be there.
+    pub predefined: [Extent; 2],
+}
+
+/// Addresses from the first up to the last, inclusive. Zeroed: only the null pointer, where nothing is.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Extent {
+    pub first: u64,
+    pub last: u64,
+}
+
+impl Extent {
+    #[inline(always)]
+    pub const fn contains(&self, address: u64) -> bool {
+        address >= self.first && address <= self.last
+    }
 }
 
 /// Bits of [`Layout::known`].

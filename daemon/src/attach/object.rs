@@ -15,7 +15,7 @@ use aya::{
 use aya_log::EbpfLogger;
 use aya_obj::{Object, generated::bpf_insn};
 use mpiprobe_common::{
-    CALIBRATION_FUNCTION, Config, Descriptor, JOB_MEMBERS,
+    CALIBRATION_FUNCTION, Config, Decisive, Descriptor, JOB_MEMBERS,
     config::{
         STAGE_ATTRIBUTE, STAGE_FOLLOW, STAGE_FOLLOW_ANY, STAGE_LOOK, STAGE_MEASURE, STAGE_POST, STAGE_RELATE,
         STAGE_SETTLE, STAGE_START, STAGE_SUM,
@@ -97,6 +97,7 @@ impl Tables {
             .map_max_entries("COMMUNICATOR_OF", options.config.communicator_slots)
             .map_max_entries("REQUESTS", options.config.request_slots)
             .map_max_entries("HANDLES", options.config.handle_stores)
+            .map_max_entries("RECALLED", options.config.recall_stores)
             .map_max_entries("COMMUNICATOR_NAMES", options.config.communicator_slots)
             .map_max_entries("SCOPES", options.config.communicator_slots)
             .map_max_entries("ORIGINS", options.config.communicator_slots)
@@ -114,12 +115,13 @@ impl Tables {
 
     /// Tells the programs where each function's arguments stand.
     pub fn describe(&mut self, descriptors: impl IntoIterator<Item = (u32, Descriptor)>) -> Result<(), AttachError> {
-        let map =
-            self.ebpf.map_mut("DESCRIPTORS").ok_or(AttachError::Missing { what: "table", name: "DESCRIPTORS" })?;
         let failed = |source: aya::maps::MapError| AttachError::Object { source: Box::new(source) };
-        let mut table: Array<_, Plain<Descriptor>> = Array::try_from(map).map_err(failed)?;
         for (function, descriptor) in descriptors {
+            let mut table: Array<_, Plain<Descriptor>> =
+                Array::try_from(self.map_mut("DESCRIPTORS")?).map_err(failed)?;
             table.set(function, Plain(descriptor), 0).map_err(failed)?;
+            let mut table: Array<_, Plain<Decisive>> = Array::try_from(self.map_mut("DECISIVE")?).map_err(failed)?;
+            table.set(function, Plain(Decisive::of(&descriptor)), 0).map_err(failed)?;
         }
         Ok(())
     }

@@ -2,8 +2,8 @@
 #![expect(unsafe_code, reason = "aya::Pod is an unsafe marker trait")]
 
 use mpiprobe_common::{
-    Communicator, Config, Descriptor, Flow, FunctionStats, LayerFrame, Layout, Phase, ProcessCounters, RecentCall,
-    Request, RequestKey, Target, ThreadState,
+    Communicator, Config, Decisive, Descriptor, Flow, FunctionStats, LayerFrame, Layout, Phase, ProcessCounters,
+    RecentCall, Request, RequestKey, Target, ThreadState,
     file::{CallsOff, FollowedRequest, Header, StatsOwner},
 };
 
@@ -16,6 +16,8 @@ pub(crate) struct Plain<T>(pub(crate) T);
 unsafe impl aya::Pod for Plain<Config> {}
 // SAFETY: as above.
 unsafe impl aya::Pod for Plain<Descriptor> {}
+// SAFETY: as above.
+unsafe impl aya::Pod for Plain<Decisive> {}
 // SAFETY: as above.
 unsafe impl aya::Pod for Plain<LayerFrame> {}
 // SAFETY: as above.

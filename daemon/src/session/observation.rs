@@ -657,6 +657,7 @@ fn load_options(options: &Options, caller: &Caller, is_job: bool) -> LoadOptions
             communicator_slots: if options.traffic { options.max_communicators } else { 2 },
             request_slots: if options.traffic { options.max_requests } else { 1 },
             handle_stores: if options.traffic { Config::DEFAULT.handle_stores } else { 1 },
+            recall_stores: if options.traffic { Config::DEFAULT.recall_stores } else { 1 },
             recent: options.view.is_some().into(),
             ..Config::DEFAULT
         },

@@ -1,8 +1,9 @@
 //! Flows: found by what a thread's latest calls looked like, else by what they are.
 
 use mpiprobe_common::{
-    Layout, Loss, ThreadState,
+    Descriptor, Layout, Loss, ThreadState,
     config::CONTROL_NEXT_FLOW,
+    descriptor::NONE,
     flow::{RECENT_FLOWS, RecentFlow, Sought, peer},
     layout,
 };
@@ -96,6 +97,15 @@ pub fn look_up(process: u32, layout: &Layout, sought: &Sought) -> Option<u32> {
 pub fn communicator(flow_plus_1: u32) -> u32 {
     // SAFETY: map value pointer; the key is written once before the flow is found.
     FLOWS.get_ptr(flow_plus_1.wrapping_sub(1)).map_or(0, |flow| unsafe { (*flow).key.communicator })
+}
+
+/// Whether it is known whom a flow is with, and over which communicator, if calls of the function are given one.
+#[inline(always)]
+pub fn is_certain(flow_plus_1: u32, descriptor: &Descriptor) -> bool {
+    // SAFETY: map value pointer, as above.
+    FLOWS.get_ptr(flow_plus_1.wrapping_sub(1)).is_some_and(|flow| unsafe {
+        (*flow).key.peer != peer::UNKNOWN && (descriptor.communicator == NONE || (*flow).key.communicator != 0)
+    })
 }
 
 /// Adds to the calls of a flow; numbers that wrap round take away.

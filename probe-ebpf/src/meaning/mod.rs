@@ -11,6 +11,7 @@ mod message;
 mod operation;
 mod parent;
 mod post;
+mod recall;
 mod requests;
 mod scope;
 mod sum;
@@ -29,6 +30,7 @@ use mpiprobe_common::{
 };
 
 use crate::{
+    call::{COMPLETED, MEASURES, POSTED, SETTLES},
     atomic::{add, from_here_on, raise},
     layers,
     maps::{DESCRIPTORS, LAYOUTS, STAGES, STATS},
@@ -39,6 +41,7 @@ use crate::{
 use arguments::Arguments;
 pub use arguments::read_stack;
 pub use post::post;
+pub use recall::recall;
 pub use requests::{follow, follow_any, settle, start};
 pub use sum::sum;
 pub use user::User;
@@ -109,11 +112,17 @@ pub fn at_uncounted_entry(process: u32, function: u32, handle: u64) {
     }
 }
 
-/// Hands the thread's completed call over to those programs. To be called by the program itself, not by a function that is not
+/// Hands the thread's completed call over to those programs, by what is left to be done (see [`crate::call`]). To be called by the program itself, not by a function that is not
 /// inlined: the kernel allows that with type information only.
 #[inline(always)]
-pub fn begin(context: &impl EbpfContext) {
-    next(context, STAGE_ATTRIBUTE);
+pub fn go_on(context: &impl EbpfContext, left: u32) {
+    match left {
+        COMPLETED => next(context, STAGE_ATTRIBUTE),
+        MEASURES => next(context, STAGE_MEASURE),
+        POSTED => next(context, STAGE_POST),
+        SETTLES => next(context, STAGE_SETTLE),
+        _ => {}
+    }
 }
 
 /// Does not come back, unless there is no such program.
@@ -167,6 +176,7 @@ pub fn attribute(context: &impl EbpfContext) {
     if stage == STAGE_MEASURE && !moves(descriptor) {
         // Each program that is called costs as much as ten additions: there is nothing to be measured.
         add_calls(&thread.completed);
+        recall::learn(thread, descriptor, layout, Registers::of(context.as_ptr()).instruction_pointer());
         match stage_after(thread, descriptor, layout) {
             NO_STAGE => return,
             stage => next(context, stage),
@@ -220,6 +230,7 @@ pub fn measure(context: &impl EbpfContext) {
             (thread.completed.sent, thread.completed.received) = (Amount::UNKNOWN, Amount::UNKNOWN);
         }
     }
+    recall::learn(thread, descriptor, layout, Registers::of(context.as_ptr()).instruction_pointer());
     account(context, thread, descriptor, layout);
 }
 

@@ -12,7 +12,7 @@ use serde_json::Value;
 use super::callrate::{CallRate, LOOPS};
 use super::child::Tracer;
 use super::sites::Sites;
-use super::{BenchError, Probes, Script};
+use super::{BenchError, Counting, Probes, Script};
 
 /// What the script prints after each report.
 const END_OF_REPORT: &str = "end of report";
@@ -44,7 +44,7 @@ impl Attached {
                 let scope = Scope::Process(target.pid());
                 Ok(Self::Empty(engine.attach_empty(sites.file.as_fd(), &sites.path, &sites.probes, scope)?))
             }
-            Probes::Mpiprobe(executable) => mpiprobe(executable, target.pid()),
+            Probes::Mpiprobe(executable, counting) => mpiprobe(executable, *counting, target.pid()),
             Probes::Bpftrace(script) => bpftrace(*script, target),
         }
     }
@@ -72,10 +72,15 @@ impl Attached {
     }
 }
 
-/// With default options: functions, and the interval of its reports.
-fn mpiprobe(executable: &Path, pid: u32) -> Result<Attached, BenchError> {
+/// With default options otherwise: functions, and the interval of its reports.
+fn mpiprobe(executable: &Path, counting: Counting, pid: u32) -> Result<Attached, BenchError> {
     let pid = pid.to_string();
-    let mut tracer = Tracer::start(executable.as_os_str(), &["--json", "--pid", &pid].map(OsStr::new))?;
+    let mut arguments = vec!["--json", "--pid", &pid];
+    if counting == Counting::Traffic {
+        arguments.push("--traffic");
+    }
+    let arguments: Vec<&OsStr> = arguments.into_iter().map(OsStr::new).collect();
+    let mut tracer = Tracer::start(executable.as_os_str(), &arguments)?;
     // The first report comes after everything is attached.
     tracer.line("had attached its probes")?;
     Ok(Attached::Mpiprobe(tracer))

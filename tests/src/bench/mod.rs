@@ -47,10 +47,19 @@ pub enum Probes {
     Bare,
     /// A program that does nothing, at mpiprobe's sites and attached in mpiprobe's way.
     Empty,
-    /// mpiprobe as users start it: this executable.
-    Mpiprobe(PathBuf),
+    /// mpiprobe as users start it: this executable, without `--traffic` or with it.
+    Mpiprobe(PathBuf, Counting),
     /// bpftrace with a script for the same purpose.
     Bpftrace(Script),
+}
+
+/// What mpiprobe is asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Counting {
+    /// What it gives without options: calls and times.
+    Calls,
+    /// Bytes, partners, communicators and call sites too.
+    Traffic,
 }
 
 /// What bpftrace is asked for, by function.
@@ -70,7 +79,9 @@ pub fn run(mpi: Mpi, builds: &[PathBuf], effort: Effort, interrupted: &AtomicBoo
     let mut target = CallRate::start(mpi)?;
     let sites = Sites::plan(target.library())?;
     let mut kinds = vec![Probes::Bare, Probes::Empty];
-    kinds.extend(builds.iter().cloned().map(Probes::Mpiprobe));
+    for build in builds {
+        kinds.extend([Counting::Calls, Counting::Traffic].map(|counting| Probes::Mpiprobe(build.clone(), counting)));
+    }
     kinds.extend([Script::SameFigures, Script::Sums].map(Probes::Bpftrace));
 
     let mut figures = Figures::default();
@@ -115,7 +126,10 @@ impl std::fmt::Display for Probes {
         match self {
             Self::Bare => formatter.write_str("bare"),
             Self::Empty => formatter.write_str("empty"),
-            Self::Mpiprobe(path) => write!(formatter, "{}", path.file_name().unwrap_or(path.as_os_str()).display()),
+            Self::Mpiprobe(path, counting) => {
+                let more = if *counting == Counting::Traffic { ", traffic" } else { "" };
+                write!(formatter, "{}{more}", path.file_name().unwrap_or(path.as_os_str()).display())
+            }
             Self::Bpftrace(Script::SameFigures) => formatter.write_str("bpftrace"),
             Self::Bpftrace(Script::Sums) => formatter.write_str("bpftrace, sums"),
         }

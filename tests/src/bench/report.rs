@@ -9,7 +9,7 @@ use serde::Serialize;
 use super::callrate::LOOPS;
 use super::figures::{Figure, Figures};
 use super::sites::Sites;
-use super::{Effort, Probes, Script};
+use super::{Counting, Effort, Probes, Script};
 use crate::Mpi;
 
 /// mpiprobe's cost over that of a probe that does nothing, at most.
@@ -69,11 +69,18 @@ impl Report {
         figures: &Figures,
     ) -> Self {
         let rows: Vec<Row> = (0..LOOPS.len()).flat_map(|index| rows(index, sites, kinds, figures)).collect();
-        let measured = kinds.iter().find(|kind| matches!(kind, Probes::Mpiprobe(_))).map(ToString::to_string);
-        let of_mpiprobe = || rows.iter().filter(|row| Some(&row.probes) == measured.as_ref());
+        let rows_of = |wanted: Counting| {
+            let measured =
+                kinds.iter().find(|kind| matches!(kind, Probes::Mpiprobe(_, counting) if *counting == wanted));
+            let measured = measured.map(ToString::to_string);
+            rows.iter().filter(move |row| Some(&row.probes) == measured.as_ref())
+        };
+        let (calls, traffic) = (|| rows_of(Counting::Calls), || rows_of(Counting::Traffic));
         let goals = [
-            goal("mpiprobe / empty probe", GOAL_EMPTY, of_mpiprobe().filter_map(|row| row.to_empty)),
-            goal("mpiprobe / bpftrace", GOAL_BPFTRACE, of_mpiprobe().filter_map(|row| row.to_bpftrace)),
+            goal("mpiprobe / empty probe", GOAL_EMPTY, calls().filter_map(|row| row.to_empty)),
+            goal("mpiprobe / bpftrace", GOAL_BPFTRACE, calls().filter_map(|row| row.to_bpftrace)),
+            goal("mpiprobe with traffic / empty probe", GOAL_EMPTY, traffic().filter_map(|row| row.to_empty)),
+            goal("mpiprobe with traffic / bpftrace", GOAL_BPFTRACE, traffic().filter_map(|row| row.to_bpftrace)),
         ];
         let goals = goals.into_iter().flatten().collect();
         let Census { slow, .. } = &sites.census;
@@ -132,10 +139,10 @@ impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { mpi, attached_by, rounds, batches, turns, .. } = self;
         writeln!(f, "{mpi}, {attached_by}: {rounds} rounds of {batches} batches of {turns} turns; ns per call")?;
-        writeln!(f, "{:>70}   {:>20}", "fastest batch", "middle batch")?;
+        writeln!(f, "{:>72}   {:>20}", "fastest batch", "middle batch")?;
         writeln!(
             f,
-            "{:<32}{:<16}{:>9}{:>9}{:>9}{:>11}{:>9}{:>9}",
+            "{:<32}{:<18}{:>9}{:>9}{:>9}{:>11}{:>9}{:>9}",
             "loop", "probes", "call", "added", "/ empty", "/ bpftrace", "call", "added"
         )?;
         let mut last = "";
@@ -147,7 +154,7 @@ impl fmt::Display for Report {
             let of_bare = row.added.is_none();
             writeln!(
                 f,
-                "{:<32}{:<16}{:>9.1}{:>9}{:>9}{:>11}{:>9.1}{:>9}",
+                "{:<32}{:<18}{:>9.1}{:>9}{:>9}{:>11}{:>9.1}{:>9}",
                 name,
                 row.probes,
                 row.per_call.minimum_ns,

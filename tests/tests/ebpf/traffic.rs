@@ -30,7 +30,7 @@ struct Case {
 const C: Case = Case {
     name: "c",
     program: program::MEANING,
-    arguments: &["point-to-point", "requests", "datatypes", "collectives", "communicators", "large"],
+    arguments: &["point-to-point", "requests", "datatypes", "collectives", "communicators", "large", "repeated"],
     known: "1",
     made: "2",
     calls: &[],

@@ -27,7 +27,7 @@ struct Case {
 const C: Case = Case {
     name: "c",
     program: program::MEANING,
-    arguments: &["point-to-point", "requests", "datatypes", "collectives", "communicators", "large"],
+    arguments: &["point-to-point", "requests", "datatypes", "collectives", "communicators", "large", "repeated"],
 };
 /// What is made by calls that have to be seen.
 const SCOPES: Case = Case {

@@ -3,6 +3,7 @@
 //! Most calls of a program are. To compare a few words is quicker than to find out what they mean.
 
 use mpiprobe_common::{
+    Decisive,
     descriptor::NONE,
     flow::{RECENT_FLOWS, RecentFlow, peer},
 };
@@ -10,7 +11,7 @@ use mpiprobe_common::{
 use super::{
     Call, Traffic, amount, attribute,
     communicator::epoch,
-    decisive::{DECISIVE, Decisive, Words},
+    decisive::{DECISIVE, Words},
     partner,
 };
 
@@ -31,7 +32,7 @@ struct Known {
 /// What a call is that was successful.
 #[inline]
 pub(super) fn recall(call: &Call<'_>) -> Traffic {
-    let Some(decisive) = DECISIVE.get(call.function as usize).filter(|decisive| decisive.is_all) else {
+    let Some(decisive) = DECISIVE.get(call.function as usize).filter(|decisive| decisive.is_all != 0) else {
         return attribute(call, true);
     };
     let destination = call.descriptor.destination;
@@ -43,12 +44,12 @@ pub(super) fn recall(call: &Call<'_>) -> Traffic {
     if known.call_site != call.call_site
         || known.function_plus_1 != call.function + 1
         || known.epoch != epoch
-        || !decisive.are(call, &known.words)
+        || !known.words.are_those_of(decisive, call)
     {
         return learn(call, decisive, epoch, known);
     }
     let mut traffic = known.traffic;
-    if decisive.by_status {
+    if decisive.status != NONE {
         traffic.received = amount::received(call, traffic.destination, traffic.source);
     }
     traffic
@@ -58,10 +59,10 @@ pub(super) fn recall(call: &Call<'_>) -> Traffic {
 fn learn(call: &Call<'_>, decisive: &Decisive, epoch: u32, place: &mut Known) -> Traffic {
     let traffic = attribute(call, true);
     // Whom a receive from anybody was from is another question each time.
-    let is_told = decisive.by_status && partner(call, call.descriptor.source) == peer::ANY;
+    let is_told = decisive.status != NONE && partner(call, call.descriptor.source) == peer::ANY;
     if traffic.flow_plus_1 != 0 && !is_told {
         let (call_site, function_plus_1) = (call.call_site, call.function + 1);
-        *place = Known { call_site, function_plus_1, epoch, words: decisive.words(call), traffic };
+        *place = Known { call_site, function_plus_1, epoch, words: Words::of(decisive, call), traffic };
     }
     traffic
 }

@@ -7,6 +7,7 @@ mod check;
 mod constants;
 mod offsets;
 mod pointer_array;
+mod predefined;
 
 use std::collections::HashSet;
 
@@ -68,7 +69,9 @@ pub(super) fn find(target: &Target<'_>) -> Findings {
         layout.datatypes = table.datatypes();
         check::datatypes(layout, target)
     });
-    found.note(Capability::Datatypes, capability::DATATYPES, datatypes);
+    if found.note(Capability::Datatypes, capability::DATATYPES, datatypes) {
+        found.layout.predefined = predefined::datatypes(&found.layout, target);
+    }
     if check::is_unset(target, world, &tables) {
         found.not_yet = true;
         return found;

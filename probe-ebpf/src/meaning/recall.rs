@@ -1,0 +1,237 @@
+//! Calls that are the same as one before: what they mean is known without finding out.
+
+use mpiprobe_common::{
+    Amount, Decisive, Descriptor, FUNCTION_SLOTS, KnownCall, Layout, ThreadState,
+    config::CONTROL_NEXT_RECALLED,
+    decisive::read,
+    descriptor::{NONE, Side, amount as kind, completion, flags as function},
+    flow::{Completed, RECENT_FLOWS, RecentFlow, peer},
+    layout::is_predefined,
+    recall::flags,
+    request::{certainty, receiving},
+    thread::ARGUMENT_WORDS,
+};
+
+use super::{Call, add_received, add_sent, begins, can_follow, flow, parent};
+use crate::{
+    call::{COMPLETED, MEASURES, POSTED, RETURN, SETTLES},
+    maps::{DECISIVE, LAYERS, RECALLED, configured},
+    statistics::{process_counters, take_number},
+};
+
+/// Accounts for a call that was successful, if it is known: gives what is left to be done, else [`COMPLETED`].
+#[inline(always)]
+pub fn recall(thread: &mut ThreadState, call: Call) -> u32 {
+    let Some(decisive) = decisive(call.function) else { return COMPLETED };
+    let given = argument(thread, decisive.positions[0]);
+    let Some(known) = place(thread, call.function, given, call.call_site) else { return COMPLETED };
+    // SAFETY: map value pointer to what only this thread writes.
+    let known = unsafe { &*known };
+    if known.call_site != call.call_site
+        || known.function_plus_1 != call.function + 1
+        || known.process != thread.process
+        || known.epoch != epoch(thread.process)
+        || thread.tools_open != 0
+        || thread.has_stack == 0
+    {
+        return COMPLETED;
+    }
+    let mut differs = 0;
+    for (&position, &word) in decisive.positions.iter().zip(&known.words) {
+        if position == NONE {
+            break;
+        }
+        differs |= argument(thread, position) ^ word;
+    }
+    if differs != 0
+        || in_place(thread, decisive, known.in_place) != known.flags & flags::IN_PLACE
+        || is_in_layer(thread.process, call.call_site)
+    {
+        return COMPLETED;
+    }
+    if decisive.status != NONE {
+        let is_ignored = argument(thread, decisive.status) == known.status_ignore;
+        if is_ignored != (known.flags & flags::TO_BE_MEASURED == 0) {
+            return COMPLETED;
+        }
+        if !is_ignored {
+            keep(thread, &call, known);
+            return MEASURES;
+        }
+    }
+    flow::add_calls(known.flow_plus_1, 1, call.ns);
+    if known.second_flow_plus_1 != 0 {
+        flow::add_calls(known.second_flow_plus_1, 1, 0);
+    }
+    if known.flags & flags::SENDS_NOW != 0 {
+        add_sent(call.stats_plus_1, known.flow_plus_1, known.sent);
+    }
+    if known.flags & flags::RECEIVES_NOW != 0 {
+        add_received(call.stats_plus_1, receiving(known.flow_plus_1, known.second_flow_plus_1), known.received);
+    }
+    if known.flags & flags::POSTS != 0 {
+        keep(thread, &call, known);
+        return POSTED;
+    }
+    if known.flags & flags::ENDS != 0 || (known.flags & flags::SETTLES != 0 && thread.following.handles != 0) {
+        keep(thread, &call, known);
+        return SETTLES;
+    }
+    RETURN
+}
+
+/// Keeps the call as if it had been found out about, for the programs that go on with it.
+#[inline(always)]
+fn keep(thread: &mut ThreadState, call: &Call, known: &KnownCall) {
+    thread.completed = Completed {
+        communicator_handle: known.communicator_handle,
+        call_site: call.call_site,
+        ns: call.ns,
+        function: call.function,
+        succeeded: 1,
+        destination: known.destination,
+        source: known.source,
+        flow_plus_1: known.flow_plus_1,
+        second_flow_plus_1: known.second_flow_plus_1,
+        communicator: known.communicator,
+        stats_plus_1: call.stats_plus_1,
+        looked_at: 0,
+        made: 0,
+        step: 0,
+        is_recalled: 1,
+        sent: known.sent,
+        received: known.received,
+    };
+}
+
+/// The thread's completed call has been found out about, by all that its arguments say: the next one that is the same need not be.
+/// `return_address`: its own, which may be in a layer.
+#[inline(never)]
+pub fn learn(thread: &mut ThreadState, descriptor: &Descriptor, layout: &Layout, return_address: u64) {
+    let call = &thread.completed;
+    let Some(decisive) = decisive(call.function) else { return };
+    if call.is_recalled | call.looked_at | call.made != 0
+        || call.succeeded == 0
+        || thread.tools_open != 0
+        || thread.has_stack == 0
+        || call.call_site != return_address
+        || !can_follow(layout)
+        || parent::is_concerned(descriptor)
+        || !flow::is_certain(call.flow_plus_1, descriptor)
+        || (call.second_flow_plus_1 != 0 && !flow::is_certain(call.second_flow_plus_1, descriptor))
+        || !is_fixed(thread, layout, descriptor.send_side())
+        || !is_fixed(thread, layout, descriptor.receive_side())
+    {
+        return;
+    }
+    let ignore = layout.constants.status_ignore;
+    let is_told = decisive.status != NONE && argument(thread, decisive.status) != ignore;
+    // Whom a receive from anybody was from is another question each time.
+    if is_told && layout.partner(argument(thread, descriptor.source) as i32) == peer::ANY {
+        return;
+    }
+    let (sent, mut received) = (call.sent, call.received);
+    if is_told {
+        received = Amount::NOTHING;
+    }
+    if sent.certainty == certainty::UNKNOWN || received.certainty == certainty::UNKNOWN {
+        return;
+    }
+    let posts = begins(descriptor);
+    let sends_now = !(posts && descriptor.flags & function::PERSISTENT != 0);
+    let receives_now = sends_now && !(posts && descriptor.receive_amount & kind::KIND == kind::STATUS);
+    let mut all = in_place(thread, decisive, layout.constants.in_place);
+    all |= flag(flags::TO_BE_MEASURED, is_told);
+    all |= flag(flags::SENDS_NOW, sends_now && sent.certainty != certainty::NOTHING);
+    all |= flag(flags::RECEIVES_NOW, receives_now && received.certainty != certainty::NOTHING);
+    all |= flag(flags::POSTS, posts);
+    all |= flag(flags::SETTLES, descriptor.settles_requests());
+    all |= flag(flags::ENDS, descriptor.completion == completion::ENDS);
+    if thread.recalled_plus_1 == 0 {
+        let Some(number) = take_number(CONTROL_NEXT_RECALLED, configured::recall_stores()) else { return };
+        thread.recalled_plus_1 = number as u64 + 1;
+    }
+    let call = &thread.completed;
+    let Some(known) = place(thread, call.function, argument(thread, decisive.positions[0]), return_address) else { return };
+    // SAFETY: map value pointer to what only this thread writes.
+    let known = unsafe { &mut *known };
+    for (index, word) in known.words.iter_mut().enumerate() {
+        *word = argument(thread, decisive.positions[index]);
+    }
+    known.call_site = return_address;
+    known.process = thread.process;
+    known.function_plus_1 = call.function + 1;
+    known.epoch = epoch(thread.process);
+    known.flags = all;
+    known.in_place = layout.constants.in_place;
+    known.status_ignore = ignore;
+    known.communicator_handle = call.communicator_handle;
+    known.sent = sent;
+    known.received = received;
+    known.destination = call.destination;
+    known.source = call.source;
+    known.flow_plus_1 = call.flow_plus_1;
+    known.second_flow_plus_1 = call.second_flow_plus_1;
+    known.communicator = call.communicator;
+}
+
+/// Which arguments decide what a call of a function is, if that is all that decides. Which window or file a handle means is another
+/// question each time.
+#[inline(always)]
+fn decisive(function: u32) -> Option<&'static Decisive> {
+    let decisive = DECISIVE.get_ptr(function & (FUNCTION_SLOTS - 1))?;
+    // SAFETY: map value pointer, written before anything is attached.
+    let decisive = unsafe { &*decisive };
+    if decisive.is_all != 0 && decisive.scope == NONE { Some(decisive) } else { None }
+}
+
+/// Where a call may be known.
+#[inline(always)]
+fn place(thread: &ThreadState, function: u32, given: u64, call_site: u64) -> Option<*mut KnownCall> {
+    let store = RECALLED.get_ptr_mut((thread.recalled_plus_1 as u32).wrapping_sub(1))?;
+    let index = RecentFlow::place(function, given as i32, call_site) & (RECENT_FLOWS - 1);
+    // SAFETY: map value pointer; the index is below the array's length.
+    Some(unsafe { store.cast::<KnownCall>().add(index) })
+}
+
+/// The argument at a position of [`Decisive::positions`]; anything for [`NONE`].
+#[inline(always)]
+fn argument(thread: &ThreadState, position: u8) -> u64 {
+    // SAFETY: the mask keeps the index within the array, whose length is a power of two.
+    let word = unsafe { *thread.arguments.as_ptr().add(position as usize & (ARGUMENT_WORDS - 1)) };
+    if position & read::INT != 0 { word as u32 as u64 } else { word }
+}
+
+/// Which of the buffers are `MPI_IN_PLACE`: [`flags`].
+#[inline(always)]
+fn in_place(thread: &ThreadState, decisive: &Decisive, in_place: u64) -> u32 {
+    let is = |position: u8| position != NONE && argument(thread, position) == in_place;
+    flag(flags::SEND_IN_PLACE, is(decisive.buffers[0])) | flag(flags::RECEIVE_IN_PLACE, is(decisive.buffers[1]))
+}
+
+#[inline(always)]
+fn flag(flag: u32, is_set: bool) -> u32 {
+    if is_set { flag } else { 0 }
+}
+
+/// Whether the handle of a datatype, if the function has one for this direction, never means another one.
+#[inline(always)]
+fn is_fixed(thread: &ThreadState, layout: &Layout, side: Side) -> bool {
+    side.amount & kind::KIND == kind::NOTHING
+        || side.datatype == NONE
+        || is_predefined(layout, argument(thread, side.datatype))
+}
+
+/// How many communicators the process has freed.
+#[inline(always)]
+fn epoch(process: u32) -> u32 {
+    // SAFETY: map value pointer; one word, read once.
+    process_counters(process).map_or(0, |counters| unsafe { (*counters).communicators_freed }) as u32
+}
+
+#[inline(always)]
+fn is_in_layer(process: u32, call_site: u64) -> bool {
+    // SAFETY: map value pointer; the daemon writes what it has found before the process calls, or a word at a time.
+    LAYERS.get_ptr(process).is_some_and(|layers| unsafe { (*layers).around.contains(call_site) })
+}
+

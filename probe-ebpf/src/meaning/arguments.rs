@@ -1,5 +1,7 @@
 //! The arguments of a call, as they were at its entry.
 
+use core::{ffi::c_void, mem::MaybeUninit};
+
 use aya_ebpf::helpers::generated::bpf_probe_read_user;
 use mpiprobe_common::{
     Cookie, Layout, Loss, ThreadState,
@@ -18,21 +20,33 @@ pub fn read_stack(thread: &mut ThreadState, cookie: Cookie, stack_pointer: u64) 
     if count == 0 {
         return true;
     }
-    // Not straight into the thread's state, see `call::read_return_address`.
-    let mut words = [0u64; STACK_ARGUMENTS];
     let from = (stack_pointer + RETURN_ADDRESS_BYTES) as *const _;
-    // Most have one only. Further words than the function has arguments are there too: the frame of the caller.
-    // SAFETY: reads user memory by the helper made for that, into a local of at least the size given.
-    let result = unsafe {
-        if count == 1 {
-            bpf_probe_read_user(words.as_mut_ptr().cast(), 8, from)
-        } else {
-            bpf_probe_read_user(words.as_mut_ptr().cast(), size_of::<[u64; STACK_ARGUMENTS]>() as u32, from)
-        }
+    // Most have one only. Not straight into the thread's state, see `call::read_return_address`.
+    let is_read = if count == 1 {
+        let mut word = 0u64;
+        // SAFETY: reads user memory by the helper made for that, into a local of the size given.
+        let result = unsafe { bpf_probe_read_user((&raw mut word).cast(), 8, from) };
+        thread.arguments[REGISTER_ARGUMENTS] = word;
+        result == 0
+    } else {
+        read_words(thread, from)
     };
-    if result != 0 {
+    if !is_read {
         count_loss(thread.process, Loss::StackUnreadable);
     }
+    is_read
+}
+
+/// As many as any function has. Further words than this one has arguments are there too: the frame of the caller.
+#[inline(always)]
+fn read_words(thread: &mut ThreadState, from: *const c_void) -> bool {
+    // Not zeroed: the compiler would do that by a loop over bytes.
+    let mut words = MaybeUninit::<[u64; STACK_ARGUMENTS]>::uninit();
+    // SAFETY: as above. The helper fills all of it, with zeros if it cannot read.
+    let (result, words) = unsafe {
+        let size = size_of::<[u64; STACK_ARGUMENTS]>() as u32;
+        (bpf_probe_read_user(words.as_mut_ptr().cast(), size, from), words.assume_init())
+    };
     for (to, from) in thread.arguments.iter_mut().skip(REGISTER_ARGUMENTS).zip(words) {
         *to = from;
     }

@@ -1,5 +1,7 @@
 //! The handles that a call was given: remembered at the entry, since they are gone when it returns.
 
+use core::mem::MaybeUninit;
+
 use aya_ebpf::helpers::generated::bpf_probe_read_user;
 use mpiprobe_common::{
     Descriptor, Layout, Loss, ThreadState, config::CONTROL_NEXT_HANDLES, descriptor::NONE,
@@ -8,6 +10,7 @@ use mpiprobe_common::{
 
 use super::{arguments::Arguments, can_follow, user::handle_at};
 use crate::{
+    atomic::from_here_on,
     maps::{HANDLES, LAYOUTS, configured},
     statistics::{count_loss, take_number},
 };
@@ -60,9 +63,38 @@ fn copy(thread: &mut ThreadState, address: u64, count: u32, width: u32) -> Optio
         count_loss(thread.process, Loss::RequestsNotFollowed);
     }
     let bytes = if width == 4 { kept * 4 } else { kept * 8 };
+    // Such that the compiler compares the very register that becomes the size.
+    let few = from_here_on(bytes as u64);
+    if few <= FEW_BYTES {
+        return if copy_few(store.cast(), few as u32, address) { Some(kept) } else { None };
+    }
     // SAFETY: reads user memory by the helper made for that, into a map value of at least the size given.
     let result = unsafe { bpf_probe_read_user(store.cast(), bytes, address as *const _) };
     if result == 0 { Some(kept) } else { None }
+}
+
+/// Handles that are copied by way of the stack, bytes: a hardened kernel looks up what kind of memory it copies user data to, which
+/// takes as long again as the copy unless it is the stack.
+const FEW_BYTES: u64 = 64;
+
+#[inline(always)]
+fn copy_few(store: *mut u64, bytes: u32, address: u64) -> bool {
+    const WORDS: usize = FEW_BYTES as usize / 8;
+    let mut few = MaybeUninit::<[u64; WORDS]>::uninit();
+    let few = few.as_mut_ptr().cast::<u64>();
+    // SAFETY: reads user memory by the helper made for that, into a local that is no smaller than the size given; the map value is
+    // larger than both.
+    unsafe {
+        for index in 0..WORDS {
+            // Volatile: else the compiler would make a loop over bytes of it.
+            few.add(index).write_volatile(0);
+        }
+        let result = bpf_probe_read_user(few.cast(), bytes, address as *const _);
+        for index in 0..WORDS {
+            *store.add(index) = *few.add(index);
+        }
+        result == 0
+    }
 }
 
 /// How many of the handles remembered are not `MPI_REQUEST_NULL`. Counts in memory, whose value the verifier does not follow.

@@ -29,6 +29,8 @@ const TRACE_ITERATOR: u32 = 28;
 /// `BPF_F_UPROBE_MULTI_RETURN`: the link is of return probes.
 const MULTI_RETURN: u32 = 1;
 
+/// How often a program is given to the kernel that wants to be asked again.
+const LOAD_ATTEMPTS: u32 = 16;
 /// The verifier's log is read up to this size (bytes).
 const LOG_BYTES: usize = 1 << 20;
 
@@ -56,7 +58,7 @@ pub(crate) fn load_program(
     license: &CStr,
     kind: Kind,
 ) -> Result<OwnedFd, LoadFailure> {
-    let load = |log: &mut [u8]| {
+    let attempt = |log: &mut [u8]| {
         // SAFETY: all-zero is a valid value of every variant of the union.
         let mut attributes: bpf_attr = unsafe { mem::zeroed() };
         // SAFETY: the variant that BPF_PROG_LOAD reads; the union is all zero, so its fields are initialised.
@@ -84,6 +86,21 @@ pub(crate) fn load_program(
             load.log_size = u32::try_from(log.len()).unwrap_or(0);
         }
         call_for_fd(bpf_cmd::BPF_PROG_LOAD, &mut attributes)
+    };
+    // The verifier gives up with EAGAIN when the thread is to handle a signal or other work first, which it does on its way out
+    // of the system call (kernel/bpf/verifier.c, do_check).
+    let load = |log: &mut [u8]| {
+        let again = |result: &io::Result<OwnedFd>| {
+            result.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::WouldBlock)
+        };
+        let mut result = attempt(log);
+        for _ in 1..LOAD_ATTEMPTS {
+            if !again(&result) {
+                break;
+            }
+            result = attempt(log);
+        }
+        result
     };
     load(&mut []).map_err(|source| {
         // Once more for the reason; the log costs too much to ask for it every time.

@@ -318,7 +318,9 @@ fn frames(id: u64) -> Option<&'static mut ToolFrames> {
 
 #[inline(never)]
 fn make_frames(id: u64) -> Option<&'static mut ToolFrames> {
-    let _ = TOOL_FRAMES.insert(&id, ToolFrames::NONE, 0);
+    // Not from the stack, of which a program and all that it calls have 512 bytes (kernels before 6.13).
+    static NONE: ToolFrames = ToolFrames::NONE;
+    let _ = TOOL_FRAMES.insert(&id, &NONE, 0);
     frames(id)
 }
 

@@ -268,3 +268,7 @@ fn logger(ebpf: &mut Ebpf) -> Option<EbpfLogger<&'static dyn log::Log>> {
     ebpf.map("AYA_LOGS")?;
     EbpfLogger::init(ebpf).inspect_err(|error| tracing::warn!("no log from inside the BPF programs: {error}")).ok()
 }
+
+#[cfg(test)]
+#[path = "object_tests.rs"]
+mod tests;

@@ -2,7 +2,7 @@
 
 use mpiprobe_common::Layout;
 use mpiprobe_common::layout::{
-    CommunicatorLayout, Constants, DatatypeLayout, Field, MemberLayout, Memory, Objects, RequestLayout, Side,
+    CommunicatorLayout, Constants, DatatypeLayout, Extent, Field, MemberLayout, Memory, Objects, RequestLayout, Side,
     StatusLayout, comm, datatype_size, is_complete_request, member_world_rank, request_status, status_bytes,
     status_cancelled, status_source, status_tag, world_rank,
 };
@@ -77,6 +77,7 @@ prop_compose! {
             },
             members,
             requests: RequestLayout { objects: requests, status, reserved: 0 },
+            predefined: [Extent { first: world, last: own }; 2],
         }
     }
 }

@@ -54,7 +54,7 @@ fn identity(profile: &Profile) -> String {
     let (ranks, jobs) = match profile.jobs.as_slice() {
         [job] => {
             let size = job.size.map_or_else(|| "?".into(), |size| size.to_string());
-            (format!("{}/{size} ranks", job.ranks), job.id.to_string())
+            (format!("{}/{size} ranks", job.ranks), job.id.clone())
         }
         jobs => (format!("{} ranks", profile.ranks.len()), format!("{} jobs", jobs.len())),
     };

@@ -1,0 +1,79 @@
+//! Limits of older kernels, which the kernel that runs the tests may not have.
+
+use super::*;
+
+/// Bytes that a program and all that it calls have (`MAX_BPF_STACK`, kernel/bpf/verifier.c, before Linux 6.13).
+const STACK_BYTES: usize = 512;
+/// What a function's part is rounded up to there.
+const STACK_UNIT: usize = 32;
+/// The register that points behind a function's part.
+const FRAME: u8 = 10;
+/// `src_reg` of a call of another function of the program.
+const PSEUDO_CALL: u8 = 1;
+
+const CALL: u8 = 0x85;
+const MOVE: u8 = 0xbf;
+const ADD_CONSTANT: u8 = 0x07;
+const CLASS: u8 = 0x07;
+const LOAD: u8 = 0x01;
+const STORES: [u8; 2] = [0x02, 0x03];
+
+/// The functions of a program, the program's own first: where each begins.
+fn beginnings(code: &[bpf_insn]) -> Vec<usize> {
+    let mut all = vec![0];
+    all.extend((0..code.len()).filter_map(|at| callee(code, at)));
+    all.sort_unstable();
+    all.dedup();
+    all
+}
+
+fn callee(code: &[bpf_insn], at: usize) -> Option<usize> {
+    let call = code.get(at).filter(|call| call.code == CALL && call.src_reg() == PSEUDO_CALL)?;
+    (at + 1).checked_add_signed(isize::try_from(call.imm).ok()?)
+}
+
+/// What one instruction, which comes after `before`, needs of the stack: bytes.
+fn needs(before: Option<bpf_insn>, instruction: bpf_insn) -> usize {
+    let class = instruction.code & CLASS;
+    let offset = if (class == LOAD && instruction.src_reg() == FRAME)
+        || (STORES.contains(&class) && instruction.dst_reg() == FRAME)
+    {
+        i32::from(instruction.off)
+    } else if instruction.code == ADD_CONSTANT
+        && before.is_some_and(|before| {
+            before.code == MOVE && before.src_reg() == FRAME && before.dst_reg() == instruction.dst_reg()
+        })
+    {
+        instruction.imm
+    } else {
+        0
+    };
+    usize::try_from(-offset).unwrap_or(0)
+}
+
+/// Of the function that begins at `start`, and of whatever it calls.
+fn stack(code: &[bpf_insn], functions: &[usize], start: usize) -> usize {
+    let end = functions.iter().copied().find(|&other| other > start).unwrap_or(code.len());
+    let own =
+        (start..end).map(|at| needs(at.checked_sub(1).and_then(|before| code.get(before).copied()), code[at])).max();
+    let callees = (start..end).filter_map(|at| callee(code, at));
+    let deepest = callees.map(|callee| stack(code, functions, callee)).max().unwrap_or(0);
+    own.unwrap_or(0).max(1).next_multiple_of(STACK_UNIT) + deepest
+}
+
+#[test]
+fn programs_fit_into_the_stack_of_older_kernels() {
+    let mut object = Object::parse(OBJECT).unwrap();
+    let text_sections = object.functions.keys().map(|(section, _)| *section).collect();
+    object.relocate_calls(&text_sections).unwrap();
+    let names: Vec<String> = object.programs.keys().cloned().collect();
+    assert!(names.len() > 15, "{names:?}");
+    for name in names {
+        let (code, _) = code(&object, &name).unwrap();
+        let needed = stack(&code, &beginnings(&code), 0);
+        assert!(needed <= STACK_BYTES, "{name} needs {needed} bytes of stack");
+        if name == "session" {
+            assert!(needed > 100, "the stack of {name} is not understood: {needed} bytes");
+        }
+    }
+}

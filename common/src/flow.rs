@@ -250,6 +250,10 @@ pub struct Completed {
     pub step: u32,
     /// Not 0: it is the same as one before, and known by that.
     pub is_recalled: u32,
+    /// How many communicators the process had freed before it was looked up which one the call was given.
+    pub epoch: u32,
+    /// Padding, zero.
+    pub reserved: u32,
     /// What has left and what has arrived; of a call that posts an operation, by that.
     pub sent: Amount,
     pub received: Amount,
@@ -272,6 +276,8 @@ impl Completed {
         made: 0,
         step: 0,
         is_recalled: 0,
+        epoch: 0,
+        reserved: 0,
         sent: Amount::NOTHING,
         received: Amount::NOTHING,
     };

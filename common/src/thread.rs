@@ -86,7 +86,7 @@ pub struct ThreadState {
     /// Number plus one of the slot's [`crate::Recalled`]; 0: none yet. Stays with the slot.
     pub recalled_plus_1: u64,
     /// Padding, zero.
-    pub reserved: [u64; 7],
+    pub reserved: [u64; 6],
 }
 
 const _: () = assert!(size_of::<ThreadState>().is_multiple_of(64), "no padding: the words are copied one by one");
@@ -119,7 +119,7 @@ impl ThreadState {
             RECENT_FLOWS],
         inner: [OpenCall { function_plus_1: 0, to_user: 0, started_ns: 0, stack_pointer: 0 }; INNER_DEPTH],
         recalled_plus_1: 0,
-        reserved: [0; 7],
+        reserved: [0; 6],
     };
 
     /// Whether it is not being changed.

@@ -137,6 +137,8 @@ fn next(context: &impl EbpfContext, stage: u32) {
 pub fn attribute(context: &impl EbpfContext) {
     let Some((thread, descriptor, layout)) = completed() else { return };
     thread.completed.call_site = layers::user_site(thread, &Registers::of(context.as_ptr()));
+    // Before the communicator is looked up: what another thread frees from now on makes what is found out of date.
+    thread.completed.epoch = recall::epoch(thread.process);
     let arguments = Arguments { words: thread.arguments.as_ptr(), layout };
     let mut destination = partner(&arguments, layout, descriptor.destination);
     let mut source = partner(&arguments, layout, descriptor.source);

@@ -99,6 +99,8 @@ fn keep(thread: &mut ThreadState, call: &Call, known: &KnownCall) {
         made: 0,
         step: 0,
         is_recalled: 1,
+        epoch: known.epoch,
+        reserved: 0,
         sent: known.sent,
         received: known.received,
     };
@@ -161,7 +163,7 @@ pub fn learn(thread: &mut ThreadState, descriptor: &Descriptor, layout: &Layout,
     known.call_site = return_address;
     known.process = thread.process;
     known.function_plus_1 = call.function + 1;
-    known.epoch = epoch(thread.process);
+    known.epoch = call.epoch;
     known.flags = all;
     known.in_place = layout.constants.in_place;
     known.status_ignore = ignore;
@@ -224,7 +226,7 @@ fn is_fixed(thread: &ThreadState, layout: &Layout, side: Side) -> bool {
 
 /// How many communicators the process has freed.
 #[inline(always)]
-fn epoch(process: u32) -> u32 {
+pub fn epoch(process: u32) -> u32 {
     // SAFETY: map value pointer; one word, read once.
     process_counters(process).map_or(0, |counters| unsafe { (*counters).communicators_freed }) as u32
 }

@@ -29,7 +29,8 @@ fn there_is_no_padding() {
         + size_of::<CommunicatorLayout>()
         + size_of::<MemberLayout>()
         + size_of::<RequestLayout>();
-    assert_eq!(size_of::<Layout>(), 8 + 8 + parts);
+    assert_eq!(size_of::<Extent>(), 8 + 8);
+    assert_eq!(size_of::<Layout>(), 8 + 8 + parts + 2 * size_of::<Extent>());
     assert_eq!(align_of::<Layout>(), 8);
 }
 
@@ -43,6 +44,18 @@ fn nothing_is_known_of_a_zeroed_layout() {
         assert_eq!(request_status(&layout, handle, &NOWHERE), None);
         assert_eq!(status_bytes(&layout, handle, &NOWHERE), None);
     }
+}
+
+#[test]
+fn predefined_datatypes_are_told_by_their_place_or_their_number() {
+    let predefined = [Extent { first: 0x5000, last: 0x6000 }, Extent { first: 0x9000, last: 0x9000 }];
+    let pointers = Layout { handles: handle_kind::POINTER, predefined, ..Layout::default() };
+    for (handle, expected) in [(0x4fff, false), (0x5000, true), (0x6000, true), (0x6001, false), (0x9000, true)] {
+        assert_eq!(is_predefined(&pointers, handle), expected, "{handle:#x}");
+    }
+    let known = capability::BUILTIN_SIZES;
+    let integers = Layout { handles: handle_kind::INTEGER, known, ..Layout::default() };
+    assert!(is_predefined(&integers, 0x4c00_0405) && !is_predefined(&integers, 0x8c00_0405));
 }
 
 #[test]

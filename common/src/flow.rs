@@ -201,6 +201,8 @@ pub struct Origin {
     pub made_by_plus_1: u32,
     /// Number of the communicator that it was made from; 0: none, or not known.
     pub parent: u32,
+    /// When that call returned, ns.
+    pub made_ns: u64,
 }
 
 /// The name that the program has given to a communicator, by the communicator's number; NUL-terminated, empty without one.

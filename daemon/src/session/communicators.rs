@@ -1,7 +1,7 @@
 //! What is read of communicators from the memory of processes, because BPF programs do not: names that were given before, and who
 //! is in them.
 
-use std::{collections::HashMap, sync::Arc};
+use std::{collections::HashMap, ops::Range, sync::Arc};
 
 use mpiprobe_common::{
     Communicator, Layout,
@@ -11,7 +11,7 @@ use mpiprobe_common::{
 use super::roster::Roster;
 use crate::{
     layout::{Registry, TargetMemory, communicators, names::made_up},
-    observe::{CommunicatorSnapshot, Members, Snapshot},
+    observe::{CommunicatorSnapshot, Members, Snapshot, monotonic_ns},
 };
 
 /// Of larger communicators the members are not listed.
@@ -31,8 +31,20 @@ struct Known {
     layout: Layout,
     /// Names by handle, of those that were there before they were observed.
     named: HashMap<u64, String>,
+    /// When these were read, ns.
+    read_ns: Range<u64>,
     /// By number: read once, since members do not change. `None`: in vain.
     members: HashMap<u32, Option<Arc<Members>>>,
+}
+
+impl Known {
+    /// The name that a communicator had when names were read, if it was there.
+    fn name(&self, facts: &Communicator) -> Option<&String> {
+        // One that was made before is not another one with the same handle.
+        let was_made_before = facts.made_by_plus_1 == 0 || facts.first_ns < self.read_ns.start;
+        let was_there = was_made_before && (facts.freed_ns == 0 || facts.freed_ns > self.read_ns.end);
+        self.named.get(&facts.key.handle).filter(|_| was_there)
+    }
 }
 
 /// What members of one communicator have in common while it lives: no two have all of it.
@@ -43,11 +55,14 @@ fn identity(facts: &Communicator) -> Identity {
 }
 
 impl Communicators {
-    /// Notes what communicators a process has when its objects can be read for the first time.
+    /// Notes what communicators a process has when its objects can be read for the first time. From a moment on when the programs
+    /// that observe it can read them, too: what is named later they see.
     pub(super) fn begin(&mut self, slot: u32, layout: &Layout, registry: Registry, memory: &TargetMemory) {
+        let began = monotonic_ns();
         let listed = communicators::communicators(layout, registry, memory).into_iter();
         let named = listed.filter_map(|known| Some((layout.handle(known.handle), known.name?))).collect();
-        self.processes.insert(slot, Known { layout: *layout, named, members: HashMap::new() });
+        let read_ns = began..monotonic_ns();
+        self.processes.insert(slot, Known { layout: *layout, named, read_ns, members: HashMap::new() });
     }
 
     /// Adds to what the tables say.
@@ -58,12 +73,13 @@ impl Communicators {
             let mut memory = None;
             for communicator in &mut process.communicators {
                 let facts = &communicator.facts;
-                if facts.made_by_plus_1 == 0
-                    && let Some(name) = known.named.get(&facts.key.handle)
-                {
-                    communicator.made = made_up(name);
-                    if communicator.name.is_empty() && communicator.made.is_none() {
+                if let Some(name) = known.name(facts) {
+                    let made = made_up(name);
+                    if communicator.name.is_empty() && made.is_none() {
                         communicator.name.clone_from(name);
+                    }
+                    if facts.made_by_plus_1 == 0 {
+                        communicator.made = made;
                     }
                 }
                 let is_alive = facts.freed_ns == 0;

@@ -109,10 +109,10 @@ impl Layouts {
         {
             (layout.told_rank, layout.told_size) = (rank, size);
         }
+        observer.set_layout(pending.slot, &layout);
         if is_settled {
             self.communicators.begin(pending.slot, &layout, search.found().registry, &memory);
         }
-        observer.set_layout(pending.slot, &layout);
         match search {
             Search::Done(_) | Search::NotYet(_) if !is_settled => {
                 self.pending.push(pending);

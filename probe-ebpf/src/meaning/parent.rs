@@ -62,7 +62,11 @@ fn made(thread: &ThreadState, descriptor: &Descriptor, layout: &Layout, address:
     if unsafe { COMMUNICATOR_OF.get(&key) }.is_some() {
         communicator::release(key);
     }
-    let origin = Origin { made_by_plus_1: thread.completed.function + 1, parent: thread.completed.communicator };
+    let origin = Origin {
+        made_by_plus_1: thread.completed.function + 1,
+        parent: thread.completed.communicator,
+        made_ns: thread.last_return_ns,
+    };
     // If there is no room, it is one of unknown origin.
     let _ = ORIGINS.insert(&key, origin, 0);
     if descriptor.flags & flags::NONBLOCKING != 0 {
@@ -131,6 +135,7 @@ fn finish(entry: &mut Communicator, layout: &Layout) {
     if let Some(&origin) = unsafe { ORIGINS.get(&entry.key) } {
         entry.made_by_plus_1 = origin.made_by_plus_1;
         entry.parent = origin.parent;
+        entry.first_ns = origin.made_ns;
         let _ = ORIGINS.remove(&entry.key);
     }
     entry.kind = if entry.key.handle == layout.constants.comm_world {

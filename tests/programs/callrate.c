@@ -4,6 +4,8 @@
  * A request is a line "LOOP BATCHES TURNS": so many batches of so many turns of the loop. The answer is a line "MINIMUM
  * MEDIAN": the time of the fastest and of the middle batch, in ns. The end of the connection ends the program.
  *
+ * "time-stamps" calls nothing: it reads the time stamp counter twice.
+ *
  * Between requests it makes no MPI call, so what is attached to it meanwhile sees whole requests. Each loop calls the
  * functions of its name once a turn; MPI_Send+MPI_Recv takes both ranks. Exit status 1 if a call did the wrong thing, 2 on wrong usage. */
 #include <mpi.h>
@@ -59,6 +61,13 @@ static void look_away(void) {
     MPI_Pcontrol(0);
 }
 
+/* What it takes to know when a call begins and ends, at the least. */
+static void time_stamps(void) {
+    static volatile unsigned long long between;
+    unsigned long long began = __builtin_ia32_rdtsc();
+    between = __builtin_ia32_rdtsc() - began;
+}
+
 /* Not probed unless asked for. */
 static void comm_rank(void) {
     int own;
@@ -76,6 +85,7 @@ static const struct {
     {"MPI_Allreduce", allreduce},
     {"MPI_Send+MPI_Recv", ping_pong},
     {"MPI_Pcontrol", look_away},
+    {"time-stamps", time_stamps},
     {"MPI_Comm_rank", comm_rank},
 };
 

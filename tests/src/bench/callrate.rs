@@ -48,6 +48,8 @@ pub(super) const PING_PONG: Loop =
     Loop { name: "MPI_Send+MPI_Recv", probed: &["MPI_Send", "MPI_Recv"], takes_all: true };
 /// One turn of it tells the wrapper to stop counting, in each rank.
 pub(super) const LOOK_AWAY: Loop = Loop { name: "MPI_Pcontrol", probed: &[], takes_all: true };
+/// Two reads of the time stamp counter: no call can be timed for less.
+pub(super) const TIME_STAMPS: Loop = Loop { name: "time-stamps", probed: &[], takes_all: true };
 
 /// Time of a turn of a loop, ns.
 #[derive(Debug, Clone, Copy, PartialEq)]

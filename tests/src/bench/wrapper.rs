@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde::Serialize;
 
-use super::callrate::{CallRate, LOOK_AWAY, LOOPS, Loop, PING_PONG};
+use super::callrate::{CallRate, LOOK_AWAY, LOOPS, Loop, PING_PONG, TIME_STAMPS};
 use super::figures::{Figure, Figures};
 use super::{BenchError, Effort};
 use crate::Mpi;
@@ -34,6 +34,8 @@ pub struct WrapperReport {
     batches: u32,
     turns: u32,
     rows: Vec<Row>,
+    /// What it takes on this machine to know when a call begins and ends, at the least: two reads of the time stamp counter, ns.
+    time_stamps_ns: f64,
     /// Means over the loops that were aimed at, and the aims.
     goals: [Goal; 2],
 }
@@ -63,7 +65,11 @@ pub fn run(mpi: Mpi, effort: Effort, interrupted: &AtomicBool) -> Result<Wrapper
     off.measure(&LOOK_AWAY, 1, 1)?;
     let loops: Vec<&'static Loop> = LOOPS.iter().filter(|each| !each.probed.is_empty()).chain([&PING_PONG]).collect();
     let mut figures = Figures::default();
+    let mut time_stamps_ns = f64::INFINITY;
     for _ in 0..effort.rounds {
+        let [bare, ..] = &mut targets;
+        let time_stamps = bare.measure(&TIME_STAMPS, effort.batches, effort.turns)?;
+        time_stamps_ns = time_stamps_ns.min(time_stamps.minimum_ns);
         for (index, each) in loops.iter().enumerate() {
             for (kind, target) in targets.iter_mut().enumerate() {
                 if interrupted.load(Ordering::Relaxed) {
@@ -83,7 +89,7 @@ pub fn run(mpi: Mpi, effort: Effort, interrupted: &AtomicBool) -> Result<Wrapper
         goal(Kind::SwitchedOff, GOAL_OFF_NS, rows.iter().map(|row| row.switched_off)),
     ];
     let Effort { rounds, batches, turns } = effort;
-    Ok(WrapperReport { mpi: mpi.to_string(), rounds, batches, turns, rows, goals })
+    Ok(WrapperReport { mpi: mpi.to_string(), rounds, batches, turns, rows, time_stamps_ns, goals })
 }
 
 /// Whether all calls were counted, or none of them: else it is no cost of counting that was measured.
@@ -133,6 +139,8 @@ impl fmt::Display for WrapperReport {
             }
             writeln!(f)?;
         }
+        let time_stamps_ns = self.time_stamps_ns;
+        writeln!(f, "of that, to read the time stamp counter twice takes {time_stamps_ns:.1} ns on this machine")?;
         for Goal { what, at_most_ns, mean_ns, met } in &self.goals {
             let what = if *what == Kind::Wrapper { "wrapper" } else { "wrapper, switched off" };
             let verdict = if *met { "met" } else { "MISSED" };

@@ -28,13 +28,14 @@ pub fn user_site(thread: &ThreadState, registers: &Registers) -> u64 {
         stack_pointer = thread.open.stack_pointer + u64::from(thread.open.to_user) + RETURN_ADDRESS_BYTES;
         frame_pointer = thread.frame_pointer;
     }
-    let Some(layers) = LAYERS.get_ptr(process) else { return site };
+    if may_be_in_layer(process, site) { follow(process, site, stack_pointer, frame_pointer) } else { site }
+}
+
+/// Whether a call site is somewhere among the layers of a process.
+#[inline(always)]
+pub fn may_be_in_layer(process: u32, site: u64) -> bool {
     // SAFETY: map value pointer; the daemon writes what it has found before the process calls, or a word at a time.
-    let layers = unsafe { &*layers };
-    if !layers.around.contains(site) {
-        return site;
-    }
-    follow(process, site, stack_pointer, frame_pointer)
+    LAYERS.get_ptr(process).is_some_and(|layers| unsafe { (*layers).around.contains(site) })
 }
 
 #[inline(never)]

@@ -115,13 +115,21 @@ impl Tables {
 
     /// Tells the programs where each function's arguments stand.
     pub fn describe(&mut self, descriptors: impl IntoIterator<Item = (u32, Descriptor)>) -> Result<(), AttachError> {
+        let descriptors: Vec<_> = descriptors.into_iter().collect();
+        let decisive = descriptors.iter().map(|&(function, descriptor)| (function, Plain(Decisive::of(&descriptor))));
+        self.fill("DECISIVE", decisive)?;
+        self.fill("DESCRIPTORS", descriptors.into_iter().map(|(function, descriptor)| (function, Plain(descriptor))))
+    }
+
+    fn fill<T: aya::Pod>(
+        &mut self,
+        name: &'static str,
+        rows: impl Iterator<Item = (u32, T)>,
+    ) -> Result<(), AttachError> {
         let failed = |source: aya::maps::MapError| AttachError::Object { source: Box::new(source) };
-        for (function, descriptor) in descriptors {
-            let mut table: Array<_, Plain<Descriptor>> =
-                Array::try_from(self.map_mut("DESCRIPTORS")?).map_err(failed)?;
-            table.set(function, Plain(descriptor), 0).map_err(failed)?;
-            let mut table: Array<_, Plain<Decisive>> = Array::try_from(self.map_mut("DECISIVE")?).map_err(failed)?;
-            table.set(function, Plain(Decisive::of(&descriptor)), 0).map_err(failed)?;
+        let mut table: Array<_, T> = Array::try_from(self.map_mut(name)?).map_err(failed)?;
+        for (index, row) in rows {
+            table.set(index, row, 0).map_err(failed)?;
         }
         Ok(())
     }

@@ -68,9 +68,7 @@ impl<'a> Arguments<'a> {
     /// The argument at a position, as it was passed; for a position beyond all, any.
     #[inline(always)]
     pub fn word(&self, position: u8) -> u64 {
-        let index = position as usize & (ARGUMENT_WORDS - 1);
-        // SAFETY: the mask keeps the index within the array, whose length is a power of two.
-        unsafe { *self.words.add(index) }
+        word(self.words, position)
     }
 
     #[inline(always)]
@@ -82,4 +80,12 @@ impl<'a> Arguments<'a> {
     pub fn handle(&self, position: u8) -> u64 {
         self.layout.handle(self.word(position))
     }
+}
+
+/// The same of `words`, a thread's.
+#[inline(always)]
+pub fn word(words: *const u64, position: u8) -> u64 {
+    let index = position as usize & (ARGUMENT_WORDS - 1);
+    // SAFETY: the mask keeps the index within the array, whose length is a power of two.
+    unsafe { *words.add(index) }
 }

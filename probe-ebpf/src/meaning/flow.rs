@@ -12,7 +12,7 @@ use super::{communicator, user::User};
 use crate::{
     atomic::add as increase,
     maps::{FLOW_OF, FLOWS, configured},
-    statistics::{count_loss, process_counters, take_number},
+    statistics::{count_loss, take_number},
 };
 
 /// Index plus one of the flow of the thread's completed call with one partner (a rank as given, or one of [`peer`]); 0 if there is
@@ -21,14 +21,12 @@ use crate::{
 pub fn find(thread: &mut ThreadState, layout: &Layout, within: In, partner: i32) -> u32 {
     let communicator = within.handle;
     let (function, call_site) = (thread.completed.function, thread.completed.call_site);
-    // SAFETY: map value pointer; one word, read once.
-    let freed = process_counters(thread.process).map_or(0, |counters| unsafe { (*counters).communicators_freed });
     let wanted = RecentFlow {
         call_site,
         communicator,
         peer: partner,
         function_plus_1: function + 1,
-        epoch: freed as u32,
+        epoch: thread.completed.epoch,
         flow: 0,
     };
     let index = RecentFlow::place(function, partner, call_site) & (RECENT_FLOWS - 1);

@@ -30,8 +30,8 @@ use mpiprobe_common::{
 };
 
 use crate::{
-    call::{COMPLETED, MEASURES, POSTED, SETTLES},
     atomic::{add, from_here_on, raise},
+    call::{COMPLETED, MEASURES, POSTED, SETTLES},
     layers,
     maps::{DESCRIPTORS, LAYOUTS, STAGES, STATS},
     registers::Registers,
@@ -112,8 +112,8 @@ pub fn at_uncounted_entry(process: u32, function: u32, handle: u64) {
     }
 }
 
-/// Hands the thread's completed call over to those programs, by what is left to be done (see [`crate::call`]). To be called by the program itself, not by a function that is not
-/// inlined: the kernel allows that with type information only.
+/// Hands the thread's completed call over to those programs, by what is left to be done (see [`crate::call`]). To be called by the
+/// program itself, not by a function that is not inlined: the kernel allows that with type information only.
 #[inline(always)]
 pub fn go_on(context: &impl EbpfContext, left: u32) {
     match left {
@@ -177,7 +177,8 @@ pub fn attribute(context: &impl EbpfContext) {
     let stage = if parent::is_concerned(descriptor) { STAGE_RELATE } else { look_or_measure(thread) };
     if stage == STAGE_MEASURE && !moves(descriptor) {
         // Each program that is called costs as much as ten additions: there is nothing to be measured.
-        add_calls(&thread.completed);
+        let call = &thread.completed;
+        add_calls(call.flow_plus_1, call.second_flow_plus_1, call.ns);
         recall::learn(thread, descriptor, layout, Registers::of(context.as_ptr()).instruction_pointer());
         match stage_after(thread, descriptor, layout) {
             NO_STAGE => return,
@@ -254,12 +255,9 @@ fn account_for_call(thread: &ThreadState, descriptor: &Descriptor, layout: &Layo
     let call = &thread.completed;
     let succeeded = call.succeeded != 0;
     let posts = begins(descriptor) && succeeded && can_follow(layout);
-    let is_persistent = posts && descriptor.flags & flags::PERSISTENT != 0;
-    // What is made to be started later moves nothing yet; what a status tells is told when it is complete.
-    let sends_now = !is_persistent;
-    let receives_now = sends_now && !(posts && descriptor.receive_amount & kind::KIND == kind::STATUS);
+    let (sends_now, receives_now) = counts_now(descriptor, posts);
     let receiving = receiving(call.flow_plus_1, call.second_flow_plus_1);
-    add_calls(call);
+    add_calls(call.flow_plus_1, call.second_flow_plus_1, call.ns);
     if sends_now && call.sent.certainty != certainty::NOTHING {
         add_sent(call.stats_plus_1, call.flow_plus_1, call.sent);
     }
@@ -274,12 +272,20 @@ fn account_for_call(thread: &ThreadState, descriptor: &Descriptor, layout: &Layo
     stage_after(thread, descriptor, layout)
 }
 
-/// Adds the thread's completed call to its flows.
+/// Whether what leaves is counted when a call returns, and what arrives; `posts`: it has begun an operation that is followed.
 #[inline(always)]
-fn add_calls(call: &Completed) {
-    flow::add_calls(call.flow_plus_1, 1, call.ns);
-    if call.second_flow_plus_1 != 0 {
-        flow::add_calls(call.second_flow_plus_1, 1, 0);
+fn counts_now(descriptor: &Descriptor, posts: bool) -> (bool, bool) {
+    // What is made to be started later moves nothing yet; what a status tells is told when it is complete.
+    let sends = !(posts && descriptor.flags & flags::PERSISTENT != 0);
+    (sends, sends && !(posts && descriptor.receive_amount & kind::KIND == kind::STATUS))
+}
+
+/// Adds a call to its flow, and to the second one if it has two partners; both by index plus one.
+#[inline(always)]
+fn add_calls(flow_plus_1: u32, second_flow_plus_1: u32, ns: u64) {
+    flow::add_calls(flow_plus_1, 1, ns);
+    if second_flow_plus_1 != 0 {
+        flow::add_calls(second_flow_plus_1, 1, 0);
     }
 }
 

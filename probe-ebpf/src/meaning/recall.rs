@@ -4,18 +4,18 @@ use mpiprobe_common::{
     Amount, Decisive, Descriptor, FUNCTION_SLOTS, KnownCall, Layout, ThreadState,
     config::CONTROL_NEXT_RECALLED,
     decisive::read,
-    descriptor::{NONE, Side, amount as kind, completion, flags as function},
+    descriptor::{NONE, Side, amount as kind, completion},
     flow::{Completed, RECENT_FLOWS, RecentFlow, peer},
     layout::is_predefined,
     recall::flags,
     request::{certainty, receiving},
-    thread::ARGUMENT_WORDS,
 };
 
-use super::{Call, add_received, add_sent, begins, can_follow, flow, parent};
+use super::{Call, add_calls, add_received, add_sent, arguments::word, begins, can_follow, counts_now, flow, parent};
 use crate::{
     call::{COMPLETED, MEASURES, POSTED, RETURN, SETTLES},
-    maps::{DECISIVE, LAYERS, RECALLED, configured},
+    layers::may_be_in_layer,
+    maps::{DECISIVE, RECALLED, configured},
     statistics::{process_counters, take_number},
 };
 
@@ -45,7 +45,7 @@ pub fn recall(thread: &mut ThreadState, call: Call) -> u32 {
     }
     if differs != 0
         || in_place(thread, decisive, known.in_place) != known.flags & flags::IN_PLACE
-        || is_in_layer(thread.process, call.call_site)
+        || may_be_in_layer(thread.process, call.call_site)
     {
         return COMPLETED;
     }
@@ -59,10 +59,7 @@ pub fn recall(thread: &mut ThreadState, call: Call) -> u32 {
             return MEASURES;
         }
     }
-    flow::add_calls(known.flow_plus_1, 1, call.ns);
-    if known.second_flow_plus_1 != 0 {
-        flow::add_calls(known.second_flow_plus_1, 1, 0);
-    }
+    add_calls(known.flow_plus_1, known.second_flow_plus_1, call.ns);
     if known.flags & flags::SENDS_NOW != 0 {
         add_sent(call.stats_plus_1, known.flow_plus_1, known.sent);
     }
@@ -95,14 +92,10 @@ fn keep(thread: &mut ThreadState, call: &Call, known: &KnownCall) {
         second_flow_plus_1: known.second_flow_plus_1,
         communicator: known.communicator,
         stats_plus_1: call.stats_plus_1,
-        looked_at: 0,
-        made: 0,
-        step: 0,
         is_recalled: 1,
-        epoch: known.epoch,
-        reserved: 0,
         sent: known.sent,
         received: known.received,
+        ..Completed::NONE
     };
 }
 
@@ -140,8 +133,7 @@ pub fn learn(thread: &mut ThreadState, descriptor: &Descriptor, layout: &Layout,
         return;
     }
     let posts = begins(descriptor);
-    let sends_now = !(posts && descriptor.flags & function::PERSISTENT != 0);
-    let receives_now = sends_now && !(posts && descriptor.receive_amount & kind::KIND == kind::STATUS);
+    let (sends_now, receives_now) = counts_now(descriptor, posts);
     let mut all = in_place(thread, decisive, layout.constants.in_place);
     all |= flag(flags::TO_BE_MEASURED, is_told);
     all |= flag(flags::SENDS_NOW, sends_now && sent.certainty != certainty::NOTHING);
@@ -199,8 +191,7 @@ fn place(thread: &ThreadState, function: u32, given: u64, call_site: u64) -> Opt
 /// The argument at a position of [`Decisive::positions`]; anything for [`NONE`].
 #[inline(always)]
 fn argument(thread: &ThreadState, position: u8) -> u64 {
-    // SAFETY: the mask keeps the index within the array, whose length is a power of two.
-    let word = unsafe { *thread.arguments.as_ptr().add(position as usize & (ARGUMENT_WORDS - 1)) };
+    let word = word(thread.arguments.as_ptr(), position);
     if position & read::INT != 0 { word as u32 as u64 } else { word }
 }
 
@@ -230,10 +221,3 @@ pub fn epoch(process: u32) -> u32 {
     // SAFETY: map value pointer; one word, read once.
     process_counters(process).map_or(0, |counters| unsafe { (*counters).communicators_freed }) as u32
 }
-
-#[inline(always)]
-fn is_in_layer(process: u32, call_site: u64) -> bool {
-    // SAFETY: map value pointer; the daemon writes what it has found before the process calls, or a word at a time.
-    LAYERS.get_ptr(process).is_some_and(|layers| unsafe { (*layers).around.contains(call_site) })
-}
-

@@ -1,7 +1,7 @@
 //! What the arguments that decide are in a call.
 
 use mpiprobe_common::{
-    Decisive,
+    Decisive, Descriptor,
     decisive::{DECISIVE_WORDS, read as how},
     descriptor::NONE,
 };
@@ -12,7 +12,7 @@ use crate::entry::{DESCRIPTORS, FUNCTIONS};
 /// By function id.
 #[expect(clippy::indexing_slicing, reason = "done by the compiler, which refuses what is out of bounds")]
 pub(super) static DECISIVE: [Decisive; FUNCTIONS] = {
-    let mut all = [const { Decisive::of(&mpiprobe_common::Descriptor::EMPTY) }; FUNCTIONS];
+    let mut all = [const { Decisive::of(&Descriptor::EMPTY) }; FUNCTIONS];
     let mut function = 0;
     while function < FUNCTIONS {
         all[function] = Decisive::of(&DESCRIPTORS[function]);

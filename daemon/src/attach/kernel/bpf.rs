@@ -90,15 +90,12 @@ pub(crate) fn load_program(
     // The verifier gives up with EAGAIN when the thread is to handle a signal or other work first, which it does on its way out
     // of the system call (kernel/bpf/verifier.c, do_check).
     let load = |log: &mut [u8]| {
-        let again = |result: &io::Result<OwnedFd>| {
-            result.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::WouldBlock)
-        };
         let mut result = attempt(log);
         for _ in 1..LOAD_ATTEMPTS {
-            if !again(&result) {
-                break;
+            match &result {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => result = attempt(log),
+                _ => break,
             }
-            result = attempt(log);
         }
         result
     };

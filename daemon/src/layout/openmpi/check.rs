@@ -11,7 +11,7 @@ use super::super::names::datatype_name;
 use super::{DATATYPES, Offsets, PointerArray, Target};
 
 /// More predefined datatypes than any release has.
-const MAX_DATATYPES: u32 = 256;
+pub(super) const MAX_DATATYPES: usize = 256;
 /// How many members of `MPI_COMM_WORLD` are looked at, besides the process itself.
 const MAX_MEMBERS: u32 = 64;
 
@@ -32,7 +32,7 @@ pub(super) fn datatypes(layout: &Layout, target: &Target<'_>) -> Result<(), Reas
     let layout = Layout { known: layout.known | capability::DATATYPES, ..*layout };
     let table = PointerArray::of(target, DATATYPES).ok_or(Reason::NoTable("datatypes"))?;
     let mut left = SIZES.to_vec();
-    for handle in table.iter().take(MAX_DATATYPES as usize) {
+    for handle in table.iter().take(MAX_DATATYPES) {
         let Some(name) = datatype_name(&layout, handle, target.memory) else { continue };
         let Some(place) = left.iter().position(|(known, _)| *known == name) else { continue };
         let (name, size) = left.swap_remove(place);

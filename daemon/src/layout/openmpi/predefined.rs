@@ -7,10 +7,9 @@ use mpiprobe_common::layout::Extent;
 
 use super::super::names::datatype_name;
 use super::super::predefined_name;
+use super::check::MAX_DATATYPES;
 use super::{DATATYPES, PointerArray, Target};
 
-/// More predefined datatypes than any release has.
-const MAX_DATATYPES: usize = 256;
 /// More than all copies of them take in a program.
 const MAX_COPIES: u64 = 1 << 20;
 

@@ -39,7 +39,7 @@ static struct operation *find(uint64_t handle) {
     return operation;
 }
 
-/* Both with the lock held. */
+/* All with the lock held. */
 static void insert(struct operation *operation) {
     operation->next = *bucket(operation->handle);
     *bucket(operation->handle) = operation;
@@ -51,6 +51,13 @@ static void take_out(struct operation *operation) {
         link = &(*link)->next;
     if (*link != NULL)
         *link = operation->next;
+}
+
+/* The handle means something else now. What it meant is being completed by another thread, which still needs it. */
+static void forget(uint64_t handle) {
+    struct operation *before = find(handle);
+    if (before != NULL)
+        take_out(before);
 }
 
 /* Libraries hand out one request for all operations that are complete at once. */
@@ -79,6 +86,9 @@ void truth_request_made(const struct operation *operation, MPI_Request request) 
         return;
     if (is_shared(operation, request)) {
         MPI_Status status;
+        truth_lock();
+        forget(value(request));
+        truth_unlock();
         int complete = 0;
         if (operation->by_status)
             ASK(Request_get_status, request, &complete, &status);
@@ -90,9 +100,7 @@ void truth_request_made(const struct operation *operation, MPI_Request request) 
         atomic_fetch_add(&operation->gauge->open, 1);
     struct operation *made = copy(operation, value(request));
     truth_lock();
-    struct operation *before = find(made->handle);
-    if (before != NULL)
-        take_out(before); /* being completed by another thread, which still needs it */
+    forget(made->handle);
     insert(made);
     truth_unlock();
 }

@@ -21,6 +21,8 @@ pub struct Config {
     pub thread_slots: u32,
     /// Not 0: it is found out what completed calls have moved (`--traffic`).
     pub traffic: u32,
+    /// Not 0: arguments on the stack are read at each entry, for traffic or for whoever looks at open calls.
+    pub read_stack: u32,
     /// Id plus one of the function by which programs control what is counted; 0: they do not.
     pub pcontrol_plus_1: u32,
     /// Number of flows; at most the size of the table.
@@ -86,6 +88,7 @@ impl Config {
         stats_entries: crate::STATS_ENTRIES,
         thread_slots: crate::THREAD_SLOTS,
         traffic: 0,
+        read_stack: 0,
         pcontrol_plus_1: 0,
         flow_slots: crate::FLOW_SLOTS,
         communicator_slots: crate::COMMUNICATOR_SLOTS,

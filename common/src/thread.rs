@@ -70,8 +70,8 @@ pub struct ThreadState {
     pub located_ns: u64,
     /// Frame pointer (RBP) at the entry of the open (or last) call: the caller's.
     pub frame_pointer: u64,
-    /// Arguments of the open (or last) call: of an `int` only the low 32 bits count. Those after the sixth only if the function
-    /// moves data.
+    /// Arguments of the open (or last) call: of an `int` only the low 32 bits count. Those after the sixth only if
+    /// they have been read, see `has_stack`.
     pub arguments: [u64; ARGUMENT_WORDS],
     /// The call that is being accounted for.
     pub completed: Completed,

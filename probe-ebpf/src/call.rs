@@ -117,7 +117,7 @@ fn enter(thread: &mut ThreadState, id: u64, registers: &Registers, cookie: Cooki
     }
     thread.frame_pointer = registers.frame_pointer();
     thread.has_stack = 0;
-    if configured::traffic() != 0 || recent::is_on() {
+    if configured::read_stack() != 0 {
         thread.has_stack = meaning::read_stack(thread, cookie, stack_pointer) as u8;
     }
     if configured::traffic() != 0 {

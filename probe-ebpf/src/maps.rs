@@ -44,6 +44,7 @@ pub mod configured {
         pcontrol_plus_1: u32,
         process_slots: u32,
         read_call_sites: u32,
+        read_stack: u32,
         recent: u32,
         stats_entries: u32,
         thread_slots: u32,

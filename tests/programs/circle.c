@@ -1,7 +1,7 @@
-/* circle [K]: K allreduces (default 10), then a deadlock: each rank waits in MPI_Recv for a message of the next one, the last
- * for one of the first. Ends only when it is killed.
+/* circle [K [exchange]]: K allreduces (default 10), then a deadlock: each rank waits in MPI_Recv for a message of the next one,
+ * the last for one of the first; with "exchange" in MPI_Sendrecv, which sends nothing. Ends only when it is killed.
  *
- * Calls per rank: Init, Comm_rank, Comm_size 1; Allreduce K; then open for ever: Recv. */
+ * Calls per rank: Init, Comm_rank, Comm_size 1; Allreduce K; then open for ever: Recv, or Sendrecv. */
 #include "gate.h"
 
 #include <mpi.h>
@@ -14,7 +14,11 @@ int main(int argc, char **argv) {
     gate(1);
     for (int i = 0; i < calls; i++)
         MPI_Allreduce(&rank, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
-    MPI_Recv(&never, 1, MPI_INT, (rank + 1) % size, 7, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    int next = (rank + 1) % size;
+    if (argc > 2)
+        MPI_Sendrecv(&rank, 1, MPI_INT, MPI_PROC_NULL, 8, &never, 1, MPI_INT, next, 7, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    else
+        MPI_Recv(&never, 1, MPI_INT, next, 7, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
     MPI_Finalize();
     return 0;
 }

@@ -32,6 +32,7 @@ pub mod check;
 pub mod compile;
 pub mod job;
 mod mpi;
+pub mod open_calls;
 pub mod phases;
 pub mod picture;
 mod proc;

@@ -6,10 +6,10 @@ use core::{
     sync::atomic::{Ordering, compiler_fence},
 };
 
-use mpiprobe_common::{Loss, OpenCall, ThreadState};
+use mpiprobe_common::{Loss, OpenCall, ThreadState, thread::REGISTER_ARGUMENTS};
 
 use crate::{
-    entry::{Entry, Frame},
+    entry::{DESCRIPTORS, Entry, Frame},
     header, local, meaning,
     message::SavedErrno,
     next::{self, Found},
@@ -94,6 +94,13 @@ unsafe fn open(local: *mut Local, frame: *mut Frame, function: u32) {
         (*state).return_address = (*frame).return_address;
         let arguments = (&raw mut (*state).arguments).cast::<[u64; 6]>();
         *arguments = (*frame).arguments;
+        let words = DESCRIPTORS.get(function as usize).map_or(0, |descriptor| descriptor.arguments);
+        for position in REGISTER_ARGUMENTS as u8..words {
+            if let Some(to) = (*state).arguments.get_mut(position as usize) {
+                *to = meaning::argument(frame, position);
+            }
+        }
+        (*state).has_stack = 1;
         // Last, so that as little as possible of this is in the measured time.
         let stamp = (*local).clock.stamp();
         (*local).started = stamp;

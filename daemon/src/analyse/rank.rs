@@ -153,7 +153,7 @@ impl<'a> Rank<'a> {
     fn open_calls(&self, name: &mut dyn FnMut(u64) -> Option<String>) -> Vec<OpenCallInfo> {
         let live = self.tables.threads.iter().filter_map(|thread| {
             let function = thread.state.open_function()?;
-            let reader = Reader::new(function, &thread.state.arguments, self.traffic, self.tables);
+            let reader = Reader::new(function, &thread.state.arguments, thread.state.has_stack != 0, self.tables);
             Some(OpenCallInfo {
                 function: names::name(function),
                 tid: thread.tid,

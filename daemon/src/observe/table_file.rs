@@ -98,7 +98,7 @@ impl TableFile {
             functions,
             phases,
             threads: self.threads(header.threads, process)?,
-            layout: Layout::default(),
+            layout: self.layout()?,
             communicators: self.communicators(header.communicators, process)?,
             requests: self.requests(header.flows)?,
             flows: self.flows(header.flows, process)?,
@@ -129,7 +129,7 @@ impl TableFile {
     }
 
     /// The special values of the process's MPI library; zeroed where they are not known.
-    pub fn layout(&self) -> Result<Layout, TableFileError> {
+    fn layout(&self) -> Result<Layout, TableFileError> {
         Ok(self.entries::<Layout>(LAYOUT_REGION, 1)?.first().copied().unwrap_or_default())
     }
 

@@ -127,7 +127,7 @@ impl Layouts {
 }
 
 /// `None` if the file cannot be read; that it has no probes then is told elsewhere.
-fn blueprint(process: &Process, file: &MappedFile) -> Option<Blueprint> {
+pub(super) fn blueprint(process: &Process, file: &MappedFile) -> Option<Blueprint> {
     let opened = open_mapped(process, file).ok()?;
     let bytes = read_elf_file(&opened).ok()?;
     Some(Blueprint::of(&Library::parse(&bytes).ok()?))

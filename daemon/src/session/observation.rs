@@ -652,6 +652,7 @@ fn load_options(options: &Options, caller: &Caller, is_job: bool) -> LoadOptions
             stats_entries: options.max_stats,
             thread_slots: options.max_threads,
             traffic: options.traffic.into(),
+            read_stack: (options.traffic || options.once || options.view.is_some()).into(),
             pcontrol_plus_1: if options.ignore_pcontrol { 0 } else { pcontrol_plus_1() },
             flow_slots: if options.traffic { options.max_flows } else { 1 },
             communicator_slots: if options.traffic { options.max_communicators } else { 2 },

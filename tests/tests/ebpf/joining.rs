@@ -1,7 +1,7 @@
 //! Processes and libraries that come after mpiprobe.
 
 use libtest_mimic::{Failed, Trial};
-use mpiprobe_tests::{Job, Language, Mpi, Profile, Profiler, program};
+use mpiprobe_tests::{Job, JobBuilder, Language, Mpi, Profile, Profiler, program};
 
 use crate::check::{complete, expect_counts, expect_rows, functions};
 use crate::trial;
@@ -9,6 +9,7 @@ use crate::trial;
 pub(crate) fn tests(mpi: Mpi) -> Vec<Trial> {
     vec![
         trial(mpi, Language::C, "a_job_that_starts_later_is_waited_for", wait_for_job),
+        trial(mpi, Language::C, "a_job_that_will_count_itself_is_waited_for", wait_for_wrapped_job),
         trial(mpi, Language::C, "a_job_that_joins_is_counted_from_its_first_call", join),
         trial(mpi, Language::Python, "mpi_loaded_later_is_waited_for", wait_for_library),
     ]
@@ -16,7 +17,19 @@ pub(crate) fn tests(mpi: Mpi) -> Vec<Trial> {
 
 /// mpiprobe first, then the job: everything after the library was found is counted.
 fn wait_for_job(mpi: Mpi) -> Result<(), Failed> {
-    let job = Job::builder(mpi, program::RING).ranks(3).args(["20"]).gates(&["start"]).truth(true).own_name();
+    waited_for(ring(mpi))
+}
+
+/// Nobody knows yet that it will have the wrapper: the kernel waits for it, and goes on.
+fn wait_for_wrapped_job(mpi: Mpi) -> Result<(), Failed> {
+    waited_for(ring(mpi).profiled([] as [&str; 0])?)
+}
+
+fn ring(mpi: Mpi) -> JobBuilder {
+    Job::builder(mpi, program::RING).ranks(3).args(["20"]).gates(&["start"]).truth(true).own_name()
+}
+
+fn waited_for(job: JobBuilder) -> Result<(), Failed> {
     let mut profiler = Profiler::start(["--json", "--interval", "1h", "--wait", "--pid-of", job.name()])?;
     profiler.wait_for("waiting for an MPI process")?;
     let mut job = job.spawn()?;
@@ -24,6 +37,7 @@ fn wait_for_job(mpi: Mpi) -> Result<(), Failed> {
     job.open_gate("start")?;
     job.wait()?.success()?;
     let profile = complete(&profiler.wait()?)?;
+    assert_ne!(profile.engine.attached_by, "LD_PRELOAD");
     expect_counts(&profile, &job.snapshot()?, None, &functions("default")?)
 }
 

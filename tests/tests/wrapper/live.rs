@@ -3,6 +3,7 @@
 use std::fs;
 
 use libtest_mimic::{Failed, Trial};
+use mpiprobe_tests::open_calls::{circle, expect_circle, expect_names, named_datatype};
 use mpiprobe_tests::phases::{barriers, expect_phases};
 use mpiprobe_tests::profiler::Copy;
 use mpiprobe_tests::{Ended, Job, Language, Mpi, Profile, Profiler, Requirement, program, requirement};
@@ -29,6 +30,11 @@ pub(crate) fn tests(mpi: Mpi) -> Vec<Trial> {
         c("live_waits_for_a_job", wait),
         c("live_tables_when_the_program_asks", asked_for),
         c("live_says_who_runs_without_the_wrapper", mixed),
+        c("live_shows_the_circle_of_a_deadlock", |mpi| look(mpi, false)),
+        c("live_shows_a_circle_of_exchanges", |mpi| look(mpi, true)),
+        c("live_datatypes_of_open_calls_have_their_names", |mpi| {
+            expect_names(named_datatype(mpi).profiled([] as [&str; 0])?.spawn()?)
+        }),
         unprivileged,
     ]
 }
@@ -60,6 +66,10 @@ fn expect_deadlock(profile: &Profile, job: &Job) -> Result<(), Failed> {
     Ok(())
 }
 
+fn look(mpi: Mpi, exchanges: bool) -> Result<(), Failed> {
+    expect_circle(circle(mpi, exchanges).profiled([] as [&str; 0])?.spawn()?, exchanges)
+}
+
 fn counts(mpi: Mpi) -> Result<(), Failed> {
     let job = hang(mpi)?;
     let ended = Profiler::observe(["--pid-of", job.called()])?.interrupt()?;
@@ -75,8 +85,8 @@ fn tables(mpi: Mpi) -> Result<(), Failed> {
     let ended = Profiler::start(arguments)?.wait()?;
     let text = ended.stdout.join("\n");
     assert_eq!(ended.status.code(), Some(0), "{}", ended.printed());
-    assert!(text.contains("engine wrapper") && text.contains("in MPI_Recv for "), "{text}");
-    assert!(!text.contains("in MPI_Barrier for "), "{text}");
+    assert!(text.contains("engine wrapper") && text.contains("in MPI_Recv from 0 tag 99 "), "{text}");
+    assert!(!text.contains("in MPI_Barrier "), "{text}");
     Ok(())
 }
 

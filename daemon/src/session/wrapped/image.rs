@@ -10,7 +10,9 @@ use super::{
 };
 use crate::{
     analyse::{Identity, Observed, SelfCost},
-    discover::{JobKey, MpiProcess, ProcRoot, Process, RankInfo, environment::Environment, printable},
+    discover::{
+        JobKey, MpiProcess, ProcRoot, Process, RankInfo, environment::Environment, mappings::MappedFile, printable,
+    },
     model::{LibraryInfo, RankState},
     observe::{ProcessSnapshot, RecentSwitch, TableFile, TableFileError},
 };
@@ -29,6 +31,8 @@ pub(super) struct Image {
     /// The job as the tables alone tell it, by which images of processes that have ended are compared.
     noted_job: Option<String>,
     process: Option<Process>,
+    /// Its MPI library, where the process has been looked at.
+    library_file: Option<MappedFile>,
     /// When it was noticed that the process has ended.
     gone_ns: Option<u64>,
 }
@@ -60,11 +64,21 @@ impl Image {
         let header = tables.header()?;
         let identity = identity(&header);
         let file = (status.dev(), status.ino());
-        Ok(Self { file, tables, header, noted_job: identity.job.clone(), identity, process: None, gone_ns: None })
+        Ok(Self {
+            file,
+            tables,
+            header,
+            noted_job: identity.job.clone(),
+            identity,
+            process: None,
+            library_file: None,
+            gone_ns: None,
+        })
     }
 
     /// Takes over what has been found out about the living process.
     pub(super) fn identify(&mut self, found: &MpiProcess) {
+        self.library_file = found.library().map(|library| library.file.clone());
         self.identity = Identity {
             host: std::mem::take(&mut self.identity.host),
             pid: found.pid(),
@@ -178,6 +192,10 @@ impl Image {
     /// What it has noted of where it has code.
     pub(super) fn code(&self) -> Option<Vec<u8>> {
         self.tables.code().ok().filter(|list| !list.is_empty())
+    }
+
+    pub(super) fn library_file(&self) -> Option<&MappedFile> {
+        self.library_file.as_ref()
     }
 
     pub(super) fn library(&self) -> LibraryInfo {

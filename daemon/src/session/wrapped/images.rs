@@ -5,7 +5,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use super::{clocks::Clocks, hosts::unite_jobs, image::Image, place::Here, recent::RecentCalls};
+use super::{clocks::Clocks, datatypes::Datatypes, hosts::unite_jobs, image::Image, place::Here, recent::RecentCalls};
 use crate::{
     analyse::Observed,
     discover::{ProcRoot, Process},
@@ -30,6 +30,7 @@ pub(super) struct Images {
     /// Until when programs' requests for results have been seen, ns.
     flushed_ns: u64,
     recent: RecentCalls,
+    datatypes: Datatypes,
 }
 
 impl Images {
@@ -42,6 +43,7 @@ impl Images {
             known: HashSet::new(),
             flushed_ns: monotonic_ns(),
             recent: RecentCalls::default(),
+            datatypes: Datatypes::default(),
         }
     }
 
@@ -173,6 +175,7 @@ impl Images {
             match image.read(slot, execed) {
                 Ok((mut who, mut tables)) => {
                     self.recent.complete(slot, image, &mut tables);
+                    self.datatypes.complete(slot, image, &mut tables);
                     clocks.adjust(image.header(), &mut who, &mut tables);
                     observed.push(who);
                     snapshot.processes.push(tables);

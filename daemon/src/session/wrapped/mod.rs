@@ -2,6 +2,7 @@
 
 mod bury;
 mod clocks;
+mod datatypes;
 mod hosts;
 mod image;
 mod images;

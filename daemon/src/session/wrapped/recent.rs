@@ -61,7 +61,7 @@ impl RecentCalls {
         if log.has(slot) {
             gather(log, slot, image, tables.counters.recent_calls);
         }
-        let (calls, layout) = (log.calls(slot), image.tables().layout().unwrap_or_default());
+        let (calls, layout) = (log.calls(slot), tables.layout);
         let names = self.names.of(&calls, slot, &layout, image.process());
         tables.recent = Some(RecentSnapshot { calls, layout, names, why_not });
     }

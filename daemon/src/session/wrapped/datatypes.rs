@@ -1,0 +1,45 @@
+//! Datatypes of open calls of processes that count themselves. Their tables say nothing of them: how the library lays out its
+//! objects is found when such a call is open, which is after MPI has been initialised.
+
+use std::collections::HashMap;
+
+use mpiprobe_common::Layout;
+
+use super::image::Image;
+use crate::{
+    discover::{Process, mappings::FileId},
+    layout::{Blueprint, Expected, TargetMemory},
+    observe::ProcessSnapshot,
+    session::{datatypes, layouts::blueprint},
+};
+
+/// What has been found out about libraries, and about processes by slot.
+#[derive(Debug, Default)]
+pub(super) struct Datatypes {
+    blueprints: HashMap<FileId, Option<Blueprint>>,
+    /// `None`: it cannot be known, perhaps because the user may not read the process's memory.
+    layouts: HashMap<u32, Option<Layout>>,
+}
+
+impl Datatypes {
+    /// Adds them to what the tables of an image say.
+    pub(super) fn complete(&mut self, slot: u32, image: &Image, tables: &mut ProcessSnapshot) {
+        let Some(process) = image.process() else { return };
+        let handles = datatypes::of_open_calls(tables);
+        if handles.is_empty() {
+            return;
+        }
+        let Self { blueprints, layouts } = self;
+        let layout = layouts.entry(slot).or_insert_with(|| find(blueprints, image, process));
+        if let Some(layout) = layout {
+            tables.datatypes = datatypes::read(handles, layout, process);
+        }
+    }
+}
+
+fn find(blueprints: &mut HashMap<FileId, Option<Blueprint>>, image: &Image, process: &Process) -> Option<Layout> {
+    let file = image.library_file()?;
+    let blueprint = blueprints.entry(file.id).or_insert_with(|| blueprint(process, file)).as_ref()?;
+    let memory = TargetMemory::open(process).ok()?;
+    Some(blueprint.find(file, &memory, Expected::default()).found().layout)
+}

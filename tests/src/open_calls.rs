@@ -1,0 +1,70 @@
+//! What is said of calls that are open, whichever engine counts.
+
+use libtest_mimic::Failed;
+use rustix::process::Signal;
+
+use crate::{Job, JobBuilder, Mpi, Profiler, program};
+
+/// How long is looked: a circle is one when its calls have been open for a second.
+const LOOK: &str = "4s";
+
+/// Four ranks that stand at their first gate, and will then wait for each other, for ever: in `MPI_Recv`, or in `MPI_Sendrecv`.
+pub fn circle(mpi: Mpi, exchanges: bool) -> JobBuilder {
+    let arguments = if exchanges { &["10", "exchange"][..] } else { &["10"] };
+    Job::builder(mpi, program::CIRCLE).ranks(4).args(arguments.iter().copied()).gates(&["1"]).truth(true).own_name()
+}
+
+/// One look at that shows the deadlock.
+///
+/// # Panics
+/// If it does not.
+pub fn expect_circle(mut job: Job, exchanges: bool) -> Result<(), Failed> {
+    job.wait_for_gate("1")?;
+    let mut profiler = Profiler::start(["--plain", "--once", "--duration", LOOK, "--pid-of", job.called()])?;
+    profiler.wait_for("mpiprobe: observing ")?;
+    job.open_gate("1")?;
+    let ended = profiler.wait()?;
+    let text = ended.stdout.join("\n");
+    assert!(text.contains("DEADLOCK: each of these ranks waits for the next one: 0 → 1 → 2 → 3 → 0"), "{text}");
+    let call = if exchanges { "MPI_Sendrecv to nobody tag 8 from 1 tag 7" } else { "MPI_Recv from 1 tag 7" };
+    assert!(text.contains(call), "{text}");
+    assert_eq!(text.matches("Ranks, since").count(), 1, "{text}");
+    kill(job)
+}
+
+/// Two ranks that will wait in a receive with a datatype that has a name.
+pub fn named_datatype(mpi: Mpi) -> JobBuilder {
+    Job::builder(mpi, program::NAMED_DATATYPE).ranks(2).gates(&["1"]).truth(true).own_name()
+}
+
+/// mpiprobe says what it is called, and how large its elements are.
+///
+/// # Panics
+/// If it does not.
+pub fn expect_names(mut job: Job) -> Result<(), Failed> {
+    job.wait_for_gate("1")?;
+    let profiler = Profiler::observe(["--pid-of", job.called()])?;
+    job.open_gate("1")?;
+    for rank in [0, 1] {
+        job.wait_until_inside(rank, "MPI_Recv")?;
+    }
+    let profile = profiler.interrupt()?.profile()?;
+    for (rank, count, name, size) in [(0, 3, "particle", 40), (1, 5, "MPI_DOUBLE", 8)] {
+        let row = profile.rank(rank).ok_or("no such rank")?;
+        let arguments = row.open_calls.first().and_then(|call| call.arguments.as_ref()).ok_or("no arguments")?;
+        let datatype = arguments.datatype.as_ref().ok_or("no datatype")?;
+        assert_eq!((datatype.name.as_deref(), datatype.size), (Some(name), Some(size)), "rank {rank}");
+        assert_eq!((arguments.count, arguments.bytes), (Some(count), Some(count * size)), "rank {rank}");
+    }
+    kill(job)
+}
+
+/// These jobs never end by themselves.
+fn kill(mut job: Job) -> Result<(), Failed> {
+    for rank in job.living_ranks()? {
+        // The launcher may have killed it meanwhile.
+        let _ = job.kill_rank(rank, Signal::KILL);
+    }
+    job.wait()?;
+    Ok(())
+}

@@ -1,5 +1,7 @@
 //! Notices about the life of processes, in the order they happened.
 
+use crate::thread::ARGUMENT_WORDS;
+
 /// What happened; the value of [`Event::kind`].
 #[repr(u32)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -8,7 +10,7 @@ pub enum EventKind {
     Exec = 1,
     /// A target has exec'ed a program that is no target.
     ExecAway = 2,
-    /// A thread of a target ended inside an MPI call: [`Event::function_plus_1`] and the rest describe it.
+    /// A thread of a target ended inside an MPI call: it is an [`EndedInCall`].
     EndedInCall = 3,
     /// A target wants what was counted so far to be written out.
     Flush = 4,
@@ -30,10 +32,19 @@ pub struct Event {
     pub time_ns: u64,
     /// Function id plus one of the open call, 0 without one.
     pub function_plus_1: u32,
-    /// Padding, zero.
-    pub reserved: u32,
+    /// Not 0: the arguments on the stack of the open call have been read.
+    pub has_stack: u32,
     /// Entry of the open call, ns.
     pub started_ns: u64,
     /// Call site of the open call: an address in the process.
     pub call_site: u64,
+}
+
+/// The end of a thread inside a call.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct EndedInCall {
+    pub event: Event,
+    /// As in [`crate::ThreadState`].
+    pub arguments: [u64; ARGUMENT_WORDS],
 }

@@ -29,7 +29,7 @@ pub use config::{Config, OpenCalls};
 pub use cookie::Cookie;
 pub use decisive::Decisive;
 pub use descriptor::Descriptor;
-pub use event::Event;
+pub use event::{EndedInCall, Event};
 pub use flow::{Communicator, CommunicatorKey, CommunicatorName, Flow, FlowKey};
 pub use layer::{LayerFrame, ProcessLayers};
 pub use layout::Layout;

@@ -6,7 +6,7 @@ use aya_ebpf::{
     programs::RawTracePointContext,
 };
 use mpiprobe_common::{
-    CALIBRATION_SLOT, Event, Loss, Target, ThreadState,
+    CALIBRATION_SLOT, EndedInCall, Event, Loss, Target, ThreadState,
     config::{COMM_LENGTH, CONTROL_NEXT_PROCESS},
     event::EventKind,
     process::target_flags,
@@ -157,6 +157,7 @@ fn fold(thread: &ThreadState, id: u64) {
     }
     let mut notice = event(EventKind::EndedInCall, id, thread.process);
     notice.function_plus_1 = thread.open.function_plus_1;
+    notice.has_stack = thread.has_stack.into();
     notice.started_ns = thread.open.started_ns;
     notice.call_site = thread.call_site().unwrap_or(0);
     // SAFETY: map value pointer.
@@ -164,7 +165,11 @@ fn fold(thread: &ThreadState, id: u64) {
         add(&raw mut (*counters).open_at_end, 1);
         add(&raw mut (*counters).open_at_end_ns, notice.time_ns - notice.started_ns);
     }
-    notify(&notice);
+    let Some(mut place) = EVENTS.reserve::<EndedInCall>(0) else {
+        return count_loss(thread.process, Loss::EventDropped);
+    };
+    place.write(EndedInCall { event: notice, arguments: thread.arguments });
+    place.submit(0);
 }
 
 #[inline(always)]
@@ -177,7 +182,7 @@ pub fn event(kind: EventKind, id: u64, process: u32) -> Event {
         // SAFETY: takes no arguments.
         time_ns: unsafe { bpf_ktime_get_ns() },
         function_plus_1: 0,
-        reserved: 0,
+        has_stack: 0,
         started_ns: 0,
         call_site: 0,
     }

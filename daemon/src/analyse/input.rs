@@ -1,7 +1,10 @@
 //! What the analysis needs to know besides the tables.
 
 use super::SelfCost;
-use crate::model::{EndReason, EngineInfo, RankState};
+use crate::{
+    model::{EndReason, EngineInfo, RankState},
+    observe::ArgumentWords,
+};
 
 /// One process image under observation.
 #[derive(Clone, Debug)]
@@ -42,6 +45,7 @@ pub struct EndedCall {
     /// How long it had been open, ns.
     pub open_ns: u64,
     pub call_site: Option<u64>,
+    pub arguments: ArgumentWords,
 }
 
 /// The observation as a whole.

@@ -28,5 +28,5 @@ pub use profile::profile;
 pub use self_cost::SelfCost;
 pub use unusual::is_unusually_long;
 pub use waiting::{
-    Certainty, Operation, OtherEnd, Posted, Wait, Waiting, Why, operations, unmatched, unmatched_rows, waiting,
+    Certainty, Operation, OtherEnd, Posted, Wait, Waiting, Why, longest, operations, unmatched, unmatched_rows, waiting,
 };

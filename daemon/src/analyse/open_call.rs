@@ -12,7 +12,7 @@ use super::names;
 use crate::{
     layout::predefined,
     model::{CallArguments, CommunicatorArgument, DatatypeArgument, Partner, Peer},
-    observe::{CommunicatorSnapshot, DatatypeSnapshot, ProcessSnapshot},
+    observe::{ArgumentWords, CommunicatorSnapshot, DatatypeSnapshot, ProcessSnapshot},
 };
 
 /// A call's arguments as words, and what gives them meaning.
@@ -26,20 +26,15 @@ pub(super) struct Reader<'a> {
 
 /// The handle of the datatype that a thread's open call was given, if it has one and the library's special values are known.
 pub fn datatype_of_open_call(state: &ThreadState, process: &ProcessSnapshot) -> Option<u64> {
-    // After the sixth, what is there is not known to be the call's.
-    Reader::new(state.open_function()?, &state.arguments, false, process)?.datatype_handle()
+    Reader::new(state.open_function()?, &ArgumentWords::of(state), process)?.datatype_handle()
 }
 
 impl<'a> Reader<'a> {
-    /// `None` if the special values of the process's library are not known. `from_stack`: arguments after the sixth are there.
-    pub(super) fn new(
-        function: u32,
-        words: &'a [u64; ARGUMENT_WORDS],
-        from_stack: bool,
-        process: &'a ProcessSnapshot,
-    ) -> Option<Self> {
+    /// `None` if the special values of the process's library are not known.
+    pub(super) fn new(function: u32, words: &'a ArgumentWords, process: &'a ProcessSnapshot) -> Option<Self> {
         let layout = &process.layout;
-        let words = if from_stack { words.as_slice() } else { words.get(..REGISTER_ARGUMENTS)? };
+        let known = if words.has_stack { ARGUMENT_WORDS } else { REGISTER_ARGUMENTS };
+        let words = words.words.get(..known)?;
         let function = names::function(function)?;
         layout.knows(capability::CONSTANTS).then_some(Self {
             function,

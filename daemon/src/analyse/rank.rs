@@ -14,8 +14,8 @@ use super::{
     traffic::Traffic,
 };
 use crate::{
-    model::{FunctionRow, Losses, OpenCallInfo, RankProfile, ThreadProfile},
-    observe::{ProcessSnapshot, ThreadSnapshot},
+    model::{CallArguments, FunctionRow, Losses, OpenCallInfo, RankProfile, ThreadProfile},
+    observe::{ArgumentWords, ProcessSnapshot, ThreadSnapshot},
 };
 
 /// One rank's numbers, on the way to its profile.
@@ -115,6 +115,7 @@ impl<'a> Rank<'a> {
             executable: identity.executable.clone(),
             state: self.observed.state,
             stopped: self.observed.stopped,
+            ended_ago_ns: self.observed.until_ns.map(|until_ns| self.now_ns.saturating_sub(until_ns)),
             wall_ns: self.wall_ns,
             mpi_ns: self.mpi_ns,
             self_cost_ns: self.self_cost_ns,
@@ -153,14 +154,13 @@ impl<'a> Rank<'a> {
     fn open_calls(&self, name: &mut dyn FnMut(u64) -> Option<String>) -> Vec<OpenCallInfo> {
         let live = self.tables.threads.iter().filter_map(|thread| {
             let function = thread.state.open_function()?;
-            let reader = Reader::new(function, &thread.state.arguments, thread.state.has_stack != 0, self.tables);
             Some(OpenCallInfo {
                 function: names::name(function),
                 tid: thread.tid,
                 open_ns: thread.open_ns(self.now_ns),
                 call_site: thread.state.call_site(),
                 site: None,
-                arguments: reader.map(|reader| reader.read()),
+                arguments: self.arguments(function, &ArgumentWords::of(&thread.state)),
                 ended_inside: false,
             })
         });
@@ -170,11 +170,15 @@ impl<'a> Rank<'a> {
             open_ns: call.open_ns,
             call_site: call.call_site,
             site: None,
-            arguments: None,
+            arguments: self.arguments(call.function, &call.arguments),
             ended_inside: true,
         });
         let named = live.chain(ended).map(|call| OpenCallInfo { site: call.call_site.and_then(&mut *name), ..call });
         named.collect()
+    }
+
+    fn arguments(&self, function: u32, words: &ArgumentWords) -> Option<CallArguments> {
+        Reader::new(function, words, self.tables).map(|reader| reader.read())
     }
 
     fn threads(&self) -> Vec<ThreadProfile> {

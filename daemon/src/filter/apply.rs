@@ -100,6 +100,7 @@ fn with_rows(rank: &RankProfile, functions: Vec<FunctionRow>, traffic: Option<Ra
         executable: rank.executable.clone(),
         state: rank.state,
         stopped: rank.stopped,
+        ended_ago_ns: rank.ended_ago_ns,
         wall_ns: rank.wall_ns,
         mpi_ns: rank.mpi_ns,
         self_cost_ns: rank.self_cost_ns,

@@ -36,6 +36,9 @@ pub struct RankProfile {
     pub state: RankState,
     /// Running, but stopped by a signal or a debugger.
     pub stopped: bool,
+    /// How long before this was taken it ended, ns; `null`: it goes on.
+    #[serde(default)]
+    pub ended_ago_ns: Option<u64>,
     /// Wall time observed, ns.
     pub wall_ns: u64,
     /// Time in MPI, ns: completed calls of all threads, without mpiprobe's own cost, and open ones up to now.

@@ -66,6 +66,7 @@ fn rank(rank: u32, size: u32) -> RankProfile {
         executable: "/bin/solve".into(),
         state: RankState::Running,
         stopped: false,
+        ended_ago_ns: None,
         wall_ns: 10 * SECOND,
         mpi_ns: 0,
         self_cost_ns: 0,

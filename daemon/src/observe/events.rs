@@ -1,6 +1,8 @@
 //! Notices about the life of processes.
 
-use mpiprobe_common::{Event, event::EventKind};
+use mpiprobe_common::{EndedInCall, Event, event::EventKind, thread::ARGUMENT_WORDS};
+
+use super::ArgumentWords;
 
 /// What happened to a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,6 +30,7 @@ pub enum NoticeKind {
         started_ns: u64,
         /// `None`: it could not be read.
         call_site: Option<u64>,
+        arguments: ArgumentWords,
     },
 }
 
@@ -44,11 +47,21 @@ impl Notice {
                 function: event.function_plus_1.checked_sub(1)?,
                 started_ns: event.started_ns,
                 call_site: (event.call_site != 0).then_some(event.call_site),
+                arguments: ArgumentWords { words: arguments(bytes)?, has_stack: event.has_stack != 0 },
             },
             _ => return None,
         };
         Some(Self { kind, tgid: event.tgid, process: event.process, time_ns: event.time_ns })
     }
+}
+
+fn arguments(bytes: &[u8]) -> Option<[u64; ARGUMENT_WORDS]> {
+    let bytes = bytes.get(std::mem::offset_of!(EndedInCall, arguments)..size_of::<EndedInCall>())?;
+    let mut words = [0; ARGUMENT_WORDS];
+    for (word, bytes) in words.iter_mut().zip(bytes.as_chunks::<8>().0) {
+        *word = u64::from_ne_bytes(*bytes);
+    }
+    Some(words)
 }
 
 /// Field by field, so that neither alignment nor length is trusted.
@@ -62,7 +75,7 @@ fn parse(bytes: &[u8]) -> Option<Event> {
         process: half(std::mem::offset_of!(Event, process))?,
         time_ns: word(std::mem::offset_of!(Event, time_ns))?,
         function_plus_1: half(std::mem::offset_of!(Event, function_plus_1))?,
-        reserved: 0,
+        has_stack: half(std::mem::offset_of!(Event, has_stack))?,
         started_ns: word(std::mem::offset_of!(Event, started_ns))?,
         call_site: word(std::mem::offset_of!(Event, call_site))?,
     })
@@ -77,6 +90,22 @@ mod tests {
         assert_eq!(Notice::read(&[]), None);
         assert_eq!(Notice::read(&[1; size_of::<Event>() - 1]), None);
         assert_eq!(Notice::read(&[0xff; size_of::<Event>()]), None);
+    }
+
+    #[test]
+    fn a_call_that_its_thread_did_not_survive_has_arguments() {
+        let mut bytes = vec![0; size_of::<EndedInCall>()];
+        bytes[0] = EventKind::EndedInCall as u8;
+        assert_eq!(Notice::read(&bytes), None, "of no function");
+        bytes[std::mem::offset_of!(Event, function_plus_1)] = 5;
+        bytes[std::mem::offset_of!(EndedInCall, arguments) + 8] = 42;
+        let Some(Notice { kind: NoticeKind::EndedInCall { function, arguments, .. }, .. }) = Notice::read(&bytes)
+        else {
+            panic!("it is one");
+        };
+        assert_eq!((function, arguments.words[1], arguments.has_stack), (4, 42, false));
+        bytes.pop();
+        assert_eq!(Notice::read(&bytes), None, "cut short");
     }
 
     #[test]

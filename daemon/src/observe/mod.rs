@@ -16,8 +16,8 @@ pub use observer::{ObserveError, Observer};
 pub use recent::{RecentLog, RecentRing};
 pub use recent_switch::RecentSwitch;
 pub use snapshot::{
-    ByFunction, CommunicatorSnapshot, DatatypeSnapshot, Members, PendingRequest, PhaseSnapshot, ProcessSnapshot,
-    RecentSnapshot, SHARED, Snapshot, ThreadSnapshot, ToolsSnapshot,
+    ArgumentWords, ByFunction, CommunicatorSnapshot, DatatypeSnapshot, Members, PendingRequest, PhaseSnapshot,
+    ProcessSnapshot, RecentSnapshot, SHARED, Snapshot, ThreadSnapshot, ToolsSnapshot,
 };
 pub use stats::StatsReader;
 pub use table_file::{TableFile, TableFileError};

@@ -4,7 +4,7 @@ use std::{collections::HashMap, sync::Arc};
 
 use mpiprobe_common::{
     Communicator, Flow, FunctionStats, InnerStats, Layout, Phase, ProcessCounters, RecentCall, Request, ThreadState,
-    ToolCallKey, ToolCallStats, ToolKey, ToolStats, phase::current,
+    ToolCallKey, ToolCallStats, ToolKey, ToolStats, phase::current, thread::ARGUMENT_WORDS,
 };
 
 /// All observed processes at one moment.
@@ -123,6 +123,20 @@ pub struct ThreadSnapshot {
     /// Where its state is.
     pub slot: usize,
     pub state: ThreadState,
+}
+
+/// What a call was given, as words.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ArgumentWords {
+    pub words: [u64; ARGUMENT_WORDS],
+    /// Whether those on the stack are known, too.
+    pub has_stack: bool,
+}
+
+impl ArgumentWords {
+    pub fn of(state: &ThreadState) -> Self {
+        Self { words: state.arguments, has_stack: state.has_stack != 0 }
+    }
 }
 
 /// An operation under way.

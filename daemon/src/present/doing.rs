@@ -12,9 +12,14 @@ pub fn doing(call: &OpenCallInfo) -> String {
 
 /// The same without the time.
 pub fn what(call: &OpenCallInfo) -> String {
-    let meaning = call.arguments.as_ref().map(meaning).unwrap_or_default();
     let lead = if call.ended_inside { "ended in" } else { "in" };
-    format!("{lead} {}{meaning}", call.function)
+    format!("{lead} {}", called(call))
+}
+
+/// "MPI_Recv from 3 tag 7 on row"
+pub(super) fn called(call: &OpenCallInfo) -> String {
+    let meaning = call.arguments.as_ref().map(meaning).unwrap_or_default();
+    format!("{}{meaning}", call.function)
 }
 
 /// The arguments that tell one call from another, each with a blank before it.

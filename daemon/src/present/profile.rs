@@ -3,6 +3,7 @@
 use std::{borrow::Cow, fmt::Write as _};
 
 use super::{
+    doing::called,
     layers::layers,
     phases::phases,
     table::{
@@ -316,14 +317,7 @@ fn open_calls(profile: &Profile) -> String {
     let row = |rank: &RankProfile, call: &OpenCallInfo| {
         let ended = if call.ended_inside { "ended inside" } else { "" };
         let site = call.site.as_deref().unwrap_or("?");
-        vec![
-            or_unknown(rank.rank),
-            rank.pid.to_string(),
-            call.function.into(),
-            ns(call.open_ns),
-            site.into(),
-            ended.into(),
-        ]
+        vec![or_unknown(rank.rank), rank.pid.to_string(), called(call), ns(call.open_ns), site.into(), ended.into()]
     };
     let rows: Vec<_> =
         profile.ranks.iter().flat_map(|rank| rank.open_calls.iter().map(move |call| row(rank, call))).collect();

@@ -12,7 +12,7 @@ use super::{
     units::{ns, or_unknown},
 };
 use crate::{
-    analyse::{Certainty, Wait, Waiting, Why, waiting},
+    analyse::{Certainty, Wait, Waiting, Why, longest, waiting},
     model::{OpenCallInfo, Profile, RankProfile, RankState},
 };
 
@@ -55,7 +55,8 @@ pub fn chain(profile: &Profile, wait: &Wait) -> String {
 /// What the last of a chain does.
 fn end(rank: &RankProfile) -> String {
     match (rank.state, longest(rank)) {
-        (RankState::Ended, _) => "has ended".into(),
+        (RankState::Ended, None) => "has ended".into(),
+        (RankState::Ended, Some(call)) => what(call),
         (RankState::Execed, _) => "runs another program".into(),
         (RankState::Running, _) if rank.stopped => "is stopped".into(),
         (RankState::Running, Some(call)) => what(call),
@@ -66,10 +67,6 @@ fn end(rank: &RankProfile) -> String {
 /// The call that a rank waits in.
 pub fn call<'a>(profile: &'a Profile, wait: &Wait) -> Option<&'a OpenCallInfo> {
     longest(profile.ranks.get(wait.rank)?)
-}
-
-fn longest(rank: &RankProfile) -> Option<&OpenCallInfo> {
-    rank.open_calls.iter().filter(|call| !call.ended_inside).max_by_key(|call| call.open_ns)
 }
 
 fn number(profile: &Profile, rank: usize) -> String {

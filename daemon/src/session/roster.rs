@@ -152,10 +152,11 @@ impl Roster {
 
     /// A thread has ended inside a call, made by `user` if that is not who called MPI's function.
     pub(super) fn note_ended_call(&mut self, notice: &Notice, user: Option<u64>) {
-        let NoticeKind::EndedInCall { tid, function, started_ns, call_site } = notice.kind else { return };
+        let NoticeKind::EndedInCall { tid, function, started_ns, call_site, arguments } = notice.kind else { return };
         if let Some(entry) = self.entries.get_mut(&notice.process) {
             let open_ns = notice.time_ns.saturating_sub(started_ns);
-            entry.observed.ended_in.push(EndedCall { tid, function, open_ns, call_site: user.or(call_site) });
+            let call_site = user.or(call_site);
+            entry.observed.ended_in.push(EndedCall { tid, function, open_ns, call_site, arguments });
         }
     }
 

@@ -7,7 +7,8 @@ use mpiprobe::{
     analyse::{self, Change, EndedCall, Identity, Observed, SelfCost, Session},
     model::{EngineInfo, LibraryInfo, OtherEndSeen, RankState, SCHEMA, SlowSite, ToolInfo, UnmatchedRow},
     observe::{
-        CommunicatorSnapshot, PendingRequest, PhaseSnapshot, ProcessSnapshot, Snapshot, ThreadSnapshot, ToolsSnapshot,
+        ArgumentWords, CommunicatorSnapshot, PendingRequest, PhaseSnapshot, ProcessSnapshot, Snapshot, ThreadSnapshot,
+        ToolsSnapshot,
     },
 };
 use mpiprobe_common::{
@@ -109,7 +110,13 @@ fn profile() -> mpiprobe::model::Profile {
         stopped: false,
         since_ns: 0,
         until_ns: None,
-        ended_in: vec![EndedCall { tid: 2, function: 0, open_ns: 1, call_site: None }],
+        ended_in: vec![EndedCall {
+            tid: 2,
+            function: 0,
+            open_ns: 1,
+            call_site: None,
+            arguments: ArgumentWords::of(&ThreadState::ZERO),
+        }],
         self_cost: SelfCost(None),
     };
     let library = LibraryInfo {

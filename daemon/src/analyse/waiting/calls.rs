@@ -2,7 +2,7 @@
 
 use mpiprobe_functions::{Function, Group, Operation, Role};
 
-use crate::model::{CallArguments, OpenCallInfo, Partner, Peer, PendingRow, RankProfile, RankState};
+use crate::model::{CallArguments, OpenCallInfo, Partner, Peer, PendingRow, Profile, RankProfile, RankState};
 
 /// A message that a rank wants to send or to receive.
 #[derive(Clone, Copy, Debug)]
@@ -29,15 +29,48 @@ impl Message {
     }
 }
 
-/// The call that a rank has been in for longest. One that is stopped waits for nobody but who has stopped it.
-pub(super) fn blocking(rank: &RankProfile) -> Option<(&OpenCallInfo, &'static Function)> {
-    if rank.state != RankState::Running || rank.stopped {
+/// When calls are looked at: while a job runs, or at its end, when somebody has ended it. Who dies earlier is no part of that: the
+/// others have gone on since.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Moment {
+    /// How long ago the last rank ended, ns; `None`: some go on.
+    over_since_ns: Option<u64>,
+}
+
+impl Moment {
+    /// Ranks that are ended together end within this time, ns.
+    const TOGETHER_NS: u64 = 1_000_000_000;
+
+    pub(super) fn of(profile: &Profile) -> Self {
+        let is_over = profile.ranks.iter().all(|rank| rank.state != RankState::Running);
+        let ends = profile.ranks.iter().filter_map(|rank| rank.ended_ago_ns);
+        Self { over_since_ns: ends.min().filter(|_| is_over) }
+    }
+
+    fn is_seen(self, rank: &RankProfile) -> bool {
+        match (rank.state, self.over_since_ns, rank.ended_ago_ns) {
+            // One that is stopped waits for nobody but who has stopped it.
+            (RankState::Running, ..) => !rank.stopped,
+            (RankState::Ended, Some(last), Some(ago)) => ago.saturating_sub(last) <= Self::TOGETHER_NS,
+            _ => false,
+        }
+    }
+}
+
+/// The call that a rank has been in for longest at that moment.
+pub(super) fn blocking(rank: &RankProfile, moment: Moment) -> Option<(&OpenCallInfo, &'static Function)> {
+    if !moment.is_seen(rank) {
         return None;
     }
-    let calls = rank.open_calls.iter().filter(|call| !call.ended_inside);
-    let call = calls.max_by_key(|call| call.open_ns)?;
+    let call = longest(rank)?;
     let function = mpiprobe_functions::by_name(call.function)?.function();
     (function.operation == Operation::Blocking && !function.polling).then_some((call, function))
+}
+
+/// The call that a rank has been in for longest, or was in for longest when it ended.
+pub fn longest(rank: &RankProfile) -> Option<&OpenCallInfo> {
+    let has_ended = rank.state == RankState::Ended;
+    rank.open_calls.iter().filter(|call| has_ended || !call.ended_inside).max_by_key(|call| call.open_ns)
 }
 
 /// Messages that the call itself sends and receives, over the communicator `over`. `members`: world ranks of those in it, by rank.

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use super::{
-    calls::{self, Message, of_request},
+    calls::{self, Message, Moment, of_request},
     circles::circles,
 };
 use crate::model::{CallArguments, CommunicatorProfile, OpenCallInfo, PendingRow, Profile, RankProfile};
@@ -61,7 +61,7 @@ pub enum Certainty {
     Possible,
 }
 
-/// The ranks of a profile that have been in their calls for a while.
+/// The ranks of a profile that have been in their calls for a while; of a job that is over, that had been when they were ended.
 pub fn waiting(profile: &Profile) -> Waiting {
     let world = World::of(profile);
     let mut waits: Vec<Wait> = (0..).zip(&profile.ranks).filter_map(|(index, rank)| world.wait(index, rank)).collect();
@@ -127,6 +127,7 @@ enum Over<'a> {
 /// The ranks by their numbers, and where they meet.
 pub(super) struct World<'a> {
     profile: &'a Profile,
+    moment: Moment,
     indices: HashMap<(Option<&'a str>, u32), usize>,
     communicators: HashMap<u32, &'a CommunicatorProfile>,
     /// Of collective calls that somebody is in: which observed members are not; in order.
@@ -140,10 +141,11 @@ impl<'a> World<'a> {
         let indices = numbered.map(|(rank, number, index)| ((rank.job.as_deref(), number), index)).collect();
         let known = profile.traffic.iter().flat_map(|traffic| &traffic.communicators);
         let communicators = known.map(|communicator| (communicator.id, communicator)).collect();
-        let mut world = Self { profile, indices, communicators, absent: HashMap::new() };
+        let moment = Moment::of(profile);
+        let mut world = Self { profile, moment, indices, communicators, absent: HashMap::new() };
         let mut there: HashMap<(Over<'_>, &'static str), HashSet<usize>> = HashMap::new();
         for (index, rank) in profile.ranks.iter().enumerate() {
-            if let Some((call, function)) = calls::blocking(rank)
+            if let Some((call, function)) = calls::blocking(rank, moment)
                 && calls::is_collective(function)
                 && let Some(over) = world.over(rank, call)
             {
@@ -219,7 +221,7 @@ impl<'a> World<'a> {
     }
 
     fn wait(&self, index: usize, rank: &'a RankProfile) -> Option<Wait> {
-        let (call, function) = calls::blocking(rank).filter(|(call, _)| call.open_ns >= SHORTEST_NS)?;
+        let (call, function) = calls::blocking(rank, self.moment).filter(|(call, _)| call.open_ns >= SHORTEST_NS)?;
         let wait = |why, on: Vec<usize>, is_certain: bool| {
             let certainty = if is_certain && !on.is_empty() { Certainty::Certain } else { Certainty::Possible };
             Some(Wait { rank: index, open_ns: call.open_ns, why, on, certainty, chain: Vec::new(), circle: None })
@@ -253,7 +255,7 @@ impl<'a> World<'a> {
             let Some(peer) = message.peer else { continue };
             let Some(index) = self.index(rank, peer) else { continue };
             let Some(other) = self.profile.ranks.get(index) else { continue };
-            let open = calls::blocking(other).and_then(|(call, _)| call.arguments.as_ref());
+            let open = calls::blocking(other, self.moment).and_then(|(call, _)| call.arguments.as_ref());
             let pending = self.pending(other).map(|(.., message)| message);
             let mut offered = open.into_iter().flat_map(|open| self.messages(other, open)).chain(pending);
             let is_met = offered.any(|offer| message.meets(own, &offer, peer));

@@ -7,5 +7,6 @@ mod matching;
 #[cfg(test)]
 mod tests;
 
+pub use calls::longest;
 pub use graph::{Certainty, Wait, Waiting, Why, waiting};
 pub use matching::{Operation, OtherEnd, Posted, operations, unmatched, unmatched_rows};

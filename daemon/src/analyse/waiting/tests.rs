@@ -373,6 +373,28 @@ fn what_is_not_known_of_requests_is_not_guessed() {
     );
 }
 
+/// All ranks ended, so long before the profile, inside their calls.
+fn ended(mut profile: Profile, ago_ns: [u64; 2]) -> Profile {
+    for (rank, ago_ns) in profile.ranks.iter_mut().zip(ago_ns) {
+        (rank.state, rank.ended_ago_ns) = (RankState::Ended, Some(ago_ns));
+        rank.open_calls.iter_mut().for_each(|call| call.ended_inside = true);
+    }
+    profile
+}
+
+#[test]
+fn a_job_that_was_ended_waits_as_it_did_at_its_end() {
+    let circle = || job(2, vec![(0, receive(1, 7)), (1, receive(0, 7))], vec![]);
+    assert_eq!(waiting(&ended(circle(), [5 * SECOND, 5 * SECOND + SECOND / 2])).circles, [vec![0, 1]]);
+    // One had died before: the other one went on, perhaps to another call.
+    let apart = ended(circle(), [0, 2 * SECOND]);
+    assert_eq!((edge(&apart, 0).1, waiting(&apart).waits.len(), waiting(&apart).circles.len()), (vec![1], 1, 0));
+    let mut one = ended(circle(), [0, 0]);
+    one.ranks[0].state = RankState::Running;
+    one.ranks[0].open_calls[0].ended_inside = false;
+    assert!(waiting(&one).circles.is_empty(), "rank 0 goes on");
+}
+
 #[test]
 fn collectives_and_nobody_have_no_other_end() {
     let mut request = pending("MPI_Ibcast", None, 0);

@@ -1,6 +1,9 @@
 //! The threads of a process that has ended: their counts go to the process, as the kernel's programs do it at each thread's end.
 
-use crate::{analyse::EndedCall, observe::ProcessSnapshot};
+use crate::{
+    analyse::EndedCall,
+    observe::{ArgumentWords, ProcessSnapshot},
+};
 
 /// Folds all threads into their process, whose end is given (ns), and gives the calls that were cut short by it.
 pub(super) fn bury(snapshot: &mut ProcessSnapshot, until_ns: u64) -> Vec<EndedCall> {
@@ -19,7 +22,8 @@ pub(super) fn bury(snapshot: &mut ProcessSnapshot, until_ns: u64) -> Vec<EndedCa
             let open_ns = until_ns.saturating_sub(state.open.started_ns);
             counters.open_at_end += 1;
             counters.open_at_end_ns += open_ns;
-            ended_in.push(EndedCall { tid: thread.tid, function, open_ns, call_site: state.call_site() });
+            let arguments = ArgumentWords::of(state);
+            ended_in.push(EndedCall { tid: thread.tid, function, open_ns, call_site: state.call_site(), arguments });
         }
     }
     ended_in

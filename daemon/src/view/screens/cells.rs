@@ -1,7 +1,7 @@
 //! Cells that several tables have.
 
 use crate::{
-    analyse::{Bytes, Change, is_unusually_long},
+    analyse::{Bytes, Change, is_unusually_long, longest},
     model::{FunctionProfile, OpenCallInfo, Profile, RankProfile, RankState},
     present::{
         units::{bytes, count, duration, percent, rate},
@@ -73,11 +73,6 @@ pub(super) fn imbalance(ratio: f64) -> Cell {
     Cell::number(ratio, format!("+{:.0} %", 100.0 * ratio)).toned(tone)
 }
 
-/// The open call that has been open longest.
-pub(super) fn longest(rank: &RankProfile) -> Option<&OpenCallInfo> {
-    rank.open_calls.iter().filter(|call| !call.ended_inside).max_by_key(|call| call.open_ns)
-}
-
 /// Whether a rank's present call lasts unusually long.
 pub(super) fn is_stuck(profile: &Profile, rank: &RankProfile) -> bool {
     let function = |call: &OpenCallInfo| profile.functions.iter().find(|function| function.all.name == call.function);
@@ -95,7 +90,7 @@ pub(super) fn since(rank: &RankProfile, is_stuck: bool) -> Cell {
 pub(super) fn state(rank: &RankProfile, is_stuck: bool) -> Cell {
     let call = longest(rank).map(what);
     let (text, tone) = match (rank.state, call) {
-        (RankState::Ended, _) => (rank.open_calls.first().map_or_else(|| "ended".into(), what), Tone::Dim),
+        (RankState::Ended, call) => (call.unwrap_or_else(|| "ended".into()), Tone::Dim),
         (RankState::Execed, _) => ("went on as another program".into(), Tone::Dim),
         (RankState::Running, call) if rank.stopped => {
             (format!("stopped{}", call.map(|call| format!(" {call}")).unwrap_or_default()), Tone::Alarm)

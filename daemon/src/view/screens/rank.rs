@@ -2,10 +2,10 @@
 
 use super::{
     Known,
-    cells::{bandwidth, duration_of, longest, number, per_second, share, time, who},
+    cells::{bandwidth, duration_of, number, per_second, share, time, who},
 };
 use crate::{
-    analyse::{FunctionChange, RankChange, RankId},
+    analyse::{FunctionChange, RankChange, RankId, longest},
     model::FunctionRow,
     present::doing,
     view::state::{Cell, Column, Grid, Place, Row, RowId},

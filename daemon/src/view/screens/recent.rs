@@ -1,11 +1,8 @@
 //! The last calls of one rank, as they were executed: one row for each, the newest last.
 
-use super::{
-    Known,
-    cells::{longest, who},
-};
+use super::{Known, cells::who};
 use crate::{
-    analyse::RankId,
+    analyse::{RankId, longest},
     filter::facts,
     model::{ArgumentValue, CommunicatorArgument, NamedArgument, RankProfile, RecentCallInfo},
     present::{

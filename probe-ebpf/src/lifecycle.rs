@@ -2,7 +2,9 @@
 
 use aya_ebpf::{
     EbpfContext as _,
-    helpers::{bpf_get_current_comm, bpf_get_current_pid_tgid, bpf_get_current_uid_gid, bpf_ktime_get_ns},
+    helpers::{
+        bpf_get_current_comm, bpf_get_current_pid_tgid, bpf_get_current_task, bpf_get_current_uid_gid, bpf_ktime_get_ns,
+    },
     programs::RawTracePointContext,
 };
 use mpiprobe_common::{
@@ -133,8 +135,14 @@ fn name_matches() -> bool {
 #[inline(always)]
 fn end_thread(id: u64) {
     let Some(thread) = thread::known(id) else { return };
-    // SAFETY: map value pointer; the thread does not run MPI calls any more.
-    fold(unsafe { &*thread }, id);
+    // SAFETY: map value pointer, and a helper without arguments; the thread does not run MPI calls any more.
+    unsafe {
+        if (*thread).open.function_plus_1 != 0 && (*thread).call_site().is_none() {
+            // Since Linux 6.16 the task still has its return probes.
+            open_calls::locate(bpf_get_current_task());
+        }
+        fold(&*thread, id);
+    }
     thread::forget(id);
     tools::forget(id);
 }

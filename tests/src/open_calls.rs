@@ -3,15 +3,17 @@
 use libtest_mimic::Failed;
 use rustix::process::Signal;
 
-use crate::{Job, JobBuilder, Mpi, Profiler, program};
+use crate::{Job, JobBuilder, Mpi, Profile, Profiler, program};
 
 /// How long is looked: a circle is one when its calls have been open for a second.
 const LOOK: &str = "4s";
 
-/// Four ranks that stand at their first gate, and will then wait for each other, for ever: in `MPI_Recv`, or in `MPI_Sendrecv`.
+const RANKS: u32 = 4;
+
+/// Ranks that stand at their first gate, and will then wait for each other, for ever: in `MPI_Recv`, or in `MPI_Sendrecv`.
 pub fn circle(mpi: Mpi, exchanges: bool) -> JobBuilder {
     let arguments = if exchanges { &["10", "exchange"][..] } else { &["10"] };
-    Job::builder(mpi, program::CIRCLE).ranks(4).args(arguments.iter().copied()).gates(&["1"]).truth(true).own_name()
+    Job::builder(mpi, program::CIRCLE).ranks(RANKS).args(arguments.iter().copied()).gates(&["1"]).truth(true).own_name()
 }
 
 /// One look at that shows the deadlock.
@@ -29,7 +31,33 @@ pub fn expect_circle(mut job: Job, exchanges: bool) -> Result<(), Failed> {
     let call = if exchanges { "MPI_Sendrecv to nobody tag 8 from 1 tag 7" } else { "MPI_Recv from 1 tag 7" };
     assert!(text.contains(call), "{text}");
     assert_eq!(text.matches("Ranks, since").count(), 1, "{text}");
+    kill(&mut job)
+}
+
+/// Kills the ranks in what they wait in.
+pub fn kill_in_circle(job: &mut Job) -> Result<(), Failed> {
+    job.open_gate("1")?;
+    for rank in 0..RANKS {
+        job.wait_until_inside(rank, "MPI_Recv")?;
+    }
     kill(job)
+}
+
+/// The profile of a job that was killed so: what each rank waited for, and where.
+///
+/// # Panics
+/// If it says something else.
+pub fn expect_waiting_at_end(profile: &Profile, knows_site: bool) -> Result<(), Failed> {
+    for rank in 0..RANKS {
+        let row = profile.rank(rank).ok_or("no such rank")?;
+        let [call] = row.open_calls.as_slice() else { return Err(format!("rank {rank}: {:?}", row.open_calls).into()) };
+        assert_eq!((call.function.as_str(), call.ended_inside), ("MPI_Recv", true), "rank {rank}");
+        let source = call.arguments.as_ref().and_then(|arguments| arguments.source.as_ref()).ok_or("no source")?;
+        assert_eq!((source.rank, source.world_rank), (Some((rank + 1) % RANKS), source.rank), "rank {rank}");
+        assert!(call.site.is_some() || !knows_site, "rank {rank}: {call:?}");
+        assert!(call.site.as_ref().is_none_or(|site| site.starts_with("circle.c:")), "rank {rank}: {call:?}");
+    }
+    Ok(())
 }
 
 /// Two ranks that will wait in a receive with a datatype that has a name.
@@ -56,11 +84,11 @@ pub fn expect_names(mut job: Job) -> Result<(), Failed> {
         assert_eq!((datatype.name.as_deref(), datatype.size), (Some(name), Some(size)), "rank {rank}");
         assert_eq!((arguments.count, arguments.bytes), (Some(count), Some(count * size)), "rank {rank}");
     }
-    kill(job)
+    kill(&mut job)
 }
 
 /// These jobs never end by themselves.
-fn kill(mut job: Job) -> Result<(), Failed> {
+fn kill(job: &mut Job) -> Result<(), Failed> {
     for rank in job.living_ranks()? {
         // The launcher may have killed it meanwhile.
         let _ = job.kill_rank(rank, Signal::KILL);

@@ -56,10 +56,9 @@ pub fn chain(profile: &Profile, wait: &Wait) -> String {
 fn end(rank: &RankProfile) -> String {
     match (rank.state, longest(rank)) {
         (RankState::Ended, None) => "has ended".into(),
-        (RankState::Ended, Some(call)) => what(call),
         (RankState::Execed, _) => "runs another program".into(),
         (RankState::Running, _) if rank.stopped => "is stopped".into(),
-        (RankState::Running, Some(call)) => what(call),
+        (RankState::Running | RankState::Ended, Some(call)) => what(call),
         (RankState::Running, None) => "computes".into(),
     }
 }

@@ -312,9 +312,16 @@ pub struct OpenCall {
 /// Of an open call.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct Arguments {
+    pub source: Option<Peer>,
     pub count: Option<u64>,
     pub bytes: Option<u64>,
     pub datatype: Option<Datatype>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub struct Peer {
+    pub rank: Option<u32>,
+    pub world_rank: Option<u32>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]

@@ -3,6 +3,7 @@
 use std::fs;
 
 use libtest_mimic::{Failed, Trial};
+use mpiprobe_tests::open_calls::{circle, expect_waiting_at_end, kill_in_circle};
 use mpiprobe_tests::{Job, JobError, Language, Mpi, Profile, program};
 use rustix::process::{Pid, Signal, kill_process};
 
@@ -22,6 +23,7 @@ pub(crate) fn tests(mpi: Mpi) -> Vec<Trial> {
         c("calls_in_callbacks_are_inner_calls", callback),
         c("killed_rank", kill_rank),
         c("killed_launcher", kill_launcher),
+        c("a_killed_job_says_what_it_waited_for", killed_in_circle),
         c("signals_reach_the_job", interrupt),
         c("the_exit_status_is_the_jobs", exit_status),
     ]
@@ -193,4 +195,11 @@ fn exit_status(mpi: Mpi) -> Result<(), Failed> {
         Job::builder(mpi, program::EXITS).ranks(2).args(["abort"]).profiled([] as [&str; 0])?.spawn()?.wait()?;
     assert_eq!(under.status.code(), direct?.status.code());
     Ok(())
+}
+
+fn killed_in_circle(mpi: Mpi) -> Result<(), Failed> {
+    let mut job = circle(mpi, false).profiled([] as [&str; 0])?.spawn()?;
+    job.wait_for_gate("1")?;
+    kill_in_circle(&mut job)?;
+    expect_waiting_at_end(&job.profile()?, true)
 }

@@ -40,7 +40,7 @@ pub use recall::{KnownCall, Recalled};
 pub use recent::RecentCall;
 pub use request::{Amount, Following, Handles, Request, RequestKey};
 pub use stats::{FunctionStats, InnerKey, InnerStats, Volume};
-pub use thread::{OpenCall, ThreadState};
+pub use thread::{EndedThread, EndedThreadKey, OpenCall, ThreadState};
 pub use tool::{ToolCallKey, ToolCallStats, ToolCookie, ToolFrame, ToolFrames, ToolKey, ToolStats};
 
 /// Rows of the function dimension: more than MPI has functions, a power of two so that an index is checked by a mask.
@@ -66,6 +66,9 @@ pub const PHASE_SLOTS: u32 = 1024;
 
 /// Default number of live threads that have entered MPI.
 pub const THREAD_SLOTS: u32 = 16384;
+
+/// Threads that have ended and are remembered one by one, all processes together.
+pub const ENDED_THREAD_RECORDS: u32 = 65_536;
 
 /// Entries of the cache from a thread's id to its slot; a power of two.
 pub const THREAD_CACHE: u32 = 4096;

@@ -11,8 +11,8 @@ use mpiprobe::{
     },
 };
 use mpiprobe_common::{
-    Communicator, Flow, FlowKey, FunctionStats, InnerStats, Layout, Phase, PhaseKey, ProcessCounters, Request,
-    ThreadState, ToolCallKey, ToolCallStats, ToolKey, ToolStats, layout::capability, phase::NAME_LENGTH,
+    Communicator, EndedThread, Flow, FlowKey, FunctionStats, InnerStats, Layout, Phase, PhaseKey, ProcessCounters,
+    Request, ThreadState, ToolCallKey, ToolCallStats, ToolKey, ToolStats, layout::capability, phase::NAME_LENGTH,
 };
 use serde_json::Value;
 
@@ -84,6 +84,7 @@ fn profile() -> mpiprobe::model::Profile {
             functions: vec![(0, Arc::new(FunctionStats::ZERO))],
         }],
         threads: vec![ThreadSnapshot { tid: 1, slot: 0, state }],
+        ended_threads: vec![EndedThread::default()],
         datatypes: Vec::new(),
         inner: vec![((0, 1), InnerStats::default())],
         tools: ToolsSnapshot {
@@ -101,6 +102,7 @@ fn profile() -> mpiprobe::model::Profile {
     };
     let mut counters = ProcessCounters::ZERO;
     counters.communicators_shared = 1;
+    counters.ended_threads = 2;
     let process = ProcessSnapshot { counters, ..process };
     let observed = Observed {
         process: 1,

@@ -109,3 +109,98 @@ impl Part {
         (*self != Self::default()).then_some(sums)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use mpiprobe_common::{Layout, ProcessCounters, ThreadState, thread::OpenCall};
+
+    use super::*;
+    use crate::observe::ToolsSnapshot;
+
+    fn process(
+        threads: Vec<ThreadSnapshot>,
+        ended_threads: Vec<EndedThread>,
+        counters: ProcessCounters,
+    ) -> ProcessSnapshot {
+        ProcessSnapshot {
+            process: 1,
+            counters,
+            layout: Layout::default(),
+            functions: Vec::new(),
+            phases: Vec::new(),
+            threads,
+            ended_threads,
+            flows: Vec::new(),
+            communicators: Vec::new(),
+            requests: Vec::new(),
+            datatypes: Vec::new(),
+            inner: Vec::new(),
+            tools: ToolsSnapshot::default(),
+            recent: None,
+        }
+    }
+
+    /// One thread that is in a call, two with the same id that have ended, one after the other, and two that are in the sums only.
+    fn several() -> ProcessSnapshot {
+        let open = OpenCall { function_plus_1: 1, started_ns: 900, ..OpenCall::default() };
+        let state = ThreadState { id: 7, calls: 4, time_ns: 400, first_entry_ns: 100, open, ..ThreadState::ZERO };
+        let ended = |ended_ns, open_ns| EndedThread {
+            ended_ns,
+            tid: 8,
+            reserved: 0,
+            calls: 2,
+            time_ns: 50,
+            first_entry_ns: 200,
+            open_ns,
+        };
+        let sums = ProcessCounters {
+            ended_threads: 4,
+            ended_threads_calls: 6,
+            ended_threads_time_ns: 110,
+            ended_threads_span_ns: 350,
+            open_at_end: 2,
+            open_at_end_ns: 35,
+            ..ProcessCounters::ZERO
+        };
+        let living = ThreadSnapshot { tid: 7, slot: 0, state };
+        process(vec![living], vec![ended(300, 0), ended(400, 30)], sums)
+    }
+
+    #[test]
+    fn those_that_live_and_those_that_have_ended_and_the_rest_are_all() {
+        let threads = Threads::of(&several(), 0, 1000);
+        let row = |tid, state, calls, mpi_ns, wall_ns| ThreadProfile { tid, state, calls, mpi_ns, wall_ns };
+        let expected = [
+            row(7, ThreadLife::Running, 4, 500, 900),
+            row(8, ThreadLife::Ended, 2, 50, 100),
+            row(8, ThreadLife::Ended, 2, 80, 200),
+        ];
+        assert_eq!(threads.rows, expected);
+        assert_eq!(threads.others, Some(OtherThreads { threads: 2, calls: 2, mpi_ns: 15, wall_ns: 50 }));
+        assert_eq!(threads.mpi_ns(), 645);
+    }
+
+    #[test]
+    fn what_is_taken_off_all_is_taken_off_them() {
+        for cost_ns in 0..=510 {
+            assert_eq!(Threads::of(&several(), cost_ns, 1000).mpi_ns(), 645 - cost_ns);
+        }
+        // Calls that have not returned have no cost yet.
+        assert_eq!(Threads::of(&several(), u64::MAX, 1000).mpi_ns(), 135);
+    }
+
+    #[test]
+    fn records_that_contradict_the_sums_are_no_reason_to_panic() {
+        let huge = EndedThread {
+            ended_ns: u64::MAX,
+            tid: u32::MAX,
+            reserved: 0,
+            calls: u64::MAX,
+            time_ns: u64::MAX,
+            first_entry_ns: 1,
+            open_ns: u64::MAX,
+        };
+        let threads = Threads::of(&process(Vec::new(), vec![huge; 3], ProcessCounters::ZERO), u64::MAX, 5);
+        assert_eq!((threads.rows.len(), threads.others, threads.mpi_ns()), (3, None, u64::MAX));
+    }
+}

@@ -138,3 +138,14 @@ pub struct OtherThreads {
     /// ns.
     pub wall_ns: u64,
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn threads_of_earlier_recordings_are_alive() {
+        let thread: ThreadProfile = serde_json::from_str(r#"{"tid": 7, "calls": 2, "mpi_ns": 3}"#).unwrap();
+        assert_eq!(thread, ThreadProfile { tid: 7, state: ThreadLife::Running, calls: 2, mpi_ns: 3, wall_ns: 0 });
+    }
+}

@@ -180,6 +180,7 @@ pub struct EndedThreadKey {
 
 impl EndedThread {
     /// Of a thread that ends now.
+    #[expect(clippy::cast_possible_truncation, reason = "the thread's id is the lower half")]
     pub const fn of(thread: &ThreadState, ended_ns: u64) -> Self {
         Self {
             ended_ns,
@@ -199,6 +200,7 @@ impl EndedThread {
 
     /// Where the record of a thread goes, by [`ThreadState::id`], before which `number` threads of its process have ended.
     /// `None`: nowhere, because there are too many. The first thread lives longest as a rule and has a place for itself.
+    #[expect(clippy::cast_possible_truncation, reason = "limited before")]
     pub const fn place(id: u64, number: u64) -> Option<u32> {
         if id >> 32 == id & 0xffff_ffff {
             Some(0)

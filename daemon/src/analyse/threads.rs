@@ -120,11 +120,11 @@ mod tests {
     fn process(
         threads: Vec<ThreadSnapshot>,
         ended_threads: Vec<EndedThread>,
-        counters: ProcessCounters,
+        counters: &ProcessCounters,
     ) -> ProcessSnapshot {
         ProcessSnapshot {
             process: 1,
-            counters,
+            counters: *counters,
             layout: Layout::default(),
             functions: Vec::new(),
             phases: Vec::new(),
@@ -163,7 +163,7 @@ mod tests {
             ..ProcessCounters::ZERO
         };
         let living = ThreadSnapshot { tid: 7, slot: 0, state };
-        process(vec![living], vec![ended(300, 0), ended(400, 30)], sums)
+        process(vec![living], vec![ended(300, 0), ended(400, 30)], &sums)
     }
 
     #[test]
@@ -200,7 +200,7 @@ mod tests {
             first_entry_ns: 1,
             open_ns: u64::MAX,
         };
-        let threads = Threads::of(&process(Vec::new(), vec![huge; 3], ProcessCounters::ZERO), u64::MAX, 5);
+        let threads = Threads::of(&process(Vec::new(), vec![huge; 3], &ProcessCounters::ZERO), u64::MAX, 5);
         assert_eq!((threads.rows.len(), threads.others, threads.mpi_ns()), (3, None, u64::MAX));
     }
 }

@@ -1,6 +1,6 @@
 //! Threads as text.
 
-use std::cmp::Reverse;
+use std::{cmp::Reverse, fmt::Write as _};
 
 use super::{
     profile::section,
@@ -36,7 +36,7 @@ pub(super) fn threads(profile: &Profile) -> String {
     let rows = all.iter().take(THREADS_SHOWN).map(|(rank, thread)| row(rank, thread));
     let mut text = table(&columns, rows.chain(others.map(|others| row_of_others(&others))));
     if let Some(left_out) = all.len().checked_sub(THREADS_SHOWN).filter(|&left_out| left_out > 0) {
-        text += &format!("{} more threads: see --json\n", count(left_out as u64));
+        let _ = writeln!(text, "{} more threads: see --json", count(left_out as u64));
     }
     section("Threads", &text)
 }

@@ -17,11 +17,12 @@
 //! | requests | [`FollowedRequest`], in no order |
 //! | recent | [`RecentCall`], a ring: the last calls, while an observer looks at them |
 //! | layout | one [`Layout`]: the special values of the process's MPI library |
+//! | ended threads | [`EndedThread`], by [`EndedThread::place`]; one of 0 at [`EndedThread::ended_ns`] is none |
 //! | code | lines of `/proc/PID/maps` about files with code |
 
 use crate::{
-    Communicator, Flow, FunctionStats, Layout, Phase, ProcessCounters, RecentCall, Request, RequestKey, ThreadState,
-    recent::RECENT_CALLS,
+    Communicator, EndedThread, Flow, FunctionStats, Layout, Phase, ProcessCounters, RecentCall, Request, RequestKey,
+    ThreadState, ended_thread::ENDED_THREAD_PLACES, recent::RECENT_CALLS,
 };
 
 /// First bytes of a file that is complete enough to be read; written last.
@@ -99,7 +100,8 @@ pub const COMMUNICATORS_REGION: Region = Region::of::<Communicator>(FLOWS_REGION
 pub const REQUESTS_REGION: Region = Region::of::<FollowedRequest>(COMMUNICATORS_REGION.end(), REQUESTS);
 pub const RECENT_REGION: Region = Region::of::<RecentCall>(REQUESTS_REGION.end(), RECENT_CALLS);
 pub const LAYOUT_REGION: Region = Region::of::<Layout>(RECENT_REGION.end(), 1);
-pub const CODE_REGION: Region = Region::of::<u8>(LAYOUT_REGION.end(), CODE);
+pub const ENDED_THREADS_REGION: Region = Region::of::<EndedThread>(LAYOUT_REGION.end(), ENDED_THREAD_PLACES);
+pub const CODE_REGION: Region = Region::of::<u8>(ENDED_THREADS_REGION.end(), CODE);
 
 /// Whose calls a statistics entry counts. Zeros: it is not in use.
 #[repr(C)]
@@ -148,6 +150,7 @@ pub const FINGERPRINT: u64 = {
     let hash = REQUESTS_REGION.mixed_into(hash);
     let hash = RECENT_REGION.mixed_into(hash);
     let hash = LAYOUT_REGION.mixed_into(hash);
+    let hash = ENDED_THREADS_REGION.mixed_into(hash);
     CODE_REGION.mixed_into(hash)
 };
 
@@ -251,6 +254,7 @@ mod tests {
             REQUESTS_REGION,
             RECENT_REGION,
             LAYOUT_REGION,
+            ENDED_THREADS_REGION,
             CODE_REGION,
         ];
         let mut end = size_of::<Header>() as u64;

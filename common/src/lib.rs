@@ -9,6 +9,7 @@ pub mod config;
 pub mod cookie;
 pub mod decisive;
 pub mod descriptor;
+pub mod ended_thread;
 pub mod event;
 pub mod file;
 pub mod flow;
@@ -29,6 +30,7 @@ pub use config::{Config, OpenCalls};
 pub use cookie::Cookie;
 pub use decisive::Decisive;
 pub use descriptor::Descriptor;
+pub use ended_thread::{EndedThread, EndedThreadKey};
 pub use event::{EndedInCall, Event};
 pub use flow::{Communicator, CommunicatorKey, CommunicatorName, Flow, FlowKey};
 pub use layer::{LayerFrame, ProcessLayers};
@@ -66,6 +68,9 @@ pub const PHASE_SLOTS: u32 = 1024;
 
 /// Default number of live threads that have entered MPI.
 pub const THREAD_SLOTS: u32 = 16384;
+
+/// Threads that have ended and are remembered one by one, all processes together.
+pub const ENDED_THREAD_RECORDS: u32 = 65_536;
 
 /// Entries of the cache from a thread's id to its slot; a power of two.
 pub const THREAD_CACHE: u32 = 4096;

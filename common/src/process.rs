@@ -42,7 +42,8 @@ pub struct ProcessCounters {
     pub inner_calls: u64,
     /// Inner calls whose outer call began before attach.
     pub inner_calls_of_unseen: u64,
-    /// Threads that entered MPI and have ended.
+    /// Threads that entered MPI and have ended. What is said of all of them was added before it was raised, and what one of them
+    /// has done ([`crate::EndedThread`]) is written down afterwards.
     pub ended_threads: u64,
     /// Completed calls of ended threads.
     pub ended_threads_calls: u64,

@@ -8,16 +8,16 @@ use aya_ebpf::{
     programs::RawTracePointContext,
 };
 use mpiprobe_common::{
-    CALIBRATION_SLOT, EndedInCall, Event, Loss, Target, ThreadState,
+    CALIBRATION_SLOT, EndedInCall, EndedThread, EndedThreadKey, Event, Loss, Target, ThreadState,
     config::{COMM_LENGTH, CONTROL_NEXT_PROCESS},
     event::EventKind,
     process::target_flags,
 };
 
 use crate::{
-    atomic::add,
+    atomic::{add, fetch_add},
     call::target,
-    maps::{EVENTS, JOB, TARGETS, configured},
+    maps::{ENDED_THREADS, EVENTS, JOB, TARGETS, configured},
     open_calls,
     statistics::{count_loss, process_counters, take_number},
     thread, tools,
@@ -150,34 +150,38 @@ fn end_thread(id: u64) {
 #[inline(always)]
 fn fold(thread: &ThreadState, id: u64) {
     let Some(counters) = process_counters(thread.process) else { return };
-    // SAFETY: map value pointer, and a helper without arguments.
-    unsafe {
-        if thread.first_entry_ns != 0 {
-            add(&raw mut (*counters).ended_threads_span_ns, bpf_ktime_get_ns() - thread.first_entry_ns);
-        }
-        add(&raw mut (*counters).ended_threads, 1);
-        add(&raw mut (*counters).ended_threads_calls, thread.calls);
-        add(&raw mut (*counters).ended_threads_time_ns, thread.time_ns);
-        add(&raw mut (*counters).inner_calls, thread.inner_calls);
-    }
-    if thread.open.function_plus_1 == 0 {
-        return;
-    }
-    let mut notice = event(EventKind::EndedInCall, id, thread.process);
-    notice.function_plus_1 = thread.open.function_plus_1;
-    notice.has_stack = thread.has_stack.into();
-    notice.started_ns = thread.open.started_ns;
-    notice.call_site = thread.call_site().unwrap_or(0);
+    // SAFETY: takes no arguments.
+    let ended = EndedThread::of(thread, unsafe { bpf_ktime_get_ns() });
+    let is_inside = thread.open.function_plus_1 != 0;
     // SAFETY: map value pointer.
-    unsafe {
-        add(&raw mut (*counters).open_at_end, 1);
-        add(&raw mut (*counters).open_at_end_ns, notice.time_ns - notice.started_ns);
-    }
-    let Some(mut place) = EVENTS.reserve::<EndedInCall>(0) else {
-        return count_loss(thread.process, Loss::EventDropped);
+    let number = unsafe {
+        add(&raw mut (*counters).ended_threads_span_ns, ended.span_ns());
+        add(&raw mut (*counters).ended_threads_calls, ended.calls);
+        add(&raw mut (*counters).ended_threads_time_ns, ended.time_ns);
+        add(&raw mut (*counters).inner_calls, thread.inner_calls);
+        if is_inside {
+            add(&raw mut (*counters).open_at_end, 1);
+            add(&raw mut (*counters).open_at_end_ns, ended.open_ns);
+        }
+        fetch_add(&raw mut (*counters).ended_threads, 1)
     };
-    place.write(EndedInCall { event: notice, arguments: thread.arguments });
-    place.submit(0);
+    if let Some(place) = EndedThread::place(thread.id, number) {
+        // Where there is no room, the thread is in the sums only.
+        let _ = ENDED_THREADS.insert(EndedThreadKey { process: thread.process, place }, ended, 0);
+    }
+    if is_inside {
+        let mut notice = event(EventKind::EndedInCall, id, thread.process);
+        notice.time_ns = ended.ended_ns;
+        notice.function_plus_1 = thread.open.function_plus_1;
+        notice.has_stack = thread.has_stack.into();
+        notice.started_ns = thread.open.started_ns;
+        notice.call_site = thread.call_site().unwrap_or(0);
+        let Some(mut place) = EVENTS.reserve::<EndedInCall>(0) else {
+            return count_loss(thread.process, Loss::EventDropped);
+        };
+        place.write(EndedInCall { event: notice, arguments: thread.arguments });
+        place.submit(0);
+    }
 }
 
 #[inline(always)]

@@ -6,7 +6,7 @@ use aya_ebpf::{
     maps::{Array, HashMap, ProgramArray, RingBuf, Stack},
 };
 use mpiprobe_common::{
-    COMMUNICATOR_SLOTS, Communicator, CommunicatorKey, CommunicatorName, Config, Decisive, Descriptor, FLOW_SLOTS, FUNCTION_SLOTS, Flow, FlowKey,
+    COMMUNICATOR_SLOTS, Communicator, CommunicatorKey, CommunicatorName, Config, Decisive, Descriptor, ENDED_THREAD_RECORDS, EndedThread, EndedThreadKey, FLOW_SLOTS, FUNCTION_SLOTS, Flow, FlowKey,
     FunctionStats, HANDLE_STORES, Handles, InnerKey, InnerStats, JOB_MEMBERS, LayerFrame, Layout, PROCESS_SLOTS, ProcessCounters, ProcessLayers, RECALL_STORES, Recalled, RecentCall,
     PHASE_SLOTS, Phase, PhaseKey, REQUEST_SLOTS, Request, RequestKey, STATS_ENTRIES, THREAD_CACHE, THREAD_SLOTS, Target,
     ThreadState, ToolCallKey, ToolCallStats, ToolFrames, ToolKey, ToolStats, config::CONTROL_WORDS, flow::{Origin, Scope}, layer::LAYER_CALLS,
@@ -81,6 +81,10 @@ pub static RECENT_SLOT: Array<u32> = Array::with_max_entries(THREAD_CACHE, 0);
 /// Slots of threads that have ended.
 #[map]
 pub static FREE_SLOTS: Stack<u32> = Stack::with_max_entries(THREAD_SLOTS, 0);
+
+/// What threads have done that have ended, as far as there is room; all of them are in their processes' counters.
+#[map]
+pub static ENDED_THREADS: HashMap<EndedThreadKey, EndedThread> = HashMap::with_max_entries(ENDED_THREAD_RECORDS, BPF_F_NO_PREALLOC);
 
 /// Where arguments stand, by function id.
 #[map]

@@ -7,6 +7,7 @@ use libtest_mimic::Failed;
 use mpiprobe_functions::FunctionSet;
 
 use crate::profiler::{Profile, Rank};
+use crate::threads::expect_sums_of_threads;
 use crate::truth::{Image, Snapshot};
 
 /// The functions that are counted with `--functions`.
@@ -61,4 +62,5 @@ pub fn expect_row(row: &Rank, image: &Image, before: Option<&Image>, wanted: &Fu
         row.completed().into_iter().map(|(name, calls)| (name.to_owned(), calls)).collect();
     assert_eq!(counted, expected, "rank {:?}, process {}", image.rank, image.pid);
     assert_eq!((row.rank, row.pid, row.calls), (image.rank, image.pid, expected.values().sum()));
+    expect_sums_of_threads(row);
 }

@@ -18,6 +18,7 @@
 //! * [`job`]: one running job: start, gates, ranks, kill, output. Dropping it leaves nothing behind.
 //! * [`profiler`]: the `mpiprobe` binary under test: start, what it prints, its profile, what it leaves behind.
 //! * [`check`]: its profile against the count.
+//! * [`threads`]: what it says of threads.
 //! * [`campaign`]: long runs.
 //! * [`bench`]: what a probed call costs, for `cargo xtask bench calls`; what the view costs, for `cargo xtask bench view`.
 //! * [`synthetic`]: jobs that never ran, for pictures and measurements of the view.
@@ -43,6 +44,7 @@ pub mod recent_calls;
 pub mod requirement;
 pub mod synthetic;
 pub mod terminal;
+pub mod threads;
 pub mod tool;
 pub mod traffic;
 pub mod truth;

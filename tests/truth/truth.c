@@ -35,6 +35,7 @@ static __thread struct thread_state self __attribute__((tls_model("initial-exec"
 struct truth_header *truth_header;
 struct truth_function *truth_counts;
 static struct truth_thread *threads;
+static struct truth_ended *ended;
 static bool *gated; /* by function: whether there is a gate after its calls */
 static pthread_key_t thread_exit;
 
@@ -49,10 +50,19 @@ static uint64_t now_ns(void) {
     return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
-/* Thread slots are for looking on only. A thread that ends gives its slot back, so that a program may start any number. */
+/* Thread slots are for looking on only. A thread that ends gives its slot back, so that a program may start any number. In a
+ * forked child the slots are the parent's. */
 static void release_slot(void *slot) {
-    atomic_store(&((struct truth_thread *)slot)->function, 0);
-    atomic_store(&((struct truth_thread *)slot)->tid, 0);
+    struct truth_thread *thread = slot;
+    if (truth_header == NULL)
+        return;
+    uint32_t number = atomic_fetch_add(&truth_header->ended, 1);
+    if (number < TRUTH_ENDED) {
+        ended[number].calls = atomic_load(&thread->calls);
+        atomic_store(&ended[number].tid, atomic_load(&thread->tid));
+    }
+    atomic_store(&thread->function, 0);
+    atomic_store(&thread->tid, 0);
     self.slot = NULL;
 }
 
@@ -172,7 +182,8 @@ __attribute__((constructor(101))) static void start(void) {
         return;
     uint64_t functions_offset = 4096;
     uint64_t threads_offset = functions_offset + truth_functions * sizeof(struct truth_function);
-    uint64_t scopes_offset = threads_offset + TRUTH_THREADS * sizeof(struct truth_thread);
+    uint64_t ended_offset = threads_offset + TRUTH_THREADS * sizeof(struct truth_thread);
+    uint64_t scopes_offset = ended_offset + TRUTH_ENDED * sizeof(struct truth_ended);
     uint64_t size = scopes_offset + (getenv("MPIPROBE_TRUTH_MEANING") != NULL ? truth_traffic_bytes() : 0);
 
     int file = create_file(directory);
@@ -187,6 +198,7 @@ __attribute__((constructor(101))) static void start(void) {
     struct truth_header *made = (struct truth_header *)base;
     truth_counts = (struct truth_function *)(base + functions_offset);
     threads = (struct truth_thread *)(base + threads_offset);
+    ended = (struct truth_ended *)(base + ended_offset);
     gated = calloc(truth_functions, sizeof *gated);
     if (gated == NULL)
         fail("no memory for", "gates");
@@ -203,6 +215,7 @@ __attribute__((constructor(101))) static void start(void) {
     made->threads = TRUTH_THREADS;
     made->functions_offset = functions_offset;
     made->threads_offset = threads_offset;
+    made->ended_offset = ended_offset;
     if (size > scopes_offset)
         truth_traffic_place(made, scopes_offset);
     atomic_thread_fence(memory_order_release);

@@ -3,6 +3,7 @@
  *   offset 0                     struct truth_header
  *   header.functions_offset      struct truth_function [header.functions]
  *   header.threads_offset        struct truth_thread   [header.threads]
+ *   header.ended_offset          struct truth_ended    [header.ended]        the first TRUTH_ENDED of them
  *   header.scopes_offset         struct truth_scope    [header.scopes]       only if the meaning of calls was asked for
  *   header.members_offset        int32_t               [header.members]
  *   header.traffic_offset        struct truth_traffic  [header.traffic]
@@ -16,8 +17,10 @@
 #include <stdint.h>
 
 #define TRUTH_MAGIC "MPITRUTH"
-#define TRUTH_VERSION 2
+#define TRUTH_VERSION 3
 #define TRUTH_THREADS 512
+/* Threads that have ended and are listed; header.ended counts them all. */
+#define TRUTH_ENDED 1024
 /* Room for the meaning of calls; what finds none is counted in header.untold. */
 #define TRUTH_SCOPES 4096
 #define TRUTH_MEMBERS (1 << 18)
@@ -41,9 +44,10 @@ struct truth_header {
     _Atomic uint32_t scopes; /* in use, raised after the entry was written */
     _Atomic uint32_t members;
     _Atomic uint32_t traffic;
-    uint32_t unused;
+    _Atomic uint32_t ended;  /* threads that were in the table of threads and have ended */
     _Atomic uint64_t untold; /* what found no room in one of these tables */
-    uint64_t reserved[2];
+    uint64_t ended_offset;
+    uint64_t reserved;
 };
 
 struct truth_function {
@@ -59,6 +63,12 @@ struct truth_thread {
     _Atomic uint32_t tid;      /* 0: free slot */
     _Atomic uint32_t function; /* index + 1 of the outermost call that is open; 0: none */
     _Atomic uint64_t calls;    /* outermost calls this thread has entered */
+};
+
+struct truth_ended {
+    _Atomic uint32_t tid; /* written last; 0: still being written */
+    uint32_t unused;
+    uint64_t calls;       /* outermost calls it had entered */
 };
 
 enum truth_kind { TRUTH_COMMUNICATOR = 1, TRUTH_WINDOW = 2, TRUTH_FILE = 3 };
@@ -108,6 +118,7 @@ struct truth_traffic {
 _Static_assert(sizeof(struct truth_header) == 128, "layout");
 _Static_assert(sizeof(struct truth_function) == 104, "layout");
 _Static_assert(sizeof(struct truth_thread) == 16, "layout");
+_Static_assert(sizeof(struct truth_ended) == 16, "layout");
 _Static_assert(sizeof(struct truth_scope) == 160, "layout");
 _Static_assert(sizeof(struct truth_traffic) == 128, "layout");
 

@@ -9,8 +9,8 @@ use core::{
 };
 
 use mpiprobe_common::{
-    CALIBRATION_FUNCTION, FUNCTION_SLOTS, FunctionStats, Loss, ThreadState,
-    file::{CallsOff, THREADS, THREADS_REGION},
+    CALIBRATION_FUNCTION, EndedThread, FUNCTION_SLOTS, FunctionStats, Loss, ThreadState,
+    file::{CallsOff, ENDED_THREADS_REGION, THREADS, THREADS_REGION},
 };
 
 use crate::{
@@ -177,23 +177,33 @@ fn fold(state: &ThreadState) {
     let Some(counters) = process::counters() else { return };
     let add = |counter: *mut u64, value: u64| {
         // SAFETY: a word of the mapped counters.
-        unsafe { AtomicU64::from_ptr(counter) }.fetch_add(value, Ordering::Relaxed);
+        unsafe { AtomicU64::from_ptr(counter) }.fetch_add(value, Ordering::Relaxed)
     };
-    let now = monotonic_ns();
+    let ended = EndedThread::of(state, monotonic_ns());
     let counters = counters.as_ptr();
     // SAFETY: places within the mapped counters.
-    unsafe {
-        if state.first_entry_ns != 0 {
-            add(&raw mut (*counters).ended_threads_span_ns, now.saturating_sub(state.first_entry_ns));
-        }
-        add(&raw mut (*counters).ended_threads, 1);
-        add(&raw mut (*counters).ended_threads_calls, state.calls);
-        add(&raw mut (*counters).ended_threads_time_ns, state.time_ns);
+    let number = unsafe {
+        add(&raw mut (*counters).ended_threads_span_ns, ended.span_ns());
+        add(&raw mut (*counters).ended_threads_calls, ended.calls);
+        add(&raw mut (*counters).ended_threads_time_ns, ended.time_ns);
         add(&raw mut (*counters).inner_calls, state.inner_calls);
         if state.open.function_plus_1 != 0 {
             add(&raw mut (*counters).open_at_end, 1);
-            add(&raw mut (*counters).open_at_end_ns, now.saturating_sub(state.open.started_ns));
+            add(&raw mut (*counters).open_at_end_ns, ended.open_ns);
         }
+        AtomicU64::from_ptr(&raw mut (*counters).ended_threads).fetch_add(1, Ordering::Release)
+    };
+    remember(state.id, number, ended);
+}
+
+/// Writes down what a thread has done, if there is room; else it is in the sums only.
+fn remember(id: u64, number: u64, ended: EndedThread) {
+    let place = EndedThread::place(id, number).and_then(|place| file::place(ENDED_THREADS_REGION, place));
+    let Some(place) = place.map(NonNull::<EndedThread>::as_ptr) else { return };
+    // SAFETY: an entry of the mapped table that is this thread's alone.
+    unsafe {
+        *place = EndedThread { ended_ns: 0, ..ended };
+        AtomicU64::from_ptr(&raw mut (*place).ended_ns).store(ended.ended_ns, Ordering::Release);
     }
 }
 

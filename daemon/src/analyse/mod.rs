@@ -15,6 +15,7 @@ mod profile;
 mod rank;
 mod recent;
 mod self_cost;
+mod threads;
 mod tools;
 mod traffic;
 mod unusual;

@@ -9,13 +9,13 @@ use super::{
     open_call::Reader,
     phases,
     recent::recent_calls,
-    self_cost::shares,
+    threads::Threads,
     tools::Layers,
     traffic::Traffic,
 };
 use crate::{
-    model::{CallArguments, FunctionRow, Losses, OpenCallInfo, RankProfile, ThreadProfile},
-    observe::{ArgumentWords, ProcessSnapshot, ThreadSnapshot},
+    model::{CallArguments, FunctionRow, Losses, OpenCallInfo, RankProfile},
+    observe::{ArgumentWords, ProcessSnapshot},
 };
 
 /// One rank's numbers, on the way to its profile.
@@ -35,6 +35,7 @@ pub(super) struct Rank<'a> {
     /// Without mpiprobe's own cost, and that, as far as it is known.
     pub(super) mpi_ns: u64,
     pub(super) self_cost_ns: u64,
+    threads: Threads,
     pub(super) threads_in_mpi: u64,
 }
 
@@ -44,6 +45,7 @@ impl<'a> Rank<'a> {
         let off_ns = tables.off_ns(until_ns);
         let functions = by_function(observed, tables, now_ns);
         let self_cost_ns = functions.values().map(Calls::self_cost_ns).fold(0, u64::saturating_add);
+        let threads = Threads::of(tables, self_cost_ns, now_ns);
         let phase = |phase| phases::OfRank::of(phase, until_ns, observed.self_cost);
         Self {
             observed,
@@ -55,9 +57,10 @@ impl<'a> Rank<'a> {
             layers: Layers::of(&tables.tools, &session.engine.tools),
             wall_ns: until_ns.saturating_sub(observed.since_ns).saturating_sub(off_ns),
             off_ns,
-            mpi_ns: tables.mpi_ns(now_ns).saturating_sub(self_cost_ns),
+            mpi_ns: threads.mpi_ns(),
             self_cost_ns,
-            threads_in_mpi: tables.counters.ended_threads + tables.threads.len() as u64,
+            threads,
+            threads_in_mpi: tables.counters.ended_threads.saturating_add(tables.threads.len() as u64),
         }
     }
 
@@ -131,7 +134,8 @@ impl<'a> Rank<'a> {
             traffic: traffic
                 .map(|traffic| flows::of_rank(self.tables, self.now_ns, self.observed.self_cost, traffic, &mut name)),
             open_calls: self.open_calls(&mut name),
-            threads: self.threads(),
+            threads: self.threads.rows.clone(),
+            other_threads: self.threads.others,
             phases: self.phases.iter().map(|phase| phase.profile(self.traffic)).collect(),
             layers: self.layers.profile(),
             calls_while_off: self.tables.counters.calls_off,
@@ -179,17 +183,6 @@ impl<'a> Rank<'a> {
 
     fn arguments(&self, function: u32, words: &ArgumentWords) -> Option<CallArguments> {
         Reader::new(function, words, self.tables).map(|reader| reader.read())
-    }
-
-    fn threads(&self) -> Vec<ThreadProfile> {
-        let live = || self.tables.threads.iter();
-        let costs = shares(self.self_cost_ns, self.calls(), live().map(|thread| thread.state.calls));
-        live().zip(costs).map(|(thread, cost)| self.thread(thread, cost)).collect()
-    }
-
-    fn thread(&self, thread: &ThreadSnapshot, self_cost_ns: u64) -> ThreadProfile {
-        let mpi_ns = thread.state.time_ns.saturating_sub(self_cost_ns) + thread.open_ns(self.now_ns);
-        ThreadProfile { tid: thread.tid, calls: thread.state.calls, mpi_ns }
     }
 }
 

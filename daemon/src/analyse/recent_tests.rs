@@ -39,6 +39,7 @@ fn process(communicators: Vec<CommunicatorSnapshot>) -> ProcessSnapshot {
         functions: Vec::new(),
         phases: Vec::new(),
         threads: Vec::new(),
+        ended_threads: Vec::new(),
         flows: Vec::new(),
         communicators,
         requests: Vec::new(),

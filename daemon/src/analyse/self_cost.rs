@@ -14,17 +14,48 @@ impl SelfCost {
     }
 }
 
-/// Divides what was taken off a process among its live threads by their calls, so that the shares of all add up to it.
-pub(super) fn shares(cost_ns: u64, all_calls: u64, threads: impl Iterator<Item = u64>) -> impl Iterator<Item = u64> {
-    let up_to = move |calls: u64| {
-        let share = u128::from(cost_ns) * u128::from(calls.min(all_calls)) / u128::from(all_calls.max(1));
-        u64::try_from(share).unwrap_or(cost_ns)
-    };
-    threads.scan(0_u64, move |before, calls| {
-        let start = *before;
-        *before = before.saturating_add(calls);
-        Some(up_to(*before) - up_to(start))
-    })
+/// Divides what was taken off a process (ns) among its threads, of which calls and the time (ns) in them are given: by calls, but to
+/// none more than it has time, so that the shares of all add up to it if they have as much time together.
+pub(super) fn shares(cost_ns: u64, threads: impl Iterator<Item = (u64, u64)>) -> Vec<u64> {
+    let mut bearers: Vec<Bearer> =
+        threads.enumerate().map(|(place, (calls, time_ns))| Bearer { place, calls, time_ns, share_ns: 0 }).collect();
+    // What the shortest calls cannot bear falls to the others.
+    bearers.sort_by(|a, b| a.ns_per_call().total_cmp(&b.ns_per_call()));
+    let mut calls: u128 = bearers.iter().map(|bearer| u128::from(bearer.calls)).sum();
+    let mut left_ns = cost_ns;
+    for bearer in &mut bearers {
+        let share = u128::from(left_ns) * u128::from(bearer.calls) / calls.max(1);
+        left_ns -= bearer.bear(u64::try_from(share).unwrap_or(left_ns));
+        calls -= u128::from(bearer.calls);
+    }
+    // Shares are whole numbers.
+    for bearer in &mut bearers {
+        left_ns -= bearer.bear(left_ns);
+    }
+    bearers.sort_by_key(|bearer| bearer.place);
+    bearers.into_iter().map(|bearer| bearer.share_ns).collect()
+}
+
+/// A thread, and what is taken off it.
+#[derive(Debug)]
+struct Bearer {
+    place: usize,
+    calls: u64,
+    time_ns: u64,
+    share_ns: u64,
+}
+
+impl Bearer {
+    fn ns_per_call(&self) -> f64 {
+        if self.calls == 0 { f64::INFINITY } else { self.time_ns as f64 / self.calls as f64 }
+    }
+
+    /// Takes as much of it as it can, and says how much (ns).
+    fn bear(&mut self, more_ns: u64) -> u64 {
+        let more_ns = more_ns.min(self.time_ns - self.share_ns);
+        self.share_ns += more_ns;
+        more_ns
+    }
 }
 
 #[cfg(test)]
@@ -74,6 +105,7 @@ mod tests {
             functions: vec![(0, stats(8_000)), (1, stats(1_000_000))],
             phases: Vec::new(),
             threads: vec![thread(7, 15, 500_000), thread(8, 5, 508_000)],
+            ended_threads: Vec::new(),
             flows: Vec::new(),
             communicators: Vec::new(),
             requests: Vec::new(),
@@ -147,13 +179,21 @@ mod tests {
 
     #[test]
     fn the_shares_of_all_threads_add_up() {
-        let of = |cost, all, threads: &[u64]| shares(cost, all, threads.iter().copied()).collect::<Vec<_>>();
-        assert_eq!(of(100, 3, &[1, 1, 1]), [33, 33, 34]);
-        // One has ended.
-        assert_eq!(of(100, 4, &[1, 1]), [25, 25]);
+        let of = |cost, threads: &[(u64, u64)]| shares(cost, threads.iter().copied());
+        assert_eq!(of(100, &[(1, 500), (1, 500), (1, 500)]), [33, 33, 34]);
+        assert_eq!(of(100, &[(3, 500), (1, 500)]), [75, 25]);
+        assert_eq!(of(0, &[(0, 0), (5, 500)]), [0, 0]);
+        assert_eq!(of(u64::MAX, &[(u64::MAX, u64::MAX), (u64::MAX, 0)]), [u64::MAX, 0]);
+        assert_eq!(of(5, &[]), [0; 0]);
+    }
+
+    #[test]
+    fn no_thread_gets_more_taken_off_than_it_has_time() {
+        let of = |cost, threads: &[(u64, u64)]| shares(cost, threads.iter().copied());
+        // The rest falls to who can bear it.
+        assert_eq!(of(100, &[(8, 30), (2, 500), (0, 7)]), [30, 70, 0]);
         // Read at slightly different times.
-        assert_eq!(of(100, 4, &[3, 3]), [75, 25]);
-        assert_eq!(of(0, 0, &[0, 5]), [0, 0]);
-        assert_eq!(of(u64::MAX, u64::MAX, &[u64::MAX]), [u64::MAX]);
+        assert_eq!(of(100, &[(8, 30), (2, 40)]), [30, 40]);
+        assert_eq!(of(100, &[(0, 40)]), [40]);
     }
 }

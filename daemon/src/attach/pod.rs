@@ -2,8 +2,8 @@
 #![expect(unsafe_code, reason = "aya::Pod is an unsafe marker trait")]
 
 use mpiprobe_common::{
-    Communicator, Config, Decisive, Descriptor, Flow, FunctionStats, LayerFrame, Layout, Phase, ProcessCounters,
-    RecentCall, Request, RequestKey, Target, ThreadState,
+    Communicator, Config, Decisive, Descriptor, EndedThread, Flow, FunctionStats, LayerFrame, Layout, Phase,
+    ProcessCounters, RecentCall, Request, RequestKey, Target, ThreadState,
     file::{CallsOff, FollowedRequest, Header, StatsOwner},
 };
 
@@ -34,6 +34,8 @@ unsafe impl aya::Pod for Plain<Header> {}
 unsafe impl aya::Pod for Plain<ProcessCounters> {}
 // SAFETY: as above.
 unsafe impl aya::Pod for Plain<ThreadState> {}
+// SAFETY: as above.
+unsafe impl aya::Pod for Plain<EndedThread> {}
 // SAFETY: as above.
 unsafe impl aya::Pod for Plain<Flow> {}
 // SAFETY: as above.

@@ -116,6 +116,7 @@ fn with_rows(rank: &RankProfile, functions: Vec<FunctionRow>, traffic: Option<Ra
         traffic,
         open_calls: rank.open_calls.clone(),
         threads: rank.threads.clone(),
+        other_threads: rank.other_threads,
         phases: rank.phases.clone(),
         layers: rank.layers.clone(),
         calls_while_off: rank.calls_while_off,

@@ -33,7 +33,7 @@ pub use losses::Losses;
 pub use pending::PendingRow;
 pub use phase::{PhaseProfile, RankPhase};
 pub use profile::{EndReason, EngineInfo, JobInfo, LibraryInfo, Profile, SCHEMA, SlowSite, Totals};
-pub use rank::{OpenCallInfo, RankProfile, RankState, ThreadProfile};
+pub use rank::{OpenCallInfo, OtherThreads, RankProfile, RankState, ThreadLife, ThreadProfile};
 pub use recent::{ArgumentValue, NamedArgument, RecentCallInfo, RecentCalls};
 pub use spread::Spread;
 pub use tool::{FunctionLayers, LibraryLayer, ToolCalls, ToolInfo, ToolLayer};

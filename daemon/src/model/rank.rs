@@ -67,7 +67,11 @@ pub struct RankProfile {
     pub traffic: Option<RankTraffic>,
     /// Calls that had not returned when this was taken, or when the process ended.
     pub open_calls: Vec<OpenCallInfo>,
+    /// Threads that have entered MPI: those that live, and then, in the order of their ends, those that have ended.
     pub threads: Vec<ThreadProfile>,
+    /// What further ones have done that have ended; `null`: there are none.
+    #[serde(default)]
+    pub other_threads: Option<OtherThreads>,
     /// Marked by `MPI_Pcontrol`, in the order of their first opening.
     pub phases: Vec<RankPhase>,
     /// Functions that tools stand before; most time first.
@@ -101,11 +105,50 @@ pub struct OpenCallInfo {
     pub ended_inside: bool,
 }
 
-/// A live thread that has entered MPI.
+/// What has become of a thread.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ThreadLife {
+    /// Still there; earlier versions of mpiprobe knew of no others.
+    #[default]
+    Running,
+    Ended,
+}
+
+/// A thread that has entered MPI.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ThreadProfile {
     pub tid: u32,
+    #[serde(default)]
+    pub state: ThreadLife,
+    /// Completed calls.
     pub calls: u64,
-    /// Time in MPI, ns, the open call included.
+    /// Time in MPI, ns, without mpiprobe's own cost; a call that is open, or was at the thread's end, included.
     pub mpi_ns: u64,
+    /// Wall time from its first call to now, or to its end, ns.
+    #[serde(default)]
+    pub wall_ns: u64,
+}
+
+/// Threads that have ended and were not remembered one by one, because there are too many. Sums.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OtherThreads {
+    /// Their number.
+    pub threads: u64,
+    pub calls: u64,
+    /// ns.
+    pub mpi_ns: u64,
+    /// ns.
+    pub wall_ns: u64,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn threads_of_earlier_recordings_are_alive() {
+        let thread: ThreadProfile = serde_json::from_str(r#"{"tid": 7, "calls": 2, "mpi_ns": 3}"#).unwrap();
+        assert_eq!(thread, ThreadProfile { tid: 7, state: ThreadLife::Running, calls: 2, mpi_ns: 3, wall_ns: 0 });
+    }
 }

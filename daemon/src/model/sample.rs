@@ -82,6 +82,7 @@ fn rank(rank: u32, size: u32) -> RankProfile {
         traffic: Some(RankTraffic::default()),
         open_calls: Vec::new(),
         threads: Vec::new(),
+        other_threads: None,
         phases: Vec::new(),
         layers: Vec::new(),
         calls_while_off: 0,

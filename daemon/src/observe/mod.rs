@@ -1,6 +1,7 @@
 //! The tables as they are now.
 
 mod clock;
+mod ended_threads;
 mod events;
 mod observer;
 mod recent;

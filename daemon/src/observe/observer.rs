@@ -10,9 +10,9 @@ use std::{
 
 use aya::maps::{MapData, RingBuf};
 use mpiprobe_common::{
-    CALIBRATION_SLOT, Communicator, CommunicatorName, Flow, FunctionStats, InnerKey, InnerStats, Layout, Loss,
-    PHASE_SLOTS, Phase, ProcessCounters, ProcessLayers, RecentCall, Request, RequestKey, ThreadState, ToolCallKey,
-    ToolCallStats, ToolKey, ToolStats,
+    CALIBRATION_SLOT, Communicator, CommunicatorName, ENDED_THREAD_RECORDS, EndedThread, EndedThreadKey, Flow,
+    FunctionStats, InnerKey, InnerStats, Layout, Loss, PHASE_SLOTS, Phase, ProcessCounters, ProcessLayers, RecentCall,
+    Request, RequestKey, ThreadState, ToolCallKey, ToolCallStats, ToolKey, ToolStats,
     config::{
         CONTROL_NEXT_COMMUNICATOR, CONTROL_NEXT_FLOW, CONTROL_NEXT_PHASE, CONTROL_NEXT_PROCESS, CONTROL_NEXT_THREAD,
         CONTROL_RECENT, CONTROL_WORDS,
@@ -25,7 +25,10 @@ use thiserror::Error;
 
 use super::{
     ByFunction, CommunicatorSnapshot, Notice, PendingRequest, PhaseSnapshot, ProcessSnapshot, SHARED, Snapshot,
-    StatsReader, ThreadSnapshot, ToolsSnapshot, clock::monotonic_ns, shared::SharedArray,
+    StatsReader, ThreadSnapshot, ToolsSnapshot,
+    clock::monotonic_ns,
+    ended_threads::{alive, by_end},
+    shared::SharedArray,
 };
 use crate::{
     attach::{AttachError, Engine, read_hash},
@@ -126,24 +129,29 @@ impl Observer {
     pub fn snapshot(&self, engine: &Engine) -> Result<Snapshot, ObserveError> {
         engine.locate_open_calls();
         let taken_ns = monotonic_ns();
+        // In this order: what a thread has done is added to its process, then written down, and then it is forgotten.
         let mut threads = self.threads_by_process();
+        let mut ended = self.ended_threads_by_process(engine)?;
+        let slots = 1..self.used(CONTROL_NEXT_PROCESS, self.processes.len());
+        let counters: Vec<_> = slots.filter_map(|slot| Some((slot, self.processes.read(slot)?))).collect();
         let mut inner = inner_by_process(engine)?;
         let mut tools = tools_by_process(engine)?;
         let mut phases = self.phases_by_process();
         let mut flows = self.flows_by_process();
         let mut communicators = self.communicators_by_process();
         let mut requests = self.requests_by_process(engine)?;
-        let slots = 1..self.used(CONTROL_NEXT_PROCESS, self.processes.len());
-        let processes = slots.filter_map(|slot| {
+        let processes = counters.into_iter().filter_map(|(slot, counters)| {
             let process = u32::try_from(slot).ok()?;
             let phases = phases.remove(&process).unwrap_or_default();
+            let ended_threads = by_end(ended.remove(&process).unwrap_or_default());
             Some(ProcessSnapshot {
                 process,
-                counters: self.processes.read(slot)?,
+                counters,
                 layout: self.layouts.read(slot).unwrap_or_default(),
                 functions: together(self.stats.read_all(process), &phases),
                 phases,
-                threads: threads.remove(&process).unwrap_or_default(),
+                threads: alive(threads.remove(&process).unwrap_or_default(), &ended_threads),
+                ended_threads,
                 flows: flows.remove(&process).unwrap_or_default(),
                 communicators: communicators.remove(&process).unwrap_or_default(),
                 requests: requests.remove(&process).unwrap_or_default(),
@@ -177,6 +185,18 @@ impl Observer {
             threads.sort_unstable_by_key(|thread| thread.tid);
         }
         by_process
+    }
+
+    fn ended_threads_by_process(&self, engine: &Engine) -> Result<HashMap<u32, Vec<EndedThread>>, ObserveError> {
+        const ENDED: usize = offset_of!(ProcessCounters, ended_threads) / size_of::<u64>();
+        let mut by_process: HashMap<u32, Vec<EndedThread>> = HashMap::new();
+        let has_ended = |slot| self.processes.word_of(slot, ENDED).is_some_and(|word| word.load(Ordering::Acquire) > 0);
+        if (1..self.used(CONTROL_NEXT_PROCESS, self.processes.len())).any(has_ended) {
+            for (key, thread) in read::<EndedThreadKey, EndedThread>(engine, "ENDED_THREADS", ENDED_THREAD_RECORDS)? {
+                by_process.entry(key.process).or_default().push(thread);
+            }
+        }
+        Ok(by_process)
     }
 
     fn phases_by_process(&self) -> HashMap<u32, Vec<PhaseSnapshot>> {

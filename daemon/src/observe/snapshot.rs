@@ -3,8 +3,8 @@
 use std::{collections::HashMap, sync::Arc};
 
 use mpiprobe_common::{
-    Communicator, Flow, FunctionStats, InnerStats, Layout, Phase, ProcessCounters, RecentCall, Request, ThreadState,
-    ToolCallKey, ToolCallStats, ToolKey, ToolStats, phase::current, thread::ARGUMENT_WORDS,
+    Communicator, EndedThread, Flow, FunctionStats, InnerStats, Layout, Phase, ProcessCounters, RecentCall, Request,
+    ThreadState, ToolCallKey, ToolCallStats, ToolKey, ToolStats, phase::current, thread::ARGUMENT_WORDS,
 };
 
 /// All observed processes at one moment.
@@ -36,7 +36,10 @@ pub struct ProcessSnapshot {
     pub functions: ByFunction,
     /// In the order of their first opening.
     pub phases: Vec<PhaseSnapshot>,
+    /// Alive.
     pub threads: Vec<ThreadSnapshot>,
+    /// As far as they are remembered one by one, in the order of their ends; the sums in `counters` are of all that have ended.
+    pub ended_threads: Vec<EndedThread>,
     /// What was moved, in no order.
     pub flows: Vec<Flow>,
     /// By number. Further ones, for which there is no room, are [`SHARED`] in flows.
@@ -148,13 +151,6 @@ pub struct PendingRequest {
 }
 
 impl ProcessSnapshot {
-    /// Time in MPI of all threads, ns: completed calls, and open ones up to `now_ns`.
-    pub fn mpi_ns(&self, now_ns: u64) -> u64 {
-        let ended = self.counters.ended_threads_time_ns + self.counters.open_at_end_ns;
-        let live = self.threads.iter().map(|thread| thread.state.time_ns + thread.open_ns(now_ns));
-        live.fold(ended, u64::saturating_add)
-    }
-
     /// How long the program had counting switched off, ns.
     pub fn off_ns(&self, now_ns: u64) -> u64 {
         let counters = &self.counters;

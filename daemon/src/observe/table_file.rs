@@ -13,12 +13,12 @@ use std::{
 };
 
 use mpiprobe_common::{
-    CALIBRATION_FUNCTION, Communicator, CommunicatorKey, Flow, FlowKey, FunctionStats, Layout, Phase, ProcessCounters,
-    RecentCall, Request, ThreadState,
+    CALIBRATION_FUNCTION, Communicator, CommunicatorKey, EndedThread, Flow, FlowKey, FunctionStats, Layout, Phase,
+    ProcessCounters, RecentCall, Request, ThreadState,
     file::{
-        CODE_REGION, COMMUNICATORS_REGION, COUNTERS_REGION, CallsOff, FINGERPRINT, FLOWS_REGION, FollowedRequest,
-        Header, LAYOUT_REGION, MAGIC, OFF_REGION, OWNERS_REGION, PHASES_REGION, RECENT_REGION, REQUESTS_REGION, Region,
-        STATS_REGION, StatsOwner, THREADS_REGION, VERSION,
+        CODE_REGION, COMMUNICATORS_REGION, COUNTERS_REGION, CallsOff, ENDED_THREADS_REGION, FINGERPRINT, FLOWS_REGION,
+        FollowedRequest, Header, LAYOUT_REGION, MAGIC, OFF_REGION, OWNERS_REGION, PHASES_REGION, RECENT_REGION,
+        REQUESTS_REGION, Region, STATS_REGION, StatsOwner, THREADS_REGION, VERSION,
     },
     flow::peer,
     request::{key_kind, state},
@@ -29,6 +29,7 @@ use thiserror::Error;
 use super::{
     ByFunction, CommunicatorSnapshot, PendingRequest, PhaseSnapshot, ProcessSnapshot, RecentRing, RecentSwitch,
     ThreadSnapshot, ToolsSnapshot,
+    ended_threads::{alive, by_end},
 };
 use crate::attach::Plain;
 
@@ -91,13 +92,18 @@ impl TableFile {
     /// Everything that was counted up to now, as of process slot `process`.
     pub fn snapshot(&self, process: u32) -> Result<ProcessSnapshot, TableFileError> {
         let header = self.header()?;
+        // In this order: what a thread has done is added to its process, then written down, and then it is forgotten.
+        let threads = self.threads(header.threads, process)?;
+        let ended_threads = by_end(self.ended_threads()?);
+        let counters = self.counters(header.threads)?;
         let (functions, phases) = self.functions(header.stats)?;
         Ok(ProcessSnapshot {
             process,
-            counters: self.counters(header.threads)?,
+            counters,
             functions,
             phases,
-            threads: self.threads(header.threads, process)?,
+            threads: alive(threads, &ended_threads),
+            ended_threads,
             layout: self.layout()?,
             communicators: self.communicators(header.communicators, process)?,
             requests: self.requests(header.flows)?,
@@ -237,6 +243,14 @@ impl TableFile {
         }
         threads.sort_unstable_by_key(|thread| thread.tid);
         Ok(threads)
+    }
+
+    /// In the order of their places.
+    fn ended_threads(&self) -> Result<Vec<EndedThread>, TableFileError> {
+        let copy = || self.entries::<EndedThread>(ENDED_THREADS_REGION, ENDED_THREADS_REGION.capacity.into());
+        // What was whole in the first copy is so in the second one.
+        let whole: Vec<bool> = copy()?.iter().map(|thread| thread.ended_ns != 0).collect();
+        Ok(copy()?.into_iter().zip(whole).filter_map(|(thread, is_whole)| is_whole.then_some(thread)).collect())
     }
 
     /// The state of the thread in a slot; `None` if the slot is free.

@@ -11,6 +11,7 @@ mod pending;
 mod phases;
 mod profile;
 mod table;
+mod threads;
 mod traffic;
 pub(crate) mod units;
 mod unmatched;

@@ -12,8 +12,8 @@ use mpiprobe::{
     },
 };
 use mpiprobe_common::{
-    Communicator, Flow, FlowKey, FunctionStats, InnerStats, Layout, Phase, PhaseKey, ProcessCounters, Request,
-    ThreadState, ToolCallKey, ToolCallStats, ToolKey, ToolStats, layout::capability, phase::NAME_LENGTH,
+    Communicator, EndedThread, Flow, FlowKey, FunctionStats, InnerStats, Layout, Phase, PhaseKey, ProcessCounters,
+    Request, ThreadState, ToolCallKey, ToolCallStats, ToolKey, ToolStats, layout::capability, phase::NAME_LENGTH,
 };
 use serde_json::Value;
 
@@ -63,10 +63,24 @@ fn keys(value: &Value) -> BTreeSet<String> {
     }
 }
 
+fn engine() -> EngineInfo {
+    let library = LibraryInfo {
+        path: String::new(),
+        implementation: String::new(),
+        build_id: None,
+        functions: 1,
+        slow: vec![SlowSite { function: "MPI_Wtime", reason: String::new() }],
+        not_probed: Vec::new(),
+    };
+    let tool = ToolInfo { name: String::new(), path: String::new(), functions: 1, not_probed: Vec::new() };
+    EngineInfo { engine: "ebpf", attached_by: String::new(), attach_ns: 0, libraries: vec![library], tools: vec![tool] }
+}
+
 /// A profile in which nothing is empty.
 fn profile() -> mpiprobe::model::Profile {
     let mut state = ThreadState::ZERO;
     state.process = 1;
+    state.has_stack = 1;
     // A function with a partner and a communicator.
     state.open.function_plus_1 = mpiprobe_functions::by_name("MPI_Sendrecv").map_or(1, |id| u32::from(id.number()) + 1);
     let process = ProcessSnapshot {
@@ -85,6 +99,7 @@ fn profile() -> mpiprobe::model::Profile {
             functions: vec![(0, Arc::new(FunctionStats::ZERO))],
         }],
         threads: vec![ThreadSnapshot { tid: 1, slot: 0, state }],
+        ended_threads: vec![EndedThread::default()],
         datatypes: Vec::new(),
         inner: vec![((0, 1), InnerStats::default())],
         tools: ToolsSnapshot {
@@ -102,6 +117,7 @@ fn profile() -> mpiprobe::model::Profile {
     };
     let mut counters = ProcessCounters::ZERO;
     counters.communicators_shared = 1;
+    counters.ended_threads = 2;
     let process = ProcessSnapshot { counters, ..process };
     let observed = Observed {
         process: 1,
@@ -119,27 +135,12 @@ fn profile() -> mpiprobe::model::Profile {
         }],
         self_cost: SelfCost(None),
     };
-    let library = LibraryInfo {
-        path: String::new(),
-        implementation: String::new(),
-        build_id: None,
-        functions: 1,
-        slow: vec![SlowSite { function: "MPI_Wtime", reason: String::new() }],
-        not_probed: Vec::new(),
-    };
-    let tool = ToolInfo { name: String::new(), path: String::new(), functions: 1, not_probed: Vec::new() };
     let session = Session {
         host: String::new(),
         began: String::new(),
         began_ns: 0,
         end: None,
-        engine: EngineInfo {
-            engine: "ebpf",
-            attached_by: String::new(),
-            attach_ns: 0,
-            libraries: vec![library],
-            tools: vec![tool],
-        },
+        engine: engine(),
         per_call_ns: 0.0,
         inside_ns: None,
         nested: true,

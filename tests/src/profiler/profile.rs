@@ -145,6 +145,7 @@ pub struct Rank {
     pub calls: u64,
     pub threads_in_mpi: u64,
     pub threads: Vec<Thread>,
+    pub other_threads: Option<OtherThreads>,
     pub inner_calls: u64,
     pub functions: Vec<FunctionRow>,
     pub open_calls: Vec<OpenCall>,
@@ -197,8 +198,19 @@ pub struct LibraryLayer {
 #[derive(Debug, Clone, Deserialize)]
 pub struct Thread {
     pub tid: u32,
+    pub state: String,
     pub calls: u64,
     pub mpi_ns: u64,
+    pub wall_ns: u64,
+}
+
+/// Sums over threads that have no rows of their own.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+pub struct OtherThreads {
+    pub threads: u64,
+    pub calls: u64,
+    pub mpi_ns: u64,
+    pub wall_ns: u64,
 }
 
 #[derive(Debug, Clone, Deserialize)]
@@ -303,6 +315,7 @@ pub struct Flow {
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct OpenCall {
     pub function: String,
+    pub tid: u32,
     pub call_site: Option<u64>,
     pub site: Option<String>,
     pub arguments: Option<Arguments>,

@@ -128,6 +128,7 @@ impl Synthetic {
             counters: ProcessCounters { tgid: 4000 + rank, ..ProcessCounters::ZERO },
             layout,
             threads: vec![threads::of(self, rank, now_ns, calls, time_ns)],
+            ended_threads: Vec::new(),
             flows: if self.traffic { self.flows(rank, &functions) } else { Vec::new() },
             communicators: if self.traffic { self.communicators(rank) } else { Vec::new() },
             requests: if self.traffic { self.requests(rank, now_ns, (lively + 1) * SECOND) } else { Vec::new() },

@@ -15,6 +15,9 @@ use super::reader::Reader;
 use super::traffic::Traffic;
 use super::traffic_file::traffic;
 
+/// `TRUTH_ENDED`.
+const ENDED_LISTED: u32 = 1024;
+
 #[derive(Debug, Error)]
 pub enum TruthError {
     #[error("reading {path}: {source}")]
@@ -61,6 +64,14 @@ pub struct Thread {
     pub calls: u64,
 }
 
+/// A thread that has called MPI and has ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct EndedThread {
+    pub tid: u32,
+    /// Outermost calls it had entered.
+    pub calls: u64,
+}
+
 /// One program image (a process between two execs).
 #[derive(Debug, Clone)]
 pub struct Image {
@@ -75,6 +86,10 @@ pub struct Image {
     pub threads: Vec<Thread>,
     /// Threads that are counted but missing in `threads`.
     pub unlisted_threads: u64,
+    /// Those that were in `threads`, in the order of their ends: the first 1,024.
+    pub ended_threads: Vec<EndedThread>,
+    /// How many they are, listed or not.
+    pub threads_ended: u32,
     /// What its calls meant. Empty unless [asked for](crate::JobBuilder::meaning).
     pub traffic: Traffic,
 }
@@ -118,7 +133,7 @@ impl Snapshot {
 
 impl Image {
     fn parse(file: Reader) -> Result<Self, TruthError> {
-        if file.u32(8)? != 2 {
+        if file.u32(8)? != 3 {
             return Err(file.error("another version"));
         }
         let (functions, threads) = (u64::from(file.u32(32)?), u64::from(file.u32(36)?));
@@ -160,19 +175,32 @@ impl Image {
             functions: counted,
             threads: listed,
             unlisted_threads: file.u64(56)?,
+            ended_threads: ended_threads(file)?,
+            threads_ended: file.u32(100)?,
             traffic: traffic(file, &names)?,
         })
     }
+}
+
+fn ended_threads(file: Reader) -> Result<Vec<EndedThread>, TruthError> {
+    let (ended, offset) = (file.u32(100)?, file.u64(112)?);
+    let mut listed = Vec::new();
+    for index in 0..u64::from(ended.min(ENDED_LISTED)) {
+        let offset = offset.saturating_add(index * 16);
+        let thread = EndedThread { tid: file.u32(offset)?, calls: file.u64(offset + 8)? };
+        listed.extend((thread.tid != 0).then_some(thread));
+    }
+    Ok(listed)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// One function (`MPI_Send`) and one thread that is inside it.
+    /// One function (`MPI_Send`), one thread that is inside it, and one that has ended.
     fn sample() -> Vec<u8> {
         let mut data = b"MPITRUTH".to_vec();
-        for word in [2, 4711, 42, 3_u32] {
+        for word in [3, 4711, 42, 3_u32] {
             data.extend(word.to_ne_bytes()); // version, pid, parent, rank
         }
         data.extend(5_u64.to_ne_bytes()); // created
@@ -182,6 +210,10 @@ mod tests {
         for word in [128, 128 + 104, 0_u64] {
             data.extend(word.to_ne_bytes()); // offsets, unlisted threads
         }
+        data.resize(100, 0);
+        data.extend(1_u32.to_ne_bytes()); // ended threads
+        data.resize(112, 0);
+        data.extend((128_u64 + 104 + 16).to_ne_bytes()); // where they are
         data.resize(128, 0);
         let mut name = b"MPI_Send".to_vec();
         name.resize(64, 0);
@@ -192,6 +224,8 @@ mod tests {
         data.extend(4712_u32.to_ne_bytes());
         data.extend(1_u32.to_ne_bytes());
         data.extend(10_u64.to_ne_bytes());
+        data.extend(4713_u64.to_ne_bytes());
+        data.extend(6_u64.to_ne_bytes());
         data
     }
 
@@ -208,6 +242,7 @@ mod tests {
         let calls = Calls { entered: 10, completed: 9, inner: 2, time: Duration::from_micros(1), asked: 7 };
         assert_eq!(image.functions, BTreeMap::from([("MPI_Send".to_owned(), calls)]));
         assert_eq!(image.threads, [Thread { tid: 4712, inside: Some("MPI_Send".to_owned()), calls: 10 }]);
+        assert_eq!((image.threads_ended, image.ended_threads), (1, vec![EndedThread { tid: 4713, calls: 6 }]));
     }
 
     #[test]

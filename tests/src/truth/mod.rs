@@ -9,6 +9,6 @@ mod traffic;
 mod traffic_file;
 mod typed;
 
-pub use file::{Calls, Image, Snapshot, Thread, TruthError};
+pub use file::{Calls, EndedThread, Image, Snapshot, Thread, TruthError};
 pub(crate) use library::{gate_library, truth_library};
 pub use traffic::{Amounts, Key, Peer, Received, Scope, ScopeKind, Traffic};

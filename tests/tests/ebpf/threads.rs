@@ -3,7 +3,11 @@
 use std::collections::BTreeMap;
 
 use libtest_mimic::{Failed, Trial};
-use mpiprobe_tests::{Ended, Job, Language, Mpi, Profiler, program};
+use mpiprobe_tests::{
+    Ended, Job, Language, Mpi, Profiler, program,
+    threads::{expect_bounded_threads, expect_threads_of_ended_ranks},
+};
+use rustix::process::Signal;
 
 use crate::check::{complete, completed, expect_counts, functions};
 use crate::trial;
@@ -12,6 +16,8 @@ pub(crate) fn tests(mpi: Mpi) -> Vec<Trial> {
     vec![
         trial(mpi, Language::C, "threads_at_once", at_once),
         trial(mpi, Language::C, "living_threads_one_by_one", one_by_one),
+        trial(mpi, Language::C, "ended_threads_one_by_one", ended_one_by_one),
+        trial(mpi, Language::C, "threads_of_a_killed_rank", killed),
         trial(mpi, Language::C, "twenty_thousand_threads", short_lived),
         trial(mpi, Language::C, "too_many_threads_are_a_counted_loss", too_many),
     ]
@@ -76,11 +82,37 @@ fn one_by_one(mpi: Mpi) -> Result<(), Failed> {
     Ok(())
 }
 
+/// What each has done is known after the job's end.
+fn ended_one_by_one(mpi: Mpi) -> Result<(), Failed> {
+    let (job, ended) = observed(mpi, &["6", "50"], &["--functions", "all"])?;
+    expect_threads_of_ended_ranks(&complete(&ended)?, &job.snapshot()?)
+}
+
+/// Threads that stand still after their first messages when one of the ranks is killed.
+fn killed(mpi: Mpi) -> Result<(), Failed> {
+    const THREADS: u64 = 6;
+    let builder = Job::builder(mpi, program::THREADS).ranks(2).args([THREADS.to_string(), "5".to_owned()]);
+    let mut job = builder.gates(&["start", "MPI_Send"]).truth(true).own_name().spawn()?;
+    job.wait_for_gate("start")?;
+    let profiler = Profiler::observe(["--functions", "all", "--pid-of", job.called()])?;
+    job.open_gate("start")?;
+    job.wait_for_calls("MPI_Send", THREADS)?;
+    for rank in 0..2 {
+        job.kill_rank(rank, Signal::KILL)?;
+    }
+    let profile = complete(&profiler.wait()?)?;
+    expect_threads_of_ended_ranks(&profile, &job.snapshot()?)?;
+    assert!(profile.ranks.iter().all(|row| row.threads_in_mpi == THREADS + 1), "{:?}", profile.ranks);
+    Ok(())
+}
+
+/// Some of them are remembered one by one, and the others by their sums.
 fn short_lived(mpi: Mpi) -> Result<(), Failed> {
-    let (job, ended) = observed(mpi, &["--short-lived", "10000"], &[])?;
-    let profile = complete(&ended)?;
-    expect_counts(&profile, &job.snapshot()?, None, &functions("default")?)?;
+    let (job, ended) = observed(mpi, &["--short-lived", "10000"], &["--functions", "all"])?;
+    let (profile, truth) = (complete(&ended)?, job.snapshot()?);
+    expect_counts(&profile, &truth, None, &functions("all")?)?;
     assert_eq!(profile.ranks.iter().map(|row| row.threads_in_mpi).sum::<u64>(), 20_002);
+    expect_bounded_threads(&profile, &truth)?;
     Ok(())
 }
 

@@ -60,6 +60,10 @@ impl Clocks {
         for opened in &mut tables.phases {
             set(&mut opened.phase.since_ns);
         }
+        for thread in &mut tables.ended_threads {
+            set(&mut thread.first_entry_ns);
+            set(&mut thread.ended_ns);
+        }
         for thread in &mut tables.threads {
             set(&mut thread.state.first_entry_ns);
             set(&mut thread.state.last_return_ns);

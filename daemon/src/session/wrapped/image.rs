@@ -158,6 +158,7 @@ impl Image {
         if has_ended {
             let last =
                 snapshot.threads.iter().map(|thread| thread.state.last_return_ns.max(thread.state.open.started_ns));
+            let last = last.chain(snapshot.ended_threads.iter().map(|thread| thread.ended_ns));
             let last = last.max().unwrap_or(0).max(self.header.began_ns);
             // It may have ended long before that was noticed, but not before its own last words.
             let known =

@@ -6,7 +6,7 @@ use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 
 use libtest_mimic::{Failed, Trial};
-use mpiprobe_common::file::Header;
+use mpiprobe_common::file::{ENDED_THREADS_REGION, Header};
 use mpiprobe_tests::{Ended, Job, Language, Mpi, Profiler, program};
 
 use crate::check::{expect_counts, functions};
@@ -116,6 +116,9 @@ fn damaged(mpi: Mpi) -> Result<(), Failed> {
     {
         write(&hostile, at, &[0xff; 8])?;
     }
+    let ended_threads = ENDED_THREADS_REGION;
+    let length = usize::try_from(ended_threads.end() - ended_threads.offset)?;
+    write(&hostile, usize::try_from(ended_threads.offset)?, &vec![0xff; length])?;
 
     let reported = report(&tables, &["--json"])?;
     assert_eq!(reported.status.code(), Some(3), "{}", reported.printed());

@@ -172,7 +172,8 @@ impl Roster {
     pub(super) fn update(&mut self, snapshot: &Snapshot) {
         for process in &snapshot.processes {
             let Some(entry) = self.entries.get_mut(&process.process) else { continue };
-            entry.has_called |= !process.functions.is_empty() || !process.threads.is_empty();
+            let has_ended_thread = process.counters.ended_threads > 0;
+            entry.has_called |= !process.functions.is_empty() || !process.threads.is_empty() || has_ended_thread;
             if entry.observed.until_ns.is_some() && process.counters.last_end_ns > 0 {
                 entry.observed.until_ns = Some(process.counters.last_end_ns);
             }

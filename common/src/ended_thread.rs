@@ -49,7 +49,7 @@ impl EndedThread {
             calls: thread.calls,
             time_ns: thread.time_ns,
             first_entry_ns: thread.first_entry_ns,
-            open_ns: if thread.open.function_plus_1 == 0 { 0 } else { ended_ns.saturating_sub(thread.open.started_ns) },
+            open_ns: if thread.open_function().is_none() { 0 } else { ended_ns.saturating_sub(thread.open.started_ns) },
         }
     }
 
@@ -97,6 +97,9 @@ mod tests {
         assert_eq!((ended, ended.span_ns()), (expected, 80));
         state.open = OpenCall { function_plus_1: 1, started_ns: 150, ..OpenCall::default() };
         assert_eq!(EndedThread::of(&state, 180).open_ns, 30);
+        // It had returned, and was only being accounted for.
+        state.open.to_user = OpenCall::RETURNED;
+        assert_eq!((EndedThread::of(&state, 180).open_ns, state.open_function()), (0, None));
         // It has entered no call that counts.
         state.first_entry_ns = 0;
         assert_eq!(EndedThread::of(&state, 180).span_ns(), 0);

@@ -19,12 +19,18 @@ pub struct OpenCall {
     /// Function id plus one; 0: no call is open.
     pub function_plus_1: u32,
     /// From `stack_pointer` to where the return address into the user's code is, bytes: 0 unless a tool's call is between, see
-    /// [`crate::tool`].
+    /// [`crate::tool`]. [`Self::RETURNED`]: the call is being accounted for.
     pub to_user: u32,
     /// Entry, ns.
     pub started_ns: u64,
     /// Stack pointer at entry: where the return address is. Identifies the frame, so entry and return are paired exactly.
     pub stack_pointer: u64,
+}
+
+impl OpenCall {
+    /// The call has returned and is in all sums; what is still to be found out is what it has moved. A process may be killed in
+    /// that: the call does not count as open besides.
+    pub const RETURNED: u32 = u32::MAX;
 }
 
 /// State of one live thread that has entered MPI since it is observed. One writer: the thread itself.
@@ -136,6 +142,9 @@ impl ThreadState {
 
     /// Function id of the outermost open call.
     pub const fn open_function(&self) -> Option<u32> {
+        if self.open.to_user == OpenCall::RETURNED {
+            return None;
+        }
         self.open.function_plus_1.checked_sub(1)
     }
 }

@@ -168,21 +168,23 @@ unsafe fn complete(local: *mut Local, frame: *mut Frame) {
         // Others are seen for what they do to requests and handles.
         let is_counted = header::is_selected(function);
         let entry = if is_counted { statistics::of(local, function) } else { ptr::null_mut() };
+        // All sums at once: somebody else's MPI_Abort may kill the process at any moment.
+        begin_change(state);
         if !entry.is_null() {
             statistics::record(entry, ns);
         }
-        // While the call is open still, so that whatever the library calls in turn is inside it.
-        meaning::account(local, frame, function, ns, entry);
-        if is_counted && recent::is_on((*state).open.started_ns + ns) {
-            recent::note(local, frame, function, ns);
-        }
-        begin_change(state);
-        close(state);
         if is_counted {
             (*state).calls += 1;
             (*state).time_ns += ns;
         }
         (*state).last_return_ns = (*state).open.started_ns + ns;
+        (*state).open.to_user = OpenCall::RETURNED;
+        // While the frame is the thread's outermost still, so that whatever the library calls in turn is inside it.
+        meaning::account(local, frame, function, ns, entry);
+        if is_counted && recent::is_on((*state).open.started_ns + ns) {
+            recent::note(local, frame, function, ns);
+        }
+        close(state);
         end_change(state);
         // What it asks for is done from its return on.
         if phases::is_control(function) {

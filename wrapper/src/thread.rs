@@ -187,7 +187,7 @@ fn fold(state: &ThreadState) {
         add(&raw mut (*counters).ended_threads_calls, ended.calls);
         add(&raw mut (*counters).ended_threads_time_ns, ended.time_ns);
         add(&raw mut (*counters).inner_calls, state.inner_calls);
-        if state.open.function_plus_1 != 0 {
+        if state.open_function().is_some() {
             add(&raw mut (*counters).open_at_end, 1);
             add(&raw mut (*counters).open_at_end_ns, ended.open_ns);
         }

@@ -170,6 +170,6 @@ impl ProcessSnapshot {
 impl ThreadSnapshot {
     /// How long its open call has been open, ns; 0 without one.
     pub fn open_ns(&self, now_ns: u64) -> u64 {
-        if self.state.open.function_plus_1 == 0 { 0 } else { now_ns.saturating_sub(self.state.open.started_ns) }
+        if self.state.open_function().is_none() { 0 } else { now_ns.saturating_sub(self.state.open.started_ns) }
     }
 }

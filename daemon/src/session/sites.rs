@@ -64,7 +64,7 @@ impl Sites {
     /// The return address in the user's code of an open call that was made by a language layer, as the stack of its thread says at
     /// this moment; `None` if it was made by the user, or nothing is known.
     pub(super) fn behind_layers(&mut self, slot: u32, state: &ThreadState, process: Option<&Process>) -> Option<u64> {
-        let call_site = state.call_site().filter(|_| state.open.function_plus_1 != 0)?;
+        let call_site = state.call_site().filter(|_| state.open_function().is_some())?;
         let map = self.maps.get_mut(&slot)?;
         if !map.locate(call_site, process, &mut self.modules).layer()?.is_called_by_user() {
             return None;

@@ -6,7 +6,10 @@ use core::{
     sync::atomic::{Ordering, compiler_fence},
 };
 
-use mpiprobe_common::{Loss, OpenCall, ThreadState, thread::REGISTER_ARGUMENTS};
+use mpiprobe_common::{
+    Loss, OpenCall, ThreadState,
+    thread::{ARGUMENT_WORDS, REGISTER_ARGUMENTS},
+};
 
 use crate::{
     entry::{DESCRIPTORS, Entry, Frame},
@@ -94,12 +97,7 @@ unsafe fn open(local: *mut Local, frame: *mut Frame, function: u32) {
         (*state).return_address = (*frame).return_address;
         let arguments = (&raw mut (*state).arguments).cast::<[u64; 6]>();
         *arguments = (*frame).arguments;
-        let words = DESCRIPTORS.get(function as usize).map_or(0, |descriptor| descriptor.arguments);
-        for position in REGISTER_ARGUMENTS as u8..words {
-            if let Some(to) = (*state).arguments.get_mut(position as usize) {
-                *to = meaning::argument(frame, position);
-            }
-        }
+        copy_stack(&mut (*state).arguments, frame, function);
         (*state).has_stack = 1;
         // Last, so that as little as possible of this is in the measured time.
         let stamp = (*local).clock.stamp();
@@ -115,6 +113,23 @@ unsafe fn open(local: *mut Local, frame: *mut Frame, function: u32) {
             stack_pointer: stack_pointer(frame),
         };
         end_change(state);
+    }
+}
+
+/// Takes down the arguments that are not in registers: behind the return address. Most functions that have any have one.
+#[inline]
+unsafe fn copy_stack(arguments: &mut [u64; ARGUMENT_WORDS], frame: *mut Frame, function: u32) {
+    let words = DESCRIPTORS.get(function as usize).map_or(0, |descriptor| descriptor.arguments) as usize;
+    let [_, _, _, _, _, _, first, others @ ..] = arguments;
+    if let Some(more) = words.checked_sub(REGISTER_ARGUMENTS + 1) {
+        // SAFETY: by contract the trampoline's frame, and as many arguments as the function has.
+        unsafe {
+            let from = (&raw const (*frame).return_address).add(1);
+            *first = *from;
+            for (position, to) in others.iter_mut().enumerate().take(more) {
+                *to = *from.add(1 + position);
+            }
+        }
     }
 }
 

@@ -32,7 +32,9 @@ fn told(image: &Image) -> Vec<(u32, u64)> {
 fn shown(row: &Rank) -> Vec<(u32, u64)> {
     expect_sums_of_threads(row);
     for thread in &row.threads {
-        assert!(0 < thread.mpi_ns && thread.mpi_ns <= thread.wall_ns && thread.wall_ns <= row.wall_ns, "{row:?}");
+        assert!(thread.mpi_ns <= thread.wall_ns && thread.wall_ns <= row.wall_ns, "{row:?}");
+        // The entry of a call that never returned may be the last that was seen of a process that was killed.
+        assert!(thread.calls == 0 || 0 < thread.mpi_ns, "{row:?}");
     }
     let mut all: Vec<_> = row.threads.iter().map(|thread| (thread.tid, thread.calls)).collect();
     all.sort_unstable();

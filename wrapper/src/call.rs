@@ -116,7 +116,7 @@ unsafe fn open(local: *mut Local, frame: *mut Frame, function: u32) {
     }
 }
 
-/// Takes down the arguments that are not in registers: behind the return address. Most functions that have any have one.
+/// Takes down the arguments that are not in registers. Most functions that have any have one.
 #[inline]
 unsafe fn copy_stack(arguments: &mut [u64; ARGUMENT_WORDS], frame: *mut Frame, function: u32) {
     let words = DESCRIPTORS.get(function as usize).map_or(0, |descriptor| descriptor.arguments) as usize;
@@ -124,7 +124,7 @@ unsafe fn copy_stack(arguments: &mut [u64; ARGUMENT_WORDS], frame: *mut Frame, f
     if let Some(more) = words.checked_sub(REGISTER_ARGUMENTS + 1) {
         // SAFETY: by contract the trampoline's frame, and as many arguments as the function has.
         unsafe {
-            let from = (&raw const (*frame).return_address).add(1);
+            let from = Frame::on_stack(frame);
             *first = *from;
             for (position, to) in others.iter_mut().enumerate().take(more) {
                 *to = *from.add(1 + position);

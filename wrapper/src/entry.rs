@@ -31,6 +31,15 @@ pub(crate) struct Frame {
     pub(crate) return_address: u64,
 }
 
+impl Frame {
+    /// Where the arguments are that are not in registers, one behind the other.
+    #[inline]
+    pub(crate) const unsafe fn on_stack(frame: *const Self) -> *const u64 {
+        // SAFETY: by contract a frame on the stack; behind the return address are the caller's words.
+        unsafe { (&raw const (*frame).return_address).add(1) }
+    }
+}
+
 // `through WORDS`: for functions with so many arguments on the stack, in units of two.
 global_asm!(
     r#"

@@ -41,14 +41,13 @@ impl Arguments {
     /// The argument at a position that the function has.
     #[inline]
     pub(super) fn word(self, position: u8) -> u64 {
-        // SAFETY: the trampoline's frame; behind the return address are the arguments that are not in registers.
+        // SAFETY: the trampoline's frame.
         unsafe {
             let frame = &*self.0;
             if let Some(&word) = frame.arguments.get(position as usize) {
                 word
             } else {
-                let beyond = position as usize - frame.arguments.len();
-                *(&raw const (*self.0).return_address).add(1 + beyond)
+                *Frame::on_stack(self.0).add(position as usize - frame.arguments.len())
             }
         }
     }

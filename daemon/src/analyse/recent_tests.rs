@@ -1,12 +1,11 @@
 use mpiprobe_common::{
-    Communicator, CommunicatorKey, ProcessCounters,
+    Communicator, CommunicatorKey,
     layout::{Interface, MPICH, OPEN_MPI, handle_kind},
     recent::RECENT_ARGUMENTS,
     thread::REGISTER_ARGUMENTS,
 };
 
 use super::*;
-use crate::observe::ToolsSnapshot;
 
 fn layout(interface: Interface) -> Layout {
     Layout {
@@ -32,22 +31,7 @@ fn call(name: &str, arguments: &[u64]) -> RecentCall {
 }
 
 fn process(communicators: Vec<CommunicatorSnapshot>) -> ProcessSnapshot {
-    ProcessSnapshot {
-        process: 1,
-        counters: ProcessCounters::ZERO,
-        layout: Layout::default(),
-        functions: Vec::new(),
-        phases: Vec::new(),
-        threads: Vec::new(),
-        ended_threads: Vec::new(),
-        flows: Vec::new(),
-        communicators,
-        requests: Vec::new(),
-        datatypes: Vec::new(),
-        inner: Vec::new(),
-        tools: ToolsSnapshot::default(),
-        recent: None,
-    }
+    ProcessSnapshot { communicators, ..ProcessSnapshot::empty(1) }
 }
 
 fn read_with(call: RecentCall, recent: RecentSnapshot, process: &ProcessSnapshot) -> RecentCallInfo {

@@ -62,13 +62,13 @@ impl Bearer {
 mod tests {
     use std::sync::Arc;
 
-    use mpiprobe_common::{FunctionStats, Layout, ProcessCounters, ThreadState};
+    use mpiprobe_common::{FunctionStats, ThreadState};
 
     use super::*;
     use crate::{
         analyse::{Identity, Observed, Session, rank::Rank},
         model::{EngineInfo, RankProfile, RankState},
-        observe::{ProcessSnapshot, ThreadSnapshot, ToolsSnapshot},
+        observe::{ProcessSnapshot, ThreadSnapshot},
     };
 
     #[test]
@@ -99,20 +99,9 @@ mod tests {
             ThreadSnapshot { tid, slot: 0, state: of_thread }
         };
         ProcessSnapshot {
-            process: 1,
-            counters: ProcessCounters::ZERO,
-            layout: Layout::default(),
             functions: vec![(0, stats(8_000)), (1, stats(1_000_000))],
-            phases: Vec::new(),
             threads: vec![thread(7, 15, 500_000), thread(8, 5, 508_000)],
-            ended_threads: Vec::new(),
-            flows: Vec::new(),
-            communicators: Vec::new(),
-            requests: Vec::new(),
-            datatypes: Vec::new(),
-            inner: Vec::new(),
-            tools: ToolsSnapshot::default(),
-            recent: None,
+            ..ProcessSnapshot::empty(1)
         }
     }
 

@@ -112,32 +112,16 @@ impl Part {
 
 #[cfg(test)]
 mod tests {
-    use mpiprobe_common::{Layout, ProcessCounters, ThreadState, thread::OpenCall};
+    use mpiprobe_common::{ProcessCounters, ThreadState, thread::OpenCall};
 
     use super::*;
-    use crate::observe::ToolsSnapshot;
 
     fn process(
         threads: Vec<ThreadSnapshot>,
         ended_threads: Vec<EndedThread>,
         counters: &ProcessCounters,
     ) -> ProcessSnapshot {
-        ProcessSnapshot {
-            process: 1,
-            counters: *counters,
-            layout: Layout::default(),
-            functions: Vec::new(),
-            phases: Vec::new(),
-            threads,
-            ended_threads,
-            flows: Vec::new(),
-            communicators: Vec::new(),
-            requests: Vec::new(),
-            datatypes: Vec::new(),
-            inner: Vec::new(),
-            tools: ToolsSnapshot::default(),
-            recent: None,
-        }
+        ProcessSnapshot { counters: *counters, threads, ended_threads, ..ProcessSnapshot::empty(1) }
     }
 
     /// One thread that is in a call, two with the same id that have ended, one after the other, and two that are in the sums only.

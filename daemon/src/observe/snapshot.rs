@@ -151,6 +151,27 @@ pub struct PendingRequest {
 }
 
 impl ProcessSnapshot {
+    /// Of a process that has done nothing.
+    #[cfg(test)]
+    pub(crate) fn empty(process: u32) -> Self {
+        Self {
+            process,
+            counters: ProcessCounters::ZERO,
+            layout: Layout::default(),
+            functions: Vec::new(),
+            phases: Vec::new(),
+            threads: Vec::new(),
+            ended_threads: Vec::new(),
+            flows: Vec::new(),
+            communicators: Vec::new(),
+            requests: Vec::new(),
+            datatypes: Vec::new(),
+            inner: Vec::new(),
+            tools: ToolsSnapshot::default(),
+            recent: None,
+        }
+    }
+
     /// How long the program had counting switched off, ns.
     pub fn off_ns(&self, now_ns: u64) -> u64 {
         let counters = &self.counters;

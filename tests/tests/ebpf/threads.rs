@@ -50,15 +50,23 @@ fn at_once(mpi: Mpi) -> Result<(), Failed> {
     Ok(())
 }
 
-/// Threads that stand still after their first messages: what each has done, and that the rank is their sum.
-fn one_by_one(mpi: Mpi) -> Result<(), Failed> {
-    const THREADS: u64 = 6;
+/// Threads that a rank starts besides its first one.
+const THREADS: u64 = 6;
+
+/// A job under observation whose threads stand still after their first messages.
+fn standing(mpi: Mpi) -> Result<(Job, Profiler), Failed> {
     let builder = Job::builder(mpi, program::THREADS).ranks(2).args([THREADS.to_string(), "5".to_owned()]);
     let mut job = builder.gates(&["start", "MPI_Send"]).truth(true).own_name().spawn()?;
     job.wait_for_gate("start")?;
     let profiler = Profiler::observe(["--functions", "all", "--pid-of", job.called()])?;
     job.open_gate("start")?;
     job.wait_for_calls("MPI_Send", THREADS)?;
+    Ok((job, profiler))
+}
+
+/// Threads that stand still after their first messages: what each has done, and that the rank is their sum.
+fn one_by_one(mpi: Mpi) -> Result<(), Failed> {
+    let (mut job, profiler) = standing(mpi)?;
     let ended = profiler.interrupt()?;
     let profile = complete(&ended)?;
     let snapshot = job.snapshot()?;
@@ -90,13 +98,7 @@ fn ended_one_by_one(mpi: Mpi) -> Result<(), Failed> {
 
 /// Threads that stand still after their first messages when one of the ranks is killed.
 fn killed(mpi: Mpi) -> Result<(), Failed> {
-    const THREADS: u64 = 6;
-    let builder = Job::builder(mpi, program::THREADS).ranks(2).args([THREADS.to_string(), "5".to_owned()]);
-    let mut job = builder.gates(&["start", "MPI_Send"]).truth(true).own_name().spawn()?;
-    job.wait_for_gate("start")?;
-    let profiler = Profiler::observe(["--functions", "all", "--pid-of", job.called()])?;
-    job.open_gate("start")?;
-    job.wait_for_calls("MPI_Send", THREADS)?;
+    let (mut job, profiler) = standing(mpi)?;
     for rank in 0..2 {
         job.kill_rank(rank, Signal::KILL)?;
     }

@@ -34,10 +34,10 @@ pub(super) fn bury(snapshot: &mut ProcessSnapshot, until_ns: u64) -> Vec<EndedCa
 
 #[cfg(test)]
 mod tests {
-    use mpiprobe_common::{Layout, ProcessCounters, ThreadState, thread::OpenCall};
+    use mpiprobe_common::{ProcessCounters, ThreadState, thread::OpenCall};
 
     use super::*;
-    use crate::observe::{ThreadSnapshot, ToolsSnapshot};
+    use crate::observe::ThreadSnapshot;
 
     #[test]
     fn threads_that_the_end_of_their_process_ended_are_remembered_and_in_its_sums() {
@@ -55,7 +55,6 @@ mod tests {
         let earlier =
             EndedThread { ended_ns: 120, tid: 9, calls: 1, time_ns: 5, first_entry_ns: 100, ..EndedThread::default() };
         let mut snapshot = ProcessSnapshot {
-            process: 1,
             counters: ProcessCounters {
                 ended_threads: 1,
                 ended_threads_calls: 1,
@@ -63,18 +62,9 @@ mod tests {
                 ended_threads_span_ns: 20,
                 ..ProcessCounters::ZERO
             },
-            layout: Layout::default(),
-            functions: Vec::new(),
-            phases: Vec::new(),
             threads: threads.into(),
             ended_threads: vec![earlier],
-            flows: Vec::new(),
-            communicators: Vec::new(),
-            requests: Vec::new(),
-            datatypes: Vec::new(),
-            inner: Vec::new(),
-            tools: ToolsSnapshot::default(),
-            recent: None,
+            ..ProcessSnapshot::empty(1)
         };
         let ended_in = bury(&mut snapshot, 200);
         let cut_short: Vec<_> = ended_in.iter().map(|call| (call.tid, call.function, call.open_ns)).collect();

@@ -1,7 +1,6 @@
 //! What is said of calls that are open, whichever engine counts.
 
 use libtest_mimic::Failed;
-use rustix::process::Signal;
 
 use crate::{Job, JobBuilder, Mpi, Profile, Profiler, program};
 
@@ -89,10 +88,7 @@ pub fn expect_names(mut job: Job) -> Result<(), Failed> {
 
 /// These jobs never end by themselves.
 fn kill(job: &mut Job) -> Result<(), Failed> {
-    for rank in job.living_ranks()? {
-        // The launcher may have killed it meanwhile.
-        let _ = job.kill_rank(rank, Signal::KILL);
-    }
+    job.kill_ranks()?;
     job.wait()?;
     Ok(())
 }

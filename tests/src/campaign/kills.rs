@@ -17,9 +17,7 @@ pub fn killed_in_flight(mpi: Mpi, calls: u64, round: u32) -> Result<(), Campaign
     job.kill_rank(round % 2, Signal::KILL)?;
     job.wait()?;
     // A launcher may leave the others behind.
-    for rank in job.living_ranks()? {
-        let _ = job.kill_rank(rank, Signal::KILL);
-    }
+    job.kill_ranks()?;
     let profile = complete(&profiler.wait()?, round)?;
     for (rank, image) in job.snapshot()?.ranks {
         let row = profile.rank(rank).ok_or_else(|| CampaignError::wrong(round, format!("no row for rank {rank}")))?;

@@ -40,6 +40,15 @@ impl Job {
         self.signal(pid, signal)
     }
 
+    /// SIGKILL for every rank that still runs. As soon as the first is dead the launcher may end the others, and that is as good.
+    pub fn kill_ranks(&mut self) -> Result<(), JobError> {
+        self.ranks()?;
+        for process in self.ranks.values().filter(|process| process.is_alive()) {
+            let _ = self.signal(process.pid, Signal::KILL);
+        }
+        Ok(())
+    }
+
     /// SIGKILL: the launcher gets no chance to end its ranks.
     pub fn kill_launcher(&mut self) -> Result<(), JobError> {
         self.signal(self.launcher_pid(), Signal::KILL)

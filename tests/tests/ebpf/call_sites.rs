@@ -5,7 +5,6 @@ use std::os::unix::fs::FileExt as _;
 
 use libtest_mimic::{Failed, Trial};
 use mpiprobe_tests::{Job, Language, Mpi, Profile, Profiler, program};
-use rustix::process::Signal;
 
 use crate::trial_with;
 
@@ -45,10 +44,7 @@ fn open_calls(mpi: Mpi, way: &str) -> Result<(), Failed> {
     }
     assert_ne!(sites.first(), sites.last(), "MPI_Barrier and MPI_Recv are called from different places");
 
-    for rank in job.living_ranks()? {
-        // The launcher may have killed it meanwhile.
-        let _ = job.kill_rank(rank, Signal::KILL);
-    }
+    job.kill_ranks()?;
     job.wait()?;
     profiler.wait()?;
     Ok(())

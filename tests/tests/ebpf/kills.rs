@@ -60,10 +60,7 @@ fn kill_launcher(mpi: Mpi) -> Result<(), Failed> {
     job.kill_launcher()?;
     assert!(!job.wait()?.status.success());
     // Ranks that nobody ends any more stay in their calls.
-    for rank in job.living_ranks()? {
-        // It may have noticed the launcher's end just now.
-        let _ = job.kill_rank(rank, Signal::KILL);
-    }
+    job.kill_ranks()?;
     expect_deadlock(&job, &profiler.wait()?)
 }
 

@@ -5,7 +5,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use libtest_mimic::{Failed, Trial};
 use mpiprobe_tests::profiler::OpenCall;
 use mpiprobe_tests::{Job, Language, Mpi, Profile, Profiler, Program, program};
-use rustix::process::Signal;
 
 use crate::check::complete;
 use crate::trial_with;
@@ -90,10 +89,7 @@ fn open_calls(mpi: Mpi, program: Program) -> Result<(), Failed> {
         }
         nth += 1;
     }
-    for rank in job.living_ranks()? {
-        // The launcher may have killed it meanwhile.
-        let _ = job.kill_rank(rank, Signal::KILL);
-    }
+    job.kill_ranks()?;
     job.wait()?;
     let ended = profiler.wait()?.profile()?;
     let cut_short: Vec<&OpenCall> = ended.ranks.iter().flat_map(|row| &row.open_calls).collect();

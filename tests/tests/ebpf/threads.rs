@@ -7,7 +7,6 @@ use mpiprobe_tests::{
     Ended, Job, Language, Mpi, Profiler, program,
     threads::{expect_bounded_threads, expect_threads_of_ended_ranks},
 };
-use rustix::process::Signal;
 
 use crate::check::{complete, completed, expect_counts, functions};
 use crate::trial;
@@ -99,9 +98,7 @@ fn ended_one_by_one(mpi: Mpi) -> Result<(), Failed> {
 /// Threads that stand still after their first messages when one of the ranks is killed.
 fn killed(mpi: Mpi) -> Result<(), Failed> {
     let (mut job, profiler) = standing(mpi)?;
-    for rank in 0..2 {
-        job.kill_rank(rank, Signal::KILL)?;
-    }
+    job.kill_ranks()?;
     let profile = complete(&profiler.wait()?)?;
     expect_threads_of_ended_ranks(&profile, &job.snapshot()?)?;
     assert!(profile.ranks.iter().all(|row| row.threads_in_mpi == THREADS + 1), "{:?}", profile.ranks);

@@ -7,7 +7,6 @@ use libtest_mimic::{Failed, Trial};
 use mpiprobe_tests::profiler::{Rank, ToolLayer};
 use mpiprobe_tests::tool::{OUTPUT_VARIABLE, counted, next_tool, tool};
 use mpiprobe_tests::{Job, JobBuilder, Language, Mpi, Profile, Profiler, Program, program};
-use rustix::process::Signal;
 
 use crate::call_sites::{deadlock, place};
 use crate::check::complete;
@@ -208,10 +207,7 @@ fn open_calls(mpi: Mpi) -> Result<(), Failed> {
         let open = rank.open_calls.first().ok_or("no open call")?;
         assert_eq!(open.site, Some(place(&open.function)), "{:?}", rank.rank);
     }
-    for rank in job.living_ranks()? {
-        // The launcher may have killed it meanwhile.
-        let _ = job.kill_rank(rank, Signal::KILL);
-    }
+    job.kill_ranks()?;
     job.wait()?;
     profiler.wait()?;
     Ok(())

@@ -134,10 +134,7 @@ fn deadlock(mpi: Mpi) -> Result<(), Failed> {
     terminal.wait_for(&["DEADLOCK: 0 → 1 → 2 → 3 → 0", "circle 1", "in MPI_Recv from 1 tag 7"])?;
     terminal.press("1")?;
     terminal.wait_for(&["Warnings", "deadlock: 0 → 1 → 2 → 3 → 0"])?;
-    for rank in job.living_ranks()? {
-        // The launcher may have killed it meanwhile.
-        let _ = job.kill_rank(rank, Signal::KILL);
-    }
+    job.kill_ranks()?;
     job.wait()?;
     terminal.wait_for(&["ENDED"])?;
     terminal.press("q")?;

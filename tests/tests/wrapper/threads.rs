@@ -5,7 +5,6 @@ use mpiprobe_tests::{
     Job, Language, Mpi, Profile, program,
     threads::{expect_bounded_threads, expect_threads_of_ended_ranks},
 };
-use rustix::process::Signal;
 
 use crate::check::{complete, expect_counts, functions};
 use crate::trial;
@@ -49,9 +48,7 @@ fn killed(mpi: Mpi) -> Result<(), Failed> {
     let builder = Job::builder(mpi, program::THREADS).ranks(2).args([THREADS.to_string(), "5".to_owned()]);
     let mut job = builder.gates(&["MPI_Send"]).truth(true).profiled(["--functions", "all"])?.spawn()?;
     job.wait_for_calls("MPI_Send", THREADS)?;
-    for rank in 0..2 {
-        job.kill_rank(rank, Signal::KILL)?;
-    }
+    job.kill_ranks()?;
     job.wait()?;
     let profile = complete(&job)?;
     expect_threads_of_ended_ranks(&profile, &job.snapshot()?)?;

@@ -42,6 +42,7 @@ pub struct Config {
     /// Not 0: somebody may want to see the last calls; whether he does now says [`CONTROL_RECENT`].
     pub recent: u32,
     pub open_calls: OpenCalls,
+    pub environment: EnvironmentFields,
 }
 
 /// Where the kernel keeps the return addresses of calls whose return probe is armed: offsets in its structures, bytes.
@@ -79,6 +80,24 @@ impl OpenCalls {
     };
 }
 
+/// Where the kernel keeps what the environment of a process image is: offsets in its structures, bytes. All 0: not known.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct EnvironmentFields {
+    /// `task_struct.mm`
+    pub task_mm: u32,
+    /// `mm_struct.env_start`
+    pub env_start: u32,
+    /// `mm_struct.env_end`
+    pub env_end: u32,
+    /// Padding, zero.
+    pub reserved: u32,
+}
+
+impl EnvironmentFields {
+    pub const UNKNOWN: Self = Self { task_mm: 0, env_start: 0, env_end: 0, reserved: 0 };
+}
+
 impl Config {
     pub const DEFAULT: Self = Self {
         exec_name: [0; COMM_LENGTH],
@@ -99,6 +118,7 @@ impl Config {
         job: 0,
         recent: 0,
         open_calls: OpenCalls::UNKNOWN,
+        environment: EnvironmentFields::UNKNOWN,
     };
 
     /// Rows of the index of statistics: one for each process, and one for each phase if there can be any.
@@ -108,6 +128,8 @@ impl Config {
     }
 }
 
+/// Size of the ring buffer of notices, bytes. At most half of it is taken by environments.
+pub const EVENTS_BYTES: u32 = 2 << 20;
 /// Word of the shared control array: next free process slot. Taken by atomic addition, in BPF and in the observer.
 pub const CONTROL_NEXT_PROCESS: u32 = 0;
 /// Word of the shared control array: next free statistics entry.

@@ -6,7 +6,7 @@ use crate::thread::ARGUMENT_WORDS;
 #[repr(u32)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EventKind {
-    /// A process became a target, or stays one, by exec: [`Event::process`] is its new slot.
+    /// A process became a target, or stays one, by exec: [`Event::process`] is its new slot. It may be an [`ExecNotice`].
     Exec = 1,
     /// A target has exec'ed a program that is no target.
     ExecAway = 2,
@@ -47,4 +47,18 @@ pub struct EndedInCall {
     pub event: Event,
     /// As in [`crate::ThreadState`].
     pub arguments: [u64; ARGUMENT_WORDS],
+}
+
+/// Most of an environment that is told, bytes: with what stands before it, the largest entry of a per-CPU table.
+pub const ENVIRONMENT_BYTES: usize = 32 * 1024 - size_of::<Event>() - size_of::<u64>();
+
+/// An exec, and the environment that it has passed. The notice ends where the environment does.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct ExecNotice {
+    pub event: Event,
+    /// Not 0: there is more before it.
+    pub cut: u64,
+    /// `NAME=value`, each with its final NUL.
+    pub environment: [u8; ENVIRONMENT_BYTES],
 }

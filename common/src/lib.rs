@@ -26,12 +26,12 @@ pub mod stats;
 pub mod thread;
 pub mod tool;
 
-pub use config::{Config, OpenCalls};
+pub use config::{Config, EnvironmentFields, OpenCalls};
 pub use cookie::Cookie;
 pub use decisive::Decisive;
 pub use descriptor::Descriptor;
 pub use ended_thread::{EndedThread, EndedThreadKey};
-pub use event::{EndedInCall, Event};
+pub use event::{EndedInCall, Event, ExecNotice};
 pub use flow::{Communicator, CommunicatorKey, CommunicatorName, Flow, FlowKey};
 pub use layer::{LayerFrame, ProcessLayers};
 pub use layout::Layout;

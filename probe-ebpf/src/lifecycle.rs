@@ -17,6 +17,7 @@ use mpiprobe_common::{
 use crate::{
     atomic::{add, fetch_add},
     call::target,
+    environment,
     maps::{ENDED_THREADS, EVENTS, JOB, TARGETS, configured},
     open_calls,
     statistics::{count_loss, process_counters, take_number},
@@ -108,7 +109,7 @@ fn adopt(id: u64, tgid: u32, flags: u32) {
         return;
     }
     notice.process = process;
-    notify(&notice);
+    environment::tell(&notice);
 }
 
 #[inline(always)]

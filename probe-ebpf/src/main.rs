@@ -8,6 +8,7 @@
 
 mod atomic;
 mod call;
+mod environment;
 mod inner;
 mod layers;
 mod lifecycle;

@@ -3,13 +3,13 @@
 use aya_ebpf::{
     bindings::{BPF_F_MMAPABLE, BPF_F_NO_PREALLOC},
     macros::map,
-    maps::{Array, HashMap, ProgramArray, RingBuf, Stack},
+    maps::{Array, HashMap, PerCpuArray, ProgramArray, RingBuf, Stack},
 };
 use mpiprobe_common::{
-    COMMUNICATOR_SLOTS, Communicator, CommunicatorKey, CommunicatorName, Config, Decisive, Descriptor, ENDED_THREAD_RECORDS, EndedThread, EndedThreadKey, FLOW_SLOTS, FUNCTION_SLOTS, Flow, FlowKey,
+    COMMUNICATOR_SLOTS, Communicator, CommunicatorKey, CommunicatorName, Config, Decisive, Descriptor, ENDED_THREAD_RECORDS, EndedThread, EndedThreadKey, ExecNotice, FLOW_SLOTS, FUNCTION_SLOTS, Flow, FlowKey,
     FunctionStats, HANDLE_STORES, Handles, InnerKey, InnerStats, JOB_MEMBERS, LayerFrame, Layout, PROCESS_SLOTS, ProcessCounters, ProcessLayers, RECALL_STORES, Recalled, RecentCall,
     PHASE_SLOTS, Phase, PhaseKey, REQUEST_SLOTS, Request, RequestKey, STATS_ENTRIES, THREAD_CACHE, THREAD_SLOTS, Target,
-    ThreadState, ToolCallKey, ToolCallStats, ToolFrames, ToolKey, ToolStats, config::CONTROL_WORDS, flow::{Origin, Scope}, layer::LAYER_CALLS,
+    ThreadState, ToolCallKey, ToolCallStats, ToolFrames, ToolKey, ToolStats, config::{CONTROL_WORDS, EVENTS_BYTES}, flow::{Origin, Scope}, layer::LAYER_CALLS,
     recent::RECENT_CALLS,
 };
 
@@ -22,7 +22,7 @@ static CONFIG: Config = Config::DEFAULT;
 pub mod configured {
     use core::ptr::read_volatile;
 
-    use mpiprobe_common::{OpenCalls, config::COMM_LENGTH};
+    use mpiprobe_common::{EnvironmentFields, OpenCalls, config::COMM_LENGTH};
 
     use super::CONFIG;
 
@@ -54,6 +54,7 @@ pub mod configured {
         handle_stores: u32,
         recall_stores: u32,
         job: u32,
+        environment: EnvironmentFields,
     }
 }
 
@@ -201,4 +202,8 @@ pub static CONTROL: Array<u64> = Array::with_max_entries(CONTROL_WORDS, BPF_F_MM
 
 /// Notices of exec, of calls cut short, and of wishes to see results.
 #[map]
-pub static EVENTS: RingBuf = RingBuf::with_byte_size(256 * 1024, 0);
+pub static EVENTS: RingBuf = RingBuf::with_byte_size(EVENTS_BYTES, 0);
+
+/// Where a notice of an exec is put together: too large for the stack.
+#[map]
+pub static EXEC_NOTICE: PerCpuArray<ExecNotice> = PerCpuArray::with_max_entries(1, 0);

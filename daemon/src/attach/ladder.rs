@@ -78,6 +78,7 @@ fn load(options: &LoadOptions) -> Result<(Tables, Option<Locator>), AttachError>
     let located = KernelTypes::read().and_then(|types| {
         let mut options = options.clone();
         options.config.open_calls = types.open_calls;
+        options.config.environment = types.environment;
         options.config.read_call_sites = 0;
         let tables = Tables::load(&options).map_err(Box::new)?;
         let locator = Locator::new(&tables, &types)?;

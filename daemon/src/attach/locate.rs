@@ -6,7 +6,7 @@ use std::{
     os::fd::{AsFd as _, OwnedFd},
 };
 
-use mpiprobe_common::OpenCalls;
+use mpiprobe_common::{EnvironmentFields, OpenCalls};
 use thiserror::Error;
 
 use super::{
@@ -38,6 +38,7 @@ pub enum LocateError {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct KernelTypes {
     pub(super) open_calls: OpenCalls,
+    pub(super) environment: EnvironmentFields,
     /// Id of the function that stands for the iterator over tasks.
     iterator: u32,
 }
@@ -62,6 +63,9 @@ impl KernelTypes {
                 field("return_instance", "stack"),
                 field("return_instance", "orig_ret_vaddr"),
                 field("return_instance", "next"),
+                field("task_struct", "mm"),
+                field("mm_struct", "env_start"),
+                field("mm_struct", "env_end"),
                 Wanted::Function { name: "bpf_iter_task" },
             ],
         )?;
@@ -73,6 +77,9 @@ impl KernelTypes {
             Some(instance_stack),
             Some(instance_return_address),
             Some(instance_next),
+            task_mm,
+            env_start,
+            env_end,
             Some(iterator),
         ] = found
         else {
@@ -88,7 +95,14 @@ impl KernelTypes {
             instance_next,
             reserved: 0,
         };
-        Some(Self { open_calls, iterator })
+        let environment = match (task_mm, env_start, env_end) {
+            (Some(task_mm), Some(env_start), Some(env_end)) => {
+                EnvironmentFields { task_mm, env_start, env_end, reserved: 0 }
+            }
+            // It is read in /proc then.
+            _ => EnvironmentFields::UNKNOWN,
+        };
+        Some(Self { open_calls, environment, iterator })
     }
 }
 

@@ -1,11 +1,14 @@
 //! Notices about the life of processes.
 
-use mpiprobe_common::{EndedInCall, Event, event::EventKind, thread::ARGUMENT_WORDS};
+use std::mem::offset_of;
+
+use mpiprobe_common::{EndedInCall, Event, ExecNotice, event::EventKind, thread::ARGUMENT_WORDS};
 
 use super::ArgumentWords;
+use crate::discover::environment::Environment;
 
 /// What happened to a process.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Notice {
     pub kind: NoticeKind,
     pub tgid: u32,
@@ -15,10 +18,13 @@ pub struct Notice {
     pub time_ns: u64,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NoticeKind {
     /// It became a target by exec, or stays one.
-    Exec,
+    Exec {
+        /// What was passed to it; `None`: the kernel could not tell.
+        environment: Option<Environment>,
+    },
     /// It exec'ed a program that is no target.
     ExecAway,
     /// It wants what was counted so far to be written out.
@@ -39,7 +45,7 @@ impl Notice {
     pub(super) fn read(bytes: &[u8]) -> Option<Self> {
         let event = parse(bytes)?;
         let kind = match event.kind {
-            kind if kind == EventKind::Exec as u32 => NoticeKind::Exec,
+            kind if kind == EventKind::Exec as u32 => NoticeKind::Exec { environment: environment(bytes) },
             kind if kind == EventKind::ExecAway as u32 => NoticeKind::ExecAway,
             kind if kind == EventKind::Flush as u32 => NoticeKind::Flush,
             kind if kind == EventKind::EndedInCall as u32 => NoticeKind::EndedInCall {
@@ -55,8 +61,17 @@ impl Notice {
     }
 }
 
+/// Behind a notice of exec, if there is one.
+fn environment(bytes: &[u8]) -> Option<Environment> {
+    let is_cut = bytes.get(offset_of!(ExecNotice, cut)..)?.first_chunk() != Some(&[0; 8]);
+    let bytes = bytes.get(offset_of!(ExecNotice, environment)..)?;
+    // A variable whose beginning is missing is none.
+    let begin = if is_cut { memchr::memchr(0, bytes).map_or(bytes.len(), |end| end + 1) } else { 0 };
+    Some(Environment::new(bytes.get(begin..)?.to_vec(), is_cut))
+}
+
 fn arguments(bytes: &[u8]) -> Option<[u64; ARGUMENT_WORDS]> {
-    let bytes = bytes.get(std::mem::offset_of!(EndedInCall, arguments)..size_of::<EndedInCall>())?;
+    let bytes = bytes.get(offset_of!(EndedInCall, arguments)..size_of::<EndedInCall>())?;
     let mut words = [0; ARGUMENT_WORDS];
     for (word, bytes) in words.iter_mut().zip(bytes.as_chunks::<8>().0) {
         *word = u64::from_ne_bytes(*bytes);
@@ -69,15 +84,15 @@ fn parse(bytes: &[u8]) -> Option<Event> {
     let word = |at: usize| Some(u64::from_ne_bytes(bytes.get(at..at + 8)?.try_into().ok()?));
     let half = |at: usize| Some(u32::from_ne_bytes(bytes.get(at..at + 4)?.try_into().ok()?));
     Some(Event {
-        kind: half(std::mem::offset_of!(Event, kind))?,
-        tgid: half(std::mem::offset_of!(Event, tgid))?,
-        tid: half(std::mem::offset_of!(Event, tid))?,
-        process: half(std::mem::offset_of!(Event, process))?,
-        time_ns: word(std::mem::offset_of!(Event, time_ns))?,
-        function_plus_1: half(std::mem::offset_of!(Event, function_plus_1))?,
-        has_stack: half(std::mem::offset_of!(Event, has_stack))?,
-        started_ns: word(std::mem::offset_of!(Event, started_ns))?,
-        call_site: word(std::mem::offset_of!(Event, call_site))?,
+        kind: half(offset_of!(Event, kind))?,
+        tgid: half(offset_of!(Event, tgid))?,
+        tid: half(offset_of!(Event, tid))?,
+        process: half(offset_of!(Event, process))?,
+        time_ns: word(offset_of!(Event, time_ns))?,
+        function_plus_1: half(offset_of!(Event, function_plus_1))?,
+        has_stack: half(offset_of!(Event, has_stack))?,
+        started_ns: word(offset_of!(Event, started_ns))?,
+        call_site: word(offset_of!(Event, call_site))?,
     })
 }
 
@@ -97,8 +112,8 @@ mod tests {
         let mut bytes = vec![0; size_of::<EndedInCall>()];
         bytes[0] = EventKind::EndedInCall as u8;
         assert_eq!(Notice::read(&bytes), None, "of no function");
-        bytes[std::mem::offset_of!(Event, function_plus_1)] = 5;
-        bytes[std::mem::offset_of!(EndedInCall, arguments) + 8] = 42;
+        bytes[offset_of!(Event, function_plus_1)] = 5;
+        bytes[offset_of!(EndedInCall, arguments) + 8] = 42;
         let Some(Notice { kind: NoticeKind::EndedInCall { function, arguments, .. }, .. }) = Notice::read(&bytes)
         else {
             panic!("it is one");
@@ -115,6 +130,26 @@ mod tests {
         bytes[4] = 77;
         bytes[12] = 3;
         bytes[16] = 9;
-        assert_eq!(Notice::read(&bytes), Some(Notice { kind: NoticeKind::Exec, tgid: 77, process: 3, time_ns: 9 }));
+        let kind = NoticeKind::Exec { environment: None };
+        assert_eq!(Notice::read(&bytes), Some(Notice { kind, tgid: 77, process: 3, time_ns: 9 }));
+    }
+
+    #[test]
+    fn what_was_passed_at_an_exec_is_read() {
+        let rank = |cut: u8, environment: &[u8]| {
+            let mut bytes = vec![0; offset_of!(ExecNotice, environment)];
+            bytes[0] = EventKind::Exec as u8;
+            bytes[offset_of!(ExecNotice, cut)] = cut;
+            bytes.extend_from_slice(environment);
+            match Notice::read(&bytes)?.kind {
+                NoticeKind::Exec { environment } => Some(environment?.get("PMI_RANK")?.to_vec()),
+                _ => None,
+            }
+        };
+        assert_eq!(rank(0, b"PMI_RANK=3\0A=1\0"), Some(b"3".to_vec()));
+        assert_eq!(rank(1, b"PMI_RANK=3\0A=1\0"), None, "it may be the end of another name");
+        assert_eq!(rank(1, b"PMI_RANK=3\0PMI_RANK=4\0"), Some(b"4".to_vec()));
+        assert_eq!(rank(1, b"PMI_RANK=3"), None);
+        assert_eq!(rank(0, b""), None);
     }
 }

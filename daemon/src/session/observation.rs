@@ -22,8 +22,8 @@ use crate::{
     analyse::{self, Observed, SelfCost},
     attach::{AttachError, Engine, LoadOptions, Scope, Targets, begin_job, climb, release_requests},
     discover::{
-        Caller, Finding, MpiLibrary, MpiProcess, ProcRoot, Process, Scanner, SelectError, Target, mappings::FileId,
-        printable, select,
+        Caller, Finding, MpiLibrary, MpiProcess, ProcRoot, Process, Scanner, SelectError, Target,
+        environment::Environment, mappings::FileId, printable, select,
     },
     model::{EndReason, EngineInfo, LibraryInfo, Profile, RankState},
     observe::{Notice, NoticeKind, Observer, Snapshot, monotonic_ns},
@@ -358,7 +358,7 @@ impl Observation {
             let Ok(process) = Process::open(self.scanner.root(), pid) else { continue };
             if let Some(slot) = self.observer.take_slot(pid) {
                 self.watch_end(&process, slot);
-                self.roster.add_candidate(slot, pid, Some(process), monotonic_ns(), false);
+                self.roster.add_candidate(slot, pid, Some(process), None, monotonic_ns(), false);
             }
         }
         if !self.was_anybody_there() {
@@ -379,16 +379,19 @@ impl Observation {
 
     /// What the kernel has told since the last time.
     pub(super) fn handle_notices(&mut self) {
-        for notice in self.observer.notices() {
-            match notice.kind {
-                NoticeKind::Exec => self.handle_exec(&notice),
+        for mut notice in self.observer.notices() {
+            match &mut notice.kind {
+                NoticeKind::Exec { environment } => {
+                    let environment = environment.take();
+                    self.handle_exec(&notice, environment);
+                }
                 NoticeKind::Flush => self.flush_asked = true,
                 NoticeKind::ExecAway => {
                     self.roster.end(notice.process, RankState::Execed, notice.time_ns);
                     self.release(&[notice.process]);
                 }
                 NoticeKind::EndedInCall { tid, started_ns, .. } => {
-                    let user = self.sites.was_behind_layers(notice.process, tid, started_ns);
+                    let user = self.sites.was_behind_layers(notice.process, *tid, *started_ns);
                     self.roster.note_ended_call(&notice, user);
                 }
             }
@@ -401,7 +404,7 @@ impl Observation {
     }
 
     /// A process became a target by exec, or stayed one: a new process image either way.
-    fn handle_exec(&mut self, notice: &Notice) {
+    fn handle_exec(&mut self, notice: &Notice, environment: Option<Environment>) {
         if self.roster.since_ns(notice.process).is_some() {
             return;
         }
@@ -415,7 +418,7 @@ impl Observation {
             self.watch_end(process, notice.process);
         }
         let is_gone = process.is_none();
-        self.roster.add_candidate(notice.process, notice.tgid, process, notice.time_ns, true);
+        self.roster.add_candidate(notice.process, notice.tgid, process, environment, notice.time_ns, true);
         if let Some(old) = old {
             self.roster.inherit(old, notice.process);
         }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::host;
 use crate::{
     analyse::{EndedCall, Identity, Observed, SelfCost},
-    discover::{JobKey, MpiProcess, Process, RankInfo, printable},
+    discover::{JobKey, MpiProcess, Process, RankInfo, environment::Environment, printable},
     model::RankState,
     observe::{Notice, NoticeKind, Snapshot},
 };
@@ -57,18 +57,19 @@ impl Roster {
         entry.observed.since_ns = since_ns;
     }
 
-    /// Takes in a process that has the right name and may yet use MPI. What its environment tells is read at once, because
-    /// it may not live long.
+    /// Takes in a process that has the right name and may yet use MPI. What its environment tells is read at once if the kernel has
+    /// not told it, because it may not live long.
     pub(super) fn add_candidate(
         &mut self,
         slot: u32,
         pid: u32,
         process: Option<Process>,
+        environment: Option<Environment>,
         since_ns: u64,
         by_exec: bool,
     ) {
-        let rank = process.as_ref().and_then(|process| process.environment().ok());
-        let rank = rank.map(|environment| RankInfo::from_environment(&environment, false));
+        let environment = environment.or_else(|| process.as_ref()?.environment().ok());
+        let rank = environment.map(|environment| RankInfo::from_environment(&environment, false));
         let executable = process.as_ref().and_then(|process| process.executable().ok());
         let identity = Identity {
             host: host::name(),

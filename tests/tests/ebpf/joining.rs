@@ -2,6 +2,7 @@
 
 use libtest_mimic::{Failed, Trial};
 use mpiprobe_tests::{Job, JobBuilder, Language, Mpi, Profile, Profiler, program};
+use rustix::process::Signal;
 
 use crate::check::{complete, expect_counts, expect_rows, functions};
 use crate::trial;
@@ -10,7 +11,8 @@ pub(crate) fn tests(mpi: Mpi) -> Vec<Trial> {
     vec![
         trial(mpi, Language::C, "a_job_that_starts_later_is_waited_for", wait_for_job),
         trial(mpi, Language::C, "a_job_that_will_count_itself_is_waited_for", wait_for_wrapped_job),
-        trial(mpi, Language::C, "a_job_that_joins_is_counted_from_its_first_call", join),
+        trial(mpi, Language::C, "a_job_that_joins_is_counted_from_its_first_call", |mpi| join(mpi, false)),
+        trial(mpi, Language::C, "a_job_that_comes_and_goes_unseen_is_counted_and_has_ranks", |mpi| join(mpi, true)),
         trial(mpi, Language::Python, "mpi_loaded_later_is_waited_for", wait_for_library),
     ]
 }
@@ -41,15 +43,20 @@ fn waited_for(job: JobBuilder) -> Result<(), Failed> {
     expect_counts(&profile, &job.snapshot()?, None, &functions("default")?)
 }
 
-/// The library is under probes because of another job: nothing of the new one is missed, however short it is.
-fn join(mpi: Mpi) -> Result<(), Failed> {
+/// The library is under probes because of another job: nothing of the new one is missed, however short it is, and even if mpiprobe
+/// itself sleeps from before its start until after its end.
+fn join(mpi: Mpi, asleep: bool) -> Result<(), Failed> {
     let builder = |arguments: &str| Job::builder(mpi, program::RING).ranks(2).args([arguments.to_owned()]).truth(true);
     let mut host = builder("5").gates(&["1"]).own_name().spawn()?;
     host.wait_for_gate("1")?;
     let at_gate = host.snapshot()?;
     let profiler = Profiler::observe(["--pid-of", host.called(), "--all-jobs"])?;
+    if asleep {
+        profiler.signal(Signal::STOP)?;
+    }
     let mut guest = builder("1").called(host.called()).spawn()?;
     guest.wait()?.success()?;
+    profiler.signal(Signal::CONT)?;
     host.open_gate("1")?;
     host.wait()?.success()?;
 

@@ -1,23 +1,13 @@
 //! The kernel's own type information (BTF, Documentation/bpf/btf.rst): where a field is in a structure, and the id of a function.
 //!
-//! One pass over the raw bytes; aya's reader keeps both to itself.
+//! One pass over the raw bytes, and one more where a field is in a structure without a name; aya's reader keeps all of it to itself.
 
-/// Types in `/sys/kernel/btf/vmlinux` are some hundred thousand; more than this is no kernel.
-const MAX_TYPES: u32 = 4_000_000;
-
-const MAGIC: u16 = 0xeb9f;
-const HEADER_BYTES: usize = 24;
-const TYPE_BYTES: usize = 12;
-const MEMBER_BYTES: usize = 12;
-
-const KIND_ARRAY: u32 = 3;
-const KIND_STRUCT: u32 = 4;
-const KIND_FUNCTION: u32 = 12;
+use super::btf_types::{KIND_FUNCTION, KIND_STRUCT, Member, Sections};
 
 /// Something that is asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Wanted {
-    /// Offset of a field in a structure, bytes.
+    /// Offset of a field in a structure, bytes; also of one in a structure within it that has no name.
     Field { structure: &'static str, field: &'static str },
     /// Id of a function.
     Function { name: &'static str },
@@ -26,70 +16,42 @@ pub(crate) enum Wanted {
 /// The answers in the order of what is `wanted`; `None` where there is no such field or function. The whole is `None` if these
 /// bytes are no BTF, or damaged.
 pub(crate) fn find<const N: usize>(bytes: &[u8], wanted: [Wanted; N]) -> Option<[Option<u32>; N]> {
-    let word = |at: usize| Some(u32::from_le_bytes(*bytes.get(at..)?.first_chunk()?));
-    if bytes.first_chunk().map(|&magic| u16::from_le_bytes(magic)) != Some(MAGIC) || bytes.len() < HEADER_BYTES {
-        return None;
-    }
-    let header = word(4)? as usize;
-    let section = |offset: u32, length: u32| {
-        let start = header.checked_add(offset as usize)?;
-        bytes.get(start..start.checked_add(length as usize)?)
-    };
-    let types = section(word(8)?, word(12)?)?;
-    let strings = section(word(16)?, word(20)?)?;
-
+    let sections = Sections::of(bytes)?;
     let mut found = [None; N];
-    let mut rest = types;
-    for id in 1..MAX_TYPES {
-        let Some((head, after)) = rest.split_at_checked(TYPE_BYTES) else { break };
-        let field = |index: usize| head.get(index * 4..)?.first_chunk().map(|&bytes| u32::from_le_bytes(bytes));
-        let (name, info) = (text(strings, field(0)?), field(1)?);
-        let (kind, length) = (info >> 24 & 0x1f, (info & 0xffff) as usize);
-        let (details, next) = after.split_at_checked(details_bytes(kind, length)?)?;
-        for (answer, wanted) in found.iter_mut().zip(wanted) {
+    // Structures without a name in those that are asked about: which answer, type, offset.
+    let mut unnamed: Vec<(usize, u32, u32)> = Vec::new();
+    sections.each_type(|found_type| {
+        for (index, (answer, wanted)) in found.iter_mut().zip(wanted).enumerate() {
             match wanted {
-                Wanted::Field { structure, field } if kind == KIND_STRUCT && name == structure.as_bytes() => {
-                    *answer = answer.or_else(|| offset_of(details, strings, info >> 31 == 1, field));
+                Wanted::Field { structure, field }
+                    if found_type.kind == KIND_STRUCT && found_type.name == structure.as_bytes() =>
+                {
+                    let offset = |member: &Member| (member.name == field.as_bytes()).then_some(member.offset);
+                    *answer = answer.or_else(|| found_type.members().find_map(|member| offset(&member)));
+                    let inner = found_type.members().filter(|member| member.name.is_empty());
+                    unnamed.extend(inner.map(|member| (index, member.type_id, member.offset)));
                 }
-                Wanted::Function { name: function } if kind == KIND_FUNCTION && name == function.as_bytes() => {
-                    *answer = answer.or(Some(id));
+                Wanted::Function { name } if found_type.kind == KIND_FUNCTION && found_type.name == name.as_bytes() => {
+                    *answer = answer.or(Some(found_type.id));
                 }
                 _ => {}
             }
         }
-        rest = next;
+    })?;
+    unnamed.retain(|&(index, ..)| found.get(index).is_some_and(Option::is_none));
+    if !unnamed.is_empty() {
+        sections.each_type(|found_type| {
+            for &(index, _, base) in unnamed.iter().filter(|&&(_, id, _)| id == found_type.id) {
+                let (Some(answer), Some(Wanted::Field { field, .. })) = (found.get_mut(index), wanted.get(index))
+                else {
+                    continue;
+                };
+                let member = found_type.members().find(|member| member.name == field.as_bytes());
+                *answer = answer.or_else(|| base.checked_add(member?.offset));
+            }
+        })?;
     }
     Some(found)
-}
-
-/// Bytes behind a type's common part (include/uapi/linux/btf.h); `None` for a kind that is not known, whose length is not either.
-fn details_bytes(kind: u32, length: usize) -> Option<usize> {
-    Some(match kind {
-        // Pointer, forward, typedef, volatile, const, restrict, function, float, type tag.
-        2 | 7..=12 | 16 | 18 => 0,
-        // Integer, variable, declaration tag.
-        1 | 14 | 17 => 4,
-        KIND_ARRAY => 12,
-        // Enumeration, function prototype.
-        6 | 13 => length * 8,
-        // Structure, union, data section, 64-bit enumeration.
-        4 | 5 | 15 | 19 => length * MEMBER_BYTES,
-        _ => return None,
-    })
-}
-
-fn offset_of(members: &[u8], strings: &[u8], has_bit_fields: bool, field: &str) -> Option<u32> {
-    members.chunks_exact(MEMBER_BYTES).find_map(|member| {
-        let word = |index: usize| member.get(index * 4..)?.first_chunk().map(|&bytes| u32::from_le_bytes(bytes));
-        // With bit fields in the structure, the upper eight bits are a field's size.
-        let bits = if has_bit_fields { word(2)? & 0x00ff_ffff } else { word(2)? };
-        (text(strings, word(0)?) == field.as_bytes() && bits % 8 == 0).then_some(bits / 8)
-    })
-}
-
-fn text(strings: &[u8], offset: u32) -> &[u8] {
-    let text = strings.get(offset as usize..).unwrap_or_default();
-    text.split(|&byte| byte == 0).next().unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -100,17 +62,32 @@ mod tests {
 
     const STACK: Wanted = Wanted::Field { structure: "return_instance", field: "stack" };
     const NOBODY: Wanted = Wanted::Field { structure: "return_instance", field: "nobody" };
+    const INNER: Wanted = Wanted::Field { structure: "return_instance", field: "inner" };
     const ITERATOR: Wanted = Wanted::Function { name: "bpf_iter_task" };
 
-    /// `int`, a structure of two fields, a function of that name.
+    /// `int`, a structure of three fields, a function of that name, and what the third is: a structure without a name.
     fn small() -> Vec<u8> {
-        let strings = b"\0int\0return_instance\0func\0stack\0bpf_iter_task\0";
+        let strings = b"\0int\0return_instance\0func\0stack\0bpf_iter_task\0inner\0";
         let number = |length: usize| u32::try_from(length).unwrap();
         let offset =
             |name: &str| number(strings.windows(name.len()).position(|window| window == name.as_bytes()).unwrap());
         let mut types: Vec<u32> = vec![offset("int"), 1 << 24, 8, 64];
-        types.extend([offset("return_instance"), 4 << 24 | 2, 24, offset("func"), 1, 0, offset("stack"), 1, 128]);
+        types.extend([
+            offset("return_instance"),
+            4 << 24 | 3,
+            40,
+            offset("func"),
+            1,
+            0,
+            offset("stack"),
+            1,
+            128,
+            0,
+            4,
+            192,
+        ]);
         types.extend([offset("bpf_iter_task"), 12 << 24, 1]);
+        types.extend([0, 4 << 24 | 1, 16, offset("inner"), 1, 64]);
         let mut bytes = vec![0x9f, 0xeb, 1, 0];
         let sections = [24, 0, number(types.len() * 4), number(types.len() * 4), number(strings.len())];
         bytes.extend(sections.iter().chain(&types).flat_map(|word| word.to_le_bytes()));
@@ -120,7 +97,7 @@ mod tests {
 
     #[test]
     fn fields_and_functions_are_found() {
-        assert_eq!(find(&small(), [STACK, NOBODY, ITERATOR]), Some([Some(16), None, Some(3)]));
+        assert_eq!(find(&small(), [STACK, NOBODY, ITERATOR, INNER]), Some([Some(16), None, Some(3), Some(32)]));
     }
 
     #[test]
@@ -133,18 +110,19 @@ mod tests {
     #[test]
     fn this_kernel_has_a_task_structure() {
         let Ok(bytes) = std::fs::read("/sys/kernel/btf/vmlinux") else { return };
-        let found = find(&bytes, [Wanted::Field { structure: "task_struct", field: "pid" }]);
-        assert!(matches!(found, Some([Some(1..)])), "{found:?}");
+        let field = |structure, field| Wanted::Field { structure, field };
+        let found = find(&bytes, [field("task_struct", "pid"), field("mm_struct", "env_start")]);
+        assert!(matches!(found, Some([Some(1..), Some(1..)])), "{found:?}");
     }
 
     proptest! {
         #[test]
-        fn damage_is_no_danger(position in 0usize..180, value: u8) {
+        fn damage_is_no_danger(position in 0usize..230, value: u8) {
             let mut bytes = small();
             if let Some(byte) = bytes.get_mut(position) {
                 *byte = value;
             }
-            let _ = find(&bytes, [STACK, ITERATOR]);
+            let _ = find(&bytes, [STACK, ITERATOR, INNER]);
         }
     }
 }

@@ -3,6 +3,7 @@
 
 pub(crate) mod bpf;
 pub(crate) mod btf;
+mod btf_types;
 pub(crate) mod code_events;
 pub(crate) mod code_record;
 pub(crate) mod perf_event;

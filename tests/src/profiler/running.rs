@@ -91,6 +91,12 @@ impl Profiler {
         Ok(())
     }
 
+    /// Waits until it is known of so many processes how their MPI keeps its objects, so that no call's meaning is missed that comes
+    /// now. Needs `-v`.
+    pub fn wait_for_meaning(&mut self, number: usize) -> Result<(), ProfilerError> {
+        (0..number).try_for_each(|_| self.wait_for("has initialised MPI").map(drop))
+    }
+
     /// Waits for the next line of standard output (`nth` from 0).
     pub fn wait_for_output(&mut self, nth: usize) -> Result<String, ProfilerError> {
         let what = || format!("line {nth} on standard output");

@@ -17,7 +17,6 @@ pub(crate) fn tests(mpi: Mpi) -> Vec<Trial> {
         trial_with(mpi, Language::C, &format!("communicators_are_recognised_{name}"), move || agree(mpi, gates))
     };
     vec![
-        // Not before MPI has been initialised, so that nothing is called whose meaning cannot be known yet.
         agreement("from_the_start", &["start", "1"]),
         agreement("when_they_exist", &["2"]),
         trial(mpi, Language::C, "communicators_have_names_that_say_where_they_come_from", origins),
@@ -33,10 +32,12 @@ fn observe(mpi: Mpi, gates: &[&str], options: &[&str]) -> Result<(Profile, Snaps
     let (first, others) = gates.split_first().ok_or("no gate")?;
     job.wait_for_gate(first)?;
     let before = job.snapshot()?;
-    let profiler = Profiler::observe(["--traffic", "--pid-of", job.called()].iter().chain(options))?;
+    let mut profiler = Profiler::observe(["-v", "--traffic", "--pid-of", job.called()].iter().chain(options))?;
     job.open_gate(first)?;
     for gate in others {
+        // Held once more, until MPI has been initialised.
         job.wait_for_gate(gate)?;
+        profiler.wait_for_meaning(job.ranks()?.len())?;
         job.open_gate(gate)?;
     }
     job.wait()?.success()?;
@@ -173,7 +174,8 @@ fn origins(mpi: Mpi) -> Result<(), Failed> {
     ] {
         let row = by_name(name)?;
         assert_eq!((row.made_by.as_deref(), row.parent), (Some(made_by), Some(by_name(parent)?.id)), "{name}");
-        assert!(row.freed && row.ranks == row.size.unwrap_or(0), "{row:?}");
+        let all = &traffic.communicators;
+        assert!(row.freed && row.ranks == row.size.unwrap_or(0), "{row:?} among {all:?}");
         if !members.is_empty() {
             let members: Vec<Option<u32>> = members.iter().map(|&rank| Some(rank)).collect();
             assert_eq!(row.members, Some(members), "{name}");

@@ -58,16 +58,14 @@ fn job(mpi: Mpi, case: Case) -> JobBuilder {
 
 /// From outside, from before the first call.
 fn by_kernel(mpi: Mpi, case: Case) -> Result<Profile, Failed> {
-    // Held once more, until it is known that MPI has been initialised: nothing is called whose meaning cannot be known yet.
+    // Held once more, until MPI has been initialised.
     let mut job = job(mpi, case).gates(&["start", case.known]).own_name().spawn()?;
     job.wait_for_gate("start")?;
     let options = ["-v", "--traffic", "--functions", case.functions, "--engine", "ebpf", "--pid-of", job.called()];
     let mut profiler = Profiler::observe(options)?;
     job.open_gate("start")?;
     job.wait_for_gate(case.known)?;
-    for _ in 0..RANKS {
-        profiler.wait_for("has initialised MPI")?;
-    }
+    profiler.wait_for_meaning(RANKS as usize)?;
     job.open_gate(case.known)?;
     job.wait()?.success()?;
     complete(&profiler.wait()?)

@@ -113,7 +113,7 @@ fn installed_trial(
 
 fn agrees(mpi: Mpi, case: Case, when: Attached) -> Result<(), Failed> {
     let gates: &[&str] = match when {
-        // Held once more, until it is known that MPI has been initialised: nothing is called whose meaning cannot be known yet.
+        // Held once more, until MPI has been initialised.
         Attached::AtStart => &["start", case.known],
         Attached::Late => &[case.made],
     };
@@ -130,9 +130,7 @@ fn agrees(mpi: Mpi, case: Case, when: Attached) -> Result<(), Failed> {
     job.open_gate(first)?;
     if matches!(when, Attached::AtStart) {
         job.wait_for_gate(case.known)?;
-        for _ in job.ranks()? {
-            profiler.wait_for("has initialised MPI")?;
-        }
+        profiler.wait_for_meaning(job.ranks()?.len())?;
         job.open_gate(case.known)?;
     }
     job.wait()?.success()?;

@@ -1,10 +1,10 @@
 //! What a process, and all that it starts, map as code: by `perf_event_open(2)`, from rings that the kernel writes. They tell of
 //! processes too that have ended before anybody could look.
-#![expect(unsafe_code, reason = "perf_event_open(2) takes a pointer, and its ring is memory that the kernel writes")]
+#![expect(unsafe_code, reason = "the ring of a perf event is memory that the kernel writes")]
 
 use std::{
     io, mem,
-    os::fd::{AsFd as _, FromRawFd as _, OwnedFd},
+    os::fd::{AsFd as _, OwnedFd},
     ptr::null_mut,
     sync::atomic::{AtomicU64, Ordering},
 };
@@ -12,15 +12,16 @@ use std::{
 use aya_obj::generated::perf_event_attr;
 use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
 
-use super::code_record::{Record, record};
+use super::{
+    code_record::{Record, record},
+    perf_event,
+};
 
 /// `PERF_TYPE_SOFTWARE`, `PERF_COUNT_SW_DUMMY`, `PERF_SAMPLE_TIME`, `CLOCK_MONOTONIC` (include/uapi/linux/perf_event.h).
 const SOFTWARE: u32 = 1;
 const DUMMY: u64 = 9;
 const SAMPLE_TIME: u64 = 1 << 2;
 const MONOTONIC: i32 = 1;
-/// `PERF_FLAG_FD_CLOEXEC`.
-const CLOSE_ON_EXEC: libc::c_long = 1 << 3;
 
 const PAGE: usize = 4096;
 /// Some hundred records each: what a few dozen processes that start map on one processor.
@@ -70,7 +71,6 @@ impl Ring {
     fn open(pid: u32, processor: i32) -> io::Result<Self> {
         // SAFETY: all-zero is a valid value.
         let mut attributes: perf_event_attr = unsafe { mem::zeroed() };
-        attributes.size = u32::try_from(size_of::<perf_event_attr>()).map_err(|_| io::ErrorKind::InvalidInput)?;
         attributes.type_ = SOFTWARE;
         attributes.config = DUMMY;
         attributes.sample_type = SAMPLE_TIME;
@@ -81,23 +81,8 @@ impl Ring {
         attributes.set_mmap(1);
         attributes.set_mmap2(1);
         let pid = i32::try_from(pid).map_err(|_| io::ErrorKind::InvalidInput)?;
-        // SAFETY: the attributes outlive the call.
-        let fd = unsafe {
-            libc::syscall(
-                libc::SYS_perf_event_open,
-                &raw const attributes,
-                libc::c_long::from(pid),
-                libc::c_long::from(processor),
-                -1 as libc::c_long,
-                CLOSE_ON_EXEC,
-            )
-        };
-        let fd = i32::try_from(fd).map_err(|_| io::ErrorKind::InvalidData)?;
-        if fd < 0 {
-            return Err(io::Error::last_os_error());
-        }
-        // SAFETY: the kernel has just made this file descriptor for us; nobody else has it.
-        let event = unsafe { OwnedFd::from_raw_fd(fd) };
+        // SAFETY: the attributes point to nothing.
+        let event = unsafe { perf_event::open(attributes, pid, processor)? };
         // SAFETY: with a null hint the kernel chooses unused addresses.
         let memory = unsafe {
             mmap(null_mut(), PAGE + RING, ProtFlags::READ | ProtFlags::WRITE, MapFlags::SHARED, event.as_fd(), 0)?

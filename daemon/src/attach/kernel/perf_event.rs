@@ -1,4 +1,4 @@
-//! `perf_event_open(2)` for uprobes: the oldest of the three ways, and the slowest to detach.
+//! `perf_event_open(2)`, and uprobes by it: the oldest of the three ways, and the slowest to detach.
 #![expect(unsafe_code, reason = "perf_event_open(2) takes a pointer to its attributes")]
 
 use std::{
@@ -21,7 +21,6 @@ pub(crate) fn open_uprobe(path: &CStr, offset: u64, returns: bool, pid: Option<u
     let kind = read_number(&format!("{EVENT_SOURCE}/type"))?;
     // SAFETY: all-zero is a valid value.
     let mut attributes: perf_event_attr = unsafe { mem::zeroed() };
-    attributes.size = u32::try_from(size_of::<perf_event_attr>()).map_err(|_| io::ErrorKind::InvalidInput)?;
     attributes.type_ = kind;
     if returns {
         attributes.config = 1 << read_return_bit()?;
@@ -32,7 +31,17 @@ pub(crate) fn open_uprobe(path: &CStr, offset: u64, returns: bool, pid: Option<u
         Some(pid) => (i32::try_from(pid).map_err(|_| io::ErrorKind::InvalidInput)?, -1),
         None => (-1, 0),
     };
-    // SAFETY: the attributes and the path in them outlive the call.
+    // SAFETY: the path in the attributes outlives the call.
+    unsafe { open(attributes, pid, cpu) }
+}
+
+/// Opens an event of a process or of all (-1), on one CPU or on any (-1).
+///
+/// # Safety
+/// What the attributes point to must be valid.
+pub(super) unsafe fn open(mut attributes: perf_event_attr, pid: i32, cpu: i32) -> io::Result<OwnedFd> {
+    attributes.size = u32::try_from(size_of::<perf_event_attr>()).map_err(|_| io::ErrorKind::InvalidInput)?;
+    // SAFETY: the attributes outlive the call; the rest is by contract.
     let fd = unsafe {
         libc::syscall(
             libc::SYS_perf_event_open,

@@ -3,9 +3,12 @@
 use std::borrow::Cow;
 
 use super::Field;
-use crate::model::{
-    Amounts, ArgumentValue, CommunicatorProfile, FlowRow, FunctionAmounts, FunctionProfile, FunctionRow, OpenCallInfo,
-    PartnerRow, PendingRow, RankProfile, RankState, RecentCallInfo,
+use crate::{
+    analyse::longest,
+    model::{
+        Amounts, ArgumentValue, CommunicatorProfile, FlowRow, FunctionAmounts, FunctionProfile, FunctionRow,
+        PartnerRow, PendingRow, RankProfile, RankState, RecentCallInfo,
+    },
 };
 
 /// A value of a field.
@@ -99,12 +102,11 @@ pub fn whose<'a>(rank: &'a RankProfile, host: &'a str) -> Facts<'a> {
 
 /// A rank.
 pub fn rank<'a>(rank: &'a RankProfile, host: &'a str) -> Facts<'a> {
-    let now = rank.open_calls.iter().filter(|call| !call.ended_inside).max_by_key(|call| call.open_ns);
     whose(rank, host)
         .count(Field::Calls, rank.calls)
         .count(Field::Open, rank.open_calls.len() as u64)
         .count(Field::Time, rank.mpi_ns)
-        .maybe_number(Field::Age, now.map(|call: &OpenCallInfo| call.open_ns as f64))
+        .maybe_number(Field::Age, longest(rank).map(|call| call.open_ns as f64))
 }
 
 /// A function in `facts`, which say of whom it is.

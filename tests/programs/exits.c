@@ -6,6 +6,7 @@
  *   segfault        rank 1 dies of SIGSEGV; the others wait in MPI_Barrier
  *   exec-before     each rank executes this program again with mode finalize before it calls any MPI function
  *   exec-after      after MPI_Finalize, each rank executes this program again with mode none (no MPI at all)
+ *   exec-thread     as exec-after, but it is a thread that executes it, after it has called MPI_Finalized five times
  *   fork            each rank forks a child that calls no MPI and is waited for; then as finalize
  *   longjmp         ten sends to an invalid rank whose error handler leaves MPI_Send by longjmp (Send 10, none of them
  *                   returns; Comm_create_errhandler, Comm_set_errhandler, Errhandler_free 1), one more allreduce, Finalize
@@ -16,6 +17,7 @@
 #include "gate.h"
 
 #include <mpi.h>
+#include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <string.h>
@@ -36,6 +38,15 @@ static void execute(char **argv, char *mode) {
     execv(argv[0], argv); /* so that it keeps its name */
     perror("exits: exec");
     exit(1);
+}
+
+static void *execute_in_thread(void *argv) {
+    for (int i = 0; i < 5; i++) {
+        int flag;
+        MPI_Finalized(&flag);
+    }
+    execute(argv, "none");
+    return NULL;
 }
 
 static void leave(MPI_Comm *communicator, int *code, ...) {
@@ -111,5 +122,11 @@ int main(int argc, char **argv) {
     MPI_Finalize();
     if (strcmp(mode, "exec-after") == 0)
         execute(argv, "none");
+    if (strcmp(mode, "exec-thread") == 0) {
+        pthread_t thread;
+        if (pthread_create(&thread, NULL, execute_in_thread, argv) != 0)
+            return 1;
+        pthread_join(thread, NULL);
+    }
     return 0;
 }

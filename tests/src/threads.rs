@@ -46,14 +46,19 @@ fn shown(row: &Rank) -> Vec<(u32, u64)> {
 pub fn expect_threads_of_ended_ranks(profile: &Profile, truth: &Snapshot) -> Result<(), Failed> {
     for (rank, image) in &truth.ranks {
         let row = profile.rank(*rank).ok_or("no such rank")?;
-        let mut told = told(image);
-        for call in row.open_calls.iter().filter(|call| call.ended_inside) {
-            told.iter_mut().filter(|(tid, _)| *tid == call.tid).for_each(|(_, calls)| *calls -= 1);
-        }
-        assert_eq!(shown(row), told, "calls by thread, rank {rank}");
-        assert_eq!((row.state.as_str(), row.other_threads), ("ended", None), "rank {rank}");
+        expect_threads(row, image);
+        assert_eq!(row.state, "ended", "rank {rank}");
     }
     Ok(())
+}
+
+/// The same of one process image, that has ended or become another one.
+pub fn expect_threads(row: &Rank, image: &Image) {
+    let mut told = told(image);
+    for call in row.open_calls.iter().filter(|call| call.ended_inside) {
+        told.iter_mut().filter(|(tid, _)| *tid == call.tid).for_each(|(_, calls)| *calls -= 1);
+    }
+    assert_eq!((shown(row), row.other_threads), (told, None), "calls by thread, rank {:?}", row.rank);
 }
 
 /// The same where there were more threads than are remembered: the first ones to end, and the rank's first thread, have rows. The

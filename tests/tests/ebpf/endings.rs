@@ -1,7 +1,7 @@
 //! Processes that end, or become another program, in all the ways that there are.
 
 use libtest_mimic::{Failed, Trial};
-use mpiprobe_tests::{Ended, Job, Language, Mpi, Profile, Profiler, program};
+use mpiprobe_tests::{Ended, Job, Language, Mpi, Profile, Profiler, program, threads::expect_threads};
 
 use crate::check::{complete, expect_counts, expect_row, functions};
 use crate::trial;
@@ -13,7 +13,8 @@ pub(crate) fn tests(mpi: Mpi) -> Vec<Trial> {
         trial(mpi, Language::C, "segfault", segfault),
         trial(mpi, Language::C, "exec_into_an_mpi_program", exec_before),
         trial(mpi, Language::C, "exec_of_a_process_named_by_its_pid", exec_of_pid),
-        trial(mpi, Language::C, "exec_out_of_mpi", exec_after),
+        trial(mpi, Language::C, "exec_out_of_mpi", |mpi| exec_after(mpi, "exec-after", 1)),
+        trial(mpi, Language::C, "exec_by_another_thread", |mpi| exec_after(mpi, "exec-thread", 2)),
         trial(mpi, Language::C, "a_forked_child_is_not_counted", fork),
         trial(mpi, Language::C, "longjmp_out_of_a_call", |mpi| longjmp(mpi, "all")),
         trial(mpi, Language::C, "exec_of_a_process_probed_alone", exec_beside_others),
@@ -114,14 +115,17 @@ fn exec_beside_others(mpi: Mpi) -> Result<(), Failed> {
 }
 
 /// The calls are those of the first image. The second calls nothing, and may end before anybody has looked whether it uses MPI.
-fn exec_after(mpi: Mpi) -> Result<(), Failed> {
-    let (job, ended) = observed(mpi, "exec-after", "default")?;
+fn exec_after(mpi: Mpi, mode: &str, threads: u64) -> Result<(), Failed> {
+    let (job, ended) = observed(mpi, mode, "all")?;
     let profile = complete(&ended)?;
     let (execed, later): (Vec<_>, Vec<_>) = profile.ranks.iter().partition(|row| row.state == "execed");
     assert_eq!(execed.len(), 2, "{profile:?}");
     for row in execed {
         let truth = job.snapshot()?;
-        expect_row(row, truth.rank(row.rank.ok_or("no rank")?)?, None, &functions("default")?);
+        let image = truth.rank(row.rank.ok_or("no rank")?)?;
+        expect_row(row, image, None, &functions("all")?);
+        expect_threads(row, image);
+        assert_eq!(row.threads_in_mpi, threads, "{row:?}");
     }
     assert!(later.iter().all(|row| row.calls == 0 && row.state == "ended"), "{later:?}");
     Ok(())

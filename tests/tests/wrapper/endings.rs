@@ -4,6 +4,7 @@ use std::fs;
 
 use libtest_mimic::{Failed, Trial};
 use mpiprobe_tests::open_calls::{circle, expect_waiting_at_end, kill_in_circle};
+use mpiprobe_tests::threads::expect_threads;
 use mpiprobe_tests::{Job, JobError, Language, Mpi, Profile, program};
 use rustix::process::{Pid, Signal, kill_process};
 
@@ -17,7 +18,8 @@ pub(crate) fn tests(mpi: Mpi) -> Vec<Trial> {
         c("abort", abort),
         c("segfault", segfault),
         c("exec_into_an_mpi_program", exec_before),
-        c("exec_out_of_mpi", exec_after),
+        c("exec_out_of_mpi", |mpi| exec_after(mpi, "exec-after", 1)),
+        c("exec_by_another_thread", |mpi| exec_after(mpi, "exec-thread", 2)),
         c("a_forked_child_is_not_counted", |mpi| exact(mpi, "fork").map(drop)),
         c("longjmp_out_of_a_call", longjmp),
         c("calls_in_callbacks_are_inner_calls", callback),
@@ -83,13 +85,16 @@ fn exec_before(mpi: Mpi) -> Result<(), Failed> {
 }
 
 /// The calls are those of the first image. The second calls nothing.
-fn exec_after(mpi: Mpi) -> Result<(), Failed> {
-    let job = ended(mpi, "exec-after", "default")?;
+fn exec_after(mpi: Mpi, mode: &str, threads: u64) -> Result<(), Failed> {
+    let job = ended(mpi, mode, "all")?;
     let profile = complete(&job)?;
     assert_eq!(profile.ranks.len(), 2, "{profile:?}");
     let truth = job.snapshot()?;
     for row in &profile.ranks {
-        expect_row(row, truth.rank(row.rank.ok_or("no rank")?)?, None, &functions("default")?);
+        let image = truth.rank(row.rank.ok_or("no rank")?)?;
+        expect_row(row, image, None, &functions("all")?);
+        expect_threads(row, image);
+        assert_eq!(row.threads_in_mpi, threads, "{row:?}");
     }
     Ok(())
 }

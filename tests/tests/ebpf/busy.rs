@@ -92,7 +92,7 @@ fn for_a_duration(mpi: Mpi) -> Result<(), Failed> {
     let profile = ended.profile()?;
     assert!(profile.complete && ended.status.success(), "{}", ended.printed());
     assert_eq!(profile.end.as_deref(), Some("duration"));
-    assert!((1_000_000_000..3_000_000_000).contains(&profile.observed_ns), "{}", profile.observed_ns);
+    assert!(profile.observed_ns >= 1_000_000_000, "{} ns", profile.observed_ns);
     expect_between(&profile, (&before, &attached), &attached, &after)?;
     job.stop()?;
     job.wait()?.success()?;

@@ -27,7 +27,7 @@ pub(super) fn layers(profile: &Profile) -> String {
         Right("in them"),
     ];
     let library = library(profile);
-    let rows = profile.layers.iter().flat_map(|function| rows(function, &library));
+    let rows = profile.layers.iter().flat_map(|function| rows(function, library));
     // The rest of a probe is outside the durations that it measures, so it is in those around them.
     let cost = &profile.own_cost;
     let (up_to, inside_ns) = cost.inside_ns.map_or(("up to ", 0.0), |ns| ("", ns));
@@ -39,10 +39,10 @@ pub(super) fn layers(profile: &Profile) -> String {
 }
 
 /// The bottom layer, where there is one only.
-fn library(profile: &Profile) -> String {
+pub fn library(profile: &Profile) -> &str {
     match &profile.engine.libraries[..] {
-        [library] => library.implementation.clone(),
-        _ => "MPI".to_owned(),
+        [library] => &library.implementation,
+        _ => "MPI",
     }
 }
 

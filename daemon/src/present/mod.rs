@@ -21,6 +21,7 @@ pub use checks::checks;
 pub use doing::{doing, what};
 pub use interval::interval;
 pub use jobs::{JobList, jobs, next_step};
+pub use layers::library;
 pub use message::{Diverted, LogWriter, divert, say, say_in_passing};
 pub use output::{Output, OutputError};
 pub use profile::{filtered, profile};

@@ -24,16 +24,20 @@ fn snapshots(name: &str, job: Synthetic) {
 /// Screens that others lead to, by the keys that are pressed.
 #[test]
 fn what_rows_lead_to() {
-    const BELOW: [(&str, &[&str]); 3] = [
-        ("histogram", &["3", "<Enter>", "<Enter>"]),
-        ("histogram-of-rank", &["3", "<Enter>", "j", "<Enter>"]),
-        ("matrix-of-communicator", &["5", "c"]),
+    const BELOW: [(&str, Synthetic, &[&str]); 7] = [
+        ("histogram-small", Synthetic::SMALL, &["3", "<Enter>", "<Enter>"]),
+        ("histogram-of-rank-small", Synthetic::SMALL, &["3", "<Enter>", "j", "<Enter>"]),
+        ("matrix-of-communicator-small", Synthetic::SMALL, &["5", "c"]),
+        ("rank-hybrid", Synthetic::HYBRID, &["2", "<Enter>"]),
+        ("threads-hybrid", Synthetic::HYBRID, &["2", "j", "<Enter>", "<Enter>"]),
+        ("function-hybrid", Synthetic::HYBRID, &["3", "j", "j", "<Enter>"]),
+        ("layers-hybrid", Synthetic::HYBRID, &["3", "j", "j", "<Enter>", "j", "<Enter>"]),
     ];
     for size in [(60, 15), (120, 40)] {
-        for (name, keys) in BELOW {
-            let mut state = view(Synthetic::SMALL, size);
+        for (name, job, keys) in BELOW {
+            let mut state = view(job, size);
             press(&mut state, keys);
-            insta::assert_snapshot!(format!("{name}-small-{}x{}", size.0, size.1), picture(&state));
+            insta::assert_snapshot!(format!("{name}-{}x{}", size.0, size.1), picture(&state));
         }
     }
 }

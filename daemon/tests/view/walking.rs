@@ -58,6 +58,34 @@ fn a_function_leads_to_its_histogram_and_that_of_a_rank_to_the_rank() {
 }
 
 #[test]
+fn a_rank_leads_to_its_threads_and_a_function_to_the_layers_before_it() {
+    let mut state = view(Synthetic::HYBRID, SIZE);
+    press(&mut state, &["2", "j", "<Enter>", "<Enter>"]);
+    assert!(matches!(state.place(), Place::Threads(id) if id.pid == 4001), "{:?}", state.place());
+    for text in ["16 threads in MPI", "40011 ended", "12 others ended", "40010 outside MPI", "4001 in MPI_Recv"] {
+        assert!(picture(&state).contains(text), "{}", picture(&state));
+    }
+    press(&mut state, &["<Esc>", "<Esc>", "3", "j", "j", "<Enter>", "j"]);
+    assert!(matches!(state.place(), Place::Function("MPI_Allreduce")), "{:?}", state.place());
+    press(&mut state, &["<Enter>"]);
+    assert_eq!(state.place(), Place::Layers("MPI_Allreduce"));
+    for text in ["libtimes.so", "libchecks.so", "its own MPI_Comm_size", "MPICH 4.0.2"] {
+        assert!(picture(&state).contains(text), "{}", picture(&state));
+    }
+    press(&mut state, &["<Enter>", "<Esc>"]);
+    assert_eq!(state.place(), Place::Function("MPI_Allreduce"), "layers lead nowhere");
+}
+
+#[test]
+fn one_thread_and_no_tool_are_not_looked_into() {
+    let mut state = view(Synthetic::SMALL, SIZE);
+    press(&mut state, &["2", "<Enter>"]);
+    assert!(!picture(&state).contains("threads"), "{}", picture(&state));
+    press(&mut state, &["3", "<Enter>"]);
+    assert!(!picture(&state).contains("layers"), "{}", picture(&state));
+}
+
+#[test]
 fn matrices_are_of_all_communicators_or_of_one() {
     let mut state = view(Synthetic::SMALL, (120, 40));
     press(&mut state, &["6", "c"]);

@@ -1,6 +1,7 @@
 //! Jobs that never ran: tables as the kernel might have filled them, made into profiles by mpiprobe's own analysis. Every
 //! number follows from the job's size and the time, so that pictures made of them do not change by themselves.
 
+mod hybrid;
 mod recent;
 mod statistics;
 mod threads;
@@ -38,13 +39,16 @@ pub struct Synthetic {
     pub traffic: bool,
     /// Whether some ranks do not get on.
     pub trouble: bool,
+    /// Whether ranks have several threads, and tools before MPI.
+    pub hybrid: bool,
 }
 
 impl Synthetic {
     /// Nobody, yet.
-    pub const EMPTY: Self = Self { ranks: 0, functions: 0, traffic: false, trouble: false };
-    pub const SMALL: Self = Self { ranks: 4, functions: 7, traffic: true, trouble: true };
-    pub const LARGE: Self = Self { ranks: 1024, functions: 6, traffic: true, trouble: true };
+    pub const EMPTY: Self = Self { ranks: 0, functions: 0, traffic: false, trouble: false, hybrid: false };
+    pub const SMALL: Self = Self { ranks: 4, functions: 7, traffic: true, trouble: true, hybrid: false };
+    pub const HYBRID: Self = Self { hybrid: true, ..Self::SMALL };
+    pub const LARGE: Self = Self { ranks: 1024, functions: 6, ..Self::SMALL };
 
     /// The profile after so many seconds.
     pub fn profile(&self, seconds: u64, end: Option<EndReason>) -> Profile {
@@ -75,7 +79,7 @@ impl Synthetic {
                 attached_by: "uprobe session link".into(),
                 attach_ns: 7_000_000,
                 libraries: vec![library],
-                tools: Vec::new(),
+                tools: if self.hybrid { hybrid::tools() } else { Vec::new() },
             },
             per_call_ns: 1500.0,
             inside_ns: Some(700.0),
@@ -123,7 +127,7 @@ impl Synthetic {
             constants: CONSTANTS,
             ..Layout::default()
         };
-        ProcessSnapshot {
+        let process = ProcessSnapshot {
             process: rank + 1,
             counters: ProcessCounters { tgid: 4000 + rank, ..ProcessCounters::ZERO },
             layout,
@@ -138,7 +142,8 @@ impl Synthetic {
             inner: Vec::new(),
             recent: Some(recent::of(self, rank, now_ns, &layout)),
             tools: ToolsSnapshot::default(),
-        }
+        };
+        if self.hybrid { hybrid::of(process, now_ns) } else { process }
     }
 
     /// Those that every program has, then others in the order of the table.

@@ -16,6 +16,7 @@ pub(crate) fn tests(mpi: Mpi) -> Vec<Trial> {
         trial(mpi, "a_terminated_view_gives_the_terminal_back", terminated),
         trial(mpi, "the_view_stays_when_the_job_ends", job_ends),
         trial(mpi, "the_view_shows_the_circle_of_a_deadlock", deadlock),
+        trial(mpi, "the_view_shows_the_threads_of_a_rank", threads),
     ]
 }
 
@@ -140,5 +141,29 @@ fn deadlock(mpi: Mpi) -> Result<(), Failed> {
     terminal.press("q")?;
     let left = terminal.left()?;
     assert_eq!(left.not_restored, Vec::<String>::new());
+    Ok(())
+}
+
+/// Six threads that stand still behind their first message, and the one that has started them.
+fn threads(mpi: Mpi) -> Result<(), Failed> {
+    let builder = Job::builder(mpi, program::THREADS).ranks(2).args(["6", "5"]).truth(true).own_name();
+    let mut job = builder.gates(&["start", "MPI_Send"]).spawn()?;
+    job.wait_for_gate("start")?;
+    let mut terminal = Terminal::start((100, 30), ["--pid-of", job.called()])?;
+    terminal.wait_for(&["2/2 ranks", "LIVE"])?;
+    job.open_gate("start")?;
+    terminal.press("2")?;
+    terminal.wait_for(&["by group"])?;
+    terminal.press("\r")?;
+    terminal.wait_for(&["Rank 0, ", "7 threads"])?;
+    // The first row, which has come while the cursor was on another one.
+    terminal.press("g")?;
+    terminal.press("\r")?;
+    terminal.wait_for(&["Rank 0: 7 threads in MPI", "outside MPI"])?;
+    job.open_gate("MPI_Send")?;
+    terminal.wait_for(&["ENDED", "ended"])?;
+    job.wait()?.success()?;
+    terminal.press("q")?;
+    assert_eq!(terminal.left()?.not_restored, Vec::<String>::new());
     Ok(())
 }

@@ -100,6 +100,8 @@ pub(super) fn tabs(frame: &mut Frame<'_>, area: Rect, state: &State, theme: Them
     let below = match state.place() {
         Place::Screen(_) => String::new(),
         Place::Rank(id) => format!(" ▸ pid {}", id.pid),
+        Place::Threads(id) => format!(" ▸ threads of pid {}", id.pid),
+        Place::Layers(name) => format!(" ▸ {name}, layers"),
         Place::Function(name) => format!(" ▸ {name}"),
         Place::Histogram(name, None) => format!(" ▸ {name}, all ranks"),
         Place::Histogram(name, Some(id)) => format!(" ▸ {name}, pid {}", id.pid),

@@ -3,12 +3,13 @@
 use super::{
     FunctionSum, Known,
     cells::{bandwidth, duration_of, number, per_second, rank_number, share, time},
+    layers,
     sums::functions,
 };
 use crate::{
     analyse::{FunctionChange, RankChange, RankId},
     model::{FunctionRow, RankProfile},
-    view::state::{Cell, Column, Grid, Place, Row, RowId},
+    view::state::{Cell, Column, Content, Grid, Place, Row, RowId},
 };
 
 const COLUMNS: &[Column] = &[
@@ -31,12 +32,13 @@ pub(super) fn grid(known: &Known<'_>, name: &'static str) -> Grid {
         let (of_rank, done) = rank.functions.iter().zip(functions).find(|(row, _)| row.name == name)?;
         Some(row(known, (rank, *id, *change), of_rank, *done))
     });
-    let all =
-        functions(known).into_iter().filter(|function| function.profile.all.name == name).map(|sum| all(known, &sum));
+    let sum = functions(known).into_iter().find(|function| function.profile.all.name == name);
+    let all = sum.map(|sum| all(known, &sum));
+    let layers = all.as_ref().and_then(|all| layers(known, name, all));
     Grid {
         title: format!("{name} by rank, {}; p50, p99 and max since the beginning", known.span()),
         columns: COLUMNS,
-        rows: all.chain(rows).collect(),
+        rows: all.into_iter().chain(layers).chain(rows).collect(),
         empty: "No rank has called it.",
         natural: (2, true),
     }
@@ -48,6 +50,15 @@ fn all(known: &Known<'_>, function: &FunctionSum<'_>) -> Row {
     let mut cells = vec![Cell::number(-1.0, "all".into()), share(function.wall_percent)];
     cells.extend(figures(known, row, function.change));
     Row { id: RowId::Function(row.name), cells, marked: false, opens: Some(Place::Histogram(row.name, None)) }
+}
+
+/// Where tools stand before it: leads to them, and stays behind the row of all ranks however they are sorted.
+fn layers(known: &Known<'_>, name: &'static str, all: &Row) -> Option<Row> {
+    layers::of(known, name)?;
+    let empty = |cell: &Cell| Cell { content: Content::Text(String::new()), ..cell.clone() };
+    let behind = all.cells.iter().skip(1).map(empty);
+    let cells = [Cell::number(-0.5, "layers".into())].into_iter().chain(behind).collect();
+    Some(Row { id: RowId::Layer(None), cells, marked: false, opens: Some(Place::Layers(name)) })
 }
 
 fn row(

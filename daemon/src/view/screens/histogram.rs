@@ -41,7 +41,7 @@ pub(super) fn grid(known: &Known<'_>, name: &'static str, of: Option<RankId>) ->
             ("all ranks".into(), all.into_iter().find(|row| row.name == name))
         }
         Some(id) => {
-            let rank = known.profile.ranks.iter().zip(known.ids).find(|(_, known)| **known == id).map(|(rank, _)| rank);
+            let rank = known.rank(id);
             let row = rank.and_then(|rank| rank.functions.iter().find(|row| row.name == name));
             (rank.map_or_else(|| "a rank".into(), |rank| format!("rank {}", who(rank))), row)
         }

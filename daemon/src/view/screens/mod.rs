@@ -5,6 +5,7 @@ mod communicators;
 mod function;
 mod functions;
 mod histogram;
+mod layers;
 mod matrix;
 mod rank;
 mod ranks;
@@ -12,6 +13,7 @@ mod recent;
 mod requests;
 mod sites;
 mod sums;
+mod threads;
 mod waits;
 
 use super::state::{Grid, Place, RecentOf, Screen, Span};
@@ -65,7 +67,9 @@ pub(super) fn grid(place: Place, known: &Known<'_>) -> Grid {
         Place::Site(id) => sites::of_ranks(known, id),
         Place::Communicator(id) => communicators::functions(known, id),
         Place::Rank(id) => rank::grid(known, id),
+        Place::Threads(id) => threads::grid(known, id),
         Place::Function(name) => function::grid(known, name),
+        Place::Layers(name) => layers::grid(known, name),
         Place::Histogram(name, rank) => histogram::grid(known, name, rank),
     }
 }
@@ -84,6 +88,11 @@ impl<'a> Known<'a> {
     /// Of a row that is not in profiles by itself.
     fn keeps(&self, facts: &Facts<'_>) -> bool {
         self.filter.is_none_or(|filter| filter.keeps(facts))
+    }
+
+    fn rank(&self, id: RankId) -> Option<&'a RankProfile> {
+        let index = self.ids.iter().position(|known| *known == id)?;
+        self.profile.ranks.get(index)
     }
 
     /// Of a rank's own number for it.

@@ -1,4 +1,4 @@
-//! One rank: its functions.
+//! One rank: its threads together, and its functions.
 
 use super::{
     Known,
@@ -6,9 +6,9 @@ use super::{
 };
 use crate::{
     analyse::{FunctionChange, RankChange, RankId, longest},
-    model::FunctionRow,
-    present::doing,
-    view::state::{Cell, Column, Grid, Place, Row, RowId},
+    model::{FunctionRow, RankProfile},
+    present::{doing, units::count},
+    view::state::{Cell, Column, Grid, Place, Row, RowId, Tone},
 };
 
 const COLUMNS: &[Column] = &[
@@ -38,10 +38,37 @@ pub(super) fn grid(known: &Known<'_>, id: RankId) -> Grid {
     Grid {
         title: format!("Rank {}, {}{}", who(rank), known.span(), now.unwrap_or_default()),
         columns: COLUMNS,
-        rows: rank.functions.iter().zip(functions).map(|(row, done)| self::row(known, row, *change, *done)).collect(),
+        rows: threads(known, rank, id, *change)
+            .into_iter()
+            .chain(rank.functions.iter().zip(functions).map(|(row, done)| self::row(known, row, *change, *done)))
+            .collect(),
         empty: "No call has been seen yet.",
         natural: (2, true),
     }
+}
+
+/// Of several threads all calls together: it leads to the threads.
+fn threads(known: &Known<'_>, rank: &RankProfile, id: RankId, change: RankChange) -> Option<Row> {
+    let unknown = || Cell::unknown("");
+    let row = || Row {
+        id: RowId::Rank(id),
+        cells: vec![
+            Cell::text(format!("{} threads", count(rank.threads_in_mpi))).toned(Tone::Title),
+            share(100.0 * change.mpi_ns as f64 / change.thread_wall_ns.max(1) as f64),
+            time(change.mpi_ns),
+            number(change.calls),
+            per_second(known.change, change.calls),
+            number(rank.open_calls.len() as u64),
+            unknown(),
+            unknown(),
+            unknown(),
+            bandwidth(known.change, change.bytes),
+            unknown(),
+        ],
+        marked: false,
+        opens: Some(Place::Threads(id)),
+    };
+    (rank.threads_in_mpi > 1).then(row)
 }
 
 fn row(known: &Known<'_>, row: &FunctionRow, rank: RankChange, change: FunctionChange) -> Row {

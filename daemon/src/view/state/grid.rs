@@ -58,7 +58,11 @@ impl Column {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum RowId {
     Rank(RankId),
+    /// By its id; `None`: threads that are not told apart.
+    Thread(RankId, Option<u32>),
     Function(&'static str),
+    /// What stands between program and library, by its place; `None`: all of that.
+    Layer(Option<u32>),
     Site(u64),
     Communicator(u32),
     /// By its place among those of the rank.
@@ -78,11 +82,12 @@ impl RowId {
     pub fn rank(self) -> Option<RankId> {
         match self {
             Self::Rank(id)
+            | Self::Thread(id, _)
             | Self::Request(id, _)
             | Self::OpenCall(id, _)
             | Self::RecentCall(id, _)
             | Self::RecentGap(id, _) => Some(id),
-            Self::Function(_) | Self::Site(_) | Self::Communicator(_) | Self::Bucket(..) => None,
+            Self::Function(_) | Self::Layer(_) | Self::Site(_) | Self::Communicator(_) | Self::Bucket(..) => None,
         }
     }
 }

@@ -86,8 +86,12 @@ pub enum Place {
     Screen(Screen),
     /// One rank: its functions.
     Rank(RankId),
+    /// The threads of one rank.
+    Threads(RankId),
     /// One function: what it is in each rank.
     Function(&'static str),
+    /// What tools and library cost the calls of one function.
+    Layers(&'static str),
     /// How long calls of a function have lasted and what they have moved: of one rank, or of all.
     Histogram(&'static str, Option<RankId>),
     /// One place that calls MPI, by a number made of it: what it is in each rank.
@@ -113,7 +117,9 @@ impl Place {
         match self {
             Self::Screen(screen) => Kind::Screen(screen),
             Self::Rank(_) => Kind::Rank,
+            Self::Threads(_) => Kind::Threads,
             Self::Function(_) => Kind::Function,
+            Self::Layers(_) => Kind::Layers,
             Self::Histogram(..) => Kind::Histogram,
             Self::Site(_) => Kind::Site,
             Self::Communicator(_) => Kind::Communicator,
@@ -126,7 +132,9 @@ impl Place {
 pub(super) enum Kind {
     Screen(Screen),
     Rank,
+    Threads,
     Function,
+    Layers,
     Histogram,
     Site,
     Communicator,

@@ -69,7 +69,7 @@ fields! {
     P50 "p50" Time "median of the durations";
     P99 "p99" Time "99th percentile of the durations";
     Max "max" Time "longest duration";
-    Age "age" Time "how long a request, or the present call of a rank, has been under way";
+    Age "age" Time "how long a request, or the present call of a rank (or the one it ended in), has been under way";
     Mpi "mpi" Percent "time in MPI, of a rank's time";
     Imbalance "imbalance" Percent "by how much the slowest rank exceeds the mean";
 }

@@ -25,5 +25,6 @@ pub use layers::library;
 pub use message::{Diverted, LogWriter, divert, say, say_in_passing};
 pub use output::{Output, OutputError};
 pub use profile::{filtered, profile};
+pub use threads::share_of_life;
 pub use unmatched::{other_end, posted_by};
 pub use waiting::{call as waiting_in, chain, circle, waits_for};

@@ -59,9 +59,13 @@ fn row_of_others(others: &OtherThreads) -> Vec<String> {
 }
 
 fn figures(calls: u64, mpi_ns: u64, wall_ns: u64) -> [String; 3] {
-    // Recordings of earlier versions do not know how long threads have lived.
-    let share = if wall_ns == 0 { "-".into() } else { percent((100.0 * mpi_ns as f64 / wall_ns as f64).min(100.0)) };
-    [count(calls), ns(mpi_ns), share]
+    [count(calls), ns(mpi_ns), share_of_life(mpi_ns, wall_ns).map_or_else(|| "-".into(), percent)]
+}
+
+/// Time in MPI of a thread's life since its first call, per cent; `None`: not known how long that was, as in recordings of earlier
+/// versions.
+pub fn share_of_life(mpi_ns: u64, wall_ns: u64) -> Option<f64> {
+    (wall_ns > 0).then(|| (100.0 * mpi_ns as f64 / wall_ns as f64).min(100.0))
 }
 
 fn plus(one: OtherThreads, other: OtherThreads) -> OtherThreads {

@@ -85,8 +85,7 @@ impl Write for Sink {
 
 /// Goes through all screens for as long as asked.
 pub fn run(effort: &ViewEffort) -> io::Result<ViewReport> {
-    let job =
-        Synthetic { ranks: effort.ranks, functions: effort.functions, traffic: true, trouble: true, hybrid: false };
+    let job = Synthetic { ranks: effort.ranks, functions: effort.functions, ..Synthetic::LARGE };
     let (width, height) = effort.size;
     let written = Rc::new(Cell::new(0));
     let viewport = Viewport::Fixed(Rect::new(0, 0, width, height));

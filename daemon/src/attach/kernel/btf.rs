@@ -2,7 +2,7 @@
 //!
 //! One pass over the raw bytes, and one more where a field is in a structure without a name; aya's reader keeps all of it to itself.
 
-use super::btf_types::{KIND_FUNCTION, KIND_STRUCT, Member, Sections};
+use super::btf_types::{KIND_FUNCTION, KIND_STRUCT, Sections};
 
 /// Something that is asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,14 +24,15 @@ pub(crate) fn find<const N: usize>(bytes: &[u8], wanted: [Wanted; N]) -> Option<
         for (index, (answer, wanted)) in found.iter_mut().zip(wanted).enumerate() {
             match wanted {
                 Wanted::Field { structure, field }
-                    if found_type.kind == KIND_STRUCT && found_type.name == structure.as_bytes() =>
+                    if found_type.kind == KIND_STRUCT && found_type.name() == structure.as_bytes() =>
                 {
-                    let offset = |member: &Member| (member.name == field.as_bytes()).then_some(member.offset);
-                    *answer = answer.or_else(|| found_type.members().find_map(|member| offset(&member)));
+                    *answer = answer.or_else(|| found_type.offset_of(field));
                     let inner = found_type.members().filter(|member| member.name.is_empty());
                     unnamed.extend(inner.map(|member| (index, member.type_id, member.offset)));
                 }
-                Wanted::Function { name } if found_type.kind == KIND_FUNCTION && found_type.name == name.as_bytes() => {
+                Wanted::Function { name }
+                    if found_type.kind == KIND_FUNCTION && found_type.name() == name.as_bytes() =>
+                {
                     *answer = answer.or(Some(found_type.id));
                 }
                 _ => {}
@@ -46,8 +47,7 @@ pub(crate) fn find<const N: usize>(bytes: &[u8], wanted: [Wanted; N]) -> Option<
                 else {
                     continue;
                 };
-                let member = found_type.members().find(|member| member.name == field.as_bytes());
-                *answer = answer.or_else(|| base.checked_add(member?.offset));
+                *answer = answer.or_else(|| base.checked_add(found_type.offset_of(field)?));
             }
         })?;
     }

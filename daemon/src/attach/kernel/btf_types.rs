@@ -20,8 +20,9 @@ pub(super) struct Sections<'a> {
 
 pub(super) struct Type<'a> {
     pub(super) id: u32,
-    pub(super) name: &'a [u8],
     pub(super) kind: u32,
+    /// Where its name is among the strings.
+    name: u32,
     has_bit_fields: bool,
     details: &'a [u8],
     strings: &'a [u8],
@@ -36,16 +37,16 @@ pub(super) struct Member<'a> {
 
 impl<'a> Sections<'a> {
     pub(super) fn of(bytes: &'a [u8]) -> Option<Self> {
-        let word = |at: usize| Some(u32::from_le_bytes(*bytes.get(at..)?.first_chunk()?));
         if bytes.first_chunk().map(|&magic| u16::from_le_bytes(magic)) != Some(MAGIC) || bytes.len() < HEADER_BYTES {
             return None;
         }
-        let header = word(4)? as usize;
+        let header = word_of(bytes, 1)? as usize;
         let section = |offset: u32, length: u32| {
             let start = header.checked_add(offset as usize)?;
             bytes.get(start..start.checked_add(length as usize)?)
         };
-        Some(Self { types: section(word(8)?, word(12)?)?, strings: section(word(16)?, word(20)?)? })
+        let types = section(word_of(bytes, 2)?, word_of(bytes, 3)?)?;
+        Some(Self { types, strings: section(word_of(bytes, 4)?, word_of(bytes, 5)?)? })
     }
 
     /// `None` if they are damaged.
@@ -56,8 +57,8 @@ impl<'a> Sections<'a> {
             let info = word_of(head, 1)?;
             let (kind, length) = (info >> 24 & 0x1f, (info & 0xffff) as usize);
             let (details, next) = after.split_at_checked(details_bytes(kind, length)?)?;
-            let name = text(self.strings, word_of(head, 0)?);
-            each(&Type { id, name, kind, has_bit_fields: info >> 31 == 1, details, strings: self.strings });
+            let name = word_of(head, 0)?;
+            each(&Type { id, kind, name, has_bit_fields: info >> 31 == 1, details, strings: self.strings });
             rest = next;
         }
         Some(())
@@ -65,6 +66,15 @@ impl<'a> Sections<'a> {
 }
 
 impl<'a> Type<'a> {
+    pub(super) fn name(&self) -> &'a [u8] {
+        text(self.strings, self.name)
+    }
+
+    /// Of a member of a structure, bytes.
+    pub(super) fn offset_of(&self, member: &str) -> Option<u32> {
+        self.members().find(|known| known.name == member.as_bytes()).map(|known| known.offset)
+    }
+
     /// Of a structure; bit fields that begin within a byte are left out.
     pub(super) fn members(&self) -> impl Iterator<Item = Member<'a>> {
         let members = if self.kind == KIND_STRUCT { self.details } else { &[] };

@@ -74,6 +74,6 @@ fn of_library(function: &FunctionLayers, name: &str) -> Option<Vec<Cell>> {
 }
 
 fn layer(name: &str, calls: u64, time_ns: u64, (cost_ns, cost_percent): (u64, f64)) -> Vec<Cell> {
-    let each = if calls == 0 { 0.0 } else { cost_ns as f64 / calls as f64 };
+    let each = cost_ns as f64 / calls as f64;
     vec![Cell::text(name), number(calls), time(time_ns), time(cost_ns), duration_of(calls, each), share(cost_percent)]
 }

@@ -7,7 +7,7 @@ use super::{
 use crate::{
     analyse::RankId,
     model::{OtherThreads, RankProfile, RankState, ThreadLife, ThreadProfile},
-    present::{units::count, what},
+    present::{share_of_life, units::count, what},
     view::state::{Cell, Column, Grid, Row, RowId, SortKey, Tone},
 };
 
@@ -58,8 +58,6 @@ fn others_of(id: RankId, others: &OtherThreads) -> Row {
 }
 
 fn figures(calls: u64, mpi_ns: u64, wall_ns: u64) -> [Cell; 4] {
-    // Recordings of earlier versions do not know how long threads have lived.
-    let part =
-        if wall_ns == 0 { Cell::unknown("-") } else { share((100.0 * mpi_ns as f64 / wall_ns as f64).min(100.0)) };
+    let part = share_of_life(mpi_ns, wall_ns).map_or_else(|| Cell::unknown("-"), share);
     [part, time(mpi_ns), number(calls), time(wall_ns)]
 }

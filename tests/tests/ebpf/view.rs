@@ -91,6 +91,8 @@ fn all_screens(mpi: Mpi) -> Result<(), Failed> {
 
     // A small window, a large one: the keys are at the bottom of either.
     terminal.press("3")?;
+    // A key that comes together with a resize may be read with the next one only.
+    terminal.wait_for(&["Functions, all ranks"])?;
     for (columns, rows) in [(60, 15), (200, 60)] {
         terminal.resize(columns, rows)?;
         let is_filled = |shown: &str| {

@@ -26,11 +26,13 @@
 //! * [`recent_calls`]: what the view shows of the last calls of a rank.
 //! * [`picture`]: the full-screen view of those as text and as images.
 //! * [`requirement`]: what a test needs of the machine, and how a test that lacks it is reported.
+//! * [`run`]: which tests run beside each other, and how long each takes.
 
 pub mod bench;
 pub mod campaign;
 pub mod check;
 pub mod compile;
+mod executable;
 pub mod job;
 mod mpi;
 pub mod open_calls;
@@ -42,6 +44,7 @@ pub mod program;
 mod python;
 pub mod recent_calls;
 pub mod requirement;
+mod schedule;
 pub mod synthetic;
 pub mod terminal;
 pub mod threads;
@@ -50,9 +53,11 @@ pub mod traffic;
 pub mod truth;
 mod wheel;
 
+pub use executable::copy_executable;
 pub use job::{Finished, Job, JobBuilder, JobError};
 pub use mpi::Mpi;
 pub use profiler::{Ended, KernelObjects, Profile, Profiler, ProfilerError, Rank, changed_bytes};
 pub use program::{Language, Program};
 pub use python::PythonError;
 pub use requirement::Requirement;
+pub use schedule::run;

@@ -129,6 +129,8 @@ impl Mpi {
                 // Ranks share cores here: without yielding, each waiting rank would use up its time slice.
                 arguments.extend(["--allow-run-as-root", "--oversubscribe", "--bind-to", "none"].map(Into::into));
                 arguments.extend(["--mca", "mpi_yield_when_idle", "1", "--mca", "btl", "self,vader"].map(Into::into));
+                // It would be this one anyway; looking for networks that others could use takes as long as all the rest.
+                arguments.extend(["--mca", "pml", "ob1"].map(Into::into));
                 arguments.extend(["--mca", "orte_tmpdir_base"].map(Into::into));
                 arguments.push(scratch.into());
                 arguments.extend(["--mca", "btl_vader_backing_directory"].map(Into::into));
@@ -143,6 +145,7 @@ impl Mpi {
                 arguments
                     .extend(["--allow-run-as-root", "--map-by", ":OVERSUBSCRIBE", "--bind-to", "none"].map(Into::into));
                 arguments.extend(["--mca", "mpi_yield_when_idle", "1", "--mca", "btl", "self,sm"].map(Into::into));
+                arguments.extend(["--mca", "pml", "ob1"].map(Into::into));
                 arguments.extend(["--mca", "btl_sm_backing_directory"].map(Into::into));
                 arguments.push(scratch.into());
                 arguments.extend(["--prtemca", "prte_tmpdir_base"].map(Into::into));

@@ -9,6 +9,7 @@ use libtest_mimic::{Failed, Trial};
 use crate::mpi::{Mpi, find_command};
 use crate::program::Language;
 use crate::python;
+use crate::schedule::Claim;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Requirement {
@@ -21,6 +22,8 @@ pub enum Requirement {
     /// May load BPF programs and trace processes: root, or CAP_BPF, CAP_PERFMON and CAP_SYS_PTRACE.
     Bpf,
     Root,
+    /// No other trial beside it: it measures times, or looks at all processes.
+    QuietMachine,
 }
 
 impl Requirement {
@@ -37,6 +40,7 @@ impl Requirement {
             Self::Command(name) => command_missing(name),
             Self::Bpf => capabilities_missing(&[(39, "CAP_BPF"), (38, "CAP_PERFMON"), (19, "CAP_SYS_PTRACE")]),
             Self::Root => (!rustix::process::geteuid().is_root()).then(|| "not root".to_owned()),
+            Self::QuietMachine => None,
         }
     }
 }
@@ -49,16 +53,24 @@ impl fmt::Display for Requirement {
             Self::Command(name) => formatter.write_str(name),
             Self::Bpf => formatter.write_str("the right to load BPF programs"),
             Self::Root => formatter.write_str("root"),
+            Self::QuietMachine => formatter.write_str("a quiet machine"),
         }
     }
 }
 
-/// A test under its requirements; the runner's output names the first one that is missing.
+/// A test under its requirements; the runner's output names the first one that is missing. What it needs is also what it has for
+/// itself while it [runs](crate::run).
 pub fn trial(
     name: impl Into<String>,
     requirements: &[Requirement],
     test: impl FnOnce() -> Result<(), Failed> + Send + 'static,
 ) -> Trial {
+    let name = name.into();
+    let claim = Claim::of(&name, requirements);
+    let test = {
+        let name = name.clone();
+        move || claim.run(&name, test)
+    };
     let missing = requirements.iter().find_map(|needed| Some(format!("needs {needed}: {}", needed.missing()?)));
     match verdict(missing, in_ci()) {
         Verdict::Run => Trial::test(name, test),

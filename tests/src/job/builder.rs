@@ -49,6 +49,7 @@ pub struct JobBuilder {
     under: Vec<OsString>,
     preload: Option<PathBuf>,
     through_a_shell: bool,
+    as_it_is: bool,
 }
 
 impl JobBuilder {
@@ -69,6 +70,7 @@ impl JobBuilder {
             under: Vec::new(),
             preload: None,
             through_a_shell: false,
+            as_it_is: false,
         }
     }
 
@@ -192,6 +194,13 @@ impl JobBuilder {
         self
     }
 
+    /// Preload nothing, not even what makes waiting ranks give their core away where MPI does not. Without gates and truth.
+    #[must_use]
+    pub fn as_it_is(mut self) -> Self {
+        self.as_it_is = true;
+        self
+    }
+
     /// Use a copy of the MPI library that no other process has mapped: [`Job::library`].
     #[must_use]
     pub fn own_library(mut self) -> Self {
@@ -218,7 +227,8 @@ impl JobBuilder {
         let mut preload = match (self.truth != Truth::Off, self.gates.is_empty()) {
             (true, _) => Some(truth::truth_library(self.mpi)?),
             (false, false) => Some(truth::gate_library(self.mpi)?),
-            (false, true) => None,
+            (false, true) if self.as_it_is => None,
+            (false, true) => truth::yielding_library(self.mpi)?,
         };
         let mut executable = if self.linked_in {
             compile::executable_with_mpich(self.program)?

@@ -10,6 +10,7 @@ use tempfile::TempDir;
 
 use super::{JobError, file_error};
 use crate::compile::CompileError;
+use crate::executable::copy_executable;
 use crate::mpi::Mpi;
 use crate::program::Program;
 
@@ -37,7 +38,7 @@ pub(super) fn unique_name(program: &str) -> String {
 /// Copies `executable` under `name`.
 pub(super) fn copy_program(executable: &Path, directory: &Path, name: &str) -> Result<PathBuf, JobError> {
     let copy = directory.join(name);
-    fs::copy(executable, &copy).map_err(file_error("copying", executable))?;
+    copy_executable(executable, &copy).map_err(file_error("copying", executable))?;
     Ok(copy)
 }
 

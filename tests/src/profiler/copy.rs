@@ -10,6 +10,7 @@ use std::process::Command;
 use tempfile::TempDir;
 
 use super::{ProfilerError, binary};
+use crate::executable::copy_executable;
 
 /// Gone when dropped.
 #[derive(Debug)]
@@ -24,7 +25,7 @@ impl Copy {
         let directory = tempfile::tempdir().map_err(failed())?;
         fs::set_permissions(directory.path(), fs::Permissions::from_mode(0o755)).map_err(failed())?;
         let path = directory.path().join("mpiprobe");
-        fs::copy(binary()?, &path).map_err(failed())?;
+        copy_executable(binary()?, &path).map_err(failed())?;
         fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).map_err(failed())?;
         Ok(Self { path, _directory: directory })
     }

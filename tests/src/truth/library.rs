@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 
 use super::symbols::{Interposed, interposed};
 use super::typed::wrappers;
@@ -34,8 +35,13 @@ const SOURCES: &[&str] = &[
     "truth.h",
 ];
 
-/// Counts calls, records what they mean, and has gates.
+/// Counts calls, records what they mean, and has gates. Once made it is there for the rest of the run.
 pub(crate) fn truth_library(mpi: Mpi) -> Result<PathBuf, CompileError> {
+    static MADE: Made = Made::new();
+    MADE.of(mpi, make_truth_library)
+}
+
+fn make_truth_library(mpi: Mpi) -> Result<PathBuf, CompileError> {
     let c_library = mpi.library().ok_or(CompileError::NoLibrary { mpi, library: mpi.c_library() })?;
     // Without the Fortran libraries there is no Fortran program to count.
     let fortran_libraries: Vec<PathBuf> =
@@ -54,7 +60,7 @@ pub(crate) fn truth_library(mpi: Mpi) -> Result<PathBuf, CompileError> {
     write_if_changed(&tables, &symbol_tables(&symbols, &functions, &wrapped))?;
 
     let sources = source_directory();
-    let inputs = SOURCES.iter().map(|name| sources.join(name));
+    let inputs = SOURCES.iter().chain(yielding(mpi)).map(|name| sources.join(name));
     let inputs: Vec<PathBuf> = inputs.chain([tables, typed_source, trampolines]).collect();
     let mut include = std::ffi::OsString::from("-I");
     include.push(&generated);
@@ -73,8 +79,50 @@ pub(crate) fn truth_library(mpi: Mpi) -> Result<PathBuf, CompileError> {
 
 /// Gates without counting, for jobs that must not be interposed.
 pub(crate) fn gate_library(mpi: Mpi) -> Result<PathBuf, CompileError> {
+    static MADE: Made = Made::new();
+    MADE.of(mpi, |mpi| plain_library(mpi, &["gate.c"], "libgate.so"))
+}
+
+/// For jobs with neither: what makes waiting ranks give their core away, where MPI does not do it by itself.
+pub(crate) fn yielding_library(mpi: Mpi) -> Result<Option<PathBuf>, CompileError> {
+    static MADE: Made = Made::new();
+    if yielding(mpi).is_empty() {
+        Ok(None)
+    } else {
+        MADE.of(mpi, |mpi| plain_library(mpi, &[], "libyield.so")).map(Some)
+    }
+}
+
+fn plain_library(mpi: Mpi, sources: &[&str], name: &str) -> Result<PathBuf, CompileError> {
     let arguments = ["-shared", "-fPIC", "-O2", "-Wall", "-Wextra", "-Werror"].map(Into::into);
-    build(mpi, "gcc", &arguments, &[source_directory().join("gate.c")], "libgate.so")
+    let inputs: Vec<PathBuf> =
+        sources.iter().chain(yielding(mpi)).map(|source| source_directory().join(source)).collect();
+    build(mpi, "gcc", &arguments, &inputs, name)
+}
+
+/// Others yield when they are told to, or always.
+fn yielding(mpi: Mpi) -> &'static [&'static str] {
+    if mpi == Mpi::Mpich { &["yield.c"] } else { &[] }
+}
+
+/// A library of each MPI that has been asked for: nothing of it changes while tests run.
+struct Made(Mutex<BTreeMap<Mpi, PathBuf>>);
+
+impl Made {
+    const fn new() -> Self {
+        Self(Mutex::new(BTreeMap::new()))
+    }
+
+    fn of(&self, mpi: Mpi, make: impl FnOnce(Mpi) -> Result<PathBuf, CompileError>) -> Result<PathBuf, CompileError> {
+        // Held meanwhile: generated sources of one MPI are written by one thread at a time.
+        let mut made = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(path) = made.get(&mpi) {
+            return Ok(path.clone());
+        }
+        let path = make(mpi)?;
+        made.insert(mpi, path.clone());
+        Ok(path)
+    }
 }
 
 fn source_directory() -> PathBuf {

@@ -10,5 +10,5 @@ mod traffic_file;
 mod typed;
 
 pub use file::{Calls, EndedThread, Image, Snapshot, Thread, TruthError};
-pub(crate) use library::{gate_library, truth_library};
+pub(crate) use library::{gate_library, truth_library, yielding_library};
 pub use traffic::{Amounts, Key, Peer, Received, Scope, ScopeKind, Traffic};

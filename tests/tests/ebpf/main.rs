@@ -32,9 +32,6 @@ use libtest_mimic::{Arguments, Failed, Trial};
 use mpiprobe_tests::{Language, Mpi, Requirement, requirement};
 
 fn main() {
-    let mut arguments = Arguments::from_args();
-    // Waiting ranks keep their cores busy: two jobs at once take longer than one after the other.
-    arguments.test_threads.get_or_insert(1);
     let of_mpi = |mpi| {
         [
             busy::tests(mpi),
@@ -67,7 +64,7 @@ fn main() {
     let mut tests = refusals::general_tests();
     tests.extend(Mpi::ALL.into_iter().flat_map(of_mpi).flatten());
     tests.extend(Mpi::EVERY.into_iter().flat_map(traffic::tests));
-    libtest_mimic::run(&arguments, tests).exit();
+    mpiprobe_tests::run(Arguments::from_args(), tests);
 }
 
 type Test = fn(Mpi) -> Result<(), Failed>;

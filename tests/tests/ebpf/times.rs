@@ -3,16 +3,17 @@
 use std::time::Duration;
 
 use libtest_mimic::{Failed, Trial};
-use mpiprobe_tests::{Job, Language, Mpi, Profiler, program};
+use mpiprobe_tests::{Job, Mpi, Profiler, Requirement, program, requirement};
 
 use crate::check::{complete, functions};
-use crate::trial;
 
 /// What the counting of either side may add to a call.
 const PER_CALL: Duration = Duration::from_micros(10);
 
 pub(crate) fn tests(mpi: Mpi) -> Vec<Trial> {
-    vec![trial(mpi, Language::C, "time_in_mpi_agrees_with_an_independent_clock", compare)]
+    let needs = [Requirement::Bpf, Requirement::Mpi(mpi), Requirement::QuietMachine];
+    let name = format!("{}::time_in_mpi_agrees_with_an_independent_clock", mpi.id());
+    vec![requirement::trial(name, &needs, move || compare(mpi))]
 }
 
 /// Rank 1 computes twice as long as rank 0, which waits for it: long calls.

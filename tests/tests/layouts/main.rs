@@ -18,13 +18,10 @@ use libtest_mimic::{Arguments, Failed, Trial};
 use mpiprobe_tests::{Language, Mpi, Requirement, requirement};
 
 fn main() {
-    let mut arguments = Arguments::from_args();
-    // Waiting ranks of MPICH keep their core busy: two jobs at once take longer than one after the other.
-    arguments.test_threads.get_or_insert(1);
     let tests = Mpi::EVERY
         .into_iter()
         .flat_map(|mpi| [agreement::tests(mpi), late::tests(mpi), refusals::tests(mpi)].into_iter().flatten());
-    libtest_mimic::run(&arguments, tests.collect()).exit();
+    mpiprobe_tests::run(Arguments::from_args(), tests.collect());
 }
 
 type Test = fn(Mpi) -> Result<(), Failed>;

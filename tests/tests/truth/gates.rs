@@ -79,7 +79,7 @@ fn unknown_gate(mpi: Mpi) -> Result<(), Failed> {
 }
 
 fn untouched(mpi: Mpi) -> Result<(), Failed> {
-    let mut plain = Job::builder(mpi, program::RING).ranks(2).args(["10"]).spawn()?;
+    let mut plain = Job::builder(mpi, program::RING).ranks(2).args(["10"]).as_it_is().spawn()?;
     let mut counted = Job::builder(mpi, program::RING).ranks(2).args(["10"]).truth(true).spawn()?;
     let (plain, counted) = (plain.wait()?.success()?, counted.wait()?.success()?);
     assert_eq!(plain.stdout, "ring: 2 ranks, 10 iterations, all messages correct\n");

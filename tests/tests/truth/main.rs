@@ -11,15 +11,12 @@ use libtest_mimic::{Arguments, Failed, Trial};
 use mpiprobe_tests::{Language, Mpi, Requirement, requirement};
 
 fn main() {
-    let mut arguments = Arguments::from_args();
-    // Waiting ranks of MPICH keep their core busy: two jobs at once take longer than one after the other.
-    arguments.test_threads.get_or_insert(1);
     let tests = Mpi::ALL.into_iter().flat_map(|mpi| {
         let all =
             [counts::tests(mpi), languages::tests(mpi), gates::tests(mpi), endings::tests(mpi), meaning::tests(mpi)];
         all.into_iter().flatten().collect::<Vec<_>>()
     });
-    libtest_mimic::run(&arguments, tests.collect()).exit();
+    mpiprobe_tests::run(Arguments::from_args(), tests.collect());
 }
 
 type Test = fn(Mpi) -> Result<(), Failed>;

@@ -7,15 +7,16 @@ use std::process::Command;
 use libtest_mimic::{Failed, Trial};
 use mpiprobe_functions::FUNCTIONS;
 use mpiprobe_tests::profiler::binary;
+use mpiprobe_tests::requirement;
 use object::read::elf::{Dyn as _, ElfFile64, FileHeader as _};
 use object::{Object as _, ObjectSymbol as _, elf};
 
 pub(crate) fn tests() -> Vec<Trial> {
     vec![
-        Trial::test("library::every_function_is_exported_under_both_names_and_nothing_else", exports),
-        Trial::test("library::needs_the_c_library_only", needs),
-        Trial::test("library::no_path_panics", panics),
-        Trial::test("library::stays_where_it_is", stays),
+        requirement::trial("library::every_function_is_exported_under_both_names_and_nothing_else", &[], exports),
+        requirement::trial("library::needs_the_c_library_only", &[], needs),
+        requirement::trial("library::no_path_panics", &[], panics),
+        requirement::trial("library::stays_where_it_is", &[], stays),
     ]
 }
 

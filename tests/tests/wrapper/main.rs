@@ -23,9 +23,6 @@ use mpiprobe_tests::profiler::binary;
 use mpiprobe_tests::{Language, Mpi, Requirement, requirement};
 
 fn main() {
-    let mut arguments = Arguments::from_args();
-    // Waiting ranks keep their cores busy: two jobs at once take longer than one after the other.
-    arguments.test_threads.get_or_insert(1);
     let of_mpi = |mpi| {
         [
             endings::tests(mpi),
@@ -45,7 +42,7 @@ fn main() {
     let mut tests = library::tests();
     tests.extend(refusals::general_tests());
     tests.extend(Mpi::EVERY.into_iter().flat_map(of_mpi).flatten());
-    libtest_mimic::run(&arguments, tests).exit();
+    mpiprobe_tests::run(Arguments::from_args(), tests);
 }
 
 /// A test of a program in this language under one MPI.

@@ -9,7 +9,7 @@ use std::process::{Command, Output};
 
 use libtest_mimic::{Failed, Trial};
 use mpiprobe_tests::profiler::{Copy, binary};
-use mpiprobe_tests::{Language, Mpi, Requirement, compile, program, requirement};
+use mpiprobe_tests::{Language, Mpi, Requirement, compile, copy_executable, program, requirement};
 use tempfile::TempDir;
 
 use crate::is_debians;
@@ -22,7 +22,7 @@ pub(crate) fn general_tests() -> Vec<Trial> {
         requirement::trial(format!("refusals::{name}"), &[Requirement::Command("gcc")], test)
     };
     vec![
-        Trial::test("refusals::a_program_without_mpi_runs_as_it_is", no_mpi),
+        requirement::trial("refusals::a_program_without_mpi_runs_as_it_is", &[], no_mpi),
         compiled("mpi_that_is_linked_statically_is_said_to_be_for_ebpf", linked_statically),
     ]
 }
@@ -93,7 +93,7 @@ impl Ring {
     fn new(mpi: Mpi) -> Result<Self, Failed> {
         let (copy, home) = (Copy::new()?, tempfile::tempdir()?);
         let program = home.path().join("ring");
-        fs::copy(compile::executable(mpi, program::RING)?, &program)?;
+        copy_executable(&compile::executable(mpi, program::RING)?, &program)?;
         fs::set_permissions(home.path(), fs::Permissions::from_mode(0o777))?;
         Ok(Self { mpi, program, copy, home })
     }

@@ -2,6 +2,7 @@
 
 mod stage;
 mod summary;
+mod times;
 
 use std::process::ExitCode;
 
@@ -11,19 +12,21 @@ use crate::command::is_root;
 use crate::setup::{self, Mode, Purpose};
 use stage::Stage;
 use summary::Summary;
+use times::Times;
 
 /// Runs every stage, whatever became of the ones before; the last line on stdout is `N passed, N failed, N skipped`.
 pub(crate) fn run(arguments: &[String], mode: Mode) -> Result<ExitCode> {
     setup::ensure(&[Purpose::Build, Purpose::Demo, Purpose::Test], mode)?;
 
-    let mut summary = Summary::default();
+    let (mut summary, mut times) = (Summary::default(), Times::default());
     let mut failed = Vec::new();
     for mut stage in stages(arguments) {
-        if !stage.run(&mut summary)? {
+        if !stage.run(&mut summary, &mut times)? {
             failed.push(stage.name);
         }
     }
 
+    print!("{times}");
     if !failed.is_empty() {
         eprintln!("failed: {}", failed.join(", "));
     }

@@ -2,10 +2,12 @@
 
 use std::io::{self, BufRead, BufReader, IsTerminal, Write};
 use std::process::{Command, Stdio};
+use std::time::Instant;
 
 use anyhow::{Context, Result};
 
 use super::summary::Summary;
+use super::times::Times;
 use crate::command;
 
 /// Something that cargo does, which succeeds or fails.
@@ -43,9 +45,10 @@ impl Stage {
         self
     }
 
-    /// Runs it, passes its output on as it comes and adds the results to `summary`. Returns whether all was well.
-    pub(super) fn run(&mut self, summary: &mut Summary) -> Result<bool> {
+    /// Runs it, passes its output on as it comes and adds the results to `summary` and `times`. Returns whether all was well.
+    pub(super) fn run(&mut self, summary: &mut Summary, times: &mut Times) -> Result<bool> {
         eprintln!("$ {}", command::shown(&self.cargo));
+        let start = Instant::now();
         let before = summary.failed;
         let mut child =
             self.cargo.stdin(Stdio::null()).stdout(Stdio::piped()).spawn().context("cargo cannot be started")?;
@@ -53,10 +56,13 @@ impl Stage {
         let (mut line, mut stdout) = (Vec::new(), io::stdout().lock());
         while lines.read_until(b'\n', &mut line).context("the output of cargo cannot be read")? > 0 {
             stdout.write_all(&line).and_then(|()| stdout.flush()).context("the output cannot be passed on")?;
-            summary.add(&String::from_utf8_lossy(&line));
+            let text = String::from_utf8_lossy(&line);
+            summary.add(&text);
+            times.add(&text);
             line.clear();
         }
         let status = child.wait().context("cargo cannot be waited for")?;
+        eprintln!("{}: {} s", self.name, start.elapsed().as_secs());
         if !status.success() && summary.failed == before {
             // What failed was no test: the check, the build, or a test program that died before it could report.
             summary.failed += 1;

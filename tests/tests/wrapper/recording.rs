@@ -52,7 +52,9 @@ fn ends_with_the_profile(mpi: Mpi) -> Result<(), Failed> {
     job.wait()?.success()?;
 
     let last = view(&file, None)?;
-    assert_eq!((last.status.code(), last.stderr.len()), (Some(0), 0), "{}", last.printed());
+    // On a busy machine there may be moments for which the disk was too slow; it says so.
+    let is_harmless = |line: &String| line.contains("were not recorded: it was written too slowly");
+    assert!(last.status.code() == Some(0) && last.stderr.iter().all(is_harmless), "{}", last.printed());
     let text = std::fs::read_to_string(job.directory().join("profile.json"))?;
     let all: Value = serde_json::from_str(&text)?;
     assert_eq!(serde_json::from_str::<Value>(&last.stdout.concat())?, all);

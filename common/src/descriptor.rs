@@ -44,8 +44,8 @@ pub struct Descriptor {
     pub send_amount: u8,
     /// How much arrives: see [`amount`].
     pub receive_amount: u8,
-    /// Not 0: the function frees the communicator to whose handle its first argument points.
-    pub frees_communicator: u8,
+    /// What the function frees, to whose handle its first argument points: one of [`frees`].
+    pub frees: u8,
     /// What becomes of requests by the call: one of [`completion`].
     pub completion: u8,
     /// Address of the variable that says whether anything is complete; [`NONE`]: it is, when the call returns.
@@ -106,7 +106,7 @@ impl Descriptor {
         status: NONE,
         send_amount: 0,
         receive_amount: 0,
-        frees_communicator: 0,
+        frees: frees::NOTHING,
         completion: completion::NOTHING,
         is_complete: NONE,
         index: NONE,
@@ -182,11 +182,40 @@ impl Descriptor {
         }
     }
 
+    /// Whether a handle may mean another object once the function has been entered. That is so wherever it is called: inside
+    /// another call of MPI (by an attribute's delete function, by an error handler), or while nothing is counted.
+    #[inline]
+    pub const fn releases_handle(&self) -> bool {
+        self.frees != frees::NOTHING || self.completion == completion::FREES
+    }
+
+    /// Whether calls of the function have to be seen, wanted or not, so that it is known which communicator a handle means.
+    #[inline]
+    pub const fn concerns_communicators(&self) -> bool {
+        self.frees == frees::COMMUNICATOR || self.new_communicator & self.communicator_name != NONE
+    }
+
+    /// Whether the call begins an operation that another call completes.
+    #[inline]
+    pub const fn begins_operation(&self) -> bool {
+        self.completion == completion::POSTS || self.completion == completion::BEGINS
+    }
+
     /// Whether the call completes, starts or gives up requests, whose handles it is given.
     #[inline]
     pub const fn settles_requests(&self) -> bool {
         self.completion >= completion::STARTS && self.completion <= completion::SOME
     }
+}
+
+/// What a function frees: values of [`Descriptor::frees`]. The library may give the same handle to another object of that kind from
+/// the function's entry on.
+pub mod frees {
+    pub const NOTHING: u8 = 0;
+    pub const COMMUNICATOR: u8 = 1;
+    pub const DATATYPE: u8 = 2;
+    pub const WINDOW: u8 = 3;
+    pub const FILE: u8 = 4;
 }
 
 /// What a call does to requests: values of [`Descriptor::completion`].

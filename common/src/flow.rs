@@ -254,8 +254,8 @@ pub struct Completed {
     pub is_recalled: u32,
     /// How many communicators the process had freed before it was looked up which one the call was given.
     pub epoch: u32,
-    /// Padding, zero.
-    pub reserved: u32,
+    /// What it returned.
+    pub result: i32,
     /// What has left and what has arrived; of a call that posts an operation, by that.
     pub sent: Amount,
     pub received: Amount,
@@ -279,7 +279,7 @@ impl Completed {
         step: 0,
         is_recalled: 0,
         epoch: 0,
-        reserved: 0,
+        result: 0,
         sent: Amount::NOTHING,
         received: Amount::NOTHING,
     };

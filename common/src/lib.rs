@@ -22,6 +22,7 @@ pub mod process;
 pub mod recall;
 pub mod recent;
 pub mod request;
+pub mod rules;
 pub mod stats;
 pub mod thread;
 pub mod tool;

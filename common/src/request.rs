@@ -71,12 +71,21 @@ impl Request {
         receiving(self.flow_plus_1, self.second_flow_plus_1)
     }
 
-    /// What has arrived, according to the status at `address`; 0: the program does not want one.
+    /// Whether `MPI_Start` can have started it: it was made to be started, by a call that was seen.
+    #[inline]
+    pub const fn can_be_started(&self) -> bool {
+        self.state & state::PERSISTENT != 0
+    }
+
+    /// What has arrived, according to the status at `address`; 0: the program does not want one; or [`FAILED`].
     #[inline(always)]
     #[expect(clippy::inline_always, reason = "BPF programs have 512 bytes of stack and pay for calls")]
     pub fn arrived<M: Memory>(&self, layout: &Layout, address: u64, memory: &M) -> Amount {
         if address == 0 {
             return self.received;
+        }
+        if address == FAILED {
+            return Amount::NOTHING;
         }
         // Only messages can be cancelled; Open MPI leaves that part of the status as it was for files.
         let is_message = self.state & state::TAGGED != 0;
@@ -87,6 +96,9 @@ impl Request {
         }
     }
 }
+
+/// In place of the address of a status: the operation has failed, and nothing has arrived.
+pub const FAILED: u64 = u64::MAX;
 
 /// Of the flows of an operation with one partner or two, the one of what arrives: by index plus one, 0 for none.
 #[inline]

@@ -2,7 +2,7 @@
 
 use mpiprobe_common::{
     Cookie,
-    descriptor::{Descriptor, NONE, completion, flags, root_only, topology},
+    descriptor::{Descriptor, NONE, completion, flags, frees, root_only, topology},
     thread::REGISTER_ARGUMENTS,
 };
 
@@ -38,7 +38,7 @@ impl Function {
         }
         self.describe_completion(&mut descriptor);
         (descriptor.send_amount, descriptor.receive_amount) = self.amounts();
-        descriptor.frees_communicator = u8::from(matches!(self.name, "MPI_Comm_free" | "MPI_Comm_disconnect"));
+        descriptor.frees = self.frees();
         if self.group == Group::OneSided {
             descriptor.op = self.first(Role::Op);
         }
@@ -48,6 +48,17 @@ impl Function {
         self.describe_topology(&mut descriptor);
         descriptor.communicator_name = if self.name == "MPI_Comm_set_name" { self.first(Role::String) } else { NONE };
         descriptor
+    }
+
+    /// Which kind of object is gone, or bound to go, once the function has been entered.
+    fn frees(&self) -> u8 {
+        match self.name {
+            "MPI_Comm_free" | "MPI_Comm_disconnect" => frees::COMMUNICATOR,
+            "MPI_Type_free" => frees::DATATYPE,
+            "MPI_Win_free" => frees::WINDOW,
+            "MPI_File_close" => frees::FILE,
+            _ => frees::NOTHING,
+        }
     }
 
     /// Where a window or file comes out.

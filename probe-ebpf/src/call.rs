@@ -102,6 +102,14 @@ fn enter(thread: &mut ThreadState, id: u64, registers: &Registers, cookie: Cooki
 
     if thread.open.function_plus_1 != 0 {
         if is_inside(thread, function, stack_pointer) {
+            let arguments = registers.arguments();
+            if configured::traffic() != 0 {
+                meaning::at_uncounted_entry(thread, function, arguments[0]);
+            }
+            // What it asks for is done at once: nothing is seen of its return.
+            if phases::is_control(function) {
+                phases::control(thread.process, arguments[0] as u32, arguments[1]);
+            }
             return inner::enter(thread, function, stack_pointer);
         }
         // The open call's frame is gone without a return.
@@ -162,7 +170,7 @@ fn pass_over(thread: &mut ThreadState, function: u32, registers: &Registers) -> 
     }
     if configured::traffic() != 0 {
         // Its handle may mean another communicator when counting is on again.
-        meaning::at_uncounted_entry(thread.process, function, registers.arguments()[0]);
+        meaning::at_uncounted_entry(thread, function, registers.arguments()[0]);
     }
     NO_RETURN
 }
@@ -221,8 +229,9 @@ fn complete(thread: &mut ThreadState, registers: &Registers, now: u64) -> u32 {
         return RETURN;
     }
     let call_site = registers.instruction_pointer();
-    let succeeded = registers.result() as u32 == 0;
-    let call = Call { function, call_site, ns, succeeded, stats_plus_1 };
+    let result = registers.result() as i32;
+    let succeeded = result == 0;
+    let call = Call { function, call_site, ns, result, succeeded, stats_plus_1 };
     if succeeded {
         let left = meaning::recall(thread, call);
         if left != COMPLETED {

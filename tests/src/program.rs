@@ -77,6 +77,8 @@ pub const MEANING: Program = program(
         "meaning/input_output.c",
         "meaning/large.c",
         "meaning/repeated.c",
+        "meaning/errors.c",
+        "meaning/inner_calls.c",
         "meaning/meaning.h",
         "gate.h",
     ],

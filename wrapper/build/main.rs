@@ -41,11 +41,6 @@ fn entries() -> Result<String, Box<dyn Error>> {
         let id = FUNCTIONS.iter().position(|function| function.name == name);
         id.ok_or_else(|| format!("the table has no {name}"))
     };
-    writeln!(text, "/// The function after which a datatype's handle may mean another one.")?;
-    writeln!(text, "pub(crate) const FREES_DATATYPE: u32 = {};", id("MPI_Type_free")?)?;
-    writeln!(text, "/// The same of windows and files.")?;
-    writeln!(text, "pub(crate) const FREES_WINDOW: u32 = {};", id("MPI_Win_free")?)?;
-    writeln!(text, "pub(crate) const FREES_FILE: u32 = {};", id("MPI_File_close")?)?;
     writeln!(text, "/// The function by which programs say what is to be counted.")?;
     writeln!(text, "pub(crate) const CONTROL_FUNCTION: u32 = {};", id("MPI_Pcontrol")?)?;
     writeln!(text, "entries! {{")?;

@@ -81,7 +81,7 @@ unsafe fn begin(local: *mut Local, frame: *mut Frame, function: u32) -> bool {
             return true;
         }
         phases::count_off(local);
-        meaning::at_uncounted_entry(frame, function);
+        meaning::at_uncounted_entry(local, frame, function);
     }
     false
 }
@@ -148,7 +148,11 @@ unsafe fn enter_seldom(local: *mut Local, frame: *mut Frame, entry: Entry) -> bo
             let is_passed_on = entry.is_profiling_name() && (*state).open.function_plus_1 == entry.function() + 1;
             if !is_passed_on {
                 (*state).inner_calls += 1;
+                if phases::is_control(entry.function()) {
+                    phases::control(frame);
+                }
             }
+            meaning::at_uncounted_entry(local, frame, entry.function());
             return false;
         }
         // The open call was left by longjmp or an exception.

@@ -252,8 +252,7 @@ mod generated {
 }
 
 pub(crate) use generated::{
-    CONTROL_FUNCTION, DEFAULT_FUNCTIONS, DESCRIPTORS, ENTRIES, FREES_DATATYPE, FREES_FILE, FREES_WINDOW, FUNCTIONS,
-    FUNCTIONS_FINGERPRINT,
+    CONTROL_FUNCTION, DEFAULT_FUNCTIONS, DESCRIPTORS, ENTRIES, FUNCTIONS, FUNCTIONS_FINGERPRINT,
 };
 
 /// An entry point, by its place in the generated list. The one after the last is the calibration's.

@@ -14,6 +14,9 @@ pub struct Constants {
     pub thread_multiple: i32,
     pub thread_serialized: i32,
     pub thread_funneled: i32,
+    /// The classes of errors `MPI_ERR_IN_STATUS` and `MPI_ERR_PENDING`.
+    pub error_in_status: i32,
+    pub error_pending: i32,
     pub comm_world: u64,
     pub comm_self: u64,
     pub comm_null: u64,

@@ -38,7 +38,9 @@ pub use memory::Memory;
 pub use objects::{Objects, handle_kind};
 pub use request::{RequestLayout, is_complete_request, request_status};
 pub use standard_abi::{ABI_HANDLES, abi_datatype_size};
-pub use status::{StatusLayout, byte_count, status_bytes, status_cancelled, status_partner, status_source, status_tag};
+pub use status::{
+    StatusLayout, byte_count, status_bytes, status_cancelled, status_error, status_partner, status_source, status_tag,
+};
 
 use crate::flow::peer;
 
@@ -122,6 +124,14 @@ impl Layout {
         } else {
             peer::UNKNOWN
         }
+    }
+
+    /// Whether an error code is of a class.
+    #[inline(always)]
+    pub const fn is_error(&self, code: i32, class: i32) -> bool {
+        // Open MPI's codes are the classes. MPICH's have the class in their lowest bits, and above them which error it was.
+        let class_bits = if self.handles == handle_kind::POINTER { -1 } else { 0x7f };
+        code & class_bits == class
     }
 
     /// Whether all parts of `capabilities` ([`capability`], ORed) are known.

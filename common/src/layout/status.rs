@@ -89,3 +89,12 @@ pub fn status_tag<M: Memory>(layout: &Layout, address: u64, memory: &M) -> Optio
     }
     int(memory, address.wrapping_add(layout.status.tag as u64))
 }
+
+/// The error of the operation, which is set if the call has returned `MPI_ERR_IN_STATUS`.
+#[inline(always)]
+pub fn status_error<M: Memory>(layout: &Layout, address: u64, memory: &M) -> Option<i32> {
+    if !layout.knows(capability::CONSTANTS) {
+        return None;
+    }
+    int(memory, address.wrapping_add(layout.status.error as u64))
+}

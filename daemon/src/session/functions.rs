@@ -1,6 +1,5 @@
 //! What is probed: what was chosen, and what the rest of it cannot be understood without.
 
-use mpiprobe_common::descriptor::NONE;
 use mpiprobe_functions::{FunctionId, FunctionSet};
 
 /// The functions that the user has chosen, and those that traffic and phases need.
@@ -15,8 +14,7 @@ pub fn probed(chosen: FunctionSet, traffic: bool, ignore_pcontrol: bool) -> Func
 /// Together with what makes, names and frees communicators, so that it is known which one a handle means.
 fn with_communicators(mut functions: FunctionSet) -> FunctionSet {
     for id in FunctionId::all() {
-        let descriptor = id.function().descriptor();
-        if descriptor.frees_communicator != 0 || descriptor.new_communicator & descriptor.communicator_name != NONE {
+        if id.function().descriptor().concerns_communicators() {
             functions.insert(id);
         }
     }

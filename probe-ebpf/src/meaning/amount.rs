@@ -5,6 +5,7 @@ use mpiprobe_common::{
     descriptor::{NONE, Side, amount as kind, flags},
     flow::{Sum, UNKNOWN_NEIGHBOURS, peer},
     layout::{Size, datatype_size, status_bytes},
+    rules::access::{self, Effect},
     thread::ARGUMENT_WORDS,
 };
 
@@ -47,9 +48,13 @@ fn direction(thread: &mut ThreadState, descriptor: &Descriptor, layout: &Layout,
     let place = place(communicator::facts(call.communicator));
     let is_null = call.destination == peer::NULL;
     if !arrives {
-        let has_no_effect = descriptor.op != NONE
-            && layout.handle(thread.arguments[descriptor.op as usize & (ARGUMENT_WORDS - 1)]) == layout.constants.no_op;
-        let found = if is_null || has_no_effect { Some(Bytes::None) } else { side(thread, layout, descriptor, place, descriptor.send_side(), false) };
+        let op = thread.arguments[descriptor.op as usize & (ARGUMENT_WORDS - 1)];
+        let found = match access::effect(layout, descriptor, op) {
+            _ if is_null => Some(Bytes::None),
+            Effect::OnlyFetches => Some(Bytes::None),
+            Effect::Unknown => Some(Bytes::Unknown),
+            Effect::Changes => side(thread, layout, descriptor, place, descriptor.send_side(), false),
+        };
         match found {
             Some(sent) => thread.completed.sent = amount_of(sent),
             None => {

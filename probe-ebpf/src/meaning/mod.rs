@@ -22,10 +22,11 @@ use aya_ebpf::{EbpfContext, helpers::bpf_get_current_pid_tgid};
 use mpiprobe_common::{
     Amount, Descriptor, FUNCTION_SLOTS, Layout, ThreadState, Volume,
     config::{STAGE_ATTRIBUTE, STAGE_LOOK, STAGE_MEASURE, STAGE_POST, STAGE_RELATE, STAGE_SETTLE, STAGE_SUM},
-    descriptor::{NONE, amount as kind, completion, flags},
+    descriptor::{NONE, completion, frees},
     flow::{Completed, peer},
     layout::{capability, status_partner},
     request::{certainty, receiving},
+    rules::counting,
     stats::{SIZES, size_bucket},
 };
 
@@ -54,7 +55,8 @@ pub struct Call {
     pub call_site: u64,
     /// Duration, ns.
     pub ns: u64,
-    /// Whether it returned `MPI_SUCCESS`.
+    /// What it returned, and whether that was `MPI_SUCCESS`.
+    pub result: i32,
     pub succeeded: bool,
     /// Its entry in the statistics plus one; 0: there was no room.
     pub stats_plus_1: u32,
@@ -79,6 +81,7 @@ pub fn keep(thread: &mut ThreadState, call: Call) {
         ns: call.ns,
         function: call.function,
         succeeded: call.succeeded as u32,
+        result: call.result,
         destination: peer::NONE,
         source: peer::NONE,
         stats_plus_1: call.stats_plus_1,
@@ -92,8 +95,8 @@ pub fn at_entry(thread: &mut ThreadState, function: u32) {
     let Some(descriptor) = DESCRIPTORS.get_ptr(function & (FUNCTION_SLOTS - 1)) else { return };
     // SAFETY: map value pointer, written before anything is attached.
     let descriptor: &Descriptor = unsafe { &*descriptor };
-    if descriptor.frees_communicator != 0 {
-        communicator::forget(thread.process, thread.arguments[0]);
+    if descriptor.frees != frees::NOTHING {
+        forget_freed(thread.process, descriptor, thread.arguments[0]);
     }
     if descriptor.settles_requests() {
         handles::remember(thread, descriptor, descriptor.request);
@@ -102,13 +105,27 @@ pub fn at_entry(thread: &mut ThreadState, function: u32) {
     }
 }
 
-/// The same of a function whose call is not counted: the handle that it may free, at `handle`.
-#[inline(always)]
-pub fn at_uncounted_entry(process: u32, function: u32, handle: u64) {
+/// A function is entered whose call is not counted, while counting is off or inside another call: the handle at the address in its
+/// first argument may mean another object later all the same.
+#[inline(never)]
+pub fn at_uncounted_entry(thread: &ThreadState, function: u32, handle_address: u64) {
     let Some(descriptor) = DESCRIPTORS.get_ptr(function & (FUNCTION_SLOTS - 1)) else { return };
     // SAFETY: as above.
-    if unsafe { (*descriptor).frees_communicator } != 0 {
-        communicator::forget(process, handle);
+    let descriptor: &Descriptor = unsafe { &*descriptor };
+    if descriptor.completion == completion::FREES {
+        requests::give_up(thread, handle_address);
+    } else if descriptor.frees != frees::NOTHING {
+        forget_freed(thread.process, descriptor, handle_address);
+    }
+}
+
+/// Of a function that frees what the handle at the address means. Sizes of datatypes are not remembered by their handles.
+#[inline(always)]
+fn forget_freed(process: u32, descriptor: &Descriptor, handle_address: u64) {
+    match descriptor.frees {
+        frees::COMMUNICATOR => communicator::forget(process, handle_address),
+        frees::WINDOW | frees::FILE => scope::forget(process, descriptor.frees == frees::FILE, handle_address),
+        _ => {}
     }
 }
 
@@ -254,8 +271,8 @@ const NO_STAGE: u32 = u32::MAX;
 fn account_for_call(thread: &ThreadState, descriptor: &Descriptor, layout: &Layout) -> u32 {
     let call = &thread.completed;
     let succeeded = call.succeeded != 0;
-    let posts = begins(descriptor) && succeeded && can_follow(layout);
-    let (sends_now, receives_now) = counts_now(descriptor, posts);
+    let begins = descriptor.begins_operation() && succeeded && can_follow(layout);
+    let (sends_now, receives_now) = counting::on_return(descriptor, begins);
     let receiving = receiving(call.flow_plus_1, call.second_flow_plus_1);
     add_calls(call.flow_plus_1, call.second_flow_plus_1, call.ns);
     if sends_now && call.sent.certainty != certainty::NOTHING {
@@ -272,14 +289,6 @@ fn account_for_call(thread: &ThreadState, descriptor: &Descriptor, layout: &Layo
     stage_after(thread, descriptor, layout)
 }
 
-/// Whether what leaves is counted when a call returns, and what arrives; `posts`: it has begun an operation that is followed.
-#[inline(always)]
-fn counts_now(descriptor: &Descriptor, posts: bool) -> (bool, bool) {
-    // What is made to be started later moves nothing yet; what a status tells is told when it is complete.
-    let sends = !(posts && descriptor.flags & flags::PERSISTENT != 0);
-    (sends, sends && !(posts && descriptor.receive_amount & kind::KIND == kind::STATUS))
-}
-
 /// Adds a call to its flow, and to the second one if it has two partners; both by index plus one.
 #[inline(always)]
 fn add_calls(flow_plus_1: u32, second_flow_plus_1: u32, ns: u64) {
@@ -292,22 +301,16 @@ fn add_calls(flow_plus_1: u32, second_flow_plus_1: u32, ns: u64) {
 /// The index of the program that comes when the thread's completed call is accounted for.
 #[inline(always)]
 fn stage_after(thread: &ThreadState, descriptor: &Descriptor, layout: &Layout) -> u32 {
-    let is_kept = descriptor.completion == completion::MATCHES || begins(descriptor);
-    if thread.completed.succeeded == 0 {
-        NO_STAGE
-    } else if is_kept && can_follow(layout) {
-        STAGE_POST
+    let succeeded = thread.completed.succeeded != 0;
+    let is_kept = descriptor.completion == completion::MATCHES || descriptor.begins_operation();
+    if is_kept && can_follow(layout) {
+        if succeeded { STAGE_POST } else { NO_STAGE }
     } else if descriptor.settles_requests() && thread.following.handles != 0 || descriptor.completion == completion::ENDS {
+        // A call that failed may have completed some of them all the same.
         STAGE_SETTLE
     } else {
         NO_STAGE
     }
-}
-
-/// Whether calls of a function begin an operation that another call completes.
-#[inline(always)]
-fn begins(descriptor: &Descriptor) -> bool {
-    descriptor.completion == completion::POSTS || descriptor.completion == completion::BEGINS
 }
 
 /// Whether the layout tells enough to understand what a call moves, and to follow requests.

@@ -13,7 +13,10 @@ use super::{
     stats_of,
     user::User,
 };
-use crate::{atomic::barrier, maps::REQUESTS};
+use crate::{
+    atomic::{barrier, compare_exchange},
+    maps::REQUESTS,
+};
 
 /// Whether the operation may be a receive from anybody: the handle's latest one, or one that was put aside.
 #[inline(always)]
@@ -81,8 +84,10 @@ fn look_up(process: u32, layout: &Layout, request: &Request, partner: i32) -> Op
 #[inline(never)]
 pub fn start(thread: &ThreadState, layout: &Layout, key: &RequestKey) {
     let function_plus_1 = thread.completed.function as u16 + 1;
-    let Some(known) = REQUESTS.get_ptr_mut(key) else {
-        // Made before mpiprobe came.
+    // SAFETY: map value pointer; one word, read once.
+    let known = REQUESTS.get_ptr_mut(key).filter(|&known| unsafe { (*known).can_be_started() });
+    let Some(known) = known else {
+        // Made before mpiprobe came. What is there is an earlier operation that had the same handle.
         add_unknown(thread.completed.stats_plus_1, thread.completed.flow_plus_1);
         return;
     };
@@ -122,14 +127,34 @@ pub fn start(thread: &ThreadState, layout: &Layout, key: &RequestKey) {
     }
 }
 
-/// The thread's completed call has given a request up: what it moves remains unknown.
+/// A request is given up by a call that was entered at `started_ns`: what it moves remains unknown.
 #[inline(never)]
-pub fn free(thread: &ThreadState, key: &RequestKey) {
+pub fn free(key: &RequestKey, started_ns: u64) -> u32 {
     let mut request = Request::default();
-    if !take(key, thread.open.started_ns, &mut request) {
-        return;
-    }
-    if request.state & state::BY_STATUS != 0 && request.source != peer::NULL {
+    if take(key, started_ns, &mut request) && request.state & state::BY_STATUS != 0 && request.source != peer::NULL {
         add_unknown(stats_of(key.process, request.function), request.receiving_flow_plus_1());
     }
+    forget_persistent(key, started_ns);
+    0
+}
+
+/// A handle may mean another request from now on, which cannot be started as the one that it meant.
+#[inline(always)]
+fn forget_persistent(key: &RequestKey, started_ns: u64) {
+    let Some(known) = REQUESTS.get_ptr_mut(key) else { return };
+    // SAFETY: map value pointers to aligned words.
+    unsafe {
+        let state = (*known).state;
+        if state & state::PERSISTENT != 0 && state & state::ACTIVE == 0 && (*known).posted_ns <= started_ns {
+            // Another thread may have got the handle meanwhile: then it is that thread's.
+            compare_exchange(&raw mut (*known).state, state, state & !state::PERSISTENT);
+        }
+    }
+}
+
+/// Whether the request of a handle is persistent.
+#[inline(always)]
+pub fn is_persistent(key: &RequestKey) -> bool {
+    // SAFETY: map value pointer; one word, read once.
+    REQUESTS.get_ptr(key).is_some_and(|known| unsafe { (*known).can_be_started() })
 }

@@ -9,9 +9,10 @@ use mpiprobe_common::{
     layout::is_predefined,
     recall::flags,
     request::{certainty, receiving},
+    rules::counting,
 };
 
-use super::{Call, add_calls, add_received, add_sent, arguments::word, begins, can_follow, counts_now, flow, parent};
+use super::{Call, add_calls, add_received, add_sent, arguments::word, can_follow, flow, parent};
 use crate::{
     call::{COMPLETED, MEASURES, POSTED, RETURN, SETTLES},
     layers::may_be_in_layer,
@@ -132,13 +133,13 @@ pub fn learn(thread: &mut ThreadState, descriptor: &Descriptor, layout: &Layout,
     if sent.certainty == certainty::UNKNOWN || received.certainty == certainty::UNKNOWN {
         return;
     }
-    let posts = begins(descriptor);
-    let (sends_now, receives_now) = counts_now(descriptor, posts);
+    let begins = descriptor.begins_operation();
+    let (sends_now, receives_now) = counting::on_return(descriptor, begins);
     let mut all = in_place(thread, decisive, layout.constants.in_place);
     all |= flag(flags::TO_BE_MEASURED, is_told);
     all |= flag(flags::SENDS_NOW, sends_now && sent.certainty != certainty::NOTHING);
     all |= flag(flags::RECEIVES_NOW, receives_now && received.certainty != certainty::NOTHING);
-    all |= flag(flags::POSTS, posts);
+    all |= flag(flags::POSTS, begins);
     all |= flag(flags::SETTLES, descriptor.settles_requests());
     all |= flag(flags::ENDS, descriptor.completion == completion::ENDS);
     if thread.recalled_plus_1 == 0 {

@@ -6,7 +6,8 @@ use mpiprobe_common::{
     config::{STAGE_FOLLOW, STAGE_FOLLOW_ANY, STAGE_START},
     descriptor::{NONE, completion},
     layout::is_complete_request,
-    request::key_kind,
+    request::{FAILED, key_kind},
+    rules::completion::{self as completed_requests, Told},
 };
 
 use super::{
@@ -14,9 +15,9 @@ use super::{
     completed,
     handles::{count_requests, remembered},
     next, operation,
-    user::int_at,
+    user::{User, handle_at, int_at},
 };
-use crate::statistics::count_loss;
+use crate::{maps::LAYOUTS, statistics::count_loss};
 
 /// Requests that one run of the program goes through; the kernel allows 33 runs in a row.
 const CHUNK: u32 = 40;
@@ -35,12 +36,17 @@ pub fn settle(context: &impl EbpfContext) {
     if handles == 0 {
         return;
     }
-    if descriptor.is_complete != NONE && int_at(arguments.word(descriptor.is_complete)).unwrap_or(0) == 0 {
+    let told = completed_requests::told(layout, descriptor, thread.completed.result);
+    if told == Told::Nothing {
+        return;
+    }
+    let by_call = told == Told::ByCall;
+    if by_call && descriptor.is_complete != NONE && int_at(arguments.word(descriptor.is_complete)).unwrap_or(0) == 0 {
         return;
     }
     let (mut end, mut sharers) = (handles, handles);
     match descriptor.completion {
-        completion::ANY => {
+        completion::ANY if by_call => {
             let index = int_at(arguments.word(descriptor.index)).unwrap_or(-1);
             if index < 0 || index as u32 >= handles {
                 return;
@@ -48,7 +54,7 @@ pub fn settle(context: &impl EbpfContext) {
             thread.following.only = index as u32;
             (end, sharers) = (1, 1);
         }
-        completion::SOME => {
+        completion::SOME if by_call => {
             let count = int_at(arguments.word(descriptor.index_count)).unwrap_or(-1);
             if count <= 0 {
                 return;
@@ -145,9 +151,10 @@ fn one<const WHAT: u32>(thread: &ThreadState, descriptor: &Descriptor, layout: &
     let arguments = Arguments::of(thread, layout);
     let following = &thread.following;
     let is_array = descriptor.request_count != NONE;
+    let by_call = completed_requests::told(layout, descriptor, thread.completed.result) == Told::ByCall;
     let index = match descriptor.completion {
-        completion::ANY => following.only,
-        completion::SOME => {
+        completion::ANY if by_call => following.only,
+        completion::SOME if by_call => {
             let place = arguments.word(descriptor.index) + following.next as u64 * 4;
             int_at(place).unwrap_or(i32::MAX) as u32
         }
@@ -160,7 +167,9 @@ fn one<const WHAT: u32>(thread: &ThreadState, descriptor: &Descriptor, layout: &
         if WHAT == SIMPLE {
             let key =
                 RequestKey { process: thread.process, kind: key_kind::ACCESS, handle: arguments.word(descriptor.file) };
-            operation::complete::<false>(thread, layout, &key, status_address(&arguments, descriptor, layout, 0));
+            let failed = thread.completed.succeeded == 0;
+            let status = if failed { FAILED } else { status_address(&arguments, descriptor, layout, 0) };
+            operation::complete::<false>(thread, layout, &key, status);
         }
         return 0;
     }
@@ -172,9 +181,15 @@ fn one<const WHAT: u32>(thread: &ThreadState, descriptor: &Descriptor, layout: &
     if WHAT == START {
         operation::start(thread, layout, &key);
     } else if descriptor.completion == completion::FREES {
-        operation::free(thread, &key);
+        operation::free(&key, thread.open.started_ns);
     } else {
-        let status = status_address(&arguments, descriptor, layout, following.next);
+        let mut status = status_address(&arguments, descriptor, layout, following.next);
+        if thread.completed.succeeded == 0 {
+            status = after_error(thread, descriptor, layout, &key, index);
+            if status == STILL_PENDING {
+                return 0;
+            }
+        }
         if WHAT == WITH_SOURCE {
             operation::complete::<true>(thread, layout, &key, status);
         } else if status != 0 && operation::may_be_from_anybody(&key, thread.open.started_ns) {
@@ -184,6 +199,42 @@ fn one<const WHAT: u32>(thread: &ThreadState, descriptor: &Descriptor, layout: &
         }
     }
     0
+}
+
+/// No address of a status, and not [`FAILED`].
+const STILL_PENDING: u64 = u64::MAX - 1;
+
+/// By what status the request at `index` is complete although the call has returned an error; or [`STILL_PENDING`].
+#[inline(never)]
+fn after_error(
+    thread: &ThreadState,
+    descriptor: &Descriptor,
+    layout: &Layout,
+    key: &RequestKey,
+    index: u32,
+) -> u64 {
+    let arguments = Arguments::of(thread, layout);
+    let status = status_address(&arguments, descriptor, layout, thread.following.next);
+    let place = arguments.word(descriptor.request) + index as u64 * layout.handle_width() as u64;
+    let left = handle_at(layout, place).unwrap_or(key.handle);
+    let (result, is_persistent) = (thread.completed.result, operation::is_persistent(key));
+    completed_requests::after_error(layout, descriptor, result, is_persistent, left, status, &User)
+        .unwrap_or(STILL_PENDING)
+}
+
+/// A request is given up by a call that is not counted; its handle is at the address.
+#[inline(always)]
+pub fn give_up(thread: &ThreadState, address: u64) {
+    let Some(layout) = LAYOUTS.get_ptr(thread.process) else { return };
+    // SAFETY: map value pointer, written once.
+    let layout = unsafe { &*layout };
+    if let Some(handle) = handle_at(layout, address)
+        && handle != layout.constants.request_null
+        && !is_complete_request(layout, handle)
+    {
+        let key = RequestKey { process: thread.process, kind: key_kind::REQUEST, handle };
+        operation::free(&key, u64::MAX);
+    }
 }
 
 /// Where the status of the `position`-th completed request is; 0: the program does not want it.

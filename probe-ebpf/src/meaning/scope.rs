@@ -11,7 +11,10 @@ use super::{
     arguments::Arguments,
     user::{User, handle_at},
 };
-use crate::{maps::SCOPES, statistics::count_loss};
+use crate::{
+    maps::{LAYOUTS, SCOPES},
+    statistics::count_loss,
+};
 
 /// The thread's completed call has made a window or a file, whose handle is at the address.
 #[inline(always)]
@@ -25,6 +28,18 @@ pub fn made(thread: &ThreadState, descriptor: &Descriptor, layout: &Layout, addr
     let scope = Scope { communicator: call.communicator_handle, number: call.communicator, reserved: 0 };
     if SCOPES.insert(&key, &scope, 0).is_err() {
         count_loss(thread.process, Loss::CommunicatorTableFull);
+    }
+}
+
+/// A window or file is about to be freed, whose handle is at the address.
+#[inline(never)]
+pub fn forget(process: u32, is_file: bool, address: u64) {
+    let Some(layout) = LAYOUTS.get_ptr(process) else { return };
+    // SAFETY: map value pointer, written once.
+    let layout = unsafe { &*layout };
+    let handle = if is_file { User.word(address) } else { handle_at(layout, address) };
+    if let Some(handle) = handle {
+        let _ = SCOPES.remove(&CommunicatorKey { process, kind: kind(is_file), handle });
     }
 }
 

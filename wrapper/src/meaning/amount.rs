@@ -6,6 +6,7 @@ use mpiprobe_common::{
     flow::{UNKNOWN_NEIGHBOURS, peer},
     layout::{Memory as _, status_bytes},
     request::certainty,
+    rules::access::{self, Effect},
 };
 
 use super::{
@@ -27,27 +28,6 @@ struct Place {
     is_inter: bool,
 }
 
-/// Whether an access to a window changes nothing there.
-enum NoOp {
-    Is,
-    IsNot,
-    /// It fetches, and which operation it is given cannot be told.
-    Perhaps,
-}
-
-fn no_op(call: &Call<'_>) -> NoOp {
-    let descriptor = call.descriptor;
-    if descriptor.op == NONE || descriptor.receive_amount == 0 {
-        return NoOp::IsNot;
-    }
-    let layout = &call.library.layout;
-    match layout.constants.no_op {
-        0 => NoOp::Perhaps,
-        no_op if layout.handle(call.arguments.word(descriptor.op)) == no_op => NoOp::Is,
-        _ => NoOp::IsNot,
-    }
-}
-
 /// What leaves and what arrives by a successful call with these partners, over the communicator of that number.
 pub(super) fn find(call: &Call<'_>, number: u32, destination: i32, source: i32) -> (Amount, Amount) {
     let descriptor = call.descriptor;
@@ -63,11 +43,12 @@ pub(super) fn find(call: &Call<'_>, number: u32, destination: i32, source: i32) 
     let from_null = is_from_null(descriptor, destination, source);
     let received = if from_null { Some(Amount::NOTHING) } else { moved(call, place, descriptor.receive_side(), true) };
     let received = received.unwrap_or(Amount::UNKNOWN);
-    let sent = match no_op(call) {
+    let op = if descriptor.op == NONE { 0 } else { call.arguments.word(descriptor.op) };
+    let sent = match access::effect(&call.library.layout, descriptor, op) {
         _ if to_null => Some(Amount::NOTHING),
-        NoOp::Is => Some(Amount::NOTHING),
-        NoOp::Perhaps => Some(Amount::UNKNOWN),
-        NoOp::IsNot => moved(call, place, descriptor.send_side(), false),
+        Effect::OnlyFetches => Some(Amount::NOTHING),
+        Effect::Unknown => Some(Amount::UNKNOWN),
+        Effect::Changes => moved(call, place, descriptor.send_side(), false),
     };
     (sent.unwrap_or(received), received)
 }

@@ -1,6 +1,6 @@
 //! Communicators: told apart by handle, from the first use to the call that frees them.
 
-use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use core::sync::atomic::{AtomicU32, Ordering};
 
 use mpiprobe_common::{
     Communicator, CommunicatorKey, Loss,
@@ -9,13 +9,15 @@ use mpiprobe_common::{
 };
 
 use super::{
+    Call,
+    arguments::handle_at,
+    handles::Handles,
     library::{AskHandle, Library},
     topology,
 };
 use crate::{clock::monotonic_ns, file, header, message::SavedErrno, process};
 
-/// By number minus one: the handle that stands for it now; 0: none.
-static HANDLES: [AtomicU64; COMMUNICATORS as usize] = [const { AtomicU64::new(0) }; COMMUNICATORS as usize];
+static HANDLES: Handles<{ COMMUNICATORS as usize }> = Handles::new();
 
 /// How many communicators and datatypes have been freed: what is remembered by handle is true in one epoch only.
 static EPOCH: AtomicU32 = AtomicU32::new(0);
@@ -35,42 +37,24 @@ pub(super) fn number(library: &Library, handle: u64) -> u32 {
     if handle == 0 || handle == library.layout.constants.comm_null {
         return 0;
     }
-    match find(handle) {
-        0 => make(library, handle),
+    match HANDLES.find(handle) {
+        // Asked before, and outside of what only one thread may do at a time: MPI may have to wait for others.
+        0 => ask(library, handle).map_or(0, |found| HANDLES.find_or_make(handle, || write(found))),
         known => known,
     }
 }
 
-fn find(handle: u64) -> u32 {
-    let used = header::communicators().map_or(0, |used| used.load(Ordering::Acquire)) as usize;
-    let known = HANDLES.iter().take(used).position(|known| known.load(Ordering::Acquire) == handle);
-    known.map_or(0, |index| index as u32 + 1)
-}
-
-fn make(library: &Library, handle: u64) -> u32 {
-    let Some(found) = ask(library, handle) else { return 0 };
-    let Some(index) = process::take_number(header::communicators(), COMMUNICATORS) else {
+/// Writes down what is known of a communicator. Gives its index, if there is room.
+fn write(found: Communicator) -> Option<u32> {
+    let place = process::take_number(header::communicators(), COMMUNICATORS)
+        .and_then(|index| file::place::<Communicator>(COMMUNICATORS_REGION, index).map(|place| (index, place)));
+    let Some((index, place)) = place else {
         process::count_loss(Loss::CommunicatorTableFull);
-        return 0;
-    };
-    let (Some(place), Some(known)) =
-        (file::place::<Communicator>(COMMUNICATORS_REGION, index), HANDLES.get(index as usize))
-    else {
-        process::count_loss(Loss::CommunicatorTableFull);
-        return 0;
+        return None;
     };
     // SAFETY: an entry that nobody else has.
     unsafe { place.as_ptr().write(found) };
-    known.store(handle, Ordering::Release);
-    // Two threads may come here at once for the same one: the first number counts, the other is used up for nothing.
-    let first = find(handle);
-    if first != 0 && first != index + 1 {
-        known.store(0, Ordering::Release);
-        // SAFETY: as above.
-        unsafe { (&raw mut (*place.as_ptr()).first_ns).write_volatile(0) };
-        return first;
-    }
-    index + 1
+    Some(index)
 }
 
 fn ask(library: &Library, handle: u64) -> Option<Communicator> {
@@ -124,19 +108,25 @@ pub(super) fn is_freed(number: u32) -> bool {
     facts(number).is_some_and(|known| known.freed_ns != 0)
 }
 
-/// The communicator of a handle is about to be freed.
+/// A handle means another communicator from now on, or none.
 pub(super) fn forget(handle: u64) {
-    let number = find(handle);
-    if let Some(index) = number.checked_sub(1)
-        && let Some(known) = HANDLES.get(index as usize)
+    if let Some(index) = HANDLES.forget(handle).checked_sub(1)
+        && let Some(place) = file::place::<Communicator>(COMMUNICATORS_REGION, index)
     {
-        known.store(0, Ordering::Release);
-        if let Some(place) = file::place::<Communicator>(COMMUNICATORS_REGION, index) {
-            // SAFETY: a word of an entry of the file.
-            unsafe { (&raw mut (*place.as_ptr()).freed_ns).write_volatile(monotonic_ns()) };
-        }
+        // SAFETY: a word of an entry of the file.
+        unsafe { (&raw mut (*place.as_ptr()).freed_ns).write_volatile(monotonic_ns()) };
     }
     begin_epoch();
+}
+
+/// The completed call has made a communicator. If its handle is known, that was another one, freed where nobody has seen it.
+pub(super) fn made(call: &Call<'_>) {
+    let layout = &call.library.layout;
+    if let Some(handle) = handle_at(layout, call.arguments.word(call.descriptor.new_communicator))
+        && handle != layout.constants.comm_null
+    {
+        forget(handle);
+    }
 }
 
 /// Rank in `MPI_COMM_WORLD` of a rank in a communicator, or [`peer::UNKNOWN`].

@@ -2,7 +2,7 @@
 
 use mpiprobe_common::layout::{Size, builtin_size};
 
-use super::{Call, communicator::epoch, library::Library};
+use super::{Call, communicator::epoch};
 
 /// Sizes that a thread remembers; a power of two.
 const REMEMBERED: usize = 16;
@@ -38,9 +38,7 @@ pub(super) fn size(call: &Call<'_>, datatype: u64) -> Option<u64> {
     if known.handle == handle && known.epoch == epoch {
         return Some(known.size);
     }
-    let size = Library::ask(call.library.type_size, handle)?;
-    // Too large for an `int` is "undefined", which is negative.
-    let size = u64::try_from(size).ok()?;
+    let size = call.library.size_of(handle)?;
     *known = Known { handle, size, epoch };
     Some(size)
 }

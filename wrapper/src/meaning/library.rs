@@ -20,6 +20,8 @@ use crate::{file, message::SavedErrno, next::after_this};
 
 /// A question about the object of a handle: `MPI_Type_size`, `MPI_Comm_rank` and the like.
 pub(super) type Ask = unsafe extern "C" fn(u64, *mut c_int) -> c_int;
+/// The same with an answer of 64 bits: `MPI_Type_size_x`.
+pub(super) type AskLarge = unsafe extern "C" fn(u64, *mut i64) -> c_int;
 /// The same with a handle as the answer: `MPI_Comm_group`.
 pub(super) type AskHandle = unsafe extern "C" fn(u64, *mut u64) -> c_int;
 pub(super) type Translate = unsafe extern "C" fn(u64, c_int, *const c_int, u64, *mut c_int) -> c_int;
@@ -34,6 +36,8 @@ pub(super) type AskState = unsafe extern "C" fn(*mut c_int) -> c_int;
 pub(crate) struct Library {
     /// What is known without looking into objects.
     pub(super) layout: Layout,
+    /// `MPI_Type_size_c` or `MPI_Type_size_x`. A library older than MPI 3 has the other one only, to which datatypes above 2 GiB are unknown.
+    pub(super) large_type_size: Option<AskLarge>,
     pub(super) type_size: Option<Ask>,
     pub(super) comm_rank: Option<Ask>,
     pub(super) comm_size: Option<Ask>,
@@ -83,6 +87,9 @@ pub(crate) fn find(path: &[u8]) {
     let library = unsafe {
         Library {
             layout,
+            large_type_size: after_this(c"PMPI_Type_size_c")
+                .or_else(|| after_this(c"PMPI_Type_size_x"))
+                .map(|f| transmute::<*mut c_void, AskLarge>(f)),
             type_size: after_this(c"PMPI_Type_size").map(|f| transmute::<*mut c_void, Ask>(f)),
             comm_rank: after_this(c"PMPI_Comm_rank").map(|f| transmute::<*mut c_void, Ask>(f)),
             comm_size: after_this(c"PMPI_Comm_size").map(|f| transmute::<*mut c_void, Ask>(f)),
@@ -157,6 +164,19 @@ impl Library {
         // SAFETY: by the contract of this module, of an object that exists.
         let result = unsafe { question?(handle, &raw mut answer) };
         if result == 0 { Some(answer) } else { None }
+    }
+
+    /// Bytes of data in a datatype.
+    pub(super) fn size_of(&self, datatype: u64) -> Option<u64> {
+        let Some(question) = self.large_type_size else {
+            // What does not fit is "undefined", which is negative.
+            return Self::ask(self.type_size, datatype).and_then(|size| u64::try_from(size).ok());
+        };
+        let _errno = SavedErrno::save();
+        let mut answer = 0;
+        // SAFETY: by the contract of this module, of an object that exists.
+        let result = unsafe { question(datatype, &raw mut answer) };
+        if result == 0 { u64::try_from(answer).ok() } else { None }
     }
 
     /// Whether `MPI_COMM_WORLD` may be asked about.

@@ -8,6 +8,7 @@ mod communicator;
 mod datatype;
 mod decisive;
 mod flow;
+mod handles;
 mod library;
 mod recall;
 mod requests;
@@ -18,15 +19,16 @@ mod topology;
 
 use mpiprobe_common::{
     Amount, Descriptor, FunctionStats, Volume,
-    descriptor::{NONE, amount as kind, completion, flags},
+    descriptor::{NONE, completion, frees},
     flow::peer,
     layout::status_partner,
     request::{certainty, receiving},
+    rules::counting,
     stats::size_bucket,
 };
 
 use crate::{
-    entry::{DESCRIPTORS, FREES_DATATYPE, FREES_FILE, FREES_WINDOW, Frame},
+    entry::{DESCRIPTORS, Frame},
     statistics,
     thread::Local,
 };
@@ -49,6 +51,9 @@ struct Call<'a> {
     function: u32,
     /// Return address.
     call_site: u64,
+    result: i32,
+    /// Whether the user wants the function to be counted.
+    is_counted: bool,
     /// Duration, ns.
     ns: u64,
     started_ns: u64,
@@ -90,22 +95,18 @@ pub(crate) unsafe fn argument(frame: *mut Frame, position: u8) -> u64 {
 
 /// Whether a function has to be seen for the sake of others, whether or not the user wants it.
 pub(crate) fn needs(function: u32) -> bool {
-    DESCRIPTORS
-        .get(function as usize)
-        .is_some_and(|descriptor| looks_at_entry(function, descriptor) || descriptor.new_scope != NONE)
+    DESCRIPTORS.get(function as usize).is_some_and(|descriptor| {
+        looks_at_entry(descriptor)
+            || descriptor.new_scope & descriptor.new_communicator != NONE
+            || descriptor.completion == completion::ENDS
+    })
 }
 
 #[inline]
-fn looks_at_entry(function: u32, descriptor: &Descriptor) -> bool {
+fn looks_at_entry(descriptor: &Descriptor) -> bool {
     descriptor.settles_requests()
         || (descriptor.message != NONE && descriptor.receive_amount != 0)
-        || frees(function, descriptor)
-}
-
-/// Whether a handle may mean another object afterwards.
-#[inline]
-fn frees(function: u32, descriptor: &Descriptor) -> bool {
-    descriptor.frees_communicator != 0 || matches!(function, FREES_DATATYPE | FREES_FILE | FREES_WINDOW)
+        || descriptor.releases_handle()
 }
 
 /// A function is entered: what will not be there any more when it returns.
@@ -115,50 +116,50 @@ fn frees(function: u32, descriptor: &Descriptor) -> bool {
 #[inline]
 pub(crate) unsafe fn at_entry(local: *mut Local, frame: *mut Frame, function: u32) {
     if let Some(descriptor) = DESCRIPTORS.get(function as usize)
-        && looks_at_entry(function, descriptor)
+        && looks_at_entry(descriptor)
         && let Some(library) = library::known()
     {
         // SAFETY: by contract.
-        unsafe { look_ahead(local, library, descriptor, Arguments(frame), function) }
+        unsafe { look_ahead(local, library, descriptor, Arguments(frame)) }
     }
 }
 
-/// A function is entered that is not to be counted: its handle may mean another object when counting is on again.
+/// A function is entered that is not to be counted, while counting is off or inside another call: its handle may mean another object
+/// later all the same.
 ///
 /// # Safety
-/// `frame` must be the trampoline's.
+/// As [`at_entry`].
 #[inline]
-pub(crate) unsafe fn at_uncounted_entry(frame: *mut Frame, function: u32) {
+pub(crate) unsafe fn at_uncounted_entry(local: *mut Local, frame: *mut Frame, function: u32) {
     if let Some(descriptor) = DESCRIPTORS.get(function as usize)
-        && frees(function, descriptor)
+        && descriptor.releases_handle()
         && let Some(library) = library::known()
     {
-        look_at_freed(library, Arguments(frame), function);
-    }
-}
-
-/// Of a function that [frees].
-fn look_at_freed(library: &Library, arguments: Arguments, function: u32) {
-    match function {
-        FREES_DATATYPE => communicator::begin_epoch(),
-        FREES_FILE | FREES_WINDOW => scope::forget(library, arguments, function == FREES_FILE),
-        _ => {
-            if let Some(handle) = handle_at(&library.layout, arguments.word(0)) {
-                communicator::forget(handle);
-            }
+        let arguments = Arguments(frame);
+        if descriptor.completion == completion::FREES {
+            requests::give_up(local, library, arguments.word(descriptor.request));
+        } else {
+            look_at_freed(library, descriptor, arguments);
         }
     }
 }
 
-unsafe fn look_ahead(
-    local: *mut Local,
-    library: &Library,
-    descriptor: &Descriptor,
-    arguments: Arguments,
-    function: u32,
-) {
-    if frees(function, descriptor) {
-        look_at_freed(library, arguments, function);
+/// Of a function that frees something.
+fn look_at_freed(library: &Library, descriptor: &Descriptor, arguments: Arguments) {
+    match descriptor.frees {
+        frees::COMMUNICATOR => {
+            if let Some(handle) = handle_at(&library.layout, arguments.word(0)) {
+                communicator::forget(handle);
+            }
+        }
+        frees::WINDOW | frees::FILE => scope::forget(library, arguments, descriptor.frees == frees::FILE),
+        _ => communicator::begin_epoch(),
+    }
+}
+
+unsafe fn look_ahead(local: *mut Local, library: &Library, descriptor: &Descriptor, arguments: Arguments) {
+    if descriptor.frees != frees::NOTHING {
+        look_at_freed(library, descriptor, arguments);
     } else {
         // SAFETY: by contract.
         unsafe {
@@ -188,31 +189,41 @@ pub(crate) unsafe fn account(local: *mut Local, frame: *mut Frame, function: u32
             arguments: Arguments(frame),
             function,
             call_site: (*frame).return_address,
+            result: (*frame).result as i32,
+            is_counted: !stats.is_null(),
             ns,
             started_ns,
             returned_ns: started_ns + ns,
         }
     };
-    // SAFETY: as above. `MPI_SUCCESS` is 0; a call that failed has moved nothing.
-    let succeeded = unsafe { (*frame).result } as i32 == 0;
+    // A call that failed has moved nothing.
+    let succeeded = call.result == MPI_SUCCESS;
+    let mut own_flow = 0;
     if !stats.is_null() {
         let traffic = if succeeded { recall(&call) } else { attribute(&call, false) };
+        own_flow = traffic.flow_plus_1;
         count(&call, &traffic, stats, succeeded);
-        if succeeded && descriptor.completion == completion::POSTS {
+        if succeeded && descriptor.begins_operation() {
             requests::post(&call, &traffic);
         } else if succeeded && descriptor.completion == completion::MATCHES {
             requests::matched(&call, &traffic);
         }
-    } else if descriptor.message != NONE && descriptor.receive_amount != 0 {
-        requests::take_message(&call);
     }
-    if succeeded && descriptor.settles_requests() {
-        requests::settle(&call);
+    if descriptor.message != NONE && descriptor.receive_amount != 0 && (stats.is_null() || !succeeded) {
+        requests::drop_message(&call);
+    }
+    if descriptor.settles_requests() || descriptor.completion == completion::ENDS {
+        requests::settle(&call, own_flow);
     }
     if succeeded && descriptor.new_scope != NONE {
         scope::made(&call);
     }
+    if succeeded && descriptor.new_communicator != NONE {
+        communicator::made(&call);
+    }
 }
+
+const MPI_SUCCESS: i32 = 0;
 
 /// Finds the flows of a call, and what it has moved.
 #[cold]
@@ -255,10 +266,7 @@ fn attribute(call: &Call<'_>, succeeded: bool) -> Traffic {
 #[inline]
 fn count(call: &Call<'_>, traffic: &Traffic, stats: *mut FunctionStats, succeeded: bool) {
     let descriptor = call.descriptor;
-    let posts = descriptor.completion == completion::POSTS && succeeded;
-    // What is made to be started later moves nothing yet; what a status tells is told when it is complete.
-    let sends_now = !(posts && descriptor.flags & flags::PERSISTENT != 0);
-    let receives_now = sends_now && !(posts && descriptor.receive_amount & kind::KIND == kind::STATUS);
+    let (sends_now, receives_now) = counting::on_return(descriptor, succeeded && descriptor.begins_operation());
     // SAFETY: the thread's own flows, one after the other.
     unsafe {
         if let Some(flow) = flow::mine(traffic.flow_plus_1) {

@@ -7,7 +7,8 @@ use mpiprobe_common::{
     descriptor::{NONE, amount as kind, completion, flags},
     flow::{Sought, peer},
     layout::{Memory as _, is_complete_request, status_source},
-    request::{HANDLES, certainty, key_kind, state},
+    request::{FAILED, HANDLES, certainty, key_kind, state},
+    rules::completion::{self as completed, Told},
 };
 
 use super::{
@@ -68,16 +69,19 @@ fn given(call: &Call<'_>, index: u32) -> Option<u64> {
 /// Remembers the operation that the call has posted, or made to be started later.
 pub(super) fn post(call: &Call<'_>, traffic: &Traffic) {
     let layout = &call.library.layout;
-    let Some(handle) = handle_at(layout, call.arguments.word(call.descriptor.request)) else { return };
-    if handle == layout.constants.request_null {
-        return;
-    }
+    let is_access = call.descriptor.completion == completion::BEGINS;
+    let handle = if is_access {
+        Some(call.arguments.word(call.descriptor.file))
+    } else {
+        handle_at(layout, call.arguments.word(call.descriptor.request))
+    };
+    let Some(handle) = handle.filter(|&handle| is_access || handle != layout.constants.request_null) else { return };
     let mut bits = 0;
     if call.descriptor.receive_amount & kind::KIND == kind::STATUS {
         bits |= state::BY_STATUS;
     }
     bits |= if call.descriptor.flags & flags::PERSISTENT != 0 { state::PERSISTENT } else { state::ACTIVE };
-    if is_complete_request(layout, handle) {
+    if !is_access && is_complete_request(layout, handle) {
         if bits & state::ACTIVE != 0 {
             complete_at_once(call, traffic, bits);
         } else {
@@ -110,7 +114,8 @@ pub(super) fn post(call: &Call<'_>, traffic: &Traffic) {
         reserved: 0,
         state: call.returned_ns << state::BITS | bits,
     };
-    store::keep(key(call, key_kind::REQUEST, handle), &request);
+    let kind = if is_access { key_kind::ACCESS } else { key_kind::REQUEST };
+    store::keep(key(call, kind, handle), &request);
 }
 
 fn key(call: &Call<'_>, kind: u32, handle: u64) -> RequestKey {
@@ -168,28 +173,44 @@ pub(super) fn take_message(call: &Call<'_>) -> (i32, Option<u64>) {
     }
 }
 
+/// The call was given a message that nobody asks about: it is received now, unless the call has refused to.
+pub(super) fn drop_message(call: &Call<'_>) {
+    let left = handle_at(&call.library.layout, call.arguments.word(call.descriptor.message));
+    if left == Some(call.library.layout.constants.message_null) {
+        take_message(call);
+    }
+}
+
 /// Whether the call says that anything is complete.
 fn is_complete(call: &Call<'_>) -> bool {
     let descriptor = call.descriptor;
     descriptor.is_complete == NONE || int_at(call.arguments.word(descriptor.is_complete)).unwrap_or(0) != 0
 }
 
-/// Accounts for the requests that the call has completed, started or given up.
-pub(super) fn settle(call: &Call<'_>) {
-    if !is_complete(call) {
+/// Accounts for the requests that the call has completed, started or given up. `own_flow`: the call's own, by index plus one.
+pub(super) fn settle(call: &Call<'_>, own_flow: u32) {
+    let descriptor = call.descriptor;
+    let told = completed::told(&call.library.layout, descriptor, call.result);
+    if told == Told::Nothing || (told == Told::ByCall && !is_complete(call)) {
+        return;
+    }
+    if descriptor.completion == completion::ENDS {
+        let status = if call.result == 0 { status_address(call, 0) } else { FAILED };
+        complete(call, key_kind::ACCESS, call.arguments.word(descriptor.file), status, call.ns);
         return;
     }
     let int = |position| int_at(call.arguments.word(position)).and_then(|int| u32::try_from(int).ok());
     // SAFETY: the thread's own.
     let given_handles = unsafe { (*call.local).given.handles };
-    let (end, sharers) = match call.descriptor.completion {
-        completion::ANY => {
-            let Some(index) = int(call.descriptor.index) else { return };
-            one(call, index, 0, call.ns);
+    let is_some = descriptor.completion == completion::SOME && told == Told::ByCall;
+    let (end, sharers) = match descriptor.completion {
+        completion::ANY if told == Told::ByCall => {
+            let Some(index) = int(descriptor.index) else { return };
+            one(call, index, 0, call.ns, own_flow);
             return;
         }
-        completion::SOME => {
-            let Some(count) = int(call.descriptor.index_count) else { return };
+        completion::SOME if is_some => {
+            let Some(count) = int(descriptor.index_count) else { return };
             (count, count)
         }
         _ => {
@@ -201,25 +222,38 @@ pub(super) fn settle(call: &Call<'_>) {
     let share_ns = call.ns.checked_div(u64::from(sharers)).unwrap_or(0);
     for position in 0..if end < given_handles { end } else { given_handles } {
         let mut index = position;
-        if call.descriptor.completion == completion::SOME {
-            let place = call.arguments.word(call.descriptor.index).wrapping_add(u64::from(position) * 4);
+        if is_some {
+            let place = call.arguments.word(descriptor.index).wrapping_add(u64::from(position) * 4);
             index = Own.integer(place, 4).unwrap_or(u64::from(u32::MAX)) as u32;
         }
-        one(call, index, position, share_ns);
+        one(call, index, position, share_ns, own_flow);
     }
 }
 
 /// The request that was given at `index`, whose status is at `position`.
-fn one(call: &Call<'_>, index: u32, position: u32, share_ns: u64) {
+fn one(call: &Call<'_>, index: u32, position: u32, share_ns: u64, own_flow: u32) {
     let Some(handle) = given(call, index) else { return };
     let layout = &call.library.layout;
     if handle == layout.constants.request_null || is_complete_request(layout, handle) {
         return;
     }
     match call.descriptor.completion {
-        completion::STARTS => start(call, handle),
-        completion::FREES => free(call, handle),
-        _ => complete(call, handle, status_address(call, position), share_ns),
+        completion::STARTS => start(call, handle, own_flow),
+        completion::FREES => free(call.local, handle, call.started_ns),
+        _ => {
+            let mut status = status_address(call, position);
+            if call.result != 0 {
+                let place = u64::from(index) * u64::from(layout.handle_width());
+                let left = handle_at(layout, call.arguments.word(call.descriptor.request).wrapping_add(place));
+                let is_persistent = store::persistent(key_kind::REQUEST, handle).is_some();
+                let left = left.unwrap_or(handle);
+                match completed::after_error(layout, call.descriptor, call.result, is_persistent, left, status, &Own) {
+                    Some(how) => status = how,
+                    None => return,
+                }
+            }
+            complete(call, key_kind::REQUEST, handle, status, share_ns);
+        }
     }
 }
 
@@ -236,8 +270,8 @@ fn status_address(call: &Call<'_>, position: u32) -> u64 {
     if status == ignored { 0 } else { status.wrapping_add(u64::from(position) * u64::from(layout.status.size)) }
 }
 
-fn complete(call: &Call<'_>, handle: u64, status: u64, share_ns: u64) {
-    let Some(request) = store::take(key_kind::REQUEST, handle, call.started_ns) else { return };
+fn complete(call: &Call<'_>, kind: u32, handle: u64, status: u64, share_ns: u64) {
+    let Some(request) = store::take(kind, handle, call.started_ns) else { return };
     let mut main_flow = flow::own(call.local, request.flow_plus_1);
     if request.state & state::BY_STATUS != 0 && request.source != peer::NULL {
         let received = request.arrived(&call.library.layout, status, &Own);
@@ -295,11 +329,13 @@ fn look_up(call: &Call<'_>, request: &Request, partner: i32) -> u32 {
 }
 
 /// The call has started a persistent operation.
-fn start(call: &Call<'_>, handle: u64) {
+fn start(call: &Call<'_>, handle: u64, own_flow: u32) {
     let function_plus_1 = call.function as u16 + 1;
     let Some(mut request) = store::persistent(key_kind::REQUEST, handle) else {
         // Made by a call that was not followed.
-        add_unknown(call.local, call.function, 0);
+        if call.is_counted {
+            add_unknown(call.local, call.function, own_flow);
+        }
         return;
     };
     if request.started_by_plus_1 == function_plus_1 {
@@ -326,16 +362,27 @@ fn start(call: &Call<'_>, handle: u64) {
     store::keep(key(call, key_kind::REQUEST, handle), &request);
 }
 
-/// The call has given a request up: what it moves remains unknown.
-fn free(call: &Call<'_>, handle: u64) {
-    if let Some(request) = store::take(key_kind::REQUEST, handle, call.started_ns)
+/// A request is given up: what it moves remains unknown.
+fn free(local: *mut Local, handle: u64, started_ns: u64) {
+    if let Some(request) = store::take(key_kind::REQUEST, handle, started_ns)
         && request.state & state::BY_STATUS != 0
         && request.source != peer::NULL
     {
-        let flow = flow::own(call.local, request.receiving_flow_plus_1());
-        add_unknown(call.local, u32::from(request.function), flow);
+        let flow = flow::own(local, request.receiving_flow_plus_1());
+        add_unknown(local, u32::from(request.function), flow);
     }
     store::remove(key_kind::REQUEST, handle);
+}
+
+/// The same by a call that is not counted, of the request whose handle is at the address.
+pub(super) fn give_up(local: *mut Local, library: &Library, address: u64) {
+    let layout = &library.layout;
+    if let Some(handle) = handle_at(layout, address)
+        && handle != layout.constants.request_null
+        && !is_complete_request(layout, handle)
+    {
+        free(local, handle, u64::MAX);
+    }
 }
 
 /// Nothing is remembered of a thread's next call.

@@ -12,8 +12,11 @@ use crate::trial_with;
 const RANKS: u32 = 4;
 
 pub(crate) fn tests(mpi: Mpi) -> Vec<Trial> {
+    // Debian has no static Open MPI.
+    let linked_in = (mpi == Mpi::Mpich).then_some(LINKED_IN);
     CASES
         .into_iter()
+        .chain(linked_in)
         .map(|case| {
             let name = format!("engines_agree_on_{}", case.name);
             trial_with(mpi, case.program.language, &name, move || agree(mpi, case))
@@ -30,6 +33,8 @@ struct Case {
     functions: &'static str,
     /// Gate at which MPI has been initialised.
     known: &'static str,
+    /// What is observed from outside has MPI's library in the program; it could not count itself.
+    linked_in: bool,
 }
 
 /// Others ask until something has arrived: no two runs of those are the same.
@@ -39,6 +44,7 @@ const MESSAGES: Case = Case {
     arguments: &["point-to-point", "collectives", "communicators", "datatypes", "large"],
     functions: "all",
     known: "1",
+    linked_in: false,
 };
 /// Accesses to windows and files, neighbours, collectives that go on meanwhile.
 const SCOPES: Case = Case {
@@ -50,6 +56,7 @@ const F08: Case = Case { name: "use_mpi_f08", program: program::MEANING_F08, arg
 /// Open MPI's C++ library asks whether MPI is initialised when it is loaded, before the gate.
 const CXX: Case =
     Case { name: "cxx", program: program::MEANING_CXX, arguments: &[], functions: "all,-Initialized", ..MESSAGES };
+const LINKED_IN: Case = Case { name: "mpi_linked_in", linked_in: true, ..MESSAGES };
 const CASES: [Case; 4] = [MESSAGES, SCOPES, F08, CXX];
 
 fn job(mpi: Mpi, case: Case) -> JobBuilder {
@@ -59,7 +66,8 @@ fn job(mpi: Mpi, case: Case) -> JobBuilder {
 /// From outside, from before the first call.
 fn by_kernel(mpi: Mpi, case: Case) -> Result<Profile, Failed> {
     // Held once more, until MPI has been initialised.
-    let mut job = job(mpi, case).gates(&["start", case.known]).own_name().spawn()?;
+    let builder = job(mpi, case).gates(&["start", case.known]).own_name();
+    let mut job = if case.linked_in { builder.linked_in() } else { builder }.spawn()?;
     job.wait_for_gate("start")?;
     let options = ["-v", "--traffic", "--functions", case.functions, "--engine", "ebpf", "--pid-of", job.called()];
     let mut profiler = Profiler::observe(options)?;

@@ -2,23 +2,32 @@
 
 use libtest_mimic::{Failed, Trial};
 use mpiprobe_tests::phases::{barriers, expect_deep_phases, expect_phases};
-use mpiprobe_tests::{Job, Language, Mpi, Profile, Profiler, program};
+use mpiprobe_tests::{Job, JobBuilder, Language, Mpi, Profile, Profiler, program};
 
 use crate::check::complete;
 use crate::trial;
 
 pub(crate) fn tests(mpi: Mpi) -> Vec<Trial> {
-    vec![
+    let mut tests = vec![
         trial(mpi, Language::C, "phases_have_their_own_counts", phases),
         trial(mpi, Language::C, "phases_are_ignored_if_asked_for", ignored),
         trial(mpi, Language::C, "phases_too_deep_are_counted_in_the_innermost", deep),
-    ]
+    ];
+    if mpi == Mpi::Mpich {
+        // Debian has no static Open MPI.
+        tests.push(trial(mpi, Language::C, "phases_of_a_program_with_mpi_linked_in", linked_in));
+    }
+    tests
 }
 
-fn observe(mpi: Mpi, arguments: &[&'static str], options: &[&str]) -> Result<(Job, Profiler), Failed> {
+fn job(mpi: Mpi, arguments: &[&'static str]) -> JobBuilder {
     let gates: &[&str] = if arguments.is_empty() { &["1", "2"] } else { &["1"] };
-    let builder = Job::builder(mpi, program::PHASES).ranks(2).args(arguments.iter().copied()).gates(gates).own_name();
-    let mut job = builder.spawn()?;
+    Job::builder(mpi, program::PHASES).ranks(2).args(arguments.iter().copied()).gates(gates).own_name()
+}
+
+/// Late: the ranks stand behind MPI_Init.
+fn observe(job: JobBuilder, options: &[&str]) -> Result<(Job, Profiler), Failed> {
+    let mut job = job.spawn()?;
     job.wait_for_gate("1")?;
     let profiler = Profiler::observe(["--traffic", "--pid-of", job.called()].iter().chain(options))?;
     job.open_gate("1")?;
@@ -26,7 +35,15 @@ fn observe(mpi: Mpi, arguments: &[&'static str], options: &[&str]) -> Result<(Jo
 }
 
 fn phases(mpi: Mpi) -> Result<(), Failed> {
-    let (mut job, mut profiler) = observe(mpi, &[], &[])?;
+    expect_all(job(mpi, &[]))
+}
+
+fn linked_in(mpi: Mpi) -> Result<(), Failed> {
+    expect_all(job(mpi, &[]).linked_in())
+}
+
+fn expect_all(job: JobBuilder) -> Result<(), Failed> {
+    let (mut job, mut profiler) = observe(job, &[])?;
     // Written out when rank 0 asks for it: nobody else does in an hour.
     let flushed: Profile = serde_json::from_str(&profiler.wait_for_output(0)?)?;
     assert_eq!(flushed.end, None);
@@ -40,7 +57,7 @@ fn phases(mpi: Mpi) -> Result<(), Failed> {
 }
 
 fn ignored(mpi: Mpi) -> Result<(), Failed> {
-    let (mut job, profiler) = observe(mpi, &[], &["--ignore-pcontrol"])?;
+    let (mut job, profiler) = observe(job(mpi, &[]), &["--ignore-pcontrol"])?;
     job.wait_for_gate("2")?;
     job.open_gate("2")?;
     job.wait()?.success()?;
@@ -55,7 +72,7 @@ fn ignored(mpi: Mpi) -> Result<(), Failed> {
 }
 
 fn deep(mpi: Mpi) -> Result<(), Failed> {
-    let (mut job, profiler) = observe(mpi, &["deep"], &[])?;
+    let (mut job, profiler) = observe(job(mpi, &["deep"]), &[])?;
     job.wait()?.success()?;
     let profile = profiler.wait()?.profile()?;
     expect_deep_phases(&profile)?;

@@ -58,15 +58,28 @@ fn every_moment(mpi: Mpi) -> Result<(), Failed> {
     job.wait()?.success()?;
     let ended = profiler.wait()?;
     assert_eq!(ended.status.code(), Some(0), "{}", ended.printed());
-    for (line, number) in ended.stdout.iter().zip(1..) {
-        assert_eq!(moment(&file, number)?, serde_json::from_str::<Value>(line)?, "moment {number}");
-    }
-    let beyond = view(&file, &["--json", "--at", &format!("#{}", ended.stdout.len() + 1)])?;
-    assert!(says(&beyond, "there is no such moment"), "{}", beyond.printed());
-
     // The last one, without being asked for: all calls, exactly.
     let last = view(&file, &["--json"])?;
-    assert_eq!((last.status.code(), last.stderr.len()), (Some(0), 0), "{}", last.printed());
+    assert_eq!(last.status.code(), Some(0), "{}", last.printed());
+    // On a busy machine there may be moments for which the disk was too slow; it says how many.
+    let skipped: usize = match last.stderr.as_slice() {
+        [] => 0,
+        [line] if line.contains("moments were not recorded: it was written too slowly") => {
+            let number = line.split_whitespace().find_map(|word| word.parse().ok());
+            number.ok_or_else(|| last.printed())?
+        }
+        _ => return Err(last.printed().into()),
+    };
+    let number_recorded = ended.stdout.len() - skipped;
+    let mut told = ended.stdout.iter();
+    for number in 1..=number_recorded {
+        let recorded = moment(&file, number)?;
+        let is_told = told.any(|line| serde_json::from_str::<Value>(line).is_ok_and(|line| line == recorded));
+        assert!(is_told, "moment {number} is none of those told after the one before: {recorded}");
+    }
+    let beyond = view(&file, &["--json", "--at", &format!("#{}", number_recorded + 1)])?;
+    assert!(says(&beyond, "there is no such moment"), "{}", beyond.printed());
+
     let mut wanted = functions("default")?;
     // What the program says by it is always heard.
     wanted.insert(mpiprobe_functions::by_name("MPI_Pcontrol").ok_or("not in the table")?);

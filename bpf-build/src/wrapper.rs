@@ -52,8 +52,9 @@ pub fn build_wrapper() -> Result<PathBuf, BuildError> {
         .arg(&target_dir)
         .arg("--target")
         .arg(&target)
-        // A symbol that no library has is an error: this is how a path that could panic is noticed.
-        .args(["--", "-C", "link-arg=-Wl,-z,defs"])
+        // A symbol that no library has is an error: this is how a path that could panic is noticed. Nothing of a compiler's or a C
+        // library's is linked in, which would need symbols of one version.
+        .args(["--", "-C", "link-arg=-Wl,-z,defs", "-C", "link-arg=-nostartfiles"])
         .env("RUSTC", rustc)
         .env("RUSTC_WRAPPER", "")
         .env("CARGO_BUILD_BUILD_DIR", &target_dir)

@@ -13,7 +13,7 @@ use mpiprobe_common::{
 
 use crate::{
     entry::{DESCRIPTORS, Entry, Frame},
-    header, local, meaning,
+    header, left, local, meaning,
     message::SavedErrno,
     next::{self, Found},
     phases, process, recent, statistics,
@@ -142,8 +142,7 @@ unsafe fn enter_seldom(local: *mut Local, frame: *mut Frame, entry: Entry) -> bo
             return first_of_thread().is_some_and(|local| begin(local, frame, entry.function()));
         }
         let state = (*local).state;
-        // The stack grows down: a frame below that of the open call is inside it.
-        if stack_pointer(frame) < (*state).open.stack_pointer {
+        if !left::is_left(&(*state).open, stack_pointer(frame)) {
             // Another tool, or a Fortran library, passing the call on is no call of its own.
             let is_passed_on = entry.is_profiling_name() && (*state).open.function_plus_1 == entry.function() + 1;
             if !is_passed_on {
@@ -155,12 +154,23 @@ unsafe fn enter_seldom(local: *mut Local, frame: *mut Frame, entry: Entry) -> bo
             meaning::at_uncounted_entry(local, frame, entry.function());
             return false;
         }
-        // The open call was left by longjmp or an exception.
-        process::count_loss(Loss::EntryWithoutReturn);
+        give_up(local);
+        begin(local, frame, entry.function())
+    }
+}
+
+/// The open call will not return: it was left by longjmp, by an exception, or by a change of stacks.
+///
+/// # Safety
+/// `local` must be the thread's own, with an open call.
+pub(crate) unsafe fn give_up(local: *mut Local) {
+    process::count_loss(Loss::EntryWithoutReturn);
+    // SAFETY: by contract.
+    unsafe {
+        let state = (*local).state;
         begin_change(state);
         close(state);
         end_change(state);
-        begin(local, frame, entry.function())
     }
 }
 

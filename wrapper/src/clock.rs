@@ -8,6 +8,8 @@
 use core::arch::x86_64::{__cpuid, _rdtsc};
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
+use crate::{imports, system};
+
 /// So long a time of both clocks makes the length of a tick exact to a few parts in a million, ns.
 const ENOUGH_NS: u64 = 10_000_000;
 /// Long enough for a length of a tick that is right to a per cent, ns.
@@ -64,15 +66,9 @@ fn is_even() -> bool {
         return false;
     }
     let mut name = [0u8; 32];
-    // SAFETY: opens, reads within the buffer's length, and closes.
-    unsafe {
-        let path = c"/sys/devices/system/clocksource/clocksource0/current_clocksource";
-        let file = libc::open(path.as_ptr(), libc::O_RDONLY | libc::O_CLOEXEC);
-        if file < 0 {
-            return false;
-        }
-        let _ = libc::read(file, name.as_mut_ptr().cast(), name.len());
-        libc::close(file);
+    let path = c"/sys/devices/system/clocksource/clocksource0/current_clocksource";
+    if system::open(path, libc::O_RDONLY, 0).and_then(|file| file.read(&mut name)).is_err() {
+        return false;
     }
     // Those of virtual machines are made from the counter, which then runs evenly as well.
     [&b"tsc\n"[..], b"kvm-clock\n", b"hyperv_clocksource_tsc_page\n"].iter().any(|source| name.starts_with(source))
@@ -81,8 +77,9 @@ fn is_even() -> bool {
 /// Nanoseconds of a clock of the system.
 pub(crate) fn system_ns(clock: libc::clockid_t) -> u64 {
     let mut now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: writes to a local.
-    unsafe { libc::clock_gettime(clock, &raw mut now) };
+    if !imports::clock_gettime(clock, &mut now) {
+        system::clock_ns(clock, &mut now);
+    }
     now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
 }
 

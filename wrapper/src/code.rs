@@ -1,40 +1,59 @@
 //! Where the process has code, kept beside the counts: return addresses mean something only together with what was mapped there,
 //! which nobody can ask a process that has ended.
 //!
-//! Noted when counting begins, and once more at the end, when everything has been loaded.
+//! Noted when counting begins, and again when more has been loaded: when new functions are called, and at the end. Where nothing has been
+//! loaded since, nothing is opened: the program may have confined itself, and what it has not reckoned with would be its end.
 
-use core::sync::atomic::Ordering;
+use core::{
+    ffi::{c_int, c_void},
+    sync::atomic::{AtomicU64, Ordering},
+};
 
 use mpiprobe_common::file::CODE_REGION;
 
-use crate::{file, header, message::SavedErrno, text::Text};
+use crate::{file, header, imports, system, text::Text};
 
 /// Longest line that is kept: addresses and a path.
 const LINE: usize = 1200;
 
+/// How many objects had been loaded, ever, when they were noted last.
+static LOADED: AtomicU64 = AtomicU64::new(0);
+
+/// Notes what there is if more has been loaded since the last time.
+pub(crate) fn note_new() {
+    let mut loaded = 0u64;
+    // The callback gets the place of the number.
+    imports::each_object(count, (&raw mut loaded).cast());
+    if loaded != LOADED.swap(loaded, Ordering::Relaxed) {
+        note();
+    }
+}
+
+unsafe extern "C" fn count(object: *mut libc::dl_phdr_info, size: usize, loaded: *mut c_void) -> c_int {
+    // SAFETY: by contract of `dl_iterate_phdr`, which says how much of the structure there is, and of the caller.
+    unsafe {
+        if size >= core::mem::offset_of!(libc::dl_phdr_info, dlpi_subs) {
+            *loaded.cast::<u64>() = (*object).dlpi_adds;
+        }
+    }
+    1
+}
+
 /// Copies the lines of `/proc/self/maps` about executable parts of files.
-pub(crate) fn note() {
+fn note() {
     let Some(used) = header::code() else { return };
-    let _errno = SavedErrno::save();
     let mut line = Text::<LINE>::new();
     let mut length = 0;
-    // SAFETY: reads into a local buffer, within its length; the descriptor is ours.
-    unsafe {
-        let maps = libc::open(c"/proc/self/maps".as_ptr(), libc::O_RDONLY | libc::O_CLOEXEC);
-        if maps < 0 {
-            return;
-        }
-        let mut chunk = [0u8; 4096];
-        while let Ok(read @ 1..) = usize::try_from(libc::read(maps, chunk.as_mut_ptr().cast(), chunk.len())) {
-            for &byte in chunk.get(..read).unwrap_or_default() {
-                line.push(&[byte]);
-                if byte == b'\n' {
-                    length += if is_code(line.as_bytes()) { keep(line.as_bytes(), length) } else { 0 };
-                    line = Text::new();
-                }
+    let Ok(maps) = system::open(c"/proc/self/maps", libc::O_RDONLY, 0) else { return };
+    let mut chunk = [0u8; 4096];
+    while let Ok(read @ 1..) = maps.read(&mut chunk) {
+        for &byte in chunk.get(..read).unwrap_or_default() {
+            line.push(&[byte]);
+            if byte == b'\n' {
+                length += if is_code(line.as_bytes()) { keep(line.as_bytes(), length) } else { 0 };
+                line = Text::new();
             }
         }
-        libc::close(maps);
     }
     used.store(length.into(), Ordering::Release);
 }

@@ -6,7 +6,7 @@
 //! An entry point jumps to where [`ROUTES`] says: to the next definition itself if the function is not counted, else to one of the
 //! trampolines below. They save the argument registers, ask [`crate::call::enter`] for the next definition, and jump to it if the call
 //! is not to be counted; else they call it with a copy of the arguments on the stack, and tell [`crate::call::leave`]. Only their own frame is on the stack meanwhile, with unwind
-//! information: exceptions, `longjmp`, cancellation and backtraces pass through.
+//! information: exceptions, `longjmp`, cancellation and backtraces pass through. Who is left by these is told ([`crate::left`]).
 
 use core::{
     arch::{global_asm, naked_asm},
@@ -40,11 +40,30 @@ impl Frame {
     }
 }
 
+unsafe extern "C" {
+    #[link_name = "mpiprobe_backs"]
+    static BACKS: [u64; 9];
+}
+
+/// Of a call that is open: where its return address is that leads back to the trampoline, and what that is. The caller's return address is at
+/// `stack_pointer`.
+pub(crate) fn back(stack_pointer: u64, function: u32) -> (u64, u64) {
+    /// From the caller's return address down to what is at the stack's end before arguments are copied.
+    const FRAME: u64 = core::mem::offset_of!(Frame, return_address) as u64;
+    let arguments = DESCRIPTORS.get(function as usize).map_or(0, |descriptor| descriptor.arguments);
+    let words = u64::from(arguments).saturating_sub(6);
+    let (index, room) = if function == CONTROL_FUNCTION { (8, 272) } else { (words, words.div_ceil(2) * 16) };
+    // SAFETY: the assembly's table, which has so many words.
+    let back = unsafe { &BACKS }.get(index as usize).copied().unwrap_or(0);
+    (stack_pointer.wrapping_sub(FRAME + room + 8), back)
+}
+
 // `through WORDS`: for functions with so many arguments on the stack, in units of two.
 global_asm!(
     r#"
     .macro mpiprobe_save
         .cfi_startproc
+        .cfi_personality 0x1b, mpiprobe_unwound
         push rbp
         .cfi_def_cfa_offset 16
         .cfi_offset rbp, -16
@@ -140,6 +159,7 @@ global_asm!(
         .endr
         mpiprobe_restore
         call r11
+    mpiprobe_back_\words:
         mpiprobe_leave
     2:
         mpiprobe_pass_on
@@ -182,11 +202,25 @@ global_asm!(
         mpiprobe_restore_vectors
         mpiprobe_restore
         call r11
+    mpiprobe_back_variadic:
         mpiprobe_leave
     2:
         mpiprobe_restore_vectors
         mpiprobe_pass_on
         .size mpiprobe_through_variadic, . - mpiprobe_through_variadic
+
+    # Where calls return to, by the words of their arguments on the stack; of any number, last.
+        .section .data.rel.ro.mpiprobe_backs, "aw", @progbits
+        .p2align 3
+        .globl mpiprobe_backs
+        .hidden mpiprobe_backs
+        .type mpiprobe_backs, @object
+    mpiprobe_backs:
+        .irp words, 0, 1, 2, 3, 4, 5, 6, 7
+        .quad mpiprobe_back_\words
+        .endr
+        .quad mpiprobe_back_variadic
+        .size mpiprobe_backs, . - mpiprobe_backs
         .text
     "#,
     enter = sym enter,

@@ -2,7 +2,10 @@
 
 use core::ffi::CStr;
 
-use crate::text::{Text, number};
+use crate::{
+    imports,
+    text::{Text, number},
+};
 
 /// Beginnings of the names of those variables by which launchers tell ranks and jobs.
 const LAUNCHERS: [&[u8]; 16] = [
@@ -40,19 +43,31 @@ const LOCAL_RANKS: [&CStr; 8] = [
     c"SLURM_LOCALID",
 ];
 
-unsafe extern "C" {
-    static environ: *const *const core::ffi::c_char;
-}
-
 /// The value of a variable; `None` also for an empty one.
 pub(crate) fn get(name: &CStr) -> Option<&'static CStr> {
-    // SAFETY: a name that ends in NUL; what comes back is null or ends in NUL too, and lives until somebody changes the
-    // variable: it is looked at at once.
-    let value = unsafe {
-        let value = libc::getenv(name.as_ptr());
-        if value.is_null() { None } else { Some(CStr::from_ptr(value)) }
+    let is_it = |variable: &&CStr| {
+        let rest = variable.to_bytes().strip_prefix(name.to_bytes());
+        rest.is_some_and(|rest| rest.first() == Some(&b'='))
     };
-    value.filter(|value| !value.is_empty())
+    let variable = variables().find(is_it)?.to_bytes_with_nul();
+    let value = CStr::from_bytes_with_nul(variable.get(name.to_bytes().len() + 1..)?).ok()?;
+    if value.is_empty() { None } else { Some(value) }
+}
+
+/// `NAME=value` of all variables. They live until somebody changes them: they are looked at at once.
+fn variables() -> impl Iterator<Item = &'static CStr> {
+    let mut entry = imports::environment();
+    core::iter::from_fn(move || {
+        // SAFETY: null, or a place in an array of pointers to texts that ends in a null pointer.
+        unsafe {
+            if entry.is_null() || (*entry).is_null() {
+                return None;
+            }
+            let variable = CStr::from_ptr(*entry);
+            entry = entry.add(1);
+            Some(variable)
+        }
+    })
 }
 
 /// Whether this process is the one of several that speaks for all on this node; a process without a launcher is.
@@ -64,15 +79,9 @@ pub(crate) fn is_spokesman() -> bool {
 /// `NAME=value` of launchers' variables, each with a final NUL.
 pub(crate) fn of_launchers<const N: usize>() -> Text<N> {
     let mut text = Text::new();
-    // SAFETY: `environ` is null or an array of pointers to texts that ends in a null pointer.
-    unsafe {
-        let mut entry = environ;
-        while !entry.is_null() && !(*entry).is_null() {
-            let variable = CStr::from_ptr(*entry).to_bytes_with_nul();
-            if is_of_launcher(variable) && variable.len() < 256 {
-                text.push(variable);
-            }
-            entry = entry.add(1);
+    for variable in variables().map(CStr::to_bytes_with_nul) {
+        if is_of_launcher(variable) && variable.len() < 256 {
+            text.push(variable);
         }
     }
     text

@@ -1,7 +1,9 @@
 //! The file with the tables: made, mapped, and backed by memory or disk before anything is written to it.
 //!
-//! Writing to a mapped page for which there is no room left is a SIGBUS, which would kill the job. So room is asked for first, a
-//! chunk at a time; where there is none, what would have been written is counted as lost.
+//! Writing to a mapped page for which there is no room left is a SIGBUS, which would kill the job. So room is asked for first; where
+//! there is none, what would have been written is counted as lost. What most programs need is asked for when the file is made. More
+//! is got by the pages themselves, with the one system call that every program makes which frees memory: the program may
+//! have confined itself meanwhile, and the file may be out of its reach.
 
 use core::{
     ffi::CStr,
@@ -9,12 +11,17 @@ use core::{
     sync::atomic::{AtomicPtr, AtomicU8, AtomicU64, Ordering},
 };
 
-use mpiprobe_common::file::{FILE_SIZE, Region, SUFFIX};
+use mpiprobe_common::file::{
+    CODE_REGION, COMMUNICATORS_REGION, COUNTERS_REGION, ENDED_THREADS_REGION, FILE_SIZE, FLOWS_REGION, LAYOUT_REGION,
+    OFF_REGION, OWNERS_REGION, PHASES_REGION, RECENT_REGION, REQUESTS_REGION, Region, STATS_REGION, SUFFIX,
+    THREADS_REGION,
+};
 
 use crate::{
     clock::monotonic_ns,
     environment,
-    message::{SavedErrno, errno, reason, say},
+    message::{reason, say},
+    system::{self, Descriptor},
     text::Text,
 };
 
@@ -24,17 +31,36 @@ pub(crate) const PATH: usize = 1200;
 /// Directory of the user's choice: set by `mpiprobe run`.
 const DIRECTORY_VARIABLE: &CStr = c"MPIPROBE_OUTPUT";
 
-/// Room is asked for in chunks of so many bytes.
-const CHUNK: u64 = 64 * 1024;
-const CHUNKS: usize = FILE_SIZE.div_ceil(CHUNK) as usize;
+const PAGE: u64 = 4096;
+const PAGES: usize = FILE_SIZE.div_ceil(PAGE) as usize;
+/// Room beyond the first is asked for in pieces of so many pages.
+const PIECE: usize = 16;
 
-/// What is known of each chunk.
-static BACKED: [AtomicU8; CHUNKS] = [const { AtomicU8::new(UNKNOWN) }; CHUNKS];
+/// Entries of each table that there is room for from the start.
+const FIRST: [(Region, u32); 12] = [
+    (THREADS_REGION, 32),
+    (OWNERS_REGION, 128),
+    (STATS_REGION, 128),
+    (OFF_REGION, 32),
+    (PHASES_REGION, 16),
+    (FLOWS_REGION, 256),
+    (COMMUNICATORS_REGION, 64),
+    (REQUESTS_REGION, 256),
+    (RECENT_REGION, RECENT_REGION.capacity),
+    (LAYOUT_REGION, 1),
+    (ENDED_THREADS_REGION, ENDED_THREADS_REGION.capacity),
+    (CODE_REGION, 64 * 1024),
+];
+
+/// What is known of each page.
+static BACKED: [AtomicU8; PAGES] = [const { AtomicU8::new(UNKNOWN) }; PAGES];
 const UNKNOWN: u8 = 0;
 const THERE: u8 = 1;
 const NO_ROOM: u8 = 2;
 
 static BASE: AtomicPtr<u8> = AtomicPtr::new(ptr::null_mut());
+/// Where the file was mapped, also when it is not written to any more.
+static MAPPED: AtomicPtr<u8> = AtomicPtr::new(ptr::null_mut());
 /// Path, device and inode of the file, by which it is found again: no descriptor is kept, because programs close those that they do
 /// not know and get the same numbers for other files.
 static NAME: AtomicPtr<u8> = AtomicPtr::new(ptr::null_mut());
@@ -47,9 +73,21 @@ pub(crate) fn base() -> Option<NonNull<u8>> {
     NonNull::new(BASE.load(Ordering::Acquire))
 }
 
-/// No table is written from now on: this is another process than the one that made the file.
+/// No table is written from now on: this is another process than the one that made the file, or nobody reads the file any more.
 pub(crate) fn forget() {
     BASE.store(ptr::null_mut(), Ordering::Release);
+}
+
+/// Puts zeroed memory in the file's place if an address is in it. Threads that write to the tables go on writing, for nobody.
+pub(crate) fn replace_by_memory(address: u64) -> bool {
+    let start = MAPPED.load(Ordering::Acquire);
+    let inside = address.checked_sub(start as u64).is_some_and(|offset| offset < FILE_SIZE);
+    if start.is_null() || !inside {
+        return false;
+    }
+    forget();
+    // SAFETY: memory that only the tables' writers use, who expect nothing of what is in it.
+    unsafe { system::renew_memory(start, FILE_SIZE as usize) }.is_ok()
 }
 
 /// The place of an entry of a table, once it is certain that there is room for it.
@@ -81,11 +119,9 @@ pub(crate) fn create() -> bool {
         return false;
     }
     let mut host = [0u8; 65];
-    // SAFETY: writes within the buffer's length; the last byte stays zero.
-    unsafe { libc::gethostname(host.as_mut_ptr().cast(), host.len() - 1) };
+    system::host_name(&mut host);
     let host = CStr::from_bytes_until_nul(&host).unwrap_or_default().to_bytes();
-    // SAFETY: takes no arguments.
-    let pid = unsafe { libc::getpid() } as u64;
+    let pid = system::process_id() as u64;
     let path = Text::<PATH>::new().with(directory.as_bytes()).with(b"/").with(host).with(b"-").with_number(pid);
     let path = path.with(b"-").with_number(monotonic_ns()).with(SUFFIX.as_bytes());
     match if path.is_whole() { map_new(path.as_c_str()) } else { Err(libc::ENAMETOOLONG) } {
@@ -99,120 +135,116 @@ pub(crate) fn create() -> bool {
 }
 
 fn map_new(path: &CStr) -> Result<(), i32> {
-    let size = FILE_SIZE as libc::off_t;
-    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
     // Beyond this limit there is a signal instead of an error.
-    // SAFETY: writes to a local.
-    if unsafe { libc::getrlimit(libc::RLIMIT_FSIZE, &raw mut limit) } != 0 || limit.rlim_cur < FILE_SIZE {
+    if system::largest_file()? < FILE_SIZE {
         return Err(libc::EFBIG);
     }
-    let flags = libc::O_RDWR | libc::O_CREAT | libc::O_EXCL | libc::O_CLOEXEC | libc::O_NOFOLLOW;
-    // SAFETY: a path that ends in NUL.
-    let file = unsafe { libc::open(path.as_ptr(), flags, 0o600) };
-    if file < 0 {
-        return Err(errno());
-    }
-    let mapped = map(file, size);
+    let file = system::open(path, libc::O_RDWR | libc::O_CREAT | libc::O_EXCL | libc::O_NOFOLLOW, 0o600)?;
+    let mapped = map(&file);
     if mapped.is_err() {
-        // SAFETY: as above.
-        unsafe { libc::unlink(path.as_ptr()) };
+        system::remove(path);
     } else {
         remember(path);
     }
-    // SAFETY: the descriptor is ours.
-    unsafe { libc::close(file) };
     mapped
 }
 
-fn map(file: i32, size: libc::off_t) -> Result<(), i32> {
-    // SAFETY: on a descriptor of ours; writes to a local, for which zeros are valid.
-    let status = unsafe {
-        let mut status = core::mem::zeroed::<libc::stat>();
-        if libc::ftruncate(file, size) != 0 || libc::fstat(file, &raw mut status) != 0 {
-            return Err(errno());
-        }
-        status
-    };
+fn map(file: &Descriptor) -> Result<(), i32> {
+    file.set_length(FILE_SIZE)?;
+    let status = file.status()?;
     DEVICE.store(status.st_dev, Ordering::Relaxed);
     INODE.store(status.st_ino, Ordering::Relaxed);
-    back(file, 0)?;
-    // SAFETY: a new mapping at an address of the kernel's choice.
-    let base = unsafe {
-        libc::mmap(ptr::null_mut(), size as usize, libc::PROT_READ | libc::PROT_WRITE, libc::MAP_SHARED, file, 0)
-    };
-    if base == libc::MAP_FAILED {
-        return Err(errno());
+    back(file, 0, COUNTERS_REGION.end().div_ceil(PAGE) as usize)?;
+    for (region, entries) in FIRST {
+        let first = (region.offset / PAGE) as usize;
+        let end = (region.offset + region.entry * u64::from(entries)).div_ceil(PAGE) as usize;
+        // Where there is no room now there may be some when it is needed.
+        let _ = back(file, first, end);
     }
-    BASE.store(base.cast(), Ordering::Release);
+    let base = file.map(FILE_SIZE as usize, libc::PROT_READ | libc::PROT_WRITE, libc::MAP_SHARED)?;
+    MAPPED.store(base, Ordering::Release);
+    BASE.store(base, Ordering::Release);
     Ok(())
 }
 
 /// Keeps the path in memory of its own: one page that nobody else knows.
 fn remember(path: &CStr) {
     let bytes = path.to_bytes_with_nul();
-    // SAFETY: a new mapping, written within its length.
-    unsafe {
-        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
-        let page = libc::mmap(ptr::null_mut(), bytes.len(), libc::PROT_READ | libc::PROT_WRITE, flags, -1, 0);
-        if page != libc::MAP_FAILED {
-            ptr::copy_nonoverlapping(bytes.as_ptr(), page.cast(), bytes.len());
-            NAME.store(page.cast(), Ordering::Release);
-        }
+    if let Ok(page) = system::new_memory(bytes.len()) {
+        // SAFETY: a new mapping, written within its length.
+        unsafe { ptr::copy_nonoverlapping(bytes.as_ptr(), page, bytes.len()) };
+        NAME.store(page, Ordering::Release);
     }
 }
 
 /// Whether there is room for these bytes of the file; asks for it if nobody has yet.
 #[inline]
 fn is_backed(offset: u64, length: u64) -> bool {
-    let (first, last) = ((offset / CHUNK) as usize, ((offset + length - 1) / CHUNK) as usize);
-    let is_known = BACKED.get(first).is_some_and(|chunk| chunk.load(Ordering::Relaxed) == THERE);
-    (is_known && first == last) || can_be_backed(first, last)
+    let (first, last) = ((offset / PAGE) as usize, ((offset + length - 1) / PAGE) as usize);
+    let is_there = |page: usize| BACKED.get(page).is_some_and(|page| page.load(Ordering::Relaxed) == THERE);
+    (is_there(first) && (first == last || is_there(last))) || can_be_backed(first, last + 1)
 }
 
 #[cold]
-fn can_be_backed(first: usize, last: usize) -> bool {
-    let _errno = SavedErrno::save();
-    let Some(chunks) = BACKED.get(first..=last) else { return false };
-    chunks.iter().enumerate().all(|(index, chunk)| match chunk.load(Ordering::Relaxed) {
+fn can_be_backed(first: usize, end: usize) -> bool {
+    (first..end).all(|page| match BACKED.get(page).map_or(NO_ROOM, |page| page.load(Ordering::Relaxed)) {
         THERE => true,
         NO_ROOM => false,
-        _ => reopened(|file| back(file, first + index)),
+        // The table will go on; but for its end there may be room where there is none for that.
+        _ => get(page, if page + PIECE < PAGES { page + PIECE } else { PAGES }) || get(page, page + 1),
     })
 }
 
-/// Does something with the file, opened again.
-fn reopened(what: impl FnOnce(i32) -> Result<(), i32>) -> bool {
-    let name = NAME.load(Ordering::Acquire);
-    if name.is_null() {
-        return false;
-    }
-    // SAFETY: a path that ends in NUL; the descriptor is ours, and the status a local.
-    unsafe {
-        let file = libc::open(name.cast(), libc::O_RDWR | libc::O_CLOEXEC | libc::O_NOFOLLOW);
-        if file < 0 {
-            return false;
-        }
-        let mut status = core::mem::zeroed::<libc::stat>();
-        let is_ours = libc::fstat(file, &raw mut status) == 0
-            && status.st_dev == DEVICE.load(Ordering::Relaxed)
-            && status.st_ino == INODE.load(Ordering::Relaxed);
-        let done = is_ours && what(file).is_ok();
-        libc::close(file);
-        done
-    }
+/// Gets room for some pages.
+fn get(first: usize, end: usize) -> bool {
+    let Some(base) = base() else { return false };
+    // SAFETY: within the mapping.
+    let start = unsafe { base.as_ptr().add(first * PAGE as usize) };
+    // SAFETY: pages of the tables, whose content stays as it is.
+    let answer = match unsafe { system::populate(start, (end - first) * PAGE as usize) } {
+        // Kernels before 5.14 do not know it.
+        Err(libc::EINVAL) => reopened(|file| back(file, first, end)),
+        answer => answer.map(|_| ()),
+    };
+    set(first, end, answer.is_ok(), end == first + 1);
+    answer.is_ok()
 }
 
-/// Asks for room for a chunk.
-fn back(file: i32, chunk: usize) -> Result<(), i32> {
-    let offset = chunk as u64 * CHUNK;
-    let length = if FILE_SIZE - offset < CHUNK { FILE_SIZE - offset } else { CHUNK };
-    // Where the file system cannot do this, the C library writes to every page.
-    // SAFETY: on a descriptor of ours, within the file.
-    let error = unsafe { libc::posix_fallocate(file, offset as libc::off_t, length as libc::off_t) };
-    if let Some(state) = BACKED.get(chunk) {
-        state.store(if error == 0 { THERE } else { NO_ROOM }, Ordering::Release);
+/// Does something with the file, opened again.
+fn reopened(what: impl FnOnce(&Descriptor) -> Result<(), i32>) -> Result<(), i32> {
+    let name = NAME.load(Ordering::Acquire);
+    if name.is_null() {
+        return Err(libc::ENOENT);
     }
-    if error == 0 { Ok(()) } else { Err(error) }
+    // SAFETY: a path that ends in NUL, which is never changed.
+    let file = system::open(unsafe { CStr::from_ptr(name.cast()) }, libc::O_RDWR | libc::O_NOFOLLOW, 0)?;
+    let status = file.status()?;
+    let is_ours = status.st_dev == DEVICE.load(Ordering::Relaxed) && status.st_ino == INODE.load(Ordering::Relaxed);
+    if is_ours { what(&file) } else { Err(libc::ENOENT) }
+}
+
+/// Asks for room for some pages, of which none has been written to.
+fn back(file: &Descriptor, first: usize, end: usize) -> Result<(), i32> {
+    let (offset, end_offset) = (first as u64 * PAGE, end as u64 * PAGE);
+    let length = if end_offset < FILE_SIZE { end_offset } else { FILE_SIZE } - offset;
+    let mut answer = file.allocate(offset, length).map(|_| ());
+    // Some file systems cannot do this: then a byte of each page is written.
+    if matches!(answer, Err(libc::EOPNOTSUPP | libc::ENOSYS)) {
+        answer = (first..end).try_for_each(|page| file.write_at(&[0], page as u64 * PAGE).map(|_| ()));
+    }
+    set(first, end, answer.is_ok(), false);
+    answer
+}
+
+/// Notes what is known of pages; `is_last`: nobody asks again.
+fn set(first: usize, end: usize, is_there: bool, is_last: bool) {
+    for page in BACKED.iter().take(end).skip(first) {
+        if is_there {
+            page.store(THERE, Ordering::Release);
+        } else if is_last {
+            page.store(NO_ROOM, Ordering::Release);
+        }
+    }
 }
 
 /// Finds out where the file goes; on an error, `directory` is what was tried last.
@@ -221,8 +253,7 @@ fn choose(directory: &mut Text<PATH>) -> Result<(), i32> {
         directory.push(chosen.to_bytes());
         return usable(directory, false);
     }
-    // SAFETY: takes no arguments.
-    let user = unsafe { libc::getuid() } as u64;
+    let user = system::user_id() as u64;
     let runtime = environment::get(c"XDG_RUNTIME_DIR").map_or(&b""[..], CStr::to_bytes);
     let own = |parent: &[u8]| Text::new().with(parent).with(b"/mpiprobe-").with_number(user);
     let candidates = [Text::new().with(runtime).with(b"/mpiprobe"), own(b"/dev/shm"), own(b"/tmp")];
@@ -242,26 +273,17 @@ fn usable(directory: &Text<PATH>, private: bool) -> Result<(), i32> {
     if !directory.is_whole() {
         return Err(libc::ENAMETOOLONG);
     }
-    let path = directory.as_c_str().as_ptr();
-    // SAFETY: a path that ends in NUL, and a local.
-    unsafe {
-        if libc::mkdir(path, 0o700) != 0 && errno() != libc::EEXIST {
-            return Err(errno());
-        }
-        let mut status = core::mem::zeroed::<libc::stat>();
-        let look = if private { libc::lstat } else { libc::stat };
-        if look(path, &raw mut status) != 0 {
-            return Err(errno());
-        }
-        if status.st_mode & libc::S_IFMT != libc::S_IFDIR {
-            return Err(libc::ENOTDIR);
-        }
-        if private && (status.st_uid != libc::getuid() || status.st_mode & 0o077 != 0) {
-            return Err(libc::EACCES);
-        }
-        if libc::access(path, libc::W_OK | libc::X_OK) != 0 {
-            return Err(errno());
-        }
+    let path = directory.as_c_str();
+    match system::make_directory(path, 0o700) {
+        Ok(_) | Err(libc::EEXIST) => {}
+        Err(error) => return Err(error),
     }
-    Ok(())
+    let status = system::status(path, !private)?;
+    if status.st_mode & libc::S_IFMT != libc::S_IFDIR {
+        return Err(libc::ENOTDIR);
+    }
+    if private && (status.st_uid != system::user_id() || status.st_mode & 0o077 != 0) {
+        return Err(libc::EACCES);
+    }
+    system::access(path, libc::W_OK | libc::X_OK).map(|_| ())
 }

@@ -1,6 +1,8 @@
 //! A file, mapped to be read: by whoever looks into something before the dynamic linker does.
 
-use core::{ffi::CStr, ptr};
+use core::ffi::CStr;
+
+use crate::system;
 
 /// Larger files are not looked at, bytes.
 const MOST: u64 = 1 << 32;
@@ -13,23 +15,13 @@ pub(crate) struct View {
 
 impl View {
     pub(crate) fn open(path: &CStr) -> Option<Self> {
-        // SAFETY: opens, looks, maps what is there, and closes.
-        unsafe {
-            let file = libc::open(path.as_ptr(), libc::O_RDONLY | libc::O_CLOEXEC | libc::O_NONBLOCK);
-            if file < 0 {
-                return None;
-            }
-            let mut status = core::mem::zeroed::<libc::stat>();
-            let mut start = libc::MAP_FAILED;
-            let is_file = libc::fstat(file, &raw mut status) == 0 && status.st_mode & libc::S_IFMT == libc::S_IFREG;
-            let length =
-                if is_file && (1..MOST).contains(&(status.st_size as u64)) { status.st_size as usize } else { 0 };
-            if length > 0 {
-                start = libc::mmap(ptr::null_mut(), length, libc::PROT_READ, libc::MAP_PRIVATE, file, 0);
-            }
-            libc::close(file);
-            if start == libc::MAP_FAILED { None } else { Some(Self { start: start.cast(), length }) }
+        let file = system::open(path, libc::O_RDONLY | libc::O_NONBLOCK, 0).ok()?;
+        let status = file.status().ok()?;
+        if status.st_mode & libc::S_IFMT != libc::S_IFREG || !(1..MOST).contains(&(status.st_size as u64)) {
+            return None;
         }
+        let length = status.st_size as usize;
+        file.map(length, libc::PROT_READ, libc::MAP_PRIVATE).ok().map(|start| Self { start, length })
     }
 
     fn all(&self) -> &[u8] {
@@ -59,6 +51,6 @@ impl View {
 impl Drop for View {
     fn drop(&mut self) {
         // SAFETY: the mapping that `open` has made.
-        unsafe { libc::munmap(self.start.cast_mut().cast(), self.length) };
+        unsafe { system::unmap(self.start.cast_mut(), self.length) };
     }
 }

@@ -17,7 +17,7 @@ use crate::{
     clock::{self, monotonic_ns, system_ns},
     code,
     entry::{DEFAULT_FUNCTIONS, FUNCTIONS_FINGERPRINT},
-    environment, file, meaning, next, phases,
+    environment, file, imports, meaning, next, phases, system,
     text::fill,
 };
 
@@ -41,9 +41,9 @@ pub(crate) fn write() {
         to.header_size = size_of::<Header>() as u32;
         to.fingerprint = FINGERPRINT;
         to.functions = FUNCTIONS_FINGERPRINT;
-        to.pid = libc::getpid() as u32;
-        to.parent = libc::getppid() as u32;
-        to.user = libc::getuid();
+        to.pid = system::process_id();
+        to.parent = system::parent_id();
+        to.user = system::user_id();
         to.flags = if clock::uses_counter() { flags::TSC } else { 0 };
         to.start_ticks = start_ticks();
         to.pid_namespace = pid_namespace();
@@ -51,8 +51,9 @@ pub(crate) fn write() {
         to.began_ns = monotonic_ns();
         to.began_unix_ns = system_ns(libc::CLOCK_REALTIME);
         // The last byte of each stays zero.
-        libc::gethostname(to.host.as_mut_ptr().cast(), to.host.len() - 1);
-        libc::readlink(c"/proc/self/exe".as_ptr(), to.executable.as_mut_ptr().cast(), to.executable.len() - 1);
+        system::host_name(&mut to.host);
+        let [executable @ .., _] = &mut to.executable;
+        let _ = system::read_link(c"/proc/self/exe", executable);
         fill_library(to);
         meaning::find_library(&to.library);
         let launchers = environment::of_launchers::<{ mpiprobe_common::file::ENVIRONMENT }>();
@@ -63,7 +64,7 @@ pub(crate) fn write() {
         if let Some(cost) = calibrate::measure() {
             (to.call_cost, to.inside_cost) = (cost.call, cost.inside);
         }
-        code::note();
+        code::note_new();
         fence(Ordering::SeqCst);
         (&raw mut (*header).magic).write_volatile(MAGIC);
     }
@@ -74,12 +75,8 @@ fn fill_library(to: &mut Header) {
     // SAFETY: the functions are called as the standard and the linker define them, with buffers that are large enough: MPICH's
     // texts are the longest, at most 8192 bytes.
     unsafe {
-        let mut information = core::mem::zeroed::<libc::Dl_info>();
-        if let Some(function) = next::after_this(c"PMPI_Init")
-            && libc::dladdr(function, &raw mut information) != 0
-            && !information.dli_fname.is_null()
-        {
-            fill(&mut to.library, CStr::from_ptr(information.dli_fname).to_bytes());
+        if let Some(file) = next::after_this(c"PMPI_Init").and_then(|function| imports::file_of(function)) {
+            fill(&mut to.library, file.to_bytes());
         }
         if let Some(function) = next::after_this(c"PMPI_Get_library_version") {
             let ask: unsafe extern "C" fn(*mut c_char, *mut c_int) -> c_int = core::mem::transmute(function);
@@ -96,17 +93,8 @@ fn fill_library(to: &mut Header) {
 /// Reads a short file.
 fn read<const N: usize>(path: &CStr) -> Option<([u8; N], usize)> {
     let mut bytes = [0; N];
-    // SAFETY: reads within the buffer's length; the descriptor is ours.
-    let length = unsafe {
-        let file = libc::open(path.as_ptr(), libc::O_RDONLY | libc::O_CLOEXEC);
-        if file < 0 {
-            return None;
-        }
-        let length = libc::read(file, bytes.as_mut_ptr().cast(), N);
-        libc::close(file);
-        length
-    };
-    usize::try_from(length).ok().map(|length| (bytes, length))
+    let length = system::open(path, libc::O_RDONLY, 0).and_then(|file| file.read(&mut bytes)).ok()?;
+    Some((bytes, length))
 }
 
 /// Field 22 of `/proc/self/stat`, counted after the command name, which may contain anything.
@@ -122,11 +110,7 @@ fn start_ticks() -> u64 {
 }
 
 fn pid_namespace() -> u64 {
-    // SAFETY: writes to a local.
-    unsafe {
-        let mut status = core::mem::zeroed::<libc::stat>();
-        if libc::stat(c"/proc/self/ns/pid".as_ptr(), &raw mut status) == 0 { status.st_ino } else { 0 }
-    }
+    system::status(c"/proc/self/ns/pid", true).map_or(0, |status| status.st_ino)
 }
 
 /// From its hexadecimal form with dashes.
@@ -174,7 +158,7 @@ pub(crate) fn recent_until() -> Option<&'static AtomicU64> {
 
 /// The program ends by itself.
 pub(crate) fn note_end() {
-    code::note();
+    code::note_new();
     if let Some(ended) = word(offset_of!(Header, ended_ns)) {
         ended.store(monotonic_ns(), Ordering::Release);
     }

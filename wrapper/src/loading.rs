@@ -12,7 +12,7 @@ use core::{
     sync::atomic::{AtomicPtr, AtomicU8, Ordering},
 };
 
-use crate::{local, message::SavedErrno, needed, visibility};
+use crate::{imports, local, message::SavedErrno, needed, visibility};
 
 static NEXT: AtomicPtr<c_void> = AtomicPtr::new(ptr::null_mut());
 /// The library's handle, once it has been found.
@@ -128,8 +128,8 @@ fn open(name: &CStr, mode: c_int) -> *mut c_void {
 fn next() -> *mut c_void {
     let mut next = NEXT.load(Ordering::Acquire);
     if next.is_null() {
-        // SAFETY: a name that ends in NUL.
-        next = unsafe { libc::dlsym(libc::RTLD_NEXT, c"dlopen".as_ptr()) };
+        // SAFETY: a handle that stands for what comes after this library.
+        next = unsafe { imports::dlsym(libc::RTLD_NEXT, c"dlopen") };
         NEXT.store(next, Ordering::Release);
     }
     next
@@ -138,8 +138,8 @@ fn next() -> *mut c_void {
 /// Whether the program has loaded MPI.
 fn is_loaded() -> bool {
     let mut found = false;
-    // SAFETY: the callback gets the flag.
-    unsafe { libc::dl_iterate_phdr(Some(note), (&raw mut found).cast()) };
+    // The callback gets the flag.
+    imports::each_object(note, (&raw mut found).cast());
     found
 }
 
@@ -168,15 +168,15 @@ pub(crate) fn in_loaded(name: &CStr) -> Option<*mut c_void> {
     }
     let mut handle = MPI.load(Ordering::Acquire);
     if handle.is_null() {
-        // SAFETY: the callback gets the place of the handle.
-        unsafe { libc::dl_iterate_phdr(Some(take), (&raw mut handle).cast()) };
+        // The callback gets the place of the handle.
+        imports::each_object(take, (&raw mut handle).cast());
         MPI.store(handle, Ordering::Release);
     }
     if handle.is_null() {
         return None;
     }
-    // SAFETY: a handle that is never given back, and a name that ends in NUL.
-    let found = unsafe { libc::dlsym(handle, name.as_ptr()) };
+    // SAFETY: a handle that is never given back.
+    let found = unsafe { imports::dlsym(handle, name) };
     if found.is_null() { None } else { Some(found) }
 }
 

@@ -1,8 +1,8 @@
 //! What the user is told: one line on standard error, from one process of the node.
 
-use crate::{environment::is_spokesman, text::Text};
+use crate::{environment::is_spokesman, imports, system, text::Text};
 
-/// Says what is missing. Without buffers, locks or effects on `errno`.
+/// Says what is missing. Without buffers or locks.
 pub(crate) fn say(what: &[u8], why: &[u8]) {
     if !is_spokesman() {
         return;
@@ -11,11 +11,7 @@ pub(crate) fn say(what: &[u8], why: &[u8]) {
     if !why.is_empty() {
         line = line.with(b": ").with(why);
     }
-    let line = line.with(b"\n");
-    // SAFETY: writes from a local buffer, within its length.
-    unsafe {
-        let _ = libc::write(2, line.as_bytes().as_ptr().cast(), line.as_bytes().len());
-    }
+    system::print(line.with(b"\n").as_bytes());
 }
 
 /// The reason that a system call gave.
@@ -37,23 +33,23 @@ pub(crate) fn reason(error: i32) -> &'static [u8] {
     }
 }
 
-/// `errno`, which whoever is interrupted by us has to find as it was.
+/// `errno`, which whoever is interrupted by us has to find as it was: for what the dynamic linker or MPI does on our behalf.
 pub(crate) struct SavedErrno(i32);
 
 impl SavedErrno {
     pub(crate) fn save() -> Self {
-        Self(errno())
+        let place = imports::errno();
+        // SAFETY: the thread's own variable.
+        Self(if place.is_null() { 0 } else { unsafe { *place } })
     }
 }
 
 impl Drop for SavedErrno {
     fn drop(&mut self) {
-        // SAFETY: the thread's own variable.
-        unsafe { *libc::__errno_location() = self.0 }
+        let place = imports::errno();
+        if !place.is_null() {
+            // SAFETY: the thread's own variable.
+            unsafe { *place = self.0 }
+        }
     }
-}
-
-pub(crate) fn errno() -> i32 {
-    // SAFETY: the thread's own variable.
-    unsafe { *libc::__errno_location() }
 }

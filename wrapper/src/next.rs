@@ -11,9 +11,9 @@ use mpiprobe_common::CALIBRATION_FUNCTION;
 use crate::{
     calibrate,
     entry::{ENTRIES, Entry},
-    loading,
+    imports, loading,
     message::SavedErrno,
-    process,
+    process, system,
     text::Text,
 };
 
@@ -63,25 +63,20 @@ pub(crate) fn look_up(name: &CStr) -> Option<*mut c_void> {
         Some(other) => after_this(CStr::from_bytes_with_nul(other).ok()?),
         None => after_this(Text::<64>::new().with(b"P").with(name.to_bytes()).as_c_str()),
     });
-    // SAFETY: takes no arguments: a failed search is no error of the program's.
-    unsafe { libc::dlerror() };
+    imports::forget_error();
     found
 }
 
 /// The definition of a name in the objects after this library, or in an MPI library that was loaded later.
 pub(crate) fn after_this(name: &CStr) -> Option<*mut c_void> {
-    // SAFETY: a name that ends in NUL.
-    let found = unsafe { libc::dlsym(libc::RTLD_NEXT, name.as_ptr()) };
+    // SAFETY: a handle that stands for what comes after this library.
+    let found = unsafe { imports::dlsym(libc::RTLD_NEXT, name) };
     if found.is_null() { loading::in_loaded(name) } else { Some(found) }
 }
 
 /// What the dynamic linker does where a function is missing.
 fn fail(name: &CStr) -> ! {
     let line = Text::<256>::new().with(b"mpiprobe: symbol lookup error: undefined symbol: ").with(name.to_bytes());
-    let line = line.with(b"\n");
-    // SAFETY: writes from a local buffer, within its length.
-    unsafe {
-        let _ = libc::write(2, line.as_bytes().as_ptr().cast(), line.as_bytes().len());
-        libc::_exit(127)
-    }
+    system::print(line.with(b"\n").as_bytes());
+    system::exit(127)
 }

@@ -1,7 +1,7 @@
 //! What the program asks for by `MPI_Pcontrol`: counting on and off, results written out, phases.
 
 use core::{
-    ffi::CStr,
+    ffi::{CStr, c_int, c_void},
     sync::atomic::{AtomicU32, AtomicU64, Ordering},
 };
 
@@ -14,9 +14,7 @@ use mpiprobe_common::{
 use crate::{
     clock::monotonic_ns,
     entry::{CONTROL_FUNCTION, Frame},
-    environment, file,
-    message::SavedErrno,
-    process,
+    environment, file, imports, process, system,
     thread::Local,
 };
 
@@ -75,7 +73,6 @@ pub(crate) fn place_of_off(slot: u32) -> *mut CallsOff {
 #[cold]
 pub(crate) unsafe fn control(frame: *mut Frame) {
     let Some(counters) = process::counters() else { return };
-    let _errno = SavedErrno::save();
     // SAFETY: the trampoline's frame.
     let arguments = unsafe { (*frame).arguments };
     // SAFETY: mapped counters. Threads that call this at once leave one of their wishes; every index is checked.
@@ -130,20 +127,48 @@ fn entry<'a>(index: u32) -> Option<&'a mut Phase> {
     file::place::<Phase>(PHASES_REGION, index).map(|place| unsafe { &mut *place.as_ptr() })
 }
 
+/// What is in a file that is loaded, as literals are, is read without asking anybody: the program may have confined itself. `None`: it is
+/// elsewhere.
+fn read_known(name: &mut [u8; NAME_LENGTH], text: u64) -> Option<usize> {
+    /// Address, and then the end of the readable memory around it.
+    type Search = [u64; 2];
+    unsafe extern "C" fn look(object: *mut libc::dl_phdr_info, _size: usize, search: *mut c_void) -> c_int {
+        // SAFETY: by contract of `dl_iterate_phdr`, and of the caller.
+        unsafe {
+            let search = &mut *search.cast::<Search>();
+            for index in 0..usize::from((*object).dlpi_phnum) {
+                let part = (*object).dlpi_phdr.add(index).read();
+                let start = (*object).dlpi_addr.wrapping_add(part.p_vaddr);
+                let inside = search[0].wrapping_sub(start) < part.p_memsz;
+                if part.p_type == libc::PT_LOAD && part.p_flags & libc::PF_R != 0 && inside {
+                    search[1] = start.wrapping_add(part.p_memsz);
+                    return 1;
+                }
+            }
+        }
+        0
+    }
+    let mut search: Search = [text, 0];
+    imports::each_object(look, (&raw mut search).cast());
+    let length = usize::try_from(search[1].checked_sub(text)?).ok()?;
+    let length = if length < NAME_LENGTH { length } else { NAME_LENGTH };
+    for (offset, to) in name.iter_mut().take(length).enumerate() {
+        // SAFETY: a readable part of a loaded file.
+        *to = unsafe { (text as *const u8).add(offset).read_volatile() };
+    }
+    Some(length)
+}
+
 /// The program need not have given a second argument: then it is whatever the register held. So the kernel is asked to read it, which
 /// refuses what is no address; and it is a name only if it is text.
 fn read_name(name: &mut [u8; NAME_LENGTH], text: u64) {
     const PAGE: u64 = 4096;
     let in_page = PAGE - text % PAGE;
     let first = if in_page < NAME_LENGTH as u64 { in_page as usize } else { NAME_LENGTH };
-    let from = |start: u64, length: usize| libc::iovec { iov_base: start as *mut libc::c_void, iov_len: length };
+    let from = |start: u64, length: usize| libc::iovec { iov_base: start as *mut c_void, iov_len: length };
     // The next page may not be there.
     let remote = [from(text, first), from(text.wrapping_add(first as u64), NAME_LENGTH - first)];
-    let local = libc::iovec { iov_base: name.as_mut_ptr().cast(), iov_len: NAME_LENGTH };
-    // SAFETY: writes to the array, at most its length; what is read is checked by the kernel.
-    let length =
-        unsafe { libc::process_vm_readv(libc::getpid(), &raw const local, 1, remote.as_ptr(), remote.len() as u64, 0) };
-    let length = usize::try_from(length).unwrap_or(0);
+    let length = read_known(name, text).unwrap_or_else(|| system::read_memory(&remote, name).unwrap_or(0));
     let end = name.iter().take(length).position(|&byte| byte == 0);
     // Longer names are cut; one that could not be read to its end is none.
     let end = match end {

@@ -7,14 +7,17 @@ use core::{
 
 use mpiprobe_common::{Loss, ProcessCounters, file::COUNTERS_REGION};
 
-use crate::{clock, entry::Entry, file, header, loading, meaning, next, phases, thread, visibility};
+use crate::{
+    clock, code, entry::Entry, file, guard, header, imports, left, loading, meaning, message::SavedErrno, next, phases,
+    system, thread, visibility,
+};
 
 /// What has become of the file.
 static STATE: AtomicU32 = AtomicU32::new(NEW);
 const NEW: u32 = 0;
 const STARTING: u32 = 1;
 const COUNTING: u32 = 2;
-/// There is no file, and never will be.
+/// There is no file, and never will be, or nothing to make it with.
 const OFF: u32 = 3;
 
 /// Whether calls are counted; the first one makes the file.
@@ -34,8 +37,7 @@ pub(crate) fn is_counting() -> bool {
         Err(STARTING) => {
             // Another thread is making the file, which takes some tens of microseconds.
             while STATE.load(Ordering::Acquire) == STARTING {
-                // SAFETY: takes no arguments.
-                unsafe { libc::sched_yield() };
+                system::let_others_run();
             }
             STATE.load(Ordering::Acquire) == COUNTING
         }
@@ -45,8 +47,7 @@ pub(crate) fn is_counting() -> bool {
 
 /// Whether the program has rights that its user has not: then its environment is not to be believed.
 fn is_privileged() -> bool {
-    // SAFETY: takes a number.
-    unsafe { libc::getauxval(libc::AT_SECURE) != 0 }
+    imports::is_secure().unwrap_or_else(system::has_others_rights)
 }
 
 /// Whether calls of a function have to be seen: to be counted, or because others mean something by them.
@@ -62,6 +63,13 @@ fn switch_off() {
             entry.bypass(known);
         }
     }
+}
+
+/// A function is called that was not before: what has been loaded since is noted, before the program may confine itself.
+pub(crate) fn settle() {
+    let _errno = SavedErrno::save();
+    guard::start();
+    code::note_new();
 }
 
 pub(crate) fn counters() -> Option<NonNull<ProcessCounters>> {
@@ -106,13 +114,16 @@ fn start() {
     if IS_STARTED.load(Ordering::Acquire) || IS_STARTED.swap(true, Ordering::AcqRel) {
         return;
     }
+    if !imports::are_there() {
+        STATE.store(OFF, Ordering::Release);
+    }
     visibility::start();
     loading::start();
+    left::start();
     clock::start();
     phases::start();
     header::choose_functions();
-    // SAFETY: functions without arguments, which live as long as the library.
-    unsafe { libc::pthread_atfork(None, None, Some(forked)) };
+    imports::at_fork(forked);
 }
 
 /// A forked child is not the rank: it stops counting, or it begins anew if nothing was counted yet.

@@ -63,6 +63,7 @@ fn find(owner: &StatsOwner) -> Option<*mut FunctionStats> {
 }
 
 fn make(owner: &StatsOwner) -> Option<*mut FunctionStats> {
+    process::settle();
     let index = process::take_number(header::stats(), STATS)?;
     let entry = file::place::<FunctionStats>(STATS_REGION, index)?;
     let place = file::place::<StatsOwner>(OWNERS_REGION, index)?;

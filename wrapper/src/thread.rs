@@ -4,6 +4,8 @@
 //! one after the other, needs no more room than those that live at once.
 
 use core::{
+    cell::UnsafeCell,
+    mem::MaybeUninit,
     ptr::{self, NonNull},
     sync::atomic::{AtomicPtr, AtomicU8, AtomicU32, AtomicU64, Ordering, compiler_fence},
 };
@@ -15,9 +17,9 @@ use mpiprobe_common::{
 
 use crate::{
     clock::{Clock, monotonic_ns},
-    file, local,
+    file, identity, imports, local,
     meaning::{Given, Recalled, Sizes},
-    phases, process,
+    phases, process, system,
 };
 
 /// What the wrapper knows of a thread. Only the thread itself uses it.
@@ -47,14 +49,21 @@ pub(crate) struct Local {
 static TAKEN: [AtomicU8; THREADS as usize] = [const { AtomicU8::new(0) }; THREADS as usize];
 static LOCALS: [AtomicPtr<Local>; THREADS as usize] = [const { AtomicPtr::new(ptr::null_mut()) }; THREADS as usize];
 
+/// Those of the first slots: part of the library, so that nobody need be asked for memory. Not touched, they take none.
+static FIRST: [First; 32] = [const { First(UnsafeCell::new(MaybeUninit::zeroed())) }; 32];
+
+struct First(UnsafeCell<MaybeUninit<Local>>);
+
+// SAFETY: used by the thread that has the slot only.
+unsafe impl Sync for First {}
+
 /// The key whose destructor tells that a thread ends, plus one; 0: there is none.
 static KEY_PLUS_1: AtomicU32 = AtomicU32::new(0);
 
 /// To be called once, before any thread takes a slot.
 pub(crate) fn start() {
-    let mut key = 0;
-    // SAFETY: writes to a local; the function lives as long as the library, which is never unloaded.
-    if unsafe { libc::pthread_key_create(&raw mut key, Some(ended)) } == 0 {
+    identity::start();
+    if let Some(key) = imports::new_key(ended) {
         KEY_PLUS_1.store(key + 1, Ordering::Release);
     }
 }
@@ -79,7 +88,7 @@ fn prepare(slot: u32) -> Option<NonNull<Local>> {
     let place = LOCALS.get(slot as usize)?;
     let mut local = place.load(Ordering::Acquire);
     if local.is_null() {
-        local = allocate()?;
+        local = FIRST.get(slot as usize).map_or_else(allocate, |first| Some(first.0.get().cast()))?;
         place.store(local, Ordering::Release);
     }
     // SAFETY: memory that nobody else uses: the slot is taken. Zeroed, as a mapping begins, it is a valid `Local`.
@@ -88,7 +97,7 @@ fn prepare(slot: u32) -> Option<NonNull<Local>> {
         (*local).number = slot;
         (*local).off = phases::place_of_off(slot);
         (*local).clock = Clock::new();
-        let id = (libc::getpid() as u64) << 32 | libc::syscall(libc::SYS_gettid) as u64;
+        let id = identity::of_thread();
         let sequence = (*state).sequence;
         *state = ThreadState { sequence, ..ThreadState::ZERO };
         compiler_fence(Ordering::SeqCst);
@@ -126,23 +135,18 @@ pub(crate) fn scratch() -> Option<Scratch> {
 impl Drop for Scratch {
     fn drop(&mut self) {
         // SAFETY: the beginning of the mapping that `scratch` has made; nobody knows it any more.
-        unsafe { libc::munmap(self.local.as_ptr().cast(), size_of::<ScratchMemory>()) };
+        unsafe { system::unmap(self.local.as_ptr().cast(), size_of::<ScratchMemory>()) };
     }
 }
 
 /// Zeroed memory for a value of which that is a valid form.
 fn allocate<T>() -> Option<*mut T> {
-    let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
-    // SAFETY: a new mapping at an address of the kernel's choice.
-    let memory =
-        unsafe { libc::mmap(ptr::null_mut(), size_of::<T>(), libc::PROT_READ | libc::PROT_WRITE, flags, -1, 0) };
-    if memory == libc::MAP_FAILED { None } else { Some(memory.cast()) }
+    system::new_memory(size_of::<T>()).ok().map(<*mut u8>::cast)
 }
 
 fn watch_end(local: NonNull<Local>) {
     if let Some(key) = KEY_PLUS_1.load(Ordering::Acquire).checked_sub(1) {
-        // SAFETY: a key of ours.
-        unsafe { libc::pthread_setspecific(key, local.as_ptr().cast()) };
+        imports::set_of_key(key, local.as_ptr().cast());
     }
 }
 

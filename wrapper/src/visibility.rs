@@ -12,7 +12,9 @@ use core::{
 
 use crate::{
     entry::ENTRIES,
+    imports,
     next::{after_this, look_up},
+    system,
 };
 
 unsafe extern "C" {
@@ -52,8 +54,7 @@ pub(crate) fn start() {
     } else {
         change(|name, _, value| if look_up(name).is_some() { value } else { 0 });
     }
-    // SAFETY: takes no arguments: a failed search is no error of the program's.
-    unsafe { libc::dlerror() };
+    imports::forget_error();
 }
 
 /// Whether MPI's functions are not to be seen.
@@ -85,8 +86,7 @@ fn change(mut value_of: impl FnMut(&CStr, &AtomicU64, u64) -> u64) -> bool {
     let Some(protection) = protection(base, symbols) else { return false };
     // SAFETY: pages of this library, within its first segment; the table is the linker's, and names are looked at within theirs.
     unsafe {
-        let pages = start as *mut libc::c_void;
-        if libc::mprotect(pages, (end - start) as usize, protection | libc::PROT_WRITE) != 0 {
+        if system::protect(start, end - start, protection | libc::PROT_WRITE).is_err() {
             return false;
         }
         let mut kept = VALUES.iter();
@@ -106,7 +106,7 @@ fn change(mut value_of: impl FnMut(&CStr, &AtomicU64, u64) -> u64) -> bool {
             // Others may be looking at the same time: they see the one or the other.
             (&raw mut (*symbol).st_value).write_volatile(value);
         }
-        libc::mprotect(pages, (end - start) as usize, protection);
+        let _ = system::protect(start, end - start, protection);
     }
     true
 }

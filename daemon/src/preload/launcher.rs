@@ -7,7 +7,7 @@ use std::{
     process::{Command, Stdio},
 };
 
-use super::environment::{PRELOAD_VARIABLE, Preload};
+use super::environment::Preload;
 
 /// Launchers that pass only those variables to other nodes which they are told to: Open MPI's, under any name.
 const OPEN_MPI_NAMES: [&str; 5] = ["mpirun", "mpiexec", "orterun", "prterun", "oshrun"];
@@ -18,11 +18,10 @@ const SETTING_OPTIONS: [&str; 4] = ["-genv", "-env", "--genv", "--env"];
 /// pass on everything unless they are told otherwise; what they are told to preload is preloaded after the wrapper.
 pub fn exporting(command: &[OsString], preload: &Preload) -> Vec<OsString> {
     let Some((program, arguments)) = command.split_first() else { return Vec::new() };
-    let (arguments, is_told) = with_wrapper_first(arguments, preload);
+    let (arguments, told) = completed(arguments, preload);
     let mut all = vec![program.clone()];
     if is_open_mpi(program) {
-        let names =
-            preload.variables.iter().map(|(name, _)| *name).filter(|name| !(is_told && *name == PRELOAD_VARIABLE));
+        let names = preload.variables.iter().map(|(name, _)| *name).filter(|name| !told.contains(name));
         all.extend(names.flat_map(|name| ["-x".into(), name.into()]));
     }
     all.extend(arguments);
@@ -34,31 +33,34 @@ pub fn exporting(command: &[OsString], preload: &Preload) -> Vec<OsString> {
     all
 }
 
-/// Puts the wrapper in front of what the arguments set the variable to; tells whether they set it.
-fn with_wrapper_first(arguments: &[OsString], preload: &Preload) -> (Vec<OsString>, bool) {
-    let mut is_told = false;
-    let mut is_value = false;
+/// Completes what the arguments set the job's variables to, and tells which variables they set.
+fn completed(arguments: &[OsString], preload: &Preload) -> (Vec<OsString>, Vec<&'static str>) {
+    let mut told = Vec::new();
+    // The variable whose value comes next.
+    let mut expected: Option<&'static str> = None;
     let mut previous: &OsStr = OsStr::new("");
+    let variable = |name: &OsStr| preload.variables.iter().map(|(known, _)| *known).find(|known| name == *known);
     let changed = arguments.iter().map(|argument| {
-        let assigned =
-            argument.as_bytes().strip_prefix(PRELOAD_VARIABLE.as_bytes()).and_then(|rest| rest.strip_prefix(b"="));
-        let value = if is_value { Some(argument.as_bytes()) } else { assigned };
-        let is_name = argument == PRELOAD_VARIABLE;
-        is_value = is_name && SETTING_OPTIONS.iter().any(|option| previous == *option);
-        is_told |= value.is_some() || (is_name && previous == "-x");
+        let split = argument.as_bytes().iter().position(|&byte| byte == b'=');
+        let assigned = split
+            .and_then(|at| argument.as_bytes().split_at_checked(at))
+            .and_then(|(name, value)| Some((variable(OsStr::from_bytes(name))?, OsStr::from_bytes(value.get(1..)?))));
+        let set = expected.take().map(|name| (name, argument.as_os_str())).or(assigned);
+        let named = variable(argument);
+        expected = named.filter(|_| SETTING_OPTIONS.iter().any(|option| previous == *option));
+        told.extend(set.map(|(name, _)| name).or(named.filter(|_| previous == "-x")));
         previous = argument;
-        let Some(value) = value else { return argument.clone() };
+        let Some((name, value)) = set else { return argument.clone() };
+        let Some(value) = preload.completed(name, value) else { return argument.clone() };
         let mut changed = OsString::new();
         if assigned.is_some() {
-            changed.push(PRELOAD_VARIABLE);
+            changed.push(name);
             changed.push("=");
         }
-        changed.push(&preload.library);
-        changed.push(":");
-        changed.push(OsStr::from_bytes(value));
+        changed.push(value);
         changed
     });
-    (changed.collect(), is_told)
+    (changed.collect(), told)
 }
 
 /// Adds the variables' names to Slurm's list of what is passed on, if there is one.
@@ -131,12 +133,19 @@ mod tests {
         assert_eq!(told(&genv), ["x", "-genv", "LD_PRELOAD", "/w.so:/a.so", "./ring"]);
         assert_eq!(told(&["env", "LD_PRELOAD=/a.so", "./ring"]), ["env", "LD_PRELOAD=/w.so:/a.so", "./ring"]);
         let exported = ["x", "-x", "LD_PRELOAD=/a.so"].map(OsString::from);
-        assert!(with_wrapper_first(&exported, &preload()).1);
+        assert_eq!(completed(&exported, &preload()).1, ["LD_PRELOAD"]);
+    }
+
+    #[test]
+    fn options_of_sanitizers_are_completed_wherever_they_are_set() {
+        let set = ["x", "-x", "ASAN_OPTIONS=detect_leaks=0", "-genv", "ASAN_OPTIONS", "a=1", "./ring"];
+        let complete = ["x", "-x", "ASAN_OPTIONS=detect_leaks=0:verify_asan_link_order=0", "-genv", "ASAN_OPTIONS"];
+        assert_eq!(told(&set), [&complete[..], &["a=1:verify_asan_link_order=0", "./ring"]].concat());
     }
 
     #[test]
     fn slurm_passes_on_what_it_is_told() {
-        let names = "LD_PRELOAD,MPIPROBE_OUTPUT,MPIPROBE_FUNCTIONS";
+        let names = "LD_PRELOAD,ASAN_OPTIONS,MPIPROBE_OUTPUT,MPIPROBE_FUNCTIONS";
         assert_eq!(told(&["srun", "--export=NONE", "a"]), ["srun", &format!("--export={names}"), "a"]);
         assert_eq!(told(&["/bin/srun", "--export=A", "a"]), ["/bin/srun", &format!("--export=A,{names}"), "a"]);
     }

@@ -16,7 +16,7 @@ use mpiprobe_common::{
     layout::{Interface, MPICH, OPEN_MPI, STANDARD_ABI, capability},
 };
 
-use crate::{file, message::SavedErrno, next::after_this};
+use crate::{file, imports, message::SavedErrno, next::after_this};
 
 /// A question about the object of a handle: `MPI_Type_size`, `MPI_Comm_rank` and the like.
 pub(super) type Ask = unsafe extern "C" fn(u64, *mut c_int) -> c_int;
@@ -151,7 +151,7 @@ fn fill_addresses(layout: &mut Layout) {
 
 fn address(name: &CStr) -> u64 {
     // SAFETY: a name that ends in NUL.
-    let found = unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) };
+    let found = unsafe { imports::dlsym(libc::RTLD_DEFAULT, name) };
     // One that was loaded later is not among what all see.
     if found.is_null() { after_this(name).map_or(0, |found| found as u64) } else { found as u64 }
 }

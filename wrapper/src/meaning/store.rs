@@ -2,7 +2,7 @@
 //!
 //! An entry's state word says whether it is in use; whoever changes that by compare-and-swap has the right to what is in it.
 
-use core::sync::atomic::{AtomicU64, Ordering, fence};
+use core::sync::atomic::{AtomicU16, AtomicU64, Ordering, fence};
 
 use mpiprobe_common::{
     Loss, Request, RequestKey,
@@ -49,9 +49,24 @@ fn set_tag(index: u32, tag: u64) {
     }
 }
 
+/// By index: number of its entry in the file, plus one. They are handed out on first use, so that the file is used from its beginning on.
+static NUMBERS: [AtomicU16; REQUESTS as usize] = [const { AtomicU16::new(0) }; REQUESTS as usize];
+static USED: AtomicU16 = AtomicU16::new(0);
+
 #[inline]
 fn entry(index: u32) -> Option<*mut FollowedRequest> {
-    file::place::<FollowedRequest>(REQUESTS_REGION, index).map(core::ptr::NonNull::as_ptr)
+    let number = NUMBERS.get(index as usize)?;
+    let number = match number.load(Ordering::Relaxed) {
+        0 => hand_out(number),
+        known => known,
+    };
+    file::place::<FollowedRequest>(REQUESTS_REGION, u32::from(number) - 1).map(core::ptr::NonNull::as_ptr)
+}
+
+#[cold]
+fn hand_out(number: &AtomicU16) -> u16 {
+    let new = USED.fetch_add(1, Ordering::Relaxed).wrapping_add(1).max(1);
+    number.compare_exchange(0, new, Ordering::Relaxed, Ordering::Relaxed).map_or_else(|known| known, |_| new)
 }
 
 #[inline]

@@ -62,7 +62,7 @@ const MPI: [Requirement; 2] = [
     },
 ];
 
-const TESTS: [Requirement; 9] = [
+const TESTS: [Requirement; 10] = [
     Requirement {
         package: "mpich",
         reason: "MPICH, the second MPI family: starts the jobs to be profiled",
@@ -117,6 +117,13 @@ const TESTS: [Requirement; 9] = [
         reason: "strip, objcopy: programs and libraries with symbols taken away",
         purpose: Purpose::Test,
         check: Check::Command("objcopy"),
+        repository: Repository::Main,
+    },
+    Requirement {
+        package: "musl-tools",
+        reason: "musl, another C library: programs of a job that have not the one that MPI has",
+        purpose: Purpose::Test,
+        check: Check::Command("musl-gcc"),
         repository: Repository::Main,
     },
     Requirement {

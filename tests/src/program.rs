@@ -132,6 +132,8 @@ pub const LAYOUTS: Program = program(
 );
 /// HPC Challenge as Debian has compiled it: linear algebra, transposition, FFT, random access, latencies; only with Open MPI.
 pub const HPCC: Program = program("hpcc", Language::Installed, &["hpcc/hpccinf.txt"]);
+/// Legal programs that are easily harmed by whoever counts from inside: `stays MODE`.
+pub const STAYS: Program = program("stays", Language::C, &["odd/stays.c"]);
 /// C++ exceptions through MPI calls: `throws [N]`.
 pub const THROWS: Program = program("throws", Language::Cxx, &["throws.cpp", "gate.h"]);
 

@@ -5,10 +5,13 @@
 
 use std::{
     collections::{BTreeMap, HashMap},
-    fs::File,
+    fs::{File, OpenOptions},
     io,
     mem::offset_of,
-    os::unix::fs::{FileExt as _, MetadataExt as _},
+    os::{
+        fd::AsRawFd as _,
+        unix::fs::{FileExt as _, MetadataExt as _},
+    },
     sync::Arc,
 };
 
@@ -16,14 +19,15 @@ use mpiprobe_common::{
     CALIBRATION_FUNCTION, Communicator, CommunicatorKey, EndedThread, Flow, FlowKey, FunctionStats, Layout, Phase,
     ProcessCounters, RecentCall, Request, ThreadState,
     file::{
-        CODE_REGION, COMMUNICATORS_REGION, COUNTERS_REGION, CallsOff, ENDED_THREADS_REGION, FINGERPRINT, FLOWS_REGION,
-        FollowedRequest, Header, LAYOUT_REGION, MAGIC, OFF_REGION, OWNERS_REGION, PHASES_REGION, RECENT_REGION,
-        REQUESTS_REGION, Region, STATS_REGION, StatsOwner, THREADS_REGION, VERSION,
+        CODE_REGION, COMMUNICATORS_REGION, COUNTERS_REGION, CallsOff, ENDED_THREADS_REGION, FILE_SIZE, FINGERPRINT,
+        FLOWS_REGION, FollowedRequest, Header, LAYOUT_REGION, MAGIC, OFF_REGION, OWNERS_REGION, PHASES_REGION,
+        RECENT_REGION, REQUESTS_REGION, Region, STATS_REGION, StatsOwner, THREADS_REGION, VERSION,
     },
     flow::peer,
     request::{key_kind, state},
 };
 use mpiprobe_functions::fingerprint;
+use rustix::fs::{FallocateFlags, SeekFrom, fallocate, seek};
 use thiserror::Error;
 
 use super::{
@@ -32,6 +36,9 @@ use super::{
     ended_threads::{alive, by_end},
 };
 use crate::attach::Plain;
+
+/// What room is given back in, bytes.
+const PAGE: usize = 4096;
 
 /// How often a thread's state is read again if it changed while it was copied.
 const TORN_ATTEMPTS: usize = 4;
@@ -137,6 +144,30 @@ impl TableFile {
     /// The special values of the process's MPI library; zeroed where they are not known.
     fn layout(&self) -> Result<Layout, TableFileError> {
         Ok(self.entries::<Layout>(LAYOUT_REGION, 1)?.first().copied().unwrap_or_default())
+    }
+
+    /// Gives pages back in which there is nothing: the wrapper asks for room before it knows whether it will need it. Only for tables that
+    /// nobody writes to any more.
+    pub fn give_room_back(&self) -> io::Result<()> {
+        let file =
+            OpenOptions::new().read(true).write(true).open(format!("/proc/self/fd/{}", self.file.as_raw_fd()))?;
+        let mut page = vec![0; PAGE];
+        let mut offset = 0;
+        while let Ok(data) = seek(&file, SeekFrom::Data(offset)) {
+            // What another process has cut short ends here.
+            let Ok(length) = file.read_at(&mut page, data) else { break };
+            if length == 0 {
+                break;
+            }
+            if page.iter().take(length).all(|&byte| byte == 0) {
+                fallocate(&file, FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE, data, length as u64)?;
+            }
+            offset = data.saturating_add(length as u64);
+            if offset >= FILE_SIZE {
+                break;
+            }
+        }
+        Ok(())
     }
 
     /// Who owns it.

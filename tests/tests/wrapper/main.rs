@@ -3,6 +3,7 @@
 mod check;
 mod endings;
 mod exact;
+mod foreign;
 mod library;
 mod live;
 mod loaded_later;
@@ -27,6 +28,7 @@ fn main() {
         [
             endings::tests(mpi),
             exact::tests(mpi),
+            foreign::tests(mpi),
             live::tests(mpi),
             loaded_later::tests(mpi),
             phases::tests(mpi),
@@ -40,6 +42,7 @@ fn main() {
         ]
     };
     let mut tests = library::tests();
+    tests.extend(foreign::general_tests());
     tests.extend(refusals::general_tests());
     tests.extend(Mpi::EVERY.into_iter().flat_map(of_mpi).flatten());
     mpiprobe_tests::run(Arguments::from_args(), tests);

@@ -11,7 +11,8 @@ use super::{
 use crate::{
     analyse::{Identity, Observed, SelfCost},
     discover::{
-        JobKey, MpiProcess, ProcRoot, Process, RankInfo, environment::Environment, mappings::MappedFile, printable,
+        JobKey, MpiProcess, ProcRoot, Process, ProcessError, RankInfo, environment::Environment, mappings::MappedFile,
+        printable,
     },
     model::{LibraryInfo, RankState},
     observe::{ProcessSnapshot, RecentSwitch, TableFile, TableFileError},
@@ -25,16 +26,31 @@ const COST_UNIT: f64 = 1024.0;
 pub(super) struct Image {
     /// Device and inode.
     file: (u64, u64),
-    tables: TableFile,
+    tables: Tables,
     header: Header,
     identity: Identity,
     /// The job as the tables alone tell it, by which images of processes that have ended are compared.
     noted_job: Option<String>,
     process: Option<Process>,
+    /// It ran here, and does no more: nobody writes to the tables.
+    has_ended: bool,
     /// Its MPI library, where the process has been looked at.
     library_file: Option<MappedFile>,
     /// When it was noticed that the process has ended.
     gone_ns: Option<u64>,
+}
+
+/// Of a process that has ended, what its tables have said last: no file is held for it, however many there are.
+#[derive(Debug)]
+enum Tables {
+    Open(TableFile),
+    Read(Box<LastWords>),
+}
+
+#[derive(Debug)]
+struct LastWords {
+    snapshot: ProcessSnapshot,
+    code: Vec<u8>,
 }
 
 impl Image {
@@ -44,6 +60,7 @@ impl Image {
         let owner = file.metadata()?.uid();
         let mut image = Self::of_file(file)?;
         image.process = here.process(root, &image.header, owner);
+        image.has_ended = image.process.is_none() && has_ended(&image.header, here, root)?;
         Ok(image)
     }
 
@@ -66,11 +83,12 @@ impl Image {
         let file = (status.dev(), status.ino());
         Ok(Self {
             file,
-            tables,
+            tables: Tables::Open(tables),
             header,
             noted_job: identity.job.clone(),
             identity,
             process: None,
+            has_ended: false,
             library_file: None,
             gone_ns: None,
         })
@@ -136,13 +154,44 @@ impl Image {
     pub(super) fn note_end(&mut self, at_ns: u64) {
         if self.process.take().is_some() {
             self.gone_ns = Some(at_ns);
+            self.has_ended = true;
+        }
+    }
+
+    /// Whether nobody writes to the tables any more, for certain.
+    pub(super) fn has_ended(&self) -> bool {
+        self.has_ended
+    }
+
+    /// Reads the tables, as those of process slot `slot`, once and for all, and closes them. Tells whether that was possible.
+    pub(super) fn read_last_words(&mut self, slot: u32) -> bool {
+        let Tables::Open(tables) = &self.tables else { return true };
+        let read = || -> Result<_, TableFileError> { Ok((tables.header()?, tables.snapshot(slot)?, tables.code()?)) };
+        // What cannot be read is asked for again, and then it is said why.
+        let Ok((header, snapshot, code)) = read() else { return false };
+        self.header = header;
+        self.tables = Tables::Read(Box::new(LastWords { snapshot, code }));
+        true
+    }
+
+    /// Gives room back that the tables of a process that has ended have asked for and not needed.
+    pub(super) fn give_room_back(&self) {
+        if let Tables::Open(tables) = &self.tables
+            && let Err(error) = tables.give_room_back()
+        {
+            tracing::debug!("tables of process {} stay as large as they are: {error}", self.header.pid);
         }
     }
 
     /// What its tables say now, and who it is, as process slot `slot`.
     pub(super) fn read(&mut self, slot: u32, execed: bool) -> Result<(Observed, ProcessSnapshot), TableFileError> {
-        self.header = self.tables.header()?;
-        let mut snapshot = self.tables.snapshot(slot)?;
+        let mut snapshot = match &self.tables {
+            Tables::Open(tables) => {
+                self.header = tables.header()?;
+                tables.snapshot(slot)?
+            }
+            Tables::Read(last) => last.snapshot.clone(),
+        };
         let has_ended = execed || self.header.ended_ns != 0 || self.process.is_none();
         let state = self.process.as_ref().and_then(|process| process.stat().ok()).map(|stat| stat.state);
         let mut observed = Observed {
@@ -173,26 +222,35 @@ impl Image {
 
     /// When the program asked last for results, ns; 0: it has not.
     pub(super) fn flushed_ns(&self) -> u64 {
-        self.tables.flushed_ns().unwrap_or(0)
+        self.tables().and_then(|tables| tables.flushed_ns().ok()).unwrap_or(0)
     }
 
-    pub(super) fn tables(&self) -> &TableFile {
-        &self.tables
+    /// The file, as long as it is not read for the last time.
+    pub(super) fn tables(&self) -> Option<&TableFile> {
+        match &self.tables {
+            Tables::Open(tables) => Some(tables),
+            Tables::Read(_) => None,
+        }
     }
 
     /// What has its last calls written down. The file is only written to if it is the process's own.
     pub(super) fn recent_switch(&self) -> io::Result<RecentSwitch> {
         let process = self.process.as_ref().ok_or(io::ErrorKind::NotFound)?;
         let user = process.status().map_err(io::Error::other)?.users.real;
-        if self.tables.owner()? != user {
+        let tables = self.tables().ok_or(io::ErrorKind::NotFound)?;
+        if tables.owner()? != user {
             return Err(io::Error::new(io::ErrorKind::PermissionDenied, "they belong to another user"));
         }
-        self.tables.recent_switch()
+        tables.recent_switch()
     }
 
     /// What it has noted of where it has code.
     pub(super) fn code(&self) -> Option<Vec<u8>> {
-        self.tables.code().ok().filter(|list| !list.is_empty())
+        let list = match &self.tables {
+            Tables::Open(tables) => tables.code().ok(),
+            Tables::Read(last) => Some(last.code.clone()),
+        };
+        list.filter(|list| !list.is_empty())
     }
 
     pub(super) fn library_file(&self) -> Option<&MappedFile> {
@@ -208,6 +266,19 @@ impl Image {
             slow: Vec::new(),
             not_probed: Vec::new(),
         }
+    }
+}
+
+/// Whether the process of these tables was one of this node, and is no more. What cannot be found out is not so.
+fn has_ended(header: &Header, here: &Here, root: &ProcRoot) -> Result<bool, TableFileError> {
+    if !here.numbers_processes_of(header) {
+        return Ok(false);
+    }
+    match Process::open(root, header.pid) {
+        Ok(process) => Ok(process.id().start_ticks != header.start_ticks || !process.is_alive()),
+        // Later there may be fewer.
+        Err(ProcessError::TooManyFiles { source, .. }) => Err(source.into()),
+        Err(error) => Ok(error.is_gone()),
     }
 }
 

@@ -17,6 +17,41 @@ use crate::{
 /// A file that nobody has decided about yet, and what is in it.
 pub(super) type NewFile = (PathBuf, Result<Image, TableFileError>);
 
+/// What becomes of the file of a process that has ended.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Keeping {
+    /// It stays open: its last calls may be looked at.
+    #[default]
+    Open,
+    /// It is read, and closed.
+    Closed,
+    /// It stays, with the room that it needs.
+    Small,
+    /// It goes: nobody else asks for it.
+    Nothing,
+}
+
+impl Keeping {
+    /// The process of an image may have ended: then its tables are read for the last time.
+    fn bury(self, slot: u32, image: &mut Image, path: Option<&PathBuf>) {
+        // Tables of other nodes are read once where they are only reported.
+        let is_closed = image.has_ended() || (self == Self::Closed && image.process().is_none());
+        if self == Self::Open || !is_closed {
+            return;
+        }
+        if self == Self::Small {
+            image.give_room_back();
+        }
+        if image.read_last_words(slot)
+            && self == Self::Nothing
+            && let Some(path) = path
+            && let Err(error) = std::fs::remove_file(path)
+        {
+            tracing::debug!("cannot remove {}: {error}", path.display());
+        }
+    }
+}
+
 /// The files that were found, and why some are of no use.
 #[derive(Debug)]
 pub(super) struct Images {
@@ -24,6 +59,9 @@ pub(super) struct Images {
     here: Here,
     /// By process slot.
     taken: Vec<Image>,
+    /// Where they were found, by process slot.
+    paths: BTreeMap<u32, PathBuf>,
+    keeping: Keeping,
     refused: BTreeMap<PathBuf, String>,
     /// Files that need not be looked at again.
     known: HashSet<PathBuf>,
@@ -39,6 +77,8 @@ impl Images {
             root,
             here: Here::now(),
             taken: Vec::new(),
+            paths: BTreeMap::new(),
+            keeping: Keeping::default(),
             refused: BTreeMap::new(),
             known: HashSet::new(),
             flushed_ns: monotonic_ns(),
@@ -57,12 +97,16 @@ impl Images {
     /// Takes an image in; gives its slot. `None`: it is there already, under another name.
     pub(super) fn take(&mut self, path: PathBuf, image: Image) -> Option<u32> {
         self.refused.remove(&path);
-        self.known.insert(path);
+        self.known.insert(path.clone());
         let slot = u32::try_from(self.taken.len()).ok()?;
-        if self.taken.iter().any(|other| other.is_same_file(&image)) {
+        // A file that was removed has left its number to others.
+        if self.taken.iter().any(|other| other.is_same_file(&image) && other.tables().is_some()) {
             return None;
         }
+        let mut image = image;
+        self.keeping.bury(slot, &mut image, Some(&path));
         self.taken.push(image);
+        self.paths.insert(slot, path);
         Some(slot)
     }
 
@@ -76,11 +120,15 @@ impl Images {
         self.known.insert(path);
     }
 
-    /// Takes in everything that is new in a directory; gives the slots of those.
+    /// Takes in everything that is new in a directory, one after the other, so that no more files are open than of living processes; gives
+    /// the slots of those.
     pub(super) fn take_all(&mut self, directory: &Path) -> Result<Vec<u32>, DirectoryError> {
         let mut slots = Vec::new();
-        for (path, image) in self.new_in(directory)? {
-            match image {
+        for path in tables_in(directory)? {
+            if self.known.contains(&path) {
+                continue;
+            }
+            match Image::open(&path, &self.here, &self.root) {
                 Ok(image) => slots.extend(self.take(path, image)),
                 Err(error) => self.refuse(path, &error),
             }
@@ -104,17 +152,24 @@ impl Images {
     /// Processes have ended, given by their slots.
     pub(super) fn note_ends(&mut self, slots: &[u64]) {
         let now = monotonic_ns();
-        for (_, image) in (0u64..).zip(&mut self.taken).filter(|(slot, _)| slots.contains(slot)) {
+        for (slot, image) in (0..).zip(&mut self.taken).filter(|(slot, _)| slots.contains(&u64::from(*slot))) {
             image.note_end(now);
+            self.keeping.bury(slot, image, self.paths.get(&slot));
         }
+    }
+
+    /// What becomes of the files of processes that have ended; nothing, unless it is said.
+    pub(super) fn keep(&mut self, keeping: Keeping) {
+        self.keeping = keeping;
     }
 
     /// Processes may have ended that were not watched.
     pub(super) fn note_silent_ends(&mut self) {
         let now = monotonic_ns();
-        for image in &mut self.taken {
+        for (slot, image) in (0..).zip(&mut self.taken) {
             if image.process().is_some_and(|process| !process.is_alive()) {
                 image.note_end(now);
+                self.keeping.bury(slot, image, self.paths.get(&slot));
             }
         }
     }

@@ -11,11 +11,12 @@ use std::{
 };
 
 use mpiprobe_functions::FunctionSet;
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use thiserror::Error;
 use tokio::time::{Instant, sleep};
 
 use super::{
-    images::Images,
+    images::{Images, Keeping},
     profile::{Course, Form, WriteError, profile, text, write_file},
     relay::Relay,
     stale::remove_stale,
@@ -105,12 +106,26 @@ struct Account {
     sites: Sites,
     /// Of the command, ns.
     started_ns: u64,
+    /// Why the directory could not be looked through the last time.
+    unseen: Option<String>,
 }
 
 impl Account {
+    fn new(root: ProcRoot, started_ns: u64) -> Self {
+        Self { images: Images::new(root), sites: Sites::default(), started_ns, unseen: None }
+    }
+
+    /// Takes in what is new in the directory; gives the slots. Whatever hinders that now may not do so the next time, and the job goes on.
+    fn look(&mut self, directory: &Path) -> Vec<u32> {
+        let taken = self.images.take_all(directory);
+        self.unseen = taken.as_ref().err().map(ToString::to_string);
+        taken.unwrap_or_default()
+    }
+
     /// Everything up to now.
     fn profile(&mut self, end: Option<EndReason>) -> Profile {
-        let course = Course { started_ns: Some(self.started_ns), end, names_sites: true, ..Course::default() };
+        let missing = self.unseen.iter().cloned().collect();
+        let course = Course { started_ns: Some(self.started_ns), end, names_sites: true, missing, ..Course::default() };
         profile(&mut self.images, &mut self.sites, course)
     }
 }
@@ -137,10 +152,13 @@ pub async fn launch(options: &RunOptions) -> Result<u8, LaunchError> {
         ends.ended().await.map_err(LaunchError::Watch)?;
         return Ok(shell_status(job.wait().map_err(LaunchError::Watch)?));
     };
-    let mut account = Account { images: Images::new(ProcRoot::system()?), sites: Sites::default(), started_ns };
+    // Not before the job has been started, which is to have the limits of whoever started mpiprobe.
+    raise_descriptor_limit();
+    let mut account = Account::new(ProcRoot::system()?, started_ns);
+    account.images.keep(if options.tables.is_some() { Keeping::Small } else { Keeping::Nothing });
     follow(&mut account, directory.path(), &ends, recorder.as_mut(), options.interval).await?;
     let status = job.wait().map_err(LaunchError::Watch)?;
-    wait_for_ranks(&mut account.images, directory.path()).await?;
+    wait_for_ranks(&mut account, directory.path()).await;
     report(&mut account, options, recorder)?;
     Ok(shell_status(status))
 }
@@ -190,7 +208,7 @@ async fn follow(
                 }
             }
             _ = looks.tick() => {
-                for slot in account.images.take_all(directory)? {
+                for slot in account.look(directory) {
                     let Some(process) = account.images.process(slot) else { continue };
                     account.sites.add(slot, process);
                     if let Some(Err(error)) = process.pidfd().map(|pidfd| ends.add(pidfd, slot.into())) {
@@ -211,15 +229,26 @@ async fn follow(
 }
 
 /// Launchers end after their ranks, unless they are killed.
-async fn wait_for_ranks(images: &mut Images, directory: &Path) -> Result<(), LaunchError> {
+async fn wait_for_ranks(account: &mut Account, directory: &Path) {
     let start = Instant::now();
-    images.take_all(directory)?;
-    while images.is_anybody_left() && start.elapsed() < PATIENCE {
+    account.look(directory);
+    while account.images.is_anybody_left() && start.elapsed() < PATIENCE {
         sleep(END_INTERVAL).await;
-        images.take_all(directory)?;
+        account.look(directory);
     }
-    images.note_silent_ends();
-    Ok(())
+    account.images.note_silent_ends();
+    // What had to wait until files of others were closed.
+    account.look(directory);
+}
+
+/// As many files as this user may have open: some of each process that runs.
+fn raise_descriptor_limit() {
+    let limit = getrlimit(Resource::Nofile);
+    if limit.current.is_some_and(|current| limit.maximum.is_none_or(|maximum| current < maximum))
+        && let Err(error) = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit })
+    {
+        tracing::debug!("the limit of open files stays as it is: {error}");
+    }
 }
 
 fn report(account: &mut Account, options: &RunOptions, recorder: Option<Recorder>) -> Result<(), LaunchError> {

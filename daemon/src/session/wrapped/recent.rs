@@ -4,7 +4,7 @@ use std::{collections::HashMap, io};
 
 use super::image::Image;
 use crate::{
-    observe::{ProcessSnapshot, RecentLog, RecentSnapshot, RecentSwitch},
+    observe::{ProcessSnapshot, RecentLog, RecentSnapshot, RecentSwitch, TableFile},
     session::recent::HandleNames,
 };
 
@@ -39,7 +39,7 @@ impl RecentCalls {
         for (slot, image) in (0..).zip(images).filter(|(_, image)| image.process().is_some()) {
             let switch = switches.entry(slot).or_insert_with(|| image.recent_switch());
             // Before the switch, so that no call is missed.
-            let numbered = image.tables().recent_calls_numbered().unwrap_or(0);
+            let numbered = image.tables().and_then(|tables| tables.recent_calls_numbered().ok()).unwrap_or(0);
             match switch.as_mut().map(RecentSwitch::renew) {
                 Err(_) => {}
                 Ok(Ok(true)) => gather(log, slot, image, numbered),
@@ -69,7 +69,7 @@ impl RecentCalls {
 
 /// Takes out what is new.
 fn gather(log: &mut RecentLog, slot: u32, image: &Image, numbered: u64) {
-    if let Ok(ring) = image.tables().recent_ring() {
+    if let Some(Ok(ring)) = image.tables().map(TableFile::recent_ring) {
         log.take(slot, numbered, |number| ring.call(number));
     }
 }

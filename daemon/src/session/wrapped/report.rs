@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use thiserror::Error;
 
 use super::{
-    images::Images,
+    images::{Images, Keeping},
     profile::{Course, Form, WriteError, profile, text, write_file},
 };
 use crate::{
@@ -51,6 +51,7 @@ pub enum ReportError {
 /// Puts all tables of a directory together and prints their profile.
 pub fn report(options: &ReportOptions) -> Result<Outcome, ReportError> {
     let mut images = Images::new(ProcRoot::system()?);
+    images.keep(Keeping::Closed);
     let mut sites = Sites::default();
     for slot in images.take_all(&options.directory)? {
         if let Some(process) = images.process(slot) {

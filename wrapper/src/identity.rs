@@ -4,10 +4,7 @@
 //! Locks that may be taken twice by the same thread have its number in them. Where exactly, C libraries do not say: it is looked for
 //! when the process makes its first call, when the kernel may be asked.
 
-use core::{
-    ptr,
-    sync::atomic::{AtomicU32, Ordering},
-};
+use core::sync::atomic::{AtomicU32, Ordering};
 
 use crate::{imports, system};
 
@@ -37,15 +34,17 @@ pub(crate) fn of_thread() -> u64 {
 /// What is in a lock that this thread has taken.
 fn locked() -> Option<[u32; LOCK / 4]> {
     let mut lock = [0u64; LOCK / 8];
-    // SAFETY: memory that is large enough, aligned, and nobody else's.
-    unsafe { imports::take_twice(lock.as_mut_ptr().cast()) }.then(|| {
-        let mut words = [0; LOCK / 4];
+    let lock = lock.as_mut_ptr();
+    let mut words = [0; LOCK / 4];
+    let look = || {
         for (word, to) in words.iter_mut().enumerate() {
             // SAFETY: within the lock.
-            *to = unsafe { ptr::from_ref(&lock).cast::<u32>().add(word).read_volatile() };
+            *to = unsafe { lock.cast::<u32>().add(word).read_volatile() };
         }
-        words
-    })
+    };
+    // SAFETY: memory that is large enough, aligned, and nobody else's.
+    let is_taken = unsafe { imports::with_lock(lock.cast(), look) };
+    is_taken.then_some(words)
 }
 
 #[cfg(test)]

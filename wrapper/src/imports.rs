@@ -48,6 +48,8 @@ imports! {
     MutexattrSettype "pthread_mutexattr_settype"
     MutexInit "pthread_mutex_init"
     MutexLock "pthread_mutex_lock"
+    MutexUnlock "pthread_mutex_unlock"
+    MutexDestroy "pthread_mutex_destroy"
 }
 
 unsafe extern "C" {
@@ -179,28 +181,36 @@ pub(crate) fn set_of_key(key: u32, value: *const c_void) {
     }
 }
 
-/// Makes a lock that the thread that has it may take again, and takes it. Nobody needs to give it back.
+/// Makes a lock that the thread that has it may take again, takes it for a call of `look`, and unmakes it. Tells whether that was possible.
 ///
 /// # Safety
 /// There must be room for a lock, which nobody else uses.
-pub(crate) unsafe fn take_twice(lock: *mut c_void) -> bool {
+pub(crate) unsafe fn with_lock(lock: *mut c_void, look: impl FnOnce()) -> bool {
     type OfOne = unsafe extern "C" fn(*mut c_void) -> c_int;
     // More than any C library's has.
     let mut attributes = [0u64; 8];
     let attributes = attributes.as_mut_ptr().cast::<c_void>();
-    let (Some(begin), Some(set), Some(make), Some(take)) = (
+    let (Some(begin), Some(set), Some(make), Some(take), Some(give), Some(unmake)) = (
         function!(MutexattrInit: OfOne),
         function!(MutexattrSettype: unsafe extern "C" fn(*mut c_void, c_int) -> c_int),
         function!(MutexInit: unsafe extern "C" fn(*mut c_void, *const c_void) -> c_int),
         function!(MutexLock: OfOne),
+        function!(MutexUnlock: OfOne),
+        function!(MutexDestroy: OfOne),
     ) else {
         return false;
     };
     // SAFETY: by contract of the caller.
     unsafe {
-        begin(attributes) == 0
+        let is_taken = begin(attributes) == 0
             && set(attributes, libc::PTHREAD_MUTEX_RECURSIVE) == 0
             && make(lock, attributes) == 0
-            && take(lock) == 0
+            && take(lock) == 0;
+        if is_taken {
+            look();
+            give(lock);
+            unmake(lock);
+        }
+        is_taken
     }
 }

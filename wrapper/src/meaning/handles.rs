@@ -29,8 +29,7 @@ impl<const N: usize> Handles<N> {
     pub(super) fn find_or_make(&self, handle: u64, make: impl FnOnce() -> Option<u32>) -> u32 {
         // As short as a few dozen instructions, and never held when MPI or the program is called.
         while self.is_locked.compare_exchange_weak(false, true, Ordering::Acquire, Ordering::Relaxed).is_err() {
-            // SAFETY: takes no arguments.
-            unsafe { libc::sched_yield() };
+            crate::system::let_others_run();
         }
         let number = match self.find(handle) {
             0 => self.make(handle, make),

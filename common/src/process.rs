@@ -61,6 +61,8 @@ pub struct ProcessCounters {
     pub communicators_shared: u64,
     /// What calls are counted as now: bits of [`crate::phase::current`].
     pub current: u64,
+    /// Not 0: calls are counted at their entry, and get no return probe. Written by the observer.
+    pub entries_only: u64,
     /// Calls entered while the program had counting switched off; those made by MPI itself included.
     pub calls_off: u64,
     /// Since when it is off, ns, if it is.
@@ -95,6 +97,7 @@ impl ProcessCounters {
         communicators_freed: 0,
         communicators_shared: 0,
         current: 0,
+        entries_only: 0,
         calls_off: 0,
         off_since_ns: 0,
         off_ns: 0,

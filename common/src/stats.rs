@@ -6,7 +6,7 @@ use crate::histogram::{BUCKETS, floor_log2};
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct FunctionStats {
-    /// Completed calls.
+    /// Completed calls, and those counted at their entry alone.
     pub calls: u64,
     /// Sum of durations, ns.
     pub time_ns: u64,
@@ -24,6 +24,8 @@ pub struct FunctionStats {
     pub received_at_most: u64,
     /// Calls of which it is not known what they moved.
     pub unknown: u64,
+    /// Of the calls, those counted at their entry alone: how long they took is not known.
+    pub untimed: u64,
 }
 
 /// Amounts of data, one for each call that moved some in this direction.
@@ -87,6 +89,7 @@ impl FunctionStats {
         received: Volume::ZERO,
         received_at_most: 0,
         unknown: 0,
+        untimed: 0,
     };
 
     /// Adds another one's calls.
@@ -102,6 +105,7 @@ impl FunctionStats {
         self.received.merge(&other.received);
         self.received_at_most += other.received_at_most;
         self.unknown += other.unknown;
+        self.untimed += other.untimed;
     }
 
     /// Whether nothing has been counted yet. What arrives for an operation may be counted elsewhere than the call that began it.

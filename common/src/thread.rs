@@ -12,6 +12,18 @@ pub const ARGUMENT_WORDS: usize = 16;
 /// Inner calls whose entry is remembered at once (`--nested`); deeper ones are counted as lost.
 pub const INNER_DEPTH: usize = 8;
 
+/// Functions remembered of calls of which it is not known whether the open call makes them: see [`ThreadState::unsure`].
+pub const UNSURE_FUNCTIONS: usize = 11;
+
+/// Such calls of one function.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct UnsureCalls {
+    pub function: u16,
+    /// 0: this place is free.
+    pub calls: u16,
+}
+
 /// A call that has not returned.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -91,8 +103,12 @@ pub struct ThreadState {
     pub inner: [OpenCall; INNER_DEPTH],
     /// Number plus one of the slot's [`crate::Recalled`]; 0: none yet. Stays with the slot.
     pub recalled_plus_1: u64,
-    /// Padding, zero.
-    pub reserved: [u64; 6],
+    /// Calls entered where the stack is higher than in the open call, whose return probe is still there: made by the open call on
+    /// another stack, or by the program after it has left the open call without a return. They count as inner calls until it turns
+    /// out that the open call was left.
+    pub unsure_calls: u32,
+    /// The same by function, as far as there is room.
+    pub unsure: [UnsureCalls; UNSURE_FUNCTIONS],
 }
 
 const _: () = assert!(size_of::<ThreadState>().is_multiple_of(64), "no padding: the words are copied one by one");
@@ -125,7 +141,8 @@ impl ThreadState {
             RECENT_FLOWS],
         inner: [OpenCall { function_plus_1: 0, to_user: 0, started_ns: 0, stack_pointer: 0 }; INNER_DEPTH],
         recalled_plus_1: 0,
-        reserved: [0; 6],
+        unsure_calls: 0,
+        unsure: [UnsureCalls { function: 0, calls: 0 }; UNSURE_FUNCTIONS],
     };
 
     /// Whether it is not being changed.

@@ -12,13 +12,13 @@ use mpiprobe_common::{Cookie, Loss, OpenCall, Target, ThreadState};
 
 use crate::{
     atomic::{add, barrier},
-    inner,
+    entries, inner,
     maps::{TARGETS, configured},
     meaning::{self, Call},
     phases, recent,
     registers::{RETURN_ADDRESS_BYTES, Registers, is_return_trampoline},
     statistics::{count_loss, process_counters, record},
-    thread, tools,
+    thread, tools, unsure,
 };
 
 /// The caller wants no return probe for this call.
@@ -101,22 +101,26 @@ fn enter(thread: &mut ThreadState, id: u64, registers: &Registers, cookie: Cooki
     let stack_pointer = registers.stack_pointer();
 
     if thread.open.function_plus_1 != 0 {
-        if is_inside(thread, function, stack_pointer) {
-            let arguments = registers.arguments();
-            if configured::traffic() != 0 {
-                meaning::at_uncounted_entry(thread, function, arguments[0]);
+        match place(thread, function, stack_pointer) {
+            Place::Outside => {
+                count_loss(thread.process, Loss::EntryWithoutReturn);
+                unsure::settle(thread);
             }
-            // What it asks for is done at once: nothing is seen of its return.
-            if phases::is_control(function) {
-                phases::control(thread.process, arguments[0] as u32, arguments[1]);
+            inside => {
+                heed(thread, function, registers);
+                return match inside {
+                    Place::Inside => inner::enter(thread, function, stack_pointer),
+                    _ => unsure::enter(thread, function),
+                };
             }
-            return inner::enter(thread, function, stack_pointer);
         }
-        // The open call's frame is gone without a return.
-        count_loss(thread.process, Loss::EntryWithoutReturn);
     }
     if phases::is_off(thread.process) && !phases::is_control(function) {
         return pass_over(thread, function, registers);
+    }
+    if phases::has_entries_only(thread.process) {
+        heed(thread, function, registers);
+        return entries::count(thread, function, stack_pointer);
     }
 
     begin_change(thread);
@@ -133,7 +137,8 @@ fn enter(thread: &mut ThreadState, id: u64, registers: &Registers, cookie: Cooki
     }
     thread.open.to_user = 0;
     // The first call of a thread may be MPI's own; of all others it is enough to find the call site when somebody asks for it.
-    if thread.tools_open != 0 && tools::enter_library(thread, id, function, stack_pointer) {
+    let tools = if thread.tools_open != 0 { tools::enter_library(thread, id, function, stack_pointer) } else { 0 };
+    if tools == tools::AROUND {
         // The return address is in the tool; the user's is known already.
     } else if thread.calls == 0 || (configured::read_call_sites() != 0 && !cookie.is_brief()) {
         thread.return_address = read_return_address(thread.process, stack_pointer);
@@ -145,7 +150,14 @@ fn enter(thread: &mut ThreadState, id: u64, registers: &Registers, cookie: Cooki
         end_change(thread);
         return NO_RETURN;
     }
+    if tools == tools::ELSEWHERE {
+        // The return probe of a tool's call would be lost by one on this stack.
+        thread.open.function_plus_1 = 0;
+        end_change(thread);
+        return unsure::count(thread, function);
+    }
     thread.inner_depth = 0;
+    thread.unsure_calls = 0;
     thread.open.function_plus_1 = function + 1;
     thread.open.stack_pointer = stack_pointer;
     // Last, so that as little as possible of this program is in the measured time.
@@ -157,6 +169,18 @@ fn enter(thread: &mut ThreadState, id: u64, registers: &Registers, cookie: Cooki
     thread.open.started_ns = now;
     end_change(thread);
     RETURN
+}
+
+/// A function is entered of whose return nothing is seen: what it asks for is done at once.
+#[inline(always)]
+fn heed(thread: &ThreadState, function: u32, registers: &Registers) {
+    let [first, second, ..] = registers.arguments();
+    if configured::traffic() != 0 {
+        meaning::at_uncounted_entry(thread, function, first);
+    }
+    if phases::is_control(function) {
+        phases::control(thread.process, first as u32, second);
+    }
 }
 
 /// A function is entered that is not to be counted.
@@ -251,14 +275,14 @@ fn cookie(context: &impl EbpfContext) -> Cookie {
 
 /// A copy taken from now on may be torn.
 #[inline(always)]
-fn begin_change(thread: &mut ThreadState) {
+pub fn begin_change(thread: &mut ThreadState) {
     thread.sequence += 1;
     barrier();
 }
 
 /// Until now.
 #[inline(always)]
-fn end_change(thread: &mut ThreadState) {
+pub fn end_change(thread: &mut ThreadState) {
     barrier();
     thread.sequence += 1;
 }
@@ -271,16 +295,35 @@ pub fn target(id: u64) -> Option<Target> {
     unsafe { TARGETS.get(tgid) }.copied()
 }
 
-/// Whether a call is made inside the thread's open call, by where its frame is: the stack grows down.
+/// Where a call is made, seen from the thread's open call.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Place {
+    /// In it.
+    Inside,
+    /// After the open call's frame was left by other ways than a return (`longjmp`, an exception).
+    Outside,
+    /// In it, but on another stack; or outside, where what was on the stack has not been overwritten yet.
+    Unsure,
+}
+
+/// Where a call is made, by where its frame is: a stack grows down.
+///
+/// The kernel keeps return probes in the order of the stack: one that is armed drops those that are armed below, and whoever returns
+/// to one that was dropped is killed. So nothing is armed while the open call may live: as long as its return address is there.
 #[inline(always)]
-pub fn is_inside(thread: &ThreadState, function: u32, stack_pointer: u64) -> bool {
+pub fn place(thread: &ThreadState, function: u32, stack_pointer: u64) -> Place {
     let outer = &thread.open;
-    if stack_pointer < outer.stack_pointer {
-        // Below it, and not left meanwhile by other ways than a return (longjmp, an exception).
-        returns_to_kernel(outer.stack_pointer)
+    if !may_return_to_kernel(outer.stack_pointer) {
+        Place::Outside
+    } else if stack_pointer < outer.stack_pointer {
+        Place::Inside
+    } else if stack_pointer > outer.stack_pointer {
+        Place::Unsure
+    } else if outer.function_plus_1 != function + 1 {
+        // Same frame: a tail jump from one MPI function into another.
+        Place::Inside
     } else {
-        // Same frame: a tail jump from one MPI function into another, or a new call after the open one was left.
-        stack_pointer == outer.stack_pointer && outer.function_plus_1 != function + 1 && returns_to_kernel(stack_pointer)
+        Place::Outside
     }
 }
 
@@ -292,6 +335,15 @@ pub fn returns_to_kernel(stack_pointer: u64) -> bool {
     // SAFETY: reads user memory by the helper made for that, into a local of the size given; 0 if it cannot be read.
     unsafe { bpf_probe_read_user((&raw mut address).cast(), 8, stack_pointer as *const _) };
     is_return_trampoline(address)
+}
+
+/// The same where it must not be missed: also if the word cannot be read now, because its page is not in memory.
+#[inline(always)]
+pub fn may_return_to_kernel(stack_pointer: u64) -> bool {
+    let mut address = 0u64;
+    // SAFETY: as above.
+    let failed = unsafe { bpf_probe_read_user((&raw mut address).cast(), 8, stack_pointer as *const _) } != 0;
+    failed || is_return_trampoline(address)
 }
 
 /// The word at the stack pointer; 0 if it cannot be read, which is counted.
@@ -326,14 +378,20 @@ pub fn is_made_by_mpi(id: u64, thread: &ThreadState, return_address: u64) -> boo
     if thread.calls != 0 {
         return false;
     }
-    let Some(target) = target(id) else { return false };
-    return_address >= target.library_start && return_address < target.library_end
+    is_in_library(id, return_address)
+}
+
+/// Whether an address is in the MPI library of a thread's process, as far as it is known where that is.
+#[inline(always)]
+pub fn is_in_library(id: u64, address: u64) -> bool {
+    target(id).is_some_and(|target| address >= target.library_start && address < target.library_end)
 }
 
 /// The open call's frame is gone without a return.
 #[inline(always)]
 pub fn abandon(thread: &mut ThreadState) {
     count_loss(thread.process, Loss::EntryWithoutReturn);
+    unsure::settle(thread);
     begin_change(thread);
     thread.open.function_plus_1 = 0;
     end_change(thread);
@@ -351,12 +409,6 @@ fn count_unpaired_return(id: u64) {
 #[inline(always)]
 pub fn nested() -> bool {
     configured::nested() != 0
-}
-
-/// Answer to the kernel for an inner call.
-#[inline(always)]
-pub fn inner_answer() -> u32 {
-    if nested() { RETURN } else { NO_RETURN }
 }
 
 /// An open call.

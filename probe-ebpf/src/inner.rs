@@ -5,7 +5,7 @@ use mpiprobe_common::{InnerKey, InnerStats, Loss, OpenCall, ThreadState, thread:
 
 use crate::{
     atomic::add,
-    call::{inner_answer, nested, opened, returns_to_kernel},
+    call::{NO_RETURN, RETURN, may_return_to_kernel, nested, opened, returns_to_kernel},
     maps::INNER,
     statistics::count_loss,
 };
@@ -14,10 +14,7 @@ use crate::{
 #[inline(always)]
 pub fn enter(thread: &mut ThreadState, function: u32, stack_pointer: u64) -> u32 {
     thread.inner_calls += 1;
-    if nested() {
-        push(thread, function, stack_pointer);
-    }
-    inner_answer()
+    if nested() { push(thread, function, stack_pointer) } else { NO_RETURN }
 }
 
 /// An inner call returns.
@@ -28,13 +25,19 @@ pub fn leave(thread: &mut ThreadState, function: u32, stack_pointer: u64, now: u
     }
 }
 
+/// Gives the answer to the kernel.
 #[inline(never)]
-fn push(thread: &mut ThreadState, function: u32, stack_pointer: u64) {
+fn push(thread: &mut ThreadState, function: u32, stack_pointer: u64) -> u32 {
     let mut depth = thread.inner_depth as usize;
     let jumped = returns_to_kernel(stack_pointer);
     // Frames below this one, or in its place, were left without a return.
     for _ in 0..INNER_DEPTH {
         match innermost(thread, depth) {
+            // On another stack, or left: its return probe must not be lost as long as that is not known.
+            Some(call) if call.stack_pointer < stack_pointer && may_return_to_kernel(call.stack_pointer) => {
+                count_loss(thread.process, Loss::InnerTooDeep);
+                return NO_RETURN;
+            }
             Some(call) if call.stack_pointer < stack_pointer || (call.stack_pointer == stack_pointer && !jumped) => {
                 depth -= 1;
                 count_loss(thread.process, Loss::EntryWithoutReturn);
@@ -44,11 +47,12 @@ fn push(thread: &mut ThreadState, function: u32, stack_pointer: u64) {
     }
     let Some(free) = thread.inner.get_mut(depth) else {
         count_loss(thread.process, Loss::InnerTooDeep);
-        return;
+        return RETURN;
     };
     // SAFETY: takes no arguments.
     *free = opened(function, unsafe { bpf_ktime_get_ns() }, stack_pointer);
     thread.inner_depth = depth as u8 + 1;
+    RETURN
 }
 
 #[inline(never)]

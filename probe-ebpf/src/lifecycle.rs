@@ -16,7 +16,7 @@ use mpiprobe_common::{
 
 use crate::{
     atomic::{add, fetch_add},
-    call::target,
+    call::{self, target},
     environment,
     maps::{ENDED_THREADS, EVENTS, JOB, TARGETS, configured},
     open_calls,
@@ -138,6 +138,10 @@ fn end_thread(id: u64) {
     let Some(thread) = thread::known(id) else { return };
     // SAFETY: map value pointer, and a helper without arguments; the thread does not run MPI calls any more.
     unsafe {
+        if (*thread).open.function_plus_1 != 0 && (*thread).unsure_calls != 0 {
+            // It was left without a return, and nothing has overwritten its return address since.
+            call::abandon(&mut *thread);
+        }
         if (*thread).open.function_plus_1 != 0 && (*thread).call_site().is_none() {
             // Since Linux 6.16 the task still has its return probes.
             open_calls::locate(bpf_get_current_task());

@@ -8,6 +8,7 @@
 
 mod atomic;
 mod call;
+mod entries;
 mod environment;
 mod inner;
 mod layers;
@@ -21,6 +22,7 @@ mod registers;
 mod statistics;
 mod thread;
 mod tools;
+mod unsure;
 
 use core::ffi::c_void;
 

@@ -30,6 +30,13 @@ pub fn is_off(process: u32) -> bool {
     now(process) & current::OFF != 0
 }
 
+/// Whether calls of a process are counted at their entry alone.
+#[inline(always)]
+pub fn has_entries_only(process: u32) -> bool {
+    // SAFETY: map value pointer.
+    process_counters(process).is_some_and(|counters| unsafe { load(&raw const (*counters).entries_only) } != 0)
+}
+
 /// The row in the index of statistics that calls of a process are counted in now.
 #[inline(always)]
 pub fn row(process: u32) -> u32 {

@@ -9,7 +9,7 @@ use mpiprobe_common::{
 use crate::{
     atomic::{add, compare_exchange, fetch_add, from_here_on, load, raise},
     maps::{CONTROL, PROCESSES, STATS, STATS_INDEX, configured},
-    phases,
+    meaning, phases,
 };
 
 /// Counts one completed call of `ns` nanoseconds; gives its entry in the statistics plus one, 0 if there is no room.
@@ -34,6 +34,23 @@ pub fn record(process: u32, function: u32, ns: u64) -> u32 {
         }
     }
     plus_1
+}
+
+/// Counts calls of which only the entry is seen.
+#[inline(always)]
+pub fn record_untimed(process: u32, function: u32, calls: u64) {
+    let plus_1 = entry(process, function);
+    let Some(stats) = STATS.get_ptr_mut(plus_1.wrapping_sub(1)) else {
+        return count_losses(process, Loss::StatsTableFull, calls);
+    };
+    // SAFETY: as in `record`.
+    unsafe {
+        add(&raw mut (*stats).calls, calls);
+        add(&raw mut (*stats).untimed, calls);
+        if configured::traffic() != 0 && meaning::moves_data(function) {
+            add(&raw mut (*stats).unknown, calls);
+        }
+    }
 }
 
 /// Where the statistics of a function in the current phase of a process are, plus one, made on first use; 0 if there is no room.
@@ -76,9 +93,15 @@ pub fn take_number(word: u32, end: u32) -> Option<u32> {
 /// Counts a loss in a process.
 #[inline(always)]
 pub fn count_loss(process: u32, loss: Loss) {
+    count_losses(process, loss, 1);
+}
+
+/// Counts several at once.
+#[inline(always)]
+pub fn count_losses(process: u32, loss: Loss, number: u64) {
     if let Some(counters) = process_counters(process) {
         // SAFETY: map value pointer; the index is a constant below the array's length.
-        unsafe { add((&raw mut (*counters).losses).cast::<u64>().add(loss as usize), 1) };
+        unsafe { add((&raw mut (*counters).losses).cast::<u64>().add(loss as usize), number) };
     }
 }
 

@@ -17,7 +17,7 @@ use mpiprobe_common::{
 
 use crate::{
     atomic::{add, from_here_on},
-    call::{self, NO_RETURN, RETURN, returns_to_kernel},
+    call::{self, NO_RETURN, Place, RETURN, may_return_to_kernel},
     maps::{TOOL_CALLS, TOOL_FRAMES, TOOL_STATS},
     phases,
     registers::{RETURN_ADDRESS_BYTES, Registers},
@@ -56,7 +56,7 @@ pub fn entry(context: &impl EbpfContext) -> u32 {
     let thread = unsafe { &mut *thread };
     let (function, stack_pointer) = (u32::from(cookie.function()), registers.stack_pointer());
     if thread.open.function_plus_1 != 0 {
-        if call::is_inside(thread, function, stack_pointer) {
+        if call::place(thread, function, stack_pointer) != Place::Outside {
             count(thread.process, cookie, Count::ByMpi);
             return NO_RETURN;
         }
@@ -66,11 +66,18 @@ pub fn entry(context: &impl EbpfContext) -> u32 {
     if phases::is_off(thread.process) && !phases::is_control(function) {
         return NO_RETURN;
     }
+    if phases::has_entries_only(thread.process) {
+        count_loss(thread.process, Loss::ToolCallLost);
+        return NO_RETURN;
+    }
     let Some(frames) = frames(id).or_else(|| make_frames(id)) else {
         count_loss(thread.process, Loss::ToolCallLost);
         return NO_RETURN;
     };
-    let depth = drop_left(thread, frames, stack_pointer);
+    let Some(depth) = drop_left(thread, frames, stack_pointer) else {
+        count_loss(thread.process, Loss::ToolCallLost);
+        return NO_RETURN;
+    };
     let flags = if depth == 0 { 0 } else { passed_on(frames, depth, cookie) };
     let Some(frame) = innermost(frames, depth + 1) else {
         count_loss(thread.process, Loss::ToolCallLost);
@@ -157,16 +164,23 @@ fn close_at(thread: &mut ThreadState, id: u64, cookie: ToolCookie, stack_pointer
     0
 }
 
+/// Answer of [`enter_library`]: no tool's call is around this one.
+pub const NONE: u32 = 0;
+/// Calls of tools are around it.
+pub const AROUND: u32 = 1;
+/// Calls of tools are open on another stack, or were left.
+pub const ELSEWHERE: u32 = 2;
+
 /// The library is entered by a thread with open calls of tools. Gives whether they are around this call; then the thread's state
 /// says where the user has called the outermost.
 #[inline(never)]
-pub fn enter_library(thread: &mut ThreadState, id: u64, function: u32, stack_pointer: u64) -> bool {
+pub fn enter_library(thread: &mut ThreadState, id: u64, function: u32, stack_pointer: u64) -> u32 {
     let Some(frames) = frames(id) else {
         thread.tools_open = 0;
-        return false;
+        return NONE;
     };
-    let depth = drop_left(thread, frames, stack_pointer);
-    let Some(innermost) = innermost(frames, depth) else { return false };
+    let Some(depth) = drop_left(thread, frames, stack_pointer) else { return ELSEWHERE };
+    let Some(innermost) = innermost(frames, depth) else { return NONE };
     let passes_on = innermost.passes_on(function as u16);
     if passes_on {
         innermost.flags |= frame_flags::PASSED_ON;
@@ -176,7 +190,7 @@ pub fn enter_library(thread: &mut ThreadState, id: u64, function: u32, stack_poi
     thread.frame_pointer = outermost.frame_pointer;
     thread.return_address = outermost.call_site;
     thread.open.to_user = outermost.stack_pointer.wrapping_sub(stack_pointer) as u32;
-    true
+    AROUND
 }
 
 /// A call of the library inside calls of tools is complete. Answers 0.
@@ -208,20 +222,24 @@ pub fn leave_library(thread: &ThreadState, id: u64, function: u32, ns: u64) -> u
     0
 }
 
-/// Takes those calls out that were left without a return, by where the stack is now. Gives how many are open.
+/// Takes those calls out that were left without a return, by where the stack is now. Gives how many are open; `None` if one may be
+/// open on another stack, so that no return probe may be armed on this one (see [`call::place`]).
 #[inline(always)]
-fn drop_left(thread: &mut ThreadState, frames: &mut ToolFrames, stack_pointer: u64) -> u64 {
+fn drop_left(thread: &mut ThreadState, frames: &mut ToolFrames, stack_pointer: u64) -> Option<u64> {
     let mut depth = thread.tools_open as u64;
     for _ in 0..TOOL_DEPTH {
         let Some(frame) = innermost(frames, depth) else { break };
-        if frame.stack_pointer >= stack_pointer && returns_to_kernel(frame.stack_pointer) {
+        if may_return_to_kernel(frame.stack_pointer) {
+            if frame.stack_pointer < stack_pointer {
+                return None;
+            }
             break;
         }
         count(thread.process, ToolCookie::new(frame.function as u32, frame.tool), Count::Left);
         depth -= 1;
     }
     thread.tools_open = depth as u16;
-    depth
+    Some(depth)
 }
 
 #[inline(always)]

@@ -136,6 +136,12 @@ pub const HPCC: Program = program("hpcc", Language::Installed, &["hpcc/hpccinf.t
 pub const STAYS: Program = program("stays", Language::C, &["odd/stays.c"]);
 /// C++ exceptions through MPI calls: `throws [N]`.
 pub const THROWS: Program = program("throws", Language::Cxx, &["throws.cpp", "gate.h"]);
+/// Callbacks that go on on another stack, or leave their call by longjmp: `stacks up|down|signal|jump [N]`.
+pub const STACKS: Program = program("stacks", Language::C, &["odd/stacks.c", "gate.h"]);
+/// A user-level thread that goes on on another kernel thread inside an MPI call: `migrates [N]`.
+pub const MIGRATES: Program = program("migrates", Language::C, &["odd/migrates.c", "gate.h"]);
+/// Children made by vfork: `vforks [N]`.
+pub const VFORKS: Program = program("vforks", Language::C, &["odd/vforks.c", "gate.h"]);
 
 impl Program {
     /// What the first of its files says.

@@ -54,9 +54,9 @@ enum Task {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         arguments: Vec<String>,
     },
-    /// Set up, then run the long campaigns that the tests run in short form.
+    /// Set up, then run the long campaigns that the tests run in short form; `soak odd`: odd programs under every engine.
     Soak {
-        /// Arguments for the campaign.
+        /// Arguments for the campaign: CYCLES, KILLS, VISITORS; or `odd` and names of programs.
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         arguments: Vec<String>,
     },

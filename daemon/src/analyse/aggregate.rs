@@ -57,7 +57,7 @@ impl Default for Calls {
 impl Calls {
     /// Completed ones of one process.
     pub(super) fn completed(stats: Arc<FunctionStats>, self_cost: SelfCost) -> Self {
-        let self_cost_ns = self_cost.within(stats.calls, stats.time_ns);
+        let self_cost_ns = self_cost.within(timed(&stats), stats.time_ns);
         Self { stats, self_cost_ns, open: 0, open_ns: 0 }
     }
 
@@ -94,9 +94,10 @@ impl Calls {
             name: names::name(function),
             group: names::group(function).title(),
             calls: stats.calls,
+            untimed_calls: stats.untimed,
             time_ns: self.completed_ns(),
             self_cost_ns: self.self_cost_ns,
-            mean_ns: if stats.calls == 0 { 0.0 } else { self.completed_ns() as f64 / stats.calls as f64 },
+            mean_ns: if timed(stats) == 0 { 0.0 } else { self.completed_ns() as f64 / timed(stats) as f64 },
             min_ns: stats.min_ns().unwrap_or(0),
             max_ns: stats.max_ns,
             p50_ns: percentile(stats, 0.50),
@@ -113,6 +114,11 @@ impl Calls {
     }
 }
 
+/// Calls of which it is known how long they took.
+fn timed(stats: &FunctionStats) -> u64 {
+    stats.calls.saturating_sub(stats.untimed)
+}
+
 /// Function id → calls.
 pub(super) type ByFunction = BTreeMap<u32, Calls>;
 
@@ -120,6 +126,7 @@ pub(super) type ByFunction = BTreeMap<u32, Calls>;
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct OfGroup {
     calls: u64,
+    untimed_calls: u64,
     /// Completed and open, ns.
     pub(super) time_ns: u64,
     traffic: GroupTraffic,
@@ -128,6 +135,7 @@ pub(super) struct OfGroup {
 impl OfGroup {
     pub(super) fn add(&mut self, other: &Self) {
         self.calls += other.calls;
+        self.untimed_calls += other.untimed_calls;
         self.time_ns += other.time_ns;
         let (all, more) = (&mut self.traffic, &other.traffic);
         all.sent_bytes += more.sent_bytes;
@@ -145,6 +153,7 @@ impl OfGroup {
         GroupRow {
             group: group.title(),
             calls: self.calls,
+            untimed_calls: self.untimed_calls,
             time_ns: self.time_ns,
             rates,
             traffic: base.traffic.then_some(self.traffic),
@@ -161,6 +170,7 @@ pub(super) fn groups(functions: &ByFunction) -> BTreeMap<Group, OfGroup> {
         let stats = &calls.stats;
         groups.entry(names::group(function)).or_default().add(&OfGroup {
             calls: stats.calls,
+            untimed_calls: stats.untimed,
             time_ns: calls.time_ns(),
             traffic: GroupTraffic {
                 sent_bytes: stats.sent.bytes,

@@ -37,8 +37,11 @@ pub fn profile(
         traffic: session.traffic,
     };
     let losses = losses(&ranks, snapshot);
+    let untimed: u64 = ranks.iter().map(Rank::untimed_calls).sum();
+    let no_times = (untimed > 0)
+        .then(|| format!("{untimed} calls counted at their entry only: their times and bytes are unknown"));
     let incomplete_because: Vec<String> =
-        session.incomplete_because.iter().cloned().chain(losses.incomplete_because()).collect();
+        session.incomplete_because.iter().cloned().chain(losses.incomplete_because()).chain(no_times).collect();
     let probed = ranks.iter().map(|rank| rank.calls() + rank.inner_calls() + rank.layers.calls()).sum();
     let subtracted = ranks.iter().map(|rank| rank.self_cost_ns).fold(0, u64::saturating_add);
     let wall = ranks.iter().map(|rank| rank.wall_ns).sum();
@@ -104,7 +107,9 @@ fn totals(ranks: &[Rank<'_>], base: Base) -> Totals {
         mpi_ns: spread(&|rank| rank.mpi_ns as f64),
         mpi_percent: spread(&|rank| rank.mpi_percent()),
         mpi_percent_of_all: percent(base.mpi_ns, base.thread_wall_ns),
-        efficiency: Efficiency::of(ranks.iter().map(|rank| (rank.useful_ns(), rank.wall_ns as f64))),
+        // Where times are unknown, what is useful is, too.
+        efficiency: Efficiency::of(ranks.iter().map(|rank| (rank.useful_ns(), rank.wall_ns as f64)))
+            .filter(|_| ranks.iter().all(|rank| rank.untimed_calls() == 0)),
     }
 }
 

@@ -69,6 +69,11 @@ impl<'a> Rank<'a> {
         self.functions.values().map(|calls| calls.stats.calls).sum()
     }
 
+    /// Calls of which it is not known how long they took.
+    pub(super) fn untimed_calls(&self) -> u64 {
+        self.functions.values().map(|calls| calls.stats.untimed).sum()
+    }
+
     pub(super) fn inner_calls(&self) -> u64 {
         let live = self.tables.threads.iter().map(|thread| thread.state.inner_calls);
         self.tables.counters.inner_calls + live.sum::<u64>()
@@ -125,6 +130,7 @@ impl<'a> Rank<'a> {
             thread_wall_ns: base.thread_wall_ns,
             mpi_percent: self.mpi_percent(),
             calls: self.calls(),
+            untimed_calls: self.untimed_calls(),
             threads_in_mpi: self.threads_in_mpi,
             inner_calls: self.inner_calls(),
             inner_calls_of_unseen: self.tables.counters.inner_calls_of_unseen,

@@ -36,6 +36,8 @@ pub struct Engine {
     /// Those of tools, and whether they are attached.
     tool_programs: Vec<Program>,
     has_tools: Cell<bool>,
+    /// Whether programs are attached that run at returns only.
+    returns: Cell<bool>,
     locator: Option<Locator>,
 }
 
@@ -64,8 +66,18 @@ pub fn climb(options: &LoadOptions, only: Option<Rung>) -> Result<Engine, Attach
                 let refusals = tried
                     .iter()
                     .map(|(rung, error): &(Rung, Box<AttachError>)| Refusal { rung: *rung, reason: error.to_string() });
-                let (refusals, has_tools) = (refusals.collect(), Cell::new(false));
-                return Ok(Engine { tables, rung, calibration, refusals, programs, tool_programs, has_tools, locator });
+                let (refusals, has_tools, returns) = (refusals.collect(), Cell::new(false), Cell::new(true));
+                return Ok(Engine {
+                    tables,
+                    rung,
+                    calibration,
+                    refusals,
+                    programs,
+                    tool_programs,
+                    has_tools,
+                    returns,
+                    locator,
+                });
             }
             Err(error) => tried.push((rung, Box::new(error))),
         }
@@ -111,7 +123,22 @@ impl Engine {
         sites: &[ProbeSite],
         scope: Scope,
     ) -> Result<Attachment, AttachError> {
-        Attachment::new(self.rung, &self.programs, file, shown, sites, scope)
+        Attachment::new(self.rung, self.wanted(&self.programs), file, shown, sites, scope)
+    }
+
+    fn wanted<'a>(&self, programs: &'a [Program]) -> impl Iterator<Item = &'a Program> {
+        let returns = self.returns.get();
+        programs.iter().filter(move |program| returns || !program.usage.returns)
+    }
+
+    /// Whether the kernel asks at each entry whether a return probe is wanted.
+    pub fn is_asked_for_returns(&self) -> bool {
+        self.rung == Rung::Session
+    }
+
+    /// Attaches nothing from now on that runs at returns only.
+    pub fn leave_returns_out(&self) {
+        self.returns.set(false);
     }
 
     /// Whether the kernel tells which process has started which.
@@ -128,7 +155,7 @@ impl Engine {
         scope: Scope,
     ) -> Result<Attachment, AttachError> {
         self.has_tools.set(true);
-        Attachment::new(self.rung, &self.tool_programs, file, shown, sites, scope)
+        Attachment::new(self.rung, self.wanted(&self.tool_programs), file, shown, sites, scope)
     }
 
     /// Whether a tool was probed.
@@ -154,7 +181,8 @@ impl Engine {
         sites: &[ProbeSite],
         scope: Scope,
     ) -> Result<Attachment, AttachError> {
-        Attachment::new(self.rung, &self.tables.load_programs(self.rung.empty_programs())?, file, shown, sites, scope)
+        let programs = self.tables.load_programs(self.rung.empty_programs())?;
+        Attachment::new(self.rung, &programs, file, shown, sites, scope)
     }
 
     /// Hits that the kernel did not pass to the programs.

@@ -52,15 +52,17 @@ struct Link {
     link: OwnedFd,
     /// The perf event behind it, on that rung.
     event: Option<OwnedFd>,
+    /// Its program runs at returns only.
+    returns: bool,
 }
 
 impl Attachment {
     /// Attaches `programs` to `sites` of an open file. `shown` is the file's name in messages.
     ///
     /// All or nothing: on an error every probe attached so far is detached again.
-    pub(super) fn new(
+    pub(super) fn new<'a>(
         rung: Rung,
-        programs: &[Program],
+        programs: impl IntoIterator<Item = &'a Program>,
         file: BorrowedFd<'_>,
         shown: &Path,
         sites: &[ProbeSite],
@@ -92,7 +94,7 @@ impl Attachment {
             usage.returns,
             scope.pid(),
         )?;
-        self.links.push(Link { link, event: None });
+        self.links.push(Link { link, event: None, returns: usage.returns });
         Ok(())
     }
 
@@ -106,7 +108,7 @@ impl Attachment {
         for site in sites {
             let event = perf_event::open_uprobe(path, site.offset, program.usage.returns, scope.pid())?;
             let link = bpf::link_perf_event(program.fd.as_fd(), event.as_fd(), site.cookie)?;
-            self.links.push(Link { link, event: Some(event) });
+            self.links.push(Link { link, event: Some(event), returns: program.usage.returns });
         }
         Ok(())
     }
@@ -116,6 +118,11 @@ impl Attachment {
     pub fn and(mut self, mut other: Self) -> Self {
         self.links.append(&mut other.links);
         self
+    }
+
+    /// Detaches what runs at returns only. Where one program runs at both, it decides at each entry.
+    pub fn leave_returns_out(&mut self) {
+        self.links.retain(|link| !link.returns);
     }
 
     /// Stops counting at once where detaching is slow. The targets still pay for the traps until [`Self::detach`].
@@ -134,7 +141,7 @@ impl Attachment {
 
     /// Detaches, telling after each link how many are left. In the order of attaching reversed: entries before returns.
     pub fn detach(mut self, mut progress: impl FnMut(usize)) {
-        while let Some(Link { link, event }) = self.links.pop() {
+        while let Some(Link { link, event, .. }) = self.links.pop() {
             drop(link);
             drop(event);
             progress(self.links.len());

@@ -9,7 +9,7 @@ use crate::{
     attach::Rung,
     filter::{self, Filter, FilterError},
     recording::{At, RecordTo},
-    session::{EngineChoice, launched::RunEngine},
+    session::{EngineChoice, Returns, launched::RunEngine},
     view::{Scheme, ViewOptions},
 };
 
@@ -70,6 +70,9 @@ pub struct Observe {
     /// Time the calls too that MPI makes inside MPI, such as MPI-IO's collectives.
     #[arg(long, help_heading = "What is measured")]
     pub nested: bool,
+    /// Whether eBPF sees when calls return; without, calls are counted exactly, and their times and bytes are not known.
+    #[arg(long, value_name = "WHEN", value_enum, default_value_t, help_heading = "What is measured")]
+    pub returns: Returns,
     /// Count all the time and without phases, whatever programs ask for by `MPI_Pcontrol`.
     #[arg(long, help_heading = "What is measured")]
     pub ignore_pcontrol: bool,
@@ -238,6 +241,9 @@ pub struct Run {
     /// Functions to count: as for an observation.
     #[arg(long, value_name = "LIST", default_value = "default", value_parser = functions, allow_hyphen_values = true)]
     pub functions: FunctionSet,
+    /// Whether eBPF, where it counts, sees when calls return; `auto` engine takes the wrapper where that may do harm.
+    #[arg(long, value_name = "WHEN", value_enum, default_value_t)]
+    pub returns: Returns,
     /// Count all the time and without phases, whatever programs ask for by `MPI_Pcontrol`.
     #[arg(long)]
     pub ignore_pcontrol: bool,

@@ -151,7 +151,7 @@ impl Symbols {
 }
 
 /// The NUL-terminated name at `offset`, empty if there is none.
-fn name_at(names: &[u8], offset: u32) -> &[u8] {
+pub(super) fn name_at(names: &[u8], offset: u32) -> &[u8] {
     let tail = usize::try_from(offset).ok().and_then(|offset| names.get(offset..)).unwrap_or_default();
     memchr::memchr(0, tail).and_then(|end| tail.get(..end)).unwrap_or_default()
 }

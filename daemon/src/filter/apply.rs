@@ -107,6 +107,7 @@ fn with_rows(rank: &RankProfile, functions: Vec<FunctionRow>, traffic: Option<Ra
         thread_wall_ns: rank.thread_wall_ns,
         mpi_percent: rank.mpi_percent,
         calls: rank.calls,
+        untimed_calls: rank.untimed_calls,
         threads_in_mpi: rank.threads_in_mpi,
         inner_calls: rank.inner_calls,
         inner_calls_of_unseen: rank.inner_calls_of_unseen,

@@ -97,7 +97,8 @@ pub fn whose<'a>(rank: &'a RankProfile, host: &'a str) -> Facts<'a> {
         .maybe_text(Field::Job, rank.job.as_deref())
         .text(Field::Program, &rank.executable)
         .text(Field::State, state)
-        .number(Field::Mpi, rank.mpi_percent)
+        // Where times are not known, it would be too little.
+        .maybe_number(Field::Mpi, (rank.untimed_calls == 0).then_some(rank.mpi_percent))
 }
 
 /// A rank.
@@ -112,7 +113,7 @@ pub fn rank<'a>(rank: &'a RankProfile, host: &'a str) -> Facts<'a> {
 /// A function in `facts`, which say of whom it is.
 #[must_use]
 pub fn function<'a>(facts: Facts<'a>, row: &'a FunctionRow) -> Facts<'a> {
-    let completed = |ns: u64| (row.calls > 0).then_some(ns as f64);
+    let completed = |ns: u64| (row.calls > row.untimed_calls).then_some(ns as f64);
     let facts = facts
         .text(Field::Function, row.name)
         .text(Field::Group, row.group)

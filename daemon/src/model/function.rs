@@ -41,15 +41,20 @@ impl Sum for Rates {
 }
 
 /// One function in one rank.
+///
+/// Of calls whose time is not known, nothing is in times, rates of time, percentiles or the histogram.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct FunctionRow {
     #[serde(deserialize_with = "names::name")]
     pub name: Name,
     #[serde(deserialize_with = "names::name")]
     pub group: Name,
-    /// Completed calls.
+    /// Completed calls, and those counted at their entry alone.
     pub calls: u64,
-    /// Time in them, ns, summed over threads, without mpiprobe's own cost as far as that is known.
+    /// Of these, those counted at their entry alone: how long they took is not known, nor what they moved.
+    #[serde(default)]
+    pub untimed_calls: u64,
+    /// Time in the others, ns, summed over threads, without mpiprobe's own cost as far as that is known.
     pub time_ns: u64,
     /// What was taken off for that, ns: `time_ns` + `self_cost_ns` were measured.
     #[serde(default)]
@@ -96,6 +101,9 @@ pub struct GroupRow {
     #[serde(deserialize_with = "names::name")]
     pub group: Name,
     pub calls: u64,
+    /// Of these, those of which the time is not known.
+    #[serde(default)]
+    pub untimed_calls: u64,
     /// Time, ns, open calls included.
     pub time_ns: u64,
     #[serde(flatten)]

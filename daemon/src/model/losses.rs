@@ -17,12 +17,12 @@ pub struct Losses {
     pub missed_hits: Option<u64>,
     /// Returns without an entry: calls that began before attach. No loss: such a call is outside what was observed.
     pub returns_without_entry: u64,
-    /// Entries whose frame was left by other ways than a return (`longjmp`, an exception). No loss, but such a call has no
-    /// duration and is not counted as completed.
+    /// Entries whose frame was left by other ways than a return (`longjmp`, an exception): such a call has no duration and is not
+    /// counted as completed, so that figures are lower bounds.
     pub entries_without_return: u64,
     /// Calls whose call site or stack arguments could not be read. They are counted.
     pub stack_unreadable: u64,
-    /// Inner calls not timed: more than eight open at once.
+    /// Inner calls not timed: more than eight open at once, or on another stack than the open one.
     pub inner_too_deep: u64,
     /// Inner calls not counted: the table of inner calls was full.
     pub inner_table_full: u64,
@@ -38,7 +38,8 @@ pub struct Losses {
     pub requests_not_followed: u64,
     /// Phases whose calls are counted in the one they were opened in: more than 1,024 phases, or more than 16 open at once.
     pub phase_table_full: u64,
-    /// Calls of tools not timed at their entry: more than four open in one another, or too many functions for the table.
+    /// Calls of tools not timed at their entry: more than four open in one another, too many functions for the table, on another stack
+    /// than the open one, or of a process whose calls are counted at their entry (`--returns`).
     #[serde(default)]
     pub tool_calls_lost: u64,
 }
@@ -93,7 +94,7 @@ impl Losses {
             (self.stats_table_full, "calls not counted: statistics table full (--max-stats)"),
             (self.process_table_full, "processes not observed: process table full (--max-processes)"),
             (self.missed_hits.unwrap_or(0), "probe hits missed: a BPF program was running on that CPU"),
-            (self.inner_too_deep, "inner calls not timed: nested too deep"),
+            (self.inner_too_deep, "inner calls not timed: nested too deep, or on another stack"),
             (self.inner_table_full, "inner calls not counted: table full (--max-stats)"),
             (self.flow_table_full, "calls in no flow: flow table full (--max-flows)"),
             (self.communicator_table_full, "calls over communicators without room: table full (--max-communicators)"),
@@ -101,22 +102,22 @@ impl Losses {
             (self.requests_not_followed, "calls whose requests were not all followed: too many, or not readable"),
             (
                 self.tool_calls_lost,
-                "calls of tools not timed at their entry: too deep in one another, or table full (--max-stats)",
+                "calls of tools not timed at their entry: too deep in one another, on another stack, without return probes (--returns), or table full (--max-stats)",
             ),
+            (self.entries_without_return, "calls not counted: left without a return (longjmp, exception)"),
             (
                 self.phase_table_full,
                 "phases not told apart from the one they were opened in: too many, or too many open",
             ),
             (self.events_dropped, "notices of exec or exit dropped"),
             (self.returns_without_entry, "returns of calls that began before attach"),
-            (self.entries_without_return, "calls left without a return (longjmp, exception)"),
             (self.stack_unreadable, "calls whose call site could not be read"),
         ]
     }
 
     /// Those of [`Self::described`] that mean lost counts, which come first; also those that are 0.
     pub fn lost(&self) -> Vec<(u64, &'static str)> {
-        const COUNTS_LOST: usize = 11;
+        const COUNTS_LOST: usize = 12;
         let mut described = self.described();
         described.truncate(COUNTS_LOST);
         described
@@ -148,18 +149,13 @@ mod tests {
             Losses { request_table_full: 1, ..none() },
             Losses { requests_not_followed: 1, ..none() },
             Losses { tool_calls_lost: 1, ..none() },
+            Losses { entries_without_return: 1, ..none() },
         ];
         for losses in lost {
             assert_eq!(losses.incomplete_because().len(), 1, "{losses:?}");
         }
-        let no_loss = Losses {
-            returns_without_entry: 1,
-            entries_without_return: 1,
-            stack_unreadable: 1,
-            phase_table_full: 1,
-            events_dropped: 1,
-            ..none()
-        };
+        let no_loss =
+            Losses { returns_without_entry: 1, stack_unreadable: 1, phase_table_full: 1, events_dropped: 1, ..none() };
         assert!(no_loss.incomplete_because().is_empty());
     }
 }

@@ -52,6 +52,9 @@ pub struct RankProfile {
     pub mpi_percent: f64,
     /// Completed calls.
     pub calls: u64,
+    /// Of these, those counted at their entry alone: they took time that is not in `mpi_ns`.
+    #[serde(default)]
+    pub untimed_calls: u64,
     /// Threads that have entered MPI.
     pub threads_in_mpi: u64,
     /// Calls that MPI made inside those calls: not in `calls` or `mpi_ns`.

@@ -280,6 +280,21 @@ impl Observer {
         }
     }
 
+    /// Has the calls of a process counted at their entry, without return probes.
+    pub fn count_entries_only(&self, process: u32) {
+        const ENTRIES_ONLY: usize = offset_of!(ProcessCounters, entries_only) / size_of::<u64>();
+        let slot = usize::try_from(process).ok();
+        if let Some(word) = slot.and_then(|slot| self.processes.word_of(slot, ENTRIES_ONLY)) {
+            word.store(1, Ordering::Release);
+        }
+    }
+
+    /// The same of all processes, those included that are not known yet.
+    pub fn count_entries_only_of_all(&self) {
+        let slots = 1..self.processes.len();
+        slots.filter_map(|slot| u32::try_from(slot).ok()).for_each(|slot| self.count_entries_only(slot));
+    }
+
     /// Has calls written down from now on, or not any more.
     pub fn note_calls(&self, wanted: bool) {
         if let Some(word) = self.control.word_of(CONTROL_RECENT as usize, 0) {

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use super::{
     doing::doing,
-    profile::{efficiency, functions, header, section},
+    profile::{efficiency, functions, header, section, unless},
     table::{
         Column::{Left, Right},
         table,
@@ -33,7 +33,8 @@ pub fn interval(all: &Profile, change: &Change, filter: Option<&Filter>) -> Stri
     let columns = [Right("rank"), Right("pid"), Right("MPI %"), Right("calls/s"), Right("calls"), Left("now")];
     let rows = now.ranks.iter().zip(places).filter_map(|(rank, place)| Some(row(rank, &change.ranks.get(place)?.0)));
     let mut ranks = table(&columns, rows);
-    ranks.push_str(&efficiency(all, change.efficiency()));
+    let has_times = all.ranks.iter().all(|rank| rank.untimed_calls == 0);
+    ranks.push_str(&efficiency(all, change.efficiency().filter(|_| has_times)));
     if !now.complete {
         let _ = writeln!(ranks, "INCOMPLETE: {}", now.incomplete_because.join("; "));
     }
@@ -53,7 +54,7 @@ fn row(rank: &RankProfile, change: &RankChange) -> Vec<String> {
     vec![
         or_unknown(rank.rank),
         rank.pid.to_string(),
-        percent(change.mpi_percent()),
+        unless(rank.untimed_calls, percent(change.mpi_percent())),
         rate(calls),
         super::units::count(rank.calls),
         match rank.state {

@@ -67,6 +67,9 @@ fn warnings(warnings: &[Warning]) -> String {
     section("Warnings", &text)
 }
 
+/// Instead of what is not known.
+const UNKNOWN: &str = "?";
+
 pub(super) fn header(profile: &Profile) -> String {
     let engine = &profile.engine;
     let mut text = String::new();
@@ -118,8 +121,8 @@ fn ranks(profile: &Profile) -> String {
             or_unknown(rank.rank),
             rank.pid.to_string(),
             ns(rank.wall_ns),
-            ns(rank.mpi_ns),
-            percent(rank.mpi_percent),
+            time_unless(rank.untimed_calls, rank.mpi_ns),
+            unless(rank.untimed_calls, percent(rank.mpi_percent)),
             count(rank.calls),
             rank.threads_in_mpi.to_string(),
             state(rank).into(),
@@ -128,19 +131,20 @@ fn ranks(profile: &Profile) -> String {
         cells
     };
     let totals = &profile.totals;
+    let untimed = profile.ranks.iter().map(|rank| rank.untimed_calls).sum();
     let spread = |name: &str, pick: fn(&Spread) -> f64| {
         let all = name == "sum";
         let share = if all { profile.totals.mpi_percent_of_all } else { pick(&totals.mpi_percent) };
         let calls = if all { count(totals.calls) } else { String::new() };
         let (wall, mpi) = (duration(pick(&totals.wall_ns)), duration(pick(&totals.mpi_ns)));
-        vec![name.into(), String::new(), wall, mpi, percent(share), calls]
+        vec![name.into(), String::new(), wall, unless(untimed, mpi), unless(untimed, percent(share)), calls]
     };
     let imbalance = vec![
         "imbalance".into(),
         String::new(),
         ratio(&totals.wall_ns),
-        ratio(&totals.mpi_ns),
-        ratio(&totals.mpi_percent),
+        unless(untimed, ratio(&totals.mpi_ns)),
+        unless(untimed, ratio(&totals.mpi_percent)),
     ];
     let over_ranks = [
         spread("sum", |spread| spread.sum),
@@ -174,6 +178,20 @@ fn state(rank: &RankProfile) -> &'static str {
     }
 }
 
+/// A time that some calls (`untimed`) are not in: no less than that, or unknown if it is none at all.
+fn time_unless(untimed: u64, time_ns: u64) -> String {
+    match (untimed, time_ns) {
+        (0, _) => ns(time_ns),
+        (_, 0) => UNKNOWN.to_owned(),
+        _ => format!(">= {}", ns(time_ns)),
+    }
+}
+
+/// What follows from times, if there is no call whose time is not known.
+pub(super) fn unless(untimed: u64, text: String) -> String {
+    if untimed == 0 { text } else { UNKNOWN.to_owned() }
+}
+
 /// Maximum over mean, as a surplus.
 fn ratio(spread: &Spread) -> String {
     format!("+{:.0} %", 100.0 * spread.imbalance)
@@ -192,16 +210,17 @@ fn groups(profile: &Profile) -> String {
     if profile.groups.iter().any(|group| group.all.traffic.is_some()) {
         columns.extend([Right("sent"), Right("a second"), Right("received"), Right("a second")]);
     }
+    let untimed = profile.ranks.iter().map(|rank| rank.untimed_calls).sum();
     let rows = profile.groups.iter().map(|group| {
         let all = &group.all;
         let mut row = vec![
             all.group.into(),
             count(all.calls),
             rate(all.rates.calls_per_s),
-            ns(all.time_ns),
-            percent(all.wall_percent),
-            percent(all.mpi_percent),
-            ratio(&group.time_over_ranks_ns),
+            time_unless(all.untimed_calls, all.time_ns),
+            unless(all.untimed_calls, percent(all.wall_percent)),
+            unless(untimed, percent(all.mpi_percent)),
+            unless(all.untimed_calls, ratio(&group.time_over_ranks_ns)),
         ];
         if let Some(traffic) = &all.traffic {
             row.extend(amount(traffic.sent_bytes, 0, all.rates.sent_bytes_per_s));
@@ -240,22 +259,23 @@ pub(super) fn functions(functions: &[FunctionProfile]) -> String {
     if functions.iter().any(|function| function.all.traffic.is_some()) {
         columns.extend([Right("sent"), Right("each"), Right("received"), Right("each"), Right("bytes unknown")]);
     }
+    let untimed = functions.iter().map(|function| function.all.untimed_calls).sum();
     let rows = functions.iter().map(|function| {
         let all = &function.all;
-        let completed = |ns: f64| if all.calls == 0 { "-".into() } else { duration(ns) };
+        let completed = |ns: f64| if all.calls == all.untimed_calls { "-".into() } else { duration(ns) };
         let mut row = vec![
             all.name.into(),
             count(all.calls),
             if all.open_calls == 0 { String::new() } else { count(all.open_calls) },
-            ns(all.time_ns + all.open_ns),
+            time_unless(all.untimed_calls, all.time_ns + all.open_ns),
             completed(all.mean_ns),
             completed(all.min_ns as f64),
             completed(all.p50_ns as f64),
             completed(all.p99_ns as f64),
             completed(all.max_ns as f64),
-            percent(all.wall_percent),
-            percent(all.mpi_percent),
-            ratio(&function.time_over_ranks_ns),
+            unless(all.untimed_calls, percent(all.wall_percent)),
+            unless(untimed, percent(all.mpi_percent)),
+            unless(all.untimed_calls, ratio(&function.time_over_ranks_ns)),
         ];
         if let Some(traffic) = &all.traffic {
             let unknown = traffic.calls_of_unknown_bytes;
@@ -297,7 +317,9 @@ fn functions_of_ranks(profile: &Profile) -> String {
     let rows = profile.functions.iter().map(|function| {
         let cell = |rank: &RankProfile| {
             let row = rank.functions.iter().find(|row| row.name == function.all.name);
-            row.map_or_else(String::new, |row| format!("{} ({})", ns(row.time_ns + row.open_ns), count(row.calls)))
+            row.map_or_else(String::new, |row| {
+                format!("{} ({})", time_unless(row.untimed_calls, row.time_ns + row.open_ns), count(row.calls))
+            })
         };
         let mut cells = vec![function.all.name.to_owned()];
         cells.extend(profile.ranks.iter().map(cell));

@@ -6,7 +6,7 @@ use mpiprobe_common::{Config, Target as Allowed, config::COMM_LENGTH, process::t
 use mpiprobe_functions::FunctionId;
 
 use super::{
-    ImplementationRecogniser, Options, SessionError,
+    ImplementationRecogniser, Options, Returns, SessionError,
     found::found,
     host,
     jobs::ChosenJobs,
@@ -14,6 +14,7 @@ use super::{
     layouts::Layouts,
     probes::{Coverage, ProbeError, Probes, library_range},
     recent::RecentCalls,
+    returns::ReturnChoice,
     roster::Roster,
     sites::{OpenBehindLayers, Sites},
     watch::EndWatch,
@@ -22,7 +23,7 @@ use crate::{
     analyse::{self, Observed, SelfCost},
     attach::{AttachError, Engine, LoadOptions, Scope, Targets, begin_job, climb, release_requests},
     discover::{
-        Caller, Finding, MpiLibrary, MpiProcess, ProcRoot, Process, Scanner, SelectError, Target,
+        Caller, Finding, MpiLibrary, MpiProcess, ProcRoot, Process, ReturnRisk, Scanner, SelectError, Target,
         environment::Environment, mappings::FileId, printable, select,
     },
     model::{EndReason, EngineInfo, LibraryInfo, Profile, RankState},
@@ -60,6 +61,7 @@ pub(super) struct Observation {
     layers: Layers,
     jobs: ChosenJobs,
     recent: RecentCalls,
+    returns: ReturnChoice,
     scoped: bool,
     /// mpiprobe has started it: its standard error is the job's as well, where nothing is said that is no trouble.
     is_job: bool,
@@ -119,6 +121,10 @@ impl Observation {
             FunctionId::all().filter_map(|id| Some((u32::try_from(id.index()).ok()?, id.function().descriptor())));
         engine.tables.describe(descriptors)?;
         let observer = Observer::new(&mut engine)?;
+        if options.returns == Returns::Off {
+            engine.leave_returns_out();
+            observer.count_entries_only_of_all();
+        }
         engine.tables.watch_processes()?;
 
         Ok(Self {
@@ -141,6 +147,7 @@ impl Observation {
             layers: Layers::default(),
             jobs,
             recent: RecentCalls::default(),
+            returns: ReturnChoice::new(options.returns),
             scoped: false,
             is_job,
             flush_asked: false,
@@ -218,6 +225,7 @@ impl Observation {
     /// Observes a process from now on.
     fn adopt(&mut self, process: MpiProcess) -> Result<(), SessionError> {
         let pid = process.pid();
+        let has_returns = self.may_have_returns(&process);
         self.cover(&process)?;
         // Started since the kernel watches, it has a slot already, and its threads may have been counted there.
         let by_exec = Targets::of(&mut self.engine.tables)?.slot_of(pid);
@@ -226,6 +234,9 @@ impl Observation {
                 .push(format!("process {pid} is not observed: process table full (--max-processes)"));
             return Ok(());
         };
+        if !has_returns {
+            self.observer.count_entries_only(slot);
+        }
         // Before its first call is counted.
         self.find_layout(slot, &process);
         self.find_sites(slot, &process.process);
@@ -234,6 +245,28 @@ impl Observation {
         self.watch_end(&process.process, slot);
         self.roster.add(slot, process, since_ns);
         Ok(())
+    }
+
+    /// Whether the calls of a process get return probes.
+    fn may_have_returns(&mut self, process: &MpiProcess) -> bool {
+        let is_asked = self.engine.is_asked_for_returns();
+        match self.returns.of(&process.process, is_asked) {
+            // Others have the same probes.
+            Some(risk) if !is_asked => !self.weigh(&risk),
+            Some(_) => false,
+            None => true,
+        }
+    }
+
+    /// Leaves return probes out for all processes if that of one forbids them. Tells whether it does.
+    pub(super) fn weigh(&mut self, risk: &ReturnRisk) -> bool {
+        let forbids = self.returns.judge(risk, self.engine.is_asked_for_returns());
+        if forbids {
+            self.engine.leave_returns_out();
+            self.probes.leave_returns_out();
+            self.observer.count_entries_only_of_all();
+        }
+        forbids
     }
 
     /// Finds out how the process's MPI library keeps its objects.
@@ -490,6 +523,9 @@ impl Observation {
         };
         if !is_called || !self.jobs.admit(&process) {
             return self.dismiss(slot, pid);
+        }
+        if !self.may_have_returns(&process) {
+            self.observer.count_entries_only(slot);
         }
         self.find_layout(slot, &process);
         self.find_sites(slot, &process.process);

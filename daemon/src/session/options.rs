@@ -25,6 +25,18 @@ pub enum EngineChoice {
     Wrapper,
 }
 
+/// Whether it is seen when calls return, by return probes, which change the stacks of programs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum Returns {
+    /// Unless that may harm a program: one that throws exceptions through MPI calls, or moves its threads.
+    #[default]
+    Auto,
+    /// In every case.
+    On,
+    /// Never: calls are counted at their entry, and how long they take and what they move is not known.
+    Off,
+}
+
 /// One observation.
 #[derive(Debug)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own on the command line")]
@@ -37,6 +49,7 @@ pub struct Options {
     pub functions: FunctionSet,
     /// Time calls that MPI makes inside MPI.
     pub nested: bool,
+    pub returns: Returns,
     /// `MPI_Pcontrol` changes nothing.
     pub ignore_pcontrol: bool,
     /// End after so long.

@@ -276,6 +276,11 @@ impl Probes {
         self.tools.clone()
     }
 
+    /// Detaches what runs at returns only.
+    pub(super) fn leave_returns_out(&mut self) {
+        self.files.values_mut().filter_map(|probed| probed.attachment.as_mut()).for_each(Attachment::leave_returns_out);
+    }
+
     /// Stops counting where detaching takes long.
     pub(super) fn disable(&self) {
         self.attachments().for_each(Attachment::disable);

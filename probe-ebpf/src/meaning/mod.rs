@@ -129,6 +129,13 @@ fn forget_freed(process: u32, descriptor: &Descriptor, handle_address: u64) {
     }
 }
 
+/// Whether calls of a function move data, or begin to.
+#[inline(always)]
+pub fn moves_data(function: u32) -> bool {
+    // SAFETY: map value pointer, written before anything is attached.
+    DESCRIPTORS.get_ptr(function & (FUNCTION_SLOTS - 1)).is_some_and(|descriptor| moves(unsafe { &*descriptor }))
+}
+
 /// Hands the thread's completed call over to those programs, by what is left to be done (see [`crate::call`]). To be called by the
 /// program itself, not by a function that is not inlined: the kernel allows that with type information only.
 #[inline(always)]

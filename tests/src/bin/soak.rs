@@ -1,16 +1,21 @@
-//! `cargo xtask soak [CYCLES [KILLS [VISITORS]]]`: the long campaigns, on every MPI installed. Needs root.
+//! `cargo xtask soak [CYCLES [KILLS [VISITORS]]]`: the long campaigns, on every MPI installed; `cargo xtask soak odd [NAME…]`: odd
+//! programs, under every engine and every way of attaching. Needs root.
 
 use std::io::Write as _;
 use std::process::ExitCode;
 use std::time::Instant;
 
-use mpiprobe_tests::campaign::{CampaignError, cycles, killed_in_flight, visitors};
+use mpiprobe_tests::campaign::{CampaignError, cycles, killed_in_flight, odd, visitors};
 use mpiprobe_tests::{Mpi, Requirement};
 
 fn main() -> ExitCode {
+    let mut arguments = std::env::args().skip(1);
+    if arguments.next().as_deref() == Some("odd") {
+        return odd::main(&arguments.collect::<Vec<_>>());
+    }
     let numbers: Result<Vec<u32>, _> = std::env::args().skip(1).map(|argument| argument.parse()).collect();
     let Ok(numbers) = numbers else {
-        eprintln!("usage: soak [CYCLES [KILLS [VISITORS]]]");
+        eprintln!("usage: soak [CYCLES [KILLS [VISITORS]]] | soak odd [NAME...]");
         return ExitCode::from(2);
     };
     let number = |position: usize, default: u32| numbers.get(position).copied().unwrap_or(default);

@@ -2,6 +2,7 @@
 
 mod cycles;
 mod kills;
+pub mod odd;
 mod visitors;
 
 use thiserror::Error;

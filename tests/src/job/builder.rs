@@ -50,6 +50,8 @@ pub struct JobBuilder {
     preload: Option<PathBuf>,
     through_a_shell: bool,
     as_it_is: bool,
+    within: Vec<OsString>,
+    set_user: Option<u32>,
 }
 
 impl JobBuilder {
@@ -71,6 +73,8 @@ impl JobBuilder {
             preload: None,
             through_a_shell: false,
             as_it_is: false,
+            within: Vec::new(),
+            set_user: None,
         }
     }
 
@@ -187,6 +191,22 @@ impl JobBuilder {
         self
     }
 
+    /// Have another program start each rank: it is given the rank's command line after these arguments, of which the first is the
+    /// program.
+    #[must_use]
+    pub fn within<A: Into<OsString>>(mut self, command: impl IntoIterator<Item = A>) -> Self {
+        self.within = command.into_iter().map(Into::into).collect();
+        self
+    }
+
+    /// Let the program's file belong to this user, as whom it is executed then (set-user-ID; needs root). The dynamic linker preloads
+    /// nothing into such a program. With [`own_name`](Self::own_name).
+    #[must_use]
+    pub fn set_user(mut self, user: u32) -> Self {
+        self.set_user = Some(user);
+        self
+    }
+
     /// Have a script execute the program: the command line does not name it.
     #[must_use]
     pub fn through_a_shell(mut self) -> Self {
@@ -240,6 +260,9 @@ impl JobBuilder {
         if let Some(name) = &self.called {
             executable = files::copy_program(&executable, files.path(), name)?;
         }
+        if let Some(user) = self.set_user {
+            files::set_user(&executable, user)?;
+        }
         if self.through_a_shell {
             executable = files::script(&executable, files.path())?;
         }
@@ -274,6 +297,7 @@ impl JobBuilder {
             None => Command::new(&launcher),
         };
         command.args(self.mpi.launcher_arguments(self.ranks, directory.path(), preload.as_deref()));
+        command.args(&self.within);
         if self.program.language == Language::Python {
             let interpreter = python::interpreter(self.mpi)?;
             command.arg(interpreter.command).envs(interpreter.environment);

@@ -42,6 +42,12 @@ pub(super) fn copy_program(executable: &Path, directory: &Path, name: &str) -> R
     Ok(copy)
 }
 
+/// Gives a program to a user, as whom it is executed from then on.
+pub(super) fn set_user(program: &Path, user: u32) -> Result<(), JobError> {
+    std::os::unix::fs::chown(program, Some(user), None).map_err(file_error("giving away", program))?;
+    fs::set_permissions(program, fs::Permissions::from_mode(0o4755)).map_err(file_error("setting the user of", program))
+}
+
 /// Copies the files that an installed program reads.
 pub(super) fn copy_input(program: Program, directory: &Path) -> Result<(), JobError> {
     for file in program.files() {

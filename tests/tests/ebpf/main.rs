@@ -15,6 +15,7 @@ mod kills;
 mod ladder;
 mod layers;
 mod libraries;
+mod odd;
 mod output;
 mod phases;
 mod recent;
@@ -48,6 +49,7 @@ fn main() {
             ladder::tests(mpi),
             layers::tests(mpi),
             libraries::tests(mpi),
+            odd::tests(mpi),
             output::tests(mpi),
             phases::tests(mpi),
             recent::tests(mpi),

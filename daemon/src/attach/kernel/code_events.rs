@@ -24,8 +24,9 @@ const SAMPLE_TIME: u64 = 1 << 2;
 const MONOTONIC: i32 = 1;
 
 const PAGE: usize = 4096;
-/// Some hundred records each: what a few dozen processes that start map on one processor.
-const RING: usize = 16 * PAGE;
+/// Sizes of rings, bytes, the first that the kernel permits. 60 processes that start on one processor, before anybody reads, map
+/// some four thousand files; what users without privileges may lock is as much (`kernel.perf_event_mlock_kb`).
+const RINGS: [usize; 3] = [128 * PAGE, 32 * PAGE, 8 * PAGE];
 /// In the page before the ring, `struct perf_event_mmap_page`.
 const HEAD: usize = 1024;
 const TAIL: usize = 1032;
@@ -62,6 +63,8 @@ struct Ring {
     _event: OwnedFd,
     /// The page of the kernel's, and behind it the ring.
     memory: *mut u8,
+    /// Of the ring, bytes; a power of two.
+    size: usize,
 }
 
 // SAFETY: the memory belongs to whoever has the ring.
@@ -83,11 +86,16 @@ impl Ring {
         let pid = i32::try_from(pid).map_err(|_| io::ErrorKind::InvalidInput)?;
         // SAFETY: the attributes point to nothing.
         let event = unsafe { perf_event::open(attributes, pid, processor)? };
-        // SAFETY: with a null hint the kernel chooses unused addresses.
-        let memory = unsafe {
-            mmap(null_mut(), PAGE + RING, ProtFlags::READ | ProtFlags::WRITE, MapFlags::SHARED, event.as_fd(), 0)?
-        };
-        Ok(Self { _event: event, memory: memory.cast() })
+        let access = ProtFlags::READ | ProtFlags::WRITE;
+        let mut refused = io::ErrorKind::InvalidInput.into();
+        for size in RINGS {
+            // SAFETY: with a null hint the kernel chooses unused addresses.
+            match unsafe { mmap(null_mut(), PAGE + size, access, MapFlags::SHARED, event.as_fd(), 0) } {
+                Ok(memory) => return Ok(Self { _event: event, memory: memory.cast(), size }),
+                Err(error) => refused = io::Error::from(error),
+            }
+        }
+        Err(refused)
     }
 
     fn read(&mut self) -> Vec<Record> {
@@ -112,7 +120,7 @@ impl Ring {
 
     /// A record may go over the ring's end to its beginning.
     fn copy(&self, at: u64, length: usize) -> Vec<u8> {
-        let place = |step: usize| PAGE + (usize::try_from(at).unwrap_or(0).wrapping_add(step) & (RING - 1));
+        let place = |step: usize| PAGE + (usize::try_from(at).unwrap_or(0).wrapping_add(step) & (self.size - 1));
         // SAFETY: within the ring, between what has been read and what has been written: the kernel leaves that alone.
         (0..length).map(|step| unsafe { self.memory.add(place(step)).read_volatile() }).collect()
     }
@@ -121,7 +129,7 @@ impl Ring {
 impl Drop for Ring {
     fn drop(&mut self) {
         // SAFETY: address and length are those of the mapping made in `open`, which nothing else knows of.
-        let _ = unsafe { munmap(self.memory.cast(), PAGE + RING) };
+        let _ = unsafe { munmap(self.memory.cast(), PAGE + self.size) };
     }
 }
 
@@ -130,6 +138,20 @@ mod tests {
     use std::{fs, os::unix::fs::MetadataExt as _, process::Command};
 
     use super::*;
+
+    /// What ranks map that start all at once, while nobody reads.
+    #[test]
+    fn as_many_processes_as_a_node_has_ranks_may_start_before_anybody_reads() {
+        let thread = rustix::thread::gettid().as_raw_nonzero().get().cast_unsigned();
+        let Ok(mut events) = CodeEvents::open(thread) else { return };
+        // Each maps the shell, the C library, the linker and true's; as much as 64 processes with 60 libraries.
+        let script = "i=0; while [ $i -lt 600 ]; do /bin/true; i=$((i+1)); done";
+        let mut command = Command::new("taskset");
+        let Ok(status) = command.args(["-c", "0", "sh", "-c", script]).status() else { return };
+        assert!(status.success());
+        let lost = events.read().into_iter().filter(|record| matches!(record, Record::Lost(_))).count();
+        assert_eq!(lost, 0);
+    }
 
     #[test]
     fn what_a_child_of_a_child_maps_is_told_after_its_end() {

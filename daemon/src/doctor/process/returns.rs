@@ -3,22 +3,16 @@
 use serde_json::json;
 
 use crate::{
-    discover::{
-        Process,
-        mappings::{MappedFile, Mappings},
-        process::SMALL_FILE,
-        status::Seccomp,
-    },
+    discover::{Process, ReturnRisk, ReturnRisks, Way, mappings::Mappings, process::SMALL_FILE, status::Seccomp},
     doctor::{Check, KernelRelease},
 };
 
 pub(super) fn examine(process: &Process, mappings: &Mappings, release: &KernelRelease) -> Vec<Check> {
     let mode = process.status().ok().and_then(|status| status.seccomp);
     let features = process.read("status", SMALL_FILE).map(|content| content.bytes).unwrap_or_default();
-    let paths: Vec<String> = mappings.files.iter().map(MappedFile::display_path).collect();
     let mut checks = vec![seccomp(mode, release)];
     checks.extend(shadow_stack(&String::from_utf8_lossy(&features), release));
-    checks.extend(exceptions(&paths));
+    checks.push(own_code(ReturnRisks::default().of_mapped(process, mappings).as_ref()));
     checks
 }
 
@@ -54,24 +48,26 @@ fn shadow_stack(status: &str, release: &KernelRelease) -> Option<Check> {
     })
 }
 
-/// `None` for processes without C++. A program with the C++ library linked in is not recognised.
-fn exceptions(paths: &[String]) -> Option<Check> {
-    let is_cpp = |path: &&String| {
-        let name = path.rsplit('/').next().unwrap_or(path);
-        name.starts_with("libstdc++.so") || name.starts_with("libc++.so")
+/// What the program does itself with the stacks that its calls are on.
+fn own_code(risk: Option<&ReturnRisk>) -> Check {
+    let Some(risk) = risk else {
+        return Check::ok("returns", "none of its files is known to leave MPI calls by other ways than a return")
+            .with(json!({ "risk": null }));
     };
-    let library = paths.iter().find(is_cpp)?;
-    let check = Check::limited(
-        "cpp-exceptions",
-        "it uses C++",
-        "nothing, unless the program throws from an error handler, reduction operation or attribute callback: then do not \
-         observe it, or have it handle the error without throwing",
-    );
-    Some(
-        check
-            .because("a C++ exception thrown through an MPI function that is being observed aborts the program")
-            .with(json!({ "library": library })),
-    )
+    let why = match risk.way {
+        Way::Throws | Way::MayThrow => {
+            "a C++ exception thrown through an MPI call with a return probe aborts the program"
+        }
+        Way::SwitchesStacks => {
+            "with --attach multi or perf-event, an MPI call on one stack inside a call on another ends the program"
+        }
+        Way::MovesThreads => {
+            "an MPI call with a return probe that returns on another thread of the kernel ends the program"
+        }
+    };
+    let fix = "nothing: --returns auto counts its calls without return probes where need be; `mpiprobe run --engine wrapper` has no \
+               such limit";
+    Check::limited("returns", risk.to_string(), fix).because(why).with(json!({ "risk": risk }))
 }
 
 #[cfg(test)]
@@ -99,12 +95,10 @@ mod tests {
     }
 
     #[test]
-    fn cpp_is_recognised_by_its_library() {
-        let verdict = |paths: &[&str]| {
-            exceptions(&paths.iter().map(ToString::to_string).collect::<Vec<_>>()).map(|check| check.verdict)
-        };
-        assert_eq!(verdict(&["/bin/a", "/usr/lib/libstdc++.so.6.0.30"]), Some(Verdict::Limited));
-        assert_eq!(verdict(&["/opt/libc++.so.1"]), Some(Verdict::Limited));
-        assert_eq!(verdict(&["/bin/a", "/usr/lib/libc.so.6", "/libstdc++.so/x"]), None);
+    fn what_the_program_does_itself_is_a_limit() {
+        assert_eq!(own_code(None).verdict, Verdict::Ok);
+        let risk = ReturnRisk { way: Way::Throws, file: "/opt/solver".to_owned() };
+        let check = own_code(Some(&risk));
+        assert_eq!((check.verdict, check.finding.starts_with("/opt/solver throws")), (Verdict::Limited, true));
     }
 }

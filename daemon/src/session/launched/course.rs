@@ -45,6 +45,7 @@ pub(super) async fn launch(options: &RunOptions, ready: Ready) -> Result<u8, Lau
     let status = job.wait().map_err(LaunchError::Watch)?;
     wait_for_ranks(&mut observation, &mut loaded).await?;
     observation.handle_notices();
+    loaded.conclude(&mut observation);
     let profile = Arc::new(observation.profile(Some(EndReason::TargetsEnded))?);
     if profile.ranks.is_empty() {
         say(

@@ -14,12 +14,14 @@ pub(super) struct Loaded {
     events: CodeEvents,
     /// No MPI libraries, or those of which everything has been said.
     settled: HashSet<FileId>,
+    /// Notices that were lost.
+    lost: u64,
 }
 
 impl Loaded {
     /// Of the process and all that it will start.
     pub(super) fn new(pid: u32) -> io::Result<Self> {
-        Ok(Self { events: CodeEvents::open(pid)?, settled: HashSet::new() })
+        Ok(Self { events: CodeEvents::open(pid)?, settled: HashSet::new(), lost: 0 })
     }
 
     /// Probes MPI libraries that are new. What was loaded before it was probed is noted.
@@ -28,15 +30,23 @@ impl Loaded {
         for record in self.events.read() {
             match record {
                 Record::Mapped(one) => mapped.push(one),
-                Record::Lost(number) => observation.note_missing(format!(
-                    "{number} notices of what the job loads were lost: other MPI libraries than those probed may have been used"
-                )),
+                Record::Lost(number) => self.lost += number,
             }
         }
         // The first who has loaded a library was without probes for longest.
         mapped.sort_by_key(|one| one.time_ns);
         for one in &mapped {
             self.settle(one, observation);
+        }
+    }
+
+    /// What is left to be said when the job has ended.
+    pub(super) fn conclude(&self, observation: &mut Observation) {
+        if self.lost > 0 {
+            observation.note_missing(format!(
+                "{} notices of what the job loads were lost: other MPI libraries than those probed may have been used",
+                self.lost
+            ));
         }
     }
 

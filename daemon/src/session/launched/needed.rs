@@ -22,7 +22,7 @@ use object::{
 };
 
 use crate::{
-    discover::{Scanner, identity_when_mapped, mappings::FileId, open_regular},
+    discover::{ReturnRisk, ReturnRisks, Scanner, identity_when_mapped, mappings::FileId, open_regular},
     session::ImplementationRecogniser,
 };
 
@@ -39,15 +39,27 @@ pub(super) struct Needed {
     pub(super) id: FileId,
 }
 
-/// Each once; empty if it cannot be told. The scanner remembers what all files are that the command will load.
-pub(super) fn needed(command: &[OsString], scanner: &mut Scanner<ImplementationRecogniser>) -> Vec<Needed> {
+/// What is known of a command before it runs.
+#[derive(Debug)]
+pub(super) struct Needs {
+    /// MPI libraries, each once; empty if it cannot be told.
+    pub(super) libraries: Vec<Needed>,
+    /// Why return probes may harm it.
+    pub(super) risk: Option<ReturnRisk>,
+}
+
+/// The scanner remembers what all files are that the command will load.
+pub(super) fn needed(command: &[OsString], scanner: &mut Scanner<ImplementationRecogniser>) -> Needs {
     let mut seen = BTreeSet::new();
     let programs = command.iter().take(MOST_ARGUMENTS).filter_map(|argument| find_program(argument));
     let files = programs.flat_map(|program| {
         let libraries = libraries(&program);
         std::iter::once(program).chain(libraries)
     });
-    files.filter(|path| seen.insert(path.clone())).filter_map(|path| mpi_library(path, scanner)).collect()
+    let files: Vec<PathBuf> = files.filter(|path| seen.insert(path.clone())).collect();
+    let risk = |path: &PathBuf| ReturnRisks::of_file(&open_regular(path).ok()?, &path.display().to_string());
+    let risk = files.iter().filter_map(risk).max_by_key(|risk| risk.way);
+    Needs { libraries: files.into_iter().filter_map(|path| mpi_library(path, scanner)).collect(), risk }
 }
 
 /// The program's file: with a path in its name, or on `PATH`.
@@ -156,6 +168,7 @@ mod tests {
     fn what_does_not_use_mpi_needs_no_library() {
         let root = ProcRoot::system().unwrap();
         let mut scanner = Scanner::new(root, Caller::current().unwrap(), ImplementationRecogniser::default());
-        assert!(needed(&["sh".into(), "-c".into(), "exit 0".into()], &mut scanner).is_empty());
+        let needs = needed(&["sh".into(), "-c".into(), "exit 0".into()], &mut scanner);
+        assert!(needs.libraries.is_empty() && needs.risk.is_none(), "{needs:?}");
     }
 }

@@ -5,14 +5,14 @@ use thiserror::Error;
 use super::{
     elsewhere::elsewhere,
     loaded::Loaded,
-    needed::{Needed, needed},
+    needed::{Needs, needed},
 };
 use crate::{
     attach::AttachError,
-    discover::{Caller, JobChoice, ProcRoot, Scanner, Target},
+    discover::{Caller, JobChoice, ProcRoot, ReturnRisk, Scanner, Target},
     present::say,
     session::{
-        EngineChoice, ImplementationRecogniser, Options, SessionError, observation::Observation, probed,
+        EngineChoice, ImplementationRecogniser, Options, Returns, SessionError, observation::Observation, probed,
         wrapped::RunOptions,
     },
 };
@@ -26,6 +26,8 @@ pub enum Unready {
     Tables,
     #[error("others may start the ranks than this command ({0})")]
     Elsewhere(&'static str),
+    #[error("{0}, and a call that is left by that while a return probe is there ends the program")]
+    Risk(ReturnRisk),
     #[error("which MPI library the command uses cannot be told before it runs")]
     Library,
     #[error(transparent)]
@@ -38,6 +40,7 @@ impl Unready {
         match self {
             Self::Tables => "--output keeps its tables".to_owned(),
             Self::Elsewhere(_) => format!("{self}, and eBPF would not know them"),
+            Self::Risk(risk) => format!("{risk}, which return probes of eBPF may be the end of"),
             Self::Library => format!("{self}, and eBPF might miss its first calls"),
             Self::Session(error) => {
                 let text = error.to_string();
@@ -61,8 +64,8 @@ impl Ready {
             return Err(Unready::Tables);
         }
         let mut scanner = scanner()?;
-        let libraries = needed(&options.command, &mut scanner);
-        Self::with(options, scanner, &libraries)
+        let needs = needed(&options.command, &mut scanner);
+        Self::with(options, scanner, needs)
     }
 
     /// Only if no call can be missed.
@@ -74,20 +77,23 @@ impl Ready {
             return Err(Unready::Elsewhere(whom));
         }
         let mut scanner = scanner()?;
-        let libraries = needed(&options.command, &mut scanner);
-        if libraries.is_empty() { Err(Unready::Library) } else { Self::with(options, scanner, &libraries) }
+        let needs = needed(&options.command, &mut scanner);
+        match needs.risk {
+            _ if needs.libraries.is_empty() => Err(Unready::Library),
+            Some(risk) if options.returns == Returns::Auto => Err(Unready::Risk(risk)),
+            _ => Self::with(options, scanner, needs),
+        }
     }
 
-    fn with(
-        options: &RunOptions,
-        scanner: Scanner<ImplementationRecogniser>,
-        libraries: &[Needed],
-    ) -> Result<Self, Unready> {
+    fn with(options: &RunOptions, scanner: Scanner<ImplementationRecogniser>, needs: Needs) -> Result<Self, Unready> {
         // Tried on mpiprobe itself, before anything is there that would have to be undone.
         Loaded::new(std::process::id()).map_err(|source| SessionError::from(AttachError::CodeEvents { source }))?;
         let mut observation = Observation::of_job(&observed(options), scanner)?;
+        if let Some(risk) = needs.risk {
+            observation.weigh(&risk);
+        }
         let mut known = Vec::new();
-        for library in libraries {
+        for library in &needs.libraries {
             match observation.cover_file(&library.path, &library.file, library.id) {
                 Ok(_) => known.push(library.path.display().to_string()),
                 // The command may do without it.
@@ -116,6 +122,7 @@ fn observed(options: &RunOptions) -> Options {
         wait: true,
         functions: probed(options.functions, true, options.ignore_pcontrol),
         nested: false,
+        returns: options.returns,
         ignore_pcontrol: options.ignore_pcontrol,
         duration: None,
         interval: options.interval,

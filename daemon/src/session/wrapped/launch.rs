@@ -29,7 +29,7 @@ use crate::{
     present::{OutputError, say},
     recording::{RecordTo, Recorder, RecordingError},
     session::{
-        SessionError,
+        Returns, SessionError,
         course::regular,
         launched::Unready,
         sites::Sites,
@@ -52,6 +52,8 @@ pub struct RunOptions {
     pub functions: FunctionSet,
     /// Count all the time and without phases, whatever the job asks for by `MPI_Pcontrol`.
     pub ignore_pcontrol: bool,
+    /// Whether the kernel, where it counts, sees when calls return.
+    pub returns: Returns,
     /// Where the profile goes; `None`: standard error.
     pub profile: Option<PathBuf>,
     /// Where the tables go, to stay there; `None`: nowhere in particular.

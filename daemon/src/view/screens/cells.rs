@@ -25,6 +25,11 @@ pub(super) fn share(per_cent: f64) -> Cell {
     Cell { content, key: SortKey::Number(per_cent), tone: Tone::Plain }
 }
 
+/// A cell that follows from times, unless there are calls (`untimed`) whose times are not known.
+pub(super) fn known_unless(untimed: u64, cell: Cell) -> Cell {
+    if untimed == 0 { cell } else { Cell::unknown("?") }
+}
+
 pub(super) fn number(value: u64) -> Cell {
     Cell::number(value as f64, if value == 0 { String::new() } else { count(value) })
 }

@@ -2,7 +2,7 @@
 
 use super::{
     FunctionSum, Known,
-    cells::{bandwidth, duration_of, imbalance, number, per_second, share, time},
+    cells::{bandwidth, duration_of, imbalance, known_unless, number, per_second, share, time},
     sums::functions,
 };
 use crate::view::state::{Cell, Column, Grid, Place, Row, RowId};
@@ -40,15 +40,15 @@ fn row(known: &Known<'_>, function: &FunctionSum<'_>) -> Row {
         id: RowId::Function(all.name),
         cells: vec![
             Cell::text(all.name),
-            share(function.wall_percent),
-            time(change.time_ns),
+            known_unless(all.untimed_calls, share(function.wall_percent)),
+            known_unless(all.untimed_calls, time(change.time_ns)),
             number(change.calls),
             per_second(known.change, change.calls),
             number(all.open_calls),
-            duration_of(change.calls, mean),
-            duration_of(all.calls, all.p50_ns as f64),
-            duration_of(all.calls, all.p99_ns as f64),
-            duration_of(all.calls, all.max_ns as f64),
+            known_unless(all.untimed_calls, duration_of(change.calls, mean)),
+            duration_of(all.calls - all.untimed_calls.min(all.calls), all.p50_ns as f64),
+            duration_of(all.calls - all.untimed_calls.min(all.calls), all.p99_ns as f64),
+            duration_of(all.calls - all.untimed_calls.min(all.calls), all.max_ns as f64),
             bandwidth(known.change, change.bytes),
             imbalance(function.over_ranks_ns.imbalance),
             Cell::text(all.group),

@@ -2,7 +2,7 @@
 
 use super::{
     Known,
-    cells::{bandwidth, duration_of, number, per_second, share, time, who},
+    cells::{bandwidth, duration_of, known_unless, number, per_second, share, time, who},
 };
 use crate::{
     analyse::{FunctionChange, RankChange, RankId, longest},
@@ -77,14 +77,14 @@ fn row(known: &Known<'_>, row: &FunctionRow, rank: RankChange, change: FunctionC
         id: RowId::Function(row.name),
         cells: vec![
             Cell::text(row.name),
-            share(100.0 * change.time_ns as f64 / whole),
-            time(change.time_ns),
+            known_unless(row.untimed_calls, share(100.0 * change.time_ns as f64 / whole)),
+            known_unless(row.untimed_calls, time(change.time_ns)),
             number(change.calls),
             per_second(known.change, change.calls),
             number(row.open_calls),
-            duration_of(row.calls, row.p50_ns as f64),
-            duration_of(row.calls, row.p99_ns as f64),
-            duration_of(row.calls, row.max_ns as f64),
+            duration_of(row.calls - row.untimed_calls.min(row.calls), row.p50_ns as f64),
+            duration_of(row.calls - row.untimed_calls.min(row.calls), row.p99_ns as f64),
+            duration_of(row.calls - row.untimed_calls.min(row.calls), row.max_ns as f64),
             bandwidth(known.change, change.bytes),
             Cell::text(row.group),
         ],

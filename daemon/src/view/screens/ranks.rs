@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::{
     Known,
-    cells::{bandwidth, is_stuck, number, per_second, rank_number, share, since, state},
+    cells::{bandwidth, is_stuck, known_unless, number, per_second, rank_number, share, since, state},
     sums::groups,
 };
 use crate::{
@@ -70,7 +70,7 @@ fn row(known: &Known<'_>, rank: &RankProfile, id: RankId, change: RankChange, fu
             rank_number(rank),
             state(rank, marked),
             since(rank, marked),
-            share(change.mpi_percent()),
+            known_unless(rank.untimed_calls, share(change.mpi_percent())),
             split(change, names.zip(functions.iter().copied())),
             per_second(known.change, change.calls),
             bandwidth(known.change, change.bytes),

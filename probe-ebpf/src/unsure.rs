@@ -1,0 +1,70 @@
+//! Calls of which it is not known at once whether the open call makes them: on a stack above it, while its return probe is still there.
+//!
+//! They get no return probe, because that would be the end of the open call's (see [`crate::call::place`]). That the open call
+//! returns says that it has made them; that it was left, or is open when its thread ends, says that they were the program's.
+
+use mpiprobe_common::{Loss, ThreadState, thread::UnsureCalls};
+
+use crate::{
+    call::NO_RETURN,
+    maps::configured,
+    meaning,
+    statistics::{count_losses, record_untimed},
+};
+
+/// Such a call begins: an inner one, until the contrary is known. `handle` is its first argument.
+#[inline(never)]
+pub fn enter(thread: &mut ThreadState, function: u32, handle: u64) -> u32 {
+    thread.inner_calls += 1;
+    if thread.unsure_calls == 0 {
+        thread.unsure = ThreadState::ZERO.unsure;
+    }
+    thread.unsure_calls += 1;
+    for known in &mut thread.unsure {
+        if known.calls == 0 || (u32::from(known.function) == function && known.calls < u16::MAX) {
+            *known = UnsureCalls { function: function as u16, calls: known.calls + 1 };
+            break;
+        }
+    }
+    if configured::traffic() != 0 {
+        // Its handle may mean another communicator from now on.
+        meaning::at_uncounted_entry(thread.process, function, handle);
+    }
+    NO_RETURN
+}
+
+/// The open call was left without a return: these were the program's own calls.
+#[inline(always)]
+pub fn settle(thread: &mut ThreadState) {
+    if thread.unsure_calls != 0 {
+        settle_all(thread);
+    }
+}
+
+/// Answers 0; a function that is not inlined has to answer.
+#[inline(never)]
+fn settle_all(thread: &mut ThreadState) -> u32 {
+    let mut unknown = u64::from(thread.unsure_calls);
+    thread.unsure_calls = 0;
+    thread.inner_calls -= unknown;
+    for known in thread.unsure {
+        if known.calls == 0 {
+            break;
+        }
+        let calls = u64::from(known.calls);
+        record_untimed(thread.process, known.function.into(), calls);
+        thread.calls += calls;
+        unknown -= calls;
+    }
+    // Of which functions is not known.
+    count_losses(thread.process, Loss::EntryWithoutReturn, unknown);
+    0
+}
+
+/// Counts a call of the program's by its entry.
+#[inline(never)]
+pub fn count(thread: &mut ThreadState, function: u32) -> u32 {
+    record_untimed(thread.process, function, 1);
+    thread.calls += 1;
+    NO_RETURN
+}

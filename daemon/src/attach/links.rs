@@ -49,7 +49,7 @@ pub struct Attachment {
 #[derive(Debug)]
 struct Link {
     /// Closing it detaches.
-    link: OwnedFd,
+    probe: OwnedFd,
     /// The perf event behind it, on that rung.
     event: Option<OwnedFd>,
     /// Its program runs at returns only.
@@ -94,7 +94,7 @@ impl Attachment {
             usage.returns,
             scope.pid(),
         )?;
-        self.links.push(Link { link, event: None, returns: usage.returns });
+        self.links.push(Link { probe: link, event: None, returns: usage.returns });
         Ok(())
     }
 
@@ -108,7 +108,7 @@ impl Attachment {
         for site in sites {
             let event = perf_event::open_uprobe(path, site.offset, program.usage.returns, scope.pid())?;
             let link = bpf::link_perf_event(program.fd.as_fd(), event.as_fd(), site.cookie)?;
-            self.links.push(Link { link, event: Some(event), returns: program.usage.returns });
+            self.links.push(Link { probe: link, event: Some(event), returns: program.usage.returns });
         }
         Ok(())
     }
@@ -141,8 +141,8 @@ impl Attachment {
 
     /// Detaches, telling after each link how many are left. In the order of attaching reversed: entries before returns.
     pub fn detach(mut self, mut progress: impl FnMut(usize)) {
-        while let Some(Link { link, event, .. }) = self.links.pop() {
-            drop(link);
+        while let Some(Link { probe, event, .. }) = self.links.pop() {
+            drop(probe);
             drop(event);
             progress(self.links.len());
         }

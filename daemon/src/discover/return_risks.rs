@@ -19,8 +19,14 @@ use super::open_mapped::open_mapped;
 use super::process::Process;
 use super::text::base_name;
 
-/// A symbol or string table beyond this size is not looked at, bytes.
-const LARGEST_TABLE: u64 = 512 << 20;
+/// A file beyond this size is not looked at, bytes: nor could it be probed (`plan::MAX_ELF_BYTES`).
+const LARGEST_FILE: u64 = 512 << 20;
+/// Symbol and string tables that are read, all together, bytes: those of programs are a few megabytes. Anybody may claim that theirs
+/// are larger.
+const MOST_BYTES: u64 = 1 << 30;
+/// What functions of user-level threads are called: Argobots, Qthreads, MassiveThreads, Boost.Fiber, HPX, GNU Pth.
+const USER_LEVEL_THREADS: [&[u8]; 6] =
+    [b"ABT_thread_", b"qthread_fork", b"myth_", b"_ZN5boost6fibers", b"_ZN3hpx", b"pth_"];
 /// Files of a process that are looked at: programs have some hundreds at most.
 const MOST_FILES: usize = 1024;
 
@@ -135,11 +141,8 @@ impl Uses {
     fn note_prefix(&mut self, name: &[u8]) {
         // Standard library functions that throw for the caller (`std::__throw_…`).
         self.throws |= name.starts_with(b"_ZSt") && memchr::memmem::find(name, b"__throw_").is_some();
-        // Argobots, Qthreads, MassiveThreads, Boost.Fiber, HPX, GNU Pth.
-        const THREADS: [&[u8]; 6] =
-            [b"ABT_thread_", b"qthread_fork", b"myth_", b"_ZN5boost6fibers", b"_ZN3hpx", b"pth_"];
         self.bindings |= name.starts_with(b"_ZTVN3MPI");
-        self.user_level_threads |= THREADS.iter().any(|prefix| name.starts_with(prefix));
+        self.user_level_threads |= USER_LEVEL_THREADS.iter().any(|prefix| name.starts_with(prefix));
         let is_mpi = name.starts_with(b"MPI_") || name.starts_with(b"PMPI_");
         if is_mpi && let Some(id) = std::str::from_utf8(name).ok().and_then(by_name) {
             let has = |role| id.function().arguments.iter().any(|argument| argument.role == role);
@@ -151,12 +154,13 @@ impl Uses {
     }
 
     /// Of a 64-bit ELF file. What cannot be read uses nothing.
-    fn of(file: &File) -> Self {
-        Self::read(file).unwrap_or_default()
+    fn of(file: &File, left: &mut u64) -> Self {
+        Self::read(file, left).unwrap_or_default()
     }
 
-    fn read(file: &File) -> Option<Self> {
-        if file.metadata().ok()?.len() > LARGEST_TABLE {
+    /// `left`: how many bytes may be read.
+    fn read(file: &File, left: &mut u64) -> Option<Self> {
+        if file.metadata().ok()?.len() > LARGEST_FILE {
             return None;
         }
         let data = ReadCache::new(file);
@@ -170,9 +174,7 @@ impl Uses {
         for kind in [elf::SHT_DYNSYM, elf::SHT_SYMTAB] {
             let Some(section) = sections.iter().find(|section| section.sh_type(endian) == kind) else { continue };
             let strings = sections.get(usize::try_from(section.sh_link(endian)).ok()?)?;
-            if section.sh_size(endian) > LARGEST_TABLE || strings.sh_size(endian) > LARGEST_TABLE {
-                continue;
-            }
+            *left = left.checked_sub(section.sh_size(endian).checked_add(strings.sh_size(endian))?)?;
             let names = strings.data(endian, &data).ok()?;
             if memchr::memmem::find(names, b"MPI_").is_none() {
                 continue;
@@ -199,9 +201,17 @@ fn defines_mpi(symbols: &[elf::Sym64<Endianness>], names: &[u8], endian: Endiann
 }
 
 /// Looks at files, each once.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct ReturnRisks {
     known: HashMap<FileId, Option<Way>>,
+    /// Bytes that may still be read.
+    left: u64,
+}
+
+impl Default for ReturnRisks {
+    fn default() -> Self {
+        Self { known: HashMap::new(), left: MOST_BYTES }
+    }
 }
 
 impl ReturnRisks {
@@ -216,7 +226,7 @@ impl ReturnRisks {
         let look = |file: &MappedFile| {
             let path = file.display_path();
             let way = *self.known.entry(file.id).or_insert_with(|| {
-                if is_binding(&path) { None } else { Uses::of(&open_mapped(process, file).ok()?).way() }
+                if is_binding(&path) { None } else { Uses::of(&open_mapped(process, file).ok()?, &mut self.left).way() }
             });
             Some(ReturnRisk { way: way?, file: path })
         };
@@ -225,7 +235,7 @@ impl ReturnRisks {
 
     /// Of a file that no process need have mapped.
     pub fn of_file(file: &File, shown: &str) -> Option<ReturnRisk> {
-        let way = if is_binding(shown) { None } else { Uses::of(file).way() };
+        let way = if is_binding(shown) { None } else { Uses::of(file, &mut { MOST_BYTES }).way() };
         Some(ReturnRisk { way: way?, file: shown.to_owned() })
     }
 }

@@ -27,7 +27,7 @@ fn cxx(calls: &str) -> Option<Way> {
 
 fn declarations(calls: &str) -> String {
     let names = calls.split(';').filter_map(|call| call.trim().strip_suffix("()"));
-    names.map(|name| format!("void {name}();")).collect()
+    names.map(|name| format!("void {name}();")).collect::<Vec<_>>().concat()
 }
 
 #[test]

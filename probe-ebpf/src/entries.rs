@@ -5,14 +5,12 @@ use mpiprobe_common::ThreadState;
 
 use crate::{
     call::{NO_RETURN, begin_change, end_change, is_in_library, read_return_address},
-    maps::configured,
-    meaning, phases,
     statistics::record_untimed,
 };
 
 /// A function is entered. Calls that MPI makes inside MPI are told by where they come from.
 #[inline(never)]
-pub fn count(thread: &mut ThreadState, function: u32, stack_pointer: u64, first: u64, second: u64) -> u32 {
+pub fn count(thread: &mut ThreadState, function: u32, stack_pointer: u64) -> u32 {
     let caller = read_return_address(thread.process, stack_pointer);
     if is_in_library(thread.id, caller) {
         thread.inner_calls += 1;
@@ -27,12 +25,5 @@ pub fn count(thread: &mut ThreadState, function: u32, stack_pointer: u64, first:
     }
     end_change(thread);
     record_untimed(thread.process, function, 1);
-    if configured::traffic() != 0 {
-        // Its handle may mean another communicator from now on.
-        meaning::at_uncounted_entry(thread.process, function, first);
-    }
-    if phases::is_control(function) {
-        phases::control(thread.process, first as u32, second);
-    }
     NO_RETURN
 }

@@ -7,14 +7,12 @@ use mpiprobe_common::{Loss, ThreadState, thread::UnsureCalls};
 
 use crate::{
     call::NO_RETURN,
-    maps::configured,
-    meaning,
     statistics::{count_losses, record_untimed},
 };
 
-/// Such a call begins: an inner one, until the contrary is known. `handle` is its first argument.
+/// Such a call begins: an inner one, until the contrary is known.
 #[inline(never)]
-pub fn enter(thread: &mut ThreadState, function: u32, handle: u64) -> u32 {
+pub fn enter(thread: &mut ThreadState, function: u32) -> u32 {
     thread.inner_calls += 1;
     if thread.unsure_calls == 0 {
         thread.unsure = ThreadState::ZERO.unsure;
@@ -25,10 +23,6 @@ pub fn enter(thread: &mut ThreadState, function: u32, handle: u64) -> u32 {
             *known = UnsureCalls { function: function as u16, calls: known.calls + 1 };
             break;
         }
-    }
-    if configured::traffic() != 0 {
-        // Its handle may mean another communicator from now on.
-        meaning::at_uncounted_entry(thread.process, function, handle);
     }
     NO_RETURN
 }

@@ -158,14 +158,14 @@ fn look_at_freed(library: &Library, descriptor: &Descriptor, arguments: Argument
 }
 
 unsafe fn look_ahead(local: *mut Local, library: &Library, descriptor: &Descriptor, arguments: Arguments) {
-    if descriptor.frees != frees::NOTHING {
-        look_at_freed(library, descriptor, arguments);
-    } else {
+    if descriptor.frees == frees::NOTHING {
         // SAFETY: by contract.
         unsafe {
             requests::forget_given(local);
             requests::remember(&raw mut (*local).given, library, descriptor, arguments);
         }
+    } else {
+        look_at_freed(library, descriptor, arguments);
     }
 }
 

@@ -33,6 +33,7 @@ enum Truth {
 }
 
 #[derive(Debug, Clone)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a choice of its own, made by a method of its name")]
 pub struct JobBuilder {
     mpi: Mpi,
     program: Program,

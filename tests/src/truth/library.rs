@@ -113,13 +113,17 @@ impl Made {
         Self(Mutex::new(BTreeMap::new()))
     }
 
-    fn of(&self, mpi: Mpi, make: impl FnOnce(Mpi) -> Result<PathBuf, CompileError>) -> Result<PathBuf, CompileError> {
+    fn of(
+        &self,
+        mpi: Mpi,
+        compile: impl FnOnce(Mpi) -> Result<PathBuf, CompileError>,
+    ) -> Result<PathBuf, CompileError> {
         // Held meanwhile: generated sources of one MPI are written by one thread at a time.
         let mut made = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(path) = made.get(&mpi) {
             return Ok(path.clone());
         }
-        let path = make(mpi)?;
+        let path = compile(mpi)?;
         made.insert(mpi, path.clone());
         Ok(path)
     }

@@ -51,7 +51,7 @@ fn needs() -> Result<(), Failed> {
     let needs = [elf::DT_NEEDED, elf::DT_VERNEED, elf::DT_VERSYM];
     let found: Vec<_> = entries.iter().map(|entry| entry.tag(endian)).filter(|tag| needs.contains(tag)).collect();
     assert!(found.is_empty(), "{found:?}");
-    let undefined: Vec<_> = file.dynamic_symbols().filter(|symbol| symbol.is_undefined()).collect();
+    let undefined: Vec<_> = file.dynamic_symbols().filter(object::ObjectSymbol::is_undefined).collect();
     assert!(undefined.iter().any(|symbol| symbol.name() == Ok("dlsym")), "nothing is proved");
     let strong: Vec<_> =
         undefined.iter().filter(|symbol| !symbol.is_weak()).filter_map(|symbol| symbol.name().ok()).collect();

@@ -5,7 +5,9 @@
 
 use std::collections::HashMap;
 
-use crate::model::{Efficiency, FunctionRow, Profile, RankProfile, Window};
+use mpiprobe_functions::Group;
+
+use crate::model::{Efficiency, FunctionRow, Profile, RankProfile, Spent, Window};
 
 /// One process image among the rows of all profiles of an observation: the pid, and which image of that process it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -36,6 +38,10 @@ pub struct RankChange {
     pub thread_wall_ns: u64,
     /// Completed calls, and open ones as far as they have got.
     pub mpi_ns: u64,
+    /// Of that, what starts and ends MPI.
+    pub startup_ns: u64,
+    /// Of the wall time, what may have been spent in a call that nobody saw begin.
+    pub unseen_ns: u64,
     pub calls: u64,
     /// `None`: it was not asked what calls move.
     pub bytes: Option<Bytes>,
@@ -103,14 +109,30 @@ impl Change {
 
     /// How well processors were used meanwhile.
     pub fn efficiency(&self) -> Option<Efficiency> {
-        Efficiency::of(self.ranks.iter().map(|(rank, _)| (rank.useful_ns(), rank.wall_ns as f64)))
+        Efficiency::of_ranks(self.spent())
     }
 
-    /// Time in MPI of all ranks over the time of their threads that use it, per cent; 0 of no time.
-    pub fn mpi_percent(&self) -> f64 {
-        let sum = |of: fn(&RankChange) -> u64| self.ranks.iter().map(|(rank, _)| of(rank) as f64).sum::<f64>();
-        let wall = sum(|rank| rank.thread_wall_ns);
-        if wall > 0.0 { (100.0 * sum(|rank| rank.mpi_ns) / wall).min(100.0) } else { 0.0 }
+    /// Time in MPI of all ranks over the time of their threads that use it, per cent; 0 of no time. `None`: not known.
+    pub fn mpi_percent(&self) -> Option<f64> {
+        all_together(self.spent()).mpi_percent()
+    }
+
+    /// Of the time of all ranks without what starts and ends MPI, per cent in MPI; `None`: not known.
+    pub fn communication_percent(&self) -> Option<f64> {
+        let (useful, wall) = all_together(self.spent()).useful()?;
+        Some(if wall > 0.0 { 100.0 * (1.0 - useful / wall) } else { 0.0 })
+    }
+
+    /// The rank that computes longest, by its place, and of its time without what starts and ends MPI, how much it does, per cent.
+    pub fn busiest(&self) -> Option<(usize, f64)> {
+        let useful = self.ranks.iter().map(|(rank, _)| rank.spent().useful()).enumerate();
+        let known = useful.filter_map(|(place, useful)| Some((place, useful?)));
+        let (place, (useful, wall)) = known.reduce(|one, other| if other.1.0 > one.1.0 { other } else { one })?;
+        Some((place, if wall > 0.0 { 100.0 * useful / wall } else { 0.0 }))
+    }
+
+    fn spent(&self) -> impl Iterator<Item = Spent> {
+        self.ranks.iter().map(|(rank, _)| rank.spent())
     }
 
     /// The same over all ranks, as it is printed.
@@ -136,6 +158,8 @@ impl RankChange {
             wall_ns: rank.wall_ns,
             thread_wall_ns: rank.thread_wall_ns,
             mpi_ns: rank.mpi_ns,
+            startup_ns: startup_ns(rank),
+            unseen_ns: rank.unseen_ns,
             calls: rank.calls,
             bytes: bytes.or_else(|| rank.traffic.as_ref().map(|_| Bytes::default())),
         }
@@ -146,24 +170,39 @@ impl RankChange {
             wall_ns: self.wall_ns.saturating_sub(before.wall_ns),
             thread_wall_ns: self.thread_wall_ns.saturating_sub(before.thread_wall_ns),
             mpi_ns: self.mpi_ns.saturating_sub(before.mpi_ns),
+            startup_ns: self.startup_ns.saturating_sub(before.startup_ns),
+            unseen_ns: self.unseen_ns.saturating_sub(before.unseen_ns),
             calls: self.calls.saturating_sub(before.calls),
             bytes: self.bytes.map(|bytes| bytes.since(before.bytes)),
         }
     }
 
-    /// Time in MPI, per cent of the time of the threads that use it; 0 of no time.
-    pub fn mpi_percent(&self) -> f64 {
-        if self.thread_wall_ns == 0 {
-            0.0
-        } else {
-            (100.0 * self.mpi_ns as f64 / self.thread_wall_ns as f64).min(100.0)
-        }
+    /// Time in MPI, per cent of the time of the threads that use it; 0 of no time. `None`: not known.
+    pub fn mpi_percent(&self) -> Option<f64> {
+        self.spent().mpi_percent()
     }
 
-    /// Wall time outside MPI, ns; of several threads the mean.
-    pub fn useful_ns(&self) -> f64 {
-        self.wall_ns as f64 * (1.0 - self.mpi_percent() / 100.0)
+    fn spent(&self) -> Spent {
+        let Self { wall_ns, thread_wall_ns, mpi_ns, startup_ns, unseen_ns, .. } = *self;
+        Spent { wall_ns, thread_wall_ns, mpi_ns, startup_ns, unseen_ns }
     }
+}
+
+/// The time of all these ranks.
+pub(super) fn all_together(ranks: impl Iterator<Item = Spent>) -> Spent {
+    ranks.fold(Spent::default(), |all, more| Spent {
+        wall_ns: all.wall_ns.saturating_add(more.wall_ns),
+        thread_wall_ns: all.thread_wall_ns.saturating_add(more.thread_wall_ns),
+        mpi_ns: all.mpi_ns.saturating_add(more.mpi_ns),
+        startup_ns: all.startup_ns.saturating_add(more.startup_ns),
+        unseen_ns: all.unseen_ns.saturating_add(more.unseen_ns),
+    })
+}
+
+/// Time in calls that start or end MPI, ns.
+fn startup_ns(rank: &RankProfile) -> u64 {
+    let rows = rank.functions.iter().filter(|row| row.group == Group::InitFinalize.title());
+    rows.map(|row| row.time_ns.saturating_add(row.open_ns)).fold(0, u64::saturating_add)
 }
 
 impl FunctionChange {
@@ -251,7 +290,7 @@ mod tests {
         let window = Change::since(Some(&Look::of(&before)), &now).window();
         // Five seconds of rank 0 were useful, and ten of rank 1.
         assert_eq!(window.efficiency, Some(Efficiency { parallel: 0.75, load_balance: 0.75, communication: 1.0 }));
-        assert_eq!((window.span_ns, window.calls, window.mpi_percent_of_all), (10 * SECOND, 50, 25.0));
+        assert_eq!((window.span_ns, window.calls, window.mpi_percent_of_all), (10 * SECOND, 50, Some(25.0)));
         // Since the beginning it is another one.
         let all = Change::since(None, &now).efficiency().unwrap();
         assert!((all.load_balance - 12.5 / 15.0).abs() < 1e-9, "{all:?}");
@@ -260,7 +299,21 @@ mod tests {
     #[test]
     fn a_window_in_which_all_were_in_mpi_has_none() {
         let window = Change::since(Some(&Look::of(&job(10, [0, 0]))), &job(20, [10, 10])).window();
-        assert_eq!((window.efficiency, window.mpi_percent_of_all), (None, 100.0));
+        assert_eq!((window.efficiency, window.mpi_percent_of_all), (None, Some(100.0)));
+    }
+
+    #[test]
+    fn as_long_as_a_rank_may_be_inside_an_unseen_call_nothing_is_known_of_it() {
+        let (mut before, mut now) = (job(10, [0, 0]), job(20, [0, 5]));
+        (before.ranks[0].unseen_ns, now.ranks[0].unseen_ns) = (10 * SECOND, 20 * SECOND);
+        let change = Change::since(Some(&Look::of(&before)), &now);
+        let shares: Vec<_> = change.ranks.iter().map(|(rank, _)| rank.mpi_percent()).collect();
+        assert_eq!((shares, change.window().efficiency), (vec![None, Some(50.0)], None));
+        assert_eq!(change.window().mpi_percent_of_all, None);
+        // From its first call on, it is.
+        now.ranks[0].unseen_ns = 10 * SECOND;
+        let change = Change::since(Some(&Look::of(&before)), &now);
+        assert!(change.efficiency().is_some() && change.window().mpi_percent_of_all == Some(25.0));
     }
 
     #[test]

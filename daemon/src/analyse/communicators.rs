@@ -149,6 +149,12 @@ fn order(kind: u32) -> u32 {
     }
 }
 
+/// The number of ranks in `MPI_COMM_WORLD`, as a process itself has found out.
+pub(super) fn world_size(tables: &ProcessSnapshot) -> Option<u32> {
+    let world = tables.communicators.iter().find(|known| known.facts.kind == communicator_kind::WORLD)?;
+    Some(world.facts.size)
+}
+
 /// The rank in `MPI_COMM_WORLD` that a process itself has found out.
 pub(super) fn world_rank(tables: &ProcessSnapshot) -> Option<u32> {
     let world = tables.communicators.iter().find(|known| known.facts.kind == communicator_kind::WORLD)?;

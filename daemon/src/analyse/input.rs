@@ -6,6 +6,18 @@ use crate::{
     observe::ArgumentWords,
 };
 
+/// How much of a process is seen.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Beginning {
+    /// It ran already: it may have been inside a call that nobody saw begin.
+    #[default]
+    MidRun,
+    /// It was waited for, so it was to be seen from its first call on, and may not have been.
+    Awaited,
+    /// Every call of it.
+    FirstCall,
+}
+
 /// One process image under observation.
 #[derive(Clone, Debug)]
 pub struct Observed {
@@ -17,6 +29,7 @@ pub struct Observed {
     pub stopped: bool,
     /// Beginning of its observation, ns.
     pub since_ns: u64,
+    pub beginning: Beginning,
     /// Its end, if it has ended, ns.
     pub until_ns: Option<u64>,
     /// Calls in which its threads were ended.
@@ -48,6 +61,16 @@ pub struct EndedCall {
     pub arguments: ArgumentWords,
 }
 
+/// Whether the processes observed are to be all of a job's.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Expected {
+    /// Those of this node, or those that the user has named.
+    #[default]
+    Some,
+    /// All: mpiprobe has started the job, or what is put together is all that was kept of it; and it has ended.
+    AllRanks,
+}
+
 /// The observation as a whole.
 #[derive(Clone, Debug)]
 pub struct Session {
@@ -66,6 +89,7 @@ pub struct Session {
     pub traffic: bool,
     /// Patterns of names of communicators that are shown; empty: all.
     pub communicators: Vec<String>,
+    pub expected: Expected,
     /// Why the picture is not whole, known before looking at any number: a rank that may not be traced, for example.
     pub incomplete_because: Vec<String>,
 }

@@ -20,9 +20,10 @@ mod tools;
 mod traffic;
 mod unusual;
 mod waiting;
+mod whole;
 
 pub use change::{Bytes, Change, FunctionChange, Look, RankChange, RankId, identify};
-pub use input::{EndedCall, Identity, Observed, Session};
+pub use input::{Beginning, EndedCall, Expected, Identity, Observed, Session};
 pub use open_call::datatype_of_open_call;
 pub use percentile::percentile_bounds;
 pub use profile::profile;

@@ -1,6 +1,9 @@
 //! The whole profile.
 
-use std::{cmp::Reverse, collections::BTreeMap};
+use std::{
+    cmp::Reverse,
+    collections::{BTreeMap, BTreeSet},
+};
 
 use mpiprobe_common::InnerStats;
 use mpiprobe_functions::Group;
@@ -8,10 +11,12 @@ use mpiprobe_functions::Group;
 use super::{
     Observed, Session,
     aggregate::{Base, ByFunction, OfGroup, groups, percent},
+    change::all_together,
     names, phases,
     rank::Rank,
     tools::Layers,
     traffic::Traffic,
+    whole,
 };
 use crate::{
     model::{
@@ -40,8 +45,10 @@ pub fn profile(
     let untimed: u64 = ranks.iter().map(Rank::untimed_calls).sum();
     let no_times = (untimed > 0)
         .then(|| format!("{untimed} calls counted at their entry only: their times and bytes are unknown"));
+    let known = session.incomplete_because.iter().cloned();
+    let lost = losses.incomplete_because(session.engine.has_table_options());
     let incomplete_because: Vec<String> =
-        session.incomplete_because.iter().cloned().chain(losses.incomplete_because()).chain(no_times).collect();
+        known.chain(whole::missing(session, &ranks)).chain(lost).chain(no_times).collect();
     let probed = ranks.iter().map(|rank| rank.calls() + rank.inner_calls() + rank.layers.calls()).sum();
     let subtracted = ranks.iter().map(|rank| rank.self_cost_ns).fold(0, u64::saturating_add);
     let wall = ranks.iter().map(|rank| rank.wall_ns).sum();
@@ -96,19 +103,25 @@ fn losses(ranks: &[Rank<'_>], snapshot: &Snapshot) -> Losses {
     for rank in ranks {
         losses.add(&rank.losses());
     }
+    // Of processes that nobody was told of: nothing of them is shown, and nobody else would say so.
+    let shown: BTreeSet<u32> = ranks.iter().map(|rank| rank.process().1.process).collect();
+    for process in snapshot.processes.iter().filter(|process| !shown.contains(&process.process)) {
+        losses.events_dropped += Losses::of(&process.counters.losses).events_dropped;
+    }
     losses
 }
 
 fn totals(ranks: &[Rank<'_>], base: Base) -> Totals {
     let spread = |value: &dyn Fn(&Rank<'_>) -> f64| Spread::of(ranks.iter().map(value)).unwrap_or_default();
+    let known = all_together(ranks.iter().map(Rank::spent)).is_known();
     Totals {
         calls: ranks.iter().map(Rank::calls).sum(),
         wall_ns: spread(&|rank| rank.wall_ns as f64),
         mpi_ns: spread(&|rank| rank.mpi_ns as f64),
-        mpi_percent: spread(&|rank| rank.mpi_percent()),
-        mpi_percent_of_all: percent(base.mpi_ns, base.thread_wall_ns),
+        mpi_percent: Spread::of(ranks.iter().filter_map(|rank| rank.spent().mpi_percent())).unwrap_or_default(),
+        mpi_percent_of_all: known.then(|| percent(base.mpi_ns, base.thread_wall_ns)),
         // Where times are unknown, what is useful is, too.
-        efficiency: Efficiency::of(ranks.iter().map(|rank| (rank.useful_ns(), rank.wall_ns as f64)))
+        efficiency: Efficiency::of_ranks(ranks.iter().map(Rank::spent))
             .filter(|_| ranks.iter().all(|rank| rank.untimed_calls() == 0)),
     }
 }

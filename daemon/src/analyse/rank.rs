@@ -2,9 +2,11 @@
 
 use std::sync::Arc;
 
+use mpiprobe_functions::Group;
+
 use super::{
     EndedCall, Observed, Session,
-    aggregate::{Base, ByFunction, Calls, groups, percent},
+    aggregate::{Base, ByFunction, Calls, groups},
     flows, names,
     open_call::Reader,
     phases,
@@ -12,9 +14,10 @@ use super::{
     threads::Threads,
     tools::Layers,
     traffic::Traffic,
+    whole::may_be_inside,
 };
 use crate::{
-    model::{CallArguments, FunctionRow, Losses, OpenCallInfo, RankProfile},
+    model::{CallArguments, FunctionRow, Losses, OpenCallInfo, RankProfile, Spent},
     observe::{ArgumentWords, ProcessSnapshot},
 };
 
@@ -92,13 +95,33 @@ impl<'a> Rank<'a> {
         Base { thread_wall_ns, mpi_ns: self.mpi_ns, traffic: self.traffic }
     }
 
-    pub(super) fn mpi_percent(&self) -> f64 {
-        percent(self.mpi_ns, self.base().thread_wall_ns)
+    /// What its time was spent on.
+    pub(super) fn spent(&self) -> Spent {
+        let starts_or_ends = |function: u32| names::group(function) == Group::InitFinalize;
+        let startup = self.functions.iter().filter(|(function, _)| starts_or_ends(**function));
+        Spent {
+            wall_ns: self.wall_ns,
+            thread_wall_ns: self.base().thread_wall_ns,
+            mpi_ns: self.mpi_ns,
+            startup_ns: startup.map(|(_, calls)| calls.time_ns()).fold(0, u64::saturating_add),
+            unseen_ns: self.unseen_ns(),
+        }
     }
 
-    /// Wall time outside MPI, ns; of several threads the mean.
-    pub(super) fn useful_ns(&self) -> f64 {
-        self.wall_ns as f64 * (1.0 - self.mpi_percent() / 100.0).max(0.0)
+    /// Until its first call was seen, it may have been inside one that began before.
+    fn unseen_ns(&self) -> u64 {
+        if !may_be_inside(self.observed, self.tables) {
+            return 0;
+        }
+        let living = self.tables.threads.iter().map(|thread| thread.state.first_entry_ns);
+        let ended = self.tables.ended_threads.iter().map(|thread| thread.first_entry_ns);
+        let unseen_ns = match living.chain(ended).filter(|&ns| ns > 0).min() {
+            Some(first) => first.saturating_sub(self.observed.since_ns),
+            // It has called, and nothing more is known.
+            None if self.threads_in_mpi > 0 => 0,
+            None => self.wall_ns,
+        };
+        unseen_ns.min(self.wall_ns)
     }
 
     pub(super) fn process(&self) -> (&'a Observed, &'a ProcessSnapshot) {
@@ -128,7 +151,8 @@ impl<'a> Rank<'a> {
             mpi_ns: self.mpi_ns,
             self_cost_ns: self.self_cost_ns,
             thread_wall_ns: base.thread_wall_ns,
-            mpi_percent: self.mpi_percent(),
+            mpi_percent: self.spent().mpi_percent(),
+            unseen_ns: self.unseen_ns(),
             calls: self.calls(),
             untimed_calls: self.untimed_calls(),
             threads_in_mpi: self.threads_in_mpi,

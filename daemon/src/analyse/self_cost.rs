@@ -59,14 +59,14 @@ impl Bearer {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use std::sync::Arc;
 
     use mpiprobe_common::{FunctionStats, ThreadState};
 
     use super::*;
     use crate::{
-        analyse::{Identity, Observed, Session, rank::Rank},
+        analyse::{Beginning, Expected, Identity, Observed, Session, rank::Rank},
         model::{EngineInfo, RankProfile, RankState},
         observe::{ProcessSnapshot, ThreadSnapshot},
     };
@@ -112,6 +112,7 @@ mod tests {
             state: RankState::Running,
             stopped: false,
             since_ns: 0,
+            beginning: Beginning::FirstCall,
             until_ns: None,
             ended_in: Vec::new(),
             self_cost,
@@ -119,10 +120,11 @@ mod tests {
         Rank::new(&session(), &observed, &process(), 10_000_000).profile(None, &mut |_, _| None)
     }
 
-    fn session() -> Session {
+    pub(in crate::analyse) fn session() -> Session {
         let engine = EngineInfo {
             engine: "ebpf",
             attached_by: String::new(),
+            launched: false,
             attach_ns: 0,
             libraries: Vec::new(),
             tools: Vec::new(),
@@ -138,6 +140,7 @@ mod tests {
             nested: false,
             traffic: false,
             communicators: Vec::new(),
+            expected: Expected::Some,
             incomplete_because: Vec::new(),
         }
     }
@@ -157,7 +160,7 @@ mod tests {
         assert_eq!(rank.self_cost_ns, 18_000);
         let rows: Vec<_> = rank.functions.iter().map(|row| (row.time_ns, row.self_cost_ns, row.mean_ns)).collect();
         assert_eq!(rows, [(990_000, 10_000, 99_000.0), (0, 8_000, 0.0)]);
-        assert!((rank.mpi_percent - 100.0 * 990_000.0 / rank.thread_wall_ns as f64).abs() < 1e-9);
+        assert!((rank.mpi_percent.unwrap() - 100.0 * 990_000.0 / rank.thread_wall_ns as f64).abs() < 1e-9);
     }
 
     #[test]

@@ -11,8 +11,11 @@ use super::Rung;
 pub enum AttachError {
     /// The maps could not be made, or the object is damaged.
     #[error(
-        "cannot load the BPF object: {source}\n  The kernel refused a map or the object itself. This needs CAP_BPF and CAP_PERFMON (or root) and \
-         a kernel 5.15 or later with CONFIG_BPF_SYSCALL; `mpiprobe doctor` tells which is missing."
+        "cannot load the BPF object: {source}\n  {}",
+        limit(source.as_ref()).unwrap_or(
+            "The kernel refused a map or the object itself. This needs CAP_BPF and CAP_PERFMON (or root) and a kernel 5.15 or later \
+             with CONFIG_BPF_SYSCALL; `mpiprobe doctor` tells which is missing."
+        )
     )]
     Object {
         #[source]
@@ -50,7 +53,7 @@ pub enum AttachError {
     )]
     NoRung { tried: Vec<(Rung, Box<AttachError>)> },
     /// A table could not be read or changed.
-    #[error("cannot access the BPF table {table}: {source}")]
+    #[error("cannot access the BPF table {table}: {source}{}", limit(source).map(|limit| format!("\n  {limit}")).unwrap_or_default())]
     Table {
         table: &'static str,
         #[source]
@@ -79,6 +82,21 @@ pub enum AttachError {
     PidNamespace,
 }
 
+/// Which limit of this process's is in the way, if it is one, and what to do.
+fn limit(error: &(dyn std::error::Error + 'static)) -> Option<&'static str> {
+    let causes = std::iter::successors(Some(error), |error| error.source());
+    let code = causes.filter_map(|error| error.downcast_ref::<io::Error>()?.raw_os_error()).last()?;
+    match code {
+        libc::EMFILE => Some("The limit of open files is too low: raise it (ulimit -n 1024)."),
+        libc::ENFILE => Some("The system has as many files open as it may: raise fs.file-max."),
+        libc::ENOMEM => Some(
+            "The tables do not fit into the limit of memory, of this process (ulimit -v) or of its control group: raise it, or make \
+             them smaller (--max-stats, --max-threads, --max-processes of an observation).",
+        ),
+        _ => None,
+    }
+}
+
 fn verifier_tail(log: &str) -> String {
     let lines: Vec<&str> = log.lines().filter(|line| !line.trim().is_empty()).collect();
     let tail = lines.get(lines.len().saturating_sub(12)..).unwrap_or_default();
@@ -103,4 +121,24 @@ fn rungs(tried: &[(Rung, Box<AttachError>)]) -> String {
         let _ = write!(text, "\n  - {rung}: {}", error.to_string().replace('\n', "\n    "));
         text
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn limits_of_the_process_are_told_with_what_to_do() {
+        let full = |code| AttachError::Table { table: "STATS", source: io::Error::from_raw_os_error(code) }.to_string();
+        assert!(full(libc::ENOMEM).contains("ulimit -v"), "{}", full(libc::ENOMEM));
+        assert!(full(libc::EMFILE).contains("ulimit -n"));
+        assert!(!full(libc::EINVAL).contains("ulimit"));
+        // As the library for BPF objects wraps it.
+        let map = aya::maps::MapError::CreateError {
+            name: "PHASES".into(),
+            io_error: io::Error::from_raw_os_error(libc::EMFILE),
+        };
+        let object = AttachError::Object { source: Box::new(aya::EbpfError::MapError(map)) }.to_string();
+        assert!(object.contains("ulimit -n") && !object.contains("CAP_BPF"), "{object}");
+    }
 }

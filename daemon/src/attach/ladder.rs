@@ -41,23 +41,25 @@ pub struct Engine {
     locator: Option<Locator>,
 }
 
-/// Loads everything and takes the best rung that works; `only` limits the choice to one.
-pub fn climb(options: &LoadOptions, only: Option<Rung>) -> Result<Engine, AttachError> {
+/// Whether processes have the numbers here that they have to the programs.
+pub fn check_pid_namespace() -> Result<(), AttachError> {
     // The programs tell processes apart by ids of the initial pid namespace (include/linux/proc_ns.h: PROC_PID_INIT_INO).
     const INITIAL_PID_NAMESPACE: &str = "pid:[4026531836]";
-    if std::fs::read_link("/proc/self/ns/pid").is_ok_and(|link| link != Path::new(INITIAL_PID_NAMESPACE)) {
-        return Err(AttachError::PidNamespace);
-    }
+    let own = std::fs::read_link("/proc/self/ns/pid");
+    let is_initial = own.map_or(true, |link| link == Path::new(INITIAL_PID_NAMESPACE));
+    if is_initial { Ok(()) } else { Err(AttachError::PidNamespace) }
+}
+
+/// Loads everything and takes the best rung that works; `only` limits the choice to one.
+pub fn climb(options: &LoadOptions, only: Option<Rung>) -> Result<Engine, AttachError> {
+    check_pid_namespace()?;
     let mut tried = Vec::new();
     for rung in Rung::ALL.into_iter().filter(|rung| only.is_none_or(|only| only == *rung)) {
         // For each its own: a table of programs takes those of one way of attaching only.
         let (mut tables, locator) = load(options)?;
         let stats = StatsReader::new(&tables)?;
-        let attempt = tables
-            .load_stages(rung)
-            // All at once: each time the object has to be read and linked again.
-            .and_then(|()| tables.load_programs(&[rung.programs(), rung.tool_programs()].concat()))
-            .and_then(|mut programs| {
+        let attempt =
+            tables.load_rung(rung, &[rung.programs(), rung.tool_programs()].concat()).and_then(|mut programs| {
                 let tools = programs.split_off(rung.programs().len());
                 Ok((Calibration::run(rung, &programs, &mut tables, &stats)?, programs, tools))
             });

@@ -15,7 +15,7 @@ mod targets;
 
 pub use calibrate::Calibration;
 pub use error::AttachError;
-pub use ladder::{Engine, Refusal, climb};
+pub use ladder::{Engine, Refusal, check_pid_namespace, climb};
 pub use layer_frames::LayerFrames;
 pub use links::{Attachment, ProbeSite, Scope};
 pub use locate::LocateError;

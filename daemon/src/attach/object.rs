@@ -4,7 +4,10 @@ use std::{
     collections::HashMap,
     ffi::CString,
     fmt,
+    num::NonZero,
     os::fd::{AsFd as _, AsRawFd as _, BorrowedFd, OwnedFd},
+    sync::atomic::{AtomicUsize, Ordering},
+    thread,
 };
 
 use aya::{
@@ -185,21 +188,24 @@ impl Tables {
         load(&self.linked_object()?, name, bpf::Kind::TaskIterator { function })
     }
 
-    /// Loads the programs that those of a rung call at the end, and tells them where they are.
-    pub(super) fn load_stages(&self, rung: Rung) -> Result<(), AttachError> {
-        if self.options.config.traffic == 0 {
-            return Ok(());
-        }
+    /// Loads the uprobe programs of one rung, in the order in which they are to be attached, and the programs that they call at
+    /// the end, which are told where those are. Verifying them is most of the time that an observation takes to begin, so it
+    /// is done on all processors.
+    pub(super) fn load_rung(&self, rung: Rung, uses: &[ProgramUse]) -> Result<Vec<Program>, AttachError> {
         let linked = self.linked_object()?;
-        let kind = bpf::Kind::Probe(rung.return_attach_type());
+        let stages = if self.options.config.traffic == 0 { &[][..] } else { &STAGES[..] };
+        let own = uses.iter().map(|usage| (usage.name, bpf::Kind::Probe(usage.attach_type)));
+        let called = stages.iter().map(|&(name, _)| (name, bpf::Kind::Probe(rung.return_attach_type())));
+        let all: Vec<_> = own.chain(called).collect();
+        let mut loaded = concurrently(&all, |&(name, kind)| load(&linked, name, kind)).into_iter();
+        let programs = uses.iter().zip(&mut loaded).map(|(&usage, fd)| Ok(Program { fd: fd?, usage })).collect();
         let table = "STAGES";
-        for (name, index) in STAGES {
-            let program = load(&linked, name, kind)?;
-            bpf::set_program(self.table_fd(table)?, index, program.as_fd())
+        for (&(_, index), program) in stages.iter().zip(loaded) {
+            // The table holds them from now on.
+            bpf::set_program(self.table_fd(table)?, index, program?.as_fd())
                 .map_err(|source| AttachError::Table { table, source })?;
         }
-        // The table holds them from now on.
-        Ok(())
+        programs
     }
 
     /// Loads uprobe programs of one rung, in the order in which they are to be attached.
@@ -242,6 +248,34 @@ impl Program {
         let fd = load(object, usage.name, bpf::Kind::Probe(usage.attach_type))?;
         Ok(Self { fd, usage })
     }
+}
+
+/// What comes of each, in their order, worked out on as many threads as there are processors.
+fn concurrently<T: Sync, R: Send>(all: &[T], work: impl Fn(&T) -> R + Sync) -> Vec<R> {
+    let next = AtomicUsize::new(0);
+    let some = || -> Vec<(usize, R)> {
+        let mine = std::iter::from_fn(|| {
+            let place = next.fetch_add(1, Ordering::Relaxed);
+            Some((place, work(all.get(place)?)))
+        });
+        mine.collect()
+    };
+    let others = thread::available_parallelism().map_or(1, NonZero::get).min(all.len()).saturating_sub(1);
+    let mut done = thread::scope(|scope| {
+        // Where no further thread may be started, this one does it all.
+        let started = (0..others).map_while(|_| thread::Builder::new().spawn_scoped(scope, some).ok());
+        let threads: Vec<_> = started.collect();
+        let mut done = some();
+        for thread in threads {
+            match thread.join() {
+                Ok(more) => done.extend(more),
+                Err(panic) => std::panic::resume_unwind(panic),
+            }
+        }
+        done
+    });
+    done.sort_by_key(|(place, _)| *place);
+    done.into_iter().map(|(_, result)| result).collect()
 }
 
 fn load(object: &Object, name: &'static str, kind: bpf::Kind) -> Result<OwnedFd, AttachError> {

@@ -77,3 +77,11 @@ fn programs_fit_into_the_stack_of_older_kernels() {
         }
     }
 }
+
+#[test]
+fn what_is_done_concurrently_comes_in_order() {
+    let numbers: Vec<u32> = (0..100).collect();
+    let doubled: Vec<u32> = numbers.iter().map(|number| 2 * number).collect();
+    assert_eq!(concurrently(&numbers, |number| 2 * number), doubled);
+    assert_eq!(concurrently(&[] as &[u32], |number| *number), [0; 0]);
+}

@@ -2,6 +2,7 @@
 
 use super::{Diagnosis, SHORTEST_NS};
 use crate::{
+    analyse::Change,
     model::Profile,
     present::units::{or_unknown, percent},
 };
@@ -30,13 +31,8 @@ impl Diagnosis for Imbalance {
         if balance >= LEAST_BALANCE || profile.ranks.len() < 2 {
             return None;
         }
-        let computes = |percent: f64, wall_ns: u64| wall_ns as f64 * (1.0 - percent / 100.0);
-        let busiest = profile
-            .ranks
-            .iter()
-            .max_by(|a, b| computes(a.mpi_percent, a.wall_ns).total_cmp(&computes(b.mpi_percent, b.wall_ns)))?;
-        let share = percent(100.0 - busiest.mpi_percent);
-        let of = or_unknown(busiest.rank);
+        let (place, share) = Change::since(None, profile).busiest()?;
+        let (of, share) = (or_unknown(profile.ranks.get(place)?.rank), percent(share));
         Some(format!("load balance is {} %; rank {of} computes most, {share} % of its time", percent(100.0 * balance)))
     }
 }

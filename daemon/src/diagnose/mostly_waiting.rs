@@ -1,7 +1,13 @@
 //! Ranks that are mostly in MPI.
 
+use mpiprobe_functions::Group;
+
 use super::{Diagnosis, SHORTEST_NS};
-use crate::{model::Profile, present::units::percent};
+use crate::{
+    analyse::Change,
+    model::{FunctionProfile, Profile},
+    present::units::percent,
+};
 
 /// Of all time, per cent.
 const MOST: f64 = 50.0;
@@ -23,12 +29,14 @@ impl Diagnosis for MostlyWaiting {
     }
 
     fn find(&self, profile: &Profile) -> Option<String> {
-        let share = profile.totals.mpi_percent_of_all;
+        let share = Change::since(None, profile).communication_percent()?;
         if share < MOST || profile.observed_ns < SHORTEST_NS {
             return None;
         }
-        let time = |function: &&crate::model::FunctionProfile| function.all.time_ns + function.all.open_ns;
-        let most = profile.functions.iter().max_by_key(time)?;
+        let time = |function: &&FunctionProfile| function.all.time_ns + function.all.open_ns;
+        // Fewer ranks would start and end no faster.
+        let is_startup = |function: &&FunctionProfile| function.all.group == Group::InitFinalize.title();
+        let most = profile.functions.iter().filter(|function| !is_startup(function)).max_by_key(time)?;
         Some(format!("{} % of the time, most of it in {}", percent(share), most.all.name))
     }
 }

@@ -121,7 +121,7 @@ fn imbalance() {
     let of = |load_balance, number| {
         with(job(number), |profile| {
             profile.totals.efficiency = Some(Efficiency { parallel: load_balance, load_balance, communication: 1.0 });
-            profile.ranks.iter_mut().skip(1).for_each(|rank| rank.mpi_percent = 60.0);
+            profile.ranks.iter_mut().skip(1).for_each(|rank| rank.mpi_ns = 6 * SECOND);
         })
     };
     let said = found(&of(0.55, 4), "imbalance").unwrap();
@@ -135,9 +135,11 @@ fn imbalance() {
 
 #[test]
 fn mostly_in_mpi() {
-    let of = |share| {
+    let of = |share: f64| {
         with(job(2), |profile| {
-            profile.totals.mpi_percent_of_all = share;
+            #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a few seconds")]
+            let in_mpi = (share * SECOND as f64 / 10.0) as u64;
+            profile.ranks.iter_mut().for_each(|rank| rank.mpi_ns = in_mpi);
             profile.functions = vec![function("MPI_Send", 10, 10), function("MPI_Recv", 10, 20)];
         })
     };
@@ -147,6 +149,20 @@ fn mostly_in_mpi() {
     assert_eq!(found(&of(49.9), "mostly in MPI"), None);
     let short = with(of(90.0), |profile| profile.observed_ns = SECOND - 1);
     assert_eq!(found(&short, "mostly in MPI"), None);
+    let unseen = with(of(90.0), |profile| profile.ranks[1].unseen_ns = 10 * SECOND);
+    assert_eq!(found(&unseen, "mostly in MPI"), None, "half of the time is not known");
+    // Two of ten seconds are left for anything but starting and ending, and one of these is in MPI.
+    let startup = |mpi_s| {
+        with(of(0.0), |profile| {
+            for rank in &mut profile.ranks {
+                rank.functions = vec![function("MPI_Finalize", 1, 8 * SECOND).all];
+                rank.mpi_ns = mpi_s * SECOND;
+            }
+            profile.functions.push(function("MPI_Finalize", 2, 8 * SECOND));
+        })
+    };
+    assert_eq!(found(&startup(8), "mostly in MPI"), None);
+    assert_eq!(found(&startup(9), "mostly in MPI").unwrap(), "50.0 % of the time, most of it in MPI_Recv");
 }
 
 #[test]

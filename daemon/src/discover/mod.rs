@@ -51,6 +51,7 @@ pub mod users;
 pub use access::{Caller, Refusal, may_trace};
 pub use elf_symbols::SymbolRecogniser;
 pub use job::Job;
+pub(crate) use job::ranges;
 pub use job_key::JobKey;
 pub use launcher::Launcher;
 pub(crate) use mapped_identity::identity_when_mapped;

@@ -106,6 +106,7 @@ fn with_rows(rank: &RankProfile, functions: Vec<FunctionRow>, traffic: Option<Ra
         self_cost_ns: rank.self_cost_ns,
         thread_wall_ns: rank.thread_wall_ns,
         mpi_percent: rank.mpi_percent,
+        unseen_ns: rank.unseen_ns,
         calls: rank.calls,
         untimed_calls: rank.untimed_calls,
         threads_in_mpi: rank.threads_in_mpi,

@@ -98,7 +98,7 @@ pub fn whose<'a>(rank: &'a RankProfile, host: &'a str) -> Facts<'a> {
         .text(Field::Program, &rank.executable)
         .text(Field::State, state)
         // Where times are not known, it would be too little.
-        .maybe_number(Field::Mpi, (rank.untimed_calls == 0).then_some(rank.mpi_percent))
+        .maybe_number(Field::Mpi, rank.mpi_percent.filter(|_| rank.untimed_calls == 0))
 }
 
 /// A rank.

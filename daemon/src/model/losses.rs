@@ -123,9 +123,21 @@ impl Losses {
         described
     }
 
-    /// Why the counts are not complete, in words; empty if they are.
-    pub fn incomplete_because(&self) -> Vec<String> {
-        self.lost().into_iter().filter(|(count, _)| *count > 0).map(|(count, what)| format!("{count} {what}")).collect()
+    /// Why the counts are not complete, in words; empty if they are. Options that make tables larger are named where there are any.
+    pub fn incomplete_because(&self, has_options: bool) -> Vec<String> {
+        let lost = self.lost().into_iter().filter(|(count, _)| *count > 0);
+        lost.map(|(count, what)| format!("{count} {}", without_options(what, has_options))).collect()
+    }
+}
+
+/// A text of [`Losses::described`] as it is where tables have the size they have: what cannot be typed is not advised.
+pub fn without_options(what: &str, has_options: bool) -> String {
+    match what.split_once(" (--") {
+        Some((before, option)) if !has_options => {
+            let after = option.split_once(')').map_or("", |(_, after)| after);
+            format!("{before}{after}")
+        }
+        _ => what.to_owned(),
     }
 }
 
@@ -152,10 +164,21 @@ mod tests {
             Losses { entries_without_return: 1, ..none() },
         ];
         for losses in lost {
-            assert_eq!(losses.incomplete_because().len(), 1, "{losses:?}");
+            assert_eq!(losses.incomplete_because(true).len(), 1, "{losses:?}");
         }
         let no_loss =
             Losses { returns_without_entry: 1, stack_unreadable: 1, phase_table_full: 1, events_dropped: 1, ..none() };
-        assert!(no_loss.incomplete_because().is_empty());
+        assert!(no_loss.incomplete_because(true).is_empty());
+    }
+
+    #[test]
+    fn options_are_named_only_where_they_can_be_typed() {
+        let losses = Losses { stats_table_full: 2, ..Losses::default() };
+        let [(_, typed)] = [(0, losses.incomplete_because(true))];
+        assert!(typed.iter().any(|why| why.contains("(--max-stats)")), "{typed:?}");
+        assert!(!losses.incomplete_because(false).iter().any(|why| why.contains("--max")));
+        for (_, what) in losses.described() {
+            assert!(!without_options(what, false).contains("--max"), "{what}");
+        }
     }
 }

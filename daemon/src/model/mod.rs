@@ -27,9 +27,9 @@ pub use communicator::{
     Amounts, CommunicatorProfile, CommunicatorSize, FunctionAmounts, OtherCommunicators, PartnerRow, TrafficProfile,
 };
 pub use cost::OwnCost;
-pub use efficiency::{Efficiency, Window};
+pub use efficiency::{Efficiency, Spent, Window};
 pub use function::{FunctionProfile, FunctionRow, GroupProfile, GroupRow, GroupTraffic, InnerCalls, Rates};
-pub use losses::Losses;
+pub use losses::{Losses, without_options};
 pub use pending::PendingRow;
 pub use phase::{PhaseProfile, RankPhase};
 pub use profile::{EndReason, EngineInfo, JobInfo, LibraryInfo, Profile, SCHEMA, SlowSite, Totals};

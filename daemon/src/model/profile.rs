@@ -74,12 +74,22 @@ pub struct EngineInfo {
     pub engine: Name,
     /// How the probes are attached.
     pub attached_by: String,
+    /// Whether mpiprobe has started the job itself (`mpiprobe run`).
+    #[serde(default)]
+    pub launched: bool,
     /// Time that attaching took, ns.
     pub attach_ns: u64,
     pub libraries: Vec<LibraryInfo>,
     /// Tools on MPI's profiling interface that were probed besides.
     #[serde(default)]
     pub tools: Vec<ToolInfo>,
+}
+
+impl EngineInfo {
+    /// Whether there are options that make its tables larger.
+    pub fn has_table_options(&self) -> bool {
+        self.engine == "ebpf" && !self.launched
+    }
 }
 
 /// A file that was probed.
@@ -122,10 +132,10 @@ pub struct Totals {
     pub wall_ns: Spread,
     /// Per rank, ns.
     pub mpi_ns: Spread,
-    /// Per rank, per cent; its `sum` means nothing and is the sum all the same.
+    /// Per rank of which it is known, per cent; its `sum` means nothing and is the sum all the same.
     pub mpi_percent: Spread,
-    /// Time in MPI of all ranks over wall time of all ranks, per cent.
-    pub mpi_percent_of_all: f64,
-    /// `null` where nobody was seen to do anything but MPI.
+    /// Time in MPI of all ranks over wall time of all ranks, per cent; `null`: not known, as of a rank.
+    pub mpi_percent_of_all: Option<f64>,
+    /// Without what starts and ends MPI. `null` where nobody was seen to do anything but MPI, or where it is not known of one rank.
     pub efficiency: Option<Efficiency>,
 }

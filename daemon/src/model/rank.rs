@@ -48,8 +48,11 @@ pub struct RankProfile {
     pub self_cost_ns: u64,
     /// Wall time of the threads that use MPI, ns: `wall_ns`, or, if that is more, the sum of their lives since their first call.
     pub thread_wall_ns: u64,
-    /// `mpi_ns` of `thread_wall_ns`, per cent.
-    pub mpi_percent: f64,
+    /// `mpi_ns` of `thread_wall_ns`, per cent; `null`: not known, because `unseen_ns` is more than a tenth of `wall_ns`.
+    pub mpi_percent: Option<f64>,
+    /// Of `wall_ns`, what may have been spent in a call that began before attach, ns: all of it until the first call is seen.
+    #[serde(default)]
+    pub unseen_ns: u64,
     /// Completed calls.
     pub calls: u64,
     /// Of these, those counted at their entry alone: they took time that is not in `mpi_ns`.

@@ -125,6 +125,20 @@ impl Observer {
         notices
     }
 
+    /// How many notices there was no room for, of all processes.
+    pub fn dropped_notices(&self) -> u64 {
+        const DROPPED: usize = offset_of!(ProcessCounters, losses) / size_of::<u64>() + Loss::EventDropped as usize;
+        let slots = 0..self.used(CONTROL_NEXT_PROCESS, self.processes.len());
+        slots.filter_map(|slot| Some(self.processes.word_of(slot, DROPPED)?.load(Ordering::Relaxed))).sum()
+    }
+
+    /// The processes that became targets by exec, by slot.
+    pub fn executed(&self) -> Vec<(u32, ProcessCounters)> {
+        let slots = 1..self.used(CONTROL_NEXT_PROCESS, self.processes.len());
+        let executed = |slot| Some((u32::try_from(slot).ok()?, self.processes.read(slot)?));
+        slots.filter_map(executed).filter(|(_, counters)| counters.exec_ns > 0).collect()
+    }
+
     /// Everything as it is now.
     pub fn snapshot(&self, engine: &Engine) -> Result<Snapshot, ObserveError> {
         engine.locate_open_calls();

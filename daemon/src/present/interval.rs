@@ -9,7 +9,7 @@ use super::{
         Column::{Left, Right},
         table,
     },
-    units::{or_unknown, percent, rate},
+    units::{maybe_percent, or_unknown, rate},
     unmatched::unmatched,
     waiting::waits,
 };
@@ -54,7 +54,7 @@ fn row(rank: &RankProfile, change: &RankChange) -> Vec<String> {
     vec![
         or_unknown(rank.rank),
         rank.pid.to_string(),
-        unless(rank.untimed_calls, percent(change.mpi_percent())),
+        unless(rank.untimed_calls, maybe_percent(change.mpi_percent())),
         rate(calls),
         super::units::count(rank.calls),
         match rank.state {

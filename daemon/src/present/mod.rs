@@ -24,6 +24,7 @@ pub use jobs::{JobList, jobs, next_step};
 pub use layers::library;
 pub use message::{Diverted, LogWriter, divert, say, say_in_passing};
 pub use output::{Output, OutputError};
+pub(crate) use profile::UNSEEN;
 pub use profile::{filtered, profile};
 pub use threads::share_of_life;
 pub use unmatched::{other_end, posted_by};

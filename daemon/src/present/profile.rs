@@ -12,7 +12,7 @@ use super::{
     },
     threads::threads,
     traffic::traffic,
-    units::{bytes, count, duration, ns, or_unknown, percent, rate},
+    units::{bytes, count, duration, maybe_percent, ns, or_unknown, percent, rate},
     unmatched::unmatched,
     waiting::waits,
 };
@@ -20,12 +20,16 @@ use crate::{
     filter::{Filter, apply},
     model::{
         Efficiency, EndReason, FunctionProfile, OpenCallInfo, OwnCost, Profile, RankProfile, RankState, Spread, Volume,
-        Warning,
+        Warning, without_options,
     },
 };
 
 /// The final profile. Of its rows, those that the filter keeps; sums, warnings and who waits for whom are of everything.
 pub fn profile(all: &Profile, warnings: &[Warning], filter: Option<&Filter>) -> String {
+    if all.ranks.is_empty() {
+        // Nobody reads empty tables.
+        return format!("{}\nNo MPI call was counted.\n{}", header(all), completeness(all));
+    }
     let profile = &*filtered(all, filter);
     let sections = [
         header(profile),
@@ -84,6 +88,7 @@ pub(super) fn header(profile: &Profile) -> String {
         None => format!("job {}: {} ranks of an unknown number", job.id, job.ranks),
     });
     let jobs = jobs.collect::<Vec<_>>().join("; ");
+    let jobs = if jobs.is_empty() { "no MPI process".to_owned() } else { jobs };
     let _ = writeln!(text, "mpiprobe {} on {}: {jobs}", profile.mpiprobe_version, profile.host);
     let _ = writeln!(text, "observed {} from {}{end}", ns(profile.observed_ns), profile.began);
     for library in &engine.libraries {
@@ -121,8 +126,11 @@ fn ranks(profile: &Profile) -> String {
             or_unknown(rank.rank),
             rank.pid.to_string(),
             ns(rank.wall_ns),
-            time_unless(rank.untimed_calls, rank.mpi_ns),
-            unless(rank.untimed_calls, percent(rank.mpi_percent)),
+            match rank.mpi_percent {
+                Some(_) => time_unless(rank.untimed_calls, rank.mpi_ns),
+                None => at_least(rank.mpi_ns),
+            },
+            unless(rank.untimed_calls, maybe_percent(rank.mpi_percent)),
             count(rank.calls),
             rank.threads_in_mpi.to_string(),
             state(rank).into(),
@@ -134,10 +142,11 @@ fn ranks(profile: &Profile) -> String {
     let untimed = profile.ranks.iter().map(|rank| rank.untimed_calls).sum();
     let spread = |name: &str, pick: fn(&Spread) -> f64| {
         let all = name == "sum";
-        let share = if all { profile.totals.mpi_percent_of_all } else { pick(&totals.mpi_percent) };
+        let any = profile.ranks.iter().any(|rank| rank.mpi_percent.is_some());
+        let share = if all { totals.mpi_percent_of_all } else { any.then(|| pick(&totals.mpi_percent)) };
         let calls = if all { count(totals.calls) } else { String::new() };
         let (wall, mpi) = (duration(pick(&totals.wall_ns)), duration(pick(&totals.mpi_ns)));
-        vec![name.into(), String::new(), wall, unless(untimed, mpi), unless(untimed, percent(share)), calls]
+        vec![name.into(), String::new(), wall, unless(untimed, mpi), unless(untimed, maybe_percent(share)), calls]
     };
     let imbalance = vec![
         "imbalance".into(),
@@ -160,13 +169,27 @@ fn ranks(profile: &Profile) -> String {
 
 /// One line, where there are several ranks to compare.
 pub(super) fn efficiency(profile: &Profile, found: Option<Efficiency>) -> String {
-    let Some(found) = found.filter(|_| profile.ranks.len() > 1) else { return String::new() };
+    if profile.ranks.len() < 2 {
+        return String::new();
+    }
+    let Some(found) = found else {
+        let is_unknown = profile.ranks.iter().any(|rank| rank.mpi_percent.is_none());
+        return if is_unknown { format!("parallel efficiency: unknown; {UNSEEN}\n") } else { String::new() };
+    };
     format!(
         "parallel efficiency {} % = load balance {} % x communication efficiency {} %\n",
         percent(100.0 * found.parallel),
         percent(100.0 * found.load_balance),
         percent(100.0 * found.communication)
     )
+}
+
+/// Why shares of a rank's time are not known.
+pub(crate) const UNSEEN: &str = "ranks may be inside calls that began before attach";
+
+/// Of time in MPI, the part that was seen.
+fn at_least(seen_ns: u64) -> String {
+    if seen_ns == 0 { "?".into() } else { format!(">= {}", ns(seen_ns)) }
 }
 
 fn state(rank: &RankProfile) -> &'static str {
@@ -409,6 +432,7 @@ fn remarks(profile: &Profile) -> String {
         );
     }
     for (number, what) in profile.losses.described().into_iter().filter(|(number, _)| *number > 0) {
+        let what = without_options(what, profile.engine.has_table_options());
         let _ = writeln!(text, "{} {what}", count(number));
     }
     if profile.losses.missed_hits.is_none() {
@@ -418,12 +442,14 @@ fn remarks(profile: &Profile) -> String {
         let names: Vec<&str> = library.slow.iter().map(|site| site.function).collect();
         let _ = writeln!(text, "slow probes (single-stepped by the kernel): {}", names.join(", "));
     }
+    text + &completeness(profile)
+}
+
+fn completeness(profile: &Profile) -> String {
     if profile.complete {
-        text.push_str("complete: nothing was lost\n");
-    } else {
-        let _ = writeln!(text, "INCOMPLETE: {}", profile.incomplete_because.join("; "));
+        return "complete: nothing was lost\n".into();
     }
-    text
+    format!("INCOMPLETE: {}\n", profile.incomplete_because.join("; "))
 }
 
 pub(super) fn section(title: &str, body: &str) -> String {
@@ -433,6 +459,32 @@ pub(super) fn section(title: &str, body: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model::sample;
+
+    #[test]
+    fn of_nobody_there_are_no_empty_tables() {
+        let nobody = Profile {
+            complete: false,
+            incomplete_because: vec!["nothing was counted".into()],
+            ..sample::profile(Vec::new())
+        };
+        let text = profile(&nobody, &[], None);
+        assert!(text.ends_with("No MPI call was counted.\nINCOMPLETE: nothing was counted\n"), "{text}");
+        assert!(!text.contains("Ranks") && text.contains("no MPI process"), "{text}");
+    }
+
+    #[test]
+    fn time_in_a_call_that_nobody_saw_begin_is_not_told_as_computing() {
+        let mut all = sample::profile(sample::ranks(2));
+        for rank in &mut all.ranks {
+            (rank.mpi_percent, rank.unseen_ns) = (None, rank.wall_ns);
+        }
+        all.totals.mpi_percent_of_all = None;
+        let text = profile(&all, &[], None);
+        assert!(text.contains("parallel efficiency: unknown; ranks may be inside calls"), "{text}");
+        let row = text.lines().find(|line| line.contains(" 4000 ")).unwrap();
+        assert_eq!(row.split_whitespace().filter(|cell| *cell == "?").count(), 2, "{row}");
+    }
 
     #[test]
     fn what_was_subtracted_is_said_and_that_nothing_was() {

@@ -73,6 +73,11 @@ pub(crate) fn percent(percent: f64) -> String {
     format!("{percent:.1}")
 }
 
+/// A percentage that may be unknown.
+pub(crate) fn maybe_percent(known: Option<f64>) -> String {
+    known.map_or_else(|| "?".into(), percent)
+}
+
 /// A rate per second.
 pub(crate) fn rate(per_second: f64) -> String {
     match per_second {

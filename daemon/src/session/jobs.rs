@@ -21,6 +21,11 @@ impl ChosenJobs {
         }
     }
 
+    /// Whether it is settled which they are.
+    pub(super) fn are_chosen(&self) -> bool {
+        !matches!(self, Self::One(None))
+    }
+
     /// Whether a process belongs to them. The first one decides where there was none.
     pub(super) fn admit(&mut self, process: &MpiProcess) -> bool {
         match self {

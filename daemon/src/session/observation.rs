@@ -1,13 +1,13 @@
 //! Everything that lives as long as an observation, and what is done with it.
 
-use std::{fmt::Display, fs::File, path::Path};
+use std::{collections::BTreeSet, fmt::Display, fs::File, path::Path};
 
 use mpiprobe_common::{Config, Target as Allowed, config::COMM_LENGTH, process::target_flags};
 use mpiprobe_functions::FunctionId;
 
 use super::{
     ImplementationRecogniser, Options, Returns, SessionError,
-    found::found,
+    found::{found, found_meanwhile},
     host,
     jobs::ChosenJobs,
     layers::Layers,
@@ -20,11 +20,13 @@ use super::{
     watch::EndWatch,
 };
 use crate::{
-    analyse::{self, Observed, SelfCost},
-    attach::{AttachError, Engine, LoadOptions, Scope, Targets, begin_job, climb, release_requests},
+    analyse::{self, Beginning, Expected, Observed, SelfCost},
+    attach::{
+        AttachError, Engine, LoadOptions, Scope, Targets, begin_job, check_pid_namespace, climb, release_requests,
+    },
     discover::{
-        Caller, Finding, MpiLibrary, MpiProcess, ProcRoot, Process, ReturnRisk, Scanner, SelectError, Target,
-        environment::Environment, mappings::FileId, printable, select,
+        Caller, Finding, JobChoice, MpiLibrary, MpiProcess, ProcRoot, Process, ReturnRisk, Scanner, SelectError,
+        Target, environment::Environment, mappings::FileId, printable, select,
     },
     model::{EndReason, EngineInfo, LibraryInfo, Profile, RankState},
     observe::{Notice, NoticeKind, Observer, Snapshot, monotonic_ns},
@@ -67,6 +69,10 @@ pub(super) struct Observation {
     is_job: bool,
     /// A program wants results now.
     flush_asked: bool,
+    /// How many notices nobody has taken in time.
+    dropped_notices: u64,
+    /// Slots of processes that are none of those asked for.
+    dismissed: BTreeSet<u32>,
     began: String,
     began_ns: u64,
     incomplete_because: Vec<String>,
@@ -77,6 +83,8 @@ pub(super) struct Observation {
 impl Observation {
     /// Finds the targets, loads the programs and attaches them. On an error nothing stays attached.
     pub(super) fn begin(options: &Options) -> Result<Self, SessionError> {
+        // Before anything is looked for: the numbers that are named there are not those that are seen here.
+        check_pid_namespace()?;
         let mut scanner = Scanner::new(ProcRoot::system()?, Caller::current()?, ImplementationRecogniser::default());
         let mut jobs = ChosenJobs::new(&options.jobs);
         // Looked for before anything is loaded: most mistakes are found here.
@@ -89,9 +97,12 @@ impl Observation {
         // Once more, because others may have started until the kernel began to tell of new ones.
         let choice = observation.jobs.choice();
         let now = found(select(&mut observation.scanner, &options.target, &choice), options.wait || first.is_some())?;
+        // Who was not there at first was waited for.
+        let is_awaited = options.wait && first.is_none();
         let targets = now.or(first).map_or_else(Vec::new, |selection| selection.processes);
         let number = targets.len();
-        if observation.take_in(targets)? == 0 && number > 0 && !options.wait {
+        let beginning = if is_awaited { Beginning::Awaited } else { Beginning::MidRun };
+        if observation.take_in(targets, beginning)? == 0 && number > 0 && !options.wait {
             return Err(SessionError::GoneBeforeAttach(number));
         }
         if options.wait {
@@ -151,6 +162,8 @@ impl Observation {
             scoped: false,
             is_job,
             flush_asked: false,
+            dropped_notices: 0,
+            dismissed: BTreeSet::new(),
             began: host::utc_now(),
             began_ns: monotonic_ns(),
             incomplete_because: Vec::new(),
@@ -189,11 +202,11 @@ impl Observation {
     }
 
     /// Attaches to the processes found and puts them onto the allow-list. Gives the number of those that had not ended before.
-    fn take_in(&mut self, found: Vec<MpiProcess>) -> Result<usize, SessionError> {
+    fn take_in(&mut self, found: Vec<MpiProcess>, beginning: Beginning) -> Result<usize, SessionError> {
         self.scoped = self.is_scope_worth_it(&found)?;
         let mut taken = 0;
         for process in found {
-            match self.adopt(process) {
+            match self.adopt(process, beginning) {
                 Ok(()) => taken += 1,
                 Err(SessionError::Probe(error)) if error.is_gone() => {}
                 Err(error) => return Err(error),
@@ -223,7 +236,7 @@ impl Observation {
     }
 
     /// Observes a process from now on.
-    fn adopt(&mut self, process: MpiProcess) -> Result<(), SessionError> {
+    fn adopt(&mut self, process: MpiProcess, beginning: Beginning) -> Result<(), SessionError> {
         let pid = process.pid();
         let has_returns = self.may_have_returns(&process);
         self.cover(&process)?;
@@ -243,7 +256,7 @@ impl Observation {
         self.allow(slot, &process)?;
         let since_ns = monotonic_ns();
         self.watch_end(&process.process, slot);
-        self.roster.add(slot, process, since_ns);
+        self.roster.add(slot, process, since_ns, beginning);
         Ok(())
     }
 
@@ -402,12 +415,28 @@ impl Observation {
     /// Looks the node over for targets that the kernel does not tell of: it knows programs by their names only, not scripts or
     /// jobs. Tells whether there were new ones.
     pub(super) fn search(&mut self) -> Result<bool, SessionError> {
-        let Some(selection) = found(select(&mut self.scanner, &self.target, &self.jobs.choice()), true)? else {
-            return Ok(false);
-        };
+        let selected = select(&mut self.scanner, &self.target, &self.jobs.choice());
+        let again = |choice: &JobChoice| select(&mut self.scanner, &self.target, choice);
+        let Some(selection) = found_meanwhile(selected, &self.jobs, again) else { return Ok(false) };
         let mut new = selection.processes;
         new.retain(|process| self.roster.running_slot(process.pid()).is_none() && self.jobs.admit(process));
-        Ok(self.take_in(new)? > 0)
+        Ok(self.take_in(new, Beginning::Awaited)? > 0)
+    }
+
+    /// Processes that have become targets, of which the kernel could not tell because nobody took its notices in time.
+    fn find_untold(&mut self) {
+        let dropped = self.observer.dropped_notices();
+        if dropped == self.dropped_notices {
+            return;
+        }
+        self.dropped_notices = dropped;
+        for (slot, counters) in self.observer.executed() {
+            if self.roster.since_ns(slot).is_none() && !self.dismissed.contains(&slot) {
+                let kind = NoticeKind::Exec { environment: None };
+                let notice = Notice { kind, tgid: counters.tgid, process: slot, time_ns: counters.exec_ns };
+                self.handle_exec(&notice, None);
+            }
+        }
     }
 
     /// What the kernel has told since the last time.
@@ -429,6 +458,7 @@ impl Observation {
                 }
             }
         }
+        self.find_untold();
     }
 
     /// Whether a program has asked since the last time for what was counted to be written out.
@@ -540,6 +570,7 @@ impl Observation {
         }
         let mut since_ns = self.roster.since_ns(slot).unwrap_or_else(monotonic_ns);
         let probed_ns = process.library().and_then(|library| self.probes.since_ns(library.file.id)).unwrap_or(0);
+        let mut beginning = Beginning::Awaited;
         // What it called before its library was probed is not known.
         if !self.roster.is_by_exec(slot) {
             self.allow(slot, &process)?;
@@ -547,13 +578,15 @@ impl Observation {
         } else if probed_ns > since_ns {
             self.allow(slot, &process)?;
             since_ns = probed_ns;
+        } else {
+            beginning = Beginning::FirstCall;
         }
         // This one is kept instead of the one that was opened at the exec, and a watch ends with its descriptor.
         self.watch_end(&process.process, slot);
         let job = process.job.to_string();
         let rank = process.rank.rank.map_or_else(|| "unknown".to_owned(), |rank| rank.to_string());
         self.tell(format_args!("joined: rank {rank} of job {job}, pid {pid}, {}", printable(&process.executable.path)));
-        self.roster.add(slot, process, since_ns);
+        self.roster.add(slot, process, since_ns, beginning);
         Ok(())
     }
 
@@ -561,6 +594,7 @@ impl Observation {
     fn dismiss(&mut self, slot: u32, pid: u32) -> Result<(), SessionError> {
         Targets::of(&mut self.engine.tables)?.remove(pid)?;
         self.roster.remove(slot);
+        self.dismissed.insert(slot);
         Ok(())
     }
 
@@ -635,6 +669,7 @@ impl Observation {
             engine: EngineInfo {
                 engine: "ebpf",
                 attached_by: self.engine.rung.to_string(),
+                launched: self.is_job,
                 attach_ns: self.probes.attach_ns(),
                 libraries: self.probes.libraries(),
                 tools: self.probes.tools(),
@@ -644,6 +679,7 @@ impl Observation {
             nested: self.asked.nested,
             traffic: self.asked.traffic,
             communicators: self.asked.communicators.clone(),
+            expected: if self.is_job && end.is_some() { Expected::AllRanks } else { Expected::Some },
             incomplete_because: self.incomplete_because.clone(),
         };
         // Tables in between show no call sites, and looking them up may take a second the first time.
@@ -659,8 +695,7 @@ impl Observation {
     }
 
     fn tell_observed(&self, number: usize) {
-        let jobs: std::collections::BTreeSet<String> =
-            self.roster.jobs().into_iter().map(ToString::to_string).collect();
+        let jobs: BTreeSet<String> = self.roster.jobs().into_iter().map(ToString::to_string).collect();
         let jobs: Vec<String> = jobs.into_iter().collect();
         let plural = if number == 1 { "process" } else { "processes" };
         say(format_args!("observing {number} {plural} of {}; Ctrl-C ends and prints the profile", jobs.join(", ")));

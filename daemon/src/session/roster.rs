@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::host;
 use crate::{
-    analyse::{EndedCall, Identity, Observed, SelfCost},
+    analyse::{Beginning, EndedCall, Identity, Observed, SelfCost},
     discover::{JobKey, MpiProcess, Process, RankInfo, environment::Environment, printable},
     model::RankState,
     observe::{Notice, NoticeKind, Snapshot},
@@ -33,7 +33,7 @@ pub(super) struct Roster {
 
 impl Roster {
     /// Takes in a process that uses MPI.
-    pub(super) fn add(&mut self, slot: u32, found: MpiProcess, since_ns: u64) {
+    pub(super) fn add(&mut self, slot: u32, found: MpiProcess, since_ns: u64, beginning: Beginning) {
         let identity = Identity {
             host: host::name(),
             pid: found.pid(),
@@ -55,6 +55,7 @@ impl Roster {
         entry.process = Some(found.process);
         entry.identified = true;
         entry.observed.since_ns = since_ns;
+        entry.observed.beginning = beginning;
     }
 
     /// Takes in a process that has the right name and may yet use MPI. What its environment tells is read at once if the kernel has
@@ -181,9 +182,14 @@ impl Roster {
         }
     }
 
-    /// Whether a process that is, or may become, an MPI process is still there.
+    /// Whether a process is still there that is an MPI process, or may become one of the job's. As long as there has been none, any
+    /// may; afterwards those that a launcher has given a rank, or whose earlier images were of the job: of a common name, such as
+    /// that of an interpreter, there are others all the time.
     pub(super) fn is_anybody_left(&self) -> bool {
-        self.entries.values().any(|entry| entry.observed.state == RankState::Running)
+        let has_mpi = self.has_mpi();
+        let may_join = |entry: &Entry| !has_mpi || entry.observed.identity.rank.is_some() || entry.job.is_some();
+        let mut running = self.entries.values().filter(|entry| entry.observed.state == RankState::Running);
+        running.any(|entry| entry.identified || may_join(entry))
     }
 
     /// Whether one that uses MPI is.
@@ -211,8 +217,45 @@ fn observed(process: u32, identity: Identity, since_ns: u64) -> Observed {
         state: RankState::Running,
         stopped: false,
         since_ns,
+        beginning: Beginning::Awaited,
         until_ns: None,
         ended_in: Vec::new(),
         self_cost: SelfCost::default(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const RANK: (&str, &str) = ("OMPI_COMM_WORLD_RANK", "1");
+
+    /// Slot 1: a rank of the job. Slot 2: a process of the same name with this environment, which does not use MPI yet.
+    fn roster(of_other: &[(&'static str, &'static str)]) -> Roster {
+        let mut roster = Roster::default();
+        roster.add_candidate(1, 4001, None, Some(Environment::default()), 0, true);
+        roster.add_candidate(2, 4002, None, Some(of_other.iter().copied().collect()), 0, true);
+        roster
+    }
+
+    fn ends_with_its_job(mut roster: Roster) -> bool {
+        roster.entries.get_mut(&1).unwrap().identified = true;
+        roster.end(1, RankState::Ended, 5);
+        !roster.is_anybody_left()
+    }
+
+    #[test]
+    fn others_of_a_common_name_do_not_put_off_the_end() {
+        assert!(ends_with_its_job(roster(&[])));
+        assert!(!ends_with_its_job(roster(&[RANK])), "a rank that has not loaded MPI yet");
+    }
+
+    #[test]
+    fn before_there_was_a_job_anybody_of_the_name_may_become_it() {
+        let mut roster = roster(&[]);
+        roster.end(1, RankState::Ended, 5);
+        assert!(roster.is_anybody_left());
+        roster.end(2, RankState::Ended, 6);
+        assert!(!roster.is_anybody_left());
     }
 }

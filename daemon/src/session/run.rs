@@ -65,7 +65,7 @@ pub async fn run(options: &Options) -> Result<Outcome, SessionError> {
         // Others may come that need no kernel's help.
         Err(SessionError::NoEngine { .. }) if options.wait => match WrappedJob::begin(options, true)? {
             Some(job) => {
-                say("no rights for eBPF: only jobs that count themselves (mpiprobe run) are waited for");
+                say("eBPF is not possible here: only jobs that count themselves (mpiprobe run) are waited for");
                 observe_wrapped(job, options, &mut signals).await
             }
             None => outcome,

@@ -50,7 +50,7 @@ async fn observe(
             ended = job.ends.ended() => job.handle_ends(&ended.map_err(SessionError::Watch)?),
             _ = looks.tick() => {
                 if !job.look() && is_waiting {
-                    job.search()?;
+                    job.search();
                 }
                 if job.take_flush() {
                     display.look(job.profile(None))?;

@@ -4,7 +4,7 @@
 use std::{collections::BTreeSet, sync::Arc};
 
 use mpiprobe::{
-    analyse::{self, Change, EndedCall, Identity, Observed, SelfCost, Session},
+    analyse::{self, Beginning, Change, EndedCall, Expected, Identity, Observed, SelfCost, Session},
     model::{EngineInfo, LibraryInfo, OtherEndSeen, RankState, SCHEMA, SlowSite, ToolInfo, UnmatchedRow},
     observe::{
         ArgumentWords, CommunicatorSnapshot, PendingRequest, PhaseSnapshot, ProcessSnapshot, Snapshot, ThreadSnapshot,
@@ -73,7 +73,14 @@ fn engine() -> EngineInfo {
         not_probed: Vec::new(),
     };
     let tool = ToolInfo { name: String::new(), path: String::new(), functions: 1, not_probed: Vec::new() };
-    EngineInfo { engine: "ebpf", attached_by: String::new(), attach_ns: 0, libraries: vec![library], tools: vec![tool] }
+    EngineInfo {
+        engine: "ebpf",
+        attached_by: String::new(),
+        launched: false,
+        attach_ns: 0,
+        libraries: vec![library],
+        tools: vec![tool],
+    }
 }
 
 /// A profile in which nothing is empty.
@@ -125,6 +132,7 @@ fn profile() -> mpiprobe::model::Profile {
         state: RankState::Running,
         stopped: false,
         since_ns: 0,
+        beginning: Beginning::MidRun,
         until_ns: None,
         ended_in: vec![EndedCall {
             tid: 2,
@@ -146,6 +154,7 @@ fn profile() -> mpiprobe::model::Profile {
         nested: true,
         traffic: true,
         communicators: Vec::new(),
+        expected: Expected::Some,
         incomplete_because: Vec::new(),
     };
     let snapshot = Snapshot { processes: vec![process], ..Snapshot::default() };

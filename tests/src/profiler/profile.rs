@@ -141,7 +141,7 @@ pub struct Rank {
     pub wall_ns: u64,
     pub mpi_ns: u64,
     pub thread_wall_ns: u64,
-    pub mpi_percent: f64,
+    pub mpi_percent: Option<f64>,
     pub calls: u64,
     pub threads_in_mpi: u64,
     pub threads: Vec<Thread>,

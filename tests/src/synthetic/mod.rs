@@ -9,7 +9,7 @@ mod threads;
 use std::sync::Arc;
 
 use mpiprobe::{
-    analyse::{self, Identity, Observed, SelfCost, Session},
+    analyse::{self, Beginning, Expected, Identity, Observed, SelfCost, Session},
     model::{EndReason, EngineInfo, LibraryInfo, Profile, RankState},
     observe::{ByFunction, CommunicatorSnapshot, Members, PendingRequest, ProcessSnapshot, Snapshot, ToolsSnapshot},
 };
@@ -77,6 +77,7 @@ impl Synthetic {
             engine: EngineInfo {
                 engine: "ebpf",
                 attached_by: "uprobe session link".into(),
+                launched: false,
                 attach_ns: 7_000_000,
                 libraries: vec![library],
                 tools: if self.hybrid { hybrid::tools() } else { Vec::new() },
@@ -86,6 +87,7 @@ impl Synthetic {
             nested: false,
             traffic: self.traffic,
             communicators: Vec::new(),
+            expected: Expected::Some,
             incomplete_because: Vec::new(),
         }
     }
@@ -106,6 +108,7 @@ impl Synthetic {
             state: if is_over { RankState::Ended } else { RankState::Running },
             stopped: self.trouble && !is_over && rank + 1 == self.ranks,
             since_ns: SECOND,
+            beginning: Beginning::FirstCall,
             until_ns: None,
             ended_in: Vec::new(),
             // Times are those that a test asks for.

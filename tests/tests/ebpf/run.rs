@@ -19,6 +19,9 @@ pub(crate) fn tests(mpi: Mpi) -> Vec<Trial> {
         trial(mpi, Language::C, "run_chooses_the_kernel_where_it_misses_nothing", chosen),
         trial(mpi, Language::Python, "run_chooses_the_wrapper_where_the_kernel_might_miss_calls", not_chosen),
         trial(mpi, Language::C, "run_says_what_it_was_too_late_for", late),
+        trial(mpi, Language::Python, "run_knows_what_python_will_load", |mpi| {
+            complete(&ended(Job::builder(mpi, program::RING_MPI4PY).ranks(2).args(["3"]), "ebpf", &[])?).map(drop)
+        }),
         trial(mpi, Language::C, "run_hands_on_the_exit_status", status),
         trial(mpi, Language::C, "run_hands_on_signals", signals),
     ]

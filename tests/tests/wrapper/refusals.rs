@@ -42,6 +42,7 @@ pub(crate) fn tests(mpi: Mpi) -> Vec<Trial> {
         root("a_full_place_for_tables", full_runtime_directory),
         root("full_shared_memory", full_shared_memory),
         root("tables_of_killed_runs_are_removed", stale),
+        root("a_rank_that_has_lost_the_wrapper", lost_by_a_script),
     ];
     // Open MPI's launcher does not speak with ranks that have become another user's, wrapped or not.
     if mpi == Mpi::Mpich {
@@ -65,6 +66,8 @@ fn no_mpi() -> Result<(), Failed> {
     let output = run(&["--", "sh", "-c", "echo out; exit 7"])?;
     assert_eq!((output.status.code(), output.stdout.as_slice()), (Some(7), b"out\n".as_slice()), "{output:?}");
     assert!(matches!(said(&output).as_slice(), [line] if line.contains("it does not use MPI")), "{output:?}");
+    let profile = String::from_utf8_lossy(&output.stderr);
+    assert!(profile.contains("INCOMPLETE: nothing was counted") && !profile.contains("Functions"), "{profile}");
     Ok(())
 }
 
@@ -221,6 +224,23 @@ fn full_runtime_directory(mpi: Mpi) -> Result<(), Failed> {
     let profile: serde_json::Value = serde_json::from_slice(&fs::read(ring.path("profile"))?)?;
     assert_eq!(profile.get("complete"), Some(&true.into()), "{output:?}");
     assert_eq!(profile.get("ranks").and_then(serde_json::Value::as_array).map(Vec::len), Some(2));
+    Ok(())
+}
+
+/// A script on the way takes the library out of the environment of one of two ranks.
+fn lost_by_a_script(mpi: Mpi) -> Result<(), Failed> {
+    let ring = Ring::new(mpi)?;
+    let script = ring.path("script");
+    fs::write(&script, "#!/bin/sh\n[ \"${OMPI_COMM_WORLD_RANK:-$PMI_RANK}\" = 1 ] && unset LD_PRELOAD\nexec \"$@\"\n")?;
+    fs::set_permissions(&script, fs::Permissions::from_mode(0o755))?;
+    let mut command = ring.command(&[]);
+    let program = command.iter().position(|argument| *argument == ring.program).ok_or("no program")?;
+    command.insert(program, script.into());
+    let output = ring.start(0, &command)?;
+    let profile: serde_json::Value = serde_json::from_slice(&fs::read(ring.path("profile"))?)?;
+    assert_eq!(profile.get("complete"), Some(&false.into()), "{profile}\n{output:?}");
+    let why = profile.get("incomplete_because").map(ToString::to_string).unwrap_or_default();
+    assert!(why.contains("1 of 2 ranks") && why.contains("(rank 1)"), "{why}");
     Ok(())
 }
 

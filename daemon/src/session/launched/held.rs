@@ -44,7 +44,7 @@ impl Held {
         };
         // SAFETY: makes system calls only, on descriptors that it owns.
         unsafe { command.pre_exec(hold) };
-        let spawning = thread::spawn(move || command.spawn());
+        let spawning = thread::Builder::new().spawn(move || command.spawn())?;
         let mut pid = [0; 4];
         match File::from(told).read_exact(&mut pid) {
             Ok(()) => Ok(Self { pid: u32::from_ne_bytes(pid), go, spawning }),

@@ -11,6 +11,7 @@ use clap::ValueEnum;
 
 use super::wrapped::{LaunchError, RunOptions, launch};
 use crate::present::say;
+pub(super) use needed::find_program;
 use ready::Ready;
 pub use ready::Unready;
 

@@ -28,6 +28,8 @@ use crate::{
 
 /// Arguments that are looked at.
 const MOST_ARGUMENTS: usize = 256;
+/// Entries of a directory that are looked at.
+const MOST_ENTRIES: usize = 4096;
 /// Length of an interpreter's path, bytes.
 const LONGEST_PATH: u64 = 4096;
 
@@ -62,26 +64,87 @@ pub(super) fn needed(command: &[OsString], scanner: &mut Scanner<ImplementationR
     Needs { libraries: files.into_iter().filter_map(|path| mpi_library(path, scanner)).collect(), risk }
 }
 
+/// The same, and besides those that modules for Python need which the command may import. It may do without, so nothing is certain.
+pub(super) fn perhaps_needed(command: &[OsString], scanner: &mut Scanner<ImplementationRecogniser>) -> Needs {
+    let mut found = needed(command, scanner);
+    let files = command.iter().take(MOST_ARGUMENTS).filter_map(|argument| named_program(argument));
+    let modules = files.filter(|program| is_python(program)).flat_map(|program| {
+        let linker = program.canonicalize().ok().and_then(|program| interpreter(&program));
+        let linker = linker.filter(|linker| is_the_systems(linker));
+        let modules = mpi_modules(&package_directories(&program));
+        modules
+            .into_iter()
+            .flat_map(move |module| linker.iter().flat_map(|linker| listed(linker, &module)).collect::<Vec<_>>())
+    });
+    for path in modules.collect::<BTreeSet<_>>() {
+        if !found.libraries.iter().any(|known| known.path == path) {
+            found.libraries.extend(mpi_library(path, scanner));
+        }
+    }
+    found
+}
+
+fn is_python(program: &Path) -> bool {
+    program.file_name().is_some_and(|name| name.as_bytes().starts_with(b"python"))
+}
+
+/// Where an interpreter of this name looks for packages, as far as its place and the environment tell.
+fn package_directories(program: &Path) -> Vec<PathBuf> {
+    let path = std::env::var_os("PYTHONPATH");
+    let named = path.iter().flat_map(std::env::split_paths);
+    let home = std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".local"));
+    let prefix = |program: &Path| Some(program.parent()?.parent()?.to_owned());
+    let prefixes =
+        [prefix(program), program.canonicalize().ok().as_deref().and_then(prefix), home, Some("/usr/local".into())];
+    let versions = prefixes.into_iter().flatten().flat_map(|prefix| entries(&prefix.join("lib"), b"python3"));
+    named
+        .chain(versions.flat_map(|library| ["site-packages", "dist-packages"].map(|packages| library.join(packages))))
+        .collect()
+}
+
+/// The modules of mpi4py that have MPI's functions linked in.
+fn mpi_modules(packages: &[PathBuf]) -> Vec<PathBuf> {
+    let modules = packages.iter().flat_map(|packages| entries(&packages.join("mpi4py"), b"MPI."));
+    modules.filter(|module| module.extension() == Some(OsStr::new("so"))).collect()
+}
+
+/// What is in a directory whose name begins so.
+fn entries(directory: &Path, beginning: &[u8]) -> Vec<PathBuf> {
+    let Ok(listed) = std::fs::read_dir(directory) else { return Vec::new() };
+    let paths = listed.take(MOST_ENTRIES).filter_map(|entry| Some(entry.ok()?.path()));
+    paths.filter(|path| path.file_name().is_some_and(|name| name.as_bytes().starts_with(beginning))).collect()
+}
+
 /// The program's file: with a path in its name, or on `PATH`.
-fn find_program(argument: &OsStr) -> Option<PathBuf> {
+pub(in crate::session) fn find_program(argument: &OsStr) -> Option<PathBuf> {
+    named_program(argument)?.canonicalize().ok()
+}
+
+/// By the name that it is called by.
+fn named_program(argument: &OsStr) -> Option<PathBuf> {
     let is_program = |path: &PathBuf| {
         let metadata = path.metadata();
         metadata.is_ok_and(|metadata| metadata.is_file() && metadata.permissions().mode() & 0o111 != 0)
     };
     if argument.as_bytes().contains(&b'/') {
-        return Some(PathBuf::from(argument)).filter(is_program)?.canonicalize().ok();
+        return Some(PathBuf::from(argument)).filter(is_program);
     }
     if argument.is_empty() || argument.as_bytes().starts_with(b"-") {
         return None;
     }
     let path = std::env::var_os("PATH")?;
-    std::env::split_paths(&path).map(|directory| directory.join(argument)).find(is_program)?.canonicalize().ok()
+    std::env::split_paths(&path).map(|directory| directory.join(argument)).find(is_program)
 }
 
 /// What the dynamic linker would load for it.
 fn libraries(program: &Path) -> Vec<PathBuf> {
-    let Some(linker) = interpreter(program).filter(|linker| is_the_systems(linker)) else { return Vec::new() };
-    let listed = Command::new(linker).arg("--list").arg(program).stdin(Stdio::null()).stderr(Stdio::null()).output();
+    let linker = interpreter(program).filter(|linker| is_the_systems(linker));
+    linker.map_or_else(Vec::new, |linker| listed(&linker, program))
+}
+
+/// What this linker would load for a program or module.
+fn listed(linker: &Path, file: &Path) -> Vec<PathBuf> {
+    let listed = Command::new(linker).arg("--list").arg(file).stdin(Stdio::null()).stderr(Stdio::null()).output();
     listed.map_or_else(
         |_| Vec::new(),
         |output| output.stdout.split(|&byte| byte == b'\n').filter_map(listed_file).collect(),
@@ -162,6 +225,21 @@ mod tests {
         std::fs::write(&own, "").unwrap();
         std::fs::set_permissions(&own, std::fs::Permissions::from_mode(0o777)).unwrap();
         assert!(!is_the_systems(&own));
+    }
+
+    #[test]
+    fn modules_of_an_interpreter_are_found_beside_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let packages = folder.path().join("lib/python3.11/site-packages");
+        let module = packages.join("mpi4py/MPI.cpython-311-x86_64-linux-gnu.so");
+        std::fs::create_dir_all(module.parent().unwrap()).unwrap();
+        for file in [&module, &packages.join("mpi4py/MPI.pyi"), &packages.join("mpi4py/dl.so")] {
+            std::fs::write(file, "").unwrap();
+        }
+        let directories = package_directories(&folder.path().join("bin/python3"));
+        assert!(directories.contains(&packages), "{directories:?}");
+        assert_eq!(mpi_modules(&[packages]), [module]);
+        assert!(is_python(Path::new("/usr/bin/python3.11")) && !is_python(Path::new("/usr/bin/perl")));
     }
 
     #[test]

@@ -5,7 +5,7 @@ use thiserror::Error;
 use super::{
     elsewhere::elsewhere,
     loaded::Loaded,
-    needed::{Needs, needed},
+    needed::{Needs, needed, perhaps_needed},
 };
 use crate::{
     attach::AttachError,
@@ -64,7 +64,7 @@ impl Ready {
             return Err(Unready::Tables);
         }
         let mut scanner = scanner()?;
-        let needs = needed(&options.command, &mut scanner);
+        let needs = perhaps_needed(&options.command, &mut scanner);
         Self::with(options, scanner, needs)
     }
 

@@ -70,7 +70,10 @@ fn on(job: &str, host: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{analyse::SelfCost, model::RankState};
+    use crate::{
+        analyse::{Beginning, SelfCost},
+        model::RankState,
+    };
 
     fn rank(host: &str, job: &str, rank: u32, size: u32) -> Observed {
         let identity = Identity {
@@ -86,6 +89,7 @@ mod tests {
             state: RankState::Ended,
             stopped: false,
             since_ns: 0,
+            beginning: Beginning::FirstCall,
             until_ns: None,
             ended_in: Vec::new(),
             self_cost: SelfCost::default(),

@@ -9,7 +9,7 @@ use super::{
     place::{Here, open_tables, text},
 };
 use crate::{
-    analyse::{Identity, Observed, SelfCost},
+    analyse::{Beginning, Identity, Observed, SelfCost},
     discover::{
         JobKey, MpiProcess, ProcRoot, Process, ProcessError, RankInfo, environment::Environment, mappings::MappedFile,
         printable,
@@ -200,6 +200,7 @@ impl Image {
             state: RankState::Running,
             stopped: !has_ended && matches!(state, Some('T' | 't')),
             since_ns: self.header.began_ns,
+            beginning: Beginning::FirstCall,
             until_ns: None,
             ended_in: Vec::new(),
             self_cost: self.self_cost(),

@@ -3,7 +3,7 @@
 use std::{
     ffi::OsString,
     io::{self, Write as _},
-    os::unix::process::ExitStatusExt as _,
+    os::unix::{fs::MetadataExt as _, process::ExitStatusExt as _},
     path::{Path, PathBuf},
     process::{Child, Command, ExitStatus},
     sync::Arc,
@@ -22,6 +22,7 @@ use super::{
     stale::remove_stale,
 };
 use crate::{
+    analyse::Expected,
     discover::{ProcRoot, ProcRootError},
     model::{EndReason, Profile},
     observe::monotonic_ns,
@@ -31,7 +32,7 @@ use crate::{
     session::{
         Returns, SessionError,
         course::regular,
-        launched::Unready,
+        launched::{Unready, find_program},
         sites::Sites,
         watch::{COMMAND, EndWatch},
     },
@@ -127,7 +128,9 @@ impl Account {
     /// Everything up to now.
     fn profile(&mut self, end: Option<EndReason>) -> Profile {
         let missing = self.unseen.iter().cloned().collect();
-        let course = Course { started_ns: Some(self.started_ns), end, names_sites: true, missing, ..Course::default() };
+        let expected = if end.is_some() { Expected::AllRanks } else { Expected::Some };
+        let started_ns = Some(self.started_ns);
+        let course = Course { started_ns, end, expected, names_sites: true, missing, ..Course::default() };
         profile(&mut self.images, &mut self.sites, course)
     }
 }
@@ -254,7 +257,15 @@ fn raise_descriptor_limit() {
 }
 
 fn report(account: &mut Account, options: &RunOptions, recorder: Option<Recorder>) -> Result<(), LaunchError> {
-    if account.images.is_empty() {
+    if account.images.is_empty()
+        && let Some(program) = options.command.iter().find_map(|argument| with_other_rights(argument))
+    {
+        say(format_args!(
+            "{} has set-user-ID or set-group-ID rights: the system does not preload anything into such programs, so nothing of it \
+             was counted; the eBPF engine can observe it",
+            program.display()
+        ));
+    } else if account.images.is_empty() {
         say(
             "no process of the command has called MPI through the wrapper: it does not use MPI, or MPI is linked statically \
              or found by the program itself (dlsym, or a module with a path of its own to MPI, as mpi4py of conda), or the \
@@ -262,6 +273,15 @@ fn report(account: &mut Account, options: &RunOptions, recorder: Option<Recorder
         );
     }
     finish(&Arc::new(account.profile(Some(EndReason::TargetsEnded))), options, recorder)
+}
+
+/// The program that an argument names, if the dynamic linker does not trust the environment of who runs it.
+fn with_other_rights(argument: &OsString) -> Option<PathBuf> {
+    let program = find_program(argument)?;
+    let found = program.metadata().ok()?;
+    let changes_user = found.mode() & 0o4000 != 0 && found.uid() != rustix::process::getuid().as_raw();
+    let changes_group = found.mode() & 0o2000 != 0 && found.gid() != rustix::process::getgid().as_raw();
+    (changes_user || changes_group).then_some(program)
 }
 
 /// Gives the last profile to all who are to have it.

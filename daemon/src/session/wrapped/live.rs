@@ -16,15 +16,19 @@ use super::{
 use crate::{
     analyse::Identity,
     discover::{
-        Caller, Finding, MpiProcess, ProcRoot, Process, Scanner, Target, is_wrapper, mappings::Mappings, open_mapped,
-        select,
+        Caller, Finding, JobChoice, MpiProcess, ProcRoot, Process, Scanner, Target, is_wrapper, mappings::Mappings,
+        open_mapped, select,
     },
     model::{EndReason, Profile},
     observe::{TableFileError, monotonic_ns},
     preload::own_directories,
     present::say,
     session::{
-        ImplementationRecogniser, Options, SessionError, found::found, jobs::ChosenJobs, sites::Sites, watch::EndWatch,
+        ImplementationRecogniser, Options, SessionError,
+        found::{found, found_meanwhile},
+        jobs::ChosenJobs,
+        sites::Sites,
+        watch::EndWatch,
     },
 };
 
@@ -218,9 +222,10 @@ impl WrappedJob {
     }
 
     /// Looks the node over for targets whose tables are in places that nobody knows of.
-    pub(in crate::session) fn search(&mut self) -> Result<bool, SessionError> {
+    pub(in crate::session) fn search(&mut self) -> bool {
         let selected = select(&mut self.scanner, &self.target, &self.jobs.choice());
-        let Some(selection) = found(selected, true)? else { return Ok(false) };
+        let again = |choice: &JobChoice| select(&mut self.scanner, &self.target, choice);
+        let Some(selection) = found_meanwhile(selected, &self.jobs, again) else { return false };
         self.without.clear();
         for process in selection.processes {
             let is_known =
@@ -231,7 +236,7 @@ impl WrappedJob {
                 self.images.iter().skip(before).map(Image::identity).for_each(tell_joined);
             }
         }
-        Ok(self.was_anybody_there())
+        self.was_anybody_there()
     }
 
     /// Whether the last calls of each rank are to be shown.
@@ -276,7 +281,8 @@ impl WrappedJob {
             ));
         }
         let names_sites = self.names_sites || end.is_some();
-        let course = Course { started_ns: None, end, communicators: self.communicators.clone(), missing, names_sites };
+        let communicators = self.communicators.clone();
+        let course = Course { end, communicators, missing, names_sites, ..Course::default() };
         profile(&mut self.images, &mut self.sites, course)
     }
 }

@@ -9,7 +9,7 @@ use std::{
 
 use super::images::Images;
 use crate::{
-    analyse,
+    analyse::{self, Expected},
     diagnose::warnings,
     filter::Filter,
     model::{EndReason, EngineInfo, Profile},
@@ -25,6 +25,8 @@ pub(super) struct Course {
     pub(super) end: Option<EndReason>,
     /// Patterns of names of communicators that are shown; empty: all.
     pub(super) communicators: Vec<String>,
+    /// Whether the processes are to be all of their jobs.
+    pub(super) expected: Expected,
     /// Why it is not whole, besides files that cannot be read.
     pub(super) missing: Vec<String>,
     /// Call sites by name.
@@ -46,6 +48,7 @@ pub(super) fn profile(images: &mut Images, sites: &mut Sites, course: Course) ->
         engine: EngineInfo {
             engine: "wrapper",
             attached_by: "LD_PRELOAD".to_owned(),
+            launched: course.started_ns.is_some(),
             attach_ns: 0,
             libraries: images.libraries(),
             tools: Vec::new(),
@@ -55,6 +58,7 @@ pub(super) fn profile(images: &mut Images, sites: &mut Sites, course: Course) ->
         nested: false,
         traffic: true,
         communicators: course.communicators,
+        expected: course.expected,
         incomplete_because,
     };
     if course.names_sites {

@@ -9,6 +9,7 @@ use super::{
     profile::{Course, Form, WriteError, profile, text, write_file},
 };
 use crate::{
+    analyse::Expected,
     discover::{ProcRoot, ProcRootError},
     filter::Filter,
     model::EndReason,
@@ -67,7 +68,9 @@ pub fn report(options: &ReportOptions) -> Result<Outcome, ReportError> {
         });
     }
     let end = (!images.is_anybody_left()).then_some(EndReason::TargetsEnded);
-    let profile = profile(&mut images, &mut sites, Course { end, names_sites: true, ..Course::default() });
+    let expected = if end.is_some() { Expected::AllRanks } else { Expected::Some };
+    let course = Course { end, expected, names_sites: true, ..Course::default() };
+    let profile = profile(&mut images, &mut sites, course);
     let text = text(&profile, Form { json: options.json, filter: options.filter.as_ref() })?;
     match &options.profile {
         Some(path) => write_file(&text, path)?,

@@ -8,7 +8,10 @@ use super::{
 };
 use crate::{
     model::Profile,
-    present::units::{bytes, duration, ns, percent, rate},
+    present::{
+        UNSEEN,
+        units::{bytes, duration, maybe_percent, ns, percent, rate},
+    },
     view::{
         screens::{Known, functions_by_time},
         state::{Point, State, Tone},
@@ -86,7 +89,7 @@ fn now(state: &State, known: &Known<'_>, width: u16, theme: Theme) -> Section {
     };
     let mut lines = vec![
         title(&format!("Now ({})", known.span()), theme),
-        figure("in MPI", format!("{} %", percent(now.mpi_percent)), &|point| point.mpi_percent),
+        figure("in MPI", format!("{} %", maybe_percent(now.mpi_percent)), &|point| point.mpi_percent.unwrap_or(0.0)),
         figure("calls/s", rate(now.calls_per_second), &|point| point.calls_per_second),
     ];
     if let (Some(messages), Some(moved)) = (now.messages_per_second, now.bytes_per_second) {
@@ -104,7 +107,11 @@ fn now(state: &State, known: &Known<'_>, width: u16, theme: Theme) -> Section {
 fn efficiency(known: &Known<'_>, width: u16, theme: Theme) -> Section {
     let mut lines = vec![title(&format!("Efficiency ({})", known.span()), theme)];
     let Some(found) = known.change.efficiency() else {
-        lines.push(Line::new(theme).add(Tone::Dim, "  nobody was seen to do anything but MPI"));
+        let is_unknown = known.change.mpi_percent().is_none()
+            || known.change.ranks.iter().any(|(rank, _)| rank.mpi_percent().is_none());
+        let why =
+            if is_unknown { format!("unknown: {UNSEEN}") } else { "nobody was seen to do anything but MPI".into() };
+        lines.push(Line::new(theme).add(Tone::Dim, &format!("  {why}")));
         return lines;
     };
     let room = width.saturating_sub(u16::try_from(NAMES).unwrap_or(0) + 13).min(40);

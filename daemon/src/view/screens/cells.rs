@@ -19,6 +19,11 @@ pub(super) fn rank_number(rank: &RankProfile) -> Cell {
     rank.rank.map_or_else(|| Cell::unknown("?"), |number| Cell::number(number.into(), number.to_string()))
 }
 
+/// A share that may not be known.
+pub(super) fn maybe_share(per_cent: Option<f64>) -> Cell {
+    per_cent.map_or_else(|| Cell::unknown("?"), share)
+}
+
 /// A share as bar and number.
 pub(super) fn share(per_cent: f64) -> Cell {
     let content = Content::Bar(per_cent / 100.0, format!("{:>5}", percent(per_cent)));

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::{
     Known,
-    cells::{bandwidth, is_stuck, known_unless, number, per_second, rank_number, share, since, state},
+    cells::{bandwidth, is_stuck, known_unless, maybe_share, number, per_second, rank_number, since, state},
     sums::groups,
 };
 use crate::{
@@ -70,7 +70,7 @@ fn row(known: &Known<'_>, rank: &RankProfile, id: RankId, change: RankChange, fu
             rank_number(rank),
             state(rank, marked),
             since(rank, marked),
-            known_unless(rank.untimed_calls, share(change.mpi_percent())),
+            known_unless(rank.untimed_calls, maybe_share(change.mpi_percent())),
             split(change, names.zip(functions.iter().copied())),
             per_second(known.change, change.calls),
             bandwidth(known.change, change.bytes),
@@ -105,7 +105,11 @@ fn split(change: RankChange, functions: impl Iterator<Item = (&'static str, Func
     let whole = change.thread_wall_ns.max(1) as f64;
     let parts = groups(functions).into_iter().filter(|(_, ns)| *ns > 0);
     let parts = parts.map(|(group, ns)| (Tone::Group(group.index()), ns as f64 / whole)).collect();
-    Cell { content: Content::Parts(parts), key: SortKey::Number(change.mpi_percent()), tone: Tone::Plain }
+    Cell {
+        content: Content::Parts(parts),
+        key: SortKey::Number(change.mpi_percent().unwrap_or(-1.0)),
+        tone: Tone::Plain,
+    }
 }
 
 #[cfg(test)]

@@ -21,7 +21,8 @@ pub struct Point {
     /// Messages and bytes sent; `None`: it was not asked what calls move.
     pub messages_per_second: Option<f64>,
     pub bytes_per_second: Option<f64>,
-    pub mpi_percent: f64,
+    /// `None`: not known.
+    pub mpi_percent: Option<f64>,
 }
 
 impl Series {

@@ -1,0 +1,189 @@
+//! Whether everybody is in the picture, from his first call on. What is not there cannot be counted as lost: it shows only in what
+//! the others say, the size of the world and the calls that must have come before.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use mpiprobe_functions::{Group, by_name};
+
+use super::{Beginning, Expected, Observed, Session, communicators::world_size, names, rank::Rank};
+use crate::{discover::ranges, observe::ProcessSnapshot};
+
+/// What makes a process a part of a job: before it, nothing that communicates can be called.
+const BEGINNINGS: [&str; 3] = ["MPI_Init", "MPI_Init_thread", "MPI_Session_init"];
+
+/// More ranks than this are not told one by one.
+const MOST_LISTED: usize = 1024;
+
+/// What is not in the profile although it should be, in words.
+pub(super) fn missing(session: &Session, ranks: &[Rank<'_>]) -> Vec<String> {
+    let mut missing: Vec<String> = first_calls(ranks).into_iter().collect();
+    if session.expected == Expected::AllRanks {
+        if ranks.is_empty() {
+            missing.push("nothing was counted: no process was seen to call MPI".to_owned());
+        }
+        missing.extend(Job::all(ranks).iter().filter_map(|(name, job)| job.missing(name.as_deref())));
+    }
+    missing
+}
+
+/// Whether calls that came before the first one seen were missed, of a process that was to be seen from its beginning on.
+pub(super) fn lacks_its_beginning(observed: &Observed, tables: &ProcessSnapshot) -> bool {
+    observed.beginning == Beginning::Awaited && communicates(tables) && !has_begun(observed, tables)
+}
+
+/// Whether a process may have been inside a call when its observation began.
+pub(super) fn may_be_inside(observed: &Observed, tables: &ProcessSnapshot) -> bool {
+    match observed.beginning {
+        Beginning::MidRun => true,
+        Beginning::Awaited => !has_begun(observed, tables),
+        Beginning::FirstCall => false,
+    }
+}
+
+fn called<'a>(observed: &'a Observed, tables: &'a ProcessSnapshot) -> impl Iterator<Item = u32> + 'a {
+    let completed = tables.functions.iter().filter(|(_, stats)| stats.calls > 0).map(|(function, _)| *function);
+    let open = tables.threads.iter().filter_map(|thread| thread.state.open_function());
+    completed.chain(open).chain(observed.ended_in.iter().map(|call| call.function))
+}
+
+fn has_begun(observed: &Observed, tables: &ProcessSnapshot) -> bool {
+    let is_beginning =
+        |function| BEGINNINGS.iter().any(|name| by_name(name).map(|id| u32::from(id.number())) == Some(function));
+    called(observed, tables).any(is_beginning)
+}
+
+/// Whether something was called that is possible in a process only that has initialised MPI.
+fn communicates(tables: &ProcessSnapshot) -> bool {
+    let completed = tables.functions.iter().filter(|(_, stats)| stats.calls > 0).map(|(function, _)| *function);
+    let open = tables.threads.iter().filter_map(|thread| thread.state.open_function());
+    completed.chain(open).map(names::group).any(|group| {
+        matches!(
+            group,
+            Group::PointToPoint
+                | Group::Collective
+                | Group::Completion
+                | Group::Synchronisation
+                | Group::OneSided
+                | Group::Io
+                | Group::Communicator
+        )
+    })
+}
+
+fn first_calls(ranks: &[Rank<'_>]) -> Option<String> {
+    let without = ranks.iter().map(Rank::process).filter(|(observed, tables)| lacks_its_beginning(observed, tables));
+    let number = without.count();
+    (number > 0).then(|| {
+        format!(
+            "{number} of {} ranks were seen only after they had initialised MPI: what they called until then is not counted",
+            ranks.len()
+        )
+    })
+}
+
+/// What is known of a job by those of its ranks that were seen.
+#[derive(Debug, Default)]
+struct Job {
+    size: u32,
+    ranks: BTreeSet<u32>,
+    /// Whose rank is not known.
+    others: BTreeSet<(String, u32)>,
+}
+
+impl Job {
+    fn all(ranks: &[Rank<'_>]) -> BTreeMap<Option<String>, Self> {
+        let mut jobs: BTreeMap<Option<String>, Self> = BTreeMap::new();
+        for (observed, tables) in ranks.iter().map(Rank::process) {
+            let who = &observed.identity;
+            let job = jobs.entry(who.job.clone()).or_default();
+            job.size = job.size.max(who.size.unwrap_or(0)).max(world_size(tables).unwrap_or(0));
+            match who.rank {
+                Some(rank) => drop(job.ranks.insert(rank)),
+                None => drop(job.others.insert((who.host.clone(), who.pid))),
+            }
+        }
+        jobs
+    }
+
+    fn missing(&self, name: Option<&str>) -> Option<String> {
+        let seen = u32::try_from(self.ranks.len() + self.others.len()).ok()?;
+        let number = self.size.checked_sub(seen).filter(|&number| number > 0)?;
+        // The size is what a process of somebody else's says.
+        let absent = (0..self.size).filter(|rank| !self.ranks.contains(rank)).take(MOST_LISTED + 1).collect::<Vec<_>>();
+        let is_listed = self.others.is_empty() && absent.len() <= MOST_LISTED;
+        let which = if is_listed { format!(" (rank {})", ranges(&absent)) } else { String::new() };
+        let name = name.map(|name| format!(" of job {name}")).unwrap_or_default();
+        Some(format!("{number} of {} ranks{name} are not counted{which}", self.size))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use mpiprobe_common::FunctionStats;
+
+    use super::*;
+    use crate::{
+        analyse::{Identity, SelfCost},
+        model::RankState,
+    };
+
+    fn observed(rank: Option<u32>, size: Option<u32>, beginning: Beginning) -> Observed {
+        let identity =
+            Identity { pid: 100 + rank.unwrap_or(50), rank, size, job: Some("ompi:1".into()), ..Identity::default() };
+        Observed {
+            process: 1,
+            identity,
+            state: RankState::Ended,
+            stopped: false,
+            since_ns: 0,
+            beginning,
+            until_ns: Some(10),
+            ended_in: Vec::new(),
+            self_cost: SelfCost(None),
+        }
+    }
+
+    fn tables(called: &[&str]) -> ProcessSnapshot {
+        let stats = Arc::new(FunctionStats { calls: 1, ..FunctionStats::ZERO });
+        let row = |name: &&str| (u32::from(by_name(name).unwrap().number()), Arc::clone(&stats));
+        ProcessSnapshot { functions: called.iter().map(row).collect(), ..ProcessSnapshot::empty(1) }
+    }
+
+    fn found(expected: Expected, who: &[Observed], tables: &ProcessSnapshot) -> Vec<String> {
+        let session = Session { expected, ..crate::analyse::self_cost::tests::session() };
+        let ranks: Vec<_> = who.iter().map(|who| Rank::new(&session, who, tables, 10)).collect();
+        missing(&session, &ranks)
+    }
+
+    #[test]
+    fn ranks_that_are_not_there_are_missed_where_all_are_expected() {
+        let called = tables(&["MPI_Init", "MPI_Send"]);
+        let rank = |rank, size| observed(rank, size, Beginning::FirstCall);
+        let of = |who: &[Observed]| found(Expected::AllRanks, who, &called);
+        assert_eq!(of(&[rank(Some(0), Some(2)), rank(Some(1), Some(2))]), [""; 0]);
+        assert_eq!(of(&[rank(Some(0), Some(2))]), ["1 of 2 ranks of job ompi:1 are not counted (rank 1)"]);
+        assert_eq!(of(&[rank(Some(1), Some(6))]), ["5 of 6 ranks of job ompi:1 are not counted (rank 0, 2-5)"]);
+        // Two images of one rank.
+        assert_eq!(of(&[rank(Some(0), Some(2)), rank(Some(0), Some(2))]).len(), 1);
+        assert_eq!(of(&[rank(Some(0), Some(3)), rank(None, None)]), ["1 of 3 ranks of job ompi:1 are not counted"]);
+        assert_eq!(of(&[rank(None, None)]), [""; 0]);
+        assert_eq!(of(&[]), ["nothing was counted: no process was seen to call MPI"]);
+        assert_eq!(found(Expected::Some, &[rank(Some(0), Some(2))], &called), [""; 0]);
+        assert_eq!(found(Expected::Some, &[], &called), [""; 0]);
+    }
+
+    #[test]
+    fn who_was_waited_for_is_seen_to_initialise_mpi_or_was_missed() {
+        let of = |beginning, called: &[&str]| {
+            found(Expected::Some, &[observed(Some(0), None, beginning)], &tables(called)).len()
+        };
+        assert_eq!(of(Beginning::Awaited, &["MPI_Send", "MPI_Finalize"]), 1);
+        assert_eq!(of(Beginning::Awaited, &["MPI_Init_thread", "MPI_Send"]), 0);
+        assert_eq!(of(Beginning::Awaited, &["MPI_Session_init", "MPI_Barrier"]), 0);
+        assert_eq!(of(Beginning::Awaited, &["MPI_Initialized"]), 0, "it may ask before");
+        assert_eq!(of(Beginning::MidRun, &["MPI_Send"]), 0);
+        assert_eq!(of(Beginning::FirstCall, &["MPI_Send"]), 0);
+    }
+}

@@ -9,6 +9,7 @@
  *   confined        a thread forbids itself, on pain of death, to open files, to make room in them, to read other memory and to ask for
  *                   its number, and then has 100 communicators (Comm_dup), 500 receives and sends under way, a named phase (Pcontrol 2), and
  *                   three threads, one after the other, with one communicator each; 103 allreduces, 103 Comm_dup
+ *   bus-error       a handler that was set before MPI_Init gets a SIGBUS of the program's own, with its address, and leaves it by siglongjmp
  *   cut-short       after 50 of 100 allreduces every rank cuts the wrapper's tables to nothing, if there are any
  */
 #define _GNU_SOURCE
@@ -19,10 +20,12 @@
 #include <mpi.h>
 #include <pthread.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <ucontext.h>
@@ -164,10 +167,40 @@ static void cut_short(void) {
     globfree(&found);
 }
 
+static sigjmp_buf before_fault;
+static void *volatile fault;
+
+static void note_fault(int signal, siginfo_t *information, void *context) {
+    (void)signal, (void)context;
+    fault = information->si_addr;
+    siglongjmp(before_fault, 1);
+}
+
+static void handle_bus_errors(void) {
+    struct sigaction action = {.sa_sigaction = note_fault, .sa_flags = SA_SIGINFO};
+    sigaction(SIGBUS, &action, NULL);
+}
+
+static void bus_error(void) {
+    enum { LENGTH = 8192 };
+    FILE *file = tmpfile();
+    if (file == NULL || ftruncate(fileno(file), LENGTH) != 0)
+        exit(1);
+    char *mapped = mmap(NULL, LENGTH, PROT_READ | PROT_WRITE, MAP_SHARED, fileno(file), 0);
+    if (mapped == MAP_FAILED || ftruncate(fileno(file), 0) != 0)
+        exit(1);
+    if (sigsetjmp(before_fault, 1) == 0)
+        mapped[4096] = 1;
+    if (fault != mapped + 4096)
+        exit(1);
+}
+
 int main(int argc, char **argv) {
     char high[STACK];
     int provided;
     const char *mode = argc > 1 ? argv[1] : "";
+    if (strcmp(mode, "bus-error") == 0)
+        handle_bus_errors();
     MPI_Init_thread(&argc, &argv, strcmp(mode, "confined") == 0 ? MPI_THREAD_MULTIPLE : MPI_THREAD_SINGLE, &provided);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     if (strcmp(mode, "left") == 0) {
@@ -178,6 +211,9 @@ int main(int argc, char **argv) {
         on_stack(high);
     } else if (strcmp(mode, "confined") == 0) {
         run_thread(confined);
+    } else if (strcmp(mode, "bus-error") == 0) {
+        bus_error();
+        allreduces(200);
     } else if (strcmp(mode, "cut-short") == 0) {
         for (int i = 0; i < 100; i++) {
             if (i == 50)

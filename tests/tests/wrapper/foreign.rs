@@ -37,6 +37,7 @@ pub(crate) fn tests(mpi: Mpi) -> Vec<Trial> {
         c("callbacks_on_other_stacks_are_inside_their_call", stacks),
         c("a_confined_program_is_not_killed", confined),
         c("tables_that_are_cut_short_kill_nobody", cut_short),
+        c("a_bus_error_of_the_program_is_its_own", bus_error),
     ]
 }
 
@@ -119,6 +120,13 @@ fn confined(mpi: Mpi) -> Result<(), Failed> {
 fn cut_short(mpi: Mpi) -> Result<(), Failed> {
     let (_job, profile) = odd(mpi, "cut-short")?;
     assert!(!profile.complete && profile.ranks.is_empty(), "{profile:?}");
+    Ok(())
+}
+
+fn bus_error(mpi: Mpi) -> Result<(), Failed> {
+    let (_job, profile) = odd(mpi, "bus-error")?;
+    assert!(profile.complete, "{:?}", profile.incomplete_because);
+    expect(&profile, "MPI_Allreduce", 200);
     Ok(())
 }
 

@@ -247,7 +247,7 @@ impl TableFile {
             facts: of_process(entry),
             ..CommunicatorSnapshot::default()
         };
-        Ok(known.map(snapshot).collect())
+        Ok(fitting(known.map(snapshot).collect()))
     }
 
     /// Operations under way.
@@ -261,7 +261,9 @@ impl TableFile {
         let is_operation =
             |entry: &FollowedRequest| entry.key.kind == key_kind::REQUEST && entry.request.state & state::ACTIVE != 0;
         let pending = entries.into_iter().filter(is_operation);
-        Ok(pending.map(|entry| PendingRequest { peer: peer(&entry.request), request: entry.request }).collect())
+        Ok(fitting(
+            pending.map(|entry| PendingRequest { peer: peer(&entry.request), request: entry.request }).collect(),
+        ))
     }
 
     fn threads(&self, used: u64, process: u32) -> Result<Vec<ThreadSnapshot>, TableFileError> {
@@ -281,7 +283,8 @@ impl TableFile {
         let copy = || self.entries::<EndedThread>(ENDED_THREADS_REGION, ENDED_THREADS_REGION.capacity.into());
         // What was whole in the first copy is so in the second one.
         let whole: Vec<bool> = copy()?.iter().map(|thread| thread.ended_ns != 0).collect();
-        Ok(copy()?.into_iter().zip(whole).filter_map(|(thread, is_whole)| is_whole.then_some(thread)).collect())
+        let ended = copy()?.into_iter().zip(whole).filter_map(|(thread, is_whole)| is_whole.then_some(thread));
+        Ok(fitting(ended.collect()))
     }
 
     /// The state of the thread in a slot; `None` if the slot is free.
@@ -326,6 +329,13 @@ impl TableFile {
         }
     }
 }
+
+/// A vector in the room that it needs: what most of another one was left out of keeps the room of all.
+fn fitting<T>(mut entries: Vec<T>) -> Vec<T> {
+    entries.shrink_to_fit();
+    entries
+}
+
 fn shared(sums: BTreeMap<u32, FunctionStats>) -> ByFunction {
     sums.into_iter().map(|(function, stats)| (function, Arc::new(stats))).collect()
 }

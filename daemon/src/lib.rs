@@ -13,6 +13,7 @@ pub mod cli;
 pub mod diagnose;
 pub mod discover;
 pub mod doctor;
+pub mod files;
 pub mod filter;
 pub mod layout;
 pub mod model;

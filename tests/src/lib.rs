@@ -25,6 +25,7 @@
 //! * [`terminal`]: `mpiprobe` on a pseudo-terminal, with keys and a screen.
 //! * [`recent_calls`]: what the view shows of the last calls of a rank.
 //! * [`picture`]: the full-screen view of those as text and as images.
+//! * [`second_user`]: somebody else on the same machine.
 //! * [`requirement`]: what a test needs of the machine, and how a test that lacks it is reported.
 //! * [`run`]: which tests run beside each other, and how long each takes.
 
@@ -45,6 +46,7 @@ mod python;
 pub mod recent_calls;
 pub mod requirement;
 mod schedule;
+pub mod second_user;
 pub mod synthetic;
 pub mod terminal;
 pub mod threads;

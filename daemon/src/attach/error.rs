@@ -74,6 +74,15 @@ pub enum AttachError {
         #[source]
         source: io::Error,
     },
+    /// Probes for everybody are no business of a caller who may not trace everybody.
+    #[error(
+        "{}, and you may not trace processes of other users\n  {}",
+        if *.is_job { "the libraries of a command that does not run yet can only be probed for all processes of the node".to_owned() }
+        else { format!("on this kernel, {rung} are for all processes that use a library, or miss threads") },
+        if *.is_job { "`mpiprobe run --engine wrapper` needs no probes; or run mpiprobe as root." }
+        else { "Use a kernel from 6.6.35, 6.9.5 or 6.10 on, or `mpiprobe run --engine wrapper`, or run mpiprobe as root." }
+    )]
+    OthersProcesses { rung: Rung, is_job: bool },
     /// mpiprobe sees other process ids than the kernel's programs do.
     #[error(
         "mpiprobe runs in a pid namespace of its own (a container): the process ids that it sees are not the kernel's, so \

@@ -176,12 +176,22 @@ pub struct Record {
     /// Record no more than this, such as 500MB or 4GiB.
     #[arg(long, value_name = "SIZE", default_value = "1GiB", value_parser = size, help_heading = "Output")]
     pub record_limit: u64,
+    #[command(flatten)]
+    pub files: FileMode,
 }
 
 impl Record {
     pub fn to(&self) -> Option<RecordTo> {
-        self.record.clone().map(|path| RecordTo { path, limit: self.record_limit })
+        self.record.clone().map(|path| RecordTo { path, mode: self.files.file_mode, limit: self.record_limit })
     }
+}
+
+/// Who may read what is written.
+#[derive(Args, Clone, Copy, Debug)]
+pub struct FileMode {
+    /// Mode of files that are made, such as 644 for everybody to read them; they are yours alone unless you say so.
+    #[arg(long, value_name = "MODE", default_value = "600", value_parser = file_mode, help_heading = "Output")]
+    pub file_mode: u32,
 }
 
 #[derive(Debug, Subcommand)]
@@ -250,7 +260,7 @@ pub struct Run {
     /// The profile as JSON.
     #[arg(long)]
     pub json: bool,
-    /// Write the profile to FILE instead of standard error.
+    /// Write the profile to a new FILE instead of standard error.
     #[arg(short = 'o', long, value_name = "FILE")]
     pub profile: Option<PathBuf>,
     /// Keep the processes' tables in DIR; for jobs over several nodes, a directory that all of them share.
@@ -277,9 +287,14 @@ pub struct Report {
     /// Show only rows for which this is not false; see docs/filter.md
     #[arg(long, value_name = "FILTER", value_parser = filter)]
     pub filter: Option<Filter>,
-    /// Write the profile to FILE instead of standard output.
+    /// Write the profile to a new FILE instead of standard output.
     #[arg(short = 'o', long, value_name = "FILE")]
     pub profile: Option<PathBuf>,
+    #[command(flatten)]
+    pub files: FileMode,
+    /// Take tables of other users in as well, who may have written anything into them.
+    #[arg(long)]
+    pub any_owner: bool,
 }
 
 fn filter(text: &str) -> Result<Filter, String> {
@@ -288,6 +303,12 @@ fn filter(text: &str) -> Result<Filter, String> {
 
 fn size(text: &str) -> Result<u64, String> {
     filter::bytes(text).ok_or_else(|| "such as 500MB or 4GiB".into())
+}
+
+fn file_mode(text: &str) -> Result<u32, String> {
+    const READ_AND_WRITE: u32 = 0o666;
+    let mode = u32::from_str_radix(text, 8).ok().filter(|mode| mode & !READ_AND_WRITE == 0);
+    mode.ok_or_else(|| "three octal digits that let read and write, such as 600, 640 or 644".into())
 }
 
 fn functions(text: &str) -> Result<FunctionSet, String> {
@@ -344,6 +365,18 @@ mod tests {
             &["--max-processes", "1"],
         ] {
             assert!(Arguments::try_parse_from(["mpiprobe"].iter().chain(wrong)).is_err(), "{wrong:?}");
+        }
+    }
+
+    #[test]
+    fn files_are_private_unless_asked_otherwise() {
+        let mode = |arguments: &[&str]| {
+            let arguments = ["mpiprobe", "--pid", "1", "--record", "x"].iter().chain(arguments);
+            Arguments::try_parse_from(arguments).ok().and_then(|arguments| Some(arguments.observe.record.to()?.mode))
+        };
+        assert_eq!((mode(&[]), mode(&["--file-mode", "0644"])), (Some(0o600), Some(0o644)));
+        for wrong in ["755", "4644", "u+r", "9", ""] {
+            assert_eq!(mode(&["--file-mode", wrong]), None, "{wrong}");
         }
     }
 

@@ -1,23 +1,25 @@
 //! From what was typed to what is done.
 
-use std::process::ExitCode;
+use std::{io, path::PathBuf, process::ExitCode};
+
+use rustix::process::{getegid, geteuid, getgid, getuid};
 
 use thiserror::Error;
 
 use super::{
     Arguments,
-    arguments::{Command, Observe, Report, Run, View},
+    arguments::{Command, FileMode, Observe, Report, Run, View},
 };
 use crate::{
     diagnose::warnings,
-    discover::{Caller, JobChoice, ProcRoot, ProcRootError, ProcessError, Scanner, Target},
+    discover::{Caller, JobChoice, ProcRoot, ProcRootError, ProcessError, Scanner, Target, put_down_files_rights},
     doctor,
     preload::{LibraryError, library},
     present::{self, Output, OutputError, say},
     recording::{Recording, RecordingError},
     session::{
         self, ImplementationRecogniser, Options, Outcome, SessionError, launched, probed,
-        wrapped::{ReportError, ReportOptions, RunOptions, report},
+        wrapped::{ProfileTo, ReportError, ReportOptions, RunOptions, report},
     },
     view::{self, Files, StartError, ViewError, ViewOptions, ViewStart},
 };
@@ -79,12 +81,22 @@ pub enum CommandError {
     Report(#[from] ReportError),
     #[error(transparent)]
     View(#[from] StartError),
+    #[error("cannot do without the rights of mpiprobe's file: {0}")]
+    Rights(#[source] io::Error),
+    #[error(
+        "mpiprobe has changed user or group ids (set-user-ID or set-group-ID bits on its file), which gives its users more than \
+         it can answer for: take the bits away (chmod u-s,g-s) and give the file capabilities, see docs/kernels-and-rights.md"
+    )]
+    ChangedIds,
     #[error("--view opens a full-screen view, and there is no terminal to show it on")]
     NoTerminal,
 }
 
 /// Does what was asked for.
 pub async fn execute(arguments: &Arguments) -> Result<Exit, CommandError> {
+    if (getuid(), getgid()) != (geteuid(), getegid()) {
+        return Err(CommandError::ChangedIds);
+    }
     let done = match &arguments.command {
         Some(Command::Ps { json }) => list(*json, false),
         Some(Command::Run(run)) => Ok(run_command(run).await),
@@ -145,16 +157,22 @@ async fn observe(asked: &Observe) -> Result<Exit, CommandError> {
 }
 
 fn print_report(asked: &Report) -> Result<Exit, CommandError> {
+    put_down_files_rights().map_err(CommandError::Rights)?;
     let options = ReportOptions {
         directory: asked.dir.clone(),
         json: asked.json,
         filter: asked.filter.clone(),
-        profile: asked.profile.clone(),
+        profile: profile_to(asked.profile.as_ref(), asked.files),
+        any_owner: asked.any_owner,
     };
     match report(&options) {
         Err(ReportError::Output(error)) => Err(error.into()),
         reported => Ok(reported?.into()),
     }
+}
+
+fn profile_to(path: Option<&PathBuf>, files: FileMode) -> Option<ProfileTo> {
+    path.map(|path| ProfileTo { path: path.clone(), mode: files.file_mode })
 }
 
 /// The view, unless tables are wanted or there is no terminal.
@@ -173,7 +191,7 @@ async fn run_command(run: &Run) -> Exit {
         functions: run.functions,
         ignore_pcontrol: run.ignore_pcontrol,
         returns: run.returns,
-        profile: run.profile.clone(),
+        profile: profile_to(run.profile.as_ref(), run.record.files),
         tables: run.output.clone(),
         json: run.json,
         record: run.record.to(),
@@ -189,6 +207,7 @@ async fn run_command(run: &Run) -> Exit {
 }
 
 async fn view_recording(asked: &View) -> Result<Exit, CommandError> {
+    put_down_files_rights().map_err(CommandError::Rights)?;
     let recording = Recording::open(&asked.file)?;
     let index = asked.at.map_or(Ok(recording.len().saturating_sub(1)), |at| recording.find(at))?;
     if !asked.plain && !asked.json && view::is_interactive() {
@@ -212,6 +231,7 @@ async fn view_recording(asked: &View) -> Result<Exit, CommandError> {
 }
 
 fn wrapper_path() -> Result<Exit, CommandError> {
+    put_down_files_rights().map_err(CommandError::Rights)?;
     Output.text(&format!("{}\n", library()?.display()))?;
     Ok(Exit::Complete)
 }

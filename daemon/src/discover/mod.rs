@@ -10,6 +10,7 @@
 
 pub mod access;
 pub mod architecture;
+mod caller_rights;
 pub mod command_line;
 mod elf_symbols;
 pub mod environment;
@@ -49,6 +50,7 @@ mod text;
 pub mod users;
 
 pub use access::{Caller, Refusal, may_trace};
+pub use caller_rights::{put_down_files_rights, with_callers_rights};
 pub use elf_symbols::SymbolRecogniser;
 pub use job::Job;
 pub(crate) use job::ranges;

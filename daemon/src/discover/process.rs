@@ -113,6 +113,12 @@ impl Process {
         Status::parse(&content.bytes).ok_or(ProcessError::Malformed { pid: self.pid(), what: "status" })
     }
 
+    /// The number of the inode of its pid namespace.
+    pub fn pid_namespace(&self) -> Result<u64, ProcessError> {
+        let namespace = statat(&self.directory, "ns/pid", AtFlags::empty()).map(|status| status.st_ino);
+        self.alive_after("ns/pid", namespace.map_err(Into::into))
+    }
+
     /// The command name, at most 15 bytes, without the kernel's newline.
     pub fn comm(&self) -> Result<Vec<u8>, ProcessError> {
         let mut content = self.read("comm", SMALL_FILE)?.bytes;

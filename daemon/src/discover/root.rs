@@ -6,6 +6,7 @@ use std::os::fd::{AsFd as _, OwnedFd};
 
 use rustix::fs::{AtFlags, CWD, Mode, OFlags, openat, statat};
 
+use super::caller_rights::with_callers_rights;
 use super::open_file::open_regular_in_root;
 use super::process::Process;
 use super::process_error::ProcessError;
@@ -26,9 +27,9 @@ impl Root {
         process.alive_after("root", Self::other(process))
     }
 
-    /// Opens a regular file for reading; symbolic links do not lead out of the root.
+    /// Opens a regular file for reading; symbolic links do not lead out of the root. The path may be anybody's word.
     pub fn open_regular(&self, path: &[u8]) -> io::Result<File> {
-        open_regular_in_root(self.0.as_fd(), path)
+        with_callers_rights(|| open_regular_in_root(self.0.as_fd(), path))
     }
 
     fn other(process: &Process) -> io::Result<Option<Self>> {

@@ -2,7 +2,9 @@
 //! the network.
 
 use std::collections::HashMap;
-use std::path::Path;
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Path, PathBuf};
 
 use rustix::fs::CWD;
 use serde::Serialize;
@@ -20,7 +22,10 @@ pub struct User {
 
 /// The users of this machine that /etc/passwd names.
 #[derive(Debug, Default)]
-pub struct Users(HashMap<u32, String>);
+pub struct Users {
+    names: HashMap<u32, String>,
+    homes: HashMap<u32, PathBuf>,
+}
 
 impl Users {
     /// At most this much of the file is read, in bytes.
@@ -38,20 +43,28 @@ impl Users {
 
     /// Parses passwd(5); of two names for one number the first counts, as for getpwuid(3).
     pub fn parse(content: &[u8]) -> Self {
-        let mut names = HashMap::new();
+        let mut users = Self::default();
         for line in content.split(|byte| *byte == b'\n') {
             let mut fields = line.split(|byte| *byte == b':');
             let (Some(name), _, Some(id)) = (fields.next(), fields.next(), fields.next()) else { continue };
             let id = std::str::from_utf8(id).ok().and_then(|id| id.parse().ok());
             if let (Some(id), false) = (id, name.is_empty()) {
-                names.entry(id).or_insert_with(|| printable(name));
+                users.names.entry(id).or_insert_with(|| printable(name));
+                if let Some(home) = fields.nth(2).filter(|home| home.starts_with(b"/")) {
+                    users.homes.entry(id).or_insert_with(|| OsStr::from_bytes(home).into());
+                }
             }
         }
-        Self(names)
+        users
+    }
+
+    /// Where a user's files are, as the system has it.
+    pub fn home(&self, id: u32) -> Option<PathBuf> {
+        self.homes.get(&id).cloned()
     }
 
     pub fn user(&self, id: u32) -> User {
-        User { id, name: self.0.get(&id).cloned().unwrap_or_else(|| id.to_string()) }
+        User { id, name: self.names.get(&id).cloned().unwrap_or_else(|| id.to_string()) }
     }
 }
 
@@ -67,6 +80,7 @@ mod tests {
         assert_eq!(users.user(0).name, "root");
         assert_eq!(users.user(1000), User { id: 1000, name: "alice".to_owned() });
         assert_eq!(users.user(5).name, "5");
+        assert_eq!((users.home(0), users.home(1000)), (Some("/root".into()), None));
         assert_eq!(users.user(4_000_000_000).name, "4000000000");
     }
 

@@ -131,7 +131,7 @@ fn candidates(expected: Expected, typed: &str, known: &Values) -> Vec<Candidate>
             ("in ", "is in a range or a set: in 0..15, in (1, 3)"),
         ]),
         Expected::Value(field) => values(known.get(field), typed, quoted),
-        Expected::Pattern(field) => values(known.get(field), typed, |value| quoted(&regex_lite::escape(value))),
+        Expected::Pattern(field) => values(known.get(field), typed, |value| quoted(&regex::escape(value))),
         Expected::Joint { open } => {
             let mut joints = vec![("and ", "both hold"), ("or ", "one holds")];
             joints.extend(open.then_some((") ", "")));

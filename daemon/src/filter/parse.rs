@@ -9,9 +9,16 @@ use super::{
 
 /// Brackets and negations inside each other: nobody writes more, and each takes some stack.
 const DEEPEST: usize = 64;
+/// Bytes of a filter: evaluating it takes some stack for each condition.
+const LONGEST: usize = 16 << 10;
+/// Patterns in a filter: each takes memory.
+const MOST_PATTERNS: usize = 32;
 
 pub(super) fn expression(text: &str) -> Result<Expression, FilterError> {
-    let mut parser = Parser { tokens: tokens(text)?, next: 0, depth: 0 };
+    if text.len() > LONGEST {
+        return Err(FilterError::new(LONGEST, 1, format!("a filter has at most {LONGEST} bytes")));
+    }
+    let mut parser = Parser { tokens: tokens(text)?, next: 0, depth: 0, patterns: 0 };
     let expression = parser.or()?;
     match parser.peek() {
         Token { kind: Kind::End, .. } => Ok(expression),
@@ -23,6 +30,7 @@ struct Parser {
     tokens: Vec<Token>,
     next: usize,
     depth: usize,
+    patterns: usize,
 }
 
 fn wrong(token: &Token, message: impl Into<String>) -> FilterError {
@@ -118,6 +126,13 @@ impl Parser {
         }
         let token = self.take();
         let Kind::Text(text) = &token.kind else { return Err(wrong(&token, "here a pattern in quotes is missing")) };
+        self.patterns += 1;
+        if self.patterns > MOST_PATTERNS {
+            return Err(wrong(
+                &token,
+                format!("a filter has at most {MOST_PATTERNS} patterns: join some of them by |"),
+            ));
+        }
         let pattern = Pattern::new(text).map_err(|error| wrong(&token, format!("no pattern: {error}")))?;
         Ok(Expression::Matches(field, pattern))
     }

@@ -139,8 +139,17 @@ fn what_comes_next_is_offered() {
 
 #[test]
 fn depth_is_bounded() {
-    assert!(mistake(&"(".repeat(100_000)).message.contains("inside each other"));
-    assert!(mistake(&"not ".repeat(100_000)).message.contains("inside each other"));
+    assert!(mistake(&"(".repeat(10_000)).message.contains("inside each other"));
+    assert!(mistake(&"not ".repeat(4_000)).message.contains("inside each other"));
+}
+
+#[test]
+fn length_and_patterns_are_bounded() {
+    let conditions = |number: usize, condition: &str| vec![condition; number].join(" or ");
+    assert!(mistake(&conditions(100_000, "rank == 1")).message.contains("at most"));
+    assert!(mistake(&conditions(33, "func ~ \"a\"")).message.contains("patterns"));
+    assert!(conditions(1_200, "rank==1").parse::<Filter>().is_ok());
+    assert!(conditions(32, "func ~ \"a\"").parse::<Filter>().is_ok());
 }
 
 proptest! {

@@ -54,6 +54,12 @@ pub enum TableFileError {
     OtherVersion,
     #[error("it ends too soon")]
     Short,
+    #[error(
+        "it belongs to user {0}, who may have written anything into it; report --any-owner takes it in all the same"
+    )]
+    OtherOwner(u32),
+    #[error("it says that it is of process {0}, which is another one, or another user's")]
+    OtherProcess(u32),
     #[error(transparent)]
     Read(#[from] io::Error),
 }

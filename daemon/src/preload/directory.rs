@@ -14,6 +14,8 @@ use mpiprobe_common::file::SUFFIX;
 use rustix::fs::{Access, access, statvfs};
 use thiserror::Error;
 
+use crate::files::{is_ours_alone, with_callers_rights};
+
 /// Why there is no directory for tables.
 #[derive(Debug, Error)]
 pub enum DirectoryError {
@@ -53,19 +55,26 @@ impl RunDirectory {
             DirectoryError::Nowhere { tried: tried.join(", ") }
         })?;
         let path = parent.join(format!("{RUN}{}-{}", std::process::id(), crate::observe::monotonic_ns()));
-        let made = DirBuilder::new().mode(PRIVATE).create(&path);
-        let locked = made.and_then(|()| File::open(&path)).and_then(|directory| directory.lock().map(|()| directory));
+        let locked = with_callers_rights(|| {
+            DirBuilder::new().mode(PRIVATE).create(&path)?;
+            let directory = File::open(&path)?;
+            directory.lock()?;
+            io::Result::Ok(directory)
+        });
         let locked = locked.map_err(|source| DirectoryError::Make { parent: (*parent).clone(), source })?;
         Ok(Self { path, temporary: Some(locked) })
     }
 
     /// A directory of the user's choice, made if need be, and kept.
     pub fn chosen(path: &Path) -> Result<Self, DirectoryError> {
-        let failed = |source| DirectoryError::Make { parent: path.to_owned(), source };
-        fs::create_dir_all(path).map_err(failed)?;
-        // The job may run elsewhere than here.
-        let path = path.canonicalize().map_err(failed)?;
-        access(&path, Access::WRITE_OK | Access::EXEC_OK).map_err(|error| failed(error.into()))?;
+        let chosen = with_callers_rights(|| {
+            fs::create_dir_all(path)?;
+            // The job may run elsewhere than here.
+            let path = path.canonicalize()?;
+            access(&path, Access::WRITE_OK | Access::EXEC_OK)?;
+            io::Result::Ok(path)
+        });
+        let path = chosen.map_err(|source| DirectoryError::Make { parent: path.to_owned(), source })?;
         Ok(Self { path, temporary: None })
     }
 
@@ -78,7 +87,7 @@ impl RunDirectory {
 pub fn tables_in(directory: &Path) -> Result<Vec<PathBuf>, DirectoryError> {
     let failed = |source| DirectoryError::Read { directory: directory.to_owned(), source };
     let mut files = Vec::new();
-    for entry in fs::read_dir(directory).map_err(failed)? {
+    for entry in with_callers_rights(|| fs::read_dir(directory)).map_err(failed)? {
         let path = entry.map_err(failed)?.path();
         if path.as_os_str().as_bytes().ends_with(SUFFIX.as_bytes()) {
             files.push(path);
@@ -93,7 +102,7 @@ pub fn tables_in(directory: &Path) -> Result<Vec<PathBuf>, DirectoryError> {
 pub fn own_directories() -> Vec<PathBuf> {
     let mut directories = Vec::new();
     for parent in parents().into_iter().filter(|parent| is_private(parent)) {
-        let entries = fs::read_dir(&parent).into_iter().flatten().flatten();
+        let entries = with_callers_rights(|| fs::read_dir(&parent)).into_iter().flatten().flatten();
         let runs = entries.filter(|entry| is_run(&entry.path()) && entry.file_type().is_ok_and(|kind| kind.is_dir()));
         let runs: Vec<PathBuf> = runs.map(|entry| entry.path()).collect();
         directories.push(parent);
@@ -109,13 +118,13 @@ pub fn is_run(directory: &Path) -> bool {
 
 /// Whether the run that made a directory has ended.
 pub fn is_abandoned(directory: &Path) -> bool {
-    File::open(directory).is_ok_and(|directory| directory.try_lock().is_ok())
+    with_callers_rights(|| File::open(directory)).is_ok_and(|directory| directory.try_lock().is_ok())
 }
 
 impl Drop for RunDirectory {
     fn drop(&mut self) {
         if self.temporary.is_some()
-            && let Err(error) = fs::remove_dir_all(&self.path)
+            && let Err(error) = with_callers_rights(|| fs::remove_dir_all(&self.path))
         {
             tracing::warn!("cannot remove {}: {error}", self.path.display());
         }
@@ -134,7 +143,10 @@ fn parents() -> Vec<PathBuf> {
 /// Makes it if need be. It must be this user's alone: its name is known to all.
 fn is_usable(parent: &Path) -> bool {
     // If it exists it is looked at all the same.
-    let _ = DirBuilder::new().mode(PRIVATE).create(parent);
+    let _ = with_callers_rights(|| match parent.parent().map(is_shared_properly) {
+        Some(true) => DirBuilder::new().mode(PRIVATE).create(parent),
+        _ => Err(io::ErrorKind::PermissionDenied.into()),
+    });
     is_private(parent)
 }
 
@@ -142,12 +154,21 @@ fn has_room(parent: &Path) -> bool {
     statvfs(parent).is_ok_and(|status| status.f_bavail.saturating_mul(status.f_frsize) >= ROOM)
 }
 
+/// The environment may be another user's (`sudo -E`), who could put another directory there.
 fn is_private(parent: &Path) -> bool {
-    fs::symlink_metadata(parent).is_ok_and(|status| {
+    let status = with_callers_rights(|| fs::symlink_metadata(parent));
+    let is_ours = status.is_ok_and(|status| {
         status.is_dir()
             && status.uid() == rustix::process::getuid().as_raw()
             && status.permissions().mode() & 0o777 == PRIVATE
-    })
+    });
+    is_ours && with_callers_rights(|| is_ours_alone(&parent.canonicalize()?)).is_ok()
+}
+
+/// Nobody is given a directory in the place of another user.
+fn is_shared_properly(place: &Path) -> bool {
+    let owners = [0, rustix::process::getuid().as_raw()];
+    fs::metadata(place).is_ok_and(|status| owners.contains(&status.uid()))
 }
 
 #[cfg(test)]
@@ -164,6 +185,20 @@ mod tests {
         let link = folder.path().join("link");
         std::os::unix::fs::symlink(folder.path(), &link).unwrap();
         assert!(!is_usable(&link));
+    }
+
+    #[test]
+    fn the_place_of_another_user_is_not_used() {
+        if !rustix::process::geteuid().is_root() {
+            return;
+        }
+        let folder = tempfile::tempdir().unwrap();
+        let theirs = folder.path().join("theirs");
+        fs::create_dir_all(theirs.join("ours")).unwrap();
+        fs::set_permissions(theirs.join("ours"), fs::Permissions::from_mode(PRIVATE)).unwrap();
+        std::os::unix::fs::chown(&theirs, Some(65_534), Some(65_534)).unwrap();
+        assert!(!is_usable(&theirs.join("mpiprobe")) && !theirs.join("mpiprobe").exists());
+        assert!(!is_usable(&theirs.join("ours")), "they could put another one there");
     }
 
     #[test]

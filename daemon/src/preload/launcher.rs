@@ -8,6 +8,7 @@ use std::{
 };
 
 use super::environment::Preload;
+use crate::files::with_callers_rights;
 
 /// Launchers that pass only those variables to other nodes which they are told to: Open MPI's, under any name.
 const OPEN_MPI_NAMES: [&str; 5] = ["mpirun", "mpiexec", "orterun", "prterun", "oshrun"];
@@ -83,7 +84,9 @@ fn is_open_mpi(program: &OsStr) -> bool {
     if !OPEN_MPI_NAMES.iter().any(|known| is_called_so(known)) {
         return false;
     }
-    let version = Command::new(program).arg("--version").stdin(Stdio::null()).stderr(Stdio::null()).output();
+    let mut asked = Command::new(program);
+    asked.arg("--version").stdin(Stdio::null()).stderr(Stdio::null());
+    let version = with_callers_rights(|| asked.output());
     version.is_ok_and(|output| is_open_mpis_version(&String::from_utf8_lossy(&output.stdout)))
 }
 

@@ -1,13 +1,18 @@
 //! The wrapper as a file: it comes inside the `mpiprobe` binary, and is written to where programs can load it from.
 
 use std::{
-    fs::{self, DirBuilder, OpenOptions},
-    io::{self, Write as _},
-    os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _},
+    fs,
+    os::unix::ffi::OsStrExt as _,
     path::{Path, PathBuf},
 };
 
+use rustix::{fs::Mode, process::geteuid};
 use thiserror::Error;
+
+use crate::{
+    discover::users::Users,
+    files::{Access, Directory, FileError, with_callers_rights},
+};
 
 static LIBRARY: &[u8] = include_bytes!(env!("MPIPROBE_WRAPPER"));
 
@@ -16,66 +21,169 @@ static LIBRARY: &[u8] = include_bytes!(env!("MPIPROBE_WRAPPER"));
 pub enum LibraryError {
     #[error("no place for the wrapper library: neither XDG_CACHE_HOME nor HOME is an absolute path; set one of them")]
     NoHome,
-    #[error("cannot put the wrapper library into {}: {source}; set XDG_CACHE_HOME to a directory that can be written", .directory.display())]
-    Write { directory: PathBuf, source: io::Error },
+    #[error("no place for the wrapper library: {}; set XDG_CACHE_HOME to a directory that only you can change", .0.join("; "))]
+    NoPlace(Vec<String>),
 }
 
 /// The path of the library, which is written there if it is not yet.
 ///
-/// In the user's cache: home directories are there on all nodes of most clusters, and files in them may be executed.
+/// In the user's cache: home directories are there on all nodes of most clusters, and files in them may be executed. The environment
+/// may be another user's (`sudo -E`): what it names is used only if it belongs to this user, and nobody else can put another file
+/// there before it is loaded.
 pub fn library() -> Result<PathBuf, LibraryError> {
-    let directory = cache(|name| std::env::var_os(name).map(PathBuf::from))?;
-    let failed = |source| LibraryError::Write { directory: directory.clone(), source };
-    DirBuilder::new().recursive(true).mode(0o700).create(&directory).map_err(failed)?;
+    let home = Users::read().home(geteuid().as_raw());
+    library_in(&caches(|name| std::env::var_os(name).map(PathBuf::from), home))
+}
+
+fn library_in(caches: &[PathBuf]) -> Result<PathBuf, LibraryError> {
+    let mut refused = Vec::new();
+    for cache in caches {
+        match with_callers_rights(|| put(cache)) {
+            Ok(path) => return Ok(path),
+            Err(error) => refused.push(error.to_string()),
+        }
+    }
+    refused.dedup();
+    Err(if refused.is_empty() { LibraryError::NoHome } else { LibraryError::NoPlace(refused) })
+}
+
+/// Where caches may be, the best place first: as the environment says, and as the system says.
+fn caches(variable: impl Fn(&str) -> Option<PathBuf>, home: Option<PathBuf>) -> Vec<PathBuf> {
+    let absolute = |path: Option<PathBuf>| path.filter(|path| path.is_absolute());
+    let of_home = |home: Option<PathBuf>| Some(absolute(home)?.join(".cache"));
+    let places = [absolute(variable("XDG_CACHE_HOME")), of_home(variable("HOME")), of_home(home)];
+    let mut caches: Vec<PathBuf> = places.into_iter().flatten().collect();
+    caches.dedup();
+    caches
+}
+
+fn put(cache: &Path) -> Result<PathBuf, FileError> {
+    // What is there already must be this user's; the rest is made.
+    let base = cache.ancestors().find(|path| fs::metadata(path).is_ok()).unwrap_or(cache);
+    let missing = cache.strip_prefix(base).unwrap_or(Path::new(""));
+    let mut below: Vec<&str> = missing.iter().filter_map(|name| name.to_str()).collect();
+    below.push("mpiprobe");
+    let directory = Directory::open(base, &below, Access::Write)?.ok_or(FileError::NotTrusted { path: base.into() })?;
+    let directory = directory.ours_alone()?;
     // By content: another version has another name, so that jobs that run with this one keep it.
-    let path = directory.join(format!("libmpiprobe_wrapper-{:08x}.so", crc32fast::hash(LIBRARY)));
-    if !fs::read(&path).is_ok_and(|present| present == LIBRARY) {
-        replace(&path).map_err(failed)?;
+    let name = format!("libmpiprobe_wrapper-{:08x}.so", crc32fast::hash(LIBRARY));
+    let path = directory.path_of(&name);
+    // ld.so(8)
+    if path.as_os_str().as_bytes().iter().any(|byte| byte.is_ascii_whitespace() || *byte == b':') {
+        return Err(FileError::NoPreload { path });
+    }
+    if !directory.holds(&name, LIBRARY) {
+        directory.put(&name, LIBRARY, Mode::RWXU | Mode::RGRP | Mode::XGRP | Mode::ROTH | Mode::XOTH)?;
     }
     Ok(path)
 }
 
-fn cache(variable: impl Fn(&str) -> Option<PathBuf>) -> Result<PathBuf, LibraryError> {
-    let absolute = |name: &str| variable(name).filter(|path| path.is_absolute());
-    let cache = absolute("XDG_CACHE_HOME").or_else(|| Some(absolute("HOME")?.join(".cache")));
-    Ok(cache.ok_or(LibraryError::NoHome)?.join("mpiprobe"))
-}
-
-/// As a whole or not at all: somebody may be loading it.
-fn replace(path: &Path) -> io::Result<()> {
-    let unfinished = path.with_extension(format!("{}.tmp", std::process::id()));
-    let written = OpenOptions::new()
-        .write(true)
-        .create(true)
-        .truncate(true)
-        .mode(0o755)
-        .open(&unfinished)
-        .and_then(|mut file| file.write_all(LIBRARY))
-        .and_then(|()| fs::rename(&unfinished, path));
-    if written.is_err() {
-        // The first error is the one to be told.
-        let _ = fs::remove_file(&unfinished);
-    }
-    written
-}
-
 #[cfg(test)]
 mod tests {
+    use std::{
+        fs::Permissions,
+        os::unix::fs::{MetadataExt as _, PermissionsExt as _, chown, symlink},
+    };
+
+    use tempfile::TempDir;
+
     use super::*;
+
+    /// Nobody's.
+    const OTHER: u32 = 65_534;
+
+    /// By a path without links.
+    fn folder() -> (TempDir, PathBuf) {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().canonicalize().unwrap();
+        (folder, path)
+    }
 
     #[test]
     fn the_cache_is_where_the_user_has_it() {
-        let of = |variables: &'static [(&str, &str)]| {
+        let of = |variables: &'static [(&str, &str)], home: Option<&str>| {
             let find = |name: &str| variables.iter().find(|(other, _)| *other == name).map(|(_, value)| value.into());
-            cache(find).map_err(|error| error.to_string())
+            caches(find, home.map(PathBuf::from))
         };
-        assert_eq!(of(&[("XDG_CACHE_HOME", "/c"), ("HOME", "/h")]), Ok("/c/mpiprobe".into()));
-        assert_eq!(of(&[("XDG_CACHE_HOME", "relative"), ("HOME", "/h")]), Ok("/h/.cache/mpiprobe".into()));
-        assert!(of(&[]).is_err());
+        let both: &[_] = &[("XDG_CACHE_HOME", "/c"), ("HOME", "/h")];
+        assert_eq!(of(both, None), [PathBuf::from("/c"), "/h/.cache".into()]);
+        let relative: &[_] = &[("XDG_CACHE_HOME", "relative"), ("HOME", "/h")];
+        assert_eq!(of(relative, Some("/h")), [PathBuf::from("/h/.cache")]);
+        assert!(of(&[], None).is_empty());
+        assert!(matches!(library_in(&[]), Err(LibraryError::NoHome)));
     }
 
     #[test]
     fn it_is_a_shared_library() {
         assert!(LIBRARY.starts_with(b"\x7fELF"));
+    }
+
+    #[test]
+    fn it_is_put_where_nobody_else_can_replace_it() {
+        let (_folder, place) = folder();
+        let path = library_in(&[place.join("new/cache")]).unwrap();
+        assert!(path.starts_with(place.join("new/cache/mpiprobe")));
+        let mode = |path: &Path| fs::metadata(path).unwrap().mode() & 0o7777;
+        assert_eq!((mode(&path), mode(path.parent().unwrap()), mode(&place.join("new"))), (0o755, 0o700, 0o700));
+        assert_eq!(fs::read(&path).unwrap(), LIBRARY);
+        // What is there is believed for its content only, and what others may write to not even for that.
+        let first = fs::metadata(&path).unwrap().ino();
+        assert_eq!(library_in(&[place.join("new/cache")]).unwrap(), path);
+        assert_eq!(fs::metadata(&path).unwrap().ino(), first);
+        for spoil in [(|path: &Path| fs::write(path, b"\x7fELF another").unwrap()) as fn(&Path), |path| {
+            fs::set_permissions(path, Permissions::from_mode(0o777)).unwrap()
+        }] {
+            spoil(&path);
+            library_in(&[place.join("new/cache")]).unwrap();
+            assert_eq!((fs::read(&path).unwrap() == LIBRARY, mode(&path)), (true, 0o755));
+        }
+        assert_eq!(fs::read_dir(path.parent().unwrap()).unwrap().count(), 1, "nothing else is left behind");
+    }
+
+    #[test]
+    fn a_planted_link_is_replaced_and_not_written_through() {
+        let (_folder, place) = folder();
+        let path = library_in(std::slice::from_ref(&place)).unwrap();
+        let precious = place.join("precious");
+        fs::write(&precious, "precious").unwrap();
+        fs::remove_file(&path).unwrap();
+        symlink(&precious, &path).unwrap();
+        let unfinished = path.parent().unwrap().join(format!(
+            ".{}.{}-0",
+            path.file_name().unwrap().to_str().unwrap(),
+            std::process::id()
+        ));
+        symlink(&precious, unfinished).unwrap();
+        assert_eq!(library_in(std::slice::from_ref(&place)).unwrap(), path);
+        assert!(fs::symlink_metadata(&path).unwrap().is_file());
+        assert_eq!(fs::read_to_string(&precious).unwrap(), "precious");
+    }
+
+    #[test]
+    fn the_home_of_another_user_is_left_alone() {
+        if !geteuid().is_root() {
+            return;
+        }
+        let ((_others, others), (_own, own)) = (folder(), folder());
+        fs::create_dir(others.join(".cache")).unwrap();
+        // Of this user's, but in a place where the other can put something else.
+        fs::create_dir(others.join("ours")).unwrap();
+        for path in [".cache", ""] {
+            chown(others.join(path), Some(OTHER), Some(OTHER)).unwrap();
+        }
+        let caches = [others.join(".cache"), others.join("missing"), others.join("ours"), own.clone()];
+        assert!(library_in(&caches).unwrap().starts_with(&own));
+        assert_eq!(fs::read_dir(others.join(".cache")).unwrap().count(), 0);
+        assert!(!others.join("missing").exists());
+        let error = library_in(&caches[..3]).unwrap_err().to_string();
+        assert!(error.contains("uid 65534") && error.contains("XDG_CACHE_HOME"), "{error}");
+    }
+
+    #[test]
+    fn what_the_linker_would_take_for_two_files_is_refused() {
+        let (_folder, place) = folder();
+        for name in ["a b", "a:b"] {
+            assert!(matches!(put(&place.join(name)), Err(FileError::NoPreload { .. })), "{name}");
+        }
     }
 }

@@ -17,7 +17,7 @@ use super::{
     payload::unpack,
     possible::is_possible,
 };
-use crate::{discover::open_regular, model::Profile};
+use crate::{discover::open_regular, files::with_callers_rights, model::Profile};
 
 /// A file, and where in it which moment is.
 #[derive(Debug)]
@@ -34,7 +34,7 @@ pub struct Recording {
 impl Recording {
     pub fn open(path: &Path) -> Result<Self, RecordingError> {
         let cannot_read = |source| RecordingError::Read { path: path.into(), source };
-        let file = open_regular(path).map_err(cannot_read)?;
+        let file = with_callers_rights(|| open_regular(path)).map_err(cannot_read)?;
         check_start(&file, path)?;
         let index = Index::of(&file).map_err(cannot_read)?;
         if index.frames.is_empty() {

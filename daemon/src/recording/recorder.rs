@@ -15,6 +15,7 @@ use super::{
     writer::{Added, Writer},
 };
 use crate::{
+    files::with_callers_rights,
     model::Profile,
     present::{say, units},
 };
@@ -26,6 +27,8 @@ const WAITING: usize = 2;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RecordTo {
     pub path: PathBuf,
+    /// Of the file.
+    pub mode: u32,
     /// Bytes that the file may have.
     pub limit: u64,
 }
@@ -33,7 +36,7 @@ pub struct RecordTo {
 impl RecordTo {
     /// Whether it can probably be made: said before anything has been done in vain.
     pub fn check(&self) -> Result<(), RecordingError> {
-        match self.path.symlink_metadata() {
+        match with_callers_rights(|| self.path.symlink_metadata()) {
             Ok(_) => Err(RecordingError::Exists(self.path.clone())),
             Err(_) => Ok(()),
         }
@@ -52,7 +55,7 @@ pub struct Recorder {
 impl Recorder {
     /// Makes the file.
     pub fn begin(to: &RecordTo) -> Result<Self, RecordingError> {
-        let writer = Writer::create(&to.path, to.limit)?;
+        let writer = Writer::create(&to.path, to.mode, to.limit)?;
         let (moments, arriving) = sync_channel(WAITING);
         let skipped = Arc::new(AtomicU64::new(0));
         let so_far = Arc::clone(&skipped);

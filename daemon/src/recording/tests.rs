@@ -18,7 +18,10 @@ use super::{
     payload::pack,
     writer::{Added, Writer},
 };
-use crate::model::{EndReason, Profile};
+use crate::{
+    files::PRIVATE,
+    model::{EndReason, Profile},
+};
 
 const SECOND: u64 = 1_000_000_000;
 
@@ -48,7 +51,7 @@ fn folder() -> (TempDir, PathBuf) {
 /// A recording of so many seconds, and its bytes.
 fn recorded(seconds: u64) -> (TempDir, PathBuf, Vec<u8>) {
     let (folder, path) = folder();
-    let mut writer = Writer::create(&path, u64::MAX).unwrap();
+    let mut writer = Writer::create(&path, PRIVATE, u64::MAX).unwrap();
     for second in 1..=seconds {
         assert_eq!(writer.add(&profile(second)).unwrap(), Added::Written);
     }
@@ -232,7 +235,7 @@ fn memory_is_for_what_is_there() {
 #[test]
 fn nothing_is_overwritten_and_no_link_followed() {
     let (folder, path) = folder();
-    let to = |path: &Path| RecordTo { path: path.into(), limit: 1 << 20 };
+    let to = |path: &Path| RecordTo { path: path.into(), mode: PRIVATE, limit: 1 << 20 };
     fs::write(&path, "precious").unwrap();
     let link = folder.path().join("link");
     std::os::unix::fs::symlink(folder.path().join("target"), &link).unwrap();
@@ -251,7 +254,7 @@ fn the_limit_holds_and_is_said() {
     let (_folder, path, bytes) = recorded(2);
     let limit = bytes.len() as u64;
     fs::remove_file(&path).unwrap();
-    let mut writer = Writer::create(&path, limit).unwrap();
+    let mut writer = Writer::create(&path, PRIVATE, limit).unwrap();
     let added: Vec<Added> = (1..=10).map(|second| writer.add(&profile(second)).unwrap()).collect();
     assert_eq!(added.iter().filter(|added| **added == Added::Written).count(), 2);
     assert_eq!(writer.end(3).unwrap(), 8);
@@ -266,7 +269,7 @@ fn the_limit_holds_and_is_said() {
 #[test]
 fn a_recorder_writes_the_last_moment_once() {
     let (_folder, path) = folder();
-    let mut recorder = Recorder::begin(&RecordTo { path: path.clone(), limit: u64::MAX }).unwrap();
+    let mut recorder = Recorder::begin(&RecordTo { path: path.clone(), mode: PRIVATE, limit: u64::MAX }).unwrap();
     let last = Arc::new(Profile { end: Some(EndReason::TargetsEnded), ..profile(9) });
     recorder.add(&Arc::new(profile(1)));
     recorder.add(&last);
@@ -284,7 +287,7 @@ fn a_disk_without_room_ends_the_recording_only() {
         return;
     }
     let (_folder, path) = folder();
-    let writer = Writer::create(&path, u64::MAX).unwrap();
+    let writer = Writer::create(&path, PRIVATE, u64::MAX).unwrap();
     let mut writer = writer.onto(fs::OpenOptions::new().write(true).open("/dev/full").unwrap());
     let error = writer.add(&profile(1)).unwrap_err().to_string();
     assert!(error.contains("cannot record any longer") && error.contains("No space left"), "{error}");

@@ -1,7 +1,7 @@
 //! Appends moments to a file.
 
 use std::{
-    fs::{File, OpenOptions},
+    fs::File,
     io::{self, Write as _},
     path::{Path, PathBuf},
 };
@@ -12,7 +12,7 @@ use super::{
     format::{End, Header, MAGIC, START, VERSION},
     payload::pack,
 };
-use crate::model::Profile;
+use crate::{files::create_new, model::Profile};
 
 /// What has become of a moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,14 +36,13 @@ pub struct Writer {
 }
 
 impl Writer {
-    /// Makes a new file. None is ever overwritten, nor a symbolic link followed: mpiprobe may be root in a directory of somebody
-    /// else.
-    pub fn create(path: &Path, limit: u64) -> Result<Self, RecordingError> {
+    /// Makes a new file of this mode. None is ever overwritten, nor a symbolic link followed.
+    pub fn create(path: &Path, mode: u32, limit: u64) -> Result<Self, RecordingError> {
         let failed = |source: io::Error| match source.kind() {
             io::ErrorKind::AlreadyExists => RecordingError::Exists(path.into()),
             _ => RecordingError::Create { path: path.into(), source },
         };
-        let mut file = OpenOptions::new().write(true).create_new(true).open(path).map_err(failed)?;
+        let mut file = create_new(path, mode).map_err(failed)?;
         let mut start = MAGIC.to_vec();
         start.extend(VERSION.to_le_bytes());
         file.write_all(&start).map_err(failed)?;

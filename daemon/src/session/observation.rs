@@ -64,7 +64,10 @@ pub(super) struct Observation {
     jobs: ChosenJobs,
     recent: RecentCalls,
     returns: ReturnChoice,
+    /// Each process has probes of its own.
     scoped: bool,
+    /// The caller may not trace everybody: nobody else's processes are to have anything to do with it.
+    only_own: bool,
     /// mpiprobe has started it: its standard error is the job's as well, where nothing is said that is no trouble.
     is_job: bool,
     /// A program wants results now.
@@ -127,7 +130,12 @@ impl Observation {
         jobs: ChosenJobs,
         is_job: bool,
     ) -> Result<Self, SessionError> {
+        let only_own = !scanner.caller().may_trace_all;
         let mut engine = climb(&load_options(options, scanner.caller(), is_job), options.rung)?;
+        // A job's libraries are probed before there is a process, and so for everybody.
+        if only_own && (is_job || !engine.can_scope()) {
+            return Err(AttachError::OthersProcesses { rung: engine.rung, is_job }.into());
+        }
         let descriptors =
             FunctionId::all().filter_map(|id| Some((u32::try_from(id.index()).ok()?, id.function().descriptor())));
         engine.tables.describe(descriptors)?;
@@ -159,7 +167,8 @@ impl Observation {
             jobs,
             recent: RecentCalls::default(),
             returns: ReturnChoice::new(options.returns),
-            scoped: false,
+            scoped: only_own,
+            only_own,
             is_job,
             flush_asked: false,
             dropped_notices: 0,
@@ -181,7 +190,7 @@ impl Observation {
         if let Some(library) = self.probes.cover_file(&self.engine, &self.functions, path, file)? {
             self.tell_attached(&library);
         }
-        Ok(self.probes.since_ns(id))
+        Ok(self.probes.since_ns(id, Scope::Inode))
     }
 
     /// Whether a file that the job has mapped is MPI itself.
@@ -191,7 +200,7 @@ impl Observation {
 
     /// Since when a file is under probes, ns.
     pub(super) fn probed_since_ns(&self, id: FileId) -> Option<u64> {
-        self.probes.since_ns(id)
+        self.probes.since_ns(id, Scope::Inode)
     }
 
     /// Something of the job could not be counted.
@@ -203,7 +212,7 @@ impl Observation {
 
     /// Attaches to the processes found and puts them onto the allow-list. Gives the number of those that had not ended before.
     fn take_in(&mut self, found: Vec<MpiProcess>, beginning: Beginning) -> Result<usize, SessionError> {
-        self.scoped = self.is_scope_worth_it(&found)?;
+        self.scoped = self.only_own || self.is_scope_worth_it(&found)?;
         let mut taken = 0;
         for process in found {
             match self.adopt(process, beginning) {
@@ -320,9 +329,14 @@ impl Observation {
         }
     }
 
+    /// Whom probes for a process are for.
+    fn scope(&self, pid: u32) -> Scope {
+        if self.scoped { Scope::Process(pid) } else { Scope::Inode }
+    }
+
     /// Probes the process's library, and tools before it; tells whether the library was not yet.
     fn cover(&mut self, process: &MpiProcess) -> Result<bool, ProbeError> {
-        let scope = if self.scoped { Scope::Process(process.pid()) } else { Scope::Inode };
+        let scope = self.scope(process.pid());
         let is_new = self.cover_library(process, scope)?;
         // Later, so that no tool's call seems to pass nothing on.
         for tool in &process.tools {
@@ -492,23 +506,26 @@ impl Observation {
 
     /// Processes have ended, given by their slots.
     pub(super) fn handle_ends(&mut self, slots: &[u64]) {
-        let mut released = Vec::new();
+        let (mut released, mut ended) = (Vec::new(), Vec::new());
         for slot in slots.iter().filter_map(|&slot| u32::try_from(slot).ok()) {
             let Some(pid) = self.roster.end(slot, RankState::Ended, monotonic_ns()) else { continue };
             released.push(slot);
-            if self.probes.links() == 0 && !self.is_job {
+            if !self.probes.have_been_attached() && !self.is_job {
                 say(format_args!(
                     "process {pid} ended before an MPI library of it could be probed; nothing of it was counted"
                 ));
             }
             // Its number may be given to another process now.
-            if self.roster.running_slot(pid).is_none()
-                && let Err(error) = Targets::of(&mut self.engine.tables).and_then(|mut targets| targets.remove(pid))
-            {
+            if self.roster.running_slot(pid).is_some() {
+                continue;
+            }
+            ended.push(pid);
+            if let Err(error) = Targets::of(&mut self.engine.tables).and_then(|mut targets| targets.remove(pid)) {
                 tracing::warn!("cannot take process {pid} off the allow-list: {error}");
             }
         }
         self.release(&released);
+        self.probes.remove_ended(&ended);
     }
 
     /// What is kept of process images that have ended: their files stay open only if there is something to be named.
@@ -569,7 +586,8 @@ impl Observation {
             }
         }
         let mut since_ns = self.roster.since_ns(slot).unwrap_or_else(monotonic_ns);
-        let probed_ns = process.library().and_then(|library| self.probes.since_ns(library.file.id)).unwrap_or(0);
+        let probed_ns =
+            process.library().and_then(|library| self.probes.since_ns(library.file.id, self.scope(pid))).unwrap_or(0);
         let mut beginning = Beginning::Awaited;
         // What it called before its library was probed is not known.
         if !self.roster.is_by_exec(slot) {

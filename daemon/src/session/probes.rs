@@ -1,6 +1,13 @@
 //! Probes on the MPI libraries of targets, and on tools before them: each file once, whatever number of processes map it.
 
-use std::{collections::HashMap, fs::File, io, os::fd::AsFd as _, path::Path, time::Instant};
+use std::{
+    collections::{HashMap, hash_map::Entry},
+    fs::File,
+    io,
+    os::fd::AsFd as _,
+    path::Path,
+    time::Instant,
+};
 
 use mpiprobe_common::{ToolCookie, tool::TOOLS};
 use mpiprobe_functions::{FunctionSet, by_name};
@@ -84,15 +91,34 @@ pub(super) struct Probes {
 /// One file that was to be probed.
 #[derive(Debug)]
 struct Probed {
-    /// `None`: its probes are those of another file that is the same to the kernel, or there is nothing to probe in it.
-    attachment: Option<Attachment>,
-    /// Whose calls reach the programs.
-    scopes: Vec<Scope>,
+    covers: Vec<Cover>,
     sites: Vec<ProbeSite>,
     /// Of a library.
     info: Option<LibraryInfo>,
+    /// Whether probes were attached to it, and not to another file that is the same to the kernel.
+    was_attached: bool,
+}
+
+/// Probes for all processes, or for one.
+#[derive(Debug)]
+struct Cover {
+    scope: Scope,
     /// When the last probe was there, ns.
     since_ns: u64,
+    /// `None`: its probes are those of another file that is the same to the kernel, or there is nothing to probe in it.
+    attachment: Option<Attachment>,
+}
+
+impl Cover {
+    fn now(scope: Scope, attachment: Option<Attachment>) -> Self {
+        Self { scope, since_ns: monotonic_ns(), attachment }
+    }
+}
+
+impl Probed {
+    fn cover(&self, scope: Scope) -> Option<&Cover> {
+        self.covers.iter().find(|cover| cover.scope == scope)
+    }
 }
 
 /// What attaching for a process came to.
@@ -161,14 +187,35 @@ impl Probes {
         scope: Scope,
     ) -> Result<(), ProbeError> {
         let attachment = engine.attach(survey.file.as_fd(), Path::new(&survey.path), &sites, scope)?;
-        let (attachment, scopes, info) = (Some(attachment), vec![scope], Some(info));
-        self.insert(id, Probed { attachment, scopes, sites, info, since_ns: monotonic_ns() });
+        let covers = vec![Cover::now(scope, Some(attachment))];
+        self.insert(id, Probed { covers, sites, info: Some(info), was_attached: true });
         Ok(())
     }
 
-    /// Since when a file is under probes, ns.
-    pub(super) fn since_ns(&self, id: FileId) -> Option<u64> {
-        self.files.get(&id).map(|probed| probed.since_ns)
+    /// Since when a file is under probes for all processes, or for one, ns.
+    pub(super) fn since_ns(&self, id: FileId, scope: Scope) -> Option<u64> {
+        Some(self.files.get(&id)?.cover(scope)?.since_ns)
+    }
+
+    /// Whether there have ever been probes.
+    pub(super) fn have_been_attached(&self) -> bool {
+        self.files.values().any(|probed| probed.was_attached)
+    }
+
+    /// Removes the probes that were for these processes only, which have ended: other processes may get their numbers, and every
+    /// hit walks over all probes of its place. Apart from all else, because it may take long.
+    pub(super) fn remove_ended(&mut self, pids: &[u32]) {
+        let mut removed = Vec::new();
+        for probed in self.files.values_mut() {
+            let is_of_ended = |cover: &mut Cover| matches!(cover.scope, Scope::Process(pid) if pids.contains(&pid));
+            removed.extend(probed.covers.extract_if(.., is_of_ended).filter_map(|cover| cover.attachment));
+        }
+        // Where no thread can be had they are removed at once.
+        if !removed.is_empty()
+            && let Err(error) = std::thread::Builder::new().name("detach".into()).spawn(move || drop(removed))
+        {
+            tracing::warn!("probes of ended processes were removed in passing: {error}");
+        }
     }
 
     /// Makes sure that a tool of `process` is under probes, if it has functions that are wanted.
@@ -198,15 +245,15 @@ impl Probes {
         };
         let sites = sites(number);
         let functions = sites.len();
-        let mut probed = Probed { attachment: None, scopes: vec![scope], sites, info: None, since_ns: monotonic_ns() };
         if functions == 0 {
             // A program's own function that only looks like one of MPI's.
-            self.files.insert(tool.id, probed);
+            let covers = vec![Cover::now(scope, None)];
+            self.files.insert(tool.id, Probed { covers, sites, info: None, was_attached: false });
             return Ok(Coverage::Present);
         }
-        let attachment = engine.attach_tool(survey.file.as_fd(), Path::new(&survey.path), &probed.sites, scope)?;
-        probed.attachment = Some(attachment);
-        self.insert(tool.id, probed);
+        let attachment = engine.attach_tool(survey.file.as_fd(), Path::new(&survey.path), &sites, scope)?;
+        let covers = vec![Cover::now(scope, Some(attachment))];
+        self.insert(tool.id, Probed { covers, sites, info: None, was_attached: true });
         self.note_time(start);
         let name = survey.path.rsplit('/').next().unwrap_or_default().to_owned();
         let info = ToolInfo { name, path: survey.path, functions, not_probed: survey.not_probed };
@@ -229,12 +276,13 @@ impl Probes {
         }
         let known = match self.files.get(&file.id) {
             // The same process with a new program: its probes go with it, unless another thread than the first has executed it.
-            Some(known) => Some(known).filter(|known| known.scopes.contains(&scope)),
+            Some(known) => Some(known),
             // Through two overlay mounts one file looks like two, but the kernel knows that it is one: its probes are there.
-            None => self.files.values().find(|known| known.sites == sites && known.scopes.contains(&scope)),
+            None => self.files.values().find(|known| known.sites == sites && known.cover(scope).is_some()),
         }?;
-        let (scopes, since_ns) = (known.scopes.clone(), known.since_ns);
-        Some(Probed { attachment: None, scopes, sites: sites.to_vec(), info: None, since_ns })
+        let since_ns = known.cover(scope)?.since_ns;
+        let covers = vec![Cover { scope, since_ns, attachment: None }];
+        Some(Probed { covers, sites: sites.to_vec(), info: None, was_attached: false })
     }
 
     fn note_time(&mut self, start: Instant) {
@@ -242,17 +290,15 @@ impl Probes {
     }
 
     fn insert(&mut self, id: FileId, probed: Probed) {
-        if let Some(mut known) = self.files.remove(&id) {
+        match self.files.entry(id) {
             // A further process under a probe of its own: one file still, with one more link.
-            known.attachment = match (known.attachment, probed.attachment) {
-                (Some(known), Some(more)) => Some(known.and(more)),
-                (known, more) => known.or(more),
-            };
-            known.scopes.extend(probed.scopes);
-            known.since_ns = probed.since_ns;
-            self.files.insert(id, known);
-        } else {
-            self.files.insert(id, probed);
+            Entry::Occupied(mut known) => {
+                known.get_mut().covers.extend(probed.covers);
+                known.get_mut().was_attached |= probed.was_attached;
+            }
+            Entry::Vacant(place) => {
+                place.insert(probed);
+            }
         }
     }
 
@@ -261,12 +307,8 @@ impl Probes {
     }
 
     pub(super) fn libraries(&self) -> Vec<LibraryInfo> {
-        let mut libraries: Vec<LibraryInfo> = self
-            .files
-            .values()
-            .filter(|probed| probed.attachment.is_some())
-            .filter_map(|probed| probed.info.clone())
-            .collect();
+        let mut libraries: Vec<LibraryInfo> =
+            self.files.values().filter(|probed| probed.was_attached).filter_map(|probed| probed.info.clone()).collect();
         libraries.sort_by(|a, b| a.path.cmp(&b.path));
         libraries
     }
@@ -294,7 +336,8 @@ impl Probes {
     /// Removes all probes, telling after each link how many are left.
     pub(super) fn detach(self, mut progress: impl FnMut(usize)) {
         let mut left = self.links();
-        for attachment in self.files.into_values().filter_map(|probed| probed.attachment) {
+        let covers = self.files.into_values().flat_map(|probed| probed.covers);
+        for attachment in covers.filter_map(|cover| cover.attachment) {
             let before = left;
             let links = attachment.links();
             attachment.detach(|here| {
@@ -305,7 +348,7 @@ impl Probes {
     }
 
     fn attachments(&self) -> impl Iterator<Item = &Attachment> {
-        self.files.values().filter_map(|probed| probed.attachment.as_ref())
+        self.files.values().flat_map(|probed| &probed.covers).filter_map(|cover| cover.attachment.as_ref())
     }
 }
 

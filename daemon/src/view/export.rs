@@ -1,12 +1,14 @@
 //! What is taken away from the view: files and copied rows.
 
-use std::{
-    fs::OpenOptions,
-    io::{self, Write as _},
-};
+use std::io::{self, Write as _};
 
 use super::state::{Grid, Row};
-use crate::{diagnose::warnings, model::Profile, present};
+use crate::{
+    diagnose::warnings,
+    files::{PRIVATE, create_new},
+    model::Profile,
+    present,
+};
 
 /// As many files as are tried for one moment.
 const TRIES: u32 = 100;
@@ -30,7 +32,7 @@ pub(super) fn write(profile: &Profile, form: Form) -> io::Result<String> {
     for attempt in 0..TRIES {
         let number = if attempt == 0 { String::new() } else { format!("-{attempt}") };
         let name = format!("mpiprobe-{moment}-{seconds}s{number}.{ending}");
-        match OpenOptions::new().write(true).create_new(true).open(&name) {
+        match create_new(name.as_ref(), PRIVATE) {
             Ok(mut file) => return file.write_all(text.as_bytes()).map(|()| name),
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
             Err(error) => return Err(error),

@@ -29,7 +29,7 @@ fn numbers(value: &mut Value) -> Vec<&mut Value> {
 fn read_back(profile: &Profile) -> Option<Profile> {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("job.rec");
-    Writer::create(&path, u64::MAX).unwrap().add(profile).unwrap();
+    Writer::create(&path, 0o600, u64::MAX).unwrap().add(profile).unwrap();
     Recording::open(&path).unwrap().profile(0).ok()
 }
 

@@ -27,7 +27,7 @@ pub(crate) struct Replayed {
 pub(crate) fn record(profiles: impl IntoIterator<Item = Profile>) -> (TempDir, PathBuf) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("job.rec");
-    let mut writer = Writer::create(&path, u64::MAX).unwrap();
+    let mut writer = Writer::create(&path, 0o600, u64::MAX).unwrap();
     for profile in profiles {
         writer.add(&profile).unwrap();
     }

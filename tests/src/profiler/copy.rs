@@ -30,6 +30,20 @@ impl Copy {
         Ok(Self { path, _directory: directory })
     }
 
+    /// As `setcap cap_bpf,cap_perfmon,cap_sys_ptrace=ep` does (needs root).
+    pub fn with_capabilities() -> Result<Self, ProfilerError> {
+        const SYS_PTRACE: u32 = 1 << 19;
+        // CAP_PERFMON (38) and CAP_BPF (39) are in the upper word.
+        const PERFMON_AND_BPF: u32 = 1 << 6 | 1 << 7;
+        /// `struct vfs_cap_data`, revision 2, effective (include/uapi/linux/capability.h): permitted and inheritable, twice.
+        const WORDS: [u32; 5] = [0x0200_0001, SYS_PTRACE, 0, PERFMON_AND_BPF, 0];
+        let copy = Self::new()?;
+        let value: Vec<u8> = WORDS.into_iter().flat_map(u32::to_le_bytes).collect();
+        rustix::fs::setxattr(copy.path(), "security.capability", &value, rustix::fs::XattrFlags::empty())
+            .map_err(|error| ProfilerError::system("giving mpiprobe capabilities")(error.into()))?;
+        Ok(copy)
+    }
+
     pub fn path(&self) -> &Path {
         &self.path
     }

@@ -1,8 +1,10 @@
 //! Callers without the right to do everything.
 
+use std::{fs, path::Path};
+
 use libtest_mimic::{Failed, Trial};
 use mpiprobe_tests::profiler::Copy;
-use mpiprobe_tests::{Ended, Job, Mpi, Profiler, Requirement, program, requirement};
+use mpiprobe_tests::{Ended, Job, Mpi, Profiler, Requirement, changed_bytes, program, requirement};
 
 use crate::check::{complete, expect_counts, functions};
 
@@ -17,21 +19,9 @@ pub(crate) fn tests(mpi: Mpi) -> Vec<Trial> {
     vec![
         trial("without_rights_there_is_a_clear_message", without_rights),
         trial("file_capabilities_show_ones_own_jobs", own_job),
+        trial("file_capabilities_put_probes_into_ones_own_processes_only", own_processes),
         trial("file_capabilities_do_not_show_the_jobs_of_others", job_of_root),
     ]
-}
-
-/// As `setcap cap_bpf,cap_perfmon,cap_sys_ptrace=ep` does.
-fn with_capabilities() -> Result<Copy, Failed> {
-    const SYS_PTRACE: u32 = 1 << 19;
-    // CAP_PERFMON (38) and CAP_BPF (39) are in the upper word.
-    const PERFMON_AND_BPF: u32 = 1 << 6 | 1 << 7;
-    /// `struct vfs_cap_data`, revision 2, effective (include/uapi/linux/capability.h): permitted and inheritable, twice.
-    const WORDS: [u32; 5] = [0x0200_0001, SYS_PTRACE, 0, PERFMON_AND_BPF, 0];
-    let copy = Copy::new()?;
-    let value: Vec<u8> = WORDS.into_iter().flat_map(u32::to_le_bytes).collect();
-    rustix::fs::setxattr(copy.path(), "security.capability", &value, rustix::fs::XattrFlags::empty())?;
-    Ok(copy)
 }
 
 fn refused(copy: &Copy, arguments: &[&str]) -> Result<String, Failed> {
@@ -66,7 +56,7 @@ fn without_rights(mpi: Mpi) -> Result<(), Failed> {
 }
 
 fn own_job(mpi: Mpi) -> Result<(), Failed> {
-    let copy = with_capabilities()?;
+    let copy = Copy::with_capabilities()?;
     let job = job(mpi, USER)?;
     let mut profiler = Profiler::spawn(copy.command(USER, ["--json", "--interval", "1h", "--pid-of", job.called()]))?;
     profiler.wait_for("mpiprobe: observing ")?;
@@ -74,8 +64,40 @@ fn own_job(mpi: Mpi) -> Result<(), Failed> {
     expect_counts(&complete(&profiler.wait()?)?, &job.snapshot()?, None, &functions("default")?)
 }
 
+/// By every way of attaching, also where whoever comes later would be probed with all others.
+fn own_processes(mpi: Mpi) -> Result<(), Failed> {
+    let copy = Copy::with_capabilities()?;
+    let mut of_root = job(mpi, 0)?;
+    let others: Vec<u32> = of_root.ranks()?.into_values().collect();
+    // The one that all jobs of the node share.
+    let maps = fs::read_to_string(format!("/proc/{}/maps", others.first().ok_or("no rank")?))?;
+    let is_library = |path: &&str| path.contains("/libmpi.so") || path.contains("/libmpich.so");
+    let library = maps.split_whitespace().find(is_library).ok_or("no library")?;
+    let library = Path::new(library);
+    for way in ["session", "multi"] {
+        let mut own = job(mpi, USER)?;
+        let arguments = ["--json", "--interval", "1h", "--attach", way, "--all-jobs"];
+        let mut profiler = Profiler::spawn(copy.command(USER, arguments))?;
+        profiler.wait_for("mpiprobe: observing ")?;
+        let own_pids = own.ranks()?;
+        for (&pid, is_own) in others.iter().map(|pid| (pid, false)).chain(own_pids.values().map(|pid| (pid, true))) {
+            assert_eq!(changed_bytes(pid, library)? > 0, is_own, "{way}: process {pid}");
+        }
+        let own = finish(own)?;
+        // Nobody else has that user's processes.
+        let profile = complete(&profiler.wait()?)?;
+        expect_counts(&profile, &own.snapshot()?, None, &functions("default")?)?;
+    }
+    finish(of_root)?;
+    // Nor does a job that is started have others probed.
+    let ended = Profiler::spawn(copy.command(USER, ["run", "--engine", "ebpf", "--", "true"]))?.wait()?;
+    let told = ended.stderr.join("\n");
+    assert!(ended.status.code() == Some(1) && told.contains("all processes of the node"), "{}", ended.printed());
+    Ok(())
+}
+
 fn job_of_root(mpi: Mpi) -> Result<(), Failed> {
-    let copy = with_capabilities()?;
+    let copy = Copy::with_capabilities()?;
     let mut of_root = job(mpi, 0)?;
     let pid = of_root.ranks()?.into_values().next().ok_or("no rank")?.to_string();
     for arguments in [["--pid-of", of_root.called()], ["--pid", &pid]] {

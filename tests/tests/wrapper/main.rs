@@ -15,6 +15,7 @@ mod report;
 mod stacked;
 mod threads;
 mod traffic;
+mod users;
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -39,11 +40,13 @@ fn main() {
             stacked::tests(mpi),
             threads::tests(mpi),
             traffic::tests(mpi),
+            users::tests(mpi),
         ]
     };
     let mut tests = library::tests();
     tests.extend(foreign::general_tests());
     tests.extend(refusals::general_tests());
+    tests.extend(users::general_tests());
     tests.extend(Mpi::EVERY.into_iter().flat_map(of_mpi).flatten());
     mpiprobe_tests::run(Arguments::from_args(), tests);
 }

@@ -97,7 +97,7 @@ impl Ring {
         let (copy, home) = (Copy::new()?, tempfile::tempdir()?);
         let program = home.path().join("ring");
         copy_executable(&compile::executable(mpi, program::RING)?, &program)?;
-        fs::set_permissions(home.path(), fs::Permissions::from_mode(0o777))?;
+        fs::set_permissions(home.path(), fs::Permissions::from_mode(0o755))?;
         Ok(Self { mpi, program, copy, home })
     }
 
@@ -125,6 +125,9 @@ impl Ring {
 
     fn start(&self, user: u32, command: &[OsString]) -> Result<Output, Failed> {
         let (program, arguments) = command.split_first().ok_or("no command")?;
+        chown(self.home.path(), Some(user), Some(user))?;
+        // None is overwritten.
+        let _ = fs::remove_file(self.path("profile"));
         let mut command = Command::new(program);
         command.args(arguments).uid(user).gid(user).current_dir("/").env("HOME", self.home.path());
         let output = command.env_remove("XDG_RUNTIME_DIR").env_remove("XDG_CACHE_HOME").output()?;
@@ -155,8 +158,9 @@ fn unwritable(mpi: Mpi) -> Result<(), Failed> {
     );
 
     // Where no mpiprobe is there to see it, the library itself says so.
-    let library = Command::new(ring.copy.path())
-        .arg("wrapper-path")
+    let library = ring
+        .copy
+        .command(USER, ["wrapper-path"])
         .env("HOME", ring.home.path())
         .env_remove("XDG_CACHE_HOME")
         .output()?;
@@ -168,7 +172,6 @@ fn unwritable(mpi: Mpi) -> Result<(), Failed> {
     command.push(mpi.launcher().into());
     command.extend(mpi.launcher_arguments(2, ring.home.path(), Some(Path::new(library.trim()))));
     command.extend([ring.program.clone().into(), "5".into()]);
-    chown(ring.home.path().join(".cache"), Some(USER), Some(USER))?;
     let output = ring.start(USER, &command)?;
     assert!(
         matches!(said(&output).as_slice(), [line] if line.contains("not counted") && line.contains("not permitted")),

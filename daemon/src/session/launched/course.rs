@@ -16,7 +16,7 @@ use crate::{
         observation::Observation,
         run::{CANDIDATE_INTERVAL, CANDIDATE_PATIENCE, LAYOUT_INTERVAL, detach, notices_fd},
         watch::COMMAND,
-        wrapped::{LaunchError, Relay, RunOptions, finish, shell_status, split},
+        wrapped::{LaunchError, Relay, RunOptions, finish, made, shell_status, split},
     },
 };
 
@@ -26,6 +26,7 @@ const PATIENCE: Duration = Duration::from_secs(2);
 /// The command, from when it is let go to when it is put down in a profile.
 pub(super) async fn launch(options: &RunOptions, ready: Ready) -> Result<u8, LaunchError> {
     let Ready { mut observation, .. } = ready;
+    let file = made(options.profile.as_ref())?;
     let mut recorder = options.record.as_ref().map(Recorder::begin).transpose()?;
     // Before there is anybody to hand signals on to.
     let relay = Relay::new().map_err(LaunchError::Watch)?;
@@ -53,7 +54,7 @@ pub(super) async fn launch(options: &RunOptions, ready: Ready) -> Result<u8, Lau
              wrapper counts",
         );
     }
-    let finished = finish(&profile, options, recorder);
+    let finished = finish(&profile, options, recorder, file);
     // The job's end is not put off by it any more.
     let _ = detach(observation).await;
     finished?;

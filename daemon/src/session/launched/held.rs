@@ -12,6 +12,7 @@ use std::{
     thread::{self, JoinHandle},
 };
 
+use crate::files::with_callers_rights;
 use rustix::{
     io::{read, retry_on_intr, write},
     pipe::{PipeFlags, pipe_with},
@@ -44,7 +45,7 @@ impl Held {
         };
         // SAFETY: makes system calls only, on descriptors that it owns.
         unsafe { command.pre_exec(hold) };
-        let spawning = thread::Builder::new().spawn(move || command.spawn())?;
+        let spawning = thread::Builder::new().spawn(move || with_callers_rights(|| command.spawn()))?;
         let mut pid = [0; 4];
         match File::from(told).read_exact(&mut pid) {
             Ok(()) => Ok(Self { pid: u32::from_ne_bytes(pid), go, spawning }),

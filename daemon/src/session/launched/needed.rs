@@ -7,6 +7,7 @@ use std::{
     collections::BTreeSet,
     ffi::{OsStr, OsString},
     fs::File,
+    io,
     os::unix::{
         ffi::OsStrExt as _,
         fs::{MetadataExt as _, PermissionsExt as _},
@@ -23,6 +24,7 @@ use object::{
 
 use crate::{
     discover::{ReturnRisk, ReturnRisks, Scanner, identity_when_mapped, mappings::FileId, open_regular},
+    files::with_callers_rights,
     session::ImplementationRecogniser,
 };
 
@@ -52,6 +54,11 @@ pub(super) struct Needs {
 
 /// The scanner remembers what all files are that the command will load.
 pub(super) fn needed(command: &[OsString], scanner: &mut Scanner<ImplementationRecogniser>) -> Needs {
+    let found = with_callers_rights(|| Ok::<_, io::Error>(needed_by(command, scanner)));
+    found.unwrap_or_else(|_| Needs { libraries: Vec::new(), risk: None })
+}
+
+fn needed_by(command: &[OsString], scanner: &mut Scanner<ImplementationRecogniser>) -> Needs {
     let mut seen = BTreeSet::new();
     let programs = command.iter().take(MOST_ARGUMENTS).filter_map(|argument| find_program(argument));
     let files = programs.flat_map(|program| {

@@ -26,6 +26,7 @@ const COST_UNIT: f64 = 1024.0;
 pub(super) struct Image {
     /// Device and inode.
     file: (u64, u64),
+    owner: u32,
     tables: Tables,
     header: Header,
     identity: Identity,
@@ -56,23 +57,24 @@ struct LastWords {
 impl Image {
     /// Opens a file of tables that was found by its name.
     pub(super) fn open(path: &Path, here: &Here, root: &ProcRoot) -> Result<Self, TableFileError> {
-        let file = open_tables(path)?;
-        let owner = file.metadata()?.uid();
-        let mut image = Self::of_file(file)?;
-        image.process = here.process(root, &image.header, owner);
+        let mut image = Self::of_file(open_tables(path)?)?;
+        image.process = here.process(root, &image.header, image.owner);
         image.has_ended = image.process.is_none() && has_ended(&image.header, here, root)?;
         Ok(image)
     }
 
-    /// Takes the file that a process has mapped.
-    pub(super) fn mapped_by(process: &MpiProcess, file: File) -> Result<Self, TableFileError> {
-        let mut image = Self::of_file(file)?;
-        image.process = Some(process.process.try_clone()?);
-        image.identify(process);
-        Ok(image)
+    /// Becomes the image of a process that has mapped it, if it is its own and not any file that the process chose to map.
+    pub(super) fn adopt(&mut self, process: &MpiProcess, here: &Here) -> io::Result<bool> {
+        if !here.are_own_tables(&process.process, &self.header, self.owner) {
+            return Ok(false);
+        }
+        self.process = Some(process.process.try_clone()?);
+        self.identify(process);
+        Ok(true)
     }
 
-    fn of_file(file: File) -> Result<Self, TableFileError> {
+    /// Of a file whose process is not known.
+    pub(super) fn of_file(file: File) -> Result<Self, TableFileError> {
         let status = file.metadata()?;
         if !status.is_file() {
             return Err(TableFileError::Foreign);
@@ -83,6 +85,7 @@ impl Image {
         let file = (status.dev(), status.ino());
         Ok(Self {
             file,
+            owner: status.uid(),
             tables: Tables::Open(tables),
             header,
             noted_job: identity.job.clone(),
@@ -109,11 +112,16 @@ impl Image {
 
     /// Belongs to the same job as another image: both tell the same of themselves, and the other one's job is known better.
     pub(super) fn adopt_job_of(&mut self, other: &Self) -> bool {
-        let is_same = self.noted_job == other.noted_job && self.header.boot == other.header.boot;
+        let is_same =
+            self.noted_job == other.noted_job && self.header.boot == other.header.boot && self.owner == other.owner;
         if is_same {
             self.identity.job.clone_from(&other.identity.job);
         }
         is_same
+    }
+
+    pub(super) fn owner(&self) -> u32 {
+        self.owner
     }
 
     pub(super) fn is_same_file(&self, other: &Self) -> bool {

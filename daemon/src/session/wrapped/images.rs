@@ -2,13 +2,14 @@
 
 use std::{
     collections::{BTreeMap, HashSet},
+    fs::File,
     path::{Path, PathBuf},
 };
 
 use super::{clocks::Clocks, datatypes::Datatypes, hosts::unite_jobs, image::Image, place::Here, recent::RecentCalls};
 use crate::{
     analyse::Observed,
-    discover::{ProcRoot, Process},
+    discover::{MpiProcess, ProcRoot, Process},
     model::LibraryInfo,
     observe::{Snapshot, TableFileError, monotonic_ns},
     preload::{DirectoryError, tables_in},
@@ -63,6 +64,8 @@ pub(super) struct Images {
     paths: BTreeMap<u32, PathBuf>,
     keeping: Keeping,
     refused: BTreeMap<PathBuf, String>,
+    /// Whose files are believed besides those of this user; `None`: anybody's.
+    owners: Option<HashSet<u32>>,
     /// Files that need not be looked at again.
     known: HashSet<PathBuf>,
     /// Until when programs' requests for results have been seen, ns.
@@ -80,6 +83,7 @@ impl Images {
             paths: BTreeMap::new(),
             keeping: Keeping::default(),
             refused: BTreeMap::new(),
+            owners: Some(HashSet::from([rustix::process::getuid().as_raw()])),
             known: HashSet::new(),
             flushed_ns: monotonic_ns(),
             recent: RecentCalls::default(),
@@ -87,11 +91,38 @@ impl Images {
         }
     }
 
+    /// Files of all users are believed.
+    pub(super) fn take_of_any_owner(&mut self) {
+        self.owners = None;
+    }
+
     /// Opens those files of a directory that nobody has decided about yet.
     pub(super) fn new_in(&self, directory: &Path) -> Result<Vec<NewFile>, DirectoryError> {
         let new = tables_in(directory)?.into_iter().filter(|path| !self.known.contains(path));
-        let open = |path: PathBuf| (Image::open(&path, &self.here, &self.root), path);
-        Ok(new.map(open).map(|(image, path)| (path, image)).collect())
+        Ok(new.map(|path| (self.open(&path), path)).map(|(image, path)| (path, image)).collect())
+    }
+
+    /// A file that anybody may have put there.
+    fn open(&self, path: &Path) -> Result<Image, TableFileError> {
+        let image = Image::open(path, &self.here, &self.root)?;
+        match &self.owners {
+            Some(owners) if !owners.contains(&image.owner()) => Err(TableFileError::OtherOwner(image.owner())),
+            _ => Ok(image),
+        }
+    }
+
+    /// The tables that a process has mapped, if they are its own; other files of its owner's are believed from then on. `None`: they
+    /// are those of another process that lives, as a forked child has them.
+    pub(super) fn mapped_by(&mut self, process: &MpiProcess, file: File) -> Result<Option<Image>, TableFileError> {
+        let mut image = Image::of_file(file)?;
+        if !image.adopt(process, &self.here)? {
+            let is_anothers = self.here.process(&self.root, image.header(), image.owner()).is_some();
+            return if is_anothers { Ok(None) } else { Err(TableFileError::OtherProcess(image.header().pid)) };
+        }
+        if let Some(owners) = &mut self.owners {
+            owners.insert(image.owner());
+        }
+        Ok(Some(image))
     }
 
     /// Takes an image in; gives its slot. `None`: it is there already, under another name.

@@ -17,13 +17,14 @@ use tokio::time::{Instant, sleep};
 
 use super::{
     images::{Images, Keeping},
-    profile::{Course, Form, WriteError, profile, text, write_file},
+    profile::{Course, Form, ProfileTo, WriteError, made, profile, text, write_file},
     relay::Relay,
     stale::remove_stale,
 };
 use crate::{
     analyse::Expected,
-    discover::{ProcRoot, ProcRootError},
+    discover::{ProcRoot, ProcRootError, put_down_files_rights},
+    files::{NewFile, with_callers_rights},
     model::{EndReason, Profile},
     observe::monotonic_ns,
     preload::{DirectoryError, LibraryError, Preload, RunDirectory, exporting, library},
@@ -56,7 +57,7 @@ pub struct RunOptions {
     /// Whether the kernel, where it counts, sees when calls return.
     pub returns: Returns,
     /// Where the profile goes; `None`: standard error.
-    pub profile: Option<PathBuf>,
+    pub profile: Option<ProfileTo>,
     /// Where the tables go, to stay there; `None`: nowhere in particular.
     pub tables: Option<PathBuf>,
     pub json: bool,
@@ -87,6 +88,8 @@ pub enum LaunchError {
     Recording(#[from] RecordingError),
     #[error(transparent)]
     Session(#[from] SessionError),
+    #[error("nothing was run: cannot do without the rights of mpiprobe's file: {0}")]
+    Rights(#[source] io::Error),
     #[error("nothing was run: {0}")]
     NoEbpf(#[source] Unready),
 }
@@ -137,6 +140,8 @@ impl Account {
 
 /// Runs the command to its end; gives its exit status as a shell has it. Whatever counting lacks, the command runs.
 pub async fn launch(options: &RunOptions) -> Result<u8, LaunchError> {
+    put_down_files_rights().map_err(LaunchError::Rights)?;
+    let file = made(options.profile.as_ref())?;
     let mut recorder = options.record.as_ref().map(Recorder::begin).transpose()?;
     let started_ns = monotonic_ns();
     let prepared = match prepare(options) {
@@ -164,7 +169,7 @@ pub async fn launch(options: &RunOptions) -> Result<u8, LaunchError> {
     follow(&mut account, directory.path(), &ends, recorder.as_mut(), options.interval).await?;
     let status = job.wait().map_err(LaunchError::Watch)?;
     wait_for_ranks(&mut account, directory.path()).await;
-    report(&mut account, options, recorder)?;
+    report(&mut account, options, recorder, file)?;
     Ok(shell_status(status))
 }
 
@@ -180,10 +185,9 @@ fn prepare(options: &RunOptions) -> Result<(RunDirectory, Preload), LaunchError>
 fn start(command: &[OsString], preload: Option<&Preload>) -> Result<Child, LaunchError> {
     let command = preload.map_or_else(|| command.to_vec(), |preload| exporting(command, preload));
     let (program, arguments) = split(&command);
-    let spawned = Command::new(&program)
-        .args(arguments)
-        .envs(preload.into_iter().flat_map(|preload| preload.variables.iter().cloned()))
-        .spawn();
+    let mut started = Command::new(&program);
+    started.args(arguments).envs(preload.into_iter().flat_map(|preload| preload.variables.iter().cloned()));
+    let spawned = with_callers_rights(|| started.spawn());
     spawned.map_err(|source| LaunchError::Start { program: program.display().to_string(), source })
 }
 
@@ -256,7 +260,12 @@ fn raise_descriptor_limit() {
     }
 }
 
-fn report(account: &mut Account, options: &RunOptions, recorder: Option<Recorder>) -> Result<(), LaunchError> {
+fn report(
+    account: &mut Account,
+    options: &RunOptions,
+    recorder: Option<Recorder>,
+    file: Option<NewFile>,
+) -> Result<(), LaunchError> {
     if account.images.is_empty()
         && let Some(program) = options.command.iter().find_map(|argument| with_other_rights(argument))
     {
@@ -272,7 +281,7 @@ fn report(account: &mut Account, options: &RunOptions, recorder: Option<Recorder
              program has set-user-ID rights: such programs only the eBPF engine can observe",
         );
     }
-    finish(&Arc::new(account.profile(Some(EndReason::TargetsEnded))), options, recorder)
+    finish(&Arc::new(account.profile(Some(EndReason::TargetsEnded))), options, recorder, file)
 }
 
 /// The program that an argument names, if the dynamic linker does not trust the environment of who runs it.
@@ -289,14 +298,15 @@ pub(in crate::session) fn finish(
     profile: &Arc<Profile>,
     options: &RunOptions,
     recorder: Option<Recorder>,
+    file: Option<NewFile>,
 ) -> Result<(), LaunchError> {
     if let Some(mut recorder) = recorder {
         recorder.add(profile);
         recorder.end();
     }
     let text = text(profile, Form { json: options.json, filter: None })?;
-    match &options.profile {
-        Some(path) => write_file(&text, path)?,
+    match file {
+        Some(file) => write_file(&text, file)?,
         // Standard output is the job's.
         None => io::stderr().lock().write_all(text.as_bytes()).map_err(OutputError::from)?,
     }

@@ -96,13 +96,15 @@ impl WrappedJob {
         let mut is_taken = false;
         for mapped in &tables {
             let path = mapped.candidate_paths().into_iter().next().map(path_of).unwrap_or_default();
-            let image = open_mapped(&process.process, mapped).map_err(|error| error.to_string());
-            let image = image.and_then(|file| Image::mapped_by(&process, file).map_err(|error| error.to_string()));
+            let file = open_mapped(&process.process, mapped).map_err(|error| error.to_string());
+            let image = file.and_then(|file| self.images.mapped_by(&process, file).map_err(|error| error.to_string()));
             match image {
-                Ok(image) => {
+                Ok(Some(image)) => {
                     self.directories.extend(path.parent().map(Path::to_owned));
                     is_taken |= self.take(path, image);
                 }
+                // It was forked by the process that they are of.
+                Ok(None) => {}
                 Err(why) => self.miss(format!("tables of process {} were not read: {why}", process.pid())),
             }
         }
@@ -167,7 +169,12 @@ impl WrappedJob {
                 match image {
                     Ok(image) => is_news |= self.decide(path, image),
                     Err(TableFileError::Unfinished) => {}
-                    Err(_) => self.images.pass_over(path),
+                    Err(error) => {
+                        if matches!(error, TableFileError::OtherOwner(_)) {
+                            say(format_args!("{} is left out: {error}", path.display()));
+                        }
+                        self.images.pass_over(path);
+                    }
                 }
             }
         }
@@ -185,6 +192,7 @@ impl WrappedJob {
                 is_meant
             }
             Some(Ok(_)) => false,
+            Some(Err(error)) if !error.is_gone() => false,
             // It has ended before it could be looked at: what its tables tell must do.
             Some(Err(_)) | None => {
                 image.header().began_ns >= self.began_ns

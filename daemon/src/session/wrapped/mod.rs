@@ -18,6 +18,7 @@ mod stale;
 pub use launch::{LaunchError, RunOptions, launch};
 pub(super) use launch::{finish, shell_status, split};
 pub(super) use live::WrappedJob;
-pub use profile::WriteError;
+pub(super) use profile::made;
+pub use profile::{ProfileTo, WriteError};
 pub(super) use relay::Relay;
 pub use report::{ReportError, ReportOptions, report};

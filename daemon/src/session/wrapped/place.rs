@@ -12,7 +12,8 @@ use mpiprobe_common::file::Header;
 use rustix::fs::{Mode, OFlags, open};
 
 use crate::{
-    discover::{ProcRoot, Process, printable},
+    discover::{ProcRoot, Process, printable, status::Status},
+    files::with_callers_rights,
     session::host,
 };
 
@@ -37,6 +38,18 @@ impl Here {
         header.boot == self.boot && header.pid_namespace == self.pid_namespace
     }
 
+    /// Whether tables that a process has mapped are its own, and not old ones or another's: owner, number, start and machine fit.
+    pub(super) fn are_own_tables(&self, process: &Process, header: &Header, owner: u32) -> bool {
+        let fits = |status: Status| {
+            let own_number = status.namespace_pids.last().copied().unwrap_or(process.pid());
+            status.users.real == owner && header.pid == own_number
+        };
+        header.boot == self.boot
+            && header.start_ticks == process.id().start_ticks
+            && process.pid_namespace().is_ok_and(|namespace| namespace == header.pid_namespace)
+            && process.status().is_ok_and(fits)
+    }
+
     /// The process that a file of this owner says it is of, if it lives here, now, and is that user's.
     pub(super) fn process(&self, root: &ProcRoot, header: &Header, owner: u32) -> Option<Process> {
         if !self.numbers_processes_of(header) {
@@ -52,10 +65,44 @@ impl Here {
 /// Opens a file that any user may have put there: no link is followed, and nothing waits for whoever has the other end of a pipe.
 pub(super) fn open_tables(path: &Path) -> io::Result<File> {
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-    Ok(open(path, flags, Mode::empty())?.into())
+    with_callers_rights(|| Ok(open(path, flags, Mode::empty())?.into()))
 }
 
 /// A text of a header, which any user may have written.
 pub(super) fn text(bytes: &[u8]) -> String {
     printable(CStr::from_bytes_until_nul(bytes).unwrap_or_default().to_bytes())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::attach::Plain;
+
+    #[test]
+    fn tables_are_a_processs_own_only_if_owner_number_start_and_machine_fit() {
+        let (root, here) = (ProcRoot::system().unwrap(), Here::now());
+        let process = Process::open(&root, std::process::id()).unwrap();
+        let user = process.status().unwrap().users.real;
+        let own = || {
+            let mut header = Plain::<Header>::from_bytes(&vec![0; size_of::<Header>()]).unwrap();
+            (header.boot, header.pid_namespace) = (here.boot, here.pid_namespace);
+            (header.pid, header.start_ticks) = (process.pid(), process.id().start_ticks);
+            header
+        };
+        assert!(here.are_own_tables(&process, &own(), user));
+        assert!(here.process(&root, &own(), user).is_some());
+        assert!(!here.are_own_tables(&process, &own(), user + 1) && here.process(&root, &own(), user + 1).is_none());
+        let spoil: [fn(&mut Header); 4] = [
+            |header| header.pid += 1,
+            |header| header.start_ticks += 1,
+            |header| header.boot = [7; 16],
+            |header| header.pid_namespace += 1,
+        ];
+        for spoil in spoil {
+            let mut header = own();
+            spoil(&mut header);
+            assert!(!here.are_own_tables(&process, &header, user), "{header:?}");
+            assert!(here.process(&root, &header, user).is_none(), "{header:?}");
+        }
+    }
 }

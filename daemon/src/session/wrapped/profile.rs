@@ -2,8 +2,7 @@
 
 use std::{
     collections::BTreeSet,
-    fs::File,
-    io::{self, Write as _},
+    io,
     path::{Path, PathBuf},
 };
 
@@ -11,6 +10,7 @@ use super::images::Images;
 use crate::{
     analyse::{self, Expected},
     diagnose::warnings,
+    files::NewFile,
     filter::Filter,
     model::{EndReason, EngineInfo, Profile},
     present::{self, OutputError, filtered},
@@ -94,12 +94,29 @@ pub(super) struct Form<'a> {
     pub(super) filter: Option<&'a Filter>,
 }
 
+/// A file for a profile.
+#[derive(Clone, Debug)]
+pub struct ProfileTo {
+    pub path: PathBuf,
+    pub mode: u32,
+}
+
 /// A profile that could not be put into its file.
 #[derive(Debug, thiserror::Error)]
-#[error("cannot write the profile to {}: {source}", .path.display())]
-pub struct WriteError {
-    path: PathBuf,
-    source: io::Error,
+pub enum WriteError {
+    #[error("{} exists already, and no profile overwrites a file: choose another name, or remove it", .0.display())]
+    Exists(PathBuf),
+    #[error("cannot write the profile to {}: {source}", .path.display())]
+    Write { path: PathBuf, source: io::Error },
+}
+
+impl WriteError {
+    fn new(path: &Path, source: io::Error) -> Self {
+        match source.kind() {
+            io::ErrorKind::AlreadyExists => Self::Exists(path.into()),
+            _ => Self::Write { path: path.into(), source },
+        }
+    }
 }
 
 pub(super) fn text(profile: &Profile, form: Form<'_>) -> Result<String, OutputError> {
@@ -109,7 +126,12 @@ pub(super) fn text(profile: &Profile, form: Form<'_>) -> Result<String, OutputEr
     Ok(present::profile(profile, &warnings(profile), form.filter))
 }
 
-pub(super) fn write_file(text: &str, path: &Path) -> Result<(), WriteError> {
-    let written = File::create(path).and_then(|mut file| file.write_all(text.as_bytes()));
-    written.map_err(|source| WriteError { path: path.to_owned(), source })
+/// The file that a profile will be written to, made before there is anything to write. `None`: none is asked for.
+pub(in crate::session) fn made(to: Option<&ProfileTo>) -> Result<Option<NewFile>, WriteError> {
+    to.map(|to| NewFile::create(&to.path, to.mode).map_err(|source| WriteError::new(&to.path, source))).transpose()
+}
+
+pub(super) fn write_file(text: &str, file: NewFile) -> Result<(), WriteError> {
+    let path = file.path().to_owned();
+    file.write(text).map_err(|source| WriteError::new(&path, source))
 }

@@ -6,7 +6,7 @@ use thiserror::Error;
 
 use super::{
     images::{Images, Keeping},
-    profile::{Course, Form, WriteError, profile, text, write_file},
+    profile::{Course, Form, ProfileTo, WriteError, made, profile, text, write_file},
 };
 use crate::{
     analyse::Expected,
@@ -26,7 +26,9 @@ pub struct ReportOptions {
     /// Rows that are shown.
     pub filter: Option<Filter>,
     /// Where the profile goes; `None`: standard output.
-    pub profile: Option<PathBuf>,
+    pub profile: Option<ProfileTo>,
+    /// Tables of other users are taken in as well.
+    pub any_owner: bool,
 }
 
 /// Why there is no report.
@@ -51,8 +53,12 @@ pub enum ReportError {
 
 /// Puts all tables of a directory together and prints their profile.
 pub fn report(options: &ReportOptions) -> Result<Outcome, ReportError> {
+    let file = made(options.profile.as_ref())?;
     let mut images = Images::new(ProcRoot::system()?);
     images.keep(Keeping::Closed);
+    if options.any_owner {
+        images.take_of_any_owner();
+    }
     let mut sites = Sites::default();
     for slot in images.take_all(&options.directory)? {
         if let Some(process) = images.process(slot) {
@@ -72,8 +78,8 @@ pub fn report(options: &ReportOptions) -> Result<Outcome, ReportError> {
     let course = Course { end, expected, names_sites: true, ..Course::default() };
     let profile = profile(&mut images, &mut sites, course);
     let text = text(&profile, Form { json: options.json, filter: options.filter.as_ref() })?;
-    match &options.profile {
-        Some(path) => write_file(&text, path)?,
+    match file {
+        Some(file) => write_file(&text, file)?,
         None => Output.text(&text)?,
     }
     Ok(if profile.complete { Outcome::Complete } else { Outcome::Incomplete })

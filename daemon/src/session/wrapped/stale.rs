@@ -14,6 +14,7 @@ use rustix::time::{ClockId, clock_gettime};
 use super::place::{Here, open_tables, text};
 use crate::{
     discover::{ProcRoot, Process},
+    files::with_callers_rights,
     observe::TableFile,
     preload::{is_abandoned, is_run, own_directories, tables_in},
 };
@@ -32,14 +33,14 @@ fn remove_in(directories: &[impl AsRef<Path>], root: &ProcRoot, here: &Here) {
             continue;
         }
         for path in tables_in(directory).unwrap_or_default() {
-            if is_stale(&path, root, here) && fs::remove_file(&path).is_ok() {
+            if is_stale(&path, root, here) && with_callers_rights(|| fs::remove_file(&path)).is_ok() {
                 tracing::info!("removed {}: its process has ended", path.display());
             }
         }
         let is_old = fs::symlink_metadata(directory).is_ok_and(|status| is_old(&status));
         // Only of a run, and only if it is empty.
         if is_run(directory) && is_old {
-            let _ = fs::remove_dir(directory);
+            let _ = with_callers_rights(|| fs::remove_dir(directory));
         }
     }
 }

@@ -2,12 +2,11 @@
 
 use std::path::PathBuf;
 
-use super::{
-    Config, FileError, SavedView,
-    directory::{Access, Directory},
-    save::save,
+use super::{Config, FileError, SavedView, save::save};
+use crate::{
+    files::{Access, Directory},
+    view::state::History,
 };
-use crate::view::state::History;
 
 const CONFIG: &str = "config.toml";
 const HISTORY: &str = "history";
@@ -47,11 +46,11 @@ impl Place {
 
     fn open(&self, access: Access) -> Result<Option<Directory>, FileError> {
         let base = self.base.as_ref().ok_or(FileError::Nowhere(self.variable))?;
-        Directory::open(base, &self.below, access)
+        Ok(Directory::open(base, &self.below, access)?)
     }
 
     fn read(&self, name: &str) -> Result<Option<String>, FileError> {
-        self.open(Access::Read)?.map_or(Ok(None), |directory| directory.read(name, LIMIT))
+        Ok(self.open(Access::Read)?.map_or(Ok(None), |directory| directory.read(name, LIMIT))?)
     }
 }
 
@@ -84,7 +83,7 @@ impl Files {
         let Some(directory) = self.state.open(Access::Write)? else { return Ok(()) };
         let mut history = directory.read(HISTORY, LIMIT)?.map(|text| History::of_text(&text)).unwrap_or_default();
         history.add(line);
-        directory.replace(HISTORY, &history.to_text())
+        Ok(directory.replace(HISTORY, &history.to_text())?)
     }
 
     /// Saves a view under a name, instead of what had that name.
@@ -98,6 +97,6 @@ impl Files {
         let wrong = |message| FileError::Config { path: directory.path_of(CONFIG), message };
         // What cannot be read is not made worse.
         Config::of_text(&text).map_err(wrong)?;
-        directory.replace(CONFIG, &save(&text, name, view).map_err(wrong)?)
+        Ok(directory.replace(CONFIG, &save(&text, name, view).map_err(wrong)?)?)
     }
 }

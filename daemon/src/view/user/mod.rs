@@ -1,7 +1,6 @@
 //! Files of the user's: the configuration, with saved views, and the history of filters.
 
 mod config;
-mod directory;
 mod error;
 mod files;
 mod save;

@@ -8,8 +8,11 @@ use std::{
 
 use tempfile::{TempDir, tempdir};
 
-use super::{Config, FileError, Files, SavedView, directory::Access, directory::Directory, save::save};
-use crate::view::state::Screen;
+use super::{Config, FileError, Files, SavedView, save::save};
+use crate::{
+    files::{self, Access, Directory},
+    view::state::Screen,
+};
 
 fn home() -> (TempDir, Files) {
     let home = tempdir().unwrap();
@@ -80,7 +83,10 @@ fn nothing_is_written_into_the_home_of_somebody_else() {
         give_away(&home.path().join(path));
     }
     let error = files.remember("rank == 1").unwrap_err();
-    assert!(matches!(error, FileError::OfSomebodyElse { owner: 65_534, user: 0, .. }), "{error}");
+    assert!(
+        matches!(error, FileError::File(files::FileError::OfSomebodyElse { owner: 65_534, user: 0, .. })),
+        "{error}"
+    );
     assert!(files.save_view("b", &SavedView::default()).is_err());
     assert!(!home.path().join(".local").exists());
     assert!(files.config().unwrap().views.contains_key("a"), "who uses sudo finds the own views");
@@ -91,7 +97,7 @@ fn nothing_is_written_into_the_home_of_somebody_else() {
     fs::remove_file(&config).unwrap();
     symlink(secret.path().join("secret"), &config).unwrap();
     give_away(&config);
-    assert!(matches!(files.config(), Err(FileError::NotTrusted { .. })));
+    assert!(matches!(files.config(), Err(FileError::File(files::FileError::NotTrusted { .. }))));
 }
 
 #[test]
@@ -103,7 +109,7 @@ fn links_of_others_are_not_followed() {
     let elsewhere = tempdir().unwrap();
     symlink(elsewhere.path(), home.path().join(".local")).unwrap();
     give_away(&home.path().join(".local"));
-    assert!(matches!(files.remember("rank == 1"), Err(FileError::NotTrusted { .. })));
+    assert!(matches!(files.remember("rank == 1"), Err(FileError::File(files::FileError::NotTrusted { .. }))));
     assert_eq!(fs::read_dir(elsewhere.path()).unwrap().count(), 0);
 }
 
@@ -116,14 +122,14 @@ fn own_links_are_read_and_not_replaced() {
     fs::write(elsewhere.path().join("mine"), "[views.a]\n").unwrap();
     symlink(elsewhere.path().join("mine"), folder.join("config.toml")).unwrap();
     assert!(files.config().unwrap().views.contains_key("a"));
-    assert!(matches!(files.save_view("b", &SavedView::default()), Err(FileError::Link { .. })));
+    assert!(matches!(files.save_view("b", &SavedView::default()), Err(FileError::File(files::FileError::Link { .. }))));
 }
 
 #[test]
 fn where_everybody_may_write_nothing_is_trusted() {
     let (home, files) = home();
     fs::set_permissions(home.path(), Permissions::from_mode(0o777)).unwrap();
-    assert!(matches!(files.remember("rank == 1"), Err(FileError::NotTrusted { .. })));
+    assert!(matches!(files.remember("rank == 1"), Err(FileError::File(files::FileError::NotTrusted { .. }))));
 }
 
 #[test]
@@ -135,7 +141,7 @@ fn a_file_is_replaced_with_its_mode_and_read_within_limits() {
     directory.replace("f", "three").unwrap();
     assert_eq!(mode(&home.path().join("a/b/f")), 0o640);
     assert_eq!(directory.read("f", 5).unwrap().as_deref(), Some("three"));
-    assert!(matches!(directory.read("f", 4), Err(FileError::TooLarge { limit: 4, .. })));
+    assert!(matches!(directory.read("f", 4), Err(files::FileError::TooLarge { limit: 4, .. })));
     assert_eq!(directory.read("g", 4).unwrap(), None);
     fs::create_dir(home.path().join("a/b/d")).unwrap();
     assert!(directory.read("d", 4).is_err());

@@ -1,9 +1,9 @@
 //! A directory of the user's: nothing that others have put there is followed or replaced.
 
 use std::{
-    fs::File,
+    fs::{self, File},
     io::{self, Write as _},
-    os::fd::{AsFd as _, OwnedFd},
+    os::fd::{AsFd as _, AsRawFd as _, OwnedFd},
     path::{Path, PathBuf},
 };
 
@@ -12,14 +12,14 @@ use rustix::{
     process::geteuid,
 };
 
-use super::FileError;
+use super::{FileError, is_ours_alone, with_callers_rights};
 use crate::discover::read_from;
 
 /// Names that are tried for a new file.
 const TRIES: u32 = 16;
 
 #[derive(Debug)]
-pub(super) struct Directory {
+pub struct Directory {
     fd: OwnedFd,
     path: PathBuf,
     /// To whom it and everything that is read in it belongs.
@@ -28,7 +28,7 @@ pub(super) struct Directory {
 
 /// What is to be done there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Access {
+pub enum Access {
     Read,
     /// Directories that are missing are made.
     Write,
@@ -36,7 +36,11 @@ pub(super) enum Access {
 
 impl Directory {
     /// `below`: names of directories, each in the one before; `None`: one of them is missing.
-    pub(super) fn open(base: &Path, below: &[&str], access: Access) -> Result<Option<Self>, FileError> {
+    pub fn open(base: &Path, below: &[&str], access: Access) -> Result<Option<Self>, FileError> {
+        with_callers_rights(|| Self::opened(base, below, access))
+    }
+
+    fn opened(base: &Path, below: &[&str], access: Access) -> Result<Option<Self>, FileError> {
         let failed =
             |source: rustix::io::Errno, path: &Path| FileError::Io { path: path.into(), source: source.into() };
         let fd = match openat(CWD, base, OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty()) {
@@ -91,46 +95,74 @@ impl Directory {
         move |source| FileError::Io { path: path.clone(), source }
     }
 
-    pub(super) fn path_of(&self, name: &str) -> PathBuf {
+    pub fn path_of(&self, name: &str) -> PathBuf {
         self.path.join(name)
     }
 
+    /// The same directory by a path without links, on which nobody but root and this user can put something else.
+    pub fn ours_alone(self) -> Result<Self, FileError> {
+        let own = format!("/proc/self/fd/{}", self.fd.as_raw_fd());
+        let path = fs::read_link(own).map_err(|source| FileError::Io { path: self.path.clone(), source })?;
+        with_callers_rights(|| is_ours_alone(&path))?;
+        Ok(Self { path, ..self })
+    }
+
+    /// Whether a file is there that has this content, and that nobody else can change.
+    pub fn holds(&self, name: &str, content: &[u8]) -> bool {
+        let Ok(Some(file)) = with_callers_rights(|| self.file(name, OFlags::NOFOLLOW)) else { return false };
+        let is_ours =
+            fstat(&file).is_ok_and(|status| !Mode::from_raw_mode(status.st_mode).intersects(Mode::WGRP | Mode::WOTH));
+        is_ours && read_from(&file, content.len()).is_ok_and(|read| !read.truncated && read.bytes == content)
+    }
+
     /// `None`: there is no such file.
-    pub(super) fn read(&self, name: &str, limit: usize) -> Result<Option<String>, FileError> {
-        let path = self.path_of(name);
+    pub fn read(&self, name: &str, limit: usize) -> Result<Option<String>, FileError> {
+        let Some(file) = with_callers_rights(|| self.file(name, OFlags::empty()))? else { return Ok(None) };
+        let read = read_from(&file, limit).map_err(self.failed(name))?;
+        if read.truncated {
+            return Err(FileError::TooLarge { path: self.path_of(name), limit });
+        }
+        let text = String::from_utf8(read.bytes);
+        text.map(Some).map_err(|error| self.failed(name)(io::Error::new(io::ErrorKind::InvalidData, error)))
+    }
+
+    /// The owner's regular file of this name; `None`: there is none.
+    fn file(&self, name: &str, flags: OFlags) -> Result<Option<File>, FileError> {
         self.check_link(name)?;
-        let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
+        let flags = flags | OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
         let file = match openat(&self.fd, name, flags, Mode::empty()) {
             Err(rustix::io::Errno::NOENT) => return Ok(None),
             opened => File::from(opened.map_err(|error| self.failed(name)(error.into()))?),
         };
         let status = fstat(&file).map_err(|error| self.failed(name)(error.into()))?;
         if FileType::from_raw_mode(status.st_mode) != FileType::RegularFile || status.st_uid != self.owner {
-            return Err(FileError::NotTrusted { path });
+            return Err(FileError::NotTrusted { path: self.path_of(name) });
         }
-        let read = read_from(&file, limit).map_err(self.failed(name))?;
-        if read.truncated {
-            return Err(FileError::TooLarge { path, limit });
-        }
-        let text = String::from_utf8(read.bytes);
-        text.map(Some).map_err(|error| self.failed(name)(io::Error::new(io::ErrorKind::InvalidData, error)))
+        Ok(Some(file))
     }
 
-    /// All of the file or nothing: whoever reads it meanwhile finds the old one.
-    pub(super) fn replace(&self, name: &str, text: &str) -> Result<(), FileError> {
+    /// All of the file or nothing: whoever reads it meanwhile finds the old one. It keeps its mode.
+    pub fn replace(&self, name: &str, text: &str) -> Result<(), FileError> {
         if self.check_link(name)? {
             return Err(FileError::Link { path: self.path_of(name) });
         }
         let old = statat(&self.fd, name, AtFlags::SYMLINK_NOFOLLOW).ok();
         let mode = old.map_or(Mode::RUSR | Mode::WUSR, |old| Mode::from_raw_mode(old.st_mode));
-        let (mut file, new) = self.create(name)?;
-        let written = file
-            .write_all(text.as_bytes())
-            .and_then(|()| Ok(fchmod(&file, mode & (Mode::RWXU | Mode::RWXG | Mode::RWXO))?))
-            .and_then(|()| Ok(renameat(self.fd.as_fd(), &new, self.fd.as_fd(), name)?));
-        written.map_err(|error| {
-            let _ = unlinkat(&self.fd, &new, AtFlags::empty());
-            self.failed(name)(error)
+        self.put(name, text.as_bytes(), mode & (Mode::RWXU | Mode::RWXG | Mode::RWXO))
+    }
+
+    /// The same of whatever is there by that name, a link too: what it leads to is left alone.
+    pub fn put(&self, name: &str, content: &[u8], mode: Mode) -> Result<(), FileError> {
+        with_callers_rights(|| {
+            let (mut file, new) = self.create(name)?;
+            let written = file
+                .write_all(content)
+                .and_then(|()| Ok(fchmod(&file, mode)?))
+                .and_then(|()| Ok(renameat(self.fd.as_fd(), &new, self.fd.as_fd(), name)?));
+            written.map_err(|error| {
+                let _ = unlinkat(&self.fd, &new, AtFlags::empty());
+                self.failed(name)(error)
+            })
         })
     }
 

@@ -12,4 +12,5 @@ mod messages;
 mod options;
 mod pictures;
 mod references;
+mod security;
 mod workspace;

@@ -4,6 +4,7 @@ use std::{fs, path::Path};
 
 use libtest_mimic::{Failed, Trial};
 use mpiprobe_tests::profiler::Copy;
+use mpiprobe_tests::second_user::FIRST;
 use mpiprobe_tests::{Ended, Job, Mpi, Profiler, Requirement, changed_bytes, program, requirement};
 
 use crate::check::{complete, expect_counts, functions};
@@ -67,6 +68,8 @@ fn own_job(mpi: Mpi) -> Result<(), Failed> {
 /// By every way of attaching, also where whoever comes later would be probed with all others.
 fn own_processes(mpi: Mpi) -> Result<(), Failed> {
     let copy = Copy::with_capabilities()?;
+    // Of all jobs of this user's, there are none but those of this test.
+    let user = FIRST - if mpi == Mpi::OpenMpi { 1 } else { 2 };
     let mut of_root = job(mpi, 0)?;
     let others: Vec<u32> = of_root.ranks()?.into_values().collect();
     // The one that all jobs of the node share.
@@ -75,9 +78,9 @@ fn own_processes(mpi: Mpi) -> Result<(), Failed> {
     let library = maps.split_whitespace().find(is_library).ok_or("no library")?;
     let library = Path::new(library);
     for way in ["session", "multi"] {
-        let mut own = job(mpi, USER)?;
+        let mut own = job(mpi, user)?;
         let arguments = ["--json", "--interval", "1h", "--attach", way, "--all-jobs"];
-        let mut profiler = Profiler::spawn(copy.command(USER, arguments))?;
+        let mut profiler = Profiler::spawn(copy.command(user, arguments))?;
         profiler.wait_for("mpiprobe: observing ")?;
         let own_pids = own.ranks()?;
         for (&pid, is_own) in others.iter().map(|pid| (pid, false)).chain(own_pids.values().map(|pid| (pid, true))) {

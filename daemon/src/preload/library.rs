@@ -11,7 +11,7 @@ use thiserror::Error;
 
 use crate::{
     discover::users::Users,
-    files::{Access, Directory, FileError, with_callers_rights},
+    files::{Access, Directory, FileError, is_ours_alone, with_callers_rights},
 };
 
 static LIBRARY: &[u8] = include_bytes!(env!("MPIPROBE_WRAPPER"));
@@ -60,6 +60,8 @@ fn caches(variable: impl Fn(&str) -> Option<PathBuf>, home: Option<PathBuf>) -> 
 fn put(cache: &Path) -> Result<PathBuf, FileError> {
     // What is there already must be this user's; the rest is made.
     let base = cache.ancestors().find(|path| fs::metadata(path).is_ok()).unwrap_or(cache);
+    // Before anything is made there.
+    is_ours_alone(&base.canonicalize().map_err(|source| FileError::Io { path: base.into(), source })?)?;
     let missing = cache.strip_prefix(base).unwrap_or(Path::new(""));
     let mut below: Vec<&str> = missing.iter().filter_map(|name| name.to_str()).collect();
     below.push("mpiprobe");
@@ -175,6 +177,7 @@ mod tests {
         assert!(library_in(&caches).unwrap().starts_with(&own));
         assert_eq!(fs::read_dir(others.join(".cache")).unwrap().count(), 0);
         assert!(!others.join("missing").exists());
+        assert_eq!(fs::read_dir(others.join("ours")).unwrap().count(), 0);
         let error = library_in(&caches[..3]).unwrap_err().to_string();
         assert!(error.contains("uid 65534") && error.contains("XDG_CACHE_HOME"), "{error}");
     }

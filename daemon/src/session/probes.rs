@@ -320,7 +320,8 @@ impl Probes {
 
     /// Detaches what runs at returns only.
     pub(super) fn leave_returns_out(&mut self) {
-        self.files.values_mut().filter_map(|probed| probed.attachment.as_mut()).for_each(Attachment::leave_returns_out);
+        let covers = self.files.values_mut().flat_map(|probed| &mut probed.covers);
+        covers.filter_map(|cover| cover.attachment.as_mut()).for_each(Attachment::leave_returns_out);
     }
 
     /// Stops counting where detaching takes long.

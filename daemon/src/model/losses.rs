@@ -132,7 +132,7 @@ impl Losses {
 
 /// A text of [`Losses::described`] as it is where tables have the size they have: what cannot be typed is not advised.
 pub fn without_options(what: &str, has_options: bool) -> String {
-    match what.split_once(" (--") {
+    match what.split_once(" (--max-") {
         Some((before, option)) if !has_options => {
             let after = option.split_once(')').map_or("", |(_, after)| after);
             format!("{before}{after}")

@@ -28,7 +28,8 @@
 #include <sys/mman.h>
 #include <ucontext.h>
 
-enum { HALF = 1 << 20 };
+/* The last page of each stack stays free: whoever passes a call on may copy more of the stack than there are arguments. */
+enum { HALF = 1 << 20, STACK = HALF - 4096 };
 
 static const char *mode;
 static int count, right;
@@ -56,7 +57,7 @@ static int deleted(MPI_Comm communicator, int keyval, void *value, void *state) 
     } else {
         getcontext(&callback);
         callback.uc_stack.ss_sp = strcmp(mode, "up") == 0 ? mapping + HALF : mapping;
-        callback.uc_stack.ss_size = HALF;
+        callback.uc_stack.ss_size = STACK;
         callback.uc_link = &here;
         makecontext(&callback, calls, 0);
         swapcontext(&here, &callback);
@@ -127,14 +128,14 @@ int main(int argc, char **argv) {
     MPI_Init(&argc, &argv);
     const int is_down = strcmp(mode, "down") == 0;
     if (strcmp(mode, "signal") == 0) {
-        stack_t stack = {.ss_sp = mapping + HALF, .ss_size = HALF};
+        stack_t stack = {.ss_sp = mapping + HALF, .ss_size = STACK};
         struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_ONSTACK};
         sigaltstack(&stack, NULL);
         sigaction(SIGUSR1, &action, NULL);
     }
     getcontext(&program);
     program.uc_stack.ss_sp = is_down ? mapping + HALF : mapping;
-    program.uc_stack.ss_size = HALF;
+    program.uc_stack.ss_size = STACK;
     program.uc_link = &outside;
     makecontext(&program, run, 0);
     swapcontext(&outside, &program);

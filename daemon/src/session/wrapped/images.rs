@@ -159,7 +159,7 @@ impl Images {
             if self.known.contains(&path) {
                 continue;
             }
-            match Image::open(&path, &self.here, &self.root) {
+            match self.open(&path) {
                 Ok(image) => slots.extend(self.take(path, image)),
                 Err(error) => self.refuse(path, &error),
             }

@@ -25,6 +25,9 @@ pub struct PrivatePlace {
     process: Child,
 }
 
+/// A path, its mode, its owner and, of a regular file, its content.
+pub type PathState = (PathBuf, u32, u32, Vec<u8>);
+
 impl PrivatePlace {
     /// With a file, a program and a directory of tables.
     pub fn new() -> io::Result<Self> {
@@ -53,7 +56,7 @@ impl PrivatePlace {
     }
 
     /// Everything that is there, with its content, mode and owner.
-    pub fn state(&self) -> io::Result<Vec<(PathBuf, u32, u32, Vec<u8>)>> {
+    pub fn state(&self) -> io::Result<Vec<PathState>> {
         let mut found = Vec::new();
         let mut folders = vec![self.folder.path().to_owned()];
         while let Some(folder) = folders.pop() {

@@ -169,6 +169,7 @@ impl Appearance {
 
 /// What is recorded besides.
 #[derive(Args, Debug)]
+#[expect(clippy::struct_field_names, reason = "fields have the names of their options")]
 pub struct Record {
     /// Record the profile of each --interval, and the last one, into a new FILE; `mpiprobe view FILE` shows them.
     #[arg(long, value_name = "FILE", help_heading = "Output")]

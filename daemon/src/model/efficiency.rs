@@ -43,7 +43,7 @@ impl Spent {
         let without = |ns: u64| ns.saturating_sub(self.startup_ns);
         let wall = without(self.wall_ns) as f64;
         let in_mpi = share(without(self.mpi_ns), without(self.thread_wall_ns));
-        self.is_known().then(|| (wall * (1.0 - in_mpi), wall))
+        self.is_known().then_some((wall * (1.0 - in_mpi), wall))
     }
 }
 

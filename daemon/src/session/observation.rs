@@ -48,6 +48,7 @@ struct Asked {
 
 /// An observation under way.
 #[derive(Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "each says one thing of the observation that nothing else says")]
 pub(super) struct Observation {
     target: Target,
     functions: mpiprobe_functions::FunctionSet,

@@ -54,7 +54,7 @@ fn homes() -> Result<(), Failed> {
     };
     let path_of = |output: &Output| PathBuf::from(String::from_utf8_lossy(&output.stdout).trim());
     let ordinary = path_of(&mpiprobe(&["wrapper-path"], &[("XDG_CACHE_HOME", own.path())])?);
-    assert!(ordinary.starts_with(own.path().canonicalize()?), "{ordinary:?}");
+    assert!(ordinary.starts_with(own.path().canonicalize()?), "{}", ordinary.display());
     let name = ordinary.file_name().ok_or("no library")?;
     for cache in [".cache", "cache"] {
         let place = home.path().join(cache).join("mpiprobe");

@@ -267,7 +267,7 @@ fn report(
     file: Option<NewFile>,
 ) -> Result<(), LaunchError> {
     if account.images.is_empty()
-        && let Some(program) = options.command.iter().find_map(|argument| with_other_rights(argument))
+        && let Some(program) = options.command.iter().find_map(with_other_rights)
     {
         say(format_args!(
             "{} has set-user-ID or set-group-ID rights: the system does not preload anything into such programs, so nothing of it \

@@ -63,12 +63,12 @@ impl Volume {
 
     /// Adds another one's amounts.
     pub fn merge(&mut self, other: &Self) {
-        self.messages += other.messages;
-        self.bytes += other.bytes;
+        self.messages = self.messages.saturating_add(other.messages);
+        self.bytes = self.bytes.saturating_add(other.bytes);
         self.min_complement = self.min_complement.max(other.min_complement);
         self.max = self.max.max(other.max);
         for (sum, more) in self.sizes.iter_mut().zip(&other.sizes) {
-            *sum += more;
+            *sum = sum.saturating_add(*more);
         }
     }
 
@@ -94,18 +94,18 @@ impl FunctionStats {
 
     /// Adds another one's calls.
     pub fn merge(&mut self, other: &Self) {
-        self.calls += other.calls;
-        self.time_ns += other.time_ns;
+        self.calls = self.calls.saturating_add(other.calls);
+        self.time_ns = self.time_ns.saturating_add(other.time_ns);
         self.min_complement = self.min_complement.max(other.min_complement);
         self.max_ns = self.max_ns.max(other.max_ns);
         for (sum, more) in self.histogram.iter_mut().zip(&other.histogram) {
-            *sum += more;
+            *sum = sum.saturating_add(*more);
         }
         self.sent.merge(&other.sent);
         self.received.merge(&other.received);
-        self.received_at_most += other.received_at_most;
-        self.unknown += other.unknown;
-        self.untimed += other.untimed;
+        self.received_at_most = self.received_at_most.saturating_add(other.received_at_most);
+        self.unknown = self.unknown.saturating_add(other.unknown);
+        self.untimed = self.untimed.saturating_add(other.untimed);
     }
 
     /// Whether nothing has been counted yet. What arrives for an operation may be counted elsewhere than the call that began it.

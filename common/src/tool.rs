@@ -162,25 +162,25 @@ impl ToolStats {
 
     /// Adds another one's calls.
     pub fn merge(&mut self, other: &Self) {
-        self.calls += other.calls;
-        self.time_ns += other.time_ns;
-        self.passed_on += other.passed_on;
-        self.passed_on_ns += other.passed_on_ns;
-        self.to_library += other.to_library;
-        self.to_library_ns += other.to_library_ns;
-        self.own_calls += other.own_calls;
-        self.own_calls_ns += other.own_calls_ns;
-        self.by_tools += other.by_tools;
-        self.by_mpi += other.by_mpi;
-        self.left += other.left;
+        self.calls = self.calls.saturating_add(other.calls);
+        self.time_ns = self.time_ns.saturating_add(other.time_ns);
+        self.passed_on = self.passed_on.saturating_add(other.passed_on);
+        self.passed_on_ns = self.passed_on_ns.saturating_add(other.passed_on_ns);
+        self.to_library = self.to_library.saturating_add(other.to_library);
+        self.to_library_ns = self.to_library_ns.saturating_add(other.to_library_ns);
+        self.own_calls = self.own_calls.saturating_add(other.own_calls);
+        self.own_calls_ns = self.own_calls_ns.saturating_add(other.own_calls_ns);
+        self.by_tools = self.by_tools.saturating_add(other.by_tools);
+        self.by_mpi = self.by_mpi.saturating_add(other.by_mpi);
+        self.left = self.left.saturating_add(other.left);
     }
 }
 
 impl ToolCallStats {
     /// Adds another one's calls.
     pub fn merge(&mut self, other: &Self) {
-        self.calls += other.calls;
-        self.time_ns += other.time_ns;
+        self.calls = self.calls.saturating_add(other.calls);
+        self.time_ns = self.time_ns.saturating_add(other.time_ns);
     }
 }
 

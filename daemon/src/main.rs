@@ -5,10 +5,16 @@ use std::process::ExitCode;
 use clap::Parser as _;
 use mpiprobe::{
     cli::{Arguments, Exit, execute},
+    discover::foreign::{serve_if_asked, use_process},
     present::{LogWriter, say},
+    view::GivenBack,
 };
 
 fn main() -> ExitCode {
+    if serve_if_asked() {
+        return ExitCode::SUCCESS;
+    }
+    use_process();
     let arguments = Arguments::parse();
     start_log(arguments.verbose);
     match run(&arguments) {
@@ -22,6 +28,8 @@ fn main() -> ExitCode {
 
 /// One thread: what is measured must not be disturbed by the measurer more than needed.
 fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
+    // Whatever ends it.
+    let _given_back = GivenBack::default();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let exit = runtime.block_on(execute(arguments));
     runtime.shutdown_background();

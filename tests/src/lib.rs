@@ -26,6 +26,7 @@
 //! * [`recent_calls`]: what the view shows of the last calls of a rank.
 //! * [`picture`]: the full-screen view of those as text and as images.
 //! * [`second_user`]: somebody else on the same machine.
+//! * [`silent`]: a program whose file does not answer.
 //! * [`requirement`]: what a test needs of the machine, and how a test that lacks it is reported.
 //! * [`run`]: which tests run beside each other, and how long each takes.
 
@@ -47,6 +48,7 @@ pub mod recent_calls;
 pub mod requirement;
 mod schedule;
 pub mod second_user;
+pub mod silent;
 pub mod synthetic;
 pub mod terminal;
 pub mod threads;

@@ -24,6 +24,8 @@ pub enum Requirement {
     Root,
     /// No other trial beside it: it measures times, or looks at all processes.
     QuietMachine,
+    /// File systems whose server is a process.
+    Fuse,
 }
 
 impl Requirement {
@@ -41,6 +43,7 @@ impl Requirement {
             Self::Bpf => capabilities_missing(&[(39, "CAP_BPF"), (38, "CAP_PERFMON"), (19, "CAP_SYS_PTRACE")]),
             Self::Root => (!rustix::process::geteuid().is_root()).then(|| "not root".to_owned()),
             Self::QuietMachine => None,
+            Self::Fuse => fs::File::open("/dev/fuse").err().map(|error| format!("/dev/fuse: {error}")),
         }
     }
 }
@@ -54,6 +57,7 @@ impl fmt::Display for Requirement {
             Self::Bpf => formatter.write_str("the right to load BPF programs"),
             Self::Root => formatter.write_str("root"),
             Self::QuietMachine => formatter.write_str("a quiet machine"),
+            Self::Fuse => formatter.write_str("FUSE"),
         }
     }
 }

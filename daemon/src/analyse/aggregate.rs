@@ -79,7 +79,7 @@ impl Calls {
     pub(super) fn add(&mut self, other: &Self) {
         Arc::make_mut(&mut self.stats).merge(&other.stats);
         self.self_cost_ns = self.self_cost_ns.saturating_add(other.self_cost_ns);
-        self.open += other.open;
+        self.open = self.open.saturating_add(other.open);
         self.open_ns = self.open_ns.saturating_add(other.open_ns);
     }
 
@@ -134,14 +134,14 @@ pub(super) struct OfGroup {
 
 impl OfGroup {
     pub(super) fn add(&mut self, other: &Self) {
-        self.calls += other.calls;
-        self.untimed_calls += other.untimed_calls;
-        self.time_ns += other.time_ns;
+        self.calls = self.calls.saturating_add(other.calls);
+        self.untimed_calls = self.untimed_calls.saturating_add(other.untimed_calls);
+        self.time_ns = self.time_ns.saturating_add(other.time_ns);
         let (all, more) = (&mut self.traffic, &other.traffic);
-        all.sent_bytes += more.sent_bytes;
-        all.received_bytes += more.received_bytes;
-        all.received_at_most_bytes += more.received_at_most_bytes;
-        all.calls_of_unknown_bytes += more.calls_of_unknown_bytes;
+        all.sent_bytes = all.sent_bytes.saturating_add(more.sent_bytes);
+        all.received_bytes = all.received_bytes.saturating_add(more.received_bytes);
+        all.received_at_most_bytes = all.received_at_most_bytes.saturating_add(more.received_at_most_bytes);
+        all.calls_of_unknown_bytes = all.calls_of_unknown_bytes.saturating_add(more.calls_of_unknown_bytes);
     }
 
     /// How much there was in a second of this wall time (ns).

@@ -3,6 +3,7 @@
 //! Profiles are sums since the beginning. To say what happens now, the numbers that only grow are kept of earlier looks, without
 //! all that makes a profile large.
 
+use crate::model::SaturatingSum as _;
 use std::collections::HashMap;
 
 use mpiprobe_functions::Group;
@@ -139,7 +140,7 @@ impl Change {
     pub fn window(&self) -> Window {
         Window {
             span_ns: self.span_ns,
-            calls: self.ranks.iter().map(|(rank, _)| rank.calls).sum(),
+            calls: self.ranks.iter().map(|(rank, _)| rank.calls).saturating_sum(),
             mpi_percent_of_all: self.mpi_percent(),
             efficiency: self.efficiency(),
         }
@@ -224,7 +225,7 @@ impl FunctionChange {
             (Some(bytes), Some(more)) => Some(bytes.plus(more)),
             (bytes, more) => bytes.or(more),
         };
-        Self { calls: self.calls + more.calls, time_ns: self.time_ns.saturating_add(more.time_ns), bytes }
+        Self { calls: self.calls.saturating_add(more.calls), time_ns: self.time_ns.saturating_add(more.time_ns), bytes }
     }
 }
 

@@ -53,7 +53,7 @@ fn flows(counted: &[&Flow], self_cost: SelfCost, name: &mut dyn FnMut(u64) -> Op
     let mut rows: Vec<FlowRow> = counted.iter().map(|flow| row(flow, self_cost, name(flow.key.call_site))).collect();
     rows.sort_by_key(|row| {
         let Amounts { sent_bytes, received_bytes, time_ns, calls, .. } = row.amounts;
-        (Reverse((sent_bytes + received_bytes, time_ns, calls)), row.function, row.peer)
+        (Reverse((sent_bytes.saturating_add(received_bytes), time_ns, calls)), row.function, row.peer)
     });
     rows
 }

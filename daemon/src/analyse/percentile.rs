@@ -1,17 +1,18 @@
 //! Percentiles and powers of two from the in-kernel histogram.
 
+use crate::model::SaturatingSum as _;
 use mpiprobe_common::{FunctionStats, histogram};
 
 /// The duration (ns) that a share of the calls did not exceed, known to within a bucket: an eighth of its value.
 ///
 /// The middle of the bucket, kept within what was really measured. 0 without calls.
 pub(super) fn percentile(stats: &FunctionStats, share: f64) -> u64 {
-    let counted: u64 = stats.histogram.iter().sum();
+    let counted: u64 = stats.histogram.iter().copied().saturating_sum();
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "between 0 and a number of calls")]
     let wanted = ((counted as f64 * share).ceil() as u64).max(1);
-    let mut seen = 0;
+    let mut seen = 0_u64;
     for (bucket, &calls) in (0u32..).zip(&stats.histogram) {
-        seen += calls;
+        seen = seen.saturating_add(calls);
         if seen >= wanted {
             let low = histogram::lower_bound(bucket);
             let middle = histogram::upper_bound(bucket).map_or(low, |high| low + (high - 1 - low) / 2);
@@ -36,7 +37,7 @@ pub(super) fn octaves(stats: &FunctionStats) -> Vec<u64> {
         let bits = (u64::BITS - histogram::lower_bound(bucket).leading_zeros()) as usize;
         octaves.resize(octaves.len().max(bits + 1), 0);
         if let Some(sum) = octaves.get_mut(bits) {
-            *sum += calls;
+            *sum = sum.saturating_add(calls);
         }
     }
     octaves

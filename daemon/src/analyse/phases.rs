@@ -8,6 +8,7 @@ use super::{
     SelfCost,
     aggregate::{Base, ByFunction, Calls},
 };
+use crate::model::SaturatingSum as _;
 use crate::{
     discover::printable,
     model::{FunctionRow, PhaseProfile, RankPhase, Spread},
@@ -78,7 +79,7 @@ fn profile(of_ranks: &[&OfRank], traffic: bool) -> Option<PhaseProfile> {
         name: first.name.clone(),
         level: first.level,
         ranks: of_ranks.len(),
-        opened: of_ranks.iter().map(|phase| phase.opened).sum(),
+        opened: of_ranks.iter().map(|phase| phase.opened).saturating_sum(),
         calls: calls(&all),
         mpi_ns: time_ns(&all),
         wall_over_ranks_ns: spread(|phase| phase.wall_ns)?,
@@ -96,7 +97,7 @@ fn rows(functions: &ByFunction, wall_ns: u64, traffic: bool) -> Vec<FunctionRow>
 }
 
 fn calls(functions: &ByFunction) -> u64 {
-    functions.values().map(|calls| calls.stats.calls).sum()
+    functions.values().map(|calls| calls.stats.calls).saturating_sum()
 }
 
 fn time_ns(functions: &ByFunction) -> u64 {

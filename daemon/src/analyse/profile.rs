@@ -18,6 +18,7 @@ use super::{
     traffic::Traffic,
     whole,
 };
+use crate::model::SaturatingSum as _;
 use crate::{
     model::{
         Efficiency, FunctionProfile, GroupProfile, InnerCalls, JobInfo, Losses, OwnCost, Profile, RankProfile, Rates,
@@ -42,16 +43,16 @@ pub fn profile(
         traffic: session.traffic,
     };
     let losses = losses(&ranks, snapshot);
-    let untimed: u64 = ranks.iter().map(Rank::untimed_calls).sum();
+    let untimed = ranks.iter().map(Rank::untimed_calls).saturating_sum();
     let no_times = (untimed > 0)
         .then(|| format!("{untimed} calls counted at their entry only: their times and bytes are unknown"));
     let known = session.incomplete_because.iter().cloned();
     let lost = losses.incomplete_because(session.engine.has_table_options());
     let incomplete_because: Vec<String> =
         known.chain(whole::missing(session, &ranks)).chain(lost).chain(no_times).collect();
-    let probed = ranks.iter().map(|rank| rank.calls() + rank.inner_calls() + rank.layers.calls()).sum();
+    let probed = ranks.iter().flat_map(|rank| [rank.calls(), rank.inner_calls(), rank.layers.calls()]).saturating_sum();
     let subtracted = ranks.iter().map(|rank| rank.self_cost_ns).fold(0, u64::saturating_add);
-    let wall = ranks.iter().map(|rank| rank.wall_ns).sum();
+    let wall = ranks.iter().map(|rank| rank.wall_ns).saturating_sum();
     let traffic = session.traffic.then(|| Traffic::of(session, ranks.iter().map(Rank::process).collect()));
 
     let mut layers = Layers::default();
@@ -115,7 +116,7 @@ fn totals(ranks: &[Rank<'_>], base: Base) -> Totals {
     let spread = |value: &dyn Fn(&Rank<'_>) -> f64| Spread::of(ranks.iter().map(value)).unwrap_or_default();
     let known = all_together(ranks.iter().map(Rank::spent)).is_known();
     Totals {
-        calls: ranks.iter().map(Rank::calls).sum(),
+        calls: ranks.iter().map(Rank::calls).saturating_sum(),
         wall_ns: spread(&|rank| rank.wall_ns as f64),
         mpi_ns: spread(&|rank| rank.mpi_ns as f64),
         mpi_percent: Spread::of(ranks.iter().filter_map(|rank| rank.spent().mpi_percent())).unwrap_or_default(),
@@ -147,7 +148,8 @@ fn function_profiles(ranks: &[Rank<'_>], base: Base) -> Vec<FunctionProfile> {
             time_over_ranks_ns: over_ranks(function, &|calls| calls.time_ns()),
         })
         .collect();
-    profiles.sort_by_key(|profile| Reverse((profile.all.time_ns + profile.all.open_ns, profile.all.calls)));
+    profiles
+        .sort_by_key(|profile| Reverse((profile.all.time_ns.saturating_add(profile.all.open_ns), profile.all.calls)));
     profiles
 }
 
@@ -175,8 +177,8 @@ fn inner_calls(snapshot: &Snapshot) -> Vec<InnerCalls> {
     let mut all: BTreeMap<(u16, u16), InnerStats> = BTreeMap::new();
     for (key, stats) in snapshot.processes.iter().flat_map(|process| &process.inner) {
         let sum = all.entry(*key).or_default();
-        sum.calls += stats.calls;
-        sum.time_ns += stats.time_ns;
+        sum.calls = sum.calls.saturating_add(stats.calls);
+        sum.time_ns = sum.time_ns.saturating_add(stats.time_ns);
     }
     let mut inner: Vec<InnerCalls> = all
         .into_iter()

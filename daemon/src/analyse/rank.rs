@@ -16,6 +16,7 @@ use super::{
     traffic::Traffic,
     whole::may_be_inside,
 };
+use crate::model::SaturatingSum as _;
 use crate::{
     model::{CallArguments, FunctionRow, Losses, OpenCallInfo, RankProfile, Spent},
     observe::{ArgumentWords, ProcessSnapshot},
@@ -69,17 +70,17 @@ impl<'a> Rank<'a> {
 
     /// Completed calls.
     pub(super) fn calls(&self) -> u64 {
-        self.functions.values().map(|calls| calls.stats.calls).sum()
+        self.functions.values().map(|calls| calls.stats.calls).saturating_sum()
     }
 
     /// Calls of which it is not known how long they took.
     pub(super) fn untimed_calls(&self) -> u64 {
-        self.functions.values().map(|calls| calls.stats.untimed).sum()
+        self.functions.values().map(|calls| calls.stats.untimed).saturating_sum()
     }
 
     pub(super) fn inner_calls(&self) -> u64 {
         let live = self.tables.threads.iter().map(|thread| thread.state.inner_calls);
-        self.tables.counters.inner_calls + live.sum::<u64>()
+        self.tables.counters.inner_calls.saturating_add(live.saturating_sum())
     }
 
     pub(super) fn losses(&self) -> Losses {
@@ -225,7 +226,7 @@ fn by_function(observed: &Observed, tables: &ProcessSnapshot, now_ns: u64) -> By
     let mut open = |function: u32, ns: u64| {
         let calls = functions.entry(function).or_default();
         calls.open += 1;
-        calls.open_ns += ns;
+        calls.open_ns = calls.open_ns.saturating_add(ns);
     };
     for thread in &tables.threads {
         if let Some(function) = thread.state.open_function() {
@@ -242,6 +243,6 @@ fn by_function(observed: &Observed, tables: &ProcessSnapshot, now_ns: u64) -> By
 fn rows_by_time(functions: &ByFunction, base: Base, wall_ns: u64) -> Vec<FunctionRow> {
     let row = |(&function, calls): (&u32, &Calls)| calls.row(function, base, calls.rates(wall_ns));
     let mut rows: Vec<FunctionRow> = functions.iter().map(row).collect();
-    rows.sort_by_key(|row| std::cmp::Reverse((row.time_ns + row.open_ns, row.calls)));
+    rows.sort_by_key(|row| std::cmp::Reverse((row.time_ns.saturating_add(row.open_ns), row.calls)));
     rows
 }

@@ -5,6 +5,7 @@ use std::{cmp::Reverse, collections::BTreeMap};
 use mpiprobe_common::{ToolCallStats, ToolStats};
 
 use super::{aggregate::percent, names};
+use crate::model::SaturatingSum as _;
 use crate::{
     model::{FunctionLayers, LibraryLayer, ToolCalls, ToolInfo, ToolLayer},
     observe::ToolsSnapshot,
@@ -56,7 +57,7 @@ impl<'a> Layers<'a> {
     /// Probed calls of tools.
     pub(super) fn calls(&self) -> u64 {
         let tools = self.by_function.values().flat_map(BTreeMap::values);
-        tools.map(|tool| tool.stats.calls + tool.stats.by_tools).sum()
+        tools.flat_map(|tool| [tool.stats.calls, tool.stats.by_tools]).saturating_sum()
     }
 
     /// Most time first.
@@ -69,7 +70,7 @@ impl<'a> Layers<'a> {
 }
 
 fn row(function: u16, tools: &BTreeMap<&str, OfTool>) -> FunctionLayers {
-    let sum = |of: fn(&ToolStats) -> u64| tools.values().map(|tool| of(&tool.stats)).sum::<u64>();
+    let sum = |of: fn(&ToolStats) -> u64| tools.values().map(|tool| of(&tool.stats)).saturating_sum();
     let (to_library, to_library_ns) = (sum(|stats| stats.to_library), sum(|stats| stats.to_library_ns));
     // What one tool passes on to the next is in both.
     let twice = sum(|stats| stats.passed_on).saturating_sub(to_library);

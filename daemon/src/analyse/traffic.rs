@@ -14,6 +14,7 @@ use super::{
     flows::amounts,
     names,
 };
+use crate::model::SaturatingSum as _;
 use crate::{
     model::{
         Amounts, CommunicatorProfile, CommunicatorSize, FunctionAmounts, OtherCommunicators, PartnerRow, TrafficProfile,
@@ -138,12 +139,13 @@ impl<'a> Traffic<'a> {
     fn others(&self) -> Option<OtherCommunicators> {
         let mut others = OtherCommunicators { communicators: 0, amounts: Amounts::default() };
         if self.shown.is_none() {
-            others.communicators = self.processes.iter().map(|(_, tables)| tables.counters.communicators_shared).sum();
+            others.communicators =
+                self.processes.iter().map(|(_, tables)| tables.counters.communicators_shared).saturating_sum();
             others.amounts = self.shared;
         }
         for (index, used) in self.used.iter().enumerate() {
             if !self.listed.contains(&index) && self.shown.as_ref().is_none_or(|shown| shown.contains(&index)) {
-                others.communicators += 1;
+                others.communicators = others.communicators.saturating_add(1);
                 others.amounts.add(&used.all);
             }
         }
@@ -181,7 +183,9 @@ impl<'a> Traffic<'a> {
             .into_iter()
             .map(|((job, rank, peer), amounts)| PartnerRow { job: job.map(ToOwned::to_owned), rank, peer, amounts })
             .collect();
-        rows.sort_by_key(|row| Reverse((row.amounts.sent_bytes + row.amounts.received_bytes, row.amounts.calls)));
+        rows.sort_by_key(|row| {
+            Reverse((row.amounts.sent_bytes.saturating_add(row.amounts.received_bytes), row.amounts.calls))
+        });
         rows
     }
 }

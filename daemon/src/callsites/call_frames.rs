@@ -1,7 +1,6 @@
 //! How functions of a file keep their return addresses (.eh_frame, found through .eh_frame_hdr).
 
 use std::ops::Range;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use gimli::{
@@ -12,6 +11,7 @@ use mpiprobe_common::{LayerFrame, layer::layer_flags};
 use object::elf;
 
 use super::budget::{Budget, Slice};
+use super::caught::caught;
 use super::frame_index::FrameIndex;
 use super::image::Image;
 
@@ -128,5 +128,5 @@ impl CallFrames {
 
 /// A panic of the parser over hostile rules is as good as no rules.
 fn guarded<T>(read: impl FnOnce() -> gimli::Result<T>) -> Option<T> {
-    catch_unwind(AssertUnwindSafe(read)).ok()?.ok()
+    caught(read)?.ok()
 }

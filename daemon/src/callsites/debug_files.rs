@@ -4,16 +4,15 @@
 //! directory, then with mpiprobe's. Names come from hostile files: what they lead to is believed only if it has the right build
 //! id or checksum.
 
-use std::fs::File;
-use std::os::unix::fs::FileExt as _;
-
 use super::image::Image;
 use super::module::Module;
 use super::modules::hexadecimal;
-use crate::discover::Root;
+use crate::discover::{ForeignFile, Root};
 
-/// Larger files are not looked at, in bytes: the check reads all of it.
-const MAX_FILE: u64 = 2 << 30;
+/// Larger files are not looked at, in bytes: those of the largest programs have some GB.
+const MAX_FILE: u64 = 16 << 30;
+/// Nor larger ones that can be told by their checksum only: for that all of the file is read.
+const MAX_CHECKED_FILE: u64 = 512 << 20;
 /// Longer paths are none, in bytes.
 const MAX_PATH: usize = 4 << 10;
 /// Name and checksum or build id, in bytes.
@@ -27,10 +26,11 @@ pub(super) struct DebugFile {
     path: Vec<u8>,
 }
 
-/// The file with the debug information of `image`, by build id or by name and checksum.
-pub(super) fn separate(module: &Module, image: &Image) -> Option<DebugFile> {
+/// The file with the debug information of `image`, by build id or by name and checksum; the latter takes from the bytes that are `left` to be
+/// read for it.
+pub(super) fn separate(module: &Module, image: &Image, left: &mut u64) -> Option<DebugFile> {
     let by_id = image.build_id().and_then(|id| by_build_id(module, id));
-    by_id.or_else(|| by_link(module, image))
+    by_id.or_else(|| by_link(module, image, left))
 }
 
 /// The file that `image`, found at `path`, shares debug information with.
@@ -50,14 +50,14 @@ fn by_build_id(module: &Module, id: &[u8]) -> Option<DebugFile> {
     open(module, &[GLOBAL, path.as_bytes()].concat(), |_, image| image.build_id() == Some(id))
 }
 
-fn by_link(module: &Module, image: &Image) -> Option<DebugFile> {
+fn by_link(module: &Module, image: &Image, left: &mut u64) -> Option<DebugFile> {
     let link = image.section(".gnu_debuglink", MAX_LINK)?;
     let (name, checksum) = parse_link(&link)?;
     let directory = directory(&module.raw_path);
     let candidates: [&[&[u8]]; 3] = [&[directory, b"/"], &[directory, b"/.debug/"], &[GLOBAL, directory, b"/"]];
     candidates.into_iter().find_map(|folder| {
         let path = [&folder.concat(), name].concat();
-        open(module, &path, |file, _| checksum_of(file) == Some(checksum))
+        open(module, &path, |file, _| checksum_of(file, left) == Some(checksum))
     })
 }
 
@@ -70,11 +70,17 @@ fn parse_link(section: &[u8]) -> Option<(&[u8], u32)> {
     plain.then(|| (name, u32::from_le_bytes(*checksum)))
 }
 
-fn checksum_of(file: &File) -> Option<u32> {
+fn checksum_of(file: &ForeignFile, left: &mut u64) -> Option<u32> {
+    let size = file.state().ok()?.size;
+    if size > MAX_CHECKED_FILE {
+        return None;
+    }
+    // A sparse file costs its owner nothing.
+    *left = left.checked_sub(size)?;
     let mut hasher = crc32fast::Hasher::new();
     let mut chunk = vec![0; 1 << 20];
     let mut offset = 0;
-    while offset <= MAX_FILE {
+    while offset <= size {
         let read = file.read_at(&mut chunk, offset).ok()?;
         if read == 0 {
             return Some(hasher.finalize());
@@ -85,15 +91,15 @@ fn checksum_of(file: &File) -> Option<u32> {
     None
 }
 
-fn open(module: &Module, path: &[u8], is_right: impl Fn(&File, &Image) -> bool) -> Option<DebugFile> {
+fn open(module: &Module, path: &[u8], mut is_right: impl FnMut(&ForeignFile, &Image) -> bool) -> Option<DebugFile> {
     if path.len() > MAX_PATH || !path.starts_with(b"/") {
         return None;
     }
     let own = Root::own().ok();
     let roots = module.root.as_deref().into_iter().chain(own.as_ref());
     roots.into_iter().find_map(|root| {
-        let file = root.open_regular(path).ok()?;
-        if file.metadata().ok()?.len() > MAX_FILE {
+        let file = root.open_regular(path, module.user).ok()?;
+        if file.state().ok()?.size > MAX_FILE {
             return None;
         }
         let image = Image::open(file)?;
@@ -125,6 +131,21 @@ mod tests {
         ] {
             assert_eq!(parse_link(broken), None, "{broken:?}");
         }
+    }
+
+    #[test]
+    fn what_is_read_only_to_be_compared_has_limits() {
+        let file = tempfile::tempfile().unwrap();
+        let set = |size| file.set_len(size).unwrap();
+        let mut left = 1000;
+        let check = |left: &mut u64| checksum_of(&file.try_clone().unwrap().into(), left);
+        set(600);
+        assert!(check(&mut left).is_some());
+        assert_eq!((check(&mut left), left), (None, 400));
+        // A sparse file costs nothing but the time of whoever reads it.
+        set(MAX_CHECKED_FILE + 1);
+        left = u64::MAX;
+        assert_eq!((check(&mut left), left), (None, u64::MAX));
     }
 
     #[test]

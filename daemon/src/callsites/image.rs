@@ -1,14 +1,12 @@
 //! An open ELF file, of which only the headers are in memory.
 
-use std::fs::File;
-use std::os::unix::fs::{FileExt, MetadataExt};
-
 use object::elf::{self, FileHeader64, ProgramHeader64, SectionHeader64};
 use object::read::elf::{FileHeader, NoteIterator, ProgramHeader, SectionHeader};
 use object::{LittleEndian, ReadCache};
 
 use super::section::{MAX_SECTION, decompress, decompress_gnu};
 use super::segments::Segments;
+use crate::discover::foreign::{ForeignFile, Reader};
 
 /// Sections in a file. Those of programs have some dozens.
 const MAX_SECTIONS: u32 = 1 << 12;
@@ -29,7 +27,7 @@ struct Section {
 /// One x86-64 ELF file, kept open so that it stays the same file whatever becomes of its name and its process.
 #[derive(Debug)]
 pub(super) struct Image {
-    file: File,
+    file: ForeignFile,
     /// Size and times of the last change, to see whether somebody writes into the file.
     state: (u64, i64, i64),
     sections: Vec<Section>,
@@ -41,9 +39,10 @@ pub(super) struct Image {
 
 impl Image {
     /// Reads the headers; `None` if it is no ELF file for x86-64, or damaged. A file without sections is fine.
-    pub(super) fn open(file: File) -> Option<Self> {
+    pub(super) fn open(file: impl Into<ForeignFile>) -> Option<Self> {
+        let file = file.into();
         let state = state(&file)?;
-        let data = ReadCache::new(&file);
+        let data = ReadCache::new(file.reader());
         let header = FileHeader64::<LittleEndian>::parse(&data).ok()?;
         let endian = header.endian().ok()?;
         if header.e_machine(endian) != elf::EM_X86_64 || usize::from(header.e_phnum(endian)) > MAX_SEGMENTS {
@@ -67,7 +66,7 @@ impl Image {
         &self.segments
     }
 
-    pub(super) fn file(&self) -> &File {
+    pub(super) fn file(&self) -> &ForeignFile {
         &self.file
     }
 
@@ -145,12 +144,12 @@ impl Image {
 }
 
 /// Size, and time of the last change in seconds and nanoseconds.
-fn state(file: &File) -> Option<(u64, i64, i64)> {
-    let metadata = file.metadata().ok()?;
-    metadata.is_file().then(|| (metadata.len(), metadata.mtime(), metadata.mtime_nsec()))
+fn state(file: &ForeignFile) -> Option<(u64, i64, i64)> {
+    let state = file.state().ok()?;
+    state.is_regular.then_some((state.size, state.modified.0, state.modified.1))
 }
 
-fn sections(header: &FileHeader64<LittleEndian>, data: &ReadCache<&File>) -> Option<Vec<Section>> {
+fn sections(header: &FileHeader64<LittleEndian>, data: &ReadCache<Reader<'_>>) -> Option<Vec<Section>> {
     let endian = LittleEndian;
     let count = header.shnum(endian, data).ok()?;
     if count > MAX_SECTIONS {
@@ -183,7 +182,7 @@ fn name_at(names: &[u8], offset: u32) -> Vec<u8> {
 fn build_id(
     headers: &[ProgramHeader64<LittleEndian>],
     sections: &[Section],
-    data: &ReadCache<&File>,
+    data: &ReadCache<Reader<'_>>,
 ) -> Option<Vec<u8>> {
     let endian = LittleEndian;
     let segments = headers.iter().filter(|header| header.p_filesz(endian) <= MAX_NOTE);

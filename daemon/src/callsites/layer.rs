@@ -11,6 +11,7 @@ use object::elf;
 use super::image::Image;
 use super::module::{Module, ModuleAddress};
 use super::symbols::Symbols;
+use crate::discover::foreign::charged;
 
 /// For whom a layer is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -66,7 +67,8 @@ impl Module {
     }
 
     fn layers(&self) -> &Layers {
-        self.layers.get_or_init(|| self.image.as_ref().map(Layers::of).unwrap_or_default())
+        let of = |image| charged(self.user, || Layers::of(image));
+        self.layers.get_or_init(|| self.image.as_ref().map(of).unwrap_or_default())
     }
 }
 

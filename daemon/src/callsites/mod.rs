@@ -13,6 +13,7 @@
 mod address_map;
 mod budget;
 mod call_frames;
+mod caught;
 mod debug_files;
 mod demangle;
 mod dwarf;
@@ -23,6 +24,7 @@ mod layer_calls;
 mod module;
 mod modules;
 mod names;
+mod naming;
 mod section;
 mod segments;
 mod symboliser;
@@ -32,9 +34,11 @@ mod tests;
 mod unwind;
 
 pub use address_map::{AddressMap, LayerRegion};
+pub use caught::is_caught;
 pub use layer::{Layer, is_layer};
 pub use layer_calls::{LayerCall, calls_of_layer};
 pub use module::{Module, ModuleAddress, ModuleId};
 pub use modules::Modules;
+pub use naming::Naming;
 pub use symboliser::Symboliser;
 pub use unwind::{Frame, Registers, layer_frame_at, unwind_out_of_layers};

@@ -55,6 +55,8 @@ pub struct Module {
     pub(super) deleted: bool,
     /// `None` for memory, for files that could not be opened, and for those that are no ELF files.
     pub(super) image: Option<Image>,
+    /// A user who has mapped it: whoever that is may have chosen what it says.
+    pub(super) user: u32,
     /// Where names are to be looked up first, if not in mpiprobe's own root.
     pub(super) root: Option<Arc<Root>>,
     pub(super) layers: OnceLock<Layers>,
@@ -88,6 +90,7 @@ impl Module {
             raw_path: Vec::new(),
             deleted: false,
             image: None,
+            user: 0,
             root: None,
             layers: OnceLock::new(),
             frames: OnceLock::new(),

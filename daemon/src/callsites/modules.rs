@@ -2,13 +2,11 @@
 
 use std::collections::HashMap;
 use std::fmt::Write as _;
-use std::fs::File;
-use std::os::unix::fs::MetadataExt as _;
 use std::sync::{Arc, Weak};
-use std::time::{Duration, UNIX_EPOCH};
 
 use super::image::Image;
 use super::module::{Module, ModuleId};
+use crate::discover::foreign::{FileState, ForeignFile};
 use crate::discover::mappings::{FileId, MappedFile};
 use crate::discover::open_mapped::open_mapped;
 use crate::discover::{Process, Root};
@@ -76,31 +74,33 @@ impl Modules {
 }
 
 fn open(process: &Process, mapped: &MappedFile, root: Option<&Arc<Root>>) -> Option<Module> {
-    opened(open_mapped(process, mapped).ok()?, mapped, root)
+    opened(open_mapped(process, mapped).ok()?, mapped, (process.user().ok()?, root))
 }
 
 fn open_named(mapped: &MappedFile, began: u64) -> Option<Module> {
     let root = Root::own().ok()?;
-    let mut files = mapped.candidate_paths().into_iter().filter_map(|path| root.open_regular(&path).ok());
-    let is_unchanged = |file: &File| {
-        let began = UNIX_EPOCH.checked_add(Duration::from_nanos(began))?;
-        Some(file.metadata().ok()?.modified().ok()? <= began)
-    };
-    opened(files.find(|file| is_unchanged(file) == Some(true))?, mapped, None)
+    let user = rustix::process::getuid().as_raw();
+    let mut files = mapped.candidate_paths().into_iter().filter_map(|path| root.open_regular(&path, user).ok());
+    let is_unchanged = |file: &ForeignFile| file.state().is_ok_and(|state| modified_ns(&state) <= i128::from(began));
+    opened(files.find(is_unchanged)?, mapped, (user, None))
 }
 
-fn opened(file: File, mapped: &MappedFile, root: Option<&Arc<Root>>) -> Option<Module> {
-    let metadata = file.metadata().ok()?;
-    let modified_ns = i128::from(metadata.mtime()) * 1_000_000_000 + i128::from(metadata.mtime_nsec());
+fn modified_ns(state: &FileState) -> i128 {
+    i128::from(state.modified.0) * 1_000_000_000 + i128::from(state.modified.1)
+}
+
+fn opened(file: ForeignFile, mapped: &MappedFile, (user, root): (u32, Option<&Arc<Root>>)) -> Option<Module> {
+    let state = file.state().ok()?;
     let image = Image::open(file);
     let id = match image.as_ref().and_then(Image::build_id) {
         Some(id) => ModuleId::BuildId(hexadecimal(id)),
-        None => ModuleId::File { file: mapped.id, size: metadata.len(), modified_ns },
+        None => ModuleId::File { file: mapped.id, size: state.size, modified_ns: modified_ns(&state) },
     };
     Some(Module {
         raw_path: mapped.candidate_paths().into_iter().next().unwrap_or_default(),
         deleted: mapped.is_deleted(),
         image,
+        user,
         root: root.cloned(),
         ..Module::new(id, mapped.display_path())
     })

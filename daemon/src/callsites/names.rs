@@ -26,9 +26,10 @@ pub(super) struct Found {
 
 impl Names {
     /// Reads everything there is. A file that somebody has written into since it was mapped has no names.
-    pub(super) fn read(module: &Module) -> Self {
+    /// `left` bytes may be read only to find the right file.
+    pub(super) fn read(module: &Module, left: &mut u64) -> Self {
         let Some(image) = module.image.as_ref().filter(|image| image.is_unchanged()) else { return Self::default() };
-        let separate = if Dwarf::has(image) { None } else { debug_files::separate(module, image) };
+        let separate = if Dwarf::has(image) { None } else { debug_files::separate(module, image, left) };
         let with_dwarf = separate.as_ref().map_or(image, |separate| &separate.image);
         let supplement = debug_files::supplement(module, with_dwarf, separate.as_ref());
         Self {

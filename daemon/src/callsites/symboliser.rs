@@ -2,9 +2,9 @@
 
 use std::collections::HashMap;
 use std::fmt;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
+use super::caught::caught;
 use super::module::{Module, ModuleAddress, ModuleId};
 use super::names::{Found, Names};
 use crate::model::{CallSite, SourceFrame};
@@ -18,6 +18,8 @@ pub struct Symboliser {
     answers: HashMap<(ModuleId, u64), Arc<CallSite>>,
     /// The least recently used first.
     parsed: Vec<(ModuleId, Names)>,
+    /// By user: bytes of files that may yet be read only to compare them with a checksum.
+    checked: HashMap<u32, u64>,
 }
 
 impl Symboliser {
@@ -28,6 +30,10 @@ impl Symboliser {
     /// What sections and symbols of those take together, in bytes, unless the last one alone takes more. Indices made of them
     /// take about as much again.
     pub const MAX_PARSED_BYTES: u64 = 512 << 20;
+
+    /// Of files of debug information that a user's programs name without a build id, bytes: all of such a file is read to see whether it
+    /// is the right one.
+    pub const MAX_CHECKED: u64 = 1 << 30;
 
     /// The place in the source that a call returns to.
     pub fn resolve(&mut self, at: &ModuleAddress) -> Arc<CallSite> {
@@ -60,12 +66,14 @@ impl Symboliser {
             return Found::default();
         };
         let id = at.module.id();
-        let names = match self.parsed.iter().position(|(parsed, _)| parsed == id) {
-            Some(place) => self.parsed.remove(place).1,
-            None => guarded(&at.module, || Names::read(&at.module)),
+        let names = if let Some(place) = self.parsed.iter().position(|(parsed, _)| parsed == id) {
+            self.parsed.remove(place).1
+        } else {
+            let left = self.checked.entry(at.module.user).or_insert(Self::MAX_CHECKED);
+            guarded(&at.module, || Names::read(&at.module, left))
         };
-        let found = catch_unwind(AssertUnwindSafe(|| names.find(call)));
-        let names = if found.is_ok() { names } else { Names::default() };
+        let found = caught(|| names.find(call));
+        let names = if found.is_some() { names } else { Names::default() };
         self.parsed.push((id.clone(), names));
         self.forget_excess();
         found.unwrap_or_default()
@@ -84,16 +92,24 @@ impl Symboliser {
 
 impl fmt::Debug for Symboliser {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Symboliser").field("answers", &self.answers.len()).field("parsed", &self.parsed.len()).finish()
+        f.debug_struct("Symboliser")
+            .field("answers", &self.answers.len())
+            .field("parsed", &self.parsed.len())
+            .finish_non_exhaustive()
     }
 }
 
 /// The parsers are other people's and the files are hostile: a panic costs the file its names.
 fn guarded(module: &Module, read: impl FnOnce() -> Names) -> Names {
-    catch_unwind(AssertUnwindSafe(read)).unwrap_or_else(|_| {
+    caught(read).unwrap_or_else(|| {
         tracing::warn!("the names in {} cannot be read", module.path());
         Names::default()
     })
+}
+
+/// The place by file and offset.
+pub(super) fn unnamed(at: &ModuleAddress) -> CallSite {
+    call_site(at, Found::default())
 }
 
 fn call_site(at: &ModuleAddress, found: Found) -> CallSite {

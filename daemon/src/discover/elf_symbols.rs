@@ -1,12 +1,11 @@
 //! Recognises MPI C libraries, and tools on MPI's profiling interface, by the functions they define and use.
 
-use std::fs::File;
-
 use object::elf::{self, FileHeader32, FileHeader64};
 use object::read::elf::{Dyn as _, FileHeader, ProgramHeader as _, SectionHeader as _, Sym as _};
 use object::{Endianness, ReadCache};
 
 use super::architecture::Architecture;
+use super::foreign::{ForeignFile, Reader};
 use super::mappings::FileId;
 use super::recognise::{Recognise, Recognised, Role};
 use super::text::printable;
@@ -22,12 +21,12 @@ const LARGEST_FILE: u64 = 512 << 20;
 pub struct SymbolRecogniser;
 
 impl Recognise for SymbolRecogniser {
-    fn recognise(&mut self, file: &File, _: FileId) -> Option<Recognised> {
+    fn recognise(&mut self, file: &ForeignFile, _: FileId) -> Option<Recognised> {
         // A sparse file costs nothing and may claim as many sections as fit into it.
-        if file.metadata().ok()?.len() > LARGEST_FILE {
+        if file.state().ok()?.size > LARGEST_FILE {
             return None;
         }
-        let data = ReadCache::new(file);
+        let data = ReadCache::new(file.reader());
         let header = object::ReadRef::read_bytes_at(&data, 0, Architecture::HEADER as u64).ok()?;
         let architecture = Architecture::parse(header)?;
         let elf = match architecture.bits {
@@ -76,7 +75,7 @@ impl Symbols {
     }
 
     /// `None` unless the file may be an MPI C library or a tool.
-    fn read<Elf: FileHeader<Endian = Endianness>>(data: &ReadCache<&File>) -> Option<Self> {
+    fn read<Elf: FileHeader<Endian = Endianness>>(data: &ReadCache<Reader<'_>>) -> Option<Self> {
         let header = Elf::parse(data).ok()?;
         let endian = header.endian().ok()?;
         let sections = header.section_headers(endian, data).ok()?;
@@ -162,7 +161,7 @@ fn is_program<Elf: FileHeader<Endian = Endianness>>(
     header: &Elf,
     sections: &[Elf::SectionHeader],
     endian: Endianness,
-    data: &ReadCache<&File>,
+    data: &ReadCache<Reader<'_>>,
 ) -> bool {
     let has_interpreter = || {
         let segments = header.program_headers(endian, data).unwrap_or_default();
@@ -179,7 +178,7 @@ fn is_program<Elf: FileHeader<Endian = Endianness>>(
 fn dynamic_value<Elf: FileHeader<Endian = Endianness>>(
     sections: &[Elf::SectionHeader],
     endian: Endianness,
-    data: &ReadCache<&File>,
+    data: &ReadCache<Reader<'_>>,
     tag: elf::DynamicTag,
 ) -> Option<u64> {
     let section = sections.iter().find(|section| section.sh_type(endian) == elf::SHT_DYNAMIC)?;

@@ -9,7 +9,7 @@ use super::*;
 const ID: FileId = FileId { major: 0, minor: 0, inode: 1 };
 
 fn recognise(path: &Path) -> Option<Recognised> {
-    SymbolRecogniser.recognise(&File::open(path).unwrap(), ID)
+    SymbolRecogniser.recognise(&std::fs::File::open(path).unwrap().into(), ID)
 }
 
 /// A shared library or program of this source, without any system library. The compiler is that of Rust's own linking.

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::fmt;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::process::Process;
 use super::process_error::ProcessError;
@@ -13,7 +13,7 @@ use super::text::printable;
 /// A file as the kernel prints it in maps: device and inode, the same for every name of the file.
 ///
 /// On btrfs and overlayfs this differs from what stat(2) says of the file; opened files are compared by what maps says of them.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct FileId {
     pub major: u32,
     pub minor: u32,

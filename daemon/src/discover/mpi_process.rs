@@ -4,6 +4,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::architecture::Architecture;
+use super::foreign::charged;
 use super::job_key::JobKey;
 use super::launcher::Launcher;
 use super::mappings::{MappedFile, Mappings};
@@ -12,7 +13,9 @@ use super::process::{Executable, Process};
 use super::process_error::ProcessError;
 use super::rank::RankInfo;
 use super::recognise::{Cache, Recognise, Recognised};
+use super::scan::Unanswered;
 use super::text::base_name;
+use super::users::User;
 
 /// A mapped file that defines MPI's C functions.
 #[derive(Debug, Clone)]
@@ -102,9 +105,20 @@ pub struct Search {
 }
 
 impl Search {
+    /// That MPI may be in a file which does not answer.
+    pub(super) fn unanswered(&self) -> Option<Unanswered> {
+        self.unopened.iter().find_map(|error| match error {
+            OpenMappedError::NoAnswer { user, path, .. } => {
+                let user = User { id: *user, name: String::new() };
+                Some(Unanswered { user, processes: 1, path: path.clone() })
+            }
+            _ => None,
+        })
+    }
+
     /// Looks into every file that `process` has mapped executable and `cache` does not know yet.
     pub fn of<R: Recognise>(process: &Process, cache: &Mutex<Cache<R>>) -> Result<Self, ProcessError> {
-        let mappings = Mappings::of(process)?;
+        let (mappings, user) = (Mappings::of(process)?, process.user()?);
         let mut search = Self {
             examined: mappings.files.len(),
             anonymous_text: mappings.anonymous_text,
@@ -114,7 +128,7 @@ impl Search {
         for file in mappings.files {
             // Held while a file is examined: nobody else is to examine it meanwhile.
             let mut cache = cache.lock().unwrap_or_else(PoisonError::into_inner);
-            match cache.look_up(file.id, || open_mapped(process, &file)) {
+            match charged(user, || cache.look_up(file.id, || open_mapped(process, &file))) {
                 Ok(Some(recognised)) => {
                     if recognised.role.may_be_tool() {
                         search.tools.push(file.clone());

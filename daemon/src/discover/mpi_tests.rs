@@ -26,7 +26,7 @@ fn check_job(mpi: &Mpi, name: &str, key: &str) {
     let folder = tempfile::tempdir().unwrap();
     let program = compile(folder.path(), name, PROGRAM, &tools[0], &[]);
     let running = Running::mpirun(mpi, folder.path(), &program, 3);
-    let Selection { processes, jobs } = by_name(name).unwrap();
+    let Selection { processes, jobs, .. } = by_name(name).unwrap();
 
     let mut found: Vec<_> = processes.iter().map(|process| (process.rank.rank, process.pid())).collect();
     found.sort_unstable();

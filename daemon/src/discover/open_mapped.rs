@@ -1,14 +1,9 @@
 //! Opens the very file that a process has mapped, not one that has its name today.
 
-use std::fs::File;
 use std::io;
-use std::os::fd::AsFd as _;
 
-use rustix::fs::{Mode, OFlags, openat};
-
-use super::mapped_identity::is_mapped_as;
-use super::mappings::{FileId, MappedFile};
-use super::open_file::{open_regular_at, open_regular_in_root};
+use super::foreign::{ForeignFile, Found, Request, Whose, has_no_answer, open, open_here};
+use super::mappings::{FileId, MappedFile, TextRange};
 use super::process::Process;
 use super::process_error::ProcessError;
 
@@ -31,9 +26,15 @@ pub enum OpenMappedError {
          capabilities), or restart the job"
     )]
     Deleted { pid: u32, path: String, id: FileId },
+    /// Its file system keeps whoever asks for it waiting.
+    #[error("{path}, mapped by process {pid}, was not looked at: {source}")]
+    NoAnswer { pid: u32, path: String, user: u32, source: io::Error },
     #[error("cannot open {path}, mapped by process {pid}: {source}")]
     Io { pid: u32, path: String, source: io::Error },
 }
+
+/// Ranges of one file that are tried; files have one or two that are executable.
+const MOST_LINKS: usize = 64;
 
 /// What became of the name of a mapped file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -51,56 +52,58 @@ pub enum OnDisk {
 /// First through `/proc/PID/map_files`, which leads to the mapped file whatever became of its name but takes
 /// CAP_CHECKPOINT_RESTORE (kernel: fs/proc/base.c, proc_map_files_get_link), then by name below `/proc/PID/root`.
 /// Either way the file is checked to be the mapped one.
-pub fn open_mapped(process: &Process, mapped: &MappedFile) -> Result<File, OpenMappedError> {
-    for range in &mapped.ranges {
-        let link = format!("map_files/{}", range.link_name());
-        match open_regular_at(process.directory(), &link) {
-            Ok(file) => {
-                // The process may have mapped another file there since.
-                if matches!(is_mapped_as(&file, mapped.id), Ok(true)) {
-                    return Ok(process.alive_after("map_files", Ok(file))?);
-                }
-            }
-            // A missing link: the range was split or joined since. The next may do.
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-            Err(_) => break,
-        }
-    }
+pub fn open_mapped(process: &Process, mapped: &MappedFile) -> Result<ForeignFile, OpenMappedError> {
     let pid = process.pid();
     let path = mapped.display_path();
-    match open_by_name(process, mapped) {
-        Ok((Some(file), _)) => Ok(process.alive_after("root", Ok(file))?),
+    let user = process.user()?;
+    let opened = match open_by_link(process, user, mapped) {
+        Ok(Found::File(file)) => return Ok(process.alive_after("map_files", Ok(file))?),
+        Err(error) if has_no_answer(&error) => Err(error),
+        Ok(_) | Err(_) => open_by_name(process, user, mapped),
+    };
+    match opened {
+        Ok(Found::File(file)) => Ok(process.alive_after("root", Ok(file))?),
         _ if !process.is_alive() => Err(ProcessError::Vanished { pid }.into()),
-        Ok((None, OnDisk::Deleted)) => Err(OpenMappedError::Deleted { pid, path, id: mapped.id }),
-        Ok((None, _)) => Err(OpenMappedError::Replaced { pid, path, id: mapped.id }),
+        Ok(Found::Nothing) => Err(OpenMappedError::Deleted { pid, path, id: mapped.id }),
+        Ok(Found::Other) => Err(OpenMappedError::Replaced { pid, path, id: mapped.id }),
+        Err(source) if has_no_answer(&source) => Err(OpenMappedError::NoAnswer { pid, path, user, source }),
         Err(source) => Err(OpenMappedError::Io { pid, path, source }),
     }
 }
 
 /// Whether the name that a process mapped a file by still leads to that file.
 pub fn on_disk(process: &Process, mapped: &MappedFile) -> Result<OnDisk, ProcessError> {
-    process.alive_after("root", open_by_name(process, mapped).map(|(_, on_disk)| on_disk))
+    let found = open_by_name(process, process.user()?, mapped).map(|found| match found {
+        Found::File(_) => OnDisk::Same,
+        Found::Other => OnDisk::Replaced,
+        Found::Nothing => OnDisk::Deleted,
+    });
+    process.alive_after("root", found)
 }
 
-fn open_by_name(process: &Process, mapped: &MappedFile) -> io::Result<(Option<File>, OnDisk)> {
-    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    let root = openat(process.directory(), "root", flags, Mode::empty())?;
-    let mut on_disk = OnDisk::Deleted;
-    for path in mapped.candidate_paths() {
-        match open_regular_in_root(root.as_fd(), &path) {
-            Ok(file) if is_mapped_as(&file, mapped.id)? => return Ok((Some(file), OnDisk::Same)),
-            Ok(_) => on_disk = OnDisk::Replaced,
-            // No such name, or a directory, FIFO or device of that name.
-            Err(error) if is_absence(&error) => {}
-            Err(error) => return Err(error),
-        }
+fn open_by_link(process: &Process, user: u32, mapped: &MappedFile) -> io::Result<Found<ForeignFile>> {
+    #[cfg(test)]
+    if BY_NAME_ONLY.get() {
+        return Err(io::ErrorKind::PermissionDenied.into());
     }
-    Ok((None, on_disk))
+    let links: Vec<String> = mapped.ranges.iter().take(MOST_LINKS).map(TextRange::link_name).collect();
+    if let Some(file) = open_here(process.directory(), &links, mapped.id) {
+        return Ok(Found::File(file.into()));
+    }
+    // No other file system is asked than the one that the file is on.
+    let whose = Whose { user, device: Some((mapped.id.major, mapped.id.minor)) };
+    open(&Request::Links { links, id: mapped.id }, process.directory(), whose)
 }
 
-fn is_absence(error: &io::Error) -> bool {
-    use io::ErrorKind::{InvalidInput, NotADirectory, NotFound};
-    matches!(error.kind(), NotFound | NotADirectory | InvalidInput)
+fn open_by_name(process: &Process, user: u32, mapped: &MappedFile) -> io::Result<Found<ForeignFile>> {
+    let request = Request::Names { paths: mapped.candidate_paths(), id: mapped.id };
+    open(&request, process.directory(), Whose { user, device: None })
+}
+
+#[cfg(test)]
+thread_local! {
+    /// As if links to mapped files could not be opened.
+    static BY_NAME_ONLY: std::cell::Cell<bool> = const { std::cell::Cell::new(false) };
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::fs::{AtFlags, Dir, Mode, OFlags, openat, statat};
+use rustix::fs::{AtFlags, Dir, Mode, OFlags, fstat, openat, statat};
 use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use serde::Serialize;
@@ -12,10 +12,10 @@ use serde::Serialize;
 use super::architecture::Architecture;
 use super::command_line::CommandLine;
 use super::environment::Environment;
-use super::open_file::open_regular_at;
+use super::foreign::{ForeignFile, Found, Request, Whose, open};
 use super::proc_root::ProcRoot;
 use super::process_error::ProcessError;
-use super::read::{Bounded, link_at, read_at, read_from};
+use super::read::{Bounded, link_at, read_at};
 use super::stat::Stat;
 use super::status::Status;
 
@@ -150,11 +150,36 @@ impl Process {
     ///
     /// A foreign program under a user-mode emulator shows the emulator's.
     pub fn architecture(&self) -> Result<Architecture, ProcessError> {
-        let header = open_regular_at(self.directory(), "exe")
-            .and_then(|file: File| read_from(&file, Architecture::HEADER))
-            .map(|content| content.bytes);
+        let request = Request::Link { name: "exe".to_owned() };
+        let found = open(&request, self.directory(), Whose { user: self.user()?, device: None });
+        let header = found.and_then(|found| {
+            let Found::File(file) = found else { return Err(std::io::ErrorKind::NotFound.into()) };
+            let mut header = [0; Architecture::HEADER];
+            let read = file.read_at(&mut header, 0)?;
+            Ok(header.get(..read).unwrap_or_default().to_vec())
+        });
         let header = self.alive_after("exe", header)?;
         Architecture::parse(&header).ok_or(ProcessError::Malformed { pid: self.pid(), what: "exe" })
+    }
+
+    /// The same where a file of which it has mapped parts may not answer: reading those asks for the file.
+    pub fn memory_with(&self, mapped: &ForeignFile) -> Result<ForeignFile, ProcessError> {
+        if mapped.here().is_some() {
+            return self.memory().map(Into::into);
+        }
+        let request = Request::Link { name: "mem".to_owned() };
+        let found = open(&request, self.directory(), Whose { user: self.user()?, device: None });
+        let found = found.and_then(|found| match found {
+            Found::File(file) => Ok(file),
+            Found::Other | Found::Nothing => Err(std::io::ErrorKind::NotFound.into()),
+        });
+        self.alive_after("mem", found)
+    }
+
+    /// Its effective user, whatever it has executed.
+    pub fn user(&self) -> Result<u32, ProcessError> {
+        let stat = fstat(&self.directory).map_err(Into::into);
+        Ok(self.alive_after("the directory", stat)?.st_uid)
     }
 
     /// User and group that own the process's files in `/proc`: its effective ones, or root's (as its user namespace

@@ -1,13 +1,12 @@
 //! What makes a file an MPI C library or a tool, and remembering the answer.
 
 use std::collections::HashMap;
-use std::fs::File;
 use std::sync::Arc;
 
-use rustix::fs::fstat;
 use serde::Serialize;
 
 use super::architecture::Architecture;
+use super::foreign::{FileState, ForeignFile};
 use super::mappings::FileId;
 
 /// What a file is that defines functions of MPI.
@@ -65,11 +64,11 @@ impl Role {
 pub trait Recognise {
     /// Examines a regular file, open at its start; `None` if it is neither an MPI C library nor a tool (or not ELF,
     /// or damaged).
-    fn recognise(&mut self, file: &File, id: FileId) -> Option<Recognised>;
+    fn recognise(&mut self, file: &ForeignFile, id: FileId) -> Option<Recognised>;
 }
 
-impl<F: FnMut(&File, FileId) -> Option<Recognised>> Recognise for F {
-    fn recognise(&mut self, file: &File, id: FileId) -> Option<Recognised> {
+impl<F: FnMut(&ForeignFile, FileId) -> Option<Recognised>> Recognise for F {
+    fn recognise(&mut self, file: &ForeignFile, id: FileId) -> Option<Recognised> {
         self(file, id)
     }
 }
@@ -84,20 +83,13 @@ pub struct Cache<R> {
 
 #[derive(Debug)]
 struct Known {
-    content: Content,
+    /// Changes when the file is written to, or when its inode number is given to another file.
+    content: FileState,
     /// When it was last compared with the file.
     round: u64,
     /// It is remembered, whether or not it is asked about.
     pinned: bool,
     answer: Option<Arc<Recognised>>,
-}
-
-/// Changes when a file is written to, or when its inode number is given to another file.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Content {
-    size: i64,
-    modified: (i64, i64),
-    changed: (i64, i64),
 }
 
 impl<R: Recognise> Cache<R> {
@@ -116,13 +108,13 @@ impl<R: Recognise> Cache<R> {
     pub fn look_up<E>(
         &mut self,
         id: FileId,
-        open: impl FnOnce() -> Result<File, E>,
+        open: impl FnOnce() -> Result<ForeignFile, E>,
     ) -> Result<Option<Arc<Recognised>>, E> {
         if let Some(known) = self.known.get(&id).filter(|known| known.round == self.round) {
             return Ok(known.answer.clone());
         }
         let file = open()?;
-        let Some(content) = content_of(&file) else { return Ok(None) };
+        let Ok(content) = file.state() else { return Ok(None) };
         let pinned = self.known.get(&id).is_some_and(|known| known.pinned);
         let answer = match self.known.get(&id).filter(|known| known.content == content) {
             Some(known) => known.answer.clone(),
@@ -133,22 +125,17 @@ impl<R: Recognise> Cache<R> {
     }
 
     /// The same of a file that will be asked about later, perhaps when there is no time to examine it.
-    pub fn pin<E>(&mut self, id: FileId, open: impl FnOnce() -> Result<File, E>) -> Result<Option<Arc<Recognised>>, E> {
+    pub fn pin<E>(
+        &mut self,
+        id: FileId,
+        open: impl FnOnce() -> Result<ForeignFile, E>,
+    ) -> Result<Option<Arc<Recognised>>, E> {
         let answer = self.look_up(id, open)?;
         if let Some(known) = self.known.get_mut(&id) {
             known.pinned = true;
         }
         Ok(answer)
     }
-}
-
-fn content_of(file: &File) -> Option<Content> {
-    let stat = fstat(file).ok()?;
-    Some(Content {
-        size: stat.st_size,
-        modified: (stat.st_mtime, stat.st_mtime_nsec.cast_signed()),
-        changed: (stat.st_ctime, stat.st_ctime_nsec.cast_signed()),
-    })
 }
 
 #[cfg(test)]
@@ -164,14 +151,14 @@ mod tests {
         let mut file = tempfile::NamedTempFile::new().unwrap();
         let mut opened = 0;
         let mut examined = 0;
-        let mut cache = Cache::new(|_: &File, _| {
+        let mut cache = Cache::new(|_: &ForeignFile, _| {
             examined += 1;
             None
         });
         let mut look_up = |cache: &mut Cache<_>, file: &tempfile::NamedTempFile| {
             let open = || {
                 opened += 1;
-                Ok::<_, Infallible>(file.reopen().unwrap())
+                Ok::<_, Infallible>(file.reopen().unwrap().into())
             };
             assert_eq!(cache.look_up(ID, open), Ok(None));
         };
@@ -189,8 +176,8 @@ mod tests {
 
     #[test]
     fn files_no_longer_mapped_are_forgotten() {
-        let mut cache = Cache::new(|_: &File, _| None);
-        let open = || Ok::<_, Infallible>(tempfile::tempfile().unwrap());
+        let mut cache = Cache::new(|_: &ForeignFile, _| None);
+        let open = || Ok::<_, Infallible>(tempfile::tempfile().unwrap().into());
         cache.look_up(ID, open).unwrap();
         cache.begin_round();
         assert_eq!(cache.known.len(), 1);
@@ -201,23 +188,23 @@ mod tests {
     #[test]
     fn pinned_files_are_remembered() {
         let mut examined = 0;
-        let mut cache = Cache::new(|_: &File, _| {
+        let mut cache = Cache::new(|_: &ForeignFile, _| {
             examined += 1;
             None
         });
         let file = tempfile::tempfile().unwrap();
-        cache.pin(ID, || file.try_clone()).unwrap();
+        cache.pin(ID, || file.try_clone().map(Into::into)).unwrap();
         for _ in 0..3 {
             cache.begin_round();
         }
-        cache.look_up(ID, || file.try_clone()).unwrap();
+        cache.look_up(ID, || file.try_clone().map(Into::into)).unwrap();
         assert_eq!(examined, 1);
     }
 
     #[test]
     fn a_failure_to_open_is_not_remembered() {
-        let mut cache = Cache::new(|_: &File, _| None);
+        let mut cache = Cache::new(|_: &ForeignFile, _| None);
         assert_eq!(cache.look_up(ID, || Err("no")), Err("no"));
-        assert_eq!(cache.look_up(ID, || Ok::<_, &str>(tempfile::tempfile().unwrap())), Ok(None));
+        assert_eq!(cache.look_up(ID, || Ok::<_, &str>(tempfile::tempfile().unwrap().into())), Ok(None));
     }
 }

@@ -14,6 +14,7 @@ use object::{Endianness, ReadCache, ReadRef as _};
 use serde::Serialize;
 
 use super::elf_symbols::name_at;
+use super::foreign::ForeignFile;
 use super::mappings::{FileId, MappedFile, Mappings};
 use super::open_mapped::open_mapped;
 use super::process::Process;
@@ -154,16 +155,16 @@ impl Uses {
     }
 
     /// Of a 64-bit ELF file. What cannot be read uses nothing.
-    fn of(file: &File, left: &mut u64) -> Self {
+    fn of(file: &ForeignFile, left: &mut u64) -> Self {
         Self::read(file, left).unwrap_or_default()
     }
 
     /// `left`: how many bytes may be read.
-    fn read(file: &File, left: &mut u64) -> Option<Self> {
-        if file.metadata().ok()?.len() > LARGEST_FILE {
+    fn read(file: &ForeignFile, left: &mut u64) -> Option<Self> {
+        if file.state().ok()?.size > LARGEST_FILE {
             return None;
         }
-        let data = ReadCache::new(file);
+        let data = ReadCache::new(file.reader());
         // Most mapped files are told by their first bytes.
         (&data).read_bytes_at(0, 64).ok().filter(|head| head.starts_with(&elf::ELFMAG))?;
         let header = FileHeader64::<Endianness>::parse(&data).ok()?;
@@ -235,7 +236,8 @@ impl ReturnRisks {
 
     /// Of a file that no process need have mapped.
     pub fn of_file(file: &File, shown: &str) -> Option<ReturnRisk> {
-        let way = if is_binding(shown) { None } else { Uses::of(file, &mut { MOST_BYTES }).way() };
+        let same = || Some(Uses::of(&file.try_clone().ok()?.into(), &mut { MOST_BYTES }));
+        let way = if is_binding(shown) { None } else { same()?.way() };
         Some(ReturnRisk { way: way?, file: shown.to_owned() })
     }
 }

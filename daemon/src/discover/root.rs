@@ -1,13 +1,11 @@
 //! The directory that is `/` to a process.
 
-use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd as _, OwnedFd};
 
-use rustix::fs::{AtFlags, CWD, Mode, OFlags, openat, statat};
+use rustix::fs::{AtFlags, CWD, Mode, OFlags, StatxFlags, openat, statx};
 
-use super::caller_rights::with_callers_rights;
-use super::open_file::open_regular_in_root;
+use super::foreign::{ForeignFile, Found, Request, Whose, open};
 use super::process::Process;
 use super::process_error::ProcessError;
 use super::read::link_at;
@@ -27,15 +25,20 @@ impl Root {
         process.alive_after("root", Self::other(process))
     }
 
-    /// Opens a regular file for reading; symbolic links do not lead out of the root. The path may be anybody's word.
-    pub fn open_regular(&self, path: &[u8]) -> io::Result<File> {
-        with_callers_rights(|| open_regular_in_root(self.0.as_fd(), path))
+    /// Opens a regular file for reading; symbolic links do not lead out of the root. The path may be anybody's word: `user` has chosen it.
+    pub fn open_regular(&self, path: &[u8], user: u32) -> io::Result<ForeignFile> {
+        let request = Request::InRoot { path: path.to_vec() };
+        match open(&request, self.0.as_fd(), Whose { user, device: None })? {
+            Found::File(file) => Ok(file),
+            Found::Other | Found::Nothing => Err(io::ErrorKind::NotFound.into()),
+        }
     }
 
     fn other(process: &Process) -> io::Result<Option<Self>> {
         let place = |directory, name| {
-            let stat = statat(directory, name, AtFlags::empty())?;
-            io::Result::Ok((stat.st_dev, stat.st_ino))
+            // What the kernel knows of it: its file system, which may not answer, is not asked.
+            let stat = statx(directory, name, AtFlags::STATX_DONT_SYNC, StatxFlags::INO)?;
+            io::Result::Ok((stat.stx_dev_major, stat.stx_dev_minor, stat.stx_ino))
         };
         let same_names = place(process.directory(), "root")? == place(CWD, "/")?
             && link_at(process.directory(), "ns/mnt")? == link_at(CWD, "/proc/self/ns/mnt")?;
@@ -60,7 +63,7 @@ mod tests {
     fn a_process_beside_this_one_has_the_same_names() {
         let child = TestChild::waiting("/bin/cat");
         assert!(Root::of(&child.process()).unwrap().is_none());
-        assert!(Root::own().unwrap().open_regular(b"/bin/cat").is_ok());
+        assert!(Root::own().unwrap().open_regular(b"/bin/cat", 0).is_ok());
     }
 
     #[test]
@@ -74,7 +77,7 @@ mod tests {
             std::fs::create_dir(fake.path(pid).join("ns")).unwrap();
             symlink(namespace, fake.path(pid).join("ns/mnt")).unwrap();
             let root = Root::of(&Process::open(&fake.root(), pid).unwrap()).unwrap().unwrap();
-            assert_eq!(root.open_regular(b"/only-here").is_ok(), pid == 1);
+            assert_eq!(root.open_regular(b"/only-here", 0).is_ok(), pid == 1);
         }
     }
 }

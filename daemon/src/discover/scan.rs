@@ -1,5 +1,7 @@
 //! Looks at every process of this node and keeps those that use MPI.
 
+use std::collections::BTreeMap;
+use std::fmt;
 use std::fs::File;
 use std::panic::resume_unwind;
 use std::path::Path;
@@ -8,6 +10,7 @@ use std::sync::{Mutex, PoisonError};
 use std::thread;
 
 use rustix::process::{Resource, getrlimit, setrlimit};
+use serde::Serialize;
 
 use super::access::{Caller, Refusal, may_trace};
 use super::job::Job;
@@ -21,7 +24,7 @@ use super::process_error::ProcessError;
 use super::rank::RankInfo;
 use super::recognise::{Cache, Recognise};
 use super::text::base_name;
-use super::users::Users;
+use super::users::{User, Users};
 
 /// The MPI processes of this node at some moment.
 #[derive(Debug, Default)]
@@ -35,6 +38,25 @@ pub struct Snapshot {
     pub refused: usize,
     /// What kept the scan from telling whether a process uses MPI.
     pub errors: Vec<ProcessError>,
+    /// Processes that may use MPI by way of a file that does not answer, by user.
+    pub unanswered: Vec<Unanswered>,
+}
+
+/// Processes of one user that have mapped files which do not answer, and no MPI library elsewhere.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Unanswered {
+    pub user: User,
+    pub processes: usize,
+    /// One of the files.
+    pub path: String,
+}
+
+impl fmt::Display for Unanswered {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { user, processes, path } = self;
+        let noun = if *processes == 1 { "process" } else { "processes" };
+        write!(f, "{processes} {noun} of user {} could not be looked at: {path} does not answer", user.name)
+    }
 }
 
 impl Snapshot {
@@ -43,6 +65,7 @@ impl Snapshot {
         self.errors.extend(other.errors);
         self.examined += other.examined;
         self.refused += other.refused;
+        self.unanswered.extend(other.unanswered);
         self
     }
 }
@@ -112,7 +135,9 @@ impl<R: Recognise + Send> Scanner<R> {
             parts.reduce(Snapshot::merge).unwrap_or_default()
         });
         snapshot.processes.sort_by_key(MpiProcess::pid);
-        snapshot.jobs = Job::group(&mut snapshot.processes, &Users::read());
+        let users = Users::read();
+        snapshot.jobs = Job::group(&mut snapshot.processes, &users);
+        snapshot.unanswered = by_user(snapshot.unanswered, &users);
         Ok(snapshot)
     }
 
@@ -125,7 +150,7 @@ impl<R: Recognise + Send> Scanner<R> {
     /// Whether a file that processes will have mapped implements MPI.
     pub(crate) fn is_mpi(&mut self, path: &Path, file: &File, id: FileId) -> bool {
         let cache = self.cache.get_mut().unwrap_or_else(PoisonError::into_inner);
-        let recognised = cache.pin(id, || file.try_clone()).ok().flatten();
+        let recognised = cache.pin(id, || file.try_clone().map(Into::into)).ok().flatten();
         recognised.is_some_and(|recognised| recognised.implements_mpi()) && !is_wrapper(path)
     }
 
@@ -145,6 +170,7 @@ impl<R: Recognise + Send> Scanner<R> {
             match self.examine(pid, genealogy) {
                 Ok(Finding::Mpi(process)) => snapshot.processes.push(*process),
                 Ok(Finding::Refused(_)) => snapshot.refused += 1,
+                Ok(Finding::NotMpi(_, search)) => snapshot.unanswered.extend(search.unanswered()),
                 Ok(_) => {}
                 Err(error) if error.is_gone() => continue,
                 Err(error) => snapshot.errors.push(error),
@@ -190,6 +216,16 @@ impl<R: Recognise + Send> Scanner<R> {
             Err(refusal) => Ok(Some(refusal)),
         }
     }
+}
+
+/// Each user once.
+fn by_user(single: Vec<Unanswered>, users: &Users) -> Vec<Unanswered> {
+    let mut all: BTreeMap<u32, Unanswered> = BTreeMap::new();
+    for one in single {
+        let user = users.user(one.user.id);
+        all.entry(user.id).or_insert(Unanswered { user, processes: 0, path: one.path }).processes += one.processes;
+    }
+    all.into_values().collect()
 }
 
 /// Reads the rest about a process that has MPI libraries.

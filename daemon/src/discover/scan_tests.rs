@@ -1,9 +1,9 @@
-use std::fs::File;
 use std::sync::atomic::AtomicUsize;
 
 use super::*;
 use crate::discover::architecture::Architecture;
 use crate::discover::fake::FakeProc;
+use crate::discover::foreign::ForeignFile;
 use crate::discover::mappings::FileId;
 use crate::discover::recognise::{Recognised, Role};
 
@@ -23,7 +23,7 @@ fn recognised() -> Recognised {
 
 /// A recogniser to which everything is MPI.
 #[expect(clippy::unnecessary_wraps, reason = "the signature is the trait's")]
-fn everything(_: &File, _: FileId) -> Option<Recognised> {
+fn everything(_: &ForeignFile, _: FileId) -> Option<Recognised> {
     Some(recognised())
 }
 
@@ -42,7 +42,7 @@ fn a_library_is_examined_once_however_many_processes_map_it() {
         proc.map(pid, library.path());
     }
     let examined = AtomicUsize::new(0);
-    let recogniser = |_: &File, _| {
+    let recogniser = |_: &ForeignFile, _| {
         examined.fetch_add(1, Ordering::Relaxed);
         Some(recognised())
     };
@@ -121,7 +121,7 @@ fn a_foreign_library_and_a_container_are_seen() {
     proc.map(10, library.path());
     proc.file(10, "status", b"Tgid:\t10\nUid:\t1\t1\t1\t1\nGid:\t1\t1\t1\t1\nNSpid:\t10\t3\n");
     let foreign = Architecture { bits: 32, big_endian: false, machine: 3 };
-    let recogniser = |_: &File, _| Some(Recognised { architecture: foreign, ..recognised() });
+    let recogniser = |_: &ForeignFile, _| Some(Recognised { architecture: foreign, ..recognised() });
     let snapshot = Scanner::new(proc.root(), ROOT, recogniser).scan().unwrap();
     assert_eq!(snapshot.processes[0].foreign_architecture(), Some(foreign));
     assert_eq!(snapshot.processes[0].namespace_pid, Some(3));
@@ -130,7 +130,7 @@ fn a_foreign_library_and_a_container_are_seen() {
 #[test]
 fn scanning_while_processes_come_and_go_is_no_error() {
     let root = ProcRoot::system().unwrap();
-    let mut scanner = Scanner::new(root, Caller::current().unwrap(), |_: &File, _: FileId| None);
+    let mut scanner = Scanner::new(root, Caller::current().unwrap(), |_: &ForeignFile, _: FileId| None);
     let stop = std::sync::atomic::AtomicBool::new(false);
     thread::scope(|scope| {
         scope.spawn(|| {

@@ -7,7 +7,7 @@ use super::job::Job;
 use super::mpi_process::MpiProcess;
 use super::nearest::nearest;
 use super::recognise::Recognise;
-use super::scan::{Scanner, Snapshot};
+use super::scan::{Scanner, Snapshot, Unanswered};
 use super::select_error::SelectError;
 use super::text::{base_name, printable};
 
@@ -40,6 +40,8 @@ pub struct Selection {
     pub processes: Vec<MpiProcess>,
     /// The jobs they belong to, each with all its processes on this node, named or not.
     pub jobs: Vec<Job>,
+    /// Others that may be meant and could not be looked at.
+    pub unanswered: Vec<Unanswered>,
 }
 
 /// Finds the MPI processes that `target` and `choice` name, all of them of this machine's architecture and open to the
@@ -51,7 +53,7 @@ pub fn select<R: Recognise + Send>(
     target: &Target,
     choice: &JobChoice,
 ) -> Result<Selection, SelectError> {
-    let Snapshot { processes, jobs, examined, refused, .. } = scanner.scan()?;
+    let Snapshot { processes, jobs, examined, refused, unanswered, .. } = scanner.scan()?;
     let named: Vec<MpiProcess> = match target {
         Target::Name(name) => {
             let name = base_name(name.as_bytes());
@@ -72,7 +74,7 @@ pub fn select<R: Recognise + Send>(
         Target::Any => processes,
     };
     if named.is_empty() {
-        return Err(SelectError::NoMpi { refused });
+        return Err(SelectError::NoMpi { refused, unanswered });
     }
     let processes = choose(named, target, choice, &jobs)?;
     if let Some((pid, architecture)) =
@@ -81,7 +83,7 @@ pub fn select<R: Recognise + Send>(
         return Err(SelectError::Foreign { pid, architecture });
     }
     let jobs = jobs_of(&processes, jobs);
-    Ok(Selection { processes, jobs })
+    Ok(Selection { processes, jobs, unanswered })
 }
 
 /// Keeps the processes of the wanted jobs.

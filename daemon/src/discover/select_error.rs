@@ -7,6 +7,7 @@ use super::architecture::Architecture;
 use super::job::{Job, ranges};
 use super::proc_root::ProcRootError;
 use super::process_error::ProcessError;
+use super::scan::Unanswered;
 
 /// Each message says what is the matter, why, and what to type next; several have more than one line.
 #[derive(Debug, thiserror::Error)]
@@ -41,10 +42,11 @@ pub enum SelectError {
     NoSuchJob { what: String, wanted: String, nearest: Vec<String>, jobs: Vec<Job> },
 
     #[error(
-        "no MPI process runs on this node{}; start one and name it: mpiprobe --pid-of PROGRAM",
-        if *refused > 0 { format!(" that you may trace ({refused} processes of others were not looked at)") } else { String::new() }
+        "no MPI process runs on this node{}; start one and name it: mpiprobe --pid-of PROGRAM{}",
+        if *refused > 0 { format!(" that you may trace ({refused} processes of others were not looked at)") } else { String::new() },
+        lines_of(unanswered)
     )]
-    NoMpi { refused: usize },
+    NoMpi { refused: usize, unanswered: Vec<Unanswered> },
 
     #[error(
         "there is no process {pid} here, but process {outside} has that number inside its container; use --pid {outside}"
@@ -73,6 +75,13 @@ pub enum SelectError {
     Process(#[from] ProcessError),
     #[error(transparent)]
     Proc(#[from] ProcRootError),
+}
+
+fn lines_of(unanswered: &[Unanswered]) -> String {
+    unanswered.iter().fold(String::new(), |mut text, left| {
+        let _ = write!(text, "\n{left}");
+        text
+    })
 }
 
 fn did_you_mean(nearest: &[String]) -> String {

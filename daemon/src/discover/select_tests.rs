@@ -112,5 +112,5 @@ fn other_users_processes_are_refused_to_whoever_is_not_root() {
     let error = select(&mut scanner, &Target::Name("discover-other".to_owned()), &JobChoice::Only).unwrap_err();
     assert!(matches!(&error, SelectError::NoSuchName { nearest, .. } if nearest.is_empty()), "{error}");
     let error = select(&mut scanner, &Target::Any, &JobChoice::Only).unwrap_err();
-    assert!(matches!(error, SelectError::NoMpi { refused } if refused > 0), "{error}");
+    assert!(matches!(error, SelectError::NoMpi { refused, .. } if refused > 0), "{error}");
 }

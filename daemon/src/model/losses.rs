@@ -69,22 +69,22 @@ impl Losses {
     }
 
     pub fn add(&mut self, other: &Self) {
-        self.thread_table_full += other.thread_table_full;
-        self.stats_table_full += other.stats_table_full;
-        self.process_table_full += other.process_table_full;
-        self.missed_hits = self.missed_hits.zip(other.missed_hits).map(|(a, b)| a + b);
-        self.returns_without_entry += other.returns_without_entry;
-        self.entries_without_return += other.entries_without_return;
-        self.stack_unreadable += other.stack_unreadable;
-        self.inner_too_deep += other.inner_too_deep;
-        self.inner_table_full += other.inner_table_full;
-        self.events_dropped += other.events_dropped;
-        self.flow_table_full += other.flow_table_full;
-        self.communicator_table_full += other.communicator_table_full;
-        self.request_table_full += other.request_table_full;
-        self.requests_not_followed += other.requests_not_followed;
-        self.phase_table_full += other.phase_table_full;
-        self.tool_calls_lost += other.tool_calls_lost;
+        self.thread_table_full = self.thread_table_full.saturating_add(other.thread_table_full);
+        self.stats_table_full = self.stats_table_full.saturating_add(other.stats_table_full);
+        self.process_table_full = self.process_table_full.saturating_add(other.process_table_full);
+        self.missed_hits = self.missed_hits.zip(other.missed_hits).map(|(a, b)| a.saturating_add(b));
+        self.returns_without_entry = self.returns_without_entry.saturating_add(other.returns_without_entry);
+        self.entries_without_return = self.entries_without_return.saturating_add(other.entries_without_return);
+        self.stack_unreadable = self.stack_unreadable.saturating_add(other.stack_unreadable);
+        self.inner_too_deep = self.inner_too_deep.saturating_add(other.inner_too_deep);
+        self.inner_table_full = self.inner_table_full.saturating_add(other.inner_table_full);
+        self.events_dropped = self.events_dropped.saturating_add(other.events_dropped);
+        self.flow_table_full = self.flow_table_full.saturating_add(other.flow_table_full);
+        self.communicator_table_full = self.communicator_table_full.saturating_add(other.communicator_table_full);
+        self.request_table_full = self.request_table_full.saturating_add(other.request_table_full);
+        self.requests_not_followed = self.requests_not_followed.saturating_add(other.requests_not_followed);
+        self.phase_table_full = self.phase_table_full.saturating_add(other.phase_table_full);
+        self.tool_calls_lost = self.tool_calls_lost.saturating_add(other.tool_calls_lost);
     }
 
     /// Every counter with what it means, in words.

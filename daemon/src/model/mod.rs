@@ -16,6 +16,7 @@ mod recent;
 #[cfg(test)]
 pub(crate) mod sample;
 mod spread;
+mod sum;
 mod tool;
 mod unmatched;
 mod volume;
@@ -36,6 +37,7 @@ pub use profile::{EndReason, EngineInfo, JobInfo, LibraryInfo, Profile, SCHEMA, 
 pub use rank::{OpenCallInfo, OtherThreads, RankProfile, RankState, ThreadLife, ThreadProfile};
 pub use recent::{ArgumentValue, NamedArgument, RecentCallInfo, RecentCalls};
 pub use spread::Spread;
+pub(crate) use sum::SaturatingSum;
 pub use tool::{FunctionLayers, LibraryLayer, ToolCalls, ToolInfo, ToolLayer};
 pub use unmatched::{OtherEndSeen, UnmatchedRow};
 pub use volume::{CommunicatorRow, FlowRow, FunctionTraffic, Partner, RankTraffic, Volume};

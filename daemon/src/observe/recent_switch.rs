@@ -4,7 +4,10 @@ use std::{
     fs::{File, OpenOptions},
     io,
     mem::offset_of,
-    os::{fd::AsRawFd as _, unix::fs::FileExt as _},
+    os::{
+        fd::AsRawFd as _,
+        unix::fs::{FileExt as _, OpenOptionsExt as _},
+    },
 };
 
 use mpiprobe_common::file::Header;
@@ -24,9 +27,10 @@ pub struct RecentSwitch {
 }
 
 impl RecentSwitch {
-    /// Opens the very same file again, for writing.
+    /// Opens the very same file again, for writing. Whoever has a lease on it is not waited for.
     pub(super) fn of(file: &File) -> io::Result<Self> {
-        let file = OpenOptions::new().write(true).read(true).open(format!("/proc/self/fd/{}", file.as_raw_fd()))?;
+        let link = format!("/proc/self/fd/{}", file.as_raw_fd());
+        let file = OpenOptions::new().write(true).read(true).custom_flags(libc::O_NONBLOCK).open(link)?;
         Ok(Self { file, set_to: 0 })
     }
 
@@ -62,6 +66,11 @@ impl Drop for RecentSwitch {
 
 #[cfg(test)]
 mod tests {
+    use std::{
+        io::{BufRead as _, BufReader},
+        process::{Command, Stdio},
+    };
+
     use super::*;
 
     fn word(file: &File) -> u64 {
@@ -100,5 +109,29 @@ mod tests {
         assert!(word(&file) > monotonic_ns());
         drop(other);
         assert_eq!(word(&file), 0);
+    }
+
+    /// Whoever opens such a file for writing has to wait until its holder gives the lease up, or the kernel takes it, after 45 s.
+    const HOLD_LEASE: &str = "import fcntl, signal, sys
+signal.signal(signal.SIGIO, signal.SIG_IGN)
+file = open(sys.argv[1])
+fcntl.fcntl(file, fcntl.F_SETLEASE, fcntl.F_RDLCK)
+print('held', flush=True)
+sys.stdin.read()";
+
+    #[test]
+    fn a_lease_on_the_file_keeps_nobody_waiting() {
+        let path = tempfile::NamedTempFile::new().unwrap().into_temp_path();
+        let file = File::open(&path).unwrap();
+        let mut holder = Command::new("python3");
+        holder.args(["-c", HOLD_LEASE]).arg(&path).stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut holder = holder.spawn().expect("python3 is needed for this test");
+        let mut line = String::new();
+        BufReader::new(holder.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        assert_eq!(line, "held\n");
+        assert_eq!(RecentSwitch::of(&file).unwrap_err().kind(), io::ErrorKind::WouldBlock);
+        drop(holder.stdin.take());
+        holder.wait().unwrap();
+        assert!(RecentSwitch::of(&file).is_ok());
     }
 }

@@ -5,12 +5,12 @@
 
 use std::{
     collections::{BTreeMap, HashMap},
-    fs::{File, OpenOptions},
+    fs::OpenOptions,
     io,
     mem::offset_of,
     os::{
         fd::AsRawFd as _,
-        unix::fs::{FileExt as _, MetadataExt as _},
+        unix::fs::{FileExt as _, OpenOptionsExt as _},
     },
     sync::Arc,
 };
@@ -35,7 +35,7 @@ use super::{
     ThreadSnapshot, ToolsSnapshot,
     ended_threads::{alive, by_end},
 };
-use crate::attach::Plain;
+use crate::{attach::Plain, discover::ForeignFile};
 
 /// What room is given back in, bytes.
 const PAGE: usize = 4096;
@@ -67,13 +67,13 @@ pub enum TableFileError {
 /// The tables of one process image.
 #[derive(Debug)]
 pub struct TableFile {
-    file: File,
+    file: ForeignFile,
 }
 
 impl TableFile {
     /// Takes an open file, if this version can read it.
-    pub fn new(file: File) -> Result<Self, TableFileError> {
-        let tables = Self { file };
+    pub fn new(file: impl Into<ForeignFile>) -> Result<Self, TableFileError> {
+        let tables = Self { file: file.into() };
         tables.header()?;
         Ok(tables)
     }
@@ -144,7 +144,7 @@ impl TableFile {
 
     /// What has them written down.
     pub fn recent_switch(&self) -> io::Result<RecentSwitch> {
-        RecentSwitch::of(&self.file)
+        RecentSwitch::of(self.file.here().ok_or(io::ErrorKind::Unsupported)?)
     }
 
     /// The special values of the process's MPI library; zeroed where they are not known.
@@ -155,8 +155,8 @@ impl TableFile {
     /// Gives pages back in which there is nothing: the wrapper asks for room before it knows whether it will need it. Only for tables that
     /// nobody writes to any more.
     pub fn give_room_back(&self) -> io::Result<()> {
-        let file =
-            OpenOptions::new().read(true).write(true).open(format!("/proc/self/fd/{}", self.file.as_raw_fd()))?;
+        let link = format!("/proc/self/fd/{}", self.file.here().ok_or(io::ErrorKind::Unsupported)?.as_raw_fd());
+        let file = OpenOptions::new().read(true).write(true).custom_flags(libc::O_NONBLOCK).open(link)?;
         let mut page = vec![0; PAGE];
         let mut offset = 0;
         while let Ok(data) = seek(&file, SeekFrom::Data(offset)) {
@@ -178,7 +178,7 @@ impl TableFile {
 
     /// Who owns it.
     pub fn owner(&self) -> io::Result<u32> {
-        Ok(self.file.metadata()?.uid())
+        Ok(self.file.state()?.owner)
     }
 
     /// What the process has mapped where, as it has noted it: lines of `/proc/PID/maps`.

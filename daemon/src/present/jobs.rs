@@ -11,7 +11,7 @@ use std::fmt::Write as _;
 
 use serde::Serialize;
 
-use crate::discover::{Job, Snapshot};
+use crate::discover::{Job, Snapshot, Unanswered};
 
 /// What `ps` shows.
 pub fn jobs(snapshot: &Snapshot) -> String {
@@ -25,6 +25,9 @@ pub fn jobs(snapshot: &Snapshot) -> String {
     };
     if snapshot.refused > 0 {
         let _ = writeln!(text, "{} processes of other users were not looked at; root sees all.", snapshot.refused);
+    }
+    for left in &snapshot.unanswered {
+        let _ = writeln!(text, "{left}.");
     }
     text
 }
@@ -80,11 +83,18 @@ pub struct JobList<'a> {
     jobs: &'a [Job],
     /// Processes that the caller may not trace: there may be MPI among them.
     not_looked_at: usize,
+    /// Processes that may use MPI by way of files which do not answer, by user.
+    unanswered: &'a [Unanswered],
 }
 
 impl<'a> JobList<'a> {
     pub fn new(snapshot: &'a Snapshot) -> Self {
-        Self { schema: "mpiprobe.jobs/1", jobs: &snapshot.jobs, not_looked_at: snapshot.refused }
+        Self {
+            schema: "mpiprobe.jobs/1",
+            jobs: &snapshot.jobs,
+            not_looked_at: snapshot.refused,
+            unanswered: &snapshot.unanswered,
+        }
     }
 }
 

@@ -1,5 +1,6 @@
 //! The profile as text.
 
+use crate::model::SaturatingSum as _;
 use std::{borrow::Cow, fmt::Write as _};
 
 use super::{
@@ -139,7 +140,7 @@ fn ranks(profile: &Profile) -> String {
         cells
     };
     let totals = &profile.totals;
-    let untimed = profile.ranks.iter().map(|rank| rank.untimed_calls).sum();
+    let untimed = profile.ranks.iter().map(|rank| rank.untimed_calls).saturating_sum();
     let spread = |name: &str, pick: fn(&Spread) -> f64| {
         let all = name == "sum";
         let any = profile.ranks.iter().any(|rank| rank.mpi_percent.is_some());
@@ -233,7 +234,7 @@ fn groups(profile: &Profile) -> String {
     if profile.groups.iter().any(|group| group.all.traffic.is_some()) {
         columns.extend([Right("sent"), Right("a second"), Right("received"), Right("a second")]);
     }
-    let untimed = profile.ranks.iter().map(|rank| rank.untimed_calls).sum();
+    let untimed = profile.ranks.iter().map(|rank| rank.untimed_calls).saturating_sum();
     let rows = profile.groups.iter().map(|group| {
         let all = &group.all;
         let mut row = vec![
@@ -282,7 +283,7 @@ pub(super) fn functions(functions: &[FunctionProfile]) -> String {
     if functions.iter().any(|function| function.all.traffic.is_some()) {
         columns.extend([Right("sent"), Right("each"), Right("received"), Right("each"), Right("bytes unknown")]);
     }
-    let untimed = functions.iter().map(|function| function.all.untimed_calls).sum();
+    let untimed = functions.iter().map(|function| function.all.untimed_calls).saturating_sum();
     let rows = functions.iter().map(|function| {
         let all = &function.all;
         let completed = |ns: f64| if all.calls == all.untimed_calls { "-".into() } else { duration(ns) };
@@ -290,7 +291,7 @@ pub(super) fn functions(functions: &[FunctionProfile]) -> String {
             all.name.into(),
             count(all.calls),
             if all.open_calls == 0 { String::new() } else { count(all.open_calls) },
-            time_unless(all.untimed_calls, all.time_ns + all.open_ns),
+            time_unless(all.untimed_calls, all.time_ns.saturating_add(all.open_ns)),
             completed(all.mean_ns),
             completed(all.min_ns as f64),
             completed(all.p50_ns as f64),
@@ -341,7 +342,11 @@ fn functions_of_ranks(profile: &Profile) -> String {
         let cell = |rank: &RankProfile| {
             let row = rank.functions.iter().find(|row| row.name == function.all.name);
             row.map_or_else(String::new, |row| {
-                format!("{} ({})", time_unless(row.untimed_calls, row.time_ns + row.open_ns), count(row.calls))
+                format!(
+                    "{} ({})",
+                    time_unless(row.untimed_calls, row.time_ns.saturating_add(row.open_ns)),
+                    count(row.calls)
+                )
             })
         };
         let mut cells = vec![function.all.name.to_owned()];
@@ -396,7 +401,7 @@ fn remarks(profile: &Profile) -> String {
         cost.percent_of_wall,
     );
     text.push_str(&self_cost(cost));
-    let inner: u64 = profile.ranks.iter().map(|rank| rank.inner_calls).sum();
+    let inner: u64 = profile.ranks.iter().map(|rank| rank.inner_calls).saturating_sum();
     if inner > 0 && profile.inner_calls.is_none() {
         let _ =
             writeln!(text, "{} calls made by MPI inside MPI, not counted above (--nested shows them)", count(inner));
@@ -417,11 +422,11 @@ fn remarks(profile: &Profile) -> String {
             "{silent} ranks made no MPI call that was seen: they computed, or were inside a call that began before attach"
         );
     }
-    let unseen: u64 = profile.ranks.iter().map(|rank| rank.inner_calls_of_unseen).sum();
+    let unseen: u64 = profile.ranks.iter().map(|rank| rank.inner_calls_of_unseen).saturating_sum();
     if unseen > 0 {
         let _ = writeln!(text, "{} calls inside a call that began before attach, not counted", count(unseen));
     }
-    let off: u64 = profile.ranks.iter().map(|rank| rank.calls_while_off).sum();
+    let off: u64 = profile.ranks.iter().map(|rank| rank.calls_while_off).saturating_sum();
     if profile.ranks.iter().any(|rank| rank.off_ns > 0) {
         let longest = profile.ranks.iter().map(|rank| rank.off_ns).max().unwrap_or(0);
         let _ = writeln!(

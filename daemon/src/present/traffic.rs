@@ -46,7 +46,7 @@ fn communicators(traffic: &TrafficProfile) -> String {
     };
     let mut rows: Vec<Vec<String>> = shown.iter().map(|communicator| row(communicator)).collect();
     let mut others = traffic.other_communicators.unwrap_or_default();
-    others.communicators += rest.len() as u64;
+    others.communicators = others.communicators.saturating_add(rest.len() as u64);
     for communicator in rest {
         others.amounts.add(&communicator.amounts);
     }

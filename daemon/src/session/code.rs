@@ -1,14 +1,17 @@
 //! A function's code in the memory of a process, against that in its file.
 
-use std::{fs::File, io, os::unix::fs::FileExt as _};
+use std::io;
 
-use crate::plan::{Difference, PlannedFunction};
+use crate::{
+    discover::ForeignFile,
+    plan::{Difference, PlannedFunction},
+};
 
 /// Compares the bytes that a probe on `function` counts on; `address` is that of the function's entry in the process.
 ///
 /// The outer error: the memory could not be read.
 pub(crate) fn compare_code<K>(
-    memory: &File,
+    memory: &ForeignFile,
     address: u64,
     function: &PlannedFunction<K>,
 ) -> io::Result<Result<(), Difference>> {

@@ -67,7 +67,7 @@ mod tests {
 
     #[test]
     fn for_those_who_wait_nobody_is_there_yet() {
-        assert!(matches!(found(Err(SelectError::NoMpi { refused: 0 }), true), Ok(None)));
+        assert!(matches!(found(Err(SelectError::NoMpi { refused: 0, unanswered: Vec::new() }), true), Ok(None)));
         assert!(matches!(found(Err(others()), true), Ok(None)));
         assert!(found(Err(others()), false).is_err());
         assert!(found(Err(SelectError::Own { pid: 1 }), true).is_err());
@@ -79,7 +79,7 @@ mod tests {
         let several = || SelectError::SeveralJobs { what: "ring".into(), jobs: Vec::new() };
         let foreign = SelectError::Foreign { pid: 1, architecture: Architecture::NATIVE };
         let chosen = ChosenJobs::Named("ompi:1".into());
-        for error in [others(), several(), foreign, SelectError::NoMpi { refused: 3 }] {
+        for error in [others(), several(), foreign, SelectError::NoMpi { refused: 3, unanswered: Vec::new() }] {
             assert!(found_meanwhile(Err(error), &chosen, none).is_none());
         }
         assert!(found_meanwhile(Err(several()), &ChosenJobs::new(&JobChoice::Only), none).is_none());

@@ -97,6 +97,8 @@ impl Observation {
             jobs.admit(process);
         }
 
+        first.iter().flat_map(|selection| &selection.unanswered).for_each(say);
+
         let mut observation = Self::load(options, scanner, jobs, false)?;
         // Once more, because others may have started until the kernel began to tell of new ones.
         let choice = observation.jobs.choice();
@@ -703,6 +705,7 @@ impl Observation {
         };
         // Tables in between show no call sites, and looking them up may take a second the first time.
         let is_shown = self.asked.sites || end.is_some();
+        self.sites.begin_naming(end.is_some());
         let (sites, roster) = (&mut self.sites, &self.roster);
         let mut name_site = |slot, address| {
             if is_shown { sites.name(slot, address, roster.process(slot)) } else { None }
@@ -710,7 +713,11 @@ impl Observation {
         let self_cost = SelfCost(session.inside_ns);
         let observed: Vec<_> =
             self.roster.observed().into_iter().map(|observed| Observed { self_cost, ..observed }).collect();
-        Ok(analyse::profile(&session, &observed, &snapshot, &mut name_site))
+        let profile = analyse::profile(&session, &observed, &snapshot, &mut name_site);
+        if session.end.is_some() {
+            self.sites.tell_unnamed();
+        }
+        Ok(profile)
     }
 
     fn tell_observed(&self, number: usize) {

@@ -172,7 +172,7 @@ impl Probes {
             return Ok(None);
         }
         let file = file.try_clone().map_err(unread)?;
-        let survey = Survey::of_file(file, shown, |name| by_name(name).filter(|id| wanted.contains(*id)))?;
+        let survey = Survey::of_file(file.into(), shown, |name| by_name(name).filter(|id| wanted.contains(*id)))?;
         let (sites, info) = of_library(&survey)?;
         self.attach(engine, (id, &survey), (sites, info.clone()), Scope::Inode)?;
         self.note_time(start);

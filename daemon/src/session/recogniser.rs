@@ -1,9 +1,7 @@
 //! Where discovery and planning meet: a process's library, with the implementation's name and version.
 
-use std::fs::File;
-
 use crate::{
-    discover::{Recognise, Recognised, SymbolRecogniser, mappings::FileId},
+    discover::{ForeignFile, Recognise, Recognised, SymbolRecogniser, mappings::FileId},
     plan::{Implementation, Library, read_elf_file},
 };
 
@@ -14,7 +12,7 @@ pub struct ImplementationRecogniser {
 }
 
 impl Recognise for ImplementationRecogniser {
-    fn recognise(&mut self, file: &File, id: FileId) -> Option<Recognised> {
+    fn recognise(&mut self, file: &ForeignFile, id: FileId) -> Option<Recognised> {
         // Reads little of most files; the whole of those few that matter is read afterwards.
         let mut recognised = self.symbols.recognise(file, id)?;
         if recognised.role.may_be_library() {
@@ -24,7 +22,7 @@ impl Recognise for ImplementationRecogniser {
     }
 }
 
-fn implementation(file: &File) -> Option<String> {
+fn implementation(file: &ForeignFile) -> Option<String> {
     let bytes = read_elf_file(file).ok()?;
     let library = Library::parse(&bytes).ok()?;
     Some(Implementation::of(&library).to_string())

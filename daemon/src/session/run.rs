@@ -25,7 +25,7 @@ use super::{
 use crate::{
     model::{EndReason, Profile},
     present::{OutputError, say, say_in_passing},
-    view::Asked,
+    view::{Asked, give_back},
 };
 
 /// How often a process that may yet load MPI is looked at: first, and when it takes longer.
@@ -191,6 +191,7 @@ async fn let_go(observation: Observation, signals: &mut StopSignals) {
     tokio::select! {
         _ = &mut done => {}
         () = signals.next() => {
+            give_back();
             say("interrupted again: leaving the rest of the detaching to the kernel");
             std::process::exit(130);
         }

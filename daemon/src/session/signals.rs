@@ -1,8 +1,13 @@
 //! Requests to stop.
 
-use std::io;
+use std::{
+    io,
+    sync::{Arc, atomic::Ordering},
+};
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
+
+use crate::discover::foreign::give_up;
 
 /// SIGINT, SIGTERM and SIGHUP, caught from when this is made.
 #[derive(Debug)]
@@ -14,6 +19,10 @@ pub(super) struct StopSignals {
 
 impl StopSignals {
     pub(super) fn new() -> io::Result<Self> {
+        // Heard also where files of others are waited for.
+        for kind in [SignalKind::interrupt(), SignalKind::terminate(), SignalKind::hangup()] {
+            signal_hook::flag::register(kind.as_raw_value(), Arc::clone(give_up()))?;
+        }
         Ok(Self {
             interrupt: signal(SignalKind::interrupt())?,
             terminate: signal(SignalKind::terminate())?,
@@ -28,5 +37,7 @@ impl StopSignals {
             _ = self.terminate.recv() => {}
             _ = self.hang_up.recv() => {}
         }
+        // What is to be done in the end may take its time, until the next one.
+        give_up().store(false, Ordering::Relaxed);
     }
 }

@@ -1,12 +1,18 @@
 //! Where in their source the observed processes call MPI.
 
-use std::{collections::HashMap, fmt, os::unix::fs::FileExt as _};
+use std::{
+    collections::HashMap,
+    fmt,
+    os::unix::fs::FileExt as _,
+    time::{Duration, Instant},
+};
 
 use mpiprobe_common::ThreadState;
 
 use crate::{
-    callsites::{AddressMap, Modules, Registers, Symboliser, unwind_out_of_layers},
+    callsites::{AddressMap, Modules, Naming, Registers, unwind_out_of_layers},
     discover::{Process, printable},
+    present::say,
 };
 
 /// How much of a stack is looked at to find the caller of a layer, bytes: layers need some hundred.
@@ -20,7 +26,9 @@ pub(super) type OpenBehindLayers = HashMap<(u32, u32), (u64, u64)>;
 pub(super) struct Sites {
     modules: Modules,
     maps: HashMap<u32, AddressMap>,
-    symboliser: Symboliser,
+    naming: Naming,
+    /// Until when names are waited for; those that come later are shown the next time.
+    patient_until: Option<Instant>,
     /// At the last look, and at the one before: of threads that have ended between, it may be heard later.
     behind_layers: [OpenBehindLayers; 2],
 }
@@ -31,7 +39,25 @@ impl fmt::Debug for Sites {
     }
 }
 
+/// How long all names of one look are waited for: of one among many, and of the last one.
+const PATIENCE: (Duration, Duration) = (Duration::from_millis(500), Duration::from_secs(30));
+
 impl Sites {
+    /// Names are asked for from now on.
+    pub(super) fn begin_naming(&mut self, is_last: bool) {
+        let patience = if is_last { PATIENCE.1 } else { PATIENCE.0 };
+        self.patient_until = Instant::now().checked_add(patience);
+    }
+
+    /// Tells the user which names have come too late for the last look.
+    pub(super) fn tell_unnamed(&self) {
+        let pending = self.naming.pending();
+        if pending > 0 {
+            let noun = if pending == 1 { "call site is" } else { "call sites are" };
+            say(format_args!("{pending} {noun} told by file and offset: finding their names takes too long"));
+        }
+    }
+
     /// Notes what a process has mapped. Of one that has ended meanwhile, addresses stay numbers.
     pub(super) fn add(&mut self, slot: u32, process: &Process) {
         if let Ok(map) = AddressMap::of(process, &mut self.modules) {
@@ -98,7 +124,7 @@ impl Sites {
         let map = self.maps.get_mut(&slot)?;
         let at = map.locate(address, process, &mut self.modules);
         // Names come from files of other users.
-        let name = printable(self.symboliser.resolve(&at).text.as_bytes());
+        let name = printable(self.naming.resolve(&at, self.patient_until.unwrap_or_else(Instant::now)).text.as_bytes());
         Some(match at.layer().filter(|layer| layer.is_called_by_user()) {
             Some(layer) => format!("{name} ({layer} layer, caller unknown)"),
             None => name,

@@ -1,13 +1,11 @@
 //! What of a file that a process has mapped can be probed.
 
-use std::fs::File;
-
 use mpiprobe_functions::FunctionId;
 
 use super::{code::compare_code, probes::ProbeError};
 use crate::{
     attach::ProbeSite,
-    discover::{Process, mappings::MappedFile, open_mapped},
+    discover::{ForeignFile, Process, mappings::MappedFile, open_mapped},
     model::SlowSite,
     plan::{Difference, Implementation, Library, Plan, PlannedFunction, SiteKind, plan, read_elf_file},
 };
@@ -16,7 +14,7 @@ use crate::{
 #[derive(Debug)]
 pub(super) struct Survey {
     /// The very file that is, or will be, mapped.
-    pub(super) file: File,
+    pub(super) file: ForeignFile,
     pub(super) path: String,
     pub(super) implementation: String,
     pub(super) build_id: Option<String>,
@@ -41,7 +39,7 @@ impl Survey {
 
     /// The same of a file that no process need have mapped.
     pub(super) fn of_file(
-        file: File,
+        file: ForeignFile,
         path: String,
         wanted: impl Fn(&str) -> Option<FunctionId>,
     ) -> Result<Self, ProbeError> {
@@ -57,7 +55,7 @@ impl Survey {
 
     /// Takes out the functions whose code in memory is not what the file says.
     fn remove_patched(&mut self, process: &Process, mapped: &MappedFile) -> Result<(), ProbeError> {
-        let memory = process.memory().map_err(ProbeError::Process)?;
+        let memory = process.memory_with(&self.file).map_err(ProbeError::Process)?;
         let mut unreadable = None;
         let (not_probed, breakpoints) = (&mut self.not_probed, &mut self.breakpoints);
         self.plan.functions.retain(|function| {

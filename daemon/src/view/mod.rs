@@ -28,5 +28,5 @@ pub use replay::{Replay, replay};
 pub use source::{Moment, Position, Running, Source, Update, Wish};
 pub use start::{StartError, ViewStart};
 pub use state::{Block, Effect, History, Measure, Place, Screen, Span, State};
-pub use terminal::is_interactive;
+pub use terminal::{GivenBack, give_back, is_interactive};
 pub use user::{Config, FileError, Files, SavedView};

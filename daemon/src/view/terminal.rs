@@ -1,11 +1,13 @@
 //! The terminal: taken over and given back, whatever happens in between.
 
 use std::{
+    cell::Cell,
     io::{self, IsTerminal as _, Stdout, Write as _},
     sync::{
         Once,
         atomic::{AtomicBool, Ordering},
     },
+    thread,
 };
 
 use crossterm::{
@@ -18,9 +20,25 @@ use crossterm::{
 use ratatui::{Frame, Terminal, backend::CrosstermBackend};
 
 use super::layout::Size;
+use crate::{callsites::is_caught, present::say};
 
 /// Whether the screen is taken over at this moment.
 static TAKEN: AtomicBool = AtomicBool::new(false);
+
+thread_local! {
+    /// Whether this thread draws.
+    static DRAWS: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Gives the terminal back at the end of mpiprobe, if nobody has done so before.
+#[derive(Debug, Default)]
+pub struct GivenBack(());
+
+impl Drop for GivenBack {
+    fn drop(&mut self) {
+        give_back();
+    }
+}
 
 /// Whether there is a terminal to draw on and to read keys from.
 pub fn is_interactive() -> bool {
@@ -97,8 +115,9 @@ fn take(mouse: bool) -> io::Result<()> {
     Ok(())
 }
 
-/// As it was. What fails, fails: there is nothing else to be done about a terminal that has gone.
-fn give_back() {
+/// As it was, if it is taken over; also for those who end the process where nothing is dropped any more. What fails, fails: there is nothing
+/// else to be done about a terminal that has gone.
+pub fn give_back() {
     if TAKEN.swap(false, Ordering::SeqCst) {
         let _ = execute!(io::stdout(), DisableMouseCapture, DisableBracketedPaste, LeaveAlternateScreen, Show);
         let _ = disable_raw_mode();
@@ -106,14 +125,59 @@ fn give_back() {
     }
 }
 
-/// The message of a panic is for the ordinary screen.
+/// What is to be done when a thread panics.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum OnPanic {
+    /// Somebody expects it and goes on.
+    Nothing,
+    /// The others go on: a message among others.
+    Say,
+    /// It is the end of the view: the message is for the ordinary screen.
+    GiveBack,
+}
+
+impl OnPanic {
+    /// Of the thread that panics.
+    fn here() -> Self {
+        if is_caught() {
+            return Self::Nothing;
+        }
+        let is_main = thread::current().name() == Some("main");
+        if is_main || DRAWS.get() || !TAKEN.load(Ordering::SeqCst) { Self::GiveBack } else { Self::Say }
+    }
+}
+
 fn give_back_on_panic() {
     static ONCE: Once = Once::new();
+    DRAWS.set(true);
     ONCE.call_once(|| {
         let before = std::panic::take_hook();
-        std::panic::set_hook(Box::new(move |panic| {
-            give_back();
-            before(panic);
+        std::panic::set_hook(Box::new(move |panic| match OnPanic::here() {
+            OnPanic::Nothing => {}
+            OnPanic::Say => say(panic),
+            OnPanic::GiveBack => {
+                give_back();
+                before(panic);
+            }
         }));
     });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_end_of_the_view_gives_the_terminal_away() {
+        let elsewhere = |work: fn() -> OnPanic| thread::spawn(work).join().unwrap();
+        TAKEN.store(true, Ordering::SeqCst);
+        assert_eq!(elsewhere(OnPanic::here), OnPanic::Say);
+        let drawing = || {
+            DRAWS.set(true);
+            OnPanic::here()
+        };
+        assert_eq!(elsewhere(drawing), OnPanic::GiveBack);
+        TAKEN.store(false, Ordering::SeqCst);
+        assert_eq!(elsewhere(OnPanic::here), OnPanic::GiveBack);
+    }
 }

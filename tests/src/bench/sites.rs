@@ -25,7 +25,8 @@ impl Sites {
     /// As `mpiprobe` plans them without options.
     pub(super) fn plan(path: &Path) -> Result<Self, BenchError> {
         let file = File::open(path).map_err(|source| file_error("opening", path, source))?;
-        let bytes = read_elf_file(&file)?;
+        let same = file.try_clone().map_err(|source| file_error("opening", path, source))?;
+        let bytes = read_elf_file(&same.into())?;
         let library = Library::parse(&bytes)?;
         let wanted = FunctionSet::default_functions();
         let planned = plan(

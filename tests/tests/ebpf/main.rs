@@ -23,6 +23,7 @@ mod recording;
 mod refusals;
 mod rights;
 mod run;
+mod silent_files;
 mod threads;
 mod times;
 mod tools;
@@ -64,6 +65,7 @@ fn main() {
         ]
     };
     let mut tests = refusals::general_tests();
+    tests.extend(silent_files::tests());
     tests.extend(Mpi::ALL.into_iter().flat_map(of_mpi).flatten());
     tests.extend(Mpi::EVERY.into_iter().flat_map(traffic::tests));
     mpiprobe_tests::run(Arguments::from_args(), tests);

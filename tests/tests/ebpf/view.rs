@@ -15,6 +15,7 @@ pub(crate) fn tests(mpi: Mpi) -> Vec<Trial> {
         trial(mpi, "the_view_shows_all_screens_at_any_size_and_gives_the_terminal_back", all_screens),
         trial(mpi, "a_terminated_view_gives_the_terminal_back", terminated),
         trial(mpi, "the_view_stays_when_the_job_ends", job_ends),
+        trial(mpi, "a_view_that_is_terminated_while_probes_are_removed_gives_the_terminal_back", detaching),
         trial(mpi, "the_view_shows_the_circle_of_a_deadlock", deadlock),
         trial(mpi, "the_view_shows_the_threads_of_a_rank", threads),
     ]
@@ -124,6 +125,24 @@ fn job_ends(mpi: Mpi) -> Result<(), Failed> {
     terminal.wait_for(&["ENDED", "The job has ended. q: print the profile", "  MPI_"])?;
     terminal.press("q")?;
     expect_restored(&terminal.left()?, 0);
+    Ok(())
+}
+
+/// One by one, probes take long to be removed; the view stays meanwhile. If all of them have gone by the time of the signal, it is an end like
+/// others.
+fn detaching(mpi: Mpi) -> Result<(), Failed> {
+    let mut job = Job::builder(mpi, program::RING).ranks(2).args(["--forever"]).gates(&["1"]).own_name().spawn()?;
+    job.wait_for_gate("1")?;
+    let arguments = ["--attach", "perf-event", "--functions", "all", "--pid-of", job.called()];
+    let terminal = Terminal::start((80, 24), arguments)?;
+    terminal.wait_for(&["mpiprobe ", "2/2 ranks", "LIVE"])?;
+    job.open_gate("1")?;
+    stop(job)?;
+    terminal.wait_for(&["ENDED"])?;
+    terminal.signal(Signal::TERM)?;
+    let left = terminal.left()?;
+    assert_eq!(left.not_restored, Vec::<String>::new(), "{}", left.printed);
+    assert!([Some(0), Some(130)].contains(&left.status.code()), "{:?}: {}", left.status, left.printed);
     Ok(())
 }
 

@@ -4,6 +4,7 @@ mod address_maps;
 mod debug_information;
 mod hostile_files;
 mod languages;
+mod late_names;
 mod layers;
 mod own_program;
 mod program;

@@ -53,7 +53,7 @@ fn two_hundred_places_in_a_large_program_are_named_within_limits() {
         lines += u32::from(site.at.line.is_some());
         first = if first.is_zero() { start.elapsed() } else { first };
     }
-    let (elapsed, bytes) = (start.elapsed(), module.image.as_ref().unwrap().file().metadata().unwrap().len());
+    let (elapsed, bytes) = (start.elapsed(), module.image.as_ref().unwrap().file().state().unwrap().size);
     let grown = resident().saturating_sub(before) >> 20;
     println!(
         "{} MiB file: {lines} of 200 with lines in {elapsed:?}, the first in {first:?}, {grown} MiB; reads left {:?}",

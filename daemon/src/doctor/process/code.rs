@@ -1,13 +1,11 @@
 //! Whether the process runs the code that its library's file has.
 
-use std::fs::File;
-
 use mpiprobe_functions::FunctionId;
 use serde_json::json;
 
 use crate::{
     discover::{
-        Process, ProcessError,
+        ForeignFile, Process, ProcessError,
         mappings::{MappedFile, Mappings},
     },
     doctor::Check,
@@ -27,8 +25,8 @@ struct Comparison {
     elsewhere: usize,
 }
 
-pub(super) fn check(process: &Process, file: &MappedFile, plan: &Plan<FunctionId>) -> Check {
-    let compared = process.memory().and_then(|memory| compare(process, &memory, file, plan));
+pub(super) fn check(process: &Process, (file, opened): (&MappedFile, &ForeignFile), plan: &Plan<FunctionId>) -> Check {
+    let compared = process.memory_with(opened).and_then(|memory| compare(process, &memory, file, plan));
     match compared {
         Ok(comparison) => judge(&comparison),
         Err(error) => Check::failed_by("code", &error),
@@ -37,7 +35,7 @@ pub(super) fn check(process: &Process, file: &MappedFile, plan: &Plan<FunctionId
 
 fn compare(
     process: &Process,
-    memory: &File,
+    memory: &ForeignFile,
     file: &MappedFile,
     plan: &Plan<FunctionId>,
 ) -> Result<Comparison, ProcessError> {

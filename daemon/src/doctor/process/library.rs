@@ -50,7 +50,7 @@ pub(super) fn examine(process: &MpiProcess, library: &MpiLibrary, mappings: &Map
         name_on_disk(&process.process, library),
         sites::of_default(&default.census()),
         sites::of_all(&all.census()),
-        code::check(&process.process, &library.file, &default),
+        code::check(&process.process, (&library.file, &file), &default),
         code::text(&library.file, mappings),
     ]
 }

@@ -1,6 +1,6 @@
 //! How a library came into a process: linked to the program, or loaded by it later (dlopen), as Python's mpi4py does.
 
-use std::{collections::BTreeSet, fs::File};
+use std::collections::BTreeSet;
 
 use object::{
     LittleEndian, ReadCache,
@@ -11,7 +11,7 @@ use serde::Serialize;
 
 use crate::{
     discover::{
-        Process,
+        ForeignFile, Process,
         mappings::{FileId, Mappings},
         open_mapped,
     },
@@ -69,11 +69,11 @@ fn decide(linkages: &[(FileId, Linkage)], program: FileId, library: FileId) -> O
 }
 
 /// Reads a 64-bit file's dynamic section; `None` if there is none, or the file is damaged or enormous.
-fn read(file: &File) -> Option<Linkage> {
-    if file.metadata().ok()?.len() > MAX_ELF_BYTES {
+fn read(file: &ForeignFile) -> Option<Linkage> {
+    if file.state().ok()?.size > MAX_ELF_BYTES {
         return None;
     }
-    let data = &ReadCache::new(file);
+    let data = &ReadCache::new(file.reader());
     let header = FileHeader64::<LittleEndian>::parse(data).ok()?;
     let sections = header.sections(LittleEndian, data).ok()?;
     let (dynamic, strings) = sections.dynamic(LittleEndian, data).ok()??;
@@ -96,6 +96,8 @@ fn read(file: &File) -> Option<Linkage> {
 
 #[cfg(test)]
 mod tests {
+    use std::fs::File;
+
     use super::*;
 
     const fn id(inode: u64) -> FileId {
@@ -121,13 +123,13 @@ mod tests {
 
     #[test]
     fn this_program_needs_the_c_library() {
-        let own = read(&File::open("/proc/self/exe").unwrap()).unwrap();
+        let own = read(&File::open("/proc/self/exe").unwrap().into()).unwrap();
         assert!(own.needed.contains(&b"libc.so.6".to_vec()), "{own:?}");
         assert_eq!(own.soname, None);
     }
 
     #[test]
     fn what_is_not_elf_has_no_linkage() {
-        assert_eq!(read(&File::open("/etc/passwd").unwrap()), None);
+        assert_eq!(read(&File::open("/etc/passwd").unwrap().into()), None);
     }
 }

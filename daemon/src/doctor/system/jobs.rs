@@ -19,7 +19,7 @@ pub(in crate::doctor) fn check(scanner: &mut Scanner<ImplementationRecogniser>) 
 }
 
 fn judge(snapshot: &Snapshot) -> Check {
-    let Snapshot { processes, jobs, examined, refused, errors } = snapshot;
+    let Snapshot { processes, jobs, examined, refused, errors, unanswered } = snapshot;
     let mut findings = vec![match jobs.len() {
         0 => "no MPI process runs".to_owned(),
         number => format!(
@@ -34,12 +34,14 @@ fn judge(snapshot: &Snapshot) -> Check {
     if !errors.is_empty() {
         findings.push(format!("{} could not be looked at", counted(errors.len(), "process", "processes")));
     }
+    findings.extend(unanswered.iter().map(ToString::to_string));
     let check = Check::info("mpi-jobs", findings.join(", ")).with(json!({
         "jobs": jobs.len(),
         "processes": processes.len(),
         "examined": examined,
         "refused": refused,
         "errors": errors.len(),
+        "unanswered": unanswered,
     }));
     match errors.first() {
         Some(error) => check.because(finding_of(error)),

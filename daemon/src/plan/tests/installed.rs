@@ -21,7 +21,7 @@ fn installed(name: &str) -> (PathBuf, Vec<u8>) {
             "{name} is not installed (looked in {folders:?}): run `cargo xtask setup` or install libopenmpi3 and libmpich12"
         );
     };
-    let bytes = read_elf_file(&File::open(&path).unwrap()).unwrap();
+    let bytes = read_elf_file(&File::open(&path).unwrap().into()).unwrap();
     (path, bytes)
 }
 

@@ -1,6 +1,6 @@
 //! One process image with its tables.
 
-use std::{fs::File, io, os::unix::fs::MetadataExt as _, path::Path};
+use std::{io, path::Path};
 
 use mpiprobe_common::file::Header;
 
@@ -11,8 +11,8 @@ use super::{
 use crate::{
     analyse::{Beginning, Identity, Observed, SelfCost},
     discover::{
-        JobKey, MpiProcess, ProcRoot, Process, ProcessError, RankInfo, environment::Environment, mappings::MappedFile,
-        printable,
+        ForeignFile, JobKey, MpiProcess, ProcRoot, Process, ProcessError, RankInfo, environment::Environment,
+        mappings::MappedFile, printable,
     },
     model::{LibraryInfo, RankState},
     observe::{ProcessSnapshot, RecentSwitch, TableFile, TableFileError},
@@ -57,7 +57,7 @@ struct LastWords {
 impl Image {
     /// Opens a file of tables that was found by its name.
     pub(super) fn open(path: &Path, here: &Here, root: &ProcRoot) -> Result<Self, TableFileError> {
-        let mut image = Self::of_file(open_tables(path)?)?;
+        let mut image = Self::of_file(open_tables(path)?.into())?;
         image.process = here.process(root, &image.header, image.owner);
         image.has_ended = image.process.is_none() && has_ended(&image.header, here, root)?;
         Ok(image)
@@ -74,18 +74,18 @@ impl Image {
     }
 
     /// Of a file whose process is not known.
-    pub(super) fn of_file(file: File) -> Result<Self, TableFileError> {
-        let status = file.metadata()?;
-        if !status.is_file() {
+    pub(super) fn of_file(file: ForeignFile) -> Result<Self, TableFileError> {
+        let state = file.state()?;
+        if !state.is_regular {
             return Err(TableFileError::Foreign);
         }
         let tables = TableFile::new(file)?;
         let header = tables.header()?;
         let identity = identity(&header);
-        let file = (status.dev(), status.ino());
+        let file = (state.device, state.inode);
         Ok(Self {
             file,
-            owner: status.uid(),
+            owner: state.owner,
             tables: Tables::Open(tables),
             header,
             noted_job: identity.job.clone(),

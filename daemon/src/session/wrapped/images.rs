@@ -2,14 +2,13 @@
 
 use std::{
     collections::{BTreeMap, HashSet},
-    fs::File,
     path::{Path, PathBuf},
 };
 
 use super::{clocks::Clocks, datatypes::Datatypes, hosts::unite_jobs, image::Image, place::Here, recent::RecentCalls};
 use crate::{
     analyse::Observed,
-    discover::{MpiProcess, ProcRoot, Process},
+    discover::{ForeignFile, MpiProcess, ProcRoot, Process},
     model::LibraryInfo,
     observe::{Snapshot, TableFileError, monotonic_ns},
     preload::{DirectoryError, tables_in},
@@ -113,7 +112,11 @@ impl Images {
 
     /// The tables that a process has mapped, if they are its own; other files of its owner's are believed from then on. `None`: they
     /// are those of another process that lives, as a forked child has them.
-    pub(super) fn mapped_by(&mut self, process: &MpiProcess, file: File) -> Result<Option<Image>, TableFileError> {
+    pub(super) fn mapped_by(
+        &mut self,
+        process: &MpiProcess,
+        file: ForeignFile,
+    ) -> Result<Option<Image>, TableFileError> {
         let mut image = Image::of_file(file)?;
         if !image.adopt(process, &self.here)? {
             let is_anothers = self.here.process(&self.root, image.header(), image.owner()).is_some();

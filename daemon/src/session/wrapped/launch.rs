@@ -131,9 +131,9 @@ impl Account {
     /// Everything up to now.
     fn profile(&mut self, end: Option<EndReason>) -> Profile {
         let missing = self.unseen.iter().cloned().collect();
-        let expected = if end.is_some() { Expected::AllRanks } else { Expected::Some };
-        let started_ns = Some(self.started_ns);
-        let course = Course { started_ns, end, expected, names_sites: true, missing, ..Course::default() };
+        let (started_ns, is_last) = (Some(self.started_ns), end.is_some());
+        let expected = if is_last { Expected::AllRanks } else { Expected::Some };
+        let course = Course { started_ns, end, expected, names_sites: true, is_last, missing, ..Course::default() };
         profile(&mut self.images, &mut self.sites, course)
     }
 }

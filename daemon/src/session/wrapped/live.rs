@@ -75,7 +75,8 @@ impl WrappedJob {
             missing: Vec::new(),
             began_ns: monotonic_ns(),
         };
-        let targets = selected.map_or_else(Vec::new, |selection| selection.processes);
+        let (targets, unanswered) =
+            selected.map_or_else(Default::default, |selection| (selection.processes, selection.unanswered));
         for process in targets {
             job.jobs.admit(&process);
             job.take_in(process);
@@ -86,6 +87,7 @@ impl WrappedJob {
             return if is_only_way { Err(SessionError::NotWrapped(job.without.len())) } else { Ok(None) };
         }
         remove_stale(job.scanner.root());
+        unanswered.iter().for_each(say);
         job.tell_observed(options);
         Ok(Some(job))
     }
@@ -288,9 +290,9 @@ impl WrappedJob {
                 processes(silent.len())
             ));
         }
-        let names_sites = self.names_sites || end.is_some();
+        let (names_sites, is_last) = (self.names_sites || end.is_some(), end.is_some());
         let communicators = self.communicators.clone();
-        let course = Course { end, communicators, missing, names_sites, ..Course::default() };
+        let course = Course { end, communicators, missing, names_sites, is_last, ..Course::default() };
         profile(&mut self.images, &mut self.sites, course)
     }
 }

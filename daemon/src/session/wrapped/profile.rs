@@ -31,6 +31,8 @@ pub(super) struct Course {
     pub(super) missing: Vec<String>,
     /// Call sites by name.
     pub(super) names_sites: bool,
+    /// There is no later one.
+    pub(super) is_last: bool,
 }
 
 /// What all tables say now.
@@ -64,9 +66,14 @@ pub(super) fn profile(images: &mut Images, sites: &mut Sites, course: Course) ->
     if course.names_sites {
         note_code(images, sites);
     }
-    analyse::profile(&session, &observed, &snapshot, &mut |slot, address| {
+    sites.begin_naming(course.is_last);
+    let profile = analyse::profile(&session, &observed, &snapshot, &mut |slot, address| {
         course.names_sites.then(|| sites.name(slot, address, images.process(slot))).flatten()
-    })
+    });
+    if course.is_last {
+        sites.tell_unnamed();
+    }
+    profile
 }
 
 /// Takes over what processes have noted that nobody has looked at while they lived.

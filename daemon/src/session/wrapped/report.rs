@@ -75,7 +75,7 @@ pub fn report(options: &ReportOptions) -> Result<Outcome, ReportError> {
     }
     let end = (!images.is_anybody_left()).then_some(EndReason::TargetsEnded);
     let expected = if end.is_some() { Expected::AllRanks } else { Expected::Some };
-    let course = Course { end, expected, names_sites: true, ..Course::default() };
+    let course = Course { end, expected, names_sites: true, is_last: true, ..Course::default() };
     let profile = profile(&mut images, &mut sites, course);
     let text = text(&profile, Form { json: options.json, filter: options.filter.as_ref() })?;
     match file {

@@ -1,5 +1,6 @@
 //! What is around every screen: header, tabs, notices, footer.
 
+use crate::model::SaturatingSum as _;
 use ratatui::{Frame, layout::Rect};
 
 use super::{
@@ -73,7 +74,7 @@ fn health(profile: &Profile, theme: Theme) -> Line {
     if profile.complete {
         line.add(Tone::Dim, "lost 0 ")
     } else {
-        let lost: u64 = profile.losses.lost().into_iter().map(|(number, _)| number).sum();
+        let lost: u64 = profile.losses.lost().into_iter().map(|(number, _)| number).saturating_sum();
         let shown = if lost > 0 { format!("LOST {} ", count(lost)) } else { "INCOMPLETE ".into() };
         line.add(Tone::Alarm, &shown)
     }

@@ -4,6 +4,7 @@ use super::{
     Known,
     cells::{number, share, who},
 };
+use crate::model::SaturatingSum as _;
 use crate::{
     analyse::{RankId, percentile_bounds},
     model::{FunctionRow, Volume},
@@ -113,9 +114,9 @@ fn ends(bits: usize) -> (u64, u64) {
 
 /// What a share of the messages does not exceed, as near as their sizes are known.
 fn size(volume: &Volume, share: f64) -> (u64, u64) {
-    let mut seen = 0;
+    let mut seen = 0_u64;
     let is_reached = |&(_, messages): &(usize, &u64)| {
-        seen += messages;
+        seen = seen.saturating_add(*messages);
         seen as f64 >= share * volume.messages as f64
     };
     let bucket = volume.sizes.iter().enumerate().find(is_reached).map_or(0, |(bits, _)| bits);
@@ -126,7 +127,7 @@ fn size(volume: &Volume, share: f64) -> (u64, u64) {
 
 /// Figures, then buckets from the first to the last that is not empty.
 fn rows(of: &Quantity<'_>, opens: Option<Place>) -> Vec<Row> {
-    let all: u64 = of.buckets.iter().sum();
+    let all: u64 = of.buckets.iter().copied().saturating_sum();
     let line = |number, cells: Vec<Cell>| Row { id: RowId::Bucket(of.place, number), cells, marked: false, opens };
     let name = |text: String| Cell { key: SortKey::Number(of.place.into()), ..Cell::text(text) };
     let value = |value: u64| Cell::number(value as f64, (of.shown)(value));

@@ -58,7 +58,7 @@ struct Site<'a> {
 impl<'a> Site<'a> {
     fn add(&mut self, flow: &'a FlowRow) {
         self.amounts.add(&flow.amounts);
-        self.waited_ns += flow.waited_ns;
+        self.waited_ns = self.waited_ns.saturating_add(flow.waited_ns);
         self.partners += usize::from(flow.peer.is_some());
         self.flow = Some(flow);
     }
@@ -107,7 +107,8 @@ pub(super) fn grid(known: &Known<'_>) -> Grid {
         let mut of_rank: HashMap<u64, u64> = HashMap::new();
         for flow in rank.traffic.iter().flat_map(|traffic| &traffic.flows) {
             sites.entry(id(flow)).or_default().add(flow);
-            *of_rank.entry(id(flow)).or_default() += flow.amounts.time_ns;
+            let sum = of_rank.entry(id(flow)).or_default();
+            *sum = sum.saturating_add(flow.amounts.time_ns);
         }
         for (site, time_ns) in of_rank {
             sites.entry(site).or_default().times.push(time_ns as f64);

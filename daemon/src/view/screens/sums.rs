@@ -56,7 +56,8 @@ pub(super) fn groups(functions: impl Iterator<Item = (&'static str, FunctionChan
     let mut groups = BTreeMap::new();
     for (name, change) in functions {
         let group = mpiprobe_functions::by_name(name).map_or(Group::Other, |id| id.function().group);
-        *groups.entry(group).or_insert(0) += change.time_ns;
+        let sum: &mut u64 = groups.entry(group).or_default();
+        *sum = sum.saturating_add(change.time_ns);
     }
     groups
 }

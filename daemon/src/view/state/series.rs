@@ -1,5 +1,6 @@
 //! How totals have developed, look by look.
 
+use crate::model::SaturatingSum as _;
 use std::collections::VecDeque;
 
 use crate::analyse::{Bytes, Change};
@@ -48,7 +49,7 @@ impl Series {
 
 impl Point {
     pub fn of(change: &Change) -> Self {
-        let calls = change.ranks.iter().map(|(rank, _)| rank.calls).sum();
+        let calls = change.ranks.iter().map(|(rank, _)| rank.calls).saturating_sum();
         let bytes = change.ranks.iter().filter_map(|(rank, _)| rank.bytes).reduce(Bytes::plus);
         Self {
             calls_per_second: change.per_second(calls),

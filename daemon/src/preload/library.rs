@@ -133,7 +133,7 @@ mod tests {
         assert_eq!(library_in(&[place.join("new/cache")]).unwrap(), path);
         assert_eq!(fs::metadata(&path).unwrap().ino(), first);
         for spoil in [(|path: &Path| fs::write(path, b"\x7fELF another").unwrap()) as fn(&Path), |path| {
-            fs::set_permissions(path, Permissions::from_mode(0o777)).unwrap()
+            fs::set_permissions(path, Permissions::from_mode(0o777)).unwrap();
         }] {
             spoil(&path);
             library_in(&[place.join("new/cache")]).unwrap();

@@ -27,7 +27,7 @@ const LARGEST_FILE: u64 = 512 << 20;
 const MOST_BYTES: u64 = 1 << 30;
 /// What functions of user-level threads are called: Argobots, Qthreads, MassiveThreads, Boost.Fiber, HPX, GNU Pth.
 const USER_LEVEL_THREADS: [&[u8]; 6] =
-    [b"ABT_thread_", b"qthread_fork", b"myth_", b"_ZN5boost6fibers", b"_ZN3hpx", b"pth_"];
+    [b"ABT_thread_create", b"qthread_fork", b"myth_create", b"_ZN5boost6fibers", b"_ZN3hpx", b"pth_spawn"];
 /// Files of a process that are looked at: programs have some hundreds at most.
 const MOST_FILES: usize = 1024;
 

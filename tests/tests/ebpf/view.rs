@@ -133,7 +133,7 @@ fn job_ends(mpi: Mpi) -> Result<(), Failed> {
 fn detaching(mpi: Mpi) -> Result<(), Failed> {
     let mut job = Job::builder(mpi, program::RING).ranks(2).args(["--forever"]).gates(&["1"]).own_name().spawn()?;
     job.wait_for_gate("1")?;
-    let arguments = ["--attach", "perf-event", "--functions", "all", "--pid-of", job.called()];
+    let arguments = ["--attach", "perf-event", "--functions", "default", "--pid-of", job.called()];
     let terminal = Terminal::start((80, 24), arguments)?;
     terminal.wait_for(&["mpiprobe ", "2/2 ranks", "LIVE"])?;
     job.open_gate("1")?;

@@ -160,8 +160,10 @@ pub const STAGE_START: u32 = 7;
 pub const STAGE_RELATE: u32 = 8;
 /// Index of the program that looks at members of a new one.
 pub const STAGE_LOOK: u32 = 9;
+/// Index of the program that finds the layout of a process's library by what is known of others.
+pub const STAGE_PREPARE: u32 = 10;
 /// Number of programs that are called by others.
-pub const STAGES: u32 = 10;
+pub const STAGES: u32 = 11;
 /// Word of the shared control array: next place for a communicator that is not told apart, above those that are.
 pub const CONTROL_NEXT_SHARED: u32 = 5;
 /// Word of the shared control array: next store of handles.

@@ -256,6 +256,10 @@ pub struct Completed {
     pub epoch: u32,
     /// What it returned.
     pub result: i32,
+    /// Not 0: it was tried to find the layout of the process's library by what is known of others that have mapped it.
+    pub prepared: u32,
+    /// Padding, zero.
+    pub reserved: u32,
     /// What has left and what has arrived; of a call that posts an operation, by that.
     pub sent: Amount,
     pub received: Amount,
@@ -280,6 +284,8 @@ impl Completed {
         is_recalled: 0,
         epoch: 0,
         result: 0,
+        prepared: 0,
+        reserved: 0,
         sent: Amount::NOTHING,
         received: Amount::NOTHING,
     };

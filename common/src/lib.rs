@@ -88,5 +88,11 @@ pub const HANDLE_STORES: u32 = 1024;
 /// Default number of threads whose latest calls are remembered.
 pub const RECALL_STORES: u32 = 1024;
 
+/// MPI libraries of which it is known how they lay out their objects.
+pub const LIBRARIES: u32 = 64;
+
+/// Probes in such libraries, all together.
+pub const LIBRARY_PROBES: u32 = 32_768;
+
 /// Default number of communicators that are told apart, all processes together.
 pub const COMMUNICATOR_SLOTS: u32 = 8192;

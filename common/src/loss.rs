@@ -34,10 +34,13 @@ pub enum Loss {
     PhaseTableFull = 13,
     /// A call of a tool was not counted: more of them open at once than are kept, or no room in a table.
     ToolCallLost = 14,
+    /// It is not known what a call has moved, with whom or over which communicator, or which requests it has completed: the layout of
+    /// the process's MPI library was not known (yet).
+    LayoutUnknown = 15,
 }
 
 /// Number of loss counters.
-pub const LOSSES: usize = 15;
+pub const LOSSES: usize = 16;
 
 impl Loss {
     pub const ALL: [Self; LOSSES] = [
@@ -56,5 +59,6 @@ impl Loss {
         Self::RequestsNotFollowed,
         Self::PhaseTableFull,
         Self::ToolCallLost,
+        Self::LayoutUnknown,
     ];
 }

@@ -91,8 +91,13 @@ fn is_return_of_open_call(thread: &ThreadState, registers: &Registers) -> bool {
 pub fn entry(context: &ProbeContext) {
     let id = bpf_get_current_pid_tgid();
     let Some(thread) = thread::state(id, Loss::ThreadTableFull) else { return };
+    let (registers, cookie) = (Registers::of(context.as_ptr()), cookie(context));
     // SAFETY: as in `hit`.
-    enter(unsafe { &mut *thread }, id, &Registers::of(context.as_ptr()), cookie(context));
+    let thread = unsafe { &mut *thread };
+    if configured::traffic() != 0 && cookie.offset() != 0 {
+        thread.text_base = registers.instruction_pointer().wrapping_sub(cookie.offset());
+    }
+    enter(thread, id, &registers, cookie);
 }
 
 #[inline(always)]

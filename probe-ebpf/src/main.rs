@@ -92,6 +92,13 @@ pub fn attribute(context: ProbeContext) -> u32 {
     0
 }
 
+/// Called by that one as long as nothing is known of the process's library: finds its layout by what is known of others.
+#[uprobe]
+pub fn prepare(context: ProbeContext) -> u32 {
+    meaning::prepare(&context);
+    0
+}
+
 /// Called by that one if the call makes or names communicators: notes where they come from.
 #[uprobe]
 pub fn relate(context: ProbeContext) -> u32 {

@@ -6,10 +6,10 @@ use aya_ebpf::{
     maps::{Array, HashMap, PerCpuArray, ProgramArray, RingBuf, Stack},
 };
 use mpiprobe_common::{
-    COMMUNICATOR_SLOTS, Communicator, CommunicatorKey, CommunicatorName, Config, Decisive, Descriptor, ENDED_THREAD_RECORDS, EndedThread, EndedThreadKey, ExecNotice, FLOW_SLOTS, FUNCTION_SLOTS, Flow, FlowKey,
+    COMMUNICATOR_SLOTS, Communicator, CommunicatorKey, CommunicatorName, Config, Decisive, Descriptor, ENDED_THREAD_RECORDS, EndedThread, EndedThreadKey, ExecNotice, FLOW_SLOTS, FUNCTION_SLOTS, Flow, FlowKey, LIBRARIES as MOST_LIBRARIES, LIBRARY_PROBES,
     FunctionStats, HANDLE_STORES, Handles, InnerKey, InnerStats, JOB_MEMBERS, LayerFrame, Layout, PROCESS_SLOTS, ProcessCounters, ProcessLayers, RECALL_STORES, Recalled, RecentCall,
     PHASE_SLOTS, Phase, PhaseKey, REQUEST_SLOTS, Request, RequestKey, STATS_ENTRIES, THREAD_CACHE, THREAD_SLOTS, Target,
-    ThreadState, ToolCallKey, ToolCallStats, ToolFrames, ToolKey, ToolStats, config::{CONTROL_WORDS, EVENTS_BYTES}, flow::{Origin, Scope}, layer::LAYER_CALLS,
+    ThreadState, ToolCallKey, ToolCallStats, ToolFrames, ToolKey, ToolStats, config::{CONTROL_WORDS, EVENTS_BYTES}, flow::{Origin, Scope}, layer::LAYER_CALLS, layout::Template,
     recent::RECENT_CALLS,
 };
 
@@ -115,6 +115,14 @@ pub static STATS: Array<FunctionStats> = Array::with_max_entries(STATS_ENTRIES, 
 /// How each process's MPI library lays out its objects, by process slot; zeroed where nothing is known (yet).
 #[map]
 pub static LAYOUTS: Array<Layout> = Array::with_max_entries(PROCESS_SLOTS, BPF_F_MMAPABLE);
+
+/// What is known of the layout of libraries before a process is looked at, by number.
+#[map]
+pub static LIBRARIES: Array<Template> = Array::with_max_entries(MOST_LIBRARIES, 0);
+
+/// The number of the library that a probe is in, by the probe's cookie.
+#[map]
+pub static LIBRARY_OF: HashMap<u64, u32> = HashMap::with_max_entries(LIBRARY_PROBES, BPF_F_NO_PREALLOC);
 
 /// Where each process has language layers, by process slot.
 #[map]

@@ -27,6 +27,7 @@ mod objects;
 mod request;
 mod standard_abi;
 mod status;
+pub mod template;
 
 pub use communicator::{CommFacts, CommunicatorLayout, comm, comm_object, context_kind, name_kind};
 pub use constants::Constants;
@@ -41,6 +42,7 @@ pub use standard_abi::{ABI_HANDLES, abi_datatype_size};
 pub use status::{
     StatusLayout, byte_count, status_bytes, status_cancelled, status_error, status_partner, status_source, status_tag,
 };
+pub use template::Template;
 
 use crate::flow::peer;
 
@@ -96,6 +98,12 @@ pub mod capability {
     pub const MEMBERS: u32 = 1 << 4;
     /// The status that a completed request keeps.
     pub const REQUESTS: u32 = 1 << 5;
+    /// No capability: put there by a program, from a [`Template`](super::Template), and not yet looked at by the observer.
+    pub const PROVISIONAL: u32 = 1 << 6;
+    /// No capability: of objects only some are described, the predefined ones among them.
+    pub const PARTIAL: u32 = 1 << 7;
+    /// No capability: the observer has looked, and will not again.
+    pub const SETTLED: u32 = 1 << 8;
 }
 
 impl Layout {
@@ -132,6 +140,13 @@ impl Layout {
         // Open MPI's codes are the classes. MPICH's have the class in their lowest bits, and above them which error it was.
         let class_bits = if self.handles == handle_kind::POINTER { -1 } else { 0x7f };
         code & class_bits == class
+    }
+
+    /// Whether what calls mean cannot be found out for want of a part of this.
+    #[inline(always)]
+    pub const fn is_lacking(&self) -> bool {
+        const NEEDED: u32 = capability::CONSTANTS | capability::DATATYPES | capability::COMMUNICATORS;
+        self.known & (NEEDED | capability::PARTIAL) != NEEDED
     }
 
     /// Whether all parts of `capabilities` ([`capability`], ORed) are known.

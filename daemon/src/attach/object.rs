@@ -18,10 +18,10 @@ use aya::{
 use aya_log::EbpfLogger;
 use aya_obj::{Object, generated::bpf_insn};
 use mpiprobe_common::{
-    CALIBRATION_FUNCTION, Config, Decisive, Descriptor, JOB_MEMBERS,
+    CALIBRATION_FUNCTION, Config, Decisive, Descriptor, JOB_MEMBERS, LIBRARIES, LIBRARY_PROBES,
     config::{
-        STAGE_ATTRIBUTE, STAGE_FOLLOW, STAGE_FOLLOW_ANY, STAGE_LOOK, STAGE_MEASURE, STAGE_POST, STAGE_RELATE,
-        STAGE_SETTLE, STAGE_START, STAGE_SUM,
+        STAGE_ATTRIBUTE, STAGE_FOLLOW, STAGE_FOLLOW_ANY, STAGE_LOOK, STAGE_MEASURE, STAGE_POST, STAGE_PREPARE,
+        STAGE_RELATE, STAGE_SETTLE, STAGE_START, STAGE_SUM,
     },
     layer::LAYER_CALLS,
     recent::RECENT_CALLS,
@@ -32,8 +32,9 @@ use super::{AttachError, Rung, kernel::bpf, pod::Plain, rung::ProgramUse};
 static OBJECT: &[u8] = aya::include_bytes_aligned!(env!("MPIPROBE_BPF_OBJECT"));
 
 /// The programs that are called by others, and where these look for them.
-const STAGES: [(&str, u32); 10] = [
+const STAGES: [(&str, u32); 11] = [
     ("attribute", STAGE_ATTRIBUTE),
+    ("prepare", STAGE_PREPARE),
     ("relate", STAGE_RELATE),
     ("look", STAGE_LOOK),
     ("measure", STAGE_MEASURE),
@@ -96,6 +97,8 @@ impl Tables {
             .map_max_entries("LAYOUTS", slots)
             .map_max_entries("LAYERS", slots)
             .map_max_entries("LAYER_FRAMES", if options.config.traffic == 0 { 1 } else { LAYER_CALLS })
+            .map_max_entries("LIBRARIES", if options.config.traffic == 0 { 1 } else { LIBRARIES })
+            .map_max_entries("LIBRARY_OF", if options.config.traffic == 0 { 1 } else { LIBRARY_PROBES })
             .map_max_entries("COMMUNICATORS", options.config.communicator_slots)
             .map_max_entries("COMMUNICATOR_OF", options.config.communicator_slots)
             .map_max_entries("REQUESTS", options.config.request_slots)
@@ -124,7 +127,7 @@ impl Tables {
         self.fill("DESCRIPTORS", descriptors.into_iter().map(|(function, descriptor)| (function, Plain(descriptor))))
     }
 
-    fn fill<T: aya::Pod>(
+    pub(super) fn fill<T: aya::Pod>(
         &mut self,
         name: &'static str,
         rows: impl Iterator<Item = (u32, T)>,

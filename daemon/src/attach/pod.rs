@@ -5,6 +5,7 @@ use mpiprobe_common::{
     Communicator, Config, Decisive, Descriptor, EndedThread, Flow, FunctionStats, LayerFrame, Layout, Phase,
     ProcessCounters, RecentCall, Request, RequestKey, Target, ThreadState,
     file::{CallsOff, FollowedRequest, Header, StatsOwner},
+    layout::Template,
 };
 
 /// A value of a table, as bytes to aya.
@@ -52,6 +53,8 @@ unsafe impl aya::Pod for Plain<CallsOff> {}
 unsafe impl aya::Pod for Plain<RecentCall> {}
 // SAFETY: as above.
 unsafe impl aya::Pod for Plain<Layout> {}
+// SAFETY: as above.
+unsafe impl aya::Pod for Plain<Template> {}
 
 impl<T> Plain<T>
 where

@@ -1,8 +1,11 @@
 //! From a library's file, and a process that has mapped it, to the layout.
 
 use mpiprobe_common::Layout;
+use mpiprobe_common::layout::{Memory, Template, capability};
 
-use super::{Capability, Expected, Missing, Reason, Registry, TargetMemory, Version, mpich, openmpi, standard_abi};
+use super::{
+    Capability, Expected, Missing, Reason, Registry, TargetMemory, Version, mpich, openmpi, standard_abi, template,
+};
 use crate::discover::mappings::MappedFile;
 use crate::plan::{Data, Family, Implementation, Library};
 
@@ -56,23 +59,23 @@ pub(super) struct Findings {
 impl Blueprint {
     pub fn of(library: &Library<'_>) -> Self {
         let implementation = Implementation::of(library);
-        let names: &[&'static str] = match implementation.family {
-            Family::OpenMpi => openmpi::NAMES,
-            Family::Mpich | Family::StandardAbi => mpich::NAMES,
-            Family::Unknown => &[],
+        let (names, functions): (&[&'static str], &[&'static str]) = match implementation.family {
+            Family::OpenMpi => (openmpi::NAMES, &[]),
+            Family::Mpich | Family::StandardAbi => (mpich::NAMES, mpich::FUNCTIONS),
+            Family::Unknown => (&[], &[]),
         };
         Self {
             family: implementation.family,
             name: implementation.to_string(),
             is_intel: implementation.name.starts_with("Intel"),
             version: implementation.version.as_deref().and_then(Version::parse),
-            data: Data::of(library, names),
+            data: Data::of(library, names, functions),
         }
     }
 
     /// Looks into a process that has mapped the library as `file`.
     pub fn find(&self, file: &MappedFile, memory: &TargetMemory, expected: Expected) -> Search {
-        let bias = file.ranges.iter().find_map(|range| self.data.bias(range.start, range.offset));
+        let bias = self.bias(file);
         let found = match bias {
             None => Findings::failed(Reason::Unplaced),
             Some(bias) => {
@@ -93,6 +96,44 @@ impl Blueprint {
             missing: found.missing.into_iter().map(missing).collect(),
         };
         if not_yet { Search::NotYet(found) } else { Search::Done(found) }
+    }
+}
+
+impl Blueprint {
+    /// What the file alone tells of the layout that processes will have; `None` if that is not enough.
+    pub fn template(&self) -> Option<Template> {
+        match self.family {
+            Family::OpenMpi => openmpi::template(self, None),
+            Family::Mpich => mpich::template(self),
+            Family::StandardAbi | Family::Unknown => None,
+        }
+    }
+
+    /// What is known of all processes that map the library, since one has been looked at, which had mapped it as `file`: it has the
+    /// layout `found`, all of it checked.
+    pub fn learn(&self, file: &MappedFile, found: &Layout) -> Option<Template> {
+        const ALL: u32 =
+            capability::CONSTANTS | capability::DATATYPES | capability::COMMUNICATORS | capability::MEMBERS;
+        let bias = self.bias(file).filter(|_| found.knows(ALL))?;
+        match self.family {
+            Family::OpenMpi => openmpi::template(self, Some(found)),
+            Family::Mpich | Family::StandardAbi => mpich::learn(self, found, bias),
+            Family::Unknown => None,
+        }
+    }
+
+    /// The layout that programs give a process that has mapped the library as `file`, by what is known of others.
+    pub fn foresee(&self, template: &Template, file: &MappedFile, memory: &impl Memory) -> Option<Layout> {
+        template::apply(template, self.bias(file)?, memory)
+    }
+
+    fn bias(&self, file: &MappedFile) -> Option<u64> {
+        file.ranges.iter().find_map(|range| self.data.bias(range.start, range.offset))
+    }
+
+    /// The address of a variable in the file.
+    pub(super) fn symbol(&self, symbol: &str) -> Option<u64> {
+        self.data.symbol(symbol).map(|symbol| symbol.address)
     }
 }
 

@@ -21,6 +21,7 @@ pub mod names;
 mod openmpi;
 mod predefined;
 mod standard_abi;
+mod template;
 #[cfg(test)]
 mod tests;
 mod version;

@@ -18,6 +18,11 @@ impl Version {
         Some(Self(major, next(), next()))
     }
 
+    /// Whether both are of one series, whose releases are binary compatible.
+    pub(super) fn is_of_series(self, other: Self) -> bool {
+        (self.0, self.1) == (other.0, other.1)
+    }
+
     /// How far apart two versions are, for ordering: releases of one series are closer than two series.
     fn distance(self, other: Self) -> (u32, u32, u32) {
         (self.0.abs_diff(other.0), self.1.abs_diff(other.1), self.2.abs_diff(other.2))

@@ -42,6 +42,10 @@ pub struct Losses {
     /// than the open one, or of a process whose calls are counted at their entry (`--returns`).
     #[serde(default)]
     pub tool_calls_lost: u64,
+    /// Calls of which it is not known what they moved, with whom or over which communicator, or which requests they completed,
+    /// because the layout of the process's MPI library was not known, or not yet.
+    #[serde(default)]
+    pub layout_unknown: u64,
 }
 
 impl Losses {
@@ -65,6 +69,7 @@ impl Losses {
             requests_not_followed: count(Loss::RequestsNotFollowed),
             phase_table_full: count(Loss::PhaseTableFull),
             tool_calls_lost: count(Loss::ToolCallLost),
+            layout_unknown: count(Loss::LayoutUnknown),
         }
     }
 
@@ -85,6 +90,7 @@ impl Losses {
         self.requests_not_followed = self.requests_not_followed.saturating_add(other.requests_not_followed);
         self.phase_table_full = self.phase_table_full.saturating_add(other.phase_table_full);
         self.tool_calls_lost = self.tool_calls_lost.saturating_add(other.tool_calls_lost);
+        self.layout_unknown = self.layout_unknown.saturating_add(other.layout_unknown);
     }
 
     /// Every counter with what it means, in words.
@@ -100,6 +106,10 @@ impl Losses {
             (self.communicator_table_full, "calls over communicators without room: table full (--max-communicators)"),
             (self.request_table_full, "operations not followed to their completion: table full (--max-requests)"),
             (self.requests_not_followed, "calls whose requests were not all followed: too many, or not readable"),
+            (
+                self.layout_unknown,
+                "calls whose bytes, partners or requests are unknown: the layout of the MPI library was not known (yet)",
+            ),
             (
                 self.tool_calls_lost,
                 "calls of tools not timed at their entry: too deep in one another, on another stack, without return probes (--returns), or table full (--max-stats)",
@@ -117,7 +127,7 @@ impl Losses {
 
     /// Those of [`Self::described`] that mean lost counts, which come first; also those that are 0.
     pub fn lost(&self) -> Vec<(u64, &'static str)> {
-        const COUNTS_LOST: usize = 12;
+        const COUNTS_LOST: usize = 13;
         let mut described = self.described();
         described.truncate(COUNTS_LOST);
         described
@@ -162,6 +172,7 @@ mod tests {
             Losses { requests_not_followed: 1, ..none() },
             Losses { tool_calls_lost: 1, ..none() },
             Losses { entries_without_return: 1, ..none() },
+            Losses { layout_unknown: 1, ..none() },
         ];
         for losses in lost {
             assert_eq!(losses.incomplete_because(true).len(), 1, "{losses:?}");

@@ -276,6 +276,11 @@ impl Observer {
         flow.map_or(peer::UNKNOWN, |flow| flow.key.peer)
     }
 
+    /// What programs know of how a process's library lays out its objects.
+    pub fn layout(&self, process: u32) -> Layout {
+        usize::try_from(process).ok().and_then(|slot| self.layouts.read(slot)).unwrap_or_default()
+    }
+
     /// Tells the programs how a process's library lays out its objects. What they found out before is looked at again.
     pub fn set_layout(&self, process: u32, layout: &Layout) {
         let (Ok(slot), freed) = (usize::try_from(process), offset_of!(ProcessCounters, communicators_freed)) else {

@@ -24,18 +24,27 @@ pub struct Data {
     pub initialised: Vec<Range<u64>>,
     /// File offset and address of the pages with code.
     code: Vec<(Range<u64>, u64)>,
+    /// What the functions refer to that were asked for.
+    pub references: Vec<u64>,
 }
 
 impl Data {
-    /// Looks `names` up in `library`: exported symbols and, if the file is not stripped, hidden ones.
-    pub fn of(library: &Library<'_>, names: &[&'static str]) -> Self {
+    /// Looks `names` up in `library`: exported symbols and, if the file is not stripped, hidden ones. And the data that `functions`
+    /// refer to.
+    pub fn of(library: &Library<'_>, names: &[&'static str], functions: &[&'static str]) -> Self {
         let found = library.look_up(names);
         let symbols = names.iter().filter_map(|&name| match found.get(name) {
             Some(Found::Data { address, size }) => Some((name, DataSymbol { address, size })),
             _ => None,
         });
         let (writable, initialised) = library.segments.writable().unzip();
-        Self { symbols: symbols.collect(), writable, initialised, code: library.segments.code().collect() }
+        Self {
+            symbols: symbols.collect(),
+            writable,
+            initialised,
+            code: library.segments.code().collect(),
+            references: library.references(functions),
+        }
     }
 
     pub fn symbol(&self, name: &str) -> Option<DataSymbol> {
@@ -46,6 +55,13 @@ impl Data {
     pub fn bias(&self, start: u64, offset: u64) -> Option<u64> {
         let (range, address) = self.code.iter().find(|(range, _)| range.contains(&offset))?;
         Some(start.wrapping_sub(address.wrapping_add(offset - range.start)))
+    }
+
+    /// Address of the file's code, less its offset in the file; `None` if that differs between parts of it.
+    pub fn code(&self) -> Option<u64> {
+        let mut all = self.code.iter().map(|(range, address)| address.wrapping_sub(range.start));
+        let first = all.next()?;
+        all.all(|other| other == first).then_some(first)
     }
 }
 
@@ -60,7 +76,7 @@ mod tests {
     fn the_own_variables_are_where_the_file_and_the_mapping_say() {
         let file = std::fs::File::open("/proc/self/exe").unwrap();
         let bytes = read_elf_file(&file.into()).unwrap();
-        let data = Data::of(&Library::parse(&bytes).unwrap(), &["no_such_symbol"]);
+        let data = Data::of(&Library::parse(&bytes).unwrap(), &["no_such_symbol"], &[]);
         assert_eq!(data.symbol("no_such_symbol"), None);
         let own = std::fs::read_link("/proc/self/exe").unwrap().display().to_string();
         let maps = crate::discover::mappings::Mappings::parse(&std::fs::read("/proc/self/maps").unwrap(), false);

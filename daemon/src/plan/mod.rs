@@ -19,6 +19,7 @@ mod lookup;
 mod planned;
 mod prologue;
 mod read;
+mod references;
 mod role;
 mod segments;
 mod site;

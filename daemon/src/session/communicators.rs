@@ -65,6 +65,11 @@ impl Communicators {
         self.processes.insert(slot, Known { layout: *layout, named, read_ns, members: HashMap::new() });
     }
 
+    /// How a process lays out its objects, if that has been settled.
+    pub(super) fn layout(&self, slot: u32) -> Option<&Layout> {
+        self.processes.get(&slot).map(|known| &known.layout)
+    }
+
     /// Adds to what the tables say.
     pub(super) fn complete(&mut self, snapshot: &mut Snapshot, roster: &Roster) {
         let mut common: HashMap<Identity, Arc<Members>> = HashMap::new();

@@ -2,13 +2,15 @@
 
 use std::{
     collections::HashMap,
+    fs::File,
     time::{Duration, Instant},
 };
 
-use mpiprobe_common::layout::capability;
+use mpiprobe_common::{Layout, layout::capability};
 
-use super::{communicators::Communicators, datatypes, roster::Roster};
+use super::{communicators::Communicators, datatypes, foreseen::Foreseen, roster::Roster};
 use crate::{
+    attach::Tables,
     discover::{
         MpiProcess, Process,
         mappings::{FileId, MappedFile},
@@ -30,6 +32,9 @@ pub(super) struct Layouts {
     blueprints: HashMap<FileId, Option<Blueprint>>,
     pending: Vec<Pending>,
     communicators: Communicators,
+    foreseen: Foreseen,
+    /// Processes whose first calls were understood by a layout that is not theirs.
+    mistaken: Vec<u32>,
 }
 
 #[derive(Debug)]
@@ -44,8 +49,34 @@ struct Pending {
 }
 
 impl Layouts {
+    /// Tells the programs what is known of a file that has been probed, by its cookies; `read`: what the file tells.
+    pub(super) fn foresee(
+        &mut self,
+        tables: &mut Tables,
+        id: FileId,
+        cookies: impl FnOnce() -> Vec<u64>,
+        read: impl FnOnce() -> Option<Blueprint>,
+    ) {
+        if !self.foreseen.has_probes(id) {
+            let blueprint = self.blueprints.entry(id).or_insert_with(read);
+            let template = blueprint.as_ref().and_then(Blueprint::template);
+            self.foreseen.add_probes(tables, id, cookies(), template);
+        }
+    }
+
+    /// The ids of processes whose first calls were understood by a layout that is not theirs, since the last time.
+    pub(super) fn take_mistaken(&mut self) -> Vec<u32> {
+        std::mem::take(&mut self.mistaken)
+    }
+
     /// Finds the layout of a process, now or as soon as it is there. Gives what cannot be known of it, for the user.
-    pub(super) fn add(&mut self, observer: &Observer, slot: u32, process: &MpiProcess) -> Vec<String> {
+    pub(super) fn add(
+        &mut self,
+        tables: &mut Tables,
+        observer: &Observer,
+        slot: u32,
+        process: &MpiProcess,
+    ) -> Vec<String> {
         let Some(library) = process.library() else { return Vec::new() };
         let file = &library.file;
         self.blueprints.entry(file.id).or_insert_with(|| blueprint(&process.process, file));
@@ -58,11 +89,19 @@ impl Layouts {
             since: Instant::now(),
             session: None,
         };
-        self.look(observer, pending)
+        self.look(tables, observer, pending)
     }
 
     /// Adds to what the tables say of communicators and datatypes.
-    pub(super) fn complete(&mut self, snapshot: &mut Snapshot, roster: &Roster) {
+    pub(super) fn complete(&mut self, observer: &Observer, snapshot: &mut Snapshot, roster: &Roster) {
+        for process in &snapshot.processes {
+            // A program that was at work on it has had the last word.
+            if !process.layout.knows(capability::SETTLED)
+                && let Some(settled) = self.communicators.layout(process.process)
+            {
+                observer.set_layout(process.process, settled);
+            }
+        }
         datatypes::complete(snapshot, roster);
         self.communicators.complete(snapshot, roster);
     }
@@ -78,14 +117,14 @@ impl Layouts {
     }
 
     /// Looks at those again.
-    pub(super) fn retry(&mut self, observer: &Observer) -> Vec<String> {
+    pub(super) fn retry(&mut self, tables: &mut Tables, observer: &Observer) -> Vec<String> {
         let now = Instant::now();
         let is_due = |pending: &mut Pending| pending.session.is_none_or(|(_, next)| next <= now);
         let due: Vec<Pending> = self.pending.extract_if(.., is_due).collect();
-        due.into_iter().flat_map(|pending| self.look(observer, pending)).collect()
+        due.into_iter().flat_map(|pending| self.look(tables, observer, pending)).collect()
     }
 
-    fn look(&mut self, observer: &Observer, mut pending: Pending) -> Vec<String> {
+    fn look(&mut self, tables: &mut Tables, observer: &Observer, mut pending: Pending) -> Vec<String> {
         let Some(Some(blueprint)) = self.blueprints.get(&pending.file.id) else { return Vec::new() };
         // Gone: there is nobody to learn from, and nothing more to count.
         let Ok(memory) = TargetMemory::open(&pending.process) else { return Vec::new() };
@@ -109,7 +148,23 @@ impl Layouts {
         {
             (layout.told_rank, layout.told_size) = (rank, size);
         }
-        observer.set_layout(pending.slot, &layout);
+        let before = observer.layout(pending.slot);
+        if is_settled {
+            if layout.knows(capability::COMMUNICATORS)
+                && self.foreseen.is_to_be_learned(pending.file.id)
+                && let Some(template) = blueprint.learn(&pending.file, &layout)
+            {
+                self.foreseen.learn(tables, pending.file.id, template);
+            }
+            layout.known |= capability::SETTLED;
+            if before.knows(capability::PROVISIONAL) && !is_same(&before, &layout) {
+                self.mistaken.push(pending.process.pid());
+            }
+        }
+        // Programs may have found before what was looked for a moment ago in vain.
+        if is_settled || !before.knows(capability::COMMUNICATORS) || knows_communicators {
+            observer.set_layout(pending.slot, &layout);
+        }
         if is_settled {
             self.communicators.begin(pending.slot, &layout, search.found().registry, &memory);
         }
@@ -126,9 +181,25 @@ impl Layouts {
     }
 }
 
+/// Whether calls mean the same by both.
+fn is_same(before: &Layout, now: &Layout) -> bool {
+    let facts = |layout: &Layout| {
+        let (communicators, constants) = (&layout.communicators, &layout.constants);
+        let objects = (communicators.world, communicators.own, constants.comm_world, constants.request_null);
+        (objects, communicators.rank, communicators.size, layout.members)
+    };
+    now.knows(capability::COMMUNICATORS)
+        && facts(before) == facts(now)
+        && (!before.knows(capability::DATATYPES) || before.datatypes.size == now.datatypes.size)
+}
+
 /// `None` if the file cannot be read; that it has no probes then is told elsewhere.
 pub(super) fn blueprint(process: &Process, file: &MappedFile) -> Option<Blueprint> {
-    let opened = open_mapped(process, file).ok()?;
-    let bytes = read_elf_file(&opened).ok()?;
+    blueprint_of(&open_mapped(process, file).ok()?)
+}
+
+/// The same of an open file.
+pub(super) fn blueprint_of(file: &File) -> Option<Blueprint> {
+    let bytes = read_elf_file(file).ok()?;
     Some(Blueprint::of(&Library::parse(&bytes).ok()?))
 }

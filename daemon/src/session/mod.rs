@@ -6,6 +6,7 @@ mod course;
 mod datatypes;
 mod display;
 mod error;
+mod foreseen;
 mod found;
 mod functions;
 mod host;

@@ -11,7 +11,7 @@ use super::{
     host,
     jobs::ChosenJobs,
     layers::Layers,
-    layouts::Layouts,
+    layouts::{Layouts, blueprint, blueprint_of},
     probes::{Coverage, ProbeError, Probes, library_range},
     recent::RecentCalls,
     returns::ReturnChoice,
@@ -193,6 +193,10 @@ impl Observation {
         if let Some(library) = self.probes.cover_file(&self.engine, &self.functions, path, file)? {
             self.tell_attached(&library);
         }
+        if self.asked.traffic {
+            let (cookies, read) = (|| self.probes.cookies(id), || blueprint_of(file));
+            self.layouts.foresee(&mut self.engine.tables, id, cookies, read);
+        }
         Ok(self.probes.since_ns(id, Scope::Inode))
     }
 
@@ -296,7 +300,7 @@ impl Observation {
 
     /// Finds out how the process's MPI library keeps its objects.
     fn find_layout(&mut self, slot: u32, process: &MpiProcess) {
-        let missing = self.layouts.add(&self.observer, slot, process);
+        let missing = self.layouts.add(&mut self.engine.tables, &self.observer, slot, process);
         self.tell_missing(missing);
     }
 
@@ -312,7 +316,7 @@ impl Observation {
 
     /// Looks at those again that had not initialised MPI.
     pub(super) fn retry_layouts(&mut self) {
-        let missing = self.layouts.retry(&self.observer);
+        let missing = self.layouts.retry(&mut self.engine.tables, &self.observer);
         self.tell_missing(missing);
     }
 
@@ -323,6 +327,12 @@ impl Observation {
 
     /// Each once: all ranks of a job lack the same.
     fn tell_missing(&mut self, missing: Vec<String>) {
+        for pid in self.layouts.take_mistaken() {
+            self.note_missing(format!(
+                "the layout that was expected of the MPI library of process {pid} was not its own: what its first calls moved, and \
+                 with whom, is not certain"
+            ));
+        }
         // Without traffic, it is only for open calls that objects are looked at.
         for what in missing.into_iter().filter(|_| self.asked.traffic) {
             if !self.unknown_because.contains(&what) {
@@ -371,7 +381,13 @@ impl Observation {
     }
 
     fn cover_library(&mut self, process: &MpiProcess, scope: Scope) -> Result<bool, ProbeError> {
-        let Coverage::New(library) = self.probes.cover(&self.engine, &self.functions, process, scope)? else {
+        let coverage = self.probes.cover(&self.engine, &self.functions, process, scope)?;
+        if let Some(library) = process.library().filter(|_| self.asked.traffic) {
+            let id = library.file.id;
+            let (cookies, read) = (|| self.probes.cookies(id), || blueprint(&process.process, &library.file));
+            self.layouts.foresee(&mut self.engine.tables, id, cookies, read);
+        }
+        let Coverage::New(library) = coverage else {
             return Ok(false);
         };
         self.tell_attached(&library);
@@ -681,7 +697,7 @@ impl Observation {
         self.recent.complete(&self.observer, &self.roster, &mut snapshot);
         self.roster.update(&snapshot);
         self.roster.look_who_is_stopped();
-        self.layouts.complete(&mut snapshot, &self.roster);
+        self.layouts.complete(&self.observer, &mut snapshot, &self.roster);
         let session = analyse::Session {
             host: host::name(),
             began: self.began.clone(),

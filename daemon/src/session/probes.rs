@@ -218,6 +218,12 @@ impl Probes {
         }
     }
 
+    /// What the programs are told with each hit of a probe in a file.
+    pub(super) fn cookies(&self, id: FileId) -> Vec<u64> {
+        let sites = self.files.get(&id).map(|probed| probed.sites.as_slice()).unwrap_or_default();
+        sites.iter().map(|site| site.cookie).collect()
+    }
+
     /// Makes sure that a tool of `process` is under probes, if it has functions that are wanted.
     pub(super) fn cover_tool(
         &mut self,

@@ -23,6 +23,9 @@ pub fn remember(thread: &mut ThreadState, descriptor: &Descriptor, position: u8)
     // SAFETY: map value pointer, written once.
     let layout = unsafe { &*layout };
     if !can_follow(layout) {
+        if descriptor.settles_requests() {
+            count_loss(thread.process, Loss::LayoutUnknown);
+        }
         return;
     }
     let arguments = Arguments::of(thread, layout);

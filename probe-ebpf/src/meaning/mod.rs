@@ -11,6 +11,7 @@ mod message;
 mod operation;
 mod parent;
 mod post;
+mod prepare;
 mod recall;
 mod requests;
 mod scope;
@@ -20,8 +21,8 @@ mod user;
 
 use aya_ebpf::{EbpfContext, helpers::bpf_get_current_pid_tgid};
 use mpiprobe_common::{
-    Amount, Descriptor, FUNCTION_SLOTS, Layout, ThreadState, Volume,
-    config::{STAGE_ATTRIBUTE, STAGE_LOOK, STAGE_MEASURE, STAGE_POST, STAGE_RELATE, STAGE_SETTLE, STAGE_SUM},
+    Amount, Descriptor, FUNCTION_SLOTS, Layout, Loss, ThreadState, Volume,
+    config::{STAGE_ATTRIBUTE, STAGE_LOOK, STAGE_MEASURE, STAGE_POST, STAGE_PREPARE, STAGE_RELATE, STAGE_SETTLE, STAGE_SUM},
     descriptor::{NONE, completion, frees},
     flow::{Completed, peer},
     layout::{capability, status_partner},
@@ -36,12 +37,13 @@ use crate::{
     layers,
     maps::{DESCRIPTORS, LAYOUTS, STAGES, STATS},
     registers::Registers,
-    statistics::entry,
+    statistics::{count_loss, entry},
     thread,
 };
 use arguments::Arguments;
 pub use arguments::read_stack;
 pub use post::post;
+pub use prepare::prepare;
 pub use recall::recall;
 pub use requests::{follow, follow_any, settle, start};
 pub use sum::sum;
@@ -160,6 +162,9 @@ fn next(context: &impl EbpfContext, stage: u32) {
 #[inline(always)]
 pub fn attribute(context: &impl EbpfContext) {
     let Some((thread, descriptor, layout)) = completed() else { return };
+    if prepare::is_wanted(thread, layout) {
+        next(context, STAGE_PREPARE);
+    }
     thread.completed.call_site = layers::user_site(thread, &Registers::of(context.as_ptr()));
     // Before the communicator is looked up: what another thread frees from now on makes what is found out of date.
     thread.completed.epoch = recall::epoch(thread.process);
@@ -203,6 +208,9 @@ pub fn attribute(context: &impl EbpfContext) {
         // Each program that is called costs as much as ten additions: there is nothing to be measured.
         let call = &thread.completed;
         add_calls(call.flow_plus_1, call.second_flow_plus_1, call.ns);
+        if layout.is_lacking() {
+            note_lacking(thread, descriptor, layout);
+        }
         recall::learn(thread, descriptor, layout, Registers::of(context.as_ptr()).instruction_pointer());
         match stage_after(thread, descriptor, layout) {
             NO_STAGE => return,
@@ -293,7 +301,25 @@ fn account_for_call(thread: &ThreadState, descriptor: &Descriptor, layout: &Layo
     {
         add_unknown(call.stats_plus_1, receiving);
     }
+    if layout.is_lacking() {
+        note_lacking(thread, descriptor, layout);
+    }
     stage_after(thread, descriptor, layout)
+}
+
+/// Counts the thread's completed call if it is not known what it was, for want of a layout.
+#[inline(never)]
+fn note_lacking(thread: &ThreadState, descriptor: &Descriptor, layout: &Layout) -> u32 {
+    let call = &thread.completed;
+    let has_partner = call.destination != peer::NONE || call.source != peer::NONE;
+    let is_nowhere = descriptor.communicator != NONE && call.communicator == 0 && (moves(descriptor) || has_partner);
+    let is_unmeasured =
+        call.sent.certainty == certainty::UNKNOWN || call.received.certainty == certainty::UNKNOWN;
+    let is_lost = begins(descriptor) && !can_follow(layout);
+    if call.succeeded != 0 && (is_nowhere || is_unmeasured || is_lost) {
+        count_loss(thread.process, Loss::LayoutUnknown);
+    }
+    0
 }
 
 /// Adds a call to its flow, and to the second one if it has two partners; both by index plus one.

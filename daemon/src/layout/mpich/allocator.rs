@@ -34,11 +34,11 @@ pub(super) struct Allocator {
 /// Where in the description what stands. The list of free objects at 0, whether there are any at 8, the address of the array of
 /// further tables at 16 and their number at 24 are the same in all.
 #[derive(Debug, PartialEq, Eq)]
-struct Form {
-    kind: usize,
-    stride: usize,
-    direct: usize,
-    direct_count: usize,
+pub(super) struct Form {
+    pub(super) kind: usize,
+    pub(super) stride: usize,
+    pub(super) direct: usize,
+    pub(super) direct_count: usize,
     /// In handles of requests: the number of a further table, and bits that say that it is one of another description.
     request_block_mask: u32,
     request_foreign_mask: u32,
@@ -74,10 +74,24 @@ static FORMS: [Form; 3] = [
     },
 ];
 
+impl Form {
+    /// That of a release.
+    pub(super) fn of(is_intel: bool, major: u32) -> &'static Self {
+        let [four, five, intel] = &FORMS;
+        if is_intel {
+            intel
+        } else if major >= 5 {
+            five
+        } else {
+            four
+        }
+    }
+}
+
 /// In bytes, without what follows the last field of interest.
 const SIZE: u64 = 64;
 /// Offset of the address of the array of further tables, and of their number.
-const INDIRECT: u64 = 16;
+pub(super) const INDIRECT: u64 = 16;
 const INDIRECT_COUNT: u64 = 24;
 const MAX_DIRECT: u32 = 1 << 16;
 /// HANDLE_NUM_BLOCKS, and the number of objects in each at most.

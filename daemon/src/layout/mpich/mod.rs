@@ -10,6 +10,7 @@ mod constants;
 mod offsets;
 mod predefined;
 mod scan;
+mod template;
 
 use mpiprobe_common::Layout;
 use mpiprobe_common::layout::{Memory, Objects, capability, handle_kind};
@@ -19,6 +20,7 @@ use super::version::nearest_first;
 use super::{Capability, Reason, Registry, TargetMemory};
 use allocator::{Allocator, Kind};
 use offsets::{INTEL, MPICH, Offsets};
+pub(super) use template::{FUNCTIONS, learn, template};
 
 const UNWEIGHTED: &str = "MPI_UNWEIGHTED";
 const WEIGHTS_EMPTY: &str = "MPI_WEIGHTS_EMPTY";

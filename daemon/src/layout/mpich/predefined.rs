@@ -10,7 +10,7 @@ pub(super) struct Predefined {
     /// Names of the table in different releases, seen if the file is not stripped.
     pub(super) symbols: [&'static str; 2],
     /// The first handle of the table, and how many there are at least.
-    first: u32,
+    pub(super) first: u32,
     pub(super) count: u32,
     /// Objects count who refers to them, and somebody does.
     counted: bool,

@@ -8,6 +8,7 @@ mod constants;
 mod offsets;
 mod pointer_array;
 mod predefined;
+mod template;
 
 use std::collections::HashSet;
 
@@ -19,6 +20,7 @@ use super::version::nearest_first;
 use super::{Capability, Reason, Registry, TargetMemory};
 use offsets::{Offsets, TABLES};
 pub(super) use pointer_array::PointerArray;
+pub(super) use template::template;
 
 const WORLD: &str = "ompi_mpi_comm_world_addr";
 const SELF: &str = "ompi_mpi_comm_self_addr";

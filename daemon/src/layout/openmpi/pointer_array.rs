@@ -8,7 +8,7 @@ use super::Target;
 /// Offsets of the number of places and of the address of the array: the same in 4.1 and 5.0
 /// (opal/class/opal_pointer_array.h).
 const SIZE: u64 = 88;
-const ADDRESSES: u64 = 112;
+pub(super) const ADDRESSES: u64 = 112;
 
 /// Longer arrays are not believed.
 const MAX: u32 = 1 << 20;

@@ -251,19 +251,19 @@ pub struct Completed {
     /// How many of the members have been looked at.
     pub step: u32,
     /// Not 0: it is the same as one before, and known by that.
+    /// [`PREPARED`]: it is not, but it was tried to find the layout of the process's library by what is known of others.
     pub is_recalled: u32,
     /// How many communicators the process had freed before it was looked up which one the call was given.
     pub epoch: u32,
     /// What it returned.
     pub result: i32,
-    /// Not 0: it was tried to find the layout of the process's library by what is known of others that have mapped it.
-    pub prepared: u32,
-    /// Padding, zero.
-    pub reserved: u32,
     /// What has left and what has arrived; of a call that posts an operation, by that.
     pub sent: Amount,
     pub received: Amount,
 }
+
+/// A value of [`Completed::is_recalled`].
+pub const PREPARED: u32 = 2;
 
 impl Completed {
     pub const NONE: Self = Self {
@@ -284,8 +284,6 @@ impl Completed {
         is_recalled: 0,
         epoch: 0,
         result: 0,
-        prepared: 0,
-        reserved: 0,
         sent: Amount::NOTHING,
         received: Amount::NOTHING,
     };

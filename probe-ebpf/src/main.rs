@@ -64,6 +64,13 @@ pub fn leave(context: RetProbeContext) -> u32 {
     0
 }
 
+/// Entry of the function that programs mark phases by, beside the others; may wait for memory.
+#[uprobe]
+pub fn make_resident(context: ProbeContext) -> u32 {
+    phases::make_resident(&context);
+    0
+}
+
 /// Entry and return of every function of a tool, as `session`.
 #[unsafe(no_mangle)]
 #[unsafe(link_section = "uprobe")]

@@ -1,20 +1,23 @@
 //! What the program asks for by `MPI_Pcontrol`: counting on and off, results written out, phases.
 
+use aya_ebpf::{EbpfContext as _, programs::ProbeContext};
 use aya_ebpf::helpers::{
     bpf_get_current_pid_tgid, bpf_ktime_get_ns,
-    generated::bpf_probe_read_user_str,
+    generated::{bpf_copy_from_user, bpf_probe_read_user_str},
 };
 use mpiprobe_common::{
     Loss, Phase, PhaseKey,
     config::CONTROL_NEXT_PHASE,
     event::EventKind,
-    phase::{self, NAME_LENGTH, Phases, current},
+    phase::{self, NAME_LENGTH, Phases, current, level},
 };
 
 use crate::{
     atomic::{add, from_here_on, load},
+    call::target,
     lifecycle::{event, notify},
     maps::{PHASE_OF, PHASES, configured},
+    registers::Registers,
     statistics::{count_loss, process_counters, take_number},
 };
 
@@ -110,6 +113,21 @@ pub fn control(process: u32, asked: u32, text: u64) -> u32 {
     let time_ns = unsafe { bpf_ktime_get_ns() };
     phase::control(&mut OfProcess { process, text }, counters, asked as i32, time_ns);
     0
+}
+
+/// A phase is about to be opened: has what its name is on brought into memory, where it can be read when the call returns. Of a text
+/// that nobody has looked at yet, as that of a literal, the page is still in its file. Only in a program that may sleep.
+#[inline(always)]
+pub fn make_resident(context: &ProbeContext) {
+    let arguments = Registers::of(context.as_ptr()).arguments();
+    if arguments[0] as i32 <= level::FLUSH || target(bpf_get_current_pid_tgid()).is_none() {
+        return;
+    }
+    let mut byte = 0u8;
+    for place in [arguments[1], arguments[1].wrapping_add(NAME_LENGTH as u64 - 1)] {
+        // SAFETY: reads user memory by the helper made for that, into a local of the size given. What there is does not matter.
+        unsafe { bpf_copy_from_user((&raw mut byte).cast(), 1, place as *const _) };
+    }
 }
 
 /// Gives the phase's number plus one; 0: there is no room.

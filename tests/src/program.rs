@@ -100,6 +100,8 @@ pub const NESTED_IO: Program = program("nested_io", Language::C, &["nested_io.c"
 pub const VERIFY: Program = program("verify", Language::C, &["verify.c", "counted.c", "counted.h", "gate.h"]);
 /// Phases marked by `MPI_Pcontrol`, and counting switched off: `phases [deep]`. Two ranks.
 pub const PHASES: Program = program("phases", Language::C, &["phases.c", "gate.h"]);
+/// Traffic as soon as MPI is initialised. Two ranks.
+pub const WINDOW: Program = program("window", Language::C, &["window.c", "gate.h"]);
 /// MPI_THREAD_MULTIPLE: `threads [T [N]]`, `threads --short-lived T`.
 pub const THREADS: Program = program("threads", Language::C, &["threads.c", "gate.h"]);
 /// A deadlock after known calls: `hang [K]`.

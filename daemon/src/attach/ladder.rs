@@ -7,6 +7,7 @@ use std::{
     process,
 };
 
+use mpiprobe_common::Cookie;
 use serde::Serialize;
 
 use super::{
@@ -38,6 +39,8 @@ pub struct Engine {
     has_tools: Cell<bool>,
     /// Whether programs are attached that run at returns only.
     returns: Cell<bool>,
+    /// Has names of phases brought into memory, where the kernel can.
+    resident: Option<Program>,
     locator: Option<Locator>,
 }
 
@@ -69,6 +72,7 @@ pub fn climb(options: &LoadOptions, only: Option<Rung>) -> Result<Engine, Attach
                     .iter()
                     .map(|(rung, error): &(Rung, Box<AttachError>)| Refusal { rung: *rung, reason: error.to_string() });
                 let (refusals, has_tools, returns) = (refusals.collect(), Cell::new(false), Cell::new(true));
+                let resident = load_resident(&tables, rung);
                 return Ok(Engine {
                     tables,
                     rung,
@@ -78,6 +82,7 @@ pub fn climb(options: &LoadOptions, only: Option<Rung>) -> Result<Engine, Attach
                     tool_programs,
                     has_tools,
                     returns,
+                    resident,
                     locator,
                 });
             }
@@ -85,6 +90,15 @@ pub fn climb(options: &LoadOptions, only: Option<Rung>) -> Result<Engine, Attach
         }
     }
     Err(AttachError::NoRung { tried })
+}
+
+/// `None` if phases are not counted, or the kernel has no probes that may sleep: names are then known that are in memory already.
+fn load_resident(tables: &Tables, rung: Rung) -> Option<Program> {
+    if tables.options().config.pcontrol_plus_1 == 0 {
+        return None;
+    }
+    let loaded = tables.load_sleeping(rung.resident_program());
+    loaded.inspect_err(|error| tracing::info!("names of phases are read only if they are in memory: {error}")).ok()
 }
 
 /// The tables, and what finds call sites of open calls. Where that does not work, every call that may wait reads its own.
@@ -125,7 +139,18 @@ impl Engine {
         sites: &[ProbeSite],
         scope: Scope,
     ) -> Result<Attachment, AttachError> {
-        Attachment::new(self.rung, self.wanted(&self.programs), file, shown, sites, scope)
+        let attachment = Attachment::new(self.rung, self.wanted(&self.programs), file, shown, sites, scope)?;
+        let control_plus_1 = self.tables.options().config.pcontrol_plus_1;
+        let is_control = |site: &&ProbeSite| Cookie(site.cookie).function() + 1 == control_plus_1;
+        let control: Vec<ProbeSite> = sites.iter().filter(is_control).copied().collect();
+        let Some(resident) = self.resident.as_ref().filter(|_| !control.is_empty()) else { return Ok(attachment) };
+        match Attachment::new(self.rung, std::iter::once(resident), file, shown, &control, scope) {
+            Ok(further) => Ok(attachment.and(further)),
+            Err(error) => {
+                tracing::info!("names of phases are read only if they are in memory: {error}");
+                Ok(attachment)
+            }
+        }
     }
 
     fn wanted<'a>(&self, programs: &'a [Program]) -> impl Iterator<Item = &'a Program> {

@@ -217,6 +217,12 @@ impl Tables {
         uses.iter().map(|&usage| Program::load(&linked, usage)).collect()
     }
 
+    /// Loads a program that may wait for memory.
+    pub(super) fn load_sleeping(&self, usage: ProgramUse) -> Result<Program, AttachError> {
+        let fd = load(&self.linked_object()?, usage.name, bpf::Kind::SleepingProbe(usage.attach_type))?;
+        Ok(Program { fd, usage })
+    }
+
     /// The object once more, its programs linked with the tables made before.
     fn linked_object(&self) -> Result<Object, AttachError> {
         let failed = |source: Box<dyn std::error::Error + Send + Sync>| AttachError::Object { source };

@@ -55,6 +55,15 @@ impl Rung {
         }
     }
 
+    /// The program that has the name of a phase brought into memory.
+    pub(super) const fn resident_program(self) -> ProgramUse {
+        let attach_type = match self {
+            Self::Session | Self::Multi => AttachType::UprobeMulti,
+            Self::PerfEvent => AttachType::Any,
+        };
+        program("make_resident", attach_type, false)
+    }
+
     /// How the program is attached that runs at returns.
     pub(super) const fn return_attach_type(self) -> AttachType {
         match self {

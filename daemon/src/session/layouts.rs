@@ -12,7 +12,7 @@ use super::{communicators::Communicators, datatypes, foreseen::Foreseen, roster:
 use crate::{
     attach::Tables,
     discover::{
-        MpiProcess, Process,
+        ForeignFile, MpiProcess, Process,
         mappings::{FileId, MappedFile},
         open_mapped,
     },
@@ -195,11 +195,15 @@ fn is_same(before: &Layout, now: &Layout) -> bool {
 
 /// `None` if the file cannot be read; that it has no probes then is told elsewhere.
 pub(super) fn blueprint(process: &Process, file: &MappedFile) -> Option<Blueprint> {
-    blueprint_of(&open_mapped(process, file).ok()?)
+    read(&open_mapped(process, file).ok()?)
 }
 
 /// The same of an open file.
 pub(super) fn blueprint_of(file: &File) -> Option<Blueprint> {
+    read(&file.try_clone().ok()?.into())
+}
+
+fn read(file: &ForeignFile) -> Option<Blueprint> {
     let bytes = read_elf_file(file).ok()?;
     Some(Blueprint::of(&Library::parse(&bytes).ok()?))
 }

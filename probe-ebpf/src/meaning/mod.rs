@@ -315,7 +315,7 @@ fn note_lacking(thread: &ThreadState, descriptor: &Descriptor, layout: &Layout) 
     let is_nowhere = descriptor.communicator != NONE && call.communicator == 0 && (moves(descriptor) || has_partner);
     let is_unmeasured =
         call.sent.certainty == certainty::UNKNOWN || call.received.certainty == certainty::UNKNOWN;
-    let is_lost = begins(descriptor) && !can_follow(layout);
+    let is_lost = descriptor.begins_operation() && !can_follow(layout);
     if call.succeeded != 0 && (is_nowhere || is_unmeasured || is_lost) {
         count_loss(thread.process, Loss::LayoutUnknown);
     }

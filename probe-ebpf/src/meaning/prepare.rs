@@ -5,6 +5,7 @@ use aya_ebpf::{EbpfContext, helpers::generated::bpf_get_attach_cookie};
 use mpiprobe_common::{
     Layout, ThreadState,
     config::STAGE_ATTRIBUTE,
+    flow::PREPARED,
     layout::{
         capability,
         template::{self, LAYOUT_WORDS, SEARCHED, Template, found, rule},
@@ -21,14 +22,14 @@ use crate::{
 /// Whether the layout of the thread's process is to be looked for here.
 #[inline(always)]
 pub fn is_wanted(thread: &ThreadState, layout: &Layout) -> bool {
-    layout.known & (capability::COMMUNICATORS | capability::SETTLED) == 0 && thread.completed.prepared == 0
+    layout.known & (capability::COMMUNICATORS | capability::SETTLED) == 0 && thread.completed.is_recalled != PREPARED
 }
 
 /// Finds the layout of the process that has just completed a call, and goes on with that.
 #[inline(always)]
 pub fn prepare(context: &impl EbpfContext) {
     let Some((thread, ..)) = completed() else { return };
-    thread.completed.prepared = 1;
+    thread.completed.is_recalled = PREPARED;
     // SAFETY: the helper takes the program's own context.
     let cookie = unsafe { bpf_get_attach_cookie(context.as_ptr()) };
     install(thread.process, thread.text_base, cookie);

@@ -22,6 +22,7 @@ pub(crate) fn tests(mpi: Mpi) -> Vec<Trial> {
         trial(mpi, Language::Python, "run_knows_what_python_will_load", |mpi| {
             complete(&ended(Job::builder(mpi, program::RING_MPI4PY).ranks(2).args(["3"]), "ebpf", &[])?).map(drop)
         }),
+        trial(mpi, Language::C, "run_needs_no_time_to_understand_calls", unattended),
         trial(mpi, Language::C, "run_hands_on_the_exit_status", status),
         trial(mpi, Language::C, "run_hands_on_signals", signals),
     ]
@@ -129,6 +130,44 @@ fn signals(mpi: Mpi) -> Result<(), Failed> {
         assert!(job.living_ranks()?.is_empty(), "ranks outlive the signal");
         let profile = complete(&job)?;
         expect_counts(&profile, &job.snapshot()?, None, &functions("default")?)?;
+    }
+    Ok(())
+}
+
+/// Nobody looks at the ranks from before MPI_Init until after their end.
+fn unattended(mpi: Mpi) -> Result<(), Failed> {
+    let builder = Job::builder(mpi, program::WINDOW).ranks(2).gates(&["start"]);
+    let mut job = builder.run_by("ebpf", [] as [&str; 0])?.spawn()?;
+    job.wait_for_gate("start")?;
+    // The launcher's parent is mpiprobe.
+    job.signal_launcher(Signal::STOP)?;
+    job.open_gate("start")?;
+    while !job.living_ranks()?.is_empty() {
+        std::thread::yield_now();
+    }
+    job.signal_launcher(Signal::CONT)?;
+    job.wait()?.success()?;
+    let profile = complete(&job)?;
+    for (rank, calls, bytes) in [(0, ["MPI_Send", "MPI_Isend"], [880, 0]), (1, ["MPI_Recv", "MPI_Irecv"], [0, 880])] {
+        let traffic = profile.rank(rank).and_then(|row| row.traffic.as_ref()).ok_or("no traffic")?;
+        for function in calls {
+            let flows: Vec<_> = traffic.flows.iter().filter(|flow| flow.function == function).collect();
+            assert!(
+                flows.iter().all(|flow| flow.peer == Some(1 - rank) && flow.communicator.is_some()),
+                "rank {rank}: {flows:?}"
+            );
+            let sums = flows.iter().fold([0; 5], |[calls, unknown, sent, received, completed], flow| {
+                [
+                    calls + flow.calls,
+                    unknown + flow.calls_of_unknown_bytes,
+                    sent + flow.sent_bytes,
+                    received + flow.received_bytes,
+                    completed + flow.completed,
+                ]
+            });
+            let completed = if function.contains("_I") { 220 } else { 0 };
+            assert_eq!(sums, [220, 0, bytes[0], bytes[1], completed], "{flows:?}");
+        }
     }
     Ok(())
 }

@@ -41,7 +41,7 @@ fn every_handle(job: JobBuilder) -> Result<(), Failed> {
     let mut contexts: BTreeMap<Vec<u32>, Vec<(usize, u64)>> = BTreeMap::new();
     for (rank, pid) in job.ranks()? {
         let facts = read(job.directory(), rank);
-        let Look { search, memory } = look(pid);
+        let Look { search, memory, .. } = look(pid);
         let Search::Done(found) = &search else { panic!("rank {rank}: not yet") };
         assert_eq!(found.missing, [], "rank {rank}");
         let layout = &found.layout;

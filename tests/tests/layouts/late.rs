@@ -2,6 +2,7 @@
 
 use libtest_mimic::{Failed, Trial};
 use mpiprobe::layout::Search;
+use mpiprobe_common::Layout;
 use mpiprobe_common::layout::{capability, comm};
 use mpiprobe_tests::{Job, Mpi, program};
 
@@ -9,7 +10,10 @@ use crate::target::look;
 use crate::trial;
 
 pub(crate) fn tests(mpi: Mpi) -> Vec<Trial> {
-    vec![trial(mpi, "objects_are_found_as_soon_as_mpi_is_initialised_and_not_before", not_yet)]
+    vec![
+        trial(mpi, "objects_are_found_as_soon_as_mpi_is_initialised_and_not_before", not_yet),
+        trial(mpi, "layouts_are_foreseen_as_they_are_found", foreseen),
+    ]
 }
 
 fn not_yet(mpi: Mpi) -> Result<(), Failed> {
@@ -35,4 +39,47 @@ fn not_yet(mpi: Mpi) -> Result<(), Failed> {
     job.open_gate("1")?;
     job.wait()?.success()?;
     Ok(())
+}
+
+/// What programs read by is the same before a process has been looked at.
+fn foreseen(mpi: Mpi) -> Result<(), Failed> {
+    let mut job = Job::builder(mpi, program::LAYOUTS).ranks(4).gates(&["start", "1"]).spawn()?;
+    job.wait_for_gate("start")?;
+    for pid in job.ranks()?.into_values() {
+        assert_eq!(look(pid).foreseen(), None);
+    }
+    job.open_gate("start")?;
+    job.wait_for_gate("1")?;
+    let looked: Vec<_> = job.ranks()?.into_values().map(look).collect();
+    for (looked, other) in looked.iter().zip(looked.iter().rev()) {
+        let found = looked.search.found().layout;
+        let learned = looked.learned(other).expect("a layout by what was found in the other process");
+        assert_eq!(decisive(&learned), decisive(&found));
+        // The files of the others do not tell their version, or not which requests are complete from the start.
+        if !matches!(mpi, Mpi::OpenMpi | Mpi::OpenMpi5 | Mpi::Mpich) {
+            continue;
+        }
+        let foreseen = looked.foreseen().expect("a layout by the file alone");
+        assert_eq!((foreseen.communicators.world, foreseen.communicators.own, foreseen.members), {
+            (found.communicators.world, found.communicators.own, found.members)
+        });
+        assert_eq!(foreseen.constants, found.constants);
+        assert_eq!((foreseen.status, foreseen.handles), (found.status, found.handles));
+        if foreseen.knows(capability::DATATYPES) && !foreseen.knows(capability::PARTIAL) {
+            assert_eq!(decisive(&Layout { requests: found.requests, ..foreseen }), decisive(&found));
+        }
+    }
+    job.open_gate("1")?;
+    job.wait()?.success()?;
+    Ok(())
+}
+
+/// What the program has copies of is a matter of each program, what the launcher has told of each process.
+fn decisive(layout: &Layout) -> Layout {
+    const ALL: u32 = capability::CONSTANTS
+        | capability::BUILTIN_SIZES
+        | capability::DATATYPES
+        | capability::COMMUNICATORS
+        | capability::MEMBERS;
+    Layout { known: layout.known & ALL, told_rank: 0, told_size: 0, predefined: Default::default(), ..*layout }
 }

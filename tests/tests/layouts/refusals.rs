@@ -18,7 +18,7 @@ fn contradiction(mpi: Mpi) -> Result<(), Failed> {
     let mut job = Job::builder(mpi, program::LAYOUTS).ranks(4).gates(&["2"]).spawn()?;
     job.wait_for_gate("2")?;
     for (rank, pid) in job.ranks()? {
-        let Look { search, memory } = look_expecting(pid, |told| Expected { size: Some(5), ..told });
+        let Look { search, memory, .. } = look_expecting(pid, |told| Expected { size: Some(5), ..told });
         let Search::Done(found) = &search else { panic!("rank {rank}: not yet") };
         let layout = &found.layout;
         let off: Vec<Capability> = found.missing.iter().map(|missing| missing.capability).collect();

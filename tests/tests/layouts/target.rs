@@ -2,16 +2,33 @@
 
 use std::sync::Mutex;
 
+use mpiprobe::discover::mappings::MappedFile;
 use mpiprobe::discover::{
     ProcRoot, Process, RankInfo, SymbolRecogniser, mpi_process::Search as LibrarySearch, open_mapped, recognise::Cache,
 };
 use mpiprobe::layout::{Blueprint, Expected, Search, TargetMemory};
 use mpiprobe::plan::{Library, read_elf_file};
+use mpiprobe_common::Layout;
 
 /// One look at a process.
 pub(crate) struct Look {
     pub(crate) search: Search,
     pub(crate) memory: TargetMemory,
+    blueprint: Blueprint,
+    mapped: MappedFile,
+}
+
+impl Look {
+    /// The layout that programs give the process before anybody has looked at it, by the library's file alone.
+    pub(crate) fn foreseen(&self) -> Option<Layout> {
+        self.blueprint.foresee(&self.blueprint.template()?, &self.mapped, &self.memory)
+    }
+
+    /// That by what was found in another process.
+    pub(crate) fn learned(&self, from: &Self) -> Option<Layout> {
+        let template = from.blueprint.learn(&from.mapped, &from.search.found().layout)?;
+        self.blueprint.foresee(&template, &self.mapped, &self.memory)
+    }
 }
 
 /// Finds the MPI library of the process and looks for its layout.
@@ -30,5 +47,5 @@ pub(crate) fn look_expecting(pid: u32, change: fn(Expected) -> Expected) -> Look
     let memory = TargetMemory::open(&process).unwrap();
     let expected = Expected::from(&RankInfo::from_environment(&process.environment().unwrap(), true));
     assert!(expected.rank.is_some() && expected.size.is_some(), "the launcher tells rank and size");
-    Look { search: blueprint.find(mapped, &memory, change(expected)), memory }
+    Look { search: blueprint.find(mapped, &memory, change(expected)), memory, blueprint, mapped: mapped.clone() }
 }

@@ -26,6 +26,9 @@ pub(crate) enum AttachType {
 /// `BPF_TRACE_ITER`, kernel 5.8.
 const TRACE_ITERATOR: u32 = 28;
 
+/// `BPF_F_SLEEPABLE`.
+const SLEEPABLE: u32 = 1 << 4;
+
 /// `BPF_F_UPROBE_MULTI_RETURN`: the link is of return probes.
 const MULTI_RETURN: u32 = 1;
 
@@ -47,6 +50,8 @@ pub(crate) struct LoadFailure {
 pub(crate) enum Kind {
     /// Run by uprobes, which are kprobes to the kernel, attached in that way.
     Probe(AttachType),
+    /// The same, and it may wait for memory (kernel 6.0).
+    SleepingProbe(AttachType),
     /// Run for every task by who reads an iterator; the id, in the kernel's types, of the function that stands for it.
     TaskIterator { function: u32 },
 }
@@ -67,6 +72,11 @@ pub(crate) fn load_program(
             Kind::Probe(attach_type) => {
                 load.prog_type = bpf_prog_type::BPF_PROG_TYPE_KPROBE as u32;
                 load.expected_attach_type = attach_type as u32;
+            }
+            Kind::SleepingProbe(attach_type) => {
+                load.prog_type = bpf_prog_type::BPF_PROG_TYPE_KPROBE as u32;
+                load.expected_attach_type = attach_type as u32;
+                load.prog_flags = SLEEPABLE;
             }
             Kind::TaskIterator { function } => {
                 load.prog_type = bpf_prog_type::BPF_PROG_TYPE_TRACING as u32;

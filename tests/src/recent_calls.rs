@@ -4,7 +4,7 @@ use libtest_mimic::Failed;
 
 use crate::{
     Job, JobBuilder, Mpi, program,
-    terminal::{Terminal, TerminalError},
+    terminal::{FAST, Terminal, TerminalError},
 };
 
 /// Calls of the third part: more than any ring has room for.
@@ -26,7 +26,7 @@ pub fn job(mpi: Mpi) -> JobBuilder {
 /// If the numbers of calls do not add up.
 pub fn watch(mut job: Job, options: &[&str]) -> Result<(), Failed> {
     job.wait_for_gate("1")?;
-    let mut terminal = Terminal::start(SIZE, [options, &["--pid-of", job.called()]].concat())?;
+    let mut terminal = Terminal::start(SIZE, [FAST, options, &["--pid-of", job.called()]].concat())?;
     terminal.wait_for(&["2/2 ranks", "LIVE"])?;
     pass(&mut job, "1", "2")?;
 

@@ -25,6 +25,8 @@ pub use error::TerminalError;
 const PATIENCE: Duration = Duration::from_mins(1);
 /// What gives a program a terminal of its own, so that it hears of new sizes: a program, since doing it oneself needs unsafe code.
 pub const STARTER: &str = "setsid";
+/// Options for a display that is renewed often: no test has to wait long for what it looks for.
+pub const FAST: &[&str] = &["--interval", "250ms"];
 const LEAVE_ALTERNATE_SCREEN: &str = "\u{1b}[?1049l";
 
 /// Killed when dropped.

@@ -1,7 +1,7 @@
 //! The full-screen view on a terminal, of a job that runs.
 
 use libtest_mimic::{Failed, Trial};
-use mpiprobe_tests::terminal::{Left, STARTER, Terminal};
+use mpiprobe_tests::terminal::{FAST, Left, STARTER, Terminal};
 use mpiprobe_tests::{Job, Language, Mpi, Requirement, program, requirement};
 use rustix::process::Signal;
 
@@ -35,7 +35,7 @@ fn trial(mpi: Mpi, name: &str, test: Test) -> Trial {
 fn viewed(mpi: Mpi, size: (u16, u16)) -> Result<(Job, Terminal), Failed> {
     let mut job = Job::builder(mpi, program::RING).ranks(RANKS).args(["--forever"]).gates(&["1"]).own_name().spawn()?;
     job.wait_for_gate("1")?;
-    let terminal = Terminal::start(size, ["--traffic", "--pid-of", job.called()])?;
+    let terminal = Terminal::start(size, [FAST, &["--traffic", "--pid-of", job.called()]].concat())?;
     terminal.wait_for(&["mpiprobe ", "4/4 ranks", "LIVE"])?;
     job.open_gate("1")?;
     terminal.wait_for(&["Functions (", "  MPI_"])?;
@@ -149,7 +149,7 @@ fn detaching(mpi: Mpi) -> Result<(), Failed> {
 fn deadlock(mpi: Mpi) -> Result<(), Failed> {
     let mut job = Job::builder(mpi, program::CIRCLE).ranks(RANKS).gates(&["1"]).truth(true).own_name().spawn()?;
     job.wait_for_gate("1")?;
-    let mut terminal = Terminal::start((100, 30), ["--pid-of", job.called()])?;
+    let mut terminal = Terminal::start((100, 30), [FAST, &["--pid-of", job.called()]].concat())?;
     terminal.wait_for(&["4/4 ranks", "LIVE"])?;
     job.open_gate("1")?;
     terminal.press("9")?;
@@ -170,7 +170,7 @@ fn threads(mpi: Mpi) -> Result<(), Failed> {
     let builder = Job::builder(mpi, program::THREADS).ranks(2).args(["6", "5"]).truth(true).own_name();
     let mut job = builder.gates(&["start", "MPI_Send"]).spawn()?;
     job.wait_for_gate("start")?;
-    let mut terminal = Terminal::start((100, 30), ["--pid-of", job.called()])?;
+    let mut terminal = Terminal::start((100, 30), [FAST, &["--pid-of", job.called()]].concat())?;
     terminal.wait_for(&["2/2 ranks", "LIVE"])?;
     job.open_gate("start")?;
     terminal.press("2")?;

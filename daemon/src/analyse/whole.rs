@@ -102,6 +102,16 @@ impl Job {
                 None => drop(job.others.insert((who.host.clone(), who.pid))),
             }
         }
+        // Of a process that ended before it was looked at only the kernel's word on its environment is left, which may not name its
+        // job: it is one of the only job that there is.
+        if jobs.len() == 2
+            && let Some(nameless) = jobs.remove(&None)
+            && let Some(job) = jobs.values_mut().next()
+        {
+            job.size = job.size.max(nameless.size);
+            job.ranks.extend(nameless.ranks);
+            job.others.extend(nameless.others);
+        }
         jobs
     }
 
@@ -165,6 +175,15 @@ mod tests {
         assert_eq!(of(&[rank(Some(0), Some(2)), rank(Some(1), Some(2))]), [""; 0]);
         assert_eq!(of(&[rank(Some(0), Some(2))]), ["1 of 2 ranks of job ompi:1 are not counted (rank 1)"]);
         assert_eq!(of(&[rank(Some(1), Some(6))]), ["5 of 6 ranks of job ompi:1 are not counted (rank 0, 2-5)"]);
+        // One of which nobody could tell the job any more.
+        let nameless = |rank| {
+            let mut nameless = observed(rank, Some(2), Beginning::FirstCall);
+            nameless.identity.job = None;
+            nameless
+        };
+        assert_eq!(of(&[rank(Some(0), Some(2)), nameless(Some(1))]), [""; 0]);
+        assert_eq!(of(&[nameless(Some(0)), nameless(Some(1))]), [""; 0]);
+        assert_eq!(of(&[nameless(Some(1))]), ["1 of 2 ranks are not counted (rank 0)"]);
         // Two images of one rank.
         assert_eq!(of(&[rank(Some(0), Some(2)), rank(Some(0), Some(2))]).len(), 1);
         assert_eq!(of(&[rank(Some(0), Some(3)), rank(None, None)]), ["1 of 3 ranks of job ompi:1 are not counted"]);

@@ -43,6 +43,41 @@ pub(super) fn grid_rows(size: Size) -> usize {
     usize::from(Areas::of(size).body.height.saturating_sub(2))
 }
 
+/// What the overview has room for besides sums; in lines, and rows and columns of the matrix.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct GlanceRoom {
+    pub(super) left: usize,
+    pub(super) sites: usize,
+    pub(super) matrix: usize,
+}
+
+impl GlanceRoom {
+    /// Columns from which on the overview stands in two.
+    pub(super) const WIDE: u16 = 100;
+    /// Lines from which on there is more on it than sums.
+    const HIGH: u16 = 30;
+    /// Those of the sums on the left, with the gaps between them.
+    const SUMS: u16 = 10;
+    /// The title of a section, and the gap before it.
+    pub(super) const AROUND: usize = 2;
+    /// A matrix with fewer rows says nothing, unless there are no more ranks.
+    pub(super) const LEAST_MATRIX: usize = 6;
+    /// With more it is no small one.
+    const MOST_MATRIX: usize = 32;
+
+    /// `None` on a screen that is too small for anything else than sums.
+    pub(super) fn of(size: Size) -> Option<Self> {
+        let body = Areas::of(size).body;
+        let left = usize::from(body.height.saturating_sub(Self::SUMS));
+        let columns = usize::from((body.width / 2).saturating_sub(MATRIX_LABELS + 1) / 2);
+        (body.width >= Self::WIDE && body.height >= Self::HIGH).then(|| Self {
+            left,
+            sites: usize::from(body.height / 6),
+            matrix: (left / 2).saturating_sub(Self::AROUND).min(columns).min(Self::MOST_MATRIX),
+        })
+    }
+}
+
 /// Columns of the names of rows of the matrix.
 pub(super) const MATRIX_LABELS: u16 = 12;
 

@@ -42,6 +42,20 @@ fn what_rows_lead_to() {
     }
 }
 
+/// What a screen of usual size has room for beside the sums: also of a job of which nobody has asked what calls move.
+#[test]
+fn the_overview_uses_its_room() {
+    for (name, job) in [
+        ("small", Synthetic::SMALL),
+        ("large", Synthetic::LARGE),
+        ("calls-only", Synthetic { traffic: false, ..Synthetic::SMALL }),
+    ] {
+        for size in [(100, 34), (200, 50)] {
+            insta::assert_snapshot!(format!("overview-{name}-{}x{}", size.0, size.1), picture(&view(job, size)));
+        }
+    }
+}
+
 #[test]
 fn of_nobody() {
     snapshots("empty", Synthetic::EMPTY);

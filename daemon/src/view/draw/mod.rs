@@ -2,6 +2,7 @@
 
 mod editor;
 mod frame;
+mod glance;
 mod grid;
 mod help;
 mod line;

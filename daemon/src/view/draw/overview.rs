@@ -3,7 +3,7 @@
 use ratatui::{Frame, layout::Rect};
 
 use super::{
-    Theme,
+    Theme, glance,
     line::{Line, line_of},
 };
 use crate::{
@@ -13,6 +13,7 @@ use crate::{
         units::{bytes, duration, maybe_percent, ns, percent, rate},
     },
     view::{
+        layout::GlanceRoom,
         screens::{Known, functions_by_time},
         state::{Point, State, Tone},
     },
@@ -25,25 +26,31 @@ const NAMES: usize = 16;
 const LOW: u16 = 24;
 
 /// Lines with a title, or none.
-type Section = Vec<Line>;
+pub(super) type Section = Vec<Line>;
 
 pub(super) fn draw(frame: &mut Frame<'_>, area: Rect, state: &State, theme: Theme) {
     // Of everything, whatever the filter.
     let Some(known) = state.known().map(|known| known.unfiltered()) else { return };
     let profile = known.profile;
-    let is_wide = area.width >= 100;
+    let is_wide = area.width >= GlanceRoom::WIDE;
     let left = Rect { width: if is_wide { area.width / 2 } else { area.width }, ..area };
     let above = [now(state, &known, left.width, theme), efficiency(&known, left.width, theme)];
     if is_wide {
-        put(frame, left, &joined(above, true, theme));
+        let ranks = glance::ranks(state.glance(), &known, left.width, theme);
+        let matrix = glance::matrix(&state.glance().matrix, state.measure, theme);
+        put(frame, left, &joined(above.into_iter().chain([ranks, matrix]), true, theme));
         let right = Rect { x: left.right() + 1, width: area.width - left.width - 1, ..area };
-        let sections = [
-            functions(&known, usize::from(area.height / 3), theme),
+        let below = [
+            glance::sites(state.glance(), right.width, theme),
             communicators(profile, usize::from(area.height / 6), theme),
             warnings(state, usize::from(area.height / 4), theme),
             remarks(profile, true, theme),
         ];
-        put(frame, right, &joined(sections, true, theme));
+        // What stands below is never cut off for more functions.
+        let taken: usize = below.iter().filter(|section| !section.is_empty()).map(|section| section.len() + 1).sum();
+        let room = usize::from(area.height).saturating_sub(taken + 1).min(usize::from(area.height / 3)).max(4);
+        let functions = functions(&known, room, theme);
+        put(frame, right, &joined([functions].into_iter().chain(below), true, theme));
         return;
     }
     let is_low = area.height < LOW;
@@ -72,7 +79,7 @@ fn put(frame: &mut Frame<'_>, area: Rect, lines: &[Line]) {
     }
 }
 
-fn title(text: &str, theme: Theme) -> Line {
+pub(super) fn title(text: &str, theme: Theme) -> Line {
     Line::new(theme).add(Tone::Title, &format!(" {text}"))
 }
 

@@ -137,6 +137,11 @@ impl Cell {
         Self { tone, ..self }
     }
 
+    /// What it is sorted by, if that is a number.
+    pub fn number_or(&self, other: f64) -> f64 {
+        if let SortKey::Number(number) = self.key { number } else { other }
+    }
+
     /// What it says, for the clipboard.
     pub fn plain(&self) -> String {
         match &self.content {

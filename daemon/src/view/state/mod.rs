@@ -8,6 +8,7 @@ mod edit;
 mod editor;
 mod figures;
 mod filtering;
+mod glance;
 mod grid;
 mod history;
 mod matrix;
@@ -24,6 +25,7 @@ pub use data::Span;
 pub(super) use data::{Data, MOST_LOOKS, RECENT_NS};
 pub(super) use editor::{Editor, List, Purpose};
 use figures::Figures;
+pub(super) use glance::Glance;
 pub(super) use grid::{Align, Cell, Column, Content, Grid, Row, RowId, SortKey, Tone};
 pub use history::History;
 pub use matrix::Measure;
@@ -34,7 +36,7 @@ pub(super) use saved::Saved;
 pub(super) use series::{MOST as HISTORY, Point};
 
 use super::{
-    layout::{self, Size},
+    layout::{self, GlanceRoom, Size},
     screens::{self, Known},
     source::{Moment, Position, Running},
     user::SavedView,
@@ -60,6 +62,7 @@ pub struct State {
     cursors: HashMap<place::Kind, Cursor>,
     grid: Grid,
     matrix: Matrix,
+    glance: Glance,
     /// Row and column of the matrix that the cursor is on.
     matrix_at: (usize, usize),
     pub measure: Measure,
@@ -96,6 +99,7 @@ impl State {
             cursors: HashMap::new(),
             grid: Grid::default(),
             matrix: Matrix::default(),
+            glance: Glance::default(),
             matrix_at: (0, 0),
             measure: Measure::default(),
             figures: Figures::default(),
@@ -148,6 +152,7 @@ impl State {
         self.size = size;
         self.scroll();
         self.refresh_matrix();
+        self.refresh_glance();
     }
 
     pub fn size(&self) -> Size {
@@ -201,6 +206,11 @@ impl State {
         self.matrix_at
     }
 
+    /// What the overview shows besides sums.
+    pub(super) fn glance(&self) -> &Glance {
+        &self.glance
+    }
+
     /// Whether the place is a matrix, or a part of one.
     pub(super) fn is_matrix(&self) -> bool {
         matches!(self.place(), Place::Screen(Screen::Matrix) | Place::Block(_))
@@ -234,6 +244,7 @@ impl State {
         self.grid = self.known().map(|known| screens::grid(self.place(), &known)).unwrap_or_default();
         self.count_unfiltered();
         self.refresh_matrix();
+        self.refresh_glance();
         let mut cursor = self.cursor();
         let (column, descending) = cursor.order(&self.grid);
         self.grid.sort(column, descending);
@@ -255,6 +266,11 @@ impl State {
         self.matrix = matrix.unwrap_or_default();
         self.count_unfiltered_pairs();
         self.go_in_matrix(self.matrix_at);
+    }
+
+    fn refresh_glance(&mut self) {
+        let room = GlanceRoom::of(self.size).filter(|_| self.place() == Place::Screen(Screen::Overview));
+        self.glance = room.zip(self.known()).map(|(room, known)| Glance::of(&known, room)).unwrap_or_default();
     }
 
     /// To a row and a column, or the last ones.

@@ -191,7 +191,7 @@ pub fn holds<M: Memory>(layout: &Layout, memory: &M) -> Option<bool> {
     let is_told = layout.told_size == 0 || (rank == layout.told_rank as u64 && size == layout.told_size as u64);
     Some(
         rank < size
-            && size <= i32::MAX as u64
+            && i32::try_from(size).is_ok()
             && own_rank == 0
             && own_size == 1
             && inter & fields.inter_mask as u64 == 0

@@ -22,7 +22,7 @@ impl Library<'_> {
                 continue;
             };
             // What is decoded out of step may refer to anything: whoever reads there has to check what he finds.
-            let relative = decoder.into_iter().filter(|instruction| instruction.is_ip_rel_memory_operand());
+            let relative = decoder.into_iter().filter(iced_x86::Instruction::is_ip_rel_memory_operand);
             references.extend(relative.map(|instruction| instruction.ip_rel_memory_address()));
         }
         let is_data = |address: &u64| self.segments.writable().any(|(all, _)| all.contains(address));

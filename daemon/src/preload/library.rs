@@ -1,8 +1,9 @@
 //! The wrapper as a file: it comes inside the `mpiprobe` binary, and is written to where programs can load it from.
 
 use std::{
-    fs,
-    os::unix::ffi::OsStrExt as _,
+    fs::{self, DirBuilder},
+    io,
+    os::unix::{ffi::OsStrExt as _, fs::DirBuilderExt as _},
     path::{Path, PathBuf},
 };
 
@@ -30,9 +31,24 @@ pub enum LibraryError {
 /// In the user's cache: home directories are there on all nodes of most clusters, and files in them may be executed. The environment
 /// may be another user's (`sudo -E`): what it names is used only if it belongs to this user, and nobody else can put another file
 /// there before it is loaded.
+///
+/// A user without such a place, as in many containers, has one in the directory for temporary files.
 pub fn library() -> Result<PathBuf, LibraryError> {
-    let home = Users::read().home(geteuid().as_raw());
+    let user = geteuid().as_raw();
+    let home = Users::read().home(user);
     library_in(&caches(|name| std::env::var_os(name).map(PathBuf::from), home))
+        .or_else(|error| library_below(&std::env::temp_dir(), user).map_err(|_| error))
+}
+
+/// Below a directory that everybody may write to: in one of a known name, which is refused if somebody else has made it.
+fn library_below(shared: &Path, user: u32) -> Result<PathBuf, FileError> {
+    let own = shared.join(format!("mpiprobe-{user}"));
+    with_callers_rights(|| match DirBuilder::new().mode(Mode::RWXU.bits()).create(&own) {
+        Err(source) if source.kind() != io::ErrorKind::AlreadyExists => {
+            Err(FileError::Io { path: own.clone(), source })
+        }
+        _ => put(&own),
+    })
 }
 
 fn library_in(caches: &[PathBuf]) -> Result<PathBuf, LibraryError> {
@@ -99,6 +115,23 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().canonicalize().unwrap();
         (folder, path)
+    }
+
+    #[test]
+    fn without_a_home_there_is_a_place_among_temporary_files() {
+        let (_folder, shared) = folder();
+        fs::set_permissions(&shared, Permissions::from_mode(0o1777)).unwrap();
+        let user = geteuid().as_raw();
+        let path = library_below(&shared, user).unwrap();
+        assert_eq!(path.ancestors().nth(2), Some(shared.join(format!("mpiprobe-{user}")).as_path()));
+        assert_eq!(library_below(&shared, user).unwrap(), path);
+        // Others may write into it, or it is a link.
+        fs::create_dir(shared.join("mpiprobe-1")).unwrap();
+        fs::set_permissions(shared.join("mpiprobe-1"), Permissions::from_mode(0o777)).unwrap();
+        assert!(library_below(&shared, 1).is_err());
+        symlink(shared.join("mpiprobe-1"), shared.join("mpiprobe-2")).unwrap();
+        assert!(library_below(&shared, 2).is_err());
+        assert_eq!(fs::read_dir(shared.join("mpiprobe-1")).unwrap().count(), 0);
     }
 
     #[test]

@@ -45,20 +45,20 @@ impl Foreseen {
         tables: &mut Tables,
         id: FileId,
         cookies: Vec<u64>,
-        template: Option<Template>,
+        template: Option<&Template>,
     ) {
         let library = self.libraries.entry(id).or_default();
         library.cookies = cookies;
         if !library.is_learned {
-            library.template = template;
+            library.template = template.copied();
         }
         self.tell(tables, id);
     }
 
     /// A process that has mapped a file was looked at.
-    pub(super) fn learn(&mut self, tables: &mut Tables, id: FileId, template: Template) {
+    pub(super) fn learn(&mut self, tables: &mut Tables, id: FileId, template: &Template) {
         let library = self.libraries.entry(id).or_default();
-        library.template = Some(template);
+        library.template = Some(*template);
         library.is_learned = true;
         self.tell(tables, id);
     }

@@ -60,7 +60,7 @@ impl Layouts {
         if !self.foreseen.has_probes(id) {
             let blueprint = self.blueprints.entry(id).or_insert_with(read);
             let template = blueprint.as_ref().and_then(Blueprint::template);
-            self.foreseen.add_probes(tables, id, cookies(), template);
+            self.foreseen.add_probes(tables, id, cookies(), template.as_ref());
         }
     }
 
@@ -154,7 +154,7 @@ impl Layouts {
                 && self.foreseen.is_to_be_learned(pending.file.id)
                 && let Some(template) = blueprint.learn(&pending.file, &layout)
             {
-                self.foreseen.learn(tables, pending.file.id, template);
+                self.foreseen.learn(tables, pending.file.id, &template);
             }
             layout.known |= capability::SETTLED;
             if before.knows(capability::PROVISIONAL) && !is_same(&before, &layout) {

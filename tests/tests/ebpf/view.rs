@@ -128,12 +128,15 @@ fn job_ends(mpi: Mpi) -> Result<(), Failed> {
     Ok(())
 }
 
+/// As many as take some seconds to be removed.
+const FEW: &str = "MPI_Send,MPI_Recv,MPI_Isend,MPI_Irecv,MPI_Waitall,MPI_Allreduce,MPI_Barrier,MPI_Bcast";
+
 /// One by one, probes take long to be removed; the view stays meanwhile. If all of them have gone by the time of the signal, it is an end like
 /// others.
 fn detaching(mpi: Mpi) -> Result<(), Failed> {
     let mut job = Job::builder(mpi, program::RING).ranks(2).args(["--forever"]).gates(&["1"]).own_name().spawn()?;
     job.wait_for_gate("1")?;
-    let arguments = ["--attach", "perf-event", "--functions", "default", "--pid-of", job.called()];
+    let arguments = ["--attach", "perf-event", "--functions", FEW, "--pid-of", job.called()];
     let terminal = Terminal::start((80, 24), arguments)?;
     terminal.wait_for(&["mpiprobe ", "2/2 ranks", "LIVE"])?;
     job.open_gate("1")?;

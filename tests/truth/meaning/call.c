@@ -103,9 +103,14 @@ static void completed(struct call *call, int result) {
     int nothing = (call->flag != NULL && !*call->flag) || (call->index != NULL && *call->index == MPI_UNDEFINED) ||
                   (call->outcount != NULL && *call->outcount == MPI_UNDEFINED);
     int by_status = result == MPI_ERR_IN_STATUS; /* which of them have failed */
-    if (result != MPI_SUCCESS && call->rule == RULE_COMPLETE_ONE)
-        truth_request_completed(call->completing[0], NULL, 0);
-    if ((result != MPI_SUCCESS || nothing) && !by_status)
+    if (result != MPI_SUCCESS && !by_status) {
+        /* What has failed is complete all the same, and has brought nothing: its handle means nothing any more. */
+        for (int i = 0; i < call->request_count; i++)
+            if (call->rule == RULE_COMPLETE_ONE || call->requests[i] == MPI_REQUEST_NULL)
+                truth_request_completed(call->completing[i], NULL, 0);
+        return;
+    }
+    if (nothing && !by_status)
         return;
     int count = call->index != NULL ? 1 : call->outcount != NULL ? *call->outcount : call->request_count;
     for (int i = 0; i < count; i++) {

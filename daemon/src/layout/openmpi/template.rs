@@ -13,26 +13,25 @@ use super::{DATATYPES, SELF, WORLD};
 
 /// By a layout that was checked in a process, else by the table that was verified for the release's series.
 pub(in super::super) fn template(blueprint: &Blueprint, checked: Option<&Layout>) -> Option<Template> {
-    let layout = match checked {
-        Some(layout) => *layout,
-        None => {
-            let version = blueprint.version?;
-            let table = TABLES.iter().find(|table| table.verified.is_of_series(version))?;
-            Layout {
-                known: capability::CONSTANTS
-                    | capability::DATATYPES
-                    | capability::COMMUNICATORS
-                    | capability::MEMBERS
-                    | capability::REQUESTS,
-                handles: handle_kind::POINTER,
-                constants: Constants { ..OPEN_MPI.constants },
-                status: OPEN_MPI.status,
-                datatypes: table.datatypes(),
-                communicators: table.communicators(0, 0),
-                members: table.members(),
-                requests: REQUESTS,
-                ..Layout::default()
-            }
+    let layout = if let Some(layout) = checked {
+        *layout
+    } else {
+        let version = blueprint.version?;
+        let table = TABLES.iter().find(|table| table.verified.is_of_series(version))?;
+        Layout {
+            known: capability::CONSTANTS
+                | capability::DATATYPES
+                | capability::COMMUNICATORS
+                | capability::MEMBERS
+                | capability::REQUESTS,
+            handles: handle_kind::POINTER,
+            constants: Constants { ..OPEN_MPI.constants },
+            status: OPEN_MPI.status,
+            datatypes: table.datatypes(),
+            communicators: table.communicators(0, 0),
+            members: table.members(),
+            requests: REQUESTS,
+            ..Layout::default()
         }
     };
     let mut draft = Draft::new(&layout, blueprint.data.code()?);
@@ -45,7 +44,9 @@ pub(in super::super) fn template(blueprint: &Blueprint, checked: Option<&Layout>
         (&[&place::FILE_NULL], "ompi_mpi_file_null_addr"),
     ] {
         let symbol = blueprint.symbol(symbol)?;
-        places.iter().for_each(|place| draft.variable(place, symbol));
+        for place in places {
+            draft.variable(place, symbol);
+        }
     }
     // Not in all releases.
     match blueprint.symbol("ompi_mpi_op_no_op_addr") {

@@ -291,12 +291,20 @@ fn has_ended(header: &Header, here: &Here, root: &ProcRoot) -> Result<bool, Tabl
     }
 }
 
-/// What the library calls itself: `MPICH Version:\t4.0.2`, for example.
+/// What the library calls itself, as eBPF has it: `MPICH 4.0.2` of `MPICH Version:\t4.0.2`, and `Open MPI 4.1.4` of
+/// `Open MPI v4.1.4, package: Debian OpenMPI, …`. How it was built is in further lines, and behind commas.
 fn implementation(noted: &[u8]) -> String {
-    let text = noted.split(|&byte| byte == 0).next().unwrap_or_default();
-    let words: Vec<&[u8]> = text.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty()).collect();
-    let words: Vec<String> = words.into_iter().filter(|word| *word != b"Version:").map(printable).collect();
-    words.join(" ")
+    let text = noted.split(|&byte| matches!(byte, 0 | b'\n' | b',')).next().unwrap_or_default();
+    let words = text.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty() && *word != b"Version:");
+    words.map(without_v).map(printable).collect::<Vec<_>>().join(" ")
+}
+
+/// `4.1.4` of `v4.1.4`.
+fn without_v(word: &[u8]) -> &[u8] {
+    match word {
+        [b'v', number @ ..] if number.first().is_some_and(u8::is_ascii_digit) => number,
+        _ => word,
+    }
 }
 
 /// From what the process has noted of its environment.
@@ -310,5 +318,28 @@ fn identity(header: &Header) -> Identity {
         size: rank.size,
         job: Some(JobKey::of_environment(&rank, &environment, header.parent, header.pid).to_string()),
         executable: text(&header.executable),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::implementation;
+
+    #[test]
+    fn a_library_is_called_by_name_and_version() {
+        for (noted, name) in [
+            (
+                "MPICH Version:\t4.0.2\nMPICH Release date:\tThu Apr  7 12:34:45 CDT 2022\nMPICH ABI:\t14:2:2\n",
+                "MPICH 4.0.2",
+            ),
+            (
+                "Open MPI v4.1.4, package: Debian OpenMPI, ident: 4.1.4, repo rev: v4.1.4, May 26, 2022\0",
+                "Open MPI 4.1.4",
+            ),
+            ("Intel(R) MPI Library 2021.18.1 for Linux* OS\n", "Intel(R) MPI Library 2021.18.1 for Linux* OS"),
+            ("", ""),
+        ] {
+            assert_eq!(implementation(noted.as_bytes()), name);
+        }
     }
 }

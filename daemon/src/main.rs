@@ -3,12 +3,10 @@
 use std::process::ExitCode;
 
 use clap::Parser as _;
-use mpiprobe::{
-    cli::{Arguments, Exit, execute},
-    discover::foreign::{serve_if_asked, use_process},
-    present::{LogWriter, say},
-    view::GivenBack,
-};
+use mpiprobe::cli::{Arguments, Exit, execute};
+use mpiprobe_discover::foreign::{serve_if_asked, use_process};
+use mpiprobe_present::{LogWriter, say};
+use mpiprobe_view::GivenBack;
 
 fn main() -> ExitCode {
     if serve_if_asked() {
@@ -16,7 +14,7 @@ fn main() -> ExitCode {
     }
     use_process();
     let arguments = Arguments::parse();
-    start_log(arguments.verbose);
+    start_log(&arguments);
     match run(&arguments) {
         Ok(exit) => exit.into(),
         Err(error) => {
@@ -37,13 +35,16 @@ fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
 }
 
 /// Warnings always, more if asked for; on standard error, so that results stay clean.
-fn start_log(verbose: u8) {
-    let level = match verbose {
+fn start_log(arguments: &Arguments) {
+    let level = match arguments.verbose {
         0 => "warn",
         1 => "info",
         _ => "debug",
     };
-    let filter = tracing_subscriber::EnvFilter::try_from_default_env().unwrap_or_else(|_| level.into());
+    let filter = tracing_subscriber::EnvFilter::try_from_default_env().unwrap_or_else(|_| {
+        // What the programs log bears the name of their crate.
+        if arguments.trace_bpf { format!("{level},probe_ebpf=info") } else { level.to_owned() }.into()
+    });
     tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_writer(|| LogWriter)

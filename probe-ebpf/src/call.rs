@@ -14,10 +14,10 @@ use crate::{
     atomic::{add, barrier},
     entries, inner,
     maps::{TARGETS, configured},
-    meaning::{self, Call},
+    meaning::{self, Returned},
     phases, recent,
     registers::{RETURN_ADDRESS_BYTES, Registers, is_return_trampoline},
-    statistics::{count_loss, process_counters, record},
+    statistics::{chosen, count_loss, process_counters, record},
     thread, tools, unsure,
 };
 
@@ -237,17 +237,19 @@ pub fn leave(context: &impl EbpfContext, id: u64) -> u32 {
 fn complete(thread: &mut ThreadState, registers: &Registers, now: u64) -> u32 {
     let ns = now - thread.open.started_ns;
     let function = thread.open.function_plus_1 - 1;
-    let stats_plus_1 = record(thread.process, function, ns);
+    let Some(chosen) = chosen(function) else { return RETURN };
+    // Slot 0 is mpiprobe's own: nobody asks what was counted there.
+    let stats_plus_1 = record(thread.process & chosen as u32, function, ns);
     if thread.tools_open != 0 {
         tools::leave_library(thread, thread.id, function, ns);
     }
     begin_change(thread);
     thread.open.function_plus_1 = 0;
-    thread.calls += 1;
-    thread.time_ns += ns;
+    thread.calls += chosen & 1;
+    thread.time_ns += ns & chosen;
     thread.last_return_ns = now;
     end_change(thread);
-    if recent::is_on() {
+    if recent::is_on() && chosen != 0 {
         recent::note(thread, function, registers, ns);
     }
     // What it asks for is done from its return on.
@@ -260,7 +262,7 @@ fn complete(thread: &mut ThreadState, registers: &Registers, now: u64) -> u32 {
     let call_site = registers.instruction_pointer();
     let result = registers.result() as i32;
     let succeeded = result == 0;
-    let call = Call { function, call_site, ns, result, succeeded, stats_plus_1 };
+    let call = Returned { function, call_site, ns, result, succeeded, stats_plus_1 };
     if succeeded {
         let left = meaning::recall(thread, call);
         if left != COMPLETED {

@@ -5,12 +5,15 @@ use mpiprobe_common::ThreadState;
 
 use crate::{
     call::{NO_RETURN, begin_change, end_change, is_in_library, read_return_address},
-    statistics::record_untimed,
+    statistics::{is_chosen, record_untimed},
 };
 
 /// A function is entered. Calls that MPI makes inside MPI are told by where they come from.
 #[inline(never)]
 pub fn count(thread: &mut ThreadState, function: u32, stack_pointer: u64) -> u32 {
+    if !is_chosen(function) {
+        return NO_RETURN;
+    }
     let caller = read_return_address(thread.process, stack_pointer);
     if is_in_library(thread.id, caller) {
         thread.inner_calls += 1;

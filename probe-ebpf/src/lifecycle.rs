@@ -24,9 +24,21 @@ use crate::{
     thread, tools,
 };
 
+/// Says what happens, if somebody wants to know. Not for what a call runs through: it costs.
+macro_rules! trace {
+    ($context:expr, $($argument:tt)*) => {
+        if configured::trace() != 0 {
+            aya_log_ebpf::info!($context, $($argument)*);
+        }
+    };
+}
+
 /// The current thread ends.
-pub fn thread_exit() {
+pub fn thread_exit(context: &RawTracePointContext) {
     let id = bpf_get_current_pid_tgid();
+    if configured::trace() != 0 && target(id).is_some() {
+        aya_log_ebpf::info!(context, "thread {} of process {} ends", id as u32, (id >> 32) as u32);
+    }
     end_thread(id);
     if let Some(target) = target(id) {
         note_end(target.process);
@@ -48,6 +60,8 @@ pub fn process_fork(context: &RawTracePointContext) {
         let _ = JOB.remove(child);
     } else if JOB.insert(child, 0, 0).is_err() {
         count_loss(CALIBRATION_SLOT, Loss::ProcessTableFull);
+    } else {
+        trace!(context, "process {} belongs to the job: process {} has started it", child, parent);
     }
 }
 
@@ -67,12 +81,10 @@ pub fn process_exec(context: &RawTracePointContext) {
     }
     let follows = known.is_some_and(|target| target.flags & target_flags::FOLLOW_EXEC != 0);
     if follows || is_member(tgid) || name_matches() {
-        #[cfg(feature = "log")]
-        aya_log_ebpf::info!(context, "process {} has become a target by exec", tgid);
+        trace!(context, "process {} has become a target by exec", tgid);
         adopt(id, tgid, known.map_or(0, |target| target.flags));
     } else if let Some(target) = known {
-        #[cfg(feature = "log")]
-        aya_log_ebpf::info!(context, "target {} has left by exec", tgid);
+        trace!(context, "process {} is no target any more: it has another program", tgid);
         let _ = TARGETS.remove(tgid);
         notify(&event(EventKind::ExecAway, id, target.process));
     }

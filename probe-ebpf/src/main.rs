@@ -189,8 +189,8 @@ pub extern "C" fn locate_open_calls(context: *mut c_void) -> i32 {
 
 /// A thread ends: fold its counts into its process.
 #[raw_tracepoint(tracepoint = "sched_process_exit")]
-pub fn thread_exit(_context: RawTracePointContext) -> i32 {
-    lifecycle::thread_exit();
+pub fn thread_exit(context: RawTracePointContext) -> i32 {
+    lifecycle::thread_exit(&context);
     0
 }
 

@@ -48,6 +48,7 @@ pub mod configured {
         recent: u32,
         stats_entries: u32,
         thread_slots: u32,
+        trace: u32,
         flow_slots: u32,
         traffic: u32,
         communicator_slots: u32,

@@ -8,9 +8,25 @@ use mpiprobe_common::{
 
 use crate::{
     atomic::{add, compare_exchange, fetch_add, from_here_on, load, raise},
-    maps::{CONTROL, PROCESSES, STATS, STATS_INDEX, configured},
+    maps::{CONTROL, DESCRIPTORS, PROCESSES, STATS, STATS_INDEX, configured},
     meaning, phases,
 };
+
+/// Whether calls of a function are counted, because the user has chosen it: all bits are set, or none. As a number and not as a branch:
+/// the verifier would go through all that follows once for each.
+#[inline(always)]
+pub fn chosen(function: u32) -> Option<u64> {
+    let descriptor = DESCRIPTORS.get_ptr(function & (FUNCTION_SLOTS - 1))?;
+    // SAFETY: map value pointer, written before anything is attached.
+    Some(u64::from(unsafe { (*descriptor).unchosen }).wrapping_sub(1))
+}
+
+/// The same as a branch.
+#[inline(always)]
+pub fn is_chosen(function: u32) -> bool {
+    // SAFETY: as above.
+    DESCRIPTORS.get_ptr(function & (FUNCTION_SLOTS - 1)).is_some_and(|descriptor| unsafe { (*descriptor).unchosen == 0 })
+}
 
 /// Counts one completed call of `ns` nanoseconds; gives its entry in the statistics plus one, 0 if there is no room.
 #[inline(always)]

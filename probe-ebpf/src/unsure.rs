@@ -7,7 +7,7 @@ use mpiprobe_common::{Loss, ThreadState, thread::UnsureCalls};
 
 use crate::{
     call::NO_RETURN,
-    statistics::{count_losses, record_untimed},
+    statistics::{count_losses, is_chosen, record_untimed},
 };
 
 /// Such a call begins: an inner one, until the contrary is known.
@@ -46,9 +46,11 @@ fn settle_all(thread: &mut ThreadState) -> u32 {
             break;
         }
         let calls = u64::from(known.calls);
-        record_untimed(thread.process, known.function.into(), calls);
-        thread.calls += calls;
         unknown -= calls;
+        if is_chosen(known.function.into()) {
+            record_untimed(thread.process, known.function.into(), calls);
+            thread.calls += calls;
+        }
     }
     // Of which functions is not known.
     count_losses(thread.process, Loss::EntryWithoutReturn, unknown);
@@ -58,7 +60,9 @@ fn settle_all(thread: &mut ThreadState) -> u32 {
 /// Counts a call of the program's by its entry.
 #[inline(never)]
 pub fn count(thread: &mut ThreadState, function: u32) -> u32 {
-    record_untimed(thread.process, function, 1);
-    thread.calls += 1;
+    if is_chosen(function) {
+        record_untimed(thread.process, function, 1);
+        thread.calls += 1;
+    }
     NO_RETURN
 }

@@ -40,7 +40,7 @@ pub fn executable(mpi: Mpi, program: Program) -> Result<PathBuf, CompileError> {
     let Some(compiler) = mpi.compiler(program.language) else {
         return inputs.into_iter().next().ok_or(CompileError::NoSource { program: program.name });
     };
-    let arguments = [options(program.language), mpi.compiler_arguments()].concat();
+    let arguments = [options(program), mpi.compiler_arguments()].concat();
     build(mpi, &compiler, &arguments, &inputs, program.name)
 }
 
@@ -52,22 +52,46 @@ pub fn executable_with_mpich(program: Program) -> Result<PathBuf, CompileError> 
     let shown = command.arg("-compile-info").output();
     let shown = shown.map_err(|source| CompileError::NoCompiler { mpi, compiler: wrapper, source })?;
     let shown = String::from_utf8_lossy(&shown.stdout).into_owned();
-    let mut arguments = options(program.language);
+    let mut arguments = options(program);
     arguments.extend(shown.split_whitespace().filter(|option| option.starts_with("-I")).map(Into::into));
     // What the library needs is there as shared libraries only.
     arguments.extend(["-l:libmpich.a", "-lucp", "-lucs", "-lhwloc", "-lm"].map(Into::into));
     build(mpi, compiler, &arguments, &program.files().collect::<Vec<_>>(), program.name)
 }
 
-fn options(language: Language) -> Vec<OsString> {
-    let options: &[&str] = match language {
+/// The executable of [`BRIEF`](crate::program::BRIEF) and its library, with another C library (musl) than MPI's, which is only named:
+/// Debian has no MPI for it.
+pub fn executable_with_musl(mpi: Mpi, program: Program) -> Result<PathBuf, CompileError> {
+    with_own_library(mpi, "musl-gcc", program)
+}
+
+/// The same with the ordinary one.
+pub fn executable_of_brief(mpi: Mpi, program: Program) -> Result<PathBuf, CompileError> {
+    with_own_library(mpi, "gcc", program)
+}
+
+/// The first file is that of the library as well.
+fn with_own_library(mpi: Mpi, compiler: &str, program: Program) -> Result<PathBuf, CompileError> {
+    let sources: Vec<PathBuf> = program.files().collect();
+    let library: Vec<OsString> = ["-DLIBRARY", "-shared", "-fPIC"].map(Into::into).into();
+    let first: Vec<PathBuf> = sources.iter().take(1).cloned().collect();
+    let library = build(mpi, compiler, &library, &first, "libbrief.so")?;
+    let mut arguments = options(program);
+    let mut path = OsString::from("-Wl,-rpath,");
+    path.push(library.parent().unwrap_or(Path::new("/")));
+    arguments.extend([library.into(), path]);
+    build(mpi, compiler, &arguments, &sources, program.name)
+}
+
+fn options(program: Program) -> Vec<OsString> {
+    let options: &[&str] = match program.language {
         // Some of MPI's special constants look to gcc like arrays of no elements.
         Language::C => &["-Wall", "-Wextra", "-Wno-stringop-overflow", "-Wno-stringop-overread", "-pthread"],
         // MPICH's C++ bindings cast functions.
         Language::Cxx => &["-Wall", "-Wno-cast-function-type"],
         Language::Fortran | Language::Python | Language::Installed => &[],
     };
-    ["-O2", "-g"].iter().chain(options).map(Into::into).collect()
+    ["-O2", "-g"].iter().chain(options).chain(program.options).map(Into::into).collect()
 }
 
 /// Runs `compiler arguments inputs -o OUTPUT` unless that was done before with the same content; returns OUTPUT. Headers (`.h`,

@@ -19,6 +19,8 @@
 //! * [`profiler`]: the `mpiprobe` binary under test: start, what it prints, its profile, what it leaves behind.
 //! * [`check`]: its profile against the count.
 //! * [`threads`]: what it says of threads.
+//! * [`call_sites`]: what it says of the lines that calls are made from.
+//! * [`origins`]: what it says of where communicators come from.
 //! * [`campaign`]: long runs.
 //! * [`bench`]: what a probed call costs, for `cargo xtask bench calls`; what the view costs, for `cargo xtask bench view`.
 //! * [`synthetic`]: jobs that never ran, for pictures and measurements of the view.
@@ -31,6 +33,7 @@
 //! * [`run`]: which tests run beside each other, and how long each takes.
 
 pub mod bench;
+pub mod call_sites;
 pub mod campaign;
 pub mod check;
 pub mod compile;
@@ -38,6 +41,7 @@ mod executable;
 pub mod job;
 mod mpi;
 pub mod open_calls;
+pub mod origins;
 pub mod phases;
 pub mod picture;
 mod proc;

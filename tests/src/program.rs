@@ -20,16 +20,23 @@ pub struct Program {
     /// Files in `tests/programs/`; headers only count for the question whether to compile again. Of an installed program its input,
     /// which it finds where it is started.
     files: &'static [&'static str],
+    /// Of the compiler, besides those of the language.
+    pub(crate) options: &'static [&'static str],
 }
 
 const fn program(name: &'static str, language: Language, files: &'static [&'static str]) -> Program {
-    Program { name, language, files }
+    Program { name, language, files, options: &[] }
 }
 
 /// Messages round a ring, in every language. `ring [iterations] [--pause-us N] [--imbalance] [--forever]`.
 pub const RING: Program = program("ring", Language::C, &["ring.c", "gate.h"]);
 /// With a tool in it.
 pub const RING_WITH_TOOL: Program = program("ring_with_tool", Language::C, &["ring.c", "../tool/tool.c", "gate.h"]);
+/// With what waits at gates in it: nothing has to be preloaded.
+pub const RING_WITH_GATES: Program = program("ring_gated", Language::C, &["ring.c", "../truth/gate.c", "gate.h"]);
+/// The same with a sanitizer, whose library comes first.
+pub const RING_WITH_SANITIZER: Program =
+    Program { options: &["-fsanitize=address"], ..program("ring_asan", Language::C, RING_WITH_GATES.files) };
 pub const RING_CXX: Program = program("ring_cxx", Language::Cxx, &["ring_cxx.cpp", "gate.h"]);
 pub const RING_USE_MPI: Program =
     program("ring_use_mpi", Language::Fortran, &["ring_use_mpi.f90", "gate_fortran.c", "gate.h"]);
@@ -83,6 +90,12 @@ pub const MEANING: Program = program(
         "gate.h",
     ],
 );
+/// Sections of that for traffic: what is told by arguments and statuses alone.
+pub const MEANING_OF_MESSAGES: [&str; 8] =
+    ["point-to-point", "requests", "datatypes", "collectives", "communicators", "large", "repeated", "inner-calls"];
+/// The others: what is made by calls that have to be seen.
+pub const MEANING_OF_SCOPES: [&str; 5] =
+    ["nonblocking-collectives", "neighbourhoods", "one-sided", "input-output", "errors"];
 /// A part of that in other languages; all of these have the same traffic.
 pub const MEANING_F08: Program =
     program("meaning_f08", Language::Fortran, &["meaning_f08.f90", "gate_fortran.c", "gate.h"]);
@@ -135,7 +148,9 @@ pub const LAYOUTS: Program = program(
 /// HPC Challenge as Debian has compiled it: linear algebra, transposition, FFT, random access, latencies; only with Open MPI.
 pub const HPCC: Program = program("hpcc", Language::Installed, &["hpcc/hpccinf.txt"]);
 /// Legal programs that are easily harmed by whoever counts from inside: `stays MODE`.
-pub const STAYS: Program = program("stays", Language::C, &["odd/stays.c"]);
+pub const STAYS: Program = program("stays", Language::C, &["odd/stays.c", "gate.h"]);
+/// Over in a moment, with functions that do nothing for MPI. Has its gates in it.
+pub const BRIEF: Program = program("brief", Language::C, &["odd/brief.c", "../truth/gate.c", "gate.h"]);
 /// C++ exceptions through MPI calls: `throws [N]`.
 pub const THROWS: Program = program("throws", Language::Cxx, &["throws.cpp", "gate.h"]);
 /// Callbacks that go on on another stack, or leave their call by longjmp: `stacks up|down|signal|jump [N]`.
@@ -145,7 +160,18 @@ pub const MIGRATES: Program = program("migrates", Language::C, &["odd/migrates.c
 /// Children made by vfork: `vforks [N]`.
 pub const VFORKS: Program = program("vforks", Language::C, &["odd/vforks.c", "gate.h"]);
 
+/// Ranks that wait for others which are not in MPI: `outside`. Five ranks.
+pub const OUTSIDE: Program = program("outside", Language::C, &["hang/outside.c", "gate.h"]);
+/// Threads of one rank that wait for the other rank: `in_threads`. Two ranks.
+pub const IN_THREADS: Program = program("in_threads", Language::C, &["hang/in_threads.c", "gate.h"]);
+
 impl Program {
+    /// The same, compiled otherwise: options for the compiler, which come last.
+    #[must_use]
+    pub const fn compiled(self, options: &'static [&'static str]) -> Self {
+        Self { options, ..self }
+    }
+
     /// What the first of its files says.
     pub fn source(&self) -> std::io::Result<String> {
         self.files().next().map_or_else(|| Ok(String::new()), std::fs::read_to_string)

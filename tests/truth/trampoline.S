@@ -7,8 +7,9 @@
  * backtraces pass through. */
 
 #define STACK_WORDS 32
-/* Below rbp: 6 integer argument registers, rax (number of vector arguments), r10, and 8 xmm registers. */
-#define SAVED 192
+/* Below rbp: 6 integer argument registers, rax (number of vector arguments), r10, 8 xmm registers, and, at -200, what truth.c marks
+ * the frame of an open call with. */
+#define SAVED 208
 #define FRAME (SAVED + STACK_WORDS * 8)
 
         .text
@@ -16,6 +17,7 @@
         .type truth_common, @function
 truth_common:                              /* r11d: index of the symbol */
         .cfi_startproc
+        .cfi_personality 0x1b, truth_unwound
         push    %rbp
         .cfi_def_cfa_offset 16
         .cfi_offset %rbp, -16
@@ -83,6 +85,14 @@ truth_common:                              /* r11d: index of the symbol */
         ret
         .cfi_endproc
         .size truth_common, . - truth_common
+
+        .section .rodata
+        .p2align 3
+        .globl truth_frame
+        .hidden truth_frame
+truth_frame:
+        .quad   FRAME
+        .text
 
         .macro INTERPOSE symbol, index
         .p2align 4

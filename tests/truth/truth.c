@@ -18,8 +18,10 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
+#include <sys/uio.h>
 #include <time.h>
 #include <unistd.h>
+#include <unwind.h>
 
 /* A thread needs to remember its outermost open call only; whatever is entered meanwhile is an inner call. */
 struct thread_state {
@@ -39,7 +41,7 @@ static struct truth_ended *ended;
 static bool *gated; /* by function: whether there is a gate after its calls */
 static pthread_key_t thread_exit;
 
-static void fail(const char *what, const char *name) {
+__attribute__((noreturn)) static void fail(const char *what, const char *name) {
     fprintf(stderr, "truth: %s %s: %s\n", what, name, strerror(errno));
     _exit(99);
 }
@@ -95,6 +97,69 @@ static void *resolve(uint32_t symbol) {
     return next;
 }
 
+extern const uint64_t truth_frame __attribute__((visibility("hidden")));
+
+/* In the trampoline's frame, as long as its call is the outermost one that is open. The return address of the real function would not do:
+ * an observer may have put another one there. */
+static uintptr_t *mark_of(uintptr_t frame) {
+    return (uintptr_t *)(frame - 200);
+}
+
+static uintptr_t mark(uintptr_t frame) {
+    return frame ^ (uintptr_t)0x7472757468747275;
+}
+
+/* Whether the outermost call is still open, as a call sees it that begins now. Where the new one is on the stack does not tell: a
+ * callback may go on on another stack, above or below. What leaves a call by longjmp or an exception is told below; of one that was
+ * left in another way, the place may be in use again. */
+static bool is_open(uintptr_t frame) {
+    if (self.outermost == frame)
+        return false;
+    uintptr_t found = 0;
+    /* The other stack may be gone, and the call with it. */
+    struct iovec here = {&found, sizeof found}, there = {mark_of(self.outermost), sizeof found};
+    return process_vm_readv(getpid(), &here, 1, &there, 1, 0) == sizeof found && found == mark(self.outermost);
+}
+
+/* A personality routine: unwinding calls it for each frame of a trampoline that it comes to. While it looks only, nothing is left. */
+__attribute__((visibility("hidden"))) _Unwind_Reason_Code truth_unwound(int version, _Unwind_Action actions,
+                                                                        _Unwind_Exception_Class class,
+                                                                        struct _Unwind_Exception *exception,
+                                                                        struct _Unwind_Context *context) {
+    (void)version, (void)class, (void)exception;
+    /* Somewhere in the trampoline's frame. */
+    uintptr_t stack = _Unwind_GetCFA(context);
+    if ((actions & _UA_CLEANUP_PHASE) && self.outermost != 0 && stack <= self.outermost + 16 &&
+        stack + truth_frame + 16 >= self.outermost)
+        self.outermost = 0;
+    return _URC_CONTINUE_UNWIND;
+}
+
+/* A jump out of the open call, up its own stack, leaves it. The buffer's seventh word is the stack pointer, disguised. */
+static void jumps(const uintptr_t *buffer) {
+    uintptr_t guard, target = buffer[6], here = (uintptr_t)&guard;
+    __asm__("mov %%fs:0x30, %0" : "=r"(guard));
+    target = ((target >> 17) | (target << 47)) ^ guard;
+    if (self.outermost != 0 && here < self.outermost && self.outermost < target)
+        self.outermost = 0;
+}
+
+typedef void jump(const uintptr_t *buffer, int value);
+
+#define JUMP(name)                                                              \
+    void truth_##name(const uintptr_t *, int) __asm__(#name);                   \
+    void truth_##name(const uintptr_t *buffer, int value) {                     \
+        jump *next = (jump *)dlsym(RTLD_NEXT, #name);                           \
+        jumps(buffer);                                                          \
+        if (next == NULL)                                                       \
+            fail("no library defines", #name);                                  \
+        next(buffer, value);                                                    \
+    }
+JUMP(longjmp)
+JUMP(_longjmp)
+JUMP(siglongjmp)
+JUMP(__longjmp_chk)
+
 /* Called by the trampoline with its frame address; returns the real function, or the wrapper that goes before it. */
 void *truth_enter(uint32_t symbol, uintptr_t frame) {
     void *next = truth_meaning ? truth_symbol_typed[symbol] : NULL;
@@ -103,9 +168,7 @@ void *truth_enter(uint32_t symbol, uintptr_t frame) {
     if (truth_header == NULL)
         return next;
     uint32_t function = truth_symbol_functions[symbol];
-    /* The stack grows down. A frame at or above the open call's means that call never returned: it was left by longjmp
-     * or an exception, and its stack is in use again. */
-    if (self.outermost != 0 && frame < self.outermost) {
+    if (self.outermost != 0 && is_open(frame)) {
         atomic_fetch_add_explicit(&truth_counts[function].inner, 1, memory_order_relaxed);
         return next;
     }
@@ -115,6 +178,7 @@ void *truth_enter(uint32_t symbol, uintptr_t frame) {
     atomic_fetch_add_explicit(&self.slot->calls, 1, memory_order_relaxed);
     atomic_store_explicit(&self.slot->function, function + 1, memory_order_release);
     self.outermost = frame;
+    *mark_of(frame) = mark(frame);
     self.function = function;
     self.told = 0;
     self.end_ns = 0;
@@ -149,6 +213,7 @@ void truth_leave(uintptr_t frame) {
     atomic_fetch_add_explicit(&function->completed, 1, memory_order_relaxed);
     atomic_store_explicit(&self.slot->function, 0, memory_order_release);
     self.outermost = 0;
+    *mark_of(frame) = 0;
     if (gated[self.function])
         truth_gate_pass(truth_function_names[self.function]);
 }
@@ -172,7 +237,6 @@ static int create_file(const char *directory) {
             break;
     }
     fail("cannot create", path);
-    return -1;
 }
 
 /* Runs before the constructor of gate.c, which may wait there. */

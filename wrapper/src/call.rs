@@ -58,10 +58,21 @@ pub(crate) unsafe extern "C" fn enter(local: *mut Local, frame: *mut Frame, inde
 pub(crate) unsafe extern "C" fn leave(local: *mut Local, frame: *mut Frame) {
     // SAFETY: by contract.
     unsafe {
-        if !local.is_null() && (*(*local).state).open.stack_pointer == stack_pointer(frame) {
+        if local != (*frame).local {
+            returned_elsewhere(frame);
+        } else if !local.is_null() && (*(*local).state).open.stack_pointer == stack_pointer(frame) {
             complete(local, frame);
         }
     }
+}
+
+/// A user-level thread has gone on in another thread inside the call. What that one has open is another call, and what is the first
+/// one's is its alone: the call is lost, and the first one is told.
+#[cold]
+unsafe fn returned_elsewhere(frame: *mut Frame) {
+    process::count_loss(Loss::EntryWithoutReturn);
+    // SAFETY: what a slot's thread uses stays when the thread has ended.
+    unsafe { (*(*frame).local).returned_elsewhere.store(stack_pointer(frame), Ordering::Release) };
 }
 
 /// Where the return address of a call is: what identifies it while it is open.
@@ -92,6 +103,7 @@ unsafe fn open(local: *mut Local, frame: *mut Frame, function: u32) {
     // SAFETY: the thread's own state; the trampoline's frame.
     unsafe {
         let state = (*local).state;
+        (*frame).local = local;
         meaning::at_entry(local, frame, function);
         begin_change(state);
         (*state).return_address = (*frame).return_address;
@@ -142,6 +154,10 @@ unsafe fn enter_seldom(local: *mut Local, frame: *mut Frame, entry: Entry) -> bo
             return first_of_thread().is_some_and(|local| begin(local, frame, entry.function()));
         }
         let state = (*local).state;
+        if (*local).returned_elsewhere.swap(0, Ordering::Acquire) == (*state).open.stack_pointer {
+            forget(local);
+            return begin(local, frame, entry.function());
+        }
         if !left::is_left(&(*state).open, stack_pointer(frame)) {
             // Another tool, or a Fortran library, passing the call on is no call of its own.
             let is_passed_on = entry.is_profiling_name() && (*state).open.function_plus_1 == entry.function() + 1;
@@ -165,6 +181,12 @@ unsafe fn enter_seldom(local: *mut Local, frame: *mut Frame, entry: Entry) -> bo
 /// `local` must be the thread's own, with an open call.
 pub(crate) unsafe fn give_up(local: *mut Local) {
     process::count_loss(Loss::EntryWithoutReturn);
+    // SAFETY: by contract.
+    unsafe { forget(local) };
+}
+
+/// The open call is none any more.
+unsafe fn forget(local: *mut Local) {
     // SAFETY: by contract.
     unsafe {
         let state = (*local).state;

@@ -11,7 +11,7 @@ use core::{
 
 use mpiprobe_common::file::CODE_REGION;
 
-use crate::{file, header, imports, system, text::Text};
+use crate::{file, header, imports, layers, system, text::Text};
 
 /// Longest line that is kept: addresses and a path.
 const LINE: usize = 1200;
@@ -25,6 +25,7 @@ pub(crate) fn note_new() {
     // The callback gets the place of the number.
     imports::each_object(count, (&raw mut loaded).cast());
     if loaded != LOADED.swap(loaded, Ordering::Relaxed) {
+        layers::note();
         note();
     }
 }

@@ -16,18 +16,25 @@ use core::{
 
 use mpiprobe_common::{CALIBRATION_FUNCTION, Descriptor};
 
-use crate::call::{enter, leave};
+use crate::{
+    call::{enter, leave},
+    thread::Local,
+};
 
 /// What a trampoline saves, as it lies on the stack; above it the caller's frame pointer, the return address and the arguments that
 /// are not in registers.
 #[repr(C)]
 pub(crate) struct Frame {
+    unused: u64,
+    /// Of the thread that has made the call, if it is counted: a user-level thread may return from it in another one.
+    pub(crate) local: *mut Local,
     /// Result in the register for floating-point numbers, while the call is accounted for.
     float: u64,
     pub(crate) result: u64,
     /// Of the registers, in the order of the arguments.
     pub(crate) arguments: [u64; 6],
-    callers: u64,
+    /// The caller's frame pointer.
+    pub(crate) callers: u64,
     pub(crate) return_address: u64,
 }
 
@@ -69,7 +76,7 @@ global_asm!(
         .cfi_offset rbp, -16
         mov rbp, rsp
         .cfi_def_cfa_register rbp
-        sub rsp, 64
+        sub rsp, 80
         mov [rbp - 48], rdi
         mov [rbp - 40], rsi
         mov [rbp - 32], rdx
@@ -81,7 +88,7 @@ global_asm!(
     .macro mpiprobe_enter
         mov rdi, [rip + mpiprobe_local@gottpoff]
         mov rdi, fs:[rdi]
-        lea rsi, [rbp - 64]
+        lea rsi, [rbp - 80]
         mov edx, r11d
         call {enter}
         mov r11, rax
@@ -102,7 +109,7 @@ global_asm!(
         movsd [rbp - 64], xmm0
         mov rdi, [rip + mpiprobe_local@gottpoff]
         mov rdi, fs:[rdi]
-        lea rsi, [rbp - 64]
+        lea rsi, [rbp - 80]
         call {leave}
         mov rax, [rbp - 56]
         movsd xmm0, [rbp - 64]

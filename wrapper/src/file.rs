@@ -13,8 +13,8 @@ use core::{
 
 use mpiprobe_common::file::{
     CODE_REGION, COMMUNICATORS_REGION, COUNTERS_REGION, ENDED_THREADS_REGION, FILE_SIZE, FLOWS_REGION, LAYOUT_REGION,
-    OFF_REGION, OWNERS_REGION, PHASES_REGION, RECENT_REGION, REQUESTS_REGION, Region, STATS_REGION, SUFFIX,
-    THREADS_REGION,
+    NAMES_REGION, OFF_REGION, OWNERS_REGION, PHASES_REGION, RECENT_REGION, REQUESTS_REGION, Region, STATS_REGION,
+    SUFFIX, THREADS_REGION,
 };
 
 use crate::{
@@ -37,7 +37,7 @@ const PAGES: usize = FILE_SIZE.div_ceil(PAGE) as usize;
 const PIECE: usize = 16;
 
 /// Entries of each table that there is room for from the start.
-const FIRST: [(Region, u32); 12] = [
+const FIRST: [(Region, u32); 13] = [
     (THREADS_REGION, 32),
     (OWNERS_REGION, 128),
     (STATS_REGION, 128),
@@ -45,6 +45,7 @@ const FIRST: [(Region, u32); 12] = [
     (PHASES_REGION, 16),
     (FLOWS_REGION, 256),
     (COMMUNICATORS_REGION, 64),
+    (NAMES_REGION, 64),
     (REQUESTS_REGION, 256),
     (RECENT_REGION, RECENT_REGION.capacity),
     (LAYOUT_REGION, 1),

@@ -56,6 +56,7 @@ pub(crate) fn write() {
         let _ = system::read_link(c"/proc/self/exe", executable);
         fill_library(to);
         meaning::find_library(&to.library);
+        to.library_functions = next::count_functions();
         let launchers = environment::of_launchers::<{ mpiprobe_common::file::ENVIRONMENT }>();
         fill(&mut to.environment, launchers.as_bytes());
         if let Some(counters) = file::place::<ProcessCounters>(COUNTERS_REGION, 0) {

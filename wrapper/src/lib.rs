@@ -30,6 +30,7 @@ mod guard;
 mod header;
 mod identity;
 mod imports;
+mod layers;
 mod left;
 mod loading;
 mod local;
@@ -46,6 +47,7 @@ mod statistics;
 mod system;
 mod text;
 mod thread;
+mod unwind;
 mod visibility;
 
 #[cfg(all(not(test), panic = "abort"))]

@@ -10,7 +10,7 @@ use mpiprobe_common::CALIBRATION_FUNCTION;
 
 use crate::{
     calibrate,
-    entry::{ENTRIES, Entry},
+    entry::{ENTRIES, Entry, FUNCTIONS},
     imports, loading,
     message::SavedErrno,
     process, system,
@@ -72,6 +72,12 @@ pub(crate) fn after_this(name: &CStr) -> Option<*mut c_void> {
     // SAFETY: a handle that stands for what comes after this library.
     let found = unsafe { imports::dlsym(libc::RTLD_NEXT, name) };
     if found.is_null() { loading::in_loaded(name) } else { Some(found) }
+}
+
+/// How many functions there are besides this library's.
+pub(crate) fn count_functions() -> u64 {
+    let functions = (0..FUNCTIONS as u32).filter_map(Entry::new);
+    functions.filter(|entry| look_up(entry.name()).is_some()).count() as u64
 }
 
 /// What the dynamic linker does where a function is missing.

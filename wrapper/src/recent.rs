@@ -10,7 +10,7 @@ use mpiprobe_common::{
 
 use crate::{
     entry::{DESCRIPTORS, Frame},
-    file, header,
+    file, header, layers,
     meaning::argument,
     message::SavedErrno,
     process,
@@ -54,7 +54,7 @@ pub(crate) unsafe fn note(local: *mut Local, frame: *mut Frame, function: u32, n
         (*entry).tid = (*state).id as u32;
         (*entry).started_ns = (*state).open.started_ns;
         (*entry).ns = ns;
-        (*entry).call_site = (*frame).return_address;
+        (*entry).call_site = layers::user_site(frame);
         (*entry).result = (*frame).result;
         (*entry).known = RECENT_ARGUMENTS as u64;
         let count = DESCRIPTORS.get(function as usize).map_or(0, |descriptor| descriptor.arguments);

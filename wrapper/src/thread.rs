@@ -22,7 +22,7 @@ use crate::{
     phases, process, system,
 };
 
-/// What the wrapper knows of a thread. Only the thread itself uses it.
+/// What the wrapper knows of a thread. Only the thread itself uses it, but for what another one tells it.
 #[repr(C)]
 pub(crate) struct Local {
     /// In the file.
@@ -37,6 +37,8 @@ pub(crate) struct Local {
     /// The phase that `stats` are of: its number plus one.
     pub(crate) phase_plus_1: u32,
     pub(crate) reserved: u32,
+    /// The stack pointer of an open call that has returned in another thread.
+    pub(crate) returned_elsewhere: AtomicU64,
     /// In the file, by function id; null: not looked for yet.
     pub(crate) stats: [*mut FunctionStats; FUNCTION_SLOTS as usize],
     pub(crate) sizes: Sizes,
@@ -95,6 +97,7 @@ fn prepare(slot: u32) -> Option<NonNull<Local>> {
     unsafe {
         (*local).state = state;
         (*local).number = slot;
+        (*local).returned_elsewhere.store(0, Ordering::Relaxed);
         (*local).off = phases::place_of_off(slot);
         (*local).clock = Clock::new();
         let id = identity::of_thread();
@@ -183,7 +186,8 @@ fn fold(state: &ThreadState) {
         // SAFETY: a word of the mapped counters.
         unsafe { AtomicU64::from_ptr(counter) }.fetch_add(value, Ordering::Relaxed)
     };
-    let ended = EndedThread::of(state, monotonic_ns());
+    // Its calls are timed by another clock, which may be ahead of this one for a moment.
+    let ended = EndedThread::of(state, monotonic_ns().max(state.last_return_ns));
     let counters = counters.as_ptr();
     // SAFETY: places within the mapped counters.
     let number = unsafe {

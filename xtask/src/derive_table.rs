@@ -1,4 +1,4 @@
-//! Derives `functions/mpi.tbl` from the MPI Forum's machine-readable list of the standard's procedures.
+//! Derives `crates/functions/mpi.tbl` from the MPI Forum's machine-readable list of the standard's procedures.
 //!
 //! The Forum publishes that list for MPI 5.0 with, per parameter, a name, a kind, a direction and an array length. What
 //! it does not say is knowledge of ours, kept in the modules below: the group of a function, the version that

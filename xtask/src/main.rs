@@ -54,19 +54,20 @@ enum Task {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         arguments: Vec<String>,
     },
-    /// Set up, then run the long campaigns that the tests run in short form; `soak odd`: odd programs under every engine.
+    /// Set up, then run the long campaigns that the tests run in short form; `soak odd`: odd programs under every engine; `soak processes`: what
+    /// is left of processes that come and go.
     Soak {
-        /// Arguments for the campaign: CYCLES, KILLS, VISITORS; or `odd` and names of programs.
+        /// Arguments for the campaign: CYCLES, KILLS, VISITORS; or `odd` and names of programs; or `processes` and their number.
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         arguments: Vec<String>,
     },
     /// Write the generated pages of the documentation anew.
     Docs,
-    /// Derive functions/mpi.tbl anew from the MPI Forum's list of procedures.
+    /// Derive crates/functions/mpi.tbl anew from the MPI Forum's list of procedures.
     DeriveTable {
         /// The Forum's `apis.json`.
         forum_json: PathBuf,
-        #[arg(default_value = "functions/mpi.tbl")]
+        #[arg(default_value = "crates/functions/mpi.tbl")]
         table: PathBuf,
     },
     /// Run a command on a fresh clone of HEAD in a clean Debian 12 with nothing but stable Rust (as root; needs debootstrap).

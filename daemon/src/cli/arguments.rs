@@ -3,15 +3,13 @@
 use std::{ffi::OsString, path::PathBuf, time::Duration};
 
 use clap::{Args, Parser, Subcommand};
+use mpiprobe_attach::Rung;
 use mpiprobe_functions::FunctionSet;
+use mpiprobe_model::filter::{self, Filter, FilterError};
+use mpiprobe_present::recording::{At, RecordTo};
+use mpiprobe_view::{Scheme, ViewOptions};
 
-use crate::{
-    attach::Rung,
-    filter::{self, Filter, FilterError},
-    recording::{At, RecordTo},
-    session::{EngineChoice, Returns, launched::RunEngine},
-    view::{Scheme, ViewOptions},
-};
+use crate::session::{EngineChoice, Returns, launched::RunEngine};
 
 /// Observes running, unmodified MPI programs: what every call costs, per rank and function.
 ///
@@ -26,6 +24,9 @@ pub struct Arguments {
     /// Say more on standard error (-v, -vv); RUST_LOG works too.
     #[arg(short, long, global = true, action = clap::ArgAction::Count)]
     pub verbose: u8,
+    /// Say on standard error what the BPF programs see of processes: fork, exec, ends of threads.
+    #[arg(long, global = true)]
+    pub trace_bpf: bool,
 }
 
 const EXIT_STATUS: &str = "Exit status:
@@ -197,6 +198,9 @@ pub struct FileMode {
 
 #[derive(Debug, Subcommand)]
 pub enum Command {
+    /// Say of every rank where it is, and whether it goes on, by the stacks of its threads, which are not stopped for it: for jobs that
+    /// hang. Without a target: the one job here.
+    Hang(Hang),
     /// List the MPI jobs on this node.
     Ps {
         /// As JSON.
@@ -221,6 +225,39 @@ pub enum Command {
         #[arg(long)]
         json: bool,
     },
+}
+
+/// What is looked at, and how it is shown.
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own on the command line")]
+#[derive(Args, Debug)]
+pub struct Hang {
+    /// Every process of one job whose program (executable, command name or script) is called NAME.
+    #[arg(long, value_name = "NAME", value_parser = clap::builder::NonEmptyStringValueParser::new(), help_heading = "Target")]
+    pub pid_of: Option<String>,
+    /// This process; may be given several times.
+    #[arg(long, value_name = "PID", conflicts_with = "pid_of", value_parser = clap::value_parser!(u32).range(1..), help_heading = "Target")]
+    pub pid: Vec<u32>,
+    /// This job, as `mpiprobe ps` names it; with --pid-of, only its processes of that name.
+    #[arg(long, value_name = "ID", help_heading = "Target")]
+    pub job: Option<String>,
+    /// All jobs that match, not just one.
+    #[arg(long, conflicts_with = "job", help_heading = "Target")]
+    pub all_jobs: bool,
+    /// All threads in the tree, those of MPI's own making too; otherwise those that are in MPI, and the first of each rank.
+    #[arg(long, help_heading = "Output")]
+    pub all_threads: bool,
+    /// So many functions of each stack at most, counted from the outermost one.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..), help_heading = "Output")]
+    pub depth: Option<u32>,
+    /// As JSON.
+    #[arg(long, help_heading = "Output")]
+    pub json: bool,
+    /// The tree for Graphviz, as STAT writes it.
+    #[arg(long, conflicts_with = "json", help_heading = "Output")]
+    pub dot: bool,
+    /// The tree as folded stacks, for flame graphs.
+    #[arg(long, conflicts_with_all = ["json", "dot"], help_heading = "Output")]
+    pub folded: bool,
 }
 
 /// A recording, and how it is shown.

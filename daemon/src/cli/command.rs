@@ -2,26 +2,31 @@
 
 use std::{io, path::PathBuf, process::ExitCode};
 
+use mpiprobe_discover::{
+    Caller, JobChoice, ProcRoot, ProcRootError, ProcessError, Scanner, Target, put_down_files_rights,
+};
+use mpiprobe_model::Verdict;
+use mpiprobe_plan::ImplementationRecogniser;
+use mpiprobe_present::{
+    Output, OutputError,
+    diagnose::warnings,
+    recording::{Recording, RecordingError},
+    say,
+};
+use mpiprobe_view::{Files, StartError, ViewError, ViewOptions, ViewStart};
 use rustix::process::{getegid, geteuid, getgid, getuid};
-
 use thiserror::Error;
 
-use super::{
-    Arguments,
-    arguments::{Command, FileMode, Observe, Report, Run, View},
-};
+use super::arguments::{Arguments, Command, FileMode, Hang, Observe, Report, Run, View};
 use crate::{
-    diagnose::warnings,
-    discover::{Caller, JobChoice, ProcRoot, ProcRootError, ProcessError, Scanner, Target, put_down_files_rights},
     doctor,
+    hang::{self, HangError},
     preload::{LibraryError, library},
-    present::{self, Output, OutputError, say},
-    recording::{Recording, RecordingError},
     session::{
-        self, ImplementationRecogniser, Options, Outcome, SessionError, launched, probed,
-        wrapped::{ProfileTo, ReportError, ReportOptions, RunOptions, report},
+        self, Options, Outcome, ProfileTo, SessionError,
+        launched::{self, RunOptions},
+        wrapped::{ReportError, ReportOptions, report},
     },
-    view::{self, Files, StartError, ViewError, ViewOptions, ViewStart},
 };
 
 /// How mpiprobe ends; each has an exit status of its own.
@@ -66,6 +71,8 @@ pub enum CommandError {
     #[error(transparent)]
     Session(#[from] SessionError),
     #[error(transparent)]
+    Hang(#[from] HangError),
+    #[error(transparent)]
     Process(#[from] ProcessError),
     #[error(transparent)]
     Proc(#[from] ProcRootError),
@@ -99,12 +106,13 @@ pub async fn execute(arguments: &Arguments) -> Result<Exit, CommandError> {
     }
     let done = match &arguments.command {
         Some(Command::Ps { json }) => list(*json, false),
-        Some(Command::Run(run)) => Ok(run_command(run).await),
+        Some(Command::Hang(asked)) => explain_hang(asked),
+        Some(Command::Run(run)) => Ok(run_command(run, arguments.trace_bpf).await),
         Some(Command::View(asked)) => view_recording(asked).await,
         Some(Command::Report(report)) => print_report(report),
         Some(Command::WrapperPath) => wrapper_path(),
         Some(Command::Doctor { pid, json }) => examine(*pid, *json),
-        None if arguments.observe.has_target() => observe(&arguments.observe).await,
+        None if arguments.observe.has_target() => observe(&arguments.observe, arguments.trace_bpf).await,
         None => list(arguments.observe.json, true),
     };
     match done {
@@ -114,25 +122,14 @@ pub async fn execute(arguments: &Arguments) -> Result<Exit, CommandError> {
     }
 }
 
-async fn observe(asked: &Observe) -> Result<Exit, CommandError> {
-    let target = match (&asked.pid_of, asked.pid.as_slice()) {
-        // A path means the program at its end: processes are known by their base names.
-        (Some(name), _) => Target::Name(name.rsplit('/').next().unwrap_or(name).to_owned()),
-        (None, []) => Target::Any,
-        (None, pids) => Target::Pids(pids.to_vec()),
-    };
-    let jobs = match &asked.job {
-        Some(job) => JobChoice::Named(job.clone()),
-        // Whoever names pids one by one has chosen.
-        None if asked.all_jobs || !asked.pid.is_empty() => JobChoice::All,
-        None => JobChoice::Only,
-    };
+async fn observe(asked: &Observe, trace_bpf: bool) -> Result<Exit, CommandError> {
+    let (target, jobs) = chosen(asked.pid_of.as_deref(), &asked.pid, asked.job.as_deref(), asked.all_jobs);
     let options = Options {
         target,
         jobs,
         engine: asked.engine,
         wait: asked.wait,
-        functions: probed(asked.functions, asked.traffic, asked.ignore_pcontrol),
+        functions: asked.functions,
         nested: asked.nested,
         returns: asked.returns,
         ignore_pcontrol: asked.ignore_pcontrol,
@@ -152,8 +149,46 @@ async fn observe(asked: &Observe) -> Result<Exit, CommandError> {
         max_communicators: asked.max_communicators,
         max_requests: asked.max_requests,
         max_stats: asked.max_stats,
+        trace_bpf,
     };
     Ok(session::run(&options).await?.into())
+}
+
+/// What the options for targets mean.
+fn chosen(name: Option<&str>, pids: &[u32], job: Option<&str>, all_jobs: bool) -> (Target, JobChoice) {
+    let target = match (name, pids) {
+        // A path means the program at its end: processes are known by their base names.
+        (Some(name), _) => Target::Name(name.rsplit('/').next().unwrap_or(name).to_owned()),
+        (None, []) => Target::Any,
+        (None, pids) => Target::Pids(pids.to_vec()),
+    };
+    let jobs = match job {
+        Some(job) => JobChoice::Named(job.to_owned()),
+        // Whoever names pids one by one has chosen.
+        None if all_jobs || !pids.is_empty() => JobChoice::All,
+        None => JobChoice::Only,
+    };
+    (target, jobs)
+}
+
+fn explain_hang(asked: &Hang) -> Result<Exit, CommandError> {
+    let (target, jobs) = chosen(asked.pid_of.as_deref(), &asked.pid, asked.job.as_deref(), asked.all_jobs);
+    let depth = asked.depth.and_then(|depth| usize::try_from(depth).ok());
+    let explained = hang::explain(&target, &jobs, asked.all_threads, depth)?;
+    if asked.json {
+        Output.json(&explained)?;
+    }
+    for job in &explained.jobs {
+        match () {
+            () if asked.json => {}
+            () if asked.dot => Output.text(&job.report.tree.dot())?,
+            () if asked.folded => Output.text(&job.report.tree.folded())?,
+            () if explained.jobs.len() > 1 => Output.text(&format!("{}\n{}\n", job.name, job.report.text()))?,
+            () => Output.text(&job.report.text())?,
+        }
+    }
+    let is_whole = |job: &hang::JobHang| job.report.left_out.is_empty() && job.report.refused.is_empty();
+    Ok(if explained.jobs.iter().all(is_whole) { Exit::Complete } else { Exit::Incomplete })
 }
 
 fn print_report(asked: &Report) -> Result<Exit, CommandError> {
@@ -177,7 +212,7 @@ fn profile_to(path: Option<&PathBuf>, files: FileMode) -> Option<ProfileTo> {
 
 /// The view, unless tables are wanted or there is no terminal.
 fn view(asked: &Observe) -> Result<Option<(ViewOptions, ViewStart)>, CommandError> {
-    let Some(options) = asked.view_options(view::is_interactive()) else {
+    let Some(options) = asked.view_options(mpiprobe_view::is_interactive()) else {
         return if asked.view.is_some() { Err(CommandError::NoTerminal) } else { Ok(None) };
     };
     let files = Files::new(&|name| std::env::var(name).ok());
@@ -185,7 +220,7 @@ fn view(asked: &Observe) -> Result<Option<(ViewOptions, ViewStart)>, CommandErro
     Ok(Some((options, start)))
 }
 
-async fn run_command(run: &Run) -> Exit {
+async fn run_command(run: &Run, trace_bpf: bool) -> Exit {
     let options = RunOptions {
         command: run.command.clone(),
         functions: run.functions,
@@ -196,6 +231,7 @@ async fn run_command(run: &Run) -> Exit {
         json: run.json,
         record: run.record.to(),
         interval: run.interval,
+        trace_bpf,
     };
     match launched::run_command(&options, run.engine).await {
         Ok(status) => Exit::Command(status),
@@ -210,10 +246,10 @@ async fn view_recording(asked: &View) -> Result<Exit, CommandError> {
     put_down_files_rights().map_err(CommandError::Rights)?;
     let recording = Recording::open(&asked.file)?;
     let index = asked.at.map_or(Ok(recording.len().saturating_sub(1)), |at| recording.find(at))?;
-    if !asked.plain && !asked.json && view::is_interactive() {
+    if !asked.plain && !asked.json && mpiprobe_view::is_interactive() {
         let files = Files::new(&|name| std::env::var(name).ok());
         let start = ViewStart::new(asked.filter.clone(), None, files)?;
-        view::replay(recording, index, asked.appearance.options(), start).await?;
+        mpiprobe_view::replay(recording, index, asked.appearance.options(), start).await?;
         return Ok(Exit::Complete);
     }
     for note in recording.notes() {
@@ -222,10 +258,10 @@ async fn view_recording(asked: &View) -> Result<Exit, CommandError> {
     let profile = recording.profile(index)?;
     let filter = asked.filter.as_ref();
     if asked.json {
-        Output.json_line(&*present::filtered(&profile, filter))?;
+        Output.json_line(&*mpiprobe_present::filtered(&profile, filter))?;
     } else {
         Output.text(&format!("{}, moment {} of {}\n", recording.describe(index), index + 1, recording.len()))?;
-        Output.text(&present::profile(&profile, &warnings(&profile), filter))?;
+        Output.text(&mpiprobe_present::profile(&profile, &warnings(&profile), filter))?;
     }
     Ok(if profile.complete { Exit::Complete } else { Exit::Incomplete })
 }
@@ -245,12 +281,12 @@ fn list(json: bool, hint: bool) -> Result<Exit, CommandError> {
         tracing::info!("{error}");
     }
     if json {
-        Output.json(&present::JobList::new(&snapshot))?;
+        Output.json(&mpiprobe_present::JobList::new(&snapshot))?;
         return Ok(Exit::Complete);
     }
-    Output.text(&present::jobs(&snapshot))?;
+    Output.text(&mpiprobe_present::jobs(&snapshot))?;
     if hint {
-        Output.text(&present::next_step(&snapshot.jobs))?;
+        Output.text(&mpiprobe_present::next_step(&snapshot.jobs))?;
     }
     Ok(Exit::Complete)
 }
@@ -260,11 +296,11 @@ fn examine(pid: Option<u32>, json: bool) -> Result<Exit, CommandError> {
     if json {
         Output.json(&report)?;
     } else {
-        Output.text(&present::checks(&report))?;
+        Output.text(&mpiprobe_present::checks(&report))?;
     }
     Ok(match report.worst() {
-        doctor::Verdict::Info | doctor::Verdict::Ok => Exit::Complete,
-        doctor::Verdict::Limited => Exit::Failed,
-        doctor::Verdict::Failed => Exit::Unusable,
+        Verdict::Info | Verdict::Ok => Exit::Complete,
+        Verdict::Limited => Exit::Failed,
+        Verdict::Failed => Exit::Unusable,
     })
 }

@@ -13,7 +13,7 @@ pub(super) struct KernelRelease {
 impl KernelRelease {
     pub(super) fn running() -> Self {
         let name = rustix::system::uname();
-        Self::parse(&crate::discover::printable(name.release().to_bytes()))
+        Self::parse(&mpiprobe_discover::printable(name.release().to_bytes()))
     }
 
     pub(super) fn parse(text: &str) -> Self {

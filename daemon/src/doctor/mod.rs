@@ -6,22 +6,17 @@
 mod kernel_release;
 mod process;
 mod read;
-mod report;
 mod rights;
 mod system;
 mod text;
 
-pub use report::{Check, Report, Verdict};
-
 use std::error::Error;
 
 use kernel_release::KernelRelease;
+use mpiprobe_discover::{Caller, ProcRoot, Scanner};
+use mpiprobe_model::{Check, Report};
+use mpiprobe_plan::ImplementationRecogniser;
 use rights::Rights;
-
-use crate::{
-    discover::{Caller, ProcRoot, Scanner},
-    session::ImplementationRecogniser,
-};
 
 /// Checks the system, and a process if one is given.
 pub fn examine(pid: Option<u32>) -> Report {

@@ -2,10 +2,10 @@
 
 use std::{fs, path::Path};
 
+use mpiprobe_discover::{printable, status::Status};
 use rustix::fs::{StatVfsMountFlags, statvfs};
 
 use super::read::read_text;
-use crate::discover::{printable, status::Status};
 
 /// A capability (include/uapi/linux/capability.h).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -11,10 +11,9 @@ use std::{
 };
 
 use mpiprobe_common::file::SUFFIX;
+use mpiprobe_discover::files::{is_ours_alone, with_callers_rights};
 use rustix::fs::{Access, access, statvfs};
 use thiserror::Error;
-
-use crate::files::{is_ours_alone, with_callers_rights};
 
 /// Why there is no directory for tables.
 #[derive(Debug, Error)]
@@ -54,7 +53,7 @@ impl RunDirectory {
             let tried: Vec<String> = candidates.iter().map(|path| path.display().to_string()).collect();
             DirectoryError::Nowhere { tried: tried.join(", ") }
         })?;
-        let path = parent.join(format!("{RUN}{}-{}", std::process::id(), crate::observe::monotonic_ns()));
+        let path = parent.join(format!("{RUN}{}-{}", std::process::id(), mpiprobe_observe::monotonic_ns()));
         let locked = with_callers_rights(|| {
             DirBuilder::new().mode(PRIVATE).create(&path)?;
             let directory = File::open(&path)?;

@@ -7,8 +7,9 @@ use std::{
     process::{Command, Stdio},
 };
 
+use mpiprobe_discover::files::with_callers_rights;
+
 use super::environment::Preload;
-use crate::files::with_callers_rights;
 
 /// Launchers that pass only those variables to other nodes which they are told to: Open MPI's, under any name.
 const OPEN_MPI_NAMES: [&str; 5] = ["mpirun", "mpiexec", "orterun", "prterun", "oshrun"];

@@ -7,13 +7,12 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use mpiprobe_discover::{
+    files::{Access, Directory, FileError, is_ours_alone, with_callers_rights},
+    users::Users,
+};
 use rustix::{fs::Mode, process::geteuid};
 use thiserror::Error;
-
-use crate::{
-    discover::users::Users,
-    files::{Access, Directory, FileError, is_ours_alone, with_callers_rights},
-};
 
 static LIBRARY: &[u8] = include_bytes!(env!("MPIPROBE_WRAPPER"));
 

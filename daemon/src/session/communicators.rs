@@ -7,12 +7,10 @@ use mpiprobe_common::{
     Communicator, Layout,
     layout::{Side, comm},
 };
+use mpiprobe_layout::{Registry, TargetMemory, communicators, names::made_up};
+use mpiprobe_observe::{CommunicatorSnapshot, Members, Snapshot, monotonic_ns};
 
 use super::roster::Roster;
-use crate::{
-    layout::{Registry, TargetMemory, communicators, names::made_up},
-    observe::{CommunicatorSnapshot, Members, Snapshot, monotonic_ns},
-};
 
 /// Of larger communicators the members are not listed.
 const MOST_MEMBERS: u32 = 4096;

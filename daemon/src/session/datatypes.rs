@@ -5,14 +5,12 @@ use mpiprobe_common::{
     Layout,
     layout::{Size, datatype_size},
 };
+use mpiprobe_discover::Process;
+use mpiprobe_layout::{TargetMemory, datatype_name};
+use mpiprobe_model::analyse::datatype_of_open_call;
+use mpiprobe_observe::{DatatypeSnapshot, ProcessSnapshot, Snapshot};
 
 use super::roster::Roster;
-use crate::{
-    analyse::datatype_of_open_call,
-    discover::Process,
-    layout::{TargetMemory, datatype_name},
-    observe::{DatatypeSnapshot, ProcessSnapshot, Snapshot},
-};
 
 /// Adds to what the tables say.
 pub(super) fn complete(snapshot: &mut Snapshot, roster: &Roster) {

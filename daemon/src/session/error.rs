@@ -2,17 +2,13 @@
 
 use std::io;
 
+use mpiprobe_attach::{AttachError, ObserveError};
+use mpiprobe_discover::{ProcRootError, ProcessError, SelectError};
+use mpiprobe_present::{OutputError, recording::RecordingError};
+use mpiprobe_view::ViewError;
 use thiserror::Error;
 
-use super::probes::ProbeError;
-use crate::{
-    attach::AttachError,
-    discover::{ProcRootError, ProcessError, SelectError},
-    observe::ObserveError,
-    present::OutputError,
-    recording::RecordingError,
-    view::ViewError,
-};
+use super::probe_error::ProbeError;
 
 /// Each message says what failed, why, and what to do; nothing stays attached.
 #[derive(Debug, Error)]

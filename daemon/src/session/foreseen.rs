@@ -3,12 +3,9 @@
 
 use std::collections::{HashMap, hash_map::Entry};
 
+use mpiprobe_attach::{Tables, forget_library, tell_library};
 use mpiprobe_common::{LIBRARIES, layout::Template};
-
-use crate::{
-    attach::{Tables, forget_library, tell_library},
-    discover::mappings::FileId,
-};
+use mpiprobe_discover::mappings::FileId;
 
 /// Libraries by file.
 #[derive(Debug, Default)]

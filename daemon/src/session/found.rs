@@ -1,10 +1,9 @@
 //! What it means that nobody was found, and what it does not mean: the end of an observation.
 
-use super::{SessionError, jobs::ChosenJobs};
-use crate::{
-    discover::{JobChoice, SelectError, Selection},
-    present::say,
-};
+use mpiprobe_discover::{JobChoice, SelectError, Selection};
+use mpiprobe_present::say;
+
+use super::{error::SessionError, jobs::ChosenJobs};
 
 /// Nobody there is no error for those who wait.
 pub(super) fn found(selected: Result<Selection, SelectError>, wait: bool) -> Result<Option<Selection>, SessionError> {
@@ -59,7 +58,7 @@ fn is_nobody(error: &SelectError) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::discover::architecture::Architecture;
+    use mpiprobe_discover::architecture::Architecture;
 
     fn others() -> SelectError {
         SelectError::NoSuchJob { what: "ring".into(), wanted: "ompi:1".into(), nearest: Vec::new(), jobs: Vec::new() }

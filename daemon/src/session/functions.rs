@@ -1,14 +1,20 @@
-//! What is probed: what was chosen, and what the rest of it cannot be understood without.
+//! What is counted, and what is probed: what it cannot be understood without, too.
 
 use mpiprobe_functions::{FunctionId, FunctionSet};
 
-/// The functions that the user has chosen, and those that traffic and phases need.
-pub fn probed(chosen: FunctionSet, traffic: bool, ignore_pcontrol: bool) -> FunctionSet {
-    let mut functions = if traffic { with_communicators(chosen) } else { chosen };
+/// The functions whose calls are counted: those that the user has chosen, and what programs mark phases by.
+pub(super) fn counted(chosen: FunctionSet, ignore_pcontrol: bool) -> FunctionSet {
+    let mut functions = chosen;
     if !ignore_pcontrol && let Some(control) = mpiprobe_functions::by_name("MPI_Pcontrol") {
         functions.insert(control);
     }
     functions
+}
+
+/// These, and those that traffic needs, of which nothing is counted.
+pub(super) fn probed(chosen: FunctionSet, traffic: bool, ignore_pcontrol: bool) -> FunctionSet {
+    let functions = counted(chosen, ignore_pcontrol);
+    if traffic { with_communicators(functions) } else { functions }
 }
 
 /// Together with what makes, names and frees communicators, so that it is known which one a handle means.

@@ -3,7 +3,7 @@
 /// The node's name, made printable.
 pub(super) fn name() -> String {
     let name = rustix::system::uname();
-    crate::discover::printable(name.nodename().to_bytes())
+    mpiprobe_discover::printable(name.nodename().to_bytes())
 }
 
 /// Now, UTC, RFC 3339 to the millisecond.

@@ -1,6 +1,6 @@
 //! Whose processes are observed when more come: those of the jobs chosen at the beginning.
 
-use crate::discover::{JobChoice, JobKey, MpiProcess};
+use mpiprobe_discover::{JobChoice, JobKey, MpiProcess};
 
 /// The jobs under observation.
 #[derive(Debug)]

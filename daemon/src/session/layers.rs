@@ -2,15 +2,11 @@
 
 use std::collections::HashMap;
 
+use mpiprobe_attach::{LayerFrames, Observer, Tables};
+use mpiprobe_callsites::{AddressMap, Module, ModuleId, calls_of_layer};
 use mpiprobe_common::{
     ProcessLayers,
     layer::{LAYER_RANGES, LayerRange, MOST_OFFSET, call_key},
-};
-
-use crate::{
-    attach::{LayerFrames, Tables},
-    callsites::{AddressMap, Module, ModuleId, calls_of_layer},
-    observe::Observer,
 };
 
 /// The layers that have been told, each once, with their numbers.

@@ -6,20 +6,18 @@ use std::{
     time::{Duration, Instant},
 };
 
+use mpiprobe_attach::{Observer, Tables};
 use mpiprobe_common::{Layout, layout::capability};
+use mpiprobe_discover::{
+    ForeignFile, MpiProcess, Process,
+    mappings::{FileId, MappedFile},
+    open_mapped,
+};
+use mpiprobe_layout::{Blueprint, Expected, Search, TargetMemory};
+use mpiprobe_observe::Snapshot;
+use mpiprobe_plan::{Library, read_elf_file};
 
 use super::{communicators::Communicators, datatypes, foreseen::Foreseen, roster::Roster};
-use crate::{
-    attach::Tables,
-    discover::{
-        ForeignFile, MpiProcess, Process,
-        mappings::{FileId, MappedFile},
-        open_mapped,
-    },
-    layout::{Blueprint, Expected, Search, TargetMemory},
-    observe::{Observer, Snapshot},
-    plan::{Library, read_elf_file},
-};
 
 /// How long objects that look wrong, or like those of a session, are looked at again.
 const PATIENCE: Duration = Duration::from_secs(5);

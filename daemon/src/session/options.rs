@@ -3,15 +3,12 @@
 use std::time::Duration;
 
 use clap::ValueEnum;
+use mpiprobe_attach::Rung;
+use mpiprobe_discover::{JobChoice, Target};
 use mpiprobe_functions::FunctionSet;
-
-use crate::{
-    attach::Rung,
-    discover::{JobChoice, Target},
-    filter::Filter,
-    recording::RecordTo,
-    view::{ViewOptions, ViewStart},
-};
+use mpiprobe_model::filter::Filter;
+use mpiprobe_present::recording::RecordTo;
+use mpiprobe_view::{ViewOptions, ViewStart};
 
 /// Who counts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
@@ -46,6 +43,7 @@ pub struct Options {
     pub engine: EngineChoice,
     /// Wait for targets instead of failing without any.
     pub wait: bool,
+    /// Those that the user has chosen. Others are probed where these cannot be understood without them, and not counted.
     pub functions: FunctionSet,
     /// Time calls that MPI makes inside MPI.
     pub nested: bool,
@@ -80,6 +78,8 @@ pub struct Options {
     /// Requests outstanding at once, all processes together.
     pub max_requests: u32,
     pub max_stats: u32,
+    /// Have the BPF programs say what they see of processes.
+    pub trace_bpf: bool,
 }
 
 /// How an observation ended.

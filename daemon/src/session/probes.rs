@@ -9,74 +9,17 @@ use std::{
     time::Instant,
 };
 
+use mpiprobe_attach::{Attachment, Engine, ProbeSite, Scope};
 use mpiprobe_common::{ToolCookie, tool::TOOLS};
-use mpiprobe_functions::{FunctionSet, by_name};
-use thiserror::Error;
-
-use super::survey::Survey;
-use crate::{
-    attach::{AttachError, Attachment, Engine, ProbeSite, Scope},
-    discover::{
-        MpiLibrary, MpiProcess, ProcessError, identity_when_mapped,
-        mappings::{FileId, MappedFile},
-        open_mapped::OpenMappedError,
-    },
-    model::{LibraryInfo, ToolInfo},
-    observe::monotonic_ns,
-    plan::{ElfError, ReadError},
+use mpiprobe_discover::{
+    MpiLibrary, MpiProcess, identity_when_mapped,
+    mappings::{FileId, MappedFile},
 };
+use mpiprobe_functions::{FunctionSet, by_name};
+use mpiprobe_model::{LibraryInfo, ToolInfo};
+use mpiprobe_observe::monotonic_ns;
 
-/// Why a process's MPI library could not be probed.
-#[derive(Debug, Error)]
-pub enum ProbeError {
-    #[error(transparent)]
-    Open(#[from] OpenMappedError),
-    #[error(transparent)]
-    Process(#[from] ProcessError),
-    #[error("cannot read {path}: {source}")]
-    Read {
-        path: String,
-        #[source]
-        source: ReadError,
-    },
-    #[error("cannot find the MPI functions in {path}: {source}")]
-    Elf {
-        path: String,
-        #[source]
-        source: ElfError,
-    },
-    #[error(
-        "{path} has none of the functions asked for\n  `--functions all` probes every MPI function; a library stripped of its \
-         symbol tables cannot be probed by name."
-    )]
-    NothingToProbe { path: String },
-    #[error("cannot compare {path} with the memory of process {pid}: {source}")]
-    Memory {
-        path: String,
-        pid: u32,
-        #[source]
-        source: io::Error,
-    },
-    #[error("{path} is one tool more than the {TOOLS} that are told apart")]
-    TooManyTools { path: String },
-    #[error(transparent)]
-    Attach(#[from] AttachError),
-}
-
-impl ProbeError {
-    /// Whether it failed because the process has ended.
-    pub(super) fn is_gone(&self) -> bool {
-        match self {
-            Self::Open(OpenMappedError::Process(error)) | Self::Process(error) => error.is_gone(),
-            // What was mapped is not there any more: the process has ended, or has another program by now.
-            Self::Memory { source, .. } => {
-                source.kind() == io::ErrorKind::UnexpectedEof || source.raw_os_error() == Some(libc::EIO)
-            }
-            Self::Attach(AttachError::Link { source, .. }) => source.raw_os_error() == Some(libc::ESRCH),
-            _ => false,
-        }
-    }
-}
+use super::{probe_error::ProbeError, survey::Survey};
 
 /// All files under probes.
 #[derive(Debug, Default)]
@@ -123,7 +66,7 @@ impl Probed {
 
 /// What attaching for a process came to.
 #[derive(Clone, Debug)]
-pub(super) enum Coverage<T> {
+pub(super) enum Covered<T> {
     /// Probes were put onto a file that had none.
     New(T),
     /// They were there already.
@@ -138,10 +81,10 @@ impl Probes {
         wanted: &FunctionSet,
         process: &MpiProcess,
         scope: Scope,
-    ) -> Result<Coverage<LibraryInfo>, ProbeError> {
-        let Some(library) = process.library() else { return Ok(Coverage::Present) };
+    ) -> Result<Covered<LibraryInfo>, ProbeError> {
+        let Some(library) = process.library() else { return Ok(Covered::Present) };
         if self.is_covered(&library.file, scope) {
-            return Ok(Coverage::Present);
+            return Ok(Covered::Present);
         }
         let start = Instant::now();
         let survey =
@@ -150,11 +93,11 @@ impl Probes {
         if let Some(known) = self.same_file(&library.file, &survey, &sites, scope) {
             info.functions = 0;
             self.files.entry(library.file.id).or_insert(Probed { info: Some(info), ..known });
-            return Ok(Coverage::Present);
+            return Ok(Covered::Present);
         }
         self.attach(engine, (library.file.id, &survey), (sites, info.clone()), scope)?;
         self.note_time(start);
-        Ok(Coverage::New(info))
+        Ok(Covered::New(info))
     }
 
     /// The same of a file that processes will map; `None`: it has probes already.
@@ -231,9 +174,9 @@ impl Probes {
         wanted: &FunctionSet,
         (process, tool): (&MpiProcess, &MappedFile),
         scope: Scope,
-    ) -> Result<Coverage<ToolInfo>, ProbeError> {
+    ) -> Result<Covered<ToolInfo>, ProbeError> {
         if self.is_covered(tool, scope) {
-            return Ok(Coverage::Present);
+            return Ok(Covered::Present);
         }
         let start = Instant::now();
         // What it may define besides, for tools before it, is not what the program calls.
@@ -243,7 +186,7 @@ impl Probes {
         let known = (0..).zip(&self.tools).find_map(|(number, _)| self.same_file(tool, &survey, &sites(number), scope));
         if let Some(known) = known {
             self.files.entry(tool.id).or_insert(known);
-            return Ok(Coverage::Present);
+            return Ok(Covered::Present);
         }
         let number = self.tools.iter().position(|known| known.path == survey.path).unwrap_or(self.tools.len());
         let Some(number) = u16::try_from(number).ok().filter(|&number| usize::from(number) < TOOLS) else {
@@ -255,7 +198,7 @@ impl Probes {
             // A program's own function that only looks like one of MPI's.
             let covers = vec![Cover::now(scope, None)];
             self.files.insert(tool.id, Probed { covers, sites, info: None, was_attached: false });
-            return Ok(Coverage::Present);
+            return Ok(Covered::Present);
         }
         let attachment = engine.attach_tool(survey.file.as_fd(), Path::new(&survey.path), &sites, scope)?;
         let covers = vec![Cover::now(scope, Some(attachment))];
@@ -266,7 +209,7 @@ impl Probes {
         if self.tools.len() == usize::from(number) {
             self.tools.push(info.clone());
         }
-        Ok(Coverage::New(info))
+        Ok(Covered::New(info))
     }
 
     /// A probe limited to one process covers no other.

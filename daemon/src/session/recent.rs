@@ -2,15 +2,14 @@
 
 use std::collections::HashMap;
 
+use mpiprobe_attach::Observer;
 use mpiprobe_common::{Layout, RecentCall, layout::handle_kind};
+use mpiprobe_discover::Process;
 use mpiprobe_functions::{Argument, FunctionId, Role};
+use mpiprobe_layout::{TargetMemory, names::NamePlaces};
+use mpiprobe_observe::{RecentLog, RecentSnapshot, Snapshot};
 
 use super::roster::Roster;
-use crate::{
-    discover::Process,
-    layout::{TargetMemory, names::NamePlaces},
-    observe::{Observer, RecentLog, RecentSnapshot, Snapshot},
-};
 
 /// Of processes that the kernel observes.
 #[derive(Debug, Default)]

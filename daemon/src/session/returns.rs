@@ -2,11 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use super::Returns;
-use crate::{
-    discover::{Process, ReturnRisk, ReturnRisks},
-    present::say,
-};
+use mpiprobe_discover::{Process, ReturnRisk, ReturnRisks};
+use mpiprobe_present::say;
+
+use super::options::Returns;
 
 /// What was asked for, and what is known of programs.
 #[derive(Debug)]

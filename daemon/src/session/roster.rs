@@ -2,13 +2,15 @@
 
 use std::collections::BTreeMap;
 
-use super::host;
-use crate::{
+use mpiprobe_attach::{Notice, NoticeKind};
+use mpiprobe_discover::{JobKey, MpiProcess, Process, RankInfo, environment::Environment, printable};
+use mpiprobe_model::{
+    RankState,
     analyse::{Beginning, EndedCall, Identity, Observed, SelfCost},
-    discover::{JobKey, MpiProcess, Process, RankInfo, environment::Environment, printable},
-    model::RankState,
-    observe::{Notice, NoticeKind, Snapshot},
 };
+use mpiprobe_observe::Snapshot;
+
+use super::host;
 
 /// One process image that is, or was, a target.
 #[derive(Debug)]
@@ -16,6 +18,8 @@ struct Entry {
     observed: Observed,
     /// Held so that the pid means this process as long as it is watched.
     process: Option<Process>,
+    /// Who has started it, of a rank of which it is not known yet that it uses MPI: as long as that lives, it may start others.
+    starter: Option<Process>,
     job: Option<JobKey>,
     /// It was put onto the allow-list in the kernel.
     by_exec: bool,
@@ -45,6 +49,7 @@ impl Roster {
         let entry = self.entries.entry(slot).or_insert_with(|| Entry {
             observed: observed(slot, identity.clone(), since_ns),
             process: None,
+            starter: None,
             job: None,
             by_exec: false,
             identified: true,
@@ -64,7 +69,7 @@ impl Roster {
         &mut self,
         slot: u32,
         pid: u32,
-        process: Option<Process>,
+        (process, starter): (Option<Process>, Option<Process>),
         environment: Option<Environment>,
         since_ns: u64,
         by_exec: bool,
@@ -81,8 +86,10 @@ impl Roster {
             executable: executable.map_or_else(String::new, |executable| printable(&executable.path)),
         };
         let observed = observed(slot, identity, since_ns);
-        self.entries
-            .insert(slot, Entry { observed, process, job: None, by_exec, identified: false, has_called: false });
+        self.entries.insert(
+            slot,
+            Entry { observed, process, starter, job: None, by_exec, identified: false, has_called: false },
+        );
     }
 
     /// A new image of a process is of the same job as the one before, and has its rank, whether or not it lives until it is looked
@@ -140,6 +147,15 @@ impl Roster {
         self.entries.values().any(|entry| entry.identified)
     }
 
+    /// Ranks of a job that is over, all of whose ranks of this name ended before it was known whether they use MPI.
+    pub(super) fn missed(&self) -> usize {
+        let is_over = |entry: &&Entry| {
+            let may_go_on = entry.starter.as_ref().is_some_and(Process::is_alive);
+            entry.observed.state == RankState::Ended && entry.observed.identity.rank.is_some() && !may_go_on
+        };
+        if self.has_mpi() { 0 } else { self.entries.values().filter(is_over).count() }
+    }
+
     /// A process image has ended: its process has, or it has exec'ed another program.
     pub(super) fn end(&mut self, slot: u32, state: RankState, at_ns: u64) -> Option<u32> {
         let entry = self.entries.get_mut(&slot)?;
@@ -186,7 +202,7 @@ impl Roster {
     /// may; afterwards those that a launcher has given a rank, or whose earlier images were of the job: of a common name, such as
     /// that of an interpreter, there are others all the time.
     pub(super) fn is_anybody_left(&self) -> bool {
-        let has_mpi = self.has_mpi();
+        let has_mpi = self.has_mpi() || self.missed() > 0;
         let may_join = |entry: &Entry| !has_mpi || entry.observed.identity.rank.is_some() || entry.job.is_some();
         let mut running = self.entries.values().filter(|entry| entry.observed.state == RankState::Running);
         running.any(|entry| entry.identified || may_join(entry))
@@ -233,8 +249,8 @@ mod tests {
     /// Slot 1: a rank of the job. Slot 2: a process of the same name with this environment, which does not use MPI yet.
     fn roster(of_other: &[(&'static str, &'static str)]) -> Roster {
         let mut roster = Roster::default();
-        roster.add_candidate(1, 4001, None, Some(Environment::default()), 0, true);
-        roster.add_candidate(2, 4002, None, Some(of_other.iter().copied().collect()), 0, true);
+        roster.add_candidate(1, 4001, (None, None), Some(Environment::default()), 0, true);
+        roster.add_candidate(2, 4002, (None, None), Some(of_other.iter().copied().collect()), 0, true);
         roster
     }
 
@@ -257,5 +273,25 @@ mod tests {
         assert!(roster.is_anybody_left());
         roster.end(2, RankState::Ended, 6);
         assert!(!roster.is_anybody_left());
+    }
+
+    #[test]
+    fn a_job_that_was_over_too_soon_has_been_there() {
+        let root = mpiprobe_discover::ProcRoot::system().unwrap();
+        let mut roster = Roster::default();
+        let ourselves = Process::open(&root, std::process::id()).unwrap();
+        let rank = || Some([RANK].into_iter().collect::<Environment>());
+        roster.add_candidate(1, 4001, (None, Some(ourselves)), rank(), 0, true);
+        roster.add_candidate(2, 4002, (None, None), Some(Environment::default()), 0, true);
+        assert_eq!(roster.missed(), 0);
+        roster.end(1, RankState::Ended, 5);
+        assert_eq!(roster.missed(), 0, "who has started it lives, and may start another one");
+        roster.add_candidate(3, 4003, (None, None), rank(), 0, true);
+        roster.end(3, RankState::Execed, 6);
+        assert_eq!(roster.missed(), 0, "it has become another program");
+        roster.add_candidate(4, 4004, (None, None), rank(), 0, true);
+        roster.end(4, RankState::Ended, 7);
+        assert_eq!(roster.missed(), 1);
+        assert!(!roster.is_anybody_left(), "others of the name have no rank");
     }
 }

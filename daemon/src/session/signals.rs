@@ -5,9 +5,8 @@ use std::{
     sync::{Arc, atomic::Ordering},
 };
 
+use mpiprobe_discover::foreign::give_up;
 use tokio::signal::unix::{Signal, SignalKind, signal};
-
-use crate::discover::foreign::give_up;
 
 /// SIGINT, SIGTERM and SIGHUP, caught from when this is made.
 #[derive(Debug)]

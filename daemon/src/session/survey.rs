@@ -1,14 +1,14 @@
 //! What of a file that a process has mapped can be probed.
 
+use mpiprobe_attach::ProbeSite;
+use mpiprobe_discover::{ForeignFile, Process, mappings::MappedFile, open_mapped};
 use mpiprobe_functions::FunctionId;
-
-use super::{code::compare_code, probes::ProbeError};
-use crate::{
-    attach::ProbeSite,
-    discover::{ForeignFile, Process, mappings::MappedFile, open_mapped},
-    model::SlowSite,
-    plan::{Difference, Implementation, Library, Plan, PlannedFunction, SiteKind, plan, read_elf_file},
+use mpiprobe_model::SlowSite;
+use mpiprobe_plan::{
+    Difference, Implementation, Library, Plan, PlannedFunction, SiteKind, compare_code, plan, read_elf_file,
 };
+
+use super::probe_error::ProbeError;
 
 /// A file's functions, and where to probe them.
 #[derive(Debug)]
@@ -60,7 +60,7 @@ impl Survey {
         let (not_probed, breakpoints) = (&mut self.not_probed, &mut self.breakpoints);
         self.plan.functions.retain(|function| {
             let Some(address) = mapped.address_of(function.function.file_offset) else { return true };
-            match compare_code(&memory, address, function) {
+            match compare_code(&memory, address, &function.fingerprint) {
                 Ok(Ok(())) => true,
                 // Another tracer's uprobe, or an earlier one of ours: the kernel shares them.
                 Ok(Err(Difference::Breakpoint { .. })) => {

@@ -5,6 +5,7 @@ use std::{
     os::fd::{AsFd, BorrowedFd, OwnedFd},
 };
 
+use mpiprobe_discover::Process;
 use rustix::{
     event::epoll,
     process::{Pid, PidfdFlags, pidfd_open},
@@ -29,10 +30,17 @@ impl EndWatch {
     }
 
     /// Watches a process; `token` is given back once when it has ended.
-    pub(super) fn add(&self, pidfd: BorrowedFd<'_>, token: u64) -> io::Result<()> {
+    fn add(&self, pidfd: BorrowedFd<'_>, token: u64) -> io::Result<()> {
         let flags = epoll::EventFlags::IN | epoll::EventFlags::ONESHOT;
         epoll::add(&self.epoll, pidfd, epoll::EventData::new_u64(token), flags)?;
         Ok(())
+    }
+
+    /// Watches a process of a slot, which is its token. Where that is not possible, its end is noticed when it is looked at.
+    pub(super) fn add_process(&self, process: &Process, slot: u32) {
+        if let Some(Err(error)) = process.pidfd().map(|pidfd| self.add(pidfd, slot.into())) {
+            tracing::warn!("cannot watch for the end of process {}: {error}", process.pid());
+        }
     }
 
     /// Watches a command that mpiprobe has started, which is its child still; the token is [`COMMAND`]. The watch

@@ -3,17 +3,17 @@
 
 use std::{collections::BTreeSet, sync::Arc};
 
-use mpiprobe::{
-    analyse::{self, Beginning, Change, EndedCall, Expected, Identity, Observed, SelfCost, Session},
-    model::{EngineInfo, LibraryInfo, OtherEndSeen, RankState, SCHEMA, SlowSite, ToolInfo, UnmatchedRow},
-    observe::{
-        ArgumentWords, CommunicatorSnapshot, PendingRequest, PhaseSnapshot, ProcessSnapshot, Snapshot, ThreadSnapshot,
-        ToolsSnapshot,
-    },
-};
 use mpiprobe_common::{
     Communicator, EndedThread, Flow, FlowKey, FunctionStats, InnerStats, Layout, Phase, PhaseKey, ProcessCounters,
     Request, ThreadState, ToolCallKey, ToolCallStats, ToolKey, ToolStats, layout::capability, phase::NAME_LENGTH,
+};
+use mpiprobe_model::{
+    EngineInfo, LibraryInfo, OtherEndSeen, RankState, SCHEMA, SlowSite, ToolInfo, UnmatchedRow,
+    analyse::{self, Beginning, Change, EndedCall, Expected, Identity, Observed, SelfCost, Session},
+};
+use mpiprobe_observe::{
+    ArgumentWords, CommunicatorSnapshot, PendingRequest, PhaseSnapshot, ProcessSnapshot, Snapshot, ThreadSnapshot,
+    ToolsSnapshot,
 };
 use serde_json::Value;
 
@@ -84,7 +84,7 @@ fn engine() -> EngineInfo {
 }
 
 /// A profile in which nothing is empty.
-fn profile() -> mpiprobe::model::Profile {
+fn profile() -> mpiprobe_model::Profile {
     let mut state = ThreadState::ZERO;
     state.process = 1;
     state.has_stack = 1;

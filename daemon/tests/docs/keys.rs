@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use mpiprobe::view::{BINDINGS, Section};
+use mpiprobe_view::{BINDINGS, Section};
 
 use crate::{generated, workspace::read};
 

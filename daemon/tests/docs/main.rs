@@ -3,12 +3,14 @@
 //! `cargo xtask docs` runs these tests with [`generated::UPDATE`] set, which writes the generated pages anew.
 
 mod cli;
+mod crates;
 mod functions;
 mod generated;
 mod json;
 mod keys;
 mod markdown;
 mod messages;
+mod modules;
 mod options;
 mod pictures;
 mod references;

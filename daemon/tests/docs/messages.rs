@@ -9,7 +9,7 @@ use crate::{
 
 #[test]
 fn messages_exist() {
-    let sources = sources("daemon/src") + &sources("wrapper/src");
+    let sources = ["crates", "daemon/src", "wrapper/src"].map(sources).concat();
     let text = read("docs/troubleshooting.md");
     let mut tried = 0;
     let mut unknown = Vec::new();

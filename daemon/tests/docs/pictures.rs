@@ -1,10 +1,10 @@
 //! The images of the view, from jobs that never ran.
 
-use mpiprobe::view::{Action, Screen};
 use mpiprobe_tests::{
     picture::{OPTIONS, drawn, svg, view},
     synthetic::Synthetic,
 };
+use mpiprobe_view::{Action, Screen};
 
 use crate::generated;
 

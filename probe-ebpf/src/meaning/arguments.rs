@@ -4,10 +4,13 @@ use core::{ffi::c_void, mem::MaybeUninit};
 
 use aya_ebpf::helpers::generated::bpf_probe_read_user;
 use mpiprobe_common::{
-    Cookie, Layout, Loss, ThreadState,
+    Cookie, Descriptor, Layout, Loss, ThreadState,
+    layout::Memory,
+    rules::{self, call::Arguments},
     thread::{ARGUMENT_WORDS, REGISTER_ARGUMENTS},
 };
 
+use super::user::User;
 use crate::{registers::RETURN_ADDRESS_BYTES, statistics::count_loss};
 
 /// Most arguments that a function of MPI has on the stack.
@@ -53,36 +56,39 @@ fn read_words(thread: &mut ThreadState, from: *const c_void) -> bool {
     result == 0
 }
 
+/// A thread's arguments, and the memory of the process that it is of.
 #[derive(Clone, Copy)]
-pub struct Arguments<'a> {
-    pub words: *const u64,
-    pub layout: &'a Layout,
-}
+pub struct Words(*const u64);
 
-impl<'a> Arguments<'a> {
+impl Memory for Words {
     #[inline(always)]
-    pub fn of(thread: &ThreadState, layout: &'a Layout) -> Self {
-        Self { words: thread.arguments.as_ptr(), layout }
-    }
-
-    /// The argument at a position, as it was passed; for a position beyond all, any.
-    #[inline(always)]
-    pub fn word(&self, position: u8) -> u64 {
-        word(self.words, position)
+    fn word(&self, address: u64) -> Option<u64> {
+        User.word(address)
     }
 
     #[inline(always)]
-    pub fn int(&self, position: u8) -> i32 {
-        self.word(position) as i32
-    }
-
-    #[inline(always)]
-    pub fn handle(&self, position: u8) -> u64 {
-        self.layout.handle(self.word(position))
+    fn integer(&self, address: u64, width: u32) -> Option<u64> {
+        User.integer(address, width)
     }
 }
 
-/// The same of `words`, a thread's.
+impl Arguments for Words {
+    #[inline(always)]
+    fn argument(&self, position: u8) -> u64 {
+        word(self.0, position)
+    }
+}
+
+/// A call as the rules see it.
+pub type Call<'a> = rules::call::Call<'a, Words>;
+
+/// The thread's call.
+#[inline(always)]
+pub fn call<'a>(thread: &ThreadState, descriptor: &'a Descriptor, layout: &'a Layout) -> Call<'a> {
+    Call { descriptor, layout, arguments: Words(thread.arguments.as_ptr()) }
+}
+
+/// The argument at a position, of `words`, a thread's.
 #[inline(always)]
 pub fn word(words: *const u64, position: u8) -> u64 {
     let index = position as usize & (ARGUMENT_WORDS - 1);

@@ -4,11 +4,11 @@ use core::mem::MaybeUninit;
 
 use aya_ebpf::helpers::generated::bpf_probe_read_user;
 use mpiprobe_common::{
-    Descriptor, Layout, Loss, ThreadState, config::CONTROL_NEXT_HANDLES, descriptor::NONE,
-    request::HANDLES as MOST_HANDLES,
+    Descriptor, Layout, Loss, ThreadState, config::CONTROL_NEXT_HANDLES,
+    request::HANDLES as MOST_HANDLES, rules::handles::length,
 };
 
-use super::{arguments::Arguments, can_follow, user::handle_at};
+use super::{arguments, can_follow, user::handle_at};
 use crate::{
     atomic::from_here_on,
     maps::{HANDLES, LAYOUTS, configured},
@@ -28,10 +28,10 @@ pub fn remember(thread: &mut ThreadState, descriptor: &Descriptor, position: u8)
         }
         return;
     }
-    let arguments = Arguments::of(thread, layout);
-    let address = arguments.word(position);
-    let kept = if descriptor.request_count == NONE {
-        match handle_at(layout, address) {
+    let call = arguments::call(thread, descriptor, layout);
+    let address = call.word(position);
+    let kept = match length(&call) {
+        None => match handle_at(layout, address) {
             // Programs that poll do so with what is complete already, too.
             Some(handle) if descriptor.settles_requests() && handle == layout.constants.request_null => Some(0),
             Some(handle) => {
@@ -39,13 +39,9 @@ pub fn remember(thread: &mut ThreadState, descriptor: &Descriptor, position: u8)
                 Some(1)
             }
             None => None,
-        }
-    } else {
-        let count = arguments.int(descriptor.request_count);
-        if count <= 0 {
-            return;
-        }
-        copy(thread, address, count as u32, layout.handle_width())
+        },
+        Some(0) => return,
+        Some(count) => copy(thread, address, count, layout.handle_width()),
     };
     match kept {
         Some(kept) => thread.following.handles = kept,

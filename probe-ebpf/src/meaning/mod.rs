@@ -10,12 +10,13 @@ mod handles;
 mod message;
 mod operation;
 mod parent;
-mod post;
 mod prepare;
 mod recall;
 mod requests;
 mod scope;
+mod store;
 mod sum;
+mod tables;
 mod topology;
 mod user;
 
@@ -23,11 +24,16 @@ use aya_ebpf::{EbpfContext, helpers::bpf_get_current_pid_tgid};
 use mpiprobe_common::{
     Amount, Descriptor, FUNCTION_SLOTS, Layout, Loss, ThreadState, Volume,
     config::{STAGE_ATTRIBUTE, STAGE_LOOK, STAGE_MEASURE, STAGE_POST, STAGE_PREPARE, STAGE_RELATE, STAGE_SETTLE, STAGE_SUM},
-    descriptor::{NONE, completion, frees},
+    descriptor::{NONE, completion},
     flow::{Completed, peer},
-    layout::{capability, status_partner},
-    request::{certainty, receiving},
-    rules::counting,
+    layout::capability,
+    request::certainty,
+    rules::{
+        self,
+        counting::{self, Moved},
+        handles::Release,
+        partner::{Partners, completed_source},
+    },
     stats::{SIZES, size_bucket},
 };
 
@@ -37,21 +43,21 @@ use crate::{
     layers,
     maps::{DESCRIPTORS, LAYOUTS, STAGES, STATS},
     registers::Registers,
-    statistics::{count_loss, entry},
+    statistics::count_loss,
     thread,
 };
-use arguments::Arguments;
 pub use arguments::read_stack;
-pub use post::post;
+pub use operation::post;
 pub use prepare::prepare;
 pub use recall::recall;
 pub use requests::{follow, follow_any, settle, start};
 pub use sum::sum;
+use tables::InKernel;
 pub use user::User;
 
 /// A call that has returned.
 #[derive(Clone, Copy)]
-pub struct Call {
+pub struct Returned {
     pub function: u32,
     /// Return address.
     pub call_site: u64,
@@ -64,20 +70,9 @@ pub struct Call {
     pub stats_plus_1: u32,
 }
 
-/// What is known of the bytes that went one way.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub enum Bytes {
-    /// There is nothing that could go this way.
-    None,
-    Known(u64),
-    /// No more than that.
-    AtMost(u64),
-    Unknown,
-}
-
 /// Keeps a completed call for the programs that find out what it meant.
 #[inline(always)]
-pub fn keep(thread: &mut ThreadState, call: Call) {
+pub fn keep(thread: &mut ThreadState, call: Returned) {
     thread.completed = Completed {
         call_site: call.call_site,
         ns: call.ns,
@@ -97,13 +92,10 @@ pub fn at_entry(thread: &mut ThreadState, function: u32) {
     let Some(descriptor) = DESCRIPTORS.get_ptr(function & (FUNCTION_SLOTS - 1)) else { return };
     // SAFETY: map value pointer, written before anything is attached.
     let descriptor: &Descriptor = unsafe { &*descriptor };
-    if descriptor.frees != frees::NOTHING {
-        forget_freed(thread.process, descriptor, thread.arguments[0]);
-    }
-    if descriptor.settles_requests() {
-        handles::remember(thread, descriptor, descriptor.request);
-    } else if descriptor.message != NONE && descriptor.receive_amount != 0 {
-        handles::remember(thread, descriptor, descriptor.message);
+    forget_freed(thread.process, rules::handles::release(descriptor), thread.arguments[0]);
+    let position = rules::handles::looked_at(descriptor);
+    if position != NONE {
+        handles::remember(thread, descriptor, position);
     }
 }
 
@@ -114,20 +106,19 @@ pub fn at_uncounted_entry(thread: &ThreadState, function: u32, handle_address: u
     let Some(descriptor) = DESCRIPTORS.get_ptr(function & (FUNCTION_SLOTS - 1)) else { return };
     // SAFETY: as above.
     let descriptor: &Descriptor = unsafe { &*descriptor };
-    if descriptor.completion == completion::FREES {
-        requests::give_up(thread, handle_address);
-    } else if descriptor.frees != frees::NOTHING {
-        forget_freed(thread.process, descriptor, handle_address);
+    match rules::handles::release(descriptor) {
+        Release::Request => requests::give_up(thread, handle_address),
+        other => forget_freed(thread.process, other, handle_address),
     }
 }
 
-/// Of a function that frees what the handle at the address means. Sizes of datatypes are not remembered by their handles.
+/// The handle at the address means another object from now on. Sizes of datatypes are not remembered by their handles.
 #[inline(always)]
-fn forget_freed(process: u32, descriptor: &Descriptor, handle_address: u64) {
-    match descriptor.frees {
-        frees::COMMUNICATOR => communicator::forget(process, handle_address),
-        frees::WINDOW | frees::FILE => scope::forget(process, descriptor.frees == frees::FILE, handle_address),
-        _ => {}
+fn forget_freed(process: u32, what: Release, handle_address: u64) {
+    match what {
+        Release::Communicator => communicator::forget(process, handle_address),
+        Release::Window | Release::File => scope::forget(process, what == Release::File, handle_address),
+        Release::Nothing | Release::Request | Release::Datatype => {}
     }
 }
 
@@ -168,38 +159,45 @@ pub fn attribute(context: &impl EbpfContext) {
     thread.completed.call_site = layers::user_site(thread, &Registers::of(context.as_ptr()));
     // Before the communicator is looked up: what another thread frees from now on makes what is found out of date.
     thread.completed.epoch = recall::epoch(thread.process);
-    let arguments = Arguments { words: thread.arguments.as_ptr(), layout };
-    let mut destination = partner(&arguments, layout, descriptor.destination);
-    let mut source = partner(&arguments, layout, descriptor.source);
+    let call = arguments::call(thread, descriptor, layout);
+    let mut partners = Partners::given(&call);
     let mut has_communicator = descriptor.communicator != NONE;
     if has_communicator {
-        thread.completed.communicator_handle = arguments.handle(descriptor.communicator);
+        thread.completed.communicator_handle = call.handle(descriptor.communicator);
     }
     let receives = descriptor.receive_amount != 0 && thread.completed.succeeded != 0;
-    if receives && descriptor.message != NONE {
-        source = message::take(thread, layout);
+    if receives && rules::handles::receives_message(descriptor) {
+        partners.source = message::take(thread, layout);
         has_communicator = thread.completed.communicator_handle != 0;
     }
     let mut number = 0;
     if descriptor.window & descriptor.file != NONE && !has_communicator && scope::find(thread, descriptor, layout) {
         number = thread.completed.communicator;
         // The members of a communicator cannot be found any more when it has been freed.
-        if destination >= 0 && !communicator::is_alive(number, thread.completed.communicator_handle) {
-            destination = peer::UNKNOWN;
+        if partners.destination >= 0 && !communicator::is_alive(number, thread.completed.communicator_handle) {
+            partners.destination = peer::UNKNOWN;
         }
     }
     if receives {
-        source = completed_source(&arguments, layout, descriptor, source);
+        partners.source = completed_source(&call, partners.source);
     }
-    thread.completed.destination = destination;
-    thread.completed.source = source;
+    thread.completed.destination = partners.destination;
+    thread.completed.source = partners.source;
     let handle = thread.completed.communicator_handle;
-    let first = if destination == peer::NONE { source } else { destination };
+    if descriptor.unchosen != 0 {
+        // It is in no flow; what it makes out of a communicator is to be known all the same.
+        if has_communicator {
+            number = communicator::number(thread.process, layout, handle);
+        }
+        thread.completed.communicator = number;
+        thread.completed.looked_at = parent::if_new(number);
+        next(context, if parent::is_concerned(descriptor) { STAGE_RELATE } else { look_or_measure(thread) });
+        return;
+    }
     let in_which = flow::In { has_communicator, handle, number };
-    thread.completed.flow_plus_1 = flow::find(thread, layout, in_which, first);
-    // With one partner for both it is one flow.
-    if destination != peer::NONE && source != peer::NONE && source != destination {
-        thread.completed.second_flow_plus_1 = flow::find(thread, layout, in_which, source);
+    thread.completed.flow_plus_1 = flow::find(thread, layout, in_which, partners.first());
+    if partners.are_two() {
+        thread.completed.second_flow_plus_1 = flow::find(thread, layout, in_which, partners.source);
     }
     thread.completed.communicator = flow::communicator(thread.completed.flow_plus_1);
     thread.completed.looked_at = parent::if_new(thread.completed.communicator);
@@ -254,7 +252,7 @@ fn look_or_measure(thread: &ThreadState) -> u32 {
 #[inline(always)]
 pub fn measure(context: &impl EbpfContext) {
     let Some((thread, descriptor, layout)) = completed() else { return };
-    if moves(descriptor) && thread.completed.succeeded != 0 {
+    if moves(descriptor) && thread.completed.succeeded != 0 && descriptor.unchosen == 0 {
         if can_follow(layout) {
             thread.summing.clear();
             amount::find(thread, descriptor, layout);
@@ -287,20 +285,14 @@ fn account_for_call(thread: &ThreadState, descriptor: &Descriptor, layout: &Layo
     let call = &thread.completed;
     let succeeded = call.succeeded != 0;
     let begins = descriptor.begins_operation() && succeeded && can_follow(layout);
-    let (sends_now, receives_now) = counting::on_return(descriptor, begins);
-    let receiving = receiving(call.flow_plus_1, call.second_flow_plus_1);
-    add_calls(call.flow_plus_1, call.second_flow_plus_1, call.ns);
-    if sends_now && call.sent.certainty != certainty::NOTHING {
-        add_sent(call.stats_plus_1, call.flow_plus_1, call.sent);
-    }
-    if receives_now && call.received.certainty != certainty::NOTHING {
-        add_received(call.stats_plus_1, receiving, call.received);
-    }
-    if (sends_now && call.sent.certainty == certainty::UNKNOWN)
-        || (receives_now && call.received.certainty == certainty::UNKNOWN)
-    {
-        add_unknown(call.stats_plus_1, receiving);
-    }
+    let moved = Moved {
+        flow_plus_1: call.flow_plus_1,
+        second_flow_plus_1: call.second_flow_plus_1,
+        sent: call.sent,
+        received: call.received,
+    };
+    let mut tables = InKernel::<false>::of(thread.process, layout);
+    counting::account(&mut tables, descriptor, begins, call.stats_plus_1, call.ns, &moved);
     if layout.is_lacking() {
         note_lacking(thread, descriptor, layout);
     }
@@ -335,7 +327,7 @@ fn add_calls(flow_plus_1: u32, second_flow_plus_1: u32, ns: u64) {
 #[inline(always)]
 fn stage_after(thread: &ThreadState, descriptor: &Descriptor, layout: &Layout) -> u32 {
     let succeeded = thread.completed.succeeded != 0;
-    let is_kept = descriptor.completion == completion::MATCHES || descriptor.begins_operation();
+    let is_kept = (descriptor.completion == completion::MATCHES || descriptor.begins_operation()) && descriptor.unchosen == 0;
     if is_kept && can_follow(layout) {
         if succeeded { STAGE_POST } else { NO_STAGE }
     } else if descriptor.settles_requests() && thread.following.handles != 0 || descriptor.completion == completion::ENDS {
@@ -350,12 +342,6 @@ fn stage_after(thread: &ThreadState, descriptor: &Descriptor, layout: &Layout) -
 #[inline(always)]
 fn can_follow(layout: &Layout) -> bool {
     layout.known & capability::CONSTANTS != 0
-}
-
-/// Entry plus one in the statistics of the function that posted an operation, in the phase in which it is completed.
-#[inline(always)]
-fn stats_of(process: u32, function: u16) -> u32 {
-    entry(process, function as u32)
 }
 
 /// Adds bytes that have left, if that is how much is known, to a function's statistics and a flow, both by index plus one.
@@ -400,16 +386,6 @@ fn add_unknown(stats_plus_1: u32, flow_plus_1: u32) {
     flow::add_unknown(flow_plus_1);
 }
 
-#[inline(always)]
-fn amount_of(bytes: Bytes) -> Amount {
-    match bytes {
-        Bytes::None => Amount::NOTHING,
-        Bytes::Known(bytes) => Amount::known(bytes),
-        Bytes::AtMost(bytes) => Amount { bytes, certainty: certainty::AT_MOST },
-        Bytes::Unknown => Amount::UNKNOWN,
-    }
-}
-
 /// The current thread, and what its completed call is to be understood by.
 #[inline(always)]
 fn completed() -> Option<(&'static mut ThreadState, &'static Descriptor, &'static Layout)> {
@@ -421,21 +397,6 @@ fn completed() -> Option<(&'static mut ThreadState, &'static Descriptor, &'stati
         let layout = &*LAYOUTS.get_ptr((*thread).process)?;
         Some((&mut *thread, descriptor, layout))
     }
-}
-
-/// The rank at `position`: as given, or one of [`peer`].
-#[inline(always)]
-fn partner(arguments: &Arguments<'_>, layout: &Layout, position: u8) -> i32 {
-    if position == NONE { peer::NONE } else { layout.partner(arguments.int(position)) }
-}
-
-/// Of a completed receive: who it was, if the status tells of one from anybody.
-#[inline(always)]
-fn completed_source(arguments: &Arguments<'_>, layout: &Layout, descriptor: &Descriptor, posted: i32) -> i32 {
-    if posted != peer::ANY || descriptor.status == NONE {
-        return posted;
-    }
-    status_partner(layout, arguments.word(descriptor.status), &User)
 }
 
 /// # Safety

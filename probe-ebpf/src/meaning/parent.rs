@@ -11,7 +11,7 @@ use mpiprobe_common::{
 };
 
 use super::{
-    arguments::Arguments,
+    arguments,
     communicator, scope, topology,
     user::{User, handle_at},
 };
@@ -35,17 +35,17 @@ pub fn if_new(number: u32) -> u32 {
 /// Notes what the thread's completed call has done to communicators.
 #[inline(always)]
 pub fn note(thread: &mut ThreadState, descriptor: &Descriptor, layout: &Layout) {
-    let arguments = Arguments::of(thread, layout);
+    let call = arguments::call(thread, descriptor, layout);
     if descriptor.communicator_name != NONE {
-        named(thread.completed.communicator, arguments.word(descriptor.communicator_name));
+        named(thread.completed.communicator, call.word(descriptor.communicator_name));
     }
     if descriptor.new_communicator != NONE {
-        let address = arguments.word(descriptor.new_communicator);
+        let address = call.word(descriptor.new_communicator);
         thread.completed.made = made(thread, descriptor, layout, address);
         topology::note(thread, descriptor, layout);
     }
     if descriptor.new_scope != NONE {
-        scope::made(thread, descriptor, layout, arguments.word(descriptor.new_scope));
+        scope::made(thread, descriptor, layout, call.word(descriptor.new_scope));
     }
 }
 

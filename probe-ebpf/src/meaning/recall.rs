@@ -12,7 +12,7 @@ use mpiprobe_common::{
     rules::counting,
 };
 
-use super::{Call, add_calls, add_received, add_sent, arguments::word, can_follow, flow, parent};
+use super::{Returned, add_calls, add_received, add_sent, arguments::word, can_follow, flow, parent};
 use crate::{
     call::{COMPLETED, MEASURES, POSTED, RETURN, SETTLES},
     layers::may_be_in_layer,
@@ -22,7 +22,7 @@ use crate::{
 
 /// Accounts for a call that was successful, if it is known: gives what is left to be done, else [`COMPLETED`].
 #[inline(always)]
-pub fn recall(thread: &mut ThreadState, call: Call) -> u32 {
+pub fn recall(thread: &mut ThreadState, call: Returned) -> u32 {
     let Some(decisive) = decisive(call.function) else { return COMPLETED };
     let given = argument(thread, decisive.positions[0]);
     let Some(known) = place(thread, call.function, given, call.call_site) else { return COMPLETED };
@@ -80,7 +80,7 @@ pub fn recall(thread: &mut ThreadState, call: Call) -> u32 {
 
 /// Keeps the call as if it had been found out about, for the programs that go on with it.
 #[inline(always)]
-fn keep(thread: &mut ThreadState, call: &Call, known: &KnownCall) {
+fn keep(thread: &mut ThreadState, call: &Returned, known: &KnownCall) {
     thread.completed = Completed {
         communicator_handle: known.communicator_handle,
         call_site: call.call_site,

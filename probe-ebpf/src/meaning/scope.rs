@@ -8,7 +8,7 @@ use mpiprobe_common::{
 };
 
 use super::{
-    arguments::Arguments,
+    arguments,
     user::{User, handle_at},
 };
 use crate::{
@@ -46,10 +46,10 @@ pub fn forget(process: u32, is_file: bool, address: u64) {
 /// The communicator of the window or file that the thread's completed call was given, and the handle.
 #[inline(never)]
 pub fn find(thread: &mut ThreadState, descriptor: &Descriptor, layout: &Layout) -> bool {
-    let arguments = Arguments { words: thread.arguments.as_ptr(), layout };
+    let call = arguments::call(thread, descriptor, layout);
     let is_file = descriptor.window == NONE;
     let handle =
-        if is_file { arguments.word(descriptor.file) } else { arguments.handle(descriptor.window) };
+        if is_file { call.word(descriptor.file) } else { call.handle(descriptor.window) };
     let key = CommunicatorKey { process: thread.process, kind: kind(is_file), handle };
     let Some(scope) = SCOPES.get_ptr(&key) else { return false };
     // SAFETY: map value pointer; written as a whole when the window or file was made.

@@ -2,22 +2,22 @@
 
 use mpiprobe_common::{Descriptor, Layout, ThreadState, descriptor::topology};
 
-use super::{arguments::Arguments, communicator, user::int_at};
+use super::{arguments, communicator, user::int_at};
 use crate::maps::COMMUNICATORS;
 
 /// Notes the neighbours in the communicator that the thread's completed call has made.
 #[inline(always)]
 pub fn note(thread: &ThreadState, descriptor: &Descriptor, layout: &Layout) {
     let Some(entry) = COMMUNICATORS.get_ptr_mut(thread.completed.made) else { return };
-    let arguments = Arguments::of(thread, layout);
-    let first = arguments.int(descriptor.topology_first);
+    let call = arguments::call(thread, descriptor, layout);
+    let first = call.int(descriptor.topology_first);
     let (sources, destinations) = match descriptor.topology {
         topology::CARTESIAN => (first * 2, first * 2),
-        topology::ADJACENT => (first, arguments.int(descriptor.topology_second)),
+        topology::ADJACENT => (first, call.int(descriptor.topology_second)),
         topology::GRAPH => {
             // SAFETY: map value pointer.
             let rank = unsafe { (*entry).rank } as u64;
-            let place = arguments.word(descriptor.topology_first) + rank * 4;
+            let place = call.word(descriptor.topology_first) + rank * 4;
             let up_to = |address| int_at(address).unwrap_or(-1);
             let degree = up_to(place) - if rank == 0 { 0 } else { up_to(place - 4) };
             (degree, degree)

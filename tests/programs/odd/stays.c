@@ -11,8 +11,11 @@
  *                   three threads, one after the other, with one communicator each; 103 allreduces, 103 Comm_dup
  *   bus-error       a handler that was set before MPI_Init gets a SIGBUS of the program's own, with its address, and leaves it by siglongjmp
  *   cut-short       after 50 of 100 allreduces every rank cuts the wrapper's tables to nothing, if there are any
- */
+ *
+ * Gate: 1 after MPI_Init. */
 #define _GNU_SOURCE
+#include "../gate.h"
+
 #include <errno.h>
 #include <glob.h>
 #include <linux/filter.h>
@@ -203,6 +206,7 @@ int main(int argc, char **argv) {
         handle_bus_errors();
     MPI_Init_thread(&argc, &argv, strcmp(mode, "confined") == 0 ? MPI_THREAD_MULTIPLE : MPI_THREAD_SINGLE, &provided);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    gate(1);
     if (strcmp(mode, "left") == 0) {
         left();
     } else if (strcmp(mode, "lower-stack") == 0) {

@@ -6,13 +6,15 @@ use std::fmt::Write;
 use std::os::fd::AsFd;
 use std::path::Path;
 
-use mpiprobe::attach::{Attachment, Engine, Scope};
+use mpiprobe_attach::{Attachment, Engine, Scope};
 use serde_json::Value;
 
-use super::callrate::{CallRate, LOOPS};
-use super::child::Tracer;
-use super::sites::Sites;
-use super::{BenchError, Counting, Probes, Script};
+use super::{
+    BenchError, Counting, Probes, Script,
+    callrate::{CallRate, LOOPS},
+    child::Tracer,
+    sites::Sites,
+};
 
 /// What the script prints after each report.
 const END_OF_REPORT: &str = "end of report";

@@ -2,12 +2,11 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use mpiprobe::attach::AttachError;
-use mpiprobe::plan::{ElfError, ReadError};
+use mpiprobe_attach::AttachError;
+use mpiprobe_plan::{ElfError, ReadError};
 use thiserror::Error;
 
-use crate::truth::TruthError;
-use crate::{JobError, Mpi, ProfilerError};
+use crate::{JobError, Mpi, ProfilerError, truth::TruthError};
 
 /// Why there is nothing to report.
 #[derive(Debug, Error)]

@@ -16,7 +16,7 @@ mod wrapper;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use mpiprobe::attach::{Engine, LoadOptions, climb};
+use mpiprobe_attach::{Engine, LoadOptions, climb};
 
 pub use error::BenchError;
 pub use report::{Goal, Report};

@@ -2,14 +2,16 @@
 
 use std::fmt;
 
-use mpiprobe::attach::Rung;
-use mpiprobe::plan::Census;
+use mpiprobe_attach::Rung;
+use mpiprobe_plan::Census;
 use serde::Serialize;
 
-use super::callrate::LOOPS;
-use super::figures::{Figure, Figures};
-use super::sites::Sites;
-use super::{Counting, Effort, Probes, Script};
+use super::{
+    Counting, Effort, Probes, Script,
+    callrate::LOOPS,
+    figures::{Figure, Figures},
+    sites::Sites,
+};
 use crate::Mpi;
 
 /// mpiprobe's cost over that of a probe that does nothing, at most.

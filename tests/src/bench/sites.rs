@@ -3,12 +3,11 @@
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
-use mpiprobe::attach::ProbeSite;
-use mpiprobe::plan::{Census, Implementation, Library, SiteKind, plan, read_elf_file};
+use mpiprobe_attach::ProbeSite;
 use mpiprobe_functions::{FunctionId, FunctionSet};
+use mpiprobe_plan::{Census, Implementation, Library, SiteKind, plan, read_elf_file};
 
-use super::BenchError;
-use super::error::file_error;
+use super::{BenchError, error::file_error};
 
 #[derive(Debug)]
 pub(super) struct Sites {

@@ -9,8 +9,8 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
-use mpiprobe::filter::Filter;
-use mpiprobe::view::{Running, Scheme, Screen, Size, State, Theme, ViewOptions, draw};
+use mpiprobe_model::filter::Filter;
+use mpiprobe_view::{Running, Scheme, Screen, Size, State, Theme, ViewOptions, draw};
 use ratatui::{Terminal, TerminalOptions, Viewport, backend::CrosstermBackend, layout::Rect};
 use rustix::time::{ClockId, clock_gettime};
 use serde::Serialize;

@@ -4,7 +4,7 @@ use std::io;
 use std::process::ExitCode;
 
 use clap::Parser;
-use mpiprobe::filter::Filter;
+use mpiprobe_model::filter::Filter;
 use mpiprobe_tests::bench::{
     program,
     view::{self, ViewEffort},

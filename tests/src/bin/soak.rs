@@ -1,21 +1,30 @@
 //! `cargo xtask soak [CYCLES [KILLS [VISITORS]]]`: the long campaigns, on every MPI installed; `cargo xtask soak odd [NAME…]`: odd
-//! programs, under every engine and every way of attaching. Needs root.
+//! programs, under every engine and every way of attaching; `cargo xtask soak processes [COUNT]`: what is left of processes that come
+//! and go; `cargo xtask soak short [RUNS]`: short jobs beside somebody who uses the processors, by eBPF. Needs root.
 
 use std::io::Write as _;
 use std::process::ExitCode;
 use std::time::Instant;
 
-use mpiprobe_tests::campaign::{CampaignError, cycles, killed_in_flight, odd, visitors};
+use mpiprobe_tests::campaign::{CampaignError, cycles, killed_in_flight, odd, processes, short, visitors};
 use mpiprobe_tests::{Mpi, Requirement};
 
 fn main() -> ExitCode {
     let mut arguments = std::env::args().skip(1);
-    if arguments.next().as_deref() == Some("odd") {
-        return odd::main(&arguments.collect::<Vec<_>>());
+    match arguments.next().as_deref() {
+        Some("odd") => return odd::main(&arguments.collect::<Vec<_>>()),
+        Some("processes") => {
+            let count = arguments.next().and_then(|count| count.parse().ok()).unwrap_or(PROCESSES);
+            return if come_and_go(count) { ExitCode::SUCCESS } else { ExitCode::FAILURE };
+        }
+        Some("short") => return short_jobs(arguments.next().and_then(|runs| runs.parse().ok()).unwrap_or(200)),
+        _ => {}
     }
     let numbers: Result<Vec<u32>, _> = std::env::args().skip(1).map(|argument| argument.parse()).collect();
     let Ok(numbers) = numbers else {
-        eprintln!("usage: soak [CYCLES [KILLS [VISITORS]]] | soak odd [NAME...]");
+        eprintln!(
+            "usage: soak [CYCLES [KILLS [VISITORS]]] | soak odd [NAME...] | soak processes [COUNT] | soak short [RUNS]"
+        );
         return ExitCode::from(2);
     };
     let number = |position: usize, default: u32| numbers.get(position).copied().unwrap_or(default);
@@ -23,7 +32,7 @@ fn main() -> ExitCode {
         eprintln!("soak needs {}: {missing}", Requirement::Bpf);
         return ExitCode::FAILURE;
     }
-    let mut failed = false;
+    let mut failed = !come_and_go(PROCESSES);
     for mpi in Mpi::ALL {
         if let Some(missing) = Requirement::Mpi(mpi).missing() {
             eprintln!("{mpi}: left out: {missing}");
@@ -33,6 +42,44 @@ fn main() -> ExitCode {
         if let Err(error) = campaigns(mpi, number(0, 1000), number(1, 100), number(2, 100)) {
             eprintln!("{mpi}: {error}");
             failed = true;
+        }
+    }
+    if failed { ExitCode::FAILURE } else { ExitCode::SUCCESS }
+}
+
+/// More of them than files may be open.
+const PROCESSES: u64 = 1500;
+
+fn come_and_go(count: u64) -> bool {
+    match processes(count) {
+        Ok(report) => println!(
+            "{count} processes came and went: {} bytes of memory and no table left of each",
+            report.bytes_per_process
+        ),
+        Err(error) => {
+            println!("processes that come and go: {error}");
+            return false;
+        }
+    }
+    true
+}
+
+/// Nothing may be unknown of any of them.
+fn short_jobs(runs: u32) -> ExitCode {
+    let mut failed = false;
+    for mpi in Mpi::EVERY.into_iter().filter(|mpi| Requirement::Mpi(*mpi).missing().is_none()) {
+        match short(mpi, runs, |done| show(mpi, "short jobs", done, runs)) {
+            Ok(report) => {
+                println!(
+                    "\r{mpi}: {} short jobs: {} with unknown partners or bytes, {} said to be incomplete, {} unknown and not said",
+                    report.runs, report.unknown, report.incomplete, report.silent
+                );
+                failed |= report.unknown + report.incomplete > 0;
+            }
+            Err(error) => {
+                eprintln!("{mpi}: {error}");
+                failed = true;
+            }
         }
     }
     if failed { ExitCode::FAILURE } else { ExitCode::SUCCESS }

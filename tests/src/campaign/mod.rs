@@ -3,12 +3,16 @@
 mod cycles;
 mod kills;
 pub mod odd;
+mod processes;
+mod short;
 mod visitors;
 
 use thiserror::Error;
 
 pub use cycles::{CyclesReport, cycles};
 pub use kills::killed_in_flight;
+pub use processes::{ProcessesReport, processes};
+pub use short::{ShortReport, short};
 pub use visitors::visitors;
 
 use crate::job::JobError;

@@ -22,8 +22,6 @@ pub struct Odd {
     needs: &'static [Requirement],
     /// Calls of one rank after its first gate.
     calls: &'static [(&'static str, u64)],
-    /// It has a gate after `MPI_Init`, at which an observer can be attached.
-    has_gate: bool,
 }
 
 /// How a job is looked at.
@@ -47,20 +45,11 @@ pub const WAYS: [Way; 6] = [
 const RANKS: u32 = 2;
 /// Of perf events, each takes the kernel a tenth of a second to detach.
 const FEW: &str = "MPI_Comm_delete_attr,MPI_Comm_size,MPI_Allreduce,MPI_Send,MPI_Barrier";
-/// A user that no program needs.
-const NOBODY: u32 = 65534;
+/// Becomes a user that no program needs.
+const NOBODY: [&str; 4] = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"];
 
 const fn odd(name: &'static str, program: Program, arguments: &'static [&'static str]) -> Odd {
-    Odd {
-        name,
-        program,
-        arguments,
-        start: |job| job,
-        only: None,
-        needs: &[],
-        calls: &[("MPI_Finalize", 1)],
-        has_gate: true,
-    }
+    Odd { name, program, arguments, start: |job| job, only: None, needs: &[], calls: &[("MPI_Finalize", 1)] }
 }
 
 /// Those whose calls are the same: attributes that are deleted.
@@ -79,34 +68,69 @@ pub fn all() -> Vec<Odd> {
         Odd { calls: &[("MPI_Barrier", 1), ("MPI_Finalize", 1)], ..odd("exceptions", program::THROWS, &["10"]) },
         odd("fork", program::EXITS, &["fork"]),
         Odd { calls: ALLREDUCES, ..odd("vfork", program::VFORKS, &[]) },
+        Odd { calls: &[("MPI_Allreduce", 103), ("MPI_Finalize", 1)], ..odd("seccomp", program::STAYS, &["confined"]) },
+        Odd {
+            name: "sanitizer",
+            // What the library itself does not give back is no concern of ours.
+            start: |job| job.gates_are_linked_in().as_it_is().env("ASAN_OPTIONS", "detect_leaks=0"),
+            program: program::RING_WITH_SANITIZER,
+            ..ring()
+        },
+        Odd {
+            needs: &[Requirement::Command("musl-gcc")],
+            start: |job| job.with_musl().gates_are_linked_in().as_it_is(),
+            calls: &[("MPI_Barrier", 3), ("MPI_Finalize", 1)],
+            ..odd("musl", program::BRIEF, &[])
+        },
         Odd { name: "static", only: Some(Mpi::Mpich), start: JobBuilder::linked_in, ..ring() },
         Odd {
             name: "setuid",
-            needs: &[Requirement::Root],
-            start: |job| job.set_user(NOBODY),
-            // The gates are a preloaded library's, too.
-            has_gate: false,
+            // Open MPI's launcher does not speak with processes of others.
+            only: Some(Mpi::Mpich),
+            needs: &[Requirement::Root, Requirement::Command("setpriv")],
+            start: |job| job.within(NOBODY).set_user(0).gates_are_linked_in().as_it_is(),
+            program: program::RING_WITH_GATES,
             ..ring()
         },
         Odd {
             name: "other-user",
             needs: &[Requirement::Root, Requirement::Command("setpriv")],
-            start: |job| job.within(["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]),
+            start: |job| job.around(NOBODY),
             ..ring()
         },
+        in_namespaces("namespaces", |job| job.within(["unshare", "--mount", "--uts", "--cgroup", "--ipc"])),
         Odd {
-            name: "namespaces",
-            needs: &[Requirement::Root, Requirement::Command("unshare")],
-            start: |job| job.within(["unshare", "--mount", "--uts", "--cgroup", "--net"]),
-            ..ring()
+            // Open MPI needs a network.
+            only: Some(Mpi::Mpich),
+            ..in_namespaces("net-namespace", |job| job.within(["unshare", "--mount", "--net"]))
         },
-        Odd {
-            name: "chroot",
-            needs: &[Requirement::Root, Requirement::Command("unshare")],
-            start: |job| job.within(["unshare", "--mount", "sh", "-c", CHROOT, "sh"]),
-            ..ring()
-        },
+        in_namespaces("pid-namespace", |job| {
+            job.around(["unshare", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc"])
+        }),
+        in_namespaces("user-namespace", |job| job.around(["unshare", "--user", "--map-root-user"])),
+        in_namespaces("container", |job| {
+            job.around([
+                "unshare",
+                "--user",
+                "--map-root-user",
+                "--mount",
+                "--pid",
+                "--fork",
+                "--kill-child",
+                "--mount-proc",
+            ])
+        }),
+        in_namespaces("chroot", |job| job.within(["unshare", "--mount", "sh", "-c", CHROOT, "sh"])),
     ]
+}
+
+fn in_namespaces(name: &'static str, start: fn(JobBuilder) -> JobBuilder) -> Odd {
+    Odd {
+        needs: &[Requirement::Root, Requirement::Command("unshare")],
+        start,
+        calls: ALLREDUCES,
+        ..odd(name, program::RING, &["10"])
+    }
 }
 
 /// Mounts all that there is at another place, makes that the root, and executes its arguments.
@@ -116,7 +140,7 @@ impl Odd {
     /// Why it cannot be run with an MPI here; `None` if it can.
     pub fn missing(&self, mpi: Mpi) -> Option<String> {
         if self.only.is_some_and(|only| only != mpi) {
-            return Some(format!("{mpi} has no such library"));
+            return Some(format!("{mpi} has no such jobs"));
         }
         let language = [Requirement::Mpi(mpi), Requirement::Language(mpi, self.program.language)];
         language.iter().chain(self.needs).find_map(|needed| Some(format!("needs {needed}: {}", needed.missing()?)))
@@ -128,13 +152,12 @@ impl Odd {
 
     /// What it says when nobody looks on.
     pub fn bare(&self, mpi: Mpi) -> Result<Answer, CampaignError> {
-        Ok(Answer::of(&self.job(mpi).spawn()?.wait()?))
+        Ok(Answer::of(&self.job(mpi).spawn()?.wait()?.success()?))
     }
 
-    /// What it says when it is looked at, and what is said of it; `None`: there is no such way with this program.
-    pub fn observed(&self, mpi: Mpi, way: Way) -> Result<Option<(Answer, Profile)>, CampaignError> {
+    /// What it says when it is looked at, and what is said of it.
+    pub fn observed(&self, mpi: Mpi, way: Way) -> Result<(Answer, Profile), CampaignError> {
         match way {
-            Way::Attached(_) if !self.has_gate => Ok(None),
             Way::Attached(rung) => {
                 let mut job = self.job(mpi).gates(&["1"]).spawn()?;
                 job.wait_for_gate("1")?;
@@ -143,12 +166,12 @@ impl Odd {
                     Profiler::observe(["--pid-of", job.called(), "--attach", rung, "--functions", functions])?;
                 job.open_gate("1")?;
                 let answer = Answer::of(&job.wait()?);
-                Ok(Some((answer, profiler.wait()?.profile()?)))
+                Ok((answer, profiler.wait()?.profile()?))
             }
             Way::Run(engine) => {
                 let mut job = self.job(mpi).run_by(engine, ["--functions", "all"])?.spawn()?;
                 let answer = Answer::of(&job.wait()?);
-                Ok(Some((answer, job.profile()?)))
+                Ok((answer, job.profile()?))
             }
         }
     }
@@ -156,7 +179,7 @@ impl Odd {
     /// Looks at it in this way and compares. Tells in what way the profile is incomplete.
     pub fn check(&self, mpi: Mpi, way: Way, bare: &Answer) -> Result<Verdict, CampaignError> {
         let wrong = |what: String| CampaignError::wrong(0, format!("{} {way:?}: {what}", self.name));
-        let Some((answer, profile)) = self.observed(mpi, way)? else { return Ok(Verdict::NoSuchWay) };
+        let (answer, profile) = self.observed(mpi, way)?;
         if answer != *bare {
             return Err(wrong(format!("the program says {answer:?}, bare {bare:?}")));
         }
@@ -171,7 +194,8 @@ impl Odd {
             for rank in 0..RANKS {
                 let counted = profile.rank(rank).and_then(|row| row.completed().get(name).copied());
                 if counted != Some(calls) {
-                    return Err(wrong(format!("rank {rank}: {counted:?} calls of {name}, not {calls}")));
+                    let rows: Vec<_> = profile.ranks.iter().map(|row| (row.rank, row.pid, row.calls)).collect();
+                    return Err(wrong(format!("rank {rank}: {counted:?} calls of {name}, not {calls}: {rows:?}")));
                 }
             }
         }
@@ -183,15 +207,15 @@ impl Odd {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Answer {
     status: Option<i32>,
-    printed: Vec<String>,
+    /// The characters, in their order: lines of different ranks may be in one another.
+    printed: String,
 }
 
 impl Answer {
     fn of(finished: &Finished) -> Self {
-        let mut printed: Vec<String> = finished.stdout.lines().map(ToOwned::to_owned).collect();
-        // Of different ranks in any order.
+        let mut printed: Vec<char> = finished.stdout.chars().collect();
         printed.sort_unstable();
-        Self { status: finished.status.code(), printed }
+        Self { status: finished.status.code(), printed: printed.into_iter().collect() }
     }
 }
 
@@ -202,8 +226,6 @@ pub enum Verdict {
     Right,
     /// It says what is missing.
     Incomplete(Vec<String>),
-    /// The program cannot be looked at like this.
-    NoSuchWay,
 }
 
 /// `cargo xtask soak odd [NAME…]`

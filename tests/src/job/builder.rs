@@ -24,6 +24,14 @@ pub(super) const DIRECTORY_VARIABLE: &str = "MPIPROBE_TRUTH_DIR";
 const MEANING_VARIABLE: &str = "MPIPROBE_TRUTH_MEANING";
 const GATES_VARIABLE: &str = "MPIPROBE_TRUTH_GATES";
 
+/// How the program is made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Made {
+    Ordinarily,
+    WithMpichInIt,
+    WithMusl,
+}
+
 /// What the preloaded library does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Truth {
@@ -45,13 +53,16 @@ pub struct JobBuilder {
     deadline: Duration,
     called: Option<String>,
     own_library: bool,
-    linked_in: bool,
+    made: Made,
+    gates_are_linked_in: bool,
     user: Option<u32>,
     under: Vec<OsString>,
     preload: Option<PathBuf>,
     through_a_shell: bool,
     as_it_is: bool,
     within: Vec<OsString>,
+    around: Vec<OsString>,
+    alone: bool,
     set_user: Option<u32>,
 }
 
@@ -68,13 +79,16 @@ impl JobBuilder {
             deadline: Duration::from_mins(1),
             called: None,
             own_library: false,
-            linked_in: false,
+            made: Made::Ordinarily,
+            gates_are_linked_in: false,
             user: None,
             under: Vec::new(),
             preload: None,
             through_a_shell: false,
             as_it_is: false,
             within: Vec::new(),
+            around: Vec::new(),
+            alone: false,
             set_user: None,
         }
     }
@@ -200,6 +214,21 @@ impl JobBuilder {
         self
     }
 
+    /// Have another program start the launcher, whoever starts that (see [`under`](Self::under)): it is given the launcher's command line
+    /// after these arguments.
+    #[must_use]
+    pub fn around<A: Into<OsString>>(mut self, command: impl IntoIterator<Item = A>) -> Self {
+        self.around = command.into_iter().map(Into::into).collect();
+        self
+    }
+
+    /// Without a launcher: one process, which may be started [within](Self::within) another program. Nothing is preloaded into it.
+    #[must_use]
+    pub fn alone(mut self) -> Self {
+        self.alone = true;
+        self
+    }
+
     /// Let the program's file belong to this user, as whom it is executed then (set-user-ID; needs root). The dynamic linker preloads
     /// nothing into such a program. With [`own_name`](Self::own_name).
     #[must_use]
@@ -232,7 +261,21 @@ impl JobBuilder {
     /// Link MPI's library into the program (MPICH only), which the truth library cannot count then.
     #[must_use]
     pub fn linked_in(mut self) -> Self {
-        self.linked_in = true;
+        self.made = Made::WithMpichInIt;
+        self
+    }
+
+    /// Compile [`BRIEF`](crate::program::BRIEF) with musl instead of the C library that MPI has.
+    #[must_use]
+    pub fn with_musl(mut self) -> Self {
+        self.made = Made::WithMusl;
+        self
+    }
+
+    /// Preload nothing, although there are gates: the program has in it what waits there.
+    #[must_use]
+    pub fn gates_are_linked_in(mut self) -> Self {
+        self.gates_are_linked_in = true;
         self
     }
 
@@ -247,14 +290,15 @@ impl JobBuilder {
     pub fn spawn(self) -> Result<Job, JobError> {
         let mut preload = match (self.truth != Truth::Off, self.gates.is_empty()) {
             (true, _) => Some(truth::truth_library(self.mpi)?),
+            (false, _) if self.gates_are_linked_in => None,
             (false, false) => Some(truth::gate_library(self.mpi)?),
             (false, true) if self.as_it_is => None,
             (false, true) => truth::yielding_library(self.mpi)?,
         };
-        let mut executable = if self.linked_in {
-            compile::executable_with_mpich(self.program)?
-        } else {
-            compile::executable(self.mpi, self.program)?
+        let mut executable = match self.made {
+            Made::Ordinarily => compile::executable(self.mpi, self.program)?,
+            Made::WithMpichInIt => compile::executable_with_mpich(self.program)?,
+            Made::WithMusl => compile::executable_with_musl(self.mpi, self.program)?,
         };
         let directory = job_directory()?;
         let files = files::directory()?;
@@ -269,7 +313,7 @@ impl JobBuilder {
         }
         let gates = create_gates(directory.path(), &self.gates)?;
 
-        if self.user.is_some() {
+        if self.user.is_some() || !self.around.is_empty() {
             // The build directory need not be open to other users.
             preload =
                 preload.map(|library| files::copy_program(&library, files.path(), "libpreload.so")).transpose()?;
@@ -285,20 +329,19 @@ impl JobBuilder {
         }
 
         let launcher = self.mpi.launcher();
-        let mut command = match self.under.split_first() {
-            Some((program, arguments)) => {
-                let mut command = Command::new(program);
-                // A profile goes to the job's own directory.
-                let place = |argument: &OsString| {
-                    if argument == files::PROFILE { directory.path().join(argument).into() } else { argument.clone() }
-                };
-                command.args(arguments.iter().map(place)).arg(&launcher);
-                command
-            }
-            None => Command::new(&launcher),
-        };
-        command.args(self.mpi.launcher_arguments(self.ranks, directory.path(), preload.as_deref()));
-        command.args(&self.within);
+        let mut words = self.under.iter().map(|argument| {
+            // A profile goes to the job's own directory.
+            if argument == files::PROFILE { directory.path().join(argument).into() } else { argument.clone() }
+        });
+        let outer = self.around.iter().cloned().chain((!self.alone).then(|| launcher.clone().into()));
+        let inner = self.within.iter().filter(|_| self.alone).cloned();
+        let mut words = words.by_ref().chain(outer).chain(inner);
+        let mut command = Command::new(words.next().unwrap_or_default());
+        command.args(words);
+        if !self.alone {
+            command.args(self.mpi.launcher_arguments(self.ranks, directory.path(), preload.as_deref()));
+            command.args(&self.within);
+        }
         if self.program.language == Language::Python {
             let interpreter = python::interpreter(self.mpi)?;
             command.arg(interpreter.command).envs(interpreter.environment);

@@ -5,7 +5,7 @@ mod svg;
 
 use std::sync::Arc;
 
-use mpiprobe::view::{Running, Scheme, Size, State, Theme, ViewOptions, draw};
+use mpiprobe_view::{Running, Scheme, Size, State, Theme, ViewOptions, draw};
 use ratatui::{Terminal, backend::TestBackend, buffer::Buffer};
 
 use crate::synthetic::Synthetic;

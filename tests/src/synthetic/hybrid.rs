@@ -1,10 +1,8 @@
 //! Ranks with several threads, and with tools before MPI.
 
-use mpiprobe::{
-    model::ToolInfo,
-    observe::{ProcessSnapshot, ToolsSnapshot},
-};
 use mpiprobe_common::{EndedThread, ProcessCounters, ToolCallKey, ToolCallStats, ToolKey, ToolStats, thread::OpenCall};
+use mpiprobe_model::ToolInfo;
+use mpiprobe_observe::{ProcessSnapshot, ToolsSnapshot};
 
 use super::SECOND;
 

@@ -8,11 +8,6 @@ mod threads;
 
 use std::sync::Arc;
 
-use mpiprobe::{
-    analyse::{self, Beginning, Expected, Identity, Observed, SelfCost, Session},
-    model::{EndReason, EngineInfo, LibraryInfo, Profile, RankState},
-    observe::{ByFunction, CommunicatorSnapshot, Members, PendingRequest, ProcessSnapshot, Snapshot, ToolsSnapshot},
-};
 use mpiprobe_common::{
     Amount, Communicator, CommunicatorKey, Flow, FlowKey, FunctionStats, Layout, ProcessCounters, Request,
     flow::communicator_kind,
@@ -20,6 +15,13 @@ use mpiprobe_common::{
     request::{certainty, state},
 };
 use mpiprobe_functions::{Function, FunctionId};
+use mpiprobe_model::{
+    EndReason, EngineInfo, LibraryInfo, Profile, RankState,
+    analyse::{self, Beginning, Expected, Identity, Observed, SelfCost, Session},
+};
+use mpiprobe_observe::{
+    ByFunction, CommunicatorSnapshot, Members, PendingRequest, ProcessSnapshot, Snapshot, ToolsSnapshot,
+};
 
 /// ns of a second.
 pub const SECOND: u64 = 1_000_000_000;

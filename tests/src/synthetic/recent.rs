@@ -2,12 +2,12 @@
 
 use std::collections::HashMap;
 
-use mpiprobe::observe::RecentSnapshot;
 use mpiprobe_common::{
     Layout, RecentCall,
     recent::RECENT_ARGUMENTS,
     thread::{ARGUMENT_WORDS, REGISTER_ARGUMENTS},
 };
+use mpiprobe_observe::RecentSnapshot;
 
 use super::{
     CONSTANTS, ROW, Synthetic,

@@ -1,10 +1,10 @@
 //! What the one thread of a rank does now.
 
-use mpiprobe::observe::ThreadSnapshot;
 use mpiprobe_common::{
     ThreadState,
     thread::{ARGUMENT_WORDS, OpenCall},
 };
+use mpiprobe_observe::ThreadSnapshot;
 
 use super::{CONSTANTS, ROW, SECOND, Synthetic};
 

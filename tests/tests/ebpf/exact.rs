@@ -1,7 +1,8 @@
 //! Every call of every rank is counted once: attached before `main`, or while the job stands at a gate in the middle.
 
 use libtest_mimic::{Failed, Trial};
-use mpiprobe_tests::{Job, Language, Mpi, Profile, Profiler, Program, program};
+use mpiprobe_tests::truth::Snapshot;
+use mpiprobe_tests::{Ended, Job, Language, Mpi, Profile, Profiler, Program, program};
 
 use crate::check::{complete, expect_counts, functions};
 use crate::{trial, trial_with};
@@ -40,44 +41,57 @@ const CASES: [Case; 10] = [
 
 pub(crate) fn tests(mpi: Mpi) -> Vec<Trial> {
     let both = |case: Case| {
-        let name = case.name;
-        let test = move |gate: &'static str| move || count(mpi, case, gate, &[]).map(drop);
-        [
-            trial_with(mpi, case.program.language, &format!("{name}_attached_before_main"), test("start")),
-            trial_with(mpi, case.program.language, &format!("{name}_attached_in_mid_run"), test(case.middle)),
-        ]
+        let name = format!("{}_attached_before_main_and_attached_in_mid_run", case.name);
+        trial_with(mpi, case.program.language, &name, move || count_twice(mpi, case))
     };
-    let mut tests: Vec<Trial> = CASES.into_iter().flat_map(both).collect();
+    let mut tests: Vec<Trial> = CASES.into_iter().map(both).collect();
     tests.push(trial(mpi, Language::C, "nested_calls_are_timed_apart", nested));
     tests
 }
 
-/// Observes from the gate to the end and compares all counts.
-fn count(mpi: Mpi, case: Case, gate: &'static str, options: &[&str]) -> Result<Profile, Failed> {
-    let mut job = Job::builder(mpi, case.program)
-        .ranks(case.ranks)
-        .args(case.arguments.iter().copied())
-        .gates(&[gate])
-        .truth(true)
-        .own_name()
-        .spawn()?;
-    job.wait_for_gate(gate)?;
-    let before = job.snapshot()?;
-    let target = ["--pid-of", job.called(), "--functions", case.functions];
-    let profiler = Profiler::observe(target.iter().chain(options))?;
-    job.open_gate(gate)?;
+/// Two observers of one job, from its start and from a gate in its middle on: neither minds the other.
+fn count_twice(mpi: Mpi, case: Case) -> Result<(), Failed> {
+    let mut job = job(mpi, case, &["start", case.middle])?;
+    let mut observers = Vec::new();
+    for gate in ["start", case.middle] {
+        job.wait_for_gate(gate)?;
+        let before = job.snapshot()?;
+        let target = ["--pid-of", job.called(), "--functions", case.functions];
+        observers.push((Profiler::observe(target)?, before));
+        job.open_gate(gate)?;
+    }
     job.wait()?.success()?;
-    let ended = profiler.wait()?;
-    let profile = complete(&ended)?;
+    let truth = job.snapshot()?;
+    for (profiler, before) in observers {
+        judge(case, &profiler.wait()?, &truth, &before)?;
+    }
+    Ok(())
+}
+
+fn job(mpi: Mpi, case: Case, gates: &[&str]) -> Result<Job, Failed> {
+    let job = Job::builder(mpi, case.program).ranks(case.ranks).args(case.arguments.iter().copied());
+    Ok(job.gates(gates).truth(true).own_name().spawn()?)
+}
+
+/// Compares all counts of what was observed to the end, from a moment with these counts on.
+fn judge(case: Case, ended: &Ended, truth: &Snapshot, before: &Snapshot) -> Result<Profile, Failed> {
+    let profile = complete(ended)?;
     assert_eq!(profile.end.as_deref(), Some("targets-ended"));
     assert!(profile.ranks.iter().all(|rank| rank.state == "ended" && rank.open_calls.is_empty()), "{profile:?}");
-    expect_counts(&profile, &job.snapshot()?, Some(&before), &functions(case.functions)?)?;
+    expect_counts(&profile, truth, Some(before), &functions(case.functions)?)?;
     Ok(profile)
 }
 
 /// Collective MPI-IO calls MPI in MPICH's library: told apart by outer and inner function, and not taken for the program's.
 fn nested(mpi: Mpi) -> Result<(), Failed> {
-    let profile = count(mpi, Case { functions: "all", ..NESTED_IO }, "start", &["--nested"])?;
+    let case = Case { functions: "all", ..NESTED_IO };
+    let mut job = job(mpi, case, &["start"])?;
+    job.wait_for_gate("start")?;
+    let before = job.snapshot()?;
+    let profiler = Profiler::observe(["--pid-of", job.called(), "--functions", case.functions, "--nested"])?;
+    job.open_gate("start")?;
+    job.wait()?.success()?;
+    let profile = judge(case, &profiler.wait()?, &job.snapshot()?, &before)?;
     let inner = profile.inner_calls.as_deref().unwrap_or_default();
     let timed: u64 = inner.iter().map(|calls| calls.calls).sum();
     assert_eq!(timed, profile.ranks.iter().map(|row| row.inner_calls).sum::<u64>(), "{inner:?}");

@@ -11,6 +11,7 @@ pub(crate) fn tests(mpi: Mpi) -> Vec<Trial> {
     vec![
         trial(mpi, Language::C, "a_job_that_starts_later_is_waited_for", wait_for_job),
         trial(mpi, Language::C, "a_job_that_will_count_itself_is_waited_for", wait_for_wrapped_job),
+        trial(mpi, Language::C, "a_job_that_was_waited_for_and_missed_is_the_end", missed),
         trial(mpi, Language::C, "a_job_that_joins_is_counted_from_its_first_call", |mpi| join(mpi, false)),
         trial(mpi, Language::C, "a_job_that_comes_and_goes_unseen_is_counted_and_has_ranks", |mpi| join(mpi, true)),
         trial(mpi, Language::Python, "mpi_loaded_later_is_waited_for", wait_for_library),
@@ -41,6 +42,24 @@ fn waited_for(job: JobBuilder) -> Result<(), Failed> {
     let profile = complete(&profiler.wait()?)?;
     assert_ne!(profile.engine.attached_by, "LD_PRELOAD");
     expect_counts(&profile, &job.snapshot()?, None, &functions("default")?)
+}
+
+/// The job is over before its library is probed, for mpiprobe sleeps: that it was missed is said, and nobody waits for another one.
+fn missed(mpi: Mpi) -> Result<(), Failed> {
+    for way in ["session", "multi", "perf-event"] {
+        let builder = Job::builder(mpi, program::RING).ranks(2).args(["5"]).own_name();
+        let arguments =
+            ["--json", "--interval", "1h", "--wait", "--functions", "MPI_Send", "--attach", way, "--pid-of"];
+        let mut profiler = Profiler::start(arguments.into_iter().chain([builder.name()]))?;
+        profiler.wait_for("waiting for an MPI process")?;
+        profiler.signal(Signal::STOP)?;
+        builder.spawn()?.wait()?.success()?;
+        profiler.signal(Signal::CONT)?;
+        let ended = profiler.wait()?;
+        let profile = ended.profile()?;
+        assert!(!profile.complete && ended.status.code() == Some(3), "{way}: {}", ended.printed());
+    }
+    Ok(())
 }
 
 /// The library is under probes because of another job: nothing of the new one is missed, however short it is, and even if mpiprobe

@@ -1,8 +1,7 @@
 //! Calls through Fortran and C++ layers are charged to the program's source lines.
 
-use std::collections::{BTreeMap, BTreeSet};
-
 use libtest_mimic::{Failed, Trial};
+use mpiprobe_tests::call_sites::{self, calls, line};
 use mpiprobe_tests::profiler::OpenCall;
 use mpiprobe_tests::{Job, Language, Mpi, Profile, Profiler, Program, program};
 
@@ -20,9 +19,6 @@ pub(crate) fn tests(mpi: Mpi) -> Vec<Trial> {
     rings.into_iter().chain(hangs).collect()
 }
 
-/// Lines by function.
-type Places = BTreeMap<String, BTreeSet<usize>>;
-
 /// Without the truth library: with it, MPI's functions are called from there.
 fn flows(mpi: Mpi, program: Program) -> Result<(), Failed> {
     let mut job = Job::builder(mpi, program).ranks(2).args(["10"]).gates(&["start"]).own_name().spawn()?;
@@ -31,37 +27,7 @@ fn flows(mpi: Mpi, program: Program) -> Result<(), Failed> {
     job.open_gate("start")?;
     job.wait()?.success()?;
     let profile = complete(&profiler.wait()?)?;
-    let mut seen = Places::new();
-    let flows = profile.ranks.iter().filter_map(|row| row.traffic.as_ref()).flat_map(|traffic| &traffic.flows);
-    for flow in flows {
-        let line = line(program, flow.site.as_deref()).ok_or_else(|| format!("{flow:?}"))?;
-        seen.entry(flow.function.clone()).or_default().insert(line);
-    }
-    // What takes nothing but the error code gets the number of the program's first line from gfortran.
-    seen.retain(|function, _| !["MPI_Init", "MPI_Finalize"].contains(&function.as_str()));
-    let source = program.source()?;
-    let expected: Places = seen.keys().map(|function| (function.clone(), calls(&source, function))).collect();
-    assert_eq!(seen, expected);
-    for function in ["MPI_Send", "MPI_Recv", "MPI_Sendrecv", "MPI_Waitall", "MPI_Allreduce", "MPI_Bcast"] {
-        assert!(seen.contains_key(function), "{function}");
-    }
-    Ok(())
-}
-
-/// The line in `FILE:LINE in FUNCTION`, if that is the program's main file.
-fn line(program: Program, site: Option<&str>) -> Option<usize> {
-    let file = program.files().next()?.file_name()?.to_str()?.to_owned();
-    site?.strip_prefix(&file)?.strip_prefix(':')?.split_once(" in ")?.0.parse().ok()
-}
-
-/// Where a source calls a function of MPI, in Fortran or by the C++ bindings.
-fn calls(source: &str, function: &str) -> BTreeSet<usize> {
-    let name = function.trim_start_matches("MPI_");
-    let forms = [format!("call MPI_{name}("), format!(".{name}("), format!("::{name}(")];
-    let is_call = |line: &str| forms.iter().any(|form| line.contains(form.as_str()));
-    // gfortran gives a statement the number of its last line.
-    let last = |(number, line): (usize, &str)| if line.ends_with('&') { number + 1 } else { number };
-    (1..).zip(source.lines()).filter(|(_, line)| is_call(line)).map(last).collect()
+    call_sites::are_told(&profile, program)
 }
 
 /// As long as they are open, and when they have been cut short.

@@ -9,6 +9,7 @@ mod deadlock;
 mod endings;
 mod engines;
 mod exact;
+mod hang;
 mod jobs;
 mod joining;
 mod kills;
@@ -44,6 +45,7 @@ fn main() {
             engines::tests(mpi),
             deadlock::tests(mpi),
             exact::tests(mpi),
+            hang::tests(mpi),
             jobs::tests(mpi),
             joining::tests(mpi),
             kills::tests(mpi),

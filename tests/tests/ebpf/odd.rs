@@ -49,11 +49,12 @@ fn observed(builder: JobBuilder, arguments: &[&str]) -> Result<(Job, Ended), Fai
     Ok((job, profiler.wait()?))
 }
 
-/// As the program's source says: the truth library tells inner calls by the stack that they are on.
+/// As the program's source says, and the truth library.
 fn other_stacks(mpi: Mpi) -> Result<(), Failed> {
     for mode in ["up", "down", "signal"] {
-        let (_, ended) = observed(Job::builder(mpi, program::STACKS).args([mode]), &[])?;
+        let (job, ended) = observed(Job::builder(mpi, program::STACKS).args([mode]), &[])?;
         let profile = complete(&ended)?;
+        expect_counts(&profile, &job.snapshot()?, None, &functions("all")?)?;
         for rank in 0..2 {
             let row = profile.rank(rank).ok_or("no such rank")?;
             let counted = row.completed();

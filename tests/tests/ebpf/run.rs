@@ -25,6 +25,7 @@ pub(crate) fn tests(mpi: Mpi) -> Vec<Trial> {
         trial(mpi, Language::C, "run_needs_no_time_to_understand_calls", unattended),
         trial(mpi, Language::C, "run_hands_on_the_exit_status", status),
         trial(mpi, Language::C, "run_hands_on_signals", signals),
+        trial(mpi, Language::C, "run_says_what_the_programs_see", traced),
     ]
 }
 
@@ -113,6 +114,28 @@ fn status(mpi: Mpi) -> Result<(), Failed> {
     assert_eq!(run(exits(mpi, "finalize").run_by("ebpf", [] as [&str; 0])?)?, Some(0));
     let under = run(exits(mpi, "abort").run_by("ebpf", [] as [&str; 0])?)?;
     assert_eq!(under, run(exits(mpi, "abort"))?);
+    Ok(())
+}
+
+/// What processes do is said once for each, and only where it was asked for.
+fn traced(mpi: Mpi) -> Result<(), Failed> {
+    const RANKS: usize = 2;
+    let said = |arguments: &[&str]| -> Result<Vec<String>, Failed> {
+        let job = ended(exits(mpi, "finalize"), "ebpf", arguments)?;
+        let profile = complete(&job)?;
+        assert_eq!(profile.ranks.len(), RANKS);
+        let lines = job.output().1;
+        Ok(profile
+            .ranks
+            .iter()
+            .flat_map(|rank| {
+                let line = format!("process {} has become a target by exec", rank.pid);
+                lines.lines().filter(move |it| it.ends_with(&line)).map(ToOwned::to_owned).collect::<Vec<_>>()
+            })
+            .collect())
+    };
+    assert_eq!(said(&[])?, Vec::<String>::new());
+    assert_eq!(said(&["--trace-bpf"])?.len(), RANKS);
     Ok(())
 }
 

@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use libtest_mimic::{Failed, Trial};
 use mpiprobe_tests::traffic::{Sums, differences, hide, seen, told};
-use mpiprobe_tests::{Job, Language, Mpi, Profiler, Program, Rank, Requirement, program, requirement};
+use mpiprobe_tests::truth::Image;
+use mpiprobe_tests::{Ended, Job, Language, Mpi, Profiler, Program, Rank, Requirement, program, requirement};
 
 use crate::check::complete;
 use crate::trial_with;
@@ -30,26 +31,13 @@ struct Case {
 const C: Case = Case {
     name: "c",
     program: program::MEANING,
-    arguments: &[
-        "point-to-point",
-        "requests",
-        "datatypes",
-        "collectives",
-        "communicators",
-        "large",
-        "repeated",
-        "inner-calls",
-    ],
+    arguments: &program::MEANING_OF_MESSAGES,
     known: "1",
     made: "2",
     calls: &[],
 };
 /// What is made by calls that have to be seen.
-const SCOPES: Case = Case {
-    name: "scopes",
-    arguments: &["nonblocking-collectives", "neighbourhoods", "one-sided", "input-output", "errors"],
-    ..C
-};
+const SCOPES: Case = Case { name: "scopes", arguments: &program::MEANING_OF_SCOPES, ..C };
 const THREADS: Case = Case { name: "threads", program: program::MEANING_THREADS, arguments: &["4", "50"], ..C };
 const SESSION: Case = Case { name: "a_session", program: program::MEANING_SESSION, arguments: &[], known: "2", ..C };
 const F08: Case = Case { name: "use_mpi_f08", program: program::MEANING_F08, arguments: &[], ..C };
@@ -77,29 +65,34 @@ const HPCC: Case = Case {
     ],
 };
 
-/// Whether the profiler comes before MPI_Init, or when all types and communicators are there.
-#[derive(Clone, Copy)]
+/// Whether a profiler comes before MPI_Init, or when all types and communicators are there, or one each.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Attached {
     AtStart,
     Late,
+    Both,
 }
 
 /// Of every MPI, in the languages that it has.
 pub(crate) fn tests(mpi: Mpi) -> Vec<Trial> {
-    use Attached::{AtStart, Late};
-    let mut cases = vec![(C, AtStart), (C, Late), (THREADS, AtStart), (SESSION, AtStart)];
+    use Attached::{AtStart, Both, Late};
+    let mut cases = vec![(C, Both), (THREADS, AtStart), (SESSION, AtStart)];
     if Mpi::ALL.contains(&mpi) {
         cases.push((SCOPES, AtStart));
-        cases.extend([F08, CXX, MPI4PY].into_iter().flat_map(|case| [(case, AtStart), (case, Late)]));
+        cases.extend([F08, CXX, MPI4PY].map(|case| (case, Both)));
     } else if !matches!(mpi, Mpi::Mpich5Abi | Mpi::IntelAbi) {
         // mpi4py's wheels are not made for the standard ABI.
         cases.push((MPI4PY, Late));
     }
     if mpi == Mpi::OpenMpi {
-        cases.extend([(HPCC, AtStart), (HPCC, Late)]);
+        cases.push((HPCC, Both));
     }
     let trial = |(case, when): (Case, Attached)| {
-        let suffix = if matches!(when, AtStart) { "at_start" } else { "late" };
+        let suffix = match when {
+            AtStart => "at_start",
+            Late => "late",
+            Both => "at_start_and_late",
+        };
         let name = format!("traffic_of_{}_attached_{suffix}", case.name);
         let test = move || agrees(mpi, case, when);
         match case.program.language {
@@ -121,37 +114,63 @@ fn installed_trial(
 }
 
 fn agrees(mpi: Mpi, case: Case, when: Attached) -> Result<(), Failed> {
-    let gates: &[&str] = match when {
+    let (from_start, late) = (when != Attached::Late, when != Attached::AtStart);
+    let mut gates = Vec::new();
+    if from_start {
         // Held once more, until MPI has been initialised.
-        Attached::AtStart => &["start", case.known],
-        Attached::Late => &[case.made],
-    };
+        gates.extend(["start", case.known]);
+    }
+    if late {
+        gates.push(case.made);
+    }
     let arguments = case.arguments.iter().copied();
-    let mut job =
-        Job::builder(mpi, case.program).args(arguments).gates(gates).meaning().own_name().deadline(DEADLINE).spawn()?;
-    let first = gates.first().copied().unwrap_or("start");
-    job.wait_for_gate(first)?;
-    let before = match when {
-        Attached::AtStart => BTreeMap::new(),
-        Attached::Late => job.snapshot()?.ranks,
-    };
-    let mut profiler = Profiler::observe(["-v", "--traffic", "--pid-of", job.called()])?;
-    job.open_gate(first)?;
-    if matches!(when, Attached::AtStart) {
+    let mut job = Job::builder(mpi, case.program)
+        .args(arguments)
+        .gates(&gates)
+        .meaning()
+        .own_name()
+        .deadline(DEADLINE)
+        .spawn()?;
+    let arguments = ["-v", "--traffic", "--pid-of", job.called()].map(ToOwned::to_owned);
+    let mut observers = Vec::new();
+    if from_start {
+        job.wait_for_gate("start")?;
+        let mut profiler = Profiler::observe(&arguments)?;
+        job.open_gate("start")?;
         job.wait_for_gate(case.known)?;
         profiler.wait_for_meaning(job.ranks()?.len())?;
         job.open_gate(case.known)?;
+        observers.push((profiler, BTreeMap::new(), Attached::AtStart));
+    }
+    if late {
+        job.wait_for_gate(case.made)?;
+        let before = job.snapshot()?.ranks;
+        observers.push((Profiler::observe(&arguments)?, before, Attached::Late));
+        job.open_gate(case.made)?;
     }
     job.wait()?.success()?;
-    let ended = profiler.wait()?;
-    let profile = complete(&ended)?;
     let ranks = job.snapshot()?.ranks;
+    for (profiler, before, when) in observers {
+        judge(case, when, &profiler.wait()?, &ranks, &before)?;
+    }
+    Ok(())
+}
+
+/// Compares what was observed to the end, from a moment on at which the truth was `before`.
+fn judge(
+    case: Case,
+    when: Attached,
+    ended: &Ended,
+    ranks: &BTreeMap<u32, Image>,
+    before: &BTreeMap<u32, Image>,
+) -> Result<(), Failed> {
+    let profile = complete(ended)?;
     let functions: BTreeSet<String> =
         ranks.values().flat_map(|image| image.traffic.functions().into_keys().map(str::to_owned)).collect();
     let absent: Vec<_> = case.calls.iter().filter(|name| !functions.contains(**name)).collect();
     assert!(absent.is_empty(), "nobody calls {absent:?}, but {functions:?}");
     let size = u32::try_from(ranks.len())?;
-    for (rank, image) in &ranks {
+    for (rank, image) in ranks {
         let row = profile.rank(*rank).ok_or("no such rank")?;
         let (mut seen, mut told) = (seen(row, &functions), told(image, before.get(rank)));
         assert!(!told.is_empty(), "the section calls none of the functions compared");
@@ -163,10 +182,10 @@ fn agrees(mpi: Mpi, case: Case, when: Attached) -> Result<(), Failed> {
             let pending: Vec<_> = row.traffic.iter().flat_map(|traffic| &traffic.pending).collect();
             assert!(pending.is_empty(), "rank {rank}: {pending:?}");
         }
-        if matches!(when, Attached::Late) {
+        if when == Attached::Late {
             forgive_unknown_requests(row, &mut told, &mut seen)?;
         }
-        assert_eq!(differences(&told, &seen), Vec::<String>::new(), "rank {rank}");
+        assert_eq!(differences(&told, &seen), Vec::<String>::new(), "rank {rank}, {when:?}");
     }
     Ok(())
 }

@@ -3,18 +3,24 @@
 use std::collections::BTreeMap;
 
 use libtest_mimic::{Failed, Trial};
-use mpiprobe::layout::names::{comm_name, datatype_name};
-use mpiprobe::layout::{Search, communicators};
-use mpiprobe_common::Layout;
-use mpiprobe_common::layout::{
-    CommFacts, Side, Size, builtin_size, capability, comm, datatype_size, is_complete_request, request_status,
-    status_bytes, status_cancelled, status_source, status_tag, world_rank,
+use mpiprobe_common::{
+    Layout,
+    layout::{
+        CommFacts, Side, Size, builtin_size, capability, comm, datatype_size, is_complete_request, request_status,
+        status_bytes, status_cancelled, status_source, status_tag, world_rank,
+    },
+};
+use mpiprobe_layout::{
+    Search, communicators,
+    names::{comm_name, datatype_name},
 };
 use mpiprobe_tests::{Job, JobBuilder, Mpi, program};
 
-use crate::facts::{Comm, Facts, Status, read};
-use crate::target::{Look, look};
-use crate::trial;
+use crate::{
+    facts::{Comm, Facts, Status, read},
+    target::{Look, look},
+    trial,
+};
 
 pub(crate) fn tests(mpi: Mpi) -> Vec<Trial> {
     let mut tests = vec![trial(mpi, "every_handle_means_the_same_inside_and_outside", |mpi| every_handle(job(mpi)))];
@@ -97,7 +103,7 @@ fn every_handle(job: JobBuilder) -> Result<(), Failed> {
     Ok(())
 }
 
-fn check_comm(layout: &Layout, expected: &Comm, memory: &mpiprobe::layout::TargetMemory, rank: u32) -> u64 {
+fn check_comm(layout: &Layout, expected: &Comm, memory: &mpiprobe_layout::TargetMemory, rank: u32) -> u64 {
     let message = format!("rank {rank}: {expected:?}");
     let found = comm(layout, expected.handle, memory).expect(&message);
     let Comm { rank: own, size, remote_size, is_inter, .. } = *expected;
@@ -124,9 +130,9 @@ fn check_comm(layout: &Layout, expected: &Comm, memory: &mpiprobe::layout::Targe
 /// All communicators are found without knowing their handles, and no others.
 fn check_list(
     layout: &Layout,
-    registry: mpiprobe::layout::Registry,
+    registry: mpiprobe_layout::Registry,
     facts: &Facts,
-    memory: &mpiprobe::layout::TargetMemory,
+    memory: &mpiprobe_layout::TargetMemory,
     rank: u32,
 ) {
     let found = communicators::communicators(layout, registry, memory);
@@ -137,7 +143,7 @@ fn check_list(
     assert_eq!(found, expected, "rank {rank}: all communicators");
 }
 
-fn check_status(layout: &Layout, address: u64, expected: &Status, memory: &mpiprobe::layout::TargetMemory, rank: u32) {
+fn check_status(layout: &Layout, address: u64, expected: &Status, memory: &mpiprobe_layout::TargetMemory, rank: u32) {
     let found = Status {
         place: expected.place,
         source: status_source(layout, address, memory).unwrap(),

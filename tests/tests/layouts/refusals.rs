@@ -1,13 +1,15 @@
 //! What fails the check is off, and the reason is told.
 
 use libtest_mimic::{Failed, Trial};
-use mpiprobe::layout::{Capability, Expected, Reason, Search};
 use mpiprobe_common::layout::{Size, capability, comm, datatype_size, world_rank};
+use mpiprobe_layout::{Capability, Expected, Reason, Search};
 use mpiprobe_tests::{Job, Mpi, program};
 
-use crate::facts::read;
-use crate::target::{Look, look_expecting};
-use crate::trial;
+use crate::{
+    facts::read,
+    target::{Look, look_expecting},
+    trial,
+};
 
 pub(crate) fn tests(mpi: Mpi) -> Vec<Trial> {
     vec![trial(mpi, "a_contradiction_turns_off_what_depends_on_it_and_nothing_else", contradiction)]

@@ -2,13 +2,13 @@
 
 use std::sync::Mutex;
 
-use mpiprobe::discover::mappings::MappedFile;
-use mpiprobe::discover::{
-    ProcRoot, Process, RankInfo, SymbolRecogniser, mpi_process::Search as LibrarySearch, open_mapped, recognise::Cache,
-};
-use mpiprobe::layout::{Blueprint, Expected, Search, TargetMemory};
-use mpiprobe::plan::{Library, read_elf_file};
 use mpiprobe_common::Layout;
+use mpiprobe_discover::{
+    ProcRoot, Process, RankInfo, SymbolRecogniser, mappings::MappedFile, mpi_process::Search as LibrarySearch,
+    open_mapped, recognise::Cache,
+};
+use mpiprobe_layout::{Blueprint, Expected, Search, TargetMemory};
+use mpiprobe_plan::{Library, read_elf_file};
 
 /// One look at a process.
 pub(crate) struct Look {

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use libtest_mimic::{Failed, Trial};
+use mpiprobe_tests::truth::Snapshot;
 use mpiprobe_tests::{Job, Language, Mpi, program};
 use rustix::process::Signal;
 
@@ -19,6 +20,8 @@ pub(crate) fn tests(mpi: Mpi) -> Vec<Trial> {
         trial(mpi, Language::C, "exec_starts_an_image_of_its_own", exec),
         trial(mpi, Language::C, "a_forked_child_is_not_counted", fork),
         trial(mpi, Language::C, "longjmp_out_of_a_call_leaves_it_open", longjmp),
+        trial(mpi, Language::C, "callbacks_on_other_stacks_are_inner_calls", other_stacks),
+        trial(mpi, Language::C, "longjmp_far_up_the_stack_leaves_the_call", far_jump),
         trial(mpi, Language::Cxx, "an_exception_out_of_a_call_leaves_it_open", exception),
     ]
 }
@@ -141,6 +144,37 @@ fn longjmp(mpi: Mpi) -> Result<(), Failed> {
         assert_eq!((send.entered, send.completed, send.inner), (10, 0, 0));
         let after = ["MPI_Errhandler_free", "MPI_Allreduce", "MPI_Finalize"].map(|name| image.calls(name).completed);
         assert_eq!(after, [1, 11, 1]);
+    }
+    Ok(())
+}
+
+/// `stacks` in this mode: what its source says of calls in callbacks.
+fn stacks(mpi: Mpi, mode: &str, completed: &[(&str, u64)]) -> Result<Snapshot, Failed> {
+    let mut job = Job::builder(mpi, program::STACKS).ranks(2).args([mode]).truth(true).spawn()?;
+    job.wait()?.success()?;
+    let snapshot = job.snapshot()?;
+    for image in snapshot.ranks.values() {
+        for (name, calls) in completed {
+            assert_eq!((image.calls(name).completed, image.calls(name).inner), (*calls, 0), "{mode}: {name}");
+        }
+        for name in ["MPI_Comm_size", "MPI_Allreduce"] {
+            assert_eq!((image.calls(name).entered, image.calls(name).inner), (0, 10), "{mode}: {name}");
+        }
+    }
+    Ok(snapshot)
+}
+
+fn other_stacks(mpi: Mpi) -> Result<(), Failed> {
+    let calls = [("MPI_Comm_set_attr", 10), ("MPI_Comm_delete_attr", 10), ("MPI_Barrier", 1), ("MPI_Finalize", 1)];
+    ["up", "down", "signal"].into_iter().try_for_each(|mode| stacks(mpi, mode, &calls).map(drop))
+}
+
+/// The return address of the call that was left stays on the stack.
+fn far_jump(mpi: Mpi) -> Result<(), Failed> {
+    let calls = [("MPI_Comm_get_parent", 10), ("MPI_Errhandler_free", 1), ("MPI_Barrier", 1), ("MPI_Finalize", 1)];
+    for image in stacks(mpi, "jump", &calls)?.ranks.values() {
+        let send = image.calls("MPI_Send");
+        assert_eq!((send.entered, send.completed, send.inner), (10, 0, 0));
     }
     Ok(())
 }

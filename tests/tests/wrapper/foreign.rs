@@ -35,6 +35,7 @@ pub(crate) fn tests(mpi: Mpi) -> Vec<Trial> {
     vec![
         c("calls_after_one_that_was_left_are_counted", left),
         c("callbacks_on_other_stacks_are_inside_their_call", stacks),
+        c("calls_that_return_in_another_thread_are_a_counted_loss", migrates),
         c("a_confined_program_is_not_killed", confined),
         c("tables_that_are_cut_short_kill_nobody", cut_short),
         c("a_bus_error_of_the_program_is_its_own", bus_error),
@@ -104,6 +105,20 @@ fn stacks(mpi: Mpi) -> Result<(), Failed> {
         expect(&profile, "MPI_Allreduce", 200);
         assert!(profile.ranks.iter().all(|rank| rank.inner_calls >= 1), "{mode}: {profile:?}");
     }
+    Ok(())
+}
+
+/// What is between the entry in one thread and the return in another one belongs to neither: the profile says that it is not whole.
+fn migrates(mpi: Mpi) -> Result<(), Failed> {
+    let mut job = Job::builder(mpi, program::MIGRATES).ranks(2).profiled(["--functions", "all"])?.spawn()?;
+    job.wait()?.success()?;
+    let profile = job.profile()?;
+    assert!(!profile.complete, "{profile:?}");
+    assert_eq!(profile.lost().into_iter().collect::<Vec<_>>(), [("entries_without_return", 20)]);
+    expect(&profile, "MPI_Comm_delete_attr", 0);
+    expect(&profile, "MPI_Comm_set_attr", 10);
+    expect(&profile, "MPI_Barrier", 1);
+    expect(&profile, "MPI_Finalize", 1);
     Ok(())
 }
 

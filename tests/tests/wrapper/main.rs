@@ -1,12 +1,15 @@
 //! `mpiprobe run` with the wrapper, on real jobs, compared with the independent count of the truth library.
 
 mod check;
+mod communicators;
 mod endings;
 mod exact;
 mod foreign;
+mod layers;
 mod library;
 mod live;
 mod loaded_later;
+mod missing;
 mod phases;
 mod recent;
 mod recording;
@@ -27,11 +30,14 @@ use mpiprobe_tests::{Language, Mpi, Requirement, requirement};
 fn main() {
     let of_mpi = |mpi| {
         [
+            communicators::tests(mpi),
             endings::tests(mpi),
             exact::tests(mpi),
             foreign::tests(mpi),
+            layers::tests(mpi),
             live::tests(mpi),
             loaded_later::tests(mpi),
+            missing::tests(mpi),
             phases::tests(mpi),
             recent::tests(mpi),
             recording::tests(mpi),

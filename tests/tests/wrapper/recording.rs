@@ -1,6 +1,9 @@
 //! Recordings of jobs that count themselves.
 
-use std::path::Path;
+use std::{
+    path::Path,
+    time::{Duration, Instant},
+};
 
 use libtest_mimic::{Failed, Trial};
 use mpiprobe_tests::{Job, Language, Mpi, Profile, Profiler, profiler::Ended, program};
@@ -11,8 +14,8 @@ use crate::{
     trial,
 };
 
-/// Views of a recording that grows; each takes longer than a moment.
-const TRIES: usize = 500;
+/// How long a job may take until its first moments are on disk.
+const PATIENCE: Duration = Duration::from_mins(2);
 
 pub(crate) fn tests(mpi: Mpi) -> Vec<Trial> {
     vec![trial(mpi, Language::C, "a_recording_ends_with_the_profile", move || ends_with_the_profile(mpi))]
@@ -38,10 +41,8 @@ fn ends_with_the_profile(mpi: Mpi) -> Result<(), Failed> {
     // 3: a rank was making its tables at that moment.
     let is_there = |ended: &Ended| matches!(ended.status.code(), Some(0 | 3));
     let mut early = view(&file, Some(2))?;
-    for _ in 0..TRIES {
-        if is_there(&early) {
-            break;
-        }
+    let until = Instant::now() + PATIENCE;
+    while !is_there(&early) && Instant::now() < until {
         early = view(&file, Some(2))?;
     }
     assert!(is_there(&early), "nothing was recorded while the job ran: {}", early.printed());

@@ -24,26 +24,9 @@ struct Case {
     arguments: &'static [&'static str],
 }
 
-const C: Case = Case {
-    name: "c",
-    program: program::MEANING,
-    arguments: &[
-        "point-to-point",
-        "requests",
-        "datatypes",
-        "collectives",
-        "communicators",
-        "large",
-        "repeated",
-        "inner-calls",
-    ],
-};
+const C: Case = Case { name: "c", program: program::MEANING, arguments: &program::MEANING_OF_MESSAGES };
 /// What is made by calls that have to be seen.
-const SCOPES: Case = Case {
-    name: "scopes",
-    arguments: &["nonblocking-collectives", "neighbourhoods", "one-sided", "input-output", "errors"],
-    ..C
-};
+const SCOPES: Case = Case { name: "scopes", arguments: &program::MEANING_OF_SCOPES, ..C };
 /// Libraries of the standard ABI end in some combinations of these when they are asked about requests, which the truth library does.
 const STANDARD_ABI: [Case; 2] = [
     Case { name: "neighbourhoods", arguments: &["nonblocking-collectives", "neighbourhoods"], ..C },

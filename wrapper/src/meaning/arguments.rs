@@ -1,6 +1,6 @@
 //! The arguments of a call, and what is in the variables that they point to.
 
-use mpiprobe_common::{Layout, layout::Memory};
+use mpiprobe_common::{Layout, layout::Memory, rules};
 
 use crate::entry::Frame;
 
@@ -63,14 +63,27 @@ impl Arguments {
     }
 }
 
+impl Memory for Arguments {
+    #[inline]
+    fn word(&self, address: u64) -> Option<u64> {
+        Own.word(address)
+    }
+
+    #[inline]
+    fn integer(&self, address: u64, width: u32) -> Option<u64> {
+        Own.integer(address, width)
+    }
+}
+
+impl rules::call::Arguments for Arguments {
+    #[inline]
+    fn argument(&self, position: u8) -> u64 {
+        Self::word(*self, position)
+    }
+}
+
 /// The handle in a variable of the program.
 #[inline]
 pub(super) fn handle_at(layout: &Layout, address: u64) -> Option<u64> {
     Own.integer(address, layout.handle_width())
-}
-
-/// An `int` in a variable of the program.
-#[inline]
-pub(super) fn int_at(address: u64) -> Option<i32> {
-    Own.integer(address, 4).map(|int| int as i32)
 }

@@ -1,11 +1,15 @@
 //! Communicators: told apart by handle, from the first use to the call that frees them.
 
-use core::sync::atomic::{AtomicU32, Ordering};
+use core::{
+    ffi::c_int,
+    sync::atomic::{AtomicU32, Ordering},
+};
 
 use mpiprobe_common::{
-    Communicator, CommunicatorKey, Loss,
-    file::{COMMUNICATORS, COMMUNICATORS_REGION},
-    flow::{UNKNOWN_NEIGHBOURS, communicator_kind, handle_of, peer},
+    Communicator, CommunicatorKey, CommunicatorName, Loss,
+    descriptor::flags,
+    file::{COMMUNICATORS, COMMUNICATORS_REGION, NAMES_REGION},
+    flow::{NAME_LENGTH, Origin, UNKNOWN_NEIGHBOURS, communicator_kind, distinct_communicators, handle_of, peer},
 };
 
 use super::{
@@ -13,6 +17,8 @@ use super::{
     arguments::handle_at,
     handles::Handles,
     library::{AskHandle, Library},
+    origins,
+    scope::Over,
     topology,
 };
 use crate::{clock::monotonic_ns, file, header, message::SavedErrno, process};
@@ -39,7 +45,10 @@ pub(super) fn number(library: &Library, handle: u64) -> u32 {
     }
     match HANDLES.find(handle) {
         // Asked before, and outside of what only one thread may do at a time: MPI may have to wait for others.
-        0 => ask(library, handle).map_or(0, |found| HANDLES.find_or_make(handle, || write(found))),
+        0 => ask(library, handle).map_or(0, |mut found| {
+            come_from(&mut found, origins::take(handle));
+            HANDLES.find_or_make(handle, || write(found))
+        }),
         known => known,
     }
 }
@@ -64,21 +73,23 @@ fn ask(library: &Library, handle: u64) -> Option<Communicator> {
     let rank = count(library.comm_rank)?;
     // Only within a group is there a topology.
     let neighbours = if is_inter { None } else { topology::neighbours(library, handle, rank) };
+    let size = count(library.comm_size)?;
+    let [first, middle, last] = members(library, handle, is_inter, size);
     let (in_neighbours, out_neighbours) = neighbours.unwrap_or((UNKNOWN_NEIGHBOURS, UNKNOWN_NEIGHBOURS));
     Some(Communicator {
         key: CommunicatorKey { process: 0, kind: handle_of::COMMUNICATOR, handle },
         context: 0,
         rank,
-        size: count(library.comm_size)?,
+        size,
         remote_size: if is_inter { count(library.comm_remote_size)? } else { 0 },
         is_inter: u32::from(is_inter),
         first_ns: monotonic_ns(),
         in_neighbours,
         out_neighbours,
         kind: kind(library, handle),
-        first: peer::UNKNOWN,
-        middle: peer::UNKNOWN,
-        last: peer::UNKNOWN,
+        first,
+        middle,
+        last,
         ..Communicator::default()
     })
 }
@@ -91,8 +102,28 @@ fn kind(library: &Library, handle: u64) -> u32 {
     } else if handle == constants.comm_self {
         communicator_kind::OWN
     } else {
-        communicator_kind::NOT_YET
+        communicator_kind::MADE
     }
+}
+
+/// Some members, which tell it from others: see [`Communicator::first`].
+fn members(library: &Library, handle: u64, is_inter: bool, size: u32) -> [i32; 3] {
+    let ranks = [0, (size / 2) as i32, size.saturating_sub(1) as i32];
+    let mut members = [peer::UNKNOWN; 3];
+    if !library.has_world() {
+        return members;
+    }
+    if handle == library.layout.constants.comm_world {
+        return ranks;
+    }
+    translate(library, library.comm_group, handle, ranks, &mut members);
+    if is_inter {
+        let mut first = [peer::UNKNOWN];
+        translate(library, library.comm_remote_group, handle, [0], &mut first);
+        let ([.., last], [of_the_others]) = (&mut members, first);
+        *last = of_the_others;
+    }
+    members
 }
 
 /// What is known of a communicator by its number.
@@ -103,13 +134,14 @@ pub(super) fn facts(number: u32) -> Option<Communicator> {
     Some(unsafe { place.as_ptr().read() })
 }
 
-/// Whether its handle may mean another one by now.
-pub(super) fn is_freed(number: u32) -> bool {
-    facts(number).is_some_and(|known| known.freed_ns != 0)
+/// Whether a handle still means the communicator with that number.
+pub(super) fn is_alive(number: u32, handle: u64) -> bool {
+    facts(number).is_some_and(|known| known.freed_ns == 0 && known.key.handle == handle)
 }
 
 /// A handle means another communicator from now on, or none.
 pub(super) fn forget(handle: u64) {
+    origins::take(handle);
     if let Some(index) = HANDLES.forget(handle).checked_sub(1)
         && let Some(place) = file::place::<Communicator>(COMMUNICATORS_REGION, index)
     {
@@ -121,11 +153,48 @@ pub(super) fn forget(handle: u64) {
 
 /// The completed call has made a communicator. If its handle is known, that was another one, freed where nobody has seen it.
 pub(super) fn made(call: &Call<'_>) {
-    let layout = &call.library.layout;
-    if let Some(handle) = handle_at(layout, call.arguments.word(call.descriptor.new_communicator))
-        && handle != layout.constants.comm_null
-    {
-        forget(handle);
+    let (library, descriptor) = (call.library, call.descriptor);
+    let Some(handle) = handle_at(&library.layout, call.arguments.word(descriptor.new_communicator)) else { return };
+    if handle == library.layout.constants.comm_null {
+        return;
+    }
+    forget(handle);
+    let parent = Over::given(call).communicator().map_or(0, |parent| number(library, parent));
+    let origin = Origin { made_by_plus_1: call.function + 1, parent, made_ns: call.returned_ns };
+    // One that is not ready must not be asked about; and of those that are never used, only so many are written down that there is
+    // room for the others.
+    let used = header::communicators().map_or(0, |used| used.load(Ordering::Relaxed));
+    if descriptor.flags & flags::NONBLOCKING != 0 || used >= u64::from(distinct_communicators(COMMUNICATORS)) {
+        origins::keep(handle, origin);
+    } else if let Some(mut found) = ask(library, handle) {
+        come_from(&mut found, Some(origin));
+        HANDLES.find_or_make(handle, || write(found));
+    }
+}
+
+fn come_from(communicator: &mut Communicator, origin: Option<Origin>) {
+    if let Some(origin) = origin {
+        communicator.made_by_plus_1 = origin.made_by_plus_1;
+        communicator.parent = origin.parent;
+        communicator.first_ns = origin.made_ns;
+    }
+}
+
+/// The program has given a communicator a name.
+pub(super) fn named(call: &Call<'_>) {
+    let number = Over::given(call).communicator().map_or(0, |handle| number(call.library, handle));
+    let from = call.arguments.word(call.descriptor.communicator_name) as *const u8;
+    let Some(index) = number.checked_sub(1).filter(|_| !from.is_null()) else { return };
+    let Some(to) = file::place::<CommunicatorName>(NAMES_REGION, index) else { return };
+    let mut is_over = false;
+    // The last byte stays zero.
+    for at in 0..NAME_LENGTH - 1 {
+        // SAFETY: a text that ends in NUL, which MPI has just read; an entry of the file, within its length.
+        unsafe {
+            let byte = if is_over { 0 } else { from.add(at).read() };
+            is_over = byte == 0;
+            (&raw mut (*to.as_ptr()).text).cast::<u8>().add(at).write_volatile(byte);
+        }
     }
 }
 
@@ -144,27 +213,41 @@ pub(super) fn world_rank(library: &Library, handle: u64, number: u32, rank: i32)
 
 /// The same of a rank in the group that the library tells of a handle.
 pub(super) fn world_rank_of_member(library: &Library, members: Option<AskHandle>, handle: u64, rank: i32) -> i32 {
-    if library.has_world() { translate(library, members, handle, rank).unwrap_or(peer::UNKNOWN) } else { peer::UNKNOWN }
+    let mut answer = [peer::UNKNOWN];
+    if library.has_world() {
+        translate(library, members, handle, [rank], &mut answer);
+    }
+    let [answer] = answer;
+    answer
 }
 
-fn translate(library: &Library, members: Option<AskHandle>, handle: u64, rank: i32) -> Option<i32> {
+/// Ranks in `MPI_COMM_WORLD` of ranks in a group of a communicator's, as far as they have one.
+fn translate<const N: usize>(
+    library: &Library,
+    members: Option<AskHandle>,
+    handle: u64,
+    ranks: [i32; N],
+    answers: &mut [i32; N],
+) {
     let world = library.layout.constants.comm_world;
-    let (members, of_world) = (members?, library.comm_group?);
-    let (translate, free) = (library.translate_ranks?, library.free_group?);
+    let (Some(members), Some(of_world)) = (members, library.comm_group) else { return };
+    let (Some(translate), Some(free)) = (library.translate_ranks, library.free_group) else { return };
     let _errno = SavedErrno::save();
-    let (mut group, mut all, mut answer) = (0, 0, -1);
+    let (mut group, mut all, mut found) = (0, 0, [-1; N]);
     // SAFETY: as the standard defines these functions; what the handle is of exists, and so does the world.
     unsafe {
         if members(handle, &raw mut group) != 0 {
-            return None;
+            return;
         }
         if of_world(world, &raw mut all) == 0 {
-            if translate(group, 1, &raw const rank, all, &raw mut answer) != 0 {
-                answer = -1;
+            if translate(group, N as c_int, ranks.as_ptr(), all, found.as_mut_ptr()) != 0 {
+                found = [-1; N];
             }
             free(&raw mut all);
         }
         free(&raw mut group);
     }
-    if answer >= 0 { Some(answer) } else { None }
+    for (answer, found) in answers.iter_mut().zip(found) {
+        *answer = if found >= 0 { found } else { peer::UNKNOWN };
+    }
 }

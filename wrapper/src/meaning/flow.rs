@@ -9,7 +9,7 @@ use mpiprobe_common::{
     flow::{RecentFlow, Sought},
 };
 
-use super::{Call, communicator::epoch, scope::Over};
+use super::{Call, communicator::epoch, library::Library, scope::Over};
 use crate::{file, header, process, thread::Local};
 
 /// Flow's index plus one, at a place that follows from its key or after that.
@@ -47,7 +47,7 @@ pub(super) fn find(call: &Call<'_>, over: Over, partner: i32) -> u32 {
         call_site: call.call_site,
         partner,
     };
-    let found = look_up_over(call, over, &sought);
+    let found = look_up_over(call.local, call.library, over, &sought);
     if let Some(flow) = found.checked_sub(1) {
         *recent = RecentFlow { flow, ..wanted };
     }
@@ -55,16 +55,16 @@ pub(super) fn find(call: &Call<'_>, over: Over, partner: i32) -> u32 {
 }
 
 /// Index plus one of the thread's flow over a communicator, made on its first call; 0: no room.
-pub(super) fn look_up(call: &Call<'_>, sought: &Sought) -> u32 {
-    look_up_over(call, Over::Communicator(sought.communicator), sought)
+pub(super) fn look_up(local: *mut Local, library: &Library, sought: &Sought) -> u32 {
+    look_up_over(local, library, Over::Communicator(sought.communicator), sought)
 }
 
-fn look_up_over(call: &Call<'_>, over: Over, sought: &Sought) -> u32 {
+fn look_up_over(local: *mut Local, library: &Library, over: Over, sought: &Sought) -> u32 {
     let partner = sought.partner;
-    let peer = if partner < 0 { partner } else { over.world_rank(call.library, sought.number, partner) };
+    let peer = if partner < 0 { partner } else { over.world_rank(library, sought.number, partner) };
     // Its thread's slot is filled in.
     let key = sought.key(0, peer);
-    of_thread(call.local, key)
+    of_thread(local, key)
 }
 
 /// The same of a flow that may be another thread's.

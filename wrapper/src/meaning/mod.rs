@@ -10,29 +10,34 @@ mod decisive;
 mod flow;
 mod handles;
 mod library;
+mod origins;
 mod recall;
 mod requests;
 mod row;
 mod scope;
 mod store;
+mod tables;
 mod topology;
 
 use mpiprobe_common::{
     Amount, Descriptor, FunctionStats, Volume,
-    descriptor::{NONE, completion, frees},
-    flow::peer,
-    layout::status_partner,
-    request::{certainty, receiving},
-    rules::counting,
+    descriptor::{NONE, completion},
+    request::certainty,
+    rules::{
+        self,
+        counting::{self, Moved},
+        handles::{self as handles_rules, Release},
+        partner::{Partners, completed_source},
+    },
     stats::size_bucket,
 };
 
 use crate::{
     entry::{DESCRIPTORS, Frame},
-    statistics,
+    layers,
     thread::Local,
 };
-use arguments::{Arguments, Own, handle_at};
+use arguments::{Arguments, handle_at};
 pub(crate) use datatype::Sizes;
 use library::Library;
 pub(crate) use library::find as find_library;
@@ -40,6 +45,7 @@ pub(crate) use recall::Recalled;
 use recall::recall;
 pub(crate) use requests::Given;
 use scope::Over;
+use tables::OfThread;
 
 /// A call that has returned.
 #[allow(clippy::struct_field_names, reason = "a call site is called so")]
@@ -49,11 +55,11 @@ struct Call<'a> {
     descriptor: &'a Descriptor,
     arguments: Arguments,
     function: u32,
-    /// Return address.
+    /// Return address, of the program's code as far as it is known.
     call_site: u64,
     result: i32,
-    /// Whether the user wants the function to be counted.
-    is_counted: bool,
+    /// The statistics of its function; null unless the user wants it to be counted.
+    stats: *mut FunctionStats,
     /// Duration, ns.
     ns: u64,
     started_ns: u64,
@@ -68,9 +74,7 @@ struct Traffic {
     communicator: u64,
     /// Number.
     number: u32,
-    /// The rank sent to and the one received from, as given; or one of [`peer`].
-    destination: i32,
-    source: i32,
+    partners: Partners,
     /// Indices plus one of the flows: of the one partner or the one sent to, and of another one received from; 0: none.
     flow_plus_1: u32,
     second_flow_plus_1: u32,
@@ -78,10 +82,19 @@ struct Traffic {
     received: Amount,
 }
 
-impl Traffic {
-    /// The flow of what arrives.
-    fn receiving(&self) -> u32 {
-        receiving(self.flow_plus_1, self.second_flow_plus_1)
+impl Call<'_> {
+    /// As the rules see it.
+    #[inline]
+    fn given(&self) -> rules::call::Call<'_, Arguments> {
+        let (descriptor, layout) = (self.descriptor, &self.library.layout);
+        rules::call::Call { descriptor, layout, arguments: self.arguments }
+    }
+
+    /// Those of its thread.
+    #[inline]
+    fn tables(&self) -> OfThread<'_> {
+        // SAFETY: the thread's own.
+        unsafe { OfThread::new(self.local, self.library, self.returned_ns) }
     }
 }
 
@@ -97,16 +110,14 @@ pub(crate) unsafe fn argument(frame: *mut Frame, position: u8) -> u64 {
 pub(crate) fn needs(function: u32) -> bool {
     DESCRIPTORS.get(function as usize).is_some_and(|descriptor| {
         looks_at_entry(descriptor)
-            || descriptor.new_scope & descriptor.new_communicator != NONE
+            || descriptor.new_scope & descriptor.new_communicator & descriptor.communicator_name != NONE
             || descriptor.completion == completion::ENDS
     })
 }
 
 #[inline]
 fn looks_at_entry(descriptor: &Descriptor) -> bool {
-    descriptor.settles_requests()
-        || (descriptor.message != NONE && descriptor.receive_amount != 0)
-        || descriptor.releases_handle()
+    handles_rules::looked_at(descriptor) != NONE || descriptor.releases_handle()
 }
 
 /// A function is entered: what will not be there any more when it returns.
@@ -136,36 +147,37 @@ pub(crate) unsafe fn at_uncounted_entry(local: *mut Local, frame: *mut Frame, fu
         && let Some(library) = library::known()
     {
         let arguments = Arguments(frame);
-        if descriptor.completion == completion::FREES {
-            requests::give_up(local, library, arguments.word(descriptor.request));
-        } else {
-            look_at_freed(library, descriptor, arguments);
+        match handles_rules::release(descriptor) {
+            // SAFETY: by contract.
+            Release::Request => unsafe { requests::give_up(local, library, arguments.word(descriptor.request)) },
+            other => look_at_freed(library, other, arguments),
         }
     }
 }
 
-/// Of a function that frees something.
-fn look_at_freed(library: &Library, descriptor: &Descriptor, arguments: Arguments) {
-    match descriptor.frees {
-        frees::COMMUNICATOR => {
+/// The handle at the address in the first argument means another object from now on.
+fn look_at_freed(library: &Library, what: Release, arguments: Arguments) {
+    match what {
+        Release::Communicator => {
             if let Some(handle) = handle_at(&library.layout, arguments.word(0)) {
                 communicator::forget(handle);
             }
         }
-        frees::WINDOW | frees::FILE => scope::forget(library, arguments, descriptor.frees == frees::FILE),
-        _ => communicator::begin_epoch(),
+        Release::Window | Release::File => scope::forget(library, arguments, what == Release::File),
+        Release::Datatype => communicator::begin_epoch(),
+        Release::Nothing | Release::Request => {}
     }
 }
 
 unsafe fn look_ahead(local: *mut Local, library: &Library, descriptor: &Descriptor, arguments: Arguments) {
-    if descriptor.frees == frees::NOTHING {
+    look_at_freed(library, handles_rules::release(descriptor), arguments);
+    let position = handles_rules::looked_at(descriptor);
+    if position != NONE {
         // SAFETY: by contract.
         unsafe {
             requests::forget_given(local);
-            requests::remember(&raw mut (*local).given, library, descriptor, arguments);
+            requests::remember(&raw mut (*local).given, library, descriptor, arguments, position);
         }
-    } else {
-        look_at_freed(library, descriptor, arguments);
     }
 }
 
@@ -188,9 +200,9 @@ pub(crate) unsafe fn account(local: *mut Local, frame: *mut Frame, function: u32
             descriptor,
             arguments: Arguments(frame),
             function,
-            call_site: (*frame).return_address,
+            call_site: layers::user_site(frame),
             result: (*frame).result as i32,
-            is_counted: !stats.is_null(),
+            stats,
             ns,
             started_ns,
             returned_ns: started_ns + ns,
@@ -202,24 +214,35 @@ pub(crate) unsafe fn account(local: *mut Local, frame: *mut Frame, function: u32
     if !stats.is_null() {
         let traffic = if succeeded { recall(&call) } else { attribute(&call, false) };
         own_flow = traffic.flow_plus_1;
-        count(&call, &traffic, stats, succeeded);
+        count(&call, &traffic, succeeded);
         if succeeded && descriptor.begins_operation() {
             requests::post(&call, &traffic);
         } else if succeeded && descriptor.completion == completion::MATCHES {
             requests::matched(&call, &traffic);
         }
     }
-    if descriptor.message != NONE && descriptor.receive_amount != 0 && (stats.is_null() || !succeeded) {
+    if handles_rules::receives_message(descriptor) && (stats.is_null() || !succeeded) {
         requests::drop_message(&call);
     }
     if descriptor.settles_requests() || descriptor.completion == completion::ENDS {
         requests::settle(&call, own_flow);
     }
-    if succeeded && descriptor.new_scope != NONE {
-        scope::made(&call);
+    if succeeded && descriptor.new_scope & descriptor.new_communicator & descriptor.communicator_name != NONE {
+        note_objects(&call);
     }
-    if succeeded && descriptor.new_communicator != NONE {
-        communicator::made(&call);
+}
+
+/// The completed call has made or named something that is called by a handle.
+#[cold]
+fn note_objects(call: &Call<'_>) {
+    if call.descriptor.new_scope != NONE {
+        scope::made(call);
+    }
+    if call.descriptor.new_communicator != NONE {
+        communicator::made(call);
+    }
+    if call.descriptor.communicator_name != NONE {
+        communicator::named(call);
     }
 }
 
@@ -229,32 +252,27 @@ const MPI_SUCCESS: i32 = 0;
 #[cold]
 fn attribute(call: &Call<'_>, succeeded: bool) -> Traffic {
     let descriptor = call.descriptor;
-    let destination = partner(call, descriptor.destination);
-    let mut source = partner(call, descriptor.source);
+    let mut partners = Partners::given(&call.given());
     let mut over = Over::given(call);
     let receives = descriptor.receive_amount != 0 && succeeded;
-    if receives && descriptor.message != NONE {
+    if receives && handles_rules::receives_message(descriptor) {
         let (from, communicator) = requests::take_message(call);
-        (source, over) = (from, communicator.map_or(Over::Nothing, Over::Communicator));
+        (partners.source, over) = (from, communicator.map_or(Over::Nothing, Over::Communicator));
     }
     if receives {
-        source = completed_source(call, source);
+        partners.source = completed_source(&call.given(), partners.source);
     }
     // A call that failed may have got a handle of nothing.
     let known = if succeeded { over } else { Over::Nothing };
-    let first = if destination == peer::NONE { source } else { destination };
-    let flow_plus_1 = flow::find(call, known, first);
-    // With one partner for both it is one flow.
-    let is_exchange = destination != peer::NONE && source != peer::NONE && source != destination;
-    let second_flow_plus_1 = if is_exchange { flow::find(call, known, source) } else { 0 };
+    let flow_plus_1 = flow::find(call, known, partners.first());
+    let second_flow_plus_1 = if partners.are_two() { flow::find(call, known, partners.source) } else { 0 };
     let number = flow::communicator_of(flow_plus_1);
     let (sent, received) =
-        if succeeded { amount::find(call, number, destination, source) } else { (Amount::NOTHING, Amount::NOTHING) };
+        if succeeded { amount::find(call, number, partners) } else { (Amount::NOTHING, Amount::NOTHING) };
     Traffic {
         communicator: over.communicator().unwrap_or(0),
         number,
-        destination,
-        source,
+        partners,
         flow_plus_1,
         second_flow_plus_1,
         sent,
@@ -264,40 +282,19 @@ fn attribute(call: &Call<'_>, succeeded: bool) -> Traffic {
 
 /// Adds what a call has moved to the statistics of its function and to its flows.
 #[inline]
-fn count(call: &Call<'_>, traffic: &Traffic, stats: *mut FunctionStats, succeeded: bool) {
+fn count(call: &Call<'_>, traffic: &Traffic, succeeded: bool) {
     let descriptor = call.descriptor;
-    let (sends_now, receives_now) = counting::on_return(descriptor, succeeded && descriptor.begins_operation());
-    // SAFETY: the thread's own flows, one after the other.
-    unsafe {
-        if let Some(flow) = flow::mine(traffic.flow_plus_1) {
-            flow.calls = flow.calls.wrapping_add(1);
-            flow.time_ns = flow.time_ns.wrapping_add(call.ns);
-        }
-        if let Some(flow) = flow::mine(traffic.second_flow_plus_1) {
-            flow.calls = flow.calls.wrapping_add(1);
-        }
-    }
-    let (sent, received) = (traffic.sent, traffic.received);
-    if sends_now && sent.is_some() {
-        add_sent_to(stats, traffic.flow_plus_1, sent);
-    }
-    if receives_now && received.is_some() {
-        add_received_to(stats, traffic.receiving(), received);
-    }
-    if (sends_now && sent.certainty == certainty::UNKNOWN) || (receives_now && received.certainty == certainty::UNKNOWN)
-    {
-        add_unknown(call.local, call.function, traffic.receiving());
-    }
+    let begins = succeeded && descriptor.begins_operation();
+    let moved = Moved {
+        flow_plus_1: traffic.flow_plus_1,
+        second_flow_plus_1: traffic.second_flow_plus_1,
+        sent: traffic.sent,
+        received: traffic.received,
+    };
+    counting::account(&mut call.tables(), descriptor, begins, call.stats, call.ns, &moved);
 }
 
-/// Adds bytes that have left, if that is how much is known, to a function's statistics and one of the thread's flows.
-fn add_sent(local: *mut Local, function: u32, flow_plus_1: u32, amount: Amount) {
-    if amount.is_some() {
-        // SAFETY: the thread's own.
-        add_sent_to(unsafe { statistics::of(local, function) }, flow_plus_1, amount);
-    }
-}
-
+/// Adds bytes that have left to a function's statistics and one of the thread's flows.
 #[inline]
 fn add_sent_to(stats: *mut FunctionStats, flow_plus_1: u32, amount: Amount) {
     // SAFETY: the thread's own.
@@ -312,13 +309,6 @@ fn add_sent_to(stats: *mut FunctionStats, flow_plus_1: u32, amount: Amount) {
 }
 
 /// The same of bytes that have arrived.
-fn add_received(local: *mut Local, function: u32, flow_plus_1: u32, amount: Amount) {
-    if amount.is_some() {
-        // SAFETY: the thread's own.
-        add_received_to(unsafe { statistics::of(local, function) }, flow_plus_1, amount);
-    }
-}
-
 #[inline]
 fn add_received_to(stats: *mut FunctionStats, flow_plus_1: u32, amount: Amount) {
     let at_most = if amount.certainty == certainty::AT_MOST { amount.bytes } else { 0 };
@@ -331,20 +321,6 @@ fn add_received_to(stats: *mut FunctionStats, flow_plus_1: u32, amount: Amount) 
         if let Some(flow) = flow::mine(flow_plus_1) {
             flow.received += amount.bytes;
             flow.received_at_most += at_most;
-        }
-    }
-}
-
-/// A call or an operation of which it is not known what it has moved.
-#[cold]
-fn add_unknown(local: *mut Local, function: u32, flow_plus_1: u32) {
-    // SAFETY: the thread's own.
-    unsafe {
-        if let Some(stats) = statistics::of(local, function).as_mut() {
-            stats.unknown += 1;
-        }
-        if let Some(flow) = flow::mine(flow_plus_1) {
-            flow.unknown += 1;
         }
     }
 }
@@ -362,17 +338,4 @@ fn add_to_volume(volume: &mut Volume, bytes: u64) {
     if let Some(messages) = volume.sizes.get_mut(size_bucket(bytes) as usize) {
         *messages += 1;
     }
-}
-
-/// The rank at `position`: as given, or one of [`peer`].
-fn partner(call: &Call<'_>, position: u8) -> i32 {
-    if position == NONE { peer::NONE } else { call.library.layout.partner(call.arguments.int(position)) }
-}
-
-/// Of a completed receive: who it was, if the status tells of one from anybody.
-fn completed_source(call: &Call<'_>, posted: i32) -> i32 {
-    if posted != peer::ANY || call.descriptor.status == NONE {
-        return posted;
-    }
-    status_partner(&call.library.layout, call.arguments.word(call.descriptor.status), &Own)
 }

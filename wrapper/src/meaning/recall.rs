@@ -6,13 +6,13 @@ use mpiprobe_common::{
     Decisive,
     descriptor::NONE,
     flow::{RECENT_FLOWS, RecentFlow, peer},
+    rules::partner::Partners,
 };
 
 use super::{
     Call, Traffic, amount, attribute,
     communicator::epoch,
     decisive::{DECISIVE, Words},
-    partner,
 };
 
 /// Of one thread.
@@ -50,7 +50,7 @@ pub(super) fn recall(call: &Call<'_>) -> Traffic {
     }
     let mut traffic = known.traffic;
     if decisive.status != NONE {
-        traffic.received = amount::received(call, traffic.destination, traffic.source);
+        traffic.received = amount::received(call, traffic.partners);
     }
     traffic
 }
@@ -59,7 +59,7 @@ pub(super) fn recall(call: &Call<'_>) -> Traffic {
 fn learn(call: &Call<'_>, decisive: &Decisive, epoch: u32, place: &mut Known) -> Traffic {
     let traffic = attribute(call, true);
     // Whom a receive from anybody was from is another question each time.
-    let is_told = decisive.status != NONE && partner(call, call.descriptor.source) == peer::ANY;
+    let is_told = decisive.status != NONE && Partners::given(&call.given()).source == peer::ANY;
     if traffic.flow_plus_1 != 0 && !is_told {
         let (call_site, function_plus_1) = (call.call_site, call.function + 1);
         *place = Known { call_site, function_plus_1, epoch, words: Words::of(decisive, call), traffic };

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::process::{Command, Stdio};
 
-use super::requirement::Requirement;
+use super::requirement::{Check, Requirement};
 
 /// Installed packages of those that were asked for, with (major, minor) of their versions.
 #[derive(Debug)]
@@ -32,7 +32,18 @@ impl Machine {
         Self { installed: installed.collect() }
     }
 
-    pub(crate) fn version_of(&self, package: &str) -> Option<(u32, u32)> {
+    /// Whether it has what is required.
+    pub(crate) fn has(&self, requirement: &Requirement) -> bool {
+        match requirement.check {
+            Check::Command(program) => crate::command::is_in_path(program),
+            Check::File(path) => std::path::Path::new(path).exists(),
+            Check::Package(major, minor) => {
+                self.version_of(requirement.package).is_some_and(|version| version >= (major, minor))
+            }
+        }
+    }
+
+    fn version_of(&self, package: &str) -> Option<(u32, u32)> {
         self.installed.get(package).copied()
     }
 }

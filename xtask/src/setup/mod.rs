@@ -56,7 +56,7 @@ pub(crate) fn ensure(purposes: &[Purpose], mode: Mode) -> Result<()> {
 
 fn missing<'a>(required: &[&'a Requirement]) -> Vec<&'a Requirement> {
     let machine = Machine::look(required);
-    required.iter().copied().filter(|requirement| !requirement.is_met(&machine)).collect()
+    required.iter().copied().filter(|requirement| !machine.has(requirement)).collect()
 }
 
 fn tell(missing: &[&Requirement], needs_linker: bool, wheels: &[&str]) {

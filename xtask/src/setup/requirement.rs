@@ -2,8 +2,6 @@
 
 use clap::ValueEnum;
 
-use super::machine::Machine;
-
 /// What something is needed for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Purpose {
@@ -54,16 +52,4 @@ pub(crate) struct Requirement {
     pub(crate) purpose: Purpose,
     pub(crate) check: Check,
     pub(crate) repository: Repository,
-}
-
-impl Requirement {
-    pub(crate) fn is_met(&self, machine: &Machine) -> bool {
-        match self.check {
-            Check::Command(program) => crate::command::is_in_path(program),
-            Check::File(path) => std::path::Path::new(path).exists(),
-            Check::Package(major, minor) => {
-                machine.version_of(self.package).is_some_and(|version| version >= (major, minor))
-            }
-        }
-    }
 }

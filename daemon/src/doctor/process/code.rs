@@ -1,17 +1,13 @@
 //! Whether the process runs the code that its library's file has.
 
-use mpiprobe_functions::FunctionId;
-use serde_json::json;
-
-use crate::{
-    discover::{
-        ForeignFile, Process, ProcessError,
-        mappings::{MappedFile, Mappings},
-    },
-    doctor::Check,
-    plan::{Difference, Plan, PlannedFunction},
-    session::compare_code,
+use mpiprobe_discover::{
+    ForeignFile, Process, ProcessError,
+    mappings::{MappedFile, Mappings},
 };
+use mpiprobe_functions::FunctionId;
+use mpiprobe_model::Check;
+use mpiprobe_plan::{Difference, Plan, PlannedFunction, compare_code};
+use serde_json::json;
 
 /// Functions of a plan, by how their code in memory compares with the file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -46,7 +42,7 @@ fn compare(
             comparison.elsewhere += 1;
             continue;
         };
-        match process.alive_after("mem", compare_code(memory, address, planned))? {
+        match process.alive_after("mem", compare_code(memory, address, &planned.fingerprint))? {
             Ok(()) => comparison.same += 1,
             Err(Difference::Breakpoint { .. }) => comparison.breakpoints += 1,
             Err(difference) => comparison.patched.push(format!("{} ({difference})", function.name())),
@@ -108,8 +104,9 @@ pub(super) fn text(file: &MappedFile, mappings: &Mappings) -> Check {
 
 #[cfg(test)]
 mod tests {
+    use mpiprobe_model::Verdict;
+
     use super::*;
-    use crate::doctor::Verdict;
 
     const LINE: &[u8] = b"1000-2000 r-xp 00000000 08:01 7   /lib/libmpi.so\n";
 

@@ -1,13 +1,12 @@
 //! Which process it is, and whether it may be looked into.
 
+use mpiprobe_discover::{MpiProcess, Process, ProcessError, architecture::Architecture, printable, users::Users};
+use mpiprobe_model::Check;
 use serde_json::json;
 
-use crate::{
-    discover::{MpiProcess, Process, ProcessError, architecture::Architecture, printable, users::Users},
-    doctor::{Check, text::counted},
-};
+use crate::doctor::text::counted;
 
-/// That it may be traced by the rules of [`crate::discover::access`] is known already; here the kernel is asked.
+/// That it may be traced by the rules of [`mpiprobe_discover::access`] is known already; here the kernel is asked.
 pub(super) fn examine(process: &Process) -> Vec<Check> {
     let access = match process.memory() {
         Ok(_) => Check::ok("access", "you may trace it"),

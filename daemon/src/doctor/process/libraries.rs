@@ -1,11 +1,8 @@
 //! Files other than the implementation that define MPI functions.
 
+use mpiprobe_discover::{MpiLibrary, mappings::MappedFile};
+use mpiprobe_model::Check;
 use serde_json::json;
-
-use crate::{
-    discover::{MpiLibrary, mappings::MappedFile},
-    doctor::Check,
-};
 
 /// `libraries` are all files that define MPI's functions, implementations first; `tools` those that pass calls on.
 pub(super) fn others(libraries: &[MpiLibrary], tools: &[MappedFile]) -> Check {
@@ -33,8 +30,9 @@ fn judge(implementations: &[String], tools: &[String]) -> Check {
 
 #[cfg(test)]
 mod tests {
+    use mpiprobe_model::Verdict;
+
     use super::*;
-    use crate::doctor::Verdict;
 
     #[test]
     fn tools_are_fine_and_a_second_implementation_is_not() {

@@ -1,22 +1,20 @@
 //! The file that implements MPI for the process.
 
+use mpiprobe_discover::{
+    MpiLibrary, MpiProcess, Process,
+    mappings::Mappings,
+    open_mapped,
+    open_mapped::{OnDisk, on_disk},
+};
 use mpiprobe_functions::FunctionSet;
+use mpiprobe_model::Check;
+use mpiprobe_plan::{Implementation, Library, read_elf_file};
 use serde_json::json;
 
 use super::{
     code,
     loading::{self, Loading},
     sites,
-};
-use crate::{
-    discover::{
-        MpiLibrary, MpiProcess, Process,
-        mappings::Mappings,
-        open_mapped,
-        open_mapped::{OnDisk, on_disk},
-    },
-    doctor::Check,
-    plan::{Implementation, Library, read_elf_file},
 };
 
 pub(super) fn examine(process: &MpiProcess, library: &MpiLibrary, mappings: &Mappings) -> Vec<Check> {
@@ -72,7 +70,7 @@ fn identity(library: &MpiLibrary, parsed: &Library<'_>, loading: Option<Loading>
             "path": path,
             "file": id,
             "build_id": build_id,
-            "soname": parsed.soname().map(|name| crate::discover::printable(name.as_bytes())),
+            "soname": parsed.soname().map(|name| mpiprobe_discover::printable(name.as_bytes())),
             "implementation": implementation.to_string(),
             "standard": implementation.standard.map(|version| version.to_string()),
             "static": library.recognised.is_static,

@@ -2,21 +2,18 @@
 
 use std::collections::BTreeSet;
 
+use mpiprobe_discover::{
+    ForeignFile, Process,
+    mappings::{FileId, Mappings},
+    open_mapped,
+};
+use mpiprobe_plan::MAX_ELF_BYTES;
 use object::{
     LittleEndian, ReadCache,
     elf::{DT_NEEDED, DT_SONAME, FileHeader64},
     read::elf::{Dyn as _, FileHeader as _, SectionHeader as _},
 };
 use serde::Serialize;
-
-use crate::{
-    discover::{
-        ForeignFile, Process,
-        mappings::{FileId, Mappings},
-        open_mapped,
-    },
-    plan::MAX_ELF_BYTES,
-};
 
 /// At most so many mapped files are read: programs have some hundreds at most.
 const MOST_FILES: usize = 1024;

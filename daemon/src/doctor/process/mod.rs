@@ -8,11 +8,11 @@ mod loading;
 mod returns;
 mod sites;
 
-use super::{Check, KernelRelease, text::finding_of};
-use crate::{
-    discover::{Finding, MpiProcess, Process, Scanner, mappings::Mappings, mpi_process::Search},
-    session::ImplementationRecogniser,
-};
+use mpiprobe_discover::{Finding, MpiProcess, Process, Scanner, mappings::Mappings, mpi_process::Search};
+use mpiprobe_model::Check;
+use mpiprobe_plan::ImplementationRecogniser;
+
+use super::{kernel_release::KernelRelease, text::finding_of};
 
 pub(super) fn examine(
     pid: u32,

@@ -1,11 +1,12 @@
 //! Whether return probes can do harm: they replace the return address on the target's stack while a call runs.
 
+use mpiprobe_discover::{
+    Process, ReturnRisk, ReturnRisks, Way, mappings::Mappings, process::SMALL_FILE, status::Seccomp,
+};
+use mpiprobe_model::Check;
 use serde_json::json;
 
-use crate::{
-    discover::{Process, ReturnRisk, ReturnRisks, Way, mappings::Mappings, process::SMALL_FILE, status::Seccomp},
-    doctor::{Check, KernelRelease},
-};
+use crate::doctor::kernel_release::KernelRelease;
 
 pub(super) fn examine(process: &Process, mappings: &Mappings, release: &KernelRelease) -> Vec<Check> {
     let mode = process.status().ok().and_then(|status| status.seccomp);
@@ -72,8 +73,9 @@ fn own_code(risk: Option<&ReturnRisk>) -> Check {
 
 #[cfg(test)]
 mod tests {
+    use mpiprobe_model::Verdict;
+
     use super::*;
-    use crate::doctor::Verdict;
 
     #[test]
     fn seccomp_matters_on_kernels_without_the_fix() {

@@ -3,12 +3,9 @@
 use std::collections::BTreeMap;
 
 use mpiprobe_functions::{FunctionId, FunctionSet};
+use mpiprobe_model::Check;
+use mpiprobe_plan::{Census, ElfError, Library, Plan, plan};
 use serde_json::{Value, json};
-
-use crate::{
-    doctor::Check,
-    plan::{Census, ElfError, Library, Plan, plan},
-};
 
 /// In one line so many slow functions are named.
 const MOST_NAMED: usize = 24;
@@ -78,11 +75,10 @@ fn data(census: &Census) -> Value {
 
 #[cfg(test)]
 mod tests {
+    use mpiprobe_model::Verdict;
+
     use super::*;
-    use crate::{
-        doctor::Verdict,
-        plan::{SlowFunction, SlowReason},
-    };
+    use mpiprobe_plan::{SlowFunction, SlowReason};
 
     fn slow(names: &[(&str, SlowReason)]) -> Vec<SlowFunction> {
         names.iter().map(|(name, reason)| SlowFunction { name: (*name).into(), reason: *reason }).collect()

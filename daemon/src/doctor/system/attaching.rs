@@ -2,12 +2,11 @@
 
 use std::error::Error;
 
+use mpiprobe_attach::{AttachError, Calibration, LoadOptions, Rung, Tables, climb};
+use mpiprobe_model::Check;
 use serde_json::json;
 
-use crate::{
-    attach::{AttachError, Calibration, LoadOptions, Rung, Tables, climb},
-    doctor::{Check, Rights, rights::Capability},
-};
+use crate::doctor::rights::{Capability, Rights};
 
 /// Above this a probed call is dearer than on any machine with an emulated first instruction, ns.
 const DEAR_CALL_NS: f64 = 5_000.0;
@@ -192,8 +191,10 @@ fn root_cause(error: &AttachError) -> String {
 mod tests {
     use std::io;
 
+    use mpiprobe_model::Verdict;
+
     use super::*;
-    use crate::doctor::{Verdict, rights::tests::rights};
+    use crate::doctor::rights::tests::rights;
 
     const WORKING: Working = Working {
         calibration: Calibration { per_call_ns: 1130.4, inside_ns: 700.0 },

@@ -1,8 +1,10 @@
 //! Each right that is needed, one by one.
 
-use crate::doctor::{
-    Check, Rights, Verdict,
-    rights::Capability::{self, Bpf, CheckpointRestore, Perfmon, SysAdmin, SysPtrace},
+use mpiprobe_model::{Check, Verdict};
+
+use crate::doctor::rights::{
+    Capability::{self, Bpf, CheckpointRestore, Perfmon, SysAdmin, SysPtrace},
+    Rights,
 };
 
 /// A capability and what it is for.

@@ -1,15 +1,11 @@
 //! The MPI jobs on this node.
 
+use mpiprobe_discover::{Scanner, Snapshot};
+use mpiprobe_model::Check;
+use mpiprobe_plan::ImplementationRecogniser;
 use serde_json::json;
 
-use crate::{
-    discover::{Scanner, Snapshot},
-    doctor::{
-        Check,
-        text::{counted, finding_of},
-    },
-    session::ImplementationRecogniser,
-};
+use crate::doctor::text::{counted, finding_of};
 
 pub(in crate::doctor) fn check(scanner: &mut Scanner<ImplementationRecogniser>) -> Check {
     match scanner.scan() {
@@ -52,7 +48,7 @@ fn judge(snapshot: &Snapshot) -> Check {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::discover::ProcessError;
+    use mpiprobe_discover::ProcessError;
 
     #[test]
     fn what_was_not_seen_is_said_too() {

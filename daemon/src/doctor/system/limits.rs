@@ -4,10 +4,11 @@ use mpiprobe_common::{
     Descriptor, FUNCTION_SLOTS, FunctionStats, InnerKey, InnerStats, Layout, PROCESS_SLOTS, ProcessCounters,
     STATS_ENTRIES, THREAD_CACHE, THREAD_SLOTS, Target, ThreadState,
 };
+use mpiprobe_model::Check;
 use rustix::process::{Resource, getrlimit};
 use serde_json::json;
 
-use crate::doctor::{Check, read::read_text};
+use crate::doctor::read::read_text;
 
 /// Files that mpiprobe holds open for each MPI process.
 const FILES_PER_PROCESS: u64 = 2;
@@ -86,8 +87,9 @@ fn available_memory(meminfo: &str) -> Option<u64> {
 
 #[cfg(test)]
 mod tests {
+    use mpiprobe_model::Verdict;
+
     use super::*;
-    use crate::doctor::Verdict;
 
     #[test]
     fn two_files_for_each_process() {

@@ -2,13 +2,12 @@
 
 use std::num::NonZero;
 
+use mpiprobe_attach::Rung;
+use mpiprobe_discover::architecture::Architecture;
+use mpiprobe_model::Check;
 use serde_json::json;
 
-use crate::{
-    attach::Rung,
-    discover::architecture::Architecture,
-    doctor::{Check, KernelRelease, read::read_text},
-};
+use crate::doctor::{kernel_release::KernelRelease, read::read_text};
 
 /// Above this number of CPUs the kernel's own locks show in the cost of a probe, if it is not one of those that have none.
 const MANY_CPUS: usize = 16;
@@ -61,8 +60,9 @@ fn many_cpus(cpus: usize, best: Option<Rung>) -> Check {
 
 #[cfg(test)]
 mod tests {
+    use mpiprobe_model::Verdict;
+
     use super::*;
-    use crate::doctor::Verdict;
 
     #[test]
     fn a_hypervisor_shows_in_the_flags() {

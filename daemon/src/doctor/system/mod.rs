@@ -9,7 +9,9 @@ mod other_probes;
 mod proc_mount;
 mod restrictions;
 
-use super::{Check, Rights};
+use mpiprobe_model::Check;
+
+use super::rights::Rights;
 
 /// All but those that look at processes.
 pub(super) fn examine(rights: &Rights) -> Vec<Check> {

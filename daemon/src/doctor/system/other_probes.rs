@@ -6,9 +6,10 @@ use aya::programs::{
     links::{LinkError, LinkType},
     loaded_links,
 };
+use mpiprobe_model::Check;
 use serde_json::json;
 
-use crate::doctor::{Check, read::read_text, text::counted};
+use crate::doctor::{read::read_text, text::counted};
 
 /// At most so many BPF links are looked at: a node has some hundreds.
 const MOST_LINKS: usize = 100_000;

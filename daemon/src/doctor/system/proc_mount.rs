@@ -1,6 +1,11 @@
 //! Whether `/proc` shows other users' processes.
 
-use crate::doctor::{Check, Rights, read::read_text, rights::Capability};
+use mpiprobe_model::Check;
+
+use crate::doctor::{
+    read::read_text,
+    rights::{Capability, Rights},
+};
 
 pub(super) fn check(rights: &Rights) -> Check {
     let mounts = read_text("/proc/self/mountinfo").unwrap_or_default();
@@ -37,8 +42,10 @@ fn hidepid(mountinfo: &str) -> Option<&str> {
 
 #[cfg(test)]
 mod tests {
+    use mpiprobe_model::Verdict;
+
     use super::*;
-    use crate::doctor::{Verdict, rights::tests::rights};
+    use crate::doctor::rights::tests::rights;
 
     const OPEN: &str = "22 28 0:21 / /proc rw,nosuid shared:12 - proc proc rw";
     const HIDDEN: &str =

@@ -1,7 +1,9 @@
 //! Switches by which administrators restrict BPF and tracing. Whether they forbid what mpiprobe does is seen by trying; these
 //! lines tell where to look if it is refused.
 
-use crate::doctor::{Check, read::read_text};
+use mpiprobe_model::Check;
+
+use crate::doctor::read::read_text;
 
 pub(super) fn examine() -> Vec<Check> {
     let sysctl = |name| read_text(format!("/proc/sys/kernel/{name}")).ok();
@@ -43,8 +45,9 @@ fn perf_event_paranoid(value: Option<&str>) -> Check {
 
 #[cfg(test)]
 mod tests {
+    use mpiprobe_model::Verdict;
+
     use super::*;
-    use crate::doctor::Verdict;
 
     #[test]
     fn the_bracketed_lockdown_mode_counts() {

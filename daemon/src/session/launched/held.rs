@@ -12,7 +12,7 @@ use std::{
     thread::{self, JoinHandle},
 };
 
-use crate::files::with_callers_rights;
+use mpiprobe_discover::files::with_callers_rights;
 use rustix::{
     io::{read, retry_on_intr, write},
     pipe::{PipeFlags, pipe_with},

@@ -1,17 +1,21 @@
 //! Jobs that mpiprobe starts itself: by which engine they are counted, and what the kernel counts from their first call on.
 
-mod course;
+mod command;
 mod elsewhere;
+mod error;
 mod held;
-mod loaded;
+mod kernel;
 mod needed;
+mod options;
 mod ready;
+mod relay;
+mod wrapper;
 
 use clap::ValueEnum;
+use mpiprobe_present::say;
 
-use super::wrapped::{LaunchError, RunOptions, launch};
-use crate::present::say;
-pub(super) use needed::find_program;
+pub use error::LaunchError;
+pub use options::RunOptions;
 use ready::Ready;
 pub use ready::Unready;
 
@@ -30,19 +34,19 @@ pub enum RunEngine {
 /// Runs the command to its end; gives its exit status as a shell has it.
 pub async fn run_command(options: &RunOptions, engine: RunEngine) -> Result<u8, LaunchError> {
     match engine {
-        RunEngine::Wrapper => launch(options).await,
+        RunEngine::Wrapper => wrapper::launch(options).await,
         RunEngine::Ebpf => match Ready::new(options) {
-            Ok(ready) => course::launch(options, ready).await,
+            Ok(ready) => kernel::launch(options, ready).await,
             Err(why) => Err(LaunchError::NoEbpf(why)),
         },
         RunEngine::Auto => match Ready::for_certain(options) {
             Ok(ready) => {
                 say(format_args!("engine ebpf: it is permitted here, and {} is known before it runs", ready.known()));
-                course::launch(options, ready).await
+                kernel::launch(options, ready).await
             }
             Err(why) => {
                 say(format_args!("engine wrapper: {}", why.in_short()));
-                launch(options).await
+                wrapper::launch(options).await
             }
         },
     }

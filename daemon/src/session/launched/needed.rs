@@ -16,16 +16,14 @@ use std::{
     process::{Command, Stdio},
 };
 
+use mpiprobe_discover::{
+    ReturnRisk, ReturnRisks, Scanner, files::with_callers_rights, identity_when_mapped, mappings::FileId, open_regular,
+};
+use mpiprobe_plan::ImplementationRecogniser;
 use object::{
     Endianness, ReadCache, ReadRef as _,
     elf::{self, FileHeader64},
     read::elf::{FileHeader as _, ProgramHeader as _},
-};
-
-use crate::{
-    discover::{ReturnRisk, ReturnRisks, Scanner, identity_when_mapped, mappings::FileId, open_regular},
-    files::with_callers_rights,
-    session::ImplementationRecogniser,
 };
 
 /// Arguments that are looked at.
@@ -123,7 +121,7 @@ fn entries(directory: &Path, beginning: &[u8]) -> Vec<PathBuf> {
 }
 
 /// The program's file: with a path in its name, or on `PATH`.
-pub(in crate::session) fn find_program(argument: &OsStr) -> Option<PathBuf> {
+pub(super) fn find_program(argument: &OsStr) -> Option<PathBuf> {
     named_program(argument)?.canonicalize().ok()
 }
 
@@ -199,7 +197,7 @@ fn mpi_library(path: PathBuf, scanner: &mut Scanner<ImplementationRecogniser>) -
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::discover::{Caller, ProcRoot};
+    use mpiprobe_discover::{Caller, ProcRoot};
 
     #[test]
     fn lines_of_the_linker_name_files() {

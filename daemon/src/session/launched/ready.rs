@@ -1,20 +1,21 @@
 //! Everything that can be done before a command runs, so that none of its calls is missed.
 
+use mpiprobe_attach::AttachError;
+use mpiprobe_discover::{Caller, JobChoice, ProcRoot, ReturnRisk, Scanner, Target};
+use mpiprobe_plan::ImplementationRecogniser;
+use mpiprobe_present::say;
 use thiserror::Error;
 
 use super::{
     elsewhere::elsewhere,
-    loaded::Loaded,
     needed::{Needs, needed, perhaps_needed},
+    options::RunOptions,
 };
-use crate::{
-    attach::AttachError,
-    discover::{Caller, JobChoice, ProcRoot, ReturnRisk, Scanner, Target},
-    present::say,
-    session::{
-        EngineChoice, ImplementationRecogniser, Options, Returns, SessionError, observation::Observation, probed,
-        wrapped::RunOptions,
-    },
+use crate::session::{
+    error::SessionError,
+    loaded::Loaded,
+    observation::Observation,
+    options::{EngineChoice, Options, Returns},
 };
 
 /// Why a command is not counted by the kernel.
@@ -53,7 +54,7 @@ impl Unready {
 /// An observation of a job that does not run yet.
 #[derive(Debug)]
 pub(super) struct Ready {
-    pub(super) observation: Observation,
+    pub(super) observation: Box<Observation>,
     /// Paths of MPI libraries that are under probes already.
     known: Vec<String>,
 }
@@ -88,7 +89,7 @@ impl Ready {
     fn with(options: &RunOptions, scanner: Scanner<ImplementationRecogniser>, needs: Needs) -> Result<Self, Unready> {
         // Tried on mpiprobe itself, before anything is there that would have to be undone.
         Loaded::new(std::process::id()).map_err(|source| SessionError::from(AttachError::CodeEvents { source }))?;
-        let mut observation = Observation::of_job(&observed(options), scanner)?;
+        let mut observation = Box::new(Observation::of_job(&observed(options), scanner)?);
         if let Some(risk) = needs.risk {
             observation.weigh(&risk);
         }
@@ -120,7 +121,7 @@ fn observed(options: &RunOptions) -> Options {
         jobs: JobChoice::All,
         engine: EngineChoice::Ebpf,
         wait: true,
-        functions: probed(options.functions, true, options.ignore_pcontrol),
+        functions: options.functions,
         nested: false,
         returns: options.returns,
         ignore_pcontrol: options.ignore_pcontrol,
@@ -140,5 +141,6 @@ fn observed(options: &RunOptions) -> Options {
         max_communicators: mpiprobe_common::COMMUNICATOR_SLOTS,
         max_requests: mpiprobe_common::REQUEST_SLOTS,
         max_stats: mpiprobe_common::STATS_ENTRIES,
+        trace_bpf: options.trace_bpf,
     }
 }

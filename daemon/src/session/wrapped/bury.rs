@@ -1,11 +1,8 @@
 //! The threads of a process that has ended: their counts go to the process, as the kernel's programs do it at each thread's end.
 
 use mpiprobe_common::EndedThread;
-
-use crate::{
-    analyse::EndedCall,
-    observe::{ArgumentWords, ProcessSnapshot},
-};
+use mpiprobe_model::analyse::EndedCall;
+use mpiprobe_observe::{ArgumentWords, ProcessSnapshot};
 
 /// Folds all threads into their process, whose end is given (ns), and gives the calls that were cut short by it.
 pub(super) fn bury(snapshot: &mut ProcessSnapshot, until_ns: u64) -> Vec<EndedCall> {
@@ -37,7 +34,7 @@ mod tests {
     use mpiprobe_common::{ProcessCounters, ThreadState, thread::OpenCall};
 
     use super::*;
-    use crate::observe::ThreadSnapshot;
+    use mpiprobe_observe::ThreadSnapshot;
 
     #[test]
     fn threads_that_the_end_of_their_process_ended_are_remembered_and_in_its_sums() {

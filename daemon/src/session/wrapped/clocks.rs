@@ -1,9 +1,9 @@
 //! Times of several nodes: the kernel's clocks begin with each boot, so those of other nodes are moved by what the time of day says.
 
-use mpiprobe_common::file::Header;
+use mpiprobe_model::analyse::Observed;
+use mpiprobe_observe::ProcessSnapshot;
 
-use super::place::Here;
-use crate::{analyse::Observed, observe::ProcessSnapshot};
+use super::place::{Here, Origin};
 
 /// What the clocks of all boots differ by.
 #[derive(Debug)]
@@ -14,7 +14,7 @@ pub(super) struct Clocks {
 
 impl Clocks {
     /// Of these processes: the node that mpiprobe runs on keeps its time if one of them ran here.
-    pub(super) fn of<'a>(here: &Here, headers: impl Iterator<Item = &'a Header>) -> Self {
+    pub(super) fn of<'a>(here: &Here, headers: impl Iterator<Item = &'a Origin>) -> Self {
         let mut boots: Vec<([u8; 16], i128)> = Vec::new();
         for header in headers {
             if !boots.iter().any(|(boot, _)| *boot == header.boot) {
@@ -32,7 +32,7 @@ impl Clocks {
     }
 
     /// Moves what is said of a process to the first boot's clock.
-    pub(super) fn adjust(&self, header: &Header, who: &mut Observed, tables: &mut ProcessSnapshot) {
+    pub(super) fn adjust(&self, header: &Origin, who: &mut Observed, tables: &mut ProcessSnapshot) {
         let by = self.shift(&header.boot);
         if by == 0 {
             return;

@@ -4,14 +4,12 @@
 use std::collections::HashMap;
 
 use mpiprobe_common::Layout;
+use mpiprobe_discover::{Process, mappings::FileId};
+use mpiprobe_layout::{Blueprint, Expected, TargetMemory};
+use mpiprobe_observe::ProcessSnapshot;
 
 use super::image::Image;
-use crate::{
-    discover::{Process, mappings::FileId},
-    layout::{Blueprint, Expected, TargetMemory},
-    observe::ProcessSnapshot,
-    session::{datatypes, layouts::blueprint},
-};
+use crate::session::{datatypes, layouts::blueprint};
 
 /// What has been found out about libraries, and about processes by slot.
 #[derive(Debug, Default)]

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::analyse::{Identity, Observed};
+use mpiprobe_model::analyse::{Identity, Observed};
 
 /// How names of jobs begin that are made of a process's place on its node.
 const UNNAMED: &str = "tree:";
@@ -70,10 +70,8 @@ fn on(job: &str, host: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{
-        analyse::{Beginning, SelfCost},
-        model::RankState,
-    };
+    use mpiprobe_model::RankState;
+    use mpiprobe_model::analyse::{Beginning, SelfCost};
 
     fn rank(host: &str, job: &str, rank: u32, size: u32) -> Observed {
         let identity = Identity {

@@ -3,19 +3,20 @@
 use std::{io, path::Path};
 
 use mpiprobe_common::file::Header;
+use mpiprobe_discover::{
+    ForeignFile, JobKey, MpiProcess, ProcRoot, Process, ProcessError, RankInfo, environment::Environment,
+    mappings::MappedFile, printable,
+};
+use mpiprobe_model::{
+    LibraryInfo, RankState,
+    analyse::{Beginning, Identity, Observed, SelfCost},
+};
+use mpiprobe_observe::{ProcessSnapshot, RecentSwitch, TableFile, TableFileError};
 
 use super::{
     bury::bury,
-    place::{Here, open_tables, text},
-};
-use crate::{
-    analyse::{Beginning, Identity, Observed, SelfCost},
-    discover::{
-        ForeignFile, JobKey, MpiProcess, ProcRoot, Process, ProcessError, RankInfo, environment::Environment,
-        mappings::MappedFile, printable,
-    },
-    model::{LibraryInfo, RankState},
-    observe::{ProcessSnapshot, RecentSwitch, TableFile, TableFileError},
+    last_words::LastWords,
+    place::{Here, Origin, open_tables, text},
 };
 
 /// Costs in a header are multiples of a ns divided by this.
@@ -28,7 +29,15 @@ pub(super) struct Image {
     file: (u64, u64),
     owner: u32,
     tables: Tables,
-    header: Header,
+    origin: Origin,
+    /// When the process left by `exit`, ns; 0: it has not.
+    left_ns: u64,
+    /// What counting a call costs it, and the part of that within measured durations, in units.
+    cost: (u64, u64),
+    /// Path and words of the library.
+    library: (String, String),
+    /// Functions of the table that it has.
+    functions: u64,
     identity: Identity,
     /// The job as the tables alone tell it, by which images of processes that have ended are compared.
     noted_job: Option<String>,
@@ -48,24 +57,18 @@ enum Tables {
     Read(Box<LastWords>),
 }
 
-#[derive(Debug)]
-struct LastWords {
-    snapshot: ProcessSnapshot,
-    code: Vec<u8>,
-}
-
 impl Image {
     /// Opens a file of tables that was found by its name.
     pub(super) fn open(path: &Path, here: &Here, root: &ProcRoot) -> Result<Self, TableFileError> {
         let mut image = Self::of_file(open_tables(path)?.into())?;
-        image.process = here.process(root, &image.header, image.owner);
-        image.has_ended = image.process.is_none() && has_ended(&image.header, here, root)?;
+        image.process = here.process(root, &image.origin, image.owner);
+        image.has_ended = image.process.is_none() && has_ended(&image.origin, here, root)?;
         Ok(image)
     }
 
     /// Becomes the image of a process that has mapped it, if it is its own and not any file that the process chose to map.
     pub(super) fn adopt(&mut self, process: &MpiProcess, here: &Here) -> io::Result<bool> {
-        if !here.are_own_tables(&process.process, &self.header, self.owner) {
+        if !here.are_own_tables(&process.process, &self.origin, self.owner) {
             return Ok(false);
         }
         self.process = Some(process.process.try_clone()?);
@@ -83,18 +86,33 @@ impl Image {
         let header = tables.header()?;
         let identity = identity(&header);
         let file = (state.device, state.inode);
-        Ok(Self {
+        let mut image = Self {
             file,
             owner: state.owner,
             tables: Tables::Open(tables),
-            header,
+            origin: Origin::from(&header),
+            left_ns: 0,
+            cost: (0, 0),
+            library: (String::new(), String::new()),
+            functions: 0,
             noted_job: identity.job.clone(),
             identity,
             process: None,
             has_ended: false,
             library_file: None,
             gone_ns: None,
-        })
+        };
+        image.note(&header);
+        Ok(image)
+    }
+
+    /// What its tables say at their head.
+    fn note(&mut self, header: &Header) {
+        self.origin = Origin::from(header);
+        self.left_ns = header.ended_ns;
+        self.cost = (header.call_cost, header.inside_cost);
+        self.functions = header.library_functions;
+        self.library = (text(&header.library), implementation(&header.implementation));
     }
 
     /// Takes over what has been found out about the living process.
@@ -113,7 +131,7 @@ impl Image {
     /// Belongs to the same job as another image: both tell the same of themselves, and the other one's job is known better.
     pub(super) fn adopt_job_of(&mut self, other: &Self) -> bool {
         let is_same =
-            self.noted_job == other.noted_job && self.header.boot == other.header.boot && self.owner == other.owner;
+            self.noted_job == other.noted_job && self.origin.boot == other.origin.boot && self.owner == other.owner;
         if is_same {
             self.identity.job.clone_from(&other.identity.job);
         }
@@ -136,26 +154,26 @@ impl Image {
         &self.identity
     }
 
-    pub(super) fn header(&self) -> &Header {
-        &self.header
+    pub(super) fn origin(&self) -> &Origin {
+        &self.origin
     }
 
     /// The same process as another image's: by an exec the later one has replaced the earlier one.
     pub(super) fn is_later_image_than(&self, earlier: &Self) -> bool {
         let of =
-            |image: &Self| (image.header.boot, image.header.pid_namespace, image.header.pid, image.header.start_ticks);
-        of(self) == of(earlier) && self.header.began_ns > earlier.header.began_ns
+            |image: &Self| (image.origin.boot, image.origin.pid_namespace, image.origin.pid, image.origin.start_ticks);
+        of(self) == of(earlier) && self.origin.began_ns > earlier.origin.began_ns
     }
 
     /// What counting a call costs it, ns; 0: not measured.
     pub(super) fn per_call_ns(&self) -> f64 {
-        self.header.call_cost as f64 / COST_UNIT
+        self.cost.0 as f64 / COST_UNIT
     }
 
     /// The part of that within measured durations.
     pub(super) fn self_cost(&self) -> SelfCost {
         // Without the one the other was not measured either.
-        SelfCost(Some(self.header.inside_cost as f64 / COST_UNIT).filter(|_| self.header.call_cost > 0))
+        SelfCost(Some(self.cost.1 as f64 / COST_UNIT).filter(|_| self.cost.0 > 0))
     }
 
     /// The process has ended, or has become another program.
@@ -177,8 +195,8 @@ impl Image {
         let read = || -> Result<_, TableFileError> { Ok((tables.header()?, tables.snapshot(slot)?, tables.code()?)) };
         // What cannot be read is asked for again, and then it is said why.
         let Ok((header, snapshot, code)) = read() else { return false };
-        self.header = header;
-        self.tables = Tables::Read(Box::new(LastWords { snapshot, code }));
+        self.note(&header);
+        self.tables = Tables::Read(Box::new(LastWords::new(snapshot, code)));
         true
     }
 
@@ -187,27 +205,27 @@ impl Image {
         if let Tables::Open(tables) = &self.tables
             && let Err(error) = tables.give_room_back()
         {
-            tracing::debug!("tables of process {} stay as large as they are: {error}", self.header.pid);
+            tracing::debug!("tables of process {} stay as large as they are: {error}", self.origin.pid);
         }
     }
 
     /// What its tables say now, and who it is, as process slot `slot`.
     pub(super) fn read(&mut self, slot: u32, execed: bool) -> Result<(Observed, ProcessSnapshot), TableFileError> {
-        let mut snapshot = match &self.tables {
-            Tables::Open(tables) => {
-                self.header = tables.header()?;
-                tables.snapshot(slot)?
-            }
-            Tables::Read(last) => last.snapshot.clone(),
+        let (header, mut snapshot) = match &self.tables {
+            Tables::Open(tables) => (Some(tables.header()?), tables.snapshot(slot)?),
+            Tables::Read(last) => (None, last.snapshot()),
         };
-        let has_ended = execed || self.header.ended_ns != 0 || self.process.is_none();
+        if let Some(header) = &header {
+            self.note(header);
+        }
+        let has_ended = execed || self.left_ns != 0 || self.process.is_none();
         let state = self.process.as_ref().and_then(|process| process.stat().ok()).map(|stat| stat.state);
         let mut observed = Observed {
             process: slot,
             identity: self.identity.clone(),
             state: RankState::Running,
             stopped: !has_ended && matches!(state, Some('T' | 't')),
-            since_ns: self.header.began_ns,
+            since_ns: self.origin.began_ns,
             beginning: Beginning::FirstCall,
             until_ns: None,
             ended_in: Vec::new(),
@@ -217,10 +235,9 @@ impl Image {
             let last =
                 snapshot.threads.iter().map(|thread| thread.state.last_return_ns.max(thread.state.open.started_ns));
             let last = last.chain(snapshot.ended_threads.iter().map(|thread| thread.ended_ns));
-            let last = last.max().unwrap_or(0).max(self.header.began_ns);
+            let last = last.max().unwrap_or(0).max(self.origin.began_ns);
             // It may have ended long before that was noticed, but not before its own last words.
-            let known =
-                if self.header.ended_ns != 0 { Some(self.header.ended_ns) } else { self.gone_ns.filter(|_| !execed) };
+            let known = if self.left_ns != 0 { Some(self.left_ns) } else { self.gone_ns.filter(|_| !execed) };
             let until = known.unwrap_or(last).max(last);
             observed.state = if execed { RankState::Execed } else { RankState::Ended };
             observed.until_ns = Some(until);
@@ -257,7 +274,7 @@ impl Image {
     pub(super) fn code(&self) -> Option<Vec<u8>> {
         let list = match &self.tables {
             Tables::Open(tables) => tables.code().ok(),
-            Tables::Read(last) => Some(last.code.clone()),
+            Tables::Read(last) => Some(last.code()),
         };
         list.filter(|list| !list.is_empty())
     }
@@ -268,10 +285,10 @@ impl Image {
 
     pub(super) fn library(&self) -> LibraryInfo {
         LibraryInfo {
-            path: text(&self.header.library),
-            implementation: implementation(&self.header.implementation),
+            path: self.library.0.clone(),
+            implementation: self.library.1.clone(),
             build_id: None,
-            functions: mpiprobe_functions::COUNT,
+            functions: usize::try_from(self.functions).unwrap_or(0).min(mpiprobe_functions::COUNT),
             slow: Vec::new(),
             not_probed: Vec::new(),
         }
@@ -279,7 +296,7 @@ impl Image {
 }
 
 /// Whether the process of these tables was one of this node, and is no more. What cannot be found out is not so.
-fn has_ended(header: &Header, here: &Here, root: &ProcRoot) -> Result<bool, TableFileError> {
+fn has_ended(header: &Origin, here: &Here, root: &ProcRoot) -> Result<bool, TableFileError> {
     if !here.numbers_processes_of(header) {
         return Ok(false);
     }

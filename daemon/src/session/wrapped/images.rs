@@ -5,21 +5,19 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use mpiprobe_discover::{ForeignFile, MpiProcess, ProcRoot, Process};
+use mpiprobe_model::{LibraryInfo, analyse::Observed};
+use mpiprobe_observe::{Snapshot, TableFileError, monotonic_ns};
+
 use super::{clocks::Clocks, datatypes::Datatypes, hosts::unite_jobs, image::Image, place::Here, recent::RecentCalls};
-use crate::{
-    analyse::Observed,
-    discover::{ForeignFile, MpiProcess, ProcRoot, Process},
-    model::LibraryInfo,
-    observe::{Snapshot, TableFileError, monotonic_ns},
-    preload::{DirectoryError, tables_in},
-};
+use crate::preload::{DirectoryError, tables_in};
 
 /// A file that nobody has decided about yet, and what is in it.
 pub(super) type NewFile = (PathBuf, Result<Image, TableFileError>);
 
 /// What becomes of the file of a process that has ended.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum Keeping {
+pub(in crate::session) enum Keeping {
     /// It stays open: its last calls may be looked at.
     #[default]
     Open,
@@ -119,8 +117,8 @@ impl Images {
     ) -> Result<Option<Image>, TableFileError> {
         let mut image = Image::of_file(file)?;
         if !image.adopt(process, &self.here)? {
-            let is_anothers = self.here.process(&self.root, image.header(), image.owner()).is_some();
-            return if is_anothers { Ok(None) } else { Err(TableFileError::OtherProcess(image.header().pid)) };
+            let is_anothers = self.here.process(&self.root, image.origin(), image.owner()).is_some();
+            return if is_anothers { Ok(None) } else { Err(TableFileError::OtherProcess(image.origin().pid)) };
         }
         if let Some(owners) = &mut self.owners {
             owners.insert(image.owner());
@@ -255,7 +253,7 @@ impl Images {
     /// Everything as it is now, and why it is not whole. Times are those of this node, or if nobody was here, of the first one's.
     pub(super) fn read(&mut self) -> (Vec<Observed>, Snapshot, Vec<String>) {
         let is_running = self.is_anybody_left();
-        let clocks = Clocks::of(&self.here, self.taken.iter().map(Image::header));
+        let clocks = Clocks::of(&self.here, self.taken.iter().map(Image::origin));
         let execed: Vec<bool> = self.taken.iter().map(|image| self.was_replaced(image)).collect();
         let mut observed = Vec::new();
         let mut snapshot = Snapshot { taken_ns: monotonic_ns(), missed_hits: Some(0), ..Snapshot::default() };
@@ -265,7 +263,7 @@ impl Images {
                 Ok((mut who, mut tables)) => {
                     self.recent.complete(slot, image, &mut tables);
                     self.datatypes.complete(slot, image, &mut tables);
-                    clocks.adjust(image.header(), &mut who, &mut tables);
+                    clocks.adjust(image.origin(), &mut who, &mut tables);
                     observed.push(who);
                     snapshot.processes.push(tables);
                 }

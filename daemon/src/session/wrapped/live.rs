@@ -3,9 +3,19 @@
 use std::{
     collections::BTreeSet,
     path::{Path, PathBuf},
+    time::Duration,
 };
 
 use mpiprobe_common::file::SUFFIX;
+use mpiprobe_discover::{
+    Caller, Finding, JobChoice, MpiProcess, ProcRoot, Process, Scanner, Target, is_wrapper, mappings::Mappings,
+    open_mapped, select,
+};
+use mpiprobe_model::{EndReason, Profile, analyse::Identity};
+use mpiprobe_observe::{TableFileError, monotonic_ns};
+use mpiprobe_plan::ImplementationRecogniser;
+use mpiprobe_present::say;
+use tokio::time::Interval;
 
 use super::{
     image::Image,
@@ -14,23 +24,21 @@ use super::{
     stale::remove_stale,
 };
 use crate::{
-    analyse::Identity,
-    discover::{
-        Caller, Finding, JobChoice, MpiProcess, ProcRoot, Process, Scanner, Target, is_wrapper, mappings::Mappings,
-        open_mapped, select,
-    },
-    model::{EndReason, Profile},
-    observe::{TableFileError, monotonic_ns},
     preload::own_directories,
-    present::say,
     session::{
-        ImplementationRecogniser, Options, SessionError,
+        error::SessionError,
+        event_loop::regular,
         found::{found, found_meanwhile},
         jobs::ChosenJobs,
+        options::Options,
         sites::Sites,
+        source::Source,
         watch::EndWatch,
     },
 };
+
+/// How often new processes are looked for.
+const LOOK_INTERVAL: Duration = Duration::from_millis(100);
 
 /// An observation under way.
 #[derive(Debug)]
@@ -42,13 +50,25 @@ pub(in crate::session) struct WrappedJob {
     scanner: Scanner<ImplementationRecogniser>,
     images: Images,
     sites: Sites,
-    pub(in crate::session) ends: EndWatch,
+    ends: EndWatch,
+    looks: Interval,
+    /// As long as there has been nobody, somebody is waited for.
+    wait: bool,
     /// Where tables of the targets were found, besides the user's own places.
     directories: BTreeSet<PathBuf>,
     /// Targets without tables: they may come with the first call, or never.
     without: Vec<MpiProcess>,
     missing: Vec<String>,
     began_ns: u64,
+}
+
+/// What there is to do.
+#[derive(Debug)]
+pub(in crate::session) enum Event {
+    /// Processes have ended, given by their slots.
+    Ended(Vec<u64>),
+    /// New processes may have come.
+    Look,
 }
 
 impl WrappedJob {
@@ -70,6 +90,8 @@ impl WrappedJob {
             images: Images::new(ProcRoot::system()?),
             sites: Sites::default(),
             ends: EndWatch::new().map_err(SessionError::Watch)?,
+            looks: regular(LOOK_INTERVAL),
+            wait: options.wait,
             directories: BTreeSet::new(),
             without: Vec::new(),
             missing: Vec::new(),
@@ -120,9 +142,7 @@ impl WrappedJob {
         let Some(slot) = self.images.take(path, image) else { return false };
         if let Some(process) = self.images.process(slot) {
             self.sites.add(slot, process);
-            if let Some(Err(error)) = process.pidfd().map(|pidfd| self.ends.add(pidfd, slot.into())) {
-                tracing::warn!("cannot watch for the end of process {}: {error}", process.pid());
-            }
+            self.ends.add_process(process, slot);
         }
         true
     }
@@ -160,7 +180,7 @@ impl WrappedJob {
     }
 
     /// Looks for tables of processes that are new. Tells whether there were any.
-    pub(in crate::session) fn look(&mut self) -> bool {
+    fn take_new(&mut self) -> bool {
         let mut is_news = false;
         let known = self.directories.iter().cloned();
         let directories: BTreeSet<PathBuf> = known.chain(own_directories()).collect();
@@ -197,7 +217,7 @@ impl WrappedJob {
             Some(Err(error)) if !error.is_gone() => false,
             // It has ended before it could be looked at: what its tables tell must do.
             Some(Err(_)) | None => {
-                image.header().began_ns >= self.began_ns
+                image.origin().began_ns >= self.began_ns
                     && self.is_named_by_executable(&image)
                     && self.images.iter().any(|other| image.adopt_job_of(other))
             }
@@ -232,10 +252,10 @@ impl WrappedJob {
     }
 
     /// Looks the node over for targets whose tables are in places that nobody knows of.
-    pub(in crate::session) fn search(&mut self) -> bool {
+    fn search(&mut self) {
         let selected = select(&mut self.scanner, &self.target, &self.jobs.choice());
         let again = |choice: &JobChoice| select(&mut self.scanner, &self.target, choice);
-        let Some(selection) = found_meanwhile(selected, &self.jobs, again) else { return false };
+        let Some(selection) = found_meanwhile(selected, &self.jobs, again) else { return };
         self.without.clear();
         for process in selection.processes {
             let is_known =
@@ -246,36 +266,12 @@ impl WrappedJob {
                 self.images.iter().skip(before).map(Image::identity).for_each(tell_joined);
             }
         }
-        self.was_anybody_there()
-    }
-
-    /// Whether the last calls of each rank are to be shown.
-    pub(in crate::session) fn show_recent_calls(&mut self, wanted: bool) {
-        self.images.show_recent_calls(wanted);
-    }
-
-    /// Processes have ended, given by their slots.
-    pub(in crate::session) fn handle_ends(&mut self, slots: &[u64]) {
-        self.images.note_ends(slots);
-    }
-
-    pub(in crate::session) fn is_anybody_left(&self) -> bool {
-        self.images.is_anybody_left() || self.without.iter().any(|process| process.process.is_alive())
-    }
-
-    /// Whether a program has asked since the last time for what was counted to be written out.
-    pub(in crate::session) fn take_flush(&mut self) -> bool {
-        self.images.take_flush()
-    }
-
-    pub(in crate::session) fn was_anybody_there(&self) -> bool {
-        !self.images.is_empty()
     }
 
     /// The profile up to now.
-    pub(in crate::session) fn profile(&mut self, end: Option<EndReason>) -> Profile {
+    fn profile_now(&mut self, end: Option<EndReason>) -> Profile {
         // Who has begun, and perhaps ended, since the last look.
-        self.look();
+        self.take_new();
         self.images.note_silent_ends();
         let mut missing = self.missing.clone();
         let (silent, bare): (Vec<&MpiProcess>, Vec<&MpiProcess>) =
@@ -295,6 +291,57 @@ impl WrappedJob {
         let course = Course { end, communicators, missing, names_sites, is_last, ..Course::default() };
         profile(&mut self.images, &mut self.sites, course)
     }
+}
+
+impl Source for WrappedJob {
+    type Event = Event;
+
+    async fn event(&mut self) -> Result<Event, SessionError> {
+        tokio::select! {
+            ended = self.ends.ended() => Ok(Event::Ended(ended.map_err(SessionError::Watch)?)),
+            _ = self.looks.tick() => Ok(Event::Look),
+        }
+    }
+
+    fn handle(&mut self, event: Event) -> Result<(), SessionError> {
+        match event {
+            Event::Ended(tokens) => self.images.note_ends(&tokens),
+            Event::Look => self.look()?,
+        }
+        Ok(())
+    }
+
+    fn look(&mut self) -> Result<(), SessionError> {
+        if !self.take_new() && self.wait && !self.was_anybody_there() {
+            self.search();
+        }
+        Ok(())
+    }
+
+    fn profile(&mut self, end: Option<EndReason>) -> Result<Profile, SessionError> {
+        Ok(self.profile_now(end))
+    }
+
+    fn take_flush(&mut self) -> bool {
+        self.images.take_flush()
+    }
+
+    fn show_recent_calls(&mut self, wanted: bool) {
+        self.images.show_recent_calls(wanted);
+    }
+
+    fn was_anybody_there(&self) -> bool {
+        !self.images.is_empty()
+    }
+
+    fn is_anybody_left(&mut self) -> bool {
+        let is_left = self.images.is_anybody_left() || self.without.iter().any(|process| process.process.is_alive());
+        // Others of the job may have come since the last look.
+        is_left || self.take_new()
+    }
+
+    /// Nothing was done to the targets.
+    async fn end(self) {}
 }
 
 fn has_wrapper(process: &MpiProcess) -> bool {

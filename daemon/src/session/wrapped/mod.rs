@@ -2,23 +2,17 @@
 
 mod bury;
 mod clocks;
+pub(super) mod command_tables;
 mod datatypes;
 mod hosts;
 mod image;
-mod images;
-mod launch;
-mod live;
+pub(super) mod images;
+mod last_words;
+pub(super) mod live;
 mod place;
 mod profile;
 mod recent;
-mod relay;
 mod report;
-mod stale;
+pub(super) mod stale;
 
-pub use launch::{LaunchError, RunOptions, launch};
-pub(super) use launch::{finish, shell_status, split};
-pub(super) use live::WrappedJob;
-pub(super) use profile::made;
-pub use profile::{ProfileTo, WriteError};
-pub(super) use relay::Relay;
 pub use report::{ReportError, ReportOptions, report};

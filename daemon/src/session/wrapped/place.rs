@@ -9,13 +9,10 @@ use std::{
 };
 
 use mpiprobe_common::file::Header;
+use mpiprobe_discover::{ProcRoot, Process, files::with_callers_rights, printable, status::Status};
 use rustix::fs::{Mode, OFlags, open};
 
-use crate::{
-    discover::{ProcRoot, Process, printable, status::Status},
-    files::with_callers_rights,
-    session::host,
-};
+use crate::session::host;
 
 /// This machine, as headers of tables tell machines apart.
 #[derive(Clone, Debug)]
@@ -23,6 +20,24 @@ pub(super) struct Here {
     pub(super) boot: [u8; 16],
     pub(super) pid_namespace: u64,
     pub(super) host: String,
+}
+
+/// Where and when the process of some tables began, as they say it: all that is kept of their head of a process that has ended.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Origin {
+    pub(super) boot: [u8; 16],
+    pub(super) pid_namespace: u64,
+    pub(super) pid: u32,
+    pub(super) start_ticks: u64,
+    pub(super) began_ns: u64,
+    pub(super) began_unix_ns: u64,
+}
+
+impl From<&Header> for Origin {
+    fn from(header: &Header) -> Self {
+        let &Header { boot, pid_namespace, pid, start_ticks, began_ns, began_unix_ns, .. } = header;
+        Self { boot, pid_namespace, pid, start_ticks, began_ns, began_unix_ns }
+    }
 }
 
 impl Here {
@@ -34,12 +49,12 @@ impl Here {
     }
 
     /// Whether the pid in a header means something here.
-    pub(super) fn numbers_processes_of(&self, header: &Header) -> bool {
+    pub(super) fn numbers_processes_of(&self, header: &Origin) -> bool {
         header.boot == self.boot && header.pid_namespace == self.pid_namespace
     }
 
     /// Whether tables that a process has mapped are its own, and not old ones or another's: owner, number, start and machine fit.
-    pub(super) fn are_own_tables(&self, process: &Process, header: &Header, owner: u32) -> bool {
+    pub(super) fn are_own_tables(&self, process: &Process, header: &Origin, owner: u32) -> bool {
         let fits = |status: Status| {
             let own_number = status.namespace_pids.last().copied().unwrap_or(process.pid());
             status.users.real == owner && header.pid == own_number
@@ -51,7 +66,7 @@ impl Here {
     }
 
     /// The process that a file of this owner says it is of, if it lives here, now, and is that user's.
-    pub(super) fn process(&self, root: &ProcRoot, header: &Header, owner: u32) -> Option<Process> {
+    pub(super) fn process(&self, root: &ProcRoot, header: &Origin, owner: u32) -> Option<Process> {
         if !self.numbers_processes_of(header) {
             return None;
         }
@@ -75,8 +90,9 @@ pub(super) fn text(bytes: &[u8]) -> String {
 
 #[cfg(test)]
 mod tests {
+    use bytemuck::Zeroable as _;
+
     use super::*;
-    use crate::attach::Plain;
 
     #[test]
     fn tables_are_a_processs_own_only_if_owner_number_start_and_machine_fit() {
@@ -84,16 +100,17 @@ mod tests {
         let process = Process::open(&root, std::process::id()).unwrap();
         let user = process.status().unwrap().users.real;
         let own = || {
-            let mut header = Plain::<Header>::from_bytes(&vec![0; size_of::<Header>()]).unwrap();
+            let mut header = Header::zeroed();
             (header.boot, header.pid_namespace) = (here.boot, here.pid_namespace);
             (header.pid, header.start_ticks) = (process.pid(), process.id().start_ticks);
-            header
+            Origin::from(&header)
         };
         assert!(here.are_own_tables(&process, &own(), user));
         assert!(here.process(&root, &own(), user).is_some());
         assert!(!here.are_own_tables(&process, &own(), user + 1) && here.process(&root, &own(), user + 1).is_none());
-        let spoil: [fn(&mut Header); 4] = [
-            |header| header.pid += 1,
+        let spoil: [fn(&mut Origin); 4] = [
+            // The process after this one may have begun in the same tick.
+            |header| header.pid = 1,
             |header| header.start_ticks += 1,
             |header| header.boot = [7; 16],
             |header| header.pid_namespace += 1,

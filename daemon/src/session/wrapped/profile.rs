@@ -1,21 +1,14 @@
-//! From images to a profile, and where it goes.
+//! From images to a profile.
 
-use std::{
-    collections::BTreeSet,
-    io,
-    path::{Path, PathBuf},
+use std::collections::BTreeSet;
+
+use mpiprobe_model::{
+    EndReason, EngineInfo, Profile,
+    analyse::{self, Expected},
 };
 
 use super::images::Images;
-use crate::{
-    analyse::{self, Expected},
-    diagnose::warnings,
-    files::NewFile,
-    filter::Filter,
-    model::{EndReason, EngineInfo, Profile},
-    present::{self, OutputError, filtered},
-    session::{host, sites::Sites},
-};
+use crate::session::{host, sites::Sites};
 
 /// What a profile says besides what is in the tables.
 #[derive(Debug, Default)]
@@ -82,63 +75,14 @@ fn note_code(images: &Images, sites: &mut Sites) {
         if sites.lack(slot)
             && let Some(list) = image.code()
         {
-            sites.add_noted(slot, &list, image.header().began_unix_ns);
+            sites.add_noted(slot, &list, image.origin().began_unix_ns);
         }
     }
 }
 
 /// When the first process made its first call; of nobody, now.
 fn began(images: &Images) -> String {
-    let first = images.iter().map(|image| image.header().began_unix_ns).min();
+    let first = images.iter().map(|image| image.origin().began_unix_ns).min();
     let first = first.and_then(|ns| jiff::Timestamp::from_nanosecond(i128::from(ns)).ok());
     first.map_or_else(host::utc_now, |first| format!("{first:.3}"))
-}
-
-/// In what form a finished profile is given.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Form<'a> {
-    pub(super) json: bool,
-    pub(super) filter: Option<&'a Filter>,
-}
-
-/// A file for a profile.
-#[derive(Clone, Debug)]
-pub struct ProfileTo {
-    pub path: PathBuf,
-    pub mode: u32,
-}
-
-/// A profile that could not be put into its file.
-#[derive(Debug, thiserror::Error)]
-pub enum WriteError {
-    #[error("{} exists already, and no profile overwrites a file: choose another name, or remove it", .0.display())]
-    Exists(PathBuf),
-    #[error("cannot write the profile to {}: {source}", .path.display())]
-    Write { path: PathBuf, source: io::Error },
-}
-
-impl WriteError {
-    fn new(path: &Path, source: io::Error) -> Self {
-        match source.kind() {
-            io::ErrorKind::AlreadyExists => Self::Exists(path.into()),
-            _ => Self::Write { path: path.into(), source },
-        }
-    }
-}
-
-pub(super) fn text(profile: &Profile, form: Form<'_>) -> Result<String, OutputError> {
-    if form.json {
-        return Ok(serde_json::to_string(&*filtered(profile, form.filter)).map_err(OutputError::Json)? + "\n");
-    }
-    Ok(present::profile(profile, &warnings(profile), form.filter))
-}
-
-/// The file that a profile will be written to, made before there is anything to write. `None`: none is asked for.
-pub(in crate::session) fn made(to: Option<&ProfileTo>) -> Result<Option<NewFile>, WriteError> {
-    to.map(|to| NewFile::create(&to.path, to.mode).map_err(|source| WriteError::new(&to.path, source))).transpose()
-}
-
-pub(super) fn write_file(text: &str, file: NewFile) -> Result<(), WriteError> {
-    let path = file.path().to_owned();
-    file.write(text).map_err(|source| WriteError::new(&path, source))
 }

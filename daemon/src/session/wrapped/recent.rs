@@ -2,11 +2,10 @@
 
 use std::{collections::HashMap, io};
 
+use mpiprobe_observe::{ProcessSnapshot, RecentLog, RecentSnapshot, RecentSwitch, TableFile};
+
 use super::image::Image;
-use crate::{
-    observe::{ProcessSnapshot, RecentLog, RecentSnapshot, RecentSwitch, TableFile},
-    session::recent::HandleNames,
-};
+use crate::session::recent::HandleNames;
 
 /// Of all images, by process slot.
 #[derive(Debug, Default)]

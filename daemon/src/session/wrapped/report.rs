@@ -2,20 +2,22 @@
 
 use std::path::PathBuf;
 
+use mpiprobe_discover::{ProcRoot, ProcRootError};
+use mpiprobe_model::{EndReason, analyse::Expected, filter::Filter};
+use mpiprobe_present::{Output, OutputError};
 use thiserror::Error;
 
 use super::{
     images::{Images, Keeping},
-    profile::{Course, Form, ProfileTo, WriteError, made, profile, text, write_file},
+    profile::{Course, profile},
 };
 use crate::{
-    analyse::Expected,
-    discover::{ProcRoot, ProcRootError},
-    filter::Filter,
-    model::EndReason,
     preload::DirectoryError,
-    present::{Output, OutputError},
-    session::{Outcome, sites::Sites},
+    session::{
+        options::Outcome,
+        profile_file::{Form, ProfileTo, WriteError, made, text, write_file},
+        sites::Sites,
+    },
 };
 
 /// One report.

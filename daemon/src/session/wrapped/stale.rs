@@ -9,21 +9,18 @@ use std::{
     time::{Duration, SystemTime},
 };
 
+use mpiprobe_discover::{ProcRoot, Process, files::with_callers_rights};
+use mpiprobe_observe::TableFile;
 use rustix::time::{ClockId, clock_gettime};
 
 use super::place::{Here, open_tables, text};
-use crate::{
-    discover::{ProcRoot, Process},
-    files::with_callers_rights,
-    observe::TableFile,
-    preload::{is_abandoned, is_run, own_directories, tables_in},
-};
+use crate::preload::{is_abandoned, is_run, own_directories, tables_in};
 
 /// Tables of ended processes are kept so long: somebody may want to look at them.
 const KEPT: Duration = Duration::from_hours(24);
 
 /// Removes what is stale of this user's. What cannot be removed stays.
-pub(super) fn remove_stale(root: &ProcRoot) {
+pub(in crate::session) fn remove_stale(root: &ProcRoot) {
     remove_in(&own_directories(), root, &Here::now());
 }
 
@@ -55,8 +52,8 @@ fn is_stale(path: &Path, root: &ProcRoot, here: &Here) -> bool {
         // Another machine's, by way of a shared file system: nothing is known of its processes.
         Ok(header) if header.boot != here.boot && text(&header.host) != here.host => false,
         Ok(header) if header.boot != here.boot => true,
-        Ok(header) if !here.numbers_processes_of(&header) => false,
-        Ok(header) => here.process(root, &header, status.uid()).is_none() && is_old(&status),
+        Ok(header) if !here.numbers_processes_of(&(&header).into()) => false,
+        Ok(header) => here.process(root, &(&header).into(), status.uid()).is_none() && is_old(&status),
         // Another version's, or damaged: its name says whose it is.
         Err(_) => is_old(&status) && pid(path).is_some_and(|pid| Process::open(root, pid).is_err()),
     }

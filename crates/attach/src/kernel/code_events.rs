@@ -1,0 +1,173 @@
+//! What a process, and all that it starts, map as code: by `perf_event_open(2)`, from rings that the kernel writes. They tell of
+//! processes too that have ended before anybody could look.
+#![expect(unsafe_code, reason = "the ring of a perf event is memory that the kernel writes")]
+
+use std::{
+    io, mem,
+    os::fd::{AsFd as _, OwnedFd},
+    ptr::null_mut,
+    sync::atomic::{AtomicU64, Ordering},
+};
+
+use aya_obj::generated::perf_event_attr;
+use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
+
+use super::{
+    code_record::{Record, record},
+    perf_event,
+};
+
+/// `PERF_TYPE_SOFTWARE`, `PERF_COUNT_SW_DUMMY`, `PERF_SAMPLE_TIME`, `CLOCK_MONOTONIC` (include/uapi/linux/perf_event.h).
+const SOFTWARE: u32 = 1;
+const DUMMY: u64 = 9;
+const SAMPLE_TIME: u64 = 1 << 2;
+const MONOTONIC: i32 = 1;
+
+const PAGE: usize = 4096;
+/// Sizes of rings, bytes, the first that the kernel permits. 60 processes that start on one processor, before anybody reads, map
+/// some four thousand files; what users without privileges may lock is as much (`kernel.perf_event_mlock_kb`).
+const RINGS: [usize; 3] = [128 * PAGE, 32 * PAGE, 8 * PAGE];
+/// In the page before the ring, `struct perf_event_mmap_page`.
+const HEAD: usize = 1024;
+const TAIL: usize = 1032;
+
+/// The rings of one process tree, one for each processor.
+#[derive(Debug)]
+pub struct CodeEvents(Vec<Ring>);
+
+impl CodeEvents {
+    /// Of the process and all that it starts from now on.
+    pub fn open(pid: u32) -> io::Result<Self> {
+        // SAFETY: takes a number.
+        let processors = i32::try_from(unsafe { libc::sysconf(libc::_SC_NPROCESSORS_CONF) }).unwrap_or(1);
+        let mut rings = Vec::new();
+        for processor in 0..processors {
+            match Ring::open(pid, processor) {
+                Ok(ring) => rings.push(ring),
+                // Switched off.
+                Err(error) if error.raw_os_error() == Some(libc::ENODEV) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(Self(rings))
+    }
+
+    /// What there is since the last time, in no order over processors.
+    pub fn read(&mut self) -> Vec<Record> {
+        self.0.iter_mut().flat_map(Ring::read).collect()
+    }
+}
+
+#[derive(Debug)]
+struct Ring {
+    _event: OwnedFd,
+    /// The page of the kernel's, and behind it the ring.
+    memory: *mut u8,
+    /// Of the ring, bytes; a power of two.
+    size: usize,
+}
+
+// SAFETY: the memory belongs to whoever has the ring.
+unsafe impl Send for Ring {}
+
+impl Ring {
+    fn open(pid: u32, processor: i32) -> io::Result<Self> {
+        // SAFETY: all-zero is a valid value.
+        let mut attributes: perf_event_attr = unsafe { mem::zeroed() };
+        attributes.type_ = SOFTWARE;
+        attributes.config = DUMMY;
+        attributes.sample_type = SAMPLE_TIME;
+        attributes.clockid = MONOTONIC;
+        attributes.set_use_clockid(1);
+        attributes.set_sample_id_all(1);
+        attributes.set_inherit(1);
+        attributes.set_mmap(1);
+        attributes.set_mmap2(1);
+        let pid = i32::try_from(pid).map_err(|_| io::ErrorKind::InvalidInput)?;
+        // SAFETY: the attributes point to nothing.
+        let event = unsafe { perf_event::open(attributes, pid, processor)? };
+        let access = ProtFlags::READ | ProtFlags::WRITE;
+        let mut refused = io::ErrorKind::InvalidInput.into();
+        for size in RINGS {
+            // SAFETY: with a null hint the kernel chooses unused addresses.
+            match unsafe { mmap(null_mut(), PAGE + size, access, MapFlags::SHARED, event.as_fd(), 0) } {
+                Ok(memory) => return Ok(Self { _event: event, memory: memory.cast(), size }),
+                Err(error) => refused = io::Error::from(error),
+            }
+        }
+        Err(refused)
+    }
+
+    fn read(&mut self) -> Vec<Record> {
+        // SAFETY: aligned words of the kernel's page, which is mapped as long as the ring is.
+        let (head, tail) = unsafe {
+            (AtomicU64::from_ptr(self.memory.add(HEAD).cast()), AtomicU64::from_ptr(self.memory.add(TAIL).cast()))
+        };
+        let (end, mut at) = (head.load(Ordering::Acquire), tail.load(Ordering::Relaxed));
+        let mut records = Vec::new();
+        while at < end {
+            let bytes = self.copy(at, 8);
+            let size = bytes.get(6..8).and_then(|size| size.first_chunk()).map_or(0, |&size| u16::from_ne_bytes(size));
+            if u64::from(size) < 8 || at + u64::from(size) > end {
+                break;
+            }
+            records.extend(record(&self.copy(at, size.into())));
+            at += u64::from(size);
+        }
+        tail.store(end, Ordering::Release);
+        records
+    }
+
+    /// A record may go over the ring's end to its beginning.
+    fn copy(&self, at: u64, length: usize) -> Vec<u8> {
+        let place = |step: usize| PAGE + (usize::try_from(at).unwrap_or(0).wrapping_add(step) & (self.size - 1));
+        // SAFETY: within the ring, between what has been read and what has been written: the kernel leaves that alone.
+        (0..length).map(|step| unsafe { self.memory.add(place(step)).read_volatile() }).collect()
+    }
+}
+
+impl Drop for Ring {
+    fn drop(&mut self) {
+        // SAFETY: address and length are those of the mapping made in `open`, which nothing else knows of.
+        let _ = unsafe { munmap(self.memory.cast(), PAGE + self.size) };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{fs, os::unix::fs::MetadataExt as _, process::Command};
+
+    use super::*;
+
+    /// What ranks map that start all at once, while nobody reads.
+    #[test]
+    fn as_many_processes_as_a_node_has_ranks_may_start_before_anybody_reads() {
+        let thread = rustix::thread::gettid().as_raw_nonzero().get().cast_unsigned();
+        let Ok(mut events) = CodeEvents::open(thread) else { return };
+        // Each maps the shell, the C library, the linker and true's; as much as 64 processes with 60 libraries.
+        let script = "i=0; while [ $i -lt 600 ]; do /bin/true; i=$((i+1)); done";
+        let mut command = Command::new("taskset");
+        let Ok(status) = command.args(["-c", "0", "sh", "-c", script]).status() else { return };
+        assert!(status.success());
+        let lost = events.read().into_iter().filter(|record| matches!(record, Record::Lost(_))).count();
+        assert_eq!(lost, 0);
+    }
+
+    #[test]
+    fn what_a_child_of_a_child_maps_is_told_after_its_end() {
+        // Of this thread: others that exist already are not followed.
+        let thread = rustix::thread::gettid().as_raw_nonzero().get().cast_unsigned();
+        let Ok(mut events) = CodeEvents::open(thread) else { return };
+        assert!(Command::new("sh").args(["-c", "/bin/true; exit 0"]).status().unwrap().success());
+        let inode = fs::metadata("/bin/true").unwrap().ino();
+        let own = std::process::id();
+        let mapped = events.read().into_iter().filter_map(|record| match record {
+            Record::Mapped(mapped) => Some(mapped),
+            Record::Lost(_) => None,
+        });
+        let of_true: Vec<_> = mapped.filter(|mapped| mapped.inode == inode).collect();
+        assert!(!of_true.is_empty() && of_true.iter().all(|mapped| mapped.pid != own && mapped.time_ns > 0));
+        assert!(of_true[0].path.ends_with(b"true"));
+        assert!(events.read().is_empty());
+    }
+}

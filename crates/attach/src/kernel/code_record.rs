@@ -1,0 +1,88 @@
+//! The records of [`super::code_events`] (include/uapi/linux/perf_event.h).
+
+/// `PERF_RECORD_LOST`, `PERF_RECORD_MMAP2`.
+const LOST: u32 = 2;
+const MAPPED: u32 = 10;
+/// Before a path, and the time behind it.
+const FIXED: usize = 72;
+const TIME: usize = 8;
+
+/// What one record says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Record {
+    Mapped(CodeMapped),
+    /// So many found no room in the ring.
+    Lost(u64),
+}
+
+/// A file has been mapped as code.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CodeMapped {
+    pub pid: u32,
+    /// By the monotonic clock, ns.
+    pub time_ns: u64,
+    /// As in `/proc/PID/maps`.
+    pub major: u32,
+    pub minor: u32,
+    pub inode: u64,
+    /// As the process that mapped it sees it.
+    pub path: Vec<u8>,
+}
+
+/// `None`: of another kind, or damaged.
+pub(crate) fn record(bytes: &[u8]) -> Option<Record> {
+    let half = |at: usize| Some(u32::from_ne_bytes(*bytes.get(at..)?.first_chunk()?));
+    let word = |at: usize| Some(u64::from_ne_bytes(*bytes.get(at..)?.first_chunk()?));
+    match half(0)? {
+        LOST => Some(Record::Lost(word(16)?)),
+        MAPPED => {
+            let end = bytes.len().checked_sub(TIME)?;
+            let path = bytes.get(FIXED..end)?.split(|&byte| byte == 0).next().unwrap_or_default();
+            Some(Record::Mapped(CodeMapped {
+                pid: half(8)?,
+                time_ns: word(end)?,
+                major: half(40)?,
+                minor: half(44)?,
+                inode: word(48)?,
+                path: path.to_owned(),
+            }))
+        }
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn mapped() -> Vec<u8> {
+        let mut bytes = Vec::new();
+        for half in [MAPPED, 96 << 16, 4711, 4712] {
+            bytes.extend(u32::to_ne_bytes(half));
+        }
+        for word in [0x1000_u64, 0x2000, 0] {
+            bytes.extend(word.to_ne_bytes());
+        }
+        bytes.extend([8_u32, 1].into_iter().flat_map(u32::to_ne_bytes));
+        bytes.extend([99_u64, 0].into_iter().flat_map(u64::to_ne_bytes));
+        bytes.extend([5_u32, 2].into_iter().flat_map(u32::to_ne_bytes));
+        bytes.extend(b"/lib/libmpi.so\0\0");
+        bytes.extend(77_u64.to_ne_bytes());
+        bytes
+    }
+
+    #[test]
+    fn mappings_are_read() {
+        let path = b"/lib/libmpi.so".to_vec();
+        let wanted = CodeMapped { pid: 4711, time_ns: 77, major: 8, minor: 1, inode: 99, path };
+        assert_eq!(record(&mapped()), Some(Record::Mapped(wanted)));
+    }
+
+    #[test]
+    fn whatever_is_cut_off_is_no_record() {
+        let whole = mapped();
+        for length in 0..FIXED + TIME {
+            assert_eq!(record(&whole[..length]), None, "{length}");
+        }
+    }
+}

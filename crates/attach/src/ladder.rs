@@ -1,0 +1,224 @@
+//! Which way of attaching works here: found out by trying, never by the kernel's version.
+
+use std::{
+    cell::Cell,
+    os::fd::{AsFd as _, BorrowedFd},
+    path::Path,
+    process,
+};
+
+use mpiprobe_common::Cookie;
+use serde::Serialize;
+
+use super::{
+    AttachError, Attachment, Calibration, LoadOptions, ProbeSite, Rung, Scope, Tables, calibrate,
+    kernel::bpf,
+    locate::{KernelTypes, Locator},
+    object::Program,
+};
+
+/// A rung that did not work, and why.
+#[derive(Clone, Debug, Serialize)]
+pub struct Refusal {
+    pub rung: Rung,
+    pub reason: String,
+}
+
+/// Loaded tables and programs that have been seen to count exactly.
+#[derive(Debug)]
+pub struct Engine {
+    pub tables: Tables,
+    pub rung: Rung,
+    pub calibration: Calibration,
+    /// Better rungs that do not work here.
+    pub refusals: Vec<Refusal>,
+    programs: Vec<Program>,
+    /// Those of tools, and whether they are attached.
+    tool_programs: Vec<Program>,
+    has_tools: Cell<bool>,
+    /// Whether programs are attached that run at returns only.
+    returns: Cell<bool>,
+    /// Has names of phases brought into memory, where the kernel can.
+    resident: Option<Program>,
+    locator: Option<Locator>,
+}
+
+/// Whether processes have the numbers here that they have to the programs.
+pub fn check_pid_namespace() -> Result<(), AttachError> {
+    // The programs tell processes apart by ids of the initial pid namespace (include/linux/proc_ns.h: PROC_PID_INIT_INO).
+    const INITIAL_PID_NAMESPACE: &str = "pid:[4026531836]";
+    let own = std::fs::read_link("/proc/self/ns/pid");
+    let is_initial = own.map_or(true, |link| link == Path::new(INITIAL_PID_NAMESPACE));
+    if is_initial { Ok(()) } else { Err(AttachError::PidNamespace) }
+}
+
+/// Loads everything and takes the best rung that works; `only` limits the choice to one.
+pub fn climb(options: &LoadOptions, only: Option<Rung>) -> Result<Engine, AttachError> {
+    check_pid_namespace()?;
+    let mut tried = Vec::new();
+    for rung in Rung::ALL.into_iter().filter(|rung| only.is_none_or(|only| only == *rung)) {
+        // For each its own: a table of programs takes those of one way of attaching only.
+        let (mut tables, locator) = load(options)?;
+        let stats = tables.stats()?;
+        let attempt =
+            tables.load_rung(rung, &[rung.programs(), rung.tool_programs()].concat()).and_then(|mut programs| {
+                let tools = programs.split_off(rung.programs().len());
+                Ok((Calibration::run(rung, &programs, &mut tables, &stats)?, programs, tools))
+            });
+        match attempt {
+            Ok((calibration, programs, tool_programs)) => {
+                let refusals = tried
+                    .iter()
+                    .map(|(rung, error): &(Rung, Box<AttachError>)| Refusal { rung: *rung, reason: error.to_string() });
+                let (refusals, has_tools, returns) = (refusals.collect(), Cell::new(false), Cell::new(true));
+                let resident = load_resident(&tables, rung);
+                return Ok(Engine {
+                    tables,
+                    rung,
+                    calibration,
+                    refusals,
+                    programs,
+                    tool_programs,
+                    has_tools,
+                    returns,
+                    resident,
+                    locator,
+                });
+            }
+            Err(error) => tried.push((rung, Box::new(error))),
+        }
+    }
+    Err(AttachError::NoRung { tried })
+}
+
+/// `None` if phases are not counted, or the kernel has no probes that may sleep: names are then known that are in memory already.
+fn load_resident(tables: &Tables, rung: Rung) -> Option<Program> {
+    if tables.options().config.pcontrol_plus_1 == 0 {
+        return None;
+    }
+    let loaded = tables.load_sleeping(rung.resident_program());
+    loaded.inspect_err(|error| tracing::info!("names of phases are read only if they are in memory: {error}")).ok()
+}
+
+/// The tables, and what finds call sites of open calls. Where that does not work, every call that may wait reads its own.
+fn load(options: &LoadOptions) -> Result<(Tables, Option<Locator>), AttachError> {
+    let located = KernelTypes::read().and_then(|types| {
+        let mut options = options.clone();
+        options.config.open_calls = types.open_calls;
+        options.config.environment = types.environment;
+        options.config.read_call_sites = 0;
+        let tables = Tables::load(&options).map_err(Box::new)?;
+        let locator = Locator::new(&tables, &types)?;
+        Ok((tables, locator))
+    });
+    match located {
+        Ok((tables, locator)) => Ok((tables, Some(locator))),
+        Err(reason) => {
+            tracing::info!("call sites are read at every call, which makes calls dearer: {reason}");
+            Ok((Tables::load(options)?, None))
+        }
+    }
+}
+
+impl Engine {
+    /// Looks up where the calls that are open now were made from.
+    pub fn locate_open_calls(&self) {
+        if let Some(locator) = &self.locator
+            && let Err(error) = locator.run()
+        {
+            tracing::warn!("cannot look up where open calls were made from: {error}");
+        }
+    }
+
+    /// Probes functions of one file.
+    pub fn attach(
+        &self,
+        file: BorrowedFd<'_>,
+        shown: &Path,
+        sites: &[ProbeSite],
+        scope: Scope,
+    ) -> Result<Attachment, AttachError> {
+        let attachment = Attachment::new(self.rung, self.wanted(&self.programs), file, shown, sites, scope)?;
+        let control_plus_1 = self.tables.options().config.pcontrol_plus_1;
+        let is_control = |site: &&ProbeSite| Cookie(site.cookie).function() + 1 == control_plus_1;
+        let control: Vec<ProbeSite> = sites.iter().filter(is_control).copied().collect();
+        let Some(resident) = self.resident.as_ref().filter(|_| !control.is_empty()) else { return Ok(attachment) };
+        match Attachment::new(self.rung, std::iter::once(resident), file, shown, &control, scope) {
+            Ok(further) => Ok(attachment.and(further)),
+            Err(error) => {
+                tracing::info!("names of phases are read only if they are in memory: {error}");
+                Ok(attachment)
+            }
+        }
+    }
+
+    fn wanted<'a>(&self, programs: &'a [Program]) -> impl Iterator<Item = &'a Program> {
+        let returns = self.returns.get();
+        programs.iter().filter(move |program| returns || !program.usage.returns)
+    }
+
+    /// Whether the kernel asks at each entry whether a return probe is wanted.
+    pub fn is_asked_for_returns(&self) -> bool {
+        self.rung == Rung::Session
+    }
+
+    /// Attaches nothing from now on that runs at returns only.
+    pub fn leave_returns_out(&self) {
+        self.returns.set(false);
+    }
+
+    /// Whether the kernel tells which process has started which.
+    pub fn tells_families(&self) -> bool {
+        self.tables.options().config.open_calls.task_tgid != 0
+    }
+
+    /// Probes functions of a tool.
+    pub fn attach_tool(
+        &self,
+        file: BorrowedFd<'_>,
+        shown: &Path,
+        sites: &[ProbeSite],
+        scope: Scope,
+    ) -> Result<Attachment, AttachError> {
+        self.has_tools.set(true);
+        Attachment::new(self.rung, self.wanted(&self.tool_programs), file, shown, sites, scope)
+    }
+
+    /// Whether a tool was probed.
+    pub fn has_tools(&self) -> bool {
+        self.has_tools.get()
+    }
+
+    /// Whether [`Scope::Process`] sees all threads of the process on this kernel.
+    pub fn can_scope(&self) -> bool {
+        match self.rung {
+            Rung::Session | Rung::PerfEvent => true,
+            Rung::Multi => {
+                self.programs.first().is_some_and(|program| bpf::multi_links_see_all_threads(program.fd.as_fd()))
+            }
+        }
+    }
+
+    /// Probes the same with the program that does nothing, for whoever wants to know what the kernel alone costs.
+    pub fn attach_empty(
+        &self,
+        file: BorrowedFd<'_>,
+        shown: &Path,
+        sites: &[ProbeSite],
+        scope: Scope,
+    ) -> Result<Attachment, AttachError> {
+        let programs = self.tables.load_programs(self.rung.empty_programs())?;
+        Attachment::new(self.rung, &programs, file, shown, sites, scope)
+    }
+
+    /// Hits that the kernel did not pass to the programs.
+    pub fn missed_hits(&self) -> Option<u64> {
+        let programs = self.programs.iter().chain(&self.tool_programs);
+        programs.map(|program| bpf::recursion_misses(program.fd.as_fd()).ok()).sum()
+    }
+
+    /// What a probe costs whose program does nothing (ns per call): the kernel's own share of the cost.
+    pub fn empty_probe_ns(&self) -> Result<f64, AttachError> {
+        calibrate::added_ns(self.rung, &self.tables.load_programs(self.rung.empty_programs())?, process::id())
+    }
+}

@@ -1,0 +1,427 @@
+//! Reads everything that the programs write.
+
+use std::{
+    collections::{BTreeMap, HashMap, btree_map::Entry},
+    io,
+    mem::offset_of,
+    os::fd::{AsFd, BorrowedFd},
+    sync::{Arc, atomic::Ordering},
+};
+
+use aya::maps::{MapData, RingBuf};
+use bytemuck::Pod;
+use mpiprobe_common::{
+    CALIBRATION_SLOT, Communicator, CommunicatorName, ENDED_THREAD_RECORDS, EndedThread, EndedThreadKey, Flow,
+    FunctionStats, InnerKey, InnerStats, Layout, Loss, PHASE_SLOTS, Phase, ProcessCounters, ProcessLayers, RecentCall,
+    Request, RequestKey, ThreadState, ToolCallKey, ToolCallStats, ToolKey, ToolStats,
+    config::{
+        CONTROL_NEXT_COMMUNICATOR, CONTROL_NEXT_FLOW, CONTROL_NEXT_PHASE, CONTROL_NEXT_PROCESS, CONTROL_NEXT_THREAD,
+        CONTROL_RECENT, CONTROL_WORDS,
+    },
+    flow::{self, peer},
+    recent::{RECENT_CALLS, entry_of},
+    request::state,
+};
+use mpiprobe_observe::{
+    ByFunction, CommunicatorSnapshot, PendingRequest, PhaseSnapshot, ProcessSnapshot, SHARED, SharedArray, Snapshot,
+    StatsReader, ThreadSnapshot, ToolsSnapshot, alive, by_end, monotonic_ns,
+};
+use thiserror::Error;
+
+use crate::{AttachError, Engine, Notice, kernel::bpf::read_hash};
+
+/// How often a thread's state is read again if it changed while it was copied.
+const TORN_ATTEMPTS: usize = 4;
+
+/// Why the tables could not be read.
+#[derive(Debug, Error)]
+#[error("cannot read the BPF table {table}: {source}")]
+pub struct ObserveError {
+    table: &'static str,
+    #[source]
+    source: io::Error,
+}
+
+/// A reader of all tables.
+pub struct Observer {
+    stats: StatsReader,
+    processes: SharedArray<ProcessCounters>,
+    threads: SharedArray<ThreadState>,
+    layouts: SharedArray<Layout>,
+    layers: SharedArray<ProcessLayers>,
+    phases: SharedArray<Phase>,
+    flows: SharedArray<Flow>,
+    communicators: SharedArray<Communicator>,
+    names: SharedArray<CommunicatorName>,
+    control: SharedArray<u64>,
+    /// A ring for each process slot; `None`: calls are not written down.
+    recent: Option<SharedArray<RecentCall>>,
+    events: RingBuf<MapData>,
+}
+
+impl std::fmt::Debug for Observer {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Observer").finish_non_exhaustive()
+    }
+}
+
+impl Observer {
+    pub fn new(engine: &mut Engine) -> Result<Self, AttachError> {
+        let tables = &mut engine.tables;
+        let events = tables.take("EVENTS")?;
+        let slots = tables.options().config.process_slots as usize;
+        let threads = tables.options().config.thread_slots as usize;
+        let flows = tables.options().config.flow_slots as usize;
+        let communicators = tables.options().config.communicator_slots as usize;
+        let rings = slots.checked_mul(RECENT_CALLS as usize).filter(|_| tables.options().config.recent != 0);
+        let observer = Self {
+            stats: tables.stats()?,
+            processes: tables.mapped("PROCESSES", slots)?,
+            threads: tables.mapped("THREADS", threads)?,
+            layouts: tables.mapped("LAYOUTS", slots)?,
+            layers: tables.mapped("LAYERS", slots)?,
+            phases: tables.mapped("PHASES", PHASE_SLOTS as usize)?,
+            flows: tables.mapped("FLOWS", flows)?,
+            communicators: tables.mapped("COMMUNICATORS", communicators)?,
+            names: tables.mapped("COMMUNICATOR_NAMES", communicators)?,
+            control: tables.mapped("CONTROL", CONTROL_WORDS as usize)?,
+            recent: match rings {
+                Some(entries) => Some(tables.mapped("RECENT", entries)?),
+                None => None,
+            },
+            events: RingBuf::try_from(events).map_err(|source| AttachError::Object { source: Box::new(source) })?,
+        };
+        // Slot 0 is the calibration's.
+        observer.next_process()?.fetch_max(u64::from(CALIBRATION_SLOT) + 1, Ordering::Relaxed);
+        Ok(observer)
+    }
+
+    /// Takes a free process slot for a process; `None` if there is none left.
+    pub fn take_slot(&self, tgid: u32) -> Option<u32> {
+        let next = self.next_process().ok()?;
+        if next.load(Ordering::Relaxed) >= self.processes.len() as u64 {
+            return None;
+        }
+        let slot = usize::try_from(next.fetch_add(1, Ordering::Relaxed)).ok()?;
+        // The first word of the counters is the process id, and zero beside it.
+        self.processes.word_of(slot, 0)?.store(u64::from(tgid), Ordering::Relaxed);
+        u32::try_from(slot).ok()
+    }
+
+    /// What has happened since the last time.
+    pub fn notices(&mut self) -> Vec<Notice> {
+        let mut notices = Vec::new();
+        while let Some(item) = self.events.next() {
+            notices.extend(Notice::read(&item));
+        }
+        notices
+    }
+
+    /// How many notices there was no room for, of all processes.
+    pub fn dropped_notices(&self) -> u64 {
+        const DROPPED: usize = offset_of!(ProcessCounters, losses) / size_of::<u64>() + Loss::EventDropped as usize;
+        let slots = 0..self.used(CONTROL_NEXT_PROCESS, self.processes.len());
+        slots.filter_map(|slot| Some(self.processes.word_of(slot, DROPPED)?.load(Ordering::Relaxed))).sum()
+    }
+
+    /// The processes that became targets by exec, by slot.
+    pub fn executed(&self) -> Vec<(u32, ProcessCounters)> {
+        let slots = 1..self.used(CONTROL_NEXT_PROCESS, self.processes.len());
+        let executed = |slot| Some((u32::try_from(slot).ok()?, self.processes.read(slot)?));
+        slots.filter_map(executed).filter(|(_, counters)| counters.exec_ns > 0).collect()
+    }
+
+    /// Everything as it is now.
+    pub fn snapshot(&self, engine: &Engine) -> Result<Snapshot, ObserveError> {
+        engine.locate_open_calls();
+        let taken_ns = monotonic_ns();
+        // In this order: what a thread has done is added to its process, then written down, and then it is forgotten.
+        let mut threads = self.threads_by_process();
+        let mut ended = self.ended_threads_by_process(engine)?;
+        let slots = 1..self.used(CONTROL_NEXT_PROCESS, self.processes.len());
+        let counters: Vec<_> = slots.filter_map(|slot| Some((slot, self.processes.read(slot)?))).collect();
+        let mut inner = inner_by_process(engine)?;
+        let mut tools = tools_by_process(engine)?;
+        let mut phases = self.phases_by_process();
+        let mut flows = self.flows_by_process();
+        let mut communicators = self.communicators_by_process();
+        let mut requests = self.requests_by_process(engine)?;
+        let processes = counters.into_iter().filter_map(|(slot, counters)| {
+            let process = u32::try_from(slot).ok()?;
+            let phases = phases.remove(&process).unwrap_or_default();
+            let ended_threads = by_end(ended.remove(&process).unwrap_or_default());
+            Some(ProcessSnapshot {
+                process,
+                counters,
+                layout: self.layouts.read(slot).unwrap_or_default(),
+                functions: together(self.stats.read_all(process), &phases),
+                phases,
+                threads: alive(threads.remove(&process).unwrap_or_default(), &ended_threads),
+                ended_threads,
+                flows: flows.remove(&process).unwrap_or_default(),
+                communicators: communicators.remove(&process).unwrap_or_default(),
+                requests: requests.remove(&process).unwrap_or_default(),
+                datatypes: Vec::new(),
+                inner: inner.remove(&process).unwrap_or_default(),
+                recent: None,
+                tools: tools.remove(&process).unwrap_or_default(),
+            })
+        });
+        let unassigned = |loss: Loss| {
+            let counters = self.processes.read(CALIBRATION_SLOT as usize);
+            counters.and_then(|counters| counters.losses.get(loss as usize).copied()).unwrap_or(0)
+        };
+        Ok(Snapshot {
+            taken_ns,
+            processes: processes.collect(),
+            missed_hits: engine.missed_hits(),
+            processes_without_slot: unassigned(Loss::ProcessTableFull),
+            events_dropped: unassigned(Loss::EventDropped),
+        })
+    }
+
+    fn threads_by_process(&self) -> HashMap<u32, Vec<ThreadSnapshot>> {
+        let mut by_process: HashMap<u32, Vec<ThreadSnapshot>> = HashMap::new();
+        for slot in 0..self.used(CONTROL_NEXT_THREAD, self.threads.len()) {
+            let Some(state) = self.thread(slot) else { continue };
+            let Ok(tid) = u32::try_from(state.id & u64::from(u32::MAX)) else { continue };
+            by_process.entry(state.process).or_default().push(ThreadSnapshot { tid, slot, state });
+        }
+        for threads in by_process.values_mut() {
+            threads.sort_unstable_by_key(|thread| thread.tid);
+        }
+        by_process
+    }
+
+    fn ended_threads_by_process(&self, engine: &Engine) -> Result<HashMap<u32, Vec<EndedThread>>, ObserveError> {
+        const ENDED: usize = offset_of!(ProcessCounters, ended_threads) / size_of::<u64>();
+        let mut by_process: HashMap<u32, Vec<EndedThread>> = HashMap::new();
+        let has_ended = |slot| self.processes.word_of(slot, ENDED).is_some_and(|word| word.load(Ordering::Acquire) > 0);
+        if (1..self.used(CONTROL_NEXT_PROCESS, self.processes.len())).any(has_ended) {
+            for (key, thread) in read::<EndedThreadKey, EndedThread>(engine, "ENDED_THREADS", ENDED_THREAD_RECORDS)? {
+                by_process.entry(key.process).or_default().push(thread);
+            }
+        }
+        Ok(by_process)
+    }
+
+    fn phases_by_process(&self) -> HashMap<u32, Vec<PhaseSnapshot>> {
+        let mut by_process: HashMap<u32, Vec<PhaseSnapshot>> = HashMap::new();
+        let first_row = u32::try_from(self.processes.len()).unwrap_or(u32::MAX);
+        for number in 0..self.used(CONTROL_NEXT_PHASE, self.phases.len()) {
+            let (Some(phase), Ok(row)) = (self.phases.read(number), u32::try_from(number)) else { continue };
+            // One that was taken twice at once was never opened.
+            if phase.opened > 0 {
+                let functions = self.stats.read_all(first_row.saturating_add(row));
+                by_process.entry(phase.key.process).or_default().push(PhaseSnapshot { phase, functions });
+            }
+        }
+        by_process
+    }
+
+    fn flows_by_process(&self) -> HashMap<u32, Vec<Flow>> {
+        let mut by_process: HashMap<u32, Vec<Flow>> = HashMap::new();
+        let used = 0..self.used(CONTROL_NEXT_FLOW, self.flows.len());
+        // One that was taken twice at once stays without calls.
+        for mut flow in used.filter_map(|index| self.flows.read(index)).filter(|flow| flow.calls > 0) {
+            if flow.key.communicator >= distinct_communicators(self.communicators.len()) {
+                flow.key.communicator = SHARED;
+            }
+            by_process.entry(flow.key.process).or_default().push(flow);
+        }
+        by_process
+    }
+
+    fn communicators_by_process(&self) -> HashMap<u32, Vec<CommunicatorSnapshot>> {
+        let mut by_process: HashMap<u32, Vec<CommunicatorSnapshot>> = HashMap::new();
+        let distinct = distinct_communicators(self.communicators.len()) as usize;
+        // The number 0 is nobody's.
+        for index in 1..=self.used(CONTROL_NEXT_COMMUNICATOR, distinct - 1) {
+            let (Some(facts), Ok(number)) = (self.communicators.read(index), u32::try_from(index)) else {
+                continue;
+            };
+            let name = self.names.read(index).map_or_else(String::new, |name| CommunicatorSnapshot::name_of(&name));
+            let snapshot = CommunicatorSnapshot { number, facts, name, ..CommunicatorSnapshot::default() };
+            by_process.entry(facts.key.process).or_default().push(snapshot);
+        }
+        by_process
+    }
+
+    fn requests_by_process(&self, engine: &Engine) -> Result<HashMap<u32, Vec<PendingRequest>>, ObserveError> {
+        let mut by_process: HashMap<u32, Vec<PendingRequest>> = HashMap::new();
+        let config = &engine.tables.options().config;
+        if config.traffic == 0 {
+            return Ok(by_process);
+        }
+        for (key, request) in read::<RequestKey, Request>(engine, "REQUESTS", config.request_slots)? {
+            if request.state & state::ACTIVE != 0 {
+                let peer = self.peer_of(&request);
+                by_process.entry(key.process).or_default().push(PendingRequest { request, peer });
+            }
+        }
+        Ok(by_process)
+    }
+
+    /// Whom an operation receives from, else whom it sends to.
+    fn peer_of(&self, request: &Request) -> i32 {
+        let flow = request.receiving_flow_plus_1().checked_sub(1).and_then(|index| self.flows.read(index as usize));
+        flow.map_or(peer::UNKNOWN, |flow| flow.key.peer)
+    }
+
+    /// What programs know of how a process's library lays out its objects.
+    pub fn layout(&self, process: u32) -> Layout {
+        usize::try_from(process).ok().and_then(|slot| self.layouts.read(slot)).unwrap_or_default()
+    }
+
+    /// Tells the programs how a process's library lays out its objects. What they found out before is looked at again.
+    pub fn set_layout(&self, process: u32, layout: &Layout) {
+        let (Ok(slot), freed) = (usize::try_from(process), offset_of!(ProcessCounters, communicators_freed)) else {
+            return;
+        };
+        self.layouts.write(slot, layout);
+        if let Some(epoch) = self.processes.word_of(slot, freed / size_of::<u64>()) {
+            epoch.fetch_add(1, Ordering::Release);
+        }
+    }
+
+    /// Tells the programs where a process has language layers.
+    pub fn set_layers(&self, process: u32, layers: &ProcessLayers) {
+        if let Ok(slot) = usize::try_from(process) {
+            self.layers.write(slot, layers);
+        }
+    }
+
+    /// Has the calls of a process counted at their entry, without return probes.
+    pub fn count_entries_only(&self, process: u32) {
+        const ENTRIES_ONLY: usize = offset_of!(ProcessCounters, entries_only) / size_of::<u64>();
+        let slot = usize::try_from(process).ok();
+        if let Some(word) = slot.and_then(|slot| self.processes.word_of(slot, ENTRIES_ONLY)) {
+            word.store(1, Ordering::Release);
+        }
+    }
+
+    /// The same of all processes, those included that are not known yet.
+    pub fn count_entries_only_of_all(&self) {
+        let slots = 1..self.processes.len();
+        slots.filter_map(|slot| u32::try_from(slot).ok()).for_each(|slot| self.count_entries_only(slot));
+    }
+
+    /// Has calls written down from now on, or not any more.
+    pub fn note_calls(&self, wanted: bool) {
+        if let Some(word) = self.control.word_of(CONTROL_RECENT as usize, 0) {
+            word.store(u64::from(wanted && self.recent.is_some()), Ordering::Release);
+        }
+    }
+
+    /// How many calls of each process have been written down.
+    pub fn numbered_calls(&self) -> Vec<(u32, u64)> {
+        let slots = 1..self.used(CONTROL_NEXT_PROCESS, self.processes.len());
+        let numbered =
+            |slot| Some((u32::try_from(slot).ok()?, self.processes.read(slot).map(|process| process.recent_calls)?));
+        slots.filter_map(numbered).collect()
+    }
+
+    /// The call of a process that has this number; `None` if it is being written, or overwritten by another one.
+    pub fn recent_call(&self, process: u32, number: u64) -> Option<RecentCall> {
+        const STATE: usize = offset_of!(RecentCall, state) / size_of::<u64>();
+        let rings = self.recent.as_ref()?;
+        let entry = (process as usize).checked_mul(RECENT_CALLS as usize)?.checked_add(entry_of(number) as usize)?;
+        // The first word is copied first.
+        let call = rings.read(entry)?;
+        let is_whole = rings.word_of(entry, STATE)?.load(Ordering::Acquire) == call.state;
+        (is_whole && call.number() == Some(number)).then_some(call)
+    }
+
+    /// Whether a thread is still in the call that it was in when its state was copied.
+    pub fn is_still_open(&self, thread: &ThreadSnapshot) -> bool {
+        let now = self.thread(thread.slot);
+        now.is_some_and(|now| now.id == thread.state.id && now.open == thread.state.open)
+    }
+
+    /// The state of the thread in a slot; `None` if the slot is free.
+    fn thread(&self, slot: usize) -> Option<ThreadState> {
+        const SEQUENCE: usize = offset_of!(ThreadState, sequence) / size_of::<u64>();
+        let sequence = self.threads.word_of(slot, SEQUENCE)?;
+        let mut state = self.threads.read(slot)?;
+        for _ in 1..TORN_ATTEMPTS {
+            if state.is_settled() && sequence.load(Ordering::Acquire) == state.sequence {
+                break;
+            }
+            state = self.threads.read(slot)?;
+        }
+        // A torn copy is better than none: what may be wrong in it is the open call, for the blink of an eye.
+        (state.id != 0).then_some(state)
+    }
+
+    /// How many of a table's entries have been handed out.
+    fn used(&self, control: u32, length: usize) -> usize {
+        let next = self.control.read(control as usize).unwrap_or(0);
+        usize::try_from(next).unwrap_or(usize::MAX).min(length)
+    }
+
+    fn next_process(&self) -> Result<&std::sync::atomic::AtomicU64, AttachError> {
+        self.control
+            .word_of(CONTROL_NEXT_PROCESS as usize, 0)
+            .ok_or(AttachError::Missing { what: "word of the table", name: "CONTROL" })
+    }
+}
+
+/// Readable when there are notices.
+impl AsFd for Observer {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.events.as_fd()
+    }
+}
+
+/// What was called in no phase, and in all of them.
+fn together(outside: ByFunction, phases: &[PhaseSnapshot]) -> ByFunction {
+    if phases.is_empty() {
+        return outside;
+    }
+    let mut all: BTreeMap<u32, Arc<FunctionStats>> = outside.into_iter().collect();
+    for (function, stats) in phases.iter().flat_map(|phase| &phase.functions) {
+        match all.entry(*function) {
+            Entry::Occupied(sum) => Arc::make_mut(sum.into_mut()).merge(stats),
+            Entry::Vacant(none) => drop(none.insert(Arc::clone(stats))),
+        }
+    }
+    all.into_iter().collect()
+}
+
+/// How many communicators of a table are told apart.
+fn distinct_communicators(slots: usize) -> u32 {
+    flow::distinct_communicators(u32::try_from(slots).unwrap_or(u32::MAX))
+}
+
+type InnerByProcess = HashMap<u32, Vec<((u16, u16), InnerStats)>>;
+
+fn inner_by_process(engine: &Engine) -> Result<InnerByProcess, ObserveError> {
+    let mut by_process = InnerByProcess::new();
+    let config = &engine.tables.options().config;
+    if config.nested != 0 {
+        for (key, stats) in read::<InnerKey, InnerStats>(engine, "INNER", config.stats_entries)? {
+            by_process.entry(key.process).or_default().push(((key.outer, key.inner), stats));
+        }
+    }
+    Ok(by_process)
+}
+
+fn tools_by_process(engine: &Engine) -> Result<HashMap<u32, ToolsSnapshot>, ObserveError> {
+    let mut by_process: HashMap<u32, ToolsSnapshot> = HashMap::new();
+    let entries = engine.tables.options().config.stats_entries;
+    if engine.has_tools() {
+        for (key, stats) in read::<ToolKey, ToolStats>(engine, "TOOL_STATS", entries)? {
+            by_process.entry(key.process).or_default().calls.push((key, stats));
+        }
+        for (key, stats) in read::<ToolCallKey, ToolCallStats>(engine, "TOOL_CALLS", entries)? {
+            by_process.entry(key.process).or_default().own.push((key, stats));
+        }
+    }
+    Ok(by_process)
+}
+
+fn read<K: Pod, V: Pod>(engine: &Engine, table: &'static str, capacity: u32) -> Result<Vec<(K, V)>, ObserveError> {
+    let failed = |source| ObserveError { table, source };
+    let fd = engine.tables.table_fd(table).map_err(|error| failed(io::Error::other(error)))?;
+    read_hash(fd, capacity as usize).map_err(failed)
+}

@@ -1,0 +1,183 @@
+//! What is fixed when the BPF programs are loaded.
+
+use bytemuck::{Pod, Zeroable};
+
+/// Length of a process name in the kernel (`TASK_COMM_LEN`), the final NUL included.
+pub const COMM_LENGTH: usize = 16;
+
+/// Read-only configuration: constants for the verifier, which drops the code that they switch off.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Pod, Zeroable)]
+pub struct Config {
+    /// Name of programs that become targets by exec, NUL-padded; empty: none do.
+    pub exec_name: [u8; COMM_LENGTH],
+    /// Only processes of this real user id become targets by exec; `u32::MAX`: of any user.
+    pub exec_uid: u32,
+    /// Not 0: inner calls are timed (`--nested`).
+    pub nested: u32,
+    /// Number of process slots; at most the size of the tables.
+    pub process_slots: u32,
+    /// Number of statistics entries; at most the size of the table.
+    pub stats_entries: u32,
+    /// Number of thread slots; at most the size of the table.
+    pub thread_slots: u32,
+    /// Not 0: it is found out what completed calls have moved (`--traffic`).
+    pub traffic: u32,
+    /// Not 0: arguments on the stack are read at each entry, for traffic or for whoever looks at open calls.
+    pub read_stack: u32,
+    /// Id plus one of the function by which programs control what is counted; 0: they do not.
+    pub pcontrol_plus_1: u32,
+    /// Number of flows; at most the size of the table.
+    pub flow_slots: u32,
+    /// Number of communicators; at most the size of the table.
+    pub communicator_slots: u32,
+    /// Number of requests, and of stores of handles; at most the sizes of the tables.
+    pub request_slots: u32,
+    pub handle_stores: u32,
+    /// Number of threads whose latest calls are remembered; at most the size of the table.
+    pub recall_stores: u32,
+    /// Not 0: the call site is read at the entry of every call that may wait. 0: [`OpenCalls`] says where to find it when it
+    /// is asked for.
+    pub read_call_sites: u32,
+    /// Not 0: there is a job whose processes become targets by exec, and all that they start with them.
+    pub job: u32,
+    /// Not 0: somebody may want to see the last calls; whether he does now says [`CONTROL_RECENT`].
+    pub recent: u32,
+    /// Not 0: what happens to processes is written to the log of the programs (`--trace-bpf`).
+    pub trace: u32,
+    pub open_calls: OpenCalls,
+    pub environment: EnvironmentFields,
+}
+
+/// Where the kernel keeps the return addresses of calls whose return probe is armed: offsets in its structures, bytes.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Pod, Zeroable)]
+pub struct OpenCalls {
+    /// `task_struct.tgid`
+    pub task_tgid: u32,
+    /// `task_struct.pid`
+    pub task_pid: u32,
+    /// `task_struct.utask`
+    pub task_utask: u32,
+    /// `uprobe_task.return_instances`
+    pub utask_return_instances: u32,
+    /// `return_instance.stack`
+    pub instance_stack: u32,
+    /// `return_instance.orig_ret_vaddr`
+    pub instance_return_address: u32,
+    /// `return_instance.next`
+    pub instance_next: u32,
+    /// Padding, zero.
+    pub reserved: u32,
+}
+
+impl OpenCalls {
+    pub const UNKNOWN: Self = Self {
+        task_tgid: 0,
+        task_pid: 0,
+        task_utask: 0,
+        utask_return_instances: 0,
+        instance_stack: 0,
+        instance_return_address: 0,
+        instance_next: 0,
+        reserved: 0,
+    };
+}
+
+/// Where the kernel keeps what the environment of a process image is: offsets in its structures, bytes. All 0: not known.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Pod, Zeroable)]
+pub struct EnvironmentFields {
+    /// `task_struct.mm`
+    pub task_mm: u32,
+    /// `mm_struct.env_start`
+    pub env_start: u32,
+    /// `mm_struct.env_end`
+    pub env_end: u32,
+    /// Padding, zero.
+    pub reserved: u32,
+}
+
+impl EnvironmentFields {
+    pub const UNKNOWN: Self = Self { task_mm: 0, env_start: 0, env_end: 0, reserved: 0 };
+}
+
+impl Config {
+    pub const DEFAULT: Self = Self {
+        exec_name: [0; COMM_LENGTH],
+        exec_uid: u32::MAX,
+        nested: 0,
+        process_slots: crate::PROCESS_SLOTS,
+        stats_entries: crate::STATS_ENTRIES,
+        thread_slots: crate::THREAD_SLOTS,
+        traffic: 0,
+        read_stack: 0,
+        pcontrol_plus_1: 0,
+        flow_slots: crate::FLOW_SLOTS,
+        communicator_slots: crate::COMMUNICATOR_SLOTS,
+        request_slots: crate::REQUEST_SLOTS,
+        handle_stores: crate::HANDLE_STORES,
+        recall_stores: crate::RECALL_STORES,
+        read_call_sites: 1,
+        job: 0,
+        recent: 0,
+        trace: 0,
+        open_calls: OpenCalls::UNKNOWN,
+        environment: EnvironmentFields::UNKNOWN,
+    };
+
+    /// Rows of the index of statistics: one for each process, and one for each phase if there can be any.
+    pub const fn stats_rows(&self) -> u32 {
+        let phases = if self.pcontrol_plus_1 == 0 { 0 } else { crate::PHASE_SLOTS };
+        self.process_slots.saturating_add(phases)
+    }
+}
+
+/// Size of the ring buffer of notices, bytes. At most half of it is taken by environments.
+pub const EVENTS_BYTES: u32 = 2 << 20;
+/// Word of the shared control array: next free process slot. Taken by atomic addition, in BPF and in the observer.
+pub const CONTROL_NEXT_PROCESS: u32 = 0;
+/// Word of the shared control array: next free statistics entry.
+pub const CONTROL_NEXT_STATS: u32 = 1;
+/// Word of the shared control array: next thread slot that was never used.
+pub const CONTROL_NEXT_THREAD: u32 = 2;
+/// Word of the shared control array: next flow.
+pub const CONTROL_NEXT_FLOW: u32 = 3;
+/// Word of the shared control array: next communicator. Counts from 0, which is nobody's number.
+pub const CONTROL_NEXT_COMMUNICATOR: u32 = 4;
+/// Index of the program that finds the flows of a completed call.
+pub const STAGE_ATTRIBUTE: u32 = 0;
+/// Index of the program that adds up what it has moved.
+pub const STAGE_MEASURE: u32 = 1;
+/// Index of the program that remembers the operation that a call has posted.
+pub const STAGE_POST: u32 = 2;
+/// Index of the program that finds out which requests a call has completed.
+pub const STAGE_SETTLE: u32 = 3;
+/// Index of the program that goes through them.
+pub const STAGE_FOLLOW: u32 = 4;
+/// Index of the program that adds up arrays of counts.
+pub const STAGE_SUM: u32 = 5;
+/// Index of the program that goes through requests whose true source is to be found out.
+pub const STAGE_FOLLOW_ANY: u32 = 6;
+/// Index of the program that goes through requests that are started.
+pub const STAGE_START: u32 = 7;
+/// Index of the program that notes where communicators come from.
+pub const STAGE_RELATE: u32 = 8;
+/// Index of the program that looks at members of a new one.
+pub const STAGE_LOOK: u32 = 9;
+/// Index of the program that finds the layout of a process's library by what is known of others.
+pub const STAGE_PREPARE: u32 = 10;
+/// Number of programs that are called by others.
+pub const STAGES: u32 = 11;
+/// Word of the shared control array: next place for a communicator that is not told apart, above those that are.
+pub const CONTROL_NEXT_SHARED: u32 = 5;
+/// Word of the shared control array: next store of handles.
+pub const CONTROL_NEXT_HANDLES: u32 = 6;
+/// Word of the shared control array: next phase.
+pub const CONTROL_NEXT_PHASE: u32 = 7;
+/// Word of the shared control array: not 0 while somebody looks at the last calls. Written by the observer.
+pub const CONTROL_RECENT: u32 = 8;
+/// Word of the shared control array: next store of latest calls.
+pub const CONTROL_NEXT_RECALLED: u32 = 9;
+/// Number of control words.
+pub const CONTROL_WORDS: u32 = 10;

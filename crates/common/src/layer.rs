@@ -1,0 +1,158 @@
+//! Language layers between the program and MPI's C functions: what the programs need to find who has called the layer.
+//!
+//! A function of a layer keeps its own return address at a distance from the stack pointer that is the same for each call made
+//! from one place. So from the return address of the C function one word of the stack leads to the next caller.
+
+use bytemuck::{Pod, Zeroable};
+
+/// Layers that a call is followed through: `mpi_f08` on top of `mpif.h` are two.
+pub const LAYER_DEPTH: usize = 3;
+
+/// Pieces of code with layers in one process.
+pub const LAYER_RANGES: usize = 8;
+
+/// Default number of calls that all layers together can make.
+pub const LAYER_CALLS: u32 = 1 << 17;
+
+/// A piece of a process's code that a layer is in.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Pod, Zeroable)]
+pub struct LayerRange {
+    /// Return addresses of calls from here lie behind `start` and not behind `end`; both 0: nothing.
+    pub start: u64,
+    pub end: u64,
+    /// What addresses in the process are higher by than those in the file.
+    pub bias: u64,
+    /// Number of the file, see [`call_key`].
+    pub module: u64,
+}
+
+impl LayerRange {
+    pub const NONE: Self = Self { start: 0, end: 0, bias: 0, module: 0 };
+
+    #[inline]
+    pub const fn contains(&self, return_address: u64) -> bool {
+        return_address > self.start && return_address <= self.end
+    }
+}
+
+/// All of one process.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Pod, Zeroable)]
+pub struct ProcessLayers {
+    /// From the first to the last, whatever is between: one comparison tells most calls from those of a layer.
+    pub around: LayerRange,
+    pub ranges: [LayerRange; LAYER_RANGES],
+}
+
+/// The key of a call in the table of frames, by the file's number and the return address in the file.
+#[inline]
+pub const fn call_key(module: u64, offset: u64) -> u64 {
+    module << 40 | offset
+}
+
+/// Return addresses that [`call_key`] has room for.
+pub const MOST_OFFSET: u64 = (1 << 40) - 1;
+
+/// How to get from a call made by a layer to the layer's caller.
+///
+/// The canonical frame address (CFA) is the stack pointer's value before the layer's return address was pushed: that address is
+/// right below it.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Pod, Zeroable)]
+pub struct LayerFrame {
+    /// From the stack pointer after the return from the call, or from the frame pointer, to the CFA, bytes.
+    pub to_cfa: i64,
+    /// From the CFA to where the layer keeps its caller's frame pointer, bytes; 0: it has not touched it.
+    pub to_frame_pointer: i64,
+    /// [`layer_flags`], ORed.
+    pub flags: u32,
+    /// Padding, zero.
+    pub reserved: u32,
+}
+
+/// Bits of [`LayerFrame::flags`].
+pub mod layer_flags {
+    /// The CFA is counted from the frame pointer (RBP) instead of the stack pointer.
+    pub const BY_FRAME_POINTER: u32 = 1 << 0;
+    /// The caller's frame pointer is not kept.
+    pub const FRAME_POINTER_LOST: u32 = 1 << 1;
+}
+
+/// What is known of a caller.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CallerFrame {
+    pub return_address: u64,
+    /// Its stack pointer after the return.
+    pub stack_pointer: u64,
+    /// `None`: not known.
+    pub frame_pointer: Option<u64>,
+}
+
+impl LayerFrame {
+    /// The layer's caller. `word` reads a word of the stack. `None` if the way is not known.
+    #[inline]
+    pub fn caller(
+        &self,
+        stack_pointer: u64,
+        frame_pointer: Option<u64>,
+        word: impl Fn(u64) -> Option<u64>,
+    ) -> Option<CallerFrame> {
+        let base = if self.flags & layer_flags::BY_FRAME_POINTER == 0 { stack_pointer } else { frame_pointer? };
+        let cfa = base.wrapping_add_signed(self.to_cfa);
+        // The stack grows downwards: a caller's frame is above.
+        if cfa <= stack_pointer {
+            return None;
+        }
+        let return_address = word(cfa.wrapping_sub(8))?;
+        let frame_pointer = if self.flags & layer_flags::FRAME_POINTER_LOST != 0 {
+            None
+        } else if self.to_frame_pointer == 0 {
+            frame_pointer
+        } else {
+            word(cfa.wrapping_add_signed(self.to_frame_pointer))
+        };
+        Some(CallerFrame { return_address, stack_pointer: cfa, frame_pointer })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const WORDS: [u64; 4] = [0x10, 0x11, 0x12, 0x13];
+
+    fn word(address: u64) -> Option<u64> {
+        WORDS.get(usize::try_from(address.checked_sub(0x1000)? / 8).ok()?).copied()
+    }
+
+    #[test]
+    fn one_word_leads_to_the_caller() {
+        let frame = LayerFrame { to_cfa: 16, ..LayerFrame::default() };
+        let expected = CallerFrame { return_address: 0x11, stack_pointer: 0x1010, frame_pointer: Some(7) };
+        assert_eq!(frame.caller(0x1000, Some(7), word), Some(expected));
+        assert_eq!(frame.caller(0x1000, None, word), Some(CallerFrame { frame_pointer: None, ..expected }));
+        assert_eq!(frame.caller(0x2000, Some(7), word), None);
+    }
+
+    #[test]
+    fn frame_pointers_are_followed() {
+        let flags = layer_flags::BY_FRAME_POINTER;
+        let frame = LayerFrame { to_cfa: 16, to_frame_pointer: -16, flags, reserved: 0 };
+        let caller = frame.caller(0x1000, Some(0x1008), word).unwrap();
+        assert_eq!(caller, CallerFrame { return_address: 0x12, stack_pointer: 0x1018, frame_pointer: Some(0x11) });
+        assert_eq!(frame.caller(0x1000, None, word), None);
+        // Below the frame that has called.
+        assert_eq!(frame.caller(0x1018, Some(0x1008), word), None);
+        let lost = LayerFrame { flags: flags | layer_flags::FRAME_POINTER_LOST, ..frame };
+        assert_eq!(lost.caller(0x1000, Some(0x1008), word).unwrap().frame_pointer, None);
+    }
+
+    #[test]
+    fn ranges_hold_return_addresses() {
+        let range = LayerRange { start: 10, end: 20, ..LayerRange::NONE };
+        assert_eq!([10, 11, 20, 21].map(|address| range.contains(address)), [false, true, true, false]);
+        assert!(!LayerRange::NONE.contains(0));
+        assert_ne!(call_key(1, 2), call_key(2, 1));
+    }
+}

@@ -1,0 +1,78 @@
+//! The handles that a call is given: what is gone when it returns, and what will mean something else from its entry on.
+
+use super::call::{Arguments, Call};
+use crate::{
+    Descriptor,
+    descriptor::{NONE, completion, frees},
+    flow::peer,
+    layout::Layout,
+};
+
+/// Where a call is given handles that it may set to others, which are therefore looked at when it is entered: of requests that it settles,
+/// or of a message that it receives. [`NONE`]: it is not.
+#[inline(always)]
+pub const fn looked_at(descriptor: &Descriptor) -> u8 {
+    if descriptor.settles_requests() {
+        descriptor.request
+    } else if receives_message(descriptor) {
+        descriptor.message
+    } else {
+        NONE
+    }
+}
+
+/// Whether the function receives a message that an earlier call has matched.
+#[inline(always)]
+pub const fn receives_message(descriptor: &Descriptor) -> bool {
+    descriptor.message != NONE && descriptor.receive_amount != 0
+}
+
+/// How many handles a call is given at the position of [`looked_at`]; `None`: one, not in an array.
+#[inline(always)]
+pub fn length<A: Arguments>(call: &Call<'_, A>) -> Option<u32> {
+    if call.descriptor.request_count == NONE || !call.descriptor.settles_requests() {
+        return None;
+    }
+    let count = call.int(call.descriptor.request_count);
+    Some(if count > 0 { count as u32 } else { 0 })
+}
+
+/// What a call does to a handle from its entry on, wherever it is made: inside another call, or while nothing is counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Release {
+    Nothing,
+    /// The request at the address in the argument is given up.
+    Request,
+    /// The handle at the address in its first argument means another object, once it is used again.
+    Communicator,
+    Datatype,
+    Window,
+    File,
+}
+
+/// That of calls of a function.
+#[inline(always)]
+pub const fn release(descriptor: &Descriptor) -> Release {
+    match descriptor.frees {
+        frees::COMMUNICATOR => Release::Communicator,
+        frees::DATATYPE => Release::Datatype,
+        frees::WINDOW => Release::Window,
+        frees::FILE => Release::File,
+        _ if descriptor.completion == completion::FREES => Release::Request,
+        _ => Release::Nothing,
+    }
+}
+
+/// From whom a received message was, and the handle of the communicator (0: not known). `given` is the message's handle, if it could be
+/// read at the entry; `find` says the same of one that was matched.
+#[inline(always)]
+pub fn sender(layout: &Layout, given: Option<u64>, find: impl FnOnce(u64) -> Option<(i32, u64)>) -> (i32, u64) {
+    match given {
+        Some(handle) if handle == layout.constants.message_no_proc => (peer::NULL, 0),
+        Some(handle) => match find(handle) {
+            Some(found) => found,
+            None => (peer::UNKNOWN, 0),
+        },
+        None => (peer::UNKNOWN, 0),
+    }
+}

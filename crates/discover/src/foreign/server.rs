@@ -1,0 +1,190 @@
+//! The process that opens and reads files of other users. It may be stuck for ever in any of its system calls, and nobody waits for it.
+
+use std::collections::HashMap;
+use std::fs::File;
+use std::io;
+use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
+use std::os::unix::fs::FileExt as _;
+use std::thread;
+
+use rustix::fs::{Mode, OFlags, fstat, fstatfs, openat};
+use rustix::net::sockopt::socket_type;
+
+use super::message::{Answer, Found, MOST_BYTES, MOST_READ, Opened, Request, receive, send};
+use crate::{
+    caller_rights::with_callers_rights,
+    mapped_identity::is_mapped_as,
+    maps_line::FileId,
+    open_file::{FoundFile, find_regular_at, find_regular_in_root, reopen_regular},
+};
+
+/// What it is started as.
+pub(super) const NAME: &str = "mpiprobe-files";
+
+/// File systems of the kernel's own, on disks or in memory: no process and no other machine is asked for what is on them. Numbers are those of
+/// `linux/magic.h` and of the file systems' own headers: ext2 to ext4, XFS, Btrfs, tmpfs, ramfs, hugetlbfs, SquashFS, EROFS, F2FS, ZFS.
+const ANSWERING: [u32; 10] = [
+    0xEF53,
+    0x5846_5342,
+    0x9123_683E,
+    0x0102_1994,
+    0x8584_58F6,
+    0x9584_58F6,
+    0x7371_7368,
+    0xE0F5_E1E2,
+    0xF2F5_2010,
+    0x2FC1_2FC1,
+];
+
+/// Whether this process is the one for files; then it has done its work when this returns.
+pub fn serve_if_asked() -> bool {
+    if std::env::args_os().next().is_none_or(|name| name != NAME) {
+        return false;
+    }
+    let input = io::stdin();
+    if socket_type(&input).is_ok() {
+        let _ = rustix::thread::set_name(c"mpiprobe-files");
+        serve(input.as_fd());
+    }
+    true
+}
+
+/// Answers until the other end is closed.
+pub(super) fn serve(socket: BorrowedFd<'_>) {
+    let mut server = Server::default();
+    let mut buffer = vec![0; MOST_BYTES];
+    while let Ok(Some((length, descriptor))) = receive(socket, &mut buffer) {
+        let Ok(request) = serde_json::from_slice(buffer.get(..length).unwrap_or_default()) else { return };
+        let sent = match server.answer(&request, descriptor.as_ref().map(OwnedFd::as_fd)) {
+            Ok(Reply::Bytes(bytes)) => send(socket, &bytes, None),
+            Ok(Reply::Answer(answer, descriptor)) => say(socket, &answer, descriptor.as_ref()),
+            Err(error) => say(socket, &Answer::failed(&error), None),
+        };
+        if sent.is_err() {
+            return;
+        }
+    }
+}
+
+fn say(socket: BorrowedFd<'_>, answer: &Answer, descriptor: Option<&OwnedFd>) -> io::Result<()> {
+    send(socket, &serde_json::to_vec(answer)?, descriptor.map(OwnedFd::as_fd))
+}
+
+/// The files that are open here, because their file systems may not answer.
+#[derive(Default)]
+struct Server {
+    files: HashMap<u64, File>,
+    next: u64,
+}
+
+enum Reply {
+    Answer(Answer, Option<OwnedFd>),
+    /// A zero, and what was read.
+    Bytes(Vec<u8>),
+}
+
+impl Server {
+    fn answer(&mut self, request: &Request, descriptor: Option<BorrowedFd<'_>>) -> io::Result<Reply> {
+        let given = || descriptor.ok_or(io::ErrorKind::InvalidInput);
+        match request {
+            Request::Links { links, id } => {
+                let found = by_links(given()?, links, *id)?;
+                self.reply(found)
+            }
+            Request::Names { paths, id } => {
+                let found = by_names(given()?, paths, *id)?;
+                self.reply(found)
+            }
+            Request::InRoot { path } => {
+                // The path may be anybody's word.
+                let root = given()?;
+                let found = with_callers_rights(|| find_regular_in_root(root, path))?;
+                self.reply(Found::File(found))
+            }
+            Request::Link { name } => {
+                let found = find_regular_at(given()?, name)?;
+                self.reply(Found::File(found))
+            }
+            Request::Again => {
+                let place = given()?.try_clone_to_owned()?;
+                let found = reopen_regular(place)?;
+                self.reply(Found::File(found))
+            }
+            Request::Read { number, offset, length } => {
+                let length = usize::try_from(*length).unwrap_or(MOST_READ).min(MOST_READ);
+                let mut bytes = vec![0; 1 + length];
+                let read = self.file(*number)?.read_at(bytes.get_mut(1..).unwrap_or_default(), *offset)?;
+                bytes.truncate(1 + read);
+                Ok(Reply::Bytes(bytes))
+            }
+            Request::State { number } => {
+                let state = fstat(self.file(*number)?)?.into();
+                Ok(Reply::Answer(Answer::State(state), None))
+            }
+            Request::Close { number } => {
+                // Closing asks the file system, too.
+                let file = self.files.remove(number);
+                thread::spawn(move || drop(file));
+                Ok(Reply::Answer(Answer::Done, None))
+            }
+        }
+    }
+
+    fn file(&self, number: u64) -> io::Result<&File> {
+        self.files.get(&number).ok_or_else(|| io::ErrorKind::NotFound.into())
+    }
+
+    fn reply(&mut self, found: Found<FoundFile>) -> io::Result<Reply> {
+        let FoundFile { place, file } = match found {
+            Found::File(found) => found,
+            Found::Other => return Ok(Reply::Answer(Answer::Found(Found::Other), None)),
+            Found::Nothing => return Ok(Reply::Answer(Answer::Found(Found::Nothing), None)),
+        };
+        let state = fstat(&file)?.into();
+        let is_here = u32::try_from(fstatfs(&file)?.f_type).is_ok_and(|kind| ANSWERING.contains(&kind));
+        let number = self.next;
+        self.next += 1;
+        let descriptor = if is_here {
+            file.into()
+        } else {
+            self.files.insert(number, file);
+            place
+        };
+        Ok(Reply::Answer(Answer::Found(Found::File(Opened { number, state, is_here })), Some(descriptor)))
+    }
+}
+
+fn by_links(process: BorrowedFd<'_>, links: &[String], id: FileId) -> io::Result<Found<FoundFile>> {
+    for link in links {
+        match find_regular_at(process, &format!("map_files/{link}")) {
+            // The process may have mapped another file there since.
+            Ok(found) if is_mapped_as(&found.file, id).is_ok_and(|is_it| is_it) => return Ok(Found::File(found)),
+            Ok(_) => {}
+            // A missing link: the range was split or joined since. The next may do.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(Found::Nothing)
+}
+
+fn by_names(process: BorrowedFd<'_>, paths: &[Vec<u8>], id: FileId) -> io::Result<Found<FoundFile>> {
+    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let root = openat(process, "root", flags, Mode::empty())?;
+    let mut other = Found::Nothing;
+    for path in paths {
+        match find_regular_in_root(root.as_fd(), path) {
+            Ok(found) if is_mapped_as(&found.file, id)? => return Ok(Found::File(found)),
+            Ok(_) => other = Found::Other,
+            // No such name, or a directory, FIFO or device of that name.
+            Err(error) if is_absence(&error) => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(other)
+}
+
+fn is_absence(error: &io::Error) -> bool {
+    use io::ErrorKind::{InvalidInput, NotADirectory, NotFound};
+    matches!(error.kind(), NotFound | NotADirectory | InvalidInput)
+}

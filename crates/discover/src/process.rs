@@ -1,0 +1,251 @@
+//! One process, pinned so that a reused pid is never taken for it.
+
+use std::fs::File;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fs::{AtFlags, Dir, Mode, OFlags, fstat, openat, statat};
+use rustix::io::Errno;
+use rustix::process::{Pid, PidfdFlags, pidfd_open};
+use serde::Serialize;
+
+pub use super::read::SMALL_FILE;
+use super::{
+    architecture::Architecture,
+    command_line::CommandLine,
+    environment::Environment,
+    foreign::{ForeignFile, Found, Request, Whose, open},
+    proc_root::ProcRoot,
+    process_error::ProcessError,
+    read::{Bounded, link_at, read_at},
+    stat::Stat,
+    status::Status,
+};
+
+/// Pid and start time in clock ticks since boot: never the same for two processes between two boots.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
+pub struct ProcessId {
+    pub pid: u32,
+    pub start_ticks: u64,
+}
+
+/// The file a process executes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Executable {
+    /// Its path as the kernel knows it, in the process's own mount namespace; any bytes.
+    pub path: Vec<u8>,
+    /// Whether the file no longer has that name: deleted, or replaced by a new version.
+    pub deleted: bool,
+}
+
+/// A process, held by a pidfd and by its open directory in `/proc`.
+///
+/// Both belong to the process itself, not to its number: once it has ended every method says
+/// [`ProcessError::Vanished`], even if another process has got the pid since. What is returned was read while the
+/// process lived. A process stays the same through exec(2), but user, executable and mappings do not.
+#[derive(Debug)]
+pub struct Process {
+    id: ProcessId,
+    directory: OwnedFd,
+    /// None below a `/proc` that is not the kernel's.
+    pidfd: Option<OwnedFd>,
+}
+
+impl Process {
+    /// Opens the process that has `pid` now.
+    pub fn open(root: &ProcRoot, pid: u32) -> Result<Self, ProcessError> {
+        let pidfd = if root.is_live() { Some(open_pidfd(root, pid)?) } else { None };
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let directory = openat(root.directory(), pid.to_string(), flags, Mode::empty()).map_err(|error| {
+            let alive = pidfd.as_ref().is_some_and(|pidfd| !has_exited(pidfd.as_fd()));
+            match error {
+                Errno::NOENT if alive => ProcessError::Hidden { pid },
+                Errno::NOENT => ProcessError::NoSuchProcess { pid },
+                error => ProcessError::sort(pid, "the directory", error.into(), || true),
+            }
+        })?;
+        let mut process = Self { id: ProcessId { pid, start_ticks: 0 }, directory, pidfd };
+        // This read ends with a look at the pidfd. If the process it stands for still lives, then the number cannot
+        // have changed hands before the directory was opened by it: both are one process.
+        process.id.start_ticks = process.stat()?.start_ticks;
+        Ok(process)
+    }
+
+    /// The same process, held once more.
+    pub fn try_clone(&self) -> std::io::Result<Self> {
+        let pidfd = self.pidfd.as_ref().map(OwnedFd::try_clone).transpose()?;
+        Ok(Self { id: self.id, directory: self.directory.try_clone()?, pidfd })
+    }
+
+    pub fn pid(&self) -> u32 {
+        self.id.pid
+    }
+
+    pub fn id(&self) -> ProcessId {
+        self.id
+    }
+
+    /// The process's directory in `/proc`, to open files below it.
+    pub fn directory(&self) -> BorrowedFd<'_> {
+        self.directory.as_fd()
+    }
+
+    /// Readable (poll, epoll) once the process has ended. None for processes of a made-up `/proc`.
+    pub fn pidfd(&self) -> Option<BorrowedFd<'_>> {
+        self.pidfd.as_ref().map(AsFd::as_fd)
+    }
+
+    /// Whether the process runs: false once it has exited, whether or not its parent has noticed.
+    pub fn is_alive(&self) -> bool {
+        match &self.pidfd {
+            Some(pidfd) => !has_exited(pidfd.as_fd()),
+            None => statat(&self.directory, "stat", AtFlags::SYMLINK_NOFOLLOW).is_ok(),
+        }
+    }
+
+    pub fn stat(&self) -> Result<Stat, ProcessError> {
+        let content = self.read("stat", SMALL_FILE)?;
+        Stat::parse(&content.bytes).ok_or(ProcessError::Malformed { pid: self.pid(), what: "stat" })
+    }
+
+    pub fn status(&self) -> Result<Status, ProcessError> {
+        let content = self.read("status", SMALL_FILE)?;
+        Status::parse(&content.bytes).ok_or(ProcessError::Malformed { pid: self.pid(), what: "status" })
+    }
+
+    /// The number of the inode of its pid namespace.
+    pub fn pid_namespace(&self) -> Result<u64, ProcessError> {
+        let namespace = statat(&self.directory, "ns/pid", AtFlags::empty()).map(|status| status.st_ino);
+        self.alive_after("ns/pid", namespace.map_err(Into::into))
+    }
+
+    /// The command name, at most 15 bytes, without the kernel's newline.
+    pub fn comm(&self) -> Result<Vec<u8>, ProcessError> {
+        let mut content = self.read("comm", SMALL_FILE)?.bytes;
+        content.pop_if(|last| *last == b'\n');
+        Ok(content)
+    }
+
+    pub fn command_line(&self) -> Result<CommandLine, ProcessError> {
+        let content = self.read("cmdline", CommandLine::LIMIT)?;
+        Ok(CommandLine::parse(&content.bytes, content.truncated))
+    }
+
+    pub fn environment(&self) -> Result<Environment, ProcessError> {
+        let content = self.read("environ", Environment::LIMIT)?;
+        Ok(Environment::new(content.bytes, content.truncated))
+    }
+
+    pub fn executable(&self) -> Result<Executable, ProcessError> {
+        let mut path = self.alive_after("exe", link_at(self.directory(), "exe"))?;
+        // A file may really be called so; then it is wrongly said to be deleted, and nothing else.
+        let deleted = path.ends_with(b" (deleted)");
+        if deleted {
+            path.truncate(path.len().saturating_sub(b" (deleted)".len()));
+        }
+        Ok(Executable { path, deleted })
+    }
+
+    /// What processor the executable is for, from the very file that runs.
+    ///
+    /// A foreign program under a user-mode emulator shows the emulator's.
+    pub fn architecture(&self) -> Result<Architecture, ProcessError> {
+        let request = Request::Link { name: "exe".to_owned() };
+        let found = open(&request, self.directory(), Whose { user: self.user()?, device: None });
+        let header = found.and_then(|found| {
+            let Found::File(file) = found else { return Err(std::io::ErrorKind::NotFound.into()) };
+            let mut header = [0; Architecture::HEADER];
+            let read = file.read_at(&mut header, 0)?;
+            Ok(header.get(..read).unwrap_or_default().to_vec())
+        });
+        let header = self.alive_after("exe", header)?;
+        Architecture::parse(&header).ok_or(ProcessError::Malformed { pid: self.pid(), what: "exe" })
+    }
+
+    /// The same where a file of which it has mapped parts may not answer: reading those asks for the file.
+    pub fn memory_with(&self, mapped: &ForeignFile) -> Result<ForeignFile, ProcessError> {
+        if mapped.here().is_some() {
+            return self.memory().map(Into::into);
+        }
+        let request = Request::Link { name: "mem".to_owned() };
+        let found = open(&request, self.directory(), Whose { user: self.user()?, device: None });
+        let found = found.and_then(|found| match found {
+            Found::File(file) => Ok(file),
+            Found::Other | Found::Nothing => Err(std::io::ErrorKind::NotFound.into()),
+        });
+        self.alive_after("mem", found)
+    }
+
+    /// Its effective user, whatever it has executed.
+    pub fn user(&self) -> Result<u32, ProcessError> {
+        let stat = fstat(&self.directory).map_err(Into::into);
+        Ok(self.alive_after("the directory", stat)?.st_uid)
+    }
+
+    /// User and group that own the process's files in `/proc`: its effective ones, or root's (as its user namespace
+    /// has them) if it is not dumpable, for instance after executing a set-user-id file (kernel: task_dump_owner).
+    pub fn owner(&self) -> Result<(u32, u32), ProcessError> {
+        // Not the directory itself: that always shows the effective ids.
+        let stat = statat(&self.directory, "status", AtFlags::SYMLINK_NOFOLLOW).map_err(Into::into);
+        let stat = self.alive_after("status", stat)?;
+        Ok((stat.st_uid, stat.st_gid))
+    }
+
+    /// Its memory, to be read at addresses of its own.
+    ///
+    /// Opened by way of the pinned directory: whatever takes the pid later cannot be read by it, and after the process's end
+    /// or exec reads give nothing of the new program.
+    pub fn memory(&self) -> Result<File, ProcessError> {
+        let flags = OFlags::RDONLY | OFlags::CLOEXEC;
+        let memory = openat(&self.directory, "mem", flags, Mode::empty()).map_err(Into::into);
+        self.alive_after("mem", memory.map(File::from))
+    }
+
+    /// The ids of its threads at some moment, ascending.
+    pub fn threads(&self) -> Result<Vec<u32>, ProcessError> {
+        let list = || {
+            let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+            let mut threads = Vec::new();
+            for entry in Dir::new(openat(&self.directory, "task", flags, Mode::empty())?)? {
+                threads.extend(entry?.file_name().to_str().ok().and_then(|name| name.parse::<u32>().ok()));
+            }
+            threads.sort_unstable();
+            Ok(threads)
+        };
+        self.alive_after("task", list())
+    }
+
+    /// Reads at most `limit` bytes of a file of this process.
+    pub fn read(&self, name: &'static str, limit: usize) -> Result<Bounded, ProcessError> {
+        self.alive_after(name, read_at(self.directory(), name, limit))
+    }
+
+    /// Lets a result through if the process still lives: files of an ended one are empty rather than unreadable.
+    pub fn alive_after<T>(&self, what: &'static str, result: std::io::Result<T>) -> Result<T, ProcessError> {
+        match result {
+            Ok(_) if !self.is_alive() => Err(ProcessError::Vanished { pid: self.pid() }),
+            Ok(value) => Ok(value),
+            Err(error) => Err(ProcessError::sort(self.pid(), what, error, || self.is_alive())),
+        }
+    }
+}
+
+fn open_pidfd(root: &ProcRoot, pid: u32) -> Result<OwnedFd, ProcessError> {
+    let number = i32::try_from(pid).ok().and_then(Pid::from_raw).ok_or(ProcessError::NoSuchProcess { pid })?;
+    pidfd_open(number, PidfdFlags::empty()).map_err(|error| match (error, root.thread_group(pid)) {
+        // Kernels disagree on the error for a thread: EINVAL, later ENOENT.
+        (_, Some(group)) if group != pid => ProcessError::IsThread { tid: pid, pid: group },
+        (Errno::SRCH | Errno::INVAL | Errno::NOENT, _) => ProcessError::NoSuchProcess { pid },
+        (error, _) => ProcessError::sort(pid, "a pidfd", error.into(), || true),
+    })
+}
+
+fn has_exited(pidfd: BorrowedFd<'_>) -> bool {
+    let mut poll_for = [PollFd::from_borrowed_fd(pidfd, PollFlags::IN)];
+    // Only a signal could interrupt a poll that does not wait, and the answer would still be "not yet".
+    poll(&mut poll_for, Some(&Timespec { tv_sec: 0, tv_nsec: 0 })).is_ok_and(|ready| ready > 0)
+}
+
+#[cfg(test)]
+#[path = "process_tests.rs"]
+mod tests;

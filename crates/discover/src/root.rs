@@ -1,0 +1,85 @@
+//! The directory that is `/` to a process.
+
+use std::io;
+use std::os::fd::{AsFd as _, OwnedFd};
+
+use rustix::fs::{AtFlags, CWD, Mode, OFlags, StatxFlags, openat, statx};
+
+use super::{
+    foreign::{ForeignFile, Found, Request, Whose, open},
+    process::Process,
+    process_error::ProcessError,
+    read::link_at,
+};
+
+/// A root directory, of a container or this one. While it is held, the file system it is on stays in use.
+#[derive(Debug)]
+pub struct Root(OwnedFd);
+
+impl Root {
+    /// The one of mpiprobe itself.
+    pub fn own() -> io::Result<Self> {
+        Self::open(CWD, "/")
+    }
+
+    /// The one of `process`; `None` if names mean the same to it as to mpiprobe.
+    pub fn of(process: &Process) -> Result<Option<Self>, ProcessError> {
+        process.alive_after("root", Self::other(process))
+    }
+
+    /// Opens a regular file for reading; symbolic links do not lead out of the root. The path may be anybody's word: `user` has chosen it.
+    pub fn open_regular(&self, path: &[u8], user: u32) -> io::Result<ForeignFile> {
+        let request = Request::InRoot { path: path.to_vec() };
+        match open(&request, self.0.as_fd(), Whose { user, device: None })? {
+            Found::File(file) => Ok(file),
+            Found::Other | Found::Nothing => Err(io::ErrorKind::NotFound.into()),
+        }
+    }
+
+    fn other(process: &Process) -> io::Result<Option<Self>> {
+        let place = |directory, name| {
+            // What the kernel knows of it: its file system, which may not answer, is not asked.
+            let stat = statx(directory, name, AtFlags::STATX_DONT_SYNC, StatxFlags::INO)?;
+            io::Result::Ok((stat.stx_dev_major, stat.stx_dev_minor, stat.stx_ino))
+        };
+        let same_names = place(process.directory(), "root")? == place(CWD, "/")?
+            && link_at(process.directory(), "ns/mnt")? == link_at(CWD, "/proc/self/ns/mnt")?;
+        if same_names { Ok(None) } else { Self::open(process.directory(), "root").map(Some) }
+    }
+
+    fn open(directory: std::os::fd::BorrowedFd<'_>, name: &str) -> io::Result<Self> {
+        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        Ok(Self(openat(directory, name, flags, Mode::empty())?))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use super::super::fake::FakeProc;
+    use super::super::test_child::TestChild;
+    use super::*;
+
+    #[test]
+    fn a_process_beside_this_one_has_the_same_names() {
+        let child = TestChild::waiting("/bin/cat");
+        assert!(Root::of(&child.process()).unwrap().is_none());
+        assert!(Root::own().unwrap().open_regular(b"/bin/cat", 0).is_ok());
+    }
+
+    #[test]
+    fn another_root_or_mount_namespace_has_names_of_its_own() {
+        let (fake, folder) = (FakeProc::new(), tempfile::tempdir().unwrap());
+        std::fs::write(folder.path().join("only-here"), "x").unwrap();
+        let own = std::fs::read_link("/proc/self/ns/mnt").unwrap();
+        for (pid, root, namespace) in [(1, folder.path(), own.as_path()), (2, "/".as_ref(), "mnt:[1]".as_ref())] {
+            fake.process(pid, 0, "ring", &["ring"]);
+            symlink(root, fake.path(pid).join("root")).unwrap();
+            std::fs::create_dir(fake.path(pid).join("ns")).unwrap();
+            symlink(namespace, fake.path(pid).join("ns/mnt")).unwrap();
+            let root = Root::of(&Process::open(&fake.root(), pid).unwrap()).unwrap().unwrap();
+            assert_eq!(root.open_regular(b"/only-here", 0).is_ok(), pid == 1);
+        }
+    }
+}

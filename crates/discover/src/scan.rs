@@ -1,0 +1,259 @@
+//! Looks at every process of this node and keeps those that use MPI.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::panic::resume_unwind;
+use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::thread;
+
+use rustix::process::{Resource, getrlimit, setrlimit};
+
+use super::{
+    access::{Caller, Refusal, may_trace},
+    job::Job,
+    job_key::{JobKey, Surroundings},
+    launcher::{Genealogy, is_launcher},
+    mappings::FileId,
+    mpi_process::{MpiProcess, Search, Unanswered, is_wrapper},
+    proc_root::{ProcRoot, ProcRootError},
+    process::{Executable, Process},
+    process_error::ProcessError,
+    rank::RankInfo,
+    recognise::{Cache, Recognise},
+    text::base_name,
+    users::Users,
+};
+
+/// The MPI processes of this node at some moment.
+#[derive(Debug, Default)]
+pub struct Snapshot {
+    /// In ascending order of pid.
+    pub processes: Vec<MpiProcess>,
+    pub jobs: Vec<Job>,
+    /// How many processes were looked at.
+    pub examined: usize,
+    /// How many of them the caller may not trace: there may be MPI among them.
+    pub refused: usize,
+    /// What kept the scan from telling whether a process uses MPI.
+    pub errors: Vec<ProcessError>,
+    /// Processes that may use MPI by way of a file that does not answer, by user.
+    pub unanswered: Vec<Unanswered>,
+}
+
+impl Snapshot {
+    fn merge(mut self, other: Self) -> Self {
+        self.processes.extend(other.processes);
+        self.errors.extend(other.errors);
+        self.examined += other.examined;
+        self.refused += other.refused;
+        self.unanswered.extend(other.unanswered);
+        self
+    }
+}
+
+/// What a process turned out to be.
+#[derive(Debug)]
+pub enum Finding {
+    Mpi(Box<MpiProcess>),
+    /// No mapped file defines MPI's functions (yet: it may load one later).
+    NotMpi(Process, Search),
+    /// It starts ranks and is none.
+    Launcher(Process),
+    /// One of the kernel's own.
+    KernelThread,
+    /// This very process.
+    Own,
+    Refused(Refusal),
+}
+
+/// Finds MPI processes; made once, since it remembers which files are MPI libraries.
+#[derive(Debug)]
+pub struct Scanner<R> {
+    root: ProcRoot,
+    caller: Caller,
+    cache: Mutex<Cache<R>>,
+}
+
+/// Threads to look at processes with: most of the time goes into the kernel's printing of their mappings, which takes
+/// about 0.2 ms for an MPI process. More than this many would only get in the job's way.
+const MOST_THREADS: usize = 16;
+/// Processes that are worth a thread.
+const SHARE: usize = 32;
+
+impl<R: Recognise + Send> Scanner<R> {
+    /// Looks for processes that `caller` may trace below `root`.
+    pub fn new(root: ProcRoot, caller: Caller, recogniser: R) -> Self {
+        raise_file_limit();
+        Self { root, caller, cache: Mutex::new(Cache::new(recogniser)) }
+    }
+
+    pub fn root(&self) -> &ProcRoot {
+        &self.root
+    }
+
+    pub fn caller(&self) -> &Caller {
+        &self.caller
+    }
+
+    /// Looks at every process. Those that end meanwhile are left out.
+    pub fn scan(&mut self) -> Result<Snapshot, ProcRootError> {
+        self.begin_round();
+        let pids = self.root.pids()?;
+        let cores = thread::available_parallelism().map_or(1, usize::from);
+        let threads = cores.min(MOST_THREADS).min(pids.len().div_ceil(SHARE));
+        let (next, genealogy) = (AtomicUsize::new(0), Mutex::new(Genealogy::default()));
+        let mut snapshot = thread::scope(|scope| {
+            let (scanner, next, pids, genealogy) = (&*self, &next, &pids, &genealogy);
+            let workers: Vec<_> = (0..threads)
+                .map(|_| {
+                    scope.spawn(move || {
+                        let claim = || pids.get(next.fetch_add(1, Ordering::Relaxed));
+                        scanner.examine_all(std::iter::from_fn(claim).copied(), genealogy)
+                    })
+                })
+                .collect();
+            let parts = workers.into_iter().map(|worker| worker.join().unwrap_or_else(|panic| resume_unwind(panic)));
+            parts.reduce(Snapshot::merge).unwrap_or_default()
+        });
+        snapshot.processes.sort_by_key(MpiProcess::pid);
+        let users = Users::read();
+        snapshot.jobs = Job::group(&mut snapshot.processes, &users);
+        snapshot.unanswered = by_user(snapshot.unanswered, &users);
+        Ok(snapshot)
+    }
+
+    /// Looks at several processes, anew.
+    pub fn inspect_all(&mut self, pids: &[u32]) -> Vec<Result<Finding, ProcessError>> {
+        self.begin_round();
+        pids.iter().map(|&pid| self.examine(pid, &Mutex::default())).collect()
+    }
+
+    /// Whether a file that processes will have mapped implements MPI.
+    pub fn is_mpi(&mut self, path: &Path, file: &File, id: FileId) -> bool {
+        let cache = self.cache.get_mut().unwrap_or_else(PoisonError::into_inner);
+        let recognised = cache.pin(id, || file.try_clone().map(Into::into)).ok().flatten();
+        recognised.is_some_and(|recognised| recognised.implements_mpi()) && !is_wrapper(path)
+    }
+
+    /// Looks at one process, anew.
+    pub fn inspect(&mut self, pid: u32) -> Result<Finding, ProcessError> {
+        self.begin_round();
+        self.examine(pid, &Mutex::default())
+    }
+
+    fn begin_round(&mut self) {
+        self.cache.get_mut().unwrap_or_else(PoisonError::into_inner).begin_round();
+    }
+
+    fn examine_all(&self, pids: impl Iterator<Item = u32>, genealogy: &Mutex<Genealogy>) -> Snapshot {
+        let mut snapshot = Snapshot::default();
+        for pid in pids {
+            match self.examine(pid, genealogy) {
+                Ok(Finding::Mpi(process)) => snapshot.processes.push(*process),
+                Ok(Finding::Refused(_)) => snapshot.refused += 1,
+                Ok(Finding::NotMpi(_, search)) => snapshot.unanswered.extend(search.unanswered()),
+                Ok(_) => {}
+                Err(error) if error.is_gone() => continue,
+                Err(error) => snapshot.errors.push(error),
+            }
+            snapshot.examined += 1;
+        }
+        snapshot
+    }
+
+    fn examine(&self, pid: u32, genealogy: &Mutex<Genealogy>) -> Result<Finding, ProcessError> {
+        if self.root.is_live() && pid == std::process::id() {
+            return Ok(Finding::Own);
+        }
+        let process = Process::open(&self.root, pid)?;
+        if let Some(refusal) = self.refusal(&process)? {
+            return Ok(Finding::Refused(refusal));
+        }
+        let search = Search::of(&process, &self.cache)?;
+        // Most processes of a node end here: only the others are worth more reads.
+        if search.libraries.is_empty() {
+            let stat = process.stat()?;
+            return Ok(match () {
+                () if stat.kernel_thread => Finding::KernelThread,
+                () if stat.has_ended() => return Err(ProcessError::Vanished { pid }),
+                () if is_launcher(&stat.comm) => Finding::Launcher(process),
+                () => Finding::NotMpi(process, search),
+            });
+        }
+        let finding = describe(&self.root, process, search, genealogy)?;
+        // It may have executed a set-user-id file between the first look and the last.
+        if let Finding::Mpi(found) = &finding
+            && let Some(refusal) = self.refusal(&found.process)?
+        {
+            return Ok(Finding::Refused(refusal));
+        }
+        Ok(finding)
+    }
+
+    fn refusal(&self, process: &Process) -> Result<Option<Refusal>, ProcessError> {
+        match may_trace(&self.caller, process) {
+            Ok(()) => Ok(None),
+            Err(Refusal::Unknown(error)) => Err(error),
+            Err(refusal) => Ok(Some(refusal)),
+        }
+    }
+}
+
+/// Each user once.
+fn by_user(single: Vec<Unanswered>, users: &Users) -> Vec<Unanswered> {
+    let mut all: BTreeMap<u32, Unanswered> = BTreeMap::new();
+    for one in single {
+        let user = users.user(one.user.id);
+        all.entry(user.id).or_insert(Unanswered { user, processes: 0, path: one.path }).processes += one.processes;
+    }
+    all.into_values().collect()
+}
+
+/// Reads the rest about a process that has MPI libraries.
+fn describe(
+    root: &ProcRoot,
+    process: Process,
+    search: Search,
+    genealogy: &Mutex<Genealogy>,
+) -> Result<Finding, ProcessError> {
+    let pid = process.pid();
+    let (stat, status) = (process.stat()?, process.status()?);
+    let executable: Executable = process.executable()?;
+    let name = base_name(&executable.path);
+    if is_launcher(&stat.comm) || is_launcher(name) {
+        return Ok(Finding::Launcher(process));
+    }
+    let other_names = process.command_line()?.names(name);
+    let environment = process.environment()?;
+    let ancestry = genealogy.lock().unwrap_or_else(PoisonError::into_inner).ancestry(root, &stat);
+    let rank = RankInfo::from_environment(&environment, ancestry.under_hydra);
+    let surroundings =
+        Surroundings { hydra: ancestry.hydra, launcher: ancestry.nearest, parent: stat.parent, pid: process.pid() };
+    Ok(Finding::Mpi(Box::new(MpiProcess {
+        executable,
+        comm: stat.comm,
+        other_names,
+        user: status.users.real,
+        namespace_pid: status.namespace_pids.last().copied().filter(|inner| *inner != pid),
+        libraries: search.libraries,
+        tools: search.tools,
+        job: JobKey::derive(rank.launcher, &environment, &surroundings),
+        rank,
+        launcher: ancestry.launcher,
+        process,
+    })))
+}
+
+/// Two files stay open for each MPI process, and the usual limit of 1024 is less than a large node needs.
+fn raise_file_limit() {
+    let mut limit = getrlimit(Resource::Nofile);
+    limit.current = limit.maximum;
+    // If it fails, running out of files is reported when it happens.
+    let _ = setrlimit(Resource::Nofile, limit);
+}
+
+#[cfg(test)]
+#[path = "scan_tests.rs"]
+mod tests;

@@ -1,0 +1,151 @@
+use std::sync::atomic::AtomicUsize;
+
+use super::*;
+use crate::{
+    architecture::Architecture,
+    fake::FakeProc,
+    foreign::ForeignFile,
+    mappings::FileId,
+    recognise::{Recognised, Role},
+};
+
+const ROOT: Caller = Caller { user: 0, group: 0, may_trace_all: true };
+
+fn recognised() -> Recognised {
+    let architecture = Architecture::NATIVE;
+    Recognised {
+        role: Role::Library,
+        soname: None,
+        defines_pmpi: true,
+        is_static: false,
+        architecture,
+        implementation: None,
+    }
+}
+
+/// A recogniser to which everything is MPI.
+#[expect(clippy::unnecessary_wraps, reason = "the signature is the trait's")]
+fn everything(_: &ForeignFile, _: FileId) -> Option<Recognised> {
+    Some(recognised())
+}
+
+/// A file to stand for an MPI library.
+fn library() -> tempfile::NamedTempFile {
+    let file = tempfile::NamedTempFile::new().unwrap();
+    std::fs::write(file.path(), "MPI").unwrap();
+    file
+}
+
+#[test]
+fn a_library_is_examined_once_however_many_processes_map_it() {
+    let (proc, library) = (FakeProc::new(), library());
+    for pid in 100..300 {
+        proc.process(pid, 1, "ring", &["./ring"]);
+        proc.map(pid, library.path());
+    }
+    let examined = AtomicUsize::new(0);
+    let recogniser = |_: &ForeignFile, _| {
+        examined.fetch_add(1, Ordering::Relaxed);
+        Some(recognised())
+    };
+    let mut scanner = Scanner::new(proc.root(), ROOT, recogniser);
+    for _ in 0..2 {
+        let snapshot = scanner.scan().unwrap();
+        assert_eq!(snapshot.processes.iter().map(MpiProcess::pid).collect::<Vec<_>>(), (100..300).collect::<Vec<_>>());
+        assert_eq!((snapshot.examined, snapshot.refused, snapshot.errors.len()), (200, 0, 0));
+        assert_eq!(snapshot.jobs.len(), 200);
+    }
+    assert_eq!(examined.load(Ordering::Relaxed), 1);
+}
+
+#[test]
+fn launchers_ended_processes_and_those_without_mpi_are_left_out() {
+    let (proc, library) = (FakeProc::new(), library());
+    for (pid, comm) in [(10, "mpirun"), (11, "ring"), (12, "zombie"), (13, "bash")] {
+        proc.process(pid, 10, comm, &[comm]);
+    }
+    for pid in [10, 11] {
+        proc.map(pid, library.path());
+    }
+    proc.file(12, "stat", b"12 (zombie) Z 10 1 1 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 12 0 0\n");
+    // A half-finished process: nothing of it can be read any more.
+    std::fs::create_dir(proc.path(14)).unwrap();
+    let mut scanner = Scanner::new(proc.root(), ROOT, everything);
+    let snapshot = scanner.scan().unwrap();
+    assert_eq!(snapshot.processes.iter().map(MpiProcess::pid).collect::<Vec<_>>(), [11]);
+    assert!(snapshot.errors.is_empty(), "{:?}", snapshot.errors);
+    assert!(matches!(scanner.inspect(10), Ok(Finding::Launcher(_))));
+    assert!(matches!(scanner.inspect(12), Err(ProcessError::Vanished { pid: 12 })));
+    assert!(matches!(scanner.inspect(13), Ok(Finding::NotMpi(..))));
+    // Its parent names no job, but started it.
+    assert_eq!(snapshot.jobs[0].id.to_string(), "tree:10");
+}
+
+#[test]
+fn jobs_are_of_one_user_whatever_their_environment_claims() {
+    let (proc, library) = (FakeProc::new(), library());
+    for (pid, user, rank) in [(10, 1000, 1), (11, 1000, 0), (12, 1001, 2)] {
+        proc.process(pid, 1, "ring", &["./ring"]);
+        proc.ids(pid, [user; 3], [100; 3]);
+        proc.map(pid, library.path());
+        let environment = format!("PMIX_NAMESPACE=77\0OMPI_COMM_WORLD_RANK={rank}\0OMPI_COMM_WORLD_SIZE=4\0");
+        proc.file(pid, "environ", environment.as_bytes());
+    }
+    let mut snapshot = Scanner::new(proc.root(), ROOT, everything).scan().unwrap();
+    let jobs: Vec<_> = snapshot.jobs.iter().map(|job| (job.id.as_str(), job.ranks.len(), job.size)).collect();
+    assert_eq!(jobs, [("ompi:77@1000", 2, Some(4)), ("ompi:77@1001", 1, Some(4))]);
+    let ranks: Vec<_> = snapshot.jobs[0].ranks.iter().map(|rank| (rank.rank, rank.pid)).collect();
+    assert_eq!(ranks, [(Some(0), 11), (Some(1), 10)]);
+    assert_eq!(snapshot.processes.pop().unwrap().job, snapshot.jobs[1].id);
+}
+
+#[test]
+fn what_the_caller_may_not_trace_is_counted_and_not_read() {
+    let (proc, library) = (FakeProc::new(), library());
+    proc.process(10, 1, "ring", &["./ring"]);
+    proc.map(10, library.path());
+    proc.ids(10, [7; 3], [7; 3]);
+    // Reading these would be an error.
+    for secret in ["maps", "environ", "cmdline"] {
+        std::fs::remove_file(proc.path(10).join(secret)).unwrap();
+    }
+    let stranger = Caller { user: 8, group: 8, may_trace_all: false };
+    let mut scanner = Scanner::new(proc.root(), stranger, everything);
+    let snapshot = scanner.scan().unwrap();
+    assert_eq!((snapshot.processes.len(), snapshot.refused, snapshot.errors.len()), (0, 1, 0));
+    assert!(matches!(scanner.inspect(10), Ok(Finding::Refused(Refusal::OtherUser { owner: 7, caller: 8, .. }))));
+}
+
+#[test]
+fn a_foreign_library_and_a_container_are_seen() {
+    let (proc, library) = (FakeProc::new(), library());
+    proc.process(10, 1, "ring", &["./ring"]);
+    proc.map(10, library.path());
+    proc.file(10, "status", b"Tgid:\t10\nUid:\t1\t1\t1\t1\nGid:\t1\t1\t1\t1\nNSpid:\t10\t3\n");
+    let foreign = Architecture { bits: 32, big_endian: false, machine: 3 };
+    let recogniser = |_: &ForeignFile, _| Some(Recognised { architecture: foreign, ..recognised() });
+    let snapshot = Scanner::new(proc.root(), ROOT, recogniser).scan().unwrap();
+    assert_eq!(snapshot.processes[0].foreign_architecture(), Some(foreign));
+    assert_eq!(snapshot.processes[0].namespace_pid, Some(3));
+}
+
+#[test]
+fn scanning_while_processes_come_and_go_is_no_error() {
+    let root = ProcRoot::system().unwrap();
+    let mut scanner = Scanner::new(root, Caller::current().unwrap(), |_: &ForeignFile, _: FileId| None);
+    let stop = std::sync::atomic::AtomicBool::new(false);
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            while !stop.load(Ordering::Relaxed) {
+                std::process::Command::new("/bin/true").status().unwrap();
+            }
+        });
+        for _ in 0..20 {
+            let snapshot = scanner.scan().unwrap();
+            // A container's first process may be closed to root itself.
+            let denied = |error: &ProcessError| matches!(error, ProcessError::Denied { .. });
+            assert!(snapshot.errors.iter().all(denied), "{:?}", snapshot.errors);
+        }
+        stop.store(true, Ordering::Relaxed);
+    });
+}

@@ -1,0 +1,177 @@
+//! MPICH and Intel MPI: handles are 32-bit numbers, objects are in tables that the library does not export.
+//!
+//! The tables are found by what describes them: for each type of object the library has a variable with the number of the type,
+//! the size of an object and the address of its table, which the linker has filled in (src/include/mpir_objects.h,
+//! `MPIR_Object_alloc_t`).
+
+mod allocator;
+mod check;
+mod constants;
+mod offsets;
+mod predefined;
+mod scan;
+mod template;
+
+use allocator::{Allocator, Kind};
+use mpiprobe_common::{
+    Layout,
+    layout::{Memory, Objects, capability, handle_kind},
+};
+use offsets::{INTEL, MPICH, Offsets};
+
+use super::{
+    Capability, Reason, Registry, TargetMemory,
+    blueprint::{Findings, Target},
+    version::nearest_first,
+};
+pub(super) use template::{FUNCTIONS, learn, template};
+
+const UNWEIGHTED: &str = "MPI_UNWEIGHTED";
+const WEIGHTS_EMPTY: &str = "MPI_WEIGHTS_EMPTY";
+
+/// Variables of the library that are looked up. All but the first two are hidden, and seen only if the file is not stripped.
+pub(super) const NAMES: &[&str] = &[
+    UNWEIGHTED,
+    WEIGHTS_EMPTY,
+    allocator::COMMUNICATORS,
+    allocator::DATATYPES,
+    allocator::REQUESTS,
+    predefined::COMMUNICATORS.symbols[0],
+    predefined::PAIRS.symbols[0],
+    predefined::REQUESTS.symbols[0],
+    predefined::REQUESTS.symbols[1],
+];
+
+pub(super) fn find(target: &Target<'_>) -> Findings {
+    let mut layout = Layout { handles: handle_kind::INTEGER, ..Layout::default() };
+    constants::fill(&mut layout, target);
+    layout.known = capability::CONSTANTS | capability::BUILTIN_SIZES;
+    find_objects(target, &layout)
+}
+
+/// The part that does not depend on what handles are.
+pub(super) fn find_objects(target: &Target<'_>, layout: &Layout) -> Findings {
+    let mut found = Findings::of(layout);
+    found.registry = Registry::Mpich;
+    let tables = if target.blueprint.is_intel { INTEL } else { MPICH };
+    let mut tables = nearest_first(tables, target.blueprint.version, |table| table.verified);
+
+    match predefined::PAIRS.find(target) {
+        None => found.not_yet = true,
+        Some(pairs) => {
+            let datatypes = Allocator::find(target, Kind::Datatype, Some(pairs.stride)).and_then(|allocator| {
+                found.layout.datatypes = offsets::datatypes(allocator.with_pairs(pairs).objects());
+                check::datatypes(&found.layout, target)
+            });
+            found.note(Capability::Datatypes, capability::DATATYPES, datatypes);
+        }
+    }
+    let Some(world) = predefined::COMMUNICATORS.find(target) else {
+        if !found.not_yet {
+            find_in_session(&mut found, &tables, target);
+        }
+        found.not_yet = true;
+        return found;
+    };
+    tables.sort_by_key(|table| table.stride != world.stride);
+    let communicators = Allocator::find(target, Kind::Communicator, Some(world.stride)).and_then(|allocator| {
+        found.layout.communicators.objects = Objects { builtin: world.start, ..allocator.objects() };
+        fit(&mut found.layout, &tables, target)
+    });
+    if communicators == Ok(false) {
+        find_in_session(&mut found, &tables, target);
+        found.not_yet = true;
+        return found;
+    }
+    if found.note(Capability::Communicators, capability::COMMUNICATORS, communicators.map(drop)) {
+        let members = check::members(&found.layout, target);
+        found.note(Capability::Members, capability::MEMBERS, members);
+        let requests = requests(&mut found.layout, target);
+        found.note(Capability::Requests, capability::REQUESTS, requests);
+    } else {
+        // The same table says where they are, and it is wrong.
+        found.rest_on_communicators();
+    }
+    found
+}
+
+/// A program that has begun a session instead of calling `MPI_Init` never has predefined communicators: what is found is checked
+/// on those that it has made. It may also be that `MPI_Init` is at work, and those are the library's.
+fn find_in_session(found: &mut Findings, tables: &[&'static Offsets], target: &Target<'_>) {
+    for table in tables {
+        let mut layout = found.layout;
+        let Ok(allocator) = Allocator::find(target, Kind::Communicator, Some(table.stride)) else { continue };
+        layout.communicators.objects = allocator.objects();
+        table.fill(&mut layout);
+        (layout.communicators.world, layout.communicators.own) = (0, 0);
+        if check::communicators_of_session(&layout, target) {
+            found.layout = layout;
+            found.layout.known |= capability::COMMUNICATORS | capability::MEMBERS;
+            let requests = requests(&mut found.layout, target);
+            found.note(Capability::Requests, capability::REQUESTS, requests);
+            return;
+        }
+    }
+}
+
+fn requests(layout: &mut Layout, target: &Target<'_>) -> Result<(), Reason> {
+    let allocator = Allocator::find(target, Kind::Request, None)?;
+    layout.requests.objects = allocator.objects();
+    if let Some((first, last)) = complete_requests(layout, target) {
+        layout.constants.request_complete_first = first;
+        layout.constants.request_complete_last = last;
+    }
+    Ok(())
+}
+
+/// Handles of requests that are complete from the start, where they differ from MPICH's numbers.
+fn complete_requests(layout: &Layout, target: &Target<'_>) -> Option<(u64, u64)> {
+    let objects = &layout.requests.objects;
+    if target.blueprint.is_intel {
+        // It has one, which it makes before all others and keeps.
+        let header = target.memory.word(objects.direct).filter(|header| header >> 32 != 0)?;
+        let only = if layout.handles == handle_kind::INTEGER { header & 0xffff_ffff } else { objects.direct };
+        return Some((only, only));
+    }
+    if layout.handles == handle_kind::INTEGER {
+        return None;
+    }
+    // Handles are addresses of objects in the table of predefined ones.
+    let table = predefined::REQUESTS.find(target).filter(|table| table.stride == objects.stride)?;
+    let length = u64::from(predefined::REQUESTS.count - 1) * u64::from(table.stride);
+    Some((table.start, table.start.saturating_add(length)))
+}
+
+/// Leaves in `layout` the first table that passes. `Ok(false)`: the library is not initialised. If none passes, the outcome is
+/// that of the table that is most likely right.
+fn fit(layout: &mut Layout, tables: &[&'static Offsets], target: &Target<'_>) -> Result<bool, Reason> {
+    let mut outcomes = tables.iter().map(|table| {
+        table.fill(layout);
+        check::communicators(layout, target)
+    });
+    let first = outcomes.next().unwrap_or(Err(Reason::UnknownImplementation));
+    if first == Ok(true) || outcomes.any(|outcome| outcome == Ok(true)) { Ok(true) } else { first }
+}
+
+/// Handles of all communicators in the tables that the program can have a handle of.
+pub(super) fn handles(layout: &Layout, memory: &TargetMemory) -> Vec<u64> {
+    let mut found = vec![layout.constants.comm_world, layout.constants.comm_self];
+    found.extend(handles_made(layout, memory));
+    found
+}
+
+/// Without the predefined ones.
+fn handles_made(layout: &Layout, memory: &TargetMemory) -> Vec<u64> {
+    let mut found = Vec::new();
+    for object in allocator::live_objects(&layout.communicators.objects, memory) {
+        let context = layout.communicators.context.read(object, memory);
+        if !context.is_some_and(offsets::is_of_program) {
+            continue;
+        }
+        match layout.handles {
+            handle_kind::INTEGER => found.extend(memory.word(object).map(|header| header & 0xffff_ffff)),
+            _ => found.push(object),
+        }
+    }
+    found
+}

@@ -1,0 +1,35 @@
+//! From tables to a profile.
+
+mod aggregate;
+mod beginning;
+mod change;
+mod communicator_names;
+mod communicators;
+mod flows;
+mod input;
+mod names;
+mod open_call;
+mod pending;
+mod percentile;
+mod phases;
+mod profile;
+mod rank;
+mod recent;
+mod self_cost;
+mod threads;
+mod tools;
+mod traffic;
+mod unusual;
+mod waiting;
+mod whole;
+
+pub use change::{Bytes, Change, FunctionChange, Look, RankChange, RankId, identify};
+pub use input::{Beginning, EndedCall, Expected, Identity, Observed, Session};
+pub use open_call::datatype_of_open_call;
+pub use percentile::percentile_bounds;
+pub use profile::profile;
+pub use self_cost::SelfCost;
+pub use unusual::is_unusually_long;
+pub use waiting::{
+    Certainty, Operation, OtherEnd, Posted, Wait, Waiting, Why, longest, operations, unmatched, unmatched_rows, waiting,
+};

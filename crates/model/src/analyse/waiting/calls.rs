@@ -1,0 +1,124 @@
+//! What a rank's present call waits for, and what it has to offer to others.
+
+use mpiprobe_functions::{Function, Group, Operation, Role};
+
+use crate::{CallArguments, OpenCallInfo, Partner, Peer, PendingRow, Profile, RankProfile, RankState};
+
+/// A message that a rank wants to send or to receive.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Message {
+    pub(super) is_send: bool,
+    /// Rank in the world of the other end; `None`: anybody's.
+    pub(super) peer: Option<u32>,
+    /// `None`: any.
+    pub(super) tag: Option<i32>,
+    /// [`CommunicatorProfile::id`](crate::CommunicatorProfile::id); `None`: not known.
+    pub(super) over: Option<u32>,
+}
+
+impl Message {
+    /// Whether it is the other end of `other`, which `owner` has; this one is `own`'s.
+    pub(super) fn meets(&self, own: u32, other: &Self, owner: u32) -> bool {
+        let is_tag = |a: Option<i32>, b: Option<i32>| a.zip(b).is_none_or(|(a, b)| a == b);
+        let is_over = |a: Option<u32>, b: Option<u32>| a.zip(b).is_none_or(|(a, b)| a == b);
+        self.is_send != other.is_send
+            && self.peer.is_none_or(|peer| peer == owner)
+            && other.peer.is_none_or(|peer| peer == own)
+            && is_tag(self.tag, other.tag)
+            && is_over(self.over, other.over)
+    }
+}
+
+/// When calls are looked at: while a job runs, or at its end, when somebody has ended it. Who dies earlier is no part of that: the
+/// others have gone on since.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Moment {
+    /// How long ago the last rank ended, ns; `None`: some go on.
+    over_since_ns: Option<u64>,
+}
+
+impl Moment {
+    /// Ranks that are ended together end within this time, ns.
+    const TOGETHER_NS: u64 = 1_000_000_000;
+
+    pub(super) fn of(profile: &Profile) -> Self {
+        let is_over = profile.ranks.iter().all(|rank| rank.state != RankState::Running);
+        let ends = profile.ranks.iter().filter_map(|rank| rank.ended_ago_ns);
+        Self { over_since_ns: ends.min().filter(|_| is_over) }
+    }
+
+    fn is_seen(self, rank: &RankProfile) -> bool {
+        match (rank.state, self.over_since_ns, rank.ended_ago_ns) {
+            // One that is stopped waits for nobody but who has stopped it.
+            (RankState::Running, ..) => !rank.stopped,
+            (RankState::Ended, Some(last), Some(ago)) => ago.saturating_sub(last) <= Self::TOGETHER_NS,
+            _ => false,
+        }
+    }
+}
+
+/// The call that a rank has been in for longest at that moment.
+pub(super) fn blocking(rank: &RankProfile, moment: Moment) -> Option<(&OpenCallInfo, &'static Function)> {
+    if !moment.is_seen(rank) {
+        return None;
+    }
+    let call = longest(rank)?;
+    let function = mpiprobe_functions::by_name(call.function)?.function();
+    (function.operation == Operation::Blocking && !function.polling).then_some((call, function))
+}
+
+/// The call that a rank has been in for longest, or was in for longest when it ended.
+pub fn longest(rank: &RankProfile) -> Option<&OpenCallInfo> {
+    let has_ended = rank.state == RankState::Ended;
+    rank.open_calls.iter().filter(|call| has_ended || !call.ended_inside).max_by_key(|call| call.open_ns)
+}
+
+/// Messages that the call itself sends and receives, over the communicator `over`. `members`: world ranks of those in it, by rank.
+pub(super) fn messages(
+    arguments: &CallArguments,
+    over: Option<u32>,
+    members: Option<&[Option<u32>]>,
+) -> impl Iterator<Item = Message> {
+    let world = |peer: Peer| match peer.partner {
+        Partner::AnySource => Some(None),
+        Partner::Rank => {
+            let member = || members?.get(usize::try_from(peer.rank?).ok()?).copied().flatten();
+            peer.world_rank.or_else(member).map(Some)
+        }
+        Partner::Nobody | Partner::ProcNull | Partner::Unknown => None,
+    };
+    let send = arguments.destination.and_then(world);
+    let send = send.map(|peer| Message { is_send: true, peer, tag: arguments.send_tag, over });
+    let receive = arguments.source.and_then(world);
+    let receive = receive.map(|peer| Message { is_send: false, peer, tag: arguments.receive_tag, over });
+    send.into_iter().chain(receive)
+}
+
+/// The message of a request over the communicator `over`, if it sends or receives one.
+pub(super) fn of_request(row: &PendingRow, over: Option<u32>) -> Option<Message> {
+    let function = mpiprobe_functions::by_name(row.function)?.function();
+    let is_send = function.position(Role::Destination).is_some();
+    let peer = match row.partner {
+        Partner::Rank => Some(row.peer?),
+        Partner::AnySource => None,
+        Partner::Nobody | Partner::ProcNull | Partner::Unknown => return None,
+    };
+    // The library's number for any tag is not known here; tags themselves are not negative.
+    let tag = row.tag.filter(|&tag| tag >= 0);
+    (is_send || function.position(Role::Source).is_some()).then_some(Message { is_send, peer, tag, over })
+}
+
+/// Whether a call of it can end only after all members of its communicator have made theirs. Of those with a root some end
+/// earlier, as do those with neighbours.
+pub(super) fn needs_everybody(function: &Function) -> bool {
+    is_collective(function) && function.position(Role::Root).is_none() && !function.name.contains("Neighbor")
+}
+
+pub(super) fn is_collective(function: &Function) -> bool {
+    matches!(function.group, Group::Collective | Group::Synchronisation)
+}
+
+/// Whether it waits for all of its requests, and how many those are.
+pub(super) fn all_requests(function: &Function, arguments: &CallArguments) -> Option<u64> {
+    arguments.requests.filter(|_| function.position(Role::Index).is_none())
+}

@@ -1,0 +1,403 @@
+//! Who waits for whom, by the calls that they are in.
+
+use super::{Certainty, OtherEnd, Posted, Wait, Waiting, Why, operations, unmatched_rows, waiting};
+use crate::{
+    CallArguments, CommunicatorArgument, CommunicatorProfile, CommunicatorRow, OpenCallInfo, OtherEndSeen, Peer,
+    PendingRow, Profile, RankProfile, RankState,
+    sample::{self, SECOND, anybody, open, over_world, peer, pending, ranks, receive, send},
+};
+
+/// So many ranks, of which some are in calls, and have posted requests.
+fn job(number: u32, calls: Vec<(usize, OpenCallInfo)>, requests: Vec<(usize, PendingRow)>) -> Profile {
+    let mut ranks = ranks(number);
+    for (rank, call) in calls {
+        ranks[rank].open_calls.push(call);
+    }
+    for (rank, request) in requests {
+        requests_of(&mut ranks[rank]).push(request);
+    }
+    sample::profile(ranks)
+}
+
+fn requests_of(rank: &mut RankProfile) -> &mut Vec<PendingRow> {
+    &mut rank.traffic.as_mut().unwrap().pending
+}
+
+fn wait_of(waiting: &Waiting, rank: usize) -> &Wait {
+    waiting.waits.iter().find(|wait| wait.rank == rank).unwrap()
+}
+
+/// Why a rank waits, for whom, how surely.
+fn edge(profile: &Profile, rank: usize) -> (Why, Vec<usize>, Certainty) {
+    let waiting = waiting(profile);
+    let wait = wait_of(&waiting, rank);
+    (wait.why, wait.on.clone(), wait.certainty)
+}
+
+fn collective(function: &'static str) -> OpenCallInfo {
+    open(function, over_world())
+}
+
+#[test]
+fn a_receive_waits_for_its_sender_and_a_send_for_its_receiver() {
+    let profile = job(4, vec![(0, receive(2, 7)), (1, send(3, 7))], vec![]);
+    assert_eq!(edge(&profile, 0), (Why::Message, vec![2], Certainty::Certain));
+    assert_eq!(edge(&profile, 1), (Why::Message, vec![3], Certainty::Certain));
+    assert!(waiting(&profile).circles.is_empty());
+}
+
+#[test]
+fn who_has_the_other_end_is_not_waited_for() {
+    let met = job(2, vec![(0, receive(1, 7)), (1, send(0, 7))], vec![]);
+    assert_eq!(edge(&met, 0), (Why::Message, vec![], Certainty::Possible));
+    let posted = job(2, vec![(0, receive(1, 7))], vec![(1, pending("MPI_Isend", Some(0), 7))]);
+    assert_eq!(edge(&posted, 0).1, Vec::<usize>::new());
+    let other_tag = job(2, vec![(0, receive(1, 7)), (1, send(0, 8))], vec![]);
+    assert_eq!(edge(&other_tag, 0).1, [1]);
+    assert_eq!(waiting(&other_tag).circles, [vec![0, 1]], "neither can go on");
+}
+
+#[test]
+fn short_calls_are_no_waiting_and_circles_take_a_second() {
+    let of = |ns| {
+        let call = |from| OpenCallInfo { open_ns: ns, ..receive(from, 1) };
+        waiting(&job(2, vec![(0, call(1)), (1, call(0))], vec![]))
+    };
+    assert_eq!(of(SECOND / 10 - 1), Waiting::default());
+    assert_eq!((of(SECOND - 1).waits.len(), of(SECOND - 1).circles.len()), (2, 0));
+    assert_eq!(of(SECOND).circles, [vec![0, 1]]);
+}
+
+#[test]
+fn a_circle_has_its_ranks_in_order_and_chains_lead_into_it() {
+    let profile = job(5, vec![(1, receive(3, 1)), (3, receive(2, 1)), (2, receive(1, 1)), (4, receive(2, 1))], vec![]);
+    let waiting = waiting(&profile);
+    assert_eq!(waiting.circles, [vec![1, 3, 2]]);
+    assert_eq!(wait_of(&waiting, 3).circle, Some(0));
+    assert_eq!((wait_of(&waiting, 4).circle, &wait_of(&waiting, 4).chain), (None, &vec![2, 1, 3]));
+}
+
+#[test]
+fn a_message_of_anybody_is_of_nobody_in_particular() {
+    let call = open("MPI_Recv", CallArguments { source: Some(anybody()), any_tag: true, ..over_world() });
+    let profile = job(3, vec![(0, call), (1, receive(0, 1)), (2, receive(0, 1))], vec![]);
+    assert_eq!(edge(&profile, 0), (Why::Anybody, vec![], Certainty::Possible));
+    assert!(waiting(&profile).circles.is_empty());
+}
+
+#[test]
+fn a_rank_that_is_stopped_or_gone_waits_for_nobody_and_can_be_waited_for() {
+    let mut profile = job(2, vec![(0, receive(1, 1)), (1, receive(0, 1))], vec![]);
+    profile.ranks[1].stopped = true;
+    assert_eq!(waiting(&profile).waits.len(), 1);
+    assert_eq!(edge(&profile, 0).1, [1]);
+    profile.ranks[1].stopped = false;
+    profile.ranks[1].state = RankState::Ended;
+    assert_eq!(edge(&profile, 0).1, [1]);
+    assert!(waiting(&profile).circles.is_empty());
+}
+
+#[test]
+fn ranks_that_are_not_observed_are_not_named() {
+    let profile = job(2, vec![(0, receive(9, 1))], vec![]);
+    assert_eq!(edge(&profile, 0), (Why::Message, vec![], Certainty::Possible));
+}
+
+#[test]
+fn waitall_waits_for_all_of_its_requests_and_waitany_perhaps() {
+    let waits =
+        |function, requests| open(function, CallArguments { requests: Some(requests), ..CallArguments::default() });
+    let posted = || vec![(0, pending("MPI_Irecv", Some(1), 1)), (0, pending("MPI_Irecv", Some(2), 1))];
+    let profile = job(3, vec![(0, waits("MPI_Waitall", 2))], posted());
+    assert_eq!(edge(&profile, 0), (Why::Requests, vec![1, 2], Certainty::Certain));
+    let profile = job(3, vec![(0, waits("MPI_Waitany", 2))], posted());
+    assert_eq!(edge(&profile, 0), (Why::Requests, vec![1, 2], Certainty::Possible));
+    // One of those posted may not be among those it waits for.
+    let profile = job(3, vec![(0, waits("MPI_Wait", 1))], posted());
+    assert_eq!(edge(&profile, 0), (Why::Requests, vec![1, 2], Certainty::Possible));
+    let profile = job(3, vec![(0, waits("MPI_Waitall", 2)), (2, send(0, 1))], posted());
+    assert_eq!(edge(&profile, 0), (Why::Requests, vec![1], Certainty::Certain));
+    // Nothing is known of its requests: of a job without --traffic, for example.
+    let profile = job(3, vec![(0, waits("MPI_Waitall", 2))], vec![]);
+    assert_eq!(edge(&profile, 0), (Why::Requests, vec![], Certainty::Possible));
+}
+
+#[test]
+fn requests_in_a_circle_are_a_deadlock() {
+    let wait = || open("MPI_Wait", CallArguments { requests: Some(1), ..CallArguments::default() });
+    let posted = vec![(0, pending("MPI_Irecv", Some(1), 1)), (1, pending("MPI_Irecv", Some(0), 1))];
+    assert_eq!(waiting(&job(2, vec![(0, wait()), (1, wait())], posted)).circles, [vec![0, 1]]);
+}
+
+/// What is asked again and again waits for nobody: the program can do something else meanwhile.
+#[test]
+fn polling_and_nonblocking_calls_do_not_wait() {
+    let calls = vec![(0, collective("MPI_Ibarrier")), (1, open("MPI_Test", CallArguments::default()))];
+    assert!(waiting(&job(2, calls, vec![])).waits.is_empty());
+}
+
+#[test]
+fn a_collective_waits_for_those_that_are_not_in_it() {
+    let profile = job(4, vec![(0, collective("MPI_Barrier")), (2, collective("MPI_Barrier"))], vec![]);
+    assert_eq!(edge(&profile, 0), (Why::Collective, vec![1, 3], Certainty::Certain));
+    let all = job(2, vec![(0, collective("MPI_Barrier")), (1, collective("MPI_Barrier"))], vec![]);
+    assert_eq!(edge(&all, 0), (Why::Collective, vec![], Certainty::Possible));
+}
+
+#[test]
+fn different_collectives_of_one_communicator_are_a_circle() {
+    let profile = job(2, vec![(0, collective("MPI_Barrier")), (1, collective("MPI_Allreduce"))], vec![]);
+    assert_eq!(waiting(&profile).circles, [vec![0, 1]]);
+}
+
+#[test]
+fn with_a_root_it_is_only_perhaps() {
+    let rooted = |function| open(function, CallArguments { root: Some(peer(0)), ..over_world() });
+    for function in ["MPI_Bcast", "MPI_Reduce", "MPI_Gather"] {
+        let profile = job(3, vec![(0, rooted(function)), (1, receive(0, 1))], vec![]);
+        assert_eq!(edge(&profile, 0), (Why::Collective, vec![1, 2], Certainty::Possible), "{function}");
+        assert!(waiting(&profile).circles.is_empty(), "{function}: some go on earlier");
+    }
+    let neighbours = job(2, vec![(0, collective("MPI_Neighbor_allgather")), (1, receive(0, 1))], vec![]);
+    assert_eq!(edge(&neighbours, 0).2, Certainty::Possible);
+}
+
+#[test]
+fn a_receive_and_a_barrier_may_wait_for_each_other() {
+    let profile =
+        job(3, vec![(0, collective("MPI_Barrier")), (1, receive(0, 1)), (2, collective("MPI_Barrier"))], vec![]);
+    assert_eq!(waiting(&profile).circles, [vec![0, 1]]);
+}
+
+/// A communicator of ranks 2 and 3, which are 0 and 1 in it.
+fn with_pair(mut profile: Profile) -> Profile {
+    let row = CommunicatorRow {
+        number: 5,
+        id: Some(9),
+        context: 1,
+        rank: None,
+        size: Some(2),
+        remote_size: None,
+        freed: false,
+    };
+    for rank in &mut profile.ranks {
+        rank.traffic.as_mut().unwrap().communicators.push(row.clone());
+    }
+    let communicator = CommunicatorProfile {
+        id: 9,
+        name: "pair".into(),
+        is_named: true,
+        job: Some("job".into()),
+        context: 1,
+        size: Some(2),
+        remote_size: None,
+        members: Some(vec![Some(2), Some(3)]),
+        remote_members: None,
+        parent: None,
+        made_by: None,
+        ranks: 2,
+        freed: false,
+        amounts: crate::Amounts::default(),
+        functions: Vec::new(),
+    };
+    profile.traffic.as_mut().unwrap().communicators.push(communicator);
+    profile
+}
+
+fn over_pair() -> CallArguments {
+    let pair = CommunicatorArgument { handle: 2, number: Some(5), name: Some("pair".into()), size: Some(2) };
+    CallArguments { communicator: Some(pair), ..CallArguments::default() }
+}
+
+#[test]
+fn ranks_of_other_communicators_are_translated() {
+    let source = Some(Peer { world_rank: None, ..peer(1) });
+    let call = open("MPI_Recv", CallArguments { source, receive_tag: Some(1), ..over_pair() });
+    assert_eq!(edge(&with_pair(job(4, vec![(2, call.clone())], vec![])), 2).1, [3]);
+    // Without its members, nobody can be named.
+    assert_eq!(edge(&job(4, vec![(2, call)], vec![]), 2).0, Why::Unknown);
+}
+
+#[test]
+fn collectives_are_of_the_members_of_their_communicator() {
+    let barrier = open("MPI_Barrier", over_pair());
+    let profile = with_pair(job(4, vec![(2, barrier.clone()), (0, collective("MPI_Barrier"))], vec![]));
+    assert_eq!(edge(&profile, 2), (Why::Collective, vec![3], Certainty::Certain));
+    assert_eq!(edge(&profile, 0).1, [1, 2, 3], "rank 2 is in a barrier of another communicator");
+    assert_eq!(edge(&job(4, vec![(2, barrier)], vec![]), 2).0, Why::Unknown);
+}
+
+#[test]
+fn of_a_call_that_tells_nothing_it_is_not_known() {
+    let call = OpenCallInfo { arguments: None, ..receive(1, 1) };
+    assert_eq!(edge(&job(2, vec![(0, call)], vec![]), 0), (Why::Unknown, vec![], Certainty::Possible));
+    let window = open("MPI_Win_fence", CallArguments::default());
+    assert_eq!(edge(&job(2, vec![(0, window)], vec![]), 0).0, Why::Unknown);
+}
+
+/// Numbers are those of one job only.
+#[test]
+fn jobs_are_told_apart() {
+    let mut profile = job(2, vec![(0, receive(1, 1))], vec![]);
+    profile.ranks[1].job = Some("other".into());
+    assert_eq!(edge(&profile, 0).1, Vec::<usize>::new());
+}
+
+/// What is seen of the other ends, in the order of ranks and the oldest first.
+fn other_ends(profile: &Profile) -> Vec<(usize, OtherEnd)> {
+    operations(profile).into_iter().map(|operation| (operation.rank, operation.other_end)).collect()
+}
+
+#[test]
+fn ends_meet_by_ranks_and_tag() {
+    let met = job(2, vec![(0, receive(1, 7))], vec![(1, pending("MPI_Isend", Some(0), 7))]);
+    assert_eq!(other_ends(&met), [(0, OtherEnd::Posted(1)), (1, OtherEnd::Posted(0))]);
+    let found = operations(&met);
+    assert_eq!(
+        (found[0].posted, found[0].is_send, found[0].peer, found[0].tag),
+        (Posted::Call(0), false, Some(1), Some(7))
+    );
+    assert_eq!((found[1].posted, found[1].is_send), (Posted::Request(0), true));
+    let third = job(3, vec![(0, receive(1, 7)), (1, send(2, 7))], vec![]);
+    assert_eq!(other_ends(&third), [(0, OtherEnd::Missing), (1, OtherEnd::Missing)]);
+}
+
+#[test]
+fn a_tag_that_differs_is_told_on_both_sides() {
+    let profile = job(4, vec![(2, receive(3, 7))], vec![(3, pending("MPI_Isend", Some(2), 8))]);
+    assert_eq!(other_ends(&profile), [(2, OtherEnd::OtherTag(8)), (3, OtherEnd::OtherTag(7))]);
+    // One that has its end is not meant for another.
+    let profile = job(4, vec![(2, receive(3, 7)), (3, send(2, 8))], vec![(2, pending("MPI_Irecv", Some(3), 8))]);
+    assert_eq!(other_ends(&profile), [(2, OtherEnd::Missing), (2, OtherEnd::Posted(3)), (3, OtherEnd::Posted(2))]);
+}
+
+#[test]
+fn wildcards_take_the_earliest() {
+    let any = open("MPI_Recv", CallArguments { source: Some(anybody()), any_tag: true, ..over_world() });
+    let of = |age_ns, tag| PendingRow { age_ns, ..pending("MPI_Isend", Some(0), tag) };
+    let profile = job(3, vec![(0, any)], vec![(1, of(10, 1)), (2, of(20, 2))]);
+    assert_eq!(other_ends(&profile), [(0, OtherEnd::Posted(2)), (1, OtherEnd::Missing), (2, OtherEnd::Posted(0))]);
+    // The library's number for any tag.
+    let profile = job(2, vec![(1, send(0, 5))], vec![(0, pending("MPI_Irecv", None, -2))]);
+    assert_eq!(other_ends(&profile)[0].1, OtherEnd::Posted(1));
+}
+
+#[test]
+fn each_end_meets_one_other_and_earlier_ones_first() {
+    let of = |age_ns| PendingRow { age_ns, ..pending("MPI_Irecv", Some(1), 1) };
+    let profile = job(2, vec![(1, send(0, 1))], vec![(0, of(10)), (0, of(20))]);
+    assert_eq!(other_ends(&profile), [(0, OtherEnd::Posted(1)), (0, OtherEnd::Missing), (1, OtherEnd::Posted(0))]);
+    assert_eq!(operations(&profile)[0].age_ns, 20, "the older one was posted first");
+}
+
+#[test]
+fn communicators_have_to_agree_where_they_are_known() {
+    let over = |row: PendingRow| PendingRow { communicator: Some(5), ..row };
+    let receive = open("MPI_Recv", CallArguments { source: Some(peer(3)), receive_tag: Some(1), ..over_pair() });
+    let job = |send| with_pair(job(4, vec![(2, receive.clone())], vec![(3, send)]));
+    assert_eq!(other_ends(&job(over(pending("MPI_Isend", Some(2), 1))))[0].1, OtherEnd::Posted(3));
+    assert_eq!(other_ends(&job(pending("MPI_Isend", Some(2), 1)))[0].1, OtherEnd::Posted(3), "not known: perhaps");
+    assert_eq!(
+        other_ends(&over_two_communicators()),
+        [(2, OtherEnd::OtherCommunicator(1)), (3, OtherEnd::OtherCommunicator(9))]
+    );
+}
+
+/// A send of rank 3 to rank 2 over the world, whose id is 1, which rank 2 waits for over the pair, whose id is 9.
+fn over_two_communicators() -> Profile {
+    let receive = open("MPI_Recv", CallArguments { source: Some(peer(3)), receive_tag: Some(1), ..over_pair() });
+    let send = PendingRow { communicator: Some(6), ..pending("MPI_Isend", Some(2), 1) };
+    let mut profile = with_pair(job(4, vec![(2, receive)], vec![(3, send)]));
+    let traffic = profile.ranks[3].traffic.as_mut().unwrap();
+    traffic.communicators.push(CommunicatorRow { number: 6, id: Some(1), ..traffic.communicators[0].clone() });
+    let world = CommunicatorProfile { id: 1, ..profile.traffic.as_ref().unwrap().communicators[0].clone() };
+    profile.traffic.as_mut().unwrap().communicators.push(world);
+    profile
+}
+
+#[test]
+fn a_message_over_another_communicator_is_none_that_is_waited_for() {
+    let mut profile = over_two_communicators();
+    assert_eq!(edge(&profile, 2), (Why::Message, vec![3], Certainty::Certain));
+    profile.ranks[3].traffic.as_mut().unwrap().pending[0].communicator = Some(5);
+    assert_eq!(edge(&profile, 2).1, Vec::<usize>::new(), "over the same");
+    profile.ranks[3].traffic.as_mut().unwrap().pending[0].communicator = None;
+    assert_eq!(edge(&profile, 2).1, Vec::<usize>::new(), "not known: perhaps the same");
+}
+
+#[test]
+fn what_has_no_other_end_is_printed_with_what_differs() {
+    let rows = unmatched_rows(&over_two_communicators());
+    let told: Vec<_> =
+        rows.iter().map(|row| (row.rank, row.function, row.is_request, row.is_send, row.communicator)).collect();
+    assert_eq!(told, [(Some(2), "MPI_Recv", false, false, Some(9)), (Some(3), "MPI_Isend", true, true, Some(1))]);
+    let ends: Vec<_> = rows.iter().map(|row| (row.other_end, row.other_communicator, row.other_tag)).collect();
+    assert_eq!(
+        ends,
+        [(OtherEndSeen::OtherCommunicator, Some(1), None), (OtherEndSeen::OtherCommunicator, Some(9), None)]
+    );
+    let tags = unmatched_rows(&job(2, vec![(0, receive(1, 7)), (1, send(0, 8))], vec![]));
+    assert_eq!((tags[0].other_end, tags[0].other_tag), (OtherEndSeen::OtherTag, Some(8)));
+    // What is young, has its end, or is of a rank that is not observed.
+    let young = OpenCallInfo { open_ns: SECOND - 1, ..receive(1, 7) };
+    assert!(unmatched_rows(&job(2, vec![(0, young)], vec![])).is_empty());
+    assert!(unmatched_rows(&job(2, vec![(0, receive(1, 7)), (1, send(0, 7))], vec![])).is_empty());
+    assert!(unmatched_rows(&job(2, vec![(0, receive(9, 7))], vec![])).is_empty());
+}
+
+#[test]
+fn of_ranks_that_are_not_observed_nothing_is_said() {
+    assert_eq!(other_ends(&job(2, vec![(0, receive(9, 1))], vec![])), [(0, OtherEnd::NotObserved)]);
+    let mut gone = job(2, vec![(0, receive(1, 1))], vec![]);
+    gone.ranks[1].state = RankState::Ended;
+    assert_eq!(other_ends(&gone), [(0, OtherEnd::NotObserved)]);
+    let mut other_job = job(2, vec![(0, receive(1, 1)), (1, send(0, 1))], vec![]);
+    other_job.ranks[1].job = Some("other".into());
+    assert_eq!(other_ends(&other_job)[0].1, OtherEnd::NotObserved);
+}
+
+/// Of persistent requests made before mpiprobe came nothing is known, and of a receive over a communicator that was freed not from whom.
+#[test]
+fn what_is_not_known_of_requests_is_not_guessed() {
+    let all = open("MPI_Waitall", CallArguments { requests: Some(2), ..CallArguments::default() });
+    let unknown = PendingRow { partner: crate::Partner::Unknown, ..pending("MPI_Irecv", None, 1) };
+    let of = |requests| job(3, vec![(0, all.clone()), (1, send(0, 1))], requests);
+    assert_eq!(edge(&of(vec![]), 0), (Why::Requests, vec![], Certainty::Possible));
+    assert_eq!(edge(&of(vec![(0, unknown.clone())]), 0), (Why::Requests, vec![], Certainty::Possible));
+    assert_eq!(other_ends(&of(vec![(0, unknown.clone())])), [(1, OtherEnd::Missing)], "it is not what rank 1 sends to");
+    let known = vec![(0, unknown), (0, pending("MPI_Irecv", Some(2), 1))];
+    assert_eq!(
+        edge(&of(known), 0),
+        (Why::Requests, vec![2], Certainty::Certain),
+        "the other one is certain all the same"
+    );
+}
+
+/// All ranks ended, so long before the profile, inside their calls.
+fn ended(mut profile: Profile, ago_ns: [u64; 2]) -> Profile {
+    for (rank, ago_ns) in profile.ranks.iter_mut().zip(ago_ns) {
+        (rank.state, rank.ended_ago_ns) = (RankState::Ended, Some(ago_ns));
+        rank.open_calls.iter_mut().for_each(|call| call.ended_inside = true);
+    }
+    profile
+}
+
+#[test]
+fn a_job_that_was_ended_waits_as_it_did_at_its_end() {
+    let circle = || job(2, vec![(0, receive(1, 7)), (1, receive(0, 7))], vec![]);
+    assert_eq!(waiting(&ended(circle(), [5 * SECOND, 5 * SECOND + SECOND / 2])).circles, [vec![0, 1]]);
+    // One had died before: the other one went on, perhaps to another call.
+    let apart = ended(circle(), [0, 2 * SECOND]);
+    assert_eq!((edge(&apart, 0).1, waiting(&apart).waits.len(), waiting(&apart).circles.len()), (vec![1], 1, 0));
+    let mut one = ended(circle(), [0, 0]);
+    one.ranks[0].state = RankState::Running;
+    one.ranks[0].open_calls[0].ended_inside = false;
+    assert!(waiting(&one).circles.is_empty(), "rank 0 goes on");
+}
+
+#[test]
+fn collectives_and_nobody_have_no_other_end() {
+    let mut request = pending("MPI_Ibcast", None, 0);
+    request.partner = crate::Partner::Nobody;
+    assert!(other_ends(&job(2, vec![(0, collective("MPI_Barrier"))], vec![(1, request)])).is_empty());
+}

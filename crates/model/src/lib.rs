@@ -1,0 +1,53 @@
+//! What a profile says, in the terms of MPI: plain data, serialised as the JSON output.
+// Printing to a pipe that somebody has closed must not panic: mpiprobe_present::{say, Output}.
+#![cfg_attr(not(test), deny(clippy::print_stderr, clippy::print_stdout))]
+
+pub mod analyse;
+mod arguments;
+mod call_site;
+mod check;
+mod communicator;
+mod cost;
+mod efficiency;
+pub mod filter;
+mod function;
+mod losses;
+mod names;
+mod pending;
+mod phase;
+mod profile;
+mod rank;
+mod recent;
+#[cfg(any(test, feature = "sample"))]
+pub mod sample;
+mod spread;
+mod sum;
+mod tool;
+mod unmatched;
+mod volume;
+mod warning;
+
+/// Name and version of the JSON form; the version is raised when a field changes its meaning or goes.
+pub const SCHEMA: &str = "mpiprobe.profile/1";
+
+pub use arguments::{CallArguments, CommunicatorArgument, DatatypeArgument, Partner, Peer};
+pub use call_site::{CallSite, SourceFrame};
+pub use check::{Check, Report, Verdict, finding_and_fix};
+pub use communicator::{
+    Amounts, CommunicatorProfile, CommunicatorSize, FunctionAmounts, OtherCommunicators, PartnerRow, TrafficProfile,
+};
+pub use cost::OwnCost;
+pub use efficiency::{Efficiency, Spent, Window};
+pub use function::{FunctionProfile, FunctionRow, GroupProfile, GroupRow, GroupTraffic, InnerCalls, Rates};
+pub use losses::{Losses, without_options};
+pub use pending::PendingRow;
+pub use phase::{PhaseProfile, RankPhase};
+pub use profile::{EndReason, EngineInfo, JobInfo, LibraryInfo, Profile, SlowSite, Totals};
+pub use rank::{OpenCallInfo, OtherThreads, RankProfile, RankState, ThreadLife, ThreadProfile};
+pub use recent::{ArgumentValue, NamedArgument, RecentCallInfo, RecentCalls};
+pub use spread::Spread;
+pub use sum::SaturatingSum;
+pub use tool::{FunctionLayers, LibraryLayer, ToolCalls, ToolInfo, ToolLayer};
+pub use unmatched::{OtherEndSeen, UnmatchedRow};
+pub use volume::{CommunicatorRow, FlowRow, FunctionTraffic, RankTraffic, Volume};
+pub use warning::Warning;

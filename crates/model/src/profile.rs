@@ -1,0 +1,138 @@
+//! The whole profile.
+
+use serde::{Deserialize, Serialize};
+
+use super::{
+    Efficiency, FunctionLayers, FunctionProfile, GroupProfile, InnerCalls, Losses, OwnCost, PhaseProfile, RankProfile,
+    Spread, ToolInfo, TrafficProfile, UnmatchedRow, Window,
+    names::{self, Name},
+};
+
+/// Everything that was found out.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Profile {
+    #[serde(deserialize_with = "names::schema")]
+    pub schema: Name,
+    #[serde(deserialize_with = "names::name")]
+    pub mpiprobe_version: Name,
+    pub host: String,
+    /// Beginning of observation, UTC, RFC 3339.
+    pub began: String,
+    /// Time since then, ns.
+    pub observed_ns: u64,
+    /// `null` in an interval of a run that goes on.
+    pub end: Option<EndReason>,
+    /// Nothing was lost and nobody missed.
+    pub complete: bool,
+    /// Otherwise, what was.
+    pub incomplete_because: Vec<String>,
+    pub engine: EngineInfo,
+    pub jobs: Vec<JobInfo>,
+    pub totals: Totals,
+    /// `null` in a profile that stands alone.
+    #[serde(default)]
+    pub interval: Option<Window>,
+    pub groups: Vec<GroupProfile>,
+    pub functions: Vec<FunctionProfile>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub inner_calls: Option<Vec<InnerCalls>>,
+    /// `null` without `--traffic`.
+    pub traffic: Option<TrafficProfile>,
+    /// Marked by `MPI_Pcontrol`; most time in MPI first.
+    pub phases: Vec<PhaseProfile>,
+    /// Functions that tools stand before; most time first.
+    #[serde(default)]
+    pub layers: Vec<FunctionLayers>,
+    pub ranks: Vec<RankProfile>,
+    /// Sends and receives under way without their other end, by rank; empty in a profile that stands alone.
+    #[serde(default)]
+    pub unmatched: Vec<UnmatchedRow>,
+    pub losses: Losses,
+    pub own_cost: OwnCost,
+}
+
+/// Why observation ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum EndReason {
+    /// All targets have ended.
+    TargetsEnded,
+    /// `--duration` is over.
+    Duration,
+    /// The user, or the system, asked for it (SIGINT, SIGTERM, SIGHUP).
+    Interrupted,
+}
+
+/// How the numbers were obtained.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct EngineInfo {
+    /// `ebpf` or `wrapper`.
+    #[serde(deserialize_with = "names::name")]
+    pub engine: Name,
+    /// How the probes are attached.
+    pub attached_by: String,
+    /// Whether mpiprobe has started the job itself (`mpiprobe run`).
+    #[serde(default)]
+    pub launched: bool,
+    /// Time that attaching took, ns.
+    pub attach_ns: u64,
+    pub libraries: Vec<LibraryInfo>,
+    /// Tools on MPI's profiling interface that were probed besides.
+    #[serde(default)]
+    pub tools: Vec<ToolInfo>,
+}
+
+impl EngineInfo {
+    /// Whether there are options that make its tables larger.
+    pub fn has_table_options(&self) -> bool {
+        self.engine == "ebpf" && !self.launched
+    }
+}
+
+/// A file that was probed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LibraryInfo {
+    pub path: String,
+    pub implementation: String,
+    pub build_id: Option<String>,
+    /// Functions probed.
+    pub functions: usize,
+    /// Functions whose probe is single-stepped by the kernel: their calls cost several times more.
+    pub slow: Vec<SlowSite>,
+    /// Functions wanted that this library has but that cannot be probed.
+    pub not_probed: Vec<String>,
+}
+
+/// A function whose probe is dear.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SlowSite {
+    #[serde(deserialize_with = "names::name")]
+    pub function: Name,
+    pub reason: String,
+}
+
+/// A job that is observed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct JobInfo {
+    pub id: String,
+    /// Ranks of it on this node that are observed.
+    pub ranks: usize,
+    /// Size of its `MPI_COMM_WORLD`; `null`: unknown.
+    pub size: Option<u32>,
+}
+
+/// Sums over everything.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Totals {
+    pub calls: u64,
+    /// Per rank, ns.
+    pub wall_ns: Spread,
+    /// Per rank, ns.
+    pub mpi_ns: Spread,
+    /// Per rank of which it is known, per cent; its `sum` means nothing and is the sum all the same.
+    pub mpi_percent: Spread,
+    /// Time in MPI of all ranks over wall time of all ranks, per cent; `null`: not known, as of a rank.
+    pub mpi_percent_of_all: Option<f64>,
+    /// Without what starts and ends MPI. `null` where nobody was seen to do anything but MPI, or where it is not known of one rank.
+    pub efficiency: Option<Efficiency>,
+}

@@ -1,0 +1,24 @@
+//! The tables as they are now.
+// Printing to a pipe that somebody has closed must not panic: mpiprobe_present::{say, Output}.
+#![cfg_attr(not(test), deny(clippy::print_stderr, clippy::print_stdout))]
+
+mod clock;
+mod ended_threads;
+mod recent;
+mod recent_switch;
+mod shared;
+mod snapshot;
+mod stats;
+mod table_file;
+
+pub use clock::monotonic_ns;
+pub use ended_threads::{alive, by_end};
+pub use recent::{RecentLog, RecentRing};
+pub use recent_switch::RecentSwitch;
+pub use shared::SharedArray;
+pub use snapshot::{
+    ArgumentWords, ByFunction, CommunicatorSnapshot, DatatypeSnapshot, Members, PendingRequest, PhaseSnapshot,
+    ProcessSnapshot, RecentSnapshot, SHARED, Snapshot, ThreadSnapshot, ToolsSnapshot,
+};
+pub use stats::StatsReader;
+pub use table_file::{TableFile, TableFileError};

@@ -1,0 +1,204 @@
+//! What the tables say at one moment.
+
+use std::{collections::HashMap, sync::Arc};
+
+use mpiprobe_common::{
+    Communicator, CommunicatorName, EndedThread, Flow, FunctionStats, InnerStats, Layout, Phase, ProcessCounters,
+    RecentCall, Request, ThreadState, ToolCallKey, ToolCallStats, ToolKey, ToolStats, phase::current,
+    thread::ARGUMENT_WORDS,
+};
+use mpiprobe_discover::printable;
+
+/// All observed processes at one moment.
+#[derive(Clone, Debug, Default)]
+pub struct Snapshot {
+    /// When it was begun, ns.
+    pub taken_ns: u64,
+    pub processes: Vec<ProcessSnapshot>,
+    /// Probe hits that the kernel did not pass on; `None`: it does not tell.
+    pub missed_hits: Option<u64>,
+    /// Processes that matched but found no free slot.
+    pub processes_without_slot: u64,
+    /// Notices dropped that belong to no process.
+    pub events_dropped: u64,
+}
+
+/// Statistics by function id. They are large, and shared by whoever adds them up.
+pub type ByFunction = Vec<(u32, Arc<FunctionStats>)>;
+
+/// One process image.
+#[derive(Clone, Debug)]
+pub struct ProcessSnapshot {
+    /// Process slot.
+    pub process: u32,
+    pub counters: ProcessCounters,
+    /// How its MPI library lays out its objects; zeroed where that is not known.
+    pub layout: Layout,
+    /// By function id; in all phases, and in none.
+    pub functions: ByFunction,
+    /// In the order of their first opening.
+    pub phases: Vec<PhaseSnapshot>,
+    /// Alive.
+    pub threads: Vec<ThreadSnapshot>,
+    /// As far as they are remembered one by one, in the order of their ends; the sums in `counters` are of all that have ended.
+    pub ended_threads: Vec<EndedThread>,
+    /// What was moved, in no order.
+    pub flows: Vec<Flow>,
+    /// By number. Further ones, for which there is no room, are [`SHARED`] in flows.
+    pub communicators: Vec<CommunicatorSnapshot>,
+    /// Operations under way, in no order.
+    pub requests: Vec<PendingRequest>,
+    /// Datatypes of open calls, where somebody has read in the process's memory what they are.
+    pub datatypes: Vec<DatatypeSnapshot>,
+    /// (outer, inner) function ids.
+    pub inner: Vec<((u16, u16), InnerStats)>,
+    pub tools: ToolsSnapshot,
+    /// The last calls; `None`: nobody wants to see them.
+    pub recent: Option<RecentSnapshot>,
+}
+
+/// The last calls of a process.
+#[derive(Clone, Debug, Default)]
+pub struct RecentSnapshot {
+    /// In the order of their numbers; those whose numbers are missing between were not seen.
+    pub calls: Vec<RecentCall>,
+    /// What gives their arguments meaning; zeroed where that is not known.
+    pub layout: Layout,
+    /// Names of predefined objects by handles that are addresses, as far as they were read.
+    pub names: HashMap<u64, &'static str>,
+    /// Why there are none.
+    pub why_not: Option<String>,
+}
+
+/// What a process's calls through tools came to, in no order.
+#[derive(Clone, Debug, Default)]
+pub struct ToolsSnapshot {
+    /// Calls that have entered tools.
+    pub calls: Vec<(ToolKey, ToolStats)>,
+    /// Calls that tools have made themselves.
+    pub own: Vec<(ToolCallKey, ToolCallStats)>,
+}
+
+/// A phase that a process has opened.
+#[derive(Clone, Debug)]
+pub struct PhaseSnapshot {
+    pub phase: Phase,
+    /// By function id, of calls completed in it.
+    pub functions: ByFunction,
+}
+
+/// In place of the number of a communicator: one of those that are not told apart.
+pub const SHARED: u32 = u32::MAX;
+
+/// A communicator that a process has used or made.
+#[derive(Clone, Debug, Default)]
+pub struct CommunicatorSnapshot {
+    pub number: u32,
+    pub facts: Communicator,
+    /// Given by the program while it was observed, or else what the library knows; may be empty.
+    pub name: String,
+    /// Where it was not seen to be made, but the library says how: `split`, and whether it was made from the world.
+    pub made: Option<(String, bool)>,
+    /// World ranks of the members, where somebody has read them from the process's memory.
+    pub members: Option<Arc<Members>>,
+}
+
+impl CommunicatorSnapshot {
+    /// A name as it is in a table: up to the first NUL, printable, for other users have written it.
+    pub fn name_of(name: &CommunicatorName) -> String {
+        printable(name.text.split(|&byte| byte == 0).next().unwrap_or_default())
+    }
+}
+
+/// A datatype that an open call was given.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct DatatypeSnapshot {
+    pub handle: u64,
+    /// Given by the program or the library; `None`: it has none, or it is not known.
+    pub name: Option<String>,
+    /// Bytes of data in one element; `None`: not known.
+    pub size: Option<u64>,
+}
+
+/// World ranks by rank; `None` for a process of another world.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Members {
+    pub own: Vec<Option<u32>>,
+    /// Of the other group of an inter-communicator.
+    pub remote: Vec<Option<u32>>,
+}
+
+/// A live thread that has entered MPI.
+#[derive(Clone, Copy, Debug)]
+pub struct ThreadSnapshot {
+    pub tid: u32,
+    /// Where its state is.
+    pub slot: usize,
+    pub state: ThreadState,
+}
+
+/// What a call was given, as words.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ArgumentWords {
+    pub words: [u64; ARGUMENT_WORDS],
+    /// Whether those on the stack are known, too.
+    pub has_stack: bool,
+}
+
+impl ArgumentWords {
+    pub fn of(state: &ThreadState) -> Self {
+        Self { words: state.arguments, has_stack: state.has_stack != 0 }
+    }
+}
+
+/// An operation under way.
+#[derive(Clone, Copy, Debug)]
+pub struct PendingRequest {
+    pub request: Request,
+    /// Rank in `MPI_COMM_WORLD` of whom it receives from, else of whom it sends to; or one of [`mpiprobe_common::flow::peer`].
+    pub peer: i32,
+}
+
+impl ProcessSnapshot {
+    /// Of a process that has done nothing.
+    pub fn empty(process: u32) -> Self {
+        Self {
+            process,
+            counters: ProcessCounters::ZERO,
+            layout: Layout::default(),
+            functions: Vec::new(),
+            phases: Vec::new(),
+            threads: Vec::new(),
+            ended_threads: Vec::new(),
+            flows: Vec::new(),
+            communicators: Vec::new(),
+            requests: Vec::new(),
+            datatypes: Vec::new(),
+            inner: Vec::new(),
+            tools: ToolsSnapshot::default(),
+            recent: None,
+        }
+    }
+
+    /// How long the program had counting switched off, ns.
+    pub fn off_ns(&self, now_ns: u64) -> u64 {
+        let counters = &self.counters;
+        let is_off = counters.current & current::OFF != 0;
+        let since = if is_off { now_ns.saturating_sub(counters.off_since_ns) } else { 0 };
+        counters.off_ns.saturating_add(since)
+    }
+
+    /// How long threads have lived since their first call, ns, summed.
+    pub fn thread_span_ns(&self, now_ns: u64) -> u64 {
+        let first = self.threads.iter().map(|thread| thread.state.first_entry_ns).filter(|&ns| ns > 0);
+        let live = first.map(|ns| now_ns.saturating_sub(ns));
+        live.fold(self.counters.ended_threads_span_ns, u64::saturating_add)
+    }
+}
+
+impl ThreadSnapshot {
+    /// How long its open call has been open, ns; 0 without one.
+    pub fn open_ns(&self, now_ns: u64) -> u64 {
+        if self.state.open_function().is_none() { 0 } else { now_ns.saturating_sub(self.state.open.started_ns) }
+    }
+}

@@ -1,0 +1,234 @@
+//! Each diagnosis, of what it warns and of what it does not.
+
+use mpiprobe_model::{
+    Efficiency, FunctionProfile, FunctionTraffic, OpenCallInfo, OwnCost, Profile, RankState, Volume,
+    sample::{self, SECOND, function, over_world, pending, ranks, receive},
+};
+
+use super::{DIAGNOSES, warnings};
+
+fn job(number: u32) -> Profile {
+    sample::profile(ranks(number))
+}
+
+/// What is said by that name.
+fn found(profile: &Profile, name: &str) -> Option<String> {
+    assert!(DIAGNOSES.iter().any(|diagnosis| diagnosis.name() == name), "{name}");
+    warnings(profile).into_iter().find(|warning| warning.name == name).map(|warning| warning.found)
+}
+
+/// The same profile with something changed.
+fn with(mut profile: Profile, change: impl FnOnce(&mut Profile)) -> Profile {
+    change(&mut profile);
+    profile
+}
+
+#[test]
+fn of_a_sound_job_nothing_is_said() {
+    assert_eq!(warnings(&job(4)), []);
+    assert_eq!(warnings(&job(0)), []);
+}
+
+#[test]
+fn every_diagnosis_says_what_it_means_and_what_to_do() {
+    let mut names: Vec<_> = DIAGNOSES.iter().map(|diagnosis| diagnosis.name()).collect();
+    names.sort_unstable();
+    names.dedup();
+    assert_eq!(names.len(), DIAGNOSES.len());
+    for diagnosis in DIAGNOSES {
+        for text in [diagnosis.meaning(), diagnosis.advice()] {
+            assert!(text.ends_with('.') && text.len() > 20, "{}: {text}", diagnosis.name());
+        }
+    }
+}
+
+#[test]
+fn the_gravest_come_first() {
+    let profile = with(job(2), |profile| {
+        profile.own_cost.percent_of_wall = 50.0;
+        profile.complete = false;
+        profile.ranks[0].open_calls.push(receive(1, 1));
+        profile.ranks[1].open_calls.push(receive(0, 1));
+    });
+    let names: Vec<_> = warnings(&profile).iter().map(|warning| warning.name).collect();
+    assert_eq!(names, ["deadlock", "incomplete", "unusually long call", "high own cost"]);
+}
+
+#[test]
+fn deadlock() {
+    let circle = |first: u32, profile: &mut Profile| {
+        for (rank, from) in [(first, first + 1), (first + 1, first)] {
+            profile.ranks.iter_mut().find(|row| row.rank == Some(rank)).unwrap().open_calls.push(receive(from, 1));
+        }
+    };
+    let one = with(job(4), |profile| circle(0, profile));
+    assert_eq!(found(&one, "deadlock").unwrap(), "0 → 1 → 0");
+    let two = with(one, |profile| circle(2, profile));
+    assert_eq!(found(&two, "deadlock").unwrap(), "0 → 1 → 0, and 1 more such circles");
+    let chain = with(job(4), |profile| profile.ranks[0].open_calls.push(receive(1, 1)));
+    assert_eq!(found(&chain, "deadlock"), None);
+}
+
+#[test]
+fn incomplete() {
+    let profile = with(job(1), |profile| {
+        profile.complete = false;
+        profile.incomplete_because = vec!["3 calls not counted".into(), "a rank may not be traced".into()];
+    });
+    assert_eq!(found(&profile, "incomplete").unwrap(), "3 calls not counted; a rank may not be traced");
+}
+
+#[test]
+fn requests_never_completed() {
+    let profile = |state| {
+        with(job(2), |profile| {
+            profile.ranks[1].state = state;
+            let requests = &mut profile.ranks[1].traffic.as_mut().unwrap().pending;
+            requests.extend([pending("MPI_Irecv", Some(0), 1), pending("MPI_Isend", Some(0), 1)]);
+            requests[0].site = Some("solve.c:7 in step".into());
+        })
+    };
+    let said = found(&profile(RankState::Ended), "requests never completed").unwrap();
+    assert_eq!(said, "1 ranks ended with 2 requests, such as MPI_Irecv at solve.c:7 in step of rank 1");
+    assert_eq!(found(&profile(RankState::Running), "requests never completed"), None, "they may be completed yet");
+    let without = with(profile(RankState::Ended), |profile| profile.ranks[1].traffic = None);
+    assert_eq!(found(&without, "requests never completed"), None);
+}
+
+#[test]
+fn unusually_long_call() {
+    let of = |open_ns, p99_ns: u64| {
+        with(job(2), |profile| {
+            profile.functions.push(function("MPI_Recv", 100, p99_ns));
+            profile.ranks[1].open_calls.push(OpenCallInfo { open_ns, ..receive(0, 7) });
+        })
+    };
+    let name = "unusually long call";
+    let said = found(&of(2 * SECOND, 1000), name).unwrap();
+    assert_eq!(said, "1 of 2 ranks, such as rank 1 in MPI_Recv from 0 tag 7 for 2.00 s");
+    assert_eq!(found(&of(SECOND - 1, 1000), name), None, "nobody notices");
+    assert_eq!(found(&of(2 * SECOND, SECOND / 2 + 1), name), None, "others take about as long");
+    assert!(found(&of(2 * SECOND, SECOND / 2), name).is_some());
+    let never_completed = with(of(2 * SECOND, 1), |profile| profile.functions.clear());
+    assert!(found(&never_completed, name).is_some());
+    let ended = with(of(2 * SECOND, 1), |profile| profile.ranks[1].state = RankState::Ended);
+    assert_eq!(found(&ended, name), None);
+    let inside = with(of(2 * SECOND, 1), |profile| profile.ranks[1].open_calls[0].ended_inside = true);
+    assert_eq!(found(&inside, name), None);
+}
+
+#[test]
+fn imbalance() {
+    let of = |load_balance, number| {
+        with(job(number), |profile| {
+            profile.totals.efficiency = Some(Efficiency { parallel: load_balance, load_balance, communication: 1.0 });
+            profile.ranks.iter_mut().skip(1).for_each(|rank| rank.mpi_ns = 6 * SECOND);
+        })
+    };
+    let said = found(&of(0.55, 4), "imbalance").unwrap();
+    assert_eq!(said, "load balance is 55.0 %; rank 0 computes most, 100.0 % of its time");
+    assert_eq!(found(&of(0.8, 4), "imbalance"), None);
+    assert_eq!(found(&of(0.5, 1), "imbalance"), None, "one rank is not out of balance");
+    let short = with(of(0.5, 4), |profile| profile.observed_ns = SECOND - 1);
+    assert_eq!(found(&short, "imbalance"), None);
+    assert_eq!(found(&job(4), "imbalance"), None, "nobody computes");
+}
+
+#[test]
+fn mostly_in_mpi() {
+    let of = |share: f64| {
+        with(job(2), |profile| {
+            #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a few seconds")]
+            let in_mpi = (share * SECOND as f64 / 10.0) as u64;
+            profile.ranks.iter_mut().for_each(|rank| rank.mpi_ns = in_mpi);
+            profile.functions = vec![function("MPI_Send", 10, 10), function("MPI_Recv", 10, 20)];
+        })
+    };
+    assert_eq!(found(&of(50.0), "mostly in MPI").unwrap(), "50.0 % of the time, most of it in MPI_Recv");
+    let open = with(of(50.0), |profile| profile.functions[0].all.open_ns = 1000);
+    assert!(found(&open, "mostly in MPI").unwrap().ends_with("MPI_Send"), "open calls count");
+    assert_eq!(found(&of(49.9), "mostly in MPI"), None);
+    let short = with(of(90.0), |profile| profile.observed_ns = SECOND - 1);
+    assert_eq!(found(&short, "mostly in MPI"), None);
+    let unseen = with(of(90.0), |profile| profile.ranks[1].unseen_ns = 10 * SECOND);
+    assert_eq!(found(&unseen, "mostly in MPI"), None, "half of the time is not known");
+    // Two of ten seconds are left for anything but starting and ending, and one of these is in MPI.
+    let startup = |mpi_s| {
+        with(of(0.0), |profile| {
+            for rank in &mut profile.ranks {
+                rank.functions = vec![function("MPI_Finalize", 1, 8 * SECOND).all];
+                rank.mpi_ns = mpi_s * SECOND;
+            }
+            profile.functions.push(function("MPI_Finalize", 2, 8 * SECOND));
+        })
+    };
+    assert_eq!(found(&startup(8), "mostly in MPI"), None);
+    assert_eq!(found(&startup(9), "mostly in MPI").unwrap(), "50.0 % of the time, most of it in MPI_Recv");
+}
+
+#[test]
+fn polling() {
+    let of = |name, calls, wall_percent| {
+        with(job(1), |profile| {
+            let mut function = function(name, calls, 100);
+            function.all.wall_percent = wall_percent;
+            profile.functions.push(function);
+        })
+    };
+    let said = found(&of("MPI_Iprobe", 100_000, 10.0), "polling").unwrap();
+    assert_eq!(said, "MPI_Iprobe is called 10.0k/s and takes 10.0 % of the time");
+    assert_eq!(found(&of("MPI_Iprobe", 99_999, 10.0), "polling"), None, "not so often");
+    assert_eq!(found(&of("MPI_Iprobe", 100_000, 9.9), "polling"), None, "not so much of the time");
+    assert_eq!(found(&of("MPI_Recv", 100_000, 90.0), "polling"), None, "it does not ask");
+}
+
+/// A function that has sent, or received, messages of this size.
+fn moving(name: &'static str, messages: u64, bytes: u64, is_sent: bool) -> FunctionProfile {
+    let mut function = function(name, messages, 100);
+    let volume = Volume { messages, bytes: messages * bytes, ..Volume::default() };
+    let (sent, received) = if is_sent { (volume, Volume::default()) } else { (Volume::default(), volume) };
+    function.all.traffic = Some(FunctionTraffic { sent, received, ..FunctionTraffic::default() });
+    function
+}
+
+#[test]
+fn tiny_messages() {
+    let of = |function| with(job(1), |profile| profile.functions.push(function));
+    let name = "tiny messages";
+    let said = found(&of(moving("MPI_Isend", 100_000, 256, true)), name).unwrap();
+    assert_eq!(said, "MPI_Isend: 10.0k messages/s of 256 B on average");
+    assert_eq!(found(&of(moving("MPI_Isend", 99_999, 8, true)), name), None, "not so many");
+    assert_eq!(found(&of(moving("MPI_Isend", 100_000, 257, true)), name), None, "not so tiny");
+    assert_eq!(found(&of(moving("MPI_Bcast", 100_000, 8, true)), name), None, "no message of two");
+    assert_eq!(found(&of(function("MPI_Isend", 100_000, 1)), name), None, "nobody knows how large");
+    assert_eq!(found(&of(moving("MPI_Isend", 0, 0, true)), name), None);
+}
+
+#[test]
+fn tiny_io() {
+    let of = |function| with(job(1), |profile| profile.functions.push(function));
+    for is_sent in [true, false] {
+        let said = found(&of(moving("MPI_File_write_at", 1000, 100, is_sent)), "tiny I/O").unwrap();
+        assert_eq!(said, "MPI_File_write_at: 1,000 calls for 100 B on average");
+    }
+    assert_eq!(found(&of(moving("MPI_File_write_at", 999, 100, true)), "tiny I/O"), None, "not so many");
+    assert_eq!(found(&of(moving("MPI_File_write_at", 1000, 4096, true)), "tiny I/O"), None, "not so tiny");
+    assert_eq!(found(&of(moving("MPI_Send", 1000, 100, true)), "tiny I/O"), None, "no file");
+}
+
+#[test]
+fn high_own_cost() {
+    let of = |calls| with(job(1), |profile| profile.own_cost = OwnCost::new(1000.0, Some(500.0), calls, SECOND));
+    assert_eq!(found(&of(50_000), "high own cost").unwrap(), "5.0 % of the job's time, 1.00 µs a call");
+    assert_eq!(found(&of(49_999), "high own cost"), None);
+}
+
+/// A rank without a number is said to be unknown, not left out.
+#[test]
+fn ranks_without_a_number_are_named_all_the_same() {
+    let profile = with(job(1), |profile| {
+        profile.ranks[0].rank = None;
+        profile.ranks[0].open_calls.push(OpenCallInfo { arguments: Some(over_world()), ..receive(0, 1) });
+    });
+    assert!(found(&profile, "unusually long call").unwrap().contains("rank ? in MPI_Recv"));
+}

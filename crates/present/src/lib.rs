@@ -1,0 +1,35 @@
+//! Profiles and listings for people and programs.
+// Printing to a pipe that somebody has closed must not panic: mpiprobe_present::{say, Output}.
+#![cfg_attr(not(test), deny(clippy::print_stderr, clippy::print_stdout))]
+
+mod checks;
+pub mod diagnose;
+mod doing;
+mod interval;
+mod jobs;
+mod layers;
+mod message;
+mod output;
+mod pending;
+mod phases;
+mod profile;
+pub mod recording;
+mod table;
+mod threads;
+mod traffic;
+pub mod units;
+mod unmatched;
+mod waiting;
+
+pub use checks::checks;
+pub use doing::{doing, what};
+pub use interval::interval;
+pub use jobs::{JobList, jobs, next_step};
+pub use layers::library;
+pub use message::{Diverted, LogWriter, divert, say, say_in_passing};
+pub use output::{Output, OutputError};
+pub use profile::UNSEEN;
+pub use profile::{filtered, profile};
+pub use threads::share_of_life;
+pub use unmatched::{other_end, posted_by};
+pub use waiting::{call as waiting_in, chain, circle, waits_for};

@@ -1,0 +1,74 @@
+//! Phases as text.
+
+use mpiprobe_model::{FunctionRow, PhaseProfile, Profile};
+
+use super::{
+    table::{
+        Column::{Left, Right},
+        RANKS, section, table,
+    },
+    units::{bytes, count, duration, ns, or_unknown},
+};
+
+/// What was called in each phase, and by which rank; empty without phases.
+pub(super) fn phases(profile: &Profile) -> String {
+    if profile.phases.is_empty() {
+        return String::new();
+    }
+    let columns = [
+        Left("phase"),
+        Right("level"),
+        Left("function"),
+        Right("opened"),
+        Right("wall, mean"),
+        Right("calls"),
+        Right("time"),
+        Right("mean"),
+        Right("sent"),
+        Right("received"),
+    ];
+    let rows =
+        profile.phases.iter().flat_map(|phase| std::iter::once(whole(phase)).chain(phase.functions.iter().map(row)));
+    section("Phases, all ranks: calls in the innermost one open", &table(&columns, rows)) + &by_rank(profile)
+}
+
+fn whole(phase: &PhaseProfile) -> Vec<String> {
+    vec![
+        phase.name.clone(),
+        phase.level.to_string(),
+        String::new(),
+        count(phase.opened),
+        duration(phase.wall_over_ranks_ns.mean),
+        count(phase.calls),
+        ns(phase.mpi_ns),
+    ]
+}
+
+fn row(function: &FunctionRow) -> Vec<String> {
+    let mut row = vec![String::new(); 2];
+    row.extend([function.name.into(), String::new(), String::new()]);
+    row.extend([count(function.calls), ns(function.time_ns), duration(function.mean_ns)]);
+    if let Some(traffic) = &function.traffic {
+        let upper = if traffic.received_at_most_bytes > 0 { "<= " } else { "" };
+        row.extend([bytes(traffic.sent.bytes), format!("{upper}{}", bytes(traffic.received.bytes))]);
+    }
+    row
+}
+
+/// Time and calls of each rank in each phase, where the ranks are few enough to be read.
+fn by_rank(profile: &Profile) -> String {
+    let is_numbered = profile.ranks.iter().zip(RANKS).all(|(rank, number)| or_unknown(rank.rank) == number);
+    if profile.ranks.len() < 2 || profile.ranks.len() > RANKS.len() || !is_numbered {
+        return String::new();
+    }
+    let mut columns = vec![Left("time (calls)")];
+    columns.extend(RANKS.iter().take(profile.ranks.len()).map(|number| Right(number)));
+    let rows = profile.phases.iter().map(|phase| {
+        let cells = profile.ranks.iter().map(|rank| {
+            let own = rank.phases.iter().find(|own| (&own.name, own.level) == (&phase.name, phase.level));
+            own.map_or_else(String::new, |own| format!("{} ({})", ns(own.mpi_ns), count(own.calls)))
+        });
+        std::iter::once(phase.name.clone()).chain(cells).collect()
+    });
+    format!("\n{}", section("Phases by rank", &table(&columns, rows)))
+}

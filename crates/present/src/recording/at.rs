@@ -1,0 +1,122 @@
+//! How a moment of a recording is named: `#13`, `12s`, `+01:30`, `12:34:56`.
+
+use std::{ops::RangeInclusive, str::FromStr};
+
+use jiff::{Timestamp, civil::Time, tz::TimeZone};
+use thiserror::Error;
+
+const SECOND: u64 = 1_000_000_000;
+const DAY: u64 = 24 * 60 * 60 * SECOND;
+
+/// A moment, as it was asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum At {
+    /// The first is 1.
+    Number(usize),
+    /// Since the beginning of observation, ns.
+    Since(u64),
+    Clock(Clock),
+}
+
+/// A time of day, UTC.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Clock(Time);
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[error("no moment: such as 90s or +01:30 since the beginning, 12:34:56 by the clock (UTC), or #13")]
+pub struct AtError;
+
+impl FromStr for At {
+    type Err = AtError;
+
+    fn from_str(text: &str) -> Result<Self, AtError> {
+        if let Some(number) = text.strip_prefix('#') {
+            return number.parse().map(Self::Number).map_err(|_| AtError);
+        }
+        if let Some(since) = text.strip_prefix('+').filter(|since| since.contains(':')) {
+            return minutes(since).map(Self::Since).ok_or(AtError);
+        }
+        if text.contains(':') {
+            return text.parse().map(|time| Self::Clock(Clock(time))).map_err(|_| AtError);
+        }
+        let text = text.strip_prefix('+').unwrap_or(text);
+        let since = humantime::parse_duration(text).map_err(|_| AtError);
+        // A bare number means seconds to everybody.
+        let since = since.or_else(|_| text.parse().map(std::time::Duration::from_secs).map_err(|_| AtError))?;
+        u64::try_from(since.as_nanos()).map(Self::Since).map_err(|_| AtError)
+    }
+}
+
+/// Of `[hours:]minutes:seconds`, ns.
+fn minutes(text: &str) -> Option<u64> {
+    let mut seconds = 0_u64;
+    for (place, part) in text.split(':').enumerate() {
+        let part: u64 = part.parse().ok()?;
+        if place > 2 || place > 0 && part >= 60 {
+            return None;
+        }
+        seconds = seconds.checked_mul(60)?.checked_add(part)?;
+    }
+    seconds.checked_mul(SECOND)
+}
+
+impl Clock {
+    /// The first second, ns since the beginning of observation, in which a clock shows this.
+    pub(super) fn second(self, began: Timestamp) -> Option<RangeInclusive<u64>> {
+        let of_day = |time: Time| {
+            let seconds = u64::try_from(time.hour()).ok()? * 3600 + u64::try_from(time.minute()).ok()? * 60;
+            Some(
+                (seconds + u64::try_from(time.second()).ok()?) * SECOND
+                    + u64::try_from(time.subsec_nanosecond()).ok()?,
+            )
+        };
+        let began = of_day(began.to_zoned(TimeZone::UTC).time())?;
+        let wanted = of_day(self.0)?;
+        // The whole second is meant: also the one in which it began.
+        let second = began - began % SECOND;
+        let since = if wanted >= second { wanted - second } else { wanted + DAY - second };
+        Some(since.saturating_sub(began % SECOND)..=(since + SECOND - 1).saturating_sub(began % SECOND))
+    }
+}
+
+/// What is meant by a time since the beginning: a whole second is all that happened in it, as a moment is shown by its second.
+pub(super) fn meant(since_ns: u64) -> RangeInclusive<u64> {
+    since_ns..=if since_ns.is_multiple_of(SECOND) { since_ns.saturating_add(SECOND - 1) } else { since_ns }
+}
+
+/// "+00:12", or "+1:00:12".
+pub(super) fn since(ns: u64) -> String {
+    let seconds = ns / SECOND;
+    let (hours, minutes, seconds) = (seconds / 3600, seconds / 60 % 60, seconds % 60);
+    if hours > 0 { format!("+{hours}:{minutes:02}:{seconds:02}") } else { format!("+{minutes:02}:{seconds:02}") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn moments_are_read_as_they_are_shown() {
+        assert_eq!("#13".parse(), Ok(At::Number(13)));
+        assert_eq!("90s".parse(), Ok(At::Since(90 * SECOND)));
+        assert_eq!("90".parse(), Ok(At::Since(90 * SECOND)));
+        for ns in [0, 12 * SECOND, 60 * SECOND, 3599 * SECOND, 4000 * SECOND, 400_000 * SECOND] {
+            assert_eq!(since(ns).parse(), Ok(At::Since(ns)), "{}", since(ns));
+        }
+        for wrong in ["", "#", "#x", "soon", "+1:60", "1:2:3:4", "25:00:00", "+99999999999999999999:00", "-1s"] {
+            assert_eq!(wrong.parse::<At>(), Err(AtError), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_clock_goes_on_after_midnight() {
+        let began: Timestamp = "2026-03-01T23:59:58.500Z".parse().unwrap();
+        let since = |clock: &str| match clock.parse() {
+            Ok(At::Clock(clock)) => clock.second(began).unwrap(),
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(since("23:59:58"), 0..=499_999_999, "the second in which it began");
+        assert_eq!(since("23:59:59"), 500_000_000..=1_499_999_999);
+        assert_eq!(since("00:00:01"), 2_500_000_000..=3_499_999_999);
+    }
+}

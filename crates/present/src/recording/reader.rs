@@ -1,0 +1,166 @@
+//! A recording that is looked at. Moments are read when they are asked for: hours of them need no memory.
+
+use std::{
+    fs::File,
+    io,
+    ops::RangeInclusive,
+    os::unix::fs::FileExt as _,
+    path::{Path, PathBuf},
+};
+
+use jiff::{SignedDuration, Timestamp, tz::TimeZone};
+use mpiprobe_discover::{files::with_callers_rights, open_regular};
+use mpiprobe_model::Profile;
+
+use super::{
+    At, FrameError, RecordingError, at,
+    format::{End, Header, LONGEST_PAYLOAD, MAGIC, START, VERSION},
+    index::{Chunk, Index},
+    payload::unpack,
+    possible::is_possible,
+};
+
+/// A file, and where in it which moment is.
+#[derive(Debug)]
+pub struct Recording {
+    path: PathBuf,
+    file: File,
+    header: Header,
+    began: Option<Timestamp>,
+    /// At least one.
+    frames: Vec<Chunk>,
+    notes: Vec<String>,
+}
+
+impl Recording {
+    pub fn open(path: &Path) -> Result<Self, RecordingError> {
+        let cannot_read = |source| RecordingError::Read { path: path.into(), source };
+        let file = with_callers_rights(|| open_regular(path)).map_err(cannot_read)?;
+        check_start(&file, path)?;
+        let index = Index::of(&file).map_err(cannot_read)?;
+        if index.frames.is_empty() {
+            return Err(RecordingError::Empty(path.into()));
+        }
+        let (header, mut notes) = (index.header, index.notes);
+        let header = header.ok_or(FrameError::Damaged).and_then(|chunk| read(&file, chunk, "?"));
+        let header: Header = header.map_err(|reason| RecordingError::Header { path: path.into(), reason })?;
+        match index.end.map(|chunk| read::<End>(&file, chunk, &header.mpiprobe_version)) {
+            Some(Ok(end)) => notes.extend(left_out(&end)),
+            Some(Err(error)) => notes.push(format!("how it ended is not known: {error}")),
+            None => {}
+        }
+        Ok(Self { path: path.into(), file, began: header.began.parse().ok(), header, frames: index.frames, notes })
+    }
+
+    /// How many moments there are; never 0.
+    pub fn len(&self) -> usize {
+        self.frames.len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.frames.is_empty()
+    }
+
+    /// What is wrong with the file, or missing in it; empty: nothing.
+    pub fn notes(&self) -> &[String] {
+        &self.notes
+    }
+
+    /// Time of a moment since the beginning of observation, ns; of the last one, if there is none of that number.
+    pub fn at_ns(&self, index: usize) -> u64 {
+        self.frames.get(index).or(self.frames.last()).map_or(0, |chunk| chunk.head.at_ns)
+    }
+
+    /// What the profile of a moment takes as JSON, bytes.
+    pub fn bytes(&self, index: usize) -> u64 {
+        self.frames.get(index).map_or(0, |chunk| chunk.head.length.into())
+    }
+
+    /// "12:34:56", UTC.
+    pub fn clock(&self, index: usize) -> String {
+        let since = SignedDuration::try_from(std::time::Duration::from_nanos(self.at_ns(index))).unwrap_or_default();
+        let moment = self.began.and_then(|began| began.checked_add(since).ok());
+        moment.map_or_else(|| "?".into(), |moment| moment.to_zoned(TimeZone::UTC).strftime("%H:%M:%S").to_string())
+    }
+
+    /// Number of the moment that is meant, the first is 0.
+    pub fn find(&self, at: At) -> Result<usize, RecordingError> {
+        let found = match at {
+            At::Number(number) => number.checked_sub(1).filter(|&index| index < self.len()),
+            At::Since(since_ns) => self.until(&at::meant(since_ns)),
+            At::Clock(clock) => self.began.and_then(|began| self.until(&clock.second(began)?)),
+        };
+        let last = self.len().saturating_sub(1);
+        found.ok_or_else(|| RecordingError::NoMoment {
+            path: self.path.clone(),
+            from: self.describe(0),
+            to: self.describe(last),
+            count: self.len(),
+        })
+    }
+
+    /// "12:34:56 (+00:12)"
+    pub fn describe(&self, index: usize) -> String {
+        format!("{} ({})", self.clock(index), at::since(self.at_ns(index)))
+    }
+
+    /// The last moment up to the end of a time; `None`: that is before the first one, or the time begins after the last one.
+    fn until(&self, time: &RangeInclusive<u64>) -> Option<usize> {
+        if *time.start() > self.at_ns(usize::MAX) {
+            return None;
+        }
+        self.frames.partition_point(|chunk| chunk.head.at_ns <= *time.end()).checked_sub(1)
+    }
+
+    /// The profile of a moment.
+    pub fn profile(&self, index: usize) -> Result<Profile, RecordingError> {
+        let (offset, profile) = match self.frames.get(index) {
+            Some(&chunk) => (chunk.offset, read::<Profile>(&self.file, chunk, &self.header.mpiprobe_version)),
+            None => (0, Err(FrameError::Length)),
+        };
+        let checked = profile.and_then(|profile| {
+            if profile.observed_ns != self.at_ns(index) {
+                Err(FrameError::Time)
+            } else if is_possible(&profile) {
+                Ok(profile)
+            } else {
+                Err(FrameError::Impossible)
+            }
+        });
+        let (path, count) = (&self.path, self.len());
+        checked.map_err(|reason| RecordingError::Frame { path: path.clone(), index, count, offset, reason })
+    }
+}
+
+fn check_start(file: &File, path: &Path) -> Result<(), RecordingError> {
+    let mut start = [0; START];
+    if let Err(source) = file.read_exact_at(&mut start, 0) {
+        return Err(match source.kind() {
+            io::ErrorKind::UnexpectedEof => RecordingError::Foreign(path.into()),
+            _ => RecordingError::Read { path: path.into(), source },
+        });
+    }
+    let version = start.strip_prefix(&MAGIC).and_then(|rest| rest.first_chunk());
+    match version.copied().map(u32::from_le_bytes) {
+        Some(VERSION) => Ok(()),
+        Some(found) => Err(RecordingError::Version { path: path.into(), found, wanted: VERSION }),
+        None => Err(RecordingError::Foreign(path.into())),
+    }
+}
+
+fn read<T: serde::de::DeserializeOwned>(file: &File, chunk: Chunk, by: &str) -> Result<T, FrameError> {
+    // The file is as long as that, but that may be very long.
+    let length = usize::try_from(chunk.head.stored).ok().filter(|_| chunk.head.stored <= LONGEST_PAYLOAD);
+    let mut stored = vec![0; length.ok_or(FrameError::TooLarge)?];
+    file.read_exact_at(&mut stored, chunk.offset).map_err(FrameError::Read)?;
+    unpack(chunk.head, &stored, by)
+}
+
+fn left_out(end: &End) -> impl Iterator<Item = String> {
+    let skipped =
+        (end.skipped > 0).then(|| format!("{} moments were not recorded: it was written too slowly", end.skipped));
+    let beyond = end.beyond_limit;
+    let beyond = (beyond > 0)
+        .then(|| format!("its last {beyond} moments were not recorded: it had reached its limit (--record-limit)"));
+    skipped.into_iter().chain(beyond)
+}

@@ -1,0 +1,122 @@
+//! Threads as text.
+
+use std::{cmp::Reverse, fmt::Write as _};
+
+use mpiprobe_model::{OtherThreads, Profile, RankProfile, ThreadLife, ThreadProfile};
+
+use super::{
+    table::{
+        Column::{Left, Right},
+        section, table,
+    },
+    units::{count, ns, or_unknown, percent},
+};
+
+/// More threads than this are shown one by one in the JSON output only.
+const THREADS_SHOWN: usize = 32;
+
+/// What each thread has done, most time first, of ranks that have several in MPI; empty without such ranks.
+pub(super) fn threads(profile: &Profile) -> String {
+    let of_several = || profile.ranks.iter().filter(|rank| rank.threads_in_mpi > 1);
+    let mut all: Vec<_> = of_several().flat_map(|rank| rank.threads.iter().map(move |thread| (rank, thread))).collect();
+    if all.is_empty() {
+        return String::new();
+    }
+    all.sort_by_key(|(_, thread)| Reverse((thread.mpi_ns, thread.calls)));
+    let columns = [
+        Right("rank"),
+        Right("pid"),
+        Right("thread"),
+        Left("state"),
+        Right("calls"),
+        Right("MPI time"),
+        Right("MPI % of its life"),
+    ];
+    let others = of_several().filter_map(|rank| rank.other_threads).reduce(plus);
+    let rows = all.iter().take(THREADS_SHOWN).map(|(rank, thread)| row(rank, thread));
+    let mut text = table(&columns, rows.chain(others.map(|others| row_of_others(&others))));
+    if let Some(left_out) = all.len().checked_sub(THREADS_SHOWN).filter(|&left_out| left_out > 0) {
+        let _ = writeln!(text, "{} more threads: see --json", count(left_out as u64));
+    }
+    section("Threads", &text)
+}
+
+fn row(rank: &RankProfile, thread: &ThreadProfile) -> Vec<String> {
+    let state = match thread.state {
+        ThreadLife::Running => "running",
+        ThreadLife::Ended => "ended",
+    };
+    let mut row = vec![or_unknown(rank.rank), rank.pid.to_string(), thread.tid.to_string(), state.into()];
+    row.extend(figures(thread.calls, thread.mpi_ns, thread.wall_ns));
+    row
+}
+
+/// All threads without rows of their own, in all ranks.
+fn row_of_others(others: &OtherThreads) -> Vec<String> {
+    let mut row = vec![String::new(), String::new(), format!("{} others", count(others.threads)), "ended".into()];
+    row.extend(figures(others.calls, others.mpi_ns, others.wall_ns));
+    row
+}
+
+fn figures(calls: u64, mpi_ns: u64, wall_ns: u64) -> [String; 3] {
+    [count(calls), ns(mpi_ns), share_of_life(mpi_ns, wall_ns).map_or_else(|| "-".into(), percent)]
+}
+
+/// Time in MPI of a thread's life since its first call, per cent; `None`: not known how long that was, as in recordings of earlier
+/// versions.
+pub fn share_of_life(mpi_ns: u64, wall_ns: u64) -> Option<f64> {
+    (wall_ns > 0).then(|| (100.0 * mpi_ns as f64 / wall_ns as f64).min(100.0))
+}
+
+fn plus(one: OtherThreads, other: OtherThreads) -> OtherThreads {
+    OtherThreads {
+        threads: one.threads.saturating_add(other.threads),
+        calls: one.calls.saturating_add(other.calls),
+        mpi_ns: one.mpi_ns.saturating_add(other.mpi_ns),
+        wall_ns: one.wall_ns.saturating_add(other.wall_ns),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use mpiprobe_model::sample::{SECOND, profile, ranks};
+
+    fn thread(tid: u32, state: ThreadLife, seconds: u64) -> ThreadProfile {
+        ThreadProfile { tid, state, calls: 1000 * seconds, mpi_ns: seconds * SECOND, wall_ns: 10 * SECOND }
+    }
+
+    /// Three ranks, of which the first one has two threads in MPI, the second one four, and the third one its own only.
+    fn job() -> Profile {
+        let mut ranks = ranks(3);
+        ranks[0].threads = vec![thread(4000, ThreadLife::Running, 5), thread(5000, ThreadLife::Ended, 2)];
+        ranks[1].threads = vec![thread(4001, ThreadLife::Running, 1)];
+        ranks[1].other_threads = Some(OtherThreads { threads: 3, calls: 30, mpi_ns: 3 * SECOND, wall_ns: 12 * SECOND });
+        ranks[2].threads = vec![thread(4002, ThreadLife::Running, 9)];
+        for (rank, threads) in ranks.iter_mut().zip([2, 4, 1]) {
+            rank.threads_in_mpi = threads;
+        }
+        profile(ranks)
+    }
+
+    #[test]
+    fn most_time_comes_first_and_what_is_known_of_all_together_last() {
+        insta::assert_snapshot!(threads(&job()));
+    }
+
+    #[test]
+    fn it_is_said_how_many_are_not_shown() {
+        let mut profile = job();
+        profile.ranks[0].threads = (0..1500).map(|tid| thread(5000 + tid, ThreadLife::Ended, 1)).collect();
+        let text = threads(&profile);
+        assert_eq!(text.lines().count(), 2 + THREADS_SHOWN + 2);
+        assert!(text.ends_with("\n1,469 more threads: see --json\n"), "{text}");
+    }
+
+    #[test]
+    fn ranks_of_one_thread_have_no_table() {
+        let mut ranks = ranks(1);
+        ranks[0].threads = vec![thread(4000, ThreadLife::Ended, 5)];
+        assert_eq!(threads(&profile(ranks)), "");
+    }
+}

@@ -1,0 +1,205 @@
+//! Copies of registers and stacks of many threads, by whatever way disturbs them least.
+
+use std::{
+    collections::HashMap,
+    fs, io,
+    time::{Duration, Instant},
+};
+
+use crate::{
+    CaptureError,
+    copy::{Certainty, Progress, State, SystemCall, ThreadCopy, Way},
+    kernel::{
+        iterator::{Found, Iterator},
+        sample, stop,
+    },
+    proc,
+};
+
+/// How much is looked at.
+#[derive(Debug, Clone, Copy)]
+pub struct Limits {
+    /// Threads in all, and of one process.
+    pub threads: usize,
+    pub threads_of_process: usize,
+    /// For all of it.
+    pub time: Duration,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { threads: 16 << 10, threads_of_process: 1 << 10, time: Duration::from_secs(10) }
+    }
+}
+
+/// What looks at threads.
+#[derive(Debug)]
+pub struct Capture {
+    /// `None`: threads are stopped for a moment.
+    iterator: Option<Iterator>,
+    limits: Limits,
+}
+
+/// The threads of the processes that were asked for.
+#[derive(Debug, Default)]
+pub struct Captured {
+    pub threads: Vec<ThreadCopy>,
+    /// Threads that were left out, by process: there are more than the limits permit.
+    pub left_out: Vec<(u32, usize)>,
+    /// Threads that could not be looked at, and why: (pid, tid, reason).
+    pub refused: Vec<(u32, u32, String)>,
+}
+
+/// Looks that are taken of a thread that runs meanwhile.
+const TRIES: usize = 3;
+/// How long a thread that is on a CPU may take to be sampled, which takes a tenth of a millisecond of its running.
+const SAMPLE_PATIENCE: Duration = Duration::from_millis(20);
+
+impl Capture {
+    /// Without stopping anybody.
+    pub fn without_stopping(limits: Limits) -> Result<Self, CaptureError> {
+        Ok(Self { iterator: Some(Iterator::load()?), limits })
+    }
+
+    /// By stopping each thread for a moment, which some of its system calls notice.
+    pub fn by_stopping(limits: Limits) -> Self {
+        Self { iterator: None, limits }
+    }
+
+    /// Whether threads are stopped.
+    pub fn stops(&self) -> bool {
+        self.iterator.is_none()
+    }
+
+    /// Looks at all threads of these processes.
+    pub fn look(&mut self, processes: &[u32]) -> Result<Captured, CaptureError> {
+        let until = Instant::now() + self.limits.time;
+        let mut captured = Captured::default();
+        let mut threads = Vec::new();
+        for pid in processes {
+            // The first thread first: it is the one that cannot be missed.
+            let mut own = proc::threads(*pid);
+            own.sort_by_key(|tid| (tid != pid, *tid));
+            let room = self.limits.threads.saturating_sub(threads.len()).min(self.limits.threads_of_process);
+            if own.len() > room {
+                captured.left_out.push((*pid, own.len() - room));
+                own.truncate(room);
+            }
+            threads.extend(own.into_iter().map(|tid| (*pid, tid)));
+        }
+        match &mut self.iterator {
+            Some(iterator) => copy(iterator, &threads, until, &mut captured)?,
+            None => stop(&threads, until, &mut captured),
+        }
+        let place: HashMap<_, _> = threads.iter().enumerate().map(|(place, thread)| (*thread, place)).collect();
+        captured.threads.sort_by_key(|thread| place.get(&(thread.pid, thread.tid)).copied());
+        Ok(captured)
+    }
+}
+
+fn copy(
+    iterator: &mut Iterator,
+    threads: &[(u32, u32)],
+    until: Instant,
+    captured: &mut Captured,
+) -> Result<(), CaptureError> {
+    let processes: HashMap<u32, u32> = threads.iter().map(|&(pid, tid)| (tid, pid)).collect();
+    let mut left: Vec<u32> = threads.iter().map(|&(_, tid)| tid).collect();
+    let mut doubtful: Vec<ThreadCopy> = Vec::new();
+    for attempt in 0..TRIES {
+        let mut moved = Vec::new();
+        for some in left.chunks(Iterator::MOST) {
+            // A number may have been given to another process's thread meanwhile.
+            let found = iterator.look(some)?;
+            let found = found.into_iter().filter(|found| processes.get(&found.tid) == Some(&found.pid));
+            for found in found {
+                let copy = thread_copy(found);
+                if copy.certainty == Certainty::Exact { captured.threads.push(copy) } else { moved.push(copy) }
+            }
+        }
+        let on_cpu: Vec<u32> = moved.iter().filter(|copy| copy.progress.on_cpu).map(|copy| copy.tid).collect();
+        if !on_cpu.is_empty() {
+            match sample::take(&on_cpu, SAMPLE_PATIENCE) {
+                Ok(samples) => {
+                    for sample in samples {
+                        let place = moved.iter().position(|copy| (copy.pid, copy.tid) == (sample.pid, sample.tid));
+                        let Some(place) = place else { continue };
+                        let copy = moved.swap_remove(place);
+                        captured.threads.push(ThreadCopy {
+                            registers: Some(sample.registers),
+                            stack: sample.stack,
+                            way: Way::Sampled,
+                            certainty: Certainty::Exact,
+                            system_call: None,
+                            ..copy
+                        });
+                    }
+                }
+                Err(error) => tracing::debug!("no samples of running threads: {error}"),
+            }
+        }
+        left = moved.iter().map(|copy| copy.tid).collect();
+        doubtful = moved;
+        if left.is_empty() || attempt + 1 == TRIES || Instant::now() >= until {
+            break;
+        }
+    }
+    captured.threads.extend(doubtful);
+    Ok(())
+}
+
+fn thread_copy(found: Found) -> ThreadCopy {
+    let Found { before, after, .. } = found;
+    let rested = !before.on_cpu
+        && !after.on_cpu
+        && (before.voluntary, before.involuntary) == (after.voluntary, after.involuntary);
+    let has_ended = found.registers.is_none();
+    ThreadCopy {
+        pid: found.pid,
+        tid: found.tid,
+        system_call: found.registers.as_ref().zip(found.system_call).map(|(own, number)| SystemCall::of(number, own)),
+        registers: found.registers,
+        stack: found.stack,
+        way: Way::Copied,
+        certainty: if rested || has_ended { Certainty::Exact } else { Certainty::Doubtful },
+        state: if has_ended { State::Zombie } else { State::of_bits(found.state) },
+        progress: after,
+        at_ns: found.at_ns,
+    }
+}
+
+fn stop(threads: &[(u32, u32)], until: Instant, captured: &mut Captured) {
+    // As it was before it was stopped.
+    let before: Vec<_> = threads.iter().map(|&(pid, tid)| (proc::state(pid, tid), proc::progress(pid, tid))).collect();
+    let stopped = stop::look(threads, until);
+    for ((&(pid, tid), (state, progress)), stopped) in threads.iter().zip(before).zip(stopped) {
+        let (state, progress) = (state.unwrap_or(State::Unknown), progress.unwrap_or(Progress::default()));
+        let gone = |error: &io::Error| error.raw_os_error() == Some(libc::ESRCH);
+        match stopped {
+            Ok(stopped) => captured.threads.push(ThreadCopy {
+                pid: stopped.pid,
+                tid: stopped.tid,
+                registers: Some(stopped.registers),
+                stack: stopped.stack,
+                way: Way::Stopped,
+                certainty: Certainty::Exact,
+                state,
+                system_call: stopped.system_call,
+                progress,
+                at_ns: proc::now(),
+            }),
+            Err(error) if gone(&error) && fs::metadata(format!("/proc/{pid}/task/{tid}")).is_err() => {}
+            Err(error) => captured.refused.push((pid, tid, refusal(&error))),
+        }
+    }
+}
+
+/// Why a thread could not be stopped, with the rule that forbids it where there is one.
+fn refusal(error: &io::Error) -> String {
+    let is_forbidden = error.raw_os_error() == Some(libc::EPERM);
+    let scope = is_forbidden.then(|| fs::read_to_string("/proc/sys/kernel/yama/ptrace_scope").ok()).flatten();
+    match scope.as_deref().map(str::trim) {
+        Some(scope) if scope != "0" => format!("{error} (kernel.yama.ptrace_scope is {scope})"),
+        _ => error.to_string(),
+    }
+}

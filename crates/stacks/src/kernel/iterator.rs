@@ -1,0 +1,155 @@
+//! Registers and stacks of many threads at once, by the BPF iterator of `probe-ebpf/src/stacks.rs`.
+
+use std::{fs::File, io};
+
+use aya::{
+    Btf, Ebpf, EbpfLoader,
+    maps::{Array, HashMap, MapData, MapError},
+    programs::{Iter, ProgramError},
+};
+use mpiprobe_common::stacks::{
+    COPIED, ENDED, HAS_REGISTERS, ID, PAGES, Page, REGISTERS, Record, SLOTS, STACK, STATE, WORDS, progress, register,
+};
+
+use super::fields;
+use crate::{
+    CaptureError,
+    copy::{Progress, Stack},
+    registers::Registers,
+};
+
+static OBJECT: &[u8] = aya::include_bytes_aligned!(env!("MPIPROBE_STACKS_OBJECT"));
+
+/// The program in the kernel, and its tables.
+pub(crate) struct Iterator {
+    ebpf: Ebpf,
+    wanted: HashMap<MapData, u32, u32>,
+    records: Array<MapData, Record>,
+    stacks: Array<MapData, Page>,
+}
+
+impl std::fmt::Debug for Iterator {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Iterator").finish_non_exhaustive()
+    }
+}
+
+/// One thread as the iterator has found it.
+#[derive(Debug, Clone)]
+pub(crate) struct Found {
+    pub(crate) pid: u32,
+    pub(crate) tid: u32,
+    /// `None`: it is on its way out.
+    pub(crate) registers: Option<Registers>,
+    /// Of the system call that it is in.
+    pub(crate) system_call: Option<u64>,
+    pub(crate) stack: Stack,
+    pub(crate) state: u32,
+    pub(crate) before: Progress,
+    pub(crate) after: Progress,
+    /// By the monotonic clock, ns.
+    pub(crate) at_ns: u64,
+}
+
+impl Iterator {
+    /// Threads that one run looks at.
+    pub(crate) const MOST: usize = SLOTS as usize;
+
+    pub(crate) fn load() -> Result<Self, CaptureError> {
+        let fields = fields::read()?;
+        let btf = Btf::from_sys_fs().map_err(|error| CaptureError::Program(Box::new(error)))?;
+        let mut ebpf = EbpfLoader::new()
+            .btf(None)
+            .override_global("FIELDS", &fields, true)
+            .load(OBJECT)
+            .map_err(|error| CaptureError::Program(Box::new(error)))?;
+        let program: &mut Iter = ebpf
+            .program_mut("look")
+            .and_then(|program| program.try_into().ok())
+            .ok_or(CaptureError::Missing("program"))?;
+        let failed = |error: ProgramError| CaptureError::Program(Box::new(error));
+        program.load("task", &btf).map_err(failed)?;
+        let mut take = |name| ebpf.take_map(name).ok_or(CaptureError::Missing("table"));
+        let (wanted, records, stacks) = (take("WANTED")?, take("RECORDS")?, take("STACKS")?);
+        let failed = |error: MapError| CaptureError::Program(Box::new(error));
+        Ok(Self {
+            wanted: HashMap::try_from(wanted).map_err(failed)?,
+            records: Array::try_from(records).map_err(failed)?,
+            stacks: Array::try_from(stacks).map_err(failed)?,
+            ebpf,
+        })
+    }
+
+    /// Looks at threads, at most [`Self::MOST`] of them; those that are no longer there are missing in the answer.
+    pub(crate) fn look(&mut self, threads: &[u32]) -> Result<Vec<Found>, CaptureError> {
+        let failed = |error: MapError| CaptureError::Program(Box::new(error));
+        let threads = threads.get(..Self::MOST).unwrap_or(threads);
+        for (slot, tid) in (0..).zip(threads) {
+            self.records.set(slot, [0; WORDS], 0).map_err(failed)?;
+            self.wanted.insert(tid, slot, 0).map_err(failed)?;
+        }
+        let run = self.run();
+        for tid in threads {
+            // One that is wanted and not there is looked for in vain the next time, too.
+            let _ = self.wanted.remove(tid);
+        }
+        run?;
+        let mut found = Vec::with_capacity(threads.len());
+        for (slot, tid) in (0..).zip(threads) {
+            let record = self.records.get(&slot, 0).map_err(failed)?;
+            if u32::try_from(record[ID] & 0xffff_ffff) == Ok(*tid) {
+                found.push(self.found(slot, &record)?);
+            }
+        }
+        Ok(found)
+    }
+
+    /// Reading makes the kernel run the program for every thread; it writes nothing into the file itself.
+    fn run(&mut self) -> Result<(), CaptureError> {
+        let program: &mut Iter = self
+            .ebpf
+            .program_mut("look")
+            .and_then(|program| program.try_into().ok())
+            .ok_or(CaptureError::Missing("program"))?;
+        let link = program.attach().and_then(|link| program.take_link(link));
+        let link = link.map_err(|error| CaptureError::Program(Box::new(error)))?;
+        let mut file: File = link.into_file().map_err(|error| CaptureError::Program(Box::new(error)))?;
+        io::copy(&mut file, &mut io::sink()).map(|_| ()).map_err(CaptureError::Run)
+    }
+
+    fn found(&self, slot: u32, record: &Record) -> Result<Found, CaptureError> {
+        let word = |place: usize| record.get(place).copied().unwrap_or(0);
+        let progress = |place: usize| Progress {
+            voluntary: word(place + progress::VOLUNTARY),
+            involuntary: word(place + progress::INVOLUNTARY),
+            run_ns: word(place + progress::RUN_NS),
+            on_cpu: word(place + progress::ON_CPU) != 0,
+        };
+        let mut bytes = Vec::new();
+        for page in 0..u32::try_from(word(COPIED)).unwrap_or(0).min(PAGES) {
+            let page = self.stacks.get(&(slot * PAGES + page), 0);
+            let page = page.map_err(|error| CaptureError::Program(Box::new(error)))?;
+            bytes.extend(page.iter().flat_map(|word| word.to_le_bytes()));
+        }
+        let registers = (word(HAS_REGISTERS) != 0).then(|| registers(|place| word(REGISTERS + place)));
+        let system_call = word(REGISTERS + register::ORIGINAL_AX);
+        Ok(Found {
+            pid: u32::try_from(word(ID) >> 32).unwrap_or(0),
+            tid: u32::try_from(word(ID) & 0xffff_ffff).unwrap_or(0),
+            registers,
+            // Negative when the kernel was entered otherwise.
+            system_call: (registers.is_some() && system_call.cast_signed() >= 0).then_some(system_call),
+            stack: Stack::new(word(STACK), bytes),
+            state: u32::try_from(word(STATE)).unwrap_or(0),
+            before: progress(mpiprobe_common::stacks::BEFORE),
+            after: progress(mpiprobe_common::stacks::AFTER),
+            at_ns: word(ENDED),
+        })
+    }
+}
+
+/// From the kernel's order to that of DWARF.
+pub(super) fn registers(word: impl Fn(usize) -> u64) -> Registers {
+    use register::{AX, BP, BX, CX, DI, DX, IP, R8, R9, R10, R11, R12, R13, R14, R15, SI, SP};
+    Registers::new([AX, DX, CX, BX, SI, DI, BP, SP, R8, R9, R10, R11, R12, R13, R14, R15, IP].map(word))
+}

@@ -1,0 +1,36 @@
+//! Stacks of running threads: copied without stopping them, unwound, named and merged.
+//!
+//! [`Capture`] copies registers and stacks of all threads of some processes. Nothing here attaches to a process or stops it but
+//! [`Capture::by_stopping`], for callers to whom the kernel does not give BPF programs.
+
+mod capture;
+mod copy;
+mod error;
+mod fingerprint;
+mod kernel;
+mod look;
+mod memory;
+mod naming;
+mod proc;
+mod ranks;
+mod registers;
+mod report;
+mod system_calls;
+mod thread_stack;
+mod tree;
+mod unwind;
+
+pub use capture::{Capture, Captured, Limits};
+pub use copy::{Certainty, Progress, Stack, State, SystemCall, ThreadCopy, Way};
+pub use error::CaptureError;
+pub use fingerprint::Fingerprint;
+pub use look::{Look, Looker, Target};
+pub use memory::Memory;
+pub use proc::waits_in;
+pub use ranks::{Member, RankSet};
+pub use registers::Registers;
+pub use report::{Argument, Doing, KnownBy, Report, ThreadReport, Verdict};
+pub use system_calls::{is_of_descriptor, system_call_name};
+pub use thread_stack::{MpiCall, SystemCallSeen, ThreadStack};
+pub use tree::{Label, Node, Tree};
+pub use unwind::{End, FoundBy, Frame, MAX_FRAMES, Unwinder, Unwound};

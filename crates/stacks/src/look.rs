@@ -1,0 +1,151 @@
+//! Everything together: from processes to what each of their threads does.
+
+use std::{
+    collections::HashMap,
+    fs::File,
+    time::{Duration, Instant},
+};
+
+use mpiprobe_callsites::{AddressMap, Modules, Naming};
+use mpiprobe_discover::{Process, ProcessId, printable};
+
+use crate::{
+    CaptureError,
+    capture::{Capture, Captured},
+    copy::ThreadCopy,
+    memory::Memory,
+    naming::named,
+    ranks::Member,
+    system_calls::{is_of_descriptor, system_call_name},
+    thread_stack::{SystemCallSeen, ThreadStack},
+    unwind::{End, Unwinder, Unwound},
+};
+
+/// A process to be looked at.
+#[derive(Debug)]
+pub struct Target<'a> {
+    pub member: Member,
+    pub process: &'a Process,
+    /// The path of its program, as it knows it.
+    pub executable: &'a str,
+}
+
+/// One look at some processes.
+#[derive(Debug, Default)]
+pub struct Look {
+    /// By process in the order given, the first thread of each first.
+    pub threads: Vec<ThreadStack>,
+    /// Processes that have ended.
+    pub ended: Vec<Member>,
+    /// Threads that were left out, by process: there are more than the limits permit.
+    pub left_out: Vec<(Member, usize)>,
+    /// Threads that could not be looked at, and why: (process, thread, reason).
+    pub refused: Vec<(Member, u32, String)>,
+}
+
+/// Looks at processes, and remembers what it has learnt of their files.
+#[derive(Debug)]
+pub struct Looker {
+    capture: Capture,
+    unwinder: Unwinder,
+    modules: Modules,
+    naming: Naming,
+    maps: HashMap<ProcessId, AddressMap>,
+}
+
+/// How long names may take, all together: the rest is shown by file and offset.
+const NAMES: Duration = Duration::from_secs(5);
+
+impl Looker {
+    pub fn new(capture: Capture) -> Self {
+        Self {
+            capture,
+            unwinder: Unwinder::default(),
+            modules: Modules::default(),
+            naming: Naming::default(),
+            maps: HashMap::new(),
+        }
+    }
+
+    /// Whether threads are stopped for it.
+    pub fn stops(&self) -> bool {
+        self.capture.stops()
+    }
+
+    /// Looks at all threads of these processes: first at all, then names are found.
+    pub fn look(&mut self, targets: &[Target<'_>]) -> Result<Look, CaptureError> {
+        let pids: Vec<u32> = targets.iter().map(|target| target.process.pid()).collect();
+        let captured = self.capture.look(&pids)?;
+        let until = Instant::now() + NAMES;
+        let Captured { threads, left_out, refused } = captured;
+        let by_pid: HashMap<u32, &Target<'_>> = targets.iter().map(|target| (target.process.pid(), target)).collect();
+        let member = |pid: &u32| by_pid.get(pid).map(|target| target.member);
+        let mut look = Look {
+            left_out: left_out.iter().filter_map(|(pid, count)| Some((member(pid)?, *count))).collect(),
+            refused: refused.into_iter().filter_map(|(pid, tid, reason)| Some((member(&pid)?, tid, reason))).collect(),
+            ..Look::default()
+        };
+        let mut threads = threads.into_iter().peekable();
+        for target in targets {
+            let pid = target.process.pid();
+            let own: Vec<ThreadCopy> = std::iter::from_fn(|| threads.next_if(|copy| copy.pid == pid)).collect();
+            // What was copied was this process's, and not of another one with its number, if it still lives.
+            if !target.process.is_alive() {
+                look.ended.push(target.member);
+                continue;
+            }
+            self.threads(target, own, until, &mut look.threads);
+        }
+        Ok(look)
+    }
+
+    fn threads(&mut self, target: &Target<'_>, copies: Vec<ThreadCopy>, until: Instant, all: &mut Vec<ThreadStack>) {
+        let (modules, process) = (&mut self.modules, target.process);
+        let map = self.maps.entry(process.id()).or_insert_with(|| AddressMap::of(process, modules).unwrap_or_default());
+        let memory_file = memory_of(process);
+        for copy in copies {
+            let unwound = match copy.registers {
+                Some(registers) => {
+                    let mut memory = Memory::new(&copy.stack, memory_file.as_ref());
+                    self.unwinder.unwind(registers, &mut memory, |address| map.locate(address, Some(process), modules))
+                }
+                None => Unwound { frames: Vec::new(), end: End::Unread, read_later: false },
+            };
+            let named = named(&unwound, &copy.stack, target.executable, &mut self.naming, until);
+            let system_call = copy.system_call.map(|call| {
+                let name = system_call_name(call.number);
+                let descriptor = name.filter(|name| is_of_descriptor(name)).map(|_| call.arguments[0]);
+                let file = descriptor.and_then(|descriptor| file_of(process, descriptor));
+                SystemCallSeen { number: call.number, name, descriptor, file }
+            });
+            all.push(ThreadStack {
+                member: target.member,
+                pid: copy.pid,
+                tid: copy.tid,
+                state: copy.state,
+                way: copy.way,
+                certainty: copy.certainty,
+                call: named.call,
+                system_call,
+                frames: named.frames,
+                place: named.place,
+                end: unwound.end,
+                read_later: unwound.read_later,
+                progress: copy.progress,
+                at_ns: copy.at_ns,
+                fingerprint: named.fingerprint,
+            });
+        }
+    }
+}
+
+fn memory_of(process: &Process) -> Option<File> {
+    use rustix::fs::{Mode, OFlags, openat};
+    openat(process.directory(), "mem", OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty()).ok().map(File::from)
+}
+
+/// The name of what a descriptor of a process stands for.
+fn file_of(process: &Process, descriptor: u64) -> Option<String> {
+    let link = rustix::fs::readlinkat(process.directory(), format!("fd/{descriptor}"), Vec::new()).ok()?;
+    Some(printable(link.as_bytes()))
+}

@@ -1,0 +1,426 @@
+//! What every rank does, by several looks a moment apart: the answer to "why does it not go on?", as far as stacks tell it.
+
+use std::{
+    collections::{BTreeMap, HashMap},
+    sync::Arc,
+};
+
+use mpiprobe_model::CallSite;
+use serde::Serialize;
+
+use crate::{
+    copy::{Certainty, State, Way},
+    look::Look,
+    ranks::{Member, RankSet},
+    thread_stack::{MpiCall, SystemCallSeen, ThreadStack, site},
+    tree::Tree,
+};
+
+/// How the whole looks.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Verdict {
+    /// Some ranks have gone on in the program while they were looked at: nothing hangs.
+    GoesOn,
+    /// All ranks are in MPI, or have ended, or are stopped, and none has gone on.
+    NobodyGoesOn,
+    /// Some ranks have not gone on; others are in the program's own code, and what comes of that is not known.
+    SomeAreOutside,
+    /// There was one look only, or not enough could be seen.
+    NotKnown,
+}
+
+/// Several looks, in short.
+#[derive(Debug, Clone, Serialize)]
+pub struct Report {
+    pub verdict: Verdict,
+    /// How often it was looked, and over how long.
+    pub looks: usize,
+    pub over_ms: u64,
+    /// Whether threads were stopped for it.
+    pub stopped: bool,
+    pub threads: Vec<ThreadReport>,
+    /// Threads that were left out, by process: there are more than the limits permit.
+    pub left_out: Vec<(Member, usize)>,
+    /// Threads that could not be looked at, and why.
+    pub refused: Vec<(Member, u32, String)>,
+    pub tree: Tree,
+}
+
+/// What one thread does; of each rank those that are in MPI, and the first one.
+#[derive(Debug, Clone, Serialize)]
+pub struct ThreadReport {
+    pub member: Member,
+    pub pid: u32,
+    pub tid: u32,
+    #[serde(flatten)]
+    pub doing: Doing,
+    /// Whether the program has gone on between the first look and the last, in this thread; `None` if that is not known.
+    pub gone_on: Option<bool>,
+    /// Part of a core that it has used meanwhile, in percent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cpu_percent: Option<u32>,
+    /// Whether its rank has several threads here.
+    #[serde(skip)]
+    pub is_one_of_several: bool,
+    pub way: Way,
+    pub certainty: Certainty,
+}
+
+/// What a thread does.
+#[derive(Debug, Clone, Serialize)]
+#[serde(rename_all = "snake_case", tag = "doing")]
+pub enum Doing {
+    Mpi {
+        #[serde(flatten)]
+        call: MpiCall,
+        /// What the call was given, each with how it is known.
+        arguments: Vec<Argument>,
+    },
+    /// In a system call that the program has made.
+    SystemCall {
+        #[serde(flatten)]
+        call: SystemCallSeen,
+        /// Whether signals do not end the wait.
+        uninterruptible: bool,
+        #[serde(serialize_with = "site")]
+        place: Option<Arc<CallSite>>,
+    },
+    /// It runs, or could.
+    Computes {
+        #[serde(serialize_with = "site")]
+        place: Option<Arc<CallSite>>,
+    },
+    /// By a signal such as SIGSTOP; the call that it was in, if any.
+    Stopped {
+        call: Option<MpiCall>,
+    },
+    /// By a debugger.
+    Traced {
+        call: Option<MpiCall>,
+    },
+    Ended,
+    /// It waits in the kernel, nobody knows for what.
+    Waits {
+        #[serde(serialize_with = "site")]
+        place: Option<Arc<CallSite>>,
+    },
+}
+
+/// One argument of a call that began before anybody looked.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Argument {
+    pub name: String,
+    /// As people write it; `None` where it is not known.
+    pub value: Option<String>,
+    pub known_by: KnownBy,
+}
+
+/// How an argument is known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum KnownBy {
+    /// Debug information of the call, and the caller's frame.
+    CallersFrame,
+    /// What the library keeps of pending operations.
+    Library,
+    NotKnown,
+}
+
+impl Report {
+    /// From looks in their order in time.
+    pub fn of(looks: &[Look], stopped: bool, all_threads: bool, depth: Option<usize>) -> Self {
+        let Some(last) = looks.last() else { return Self::default() };
+        let history = History::of(looks);
+        let mut threads = Vec::new();
+        let mut tree = Tree::default();
+        for of_process in last.threads.chunk_by(|one, other| one.member == other.member && one.pid == other.pid) {
+            let matter: Vec<_> =
+                of_process.iter().enumerate().filter(|(place, it)| *place == 0 || it.call.is_some()).collect();
+            // The first thread says nothing where others are in MPI and it only waits for them.
+            let others_call = matter.iter().any(|(place, thread)| *place > 0 && thread.call.is_some());
+            let waits = |thread: &ThreadStack| thread.call.is_none() && thread.state == State::Sleeping;
+            let told: Vec<_> =
+                matter.into_iter().filter(|(place, it)| !(*place == 0 && others_call && waits(it))).collect();
+            let several = told.len() > 1;
+            for (_, thread) in &told {
+                threads.push(history.report(thread, several));
+            }
+            for (place, thread) in of_process.iter().enumerate() {
+                if (all_threads || told.iter().any(|(told, _)| *told == place)) && !thread.frames.is_empty() {
+                    tree.add(thread.member, thread.frames.iter().cloned(), depth);
+                }
+            }
+        }
+        threads.extend(last.ended.iter().map(|member| ThreadReport::ended(*member)));
+        tree.sort();
+        Self {
+            verdict: verdict(&threads, looks.len()),
+            looks: looks.len(),
+            over_ms: history.over_ns / 1_000_000,
+            stopped,
+            threads,
+            left_out: last.left_out.clone(),
+            refused: last.refused.clone(),
+            tree,
+        }
+    }
+
+    /// The answer in words, and then the tree.
+    pub fn text(&self) -> String {
+        let mut lines = vec![self.summary()];
+        let mut groups: Vec<(String, RankSet, Option<u32>)> = Vec::new();
+        let mut place: HashMap<String, usize> = HashMap::new();
+        for thread in &self.threads {
+            let words = thread.words();
+            let found = *place.entry(words.clone()).or_insert_with(|| {
+                groups.push((words, RankSet::default(), None));
+                groups.len() - 1
+            });
+            if let Some((_, ranks, _)) = groups.get_mut(found) {
+                ranks.insert(thread.member);
+            }
+        }
+        for (words, ranks, _) in &groups {
+            lines.push(format!("  {} {words}", subject(ranks)));
+        }
+        for (member, left) in &self.left_out {
+            lines.push(format!(
+                "  of {}, {left} threads were not looked at: there are too many",
+                subject(&[*member].into_iter().collect())
+            ));
+        }
+        let mut reasons: BTreeMap<&str, RankSet> = BTreeMap::new();
+        for (member, _, reason) in &self.refused {
+            reasons.entry(reason).or_default().insert(*member);
+        }
+        for (reason, ranks) in reasons {
+            lines.push(format!("  {}: threads could not be looked at: {reason}", subject(&ranks)));
+        }
+        if self.stopped {
+            lines.push("  each thread was stopped for a moment: timed waits may have been interrupted".to_owned());
+        }
+        lines.push(String::new());
+        lines.push(self.tree.text());
+        lines.join("\n")
+    }
+
+    fn summary(&self) -> String {
+        let seconds = || format!("{:.1} s", std::time::Duration::from_millis(self.over_ms).as_secs_f64());
+        match self.verdict {
+            Verdict::GoesOn => {
+                let gone = self.threads.iter().filter(|thread| thread.gone_on == Some(true));
+                let ranks: RankSet = gone.map(|thread| thread.member).collect();
+                let verb = if ranks.len() == 1 { "has" } else { "have" };
+                format!("Nothing hangs: {} {verb} gone on within {}", subject(&ranks).to_lowercase(), seconds())
+            }
+            Verdict::NobodyGoesOn => format!("No rank has gone on for {} at least:", seconds()),
+            Verdict::SomeAreOutside => {
+                let held = self.threads.iter().filter(|thread| matches!(thread.doing, Doing::Mpi { .. }));
+                let ranks: RankSet = held.map(|thread| thread.member).collect();
+                if ranks.is_empty() {
+                    return "No rank is in MPI:".to_owned();
+                }
+                let verb = if ranks.len() == 1 { "waits" } else { "wait" };
+                format!("{} {verb} in MPI for {} at least; others are not in MPI:", subject(&ranks), seconds())
+            }
+            Verdict::NotKnown => "Whether anything hangs is not known:".to_owned(),
+        }
+    }
+}
+
+impl Default for Report {
+    fn default() -> Self {
+        Self {
+            verdict: Verdict::NotKnown,
+            looks: 0,
+            over_ms: 0,
+            stopped: false,
+            threads: Vec::new(),
+            left_out: Vec::new(),
+            refused: Vec::new(),
+            tree: Tree::default(),
+        }
+    }
+}
+
+fn subject(ranks: &RankSet) -> String {
+    let first = ranks.iter().next();
+    match (ranks.len(), first) {
+        (1, Some(Member::Pid(pid))) => format!("Process {pid}"),
+        (1, _) => format!("Rank {ranks}"),
+        (_, Some(Member::Pid(_))) => format!("Processes {}", ranks.to_string().replace("pid ", "")),
+        _ => format!("Ranks {ranks}"),
+    }
+}
+
+/// Whether somebody has gone on, and who has not.
+fn verdict(threads: &[ThreadReport], looks: usize) -> Verdict {
+    let is_outside = |thread: &ThreadReport| {
+        matches!(thread.doing, Doing::Computes { .. } | Doing::SystemCall { .. } | Doing::Waits { .. })
+    };
+    if looks < 2 || threads.is_empty() {
+        Verdict::NotKnown
+    } else if threads.iter().any(|thread| thread.gone_on == Some(true) && !is_outside(thread)) {
+        Verdict::GoesOn
+    } else if threads.iter().any(is_outside) {
+        Verdict::SomeAreOutside
+    } else if threads.iter().all(|thread| thread.gone_on == Some(false)) {
+        Verdict::NobodyGoesOn
+    } else {
+        Verdict::NotKnown
+    }
+}
+
+/// What all looks say of each thread.
+struct History<'a> {
+    by_thread: HashMap<(u32, u32), Vec<&'a ThreadStack>>,
+    over_ns: u64,
+    looks: usize,
+}
+
+impl<'a> History<'a> {
+    fn of(looks: &'a [Look]) -> Self {
+        let mut by_thread: HashMap<_, Vec<_>> = HashMap::new();
+        for thread in looks.iter().flat_map(|look| &look.threads) {
+            by_thread.entry((thread.pid, thread.tid)).or_default().push(thread);
+        }
+        let times = |look: &'a Look| look.threads.iter().map(|thread| thread.at_ns);
+        let first = looks.first().and_then(|look| times(look).max()).unwrap_or(0);
+        let last = looks.last().and_then(|look| times(look).min()).unwrap_or(0);
+        Self { by_thread, over_ns: last.saturating_sub(first), looks: looks.len() }
+    }
+
+    fn report(&self, thread: &ThreadStack, is_one_of_several: bool) -> ThreadReport {
+        let seen = self.by_thread.get(&(thread.pid, thread.tid)).map(Vec::as_slice).unwrap_or_default();
+        ThreadReport {
+            member: thread.member,
+            pid: thread.pid,
+            tid: thread.tid,
+            doing: Doing::of(thread),
+            gone_on: gone_on(seen, self.looks),
+            cpu_percent: seen.first().and_then(|first| cpu_percent(first, thread)),
+            is_one_of_several,
+            way: thread.way,
+            certainty: thread.certainty,
+        }
+    }
+}
+
+/// Whether a thread has gone on in the program: it was in different calls, or what the program has on its stack has changed.
+fn gone_on(seen: &[&ThreadStack], looks: usize) -> Option<bool> {
+    let [first, rest @ ..] = seen else { return None };
+    if rest.is_empty() {
+        return None;
+    }
+    let call = |thread: &ThreadStack| thread.call.as_ref().map(|call| call.function);
+    // What was copied while it ran may be wrong.
+    let certain = |thread: &&&ThreadStack| thread.certainty == Certainty::Exact;
+    let both = |thread: &ThreadStack| Some((first.fingerprint.clone()?, thread.fingerprint.clone()?));
+    let differs = |thread: &&ThreadStack| {
+        call(thread) != call(first) || both(thread).is_some_and(|(before, now)| now.differs(&before))
+    };
+    let is_comparable =
+        |thread: &ThreadStack| both(thread).is_some_and(|(before, now)| before.is_whole() && now.is_whole());
+    if !certain(&first) {
+        return None;
+    }
+    if rest.iter().filter(certain).any(differs) {
+        return Some(true);
+    }
+    let comparable = rest.iter().filter(certain).any(|thread| is_comparable(thread));
+    (seen.len() == looks && comparable).then_some(false)
+}
+
+fn cpu_percent(first: &ThreadStack, last: &ThreadStack) -> Option<u32> {
+    let (over, run) = (last.at_ns.checked_sub(first.at_ns)?, last.progress.run_ns.checked_sub(first.progress.run_ns)?);
+    // The kernel counts by ticks of some milliseconds.
+    if over < 50_000_000 {
+        return None;
+    }
+    u32::try_from((run.saturating_mul(100) + over / 2) / over).ok().map(|percent| percent.min(100))
+}
+
+impl Doing {
+    fn of(thread: &ThreadStack) -> Self {
+        let place = thread.place.clone();
+        match (thread.state, &thread.call) {
+            (State::Zombie, _) => Self::Ended,
+            (State::Stopped, call) => Self::Stopped { call: call.clone() },
+            (State::Traced, call) => Self::Traced { call: call.clone() },
+            (_, Some(call)) => Self::Mpi { call: call.clone(), arguments: unknown_arguments(call) },
+            (State::Running, None) => Self::Computes { place },
+            (state, None) => match thread.system_call.clone() {
+                Some(call) => Self::SystemCall { call, uninterruptible: state == State::Uninterruptible, place },
+                None => Self::Waits { place },
+            },
+        }
+    }
+}
+
+/// The names of what a call is given; nothing here says what that was.
+fn unknown_arguments(call: &MpiCall) -> Vec<Argument> {
+    let unknown = |name: &str| Argument { name: name.to_owned(), value: None, known_by: KnownBy::NotKnown };
+    call.function.function().arguments.iter().map(|argument| unknown(argument.name)).collect()
+}
+
+impl ThreadReport {
+    fn ended(member: Member) -> Self {
+        Self {
+            member,
+            pid: 0,
+            tid: 0,
+            doing: Doing::Ended,
+            gone_on: Some(false),
+            cpu_percent: None,
+            is_one_of_several: false,
+            way: Way::Copied,
+            certainty: Certainty::Exact,
+        }
+    }
+
+    /// What it does, behind its name.
+    fn words(&self) -> String {
+        let mut words = match &self.doing {
+            Doing::Mpi { call, .. } => format!("in {}", call_words(call)),
+            Doing::SystemCall { call, uninterruptible, place } => {
+                let name = call.name.map_or_else(|| format!("system call {}", call.number), str::to_owned);
+                let descriptor = call.descriptor.map(|descriptor| format!(", fd {descriptor}")).unwrap_or_default();
+                let file = call.file.as_ref().map(|file| format!(", {file}")).unwrap_or_default();
+                let how = if *uninterruptible { ", cannot be interrupted" } else { "" };
+                format!("not in MPI: {name}{descriptor}{file}{how}{}", at(place.as_ref()))
+            }
+            Doing::Computes { place } => {
+                let share = self.cpu_percent.map(|percent| format!(", {percent} % of a core")).unwrap_or_default();
+                format!("not in MPI: computes{share}{}", at(place.as_ref()))
+            }
+            Doing::Stopped { call } => format!("stopped by a signal{}", inside(call.as_ref())),
+            Doing::Traced { call } => format!("stopped by a debugger{}", inside(call.as_ref())),
+            Doing::Ended => "ended".to_owned(),
+            Doing::Waits { place } => format!("not in MPI: waits{}", at(place.as_ref())),
+        };
+        if self.is_one_of_several {
+            words = format!("(thread {}) {words}", self.tid);
+        }
+        if self.certainty == Certainty::Doubtful {
+            words.push_str(" (it ran while it was looked at: not certain)");
+        }
+        words
+    }
+}
+
+fn call_words(call: &MpiCall) -> String {
+    let name = call.function.function().name;
+    match &call.site {
+        Some(site) => format!("{name} at {}", site.text),
+        None => format!("{name}, called from a place that is not known"),
+    }
+}
+
+fn inside(call: Option<&MpiCall>) -> String {
+    call.map(|call| format!(", in {}", call_words(call))).unwrap_or_default()
+}
+
+fn at(place: Option<&Arc<CallSite>>) -> String {
+    place.map(|place| format!(", at {}", place.text)).unwrap_or_default()
+}

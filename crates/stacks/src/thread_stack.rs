@@ -1,0 +1,91 @@
+//! What a thread does, in names.
+
+use std::sync::Arc;
+
+use mpiprobe_functions::FunctionId;
+use mpiprobe_model::CallSite;
+use serde::Serialize;
+
+use crate::{
+    copy::{Certainty, Progress, State, Way},
+    fingerprint::Fingerprint,
+    ranks::Member,
+    registers::Registers,
+    tree::Label,
+    unwind::End,
+};
+
+/// One thread at one moment.
+#[derive(Debug, Clone, Serialize)]
+pub struct ThreadStack {
+    pub member: Member,
+    pub pid: u32,
+    pub tid: u32,
+    pub state: State,
+    pub way: Way,
+    pub certainty: Certainty,
+    /// The MPI call that it is in; the outermost, if one has made others.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub call: Option<MpiCall>,
+    /// The system call that it is in.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub system_call: Option<SystemCallSeen>,
+    /// From the outside in, without what is before `main`. Of what is inside an MPI call only that call.
+    pub frames: Vec<Label>,
+    /// The place in the program's own code that it is at, or has called libraries from, as far as that can be told.
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "site")]
+    pub place: Option<Arc<CallSite>>,
+    /// Why there are no frames outside of the outermost one.
+    pub end: End,
+    /// Parts of the stack were read after the registers.
+    pub read_later: bool,
+    /// As of this moment.
+    #[serde(skip)]
+    pub progress: Progress,
+    /// By the monotonic clock, ns.
+    #[serde(skip)]
+    pub at_ns: u64,
+    /// What the program's own functions have on their stack and in registers that are theirs: the same at two looks if it has not
+    /// gone on in between.
+    #[serde(skip)]
+    pub fingerprint: Option<Fingerprint>,
+}
+
+/// An MPI call that a thread is in.
+#[derive(Debug, Clone, Serialize)]
+pub struct MpiCall {
+    #[serde(serialize_with = "name")]
+    pub function: FunctionId,
+    /// Where the program has made it; `None` where the stack could not be followed so far.
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "site")]
+    pub site: Option<Arc<CallSite>>,
+    /// Whether it is a Python interpreter that has made it.
+    pub from_python: bool,
+    /// As the caller had them, where known: what arguments are found by.
+    #[serde(skip)]
+    pub callers_registers: Registers,
+}
+
+/// A system call that a thread is in.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct SystemCallSeen {
+    pub number: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub name: Option<&'static str>,
+    /// What it waits for, if that is said by its first argument.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub descriptor: Option<u64>,
+    /// The path, or the kernel's name for something that is no file: `socket:[4711]`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub file: Option<String>,
+}
+
+#[expect(clippy::ref_option, reason = "as serde calls it")]
+pub(crate) fn site<S: serde::Serializer>(site: &Option<Arc<CallSite>>, to: S) -> Result<S::Ok, S::Error> {
+    site.as_deref().serialize(to)
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "as serde calls it")]
+fn name<S: serde::Serializer>(function: &FunctionId, to: S) -> Result<S::Ok, S::Error> {
+    to.serialize_str(function.function().name)
+}

@@ -1,0 +1,69 @@
+//! Draws the state. Nothing here changes it or waits for anything.
+
+mod editor;
+mod frame;
+mod glance;
+mod grid;
+mod help;
+mod line;
+mod list;
+mod matrix;
+mod overview;
+mod popup;
+mod style;
+mod symbols;
+
+use ratatui::{Frame, layout::Rect};
+
+use self::{style::Palette, symbols::Symbols};
+use super::{
+    content::{Place, Screen},
+    layout::{Areas, SMALLEST, Size},
+    options::ViewOptions,
+    state::State,
+};
+
+/// How things look on this terminal.
+#[derive(Clone, Copy, Debug)]
+pub struct Theme {
+    palette: Palette,
+    symbols: Symbols,
+}
+
+impl Theme {
+    /// `options` must have been resolved.
+    pub fn new(options: ViewOptions) -> Self {
+        Self { palette: Palette::new(options.scheme), symbols: Symbols::new(options.ascii) }
+    }
+}
+
+/// Draws everything.
+pub fn draw(frame: &mut Frame<'_>, state: &State, theme: Theme) {
+    let area = frame.area();
+    let size = Size { width: area.width, height: area.height };
+    if size.width < SMALLEST.width || size.height < SMALLEST.height {
+        too_small(frame, area);
+        return;
+    }
+    let areas = Areas::of(size);
+    frame::header(frame, areas.header, state, theme);
+    frame::tabs(frame, areas.tabs, state, theme);
+    match state.place() {
+        _ if state.profile().is_none() => frame::waiting(frame, areas.body, theme),
+        Place::Screen(Screen::Overview) => overview::draw(frame, areas.body, state, theme),
+        Place::Screen(Screen::Matrix) | Place::Block(_) => matrix::draw(frame, areas.body, state, theme),
+        _ => grid::draw(frame, areas.body, state, theme),
+    }
+    frame::notice(frame, areas.notice, state, theme);
+    frame::footer(frame, areas.footer, state.editor().is_some(), theme);
+    list::saved(frame, size, state, theme);
+    editor::draw(frame, size, state, theme);
+    if state.is_help_open {
+        help::draw(frame, size, state, theme);
+    }
+}
+
+fn too_small(frame: &mut Frame<'_>, area: Rect) {
+    let text = format!("{}x{} or larger, please", SMALLEST.width, SMALLEST.height);
+    frame.buffer_mut().set_stringn(area.x, area.y, text, area.width.into(), ratatui::style::Style::new());
+}

@@ -1,0 +1,143 @@
+//! The view of an observation under way, on a thread of its own: a terminal that takes its time must not keep the observation
+//! from noticing new ranks.
+
+use std::{
+    collections::VecDeque,
+    sync::{Arc, Mutex, PoisonError},
+    thread::JoinHandle,
+};
+
+use mpiprobe_model::Profile;
+use mpiprobe_present::{Diverted, say};
+use tokio::sync::{mpsc, oneshot, watch};
+
+use super::{
+    ViewError, ViewOptions, ViewStart, app,
+    source::{Running, Source, Update, Wish},
+};
+
+/// Messages that are kept until the terminal is given back: the latest ones.
+const MOST_MESSAGES: usize = 200;
+
+/// The observation's end of the view.
+#[derive(Debug)]
+pub struct LiveView {
+    profiles: watch::Sender<Option<Arc<Profile>>>,
+    /// Comes to an end when the user has.
+    ended: oneshot::Receiver<()>,
+    thread: JoinHandle<Result<(), ViewError>>,
+    diverted: Diverted,
+    messages: Kept,
+    /// Whether the last calls are to be shown.
+    recent_calls: watch::Receiver<bool>,
+}
+
+type Kept = Arc<Mutex<VecDeque<String>>>;
+
+impl LiveView {
+    /// Takes the terminal over.
+    pub fn open(options: ViewOptions, start: ViewStart) -> Result<Self, ViewError> {
+        let (profiles, profiles_seen) = watch::channel(None);
+        let (message, messages_seen) = mpsc::unbounded_channel();
+        let (end, ended) = oneshot::channel();
+        let (recent, recent_calls) = watch::channel(false);
+        let messages = Kept::default();
+        let keep = Arc::clone(&messages);
+        let diverted = mpiprobe_present::divert(Box::new(move |text| {
+            let mut kept = keep.lock().unwrap_or_else(PoisonError::into_inner);
+            if kept.len() >= MOST_MESSAGES {
+                kept.pop_front();
+            }
+            kept.push_back(text.to_owned());
+            // Who has closed the view reads them afterwards.
+            let _ = message.send(text.to_owned());
+        }));
+        let source = LiveSource { profiles: profiles_seen, messages: messages_seen, recent_calls: recent };
+        let thread = std::thread::Builder::new().name("view".into()).spawn(move || {
+            // Held until the thread has ended, also by a panic.
+            let _end: oneshot::Sender<()> = end;
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+            runtime.map_err(ViewError::Start)?.block_on(app::run(source, options, start))
+        });
+        Ok(Self { profiles, ended, thread: thread.map_err(ViewError::Start)?, diverted, messages, recent_calls })
+    }
+
+    /// Shows a further profile; if the view is busy, only the latest one.
+    pub fn show(&self, profile: Arc<Profile>) {
+        self.profiles.send_replace(Some(profile));
+    }
+
+    /// Waits until the user has seen enough.
+    pub async fn ended(&mut self) {
+        ended(&mut self.ended).await;
+    }
+
+    /// Waits until the user asks for something.
+    pub async fn asked(&mut self) -> Asked {
+        tokio::select! {
+            Ok(()) = self.recent_calls.changed() => Asked::RecentCalls(*self.recent_calls.borrow_and_update()),
+            () = ended(&mut self.ended) => Asked::End,
+        }
+    }
+
+    /// Gives the terminal back, then says what was said meanwhile.
+    pub fn close(self) -> Result<(), ViewError> {
+        drop(self.profiles);
+        let done = self.thread.join().map_err(|_| ViewError::Panicked).flatten();
+        drop(self.diverted);
+        for message in self.messages.lock().unwrap_or_else(PoisonError::into_inner).drain(..) {
+            say(message);
+        }
+        done
+    }
+}
+
+/// What the user asks the observation for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Asked {
+    End,
+    /// The last calls of each rank, from now on or not any more.
+    RecentCalls(bool),
+}
+
+async fn ended(ended: &mut oneshot::Receiver<()>) {
+    // Nothing is ever sent: the end of the thread is the message. Once that is known, it may be asked for again.
+    if !ended.is_terminated() {
+        let _ = ended.await;
+    }
+}
+
+/// The view's end.
+struct LiveSource {
+    profiles: watch::Receiver<Option<Arc<Profile>>>,
+    messages: mpsc::UnboundedReceiver<String>,
+    recent_calls: watch::Sender<bool>,
+}
+
+impl Source for LiveSource {
+    fn running(&self) -> Running {
+        Running::Live
+    }
+
+    fn wish(&mut self, wish: Wish) {
+        if let Wish::RecentCalls(wanted) = wish {
+            self.recent_calls.send_replace(wanted);
+        }
+    }
+
+    async fn next(&mut self) -> Update {
+        loop {
+            tokio::select! {
+                changed = self.profiles.changed() => {
+                    if changed.is_err() {
+                        return Update::Close;
+                    }
+                    if let Some(profile) = self.profiles.borrow_and_update().clone() {
+                        return Update::Profile(profile);
+                    }
+                }
+                Some(message) = self.messages.recv() => return Update::Message(message),
+            }
+        }
+    }
+}

@@ -1,0 +1,115 @@
+//! The tables of all places, made of a profile and what has changed.
+
+mod cells;
+mod communicators;
+mod function;
+mod functions;
+mod histogram;
+mod layers;
+mod matrix;
+mod rank;
+mod ranks;
+mod recent;
+mod requests;
+mod sites;
+mod sums;
+mod threads;
+mod waits;
+
+use mpiprobe_model::{
+    CommunicatorProfile, Profile, RankProfile,
+    analyse::{Change, RankId},
+    filter::{Facts, Filter},
+};
+
+use super::content::{Grid, Place, RecentOf, Screen, Span};
+
+pub(super) use matrix::{communicators_with_pairs, matrix};
+pub(super) use recent::shown_rank;
+pub(super) use sums::{FunctionSum, functions_by_time};
+
+/// A profile, and what goes with it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Rows<'a> {
+    pub profile: &'a Profile,
+    /// Of the span that is shown.
+    pub change: &'a Change,
+    /// The ranks of the profile, told apart.
+    pub ids: &'a [RankId],
+}
+
+/// What tables are made of: the rows that the filter keeps.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Known<'a> {
+    pub profile: &'a Profile,
+    /// Of the span that is shown.
+    pub change: &'a Change,
+    /// The ranks of the profile, told apart.
+    pub ids: &'a [RankId],
+    pub span: Span,
+    /// Everything, whatever the filter: for sums, and for looking up what rows refer to.
+    pub all: Rows<'a>,
+    pub filter: Option<&'a Filter>,
+    pub recent: RecentOf,
+}
+
+/// The table of a place.
+pub(super) fn grid(place: Place, known: &Known<'_>) -> Grid {
+    match place {
+        // These are no tables.
+        Place::Screen(Screen::Overview | Screen::Matrix) | Place::Block(_) => Grid::default(),
+        Place::Screen(Screen::Ranks) => ranks::grid(known),
+        Place::Screen(Screen::Functions) => functions::grid(known),
+        Place::Screen(Screen::CallSites) => sites::grid(known),
+        Place::Screen(Screen::Communicators) => communicators::grid(known),
+        Place::Screen(Screen::Requests) => requests::grid(known),
+        Place::Screen(Screen::Recent) => recent::grid(known),
+        Place::Screen(Screen::Waiting) => waits::grid(known),
+        Place::Site(id) => sites::of_ranks(known, id),
+        Place::Communicator(id) => communicators::functions(known, id),
+        Place::Rank(id) => rank::grid(known, id),
+        Place::Threads(id) => threads::grid(known, id),
+        Place::Function(name) => function::grid(known, name),
+        Place::Layers(name) => layers::grid(known, name),
+        Place::Histogram(name, rank) => histogram::grid(known, name, rank),
+    }
+}
+
+impl<'a> Known<'a> {
+    /// Rows of everything, which are those that a filter keeps if there is one.
+    pub(super) fn new(rows: Rows<'a>, all: Rows<'a>, span: Span, filter: Option<&'a Filter>) -> Self {
+        Self { profile: rows.profile, change: rows.change, ids: rows.ids, span, all, filter, recent: RecentOf::NOBODY }
+    }
+
+    /// The same without a filter.
+    pub(super) fn unfiltered(&self) -> Self {
+        Self { recent: self.recent, ..Self::new(self.all, self.all, self.span, None) }
+    }
+
+    /// Of a row that is not in profiles by itself.
+    fn keeps(&self, facts: &Facts<'_>) -> bool {
+        self.filter.is_none_or(|filter| filter.keeps(facts))
+    }
+
+    fn rank(&self, id: RankId) -> Option<&'a RankProfile> {
+        let index = self.ids.iter().position(|known| *known == id)?;
+        self.profile.ranks.get(index)
+    }
+
+    /// Of a rank's own number for it.
+    pub(super) fn communicator(&self, rank: &RankProfile, number: Option<u32>) -> Option<&'a CommunicatorProfile> {
+        let number = number?;
+        let row = rank.traffic.as_ref()?.communicators.iter().find(|row| row.number == number)?;
+        let id = row.id?;
+        self.all.profile.traffic.as_ref()?.communicators.iter().find(|communicator| communicator.id == id)
+    }
+
+    /// "last 10 s", "since the beginning, 2 min"
+    pub(super) fn span(&self) -> String {
+        let ns = mpiprobe_present::units::ns(self.change.span_ns);
+        match self.span {
+            Span::Recent => format!("last {ns}"),
+            Span::Start => format!("since the beginning, {ns}"),
+        }
+    }
+}

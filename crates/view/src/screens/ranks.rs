@@ -1,0 +1,157 @@
+//! One row for each rank: what it does now, and how its time is spent.
+
+use std::collections::BTreeSet;
+
+use mpiprobe_model::{
+    RankProfile,
+    analyse::{FunctionChange, RankChange, RankId},
+};
+
+use super::{
+    Known,
+    cells::{bandwidth, is_stuck, known_unless, maybe_share, number, per_second, rank_number, since, state},
+    sums::groups,
+};
+use crate::content::{Cell, Column, Content, Grid, Place, Row, RowId, SortKey, Tone};
+
+const COLUMNS: &[Column] = &[
+    Column::right("rank", 6, 0),
+    Column::text("now", 28, 0),
+    Column::right("for", 8, 0),
+    Column::left("MPI %", 14, 1),
+    Column::left("by group", 16, 4),
+    Column::right("calls/s", 8, 2),
+    Column::right("bytes/s", 8, 3),
+    Column::right("calls", 14, 6),
+    Column::right("pid", 8, 5),
+    Column::left("host", 12, 7),
+];
+
+/// Where a job is on several nodes: theirs are together.
+const COLUMNS_OF_NODES: &[Column] = &[
+    Column::left("host", 12, 0),
+    Column::right("rank", 6, 0),
+    Column::text("now", 20, 0),
+    Column::right("for", 8, 0),
+    Column::left("MPI %", 14, 1),
+    Column::left("by group", 16, 4),
+    Column::right("calls/s", 8, 2),
+    Column::right("bytes/s", 8, 3),
+    Column::right("calls", 14, 6),
+    Column::right("pid", 8, 5),
+];
+
+pub(super) fn grid(known: &Known<'_>) -> Grid {
+    let rows = known.profile.ranks.iter().zip(known.ids).zip(&known.change.ranks);
+    // Also while a filter shows those of one only: columns do not jump about.
+    let nodes = known.all.profile.ranks.iter().map(|rank| &rank.host).collect::<BTreeSet<_>>().len();
+    let on_nodes = if nodes > 1 { format!(" on {nodes} nodes") } else { String::new() };
+    let mut rows: Vec<Row> =
+        rows.map(|((rank, id), (change, functions))| row(known, rank, *id, *change, functions)).collect();
+    if nodes > 1 {
+        for row in &mut rows {
+            row.cells.rotate_right(1);
+        }
+    }
+    Grid {
+        title: format!("{} ranks{on_nodes}, {}", known.profile.ranks.len(), known.span()),
+        columns: if nodes > 1 { COLUMNS_OF_NODES } else { COLUMNS },
+        rows,
+        empty: "No MPI process is observed yet.",
+        natural: (0, false),
+    }
+}
+
+fn row(known: &Known<'_>, rank: &RankProfile, id: RankId, change: RankChange, functions: &[FunctionChange]) -> Row {
+    let marked = is_stuck(known.all.profile, rank) || rank.stopped;
+    let names = rank.functions.iter().map(|row| row.name);
+    Row {
+        id: RowId::Rank(id),
+        cells: vec![
+            rank_number(rank),
+            state(rank, marked),
+            since(rank, marked),
+            known_unless(rank.untimed_calls, maybe_share(change.mpi_percent())),
+            split(change, names.zip(functions.iter().copied())),
+            per_second(known.change, change.calls),
+            bandwidth(known.change, change.bytes),
+            number(rank.calls),
+            Cell::number(rank.pid.into(), rank.pid.to_string()),
+            Cell { key: SortKey::Text(by_number(&rank.host)), ..Cell::text(rank.host.as_str()) },
+        ],
+        marked,
+        opens: Some(Place::Rank(id)),
+    }
+}
+
+/// A name in which numbers are equally long, so that node10 comes after node9.
+fn by_number(name: &str) -> String {
+    const DIGITS: usize = 10;
+    let mut key = String::new();
+    let mut rest = name;
+    while let Some(start) = rest.find(|letter: char| letter.is_ascii_digit()) {
+        let (text, number) = rest.split_at(start);
+        let end = number.find(|letter: char| !letter.is_ascii_digit()).unwrap_or(number.len());
+        let (number, after) = number.split_at(end);
+        key.push_str(text);
+        key.push_str(&"0".repeat(DIGITS.saturating_sub(number.len())));
+        key.push_str(number);
+        rest = after;
+    }
+    key + rest
+}
+
+/// Shares of the groups of functions in the time of the rank's threads, as a bar.
+fn split(change: RankChange, functions: impl Iterator<Item = (&'static str, FunctionChange)>) -> Cell {
+    let whole = change.thread_wall_ns.max(1) as f64;
+    let parts = groups(functions).into_iter().filter(|(_, ns)| *ns > 0);
+    let parts = parts.map(|(group, ns)| (Tone::Group(group.index()), ns as f64 / whole)).collect();
+    Cell {
+        content: Content::Parts(parts),
+        key: SortKey::Number(change.mpi_percent().unwrap_or(-1.0)),
+        tone: Tone::Plain,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{content::Span, screens::Rows};
+    use mpiprobe_model::analyse::{Change, identify};
+    use mpiprobe_model::sample::{profile, ranks};
+
+    /// Title, and host and rank of the rows in the order that nobody has asked for.
+    fn shown(hosts: &[&str]) -> (String, Vec<String>) {
+        let mut ranks = ranks(u32::try_from(hosts.len()).unwrap());
+        for (rank, host) in ranks.iter_mut().zip(hosts) {
+            rank.host = (*host).into();
+        }
+        let profile = profile(ranks);
+        let (change, ids) = (Change::since(None, &profile), identify(&profile.ranks).collect::<Vec<_>>());
+        let rows = Rows { profile: &profile, change: &change, ids: &ids };
+        let mut grid = grid(&Known::new(rows, rows, Span::Start, None));
+        assert!(grid.rows.iter().all(|row| row.cells.len() == grid.columns.len()));
+        let (column, descending) = grid.natural;
+        grid.sort(column, descending);
+        let cell = |row: &Row, title: &str| {
+            let column = grid.columns.iter().position(|column| column.title == title).unwrap();
+            row.cells[column].plain()
+        };
+        let rows = grid.rows.iter().map(|row| format!("{} {}", cell(row, "host"), cell(row, "rank")));
+        (grid.title.clone(), rows.collect())
+    }
+
+    #[test]
+    fn ranks_of_a_node_are_together() {
+        let (title, rows) = shown(&["node10", "node9", "node10", "node9"]);
+        assert!(title.starts_with("4 ranks on 2 nodes, "), "{title}");
+        assert_eq!(rows, ["node9 1", "node9 3", "node10 0", "node10 2"]);
+    }
+
+    #[test]
+    fn on_one_node_they_are_by_rank() {
+        let (title, rows) = shown(&["node1", "node1"]);
+        assert!(title.starts_with("2 ranks, "), "{title}");
+        assert_eq!(rows, ["node1 0", "node1 1"]);
+    }
+}

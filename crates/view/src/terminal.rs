@@ -1,0 +1,184 @@
+//! The terminal: taken over and given back, whatever happens in between.
+
+use std::{
+    cell::Cell,
+    io::{self, IsTerminal as _, Stdout, Write as _},
+    sync::{
+        Once,
+        atomic::{AtomicBool, Ordering},
+    },
+    thread,
+};
+
+use crossterm::{
+    clipboard::CopyToClipboard,
+    cursor::Show,
+    event::{DisableBracketedPaste, DisableMouseCapture, EnableBracketedPaste, EnableMouseCapture},
+    execute,
+    terminal::{EnterAlternateScreen, LeaveAlternateScreen, disable_raw_mode, enable_raw_mode},
+};
+use mpiprobe_callsites::is_caught;
+use mpiprobe_present::say;
+use ratatui::{Frame, Terminal, backend::CrosstermBackend};
+
+use super::layout::Size;
+
+/// Whether the screen is taken over at this moment.
+static TAKEN: AtomicBool = AtomicBool::new(false);
+
+thread_local! {
+    /// Whether this thread draws.
+    static DRAWS: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Gives the terminal back at the end of mpiprobe, if nobody has done so before.
+#[derive(Debug, Default)]
+pub struct GivenBack(());
+
+impl Drop for GivenBack {
+    fn drop(&mut self) {
+        give_back();
+    }
+}
+
+/// Whether there is a terminal to draw on and to read keys from.
+pub fn is_interactive() -> bool {
+    io::stdin().is_terminal()
+        && io::stdout().is_terminal()
+        && std::env::var_os("TERM").is_some_and(|terminal| terminal != "dumb")
+}
+
+/// The terminal, taken over. Given back when dropped.
+pub(super) struct Screen {
+    terminal: Terminal<CrosstermBackend<Stdout>>,
+    mouse: bool,
+}
+
+impl Screen {
+    pub(super) fn take(mouse: bool) -> io::Result<Self> {
+        give_back_on_panic();
+        let taken = take(mouse).and_then(|()| Terminal::new(CrosstermBackend::new(io::stdout())));
+        match taken {
+            Ok(terminal) => Ok(Self { terminal, mouse }),
+            Err(error) => {
+                give_back();
+                Err(error)
+            }
+        }
+    }
+
+    pub(super) fn draw(&mut self, draw: impl FnOnce(&mut Frame<'_>)) -> io::Result<()> {
+        self.terminal.draw(draw).map(drop)
+    }
+
+    pub(super) fn size(&self) -> io::Result<Size> {
+        self.terminal.size().map(|size| Size { width: size.width, height: size.height })
+    }
+
+    /// Whatever is on the screen is drawn over.
+    pub(super) fn redraw(&mut self) -> io::Result<()> {
+        self.terminal.clear()
+    }
+
+    /// Leaves the terminal to others for a while.
+    #[expect(clippy::unused_self, reason = "only who has taken it gives it back")]
+    pub(super) fn leave(&mut self) {
+        give_back();
+    }
+
+    /// Takes it over again.
+    pub(super) fn take_again(&mut self) -> io::Result<()> {
+        take(self.mouse)?;
+        self.redraw()
+    }
+
+    /// Into the clipboard of the terminal, if it allows that (OSC 52); works over any number of remote shells.
+    #[expect(clippy::unused_self, reason = "only who has taken it writes to it")]
+    pub(super) fn copy(&mut self, text: &str) -> io::Result<()> {
+        execute!(io::stdout(), CopyToClipboard::to_clipboard_from(text))
+    }
+}
+
+impl Drop for Screen {
+    fn drop(&mut self) {
+        give_back();
+    }
+}
+
+fn take(mouse: bool) -> io::Result<()> {
+    TAKEN.store(true, Ordering::SeqCst);
+    enable_raw_mode()?;
+    // What is pasted must not be taken for keys.
+    execute!(io::stdout(), EnterAlternateScreen, EnableBracketedPaste)?;
+    if mouse {
+        execute!(io::stdout(), EnableMouseCapture)?;
+    }
+    Ok(())
+}
+
+/// As it was, if it is taken over; also for those who end the process where nothing is dropped any more. What fails, fails: there is nothing
+/// else to be done about a terminal that has gone.
+pub fn give_back() {
+    if TAKEN.swap(false, Ordering::SeqCst) {
+        let _ = execute!(io::stdout(), DisableMouseCapture, DisableBracketedPaste, LeaveAlternateScreen, Show);
+        let _ = disable_raw_mode();
+        let _ = io::stdout().flush();
+    }
+}
+
+/// What is to be done when a thread panics.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum OnPanic {
+    /// Somebody expects it and goes on.
+    Nothing,
+    /// The others go on: a message among others.
+    Say,
+    /// It is the end of the view: the message is for the ordinary screen.
+    GiveBack,
+}
+
+impl OnPanic {
+    /// Of the thread that panics.
+    fn here() -> Self {
+        if is_caught() {
+            return Self::Nothing;
+        }
+        let is_main = thread::current().name() == Some("main");
+        if is_main || DRAWS.get() || !TAKEN.load(Ordering::SeqCst) { Self::GiveBack } else { Self::Say }
+    }
+}
+
+fn give_back_on_panic() {
+    static ONCE: Once = Once::new();
+    DRAWS.set(true);
+    ONCE.call_once(|| {
+        let before = std::panic::take_hook();
+        std::panic::set_hook(Box::new(move |panic| match OnPanic::here() {
+            OnPanic::Nothing => {}
+            OnPanic::Say => say(panic),
+            OnPanic::GiveBack => {
+                give_back();
+                before(panic);
+            }
+        }));
+    });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_end_of_the_view_gives_the_terminal_away() {
+        let elsewhere = |work: fn() -> OnPanic| thread::spawn(work).join().unwrap();
+        TAKEN.store(true, Ordering::SeqCst);
+        assert_eq!(elsewhere(OnPanic::here), OnPanic::Say);
+        let drawing = || {
+            DRAWS.set(true);
+            OnPanic::here()
+        };
+        assert_eq!(elsewhere(drawing), OnPanic::GiveBack);
+        TAKEN.store(false, Ordering::SeqCst);
+        assert_eq!(elsewhere(OnPanic::here), OnPanic::GiveBack);
+    }
+}

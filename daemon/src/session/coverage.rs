@@ -1,0 +1,284 @@
+//! What of the targets is seen: which files are under probes, what is known of each process's library and code, and what could not
+//! be seen.
+
+use std::{fmt::Display, fs::File, path::Path};
+
+use mpiprobe_attach::{Scope, release_requests};
+use mpiprobe_discover::{MpiProcess, Process, ReturnRisk, mappings::FileId};
+use mpiprobe_functions::FunctionSet;
+use mpiprobe_model::LibraryInfo;
+use mpiprobe_observe::Snapshot;
+use mpiprobe_present::say;
+
+use super::{
+    functions::probed,
+    kernel::Kernel,
+    layers::Layers,
+    layouts::{Layouts, blueprint, blueprint_of},
+    options::Options,
+    probe_error::ProbeError,
+    probes::{Covered, Probes},
+    returns::ReturnChoice,
+    roster::Roster,
+    sites::{OpenBehindLayers, Sites},
+};
+
+/// Of all targets.
+#[derive(Debug)]
+pub(super) struct Coverage {
+    functions: FunctionSet,
+    /// What calls move is asked for.
+    traffic: bool,
+    /// mpiprobe has started the targets: its standard error is the job's as well, where nothing is said that is no trouble.
+    is_job: bool,
+    /// Each process has probes of its own.
+    scoped: bool,
+    pub(super) probes: Probes,
+    pub(super) layouts: Layouts,
+    pub(super) sites: Sites,
+    layers: Layers,
+    returns: ReturnChoice,
+    incomplete_because: Vec<String>,
+    /// Why amounts or partners of some calls cannot be known.
+    unknown_because: Vec<String>,
+}
+
+impl Coverage {
+    /// Of nothing yet.
+    pub(super) fn new(options: &Options, is_job: bool) -> Self {
+        Self {
+            functions: probed(options.functions, options.traffic, options.ignore_pcontrol),
+            traffic: options.traffic,
+            is_job,
+            scoped: false,
+            probes: Probes::default(),
+            layouts: Layouts::default(),
+            sites: Sites::default(),
+            layers: Layers::default(),
+            returns: ReturnChoice::new(options.returns),
+            incomplete_because: Vec::new(),
+            unknown_because: Vec::new(),
+        }
+    }
+
+    /// Whether each process gets probes of its own from now on.
+    pub(super) fn scope_to_processes(&mut self, scoped: bool) {
+        self.scoped = scoped;
+    }
+
+    /// Whom probes for a process are for.
+    fn scope(&self, pid: u32) -> Scope {
+        if self.scoped { Scope::Process(pid) } else { Scope::Inode }
+    }
+
+    /// Whether the calls of a process get return probes.
+    pub(super) fn may_have_returns(&mut self, kernel: &mut Kernel, process: &MpiProcess) -> bool {
+        let is_asked = kernel.engine.is_asked_for_returns();
+        match self.returns.of(&process.process, is_asked) {
+            // Others have the same probes.
+            Some(risk) if !is_asked => !self.weigh(kernel, &risk),
+            Some(_) => false,
+            None => true,
+        }
+    }
+
+    /// Leaves return probes out for all processes if that of one forbids them. Tells whether it does.
+    pub(super) fn weigh(&mut self, kernel: &mut Kernel, risk: &ReturnRisk) -> bool {
+        let forbids = self.returns.judge(risk, kernel.engine.is_asked_for_returns());
+        if forbids {
+            kernel.engine.leave_returns_out();
+            self.probes.leave_returns_out();
+            kernel.observer.count_entries_only_of_all();
+        }
+        forbids
+    }
+
+    /// Probes a file that a job maps, or is expected to. Gives since when it is probed, ns.
+    pub(super) fn cover_file(
+        &mut self,
+        kernel: &mut Kernel,
+        path: &Path,
+        file: &File,
+        id: FileId,
+    ) -> Result<Option<u64>, ProbeError> {
+        if let Some(library) = self.probes.cover_file(&kernel.engine, &self.functions, path, file)? {
+            self.tell_attached(kernel, &library);
+        }
+        if self.traffic {
+            let (cookies, read) = (|| self.probes.cookies(id), || blueprint_of(file));
+            self.layouts.foresee(&mut kernel.engine.tables, id, cookies, read);
+        }
+        Ok(self.file_since_ns(id))
+    }
+
+    /// Since when a file is under probes for all processes, ns.
+    pub(super) fn file_since_ns(&self, id: FileId) -> Option<u64> {
+        self.probes.since_ns(id, Scope::Inode)
+    }
+
+    /// Since when the library of a process is under probes for it, ns.
+    pub(super) fn since_ns(&self, process: &MpiProcess) -> Option<u64> {
+        self.probes.since_ns(process.library()?.file.id, self.scope(process.pid()))
+    }
+
+    /// Probes the process's library, and tools before it.
+    pub(super) fn cover(&mut self, kernel: &mut Kernel, process: &MpiProcess) -> Result<(), ProbeError> {
+        let scope = self.scope(process.pid());
+        self.cover_library(kernel, process, scope)?;
+        // Later, so that no tool's call seems to pass nothing on.
+        for tool in &process.tools {
+            match self.probes.cover_tool(&kernel.engine, &self.functions, (process, tool), scope) {
+                Ok(Covered::New(tool)) => {
+                    self.tell(format_args!(
+                        "attached {} functions in {}, a tool before MPI",
+                        tool.functions, tool.path
+                    ));
+                    for function in &tool.not_probed {
+                        self.miss(format!("not probed: {function} in {}", tool.path));
+                    }
+                }
+                Ok(Covered::Present) => {}
+                Err(error) if error.is_gone() => return Err(error),
+                // What is counted at the library does not need it.
+                Err(error) => self.miss(format!("calls are not timed at the entry of a tool: {error}")),
+            }
+        }
+        Ok(())
+    }
+
+    fn cover_library(&mut self, kernel: &mut Kernel, process: &MpiProcess, scope: Scope) -> Result<(), ProbeError> {
+        let covered = self.probes.cover(&kernel.engine, &self.functions, process, scope)?;
+        if let Some(library) = process.library().filter(|_| self.traffic) {
+            let id = library.file.id;
+            let (cookies, read) = (|| self.probes.cookies(id), || blueprint(&process.process, &library.file));
+            self.layouts.foresee(&mut kernel.engine.tables, id, cookies, read);
+        }
+        if let Covered::New(library) = covered {
+            self.tell_attached(kernel, &library);
+        }
+        Ok(())
+    }
+
+    /// Finds out how the process's MPI library keeps its objects, and where it has code of the user's and of language layers.
+    pub(super) fn understand(&mut self, kernel: &mut Kernel, slot: u32, process: &MpiProcess) {
+        let missing = self.layouts.add(&mut kernel.engine.tables, &kernel.observer, slot, process);
+        self.tell_missing(missing);
+        self.find_sites(kernel, slot, &process.process);
+    }
+
+    fn find_sites(&mut self, kernel: &mut Kernel, slot: u32, process: &Process) {
+        self.sites.add(slot, process);
+        if self.traffic
+            && let Some(map) = self.sites.map(slot)
+        {
+            self.layers.tell(&mut kernel.engine.tables, &kernel.observer, slot, map);
+        }
+    }
+
+    /// Looks at those again that had not initialised MPI.
+    pub(super) fn retry_layouts(&mut self, kernel: &mut Kernel) {
+        let missing = self.layouts.retry(&mut kernel.engine.tables, &kernel.observer);
+        self.tell_missing(missing);
+    }
+
+    /// Whether somebody has to be looked at again soon: before calls are counted that move data.
+    pub(super) fn has_pending_layouts(&self) -> bool {
+        self.traffic && self.layouts.are_pending()
+    }
+
+    /// What is kept of process images that have ended: their files stay open only if there is something to be named.
+    pub(super) fn release(&mut self, kernel: &mut Kernel, roster: &Roster, slots: &[u32]) {
+        for &slot in slots {
+            self.layouts.forget(slot);
+            if !self.traffic && !roster.has_ended_in_call(slot) {
+                self.sites.forget(slot);
+            }
+        }
+        // The whole table is read for it: once for all that end together.
+        if self.traffic
+            && !slots.is_empty()
+            && let Err(error) = release_requests(&mut kernel.engine.tables, slots)
+        {
+            tracing::warn!("{error}");
+        }
+    }
+
+    /// Who has made a call that was cut short, if it came through a language layer.
+    pub(super) fn was_behind_layers(&mut self, slot: u32, tid: u32, started_ns: u64) -> Option<u64> {
+        self.sites.was_behind_layers(slot, tid, started_ns)
+    }
+
+    /// Open calls that came through a language layer are the user's.
+    pub(super) fn look_behind_layers(&mut self, kernel: &Kernel, roster: &Roster, snapshot: &mut Snapshot) {
+        let mut found = OpenBehindLayers::new();
+        for process in &mut snapshot.processes {
+            let slot = process.process;
+            for thread in &mut process.threads {
+                let user = self.sites.behind_layers(slot, &thread.state, roster.process(slot));
+                // The stack may have been another call's by then.
+                if let Some(user) = user.filter(|_| kernel.observer.is_still_open(thread)) {
+                    thread.state.located_address = user;
+                    thread.state.located_ns = thread.state.open.started_ns;
+                    found.insert((slot, thread.tid), (thread.state.open.started_ns, user));
+                }
+            }
+        }
+        self.sites.keep_behind_layers(found);
+    }
+
+    /// Something could not be counted. Noted once: all ranks of a job lack the same.
+    pub(super) fn note_missing(&mut self, what: String) {
+        if !self.incomplete_because.contains(&what) {
+            self.incomplete_because.push(what);
+        }
+    }
+
+    /// The same, and it is said.
+    fn miss(&mut self, what: String) {
+        if !self.incomplete_because.contains(&what) {
+            say(&what);
+            self.incomplete_because.push(what);
+        }
+    }
+
+    /// Why the profile is not whole.
+    pub(super) fn incomplete_because(&self) -> Vec<String> {
+        self.incomplete_because.clone()
+    }
+
+    /// Each once: all ranks of a job lack the same.
+    fn tell_missing(&mut self, missing: Vec<String>) {
+        for pid in self.layouts.take_mistaken() {
+            self.note_missing(format!(
+                "the layout that was expected of the MPI library of process {pid} was not its own: what its first calls moved, and \
+                 with whom, is not certain"
+            ));
+        }
+        // Without traffic, it is only for open calls that objects are looked at.
+        for what in missing.into_iter().filter(|_| self.traffic) {
+            if !self.unknown_because.contains(&what) {
+                say(&what);
+                self.unknown_because.push(what);
+            }
+        }
+    }
+
+    fn tell_attached(&mut self, kernel: &Kernel, library: &LibraryInfo) {
+        self.tell(format_args!(
+            "attached {} functions in {} ({}) by {}",
+            library.functions, library.path, library.implementation, kernel.engine.rung
+        ));
+        for function in &library.not_probed {
+            self.miss(format!("not probed: {function}"));
+        }
+    }
+
+    /// That everything goes well.
+    pub(super) fn tell(&self, what: impl Display) {
+        if self.is_job {
+            tracing::info!("{what}");
+        } else {
+            say(what);
+        }
+    }
+}

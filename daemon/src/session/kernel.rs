@@ -1,0 +1,80 @@
+//! The programs in the kernel and their tables, as an observation has them loaded.
+
+use mpiprobe_attach::{AttachError, Engine, LoadOptions, Observer, climb};
+use mpiprobe_common::{Config, Descriptor, config::COMM_LENGTH};
+use mpiprobe_discover::{Caller, Target};
+use mpiprobe_functions::FunctionId;
+
+use super::{
+    error::SessionError,
+    functions::counted,
+    options::{Options, Returns},
+};
+
+/// What attaches, and what reads.
+#[derive(Debug)]
+pub(super) struct Kernel {
+    pub(super) engine: Engine,
+    pub(super) observer: Observer,
+}
+
+impl Kernel {
+    /// Loads everything and attaches nothing. `is_job`: it is for a job that mpiprobe is going to start.
+    pub(super) fn load(options: &Options, caller: &Caller, is_job: bool) -> Result<Self, SessionError> {
+        let mut engine = climb(&load_options(options, caller, is_job), options.rung)?;
+        // A job's libraries are probed before there is a process, and so for everybody.
+        if !caller.may_trace_all && (is_job || !engine.can_scope()) {
+            return Err(AttachError::OthersProcesses { rung: engine.rung, is_job }.into());
+        }
+        let counted = counted(options.functions, options.ignore_pcontrol);
+        let descriptors = FunctionId::all().map(|id| {
+            let unchosen = u8::from(!counted.contains(id));
+            (u32::from(id.number()), Descriptor { unchosen, ..id.function().descriptor() })
+        });
+        engine.tables.describe(descriptors)?;
+        let observer = Observer::new(&mut engine)?;
+        if options.returns == Returns::Off {
+            engine.leave_returns_out();
+            observer.count_entries_only_of_all();
+        }
+        engine.tables.watch_processes()?;
+        Ok(Self { engine, observer })
+    }
+}
+
+fn load_options(options: &Options, caller: &Caller, is_job: bool) -> LoadOptions {
+    let mut exec_name = [0; COMM_LENGTH];
+    if let Target::Name(name) = &options.target {
+        // The kernel keeps a final NUL.
+        for (to, from) in exec_name.iter_mut().take(COMM_LENGTH - 1).zip(name.bytes()) {
+            *to = from;
+        }
+    }
+    LoadOptions {
+        config: Config {
+            exec_name,
+            exec_uid: if caller.may_trace_all { u32::MAX } else { caller.user },
+            nested: options.nested.into(),
+            job: is_job.into(),
+            process_slots: options.max_processes,
+            stats_entries: options.max_stats,
+            thread_slots: options.max_threads,
+            traffic: options.traffic.into(),
+            read_stack: (options.traffic || options.once || options.view.is_some()).into(),
+            pcontrol_plus_1: if options.ignore_pcontrol { 0 } else { pcontrol_plus_1() },
+            flow_slots: if options.traffic { options.max_flows } else { 1 },
+            communicator_slots: if options.traffic { options.max_communicators } else { 2 },
+            request_slots: if options.traffic { options.max_requests } else { 1 },
+            handle_stores: if options.traffic { Config::DEFAULT.handle_stores } else { 1 },
+            recall_stores: if options.traffic { Config::DEFAULT.recall_stores } else { 1 },
+            recent: options.view.is_some().into(),
+            trace: options.trace_bpf.into(),
+            ..Config::DEFAULT
+        },
+    }
+}
+
+/// Id of `MPI_Pcontrol`, plus one.
+fn pcontrol_plus_1() -> u32 {
+    mpiprobe_functions::by_name("MPI_Pcontrol").map_or(0, |id| u32::from(id.number()) + 1)
+}

@@ -1,0 +1,31 @@
+//! What was asked for of a command.
+
+use std::{ffi::OsString, path::PathBuf, time::Duration};
+
+use mpiprobe_functions::FunctionSet;
+use mpiprobe_present::recording::RecordTo;
+
+use crate::session::{options::Returns, profile_file::ProfileTo};
+
+/// One run.
+#[derive(Debug)]
+pub struct RunOptions {
+    /// Program and arguments.
+    pub command: Vec<OsString>,
+    pub functions: FunctionSet,
+    /// Count all the time and without phases, whatever the job asks for by `MPI_Pcontrol`.
+    pub ignore_pcontrol: bool,
+    /// Whether the kernel, where it counts, sees when calls return.
+    pub returns: Returns,
+    /// Where the profile goes; `None`: standard error.
+    pub profile: Option<ProfileTo>,
+    /// Where the tables go, to stay there; `None`: nowhere in particular.
+    pub tables: Option<PathBuf>,
+    pub json: bool,
+    /// Where what happens meanwhile is recorded.
+    pub record: Option<RecordTo>,
+    /// Time between two moments of that.
+    pub interval: Duration,
+    /// Have the BPF programs, where they count, say what they see of processes.
+    pub trace_bpf: bool,
+}

@@ -1,0 +1,59 @@
+//! A finished profile as text, and as a file.
+
+use std::{
+    io,
+    path::{Path, PathBuf},
+};
+
+use mpiprobe_discover::files::NewFile;
+use mpiprobe_model::{Profile, filter::Filter};
+use mpiprobe_present::{OutputError, diagnose::warnings, filtered};
+
+/// In what form a finished profile is given.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Form<'a> {
+    pub(super) json: bool,
+    pub(super) filter: Option<&'a Filter>,
+}
+
+/// A file for a profile.
+#[derive(Clone, Debug)]
+pub struct ProfileTo {
+    pub path: PathBuf,
+    pub mode: u32,
+}
+
+/// A profile that could not be put into its file.
+#[derive(Debug, thiserror::Error)]
+pub enum WriteError {
+    #[error("{} exists already, and no profile overwrites a file: choose another name, or remove it", .0.display())]
+    Exists(PathBuf),
+    #[error("cannot write the profile to {}: {source}", .path.display())]
+    Write { path: PathBuf, source: io::Error },
+}
+
+impl WriteError {
+    fn new(path: &Path, source: io::Error) -> Self {
+        match source.kind() {
+            io::ErrorKind::AlreadyExists => Self::Exists(path.into()),
+            _ => Self::Write { path: path.into(), source },
+        }
+    }
+}
+
+pub(super) fn text(profile: &Profile, form: Form<'_>) -> Result<String, OutputError> {
+    if form.json {
+        return Ok(serde_json::to_string(&*filtered(profile, form.filter)).map_err(OutputError::Json)? + "\n");
+    }
+    Ok(mpiprobe_present::profile(profile, &warnings(profile), form.filter))
+}
+
+/// The file that a profile will be written to, made before there is anything to write. `None`: none is asked for.
+pub(super) fn made(to: Option<&ProfileTo>) -> Result<Option<NewFile>, WriteError> {
+    to.map(|to| NewFile::create(&to.path, to.mode).map_err(|source| WriteError::new(&to.path, source))).transpose()
+}
+
+pub(super) fn write_file(text: &str, file: NewFile) -> Result<(), WriteError> {
+    let path = file.path().to_owned();
+    file.write(text).map_err(|source| WriteError::new(&path, source))
+}

@@ -1,0 +1,182 @@
+//! Who is given the profiles: standard output, the full-screen view, a recording.
+
+use std::{future::pending, sync::Arc};
+
+use mpiprobe_model::{
+    EndReason, Profile,
+    analyse::{Change, Look, unmatched_rows},
+    filter::Filter,
+};
+use mpiprobe_present::{
+    Output, OutputError,
+    diagnose::warnings,
+    filtered,
+    recording::{RecordTo, Recorder, RecordingError},
+};
+use mpiprobe_view::{Asked, LiveView};
+
+use super::{
+    error::SessionError,
+    options::{Options, Outcome},
+    signals::StopSignals,
+};
+
+/// All of them; each may be missing.
+#[derive(Debug, Default)]
+pub(super) struct Sinks {
+    recorder: Option<Recorder>,
+    view: Option<LiveView>,
+    printer: Option<Printer>,
+    /// Where the present interval began; `None`: at the beginning of observation.
+    last: Option<Look>,
+}
+
+/// Standard output.
+#[derive(Debug)]
+struct Printer {
+    form: Form,
+    /// Rows that are shown.
+    filter: Option<Filter>,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Form {
+    /// A table at each interval, and the profile at the end.
+    Tables,
+    /// One table, at the end.
+    Once,
+    /// A line for each profile.
+    Json,
+    /// The profile, at the end.
+    Last,
+}
+
+impl Printer {
+    /// An interval is over.
+    fn moment(&self, profile: &Profile, change: &Change) -> Result<(), OutputError> {
+        let filter = self.filter.as_ref();
+        match self.form {
+            Form::Json => Output.json_line(&*filtered(profile, filter)),
+            Form::Tables => Output.text(&mpiprobe_present::interval(profile, change, filter)),
+            Form::Once | Form::Last => Ok(()),
+        }
+    }
+
+    /// The observation is over.
+    fn last(&self, profile: &Profile) -> Result<(), OutputError> {
+        let filter = self.filter.as_ref();
+        match self.form {
+            Form::Json => Output.json_line(&*filtered(profile, filter)),
+            Form::Once => Output.text(&mpiprobe_present::interval(profile, &Change::since(None, profile), filter)),
+            Form::Tables | Form::Last => Output.text(&mpiprobe_present::profile(profile, &warnings(profile), filter)),
+        }
+    }
+}
+
+impl Sinks {
+    /// Of an observation that was asked for.
+    pub(super) fn open(options: &Options) -> Result<Self, SessionError> {
+        let recorder = options.record.as_ref().map(Recorder::begin).transpose()?;
+        let (view, form) = match &options.view {
+            Some((view, start)) => (Some(LiveView::open(*view, start.clone())?), Form::Last),
+            None if options.json => (None, Form::Json),
+            None if options.once => (None, Form::Once),
+            None => (None, Form::Tables),
+        };
+        let printer = Some(Printer { form, filter: options.filter.clone() });
+        Ok(Self { recorder, view, printer, last: None })
+    }
+
+    /// Of a command that mpiprobe runs, whose standard output is the command's.
+    pub(super) fn of_command(record: Option<&RecordTo>) -> Result<Self, RecordingError> {
+        Ok(Self { recorder: record.map(Recorder::begin).transpose()?, ..Self::default() })
+    }
+
+    /// Whether somebody is to be given profiles before the last one.
+    pub(super) fn want_moments(&self) -> bool {
+        self.recorder.is_some() || self.show_intervals()
+    }
+
+    /// Whether somebody is told what has happened in each interval.
+    pub(super) fn show_intervals(&self) -> bool {
+        self.printer.is_some()
+    }
+
+    /// A look at the observation that goes on: the end of an interval.
+    pub(super) fn look(&mut self, profile: Profile) -> Result<(), SessionError> {
+        if self.show_intervals() {
+            let (profile, change) = self.end_interval(profile);
+            self.show(&profile, &change)
+        } else {
+            self.record(&Arc::new(profile));
+            Ok(())
+        }
+    }
+
+    /// Adds to a profile what has happened since the one before, and what follows from all of it.
+    pub(super) fn end_interval(&mut self, mut profile: Profile) -> (Arc<Profile>, Change) {
+        let change = Change::since(self.last.as_ref(), &profile);
+        profile.interval = Some(change.window());
+        profile.unmatched = unmatched_rows(&profile);
+        self.last = Some(Look::of(&profile));
+        (Arc::new(profile), change)
+    }
+
+    pub(super) fn show(&mut self, profile: &Arc<Profile>, change: &Change) -> Result<(), SessionError> {
+        self.record(profile);
+        if let Some(view) = &self.view {
+            view.show(Arc::clone(profile));
+        }
+        Ok(self.printer.as_ref().map_or(Ok(()), |printer| printer.moment(profile, change))?)
+    }
+
+    fn record(&mut self, profile: &Arc<Profile>) {
+        if let Some(recorder) = &mut self.recorder {
+            recorder.add(profile);
+        }
+    }
+
+    /// Waits until the user has asked for something, which is possible in a view only.
+    pub(super) async fn asked(&mut self) -> Asked {
+        match &mut self.view {
+            Some(view) => view.asked().await,
+            None => pending().await,
+        }
+    }
+
+    /// Whether the last profile stays on the screen until the user has seen enough.
+    pub(super) fn stays(&self, end: EndReason) -> bool {
+        self.view.is_some() && end == EndReason::TargetsEnded
+    }
+
+    /// Leaves the last profile on the screen until the user, or a signal, ends that.
+    pub(super) async fn stay(&mut self, signals: &mut StopSignals) {
+        let Some(view) = &mut self.view else { return };
+        tokio::select! {
+            () = view.ended() => {}
+            () = signals.next() => {}
+        }
+    }
+
+    /// Gives the terminal back, and the final profile to everybody.
+    pub(super) fn close(mut self, profile: &Arc<Profile>) -> Result<Outcome, SessionError> {
+        self.record(profile);
+        let closed = self.view.map_or(Ok(()), LiveView::close);
+        // Whatever has become of the view, this is what the observation was for.
+        let printed = self.printer.map_or(Ok(()), |printer| printer.last(profile));
+        // Also if nobody wants to read it: it may be why somebody records.
+        let is_recorded = self.recorder.is_none_or(Recorder::end);
+        printed?;
+        closed?;
+        Ok(if profile.complete && is_recorded { Outcome::Complete } else { Outcome::Incomplete })
+    }
+
+    /// Gives the terminal back: there is no profile.
+    pub(super) fn abandon(self) {
+        if let Some(Err(error)) = self.view.map(LiveView::close) {
+            mpiprobe_present::say(error);
+        }
+        // Moments that were looked at stay.
+        self.recorder.map(Recorder::end);
+    }
+}

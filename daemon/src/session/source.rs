@@ -1,0 +1,52 @@
+//! What an observation needs of whatever is observed.
+
+use mpiprobe_model::{EndReason, Profile};
+
+use super::error::SessionError;
+
+/// Where counts come from: tables in the kernel, or files that the processes themselves write. A recording or another node could be
+/// one as well.
+pub(super) trait Source {
+    /// Something that has happened, or that is due.
+    type Event;
+
+    /// Waits for the next event. The wait may be given up at any time, and nothing is lost by that.
+    async fn event(&mut self) -> Result<Self::Event, SessionError>;
+
+    /// Does what an event calls for.
+    fn handle(&mut self, event: Self::Event) -> Result<(), SessionError>;
+
+    /// Looks now for what it would otherwise look for later: processes that have come, or turned out to use MPI.
+    fn look(&mut self) -> Result<(), SessionError>;
+
+    /// An interval is over, whether or not somebody looks at it.
+    fn end_interval(&mut self) {}
+
+    /// Everything counted up to now; `end` says why there will be no later profile.
+    fn profile(&mut self, end: Option<EndReason>) -> Result<Profile, SessionError>;
+
+    /// Whether a program has asked since the last time for what was counted to be written out.
+    fn take_flush(&mut self) -> bool;
+
+    /// Whether the last calls of each rank are to be shown.
+    fn show_recent_calls(&mut self, _wanted: bool) {}
+
+    /// Whether an MPI process has been observed yet.
+    fn was_anybody_there(&self) -> bool;
+
+    /// Whether a target is still there, or a process that may yet become one. Looks once more where it is not told of new ones.
+    fn is_anybody_left(&mut self) -> bool;
+
+    /// Whether a process that uses MPI is still there.
+    fn is_rank_left(&self) -> bool {
+        false
+    }
+
+    /// Whether the command has ended that mpiprobe has started.
+    fn has_command_ended(&self) -> bool {
+        false
+    }
+
+    /// Leaves the targets as they were before.
+    async fn end(self);
+}

@@ -1,0 +1,154 @@
+//! The tables of a command's processes as a source: all that come into one directory.
+
+use std::time::Duration;
+
+use mpiprobe_discover::ProcRoot;
+use mpiprobe_model::{EndReason, Profile, analyse::Expected};
+use tokio::time::Interval;
+
+use super::{
+    images::{Images, Keeping},
+    profile::{Course, profile},
+};
+use crate::{
+    preload::RunDirectory,
+    session::{
+        error::SessionError,
+        event_loop::regular,
+        sites::Sites,
+        source::Source,
+        watch::{COMMAND, EndWatch},
+    },
+};
+
+/// How often new processes are looked for.
+const LOOK_INTERVAL: Duration = Duration::from_millis(50);
+
+/// The processes of a run.
+#[derive(Debug)]
+pub(in crate::session) struct CommandTables {
+    directory: RunDirectory,
+    images: Images,
+    sites: Sites,
+    ends: EndWatch,
+    looks: Interval,
+    /// Of the command, ns.
+    started_ns: u64,
+    has_ended: bool,
+    /// Why the directory could not be looked through the last time.
+    unseen: Option<String>,
+}
+
+/// What there is to do.
+#[derive(Debug)]
+pub(in crate::session) enum Event {
+    /// Processes have ended, given by the tokens of their watches.
+    Ended(Vec<u64>),
+    /// New processes may have come.
+    Look,
+}
+
+impl CommandTables {
+    /// Of the command that `ends` watches, begun at a moment (ns).
+    pub(in crate::session) fn new(
+        directory: RunDirectory,
+        root: ProcRoot,
+        ends: EndWatch,
+        started_ns: u64,
+        keeping: Keeping,
+    ) -> Self {
+        let mut images = Images::new(root);
+        images.keep(keeping);
+        Self {
+            directory,
+            images,
+            sites: Sites::default(),
+            ends,
+            looks: regular(LOOK_INTERVAL),
+            started_ns,
+            has_ended: false,
+            unseen: None,
+        }
+    }
+
+    /// Takes in what is new in the directory. Whatever hinders that now may not do so the next time, and the job goes on.
+    fn take_new(&mut self) {
+        let taken = self.images.take_all(self.directory.path());
+        self.unseen = taken.as_ref().err().map(ToString::to_string);
+        for slot in taken.unwrap_or_default() {
+            let Some(process) = self.images.process(slot) else { continue };
+            self.sites.add(slot, process);
+            self.ends.add_process(process, slot);
+        }
+    }
+
+    /// The command's processes have ended, or are not waited for any longer.
+    pub(in crate::session) fn settle(&mut self) {
+        self.images.note_silent_ends();
+        // What had to wait until files of others were closed.
+        self.take_new();
+    }
+
+    /// Whether nobody has called MPI yet.
+    pub(in crate::session) fn is_empty(&self) -> bool {
+        self.images.is_empty()
+    }
+}
+
+impl Source for CommandTables {
+    type Event = Event;
+
+    async fn event(&mut self) -> Result<Event, SessionError> {
+        tokio::select! {
+            ended = self.ends.ended() => Ok(Event::Ended(ended.map_err(SessionError::Watch)?)),
+            _ = self.looks.tick() => Ok(Event::Look),
+        }
+    }
+
+    fn handle(&mut self, event: Event) -> Result<(), SessionError> {
+        match event {
+            Event::Ended(tokens) => {
+                self.images.note_ends(&tokens);
+                self.has_ended |= tokens.contains(&COMMAND);
+            }
+            Event::Look => self.take_new(),
+        }
+        Ok(())
+    }
+
+    fn look(&mut self) -> Result<(), SessionError> {
+        self.take_new();
+        Ok(())
+    }
+
+    fn profile(&mut self, end: Option<EndReason>) -> Result<Profile, SessionError> {
+        let missing = self.unseen.iter().cloned().collect();
+        let (started_ns, is_last) = (Some(self.started_ns), end.is_some());
+        let expected = if is_last { Expected::AllRanks } else { Expected::Some };
+        let course = Course { started_ns, end, expected, names_sites: true, is_last, missing, ..Course::default() };
+        Ok(profile(&mut self.images, &mut self.sites, course))
+    }
+
+    fn take_flush(&mut self) -> bool {
+        self.images.take_flush()
+    }
+
+    fn was_anybody_there(&self) -> bool {
+        !self.images.is_empty()
+    }
+
+    fn is_anybody_left(&mut self) -> bool {
+        self.images.is_anybody_left()
+    }
+
+    fn is_rank_left(&self) -> bool {
+        self.images.is_anybody_left()
+    }
+
+    fn has_command_ended(&self) -> bool {
+        self.has_ended
+    }
+
+    /// Nothing was done to the targets; the directory goes if it is a temporary one.
+    async fn end(self) {}
+}

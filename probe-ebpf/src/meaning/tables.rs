@@ -1,0 +1,144 @@
+//! The tables in the kernel, as the rules that all engines have in common see them.
+
+use core::ptr;
+
+use mpiprobe_common::{
+    Amount, Layout, Loss, Request, RequestKey,
+    flow::Sought,
+    request::state,
+    rules::tables::{Counts, Operations},
+};
+
+use super::{add_received, add_sent, add_unknown, communicator, flow, store};
+use crate::{
+    atomic::{barrier, compare_exchange},
+    maps::REQUESTS,
+    statistics::{count_loss, entry},
+};
+
+/// Those of one process.
+pub struct InKernel<'a, const FINDS_SOURCES: bool> {
+    process: u32,
+    layout: &'a Layout,
+    /// The persistent operation that was found.
+    found: *mut Request,
+}
+
+impl<'a, const FINDS_SOURCES: bool> InKernel<'a, FINDS_SOURCES> {
+    #[inline(always)]
+    pub fn of(process: u32, layout: &'a Layout) -> Self {
+        Self { process, layout, found: ptr::null_mut() }
+    }
+}
+
+impl<const FINDS_SOURCES: bool> Counts for InKernel<'_, FINDS_SOURCES> {
+    /// Index plus one; 0: there was no room.
+    type Statistics = u32;
+
+    #[inline(always)]
+    fn statistics(&mut self, function: u16) -> u32 {
+        entry(self.process, function as u32)
+    }
+
+    #[inline(always)]
+    fn find_flow(&mut self, sought: &Sought) -> u32 {
+        flow::look_up(self.process, self.layout, sought).map_or(0, |flow| flow + 1)
+    }
+
+    #[inline(always)]
+    fn add_sent(&mut self, statistics: u32, flow_plus_1: u32, amount: Amount) {
+        add_sent(statistics, flow_plus_1, amount);
+    }
+
+    #[inline(always)]
+    fn add_received(&mut self, statistics: u32, flow_plus_1: u32, amount: Amount) {
+        add_received(statistics, flow_plus_1, amount);
+    }
+
+    #[inline(always)]
+    fn add_unknown(&mut self, statistics: u32, flow_plus_1: u32) {
+        add_unknown(statistics, flow_plus_1);
+    }
+
+    #[inline(always)]
+    fn add_calls(&mut self, flow_plus_1: u32, calls: u64, ns: u64) {
+        flow::add_calls(flow_plus_1, calls, ns);
+    }
+
+    #[inline(always)]
+    fn add_completed(&mut self, flow_plus_1: u32, pending_ns: u64, waited_ns: u64) {
+        flow::add_completed(flow_plus_1, pending_ns, waited_ns);
+    }
+
+    #[inline(always)]
+    fn count_loss(&mut self, loss: Loss) {
+        count_loss(self.process, loss);
+    }
+}
+
+impl<const FINDS_SOURCES: bool> Operations for InKernel<'_, FINDS_SOURCES> {
+    const FINDS_SOURCES: bool = FINDS_SOURCES;
+
+    #[inline(always)]
+    fn keep(&mut self, key: &RequestKey, request: &Request) {
+        store::keep(key, request);
+    }
+
+    #[inline(always)]
+    fn keep_message(&mut self, key: &RequestKey, message: &Request) {
+        if REQUESTS.insert(key, message, 0).is_err() {
+            count_loss(self.process, Loss::RequestTableFull);
+        }
+    }
+
+    #[inline(always)]
+    fn take(&mut self, key: &RequestKey, started_ns: u64, request: &mut Request) -> bool {
+        store::take(key, started_ns, request)
+    }
+
+    #[inline(always)]
+    fn find_persistent(&mut self, key: &RequestKey, request: &mut Request) -> bool {
+        let Some(known) = REQUESTS.get_ptr_mut(key) else { return false };
+        // SAFETY: map value pointer; one word, read once.
+        if !unsafe { (*known).can_be_started() } {
+            return false;
+        }
+        store::make_room(key, known);
+        // SAFETY: map value pointer; since the operation is not active, only the thread that starts it writes.
+        *request = unsafe { *known };
+        self.found = known;
+        true
+    }
+
+    #[inline(always)]
+    fn keep_started(&mut self, _key: &RequestKey, request: &Request) {
+        if self.found.is_null() {
+            return;
+        }
+        // SAFETY: as above.
+        unsafe {
+            let state = request.state;
+            *self.found = Request { state: 0, ..*request };
+            barrier();
+            (&raw mut (*self.found).state).write_volatile(state);
+        }
+    }
+
+    #[inline(always)]
+    fn forget_persistent(&mut self, key: &RequestKey, started_ns: u64) {
+        let Some(known) = REQUESTS.get_ptr_mut(key) else { return };
+        // SAFETY: map value pointers to aligned words.
+        unsafe {
+            let state = (*known).state;
+            if state & state::PERSISTENT != 0 && state & state::ACTIVE == 0 && (*known).posted_ns <= started_ns {
+                // Another thread may have got the handle meanwhile: then it is that thread's.
+                compare_exchange(&raw mut (*known).state, state, state & !state::PERSISTENT);
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn is_alive(&self, communicator: u32, handle: u64) -> bool {
+        communicator::is_alive(communicator, handle)
+    }
+}

@@ -6,9 +6,21 @@ use std::collections::BTreeMap;
 use libtest_mimic::Failed;
 use mpiprobe_functions::FunctionSet;
 
-use crate::profiler::{Profile, Rank};
+use crate::profiler::{Ended, Profile, Rank};
 use crate::threads::expect_sums_of_threads;
 use crate::truth::{Image, Snapshot};
+
+/// A profile with nothing missing, and the exit status that says so.
+pub fn complete(ended: &Ended) -> Result<Profile, Failed> {
+    let profile = ended.profile()?;
+    assert!(profile.complete && profile.incomplete_because.is_empty(), "{}", ended.printed());
+    assert_eq!(profile.lost(), BTreeMap::new(), "{}", ended.printed());
+    assert_eq!(ended.status.code(), Some(0), "{}", ended.printed());
+    assert_eq!(profile.schema, "mpiprobe.profile/1");
+    let not_probed: Vec<_> = profile.engine.libraries.iter().flat_map(|library| &library.not_probed).collect();
+    assert!(not_probed.is_empty(), "{not_probed:?}");
+    Ok(profile)
+}
 
 /// The functions that are counted with `--functions`.
 pub fn functions(selection: &str) -> Result<FunctionSet, Failed> {

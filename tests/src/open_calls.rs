@@ -1,11 +1,14 @@
 //! What is said of calls that are open, whichever engine counts.
 
+use std::thread;
+use std::time::Duration;
+
 use libtest_mimic::Failed;
 
 use crate::{Job, JobBuilder, Mpi, Profile, Profiler, program};
 
-/// How long is looked: a circle is one when its calls have been open for a second.
-const LOOK: &str = "4s";
+/// A circle is one when its calls have been open for so long.
+const OPEN: Duration = Duration::from_secs(1);
 
 const RANKS: u32 = 4;
 
@@ -21,10 +24,15 @@ pub fn circle(mpi: Mpi, exchanges: bool) -> JobBuilder {
 /// If it does not.
 pub fn expect_circle(mut job: Job, exchanges: bool) -> Result<(), Failed> {
     job.wait_for_gate("1")?;
-    let mut profiler = Profiler::start(["--plain", "--once", "--duration", LOOK, "--pid-of", job.called()])?;
+    let mut profiler = Profiler::start(["--plain", "--once", "--duration", "1h", "--pid-of", job.called()])?;
     profiler.wait_for("mpiprobe: observing ")?;
     job.open_gate("1")?;
-    let ended = profiler.wait()?;
+    let function = if exchanges { "MPI_Sendrecv" } else { "MPI_Recv" };
+    for rank in 0..RANKS {
+        job.wait_until_inside(rank, function)?;
+    }
+    thread::sleep(OPEN);
+    let ended = profiler.interrupt()?;
     let text = ended.stdout.join("\n");
     assert!(text.contains("DEADLOCK: each of these ranks waits for the next one: 0 → 1 → 2 → 3 → 0"), "{text}");
     let call = if exchanges { "MPI_Sendrecv to nobody tag 8 from 1 tag 7" } else { "MPI_Recv from 1 tag 7" };

@@ -60,10 +60,19 @@ impl Default for LoadOptions {
     }
 }
 
+/// What the programs say while they run.
+enum Log {
+    /// Nothing was read yet.
+    Untouched,
+    Read(Box<EbpfLogger<&'static dyn log::Log>>),
+    /// Not asked for, or it cannot be read, which has been said.
+    Off,
+}
+
 /// The tables in the kernel, and the programs that watch processes.
 pub struct Tables {
     ebpf: Ebpf,
-    logger: Option<EbpfLogger<&'static dyn log::Log>>,
+    log: Log,
     options: LoadOptions,
 }
 
@@ -115,7 +124,8 @@ impl Tables {
             .map_max_entries("FLOW_OF", options.config.flow_slots)
             .load(OBJECT)
             .map_err(|source| AttachError::Object { source: Box::new(source) })?;
-        let mut tables = Self { ebpf, logger: None, options: options.clone() };
+        let log = if options.config.trace == 0 { Log::Off } else { Log::Untouched };
+        let mut tables = Self { ebpf, log, options: options.clone() };
         tables.describe([(CALIBRATION_FUNCTION, Descriptor::EMPTY)])?;
         Ok(tables)
     }
@@ -159,10 +169,16 @@ impl Tables {
     /// Passes on what the programs have logged meanwhile.
     pub fn flush_log(&mut self) {
         // Not before: the reader takes its table away, which programs that are loaded need.
-        if self.options.config.trace != 0 && self.logger.is_none() {
-            self.logger = logger(&mut self.ebpf);
+        if matches!(self.log, Log::Untouched) {
+            self.log = EbpfLogger::init(&mut self.ebpf).map_or_else(
+                |error| {
+                    tracing::warn!("no log from inside the BPF programs: {error}");
+                    Log::Off
+                },
+                |logger| Log::Read(Box::new(logger)),
+            );
         }
-        if let Some(logger) = &mut self.logger {
+        if let Log::Read(logger) = &mut self.log {
             logger.flush();
         }
     }
@@ -330,11 +346,6 @@ fn data(map: &Map) -> Option<&MapData> {
         | Map::Stack(data) => Some(data),
         _ => None,
     }
-}
-
-/// The reader of what the programs log.
-fn logger(ebpf: &mut Ebpf) -> Option<EbpfLogger<&'static dyn log::Log>> {
-    EbpfLogger::init(ebpf).inspect_err(|error| tracing::warn!("no log from inside the BPF programs: {error}")).ok()
 }
 
 #[cfg(test)]

@@ -130,16 +130,14 @@ mod tests {
 
     #[test]
     fn a_short_name_that_stands_for_a_huge_one_is_cut() {
-        // Each level names the one before twice.
+        // Each level names the one before twice: written out, it would fill the memory.
         let mut name = "_Z1fI1aE".to_owned();
         for level in 0..40 {
             let digit = |number: u32| char::from_digit(number, 36).unwrap().to_ascii_uppercase();
             let reference = if level == 0 { "S_".to_owned() } else { format!("S{}_", digit((level - 1) % 36)) };
             name = format!("{name}St4pairI{reference}{reference}E");
         }
-        let start = std::time::Instant::now();
         assert!(function_name(name.as_bytes(), None).len() <= MAX_NAME + '…'.len_utf8());
-        assert!(start.elapsed().as_secs() < 2, "{:?}", start.elapsed());
     }
 
     proptest! {

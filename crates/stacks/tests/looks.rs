@@ -1,9 +1,5 @@
 //! Looks at threads of this very process, and of many others that it starts.
-#![expect(
-    unsafe_code,
-    clippy::undocumented_unsafe_blocks,
-    reason = "system calls that threads wait in, with pointers to locals that outlive them"
-)]
+#![expect(unsafe_code, reason = "system calls that threads wait in, with pointers to locals that outlive them")]
 #![expect(clippy::unwrap_used, reason = "a helper that cannot go on fails its test")]
 
 use std::{
@@ -11,11 +7,11 @@ use std::{
     env,
     io::{BufRead as _, BufReader, Read as _},
     mem,
-    os::fd::AsRawFd as _,
+    os::fd::{AsRawFd as _, OwnedFd},
     process::{Child, Command, Stdio},
     ptr::null_mut,
     sync::{
-        Arc,
+        Arc, Mutex,
         atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering},
         mpsc::{Sender, channel},
     },
@@ -64,20 +60,32 @@ fn answer(result: i64) -> Result<i64, i32> {
     if result < 0 { Err(std::io::Error::last_os_error().raw_os_error().unwrap_or(0)) } else { Ok(result) }
 }
 
+/// Far more than anything takes, on a machine that has much else to do.
+const PATIENCE: Duration = Duration::from_mins(5);
+
 const WAIT_MS: i32 = 1500;
 fn wait_time() -> libc::timespec {
     libc::timespec { tv_sec: 1, tv_nsec: 500_000_000 }
 }
 
+/// A pipe whose other end writes nothing until it is closed.
+struct Pipe {
+    ours: OwnedFd,
+    other_end: Mutex<Option<OwnedFd>>,
+}
+
 /// Waits that end by their time or by the other side, each with its name; the latter is what they then say.
-type Wait = (&'static str, fn(i32) -> Result<i64, i32>, Result<i64, i32>);
+type Wait = (&'static str, fn(&Pipe) -> Result<i64, i32>, Result<i64, i32>);
 const WAITS: [Wait; 8] = [
+    // SAFETY: reads a time that outlives the call, and writes nothing.
     ("clock_nanosleep", |_| answer(unsafe { libc::nanosleep(&wait_time(), null_mut()) }.into()), Ok(0)),
+    // SAFETY: no descriptors are given.
     ("poll", |_| answer(unsafe { libc::poll(null_mut(), 0, WAIT_MS) }.into()), Ok(0)),
     (
         "pselect6",
         |_| {
             let mut time = libc::timeval { tv_sec: 1, tv_usec: 500_000 };
+            // SAFETY: no descriptors are given, and the time outlives the call.
             answer(unsafe { libc::select(0, null_mut(), null_mut(), null_mut(), &raw mut time) }.into())
         },
         Ok(0),
@@ -86,7 +94,8 @@ const WAITS: [Wait; 8] = [
         "read",
         |pipe| {
             let mut byte = 0_u8;
-            answer(unsafe { libc::read(pipe, (&raw mut byte).cast(), 1) } as i64)
+            // SAFETY: one byte is read into one, of a descriptor that is open.
+            answer(unsafe { libc::read(pipe.ours.as_raw_fd(), (&raw mut byte).cast(), 1) } as i64)
         },
         // The other end is closed.
         Ok(0),
@@ -96,6 +105,7 @@ const WAITS: [Wait; 8] = [
         |_| {
             let word = AtomicU32::new(0);
             let (wait, time) = (libc::FUTEX_WAIT | libc::FUTEX_PRIVATE_FLAG, wait_time());
+            // SAFETY: word and time outlive the call.
             answer(unsafe { libc::syscall(libc::SYS_futex, word.as_ptr(), wait, 0, &raw const time) })
         },
         Err(libc::ETIMEDOUT),
@@ -103,8 +113,9 @@ const WAITS: [Wait; 8] = [
     (
         "futex",
         |_| {
-            let mut now: libc::timespec = unsafe { mem::zeroed() };
-            let mut semaphore: libc::sem_t = unsafe { mem::zeroed() };
+            // SAFETY: both are plain data, for which zeroes are valid.
+            let (mut now, mut semaphore): (libc::timespec, libc::sem_t) = unsafe { (mem::zeroed(), mem::zeroed()) };
+            // SAFETY: semaphore and time are this thread's own, and outlive the calls.
             unsafe {
                 libc::sem_init(&raw mut semaphore, 0, 0);
                 libc::clock_gettime(libc::CLOCK_REALTIME, &raw mut now);
@@ -116,6 +127,7 @@ const WAITS: [Wait; 8] = [
     ),
     (
         "epoll_wait",
+        // SAFETY: one event is asked for, and there is room for one; the descriptor is this thread's own.
         |_| unsafe {
             let poll = libc::epoll_create1(0);
             let mut event: libc::epoll_event = mem::zeroed();
@@ -127,6 +139,7 @@ const WAITS: [Wait; 8] = [
     ),
     (
         "recvfrom",
+        // SAFETY: what is written has the sizes given and outlives the calls; both descriptors are this thread's own.
         |_| unsafe {
             let mut pair = [0; 2];
             libc::socketpair(libc::AF_UNIX, libc::SOCK_STREAM, 0, pair.as_mut_ptr());
@@ -149,43 +162,47 @@ fn waiting_threads_do_not_notice_that_they_are_looked_at() {
     let Some(mut looker) = looker() else { return };
     let process = open(std::process::id());
     let (told, tids) = channel();
-    let (pipe, other_end) = rustix::pipe::pipe().unwrap();
+    let (ours, other_end) = rustix::pipe::pipe().unwrap();
+    let pipe = Arc::new(Pipe { ours, other_end: Mutex::new(Some(other_end)) });
     let threads: Vec<_> = WAITS
         .into_iter()
         .map(|(name, wait, expected)| {
-            let (told, descriptor): (Sender<_>, _) = (told.clone(), pipe.as_raw_fd());
+            let (told, pipe): (Sender<_>, _) = (told.clone(), Arc::clone(&pipe));
             thread::spawn(move || {
-                told.send((own_tid(), name)).unwrap();
-                (name, wait(descriptor), expected)
+                let seen = Arc::new(AtomicBool::new(false));
+                told.send((own_tid(), name, Arc::clone(&seen))).unwrap();
+                // It waits once more if it was not looked at meanwhile, as on a machine that has much else to do.
+                loop {
+                    assert_eq!(wait(&pipe), expected, "{name}");
+                    if seen.load(Ordering::Relaxed) {
+                        break;
+                    }
+                }
             })
         })
         .collect();
-    let mut waiting: Vec<_> = tids.iter().take(WAITS.len()).collect();
-    let mut seen = BTreeSet::new();
-    let mut other_end = Some(other_end);
+    let waiting: Vec<_> = tids.iter().take(WAITS.len()).collect();
+    let started = Instant::now();
     // Until all have been seen in their calls, and then until they have ended.
     while !threads.iter().all(thread::JoinHandle::is_finished) {
+        assert!(started.elapsed() < PATIENCE, "not all have been seen in their calls: {waiting:?}");
         let look = look_at(&mut looker, &process);
-        for (tid, name) in &waiting {
+        for (tid, name, seen) in &waiting {
             let Some(thread) = of_thread(&look, *tid) else { continue };
             // It may be on its way into the call, or out of it.
             let is_inside = thread.system_call.as_ref().and_then(|call| call.name) == Some(name);
             if is_inside && thread.state == State::Sleeping {
                 assert_eq!((thread.way, thread.certainty), (Way::Copied, Certainty::Exact));
                 assert_eq!(thread.end, End::Beginning, "{thread:?}");
-                seen.insert(*tid);
+                seen.store(true, Ordering::Relaxed);
+                if *name == "read" {
+                    pipe.other_end.lock().unwrap().take();
+                }
             }
         }
-        let others_ended = threads.iter().filter(|thread| !thread.is_finished()).count() <= 1;
-        if others_ended {
-            other_end.take();
-        }
     }
-    waiting.retain(|(tid, _)| !seen.contains(tid));
-    assert!(waiting.is_empty(), "never seen in their calls: {waiting:?}");
     for thread in threads {
-        let (name, said, expected) = thread.join().unwrap();
-        assert_eq!(said, expected, "{name}");
+        thread.join().unwrap();
     }
 }
 
@@ -216,7 +233,7 @@ fn threads_on_a_processor_are_seen_where_they_are() {
     let started = Instant::now();
     let (mut ways, mut complete) = (BTreeSet::new(), 0);
     // One of them is on another processor than this thread sooner or later.
-    while started.elapsed() < Duration::from_secs(20) && (complete < 50 || !ways.contains(&Way::Sampled)) {
+    while started.elapsed() < PATIENCE && (complete < 50 || !ways.contains(&Way::Sampled)) {
         let look = look_at(&mut looker, &process);
         for tid in &tids {
             let thread = of_thread(&look, *tid).unwrap();
@@ -278,8 +295,6 @@ fn child() {
 
 const CHILD: &str = "MPIPROBE_STACKS_CHILD";
 const CHILDREN: u32 = 128;
-/// For all of them, captured, named and merged.
-const LIMIT: Duration = Duration::from_millis(200);
 
 struct Children(Vec<Child>);
 
@@ -314,36 +329,27 @@ fn settled(looker: &mut Looker, targets: &[Target<'_>]) -> Look {
     std::iter::repeat_with(|| looker.look(targets).unwrap()).find(all_wait).unwrap()
 }
 
+/// How long it takes is measured by `cargo xtask bench hang`.
 #[test]
-fn many_processes_are_looked_at_and_merged_in_a_fifth_of_a_second() {
+fn many_processes_are_looked_at_and_merged() {
     let Some(mut looker) = looker() else { return };
     let children = Children::start(CHILDREN);
     let processes: Vec<Process> = children.0.iter().map(|child| open(child.id())).collect();
     let executable = env::current_exe().unwrap();
     let executable = executable.to_str().unwrap();
-    let targets = || -> Vec<Target<'_>> {
-        let target = |(rank, process)| Target { member: Member::Rank(rank), process, executable };
-        (0..).zip(&processes).map(target).collect()
-    };
-    settled(&mut looker, &targets());
-    let mut times = Vec::new();
-    for _ in 0..6 {
-        let began = Instant::now();
-        let look = looker.look(&targets()).unwrap();
-        let mut tree = Tree::default();
-        for thread in &look.threads {
-            tree.add(thread.member, thread.frames.iter().cloned(), None);
-        }
-        tree.sort();
-        times.push(began.elapsed());
-        // The test harness has a thread of its own in each.
-        assert!(look.threads.len() >= 4 * CHILDREN as usize, "{}", look.threads.len());
-        assert!(look.threads.iter().all(|thread| thread.certainty == Certainty::Exact && thread.end == End::Beginning));
-        assert!(tree.text().contains(&format!("[0-{}: {} threads]", CHILDREN - 1, 3 * CHILDREN)), "{}", tree.text());
+    let target = |(rank, process)| Target { member: Member::Rank(rank), process, executable };
+    let targets: Vec<Target<'_>> = (0..).zip(&processes).map(target).collect();
+    settled(&mut looker, &targets);
+    let look = looker.look(&targets).unwrap();
+    let mut tree = Tree::default();
+    for thread in &look.threads {
+        tree.add(thread.member, thread.frames.iter().cloned(), None);
     }
-    println!("{times:?}");
-    let best = times.iter().min().unwrap();
-    assert!(*best <= LIMIT, "{times:?}");
+    tree.sort();
+    // The test harness has a thread of its own in each.
+    assert!(look.threads.len() >= 4 * CHILDREN as usize, "{}", look.threads.len());
+    assert!(look.threads.iter().all(|thread| thread.certainty == Certainty::Exact && thread.end == End::Beginning));
+    assert!(tree.text().contains(&format!("[0-{}: {} threads]", CHILDREN - 1, 3 * CHILDREN)), "{}", tree.text());
 }
 
 #[test]

@@ -37,22 +37,29 @@ const EXIT_STATUS: &str = "Exit status:
 
 Example: sudo mpiprobe --pid-of ring";
 
+/// Which processes are meant.
+#[derive(Args, Debug)]
+pub struct Targets {
+    /// Every process of one job whose program (executable, command name or script) is called NAME.
+    #[arg(long, value_name = "NAME", value_parser = clap::builder::NonEmptyStringValueParser::new(), help_heading = "Target")]
+    pub pid_of: Option<String>,
+    /// This process; may be given several times.
+    #[arg(long, value_name = "PID", conflicts_with = "pid_of", value_parser = clap::value_parser!(u32).range(1..), help_heading = "Target")]
+    pub pid: Vec<u32>,
+    /// This job, as `mpiprobe ps` names it; with --pid-of, only its processes of that name.
+    #[arg(long, value_name = "ID", help_heading = "Target")]
+    pub job: Option<String>,
+    /// All jobs that match, not just one.
+    #[arg(long, conflicts_with = "job", help_heading = "Target")]
+    pub all_jobs: bool,
+}
+
 /// What is observed, and how.
 #[derive(Args, Debug)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own on the command line")]
 pub struct Observe {
-    /// Observe every process of one job whose program (executable, command name or script) is called NAME.
-    #[arg(long, value_name = "NAME", value_parser = clap::builder::NonEmptyStringValueParser::new(), help_heading = "Target")]
-    pub pid_of: Option<String>,
-    /// Observe this process; may be given several times.
-    #[arg(long, value_name = "PID", conflicts_with = "pid_of", value_parser = clap::value_parser!(u32).range(1..), help_heading = "Target")]
-    pub pid: Vec<u32>,
-    /// Observe this job, as `mpiprobe ps` names it; with --pid-of, only its processes of that name.
-    #[arg(long, value_name = "ID", help_heading = "Target")]
-    pub job: Option<String>,
-    /// Observe all jobs that match, not just one.
-    #[arg(long, conflicts_with = "job", help_heading = "Target")]
-    pub all_jobs: bool,
+    #[command(flatten)]
+    pub targets: Targets,
     /// Wait for a process that matches, or that loads MPI later (Python), if there is none yet.
     #[arg(long, help_heading = "Target")]
     pub wait: bool,
@@ -135,10 +142,16 @@ pub struct Observe {
     pub max_stats: u32,
 }
 
+impl Targets {
+    fn has_any(&self) -> bool {
+        self.pid_of.is_some() || !self.pid.is_empty() || self.job.is_some() || self.all_jobs
+    }
+}
+
 impl Observe {
     /// Whether anything was named to be observed.
     pub fn has_target(&self) -> bool {
-        self.pid_of.is_some() || !self.pid.is_empty() || self.job.is_some() || self.all_jobs
+        self.targets.has_any()
     }
 
     /// The full-screen view, where there is a terminal and nobody wants something else.
@@ -231,18 +244,8 @@ pub enum Command {
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own on the command line")]
 #[derive(Args, Debug)]
 pub struct Hang {
-    /// Every process of one job whose program (executable, command name or script) is called NAME.
-    #[arg(long, value_name = "NAME", value_parser = clap::builder::NonEmptyStringValueParser::new(), help_heading = "Target")]
-    pub pid_of: Option<String>,
-    /// This process; may be given several times.
-    #[arg(long, value_name = "PID", conflicts_with = "pid_of", value_parser = clap::value_parser!(u32).range(1..), help_heading = "Target")]
-    pub pid: Vec<u32>,
-    /// This job, as `mpiprobe ps` names it; with --pid-of, only its processes of that name.
-    #[arg(long, value_name = "ID", help_heading = "Target")]
-    pub job: Option<String>,
-    /// All jobs that match, not just one.
-    #[arg(long, conflicts_with = "job", help_heading = "Target")]
-    pub all_jobs: bool,
+    #[command(flatten)]
+    pub targets: Targets,
     /// All threads in the tree, those of MPI's own making too; otherwise those that are in MPI, and the first of each rank.
     #[arg(long, help_heading = "Output")]
     pub all_threads: bool,
@@ -381,7 +384,7 @@ mod tests {
         let arguments =
             Arguments::try_parse_from(["mpiprobe", "--pid", "4711", "--pid", "4712", "--duration", "10s", "--json"])
                 .unwrap();
-        assert_eq!(arguments.observe.pid, [4711, 4712]);
+        assert_eq!(arguments.observe.targets.pid, [4711, 4712]);
         assert_eq!(arguments.observe.duration, Some(Duration::from_secs(10)));
         assert!(arguments.observe.json);
     }

@@ -17,7 +17,7 @@ use mpiprobe_view::{Files, StartError, ViewError, ViewOptions, ViewStart};
 use rustix::process::{getegid, geteuid, getgid, getuid};
 use thiserror::Error;
 
-use super::arguments::{Arguments, Command, FileMode, Hang, Observe, Report, Run, View};
+use super::arguments::{Arguments, Command, FileMode, Hang, Observe, Report, Run, Targets, View};
 use crate::{
     doctor,
     hang::{self, HangError},
@@ -123,7 +123,7 @@ pub async fn execute(arguments: &Arguments) -> Result<Exit, CommandError> {
 }
 
 async fn observe(asked: &Observe, trace_bpf: bool) -> Result<Exit, CommandError> {
-    let (target, jobs) = chosen(asked.pid_of.as_deref(), &asked.pid, asked.job.as_deref(), asked.all_jobs);
+    let (target, jobs) = chosen(&asked.targets);
     let options = Options {
         target,
         jobs,
@@ -155,24 +155,25 @@ async fn observe(asked: &Observe, trace_bpf: bool) -> Result<Exit, CommandError>
 }
 
 /// What the options for targets mean.
-fn chosen(name: Option<&str>, pids: &[u32], job: Option<&str>, all_jobs: bool) -> (Target, JobChoice) {
-    let target = match (name, pids) {
+fn chosen(targets: &Targets) -> (Target, JobChoice) {
+    let Targets { pid_of, pid: pids, job, all_jobs } = targets;
+    let target = match (pid_of, pids.as_slice()) {
         // A path means the program at its end: processes are known by their base names.
         (Some(name), _) => Target::Name(name.rsplit('/').next().unwrap_or(name).to_owned()),
         (None, []) => Target::Any,
         (None, pids) => Target::Pids(pids.to_vec()),
     };
     let jobs = match job {
-        Some(job) => JobChoice::Named(job.to_owned()),
+        Some(job) => JobChoice::Named(job.clone()),
         // Whoever names pids one by one has chosen.
-        None if all_jobs || !pids.is_empty() => JobChoice::All,
+        None if *all_jobs || !pids.is_empty() => JobChoice::All,
         None => JobChoice::Only,
     };
     (target, jobs)
 }
 
 fn explain_hang(asked: &Hang) -> Result<Exit, CommandError> {
-    let (target, jobs) = chosen(asked.pid_of.as_deref(), &asked.pid, asked.job.as_deref(), asked.all_jobs);
+    let (target, jobs) = chosen(&asked.targets);
     let depth = asked.depth.and_then(|depth| usize::try_from(depth).ok());
     let explained = hang::explain(&target, &jobs, asked.all_threads, depth)?;
     if asked.json {

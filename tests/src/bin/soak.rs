@@ -1,12 +1,13 @@
 //! `cargo xtask soak [CYCLES [KILLS [VISITORS]]]`: the long campaigns, on every MPI installed; `cargo xtask soak odd [NAME…]`: odd
 //! programs, under every engine and every way of attaching; `cargo xtask soak processes [COUNT]`: what is left of processes that come
-//! and go; `cargo xtask soak short [RUNS]`: short jobs beside somebody who uses the processors, by eBPF. Needs root.
+//! and go; `cargo xtask soak short [RUNS]`: short jobs beside somebody who uses the processors, by eBPF; `cargo xtask soak wheels`: traffic
+//! of PyPI's MPIs. Needs root.
 
 use std::io::Write as _;
 use std::process::ExitCode;
 use std::time::Instant;
 
-use mpiprobe_tests::campaign::{CampaignError, cycles, killed_in_flight, odd, processes, short, visitors};
+use mpiprobe_tests::campaign::{CampaignError, cycles, killed_in_flight, odd, processes, short, traffic, visitors};
 use mpiprobe_tests::{Mpi, Requirement};
 
 fn main() -> ExitCode {
@@ -18,12 +19,13 @@ fn main() -> ExitCode {
             return if come_and_go(count) { ExitCode::SUCCESS } else { ExitCode::FAILURE };
         }
         Some("short") => return short_jobs(arguments.next().and_then(|runs| runs.parse().ok()).unwrap_or(200)),
+        Some("wheels") => return traffic::wheels(),
         _ => {}
     }
     let numbers: Result<Vec<u32>, _> = std::env::args().skip(1).map(|argument| argument.parse()).collect();
     let Ok(numbers) = numbers else {
         eprintln!(
-            "usage: soak [CYCLES [KILLS [VISITORS]]] | soak odd [NAME...] | soak processes [COUNT] | soak short [RUNS]"
+            "usage: soak [CYCLES [KILLS [VISITORS]]] | soak odd [NAME...] | soak processes [COUNT] | soak short [RUNS] | soak wheels"
         );
         return ExitCode::from(2);
     };

@@ -5,6 +5,7 @@ mod kills;
 pub mod odd;
 mod processes;
 mod short;
+pub mod traffic;
 mod visitors;
 
 use thiserror::Error;

@@ -37,7 +37,7 @@ pub fn processes(count: u64) -> Result<ProcessesReport, CampaignError> {
 /// After so many: memory of `run` in KiB, and files of tables that are still there when it has been waited for that they go.
 fn run(place: &Path, count: u64) -> Result<(u64, u64), CampaignError> {
     const SCRIPT: &str = r#"i=0; while [ $i -lt "$1" ]; do "$2" >/dev/null || exit 1; i=$((i + 1)); done
-        i=0; while [ -n "$(ls "$MPIPROBE_OUTPUT")" ] && [ $i -lt 1000 ]; do sleep 0.01; i=$((i + 1)); done
+        i=0; while [ -n "$(ls "$MPIPROBE_OUTPUT")" ] && [ $i -lt 30000 ]; do sleep 0.01; i=$((i + 1)); done
         awk '/^VmRSS/ { print $2 }' "/proc/$PPID/status"; ls "$MPIPROBE_OUTPUT" | wc -l"#;
     let wrong = |what: String| CampaignError::wrong(0, what);
     let brief = compile::executable_of_brief(Mpi::ALL[0], program::BRIEF).map_err(|error| wrong(error.to_string()))?;

@@ -9,7 +9,7 @@ use super::{CampaignError, complete};
 use crate::profiler::{Profiler, ProfilerError};
 use crate::{Job, Mpi, program};
 
-const PATIENCE: Duration = Duration::from_secs(10);
+const PATIENCE: Duration = Duration::from_mins(5);
 const POLL: Duration = Duration::from_millis(2);
 const ITERATIONS: u64 = 20;
 /// What mpiprobe opens once for all after it has said that it observes.

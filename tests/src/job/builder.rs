@@ -76,7 +76,7 @@ impl JobBuilder {
             environment: Vec::new(),
             gates: Vec::new(),
             truth: Truth::Off,
-            deadline: Duration::from_mins(1),
+            deadline: Duration::from_mins(5),
             called: None,
             own_library: false,
             made: Made::Ordinarily,
@@ -147,7 +147,7 @@ impl JobBuilder {
         self.meaning().env("MPIPROBE_TRUTH_KEEPS_IGNORED", "1")
     }
 
-    /// How long each wait of the job may take. Default 60 s.
+    /// How long each wait of the job may take. Default five minutes, which is far more than anything takes on a machine that has much else to do.
     #[must_use]
     pub fn deadline(mut self, deadline: Duration) -> Self {
         self.deadline = deadline;

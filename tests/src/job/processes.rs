@@ -10,6 +10,9 @@ use super::builder::DIRECTORY_VARIABLE;
 use super::{Job, JobError, POLL};
 use crate::proc::{self, Process};
 
+/// Far longer than a process takes to die.
+const DEATH: Duration = Duration::from_mins(1);
+
 impl Job {
     pub fn launcher_pid(&self) -> u32 {
         self.launcher.id()
@@ -97,7 +100,7 @@ impl Job {
             // A process that is ending cannot be found any more, but still has its memory and its probes.
             dying.extend(found.into_iter().chain(std::mem::take(&mut self.ranks).into_values()));
             dying.retain(Process::is_alive);
-            if (dying.is_empty() && self.exit_status().is_some()) || start.elapsed() > Duration::from_secs(10) {
+            if (dying.is_empty() && self.exit_status().is_some()) || start.elapsed() > DEATH {
                 return;
             }
             thread::sleep(POLL);

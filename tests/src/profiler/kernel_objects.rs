@@ -10,8 +10,8 @@ use std::{fs, io, thread};
 
 use super::ProfilerError;
 
-/// The kernel frees some objects from a work queue after the last descriptor was closed.
-const PATIENCE: Duration = Duration::from_secs(10);
+/// The kernel frees some objects from a work queue after the last descriptor was closed: when that runs depends on what else there is to do.
+const PATIENCE: Duration = Duration::from_mins(5);
 const POLL: Duration = Duration::from_millis(2);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

@@ -11,8 +11,8 @@ use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open};
 use super::lines::{Lines, Wait};
 use super::{Profile, ProfilerError, binary};
 
-/// Far more than anything takes.
-const PATIENCE: Duration = Duration::from_mins(1);
+/// Far more than anything takes, on a machine that has much else to do.
+const PATIENCE: Duration = Duration::from_mins(5);
 
 /// Killed when dropped.
 #[derive(Debug)]
@@ -101,6 +101,18 @@ impl Profiler {
     pub fn wait_for_output(&mut self, nth: usize) -> Result<String, ProfilerError> {
         let what = || format!("line {nth} on standard output");
         match self.stdout.wait_for("", &mut nth.clone(), PATIENCE) {
+            Wait::Line(line) => Ok(line),
+            Wait::Timeout => Err(ProfilerError::Timeout { what: what(), waited: PATIENCE, output: self.printed() }),
+            Wait::Closed => {
+                Err(ProfilerError::Ended { what: what(), status: self.child.wait().ok(), output: self.printed() })
+            }
+        }
+    }
+
+    /// Waits for a line of standard output that contains `text`.
+    pub fn wait_for_output_with(&mut self, text: &str) -> Result<String, ProfilerError> {
+        let what = || format!("{text:?} on standard output");
+        match self.stdout.wait_for(text, &mut 0, PATIENCE) {
             Wait::Line(line) => Ok(line),
             Wait::Timeout => Err(ProfilerError::Timeout { what: what(), waited: PATIENCE, output: self.printed() }),
             Wait::Closed => {

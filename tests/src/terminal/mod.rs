@@ -21,8 +21,8 @@ use crate::profiler::binary;
 
 pub use error::TerminalError;
 
-/// Far more than anything takes.
-const PATIENCE: Duration = Duration::from_mins(1);
+/// Far more than anything takes, on a machine that has much else to do.
+const PATIENCE: Duration = Duration::from_mins(5);
 /// What gives a program a terminal of its own, so that it hears of new sizes: a program, since doing it oneself needs unsafe code.
 pub const STARTER: &str = "setsid";
 /// Options for a display that is renewed often: no test has to wait long for what it looks for.

@@ -18,7 +18,7 @@ pub(crate) fn tests(mpi: Mpi) -> Vec<Trial> {
 }
 
 fn repeat(mpi: Mpi) -> Result<(), Failed> {
-    let report = cycles(mpi, 12, |_| {})?;
+    let report = cycles(mpi, 5, |_| {})?;
     assert!(report.peak_kib < MEMORY_KIB, "{report:?}");
     Ok(())
 }

@@ -1,22 +1,19 @@
-//! Not only counts: time in MPI against the truth library's clock.
+//! Not only counts: time in MPI against the truth library's clock. How exactly they agree is measured by `cargo xtask bench times`.
 
 use std::time::Duration;
 
 use libtest_mimic::{Failed, Trial};
-use mpiprobe_tests::{Job, Mpi, Profiler, Requirement, program, requirement};
+use mpiprobe_tests::{Job, Language, Mpi, Profiler, program};
 
 use crate::check::{complete, functions};
-
-/// What the counting of either side may add to a call.
-const PER_CALL: Duration = Duration::from_micros(10);
+use crate::trial;
 
 pub(crate) fn tests(mpi: Mpi) -> Vec<Trial> {
-    let needs = [Requirement::Bpf, Requirement::Mpi(mpi), Requirement::QuietMachine];
-    let name = format!("{}::time_in_mpi_agrees_with_an_independent_clock", mpi.id());
-    vec![requirement::trial(name, &needs, move || compare(mpi))]
+    vec![trial(mpi, Language::C, "time_in_mpi_agrees_with_an_independent_clock", compare)]
 }
 
-/// Rank 1 computes twice as long as rank 0, which waits for it: long calls.
+/// Rank 1 computes twice as long as rank 0, which waits for it: long calls. The library's clock is read before the probe and after it, so
+/// that it tells at least as much, and more only by what either side costs and by when others had the processor in between.
 fn compare(mpi: Mpi) -> Result<(), Failed> {
     let mut job = Job::builder(mpi, program::RING)
         .ranks(2)
@@ -37,8 +34,8 @@ fn compare(mpi: Mpi) -> Result<(), Failed> {
         let truth: Duration =
             image.functions.iter().filter(|(name, _)| is_wanted(name)).map(|(_, calls)| calls.time).sum();
         let measured = Duration::from_nanos(row.mpi_ns);
-        let tolerance = truth / 20 + PER_CALL * u32::try_from(row.calls).unwrap_or(u32::MAX);
-        assert!(measured.abs_diff(truth) <= tolerance, "rank {rank}: {measured:?}, not {truth:?} ± {tolerance:?}");
+        assert!(measured <= truth, "rank {rank}: {measured:?} of {truth:?}");
+        assert!(rank != 0 || measured >= truth / 2, "rank {rank}: {measured:?} of {truth:?}");
         let of_functions: u64 = row.functions.iter().map(|function| function.time_ns).sum();
         assert_eq!(row.mpi_ns, of_functions, "rank {rank}");
         assert!(row.wall_ns >= row.mpi_ns, "rank {rank}: {row:?}");

@@ -8,7 +8,7 @@ use mpiprobe_tests::profiler::{Rank, ToolLayer};
 use mpiprobe_tests::tool::{OUTPUT_VARIABLE, counted, next_tool, tool};
 use mpiprobe_tests::{Job, JobBuilder, Language, Mpi, Profile, Profiler, Program, program};
 
-use crate::call_sites::{deadlock, place};
+use crate::call_sites::deadlock;
 use crate::check::complete;
 use crate::trial_with;
 
@@ -202,11 +202,7 @@ fn open_calls(mpi: Mpi) -> Result<(), Failed> {
     let mut profiler = Profiler::start(["--json", "--interval", "100ms", "--pid-of", job.called()])?;
     profiler.wait_for("mpiprobe: observing ")?;
     job.open_gate("start")?;
-    let profile = deadlock(&mut profiler)?;
-    for rank in profile.ranks {
-        let open = rank.open_calls.first().ok_or("no open call")?;
-        assert_eq!(open.site, Some(place(&open.function)), "{:?}", rank.rank);
-    }
+    deadlock(&mut profiler)?;
     job.kill_ranks()?;
     job.wait()?;
     profiler.wait()?;

@@ -15,7 +15,7 @@ use crate::{
 };
 
 /// How long a job may take until its first moments are on disk.
-const PATIENCE: Duration = Duration::from_mins(2);
+const PATIENCE: Duration = Duration::from_mins(5);
 
 pub(crate) fn tests(mpi: Mpi) -> Vec<Trial> {
     vec![trial(mpi, Language::C, "a_recording_ends_with_the_profile", move || ends_with_the_profile(mpi))]

@@ -11,3 +11,11 @@ mod program;
 mod real_jobs;
 mod unwinding;
 mod vdso;
+
+use std::time::Duration;
+
+/// Time that this thread has had on a processor: whatever else the machine does is not in it.
+fn processor_time() -> Duration {
+    let now = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+    now.try_into().unwrap()
+}

@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use mpiprobe_discover::ProcRoot;
 use mpiprobe_model::{EndReason, Profile, analyse::Expected};
-use tokio::time::Interval;
 
 use super::{
+    changes::{Changes, Event},
     images::{Images, Keeping},
     profile::{Course, profile},
 };
@@ -14,7 +14,6 @@ use crate::{
     preload::RunDirectory,
     session::{
         error::SessionError,
-        event_loop::regular,
         sites::Sites,
         source::Source,
         watch::{COMMAND, EndWatch},
@@ -30,22 +29,12 @@ pub(in crate::session) struct CommandTables {
     directory: RunDirectory,
     images: Images,
     sites: Sites,
-    ends: EndWatch,
-    looks: Interval,
+    changes: Changes,
     /// Of the command, ns.
     started_ns: u64,
     has_ended: bool,
     /// Why the directory could not be looked through the last time.
     unseen: Option<String>,
-}
-
-/// What there is to do.
-#[derive(Debug)]
-pub(in crate::session) enum Event {
-    /// Processes have ended, given by the tokens of their watches.
-    Ended(Vec<u64>),
-    /// New processes may have come.
-    Look,
 }
 
 impl CommandTables {
@@ -63,8 +52,7 @@ impl CommandTables {
             directory,
             images,
             sites: Sites::default(),
-            ends,
-            looks: regular(LOOK_INTERVAL),
+            changes: Changes::new(ends, LOOK_INTERVAL),
             started_ns,
             has_ended: false,
             unseen: None,
@@ -78,7 +66,7 @@ impl CommandTables {
         for slot in taken.unwrap_or_default() {
             let Some(process) = self.images.process(slot) else { continue };
             self.sites.add(slot, process);
-            self.ends.add_process(process, slot);
+            self.changes.add(process, slot);
         }
     }
 
@@ -99,10 +87,7 @@ impl Source for CommandTables {
     type Event = Event;
 
     async fn event(&mut self) -> Result<Event, SessionError> {
-        tokio::select! {
-            ended = self.ends.ended() => Ok(Event::Ended(ended.map_err(SessionError::Watch)?)),
-            _ = self.looks.tick() => Ok(Event::Look),
-        }
+        self.changes.next().await
     }
 
     fn handle(&mut self, event: Event) -> Result<(), SessionError> {

@@ -15,9 +15,9 @@ use mpiprobe_model::{EndReason, Profile, analyse::Identity};
 use mpiprobe_observe::{TableFileError, monotonic_ns};
 use mpiprobe_plan::ImplementationRecogniser;
 use mpiprobe_present::say;
-use tokio::time::Interval;
 
 use super::{
+    changes::{Changes, Event},
     image::Image,
     images::Images,
     profile::{Course, profile},
@@ -27,7 +27,6 @@ use crate::{
     preload::own_directories,
     session::{
         error::SessionError,
-        event_loop::regular,
         found::{found, found_meanwhile},
         jobs::ChosenJobs,
         options::Options,
@@ -50,8 +49,7 @@ pub(in crate::session) struct WrappedJob {
     scanner: Scanner<ImplementationRecogniser>,
     images: Images,
     sites: Sites,
-    ends: EndWatch,
-    looks: Interval,
+    changes: Changes,
     /// As long as there has been nobody, somebody is waited for.
     wait: bool,
     /// Where tables of the targets were found, besides the user's own places.
@@ -60,15 +58,6 @@ pub(in crate::session) struct WrappedJob {
     without: Vec<MpiProcess>,
     missing: Vec<String>,
     began_ns: u64,
-}
-
-/// What there is to do.
-#[derive(Debug)]
-pub(in crate::session) enum Event {
-    /// Processes have ended, given by their slots.
-    Ended(Vec<u64>),
-    /// New processes may have come.
-    Look,
 }
 
 impl WrappedJob {
@@ -89,8 +78,7 @@ impl WrappedJob {
             scanner,
             images: Images::new(ProcRoot::system()?),
             sites: Sites::default(),
-            ends: EndWatch::new().map_err(SessionError::Watch)?,
-            looks: regular(LOOK_INTERVAL),
+            changes: Changes::new(EndWatch::new().map_err(SessionError::Watch)?, LOOK_INTERVAL),
             wait: options.wait,
             directories: BTreeSet::new(),
             without: Vec::new(),
@@ -142,7 +130,7 @@ impl WrappedJob {
         let Some(slot) = self.images.take(path, image) else { return false };
         if let Some(process) = self.images.process(slot) {
             self.sites.add(slot, process);
-            self.ends.add_process(process, slot);
+            self.changes.add(process, slot);
         }
         true
     }
@@ -297,10 +285,7 @@ impl Source for WrappedJob {
     type Event = Event;
 
     async fn event(&mut self) -> Result<Event, SessionError> {
-        tokio::select! {
-            ended = self.ends.ended() => Ok(Event::Ended(ended.map_err(SessionError::Watch)?)),
-            _ = self.looks.tick() => Ok(Event::Look),
-        }
+        self.changes.next().await
     }
 
     fn handle(&mut self, event: Event) -> Result<(), SessionError> {

@@ -1,6 +1,7 @@
 //! Jobs that count themselves by the wrapper: their tables are files.
 
 mod bury;
+mod changes;
 mod clocks;
 pub(super) mod command_tables;
 mod datatypes;

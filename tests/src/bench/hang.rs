@@ -1,0 +1,130 @@
+//! What a look at all threads of a job costs, as `mpiprobe hang` has several: processes whose threads wait, captured, named and merged.
+
+use std::env;
+use std::fmt;
+use std::io::{self, BufRead as _, BufReader, Read as _};
+use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use mpiprobe_discover::{ProcRoot, ProcRootError, Process, ProcessError};
+use mpiprobe_stacks::{Capture, CaptureError, Limits, Look, Looker, Member, State, Target, Tree};
+use serde::Serialize;
+use thiserror::Error;
+
+/// Of 128 processes with four threads each that wait, at most.
+const GOAL: Duration = Duration::from_millis(200);
+
+/// How much is measured.
+#[derive(Debug, Clone, Copy)]
+pub struct HangEffort {
+    pub processes: u32,
+    /// Threads of each, the first one included.
+    pub threads: u32,
+    pub looks: u32,
+}
+
+/// What it was.
+#[derive(Debug, Serialize)]
+pub struct HangReport {
+    processes: u32,
+    threads: u32,
+    /// All together, ms of each look.
+    looks_ms: Vec<f64>,
+}
+
+/// Why there is nothing to report.
+#[derive(Debug, Error)]
+pub enum HangError {
+    #[error("a process to look at cannot be started: {0}")]
+    Start(#[from] io::Error),
+    #[error("a process to look at has ended")]
+    Ended,
+    #[error(transparent)]
+    Proc(#[from] ProcRootError),
+    #[error(transparent)]
+    Process(#[from] ProcessError),
+    #[error(transparent)]
+    Capture(#[from] CaptureError),
+}
+
+/// Is a process to be looked at: its threads wait until standard input is closed.
+pub fn wait(threads: u32) {
+    for _ in 1..threads {
+        thread::spawn(thread::park);
+    }
+    println!();
+    let _ = io::stdin().read(&mut [0]);
+}
+
+/// Killed when dropped.
+struct Waiting(Vec<Child>);
+
+impl Waiting {
+    /// This program, which [waits](wait) when it is started with these arguments.
+    fn start(count: u32, arguments: &[String]) -> Result<Self, HangError> {
+        let program = env::current_exe()?;
+        let mut waiting = Self(Vec::new());
+        for _ in 0..count {
+            let mut command = Command::new(&program);
+            waiting.0.push(command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?);
+        }
+        for child in &mut waiting.0 {
+            let mut line = String::new();
+            if BufReader::new(child.stdout.take().ok_or(HangError::Ended)?).read_line(&mut line)? == 0 {
+                return Err(HangError::Ended);
+            }
+        }
+        Ok(waiting)
+    }
+}
+
+impl Drop for Waiting {
+    fn drop(&mut self) {
+        for child in &mut self.0 {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+}
+
+/// Measures looks at processes that are this program with `arguments`, by which it [waits](wait).
+pub fn run(effort: HangEffort, arguments: &[String]) -> Result<HangReport, HangError> {
+    let mut looker = Looker::new(Capture::without_stopping(Limits::default())?);
+    let waiting = Waiting::start(effort.processes, arguments)?;
+    let root = ProcRoot::system()?;
+    let processes: Vec<Process> =
+        waiting.0.iter().map(|child| Process::open(&root, child.id())).collect::<Result<_, _>>()?;
+    let executable = env::current_exe()?.display().to_string();
+    let target = |(rank, process)| Target { member: Member::Rank(rank), process, executable: &executable };
+    let targets: Vec<Target<'_>> = (0..).zip(&processes).map(target).collect();
+    // At first they are on their way to where they wait.
+    let is_settled = |look: &Look| look.threads.iter().all(|thread| thread.state == State::Sleeping);
+    while !is_settled(&looker.look(&targets)?) {}
+    let mut looks_ms = Vec::new();
+    for _ in 0..effort.looks {
+        let began = Instant::now();
+        let look = looker.look(&targets)?;
+        let mut tree = Tree::default();
+        for thread in &look.threads {
+            tree.add(thread.member, thread.frames.iter().cloned(), None);
+        }
+        tree.sort();
+        looks_ms.push(began.elapsed().as_secs_f64() * 1e3);
+    }
+    Ok(HangReport { processes: effort.processes, threads: effort.threads, looks_ms })
+}
+
+impl fmt::Display for HangReport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut sorted = self.looks_ms.clone();
+        sorted.sort_by(f64::total_cmp);
+        let best = sorted.first().copied().unwrap_or(f64::NAN);
+        let median = sorted.get(sorted.len() / 2).copied().unwrap_or(f64::NAN);
+        let worst = sorted.last().copied().unwrap_or(f64::NAN);
+        writeln!(f, "{} processes with {} threads each, {} looks", self.processes, self.threads, sorted.len())?;
+        writeln!(f, "a look: {best:.0} ms at best, median {median:.0} ms, {worst:.0} ms at worst")?;
+        let goal = GOAL.as_secs_f64() * 1e3;
+        writeln!(f, "goal <= {goal:.0} ms: {}", if best <= goal { "met" } else { "MISSED" })
+    }
+}

@@ -115,7 +115,7 @@ fn enter(thread: &mut ThreadState, id: u64, registers: &Registers, cookie: Cooki
                 heed(thread, function, registers);
                 return match inside {
                     Place::Inside => inner::enter(thread, function, stack_pointer),
-                    _ => unsure::enter(thread, function),
+                    _ => unsure::enter_unsure_call(thread, function),
                 };
             }
         }
@@ -125,7 +125,7 @@ fn enter(thread: &mut ThreadState, id: u64, registers: &Registers, cookie: Cooki
     }
     if phases::has_entries_only(thread.process) {
         heed(thread, function, registers);
-        return entries::count(thread, function, stack_pointer);
+        return entries::count_entry(thread, function, stack_pointer);
     }
 
     begin_change(thread);
@@ -159,7 +159,7 @@ fn enter(thread: &mut ThreadState, id: u64, registers: &Registers, cookie: Cooki
         // The return probe of a tool's call would be lost by one on this stack.
         thread.open.function_plus_1 = 0;
         end_change(thread);
-        return unsure::count(thread, function);
+        return unsure::count_unsure_call(thread, function);
     }
     thread.inner_depth = 0;
     thread.unsure_calls = 0;
@@ -181,10 +181,10 @@ fn enter(thread: &mut ThreadState, id: u64, registers: &Registers, cookie: Cooki
 fn heed(thread: &ThreadState, function: u32, registers: &Registers) {
     let [first, second, ..] = registers.arguments();
     if configured::traffic() != 0 {
-        meaning::at_uncounted_entry(thread, function, first);
+        meaning::note_uncounted_entry(thread, function, first);
     }
     if phases::is_control(function) {
-        phases::control(thread.process, first as u32, second);
+        phases::control_phases(thread.process, first as u32, second);
     }
 }
 
@@ -199,7 +199,7 @@ fn pass_over(thread: &mut ThreadState, function: u32, registers: &Registers) -> 
     }
     if configured::traffic() != 0 {
         // Its handle may mean another communicator when counting is on again.
-        meaning::at_uncounted_entry(thread, function, registers.arguments()[0]);
+        meaning::note_uncounted_entry(thread, function, registers.arguments()[0]);
     }
     NO_RETURN
 }
@@ -254,7 +254,7 @@ fn complete(thread: &mut ThreadState, registers: &Registers, now: u64) -> u32 {
     }
     // What it asks for is done from its return on.
     if phases::is_control(function) {
-        phases::control(thread.process, thread.arguments[0] as u32, thread.arguments[1]);
+        phases::control_phases(thread.process, thread.arguments[0] as u32, thread.arguments[1]);
     }
     if configured::traffic() == 0 {
         return RETURN;

@@ -4,13 +4,16 @@ use aya_ebpf::helpers::bpf_ktime_get_ns;
 use mpiprobe_common::ThreadState;
 
 use crate::{
+    apart::given,
     call::{NO_RETURN, begin_change, end_change, is_in_library, read_return_address},
     statistics::{is_chosen, record_untimed},
 };
 
 /// A function is entered. Calls that MPI makes inside MPI are told by where they come from.
+#[unsafe(no_mangle)]
 #[inline(never)]
-pub fn count(thread: &mut ThreadState, function: u32, stack_pointer: u64) -> u32 {
+pub extern "C" fn count_entry(thread: *mut ThreadState, function: u32, stack_pointer: u64) -> u32 {
+    given!(thread);
     if !is_chosen(function) {
         return NO_RETURN;
     }

@@ -4,7 +4,8 @@ use aya_ebpf::helpers::bpf_ktime_get_ns;
 use mpiprobe_common::{InnerKey, InnerStats, Loss, OpenCall, ThreadState, thread::INNER_DEPTH};
 
 use crate::{
-    atomic::add,
+    apart::given,
+    atomic::{add, from_here_on},
     call::{NO_RETURN, RETURN, may_return_to_kernel, nested, opened, returns_to_kernel},
     maps::INNER,
     statistics::count_loss,
@@ -14,20 +15,22 @@ use crate::{
 #[inline(always)]
 pub fn enter(thread: &mut ThreadState, function: u32, stack_pointer: u64) -> u32 {
     thread.inner_calls += 1;
-    if nested() { push(thread, function, stack_pointer) } else { NO_RETURN }
+    if nested() { push_inner_call(thread, function, stack_pointer) } else { NO_RETURN }
 }
 
 /// An inner call returns.
 #[inline(always)]
 pub fn leave(thread: &mut ThreadState, function: u32, stack_pointer: u64, now: u64) {
     if nested() {
-        pop(thread, function, stack_pointer, now);
+        pop_inner_call(thread, function, stack_pointer, now);
     }
 }
 
 /// Gives the answer to the kernel.
+#[unsafe(no_mangle)]
 #[inline(never)]
-fn push(thread: &mut ThreadState, function: u32, stack_pointer: u64) -> u32 {
+extern "C" fn push_inner_call(thread: *mut ThreadState, function: u32, stack_pointer: u64) -> u32 {
+    given!(thread);
     let mut depth = thread.inner_depth as usize;
     let jumped = returns_to_kernel(stack_pointer);
     // Frames below this one, or in its place, were left without a return.
@@ -45,23 +48,27 @@ fn push(thread: &mut ThreadState, function: u32, stack_pointer: u64) -> u32 {
             _ => break,
         }
     }
-    let Some(free) = thread.inner.get_mut(depth) else {
+    if depth >= INNER_DEPTH {
         count_loss(thread.process, Loss::InnerTooDeep);
         return RETURN;
-    };
+    }
+    let Some(free) = thread.inner.get_mut(masked(depth)) else { return RETURN };
     // SAFETY: takes no arguments.
     *free = opened(function, unsafe { bpf_ktime_get_ns() }, stack_pointer);
     thread.inner_depth = depth as u8 + 1;
     RETURN
 }
 
+/// Answers 0.
+#[unsafe(no_mangle)]
 #[inline(never)]
-fn pop(thread: &mut ThreadState, function: u32, stack_pointer: u64, now: u64) {
+extern "C" fn pop_inner_call(thread: *mut ThreadState, function: u32, stack_pointer: u64, now: u64) -> u32 {
+    given!(thread);
     let depth = thread.inner_depth as usize;
-    let Some(call) = innermost(thread, depth) else { return };
+    let Some(call) = innermost(thread, depth) else { return 0 };
     // Not the innermost one kept: a call that was too deep to be kept, already counted as such.
     if call.function_plus_1 != function + 1 || call.stack_pointer != stack_pointer {
-        return;
+        return 0;
     }
     thread.inner_depth = depth as u8 - 1;
     let key = InnerKey {
@@ -71,19 +78,31 @@ fn pop(thread: &mut ThreadState, function: u32, stack_pointer: u64, now: u64) {
     };
     let Some(stats) = stats(&key) else {
         count_loss(thread.process, Loss::InnerTableFull);
-        return;
+        return 0;
     };
     // SAFETY: map value pointer.
     unsafe {
         add(&raw mut (*stats).calls, 1);
         add(&raw mut (*stats).time_ns, now - call.started_ns);
     }
+    0
 }
 
 /// The innermost of `depth` calls; `None` if there is none. `get` instead of an index: BPF cannot panic.
 #[inline(always)]
 fn innermost(thread: &ThreadState, depth: usize) -> Option<OpenCall> {
-    thread.inner.get(depth.wrapping_sub(1)).copied()
+    let index = depth.wrapping_sub(1);
+    if index >= INNER_DEPTH {
+        return None;
+    }
+    thread.inner.get(masked(index)).copied()
+}
+
+/// An index below [`INNER_DEPTH`] in a way that the verifier sees: older kernels do not know that what was compared may be a copy of
+/// the register that becomes the index.
+#[inline(always)]
+fn masked(index: usize) -> usize {
+    from_here_on(index as u64) as usize & (INNER_DEPTH - 1)
 }
 
 #[inline(always)]

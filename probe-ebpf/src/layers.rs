@@ -28,7 +28,7 @@ pub fn user_site(thread: &ThreadState, registers: &Registers) -> u64 {
         stack_pointer = thread.open.stack_pointer + u64::from(thread.open.to_user) + RETURN_ADDRESS_BYTES;
         frame_pointer = thread.frame_pointer;
     }
-    if may_be_in_layer(process, site) { follow(process, site, stack_pointer, frame_pointer) } else { site }
+    if may_be_in_layer(process, site) { follow_layers(process, site, stack_pointer, frame_pointer) } else { site }
 }
 
 /// Whether a call site is somewhere among the layers of a process.
@@ -38,8 +38,9 @@ pub fn may_be_in_layer(process: u32, site: u64) -> bool {
     LAYERS.get_ptr(process).is_some_and(|layers| unsafe { (*layers).around.contains(site) })
 }
 
+#[unsafe(no_mangle)]
 #[inline(never)]
-fn follow(process: u32, site: u64, stack_pointer: u64, frame_pointer: u64) -> u64 {
+extern "C" fn follow_layers(process: u32, site: u64, stack_pointer: u64, frame_pointer: u64) -> u64 {
     let Some(layers) = LAYERS.get_ptr(process) else { return site };
     // SAFETY: as above.
     let layers = unsafe { &*layers };

@@ -6,13 +6,14 @@ use aya_ebpf::helpers::{
     generated::{bpf_copy_from_user, bpf_probe_read_user_str},
 };
 use mpiprobe_common::{
-    Loss, Phase, PhaseKey,
+    Loss, Phase, PhaseKey, ProcessCounters,
     config::CONTROL_NEXT_PHASE,
     event::EventKind,
     phase::{self, NAME_LENGTH, Phases, current, level},
 };
 
 use crate::{
+    apart::given,
     atomic::{add, from_here_on, load},
     call::target,
     lifecycle::{event, notify},
@@ -76,9 +77,12 @@ struct OfProcess {
 impl Phases for OfProcess {
     #[inline(always)]
     fn find_or_make(&mut self, level: i32) -> u64 {
-        let mut key = PhaseKey::new(self.process, level);
-        read_name(&mut key.name, self.text);
-        find_or_make(&key)
+        find_or_make_phase(self.process, level, self.text)
+    }
+
+    #[inline(always)]
+    fn find_open(&mut self, counters: &mut ProcessCounters, level: i32) -> u64 {
+        find_open_phase(counters, level)
     }
 
     #[inline(always)]
@@ -103,9 +107,10 @@ impl Phases for OfProcess {
     }
 }
 
-/// Does what a call with these arguments asks for. Answers 0; a function that is not inlined has to answer.
+/// Does what a call with these arguments asks for. Answers 0.
+#[unsafe(no_mangle)]
 #[inline(never)]
-pub fn control(process: u32, asked: u32, text: u64) -> u32 {
+pub extern "C" fn control_phases(process: u32, asked: u32, text: u64) -> u32 {
     let Some(counters) = process_counters(process) else { return 0 };
     // SAFETY: map value pointer.
     let counters = unsafe { &mut *counters };
@@ -113,6 +118,14 @@ pub fn control(process: u32, asked: u32, text: u64) -> u32 {
     let time_ns = unsafe { bpf_ktime_get_ns() };
     phase::control(&mut OfProcess { process, text }, counters, asked as i32, time_ns);
     0
+}
+
+/// At which depth the innermost open phase of this level is; `u64::MAX`: there is none.
+#[unsafe(no_mangle)]
+#[inline(never)]
+extern "C" fn find_open_phase(counters: *mut ProcessCounters, level: i32) -> u64 {
+    given!(counters);
+    phase::find_open(&mut OfProcess { process: 0, text: 0 }, counters, level)
 }
 
 /// A phase is about to be opened: has what its name is on brought into memory, where it can be read when the call returns. Of a text
@@ -131,20 +144,30 @@ pub fn make_resident(context: &ProbeContext) {
 }
 
 /// Gives the phase's number plus one; 0: there is no room.
-#[inline(always)]
-fn find_or_make(key: &PhaseKey) -> u64 {
+#[unsafe(no_mangle)]
+#[inline(never)]
+extern "C" fn find_or_make_phase(process: u32, level: i32, text: u64) -> u64 {
+    let mut key = PhaseKey::new(process, level);
+    read_name(&mut key.name, text);
     // SAFETY: the value is copied at once.
-    if let Some(&number) = unsafe { PHASE_OF.get(key) } {
+    if let Some(&number) = unsafe { PHASE_OF.get(&key) } {
         return number as u64 + 1;
     }
     let Some(number) = take_number(CONTROL_NEXT_PHASE, mpiprobe_common::PHASE_SLOTS) else { return 0 };
     let Some(phase) = PHASES.get_ptr_mut(number) else { return 0 };
     // SAFETY: map value pointer to an entry that nobody else has.
-    unsafe { *phase = Phase { key: *key, opened: 0, open: 0, since_ns: 0, time_ns: 0 } };
-    if PHASE_OF.insert(key, number, 0).is_err() {
+    unsafe { *phase = Phase { key, opened: 0, open: 0, since_ns: 0, time_ns: 0 } };
+    if PHASE_OF.insert(&key, number, 0).is_err() {
         return 0;
     }
     number as u64 + 1
+}
+
+/// Not 0: a byte that is not in any text, nor at its end.
+#[unsafe(no_mangle)]
+#[inline(never)]
+extern "C" fn is_no_text(byte: u32) -> u32 {
+    (byte != 0 && byte < 0x20 || byte == 0x7f) as u32
 }
 
 /// The program need not have given a second argument: then it is whatever the register held. So it is a name only if it can be read as
@@ -153,11 +176,11 @@ fn find_or_make(key: &PhaseKey) -> u64 {
 fn read_name(name: &mut [u8; NAME_LENGTH], text: u64) {
     // SAFETY: reads user memory by the helper made for that, into an array of the size given.
     let length = unsafe { bpf_probe_read_user_str(name.as_mut_ptr().cast(), NAME_LENGTH as u32, text as *const _) };
-    let mut is_text = length > 1;
+    let mut others = (length <= 1) as u32;
     for &byte in name.iter() {
-        is_text &= byte == 0 || (byte >= b' ' && byte != 0x7f);
+        others += is_no_text(byte.into());
     }
-    if !is_text {
+    if others != 0 {
         *name = [0; NAME_LENGTH];
     }
 }

@@ -10,6 +10,7 @@ use mpiprobe_common::{
 };
 
 use crate::{
+    apart::given,
     atomic::{barrier, compare_exchange, fetch_add, load},
     layers,
     maps::{CONTROL, RECENT, configured},
@@ -31,21 +32,24 @@ pub fn is_on() -> bool {
 #[inline(always)]
 pub fn note(thread: &ThreadState, function: u32, registers: &Registers, ns: u64) {
     let call_site = layers::user_site(thread, registers);
-    append(thread, function, call_site, registers.result(), ns);
+    append_recent_call(thread, function, call_site, registers.result(), ns);
 }
 
+/// Answers 0.
+#[unsafe(no_mangle)]
 #[inline(never)]
-fn append(thread: &ThreadState, function: u32, call_site: u64, result: u64, ns: u64) {
-    let Some(counters) = process_counters(thread.process) else { return };
+extern "C" fn append_recent_call(thread: *const ThreadState, function: u32, call_site: u64, result: u64, ns: u64) -> u32 {
+    given!(thread);
+    let Some(counters) = process_counters(thread.process) else { return 0 };
     // SAFETY: map value pointer.
     let number = unsafe { fetch_add(&raw mut (*counters).recent_calls, 1) };
-    let Some(entry) = RECENT.get_ptr_mut(thread.process * RECENT_CALLS + entry_of(number)) else { return };
+    let Some(entry) = RECENT.get_ptr_mut(thread.process * RECENT_CALLS + entry_of(number)) else { return 0 };
     // SAFETY: map value pointer. What is not written here, its reader misses by its number.
     unsafe {
         let before = load(&raw const (*entry).state);
         // Another thread has been so slow that the ring has gone round meanwhile, or so quick that it has come round to here.
         if before > number || compare_exchange(&raw mut (*entry).state, before, WRITING | (number + 1)) != before {
-            return;
+            return 0;
         }
         (*entry).function = function;
         (*entry).tid = thread.id as u32;
@@ -60,4 +64,5 @@ fn append(thread: &ThreadState, function: u32, call_site: u64, result: u64, ns: 
         barrier();
         write_volatile(&raw mut (*entry).state, number + 1);
     }
+    0
 }

@@ -29,8 +29,9 @@ pub fn is_chosen(function: u32) -> bool {
 }
 
 /// Counts one completed call of `ns` nanoseconds; gives its entry in the statistics plus one, 0 if there is no room.
-#[inline(always)]
-pub fn record(process: u32, function: u32, ns: u64) -> u32 {
+#[unsafe(no_mangle)]
+#[inline(never)]
+pub extern "C" fn record(process: u32, function: u32, ns: u64) -> u32 {
     let plus_1 = entry(process, function);
     let Some(stats) = STATS.get_ptr_mut(plus_1.wrapping_sub(1)) else {
         count_loss(process, Loss::StatsTableFull);

@@ -16,6 +16,7 @@ use mpiprobe_common::{
 };
 
 use crate::{
+    apart::given,
     atomic::{add, from_here_on},
     call::{self, NO_RETURN, Place, RETURN, may_return_to_kernel},
     maps::{TOOL_CALLS, TOOL_FRAMES, TOOL_STATS},
@@ -125,13 +126,16 @@ fn close(context: &impl EbpfContext, now: u64) {
     let thread = unsafe { &mut *thread };
     if thread.tools_open != 0 {
         let stack_pointer = Registers::of(context.as_ptr()).stack_pointer() - RETURN_ADDRESS_BYTES;
-        close_at(thread, id, cookie(context), stack_pointer, now);
+        close_tool_call(thread, id, cookie(context).0, stack_pointer, now);
     }
 }
 
 /// Answers 0; a function that is not inlined has to answer.
+#[unsafe(no_mangle)]
 #[inline(never)]
-fn close_at(thread: &mut ThreadState, id: u64, cookie: ToolCookie, stack_pointer: u64, now: u64) -> u32 {
+extern "C" fn close_tool_call(thread: *mut ThreadState, id: u64, cookie: u64, stack_pointer: u64, now: u64) -> u32 {
+    given!(thread);
+    let cookie = ToolCookie(cookie);
     let Some(frames) = frames(id) else { return 0 };
     let mut depth = thread.tools_open as u64;
     // Frames below this one were left without a return.
@@ -173,8 +177,10 @@ pub const ELSEWHERE: u32 = 2;
 
 /// The library is entered by a thread with open calls of tools. Gives whether they are around this call; then the thread's state
 /// says where the user has called the outermost.
+#[unsafe(no_mangle)]
 #[inline(never)]
-pub fn enter_library(thread: &mut ThreadState, id: u64, function: u32, stack_pointer: u64) -> u32 {
+pub extern "C" fn enter_library(thread: *mut ThreadState, id: u64, function: u32, stack_pointer: u64) -> u32 {
+    given!(thread);
     let Some(frames) = frames(id) else {
         thread.tools_open = 0;
         return NONE;
@@ -194,8 +200,10 @@ pub fn enter_library(thread: &mut ThreadState, id: u64, function: u32, stack_poi
 }
 
 /// A call of the library inside calls of tools is complete. Answers 0.
+#[unsafe(no_mangle)]
 #[inline(never)]
-pub fn leave_library(thread: &ThreadState, id: u64, function: u32, ns: u64) -> u32 {
+pub extern "C" fn leave_library(thread: *const ThreadState, id: u64, function: u32, ns: u64) -> u32 {
+    given!(thread);
     let Some(frames) = frames(id) else { return 0 };
     let mut depth = thread.tools_open as u64;
     if frames.is_passed_on != 0 {
@@ -226,12 +234,23 @@ pub fn leave_library(thread: &ThreadState, id: u64, function: u32, ns: u64) -> u
 /// open on another stack, so that no return probe may be armed on this one (see [`call::place`]).
 #[inline(always)]
 fn drop_left(thread: &mut ThreadState, frames: &mut ToolFrames, stack_pointer: u64) -> Option<u64> {
+    if drop_left_tool_calls(thread, frames, stack_pointer) != 0 {
+        return None;
+    }
+    Some(thread.tools_open.into())
+}
+
+/// Not 0: one may be open on another stack.
+#[unsafe(no_mangle)]
+#[inline(never)]
+extern "C" fn drop_left_tool_calls(thread: *mut ThreadState, frames: *mut ToolFrames, stack_pointer: u64) -> u32 {
+    given!(thread, frames);
     let mut depth = thread.tools_open as u64;
     for _ in 0..TOOL_DEPTH {
         let Some(frame) = innermost(frames, depth) else { break };
         if may_return_to_kernel(frame.stack_pointer) {
             if frame.stack_pointer < stack_pointer {
-                return None;
+                return 1;
             }
             break;
         }
@@ -239,7 +258,7 @@ fn drop_left(thread: &mut ThreadState, frames: &mut ToolFrames, stack_pointer: u
         depth -= 1;
     }
     thread.tools_open = depth as u16;
-    Some(depth)
+    0
 }
 
 #[inline(always)]

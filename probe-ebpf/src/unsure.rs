@@ -6,13 +6,16 @@
 use mpiprobe_common::{Loss, ThreadState, thread::UnsureCalls};
 
 use crate::{
+    apart::given,
     call::NO_RETURN,
     statistics::{count_losses, is_chosen, record_untimed},
 };
 
 /// Such a call begins: an inner one, until the contrary is known.
+#[unsafe(no_mangle)]
 #[inline(never)]
-pub fn enter(thread: &mut ThreadState, function: u32) -> u32 {
+pub extern "C" fn enter_unsure_call(thread: *mut ThreadState, function: u32) -> u32 {
+    given!(thread);
     thread.inner_calls += 1;
     if thread.unsure_calls == 0 {
         thread.unsure = ThreadState::ZERO.unsure;
@@ -31,13 +34,15 @@ pub fn enter(thread: &mut ThreadState, function: u32) -> u32 {
 #[inline(always)]
 pub fn settle(thread: &mut ThreadState) {
     if thread.unsure_calls != 0 {
-        settle_all(thread);
+        settle_unsure_calls(thread);
     }
 }
 
-/// Answers 0; a function that is not inlined has to answer.
+/// Answers 0.
+#[unsafe(no_mangle)]
 #[inline(never)]
-fn settle_all(thread: &mut ThreadState) -> u32 {
+extern "C" fn settle_unsure_calls(thread: *mut ThreadState) -> u32 {
+    given!(thread);
     let mut unknown = u64::from(thread.unsure_calls);
     thread.unsure_calls = 0;
     thread.inner_calls -= unknown;
@@ -58,8 +63,10 @@ fn settle_all(thread: &mut ThreadState) -> u32 {
 }
 
 /// Counts a call of the program's by its entry.
+#[unsafe(no_mangle)]
 #[inline(never)]
-pub fn count(thread: &mut ThreadState, function: u32) -> u32 {
+pub extern "C" fn count_unsure_call(thread: *mut ThreadState, function: u32) -> u32 {
+    given!(thread);
     if is_chosen(function) {
         record_untimed(thread.process, function, 1);
         thread.calls += 1;

@@ -5,15 +5,17 @@ use std::{
     os::fd::{AsFd as _, BorrowedFd},
     path::Path,
     process,
+    thread::{self, ScopedJoinHandle},
 };
 
+use aya::EbpfLoader;
 use mpiprobe_common::Cookie;
 use serde::Serialize;
 
 use super::{
     AttachError, Attachment, Calibration, LoadOptions, ProbeSite, Rung, Scope, Tables, calibrate,
     kernel::bpf,
-    locate::{KernelTypes, Locator},
+    locate::{KernelTypes, LocateError, Locator},
     object::Program,
 };
 
@@ -102,12 +104,13 @@ fn load_resident(tables: &Tables, rung: Rung) -> Option<Program> {
 
 /// The tables, and what finds call sites of open calls. Where that does not work, every call that may wait reads its own.
 fn load(options: &LoadOptions) -> Result<(Tables, Option<Locator>), AttachError> {
-    let located = KernelTypes::read().and_then(|types| {
+    let (types, loader) = types_and_loader();
+    let located = types.and_then(|types| {
         let mut options = options.clone();
         options.config.open_calls = types.open_calls;
         options.config.environment = types.environment;
         options.config.read_call_sites = 0;
-        let tables = Tables::load(&options).map_err(Box::new)?;
+        let tables = Tables::load_by(loader, &options).map_err(Box::new)?;
         let locator = Locator::new(&tables, &types)?;
         Ok((tables, locator))
     });
@@ -118,6 +121,21 @@ fn load(options: &LoadOptions) -> Result<(Tables, Option<Locator>), AttachError>
             Ok((Tables::load(options)?, None))
         }
     }
+}
+
+/// The kernel's types, and a loader. That one reads them as well, though they are not wanted there: both at once.
+fn types_and_loader() -> (Result<KernelTypes, LocateError>, EbpfLoader<'static>) {
+    thread::scope(|scope| {
+        let reading = thread::Builder::new().spawn_scoped(scope, KernelTypes::read);
+        let loader = EbpfLoader::new();
+        let types = match reading.map(ScopedJoinHandle::join) {
+            Ok(Ok(types)) => types,
+            Ok(Err(panic)) => std::panic::resume_unwind(panic),
+            // Where no further thread may be started.
+            Err(_) => KernelTypes::read(),
+        };
+        (types, loader)
+    })
 }
 
 impl Engine {

@@ -2,11 +2,13 @@
 
 use std::{
     collections::HashMap,
-    ffi::CString,
     fmt,
     num::NonZero,
     os::fd::{AsFd as _, AsRawFd as _, BorrowedFd, OwnedFd},
-    sync::atomic::{AtomicUsize, Ordering},
+    sync::{
+        OnceLock,
+        atomic::{AtomicUsize, Ordering},
+    },
     thread,
 };
 
@@ -16,7 +18,7 @@ use aya::{
     programs::RawTracePoint,
 };
 use aya_log::EbpfLogger;
-use aya_obj::{Object, generated::bpf_insn};
+use aya_obj::Object;
 use bytemuck::Pod;
 use mpiprobe_common::{
     CALIBRATION_FUNCTION, Config, Decisive, Descriptor, FUNCTION_SLOTS, JOB_MEMBERS, LIBRARIES, LIBRARY_PROBES,
@@ -74,6 +76,7 @@ pub struct Tables {
     ebpf: Ebpf,
     log: Log,
     options: LoadOptions,
+    linked: OnceLock<Linked>,
 }
 
 impl fmt::Debug for Tables {
@@ -85,12 +88,19 @@ impl fmt::Debug for Tables {
 impl Tables {
     /// Makes the tables and fills in what is fixed.
     pub fn load(options: &LoadOptions) -> Result<Self, AttachError> {
+        Self::load_by(EbpfLoader::new(), options)
+    }
+
+    /// The same by a loader that was made before, which takes as long as reading the kernel's types.
+    pub(super) fn load_by(loader: EbpfLoader<'static>, options: &LoadOptions) -> Result<Self, AttachError> {
         let config = Plain(options.config);
         let slots = options.config.process_slots;
         let threads = options.config.thread_slots;
         let rings = if options.config.recent == 0 { 1 } else { slots };
-        let ebpf = EbpfLoader::new()
-            // Nothing in the object depends on the kernel's types; reading them takes 40 ms.
+        // What it borrows lives as long as this function.
+        let mut loader: EbpfLoader<'_> = loader;
+        let ebpf = loader
+            // Nothing in the object depends on the kernel's types.
             .btf(None)
             .override_global("CONFIG", &config, true)
             .map_max_entries("TARGETS", slots)
@@ -125,7 +135,7 @@ impl Tables {
             .load(OBJECT)
             .map_err(|source| AttachError::Object { source: Box::new(source) })?;
         let log = if options.config.trace == 0 { Log::Off } else { Log::Untouched };
-        let mut tables = Self { ebpf, log, options: options.clone() };
+        let mut tables = Self { ebpf, log, options: options.clone(), linked: OnceLock::new() };
         tables.describe([(CALIBRATION_FUNCTION, Descriptor::EMPTY)])?;
         Ok(tables)
     }
@@ -222,19 +232,19 @@ impl Tables {
 
     /// Loads a program that is run for every thread of the system.
     pub(super) fn load_iterator(&self, name: &'static str, function: u32) -> Result<OwnedFd, AttachError> {
-        load(&self.linked_object()?, name, bpf::Kind::TaskIterator { function })
+        load(self.linked()?, name, bpf::Kind::TaskIterator { function })
     }
 
     /// Loads the uprobe programs of one rung, in the order in which they are to be attached, and the programs that they call at
-    /// the end, which are told where those are. Verifying them is most of the time that an observation takes to begin, so it
+    /// the end, which are told where those are. Verifying them is much of the time that an observation takes to begin, so it
     /// is done on all processors.
     pub(super) fn load_rung(&self, rung: Rung, uses: &[ProgramUse]) -> Result<Vec<Program>, AttachError> {
-        let linked = self.linked_object()?;
+        let linked = self.linked()?;
         let stages = if self.options.config.traffic == 0 { &[][..] } else { &STAGES[..] };
         let own = uses.iter().map(|usage| (usage.name, bpf::Kind::Probe(usage.attach_type)));
         let called = stages.iter().map(|&(name, _)| (name, bpf::Kind::Probe(rung.return_attach_type())));
         let all: Vec<_> = own.chain(called).collect();
-        let mut loaded = concurrently(&all, |&(name, kind)| load(&linked, name, kind)).into_iter();
+        let mut loaded = concurrently(&all, |&(name, kind)| load(linked, name, kind)).into_iter();
         let programs = uses.iter().zip(&mut loaded).map(|(&usage, fd)| Ok(Program { fd: fd?, usage })).collect();
         let table = "STAGES";
         for (&(_, index), program) in stages.iter().zip(loaded) {
@@ -247,18 +257,26 @@ impl Tables {
 
     /// Loads uprobe programs of one rung, in the order in which they are to be attached.
     pub(super) fn load_programs(&self, uses: &[ProgramUse]) -> Result<Vec<Program>, AttachError> {
-        let linked = self.linked_object()?;
-        uses.iter().map(|&usage| Program::load(&linked, usage)).collect()
+        let linked = self.linked()?;
+        uses.iter().map(|&usage| Program::load(linked, usage)).collect()
     }
 
     /// Loads a program that may wait for memory.
     pub(super) fn load_sleeping(&self, usage: ProgramUse) -> Result<Program, AttachError> {
-        let fd = load(&self.linked_object()?, usage.name, bpf::Kind::SleepingProbe(usage.attach_type))?;
+        let fd = load(self.linked()?, usage.name, bpf::Kind::SleepingProbe(usage.attach_type))?;
         Ok(Program { fd, usage })
     }
 
     /// The object once more, its programs linked with the tables made before.
-    fn linked_object(&self) -> Result<Object, AttachError> {
+    fn linked(&self) -> Result<&Linked, AttachError> {
+        if let Some(linked) = self.linked.get() {
+            return Ok(linked);
+        }
+        let linked = self.link()?;
+        Ok(self.linked.get_or_init(|| linked))
+    }
+
+    fn link(&self) -> Result<Linked, AttachError> {
         let failed = |source: Box<dyn std::error::Error + Send + Sync>| AttachError::Object { source };
         let mut object = Object::parse(OBJECT).map_err(|error| failed(Box::new(error)))?;
         let text_sections = object.functions.keys().map(|(section, _)| *section).collect();
@@ -275,8 +293,23 @@ impl Tables {
         object.relocate_maps(located, &text_sections).map_err(|error| failed(Box::new(error)))?;
         object.relocate_calls(&text_sections).map_err(|error| failed(Box::new(error)))?;
         object.sanitize_functions(aya::features());
-        Ok(object)
+        let types = load_types(&mut object)
+            .inspect_err(|error| tracing::info!("programs are verified as a whole, which takes long: {error}"));
+        Ok(Linked { object, types: types.ok() })
     }
+}
+
+/// The object, its programs linked with the tables.
+struct Linked {
+    object: Object,
+    /// Its types in the kernel.
+    types: Option<OwnedFd>,
+}
+
+fn load_types(object: &mut Object) -> Result<OwnedFd, Box<dyn std::error::Error + Send + Sync>> {
+    let features = aya::features().btf().ok_or("the kernel knows no types of programs")?;
+    let types = object.fixup_and_sanitize_btf(features)?.ok_or("the object has no types")?;
+    Ok(bpf::load_types(&types.to_bytes())?)
 }
 
 /// A loaded program.
@@ -287,8 +320,8 @@ pub(super) struct Program {
 }
 
 impl Program {
-    fn load(object: &Object, usage: ProgramUse) -> Result<Self, AttachError> {
-        let fd = load(object, usage.name, bpf::Kind::Probe(usage.attach_type))?;
+    fn load(linked: &Linked, usage: ProgramUse) -> Result<Self, AttachError> {
+        let fd = load(linked, usage.name, bpf::Kind::Probe(usage.attach_type))?;
         Ok(Self { fd, usage })
     }
 }
@@ -321,19 +354,17 @@ fn concurrently<T: Sync, R: Send>(all: &[T], work: impl Fn(&T) -> R + Sync) -> V
     done.into_iter().map(|(_, result)| result).collect()
 }
 
-fn load(object: &Object, name: &'static str, kind: bpf::Kind) -> Result<OwnedFd, AttachError> {
-    let (instructions, license) = code(object, name).ok_or(AttachError::Missing { what: "program", name })?;
-    bpf::load_program(name, &instructions, &license, kind).map_err(|failure| AttachError::Program {
+fn load(linked: &Linked, name: &'static str, kind: bpf::Kind) -> Result<OwnedFd, AttachError> {
+    let program = linked.object.programs.get(name);
+    let code = program.and_then(|program| Some((program, linked.object.functions.get(&program.function_key())?)));
+    let (program, function) = code.ok_or(AttachError::Missing { what: "program", name })?;
+    let types = linked.types.as_ref().map(|types| (types.as_fd(), function.func_info.func_info.as_slice()));
+    let code = bpf::Code { instructions: &function.instructions, license: &program.license, types };
+    bpf::load_program(name, code, kind).map_err(|failure| AttachError::Program {
         name,
         source: failure.source,
         log: failure.log,
     })
-}
-
-fn code(object: &Object, name: &str) -> Option<(Vec<bpf_insn>, CString)> {
-    let program = object.programs.get(name)?;
-    let function = object.functions.get(&program.function_key())?;
-    Some((function.instructions.clone(), program.license.clone()))
 }
 
 fn data(map: &Map) -> Option<&MapData> {

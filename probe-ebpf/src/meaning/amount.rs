@@ -11,6 +11,8 @@ use mpiprobe_common::{
     },
 };
 
+use crate::apart::given;
+
 use super::{arguments, communicator, user::User};
 
 /// The datatypes in the memory of the current process.
@@ -19,7 +21,7 @@ pub struct InMemory<'a>(pub &'a Layout);
 impl Datatypes for InMemory<'_> {
     #[inline(always)]
     fn size(&self, datatype: u64) -> Option<u64> {
-        match size(self.0, datatype) {
+        match datatype_bytes(self.0, datatype) {
             UNKNOWN_SIZE => None,
             size => Some(size),
         }
@@ -64,22 +66,25 @@ impl Objects for ToBeSummed<'_> {
 pub fn find(thread: &mut ThreadState, descriptor: &Descriptor, layout: &Layout) {
     // One function for both, which keeps its result in memory: what the verifier knows of registers at its end would multiply.
     if descriptor.receive_amount != 0 {
-        find_one(thread, descriptor, layout, true);
+        find_amount(thread, descriptor, layout, 1);
     }
     if descriptor.send_amount != 0 {
-        find_one(thread, descriptor, layout, false);
+        find_amount(thread, descriptor, layout, 0);
     }
 }
 
+/// Answers 0.
+#[unsafe(no_mangle)]
 #[inline(never)]
-fn find_one(thread: &mut ThreadState, descriptor: &Descriptor, layout: &Layout, arrives: bool) {
+extern "C" fn find_amount(thread: *mut ThreadState, descriptor: *const Descriptor, layout: *const Layout, arrives: u32) -> u32 {
+    given!(thread, descriptor, layout);
     let call = arguments::call(thread, descriptor, layout);
     let completed = &mut thread.completed;
     let partners = Partners { destination: completed.destination, source: completed.source };
     let mut objects = ToBeSummed { datatypes: InMemory(layout), summing: &mut thread.summing };
-    if arrives {
+    if arrives != 0 {
         completed.received = amount::arriving(&call, &mut objects, completed.communicator, partners);
-        return;
+        return 0;
     }
     match amount::leaving(&call, &mut objects, completed.communicator, partners) {
         Some(sent) => completed.sent = sent,
@@ -88,14 +93,17 @@ fn find_one(thread: &mut ThreadState, descriptor: &Descriptor, layout: &Layout, 
             completed.sent = completed.received;
         }
     }
+    0
 }
 
 /// Not the size of any datatype.
 const UNKNOWN_SIZE: u64 = u64::MAX;
 
 /// Size of a datatype, bytes; or [`UNKNOWN_SIZE`].
+#[unsafe(no_mangle)]
 #[inline(never)]
-fn size(layout: &Layout, datatype: u64) -> u64 {
+extern "C" fn datatype_bytes(layout: *const Layout, datatype: u64) -> u64 {
+    given!(layout);
     match datatype_size(layout, datatype, &User) {
         Size::Known(size) => size,
         Size::Unknown => UNKNOWN_SIZE,

@@ -10,14 +10,17 @@ use mpiprobe_common::{
 
 use super::user::{User, handle_at};
 use crate::{
+    apart::given,
     atomic::{add, load},
     maps::{COMMUNICATOR_OF, COMMUNICATORS, CONTROL, LAYOUTS, ORIGINS, SHARED_NUMBERS, configured},
     statistics::{count_loss, process_counters, take_number},
 };
 
 /// The number of a communicator; 0 if nothing can be read of it, or there is no room for it.
+#[unsafe(no_mangle)]
 #[inline(never)]
-pub fn number(process: u32, layout: &Layout, handle: u64) -> u32 {
+pub extern "C" fn communicator_number(process: u32, layout: *const Layout, handle: u64) -> u32 {
+    given!(layout);
     let key = CommunicatorKey { process, kind: handle_of::COMMUNICATOR, handle };
     // SAFETY: the value is copied at once.
     if let Some(&known) = unsafe { COMMUNICATOR_OF.get(&key) } {
@@ -111,14 +114,17 @@ pub fn is_alive(number: u32, handle: u64) -> bool {
 }
 
 /// A function is entered that frees the communicator whose handle is at the address: it will mean another one from then on.
+/// Answers 0.
+#[unsafe(no_mangle)]
 #[inline(never)]
-pub fn forget(process: u32, handle_address: u64) {
-    let Some(layout) = LAYOUTS.get_ptr(process) else { return };
+pub extern "C" fn forget_communicator(process: u32, handle_address: u64) -> u32 {
+    let Some(layout) = LAYOUTS.get_ptr(process) else { return 0 };
     // SAFETY: map value pointer, written once.
     let layout = unsafe { &*layout };
     if let Some(handle) = handle_at(layout, handle_address) {
         release(CommunicatorKey { process, kind: handle_of::COMMUNICATOR, handle });
     }
+    0
 }
 
 /// A handle means another communicator from now on.

@@ -10,6 +10,7 @@ use mpiprobe_common::{
 
 use super::{communicator, user::User};
 use crate::{
+    apart::given,
     atomic::add as increase,
     maps::{FLOW_OF, FLOWS, configured},
     statistics::{count_loss, take_number},
@@ -40,7 +41,7 @@ pub fn find(thread: &mut ThreadState, layout: &Layout, within: In, partner: i32)
         return recent.flow + 1;
     }
     let number = if within.has_communicator {
-        communicator::number(thread.process, layout, communicator)
+        communicator::communicator_number(thread.process, layout, communicator)
     } else {
         within.number
     };
@@ -62,8 +63,10 @@ pub struct In {
 }
 
 /// Rank in `MPI_COMM_WORLD`, or [`peer::UNKNOWN`].
+#[unsafe(no_mangle)]
 #[inline(never)]
-fn world_rank(layout: &Layout, communicator: u64, rank: i32) -> i32 {
+extern "C" fn world_rank(layout: *const Layout, communicator: u64, rank: i32) -> i32 {
+    given!(layout);
     layout::world_rank(layout, communicator, rank as u32, &User).map_or(peer::UNKNOWN, |rank| rank as i32)
 }
 

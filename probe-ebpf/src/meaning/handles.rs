@@ -10,6 +10,7 @@ use mpiprobe_common::{
 
 use super::{arguments, can_follow, user::handle_at};
 use crate::{
+    apart::given,
     atomic::from_here_on,
     maps::{HANDLES, LAYOUTS, configured},
     statistics::{count_loss, take_number},
@@ -96,21 +97,35 @@ fn copy_few(store: *mut u64, bytes: u32, address: u64) -> bool {
     }
 }
 
-/// How many of the handles remembered are not `MPI_REQUEST_NULL`. Counts in memory, whose value the verifier does not follow.
+/// How many of the handles remembered are not `MPI_REQUEST_NULL`.
 #[inline(always)]
 pub fn count_requests(thread: &mut ThreadState, layout: &Layout) {
-    let width = layout.handle_width();
     thread.following.requests = 0;
-    for index in 0..MOST_HANDLES as u32 {
+    for part in 0..(MOST_HANDLES as u32 / AT_ONCE) {
+        if part * AT_ONCE >= thread.following.handles {
+            break;
+        }
+        thread.following.requests += count_some_requests(thread, layout, part * AT_ONCE);
+    }
+}
+
+/// Handles that are gone through at once, where that is verified once for all of them.
+const AT_ONCE: u32 = 32;
+
+/// The same of so many from `first` on.
+#[unsafe(no_mangle)]
+#[inline(never)]
+extern "C" fn count_some_requests(thread: *const ThreadState, layout: *const Layout, first: u32) -> u32 {
+    given!(thread, layout);
+    let width = layout.handle_width();
+    let mut requests = 0;
+    for index in first..first + AT_ONCE {
         if index >= thread.following.handles {
             break;
         }
-        if remembered(thread, index, width) != layout.constants.request_null {
-            let requests = &raw mut thread.following.requests;
-            // SAFETY: a field of the thread's state, which only the thread writes.
-            unsafe { requests.write_volatile(requests.read_volatile() + 1) };
-        }
+        requests += (remembered(thread, index, width) != layout.constants.request_null) as u32;
     }
+    requests
 }
 
 /// The handle at `index`.

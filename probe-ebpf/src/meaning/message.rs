@@ -2,11 +2,13 @@
 
 use mpiprobe_common::{Layout, RequestKey, ThreadState, request::key_kind, rules::handles::sender};
 
-use crate::maps::REQUESTS;
+use crate::{apart::given, maps::REQUESTS};
 
 /// Whom the message is from that the thread's completed call has received, and the communicator, for that call.
+#[unsafe(no_mangle)]
 #[inline(never)]
-pub fn take(thread: &mut ThreadState, layout: &Layout) -> i32 {
+pub extern "C" fn take_message(thread: *mut ThreadState, layout: *const Layout) -> i32 {
+    given!(thread, layout);
     let given = if thread.following.handles == 0 { None } else { Some(thread.following.handle) };
     let process = thread.process;
     let (source, communicator) = sender(layout, given, |handle| {

@@ -38,6 +38,7 @@ use mpiprobe_common::{
 };
 
 use crate::{
+    apart::given,
     atomic::{add, from_here_on, raise},
     call::{COMPLETED, MEASURES, POSTED, SETTLES},
     layers,
@@ -92,31 +93,47 @@ pub fn at_entry(thread: &mut ThreadState, function: u32) {
     let Some(descriptor) = DESCRIPTORS.get_ptr(function & (FUNCTION_SLOTS - 1)) else { return };
     // SAFETY: map value pointer, written before anything is attached.
     let descriptor: &Descriptor = unsafe { &*descriptor };
+    if descriptor.frees != 0 || rules::handles::looked_at(descriptor) != NONE {
+        note_handles(thread, descriptor);
+    }
+}
+
+/// Answers 0.
+#[unsafe(no_mangle)]
+#[inline(never)]
+extern "C" fn note_handles(thread: *mut ThreadState, descriptor: *const Descriptor) -> u32 {
+    given!(thread, descriptor);
     forget_freed(thread.process, rules::handles::release(descriptor), thread.arguments[0]);
     let position = rules::handles::looked_at(descriptor);
     if position != NONE {
         handles::remember(thread, descriptor, position);
     }
+    0
 }
 
 /// A function is entered whose call is not counted, while counting is off or inside another call: the handle at the address in its
 /// first argument may mean another object later all the same.
+#[unsafe(no_mangle)]
 #[inline(never)]
-pub fn at_uncounted_entry(thread: &ThreadState, function: u32, handle_address: u64) {
-    let Some(descriptor) = DESCRIPTORS.get_ptr(function & (FUNCTION_SLOTS - 1)) else { return };
+pub extern "C" fn note_uncounted_entry(thread: *const ThreadState, function: u32, handle_address: u64) -> u32 {
+    given!(thread);
+    let Some(descriptor) = DESCRIPTORS.get_ptr(function & (FUNCTION_SLOTS - 1)) else { return 0 };
     // SAFETY: as above.
     let descriptor: &Descriptor = unsafe { &*descriptor };
     match rules::handles::release(descriptor) {
         Release::Request => requests::give_up(thread, handle_address),
         other => forget_freed(thread.process, other, handle_address),
     }
+    0
 }
 
 /// The handle at the address means another object from now on. Sizes of datatypes are not remembered by their handles.
 #[inline(always)]
 fn forget_freed(process: u32, what: Release, handle_address: u64) {
     match what {
-        Release::Communicator => communicator::forget(process, handle_address),
+        Release::Communicator => {
+            communicator::forget_communicator(process, handle_address);
+        }
         Release::Window | Release::File => scope::forget(process, what == Release::File, handle_address),
         Release::Nothing | Release::Request | Release::Datatype => {}
     }
@@ -167,11 +184,11 @@ pub fn attribute(context: &impl EbpfContext) {
     }
     let receives = descriptor.receive_amount != 0 && thread.completed.succeeded != 0;
     if receives && rules::handles::receives_message(descriptor) {
-        partners.source = message::take(thread, layout);
+        partners.source = message::take_message(thread, layout);
         has_communicator = thread.completed.communicator_handle != 0;
     }
     let mut number = 0;
-    if descriptor.window & descriptor.file != NONE && !has_communicator && scope::find(thread, descriptor, layout) {
+    if descriptor.window & descriptor.file != NONE && !has_communicator && scope::find_scope(thread, descriptor, layout) != 0 {
         number = thread.completed.communicator;
         // The members of a communicator cannot be found any more when it has been freed.
         if partners.destination >= 0 && !communicator::is_alive(number, thread.completed.communicator_handle) {
@@ -187,7 +204,7 @@ pub fn attribute(context: &impl EbpfContext) {
     if descriptor.unchosen != 0 {
         // It is in no flow; what it makes out of a communicator is to be known all the same.
         if has_communicator {
-            number = communicator::number(thread.process, layout, handle);
+            number = communicator::communicator_number(thread.process, layout, handle);
         }
         thread.completed.communicator = number;
         thread.completed.looked_at = parent::if_new(number);
@@ -280,8 +297,10 @@ fn account(context: &impl EbpfContext, thread: &ThreadState, descriptor: &Descri
 const NO_STAGE: u32 = u32::MAX;
 
 /// Gives the index of the program that comes next.
+#[unsafe(no_mangle)]
 #[inline(never)]
-fn account_for_call(thread: &ThreadState, descriptor: &Descriptor, layout: &Layout) -> u32 {
+extern "C" fn account_for_call(thread: *const ThreadState, descriptor: *const Descriptor, layout: *const Layout) -> u32 {
+    given!(thread, descriptor, layout);
     let call = &thread.completed;
     let succeeded = call.succeeded != 0;
     let begins = descriptor.begins_operation() && succeeded && can_follow(layout);
@@ -300,8 +319,10 @@ fn account_for_call(thread: &ThreadState, descriptor: &Descriptor, layout: &Layo
 }
 
 /// Counts the thread's completed call if it is not known what it was, for want of a layout.
+#[unsafe(no_mangle)]
 #[inline(never)]
-fn note_lacking(thread: &ThreadState, descriptor: &Descriptor, layout: &Layout) -> u32 {
+extern "C" fn note_lacking(thread: *const ThreadState, descriptor: *const Descriptor, layout: *const Layout) -> u32 {
+    given!(thread, descriptor, layout);
     let call = &thread.completed;
     let has_partner = call.destination != peer::NONE || call.source != peer::NONE;
     let is_nowhere = descriptor.communicator != NONE && call.communicator == 0 && (moves(descriptor) || has_partner);

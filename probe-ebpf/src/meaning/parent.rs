@@ -73,7 +73,7 @@ fn made(thread: &ThreadState, descriptor: &Descriptor, layout: &Layout, address:
         // Looked at when it is used.
         return 0;
     }
-    communicator::number(thread.process, layout, handle)
+    communicator::communicator_number(thread.process, layout, handle)
 }
 
 #[inline(always)]

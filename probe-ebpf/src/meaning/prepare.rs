@@ -14,7 +14,8 @@ use mpiprobe_common::{
 
 use super::{completed, next, user::User};
 use crate::{
-    atomic::{add, barrier},
+    apart::given,
+    atomic::{add, barrier, from_here_on},
     maps::{LAYOUTS, LIBRARIES, LIBRARY_OF},
     statistics::process_counters,
 };
@@ -32,13 +33,14 @@ pub fn prepare(context: &impl EbpfContext) {
     thread.completed.is_recalled = PREPARED;
     // SAFETY: the helper takes the program's own context.
     let cookie = unsafe { bpf_get_attach_cookie(context.as_ptr()) };
-    install(thread.process, thread.text_base, cookie);
+    install_layout(thread.process, thread.text_base, cookie);
     next(context, STAGE_ATTRIBUTE);
 }
 
-/// Answers 0; a function that is not inlined has to answer.
+/// Answers 0.
+#[unsafe(no_mangle)]
 #[inline(never)]
-fn install(process: u32, text_base: u64, cookie: u64) -> u32 {
+extern "C" fn install_layout(process: u32, text_base: u64, cookie: u64) -> u32 {
     // SAFETY: the value is copied at once.
     let Some(&number) = (unsafe { LIBRARY_OF.get(&cookie) }) else { return 0 };
     let (Some(template), Some(layout)) = (LIBRARIES.get_ptr(number), LAYOUTS.get_ptr_mut(process)) else { return 0 };
@@ -49,7 +51,7 @@ fn install(process: u32, text_base: u64, cookie: u64) -> u32 {
     // and the observer writes a layout as a whole, and again if it was changed here meanwhile.
     let (template, layout) = unsafe { (&*template, &mut *layout) };
     let bias = text_base.wrapping_sub(template.code);
-    if fill(template, layout, bias) != 0 {
+    if fill_layout(template, layout, bias) != 0 {
         return 0;
     }
     layout.handles = template.layout.handles;
@@ -57,7 +59,7 @@ fn install(process: u32, text_base: u64, cookie: u64) -> u32 {
     layout.known |= template.early;
     let mut partial = 0;
     if template.search.stride != 0 {
-        let seen = search(template, layout, bias);
+        let seen = search_objects(template, layout, bias);
         if seen & found::PREDEFINED == 0 {
             return 0;
         }
@@ -68,7 +70,7 @@ fn install(process: u32, text_base: u64, cookie: u64) -> u32 {
             partial |= capability::DATATYPES;
         }
     }
-    if is_right(layout) == 0 {
+    if is_layout_right(layout) == 0 {
         return 0;
     }
     let known = template.layout.known & !(partial & capability::DATATYPES) | partial & capability::PARTIAL;
@@ -83,42 +85,70 @@ fn install(process: u32, text_base: u64, cookie: u64) -> u32 {
 }
 
 /// The words of the layout. Not 0: one of them is not there yet.
+#[unsafe(no_mangle)]
 #[inline(never)]
-fn fill(template: &Template, layout: &mut Layout, bias: u64) -> u32 {
-    let from = (&raw const template.layout).cast::<u64>();
-    let to = (layout as *mut Layout).cast::<u64>();
-    for index in 0..LAYOUT_WORDS {
-        let how = template.rules[index];
-        if how == rule::KEPT {
-            continue;
+extern "C" fn fill_layout(template: *const Template, layout: *mut Layout, bias: u64) -> u32 {
+    given!(template, layout);
+    for index in 0..LAYOUT_WORDS as u32 {
+        if fill_word(template, layout, index, bias) != 0 {
+            return 1;
         }
-        // SAFETY: both are as many words as are gone through.
-        unsafe {
-            match template::resolve(how, *from.add(index), bias, &User) {
-                Some(word) => *to.add(index) = word,
-                None => return 1,
-            }
+    }
+    0
+}
+
+/// One of the words. Not 0: it is not there yet.
+#[unsafe(no_mangle)]
+#[inline(never)]
+extern "C" fn fill_word(template: *const Template, layout: *mut Layout, index: u32, bias: u64) -> u32 {
+    given!(template, layout);
+    let index = from_here_on(index.into()) as usize;
+    if index >= LAYOUT_WORDS {
+        return 1;
+    }
+    // SAFETY: all three are as many words, or rules for them.
+    unsafe {
+        let how = *(&raw const template.rules).cast::<u32>().add(index);
+        if how == rule::KEPT {
+            return 0;
+        }
+        let word = *(&raw const template.layout).cast::<u64>().add(index);
+        match template::resolve(how, word, bias, &User) {
+            Some(word) => *(layout as *mut Layout).cast::<u64>().add(index) = word,
+            None => return 1,
         }
     }
     0
 }
 
 /// Looks at the places where objects may be found. Gives what was [`found`].
+#[unsafe(no_mangle)]
 #[inline(never)]
-fn search(template: &Template, layout: &mut Layout, bias: u64) -> u32 {
+extern "C" fn search_objects(template: *const Template, layout: *mut Layout, bias: u64) -> u32 {
+    given!(template, layout);
     let mut seen = 0;
     for index in 0..SEARCHED {
         if index as u32 >= template.search.count {
             break;
         }
-        seen |= template::look(&template.search, template.search.places[index].wrapping_add(bias), layout, &User);
+        seen |= look_at_object(template, layout, template.search.places[index].wrapping_add(bias));
     }
     seen
 }
 
-/// Whether the predefined communicators are what they must be: 1, else 0.
+/// Looks at one of them.
+#[unsafe(no_mangle)]
 #[inline(never)]
-fn is_right(layout: &mut Layout) -> u32 {
+extern "C" fn look_at_object(template: *const Template, layout: *mut Layout, place: u64) -> u32 {
+    given!(template, layout);
+    template::look(&template.search, place, layout, &User)
+}
+
+/// Whether the predefined communicators are what they must be: 1, else 0.
+#[unsafe(no_mangle)]
+#[inline(never)]
+extern "C" fn is_layout_right(layout: *mut Layout) -> u32 {
+    given!(layout);
     let right = template::find_own_job(layout, &User).is_some() && template::holds(layout, &User) == Some(true);
     right as u32
 }

@@ -14,6 +14,7 @@ use mpiprobe_common::{
 
 use super::{Returned, add_calls, add_received, add_sent, arguments::word, can_follow, flow, parent};
 use crate::{
+    apart::given,
     call::{COMPLETED, MEASURES, POSTED, RETURN, SETTLES},
     layers::may_be_in_layer,
     maps::{DECISIVE, RECALLED, configured},
@@ -102,10 +103,13 @@ fn keep(thread: &mut ThreadState, call: &Returned, known: &KnownCall) {
 
 /// The thread's completed call has been found out about, by all that its arguments say: the next one that is the same need not be.
 /// `return_address`: its own, which may be in a layer.
+/// Answers 0.
+#[unsafe(no_mangle)]
 #[inline(never)]
-pub fn learn(thread: &mut ThreadState, descriptor: &Descriptor, layout: &Layout, return_address: u64) {
+pub extern "C" fn learn(thread: *mut ThreadState, descriptor: *const Descriptor, layout: *const Layout, return_address: u64) -> u32 {
+    given!(thread, descriptor, layout);
     let call = &thread.completed;
-    let Some(decisive) = decisive(call.function) else { return };
+    let Some(decisive) = decisive(call.function) else { return 0 };
     if call.is_recalled | call.looked_at | call.made != 0
         || call.succeeded == 0
         || thread.tools_open != 0
@@ -118,20 +122,20 @@ pub fn learn(thread: &mut ThreadState, descriptor: &Descriptor, layout: &Layout,
         || !is_fixed(thread, layout, descriptor.send_side())
         || !is_fixed(thread, layout, descriptor.receive_side())
     {
-        return;
+        return 0;
     }
     let ignore = layout.constants.status_ignore;
     let is_told = decisive.status != NONE && argument(thread, decisive.status) != ignore;
     // Whom a receive from anybody was from is another question each time.
     if is_told && layout.partner(argument(thread, descriptor.source) as i32) == peer::ANY {
-        return;
+        return 0;
     }
     let (sent, mut received) = (call.sent, call.received);
     if is_told {
         received = Amount::NOTHING;
     }
     if sent.certainty == certainty::UNKNOWN || received.certainty == certainty::UNKNOWN {
-        return;
+        return 0;
     }
     let begins = descriptor.begins_operation();
     let (sends_now, receives_now) = counting::on_return(descriptor, begins);
@@ -143,11 +147,11 @@ pub fn learn(thread: &mut ThreadState, descriptor: &Descriptor, layout: &Layout,
     all |= flag(flags::SETTLES, descriptor.settles_requests());
     all |= flag(flags::ENDS, descriptor.completion == completion::ENDS);
     if thread.recalled_plus_1 == 0 {
-        let Some(number) = take_number(CONTROL_NEXT_RECALLED, configured::recall_stores()) else { return };
+        let Some(number) = take_number(CONTROL_NEXT_RECALLED, configured::recall_stores()) else { return 0 };
         thread.recalled_plus_1 = number as u64 + 1;
     }
     let call = &thread.completed;
-    let Some(known) = place(thread, call.function, argument(thread, decisive.positions[0]), return_address) else { return };
+    let Some(known) = place(thread, call.function, argument(thread, decisive.positions[0]), return_address) else { return 0 };
     // SAFETY: map value pointer to what only this thread writes.
     let known = unsafe { &mut *known };
     for (index, word) in known.words.iter_mut().enumerate() {
@@ -168,6 +172,7 @@ pub fn learn(thread: &mut ThreadState, descriptor: &Descriptor, layout: &Layout,
     known.flow_plus_1 = call.flow_plus_1;
     known.second_flow_plus_1 = call.second_flow_plus_1;
     known.communicator = call.communicator;
+    0
 }
 
 /// Which arguments decide what a call of a function is, if that is all that decides. Which window or file a handle means is another

@@ -18,7 +18,7 @@ use super::{
     next, operation,
     user::handle_at,
 };
-use crate::{maps::LAYOUTS, statistics::count_loss};
+use crate::{apart::given, maps::LAYOUTS, statistics::count_loss};
 
 /// Requests that one run of the program goes through; the kernel allows 33 runs in a row.
 const CHUNK: u32 = 36;
@@ -111,7 +111,12 @@ fn go_on<const WHAT: u32>(chunk: u32) -> Progress {
         if thread.following.next >= thread.following.end {
             return Progress::Done;
         }
-        if one::<WHAT>(thread, descriptor, layout) != 0 {
+        let answer = match WHAT {
+            SIMPLE => follow_one(thread, descriptor, layout),
+            WITH_SOURCE => follow_one_with_source(thread, descriptor, layout),
+            _ => start_one(thread, descriptor, layout),
+        };
+        if answer != 0 {
             return Progress::NeedsSource;
         }
         thread.following.next += 1;
@@ -119,8 +124,35 @@ fn go_on<const WHAT: u32>(chunk: u32) -> Progress {
     if thread.following.next >= thread.following.end { Progress::Done } else { Progress::Later }
 }
 
-/// The next one of them. Not 0: another program has to do it.
+/// The next one that is complete, or given up. Not 0: another program has to do it.
+#[unsafe(no_mangle)]
 #[inline(never)]
+extern "C" fn follow_one(thread: *const ThreadState, descriptor: *const Descriptor, layout: *const Layout) -> u32 {
+    given!(thread, descriptor, layout);
+    one::<SIMPLE>(thread, descriptor, layout)
+}
+
+/// The same, with the true source of a receive from anybody.
+#[unsafe(no_mangle)]
+#[inline(never)]
+extern "C" fn follow_one_with_source(
+    thread: *const ThreadState,
+    descriptor: *const Descriptor,
+    layout: *const Layout,
+) -> u32 {
+    given!(thread, descriptor, layout);
+    one::<WITH_SOURCE>(thread, descriptor, layout)
+}
+
+/// The next one that is started. Answers 0.
+#[unsafe(no_mangle)]
+#[inline(never)]
+extern "C" fn start_one(thread: *const ThreadState, descriptor: *const Descriptor, layout: *const Layout) -> u32 {
+    given!(thread, descriptor, layout);
+    one::<START>(thread, descriptor, layout)
+}
+
+#[inline(always)]
 fn one<const WHAT: u32>(thread: &ThreadState, descriptor: &Descriptor, layout: &Layout) -> u32 {
     let call = arguments::call(thread, descriptor, layout);
     let following = &thread.following;

@@ -12,6 +12,7 @@ use super::{
     user::{User, handle_at},
 };
 use crate::{
+    apart::given,
     maps::{LAYOUTS, SCOPES},
     statistics::count_loss,
 };
@@ -44,20 +45,22 @@ pub fn forget(process: u32, is_file: bool, address: u64) {
 }
 
 /// The communicator of the window or file that the thread's completed call was given, and the handle.
+#[unsafe(no_mangle)]
 #[inline(never)]
-pub fn find(thread: &mut ThreadState, descriptor: &Descriptor, layout: &Layout) -> bool {
+pub extern "C" fn find_scope(thread: *mut ThreadState, descriptor: *const Descriptor, layout: *const Layout) -> u32 {
+    given!(thread, descriptor, layout);
     let call = arguments::call(thread, descriptor, layout);
     let is_file = descriptor.window == NONE;
     let handle =
         if is_file { call.word(descriptor.file) } else { call.handle(descriptor.window) };
     let key = CommunicatorKey { process: thread.process, kind: kind(is_file), handle };
-    let Some(scope) = SCOPES.get_ptr(&key) else { return false };
+    let Some(scope) = SCOPES.get_ptr(&key) else { return 0 };
     // SAFETY: map value pointer; written as a whole when the window or file was made.
     unsafe {
         thread.completed.communicator_handle = (*scope).communicator;
         thread.completed.communicator = (*scope).number;
     }
-    true
+    1
 }
 
 #[inline(always)]

@@ -8,6 +8,8 @@ use mpiprobe_common::{
     rules::amount,
 };
 
+use crate::apart::given;
+
 use super::{account, amount::InMemory, completed, next, user::User};
 
 /// Counts that are read at once.
@@ -22,9 +24,9 @@ pub fn sum(context: &impl EbpfContext) {
     for _ in 0..PARTS {
         let summing = &mut thread.summing;
         if summing.sent.next < summing.sent.length {
-            part(layout, descriptor, &mut summing.sent);
+            add_up_part(layout, descriptor, &mut summing.sent);
         } else if summing.received.next < summing.received.length {
-            part(layout, descriptor, &mut summing.received);
+            add_up_part(layout, descriptor, &mut summing.received);
         } else {
             break;
         }
@@ -34,12 +36,15 @@ pub fn sum(context: &impl EbpfContext) {
         // A larger group than that.
         (thread.summing.sent.unknown, thread.summing.received.unknown) = (1, 1);
     }
-    keep(thread, layout);
+    keep_sums(thread, layout);
     account(context, thread, descriptor, layout);
 }
 
+/// Answers 0.
+#[unsafe(no_mangle)]
 #[inline(never)]
-fn keep(thread: &mut ThreadState, layout: &Layout) {
+extern "C" fn keep_sums(thread: *mut ThreadState, layout: *const Layout) -> u32 {
+    given!(thread, layout);
     let datatypes = InMemory(layout);
     let summing = &thread.summing;
     if summing.received.length != 0 {
@@ -51,6 +56,7 @@ fn keep(thread: &mut ThreadState, layout: &Layout) {
     if summing.sent_is_received != 0 {
         thread.completed.sent = thread.completed.received;
     }
+    0
 }
 
 /// Whether there is anything to be added up.
@@ -59,16 +65,19 @@ pub fn is_left(summing: &Summing) -> bool {
     summing.sent.next < summing.sent.length || summing.received.next < summing.received.length
 }
 
-/// Adds up the next counts.
+/// Adds up the next counts. Answers 0.
+#[unsafe(no_mangle)]
 #[inline(never)]
-fn part(layout: &Layout, descriptor: &Descriptor, sum: &mut Sum) {
+extern "C" fn add_up_part(layout: *const Layout, descriptor: *const Descriptor, sum: *mut Sum) -> u32 {
+    given!(layout, descriptor, sum);
     let wide = amount::is_wide(descriptor);
     if sum.datatypes == 0 && sum.length - sum.next >= AT_ONCE {
         several(sum, wide);
         sum.next += AT_ONCE;
-        return;
+        return 0;
     }
     amount::add_next(&User, layout, wide, &InMemory(layout), sum);
+    0
 }
 
 /// Adds up as many counts as are read at once, all of elements of one datatype.

@@ -22,13 +22,15 @@ impl Memory for User {
     /// One read of the very bytes, whatever the width: the verifier would go through all ways from here on once for each width.
     #[inline(always)]
     fn integer(&self, address: u64, width: u32) -> Option<u64> {
-        let mut integer = 0u64;
+        let mut integer = [0u64; 2];
+        // Kernels that do not know that what is compared may be a copy of it see the mask.
+        let width = width & 15;
         if width > 8 {
             return None;
         }
-        // SAFETY: as above; the local has room for the most that may be asked for.
-        let result = unsafe { bpf_probe_read_user((&raw mut integer).cast(), width, address as *const _) };
-        if result == 0 { Some(integer) } else { None }
+        // SAFETY: as above; the local has room for the most that the mask lets through.
+        let result = unsafe { bpf_probe_read_user(integer.as_mut_ptr().cast(), width, address as *const _) };
+        if result == 0 { Some(integer[0]) } else { None }
     }
 }
 

@@ -7,7 +7,7 @@ use std::{
     os::fd::{AsRawFd as _, BorrowedFd, FromRawFd as _, OwnedFd},
 };
 
-use aya_obj::generated::{bpf_attr, bpf_cmd, bpf_insn, bpf_prog_info, bpf_prog_type};
+use aya_obj::generated::{bpf_attr, bpf_cmd, bpf_func_info, bpf_insn, bpf_prog_info, bpf_prog_type};
 use bytemuck::Pod;
 
 /// `enum bpf_attach_type` of include/uapi/linux/bpf.h.
@@ -57,13 +57,29 @@ pub(crate) enum Kind {
     TaskIterator { function: u32 },
 }
 
+/// A program's code.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Code<'a> {
+    pub instructions: &'a [bpf_insn],
+    pub license: &'a CStr,
+    /// The types of its functions, and which function begins where. By these the kernel knows which of them it may verify apart
+    /// from those that call them: once, whatever the number of calls and the ways to them.
+    pub types: Option<(BorrowedFd<'a>, &'a [bpf_func_info])>,
+}
+
+/// Gives an object's types (BTF) to the kernel.
+pub(crate) fn load_types(types: &[u8]) -> io::Result<OwnedFd> {
+    // SAFETY: all-zero is a valid value of every variant of the union.
+    let mut attributes: bpf_attr = unsafe { mem::zeroed() };
+    // SAFETY: the variant that BPF_BTF_LOAD reads; the union is all zero, so its fields are initialised.
+    let load = unsafe { &mut attributes.__bindgen_anon_7 };
+    load.btf = types.as_ptr() as u64;
+    load.btf_size = u32::try_from(types.len()).map_err(|_| io::ErrorKind::InvalidInput)?;
+    call_for_fd(bpf_cmd::BPF_BTF_LOAD, &mut attributes)
+}
+
 /// Loads a program.
-pub(crate) fn load_program(
-    name: &str,
-    instructions: &[bpf_insn],
-    license: &CStr,
-    kind: Kind,
-) -> Result<OwnedFd, LoadFailure> {
+pub(crate) fn load_program(name: &str, code: Code<'_>, kind: Kind) -> Result<OwnedFd, LoadFailure> {
     let attempt = |log: &mut [u8]| {
         // SAFETY: all-zero is a valid value of every variant of the union.
         let mut attributes: bpf_attr = unsafe { mem::zeroed() };
@@ -85,9 +101,15 @@ pub(crate) fn load_program(
                 load.attach_btf_id = function;
             }
         }
-        load.insns = instructions.as_ptr() as u64;
-        load.insn_cnt = u32::try_from(instructions.len()).unwrap_or(u32::MAX);
-        load.license = license.as_ptr() as u64;
+        load.insns = code.instructions.as_ptr() as u64;
+        load.insn_cnt = u32::try_from(code.instructions.len()).unwrap_or(u32::MAX);
+        load.license = code.license.as_ptr() as u64;
+        if let Some((types, functions)) = code.types {
+            load.prog_btf_fd = types.as_raw_fd().cast_unsigned();
+            load.func_info = functions.as_ptr() as u64;
+            load.func_info_cnt = u32::try_from(functions.len()).unwrap_or(u32::MAX);
+            load.func_info_rec_size = u32::try_from(size_of::<bpf_func_info>()).unwrap_or(0);
+        }
         for (to, from) in load.prog_name.iter_mut().take(15).zip(name.bytes()) {
             *to = from.cast_signed();
         }
@@ -213,6 +235,17 @@ pub(crate) fn start_iterator(link: BorrowedFd<'_>) -> io::Result<OwnedFd> {
 
 /// How often the kernel did not run a program because one was running on that CPU already.
 pub(crate) fn recursion_misses(program: BorrowedFd<'_>) -> io::Result<u64> {
+    Ok(information(program)?.recursion_misses)
+}
+
+/// How many instructions the verifier went through when the program was loaded, each as often as it came to it; 0 if the kernel does
+/// not tell (kernel 5.16).
+#[cfg(test)]
+pub(crate) fn verified_instructions(program: BorrowedFd<'_>) -> io::Result<u32> {
+    Ok(information(program)?.verified_insns)
+}
+
+fn information(program: BorrowedFd<'_>) -> io::Result<bpf_prog_info> {
     // SAFETY: all-zero is a valid value of both.
     let (mut attributes, mut info): (bpf_attr, bpf_prog_info) = unsafe { (mem::zeroed(), mem::zeroed()) };
     // SAFETY: the variant that BPF_OBJ_GET_INFO_BY_FD reads; the union is all zero, so its fields are initialised.
@@ -221,7 +254,7 @@ pub(crate) fn recursion_misses(program: BorrowedFd<'_>) -> io::Result<u64> {
     request.info_len = u32::try_from(size_of::<bpf_prog_info>()).map_err(|_| io::ErrorKind::InvalidInput)?;
     request.info = (&raw mut info) as u64;
     call(bpf_cmd::BPF_OBJ_GET_INFO_BY_FD, &mut attributes)?;
-    Ok(info.recursion_misses)
+    Ok(info)
 }
 
 /// All entries of a hash map, whatever is added or removed meanwhile: an entry that stays is given once.

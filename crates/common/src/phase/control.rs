@@ -12,6 +12,14 @@ pub trait Phases {
     /// The phase of a number plus one.
     fn get(&mut self, phase_plus_1: u64) -> Option<&mut Phase>;
 
+    /// At which depth the innermost open phase of this level is; `u64::MAX`: there is none.
+    fn find_open(&mut self, counters: &mut ProcessCounters, level: i32) -> u64
+    where
+        Self: Sized,
+    {
+        find_open(self, counters, level)
+    }
+
     /// A phase was opened that is not told apart.
     fn count_loss(&mut self);
 
@@ -99,19 +107,7 @@ fn close<P: Phases>(phases: &mut P, counters: &mut ProcessCounters, level: i32, 
         counters.phase_depth -= 1;
         return;
     }
-    let mut depth = counters.phase_depth;
-    let mut found = u64::MAX;
-    for _ in 0..PHASE_DEPTH {
-        if depth == 0 {
-            break;
-        }
-        depth -= 1;
-        let at = phase_at::<P>(counters, depth);
-        if phases.get(at).is_some_and(|phase| phase.key.level == level) {
-            found = depth;
-            break;
-        }
-    }
+    let found = phases.find_open(counters, level);
     if found == u64::MAX {
         return;
     }
@@ -130,6 +126,23 @@ fn close<P: Phases>(phases: &mut P, counters: &mut ProcessCounters, level: i32, 
     }
     let outer = phase_at::<P>(counters, found.wrapping_sub(1));
     counters.current = counters.current & current::OFF | outer & current::PHASE_PLUS_1;
+}
+
+/// See [`Phases::find_open`].
+#[inline(always)]
+pub fn find_open<P: Phases>(phases: &mut P, counters: &mut ProcessCounters, level: i32) -> u64 {
+    let mut depth = counters.phase_depth;
+    for _ in 0..PHASE_DEPTH {
+        if depth == 0 {
+            break;
+        }
+        depth -= 1;
+        let at = phase_at::<P>(counters, depth);
+        if phases.get(at).is_some_and(|phase| phase.key.level == level) {
+            return depth;
+        }
+    }
+    u64::MAX
 }
 
 /// Number plus one of the phase that is open at this depth; 0: none.

@@ -5,7 +5,7 @@ use bytemuck::{Pod, Zeroable};
 
 mod control;
 
-pub use control::{Phases, control};
+pub use control::{Phases, control, find_open};
 
 /// Room for a phase's name and its final NUL; longer names are cut.
 pub const NAME_LENGTH: usize = 64;

@@ -36,13 +36,14 @@ pub struct Calibration {
 }
 
 impl Calibration {
-    /// Attaches to the calibration target by `rung`, calls it a known number of times and checks the count.
+    /// Attaches to the calibration target by `rung`, calls it a known number of times and checks the count. The probes are still
+    /// there: the kernel takes its time to remove them, for which nobody has to wait.
     pub(super) fn run(
         rung: Rung,
         programs: &[Program],
         tables: &mut Tables,
         stats: &StatsReader,
-    ) -> Result<Self, AttachError> {
+    ) -> Result<(Self, Attachment), AttachError> {
         let pid = process::id();
         let target = Target { process: CALIBRATION_SLOT, flags: 0, library_start: 0, library_end: 0 };
         Targets::of(tables)?.allow(pid, target)?;
@@ -52,7 +53,12 @@ impl Calibration {
     }
 }
 
-fn measure(rung: Rung, programs: &[Program], stats: &StatsReader, pid: u32) -> Result<Calibration, AttachError> {
+fn measure(
+    rung: Rung,
+    programs: &[Program],
+    stats: &StatsReader,
+    pid: u32,
+) -> Result<(Calibration, Attachment), AttachError> {
     let counted = || {
         let stats = stats.read(CALIBRATION_SLOT, CALIBRATION_FUNCTION);
         stats.map_or((0, 0), |stats| (stats.calls, stats.time_ns))
@@ -60,7 +66,7 @@ fn measure(rung: Rung, programs: &[Program], stats: &StatsReader, pid: u32) -> R
     let before = counted();
     // What was measured of a batch; of all, that which was disturbed least.
     let (mut measured, mut least) = (before.1, u64::MAX);
-    let per_call_ns = added(rung, programs, pid, &mut || {
+    let (per_call_ns, attachment) = added(rung, programs, pid, &mut || {
         let now = counted().1;
         least = least.min(now - measured);
         measured = now;
@@ -70,21 +76,25 @@ fn measure(rung: Rung, programs: &[Program], stats: &StatsReader, pid: u32) -> R
     if counted != made {
         return Err(AttachError::Miscounted { rung, made, counted });
     }
-    Ok(Calibration { per_call_ns, inside_ns: least as f64 / f64::from(BATCH) })
+    Ok((Calibration { per_call_ns, inside_ns: least as f64 / f64::from(BATCH) }, attachment))
 }
 
 /// What probes with these programs add to a call of the calibration target, ns.
 pub(super) fn added_ns(rung: Rung, programs: &[Program], pid: u32) -> Result<f64, AttachError> {
-    added(rung, programs, pid, &mut || ())
+    added(rung, programs, pid, &mut || ()).map(|(added_ns, _)| added_ns)
 }
 
 /// As [`added_ns`]; `after` is told of the end of each batch of probed calls.
-fn added(rung: Rung, programs: &[Program], pid: u32, after: &mut dyn FnMut()) -> Result<f64, AttachError> {
+fn added(
+    rung: Rung,
+    programs: &[Program],
+    pid: u32,
+    after: &mut dyn FnMut(),
+) -> Result<(f64, Attachment), AttachError> {
     let bare = fastest_batch(&mut || ());
     let attachment = attach(rung, programs, pid)?;
     let probed = fastest_batch(after);
-    attachment.detach(|_| ());
-    Ok(probed.saturating_sub(bare).as_nanos() as f64 / f64::from(BATCH))
+    Ok((probed.saturating_sub(bare).as_nanos() as f64 / f64::from(BATCH), attachment))
 }
 
 /// Attaches programs to the calibration target in this process only.

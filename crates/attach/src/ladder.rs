@@ -1,11 +1,11 @@
 //! Which way of attaching works here: found out by trying, never by the kernel's version.
 
 use std::{
-    cell::Cell,
+    cell::{Cell, RefCell},
     os::fd::{AsFd as _, BorrowedFd},
     path::Path,
     process,
-    thread::{self, ScopedJoinHandle},
+    thread::{self, JoinHandle, ScopedJoinHandle},
 };
 
 use aya::EbpfLoader;
@@ -43,6 +43,8 @@ pub struct Engine {
     /// Has names of phases brought into memory, where the kernel can.
     resident: Option<Program>,
     locator: Option<Locator>,
+    /// Removes the probes that calibration was made with.
+    tidying: RefCell<Option<JoinHandle<()>>>,
 }
 
 /// Whether processes have the numbers here that they have to the programs.
@@ -68,7 +70,9 @@ pub fn climb(options: &LoadOptions, only: Option<Rung>) -> Result<Engine, Attach
                 Ok((Calibration::run(rung, &programs, &mut tables, &stats)?, programs, tools))
             });
         match attempt {
-            Ok((calibration, programs, tool_programs)) => {
+            Ok(((calibration, attachment), programs, tool_programs)) => {
+                // Where no thread can be had they are removed at once.
+                let tidying = thread::Builder::new().name("detach".into()).spawn(move || drop(attachment));
                 let refusals = tried
                     .iter()
                     .map(|(rung, error): &(Rung, Box<AttachError>)| Refusal { rung: *rung, reason: error.to_string() });
@@ -85,6 +89,7 @@ pub fn climb(options: &LoadOptions, only: Option<Rung>) -> Result<Engine, Attach
                     returns,
                     resident,
                     locator,
+                    tidying: RefCell::new(tidying.ok()),
                 });
             }
             Err(error) => tried.push((rung, Box::new(error))),
@@ -237,6 +242,10 @@ impl Engine {
 
     /// What a probe costs whose program does nothing (ns per call): the kernel's own share of the cost.
     pub fn empty_probe_ns(&self) -> Result<f64, AttachError> {
+        if let Some(tidying) = self.tidying.take() {
+            // A function of mpiprobe's own with two probes would be a dearer one.
+            let _ = tidying.join();
+        }
         calibrate::added_ns(self.rung, &self.tables.load_programs(self.rung.empty_programs())?, process::id())
     }
 }

@@ -142,6 +142,7 @@ pub struct Rank {
     pub mpi_ns: u64,
     pub thread_wall_ns: u64,
     pub mpi_percent: Option<f64>,
+    pub unseen_ns: u64,
     pub calls: u64,
     pub threads_in_mpi: u64,
     pub threads: Vec<Thread>,

@@ -81,10 +81,10 @@ fn one_by_one(mpi: Mpi) -> Result<(), Failed> {
         assert_eq!(row.mpi_ns, row.functions.iter().map(|function| function.time_ns).sum::<u64>());
         assert!(row.threads.iter().all(|thread| thread.mpi_ns <= row.wall_ns), "{row:?}");
         let share = 100.0 * row.mpi_ns as f64 / row.thread_wall_ns as f64;
-        assert!(
-            (row.mpi_percent.ok_or("its share is unknown")? - share).abs() < 1e-6 && share <= 100.0,
-            "{share} % of {row:?}"
-        );
+        // Not known if the gate was opened late, seen from the end.
+        let is_known = row.unseen_ns.saturating_mul(10) <= row.wall_ns;
+        assert_eq!(row.mpi_percent.is_some(), is_known, "{row:?}");
+        assert!((row.mpi_percent.unwrap_or(share) - share).abs() < 1e-6 && share <= 100.0, "{share} % of {row:?}");
         assert!(row.wall_ns <= row.thread_wall_ns && row.thread_wall_ns <= (THREADS + 1) * row.wall_ns, "{row:?}");
     }
     job.open_gate("MPI_Send")?;

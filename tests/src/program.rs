@@ -165,6 +165,9 @@ pub const OUTSIDE: Program = program("outside", Language::C, &["hang/outside.c",
 /// Threads of one rank that wait for the other rank: `in_threads`. Two ranks.
 pub const IN_THREADS: Program = program("in_threads", Language::C, &["hang/in_threads.c", "gate.h"]);
 
+/// Ways to hang, and one not to: `causes CASE`. Three ranks.
+pub const CAUSES: Program = program("causes", Language::C, &["hang/causes.c", "gate.h"]);
+
 impl Program {
     /// The same, compiled otherwise: options for the compiler, which come last.
     #[must_use]

@@ -101,6 +101,14 @@ impl CallFrames {
         })
     }
 
+    /// The address range of the function with rules that `address` belongs to.
+    pub(super) fn function(&self, address: u64) -> Option<Range<u64>> {
+        let description = self.description(self.index.find(address)?)?;
+        let start = description.initial_address();
+        let range = start..start.checked_add(description.len())?;
+        range.contains(&address).then_some(range)
+    }
+
     /// The rules for the instruction at `address`; `None` if there are none, or none as simple as compilers make them.
     pub(super) fn at(&self, address: u64) -> Option<CallFrame> {
         let description = self.description(self.index.find(address)?)?;

@@ -16,6 +16,7 @@ mod address_map;
 mod budget;
 mod call_frames;
 mod caught;
+mod code;
 mod debug_files;
 mod demangle;
 mod dwarf;

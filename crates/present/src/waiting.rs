@@ -39,8 +39,11 @@ pub fn waits_for(profile: &Profile, wait: &Wait) -> String {
         (Why::Collective, false) => format!("{ranks} to call {call}"),
         (Why::Unknown, _) => "not known".into(),
     };
-    let is_possible = wait.certainty == Certainty::Possible && !wait.on.is_empty();
-    if is_possible { format!("perhaps {text}") } else { text }
+    match wait.certainty {
+        Certainty::Possible if !wait.on.is_empty() => format!("perhaps {text}"),
+        Certainty::OneOf => format!("one of {text}"),
+        Certainty::Possible | Certainty::Certain => text,
+    }
 }
 
 /// Who waits for whom from the first of those on: "→ 1 → 2 (computing)".

@@ -44,6 +44,17 @@ pub struct Progress {
     pub on_cpu: bool,
 }
 
+impl Progress {
+    /// Whether a thread that polls has had a CPU often enough to see that something has come.
+    pub(crate) fn has_run_since(&self, earlier: &Self) -> bool {
+        const ENOUGH_NS: u64 = 20_000_000;
+        const OFTEN: u64 = 10;
+        let switches = |of: &Self| of.voluntary.saturating_add(of.involuntary);
+        self.run_ns.saturating_sub(earlier.run_ns) >= ENOUGH_NS
+            || switches(self).saturating_sub(switches(earlier)) >= OFTEN
+    }
+}
+
 /// How registers and stack were got.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -162,6 +173,15 @@ mod tests {
         assert_eq!([0xff8, 0x1000, 0x1008, 0x1009].map(|address| stack.word(address)), [None, Some(1), Some(2), None]);
         assert_eq!(stack.word(u64::MAX), None);
         assert_eq!(Stack::new(u64::MAX, vec![0; 16]).end(), u64::MAX);
+    }
+
+    #[test]
+    fn a_thread_has_run_if_it_had_time_or_turns() {
+        let before = Progress { voluntary: 5, involuntary: 100, run_ns: 1_000_000, on_cpu: false };
+        assert!(!before.has_run_since(&before));
+        assert!(!Progress { involuntary: 109, run_ns: 20_000_000, ..before }.has_run_since(&before));
+        assert!(Progress { involuntary: 110, ..before }.has_run_since(&before));
+        assert!(Progress { run_ns: 21_000_000, ..before }.has_run_since(&before));
     }
 
     #[test]

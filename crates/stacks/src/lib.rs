@@ -3,6 +3,7 @@
 //! [`Capture`] copies registers and stacks of all threads of some processes. Nothing here attaches to a process or stops it but
 //! [`Capture::by_stopping`], for callers to whom the kernel does not give BPF programs.
 
+mod arguments;
 mod capture;
 mod copy;
 mod error;
@@ -20,6 +21,7 @@ mod thread_stack;
 mod tree;
 mod unwind;
 
+pub use arguments::{KnownBy, Word};
 pub use capture::{Capture, Captured, Limits};
 pub use copy::{Certainty, Progress, Stack, State, SystemCall, ThreadCopy, Way};
 pub use error::CaptureError;
@@ -29,7 +31,7 @@ pub use memory::Memory;
 pub use proc::waits_in;
 pub use ranks::{Member, RankSet};
 pub use registers::Registers;
-pub use report::{Argument, Doing, KnownBy, Report, ThreadReport, Verdict};
+pub use report::{Argument, Cause, CauseKind, Doing, Report, ThreadReport, Verdict, subject};
 pub use system_calls::{is_of_descriptor, system_call_name};
 pub use thread_stack::{MpiCall, SystemCallSeen, ThreadStack};
 pub use tree::{Label, Node, Tree};

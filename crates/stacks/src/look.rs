@@ -2,6 +2,7 @@
 
 use std::{
     collections::HashMap,
+    fmt,
     fs::File,
     time::{Duration, Instant},
 };
@@ -10,11 +11,11 @@ use mpiprobe_callsites::{AddressMap, Modules, Naming};
 use mpiprobe_discover::{Process, ProcessId, printable};
 
 use crate::{
-    CaptureError,
+    CaptureError, arguments,
     capture::{Capture, Captured},
-    copy::ThreadCopy,
+    copy::{Certainty, ThreadCopy},
     memory::Memory,
-    naming::named,
+    naming::{named, outermost_call},
     ranks::Member,
     system_calls::{is_of_descriptor, system_call_name},
     thread_stack::{SystemCallSeen, ThreadStack},
@@ -22,12 +23,19 @@ use crate::{
 };
 
 /// A process to be looked at.
-#[derive(Debug)]
 pub struct Target<'a> {
     pub member: Member,
     pub process: &'a Process,
     /// The path of its program, as it knows it.
     pub executable: &'a str,
+    /// Bytes of one element of a predefined datatype, by its handle: how far a call may have changed memory.
+    pub element: &'a dyn Fn(u64) -> Option<u64>,
+}
+
+impl fmt::Debug for Target<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Target").field("member", &self.member).field("process", self.process).finish_non_exhaustive()
+    }
 }
 
 /// One look at some processes.
@@ -41,6 +49,13 @@ pub struct Look {
     pub left_out: Vec<(Member, usize)>,
     /// Threads that could not be looked at, and why: (process, thread, reason).
     pub refused: Vec<(Member, u32, String)>,
+}
+
+impl Look {
+    /// Whether all threads were copied as they were at one moment.
+    pub fn is_certain(&self) -> bool {
+        self.threads.iter().all(|thread| thread.certainty == Certainty::Exact)
+    }
 }
 
 /// Looks at processes, and remembers what it has learnt of their files.
@@ -74,6 +89,15 @@ impl Looker {
 
     /// Looks at all threads of these processes: first at all, then names are found.
     pub fn look(&mut self, targets: &[Target<'_>]) -> Result<Look, CaptureError> {
+        self.look_at(targets, false)
+    }
+
+    /// The same, and finds out what MPI calls were given.
+    pub fn look_closely(&mut self, targets: &[Target<'_>]) -> Result<Look, CaptureError> {
+        self.look_at(targets, true)
+    }
+
+    fn look_at(&mut self, targets: &[Target<'_>], closely: bool) -> Result<Look, CaptureError> {
         let pids: Vec<u32> = targets.iter().map(|target| target.process.pid()).collect();
         let captured = self.capture.look(&pids)?;
         let until = Instant::now() + NAMES;
@@ -94,12 +118,18 @@ impl Looker {
                 look.ended.push(target.member);
                 continue;
             }
-            self.threads(target, own, until, &mut look.threads);
+            self.threads(target, own, (until, closely), &mut look.threads);
         }
         Ok(look)
     }
 
-    fn threads(&mut self, target: &Target<'_>, copies: Vec<ThreadCopy>, until: Instant, all: &mut Vec<ThreadStack>) {
+    fn threads(
+        &mut self,
+        target: &Target<'_>,
+        copies: Vec<ThreadCopy>,
+        (until, closely): (Instant, bool),
+        all: &mut Vec<ThreadStack>,
+    ) {
         let (modules, process) = (&mut self.modules, target.process);
         let map = self.maps.entry(process.id()).or_insert_with(|| AddressMap::of(process, modules).unwrap_or_default());
         let memory_file = memory_of(process);
@@ -111,7 +141,20 @@ impl Looker {
                 }
                 None => Unwound { frames: Vec::new(), end: End::Unread, read_later: false },
             };
-            let named = named(&unwound, &copy.stack, target.executable, &mut self.naming, until);
+            let frames = &unwound.frames;
+            let mut memory = Memory::new(&copy.stack, memory_file.as_ref());
+            // A function of the library may have ended in another one, which has no name of MPI's.
+            let called = if outermost_call(frames).is_some() {
+                None
+            } else {
+                arguments::called(frames, &mut memory, |address| map.locate(address, Some(process), modules))
+            };
+            let mut named = named(&unwound, called, &copy.stack, target.executable, (&mut self.naming, until));
+            if let (true, Some(call), Some(frame)) =
+                (closely && Instant::now() < until, &mut named.call, named.call_frame)
+            {
+                call.words = arguments::words(frames, frame, call.function, target.element, &mut memory);
+            }
             let system_call = copy.system_call.map(|call| {
                 let name = system_call_name(call.number);
                 let descriptor = name.filter(|name| is_of_descriptor(name)).map(|_| call.arguments[0]);

@@ -48,6 +48,14 @@ impl<'a> Memory<'a> {
         bytes.get(usize::try_from(within).ok()?..)?.first_chunk().map(|bytes| u64::from_le_bytes(*bytes))
     }
 
+    /// The same, and whether that is part of the stack that was copied.
+    pub(crate) fn word_and_place(&mut self, address: u64) -> Option<(u64, bool)> {
+        match self.copied.word(address) {
+            Some(word) => Some((word, true)),
+            None => Some((self.word(address)?, false)),
+        }
+    }
+
     /// Whether words were read that were not copied with the registers.
     pub fn was_read_later(&self) -> bool {
         self.read_later

@@ -17,25 +17,34 @@ use crate::{
 /// The frames of a thread in names.
 pub(crate) struct Named {
     pub(crate) call: Option<MpiCall>,
+    /// Place of the frame of that call, and where its function begins if the frame is that of another one, which it has ended in.
+    pub(crate) call_frame: Option<(usize, Option<u64>)>,
     pub(crate) frames: Vec<Label>,
     pub(crate) place: Option<Arc<CallSite>>,
     pub(crate) fingerprint: Option<Fingerprint>,
 }
 
-/// `executable` is the path of the program, as its process knows it.
-pub(crate) fn named(unwound: &Unwound, stack: &Stack, executable: &str, naming: &mut Naming, until: Instant) -> Named {
+/// `executable` is the path of the program, as its process knows it. `called`: what [`crate::arguments::called`] has found.
+pub(crate) fn named(
+    unwound: &Unwound,
+    called: Option<(usize, FunctionId, u64)>,
+    stack: &Stack,
+    executable: &str,
+    (naming, until): (&mut Naming, Instant),
+) -> Named {
     let frames = &unwound.frames;
     let mut resolve = |at: &ModuleAddress| naming.resolve(at, until);
-    let found = outermost_call(frames);
+    let by_name = outermost_call(frames).map(|(place, function)| (place, function, None));
+    let found = by_name.or_else(|| called.map(|(place, function, start)| (place, function, Some(start))));
     // Where the program's own code begins, from the inside.
-    let outside = found.map_or(0, |(place, _)| first_outside(frames, place + 1));
+    let outside = found.map_or(0, |(place, ..)| first_outside(frames, place + 1));
     let own = frames.get(outside..).unwrap_or_default();
     let sites: Vec<Arc<CallSite>> = own.iter().map(|frame| resolve(&frame.at)).collect();
-    let call = found.map(|(place, function)| MpiCall {
+    let call = found.map(|(_, function, _)| MpiCall {
         function,
         site: sites.first().cloned(),
         from_python: own.first().is_some_and(|frame| frame.at.layer() == Some(Layer::Python)),
-        callers_registers: frames.get(place + 1).map(|frame| frame.registers).unwrap_or_default(),
+        words: Vec::new(),
     });
     let mut labels: Vec<Label> = Vec::new();
     let is_main = |site: &CallSite| outermost_function(site) == Some("main");
@@ -44,12 +53,18 @@ pub(crate) fn named(unwound: &Unwound, stack: &Stack, executable: &str, naming: 
         // The innermost function has called nothing: the place is the instruction itself.
         labels.extend(self::labels(site, place == 0 && found.is_none()));
     }
-    labels.extend(found.map(|(_, function)| Label::new(function.function().name, None)));
-    Named { call, frames: labels, place: program_place(&sites, executable), fingerprint: Fingerprint::of(own, stack) }
+    labels.extend(found.map(|(_, function, _)| Label::new(function.function().name, None)));
+    Named {
+        call,
+        call_frame: found.map(|(place, _, start)| (place, start)),
+        frames: labels,
+        place: program_place(&sites, executable),
+        fingerprint: Fingerprint::of(own, stack),
+    }
 }
 
 /// The outermost frame that is a function of MPI.
-fn outermost_call(frames: &[Frame]) -> Option<(usize, FunctionId)> {
+pub(crate) fn outermost_call(frames: &[Frame]) -> Option<(usize, FunctionId)> {
     let mut found = None;
     for (place, frame) in frames.iter().enumerate() {
         if let Some(function) = frame.at.offset.checked_sub(1).and_then(|address| frame.at.module.mpi_function(address))

@@ -49,6 +49,12 @@ impl RankSet {
     }
 }
 
+impl Extend<Member> for RankSet {
+    fn extend<I: IntoIterator<Item = Member>>(&mut self, members: I) {
+        self.0.extend(members);
+    }
+}
+
 impl FromIterator<Member> for RankSet {
     fn from_iter<I: IntoIterator<Item = Member>>(members: I) -> Self {
         Self(members.into_iter().collect())

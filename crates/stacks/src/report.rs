@@ -9,11 +9,13 @@ use mpiprobe_model::CallSite;
 use serde::Serialize;
 
 use crate::{
+    arguments::KnownBy,
     copy::{Certainty, State, Way},
     look::Look,
     ranks::{Member, RankSet},
     thread_stack::{MpiCall, SystemCallSeen, ThreadStack, site},
     tree::Tree,
+    unwind::End,
 };
 
 /// How the whole looks.
@@ -39,12 +41,41 @@ pub struct Report {
     pub over_ms: u64,
     /// Whether threads were stopped for it.
     pub stopped: bool,
+    /// Why ranks do not go on, as far as that is certain; empty until somebody has put threads and their calls together.
+    pub causes: Vec<Cause>,
     pub threads: Vec<ThreadReport>,
     /// Threads that were left out, by process: there are more than the limits permit.
     pub left_out: Vec<(Member, usize)>,
     /// Threads that could not be looked at, and why.
     pub refused: Vec<(Member, u32, String)>,
+    /// Whose threads may be in MPI calls that were not seen: stacks that could not be followed to their end.
+    #[serde(skip)]
+    pub unseen: RankSet,
     pub tree: Tree,
+}
+
+/// Something that keeps ranks from going on.
+#[derive(Debug, Clone, Serialize)]
+pub struct Cause {
+    pub kind: CauseKind,
+    /// Of a circle in its order.
+    pub ranks: Vec<Member>,
+    /// Those that wait for them.
+    pub others: RankSet,
+    /// The same in words, over several lines.
+    pub text: String,
+}
+
+/// What kind of thing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CauseKind {
+    /// Each of the ranks waits for the next one, the last for the first.
+    Circle,
+    /// They are in one collective call and mean different roots.
+    DifferentRoots,
+    /// Others wait for this one, and it is not known to wait for anybody in MPI.
+    WaitedFor,
 }
 
 /// What one thread does; of each rank those that are in MPI, and the first one.
@@ -55,6 +86,9 @@ pub struct ThreadReport {
     pub tid: u32,
     #[serde(flatten)]
     pub doing: Doing,
+    /// Its MPI call with what it was given, in short: `MPI_Recv from 0 tag 99`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub called: Option<String>,
     /// Whether the program has gone on between the first look and the last, in this thread; `None` if that is not known.
     pub gone_on: Option<bool>,
     /// Part of a core that it has used meanwhile, in percent.
@@ -116,17 +150,6 @@ pub struct Argument {
     pub known_by: KnownBy,
 }
 
-/// How an argument is known.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum KnownBy {
-    /// Debug information of the call, and the caller's frame.
-    CallersFrame,
-    /// What the library keeps of pending operations.
-    Library,
-    NotKnown,
-}
-
 impl Report {
     /// From looks in their order in time.
     pub fn of(looks: &[Look], stopped: bool, all_threads: bool, depth: Option<usize>) -> Self {
@@ -134,6 +157,7 @@ impl Report {
         let history = History::of(looks);
         let mut threads = Vec::new();
         let mut tree = Tree::default();
+        let mut unseen = RankSet::default();
         for of_process in last.threads.chunk_by(|one, other| one.member == other.member && one.pid == other.pid) {
             let matter: Vec<_> =
                 of_process.iter().enumerate().filter(|(place, it)| *place == 0 || it.call.is_some()).collect();
@@ -143,6 +167,11 @@ impl Report {
             let told: Vec<_> =
                 matter.into_iter().filter(|(place, it)| !(*place == 0 && others_call && waits(it))).collect();
             let several = told.len() > 1;
+            let is_seen = |thread: &ThreadStack| {
+                thread.state == State::Zombie
+                    || thread.certainty == Certainty::Exact && (thread.call.is_some() || thread.end == End::Beginning)
+            };
+            unseen.extend(of_process.iter().filter(|thread| !is_seen(thread)).map(|thread| thread.member));
             for (_, thread) in &told {
                 threads.push(history.report(thread, several));
             }
@@ -152,6 +181,8 @@ impl Report {
                 }
             }
         }
+        unseen.extend(last.left_out.iter().map(|(member, _)| *member));
+        unseen.extend(last.refused.iter().map(|(member, ..)| *member));
         threads.extend(last.ended.iter().map(|member| ThreadReport::ended(*member)));
         tree.sort();
         Self {
@@ -159,30 +190,36 @@ impl Report {
             looks: looks.len(),
             over_ms: history.over_ns / 1_000_000,
             stopped,
+            causes: Vec::new(),
             threads,
             left_out: last.left_out.clone(),
             refused: last.refused.clone(),
+            unseen,
             tree,
         }
     }
 
     /// The answer in words, and then the tree.
     pub fn text(&self) -> String {
-        let mut lines = vec![self.summary()];
-        let mut groups: Vec<(String, RankSet, Option<u32>)> = Vec::new();
+        let mut lines: Vec<String> = self.causes.iter().map(|cause| cause.text.clone()).collect();
+        lines.push(self.summary());
+        let mut groups: Vec<(Vec<&ThreadReport>, RankSet)> = Vec::new();
         let mut place: HashMap<String, usize> = HashMap::new();
         for thread in &self.threads {
-            let words = thread.words();
-            let found = *place.entry(words.clone()).or_insert_with(|| {
-                groups.push((words, RankSet::default(), None));
+            let found = *place.entry(thread.words(None)).or_insert_with(|| {
+                groups.push((Vec::new(), RankSet::default()));
                 groups.len() - 1
             });
-            if let Some((_, ranks, _)) = groups.get_mut(found) {
+            if let Some((threads, ranks)) = groups.get_mut(found) {
+                threads.push(thread);
                 ranks.insert(thread.member);
             }
         }
-        for (words, ranks, _) in &groups {
-            lines.push(format!("  {} {words}", subject(ranks)));
+        for (threads, ranks) in &groups {
+            let Some((first, rest)) = threads.split_first() else { continue };
+            // What differs from rank to rank is not said here.
+            let called = first.called.as_deref().filter(|_| rest.iter().all(|thread| thread.called == first.called));
+            lines.push(format!("  {} {}", subject(ranks), first.words(called)));
         }
         for (member, left) in &self.left_out {
             lines.push(format!(
@@ -236,15 +273,18 @@ impl Default for Report {
             looks: 0,
             over_ms: 0,
             stopped: false,
+            causes: Vec::new(),
             threads: Vec::new(),
             left_out: Vec::new(),
             refused: Vec::new(),
+            unseen: RankSet::default(),
             tree: Tree::default(),
         }
     }
 }
 
-fn subject(ranks: &RankSet) -> String {
+/// "Rank 3", "Ranks 0-2,7".
+pub fn subject(ranks: &RankSet) -> String {
     let first = ranks.iter().next();
     match (ranks.len(), first) {
         (1, Some(Member::Pid(pid))) => format!("Process {pid}"),
@@ -298,6 +338,7 @@ impl<'a> History<'a> {
             pid: thread.pid,
             tid: thread.tid,
             doing: Doing::of(thread),
+            called: None,
             gone_on: gone_on(seen, self.looks),
             cpu_percent: seen.first().and_then(|first| cpu_percent(first, thread)),
             is_one_of_several,
@@ -329,6 +370,11 @@ fn gone_on(seen: &[&ThreadStack], looks: usize) -> Option<bool> {
         return Some(true);
     }
     let comparable = rest.iter().filter(certain).any(|thread| is_comparable(thread));
+    // One that polls, and was hardly given a CPU meanwhile, could not have gone on.
+    let last = rest.last()?;
+    if last.state == State::Running && !last.progress.has_run_since(&first.progress) {
+        return None;
+    }
     (seen.len() == looks && comparable).then_some(false)
 }
 
@@ -348,7 +394,7 @@ impl Doing {
             (State::Zombie, _) => Self::Ended,
             (State::Stopped, call) => Self::Stopped { call: call.clone() },
             (State::Traced, call) => Self::Traced { call: call.clone() },
-            (_, Some(call)) => Self::Mpi { call: call.clone(), arguments: unknown_arguments(call) },
+            (_, Some(call)) => Self::Mpi { call: call.clone(), arguments: Argument::all(call) },
             (State::Running, None) => Self::Computes { place },
             (state, None) => match thread.system_call.clone() {
                 Some(call) => Self::SystemCall { call, uninterruptible: state == State::Uninterruptible, place },
@@ -358,10 +404,18 @@ impl Doing {
     }
 }
 
-/// The names of what a call is given; nothing here says what that was.
-fn unknown_arguments(call: &MpiCall) -> Vec<Argument> {
-    let unknown = |name: &str| Argument { name: name.to_owned(), value: None, known_by: KnownBy::NotKnown };
-    call.function.function().arguments.iter().map(|argument| unknown(argument.name)).collect()
+impl Argument {
+    /// Of a call, as numbers: whole ones of integers, others as addresses are written.
+    fn all(call: &MpiCall) -> Vec<Self> {
+        let arguments = call.function.function().arguments.iter().enumerate();
+        let one = |(place, argument): (usize, &mpiprobe_functions::Argument)| {
+            let word = call.words.get(place).copied().flatten();
+            let value = word.and_then(|word| word.text(argument));
+            let known_by = word.filter(|_| value.is_some()).map_or(KnownBy::NotKnown, |word| word.known_by);
+            Self { name: argument.name.to_owned(), value, known_by }
+        };
+        arguments.map(one).collect()
+    }
 }
 
 impl ThreadReport {
@@ -371,6 +425,7 @@ impl ThreadReport {
             pid: 0,
             tid: 0,
             doing: Doing::Ended,
+            called: None,
             gone_on: Some(false),
             cpu_percent: None,
             is_one_of_several: false,
@@ -379,10 +434,10 @@ impl ThreadReport {
         }
     }
 
-    /// What it does, behind its name.
-    fn words(&self) -> String {
+    /// What it does, behind its name; `called`: its call, if that is to be told with what it was given.
+    pub fn words(&self, called: Option<&str>) -> String {
         let mut words = match &self.doing {
-            Doing::Mpi { call, .. } => format!("in {}", call_words(call)),
+            Doing::Mpi { call, .. } => format!("in {}", call_words(call, called)),
             Doing::SystemCall { call, uninterruptible, place } => {
                 let name = call.name.map_or_else(|| format!("system call {}", call.number), str::to_owned);
                 let descriptor = call.descriptor.map(|descriptor| format!(", fd {descriptor}")).unwrap_or_default();
@@ -409,8 +464,8 @@ impl ThreadReport {
     }
 }
 
-fn call_words(call: &MpiCall) -> String {
-    let name = call.function.function().name;
+fn call_words(call: &MpiCall, called: Option<&str>) -> String {
+    let name = called.unwrap_or(call.function.function().name);
     match &call.site {
         Some(site) => format!("{name} at {}", site.text),
         None => format!("{name}, called from a place that is not known"),
@@ -418,7 +473,7 @@ fn call_words(call: &MpiCall) -> String {
 }
 
 fn inside(call: Option<&MpiCall>) -> String {
-    call.map(|call| format!(", in {}", call_words(call))).unwrap_or_default()
+    call.map(|call| format!(", in {}", call_words(call, None))).unwrap_or_default()
 }
 
 fn at(place: Option<&Arc<CallSite>>) -> String {

@@ -7,10 +7,10 @@ use mpiprobe_model::CallSite;
 use serde::Serialize;
 
 use crate::{
+    arguments::Word,
     copy::{Certainty, Progress, State, Way},
     fingerprint::Fingerprint,
     ranks::Member,
-    registers::Registers,
     tree::Label,
     unwind::End,
 };
@@ -61,9 +61,9 @@ pub struct MpiCall {
     pub site: Option<Arc<CallSite>>,
     /// Whether it is a Python interpreter that has made it.
     pub from_python: bool,
-    /// As the caller had them, where known: what arguments are found by.
+    /// What it was given, by argument, where known; empty if that was not looked for.
     #[serde(skip)]
-    pub callers_registers: Registers,
+    pub words: Vec<Option<Word>>,
 }
 
 /// A system call that a thread is in.

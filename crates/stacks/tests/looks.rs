@@ -43,7 +43,8 @@ fn open(pid: u32) -> Process {
 
 fn look_at(looker: &mut Looker, process: &Process) -> Look {
     let executable = env::current_exe().unwrap();
-    let target = Target { member: Member::Rank(0), process, executable: executable.to_str().unwrap() };
+    let target =
+        Target { member: Member::Rank(0), process, executable: executable.to_str().unwrap(), element: &|_| None };
     looker.look(&[target]).unwrap()
 }
 
@@ -337,7 +338,7 @@ fn many_processes_are_looked_at_and_merged() {
     let processes: Vec<Process> = children.0.iter().map(|child| open(child.id())).collect();
     let executable = env::current_exe().unwrap();
     let executable = executable.to_str().unwrap();
-    let target = |(rank, process)| Target { member: Member::Rank(rank), process, executable };
+    let target = |(rank, process)| Target { member: Member::Rank(rank), process, executable, element: &|_| None };
     let targets: Vec<Target<'_>> = (0..).zip(&processes).map(target).collect();
     settled(&mut looker, &targets);
     let look = looker.look(&targets).unwrap();
@@ -357,7 +358,7 @@ fn what_waits_has_not_gone_on_and_what_has_ended_is_said() {
     let Some(mut looker) = looker() else { return };
     let mut children = Children::start(2);
     let processes: Vec<Process> = children.0.iter().map(|child| open(child.id())).collect();
-    let target = |(rank, process)| Target { member: Member::Rank(rank), process, executable: "" };
+    let target = |(rank, process)| Target { member: Member::Rank(rank), process, executable: "", element: &|_| None };
     let targets = || (0..).zip(&processes).map(target).collect::<Vec<_>>();
     // They may yet be on their way to where they wait.
     let mut looks = Vec::new();
@@ -386,7 +387,7 @@ fn other_processes_are_looked_at_by_stopping_them_too() {
     let processes: Vec<Process> = children.0.iter().map(|child| open(child.id())).collect();
     let executable = env::current_exe().unwrap();
     let executable = executable.to_str().unwrap();
-    let target = |(rank, process)| Target { member: Member::Rank(rank), process, executable };
+    let target = |(rank, process)| Target { member: Member::Rank(rank), process, executable, element: &|_| None };
     let targets: Vec<_> = (0..).zip(&processes).map(target).collect();
     let mut looker = Looker::new(Capture::by_stopping(Limits::default()));
     let look = settled(&mut looker, &targets);

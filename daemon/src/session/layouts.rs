@@ -192,7 +192,7 @@ fn is_same(before: &Layout, now: &Layout) -> bool {
 }
 
 /// `None` if the file cannot be read; that it has no probes then is told elsewhere.
-pub(super) fn blueprint(process: &Process, file: &MappedFile) -> Option<Blueprint> {
+pub(crate) fn blueprint(process: &Process, file: &MappedFile) -> Option<Blueprint> {
     read(&open_mapped(process, file).ok()?)
 }
 

@@ -14,7 +14,7 @@ mod kernel;
 mod kernel_source;
 pub mod launched;
 mod layers;
-mod layouts;
+pub(crate) mod layouts;
 mod loaded;
 mod notices;
 mod observation;

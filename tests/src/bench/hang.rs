@@ -96,7 +96,8 @@ pub fn run(effort: HangEffort, arguments: &[String]) -> Result<HangReport, HangE
     let processes: Vec<Process> =
         waiting.0.iter().map(|child| Process::open(&root, child.id())).collect::<Result<_, _>>()?;
     let executable = env::current_exe()?.display().to_string();
-    let target = |(rank, process)| Target { member: Member::Rank(rank), process, executable: &executable };
+    let target =
+        |(rank, process)| Target { member: Member::Rank(rank), process, executable: &executable, element: &|_| None };
     let targets: Vec<Target<'_>> = (0..).zip(&processes).map(target).collect();
     // At first they are on their way to where they wait.
     let is_settled = |look: &Look| look.threads.iter().all(|thread| thread.state == State::Sleeping);

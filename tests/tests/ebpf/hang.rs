@@ -49,7 +49,7 @@ pub(crate) fn tests(mpi: Mpi) -> Vec<Trial> {
 }
 
 /// The answer, as soon as it is as expected; the last one if it never is.
-fn answer(job: &Job, options: &[&str], expected: impl Fn(&Value) -> bool) -> Result<Value, Failed> {
+pub(crate) fn answer(job: &Job, options: &[&str], expected: impl Fn(&Value) -> bool) -> Result<Value, Failed> {
     let mut last = Value::Null;
     let until = Instant::now() + PATIENCE;
     while Instant::now() < until {
@@ -132,7 +132,7 @@ fn in_fortran(mpi: Mpi, program: Program) -> Result<(), Failed> {
 }
 
 /// What a rank does, by its number.
-fn doing(answer: &Value, rank: u64) -> Value {
+pub(crate) fn doing(answer: &Value, rank: u64) -> Value {
     let mut threads = answer["threads"].as_array().into_iter().flatten();
     threads.find(|thread| thread["member"]["rank"] == rank).cloned().unwrap_or_default()
 }
@@ -158,7 +158,7 @@ fn outside(mpi: Mpi) -> Result<(), Failed> {
     // The same in words.
     let ended = Profiler::start(["hang", "--pid-of", job.called()])?.wait()?;
     let text = ended.stdout.join("\n");
-    assert!(text.contains("Ranks 0,4 in MPI_Allreduce at outside.c:") && text.contains("Rank 3 stopped"), "{text}");
+    assert!(text.contains("Ranks 0,4 in MPI_Allreduce 4 B at outside.c:") && text.contains("Rank 3 stopped"), "{text}");
     assert!(text.contains("Rank 1 not in MPI: computes") && text.contains("Rank 2 not in MPI: read, fd "), "{text}");
     Ok(())
 }

@@ -10,6 +10,7 @@ mod endings;
 mod engines;
 mod exact;
 mod hang;
+mod hang_causes;
 mod jobs;
 mod joining;
 mod kills;
@@ -46,6 +47,7 @@ fn main() {
             deadlock::tests(mpi),
             exact::tests(mpi),
             hang::tests(mpi),
+            hang_causes::tests(mpi),
             jobs::tests(mpi),
             joining::tests(mpi),
             kills::tests(mpi),

@@ -25,11 +25,12 @@ mod whole;
 
 pub use change::{Bytes, Change, FunctionChange, Look, RankChange, RankId, identify};
 pub use input::{Beginning, EndedCall, Expected, Identity, Observed, Session};
-pub use open_call::datatype_of_open_call;
+pub use open_call::{arguments_of_call, datatype_of_call, datatype_of_open_call};
 pub use percentile::percentile_bounds;
 pub use profile::profile;
 pub use self_cost::SelfCost;
 pub use unusual::is_unusually_long;
 pub use waiting::{
-    Certainty, Operation, OtherEnd, Posted, Wait, Waiting, Why, longest, operations, unmatched, unmatched_rows, waiting,
+    Cause, Certainty, Operation, OtherEnd, Posted, Wait, Waiting, Why, causes, longest, operations, unmatched,
+    unmatched_rows, waiting,
 };

@@ -16,7 +16,8 @@ use crate::{CallArguments, CommunicatorArgument, DatatypeArgument, Partner, Peer
 /// A call's arguments as words, and what gives them meaning.
 pub(super) struct Reader<'a> {
     function: &'static Function,
-    words: &'a [u64],
+    /// `None`: not known.
+    words: Vec<Option<u64>>,
     layout: &'a Layout,
     communicators: &'a [CommunicatorSnapshot],
     datatypes: &'a [DatatypeSnapshot],
@@ -27,13 +28,34 @@ pub fn datatype_of_open_call(state: &ThreadState, process: &ProcessSnapshot) -> 
     Reader::new(state.open_function()?, &ArgumentWords::of(state), process)?.datatype_handle()
 }
 
+/// What a call was given of which not all words are known; `None` if the special values of the process's library are not known.
+pub fn arguments_of_call(
+    function: &'static Function,
+    words: Vec<Option<u64>>,
+    process: &ProcessSnapshot,
+) -> Option<CallArguments> {
+    Reader::of(function, words, process).map(|reader| reader.read())
+}
+
+/// The handle of the datatype that such a call was given.
+pub fn datatype_of_call(
+    function: &'static Function,
+    words: Vec<Option<u64>>,
+    process: &ProcessSnapshot,
+) -> Option<u64> {
+    Reader::of(function, words, process)?.datatype_handle()
+}
+
 impl<'a> Reader<'a> {
     /// `None` if the special values of the process's library are not known.
-    pub(super) fn new(function: u32, words: &'a ArgumentWords, process: &'a ProcessSnapshot) -> Option<Self> {
-        let layout = &process.layout;
+    pub(super) fn new(function: u32, words: &ArgumentWords, process: &'a ProcessSnapshot) -> Option<Self> {
         let known = if words.has_stack { ARGUMENT_WORDS } else { REGISTER_ARGUMENTS };
-        let words = words.words.get(..known)?;
-        let function = names::function(function)?;
+        let words = words.words.get(..known)?.iter().copied().map(Some).collect();
+        Self::of(names::function(function)?, words, process)
+    }
+
+    fn of(function: &'static Function, words: Vec<Option<u64>>, process: &'a ProcessSnapshot) -> Option<Self> {
+        let layout = &process.layout;
         layout.knows(capability::CONSTANTS).then_some(Self {
             function,
             words,
@@ -74,7 +96,7 @@ impl<'a> Reader<'a> {
     }
 
     fn word(&self, index: u8) -> Option<u64> {
-        self.words.get(usize::from(index)).copied()
+        self.words.get(usize::from(index)).copied().flatten()
     }
 
     fn argument(&self, index: u8) -> Option<&Argument> {

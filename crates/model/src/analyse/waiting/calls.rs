@@ -115,7 +115,41 @@ pub(super) fn needs_everybody(function: &Function) -> bool {
 }
 
 pub(super) fn is_collective(function: &Function) -> bool {
-    matches!(function.group, Group::Collective | Group::Synchronisation)
+    let makes_objects = || {
+        // Others of these groups are local, or concern some members only.
+        const MAKERS: [&str; 17] = [
+            "MPI_Cart_create",
+            "MPI_Cart_sub",
+            "MPI_Comm_create",
+            "MPI_Comm_dup",
+            "MPI_Comm_dup_with_info",
+            "MPI_Comm_split",
+            "MPI_Comm_split_type",
+            "MPI_Dist_graph_create",
+            "MPI_Dist_graph_create_adjacent",
+            "MPI_Graph_create",
+            "MPI_Intercomm_merge",
+            "MPI_Win_allocate",
+            "MPI_Win_allocate_shared",
+            "MPI_Win_create",
+            "MPI_Win_create_dynamic",
+            "MPI_File_open",
+            FINALIZE,
+        ];
+        MAKERS.contains(&small(function).name)
+    };
+    matches!(function.group, Group::Collective | Group::Synchronisation) || makes_objects()
+}
+
+/// Who has called it waits for all processes of the job.
+pub(super) const FINALIZE: &str = "MPI_Finalize";
+
+/// Of a large-count variant the ordinary function.
+fn small(function: &Function) -> &Function {
+    match function.large_count_of() {
+        Some(small) => small.function(),
+        None => function,
+    }
 }
 
 /// Whether it waits for all of its requests, and how many those are.

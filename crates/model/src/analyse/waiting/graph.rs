@@ -7,11 +7,12 @@ use super::{
     circles::circles,
 };
 use crate::{CallArguments, CommunicatorProfile, OpenCallInfo, PendingRow, Profile, RankProfile};
+use mpiprobe_functions::{Group, Role};
 
 /// Calls shorter than this are no waiting that anybody would want to see, ns.
 const SHORTEST_NS: u64 = 100_000_000;
 /// A circle is one only if all its calls have lasted as long, ns: what looks like one for a moment is messages on their way.
-const CIRCLE_NS: u64 = 1_000_000_000;
+pub(super) const CIRCLE_NS: u64 = 1_000_000_000;
 
 /// Ranks that wait, and those that do so in a circle.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -58,6 +59,8 @@ pub enum Why {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Certainty {
     Certain,
+    /// Before one of them has, but it is not known which.
+    OneOf,
     Possible,
 }
 
@@ -95,12 +98,45 @@ fn chain(from: usize, next: &HashMap<usize, usize>) -> Vec<usize> {
     chain
 }
 
+/// Whether it is certain for whom a wait of those that are [`held`] is, or that it makes no difference.
+pub(super) fn is_firm(wait: &Wait, held: &HashSet<usize>) -> bool {
+    wait.open_ns >= CIRCLE_NS
+        && match wait.certainty {
+            Certainty::Certain => true,
+            Certainty::OneOf => held.contains(&wait.rank),
+            Certainty::Possible => false,
+        }
+}
+
+/// Ranks that wait for each other whichever it is that some of them wait for.
+pub(super) fn held(waits: &[Wait]) -> HashSet<usize> {
+    let firm = waits.iter().filter(|wait| wait.open_ns >= CIRCLE_NS && wait.certainty != Certainty::Possible);
+    let firm: Vec<&Wait> = firm.collect();
+    let mut held: HashSet<usize> = firm.iter().map(|wait| wait.rank).collect();
+    loop {
+        let is_free = |wait: &&&Wait| {
+            let mut on = wait.on.iter().map(|rank| held.contains(rank));
+            let waits_for_held =
+                if wait.certainty == Certainty::OneOf { on.all(|is_held| is_held) } else { on.any(|is_held| is_held) };
+            held.contains(&wait.rank) && !waits_for_held
+        };
+        let free: Vec<usize> = firm.iter().filter(is_free).map(|wait| wait.rank).collect();
+        if free.is_empty() {
+            return held;
+        }
+        for rank in free {
+            held.remove(&rank);
+        }
+    }
+}
+
 fn find_circles(profile: &Profile, waits: &[Wait]) -> Vec<Vec<usize>> {
     let number = profile.ranks.len();
     // Many ranks may wait for the same many others: they meet at a point of their own.
     let mut points: BTreeMap<&[usize], usize> = BTreeMap::new();
     let mut edges = Vec::new();
-    for wait in waits.iter().filter(|wait| wait.certainty == Certainty::Certain && wait.open_ns >= CIRCLE_NS) {
+    let held = held(waits);
+    for wait in waits.iter().filter(|wait| is_firm(wait, &held)) {
         if wait.why != Why::Collective {
             edges.extend(wait.on.iter().map(|&to| (wait.rank, to)));
             continue;
@@ -161,11 +197,60 @@ impl<'a> World<'a> {
         world
     }
 
+    /// Whether others who are in the same call mean another root than this rank, or one that is not known.
+    fn roots_differ(&self, rank: &'a RankProfile, call: &OpenCallInfo) -> bool {
+        let root = |rank: &RankProfile, call: &OpenCallInfo| {
+            call.arguments.as_ref().and_then(|arguments| self.root(rank, arguments))
+        };
+        let (own, over) = (root(rank, call), self.over(rank, call));
+        let others = self.profile.ranks.iter().filter_map(|rank| Some((rank, calls::blocking(rank, self.moment)?.0)));
+        let mut same = others.filter(|(rank, other)| other.function == call.function && self.over(rank, other) == over);
+        own.is_none() || same.any(|(rank, other)| root(rank, other) != own)
+    }
+
+    /// Sets of ranks that are in one collective call, all members of its communicator, and mean different roots.
+    pub(super) fn different_roots(&self) -> Vec<Vec<usize>> {
+        let mut found: BTreeMap<Vec<usize>, (HashSet<usize>, usize)> = BTreeMap::new();
+        for rank in &self.profile.ranks {
+            if let Some((call, function)) = calls::blocking(rank, self.moment)
+                && call.open_ns >= CIRCLE_NS
+                && let Some(over) = self.over(rank, call)
+                && self.absent.get(&(over, function.name)).is_some_and(Vec::is_empty)
+                && let Some(root) = call.arguments.as_ref().and_then(|arguments| self.root(rank, arguments))
+            {
+                let members = self.members(over);
+                if self.is_whole(over, members.len()) {
+                    let (roots, there) = found.entry(members).or_default();
+                    roots.insert(root);
+                    *there += 1;
+                }
+            }
+        }
+        let differ =
+            |ranks: &[usize], (roots, there): &(HashSet<usize>, usize)| roots.len() > 1 && *there == ranks.len();
+        found.into_iter().filter(|(ranks, seen)| differ(ranks, seen)).map(|(ranks, _)| ranks).collect()
+    }
+
+    /// Whether so many are all members.
+    fn is_whole(&self, over: Over<'a>, number: usize) -> bool {
+        let size = match over {
+            Over::World(job) => {
+                let of_job = self.profile.ranks.iter().find(|rank| rank.job.as_deref() == job);
+                of_job.and_then(|rank| rank.size)
+            }
+            Over::Id(id) => self.communicators.get(&id).and_then(|communicator| communicator.size),
+        };
+        size.and_then(|size| usize::try_from(size).ok()) == Some(number)
+    }
+
     pub(super) fn index(&self, of: &RankProfile, number: u32) -> Option<usize> {
         self.indices.get(&(of.job.as_deref(), number)).copied()
     }
 
     fn over(&self, rank: &'a RankProfile, call: &OpenCallInfo) -> Option<Over<'a>> {
+        if call.function == calls::FINALIZE {
+            return Some(Over::World(rank.job.as_deref()));
+        }
         let communicator = call.arguments.as_ref()?.communicator.as_ref()?;
         if communicator.name.as_deref() == Some("MPI_COMM_WORLD") {
             return Some(Over::World(rank.job.as_deref()));
@@ -222,29 +307,63 @@ impl<'a> World<'a> {
 
     fn wait(&self, index: usize, rank: &'a RankProfile) -> Option<Wait> {
         let (call, function) = calls::blocking(rank, self.moment).filter(|(call, _)| call.open_ns >= SHORTEST_NS)?;
-        let wait = |why, on: Vec<usize>, is_certain: bool| {
-            let certainty = if is_certain && !on.is_empty() { Certainty::Certain } else { Certainty::Possible };
+        let wait = |why, on: Vec<usize>, certainty: Certainty| {
+            let certainty = if on.is_empty() { Certainty::Possible } else { certainty };
             Some(Wait { rank: index, open_ns: call.open_ns, why, on, certainty, chain: Vec::new(), circle: None })
         };
-        let Some(arguments) = &call.arguments else { return wait(Why::Unknown, Vec::new(), false) };
         if calls::is_collective(function) {
             let absent = self.over(rank, call).and_then(|over| self.absent.get(&(over, function.name)));
-            let Some(absent) = absent else { return wait(Why::Unknown, Vec::new(), false) };
-            return wait(Why::Collective, absent.clone(), calls::needs_everybody(function));
+            let Some(absent) = absent else { return wait(Why::Unknown, Vec::new(), Certainty::Possible) };
+            // With a root, some end earlier and are not there any more: it waits for one of those who are not, whichever that is.
+            let has_root = function.position(Role::Root).is_some();
+            let certainty = match absent.len() {
+                _ if calls::needs_everybody(function) => Certainty::Certain,
+                // Some have not called what the others have, or not in this order: who is to come cannot be told.
+                _ if self.roots_differ(rank, call) => Certainty::Possible,
+                1 if has_root => Certainty::Certain,
+                _ if has_root => Certainty::OneOf,
+                _ => Certainty::Possible,
+            };
+            return wait(Why::Collective, absent.clone(), certainty);
+        }
+        let Some(arguments) = &call.arguments else { return wait(Why::Unknown, Vec::new(), Certainty::Possible) };
+        // Whoever has locked a window is not told by who wants to.
+        if function.group == Group::OneSided {
+            return wait(Why::Unknown, Vec::new(), Certainty::Possible);
         }
         let own: Vec<Message> = self.messages(rank, arguments).collect();
         if !own.is_empty() {
             let on = self.unmet(rank, &own);
             let is_any = on.is_empty() && own.iter().any(|message| message.peer.is_none());
-            return wait(if is_any { Why::Anybody } else { Why::Message }, on, true);
+            // One that sends and receives waits for either, and may be done with the other.
+            let has_both = [Role::Destination, Role::Source].into_iter().all(|role| function.position(role).is_some());
+            let are_known = arguments.destination.is_some() && arguments.source.is_some();
+            let certainty = match on.len() {
+                _ if !has_both => Certainty::Certain,
+                1 if are_known => Certainty::Certain,
+                _ if are_known => Certainty::OneOf,
+                _ => Certainty::Possible,
+            };
+            return wait(if is_any { Why::Anybody } else { Why::Message }, on, certainty);
         }
         if arguments.requests.is_some() {
             let posted: Vec<Message> = self.pending(rank).map(|(.., message)| message).collect();
             let all = calls::all_requests(function, arguments);
             let is_certain = all.is_some_and(|all| u64::try_from(posted.len()).is_ok_and(|posted| posted <= all));
-            return wait(Why::Requests, self.unmet(rank, &posted), is_certain);
+            let certainty = if is_certain { Certainty::Certain } else { Certainty::Possible };
+            return wait(Why::Requests, self.unmet(rank, &posted), certainty);
         }
-        wait(Why::Unknown, Vec::new(), false)
+        wait(Why::Unknown, Vec::new(), Certainty::Possible)
+    }
+
+    /// The root of a call, as an index of ranks.
+    pub(super) fn root(&self, rank: &RankProfile, arguments: &CallArguments) -> Option<usize> {
+        let root = arguments.root?;
+        let member = || {
+            let members = self.translation(rank, arguments)?;
+            members.get(usize::try_from(root.rank?).ok()?).copied().flatten()
+        };
+        self.index(rank, root.world_rank.or_else(member)?)
     }
 
     /// Those who are to be at the other end of messages, and do nothing about it.

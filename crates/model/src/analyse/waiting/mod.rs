@@ -1,6 +1,7 @@
 //! Which ranks wait for which others, as far as the calls that they are in tell, and which of them wait in a circle.
 
 mod calls;
+mod causes;
 mod circles;
 mod graph;
 mod matching;
@@ -8,5 +9,6 @@ mod matching;
 mod tests;
 
 pub use calls::longest;
+pub use causes::{Cause, causes};
 pub use graph::{Certainty, Wait, Waiting, Why, waiting};
 pub use matching::{Operation, OtherEnd, Posted, operations, unmatched, unmatched_rows};

@@ -151,11 +151,11 @@ fn different_collectives_of_one_communicator_are_a_circle() {
 }
 
 #[test]
-fn with_a_root_it_is_only_perhaps() {
+fn with_a_root_it_is_one_of_those_who_are_not_there() {
     let rooted = |function| open(function, CallArguments { root: Some(peer(0)), ..over_world() });
     for function in ["MPI_Bcast", "MPI_Reduce", "MPI_Gather"] {
         let profile = job(3, vec![(0, rooted(function)), (1, receive(0, 1))], vec![]);
-        assert_eq!(edge(&profile, 0), (Why::Collective, vec![1, 2], Certainty::Possible), "{function}");
+        assert_eq!(edge(&profile, 0), (Why::Collective, vec![1, 2], Certainty::OneOf), "{function}");
         assert!(waiting(&profile).circles.is_empty(), "{function}: some go on earlier");
     }
     let neighbours = job(2, vec![(0, collective("MPI_Neighbor_allgather")), (1, receive(0, 1))], vec![]);

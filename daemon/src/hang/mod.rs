@@ -1,5 +1,8 @@
 //! `mpiprobe hang`: what every rank of a job does, and whether it goes on, by looks at the stacks of its threads.
 
+mod causes;
+mod library;
+
 use std::{
     thread,
     time::{Duration, Instant},
@@ -16,9 +19,14 @@ use mpiprobe_stacks::{Capture, CaptureError, Limits, Looker, Member, Report, Tar
 use serde::Serialize;
 use thiserror::Error;
 
+use self::library::{Libraries, Library};
+
 /// Looks that are taken, and the time from the first to the last: whoever goes on should be seen to do so in most programs.
 const LOOKS: u32 = 11;
 const OVER: Duration = Duration::from_secs(1);
+/// How often the last look is repeated where threads ran while they were looked at, and after how long.
+const AGAIN: u32 = 10;
+const BETWEEN: Duration = Duration::from_millis(20);
 /// Looks where threads have to be stopped for each.
 const LOOKS_THAT_STOP: u32 = 2;
 
@@ -81,20 +89,46 @@ pub fn explain(
     };
     let executables: Vec<Vec<String>> = jobs.iter().map(|(_, processes)| executables(processes)).collect();
     let mut seen: Vec<Vec<_>> = jobs.iter().map(|_| Vec::new()).collect();
+    let mut libraries: Vec<Vec<Option<Library>>> = jobs.iter().map(|_| Vec::new()).collect();
+    let mut files = Libraries::default();
     let began = Instant::now();
     for turn in 0..looks {
         let next = began + OVER * turn / (looks - 1);
         thread::sleep(next.saturating_duration_since(Instant::now()));
-        for (((_, processes), executables), seen) in jobs.iter().zip(&executables).zip(&mut seen) {
-            seen.push(looker.look(&targets(processes, executables))?);
+        let of_jobs = jobs.iter().zip(&executables).zip(&mut seen).zip(&mut libraries);
+        for ((((_, processes), executables), seen), libraries) in of_jobs {
+            if turn + 1 < looks {
+                seen.push(looker.look(&targets(processes, executables, &[]))?);
+                continue;
+            }
+            *libraries = (0..).zip(processes).map(|(slot, process)| files.look(slot, process)).collect();
+            let elements: Vec<_> = libraries.iter().map(|library| element(library.as_ref())).collect();
+            let targets = targets(processes, executables, &elements);
+            let mut last = looker.look_closely(&targets)?;
+            for _ in 0..AGAIN {
+                if last.is_certain() {
+                    break;
+                }
+                thread::sleep(BETWEEN);
+                last = looker.look_closely(&targets)?;
+            }
+            seen.push(last);
         }
     }
-    let report = |((name, _), looks): ((String, _), Vec<_>)| JobHang {
-        name,
-        report: Report::of(&looks, stops, all_threads, depth),
+    let report = |(((name, processes), looks), mut libraries): (((String, Vec<_>), Vec<_>), Vec<_>)| {
+        let mut report = Report::of(&looks, stops, all_threads, depth);
+        causes::explain(&mut report, &processes, &mut libraries);
+        JobHang { name, report }
     };
-    Ok(Explained { jobs: jobs.into_iter().zip(seen).map(report).collect() })
+    Ok(Explained { jobs: jobs.into_iter().zip(seen).zip(libraries).map(report).collect() })
 }
+
+/// Bytes of one element of a predefined datatype of a process, by its handle.
+fn element(library: Option<&Library>) -> Element<'_> {
+    Box::new(move |handle| library?.element(handle))
+}
+
+type Element<'a> = Box<dyn Fn(u64) -> Option<u64> + 'a>;
 
 /// Without stopping anybody, if that is permitted.
 fn capture() -> Capture {
@@ -110,12 +144,18 @@ fn capture() -> Capture {
     Capture::by_stopping(limits)
 }
 
-fn targets<'a>(processes: &[&'a MpiProcess], executables: &'a [String]) -> Vec<Looked<'a>> {
-    let target = |(process, executable): (&&'a MpiProcess, &'a String)| Looked {
+/// `elements`: what is known of their datatypes; empty if that is not asked for.
+fn targets<'a>(
+    processes: &[&'a MpiProcess],
+    executables: &'a [String],
+    elements: &'a [Element<'_>],
+) -> Vec<Looked<'a>> {
+    let target = |(place, (process, executable)): (usize, (&&'a MpiProcess, &'a String))| Looked {
         // Of two processes that say they are one rank, both are shown under its number.
         member: process.rank.rank.map_or(Member::Pid(process.pid()), Member::Rank),
         process: &process.process,
         executable,
+        element: elements.get(place).map_or(&|_| None, |element| element),
     };
-    processes.iter().zip(executables).map(target).collect()
+    processes.iter().zip(executables).enumerate().map(target).collect()
 }

@@ -1,0 +1,443 @@
+//! What a call was given that began before anybody looked: by the caller's instructions before it and what the caller still has in
+//! registers and memory, and by the registers that the function itself keeps its arguments in.
+//!
+//! Nothing of this is certain by itself: a value counts only if nothing that the code may have done since can have changed it,
+//! and if those two ways do not contradict each other.
+
+mod code;
+mod execution;
+#[cfg(test)]
+mod tests;
+mod value;
+
+use iced_x86::{Decoder, DecoderOptions, FlowControl, Instruction, InstructionInfoFactory, Mnemonic, OpKind};
+use mpiprobe_callsites::{Module, ModuleAddress, Rule};
+use mpiprobe_functions::{Argument, Direction, Function, FunctionId, Role};
+
+use serde::Serialize;
+
+use self::{
+    code::Code,
+    execution::{Execution, STACK_POINTER, number, writes},
+    value::{Known, Source, Symbols, Value},
+};
+use crate::{memory::Memory, unwind::Frame};
+
+/// How an argument is known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum KnownBy {
+    /// A constant in the caller's code.
+    Instruction,
+    /// A register that the caller still has.
+    CallersRegister,
+    /// The caller's stack.
+    CallersFrame,
+    /// Other memory of the process, which the caller has read it from.
+    Memory,
+    /// A register that the function itself keeps it in.
+    Callee,
+    NotKnown,
+}
+
+/// A word that a call was given.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Word {
+    pub value: u64,
+    /// Of the word only the lower half is known, which is all of an `int`.
+    pub low_half_only: bool,
+    pub known_by: KnownBy,
+}
+
+/// Registers of the first arguments, by the numbers of instructions: rdi, rsi, rdx, rcx, r8, r9.
+const IN_REGISTERS: [usize; 6] = [7, 6, 2, 1, 8, 9];
+/// Registers that a function leaves as they were: by the numbers of instructions, and by DWARF's.
+const KEPT: [(usize, u16); 6] = [(3, 3), (5, 6), (12, 12), (13, 13), (14, 14), (15, 15)];
+/// What may belong to functions that have been called, below a frame.
+const MAX_STACK: u64 = 16 << 20;
+/// What a status may take, bytes, and more than any handle does.
+const MAX_OBJECT: u64 = 32;
+/// What a buffer may take of which that is not known, bytes.
+const MAX_BUFFER: u64 = 1 << 20;
+
+/// Bytes of one element of a predefined datatype, by its handle.
+pub(crate) type Element<'a> = &'a dyn Fn(u64) -> Option<u64>;
+
+/// Frames whose calls are looked at for one of a function that has ended in another one.
+const MAX_CALLS: usize = 64;
+
+/// The function of MPI that one of these frames has called without being there itself: it has ended in another one. With the place
+/// of that one's frame, and where the function begins in the process; the outermost.
+pub(crate) fn called(
+    frames: &[Frame],
+    memory: &mut Memory<'_>,
+    mut locate: impl FnMut(u64) -> ModuleAddress,
+) -> Option<(usize, FunctionId, u64)> {
+    let pairs = frames.windows(2).enumerate().rev().take(MAX_CALLS);
+    for (place, pair) in pairs {
+        let [inner, outer] = pair else { continue };
+        // What the program's file does itself is under its own names.
+        if inner.at.module.id() == outer.at.module.id() {
+            continue;
+        }
+        let Some(outer) = Place::of(outer) else { continue };
+        let Some(start) = outer.call().and_then(|call| target(&outer, &call, memory)) else { continue };
+        let at = locate(start);
+        if let Some(function) = at.module.mpi_function(at.offset)
+            && at.module.function_range(at.offset).is_some_and(|range| range.start == at.offset)
+            && at.module.id() == inner.at.module.id()
+        {
+            return Some((place, function, start));
+        }
+    }
+    None
+}
+
+/// What the function of the frame at `place` was given, by argument; `None` where it is not known. `start` is where the function
+/// begins if the frame is that of another one.
+pub(crate) fn words(
+    frames: &[Frame],
+    (place, start): (usize, Option<u64>),
+    function: FunctionId,
+    element: Element<'_>,
+    memory: &mut Memory<'_>,
+) -> Vec<Option<Word>> {
+    let (id, function) = (function, function.function());
+    let number = function.arguments.len();
+    let inner = frames.get(place).and_then(Place::of).filter(|inner| start.is_none() && inner.is_all_of(id));
+    let from_inner = inner.as_ref().and_then(|inner| from_inner(inner, number)).unwrap_or_default();
+    let start = start.or_else(|| inner.as_ref()?.start());
+    let outer = frames.get(place + 1).and_then(Place::of).zip(start);
+    let from_outer =
+        outer.and_then(|(outer, start)| from_outer(&outer, start, (function, element), memory)).unwrap_or_default();
+    let word = |argument: usize| {
+        let of = |all: &[Option<Known>]| all.get(argument).copied().flatten();
+        match (of(&from_outer), of(&from_inner)) {
+            (Some(outer), Some(inner)) if !agree(outer, inner) => None,
+            (Some(outer), Some(inner)) if outer.low_half_only && !inner.low_half_only => {
+                Some(Word::of(inner, KnownBy::Callee))
+            }
+            (Some(outer), _) => Some(Word::of(outer, outer.source.into())),
+            (None, inner) => inner.map(|inner| Word::of(inner, KnownBy::Callee)),
+        }
+    };
+    (0..number).map(word).collect()
+}
+
+impl Word {
+    /// As a whole number, if that is what the argument is.
+    #[expect(clippy::cast_possible_truncation, reason = "the upper half of an int's register means nothing")]
+    pub fn integer(self, argument: &Argument) -> Option<i64> {
+        let is_integer = !argument.is_pointer() && !is_handle(argument.role);
+        match (is_integer, argument.wide) {
+            (true, true) if !self.low_half_only => Some(self.value.cast_signed()),
+            (true, false) => Some((self.value as i32).into()),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn text(self, argument: &Argument) -> Option<String> {
+        match self.integer(argument) {
+            Some(number) => Some(number.to_string()),
+            // Handles have 32 bits in some libraries.
+            None if self.low_half_only && (argument.is_pointer() || argument.wide) => None,
+            None => Some(format!("{:#x}", self.value)),
+        }
+    }
+
+    fn of(known: Known, known_by: KnownBy) -> Self {
+        Self { value: known.value, low_half_only: known.low_half_only, known_by }
+    }
+}
+
+/// Whether an argument is what a library calls an object by.
+fn is_handle(role: Role) -> bool {
+    use Role::{Communicator, Datatype, Errhandler, File, Group, Info, Message, Op, Request, Session, Window};
+    matches!(
+        role,
+        Communicator | Datatype | Errhandler | File | Group | Info | Message | Op | Request | Session | Window
+    )
+}
+
+impl From<Source> for KnownBy {
+    fn from(source: Source) -> Self {
+        match source {
+            Source::Code => Self::Instruction,
+            Source::Register => Self::CallersRegister,
+            Source::Stack => Self::CallersFrame,
+            Source::Memory => Self::Memory,
+        }
+    }
+}
+
+/// Of an `int`, the upper half of a register may be anything.
+fn agree(one: Known, other: Known) -> bool {
+    let mask = if one.low_half_only || other.low_half_only { 0xffff_ffff } else { u64::MAX };
+    // What is passed as an `int` is known with zeros there in one place, and with anything in the other.
+    one.value & mask == other.value & mask || one.value & 0xffff_ffff == other.value & 0xffff_ffff && is_int(one, other)
+}
+
+/// Whether both may be one `int`, extended in different ways.
+fn is_int(one: Known, other: Known) -> bool {
+    let is_extended = |known: Known| {
+        let upper = known.value >> 32;
+        upper == 0 || upper == 0xffff_ffff
+    };
+    is_extended(one) && is_extended(other)
+}
+
+/// A frame, and where its code is in its file and in its process.
+struct Place<'a> {
+    frame: &'a Frame,
+    module: &'a Module,
+    /// Of the instruction that runs, in the file.
+    address: u64,
+    /// How much further it is in the process.
+    bias: u64,
+}
+
+impl<'a> Place<'a> {
+    fn of(frame: &'a Frame) -> Option<Self> {
+        const PAGE: u64 = 4096;
+        let (ip, address) = (frame.registers.ip()?, frame.at.offset.checked_sub(1)?);
+        // Of a frame that was interrupted, the place is the byte behind the instruction pointer.
+        let bias = [ip.wrapping_sub(frame.at.offset), ip.wrapping_sub(address)];
+        let bias = bias.into_iter().find(|bias| bias.is_multiple_of(PAGE))?;
+        Some(Self { frame, module: &frame.at.module, address, bias })
+    }
+
+    fn code(&self) -> Option<Code> {
+        Code::of(self.module, self.address, self.bias)
+    }
+
+    /// The call that the frame has made: the instruction before it goes on.
+    fn call(&self) -> Option<Instruction> {
+        const LENGTHS: [u64; 2] = [5, 6];
+        let end = self.frame.at.offset;
+        LENGTHS.into_iter().find_map(|length| {
+            let start = end.checked_sub(length)?;
+            let bytes = self.module.bytes_from(start, length)?;
+            let mut decoder =
+                Decoder::try_with_ip(64, &bytes, start.wrapping_add(self.bias), DecoderOptions::NONE).ok()?;
+            let call = decoder.decode();
+            let calls = matches!(call.flow_control(), FlowControl::Call | FlowControl::IndirectCall);
+            (calls && call.len() as u64 == length).then_some(call)
+        })
+    }
+
+    /// Whether the frame's code is a function of that name from its beginning on.
+    fn is_all_of(&self, function: FunctionId) -> bool {
+        let start = self.module.function_range(self.address).map(|range| range.start);
+        start.is_some_and(|start| self.module.mpi_function(start) == Some(function))
+    }
+
+    /// Where the function begins in the process.
+    fn start(&self) -> Option<u64> {
+        Some(self.module.function_range(self.address)?.start.wrapping_add(self.bias))
+    }
+}
+
+/// By the instructions that lead to the call of the function at `start`.
+fn from_outer(
+    outer: &Place<'_>,
+    start: u64,
+    (function, element): (&Function, Element<'_>),
+    memory: &mut Memory<'_>,
+) -> Option<Vec<Option<Known>>> {
+    let code = outer.code()?;
+    let registers = &outer.frame.registers;
+    let path = code.leading_to(registers.ip()?)?;
+    let (call, before) = path.split_last()?;
+    let mut execution = Execution::new();
+    for instruction in before {
+        execution.step(instruction);
+    }
+    let kept = KEPT.into_iter().chain([(STACK_POINTER, crate::registers::RSP)]);
+    for (number, dwarf) in kept {
+        if let (Some(value), Some(known)) = (execution.register(number), registers.get(dwarf))
+            && !execution.symbols.solve(value, known)
+        {
+            return None;
+        }
+    }
+    let on_stack = function.arguments.len().saturating_sub(IN_REGISTERS.len()) as u64;
+    let sp = registers.sp()?;
+    let mut end = End::of(&execution, memory, sp.checked_sub(MAX_STACK)?..sp.checked_add(on_stack * 8)?);
+    if !end.calls(outer, call, start) {
+        return None;
+    }
+    let arguments: Vec<_> = (0..function.arguments.len()).map(|argument| end.argument(argument)).collect();
+    let known: Vec<Option<Known>> = arguments.iter().map(|(known, _)| *known).collect();
+    let outputs = outputs(function, &known, element);
+    let is_kept = |read: &[(u64, u64)]| !read.iter().any(|range| outputs.iter().any(|output| overlap(*range, *output)));
+    Some(arguments.iter().map(|(known, read)| known.filter(|_| is_kept(read))).collect())
+}
+
+/// Memory that the call may have changed meanwhile, as far as that is known: start and length.
+fn outputs(function: &Function, known: &[Option<Known>], element: Element<'_>) -> Vec<(u64, u64)> {
+    let arguments = || function.arguments.iter().zip(known);
+    let largest = |role: Role, of: &dyn Fn(&Argument, Known) -> Option<u64>| {
+        let of_role = arguments().filter(|(argument, _)| argument.role == role);
+        let values = of_role
+            .map(|(argument, known)| known.filter(|_| !argument.is_array()).and_then(|known| of(argument, known)));
+        // One that is not known may be larger than all others.
+        values.reduce(|one, other| Some(one?.max(other?))).flatten()
+    };
+    let count = |argument: &Argument, known: Known| {
+        let is_whole = argument.wide && !known.low_half_only;
+        Some(if is_whole { known.value } else { known.value & 0xffff_ffff })
+    };
+    let elements = largest(Role::Count, &count);
+    let size = largest(Role::Datatype, &|_, known| element(known.value));
+    let buffer = elements.zip(size).map_or(MAX_BUFFER, |(elements, size)| elements.saturating_mul(size));
+    let objects = largest(Role::Length, &count).map_or(MAX_BUFFER, |number| number.saturating_mul(MAX_OBJECT));
+    let outputs = arguments().filter(|(argument, _)| argument.direction != Direction::In);
+    let output = |(argument, known): (&Argument, &Option<Known>)| {
+        let address = known.as_ref().filter(|known| !known.low_half_only)?.value;
+        let length = match argument.role {
+            Role::Buffer => buffer,
+            _ if argument.is_array() => objects,
+            _ => MAX_OBJECT,
+        };
+        Some((address, length))
+    };
+    outputs.filter_map(output).collect()
+}
+
+fn overlap((one, length): (u64, u64), (other, other_length): (u64, u64)) -> bool {
+    one < other.saturating_add(other_length) && other < one.saturating_add(length)
+}
+
+/// The caller at its call.
+struct End<'e, 'm, 's> {
+    execution: &'e Execution,
+    memory: &'m mut Memory<'s>,
+    /// The stack of whatever has been called, with what it was given there: it may have changed that.
+    of_called: std::ops::Range<u64>,
+    /// Where each store went.
+    stores: Vec<Option<u64>>,
+}
+
+impl<'e, 'm, 's> End<'e, 'm, 's> {
+    fn of(execution: &'e Execution, memory: &'m mut Memory<'s>, of_called: std::ops::Range<u64>) -> Self {
+        let without_memory = |value| {
+            let known = execution.symbols.resolve(value, &mut |_, _, _, _| None)?;
+            (!known.low_half_only).then_some(known.value)
+        };
+        let stores = execution.stores.iter().map(|store| without_memory(store.address?)).collect();
+        Self { execution, memory, of_called, stores }
+    }
+
+    /// The argument of that number, and what memory was read for it.
+    fn argument(&mut self, argument: usize) -> (Option<Known>, Vec<(u64, u64)>) {
+        let value = if let Some(register) = IN_REGISTERS.get(argument) {
+            self.execution.register(*register)
+        } else {
+            let place = 8 * (argument.saturating_sub(IN_REGISTERS.len()) as u64);
+            let top = self.execution.register(STACK_POINTER).and_then(|top| top.plus(place));
+            // An `int` may have been written as such.
+            top.and_then(|top| self.execution.stored(top, 8).or_else(|| self.execution.stored(top, 4)))
+        };
+        value.map(|value| self.resolve(value)).unwrap_or_default()
+    }
+
+    fn resolve(&mut self, value: Value) -> (Option<Known>, Vec<(u64, u64)>) {
+        let Self { execution, memory, of_called, stores } = self;
+        let mut read = Vec::new();
+        let mut load = |_: &Symbols, address: Known, size: u8, seen: usize| {
+            let (address, size) = (address.value, u64::from(size));
+            let later = stores.iter().zip(&execution.stores).skip(seen);
+            let is_kept =
+                later.into_iter().all(|(at, store)| at.is_some_and(|at| !overlap((address, size), (at, store.size))));
+            if !is_kept || of_called.contains(&address) {
+                return None;
+            }
+            let (word, is_stack) = memory.word_and_place(address)?;
+            read.push((address, size));
+            let value = if size >= 8 { word } else { word & ((1 << (size * 8)) - 1) };
+            let source = if is_stack { Source::Stack } else { Source::Memory };
+            Some(Known { value, low_half_only: false, source })
+        };
+        let known = execution.symbols.resolve(value, &mut load);
+        (known, read)
+    }
+
+    /// Whether that instruction has called the function at `start`, itself or by way of the linker's tables.
+    fn calls(&mut self, outer: &Place<'_>, call: &Instruction, start: u64) -> bool {
+        let leads_to = if let (FlowControl::IndirectCall, OpKind::Register) = (call.flow_control(), call.op0_kind()) {
+            let value = number(call.op0_register()).and_then(|number| self.execution.register(number));
+            value.and_then(|value| self.resolve(value).0).map(|known| known.value)
+        } else {
+            target(outer, call, self.memory)
+        };
+        leads_to == Some(start)
+    }
+}
+
+/// Where a call leads, if its instruction says so: itself or by way of the linker's tables.
+fn target(outer: &Place<'_>, call: &Instruction, memory: &mut Memory<'_>) -> Option<u64> {
+    match (call.flow_control(), call.op0_kind()) {
+        (FlowControl::Call, OpKind::NearBranch64) => {
+            let target = call.near_branch_target();
+            Some(behind_stub(outer, target, memory).unwrap_or(target))
+        }
+        (FlowControl::IndirectCall, OpKind::Memory) if call.is_ip_rel_memory_operand() => {
+            memory.word(call.ip_rel_memory_address())
+        }
+        _ => None,
+    }
+}
+
+/// Where an entry of the procedure linkage table leads; `None` if it is none.
+fn behind_stub(outer: &Place<'_>, stub: u64, memory: &mut Memory<'_>) -> Option<u64> {
+    const ENTRY: u64 = 16;
+    let bytes = outer.module.bytes_from(stub.wrapping_sub(outer.bias), ENTRY)?;
+    let mut decoder = Decoder::try_with_ip(64, &bytes, stub, DecoderOptions::NONE).ok()?;
+    let jump = decoder.iter().find(|instruction| instruction.mnemonic() != Mnemonic::Endbr64)?;
+    let is_jump = jump.mnemonic() == Mnemonic::Jmp && jump.op0_kind() == OpKind::Memory;
+    if is_jump && jump.is_ip_rel_memory_operand() { memory.word(jump.ip_rel_memory_address()) } else { None }
+}
+
+/// By the registers that the function has put its arguments into, once and for all, before it did anything else.
+fn from_inner(inner: &Place<'_>, arguments: usize) -> Option<Vec<Option<Known>>> {
+    let rules = inner.module.frame_rules(inner.address)?;
+    let code = inner.code()?;
+    let mut execution = Execution::new();
+    let mut given: Vec<Value> = IN_REGISTERS.into_iter().filter_map(|register| execution.register(register)).collect();
+    let top = execution.register(STACK_POINTER)?;
+    for argument in 0..arguments.saturating_sub(IN_REGISTERS.len()) as u64 {
+        given.push(execution.given(top.plus(8 + 8 * argument)?));
+    }
+    let entry = code.entry();
+    for instruction in entry {
+        execution.step(instruction);
+    }
+    let mut factory = InstructionInfoFactory::new();
+    let mut changes = [(0_usize, 0_usize); KEPT.len()];
+    for (place, instruction) in code.instructions.iter().chain(&code.others).enumerate() {
+        // What restores a caller's value is the end of this function's.
+        if matches!(instruction.mnemonic(), Mnemonic::Pop | Mnemonic::Leave) {
+            continue;
+        }
+        let written = factory.info(instruction).used_registers().iter().filter(|used| writes(used.access()));
+        for register in written.filter_map(|used| number(used.register())) {
+            if let Some(at) = KEPT.iter().position(|(number, _)| *number == register)
+                && let Some((everywhere, at_entry)) = changes.get_mut(at)
+            {
+                *everywhere += 1;
+                *at_entry += usize::from(place < entry.len());
+            }
+        }
+    }
+    for ((register, dwarf), changes) in KEPT.into_iter().zip(changes) {
+        let is_saved = matches!(rules.registers.get(usize::from(dwarf)), Some(Rule::At(_)));
+        if let (true, (1, 1), Some(value), Some(known)) =
+            (is_saved, changes, execution.register(register), inner.frame.registers.get(dwarf))
+            && !execution.symbols.solve(value, known)
+        {
+            return None;
+        }
+    }
+    let known = |value: &Value| execution.symbols.resolve(*value, &mut |_, _, _, _| None);
+    Some(given.iter().take(arguments).map(known).collect())
+}

@@ -1,0 +1,242 @@
+//! Why ranks do not go on: what was seen of their threads, put together as an observation that was there from the start would have it.
+
+use std::{collections::HashMap, fmt::Write as _};
+
+use mpiprobe_discover::MpiProcess;
+use mpiprobe_model::{
+    CallArguments, EngineInfo, OpenCallInfo, Profile, RankState,
+    analyse::{
+        self, Beginning, Identity, Observed, OtherEnd, Posted, SelfCost, Session, Wait, Waiting, causes, operations,
+        waiting,
+    },
+};
+use mpiprobe_observe::{ProcessSnapshot, Snapshot};
+use mpiprobe_present::{other_end, waits_for, what};
+use mpiprobe_stacks::{Cause, CauseKind, Doing, Member, RankSet, Report, ThreadReport, Verdict, subject};
+
+use super::library::Library;
+
+/// What has not changed from the first look to the last counts as a call that has been open for as long as a circle takes, ns.
+const OPEN_NS: u64 = 1_000_000_000;
+/// Ranks that are told of one by one.
+const TOLD: usize = 8;
+
+/// Adds to `report` what calls were given, and what follows from that. `processes` are those of the job, each with its library.
+pub(super) fn explain(report: &mut Report, processes: &[&MpiProcess], libraries: &mut [Option<Library>]) {
+    let mut meanings: HashMap<(u32, u32), CallArguments> = HashMap::new();
+    for thread in &mut report.threads {
+        let Doing::Mpi { call, .. } = &thread.doing else { continue };
+        let place = processes.iter().position(|process| process.pid() == thread.pid);
+        let library = place.and_then(|place| libraries.get_mut(place)).and_then(Option::as_mut);
+        let Some(meaning) = library.and_then(|library| library.meaning(call)) else { continue };
+        thread.called = Some(called(thread, &meaning));
+        meanings.insert((thread.pid, thread.tid), meaning);
+    }
+    if matches!(report.verdict, Verdict::NobodyGoesOn | Verdict::SomeAreOutside) && report.unseen.is_empty() {
+        let profile = profile(report, processes, libraries, &meanings);
+        report.causes = told(report, &profile);
+    }
+}
+
+/// "MPI_Recv from 0 tag 99 4 B"
+fn called(thread: &ThreadReport, meaning: &CallArguments) -> String {
+    let call = open_call(thread, Some(meaning.clone()));
+    let text = call.as_ref().map(what).unwrap_or_default();
+    text.strip_prefix("in ").unwrap_or(&text).to_owned()
+}
+
+fn open_call(thread: &ThreadReport, arguments: Option<CallArguments>) -> Option<OpenCallInfo> {
+    let Doing::Mpi { call, .. } = &thread.doing else { return None };
+    Some(OpenCallInfo {
+        function: call.function.function().name,
+        tid: thread.tid,
+        open_ns: OPEN_NS,
+        call_site: None,
+        site: call.site.as_ref().map(|site| site.text.clone()),
+        arguments,
+        ended_inside: false,
+    })
+}
+
+/// The job as an observation has it.
+fn profile(
+    report: &Report,
+    processes: &[&MpiProcess],
+    libraries: &[Option<Library>],
+    meanings: &HashMap<(u32, u32), CallArguments>,
+) -> Profile {
+    let observed: Vec<Observed> = (0..).zip(processes).map(|(slot, process)| observed(slot, process, report)).collect();
+    let tables = (0..).zip(libraries.iter()).map(|(slot, library)| {
+        library.as_ref().map_or_else(|| ProcessSnapshot::empty(slot), |library| library.tables.clone())
+    });
+    let snapshot = Snapshot { processes: tables.collect(), ..Snapshot::default() };
+    let mut profile = analyse::profile(&session(), &observed, &snapshot, &mut |_, _| None);
+    for rank in &mut profile.ranks {
+        rank.open_calls.clear();
+        let own = report.threads.iter().filter(|thread| thread.pid == rank.pid);
+        let own: Vec<&ThreadReport> = own.filter(|thread| matches!(thread.doing, Doing::Mpi { .. })).collect();
+        // Of a rank with several threads in MPI it is not known which of them the others wait for.
+        if let [thread] = own.as_slice()
+            && thread.gone_on == Some(false)
+        {
+            rank.open_calls.extend(open_call(thread, meanings.get(&(thread.pid, thread.tid)).cloned()));
+        }
+    }
+    profile
+}
+
+fn observed(slot: u32, process: &MpiProcess, report: &Report) -> Observed {
+    let own = || report.threads.iter().filter(|thread| thread.pid == process.pid());
+    let is_stopped = |thread: &ThreadReport| matches!(thread.doing, Doing::Stopped { .. } | Doing::Traced { .. });
+    let has_ended = own().all(|thread| matches!(thread.doing, Doing::Ended));
+    Observed {
+        process: slot,
+        identity: Identity {
+            host: String::new(),
+            pid: process.pid(),
+            rank: process.rank.rank,
+            size: process.rank.size,
+            job: Some(process.job.to_string()),
+            executable: String::new(),
+        },
+        state: if has_ended { RankState::Ended } else { RankState::Running },
+        stopped: own().any(is_stopped),
+        since_ns: 0,
+        beginning: Beginning::MidRun,
+        until_ns: has_ended.then_some(0),
+        ended_in: Vec::new(),
+        self_cost: SelfCost::default(),
+    }
+}
+
+fn session() -> Session {
+    Session {
+        host: String::new(),
+        began: String::new(),
+        began_ns: 0,
+        end: None,
+        engine: EngineInfo {
+            engine: "stacks",
+            attached_by: String::new(),
+            launched: false,
+            attach_ns: 0,
+            libraries: Vec::new(),
+            tools: Vec::new(),
+        },
+        per_call_ns: 0.0,
+        inside_ns: None,
+        nested: false,
+        traffic: true,
+        communicators: Vec::new(),
+        expected: analyse::Expected::Some,
+        incomplete_because: Vec::new(),
+    }
+}
+
+/// What follows from who waits for whom, in words.
+fn told(report: &Report, profile: &Profile) -> Vec<Cause> {
+    let member = |rank: &usize| {
+        let rank = profile.ranks.get(*rank)?;
+        Some(rank.rank.map_or(Member::Pid(rank.pid), Member::Rank))
+    };
+    let members = |ranks: &[usize]| -> Vec<Member> { ranks.iter().filter_map(member).collect() };
+    let set = |ranks: &[usize]| -> RankSet { ranks.iter().filter_map(member).collect() };
+    let waiting = waiting(profile);
+    let words = |cause: analyse::Cause| match cause {
+        analyse::Cause::Circle { ranks, others } => {
+            let mut text = format!("Deadlock: {}", mpiprobe_present::circle(profile, &ranks));
+            let waits = ranks.iter().filter_map(|rank| wait_of(&waiting, *rank));
+            for wait in waits.take(TOLD) {
+                let _ = write!(text, "\n  {}", told_of(report, profile, wait));
+            }
+            if ranks.len() > TOLD {
+                let _ = write!(text, "\n  and {} more", ranks.len() - TOLD);
+            }
+            if !others.is_empty() {
+                let verb = if others.len() == 1 { "waits" } else { "wait" };
+                let _ = write!(text, "\n  {} {verb} for them", subject(&set(&others)));
+            }
+            Cause { kind: CauseKind::Circle, ranks: members(&ranks), others: set(&others), text }
+        }
+        analyse::Cause::Roots { ranks } => {
+            let text = different_roots(profile, &ranks, &set);
+            Cause { kind: CauseKind::DifferentRoots, ranks: members(&ranks), others: RankSet::default(), text }
+        }
+        analyse::Cause::WaitedFor { rank, others } => {
+            let verb = if others.len() == 1 { "waits" } else { "wait" };
+            let (waiting_ranks, ranks) = (set(&others), members(&[rank]));
+            let mut text = format!(
+                "{} {verb} for {}, which {}",
+                subject(&waiting_ranks),
+                subject(&set(&[rank])).to_lowercase(),
+                does(report, profile, rank)
+            );
+            let direct = others.iter().filter_map(|other| wait_of(&waiting, *other));
+            for wait in direct.filter(|wait| wait.on.contains(&rank)).take(TOLD) {
+                if near_miss(profile, wait).is_some() {
+                    let _ = write!(text, "\n  {}", told_of(report, profile, wait));
+                }
+            }
+            Cause { kind: CauseKind::WaitedFor, ranks, others: waiting_ranks, text }
+        }
+    };
+    causes(profile, &waiting).into_iter().map(words).collect()
+}
+
+fn wait_of(waiting: &Waiting, rank: usize) -> Option<&Wait> {
+    waiting.waits.iter().find(|wait| wait.rank == rank)
+}
+
+/// "Rank 1 in MPI_Recv from 0 tag 99 at hang.c:17 in main waits for 0"
+fn told_of(report: &Report, profile: &Profile, wait: &Wait) -> String {
+    let Some(rank) = profile.ranks.get(wait.rank) else { return String::new() };
+    let name = rank.rank.map_or_else(|| format!("Process {}", rank.pid), |rank| format!("Rank {rank}"));
+    let thread = report.threads.iter().find(|thread| thread.pid == rank.pid);
+    let does = thread.map(|thread| thread.words(thread.called.as_deref())).unwrap_or_default();
+    let miss = near_miss(profile, wait).map(|miss| format!(" ({miss})")).unwrap_or_default();
+    format!("{name} {does} waits for {}{miss}", waits_for(profile, wait))
+}
+
+/// What differs between what a rank waits for and what is there.
+fn near_miss(profile: &Profile, wait: &Wait) -> Option<String> {
+    let differs = |end: OtherEnd| matches!(end, OtherEnd::OtherTag(_) | OtherEnd::OtherCommunicator(_));
+    let operations = operations(profile);
+    let of_call = |operation: &&analyse::Operation| {
+        operation.rank == wait.rank && matches!(operation.posted, Posted::Call(_)) && differs(operation.other_end)
+    };
+    operations.iter().find(of_call).map(|operation| other_end(profile, operation))
+}
+
+/// What the rank does that others wait for.
+fn does(report: &Report, profile: &Profile, rank: usize) -> String {
+    let pid = profile.ranks.get(rank).map(|rank| rank.pid);
+    let threads: Vec<&ThreadReport> = report.threads.iter().filter(|thread| Some(thread.pid) == pid).collect();
+    match threads.as_slice() {
+        [] => "has ended".to_owned(),
+        [thread] if matches!(thread.doing, Doing::Ended) => "has ended".to_owned(),
+        [thread] => format!("is {}", thread.words(thread.called.as_deref())),
+        several => format!("has {} threads in MPI", several.len()),
+    }
+}
+
+fn different_roots(profile: &Profile, ranks: &[usize], set: &dyn Fn(&[usize]) -> RankSet) -> String {
+    let mut roots: Vec<(u32, Vec<usize>)> = Vec::new();
+    let mut function = "a collective call";
+    for rank in ranks {
+        let call = profile.ranks.get(*rank).and_then(analyse::longest);
+        let root = call.and_then(|call| call.arguments.as_ref()?.root?.rank);
+        let (Some(call), Some(root)) = (call, root) else { continue };
+        function = call.function;
+        match roots.iter_mut().find(|(known, _)| *known == root) {
+            Some((_, ranks)) => ranks.push(*rank),
+            None => roots.push((root, vec![*rank])),
+        }
+    }
+    let named: Vec<String> = roots.iter().take(TOLD).map(|(root, ranks)| mean(&set(ranks), *root)).collect();
+    format!("{} are in {function} with different roots: {}", subject(&set(ranks)), named.join(", "))
+}
+
+fn mean(ranks: &RankSet, root: u32) -> String {
+    let verb = if ranks.len() == 1 { "means" } else { "mean" };
+    format!("{} {verb} {root}", subject(ranks))
+}

@@ -144,11 +144,10 @@ fn name_matches() -> bool {
     bpf_get_current_comm().is_ok_and(|name| name == wanted)
 }
 
-/// Folds a thread's counts into its process and forgets the thread. Answers 0.
-#[unsafe(no_mangle)]
-#[inline(never)]
-extern "C" fn end_thread(id: u64) -> u32 {
-    let Some(thread) = thread::known(id) else { return 0 };
+/// Folds a thread's counts into its process and forgets the thread.
+#[inline(always)]
+fn end_thread(id: u64) {
+    let Some(thread) = thread::known(id) else { return };
     // SAFETY: map value pointer, and a helper without arguments; the thread does not run MPI calls any more.
     unsafe {
         if (*thread).open.function_plus_1 != 0 && (*thread).unsure_calls != 0 {
@@ -163,7 +162,6 @@ extern "C" fn end_thread(id: u64) -> u32 {
     }
     thread::forget(id);
     tools::forget(id);
-    0
 }
 
 #[inline(always)]

@@ -12,7 +12,7 @@ use mpiprobe_common::{Cookie, Loss, OpenCall, Target, ThreadState};
 
 use crate::{
     atomic::{add, barrier},
-    entries, inner,
+    entries, inner, layers,
     maps::{TARGETS, configured},
     meaning::{self, Returned},
     phases, recent,
@@ -105,6 +105,9 @@ fn enter(thread: &mut ThreadState, id: u64, registers: &Registers, cookie: Cooki
     let function = cookie.function();
     let stack_pointer = registers.stack_pointer();
 
+    if cookie.is_query() && layers::is_own_call(thread, function, stack_pointer) {
+        return NO_RETURN;
+    }
     if thread.open.function_plus_1 != 0 {
         match place(thread, function, stack_pointer) {
             Place::Outside => {
@@ -217,7 +220,8 @@ pub fn leave(context: &impl EbpfContext, id: u64) -> u32 {
     };
     // SAFETY: as in `hit`.
     let thread = unsafe { &mut *thread };
-    let function = cookie(context).function();
+    let cookie = cookie(context);
+    let function = cookie.function();
     let registers = Registers::of(context.as_ptr());
     let entry_stack_pointer = registers.stack_pointer() - RETURN_ADDRESS_BYTES;
 
@@ -226,7 +230,10 @@ pub fn leave(context: &impl EbpfContext, id: u64) -> u32 {
     }
     if thread.open.function_plus_1 != 0 && entry_stack_pointer <= thread.open.stack_pointer {
         inner::leave(thread, function, entry_stack_pointer, now);
-    } else if !phases::is_off(thread.process) {
+    } else if !phases::is_off(thread.process)
+        // Where entries and returns have probes of their own.
+        && !(cookie.is_query() && layers::is_return_of_own_call(thread, function, registers.instruction_pointer()))
+    {
         count_loss(thread.process, Loss::ReturnWithoutEntry);
     }
     RETURN

@@ -1,16 +1,19 @@
 //! Calls that come through a Fortran or C++ layer: who has called the layer.
 
 use mpiprobe_common::{
-    LayerFrame, ProcessLayers, ThreadState,
+    FUNCTION_SLOTS, LayerFrame, ProcessLayers, ThreadState,
     layer::{LAYER_DEPTH, call_key},
     layout::Memory as _,
 };
 
 use crate::{
-    atomic::from_here_on,
-    maps::{LAYER_FRAMES, LAYERS},
+    atomic::{add, from_here_on},
+    call::read_return_address,
+    maps::{DESCRIPTORS, LAYER_FRAMES, LAYERS},
     meaning::User,
     registers::{RETURN_ADDRESS_BYTES, Registers},
+    statistics::{is_chosen, process_counters},
+    tools,
 };
 
 /// The place in the user's code that a call which has just returned was made from: its own call site, unless that is in a layer or
@@ -36,6 +39,50 @@ pub fn user_site(thread: &ThreadState, registers: &Registers) -> u64 {
 pub fn may_be_in_layer(process: u32, site: u64) -> bool {
     // SAFETY: map value pointer; the daemon writes what it has found before the process calls, or a word at a time.
     LAYERS.get_ptr(process).is_some_and(|layers| unsafe { (*layers).around.contains(site) })
+}
+
+/// Whether a function that is entered, a local question, is called by a layer on its own account: not by the program.
+#[inline(never)]
+pub fn is_own_call(thread: &ThreadState, function: u32, stack_pointer: u64) -> bool {
+    let Some(layers) = LAYERS.get_ptr(thread.process) else { return false };
+    // SAFETY: as in `may_be_in_layer`.
+    let layers = unsafe { &*layers };
+    if layers.around.end == 0 {
+        if layers.around.start == 0 && is_chosen(function) && let Some(counters) = process_counters(thread.process) {
+            // SAFETY: map value pointer.
+            unsafe { add(&raw mut (*counters).early_queries, 1) };
+        }
+        return false;
+    }
+    let caller = match tools::caller(thread, function) {
+        0 => read_return_address(thread.process, stack_pointer),
+        caller => caller,
+    };
+    is_own(layers, function, caller)
+}
+
+/// Whether it returns from such a call.
+#[inline(never)]
+pub fn is_return_of_own_call(thread: &ThreadState, function: u32, return_address: u64) -> bool {
+    let caller = match tools::caller(thread, function) {
+        0 => return_address,
+        caller => caller,
+    };
+    // SAFETY: as in `may_be_in_layer`.
+    LAYERS.get_ptr(thread.process).is_some_and(|layers| is_own(unsafe { &*layers }, function, caller))
+}
+
+#[inline(always)]
+fn is_own(layers: &ProcessLayers, function: u32, site: u64) -> bool {
+    if !layers.around.contains(site) {
+        return false;
+    }
+    let Some(descriptor) = DESCRIPTORS.get_ptr(function & (FUNCTION_SLOTS - 1)) else { return false };
+    // SAFETY: map value pointer, written before anything is attached.
+    let own = u32::from(unsafe { (*descriptor).own_of_layers });
+    let Some(frame) = frame_at(layers, site) else { return false };
+    // As a number that is there in any case: the verifier would see a register that nothing was written to.
+    from_here_on(u64::from(frame.flags & own)) != 0
 }
 
 #[unsafe(no_mangle)]

@@ -199,6 +199,17 @@ pub extern "C" fn enter_library(thread: *mut ThreadState, id: u64, function: u32
     AROUND
 }
 
+/// Where the tool that passes a call on to the library was called; 0 if it is no tool's.
+#[inline(always)]
+pub fn caller(thread: &ThreadState, function: u32) -> u64 {
+    let depth = u64::from(thread.tools_open);
+    if depth == 0 {
+        return 0;
+    }
+    let innermost = frames(thread.id).and_then(|frames| innermost(frames, depth));
+    innermost.map_or(0, |frame| if u32::from(frame.function) == function { frame.call_site } else { 0 })
+}
+
 /// A call of the library inside calls of tools is complete. Answers 0.
 #[unsafe(no_mangle)]
 #[inline(never)]
@@ -302,8 +313,7 @@ fn count(process: u32, cookie: ToolCookie, what: Count) -> u32 {
 
 #[inline(always)]
 fn count_own(process: u32, frame: &ToolFrame, function: u32, ns: u64) {
-    let key =
-        ToolCallKey { process, tool: frame.tool, inside: frame.function, function: function as u16, reserved: 0 };
+    let key = ToolCallKey { process, tool: frame.tool, inside: frame.function, function: function as u16, reserved: 0 };
     if TOOL_CALLS.get_ptr_mut(&key).is_none() {
         // BPF_NOEXIST: another thread may have made it meanwhile; what counts is that it is there now.
         let _ = TOOL_CALLS.insert(&key, ToolCallStats { calls: 0, time_ns: 0 }, 1);

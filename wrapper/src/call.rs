@@ -13,7 +13,7 @@ use mpiprobe_common::{
 
 use crate::{
     entry::{DESCRIPTORS, Entry, Frame},
-    header, left, local, meaning,
+    header, layers, left, local, meaning,
     message::SavedErrno,
     next::{self, Found},
     phases, process, recent, statistics,
@@ -85,6 +85,9 @@ fn stack_pointer(frame: *mut Frame) -> u64 {
 /// An outermost call is entered: whether it is counted.
 #[inline]
 unsafe fn begin(local: *mut Local, frame: *mut Frame, function: u32) -> bool {
+    if layers::is_own_call(frame, function) {
+        return false;
+    }
     // SAFETY: as in `open`.
     unsafe {
         if !phases::is_off() || phases::is_control(function) {

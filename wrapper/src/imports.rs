@@ -100,14 +100,23 @@ pub(crate) fn forget_error() {
 
 /// The file that an address is in.
 pub(crate) fn file_of(address: *const c_void) -> Option<&'static CStr> {
+    name_at(address, |information| information.dli_fname)
+}
+
+/// The exported symbol that an address belongs to.
+pub(crate) fn symbol_of(address: *const c_void) -> Option<&'static CStr> {
+    name_at(address, |information| information.dli_sname)
+}
+
+fn name_at(address: *const c_void, name: impl Fn(&libc::Dl_info) -> *const c_char) -> Option<&'static CStr> {
     let find = function!(Dladdr: unsafe extern "C" fn(*const c_void, *mut libc::Dl_info) -> c_int)?;
     // SAFETY: pointers, of which null is one; the address is not looked at; the name lives as long as the file is loaded.
     unsafe {
         let mut information = core::mem::zeroed::<libc::Dl_info>();
-        if find(address, &raw mut information) == 0 || information.dli_fname.is_null() {
+        if find(address, &raw mut information) == 0 || name(&information).is_null() {
             return None;
         }
-        Some(CStr::from_ptr(information.dli_fname))
+        Some(CStr::from_ptr(name(&information)))
     }
 }
 

@@ -11,11 +11,11 @@ use core::{
 
 use mpiprobe_common::{
     LayerFrame,
-    layer::{LAYER_DEPTH, LAYER_RANGES, layer_flags},
+    layer::{LAYER_DEPTH, LAYER_RANGES, bound_function, layer_flags},
 };
 
 use crate::{
-    entry::Frame,
+    entry::{DESCRIPTORS, Entry, FUNCTIONS, Frame},
     imports,
     unwind::{Part, frame_at},
 };
@@ -23,6 +23,8 @@ use crate::{
 /// What layers define and nothing else does: the Fortran procedures, and of the C++ bindings of Open MPI and MPICH what is not inlined.
 const MARKS: [&CStr; 5] =
     [c"mpi_init_", c"mpi_init_f08_", c"pmpi_init_f08_", c"_ZN3MPI4CommC2Ev", c"_ZN3MPI11Get_versionERiS0_"];
+/// The first ones are Fortran's.
+const FORTRAN_MARKS: usize = 3;
 /// What they do not define.
 const C_FUNCTIONS: [&CStr; 2] = [c"PMPI_Init", c"MPI_Init"];
 
@@ -36,9 +38,10 @@ struct Layer {
     rules_start: u64,
     rules_end: u64,
     index: u64,
+    is_fortran: bool,
 }
 
-const NONE: Layer = Layer { start: 0, end: 0, rules_start: 0, rules_end: 0, index: 0 };
+const NONE: Layer = Layer { start: 0, end: 0, rules_start: 0, rules_end: 0, index: 0, is_fortran: false };
 
 struct Layers(UnsafeCell<[Layer; LAYER_RANGES]>);
 
@@ -58,11 +61,12 @@ pub(crate) fn note() {
         return;
     }
     let of_c = C_FUNCTIONS.map(address);
-    for address in MARKS.map(address).into_iter().filter(|&address| address != 0) {
+    for (mark, address) in MARKS.map(address).into_iter().enumerate().filter(|&(_, address)| address != 0) {
         if layer_of(address).is_some() {
             continue;
         }
-        let mut sought = Sought { address, layer: NONE, has_code: false };
+        let layer = Layer { is_fortran: mark < FORTRAN_MARKS, ..NONE };
+        let mut sought = Sought { address, layer, has_code: false };
         // The callback gets its place.
         imports::each_object(look, (&raw mut sought).cast());
         // Tools that intercept both languages define both.
@@ -147,6 +151,38 @@ pub(crate) fn user_site(frame: *mut Frame) -> u64 {
     if site > START.load(Ordering::Relaxed) && site <= END.load(Ordering::Relaxed) { follow(frame, site) } else { site }
 }
 
+/// Whether a call that begins, of a local question, is made by a layer on its own account: not by the program.
+#[inline]
+pub(crate) fn is_own_call(frame: *mut Frame, function: u32) -> bool {
+    let own = DESCRIPTORS.get(function as usize).map_or(0, |descriptor| descriptor.own_of_layers);
+    // SAFETY: the trampoline's frame.
+    let site = unsafe { (*frame).return_address };
+    own != 0
+        && site > START.load(Ordering::Relaxed)
+        && site <= END.load(Ordering::Relaxed)
+        && rule_at(site).is_some_and(|rule| rule.flags & u32::from(own) != 0)
+}
+
+/// What the layer's function that makes the call which returns to `site` asks on its own account: bits of [`layer_flags`]. As the eBPF
+/// engine has it: a procedure that is itself a local question may be named otherwise than the function that answers it.
+fn own_calls(layer: &Layer, site: u64) -> u8 {
+    if !layer.is_fortran {
+        return 0;
+    }
+    let symbol = imports::symbol_of((site - 1) as *const c_void);
+    let bound = symbol.and_then(|symbol| bound_function(symbol.to_bytes()));
+    let is_it = |entry: Entry, bound: &[u8]| {
+        entry.name().to_bytes().strip_prefix(b"MPI_").is_some_and(|name| name.eq_ignore_ascii_case(bound))
+    };
+    let asks = |bound: &[u8]| {
+        let mut all = (0..FUNCTIONS as u32).filter_map(Entry::new);
+        let function = all.find(|&entry| is_it(entry, bound))?.function();
+        DESCRIPTORS.get(function as usize).map(|descriptor| descriptor.own_of_layers != 0)
+    };
+    let communicates = bound.and_then(asks) == Some(false);
+    layer_flags::OWN_CONVERSIONS | if communicates { layer_flags::OWN_QUERIES } else { 0 }
+}
+
 #[cold]
 fn follow(frame: *mut Frame, site: u64) -> u64 {
     /// No frame of a layer is larger, and what is further away may be no stack.
@@ -197,6 +233,11 @@ fn rule_at(site: u64) -> Option<LayerFrame> {
         core::slice::from_raw_parts(layer.rules_start as *const u8, (layer.rules_end - layer.rules_start) as usize)
     };
     let rule = frame_at(Part { address: layer.rules_start, bytes }, layer.index, site);
+    let own = u32::from(own_calls(&layer, site));
+    let rule = match rule {
+        None if own != 0 => Some(LayerFrame { flags: own, ..LayerFrame::default() }),
+        rule => rule.map(|rule| LayerFrame { flags: rule.flags | own, ..rule }),
+    };
     let rule = packed(rule);
     // Where there is no room, it is looked up again each time.
     for known in row() {
@@ -219,7 +260,9 @@ fn packed(rule: Option<LayerFrame>) -> u64 {
 }
 
 fn unpacked(rule: u64) -> Option<LayerFrame> {
-    const FLAGS: u32 = layer_flags::BY_FRAME_POINTER | layer_flags::FRAME_POINTER_LOST;
+    const FLAGS: u32 = layer_flags::BY_FRAME_POINTER
+        | layer_flags::FRAME_POINTER_LOST
+        | (layer_flags::OWN_CONVERSIONS | layer_flags::OWN_QUERIES) as u32;
     (rule >> 63 != 0).then_some(LayerFrame {
         to_cfa: (rule as u32 as i32).into(),
         to_frame_pointer: ((rule >> 32) as u16 as i16).into(),

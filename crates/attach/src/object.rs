@@ -54,11 +54,13 @@ const STAGES: [(&str, u32); 11] = [
 #[derive(Clone, Debug)]
 pub struct LoadOptions {
     pub config: Config,
+    /// Calls of language layers are to be told from the program's, or charged to it.
+    pub layers: bool,
 }
 
 impl Default for LoadOptions {
     fn default() -> Self {
-        Self { config: Config::DEFAULT }
+        Self { config: Config::DEFAULT, layers: false }
     }
 }
 
@@ -117,7 +119,7 @@ impl Tables {
             .map_max_entries("TOOL_CALLS", options.config.stats_entries)
             .map_max_entries("LAYOUTS", slots)
             .map_max_entries("LAYERS", slots)
-            .map_max_entries("LAYER_FRAMES", if options.config.traffic == 0 { 1 } else { LAYER_CALLS })
+            .map_max_entries("LAYER_FRAMES", if options.layers { LAYER_CALLS } else { 1 })
             .map_max_entries("LIBRARIES", if options.config.traffic == 0 { 1 } else { LIBRARIES })
             .map_max_entries("LIBRARY_OF", if options.config.traffic == 0 { 1 } else { LIBRARY_PROBES })
             .map_max_entries("COMMUNICATORS", options.config.communicator_slots)

@@ -291,6 +291,13 @@ impl Observer {
         }
     }
 
+    /// Local questions of a process that were counted before its layers were told.
+    pub fn early_queries(&self, process: u32) -> u64 {
+        const EARLY_QUERIES: usize = offset_of!(ProcessCounters, early_queries) / size_of::<u64>();
+        let word = usize::try_from(process).ok().and_then(|slot| self.processes.word_of(slot, EARLY_QUERIES));
+        word.map_or(0, |word| word.load(Ordering::Acquire))
+    }
+
     /// Has the calls of a process counted at their entry, without return probes.
     pub fn count_entries_only(&self, process: u32) {
         const ENTRIES_ONLY: usize = offset_of!(ProcessCounters, entries_only) / size_of::<u64>();

@@ -1,11 +1,12 @@
 //! Code between the user's program and MPI's C functions, known by what it defines, never by its file's name.
 
-use std::collections::HashSet;
+use std::collections::HashMap;
 use std::fmt;
 use std::ops::Range;
 use std::sync::LazyLock;
 
-use mpiprobe_functions::{FunctionId, by_name};
+use mpiprobe_common::layer::{bound_function, layer_flags};
+use mpiprobe_functions::{FunctionId, Group, by_name};
 use object::elf;
 
 use super::{image::Image, symbols::Symbols};
@@ -133,21 +134,40 @@ fn layer_of(symbol: &[u8]) -> Option<Layer> {
     if symbol.starts_with(b"_ZN3MPI") || symbol.starts_with(b"_ZNK3MPI") {
         return Some(Layer::Cxx);
     }
-    let symbol = std::str::from_utf8(symbol).ok()?;
-    let is_binding = FORTRAN.contains(symbol)
-        // What Open MPI and MPICH put between a Fortran procedure and the C function.
-        || symbol.strip_prefix('o').and_then(|name| name.strip_suffix("_f")).is_some_and(|name| FORTRAN.contains(name))
-        || symbol
-            .strip_prefix("MPIR_")
-            .and_then(|name| name.strip_suffix("_cdesc"))
-            .is_some_and(|name| by_name(&format!("MPI_{name}")).is_some());
-    is_binding.then_some(Layer::Fortran)
+    procedure(symbol).map(|_| Layer::Fortran)
 }
 
+/// The function whose Fortran binding a symbol is, or a part of it.
+fn procedure(symbol: &[u8]) -> Option<FunctionId> {
+    if let Some(id) = std::str::from_utf8(symbol).ok().and_then(|symbol| FORTRAN.get(symbol)) {
+        return Some(*id);
+    }
+    // What Open MPI and MPICH put between a Fortran procedure and the C function.
+    bound_function(symbol).and_then(|name| BY_LOWER_NAME.get(&name.to_ascii_lowercase())).copied()
+}
+
+/// Which of the calls that a function of a layer makes are the layer's own: bits of [`layer_flags`].
+///
+/// A procedure that is itself a local question may have been named otherwise than the C function that answers it.
+pub(super) fn own_calls(layer: Layer, symbol: Option<&[u8]>) -> u8 {
+    if layer != Layer::Fortran {
+        return 0;
+    }
+    let communicates = symbol.and_then(procedure).is_some_and(|id| id.function().group != Group::Query);
+    layer_flags::OWN_CONVERSIONS | if communicates { layer_flags::OWN_QUERIES } else { 0 }
+}
+
+/// The functions by their names without `MPI_`, in lower case.
+static BY_LOWER_NAME: LazyLock<HashMap<Vec<u8>, FunctionId>> = LazyLock::new(|| {
+    let name = |id: FunctionId| Some((id.function().name.strip_prefix("MPI_")?.to_ascii_lowercase().into_bytes(), id));
+    FunctionId::all().filter_map(name).collect()
+});
+
 /// Every name under which a Fortran procedure of MPI may be exported, but those that are the C function's.
-static FORTRAN: LazyLock<HashSet<String>> = LazyLock::new(|| {
-    let symbols = FunctionId::all().flat_map(|id| id.function().fortran_symbols().map(|name| name.as_str().to_owned()));
-    symbols.filter(|name| by_name(name).is_none()).collect()
+static FORTRAN: LazyLock<HashMap<String, FunctionId>> = LazyLock::new(|| {
+    let symbols = FunctionId::all()
+        .flat_map(|id| id.function().fortran_symbols().map(move |name| (name.as_str().to_owned(), id)));
+    symbols.filter(|(name, _)| by_name(name).is_none()).collect()
 });
 
 #[cfg(test)]
@@ -168,6 +188,15 @@ mod tests {
             assert_eq!(layer_of(name.as_bytes()), Some(Layer::Fortran), "{name}");
         }
         assert_eq!(layer_of(b"_ZNK3MPI4Comm4SendEPKviRKNS_8DatatypeEii"), Some(Layer::Cxx));
+        let own = |name: &str| own_calls(Layer::Fortran, Some(name.as_bytes()));
+        let conversions = layer_flags::OWN_CONVERSIONS;
+        for name in ["mpi_alltoallw_f08ts_", "ompi_gatherv_f", "MPIR_Gatherv_cdesc"] {
+            assert_eq!(own(name), conversions | layer_flags::OWN_QUERIES, "{name}");
+        }
+        for name in ["mpi_comm_size_", "ompi_type_ub_f", "unknown"] {
+            assert_eq!(own(name), conversions, "{name}");
+        }
+        assert_eq!((own_calls(Layer::Fortran, None), own_calls(Layer::Cxx, None)), (conversions, 0));
         for name in ["MPI_Send", "PMPI_Send", "mpi_exchange_", "solve_", "_ZN3MPX4SendEv", "MPIR_Send_impl", "\u{fe}"] {
             assert_eq!(layer_of(name.as_bytes()), None, "{name}");
         }

@@ -3,7 +3,12 @@
 use iced_x86::{Decoder, DecoderOptions, FlowControl};
 use mpiprobe_common::LayerFrame;
 
-use super::{call_frames::CallFrame, module::Module};
+use super::{
+    call_frames::CallFrame,
+    layer::{Layer, own_calls},
+    module::Module,
+    symbols::Symbols,
+};
 
 /// A call instruction of a layer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -12,6 +17,8 @@ pub struct LayerCall {
     pub offset: u64,
     /// Where the layer's own return address is; `None` where that is not at a constant distance.
     pub frame: Option<LayerFrame>,
+    /// Which functions the layer calls here on its own account: bits of [`mpiprobe_common::layer::layer_flags`].
+    pub own: u8,
 }
 
 /// Of one file. The largest Fortran library has some ten thousand.
@@ -27,6 +34,14 @@ pub fn calls_of_layer(module: &Module) -> Vec<LayerCall> {
     let (Some(image), Some(code)) = (module.image.as_ref(), module.layer_code()) else { return Vec::new() };
     let Some(frames) = module.call_frames() else { return Vec::new() };
     let functions: Vec<_> = frames.functions().filter(|function| code.contains(function.start)).collect();
+    let exported = Symbols::read_dynamic(image);
+    let own_calls = |start: u64| {
+        let symbol = exported.find(start).filter(|&(_, address)| address == start);
+        match module.layer_at(start) {
+            Some(Layer::Fortran) => own_calls(Layer::Fortran, symbol.map(|(name, _)| name)),
+            _ => 0,
+        }
+    };
     let mut calls = Vec::new();
     let mut left = MAX_CODE;
     for function in functions {
@@ -37,12 +52,14 @@ pub fn calls_of_layer(module: &Module) -> Vec<LayerCall> {
             .offset_of(function.start)
             .and_then(|(offset, available)| image.bytes(offset, length.min(available)));
         let code = code.unwrap_or_default();
+        let own = own_calls(function.start);
         for instruction in &mut Decoder::with_ip(64, &code, function.start, DecoderOptions::NONE) {
             if matches!(instruction.flow_control(), FlowControl::Call | FlowControl::IndirectCall) {
                 let frame = frames.at(instruction.ip());
                 calls.push(LayerCall {
                     offset: instruction.next_ip(),
                     frame: frame.as_ref().and_then(CallFrame::of_layer),
+                    own,
                 });
             }
         }

@@ -147,6 +147,12 @@ impl Module {
         self.layers().whole
     }
 
+    /// The layer that code at this offset belongs to.
+    pub(super) fn layer_at(&self, offset: u64) -> Option<Layer> {
+        let layers = self.layers();
+        layers.whole.or_else(|| layers.function(offset))
+    }
+
     /// Its code that only passes calls on and whose callers are on the stack; `None` if there is none.
     pub(super) fn layer_code(&self) -> Option<LayerCode<'_>> {
         let layers = self.layers();
@@ -166,8 +172,7 @@ impl Module {
 impl ModuleAddress {
     /// The layer that a call was made by, if this is its return address.
     pub fn layer(&self) -> Option<Layer> {
-        let layers = self.module.layers();
-        layers.whole.or_else(|| layers.function(self.offset.checked_sub(1)?))
+        self.module.layer_at(self.offset.checked_sub(1)?)
     }
 }
 

@@ -8,7 +8,8 @@ use crate::thread::REGISTER_ARGUMENTS;
 /// | bits  | meaning |
 /// |-------|---------|
 /// | 0–9   | function id |
-/// | 10–13 | arguments on the stack |
+/// | 10–12 | arguments on the stack |
+/// | 13    | local question |
 /// | 14    | brief |
 /// | 15–31 | size of the file up to the end of the probes' segment, in pages; all ones: more than that |
 /// | 32–63 | offset of the probe in its file, bytes |
@@ -17,7 +18,8 @@ pub struct Cookie(pub u64);
 
 const FUNCTION_MASK: u64 = (1 << 10) - 1;
 const STACK_SHIFT: u32 = 10;
-const STACK_MASK: u64 = (1 << 4) - 1;
+const STACK_MASK: u64 = (1 << 3) - 1;
+const QUERY: u64 = 1 << 13;
 const BRIEF: u64 = 1 << 14;
 const PAGES_SHIFT: u32 = 15;
 const PAGES_MASK: u64 = (1 << 17) - 1;
@@ -30,6 +32,12 @@ impl Cookie {
         let on_stack = (arguments as usize).saturating_sub(REGISTER_ARGUMENTS) as u64;
         let brief = if brief { BRIEF } else { 0 };
         Self(function as u64 & FUNCTION_MASK | (on_stack & STACK_MASK) << STACK_SHIFT | brief)
+    }
+
+    /// Of a local question, which language layers ask on their own account, too.
+    #[must_use]
+    pub const fn of_query(self) -> Self {
+        Self(self.0 | QUERY)
     }
 
     /// At a place in a file whose code ends at `text_end` (bytes, both). An offset beyond 4 GiB is not told.
@@ -58,6 +66,12 @@ impl Cookie {
     #[inline]
     pub const fn is_brief(self) -> bool {
         self.0 & BRIEF != 0
+    }
+
+    /// Whether the call may be a language layer's own.
+    #[inline]
+    pub const fn is_query(self) -> bool {
+        self.0 & QUERY != 0
     }
 
     /// Bytes of the file up to the end of its code; `u64::MAX` if they are too many to be told.
@@ -95,6 +109,10 @@ mod tests {
         assert_eq!(parts(Cookie::new(7, 6, true)), (7, 0, true, 0, 0));
         let placed = Cookie::new(700, 7, true).at(0x0123_4567, 0x0234_5678);
         assert_eq!(parts(placed), (700, 1, true, 0x0123_4567, 0x0234_6000));
+        assert!(!placed.is_query());
+        let query = Cookie::new(700, 13, false).of_query().at(0x0123_4567, 0x0234_5678);
+        assert_eq!(parts(query), (700, 7, false, 0x0123_4567, 0x0234_6000));
+        assert!(query.is_query());
     }
 
     #[test]

@@ -77,6 +77,9 @@ pub struct Descriptor {
     pub new_communicator: u8,
     /// Address of the name that the function gives to [`Self::communicator`].
     pub communicator_name: u8,
+    /// Which calls of the function that a language layer makes are the layer's own: those of places with this bit of
+    /// [`crate::layer::layer_flags`]; 0: none.
+    pub own_of_layers: u8,
     /// 1: the user has not chosen the function. Its calls are not counted: they are seen for what they do to handles and phases. Else 0.
     pub unchosen: u8,
 }
@@ -126,6 +129,7 @@ impl Descriptor {
         partitions: NONE,
         new_communicator: NONE,
         communicator_name: NONE,
+        own_of_layers: 0,
         unchosen: 0,
     };
 }

@@ -32,7 +32,7 @@ use crate::{
 pub const MAGIC: u64 = u64::from_le_bytes(*b"mpiprobe");
 
 /// Raised when anything changes that [`FINGERPRINT`] does not notice.
-pub const VERSION: u32 = 6;
+pub const VERSION: u32 = 7;
 
 /// Live threads that a file has room for.
 pub const THREADS: u32 = 1024;

@@ -29,6 +29,8 @@ pub struct LayerRange {
 
 impl LayerRange {
     pub const NONE: Self = Self { start: 0, end: 0, bias: 0, module: 0 };
+    /// Nothing is in it.
+    pub const EMPTY: Self = Self { start: u64::MAX, ..Self::NONE };
 
     #[inline]
     pub const fn contains(&self, return_address: u64) -> bool {
@@ -36,11 +38,12 @@ impl LayerRange {
     }
 }
 
-/// All of one process.
+/// All of one process. Zeroed: not known yet.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Pod, Zeroable)]
 pub struct ProcessLayers {
-    /// From the first to the last, whatever is between: one comparison tells most calls from those of a layer.
+    /// From the first to the last, whatever is between: one comparison tells most calls from those of a layer. Of a process without
+    /// any it is [`LayerRange::EMPTY`].
     pub around: LayerRange,
     pub ranges: [LayerRange; LAYER_RANGES],
 }
@@ -54,14 +57,14 @@ pub const fn call_key(module: u64, offset: u64) -> u64 {
 /// Return addresses that [`call_key`] has room for.
 pub const MOST_OFFSET: u64 = (1 << 40) - 1;
 
-/// How to get from a call made by a layer to the layer's caller.
+/// A call that a layer makes: whose it is, and how to get to the layer's caller.
 ///
 /// The canonical frame address (CFA) is the stack pointer's value before the layer's return address was pushed: that address is
 /// right below it.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Pod, Zeroable)]
 pub struct LayerFrame {
-    /// From the stack pointer after the return from the call, or from the frame pointer, to the CFA, bytes.
+    /// From the stack pointer after the return from the call, or from the frame pointer, to the CFA, bytes; 0: not known.
     pub to_cfa: i64,
     /// From the CFA to where the layer keeps its caller's frame pointer, bytes; 0: it has not touched it.
     pub to_frame_pointer: i64,
@@ -77,6 +80,32 @@ pub mod layer_flags {
     pub const BY_FRAME_POINTER: u32 = 1 << 0;
     /// The caller's frame pointer is not kept.
     pub const FRAME_POINTER_LOST: u32 = 1 << 1;
+    /// The layer converts handles here on its own account: the functions for that have no Fortran binding, so no program has asked.
+    pub const OWN_CONVERSIONS: u8 = 1 << 2;
+    /// It asks local questions on its own account: this is in a procedure that is no such question itself.
+    pub const OWN_QUERIES: u8 = 1 << 3;
+}
+
+/// The C function whose Fortran binding a symbol is, or a part of it, without `MPI_` and in any case; `None` for other symbols.
+///
+/// Compilers and libraries export `mpi_send_`, `PMPI_SEND`, `mpi_send_f08ts_`, Open MPI also `MPI_Send_f08` and, between such a procedure
+/// and the C function, `ompi_send_f`; MPICH has `MPIR_Send_cdesc` there.
+pub fn bound_function(symbol: &[u8]) -> Option<&[u8]> {
+    const FORTRAN: [&[u8]; 5] = [b"_f08ts_", b"_f08_", b"_f08ts", b"_f08", b"_f"];
+    const PLAIN: [&[u8]; 3] = [b"__", b"_", b""];
+    if let Some(name) = symbol.strip_prefix(b"MPIR_") {
+        return name.strip_suffix(b"_cdesc");
+    }
+    if let Some(name) = symbol.strip_prefix(b"ompi_") {
+        return name.strip_suffix(b"_f");
+    }
+    let symbol = symbol.strip_prefix(b"p").or_else(|| symbol.strip_prefix(b"P")).unwrap_or(symbol);
+    let name = symbol.strip_prefix(b"mpi_").or_else(|| symbol.strip_prefix(b"MPI_"))?;
+    // In both cases without an addition it is the C function.
+    let is_c_name = symbol.starts_with(b"MPI_") && name.iter().any(u8::is_ascii_lowercase);
+    let without = |suffix: &&'static [u8]| name.strip_suffix(*suffix);
+    let plain = || if is_c_name { None } else { PLAIN.iter().find_map(without) };
+    FORTRAN.iter().find_map(without).or_else(plain).filter(|name| !name.is_empty())
 }
 
 /// What is known of a caller.
@@ -133,6 +162,21 @@ mod tests {
         assert_eq!(frame.caller(0x1000, Some(7), word), Some(expected));
         assert_eq!(frame.caller(0x1000, None, word), Some(CallerFrame { frame_pointer: None, ..expected }));
         assert_eq!(frame.caller(0x2000, Some(7), word), None);
+    }
+
+    #[test]
+    fn procedures_are_known_by_their_symbols() {
+        let bound = |symbol: &'static str| bound_function(symbol.as_bytes()).and_then(|name| str::from_utf8(name).ok());
+        for symbol in ["mpi_send", "mpi_send_", "pmpi_send__", "mpi_send_f08_", "pmpi_send_f08ts_", "ompi_send_f"] {
+            assert_eq!(bound(symbol), Some("send"), "{symbol}");
+        }
+        for symbol in ["MPI_Send_f08", "PMPI_Send_f", "MPIR_Send_cdesc"] {
+            assert_eq!(bound(symbol), Some("Send"), "{symbol}");
+        }
+        assert_eq!(bound("PMPI_SEND"), Some("SEND"));
+        for symbol in ["MPI_Send", "PMPI_Send", "ompi_send", "MPIR_Send", "solve_", "mpi_", "", "p"] {
+            assert_eq!(bound(symbol), None, "{symbol}");
+        }
     }
 
     #[test]

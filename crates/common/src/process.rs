@@ -83,6 +83,8 @@ pub struct ProcessCounters {
     pub open_phases: [u64; PHASE_DEPTH],
     /// Calls that were numbered for the ring of recent ones.
     pub recent_calls: u64,
+    /// Local questions that were counted before it was known where the process has language layers, which ask some of their own.
+    pub early_queries: u64,
 }
 
 impl ProcessCounters {
@@ -111,5 +113,6 @@ impl ProcessCounters {
         phase_depth: 0,
         open_phases: [0; PHASE_DEPTH],
         recent_calls: 0,
+        early_queries: 0,
     };
 }

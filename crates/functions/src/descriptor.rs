@@ -3,6 +3,7 @@
 use mpiprobe_common::{
     Cookie,
     descriptor::{Descriptor, NONE, completion, flags, frees, root_only, topology},
+    layer::layer_flags,
     thread::REGISTER_ARGUMENTS,
 };
 
@@ -14,7 +15,8 @@ impl FunctionId {
         let descriptor = self.function().descriptor();
         let returns_soon = descriptor.flags & (flags::POLLING | flags::NONBLOCKING | flags::PERSISTENT) != 0;
         let in_registers = usize::from(descriptor.arguments) <= REGISTER_ARGUMENTS;
-        Cookie::new(u32::from(self.number()), descriptor.arguments, returns_soon && in_registers)
+        let cookie = Cookie::new(u32::from(self.number()), descriptor.arguments, returns_soon && in_registers);
+        if descriptor.own_of_layers == 0 { cookie } else { cookie.of_query() }
     }
 }
 
@@ -27,6 +29,7 @@ impl Function {
             flags: self.flags(),
             root: self.first(Role::Root),
             communicator: self.first_by_value(Role::Communicator),
+            own_of_layers: self.own_of_layers(),
             window: self.first_by_value(Role::Window),
             file: self.first_by_value(Role::File),
             partitions: if self.operation == Operation::Persistent { self.first(Role::Partition) } else { NONE },
@@ -58,6 +61,15 @@ impl Function {
             "MPI_Win_free" => frees::WINDOW,
             "MPI_File_close" => frees::FILE,
             _ => frees::NOTHING,
+        }
+    }
+
+    /// Which of a Fortran layer's calls of the function are the layer's own.
+    fn own_of_layers(&self) -> u8 {
+        match (self.group, self.fortran.f90 || self.fortran.f08) {
+            (Group::Query, true) => layer_flags::OWN_QUERIES,
+            (Group::Query, false) => layer_flags::OWN_CONVERSIONS,
+            _ => 0,
         }
     }
 

@@ -11,7 +11,7 @@ use mpiprobe_observe::Snapshot;
 use mpiprobe_present::say;
 
 use super::{
-    functions::probed,
+    functions::{has_queries, probed},
     kernel::Kernel,
     layers::Layers,
     layouts::{Layouts, blueprint, blueprint_of},
@@ -22,6 +22,10 @@ use super::{
     roster::Roster,
     sites::{OpenBehindLayers, Sites},
 };
+
+/// A process began to call before its files had been read.
+const EARLY_QUERIES: &str = "local queries (MPI_Comm_size, MPI_*_f2c and so on) that a Fortran library made on its own account at the \
+                             beginning of a process were counted as the program's";
 
 /// Of all targets.
 #[derive(Debug)]
@@ -168,10 +172,13 @@ impl Coverage {
 
     fn find_sites(&mut self, kernel: &mut Kernel, slot: u32, process: &Process) {
         self.sites.add(slot, process);
-        if self.traffic
+        if (self.traffic || has_queries(self.functions))
             && let Some(map) = self.sites.map(slot)
         {
-            self.layers.tell(&mut kernel.engine.tables, &kernel.observer, slot, map);
+            let early = self.layers.tell(&mut kernel.engine.tables, &kernel.observer, slot, map);
+            if early > 0 {
+                self.note_missing(EARLY_QUERIES.into());
+            }
         }
     }
 

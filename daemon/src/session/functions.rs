@@ -1,6 +1,6 @@
 //! What is counted, and what is probed: what it cannot be understood without, too.
 
-use mpiprobe_functions::{FunctionId, FunctionSet};
+use mpiprobe_functions::{FunctionId, FunctionSet, Group};
 
 /// The functions whose calls are counted: those that the user has chosen, and what programs mark phases by.
 pub(super) fn counted(chosen: FunctionSet, ignore_pcontrol: bool) -> FunctionSet {
@@ -9,6 +9,11 @@ pub(super) fn counted(chosen: FunctionSet, ignore_pcontrol: bool) -> FunctionSet
         functions.insert(control);
     }
     functions
+}
+
+/// Whether there are local questions among these functions, which language layers ask on their own account, too.
+pub(super) fn has_queries(chosen: FunctionSet) -> bool {
+    chosen.iter().any(|id| id.function().group == Group::Query)
 }
 
 /// These, and those that traffic needs, of which nothing is counted.

@@ -7,7 +7,7 @@ use mpiprobe_functions::FunctionId;
 
 use super::{
     error::SessionError,
-    functions::counted,
+    functions::{counted, has_queries},
     options::{Options, Returns},
 };
 
@@ -71,6 +71,7 @@ fn load_options(options: &Options, caller: &Caller, is_job: bool) -> LoadOptions
             trace: options.trace_bpf.into(),
             ..Config::DEFAULT
         },
+        layers: options.traffic || has_queries(options.functions),
     }
 }
 

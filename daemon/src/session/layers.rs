@@ -1,11 +1,11 @@
-//! Tells the programs how to get from calls of language layers to the user's code.
+//! Tells the programs how to get from calls of language layers to the user's code, and which calls are the layers' own.
 
 use std::collections::HashMap;
 
 use mpiprobe_attach::{LayerFrames, Observer, Tables};
 use mpiprobe_callsites::{AddressMap, Module, ModuleId, calls_of_layer};
 use mpiprobe_common::{
-    ProcessLayers,
+    LayerFrame, ProcessLayers,
     layer::{LAYER_RANGES, LayerRange, MOST_OFFSET, call_key},
 };
 
@@ -16,8 +16,9 @@ pub(super) struct Layers {
 }
 
 impl Layers {
-    /// Tells what layers a process has. Calls through a layer that there is no room for are charged to the layer.
-    pub(super) fn tell(&mut self, tables: &mut Tables, observer: &Observer, slot: u32, map: &AddressMap) {
+    /// Tells what layers a process has. Calls through a layer that there is no room for are charged to the layer. Gives how many
+    /// local questions were counted before, of which some may be a layer's own.
+    pub(super) fn tell(&mut self, tables: &mut Tables, observer: &Observer, slot: u32, map: &AddressMap) -> u64 {
         let mut layers = ProcessLayers::default();
         let regions = map.layers();
         for (range, region) in layers.ranges.iter_mut().zip(regions) {
@@ -28,9 +29,12 @@ impl Layers {
             tracing::warn!("a process has more code of language layers than there is room for");
         }
         let used = || layers.ranges.iter().filter(|range| range.end > 0);
-        layers.around.start = used().map(|range| range.start).min().unwrap_or(0);
-        layers.around.end = used().map(|range| range.end).max().unwrap_or(0);
+        layers.around = match (used().map(|range| range.start).min(), used().map(|range| range.end).max()) {
+            (Some(start), Some(end)) => LayerRange { start, end, ..LayerRange::NONE },
+            _ => LayerRange::EMPTY,
+        };
         observer.set_layers(slot, &layers);
+        if used().count() == 0 { 0 } else { observer.early_queries(slot) }
     }
 
     fn number(&mut self, tables: &mut Tables, module: &Module) -> u64 {
@@ -49,7 +53,11 @@ impl Layers {
 
 fn insert(table: &mut LayerFrames<'_>, number: u64, module: &Module) {
     for call in calls_of_layer(module) {
-        let Some(frame) = call.frame.filter(|_| call.offset <= MOST_OFFSET) else { continue };
+        let frame = call.frame.unwrap_or_default();
+        let frame = LayerFrame { flags: frame.flags | u32::from(call.own), ..frame };
+        if frame == LayerFrame::default() || call.offset > MOST_OFFSET {
+            continue;
+        }
         if let Err(error) = table.insert(call_key(number, call.offset), frame) {
             tracing::warn!("some calls through {} stay there: {error}", module.path());
             return;

@@ -42,12 +42,23 @@ const RING: Case = Case {
     functions: DEFAULT_AND_ALL,
 };
 
-const CASES: [Case; 7] = [
+/// The Fortran layers of both MPIs ask MPI on their own account what handles stand for, and how large communicators are.
+const F08_ALL: Case = Case {
+    name: "use_mpi_f08_all_functions",
+    program: program::MEANING_F08,
+    ranks: 4,
+    arguments: &[],
+    middle: "2",
+    functions: ["all"; 2],
+};
+
+const CASES: [Case; 8] = [
     GROUPS,
     NESTED_IO,
     RING,
     Case { name: "use_mpi", program: program::RING_USE_MPI, middle: "1", ..RING },
     Case { name: "use_mpi_f08", program: program::RING_USE_MPI_F08, middle: "1", ..RING },
+    F08_ALL,
     Case { name: "cxx", program: program::RING_CXX, middle: "1", ..RING },
     Case { name: "mpi4py", program: program::RING_MPI4PY, middle: "1", ..RING },
 ];

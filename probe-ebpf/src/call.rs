@@ -14,7 +14,7 @@ use crate::{
     atomic::{add, barrier},
     entries, inner, layers,
     maps::{TARGETS, configured},
-    meaning::{self, Returned},
+    semantics::{self, Returned},
     phases, recent,
     registers::{RETURN_ADDRESS_BYTES, Registers, is_return_trampoline},
     statistics::{chosen, count_loss, process_counters, record},
@@ -27,11 +27,11 @@ pub const NO_RETURN: u32 = 1;
 pub const RETURN: u32 = 0;
 /// A call has been completed, of which other programs are to find out what it meant.
 pub const COMPLETED: u32 = 2;
-/// The same, of which they are to find out what it has moved.
+/// A call has been completed, of which other programs are to find out what it has moved.
 pub const MEASURES: u32 = 3;
-/// The same, of which they are to remember the operation that it has posted.
+/// A call has been completed, of which other programs are to remember the operation that it has posted.
 pub const POSTED: u32 = 4;
-/// The same, of which they are to find out which operations it has completed.
+/// A call has been completed, of which other programs are to find out which operations it has completed.
 pub const SETTLES: u32 = 5;
 
 /// A hit of a session program, which runs at the entry and at the return. 1: the caller needs no return probe.
@@ -110,14 +110,14 @@ fn enter(thread: &mut ThreadState, id: u64, registers: &Registers, cookie: Cooki
     }
     if thread.open.function_plus_1 != 0 {
         match place(thread, function, stack_pointer) {
-            Place::Outside => {
+            StackPosition::Outside => {
                 count_loss(thread.process, Loss::EntryWithoutReturn);
                 unsure::settle(thread);
             }
             inside => {
                 heed(thread, function, registers);
                 return match inside {
-                    Place::Inside => inner::enter(thread, function, stack_pointer),
+                    StackPosition::Inside => inner::enter(thread, function, stack_pointer),
                     _ => unsure::enter_unsure_call(thread, function),
                 };
             }
@@ -138,10 +138,10 @@ fn enter(thread: &mut ThreadState, id: u64, registers: &Registers, cookie: Cooki
     thread.frame_pointer = registers.frame_pointer();
     thread.has_stack = 0;
     if configured::read_stack() != 0 {
-        thread.has_stack = meaning::read_stack(thread, cookie, stack_pointer) as u8;
+        thread.has_stack = semantics::read_stack(thread, cookie, stack_pointer) as u8;
     }
     if configured::traffic() != 0 {
-        meaning::at_entry(thread, function);
+        semantics::at_entry(thread, function);
     }
     thread.open.to_user = 0;
     // The first call of a thread may be MPI's own; of all others it is enough to find the call site when somebody asks for it.
@@ -184,7 +184,7 @@ fn enter(thread: &mut ThreadState, id: u64, registers: &Registers, cookie: Cooki
 fn heed(thread: &ThreadState, function: u32, registers: &Registers) {
     let [first, second, ..] = registers.arguments();
     if configured::traffic() != 0 {
-        meaning::note_uncounted_entry(thread, function, first);
+        semantics::note_uncounted_entry(thread, function, first);
     }
     if phases::is_control(function) {
         phases::control_phases(thread.process, first as u32, second);
@@ -202,7 +202,7 @@ fn pass_over(thread: &mut ThreadState, function: u32, registers: &Registers) -> 
     }
     if configured::traffic() != 0 {
         // Its handle may mean another communicator when counting is on again.
-        meaning::note_uncounted_entry(thread, function, registers.arguments()[0]);
+        semantics::note_uncounted_entry(thread, function, registers.arguments()[0]);
     }
     NO_RETURN
 }
@@ -271,12 +271,12 @@ fn complete(thread: &mut ThreadState, registers: &Registers, now: u64) -> u32 {
     let succeeded = result == 0;
     let call = Returned { function, call_site, ns, result, succeeded, stats_plus_1 };
     if succeeded {
-        let left = meaning::recall(thread, call);
+        let left = semantics::look_up(thread, call);
         if left != COMPLETED {
             return left;
         }
     }
-    meaning::keep(thread, call);
+    semantics::keep(thread, call);
     COMPLETED
 }
 
@@ -311,7 +311,7 @@ pub fn target(id: u64) -> Option<Target> {
 
 /// Where a call is made, seen from the thread's open call.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub enum Place {
+pub enum StackPosition {
     /// In it.
     Inside,
     /// After the open call's frame was left by other ways than a return (`longjmp`, an exception).
@@ -325,19 +325,19 @@ pub enum Place {
 /// The kernel keeps return probes in the order of the stack: one that is armed drops those that are armed below, and whoever returns
 /// to one that was dropped is killed. So nothing is armed while the open call may live: as long as its return address is there.
 #[inline(always)]
-pub fn place(thread: &ThreadState, function: u32, stack_pointer: u64) -> Place {
+pub fn place(thread: &ThreadState, function: u32, stack_pointer: u64) -> StackPosition {
     let outer = &thread.open;
     if !may_return_to_kernel(outer.stack_pointer) {
-        Place::Outside
+        StackPosition::Outside
     } else if stack_pointer < outer.stack_pointer {
-        Place::Inside
+        StackPosition::Inside
     } else if stack_pointer > outer.stack_pointer {
-        Place::Unsure
+        StackPosition::Unsure
     } else if outer.function_plus_1 != function + 1 {
         // Same frame: a tail jump from one MPI function into another.
-        Place::Inside
+        StackPosition::Inside
     } else {
-        Place::Outside
+        StackPosition::Outside
     }
 }
 

@@ -10,7 +10,7 @@ use crate::{
     atomic::{add, from_here_on},
     call::read_return_address,
     maps::{DESCRIPTORS, LAYER_FRAMES, LAYERS},
-    meaning::User,
+    semantics::User,
     registers::{RETURN_ADDRESS_BYTES, Registers},
     statistics::{is_chosen, process_counters},
     tools,

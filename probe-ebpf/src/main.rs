@@ -15,7 +15,7 @@ mod inner;
 mod layers;
 mod lifecycle;
 mod maps;
-mod meaning;
+mod semantics;
 mod open_calls;
 mod phases;
 mod recent;
@@ -46,7 +46,7 @@ pub extern "C" fn session(context: *mut c_void) -> u32 {
     // The compiler knows of some functions that they answer 0 or 1, the verifier does not: it wants to see that it is compared.
     let answer = from_here_on(call::hit(&context).into()) as u32;
     if answer >= call::COMPLETED {
-        meaning::go_on(&context, answer);
+        semantics::go_on(&context, answer);
         return call::RETURN;
     }
     answer
@@ -63,7 +63,7 @@ pub fn entry(context: ProbeContext) -> u32 {
 #[uretprobe]
 pub fn leave(context: RetProbeContext) -> u32 {
     let answer = call::leave(&context, bpf_get_current_pid_tgid());
-    meaning::go_on(&context, answer);
+    semantics::go_on(&context, answer);
     0
 }
 
@@ -98,77 +98,77 @@ pub fn tool_leave(context: RetProbeContext) -> u32 {
 /// Called at the end of a return: finds the flows of the call.
 #[uprobe]
 pub fn attribute(context: ProbeContext) -> u32 {
-    meaning::attribute(&context);
+    semantics::attribute(&context);
     0
 }
 
 /// Called by that one as long as nothing is known of the process's library: finds its layout by what is known of others.
 #[uprobe]
 pub fn prepare(context: ProbeContext) -> u32 {
-    meaning::prepare(&context);
+    semantics::prepare(&context);
     0
 }
 
 /// Called by that one if the call makes or names communicators: notes where they come from.
 #[uprobe]
 pub fn relate(context: ProbeContext) -> u32 {
-    meaning::relate(&context);
+    semantics::relate(&context);
     0
 }
 
 /// Called if a communicator is new, once for each member that is looked at.
 #[uprobe]
 pub fn look(context: ProbeContext) -> u32 {
-    meaning::look(&context);
+    semantics::look(&context);
     0
 }
 
 /// Called by these: finds out what the call has moved.
 #[uprobe]
 pub fn measure(context: ProbeContext) -> u32 {
-    meaning::measure(&context);
+    semantics::measure(&context);
     0
 }
 
 /// Called by that one, and by itself, of a call with arrays of counts: adds them up.
 #[uprobe]
 pub fn sum(context: ProbeContext) -> u32 {
-    meaning::sum(&context);
+    semantics::sum(&context);
     0
 }
 
 /// Called by these, of a call that posts an operation: remembers it.
 #[uprobe]
 pub fn post(_context: ProbeContext) -> u32 {
-    meaning::post();
+    semantics::post();
     0
 }
 
 /// Called by these, of a call that completes or starts operations: finds out which.
 #[uprobe]
 pub fn settle(context: ProbeContext) -> u32 {
-    meaning::settle(&context);
+    semantics::settle(&context);
     0
 }
 
 /// Called by the former, and by itself: goes through those that are complete.
 #[uprobe]
 pub fn follow(context: ProbeContext) -> u32 {
-    meaning::follow(&context);
+    semantics::follow(&context);
     0
 }
 
 /// The same for receives from anybody, whose true source takes the verifier long.
 #[uprobe]
 pub fn follow_any(context: ProbeContext) -> u32 {
-    meaning::follow_any(&context);
+    semantics::follow_any(&context);
     0
 }
 
 /// The same for requests that are started.
 #[uprobe]
 pub fn start(context: ProbeContext) -> u32 {
-    meaning::start(&context);
+    semantics::start(&context);
     0
 }
 

@@ -6,8 +6,8 @@ use aya_ebpf::{
     maps::{Array, HashMap, PerCpuArray, ProgramArray, RingBuf, Stack},
 };
 use mpiprobe_common::{
-    COMMUNICATOR_SLOTS, Communicator, CommunicatorKey, CommunicatorName, Config, Decisive, Descriptor, ENDED_THREAD_RECORDS, EndedThread, EndedThreadKey, ExecNotice, FLOW_SLOTS, FUNCTION_SLOTS, Flow, FlowKey, LIBRARIES as MOST_LIBRARIES, LIBRARY_PROBES,
-    FunctionStats, HANDLE_STORES, Handles, InnerKey, InnerStats, JOB_MEMBERS, LayerFrame, Layout, PROCESS_SLOTS, ProcessCounters, ProcessLayers, RECALL_STORES, Recalled, RecentCall,
+    COMMUNICATOR_SLOTS, Communicator, CommunicatorKey, CommunicatorName, Config, CacheKey, Descriptor, ENDED_THREAD_RECORDS, EndedThread, EndedThreadKey, ExecNotice, FLOW_SLOTS, FUNCTION_SLOTS, Flow, FlowKey, LIBRARIES as MOST_LIBRARIES, LIBRARY_PROBES,
+    FunctionStats, HANDLE_STORES, Handles, InnerKey, InnerStats, JOB_MEMBERS, LayerFrame, Layout, PROCESS_SLOTS, ProcessCounters, ProcessLayers, CALL_CACHE_SLOTS, CallCache, RecentCall,
     PHASE_SLOTS, Phase, PhaseKey, REQUEST_SLOTS, Request, RequestKey, STATS_ENTRIES, THREAD_CACHE, THREAD_SLOTS, Target,
     ThreadState, ToolCallKey, ToolCallStats, ToolFrames, ToolKey, ToolStats, config::{CONTROL_WORDS, EVENTS_BYTES}, flow::{Origin, Scope}, layer::LAYER_CALLS, layout::Template,
     recent::RECENT_CALLS,
@@ -53,7 +53,7 @@ pub mod configured {
         traffic: u32,
         communicator_slots: u32,
         handle_stores: u32,
-        recall_stores: u32,
+        call_cache_slots: u32,
         job: u32,
         environment: EnvironmentFields,
     }
@@ -94,7 +94,7 @@ pub static DESCRIPTORS: Array<Descriptor> = Array::with_max_entries(FUNCTION_SLO
 
 /// Which of them decide what a call is, by function id.
 #[map]
-pub static DECISIVE: Array<Decisive> = Array::with_max_entries(FUNCTION_SLOTS, 0);
+pub static CACHE_KEYS: Array<CacheKey> = Array::with_max_entries(FUNCTION_SLOTS, 0);
 
 /// Statistics entry plus one of (row × `FUNCTION_SLOTS` + function id); 0: none yet. Rows are by process slot, of calls in no
 /// phase, and behind those by number of phase.
@@ -179,7 +179,7 @@ pub static HANDLES: Array<Handles> = Array::with_max_entries(HANDLE_STORES, 0);
 
 /// The latest calls of threads, handed out in the order of first use.
 #[map]
-pub static RECALLED: Array<Recalled> = Array::with_max_entries(RECALL_STORES, 0);
+pub static CALL_CACHES: Array<CallCache> = Array::with_max_entries(CALL_CACHE_SLOTS, 0);
 
 /// Counters by process slot.
 #[map]

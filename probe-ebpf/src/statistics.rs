@@ -9,7 +9,7 @@ use mpiprobe_common::{
 use crate::{
     atomic::{add, compare_exchange, fetch_add, from_here_on, load, raise},
     maps::{CONTROL, DESCRIPTORS, PROCESSES, STATS, STATS_INDEX, configured},
-    meaning, phases,
+    phases, semantics,
 };
 
 /// Whether calls of a function are counted, because the user has chosen it: all bits are set, or none. As a number and not as a branch:
@@ -64,7 +64,7 @@ pub fn record_untimed(process: u32, function: u32, calls: u64) {
     unsafe {
         add(&raw mut (*stats).calls, calls);
         add(&raw mut (*stats).untimed, calls);
-        if configured::traffic() != 0 && meaning::moves_data(function) {
+        if configured::traffic() != 0 && semantics::moves_data(function) {
             add(&raw mut (*stats).unknown, calls);
         }
     }

@@ -81,10 +81,10 @@ fn make(id: u64, process: u32) -> Option<*mut ThreadState> {
     // SAFETY: map value pointer to a slot that nobody else has.
     unsafe {
         let store_plus_1 = (*thread).following.store_plus_1;
-        let recalled_plus_1 = (*thread).recalled_plus_1;
+        let call_cache_plus_1 = (*thread).call_cache_plus_1;
         *thread = ThreadState::ZERO;
         (*thread).following.store_plus_1 = store_plus_1;
-        (*thread).recalled_plus_1 = recalled_plus_1;
+        (*thread).call_cache_plus_1 = call_cache_plus_1;
         (*thread).process = process;
     }
     if THREAD_SLOT.insert(id, slot, 0).is_err() {

@@ -18,7 +18,7 @@ use mpiprobe_common::{
 use crate::{
     apart::given,
     atomic::{add, from_here_on},
-    call::{self, NO_RETURN, Place, RETURN, may_return_to_kernel},
+    call::{self, NO_RETURN, StackPosition, RETURN, may_return_to_kernel},
     maps::{TOOL_CALLS, TOOL_FRAMES, TOOL_STATS},
     phases,
     registers::{RETURN_ADDRESS_BYTES, Registers},
@@ -57,7 +57,7 @@ pub fn entry(context: &impl EbpfContext) -> u32 {
     let thread = unsafe { &mut *thread };
     let (function, stack_pointer) = (u32::from(cookie.function()), registers.stack_pointer());
     if thread.open.function_plus_1 != 0 {
-        if call::place(thread, function, stack_pointer) != Place::Outside {
+        if call::place(thread, function, stack_pointer) != StackPosition::Outside {
             count(thread.process, cookie, Count::ByMpi);
             return NO_RETURN;
         }

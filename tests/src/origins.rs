@@ -1,4 +1,4 @@
-//! What the communicators of the program `meaning communicators` are called, and which call has made them from which other one.
+//! What the communicators of the program `semantics communicators` are called, and which call has made them from which other one.
 #![expect(clippy::missing_panics_doc, reason = "its assertions fail a test")]
 
 use libtest_mimic::Failed;

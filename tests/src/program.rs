@@ -67,26 +67,26 @@ pub const GROUPS: Program = program(
         "gate.h",
     ],
 );
-/// Every kind of call that moves data, in every form that is easily misread from outside: `meaning [SECTION…]`.
-pub const MEANING: Program = program(
-    "meaning",
+/// Every kind of call that moves data, in every form that is easily misread from outside: `semantics [SECTION…]`.
+pub const SEMANTICS: Program = program(
+    "semantics",
     Language::C,
     &[
-        "meaning/main.c",
-        "meaning/point_to_point.c",
-        "meaning/collectives.c",
-        "meaning/datatypes.c",
-        "meaning/requests.c",
-        "meaning/communicators.c",
-        "meaning/nonblocking_collectives.c",
-        "meaning/neighbourhoods.c",
-        "meaning/one_sided.c",
-        "meaning/input_output.c",
-        "meaning/large.c",
-        "meaning/repeated.c",
-        "meaning/errors.c",
-        "meaning/inner_calls.c",
-        "meaning/meaning.h",
+        "semantics/main.c",
+        "semantics/point_to_point.c",
+        "semantics/collectives.c",
+        "semantics/datatypes.c",
+        "semantics/requests.c",
+        "semantics/communicators.c",
+        "semantics/nonblocking_collectives.c",
+        "semantics/neighbourhoods.c",
+        "semantics/one_sided.c",
+        "semantics/input_output.c",
+        "semantics/large.c",
+        "semantics/repeated.c",
+        "semantics/errors.c",
+        "semantics/inner_calls.c",
+        "semantics/meaning.h",
         "gate.h",
     ],
 );
@@ -97,14 +97,14 @@ pub const MEANING_OF_MESSAGES: [&str; 8] =
 pub const MEANING_OF_SCOPES: [&str; 5] =
     ["nonblocking-collectives", "neighbourhoods", "one-sided", "input-output", "errors"];
 /// A part of that in other languages; all of these have the same traffic.
-pub const MEANING_F08: Program =
-    program("meaning_f08", Language::Fortran, &["meaning_f08.f90", "gate_fortran.c", "gate.h"]);
-pub const MEANING_CXX: Program = program("meaning_cxx", Language::Cxx, &["meaning_cxx.cpp", "gate.h"]);
-pub const MEANING_MPI4PY: Program = program("meaning_mpi4py", Language::Python, &["meaning_mpi4py.py"]);
-/// Threads that exchange messages at once: `meaning_threads [T [N]]`.
-pub const MEANING_THREADS: Program = program("meaning_threads", Language::C, &["meaning_threads.c", "gate.h"]);
+pub const SEMANTICS_F08: Program =
+    program("semantics_f08", Language::Fortran, &["semantics_f08.f90", "gate_fortran.c", "gate.h"]);
+pub const SEMANTICS_CXX: Program = program("semantics_cxx", Language::Cxx, &["semantics_cxx.cpp", "gate.h"]);
+pub const SEMANTICS_MPI4PY: Program = program("semantics_mpi4py", Language::Python, &["semantics_mpi4py.py"]);
+/// Threads that exchange messages at once: `semantics_threads [T [N]]`.
+pub const SEMANTICS_THREADS: Program = program("semantics_threads", Language::C, &["semantics_threads.c", "gate.h"]);
 /// Messages without `MPI_COMM_WORLD`, where MPI has sessions.
-pub const MEANING_SESSION: Program = program("meaning_session", Language::C, &["meaning_session.c", "gate.h"]);
+pub const SEMANTICS_SESSION: Program = program("semantics_session", Language::C, &["semantics_session.c", "gate.h"]);
 /// Thousands of communicators, one after the other: `many_communicators N`.
 pub const MANY_COMMUNICATORS: Program = program("many_communicators", Language::C, &["many_communicators.c", "gate.h"]);
 /// Collective MPI-IO, which makes MPI calls of its own in some libraries. Has own counts.
@@ -169,7 +169,7 @@ pub const IN_THREADS: Program = program("in_threads", Language::C, &["hang/in_th
 pub const CAUSES: Program = program("causes", Language::C, &["hang/causes.c", "gate.h"]);
 
 impl Program {
-    /// The same, compiled otherwise: options for the compiler, which come last.
+    /// This program, compiled otherwise: options for the compiler, which come last.
     #[must_use]
     pub const fn compiled(self, options: &'static [&'static str]) -> Self {
         Self { options, ..self }

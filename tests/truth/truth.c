@@ -1,12 +1,12 @@
 /* Counts the MPI calls of a process, independently of the profiler under test: every MPI symbol of the installed
  * libraries is interposed by a trampoline (trampoline.S) that calls truth_enter() before and truth_leave() after the
- * real function. Nothing here knows a single MPI prototype; what calls mean is the business of meaning/, whose wrappers
+ * real function. Nothing here knows a single MPI prototype; what calls mean is the business of semantics/, whose wrappers
  * stand between trampoline and real function. */
 #define _GNU_SOURCE
 #include "truth.h"
 
-#include "meaning/call.h"
-#include "meaning/traffic.h"
+#include "semantics/call.h"
+#include "semantics/traffic.h"
 
 #include <dlfcn.h>
 #include <errno.h>

@@ -13,10 +13,10 @@ use mpiprobe_common::{
 
 use crate::{
     entry::{DESCRIPTORS, Entry, Frame},
-    header, layers, left, local, meaning,
+    header, layers, left, local,
     message::SavedErrno,
-    next::{self, Found},
-    phases, process, recent, statistics,
+    next::{self, Resolved},
+    phases, process, recent, semantics, statistics,
     thread::{self, Local},
 };
 
@@ -37,8 +37,8 @@ pub(crate) unsafe extern "C" fn enter(local: *mut Local, frame: *mut Frame, inde
     let function = match next::known(entry) {
         Some(next) => next,
         None => match next::find(entry) {
-            Found::Counted(next) => next,
-            Found::NotCounted(function) => return Next { function, is_counted: false },
+            Resolved::Counted(next) => next,
+            Resolved::NotCounted(function) => return Next { function, is_counted: false },
         },
     };
     // SAFETY: by contract.
@@ -95,7 +95,7 @@ unsafe fn begin(local: *mut Local, frame: *mut Frame, function: u32) -> bool {
             return true;
         }
         phases::count_off(local);
-        meaning::at_uncounted_entry(local, frame, function);
+        semantics::at_uncounted_entry(local, frame, function);
     }
     false
 }
@@ -107,7 +107,7 @@ unsafe fn open(local: *mut Local, frame: *mut Frame, function: u32) {
     unsafe {
         let state = (*local).state;
         (*frame).local = local;
-        meaning::at_entry(local, frame, function);
+        semantics::at_entry(local, frame, function);
         begin_change(state);
         (*state).return_address = (*frame).return_address;
         let arguments = (&raw mut (*state).arguments).cast::<[u64; 6]>();
@@ -170,7 +170,7 @@ unsafe fn enter_seldom(local: *mut Local, frame: *mut Frame, entry: Entry) -> bo
                     phases::control(frame);
                 }
             }
-            meaning::at_uncounted_entry(local, frame, entry.function());
+            semantics::at_uncounted_entry(local, frame, entry.function());
             return false;
         }
         give_up(local);
@@ -234,7 +234,7 @@ unsafe fn complete(local: *mut Local, frame: *mut Frame) {
         (*state).last_return_ns = (*state).open.started_ns + ns;
         (*state).open.to_user = OpenCall::RETURNED;
         // While the frame is the thread's outermost still, so that whatever the library calls in turn is inside it.
-        meaning::account(local, frame, function, ns, entry);
+        semantics::account(local, frame, function, ns, entry);
         if is_counted && recent::is_on((*state).open.started_ns + ns) {
             recent::note(local, frame, function, ns);
         }

@@ -17,7 +17,7 @@ use crate::{
     clock::{self, monotonic_ns, system_ns},
     code,
     entry::{DEFAULT_FUNCTIONS, FUNCTIONS_FINGERPRINT},
-    environment, file, imports, meaning, next, phases, system,
+    environment, file, imports, next, phases, semantics, system,
     text::fill,
 };
 
@@ -55,7 +55,7 @@ pub(crate) fn write() {
         let [executable @ .., _] = &mut to.executable;
         let _ = system::read_link(c"/proc/self/exe", executable);
         fill_library(to);
-        meaning::find_library(&to.library);
+        semantics::find_library(&to.library);
         to.library_functions = next::count_functions();
         let launchers = environment::of_launchers::<{ mpiprobe_common::file::ENVIRONMENT }>();
         fill(&mut to.environment, launchers.as_bytes());

@@ -208,7 +208,7 @@ fn follow(frame: *mut Frame, site: u64) -> u64 {
 }
 
 /// Rules that have been looked up, by return address.
-struct Known {
+struct CachedRule {
     /// 0: free; 1: being written.
     site: AtomicU64,
     /// See [`packed`].
@@ -219,12 +219,13 @@ const PLACES: usize = 2048;
 /// Places that one may be at.
 const ROW: usize = 8;
 const WRITING: u64 = 1;
-static KNOWN: [Known; PLACES] = [const { Known { site: AtomicU64::new(0), rule: AtomicU64::new(0) } }; PLACES];
+static RULES: [CachedRule; PLACES] =
+    [const { CachedRule { site: AtomicU64::new(0), rule: AtomicU64::new(0) } }; PLACES];
 
 fn rule_at(site: u64) -> Option<LayerFrame> {
     let layer = layer_of(site)?;
     let first = (site.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 53) as usize;
-    let row = || (first..first + ROW).filter_map(|place| KNOWN.get(place % PLACES));
+    let row = || (first..first + ROW).filter_map(|place| RULES.get(place % PLACES));
     if let Some(known) = row().find(|known| known.site.load(Ordering::Acquire) == site) {
         return unpacked(known.rule.load(Ordering::Relaxed));
     }

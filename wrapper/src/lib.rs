@@ -34,7 +34,6 @@ mod layers;
 mod left;
 mod loading;
 mod local;
-mod meaning;
 #[cfg(all(not(test), panic = "abort"))]
 mod memory;
 mod message;
@@ -43,6 +42,7 @@ mod next;
 mod phases;
 mod process;
 mod recent;
+mod semantics;
 mod statistics;
 mod system;
 mod text;

@@ -21,7 +21,7 @@ use crate::{
 static NEXT: [AtomicPtr<c_void>; ENTRIES + 1] = [const { AtomicPtr::new(ptr::null_mut()) }; ENTRIES + 1];
 
 /// What is known when a function is called for the first time.
-pub(crate) enum Found {
+pub(crate) enum Resolved {
     /// Calls go here, and are counted.
     Counted(*mut c_void),
     /// The user does not want them to be counted: they go here by themselves from now on.
@@ -37,24 +37,24 @@ pub(crate) fn known(entry: Entry) -> Option<*mut c_void> {
 
 /// Finds it.
 #[cold]
-pub(crate) fn find(entry: Entry) -> Found {
+pub(crate) fn find(entry: Entry) -> Resolved {
     if entry.function() == CALIBRATION_FUNCTION {
         let target = calibrate::target();
         if let Some(next) = NEXT.last() {
             next.store(target, Ordering::Release);
         }
-        return Found::Counted(target);
+        return Resolved::Counted(target);
     }
     let _errno = SavedErrno::save();
     let Some(found) = look_up(entry.name()) else { fail(entry.name()) };
     if !process::looks_at(entry.function()) {
         entry.bypass(found);
-        return Found::NotCounted(found);
+        return Resolved::NotCounted(found);
     }
     if let Some(next) = NEXT.get(entry.index()) {
         next.store(found, Ordering::Release);
     }
-    Found::Counted(found)
+    Resolved::Counted(found)
 }
 
 /// The definition that would be found if this library were not there. Some libraries have functions under one name only.

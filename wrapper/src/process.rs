@@ -8,8 +8,8 @@ use core::{
 use mpiprobe_common::{Loss, ProcessCounters, file::COUNTERS_REGION};
 
 use crate::{
-    clock, code, entry::Entry, file, guard, header, imports, left, loading, meaning, message::SavedErrno, next, phases,
-    system, thread, visibility,
+    clock, code, entry::Entry, file, guard, header, imports, left, loading, message::SavedErrno, next, phases,
+    semantics, system, thread, visibility,
 };
 
 /// What has become of the file.
@@ -53,7 +53,7 @@ fn is_privileged() -> bool {
 /// Whether calls of a function have to be seen: to be counted, or because others mean something by them.
 pub(crate) fn looks_at(function: u32) -> bool {
     start();
-    STATE.load(Ordering::Acquire) != OFF && (header::is_selected(function) || meaning::needs(function))
+    STATE.load(Ordering::Acquire) != OFF && (header::is_selected(function) || semantics::needs(function))
 }
 
 /// From now on calls go straight to MPI.

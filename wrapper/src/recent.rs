@@ -11,9 +11,9 @@ use mpiprobe_common::{
 use crate::{
     entry::{DESCRIPTORS, Frame},
     file, header, layers,
-    meaning::argument,
     message::SavedErrno,
     process,
+    semantics::argument,
     thread::Local,
 };
 

@@ -17,9 +17,9 @@ use mpiprobe_common::{
 
 use crate::{
     clock::{Clock, monotonic_ns},
-    file, identity, imports, local,
-    meaning::{Given, Recalled, Sizes},
-    phases, process, system,
+    file, identity, imports, local, phases, process,
+    semantics::{CallCache, Given, Sizes},
+    system,
 };
 
 /// What the wrapper knows of a thread. Only the thread itself uses it, but for what another one tells it.
@@ -42,7 +42,7 @@ pub(crate) struct Local {
     /// In the file, by function id; null: not looked for yet.
     pub(crate) stats: [*mut FunctionStats; FUNCTION_SLOTS as usize],
     pub(crate) sizes: Sizes,
-    pub(crate) recalled: Recalled,
+    pub(crate) call_cache: CallCache,
     /// Of the open call.
     pub(crate) given: Given,
 }

@@ -16,7 +16,7 @@ use mpiprobe_observe::StatsReader;
 use serde::Serialize;
 
 use super::{
-    AttachError, Rung, Tables, Targets,
+    AttachError, AttachMethod, Tables, Targets,
     links::{Attachment, ProbeSite, Scope},
     object::Program,
 };
@@ -36,10 +36,10 @@ pub struct Calibration {
 }
 
 impl Calibration {
-    /// Attaches to the calibration target by `rung`, calls it a known number of times and checks the count. The probes are still
+    /// Attaches to the calibration target by `method`, calls it a known number of times and checks the count. The probes are still
     /// there: the kernel takes its time to remove them, for which nobody has to wait.
     pub(super) fn run(
-        rung: Rung,
+        method: AttachMethod,
         programs: &[Program],
         tables: &mut Tables,
         stats: &StatsReader,
@@ -47,14 +47,14 @@ impl Calibration {
         let pid = process::id();
         let target = Target { process: CALIBRATION_SLOT, flags: 0, library_start: 0, library_end: 0 };
         Targets::of(tables)?.allow(pid, target)?;
-        let measured = measure(rung, programs, stats, pid);
+        let measured = measure(method, programs, stats, pid);
         Targets::of(tables)?.remove(pid)?;
         measured
     }
 }
 
 fn measure(
-    rung: Rung,
+    method: AttachMethod,
     programs: &[Program],
     stats: &StatsReader,
     pid: u32,
@@ -66,7 +66,7 @@ fn measure(
     let before = counted();
     // What was measured of a batch; of all, that which was disturbed least.
     let (mut measured, mut least) = (before.1, u64::MAX);
-    let (per_call_ns, attachment) = added(rung, programs, pid, &mut || {
+    let (per_call_ns, attachment) = added(method, programs, pid, &mut || {
         let now = counted().1;
         least = least.min(now - measured);
         measured = now;
@@ -74,37 +74,37 @@ fn measure(
     let made = u64::from(BATCH * BATCHES);
     let counted = counted().0 - before.0;
     if counted != made {
-        return Err(AttachError::Miscounted { rung, made, counted });
+        return Err(AttachError::Miscounted { method, made, counted });
     }
     Ok((Calibration { per_call_ns, inside_ns: least as f64 / f64::from(BATCH) }, attachment))
 }
 
 /// What probes with these programs add to a call of the calibration target, ns.
-pub(super) fn added_ns(rung: Rung, programs: &[Program], pid: u32) -> Result<f64, AttachError> {
-    added(rung, programs, pid, &mut || ()).map(|(added_ns, _)| added_ns)
+pub(super) fn added_ns(method: AttachMethod, programs: &[Program], pid: u32) -> Result<f64, AttachError> {
+    added(method, programs, pid, &mut || ()).map(|(added_ns, _)| added_ns)
 }
 
 /// As [`added_ns`]; `after` is told of the end of each batch of probed calls.
 fn added(
-    rung: Rung,
+    method: AttachMethod,
     programs: &[Program],
     pid: u32,
     after: &mut dyn FnMut(),
 ) -> Result<(f64, Attachment), AttachError> {
     let bare = fastest_batch(&mut || ());
-    let attachment = attach(rung, programs, pid)?;
+    let attachment = attach(method, programs, pid)?;
     let probed = fastest_batch(after);
     Ok((probed.saturating_sub(bare).as_nanos() as f64 / f64::from(BATCH), attachment))
 }
 
 /// Attaches programs to the calibration target in this process only.
-fn attach(rung: Rung, programs: &[Program], pid: u32) -> Result<Attachment, AttachError> {
+fn attach(method: AttachMethod, programs: &[Program], pid: u32) -> Result<Attachment, AttachError> {
     let own = Path::new("/proc/self/exe");
-    let failed = |source| AttachError::Link { rung, file: own.into(), source };
+    let failed = |source| AttachError::Link { method, file: own.into(), source };
     let file = File::open(own).map_err(failed)?;
     let offset = own_file_offset(target as *const () as u64).map_err(failed)?;
     let sites = [ProbeSite { offset, cookie: Cookie::new(CALIBRATION_FUNCTION, 0, true).0 }];
-    Attachment::new(rung, programs, file.as_fd(), own, &sites, Scope::Process(pid))
+    Attachment::new(method, programs, file.as_fd(), own, &sites, Scope::Process(pid))
 }
 
 /// Calls the target and gives the time of the fastest batch; `after` is called after each.

@@ -4,7 +4,7 @@ use std::{fmt::Write as _, io, path::PathBuf};
 
 use thiserror::Error;
 
-use super::Rung;
+use super::AttachMethod;
 
 /// Why probes could not be loaded or attached.
 #[derive(Debug, Error)]
@@ -34,24 +34,24 @@ pub enum AttachError {
         source: io::Error,
         log: String,
     },
-    /// One rung of the ladder did not work.
-    #[error("cannot attach to {} by {rung}: {source}{}", .file.display(), hint(.source))]
+    /// One method did not work.
+    #[error("cannot attach to {} by {method}: {source}{}", .file.display(), hint(.source))]
     Link {
-        rung: Rung,
+        method: AttachMethod,
         file: PathBuf,
         #[source]
         source: io::Error,
     },
     /// A test probe was attached but did not count what it must.
-    #[error("a test probe by {rung} counted {counted} of {made} calls of a function of mpiprobe's own")]
-    Miscounted { rung: Rung, made: u64, counted: u64 },
-    /// No rung works.
+    #[error("a test probe by {method} counted {counted} of {made} calls of a function of mpiprobe's own")]
+    Miscounted { method: AttachMethod, made: u64, counted: u64 },
+    /// No method works.
     #[error(
         "no way of attaching uprobes works on this system:{}\n  Needs CONFIG_UPROBES and CONFIG_BPF_EVENTS, and root or \
          CAP_BPF + CAP_PERFMON; `mpiprobe doctor` checks each.",
-        rungs(.tried)
+        methods(.tried)
     )]
-    NoRung { tried: Vec<(Rung, Box<AttachError>)> },
+    NoMethod { tried: Vec<(AttachMethod, Box<AttachError>)> },
     /// A table could not be read or changed.
     #[error("cannot access the BPF table {table}: {source}{}", limit(source).map(|limit| format!("\n  {limit}")).unwrap_or_default())]
     Table {
@@ -78,11 +78,11 @@ pub enum AttachError {
     #[error(
         "{}, and you may not trace processes of other users\n  {}",
         if *.is_job { "the libraries of a command that does not run yet can only be probed for all processes of the node".to_owned() }
-        else { format!("on this kernel, {rung} are for all processes that use a library, or miss threads") },
+        else { format!("on this kernel, {method} are for all processes that use a library, or miss threads") },
         if *.is_job { "`mpiprobe run --engine wrapper` needs no probes; or run mpiprobe as root." }
         else { "Use a kernel from 6.6.35, 6.9.5 or 6.10 on, or `mpiprobe run --engine wrapper`, or run mpiprobe as root." }
     )]
-    OthersProcesses { rung: Rung, is_job: bool },
+    OthersProcesses { method: AttachMethod, is_job: bool },
     /// mpiprobe sees other process ids than the kernel's programs do.
     #[error(
         "mpiprobe runs in a pid namespace of its own (a container): the process ids that it sees are not the kernel's, so \
@@ -124,10 +124,10 @@ fn hint(source: &io::Error) -> &'static str {
     }
 }
 
-fn rungs(tried: &[(Rung, Box<AttachError>)]) -> String {
-    tried.iter().fold(String::new(), |mut text, (rung, error)| {
+fn methods(tried: &[(AttachMethod, Box<AttachError>)]) -> String {
+    tried.iter().fold(String::new(), |mut text, (method, error)| {
         // Writing to a String cannot fail.
-        let _ = write!(text, "\n  - {rung}: {}", error.to_string().replace('\n', "\n    "));
+        let _ = write!(text, "\n  - {method}: {}", error.to_string().replace('\n', "\n    "));
         text
     })
 }

@@ -3,33 +3,33 @@
 #![cfg_attr(not(test), deny(clippy::print_stderr, clippy::print_stdout))]
 
 mod calibrate;
+mod engine;
 mod error;
 mod events;
 mod kernel;
-mod ladder;
 mod layer_frames;
 mod libraries;
 mod links;
 mod locate;
+mod method;
 mod object;
 mod observer;
 mod pod;
 mod requests;
-mod rung;
 mod targets;
 
 pub use calibrate::Calibration;
+pub use engine::{Engine, Refusal, check_pid_namespace, choose_method};
 pub use error::AttachError;
 pub use events::{Notice, NoticeKind};
-pub use ladder::{Engine, Refusal, check_pid_namespace, climb};
 pub use layer_frames::LayerFrames;
 pub use libraries::{forget_library, tell_library};
 pub use links::{Attachment, ProbeSite, Scope};
 pub use locate::LocateError;
+pub use method::AttachMethod;
 pub use object::{LoadOptions, Tables};
 pub use observer::{ObserveError, Observer};
 pub use requests::release_requests;
-pub use rung::Rung;
 pub use targets::{Targets, begin_job};
 
 pub use kernel::{

@@ -8,7 +8,7 @@ use std::{
 };
 
 use super::{
-    AttachError, Rung,
+    AttachError, AttachMethod,
     kernel::{bpf, perf_event},
     object::Program,
 };
@@ -50,7 +50,7 @@ pub struct Attachment {
 struct Link {
     /// Closing it detaches.
     probe: OwnedFd,
-    /// The perf event behind it, on that rung.
+    /// The perf event behind it, on that method.
     event: Option<OwnedFd>,
     /// Its program runs at returns only.
     returns: bool,
@@ -61,20 +61,20 @@ impl Attachment {
     ///
     /// All or nothing: on an error every probe attached so far is detached again.
     pub(super) fn new<'a>(
-        rung: Rung,
+        method: AttachMethod,
         programs: impl IntoIterator<Item = &'a Program>,
         file: BorrowedFd<'_>,
         shown: &Path,
         sites: &[ProbeSite],
         scope: Scope,
     ) -> Result<Self, AttachError> {
-        let failed = |source| AttachError::Link { rung, file: PathBuf::from(shown), source };
+        let failed = |source| AttachError::Link { method, file: PathBuf::from(shown), source };
         let path = descriptor_path(file).map_err(failed)?;
         let mut attachment = Self { links: Vec::new() };
         for program in programs {
-            match rung {
-                Rung::Session | Rung::Multi => attachment.add_multi(program, &path, sites, scope),
-                Rung::PerfEvent => attachment.add_perf_events(program, &path, sites, scope),
+            match method {
+                AttachMethod::Session | AttachMethod::Multi => attachment.add_multi(program, &path, sites, scope),
+                AttachMethod::PerfEvent => attachment.add_perf_events(program, &path, sites, scope),
             }
             .map_err(failed)?;
         }

@@ -21,7 +21,7 @@ use aya_log::EbpfLogger;
 use aya_obj::Object;
 use bytemuck::Pod;
 use mpiprobe_common::{
-    CALIBRATION_FUNCTION, Config, Decisive, Descriptor, FUNCTION_SLOTS, JOB_MEMBERS, LIBRARIES, LIBRARY_PROBES,
+    CALIBRATION_FUNCTION, CacheKey, Config, Descriptor, FUNCTION_SLOTS, JOB_MEMBERS, LIBRARIES, LIBRARY_PROBES,
     config::{
         STAGE_ATTRIBUTE, STAGE_FOLLOW, STAGE_FOLLOW_ANY, STAGE_LOOK, STAGE_MEASURE, STAGE_POST, STAGE_PREPARE,
         STAGE_RELATE, STAGE_SETTLE, STAGE_START, STAGE_SUM,
@@ -31,7 +31,7 @@ use mpiprobe_common::{
 };
 use mpiprobe_observe::{SharedArray, StatsReader};
 
-use super::{AttachError, Rung, kernel::bpf, pod::Plain, rung::ProgramUse};
+use super::{AttachError, AttachMethod, kernel::bpf, method::ProgramUse, pod::Plain};
 
 static OBJECT: &[u8] = aya::include_bytes_aligned!(env!("MPIPROBE_BPF_OBJECT"));
 
@@ -126,7 +126,7 @@ impl Tables {
             .map_max_entries("COMMUNICATOR_OF", options.config.communicator_slots)
             .map_max_entries("REQUESTS", options.config.request_slots)
             .map_max_entries("HANDLES", options.config.handle_stores)
-            .map_max_entries("RECALLED", options.config.recall_stores)
+            .map_max_entries("CALL_CACHES", options.config.call_cache_slots)
             .map_max_entries("COMMUNICATOR_NAMES", options.config.communicator_slots)
             .map_max_entries("SCOPES", options.config.communicator_slots)
             .map_max_entries("ORIGINS", options.config.communicator_slots)
@@ -145,8 +145,8 @@ impl Tables {
     /// Tells the programs where each function's arguments stand.
     pub fn describe(&mut self, descriptors: impl IntoIterator<Item = (u32, Descriptor)>) -> Result<(), AttachError> {
         let descriptors: Vec<_> = descriptors.into_iter().collect();
-        let decisive = descriptors.iter().map(|&(function, descriptor)| (function, Plain(Decisive::of(&descriptor))));
-        self.fill("DECISIVE", decisive)?;
+        let keys = descriptors.iter().map(|&(function, descriptor)| (function, Plain(CacheKey::of(&descriptor))));
+        self.fill("CACHE_KEYS", keys)?;
         self.fill("DESCRIPTORS", descriptors.into_iter().map(|(function, descriptor)| (function, Plain(descriptor))))
     }
 
@@ -234,17 +234,17 @@ impl Tables {
 
     /// Loads a program that is run for every thread of the system.
     pub(super) fn load_iterator(&self, name: &'static str, function: u32) -> Result<OwnedFd, AttachError> {
-        load(self.linked()?, name, bpf::Kind::TaskIterator { function })
+        load(self.linked()?, name, bpf::ProgramKind::TaskIterator { function })
     }
 
-    /// Loads the uprobe programs of one rung, in the order in which they are to be attached, and the programs that they call at
+    /// Loads the uprobe programs of one method, in the order in which they are to be attached, and the programs that they call at
     /// the end, which are told where those are. Verifying them is much of the time that an observation takes to begin, so it
     /// is done on all processors.
-    pub(super) fn load_rung(&self, rung: Rung, uses: &[ProgramUse]) -> Result<Vec<Program>, AttachError> {
+    pub(super) fn load_method(&self, method: AttachMethod, uses: &[ProgramUse]) -> Result<Vec<Program>, AttachError> {
         let linked = self.linked()?;
         let stages = if self.options.config.traffic == 0 { &[][..] } else { &STAGES[..] };
-        let own = uses.iter().map(|usage| (usage.name, bpf::Kind::Probe(usage.attach_type)));
-        let called = stages.iter().map(|&(name, _)| (name, bpf::Kind::Probe(rung.return_attach_type())));
+        let own = uses.iter().map(|usage| (usage.name, bpf::ProgramKind::Probe(usage.attach_type)));
+        let called = stages.iter().map(|&(name, _)| (name, bpf::ProgramKind::Probe(method.return_attach_type())));
         let all: Vec<_> = own.chain(called).collect();
         let mut loaded = concurrently(&all, |&(name, kind)| load(linked, name, kind)).into_iter();
         let programs = uses.iter().zip(&mut loaded).map(|(&usage, fd)| Ok(Program { fd: fd?, usage })).collect();
@@ -257,7 +257,7 @@ impl Tables {
         programs
     }
 
-    /// Loads uprobe programs of one rung, in the order in which they are to be attached.
+    /// Loads uprobe programs of one method, in the order in which they are to be attached.
     pub(super) fn load_programs(&self, uses: &[ProgramUse]) -> Result<Vec<Program>, AttachError> {
         let linked = self.linked()?;
         uses.iter().map(|&usage| Program::load(linked, usage)).collect()
@@ -265,7 +265,7 @@ impl Tables {
 
     /// Loads a program that may wait for memory.
     pub(super) fn load_sleeping(&self, usage: ProgramUse) -> Result<Program, AttachError> {
-        let fd = load(self.linked()?, usage.name, bpf::Kind::SleepingProbe(usage.attach_type))?;
+        let fd = load(self.linked()?, usage.name, bpf::ProgramKind::SleepingProbe(usage.attach_type))?;
         Ok(Program { fd, usage })
     }
 
@@ -323,7 +323,7 @@ pub(super) struct Program {
 
 impl Program {
     fn load(linked: &Linked, usage: ProgramUse) -> Result<Self, AttachError> {
-        let fd = load(linked, usage.name, bpf::Kind::Probe(usage.attach_type))?;
+        let fd = load(linked, usage.name, bpf::ProgramKind::Probe(usage.attach_type))?;
         Ok(Self { fd, usage })
     }
 }
@@ -356,7 +356,7 @@ fn concurrently<T: Sync, R: Send>(all: &[T], work: impl Fn(&T) -> R + Sync) -> V
     done.into_iter().map(|(_, result)| result).collect()
 }
 
-fn load(linked: &Linked, name: &'static str, kind: bpf::Kind) -> Result<OwnedFd, AttachError> {
+fn load(linked: &Linked, name: &'static str, kind: bpf::ProgramKind) -> Result<OwnedFd, AttachError> {
     let program = linked.object.programs.get(name);
     let code = program.and_then(|program| Some((program, linked.object.functions.get(&program.function_key())?)));
     let (program, function) = code.ok_or(AttachError::Missing { what: "program", name })?;

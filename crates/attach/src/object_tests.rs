@@ -104,7 +104,7 @@ fn no_program_takes_the_verifier_long() {
     options.config.recent = 1;
     options.config.nested = 1;
     options.config.pcontrol_plus_1 = 1;
-    for rung in Rung::ALL {
+    for method in AttachMethod::ALL {
         // A table of programs takes those of one way of attaching only.
         let tables = match Tables::load(&options) {
             Ok(tables) => tables,
@@ -112,13 +112,13 @@ fn no_program_takes_the_verifier_long() {
         };
         let linked = tables.linked().unwrap();
         assert!(linked.types.is_some(), "the kernel does not take the object's types");
-        let own = [rung.programs(), rung.tool_programs()].concat();
-        let own = own.iter().map(|usage| (usage.name, bpf::Kind::Probe(usage.attach_type)));
-        let called = STAGES.iter().map(|&(name, _)| (name, bpf::Kind::Probe(rung.return_attach_type())));
+        let own = [method.programs(), method.tool_programs()].concat();
+        let own = own.iter().map(|usage| (usage.name, bpf::ProgramKind::Probe(usage.attach_type)));
+        let called = STAGES.iter().map(|&(name, _)| (name, bpf::ProgramKind::Probe(method.return_attach_type())));
         for (name, kind) in own.chain(called) {
-            let program = load(linked, name, kind).unwrap_or_else(|error| panic!("{rung}, {name}: {error:?}"));
+            let program = load(linked, name, kind).unwrap_or_else(|error| panic!("{method}, {name}: {error:?}"));
             let verified = bpf::verified_instructions(program.as_fd()).unwrap();
-            assert!(verified <= MOST_VERIFIED, "{rung}, {name}: {verified} instructions");
+            assert!(verified <= MOST_VERIFIED, "{method}, {name}: {verified} instructions");
         }
     }
 }

@@ -6,7 +6,7 @@ use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{ChildStderr, Command, Stdio};
 
-use crate::{BuildError, Kind, Request, Toolchain, detect, environment};
+use crate::{BuildError, Request, Toolchain, ToolchainKind, detect, environment};
 
 const TARGET: &str = "bpfel-unknown-none";
 
@@ -56,9 +56,9 @@ fn command(request: &Request, toolchain: &Toolchain) -> Command {
         .stdout(Stdio::null())
         .stderr(Stdio::piped());
     match toolchain.compiler.kind {
-        Kind::RustupNightly => command.args(["-Z", "build-std=core"]),
+        ToolchainKind::RustupNightly => command.args(["-Z", "build-std=core"]),
         // These two crates need the unstable asm_experimental_arch; all others stay as stable as Debian's compiler is.
-        Kind::Debian => command.env("RUSTC_BOOTSTRAP", "aya_ebpf,probe_ebpf"),
+        ToolchainKind::Debian => command.env("RUSTC_BOOTSTRAP", "aya_ebpf,probe_ebpf"),
     };
     command
 }

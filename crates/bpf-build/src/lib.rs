@@ -26,5 +26,5 @@ pub use build::build;
 pub use error::{BuildError, Missing};
 pub use linker::{LLVM_MAJOR as LINKER_LLVM_MAJOR, VERSION as LINKER_VERSION, linker_root};
 pub use request::{Request, STACKS};
-pub use toolchain::{Compiler, Kind, Toolchain, detect, detect_compiler};
+pub use toolchain::{Compiler, Toolchain, ToolchainKind, detect, detect_compiler};
 pub use wrapper::build_wrapper;

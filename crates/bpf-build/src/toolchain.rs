@@ -13,7 +13,7 @@ const DEBIAN_CORE: &str = "/usr/lib/rustlib/bpfel-unknown-none/lib";
 
 /// How `core` for BPF comes about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum ToolchainKind {
     /// rustup's nightly compiles it from the rust-src component.
     RustupNightly,
     /// Debian ships it compiled, for its own compiler.
@@ -23,7 +23,7 @@ pub enum Kind {
 /// What compiles for BPF, as absolute paths (but `cargo` when nothing tells where it is).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Compiler {
-    pub kind: Kind,
+    pub kind: ToolchainKind,
     pub cargo: PathBuf,
     pub rustc: PathBuf,
 }
@@ -45,7 +45,7 @@ pub fn detect_compiler() -> Result<Compiler, Missing> {
     if let Some((cargo, rustc)) = rustup_nightly()
         && readable_by_linker(&rustc).is_ok()
     {
-        return Ok(Compiler { kind: Kind::RustupNightly, cargo, rustc });
+        return Ok(Compiler { kind: ToolchainKind::RustupNightly, cargo, rustc });
     }
     let (rustc, core) = (PathBuf::from(DEBIAN_RUSTC), PathBuf::from(DEBIAN_CORE));
     if !rustc.is_file() || !has_core(&core) {
@@ -54,7 +54,7 @@ pub fn detect_compiler() -> Result<Compiler, Missing> {
     readable_by_linker(&rustc)?;
     // The cargo that runs us works with any compiler; one that rustup would have to choose first does not.
     let cargo = env::var_os("CARGO").unwrap_or_else(|| OsString::from("cargo"));
-    Ok(Compiler { kind: Kind::Debian, cargo: cargo.into(), rustc })
+    Ok(Compiler { kind: ToolchainKind::Debian, cargo: cargo.into(), rustc })
 }
 
 /// cargo and rustc of the nightly toolchain, by path, so that no rustup proxy gets another say.

@@ -14,7 +14,7 @@ pub(super) struct Names {
 
 /// What is known of one address.
 #[derive(Default)]
-pub(super) struct Found {
+pub(super) struct ResolvedAddress {
     /// From the inside out.
     pub(super) frames: Vec<SourceFrame>,
     /// The function by the symbol table, and its address.
@@ -37,11 +37,11 @@ impl Names {
     }
 
     /// What the instruction at `address` belongs to.
-    pub(super) fn find(&self, address: u64) -> Found {
+    pub(super) fn find(&self, address: u64) -> ResolvedAddress {
         let frames = self.dwarf.as_ref().map(|dwarf| dwarf.find(address)).unwrap_or_default();
         let symbol = self.symbols.find(address).or_else(|| self.exported.find(address));
         let symbol = symbol.filter(|(name, _)| !name.is_empty());
-        Found { frames, symbol: symbol.map(|(name, start)| (function_name(name, None), start)) }
+        ResolvedAddress { frames, symbol: symbol.map(|(name, start)| (function_name(name, None), start)) }
     }
 
     #[cfg(test)]

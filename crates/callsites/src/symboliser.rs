@@ -9,7 +9,7 @@ use mpiprobe_model::{CallSite, SourceFrame};
 use super::{
     caught::caught,
     module::{Module, ModuleAddress, ModuleId},
-    names::{Found, Names},
+    names::{Names, ResolvedAddress},
 };
 
 /// Finds names, and remembers them.
@@ -63,10 +63,10 @@ impl Symboliser {
         self.parsed.iter().filter_map(|(_, names)| names.budget()).collect()
     }
 
-    fn look_up(&mut self, at: &ModuleAddress) -> Found {
+    fn look_up(&mut self, at: &ModuleAddress) -> ResolvedAddress {
         // The address is the one after the call, which may be on another line or even in another function.
         let Some(call) = at.offset.checked_sub(1).filter(|_| at.module.image.is_some()) else {
-            return Found::default();
+            return ResolvedAddress::default();
         };
         let id = at.module.id();
         let names = if let Some(place) = self.parsed.iter().position(|(parsed, _)| parsed == id) {
@@ -112,10 +112,10 @@ fn guarded(module: &Module, read: impl FnOnce() -> Names) -> Names {
 
 /// The place by file and offset.
 pub(super) fn unnamed(at: &ModuleAddress) -> CallSite {
-    call_site(at, Found::default())
+    call_site(at, ResolvedAddress::default())
 }
 
-fn call_site(at: &ModuleAddress, found: Found) -> CallSite {
+fn call_site(at: &ModuleAddress, found: ResolvedAddress) -> CallSite {
     let mut frames = without_mpi_headers(found.frames);
     let start = found.symbol.as_ref().map(|(_, start)| *start);
     if let (Some(outermost), Some((name, _))) = (frames.last_mut(), &found.symbol)

@@ -35,7 +35,7 @@ pub struct Config {
     pub request_slots: u32,
     pub handle_stores: u32,
     /// Number of threads whose latest calls are remembered; at most the size of the table.
-    pub recall_stores: u32,
+    pub call_cache_slots: u32,
     /// Not 0: the call site is read at the entry of every call that may wait. 0: [`OpenCalls`] says where to find it when it
     /// is asked for.
     pub read_call_sites: u32,
@@ -117,7 +117,7 @@ impl Config {
         communicator_slots: crate::COMMUNICATOR_SLOTS,
         request_slots: crate::REQUEST_SLOTS,
         handle_stores: crate::HANDLE_STORES,
-        recall_stores: crate::RECALL_STORES,
+        call_cache_slots: crate::CALL_CACHE_SLOTS,
         read_call_sites: 1,
         job: 0,
         recent: 0,

@@ -5,9 +5,10 @@
 //! Times are nanoseconds of `CLOCK_MONOTONIC` unless said otherwise.
 #![no_std]
 
+pub mod cache_key;
+pub mod call_cache;
 pub mod config;
 pub mod cookie;
-pub mod decisive;
 pub mod descriptor;
 pub mod ended_thread;
 pub mod event;
@@ -20,7 +21,6 @@ pub mod loss;
 pub mod peer;
 pub mod phase;
 pub mod process;
-pub mod recall;
 pub mod recent;
 pub mod request;
 pub mod rules;
@@ -29,9 +29,10 @@ pub mod stats;
 pub mod thread;
 pub mod tool;
 
+pub use cache_key::CacheKey;
+pub use call_cache::{CachedCall, CallCache};
 pub use config::{Config, EnvironmentFields, OpenCalls};
 pub use cookie::Cookie;
-pub use decisive::Decisive;
 pub use descriptor::Descriptor;
 pub use ended_thread::{EndedThread, EndedThreadKey};
 pub use event::{EndedInCall, Event, ExecNotice};
@@ -41,7 +42,6 @@ pub use layout::Layout;
 pub use loss::Loss;
 pub use phase::{Phase, PhaseKey};
 pub use process::{ProcessCounters, Target};
-pub use recall::{KnownCall, Recalled};
 pub use recent::RecentCall;
 pub use request::{Amount, Following, Handles, Request, RequestKey};
 pub use stats::{FunctionStats, InnerKey, InnerStats, Volume};
@@ -88,7 +88,7 @@ pub const REQUEST_SLOTS: u32 = 65536;
 pub const HANDLE_STORES: u32 = 1024;
 
 /// Default number of threads whose latest calls are remembered.
-pub const RECALL_STORES: u32 = 1024;
+pub const CALL_CACHE_SLOTS: u32 = 1024;
 
 /// MPI libraries of which it is known how they lay out their objects.
 pub const LIBRARIES: u32 = 64;

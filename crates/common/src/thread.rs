@@ -103,8 +103,8 @@ pub struct ThreadState {
     pub recent_flows: [RecentFlow; RECENT_FLOWS],
     /// Inner calls that have not returned, outermost first.
     pub inner: [OpenCall; INNER_DEPTH],
-    /// Number plus one of the slot's [`crate::Recalled`]; 0: none yet. Stays with the slot.
-    pub recalled_plus_1: u64,
+    /// Number plus one of the slot's [`crate::CallCache`]; 0: none yet. Stays with the slot.
+    pub call_cache_plus_1: u64,
     /// Calls entered where the stack is higher than in the open call, whose return probe is still there: made by the open call on
     /// another stack, or by the program after it has left the open call without a return. They count as inner calls until it turns
     /// out that the open call was left.
@@ -142,7 +142,7 @@ impl ThreadState {
         recent_flows: [RecentFlow { call_site: 0, communicator: 0, peer: 0, function_plus_1: 0, epoch: 0, flow: 0 };
             RECENT_FLOWS],
         inner: [OpenCall { function_plus_1: 0, to_user: 0, started_ns: 0, stack_pointer: 0 }; INNER_DEPTH],
-        recalled_plus_1: 0,
+        call_cache_plus_1: 0,
         unsure_calls: 0,
         unsure: [UnsureCalls { function: 0, calls: 0 }; UNSURE_FUNCTIONS],
     };

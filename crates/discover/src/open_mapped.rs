@@ -3,7 +3,7 @@
 use std::io;
 
 use super::{
-    foreign::{ForeignFile, Found, Request, Whose, has_no_answer, open, open_here},
+    foreign::{ForeignFile, Opening, Request, Whose, has_no_answer, open, open_here},
     mappings::{FileId, MappedFile, TextRange},
     process::Process,
     process_error::ProcessError,
@@ -59,15 +59,15 @@ pub fn open_mapped(process: &Process, mapped: &MappedFile) -> Result<ForeignFile
     let path = mapped.display_path();
     let user = process.user()?;
     let opened = match open_by_link(process, user, mapped) {
-        Ok(Found::File(file)) => return Ok(process.alive_after("map_files", Ok(file))?),
+        Ok(Opening::File(file)) => return Ok(process.alive_after("map_files", Ok(file))?),
         Err(error) if has_no_answer(&error) => Err(error),
         Ok(_) | Err(_) => open_by_name(process, user, mapped),
     };
     match opened {
-        Ok(Found::File(file)) => Ok(process.alive_after("root", Ok(file))?),
+        Ok(Opening::File(file)) => Ok(process.alive_after("root", Ok(file))?),
         _ if !process.is_alive() => Err(ProcessError::Vanished { pid }.into()),
-        Ok(Found::Nothing) => Err(OpenMappedError::Deleted { pid, path, id: mapped.id }),
-        Ok(Found::Other) => Err(OpenMappedError::Replaced { pid, path, id: mapped.id }),
+        Ok(Opening::Nothing) => Err(OpenMappedError::Deleted { pid, path, id: mapped.id }),
+        Ok(Opening::Other) => Err(OpenMappedError::Replaced { pid, path, id: mapped.id }),
         Err(source) if has_no_answer(&source) => Err(OpenMappedError::NoAnswer { pid, path, user, source }),
         Err(source) => Err(OpenMappedError::Io { pid, path, source }),
     }
@@ -76,28 +76,28 @@ pub fn open_mapped(process: &Process, mapped: &MappedFile) -> Result<ForeignFile
 /// Whether the name that a process mapped a file by still leads to that file.
 pub fn on_disk(process: &Process, mapped: &MappedFile) -> Result<OnDisk, ProcessError> {
     let found = open_by_name(process, process.user()?, mapped).map(|found| match found {
-        Found::File(_) => OnDisk::Same,
-        Found::Other => OnDisk::Replaced,
-        Found::Nothing => OnDisk::Deleted,
+        Opening::File(_) => OnDisk::Same,
+        Opening::Other => OnDisk::Replaced,
+        Opening::Nothing => OnDisk::Deleted,
     });
     process.alive_after("root", found)
 }
 
-fn open_by_link(process: &Process, user: u32, mapped: &MappedFile) -> io::Result<Found<ForeignFile>> {
+fn open_by_link(process: &Process, user: u32, mapped: &MappedFile) -> io::Result<Opening<ForeignFile>> {
     #[cfg(test)]
     if BY_NAME_ONLY.get() {
         return Err(io::ErrorKind::PermissionDenied.into());
     }
     let links: Vec<String> = mapped.ranges.iter().take(MOST_LINKS).map(TextRange::link_name).collect();
     if let Some(file) = open_here(process.directory(), &links, mapped.id) {
-        return Ok(Found::File(file.into()));
+        return Ok(Opening::File(file.into()));
     }
     // No other file system is asked than the one that the file is on.
     let whose = Whose { user, device: Some((mapped.id.major, mapped.id.minor)) };
     open(&Request::Links { links, id: mapped.id }, process.directory(), whose)
 }
 
-fn open_by_name(process: &Process, user: u32, mapped: &MappedFile) -> io::Result<Found<ForeignFile>> {
+fn open_by_name(process: &Process, user: u32, mapped: &MappedFile) -> io::Result<Opening<ForeignFile>> {
     let request = Request::Names { paths: mapped.candidate_paths(), id: mapped.id };
     open(&request, process.directory(), Whose { user, device: None })
 }

@@ -14,7 +14,7 @@ use super::{
     architecture::Architecture,
     command_line::CommandLine,
     environment::Environment,
-    foreign::{ForeignFile, Found, Request, Whose, open},
+    foreign::{ForeignFile, Opening, Request, Whose, open},
     proc_root::ProcRoot,
     process_error::ProcessError,
     read::{Bounded, link_at, read_at},
@@ -153,7 +153,7 @@ impl Process {
         let request = Request::Link { name: "exe".to_owned() };
         let found = open(&request, self.directory(), Whose { user: self.user()?, device: None });
         let header = found.and_then(|found| {
-            let Found::File(file) = found else { return Err(std::io::ErrorKind::NotFound.into()) };
+            let Opening::File(file) = found else { return Err(std::io::ErrorKind::NotFound.into()) };
             let mut header = [0; Architecture::HEADER];
             let read = file.read_at(&mut header, 0)?;
             Ok(header.get(..read).unwrap_or_default().to_vec())
@@ -170,8 +170,8 @@ impl Process {
         let request = Request::Link { name: "mem".to_owned() };
         let found = open(&request, self.directory(), Whose { user: self.user()?, device: None });
         let found = found.and_then(|found| match found {
-            Found::File(file) => Ok(file),
-            Found::Other | Found::Nothing => Err(std::io::ErrorKind::NotFound.into()),
+            Opening::File(file) => Ok(file),
+            Opening::Other | Opening::Nothing => Err(std::io::ErrorKind::NotFound.into()),
         });
         self.alive_after("mem", found)
     }

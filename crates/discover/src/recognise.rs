@@ -79,12 +79,12 @@ impl<F: FnMut(&ForeignFile, FileId) -> Option<Recognised>> Recognise for F {
 #[derive(Debug)]
 pub struct Cache<R> {
     recogniser: R,
-    known: HashMap<FileId, Known>,
+    known: HashMap<FileId, CachedFile>,
     round: u64,
 }
 
 #[derive(Debug)]
-struct Known {
+struct CachedFile {
     /// Changes when the file is written to, or when its inode number is given to another file.
     content: FileState,
     /// When it was last compared with the file.
@@ -122,7 +122,7 @@ impl<R: Recognise> Cache<R> {
             Some(known) => known.answer.clone(),
             None => self.recogniser.recognise(&file, id).map(Arc::new),
         };
-        self.known.insert(id, Known { content, round: self.round, pinned, answer: answer.clone() });
+        self.known.insert(id, CachedFile { content, round: self.round, pinned, answer: answer.clone() });
         Ok(answer)
     }
 

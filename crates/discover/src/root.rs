@@ -6,7 +6,7 @@ use std::os::fd::{AsFd as _, OwnedFd};
 use rustix::fs::{AtFlags, CWD, Mode, OFlags, StatxFlags, openat, statx};
 
 use super::{
-    foreign::{ForeignFile, Found, Request, Whose, open},
+    foreign::{ForeignFile, Opening, Request, Whose, open},
     process::Process,
     process_error::ProcessError,
     read::link_at,
@@ -31,8 +31,8 @@ impl Root {
     pub fn open_regular(&self, path: &[u8], user: u32) -> io::Result<ForeignFile> {
         let request = Request::InRoot { path: path.to_vec() };
         match open(&request, self.0.as_fd(), Whose { user, device: None })? {
-            Found::File(file) => Ok(file),
-            Found::Other | Found::Nothing => Err(io::ErrorKind::NotFound.into()),
+            Opening::File(file) => Ok(file),
+            Opening::Other | Opening::Nothing => Err(io::ErrorKind::NotFound.into()),
         }
     }
 

@@ -22,13 +22,13 @@ pub struct Blueprint {
 pub enum Search {
     /// The library is not initialised: its objects are not there yet. What does not depend on them is found. With communicators,
     /// it may be a program that has begun a session and never makes the predefined ones.
-    NotYet(Found),
-    Done(Found),
+    NotYet(FoundLayout),
+    Done(FoundLayout),
 }
 
 /// What was found out about a process.
 #[derive(Debug, Clone)]
-pub struct Found {
+pub struct FoundLayout {
     pub layout: Layout,
     /// Where the process's communicators are listed.
     pub registry: Registry,
@@ -76,7 +76,7 @@ impl Blueprint {
 }
 
 impl Search {
-    pub fn found(&self) -> &Found {
+    pub fn found(&self) -> &FoundLayout {
         let (Self::NotYet(found) | Self::Done(found)) = self;
         found
     }

@@ -29,7 +29,7 @@ mod template;
 mod tests;
 mod version;
 
-pub use blueprint::{Blueprint, Found, Registry, Search};
+pub use blueprint::{Blueprint, FoundLayout, Registry, Search};
 pub use communicators::Communicator;
 pub use expected::Expected;
 pub use memory::TargetMemory;

@@ -9,7 +9,7 @@ use mpiprobe_plan::{Data, Family, Implementation, Library};
 
 use super::{
     Blueprint, Expected, Missing, Reason, TargetMemory, Version,
-    blueprint::{Findings, Found, Search, Target},
+    blueprint::{Findings, FoundLayout, Search, Target},
     mpich, openmpi, standard_abi, template,
 };
 
@@ -47,7 +47,7 @@ impl Blueprint {
         };
         let missing = |(capability, reason)| Missing { capability, library: self.name.clone(), reason };
         let not_yet = found.not_yet;
-        let found = Found {
+        let found = FoundLayout {
             layout: found.layout,
             registry: found.registry,
             missing: found.missing.into_iter().map(missing).collect(),

@@ -11,18 +11,18 @@ use mpiprobe_common::{
 };
 
 /// A word of a layout that may be an address: where it is, and how to get at it.
-pub(super) struct Place {
+pub(super) struct WordLocation {
     offset: usize,
     word: fn(&mut Layout) -> &mut u64,
 }
 
 macro_rules! places {
     ($($name:ident = $($part:ident).+;)*) => {$(
-        pub(super) const $name: Place =
-            Place { offset: offset_of!(Layout, $($part).+), word: |layout| &mut layout.$($part).+ };
+        pub(super) const $name: WordLocation =
+            WordLocation { offset: offset_of!(Layout, $($part).+), word: |layout| &mut layout.$($part).+ };
     )*
         /// All of them.
-        pub(super) const PLACES: &[&Place] = &[$(&$name),*];
+        pub(super) const PLACES: &[&WordLocation] = &[$(&$name),*];
     };
 }
 
@@ -85,33 +85,33 @@ impl Draft {
         }
     }
 
-    fn set(&mut self, place: &Place, rule: u32, value: u64) {
+    fn set(&mut self, place: &WordLocation, rule: u32, value: u64) {
         *(place.word)(&mut self.0.layout) = value;
         self.set_rule(place.offset, rule);
     }
 
     /// It is the same in all processes.
-    pub(super) fn given(&mut self, place: &Place, value: u64) {
+    pub(super) fn given(&mut self, place: &WordLocation, value: u64) {
         self.set(place, rule::GIVEN, value);
     }
 
     /// It is an address in the file.
-    pub(super) fn address(&mut self, place: &Place, address: u64) {
+    pub(super) fn address(&mut self, place: &WordLocation, address: u64) {
         self.set(place, rule::ADDRESS, address);
     }
 
     /// It stands in the variable at that address.
-    pub(super) fn variable(&mut self, place: &Place, address: u64) {
+    pub(super) fn variable(&mut self, place: &WordLocation, address: u64) {
         self.set(place, rule::VARIABLE, address);
     }
 
     /// It is an element of the table whose address stands there.
-    pub(super) fn element(&mut self, place: &Place, address: u64, index: u64) {
+    pub(super) fn element(&mut self, place: &WordLocation, address: u64, index: u64) {
         self.set(place, rule::ELEMENT, address & ((1 << ELEMENT_SHIFT) - 1) | index << ELEMENT_SHIFT);
     }
 
     /// A word of the layout that the draft was made of.
-    pub(super) fn value(&mut self, place: &Place) -> u64 {
+    pub(super) fn value(&mut self, place: &WordLocation) -> u64 {
         *(place.word)(&mut self.0.layout)
     }
 

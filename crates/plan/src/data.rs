@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use super::{Library, lookup::Found, references::References};
+use super::{Library, lookup::Definition, references::References};
 
 /// A variable that the file defines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -35,7 +35,7 @@ impl Data {
     pub fn of(library: &Library<'_>, names: &[&'static str], functions: &[&'static str]) -> Self {
         let found = library.look_up(names);
         let symbols = names.iter().filter_map(|&name| match found.get(name) {
-            Some(Found::Data { address, size }) => Some((name, DataSymbol { address, size })),
+            Some(Definition::Data { address, size }) => Some((name, DataSymbol { address, size })),
             _ => None,
         });
         let (writable, initialised) = library.segments.writable().unzip();

@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 
 use super::{
     Library,
-    symbol_table::{Kind, Place},
+    symbol_table::{SymbolKind, SymbolPlace},
 };
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Found {
+pub(super) enum Definition {
     Function { address: u64, size: u64 },
     Data { address: u64, size: u64 },
     Import,
@@ -16,22 +16,22 @@ pub(super) enum Found {
 
 /// What the file has under some names.
 #[derive(Debug)]
-pub(super) struct Names<'names>(BTreeMap<&'names str, Found>);
+pub(super) struct Names<'names>(BTreeMap<&'names str, Definition>);
 
 impl Names<'_> {
     pub(super) fn defines_function(&self, name: &str) -> bool {
-        matches!(self.0.get(name), Some(Found::Function { .. }))
+        matches!(self.0.get(name), Some(Definition::Function { .. }))
     }
 
     pub(super) fn imports(&self, name: &str) -> bool {
-        self.0.get(name) == Some(&Found::Import)
+        self.0.get(name) == Some(&Definition::Import)
     }
 
     pub(super) fn defines_data(&self, name: &str) -> bool {
-        matches!(self.0.get(name), Some(Found::Data { .. }))
+        matches!(self.0.get(name), Some(Definition::Data { .. }))
     }
 
-    pub(super) fn get(&self, name: &str) -> Option<Found> {
+    pub(super) fn get(&self, name: &str) -> Option<Definition> {
         self.0.get(name).copied()
     }
 }
@@ -44,14 +44,14 @@ impl Library<'_> {
             let Some(&name) = wanted.get(symbol.name) else { continue };
             let (address, size) = (symbol.address, symbol.size);
             match (symbol.place, symbol.kind) {
-                (Place::Undefined, _) => {
-                    found.entry(name).or_insert(Found::Import);
+                (SymbolPlace::Undefined, _) => {
+                    found.entry(name).or_insert(Definition::Import);
                 }
-                (Place::Defined, Kind::Function) => {
-                    found.insert(name, Found::Function { address, size });
+                (SymbolPlace::Defined, SymbolKind::Function) => {
+                    found.insert(name, Definition::Function { address, size });
                 }
-                (Place::Defined, Kind::Data) => {
-                    found.insert(name, Found::Data { address, size });
+                (SymbolPlace::Defined, SymbolKind::Data) => {
+                    found.insert(name, Definition::Data { address, size });
                 }
                 _ => {}
             }
@@ -60,8 +60,8 @@ impl Library<'_> {
     }
 
     /// The bytes of a data or function symbol that are in the file, at most `limit`.
-    pub(super) fn bytes_of(&self, found: Found, limit: u64) -> &[u8] {
-        let (Found::Function { address, size } | Found::Data { address, size }) = found else { return &[] };
+    pub(super) fn bytes_of(&self, found: Definition, limit: u64) -> &[u8] {
+        let (Definition::Function { address, size } | Definition::Data { address, size }) = found else { return &[] };
         match self.segments.bytes_at(address) {
             Some((offset, in_file)) => self.bytes_from(offset, size.min(in_file).min(limit)),
             None => &[],

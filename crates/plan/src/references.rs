@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use iced_x86::{Decoder, DecoderOptions, Instruction, Mnemonic};
 
-use super::{Library, lookup::Found};
+use super::{Library, lookup::Definition};
 
 /// How much of a function is read, bytes: those that look objects up have some hundred.
 const MAX_READ: u64 = 4096;
@@ -24,7 +24,7 @@ impl Library<'_> {
         let found = self.look_up(names);
         let (mut variables, mut factors) = (BTreeSet::new(), BTreeSet::new());
         for found in names.iter().filter_map(|name| found.get(name)) {
-            let Found::Function { address, .. } = found else { continue };
+            let Definition::Function { address, .. } = found else { continue };
             let Ok(decoder) = Decoder::try_with_ip(64, self.bytes_of(found, MAX_READ), address, DecoderOptions::NONE)
             else {
                 continue;

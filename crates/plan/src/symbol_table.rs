@@ -18,7 +18,7 @@ pub(super) type Header = FileHeader64<LittleEndian>;
 pub(super) type Sections<'data> = SectionTable<'data, Header>;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum SymbolKind {
     Function,
     IndirectFunction,
     Data,
@@ -26,7 +26,7 @@ pub(super) enum Kind {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Place {
+pub(super) enum SymbolPlace {
     /// Imported: another file defines it.
     Undefined,
     /// A number, not an address in this file.
@@ -38,8 +38,8 @@ pub(super) enum Place {
 pub(super) struct Symbol<'data> {
     /// Without the version that `.symtab` appends (`MPI_Send@@LIBMPI_1.0`).
     pub(super) name: &'data str,
-    pub(super) kind: Kind,
-    pub(super) place: Place,
+    pub(super) kind: SymbolKind,
+    pub(super) place: SymbolPlace,
     pub(super) address: u64,
     pub(super) size: u64,
 }
@@ -79,15 +79,15 @@ impl<'data> SymbolTable<'data> {
 
     fn read(&self, symbol: &Sym64<LittleEndian>) -> Option<Symbol<'data>> {
         let kind = match symbol.st_type() {
-            elf::STT_FUNC => Kind::Function,
-            elf::STT_GNU_IFUNC => Kind::IndirectFunction,
-            elf::STT_OBJECT => Kind::Data,
-            _ => Kind::Other,
+            elf::STT_FUNC => SymbolKind::Function,
+            elf::STT_GNU_IFUNC => SymbolKind::IndirectFunction,
+            elf::STT_OBJECT => SymbolKind::Data,
+            _ => SymbolKind::Other,
         };
         let place = match symbol.st_shndx(LittleEndian) {
-            elf::SHN_UNDEF => Place::Undefined,
-            elf::SHN_ABS => Place::Absolute,
-            _ => Place::Defined,
+            elf::SHN_UNDEF => SymbolPlace::Undefined,
+            elf::SHN_ABS => SymbolPlace::Absolute,
+            _ => SymbolPlace::Defined,
         };
         let name = string_at(self.strings, symbol.st_name(LittleEndian).into())?;
         let name = name.split('@').next().unwrap_or(name);

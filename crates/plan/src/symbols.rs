@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::{
     ElfError, Library, Rejection,
-    symbol_table::{Kind, Place, Symbol},
+    symbol_table::{Symbol, SymbolKind, SymbolPlace},
 };
 
 /// The largest MPI library defines 1,400 names, twice if it is not stripped; a hostile file could claim millions.
@@ -55,7 +55,7 @@ pub struct Symbols<K> {
 }
 
 /// A function while its names are being collected.
-struct Found<K> {
+struct NamedFunction<K> {
     address: u64,
     size: u64,
     names: BTreeMap<String, K>,
@@ -66,12 +66,14 @@ impl<'data> Library<'data> {
     ///
     /// Names are C names without symbol version. Two versions of one name are two functions if their addresses differ.
     pub fn resolve<K>(&self, mut wanted: impl FnMut(&str) -> Option<K>) -> Result<Symbols<K>, ElfError> {
-        let mut functions: BTreeMap<u64, Found<K>> = BTreeMap::new();
+        let mut functions: BTreeMap<u64, NamedFunction<K>> = BTreeMap::new();
         let mut rejected = BTreeMap::new();
         let mut starts = Vec::new();
         let mut matches = 0_usize;
         for symbol in self.all_symbols() {
-            if symbol.place == Place::Defined && matches!(symbol.kind, Kind::Function | Kind::IndirectFunction) {
+            if symbol.place == SymbolPlace::Defined
+                && matches!(symbol.kind, SymbolKind::Function | SymbolKind::IndirectFunction)
+            {
                 starts.push(symbol.address);
             }
             let Some(key) = wanted(symbol.name) else { continue };
@@ -82,7 +84,8 @@ impl<'data> Library<'data> {
             let (Symbol { address, .. }, name) = (symbol, symbol.name.to_owned());
             match self.locate(&symbol) {
                 Ok((file_offset, size)) => {
-                    let found = functions.entry(file_offset).or_insert(Found { address, size, names: BTreeMap::new() });
+                    let found =
+                        functions.entry(file_offset).or_insert(NamedFunction { address, size, names: BTreeMap::new() });
                     // Names of one address that disagree about its end: the nearer one is safe.
                     found.size = found.size.min(size);
                     found.names.entry(name).or_insert(key);
@@ -101,14 +104,14 @@ impl<'data> Library<'data> {
     /// File offset and size of a function that can be probed.
     fn locate(&self, symbol: &Symbol<'_>) -> Result<(u64, u64), Rejection> {
         match symbol.place {
-            Place::Undefined => return Err(Rejection::Imported),
-            Place::Absolute => return Err(Rejection::Absolute),
-            Place::Defined => {}
+            SymbolPlace::Undefined => return Err(Rejection::Imported),
+            SymbolPlace::Absolute => return Err(Rejection::Absolute),
+            SymbolPlace::Defined => {}
         }
         match symbol.kind {
-            Kind::Function => {}
-            Kind::IndirectFunction => return Err(Rejection::IndirectFunction),
-            Kind::Data | Kind::Other => return Err(Rejection::NotAFunction),
+            SymbolKind::Function => {}
+            SymbolKind::IndirectFunction => return Err(Rejection::IndirectFunction),
+            SymbolKind::Data | SymbolKind::Other => return Err(Rejection::NotAFunction),
         }
         if symbol.size == 0 {
             return Err(Rejection::NoSize);
@@ -123,7 +126,7 @@ impl<'data> Library<'data> {
     }
 }
 
-impl<K> Found<K> {
+impl<K> NamedFunction<K> {
     /// `starts`: where functions begin, sorted.
     fn finish(self, file_offset: u64, starts: &[u64]) -> Function<K> {
         let next = starts.get(starts.partition_point(|&start| start <= self.address));

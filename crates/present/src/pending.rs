@@ -20,7 +20,7 @@ const SHOWN: usize = 20;
 
 /// Operations posted at one place and not complete.
 #[derive(Debug, Default)]
-struct Place {
+struct PendingSite {
     operations: u64,
     ranks: BTreeSet<Option<u32>>,
     oldest_ns: u64,
@@ -28,7 +28,7 @@ struct Place {
 
 /// Requests that no call has said to be complete, by where they were made; empty without any.
 pub(super) fn pending(profile: &Profile) -> String {
-    let mut places: BTreeMap<(&str, String), Place> = BTreeMap::new();
+    let mut places: BTreeMap<(&str, String), PendingSite> = BTreeMap::new();
     for rank in &profile.ranks {
         for row in rank.traffic.iter().flat_map(|traffic| &traffic.pending) {
             let place = places.entry((row.function, site(row))).or_default();
@@ -43,7 +43,7 @@ pub(super) fn pending(profile: &Profile) -> String {
     let columns = [Left("function"), Right("requests"), Right("ranks"), Right("oldest"), Left("made at")];
     let mut sorted: Vec<_> = places.into_iter().collect();
     sorted.sort_by_key(|(_, place)| Reverse(place.operations));
-    let row = |((function, site), place): ((&str, String), Place)| {
+    let row = |((function, site), place): ((&str, String), PendingSite)| {
         let ranks = count(place.ranks.len() as u64);
         vec![function.to_owned(), count(place.operations), ranks, ns(place.oldest_ns), site]
     };

@@ -10,7 +10,7 @@ use crate::{
     CaptureError,
     copy::{Certainty, Progress, State, SystemCall, ThreadCopy, Way},
     kernel::{
-        iterator::{Found, Iterator},
+        iterator::{CopiedThread, Iterator},
         sample, stop,
     },
     proc,
@@ -148,8 +148,8 @@ fn copy(
     Ok(())
 }
 
-fn thread_copy(found: Found) -> ThreadCopy {
-    let Found { before, after, .. } = found;
+fn thread_copy(found: CopiedThread) -> ThreadCopy {
+    let CopiedThread { before, after, .. } = found;
     let rested = !before.on_cpu
         && !after.on_cpu
         && (before.voluntary, before.involuntary) == (after.voluntary, after.involuntary);

@@ -21,7 +21,7 @@ mod state;
 mod terminal;
 mod user;
 
-pub use content::{Block, Measure, Place, Screen, Span};
+pub use content::{Block, Location, Measure, Screen, Span};
 pub use draw::{Theme, draw};
 pub use error::ViewError;
 pub use keys::{Action, BINDINGS, Binding, Edit, Section, action};

@@ -3,7 +3,7 @@
 use std::{ffi::OsString, path::PathBuf, time::Duration};
 
 use clap::{Args, Parser, Subcommand};
-use mpiprobe_attach::Rung;
+use mpiprobe_attach::AttachMethod;
 use mpiprobe_functions::FunctionSet;
 use mpiprobe_model::filter::{self, Filter, FilterError};
 use mpiprobe_present::recording::{At, RecordTo};
@@ -119,7 +119,7 @@ pub struct Observe {
 
     /// Attach in this way only, instead of the best one that works.
     #[arg(long, value_name = "WAY", value_enum, help_heading = "Limits")]
-    pub attach: Option<Rung>,
+    pub attach: Option<AttachMethod>,
     /// Room for this many processes (8.5 KiB each, 18.5 KiB in the full-screen view).
     #[arg(long, value_name = "N", default_value_t = mpiprobe_common::PROCESS_SLOTS, value_parser = clap::value_parser!(u32).range(2..=65_536), help_heading = "Limits")]
     pub max_processes: u32,

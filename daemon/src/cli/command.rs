@@ -140,7 +140,7 @@ async fn observe(asked: &Observe, trace_bpf: bool) -> Result<Exit, CommandError>
         json: asked.json,
         view: view(asked)?,
         record: asked.record.to(),
-        rung: asked.attach,
+        method: asked.attach,
         max_processes: asked.max_processes,
         max_threads: asked.max_threads,
         traffic: asked.traffic,

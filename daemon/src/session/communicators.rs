@@ -10,7 +10,7 @@ use mpiprobe_common::{
 use mpiprobe_layout::{Registry, TargetMemory, communicators, names::made_up};
 use mpiprobe_observe::{CommunicatorSnapshot, Members, Snapshot, monotonic_ns};
 
-use super::roster::Roster;
+use super::process_table::ProcessTable;
 
 /// Of larger communicators the members are not listed.
 const MOST_MEMBERS: u32 = 4096;
@@ -20,12 +20,12 @@ const MOST_KEPT: usize = 1 << 22;
 /// What is known of the communicators of all processes.
 #[derive(Debug, Default)]
 pub(super) struct Communicators {
-    processes: HashMap<u32, Known>,
+    processes: HashMap<u32, ProcessLayout>,
     kept: usize,
 }
 
 #[derive(Debug)]
-struct Known {
+struct ProcessLayout {
     layout: Layout,
     /// Names by handle, of those that were there before they were observed.
     named: HashMap<u64, String>,
@@ -35,7 +35,7 @@ struct Known {
     members: HashMap<u32, Option<Arc<Members>>>,
 }
 
-impl Known {
+impl ProcessLayout {
     /// The name that a communicator had when names were read, if it was there.
     fn name(&self, facts: &Communicator) -> Option<&String> {
         // One that was made before is not another one with the same handle.
@@ -60,7 +60,7 @@ impl Communicators {
         let listed = communicators::communicators(layout, registry, memory).into_iter();
         let named = listed.filter_map(|known| Some((layout.handle(known.handle), known.name?))).collect();
         let read_ns = began..monotonic_ns();
-        self.processes.insert(slot, Known { layout: *layout, named, read_ns, members: HashMap::new() });
+        self.processes.insert(slot, ProcessLayout { layout: *layout, named, read_ns, members: HashMap::new() });
     }
 
     /// How a process lays out its objects, if that has been settled.
@@ -69,7 +69,7 @@ impl Communicators {
     }
 
     /// Adds to what the tables say.
-    pub(super) fn complete(&mut self, snapshot: &mut Snapshot, roster: &Roster) {
+    pub(super) fn complete(&mut self, snapshot: &mut Snapshot, process_table: &ProcessTable) {
         let mut common: HashMap<Identity, Arc<Members>> = HashMap::new();
         for process in &mut snapshot.processes {
             let Some(known) = self.processes.get_mut(&process.process) else { continue };
@@ -88,7 +88,7 @@ impl Communicators {
                 let is_alive = facts.freed_ns == 0;
                 if is_alive && !known.members.contains_key(&communicator.number) && facts.size > 0 {
                     let found = common.get(&identity(facts)).cloned().or_else(|| {
-                        let process = roster.process(process.process)?;
+                        let process = process_table.process(process.process)?;
                         let memory = memory.get_or_insert_with(|| TargetMemory::open(process).ok()).as_ref()?;
                         if self.kept > MOST_KEPT { None } else { read(&known.layout, communicator, memory) }
                     });

@@ -18,8 +18,8 @@ use super::{
     options::Options,
     probe_error::ProbeError,
     probes::{Covered, Probes},
+    process_table::ProcessTable,
     returns::ReturnChoice,
-    roster::Roster,
     sites::{OpenBehindLayers, Sites},
 };
 
@@ -194,10 +194,10 @@ impl Coverage {
     }
 
     /// What is kept of process images that have ended: their files stay open only if there is something to be named.
-    pub(super) fn release(&mut self, kernel: &mut Kernel, roster: &Roster, slots: &[u32]) {
+    pub(super) fn release(&mut self, kernel: &mut Kernel, process_table: &ProcessTable, slots: &[u32]) {
         for &slot in slots {
             self.layouts.forget(slot);
-            if !self.traffic && !roster.has_ended_in_call(slot) {
+            if !self.traffic && !process_table.has_ended_in_call(slot) {
                 self.sites.forget(slot);
             }
         }
@@ -216,12 +216,17 @@ impl Coverage {
     }
 
     /// Open calls that came through a language layer are the user's.
-    pub(super) fn look_behind_layers(&mut self, kernel: &Kernel, roster: &Roster, snapshot: &mut Snapshot) {
+    pub(super) fn look_behind_layers(
+        &mut self,
+        kernel: &Kernel,
+        process_table: &ProcessTable,
+        snapshot: &mut Snapshot,
+    ) {
         let mut found = OpenBehindLayers::new();
         for process in &mut snapshot.processes {
             let slot = process.process;
             for thread in &mut process.threads {
-                let user = self.sites.behind_layers(slot, &thread.state, roster.process(slot));
+                let user = self.sites.behind_layers(slot, &thread.state, process_table.process(slot));
                 // The stack may have been another call's by then.
                 if let Some(user) = user.filter(|_| kernel.observer.is_still_open(thread)) {
                     thread.state.located_address = user;
@@ -240,7 +245,7 @@ impl Coverage {
         }
     }
 
-    /// The same, and it is said.
+    /// Something could not be counted, which is said at once. Noted once, too.
     fn miss(&mut self, what: String) {
         if !self.incomplete_because.contains(&what) {
             say(&what);
@@ -273,7 +278,7 @@ impl Coverage {
     fn tell_attached(&mut self, kernel: &Kernel, library: &LibraryInfo) {
         self.tell(format_args!(
             "attached {} functions in {} ({}) by {}",
-            library.functions, library.path, library.implementation, kernel.engine.rung
+            library.functions, library.path, library.implementation, kernel.engine.method
         ));
         for function in &library.not_probed {
             self.miss(format!("not probed: {function}"));

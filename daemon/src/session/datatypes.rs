@@ -10,13 +10,13 @@ use mpiprobe_layout::{TargetMemory, datatype_name};
 use mpiprobe_model::analyse::datatype_of_open_call;
 use mpiprobe_observe::{DatatypeSnapshot, ProcessSnapshot, Snapshot};
 
-use super::roster::Roster;
+use super::process_table::ProcessTable;
 
 /// Adds to what the tables say.
-pub(super) fn complete(snapshot: &mut Snapshot, roster: &Roster) {
+pub(super) fn complete(snapshot: &mut Snapshot, process_table: &ProcessTable) {
     for tables in &mut snapshot.processes {
         let handles = of_open_calls(tables);
-        if let Some(process) = roster.process(tables.process)
+        if let Some(process) = process_table.process(tables.process)
             && !handles.is_empty()
         {
             tables.datatypes = read(handles, &tables.layout, process);

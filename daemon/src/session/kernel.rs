@@ -1,6 +1,6 @@
 //! The programs in the kernel and their tables, as an observation has them loaded.
 
-use mpiprobe_attach::{AttachError, Engine, LoadOptions, Observer, climb};
+use mpiprobe_attach::{AttachError, Engine, LoadOptions, Observer, choose_method};
 use mpiprobe_common::{Config, Descriptor, config::COMM_LENGTH};
 use mpiprobe_discover::{Caller, Target};
 use mpiprobe_functions::FunctionId;
@@ -21,10 +21,10 @@ pub(super) struct Kernel {
 impl Kernel {
     /// Loads everything and attaches nothing. `is_job`: it is for a job that mpiprobe is going to start.
     pub(super) fn load(options: &Options, caller: &Caller, is_job: bool) -> Result<Self, SessionError> {
-        let mut engine = climb(&load_options(options, caller, is_job), options.rung)?;
+        let mut engine = choose_method(&load_options(options, caller, is_job), options.method)?;
         // A job's libraries are probed before there is a process, and so for everybody.
         if !caller.may_trace_all && (is_job || !engine.can_scope()) {
-            return Err(AttachError::OthersProcesses { rung: engine.rung, is_job }.into());
+            return Err(AttachError::OthersProcesses { method: engine.method, is_job }.into());
         }
         let counted = counted(options.functions, options.ignore_pcontrol);
         let descriptors = FunctionId::all().map(|id| {
@@ -66,7 +66,7 @@ fn load_options(options: &Options, caller: &Caller, is_job: bool) -> LoadOptions
             communicator_slots: if options.traffic { options.max_communicators } else { 2 },
             request_slots: if options.traffic { options.max_requests } else { 1 },
             handle_stores: if options.traffic { Config::DEFAULT.handle_stores } else { 1 },
-            recall_stores: if options.traffic { Config::DEFAULT.recall_stores } else { 1 },
+            call_cache_slots: if options.traffic { Config::DEFAULT.call_cache_slots } else { 1 },
             recent: options.view.is_some().into(),
             trace: options.trace_bpf.into(),
             ..Config::DEFAULT

@@ -17,7 +17,9 @@ use mpiprobe_layout::{Blueprint, Expected, Search, TargetMemory};
 use mpiprobe_observe::Snapshot;
 use mpiprobe_plan::{Library, read_elf_file};
 
-use super::{communicators::Communicators, datatypes, foreseen::Foreseen, roster::Roster};
+use super::{
+    communicators::Communicators, datatypes, library_templates::LibraryTemplates, process_table::ProcessTable,
+};
 
 /// How long objects that look wrong, or like those of a session, are looked at again.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -30,7 +32,7 @@ pub(super) struct Layouts {
     blueprints: HashMap<FileId, Option<Blueprint>>,
     pending: Vec<Pending>,
     communicators: Communicators,
-    foreseen: Foreseen,
+    library_templates: LibraryTemplates,
     /// Processes whose first calls were understood by a layout that is not theirs.
     mistaken: Vec<u32>,
 }
@@ -55,10 +57,10 @@ impl Layouts {
         cookies: impl FnOnce() -> Vec<u64>,
         read: impl FnOnce() -> Option<Blueprint>,
     ) {
-        if !self.foreseen.has_probes(id) {
+        if !self.library_templates.has_probes(id) {
             let blueprint = self.blueprints.entry(id).or_insert_with(read);
             let template = blueprint.as_ref().and_then(Blueprint::template);
-            self.foreseen.add_probes(tables, id, cookies(), template.as_ref());
+            self.library_templates.add_probes(tables, id, cookies(), template.as_ref());
         }
     }
 
@@ -91,7 +93,7 @@ impl Layouts {
     }
 
     /// Adds to what the tables say of communicators and datatypes.
-    pub(super) fn complete(&mut self, observer: &Observer, snapshot: &mut Snapshot, roster: &Roster) {
+    pub(super) fn complete(&mut self, observer: &Observer, snapshot: &mut Snapshot, process_table: &ProcessTable) {
         for process in &snapshot.processes {
             // A program that was at work on it has had the last word.
             if !process.layout.knows(capability::SETTLED)
@@ -100,8 +102,8 @@ impl Layouts {
                 observer.set_layout(process.process, settled);
             }
         }
-        datatypes::complete(snapshot, roster);
-        self.communicators.complete(snapshot, roster);
+        datatypes::complete(snapshot, process_table);
+        self.communicators.complete(snapshot, process_table);
     }
 
     /// Lets go of the files of a process that has ended.
@@ -149,10 +151,10 @@ impl Layouts {
         let before = observer.layout(pending.slot);
         if is_settled {
             if layout.knows(capability::COMMUNICATORS)
-                && self.foreseen.is_to_be_learned(pending.file.id)
+                && self.library_templates.is_to_be_learned(pending.file.id)
                 && let Some(template) = blueprint.learn(&pending.file, &layout)
             {
-                self.foreseen.learn(tables, pending.file.id, &template);
+                self.library_templates.learn(tables, pending.file.id, &template);
             }
             layout.known |= capability::SETTLED;
             if before.knows(capability::PROVISIONAL) && !is_same(&before, &layout) {

@@ -26,12 +26,12 @@ impl Notices {
                 }
                 NoticeKind::Flush => self.flush_asked = true,
                 NoticeKind::ExecAway => {
-                    targets.roster.end(notice.process, RankState::Execed, notice.time_ns);
-                    coverage.release(kernel, &targets.roster, &[notice.process]);
+                    targets.process_table.end(notice.process, RankState::Execed, notice.time_ns);
+                    coverage.release(kernel, &targets.process_table, &[notice.process]);
                 }
                 NoticeKind::EndedInCall { tid, started_ns, .. } => {
                     let user = coverage.was_behind_layers(notice.process, *tid, *started_ns);
-                    targets.roster.note_ended_call(&notice, user);
+                    targets.process_table.note_ended_call(&notice, user);
                 }
             }
         }
@@ -71,6 +71,6 @@ fn handle_exec(
         return;
     }
     if let Some(old) = targets.add_image(notice.process, notice.tgid, environment, notice.time_ns) {
-        coverage.release(kernel, &targets.roster, &[old]);
+        coverage.release(kernel, &targets.process_table, &[old]);
     }
 }

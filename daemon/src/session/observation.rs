@@ -237,7 +237,7 @@ impl Observation {
                 ended.push(pid);
             }
         }
-        coverage.release(kernel, &targets.roster, &released);
+        coverage.release(kernel, &targets.process_table, &released);
         coverage.probes.remove_ended(&ended);
     }
 
@@ -276,11 +276,11 @@ impl Observation {
                 return self.dismiss(slot, pid);
             }
         }
-        let mut since_ns = targets.roster.since_ns(slot).unwrap_or_else(monotonic_ns);
+        let mut since_ns = targets.process_table.since_ns(slot).unwrap_or_else(monotonic_ns);
         let probed_ns = coverage.since_ns(&process).unwrap_or(0);
         let mut beginning = Beginning::Awaited;
         // What it called before its library was probed is not known.
-        if !targets.roster.is_by_exec(slot) {
+        if !targets.process_table.is_by_exec(slot) {
             targets.allow(&mut kernel.engine.tables, slot, &process)?;
             since_ns = monotonic_ns();
         } else if probed_ns > since_ns {
@@ -303,21 +303,21 @@ impl Observation {
     }
 
     pub(super) fn has_candidates(&self) -> bool {
-        !self.targets.roster.candidates().is_empty()
+        !self.targets.process_table.candidates().is_empty()
     }
 
     pub(super) fn is_anybody_left(&self) -> bool {
-        self.targets.roster.is_anybody_left()
+        self.targets.process_table.is_anybody_left()
     }
 
     /// Whether a process that uses MPI is still there.
     pub(super) fn is_rank_left(&self) -> bool {
-        self.targets.roster.is_rank_left()
+        self.targets.process_table.is_rank_left()
     }
 
     /// Whether an MPI process has been observed yet, or missed.
     pub(super) fn was_anybody_there(&self) -> bool {
-        self.targets.roster.has_mpi() || self.targets.roster.missed() > 0
+        self.targets.process_table.has_mpi() || self.targets.process_table.missed() > 0
     }
 
     /// Whether the last calls of each rank are to be shown.
@@ -342,15 +342,15 @@ impl Observation {
     pub(super) fn profile(&mut self, end: Option<EndReason>) -> Result<Profile, SessionError> {
         self.retry_layouts();
         let Self { kernel, targets, coverage, .. } = self;
-        let roster = &mut targets.roster;
+        let process_table = &mut targets.process_table;
         let mut snapshot = kernel.observer.snapshot(&kernel.engine)?;
-        coverage.look_behind_layers(kernel, roster, &mut snapshot);
-        self.recent.complete(&kernel.observer, roster, &mut snapshot);
-        roster.update(&snapshot);
-        roster.look_who_is_stopped();
-        coverage.layouts.complete(&kernel.observer, &mut snapshot, roster);
+        coverage.look_behind_layers(kernel, process_table, &mut snapshot);
+        self.recent.complete(&kernel.observer, process_table, &mut snapshot);
+        process_table.update(&snapshot);
+        process_table.look_who_is_stopped();
+        coverage.layouts.complete(&kernel.observer, &mut snapshot, process_table);
         let mut incomplete_because = coverage.incomplete_because();
-        let missed = roster.missed();
+        let missed = process_table.missed();
         if missed > 0 && !self.is_job {
             incomplete_because.push(format!(
                 "{missed} ranks ended before an MPI library of them could be probed: they are not counted"
@@ -363,7 +363,7 @@ impl Observation {
             end,
             engine: EngineInfo {
                 engine: "ebpf",
-                attached_by: kernel.engine.rung.to_string(),
+                attached_by: kernel.engine.method.to_string(),
                 launched: self.is_job,
                 attach_ns: coverage.probes.attach_ns(),
                 libraries: coverage.probes.libraries(),
@@ -379,12 +379,12 @@ impl Observation {
         };
         // Tables in between show no call sites, and looking them up may take a second the first time.
         let is_shown = self.asked.sites || end.is_some();
-        let (sites, roster) = (&mut coverage.sites, &targets.roster);
+        let (sites, process_table) = (&mut coverage.sites, &targets.process_table);
         sites.begin_naming(end.is_some());
         let self_cost = SelfCost(session.inside_ns);
-        let observed: Vec<_> = roster.observed().into_iter().map(|one| Observed { self_cost, ..one }).collect();
+        let observed: Vec<_> = process_table.observed().into_iter().map(|one| Observed { self_cost, ..one }).collect();
         let profile = analyse::profile(&session, &observed, &snapshot, &mut |slot, address| {
-            if is_shown { sites.name(slot, address, roster.process(slot)) } else { None }
+            if is_shown { sites.name(slot, address, process_table.process(slot)) } else { None }
         });
         if end.is_some() {
             sites.tell_unnamed();

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use clap::ValueEnum;
-use mpiprobe_attach::Rung;
+use mpiprobe_attach::AttachMethod;
 use mpiprobe_discover::{JobChoice, Target};
 use mpiprobe_functions::FunctionSet;
 use mpiprobe_model::filter::Filter;
@@ -64,7 +64,7 @@ pub struct Options {
     /// Where everything is recorded besides.
     pub record: Option<RecordTo>,
     /// Attach in this way only.
-    pub rung: Option<Rung>,
+    pub method: Option<AttachMethod>,
     pub max_processes: u32,
     pub max_threads: u32,
     /// Find out what completed calls have moved.

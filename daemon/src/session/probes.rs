@@ -19,7 +19,7 @@ use mpiprobe_functions::{FunctionSet, by_name};
 use mpiprobe_model::{LibraryInfo, ToolInfo};
 use mpiprobe_observe::monotonic_ns;
 
-use super::{probe_error::ProbeError, survey::Survey};
+use super::{file_plan::FilePlan, probe_error::ProbeError};
 
 /// All files under probes.
 #[derive(Debug, Default)]
@@ -87,15 +87,15 @@ impl Probes {
             return Ok(Covered::Present);
         }
         let start = Instant::now();
-        let survey =
-            Survey::of(&process.process, &library.file, |name| by_name(name).filter(|id| wanted.contains(*id)))?;
-        let (sites, mut info) = of_library(&survey)?;
-        if let Some(known) = self.same_file(&library.file, &survey, &sites, scope) {
+        let file_plan =
+            FilePlan::of(&process.process, &library.file, |name| by_name(name).filter(|id| wanted.contains(*id)))?;
+        let (sites, mut info) = of_library(&file_plan)?;
+        if let Some(known) = self.same_file(&library.file, &file_plan, &sites, scope) {
             info.functions = 0;
             self.files.entry(library.file.id).or_insert(Probed { info: Some(info), ..known });
             return Ok(Covered::Present);
         }
-        self.attach(engine, (library.file.id, &survey), (sites, info.clone()), scope)?;
+        self.attach(engine, (library.file.id, &file_plan), (sites, info.clone()), scope)?;
         self.note_time(start);
         Ok(Covered::New(info))
     }
@@ -115,9 +115,9 @@ impl Probes {
             return Ok(None);
         }
         let file = file.try_clone().map_err(unread)?;
-        let survey = Survey::of_file(file.into(), shown, |name| by_name(name).filter(|id| wanted.contains(*id)))?;
-        let (sites, info) = of_library(&survey)?;
-        self.attach(engine, (id, &survey), (sites, info.clone()), Scope::Inode)?;
+        let file_plan = FilePlan::of_file(file.into(), shown, |name| by_name(name).filter(|id| wanted.contains(*id)))?;
+        let (sites, info) = of_library(&file_plan)?;
+        self.attach(engine, (id, &file_plan), (sites, info.clone()), Scope::Inode)?;
         self.note_time(start);
         Ok(Some(info))
     }
@@ -125,11 +125,11 @@ impl Probes {
     fn attach(
         &mut self,
         engine: &Engine,
-        (id, survey): (FileId, &Survey),
+        (id, file_plan): (FileId, &FilePlan),
         (sites, info): (Vec<ProbeSite>, LibraryInfo),
         scope: Scope,
     ) -> Result<(), ProbeError> {
-        let attachment = engine.attach(survey.file.as_fd(), Path::new(&survey.path), &sites, scope)?;
+        let attachment = engine.attach(file_plan.file.as_fd(), Path::new(&file_plan.path), &sites, scope)?;
         let covers = vec![Cover::now(scope, Some(attachment))];
         self.insert(id, Probed { covers, sites, info: Some(info), was_attached: true });
         Ok(())
@@ -181,16 +181,17 @@ impl Probes {
         let start = Instant::now();
         // What it may define besides, for tools before it, is not what the program calls.
         let wanted = |name: &str| by_name(name).filter(|id| name.starts_with("MPI_") && wanted.contains(*id));
-        let survey = Survey::of(&process.process, tool, wanted)?;
-        let sites = |number: u16| survey.sites(|id, _, _| ToolCookie::new(id.number().into(), number).0);
-        let known = (0..).zip(&self.tools).find_map(|(number, _)| self.same_file(tool, &survey, &sites(number), scope));
+        let file_plan = FilePlan::of(&process.process, tool, wanted)?;
+        let sites = |number: u16| file_plan.sites(|id, _, _| ToolCookie::new(id.number().into(), number).0);
+        let known =
+            (0..).zip(&self.tools).find_map(|(number, _)| self.same_file(tool, &file_plan, &sites(number), scope));
         if let Some(known) = known {
             self.files.entry(tool.id).or_insert(known);
             return Ok(Covered::Present);
         }
-        let number = self.tools.iter().position(|known| known.path == survey.path).unwrap_or(self.tools.len());
+        let number = self.tools.iter().position(|known| known.path == file_plan.path).unwrap_or(self.tools.len());
         let Some(number) = u16::try_from(number).ok().filter(|&number| usize::from(number) < TOOLS) else {
-            return Err(ProbeError::TooManyTools { path: survey.path });
+            return Err(ProbeError::TooManyTools { path: file_plan.path });
         };
         let sites = sites(number);
         let functions = sites.len();
@@ -200,12 +201,12 @@ impl Probes {
             self.files.insert(tool.id, Probed { covers, sites, info: None, was_attached: false });
             return Ok(Covered::Present);
         }
-        let attachment = engine.attach_tool(survey.file.as_fd(), Path::new(&survey.path), &sites, scope)?;
+        let attachment = engine.attach_tool(file_plan.file.as_fd(), Path::new(&file_plan.path), &sites, scope)?;
         let covers = vec![Cover::now(scope, Some(attachment))];
         self.insert(tool.id, Probed { covers, sites, info: None, was_attached: true });
         self.note_time(start);
-        let name = survey.path.rsplit('/').next().unwrap_or_default().to_owned();
-        let info = ToolInfo { name, path: survey.path, functions, not_probed: survey.not_probed };
+        let name = file_plan.path.rsplit('/').next().unwrap_or_default().to_owned();
+        let info = ToolInfo { name, path: file_plan.path, functions, not_probed: file_plan.not_probed };
         if self.tools.len() == usize::from(number) {
             self.tools.push(info.clone());
         }
@@ -219,8 +220,8 @@ impl Probes {
     }
 
     /// What is known of a file whose probes are all there already.
-    fn same_file(&self, file: &MappedFile, survey: &Survey, sites: &[ProbeSite], scope: Scope) -> Option<Probed> {
-        if !survey.is_all_probed() {
+    fn same_file(&self, file: &MappedFile, file_plan: &FilePlan, sites: &[ProbeSite], scope: Scope) -> Option<Probed> {
+        if !file_plan.is_all_probed() {
             return None;
         }
         let known = match self.files.get(&file.id) {
@@ -303,18 +304,18 @@ impl Probes {
 }
 
 /// Where a library's functions are probed, and what is said of it.
-fn of_library(survey: &Survey) -> Result<(Vec<ProbeSite>, LibraryInfo), ProbeError> {
-    let sites = survey.sites(|id, offset, text_end| id.cookie().at(offset, text_end).0);
+fn of_library(file_plan: &FilePlan) -> Result<(Vec<ProbeSite>, LibraryInfo), ProbeError> {
+    let sites = file_plan.sites(|id, offset, text_end| id.cookie().at(offset, text_end).0);
     if sites.is_empty() {
-        return Err(ProbeError::NothingToProbe { path: survey.path.clone() });
+        return Err(ProbeError::NothingToProbe { path: file_plan.path.clone() });
     }
     let info = LibraryInfo {
-        path: survey.path.clone(),
-        implementation: survey.implementation.clone(),
-        build_id: survey.build_id.clone(),
+        path: file_plan.path.clone(),
+        implementation: file_plan.implementation.clone(),
+        build_id: file_plan.build_id.clone(),
         functions: sites.len(),
-        slow: survey.slow(),
-        not_probed: survey.not_probed.clone(),
+        slow: file_plan.slow(),
+        not_probed: file_plan.not_probed.clone(),
     };
     Ok((sites, info))
 }

@@ -9,7 +9,7 @@ use mpiprobe_functions::{Argument, FunctionId, Role};
 use mpiprobe_layout::{TargetMemory, names::NamePlaces};
 use mpiprobe_observe::{RecentLog, RecentSnapshot, Snapshot};
 
-use super::roster::Roster;
+use super::process_table::ProcessTable;
 
 /// Of processes that the kernel observes.
 #[derive(Debug, Default)]
@@ -48,13 +48,13 @@ impl RecentCalls {
     }
 
     /// Adds them to what the tables say.
-    pub(super) fn complete(&mut self, observer: &Observer, roster: &Roster, snapshot: &mut Snapshot) {
+    pub(super) fn complete(&mut self, observer: &Observer, process_table: &ProcessTable, snapshot: &mut Snapshot) {
         let Some(log) = &mut self.log else { return };
         for tables in &mut snapshot.processes {
             let process = tables.process;
             log.take(process, tables.counters.recent_calls, |number| observer.recent_call(process, number));
             let calls = log.calls(process);
-            let names = self.names.of(&calls, process, &tables.layout, roster.process(process));
+            let names = self.names.of(&calls, process, &tables.layout, process_table.process(process));
             tables.recent = Some(RecentSnapshot { calls, layout: tables.layout, names, why_not: None });
         }
     }

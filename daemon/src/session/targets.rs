@@ -14,7 +14,7 @@ use mpiprobe_plan::ImplementationRecogniser;
 use mpiprobe_present::say;
 
 use super::{
-    error::SessionError, found::found_meanwhile, jobs::ChosenJobs, probes::library_range, roster::Roster,
+    error::SessionError, found::found_meanwhile, jobs::ChosenJobs, probes::library_range, process_table::ProcessTable,
     watch::EndWatch,
 };
 
@@ -27,7 +27,7 @@ pub(super) struct Targets {
     target: Target,
     pub(super) scanner: Scanner<ImplementationRecogniser>,
     pub(super) jobs: ChosenJobs,
-    pub(super) roster: Roster,
+    pub(super) process_table: ProcessTable,
     pub(super) ends: EndWatch,
     /// Slots of processes that are none of those asked for.
     dismissed: BTreeSet<u32>,
@@ -44,7 +44,7 @@ impl Targets {
             target,
             scanner,
             jobs,
-            roster: Roster::default(),
+            process_table: ProcessTable::default(),
             ends: EndWatch::new().map_err(SessionError::Watch)?,
             dismissed: BTreeSet::new(),
         })
@@ -61,7 +61,7 @@ impl Targets {
         let again = |choice: &JobChoice| select(&mut self.scanner, &self.target, choice);
         let Some(selection) = found_meanwhile(selected, &self.jobs, again) else { return Vec::new() };
         let mut new = selection.processes;
-        new.retain(|process| self.roster.running_slot(process.pid()).is_none() && self.jobs.admit(process));
+        new.retain(|process| self.process_table.running_slot(process.pid()).is_none() && self.jobs.admit(process));
         new
     }
 
@@ -108,19 +108,19 @@ impl Targets {
     pub(super) fn add(&mut self, slot: u32, process: MpiProcess, since_ns: u64, beginning: Beginning) {
         // Of a process that was known before, this watch is kept instead of the one from then: it ends with its descriptor.
         self.ends.add_process(&process.process, slot);
-        self.roster.add(slot, process, since_ns, beginning);
+        self.process_table.add(slot, process, since_ns, beginning);
     }
 
     /// Takes in a process that has the name and does not use MPI yet.
     pub(super) fn add_loader(&mut self, slot: u32, process: Process) {
         self.ends.add_process(&process, slot);
         let (pid, starter) = (process.pid(), self.starter(Some(&process)));
-        self.roster.add_candidate(slot, pid, (Some(process), starter), None, monotonic_ns(), false);
+        self.process_table.add_candidate(slot, pid, (Some(process), starter), None, monotonic_ns(), false);
     }
 
     /// Who has started a process, as long as nobody has been there that uses MPI.
     fn starter(&self, process: Option<&Process>) -> Option<Process> {
-        let stat = process.filter(|_| !self.roster.has_mpi())?.stat().ok()?;
+        let stat = process.filter(|_| !self.process_table.has_mpi())?.stat().ok()?;
         Process::open(self.scanner.root(), stat.parent).ok()
     }
 
@@ -133,9 +133,9 @@ impl Targets {
         environment: Option<Environment>,
         time_ns: u64,
     ) -> Option<u32> {
-        let old = self.roster.running_slot(pid);
+        let old = self.process_table.running_slot(pid);
         if let Some(old) = old {
-            self.roster.end(old, RankState::Execed, time_ns);
+            self.process_table.end(old, RankState::Execed, time_ns);
         }
         let process = Process::open(self.scanner.root(), pid).ok();
         if let Some(process) = &process {
@@ -143,19 +143,19 @@ impl Targets {
         }
         let is_gone = process.is_none();
         let starter = self.starter(process.as_ref());
-        self.roster.add_candidate(slot, pid, (process, starter), environment, time_ns, true);
+        self.process_table.add_candidate(slot, pid, (process, starter), environment, time_ns, true);
         if let Some(old) = old {
-            self.roster.inherit(old, slot);
+            self.process_table.inherit(old, slot);
         }
         if is_gone {
-            self.roster.end(slot, RankState::Ended, time_ns);
+            self.process_table.end(slot, RankState::Ended, time_ns);
         }
         old
     }
 
     /// Whether the image in a slot is, or was, observed.
     pub(super) fn knows(&self, slot: u32) -> bool {
-        self.roster.since_ns(slot).is_some()
+        self.process_table.since_ns(slot).is_some()
     }
 
     /// Whether the image in a slot turned out to be none that was asked for.
@@ -167,7 +167,7 @@ impl Targets {
     pub(super) fn inspect_candidates(
         &mut self,
     ) -> impl Iterator<Item = ((u32, u32), Result<Finding, ProcessError>)> + use<> {
-        let candidates = self.roster.candidates();
+        let candidates = self.process_table.candidates();
         let pids: Vec<u32> = candidates.iter().map(|&(_, pid)| pid).collect();
         candidates.into_iter().zip(self.scanner.inspect_all(&pids))
     }
@@ -175,19 +175,19 @@ impl Targets {
     /// A process turned out to be none that was asked for.
     pub(super) fn dismiss(&mut self, tables: &mut Tables, slot: u32, pid: u32) -> Result<(), SessionError> {
         AllowList::of(tables)?.remove(pid)?;
-        self.roster.remove(slot);
+        self.process_table.remove(slot);
         self.dismissed.insert(slot);
         Ok(())
     }
 
     /// The image in a slot has ended with its process; gives the pid, if it was running still.
     pub(super) fn end(&mut self, slot: u32) -> Option<u32> {
-        self.roster.end(slot, RankState::Ended, monotonic_ns())
+        self.process_table.end(slot, RankState::Ended, monotonic_ns())
     }
 
     /// The number of a process that has ended means nobody any more. Tells whether it does not mean another one already.
     pub(super) fn forget_pid(&mut self, tables: &mut Tables, pid: u32) -> bool {
-        if self.roster.running_slot(pid).is_some() {
+        if self.process_table.running_slot(pid).is_some() {
             return false;
         }
         if let Err(error) = AllowList::of(tables).and_then(|mut targets| targets.remove(pid)) {
@@ -198,7 +198,7 @@ impl Targets {
 
     /// Says who is observed.
     pub(super) fn tell_observed(&self, number: usize) {
-        let jobs: BTreeSet<String> = self.roster.jobs().into_iter().map(ToString::to_string).collect();
+        let jobs: BTreeSet<String> = self.process_table.jobs().into_iter().map(ToString::to_string).collect();
         let jobs: Vec<String> = jobs.into_iter().collect();
         let plural = if number == 1 { "process" } else { "processes" };
         say(format_args!("observing {number} {plural} of {}; Ctrl-C ends and prints the profile", jobs.join(", ")));

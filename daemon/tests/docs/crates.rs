@@ -4,10 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::workspace::{files_in, read};
 
-type Known = BTreeMap<String, BTreeSet<String>>;
+type Dependencies = BTreeMap<String, BTreeSet<String>>;
 
 /// By the `[dependencies]` of each crate.
-fn declared() -> Known {
+fn declared() -> Dependencies {
     let crates = files_in("crates").into_iter();
     let known = crates.map(|path| {
         let manifest = read(&format!("{path}/Cargo.toml"));
@@ -20,7 +20,7 @@ fn declared() -> Known {
 }
 
 /// By the table whose head is `| crate | what it does | knows |`.
-fn written() -> Known {
+fn written() -> Dependencies {
     let text = read("ARCHITECTURE.md");
     let table = text.split("| crate | what it does | knows |").nth(1).unwrap_or_default();
     let rows = table.lines().skip(2).take_while(|line| line.starts_with('|'));

@@ -17,7 +17,7 @@ mod wrapper;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use mpiprobe_attach::{Engine, LoadOptions, climb};
+use mpiprobe_attach::{Engine, LoadOptions, choose_method};
 
 pub use error::BenchError;
 pub use report::{Goal, Report};
@@ -76,7 +76,7 @@ pub enum Script {
 ///
 /// Gives up between two steps when `interrupted` becomes true. Nothing is left attached or running when this returns.
 pub fn run(mpi: Mpi, builds: &[PathBuf], effort: Effort, interrupted: &AtomicBool) -> Result<Report, BenchError> {
-    let engine = climb(&LoadOptions::default(), None)?;
+    let engine = choose_method(&LoadOptions::default(), None)?;
     let mut target = CallRate::start(mpi)?;
     let sites = Sites::plan(target.library())?;
     let mut kinds = vec![Probes::Bare, Probes::Empty];
@@ -95,7 +95,7 @@ pub fn run(mpi: Mpi, builds: &[PathBuf], effort: Effort, interrupted: &AtomicBoo
             measure(&mut target, probes, &sites, &engine, effort, figures)?;
         }
     }
-    Ok(Report::new(mpi, engine.rung, &sites, &kinds, effort, &figures))
+    Ok(Report::new(mpi, engine.method, &sites, &kinds, effort, &figures))
 }
 
 /// One kind of probes in one round: all loops, and whether every call was counted.

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use mpiprobe_attach::Rung;
+use mpiprobe_attach::AttachMethod;
 use mpiprobe_plan::Census;
 use serde::Serialize;
 
@@ -23,7 +23,7 @@ const GOAL_BPFTRACE: f64 = 0.65;
 #[derive(Debug, Serialize)]
 pub struct Report {
     mpi: String,
-    attached_by: Rung,
+    attached_by: AttachMethod,
     rounds: u32,
     batches: u32,
     turns: u32,
@@ -64,7 +64,7 @@ pub struct Goal {
 impl Report {
     pub(super) fn new(
         mpi: Mpi,
-        attached_by: Rung,
+        attached_by: AttachMethod,
         sites: &Sites,
         kinds: &[Probes],
         effort: Effort,

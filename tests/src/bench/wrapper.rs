@@ -18,13 +18,13 @@ const GOAL_OFF_NS: f64 = 5.0;
 /// How the program runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
-enum Kind {
+enum RunKind {
     Bare,
     Wrapper,
     SwitchedOff,
 }
 
-const KINDS: [Kind; 3] = [Kind::Bare, Kind::Wrapper, Kind::SwitchedOff];
+const RUN_KINDS: [RunKind; 3] = [RunKind::Bare, RunKind::Wrapper, RunKind::SwitchedOff];
 
 /// Everything about one MPI.
 #[derive(Debug, Serialize)]
@@ -52,7 +52,7 @@ struct Row {
 
 #[derive(Debug, Serialize)]
 struct Goal {
-    what: Kind,
+    what: RunKind,
     at_most_ns: f64,
     mean_ns: f64,
     met: bool,
@@ -85,8 +85,8 @@ pub fn run(mpi: Mpi, effort: Effort, interrupted: &AtomicBool) -> Result<Wrapper
     expect_calls(off, false)?;
     let rows: Vec<Row> = loops.iter().enumerate().filter_map(|(index, each)| row(index, each, &figures)).collect();
     let goals = [
-        goal(Kind::Wrapper, GOAL_NS, rows.iter().map(|row| row.wrapper)),
-        goal(Kind::SwitchedOff, GOAL_OFF_NS, rows.iter().map(|row| row.switched_off)),
+        goal(RunKind::Wrapper, GOAL_NS, rows.iter().map(|row| row.wrapper)),
+        goal(RunKind::SwitchedOff, GOAL_OFF_NS, rows.iter().map(|row| row.switched_off)),
     ];
     let Effort { rounds, batches, turns } = effort;
     Ok(WrapperReport { mpi: mpi.to_string(), rounds, batches, turns, rows, time_stamps_ns, goals })
@@ -110,16 +110,21 @@ fn expect_calls(target: CallRate, all: bool) -> Result<(), BenchError> {
 fn row(index: usize, each: &Loop, figures: &Figures) -> Option<Row> {
     // Both ranks of a ping-pong are waited for.
     let calls = each.probed.len() * if each.takes_all { 2 } else { 1 };
-    let figure = |kind: Kind| figures.per_call(index, KINDS.iter().position(|known| *known == kind)?, calls);
-    let bare = figure(Kind::Bare)?;
-    let added = |kind: Kind| {
+    let figure = |kind: RunKind| figures.per_call(index, RUN_KINDS.iter().position(|known| *known == kind)?, calls);
+    let bare = figure(RunKind::Bare)?;
+    let added = |kind: RunKind| {
         let figure = figure(kind)?;
         Some(Figure { minimum_ns: figure.minimum_ns - bare.minimum_ns, median_ns: figure.median_ns - bare.median_ns })
     };
-    Some(Row { functions: each.name, bare, wrapper: added(Kind::Wrapper)?, switched_off: added(Kind::SwitchedOff)? })
+    Some(Row {
+        functions: each.name,
+        bare,
+        wrapper: added(RunKind::Wrapper)?,
+        switched_off: added(RunKind::SwitchedOff)?,
+    })
 }
 
-fn goal(what: Kind, at_most_ns: f64, added: impl ExactSizeIterator<Item = Figure>) -> Goal {
+fn goal(what: RunKind, at_most_ns: f64, added: impl ExactSizeIterator<Item = Figure>) -> Goal {
     let number = added.len().max(1) as f64;
     let mean_ns = added.map(|figure| figure.minimum_ns).sum::<f64>() / number;
     Goal { what, at_most_ns, mean_ns, met: mean_ns <= at_most_ns }
@@ -142,7 +147,7 @@ impl fmt::Display for WrapperReport {
         let time_stamps_ns = self.time_stamps_ns;
         writeln!(f, "of that, to read the time stamp counter twice takes {time_stamps_ns:.1} ns on this machine")?;
         for Goal { what, at_most_ns, mean_ns, met } in &self.goals {
-            let what = if *what == Kind::Wrapper { "wrapper" } else { "wrapper, switched off" };
+            let what = if *what == RunKind::Wrapper { "wrapper" } else { "wrapper, switched off" };
             let verdict = if *met { "met" } else { "MISSED" };
             writeln!(f, "goal {what} <= {at_most_ns} ns more: {verdict} (mean {mean_ns:.1})")?;
         }

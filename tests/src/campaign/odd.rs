@@ -158,12 +158,12 @@ impl Odd {
     /// What it says when it is looked at, and what is said of it.
     pub fn observed(&self, mpi: Mpi, way: Way) -> Result<(Answer, Profile), CampaignError> {
         match way {
-            Way::Attached(rung) => {
+            Way::Attached(method) => {
                 let mut job = self.job(mpi).gates(&["1"]).spawn()?;
                 job.wait_for_gate("1")?;
-                let functions = if rung == "perf-event" { FEW } else { "all" };
+                let functions = if method == "perf-event" { FEW } else { "all" };
                 let profiler =
-                    Profiler::observe(["--pid-of", job.called(), "--attach", rung, "--functions", functions])?;
+                    Profiler::observe(["--pid-of", job.called(), "--attach", method, "--functions", functions])?;
                 job.open_gate("1")?;
                 let answer = Answer::of(&job.wait()?);
                 Ok((answer, profiler.wait()?.profile()?))

@@ -32,7 +32,7 @@ pub struct Case {
 /// All that arguments and statuses tell.
 pub const C: Case = Case {
     name: "c",
-    program: program::MEANING,
+    program: program::SEMANTICS,
     arguments: &program::MEANING_OF_MESSAGES,
     known: "1",
     made: "2",
@@ -41,13 +41,13 @@ pub const C: Case = Case {
 /// What is made by calls that have to be seen.
 pub const SCOPES: Case = Case { name: "scopes", arguments: &program::MEANING_OF_SCOPES, ..C };
 /// Threads that exchange messages at once.
-pub const THREADS: Case = Case { name: "threads", program: program::MEANING_THREADS, arguments: &["4", "50"], ..C };
+pub const THREADS: Case = Case { name: "threads", program: program::SEMANTICS_THREADS, arguments: &["4", "50"], ..C };
 /// Without `MPI_COMM_WORLD`.
 pub const SESSION: Case =
-    Case { name: "a_session", program: program::MEANING_SESSION, arguments: &[], known: "2", ..C };
-pub const F08: Case = Case { name: "use_mpi_f08", program: program::MEANING_F08, arguments: &[], ..C };
-pub const CXX: Case = Case { name: "cxx", program: program::MEANING_CXX, arguments: &[], ..C };
-pub const MPI4PY: Case = Case { name: "mpi4py", program: program::MEANING_MPI4PY, arguments: &[], ..C };
+    Case { name: "a_session", program: program::SEMANTICS_SESSION, arguments: &[], known: "2", ..C };
+pub const F08: Case = Case { name: "use_mpi_f08", program: program::SEMANTICS_F08, arguments: &[], ..C };
+pub const CXX: Case = Case { name: "cxx", program: program::SEMANTICS_CXX, arguments: &[], ..C };
+pub const MPI4PY: Case = Case { name: "mpi4py", program: program::SEMANTICS_MPI4PY, arguments: &[], ..C };
 /// An application that knows nothing of us: it stops where the truth library stops it, after functions that it calls.
 pub const HPCC: Case = Case {
     name: "hpcc",
@@ -93,7 +93,7 @@ pub fn agrees(mpi: Mpi, case: Case, when: Attached) -> Result<(), Failed> {
     let mut job = Job::builder(mpi, case.program)
         .args(arguments)
         .gates(&gates)
-        .meaning()
+        .semantics()
         .own_name()
         .deadline(DEADLINE)
         .spawn()?;

@@ -21,7 +21,7 @@ use crate::truth;
 
 /// Names the job's directory; inherited by all its processes, which are found by it.
 pub(super) const DIRECTORY_VARIABLE: &str = "MPIPROBE_TRUTH_DIR";
-const MEANING_VARIABLE: &str = "MPIPROBE_TRUTH_MEANING";
+const SEMANTICS_VARIABLE: &str = "MPIPROBE_TRUTH_MEANING";
 const GATES_VARIABLE: &str = "MPIPROBE_TRUTH_GATES";
 
 /// How the program is made.
@@ -134,17 +134,17 @@ impl JobBuilder {
     /// that an observer sees as the program's ([`asked`](crate::truth::Calls::asked) says how many): local queries, which are
     /// not observed by default.
     #[must_use]
-    pub fn meaning(mut self) -> Self {
+    pub fn semantics(mut self) -> Self {
         self.truth = Truth::Meaning;
         self
     }
 
-    /// Like [`meaning`](Self::meaning), but blocking receives and reads whose status the program ignores are passed on as they are. An
+    /// Like [`semantics`](Self::semantics), but blocking receives and reads whose status the program ignores are passed on as they are. An
     /// observer of the library sees `MPI_STATUS_IGNORE` then, where it otherwise sees a status of the truth library's; in turn the
     /// truth library counts what was posted as received, from [`Peer::Any`](crate::truth::Peer::Any) if the source is a wildcard.
     #[must_use]
-    pub fn meaning_with_ignored_statuses(self) -> Self {
-        self.meaning().env("MPIPROBE_TRUTH_KEEPS_IGNORED", "1")
+    pub fn semantics_with_ignored_statuses(self) -> Self {
+        self.semantics().env("MPIPROBE_TRUTH_KEEPS_IGNORED", "1")
     }
 
     /// How long each wait of the job may take. Default five minutes, which is far more than anything takes on a machine that has much else to do.
@@ -349,7 +349,7 @@ impl JobBuilder {
         command.arg(&executable).args(&self.arguments);
         command.env(DIRECTORY_VARIABLE, directory.path()).env(GATES_VARIABLE, self.gates.join(","));
         if self.truth == Truth::Meaning {
-            command.env(MEANING_VARIABLE, "1");
+            command.env(SEMANTICS_VARIABLE, "1");
         }
         let mut library = None;
         if self.own_library {

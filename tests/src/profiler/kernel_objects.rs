@@ -15,7 +15,7 @@ const PATIENCE: Duration = Duration::from_mins(5);
 const POLL: Duration = Duration::from_millis(2);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Kind {
+enum ObjectKind {
     Program,
     Map,
     Link,
@@ -23,7 +23,7 @@ enum Kind {
 
 /// Maps, programs and links by their numbers.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct KernelObjects(BTreeSet<(Kind, u32)>);
+pub struct KernelObjects(BTreeSet<(ObjectKind, u32)>);
 
 impl KernelObjects {
     /// Those that a process has open.
@@ -45,7 +45,7 @@ impl KernelObjects {
 
     /// How many of them are links.
     pub fn links(&self) -> usize {
-        self.0.iter().filter(|(kind, _)| *kind == Kind::Link).count()
+        self.0.iter().filter(|(kind, _)| *kind == ObjectKind::Link).count()
     }
 
     /// Waits until the kernel has none of them any more.
@@ -70,12 +70,12 @@ impl KernelObjects {
     }
 }
 
-fn object(line: &str) -> Option<(Kind, u32)> {
+fn object(line: &str) -> Option<(ObjectKind, u32)> {
     let (name, number) = line.split_once(':')?;
     let kind = match name {
-        "prog_id" => Kind::Program,
-        "map_id" => Kind::Map,
-        "link_id" => Kind::Link,
+        "prog_id" => ObjectKind::Program,
+        "map_id" => ObjectKind::Map,
+        "link_id" => ObjectKind::Link,
         _ => return None,
     };
     // Zero: a link whose program is gone.
@@ -83,7 +83,7 @@ fn object(line: &str) -> Option<(Kind, u32)> {
 }
 
 /// Whether there is an object of this number: the next one after the number before is it.
-fn exists(kind: Kind, id: u32) -> io::Result<bool> {
+fn exists(kind: ObjectKind, id: u32) -> io::Result<bool> {
     /// `union bpf_attr` of `BPF_*_GET_NEXT_ID` (include/uapi/linux/bpf.h).
     #[repr(C)]
     struct NextId {
@@ -92,9 +92,9 @@ fn exists(kind: Kind, id: u32) -> io::Result<bool> {
         open_flags: u32,
     }
     let command: libc::c_long = match kind {
-        Kind::Program => 11,
-        Kind::Map => 12,
-        Kind::Link => 31,
+        ObjectKind::Program => 11,
+        ObjectKind::Map => 12,
+        ObjectKind::Link => 31,
     };
     let mut request = NextId { start: id.saturating_sub(1), next: 0, open_flags: 0 };
     // SAFETY: the kernel reads and writes `request` within the size given, and nothing else of this process.

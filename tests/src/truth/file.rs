@@ -90,7 +90,7 @@ pub struct Image {
     pub ended_threads: Vec<EndedThread>,
     /// How many they are, listed or not.
     pub threads_ended: u32,
-    /// What its calls meant. Empty unless [asked for](crate::JobBuilder::meaning).
+    /// What its calls meant. Empty unless [asked for](crate::JobBuilder::semantics).
     pub traffic: Traffic,
 }
 

@@ -1,4 +1,4 @@
-//! Which rule of `tests/truth/meaning/` says what a function moves. By name, as the standard defines the functions one by one;
+//! Which rule of `tests/truth/semantics/` says what a function moves. By name, as the standard defines the functions one by one;
 //! what the profiler makes of its table is no source here.
 
 use mpiprobe_functions::{Function, Operation};

@@ -1,4 +1,4 @@
-//! Writes a wrapper in C for every function that moves data or completes what moves it: it tells `tests/truth/meaning/` what
+//! Writes a wrapper in C for every function that moves data or completes what moves it: it tells `tests/truth/semantics/` what
 //! the arguments are, by their roles in the function table.
 
 use std::collections::BTreeMap;
@@ -10,7 +10,7 @@ use super::rule::rule;
 
 /// `functions` are those that the library defines, with their index in the file.
 pub(super) fn wrappers(functions: &BTreeMap<&str, usize>) -> (String, Vec<&'static str>) {
-    let mut text = String::from("#include \"meaning/call.h\"\n");
+    let mut text = String::from("#include \"semantics/call.h\"\n");
     let mut wrapped = Vec::new();
     for function in FunctionId::all().map(FunctionId::function) {
         if let (Some(rule), Some(index)) = (rule(function), functions.get(function.name)) {

@@ -27,7 +27,7 @@ pub(crate) fn tests(mpi: Mpi) -> Vec<Trial> {
 
 /// Observes the communicators of the program from the first of the gates to its end. Gives the truth at this gate and at the end.
 fn observe(mpi: Mpi, gates: &[&str], options: &[&str]) -> Result<(Profile, Snapshot, Snapshot), Failed> {
-    let builder = Job::builder(mpi, program::MEANING).args(["communicators"]).gates(gates).meaning().own_name();
+    let builder = Job::builder(mpi, program::SEMANTICS).args(["communicators"]).gates(gates).semantics().own_name();
     let mut job = builder.spawn()?;
     let (first, others) = gates.split_first().ok_or("no gate")?;
     job.wait_for_gate(first)?;

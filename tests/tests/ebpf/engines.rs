@@ -40,7 +40,7 @@ struct Case {
 /// Others ask until something has arrived: no two runs of those are the same.
 const MESSAGES: Case = Case {
     name: "messages",
-    program: program::MEANING,
+    program: program::SEMANTICS,
     arguments: &["point-to-point", "collectives", "communicators", "datatypes", "large"],
     functions: "all",
     known: "1",
@@ -52,10 +52,10 @@ const SCOPES: Case = Case {
     arguments: &["nonblocking-collectives", "neighbourhoods", "one-sided", "input-output"],
     ..MESSAGES
 };
-const F08: Case = Case { name: "use_mpi_f08", program: program::MEANING_F08, arguments: &[], ..MESSAGES };
+const F08: Case = Case { name: "use_mpi_f08", program: program::SEMANTICS_F08, arguments: &[], ..MESSAGES };
 /// Open MPI's C++ library asks whether MPI is initialised when it is loaded, before the gate.
 const CXX: Case =
-    Case { name: "cxx", program: program::MEANING_CXX, arguments: &[], functions: "all,-Initialized", ..MESSAGES };
+    Case { name: "cxx", program: program::SEMANTICS_CXX, arguments: &[], functions: "all,-Initialized", ..MESSAGES };
 const LINKED_IN: Case = Case { name: "mpi_linked_in", linked_in: true, ..MESSAGES };
 const CASES: [Case; 4] = [MESSAGES, SCOPES, F08, CXX];
 

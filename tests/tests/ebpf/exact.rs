@@ -45,7 +45,7 @@ const RING: Case = Case {
 /// The Fortran layers of both MPIs ask MPI on their own account what handles stand for, and how large communicators are.
 const F08_ALL: Case = Case {
     name: "use_mpi_f08_all_functions",
-    program: program::MEANING_F08,
+    program: program::SEMANTICS_F08,
     ranks: 4,
     arguments: &[],
     middle: "2",

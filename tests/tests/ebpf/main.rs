@@ -1,5 +1,6 @@
 //! `mpiprobe` on real jobs, compared with the independent count of the truth library.
 
+mod attach_methods;
 mod busy;
 mod call_sites;
 mod campaigns;
@@ -14,7 +15,6 @@ mod hang_causes;
 mod jobs;
 mod joining;
 mod kills;
-mod ladder;
 mod layers;
 mod libraries;
 mod odd;
@@ -51,7 +51,7 @@ fn main() {
             jobs::tests(mpi),
             joining::tests(mpi),
             kills::tests(mpi),
-            ladder::tests(mpi),
+            attach_methods::tests(mpi),
             layers::tests(mpi),
             libraries::tests(mpi),
             odd::tests(mpi),

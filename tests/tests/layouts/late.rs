@@ -13,7 +13,7 @@ use crate::{target::look, trial};
 pub(crate) fn tests(mpi: Mpi) -> Vec<Trial> {
     vec![
         trial(mpi, "objects_are_found_as_soon_as_mpi_is_initialised_and_not_before", not_yet),
-        trial(mpi, "layouts_are_foreseen_as_they_are_found", foreseen),
+        trial(mpi, "layouts_by_the_file_are_those_found_in_processes", by_file),
     ]
 }
 
@@ -43,11 +43,11 @@ fn not_yet(mpi: Mpi) -> Result<(), Failed> {
 }
 
 /// What programs read by is the same before a process has been looked at.
-fn foreseen(mpi: Mpi) -> Result<(), Failed> {
+fn by_file(mpi: Mpi) -> Result<(), Failed> {
     let mut job = Job::builder(mpi, program::LAYOUTS).ranks(4).gates(&["start", "1"]).spawn()?;
     job.wait_for_gate("start")?;
     for pid in job.ranks()?.into_values() {
-        assert_eq!(look(pid).foreseen(), None);
+        assert_eq!(look(pid).by_file(), None);
     }
     job.open_gate("start")?;
     job.wait_for_gate("1")?;
@@ -55,19 +55,19 @@ fn foreseen(mpi: Mpi) -> Result<(), Failed> {
     for (looked, other) in looked.iter().zip(looked.iter().rev()) {
         let found = looked.search.found().layout;
         let learned = looked.learned(other).expect("a layout by what was found in the other process");
-        assert_eq!(decisive(&learned), decisive(&found));
+        assert_eq!(essential(&learned), essential(&found));
         // The files of the others do not tell which requests are complete from the start.
         if matches!(mpi, Mpi::Mpich5Abi | Mpi::IntelAbi) {
             continue;
         }
-        let foreseen = looked.foreseen().expect("a layout by the file alone");
-        assert_eq!((foreseen.communicators.world, foreseen.communicators.own, foreseen.members), {
+        let by_file = looked.by_file().expect("a layout by the file alone");
+        assert_eq!((by_file.communicators.world, by_file.communicators.own, by_file.members), {
             (found.communicators.world, found.communicators.own, found.members)
         });
-        assert_eq!(foreseen.constants, found.constants);
-        assert_eq!((foreseen.status, foreseen.handles), (found.status, found.handles));
-        if foreseen.knows(capability::DATATYPES) && !foreseen.knows(capability::PARTIAL) {
-            assert_eq!(decisive(&Layout { requests: found.requests, ..foreseen }), decisive(&found));
+        assert_eq!(by_file.constants, found.constants);
+        assert_eq!((by_file.status, by_file.handles), (found.status, found.handles));
+        if by_file.knows(capability::DATATYPES) && !by_file.knows(capability::PARTIAL) {
+            assert_eq!(essential(&Layout { requests: found.requests, ..by_file }), essential(&found));
         }
     }
     job.open_gate("1")?;
@@ -76,7 +76,7 @@ fn foreseen(mpi: Mpi) -> Result<(), Failed> {
 }
 
 /// What the program has copies of is a matter of each program, what the launcher has told of each process.
-fn decisive(layout: &Layout) -> Layout {
+fn essential(layout: &Layout) -> Layout {
     const ALL: u32 = capability::CONSTANTS
         | capability::BUILTIN_SIZES
         | capability::DATATYPES

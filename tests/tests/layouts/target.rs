@@ -20,7 +20,7 @@ pub(crate) struct Look {
 
 impl Look {
     /// The layout that programs give the process before anybody has looked at it, by the library's file alone.
-    pub(crate) fn foreseen(&self) -> Option<Layout> {
+    pub(crate) fn by_file(&self) -> Option<Layout> {
         self.blueprint.foresee(&self.blueprint.template()?, &self.mapped, &self.memory)
     }
 
@@ -36,7 +36,7 @@ pub(crate) fn look(pid: u32) -> Look {
     look_expecting(pid, |told| told)
 }
 
-/// The same, with something else expected than what the launcher told.
+/// Looks at a process with something else expected than what the launcher told.
 pub(crate) fn look_expecting(pid: u32, change: fn(Expected) -> Expected) -> Look {
     let process = Process::open(&ProcRoot::system().unwrap(), pid).unwrap();
     let cache = Mutex::new(Cache::new(SymbolRecogniser));

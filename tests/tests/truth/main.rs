@@ -5,7 +5,7 @@ mod counts;
 mod endings;
 mod gates;
 mod languages;
-mod meaning;
+mod semantics;
 
 use libtest_mimic::{Arguments, Failed, Trial};
 use mpiprobe_tests::{Language, Mpi, Requirement, requirement};
@@ -13,7 +13,7 @@ use mpiprobe_tests::{Language, Mpi, Requirement, requirement};
 fn main() {
     let tests = Mpi::ALL.into_iter().flat_map(|mpi| {
         let all =
-            [counts::tests(mpi), languages::tests(mpi), gates::tests(mpi), endings::tests(mpi), meaning::tests(mpi)];
+            [counts::tests(mpi), languages::tests(mpi), gates::tests(mpi), endings::tests(mpi), semantics::tests(mpi)];
         all.into_iter().flatten().collect::<Vec<_>>()
     });
     mpiprobe_tests::run(Arguments::from_args(), tests.collect());

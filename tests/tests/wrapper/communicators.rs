@@ -20,7 +20,7 @@ pub(crate) fn tests(mpi: Mpi) -> Vec<Trial> {
 }
 
 fn named(mpi: Mpi) -> Result<(), Failed> {
-    let job = Job::builder(mpi, program::MEANING).args(["communicators"]);
+    let job = Job::builder(mpi, program::SEMANTICS).args(["communicators"]);
     let mut job = job.profiled([] as [&str; 0])?.spawn()?;
     job.wait()?.success()?;
     origins::are_told(&complete(&job)?, false)

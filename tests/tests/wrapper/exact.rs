@@ -29,8 +29,8 @@ const CASES: [Case; 8] = [
     Case { name: "c_nested_io_all_functions", functions: "all", ..NESTED_IO },
     RING,
     Case { name: "c_ring_some_functions", functions: "p2p,-Isend,Comm_rank", ..RING },
-    Case { name: "c_large_counts", program: program::MEANING, arguments: &["large"], ..GROUPS },
-    Case { name: "c_sessions", program: program::MEANING_SESSION, ..GROUPS },
+    Case { name: "c_large_counts", program: program::SEMANTICS, arguments: &["large"], ..GROUPS },
+    Case { name: "c_sessions", program: program::SEMANTICS_SESSION, ..GROUPS },
 ];
 
 /// Only Debian's MPIs have other languages.

@@ -24,7 +24,7 @@ struct Case {
     arguments: &'static [&'static str],
 }
 
-const C: Case = Case { name: "c", program: program::MEANING, arguments: &program::MEANING_OF_MESSAGES };
+const C: Case = Case { name: "c", program: program::SEMANTICS, arguments: &program::MEANING_OF_MESSAGES };
 /// What is made by calls that have to be seen.
 const SCOPES: Case = Case { name: "scopes", arguments: &program::MEANING_OF_SCOPES, ..C };
 /// Libraries of the standard ABI end in some combinations of these when they are asked about requests, which the truth library does.
@@ -32,11 +32,11 @@ const STANDARD_ABI: [Case; 2] = [
     Case { name: "neighbourhoods", arguments: &["nonblocking-collectives", "neighbourhoods"], ..C },
     Case { name: "one_sided", arguments: &["one-sided"], ..C },
 ];
-const THREADS: Case = Case { name: "threads", program: program::MEANING_THREADS, arguments: &["4", "50"] };
-const SESSION: Case = Case { name: "a_session", program: program::MEANING_SESSION, arguments: &[] };
-const F08: Case = Case { name: "use_mpi_f08", program: program::MEANING_F08, arguments: &[] };
-const CXX: Case = Case { name: "cxx", program: program::MEANING_CXX, arguments: &[] };
-const MPI4PY: Case = Case { name: "mpi4py", program: program::MEANING_MPI4PY, arguments: &[] };
+const THREADS: Case = Case { name: "threads", program: program::SEMANTICS_THREADS, arguments: &["4", "50"] };
+const SESSION: Case = Case { name: "a_session", program: program::SEMANTICS_SESSION, arguments: &[] };
+const F08: Case = Case { name: "use_mpi_f08", program: program::SEMANTICS_F08, arguments: &[] };
+const CXX: Case = Case { name: "cxx", program: program::SEMANTICS_CXX, arguments: &[] };
+const MPI4PY: Case = Case { name: "mpi4py", program: program::SEMANTICS_MPI4PY, arguments: &[] };
 const HPCC: Case = Case { name: "hpcc", program: program::HPCC, arguments: &[] };
 
 /// Of every MPI, in the languages that it has.
@@ -70,7 +70,7 @@ fn case_trial(mpi: Mpi, case: Case) -> Trial {
 }
 
 fn agrees(mpi: Mpi, case: Case) -> Result<(), Failed> {
-    let job = Job::builder(mpi, case.program).args(case.arguments.iter().copied()).meaning().deadline(DEADLINE);
+    let job = Job::builder(mpi, case.program).args(case.arguments.iter().copied()).semantics().deadline(DEADLINE);
     let mut job = job.profiled([] as [&str; 0])?.spawn()?;
     job.wait()?.success()?;
     let profile = complete(&job)?;

@@ -8,7 +8,7 @@ mod requirement;
 mod wheels;
 
 use anyhow::{Result, bail};
-use mpiprobe_bpf_build::{Kind, LINKER_VERSION, Toolchain, detect, detect_compiler};
+use mpiprobe_bpf_build::{LINKER_VERSION, Toolchain, ToolchainKind, detect, detect_compiler};
 
 use machine::Machine;
 pub(crate) use requirement::Purpose;
@@ -25,7 +25,7 @@ pub(crate) enum Mode {
 /// Sees to it that this machine is good for `purposes`. Quick if it is.
 pub(crate) fn ensure(purposes: &[Purpose], mode: Mode) -> Result<()> {
     // A nightly with rust-src makes Debian's compiler needless.
-    let nightly = detect_compiler().is_ok_and(|compiler| compiler.kind == Kind::RustupNightly);
+    let nightly = detect_compiler().is_ok_and(|compiler| compiler.kind == ToolchainKind::RustupNightly);
     let required = catalogue::required(purposes, nightly);
     let missing = missing(&required);
     let needs_linker = purposes.contains(&Purpose::Build) && linker::is_missing();
@@ -89,8 +89,8 @@ fn toolchain_in_words(purposes: &[Purpose]) -> Result<String> {
     }
     let Toolchain { compiler, .. } = detect()?;
     let compiler = match compiler.kind {
-        Kind::RustupNightly => "rustup's nightly",
-        Kind::Debian => "Debian's rustc-web",
+        ToolchainKind::RustupNightly => "rustup's nightly",
+        ToolchainKind::Debian => "Debian's rustc-web",
     };
     Ok(format!(" (BPF programs are built by {compiler} and bpf-linker {LINKER_VERSION})"))
 }

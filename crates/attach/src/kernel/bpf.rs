@@ -48,10 +48,10 @@ pub(crate) struct LoadFailure {
 
 /// What a program is to the kernel.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Kind {
+pub(crate) enum ProgramKind {
     /// Run by uprobes, which are kprobes to the kernel, attached in that way.
     Probe(AttachType),
-    /// The same, and it may wait for memory (kernel 6.0).
+    /// Run by uprobes, too, and it may wait for memory (kernel 6.0).
     SleepingProbe(AttachType),
     /// Run for every task by who reads an iterator; the id, in the kernel's types, of the function that stands for it.
     TaskIterator { function: u32 },
@@ -79,23 +79,23 @@ pub(crate) fn load_types(types: &[u8]) -> io::Result<OwnedFd> {
 }
 
 /// Loads a program.
-pub(crate) fn load_program(name: &str, code: Code<'_>, kind: Kind) -> Result<OwnedFd, LoadFailure> {
+pub(crate) fn load_program(name: &str, code: Code<'_>, kind: ProgramKind) -> Result<OwnedFd, LoadFailure> {
     let attempt = |log: &mut [u8]| {
         // SAFETY: all-zero is a valid value of every variant of the union.
         let mut attributes: bpf_attr = unsafe { mem::zeroed() };
         // SAFETY: the variant that BPF_PROG_LOAD reads; the union is all zero, so its fields are initialised.
         let load = unsafe { &mut attributes.__bindgen_anon_3 };
         match kind {
-            Kind::Probe(attach_type) => {
+            ProgramKind::Probe(attach_type) => {
                 load.prog_type = bpf_prog_type::BPF_PROG_TYPE_KPROBE as u32;
                 load.expected_attach_type = attach_type as u32;
             }
-            Kind::SleepingProbe(attach_type) => {
+            ProgramKind::SleepingProbe(attach_type) => {
                 load.prog_type = bpf_prog_type::BPF_PROG_TYPE_KPROBE as u32;
                 load.expected_attach_type = attach_type as u32;
                 load.prog_flags = SLEEPABLE;
             }
-            Kind::TaskIterator { function } => {
+            ProgramKind::TaskIterator { function } => {
                 load.prog_type = bpf_prog_type::BPF_PROG_TYPE_TRACING as u32;
                 load.expected_attach_type = TRACE_ITERATOR;
                 load.attach_btf_id = function;

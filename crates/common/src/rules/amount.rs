@@ -23,7 +23,7 @@ pub trait Datatypes {
 /// What an engine knows of the objects of MPI that a call was given.
 pub trait Objects: Datatypes {
     /// The process's place in a communicator, by its number.
-    fn place(&self, communicator: u32) -> Place;
+    fn place(&self, communicator: u32) -> Membership;
 
     /// The sum of counts that stand in memory, one for each member. An engine whose loops are bounded keeps it to be added up later,
     /// and answers [`Amount::UNKNOWN`] for the time being.
@@ -33,7 +33,7 @@ pub trait Objects: Datatypes {
 /// The process's place in a group. Without an `Option` around it, whose empty case would have registers that nothing was written to:
 /// BPF's verifier refuses them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct Membership {
     pub rank: u32,
     /// Members of the other group of an inter-communicator, else of the group.
     pub others: u32,
@@ -46,7 +46,7 @@ pub struct Place {
     pub is_known: bool,
 }
 
-impl Place {
+impl Membership {
     pub const UNKNOWN: Self = Self {
         rank: 0,
         others: 0,
@@ -142,7 +142,8 @@ fn moved<A: Arguments, O: Objects>(
     if amount == kind::NOTHING {
         return Some(Amount::NOTHING);
     }
-    let place = if needs_place(call.descriptor, side.amount) { objects.place(communicator) } else { Place::UNKNOWN };
+    let place =
+        if needs_place(call.descriptor, side.amount) { objects.place(communicator) } else { Membership::UNKNOWN };
     match takes_part(call, place, side.amount) {
         Part::Takes => {}
         Part::TakesNone => return Some(Amount::NOTHING),
@@ -196,7 +197,7 @@ const fn needs_place(descriptor: &Descriptor, amount: u8) -> bool {
 
 /// Those that data goes to or comes from.
 #[inline(always)]
-const fn members(descriptor: &Descriptor, place: Place, side: Side, way: Way) -> u32 {
+const fn members(descriptor: &Descriptor, place: Membership, side: Side, way: Way) -> u32 {
     match way {
         Way::Arrives if descriptor.neighbours != 0 => place.in_neighbours,
         Way::Leaves if descriptor.neighbours != 0 => place.out_neighbours,
@@ -214,7 +215,7 @@ enum Part {
 
 /// By its place in the group.
 #[inline(always)]
-fn takes_part<A: Arguments>(call: &Call<'_, A>, place: Place, amount: u8) -> Part {
+fn takes_part<A: Arguments>(call: &Call<'_, A>, place: Membership, amount: u8) -> Part {
     let who = amount & kind::WHO;
     let has_root = call.descriptor.root != NONE;
     if who != kind::NOT_FIRST && !has_root {

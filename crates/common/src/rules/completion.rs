@@ -12,7 +12,7 @@ use crate::{
 
 /// How it is found out which of the requests are concerned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Told {
+pub enum CompletedBy {
     /// By the call: by a flag, an index, indices, or simply by returning.
     ByCall,
     /// Each by its handle, see [`after_error`].
@@ -23,14 +23,14 @@ pub enum Told {
 
 /// That of a call with this result.
 #[inline(always)]
-pub fn told(layout: &Layout, descriptor: &Descriptor, result: i32) -> Told {
+pub fn completed_by(layout: &Layout, descriptor: &Descriptor, result: i32) -> CompletedBy {
     match descriptor.completion {
-        _ if result == 0 => Told::ByCall,
+        _ if result == 0 => CompletedBy::ByCall,
         // Whatever has come of it, the access is over.
-        completion::ENDS => Told::ByCall,
-        completion::SOME if layout.is_error(result, layout.constants.error_in_status) => Told::ByCall,
-        completion::ALL | completion::ANY | completion::SOME => Told::ByHandles,
-        _ => Told::Nothing,
+        completion::ENDS => CompletedBy::ByCall,
+        completion::SOME if layout.is_error(result, layout.constants.error_in_status) => CompletedBy::ByCall,
+        completion::ALL | completion::ANY | completion::SOME => CompletedBy::ByHandles,
+        _ => CompletedBy::Nothing,
     }
 }
 
@@ -111,16 +111,21 @@ mod tests {
             let layout = layout(interface);
             let in_status = code(interface, interface.constants.error_in_status);
             for (descriptor, result, expected) in [
-                (WAIT, 0, Told::ByCall),
-                (WAIT, 15, Told::ByHandles),
-                (WAITALL, in_status, Told::ByHandles),
-                (WAITANY, 15, Told::ByHandles),
-                (WAITSOME, in_status, Told::ByCall),
-                (WAITSOME, 15, Told::ByHandles),
-                (STARTALL, 15, Told::Nothing),
-                (END, 15, Told::ByCall),
+                (WAIT, 0, CompletedBy::ByCall),
+                (WAIT, 15, CompletedBy::ByHandles),
+                (WAITALL, in_status, CompletedBy::ByHandles),
+                (WAITANY, 15, CompletedBy::ByHandles),
+                (WAITSOME, in_status, CompletedBy::ByCall),
+                (WAITSOME, 15, CompletedBy::ByHandles),
+                (STARTALL, 15, CompletedBy::Nothing),
+                (END, 15, CompletedBy::ByCall),
             ] {
-                assert_eq!(told(&layout, &descriptor, result), expected, "{} by {result:#x}", descriptor.completion);
+                assert_eq!(
+                    completed_by(&layout, &descriptor, result),
+                    expected,
+                    "{} by {result:#x}",
+                    descriptor.completion
+                );
             }
         }
     }

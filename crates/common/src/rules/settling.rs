@@ -2,7 +2,7 @@
 
 use super::{
     call::{Arguments, Call},
-    completion::{Told, after_error, told},
+    completion::{CompletedBy, after_error, completed_by},
 };
 use crate::{
     descriptor::{NONE, completion},
@@ -31,11 +31,11 @@ pub enum Sharers {
 #[inline(always)]
 pub fn concerned<A: Arguments>(call: &Call<'_, A>, result: i32, handles: u32) -> Option<Concerned> {
     let descriptor = call.descriptor;
-    let told = told(call.layout, descriptor, result);
-    if handles == 0 || told == Told::Nothing {
+    let completed_by = completed_by(call.layout, descriptor, result);
+    if handles == 0 || completed_by == CompletedBy::Nothing {
         return None;
     }
-    let by_call = told == Told::ByCall;
+    let by_call = completed_by == CompletedBy::ByCall;
     if by_call && !call.is_complete() {
         return None;
     }
@@ -64,7 +64,7 @@ pub fn concerned<A: Arguments>(call: &Call<'_, A>, result: i32, handles: u32) ->
 /// Which of the handles is at a position; one that the call was not given is none.
 #[inline(always)]
 pub fn index_at<A: Arguments>(call: &Call<'_, A>, result: i32, only: u32, position: u32) -> u32 {
-    let by_call = told(call.layout, call.descriptor, result) == Told::ByCall;
+    let by_call = completed_by(call.layout, call.descriptor, result) == CompletedBy::ByCall;
     match call.descriptor.completion {
         completion::ANY if by_call => only,
         completion::SOME if by_call => {

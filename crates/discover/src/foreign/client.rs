@@ -17,7 +17,7 @@ use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
 use rustix::time::{ClockId, clock_gettime};
 
 use super::{
-    message::{Answer, FileState, Found, MOST_BYTES, MOST_READ, Opened, Request, receive, send},
+    message::{Answer, FileState, MOST_BYTES, MOST_READ, Opened, Opening, Request, receive, send},
     patience::{Patience, Whose, no_answer},
     server::{NAME, serve},
 };
@@ -62,14 +62,14 @@ pub(super) enum Content {
 }
 
 /// Looks for a file and opens it. `by` is what the request begins at.
-pub(super) fn open(request: &Request, by: BorrowedFd<'_>, whose: Whose) -> io::Result<Found<Content>> {
+pub(super) fn open(request: &Request, by: BorrowedFd<'_>, whose: Whose) -> io::Result<Opening<Content>> {
     let mut client = client();
     let (opened, descriptor) = match client.ask_for(request, by, whose)? {
-        Found::File(opened) => opened,
-        Found::Other => return Ok(Found::Other),
-        Found::Nothing => return Ok(Found::Nothing),
+        Opening::File(opened) => opened,
+        Opening::Other => return Ok(Opening::Other),
+        Opening::Nothing => return Ok(Opening::Nothing),
     };
-    Ok(Found::File(if opened.is_here {
+    Ok(Opening::File(if opened.is_here {
         client.patience.note_answering(whose);
         Content::Here(File::from(descriptor))
     } else {
@@ -156,8 +156,8 @@ impl Away {
         client.check()?;
         if opened.1 != client.generation {
             match client.ask_for(&Request::Again, self.place.as_fd(), self.whose)? {
-                Found::File((again, _)) => *opened = (again.number, client.generation),
-                Found::Other | Found::Nothing => return Err(io::ErrorKind::NotFound.into()),
+                Opening::File((again, _)) => *opened = (again.number, client.generation),
+                Opening::Other | Opening::Nothing => return Err(io::ErrorKind::NotFound.into()),
             }
         }
         Ok(opened.0)
@@ -199,13 +199,18 @@ enum Reply {
 }
 
 impl Client {
-    fn ask_for(&mut self, request: &Request, by: BorrowedFd<'_>, whose: Whose) -> io::Result<Found<(Opened, OwnedFd)>> {
+    fn ask_for(
+        &mut self,
+        request: &Request,
+        by: BorrowedFd<'_>,
+        whose: Whose,
+    ) -> io::Result<Opening<(Opened, OwnedFd)>> {
         match self.ask(request, Some(by), whose)? {
-            (Reply::Answer(Answer::Found(Found::File(opened))), Some(descriptor)) => {
-                Ok(Found::File((opened, descriptor)))
+            (Reply::Answer(Answer::Found(Opening::File(opened))), Some(descriptor)) => {
+                Ok(Opening::File((opened, descriptor)))
             }
-            (Reply::Answer(Answer::Found(Found::Other)), _) => Ok(Found::Other),
-            (Reply::Answer(Answer::Found(Found::Nothing)), _) => Ok(Found::Nothing),
+            (Reply::Answer(Answer::Found(Opening::Other)), _) => Ok(Opening::Other),
+            (Reply::Answer(Answer::Found(Opening::Nothing)), _) => Ok(Opening::Nothing),
             _ => Err(io::ErrorKind::InvalidData.into()),
         }
     }

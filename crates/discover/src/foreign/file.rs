@@ -9,7 +9,7 @@ use rustix::fs::fstat;
 
 use super::{
     client::{self, Content},
-    message::{FileState, Found, Request},
+    message::{FileState, Opening, Request},
     patience::Whose,
 };
 
@@ -27,11 +27,11 @@ impl From<File> for ForeignFile {
 }
 
 /// Looks for a file and opens it. `by` is what the request begins at.
-pub fn open(request: &Request, by: BorrowedFd<'_>, whose: Whose) -> io::Result<Found<ForeignFile>> {
+pub fn open(request: &Request, by: BorrowedFd<'_>, whose: Whose) -> io::Result<Opening<ForeignFile>> {
     Ok(match client::open(request, by, whose)? {
-        Found::File(content) => Found::File(ForeignFile { content }),
-        Found::Other => Found::Other,
-        Found::Nothing => Found::Nothing,
+        Opening::File(content) => Opening::File(ForeignFile { content }),
+        Opening::Other => Opening::Other,
+        Opening::Nothing => Opening::Nothing,
     })
 }
 

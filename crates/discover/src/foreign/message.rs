@@ -84,7 +84,7 @@ pub enum Request {
 
 /// What was found where a file was looked for.
 #[derive(Debug, Serialize, Deserialize)]
-pub enum Found<File> {
+pub enum Opening<File> {
     File(File),
     /// The name leads to another file.
     Other,
@@ -103,7 +103,7 @@ pub(super) struct Opened {
 
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) enum Answer {
-    Found(Found<Opened>),
+    Found(Opening<Opened>),
     State(FileState),
     Done,
     Failed { errno: Option<i32>, text: String },

@@ -13,7 +13,7 @@ mod server;
 
 pub use client::{give_up, is_given_up, use_process};
 pub use file::{ForeignFile, Reader, open};
-pub use message::{FileState, Found, Request};
+pub use message::{FileState, Opening, Request};
 pub use patience::Whose;
 pub use patience::has_no_answer;
 pub use server::serve_if_asked;

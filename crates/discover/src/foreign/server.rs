@@ -10,7 +10,7 @@ use std::thread;
 use rustix::fs::{Mode, OFlags, fstat, fstatfs, openat};
 use rustix::net::sockopt::socket_type;
 
-use super::message::{Answer, Found, MOST_BYTES, MOST_READ, Opened, Request, receive, send};
+use super::message::{Answer, MOST_BYTES, MOST_READ, Opened, Opening, Request, receive, send};
 use crate::{
     caller_rights::with_callers_rights,
     mapped_identity::is_mapped_as,
@@ -99,16 +99,16 @@ impl Server {
                 // The path may be anybody's word.
                 let root = given()?;
                 let found = with_callers_rights(|| find_regular_in_root(root, path))?;
-                self.reply(Found::File(found))
+                self.reply(Opening::File(found))
             }
             Request::Link { name } => {
                 let found = find_regular_at(given()?, name)?;
-                self.reply(Found::File(found))
+                self.reply(Opening::File(found))
             }
             Request::Again => {
                 let place = given()?.try_clone_to_owned()?;
                 let found = reopen_regular(place)?;
-                self.reply(Found::File(found))
+                self.reply(Opening::File(found))
             }
             Request::Read { number, offset, length } => {
                 let length = usize::try_from(*length).unwrap_or(MOST_READ).min(MOST_READ);
@@ -134,11 +134,11 @@ impl Server {
         self.files.get(&number).ok_or_else(|| io::ErrorKind::NotFound.into())
     }
 
-    fn reply(&mut self, found: Found<FoundFile>) -> io::Result<Reply> {
+    fn reply(&mut self, found: Opening<FoundFile>) -> io::Result<Reply> {
         let FoundFile { place, file } = match found {
-            Found::File(found) => found,
-            Found::Other => return Ok(Reply::Answer(Answer::Found(Found::Other), None)),
-            Found::Nothing => return Ok(Reply::Answer(Answer::Found(Found::Nothing), None)),
+            Opening::File(found) => found,
+            Opening::Other => return Ok(Reply::Answer(Answer::Found(Opening::Other), None)),
+            Opening::Nothing => return Ok(Reply::Answer(Answer::Found(Opening::Nothing), None)),
         };
         let state = fstat(&file)?.into();
         let is_here = u32::try_from(fstatfs(&file)?.f_type).is_ok_and(|kind| ANSWERING.contains(&kind));
@@ -150,32 +150,32 @@ impl Server {
             self.files.insert(number, file);
             place
         };
-        Ok(Reply::Answer(Answer::Found(Found::File(Opened { number, state, is_here })), Some(descriptor)))
+        Ok(Reply::Answer(Answer::Found(Opening::File(Opened { number, state, is_here })), Some(descriptor)))
     }
 }
 
-fn by_links(process: BorrowedFd<'_>, links: &[String], id: FileId) -> io::Result<Found<FoundFile>> {
+fn by_links(process: BorrowedFd<'_>, links: &[String], id: FileId) -> io::Result<Opening<FoundFile>> {
     for link in links {
         match find_regular_at(process, &format!("map_files/{link}")) {
             // The process may have mapped another file there since.
-            Ok(found) if is_mapped_as(&found.file, id).is_ok_and(|is_it| is_it) => return Ok(Found::File(found)),
+            Ok(found) if is_mapped_as(&found.file, id).is_ok_and(|is_it| is_it) => return Ok(Opening::File(found)),
             Ok(_) => {}
             // A missing link: the range was split or joined since. The next may do.
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             Err(error) => return Err(error),
         }
     }
-    Ok(Found::Nothing)
+    Ok(Opening::Nothing)
 }
 
-fn by_names(process: BorrowedFd<'_>, paths: &[Vec<u8>], id: FileId) -> io::Result<Found<FoundFile>> {
+fn by_names(process: BorrowedFd<'_>, paths: &[Vec<u8>], id: FileId) -> io::Result<Opening<FoundFile>> {
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let root = openat(process, "root", flags, Mode::empty())?;
-    let mut other = Found::Nothing;
+    let mut other = Opening::Nothing;
     for path in paths {
         match find_regular_in_root(root.as_fd(), path) {
-            Ok(found) if is_mapped_as(&found.file, id)? => return Ok(Found::File(found)),
-            Ok(_) => other = Found::Other,
+            Ok(found) if is_mapped_as(&found.file, id)? => return Ok(Opening::File(found)),
+            Ok(_) => other = Opening::Other,
             // No such name, or a directory, FIFO or device of that name.
             Err(error) if is_absence(&error) => {}
             Err(error) => return Err(error),

@@ -7,7 +7,7 @@ use mpiprobe_common::{
     flow::{Sum, UNKNOWN_NEIGHBOURS},
     request::certainty,
     rules::{
-        amount::{self, Datatypes, Objects, Place, Way},
+        amount::{self, Datatypes, Membership, Objects, Way},
         call::{Arguments, Call},
         partner::Partners,
     },
@@ -24,7 +24,7 @@ const OF_NO_KNOWN_SIZE: u64 = 0x0c00_0000;
 const SUM: u64 = 0x5800_0003;
 
 struct World {
-    place: Place,
+    place: Membership,
 }
 
 impl Datatypes for World {
@@ -36,7 +36,7 @@ impl Datatypes for World {
 }
 
 impl Objects for World {
-    fn place(&self, communicator: u32) -> Place {
+    fn place(&self, communicator: u32) -> Membership {
         assert_eq!(communicator, 7);
         self.place
     }
@@ -67,9 +67,9 @@ fn cases() -> impl Iterator<Item = Case> {
     })
 }
 
-fn place(text: &str) -> Place {
+fn place(text: &str) -> Membership {
     if text == "?" {
-        return Place::UNKNOWN;
+        return Membership::UNKNOWN;
     }
     let (text, neighbours) = text.split_once('+').unwrap_or((text, ""));
     let (text, others) = text.split_once(':').unwrap_or((text, ""));
@@ -77,7 +77,7 @@ fn place(text: &str) -> Place {
     let (comes, goes) = neighbours.split_once(',').unwrap_or(("", ""));
     let number = |text: &str, otherwise: u32| text.parse().unwrap_or(otherwise);
     let own_size = size.parse().unwrap();
-    Place {
+    Membership {
         rank: rank.parse().unwrap(),
         others: number(others, own_size),
         own_size,

@@ -5,7 +5,7 @@ use mpiprobe_common::layout::{Memory, Objects};
 use super::{
     super::TargetMemory,
     Reason, Target,
-    predefined::{PAIRS, Place},
+    predefined::{PAIRS, TableLocation},
     scan,
 };
 
@@ -15,7 +15,7 @@ pub(super) const REQUESTS: &str = "MPIR_Request_mem";
 
 /// Types of objects, by their number in handles.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum ObjectKind {
     Communicator = 1,
     Datatype = 3,
     Request = 11,
@@ -24,7 +24,7 @@ pub(super) enum Kind {
 /// What a library says of its objects of one type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Allocator {
-    pub(super) kind: Kind,
+    pub(super) kind: ObjectKind,
     /// Where it says so.
     address: u64,
     pub(super) stride: u32,
@@ -103,11 +103,11 @@ const MAX_BLOCK: u32 = 4096;
 
 impl Allocator {
     /// The description of objects that are `stride` bytes apart; if that is not known, of those that have a fixed table.
-    pub(super) fn find(target: &Target<'_>, kind: Kind, stride: Option<u32>) -> Result<Self, Reason> {
+    pub(super) fn find(target: &Target<'_>, kind: ObjectKind, stride: Option<u32>) -> Result<Self, Reason> {
         let (symbol, what) = match kind {
-            Kind::Communicator => (COMMUNICATORS, "communicators"),
-            Kind::Datatype => (DATATYPES, "datatypes"),
-            Kind::Request => (REQUESTS, "requests"),
+            ObjectKind::Communicator => (COMMUNICATORS, "communicators"),
+            ObjectKind::Datatype => (DATATYPES, "datatypes"),
+            ObjectKind::Request => (REQUESTS, "requests"),
         };
         if let Ok(address) = target.address(symbol) {
             let bytes = target.memory.bytes(address..address.saturating_add(SIZE));
@@ -117,7 +117,7 @@ impl Allocator {
         }
         // The description of requests is made at run time, the others by the linker.
         let data = match kind {
-            Kind::Request => &target.blueprint.data.writable,
+            ObjectKind::Request => &target.blueprint.data.writable,
             _ => &target.blueprint.data.initialised,
         };
         scan::find(target, data, SIZE, |address, bytes| Self::parse(target, kind, stride, address, bytes))
@@ -125,12 +125,12 @@ impl Allocator {
     }
 
     /// Whether `bytes` at `address` are a description of objects of type `kind`.
-    fn parse(target: &Target<'_>, kind: Kind, stride: Option<u32>, address: u64, bytes: &[u8]) -> Option<Self> {
+    fn parse(target: &Target<'_>, kind: ObjectKind, stride: Option<u32>, address: u64, bytes: &[u8]) -> Option<Self> {
         let found = FORMS.iter().filter_map(|form| Self::of_form(target, kind, address, bytes, form));
         found.into_iter().find(|found| stride.map_or(found.direct_count > 0, |stride| found.stride == stride))
     }
 
-    fn of_form(target: &Target<'_>, kind: Kind, address: u64, bytes: &[u8], form: &'static Form) -> Option<Self> {
+    fn of_form(target: &Target<'_>, kind: ObjectKind, address: u64, bytes: &[u8], form: &'static Form) -> Option<Self> {
         let half = |at: usize| bytes.get(at..)?.first_chunk().map(|half| u32::from_le_bytes(*half));
         let word = |at: usize| bytes.get(at..)?.first_chunk().map(|word| u64::from_le_bytes(*word));
         let stride = half(form.stride)?;
@@ -169,7 +169,7 @@ impl Allocator {
     }
 
     /// The fixed table of datatypes begins with predefined ones, and may have no others: then it is not described.
-    pub(super) fn with_pairs(self, pairs: Place) -> Self {
+    pub(super) fn with_pairs(self, pairs: TableLocation) -> Self {
         let direct_count = if self.direct == pairs.start { self.direct_count } else { PAIRS.count };
         Self { direct: pairs.start, direct_count, ..self }
     }
@@ -178,7 +178,7 @@ impl Allocator {
     pub(super) fn objects(&self) -> Objects {
         // Requests have several such descriptions, and bits in their handles to say which: this is the first.
         let (block_mask, foreign_mask) = match self.kind {
-            Kind::Request => (self.form.request_block_mask, self.form.request_foreign_mask),
+            ObjectKind::Request => (self.form.request_block_mask, self.form.request_foreign_mask),
             _ => (0x3fff, 0),
         };
         Objects {

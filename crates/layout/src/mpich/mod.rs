@@ -12,7 +12,7 @@ mod predefined;
 mod scan;
 mod template;
 
-use allocator::{Allocator, Kind};
+use allocator::{Allocator, ObjectKind};
 use mpiprobe_common::{
     Layout,
     layout::{Memory, Objects, capability, handle_kind},
@@ -59,7 +59,7 @@ pub(super) fn find_objects(target: &Target<'_>, layout: &Layout) -> Findings {
     match predefined::PAIRS.find(target) {
         None => found.not_yet = true,
         Some(pairs) => {
-            let datatypes = Allocator::find(target, Kind::Datatype, Some(pairs.stride)).and_then(|allocator| {
+            let datatypes = Allocator::find(target, ObjectKind::Datatype, Some(pairs.stride)).and_then(|allocator| {
                 found.layout.datatypes = offsets::datatypes(allocator.with_pairs(pairs).objects());
                 check::datatypes(&found.layout, target)
             });
@@ -74,7 +74,7 @@ pub(super) fn find_objects(target: &Target<'_>, layout: &Layout) -> Findings {
         return found;
     };
     tables.sort_by_key(|table| table.stride != world.stride);
-    let communicators = Allocator::find(target, Kind::Communicator, Some(world.stride)).and_then(|allocator| {
+    let communicators = Allocator::find(target, ObjectKind::Communicator, Some(world.stride)).and_then(|allocator| {
         found.layout.communicators.objects = Objects { builtin: world.start, ..allocator.objects() };
         fit(&mut found.layout, &tables, target)
     });
@@ -100,7 +100,7 @@ pub(super) fn find_objects(target: &Target<'_>, layout: &Layout) -> Findings {
 fn find_in_session(found: &mut Findings, tables: &[&'static Offsets], target: &Target<'_>) {
     for table in tables {
         let mut layout = found.layout;
-        let Ok(allocator) = Allocator::find(target, Kind::Communicator, Some(table.stride)) else { continue };
+        let Ok(allocator) = Allocator::find(target, ObjectKind::Communicator, Some(table.stride)) else { continue };
         layout.communicators.objects = allocator.objects();
         table.fill(&mut layout);
         (layout.communicators.world, layout.communicators.own) = (0, 0);
@@ -115,7 +115,7 @@ fn find_in_session(found: &mut Findings, tables: &[&'static Offsets], target: &T
 }
 
 fn requests(layout: &mut Layout, target: &Target<'_>) -> Result<(), Reason> {
-    let allocator = Allocator::find(target, Kind::Request, None)?;
+    let allocator = Allocator::find(target, ObjectKind::Request, None)?;
     layout.requests.objects = allocator.objects();
     if let Some((first, last)) = complete_requests(layout, target) {
         layout.constants.request_complete_first = first;

@@ -18,7 +18,7 @@ pub(super) struct Predefined {
 
 /// Where such a table is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Place {
+pub(super) struct TableLocation {
     pub(super) start: u64,
     pub(super) stride: u32,
 }
@@ -46,7 +46,7 @@ const STRIDES: std::ops::RangeInclusive<u32> = 128..=16384;
 
 impl Predefined {
     /// The table; `None` as long as the library has not made the objects.
-    pub(super) fn find(self, target: &Target<'_>) -> Option<Place> {
+    pub(super) fn find(self, target: &Target<'_>) -> Option<TableLocation> {
         if let Some(start) = self.symbols.iter().find_map(|symbol| target.address(symbol).ok()) {
             return self.at(target, start);
         }
@@ -57,7 +57,7 @@ impl Predefined {
     }
 
     /// Whether the table is at `start`: from the first object to the second it is as far as to all the others.
-    fn at(self, target: &Target<'_>, start: u64) -> Option<Place> {
+    fn at(self, target: &Target<'_>, start: u64) -> Option<TableLocation> {
         let is = |index: u32, address: Option<u64>| {
             let header = address.and_then(|address| target.memory.word(address));
             let handle = u64::from(self.first + index);
@@ -65,6 +65,6 @@ impl Predefined {
         };
         let place = |index: u32, stride: u32| start.checked_add(u64::from(index) * u64::from(stride));
         let stride = STRIDES.step_by(8).find(|stride| is(1, place(1, *stride)))?;
-        (0..self.count).all(|index| is(index, place(index, stride))).then_some(Place { start, stride })
+        (0..self.count).all(|index| is(index, place(index, stride))).then_some(TableLocation { start, stride })
     }
 }

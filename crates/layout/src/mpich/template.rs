@@ -12,7 +12,7 @@ use mpiprobe_common::{
 use super::{
     super::{
         blueprint::Blueprint,
-        template::{self as place, Draft, Place},
+        template::{self as place, Draft, WordLocation},
     },
     UNWEIGHTED, WEIGHTS_EMPTY,
     allocator::Form,
@@ -78,7 +78,7 @@ pub(in super::super) fn template(blueprint: &Blueprint) -> Option<Template> {
 /// By a layout that was checked in a process, where the file's addresses are higher by `bias`.
 pub(in super::super) fn learn(blueprint: &Blueprint, checked: &Layout, bias: u64) -> Option<Template> {
     let mut draft = Draft::new(checked, blueprint.data.code()?);
-    let mut all: Vec<&Place> = vec![
+    let mut all: Vec<&WordLocation> = vec![
         &place::WORLD,
         &place::OWN,
         &place::COMMUNICATORS_BUILTIN,

@@ -12,7 +12,7 @@ use mpiprobe_observe::{CommunicatorSnapshot, ProcessSnapshot};
 
 /// A communicator as one process knows it.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Known<'a> {
+pub(super) struct MemberView<'a> {
     pub(super) process: u32,
     pub(super) communicator: &'a CommunicatorSnapshot,
     pub(super) job: Option<&'a str>,
@@ -24,7 +24,7 @@ pub(super) struct Known<'a> {
 #[derive(Debug, Default)]
 pub(super) struct Group<'a> {
     /// By process; never empty.
-    pub(super) known: Vec<Known<'a>>,
+    pub(super) known: Vec<MemberView<'a>>,
     processes: HashSet<u32>,
     places: HashSet<([u32; 2], u32)>,
 }
@@ -39,7 +39,7 @@ pub(super) struct Recognised<'a> {
 /// What the records of one communicator have in common, and few others.
 type Key<'a> = (Option<&'a str>, u32, Option<(u64, [[i64; 4]; 2])>);
 
-impl Known<'_> {
+impl MemberView<'_> {
     fn facts(&self) -> &Communicator {
         &self.communicator.facts
     }
@@ -51,7 +51,7 @@ impl Known<'_> {
     }
 }
 
-fn key<'a>(known: &Known<'a>) -> Key<'a> {
+fn key<'a>(known: &MemberView<'a>) -> Key<'a> {
     let facts = known.facts();
     let described = match facts.kind {
         communicator_kind::WORLD | communicator_kind::OWN => None,
@@ -89,13 +89,13 @@ impl<'a> Group<'a> {
         self.known.first().map(|known| *known.facts()).unwrap_or_default()
     }
 
-    fn has_room_for(&self, known: &Known<'_>) -> bool {
+    fn has_room_for(&self, known: &MemberView<'_>) -> bool {
         // Everybody has one of his own, and they are shown as one.
         known.facts().kind == communicator_kind::OWN
             || !self.processes.contains(&known.process) && !self.places.contains(&(known.side(), known.facts().rank))
     }
 
-    fn add(&mut self, known: Known<'a>) {
+    fn add(&mut self, known: MemberView<'a>) {
         self.processes.insert(known.process);
         self.places.insert((known.side(), known.facts().rank));
         self.known.push(known);
@@ -103,7 +103,7 @@ impl<'a> Group<'a> {
 }
 
 impl<'a> Recognised<'a> {
-    pub(super) fn of(mut records: Vec<Known<'a>>) -> Self {
+    pub(super) fn of(mut records: Vec<MemberView<'a>>) -> Self {
         // Those that were seen to be made come first, in this order.
         records.sort_by_key(|known| (known.facts().made_by_plus_1 == 0, known.facts().first_ns, known.process));
         let mut by_key: BTreeMap<Key<'_>, Vec<Group<'_>>> = BTreeMap::new();

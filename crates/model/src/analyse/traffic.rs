@@ -11,7 +11,7 @@ use mpiprobe_observe::{ProcessSnapshot, SHARED};
 use super::{
     Observed, Session,
     communicator_names::{Name, name},
-    communicators::{Group, Known, Recognised, world_rank},
+    communicators::{Group, MemberView, Recognised, world_rank},
     names::{self, amounts},
 };
 use crate::{
@@ -197,12 +197,12 @@ fn rank(observed: &Observed, tables: &ProcessSnapshot) -> Option<u32> {
 }
 
 /// The communicators that a process knows. One that was registered twice at once has not been looked at, and not been used.
-fn known((observed, tables): Process<'_>) -> impl Iterator<Item = Known<'_>> {
+fn known((observed, tables): Process<'_>) -> impl Iterator<Item = MemberView<'_>> {
     let world_rank = rank(observed, tables);
     let is_real = |number: u32| tables.flows.iter().any(|flow| flow.key.communicator == number);
     let real = tables.communicators.iter();
     let real = real.filter(move |known| known.facts.kind != communicator_kind::NOT_YET || is_real(known.number));
-    real.map(move |communicator| Known {
+    real.map(move |communicator| MemberView {
         process: tables.process,
         communicator,
         job: observed.identity.job.as_deref(),
@@ -221,19 +221,19 @@ fn members(group: &Group<'_>) -> (List, List) {
         ranks.sort_unstable();
         return (Some(ranks), None);
     }
-    let is_own_side = |known: &&Known<'_>| {
+    let is_own_side = |known: &&MemberView<'_>| {
         let other = &known.communicator.facts;
         facts.is_inter == 0 || (other.size, other.first) == (facts.size, facts.first)
     };
     if let Some(read) = group.known.iter().filter(is_own_side).find_map(|known| known.communicator.members.as_deref()) {
         return (Some(read.own.clone()), Some(read.remote.clone()).filter(|_| facts.is_inter != 0));
     }
-    let (own, other): (Vec<&Known<'_>>, Vec<&Known<'_>>) = group.known.iter().partition(is_own_side);
+    let (own, other): (Vec<&MemberView<'_>>, Vec<&MemberView<'_>>) = group.known.iter().partition(is_own_side);
     (joined(facts.size, &own), if facts.is_inter == 0 { None } else { joined(facts.remote_size, &other) })
 }
 
 /// Everybody knows his own place.
-fn joined(size: u32, known: &[&Known<'_>]) -> List {
+fn joined(size: u32, known: &[&MemberView<'_>]) -> List {
     let size = usize::try_from(size).ok().filter(|&size| size <= MOST_MEMBERS)?;
     let mut members = vec![None; size];
     for known in known {

@@ -3,7 +3,7 @@
 use super::{
     Dimension, Field, Values,
     expected::Expected,
-    token::{Kind, Token, UNITS, tokens},
+    token::{Token, TokenKind, UNITS, tokens},
 };
 
 /// More are not offered at once.
@@ -87,12 +87,12 @@ fn split(before: &[char]) -> Option<(Vec<Token>, Option<Begun>)> {
     known.pop();
     let touching = known.last().filter(|last| last.at + last.length == before.len());
     let from = match touching.map(|last| (&last.kind, last.at)) {
-        Some((Kind::Word(_), at)) => at,
-        Some((Kind::Number(..), at)) => {
+        Some((TokenKind::Word(_), at)) => at,
+        Some((TokenKind::Number(..), at)) => {
             let is_unit = |letter: &&char| letter.is_alphabetic() || **letter == '%';
             before.len() - before.iter().skip(at).rev().take_while(is_unit).count()
         }
-        Some((Kind::Sign(sign), at)) if !["(", ")", ",", ".."].contains(sign) => at,
+        Some((TokenKind::Sign(sign), at)) if !["(", ")", ",", ".."].contains(sign) => at,
         _ => return Some((known, None)),
     };
     known.pop();

@@ -2,7 +2,7 @@
 
 use super::{
     Dimension, Field,
-    token::{Kind, Token},
+    token::{Token, TokenKind},
 };
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,33 +28,35 @@ impl Expected {
         let mut set: Option<Field> = None;
         for token in tokens {
             expected = match (expected, &token.kind) {
-                (Self::Condition, Kind::Word(word)) if word == "not" => Self::Condition,
-                (Self::Condition, Kind::Word(word)) => Field::of_name(word).map_or(Self::Nothing, Self::Sign),
-                (Self::Condition, Kind::Sign("(")) => {
+                (Self::Condition, TokenKind::Word(word)) if word == "not" => Self::Condition,
+                (Self::Condition, TokenKind::Word(word)) => Field::of_name(word).map_or(Self::Nothing, Self::Sign),
+                (Self::Condition, TokenKind::Sign("(")) => {
                     open += 1;
                     Self::Condition
                 }
-                (Self::Sign(field), Kind::Sign("~" | "!~")) if field.dimension() == Dimension::Text => {
+                (Self::Sign(field), TokenKind::Sign("~" | "!~")) if field.dimension() == Dimension::Text => {
                     Self::Pattern(field)
                 }
-                (Self::Sign(field), Kind::Word(word)) if word == "in" => Self::Value(field),
-                (Self::Sign(field), Kind::Sign(sign)) if !["(", ")", ",", ".."].contains(sign) => Self::Value(field),
-                (Self::Value(field), Kind::Sign("(")) => {
+                (Self::Sign(field), TokenKind::Word(word)) if word == "in" => Self::Value(field),
+                (Self::Sign(field), TokenKind::Sign(sign)) if !["(", ")", ",", ".."].contains(sign) => {
+                    Self::Value(field)
+                }
+                (Self::Value(field), TokenKind::Sign("(")) => {
                     set = Some(field);
                     Self::Value(field)
                 }
-                (Self::Joint { .. }, Kind::Sign(")")) => {
+                (Self::Joint { .. }, TokenKind::Sign(")")) => {
                     open -= u32::from(set.take().is_none() && open > 0);
                     Self::Joint { open: open > 0 }
                 }
-                (Self::Joint { .. }, Kind::Sign("," | "..")) => {
+                (Self::Joint { .. }, TokenKind::Sign("," | "..")) => {
                     set.or(ranged(tokens, token)).map_or(Self::Nothing, Self::Value)
                 }
-                (Self::Joint { .. }, Kind::Word(word)) if set.is_none() && (word == "and" || word == "or") => {
+                (Self::Joint { .. }, TokenKind::Word(word)) if set.is_none() && (word == "and" || word == "or") => {
                     Self::Condition
                 }
-                (Self::Condition | Self::Pattern(_) | Self::Value(_), Kind::Text(_))
-                | (Self::Value(_), Kind::Number(..)) => Self::Joint { open: open > 0 },
+                (Self::Condition | Self::Pattern(_) | Self::Value(_), TokenKind::Text(_))
+                | (Self::Value(_), TokenKind::Number(..)) => Self::Joint { open: open > 0 },
                 _ => return Self::Nothing,
             };
         }
@@ -67,7 +69,7 @@ impl Expected {
 fn ranged(tokens: &[Token], dots: &Token) -> Option<Field> {
     let at = tokens.iter().position(|token| token.at == dots.at)?;
     match &tokens.get(at.checked_sub(3)?)?.kind {
-        Kind::Word(name) => Field::of_name(name),
+        TokenKind::Word(name) => Field::of_name(name),
         _ => None,
     }
 }

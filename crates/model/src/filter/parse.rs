@@ -4,7 +4,7 @@ use super::{
     Dimension, Fact, Field, FilterError,
     expression::{Comparison, Expression},
     pattern::Pattern,
-    token::{Kind, Token, tokens},
+    token::{Token, TokenKind, tokens},
 };
 
 /// Brackets and negations inside each other: nobody writes more, and each takes some stack.
@@ -21,7 +21,7 @@ pub(super) fn expression(text: &str) -> Result<Expression, FilterError> {
     let mut parser = Parser { tokens: tokens(text)?, next: 0, depth: 0, patterns: 0 };
     let expression = parser.or()?;
     match parser.peek() {
-        Token { kind: Kind::End, .. } => Ok(expression),
+        Token { kind: TokenKind::End, .. } => Ok(expression),
         token => Err(wrong(&token, "here a further condition needs \"and\" or \"or\" before it")),
     }
 }
@@ -40,7 +40,7 @@ fn wrong(token: &Token, message: impl Into<String>) -> FilterError {
 impl Parser {
     fn peek(&self) -> Token {
         let last = || self.tokens.last();
-        let end = Token { kind: Kind::End, at: 0, length: 1 };
+        let end = Token { kind: TokenKind::End, at: 0, length: 1 };
         self.tokens.get(self.next).or_else(last).cloned().unwrap_or(end)
     }
 
@@ -51,13 +51,13 @@ impl Parser {
     }
 
     fn takes_word(&mut self, wanted: &str) -> bool {
-        let is_it = matches!(self.peek().kind, Kind::Word(word) if word == wanted);
+        let is_it = matches!(self.peek().kind, TokenKind::Word(word) if word == wanted);
         self.next += usize::from(is_it);
         is_it
     }
 
     fn takes(&mut self, wanted: &str) -> bool {
-        let is_it = matches!(self.peek().kind, Kind::Sign(sign) if sign == wanted);
+        let is_it = matches!(self.peek().kind, TokenKind::Sign(sign) if sign == wanted);
         self.next += usize::from(is_it);
         is_it
     }
@@ -101,18 +101,18 @@ impl Parser {
     fn condition(&mut self) -> Result<Expression, FilterError> {
         let token = self.take();
         let field = match &token.kind {
-            Kind::Text(text) => return Ok(Expression::Has(text.to_lowercase())),
-            Kind::Word(word) => Field::of_name(word).ok_or_else(|| wrong(&token, no_field(word)))?,
+            TokenKind::Text(text) => return Ok(Expression::Has(text.to_lowercase())),
+            TokenKind::Word(word) => Field::of_name(word).ok_or_else(|| wrong(&token, no_field(word)))?,
             _ => return Err(wrong(&token, "here a condition is missing, such as bytes > 1MiB")),
         };
         let sign = self.take();
         match &sign.kind {
-            Kind::Word(word) if word == "in" => self.set(field),
-            Kind::Sign(of @ ("~" | "!~")) => {
+            TokenKind::Word(word) if word == "in" => self.set(field),
+            TokenKind::Sign(of @ ("~" | "!~")) => {
                 let matches = self.pattern(field, &sign)?;
                 Ok(if *of == "~" { matches } else { Expression::Not(Box::new(matches)) })
             }
-            Kind::Sign(of) => {
+            TokenKind::Sign(of) => {
                 let Some(comparison) = comparison(of) else { return Err(wrong(&sign, NO_SIGN)) };
                 Ok(Expression::Compare(field, comparison, self.value(field)?))
             }
@@ -125,7 +125,9 @@ impl Parser {
             return Err(wrong(sign, format!("{} is a number: compare it with ==, < or in", field.name())));
         }
         let token = self.take();
-        let Kind::Text(text) = &token.kind else { return Err(wrong(&token, "here a pattern in quotes is missing")) };
+        let TokenKind::Text(text) = &token.kind else {
+            return Err(wrong(&token, "here a pattern in quotes is missing"));
+        };
         self.patterns += 1;
         if self.patterns > MOST_PATTERNS {
             return Err(wrong(
@@ -163,9 +165,9 @@ impl Parser {
         let token = self.take();
         let name = field.name();
         match (&token.kind, field.dimension()) {
-            (Kind::Text(text), Dimension::Text) => Ok(Fact::Text(text.clone().into())),
+            (TokenKind::Text(text), Dimension::Text) => Ok(Fact::Text(text.clone().into())),
             (_, Dimension::Text) => Err(wrong(&token, format!("{name} is compared with a text in quotes"))),
-            (Kind::Number(value, unit), wanted) => match (unit, wanted) {
+            (TokenKind::Number(value, unit), wanted) => match (unit, wanted) {
                 (Dimension::Count, Dimension::Time) if *value != 0.0 => {
                     Err(wrong(&token, format!("{name} needs a unit, such as {value}ms")))
                 }

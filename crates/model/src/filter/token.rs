@@ -3,7 +3,7 @@
 use super::{Dimension, FilterError};
 
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Kind {
+pub(super) enum TokenKind {
     Word(String),
     Text(String),
     Number(f64, Dimension),
@@ -14,7 +14,7 @@ pub(super) enum Kind {
 
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Token {
-    pub(super) kind: Kind,
+    pub(super) kind: TokenKind,
     /// Characters before it.
     pub(super) at: usize,
     pub(super) length: usize,
@@ -64,7 +64,7 @@ pub fn bytes(text: &str) -> Option<u64> {
     (1.0..9e18).contains(&bytes).then_some(bytes as u64)
 }
 
-/// All tokens of a text, the last of which is [`Kind::End`].
+/// All tokens of a text, the last of which is [`TokenKind::End`].
 pub(super) fn tokens(text: &str) -> Result<Vec<Token>, FilterError> {
     let letters: Vec<char> = text.chars().collect();
     let mut tokens = Vec::new();
@@ -79,7 +79,7 @@ pub(super) fn tokens(text: &str) -> Result<Vec<Token>, FilterError> {
         tokens.push(Token { kind, at, length });
         at += length;
     }
-    tokens.push(Token { kind: Kind::End, at: letters.len(), length: 1 });
+    tokens.push(Token { kind: TokenKind::End, at: letters.len(), length: 1 });
     Ok(tokens)
 }
 
@@ -96,7 +96,7 @@ pub(super) fn line(text: &str) -> Result<String, FilterError> {
     let letters: Vec<char> = text.chars().collect();
     let (mut line, mut end) = (String::new(), 0);
     for token in tokens(text)? {
-        if token.kind == Kind::End {
+        if token.kind == TokenKind::End {
             break;
         }
         if token.at > end && !line.is_empty() {
@@ -110,7 +110,7 @@ pub(super) fn line(text: &str) -> Result<String, FilterError> {
     Ok(line)
 }
 
-fn token(rest: &[char], at: usize) -> Result<(Kind, usize), FilterError> {
+fn token(rest: &[char], at: usize) -> Result<(TokenKind, usize), FilterError> {
     let first = rest.first().copied().unwrap_or_default();
     let is_number = |letter: char| letter.is_ascii_digit();
     if is_number(first) || first == '-' && rest.get(1).copied().is_some_and(is_number) {
@@ -119,7 +119,7 @@ fn token(rest: &[char], at: usize) -> Result<(Kind, usize), FilterError> {
     if first.is_alphabetic() || first == '_' {
         let word: String = rest.iter().take_while(|letter| letter.is_alphanumeric() || **letter == '_').collect();
         let length = word.chars().count();
-        return Ok((Kind::Word(word), length));
+        return Ok((TokenKind::Word(word), length));
     }
     if first == '"' || first == '\'' {
         return quoted(rest, first, at);
@@ -127,19 +127,19 @@ fn token(rest: &[char], at: usize) -> Result<(Kind, usize), FilterError> {
     let starts = |sign: &&&str| sign.chars().zip(rest).filter(|(a, b)| a == *b).count() == sign.len();
     match SIGNS.iter().find(starts) {
         // What people type who think of other languages.
-        Some(&"=") => Ok((Kind::Sign("=="), 1)),
-        Some(sign) => Ok((Kind::Sign(sign), sign.len())),
+        Some(&"=") => Ok((TokenKind::Sign("=="), 1)),
+        Some(sign) => Ok((TokenKind::Sign(sign), sign.len())),
         None => Err(FilterError::new(at, 1, format!("{first:?} means nothing here"))),
     }
 }
 
 /// A backslash goes with the letter after it: it belongs to the pattern, but for a quote.
-fn quoted(rest: &[char], quote: char, at: usize) -> Result<(Kind, usize), FilterError> {
+fn quoted(rest: &[char], quote: char, at: usize) -> Result<(TokenKind, usize), FilterError> {
     let mut text = String::new();
     let mut place = 1;
     while let Some(&letter) = rest.get(place) {
         match (letter, rest.get(place + 1)) {
-            (letter, _) if letter == quote => return Ok((Kind::Text(text), place + 1)),
+            (letter, _) if letter == quote => return Ok((TokenKind::Text(text), place + 1)),
             ('\\', Some(&next)) => {
                 if next != quote {
                     text.push('\\');
@@ -156,7 +156,7 @@ fn quoted(rest: &[char], quote: char, at: usize) -> Result<(Kind, usize), Filter
     Err(FilterError::new(at, rest.len(), "this text has no end"))
 }
 
-fn number(rest: &[char], at: usize) -> Result<(Kind, usize), FilterError> {
+fn number(rest: &[char], at: usize) -> Result<(TokenKind, usize), FilterError> {
     let mut length = 1;
     while let Some(&letter) = rest.get(length) {
         // "0..15" is a range, "0.5" a number.
@@ -172,10 +172,10 @@ fn number(rest: &[char], at: usize) -> Result<(Kind, usize), FilterError> {
         rest.iter().skip(length).take_while(|letter| letter.is_alphabetic() || **letter == '%').collect();
     let all = length + unit.chars().count();
     if unit.is_empty() {
-        return Ok((Kind::Number(value, Dimension::Count), all));
+        return Ok((TokenKind::Number(value, Dimension::Count), all));
     }
     if let Some((_, dimension, of)) = UNITS.iter().find(|(name, ..)| *name == unit) {
-        return Ok((Kind::Number(value * of, *dimension), all));
+        return Ok((TokenKind::Number(value * of, *dimension), all));
     }
     let message = format!("there is no unit {unit}; there are ns us ms s min h, B kB MB GB KiB MiB GiB, %");
     Err(FilterError::new(at + length, all - length, message))

@@ -7,7 +7,7 @@ use std::fmt;
 
 use iced_x86::{Code, Decoder, DecoderOptions, Instruction, Register};
 
-use super::super::{Library, lookup::Found};
+use super::super::{Library, lookup::Definition};
 
 /// How much of the function is decoded, in bytes. It has 40 to 130.
 const MAX_DECODED: u64 = 512;
@@ -29,7 +29,7 @@ impl StandardVersion {
     pub(super) fn of(library: &Library<'_>) -> Option<Self> {
         let name = "MPI_Get_version";
         let found = library.look_up(&[name]).get(name)?;
-        let Found::Function { address, .. } = found else { return None };
+        let Definition::Function { address, .. } = found else { return None };
         Self::stored_by(library.bytes_of(found, MAX_DECODED), address)
     }
 

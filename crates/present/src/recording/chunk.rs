@@ -9,7 +9,7 @@ const CHECKED: usize = 28;
 
 /// What a chunk holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum ChunkKind {
     Header,
     Frame,
     End,
@@ -20,7 +20,7 @@ pub(super) enum Kind {
 /// What comes behind the head.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Head {
-    pub(super) kind: Kind,
+    pub(super) kind: ChunkKind,
     /// Bytes behind the head, compressed.
     pub(super) stored: u32,
     /// Bytes of the same, not compressed.
@@ -31,7 +31,7 @@ pub(super) struct Head {
     pub(super) checksum: u32,
 }
 
-impl Kind {
+impl ChunkKind {
     fn number(self) -> u32 {
         match self {
             Self::Header => 1,
@@ -72,7 +72,7 @@ impl Head {
         let rest = checked.strip_prefix(&MARKER)?;
         let word = |at: usize| Some(u32::from_le_bytes(*rest.get(at..)?.first_chunk()?));
         Some(Self {
-            kind: Kind::of(word(0)?),
+            kind: ChunkKind::of(word(0)?),
             stored: word(4)?,
             length: word(8)?,
             at_ns: u64::from_le_bytes(*rest.get(12..)?.first_chunk()?),
@@ -87,7 +87,8 @@ mod tests {
 
     #[test]
     fn a_head_is_read_back_and_no_bit_of_it_may_change() {
-        let head = Head { kind: Kind::Frame, stored: 1000, length: 9000, at_ns: 12_000_000_123, checksum: 0xdead_beef };
+        let head =
+            Head { kind: ChunkKind::Frame, stored: 1000, length: 9000, at_ns: 12_000_000_123, checksum: 0xdead_beef };
         let bytes = head.bytes();
         assert_eq!(Head::of(&bytes), Some(head));
         for bit in 0..HEAD * 8 {

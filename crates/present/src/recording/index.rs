@@ -5,7 +5,7 @@ use std::{fs::File, io, os::unix::fs::FileExt as _};
 use memchr::memmem;
 
 use super::{
-    chunk::{HEAD, Head, Kind, MARKER},
+    chunk::{ChunkKind, HEAD, Head, MARKER},
     format::{MOST_FRAMES, START},
 };
 
@@ -72,10 +72,10 @@ impl Index {
 
     fn add(&mut self, chunk: Chunk) {
         match chunk.head.kind {
-            Kind::Header => self.header = self.header.or(Some(chunk)),
-            Kind::Frame => self.frames.push(chunk),
-            Kind::End => self.end = Some(chunk),
-            Kind::Unknown(_) => {}
+            ChunkKind::Header => self.header = self.header.or(Some(chunk)),
+            ChunkKind::Frame => self.frames.push(chunk),
+            ChunkKind::End => self.end = Some(chunk),
+            ChunkKind::Unknown(_) => {}
         }
     }
 

@@ -6,7 +6,7 @@ use serde::{Serialize, de::DeserializeOwned};
 
 use super::{
     FrameError,
-    chunk::{HEAD, Head, Kind},
+    chunk::{ChunkKind, HEAD, Head},
     format::LONGEST_PAYLOAD,
     text::harmless,
 };
@@ -17,7 +17,7 @@ const LEVEL: i32 = 3;
 const FIRST_ROOM: usize = 1 << 20;
 
 /// A whole chunk.
-pub(super) fn pack(kind: Kind, at_ns: u64, value: &impl Serialize) -> io::Result<Vec<u8>> {
+pub(super) fn pack(kind: ChunkKind, at_ns: u64, value: &impl Serialize) -> io::Result<Vec<u8>> {
     let text = serde_json::to_vec(value)?;
     let too_large = || io::Error::other("the profile is larger than a recording can hold");
     let length = u32::try_from(text.len()).ok().filter(|&length| length <= LONGEST_PAYLOAD).ok_or_else(too_large)?;

@@ -15,7 +15,7 @@ use tempfile::TempDir;
 
 use super::{
     At, RecordTo, Recorder, Recording, RecordingError,
-    chunk::{HEAD, Head, Kind},
+    chunk::{ChunkKind, HEAD, Head},
     format::{MAGIC, START, VERSION},
     payload::pack,
     writer::{Added, Writer},
@@ -119,7 +119,9 @@ fn wherever_it_is_cut_off_what_was_whole_is_read() {
 fn damage_costs_one_moment() {
     let (_folder, path, bytes) = recorded(5);
     let heads: Vec<usize> = (0..bytes.len() - HEAD)
-        .filter(|&at| Head::of(bytes[at..at + HEAD].try_into().unwrap()).is_some_and(|head| head.kind == Kind::Frame))
+        .filter(|&at| {
+            Head::of(bytes[at..at + HEAD].try_into().unwrap()).is_some_and(|head| head.kind == ChunkKind::Frame)
+        })
         .collect();
     for (what, at, said) in [("head", heads[2] + 9, "said"), ("content", heads[2] + HEAD + 9, "")] {
         let mut damaged = bytes.clone();
@@ -174,7 +176,7 @@ fn forged(length: usize, moments: &[Value]) -> (TempDir, PathBuf) {
     let mut end = file.metadata().unwrap().len();
     for moment in moments {
         let at_ns = moment["observed_ns"].as_u64().unwrap_or(0);
-        let chunk = pack(Kind::Frame, at_ns, moment).unwrap();
+        let chunk = pack(ChunkKind::Frame, at_ns, moment).unwrap();
         file.write_all_at(&chunk, end).unwrap();
         end += chunk.len() as u64;
     }
@@ -214,7 +216,7 @@ fn memory_is_for_what_is_there() {
     let bomb = zstd::bulk::compress(&vec![0; 1 << 28], 3).unwrap();
     for (stored, length) in [(bomb, 1), (zstd::bulk::compress(b"1", 3).unwrap(), 1 << 28), (Vec::new(), u32::MAX)] {
         let head = Head {
-            kind: Kind::Frame,
+            kind: ChunkKind::Frame,
             stored: u32::try_from(stored.len()).unwrap(),
             length,
             at_ns: 0,

@@ -11,7 +11,7 @@ use mpiprobe_model::Profile;
 
 use super::{
     RecordingError,
-    chunk::Kind,
+    chunk::ChunkKind,
     format::{End, Header, MAGIC, START, VERSION},
     payload::pack,
 };
@@ -73,10 +73,10 @@ impl Writer {
                 host: profile.host.clone(),
                 began: profile.began.clone(),
             };
-            let chunk = pack(Kind::Header, 0, &header).map_err(|error| self.failed(error))?;
+            let chunk = pack(ChunkKind::Header, 0, &header).map_err(|error| self.failed(error))?;
             self.append(&chunk)?;
         }
-        let chunk = pack(Kind::Frame, profile.observed_ns, profile).map_err(|error| self.failed(error))?;
+        let chunk = pack(ChunkKind::Frame, profile.observed_ns, profile).map_err(|error| self.failed(error))?;
         if self.length + chunk.len() as u64 > self.limit {
             self.beyond_limit = 1;
             return Ok(Added::BeyondLimit);
@@ -89,7 +89,7 @@ impl Writer {
     /// number of those that were left out because of the limit.
     pub fn end(mut self, skipped: u64) -> Result<u64, RecordingError> {
         let end = End { skipped, beyond_limit: self.beyond_limit };
-        let chunk = pack(Kind::End, 0, &end).map_err(|error| self.failed(error))?;
+        let chunk = pack(ChunkKind::End, 0, &end).map_err(|error| self.failed(error))?;
         self.append(&chunk)?;
         Ok(self.beyond_limit)
     }

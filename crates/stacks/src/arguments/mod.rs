@@ -19,7 +19,7 @@ use serde::Serialize;
 use self::{
     code::Code,
     execution::{Execution, STACK_POINTER, number, writes},
-    value::{Known, Source, Symbols, Value},
+    value::{KnownValue, Source, Symbols, Value},
 };
 use crate::{memory::Memory, unwind::Frame};
 
@@ -111,7 +111,7 @@ pub(crate) fn words(
     let from_outer =
         outer.and_then(|(outer, start)| from_outer(&outer, start, (function, element), memory)).unwrap_or_default();
     let word = |argument: usize| {
-        let of = |all: &[Option<Known>]| all.get(argument).copied().flatten();
+        let of = |all: &[Option<KnownValue>]| all.get(argument).copied().flatten();
         match (of(&from_outer), of(&from_inner)) {
             (Some(outer), Some(inner)) if !agree(outer, inner) => None,
             (Some(outer), Some(inner)) if outer.low_half_only && !inner.low_half_only => {
@@ -145,7 +145,7 @@ impl Word {
         }
     }
 
-    fn of(known: Known, known_by: KnownBy) -> Self {
+    fn of(known: KnownValue, known_by: KnownBy) -> Self {
         Self { value: known.value, low_half_only: known.low_half_only, known_by }
     }
 }
@@ -171,15 +171,15 @@ impl From<Source> for KnownBy {
 }
 
 /// Of an `int`, the upper half of a register may be anything.
-fn agree(one: Known, other: Known) -> bool {
+fn agree(one: KnownValue, other: KnownValue) -> bool {
     let mask = if one.low_half_only || other.low_half_only { 0xffff_ffff } else { u64::MAX };
     // What is passed as an `int` is known with zeros there in one place, and with anything in the other.
     one.value & mask == other.value & mask || one.value & 0xffff_ffff == other.value & 0xffff_ffff && is_int(one, other)
 }
 
 /// Whether both may be one `int`, extended in different ways.
-fn is_int(one: Known, other: Known) -> bool {
-    let is_extended = |known: Known| {
+fn is_int(one: KnownValue, other: KnownValue) -> bool {
+    let is_extended = |known: KnownValue| {
         let upper = known.value >> 32;
         upper == 0 || upper == 0xffff_ffff
     };
@@ -243,7 +243,7 @@ fn from_outer(
     start: u64,
     (function, element): (&Function, Element<'_>),
     memory: &mut Memory<'_>,
-) -> Option<Vec<Option<Known>>> {
+) -> Option<Vec<Option<KnownValue>>> {
     let code = outer.code()?;
     let registers = &outer.frame.registers;
     let path = code.leading_to(registers.ip()?)?;
@@ -267,23 +267,23 @@ fn from_outer(
         return None;
     }
     let arguments: Vec<_> = (0..function.arguments.len()).map(|argument| end.argument(argument)).collect();
-    let known: Vec<Option<Known>> = arguments.iter().map(|(known, _)| *known).collect();
+    let known: Vec<Option<KnownValue>> = arguments.iter().map(|(known, _)| *known).collect();
     let outputs = outputs(function, &known, element);
     let is_kept = |read: &[(u64, u64)]| !read.iter().any(|range| outputs.iter().any(|output| overlap(*range, *output)));
     Some(arguments.iter().map(|(known, read)| known.filter(|_| is_kept(read))).collect())
 }
 
 /// Memory that the call may have changed meanwhile, as far as that is known: start and length.
-fn outputs(function: &Function, known: &[Option<Known>], element: Element<'_>) -> Vec<(u64, u64)> {
+fn outputs(function: &Function, known: &[Option<KnownValue>], element: Element<'_>) -> Vec<(u64, u64)> {
     let arguments = || function.arguments.iter().zip(known);
-    let largest = |role: Role, of: &dyn Fn(&Argument, Known) -> Option<u64>| {
+    let largest = |role: Role, of: &dyn Fn(&Argument, KnownValue) -> Option<u64>| {
         let of_role = arguments().filter(|(argument, _)| argument.role == role);
         let values = of_role
             .map(|(argument, known)| known.filter(|_| !argument.is_array()).and_then(|known| of(argument, known)));
         // One that is not known may be larger than all others.
         values.reduce(|one, other| Some(one?.max(other?))).flatten()
     };
-    let count = |argument: &Argument, known: Known| {
+    let count = |argument: &Argument, known: KnownValue| {
         let is_whole = argument.wide && !known.low_half_only;
         Some(if is_whole { known.value } else { known.value & 0xffff_ffff })
     };
@@ -292,7 +292,7 @@ fn outputs(function: &Function, known: &[Option<Known>], element: Element<'_>) -
     let buffer = elements.zip(size).map_or(MAX_BUFFER, |(elements, size)| elements.saturating_mul(size));
     let objects = largest(Role::Length, &count).map_or(MAX_BUFFER, |number| number.saturating_mul(MAX_OBJECT));
     let outputs = arguments().filter(|(argument, _)| argument.direction != Direction::In);
-    let output = |(argument, known): (&Argument, &Option<Known>)| {
+    let output = |(argument, known): (&Argument, &Option<KnownValue>)| {
         let address = known.as_ref().filter(|known| !known.low_half_only)?.value;
         let length = match argument.role {
             Role::Buffer => buffer,
@@ -329,7 +329,7 @@ impl<'e, 'm, 's> End<'e, 'm, 's> {
     }
 
     /// The argument of that number, and what memory was read for it.
-    fn argument(&mut self, argument: usize) -> (Option<Known>, Vec<(u64, u64)>) {
+    fn argument(&mut self, argument: usize) -> (Option<KnownValue>, Vec<(u64, u64)>) {
         let value = if let Some(register) = IN_REGISTERS.get(argument) {
             self.execution.register(*register)
         } else {
@@ -341,10 +341,10 @@ impl<'e, 'm, 's> End<'e, 'm, 's> {
         value.map(|value| self.resolve(value)).unwrap_or_default()
     }
 
-    fn resolve(&mut self, value: Value) -> (Option<Known>, Vec<(u64, u64)>) {
+    fn resolve(&mut self, value: Value) -> (Option<KnownValue>, Vec<(u64, u64)>) {
         let Self { execution, memory, of_called, stores } = self;
         let mut read = Vec::new();
-        let mut load = |_: &Symbols, address: Known, size: u8, seen: usize| {
+        let mut load = |_: &Symbols, address: KnownValue, size: u8, seen: usize| {
             let (address, size) = (address.value, u64::from(size));
             let later = stores.iter().zip(&execution.stores).skip(seen);
             let is_kept =
@@ -356,7 +356,7 @@ impl<'e, 'm, 's> End<'e, 'm, 's> {
             read.push((address, size));
             let value = if size >= 8 { word } else { word & ((1 << (size * 8)) - 1) };
             let source = if is_stack { Source::Stack } else { Source::Memory };
-            Some(Known { value, low_half_only: false, source })
+            Some(KnownValue { value, low_half_only: false, source })
         };
         let known = execution.symbols.resolve(value, &mut load);
         (known, read)
@@ -399,7 +399,7 @@ fn behind_stub(outer: &Place<'_>, stub: u64, memory: &mut Memory<'_>) -> Option<
 }
 
 /// By the registers that the function has put its arguments into, once and for all, before it did anything else.
-fn from_inner(inner: &Place<'_>, arguments: usize) -> Option<Vec<Option<Known>>> {
+fn from_inner(inner: &Place<'_>, arguments: usize) -> Option<Vec<Option<KnownValue>>> {
     let rules = inner.module.frame_rules(inner.address)?;
     let code = inner.code()?;
     let mut execution = Execution::new();

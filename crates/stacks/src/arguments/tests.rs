@@ -2,7 +2,7 @@
 
 use iced_x86::{Decoder, DecoderOptions};
 
-use super::{End, execution::Execution, value::Known};
+use super::{End, execution::Execution, value::KnownValue};
 use crate::{copy::Stack, memory::Memory};
 
 const RBP: usize = 5;
@@ -11,7 +11,7 @@ const RSP: usize = 4;
 const SP: u64 = 0x7000;
 
 /// The first arguments after these instructions: `bp` is in rbp in the end, and these words are on the stack.
-fn arguments(code: &[u8], bp: u64, words: &[u64]) -> Vec<Option<Known>> {
+fn arguments(code: &[u8], bp: u64, words: &[u64]) -> Vec<Option<KnownValue>> {
     let stack = Stack::new(SP, words.iter().flat_map(|word| word.to_le_bytes()).collect());
     let mut memory = Memory::new(&stack, None);
     let mut execution = Execution::new();
@@ -29,7 +29,7 @@ fn arguments(code: &[u8], bp: u64, words: &[u64]) -> Vec<Option<Known>> {
     (0..7).map(|argument| end.argument(argument).0).collect()
 }
 
-fn value(known: Option<Known>) -> Option<u64> {
+fn value(known: Option<KnownValue>) -> Option<u64> {
     known.map(|known| known.value)
 }
 

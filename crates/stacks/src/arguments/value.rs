@@ -56,7 +56,7 @@ pub(super) enum Source {
 
 /// A number, and how it is known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Known {
+pub(super) struct KnownValue {
     pub(super) value: u64,
     /// Of the value only the lower 32 bits are known.
     pub(super) low_half_only: bool,
@@ -86,7 +86,7 @@ impl Value {
 #[derive(Debug, Default)]
 pub(super) struct Symbols {
     origins: Vec<Origin>,
-    solved: HashMap<usize, Known>,
+    solved: HashMap<usize, KnownValue>,
 }
 
 impl Symbols {
@@ -131,7 +131,8 @@ impl Symbols {
                 if narrow && number >> 32 != 0 {
                     return false;
                 }
-                let known = Known { value: number.wrapping_sub(plus), low_half_only: narrow, source: Source::Register };
+                let known =
+                    KnownValue { value: number.wrapping_sub(plus), low_half_only: narrow, source: Source::Register };
                 match self.solved.get(&id) {
                     Some(before) if before.low_half_only || narrow => {
                         let is_same = low(before.value) == low(known.value);
@@ -155,20 +156,20 @@ impl Symbols {
     pub(super) fn resolve(
         &self,
         value: Value,
-        load: &mut dyn FnMut(&Self, Known, u8, usize) -> Option<Known>,
-    ) -> Option<Known> {
+        load: &mut dyn FnMut(&Self, KnownValue, u8, usize) -> Option<KnownValue>,
+    ) -> Option<KnownValue> {
         self.resolve_within(value, load, MAX_DEPTH)
     }
 
     fn resolve_within(
         &self,
         value: Value,
-        load: &mut dyn FnMut(&Self, Known, u8, usize) -> Option<Known>,
+        load: &mut dyn FnMut(&Self, KnownValue, u8, usize) -> Option<KnownValue>,
         depth: u32,
-    ) -> Option<Known> {
+    ) -> Option<KnownValue> {
         let depth = depth.checked_sub(1)?;
         let (id, plus, narrow) = match value {
-            Value::Constant(value) => return Some(Known { value, low_half_only: false, source: Source::Code }),
+            Value::Constant(value) => return Some(KnownValue { value, low_half_only: false, source: Source::Code }),
             Value::Symbol { id, plus, narrow } => (id, plus, narrow),
         };
         let base = match (self.solved.get(&id), self.origins.get(id)?) {
@@ -184,7 +185,7 @@ impl Symbols {
                     let unused = 64_u32.checked_sub(u32::from(*size) * 8)?;
                     loaded.value = ((loaded.value << unused).cast_signed() >> unused).cast_unsigned();
                 }
-                Known { source: loaded.source.max(address.source), ..loaded }
+                KnownValue { source: loaded.source.max(address.source), ..loaded }
             }
             (None, Origin::Made { operation, left, right }) => {
                 let left = self.resolve_within(*left, load, depth)?;
@@ -193,12 +194,12 @@ impl Symbols {
                     matches!(operation, Operation::SignExtend | Operation::Quotient | Operation::Remainder);
                 let low_half_only = !takes_half && (left.low_half_only || right.low_half_only);
                 let value = operate(*operation, left.value, right.value)?;
-                Known { value, low_half_only, source: left.source.max(right.source) }
+                KnownValue { value, low_half_only, source: left.source.max(right.source) }
             }
         };
         let sum = base.value.wrapping_add(plus);
         let (value, low_half_only) = if narrow { (low(sum), false) } else { (sum, base.low_half_only) };
-        Some(Known { value, low_half_only, source: base.source })
+        Some(KnownValue { value, low_half_only, source: base.source })
     }
 }
 

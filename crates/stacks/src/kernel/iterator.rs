@@ -36,7 +36,7 @@ impl std::fmt::Debug for Iterator {
 
 /// One thread as the iterator has found it.
 #[derive(Debug, Clone)]
-pub(crate) struct Found {
+pub(crate) struct CopiedThread {
     pub(crate) pid: u32,
     pub(crate) tid: u32,
     /// `None`: it is on its way out.
@@ -81,7 +81,7 @@ impl Iterator {
     }
 
     /// Looks at threads, at most [`Self::MOST`] of them; those that are no longer there are missing in the answer.
-    pub(crate) fn look(&mut self, threads: &[u32]) -> Result<Vec<Found>, CaptureError> {
+    pub(crate) fn look(&mut self, threads: &[u32]) -> Result<Vec<CopiedThread>, CaptureError> {
         let failed = |error: MapError| CaptureError::Program(Box::new(error));
         let threads = threads.get(..Self::MOST).unwrap_or(threads);
         for (slot, tid) in (0..).zip(threads) {
@@ -117,7 +117,7 @@ impl Iterator {
         io::copy(&mut file, &mut io::sink()).map(|_| ()).map_err(CaptureError::Run)
     }
 
-    fn found(&self, slot: u32, record: &Record) -> Result<Found, CaptureError> {
+    fn found(&self, slot: u32, record: &Record) -> Result<CopiedThread, CaptureError> {
         let word = |place: usize| record.get(place).copied().unwrap_or(0);
         let progress = |place: usize| Progress {
             voluntary: word(place + progress::VOLUNTARY),
@@ -133,7 +133,7 @@ impl Iterator {
         }
         let registers = (word(HAS_REGISTERS) != 0).then(|| registers(|place| word(REGISTERS + place)));
         let system_call = word(REGISTERS + register::ORIGINAL_AX);
-        Ok(Found {
+        Ok(CopiedThread {
             pid: u32::try_from(word(ID) >> 32).unwrap_or(0),
             tid: u32::try_from(word(ID) & 0xffff_ffff).unwrap_or(0),
             registers,

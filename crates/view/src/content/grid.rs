@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 
 use mpiprobe_model::analyse::RankId;
 
-use super::Place;
+use super::Location;
 
 /// What something means for the user, from which its colour follows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -159,7 +159,7 @@ pub struct Row {
     /// It stands out: something may be wrong there.
     pub marked: bool,
     /// Where a look into it leads.
-    pub opens: Option<Place>,
+    pub opens: Option<Location>,
 }
 
 /// The table of a place.

@@ -9,7 +9,7 @@ use super::{
     line::{Line, fit, line_of, width},
 };
 use crate::{
-    content::{Place, Screen, Tone},
+    content::{Location, Screen, Tone},
     keys::BINDINGS,
     source::{Position, Running},
     state::State,
@@ -97,16 +97,16 @@ pub(super) fn tabs(frame: &mut Frame<'_>, area: Rect, state: &State, theme: Them
         line = all(true);
     }
     let below = match state.place() {
-        Place::Screen(_) => String::new(),
-        Place::Rank(id) => format!(" ▸ pid {}", id.pid),
-        Place::Threads(id) => format!(" ▸ threads of pid {}", id.pid),
-        Place::Layers(name) => format!(" ▸ {name}, layers"),
-        Place::Function(name) => format!(" ▸ {name}"),
-        Place::Histogram(name, None) => format!(" ▸ {name}, all ranks"),
-        Place::Histogram(name, Some(id)) => format!(" ▸ {name}, pid {}", id.pid),
-        Place::Site(_) => " ▸ call site".into(),
-        Place::Communicator(id) => format!(" ▸ #{id}"),
-        Place::Block(_) => " ▸ part".into(),
+        Location::Screen(_) => String::new(),
+        Location::Rank(id) => format!(" ▸ pid {}", id.pid),
+        Location::Threads(id) => format!(" ▸ threads of pid {}", id.pid),
+        Location::Layers(name) => format!(" ▸ {name}, layers"),
+        Location::Function(name) => format!(" ▸ {name}"),
+        Location::Histogram(name, None) => format!(" ▸ {name}, all ranks"),
+        Location::Histogram(name, Some(id)) => format!(" ▸ {name}, pid {}", id.pid),
+        Location::Site(_) => " ▸ call site".into(),
+        Location::Communicator(id) => format!(" ▸ #{id}"),
+        Location::Block(_) => " ▸ part".into(),
     };
     let line = line.add(Tone::Title, &below);
     line.put(frame.buffer_mut(), area);

@@ -8,7 +8,7 @@ use super::{
 };
 use crate::{
     content::{Cell, Content, Grid, Matrix, Measure, Row, Tone},
-    screens::Known,
+    screens::TableData,
     state::Glance,
 };
 
@@ -21,13 +21,13 @@ const SINCE: u16 = 8;
 const LABELS: usize = 11;
 
 /// What each rank does, and its share of time in MPI.
-pub(super) fn ranks(glance: &Glance, known: &Known<'_>, wide: u16, theme: Theme) -> Section {
+pub(super) fn ranks(glance: &Glance, data: &TableData<'_>, wide: u16, theme: Theme) -> Section {
     let (shown, all) = (glance.ranks.rows.len(), glance.all_ranks);
     if shown == 0 {
         return Vec::new();
     }
     let some = if shown < all { format!(": {shown} of {all}, stuck or least in MPI") } else { String::new() };
-    let mut lines = vec![title(&format!("Ranks ({}){some}", known.span()), theme)];
+    let mut lines = vec![title(&format!("Ranks ({}){some}", data.span()), theme)];
     if !glance.shares.is_empty() {
         let name = "  MPI % of each  ";
         let room = wide.saturating_sub(width(name) + 1);
@@ -64,8 +64,8 @@ fn rank(grid: &Grid, row: &Row, wide: u16, theme: Theme) -> Line {
 fn means(values: &[Option<f64>], most: usize) -> Vec<f64> {
     let each = values.len().div_ceil(most.max(1)).max(1);
     let mean = |part: &[Option<f64>]| {
-        let known = || part.iter().flatten();
-        known().sum::<f64>() / known().count().max(1) as f64
+        let data = || part.iter().flatten();
+        data().sum::<f64>() / data().count().max(1) as f64
     };
     values.chunks(each).map(mean).collect()
 }

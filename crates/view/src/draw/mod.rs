@@ -17,7 +17,7 @@ use ratatui::{Frame, layout::Rect};
 
 use self::{style::Palette, symbols::Symbols};
 use super::{
-    content::{Place, Screen},
+    content::{Location, Screen},
     layout::{Areas, SMALLEST, Size},
     options::ViewOptions,
     state::State,
@@ -50,8 +50,8 @@ pub fn draw(frame: &mut Frame<'_>, state: &State, theme: Theme) {
     frame::tabs(frame, areas.tabs, state, theme);
     match state.place() {
         _ if state.profile().is_none() => frame::waiting(frame, areas.body, theme),
-        Place::Screen(Screen::Overview) => overview::draw(frame, areas.body, state, theme),
-        Place::Screen(Screen::Matrix) | Place::Block(_) => matrix::draw(frame, areas.body, state, theme),
+        Location::Screen(Screen::Overview) => overview::draw(frame, areas.body, state, theme),
+        Location::Screen(Screen::Matrix) | Location::Block(_) => matrix::draw(frame, areas.body, state, theme),
         _ => grid::draw(frame, areas.body, state, theme),
     }
     frame::notice(frame, areas.notice, state, theme);

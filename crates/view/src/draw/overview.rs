@@ -14,7 +14,7 @@ use super::{
 use crate::{
     content::Tone,
     layout::GlanceRoom,
-    screens::{Known, functions_by_time},
+    screens::{TableData, functions_by_time},
     state::{Point, State},
 };
 
@@ -26,13 +26,13 @@ const LOW: u16 = 24;
 
 pub(super) fn draw(frame: &mut Frame<'_>, area: Rect, state: &State, theme: Theme) {
     // Of everything, whatever the filter.
-    let Some(known) = state.known().map(|known| known.unfiltered()) else { return };
-    let profile = known.profile;
+    let Some(data) = state.data().map(|data| data.unfiltered()) else { return };
+    let profile = data.profile;
     let is_wide = area.width >= GlanceRoom::WIDE;
     let left = Rect { width: if is_wide { area.width / 2 } else { area.width }, ..area };
-    let above = [now(state, &known, left.width, theme), efficiency(&known, left.width, theme)];
+    let above = [now(state, &data, left.width, theme), efficiency(&data, left.width, theme)];
     if is_wide {
-        let ranks = glance::ranks(state.glance(), &known, left.width, theme);
+        let ranks = glance::ranks(state.glance(), &data, left.width, theme);
         let matrix = glance::matrix(&state.glance().matrix, state.measure, theme);
         put(frame, left, &joined(above.into_iter().chain([ranks, matrix]), true, theme));
         let right = Rect { x: left.right() + 1, width: area.width - left.width - 1, ..area };
@@ -45,7 +45,7 @@ pub(super) fn draw(frame: &mut Frame<'_>, area: Rect, state: &State, theme: Them
         // What stands below is never cut off for more functions.
         let taken: usize = below.iter().filter(|section| !section.is_empty()).map(|section| section.len() + 1).sum();
         let room = usize::from(area.height).saturating_sub(taken + 1).min(usize::from(area.height / 3)).max(4);
-        let functions = functions(&known, room, theme);
+        let functions = functions(&data, room, theme);
         put(frame, right, &joined([functions].into_iter().chain(below), true, theme));
         return;
     }
@@ -55,7 +55,7 @@ pub(super) fn draw(frame: &mut Frame<'_>, area: Rect, state: &State, theme: Them
     let taken = above.iter().chain(&below).filter(|section| !section.is_empty());
     let taken: usize = taken.map(|section| section.len() + usize::from(!is_low)).sum();
     // With its title.
-    let functions = functions(&known, usize::from(area.height).saturating_sub(taken + 1), theme);
+    let functions = functions(&data, usize::from(area.height).saturating_sub(taken + 1), theme);
     put(frame, left, &joined(above.into_iter().chain([functions]).chain(below), !is_low, theme));
 }
 
@@ -76,8 +76,8 @@ fn put(frame: &mut Frame<'_>, area: Rect, lines: &[Line]) {
 }
 
 /// Rates with their history.
-fn now(state: &State, known: &Known<'_>, width: u16, theme: Theme) -> Section {
-    let now = Point::of(known.change);
+fn now(state: &State, data: &TableData<'_>, width: u16, theme: Theme) -> Section {
+    let now = Point::of(data.change);
     let room = width.saturating_sub(u16::try_from(NAMES).unwrap_or(0) + 13);
     let figure = |name: &str, value: String, history: &dyn Fn(&Point) -> f64| {
         let history = theme.symbols.sparkline(state.shown().series().points().map(history), room);
@@ -87,7 +87,7 @@ fn now(state: &State, known: &Known<'_>, width: u16, theme: Theme) -> Section {
             .add(Tone::Good, &history)
     };
     let mut lines = vec![
-        title(&format!("Now ({})", known.span()), theme),
+        title(&format!("Now ({})", data.span()), theme),
         figure("in MPI", format!("{} %", maybe_percent(now.mpi_percent)), &|point| point.mpi_percent.unwrap_or(0.0)),
         figure("calls/s", rate(now.calls_per_second), &|point| point.calls_per_second),
     ];
@@ -103,11 +103,11 @@ fn now(state: &State, known: &Known<'_>, width: u16, theme: Theme) -> Section {
 }
 
 /// How well processors are used.
-fn efficiency(known: &Known<'_>, width: u16, theme: Theme) -> Section {
-    let mut lines = vec![title(&format!("Efficiency ({})", known.span()), theme)];
-    let Some(found) = known.change.efficiency() else {
-        let is_unknown = known.change.mpi_percent().is_none()
-            || known.change.ranks.iter().any(|(rank, _)| rank.mpi_percent().is_none());
+fn efficiency(data: &TableData<'_>, width: u16, theme: Theme) -> Section {
+    let mut lines = vec![title(&format!("Efficiency ({})", data.span()), theme)];
+    let Some(found) = data.change.efficiency() else {
+        let is_unknown = data.change.mpi_percent().is_none()
+            || data.change.ranks.iter().any(|(rank, _)| rank.mpi_percent().is_none());
         let why =
             if is_unknown { format!("unknown: {UNSEEN}") } else { "nobody was seen to do anything but MPI".into() };
         lines.push(Line::new(theme).add(Tone::Dim, &format!("  {why}")));
@@ -132,13 +132,13 @@ fn efficiency(known: &Known<'_>, width: u16, theme: Theme) -> Section {
 }
 
 /// Where the time goes.
-fn functions(known: &Known<'_>, room: usize, theme: Theme) -> Section {
-    let mut lines = vec![title(&format!("Functions ({})", known.span()), theme)];
-    let by_time = functions_by_time(known);
+fn functions(data: &TableData<'_>, room: usize, theme: Theme) -> Section {
+    let mut lines = vec![title(&format!("Functions ({})", data.span()), theme)];
+    let by_time = functions_by_time(data);
     let called = by_time.iter().filter(|function| function.change.time_ns > 0 || function.change.calls > 0);
     for function in called.take(room.max(1)) {
         let share = format!("{:>5} % ", percent(function.wall_percent));
-        let calls = format!(" {:>7}/s", rate(known.change.per_second(function.change.calls)));
+        let calls = format!(" {:>7}/s", rate(data.change.per_second(function.change.calls)));
         let mean = function.change.time_ns as f64 / function.change.calls.max(1) as f64;
         lines.push(
             Line::new(theme)

@@ -4,11 +4,11 @@ use mpiprobe_model::{Amounts, CommunicatorProfile, FunctionAmounts, filter::fact
 use mpiprobe_present::units::or_unknown;
 
 use super::{
-    Known,
+    TableData,
     cells::{number, time},
     sites::{NO_TRAFFIC, moved},
 };
-use crate::content::{Cell, Column, Grid, Place, Row, RowId};
+use crate::content::{Cell, Column, Grid, Location, Row, RowId};
 
 const COLUMNS: &[Column] = &[
     Column::text("communicator", 20, 0),
@@ -31,8 +31,8 @@ const FUNCTION_COLUMNS: &[Column] = &[
     Column::right("received", 10, 1),
 ];
 
-pub(super) fn grid(known: &Known<'_>) -> Grid {
-    let Some(traffic) = &known.profile.traffic else {
+pub(super) fn grid(data: &TableData<'_>) -> Grid {
+    let Some(traffic) = &data.profile.traffic else {
         return Grid { title: "Communicators".into(), empty: NO_TRAFFIC, ..Grid::default() };
     };
     let others =
@@ -60,7 +60,7 @@ fn row(communicator: &CommunicatorProfile) -> Row {
         id: RowId::Communicator(communicator.id),
         cells,
         marked: false,
-        opens: Some(Place::Communicator(communicator.id)),
+        opens: Some(Location::Communicator(communicator.id)),
     }
 }
 
@@ -79,8 +79,8 @@ fn amounts(amounts: &Amounts) -> [Cell; 4] {
 }
 
 /// One communicator: its functions.
-pub(super) fn functions(known: &Known<'_>, id: u32) -> Grid {
-    let all = known.all.profile.traffic.iter().flat_map(|traffic| &traffic.communicators);
+pub(super) fn functions(data: &TableData<'_>, id: u32) -> Grid {
+    let all = data.all.profile.traffic.iter().flat_map(|traffic| &traffic.communicators);
     let Some(communicator) = all.into_iter().find(|communicator| communicator.id == id) else {
         return Grid { title: "This communicator".into(), empty: "It is not told apart any more.", ..Grid::default() };
     };
@@ -91,10 +91,10 @@ pub(super) fn functions(known: &Known<'_>, id: u32) -> Grid {
             id: RowId::Function(function.function),
             cells,
             marked: false,
-            opens: Some(Place::Function(function.function)),
+            opens: Some(Location::Function(function.function)),
         }
     };
-    let functions = communicator.functions.iter().filter(|of| known.keeps(&facts::of_communicator(communicator, of)));
+    let functions = communicator.functions.iter().filter(|of| data.keeps(&facts::of_communicator(communicator, of)));
     Grid {
         title: format!("{}{}, since the beginning", communicator.name, members(communicator)),
         columns: FUNCTION_COLUMNS,

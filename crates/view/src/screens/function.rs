@@ -6,12 +6,12 @@ use mpiprobe_model::{
 };
 
 use super::{
-    FunctionSum, Known,
+    FunctionSum, TableData,
     cells::{bandwidth, duration_of, number, per_second, rank_number, share, time},
     layers,
     sums::functions,
 };
-use crate::content::{Cell, Column, Content, Grid, Place, Row, RowId};
+use crate::content::{Cell, Column, Content, Grid, Location, Row, RowId};
 
 const COLUMNS: &[Column] = &[
     Column::right("rank", 6, 0),
@@ -27,17 +27,17 @@ const COLUMNS: &[Column] = &[
     Column::right("bytes/s", 8, 3),
 ];
 
-pub(super) fn grid(known: &Known<'_>, name: &'static str) -> Grid {
-    let ranks = known.profile.ranks.iter().zip(known.ids).zip(&known.change.ranks);
+pub(super) fn grid(data: &TableData<'_>, name: &'static str) -> Grid {
+    let ranks = data.profile.ranks.iter().zip(data.ids).zip(&data.change.ranks);
     let rows = ranks.filter_map(|((rank, id), (change, functions))| {
         let (of_rank, done) = rank.functions.iter().zip(functions).find(|(row, _)| row.name == name)?;
-        Some(row(known, (rank, *id, *change), of_rank, *done))
+        Some(row(data, (rank, *id, *change), of_rank, *done))
     });
-    let sum = functions(known).into_iter().find(|function| function.profile.all.name == name);
-    let all = sum.map(|sum| all(known, &sum));
-    let layers = all.as_ref().and_then(|all| layers(known, name, all));
+    let sum = functions(data).into_iter().find(|function| function.profile.all.name == name);
+    let all = sum.map(|sum| all(data, &sum));
+    let layers = all.as_ref().and_then(|all| layers(data, name, all));
     Grid {
-        title: format!("{name} by rank, {}; p50, p99 and max since the beginning", known.span()),
+        title: format!("{name} by rank, {}; p50, p99 and max since the beginning", data.span()),
         columns: COLUMNS,
         rows: all.into_iter().chain(layers).chain(rows).collect(),
         empty: "No rank has called it.",
@@ -46,45 +46,45 @@ pub(super) fn grid(known: &Known<'_>, name: &'static str) -> Grid {
 }
 
 /// Before the ranks, whichever way they are sorted by their numbers.
-fn all(known: &Known<'_>, function: &FunctionSum<'_>) -> Row {
+fn all(data: &TableData<'_>, function: &FunctionSum<'_>) -> Row {
     let row = &function.profile.all;
     let mut cells = vec![Cell::number(-1.0, "all".into()), share(function.wall_percent)];
-    cells.extend(figures(known, row, function.change));
-    Row { id: RowId::Function(row.name), cells, marked: false, opens: Some(Place::Histogram(row.name, None)) }
+    cells.extend(figures(data, row, function.change));
+    Row { id: RowId::Function(row.name), cells, marked: false, opens: Some(Location::Histogram(row.name, None)) }
 }
 
 /// Where tools stand before it: leads to them, and stays behind the row of all ranks however they are sorted.
-fn layers(known: &Known<'_>, name: &'static str, all: &Row) -> Option<Row> {
-    layers::of(known, name)?;
+fn layers(data: &TableData<'_>, name: &'static str, all: &Row) -> Option<Row> {
+    layers::of(data, name)?;
     let empty = |cell: &Cell| Cell { content: Content::Text(String::new()), ..cell.clone() };
     let behind = all.cells.iter().skip(1).map(empty);
     let cells = [Cell::number(-0.5, "layers".into())].into_iter().chain(behind).collect();
-    Some(Row { id: RowId::Layer(None), cells, marked: false, opens: Some(Place::Layers(name)) })
+    Some(Row { id: RowId::Layer(None), cells, marked: false, opens: Some(Location::Layers(name)) })
 }
 
 fn row(
-    known: &Known<'_>,
+    data: &TableData<'_>,
     (rank, id, of_rank): (&RankProfile, RankId, RankChange),
     row: &FunctionRow,
     change: FunctionChange,
 ) -> Row {
     let whole = of_rank.thread_wall_ns.max(1) as f64;
     let mut cells = vec![rank_number(rank), share(100.0 * change.time_ns as f64 / whole)];
-    cells.extend(figures(known, row, change));
-    Row { id: RowId::Rank(id), cells, marked: false, opens: Some(Place::Histogram(row.name, Some(id))) }
+    cells.extend(figures(data, row, change));
+    Row { id: RowId::Rank(id), cells, marked: false, opens: Some(Location::Histogram(row.name, Some(id))) }
 }
 
 /// From the time on.
-fn figures(known: &Known<'_>, row: &FunctionRow, change: FunctionChange) -> [Cell; 9] {
+fn figures(data: &TableData<'_>, row: &FunctionRow, change: FunctionChange) -> [Cell; 9] {
     [
         time(change.time_ns),
         number(change.calls),
-        per_second(known.change, change.calls),
+        per_second(data.change, change.calls),
         number(row.open_calls),
         duration_of(row.calls, row.min_ns as f64),
         duration_of(row.calls, row.p50_ns as f64),
         duration_of(row.calls, row.p99_ns as f64),
         duration_of(row.calls, row.max_ns as f64),
-        bandwidth(known.change, change.bytes),
+        bandwidth(data.change, change.bytes),
     ]
 }

@@ -1,11 +1,11 @@
 //! One row for each function, over all ranks.
 
 use super::{
-    FunctionSum, Known,
+    FunctionSum, TableData,
     cells::{bandwidth, duration_of, imbalance, known_unless, number, per_second, share, time},
     sums::functions,
 };
-use crate::content::{Cell, Column, Grid, Place, Row, RowId};
+use crate::content::{Cell, Column, Grid, Location, Row, RowId};
 
 const COLUMNS: &[Column] = &[
     Column::text("function", 20, 0),
@@ -23,17 +23,17 @@ const COLUMNS: &[Column] = &[
     Column::left("group", 16, 9),
 ];
 
-pub(super) fn grid(known: &Known<'_>) -> Grid {
+pub(super) fn grid(data: &TableData<'_>) -> Grid {
     Grid {
-        title: format!("Functions, all ranks, {}; p50, p99 and max since the beginning", known.span()),
+        title: format!("Functions, all ranks, {}; p50, p99 and max since the beginning", data.span()),
         columns: COLUMNS,
-        rows: functions(known).iter().map(|function| row(known, function)).collect(),
+        rows: functions(data).iter().map(|function| row(data, function)).collect(),
         empty: "No call has been seen yet.",
         natural: (2, true),
     }
 }
 
-fn row(known: &Known<'_>, function: &FunctionSum<'_>) -> Row {
+fn row(data: &TableData<'_>, function: &FunctionSum<'_>) -> Row {
     let (all, change) = (&function.profile.all, function.change);
     let mean = if change.calls == 0 { 0.0 } else { change.time_ns as f64 / change.calls as f64 };
     Row {
@@ -43,17 +43,17 @@ fn row(known: &Known<'_>, function: &FunctionSum<'_>) -> Row {
             known_unless(all.untimed_calls, share(function.wall_percent)),
             known_unless(all.untimed_calls, time(change.time_ns)),
             number(change.calls),
-            per_second(known.change, change.calls),
+            per_second(data.change, change.calls),
             number(all.open_calls),
             known_unless(all.untimed_calls, duration_of(change.calls, mean)),
             duration_of(all.calls - all.untimed_calls.min(all.calls), all.p50_ns as f64),
             duration_of(all.calls - all.untimed_calls.min(all.calls), all.p99_ns as f64),
             duration_of(all.calls - all.untimed_calls.min(all.calls), all.max_ns as f64),
-            bandwidth(known.change, change.bytes),
+            bandwidth(data.change, change.bytes),
             imbalance(function.over_ranks_ns.imbalance),
             Cell::text(all.group),
         ],
         marked: false,
-        opens: Some(Place::Function(all.name)),
+        opens: Some(Location::Function(all.name)),
     }
 }

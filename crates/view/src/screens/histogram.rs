@@ -7,10 +7,10 @@ use mpiprobe_model::{
 use mpiprobe_present::units::{binary, count, duration};
 
 use super::{
-    Known,
+    TableData,
     cells::{number, share, who},
 };
-use crate::content::{Cell, Column, Grid, Place, Row, RowId, SortKey, Tone};
+use crate::content::{Cell, Column, Grid, Location, Row, RowId, SortKey, Tone};
 
 const COLUMNS: &[Column] = &[
     Column::left("of", 12, 0),
@@ -35,19 +35,19 @@ struct Quantity<'a> {
     shown: fn(u64) -> String,
 }
 
-pub(super) fn grid(known: &Known<'_>, name: &'static str, of: Option<RankId>) -> Grid {
+pub(super) fn grid(data: &TableData<'_>, name: &'static str, of: Option<RankId>) -> Grid {
     let (whose, function) = match of {
         None => {
-            let all = known.profile.functions.iter().map(|function| &function.all);
+            let all = data.profile.functions.iter().map(|function| &function.all);
             ("all ranks".into(), all.into_iter().find(|row| row.name == name))
         }
         Some(id) => {
-            let rank = known.rank(id);
+            let rank = data.rank(id);
             let row = rank.and_then(|rank| rank.functions.iter().find(|row| row.name == name));
             (rank.map_or_else(|| "a rank".into(), |rank| format!("rank {}", who(rank))), row)
         }
     };
-    let opens = of.map(Place::Rank);
+    let opens = of.map(Location::Rank);
     Grid {
         title: function.map_or_else(|| format!("{name}, {whose}"), |row| title(row, &whose)),
         columns: COLUMNS,
@@ -126,7 +126,7 @@ fn size(volume: &Volume, share: f64) -> (u64, u64) {
 }
 
 /// Figures, then buckets from the first to the last that is not empty.
-fn rows(of: &Quantity<'_>, opens: Option<Place>) -> Vec<Row> {
+fn rows(of: &Quantity<'_>, opens: Option<Location>) -> Vec<Row> {
     let all: u64 = of.buckets.iter().copied().saturating_sum();
     let line = |number, cells: Vec<Cell>| Row { id: RowId::Bucket(of.place, number), cells, marked: false, opens };
     let name = |text: String| Cell { key: SortKey::Number(of.place.into()), ..Cell::text(text) };

@@ -4,7 +4,7 @@ use mpiprobe_model::{FunctionLayers, ToolLayer};
 use mpiprobe_present::library;
 
 use super::{
-    Known,
+    TableData,
     cells::{duration_of, number, share, time},
 };
 use crate::content::{Cell, Column, Grid, Row, RowId, SortKey, Tone};
@@ -20,11 +20,11 @@ const COLUMNS: &[Column] = &[
     Column::right("in them", 8, 4),
 ];
 
-pub(super) fn grid(known: &Known<'_>, name: &'static str) -> Grid {
-    let function = of(known, name);
+pub(super) fn grid(data: &TableData<'_>, name: &'static str) -> Grid {
+    let function = of(data, name);
     let rows = function.map(|function| {
         let mut rows: Vec<Vec<Cell>> = function.tools.iter().filter(|tool| tool.calls > 0).flat_map(of_tool).collect();
-        rows.extend(of_library(function, library(known.profile)));
+        rows.extend(of_library(function, library(data.profile)));
         rows
     });
     Grid {
@@ -37,8 +37,8 @@ pub(super) fn grid(known: &Known<'_>, name: &'static str) -> Grid {
 }
 
 /// Whether tools stand before a function, and what they do with its calls.
-pub(super) fn of<'a>(known: &Known<'a>, name: &str) -> Option<&'a FunctionLayers> {
-    known.profile.layers.iter().find(|layers| layers.function == name)
+pub(super) fn of<'a>(data: &TableData<'a>, name: &str) -> Option<&'a FunctionLayers> {
+    data.profile.layers.iter().find(|layers| layers.function == name)
 }
 
 /// In the order in which calls pass them.

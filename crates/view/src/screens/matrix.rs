@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, HashMap};
 
 use mpiprobe_model::{Amounts, CommunicatorProfile, FlowRow, Profile, RankProfile, TrafficProfile};
 
-use super::Known;
+use super::TableData;
 use crate::content::{Block, Matrix, MatrixCell};
 
 /// Who did how much with whom.
@@ -22,19 +22,19 @@ struct Pairs<'a> {
 
 /// Of the whole job or one communicator (by its id), or of a part of it, in as many rows and columns as there is room for: where that
 /// is not enough, several ranks share one.
-pub(crate) fn matrix(known: &Known<'_>, of: Option<u32>, part: Option<Block>, room: (usize, usize)) -> Matrix {
-    let profile = known.profile;
+pub(crate) fn matrix(data: &TableData<'_>, of: Option<u32>, part: Option<Block>, room: (usize, usize)) -> Matrix {
+    let profile = data.profile;
     let Some(traffic) = &profile.traffic else {
         return Matrix { empty: super::sites::NO_TRAFFIC, ..Matrix::default() };
     };
     let communicator = of.and_then(|id| {
         // The communicator itself may be filtered out.
-        let all = known.all.profile.traffic.iter().flat_map(|traffic| &traffic.communicators);
+        let all = data.all.profile.traffic.iter().flat_map(|traffic| &traffic.communicators);
         all.into_iter().find(|communicator| communicator.id == id)
     });
     let Pairs { job, number, over, unfiltered, amounts: pairs } = match communicator {
-        Some(communicator) => over_one(known, communicator),
-        None => over_all(known, traffic),
+        Some(communicator) => over_one(data, communicator),
+        None => over_all(data, traffic),
     };
     let number_of_pairs = pairs.len();
     let part = part.unwrap_or(Block { from: 0, to: 0, side: number });
@@ -64,8 +64,8 @@ pub(crate) fn matrix(known: &Known<'_>, of: Option<u32>, part: Option<Block>, ro
 }
 
 /// In ranks of `MPI_COMM_WORLD`. Those of different jobs have the same numbers: the first job is shown.
-fn over_all<'a>(known: &Known<'a>, traffic: &'a TrafficProfile) -> Pairs<'a> {
-    let all = known.all.profile;
+fn over_all<'a>(data: &TableData<'a>, traffic: &'a TrafficProfile) -> Pairs<'a> {
+    let all = data.all.profile;
     let job = all.jobs.first().map(|job| job.id.as_str());
     let pairs = |traffic: &TrafficProfile| -> Vec<_> {
         let rows = traffic.partners.iter().filter(|pair| pair.job.as_deref() == job);
@@ -78,7 +78,7 @@ fn over_all<'a>(known: &Known<'a>, traffic: &'a TrafficProfile) -> Pairs<'a> {
 }
 
 /// In the communicator's own ranks, if its members are known and of one group; else in those of `MPI_COMM_WORLD`.
-fn over_one<'a>(known: &Known<'a>, communicator: &'a CommunicatorProfile) -> Pairs<'a> {
+fn over_one<'a>(data: &TableData<'a>, communicator: &'a CommunicatorProfile) -> Pairs<'a> {
     let job = communicator.job.as_deref();
     let members = communicator.members.as_deref().filter(|_| communicator.remote_size.is_none());
     let own: Option<HashMap<u32, u32>> =
@@ -96,7 +96,7 @@ fn over_one<'a>(known: &Known<'a>, communicator: &'a CommunicatorProfile) -> Pai
             .collect()
     };
     let whose = if own.is_some() { "its own ranks" } else { "ranks of the world" };
-    let all = known.all.profile;
+    let all = data.all.profile;
     let unfiltered = pairs(all);
     let named = number(&unfiltered);
     let number = match members {
@@ -104,7 +104,7 @@ fn over_one<'a>(known: &Known<'a>, communicator: &'a CommunicatorProfile) -> Pai
         None => ranks(all, job).max(named),
     };
     let over = Some(format!("{} ({whose})", communicator.name));
-    Pairs { job, number, over, unfiltered: unfiltered.len(), amounts: pairs(known.profile) }
+    Pairs { job, number, over, unfiltered: unfiltered.len(), amounts: pairs(data.profile) }
 }
 
 /// As many ranks as are named.

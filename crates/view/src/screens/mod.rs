@@ -22,7 +22,7 @@ use mpiprobe_model::{
     filter::{Facts, Filter},
 };
 
-use super::content::{Grid, Place, RecentOf, Screen, Span};
+use super::content::{Grid, Location, RecentOf, Screen, Span};
 
 pub(super) use matrix::{communicators_with_pairs, matrix};
 pub(super) use recent::shown_rank;
@@ -40,7 +40,7 @@ pub(super) struct Rows<'a> {
 
 /// What tables are made of: the rows that the filter keeps.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Known<'a> {
+pub(super) struct TableData<'a> {
     pub profile: &'a Profile,
     /// Of the span that is shown.
     pub change: &'a Change,
@@ -54,28 +54,28 @@ pub(super) struct Known<'a> {
 }
 
 /// The table of a place.
-pub(super) fn grid(place: Place, known: &Known<'_>) -> Grid {
+pub(super) fn grid(place: Location, data: &TableData<'_>) -> Grid {
     match place {
         // These are no tables.
-        Place::Screen(Screen::Overview | Screen::Matrix) | Place::Block(_) => Grid::default(),
-        Place::Screen(Screen::Ranks) => ranks::grid(known),
-        Place::Screen(Screen::Functions) => functions::grid(known),
-        Place::Screen(Screen::CallSites) => sites::grid(known),
-        Place::Screen(Screen::Communicators) => communicators::grid(known),
-        Place::Screen(Screen::Requests) => requests::grid(known),
-        Place::Screen(Screen::Recent) => recent::grid(known),
-        Place::Screen(Screen::Waiting) => waits::grid(known),
-        Place::Site(id) => sites::of_ranks(known, id),
-        Place::Communicator(id) => communicators::functions(known, id),
-        Place::Rank(id) => rank::grid(known, id),
-        Place::Threads(id) => threads::grid(known, id),
-        Place::Function(name) => function::grid(known, name),
-        Place::Layers(name) => layers::grid(known, name),
-        Place::Histogram(name, rank) => histogram::grid(known, name, rank),
+        Location::Screen(Screen::Overview | Screen::Matrix) | Location::Block(_) => Grid::default(),
+        Location::Screen(Screen::Ranks) => ranks::grid(data),
+        Location::Screen(Screen::Functions) => functions::grid(data),
+        Location::Screen(Screen::CallSites) => sites::grid(data),
+        Location::Screen(Screen::Communicators) => communicators::grid(data),
+        Location::Screen(Screen::Requests) => requests::grid(data),
+        Location::Screen(Screen::Recent) => recent::grid(data),
+        Location::Screen(Screen::Waiting) => waits::grid(data),
+        Location::Site(id) => sites::of_ranks(data, id),
+        Location::Communicator(id) => communicators::functions(data, id),
+        Location::Rank(id) => rank::grid(data, id),
+        Location::Threads(id) => threads::grid(data, id),
+        Location::Function(name) => function::grid(data, name),
+        Location::Layers(name) => layers::grid(data, name),
+        Location::Histogram(name, rank) => histogram::grid(data, name, rank),
     }
 }
 
-impl<'a> Known<'a> {
+impl<'a> TableData<'a> {
     /// Rows of everything, which are those that a filter keeps if there is one.
     pub(super) fn new(rows: Rows<'a>, all: Rows<'a>, span: Span, filter: Option<&'a Filter>) -> Self {
         Self { profile: rows.profile, change: rows.change, ids: rows.ids, span, all, filter, recent: RecentOf::NOBODY }
@@ -92,7 +92,7 @@ impl<'a> Known<'a> {
     }
 
     fn rank(&self, id: RankId) -> Option<&'a RankProfile> {
-        let index = self.ids.iter().position(|known| *known == id)?;
+        let index = self.ids.iter().position(|data| *data == id)?;
         self.profile.ranks.get(index)
     }
 

@@ -7,10 +7,10 @@ use mpiprobe_model::{
 use mpiprobe_present::{doing, units::count};
 
 use super::{
-    Known,
+    TableData,
     cells::{bandwidth, duration_of, known_unless, number, per_second, share, time, who},
 };
-use crate::content::{Cell, Column, Grid, Place, Row, RowId, Tone};
+use crate::content::{Cell, Column, Grid, Location, Row, RowId, Tone};
 
 const COLUMNS: &[Column] = &[
     Column::text("function", 20, 0),
@@ -26,9 +26,9 @@ const COLUMNS: &[Column] = &[
     Column::left("group", 16, 7),
 ];
 
-pub(super) fn grid(known: &Known<'_>, id: RankId) -> Grid {
-    let found = known.ids.iter().position(|known| *known == id);
-    let rank = found.and_then(|index| Some((known.profile.ranks.get(index)?, known.change.ranks.get(index)?)));
+pub(super) fn grid(data: &TableData<'_>, id: RankId) -> Grid {
+    let found = data.ids.iter().position(|data| *data == id);
+    let rank = found.and_then(|index| Some((data.profile.ranks.get(index)?, data.change.ranks.get(index)?)));
     let Some((rank, (change, functions))) = rank else {
         return Grid { title: "This rank".into(), empty: "It is not there any more.", ..Grid::default() };
     };
@@ -37,11 +37,11 @@ pub(super) fn grid(known: &Known<'_>, id: RankId) -> Grid {
         format!(": {}{site}", doing(call))
     });
     Grid {
-        title: format!("Rank {}, {}{}", who(rank), known.span(), now.unwrap_or_default()),
+        title: format!("Rank {}, {}{}", who(rank), data.span(), now.unwrap_or_default()),
         columns: COLUMNS,
-        rows: threads(known, rank, id, *change)
+        rows: threads(data, rank, id, *change)
             .into_iter()
-            .chain(rank.functions.iter().zip(functions).map(|(row, done)| self::row(known, row, *change, *done)))
+            .chain(rank.functions.iter().zip(functions).map(|(row, done)| self::row(data, row, *change, *done)))
             .collect(),
         empty: "No call has been seen yet.",
         natural: (2, true),
@@ -49,7 +49,7 @@ pub(super) fn grid(known: &Known<'_>, id: RankId) -> Grid {
 }
 
 /// Of several threads all calls together: it leads to the threads.
-fn threads(known: &Known<'_>, rank: &RankProfile, id: RankId, change: RankChange) -> Option<Row> {
+fn threads(data: &TableData<'_>, rank: &RankProfile, id: RankId, change: RankChange) -> Option<Row> {
     let unknown = || Cell::unknown("");
     let row = || Row {
         id: RowId::Rank(id),
@@ -58,21 +58,21 @@ fn threads(known: &Known<'_>, rank: &RankProfile, id: RankId, change: RankChange
             share(100.0 * change.mpi_ns as f64 / change.thread_wall_ns.max(1) as f64),
             time(change.mpi_ns),
             number(change.calls),
-            per_second(known.change, change.calls),
+            per_second(data.change, change.calls),
             number(rank.open_calls.len() as u64),
             unknown(),
             unknown(),
             unknown(),
-            bandwidth(known.change, change.bytes),
+            bandwidth(data.change, change.bytes),
             unknown(),
         ],
         marked: false,
-        opens: Some(Place::Threads(id)),
+        opens: Some(Location::Threads(id)),
     };
     (rank.threads_in_mpi > 1).then(row)
 }
 
-fn row(known: &Known<'_>, row: &FunctionRow, rank: RankChange, change: FunctionChange) -> Row {
+fn row(data: &TableData<'_>, row: &FunctionRow, rank: RankChange, change: FunctionChange) -> Row {
     let whole = rank.thread_wall_ns.max(1) as f64;
     Row {
         id: RowId::Function(row.name),
@@ -81,15 +81,15 @@ fn row(known: &Known<'_>, row: &FunctionRow, rank: RankChange, change: FunctionC
             known_unless(row.untimed_calls, share(100.0 * change.time_ns as f64 / whole)),
             known_unless(row.untimed_calls, time(change.time_ns)),
             number(change.calls),
-            per_second(known.change, change.calls),
+            per_second(data.change, change.calls),
             number(row.open_calls),
             duration_of(row.calls - row.untimed_calls.min(row.calls), row.p50_ns as f64),
             duration_of(row.calls - row.untimed_calls.min(row.calls), row.p99_ns as f64),
             duration_of(row.calls - row.untimed_calls.min(row.calls), row.max_ns as f64),
-            bandwidth(known.change, change.bytes),
+            bandwidth(data.change, change.bytes),
             Cell::text(row.group),
         ],
         marked: false,
-        opens: Some(Place::Function(row.name)),
+        opens: Some(Location::Function(row.name)),
     }
 }

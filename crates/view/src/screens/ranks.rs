@@ -8,11 +8,11 @@ use mpiprobe_model::{
 };
 
 use super::{
-    Known,
+    TableData,
     cells::{bandwidth, is_stuck, known_unless, maybe_share, number, per_second, rank_number, since, state},
     sums::groups,
 };
-use crate::content::{Cell, Column, Content, Grid, Place, Row, RowId, SortKey, Tone};
+use crate::content::{Cell, Column, Content, Grid, Location, Row, RowId, SortKey, Tone};
 
 const COLUMNS: &[Column] = &[
     Column::right("rank", 6, 0),
@@ -41,20 +41,20 @@ const COLUMNS_OF_NODES: &[Column] = &[
     Column::right("pid", 8, 5),
 ];
 
-pub(super) fn grid(known: &Known<'_>) -> Grid {
-    let rows = known.profile.ranks.iter().zip(known.ids).zip(&known.change.ranks);
+pub(super) fn grid(data: &TableData<'_>) -> Grid {
+    let rows = data.profile.ranks.iter().zip(data.ids).zip(&data.change.ranks);
     // Also while a filter shows those of one only: columns do not jump about.
-    let nodes = known.all.profile.ranks.iter().map(|rank| &rank.host).collect::<BTreeSet<_>>().len();
+    let nodes = data.all.profile.ranks.iter().map(|rank| &rank.host).collect::<BTreeSet<_>>().len();
     let on_nodes = if nodes > 1 { format!(" on {nodes} nodes") } else { String::new() };
     let mut rows: Vec<Row> =
-        rows.map(|((rank, id), (change, functions))| row(known, rank, *id, *change, functions)).collect();
+        rows.map(|((rank, id), (change, functions))| row(data, rank, *id, *change, functions)).collect();
     if nodes > 1 {
         for row in &mut rows {
             row.cells.rotate_right(1);
         }
     }
     Grid {
-        title: format!("{} ranks{on_nodes}, {}", known.profile.ranks.len(), known.span()),
+        title: format!("{} ranks{on_nodes}, {}", data.profile.ranks.len(), data.span()),
         columns: if nodes > 1 { COLUMNS_OF_NODES } else { COLUMNS },
         rows,
         empty: "No MPI process is observed yet.",
@@ -62,8 +62,8 @@ pub(super) fn grid(known: &Known<'_>) -> Grid {
     }
 }
 
-fn row(known: &Known<'_>, rank: &RankProfile, id: RankId, change: RankChange, functions: &[FunctionChange]) -> Row {
-    let marked = is_stuck(known.all.profile, rank) || rank.stopped;
+fn row(data: &TableData<'_>, rank: &RankProfile, id: RankId, change: RankChange, functions: &[FunctionChange]) -> Row {
+    let marked = is_stuck(data.all.profile, rank) || rank.stopped;
     let names = rank.functions.iter().map(|row| row.name);
     Row {
         id: RowId::Rank(id),
@@ -73,14 +73,14 @@ fn row(known: &Known<'_>, rank: &RankProfile, id: RankId, change: RankChange, fu
             since(rank, marked),
             known_unless(rank.untimed_calls, maybe_share(change.mpi_percent())),
             split(change, names.zip(functions.iter().copied())),
-            per_second(known.change, change.calls),
-            bandwidth(known.change, change.bytes),
+            per_second(data.change, change.calls),
+            bandwidth(data.change, change.bytes),
             number(rank.calls),
             Cell::number(rank.pid.into(), rank.pid.to_string()),
             Cell { key: SortKey::Text(by_number(&rank.host)), ..Cell::text(rank.host.as_str()) },
         ],
         marked,
-        opens: Some(Place::Rank(id)),
+        opens: Some(Location::Rank(id)),
     }
 }
 
@@ -129,7 +129,7 @@ mod tests {
         let profile = profile(ranks);
         let (change, ids) = (Change::since(None, &profile), identify(&profile.ranks).collect::<Vec<_>>());
         let rows = Rows { profile: &profile, change: &change, ids: &ids };
-        let mut grid = grid(&Known::new(rows, rows, Span::Start, None));
+        let mut grid = grid(&TableData::new(rows, rows, Span::Start, None));
         assert!(grid.rows.iter().all(|row| row.cells.len() == grid.columns.len()));
         let (column, descending) = grid.natural;
         grid.sort(column, descending);

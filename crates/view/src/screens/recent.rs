@@ -10,9 +10,9 @@ use mpiprobe_present::{
     units::{count, duration},
 };
 
-use super::{Known, cells::who};
+use super::{TableData, cells::who};
 use crate::{
-    content::{Cell, Column, Grid, Place, Row, RowId, SortKey, Tone},
+    content::{Cell, Column, Grid, Location, Row, RowId, SortKey, Tone},
     source::Running,
 };
 
@@ -37,12 +37,12 @@ pub(crate) fn shown_rank(ids: &[RankId], wanted: Option<RankId>) -> Option<usize
     found.or((!ids.is_empty()).then_some(0))
 }
 
-pub(super) fn grid(known: &Known<'_>) -> Grid {
+pub(super) fn grid(data: &TableData<'_>) -> Grid {
     let empty = |empty| Grid { title: "Recent calls".into(), columns: COLUMNS, empty, ..Grid::default() };
-    let Some(index) = shown_rank(known.ids, known.recent.of) else { return empty(NO_RANK) };
-    let (Some(rank), Some(&id)) = (known.profile.ranks.get(index), known.ids.get(index)) else { return empty(NO_RANK) };
+    let Some(index) = shown_rank(data.ids, data.recent.of) else { return empty(NO_RANK) };
+    let (Some(rank), Some(&id)) = (data.profile.ranks.get(index), data.ids.get(index)) else { return empty(NO_RANK) };
     let Some(recent) = &rank.recent else {
-        let why = match known.recent.running {
+        let why = match data.recent.running {
             Running::Live => NOT_NOTED,
             Running::Ended => NOT_OPEN,
             Running::Replay => NOT_KEPT,
@@ -56,23 +56,23 @@ pub(super) fn grid(known: &Known<'_>) -> Grid {
         Some(why) => format!("Recent calls of rank {}: {why}", who(rank)),
         None => format!("Last {} calls of rank {}{missed}{now}", recent.calls.len(), who(rank)),
     };
-    Grid { title, columns: COLUMNS, rows: rows(known, rank, id, &recent.calls), empty: NO_CALL, natural: (0, false) }
+    Grid { title, columns: COLUMNS, rows: rows(data, rank, id, &recent.calls), empty: NO_CALL, natural: (0, false) }
 }
 
 /// With a row wherever calls are missing, unless a filter leaves some out.
-fn rows(known: &Known<'_>, rank: &RankProfile, id: RankId, calls: &[RecentCallInfo]) -> Vec<Row> {
+fn rows(data: &TableData<'_>, rank: &RankProfile, id: RankId, calls: &[RecentCallInfo]) -> Vec<Row> {
     let mut rows = Vec::new();
     let mut next = None;
     for call in calls {
         let missing = next.map_or(0, |next| call.number - next);
         next = Some(call.number + 1);
-        if missing > 0 && known.filter.is_none() {
+        if missing > 0 && data.filter.is_none() {
             rows.push(gap(id, call.number, missing));
         }
         let named: Vec<Argument<'_>> =
-            call.arguments.iter().map(|argument| Argument::of(known, rank, argument)).collect();
-        if keeps(known, rank, call) {
-            rows.push(row(known, id, call, &named));
+            call.arguments.iter().map(|argument| Argument::of(data, rank, argument)).collect();
+        if keeps(data, rank, call) {
+            rows.push(row(data, id, call, &named));
         }
     }
     rows
@@ -85,14 +85,14 @@ struct Argument<'a> {
 }
 
 impl<'a> Argument<'a> {
-    fn of(known: &Known<'_>, rank: &RankProfile, argument: &'a NamedArgument) -> Self {
+    fn of(data: &TableData<'_>, rank: &RankProfile, argument: &'a NamedArgument) -> Self {
         let shown = match &argument.value {
             ArgumentValue::Integer(value) => value.to_string(),
             ArgumentValue::Constant(name) => (*name).to_owned(),
             ArgumentValue::Address(0) => "NULL".to_owned(),
             ArgumentValue::Address(word) | ArgumentValue::Handle(word) => format!("{word:#x}"),
             ArgumentValue::Communicator(communicator) => {
-                let name = predefined(communicator).or_else(|| communicator_name(known, rank, communicator));
+                let name = predefined(communicator).or_else(|| communicator_name(data, rank, communicator));
                 name.map_or_else(|| format!("{:#x}", communicator.handle), str::to_owned)
             }
             ArgumentValue::Unknown => "?".to_owned(),
@@ -113,11 +113,11 @@ fn predefined(communicator: &CommunicatorArgument) -> Option<&str> {
 
 /// As other screens and filters call it.
 fn communicator_name<'a>(
-    known: &Known<'a>,
+    data: &TableData<'a>,
     rank: &RankProfile,
     communicator: &'a CommunicatorArgument,
 ) -> Option<&'a str> {
-    let of_all = known.communicator(rank, communicator.number).map(|of| of.name.as_str());
+    let of_all = data.communicator(rank, communicator.number).map(|of| of.name.as_str());
     of_all.or(communicator.name.as_deref())
 }
 
@@ -129,19 +129,19 @@ fn text(call: &RecentCallInfo, arguments: &[Argument<'_>]) -> String {
     format!("{}({}){error}", call.function, shown.collect::<Vec<_>>().join(", "))
 }
 
-fn keeps(known: &Known<'_>, rank: &RankProfile, call: &RecentCallInfo) -> bool {
-    if known.filter.is_none() {
+fn keeps(data: &TableData<'_>, rank: &RankProfile, call: &RecentCallInfo) -> bool {
+    if data.filter.is_none() {
         return true;
     }
     let communicator = call.arguments.iter().find_map(|argument| match &argument.value {
-        ArgumentValue::Communicator(communicator) => communicator_name(known, rank, communicator),
+        ArgumentValue::Communicator(communicator) => communicator_name(data, rank, communicator),
         _ => None,
     });
-    known.keeps(&facts::recent(facts::whose(rank, &known.profile.host), call, communicator))
+    data.keeps(&facts::recent(facts::whose(rank, &data.profile.host), call, communicator))
 }
 
-fn row(known: &Known<'_>, id: RankId, call: &RecentCallInfo, arguments: &[Argument<'_>]) -> Row {
-    let entered_ns = known.profile.observed_ns.saturating_sub(call.entered_ago_ns);
+fn row(data: &TableData<'_>, id: RankId, call: &RecentCallInfo, arguments: &[Argument<'_>]) -> Row {
+    let entered_ns = data.profile.observed_ns.saturating_sub(call.entered_ago_ns);
     let text = Cell::text(text(call, arguments));
     Row {
         id: RowId::RecentCall(id, call.number),
@@ -154,7 +154,7 @@ fn row(known: &Known<'_>, id: RankId, call: &RecentCallInfo, arguments: &[Argume
             Cell::number(call.tid.into(), call.tid.to_string()),
         ],
         marked: call.error.is_some(),
-        opens: Some(Place::Function(call.function)),
+        opens: Some(Location::Function(call.function)),
     }
 }
 

@@ -9,11 +9,11 @@ use mpiprobe_model::{
 use mpiprobe_present::other_end;
 
 use super::{
-    Known,
+    TableData,
     cells::{amount, rank_number, time},
     sites::NO_TRAFFIC,
 };
-use crate::content::{Cell, Column, Grid, Place, Row, RowId, Tone};
+use crate::content::{Cell, Column, Grid, Location, Row, RowId, Tone};
 
 /// A request that has been under way for longer than this stands out, ns.
 const OLD_NS: u64 = 10_000_000_000;
@@ -35,22 +35,22 @@ const COLUMNS: &[Column] = &[
 /// Blocking calls shorter than this are not shown, ns: they come and go.
 const SHORTEST_NS: u64 = 100_000_000;
 
-pub(super) fn grid(known: &Known<'_>) -> Grid {
+pub(super) fn grid(data: &TableData<'_>) -> Grid {
     // Ends meet whatever the filter: it chooses whose rows are shown.
-    let operations = operations(known.all.profile);
-    let kept: HashMap<&RankId, &RankProfile> = known.ids.iter().zip(&known.profile.ranks).collect();
+    let operations = operations(data.all.profile);
+    let kept: HashMap<&RankId, &RankProfile> = data.ids.iter().zip(&data.profile.ranks).collect();
     let ends: HashMap<(usize, u32), &Operation> =
         operations.iter().filter_map(|end| Some((request(end)?, end))).collect();
-    let all = known.all.profile.ranks.iter().zip(known.all.ids).enumerate();
+    let all = data.all.profile.ranks.iter().zip(data.all.ids).enumerate();
     let mut rows: Vec<Row> = all
         .filter_map(|(index, (rank, id))| Some((index, rank, id, *kept.get(id)?)))
-        .flat_map(|(index, rank, id, kept)| rows(known, (rank, kept), *id, index, &ends))
+        .flat_map(|(index, rank, id, kept)| rows(data, (rank, kept), *id, index, &ends))
         .collect();
     let requests = rows.len();
     let blocking = operations.iter().filter(|operation| operation.age_ns >= SHORTEST_NS);
     rows.extend((0..).zip(blocking).filter_map(|(number, operation)| {
-        let id = *known.all.ids.get(operation.rank)?;
-        kept.contains_key(&id).then(|| call(known, id, number, operation)).flatten()
+        let id = *data.all.ids.get(operation.rank)?;
+        kept.contains_key(&id).then(|| call(data, id, number, operation)).flatten()
     }));
     let calls = rows.len() - requests;
     let calls = if calls > 0 { format!(", and {calls} sends and receives that wait") } else { String::new() };
@@ -58,7 +58,7 @@ pub(super) fn grid(known: &Known<'_>) -> Grid {
         title: format!("{requests} requests that no call has said to be complete{calls}"),
         columns: COLUMNS,
         rows,
-        empty: if known.profile.traffic.is_some() { "No request is under way." } else { NO_TRAFFIC },
+        empty: if data.profile.traffic.is_some() { "No request is under way." } else { NO_TRAFFIC },
         natural: (1, true),
     }
 }
@@ -73,7 +73,7 @@ fn request(operation: &Operation) -> Option<(usize, u32)> {
 
 /// Those requests of a rank that the filter has kept. `rank`: with all of them, and with those.
 fn rows<'a>(
-    known: &'a Known<'_>,
+    data: &'a TableData<'_>,
     (rank, kept): (&'a RankProfile, &'a RankProfile),
     id: RankId,
     index: usize,
@@ -85,29 +85,29 @@ fn rows<'a>(
     (0..)
         .zip(pending(rank))
         .filter(move |(_, pending)| kept.next_if_eq(pending).is_some())
-        .map(move |(number, pending)| row(known, rank, id, number, pending, ends.get(&(index, number)).copied()))
+        .map(move |(number, pending)| row(data, rank, id, number, pending, ends.get(&(index, number)).copied()))
 }
 
 /// Nothing of what is no message.
-fn other_end_cell(known: &Known<'_>, operation: Option<&Operation>) -> Cell {
+fn other_end_cell(data: &TableData<'_>, operation: Option<&Operation>) -> Cell {
     let Some(operation) = operation else { return Cell::unknown("") };
     let tone = match operation.other_end {
         OtherEnd::Posted(_) | OtherEnd::NotObserved => Tone::Dim,
         OtherEnd::Missing => Tone::Plain,
         OtherEnd::OtherTag(_) | OtherEnd::OtherCommunicator(_) => Tone::Warning,
     };
-    Cell::text(other_end(known.all.profile, operation)).toned(tone)
+    Cell::text(other_end(data.all.profile, operation)).toned(tone)
 }
 
 /// A call that itself sends or receives.
-fn call(known: &Known<'_>, id: RankId, number: u32, operation: &Operation) -> Option<Row> {
+fn call(data: &TableData<'_>, id: RankId, number: u32, operation: &Operation) -> Option<Row> {
     let Posted::Call(place) = operation.posted else { return None };
-    let rank = known.all.profile.ranks.get(operation.rank)?;
+    let rank = data.all.profile.ranks.get(operation.rank)?;
     let call = rank.open_calls.get(place)?;
     let arguments = call.arguments.as_ref()?;
     let bytes = arguments.bytes.map_or_else(|| Cell::unknown(""), |bytes| amount(bytes, false, false));
     let (sends, receives) = if operation.is_send { (bytes, Cell::unknown("")) } else { (Cell::unknown(""), bytes) };
-    let of = known.communicator(rank, arguments.communicator.as_ref().and_then(|communicator| communicator.number));
+    let of = data.communicator(rank, arguments.communicator.as_ref().and_then(|communicator| communicator.number));
     let integer =
         |number: Option<f64>, none| number.map_or_else(|| Cell::text(none), |n| Cell::number(n, n.to_string()));
     Some(Row {
@@ -117,7 +117,7 @@ fn call(known: &Known<'_>, id: RankId, number: u32, operation: &Operation) -> Op
             time(operation.age_ns),
             Cell::text(call.function),
             integer(operation.peer.map(f64::from), "any"),
-            other_end_cell(known, Some(operation)),
+            other_end_cell(data, Some(operation)),
             integer(operation.tag.map(f64::from), "any"),
             sends,
             receives,
@@ -126,12 +126,12 @@ fn call(known: &Known<'_>, id: RankId, number: u32, operation: &Operation) -> Op
             Cell::text("waits in it"),
         ],
         marked: false,
-        opens: Some(Place::Rank(id)),
+        opens: Some(Location::Rank(id)),
     })
 }
 
 fn row(
-    known: &Known<'_>,
+    data: &TableData<'_>,
     rank: &RankProfile,
     id: RankId,
     number: u32,
@@ -155,18 +155,17 @@ fn row(
             time(pending.age_ns).toned(tone),
             Cell::text(pending.function),
             partner(pending),
-            other_end_cell(known, end),
+            other_end_cell(data, end),
             pending.tag.map_or_else(|| Cell::unknown(""), |tag| Cell::number(tag.into(), tag.to_string())),
             bytes(pending.sent_bytes),
             bytes(pending.received_bytes),
-            known
-                .communicator(rank, pending.communicator)
+            data.communicator(rank, pending.communicator)
                 .map_or_else(|| Cell::unknown("?"), |of| Cell::text(of.name.as_str())),
             site,
             Cell::text(remark).toned(tone),
         ],
         marked,
-        opens: Some(Place::Rank(id)),
+        opens: Some(Location::Rank(id)),
     }
 }
 
@@ -203,7 +202,7 @@ mod tests {
         let (all_ids, kept_ids) = (ids(all), ids(&kept.profile));
         let rows = Rows { profile: &kept.profile, change: &changes[1], ids: &kept_ids };
         let everything = Rows { profile: all, change: &changes[0], ids: &all_ids };
-        let grid = grid(&Known::new(rows, everything, Span::Start, Some(&filter)));
+        let grid = grid(&TableData::new(rows, everything, Span::Start, Some(&filter)));
         let text = |cell: &Cell| if let Content::Text(text) = &cell.content { text.clone() } else { String::new() };
         grid.rows.iter().map(|row| [0, 2, 4].map(|column| text(&row.cells[column]))).collect()
     }

@@ -9,10 +9,10 @@ use mpiprobe_model::{Amounts, FlowRow, Spread};
 use mpiprobe_present::units::duration;
 
 use super::{
-    Known,
+    TableData,
     cells::{amount, imbalance, number, rank_number, share, time},
 };
-use crate::content::{Cell, Column, Grid, Place, Row, RowId};
+use crate::content::{Cell, Column, Grid, Location, Row, RowId};
 
 const COLUMNS: &[Column] = &[
     Column::text("call site", 26, 0),
@@ -96,13 +96,13 @@ fn place(flow: &FlowRow) -> String {
     flow.site.clone().unwrap_or_else(|| format!("{:#x}", flow.call_site))
 }
 
-fn wall_ns(known: &Known<'_>) -> f64 {
-    known.profile.ranks.iter().map(|rank| rank.thread_wall_ns as f64).sum::<f64>().max(1.0)
+fn wall_ns(data: &TableData<'_>) -> f64 {
+    data.profile.ranks.iter().map(|rank| rank.thread_wall_ns as f64).sum::<f64>().max(1.0)
 }
 
-pub(super) fn grid(known: &Known<'_>) -> Grid {
+pub(super) fn grid(data: &TableData<'_>) -> Grid {
     let mut sites: HashMap<u64, Site<'_>> = HashMap::new();
-    for rank in &known.profile.ranks {
+    for rank in &data.profile.ranks {
         let mut of_rank: HashMap<u64, u64> = HashMap::new();
         for flow in rank.traffic.iter().flat_map(|traffic| &traffic.flows) {
             sites.entry(id(flow)).or_default().add(flow);
@@ -113,8 +113,8 @@ pub(super) fn grid(known: &Known<'_>) -> Grid {
             sites.entry(site).or_default().times.push(time_ns as f64);
         }
     }
-    let wall = wall_ns(known);
-    let ranks = known.profile.ranks.len();
+    let wall = wall_ns(data);
+    let ranks = data.profile.ranks.len();
     let mut rows: Vec<Row> = sites.into_iter().filter_map(|(id, site)| row(id, site, wall, ranks)).collect();
     // So that those that sorting takes for equal do not change places.
     rows.sort_by_key(|row| row.cells.first().map(Cell::plain));
@@ -122,7 +122,7 @@ pub(super) fn grid(known: &Known<'_>) -> Grid {
         title: "Call sites, all ranks, since the beginning".into(),
         columns: COLUMNS,
         rows,
-        empty: if known.profile.traffic.is_some() { "No call has been completed yet." } else { NO_TRAFFIC },
+        empty: if data.profile.traffic.is_some() { "No call has been completed yet." } else { NO_TRAFFIC },
         natural: (3, true),
     }
 }
@@ -136,7 +136,7 @@ fn row(id: u64, mut site: Site<'_>, wall_ns: f64, ranks: usize) -> Option<Row> {
     let mut cells = vec![Cell::text(place(flow)), Cell::text(flow.function)];
     cells.extend(site.cells(wall_ns));
     cells.extend([number(callers as u64), imbalance(spread.imbalance)]);
-    Some(Row { id: RowId::Site(id), cells, marked: false, opens: Some(Place::Site(id)) })
+    Some(Row { id: RowId::Site(id), cells, marked: false, opens: Some(Location::Site(id)) })
 }
 
 /// Bytes sent and received.
@@ -149,9 +149,9 @@ pub(super) fn moved(amounts: &Amounts) -> [Cell; 2] {
 }
 
 /// One place: what it is in each rank.
-pub(super) fn of_ranks(known: &Known<'_>, wanted: u64) -> Grid {
+pub(super) fn of_ranks(data: &TableData<'_>, wanted: u64) -> Grid {
     let mut title = None;
-    let rows = known.profile.ranks.iter().zip(known.ids).filter_map(|(rank, rank_id)| {
+    let rows = data.profile.ranks.iter().zip(data.ids).filter_map(|(rank, rank_id)| {
         let mut site = Site::default();
         for flow in rank.traffic.iter().flat_map(|traffic| &traffic.flows).filter(|flow| id(flow) == wanted) {
             site.add(flow);
@@ -161,7 +161,7 @@ pub(super) fn of_ranks(known: &Known<'_>, wanted: u64) -> Grid {
         let mut cells = vec![rank_number(rank)];
         cells.extend(site.cells(rank.thread_wall_ns.max(1) as f64));
         cells.push(number(site.partners as u64));
-        Some(Row { id: RowId::Rank(*rank_id), cells, marked: false, opens: Some(Place::Rank(*rank_id)) })
+        Some(Row { id: RowId::Rank(*rank_id), cells, marked: false, opens: Some(Location::Rank(*rank_id)) })
     });
     let rows = rows.collect();
     Grid {

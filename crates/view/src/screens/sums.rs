@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use mpiprobe_functions::Group;
 use mpiprobe_model::{FunctionProfile, Spread, analyse::FunctionChange};
 
-use super::Known;
+use super::TableData;
 
 /// What one function has done in all ranks.
 #[derive(Clone, Copy, Debug)]
@@ -20,17 +20,17 @@ pub(crate) struct FunctionSum<'a> {
 }
 
 /// The functions of a profile, in its order; each of all ranks, whatever the filter.
-pub(super) fn functions<'a>(known: &Known<'a>) -> Vec<FunctionSum<'a>> {
+pub(super) fn functions<'a>(data: &TableData<'a>) -> Vec<FunctionSum<'a>> {
     let mut sums: BTreeMap<&str, (FunctionChange, Vec<f64>)> = BTreeMap::new();
-    for (rank, (_, functions)) in known.all.profile.ranks.iter().zip(&known.all.change.ranks) {
+    for (rank, (_, functions)) in data.all.profile.ranks.iter().zip(&data.all.change.ranks) {
         for (row, change) in rank.functions.iter().zip(functions) {
             let (sum, times) = sums.entry(row.name).or_default();
             *sum = sum.plus(*change);
             times.push(change.time_ns as f64);
         }
     }
-    let wall: f64 = known.all.change.ranks.iter().map(|(rank, _)| rank.thread_wall_ns as f64).sum();
-    let number = known.all.profile.ranks.len();
+    let wall: f64 = data.all.change.ranks.iter().map(|(rank, _)| rank.thread_wall_ns as f64).sum();
+    let number = data.all.profile.ranks.len();
     let sum = |profile: &'a FunctionProfile| {
         let (change, mut times) = sums.remove(profile.all.name).unwrap_or_default();
         // A rank without a call counts as 0.
@@ -38,12 +38,12 @@ pub(super) fn functions<'a>(known: &Known<'a>) -> Vec<FunctionSum<'a>> {
         let wall_percent = if wall > 0.0 { 100.0 * change.time_ns as f64 / wall } else { 0.0 };
         FunctionSum { profile, change, over_ranks_ns: Spread::of(times).unwrap_or_default(), wall_percent }
     };
-    known.profile.functions.iter().map(sum).collect()
+    data.profile.functions.iter().map(sum).collect()
 }
 
 /// Most time in the span first.
-pub(crate) fn functions_by_time<'a>(known: &Known<'a>) -> Vec<FunctionSum<'a>> {
-    let mut functions = functions(known);
+pub(crate) fn functions_by_time<'a>(data: &TableData<'a>) -> Vec<FunctionSum<'a>> {
+    let mut functions = functions(data);
     functions.sort_by_key(|function| std::cmp::Reverse((function.change.time_ns, function.profile.all.calls)));
     functions
 }

@@ -4,7 +4,7 @@ use mpiprobe_model::{OtherThreads, RankProfile, RankState, ThreadLife, ThreadPro
 use mpiprobe_present::{share_of_life, units::count, what};
 
 use super::{
-    Known,
+    TableData,
     cells::{number, share, time, who},
 };
 use crate::content::{Cell, Column, Grid, Row, RowId, SortKey, Tone};
@@ -18,8 +18,8 @@ const COLUMNS: &[Column] = &[
     Column::right("life", 8, 2),
 ];
 
-pub(super) fn grid(known: &Known<'_>, id: RankId) -> Grid {
-    let Some(rank) = known.rank(id) else {
+pub(super) fn grid(data: &TableData<'_>, id: RankId) -> Grid {
+    let Some(rank) = data.rank(id) else {
         return Grid { title: "This rank".into(), empty: "It is not there any more.", ..Grid::default() };
     };
     let threads = rank.threads.iter().map(|thread| row(rank, id, thread));

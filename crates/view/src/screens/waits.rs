@@ -6,10 +6,10 @@ use mpiprobe_model::analyse::{RankId, Wait, waiting};
 use mpiprobe_present::{chain, circle, waiting_in, waits_for, what};
 
 use super::{
-    Known,
+    TableData,
     cells::{rank_number, time},
 };
-use crate::content::{Cell, Column, Grid, Place, Row, RowId, Tone};
+use crate::content::{Cell, Column, Grid, Location, Row, RowId, Tone};
 
 const COLUMNS: &[Column] = &[
     Column::right("rank", 6, 0),
@@ -20,10 +20,10 @@ const COLUMNS: &[Column] = &[
     Column::text("who wait for", 14, 3),
 ];
 
-pub(super) fn grid(known: &Known<'_>) -> Grid {
+pub(super) fn grid(data: &TableData<'_>) -> Grid {
     // Who waits for whom is of everything; a filter chooses whose rows are shown.
-    let all = &known.unfiltered();
-    let kept: HashSet<&RankId> = known.ids.iter().collect();
+    let all = &data.unfiltered();
+    let kept: HashSet<&RankId> = data.ids.iter().collect();
     let is_kept = |row: &Row| matches!(&row.id, RowId::Rank(id) if kept.contains(id));
     let waiting = waiting(all.profile);
     let mut title = format!("{} ranks have waited for longer than 100 ms", waiting.waits.len());
@@ -43,9 +43,9 @@ pub(super) fn grid(known: &Known<'_>) -> Grid {
     }
 }
 
-fn row(known: &Known<'_>, wait: &Wait) -> Option<Row> {
-    let profile = known.profile;
-    let (rank, id) = (profile.ranks.get(wait.rank)?, *known.ids.get(wait.rank)?);
+fn row(data: &TableData<'_>, wait: &Wait) -> Option<Row> {
+    let profile = data.profile;
+    let (rank, id) = (profile.ranks.get(wait.rank)?, *data.ids.get(wait.rank)?);
     let call = waiting_in(profile, wait)?;
     let tone = if wait.circle.is_some() { Tone::Alarm } else { Tone::Plain };
     // The largest first: circles in their order, before everybody else.
@@ -63,6 +63,6 @@ fn row(known: &Known<'_>, wait: &Wait) -> Option<Row> {
             Cell::text(chain(profile, wait)),
         ],
         marked: wait.circle.is_some(),
-        opens: Some(Place::Rank(id)),
+        opens: Some(Location::Rank(id)),
     })
 }

@@ -2,7 +2,7 @@
 
 use super::{Purpose, State};
 use crate::{
-    content::{Place, RowId, Screen, Span},
+    content::{Location, RowId, Screen, Span},
     keys::{Action, BINDINGS},
     layout,
     screens::communicators_with_pairs,
@@ -119,7 +119,7 @@ impl State {
                 }
                 with_pairs.into_iter().find(|id| self.matrix_of.is_none_or(|of| *id > of))
             }
-            (Place::Communicator(id), _) | (_, Some(RowId::Communicator(id))) => Some(id),
+            (Location::Communicator(id), _) | (_, Some(RowId::Communicator(id))) => Some(id),
             _ => {
                 self.notice = Some("here is neither a matrix nor a communicator: 5 and 6 lead to them".into());
                 return;
@@ -177,7 +177,7 @@ impl State {
 
     /// Goes to a screen.
     pub fn show(&mut self, screen: Screen) {
-        self.places = vec![Place::Screen(screen)];
+        self.places = vec![Location::Screen(screen)];
         self.refresh();
     }
 
@@ -185,7 +185,7 @@ impl State {
         if self.is_matrix() {
             match self.matrix.block(self.matrix_at) {
                 Some(block) => {
-                    self.places.push(Place::Block(block));
+                    self.places.push(Location::Block(block));
                     self.matrix_at = (0, 0);
                     self.refresh();
                 }
@@ -197,8 +197,8 @@ impl State {
         match row.and_then(|row| row.opens) {
             // Round in circles (a rank's function's rank) goes back instead of ever deeper.
             Some(place) => {
-                if let Some(known) = self.places.iter().position(|known| *known == place) {
-                    self.places.truncate(known + 1);
+                if let Some(data) = self.places.iter().position(|data| *data == place) {
+                    self.places.truncate(data + 1);
                 } else {
                     self.places.push(place);
                 }

@@ -12,7 +12,7 @@ use mpiprobe_present::diagnose;
 use super::Data;
 use crate::{
     content::Span,
-    screens::{Known, Rows},
+    screens::{Rows, TableData},
 };
 
 #[derive(Debug, Default)]
@@ -72,11 +72,11 @@ impl Figures {
     }
 
     /// What tables are made of; `None` before the first profile.
-    pub(super) fn known(&self, span: Span) -> Option<Known<'_>> {
+    pub(super) fn data(&self, span: Span) -> Option<TableData<'_>> {
         let Basis { profile, filter, .. } = self.basis.as_ref()?;
         let all = Rows { profile, change: &self.change, ids: &self.ids };
         let kept = self.kept.as_ref().map(|part| Rows { profile: &part.profile, change: &part.change, ids: &part.ids });
-        Some(Known::new(kept.unwrap_or(all), all, span, filter.as_ref()))
+        Some(TableData::new(kept.unwrap_or(all), all, span, filter.as_ref()))
     }
 }
 
@@ -85,7 +85,7 @@ impl Basis {
     fn is(&self, profile: &Arc<Profile>, since: Option<&Arc<Look>>) -> bool {
         Arc::ptr_eq(&self.profile, profile)
             && match (&self.since, since) {
-                (Some(known), Some(since)) => Arc::ptr_eq(known, since),
+                (Some(data), Some(since)) => Arc::ptr_eq(data, since),
                 (None, None) => true,
                 _ => false,
             }

@@ -38,7 +38,7 @@ impl State {
     }
 
     pub(super) fn count_unfiltered(&mut self) {
-        let unfiltered = self.known().filter(|known| known.filter.is_some()).map(|known| known.unfiltered());
+        let unfiltered = self.data().filter(|data| data.filter.is_some()).map(|data| data.unfiltered());
         // A place without columns is no table.
         let all = unfiltered.map(|all| screens::grid(self.place(), &all)).filter(|all| !all.columns.is_empty());
         self.unfiltered = all.map(|all| all.rows.len());
@@ -48,7 +48,7 @@ impl State {
     }
 
     pub(super) fn count_unfiltered_pairs(&mut self) {
-        let is_filtered = self.known().is_some_and(|known| known.filter.is_some());
+        let is_filtered = self.data().is_some_and(|data| data.filter.is_some());
         let pairs = is_filtered.then_some(self.matrix.unfiltered);
         self.unfiltered = pairs;
         if self.matrix.pairs == 0 && pairs.is_some_and(|all| all > 0) {

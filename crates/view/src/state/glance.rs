@@ -1,9 +1,9 @@
 //! What a large screen shows of the job at a glance, besides sums: its ranks, call sites and matrix. Worked out once, as tables are.
 
 use crate::{
-    content::{Grid, Matrix, Place, Row, Screen},
+    content::{Grid, Location, Matrix, Row, Screen},
     layout::GlanceRoom,
-    screens::{self, Known},
+    screens::{self, TableData},
 };
 
 /// Column of the ranks' table with their share of time in MPI.
@@ -25,32 +25,32 @@ pub(crate) struct Glance {
 }
 
 impl Glance {
-    pub(super) fn of(known: &Known<'_>, room: GlanceRoom) -> Self {
+    pub(super) fn of(data: &TableData<'_>, room: GlanceRoom) -> Self {
         // Of everything, whatever the filter.
-        let known = known.unfiltered();
-        let mut matrix = screens::matrix(&known, None, None, (room.matrix, room.matrix));
+        let data = data.unfiltered();
+        let mut matrix = screens::matrix(&data, None, None, (room.matrix, room.matrix));
         let least = usize::try_from(matrix.number).unwrap_or(usize::MAX).min(GlanceRoom::LEAST_MATRIX);
         if !matrix.empty.is_empty() || room.matrix < least || matrix.cells < 2 {
             matrix = Matrix::default();
         }
         // What the matrix does not take is for ranks.
         let lines = room.left.saturating_sub(if matrix.cells > 0 { matrix.cells + GlanceRoom::AROUND } else { 0 });
-        let mut sites = screens::grid(Place::Screen(Screen::CallSites), &known);
+        let mut sites = screens::grid(Location::Screen(Screen::CallSites), &data);
         let (column, descending) = sites.natural;
         sites.sort(column, descending);
         sites.rows.truncate(room.sites);
         let mut glance = Self { sites, matrix, ..Self::default() };
-        glance.take_ranks(&known, lines.saturating_sub(GlanceRoom::AROUND));
+        glance.take_ranks(&data, lines.saturating_sub(GlanceRoom::AROUND));
         glance
     }
 
-    fn take_ranks(&mut self, known: &Known<'_>, most: usize) {
-        let mut grid = screens::grid(Place::Screen(Screen::Ranks), known);
+    fn take_ranks(&mut self, data: &TableData<'_>, most: usize) {
+        let mut grid = screens::grid(Location::Screen(Screen::Ranks), data);
         let (column, descending) = grid.natural;
         grid.sort(column, descending);
         self.all_ranks = grid.rows.len();
         if grid.rows.len() > most {
-            self.shares = known.change.ranks.iter().map(|(change, _)| change.mpi_percent()).collect();
+            self.shares = data.change.ranks.iter().map(|(change, _)| change.mpi_percent()).collect();
             // One line is theirs.
             choose(&mut grid, most.saturating_sub(1));
         }

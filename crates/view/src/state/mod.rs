@@ -25,9 +25,9 @@ pub(super) use saved::Saved;
 pub(super) use series::{MOST as HISTORY, Point};
 
 use super::{
-    content::{Grid, Kind, Matrix, Measure, Place, Screen, Span},
+    content::{Grid, Location, LocationKind, Matrix, Measure, Screen, Span},
     layout::{self, GlanceRoom, Size},
-    screens::{self, Known},
+    screens::{self, TableData},
     source::{Moment, Position, Running},
     user::{History, SavedView},
 };
@@ -46,8 +46,8 @@ pub struct State {
     position: Option<Position>,
     pub span: Span,
     /// From a screen to what is shown.
-    places: Vec<Place>,
-    cursors: HashMap<Kind, Cursor>,
+    places: Vec<Location>,
+    cursors: HashMap<LocationKind, Cursor>,
     grid: Grid,
     matrix: Matrix,
     glance: Glance,
@@ -83,7 +83,7 @@ impl State {
             running,
             position: None,
             span: Span::default(),
-            places: vec![Place::Screen(Screen::default())],
+            places: vec![Location::Screen(Screen::default())],
             cursors: HashMap::new(),
             grid: Grid::default(),
             matrix: Matrix::default(),
@@ -164,14 +164,14 @@ impl State {
         self.running
     }
 
-    pub fn place(&self) -> Place {
-        self.places.last().copied().unwrap_or(Place::Screen(Screen::Overview))
+    pub fn place(&self) -> Location {
+        self.places.last().copied().unwrap_or(Location::Screen(Screen::Overview))
     }
 
     /// The screen that the place was reached from.
     pub fn screen(&self) -> Screen {
         match self.places.first() {
-            Some(Place::Screen(screen)) => *screen,
+            Some(Location::Screen(screen)) => *screen,
             _ => Screen::default(),
         }
     }
@@ -201,7 +201,7 @@ impl State {
 
     /// Whether the place is a matrix, or a part of one.
     pub(super) fn is_matrix(&self) -> bool {
-        matches!(self.place(), Place::Screen(Screen::Matrix) | Place::Block(_))
+        matches!(self.place(), Location::Screen(Screen::Matrix) | Location::Block(_))
     }
 
     pub fn cursor(&self) -> Cursor {
@@ -209,9 +209,9 @@ impl State {
     }
 
     /// What tables are made of.
-    pub(super) fn known(&self) -> Option<Known<'_>> {
-        let known = self.figures.known(self.span)?;
-        Some(Known { recent: self.recent_of(), ..known })
+    pub(super) fn data(&self) -> Option<TableData<'_>> {
+        let data = self.figures.data(self.span)?;
+        Some(TableData { recent: self.recent_of(), ..data })
     }
 
     /// What is probably wrong.
@@ -229,7 +229,7 @@ impl State {
         let follows_newest = self.follows_newest();
         let data = self.frozen.as_ref().unwrap_or(&self.data);
         self.figures.renew(data, self.span, self.filter.as_ref());
-        self.grid = self.known().map(|known| screens::grid(self.place(), &known)).unwrap_or_default();
+        self.grid = self.data().map(|data| screens::grid(self.place(), &data)).unwrap_or_default();
         self.count_unfiltered();
         self.refresh_matrix();
         self.refresh_glance();
@@ -245,20 +245,20 @@ impl State {
 
     fn refresh_matrix(&mut self) {
         let part = match self.place() {
-            Place::Screen(Screen::Matrix) => None,
-            Place::Block(part) => Some(part),
+            Location::Screen(Screen::Matrix) => None,
+            Location::Block(part) => Some(part),
             _ => return,
         };
         let room = layout::matrix_room(self.size);
-        let matrix = self.known().map(|known| screens::matrix(&known, self.matrix_of, part, room));
+        let matrix = self.data().map(|data| screens::matrix(&data, self.matrix_of, part, room));
         self.matrix = matrix.unwrap_or_default();
         self.count_unfiltered_pairs();
         self.go_in_matrix(self.matrix_at);
     }
 
     fn refresh_glance(&mut self) {
-        let room = GlanceRoom::of(self.size).filter(|_| self.place() == Place::Screen(Screen::Overview));
-        self.glance = room.zip(self.known()).map(|(room, known)| Glance::of(&known, room)).unwrap_or_default();
+        let room = GlanceRoom::of(self.size).filter(|_| self.place() == Location::Screen(Screen::Overview));
+        self.glance = room.zip(self.data()).map(|(room, data)| Glance::of(&data, room)).unwrap_or_default();
     }
 
     /// To a row and a column, or the last ones.

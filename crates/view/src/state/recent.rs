@@ -2,7 +2,7 @@
 
 use super::{Cursor, State};
 use crate::{
-    content::{Place, RecentOf, Screen},
+    content::{Location, RecentOf, Screen},
     screens::shown_rank,
     source::Running,
 };
@@ -14,7 +14,7 @@ impl State {
     }
 
     pub(super) fn is_recent(&self) -> bool {
-        self.place() == Place::Screen(Screen::Recent)
+        self.place() == Location::Screen(Screen::Recent)
     }
 
     pub(super) fn recent_of(&self) -> RecentOf {
@@ -25,7 +25,7 @@ impl State {
     pub(super) fn choose_recent(&mut self) {
         let row = self.grid.rows.get(self.cursor().index);
         let rank = match (self.place(), row.map(|row| row.id)) {
-            (Place::Rank(id), _) => Some(id),
+            (Location::Rank(id), _) => Some(id),
             (_, Some(id)) => id.rank(),
             _ => None,
         };
@@ -34,11 +34,11 @@ impl State {
 
     /// Shows the calls of the rank so many further, round in circles.
     pub(super) fn step_recent(&mut self, ranks: isize) {
-        let Some(known) = self.known() else { return };
-        let Some(at) = shown_rank(known.ids, self.recent_of) else { return };
-        let number = isize::try_from(known.ids.len()).unwrap_or(isize::MAX).max(1);
+        let Some(data) = self.data() else { return };
+        let Some(at) = shown_rank(data.ids, self.recent_of) else { return };
+        let number = isize::try_from(data.ids.len()).unwrap_or(isize::MAX).max(1);
         let next = isize::try_from(at).unwrap_or(0).saturating_add(ranks).rem_euclid(number);
-        self.recent_of = known.ids.get(next.unsigned_abs()).copied();
+        self.recent_of = data.ids.get(next.unsigned_abs()).copied();
         // Another list is looked at from its end.
         self.cursors.remove(&self.place().kind());
         self.refresh();

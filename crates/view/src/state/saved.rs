@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::State;
-use crate::{content::Place, keys::Action, user::SavedView};
+use crate::{content::Location, keys::Action, user::SavedView};
 
 #[derive(Debug, Default)]
 pub(crate) struct Saved {
@@ -51,7 +51,7 @@ impl State {
         (self.span, self.measure) = (view.span.unwrap_or(self.span), view.measure.unwrap_or(self.measure));
         self.filter.clone_from(&view.filter);
         if let Some(screen) = view.screen {
-            self.places = vec![Place::Screen(screen)];
+            self.places = vec![Location::Screen(screen)];
         }
         self.refresh();
         let Some(title) = &view.sort else { return };

@@ -20,19 +20,19 @@ type Variable<'a> = &'a dyn Fn(&str) -> Option<String>;
 /// The user's files, by the rules of the XDG base directory specification.
 #[derive(Clone, Debug)]
 pub struct Files {
-    config: Place,
-    state: Place,
+    config: UserDirectory,
+    state: UserDirectory,
 }
 
 /// A directory that must be there already, and names of others in it.
 #[derive(Clone, Debug)]
-struct Place {
+struct UserDirectory {
     variable: &'static str,
     base: Option<PathBuf>,
     below: Vec<&'static str>,
 }
 
-impl Place {
+impl UserDirectory {
     fn new(variable: Variable<'_>, name: &'static str, in_home: &[&'static str]) -> Self {
         let path = |name: &str| variable(name).map(PathBuf::from).filter(|path| path.is_absolute());
         let (base, mut below) = match path(name) {
@@ -56,8 +56,8 @@ impl Place {
 impl Files {
     pub fn new(variable: &dyn Fn(&str) -> Option<String>) -> Self {
         Self {
-            config: Place::new(variable, "XDG_CONFIG_HOME", &[".config"]),
-            state: Place::new(variable, "XDG_STATE_HOME", &[".local", "state"]),
+            config: UserDirectory::new(variable, "XDG_CONFIG_HOME", &[".config"]),
+            state: UserDirectory::new(variable, "XDG_STATE_HOME", &[".local", "state"]),
         }
     }
 

@@ -7,7 +7,7 @@ use mpiprobe_tests::{
     picture::{picture, view},
     synthetic::Synthetic,
 };
-use mpiprobe_view::{Place, Running, Screen, Size, State};
+use mpiprobe_view::{Location, Running, Screen, Size, State};
 
 use crate::keys::press;
 
@@ -133,7 +133,7 @@ fn calls_are_filtered_and_lead_to_their_function() {
     state.set_filter(None);
     assert_eq!(all, 36 + gaps);
     press(&mut state, &["<Enter>"]);
-    assert_eq!(state.place(), Place::Function("MPI_Wtime"));
+    assert_eq!(state.place(), Location::Function("MPI_Wtime"));
     assert_eq!(state.screen(), Screen::Recent);
     assert!(state.wants_recent_calls() || state.running() != Running::Live, "the way back is short");
 }

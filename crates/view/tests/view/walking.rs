@@ -7,7 +7,7 @@ use mpiprobe_tests::{
     picture::{OPTIONS, picture, picture_with, view},
     synthetic::Synthetic,
 };
-use mpiprobe_view::{Place, Running, Scheme, Screen, Size, ViewOptions};
+use mpiprobe_view::{Location, Running, Scheme, Screen, Size, ViewOptions};
 
 use crate::keys::press;
 
@@ -29,12 +29,12 @@ fn tab_goes_round_all_screens() {
 fn enter_looks_into_a_row_and_escape_comes_back() {
     let mut state = view(Synthetic::SMALL, SIZE);
     press(&mut state, &["2", "j", "<Enter>"]);
-    assert!(matches!(state.place(), Place::Rank(id) if id.pid == 4001));
+    assert!(matches!(state.place(), Location::Rank(id) if id.pid == 4001));
     assert!(picture(&state).contains("Rank 1, last 10.0 s: in MPI_Recv from 2 tag 7"), "{}", picture(&state));
     press(&mut state, &["<Enter>"]);
-    assert!(matches!(state.place(), Place::Function(_)));
+    assert!(matches!(state.place(), Location::Function(_)));
     press(&mut state, &["<Esc>", "<Esc>"]);
-    assert_eq!(state.place(), Place::Screen(Screen::Ranks));
+    assert_eq!(state.place(), Location::Screen(Screen::Ranks));
     assert_eq!(state.cursor().index, 1, "the cursor is where it was");
 }
 
@@ -42,36 +42,36 @@ fn enter_looks_into_a_row_and_escape_comes_back() {
 fn a_function_leads_to_its_histogram_and_that_of_a_rank_to_the_rank() {
     let mut state = view(Synthetic::SMALL, SIZE);
     press(&mut state, &["3", "<Enter>", "<Enter>"]);
-    let Place::Histogram(name, None) = state.place() else { panic!("{:?}", state.place()) };
+    let Location::Histogram(name, None) = state.place() else { panic!("{:?}", state.place()) };
     assert!(picture(&state).contains(&format!("{name}, all ranks")), "{}", picture(&state));
     press(&mut state, &["<Enter>"]);
-    assert_eq!(state.place(), Place::Histogram(name, None), "all ranks are no place");
+    assert_eq!(state.place(), Location::Histogram(name, None), "all ranks are no place");
     press(&mut state, &["<Esc>", "j", "<Enter>"]);
-    let Place::Histogram(_, Some(id)) = state.place() else { panic!("{:?}", state.place()) };
+    let Location::Histogram(_, Some(id)) = state.place() else { panic!("{:?}", state.place()) };
     for text in ["duration p50", "duration p90", "duration p99", "duration max"] {
         assert!(picture(&state).contains(text), "{}", picture(&state));
     }
     press(&mut state, &["<Enter>"]);
-    assert_eq!(state.place(), Place::Rank(id));
+    assert_eq!(state.place(), Location::Rank(id));
 }
 
 #[test]
 fn a_rank_leads_to_its_threads_and_a_function_to_the_layers_before_it() {
     let mut state = view(Synthetic::HYBRID, SIZE);
     press(&mut state, &["2", "j", "<Enter>", "<Enter>"]);
-    assert!(matches!(state.place(), Place::Threads(id) if id.pid == 4001), "{:?}", state.place());
+    assert!(matches!(state.place(), Location::Threads(id) if id.pid == 4001), "{:?}", state.place());
     for text in ["16 threads in MPI", "40011 ended", "12 others ended", "40010 outside MPI", "4001 in MPI_Recv"] {
         assert!(picture(&state).contains(text), "{}", picture(&state));
     }
     press(&mut state, &["<Esc>", "<Esc>", "3", "j", "j", "<Enter>", "j"]);
-    assert!(matches!(state.place(), Place::Function("MPI_Allreduce")), "{:?}", state.place());
+    assert!(matches!(state.place(), Location::Function("MPI_Allreduce")), "{:?}", state.place());
     press(&mut state, &["<Enter>"]);
-    assert_eq!(state.place(), Place::Layers("MPI_Allreduce"));
+    assert_eq!(state.place(), Location::Layers("MPI_Allreduce"));
     for text in ["libtimes.so", "libchecks.so", "its own MPI_Comm_size", "MPICH 4.0.2"] {
         assert!(picture(&state).contains(text), "{}", picture(&state));
     }
     press(&mut state, &["<Enter>", "<Esc>"]);
-    assert_eq!(state.place(), Place::Function("MPI_Allreduce"), "layers lead nowhere");
+    assert_eq!(state.place(), Location::Function("MPI_Allreduce"), "layers lead nowhere");
 }
 
 #[test]
@@ -87,7 +87,7 @@ fn one_thread_and_no_tool_are_not_looked_into() {
 fn matrices_are_of_all_communicators_or_of_one() {
     let mut state = view(Synthetic::SMALL, (120, 40));
     press(&mut state, &["6", "c"]);
-    assert_eq!(state.place(), Place::Screen(Screen::Matrix));
+    assert_eq!(state.place(), Location::Screen(Screen::Matrix));
     assert!(picture(&state).contains(" over "), "{}", picture(&state));
     // Round in circles, at the end of which is that of all.
     let mut seen = Vec::new();

@@ -2,7 +2,7 @@
 
 use std::error::Error;
 
-use mpiprobe_attach::{AttachError, Calibration, LoadOptions, Rung, Tables, climb};
+use mpiprobe_attach::{AttachError, AttachMethod, Calibration, LoadOptions, Tables, choose_method};
 use mpiprobe_model::Check;
 use serde_json::json;
 
@@ -11,41 +11,41 @@ use crate::doctor::rights::{Capability, Rights};
 /// Above this a probed call is dearer than on any machine with an emulated first instruction, ns.
 const DEAR_CALL_NS: f64 = 5_000.0;
 
-/// One rung that counted exactly.
+/// One method that counted exactly.
 #[derive(Clone, Copy, Debug)]
 struct Working {
     calibration: Calibration,
     /// Whether the kernel tells of hits that it did not pass on.
     counts_misses: bool,
-    /// Of the best rung only, ns per call.
+    /// Of the best method only, ns per call.
     empty_probe_ns: Option<f64>,
 }
 
 type Attempt = Result<Working, AttachError>;
 
-/// The checks, and the rung that an observation would take.
-pub(super) fn examine(rights: &Rights) -> (Vec<Check>, Option<Rung>) {
-    let mut attempts: Vec<(Rung, Attempt)> = Vec::new();
-    for rung in Rung::ALL {
-        let attempt = attempt(rung, !attempts.iter().any(|(_, attempt)| attempt.is_ok()));
+/// The checks, and the method that an observation would take.
+pub(super) fn examine(rights: &Rights) -> (Vec<Check>, Option<AttachMethod>) {
+    let mut attempts: Vec<(AttachMethod, Attempt)> = Vec::new();
+    for method in AttachMethod::ALL {
+        let attempt = attempt(method, !attempts.iter().any(|(_, attempt)| attempt.is_ok()));
         let is_hopeless = matches!(&attempt, Err(error) if !is_of_one_rung(error));
-        attempts.push((rung, attempt));
+        attempts.push((method, attempt));
         if is_hopeless {
             break;
         }
     }
-    let best = attempts.iter().find_map(|(rung, attempt)| Some((*rung, *attempt.as_ref().ok()?)));
+    let best = attempts.iter().find_map(|(method, attempt)| Some((*method, *attempt.as_ref().ok()?)));
     let mut checks = basics(attempts.first().and_then(|(_, attempt)| attempt.as_ref().err()), rights);
     if checks.iter().all(|check| check.fix.is_none()) {
-        checks.extend(attempts.iter().map(|(rung, attempt)| one(*rung, attempt)));
-        checks.push(choice(best.map(|(rung, _)| rung), rights));
+        checks.extend(attempts.iter().map(|(method, attempt)| one(*method, attempt)));
+        checks.push(choice(best.map(|(method, _)| method), rights));
         checks.extend(best.into_iter().flat_map(|(_, working)| [cost(&working), missed_hits(working.counts_misses)]));
     }
-    (checks, best.map(|(rung, _)| rung))
+    (checks, best.map(|(method, _)| method))
 }
 
-fn attempt(rung: Rung, measure_empty: bool) -> Attempt {
-    let engine = climb(&LoadOptions::default(), Some(rung))?;
+fn attempt(method: AttachMethod, measure_empty: bool) -> Attempt {
+    let engine = choose_method(&LoadOptions::default(), Some(method))?;
     Ok(Working {
         calibration: engine.calibration,
         counts_misses: engine.missed_hits().is_some(),
@@ -53,12 +53,12 @@ fn attempt(rung: Rung, measure_empty: bool) -> Attempt {
     })
 }
 
-/// Whether another rung may work where this error came up.
+/// Whether another method may work where this error came up.
 fn is_of_one_rung(error: &AttachError) -> bool {
-    matches!(error, AttachError::NoRung { .. })
+    matches!(error, AttachError::NoMethod { .. })
 }
 
-/// What every rung needs: the error is that of the first attempt.
+/// What every method needs: the error is that of the first attempt.
 fn basics(error: Option<&AttachError>, rights: &Rights) -> Vec<Check> {
     if let Some(error @ AttachError::PidNamespace) = error {
         return vec![Check::failed_by("pid-namespace", error)];
@@ -92,33 +92,35 @@ fn bpf_refused(name: &'static str, finding: &str, error: &AttachError, rights: &
     Check::failed(name, finding, fix).because(root_cause(error))
 }
 
-const fn name(rung: Rung) -> &'static str {
-    match rung {
-        Rung::Session => "attach-session",
-        Rung::Multi => "attach-multi",
-        Rung::PerfEvent => "attach-perf-event",
+const fn name(method: AttachMethod) -> &'static str {
+    match method {
+        AttachMethod::Session => "attach-session",
+        AttachMethod::Multi => "attach-multi",
+        AttachMethod::PerfEvent => "attach-perf-event",
     }
 }
 
-/// A rung that does not work is no fault as long as another one does: [`choice`] judges that.
-fn one(rung: Rung, attempt: &Attempt) -> Check {
+/// A method that does not work is no fault as long as another one does: [`choice`] judges that.
+fn one(method: AttachMethod, attempt: &Attempt) -> Check {
     match attempt {
         Ok(working) => {
             let ns = working.calibration.per_call_ns;
-            Check::ok(name(rung), format!("{rung}: works, {:.2} µs per probed call", ns / 1e3))
+            Check::ok(name(method), format!("{method}: works, {:.2} µs per probed call", ns / 1e3))
                 .with(json!({ "works": true, "per_call_ns": rounded(ns) }))
         }
-        Err(error) => Check::info(name(rung), format!("{rung}: does not work here"))
+        Err(error) => Check::info(name(method), format!("{method}: does not work here"))
             .because(root_cause(error))
             .with(json!({ "works": false })),
     }
 }
 
-fn choice(best: Option<Rung>, rights: &Rights) -> Check {
+fn choice(best: Option<AttachMethod>, rights: &Rights) -> Check {
     let check = match best {
-        Some(rung @ (Rung::Session | Rung::Multi)) => Check::ok("attach", format!("by {rung}")),
-        Some(rung @ Rung::PerfEvent) => Check::limited("attach", format!("by {rung}"), "use a kernel 6.6 or later")
-            .because("detaching takes 0.1 s for each function, during which the job goes on paying for its probe"),
+        Some(method @ (AttachMethod::Session | AttachMethod::Multi)) => Check::ok("attach", format!("by {method}")),
+        Some(method @ AttachMethod::PerfEvent) => {
+            Check::limited("attach", format!("by {method}"), "use a kernel 6.6 or later")
+                .because("detaching takes 0.1 s for each function, during which the job goes on paying for its probe")
+        }
         None => Check::failed("attach", "no way of attaching works", no_way(rights))
             .because("a kernel before 6.6 has perf events only, for which CAP_SYS_ADMIN may be needed too"),
     };
@@ -172,7 +174,7 @@ fn rounded(ns: f64) -> u64 {
 /// What lies at the bottom of an error, as one line.
 fn root_cause(error: &AttachError) -> String {
     let error: &dyn Error = match error {
-        AttachError::NoRung { tried } if let Some((_, error)) = tried.first() => return root_cause(error),
+        AttachError::NoMethod { tried } if let Some((_, error)) = tried.first() => return root_cause(error),
         // The check itself says that the object does not load.
         AttachError::Object { source } => source.as_ref(),
         error => error,
@@ -202,17 +204,19 @@ mod tests {
         empty_probe_ns: Some(900.0),
     };
 
-    fn refused(rung: Rung) -> AttachError {
+    fn refused(method: AttachMethod) -> AttachError {
         let source = io::Error::from_raw_os_error(libc::EINVAL);
-        AttachError::NoRung { tried: vec![(rung, Box::new(AttachError::Link { rung, file: "/x".into(), source }))] }
+        AttachError::NoMethod {
+            tried: vec![(method, Box::new(AttachError::Link { method, file: "/x".into(), source }))],
+        }
     }
 
     #[test]
     fn a_rung_that_does_not_work_is_reported_not_judged() {
-        let check = one(Rung::Session, &Err(refused(Rung::Session)));
+        let check = one(AttachMethod::Session, &Err(refused(AttachMethod::Session)));
         assert_eq!(check.verdict, Verdict::Info);
         assert_eq!(check.reason.unwrap(), "cannot attach to /x by uprobe session link: Invalid argument (os error 22)");
-        let check = one(Rung::Multi, &Ok(WORKING));
+        let check = one(AttachMethod::Multi, &Ok(WORKING));
         assert_eq!(check.finding, "uprobe multi links: works, 1.13 µs per probed call");
         assert_eq!(check.data["per_call_ns"], 1130);
     }
@@ -220,11 +224,11 @@ mod tests {
     #[test]
     fn the_choice_is_judged() {
         let verdict = |best| choice(best, &rights(0)).verdict;
-        assert_eq!(verdict(Some(Rung::Session)), Verdict::Ok);
-        assert_eq!(verdict(Some(Rung::Multi)), Verdict::Ok);
-        assert_eq!(verdict(Some(Rung::PerfEvent)), Verdict::Limited);
+        assert_eq!(verdict(Some(AttachMethod::Session)), Verdict::Ok);
+        assert_eq!(verdict(Some(AttachMethod::Multi)), Verdict::Ok);
+        assert_eq!(verdict(Some(AttachMethod::PerfEvent)), Verdict::Limited);
         assert_eq!(verdict(None), Verdict::Failed);
-        assert_eq!(choice(Some(Rung::PerfEvent), &rights(0)).data["rung"], "perf-event");
+        assert_eq!(choice(Some(AttachMethod::PerfEvent), &rights(0)).data["rung"], "perf-event");
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use std::num::NonZero;
 
-use mpiprobe_attach::Rung;
+use mpiprobe_attach::AttachMethod;
 use mpiprobe_discover::architecture::Architecture;
 use mpiprobe_model::Check;
 use serde_json::json;
@@ -12,7 +12,7 @@ use crate::doctor::{kernel_release::KernelRelease, read::read_text};
 /// Above this number of CPUs the kernel's own locks show in the cost of a probe, if it is not one of those that have none.
 const MANY_CPUS: usize = 16;
 
-pub(super) fn examine(best: Option<Rung>) -> Vec<Check> {
+pub(super) fn examine(best: Option<AttachMethod>) -> Vec<Check> {
     let cpus = std::thread::available_parallelism().map_or(1, NonZero::get);
     vec![
         architecture(Architecture::NATIVE),
@@ -44,8 +44,8 @@ fn virtual_machine(cpuinfo: &str) -> Check {
 }
 
 /// Judged by the session link, which came to the kernel together with the last of the locks' removal (6.13).
-fn many_cpus(cpus: usize, best: Option<Rung>) -> Check {
-    let check = if cpus > MANY_CPUS && best.is_some_and(|best| best != Rung::Session) {
+fn many_cpus(cpus: usize, best: Option<AttachMethod>) -> Check {
+    let check = if cpus > MANY_CPUS && best.is_some_and(|best| best != AttachMethod::Session) {
         Check::limited(
             "cpus",
             format!("{cpus} CPUs for a kernel whose probes share locks"),
@@ -75,9 +75,9 @@ mod tests {
     #[test]
     fn many_cpus_matter_on_kernels_without_session_links() {
         let verdict = |cpus, best| many_cpus(cpus, best).verdict;
-        assert_eq!(verdict(128, Some(Rung::Multi)), Verdict::Limited);
-        assert_eq!(verdict(128, Some(Rung::Session)), Verdict::Info);
+        assert_eq!(verdict(128, Some(AttachMethod::Multi)), Verdict::Limited);
+        assert_eq!(verdict(128, Some(AttachMethod::Session)), Verdict::Info);
         assert_eq!(verdict(128, None), Verdict::Info);
-        assert_eq!(verdict(16, Some(Rung::PerfEvent)), Verdict::Info);
+        assert_eq!(verdict(16, Some(AttachMethod::PerfEvent)), Verdict::Info);
     }
 }

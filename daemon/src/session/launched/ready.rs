@@ -132,7 +132,7 @@ fn observed(options: &RunOptions) -> Options {
         json: options.json,
         view: None,
         record: None,
-        rung: None,
+        method: None,
         max_processes: mpiprobe_common::PROCESS_SLOTS,
         max_threads: mpiprobe_common::THREAD_SLOTS,
         traffic: true,

@@ -8,7 +8,7 @@ use mpiprobe_model::{EndReason, Profile, analyse::Expected};
 use super::{
     changes::{Changes, Event},
     images::{Images, Keeping},
-    profile::{Course, profile},
+    profile::{RunFacts, profile},
 };
 use crate::{
     preload::RunDirectory,
@@ -110,8 +110,8 @@ impl Source for CommandTables {
         let missing = self.unseen.iter().cloned().collect();
         let (started_ns, is_last) = (Some(self.started_ns), end.is_some());
         let expected = if is_last { Expected::AllRanks } else { Expected::Some };
-        let course = Course { started_ns, end, expected, names_sites: true, is_last, missing, ..Course::default() };
-        Ok(profile(&mut self.images, &mut self.sites, course))
+        let facts = RunFacts { started_ns, end, expected, names_sites: true, is_last, missing, ..RunFacts::default() };
+        Ok(profile(&mut self.images, &mut self.sites, facts))
     }
 
     fn take_flush(&mut self) -> bool {

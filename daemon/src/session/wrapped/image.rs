@@ -14,7 +14,7 @@ use mpiprobe_model::{
 use mpiprobe_observe::{ProcessSnapshot, RecentSwitch, TableFile, TableFileError};
 
 use super::{
-    bury::bury,
+    ended_process::fold_threads,
     last_words::LastWords,
     place::{Here, Origin, open_tables, text},
 };
@@ -241,7 +241,7 @@ impl Image {
             let until = known.unwrap_or(last).max(last);
             observed.state = if execed { RankState::Execed } else { RankState::Ended };
             observed.until_ns = Some(until);
-            observed.ended_in = bury(&mut snapshot, until);
+            observed.ended_in = fold_threads(&mut snapshot, until);
         }
         Ok((observed, snapshot))
     }

@@ -31,7 +31,7 @@ pub(in crate::session) enum Keeping {
 
 impl Keeping {
     /// The process of an image may have ended: then its tables are read for the last time.
-    fn bury(self, slot: u32, image: &mut Image, path: Option<&PathBuf>) {
+    fn close(self, slot: u32, image: &mut Image, path: Option<&PathBuf>) {
         // Tables of other nodes are read once where they are only reported.
         let is_closed = image.has_ended() || (self == Self::Closed && image.process().is_none());
         if self == Self::Open || !is_closed {
@@ -136,7 +136,7 @@ impl Images {
             return None;
         }
         let mut image = image;
-        self.keeping.bury(slot, &mut image, Some(&path));
+        self.keeping.close(slot, &mut image, Some(&path));
         self.taken.push(image);
         self.paths.insert(slot, path);
         Some(slot)
@@ -186,7 +186,7 @@ impl Images {
         let now = monotonic_ns();
         for (slot, image) in (0..).zip(&mut self.taken).filter(|(slot, _)| slots.contains(&u64::from(*slot))) {
             image.note_end(now);
-            self.keeping.bury(slot, image, self.paths.get(&slot));
+            self.keeping.close(slot, image, self.paths.get(&slot));
         }
     }
 
@@ -201,7 +201,7 @@ impl Images {
         for (slot, image) in (0..).zip(&mut self.taken) {
             if image.process().is_some_and(|process| !process.is_alive()) {
                 image.note_end(now);
-                self.keeping.bury(slot, image, self.paths.get(&slot));
+                self.keeping.close(slot, image, self.paths.get(&slot));
             }
         }
     }

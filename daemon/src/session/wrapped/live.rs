@@ -20,7 +20,7 @@ use super::{
     changes::{Changes, Event},
     image::Image,
     images::Images,
-    profile::{Course, profile},
+    profile::{RunFacts, profile},
     stale::remove_stale,
 };
 use crate::{
@@ -276,8 +276,8 @@ impl WrappedJob {
         }
         let (names_sites, is_last) = (self.names_sites || end.is_some(), end.is_some());
         let communicators = self.communicators.clone();
-        let course = Course { end, communicators, missing, names_sites, is_last, ..Course::default() };
-        profile(&mut self.images, &mut self.sites, course)
+        let facts = RunFacts { end, communicators, missing, names_sites, is_last, ..RunFacts::default() };
+        profile(&mut self.images, &mut self.sites, facts)
     }
 }
 

@@ -1,10 +1,10 @@
 //! Jobs that count themselves by the wrapper: their tables are files.
 
-mod bury;
 mod changes;
 mod clocks;
 pub(super) mod command_tables;
 mod datatypes;
+mod ended_process;
 mod hosts;
 mod image;
 pub(super) mod images;

@@ -12,7 +12,7 @@ use crate::session::{host, sites::Sites};
 
 /// What a profile says besides what is in the tables.
 #[derive(Debug, Default)]
-pub(super) struct Course {
+pub(super) struct RunFacts {
     /// When the command was started, ns: earlier than its processes' first calls. `None`: not known.
     pub(super) started_ns: Option<u64>,
     pub(super) end: Option<EndReason>,
@@ -29,21 +29,21 @@ pub(super) struct Course {
 }
 
 /// What all tables say now.
-pub(super) fn profile(images: &mut Images, sites: &mut Sites, course: Course) -> Profile {
+pub(super) fn profile(images: &mut Images, sites: &mut Sites, facts: RunFacts) -> Profile {
     let (observed, snapshot, mut incomplete_because) = images.read();
-    incomplete_because.extend(course.missing);
+    incomplete_because.extend(facts.missing);
     let (per_call_ns, inside_ns) = images.costs();
-    let first_ns = observed.iter().map(|who| who.since_ns).chain(course.started_ns).min();
+    let first_ns = observed.iter().map(|who| who.since_ns).chain(facts.started_ns).min();
     let hosts: BTreeSet<&str> = observed.iter().map(|who| who.identity.host.as_str()).collect();
     let session = analyse::Session {
         host: if hosts.is_empty() { host::name() } else { hosts.into_iter().collect::<Vec<_>>().join(", ") },
         began: began(images),
         began_ns: first_ns.unwrap_or(snapshot.taken_ns),
-        end: course.end,
+        end: facts.end,
         engine: EngineInfo {
             engine: "wrapper",
             attached_by: "LD_PRELOAD".to_owned(),
-            launched: course.started_ns.is_some(),
+            launched: facts.started_ns.is_some(),
             attach_ns: 0,
             libraries: images.libraries(),
             tools: Vec::new(),
@@ -52,18 +52,18 @@ pub(super) fn profile(images: &mut Images, sites: &mut Sites, course: Course) ->
         inside_ns,
         nested: false,
         traffic: true,
-        communicators: course.communicators,
-        expected: course.expected,
+        communicators: facts.communicators,
+        expected: facts.expected,
         incomplete_because,
     };
-    if course.names_sites {
+    if facts.names_sites {
         note_code(images, sites);
     }
-    sites.begin_naming(course.is_last);
+    sites.begin_naming(facts.is_last);
     let profile = analyse::profile(&session, &observed, &snapshot, &mut |slot, address| {
-        course.names_sites.then(|| sites.name(slot, address, images.process(slot))).flatten()
+        facts.names_sites.then(|| sites.name(slot, address, images.process(slot))).flatten()
     });
-    if course.is_last {
+    if facts.is_last {
         sites.tell_unnamed();
     }
     profile

@@ -9,7 +9,7 @@ use thiserror::Error;
 
 use super::{
     images::{Images, Keeping},
-    profile::{Course, profile},
+    profile::{RunFacts, profile},
 };
 use crate::{
     preload::DirectoryError,
@@ -77,8 +77,8 @@ pub fn report(options: &ReportOptions) -> Result<Outcome, ReportError> {
     }
     let end = (!images.is_anybody_left()).then_some(EndReason::TargetsEnded);
     let expected = if end.is_some() { Expected::AllRanks } else { Expected::Some };
-    let course = Course { end, expected, names_sites: true, is_last: true, ..Course::default() };
-    let profile = profile(&mut images, &mut sites, course);
+    let facts = RunFacts { end, expected, names_sites: true, is_last: true, ..RunFacts::default() };
+    let profile = profile(&mut images, &mut sites, facts);
     let text = text(&profile, Form { json: options.json, filter: options.filter.as_ref() })?;
     match file {
         Some(file) => write_file(&text, file)?,

@@ -24,7 +24,7 @@ fn pair(rank: u32, members: [i32; 2], first_ns: u64) -> Communicator {
 }
 
 fn recognise(records: &[(u32, &CommunicatorSnapshot)]) -> Vec<Vec<(u32, u32)>> {
-    let known = records.iter().map(|&(process, communicator)| Known {
+    let known = records.iter().map(|&(process, communicator)| MemberView {
         process,
         communicator,
         job: Some("job"),

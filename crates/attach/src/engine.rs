@@ -1,0 +1,253 @@
+//! Which way of attaching works here: found out by trying, never by the kernel's version.
+
+use std::{
+    cell::{Cell, RefCell},
+    os::fd::{AsFd as _, BorrowedFd},
+    path::Path,
+    process,
+    thread::{self, JoinHandle, ScopedJoinHandle},
+};
+
+use aya::EbpfLoader;
+use mpiprobe_common::Cookie;
+use serde::Serialize;
+
+use super::{
+    AttachError, AttachMethod, Attachment, Calibration, LoadOptions, ProbeSite, Scope, Tables, calibrate,
+    kernel::bpf,
+    locate::{KernelTypes, LocateError, Locator},
+    object::Program,
+};
+
+/// A method that did not work, and why.
+#[derive(Clone, Debug, Serialize)]
+pub struct Refusal {
+    pub method: AttachMethod,
+    pub reason: String,
+}
+
+/// Loaded tables and programs that have been seen to count exactly.
+#[derive(Debug)]
+pub struct Engine {
+    pub tables: Tables,
+    pub method: AttachMethod,
+    pub calibration: Calibration,
+    /// Better methods that do not work here.
+    pub refusals: Vec<Refusal>,
+    programs: Vec<Program>,
+    /// Those of tools, and whether they are attached.
+    tool_programs: Vec<Program>,
+    has_tools: Cell<bool>,
+    /// Whether programs are attached that run at returns only.
+    returns: Cell<bool>,
+    /// Has names of phases brought into memory, where the kernel can.
+    resident: Option<Program>,
+    locator: Option<Locator>,
+    /// Removes the probes that calibration was made with.
+    tidying: RefCell<Option<JoinHandle<()>>>,
+}
+
+/// Whether processes have the numbers here that they have to the programs.
+pub fn check_pid_namespace() -> Result<(), AttachError> {
+    // The programs tell processes apart by ids of the initial pid namespace (include/linux/proc_ns.h: PROC_PID_INIT_INO).
+    const INITIAL_PID_NAMESPACE: &str = "pid:[4026531836]";
+    let own = std::fs::read_link("/proc/self/ns/pid");
+    let is_initial = own.map_or(true, |link| link == Path::new(INITIAL_PID_NAMESPACE));
+    if is_initial { Ok(()) } else { Err(AttachError::PidNamespace) }
+}
+
+/// Loads everything and takes the best method that works; `only` limits the choice to one.
+pub fn choose_method(options: &LoadOptions, only: Option<AttachMethod>) -> Result<Engine, AttachError> {
+    check_pid_namespace()?;
+    let mut tried = Vec::new();
+    for method in AttachMethod::ALL.into_iter().filter(|method| only.is_none_or(|only| only == *method)) {
+        // For each its own: a table of programs takes those of one way of attaching only.
+        let (mut tables, locator) = load(options)?;
+        let stats = tables.stats()?;
+        let attempt = tables.load_method(method, &[method.programs(), method.tool_programs()].concat()).and_then(
+            |mut programs| {
+                let tools = programs.split_off(method.programs().len());
+                Ok((Calibration::run(method, &programs, &mut tables, &stats)?, programs, tools))
+            },
+        );
+        match attempt {
+            Ok(((calibration, attachment), programs, tool_programs)) => {
+                // Where no thread can be had they are removed at once.
+                let tidying = thread::Builder::new().name("detach".into()).spawn(move || drop(attachment));
+                let refusals = tried.iter().map(|(method, error): &(AttachMethod, Box<AttachError>)| Refusal {
+                    method: *method,
+                    reason: error.to_string(),
+                });
+                let (refusals, has_tools, returns) = (refusals.collect(), Cell::new(false), Cell::new(true));
+                let resident = load_resident(&tables, method);
+                return Ok(Engine {
+                    tables,
+                    method,
+                    calibration,
+                    refusals,
+                    programs,
+                    tool_programs,
+                    has_tools,
+                    returns,
+                    resident,
+                    locator,
+                    tidying: RefCell::new(tidying.ok()),
+                });
+            }
+            Err(error) => tried.push((method, Box::new(error))),
+        }
+    }
+    Err(AttachError::NoMethod { tried })
+}
+
+/// `None` if phases are not counted, or the kernel has no probes that may sleep: names are then known that are in memory already.
+fn load_resident(tables: &Tables, method: AttachMethod) -> Option<Program> {
+    if tables.options().config.pcontrol_plus_1 == 0 {
+        return None;
+    }
+    let loaded = tables.load_sleeping(method.resident_program());
+    loaded.inspect_err(|error| tracing::info!("names of phases are read only if they are in memory: {error}")).ok()
+}
+
+/// The tables, and what finds call sites of open calls. Where that does not work, every call that may wait reads its own.
+fn load(options: &LoadOptions) -> Result<(Tables, Option<Locator>), AttachError> {
+    let (types, loader) = types_and_loader();
+    let located = types.and_then(|types| {
+        let mut options = options.clone();
+        options.config.open_calls = types.open_calls;
+        options.config.environment = types.environment;
+        options.config.read_call_sites = 0;
+        let tables = Tables::load_by(loader, &options).map_err(Box::new)?;
+        let locator = Locator::new(&tables, &types)?;
+        Ok((tables, locator))
+    });
+    match located {
+        Ok((tables, locator)) => Ok((tables, Some(locator))),
+        Err(reason) => {
+            tracing::info!("call sites are read at every call, which makes calls dearer: {reason}");
+            Ok((Tables::load(options)?, None))
+        }
+    }
+}
+
+/// The kernel's types, and a loader. That one reads them as well, though they are not wanted there: both at once.
+fn types_and_loader() -> (Result<KernelTypes, LocateError>, EbpfLoader<'static>) {
+    thread::scope(|scope| {
+        let reading = thread::Builder::new().spawn_scoped(scope, KernelTypes::read);
+        let loader = EbpfLoader::new();
+        let types = match reading.map(ScopedJoinHandle::join) {
+            Ok(Ok(types)) => types,
+            Ok(Err(panic)) => std::panic::resume_unwind(panic),
+            // Where no further thread may be started.
+            Err(_) => KernelTypes::read(),
+        };
+        (types, loader)
+    })
+}
+
+impl Engine {
+    /// Looks up where the calls that are open now were made from.
+    pub fn locate_open_calls(&self) {
+        if let Some(locator) = &self.locator
+            && let Err(error) = locator.run()
+        {
+            tracing::warn!("cannot look up where open calls were made from: {error}");
+        }
+    }
+
+    /// Probes functions of one file.
+    pub fn attach(
+        &self,
+        file: BorrowedFd<'_>,
+        shown: &Path,
+        sites: &[ProbeSite],
+        scope: Scope,
+    ) -> Result<Attachment, AttachError> {
+        let attachment = Attachment::new(self.method, self.wanted(&self.programs), file, shown, sites, scope)?;
+        let control_plus_1 = self.tables.options().config.pcontrol_plus_1;
+        let is_control = |site: &&ProbeSite| Cookie(site.cookie).function() + 1 == control_plus_1;
+        let control: Vec<ProbeSite> = sites.iter().filter(is_control).copied().collect();
+        let Some(resident) = self.resident.as_ref().filter(|_| !control.is_empty()) else { return Ok(attachment) };
+        match Attachment::new(self.method, std::iter::once(resident), file, shown, &control, scope) {
+            Ok(further) => Ok(attachment.and(further)),
+            Err(error) => {
+                tracing::info!("names of phases are read only if they are in memory: {error}");
+                Ok(attachment)
+            }
+        }
+    }
+
+    fn wanted<'a>(&self, programs: &'a [Program]) -> impl Iterator<Item = &'a Program> {
+        let returns = self.returns.get();
+        programs.iter().filter(move |program| returns || !program.usage.returns)
+    }
+
+    /// Whether the kernel asks at each entry whether a return probe is wanted.
+    pub fn is_asked_for_returns(&self) -> bool {
+        self.method == AttachMethod::Session
+    }
+
+    /// Attaches nothing from now on that runs at returns only.
+    pub fn leave_returns_out(&self) {
+        self.returns.set(false);
+    }
+
+    /// Whether the kernel tells which process has started which.
+    pub fn tells_families(&self) -> bool {
+        self.tables.options().config.open_calls.task_tgid != 0
+    }
+
+    /// Probes functions of a tool.
+    pub fn attach_tool(
+        &self,
+        file: BorrowedFd<'_>,
+        shown: &Path,
+        sites: &[ProbeSite],
+        scope: Scope,
+    ) -> Result<Attachment, AttachError> {
+        self.has_tools.set(true);
+        Attachment::new(self.method, self.wanted(&self.tool_programs), file, shown, sites, scope)
+    }
+
+    /// Whether a tool was probed.
+    pub fn has_tools(&self) -> bool {
+        self.has_tools.get()
+    }
+
+    /// Whether [`Scope::Process`] sees all threads of the process on this kernel.
+    pub fn can_scope(&self) -> bool {
+        match self.method {
+            AttachMethod::Session | AttachMethod::PerfEvent => true,
+            AttachMethod::Multi => {
+                self.programs.first().is_some_and(|program| bpf::multi_links_see_all_threads(program.fd.as_fd()))
+            }
+        }
+    }
+
+    /// Probes the same with the program that does nothing, for whoever wants to know what the kernel alone costs.
+    pub fn attach_empty(
+        &self,
+        file: BorrowedFd<'_>,
+        shown: &Path,
+        sites: &[ProbeSite],
+        scope: Scope,
+    ) -> Result<Attachment, AttachError> {
+        let programs = self.tables.load_programs(self.method.empty_programs())?;
+        Attachment::new(self.method, &programs, file, shown, sites, scope)
+    }
+
+    /// Hits that the kernel did not pass to the programs.
+    pub fn missed_hits(&self) -> Option<u64> {
+        let programs = self.programs.iter().chain(&self.tool_programs);
+        programs.map(|program| bpf::recursion_misses(program.fd.as_fd()).ok()).sum()
+    }
+
+    /// What a probe costs whose program does nothing (ns per call): the kernel's own share of the cost.
+    pub fn empty_probe_ns(&self) -> Result<f64, AttachError> {
+        if let Some(tidying) = self.tidying.take() {
+            // A function of mpiprobe's own with two probes would be a dearer one.
+            let _ = tidying.join();
+        }
+        calibrate::added_ns(self.method, &self.tables.load_programs(self.method.empty_programs())?, process::id())
+    }
+}

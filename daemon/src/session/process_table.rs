@@ -1,0 +1,297 @@
+//! The processes under observation, past and present.
+
+use std::collections::BTreeMap;
+
+use mpiprobe_attach::{Notice, NoticeKind};
+use mpiprobe_discover::{JobKey, MpiProcess, Process, RankInfo, environment::Environment, printable};
+use mpiprobe_model::{
+    RankState,
+    analyse::{Beginning, EndedCall, Identity, Observed, SelfCost},
+};
+use mpiprobe_observe::Snapshot;
+
+use super::host;
+
+/// One process image that is, or was, a target.
+#[derive(Debug)]
+struct Entry {
+    observed: Observed,
+    /// Held so that the pid means this process as long as it is watched.
+    process: Option<Process>,
+    /// Who has started it, of a rank of which it is not known yet that it uses MPI: as long as that lives, it may start others.
+    starter: Option<Process>,
+    job: Option<JobKey>,
+    /// It was put onto the allow-list in the kernel.
+    by_exec: bool,
+    /// Known to use MPI, and to be one of those asked for.
+    identified: bool,
+    /// Has called MPI, whoever it is.
+    has_called: bool,
+}
+
+/// All of them, by process slot.
+#[derive(Debug, Default)]
+pub(super) struct ProcessTable {
+    entries: BTreeMap<u32, Entry>,
+}
+
+impl ProcessTable {
+    /// Takes in a process that uses MPI.
+    pub(super) fn add(&mut self, slot: u32, found: MpiProcess, since_ns: u64, beginning: Beginning) {
+        let identity = Identity {
+            host: host::name(),
+            pid: found.pid(),
+            rank: found.rank.rank,
+            size: found.rank.size,
+            job: Some(found.job.to_string()),
+            executable: printable(&found.executable.path),
+        };
+        let entry = self.entries.entry(slot).or_insert_with(|| Entry {
+            observed: observed(slot, identity.clone(), since_ns),
+            process: None,
+            starter: None,
+            job: None,
+            by_exec: false,
+            identified: true,
+            has_called: false,
+        });
+        entry.observed.identity = identity;
+        entry.job = Some(found.job);
+        entry.process = Some(found.process);
+        entry.identified = true;
+        entry.observed.since_ns = since_ns;
+        entry.observed.beginning = beginning;
+    }
+
+    /// Takes in a process that has the right name and may yet use MPI. What its environment tells is read at once if the kernel has
+    /// not told it, because it may not live long.
+    pub(super) fn add_candidate(
+        &mut self,
+        slot: u32,
+        pid: u32,
+        (process, starter): (Option<Process>, Option<Process>),
+        environment: Option<Environment>,
+        since_ns: u64,
+        by_exec: bool,
+    ) {
+        let environment = environment.or_else(|| process.as_ref()?.environment().ok());
+        let rank = environment.map(|environment| RankInfo::from_environment(&environment, false));
+        let executable = process.as_ref().and_then(|process| process.executable().ok());
+        let identity = Identity {
+            host: host::name(),
+            pid,
+            rank: rank.as_ref().and_then(|rank| rank.rank),
+            size: rank.as_ref().and_then(|rank| rank.size),
+            job: None,
+            executable: executable.map_or_else(String::new, |executable| printable(&executable.path)),
+        };
+        let observed = observed(slot, identity, since_ns);
+        self.entries.insert(
+            slot,
+            Entry { observed, process, starter, job: None, by_exec, identified: false, has_called: false },
+        );
+    }
+
+    /// A new image of a process is of the same job as the one before, and has its rank, whether or not it lives until it is looked
+    /// at.
+    pub(super) fn inherit(&mut self, from: u32, to: u32) {
+        let Some(old) = self.entries.get(&from) else { return };
+        let (job, rank, size) = (old.job.clone(), old.observed.identity.rank, old.observed.identity.size);
+        let Some(entry) = self.entries.get_mut(&to) else { return };
+        if let Some(job) = job {
+            entry.observed.identity.job = Some(job.to_string());
+            entry.job = Some(job);
+        }
+        let identity = &mut entry.observed.identity;
+        (identity.rank, identity.size) = (identity.rank.or(rank), identity.size.or(size));
+    }
+
+    /// Forgets a process that shall not be observed.
+    pub(super) fn remove(&mut self, slot: u32) {
+        self.entries.remove(&slot);
+    }
+
+    /// The slot and pid of a process image that is still there.
+    pub(super) fn running_slot(&self, pid: u32) -> Option<u32> {
+        let mut running = self.entries.iter().filter(|(_, entry)| entry.observed.state == RankState::Running);
+        running.find(|(_, entry)| entry.observed.identity.pid == pid).map(|(&slot, _)| slot)
+    }
+
+    /// Slots and pids of processes of which it is not yet known that they use MPI.
+    pub(super) fn candidates(&self) -> Vec<(u32, u32)> {
+        let candidates =
+            self.entries.iter().filter(|(_, entry)| !entry.identified && entry.observed.state == RankState::Running);
+        candidates.map(|(&slot, entry)| (slot, entry.observed.identity.pid)).collect()
+    }
+
+    pub(super) fn since_ns(&self, slot: u32) -> Option<u64> {
+        self.entries.get(&slot).map(|entry| entry.observed.since_ns)
+    }
+
+    /// Whether a thread of the process has ended inside a call.
+    pub(super) fn has_ended_in_call(&self, slot: u32) -> bool {
+        self.entries.get(&slot).is_some_and(|entry| !entry.observed.ended_in.is_empty())
+    }
+
+    /// The process behind a slot, while it lives.
+    pub(super) fn process(&self, slot: u32) -> Option<&Process> {
+        self.entries.get(&slot)?.process.as_ref()
+    }
+
+    /// Whether a process is on the allow-list since its exec.
+    pub(super) fn is_by_exec(&self, slot: u32) -> bool {
+        self.entries.get(&slot).is_some_and(|entry| entry.by_exec)
+    }
+
+    pub(super) fn has_mpi(&self) -> bool {
+        self.entries.values().any(|entry| entry.identified)
+    }
+
+    /// Ranks of a job that is over, all of whose ranks of this name ended before it was known whether they use MPI.
+    pub(super) fn missed(&self) -> usize {
+        let is_over = |entry: &&Entry| {
+            let may_go_on = entry.starter.as_ref().is_some_and(Process::is_alive);
+            entry.observed.state == RankState::Ended && entry.observed.identity.rank.is_some() && !may_go_on
+        };
+        if self.has_mpi() { 0 } else { self.entries.values().filter(is_over).count() }
+    }
+
+    /// A process image has ended: its process has, or it has exec'ed another program.
+    pub(super) fn end(&mut self, slot: u32, state: RankState, at_ns: u64) -> Option<u32> {
+        let entry = self.entries.get_mut(&slot)?;
+        if entry.observed.state != RankState::Running {
+            return None;
+        }
+        entry.observed.state = state;
+        entry.observed.until_ns = Some(at_ns);
+        entry.process = None;
+        Some(entry.observed.identity.pid)
+    }
+
+    /// A thread has ended inside a call, made by `user` if that is not who called MPI's function.
+    pub(super) fn note_ended_call(&mut self, notice: &Notice, user: Option<u64>) {
+        let NoticeKind::EndedInCall { tid, function, started_ns, call_site, arguments } = notice.kind else { return };
+        if let Some(entry) = self.entries.get_mut(&notice.process) {
+            let open_ns = notice.time_ns.saturating_sub(started_ns);
+            let call_site = user.or(call_site);
+            entry.observed.ended_in.push(EndedCall { tid, function, open_ns, call_site, arguments });
+        }
+    }
+
+    /// Looks which processes are stopped.
+    pub(super) fn look_who_is_stopped(&mut self) {
+        for entry in self.entries.values_mut() {
+            let state = entry.process.as_ref().and_then(|process| process.stat().ok()).map(|stat| stat.state);
+            entry.observed.stopped = matches!(state, Some('T' | 't'));
+        }
+    }
+
+    /// Takes over what the tables know better: exact ends, and who has called MPI.
+    pub(super) fn update(&mut self, snapshot: &Snapshot) {
+        for process in &snapshot.processes {
+            let Some(entry) = self.entries.get_mut(&process.process) else { continue };
+            let has_ended_thread = process.counters.ended_threads > 0;
+            entry.has_called |= !process.functions.is_empty() || !process.threads.is_empty() || has_ended_thread;
+            if entry.observed.until_ns.is_some() && process.counters.last_end_ns > 0 {
+                entry.observed.until_ns = Some(process.counters.last_end_ns);
+            }
+        }
+    }
+
+    /// Whether a process is still there that is an MPI process, or may become one of the job's. As long as there has been none, any
+    /// may; afterwards those that a launcher has given a rank, or whose earlier images were of the job: of a common name, such as
+    /// that of an interpreter, there are others all the time.
+    pub(super) fn is_anybody_left(&self) -> bool {
+        let has_mpi = self.has_mpi() || self.missed() > 0;
+        let may_join = |entry: &Entry| !has_mpi || entry.observed.identity.rank.is_some() || entry.job.is_some();
+        let mut running = self.entries.values().filter(|entry| entry.observed.state == RankState::Running);
+        running.any(|entry| entry.identified || may_join(entry))
+    }
+
+    /// Whether one that uses MPI is.
+    pub(super) fn is_rank_left(&self) -> bool {
+        self.entries.values().any(|entry| entry.identified && entry.observed.state == RankState::Running)
+    }
+
+    /// The processes that use MPI: those known to, and those that had called it when they ended too soon to be looked at.
+    pub(super) fn observed(&self) -> Vec<Observed> {
+        let is_shown =
+            |entry: &&Entry| entry.identified || (entry.has_called && entry.observed.state != RankState::Running);
+        self.entries.values().filter(is_shown).map(|entry| entry.observed.clone()).collect()
+    }
+
+    /// The jobs of those.
+    pub(super) fn jobs(&self) -> Vec<&JobKey> {
+        self.entries.values().filter_map(|entry| entry.job.as_ref()).collect()
+    }
+}
+
+fn observed(process: u32, identity: Identity, since_ns: u64) -> Observed {
+    Observed {
+        process,
+        identity,
+        state: RankState::Running,
+        stopped: false,
+        since_ns,
+        beginning: Beginning::Awaited,
+        until_ns: None,
+        ended_in: Vec::new(),
+        self_cost: SelfCost::default(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const RANK: (&str, &str) = ("OMPI_COMM_WORLD_RANK", "1");
+
+    /// Slot 1: a rank of the job. Slot 2: a process of the same name with this environment, which does not use MPI yet.
+    fn process_table(of_other: &[(&'static str, &'static str)]) -> ProcessTable {
+        let mut process_table = ProcessTable::default();
+        process_table.add_candidate(1, 4001, (None, None), Some(Environment::default()), 0, true);
+        process_table.add_candidate(2, 4002, (None, None), Some(of_other.iter().copied().collect()), 0, true);
+        process_table
+    }
+
+    fn ends_with_its_job(mut process_table: ProcessTable) -> bool {
+        process_table.entries.get_mut(&1).unwrap().identified = true;
+        process_table.end(1, RankState::Ended, 5);
+        !process_table.is_anybody_left()
+    }
+
+    #[test]
+    fn others_of_a_common_name_do_not_put_off_the_end() {
+        assert!(ends_with_its_job(process_table(&[])));
+        assert!(!ends_with_its_job(process_table(&[RANK])), "a rank that has not loaded MPI yet");
+    }
+
+    #[test]
+    fn before_there_was_a_job_anybody_of_the_name_may_become_it() {
+        let mut process_table = process_table(&[]);
+        process_table.end(1, RankState::Ended, 5);
+        assert!(process_table.is_anybody_left());
+        process_table.end(2, RankState::Ended, 6);
+        assert!(!process_table.is_anybody_left());
+    }
+
+    #[test]
+    fn a_job_that_was_over_too_soon_has_been_there() {
+        let root = mpiprobe_discover::ProcRoot::system().unwrap();
+        let mut process_table = ProcessTable::default();
+        let ourselves = Process::open(&root, std::process::id()).unwrap();
+        let rank = || Some([RANK].into_iter().collect::<Environment>());
+        process_table.add_candidate(1, 4001, (None, Some(ourselves)), rank(), 0, true);
+        process_table.add_candidate(2, 4002, (None, None), Some(Environment::default()), 0, true);
+        assert_eq!(process_table.missed(), 0);
+        process_table.end(1, RankState::Ended, 5);
+        assert_eq!(process_table.missed(), 0, "who has started it lives, and may start another one");
+        process_table.add_candidate(3, 4003, (None, None), rank(), 0, true);
+        process_table.end(3, RankState::Execed, 6);
+        assert_eq!(process_table.missed(), 0, "it has become another program");
+        process_table.add_candidate(4, 4004, (None, None), rank(), 0, true);
+        process_table.end(4, RankState::Ended, 7);
+        assert_eq!(process_table.missed(), 1);
+        assert!(!process_table.is_anybody_left(), "others of the name have no rank");
+    }
+}

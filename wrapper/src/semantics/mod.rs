@@ -1,0 +1,341 @@
+//! What a completed call means: how much data it moved, with whom, over which communicator, called from where.
+//!
+//! The rules are those of the BPF programs, by the same table of functions; the library itself is asked about its objects.
+
+mod amount;
+mod arguments;
+mod cache_key;
+mod call_cache;
+mod communicator;
+mod datatype;
+mod flow;
+mod handles;
+mod library;
+mod origins;
+mod requests;
+mod row;
+mod scope;
+mod store;
+mod tables;
+mod topology;
+
+use mpiprobe_common::{
+    Amount, Descriptor, FunctionStats, Volume,
+    descriptor::{NONE, completion},
+    request::certainty,
+    rules::{
+        self,
+        counting::{self, Moved},
+        handles::{self as handles_rules, Release},
+        partner::{Partners, completed_source},
+    },
+    stats::size_bucket,
+};
+
+use crate::{
+    entry::{DESCRIPTORS, Frame},
+    layers,
+    thread::Local,
+};
+use arguments::{Arguments, handle_at};
+pub(crate) use call_cache::CallCache;
+use call_cache::look_up;
+pub(crate) use datatype::Sizes;
+use library::Library;
+pub(crate) use library::find as find_library;
+pub(crate) use requests::Given;
+use scope::Over;
+use tables::OfThread;
+
+/// A call that has returned.
+#[allow(clippy::struct_field_names, reason = "a call site is called so")]
+struct Call<'a> {
+    local: *mut Local,
+    library: &'a Library,
+    descriptor: &'a Descriptor,
+    arguments: Arguments,
+    function: u32,
+    /// Return address, of the program's code as far as it is known.
+    call_site: u64,
+    result: i32,
+    /// The statistics of its function; null unless the user wants it to be counted.
+    stats: *mut FunctionStats,
+    /// Duration, ns.
+    ns: u64,
+    started_ns: u64,
+    returned_ns: u64,
+}
+
+/// What was found out about it.
+#[repr(C)]
+#[derive(Clone, Copy)]
+struct Traffic {
+    /// Handle; 0: none.
+    communicator: u64,
+    /// Number.
+    number: u32,
+    partners: Partners,
+    /// Indices plus one of the flows: of the one partner or the one sent to, and of another one received from; 0: none.
+    flow_plus_1: u32,
+    second_flow_plus_1: u32,
+    sent: Amount,
+    received: Amount,
+}
+
+impl Call<'_> {
+    /// As the rules see it.
+    #[inline]
+    fn given(&self) -> rules::call::Call<'_, Arguments> {
+        let (descriptor, layout) = (self.descriptor, &self.library.layout);
+        rules::call::Call { descriptor, layout, arguments: self.arguments }
+    }
+
+    /// Those of its thread.
+    #[inline]
+    fn tables(&self) -> OfThread<'_> {
+        // SAFETY: the thread's own.
+        unsafe { OfThread::new(self.local, self.library, self.returned_ns) }
+    }
+}
+
+/// The argument of a call at a position that its function has.
+///
+/// # Safety
+/// `frame` must be the trampoline's.
+pub(crate) unsafe fn argument(frame: *mut Frame, position: u8) -> u64 {
+    Arguments(frame).word(position)
+}
+
+/// Whether a function has to be seen for the sake of others, whether or not the user wants it.
+pub(crate) fn needs(function: u32) -> bool {
+    DESCRIPTORS.get(function as usize).is_some_and(|descriptor| {
+        looks_at_entry(descriptor)
+            || descriptor.new_scope & descriptor.new_communicator & descriptor.communicator_name != NONE
+            || descriptor.completion == completion::ENDS
+    })
+}
+
+#[inline]
+fn looks_at_entry(descriptor: &Descriptor) -> bool {
+    handles_rules::looked_at(descriptor) != NONE || descriptor.releases_handle()
+}
+
+/// A function is entered: what will not be there any more when it returns.
+///
+/// # Safety
+/// `local` must be the thread's own, `frame` the trampoline's.
+#[inline]
+pub(crate) unsafe fn at_entry(local: *mut Local, frame: *mut Frame, function: u32) {
+    if let Some(descriptor) = DESCRIPTORS.get(function as usize)
+        && looks_at_entry(descriptor)
+        && let Some(library) = library::known()
+    {
+        // SAFETY: by contract.
+        unsafe { look_ahead(local, library, descriptor, Arguments(frame)) }
+    }
+}
+
+/// A function is entered that is not to be counted, while counting is off or inside another call: its handle may mean another object
+/// later all the same.
+///
+/// # Safety
+/// As [`at_entry`].
+#[inline]
+pub(crate) unsafe fn at_uncounted_entry(local: *mut Local, frame: *mut Frame, function: u32) {
+    if let Some(descriptor) = DESCRIPTORS.get(function as usize)
+        && descriptor.releases_handle()
+        && let Some(library) = library::known()
+    {
+        let arguments = Arguments(frame);
+        match handles_rules::release(descriptor) {
+            // SAFETY: by contract.
+            Release::Request => unsafe { requests::give_up(local, library, arguments.word(descriptor.request)) },
+            other => look_at_freed(library, other, arguments),
+        }
+    }
+}
+
+/// The handle at the address in the first argument means another object from now on.
+fn look_at_freed(library: &Library, what: Release, arguments: Arguments) {
+    match what {
+        Release::Communicator => {
+            if let Some(handle) = handle_at(&library.layout, arguments.word(0)) {
+                communicator::forget(handle);
+            }
+        }
+        Release::Window | Release::File => scope::forget(library, arguments, what == Release::File),
+        Release::Datatype => communicator::begin_epoch(),
+        Release::Nothing | Release::Request => {}
+    }
+}
+
+unsafe fn look_ahead(local: *mut Local, library: &Library, descriptor: &Descriptor, arguments: Arguments) {
+    look_at_freed(library, handles_rules::release(descriptor), arguments);
+    let position = handles_rules::looked_at(descriptor);
+    if position != NONE {
+        // SAFETY: by contract.
+        unsafe {
+            requests::forget_given(local);
+            requests::remember(&raw mut (*local).given, library, descriptor, arguments, position);
+        }
+    }
+}
+
+/// A call has returned, by the trampoline of `frame`.
+///
+/// # Safety
+/// As [`at_entry`]; `stats` must be the thread's entry of the function, or null.
+#[inline]
+pub(crate) unsafe fn account(local: *mut Local, frame: *mut Frame, function: u32, ns: u64, stats: *mut FunctionStats) {
+    /// The calibration's function has no arguments.
+    static EMPTY: Descriptor = Descriptor::EMPTY;
+    let Some(library) = library::known() else { return };
+    let descriptor = DESCRIPTORS.get(function as usize).unwrap_or(&EMPTY);
+    // SAFETY: by contract.
+    let call = unsafe {
+        let started_ns = (*(*local).state).open.started_ns;
+        Call {
+            local,
+            library,
+            descriptor,
+            arguments: Arguments(frame),
+            function,
+            call_site: layers::user_site(frame),
+            result: (*frame).result as i32,
+            stats,
+            ns,
+            started_ns,
+            returned_ns: started_ns + ns,
+        }
+    };
+    // A call that failed has moved nothing.
+    let succeeded = call.result == MPI_SUCCESS;
+    let mut own_flow = 0;
+    if !stats.is_null() {
+        let traffic = if succeeded { look_up(&call) } else { attribute(&call, false) };
+        own_flow = traffic.flow_plus_1;
+        count(&call, &traffic, succeeded);
+        if succeeded && descriptor.begins_operation() {
+            requests::post(&call, &traffic);
+        } else if succeeded && descriptor.completion == completion::MATCHES {
+            requests::matched(&call, &traffic);
+        }
+    }
+    if handles_rules::receives_message(descriptor) && (stats.is_null() || !succeeded) {
+        requests::drop_message(&call);
+    }
+    if descriptor.settles_requests() || descriptor.completion == completion::ENDS {
+        requests::settle(&call, own_flow);
+    }
+    if succeeded && descriptor.new_scope & descriptor.new_communicator & descriptor.communicator_name != NONE {
+        note_objects(&call);
+    }
+}
+
+/// The completed call has made or named something that is called by a handle.
+#[cold]
+fn note_objects(call: &Call<'_>) {
+    if call.descriptor.new_scope != NONE {
+        scope::made(call);
+    }
+    if call.descriptor.new_communicator != NONE {
+        communicator::made(call);
+    }
+    if call.descriptor.communicator_name != NONE {
+        communicator::named(call);
+    }
+}
+
+const MPI_SUCCESS: i32 = 0;
+
+/// Finds the flows of a call, and what it has moved.
+#[cold]
+fn attribute(call: &Call<'_>, succeeded: bool) -> Traffic {
+    let descriptor = call.descriptor;
+    let mut partners = Partners::given(&call.given());
+    let mut over = Over::given(call);
+    let receives = descriptor.receive_amount != 0 && succeeded;
+    if receives && handles_rules::receives_message(descriptor) {
+        let (from, communicator) = requests::take_message(call);
+        (partners.source, over) = (from, communicator.map_or(Over::Nothing, Over::Communicator));
+    }
+    if receives {
+        partners.source = completed_source(&call.given(), partners.source);
+    }
+    // A call that failed may have got a handle of nothing.
+    let known = if succeeded { over } else { Over::Nothing };
+    let flow_plus_1 = flow::find(call, known, partners.first());
+    let second_flow_plus_1 = if partners.are_two() { flow::find(call, known, partners.source) } else { 0 };
+    let number = flow::communicator_of(flow_plus_1);
+    let (sent, received) =
+        if succeeded { amount::find(call, number, partners) } else { (Amount::NOTHING, Amount::NOTHING) };
+    Traffic {
+        communicator: over.communicator().unwrap_or(0),
+        number,
+        partners,
+        flow_plus_1,
+        second_flow_plus_1,
+        sent,
+        received,
+    }
+}
+
+/// Adds what a call has moved to the statistics of its function and to its flows.
+#[inline]
+fn count(call: &Call<'_>, traffic: &Traffic, succeeded: bool) {
+    let descriptor = call.descriptor;
+    let begins = succeeded && descriptor.begins_operation();
+    let moved = Moved {
+        flow_plus_1: traffic.flow_plus_1,
+        second_flow_plus_1: traffic.second_flow_plus_1,
+        sent: traffic.sent,
+        received: traffic.received,
+    };
+    counting::account(&mut call.tables(), descriptor, begins, call.stats, call.ns, &moved);
+}
+
+/// Adds bytes that have left to a function's statistics and one of the thread's flows.
+#[inline]
+fn add_sent_to(stats: *mut FunctionStats, flow_plus_1: u32, amount: Amount) {
+    // SAFETY: the thread's own.
+    unsafe {
+        if let Some(stats) = stats.as_mut() {
+            add_to_volume(&mut stats.sent, amount.bytes);
+        }
+        if let Some(flow) = flow::mine(flow_plus_1) {
+            flow.sent += amount.bytes;
+        }
+    }
+}
+
+/// The same of bytes that have arrived.
+#[inline]
+fn add_received_to(stats: *mut FunctionStats, flow_plus_1: u32, amount: Amount) {
+    let at_most = if amount.certainty == certainty::AT_MOST { amount.bytes } else { 0 };
+    // SAFETY: the thread's own.
+    unsafe {
+        if let Some(stats) = stats.as_mut() {
+            add_to_volume(&mut stats.received, amount.bytes);
+            stats.received_at_most += at_most;
+        }
+        if let Some(flow) = flow::mine(flow_plus_1) {
+            flow.received += amount.bytes;
+            flow.received_at_most += at_most;
+        }
+    }
+}
+
+#[inline]
+fn add_to_volume(volume: &mut Volume, bytes: u64) {
+    volume.messages += 1;
+    volume.bytes += bytes;
+    if u64::MAX - bytes > volume.min_complement {
+        volume.min_complement = u64::MAX - bytes;
+    }
+    if bytes > volume.max {
+        volume.max = bytes;
+    }
+    if let Some(messages) = volume.sizes.get_mut(size_bucket(bytes) as usize) {
+        *messages += 1;
+    }
+}

@@ -2,12 +2,12 @@
 
 use mpiprobe_common::{
     FUNCTION_SLOTS, LayerFrame, ProcessLayers, ThreadState,
-    layer::{LAYER_DEPTH, call_key},
+    layer::{EARLY_QUERIES, EarlyQuery, LAYER_DEPTH, call_key},
     layout::Memory as _,
 };
 
 use crate::{
-    atomic::{add, from_here_on},
+    atomic::{add, compare_exchange, from_here_on, load},
     call::read_return_address,
     maps::{DESCRIPTORS, LAYER_FRAMES, LAYERS},
     semantics::User,
@@ -47,18 +47,39 @@ pub fn is_own_call(thread: &ThreadState, function: u32, stack_pointer: u64) -> b
     let Some(layers) = LAYERS.get_ptr(thread.process) else { return false };
     // SAFETY: as in `may_be_in_layer`.
     let layers = unsafe { &*layers };
-    if layers.around.end == 0 {
-        if layers.around.start == 0 && is_chosen(function) && let Some(counters) = process_counters(thread.process) {
-            // SAFETY: map value pointer.
-            unsafe { add(&raw mut (*counters).early_queries, 1) };
-        }
+    let is_known = layers.around.start != 0;
+    if layers.around.end == 0 && (is_known || !is_chosen(function)) {
         return false;
     }
     let caller = match tools::caller(thread, function) {
         0 => read_return_address(thread.process, stack_pointer),
         caller => caller,
     };
+    if !is_known {
+        note_early(thread.process, function, caller);
+        return false;
+    }
     is_own(layers, function, caller)
+}
+
+/// Remembers from where a local question is asked as long as it is not known whether that is in a layer.
+#[inline(never)]
+fn note_early(process: u32, function: u32, caller: u64) {
+    let Some(counters) = process_counters(process) else { return };
+    let Some(descriptor) = DESCRIPTORS.get_ptr(function & (FUNCTION_SLOTS - 1)) else { return };
+    // SAFETY: map value pointers; the first was written before anything is attached; the index is below the array's length.
+    unsafe {
+        let query = EarlyQuery::new(caller, (*descriptor).own_of_layers).0;
+        let places = (&raw mut (*counters).early_queries).cast::<u64>();
+        for index in 0..EARLY_QUERIES {
+            let place = places.add(index);
+            let known = load(place);
+            if known == query || (known == 0 && compare_exchange(place, 0, query) == 0) {
+                return;
+            }
+        }
+        add(&raw mut (*counters).more_early_queries, 1);
+    }
 }
 
 /// Whether it returns from such a call.

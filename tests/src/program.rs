@@ -86,7 +86,7 @@ pub const SEMANTICS: Program = program(
         "semantics/repeated.c",
         "semantics/errors.c",
         "semantics/inner_calls.c",
-        "semantics/meaning.h",
+        "semantics/semantics.h",
         "gate.h",
     ],
 );

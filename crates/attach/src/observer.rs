@@ -19,6 +19,7 @@ use mpiprobe_common::{
         CONTROL_RECENT, CONTROL_WORDS,
     },
     flow::{self, peer},
+    layer::{EARLY_QUERIES, EarlyQuery},
     recent::{RECENT_CALLS, entry_of},
     request::state,
 };
@@ -291,11 +292,17 @@ impl Observer {
         }
     }
 
-    /// Local questions of a process that were counted before its layers were told.
-    pub fn early_queries(&self, process: u32) -> u64 {
-        const EARLY_QUERIES: usize = offset_of!(ProcessCounters, early_queries) / size_of::<u64>();
-        let word = usize::try_from(process).ok().and_then(|slot| self.processes.word_of(slot, EARLY_QUERIES));
-        word.map_or(0, |word| word.load(Ordering::Acquire))
+    /// Local questions of a process that were counted before its layers were told, by where they were asked, and how many more there
+    /// were.
+    pub fn early_queries(&self, process: u32) -> (Vec<EarlyQuery>, u64) {
+        const PLACES: usize = offset_of!(ProcessCounters, early_queries) / size_of::<u64>();
+        const MORE: usize = offset_of!(ProcessCounters, more_early_queries) / size_of::<u64>();
+        let word = |index: usize| {
+            let word = usize::try_from(process).ok().and_then(|slot| self.processes.word_of(slot, index));
+            word.map_or(0, |word| word.load(Ordering::Acquire))
+        };
+        let places = (PLACES..PLACES + EARLY_QUERIES).map(word).filter(|&word| word != 0);
+        (places.map(EarlyQuery).collect(), word(MORE))
     }
 
     /// Has the calls of a process counted at their entry, without return probes.

@@ -57,6 +57,37 @@ pub const fn call_key(module: u64, offset: u64) -> u64 {
 /// Return addresses that [`call_key`] has room for.
 pub const MOST_OFFSET: u64 = (1 << 40) - 1;
 
+/// Places of a process from which local questions are remembered.
+pub const EARLY_QUERIES: usize = 32;
+
+/// A local question asked before the layers of the process were known, in a word.
+///
+/// | bits  | meaning |
+/// |-------|---------|
+/// | 0–55  | return address |
+/// | 56–63 | [`crate::Descriptor::own_of_layers`] of the function |
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct EarlyQuery(pub u64);
+
+impl EarlyQuery {
+    const SHIFT: u32 = 56;
+
+    #[inline]
+    pub const fn new(return_address: u64, own_of_layers: u8) -> Self {
+        Self(return_address & ((1 << Self::SHIFT) - 1) | (own_of_layers as u64) << Self::SHIFT)
+    }
+
+    #[inline]
+    pub const fn return_address(self) -> u64 {
+        self.0 & ((1 << Self::SHIFT) - 1)
+    }
+
+    #[inline]
+    pub const fn own_of_layers(self) -> u8 {
+        (self.0 >> Self::SHIFT) as u8
+    }
+}
+
 /// A call that a layer makes: whose it is, and how to get to the layer's caller.
 ///
 /// The canonical frame address (CFA) is the stack pointer's value before the layer's return address was pushed: that address is
@@ -162,6 +193,12 @@ mod tests {
         assert_eq!(frame.caller(0x1000, Some(7), word), Some(expected));
         assert_eq!(frame.caller(0x1000, None, word), Some(CallerFrame { frame_pointer: None, ..expected }));
         assert_eq!(frame.caller(0x2000, Some(7), word), None);
+    }
+
+    #[test]
+    fn early_queries_are_kept_as_they_are() {
+        let query = EarlyQuery::new(0x7fff_1234_5678, layer_flags::OWN_QUERIES);
+        assert_eq!((query.return_address(), query.own_of_layers()), (0x7fff_1234_5678, layer_flags::OWN_QUERIES));
     }
 
     #[test]

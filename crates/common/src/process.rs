@@ -2,7 +2,7 @@
 
 use bytemuck::{Pod, Zeroable};
 
-use crate::loss::LOSSES;
+use crate::{layer::EARLY_QUERIES, loss::LOSSES};
 
 /// Phases that may be open at once in a process; deeper ones are not told apart from the innermost of these. A power of two, so
 /// that an index is checked by a mask.
@@ -83,8 +83,11 @@ pub struct ProcessCounters {
     pub open_phases: [u64; PHASE_DEPTH],
     /// Calls that were numbered for the ring of recent ones.
     pub recent_calls: u64,
-    /// Local questions that were counted before it was known where the process has language layers, which ask some of their own.
-    pub early_queries: u64,
+    /// Where local questions were asked that were counted before it was known where the process has language layers, which ask some
+    /// of their own: see [`crate::layer::EarlyQuery`]. 0: nothing.
+    pub early_queries: [u64; EARLY_QUERIES],
+    /// Such questions for which there was no room there.
+    pub more_early_queries: u64,
 }
 
 impl ProcessCounters {
@@ -113,6 +116,7 @@ impl ProcessCounters {
         phase_depth: 0,
         open_phases: [0; PHASE_DEPTH],
         recent_calls: 0,
-        early_queries: 0,
+        early_queries: [0; EARLY_QUERIES],
+        more_early_queries: 0,
     };
 }

@@ -176,7 +176,7 @@ impl Coverage {
             && let Some(map) = self.sites.map(slot)
         {
             let early = self.layers.tell(&mut kernel.engine.tables, &kernel.observer, slot, map);
-            if early > 0 {
+            if early {
                 self.note_missing(EARLY_QUERIES.into());
             }
         }

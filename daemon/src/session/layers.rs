@@ -3,10 +3,10 @@
 use std::collections::HashMap;
 
 use mpiprobe_attach::{LayerFrames, Observer, Tables};
-use mpiprobe_callsites::{AddressMap, Module, ModuleId, calls_of_layer};
+use mpiprobe_callsites::{AddressMap, LayerRegion, Module, ModuleId, calls_of_layer, is_layer};
 use mpiprobe_common::{
     LayerFrame, ProcessLayers,
-    layer::{LAYER_RANGES, LayerRange, MOST_OFFSET, call_key},
+    layer::{EarlyQuery, LAYER_RANGES, LayerRange, MOST_OFFSET, call_key},
 };
 
 /// The layers that have been told, each once, with their numbers.
@@ -16,16 +16,16 @@ pub(super) struct Layers {
 }
 
 impl Layers {
-    /// Tells what layers a process has. Calls through a layer that there is no room for are charged to the layer. Gives how many
-    /// local questions were counted before, of which some may be a layer's own.
-    pub(super) fn tell(&mut self, tables: &mut Tables, observer: &Observer, slot: u32, map: &AddressMap) -> u64 {
+    /// Tells what layers a process has. Calls through a layer that there is no room for are charged to the layer. Gives whether
+    /// local questions were counted before that are, or may be, a layer's own.
+    pub(super) fn tell(&mut self, tables: &mut Tables, observer: &Observer, slot: u32, map: &AddressMap) -> bool {
         let mut layers = ProcessLayers::default();
-        let regions = map.layers();
-        for (range, region) in layers.ranges.iter_mut().zip(regions) {
+        let regions: Vec<LayerRegion> = map.layers().collect();
+        for (range, region) in layers.ranges.iter_mut().zip(&regions) {
             let module = self.number(tables, &region.module);
             *range = LayerRange { start: region.range.start, end: region.range.end, bias: region.bias, module };
         }
-        if map.layers().count() > LAYER_RANGES {
+        if regions.len() > LAYER_RANGES {
             tracing::warn!("a process has more code of language layers than there is room for");
         }
         let used = || layers.ranges.iter().filter(|range| range.end > 0);
@@ -34,7 +34,10 @@ impl Layers {
             _ => LayerRange::EMPTY,
         };
         observer.set_layers(slot, &layers);
-        if used().count() == 0 { 0 } else { observer.early_queries(slot) }
+        let (queries, more) = observer.early_queries(slot);
+        // A tool that intercepts Fortran calls, too, has procedures but asks nothing by them.
+        let libraries: Vec<LayerRegion> = regions.into_iter().filter(|region| is_layer(&region.module)).collect();
+        !libraries.is_empty() && (more > 0 || queries.iter().any(|&query| is_own(query, &libraries)))
     }
 
     fn number(&mut self, tables: &mut Tables, module: &Module) -> u64 {
@@ -49,6 +52,16 @@ impl Layers {
         }
         number
     }
+}
+
+/// Whether a local question was a layer's own.
+fn is_own(query: EarlyQuery, regions: &[LayerRegion]) -> bool {
+    let address = query.return_address();
+    let around = |region: &&LayerRegion| address > region.range.start && address <= region.range.end;
+    let Some(region) = regions.iter().find(around) else { return false };
+    let calls = calls_of_layer(&region.module);
+    let call = calls.binary_search_by_key(&address.wrapping_sub(region.bias), |call| call.offset);
+    call.ok().and_then(|place| calls.get(place)).is_some_and(|call| call.own & query.own_of_layers() != 0)
 }
 
 fn insert(table: &mut LayerFrames<'_>, number: u64, module: &Module) {

@@ -3,12 +3,7 @@
 use iced_x86::{Decoder, DecoderOptions, FlowControl};
 use mpiprobe_common::LayerFrame;
 
-use super::{
-    call_frames::CallFrame,
-    layer::{Layer, own_calls},
-    module::Module,
-    symbols::Symbols,
-};
+use super::{call_frames::CallFrame, layer::own_calls, module::Module, symbols::Symbols};
 
 /// A call instruction of a layer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,10 +32,7 @@ pub fn calls_of_layer(module: &Module) -> Vec<LayerCall> {
     let exported = Symbols::read_dynamic(image);
     let own_calls = |start: u64| {
         let symbol = exported.find(start).filter(|&(_, address)| address == start);
-        match module.layer_at(start) {
-            Some(Layer::Fortran) => own_calls(Layer::Fortran, symbol.map(|(name, _)| name)),
-            _ => 0,
-        }
+        module.layer_at(start).map_or(0, |layer| own_calls(layer, symbol.map(|(name, _)| name)))
     };
     let mut calls = Vec::new();
     let mut left = MAX_CODE;

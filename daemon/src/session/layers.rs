@@ -36,8 +36,8 @@ impl Layers {
         observer.set_layers(slot, &layers);
         let (queries, more) = observer.early_queries(slot);
         // A tool that intercepts Fortran calls, too, has procedures but asks nothing by them.
-        let libraries: Vec<LayerRegion> = regions.into_iter().filter(|region| is_layer(&region.module)).collect();
-        !libraries.is_empty() && (more > 0 || queries.iter().any(|&query| is_own(query, &libraries)))
+        let mut libraries = regions.iter().filter(|region| is_layer(&region.module));
+        libraries.any(|region| more > 0 || has_own(region, &queries))
     }
 
     fn number(&mut self, tables: &mut Tables, module: &Module) -> u64 {
@@ -54,14 +54,21 @@ impl Layers {
     }
 }
 
-/// Whether a local question was a layer's own.
-fn is_own(query: EarlyQuery, regions: &[LayerRegion]) -> bool {
-    let address = query.return_address();
-    let around = |region: &&LayerRegion| address > region.range.start && address <= region.range.end;
-    let Some(region) = regions.iter().find(around) else { return false };
+/// Whether some of these local questions were a layer's own.
+fn has_own(region: &LayerRegion, queries: &[EarlyQuery]) -> bool {
+    let range = LayerRange { start: region.range.start, end: region.range.end, ..LayerRange::NONE };
+    let of_region = || queries.iter().filter(|query| range.contains(query.return_address()));
+    if of_region().next().is_none() {
+        return false;
+    }
+    // All code of the file is decoded for it.
     let calls = calls_of_layer(&region.module);
-    let call = calls.binary_search_by_key(&address.wrapping_sub(region.bias), |call| call.offset);
-    call.ok().and_then(|place| calls.get(place)).is_some_and(|call| call.own & query.own_of_layers() != 0)
+    let is_own = |query: &EarlyQuery| {
+        let offset = query.return_address().wrapping_sub(region.bias);
+        let call = calls.binary_search_by_key(&offset, |call| call.offset);
+        call.ok().and_then(|place| calls.get(place)).is_some_and(|call| call.own & query.own_of_layers() != 0)
+    };
+    of_region().any(is_own)
 }
 
 fn insert(table: &mut LayerFrames<'_>, number: u64, module: &Module) {

@@ -21,22 +21,28 @@ use crate::{
     thread, tools, unsure,
 };
 
-/// The caller wants no return probe for this call.
-pub const NO_RETURN: u32 = 1;
-/// The caller wants the return probe.
-pub const RETURN: u32 = 0;
-/// A call has been completed, of which other programs are to find out what it meant.
-pub const COMPLETED: u32 = 2;
-/// A call has been completed, of which other programs are to find out what it has moved.
-pub const MEASURES: u32 = 3;
-/// A call has been completed, of which other programs are to remember the operation that it has posted.
-pub const POSTED: u32 = 4;
-/// A call has been completed, of which other programs are to find out which operations it has completed.
-pub const SETTLES: u32 = 5;
+/// What becomes of a hit. The kernel knows the first two, what a session program answers; so does whoever calls a function that
+/// answers whether the return is to be seen.
+#[repr(u32)]
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Outcome {
+    /// Nothing is left to be done; at an entry: the return is to be seen.
+    Return = 0,
+    /// The return need not be seen.
+    NoReturn = 1,
+    /// A call has been completed, of which other programs are to find out what it meant.
+    Completed = 2,
+    /// The same: they are to find out what it has moved.
+    Measures = 3,
+    /// The same: they are to remember the operation that it has posted.
+    Posts = 4,
+    /// The same: they are to find out which operations it has completed.
+    Settles = 5,
+}
 
-/// A hit of a session program, which runs at the entry and at the return. 1: the caller needs no return probe.
+/// A hit of a session program, which runs at the entry and at the return.
 #[inline(always)]
-pub fn hit(context: &ProbeContext) -> u32 {
+pub fn hit(context: &ProbeContext) -> Outcome {
     let registers = Registers::of(context.as_ptr());
     let id = bpf_get_current_pid_tgid();
     let Some(thread) = thread::recent(id) else { return unsure_hit(context, id) };
@@ -57,7 +63,7 @@ pub fn hit(context: &ProbeContext) -> u32 {
 
 /// The same where only the kernel can tell an entry from a return.
 #[inline(never)]
-fn unsure_hit(context: &ProbeContext, id: u64) -> u32 {
+fn unsure_hit(context: &ProbeContext, id: u64) -> Outcome {
     let registers = Registers::of(context.as_ptr());
     // SAFETY: the helper takes the program's own context.
     let function_address = unsafe { bpf_get_func_ip(context.as_ptr()) };
@@ -66,7 +72,7 @@ fn unsure_hit(context: &ProbeContext, id: u64) -> u32 {
         return leave(context, id);
     }
     let cookie = cookie(context);
-    let Some(thread) = thread::state(id, Loss::ThreadTableFull) else { return NO_RETURN };
+    let Some(thread) = thread::state(id, Loss::ThreadTableFull) else { return Outcome::NoReturn };
     // SAFETY: as in `hit`.
     let thread = unsafe { &mut *thread };
     thread.text_base = function_address.wrapping_sub(cookie.offset());
@@ -101,12 +107,12 @@ pub fn entry(context: &ProbeContext) {
 }
 
 #[inline(always)]
-fn enter(thread: &mut ThreadState, id: u64, registers: &Registers, cookie: Cookie) -> u32 {
+fn enter(thread: &mut ThreadState, id: u64, registers: &Registers, cookie: Cookie) -> Outcome {
     let function = cookie.function();
     let stack_pointer = registers.stack_pointer();
 
     if cookie.is_query() && layers::is_own_call(thread, function, stack_pointer) {
-        return NO_RETURN;
+        return Outcome::NoReturn;
     }
     if thread.open.function_plus_1 != 0 {
         match place(thread, function, stack_pointer) {
@@ -116,10 +122,11 @@ fn enter(thread: &mut ThreadState, id: u64, registers: &Registers, cookie: Cooki
             }
             inside => {
                 heed(thread, function, registers);
-                return match inside {
-                    StackPosition::Inside => inner::enter(thread, function, stack_pointer),
-                    _ => unsure::enter_unsure_call(thread, function),
-                };
+                if inside == StackPosition::Inside {
+                    return inner::enter(thread, function, stack_pointer);
+                }
+                unsure::enter_unsure_call(thread, function);
+                return Outcome::NoReturn;
             }
         }
     }
@@ -128,7 +135,8 @@ fn enter(thread: &mut ThreadState, id: u64, registers: &Registers, cookie: Cooki
     }
     if phases::has_entries_only(thread.process) {
         heed(thread, function, registers);
-        return entries::count_entry(thread, function, stack_pointer);
+        entries::count_entry(thread, function, stack_pointer);
+        return Outcome::NoReturn;
     }
 
     begin_change(thread);
@@ -156,13 +164,14 @@ fn enter(thread: &mut ThreadState, id: u64, registers: &Registers, cookie: Cooki
     if is_made_by_unseen_call(id, thread) {
         thread.open.function_plus_1 = 0;
         end_change(thread);
-        return NO_RETURN;
+        return Outcome::NoReturn;
     }
     if tools == tools::ELSEWHERE {
         // The return probe of a tool's call would be lost by one on this stack.
         thread.open.function_plus_1 = 0;
         end_change(thread);
-        return unsure::count_unsure_call(thread, function);
+        unsure::count_unsure_call(thread, function);
+        return Outcome::NoReturn;
     }
     thread.inner_depth = 0;
     thread.unsure_calls = 0;
@@ -176,7 +185,7 @@ fn enter(thread: &mut ThreadState, id: u64, registers: &Registers, cookie: Cooki
     }
     thread.open.started_ns = now;
     end_change(thread);
-    RETURN
+    Outcome::Return
 }
 
 /// A function is entered of whose return nothing is seen: what it asks for is done at once.
@@ -193,7 +202,7 @@ fn heed(thread: &ThreadState, function: u32, registers: &Registers) {
 
 /// A function is entered that is not to be counted.
 #[inline(always)]
-fn pass_over(thread: &mut ThreadState, function: u32, registers: &Registers) -> u32 {
+fn pass_over(thread: &mut ThreadState, function: u32, registers: &Registers) -> Outcome {
     phases::count_off(thread.process);
     if thread.open.function_plus_1 != 0 {
         begin_change(thread);
@@ -204,19 +213,19 @@ fn pass_over(thread: &mut ThreadState, function: u32, registers: &Registers) -> 
         // Its handle may mean another communicator when counting is on again.
         semantics::note_uncounted_entry(thread, function, registers.arguments()[0]);
     }
-    NO_RETURN
+    Outcome::NoReturn
 }
 
 /// A function returns.
 #[inline(always)]
-pub fn leave(context: &impl EbpfContext, id: u64) -> u32 {
+pub fn leave(context: &impl EbpfContext, id: u64) -> Outcome {
     // First, for the same reason.
     // SAFETY: takes no arguments.
     let now = unsafe { bpf_ktime_get_ns() };
     let Some(thread) = thread::known(id) else {
         // The first that is seen of this thread is a return.
         count_unpaired_return(id);
-        return RETURN;
+        return Outcome::Return;
     };
     // SAFETY: as in `hit`.
     let thread = unsafe { &mut *thread };
@@ -236,15 +245,15 @@ pub fn leave(context: &impl EbpfContext, id: u64) -> u32 {
     {
         count_loss(thread.process, Loss::ReturnWithoutEntry);
     }
-    RETURN
+    Outcome::Return
 }
 
 /// The open call has returned.
 #[inline(always)]
-fn complete(thread: &mut ThreadState, registers: &Registers, now: u64) -> u32 {
+fn complete(thread: &mut ThreadState, registers: &Registers, now: u64) -> Outcome {
     let ns = now - thread.open.started_ns;
     let function = thread.open.function_plus_1 - 1;
-    let Some(chosen) = chosen(function) else { return RETURN };
+    let Some(chosen) = chosen(function) else { return Outcome::Return };
     // Slot 0 is mpiprobe's own: nobody asks what was counted there.
     let stats_plus_1 = record(thread.process & chosen as u32, function, ns);
     if thread.tools_open != 0 {
@@ -264,7 +273,7 @@ fn complete(thread: &mut ThreadState, registers: &Registers, now: u64) -> u32 {
         phases::control_phases(thread.process, thread.arguments[0] as u32, thread.arguments[1]);
     }
     if configured::traffic() == 0 {
-        return RETURN;
+        return Outcome::Return;
     }
     let call_site = registers.instruction_pointer();
     let result = registers.result() as i32;
@@ -272,12 +281,12 @@ fn complete(thread: &mut ThreadState, registers: &Registers, now: u64) -> u32 {
     let call = Returned { function, call_site, ns, result, succeeded, stats_plus_1 };
     if succeeded {
         let left = semantics::look_up(thread, call);
-        if left != COMPLETED {
+        if left != Outcome::Completed {
             return left;
         }
     }
     semantics::keep(thread, call);
-    COMPLETED
+    Outcome::Completed
 }
 
 /// What was given as cookie when the probe was attached.

@@ -5,22 +5,22 @@ use mpiprobe_common::ThreadState;
 
 use crate::{
     apart::given,
-    call::{NO_RETURN, begin_change, end_change, is_in_library, read_return_address},
+    call::{begin_change, end_change, is_in_library, read_return_address},
     statistics::{is_chosen, record_untimed},
 };
 
-/// A function is entered. Calls that MPI makes inside MPI are told by where they come from.
+/// A function is entered; answers 0. Calls that MPI makes inside MPI are told by where they come from.
 #[unsafe(no_mangle)]
 #[inline(never)]
 pub extern "C" fn count_entry(thread: *mut ThreadState, function: u32, stack_pointer: u64) -> u32 {
     given!(thread);
     if !is_chosen(function) {
-        return NO_RETURN;
+        return 0;
     }
     let caller = read_return_address(thread.process, stack_pointer);
     if is_in_library(thread.id, caller) {
         thread.inner_calls += 1;
-        return NO_RETURN;
+        return 0;
     }
     begin_change(thread);
     thread.open.function_plus_1 = 0;
@@ -31,5 +31,5 @@ pub extern "C" fn count_entry(thread: *mut ThreadState, function: u32, stack_poi
     }
     end_change(thread);
     record_untimed(thread.process, function, 1);
-    NO_RETURN
+    0
 }

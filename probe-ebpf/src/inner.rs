@@ -6,16 +6,16 @@ use mpiprobe_common::{InnerKey, InnerStats, Loss, OpenCall, ThreadState, thread:
 use crate::{
     apart::given,
     atomic::{add, from_here_on},
-    call::{NO_RETURN, RETURN, may_return_to_kernel, nested, opened, returns_to_kernel},
+    call::{Outcome, may_return_to_kernel, nested, opened, returns_to_kernel},
     maps::INNER,
     statistics::count_loss,
 };
 
 /// An inner call begins.
 #[inline(always)]
-pub fn enter(thread: &mut ThreadState, function: u32, stack_pointer: u64) -> u32 {
+pub fn enter(thread: &mut ThreadState, function: u32, stack_pointer: u64) -> Outcome {
     thread.inner_calls += 1;
-    if nested() { push_inner_call(thread, function, stack_pointer) } else { NO_RETURN }
+    if nested() && push_inner_call(thread, function, stack_pointer) != 0 { Outcome::Return } else { Outcome::NoReturn }
 }
 
 /// An inner call returns.
@@ -26,7 +26,7 @@ pub fn leave(thread: &mut ThreadState, function: u32, stack_pointer: u64, now: u
     }
 }
 
-/// Gives the answer to the kernel.
+/// Answers 1 if the return is to be seen, else 0.
 #[unsafe(no_mangle)]
 #[inline(never)]
 extern "C" fn push_inner_call(thread: *mut ThreadState, function: u32, stack_pointer: u64) -> u32 {
@@ -39,7 +39,7 @@ extern "C" fn push_inner_call(thread: *mut ThreadState, function: u32, stack_poi
             // On another stack, or left: its return probe must not be lost as long as that is not known.
             Some(call) if call.stack_pointer < stack_pointer && may_return_to_kernel(call.stack_pointer) => {
                 count_loss(thread.process, Loss::InnerTooDeep);
-                return NO_RETURN;
+                return 0;
             }
             Some(call) if call.stack_pointer < stack_pointer || (call.stack_pointer == stack_pointer && !jumped) => {
                 depth -= 1;
@@ -50,13 +50,13 @@ extern "C" fn push_inner_call(thread: *mut ThreadState, function: u32, stack_poi
     }
     if depth >= INNER_DEPTH {
         count_loss(thread.process, Loss::InnerTooDeep);
-        return RETURN;
+        return 1;
     }
-    let Some(free) = thread.inner.get_mut(masked(depth)) else { return RETURN };
+    let Some(free) = thread.inner.get_mut(masked(depth)) else { return 1 };
     // SAFETY: takes no arguments.
     *free = opened(function, unsafe { bpf_ktime_get_ns() }, stack_pointer);
     thread.inner_depth = depth as u8 + 1;
-    RETURN
+    1
 }
 
 /// Answers 0.

@@ -9,7 +9,7 @@ use aya_ebpf::{
 };
 use mpiprobe_common::{
     CALIBRATION_SLOT, EndedInCall, EndedThread, EndedThreadKey, Event, Loss, Target, ThreadState,
-    config::{COMM_LENGTH, CONTROL_NEXT_PROCESS},
+    config::COMM_LENGTH, tables::Word,
     event::EventKind,
     process::target_flags,
 };
@@ -102,7 +102,7 @@ fn note_end(process: u32) {
 /// Gives the process a slot of its own and puts it on the allow-list.
 #[inline(always)]
 fn adopt(id: u64, tgid: u32, flags: u32) {
-    let Some(process) = take_number(CONTROL_NEXT_PROCESS, configured::process_slots()) else {
+    let Some(process) = take_number(Word::NextProcess, configured::process_slots()) else {
         let _ = TARGETS.remove(tgid);
         count_loss(CALIBRATION_SLOT, Loss::ProcessTableFull);
         return;

@@ -33,7 +33,7 @@ use aya_ebpf::{
     programs::{ProbeContext, RawTracePointContext, RetProbeContext},
 };
 
-use crate::atomic::from_here_on;
+use crate::{atomic::from_here_on, call::Outcome};
 
 /// Entry and return of every MPI function, kernel 6.13 and later: the kernel runs one program at both.
 ///
@@ -44,12 +44,12 @@ use crate::atomic::from_here_on;
 pub extern "C" fn session(context: *mut c_void) -> u32 {
     let context = ProbeContext::new(context);
     // The compiler knows of some functions that they answer 0 or 1, the verifier does not: it wants to see that it is compared.
-    let answer = from_here_on(call::hit(&context).into()) as u32;
-    if answer >= call::COMPLETED {
-        semantics::go_on(&context, answer);
-        return call::RETURN;
+    let outcome = call::hit(&context);
+    if from_here_on(outcome as u64) > Outcome::NoReturn as u64 {
+        semantics::go_on(&context, outcome);
+        return Outcome::Return as u32;
     }
-    answer
+    outcome as u32
 }
 
 /// Entry of every MPI function where session probes are not available.
@@ -78,7 +78,7 @@ pub fn make_resident(context: ProbeContext) -> u32 {
 #[unsafe(no_mangle)]
 #[unsafe(link_section = "uprobe")]
 pub extern "C" fn tool_session(context: *mut c_void) -> u32 {
-    tools::hit(&ProbeContext::new(context))
+    tools::hit(&ProbeContext::new(context)) as u32
 }
 
 /// Entry of every function of a tool where session probes are not available.

@@ -4,7 +4,7 @@ use core::ptr::write_volatile;
 
 use mpiprobe_common::{
     ThreadState,
-    config::CONTROL_RECENT,
+    tables::Word,
     recent::{RECENT_ARGUMENTS, RECENT_CALLS, WRITING, entry_of},
     thread::REGISTER_ARGUMENTS,
 };
@@ -25,7 +25,7 @@ pub fn is_on() -> bool {
         return false;
     }
     // SAFETY: map value pointer.
-    CONTROL.get_ptr(CONTROL_RECENT).is_some_and(|word| unsafe { load(word) } != 0)
+    CONTROL.get_ptr(Word::Recent as u32).is_some_and(|word| unsafe { load(word) } != 0)
 }
 
 /// The thread's call has returned, `registers` being those after it.

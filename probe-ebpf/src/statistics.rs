@@ -2,7 +2,7 @@
 
 use mpiprobe_common::{
     FUNCTION_SLOTS, Loss, ProcessCounters,
-    config::CONTROL_NEXT_STATS,
+    tables::Word,
     histogram::{BUCKETS, bucket_of},
 };
 
@@ -85,7 +85,7 @@ pub fn entry(process: u32, function: u32) -> u32 {
 /// used up for nothing.
 #[inline(always)]
 fn allocate(index: *mut u64) -> Option<u64> {
-    let plus_1 = u64::from(take_number(CONTROL_NEXT_STATS, configured::stats_entries())?) + 1;
+    let plus_1 = u64::from(take_number(Word::NextStats, configured::stats_entries())?) + 1;
     // SAFETY: map value pointer.
     let winner = unsafe { compare_exchange(index, 0, plus_1) };
     Some(if winner == 0 { plus_1 } else { winner })
@@ -93,8 +93,8 @@ fn allocate(index: *mut u64) -> Option<u64> {
 
 /// Takes the next number below `end` from a word of the control array.
 #[inline(always)]
-pub fn take_number(word: u32, end: u32) -> Option<u32> {
-    let next = CONTROL.get_ptr_mut(word)?;
+pub fn take_number(word: Word, end: u32) -> Option<u32> {
+    let next = CONTROL.get_ptr_mut(word as u32)?;
     let end = u64::from(end);
     // Looked at before it is taken, so that the counter cannot wrap round however often a full table is asked.
     // SAFETY: map value pointers.

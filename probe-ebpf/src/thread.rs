@@ -1,6 +1,6 @@
 //! The slots of threads: found, taken and given back.
 
-use mpiprobe_common::{Loss, THREAD_CACHE, ThreadState, config::CONTROL_NEXT_THREAD};
+use mpiprobe_common::{Loss, THREAD_CACHE, ThreadState, tables::Word};
 
 use crate::{
     call::target,
@@ -75,7 +75,7 @@ fn remember(id: u64, slot: u32) {
 #[inline(never)]
 fn make(id: u64, process: u32) -> Option<*mut ThreadState> {
     let used = FREE_SLOTS.pop().ok().flatten();
-    let slot = used.or_else(|| take_number(CONTROL_NEXT_THREAD, configured::thread_slots()));
+    let slot = used.or_else(|| take_number(Word::NextThread, configured::thread_slots()));
     let slot = slot?;
     let thread = THREADS.get_ptr_mut(slot)?;
     // SAFETY: map value pointer to a slot that nobody else has.

@@ -18,7 +18,7 @@ use mpiprobe_common::{
 use crate::{
     apart::given,
     atomic::{add, from_here_on},
-    call::{self, NO_RETURN, StackPosition, RETURN, may_return_to_kernel},
+    call::{self, Outcome, StackPosition, may_return_to_kernel},
     maps::{TOOL_CALLS, TOOL_FRAMES, TOOL_STATS},
     phases,
     registers::{RETURN_ADDRESS_BYTES, Registers},
@@ -26,9 +26,9 @@ use crate::{
     thread,
 };
 
-/// A hit of a session program, which runs at the entry and at the return. 1: the caller needs no return probe.
+/// A hit of a session program, which runs at the entry and at the return.
 #[inline(always)]
-pub fn hit(context: &impl EbpfContext) -> u32 {
+pub fn hit(context: &impl EbpfContext) -> Outcome {
     // SAFETY: takes no arguments.
     let now = unsafe { bpf_ktime_get_ns() };
     // SAFETY: the helper takes the program's own context.
@@ -38,7 +38,7 @@ pub fn hit(context: &impl EbpfContext) -> u32 {
         return entry(context);
     }
     close(context, now);
-    RETURN
+    Outcome::Return
 }
 
 /// A tool's function returns.
@@ -48,41 +48,41 @@ pub fn leave(context: &impl EbpfContext) {
     close(context, unsafe { bpf_ktime_get_ns() });
 }
 
-/// A tool's function is entered. 1: the caller needs no return probe.
+/// A tool's function is entered.
 #[inline(always)]
-pub fn entry(context: &impl EbpfContext) -> u32 {
+pub fn entry(context: &impl EbpfContext) -> Outcome {
     let (id, cookie, registers) = (bpf_get_current_pid_tgid(), cookie(context), Registers::of(context.as_ptr()));
-    let Some(thread) = thread::state(id, Loss::ToolCallLost) else { return NO_RETURN };
+    let Some(thread) = thread::state(id, Loss::ToolCallLost) else { return Outcome::NoReturn };
     // SAFETY: map value pointer; only this thread writes it while it runs.
     let thread = unsafe { &mut *thread };
     let (function, stack_pointer) = (u32::from(cookie.function()), registers.stack_pointer());
     if thread.open.function_plus_1 != 0 {
         if call::place(thread, function, stack_pointer) != StackPosition::Outside {
             count(thread.process, cookie, Count::ByMpi);
-            return NO_RETURN;
+            return Outcome::NoReturn;
         }
         // Now, because later the return probe of this call would stand where that of the open one was.
         call::abandon(thread);
     }
     if phases::is_off(thread.process) && !phases::is_control(function) {
-        return NO_RETURN;
+        return Outcome::NoReturn;
     }
     if phases::has_entries_only(thread.process) {
         count_loss(thread.process, Loss::ToolCallLost);
-        return NO_RETURN;
+        return Outcome::NoReturn;
     }
     let Some(frames) = frames(id).or_else(|| make_frames(id)) else {
         count_loss(thread.process, Loss::ToolCallLost);
-        return NO_RETURN;
+        return Outcome::NoReturn;
     };
     let Some(depth) = drop_left(thread, frames, stack_pointer) else {
         count_loss(thread.process, Loss::ToolCallLost);
-        return NO_RETURN;
+        return Outcome::NoReturn;
     };
     let flags = if depth == 0 { 0 } else { passed_on(frames, depth, cookie) };
     let Some(frame) = innermost(frames, depth + 1) else {
         count_loss(thread.process, Loss::ToolCallLost);
-        return NO_RETURN;
+        return Outcome::NoReturn;
     };
     *frame = ToolFrame {
         function: cookie.function(),
@@ -104,7 +104,7 @@ pub fn entry(context: &impl EbpfContext) -> u32 {
     // Last, so that as little as possible of this program is in the measured time.
     // SAFETY: takes no arguments.
     frame.started_ns = unsafe { bpf_ktime_get_ns() };
-    RETURN
+    Outcome::Return
 }
 
 /// The flags of a call made inside `depth` others: whether it is the program's, which the innermost of them passes on.

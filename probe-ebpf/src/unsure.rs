@@ -7,11 +7,10 @@ use mpiprobe_common::{Loss, ThreadState, thread::UnsureCalls};
 
 use crate::{
     apart::given,
-    call::NO_RETURN,
     statistics::{count_losses, is_chosen, record_untimed},
 };
 
-/// Such a call begins: an inner one, until the contrary is known.
+/// Such a call begins: an inner one, until the contrary is known. Answers 0.
 #[unsafe(no_mangle)]
 #[inline(never)]
 pub extern "C" fn enter_unsure_call(thread: *mut ThreadState, function: u32) -> u32 {
@@ -27,7 +26,7 @@ pub extern "C" fn enter_unsure_call(thread: *mut ThreadState, function: u32) -> 
             break;
         }
     }
-    NO_RETURN
+    0
 }
 
 /// The open call was left without a return: these were the program's own calls.
@@ -62,7 +61,7 @@ extern "C" fn settle_unsure_calls(thread: *mut ThreadState) -> u32 {
     0
 }
 
-/// Counts a call of the program's by its entry.
+/// Counts a call of the program's by its entry. Answers 0.
 #[unsafe(no_mangle)]
 #[inline(never)]
 pub extern "C" fn count_unsure_call(thread: *mut ThreadState, function: u32) -> u32 {
@@ -71,5 +70,5 @@ pub extern "C" fn count_unsure_call(thread: *mut ThreadState, function: u32) -> 
         record_untimed(thread.process, function, 1);
         thread.calls += 1;
     }
-    NO_RETURN
+    0
 }

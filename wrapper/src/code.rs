@@ -70,7 +70,7 @@ fn keep(line: &[u8], at: u32) -> u32 {
     let length = line.len() as u32;
     let Some(last) = at.checked_add(length - 1) else { return 0 };
     // A line is shorter than the parts that room is asked for in.
-    let (Some(to), Some(_)) = (file::place::<u8>(CODE_REGION, at), file::place::<u8>(CODE_REGION, last)) else {
+    let (Some(to), Some(_)) = (file::place(CODE_REGION, at), file::place(CODE_REGION, last)) else {
         return 0;
     };
     // SAFETY: from its first to its last byte the line is within the table, and there is room for it.

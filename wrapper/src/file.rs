@@ -11,11 +11,7 @@ use core::{
     sync::atomic::{AtomicPtr, AtomicU8, AtomicU64, Ordering},
 };
 
-use mpiprobe_common::file::{
-    CODE_REGION, COMMUNICATORS_REGION, COUNTERS_REGION, ENDED_THREADS_REGION, FILE_SIZE, FLOWS_REGION, LAYOUT_REGION,
-    NAMES_REGION, OFF_REGION, OWNERS_REGION, PHASES_REGION, RECENT_REGION, REQUESTS_REGION, Region, STATS_REGION,
-    SUFFIX, THREADS_REGION,
-};
+use mpiprobe_common::file::{COUNTERS_REGION, FILE_SIZE, REGIONS, Region, SUFFIX};
 
 use crate::{
     clock::monotonic_ns,
@@ -35,23 +31,6 @@ const PAGE: u64 = 4096;
 const PAGES: usize = FILE_SIZE.div_ceil(PAGE) as usize;
 /// Room beyond the first is asked for in pieces of so many pages.
 const PIECE: usize = 16;
-
-/// Entries of each table that there is room for from the start.
-const FIRST: [(Region, u32); 13] = [
-    (THREADS_REGION, 32),
-    (OWNERS_REGION, 128),
-    (STATS_REGION, 128),
-    (OFF_REGION, 32),
-    (PHASES_REGION, 16),
-    (FLOWS_REGION, 256),
-    (COMMUNICATORS_REGION, 64),
-    (NAMES_REGION, 64),
-    (REQUESTS_REGION, 256),
-    (RECENT_REGION, RECENT_REGION.capacity),
-    (LAYOUT_REGION, 1),
-    (ENDED_THREADS_REGION, ENDED_THREADS_REGION.capacity),
-    (CODE_REGION, 64 * 1024),
-];
 
 /// What is known of each page.
 static BACKED: [AtomicU8; PAGES] = [const { AtomicU8::new(UNKNOWN) }; PAGES];
@@ -93,10 +72,10 @@ pub(crate) fn replace_by_memory(address: u64) -> bool {
 
 /// The place of an entry of a table, once it is certain that there is room for it.
 #[inline]
-pub(crate) fn place<T>(region: Region, index: u32) -> Option<NonNull<T>> {
+pub(crate) fn place<T>(region: Region<T>, index: u32) -> Option<NonNull<T>> {
     let base = base()?;
     let offset = region.at(index)?;
-    if !is_backed(offset, region.entry) {
+    if !is_backed(offset, Region::<T>::ENTRY) {
         return None;
     }
     // SAFETY: within the mapping, whose length is that of all regions together.
@@ -105,7 +84,7 @@ pub(crate) fn place<T>(region: Region, index: u32) -> Option<NonNull<T>> {
 
 /// The place of an entry that [`place`] has given before: the room for it is there.
 #[inline]
-pub(crate) fn known_place<T>(region: Region, index: u32) -> Option<NonNull<T>> {
+pub(crate) fn known_place<T>(region: Region<T>, index: u32) -> Option<NonNull<T>> {
     let offset = region.at(index)?;
     // SAFETY: as above.
     Some(unsafe { base()?.add(offset as usize) }.cast())
@@ -156,7 +135,8 @@ fn map(file: &Descriptor) -> Result<(), i32> {
     DEVICE.store(status.st_dev, Ordering::Relaxed);
     INODE.store(status.st_ino, Ordering::Relaxed);
     back(file, 0, COUNTERS_REGION.end().div_ceil(PAGE) as usize)?;
-    for (region, entries) in FIRST {
+    // The first one is there.
+    for &(region, entries) in REGIONS.iter().skip(1) {
         let first = (region.offset / PAGE) as usize;
         let end = (region.offset + region.entry * u64::from(entries)).div_ceil(PAGE) as usize;
         // Where there is no room now there may be some when it is needed.

@@ -8,7 +8,7 @@ use core::{
 };
 
 use mpiprobe_common::{
-    CALIBRATION_FUNCTION, FUNCTION_SLOTS, ProcessCounters,
+    CALIBRATION_FUNCTION, FUNCTION_SLOTS,
     file::{COUNTERS_REGION, FINGERPRINT, Header, MAGIC, VERSION, flags},
 };
 
@@ -59,7 +59,7 @@ pub(crate) fn write() {
         to.library_functions = next::count_functions();
         let launchers = environment::of_launchers::<{ mpiprobe_common::file::ENVIRONMENT }>();
         fill(&mut to.environment, launchers.as_bytes());
-        if let Some(counters) = file::place::<ProcessCounters>(COUNTERS_REGION, 0) {
+        if let Some(counters) = file::place(COUNTERS_REGION, 0) {
             (*counters.as_ptr()).tgid = to.pid;
         }
         if let Some(cost) = calibrate::measure() {

@@ -66,7 +66,7 @@ pub(crate) unsafe fn count_off(local: *mut Local) {
 
 /// Where the calls of a thread slot are counted while counting is off.
 pub(crate) fn place_of_off(slot: u32) -> *mut CallsOff {
-    file::place::<CallsOff>(OFF_REGION, slot).map_or(core::ptr::null_mut(), core::ptr::NonNull::as_ptr)
+    file::place(OFF_REGION, slot).map_or(core::ptr::null_mut(), core::ptr::NonNull::as_ptr)
 }
 
 /// `MPI_Pcontrol` has returned.
@@ -103,7 +103,7 @@ impl Phases for OfThisProcess {
         if used >= PHASES {
             return 0;
         }
-        let Some(place) = file::place::<Phase>(PHASES_REGION, used) else { return 0 };
+        let Some(place) = file::place(PHASES_REGION, used) else { return 0 };
         // SAFETY: an entry that nobody else has, unless threads are here at once, which then have one of their phases.
         unsafe { place.as_ptr().write(Phase { key, opened: 0, open: 0, since_ns: 0, time_ns: 0 }) };
         USED.store(used + 1, Ordering::Release);
@@ -124,7 +124,7 @@ impl Phases for OfThisProcess {
 
 fn entry<'a>(index: u32) -> Option<&'a mut Phase> {
     // SAFETY: an entry of the file; used within one call.
-    file::place::<Phase>(PHASES_REGION, index).map(|place| unsafe { &mut *place.as_ptr() })
+    file::place(PHASES_REGION, index).map(|place| unsafe { &mut *place.as_ptr() })
 }
 
 /// What is in a file that is loaded, as literals are, is read without asking anybody: the program may have confined itself. `None`: it is

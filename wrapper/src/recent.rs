@@ -3,7 +3,6 @@
 use core::sync::atomic::{AtomicU64, Ordering, compiler_fence};
 
 use mpiprobe_common::{
-    RecentCall,
     file::RECENT_REGION,
     recent::{RECENT_ARGUMENTS, WRITING, entry_of},
 };
@@ -37,7 +36,7 @@ pub(crate) unsafe fn note(local: *mut Local, frame: *mut Frame, function: u32, n
     let number =
         unsafe { AtomicU64::from_ptr(&raw mut (*counters.as_ptr()).recent_calls) }.fetch_add(1, Ordering::Relaxed);
     // What is not written here, its reader misses by its number.
-    let Some(entry) = file::place::<RecentCall>(RECENT_REGION, entry_of(number)) else { return };
+    let Some(entry) = file::place(RECENT_REGION, entry_of(number)) else { return };
     let entry = entry.as_ptr();
     // SAFETY: a word of the file, and an entry of it that is ours while it says so; the thread's own state.
     unsafe {

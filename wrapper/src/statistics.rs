@@ -55,18 +55,17 @@ fn find(owner: &StatsOwner) -> Option<*mut FunctionStats> {
     let used = if used < u64::from(STATS) { used as u32 } else { STATS };
     let owned = |index: &u32| {
         // SAFETY: entries of the file; those of this thread only are compared as equal, and it has written them itself.
-        file::place::<StatsOwner>(OWNERS_REGION, *index)
-            .is_some_and(|known| unsafe { known.as_ptr().read_volatile() } == *owner)
+        file::place(OWNERS_REGION, *index).is_some_and(|known| unsafe { known.as_ptr().read_volatile() } == *owner)
     };
     let index = (0..used).find(owned)?;
-    Some(file::place::<FunctionStats>(STATS_REGION, index)?.as_ptr())
+    Some(file::place(STATS_REGION, index)?.as_ptr())
 }
 
 fn make(owner: &StatsOwner) -> Option<*mut FunctionStats> {
     process::settle();
     let index = process::take_number(header::stats(), STATS)?;
-    let entry = file::place::<FunctionStats>(STATS_REGION, index)?;
-    let place = file::place::<StatsOwner>(OWNERS_REGION, index)?;
+    let entry = file::place(STATS_REGION, index)?;
+    let place = file::place(OWNERS_REGION, index)?;
     // SAFETY: an entry that nobody else has.
     unsafe { place.as_ptr().write_volatile(*owner) };
     Some(entry.as_ptr())

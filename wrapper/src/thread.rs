@@ -86,7 +86,7 @@ pub(crate) fn take() -> Option<NonNull<Local>> {
 }
 
 fn prepare(slot: u32) -> Option<NonNull<Local>> {
-    let state = file::place::<ThreadState>(THREADS_REGION, slot)?.as_ptr();
+    let state = file::place(THREADS_REGION, slot)?.as_ptr();
     let place = LOCALS.get(slot as usize)?;
     let mut local = place.load(Ordering::Acquire);
     if local.is_null() {

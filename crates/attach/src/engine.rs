@@ -9,11 +9,11 @@ use std::{
 };
 
 use aya::EbpfLoader;
-use mpiprobe_common::Cookie;
+use mpiprobe_common::{Config, Cookie};
 use serde::Serialize;
 
 use super::{
-    AttachError, AttachMethod, Attachment, Calibration, LoadOptions, ProbeSite, Scope, Tables, calibrate,
+    AttachError, AttachMethod, Attachment, Calibration, ProbeSite, Scope, Tables, calibrate,
     kernel::bpf,
     locate::{KernelTypes, LocateError, Locator},
     object::Program,
@@ -57,12 +57,12 @@ pub fn check_pid_namespace() -> Result<(), AttachError> {
 }
 
 /// Loads everything and takes the best method that works; `only` limits the choice to one.
-pub fn choose_method(options: &LoadOptions, only: Option<AttachMethod>) -> Result<Engine, AttachError> {
+pub fn choose_method(config: &Config, only: Option<AttachMethod>) -> Result<Engine, AttachError> {
     check_pid_namespace()?;
     let mut tried = Vec::new();
     for method in AttachMethod::ALL.into_iter().filter(|method| only.is_none_or(|only| only == *method)) {
         // For each its own: a table of programs takes those of one way of attaching only.
-        let (mut tables, locator) = load(options)?;
+        let (mut tables, locator) = load(config)?;
         let stats = tables.stats()?;
         let attempt = tables.load_method(method, &[method.programs(), method.tool_programs()].concat()).and_then(
             |mut programs| {
@@ -102,7 +102,7 @@ pub fn choose_method(options: &LoadOptions, only: Option<AttachMethod>) -> Resul
 
 /// `None` if phases are not counted, or the kernel has no probes that may sleep: names are then known that are in memory already.
 fn load_resident(tables: &Tables, method: AttachMethod) -> Option<Program> {
-    if tables.options().config.pcontrol_plus_1 == 0 {
+    if tables.config().pcontrol_plus_1 == 0 {
         return None;
     }
     let loaded = tables.load_sleeping(method.resident_program());
@@ -110,14 +110,12 @@ fn load_resident(tables: &Tables, method: AttachMethod) -> Option<Program> {
 }
 
 /// The tables, and what finds call sites of open calls. Where that does not work, every call that may wait reads its own.
-fn load(options: &LoadOptions) -> Result<(Tables, Option<Locator>), AttachError> {
+fn load(config: &Config) -> Result<(Tables, Option<Locator>), AttachError> {
     let (types, loader) = types_and_loader();
     let located = types.and_then(|types| {
-        let mut options = options.clone();
-        options.config.open_calls = types.open_calls;
-        options.config.environment = types.environment;
-        options.config.read_call_sites = 0;
-        let tables = Tables::load_by(loader, &options).map_err(Box::new)?;
+        let found =
+            Config { open_calls: types.open_calls, environment: types.environment, read_call_sites: 0, ..*config };
+        let tables = Tables::load_by(loader, &found).map_err(Box::new)?;
         let locator = Locator::new(&tables, &types)?;
         Ok((tables, locator))
     });
@@ -125,7 +123,7 @@ fn load(options: &LoadOptions) -> Result<(Tables, Option<Locator>), AttachError>
         Ok((tables, locator)) => Ok((tables, Some(locator))),
         Err(reason) => {
             tracing::info!("call sites are read at every call, which makes calls dearer: {reason}");
-            Ok((Tables::load(options)?, None))
+            Ok((Tables::load(config)?, None))
         }
     }
 }
@@ -164,7 +162,7 @@ impl Engine {
         scope: Scope,
     ) -> Result<Attachment, AttachError> {
         let attachment = Attachment::new(self.method, self.wanted(&self.programs), file, shown, sites, scope)?;
-        let control_plus_1 = self.tables.options().config.pcontrol_plus_1;
+        let control_plus_1 = self.tables.config().pcontrol_plus_1;
         let is_control = |site: &&ProbeSite| Cookie(site.cookie).function() + 1 == control_plus_1;
         let control: Vec<ProbeSite> = sites.iter().filter(is_control).copied().collect();
         let Some(resident) = self.resident.as_ref().filter(|_| !control.is_empty()) else { return Ok(attachment) };
@@ -194,7 +192,7 @@ impl Engine {
 
     /// Whether the kernel tells which process has started which.
     pub fn tells_families(&self) -> bool {
-        self.tables.options().config.open_calls.task_tgid != 0
+        self.tables.config().open_calls.task_tgid != 0
     }
 
     /// Probes functions of a tool.

@@ -6,31 +6,25 @@ mod calibrate;
 mod engine;
 mod error;
 mod events;
+mod hash_table;
 mod kernel;
-mod layer_frames;
-mod libraries;
 mod links;
 mod locate;
 mod method;
 mod object;
 mod observer;
-mod pod;
-mod requests;
-mod targets;
+mod written_tables;
 
 pub use calibrate::Calibration;
 pub use engine::{Engine, Refusal, check_pid_namespace, choose_method};
 pub use error::AttachError;
 pub use events::{Notice, NoticeKind};
-pub use layer_frames::LayerFrames;
-pub use libraries::{forget_library, tell_library};
 pub use links::{Attachment, ProbeSite, Scope};
 pub use locate::LocateError;
 pub use method::AttachMethod;
-pub use object::{LoadOptions, Tables};
-pub use observer::{ObserveError, Observer};
-pub use requests::release_requests;
-pub use targets::{Targets, begin_job};
+pub use object::Tables;
+pub use observer::Observer;
+pub use written_tables::{LayerFrames, Targets, begin_job, forget_library, release_requests, tell_library};
 
 pub use kernel::{
     bpf::read_hash,

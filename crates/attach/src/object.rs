@@ -14,55 +14,29 @@ use std::{
 
 use aya::{
     Ebpf, EbpfLoader,
-    maps::{Array, Map, MapData},
+    maps::{Map, MapData},
     programs::RawTracePoint,
 };
 use aya_log::EbpfLogger;
 use aya_obj::Object;
 use bytemuck::Pod;
 use mpiprobe_common::{
-    CALIBRATION_FUNCTION, CacheKey, Config, Descriptor, FUNCTION_SLOTS, JOB_MEMBERS, LIBRARIES, LIBRARY_PROBES,
-    config::{
-        STAGE_ATTRIBUTE, STAGE_FOLLOW, STAGE_FOLLOW_ANY, STAGE_LOOK, STAGE_MEASURE, STAGE_POST, STAGE_PREPARE,
-        STAGE_RELATE, STAGE_SETTLE, STAGE_START, STAGE_SUM,
-    },
-    layer::LAYER_CALLS,
-    recent::RECENT_CALLS,
+    CALIBRATION_FUNCTION, CacheKey, Config, Descriptor,
+    tables::{self, Indexed, KeyValue, Mapped, Ring, Stage, Table, sizes},
 };
 use mpiprobe_observe::{SharedArray, StatsReader};
 
-use super::{AttachError, AttachMethod, kernel::bpf, method::ProgramUse, pod::Plain};
+use super::{
+    AttachError, AttachMethod,
+    hash_table::{HashTable, Plain},
+    kernel::bpf,
+    method::ProgramUse,
+};
 
 static OBJECT: &[u8] = aya::include_bytes_aligned!(env!("MPIPROBE_BPF_OBJECT"));
 
-/// The programs that are called by others, and where these look for them.
-const STAGES: [(&str, u32); 11] = [
-    ("attribute", STAGE_ATTRIBUTE),
-    ("prepare", STAGE_PREPARE),
-    ("relate", STAGE_RELATE),
-    ("look", STAGE_LOOK),
-    ("measure", STAGE_MEASURE),
-    ("sum", STAGE_SUM),
-    ("post", STAGE_POST),
-    ("settle", STAGE_SETTLE),
-    ("follow", STAGE_FOLLOW),
-    ("follow_any", STAGE_FOLLOW_ANY),
-    ("start", STAGE_START),
-];
-
-/// Sizes and switches that are fixed at load.
-#[derive(Clone, Debug)]
-pub struct LoadOptions {
-    pub config: Config,
-    /// Calls of language layers are to be told from the program's, or charged to it.
-    pub layers: bool,
-}
-
-impl Default for LoadOptions {
-    fn default() -> Self {
-        Self { config: Config::DEFAULT, layers: false }
-    }
-}
+/// What is in a hash table.
+type Entries<Kind> = Vec<(<Kind as KeyValue>::Key, <Kind as KeyValue>::Value)>;
 
 /// What the programs say while they run.
 enum Log {
@@ -77,67 +51,35 @@ enum Log {
 pub struct Tables {
     ebpf: Ebpf,
     log: Log,
-    options: LoadOptions,
+    config: Config,
     linked: OnceLock<Linked>,
 }
 
 impl fmt::Debug for Tables {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Tables").field("options", &self.options).finish_non_exhaustive()
+        f.debug_struct("Tables").field("config", &self.config).finish_non_exhaustive()
     }
 }
 
 impl Tables {
     /// Makes the tables and fills in what is fixed.
-    pub fn load(options: &LoadOptions) -> Result<Self, AttachError> {
-        Self::load_by(EbpfLoader::new(), options)
+    pub fn load(config: &Config) -> Result<Self, AttachError> {
+        Self::load_by(EbpfLoader::new(), config)
     }
 
     /// The same by a loader that was made before, which takes as long as reading the kernel's types.
-    pub(super) fn load_by(loader: EbpfLoader<'static>, options: &LoadOptions) -> Result<Self, AttachError> {
-        let config = Plain(options.config);
-        let slots = options.config.process_slots;
-        let threads = options.config.thread_slots;
-        let rings = if options.config.recent == 0 { 1 } else { slots };
+    pub(super) fn load_by(loader: EbpfLoader<'static>, config: &Config) -> Result<Self, AttachError> {
+        let global = Plain(*config);
         // What it borrows lives as long as this function.
         let mut loader: EbpfLoader<'_> = loader;
-        let ebpf = loader
-            // Nothing in the object depends on the kernel's types.
-            .btf(None)
-            .override_global("CONFIG", &config, true)
-            .map_max_entries("TARGETS", slots)
-            .map_max_entries("PROCESSES", slots)
-            .map_max_entries("JOB", if options.config.job == 0 { 1 } else { JOB_MEMBERS })
-            .map_max_entries("STATS_INDEX", options.config.stats_rows().saturating_mul(FUNCTION_SLOTS))
-            .map_max_entries("STATS", options.config.stats_entries)
-            .map_max_entries("INNER", options.config.stats_entries)
-            .map_max_entries("THREADS", threads)
-            .map_max_entries("THREAD_SLOT", threads)
-            .map_max_entries("FREE_SLOTS", threads)
-            .map_max_entries("TOOL_FRAMES", threads)
-            .map_max_entries("TOOL_STATS", options.config.stats_entries)
-            .map_max_entries("TOOL_CALLS", options.config.stats_entries)
-            .map_max_entries("LAYOUTS", slots)
-            .map_max_entries("LAYERS", slots)
-            .map_max_entries("LAYER_FRAMES", if options.layers { LAYER_CALLS } else { 1 })
-            .map_max_entries("LIBRARIES", if options.config.traffic == 0 { 1 } else { LIBRARIES })
-            .map_max_entries("LIBRARY_OF", if options.config.traffic == 0 { 1 } else { LIBRARY_PROBES })
-            .map_max_entries("COMMUNICATORS", options.config.communicator_slots)
-            .map_max_entries("COMMUNICATOR_OF", options.config.communicator_slots)
-            .map_max_entries("REQUESTS", options.config.request_slots)
-            .map_max_entries("HANDLES", options.config.handle_stores)
-            .map_max_entries("CALL_CACHES", options.config.call_cache_slots)
-            .map_max_entries("COMMUNICATOR_NAMES", options.config.communicator_slots)
-            .map_max_entries("SCOPES", options.config.communicator_slots)
-            .map_max_entries("ORIGINS", options.config.communicator_slots)
-            .map_max_entries("SHARED_NUMBERS", options.config.communicator_slots)
-            .map_max_entries("RECENT", rings.saturating_mul(RECENT_CALLS))
-            .map_max_entries("FLOWS", options.config.flow_slots)
-            .map_max_entries("FLOW_OF", options.config.flow_slots)
-            .load(OBJECT)
-            .map_err(|source| AttachError::Object { source: Box::new(source) })?;
-        let log = if options.config.trace == 0 { Log::Off } else { Log::Untouched };
-        let mut tables = Self { ebpf, log, options: options.clone(), linked: OnceLock::new() };
+        // Nothing in the object depends on the kernel's types.
+        loader.btf(None).override_global("CONFIG", &global, true);
+        for (name, size) in sizes(config) {
+            loader.map_max_entries(name, size);
+        }
+        let ebpf = loader.load(OBJECT).map_err(|source| AttachError::Object { source: Box::new(source) })?;
+        let log = if config.trace == 0 { Log::Off } else { Log::Untouched };
+        let mut tables = Self { ebpf, log, config: *config, linked: OnceLock::new() };
         tables.describe([(CALIBRATION_FUNCTION, Descriptor::EMPTY)])?;
         Ok(tables)
     }
@@ -145,27 +87,32 @@ impl Tables {
     /// Tells the programs where each function's arguments stand.
     pub fn describe(&mut self, descriptors: impl IntoIterator<Item = (u32, Descriptor)>) -> Result<(), AttachError> {
         let descriptors: Vec<_> = descriptors.into_iter().collect();
-        let keys = descriptors.iter().map(|&(function, descriptor)| (function, Plain(CacheKey::of(&descriptor))));
-        self.fill("CACHE_KEYS", keys)?;
-        self.fill("DESCRIPTORS", descriptors.into_iter().map(|(function, descriptor)| (function, Plain(descriptor))))
+        let keys = descriptors.iter().map(|(function, descriptor)| (*function, CacheKey::of(descriptor)));
+        self.fill(tables::CACHE_KEYS, keys)?;
+        self.fill(tables::DESCRIPTORS, descriptors.into_iter())
     }
 
-    pub(super) fn fill<T: aya::Pod>(
+    /// Writes elements of an array.
+    pub(super) fn fill<Kind: Indexed>(
         &mut self,
-        name: &'static str,
-        rows: impl Iterator<Item = (u32, T)>,
-    ) -> Result<(), AttachError> {
+        table: Table<Kind>,
+        rows: impl Iterator<Item = (u32, Kind::Value)>,
+    ) -> Result<(), AttachError>
+    where
+        Kind::Value: Pod,
+    {
         let failed = |source: aya::maps::MapError| AttachError::Object { source: Box::new(source) };
-        let mut table: Array<_, T> = Array::try_from(self.map_mut(name)?).map_err(failed)?;
+        let map = self.map_mut(table.name)?;
+        let mut array: aya::maps::Array<_, Plain<Kind::Value>> = map.try_into().map_err(failed)?;
         for (index, row) in rows {
-            table.set(index, row, 0).map_err(failed)?;
+            array.set(index, Plain(row), 0).map_err(failed)?;
         }
         Ok(())
     }
 
     /// Starts the programs that see processes exec and threads end, and members of a job start others.
     pub fn watch_processes(&mut self) -> Result<(), AttachError> {
-        let forks = (self.options.config.job != 0).then_some(("process_fork", "sched_process_fork"));
+        let forks = (self.config.job != 0).then_some(("process_fork", "sched_process_fork"));
         let always = [("thread_exit", "sched_process_exit"), ("process_exec", "sched_process_exec")];
         for (name, tracepoint) in forks.into_iter().chain(always) {
             let missing = AttachError::Missing { what: "program", name };
@@ -195,40 +142,58 @@ impl Tables {
         }
     }
 
-    pub fn options(&self) -> &LoadOptions {
-        &self.options
-    }
-
-    /// A table, to be read or mapped.
-    pub fn table(&self, name: &'static str) -> Result<&MapData, AttachError> {
-        let map = self.ebpf.map(name).ok_or(AttachError::Missing { what: "table", name })?;
-        data(map).ok_or(AttachError::Missing { what: "table", name })
+    /// What is fixed since they were made.
+    pub fn config(&self) -> &Config {
+        &self.config
     }
 
     /// A table's file descriptor.
-    pub fn table_fd(&self, name: &'static str) -> Result<BorrowedFd<'_>, AttachError> {
-        Ok(self.table(name)?.fd().as_fd())
+    pub(super) fn fd<Kind>(&self, table: Table<Kind>) -> Result<BorrowedFd<'_>, AttachError> {
+        let missing = AttachError::Missing { what: "table", name: table.name };
+        let data = self.ebpf.map(table.name).and_then(data).ok_or(missing)?;
+        Ok(data.fd().as_fd())
     }
 
-    /// A table of `length` values, mapped.
-    pub(crate) fn mapped<T: Pod>(&self, table: &'static str, length: usize) -> Result<SharedArray<T>, AttachError> {
-        SharedArray::map(self.table_fd(table)?, length).map_err(|source| AttachError::Table { table, source })
+    /// An array, mapped.
+    pub(crate) fn mapped<V: Pod>(&self, table: Table<Mapped<V>>) -> Result<SharedArray<V>, AttachError> {
+        let length = table.size(&self.config) as usize;
+        let failed = |source| AttachError::Table { table: table.name, source };
+        SharedArray::map(self.fd(table)?, length).map_err(failed)
+    }
+
+    /// A hash table, to be written.
+    pub(super) fn hash<Kind: KeyValue>(
+        &mut self,
+        table: Table<Kind>,
+    ) -> Result<HashTable<'_, Kind::Key, Kind::Value>, AttachError>
+    where
+        Kind::Key: Pod,
+        Kind::Value: Pod,
+    {
+        HashTable::of(table.name, self.map_mut(table.name)?)
+    }
+
+    /// What is in a hash table.
+    pub(super) fn entries<Kind: KeyValue>(&self, table: Table<Kind>) -> Result<Entries<Kind>, AttachError>
+    where
+        Kind::Key: Pod,
+        Kind::Value: Pod,
+    {
+        let capacity = table.size(&self.config) as usize;
+        bpf::read_hash(self.fd(table)?, capacity).map_err(|source| AttachError::Table { table: table.name, source })
     }
 
     /// A reader of the statistics.
     pub(crate) fn stats(&self) -> Result<StatsReader, AttachError> {
-        let config = &self.options.config;
-        let slots = config.stats_rows() as usize * FUNCTION_SLOTS as usize;
-        let stats = self.mapped("STATS", config.stats_entries as usize)?;
-        Ok(StatsReader::new(self.mapped("STATS_INDEX", slots)?, stats))
+        Ok(StatsReader::new(self.mapped(tables::STATS_INDEX)?, self.mapped(tables::STATS)?))
     }
 
     /// A table for good, to be owned by its reader.
-    pub fn take(&mut self, name: &'static str) -> Result<Map, AttachError> {
-        self.ebpf.take_map(name).ok_or(AttachError::Missing { what: "table", name })
+    pub(super) fn take(&mut self, table: Table<Ring>) -> Result<Map, AttachError> {
+        self.ebpf.take_map(table.name).ok_or(AttachError::Missing { what: "table", name: table.name })
     }
 
-    pub(super) fn map_mut(&mut self, name: &'static str) -> Result<&mut Map, AttachError> {
+    fn map_mut(&mut self, name: &'static str) -> Result<&mut Map, AttachError> {
         self.ebpf.map_mut(name).ok_or(AttachError::Missing { what: "table", name })
     }
 
@@ -242,17 +207,17 @@ impl Tables {
     /// is done on all processors.
     pub(super) fn load_method(&self, method: AttachMethod, uses: &[ProgramUse]) -> Result<Vec<Program>, AttachError> {
         let linked = self.linked()?;
-        let stages = if self.options.config.traffic == 0 { &[][..] } else { &STAGES[..] };
+        let stages = if self.config.traffic == 0 { &[] } else { Stage::ALL };
         let own = uses.iter().map(|usage| (usage.name, bpf::ProgramKind::Probe(usage.attach_type)));
-        let called = stages.iter().map(|&(name, _)| (name, bpf::ProgramKind::Probe(method.return_attach_type())));
+        let called = stages.iter().map(|stage| (stage.program(), bpf::ProgramKind::Probe(method.return_attach_type())));
         let all: Vec<_> = own.chain(called).collect();
         let mut loaded = concurrently(&all, |&(name, kind)| load(linked, name, kind)).into_iter();
         let programs = uses.iter().zip(&mut loaded).map(|(&usage, fd)| Ok(Program { fd: fd?, usage })).collect();
-        let table = "STAGES";
-        for (&(_, index), program) in stages.iter().zip(loaded) {
+        let table = tables::STAGES;
+        for (&stage, program) in stages.iter().zip(loaded) {
             // The table holds them from now on.
-            bpf::set_program(self.table_fd(table)?, index, program?.as_fd())
-                .map_err(|source| AttachError::Table { table, source })?;
+            bpf::set_program(self.fd(table)?, stage as u32, program?.as_fd())
+                .map_err(|source| AttachError::Table { table: table.name, source })?;
         }
         programs
     }

@@ -98,15 +98,10 @@ const MOST_VERIFIED: u32 = 66_000;
 
 #[test]
 fn no_program_takes_the_verifier_long() {
-    let mut options = LoadOptions::default();
-    options.config.traffic = 1;
-    options.config.read_stack = 1;
-    options.config.recent = 1;
-    options.config.nested = 1;
-    options.config.pcontrol_plus_1 = 1;
+    let config = Config { traffic: 1, read_stack: 1, recent: 1, nested: 1, pcontrol_plus_1: 1, ..Config::DEFAULT };
     for method in AttachMethod::ALL {
         // A table of programs takes those of one way of attaching only.
-        let tables = match Tables::load(&options) {
+        let tables = match Tables::load(&config) {
             Ok(tables) => tables,
             Err(error) => return eprintln!("not permitted here: {error}"),
         };
@@ -114,7 +109,8 @@ fn no_program_takes_the_verifier_long() {
         assert!(linked.types.is_some(), "the kernel does not take the object's types");
         let own = [method.programs(), method.tool_programs()].concat();
         let own = own.iter().map(|usage| (usage.name, bpf::ProgramKind::Probe(usage.attach_type)));
-        let called = STAGES.iter().map(|&(name, _)| (name, bpf::ProgramKind::Probe(method.return_attach_type())));
+        let called =
+            Stage::ALL.iter().map(|stage| (stage.program(), bpf::ProgramKind::Probe(method.return_attach_type())));
         for (name, kind) in own.chain(called) {
             let program = load(linked, name, kind).unwrap_or_else(|error| panic!("{method}, {name}: {error:?}"));
             let verified = bpf::verified_instructions(program.as_fd()).unwrap();

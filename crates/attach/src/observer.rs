@@ -2,46 +2,30 @@
 
 use std::{
     collections::{BTreeMap, HashMap, btree_map::Entry},
-    io,
     mem::offset_of,
     os::fd::{AsFd, BorrowedFd},
     sync::{Arc, atomic::Ordering},
 };
 
 use aya::maps::{MapData, RingBuf};
-use bytemuck::Pod;
 use mpiprobe_common::{
-    CALIBRATION_SLOT, Communicator, CommunicatorName, ENDED_THREAD_RECORDS, EndedThread, EndedThreadKey, Flow,
-    FunctionStats, InnerKey, InnerStats, Layout, Loss, PHASE_SLOTS, Phase, ProcessCounters, ProcessLayers, RecentCall,
-    Request, RequestKey, ThreadState, ToolCallKey, ToolCallStats, ToolKey, ToolStats,
-    config::{
-        CONTROL_NEXT_COMMUNICATOR, CONTROL_NEXT_FLOW, CONTROL_NEXT_PHASE, CONTROL_NEXT_PROCESS, CONTROL_NEXT_THREAD,
-        CONTROL_RECENT, CONTROL_WORDS,
-    },
+    CALIBRATION_SLOT, Communicator, CommunicatorName, EndedThread, Flow, FunctionStats, InnerStats, Layout, Loss,
+    Phase, ProcessCounters, ProcessLayers, RecentCall, Request, ThreadState,
     flow::{self, peer},
     layer::{EARLY_QUERIES, EarlyQuery},
     recent::{RECENT_CALLS, entry_of},
     request::state,
+    tables::{self, Word},
 };
 use mpiprobe_observe::{
     ByFunction, CommunicatorSnapshot, PendingRequest, PhaseSnapshot, ProcessSnapshot, SHARED, SharedArray, Snapshot,
     StatsReader, ThreadSnapshot, ToolsSnapshot, alive, by_end, monotonic_ns,
 };
-use thiserror::Error;
 
-use crate::{AttachError, Engine, Notice, kernel::bpf::read_hash};
+use crate::{AttachError, Engine, Notice};
 
 /// How often a thread's state is read again if it changed while it was copied.
 const TORN_ATTEMPTS: usize = 4;
-
-/// Why the tables could not be read.
-#[derive(Debug, Error)]
-#[error("cannot read the BPF table {table}: {source}")]
-pub struct ObserveError {
-    table: &'static str,
-    #[source]
-    source: io::Error,
-}
 
 /// A reader of all tables.
 pub struct Observer {
@@ -69,27 +53,19 @@ impl std::fmt::Debug for Observer {
 impl Observer {
     pub fn new(engine: &mut Engine) -> Result<Self, AttachError> {
         let tables = &mut engine.tables;
-        let events = tables.take("EVENTS")?;
-        let slots = tables.options().config.process_slots as usize;
-        let threads = tables.options().config.thread_slots as usize;
-        let flows = tables.options().config.flow_slots as usize;
-        let communicators = tables.options().config.communicator_slots as usize;
-        let rings = slots.checked_mul(RECENT_CALLS as usize).filter(|_| tables.options().config.recent != 0);
+        let events = tables.take(tables::EVENTS)?;
         let observer = Self {
             stats: tables.stats()?,
-            processes: tables.mapped("PROCESSES", slots)?,
-            threads: tables.mapped("THREADS", threads)?,
-            layouts: tables.mapped("LAYOUTS", slots)?,
-            layers: tables.mapped("LAYERS", slots)?,
-            phases: tables.mapped("PHASES", PHASE_SLOTS as usize)?,
-            flows: tables.mapped("FLOWS", flows)?,
-            communicators: tables.mapped("COMMUNICATORS", communicators)?,
-            names: tables.mapped("COMMUNICATOR_NAMES", communicators)?,
-            control: tables.mapped("CONTROL", CONTROL_WORDS as usize)?,
-            recent: match rings {
-                Some(entries) => Some(tables.mapped("RECENT", entries)?),
-                None => None,
-            },
+            processes: tables.mapped(tables::PROCESSES)?,
+            threads: tables.mapped(tables::THREADS)?,
+            layouts: tables.mapped(tables::LAYOUTS)?,
+            layers: tables.mapped(tables::LAYERS)?,
+            phases: tables.mapped(tables::PHASES)?,
+            flows: tables.mapped(tables::FLOWS)?,
+            communicators: tables.mapped(tables::COMMUNICATORS)?,
+            names: tables.mapped(tables::COMMUNICATOR_NAMES)?,
+            control: tables.mapped(tables::CONTROL)?,
+            recent: if tables.config().recent == 0 { None } else { Some(tables.mapped(tables::RECENT)?) },
             events: RingBuf::try_from(events).map_err(|source| AttachError::Object { source: Box::new(source) })?,
         };
         // Slot 0 is the calibration's.
@@ -121,25 +97,25 @@ impl Observer {
     /// How many notices there was no room for, of all processes.
     pub fn dropped_notices(&self) -> u64 {
         const DROPPED: usize = offset_of!(ProcessCounters, losses) / size_of::<u64>() + Loss::EventDropped as usize;
-        let slots = 0..self.used(CONTROL_NEXT_PROCESS, self.processes.len());
+        let slots = 0..self.used(Word::NextProcess, self.processes.len());
         slots.filter_map(|slot| Some(self.processes.word_of(slot, DROPPED)?.load(Ordering::Relaxed))).sum()
     }
 
     /// The processes that became targets by exec, by slot.
     pub fn executed(&self) -> Vec<(u32, ProcessCounters)> {
-        let slots = 1..self.used(CONTROL_NEXT_PROCESS, self.processes.len());
+        let slots = 1..self.used(Word::NextProcess, self.processes.len());
         let executed = |slot| Some((u32::try_from(slot).ok()?, self.processes.read(slot)?));
         slots.filter_map(executed).filter(|(_, counters)| counters.exec_ns > 0).collect()
     }
 
     /// Everything as it is now.
-    pub fn snapshot(&self, engine: &Engine) -> Result<Snapshot, ObserveError> {
+    pub fn snapshot(&self, engine: &Engine) -> Result<Snapshot, AttachError> {
         engine.locate_open_calls();
         let taken_ns = monotonic_ns();
         // In this order: what a thread has done is added to its process, then written down, and then it is forgotten.
         let mut threads = self.threads_by_process();
         let mut ended = self.ended_threads_by_process(engine)?;
-        let slots = 1..self.used(CONTROL_NEXT_PROCESS, self.processes.len());
+        let slots = 1..self.used(Word::NextProcess, self.processes.len());
         let counters: Vec<_> = slots.filter_map(|slot| Some((slot, self.processes.read(slot)?))).collect();
         let mut inner = inner_by_process(engine)?;
         let mut tools = tools_by_process(engine)?;
@@ -183,7 +159,7 @@ impl Observer {
 
     fn threads_by_process(&self) -> HashMap<u32, Vec<ThreadSnapshot>> {
         let mut by_process: HashMap<u32, Vec<ThreadSnapshot>> = HashMap::new();
-        for slot in 0..self.used(CONTROL_NEXT_THREAD, self.threads.len()) {
+        for slot in 0..self.used(Word::NextThread, self.threads.len()) {
             let Some(state) = self.thread(slot) else { continue };
             let Ok(tid) = u32::try_from(state.id & u64::from(u32::MAX)) else { continue };
             by_process.entry(state.process).or_default().push(ThreadSnapshot { tid, slot, state });
@@ -194,12 +170,12 @@ impl Observer {
         by_process
     }
 
-    fn ended_threads_by_process(&self, engine: &Engine) -> Result<HashMap<u32, Vec<EndedThread>>, ObserveError> {
+    fn ended_threads_by_process(&self, engine: &Engine) -> Result<HashMap<u32, Vec<EndedThread>>, AttachError> {
         const ENDED: usize = offset_of!(ProcessCounters, ended_threads) / size_of::<u64>();
         let mut by_process: HashMap<u32, Vec<EndedThread>> = HashMap::new();
         let has_ended = |slot| self.processes.word_of(slot, ENDED).is_some_and(|word| word.load(Ordering::Acquire) > 0);
-        if (1..self.used(CONTROL_NEXT_PROCESS, self.processes.len())).any(has_ended) {
-            for (key, thread) in read::<EndedThreadKey, EndedThread>(engine, "ENDED_THREADS", ENDED_THREAD_RECORDS)? {
+        if (1..self.used(Word::NextProcess, self.processes.len())).any(has_ended) {
+            for (key, thread) in engine.tables.entries(tables::ENDED_THREADS)? {
                 by_process.entry(key.process).or_default().push(thread);
             }
         }
@@ -209,7 +185,7 @@ impl Observer {
     fn phases_by_process(&self) -> HashMap<u32, Vec<PhaseSnapshot>> {
         let mut by_process: HashMap<u32, Vec<PhaseSnapshot>> = HashMap::new();
         let first_row = u32::try_from(self.processes.len()).unwrap_or(u32::MAX);
-        for number in 0..self.used(CONTROL_NEXT_PHASE, self.phases.len()) {
+        for number in 0..self.used(Word::NextPhase, self.phases.len()) {
             let (Some(phase), Ok(row)) = (self.phases.read(number), u32::try_from(number)) else { continue };
             // One that was taken twice at once was never opened.
             if phase.opened > 0 {
@@ -222,7 +198,7 @@ impl Observer {
 
     fn flows_by_process(&self) -> HashMap<u32, Vec<Flow>> {
         let mut by_process: HashMap<u32, Vec<Flow>> = HashMap::new();
-        let used = 0..self.used(CONTROL_NEXT_FLOW, self.flows.len());
+        let used = 0..self.used(Word::NextFlow, self.flows.len());
         // One that was taken twice at once stays without calls.
         for mut flow in used.filter_map(|index| self.flows.read(index)).filter(|flow| flow.calls > 0) {
             if flow.key.communicator >= distinct_communicators(self.communicators.len()) {
@@ -237,7 +213,7 @@ impl Observer {
         let mut by_process: HashMap<u32, Vec<CommunicatorSnapshot>> = HashMap::new();
         let distinct = distinct_communicators(self.communicators.len()) as usize;
         // The number 0 is nobody's.
-        for index in 1..=self.used(CONTROL_NEXT_COMMUNICATOR, distinct - 1) {
+        for index in 1..=self.used(Word::NextCommunicator, distinct - 1) {
             let (Some(facts), Ok(number)) = (self.communicators.read(index), u32::try_from(index)) else {
                 continue;
             };
@@ -248,13 +224,12 @@ impl Observer {
         by_process
     }
 
-    fn requests_by_process(&self, engine: &Engine) -> Result<HashMap<u32, Vec<PendingRequest>>, ObserveError> {
+    fn requests_by_process(&self, engine: &Engine) -> Result<HashMap<u32, Vec<PendingRequest>>, AttachError> {
         let mut by_process: HashMap<u32, Vec<PendingRequest>> = HashMap::new();
-        let config = &engine.tables.options().config;
-        if config.traffic == 0 {
+        if engine.tables.config().traffic == 0 {
             return Ok(by_process);
         }
-        for (key, request) in read::<RequestKey, Request>(engine, "REQUESTS", config.request_slots)? {
+        for (key, request) in engine.tables.entries(tables::REQUESTS)? {
             if request.state & state::ACTIVE != 0 {
                 let peer = self.peer_of(&request);
                 by_process.entry(key.process).or_default().push(PendingRequest { request, peer });
@@ -322,14 +297,14 @@ impl Observer {
 
     /// Has calls written down from now on, or not any more.
     pub fn note_calls(&self, wanted: bool) {
-        if let Some(word) = self.control.word_of(CONTROL_RECENT as usize, 0) {
+        if let Some(word) = self.control.word_of(Word::Recent as usize, 0) {
             word.store(u64::from(wanted && self.recent.is_some()), Ordering::Release);
         }
     }
 
     /// How many calls of each process have been written down.
     pub fn numbered_calls(&self) -> Vec<(u32, u64)> {
-        let slots = 1..self.used(CONTROL_NEXT_PROCESS, self.processes.len());
+        let slots = 1..self.used(Word::NextProcess, self.processes.len());
         let numbered =
             |slot| Some((u32::try_from(slot).ok()?, self.processes.read(slot).map(|process| process.recent_calls)?));
         slots.filter_map(numbered).collect()
@@ -368,14 +343,14 @@ impl Observer {
     }
 
     /// How many of a table's entries have been handed out.
-    fn used(&self, control: u32, length: usize) -> usize {
-        let next = self.control.read(control as usize).unwrap_or(0);
+    fn used(&self, next: Word, length: usize) -> usize {
+        let next = self.control.read(next as usize).unwrap_or(0);
         usize::try_from(next).unwrap_or(usize::MAX).min(length)
     }
 
     fn next_process(&self) -> Result<&std::sync::atomic::AtomicU64, AttachError> {
         self.control
-            .word_of(CONTROL_NEXT_PROCESS as usize, 0)
+            .word_of(Word::NextProcess as usize, 0)
             .ok_or(AttachError::Missing { what: "word of the table", name: "CONTROL" })
     }
 }
@@ -409,33 +384,25 @@ fn distinct_communicators(slots: usize) -> u32 {
 
 type InnerByProcess = HashMap<u32, Vec<((u16, u16), InnerStats)>>;
 
-fn inner_by_process(engine: &Engine) -> Result<InnerByProcess, ObserveError> {
+fn inner_by_process(engine: &Engine) -> Result<InnerByProcess, AttachError> {
     let mut by_process = InnerByProcess::new();
-    let config = &engine.tables.options().config;
-    if config.nested != 0 {
-        for (key, stats) in read::<InnerKey, InnerStats>(engine, "INNER", config.stats_entries)? {
+    if engine.tables.config().nested != 0 {
+        for (key, stats) in engine.tables.entries(tables::INNER)? {
             by_process.entry(key.process).or_default().push(((key.outer, key.inner), stats));
         }
     }
     Ok(by_process)
 }
 
-fn tools_by_process(engine: &Engine) -> Result<HashMap<u32, ToolsSnapshot>, ObserveError> {
+fn tools_by_process(engine: &Engine) -> Result<HashMap<u32, ToolsSnapshot>, AttachError> {
     let mut by_process: HashMap<u32, ToolsSnapshot> = HashMap::new();
-    let entries = engine.tables.options().config.stats_entries;
     if engine.has_tools() {
-        for (key, stats) in read::<ToolKey, ToolStats>(engine, "TOOL_STATS", entries)? {
+        for (key, stats) in engine.tables.entries(tables::TOOL_STATS)? {
             by_process.entry(key.process).or_default().calls.push((key, stats));
         }
-        for (key, stats) in read::<ToolCallKey, ToolCallStats>(engine, "TOOL_CALLS", entries)? {
+        for (key, stats) in engine.tables.entries(tables::TOOL_CALLS)? {
             by_process.entry(key.process).or_default().own.push((key, stats));
         }
     }
     Ok(by_process)
-}
-
-fn read<K: Pod, V: Pod>(engine: &Engine, table: &'static str, capacity: u32) -> Result<Vec<(K, V)>, ObserveError> {
-    let failed = |source| ObserveError { table, source };
-    let fd = engine.tables.table_fd(table).map_err(|error| failed(io::Error::other(error)))?;
-    read_hash(fd, capacity as usize).map_err(failed)
 }

@@ -43,6 +43,8 @@ pub struct Config {
     pub job: u32,
     /// Not 0: somebody may want to see the last calls; whether he does now says [`CONTROL_RECENT`].
     pub recent: u32,
+    /// Not 0: calls of language layers are to be told from the program's, or charged to it.
+    pub layers: u32,
     /// Not 0: what happens to processes is written to the log of the programs (`--trace-bpf`).
     pub trace: u32,
     pub open_calls: OpenCalls,
@@ -121,6 +123,7 @@ impl Config {
         read_call_sites: 1,
         job: 0,
         recent: 0,
+        layers: 0,
         trace: 0,
         open_calls: OpenCalls::UNKNOWN,
         environment: EnvironmentFields::UNKNOWN,
@@ -133,51 +136,5 @@ impl Config {
     }
 }
 
-/// Size of the ring buffer of notices, bytes. At most half of it is taken by environments.
+/// Size of the ring buffer of notices, bytes.
 pub const EVENTS_BYTES: u32 = 2 << 20;
-/// Word of the shared control array: next free process slot. Taken by atomic addition, in BPF and in the observer.
-pub const CONTROL_NEXT_PROCESS: u32 = 0;
-/// Word of the shared control array: next free statistics entry.
-pub const CONTROL_NEXT_STATS: u32 = 1;
-/// Word of the shared control array: next thread slot that was never used.
-pub const CONTROL_NEXT_THREAD: u32 = 2;
-/// Word of the shared control array: next flow.
-pub const CONTROL_NEXT_FLOW: u32 = 3;
-/// Word of the shared control array: next communicator. Counts from 0, which is nobody's number.
-pub const CONTROL_NEXT_COMMUNICATOR: u32 = 4;
-/// Index of the program that finds the flows of a completed call.
-pub const STAGE_ATTRIBUTE: u32 = 0;
-/// Index of the program that adds up what it has moved.
-pub const STAGE_MEASURE: u32 = 1;
-/// Index of the program that remembers the operation that a call has posted.
-pub const STAGE_POST: u32 = 2;
-/// Index of the program that finds out which requests a call has completed.
-pub const STAGE_SETTLE: u32 = 3;
-/// Index of the program that goes through them.
-pub const STAGE_FOLLOW: u32 = 4;
-/// Index of the program that adds up arrays of counts.
-pub const STAGE_SUM: u32 = 5;
-/// Index of the program that goes through requests whose true source is to be found out.
-pub const STAGE_FOLLOW_ANY: u32 = 6;
-/// Index of the program that goes through requests that are started.
-pub const STAGE_START: u32 = 7;
-/// Index of the program that notes where communicators come from.
-pub const STAGE_RELATE: u32 = 8;
-/// Index of the program that looks at members of a new one.
-pub const STAGE_LOOK: u32 = 9;
-/// Index of the program that finds the layout of a process's library by what is known of others.
-pub const STAGE_PREPARE: u32 = 10;
-/// Number of programs that are called by others.
-pub const STAGES: u32 = 11;
-/// Word of the shared control array: next place for a communicator that is not told apart, above those that are.
-pub const CONTROL_NEXT_SHARED: u32 = 5;
-/// Word of the shared control array: next store of handles.
-pub const CONTROL_NEXT_HANDLES: u32 = 6;
-/// Word of the shared control array: next phase.
-pub const CONTROL_NEXT_PHASE: u32 = 7;
-/// Word of the shared control array: not 0 while somebody looks at the last calls. Written by the observer.
-pub const CONTROL_RECENT: u32 = 8;
-/// Word of the shared control array: next store of latest calls.
-pub const CONTROL_NEXT_RECALLED: u32 = 9;
-/// Number of control words.
-pub const CONTROL_WORDS: u32 = 10;

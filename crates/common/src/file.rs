@@ -21,6 +21,8 @@
 //! | ended threads | [`EndedThread`], by [`EndedThread::place`]; one of 0 at [`EndedThread::ended_ns`] is none |
 //! | code | lines of `/proc/PID/maps` about files with code |
 
+use core::marker::PhantomData;
+
 use bytemuck::{Pod, Zeroable};
 
 use crate::{
@@ -58,9 +60,51 @@ const HEADER_ROOM: u64 = 16384;
 /// Tables begin at multiples of this: what is backed is so by pages.
 const PAGE: u64 = 4096;
 
-/// Where one table is in the file.
+/// Where one table is in the file, and what its entries are.
+#[derive(Debug)]
+pub struct Region<T> {
+    /// Bytes from the beginning of the file.
+    pub offset: u64,
+    /// Entries that there is room for.
+    pub capacity: u32,
+    entry: PhantomData<fn() -> T>,
+}
+
+impl<T> Region<T> {
+    /// Bytes of one entry.
+    pub const ENTRY: u64 = size_of::<T>() as u64;
+
+    const fn new(after: u64, capacity: u32) -> Self {
+        Self { offset: after.next_multiple_of(PAGE), capacity, entry: PhantomData }
+    }
+
+    /// The same without the type of its entries.
+    pub const fn extent(&self) -> Extent {
+        Extent { offset: self.offset, entry: Self::ENTRY, capacity: self.capacity }
+    }
+
+    /// Where it ends.
+    pub const fn end(&self) -> u64 {
+        self.extent().end()
+    }
+
+    /// Where an entry is; `None` beyond the last one.
+    pub const fn at(&self, index: u32) -> Option<u64> {
+        self.extent().at(index)
+    }
+}
+
+impl<T> Clone for Region<T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T> Copy for Region<T> {}
+
+/// Which part of the file a table takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Region {
+pub struct Extent {
     /// Bytes from the beginning of the file.
     pub offset: u64,
     /// Bytes of one entry.
@@ -69,11 +113,7 @@ pub struct Region {
     pub capacity: u32,
 }
 
-impl Region {
-    const fn of<T>(after: u64, capacity: u32) -> Self {
-        Self { offset: after.next_multiple_of(PAGE), entry: size_of::<T>() as u64, capacity }
-    }
-
+impl Extent {
     /// FNV-1a, by words.
     const fn mixed_into(&self, hash: u64) -> u64 {
         let hash = (hash ^ self.offset).wrapping_mul(FNV_FACTOR);
@@ -92,20 +132,41 @@ impl Region {
     }
 }
 
-pub const COUNTERS_REGION: Region = Region::of::<ProcessCounters>(HEADER_ROOM, 1);
-pub const THREADS_REGION: Region = Region::of::<ThreadState>(COUNTERS_REGION.end(), THREADS);
-pub const OWNERS_REGION: Region = Region::of::<StatsOwner>(THREADS_REGION.end(), STATS);
-pub const STATS_REGION: Region = Region::of::<FunctionStats>(OWNERS_REGION.end(), STATS);
-pub const OFF_REGION: Region = Region::of::<CallsOff>(STATS_REGION.end(), THREADS);
-pub const PHASES_REGION: Region = Region::of::<Phase>(OFF_REGION.end(), PHASES);
-pub const FLOWS_REGION: Region = Region::of::<Flow>(PHASES_REGION.end(), FLOWS);
-pub const COMMUNICATORS_REGION: Region = Region::of::<Communicator>(FLOWS_REGION.end(), COMMUNICATORS);
-pub const NAMES_REGION: Region = Region::of::<CommunicatorName>(COMMUNICATORS_REGION.end(), COMMUNICATORS);
-pub const REQUESTS_REGION: Region = Region::of::<FollowedRequest>(NAMES_REGION.end(), REQUESTS);
-pub const RECENT_REGION: Region = Region::of::<RecentCall>(REQUESTS_REGION.end(), RECENT_CALLS);
-pub const LAYOUT_REGION: Region = Region::of::<Layout>(RECENT_REGION.end(), 1);
-pub const ENDED_THREADS_REGION: Region = Region::of::<EndedThread>(LAYOUT_REGION.end(), ENDED_THREAD_PLACES);
-pub const CODE_REGION: Region = Region::of::<u8>(ENDED_THREADS_REGION.end(), CODE);
+/// One list of the tables in their order: name, type of entries, room for so many of them, and for how many from the start.
+macro_rules! regions {
+    ($first:ident: $first_type:ty = $first_room:expr, $first_start:expr; $($name:ident: $type:ty = $room:expr, $start:expr;)*) => {
+        pub const $first: Region<$first_type> = Region::new(HEADER_ROOM, $first_room);
+        regions!(@after $first; $($name: $type = $room;)*);
+
+        /// All tables, and of each how many entries there is memory or disk for from the start.
+        pub const REGIONS: &[(Extent, u32)] = &[($first.extent(), $first_start), $(($name.extent(), $start)),*];
+    };
+    (@after $before:ident; $name:ident: $type:ty = $room:expr; $($rest:tt)*) => {
+        pub const $name: Region<$type> = Region::new($before.end(), $room);
+        regions!(@after $name; $($rest)*);
+    };
+    (@after $before:ident;) => {
+        /// Length of a file, bytes.
+        pub const FILE_SIZE: u64 = $before.end().next_multiple_of(PAGE);
+    };
+}
+
+regions! {
+    COUNTERS_REGION: ProcessCounters = 1, 1;
+    THREADS_REGION: ThreadState = THREADS, 32;
+    OWNERS_REGION: StatsOwner = STATS, 128;
+    STATS_REGION: FunctionStats = STATS, 128;
+    OFF_REGION: CallsOff = THREADS, 32;
+    PHASES_REGION: Phase = PHASES, 16;
+    FLOWS_REGION: Flow = FLOWS, 256;
+    COMMUNICATORS_REGION: Communicator = COMMUNICATORS, 64;
+    NAMES_REGION: CommunicatorName = COMMUNICATORS, 64;
+    REQUESTS_REGION: FollowedRequest = REQUESTS, 256;
+    RECENT_REGION: RecentCall = RECENT_CALLS, RECENT_CALLS;
+    LAYOUT_REGION: Layout = 1, 1;
+    ENDED_THREADS_REGION: EndedThread = ENDED_THREAD_PLACES, ENDED_THREAD_PLACES;
+    CODE_REGION: u8 = CODE, 64 * 1024;
+}
 
 /// Whose calls a statistics entry counts. Zeros: it is not in use.
 #[repr(C)]
@@ -137,26 +198,15 @@ pub struct FollowedRequest {
     pub request: Request,
 }
 
-/// Length of a file, bytes.
-pub const FILE_SIZE: u64 = CODE_REGION.end().next_multiple_of(PAGE);
-
 /// Sizes and places of all tables in one number: files of another layout have another one.
 pub const FINGERPRINT: u64 = {
-    let hash = FNV_START ^ size_of::<Header>() as u64;
-    let hash = COUNTERS_REGION.mixed_into(hash);
-    let hash = THREADS_REGION.mixed_into(hash);
-    let hash = OWNERS_REGION.mixed_into(hash);
-    let hash = STATS_REGION.mixed_into(hash);
-    let hash = OFF_REGION.mixed_into(hash);
-    let hash = PHASES_REGION.mixed_into(hash);
-    let hash = FLOWS_REGION.mixed_into(hash);
-    let hash = COMMUNICATORS_REGION.mixed_into(hash);
-    let hash = NAMES_REGION.mixed_into(hash);
-    let hash = REQUESTS_REGION.mixed_into(hash);
-    let hash = RECENT_REGION.mixed_into(hash);
-    let hash = LAYOUT_REGION.mixed_into(hash);
-    let hash = ENDED_THREADS_REGION.mixed_into(hash);
-    CODE_REGION.mixed_into(hash)
+    let mut hash = FNV_START ^ size_of::<Header>() as u64;
+    let mut regions = REGIONS;
+    while let [(extent, _), rest @ ..] = regions {
+        hash = extent.mixed_into(hash);
+        regions = rest;
+    }
+    hash
 };
 
 /// Of FNV-1a.
@@ -249,28 +299,13 @@ mod tests {
 
     #[test]
     fn tables_do_not_overlap() {
-        let regions = [
-            COUNTERS_REGION,
-            THREADS_REGION,
-            OWNERS_REGION,
-            STATS_REGION,
-            OFF_REGION,
-            PHASES_REGION,
-            FLOWS_REGION,
-            COMMUNICATORS_REGION,
-            NAMES_REGION,
-            REQUESTS_REGION,
-            RECENT_REGION,
-            LAYOUT_REGION,
-            ENDED_THREADS_REGION,
-            CODE_REGION,
-        ];
         let mut end = size_of::<Header>() as u64;
-        for region in regions {
-            assert!(region.offset >= end && region.offset.is_multiple_of(PAGE), "{region:?}");
-            assert_eq!(region.at(region.capacity), None);
-            assert_eq!(region.at(region.capacity - 1), Some(region.end() - region.entry));
-            end = region.end();
+        for (extent, at_start) in REGIONS {
+            assert!(extent.offset >= end && extent.offset.is_multiple_of(PAGE), "{extent:?}");
+            assert_eq!(extent.at(extent.capacity), None);
+            assert_eq!(extent.at(extent.capacity - 1), Some(extent.end() - extent.entry));
+            assert!((1..=extent.capacity).contains(at_start), "{extent:?}");
+            end = extent.end();
         }
         assert!(FILE_SIZE >= end);
     }

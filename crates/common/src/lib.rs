@@ -26,6 +26,7 @@ pub mod request;
 pub mod rules;
 pub mod stacks;
 pub mod stats;
+pub mod tables;
 pub mod thread;
 pub mod tool;
 

@@ -2,7 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::names::{self, Name};
+use super::{
+    Rows,
+    names::{self, Name},
+};
 
 /// Completed calls that have something in common, and what they moved.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -41,7 +44,7 @@ pub struct TrafficProfile {
     /// The same by size, smallest first.
     pub communicator_sizes: Vec<CommunicatorSize>,
     /// The communication matrix: most bytes first.
-    pub partners: Vec<PartnerRow>,
+    pub partners: Rows<PartnerRow>,
 }
 
 /// One communicator, whatever its handles are in the processes that are in it.

@@ -18,6 +18,7 @@ mod phase;
 mod profile;
 mod rank;
 mod recent;
+mod rows;
 #[cfg(any(test, feature = "sample"))]
 pub mod sample;
 mod spread;
@@ -45,6 +46,7 @@ pub use phase::{PhaseProfile, RankPhase};
 pub use profile::{EndReason, EngineInfo, JobInfo, LibraryInfo, Profile, SlowSite, Totals};
 pub use rank::{OpenCallInfo, OtherThreads, RankProfile, RankState, ThreadLife, ThreadProfile};
 pub use recent::{ArgumentValue, NamedArgument, RecentCallInfo, RecentCalls};
+pub use rows::Rows;
 pub use spread::Spread;
 pub use sum::SaturatingSum;
 pub use tool::{FunctionLayers, LibraryLayer, ToolCalls, ToolInfo, ToolLayer};

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     Efficiency, FunctionLayers, FunctionProfile, GroupProfile, InnerCalls, Losses, OwnCost, PhaseProfile, RankProfile,
-    Spread, ToolInfo, TrafficProfile, UnmatchedRow, Window,
+    Rows, Spread, ToolInfo, TrafficProfile, UnmatchedRow, Window,
     names::{self, Name},
 };
 
@@ -43,7 +43,7 @@ pub struct Profile {
     /// Functions that tools stand before; most time first.
     #[serde(default)]
     pub layers: Vec<FunctionLayers>,
-    pub ranks: Vec<RankProfile>,
+    pub ranks: Rows<RankProfile>,
     /// Sends and receives under way without their other end, by rank; empty in a profile that stands alone.
     #[serde(default)]
     pub unmatched: Vec<UnmatchedRow>,

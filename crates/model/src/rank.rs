@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    CallArguments, FunctionLayers, FunctionRow, GroupRow, Losses, RankPhase, RankTraffic, RecentCalls,
+    CallArguments, FunctionLayers, FunctionRow, GroupRow, Losses, RankPhase, RankTraffic, RecentCalls, Rows,
     names::{self, Name},
 };
 
@@ -67,7 +67,7 @@ pub struct RankProfile {
     /// From the beginning of observation to the first MPI call seen, ns: it may contain a call that began before attach.
     /// `null`: no call seen at all.
     pub before_first_call_ns: Option<u64>,
-    pub functions: Vec<FunctionRow>,
+    pub functions: Rows<FunctionRow>,
     pub groups: Vec<GroupRow>,
     /// What the calls have moved; `null` without `--traffic`.
     pub traffic: Option<RankTraffic>,

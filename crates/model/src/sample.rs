@@ -2,7 +2,7 @@
 
 use super::{
     CallArguments, CommunicatorArgument, EngineInfo, FunctionProfile, FunctionRow, Losses, OpenCallInfo, OwnCost,
-    Partner, Peer, PendingRow, Profile, RankProfile, RankState, RankTraffic, Rates, SCHEMA, Spread, Totals,
+    Partner, Peer, PendingRow, Profile, RankProfile, RankState, RankTraffic, Rates, Rows, SCHEMA, Spread, Totals,
     TrafficProfile,
 };
 
@@ -45,7 +45,7 @@ pub fn profile(ranks: Vec<RankProfile>) -> Profile {
         traffic: Some(TrafficProfile::default()),
         phases: Vec::new(),
         layers: Vec::new(),
-        ranks,
+        ranks: ranks.into(),
         unmatched: Vec::new(),
         losses: Losses::default(),
         own_cost: OwnCost::new(1000.0, Some(500.0), 0, 1),
@@ -80,7 +80,7 @@ fn rank(rank: u32, size: u32) -> RankProfile {
         inner_calls: 0,
         inner_calls_of_unseen: 0,
         before_first_call_ns: None,
-        functions: Vec::new(),
+        functions: Rows::default(),
         groups: Vec::new(),
         traffic: Some(RankTraffic::default()),
         open_calls: Vec::new(),

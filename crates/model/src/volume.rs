@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Amounts, Partner, PendingRow,
+    Amounts, Partner, PendingRow, Rows,
     names::{self, Name},
 };
 
@@ -38,7 +38,7 @@ pub struct RankTraffic {
     /// Communicators used by calls that take one.
     pub communicators: Vec<CommunicatorRow>,
     /// Completed calls by function, place, communicator and partner: most bytes first.
-    pub flows: Vec<FlowRow>,
+    pub flows: Rows<FlowRow>,
     /// Operations under way, the oldest first: at the end of a process those that it never completed.
     pub pending: Vec<PendingRow>,
 }

@@ -17,12 +17,12 @@ use std::{
 
 use bytemuck::AnyBitPattern;
 use mpiprobe_common::{
-    CALIBRATION_FUNCTION, Communicator, CommunicatorKey, CommunicatorName, EndedThread, Flow, FlowKey, FunctionStats,
-    Layout, Phase, ProcessCounters, RecentCall, Request, ThreadState,
+    CALIBRATION_FUNCTION, Communicator, CommunicatorKey, EndedThread, Flow, FlowKey, FunctionStats, Layout,
+    ProcessCounters, Request, ThreadState,
     file::{
-        CODE_REGION, COMMUNICATORS_REGION, COUNTERS_REGION, CallsOff, ENDED_THREADS_REGION, FILE_SIZE, FINGERPRINT,
-        FLOWS_REGION, FollowedRequest, Header, LAYOUT_REGION, MAGIC, NAMES_REGION, OFF_REGION, OWNERS_REGION,
-        PHASES_REGION, RECENT_REGION, REQUESTS_REGION, Region, STATS_REGION, StatsOwner, THREADS_REGION, VERSION,
+        CODE_REGION, COMMUNICATORS_REGION, COUNTERS_REGION, ENDED_THREADS_REGION, FILE_SIZE, FINGERPRINT, FLOWS_REGION,
+        FollowedRequest, Header, LAYOUT_REGION, MAGIC, NAMES_REGION, OFF_REGION, OWNERS_REGION, PHASES_REGION,
+        RECENT_REGION, REQUESTS_REGION, Region, STATS_REGION, THREADS_REGION, VERSION,
     },
     flow::peer,
     request::{key_kind, state},
@@ -131,7 +131,7 @@ impl TableFile {
 
     /// What the last calls were, as far as they have been written down.
     pub fn recent_ring(&self) -> Result<RecentRing, TableFileError> {
-        let copy = || self.entries::<RecentCall>(RECENT_REGION, RECENT_REGION.capacity.into());
+        let copy = || self.entries(RECENT_REGION, RECENT_REGION.capacity.into());
         let first = copy()?;
         Ok(RecentRing::of(first, &copy()?))
     }
@@ -150,7 +150,7 @@ impl TableFile {
 
     /// The special values of the process's MPI library; zeroed where they are not known.
     fn layout(&self) -> Result<Layout, TableFileError> {
-        Ok(self.entries::<Layout>(LAYOUT_REGION, 1)?.first().copied().unwrap_or_default())
+        Ok(self.entries(LAYOUT_REGION, 1)?.first().copied().unwrap_or_default())
     }
 
     /// Gives pages back in which there is nothing: the wrapper asks for room before it knows whether it will need it. Only for tables that
@@ -195,15 +195,15 @@ impl TableFile {
     fn counters(&self, threads: u64) -> Result<ProcessCounters, TableFileError> {
         let bytes = self.bytes(COUNTERS_REGION.offset, size_of::<ProcessCounters>())?;
         let counters: ProcessCounters = value(&bytes).ok_or(TableFileError::Short)?;
-        let off = self.entries::<CallsOff>(OFF_REGION, threads)?;
+        let off = self.entries(OFF_REGION, threads)?;
         let calls_off = off.iter().fold(0, |sum: u64, thread| sum.saturating_add(thread.calls));
         Ok(ProcessCounters { calls_off, ..counters })
     }
 
     /// Sums over thread slots, by function id: in all phases and none, and in each phase.
     fn functions(&self, used: u64) -> Result<(ByFunction, Vec<PhaseSnapshot>), TableFileError> {
-        let owners = self.entries::<StatsOwner>(OWNERS_REGION, used)?;
-        let stats = self.entries::<FunctionStats>(STATS_REGION, used)?;
+        let owners = self.entries(OWNERS_REGION, used)?;
+        let stats = self.entries(STATS_REGION, used)?;
         let mut sums: BTreeMap<u32, FunctionStats> = BTreeMap::new();
         let mut by_phase: BTreeMap<u32, BTreeMap<u32, FunctionStats>> = BTreeMap::new();
         for (owner, entry) in owners.iter().zip(&stats) {
@@ -216,7 +216,7 @@ impl TableFile {
             }
         }
         let phases = if by_phase.keys().any(|&phase_plus_1| phase_plus_1 != 0) || self.has_phases()? {
-            self.entries::<Phase>(PHASES_REGION, PHASES_REGION.capacity.into())?
+            self.entries(PHASES_REGION, PHASES_REGION.capacity.into())?
         } else {
             Vec::new()
         };
@@ -230,13 +230,13 @@ impl TableFile {
 
     /// Whether a phase was ever opened.
     fn has_phases(&self) -> Result<bool, TableFileError> {
-        Ok(self.entries::<Phase>(PHASES_REGION, 1)?.iter().any(|phase| phase.opened > 0))
+        Ok(self.entries(PHASES_REGION, 1)?.iter().any(|phase| phase.opened > 0))
     }
 
     /// Sums over thread slots, of those that have carried anything.
     fn flows(&self, used: u64, process: u32) -> Result<Vec<Flow>, TableFileError> {
         let mut sums: HashMap<FlowKey, Flow> = HashMap::new();
-        let flows = self.entries::<Flow>(FLOWS_REGION, used)?.into_iter();
+        let flows = self.entries(FLOWS_REGION, used)?.into_iter();
         for flow in flows.filter(|flow| u32::from(flow.key.function) != CALIBRATION_FUNCTION) {
             let key = FlowKey { process, ..flow.key };
             sums.entry(key).or_insert(Flow { key, ..Flow::default() }).merge(&flow);
@@ -246,8 +246,8 @@ impl TableFile {
 
     /// By number.
     fn communicators(&self, used: u64, process: u32) -> Result<Vec<CommunicatorSnapshot>, TableFileError> {
-        let entries = self.entries::<Communicator>(COMMUNICATORS_REGION, used)?;
-        let names = self.entries::<CommunicatorName>(NAMES_REGION, used)?;
+        let entries = self.entries(COMMUNICATORS_REGION, used)?;
+        let names = self.entries(NAMES_REGION, used)?;
         let known = (1..).zip(entries.into_iter().zip(names)).filter(|(_, (entry, _))| entry.first_ns != 0);
         let of_process = |entry: Communicator| Communicator { key: CommunicatorKey { process, ..entry.key }, ..entry };
         let snapshot = |(number, (entry, name))| CommunicatorSnapshot {
@@ -261,12 +261,12 @@ impl TableFile {
 
     /// Operations under way.
     fn requests(&self, flows: u64) -> Result<Vec<PendingRequest>, TableFileError> {
-        let flows = self.entries::<Flow>(FLOWS_REGION, flows)?;
+        let flows = self.entries(FLOWS_REGION, flows)?;
         let peer = |request: &Request| {
             let flow = request.receiving_flow_plus_1().checked_sub(1).and_then(|index| flows.get(index as usize));
             flow.map_or(peer::UNKNOWN, |flow| flow.key.peer)
         };
-        let entries = self.entries::<FollowedRequest>(REQUESTS_REGION, REQUESTS_REGION.capacity.into())?;
+        let entries = self.entries(REQUESTS_REGION, REQUESTS_REGION.capacity.into())?;
         let is_operation =
             |entry: &FollowedRequest| entry.key.kind == key_kind::REQUEST && entry.request.state & state::ACTIVE != 0;
         let pending = entries.into_iter().filter(is_operation);
@@ -289,7 +289,7 @@ impl TableFile {
 
     /// In the order of their places.
     fn ended_threads(&self) -> Result<Vec<EndedThread>, TableFileError> {
-        let copy = || self.entries::<EndedThread>(ENDED_THREADS_REGION, ENDED_THREADS_REGION.capacity.into());
+        let copy = || self.entries(ENDED_THREADS_REGION, ENDED_THREADS_REGION.capacity.into());
         // What was whole in the first copy is so in the second one.
         let whole: Vec<bool> = copy()?.iter().map(|thread| thread.ended_ns != 0).collect();
         let ended = copy()?.into_iter().zip(whole).filter_map(|(thread, is_whole)| is_whole.then_some(thread));
@@ -315,15 +315,15 @@ impl TableFile {
     }
 
     /// The first `used` entries of a table, at most all of them.
-    fn entries<T: AnyBitPattern>(&self, region: Region, used: u64) -> Result<Vec<T>, TableFileError> {
+    fn entries<T: AnyBitPattern>(&self, region: Region<T>, used: u64) -> Result<Vec<T>, TableFileError> {
         let bytes = self.table(region, used)?;
         Ok(bytes.chunks_exact(size_of::<T>()).filter_map(value).collect())
     }
 
     /// The same, in one piece.
-    fn table(&self, region: Region, used: u64) -> Result<Vec<u8>, TableFileError> {
+    fn table<T>(&self, region: Region<T>, used: u64) -> Result<Vec<u8>, TableFileError> {
         let entries = used.min(u64::from(region.capacity));
-        self.bytes(region.offset, usize::try_from(entries * region.entry).unwrap_or(0))
+        self.bytes(region.offset, usize::try_from(entries * Region::<T>::ENTRY).unwrap_or(0))
     }
 
     fn bytes(&self, offset: u64, length: usize) -> Result<Vec<u8>, TableFileError> {

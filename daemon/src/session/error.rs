@@ -2,7 +2,7 @@
 
 use std::io;
 
-use mpiprobe_attach::{AttachError, ObserveError};
+use mpiprobe_attach::AttachError;
 use mpiprobe_discover::{ProcRootError, ProcessError, SelectError};
 use mpiprobe_present::{OutputError, recording::RecordingError};
 use mpiprobe_view::ViewError;
@@ -19,8 +19,6 @@ pub enum SessionError {
     Attach(#[from] AttachError),
     #[error(transparent)]
     Probe(#[from] ProbeError),
-    #[error(transparent)]
-    Observe(#[from] ObserveError),
     #[error(transparent)]
     Process(#[from] ProcessError),
     #[error(transparent)]

@@ -2,7 +2,7 @@
 
 use mpiprobe_common::{
     Amount, CacheKey, Descriptor, FUNCTION_SLOTS, CachedCall, Layout, ThreadState,
-    config::CONTROL_NEXT_RECALLED,
+    tables::Word,
     cache_key::read,
     descriptor::{NONE, Side, amount as kind, completion},
     flow::{Completed, RECENT_FLOWS, RecentFlow, peer},
@@ -15,18 +15,18 @@ use mpiprobe_common::{
 use super::{Returned, add_calls, add_received, add_sent, arguments::word, can_follow, flow, parent};
 use crate::{
     apart::given,
-    call::{COMPLETED, MEASURES, POSTED, RETURN, SETTLES},
+    call::Outcome,
     layers::may_be_in_layer,
     maps::{CACHE_KEYS, CALL_CACHES, configured},
     statistics::{process_counters, take_number},
 };
 
-/// Accounts for a call that was successful, if it is known: gives what is left to be done, else [`COMPLETED`].
+/// Accounts for a call that was successful, if it is known: gives what is left to be done, else [`Outcome::Completed`].
 #[inline(always)]
-pub fn look_up(thread: &mut ThreadState, call: Returned) -> u32 {
-    let Some(key) = key(call.function) else { return COMPLETED };
+pub fn look_up(thread: &mut ThreadState, call: Returned) -> Outcome {
+    let Some(key) = key(call.function) else { return Outcome::Completed };
     let given = argument(thread, key.positions[0]);
-    let Some(known) = place(thread, call.function, given, call.call_site) else { return COMPLETED };
+    let Some(known) = place(thread, call.function, given, call.call_site) else { return Outcome::Completed };
     // SAFETY: map value pointer to what only this thread writes.
     let known = unsafe { &*known };
     if known.call_site != call.call_site
@@ -36,7 +36,7 @@ pub fn look_up(thread: &mut ThreadState, call: Returned) -> u32 {
         || thread.tools_open != 0
         || thread.has_stack == 0
     {
-        return COMPLETED;
+        return Outcome::Completed;
     }
     let mut differs = 0;
     for (&position, &word) in key.positions.iter().zip(&known.words) {
@@ -49,16 +49,16 @@ pub fn look_up(thread: &mut ThreadState, call: Returned) -> u32 {
         || in_place(thread, key, known.in_place) != known.flags & flags::IN_PLACE
         || may_be_in_layer(thread.process, call.call_site)
     {
-        return COMPLETED;
+        return Outcome::Completed;
     }
     if key.status != NONE {
         let is_ignored = argument(thread, key.status) == known.status_ignore;
         if is_ignored != (known.flags & flags::TO_BE_MEASURED == 0) {
-            return COMPLETED;
+            return Outcome::Completed;
         }
         if !is_ignored {
             keep(thread, &call, known);
-            return MEASURES;
+            return Outcome::Measures;
         }
     }
     add_calls(known.flow_plus_1, known.second_flow_plus_1, call.ns);
@@ -70,13 +70,13 @@ pub fn look_up(thread: &mut ThreadState, call: Returned) -> u32 {
     }
     if known.flags & flags::POSTS != 0 {
         keep(thread, &call, known);
-        return POSTED;
+        return Outcome::Posts;
     }
     if known.flags & flags::ENDS != 0 || (known.flags & flags::SETTLES != 0 && thread.following.handles != 0) {
         keep(thread, &call, known);
-        return SETTLES;
+        return Outcome::Settles;
     }
-    RETURN
+    Outcome::Return
 }
 
 /// Keeps the call as if it had been found out about, for the programs that go on with it.
@@ -147,7 +147,7 @@ pub extern "C" fn learn(thread: *mut ThreadState, descriptor: *const Descriptor,
     all |= flag(flags::SETTLES, descriptor.settles_requests());
     all |= flag(flags::ENDS, descriptor.completion == completion::ENDS);
     if thread.call_cache_plus_1 == 0 {
-        let Some(number) = take_number(CONTROL_NEXT_RECALLED, configured::call_cache_slots()) else { return 0 };
+        let Some(number) = take_number(Word::NextCallCache, configured::call_cache_slots()) else { return 0 };
         thread.call_cache_plus_1 = number as u64 + 1;
     }
     let call = &thread.completed;

@@ -3,7 +3,7 @@
 use aya_ebpf::helpers::bpf_ktime_get_ns;
 use mpiprobe_common::{
     Communicator, CommunicatorKey, Layout, Loss,
-    config::{CONTROL_NEXT_COMMUNICATOR, CONTROL_NEXT_FLOW, CONTROL_NEXT_SHARED},
+    tables::Word,
     flow::{UNKNOWN_NEIGHBOURS, communicator_kind, distinct_communicators, handle_of, peer},
     layout,
 };
@@ -78,17 +78,17 @@ const NOTHING: Communicator = Communicator {
 fn free_number(process: u32) -> Option<u32> {
     let distinct = distinct_communicators(configured::communicator_slots());
     // SAFETY: map value pointer.
-    let flows = CONTROL.get_ptr(CONTROL_NEXT_FLOW).map_or(0, |word| unsafe { load(word) });
+    let flows = CONTROL.get_ptr(Word::NextFlow as u32).map_or(0, |word| unsafe { load(word) });
     let flow_slots = configured::flow_slots() as u64;
     if flows <= flow_slots - flow_slots / 4
-        && let Some(index) = take_number(CONTROL_NEXT_COMMUNICATOR, distinct - 1)
+        && let Some(index) = take_number(Word::NextCommunicator, distinct - 1)
     {
         return Some(index + 1);
     }
     let used = SHARED_NUMBERS.pop().ok().flatten();
     let number = match used {
         Some(number) => number,
-        None => distinct + take_number(CONTROL_NEXT_SHARED, configured::communicator_slots() - distinct)?,
+        None => distinct + take_number(Word::NextShared, configured::communicator_slots() - distinct)?,
     };
     if let Some(counters) = process_counters(process) {
         // SAFETY: map value pointer.

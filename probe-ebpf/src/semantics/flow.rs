@@ -2,7 +2,7 @@
 
 use mpiprobe_common::{
     Descriptor, Layout, Loss, ThreadState,
-    config::CONTROL_NEXT_FLOW,
+    tables::Word,
     descriptor::NONE,
     flow::{RECENT_FLOWS, RecentFlow, Sought, peer},
     layout,
@@ -80,7 +80,7 @@ pub fn look_up(process: u32, layout: &Layout, sought: &Sought) -> Option<u32> {
     if let Some(&known) = unsafe { FLOW_OF.get(&key) } {
         return Some(known);
     }
-    let Some(flow) = take_number(CONTROL_NEXT_FLOW, configured::flow_slots()) else {
+    let Some(flow) = take_number(Word::NextFlow, configured::flow_slots()) else {
         count_loss(process, Loss::FlowTableFull);
         return None;
     };

@@ -4,7 +4,7 @@ use core::mem::MaybeUninit;
 
 use aya_ebpf::helpers::generated::bpf_probe_read_user;
 use mpiprobe_common::{
-    Descriptor, Layout, Loss, ThreadState, config::CONTROL_NEXT_HANDLES,
+    Descriptor, Layout, Loss, ThreadState, tables::Word,
     request::HANDLES as MOST_HANDLES, rules::handles::length,
 };
 
@@ -54,7 +54,7 @@ pub fn remember(thread: &mut ThreadState, descriptor: &Descriptor, position: u8)
 #[inline(always)]
 fn copy(thread: &mut ThreadState, address: u64, count: u32, width: u32) -> Option<u32> {
     if thread.following.store_plus_1 == 0 {
-        thread.following.store_plus_1 = take_number(CONTROL_NEXT_HANDLES, configured::handle_stores())? + 1;
+        thread.following.store_plus_1 = take_number(Word::NextHandles, configured::handle_stores())? + 1;
     }
     let store = HANDLES.get_ptr_mut(thread.following.store_plus_1.wrapping_sub(1))?;
     let mut kept = count;

@@ -23,7 +23,7 @@ mod user;
 use aya_ebpf::{EbpfContext, helpers::bpf_get_current_pid_tgid};
 use mpiprobe_common::{
     Amount, Descriptor, FUNCTION_SLOTS, Layout, Loss, ThreadState, Volume,
-    config::{STAGE_ATTRIBUTE, STAGE_LOOK, STAGE_MEASURE, STAGE_POST, STAGE_PREPARE, STAGE_RELATE, STAGE_SETTLE, STAGE_SUM},
+    tables::Stage,
     descriptor::{NONE, completion},
     flow::{Completed, peer},
     layout::capability,
@@ -40,7 +40,7 @@ use mpiprobe_common::{
 use crate::{
     apart::given,
     atomic::{add, from_here_on, raise},
-    call::{COMPLETED, MEASURES, POSTED, SETTLES},
+    call::Outcome,
     layers,
     maps::{DESCRIPTORS, LAYOUTS, STAGES, STATS},
     registers::Registers,
@@ -149,21 +149,21 @@ pub fn moves_data(function: u32) -> bool {
 /// Hands the thread's completed call over to those programs, by what is left to be done (see [`crate::call`]). To be called by the
 /// program itself, not by a function that is not inlined: the kernel allows that with type information only.
 #[inline(always)]
-pub fn go_on(context: &impl EbpfContext, left: u32) {
+pub fn go_on(context: &impl EbpfContext, left: Outcome) {
     match left {
-        COMPLETED => next(context, STAGE_ATTRIBUTE),
-        MEASURES => next(context, STAGE_MEASURE),
-        POSTED => next(context, STAGE_POST),
-        SETTLES => next(context, STAGE_SETTLE),
-        _ => {}
+        Outcome::Return | Outcome::NoReturn => {}
+        Outcome::Completed => next(context, Stage::Attribute),
+        Outcome::Measures => next(context, Stage::Measure),
+        Outcome::Posts => next(context, Stage::Post),
+        Outcome::Settles => next(context, Stage::Settle),
     }
 }
 
 /// Does not come back, unless there is no such program.
 #[inline(always)]
-fn next(context: &impl EbpfContext, stage: u32) {
+fn next(context: &impl EbpfContext, stage: Stage) {
     // SAFETY: the program called is of the same kind, and uses nothing of this one.
-    unsafe { STAGES.tail_call(context, stage) };
+    unsafe { STAGES.tail_call(context, stage as u32) };
 }
 
 /// Finds the flows of the thread's completed call.
@@ -171,7 +171,7 @@ fn next(context: &impl EbpfContext, stage: u32) {
 pub fn attribute(context: &impl EbpfContext) {
     let Some((thread, descriptor, layout)) = completed() else { return };
     if prepare::is_wanted(thread, layout) {
-        next(context, STAGE_PREPARE);
+        next(context, Stage::Prepare);
     }
     thread.completed.call_site = layers::user_site(thread, &Registers::of(context.as_ptr()));
     // Before the communicator is looked up: what another thread frees from now on makes what is found out of date.
@@ -208,7 +208,7 @@ pub fn attribute(context: &impl EbpfContext) {
         }
         thread.completed.communicator = number;
         thread.completed.looked_at = parent::if_new(number);
-        next(context, if parent::is_concerned(descriptor) { STAGE_RELATE } else { look_or_measure(thread) });
+        next(context, if parent::is_concerned(descriptor) { Stage::Relate } else { look_or_measure(thread) });
         return;
     }
     let in_which = flow::In { has_communicator, handle, number };
@@ -218,8 +218,8 @@ pub fn attribute(context: &impl EbpfContext) {
     }
     thread.completed.communicator = flow::communicator(thread.completed.flow_plus_1);
     thread.completed.looked_at = parent::if_new(thread.completed.communicator);
-    let stage = if parent::is_concerned(descriptor) { STAGE_RELATE } else { look_or_measure(thread) };
-    if stage == STAGE_MEASURE && !moves(descriptor) {
+    let stage = if parent::is_concerned(descriptor) { Stage::Relate } else { look_or_measure(thread) };
+    if stage == Stage::Measure && !moves(descriptor) {
         // Each program that is called costs as much as ten additions: there is nothing to be measured.
         let call = &thread.completed;
         add_calls(call.flow_plus_1, call.second_flow_plus_1, call.ns);
@@ -227,9 +227,8 @@ pub fn attribute(context: &impl EbpfContext) {
             note_lacking(thread, descriptor, layout);
         }
         call_cache::learn(thread, descriptor, layout, Registers::of(context.as_ptr()).instruction_pointer());
-        match stage_after(thread, descriptor, layout) {
-            NO_STAGE => return,
-            stage => next(context, stage),
+        if let Some(stage) = stage_after(thread, descriptor, layout) {
+            next(context, stage);
         }
         return;
     }
@@ -261,8 +260,8 @@ pub fn look(context: &impl EbpfContext) {
 }
 
 #[inline(always)]
-fn look_or_measure(thread: &ThreadState) -> u32 {
-    if thread.completed.looked_at | thread.completed.made != 0 { STAGE_LOOK } else { STAGE_MEASURE }
+fn look_or_measure(thread: &ThreadState) -> Stage {
+    if thread.completed.looked_at | thread.completed.made != 0 { Stage::Look } else { Stage::Measure }
 }
 
 /// Finds out what the thread's completed call has moved.
@@ -274,7 +273,7 @@ pub fn measure(context: &impl EbpfContext) {
             thread.summing.clear();
             amount::find(thread, descriptor, layout);
             if sum::is_left(&thread.summing) {
-                next(context, STAGE_SUM);
+                next(context, Stage::Sum);
             }
         } else {
             (thread.completed.sent, thread.completed.received) = (Amount::UNKNOWN, Amount::UNKNOWN);
@@ -287,16 +286,13 @@ pub fn measure(context: &impl EbpfContext) {
 /// Adds what the thread's completed call has moved to the statistics of its function and to its flows.
 #[inline(always)]
 fn account(context: &impl EbpfContext, thread: &ThreadState, descriptor: &Descriptor, layout: &Layout) {
-    match account_for_call(thread, descriptor, layout) {
-        NO_STAGE => {}
-        stage => next(context, stage),
+    account_for_call(thread, descriptor, layout);
+    if let Some(stage) = stage_after(thread, descriptor, layout) {
+        next(context, stage);
     }
 }
 
-/// Not the index of any program.
-const NO_STAGE: u32 = u32::MAX;
-
-/// Gives the index of the program that comes next.
+/// Answers 0.
 #[unsafe(no_mangle)]
 #[inline(never)]
 extern "C" fn account_for_call(thread: *const ThreadState, descriptor: *const Descriptor, layout: *const Layout) -> u32 {
@@ -315,7 +311,7 @@ extern "C" fn account_for_call(thread: *const ThreadState, descriptor: *const De
     if layout.is_lacking() {
         note_lacking(thread, descriptor, layout);
     }
-    stage_after(thread, descriptor, layout)
+    0
 }
 
 /// Counts the thread's completed call if it is not known what it was, for want of a layout.
@@ -344,18 +340,18 @@ fn add_calls(flow_plus_1: u32, second_flow_plus_1: u32, ns: u64) {
     }
 }
 
-/// The index of the program that comes when the thread's completed call is accounted for.
+/// The program that comes when the thread's completed call is accounted for.
 #[inline(always)]
-fn stage_after(thread: &ThreadState, descriptor: &Descriptor, layout: &Layout) -> u32 {
+fn stage_after(thread: &ThreadState, descriptor: &Descriptor, layout: &Layout) -> Option<Stage> {
     let succeeded = thread.completed.succeeded != 0;
     let is_kept = (descriptor.completion == completion::MATCHES || descriptor.begins_operation()) && descriptor.unchosen == 0;
     if is_kept && can_follow(layout) {
-        if succeeded { STAGE_POST } else { NO_STAGE }
+        if succeeded { Some(Stage::Post) } else { None }
     } else if descriptor.settles_requests() && thread.following.handles != 0 || descriptor.completion == completion::ENDS {
         // A call that failed may have completed some of them all the same.
-        STAGE_SETTLE
+        Some(Stage::Settle)
     } else {
-        NO_STAGE
+        None
     }
 }
 

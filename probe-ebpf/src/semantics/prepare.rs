@@ -4,7 +4,7 @@
 use aya_ebpf::{EbpfContext, helpers::generated::bpf_get_attach_cookie};
 use mpiprobe_common::{
     Layout, ThreadState,
-    config::STAGE_ATTRIBUTE,
+    tables::Stage,
     flow::PREPARED,
     layout::{
         capability,
@@ -34,7 +34,7 @@ pub fn prepare(context: &impl EbpfContext) {
     // SAFETY: the helper takes the program's own context.
     let cookie = unsafe { bpf_get_attach_cookie(context.as_ptr()) };
     install_layout(thread.process, thread.text_base, cookie);
-    next(context, STAGE_ATTRIBUTE);
+    next(context, Stage::Attribute);
 }
 
 /// Answers 0.

@@ -3,7 +3,7 @@
 use aya_ebpf::EbpfContext;
 use mpiprobe_common::{
     Descriptor, Layout, Loss, RequestKey, ThreadState,
-    config::{STAGE_FOLLOW, STAGE_FOLLOW_ANY, STAGE_START},
+    tables::Stage,
     descriptor::{NONE, completion},
     request::key_kind,
     rules::{
@@ -49,9 +49,9 @@ pub fn settle(context: &impl EbpfContext) {
     thread.following.next = 0;
     thread.following.end = concerned.end;
     if descriptor.completion == completion::STARTS {
-        next(context, STAGE_START);
+        next(context, Stage::Start);
     } else {
-        next(context, STAGE_FOLLOW);
+        next(context, Stage::Follow);
     }
 }
 
@@ -60,8 +60,8 @@ pub fn settle(context: &impl EbpfContext) {
 pub fn follow(context: &impl EbpfContext) {
     match go_on::<SIMPLE>(CHUNK) {
         Progress::Done => {}
-        Progress::NeedsSource => hand_over(context, STAGE_FOLLOW_ANY),
-        Progress::Later => hand_over(context, STAGE_FOLLOW),
+        Progress::NeedsSource => hand_over(context, Stage::FollowAny),
+        Progress::Later => hand_over(context, Stage::Follow),
     }
 }
 
@@ -70,7 +70,7 @@ pub fn follow(context: &impl EbpfContext) {
 pub fn follow_any(context: &impl EbpfContext) {
     match go_on::<WITH_SOURCE>(SMALL_CHUNK) {
         Progress::Done => {}
-        _ => hand_over(context, STAGE_FOLLOW),
+        _ => hand_over(context, Stage::Follow),
     }
 }
 
@@ -79,13 +79,13 @@ pub fn follow_any(context: &impl EbpfContext) {
 pub fn start(context: &impl EbpfContext) {
     match go_on::<START>(SMALL_CHUNK) {
         Progress::Done => {}
-        _ => hand_over(context, STAGE_START),
+        _ => hand_over(context, Stage::Start),
     }
 }
 
 /// The rest is for another run. The kernel allows so many; what remains then is counted.
 #[inline(always)]
-fn hand_over(context: &impl EbpfContext, stage: u32) {
+fn hand_over(context: &impl EbpfContext, stage: Stage) {
     next(context, stage);
     if let Some((thread, ..)) = completed() {
         count_loss(thread.process, Loss::RequestsNotFollowed);

@@ -3,7 +3,7 @@
 use aya_ebpf::{EbpfContext, helpers::generated::bpf_probe_read_user};
 use mpiprobe_common::{
     Descriptor, Layout, ThreadState,
-    config::STAGE_SUM,
+    tables::Stage,
     flow::{Sum, Summing},
     rules::amount,
 };
@@ -32,7 +32,7 @@ pub fn sum(context: &impl EbpfContext) {
         }
     }
     if is_left(&thread.summing) {
-        next(context, STAGE_SUM);
+        next(context, Stage::Sum);
         // A larger group than that.
         (thread.summing.sent.unknown, thread.summing.received.unknown) = (1, 1);
     }

@@ -17,7 +17,8 @@ mod wrapper;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use mpiprobe_attach::{Engine, LoadOptions, choose_method};
+use mpiprobe_attach::{Engine, choose_method};
+use mpiprobe_common::Config;
 
 pub use error::BenchError;
 pub use report::{Goal, Report};
@@ -76,7 +77,7 @@ pub enum Script {
 ///
 /// Gives up between two steps when `interrupted` becomes true. Nothing is left attached or running when this returns.
 pub fn run(mpi: Mpi, builds: &[PathBuf], effort: Effort, interrupted: &AtomicBool) -> Result<Report, BenchError> {
-    let engine = choose_method(&LoadOptions::default(), None)?;
+    let engine = choose_method(&Config::DEFAULT, None)?;
     let mut target = CallRate::start(mpi)?;
     let sites = Sites::plan(target.library())?;
     let mut kinds = vec![Probes::Bare, Probes::Empty];

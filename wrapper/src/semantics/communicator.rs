@@ -6,7 +6,7 @@ use core::{
 };
 
 use mpiprobe_common::{
-    Communicator, CommunicatorKey, CommunicatorName, Loss,
+    Communicator, CommunicatorKey, Loss,
     descriptor::flags,
     file::{COMMUNICATORS, COMMUNICATORS_REGION, NAMES_REGION},
     flow::{NAME_LENGTH, Origin, UNKNOWN_NEIGHBOURS, communicator_kind, distinct_communicators, handle_of, peer},
@@ -56,7 +56,7 @@ pub(super) fn number(library: &Library, handle: u64) -> u32 {
 /// Writes down what is known of a communicator. Gives its index, if there is room.
 fn write(found: Communicator) -> Option<u32> {
     let place = process::take_number(header::communicators(), COMMUNICATORS)
-        .and_then(|index| file::place::<Communicator>(COMMUNICATORS_REGION, index).map(|place| (index, place)));
+        .and_then(|index| file::place(COMMUNICATORS_REGION, index).map(|place| (index, place)));
     let Some((index, place)) = place else {
         process::count_loss(Loss::CommunicatorTableFull);
         return None;
@@ -129,7 +129,7 @@ fn members(library: &Library, handle: u64, is_inter: bool, size: u32) -> [i32; 3
 /// What is known of a communicator by its number.
 #[inline]
 pub(super) fn facts(number: u32) -> Option<Communicator> {
-    let place = file::known_place::<Communicator>(COMMUNICATORS_REGION, number.checked_sub(1)?)?;
+    let place = file::known_place(COMMUNICATORS_REGION, number.checked_sub(1)?)?;
     // SAFETY: an entry of the file, written before the number was given out.
     Some(unsafe { place.as_ptr().read() })
 }
@@ -143,7 +143,7 @@ pub(super) fn is_alive(number: u32, handle: u64) -> bool {
 pub(super) fn forget(handle: u64) {
     origins::take(handle);
     if let Some(index) = HANDLES.forget(handle).checked_sub(1)
-        && let Some(place) = file::place::<Communicator>(COMMUNICATORS_REGION, index)
+        && let Some(place) = file::place(COMMUNICATORS_REGION, index)
     {
         // SAFETY: a word of an entry of the file.
         unsafe { (&raw mut (*place.as_ptr()).freed_ns).write_volatile(monotonic_ns()) };
@@ -185,7 +185,7 @@ pub(super) fn named(call: &Call<'_>) {
     let number = Over::given(call).communicator().map_or(0, |handle| number(call.library, handle));
     let from = call.arguments.word(call.descriptor.communicator_name) as *const u8;
     let Some(index) = number.checked_sub(1).filter(|_| !from.is_null()) else { return };
-    let Some(to) = file::place::<CommunicatorName>(NAMES_REGION, index) else { return };
+    let Some(to) = file::place(NAMES_REGION, index) else { return };
     let mut is_over = false;
     // The last byte stays zero.
     for at in 0..NAME_LENGTH - 1 {

@@ -110,7 +110,7 @@ fn of_thread(local: *mut Local, key: FlowKey) -> u32 {
 
 fn make(key: FlowKey) -> u32 {
     let made = process::take_number(header::flows(), FLOWS)
-        .and_then(|index| file::place::<Flow>(FLOWS_REGION, index).map(|flow| (index, flow)));
+        .and_then(|index| file::place(FLOWS_REGION, index).map(|flow| (index, flow)));
     let Some((index, flow)) = made else {
         process::count_loss(Loss::FlowTableFull);
         return 0;
@@ -137,7 +137,7 @@ fn hash(key: &FlowKey) -> u64 {
 /// That of an index that [`make`] has given out.
 #[inline]
 fn entry(flow_plus_1: u32) -> Option<*mut Flow> {
-    Some(file::known_place::<Flow>(FLOWS_REGION, flow_plus_1.checked_sub(1)?)?.as_ptr())
+    Some(file::known_place(FLOWS_REGION, flow_plus_1.checked_sub(1)?)?.as_ptr())
 }
 
 /// The thread's flow, to be added to.

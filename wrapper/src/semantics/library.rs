@@ -110,7 +110,7 @@ pub(crate) fn find(path: &[u8]) {
             finalized: after_this(c"PMPI_Finalized").map(|f| transmute::<*mut c_void, AskState>(f)),
         }
     };
-    if let Some(place) = file::place::<Layout>(LAYOUT_REGION, 0) {
+    if let Some(place) = file::place(LAYOUT_REGION, 0) {
         // SAFETY: an entry of the file that nobody else writes.
         unsafe { place.as_ptr().write(library.layout) };
     }

@@ -60,7 +60,7 @@ fn entry(index: u32) -> Option<*mut FollowedRequest> {
         0 => hand_out(number),
         known => known,
     };
-    file::place::<FollowedRequest>(REQUESTS_REGION, u32::from(number) - 1).map(core::ptr::NonNull::as_ptr)
+    file::place(REQUESTS_REGION, u32::from(number) - 1).map(core::ptr::NonNull::as_ptr)
 }
 
 #[cold]

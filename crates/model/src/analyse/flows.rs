@@ -46,7 +46,7 @@ pub(super) fn of_rank(
     let id = |number| traffic.id(tables.process, number);
     RankTraffic {
         communicators: communicators(&tables.communicators, &id),
-        flows: flows(&shown, self_cost, name),
+        flows: flows(&shown, self_cost, name).into(),
         pending: pending::rows(&tables.requests, now_ns, name),
     }
 }

@@ -76,7 +76,7 @@ pub fn profile(
         traffic: traffic.as_ref().map(Traffic::profile),
         phases: phases::over_ranks(ranks.iter().flat_map(|rank| &rank.phases), session.traffic),
         layers: layers.profile(),
-        ranks: sorted(ranks.iter().map(|rank| rank.profile(traffic.as_ref(), name_site)).collect()),
+        ranks: sorted(ranks.iter().map(|rank| rank.profile(traffic.as_ref(), name_site)).collect()).into(),
         unmatched: Vec::new(),
         losses,
         own_cost: OwnCost::new(session.per_call_ns, session.inside_ns, probed, wall).subtracted(subtracted),

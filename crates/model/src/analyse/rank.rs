@@ -157,7 +157,7 @@ impl<'a> Rank<'a> {
             inner_calls: self.inner_calls(),
             inner_calls_of_unseen: self.tables.counters.inner_calls_of_unseen,
             before_first_call_ns: self.before_first_call_ns(),
-            functions: rows_by_time(&self.functions, base, self.wall_ns),
+            functions: rows_by_time(&self.functions, base, self.wall_ns).into(),
             groups: groups.map(|(group, calls)| calls.row(group, base, calls.rates(self.wall_ns))).collect(),
             traffic: traffic
                 .map(|traffic| flows::of_rank(self.tables, self.now_ns, self.observed.self_cost, traffic, &mut name)),

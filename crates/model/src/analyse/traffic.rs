@@ -100,7 +100,7 @@ impl<'a> Traffic<'a> {
             communicators: self.listed.iter().filter_map(|&index| self.communicator(index)).collect(),
             other_communicators: self.others(),
             communicator_sizes: self.sizes(),
-            partners: self.partners(&world_ranks),
+            partners: self.partners(&world_ranks).into(),
         }
     }
 

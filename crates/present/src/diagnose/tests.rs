@@ -156,7 +156,7 @@ fn mostly_in_mpi() {
     let startup = |mpi_s| {
         with(of(0.0), |profile| {
             for rank in &mut profile.ranks {
-                rank.functions = vec![function("MPI_Finalize", 1, 8 * SECOND).all];
+                rank.functions = vec![function("MPI_Finalize", 1, 8 * SECOND).all].into();
                 rank.mpi_ns = mpi_s * SECOND;
             }
             profile.functions.push(function("MPI_Finalize", 2, 8 * SECOND));

@@ -5,7 +5,7 @@
 #![expect(unsafe_code, reason = "ptrace(2) takes pointers")]
 
 use std::{
-    fs::File,
+    fs::{self, File},
     io, mem,
     os::unix::fs::FileExt as _,
     ptr::null_mut,
@@ -18,8 +18,10 @@ use crate::{
     registers::Registers,
 };
 
-/// How long a thread may take to stop: one in an uninterruptible wait does not at all.
+/// How long a thread in an uninterruptible wait is waited for: it may not stop at all.
 const PATIENCE: Duration = Duration::from_millis(20);
+/// How long others are, which stop as soon as they get a processor.
+const LONG_PATIENCE: Duration = Duration::from_secs(2);
 /// Between two looks whether it has.
 const PAUSE: Duration = Duration::from_micros(50);
 const PAGE: u64 = 4096;
@@ -58,7 +60,7 @@ fn one(pid: u32, tid: u32) -> io::Result<Stopped> {
         request(libc::PTRACE_SEIZE, thread, 0)?;
         request(libc::PTRACE_INTERRUPT, thread, 0)?;
     }
-    let signal = wait(thread)?;
+    let signal = wait(pid, thread)?;
     let registers = registers_of(thread);
     let stack = registers.as_ref().ok().map(|registers| copy(&memory, registers.rsp));
     // SAFETY: as above. Resumed with the signal that it was about to get, if it was one.
@@ -80,8 +82,8 @@ fn one(pid: u32, tid: u32) -> io::Result<Stopped> {
 }
 
 /// Waits until the thread has stopped; the signal that it is to be resumed with.
-fn wait(thread: libc::pid_t) -> io::Result<i32> {
-    let until = Instant::now() + PATIENCE;
+fn wait(pid: u32, thread: libc::pid_t) -> io::Result<i32> {
+    let began = Instant::now();
     loop {
         let mut status = 0;
         // SAFETY: the status is a live local.
@@ -96,11 +98,19 @@ fn wait(thread: libc::pid_t) -> io::Result<i32> {
             let is_event = status >> 16 == libc::PTRACE_EVENT_STOP;
             return Ok(if is_event { 0 } else { libc::WSTOPSIG(status) });
         }
-        if Instant::now() >= until {
+        let waited = began.elapsed();
+        if waited >= LONG_PATIENCE || (waited >= PATIENCE && is_uninterruptible(pid, thread)) {
             return Err(io::ErrorKind::TimedOut.into());
         }
         thread::sleep(PAUSE);
     }
+}
+
+/// Whether the kernel says so now (`D` in `/proc/PID/task/TID/stat`, behind the name in parentheses).
+fn is_uninterruptible(pid: u32, thread: libc::pid_t) -> bool {
+    let stat = fs::read(format!("/proc/{pid}/task/{thread}/stat")).unwrap_or_default();
+    let state = stat.rsplit(|&byte| byte == b')').next().and_then(|rest| rest.get(1));
+    state == Some(&b'D')
 }
 
 fn registers_of(thread: libc::pid_t) -> io::Result<libc::user_regs_struct> {

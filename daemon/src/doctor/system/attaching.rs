@@ -2,7 +2,8 @@
 
 use std::error::Error;
 
-use mpiprobe_attach::{AttachError, AttachMethod, Calibration, LoadOptions, Tables, choose_method};
+use mpiprobe_attach::{AttachError, AttachMethod, Calibration, Tables, choose_method};
+use mpiprobe_common::Config;
 use mpiprobe_model::Check;
 use serde_json::json;
 
@@ -45,7 +46,7 @@ pub(super) fn examine(rights: &Rights) -> (Vec<Check>, Option<AttachMethod>) {
 }
 
 fn attempt(method: AttachMethod, measure_empty: bool) -> Attempt {
-    let engine = choose_method(&LoadOptions::default(), Some(method))?;
+    let engine = choose_method(&Config::DEFAULT, Some(method))?;
     Ok(Working {
         calibration: engine.calibration,
         counts_misses: engine.missed_hits().is_some(),
@@ -73,7 +74,7 @@ fn basics(error: Option<&AttachError>, rights: &Rights) -> Vec<Check> {
 
 /// The tracepoints that tell of new and ended processes, tried too.
 fn process_events(rights: &Rights) -> Check {
-    match Tables::load(&LoadOptions::default()).and_then(|mut tables| tables.watch_processes()) {
+    match Tables::load(&Config::DEFAULT).and_then(|mut tables| tables.watch_processes()) {
         Ok(()) => Check::ok("process-events", "the kernel tells of processes that start and threads that end"),
         Err(error) => {
             bpf_refused("process-events", "the kernel does not tell of new and ended processes", &error, rights)

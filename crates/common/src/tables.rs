@@ -1,0 +1,315 @@
+//! The tables of the BPF programs: one list of what each is called, what is in it, and how many entries it has. The programs
+//! declare their tables by it, and whoever loads them sizes and reads them by it. Those of the wrapper are in [`crate::file`].
+
+use core::marker::PhantomData;
+
+use crate::Config;
+
+/// A table: `Kind` is one of the kinds below, with what is in it.
+#[derive(Debug)]
+pub struct Table<Kind> {
+    /// As the object has it.
+    pub name: &'static str,
+    size: fn(&Config) -> u32,
+    kind: PhantomData<fn() -> Kind>,
+}
+
+impl<Kind> Table<Kind> {
+    pub const fn new(name: &'static str, size: fn(&Config) -> u32) -> Self {
+        Self { name, size, kind: PhantomData }
+    }
+
+    /// Entries that it has room for; of a [`Ring`], bytes.
+    pub fn size(self, config: &Config) -> u32 {
+        (self.size)(config)
+    }
+}
+
+impl<Kind> Clone for Table<Kind> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<Kind> Copy for Table<Kind> {}
+
+/// An array.
+#[derive(Debug)]
+pub struct Array<V>(PhantomData<V>);
+/// An array that its readers map.
+#[derive(Debug)]
+pub struct Mapped<V>(PhantomData<V>);
+/// An array with an element for each processor.
+#[derive(Debug)]
+pub struct PerProcessor<V>(PhantomData<V>);
+/// A hash table whose room is taken when it is made.
+#[derive(Debug)]
+pub struct Hash<K, V>(PhantomData<(K, V)>);
+/// A hash table that takes room for each entry as it comes.
+#[derive(Debug)]
+pub struct GrowingHash<K, V>(PhantomData<(K, V)>);
+/// Values that are taken off in the opposite order.
+#[derive(Debug)]
+pub struct Stack<V>(PhantomData<V>);
+/// Programs, to be called at the end of others.
+#[derive(Debug)]
+pub struct Programs;
+/// Messages to whoever has loaded the programs.
+#[derive(Debug)]
+pub struct Ring;
+
+/// A hash table of either kind.
+pub trait KeyValue {
+    type Key;
+    type Value;
+}
+
+impl<K, V> KeyValue for Hash<K, V> {
+    type Key = K;
+    type Value = V;
+}
+
+impl<K, V> KeyValue for GrowingHash<K, V> {
+    type Key = K;
+    type Value = V;
+}
+
+/// An array of either kind.
+pub trait Indexed {
+    type Value;
+}
+
+impl<V> Indexed for Array<V> {
+    type Value = V;
+}
+
+impl<V> Indexed for Mapped<V> {
+    type Value = V;
+}
+
+/// Has a macro declare all tables: documentation, `NAME: Kind<types> = entries;`, the latter by a [`Config`] of the name that comes first.
+#[macro_export]
+macro_rules! with_every_table {
+    ($declare:ident) => {
+        $declare! { config;
+            /// Thread groups that are observed.
+            TARGETS: Hash<u32, $crate::Target> = config.process_slots;
+
+            /// Processes of the job that the daemon has started: what they execute becomes a target, whatever it is called.
+            JOB: GrowingHash<u32, u32> = if config.job == 0 { 1 } else { $crate::JOB_MEMBERS };
+
+            /// Threads that have entered MPI. A slot belongs to one thread until it ends.
+            THREADS: Mapped<$crate::ThreadState> = config.thread_slots;
+
+            /// A thread's slot, by `bpf_get_current_pid_tgid()`.
+            THREAD_SLOT: Hash<u64, u32> = config.thread_slots;
+
+            /// The same for the thread that used the entry last: a look-up in an array is a few instructions, in a hash table a
+            /// call. What it says is believed only if the slot bears the thread's id.
+            RECENT_SLOT: Array<u32> = $crate::THREAD_CACHE;
+
+            /// Slots of threads that have ended.
+            FREE_SLOTS: Stack<u32> = config.thread_slots;
+
+            /// What threads have done that have ended, as far as there is room; all of them are in their processes' counters.
+            ENDED_THREADS: GrowingHash<$crate::EndedThreadKey, $crate::EndedThread> = $crate::ENDED_THREAD_RECORDS;
+
+            /// Where arguments stand, by function id.
+            DESCRIPTORS: Array<$crate::Descriptor> = $crate::FUNCTION_SLOTS;
+
+            /// Which of them decide what a call is, by function id.
+            CACHE_KEYS: Array<$crate::CacheKey> = $crate::FUNCTION_SLOTS;
+
+            /// Statistics entry plus one of (row × `FUNCTION_SLOTS` + function id); 0: none yet. Rows are by process slot, of calls
+            /// in no phase, and behind those by number of phase.
+            STATS_INDEX: Mapped<u64> = config.stats_rows().saturating_mul($crate::FUNCTION_SLOTS);
+
+            /// Phases, handed out in the order of first use.
+            PHASES: Mapped<$crate::Phase> = $crate::PHASE_SLOTS;
+
+            /// The number of the phase with a key.
+            PHASE_OF: GrowingHash<$crate::PhaseKey, u32> = $crate::PHASE_SLOTS;
+
+            /// Statistics, handed out in the order of first use.
+            STATS: Mapped<$crate::FunctionStats> = config.stats_entries;
+
+            /// How each process's MPI library lays out its objects, by process slot; zeroed where nothing is known (yet).
+            LAYOUTS: Mapped<$crate::Layout> = config.process_slots;
+
+            /// What is known of the layout of libraries before a process is looked at, by number.
+            LIBRARIES: Array<$crate::layout::Template> = if config.traffic == 0 { 1 } else { $crate::LIBRARIES };
+
+            /// The number of the library that a probe is in, by the probe's cookie.
+            LIBRARY_OF: GrowingHash<u64, u32> = if config.traffic == 0 { 1 } else { $crate::LIBRARY_PROBES };
+
+            /// Where each process has language layers, by process slot.
+            LAYERS: Mapped<$crate::ProcessLayers> = config.process_slots;
+
+            /// The ways out of them, by `layer::call_key`.
+            LAYER_FRAMES: GrowingHash<u64, $crate::LayerFrame> =
+                if config.layers == 0 { 1 } else { $crate::layer::LAYER_CALLS };
+
+            /// Programs that are called by others, by [`Stage`](crate::tables::Stage).
+            STAGES: Programs<> = $crate::tables::Stage::COUNT;
+
+            /// Communicators, handed out in the order of first use; 0 is nobody's.
+            COMMUNICATORS: Mapped<$crate::Communicator> = config.communicator_slots;
+
+            /// What programs call them.
+            COMMUNICATOR_NAMES: Mapped<$crate::CommunicatorName> = config.communicator_slots;
+
+            /// Where communicators come from that have not been looked at.
+            ORIGINS: Hash<$crate::CommunicatorKey, $crate::flow::Origin> = config.communicator_slots;
+
+            /// Numbers of communicators that are not told apart, and have been freed.
+            SHARED_NUMBERS: Stack<u32> = config.communicator_slots;
+
+            /// The communicator that a handle stands for.
+            COMMUNICATOR_OF: Hash<$crate::CommunicatorKey, u32> = config.communicator_slots;
+
+            /// The communicator of each window and file.
+            SCOPES: Hash<$crate::CommunicatorKey, $crate::flow::Scope> = config.communicator_slots;
+
+            /// Flows, handed out in the order of first use.
+            FLOWS: Mapped<$crate::Flow> = config.flow_slots;
+
+            /// The flow with a key.
+            FLOW_OF: Hash<$crate::FlowKey, u32> = config.flow_slots;
+
+            /// The latest operation of each request handle; complete ones stay, for the next one.
+            REQUESTS: Hash<$crate::RequestKey, $crate::Request> = config.request_slots;
+
+            /// Where threads keep the handles that their open call was given, handed out in the order of first use.
+            HANDLES: Array<$crate::Handles> = config.handle_stores;
+
+            /// The latest calls of threads, handed out in the order of first use.
+            CALL_CACHES: Array<$crate::CallCache> = config.call_cache_slots;
+
+            /// Counters by process slot.
+            PROCESSES: Mapped<$crate::ProcessCounters> = config.process_slots;
+
+            /// The last calls, a ring for each process slot.
+            RECENT: Mapped<$crate::RecentCall> = {
+                let rings = if config.recent == 0 { 1 } else { config.process_slots };
+                rings.saturating_mul($crate::recent::RECENT_CALLS)
+            };
+
+            /// Inner calls by process, outer and inner function (`--nested`).
+            INNER: Hash<$crate::InnerKey, $crate::InnerStats> = config.stats_entries;
+
+            /// Open calls of tools, by thread as in `THREAD_SLOT`: only threads that have called one have an entry.
+            TOOL_FRAMES: GrowingHash<u64, $crate::ToolFrames> = config.thread_slots;
+
+            /// Calls that have entered tools.
+            TOOL_STATS: GrowingHash<$crate::ToolKey, $crate::ToolStats> = config.stats_entries;
+
+            /// Calls that tools have made themselves.
+            TOOL_CALLS: GrowingHash<$crate::ToolCallKey, $crate::ToolCallStats> = config.stats_entries;
+
+            /// Words that BPF and daemon both write, by [`Word`](crate::tables::Word).
+            CONTROL: Mapped<u64> = $crate::tables::Word::COUNT;
+
+            /// Notices of exec, of calls cut short, and of wishes to see results. At most half of it is taken by environments.
+            EVENTS: Ring<> = $crate::config::EVENTS_BYTES;
+
+            /// Where a notice of an exec is put together: too large for the stack.
+            EXEC_NOTICE: PerProcessor<$crate::ExecNotice> = 1;
+        }
+    };
+}
+
+macro_rules! list {
+    ($config:ident; $($(#[$doc:meta])* $name:ident: $kind:ident<$($type:ty),*> = $size:expr;)*) => {
+        $(
+            $(#[$doc])*
+            pub const $name: Table<$kind<$($type),*>> = Table::new(stringify!($name), |$config| {
+                // Some are of one size whatever is asked for.
+                let _ = $config;
+                $size
+            });
+        )*
+
+        /// Names and sizes of all.
+        pub fn sizes(config: &Config) -> impl Iterator<Item = (&'static str, u32)> {
+            [$(($name.name, $name.size)),*].into_iter().map(|(name, size)| (name, size(config)))
+        }
+    };
+}
+
+with_every_table!(list);
+
+macro_rules! stages {
+    ($($(#[$doc:meta])* $stage:ident = $program:literal,)*) => {
+        /// A program that is called at the end of others: its place in [`STAGES`].
+        #[repr(u32)]
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub enum Stage {
+            $($(#[$doc])* $stage,)*
+        }
+
+        impl Stage {
+            pub const ALL: &[Self] = &[$(Self::$stage),*];
+            pub const COUNT: u32 = 0 $(+ { let _ = Self::$stage; 1 })*;
+
+            /// The program's name.
+            pub const fn program(self) -> &'static str {
+                match self {
+                    $(Self::$stage => $program,)*
+                }
+            }
+        }
+    };
+}
+
+stages! {
+    /// Finds the flows of a completed call.
+    Attribute = "attribute",
+    /// Adds up what it has moved.
+    Measure = "measure",
+    /// Remembers the operation that a call has posted.
+    Post = "post",
+    /// Finds out which requests a call has completed.
+    Settle = "settle",
+    /// Goes through them.
+    Follow = "follow",
+    /// Adds up arrays of counts.
+    Sum = "sum",
+    /// Goes through requests whose true source is to be found out.
+    FollowAny = "follow_any",
+    /// Goes through requests that are started.
+    Start = "start",
+    /// Notes where communicators come from.
+    Relate = "relate",
+    /// Looks at members of a new one.
+    Look = "look",
+    /// Finds the layout of a process's library by what is known of others.
+    Prepare = "prepare",
+}
+
+/// A word of [`CONTROL`]. Those that begin with `Next` are taken from by atomic addition.
+#[repr(u32)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Word {
+    /// Free process slot; the observer takes them, too.
+    NextProcess,
+    /// Free statistics entry.
+    NextStats,
+    /// Thread slot that was never used.
+    NextThread,
+    NextFlow,
+    /// Counts from 0, which is nobody's number.
+    NextCommunicator,
+    /// Place for a communicator that is not told apart, above those that are.
+    NextShared,
+    /// Store of handles.
+    NextHandles,
+    NextPhase,
+    /// Not 0 while somebody looks at the last calls. Written by the observer.
+    Recent,
+    /// Store of latest calls.
+    NextCallCache,
+}
+
+impl Word {
+    pub const COUNT: u32 = Self::NextCallCache as u32 + 1;
+}

@@ -3,6 +3,7 @@
 
 use std::fmt;
 use std::fs;
+use std::path::{Path, PathBuf};
 
 use libtest_mimic::{Failed, Trial};
 
@@ -26,6 +27,8 @@ pub enum Requirement {
     QuietMachine,
     /// File systems whose server is a process.
     Fuse,
+    /// The libraries of the HTML report, from npm.
+    Page,
 }
 
 impl Requirement {
@@ -43,6 +46,11 @@ impl Requirement {
             Self::Bpf => capabilities_missing(&[(39, "CAP_BPF"), (38, "CAP_PERFMON"), (19, "CAP_SYS_PTRACE")]),
             Self::Root => (!rustix::process::geteuid().is_root()).then(|| "not root".to_owned()),
             Self::QuietMachine => None,
+            Self::Page => {
+                let is_there =
+                    mpiprobe_page::html::has_page() && page_sources().join("node_modules/playwright-core").is_dir();
+                (!is_there).then(|| "not installed: cargo xtask setup test".to_owned())
+            }
             Self::Fuse => fs::File::open("/dev/fuse").err().map(|error| format!("/dev/fuse: {error}")),
         }
     }
@@ -58,8 +66,14 @@ impl fmt::Display for Requirement {
             Self::Root => formatter.write_str("root"),
             Self::QuietMachine => formatter.write_str("a quiet machine"),
             Self::Fuse => formatter.write_str("FUSE"),
+            Self::Page => formatter.write_str("the libraries of the HTML report"),
         }
     }
+}
+
+/// Where the page of the HTML report is made and tested.
+pub fn page_sources() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../crates/page/web")
 }
 
 /// A test under its requirements; the runner's output names the first one that is missing. What it needs is also what it has for

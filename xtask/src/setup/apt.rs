@@ -103,6 +103,12 @@ gcc:
 libc6-dev:
   Installed: (none)
   Candidate: 2.36-9+deb12u10
+nodejs:
+  Installed: (none)
+  Candidate: 18.20.4+dfsg-1~deb12u1
+npm:
+  Installed: (none)
+  Candidate: 9.2.0~ds1-1
 ";
 
     #[test]

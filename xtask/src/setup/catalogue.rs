@@ -3,7 +3,7 @@
 use super::requirement::{Check, Purpose, Repository, Requirement};
 
 /// A C compiler is not our wish but rustup's: without one not even this program could have been linked.
-const ALWAYS: [Requirement; 3] = [
+const ALWAYS: [Requirement; 5] = [
     Requirement {
         package: "gcc",
         reason: "C compiler: links Rust programs, compiles the MPI programs to be profiled",
@@ -24,6 +24,20 @@ const ALWAYS: [Requirement; 3] = [
         purpose: Purpose::Build,
         check: Check::Package(22, 1),
         repository: Repository::Security,
+    },
+    Requirement {
+        package: "nodejs",
+        reason: "Node.js: npm runs on it, and the tests of the HTML report",
+        purpose: Purpose::Build,
+        check: Check::Command("node"),
+        repository: Repository::Main,
+    },
+    Requirement {
+        package: "npm",
+        reason: "npm: fetches the libraries of the HTML report",
+        purpose: Purpose::Build,
+        check: Check::Command("npm"),
+        repository: Repository::Main,
     },
 ];
 
@@ -62,7 +76,7 @@ const MPI: [Requirement; 2] = [
     },
 ];
 
-const TESTS: [Requirement; 10] = [
+const TESTS: [Requirement; 11] = [
     Requirement {
         package: "mpich",
         reason: "MPICH, the second MPI family: starts the jobs to be profiled",
@@ -133,6 +147,13 @@ const TESTS: [Requirement; 10] = [
         check: Check::Command("hpcc"),
         repository: Repository::Main,
     },
+    Requirement {
+        package: "chromium",
+        reason: "a browser, which the tests open the HTML report in",
+        purpose: Purpose::Test,
+        check: Check::Command("chromium"),
+        repository: Repository::Main,
+    },
 ];
 
 const BENCH: [Requirement; 1] = [Requirement {
@@ -172,9 +193,9 @@ mod tests {
     fn building_needs_a_compiler_for_bpf() {
         assert_eq!(
             packages(&[Purpose::Build], false),
-            ["gcc", "libc6-dev", "libllvm22", "rustc-web", "libstd-rust-web-dev-bpf"]
+            ["gcc", "libc6-dev", "libllvm22", "nodejs", "npm", "rustc-web", "libstd-rust-web-dev-bpf"]
         );
-        assert_eq!(packages(&[Purpose::Build], true), ["gcc", "libc6-dev", "libllvm22"]);
+        assert_eq!(packages(&[Purpose::Build], true), ["gcc", "libc6-dev", "libllvm22", "nodejs", "npm"]);
     }
 
     #[test]

@@ -4,6 +4,7 @@ mod apt;
 mod catalogue;
 mod linker;
 mod machine;
+mod page;
 mod requirement;
 mod wheels;
 
@@ -29,13 +30,14 @@ pub(crate) fn ensure(purposes: &[Purpose], mode: Mode) -> Result<()> {
     let required = catalogue::required(purposes, nightly);
     let missing = missing(&required);
     let needs_linker = purposes.contains(&Purpose::Build) && linker::is_missing();
+    let needs_page = purposes.contains(&Purpose::Build) && page::is_missing();
     let wheels = if purposes.contains(&Purpose::Test) { wheels::missing() } else { Vec::new() };
-    if missing.is_empty() && !needs_linker && wheels.is_empty() {
+    if missing.is_empty() && !needs_linker && !needs_page && wheels.is_empty() {
         eprintln!("set-up: everything is there{}", toolchain_in_words(purposes)?);
         return Ok(());
     }
 
-    tell(&missing, needs_linker, &wheels);
+    tell(&missing, needs_linker, needs_page, &wheels);
     if mode == Mode::Tell {
         bail!("the set-up is incomplete (--no-install: nothing has been changed)");
     }
@@ -49,6 +51,9 @@ pub(crate) fn ensure(purposes: &[Purpose], mode: Mode) -> Result<()> {
     if needs_linker {
         linker::install()?;
     }
+    if needs_page {
+        page::install()?;
+    }
     wheels::install(&wheels)?;
     eprintln!("set-up: done{}", toolchain_in_words(purposes)?);
     Ok(())
@@ -59,13 +64,16 @@ fn missing<'a>(required: &[&'a Requirement]) -> Vec<&'a Requirement> {
     required.iter().copied().filter(|requirement| !machine.has(requirement)).collect()
 }
 
-fn tell(missing: &[&Requirement], needs_linker: bool, wheels: &[&str]) {
+fn tell(missing: &[&Requirement], needs_linker: bool, needs_page: bool, wheels: &[&str]) {
     eprintln!("set-up: missing on this machine:");
     for requirement in missing {
         eprintln!("  {:24} {}", requirement.package, requirement.reason);
     }
     if needs_linker {
         eprintln!("  {:24} {}", format!("bpf-linker {LINKER_VERSION}"), linker::REASON);
+    }
+    if needs_page {
+        eprintln!("  {:24} {}", "libraries of the page", page::REASON);
     }
     for wheel in wheels {
         eprintln!("  {wheel:24} a further MPI library that programs to be profiled use");
@@ -76,6 +84,9 @@ fn tell(missing: &[&Requirement], needs_linker: bool, wheels: &[&str]) {
     }
     if needs_linker {
         eprintln!("  cargo xtask setup build   # {}", linker::EFFORT);
+    }
+    if needs_page {
+        eprintln!("  cargo xtask setup build   # from npm, by the lock file in crates/page/web");
     }
     if !wheels.is_empty() {
         eprintln!("  cargo xtask setup test   # from PyPI by pip, in virtual environments below the build directory");

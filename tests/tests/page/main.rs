@@ -1,0 +1,32 @@
+//! The HTML report in a real browser without a screen: what it shows is what the JSON says, what can be done with it works, and
+//! nothing that others have named becomes markup. What happens in the browser is in `crates/page/web/test/`.
+
+mod browser;
+mod made;
+
+use libtest_mimic::{Arguments, Failed, Trial};
+use mpiprobe_tests::{Requirement, requirement, synthetic::Synthetic};
+
+use browser::Browser;
+use made::Made;
+
+fn main() {
+    let tests = vec![
+        trial("figures", || Browser::check("figures", &Made::recording("four", Synthetic::HYBRID, 24)?)),
+        trial("figures_of_one_moment", || Browser::check("figures", &Made::moment("one", Synthetic::HYBRID)?)),
+        trial("figures_without_traffic", || {
+            Browser::check("figures", &Made::moment("untold", Synthetic { traffic: false, ..Synthetic::SMALL })?)
+        }),
+        trial("nobody", || Browser::check("figures", &Made::moment("nobody", Synthetic::EMPTY)?)),
+        trial("use", || Browser::check("use", &Made::recording("used", Synthetic::HYBRID, 24)?)),
+        trial("hostile", || Browser::check("hostile", &Made::hostile("hostile")?)),
+        trial("source", || Browser::check("source", &Made::with_source("source")?)),
+        trial("large", || Browser::check("large", &Made::recording("large", Synthetic::LARGE, 600)?)),
+    ];
+    mpiprobe_tests::run(Arguments::from_args(), tests);
+}
+
+fn trial(name: &str, test: impl FnOnce() -> Result<(), Failed> + Send + 'static) -> Trial {
+    let needs = [Requirement::Page, Requirement::Command("node"), Requirement::Command("chromium")];
+    requirement::trial(name, &needs, test)
+}

@@ -118,6 +118,7 @@ unsafe fn open(local: *mut Local, frame: *mut Frame, function: u32) {
         let stamp = (*local).clock.stamp();
         (*local).started = stamp;
         let now = (*local).clock.time(stamp);
+        (*frame).started_ns = now;
         if (*state).first_entry_ns == 0 {
             (*state).first_entry_ns = now;
         }

@@ -25,7 +25,8 @@ use crate::{
 /// are not in registers.
 #[repr(C)]
 pub(crate) struct Frame {
-    unused: u64,
+    /// When the call began, if it is counted: by that it is known again as long as nobody has written over it ([`crate::left`]).
+    pub(crate) started_ns: u64,
     /// Of the thread that has made the call, if it is counted: a user-level thread may return from it in another one.
     pub(crate) local: *mut Local,
     /// Result in the register for floating-point numbers, while the call is accounted for.
@@ -50,6 +51,12 @@ impl Frame {
 unsafe extern "C" {
     #[link_name = "mpiprobe_backs"]
     static BACKS: [u64; 9];
+}
+
+/// Where the frame of an open call keeps the time at which that began.
+pub(crate) const fn start(stack_pointer: u64) -> u64 {
+    const FRAME: u64 = core::mem::offset_of!(Frame, return_address) as u64;
+    stack_pointer.wrapping_sub(FRAME) + core::mem::offset_of!(Frame, started_ns) as u64
 }
 
 /// Of a call that is open: where its return address is that leads back to the trampoline, and what that is. The caller's return address is at

@@ -3,7 +3,7 @@
 //!
 //! Who leaves is told at once: `longjmp` is looked at before it happens, and says in its buffer where it leads to; unwinding asks every
 //! frame that it passes, also the trampolines. What is left in another way is noticed at the next call, as far as that can be known: the
-//! trampoline's return address is still where it was, as long as nobody has written over it.
+//! trampoline's frame is still what it was, as long as nobody has written over it.
 
 use core::{
     arch::{asm, global_asm, naked_asm},
@@ -44,18 +44,35 @@ fn is_on_first_stack(address: u64) -> bool {
 /// Where it is says nothing: a callback may run on a stack of its own, which may be anywhere, also in the frame of a caller.
 pub(crate) fn is_left(open: &OpenCall, now: u64) -> bool {
     let then = open.stack_pointer;
+    if now == then {
+        return true;
+    }
     let (place, back) = entry::back(then, open.function_plus_1.wrapping_sub(1));
+    let start = entry::start(then);
     if is_on_first_stack(then) {
         // SAFETY: that stack stays as large as it was once.
-        return now == then || unsafe { (place as *const u64).read_volatile() } != back;
+        let read = |place: u64| unsafe { (place as *const u64).read_volatile() };
+        return !is_open(open, [read(place), read(start)], back);
     }
-    if now <= then {
-        return now == then;
+    if now < then {
+        return false;
     }
     // The other stack may be gone; then the call is, too.
-    let from = libc::iovec { iov_base: place as *mut c_void, iov_len: size_of::<u64>() };
-    let mut word = [0; size_of::<u64>()];
-    system::read_memory(&[from], &mut word) != Ok(word.len()) || u64::from_ne_bytes(word) != back
+    let from = [place, start].map(|at| libc::iovec { iov_base: at as *mut c_void, iov_len: size_of::<u64>() });
+    let mut words = [0u8; 2 * size_of::<u64>()];
+    if system::read_memory(&from, &mut words) != Ok(words.len()) {
+        return true;
+    }
+    let [address, started] = words.as_chunks().0 else { return true };
+    !is_open(open, [u64::from_ne_bytes(*address), u64::from_ne_bytes(*started)], back)
+}
+
+/// Whether a frame is the open call's still: its return address and the time at which it began are where they were.
+///
+/// Who looks at returns by the kernel's return probes beside the wrapper has put the kernel's address in the place of `back`. That is above
+/// the first thread's stack, where there is no other code but the kernel's.
+fn is_open(open: &OpenCall, [address, started_ns]: [u64; 2], back: u64) -> bool {
+    started_ns == open.started_ns && (address == back || address > STACK_END.load(Ordering::Acquire))
 }
 
 global_asm!(

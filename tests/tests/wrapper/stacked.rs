@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use libtest_mimic::{Failed, Trial};
 use mpiprobe_tests::tool::{OUTPUT_VARIABLE, counted, tool};
-use mpiprobe_tests::{Job, JobBuilder, Language, Mpi, Profile, Profiler, program};
+use mpiprobe_tests::{Job, JobBuilder, Language, Mpi, Profile, Profiler, Requirement, program, requirement};
 
 use crate::check::complete;
 use crate::trial;
@@ -18,6 +18,11 @@ pub(crate) fn tests(mpi: Mpi) -> Vec<Trial> {
         c("stacked_before_another_tool", before),
         c("stacked_after_another_tool", after),
         c("stacked_twice_is_loaded_once", twice),
+        requirement::trial(
+            format!("{}::stacked_with_probes_of_the_kernel", mpi.id()),
+            &[Requirement::Mpi(mpi), Requirement::Bpf],
+            move || probed(mpi),
+        ),
     ]
 }
 
@@ -96,5 +101,35 @@ fn twice(mpi: Mpi) -> Result<(), Failed> {
     let profile = by_hand(mpi, &[crate::wrapper()?, crate::wrapper()?], output.path())?;
     assert_eq!(calls(&profile)?, alone(mpi)?);
     assert_eq!(profile.ranks.len(), RANKS as usize);
+    Ok(())
+}
+
+/// Return probes put an address of the kernel's into the wrapper's frames; calls in callbacks are inside their calls all the same, on the
+/// first thread's stack and on others.
+fn probed(mpi: Mpi) -> Result<(), Failed> {
+    for (program, mode) in
+        [(program::EXITS, "callback"), (program::STAYS, "lower-stack"), (program::STAYS, "higher-stack")]
+    {
+        let job = Job::builder(mpi, program).ranks(RANKS).args([mode]).gates(&["1"]).own_name();
+        let mut job = job.profiled(["--functions", "all"])?.spawn()?;
+        job.wait_for_gate("1")?;
+        let name = job.called().to_owned();
+        let profiler =
+            Profiler::observe(["--engine", "ebpf", "--returns", "on", "--functions", "all", "--pid-of", &name])?;
+        job.open_gate("1")?;
+        job.wait()?.success()?;
+        let by_the_kernel = profiler.wait()?.profile()?;
+        let by_itself = complete(&job)?;
+        for rank in 0..RANKS {
+            let [itself, kernel] = [&by_itself, &by_the_kernel].map(|profile| profile.rank(rank));
+            let (itself, kernel) = (itself.ok_or("no such rank")?, kernel.ok_or("no such rank")?);
+            // From the gate on, behind which nothing of this is called.
+            for function in ["MPI_Comm_delete_attr", "MPI_Allreduce", "MPI_Reduce", "MPI_Barrier", "MPI_Finalize"] {
+                let of = |calls: &BTreeMap<&str, u64>| calls.get(function).copied();
+                assert_eq!(of(&itself.completed()), of(&kernel.completed()), "{mode}, rank {rank}: {function}");
+            }
+            assert!(itself.inner_calls > 0, "{mode}: {itself:?}");
+        }
+    }
     Ok(())
 }

@@ -24,12 +24,14 @@ pub struct Spent {
     pub startup_ns: u64,
     /// Of the wall time, what may have been spent in a call that nobody saw begin.
     pub unseen_ns: u64,
+    /// Calls that are in no time, because nobody saw them return.
+    pub untimed_calls: u64,
 }
 
 impl Spent {
     /// Whether so much of the time is known that shares of it are.
     pub fn is_known(&self) -> bool {
-        self.unseen_ns.saturating_mul(10) <= self.wall_ns
+        self.untimed_calls == 0 && self.unseen_ns.saturating_mul(10) <= self.wall_ns
     }
 
     /// Time in MPI, per cent of the time of the threads that use it; 0 of no time. `None`: not known.
@@ -94,7 +96,8 @@ pub struct Window {
 mod tests {
     use super::*;
 
-    const SPENT: Spent = Spent { wall_ns: 1000, thread_wall_ns: 1000, mpi_ns: 0, startup_ns: 0, unseen_ns: 0 };
+    const SPENT: Spent =
+        Spent { wall_ns: 1000, thread_wall_ns: 1000, mpi_ns: 0, startup_ns: 0, unseen_ns: 0, untimed_calls: 0 };
 
     #[test]
     fn what_may_have_been_in_a_call_is_not_taken_for_useful() {
@@ -104,6 +107,13 @@ mod tests {
         assert_eq!(Efficiency::of_ranks([SPENT, Spent { unseen_ns: 1000, ..SPENT }]), None);
         assert!(Efficiency::of_ranks([SPENT, SPENT]).is_some());
         assert_eq!(Spent::default().mpi_percent(), Some(0.0));
+    }
+
+    #[test]
+    fn time_in_calls_that_nobody_saw_return_is_not_taken_for_useful() {
+        let untimed = Spent { untimed_calls: 1, ..SPENT };
+        assert_eq!((untimed.mpi_percent(), untimed.useful()), (None, None));
+        assert_eq!(Efficiency::of_ranks([SPENT, untimed]), None);
     }
 
     #[test]

@@ -1,13 +1,14 @@
 //! Phases as text.
 
-use mpiprobe_model::{FunctionRow, PhaseProfile, Profile};
+use mpiprobe_model::{FunctionRow, PhaseProfile, Profile, SaturatingSum as _};
 
 use super::{
+    profile::{time_unless, unless},
     table::{
         Column::{Left, Right},
         RANKS, section, table,
     },
-    units::{bytes, count, duration, ns, or_unknown},
+    units::{bytes, count, duration, or_unknown},
 };
 
 /// What was called in each phase, and by which rank; empty without phases.
@@ -40,14 +41,20 @@ fn whole(phase: &PhaseProfile) -> Vec<String> {
         count(phase.opened),
         duration(phase.wall_over_ranks_ns.mean),
         count(phase.calls),
-        ns(phase.mpi_ns),
+        time_unless(untimed(&phase.functions), phase.mpi_ns),
     ]
+}
+
+/// Calls whose times are not known.
+fn untimed(functions: &[FunctionRow]) -> u64 {
+    functions.iter().map(|function| function.untimed_calls).saturating_sum()
 }
 
 fn row(function: &FunctionRow) -> Vec<String> {
     let mut row = vec![String::new(); 2];
     row.extend([function.name.into(), String::new(), String::new()]);
-    row.extend([count(function.calls), ns(function.time_ns), duration(function.mean_ns)]);
+    let time = time_unless(function.untimed_calls, function.time_ns);
+    row.extend([count(function.calls), time, unless(function.untimed_calls, duration(function.mean_ns))]);
     if let Some(traffic) = &function.traffic {
         let upper = if traffic.received_at_most_bytes > 0 { "<= " } else { "" };
         row.extend([bytes(traffic.sent.bytes), format!("{upper}{}", bytes(traffic.received.bytes))]);
@@ -66,7 +73,9 @@ fn by_rank(profile: &Profile) -> String {
     let rows = profile.phases.iter().map(|phase| {
         let cells = profile.ranks.iter().map(|rank| {
             let own = rank.phases.iter().find(|own| (&own.name, own.level) == (&phase.name, phase.level));
-            own.map_or_else(String::new, |own| format!("{} ({})", ns(own.mpi_ns), count(own.calls)))
+            own.map_or_else(String::new, |own| {
+                format!("{} ({})", time_unless(untimed(&own.functions), own.mpi_ns), count(own.calls))
+            })
         });
         std::iter::once(phase.name.clone()).chain(cells).collect()
     });

@@ -72,7 +72,7 @@ fn warnings(warnings: &[Warning]) -> String {
 }
 
 /// Instead of what is not known.
-const UNKNOWN: &str = "?";
+pub const UNKNOWN: &str = "?";
 
 pub(super) fn header(profile: &Profile) -> String {
     let engine = &profile.engine;
@@ -126,9 +126,10 @@ fn ranks(profile: &Profile) -> String {
             or_unknown(rank.rank),
             rank.pid.to_string(),
             ns(rank.wall_ns),
-            match rank.mpi_percent {
-                Some(_) => time_unless(rank.untimed_calls, rank.mpi_ns),
-                None => at_least(rank.mpi_ns),
+            if rank.untimed_calls == 0 && rank.mpi_percent.is_none() {
+                at_least(rank.mpi_ns)
+            } else {
+                time_unless(rank.untimed_calls, rank.mpi_ns)
             },
             unless(rank.untimed_calls, maybe_percent(rank.mpi_percent)),
             count(rank.calls),
@@ -173,8 +174,10 @@ pub(super) fn efficiency(profile: &Profile, found: Option<Efficiency>) -> String
         return String::new();
     }
     let Some(found) = found else {
+        let is_untimed = profile.ranks.iter().any(|rank| rank.untimed_calls > 0);
+        let why = if is_untimed { UNTIMED } else { UNSEEN };
         let is_unknown = profile.ranks.iter().any(|rank| rank.mpi_percent.is_none());
-        return if is_unknown { format!("parallel efficiency: unknown; {UNSEEN}\n") } else { String::new() };
+        return if is_unknown { format!("parallel efficiency: unknown; {why}\n") } else { String::new() };
     };
     format!(
         "parallel efficiency {} % = load balance {} % x communication efficiency {} %\n",
@@ -186,6 +189,9 @@ pub(super) fn efficiency(profile: &Profile, found: Option<Efficiency>) -> String
 
 /// Why shares of a rank's time are not known.
 pub const UNSEEN: &str = "ranks may be inside calls that began before attach";
+
+/// The same, where nobody sees them return.
+pub const UNTIMED: &str = "calls are counted at their entry only (--returns)";
 
 /// Of time in MPI, the part that was seen.
 fn at_least(seen_ns: u64) -> String {
@@ -202,7 +208,7 @@ fn state(rank: &RankProfile) -> &'static str {
 }
 
 /// A time that some calls (`untimed`) are not in: no less than that, or unknown if it is none at all.
-fn time_unless(untimed: u64, time_ns: u64) -> String {
+pub(super) fn time_unless(untimed: u64, time_ns: u64) -> String {
     match (untimed, time_ns) {
         (0, _) => ns(time_ns),
         (_, 0) => UNKNOWN.to_owned(),

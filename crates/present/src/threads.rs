@@ -2,14 +2,15 @@
 
 use std::{cmp::Reverse, fmt::Write as _};
 
-use mpiprobe_model::{OtherThreads, Profile, RankProfile, ThreadLife, ThreadProfile};
+use mpiprobe_model::{OtherThreads, Profile, RankProfile, SaturatingSum as _, ThreadLife, ThreadProfile};
 
 use super::{
+    profile::{time_unless, unless},
     table::{
         Column::{Left, Right},
         section, table,
     },
-    units::{count, ns, or_unknown, percent},
+    units::{count, or_unknown, percent},
 };
 
 /// More threads than this are shown one by one in the JSON output only.
@@ -33,8 +34,9 @@ pub(super) fn threads(profile: &Profile) -> String {
         Right("MPI % of its life"),
     ];
     let others = of_several().filter_map(|rank| rank.other_threads).reduce(plus);
+    let untimed = of_several().map(|rank| rank.untimed_calls).saturating_sum();
     let rows = all.iter().take(THREADS_SHOWN).map(|(rank, thread)| row(rank, thread));
-    let mut text = table(&columns, rows.chain(others.map(|others| row_of_others(&others))));
+    let mut text = table(&columns, rows.chain(others.map(|others| row_of_others(untimed, &others))));
     if let Some(left_out) = all.len().checked_sub(THREADS_SHOWN).filter(|&left_out| left_out > 0) {
         let _ = writeln!(text, "{} more threads: see --json", count(left_out as u64));
     }
@@ -47,19 +49,21 @@ fn row(rank: &RankProfile, thread: &ThreadProfile) -> Vec<String> {
         ThreadLife::Ended => "ended",
     };
     let mut row = vec![or_unknown(rank.rank), rank.pid.to_string(), thread.tid.to_string(), state.into()];
-    row.extend(figures(thread.calls, thread.mpi_ns, thread.wall_ns));
+    row.extend(figures(rank.untimed_calls, thread.calls, thread.mpi_ns, thread.wall_ns));
     row
 }
 
 /// All threads without rows of their own, in all ranks.
-fn row_of_others(others: &OtherThreads) -> Vec<String> {
+fn row_of_others(untimed: u64, others: &OtherThreads) -> Vec<String> {
     let mut row = vec![String::new(), String::new(), format!("{} others", count(others.threads)), "ended".into()];
-    row.extend(figures(others.calls, others.mpi_ns, others.wall_ns));
+    row.extend(figures(untimed, others.calls, others.mpi_ns, others.wall_ns));
     row
 }
 
-fn figures(calls: u64, mpi_ns: u64, wall_ns: u64) -> [String; 3] {
-    [count(calls), ns(mpi_ns), share_of_life(mpi_ns, wall_ns).map_or_else(|| "-".into(), percent)]
+/// Of a thread whose rank has so many calls without times (`untimed`).
+fn figures(untimed: u64, calls: u64, mpi_ns: u64, wall_ns: u64) -> [String; 3] {
+    let share = share_of_life(mpi_ns, wall_ns).map_or_else(|| "-".into(), percent);
+    [count(calls), time_unless(untimed, mpi_ns), unless(untimed, share)]
 }
 
 /// Time in MPI of a thread's life since its first call, per cent; `None`: not known how long that was, as in recordings of earlier
@@ -111,6 +115,19 @@ mod tests {
         let text = threads(&profile);
         assert_eq!(text.lines().count(), 2 + THREADS_SHOWN + 2);
         assert!(text.ends_with("\n1,469 more threads: see --json\n"), "{text}");
+    }
+
+    #[test]
+    fn a_time_that_nobody_knows_is_not_none() {
+        let mut profile = job();
+        for rank in &mut profile.ranks {
+            (rank.untimed_calls, rank.mpi_ns) = (1000, 0);
+            rank.threads.iter_mut().for_each(|thread| thread.mpi_ns = 0);
+            rank.other_threads.iter_mut().for_each(|others| others.mpi_ns = 0);
+        }
+        let text = threads(&profile);
+        let ends = |line: &str| line.split_whitespace().rev().take(2).collect::<Vec<_>>() == ["?", "?"];
+        assert_eq!(text.lines().filter(|line| ends(line)).count(), 4, "{text}");
     }
 
     #[test]

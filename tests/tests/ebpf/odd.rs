@@ -95,6 +95,8 @@ fn counted_by_entry(profile: &Profile) {
     assert!(!profile.complete && why.contains("counted at their entry only"), "{why}");
     let times: u64 = profile.ranks.iter().flat_map(|row| &row.functions).map(|row| row.time_ns).sum();
     assert_eq!(times, 0);
+    // Nobody takes them for nothing.
+    assert!(profile.ranks.iter().all(|row| row.mpi_percent.is_none()), "{profile:?}");
 }
 
 /// The handler throws: the program says how many exceptions it has caught.

@@ -43,6 +43,8 @@ pub struct RankChange {
     /// Of the wall time, what may have been spent in a call that nobody saw begin.
     pub unseen_ns: u64,
     pub calls: u64,
+    /// Of these, the ones whose time nobody knows.
+    pub untimed_calls: u64,
     /// `None`: it was not asked what calls move.
     pub bytes: Option<Bytes>,
 }
@@ -161,6 +163,7 @@ impl RankChange {
             startup_ns: startup_ns(rank),
             unseen_ns: rank.unseen_ns,
             calls: rank.calls,
+            untimed_calls: rank.untimed_calls,
             bytes: bytes.or_else(|| rank.traffic.as_ref().map(|_| Bytes::default())),
         }
     }
@@ -173,6 +176,7 @@ impl RankChange {
             startup_ns: self.startup_ns.saturating_sub(before.startup_ns),
             unseen_ns: self.unseen_ns.saturating_sub(before.unseen_ns),
             calls: self.calls.saturating_sub(before.calls),
+            untimed_calls: self.untimed_calls.saturating_sub(before.untimed_calls),
             bytes: self.bytes.map(|bytes| bytes.since(before.bytes)),
         }
     }
@@ -183,8 +187,8 @@ impl RankChange {
     }
 
     fn spent(&self) -> Spent {
-        let Self { wall_ns, thread_wall_ns, mpi_ns, startup_ns, unseen_ns, .. } = *self;
-        Spent { wall_ns, thread_wall_ns, mpi_ns, startup_ns, unseen_ns }
+        let Self { wall_ns, thread_wall_ns, mpi_ns, startup_ns, unseen_ns, untimed_calls, .. } = *self;
+        Spent { wall_ns, thread_wall_ns, mpi_ns, startup_ns, unseen_ns, untimed_calls }
     }
 }
 
@@ -196,6 +200,7 @@ pub(super) fn all_together(ranks: impl Iterator<Item = Spent>) -> Spent {
         mpi_ns: all.mpi_ns.saturating_add(more.mpi_ns),
         startup_ns: all.startup_ns.saturating_add(more.startup_ns),
         unseen_ns: all.unseen_ns.saturating_add(more.unseen_ns),
+        untimed_calls: all.untimed_calls.saturating_add(more.untimed_calls),
     })
 }
 

@@ -118,9 +118,7 @@ fn totals(ranks: &[Rank<'_>], base: Base) -> Totals {
         mpi_ns: spread(&|rank| rank.mpi_ns as f64),
         mpi_percent: Spread::of(ranks.iter().filter_map(|rank| rank.spent().mpi_percent())).unwrap_or_default(),
         mpi_percent_of_all: known.then(|| percent(base.mpi_ns, base.thread_wall_ns)),
-        // Where times are unknown, what is useful is, too.
-        efficiency: Efficiency::of_ranks(ranks.iter().map(Rank::spent))
-            .filter(|_| ranks.iter().all(|rank| rank.untimed_calls() == 0)),
+        efficiency: Efficiency::of_ranks(ranks.iter().map(Rank::spent)),
     }
 }
 

@@ -103,6 +103,7 @@ impl<'a> Rank<'a> {
             mpi_ns: self.mpi_ns,
             startup_ns: startup.map(|(_, calls)| calls.time_ns()).fold(0, u64::saturating_add),
             unseen_ns: self.unseen_ns(),
+            untimed_calls: self.untimed_calls(),
         }
     }
 

@@ -2,7 +2,7 @@
 
 use mpiprobe_model::Profile;
 use mpiprobe_present::{
-    UNSEEN,
+    UNKNOWN, UNSEEN, UNTIMED,
     units::{bytes, duration, maybe_percent, ns, percent, rate},
 };
 use ratatui::{Frame, layout::Rect};
@@ -108,8 +108,14 @@ fn efficiency(data: &TableData<'_>, width: u16, theme: Theme) -> Section {
     let Some(found) = data.change.efficiency() else {
         let is_unknown = data.change.mpi_percent().is_none()
             || data.change.ranks.iter().any(|(rank, _)| rank.mpi_percent().is_none());
-        let why =
-            if is_unknown { format!("unknown: {UNSEEN}") } else { "nobody was seen to do anything but MPI".into() };
+        let is_untimed = data.all.profile.ranks.iter().any(|rank| rank.untimed_calls > 0);
+        let why = if is_untimed {
+            format!("unknown: {UNTIMED}")
+        } else if is_unknown {
+            format!("unknown: {UNSEEN}")
+        } else {
+            "nobody was seen to do anything but MPI".into()
+        };
         lines.push(Line::new(theme).add(Tone::Dim, &format!("  {why}")));
         return lines;
     };
@@ -137,7 +143,9 @@ fn functions(data: &TableData<'_>, room: usize, theme: Theme) -> Section {
     let by_time = functions_by_time(data);
     let called = by_time.iter().filter(|function| function.change.time_ns > 0 || function.change.calls > 0);
     for function in called.take(room.max(1)) {
-        let share = format!("{:>5} % ", percent(function.wall_percent));
+        let is_timed = function.profile.all.untimed_calls == 0;
+        let known = |text: String| if is_timed { text } else { UNKNOWN.to_owned() };
+        let share = format!("{:>5} % ", known(percent(function.wall_percent)));
         let calls = format!(" {:>7}/s", rate(data.change.per_second(function.change.calls)));
         let mean = function.change.time_ns as f64 / function.change.calls.max(1) as f64;
         lines.push(
@@ -146,7 +154,7 @@ fn functions(data: &TableData<'_>, room: usize, theme: Theme) -> Section {
                 .add(Tone::Plain, &share)
                 .add(Tone::Title, &theme.symbols.bar(function.wall_percent / 100.0, 10))
                 .add(Tone::Plain, &calls)
-                .add(Tone::Dim, &format!("  mean {}", duration(mean))),
+                .add(Tone::Dim, &format!("  mean {}", known(duration(mean)))),
         );
     }
     if lines.len() == 1 {

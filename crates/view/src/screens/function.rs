@@ -7,7 +7,7 @@ use mpiprobe_model::{
 
 use super::{
     FunctionSum, TableData,
-    cells::{bandwidth, duration_of, number, per_second, rank_number, share, time},
+    cells::{bandwidth, duration_of, known_unless, number, per_second, rank_number, share, time},
     layers,
     sums::functions,
 };
@@ -48,7 +48,8 @@ pub(super) fn grid(data: &TableData<'_>, name: &'static str) -> Grid {
 /// Before the ranks, whichever way they are sorted by their numbers.
 fn all(data: &TableData<'_>, function: &FunctionSum<'_>) -> Row {
     let row = &function.profile.all;
-    let mut cells = vec![Cell::number(-1.0, "all".into()), share(function.wall_percent)];
+    let whole = known_unless(row.untimed_calls, share(function.wall_percent));
+    let mut cells = vec![Cell::number(-1.0, "all".into()), whole];
     cells.extend(figures(data, row, function.change));
     Row { id: RowId::Function(row.name), cells, marked: false, opens: Some(Location::Histogram(row.name, None)) }
 }
@@ -69,22 +70,24 @@ fn row(
     change: FunctionChange,
 ) -> Row {
     let whole = of_rank.thread_wall_ns.max(1) as f64;
-    let mut cells = vec![rank_number(rank), share(100.0 * change.time_ns as f64 / whole)];
+    let part = known_unless(row.untimed_calls, share(100.0 * change.time_ns as f64 / whole));
+    let mut cells = vec![rank_number(rank), part];
     cells.extend(figures(data, row, change));
     Row { id: RowId::Rank(id), cells, marked: false, opens: Some(Location::Histogram(row.name, Some(id))) }
 }
 
 /// From the time on.
 fn figures(data: &TableData<'_>, row: &FunctionRow, change: FunctionChange) -> [Cell; 9] {
+    let timed = row.calls.saturating_sub(row.untimed_calls);
     [
-        time(change.time_ns),
+        known_unless(row.untimed_calls, time(change.time_ns)),
         number(change.calls),
         per_second(data.change, change.calls),
         number(row.open_calls),
-        duration_of(row.calls, row.min_ns as f64),
-        duration_of(row.calls, row.p50_ns as f64),
-        duration_of(row.calls, row.p99_ns as f64),
-        duration_of(row.calls, row.max_ns as f64),
+        duration_of(timed, row.min_ns as f64),
+        duration_of(timed, row.p50_ns as f64),
+        duration_of(timed, row.p99_ns as f64),
+        duration_of(timed, row.max_ns as f64),
         bandwidth(data.change, change.bytes),
     ]
 }

@@ -50,7 +50,7 @@ fn row(data: &TableData<'_>, function: &FunctionSum<'_>) -> Row {
             duration_of(all.calls - all.untimed_calls.min(all.calls), all.p99_ns as f64),
             duration_of(all.calls - all.untimed_calls.min(all.calls), all.max_ns as f64),
             bandwidth(data.change, change.bytes),
-            imbalance(function.over_ranks_ns.imbalance),
+            known_unless(all.untimed_calls, imbalance(function.over_ranks_ns.imbalance)),
             Cell::text(all.group),
         ],
         marked: false,

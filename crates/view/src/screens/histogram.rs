@@ -71,7 +71,7 @@ fn title(row: &FunctionRow, whose: &str) -> String {
 
 fn quantities(row: &FunctionRow) -> Vec<Quantity<'_>> {
     let mut found = Vec::new();
-    if row.calls > 0 {
+    if row.calls > row.untimed_calls {
         let bounds = |ns| percentile_bounds(ns, row.min_ns, row.max_ns);
         found.push(Quantity {
             place: 0,

@@ -55,8 +55,8 @@ fn threads(data: &TableData<'_>, rank: &RankProfile, id: RankId, change: RankCha
         id: RowId::Rank(id),
         cells: vec![
             Cell::text(format!("{} threads", count(rank.threads_in_mpi))).toned(Tone::Title),
-            share(100.0 * change.mpi_ns as f64 / change.thread_wall_ns.max(1) as f64),
-            time(change.mpi_ns),
+            known_unless(rank.untimed_calls, share(100.0 * change.mpi_ns as f64 / change.thread_wall_ns.max(1) as f64)),
+            known_unless(rank.untimed_calls, time(change.mpi_ns)),
             number(change.calls),
             per_second(data.change, change.calls),
             number(rank.open_calls.len() as u64),

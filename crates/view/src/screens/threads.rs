@@ -5,7 +5,7 @@ use mpiprobe_present::{share_of_life, units::count, what};
 
 use super::{
     TableData,
-    cells::{number, share, time, who},
+    cells::{known_unless, number, share, time, who},
 };
 use crate::content::{Cell, Column, Grid, Row, RowId, SortKey, Tone};
 
@@ -26,7 +26,7 @@ pub(super) fn grid(data: &TableData<'_>, id: RankId) -> Grid {
     Grid {
         title: format!("Rank {}: {} threads in MPI, since the beginning", who(rank), count(rank.threads_in_mpi)),
         columns: COLUMNS,
-        rows: threads.chain(rank.other_threads.map(|others| others_of(id, &others))).collect(),
+        rows: threads.chain(rank.other_threads.map(|others| others_of(rank, id, &others))).collect(),
         empty: "No thread has called MPI yet.",
         natural: (3, true),
     }
@@ -42,20 +42,21 @@ fn row(rank: &RankProfile, id: RankId, thread: &ThreadProfile) -> Row {
         (None, false) => Cell::text("outside MPI").toned(Tone::Good),
     };
     let tid = Cell::number(thread.tid.into(), thread.tid.to_string());
-    let figures = figures(thread.calls, thread.mpi_ns, thread.wall_ns);
+    let figures = figures(rank, thread.calls, thread.mpi_ns, thread.wall_ns);
     let cells = [tid, now].into_iter().chain(figures).collect();
     Row { id: RowId::Thread(id, Some(thread.tid)), cells, marked: false, opens: None }
 }
 
 /// Those that are not remembered one by one.
-fn others_of(id: RankId, others: &OtherThreads) -> Row {
+fn others_of(rank: &RankProfile, id: RankId, others: &OtherThreads) -> Row {
     let name = Cell { key: SortKey::Unknown, ..Cell::text(format!("{} others", count(others.threads))) };
-    let figures = figures(others.calls, others.mpi_ns, others.wall_ns);
+    let figures = figures(rank, others.calls, others.mpi_ns, others.wall_ns);
     let cells = [name, Cell::text("ended").toned(Tone::Dim)].into_iter().chain(figures).collect();
     Row { id: RowId::Thread(id, None), cells, marked: false, opens: None }
 }
 
-fn figures(calls: u64, mpi_ns: u64, wall_ns: u64) -> [Cell; 4] {
+fn figures(rank: &RankProfile, calls: u64, mpi_ns: u64, wall_ns: u64) -> [Cell; 4] {
     let part = share_of_life(mpi_ns, wall_ns).map_or_else(|| Cell::unknown("-"), share);
-    [part, time(mpi_ns), number(calls), time(wall_ns)]
+    let untimed = rank.untimed_calls;
+    [known_unless(untimed, part), known_unless(untimed, time(mpi_ns)), number(calls), time(wall_ns)]
 }

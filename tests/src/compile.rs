@@ -44,16 +44,19 @@ pub fn executable(mpi: Mpi, program: Program) -> Result<PathBuf, CompileError> {
     build(mpi, &compiler, &arguments, &inputs, program.name)
 }
 
-/// The executable of a C program with MPICH's library in it. Debian has no such library of Open MPI.
+/// The executable of a C or Fortran program with MPICH's libraries in it. Debian has no such library of Open MPI.
 pub fn executable_with_mpich(program: Program) -> Result<PathBuf, CompileError> {
-    let (mpi, compiler) = (Mpi::Mpich, "gcc");
-    let wrapper = mpi.compiler(Language::C).unwrap_or_default();
+    let mpi = Mpi::Mpich;
+    let is_fortran = program.language == Language::Fortran;
+    let compiler = if is_fortran { "gfortran" } else { "gcc" };
+    let wrapper = mpi.compiler(program.language).unwrap_or_default();
     let mut command = Command::new(&wrapper);
     let shown = command.arg("-compile-info").output();
     let shown = shown.map_err(|source| CompileError::NoCompiler { mpi, compiler: wrapper, source })?;
     let shown = String::from_utf8_lossy(&shown.stdout).into_owned();
     let mut arguments = options(program);
     arguments.extend(shown.split_whitespace().filter(|option| option.starts_with("-I")).map(Into::into));
+    arguments.extend(is_fortran.then(|| "-l:libmpichfort.a".into()));
     // What the library needs is there as shared libraries only.
     arguments.extend(["-l:libmpich.a", "-lucp", "-lucs", "-lhwloc", "-lm"].map(Into::into));
     build(mpi, compiler, &arguments, &program.files().collect::<Vec<_>>(), program.name)

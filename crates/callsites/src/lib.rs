@@ -44,7 +44,7 @@ pub use caught::is_caught;
 pub use frame_rules::{Cfa, FrameRules, RULED_REGISTERS, Rule};
 pub use layer::Layer;
 pub use layer_calls::{LayerCall, calls_of_layer};
-pub use module::{Module, ModuleAddress, ModuleId, is_layer};
+pub use module::{Module, ModuleAddress, ModuleId, is_layer, may_call_for_itself};
 pub use modules::Modules;
 pub use naming::Naming;
 pub use symboliser::Symboliser;

@@ -180,3 +180,9 @@ impl ModuleAddress {
 pub fn is_layer(module: &Module) -> bool {
     module.layer().is_some()
 }
+
+/// Whether code of layers in a file may call MPI on its own account: in a layer's library, and in a program that it is linked into. A
+/// tool that intercepts Fortran's procedures only has their names.
+pub fn may_call_for_itself(module: &Module) -> bool {
+    is_layer(module) || module.image.as_ref().is_some_and(Image::is_program)
+}

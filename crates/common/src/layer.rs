@@ -119,18 +119,33 @@ pub mod layer_flags {
 
 /// The C function whose Fortran binding a symbol is, or a part of it, without `MPI_` and in any case; `None` for other symbols.
 ///
-/// Compilers and libraries export `mpi_send_`, `PMPI_SEND`, `mpi_send_f08ts_`, Open MPI also `MPI_Send_f08` and, between such a procedure
-/// and the C function, `ompi_send_f`; MPICH has `MPIR_Send_cdesc` there.
+/// Compilers and libraries export `mpi_send_`, `PMPI_SEND`, `mpi_send_f08ts_`, MPICH also `mpi_send_f08ts_large_` for counts of another kind
+/// and `pmpir_send_f08ts_`, Open MPI `MPI_Send_f08` and, between such a procedure and the C function, `ompi_send_f`; MPICH has
+/// `MPIR_Send_cdesc` and `MPIR_Send_large_cdesc` there.
 pub fn bound_function(symbol: &[u8]) -> Option<&[u8]> {
-    const FORTRAN: [&[u8]; 5] = [b"_f08ts_", b"_f08_", b"_f08ts", b"_f08", b"_f"];
+    const FORTRAN: [&[u8]; 9] = [
+        b"_f08ts_large_",
+        b"_f08_large_",
+        b"_f08ts_large",
+        b"_f08_large",
+        b"_f08ts_",
+        b"_f08_",
+        b"_f08ts",
+        b"_f08",
+        b"_f",
+    ];
+    const DESCRIBED: [&[u8]; 2] = [b"_large_cdesc", b"_cdesc"];
     const PLAIN: [&[u8]; 3] = [b"__", b"_", b""];
     if let Some(name) = symbol.strip_prefix(b"MPIR_") {
-        return name.strip_suffix(b"_cdesc");
+        return DESCRIBED.iter().find_map(|suffix| name.strip_suffix(*suffix));
     }
     if let Some(name) = symbol.strip_prefix(b"ompi_") {
         return name.strip_suffix(b"_f");
     }
     let symbol = symbol.strip_prefix(b"p").or_else(|| symbol.strip_prefix(b"P")).unwrap_or(symbol);
+    if let Some(name) = symbol.strip_prefix(b"mpir_") {
+        return FORTRAN.iter().find_map(|suffix| name.strip_suffix(*suffix)).filter(|name| !name.is_empty());
+    }
     let name = symbol.strip_prefix(b"mpi_").or_else(|| symbol.strip_prefix(b"MPI_"))?;
     // In both cases without an addition it is the C function.
     let is_c_name = symbol.starts_with(b"MPI_") && name.iter().any(u8::is_ascii_lowercase);
@@ -207,11 +222,16 @@ mod tests {
         for symbol in ["mpi_send", "mpi_send_", "pmpi_send__", "mpi_send_f08_", "pmpi_send_f08ts_", "ompi_send_f"] {
             assert_eq!(bound(symbol), Some("send"), "{symbol}");
         }
-        for symbol in ["MPI_Send_f08", "PMPI_Send_f", "MPIR_Send_cdesc"] {
+        for symbol in ["mpi_send_f08ts_large_", "mpi_send_f08_large", "pmpir_send_f08ts_", "pmpir_send_f08ts_large_"] {
+            assert_eq!(bound(symbol), Some("send"), "{symbol}");
+        }
+        for symbol in ["MPI_Send_f08", "PMPI_Send_f", "MPIR_Send_cdesc", "MPIR_Send_large_cdesc"] {
             assert_eq!(bound(symbol), Some("Send"), "{symbol}");
         }
         assert_eq!(bound("PMPI_SEND"), Some("SEND"));
-        for symbol in ["MPI_Send", "PMPI_Send", "ompi_send", "MPIR_Send", "solve_", "mpi_", "", "p"] {
+        for symbol in
+            ["MPI_Send", "PMPI_Send", "ompi_send", "MPIR_Send", "pmpir_send", "mpir_f08_", "solve_", "mpi_", "", "p"]
+        {
             assert_eq!(bound(symbol), None, "{symbol}");
         }
     }

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use mpiprobe_attach::{LayerFrames, Observer, Tables};
-use mpiprobe_callsites::{AddressMap, LayerRegion, Module, ModuleId, calls_of_layer, is_layer};
+use mpiprobe_callsites::{AddressMap, LayerRegion, Module, ModuleId, calls_of_layer, may_call_for_itself};
 use mpiprobe_common::{
     LayerFrame, ProcessLayers,
     layer::{EarlyQuery, LAYER_RANGES, LayerRange, MOST_OFFSET, call_key},
@@ -36,8 +36,8 @@ impl Layers {
         observer.set_layers(slot, &layers);
         let (queries, more) = observer.early_queries(slot);
         // A tool that intercepts Fortran calls, too, has procedures but asks nothing by them.
-        let mut libraries = regions.iter().filter(|region| is_layer(&region.module));
-        libraries.any(|region| more > 0 || has_own(region, &queries))
+        let mut judged = regions.iter().filter(|region| may_call_for_itself(&region.module));
+        judged.any(|region| if more > 0 { calls_for_itself(region) } else { has_own(region, &queries) })
     }
 
     fn number(&mut self, tables: &mut Tables, module: &Module) -> u64 {
@@ -52,6 +52,11 @@ impl Layers {
         }
         number
     }
+}
+
+/// Whether there is any place from which a layer calls on its own account.
+fn calls_for_itself(region: &LayerRegion) -> bool {
+    calls_of_layer(&region.module).iter().any(|call| call.own != 0)
 }
 
 /// Whether some of these local questions were a layer's own.

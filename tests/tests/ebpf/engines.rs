@@ -13,10 +13,10 @@ const RANKS: u32 = 4;
 
 pub(crate) fn tests(mpi: Mpi) -> Vec<Trial> {
     // Debian has no static Open MPI.
-    let linked_in = (mpi == Mpi::Mpich).then_some(LINKED_IN);
+    let linked_in = (mpi == Mpi::Mpich).then_some([LINKED_IN, F08_LINKED_IN]);
     CASES
         .into_iter()
-        .chain(linked_in)
+        .chain(linked_in.into_iter().flatten())
         .map(|case| {
             let name = format!("engines_agree_on_{}", case.name);
             trial_with(mpi, case.program.language, &name, move || agree(mpi, case))
@@ -57,6 +57,8 @@ const F08: Case = Case { name: "use_mpi_f08", program: program::SEMANTICS_F08, a
 const CXX: Case =
     Case { name: "cxx", program: program::SEMANTICS_CXX, arguments: &[], functions: "all,-Initialized", ..MESSAGES };
 const LINKED_IN: Case = Case { name: "mpi_linked_in", linked_in: true, ..MESSAGES };
+/// What the Fortran procedures in the program ask on their own account is not the program's there either.
+const F08_LINKED_IN: Case = Case { name: "use_mpi_f08_linked_in", linked_in: true, ..F08 };
 const CASES: [Case; 4] = [MESSAGES, SCOPES, F08, CXX];
 
 fn job(mpi: Mpi, case: Case) -> JobBuilder {

@@ -1,13 +1,18 @@
 //! What of the targets is seen: which files are under probes, what is known of each process's library and code, and what could not
 //! be seen.
 
-use std::{fmt::Display, fs::File, path::Path};
+use std::{
+    fmt::Display,
+    fs::File,
+    path::Path,
+    time::{Duration, SystemTime, UNIX_EPOCH},
+};
 
 use mpiprobe_attach::{Scope, release_requests};
 use mpiprobe_discover::{MpiProcess, Process, ReturnRisk, mappings::FileId};
 use mpiprobe_functions::FunctionSet;
 use mpiprobe_model::LibraryInfo;
-use mpiprobe_observe::Snapshot;
+use mpiprobe_observe::{Snapshot, monotonic_ns};
 use mpiprobe_present::say;
 
 use super::{
@@ -172,6 +177,23 @@ impl Coverage {
 
     fn find_sites(&mut self, kernel: &mut Kernel, slot: u32, process: &Process) {
         self.sites.add(slot, process);
+        self.tell_layers(kernel, slot);
+    }
+
+    /// The same of a process that has ended, unless it was looked at before, from what it has mapped: lines of `/proc/PID/maps`.
+    /// It began at a moment (ns).
+    pub(super) fn find_noted_sites(&mut self, kernel: &mut Kernel, slot: u32, list: &[u8], since_ns: u64) {
+        if list.is_empty() || !self.sites.lack(slot) {
+            return;
+        }
+        let ago = Duration::from_nanos(monotonic_ns().saturating_sub(since_ns));
+        let began = SystemTime::now().checked_sub(ago).and_then(|at| at.duration_since(UNIX_EPOCH).ok());
+        let began_ns = began.and_then(|began| u64::try_from(began.as_nanos()).ok()).unwrap_or(0);
+        self.sites.add_noted(slot, list, began_ns);
+        self.tell_layers(kernel, slot);
+    }
+
+    fn tell_layers(&mut self, kernel: &mut Kernel, slot: u32) {
         if (self.traffic || has_queries(self.functions))
             && let Some(map) = self.sites.map(slot)
         {

@@ -178,8 +178,10 @@ impl Source for KernelSource {
         if end.is_some() {
             self.observation.flush_log();
             self.observation.handle_notices();
-            if let Origin::Started { loaded, .. } = &self.origin {
+            if let Origin::Started { loaded, .. } = &mut self.origin {
+                loaded.look(&mut self.observation);
                 loaded.conclude(&mut self.observation);
+                self.observation.find_code_of_ended(&|pid| loaded.list(pid));
             }
         }
         self.observation.profile(end)

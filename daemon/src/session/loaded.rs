@@ -1,6 +1,13 @@
 //! Which MPI libraries the processes of a job have loaded, and whether they were under probes by then.
 
-use std::{collections::HashSet, ffi::OsStr, fs::File, io, os::unix::ffi::OsStrExt as _, path::Path};
+use std::{
+    collections::{HashMap, HashSet},
+    ffi::OsStr,
+    fs::File,
+    io::{self, Write as _},
+    os::unix::ffi::OsStrExt as _,
+    path::Path,
+};
 
 use mpiprobe_attach::{CodeEvents, CodeMapped, Record};
 use mpiprobe_discover::{identity_when_mapped, mappings::FileId, open_regular, printable};
@@ -15,12 +22,48 @@ pub(super) struct Loaded {
     settled: HashSet<FileId>,
     /// Notices that were lost.
     lost: u64,
+    lists: Lists,
+}
+
+/// What each process has mapped as code, as lines of `/proc/PID/maps`: of one that ends before anybody has looked at it, nothing else tells
+/// where in its files its calls come from.
+#[derive(Debug, Default)]
+struct Lists {
+    of_process: HashMap<u32, Vec<u8>>,
+    /// Of all of them.
+    bytes: usize,
+}
+
+impl Lists {
+    /// Of all processes, and of one.
+    const MOST_BYTES: usize = 16 << 20;
+    const MOST_OF_ONE: usize = 64 << 10;
+
+    fn add(&mut self, mapped: &CodeMapped) {
+        if self.bytes >= Self::MOST_BYTES {
+            return;
+        }
+        let list = self.of_process.entry(mapped.pid).or_default();
+        let before = list.len();
+        if before >= Self::MOST_OF_ONE {
+            return;
+        }
+        let CodeMapped { start, end, offset, major, minor, inode, .. } = mapped;
+        // Writing to memory does not fail.
+        let _ = write!(list, "{start:x}-{end:x} r-xp {offset:08x} {major:02x}:{minor:02x} {inode} ");
+        for &byte in &mapped.path {
+            // As the kernel writes it, so that a line remains one.
+            if byte == b'\n' { list.extend(b"\\012") } else { list.push(byte) }
+        }
+        list.push(b'\n');
+        self.bytes += list.len() - before;
+    }
 }
 
 impl Loaded {
     /// Of the process and all that it will start.
     pub(super) fn new(pid: u32) -> io::Result<Self> {
-        Ok(Self { events: CodeEvents::open(pid)?, settled: HashSet::new(), lost: 0 })
+        Ok(Self { events: CodeEvents::open(pid)?, settled: HashSet::new(), lost: 0, lists: Lists::default() })
     }
 
     /// Probes MPI libraries that are new. What was loaded before it was probed is noted.
@@ -35,8 +78,14 @@ impl Loaded {
         // The first who has loaded a library was without probes for longest.
         mapped.sort_by_key(|one| one.time_ns);
         for one in &mapped {
+            self.lists.add(one);
             self.settle(one, observation);
         }
+    }
+
+    /// What a process has mapped as code since it began, as lines of `/proc/PID/maps`; empty if nothing is known.
+    pub(super) fn list(&self, pid: u32) -> &[u8] {
+        self.lists.of_process.get(&pid).map(Vec::as_slice).unwrap_or_default()
     }
 
     /// What is left to be said when the job has ended.
@@ -99,4 +148,43 @@ fn open(mapped: &CodeMapped) -> Option<File> {
 fn is_called_mpi(path: &[u8]) -> bool {
     let name = path.rsplit(|&byte| byte == b'/').next().unwrap_or_default();
     memchr::memmem::find(name, b"mpi").is_some()
+}
+
+#[cfg(test)]
+mod tests {
+    use mpiprobe_discover::mappings::Mappings;
+
+    use super::*;
+
+    fn mapped(pid: u32, path: &[u8]) -> CodeMapped {
+        let place =
+            CodeMapped { start: 0x7f00_0000_1000, end: 0x7f00_0000_3000, offset: 0x1000, ..CodeMapped::default() };
+        CodeMapped { pid, major: 8, minor: 1, inode: 99, path: path.to_vec(), ..place }
+    }
+
+    #[test]
+    fn lists_are_read_as_those_of_the_kernel() {
+        let mut lists = Lists::default();
+        lists.add(&mapped(1, b"/lib/a b.so"));
+        lists.add(&mapped(1, b"/lib/c\nd.so"));
+        let read = Mappings::parse(lists.of_process.get(&1).unwrap(), false);
+        let paths: Vec<_> = read.files.iter().map(|file| file.display_path()).collect();
+        assert_eq!(paths.len(), 2);
+        assert_eq!(paths[0], "/lib/a b.so");
+        let range = read.files[0].ranges[0];
+        assert_eq!((range.start, range.end, range.offset), (0x7f00_0000_1000, 0x7f00_0000_3000, 0x1000));
+    }
+
+    #[test]
+    fn lists_are_bounded() {
+        let mut lists = Lists::default();
+        for _ in 0..2000 {
+            lists.add(&mapped(1, &[b'x'; 100]));
+        }
+        assert!(lists.bytes < Lists::MOST_OF_ONE + 1024 && lists.bytes == lists.of_process.get(&1).unwrap().len());
+        for pid in 0..5_000 {
+            lists.add(&mapped(pid, &[b'x'; 4000]));
+        }
+        assert!(lists.bytes < Lists::MOST_BYTES + 8192);
+    }
 }

@@ -339,6 +339,15 @@ impl Observation {
     }
 
     /// The profile up to now.
+    /// Of processes that ended before anybody had looked at them, the code is what they are known to have mapped, as lines of
+    /// `/proc/PID/maps`.
+    pub(super) fn find_code_of_ended<'a>(&mut self, mapped: &dyn Fn(u32) -> &'a [u8]) {
+        let Self { kernel, targets, coverage, .. } = self;
+        for (slot, pid, since_ns) in targets.process_table.ended_once() {
+            coverage.find_noted_sites(kernel, slot, mapped(pid), since_ns);
+        }
+    }
+
     pub(super) fn profile(&mut self, end: Option<EndReason>) -> Result<Profile, SessionError> {
         self.retry_layouts();
         let Self { kernel, targets, coverage, .. } = self;

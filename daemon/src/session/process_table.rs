@@ -220,6 +220,19 @@ impl ProcessTable {
         self.entries.values().filter(is_shown).map(|entry| entry.observed.clone()).collect()
     }
 
+    /// Slot, pid and beginning (ns) of images that have ended, if there was no other one of that number: which of several has mapped
+    /// what is not known.
+    pub(super) fn ended_once(&self) -> Vec<(u32, u32, u64)> {
+        let mut images: BTreeMap<u32, u32> = BTreeMap::new();
+        for entry in self.entries.values() {
+            *images.entry(entry.observed.identity.pid).or_default() += 1;
+        }
+        let is_one = |entry: &Entry| images.get(&entry.observed.identity.pid) == Some(&1);
+        let ended = |entry: &Entry| entry.observed.state == RankState::Ended;
+        let found = self.entries.iter().filter(|(_, entry)| ended(entry) && is_one(entry));
+        found.map(|(&slot, entry)| (slot, entry.observed.identity.pid, entry.observed.since_ns)).collect()
+    }
+
     /// The jobs of those.
     pub(super) fn jobs(&self) -> Vec<&JobKey> {
         self.entries.values().filter_map(|entry| entry.job.as_ref()).collect()

@@ -72,11 +72,8 @@ fn short_jobs(runs: u32) -> ExitCode {
     for mpi in Mpi::EVERY.into_iter().filter(|mpi| Requirement::Mpi(*mpi).missing().is_none()) {
         match short(mpi, runs, |done| show(mpi, "short jobs", done, runs)) {
             Ok(report) => {
-                println!(
-                    "\r{mpi}: {} short jobs: {} with unknown partners or bytes, {} said to be incomplete, {} unknown and not said",
-                    report.runs, report.unknown, report.incomplete, report.silent
-                );
-                failed |= report.unknown + report.incomplete > 0;
+                println!("\r{mpi}: {report}");
+                failed |= !report.is_right();
             }
             Err(error) => {
                 eprintln!("{mpi}: {error}");

@@ -13,7 +13,7 @@ use thiserror::Error;
 pub use cycles::{CyclesReport, cycles};
 pub use kills::killed_in_flight;
 pub use processes::{ProcessesReport, processes};
-pub use short::{ShortReport, short};
+pub use short::{Lacks, ShortReport, short};
 pub use visitors::visitors;
 
 use crate::job::JobError;

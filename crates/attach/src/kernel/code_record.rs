@@ -16,11 +16,15 @@ pub enum Record {
 }
 
 /// A file has been mapped as code.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CodeMapped {
     pub pid: u32,
     /// By the monotonic clock, ns.
     pub time_ns: u64,
+    /// Where in the process, and from where on in the file, bytes.
+    pub start: u64,
+    pub end: u64,
+    pub offset: u64,
     /// As in `/proc/PID/maps`.
     pub major: u32,
     pub minor: u32,
@@ -41,6 +45,9 @@ pub(crate) fn record(bytes: &[u8]) -> Option<Record> {
             Some(Record::Mapped(CodeMapped {
                 pid: half(8)?,
                 time_ns: word(end)?,
+                start: word(16)?,
+                end: word(16)?.checked_add(word(24)?)?,
+                offset: word(32)?,
                 major: half(40)?,
                 minor: half(44)?,
                 inode: word(48)?,
@@ -60,7 +67,7 @@ mod tests {
         for half in [MAPPED, 96 << 16, 4711, 4712] {
             bytes.extend(u32::to_ne_bytes(half));
         }
-        for word in [0x1000_u64, 0x2000, 0] {
+        for word in [0x1000_u64, 0x2000, 0x4000] {
             bytes.extend(word.to_ne_bytes());
         }
         bytes.extend([8_u32, 1].into_iter().flat_map(u32::to_ne_bytes));
@@ -74,7 +81,8 @@ mod tests {
     #[test]
     fn mappings_are_read() {
         let path = b"/lib/libmpi.so".to_vec();
-        let wanted = CodeMapped { pid: 4711, time_ns: 77, major: 8, minor: 1, inode: 99, path };
+        let place = CodeMapped { start: 0x1000, end: 0x3000, offset: 0x4000, ..CodeMapped::default() };
+        let wanted = CodeMapped { pid: 4711, time_ns: 77, major: 8, minor: 1, inode: 99, path, ..place };
         assert_eq!(record(&mapped()), Some(Record::Mapped(wanted)));
     }
 

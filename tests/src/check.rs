@@ -76,3 +76,19 @@ pub fn expect_row(row: &Rank, image: &Image, before: Option<&Image>, wanted: &Fu
     assert_eq!((row.rank, row.pid, row.calls), (image.rank, image.pid, expected.values().sum()));
     expect_sums_of_threads(row);
 }
+
+/// Of [`AT_ONCE`](crate::program::AT_ONCE) with so many rounds: each operation has been completed, and none is pending.
+pub fn expect_all_completed(profile: &Profile, rounds: u64) -> Result<(), Failed> {
+    for (rank, function, in_a_round) in [(0, "MPI_Isend", 18), (0, "MPI_Issend", 8), (1, "MPI_Irecv", 22)] {
+        let traffic = profile.rank(rank).and_then(|row| row.traffic.as_ref()).ok_or("no traffic")?;
+        let flows = traffic.flows.iter().filter(|flow| flow.function == function);
+        let (calls, completed) =
+            flows.fold((0, 0), |(calls, completed), flow| (calls + flow.calls, completed + flow.completed));
+        // Those that were given up may have been complete by then.
+        let given_up = if function == "MPI_Isend" { 2 * rounds } else { 0 };
+        assert_eq!(calls, in_a_round * rounds, "{function}: {traffic:?}");
+        assert!((calls - given_up..=calls).contains(&completed), "{function}: {completed} completed: {traffic:?}");
+        assert_eq!(traffic.pending, [], "rank {rank}");
+    }
+    Ok(())
+}

@@ -157,6 +157,8 @@ pub const THROWS: Program = program("throws", Language::Cxx, &["throws.cpp", "ga
 pub const STACKS: Program = program("stacks", Language::C, &["odd/stacks.c", "gate.h"]);
 /// A user-level thread that goes on on another kernel thread inside an MPI call: `migrates [N]`.
 pub const MIGRATES: Program = program("migrates", Language::C, &["odd/migrates.c", "gate.h"]);
+/// Sends that may be complete as they are posted, many at once: `at_once [ROUNDS]`. Two ranks.
+pub const AT_ONCE: Program = program("at_once", Language::C, &["odd/at_once.c", "gate.h"]);
 /// Children made by vfork: `vforks [N]`.
 pub const VFORKS: Program = program("vforks", Language::C, &["odd/vforks.c", "gate.h"]);
 

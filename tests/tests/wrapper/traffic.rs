@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use libtest_mimic::{Failed, Trial};
+use mpiprobe_tests::check::expect_all_completed;
 use mpiprobe_tests::traffic::{Sums, differences, hide, seen, told};
 use mpiprobe_tests::{Job, Language, Mpi, Program, Rank, Requirement, program, requirement};
 
@@ -54,7 +55,14 @@ pub(crate) fn tests(mpi: Mpi) -> Vec<Trial> {
     if mpi == Mpi::OpenMpi {
         cases.push(HPCC);
     }
-    cases.into_iter().map(|case| case_trial(mpi, case)).collect()
+    let mut tests: Vec<Trial> = cases.into_iter().map(|case| case_trial(mpi, case)).collect();
+    tests.push(trial(mpi, Language::C, "completions_of_requests_that_are_complete_at_once", move || {
+        let job = Job::builder(mpi, program::AT_ONCE).ranks(2).args(["10"]);
+        let mut job = job.profiled([] as [&str; 0])?.spawn()?;
+        job.wait()?.success()?;
+        expect_all_completed(&complete(&job)?, 10)
+    }));
+    tests
 }
 
 fn case_trial(mpi: Mpi, case: Case) -> Trial {

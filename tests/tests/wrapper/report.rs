@@ -22,6 +22,7 @@ pub(crate) fn tests(mpi: Mpi) -> Vec<Trial> {
         c("report_while_the_job_runs", running),
         c("report_names_files_of_no_use", damaged),
         c("report_of_two_nodes", nodes),
+        c("report_adds_up_hostile_figures", hostile),
     ]
 }
 
@@ -176,5 +177,63 @@ fn nodes(mpi: Mpi) -> Result<(), Failed> {
     assert!((1_000_000_000_000..1_100_000_000_000).contains(&profile.observed_ns), "{}", profile.observed_ns);
     let text = report(&tables, &[])?.stdout.join("\n");
     assert!(text.lines().any(|line| line.ends_with("host")) && text.contains("node-2"), "{text}");
+    Ok(())
+}
+
+/// Two ranks whose figures together are more than a number can be: whoever owns tables can write that. Nothing panics, in builds that
+/// look for overflows, and nothing wraps, in those that do not.
+fn hostile(mpi: Mpi) -> Result<(), Failed> {
+    const HALF: u64 = u64::MAX / 2 + 1;
+    let (_job, tables, folder) = ended(mpi)?;
+    let whole = files(&tables)?;
+    // A time, or a number of bytes; of counts all, which keys are not.
+    let is_figure = |word: u64| word > u64::from(u16::MAX) && word < 1 << 60;
+    let damages: [(&str, fn(u64, u64) -> u64); 4] = [
+        ("half", |_, _| HALF),
+        ("most", |_, _| u64::MAX),
+        ("some", |place, word| if place.is_multiple_of(3) { HALF } else { word }),
+        ("mixed", |place, word| match place % 4 {
+            0 => u64::MAX,
+            1 => word,
+            2 => HALF + place,
+            _ => u64::MAX / 3,
+        }),
+    ];
+    for (name, damage) in damages {
+        let place = folder.path().join(name);
+        fs::create_dir(&place)?;
+        for table in &whole {
+            let mut bytes = fs::read(table)?;
+            let body = bytes.get_mut(size_of::<Header>()..).ok_or("no tables")?;
+            for (number, word) in (0..).zip(body.as_chunks_mut().0) {
+                let value = u64::from_ne_bytes(*word);
+                if is_figure(value) {
+                    *word = damage(number, value).to_ne_bytes();
+                }
+            }
+            fs::write(place.join(table.file_name().ok_or("no name")?), bytes)?;
+        }
+        for arguments in [["--json"].as_slice(), &[]] {
+            let ended = report(&place, arguments)?;
+            let said = ended.stderr.join("\n");
+            assert!(
+                matches!(ended.status.code(), Some(0 | 3)) && !said.contains("panicked"),
+                "{name}: {}",
+                ended.printed()
+            );
+        }
+        let profile = report(&place, &["--json"])?.profile()?;
+        let times = |function: &str| -> Vec<u64> {
+            let rows = profile.ranks.iter().flat_map(|rank| &rank.functions);
+            rows.filter(|row| row.name == function).map(|row| row.time_ns).collect()
+        };
+        // It is not less than what any rank has had of it, up to what counting has cost, which is subtracted from both.
+        let least = times("MPI_Recv").into_iter().max().unwrap_or(0).saturating_sub(1 << 30);
+        let json: serde_json::Value = serde_json::from_str(&report(&place, &["--json"])?.stdout.join("\n"))?;
+        let functions = json.get("functions").and_then(serde_json::Value::as_array).ok_or("no functions")?;
+        let all = functions.iter().find(|row| row.get("name").is_some_and(|name| name == "MPI_Recv"));
+        let sum = all.and_then(|row| row.get("time_ns")?.as_u64());
+        assert!(sum.is_some_and(|sum| sum >= least), "{name}: {sum:?}, {least}");
+    }
     Ok(())
 }

@@ -10,12 +10,12 @@ use mpiprobe_model::{
 
 use super::{
     doing::doing,
-    profile::{efficiency, functions, header, unless},
+    profile::{efficiency, functions, header},
     table::{
         Column::{Left, Right},
         section, table,
     },
-    units::{maybe_percent, or_unknown, rate},
+    units::{maybe_percent, or_unknown, rate, unless},
     unmatched::unmatched,
     waiting::waits,
 };

@@ -3,12 +3,11 @@
 use mpiprobe_model::{FunctionRow, PhaseProfile, Profile, SaturatingSum as _};
 
 use super::{
-    profile::{time_unless, unless},
     table::{
         Column::{Left, Right},
         RANKS, section, table,
     },
-    units::{bytes, count, duration, or_unknown},
+    units::{bytes, count, duration, or_unknown, time_unless, unless},
 };
 
 /// What was called in each phase, and by which rank; empty without phases.

@@ -19,7 +19,7 @@ use super::{
     },
     threads::threads,
     traffic::traffic,
-    units::{bytes, count, duration, maybe_percent, ns, or_unknown, percent, rate},
+    units::{bytes, count, duration, maybe_percent, ns, or_unknown, percent, rate, time_unless, unless},
     unmatched::unmatched,
     waiting::waits,
 };
@@ -70,9 +70,6 @@ fn warnings(warnings: &[Warning]) -> String {
     }
     section("Warnings", &text)
 }
-
-/// Instead of what is not known.
-pub const UNKNOWN: &str = "?";
 
 pub(super) fn header(profile: &Profile) -> String {
     let engine = &profile.engine;
@@ -205,20 +202,6 @@ fn state(rank: &RankProfile) -> &'static str {
         RankState::Ended => "ended",
         RankState::Execed => "exec'ed",
     }
-}
-
-/// A time that some calls (`untimed`) are not in: no less than that, or unknown if it is none at all.
-pub(super) fn time_unless(untimed: u64, time_ns: u64) -> String {
-    match (untimed, time_ns) {
-        (0, _) => ns(time_ns),
-        (_, 0) => UNKNOWN.to_owned(),
-        _ => format!(">= {}", ns(time_ns)),
-    }
-}
-
-/// What follows from times, if there is no call whose time is not known.
-pub(super) fn unless(untimed: u64, text: String) -> String {
-    if untimed == 0 { text } else { UNKNOWN.to_owned() }
 }
 
 /// Maximum over mean, as a surplus.

@@ -5,12 +5,11 @@ use std::{cmp::Reverse, fmt::Write as _};
 use mpiprobe_model::{OtherThreads, Profile, RankProfile, SaturatingSum as _, ThreadLife, ThreadProfile};
 
 use super::{
-    profile::{time_unless, unless},
     table::{
         Column::{Left, Right},
         section, table,
     },
-    units::{count, or_unknown, percent},
+    units::{count, or_unknown, percent, time_unless, unless},
 };
 
 /// More threads than this are shown one by one in the JSON output only.

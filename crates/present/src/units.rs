@@ -92,6 +92,23 @@ pub fn or_unknown<T: ToString>(value: Option<T>) -> String {
     value.map_or_else(|| "?".into(), |value| value.to_string())
 }
 
+/// Instead of what is not known.
+pub const UNKNOWN: &str = "?";
+
+/// A time that some calls (`untimed`) are not in: no less than that, or unknown if it is none at all.
+pub(super) fn time_unless(untimed: u64, time_ns: u64) -> String {
+    match (untimed, time_ns) {
+        (0, _) => ns(time_ns),
+        (_, 0) => UNKNOWN.to_owned(),
+        _ => format!(">= {}", ns(time_ns)),
+    }
+}
+
+/// What follows from times, if there is no call whose time is not known.
+pub(super) fn unless(untimed: u64, text: String) -> String {
+    if untimed == 0 { text } else { UNKNOWN.to_owned() }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

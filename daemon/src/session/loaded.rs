@@ -166,7 +166,7 @@ mod tests {
     fn lists_are_read_as_those_of_the_kernel() {
         let mut lists = Lists::default();
         lists.add(&mapped(1, b"/lib/a b.so"));
-        lists.add(&mapped(1, b"/lib/c\nd.so"));
+        lists.add(&CodeMapped { inode: 100, ..mapped(1, b"/lib/c\nd.so") });
         let read = Mappings::parse(lists.of_process.get(&1).unwrap(), false);
         let paths: Vec<_> = read.files.iter().map(|file| file.display_path()).collect();
         assert_eq!(paths.len(), 2);

@@ -167,6 +167,15 @@ pub const OUTSIDE: Program = program("outside", Language::C, &["hang/outside.c",
 /// Threads of one rank that wait for the other rank: `in_threads`. Two ranks.
 pub const IN_THREADS: Program = program("in_threads", Language::C, &["hang/in_threads.c", "gate.h"]);
 
+/// Ways to hang in other languages. Three ranks.
+pub const CAUSES_CXX: Program = program("causes_cxx", Language::Cxx, &["hang/causes_cxx.cpp", "gate.h"]);
+pub const CAUSES_F77: Program = program("causes_f77", Language::Fortran, &["hang/causes_f77.f"]).compiled(&["-O0"]);
+pub const CAUSES_F08: Program = program("causes_f08", Language::Fortran, &["hang/causes_f08.f90"]).compiled(&["-O0"]);
+pub const CAUSES_MPI4PY: Program = program("causes_mpi4py", Language::Python, &["hang/causes_mpi4py.py"]);
+
+/// A call that returns behind a gate: `late`. Two ranks.
+pub const LATE: Program = program("late", Language::C, &["hang/late.c", "gate.h"]);
+
 /// Ways to hang, and one not to: `causes CASE`. Three ranks.
 pub const CAUSES: Program = program("causes", Language::C, &["hang/causes.c", "gate.h"]);
 

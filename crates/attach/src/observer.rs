@@ -141,6 +141,7 @@ impl Observer {
                 datatypes: Vec::new(),
                 inner: inner.remove(&process).unwrap_or_default(),
                 recent: None,
+                began_before: None,
                 tools: tools.remove(&process).unwrap_or_default(),
             })
         });
@@ -319,6 +320,15 @@ impl Observer {
         let call = rings.read(entry)?;
         let is_whole = rings.word_of(entry, STATE)?.load(Ordering::Acquire) == call.state;
         (is_whole && call.number() == Some(number)).then_some(call)
+    }
+
+    /// When the first call of each living thread was seen, ns, by process slot and thread: 0 if none was.
+    pub fn first_entries(&self) -> HashMap<(u32, u32), u64> {
+        let by_process = self.threads_by_process().into_iter();
+        let entries = by_process.flat_map(|(process, threads)| {
+            threads.into_iter().map(move |thread| ((process, thread.tid), thread.state.first_entry_ns))
+        });
+        entries.collect()
     }
 
     /// Whether a thread is still in the call that it was in when its state was copied.

@@ -146,6 +146,12 @@ impl AddressMap {
         self.regions.iter().map(|region| &region.module).filter(move |module| seen.insert(Arc::as_ptr(module)))
     }
 
+    /// What addresses of a file in the process are higher by than those of the file, as of the last look.
+    pub fn bias_of(&self, module: &Arc<Module>) -> Option<u64> {
+        let region = self.regions.iter().find(|region| Arc::ptr_eq(&region.module, module))?;
+        Some(region.range.start.wrapping_sub(region.locate(region.range.start).offset))
+    }
+
     /// The code that language layers are in, as of the last look.
     pub fn layers(&self) -> impl Iterator<Item = LayerRegion> {
         self.regions.iter().filter_map(|region| {

@@ -20,6 +20,7 @@ mod code;
 mod debug_files;
 mod demangle;
 mod dwarf;
+mod exported;
 mod frame_index;
 mod frame_rules;
 mod image;

@@ -138,6 +138,11 @@ impl std::hash::Hash for ModuleAddress {
 impl Module {
     /// The MPI function whose code is at `address` of the file, by the names that the file gives to it.
     pub fn mpi_function(&self, address: u64) -> Option<FunctionId> {
+        self.mpi_entry(address).map(|(function, _)| function)
+    }
+
+    /// The same, and whether it is Fortran's, which is given addresses of its arguments.
+    pub fn mpi_entry(&self, address: u64) -> Option<(FunctionId, bool)> {
         let of = |image| charged(self.user, || MpiFunctions::of(image));
         self.mpi.get_or_init(|| self.image.as_ref().map(of).unwrap_or_default()).at(address)
     }

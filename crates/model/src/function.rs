@@ -77,10 +77,23 @@ pub struct FunctionRow {
     pub open_calls: u64,
     /// Time in those so far, ns: not in `time_ns`.
     pub open_ns: u64,
+    /// Calls that had begun before attach.
+    #[serde(default)]
+    pub began_before: u64,
+    /// Time since attach in those of them that have returned, ns: in neither `time_ns` nor `open_ns`.
+    #[serde(default)]
+    pub began_before_ns: u64,
     /// Of the wall time of the rank's threads in MPI, per cent; open calls included.
     pub wall_percent: f64,
     /// Of the rank's time in MPI, per cent; open calls included.
     pub mpi_percent: f64,
+}
+
+impl FunctionRow {
+    /// Time in all calls: completed, open, and since attach in those that had begun before, ns.
+    pub fn spent_ns(&self) -> u64 {
+        self.time_ns.saturating_add(self.open_ns).saturating_add(self.began_before_ns)
+    }
 }
 
 /// One function over ranks.

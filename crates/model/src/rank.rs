@@ -50,7 +50,7 @@ pub struct RankProfile {
     pub thread_wall_ns: u64,
     /// `mpi_ns` of `thread_wall_ns`, per cent; `null`: not known, because `unseen_ns` is more than a tenth of `wall_ns`.
     pub mpi_percent: Option<f64>,
-    /// Of `wall_ns`, what may have been spent in a call that began before attach, ns: all of it until the first call is seen.
+    /// Of `wall_ns`, what may have been spent in a call that began before attach, ns: when nobody knows whether it was.
     #[serde(default)]
     pub unseen_ns: u64,
     /// Completed calls.
@@ -73,6 +73,9 @@ pub struct RankProfile {
     pub traffic: Option<RankTraffic>,
     /// Calls that had not returned when this was taken, or when the process ended.
     pub open_calls: Vec<OpenCallInfo>,
+    /// Calls that had begun before attach, as looks at the stacks of threads have found them; most time first.
+    #[serde(default)]
+    pub began_before: Vec<BeganBeforeRow>,
     /// Threads that have entered MPI: those that live, and then, in the order of their ends, those that have ended.
     pub threads: Vec<ThreadProfile>,
     /// What further ones have done that have ended; `null`: there are none.
@@ -109,6 +112,25 @@ pub struct OpenCallInfo {
     pub arguments: Option<CallArguments>,
     /// The thread was ended inside the call.
     pub ended_inside: bool,
+    /// It had begun before attach: `open_ns` counts from there.
+    #[serde(default)]
+    pub began_before: bool,
+}
+
+/// A call that had begun before attach.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BeganBeforeRow {
+    #[serde(deserialize_with = "names::name")]
+    pub function: Name,
+    pub tid: u32,
+    /// Time in it since attach, as far as that is certain, ns.
+    pub time_ns: u64,
+    /// It has not returned.
+    pub is_open: bool,
+    /// Return address in the process; `null`: not known.
+    pub call_site: Option<u64>,
+    /// The same as a place in the source; `null`: not known.
+    pub site: Option<String>,
 }
 
 /// What has become of a thread.

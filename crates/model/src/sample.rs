@@ -84,6 +84,7 @@ fn rank(rank: u32, size: u32) -> RankProfile {
         groups: Vec::new(),
         traffic: Some(RankTraffic::default()),
         open_calls: Vec::new(),
+        began_before: Vec::new(),
         threads: Vec::new(),
         other_threads: None,
         phases: Vec::new(),
@@ -116,6 +117,8 @@ pub fn function(name: &'static str, calls: u64, each_ns: u64) -> FunctionProfile
         traffic: None,
         open_calls: 0,
         open_ns: 0,
+        began_before: 0,
+        began_before_ns: 0,
         wall_percent: 0.0,
         mpi_percent: 0.0,
     };
@@ -132,6 +135,7 @@ pub fn open(function: &'static str, arguments: CallArguments) -> OpenCallInfo {
         site: None,
         arguments: Some(arguments),
         ended_inside: false,
+        began_before: false,
     }
 }
 

@@ -2,6 +2,8 @@
 // Printing to a pipe that somebody has closed must not panic: mpiprobe_present::{say, Output}.
 #![cfg_attr(not(test), deny(clippy::print_stderr, clippy::print_stdout))]
 
+mod began_before;
+mod call_before;
 mod clock;
 mod ended_threads;
 mod recent;
@@ -11,6 +13,7 @@ mod snapshot;
 mod stats;
 mod table_file;
 
+pub use call_before::{After, BeganBefore, CallBefore};
 pub use clock::monotonic_ns;
 pub use ended_threads::{alive, by_end};
 pub use recent::{RecentLog, RecentRing};

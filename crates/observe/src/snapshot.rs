@@ -9,6 +9,8 @@ use mpiprobe_common::{
 };
 use mpiprobe_discover::printable;
 
+use crate::call_before::BeganBefore;
+
 /// All observed processes at one moment.
 #[derive(Clone, Debug, Default)]
 pub struct Snapshot {
@@ -55,6 +57,8 @@ pub struct ProcessSnapshot {
     pub tools: ToolsSnapshot,
     /// The last calls; `None`: nobody wants to see them.
     pub recent: Option<RecentSnapshot>,
+    /// What had begun before the observation did; `None`: nobody has looked.
+    pub began_before: Option<BeganBefore>,
 }
 
 /// The last calls of a process.
@@ -177,6 +181,7 @@ impl ProcessSnapshot {
             inner: Vec::new(),
             tools: ToolsSnapshot::default(),
             recent: None,
+            began_before: None,
         }
     }
 

@@ -125,6 +125,7 @@ impl TableFile {
             datatypes: Vec::new(),
             inner: Vec::new(),
             recent: None,
+            began_before: None,
             tools: ToolsSnapshot::default(),
         })
     }

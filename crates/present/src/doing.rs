@@ -108,6 +108,7 @@ mod tests {
             site: None,
             arguments: Some(arguments),
             ended_inside: false,
+            began_before: false,
         }
     }
 

@@ -3,8 +3,8 @@
 use std::{borrow::Cow, fmt::Write as _};
 
 use mpiprobe_model::{
-    Efficiency, EndReason, FunctionProfile, OpenCallInfo, OwnCost, Profile, RankProfile, RankState, SaturatingSum as _,
-    Spread, Volume, Warning,
+    BeganBeforeRow, Efficiency, EndReason, FunctionProfile, OpenCallInfo, OwnCost, Profile, RankProfile, RankState,
+    SaturatingSum as _, Spread, Volume, Warning,
     filter::{Filter, apply},
     without_options,
 };
@@ -44,6 +44,7 @@ pub fn profile(all: &Profile, warnings: &[Warning], filter: Option<&Filter>) -> 
         traffic(profile),
         inner_calls(profile),
         open_calls(profile),
+        began_before(profile),
         waits(all),
         unmatched(all),
         self::warnings(warnings),
@@ -279,7 +280,7 @@ pub(super) fn functions(functions: &[FunctionProfile]) -> String {
             all.name.into(),
             count(all.calls),
             if all.open_calls == 0 { String::new() } else { count(all.open_calls) },
-            time_unless(all.untimed_calls, all.time_ns.saturating_add(all.open_ns)),
+            time_unless(all.untimed_calls, all.spent_ns()),
             completed(all.mean_ns),
             completed(all.min_ns as f64),
             completed(all.p50_ns as f64),
@@ -324,11 +325,7 @@ fn functions_of_ranks(profile: &Profile) -> String {
         let cell = |rank: &RankProfile| {
             let row = rank.functions.iter().find(|row| row.name == function.all.name);
             row.map_or_else(String::new, |row| {
-                format!(
-                    "{} ({})",
-                    time_unless(row.untimed_calls, row.time_ns.saturating_add(row.open_ns)),
-                    count(row.calls)
-                )
+                format!("{} ({})", time_unless(row.untimed_calls, row.spent_ns()), count(row.calls))
             })
         };
         let mut cells = vec![function.all.name.to_owned()];
@@ -349,13 +346,31 @@ fn inner_calls(profile: &Profile) -> String {
 fn open_calls(profile: &Profile) -> String {
     let columns = [Right("rank"), Right("pid"), Left("function"), Right("open for"), Left("called at"), Left("")];
     let row = |rank: &RankProfile, call: &OpenCallInfo| {
-        let ended = if call.ended_inside { "ended inside" } else { "" };
+        let remark = match (call.ended_inside, call.began_before) {
+            (true, _) => "ended inside",
+            (false, true) => "began before attach",
+            (false, false) => "",
+        };
         let site = call.site.as_deref().unwrap_or("?");
-        vec![or_unknown(rank.rank), rank.pid.to_string(), called(call), ns(call.open_ns), site.into(), ended.into()]
+        vec![or_unknown(rank.rank), rank.pid.to_string(), called(call), ns(call.open_ns), site.into(), remark.into()]
     };
     let rows: Vec<_> =
         profile.ranks.iter().flat_map(|rank| rank.open_calls.iter().map(move |call| row(rank, call))).collect();
     if rows.is_empty() { String::new() } else { section("Calls still open", &table(&columns, rows)) }
+}
+
+/// Of those that are still open it is said there.
+fn began_before(profile: &Profile) -> String {
+    let columns = [Right("rank"), Right("pid"), Left("function"), Right("since attach"), Left("called at")];
+    let row = |rank: &RankProfile, call: &BeganBeforeRow| {
+        let site = call.site.as_deref().unwrap_or("?");
+        vec![or_unknown(rank.rank), rank.pid.to_string(), call.function.into(), ns(call.time_ns), site.into()]
+    };
+    let of_rank = |rank: &'_ RankProfile| -> Vec<Vec<String>> {
+        rank.began_before.iter().filter(|call| !call.is_open).map(|call| row(rank, call)).collect()
+    };
+    let rows: Vec<_> = profile.ranks.iter().flat_map(of_rank).collect();
+    if rows.is_empty() { String::new() } else { section("Calls that began before attach", &table(&columns, rows)) }
 }
 
 /// What of the own cost is in measured times, and that it is not in the tables.
@@ -388,16 +403,20 @@ fn remarks(profile: &Profile) -> String {
         let _ =
             writeln!(text, "{} calls made by MPI inside MPI, not counted above (--nested shows them)", count(inner));
     }
-    let before = profile.ranks.iter().filter_map(|rank| Some((rank.before_first_call_ns?, rank.rank)));
-    if let Some((longest, rank)) = before.max() {
+    let unseen = profile.ranks.iter().map(|rank| (rank.unseen_ns, rank.rank)).filter(|(ns, _)| *ns > 0);
+    if let Some((longest, rank)) = unseen.max() {
         let _ = writeln!(
             text,
-            "until their first call was seen, ranks may have been inside a call that began before: up to {} (rank {})",
+            "it is not known whether ranks were inside calls that began before attach: for up to {} (rank {})",
             ns(longest),
             or_unknown(rank)
         );
     }
-    let silent = profile.ranks.iter().filter(|rank| rank.calls == 0 && rank.open_calls.is_empty()).count();
+    let silent = profile
+        .ranks
+        .iter()
+        .filter(|rank| rank.calls == 0 && rank.began_before.is_empty() && rank.open_calls.is_empty())
+        .count();
     if silent > 0 {
         let _ = writeln!(
             text,

@@ -71,6 +71,14 @@ impl Capture {
         self.iterator.is_none()
     }
 
+    /// Whether a thread can be copied.
+    pub(crate) fn reaches(&mut self, tid: u32) -> Result<bool, CaptureError> {
+        match &mut self.iterator {
+            Some(iterator) => Ok(iterator.look(&[tid])?.iter().any(|found| found.registers.is_some())),
+            None => Ok(false),
+        }
+    }
+
     /// Looks at all threads of these processes.
     pub fn look(&mut self, processes: &[u32]) -> Result<Captured, CaptureError> {
         let until = Instant::now() + self.limits.time;
@@ -160,6 +168,7 @@ fn thread_copy(found: CopiedThread) -> ThreadCopy {
         system_call: found.registers.as_ref().zip(found.system_call).map(|(own, number)| SystemCall::of(number, own)),
         registers: found.registers,
         stack: found.stack,
+        thread_pointer: found.thread_pointer,
         way: Way::Copied,
         certainty: if rested || has_ended { Certainty::Exact } else { Certainty::Doubtful },
         state: if has_ended { State::Zombie } else { State::of_bits(found.state) },
@@ -181,6 +190,7 @@ fn stop(threads: &[(u32, u32)], until: Instant, captured: &mut Captured) {
                 tid: stopped.tid,
                 registers: Some(stopped.registers),
                 stack: stopped.stack,
+                thread_pointer: stopped.thread_pointer,
                 way: Way::Stopped,
                 certainty: Certainty::Exact,
                 state,
@@ -195,7 +205,7 @@ fn stop(threads: &[(u32, u32)], until: Instant, captured: &mut Captured) {
 }
 
 /// Why a thread could not be stopped, with the rule that forbids it where there is one.
-fn refusal(error: &io::Error) -> String {
+pub(crate) fn refusal(error: &io::Error) -> String {
     let is_forbidden = error.raw_os_error() == Some(libc::EPERM);
     let scope = is_forbidden.then(|| fs::read_to_string("/proc/sys/kernel/yama/ptrace_scope").ok()).flatten();
     match scope.as_deref().map(str::trim) {

@@ -85,6 +85,8 @@ pub struct ThreadCopy {
     /// `None`: it has ended, or is about to.
     pub registers: Option<Registers>,
     pub stack: Stack,
+    /// The thread's own block of memory (the base of FS), by which the C library tells threads apart; 0: not known.
+    pub thread_pointer: u64,
     pub way: Way,
     pub certainty: Certainty,
     pub state: State,

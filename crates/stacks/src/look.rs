@@ -13,12 +13,13 @@ use mpiprobe_discover::{Process, ProcessId, printable};
 use crate::{
     CaptureError, arguments,
     capture::{Capture, Captured},
-    copy::{Certainty, ThreadCopy},
+    copy::{Certainty, State, ThreadCopy},
     memory::Memory,
-    naming::{named, outermost_call},
+    naming::{Surroundings, first_outside, named, outermost_call},
+    python::Interpreter,
     ranks::Member,
     system_calls::{is_of_descriptor, system_call_name},
-    thread_stack::{SystemCallSeen, ThreadStack},
+    thread_stack::{CallNow, SystemCallSeen, ThreadStack, WhereNow},
     unwind::{End, Unwinder, Unwound},
 };
 
@@ -66,6 +67,7 @@ pub struct Looker {
     modules: Modules,
     naming: Naming,
     maps: HashMap<ProcessId, AddressMap>,
+    interpreters: HashMap<ProcessId, Option<Interpreter>>,
 }
 
 /// How long names may take, all together: the rest is shown by file and offset.
@@ -79,6 +81,7 @@ impl Looker {
             modules: Modules::default(),
             naming: Naming::default(),
             maps: HashMap::new(),
+            interpreters: HashMap::new(),
         }
     }
 
@@ -95,6 +98,48 @@ impl Looker {
     /// The same, and finds out what MPI calls were given.
     pub fn look_closely(&mut self, targets: &[Target<'_>]) -> Result<Look, CaptureError> {
         self.look_at(targets, true)
+    }
+
+    /// Which threads of these processes are in MPI calls, without names.
+    pub fn look_for_calls(&mut self, targets: &[Target<'_>]) -> Result<Vec<CallNow>, CaptureError> {
+        let pids: Vec<u32> = targets.iter().map(|target| target.process.pid()).collect();
+        let captured = self.capture.look(&pids)?;
+        let mut calls = Vec::new();
+        for target in targets {
+            let pid = target.process.pid();
+            let own: Vec<&ThreadCopy> = captured.threads.iter().filter(|copy| copy.pid == pid).collect();
+            // What was copied was this process's only if it still lives.
+            if target.process.is_alive() {
+                calls.extend(own.into_iter().map(|copy| self.call_now(target, copy)));
+            }
+        }
+        Ok(calls)
+    }
+
+    fn call_now(&mut self, target: &Target<'_>, copy: &ThreadCopy) -> CallNow {
+        let now = |found| CallNow { pid: copy.pid, tid: copy.tid, at_ns: copy.at_ns, found };
+        let (Some(registers), Certainty::Exact) = (copy.registers, copy.certainty) else {
+            return now(WhereNow::NotKnown);
+        };
+        let (modules, process) = (&mut self.modules, target.process);
+        let map = self.maps.entry(process.id()).or_insert_with(|| AddressMap::of(process, modules).unwrap_or_default());
+        let memory_file = memory_of(process);
+        let mut memory = Memory::new(&copy.stack, memory_file.as_ref());
+        let mut locate = |address| map.locate(address, Some(process), modules);
+        let Unwound { frames, end, read_later } = self.unwinder.unwind(registers, &mut memory, &mut locate);
+        let found = match outermost_call(&frames) {
+            Some((place, function)) => Some((place, function, None)),
+            None => arguments::called(&frames, &mut memory, &mut locate),
+        };
+        now(match found {
+            Some((place, function, start)) => WhereNow::InCall {
+                function,
+                call_site: frames.get(first_outside(&frames, place + 1)).and_then(|frame| frame.registers.ip()),
+                words: arguments::words(&frames, (place, start), function, target.element, &mut memory),
+            },
+            None if end == End::Beginning && !read_later => WhereNow::Outside,
+            None => WhereNow::NotKnown,
+        })
     }
 
     fn look_at(&mut self, targets: &[Target<'_>], closely: bool) -> Result<Look, CaptureError> {
@@ -133,6 +178,7 @@ impl Looker {
         let (modules, process) = (&mut self.modules, target.process);
         let map = self.maps.entry(process.id()).or_insert_with(|| AddressMap::of(process, modules).unwrap_or_default());
         let memory_file = memory_of(process);
+        let interpreter = self.interpreters.entry(process.id()).or_insert_with(|| Interpreter::of(map));
         for copy in copies {
             let unwound = match copy.registers {
                 Some(registers) => {
@@ -149,7 +195,13 @@ impl Looker {
             } else {
                 arguments::called(frames, &mut memory, |address| map.locate(address, Some(process), modules))
             };
-            let mut named = named(&unwound, called, &copy.stack, target.executable, (&mut self.naming, until));
+            // Of one that runs in the program, what is read later is of another moment.
+            let may_read = copy.certainty == Certainty::Exact
+                && (copy.state == State::Sleeping || called.is_some() || outermost_call(frames).is_some());
+            let python = interpreter.as_ref().zip(memory_file.as_ref()).filter(|_| may_read);
+            let python = python.map(|(interpreter, memory)| interpreter.frames(&copy, memory)).unwrap_or_default();
+            let surroundings = Surroundings { stack: &copy.stack, executable: target.executable, python: &python };
+            let mut named = named(&unwound, called, &surroundings, (&mut self.naming, until));
             if let (true, Some(call), Some(frame)) =
                 (closely && Instant::now() < until, &mut named.call, named.call_frame)
             {

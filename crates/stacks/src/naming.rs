@@ -24,42 +24,58 @@ pub(crate) struct Named {
     pub(crate) fingerprint: Option<Fingerprint>,
 }
 
-/// `executable` is the path of the program, as its process knows it. `called`: what [`crate::arguments::called`] has found.
+/// What else is known of a thread than its frames.
+#[derive(Debug)]
+pub(crate) struct Surroundings<'a> {
+    pub(crate) stack: &'a Stack,
+    /// The path of the program, as its process knows it.
+    pub(crate) executable: &'a str,
+    /// The Python functions that it is in, innermost first.
+    pub(crate) python: &'a [Arc<CallSite>],
+}
+
+/// `called`: what [`crate::arguments::called`] has found.
 pub(crate) fn named(
     unwound: &Unwound,
-    called: Option<(usize, FunctionId, u64)>,
-    stack: &Stack,
-    executable: &str,
+    called: Option<(usize, FunctionId, Option<u64>)>,
+    surroundings: &Surroundings<'_>,
     (naming, until): (&mut Naming, Instant),
 ) -> Named {
     let frames = &unwound.frames;
     let mut resolve = |at: &ModuleAddress| naming.resolve(at, until);
     let by_name = outermost_call(frames).map(|(place, function)| (place, function, None));
-    let found = by_name.or_else(|| called.map(|(place, function, start)| (place, function, Some(start))));
+    let found = by_name.or(called);
     // Where the program's own code begins, from the inside.
     let outside = found.map_or(0, |(place, ..)| first_outside(frames, place + 1));
     let own = frames.get(outside..).unwrap_or_default();
     let sites: Vec<Arc<CallSite>> = own.iter().map(|frame| resolve(&frame.at)).collect();
+    let from_python = own.first().is_some_and(|frame| frame.at.layer() == Some(Layer::Python));
+    // What is around a call that an extension in C has made is that one's code.
+    let python = Some(surroundings.python).filter(|python| !python.is_empty() && (from_python || found.is_none()));
     let call = found.map(|(_, function, _)| MpiCall {
         function,
-        site: sites.first().cloned(),
-        from_python: own.first().is_some_and(|frame| frame.at.layer() == Some(Layer::Python)),
+        site: python.and_then(<[_]>::first).or(sites.first()).cloned(),
+        from_python,
         words: Vec::new(),
     });
+    let (sites, place) = match python {
+        Some(python) => (python, python.first().cloned()),
+        None => (sites.as_slice(), program_place(&sites, surroundings.executable)),
+    };
     let mut labels: Vec<Label> = Vec::new();
     let is_main = |site: &CallSite| outermost_function(site) == Some("main");
     let outermost = sites.iter().position(|site| is_main(site)).map_or(sites.len(), |main| main + 1);
     for (place, site) in sites.iter().enumerate().take(outermost).rev() {
         // The innermost function has called nothing: the place is the instruction itself.
-        labels.extend(self::labels(site, place == 0 && found.is_none()));
+        labels.extend(self::labels(site, place == 0 && found.is_none() && python.is_none()));
     }
     labels.extend(found.map(|(_, function, _)| Label::new(function.function().name, None)));
     Named {
         call,
         call_frame: found.map(|(place, _, start)| (place, start)),
         frames: labels,
-        place: program_place(&sites, executable),
-        fingerprint: Fingerprint::of(own, stack),
+        place,
+        fingerprint: Fingerprint::of(own, surroundings.stack),
     }
 }
 
@@ -76,7 +92,7 @@ pub(crate) fn outermost_call(frames: &[Frame]) -> Option<(usize, FunctionId)> {
 }
 
 /// The first frame from `place` on that is no layer between the program and MPI.
-fn first_outside(frames: &[Frame], place: usize) -> usize {
+pub(crate) fn first_outside(frames: &[Frame], place: usize) -> usize {
     let callers = frames.get(place..).unwrap_or_default();
     let is_layer = |frame: &&Frame| frame.at.layer().is_some_and(Layer::is_called_by_user);
     place + callers.iter().take_while(is_layer).count()

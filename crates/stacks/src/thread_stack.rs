@@ -66,6 +66,32 @@ pub struct MpiCall {
     pub words: Vec<Option<Word>>,
 }
 
+/// Whether a thread is in an MPI call, at one moment.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CallNow {
+    pub pid: u32,
+    pub tid: u32,
+    /// By the monotonic clock, ns.
+    pub at_ns: u64,
+    pub found: WhereNow,
+}
+
+/// Where it is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum WhereNow {
+    InCall {
+        function: FunctionId,
+        /// Return address into the program; `None`: not known.
+        call_site: Option<u64>,
+        /// What it was given, by argument, where known.
+        words: Vec<Option<Word>>,
+    },
+    /// In no MPI call.
+    Outside,
+    /// It ran all the while, or its stack could not be followed to its beginning.
+    NotKnown,
+}
+
 /// A system call that a thread is in.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct SystemCallSeen {

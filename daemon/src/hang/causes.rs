@@ -55,6 +55,7 @@ fn open_call(thread: &ThreadReport, arguments: Option<CallArguments>) -> Option<
         site: call.site.as_ref().map(|site| site.text.clone()),
         arguments,
         ended_inside: false,
+        began_before: true,
     })
 }
 

@@ -8,14 +8,13 @@ use mpiprobe_common::{
     layout::{Side, Size, datatype_size, is_predefined},
 };
 use mpiprobe_discover::{MpiProcess, mappings::FileId};
-use mpiprobe_functions::Role;
 use mpiprobe_layout::{Blueprint, Expected, TargetMemory, communicators, datatype_name, names::made_up};
 use mpiprobe_model::{
     CallArguments,
     analyse::{arguments_of_call, datatype_of_call},
 };
 use mpiprobe_observe::{CommunicatorSnapshot, DatatypeSnapshot, Members, ProcessSnapshot};
-use mpiprobe_stacks::MpiCall;
+use mpiprobe_stacks::{MpiCall, values};
 
 use crate::session::layouts;
 
@@ -66,18 +65,7 @@ impl Library {
     /// What the words mean that a call was given.
     pub(super) fn meaning(&mut self, call: &MpiCall) -> Option<CallArguments> {
         let function = call.function.function();
-        let words = || -> Vec<Option<u64>> {
-            let is_whole = |argument: &mpiprobe_functions::Argument| {
-                argument.wide
-                    || argument.is_pointer()
-                    || (is_object(argument.role) && self.tables.layout.handle_width() == 8)
-            };
-            let arguments = function.arguments.iter().zip(&call.words);
-            let word = |(argument, word): (&mpiprobe_functions::Argument, &Option<mpiprobe_stacks::Word>)| {
-                word.filter(|word| !word.low_half_only || !is_whole(argument)).map(|word| word.value)
-            };
-            arguments.map(word).collect()
-        };
+        let words = || values(function, &call.words, self.tables.layout.handle_width());
         if let Some(handle) = datatype_of_call(function, words(), &self.tables) {
             let size = match datatype_size(&self.tables.layout, handle, &self.memory) {
                 Size::Known(size) => Some(size),
@@ -88,11 +76,6 @@ impl Library {
         }
         arguments_of_call(function, words(), &self.tables)
     }
-}
-
-/// Whether an argument is what libraries call an object by.
-fn is_object(role: Role) -> bool {
-    matches!(role, Role::Communicator | Role::Datatype | Role::Op | Role::Window | Role::File | Role::Request)
 }
 
 fn communicator(

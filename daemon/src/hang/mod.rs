@@ -27,6 +27,8 @@ const OVER: Duration = Duration::from_secs(1);
 /// How often the last look is repeated where threads ran while they were looked at, and after how long.
 const AGAIN: u32 = 10;
 const BETWEEN: Duration = Duration::from_millis(20);
+/// Of the JSON output.
+const SCHEMA: &str = "mpiprobe.hang/1";
 /// Looks where threads have to be stopped for each.
 const LOOKS_THAT_STOP: u32 = 2;
 
@@ -46,6 +48,7 @@ pub enum HangError {
 /// The answer, for each job.
 #[derive(Debug, Serialize)]
 pub struct Explained {
+    pub schema: &'static str,
     pub jobs: Vec<JobHang>,
 }
 
@@ -120,7 +123,7 @@ pub fn explain(
         causes::explain(&mut report, &processes, &mut libraries);
         JobHang { name, report }
     };
-    Ok(Explained { jobs: jobs.into_iter().zip(seen).zip(libraries).map(report).collect() })
+    Ok(Explained { schema: SCHEMA, jobs: jobs.into_iter().zip(seen).zip(libraries).map(report).collect() })
 }
 
 /// Bytes of one element of a predefined datatype of a process, by its handle.

@@ -69,6 +69,8 @@ pub(super) enum Event {
     /// Targets may have come that the kernel does not tell of.
     Search,
     RecentCalls,
+    /// Calls that had begun before may have returned.
+    EarlierCalls,
 }
 
 impl KernelSource {
@@ -107,6 +109,14 @@ impl KernelSource {
     }
 }
 
+/// For ever, if there is nothing to be waited for.
+async fn until(moment: Option<std::time::Instant>) {
+    match moment {
+        Some(moment) => sleep_until(moment.into()).await,
+        None => std::future::pending().await,
+    }
+}
+
 impl Source for KernelSource {
     type Event = Event;
 
@@ -125,6 +135,7 @@ impl Source for KernelSource {
             () = sleep_until(self.last_gathered + GATHER_INTERVAL), if self.observation.has_recent_calls() => {
                 Ok(Event::RecentCalls)
             }
+            () = until(self.observation.next_look_at_earlier_calls()) => Ok(Event::EarlierCalls),
         }
     }
 
@@ -153,6 +164,7 @@ impl Source for KernelSource {
                 }
                 self.last_search = Instant::now();
             }
+            Event::EarlierCalls => self.observation.look_at_earlier_calls(),
             Event::RecentCalls => {
                 self.observation.gather_recent_calls();
                 self.last_gathered = Instant::now();

@@ -1,5 +1,6 @@
 //! One observation from beginning to end: finds, probes, watches, reports, lets go.
 
+mod began_before;
 mod communicators;
 mod coverage;
 mod datatypes;

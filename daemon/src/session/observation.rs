@@ -1,6 +1,6 @@
 //! An observation by probes: everything that lives as long, and what is done with it.
 
-use std::{fs::File, path::Path};
+use std::{fs::File, path::Path, time::Instant};
 
 use mpiprobe_attach::{AttachError, Observer, Targets as AllowList, begin_job, check_pid_namespace};
 use mpiprobe_discover::{
@@ -15,8 +15,9 @@ use mpiprobe_plan::ImplementationRecogniser;
 use mpiprobe_present::say;
 
 use super::{
-    coverage::Coverage, error::SessionError, found::found, host, jobs::ChosenJobs, kernel::Kernel, notices::Notices,
-    options::Options, probe_error::ProbeError, recent::RecentCalls, targets::Targets, watch::EndWatch,
+    began_before::EarlierCalls, coverage::Coverage, error::SessionError, found::found, functions::counted, host,
+    jobs::ChosenJobs, kernel::Kernel, notices::Notices, options::Options, probe_error::ProbeError, recent::RecentCalls,
+    targets::Targets, watch::EndWatch,
 };
 
 /// What else the profile is to say than what is counted in any case, and how.
@@ -37,6 +38,7 @@ pub(super) struct Observation {
     coverage: Coverage,
     notices: Notices,
     recent: RecentCalls,
+    earlier: EarlierCalls,
     asked: Asked,
     /// The caller may not trace everybody: nobody else's processes are to have anything to do with it.
     only_own: bool,
@@ -100,6 +102,7 @@ impl Observation {
             coverage,
             notices: Notices::default(),
             recent: RecentCalls::default(),
+            earlier: EarlierCalls::new(counted(options.functions, options.ignore_pcontrol)),
             asked: Asked {
                 nested: options.nested,
                 traffic: options.traffic,
@@ -147,6 +150,9 @@ impl Observation {
     fn take_in(&mut self, found: Vec<MpiProcess>, beginning: Beginning) -> Result<usize, SessionError> {
         let scoped = self.only_own || (self.kernel.engine.can_scope() && self.targets.is_scope_worth_it(&found)?);
         self.coverage.scope_to_processes(scoped);
+        if beginning == Beginning::MidRun && !found.is_empty() {
+            self.earlier.prepare(found.iter().map(|process| &process.process));
+        }
         let mut taken = 0;
         for process in found {
             match self.adopt(process, beginning) {
@@ -155,6 +161,7 @@ impl Observation {
                 Err(error) => return Err(error),
             }
         }
+        self.earlier.begin(&self.kernel.observer, &self.targets.process_table);
         if taken > 0 {
             self.targets.tell_observed(taken);
         }
@@ -163,7 +170,7 @@ impl Observation {
 
     /// Observes a process from now on.
     fn adopt(&mut self, process: MpiProcess, beginning: Beginning) -> Result<(), SessionError> {
-        let Self { kernel, targets, coverage, .. } = self;
+        let Self { kernel, targets, coverage, earlier, .. } = self;
         let pid = process.pid();
         let has_returns = coverage.may_have_returns(kernel, &process);
         coverage.cover(kernel, &process)?;
@@ -179,8 +186,22 @@ impl Observation {
         // Before its first call is counted.
         coverage.understand(kernel, slot, &process);
         targets.allow(&mut kernel.engine.tables, slot, &process)?;
-        targets.add(slot, process, monotonic_ns(), beginning);
+        let since_ns = monotonic_ns();
+        targets.add(slot, process, since_ns, beginning);
+        if has_returns && beginning == Beginning::MidRun {
+            earlier.follow(slot, since_ns);
+        }
         Ok(())
+    }
+
+    /// When to look again for calls that had begun before; `None`: there are none.
+    pub(super) fn next_look_at_earlier_calls(&self) -> Option<Instant> {
+        self.earlier.next_look()
+    }
+
+    /// Looks whether calls that had begun before are still open.
+    pub(super) fn look_at_earlier_calls(&mut self) {
+        self.earlier.look(&self.kernel.observer, &self.targets.process_table);
     }
 
     /// Processes that have the name but no MPI yet, and may load it (`--wait`).
@@ -350,7 +371,8 @@ impl Observation {
 
     pub(super) fn profile(&mut self, end: Option<EndReason>) -> Result<Profile, SessionError> {
         self.retry_layouts();
-        let Self { kernel, targets, coverage, .. } = self;
+        self.look_at_earlier_calls();
+        let Self { kernel, targets, coverage, earlier, .. } = self;
         let process_table = &mut targets.process_table;
         let mut snapshot = kernel.observer.snapshot(&kernel.engine)?;
         coverage.look_behind_layers(kernel, process_table, &mut snapshot);
@@ -392,6 +414,7 @@ impl Observation {
         sites.begin_naming(end.is_some());
         let self_cost = SelfCost(session.inside_ns);
         let observed: Vec<_> = process_table.observed().into_iter().map(|one| Observed { self_cost, ..one }).collect();
+        earlier.complete(&observed, &mut snapshot);
         let profile = analyse::profile(&session, &observed, &snapshot, &mut |slot, address| {
             if is_shown { sites.name(slot, address, process_table.process(slot)) } else { None }
         });

@@ -12,8 +12,8 @@ use mpiprobe_model::{
     analyse::{self, Beginning, Change, EndedCall, Expected, Identity, Observed, SelfCost, Session},
 };
 use mpiprobe_observe::{
-    ArgumentWords, CommunicatorSnapshot, PendingRequest, PhaseSnapshot, ProcessSnapshot, Snapshot, ThreadSnapshot,
-    ToolsSnapshot,
+    After, ArgumentWords, BeganBefore, CallBefore, CommunicatorSnapshot, PendingRequest, PhaseSnapshot,
+    ProcessSnapshot, Snapshot, ThreadSnapshot, ToolsSnapshot,
 };
 use serde_json::Value;
 
@@ -90,6 +90,8 @@ fn profile() -> mpiprobe_model::Profile {
     state.has_stack = 1;
     // A function with a partner and a communicator.
     state.open.function_plus_1 = mpiprobe_functions::by_name("MPI_Sendrecv").map_or(1, |id| u32::from(id.number()) + 1);
+    let before =
+        CallBefore { tid: 3, function: 0, call_site: None, words: Vec::new(), since_ns: 0, now: After::Returned(1) };
     let process = ProcessSnapshot {
         process: 1,
         counters: ProcessCounters::ZERO,
@@ -121,6 +123,7 @@ fn profile() -> mpiprobe_model::Profile {
         }],
         requests: vec![PendingRequest { request: Request::default(), peer: -1 }],
         recent: None,
+        began_before: Some(BeganBefore { calls: vec![before], unknown: Vec::new() }),
     };
     let mut counters = ProcessCounters::ZERO;
     counters.communicators_shared = 1;

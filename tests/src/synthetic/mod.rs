@@ -147,6 +147,7 @@ impl Synthetic {
             inner: Vec::new(),
             recent: Some(recent::of(self, rank, now_ns, &layout)),
             tools: ToolsSnapshot::default(),
+            began_before: None,
         };
         if self.hybrid { hybrid::of(process, now_ns) } else { process }
     }

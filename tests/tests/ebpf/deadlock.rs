@@ -1,13 +1,19 @@
 //! Ranks that wait for each other, and what they wait in.
 
 use libtest_mimic::{Failed, Trial};
+use mpiprobe_observe::monotonic_ns;
 use mpiprobe_tests::{
-    Job, Language, Mpi, Profiler,
+    Ended, Job, Language, Mpi, Profiler,
     open_calls::{circle, expect_circle, expect_names, expect_waiting_at_end, kill_in_circle, named_datatype},
     program,
 };
+use serde_json::Value;
 
-use crate::trial;
+use crate::{
+    call_sites::place,
+    hang::{HUNG_IN, answer, is_hung_in},
+    trial,
+};
 
 pub(crate) fn tests(mpi: Mpi) -> Vec<Trial> {
     vec![
@@ -21,26 +27,90 @@ pub(crate) fn tests(mpi: Mpi) -> Vec<Trial> {
             expect_names(named_datatype(mpi).spawn()?)
         }),
         trial(mpi, Language::C, "a_killed_job_says_what_it_waited_for", killed),
-        trial(mpi, Language::C, "calls_that_began_before_are_not_taken_for_computing", unseen),
+        trial(mpi, Language::C, "calls_that_began_before_and_are_open_are_time_in_mpi", open_since_before),
+        trial(mpi, Language::C, "calls_that_began_before_have_their_places_and_arguments", open_calls_from_before),
+        trial(mpi, Language::C, "a_call_that_began_before_counts_until_it_returns", returned_since),
     ]
 }
 
-/// Attached to when all are inside for good: nothing is known of them, and nothing is told.
-fn unseen(mpi: Mpi) -> Result<(), Failed> {
+/// Attached to when all are inside for good, as the truth library says: it counts all time as MPI from there on, and so does mpiprobe.
+fn open_since_before(mpi: Mpi) -> Result<(), Failed> {
     let mut job = Job::builder(mpi, program::HANG).ranks(2).args(["7"]).truth(true).own_name().spawn()?;
     job.ranks()?;
     job.wait_until_inside(1, "MPI_Recv")?;
     job.wait_until_inside(0, "MPI_Barrier")?;
-    let profiler = Profiler::observe(["--pid-of", job.called()])?;
-    let ended = profiler.interrupt()?;
-    let profile: serde_json::Value = serde_json::from_str(ended.stdout.last().ok_or("no profile")?)?;
-    let at = |pointer: &str| profile.pointer(pointer);
-    for unknown in ["/ranks/0/mpi_percent", "/ranks/1/mpi_percent", "/totals/mpi_percent_of_all", "/totals/efficiency"]
-    {
-        assert!(at(unknown).is_some_and(serde_json::Value::is_null), "{unknown}: {profile}");
+    let profile = known(&job)?;
+    for (rank, function) in [(0, "MPI_Barrier"), (1, "MPI_Recv")] {
+        let at = |pointer: &str| profile.pointer(&format!("/ranks/{rank}/{pointer}")).cloned().unwrap_or_default();
+        assert!(at("mpi_percent").as_f64().is_some_and(|percent| percent >= 98.0), "{profile}");
+        assert_eq!(at("mpi_ns"), at("wall_ns"), "{profile}");
+        assert_eq!((at("functions/0/name"), at("functions/0/calls")), (function.into(), 0.into()), "{profile}");
+        assert_eq!((at("functions/0/open_ns"), at("functions/0/began_before")), (at("wall_ns"), 1.into()), "{profile}");
     }
-    assert_eq!(at("/ranks/0/unseen_ns"), at("/ranks/0/wall_ns"), "{profile}");
+    assert!(profile.pointer("/totals/mpi_percent_of_all").and_then(Value::as_f64).is_some_and(|all| all >= 98.0));
     Ok(())
+}
+
+/// The same with no other library between the program and MPI: where the calls were made, and what they were given.
+fn open_calls_from_before(mpi: Mpi) -> Result<(), Failed> {
+    let job = Job::builder(mpi, program::HANG).ranks(2).args(["7"]).own_name().spawn()?;
+    answer(&job, &[], |answer| is_hung_in(answer, &HUNG_IN))?;
+    let profile = known(&job)?;
+    for (rank, function) in HUNG_IN {
+        let at = |pointer: &str| profile.pointer(&format!("/ranks/{rank}/{pointer}")).cloned().unwrap_or_default();
+        assert_eq!((at("open_calls/0/function"), at("open_calls/0/site")), (function.into(), place(function).into()));
+        assert_eq!((at("open_calls/0/began_before"), at("began_before/0/is_open")), (true.into(), true.into()));
+        assert_eq!(
+            (at("began_before/0/function"), at("began_before/0/site")),
+            (function.into(), place(function).into())
+        );
+    }
+    assert_eq!(profile.pointer("/ranks/1/open_calls/0/arguments/source/rank"), Some(&0.into()), "{profile}");
+    Ok(())
+}
+
+/// The first profile of a new observation of which so little is not known that shares are.
+fn known(job: &Job) -> Result<Value, Failed> {
+    let mut profiler = Profiler::start(["--json", "--interval", "1", "--pid-of", job.called()])?;
+    for nth in 0.. {
+        let profile: Value = serde_json::from_str(&profiler.wait_for_output(nth)?)?;
+        if profile.pointer("/totals/mpi_percent_of_all").is_some_and(Value::is_number) {
+            return Ok(profile);
+        }
+    }
+    Err("no more reports".into())
+}
+
+/// The time in it, by the clock of the target itself, is what is counted, but for what is said not to be known.
+fn returned_since(mpi: Mpi) -> Result<(), Failed> {
+    let mut job = Job::builder(mpi, program::LATE).ranks(2).gates(&["1", "2"]).truth(true).own_name().spawn()?;
+    job.ranks()?;
+    job.wait_until_inside(0, "MPI_Recv")?;
+    let before_ns = monotonic_ns();
+    let profiler = Profiler::observe(["--pid-of", job.called()])?;
+    let attached_ns = monotonic_ns();
+    job.open_gate("1")?;
+    job.wait_for_gate("2")?;
+    let profile = last_profile(&profiler.interrupt()?)?;
+    let at = |pointer: &str| profile.pointer(&format!("/ranks/0/{pointer}")).cloned().unwrap_or_default();
+    let number = |pointer: &str| at(pointer).as_u64().unwrap_or(u64::MAX);
+    let (mpi_ns, unseen_ns) = (number("mpi_ns"), number("unseen_ns"));
+    job.open_gate("2")?;
+    let output = job.wait()?.success()?.stdout;
+    let left_ns: u64 = output.lines().find_map(|line| line.strip_prefix("left ")?.parse().ok()).ok_or("not left")?;
+    assert!(mpi_ns <= left_ns - before_ns, "{mpi_ns} of {}: {profile}", left_ns - before_ns);
+    assert!(mpi_ns + unseen_ns >= left_ns - attached_ns, "{mpi_ns} + {unseen_ns} of {}", left_ns - attached_ns);
+    assert_eq!((at("began_before/0/function"), at("began_before/0/is_open")), ("MPI_Recv".into(), false.into()));
+    assert_eq!((at("began_before/0/time_ns"), at("functions/0/began_before_ns")), (mpi_ns.into(), mpi_ns.into()));
+    assert_eq!((at("calls"), at("open_calls")), (0.into(), Value::Array(Vec::new())), "{profile}");
+    // The other one was outside all the while, and then called.
+    assert_eq!(profile.pointer("/ranks/1/functions/0/name"), Some(&"MPI_Send".into()), "{profile}");
+    assert_eq!(profile.pointer("/ranks/1/began_before"), Some(&Value::Array(Vec::new())), "{profile}");
+    Ok(())
+}
+
+fn last_profile(ended: &Ended) -> Result<Value, Failed> {
+    Ok(serde_json::from_str(ended.stdout.last().ok_or("no profile")?)?)
 }
 
 fn killed(mpi: Mpi) -> Result<(), Failed> {

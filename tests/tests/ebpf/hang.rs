@@ -19,7 +19,7 @@ const USER: u32 = 65534;
 const PATIENCE: Duration = Duration::from_mins(5);
 
 /// What two ranks of the programs that hang are in.
-const HUNG_IN: [(u64, &str); 2] = [(0, "MPI_Barrier"), (1, "MPI_Recv")];
+pub(crate) const HUNG_IN: [(u64, &str); 2] = [(0, "MPI_Barrier"), (1, "MPI_Recv")];
 
 pub(crate) fn tests(mpi: Mpi) -> Vec<Trial> {
     // What compilers leave of the source, and how they make frames.
@@ -76,7 +76,7 @@ fn parsed(ended: &Ended) -> Result<Value, Failed> {
 }
 
 /// Whether nobody goes on, in these functions. In others before: ranks also wait for each other while MPI is initialised.
-fn is_hung_in(answer: &Value, expected: &[(u64, &str)]) -> bool {
+pub(crate) fn is_hung_in(answer: &Value, expected: &[(u64, &str)]) -> bool {
     answer["verdict"] == "nobody_goes_on" && functions(&calls(answer)) == expected
 }
 
@@ -114,7 +114,29 @@ fn in_c(mpi: Mpi, options: &'static [&'static str]) -> Result<(), Failed> {
         assert!(is_right, "{function}: {site}");
     }
     assert_eq!(answer["stopped"], false);
+    expect_documented(&answer);
     Ok(())
+}
+
+/// The fields of this answer are those that `docs/json.md` tells of.
+fn expect_documented(answer: &Value) {
+    const DOCS: &str = include_str!("../../../docs/json.md");
+    let section = DOCS.split("## mpiprobe.hang/1").nth(1).unwrap_or_default();
+    let named: BTreeSet<&str> = section.split('`').skip(1).step_by(2).map(|span| span.trim_end_matches("[]")).collect();
+    let unknown: Vec<String> = keys(answer).into_iter().filter(|key| !named.contains(key.as_str())).collect();
+    assert!(unknown.is_empty(), "docs/json.md does not explain {unknown:?}");
+}
+
+/// The names of all fields, wherever they are; not of those that say whose something is.
+fn keys(value: &Value) -> BTreeSet<String> {
+    match value {
+        Value::Object(fields) => {
+            let own = fields.iter().filter(|(key, _)| !matches!(key.as_str(), "rank" | "pid"));
+            own.flat_map(|(key, value)| keys(value).into_iter().chain([key.clone()])).collect()
+        }
+        Value::Array(items) => items.iter().flat_map(keys).collect(),
+        _ => BTreeSet::new(),
+    }
 }
 
 fn in_fortran(mpi: Mpi, program: Program) -> Result<(), Failed> {
@@ -147,6 +169,7 @@ fn outside(mpi: Mpi) -> Result<(), Failed> {
     let answer = answer(&job, &[], expected)?;
     assert!(expected(&answer), "{answer}");
     assert_eq!(answer["verdict"], "some_are_outside", "{answer}");
+    expect_documented(&answer);
     for rank in [0, 4] {
         assert_eq!(doing(&answer, rank)["function"], "MPI_Allreduce", "{answer}");
         assert_eq!(doing(&answer, rank)["gone_on"], false, "{answer}");

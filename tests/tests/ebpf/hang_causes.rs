@@ -168,6 +168,44 @@ const CASES: [Case; 20] = [
     ("anybody", &[]),
 ];
 
+/// Of programs in other languages: the circle, and of each rank its call and the function that makes it.
+type InLanguage = (Language, Program, &'static [u64], [(&'static str, &'static str); 3]);
+
+const IN_OTHER_LANGUAGES: [InLanguage; 4] = [
+    (
+        Language::Cxx,
+        program::CAUSES_CXX,
+        &[0, 2, 1],
+        [
+            ("MPI_Recv from 2 tag 7 32 B", "halo::Exchange<double>::from_left"),
+            ("MPI_Recv from 0 tag 7 32 B", "halo::Exchange<double>::from_left"),
+            ("MPI_Recv from 1 tag 7 32 B", "halo::Exchange<double>::from_left"),
+        ],
+    ),
+    (
+        Language::Fortran,
+        program::CAUSES_F77,
+        &[0, 1],
+        [("MPI_Ssend to 1 tag 3 4 B", "step"), ("MPI_Recv from 0 tag 4 4 B", "step"), ("MPI_Barrier", "step")],
+    ),
+    (
+        Language::Fortran,
+        program::CAUSES_F08,
+        &[0, 1],
+        [
+            ("MPI_Barrier", "solver::advance"),
+            ("MPI_Allreduce 4 B", "solver::advance"),
+            ("MPI_Barrier", "solver::advance"),
+        ],
+    ),
+    (
+        Language::Python,
+        program::CAUSES_MPI4PY,
+        &[0, 1],
+        [("MPI_Barrier", "advance"), ("MPI_Recv from 0 tag 99 32 B", "Halo.receive"), ("MPI_Barrier", "advance")],
+    ),
+];
+
 /// What compilers leave of the source; a case is compiled in one of these ways for one MPI, and in the other for the next.
 const FORMS: [&[&str]; 2] = [&["-fno-optimize-sibling-calls"], &["-O0", "-g0"]];
 
@@ -178,8 +216,12 @@ pub(crate) fn tests(mpi: Mpi) -> Vec<Trial> {
         let name = format!("why_ranks_hang_is_told_{}", case.replace('-', "_"));
         trial_with(mpi, Language::C, &name, move || told(mpi, program::CAUSES.compiled(form), case, expected))
     });
+    let languages = IN_OTHER_LANGUAGES.map(|(language, program, circle, calls)| {
+        let name = format!("hung_ranks_are_found_and_nothing_wrong_is_told_in_{}", program.name);
+        trial_with(mpi, language, &name, move || found(mpi, program, circle, &calls))
+    });
     let others = vec![trial(mpi, Language::C, "of_a_job_that_goes_on_no_cause_is_told", none)];
-    cases.chain(others).collect()
+    cases.chain(languages).chain(others).collect()
 }
 
 fn told(mpi: Mpi, program: Program, case: &'static str, expected: &[&str]) -> Result<(), Failed> {
@@ -197,6 +239,39 @@ fn told(mpi: Mpi, program: Program, case: &'static str, expected: &[&str]) -> Re
     let answer = answer(&job, &[], is_as_expected)?;
     assert_eq!(lines(&answer), expected, "{answer}");
     assert_eq!(answer["verdict"], "nobody_goes_on", "{answer}");
+    Ok(())
+}
+
+/// Each rank's call and place; and what the call was given, and why nobody goes on, are right as far as they are told.
+fn found(mpi: Mpi, program: Program, circle: &[u64], calls: &[(&str, &str)]) -> Result<(), Failed> {
+    let job = Job::builder(mpi, program).ranks(3).own_name().spawn()?;
+    let plain = |function: &str| function.trim_end_matches("_c").to_owned();
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let is_there = |answer: &Value| {
+        let functions = (0..).zip(calls).all(|(rank, (call, _))| {
+            let function = plain(&text(&doing(answer, rank)["function"]));
+            call.split(' ').next() == Some(function.as_str())
+        });
+        functions && answer["verdict"] == "nobody_goes_on"
+    };
+    let answer = answer(&job, &[], is_there)?;
+    assert!(is_there(&answer), "{answer}");
+    for (rank, (call, function)) in (0..).zip(calls) {
+        let thread = doing(&answer, rank);
+        let site = text(&thread["site"]["text"]);
+        let place = site.split(", inlined into ").next().unwrap_or_default();
+        assert!(place.ends_with(&format!(" in {function}")), "{site}: {answer}");
+        let told: Vec<String> = text(&thread["called"]).split(' ').map(plain).collect();
+        assert!(told.iter().all(|word| call.split(' ').any(|known| known == word)), "{told:?}: {answer}");
+    }
+    for cause in answer["causes"].as_array().into_iter().flatten() {
+        let ranks: Vec<u64> =
+            cause["ranks"].as_array().into_iter().flatten().filter_map(|one| one["rank"].as_u64()).collect();
+        match cause["kind"].as_str() {
+            Some("circle") => assert_eq!(ranks, circle, "{answer}"),
+            _ => assert!(ranks.iter().all(|rank| circle.contains(rank)), "{answer}"),
+        }
+    }
     Ok(())
 }
 

@@ -46,11 +46,14 @@ pub(super) struct Calls {
     /// Not returned yet: their number, and the time in them.
     pub(super) open: u64,
     pub(super) open_ns: u64,
+    /// Had begun before the observation did: their number, and the time since then in those that have returned.
+    pub(super) began_before: u64,
+    pub(super) began_before_ns: u64,
 }
 
 impl Default for Calls {
     fn default() -> Self {
-        Self { stats: Arc::new(FunctionStats::ZERO), self_cost_ns: 0, open: 0, open_ns: 0 }
+        Self::completed(Arc::new(FunctionStats::ZERO), SelfCost::default())
     }
 }
 
@@ -58,7 +61,7 @@ impl Calls {
     /// Completed ones of one process.
     pub(super) fn completed(stats: Arc<FunctionStats>, self_cost: SelfCost) -> Self {
         let self_cost_ns = self_cost.within(timed(&stats), stats.time_ns);
-        Self { stats, self_cost_ns, open: 0, open_ns: 0 }
+        Self { stats, self_cost_ns, open: 0, open_ns: 0, began_before: 0, began_before_ns: 0 }
     }
 
     /// Completed, without mpiprobe's own cost, ns.
@@ -71,9 +74,9 @@ impl Calls {
         self.self_cost_ns
     }
 
-    /// Completed and open, ns.
+    /// Completed, open, and in those that had begun before, ns.
     pub(super) fn time_ns(&self) -> u64 {
-        self.completed_ns().saturating_add(self.open_ns)
+        self.completed_ns().saturating_add(self.open_ns).saturating_add(self.began_before_ns)
     }
 
     pub(super) fn add(&mut self, other: &Self) {
@@ -81,6 +84,8 @@ impl Calls {
         self.self_cost_ns = self.self_cost_ns.saturating_add(other.self_cost_ns);
         self.open = self.open.saturating_add(other.open);
         self.open_ns = self.open_ns.saturating_add(other.open_ns);
+        self.began_before = self.began_before.saturating_add(other.began_before);
+        self.began_before_ns = self.began_before_ns.saturating_add(other.began_before_ns);
     }
 
     /// How much there was in a second of this wall time (ns).
@@ -108,6 +113,8 @@ impl Calls {
             traffic: base.traffic.then(|| flows::of_function(stats)),
             open_calls: self.open,
             open_ns: self.open_ns,
+            began_before: self.began_before,
+            began_before_ns: self.began_before_ns,
             wall_percent: base.wall_percent(self.time_ns()),
             mpi_percent: base.mpi_percent(self.time_ns()),
         }

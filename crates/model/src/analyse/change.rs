@@ -207,12 +207,12 @@ pub(super) fn all_together(ranks: impl Iterator<Item = Spent>) -> Spent {
 /// Time in calls that start or end MPI, ns.
 fn startup_ns(rank: &RankProfile) -> u64 {
     let rows = rank.functions.iter().filter(|row| row.group == Group::InitFinalize.title());
-    rows.map(|row| row.time_ns.saturating_add(row.open_ns)).fold(0, u64::saturating_add)
+    rows.map(FunctionRow::spent_ns).fold(0, u64::saturating_add)
 }
 
 impl FunctionChange {
     fn total(row: &FunctionRow) -> Self {
-        Self { calls: row.calls, time_ns: row.time_ns.saturating_add(row.open_ns), bytes: Bytes::of(row) }
+        Self { calls: row.calls, time_ns: row.spent_ns(), bytes: Bytes::of(row) }
     }
 
     fn since(self, before: Self) -> Self {

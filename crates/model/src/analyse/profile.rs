@@ -143,8 +143,7 @@ fn function_profiles(ranks: &[Rank<'_>], base: Base) -> Vec<FunctionProfile> {
             time_over_ranks_ns: over_ranks(function, &|calls| calls.time_ns()),
         })
         .collect();
-    profiles
-        .sort_by_key(|profile| Reverse((profile.all.time_ns.saturating_add(profile.all.open_ns), profile.all.calls)));
+    profiles.sort_by_key(|profile| Reverse((profile.all.spent_ns(), profile.all.calls)));
     profiles
 }
 

@@ -3,21 +3,21 @@
 use std::sync::Arc;
 
 use mpiprobe_functions::Group;
-use mpiprobe_observe::{ArgumentWords, ProcessSnapshot};
+use mpiprobe_observe::{After, ArgumentWords, CallBefore, ProcessSnapshot};
 
 use super::{
     EndedCall, Observed, Session,
     aggregate::{Base, ByFunction, Calls, groups},
     beginning::may_be_inside,
     flows, names,
-    open_call::Reader,
+    open_call::{Reader, arguments_of_call},
     phases,
     recent::recent_calls,
     threads::Threads,
     tools::Layers,
     traffic::Traffic,
 };
-use crate::{CallArguments, FunctionRow, Losses, OpenCallInfo, RankProfile, SaturatingSum as _, Spent};
+use crate::{BeganBeforeRow, CallArguments, FunctionRow, Losses, OpenCallInfo, RankProfile, SaturatingSum as _, Spent};
 
 /// One rank's numbers, on the way to its profile.
 #[derive(Debug)]
@@ -107,8 +107,11 @@ impl<'a> Rank<'a> {
         }
     }
 
-    /// Until its first call was seen, it may have been inside one that began before.
+    /// When nobody knows whether it was inside a call that began before: where nobody has looked, until its first call was seen.
     fn unseen_ns(&self) -> u64 {
+        if let Some(found) = &self.tables.began_before {
+            return union_ns(&found.unknown).min(self.wall_ns);
+        }
         if !may_be_inside(self.observed, self.tables) {
             return 0;
         }
@@ -163,6 +166,7 @@ impl<'a> Rank<'a> {
             traffic: traffic
                 .map(|traffic| flows::of_rank(self.tables, self.now_ns, self.observed.self_cost, traffic, &mut name)),
             open_calls: self.open_calls(&mut name),
+            began_before: self.began_before(&mut name),
             threads: self.threads.rows.clone(),
             other_threads: self.threads.others,
             phases: self.phases.iter().map(|phase| phase.profile(self.traffic)).collect(),
@@ -187,14 +191,19 @@ impl<'a> Rank<'a> {
     fn open_calls(&self, name: &mut dyn FnMut(u64) -> Option<String>) -> Vec<OpenCallInfo> {
         let live = self.tables.threads.iter().filter_map(|thread| {
             let function = thread.state.open_function()?;
+            let before = self.tables.open_before(thread.tid);
             Some(OpenCallInfo {
                 function: names::name(function),
                 tid: thread.tid,
                 open_ns: thread.open_ns(self.now_ns),
                 call_site: thread.state.call_site(),
                 site: None,
-                arguments: self.arguments(function, &ArgumentWords::of(&thread.state)),
+                arguments: match before {
+                    Some(call) => self.arguments_before(call),
+                    None => self.arguments(function, &ArgumentWords::of(&thread.state)),
+                },
                 ended_inside: false,
+                began_before: before.is_some(),
             })
         });
         let ended = self.observed.ended_in.iter().map(|call| OpenCallInfo {
@@ -205,9 +214,30 @@ impl<'a> Rank<'a> {
             site: None,
             arguments: self.arguments(call.function, &call.arguments),
             ended_inside: true,
+            began_before: false,
         });
         let named = live.chain(ended).map(|call| OpenCallInfo { site: call.call_site.and_then(&mut *name), ..call });
         named.collect()
+    }
+
+    fn arguments_before(&self, call: &CallBefore) -> Option<CallArguments> {
+        arguments_of_call(names::function(call.function)?, call.words.clone(), self.tables)
+    }
+
+    /// Most time first.
+    fn began_before(&self, name: &mut dyn FnMut(u64) -> Option<String>) -> Vec<BeganBeforeRow> {
+        let calls = self.tables.began_before.iter().flat_map(|found| &found.calls);
+        let row = |call: &CallBefore| BeganBeforeRow {
+            function: names::name(call.function),
+            tid: call.tid,
+            time_ns: call.time_ns(self.now_ns),
+            is_open: call.now == After::Open,
+            call_site: call.call_site,
+            site: call.call_site.and_then(&mut *name),
+        };
+        let mut rows: Vec<BeganBeforeRow> = calls.map(row).collect();
+        rows.sort_by_key(|row| std::cmp::Reverse(row.time_ns));
+        rows
     }
 
     fn arguments(&self, function: u32, words: &ArgumentWords) -> Option<CallArguments> {
@@ -234,13 +264,32 @@ fn by_function(observed: &Observed, tables: &ProcessSnapshot, now_ns: u64) -> By
     for EndedCall { function, open_ns, .. } in &observed.ended_in {
         open(*function, *open_ns);
     }
+    for call in tables.began_before.iter().flat_map(|found| &found.calls) {
+        let calls = functions.entry(call.function).or_default();
+        calls.began_before += 1;
+        if call.now != After::Open {
+            calls.began_before_ns = calls.began_before_ns.saturating_add(call.time_ns(now_ns));
+        }
+    }
     functions
+}
+
+/// How long all of these are together, ns, of which some may be at the same time.
+fn union_ns(intervals: &[(u64, u64)]) -> u64 {
+    let mut sorted = intervals.to_vec();
+    sorted.sort_unstable();
+    let (mut sum, mut end) = (0_u64, 0);
+    for (from, until) in sorted {
+        sum = sum.saturating_add(until.saturating_sub(from.max(end)));
+        end = end.max(until);
+    }
+    sum
 }
 
 /// Most time first.
 fn rows_by_time(functions: &ByFunction, base: Base, wall_ns: u64) -> Vec<FunctionRow> {
     let row = |(&function, calls): (&u32, &Calls)| calls.row(function, base, calls.rates(wall_ns));
     let mut rows: Vec<FunctionRow> = functions.iter().map(row).collect();
-    rows.sort_by_key(|row| std::cmp::Reverse((row.time_ns.saturating_add(row.open_ns), row.calls)));
+    rows.sort_by_key(|row| std::cmp::Reverse((row.spent_ns(), row.calls)));
     rows
 }

@@ -116,7 +116,7 @@ pub fn function<'a>(facts: Facts<'a>, row: &'a FunctionRow) -> Facts<'a> {
         .text(Field::Group, row.group)
         .count(Field::Calls, row.calls)
         .count(Field::Open, row.open_calls)
-        .count(Field::Time, row.time_ns.saturating_add(row.open_ns))
+        .count(Field::Time, row.spent_ns())
         .maybe_number(Field::P50, completed(row.p50_ns))
         .maybe_number(Field::P99, completed(row.p99_ns))
         .maybe_number(Field::Max, completed(row.max_ns));

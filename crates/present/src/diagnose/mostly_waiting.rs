@@ -30,7 +30,7 @@ impl Diagnosis for MostlyWaiting {
         if share < MOST || profile.observed_ns < SHORTEST_NS {
             return None;
         }
-        let time = |function: &&FunctionProfile| function.all.time_ns.saturating_add(function.all.open_ns);
+        let time = |function: &&FunctionProfile| function.all.spent_ns();
         // Fewer ranks would start and end no faster.
         let is_startup = |function: &&FunctionProfile| function.all.group == Group::InitFinalize.title();
         let most = profile.functions.iter().filter(|function| !is_startup(function)).max_by_key(time)?;

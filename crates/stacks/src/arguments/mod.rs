@@ -67,12 +67,12 @@ pub(crate) type Element<'a> = &'a dyn Fn(u64) -> Option<u64>;
 const MAX_CALLS: usize = 64;
 
 /// The function of MPI that one of these frames has called without being there itself: it has ended in another one. With the place
-/// of that one's frame, and where the function begins in the process; the outermost.
+/// of that one's frame, and where the function begins in the process, unless it is Fortran's; the outermost.
 pub(crate) fn called(
     frames: &[Frame],
     memory: &mut Memory<'_>,
     mut locate: impl FnMut(u64) -> ModuleAddress,
-) -> Option<(usize, FunctionId, u64)> {
+) -> Option<(usize, FunctionId, Option<u64>)> {
     let pairs = frames.windows(2).enumerate().rev().take(MAX_CALLS);
     for (place, pair) in pairs {
         let [inner, outer] = pair else { continue };
@@ -83,11 +83,11 @@ pub(crate) fn called(
         let Some(outer) = Place::of(outer) else { continue };
         let Some(start) = outer.call().and_then(|call| target(&outer, &call, memory)) else { continue };
         let at = locate(start);
-        if let Some(function) = at.module.mpi_function(at.offset)
+        if let Some((function, is_fortran)) = at.module.mpi_entry(at.offset)
             && at.module.function_range(at.offset).is_some_and(|range| range.start == at.offset)
             && at.module.id() == inner.at.module.id()
         {
-            return Some((place, function, start));
+            return Some((place, function, Some(start).filter(|_| !is_fortran)));
         }
     }
     None
@@ -104,6 +104,8 @@ pub(crate) fn words(
 ) -> Vec<Option<Word>> {
     let (id, function) = (function, function.function());
     let number = function.arguments.len();
+    let place = if start.is_some() { Some(place) } else { c_frame(frames, place, id) };
+    let Some(place) = place else { return vec![None; number] };
     let inner = frames.get(place).and_then(Place::of).filter(|inner| start.is_none() && inner.is_all_of(id));
     let from_inner = inner.as_ref().and_then(|inner| from_inner(inner, number)).unwrap_or_default();
     let start = start.or_else(|| inner.as_ref()?.start());
@@ -122,6 +124,29 @@ pub(crate) fn words(
         }
     };
     (0..number).map(word).collect()
+}
+
+/// The frame of the function itself, if the one at `place` is that of Fortran's, which has called it: what that was given are addresses.
+fn c_frame(frames: &[Frame], place: usize, function: FunctionId) -> Option<usize> {
+    /// From the one to the other, with what is between.
+    const MOST: usize = 5;
+    let inwards = (0..=place).rev().take(MOST);
+    let entry = |place: usize| {
+        let at = &frames.get(place)?.at;
+        Some((place, at.module.mpi_entry(at.offset.checked_sub(1)?)?))
+    };
+    let mut entries = inwards.filter_map(entry).take_while(|(_, (found, _))| *found == function);
+    entries.find(|(_, (_, is_fortran))| !is_fortran).map(|(place, _)| place)
+}
+
+/// What a function was given as words, by argument: `None` where not all of it is known. `handle_width`: bytes of the library's handles.
+pub fn values(function: &Function, words: &[Option<Word>], handle_width: u32) -> Vec<Option<u64>> {
+    let is_whole =
+        |argument: &Argument| argument.wide || argument.is_pointer() || (is_handle(argument.role) && handle_width == 8);
+    let value = |(argument, word): (&Argument, &Option<Word>)| {
+        word.filter(|word| !word.low_half_only || !is_whole(argument)).map(|word| word.value)
+    };
+    function.arguments.iter().zip(words).map(value).collect()
 }
 
 impl Word {

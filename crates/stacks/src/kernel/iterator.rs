@@ -8,7 +8,8 @@ use aya::{
     programs::{Iter, ProgramError},
 };
 use mpiprobe_common::stacks::{
-    COPIED, ENDED, HAS_REGISTERS, ID, PAGES, Page, REGISTERS, Record, SLOTS, STACK, STATE, WORDS, progress, register,
+    COPIED, ENDED, FS_BASE, HAS_REGISTERS, ID, PAGES, Page, REGISTERS, Record, SLOTS, STACK, STATE, WORDS, progress,
+    register,
 };
 
 use super::fields;
@@ -44,6 +45,8 @@ pub(crate) struct CopiedThread {
     /// Of the system call that it is in.
     pub(crate) system_call: Option<u64>,
     pub(crate) stack: Stack,
+    /// The base of FS.
+    pub(crate) thread_pointer: u64,
     pub(crate) state: u32,
     pub(crate) before: Progress,
     pub(crate) after: Progress,
@@ -140,6 +143,7 @@ impl Iterator {
             // Negative when the kernel was entered otherwise.
             system_call: (registers.is_some() && system_call.cast_signed() >= 0).then_some(system_call),
             stack: Stack::new(word(STACK), bytes),
+            thread_pointer: word(FS_BASE),
             state: u32::try_from(word(STATE)).unwrap_or(0),
             before: progress(mpiprobe_common::stacks::BEFORE),
             after: progress(mpiprobe_common::stacks::AFTER),

@@ -98,9 +98,23 @@ struct Event {
     memory: *mut u8,
 }
 
+/// Whether a thread may be sampled. Nothing is: the event is never switched on.
+pub(crate) fn is_permitted(tid: u32) -> io::Result<()> {
+    Event::switched_off(tid).map(drop)
+}
+
 impl Event {
     /// Of one thread, for one sample.
     fn open(tid: u32) -> io::Result<Self> {
+        let event = Self::switched_off(tid)?;
+        // SAFETY: takes a number.
+        if unsafe { libc::ioctl(event.event.as_raw_fd(), REFRESH, 1) } < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        Ok(event)
+    }
+
+    fn switched_off(tid: u32) -> io::Result<Self> {
         // SAFETY: all-zero is a valid value.
         let mut attributes: perf_event_attr = unsafe { mem::zeroed() };
         attributes.type_ = SOFTWARE;
@@ -132,12 +146,7 @@ impl Event {
         let access = ProtFlags::READ | ProtFlags::WRITE;
         // SAFETY: with a null hint the kernel chooses unused addresses.
         let memory = unsafe { mmap(null_mut(), PAGE + RING, access, MapFlags::SHARED, event.as_fd(), 0)? };
-        let event = Self { event, memory: memory.cast() };
-        // SAFETY: takes a number.
-        if unsafe { libc::ioctl(event.event.as_raw_fd(), REFRESH, 1) } < 0 {
-            return Err(io::Error::last_os_error());
-        }
-        Ok(event)
+        Ok(Self { event, memory: memory.cast() })
     }
 
     /// The sample, if there is one.

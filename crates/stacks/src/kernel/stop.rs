@@ -36,6 +36,8 @@ pub(crate) struct Stopped {
     pub(crate) registers: Registers,
     pub(crate) system_call: Option<SystemCall>,
     pub(crate) stack: Stack,
+    /// The base of FS.
+    pub(crate) thread_pointer: u64,
 }
 
 /// Stops threads (pid, tid) one after the other, each as shortly as possible; why it was not possible is said for each.
@@ -78,6 +80,7 @@ fn one(pid: u32, tid: u32) -> io::Result<Stopped> {
         registers,
         system_call: in_call.then(|| SystemCall::of(raw.orig_rax, &registers)),
         stack: stack.unwrap_or_default(),
+        thread_pointer: raw.fs_base,
     })
 }
 

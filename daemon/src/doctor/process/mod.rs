@@ -7,6 +7,7 @@ mod library;
 mod loading;
 mod returns;
 mod sites;
+mod threads;
 
 use mpiprobe_discover::{Finding, MpiProcess, Process, Scanner, mappings::Mappings, mpi_process::Search};
 use mpiprobe_model::Check;
@@ -58,6 +59,7 @@ fn mpi(process: &MpiProcess, release: &KernelRelease) -> Vec<Check> {
     checks.extend(library::examine(process, library, &mappings));
     checks.push(libraries::others(&process.libraries, &process.tools));
     checks.extend(returns::examine(&process.process, &mappings, release));
+    checks.push(threads::examine(&process.process));
     checks
 }
 

@@ -1,0 +1,330 @@
+//! Calls that had begun when the observation of their process did. No probe sees them begin or return, so their threads' stacks are
+//! looked at: at once, and then as long as they are open, less and less often. What is certain of such a call is the time from the
+//! beginning of the observation to the last look that found it open.
+
+use std::{
+    collections::{BTreeMap, BTreeSet, HashMap},
+    time::{Duration, Instant},
+};
+
+use mpiprobe_attach::Observer;
+use mpiprobe_discover::Process;
+use mpiprobe_functions::{FunctionId, FunctionSet};
+use mpiprobe_model::analyse::Observed;
+use mpiprobe_observe::{After, BeganBefore, CallBefore, ProcessSnapshot, Snapshot};
+use mpiprobe_stacks::{CallNow, Capture, Limits, Looker, Member, Target, WhereNow, Word, values};
+
+use super::process_table::ProcessTable;
+
+/// The next look comes after this part of the time since the first one: so much of it at most is not known when the call returns.
+const PART: u32 = 20;
+const SOONEST: Duration = Duration::from_millis(20);
+/// When the first call of a thread was seen, ns, by process slot and thread: 0 or nothing if none was.
+type Entries = HashMap<(u32, u32), u64>;
+
+/// Of all processes that ran already when they were found.
+#[derive(Debug)]
+pub(super) struct EarlierCalls {
+    /// Functions whose calls are counted.
+    counted: FunctionSet,
+    /// By process slot.
+    processes: BTreeMap<u32, Earlier>,
+    /// As long as somebody has to be looked at; `None`, too, if the kernel permits no looks that stop nobody.
+    looker: Option<Looker>,
+    first: Instant,
+    next: Instant,
+}
+
+/// Of one process.
+#[derive(Debug, Default)]
+struct Earlier {
+    since_ns: u64,
+    /// Whether it was looked at.
+    is_known: bool,
+    /// By thread id, of those that were there at the first look.
+    threads: BTreeMap<u32, Thread>,
+}
+
+/// One thread, from the beginning of the observation to its first call that was seen.
+#[derive(Debug)]
+struct Thread {
+    call: Option<Call>,
+    /// Until then it is known what it did, ns.
+    known_ns: u64,
+    state: State,
+}
+
+#[derive(Debug)]
+struct Call {
+    function: FunctionId,
+    return_address: Option<u64>,
+    words: Vec<Option<Word>>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    /// It may be in a call that had begun before, and if there is a [`Call`], it was when it was last looked at.
+    Followed,
+    /// It is not: what it did is not known until this moment, ns.
+    Outside(u64),
+    /// The same, and it has ended.
+    Ended(u64),
+}
+
+impl EarlierCalls {
+    pub(super) fn new(counted: FunctionSet) -> Self {
+        let now = Instant::now();
+        Self { counted, processes: BTreeMap::new(), looker: None, first: now, next: now }
+    }
+
+    /// A process is observed since then (ns) that ran already.
+    pub(super) fn follow(&mut self, slot: u32, since_ns: u64) {
+        self.processes.insert(slot, Earlier { since_ns, ..Earlier::default() });
+    }
+
+    /// When to look again; `None`: there is nobody to look at.
+    pub(super) fn next_look(&self) -> Option<Instant> {
+        (self.looker.is_some() && self.processes.values().any(Earlier::is_followed)).then_some(self.next)
+    }
+
+    /// Reads what has to be known of these processes' files to look at them: what happens between the beginning of their observation
+    /// and the first look is not known, and should not be much.
+    pub(super) fn prepare<'a>(&mut self, processes: impl Iterator<Item = &'a Process>) {
+        match Capture::without_stopping(Limits::default()) {
+            Ok(capture) => {
+                let mut looker = Looker::new(capture);
+                let targets: Vec<Target<'_>> = processes.map(target).collect();
+                if let Err(error) = looker.look_for_calls(&targets) {
+                    tracing::debug!("calls that began before could not be looked at: {error}");
+                }
+                self.looker = Some(looker);
+            }
+            Err(error) => tracing::debug!("calls that began before are not known: {error}"),
+        }
+    }
+
+    /// Looks at the processes that were added, for the first time.
+    pub(super) fn begin(&mut self, observer: &Observer, process_table: &ProcessTable) {
+        self.first = Instant::now();
+        self.look(observer, process_table);
+    }
+
+    /// Looks at whoever may still be in a call that had begun before.
+    pub(super) fn look(&mut self, observer: &Observer, process_table: &ProcessTable) {
+        let Some(looker) = &mut self.looker else { return };
+        let followed: Vec<_> = self.processes.iter().filter(|(_, earlier)| earlier.is_followed()).collect();
+        let of = |slot: u32| Some((slot, process_table.process(slot)?));
+        let processes: Vec<_> = followed.into_iter().filter_map(|(slot, _)| of(*slot)).collect();
+        if processes.is_empty() {
+            // Its tables take some memory.
+            self.looker = None;
+            return;
+        }
+        let targets: Vec<Target<'_>> = processes.iter().map(|(_, process)| target(process)).collect();
+        match looker.look_for_calls(&targets) {
+            Ok(found) => {
+                // Read after the look: of whoever has no entry here the call that was seen had begun before.
+                let entries = observer.first_entries();
+                for (slot, process) in &processes {
+                    let own: Vec<&CallNow> = found.iter().filter(|call| call.pid == process.pid()).collect();
+                    if let Some(earlier) = self.processes.get_mut(slot).filter(|_| !own.is_empty()) {
+                        earlier.take_in(*slot, &own, &entries, self.counted);
+                    }
+                }
+            }
+            Err(error) => tracing::debug!("calls that began before could not be looked at: {error}"),
+        }
+        self.next = Instant::now() + (self.first.elapsed() / PART).max(SOONEST);
+    }
+
+    /// Adds what was found to what the tables say.
+    pub(super) fn complete(&self, observed: &[Observed], snapshot: &mut Snapshot) {
+        let now_ns = snapshot.taken_ns;
+        for process in &mut snapshot.processes {
+            let Some(earlier) = self.processes.get(&process.process).filter(|earlier| earlier.is_known) else {
+                continue;
+            };
+            let Some(observed) = observed.iter().find(|one| one.process == process.process) else { continue };
+            let found = earlier.found(process, observed.until_ns, now_ns);
+            process.add_began_before(found);
+        }
+    }
+}
+
+fn target(process: &Process) -> Target<'_> {
+    Target { member: Member::Pid(process.pid()), process, executable: "", element: &|_| None }
+}
+
+impl Earlier {
+    /// Whether there is something left to be found out.
+    fn is_followed(&self) -> bool {
+        !self.is_known || self.threads.values().any(|thread| thread.state == State::Followed)
+    }
+
+    /// One look at all threads of the process. `entries`: the first call of each that was seen, read after the look.
+    fn take_in(&mut self, slot: u32, seen: &[&CallNow], entries: &Entries, counted: FunctionSet) {
+        if !self.is_known {
+            self.is_known = true;
+            let since_ns = self.since_ns;
+            let new = || Thread { call: None, known_ns: since_ns, state: State::Followed };
+            self.threads = seen.iter().map(|call| (call.tid, new())).collect();
+        }
+        let last_ns = seen.iter().map(|call| call.at_ns).max().unwrap_or(0);
+        for now in seen {
+            let Some(thread) = self.threads.get_mut(&now.tid) else { continue };
+            let entry_ns = entries.get(&(slot, now.tid)).copied().unwrap_or(0);
+            thread.take_in(now, entry_ns, counted);
+        }
+        let there: BTreeSet<u32> = seen.iter().map(|call| call.tid).collect();
+        for (_, thread) in self.threads.iter_mut().filter(|(tid, _)| !there.contains(tid)) {
+            match thread.state {
+                State::Followed => thread.state = State::Ended(last_ns.max(thread.known_ns)),
+                State::Outside(until_ns) => thread.state = State::Ended(until_ns),
+                State::Ended(_) => {}
+            }
+        }
+    }
+
+    /// What is known by now. `until_ns`: when the process has ended.
+    fn found(&self, process: &ProcessSnapshot, until_ns: Option<u64>, now_ns: u64) -> BeganBefore {
+        let mut found = BeganBefore::default();
+        let width = process.layout.handle_width();
+        for (&tid, thread) in &self.threads {
+            let living = process.threads.iter().find(|known| known.tid == tid);
+            let entry_ns = living.map(|known| known.state.first_entry_ns).filter(|&ns| ns > 0);
+            let state = match (thread.state, until_ns, entry_ns) {
+                (State::Followed, Some(end_ns), _) => State::Ended(end_ns.max(thread.known_ns)),
+                (State::Followed, None, Some(entry_ns)) => State::Outside(entry_ns.max(thread.known_ns)),
+                (State::Outside(until_ns), Some(_), _) => State::Ended(until_ns),
+                (state, ..) => state,
+            };
+            let now = match state {
+                State::Followed => After::Open,
+                State::Outside(_) => After::Returned(thread.known_ns),
+                State::Ended(_) => After::ThreadEnded(thread.known_ns),
+            };
+            let unknown_ns = match (state, &thread.call) {
+                (State::Followed, Some(_)) => None,
+                (State::Followed, None) => Some(now_ns),
+                (State::Outside(until_ns) | State::Ended(until_ns), _) => Some(until_ns),
+            };
+            found.unknown.extend(unknown_ns.map(|until_ns| (thread.known_ns, until_ns)));
+            found.calls.extend(thread.call.as_ref().map(|call| CallBefore {
+                tid,
+                function: call.function.number().into(),
+                call_site: call.return_address,
+                words: values(call.function.function(), &call.words, width),
+                since_ns: self.since_ns,
+                now,
+            }));
+        }
+        found
+    }
+}
+
+impl Thread {
+    /// One look. `entry_ns`: its first call that was seen; 0: none yet.
+    fn take_in(&mut self, now: &CallNow, entry_ns: u64, counted: FunctionSet) {
+        if self.state != State::Followed {
+            return;
+        }
+        if entry_ns > 0 {
+            self.state = State::Outside(entry_ns.max(self.known_ns));
+            return;
+        }
+        match &now.found {
+            // One that is not counted is nothing that the profile knows.
+            WhereNow::InCall { function, call_site, words } if counted.contains(*function) => {
+                let call = Call { function: *function, return_address: *call_site, words: words.clone() };
+                let known = self.call.get_or_insert(call);
+                if known.function == *function {
+                    self.known_ns = self.known_ns.max(now.at_ns);
+                } else {
+                    self.state = State::Outside(now.at_ns.max(self.known_ns));
+                }
+            }
+            WhereNow::InCall { .. } | WhereNow::Outside => self.state = State::Outside(now.at_ns.max(self.known_ns)),
+            WhereNow::NotKnown => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use mpiprobe_common::ThreadState;
+    use mpiprobe_functions::by_name;
+    use mpiprobe_observe::ThreadSnapshot;
+
+    use super::*;
+
+    const SLOT: u32 = 1;
+
+    fn at(tid: u32, at_ns: u64, found: WhereNow) -> CallNow {
+        CallNow { pid: 7, tid, at_ns, found }
+    }
+
+    fn inside(name: &str) -> WhereNow {
+        WhereNow::InCall { function: by_name(name).unwrap(), call_site: Some(0x40), words: Vec::new() }
+    }
+
+    fn looks(looks: &[(CallNow, u64)]) -> Earlier {
+        let mut earlier = Earlier { since_ns: 100, ..Earlier::default() };
+        for (now, entry_ns) in looks {
+            let entries = [((SLOT, now.tid), *entry_ns)].into();
+            earlier.take_in(SLOT, &[now], &entries, FunctionSet::all());
+        }
+        earlier
+    }
+
+    /// Calls with the time in them, and when it is not known.
+    type Found = (Vec<(After, u64)>, Vec<(u64, u64)>);
+
+    fn found(earlier: &Earlier, entry_ns: u64, until_ns: Option<u64>) -> Found {
+        let state = ThreadState { id: 7, first_entry_ns: entry_ns, ..ThreadState::ZERO };
+        let threads = vec![ThreadSnapshot { tid: 7, slot: 0, state }];
+        let found = earlier.found(&ProcessSnapshot { threads, ..ProcessSnapshot::empty(SLOT) }, until_ns, 1000);
+        (found.calls.iter().map(|call| (call.now, call.time_ns(1000))).collect(), found.unknown)
+    }
+
+    #[test]
+    fn a_call_is_open_until_somebody_has_seen_otherwise() {
+        let open = looks(&[(at(7, 150, inside("MPI_Recv")), 0), (at(7, 300, inside("MPI_Recv")), 0)]);
+        assert!(open.is_followed());
+        assert_eq!(found(&open, 0, None), (vec![(After::Open, 900)], vec![]));
+        // It has called after the last look: what was between is not known.
+        assert_eq!(found(&open, 700, None), (vec![(After::Returned(300), 200)], vec![(300, 700)]));
+        assert_eq!(found(&open, 0, Some(800)), (vec![(After::ThreadEnded(300), 200)], vec![(300, 800)]));
+    }
+
+    #[test]
+    fn whoever_is_seen_outside_is_known_from_then_on() {
+        let left = looks(&[(at(7, 150, inside("MPI_Recv")), 0), (at(7, 300, WhereNow::Outside), 0)]);
+        assert!(!left.is_followed());
+        assert_eq!(found(&left, 0, None), (vec![(After::Returned(150), 50)], vec![(150, 300)]));
+        assert_eq!(found(&left, 900, Some(950)), (vec![(After::ThreadEnded(150), 50)], vec![(150, 300)]));
+        let never = looks(&[(at(7, 150, WhereNow::Outside), 0)]);
+        assert_eq!(found(&never, 0, None), (vec![], vec![(100, 150)]));
+    }
+
+    #[test]
+    fn a_call_that_was_seen_to_begin_is_none_that_began_before() {
+        let seen = looks(&[(at(7, 150, inside("MPI_Recv")), 120)]);
+        assert_eq!(found(&seen, 120, None), (vec![], vec![(100, 120)]));
+    }
+
+    #[test]
+    fn of_a_thread_whose_stack_is_not_known_nothing_is() {
+        let unknown = looks(&[(at(7, 150, WhereNow::NotKnown), 0)]);
+        assert!(unknown.is_followed());
+        assert_eq!(found(&unknown, 0, None), (vec![], vec![(100, 1000)]));
+        assert_eq!(found(&unknown, 400, None), (vec![], vec![(100, 400)]));
+    }
+
+    #[test]
+    fn threads_that_have_ended_are_followed_no_longer() {
+        let mut ended = looks(&[(at(7, 150, inside("MPI_Recv")), 0)]);
+        ended.take_in(SLOT, &[&at(8, 400, WhereNow::Outside)], &Entries::new(), FunctionSet::EMPTY);
+        assert!(!ended.is_followed());
+        assert_eq!(found(&ended, 0, None), (vec![(After::ThreadEnded(150), 50)], vec![(150, 400)]));
+    }
+}

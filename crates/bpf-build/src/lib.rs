@@ -15,16 +15,14 @@
 mod build;
 mod environment;
 mod error;
-mod linker;
 mod request;
 mod toolchain;
-mod version;
-mod workspace;
 mod wrapper;
 
 pub use build::build;
 pub use error::{BuildError, Missing};
-pub use linker::{LLVM_MAJOR as LINKER_LLVM_MAJOR, VERSION as LINKER_VERSION, linker_root};
 pub use request::{Request, STACKS};
-pub use toolchain::{Compiler, Toolchain, ToolchainKind, detect, detect_compiler};
+pub use toolchain::{
+    Compiler, LINKER_LLVM_MAJOR, LINKER_VERSION, Toolchain, ToolchainKind, detect, detect_compiler, linker_root,
+};
 pub use wrapper::build_wrapper;

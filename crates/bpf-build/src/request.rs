@@ -4,7 +4,7 @@ use std::env;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
-use crate::{BuildError, workspace::workspace};
+use crate::BuildError;
 
 /// The objects: the programs that observe calls, and the one that looks at stacks.
 const CALLS: &str = "probe-ebpf";
@@ -88,6 +88,11 @@ pub(crate) fn shared_target(out_dir: &Path) -> &Path {
         (Some(build), Some(target)) if build == OsStr::new("build") => target,
         _ => out_dir,
     }
+}
+
+/// The workspace that a crate belongs to: the nearest directory above it that has the BPF programs.
+pub(crate) fn workspace(crate_directory: &Path) -> &Path {
+    crate_directory.ancestors().find(|directory| directory.join("probe-ebpf").is_dir()).unwrap_or(crate_directory)
 }
 
 #[cfg(test)]

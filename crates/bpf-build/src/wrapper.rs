@@ -11,8 +11,7 @@ use crate::{
     BuildError,
     build::{copy, pass_on},
     environment,
-    request::shared_target,
-    workspace::workspace,
+    request::{shared_target, workspace},
 };
 
 /// Of the workspace, all that the library depends on.

@@ -1,10 +1,10 @@
 //! What a library's file tells of the memory of its processes, and what one of them tells then.
 
 use mpiprobe_common::Layout;
-use mpiprobe_discover::mappings::MappedFile;
+use mpiprobe_discover::{RankInfo, mappings::MappedFile};
 use mpiprobe_plan::{Data, Family};
 
-use super::{Capability, Expected, Missing, Reason, TargetMemory, Version};
+use super::{Capability, Missing, Reason, TargetMemory, Version};
 
 /// What a library's file tells about the memory of processes that map it.
 #[derive(Debug, Clone)]
@@ -114,5 +114,18 @@ impl Findings {
             Err(reason) => self.missing.push((capability, reason)),
         }
         self.layout.knows(bits)
+    }
+}
+
+/// The process's place in `MPI_COMM_WORLD`, as its launcher told it; `None` where that is unknown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Expected {
+    pub rank: Option<u32>,
+    pub size: Option<u32>,
+}
+
+impl From<&RankInfo> for Expected {
+    fn from(info: &RankInfo) -> Self {
+        Self { rank: info.rank, size: info.size }
     }
 }

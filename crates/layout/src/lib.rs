@@ -15,7 +15,6 @@
 
 mod blueprint;
 pub mod communicators;
-mod expected;
 mod memory;
 mod missing;
 mod mpich;
@@ -29,9 +28,8 @@ mod template;
 mod tests;
 mod version;
 
-pub use blueprint::{Blueprint, FoundLayout, Registry, Search};
+pub use blueprint::{Blueprint, Expected, FoundLayout, Registry, Search};
 pub use communicators::Communicator;
-pub use expected::Expected;
 pub use memory::TargetMemory;
 pub use missing::{Capability, Missing, Reason};
 pub use names::datatype_name;

@@ -4,8 +4,6 @@
 
 mod began_before;
 mod call_before;
-mod clock;
-mod ended_threads;
 mod recent;
 mod recent_switch;
 mod shared;
@@ -14,14 +12,12 @@ mod stats;
 mod table_file;
 
 pub use call_before::{After, BeganBefore, CallBefore};
-pub use clock::monotonic_ns;
-pub use ended_threads::{alive, by_end};
 pub use recent::{RecentLog, RecentRing};
 pub use recent_switch::RecentSwitch;
 pub use shared::SharedArray;
 pub use snapshot::{
     ArgumentWords, ByFunction, CommunicatorSnapshot, DatatypeSnapshot, Members, PendingRequest, PhaseSnapshot,
-    ProcessSnapshot, RecentSnapshot, SHARED, Snapshot, ThreadSnapshot, ToolsSnapshot,
+    ProcessSnapshot, RecentSnapshot, SHARED, Snapshot, ThreadSnapshot, ToolsSnapshot, alive, by_end, monotonic_ns,
 };
 pub use stats::StatsReader;
 pub use table_file::{TableFile, TableFileError};

@@ -12,7 +12,7 @@ use std::{
 
 use mpiprobe_common::file::Header;
 
-use super::clock::monotonic_ns;
+use super::monotonic_ns;
 
 const PLACE: u64 = offset_of!(Header, recent_until_ns) as u64;
 /// A process writes for so long after its observer was killed, ns.

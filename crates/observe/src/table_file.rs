@@ -34,8 +34,7 @@ use thiserror::Error;
 
 use super::{
     ByFunction, CommunicatorSnapshot, PendingRequest, PhaseSnapshot, ProcessSnapshot, RecentRing, RecentSwitch,
-    ThreadSnapshot, ToolsSnapshot,
-    ended_threads::{alive, by_end},
+    ThreadSnapshot, ToolsSnapshot, alive, by_end,
 };
 
 /// What room is given back in, bytes.

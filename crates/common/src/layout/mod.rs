@@ -17,30 +17,25 @@
 #![expect(clippy::inline_always, reason = "BPF programs have 512 bytes of stack and pay for calls")]
 
 mod communicator;
-mod constants;
 mod datatype;
-mod field;
 mod interface;
 mod members;
 mod memory;
 mod objects;
-mod request;
 mod standard_abi;
 mod status;
 pub mod template;
 
 pub use communicator::{CommFacts, CommunicatorLayout, comm, comm_object, context_kind, name_kind};
-pub use constants::Constants;
 pub use datatype::{DatatypeLayout, Size, builtin_size, datatype_object, datatype_size, is_predefined};
-pub use field::Field;
-pub use interface::{Interface, MPICH, OPEN_MPI, STANDARD_ABI};
+pub use interface::{Constants, Interface, MPICH, OPEN_MPI, STANDARD_ABI};
 pub use members::{MemberLayout, Side, member_kind, member_world_rank, world_rank};
-pub use memory::Memory;
+pub use memory::{Field, Memory};
 pub use objects::{Objects, handle_kind};
-pub use request::{RequestLayout, is_complete_request, request_status};
 pub use standard_abi::{ABI_HANDLES, abi_datatype_size};
 pub use status::{
-    StatusLayout, byte_count, status_bytes, status_cancelled, status_error, status_partner, status_source, status_tag,
+    RequestLayout, StatusLayout, byte_count, is_complete_request, request_status, status_bytes, status_cancelled,
+    status_error, status_partner, status_source, status_tag,
 };
 pub use template::Template;
 

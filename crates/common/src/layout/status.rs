@@ -1,9 +1,11 @@
-//! What a status says. Statuses are variables of the program: their layout is part of the library's binary interface.
+//! What a status says, and that of a completed request. Statuses are variables of the program: their layout is part of the library's
+//! binary interface.
 
 use bytemuck::{Pod, Zeroable};
 
 use super::memory::{int, integer};
-use super::{Layout, Memory, capability};
+use super::objects::object;
+use super::{Layout, Memory, Objects, capability};
 use crate::peer;
 
 /// Where the facts stand in an `MPI_Status`, in bytes from its start.
@@ -99,4 +101,39 @@ pub fn status_error<M: Memory>(layout: &Layout, address: u64, memory: &M) -> Opt
         return None;
     }
     int(memory, address.wrapping_add(layout.status.error as u64))
+}
+
+/// Where a request keeps its status.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Pod, Zeroable)]
+pub struct RequestLayout {
+    pub objects: Objects,
+    /// In bytes from the start of the object; of the form of the program's own statuses.
+    pub status: u32,
+    /// Padding, zero.
+    pub reserved: u32,
+}
+
+/// Address of the status that the library has written into the request `handle`, for `status_bytes` and the like.
+///
+/// It stays readable after the call that has completed the request and freed it, until the library uses the object for another
+/// operation: so the number of bytes and the source can be had even if the caller has passed `MPI_STATUS_IGNORE`.
+#[inline(always)]
+pub fn request_status<M: Memory>(layout: &Layout, handle: u64, memory: &M) -> Option<u64> {
+    let handle = layout.handle(handle);
+    if !layout.knows(capability::REQUESTS)
+        || handle == layout.constants.request_null
+        || is_complete_request(layout, handle)
+    {
+        return None;
+    }
+    let object = object(layout, &layout.requests.objects, handle, memory)?;
+    Some(object.wrapping_add(layout.requests.status as u64))
+}
+
+/// Whether the request is one of those shared by operations that were complete at once.
+#[inline(always)]
+pub fn is_complete_request(layout: &Layout, handle: u64) -> bool {
+    let handle = layout.handle(handle);
+    layout.constants.request_complete_first <= handle && handle <= layout.constants.request_complete_last
 }

@@ -1,9 +1,6 @@
 //! Which MPI implementation a C library is, recognised by what it exports.
 
-mod intel;
-mod mpich;
-mod openmpi;
-mod standard_abi;
+mod recognise;
 mod standard_version;
 mod text;
 
@@ -43,19 +40,12 @@ struct Evidence<'library, 'data> {
     names: Names<'static>,
 }
 
-/// Family, name and version, if the recogniser knows the library.
-type Recognised = Option<(Family, &'static str, Option<String>)>;
-
 impl Implementation {
     /// Meaningful for a library whose role is [`super::MpiRole::CLibrary`].
     pub fn of(library: &Library<'_>) -> Self {
-        let names: Vec<_> = [openmpi::NAMES, mpich::NAMES].concat();
+        let names = recognise::names();
         let evidence = Evidence { library, names: library.look_up(&names) };
-        let (family, name, version) = standard_abi::recognise(&evidence)
-            .or_else(|| openmpi::recognise(&evidence))
-            .or_else(|| intel::recognise(&evidence))
-            .or_else(|| mpich::recognise(&evidence))
-            .unwrap_or((Family::Unknown, "unknown MPI", None));
+        let (family, name, version) = recognise::recognise(&evidence).unwrap_or((Family::Unknown, "unknown MPI", None));
         Self { family, name, version, standard: StandardVersion::of(library) }
     }
 }

@@ -33,6 +33,7 @@ impl ScalingPoint {
                 mpi_ns: rank.mpi_ns,
                 startup_ns: startup.map_or(0, |group| group.time_ns),
                 unseen_ns: rank.unseen_ns,
+                untimed_calls: rank.untimed_calls,
             };
             spent.useful().map(|(useful_ns, _)| useful_ns)
         });

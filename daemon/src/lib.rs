@@ -6,6 +6,7 @@
 #![cfg_attr(not(test), deny(clippy::print_stderr, clippy::print_stdout))]
 
 pub mod cli;
+pub mod compare;
 pub mod doctor;
 pub mod hang;
 pub mod preload;

@@ -2,8 +2,7 @@
 
 use std::process::ExitCode;
 
-use clap::Parser as _;
-use mpiprobe::cli::{Arguments, Exit, execute};
+use mpiprobe::cli::{Arguments, Exit, execute, parse};
 use mpiprobe_discover::foreign::{serve_if_asked, use_process};
 use mpiprobe_present::{LogWriter, say};
 use mpiprobe_view::GivenBack;
@@ -13,7 +12,7 @@ fn main() -> ExitCode {
         return ExitCode::SUCCESS;
     }
     use_process();
-    let arguments = Arguments::parse();
+    let arguments = parse();
     start_log(&arguments);
     match run(&arguments) {
         Ok(exit) => exit.into(),

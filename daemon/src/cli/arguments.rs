@@ -3,13 +3,18 @@
 use std::{ffi::OsString, path::PathBuf, time::Duration};
 
 use clap::{Args, Parser, Subcommand};
+use clap_complete::Shell;
 use mpiprobe_attach::AttachMethod;
+use mpiprobe_compare::{Basis, Condition, ConditionError};
 use mpiprobe_functions::FunctionSet;
 use mpiprobe_model::filter::{self, Filter, FilterError};
 use mpiprobe_present::recording::{At, RecordTo};
 use mpiprobe_view::{Scheme, ViewOptions};
 
-use crate::session::{EngineChoice, Returns, launched::RunEngine};
+use crate::{
+    compare::Format,
+    session::{EngineChoice, Returns, launched::RunEngine},
+};
 
 /// Observes running, unmodified MPI programs: what every call costs, per rank and function.
 ///
@@ -34,6 +39,7 @@ const EXIT_STATUS: &str = "Exit status:
   1  failed: no profile
   2  wrong usage, or (doctor) mpiprobe does not work here
   3  a profile with something missing; the profile says what
+  4  (compare) a condition of --fail-if holds
 
 Example: sudo mpiprobe --pid-of ring";
 
@@ -227,6 +233,19 @@ pub enum Command {
     View(View),
     /// Print the profile of a job whose tables were kept by `run --output DIR`: those of all its nodes together.
     Report(Report),
+    /// Compare runs: what got slower or faster, and how sure that is. Several runs a side tell most.
+    Compare(Compare),
+    /// Show which defaults hold, and which file sets them: `~/.config/mpiprobe/config.toml`, or `/etc/mpiprobe.toml`.
+    Config,
+    /// Print what makes a shell complete mpiprobe's options, for bash, elvish, fish, powershell or zsh.
+    ///
+    /// Such as `mpiprobe completions bash > ~/.local/share/bash-completion/completions/mpiprobe`.
+    Completions { shell: Shell },
+    /// Print the manual page of mpiprobe, or of one of its commands: `mpiprobe man | man -l -`.
+    Man {
+        /// Such as `hang`, whose page is called mpiprobe-hang.
+        command: Option<String>,
+    },
     /// Print the path of the library for LD_PRELOAD that `run` uses, where a launcher has to be told by hand.
     WrapperPath,
     /// Check what works here, or whether and how a process can be observed; exits with 0 (all well), 1 (works, with
@@ -261,6 +280,48 @@ pub struct Hang {
     /// The tree as folded stacks, for flame graphs.
     #[arg(long, conflicts_with_all = ["json", "dot"], help_heading = "Output")]
     pub folded: bool,
+}
+
+/// Runs, and how they are compared.
+#[derive(Args, Debug)]
+pub struct Compare {
+    /// Recordings (--record), or profiles as JSON: those before, or just one before and one after.
+    #[arg(required = true, value_name = "FILE")]
+    pub files: Vec<PathBuf>,
+    /// Those after; without, the second of two files.
+    #[arg(long, value_name = "FILE", num_args = 1..)]
+    pub to: Vec<PathBuf>,
+    /// What times are divided by: `run`, `time` (the wall time observed), `call`, or `iteration=NAME`, where NAME is the function or the
+    /// phase that there is one of in each iteration; the default is `run` if all runs were observed to their ends, else `time`.
+    #[arg(long, value_name = "BASIS", value_parser = basis)]
+    pub per: Option<Basis>,
+    /// Exit with 4 if this holds, such as 'MPI_Allreduce > +10 %', 'elapsed > 5 %', 'Recv in rank 3 > 5 %' or 'site halo.c:91 > 5 %'; may
+    /// be given several times. A change that may be chance does not count.
+    #[arg(long, value_name = "CONDITION", value_parser = condition)]
+    pub fail_if: Vec<Condition>,
+    /// Also runs of different programs.
+    #[arg(long)]
+    pub anyway: bool,
+    /// Of runs of different numbers of ranks: each rank has as much to do in all of them.
+    #[arg(long)]
+    pub weak: bool,
+    /// How it is printed.
+    #[arg(long, value_enum, value_name = "FORMAT", default_value_t)]
+    pub format: Format,
+    /// So many rows of each table, those that differ most.
+    #[arg(long, value_name = "N", default_value_t = 20)]
+    pub top: usize,
+}
+
+impl Compare {
+    /// Runs before and runs after; `None`: which is which is not said.
+    pub fn sides(&self) -> Option<(&[PathBuf], &[PathBuf])> {
+        match self.files.as_slice() {
+            files if !self.to.is_empty() => Some((files, &self.to)),
+            [before, after] => Some((std::slice::from_ref(before), std::slice::from_ref(after))),
+            _ => None,
+        }
+    }
 }
 
 /// A recording, and how it is shown.
@@ -338,6 +399,14 @@ pub struct Report {
     pub any_owner: bool,
 }
 
+fn basis(text: &str) -> Result<Basis, String> {
+    text.parse()
+}
+
+fn condition(text: &str) -> Result<Condition, String> {
+    text.parse().map_err(|error: ConditionError| error.to_string())
+}
+
 fn filter(text: &str) -> Result<Filter, String> {
     text.parse().map_err(|error: FilterError| error.to_string())
 }
@@ -404,6 +473,9 @@ mod tests {
             &["--duration", "-1"],
             &["--functions", "Sendd"],
             &["--max-processes", "1"],
+            &["compare"],
+            &["compare", "a", "b", "--per", "rank"],
+            &["compare", "a", "b", "--fail-if", "Send"],
         ] {
             assert!(Arguments::try_parse_from(["mpiprobe"].iter().chain(wrong)).is_err(), "{wrong:?}");
         }

@@ -2,6 +2,7 @@
 
 use std::{io, path::PathBuf, process::ExitCode};
 
+use clap::CommandFactory as _;
 use mpiprobe_discover::{
     Caller, JobChoice, ProcRoot, ProcRootError, ProcessError, Scanner, Target, put_down_files_rights,
 };
@@ -17,8 +18,12 @@ use mpiprobe_view::{Files, StartError, ViewError, ViewOptions, ViewStart};
 use rustix::process::{getegid, geteuid, getgid, getuid};
 use thiserror::Error;
 
-use super::arguments::{Arguments, Command, FileMode, Hang, Observe, Report, Run, Targets, View};
+use super::{
+    arguments::{Arguments, Command, Compare, FileMode, Hang, Observe, Report, Run, Targets, View},
+    manual,
+};
 use crate::{
+    compare::{CompareError, Compared, compare},
     doctor,
     hang::{self, HangError},
     preload::{LibraryError, library},
@@ -40,6 +45,8 @@ pub enum Exit {
     Unusable,
     /// 3
     Incomplete,
+    /// 4: a condition on which a comparison fails holds.
+    ConditionHolds,
     /// That of the command that was run.
     Command(u8),
 }
@@ -60,6 +67,7 @@ impl From<Exit> for ExitCode {
             Exit::Failed => 1,
             Exit::Unusable => 2,
             Exit::Incomplete => 3,
+            Exit::ConditionHolds => 4,
             Exit::Command(status) => status,
         })
     }
@@ -87,6 +95,12 @@ pub enum CommandError {
     #[error(transparent)]
     Report(#[from] ReportError),
     #[error(transparent)]
+    Compare(#[from] CompareError),
+    #[error("mpiprobe has no command {0:?}; `mpiprobe help` lists them")]
+    NoPage(String),
+    #[error("which of these runs are before, and which are after? put --to before the latter")]
+    WhichSide,
+    #[error(transparent)]
     View(#[from] StartError),
     #[error("cannot do without the rights of mpiprobe's file: {0}")]
     Rights(#[source] io::Error),
@@ -110,6 +124,13 @@ pub async fn execute(arguments: &Arguments) -> Result<Exit, CommandError> {
         Some(Command::Run(run)) => Ok(run_command(run, arguments.trace_bpf).await),
         Some(Command::View(asked)) => view_recording(asked).await,
         Some(Command::Report(report)) => print_report(report),
+        Some(Command::Compare(asked)) => compare_runs(asked),
+        Some(Command::Config) => show_configuration(),
+        Some(Command::Completions { shell }) => print(&manual::completions(*shell)),
+        Some(Command::Man { command }) => match manual::page(command.as_deref()) {
+            Some(page) => print(&page),
+            None => Err(CommandError::NoPage(command.clone().unwrap_or_default())),
+        },
         Some(Command::WrapperPath) => wrapper_path(),
         Some(Command::Doctor { pid, json }) => examine(*pid, *json),
         None if arguments.observe.has_target() => observe(&arguments.observe, arguments.trace_bpf).await,
@@ -207,6 +228,24 @@ fn print_report(asked: &Report) -> Result<Exit, CommandError> {
     }
 }
 
+/// What is wrong with the files has been said already.
+fn show_configuration() -> Result<Exit, CommandError> {
+    let configuration = super::configuration();
+    Output.text(&configuration.text(&Arguments::command()))?;
+    Ok(if configuration.mistakes().next().is_none() { Exit::Complete } else { Exit::Failed })
+}
+
+fn compare_runs(asked: &Compare) -> Result<Exit, CommandError> {
+    put_down_files_rights().map_err(CommandError::Rights)?;
+    let (before, after) = asked.sides().ok_or(CommandError::WhichSide)?;
+    let options = mpiprobe_compare::Options { basis: asked.per.clone(), anyway: asked.anyway, is_weak: asked.weak };
+    let (conditions, format, top) = (asked.fail_if.as_slice(), asked.format, asked.top);
+    match compare(&Compared { before, after, options, conditions, format, top }) {
+        Err(CompareError::Output(error)) => Err(error.into()),
+        held => Ok(if held? { Exit::ConditionHolds } else { Exit::Complete }),
+    }
+}
+
 fn profile_to(path: Option<&PathBuf>, files: FileMode) -> Option<ProfileTo> {
     path.map(|path| ProfileTo { path: path.clone(), mode: files.file_mode })
 }
@@ -265,6 +304,11 @@ async fn view_recording(asked: &View) -> Result<Exit, CommandError> {
         Output.text(&mpiprobe_present::profile(&profile, &warnings(&profile), filter))?;
     }
     Ok(if profile.complete { Exit::Complete } else { Exit::Incomplete })
+}
+
+fn print(text: &str) -> Result<Exit, CommandError> {
+    Output.text(text)?;
+    Ok(Exit::Complete)
 }
 
 fn wrapper_path() -> Result<Exit, CommandError> {

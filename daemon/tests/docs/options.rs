@@ -11,9 +11,10 @@ use crate::{
 };
 
 /// Options of other programs that the documents mention.
-const FOREIGN: [(&str, &str); 5] = [
+const FOREIGN: [(&str, &str); 6] = [
     ("--release", "cargo"),
     ("--no-install", "cargo xtask"),
+    ("--path", "cargo install"),
     ("--pid", "docker, too"),
     ("--strip-debug", "strip"),
     ("--privileged", "docker"),

@@ -2,6 +2,7 @@
 
 mod check;
 mod communicators;
+mod compare;
 mod endings;
 mod exact;
 mod foreign;
@@ -31,6 +32,7 @@ fn main() {
     let of_mpi = |mpi| {
         [
             communicators::tests(mpi),
+            compare::tests(mpi),
             endings::tests(mpi),
             exact::tests(mpi),
             foreign::tests(mpi),

@@ -95,6 +95,11 @@ impl Directory {
         move |source| FileError::Io { path: path.clone(), source }
     }
 
+    /// To whom it and everything that is read in it belongs.
+    pub fn owner(&self) -> u32 {
+        self.owner
+    }
+
     pub fn path_of(&self, name: &str) -> PathBuf {
         self.path.join(name)
     }

@@ -6,9 +6,9 @@ use serde::Deserialize;
 
 use super::SavedView;
 
-/// What it says. Whatever it says beyond that is a mistake: a setting that does nothing is worse than none.
+/// What it says of the view. Defaults of options stand there too, which are not the view's business.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields, default)]
+#[serde(default)]
 pub struct Config {
     /// By name.
     pub views: BTreeMap<String, SavedView>,

@@ -29,7 +29,7 @@ pub struct CallArguments {
 }
 
 /// Who was at the other end of a flow.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Partner {
     /// A rank: `peer` beside it.

@@ -1,6 +1,6 @@
 //! Standard output, which may be a pipe that somebody closes.
 
-use std::io::{self, Write as _};
+use std::io::{self, BufWriter, Write};
 
 use serde::Serialize;
 use thiserror::Error;
@@ -31,6 +31,14 @@ impl Output {
     pub fn text(self, text: &str) -> Result<(), OutputError> {
         let mut stdout = io::stdout().lock();
         stdout.write_all(text.as_bytes())?;
+        stdout.flush()?;
+        Ok(())
+    }
+
+    /// What comes bit by bit.
+    pub fn with(self, content: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(), OutputError> {
+        let mut stdout = BufWriter::new(io::stdout().lock());
+        content(&mut stdout)?;
         stdout.flush()?;
         Ok(())
     }

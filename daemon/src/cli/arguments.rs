@@ -7,10 +7,14 @@ use clap_complete::Shell;
 use mpiprobe_attach::AttachMethod;
 use mpiprobe_compare::{Basis, Condition, ConditionError};
 use mpiprobe_functions::FunctionSet;
-use mpiprobe_model::filter::{self, Filter, FilterError};
+use mpiprobe_model::filter::{self as filters, Filter};
 use mpiprobe_present::recording::{At, RecordTo};
 use mpiprobe_view::{Scheme, ViewOptions};
 
+use super::{
+    output::{FileMode, filter},
+    report::Report,
+};
 use crate::{
     compare::Format,
     session::{EngineChoice, Returns, launched::RunEngine},
@@ -207,14 +211,6 @@ impl Record {
     }
 }
 
-/// Who may read what is written.
-#[derive(Args, Clone, Copy, Debug)]
-pub struct FileMode {
-    /// Mode of files that are made, such as 644 for everybody to read them; they are yours alone unless you say so.
-    #[arg(long, value_name = "MODE", default_value = "600", value_parser = file_mode, help_heading = "Output")]
-    pub file_mode: u32,
-}
-
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// Say of every rank where it is, and whether it goes on, by the stacks of its threads, which are not stopped for it: for jobs that
@@ -231,8 +227,8 @@ pub enum Command {
     Run(Run),
     /// Show a recording (--record): in the full-screen view, at first its last moment, or without a terminal that moment only.
     View(View),
-    /// Print the profile of a job whose tables were kept by `run --output DIR`: those of all its nodes together.
-    Report(Report),
+    /// Print what is kept of a run: of a recording, a profile as JSON, a directory of tables, or several files of its nodes.
+    Report(Box<Report>),
     /// Compare runs: what got slower or faster, and how sure that is. Several runs a side tell most.
     Compare(Compare),
     /// Show which defaults hold, and which file sets them: `~/.config/mpiprobe/config.toml`, or `/etc/mpiprobe.toml`.
@@ -378,27 +374,6 @@ pub struct Run {
     pub command: Vec<OsString>,
 }
 
-/// Which tables, and what becomes of the profile.
-#[derive(Args, Debug)]
-pub struct Report {
-    /// The directory with the tables; the job may still run.
-    pub dir: PathBuf,
-    /// The profile as JSON.
-    #[arg(long)]
-    pub json: bool,
-    /// Show only rows for which this is not false; see docs/filter.md
-    #[arg(long, value_name = "FILTER", value_parser = filter)]
-    pub filter: Option<Filter>,
-    /// Write the profile to a new FILE instead of standard output.
-    #[arg(short = 'o', long, value_name = "FILE")]
-    pub profile: Option<PathBuf>,
-    #[command(flatten)]
-    pub files: FileMode,
-    /// Take tables of other users in as well, who may have written anything into them.
-    #[arg(long)]
-    pub any_owner: bool,
-}
-
 fn basis(text: &str) -> Result<Basis, String> {
     text.parse()
 }
@@ -407,18 +382,8 @@ fn condition(text: &str) -> Result<Condition, String> {
     text.parse().map_err(|error: ConditionError| error.to_string())
 }
 
-fn filter(text: &str) -> Result<Filter, String> {
-    text.parse().map_err(|error: FilterError| error.to_string())
-}
-
 fn size(text: &str) -> Result<u64, String> {
-    filter::bytes(text).ok_or_else(|| "such as 500MB or 4GiB".into())
-}
-
-fn file_mode(text: &str) -> Result<u32, String> {
-    const READ_AND_WRITE: u32 = 0o666;
-    let mode = u32::from_str_radix(text, 8).ok().filter(|mode| mode & !READ_AND_WRITE == 0);
-    mode.ok_or_else(|| "three octal digits that let read and write, such as 600, 640 or 644".into())
+    filters::bytes(text).ok_or_else(|| "such as 500MB or 4GiB".into())
 }
 
 fn functions(text: &str) -> Result<FunctionSet, String> {

@@ -19,8 +19,10 @@ use rustix::process::{getegid, geteuid, getgid, getuid};
 use thiserror::Error;
 
 use super::{
-    arguments::{Arguments, Command, Compare, FileMode, Hang, Observe, Report, Run, Targets, View},
+    arguments::{Arguments, Command, Compare, Hang, Observe, Run, Targets, View},
     manual,
+    output::FileMode,
+    report::{Report, ReportError, report},
 };
 use crate::{
     compare::{CompareError, Compared, compare},
@@ -30,7 +32,6 @@ use crate::{
     session::{
         self, Options, Outcome, ProfileTo, SessionError,
         launched::{self, RunOptions},
-        wrapped::{ReportError, ReportOptions, report},
     },
 };
 
@@ -215,14 +216,7 @@ fn explain_hang(asked: &Hang) -> Result<Exit, CommandError> {
 
 fn print_report(asked: &Report) -> Result<Exit, CommandError> {
     put_down_files_rights().map_err(CommandError::Rights)?;
-    let options = ReportOptions {
-        directory: asked.dir.clone(),
-        json: asked.json,
-        filter: asked.filter.clone(),
-        profile: profile_to(asked.profile.as_ref(), asked.files),
-        any_owner: asked.any_owner,
-    };
-    match report(&options) {
+    match report(asked) {
         Err(ReportError::Output(error)) => Err(error.into()),
         reported => Ok(reported?.into()),
     }

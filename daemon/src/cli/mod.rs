@@ -4,6 +4,9 @@ mod arguments;
 mod command;
 mod configuration;
 mod manual;
+mod output;
+mod report;
+mod sources;
 
 pub use arguments::Arguments;
 pub use command::{Exit, execute};

@@ -39,5 +39,5 @@ pub mod wrapped;
 
 pub use error::SessionError;
 pub use options::{EngineChoice, Options, Outcome, Returns};
-pub use profile_file::ProfileTo;
+pub use profile_file::{ProfileTo, WriteError, create_file};
 pub use run::run;

@@ -33,7 +33,8 @@ pub enum WriteError {
 }
 
 impl WriteError {
-    fn new(path: &Path, source: io::Error) -> Self {
+    /// Why `path` could not be made or written.
+    pub fn new(path: &Path, source: io::Error) -> Self {
         match source.kind() {
             io::ErrorKind::AlreadyExists => Self::Exists(path.into()),
             _ => Self::Write { path: path.into(), source },
@@ -50,7 +51,12 @@ pub(super) fn text(profile: &Profile, form: Form<'_>) -> Result<String, OutputEr
 
 /// The file that a profile will be written to, made before there is anything to write. `None`: none is asked for.
 pub(super) fn made(to: Option<&ProfileTo>) -> Result<Option<NewFile>, WriteError> {
-    to.map(|to| NewFile::create(&to.path, to.mode).map_err(|source| WriteError::new(&to.path, source))).transpose()
+    to.map(create_file).transpose()
+}
+
+/// Makes the file.
+pub fn create_file(to: &ProfileTo) -> Result<NewFile, WriteError> {
+    NewFile::create(&to.path, to.mode).map_err(|source| WriteError::new(&to.path, source))
 }
 
 pub(super) fn write_file(text: &str, file: NewFile) -> Result<(), WriteError> {

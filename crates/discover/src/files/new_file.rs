@@ -2,7 +2,7 @@
 
 use std::{
     fs::{File, Permissions},
-    io::{self, Write as _},
+    io::{self, BufWriter, Write},
     os::unix::{
         ffi::OsStrExt as _,
         fs::{MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _},
@@ -57,9 +57,18 @@ impl NewFile {
     }
 
     /// All of the content.
-    pub fn write(mut self, text: &str) -> io::Result<()> {
+    pub fn write(self, text: &str) -> io::Result<()> {
+        self.write_with(|to| to.write_all(text.as_bytes()))
+    }
+
+    /// All of the content, as it comes. What cannot be written whole, because the disk is full, is gone again.
+    pub fn write_with(mut self, content: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
+        let mut to = BufWriter::new(&self.file);
+        content(&mut to)?;
+        to.flush()?;
+        drop(to);
         self.is_written = true;
-        self.file.write_all(text.as_bytes())
+        Ok(())
     }
 }
 

@@ -133,7 +133,7 @@ impl Change {
         Some((place, if wall > 0.0 { 100.0 * useful / wall } else { 0.0 }))
     }
 
-    fn spent(&self) -> impl Iterator<Item = Spent> {
+    pub(super) fn spent(&self) -> impl Iterator<Item = Spent> {
         self.ranks.iter().map(|(rank, _)| rank.spent())
     }
 

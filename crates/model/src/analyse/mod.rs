@@ -7,8 +7,10 @@ mod communicator_names;
 mod communicators;
 mod flows;
 mod input;
+mod merge;
 mod names;
 mod open_call;
+mod over_ranks;
 mod pending;
 mod percentile;
 mod phases;
@@ -16,6 +18,7 @@ mod profile;
 mod rank;
 mod recent;
 mod self_cost;
+mod span;
 mod threads;
 mod tools;
 mod traffic;
@@ -25,10 +28,12 @@ mod whole;
 
 pub use change::{Bytes, Change, FunctionChange, Look, RankChange, RankId, identify};
 pub use input::{Beginning, EndedCall, Expected, Identity, Observed, Session};
+pub use merge::{MergeError, merge};
 pub use open_call::{arguments_of_call, datatype_of_call, datatype_of_open_call};
 pub use percentile::percentile_bounds;
 pub use profile::profile;
 pub use self_cost::SelfCost;
+pub use span::between;
 pub use unusual::is_unusually_long;
 pub use waiting::{
     Cause, Certainty, Operation, OtherEnd, Posted, Wait, Waiting, Why, causes, longest, operations, unmatched,

@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use mpiprobe_discover::ranges;
 
 use super::{Expected, Session, beginning::lacks_its_beginning, communicators::world_size, rank::Rank};
+use crate::RankProfile;
 
 /// More ranks than this are not told one by one.
 const MOST_LISTED: usize = 1024;
@@ -20,6 +21,22 @@ pub(super) fn missing(session: &Session, ranks: &[Rank<'_>]) -> Vec<String> {
         missing.extend(Job::all(ranks).iter().filter_map(|(name, job)| job.missing(name.as_deref())));
     }
     missing
+}
+
+/// Ranks of jobs that are in none of these rows, in words.
+pub(super) fn missing_of_rows(ranks: &[RankProfile]) -> Vec<String> {
+    let mut jobs: BTreeMap<Option<String>, Job> = BTreeMap::new();
+    for who in ranks {
+        let job = jobs.entry(who.job.clone()).or_default();
+        job.size = job.size.max(who.size.unwrap_or(0));
+        job.add(who.rank, &who.host, who.pid);
+    }
+    jobs.iter().filter_map(|(name, job)| job.missing(name.as_deref())).collect()
+}
+
+/// Whether that is what such a text says: of one node it may be true, and of all of them not.
+pub(super) fn is_of_missing_ranks(why: &str) -> bool {
+    why.contains(" ranks") && why.contains(" are not counted")
 }
 
 fn first_calls(ranks: &[Rank<'_>]) -> Option<String> {
@@ -49,10 +66,7 @@ impl Job {
             let who = &observed.identity;
             let job = jobs.entry(who.job.clone()).or_default();
             job.size = job.size.max(who.size.unwrap_or(0)).max(world_size(tables).unwrap_or(0));
-            match who.rank {
-                Some(rank) => drop(job.ranks.insert(rank)),
-                None => drop(job.others.insert((who.host.clone(), who.pid))),
-            }
+            job.add(who.rank, &who.host, who.pid);
         }
         // Of a process that ended before it was looked at only the kernel's word on its environment is left, which may not name its
         // job: it is one of the only job that there is.
@@ -65,6 +79,13 @@ impl Job {
             job.others.extend(nameless.others);
         }
         jobs
+    }
+
+    fn add(&mut self, rank: Option<u32>, host: &str, pid: u32) {
+        match rank {
+            Some(rank) => drop(self.ranks.insert(rank)),
+            None => drop(self.others.insert((host.to_owned(), pid))),
+        }
     }
 
     fn missing(&self, name: Option<&str>) -> Option<String> {

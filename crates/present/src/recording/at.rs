@@ -2,7 +2,7 @@
 
 use std::{ops::RangeInclusive, str::FromStr};
 
-use jiff::{Timestamp, civil::Time, tz::TimeZone};
+use jiff::{SignedDuration, Timestamp, civil::Time, tz::TimeZone};
 use thiserror::Error;
 
 const SECOND: u64 = 1_000_000_000;
@@ -62,7 +62,7 @@ fn minutes(text: &str) -> Option<u64> {
 
 impl Clock {
     /// The first second, ns since the beginning of observation, in which a clock shows this.
-    pub(super) fn second(self, began: Timestamp) -> Option<RangeInclusive<u64>> {
+    fn second(self, began: Timestamp) -> Option<RangeInclusive<u64>> {
         let of_day = |time: Time| {
             let seconds = u64::try_from(time.hour()).ok()? * 3600 + u64::try_from(time.minute()).ok()? * 60;
             Some(
@@ -80,12 +80,42 @@ impl Clock {
 }
 
 /// What is meant by a time since the beginning: a whole second is all that happened in it, as a moment is shown by its second.
-pub(super) fn meant(since_ns: u64) -> RangeInclusive<u64> {
+fn meant(since_ns: u64) -> RangeInclusive<u64> {
     since_ns..=if since_ns.is_multiple_of(SECOND) { since_ns.saturating_add(SECOND - 1) } else { since_ns }
 }
 
+/// The number of the moment that is meant, the first is 0, among `count` ones at these times (ns since the beginning, growing).
+///
+/// `Err`: there is none; `true`: the time is before the first one.
+pub fn find(at: At, began: Option<Timestamp>, count: usize, at_ns: &dyn Fn(usize) -> u64) -> Result<usize, bool> {
+    let until = |time: RangeInclusive<u64>| {
+        if count == 0 || *time.start() > at_ns(count - 1) {
+            return Err(false);
+        }
+        let (mut low, mut high) = (0, count);
+        while low < high {
+            let middle = low.midpoint(high);
+            if at_ns(middle) <= *time.end() { low = middle + 1 } else { high = middle }
+        }
+        low.checked_sub(1).ok_or(true)
+    };
+    match at {
+        At::Number(number) => number.checked_sub(1).filter(|&index| index < count).ok_or(number == 0),
+        At::Since(since_ns) => until(meant(since_ns)),
+        At::Clock(clock) => until(began.and_then(|began| clock.second(began)).ok_or(false)?),
+    }
+}
+
+/// "12:34:56 (+00:12)", UTC, of a time since the beginning, ns.
+pub fn describe(began: Option<Timestamp>, at_ns: u64) -> String {
+    let moment = SignedDuration::try_from(std::time::Duration::from_nanos(at_ns)).ok();
+    let moment = began.zip(moment).and_then(|(began, since)| began.checked_add(since).ok());
+    let clock = moment.map(|moment| moment.to_zoned(TimeZone::UTC).strftime("%H:%M:%S").to_string());
+    format!("{} ({})", clock.as_deref().unwrap_or("?"), since(at_ns))
+}
+
 /// "+00:12", or "+1:00:12".
-pub(super) fn since(ns: u64) -> String {
+fn since(ns: u64) -> String {
     let seconds = ns / SECOND;
     let (hours, minutes, seconds) = (seconds / 3600, seconds / 60 % 60, seconds % 60);
     if hours > 0 { format!("+{hours}:{minutes:02}:{seconds:02}") } else { format!("+{minutes:02}:{seconds:02}") }

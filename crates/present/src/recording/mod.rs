@@ -18,8 +18,9 @@ mod tests;
 mod text;
 mod writer;
 
-pub use at::At;
+pub use at::{At, describe, find};
 pub use error::{FrameError, RecordingError};
+pub use payload::profile_of_json;
 pub use reader::Recording;
 pub use recorder::{RecordTo, Recorder};
 pub use writer::{Added, Writer};

@@ -2,12 +2,14 @@
 
 use std::io::{self, Read as _};
 
+use mpiprobe_model::Profile;
 use serde::{Serialize, de::DeserializeOwned};
 
 use super::{
     FrameError,
     chunk::{ChunkKind, HEAD, Head},
     format::LONGEST_PAYLOAD,
+    possible::is_possible,
     text::harmless,
 };
 
@@ -36,8 +38,18 @@ pub(super) fn unpack<T: DeserializeOwned>(head: Head, stored: &[u8], by: &str) -
     if crc32fast::hash(stored) != head.checksum {
         return Err(FrameError::Damaged);
     }
-    let text = harmless(&decompressed(stored, head.length)?).ok_or(FrameError::NoText)?;
+    read(&decompressed(stored, head.length)?, by)
+}
+
+fn read<T: DeserializeOwned>(json: &[u8], by: &str) -> Result<T, FrameError> {
+    let text = harmless(json).ok_or(FrameError::NoText)?;
     serde_json::from_str(&text).map_err(|error| FrameError::Content { error, by: by.to_owned() })
+}
+
+/// A profile as JSON that somebody may have written: made fit for a terminal, and believed only as far as it can be one.
+pub fn profile_of_json(json: &[u8]) -> Result<Profile, FrameError> {
+    let profile = read(json, "?")?;
+    if is_possible(&profile) { Ok(profile) } else { Err(FrameError::Impossible) }
 }
 
 /// Takes memory for what is there, not for what is said to be.

@@ -3,12 +3,11 @@
 use std::{
     fs::File,
     io,
-    ops::RangeInclusive,
     os::unix::fs::FileExt as _,
     path::{Path, PathBuf},
 };
 
-use jiff::{SignedDuration, Timestamp, tz::TimeZone};
+use jiff::Timestamp;
 use mpiprobe_discover::{files::with_callers_rights, open_regular};
 use mpiprobe_model::Profile;
 
@@ -76,22 +75,16 @@ impl Recording {
         self.frames.get(index).map_or(0, |chunk| chunk.head.length.into())
     }
 
-    /// "12:34:56", UTC.
-    pub fn clock(&self, index: usize) -> String {
-        let since = SignedDuration::try_from(std::time::Duration::from_nanos(self.at_ns(index))).unwrap_or_default();
-        let moment = self.began.and_then(|began| began.checked_add(since).ok());
-        moment.map_or_else(|| "?".into(), |moment| moment.to_zoned(TimeZone::UTC).strftime("%H:%M:%S").to_string())
+    /// Beginning of observation; `None`: the file does not say it in a way that can be read.
+    pub fn began(&self) -> Option<Timestamp> {
+        self.began
     }
 
     /// Number of the moment that is meant, the first is 0.
     pub fn find(&self, at: At) -> Result<usize, RecordingError> {
-        let found = match at {
-            At::Number(number) => number.checked_sub(1).filter(|&index| index < self.len()),
-            At::Since(since_ns) => self.until(&at::meant(since_ns)),
-            At::Clock(clock) => self.began.and_then(|began| self.until(&clock.second(began)?)),
-        };
+        let found = at::find(at, self.began, self.len(), &|index| self.at_ns(index));
         let last = self.len().saturating_sub(1);
-        found.ok_or_else(|| RecordingError::NoMoment {
+        found.map_err(|_| RecordingError::NoMoment {
             path: self.path.clone(),
             from: self.describe(0),
             to: self.describe(last),
@@ -99,17 +92,9 @@ impl Recording {
         })
     }
 
-    /// "12:34:56 (+00:12)"
+    /// "12:34:56 (+00:12)", UTC.
     pub fn describe(&self, index: usize) -> String {
-        format!("{} ({})", self.clock(index), at::since(self.at_ns(index)))
-    }
-
-    /// The last moment up to the end of a time; `None`: that is before the first one, or the time begins after the last one.
-    fn until(&self, time: &RangeInclusive<u64>) -> Option<usize> {
-        if *time.start() > self.at_ns(usize::MAX) {
-            return None;
-        }
-        self.frames.partition_point(|chunk| chunk.head.at_ns <= *time.end()).checked_sub(1)
+        at::describe(self.began, self.at_ns(index))
     }
 
     /// The profile of a moment.

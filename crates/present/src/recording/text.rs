@@ -8,8 +8,15 @@ pub(super) fn harmless(json: &[u8]) -> Option<String> {
     let json = str::from_utf8(json).ok()?;
     let mut text = String::with_capacity(json.len());
     let mut characters = json.chars();
+    let mut in_string = false;
     while let Some(character) = characters.next() {
         match character {
+            '"' => {
+                in_string = !in_string;
+                text.push('"');
+            }
+            // People's JSON has lines.
+            '\n' | '\r' | '\t' if !in_string => text.push(' '),
             // Outside of strings there is no backslash.
             '\\' => match characters.next() {
                 Some(kept @ ('"' | '\\' | '/')) => text.extend(['\\', kept]),
@@ -51,5 +58,6 @@ mod tests {
             );
         }
         assert_eq!(harmless(b"\xff"), None);
+        assert_eq!(harmless(b"{\n\t\"a\": \"b\\\"\n\"\r\n}").as_deref(), Some("{  \"a\": \"b\\\"\u{fffd}\"  }"));
     }
 }

@@ -8,12 +8,12 @@ mod ended_process;
 mod hosts;
 mod image;
 pub(super) mod images;
+mod kept;
 mod last_words;
 pub(super) mod live;
 mod place;
 mod profile;
 mod recent;
-mod report;
 pub(super) mod stale;
 
-pub use report::{ReportError, ReportOptions, report};
+pub use kept::{TablesError, kept_tables};

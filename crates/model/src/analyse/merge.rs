@@ -1,0 +1,317 @@
+//! Profiles of one job on several nodes, as one.
+
+use std::{
+    collections::{BTreeMap, BTreeSet, HashMap},
+    fmt,
+};
+
+use thiserror::Error;
+
+use super::{over_ranks, whole};
+use crate::{
+    CommunicatorProfile, CommunicatorSize, JobInfo, OwnCost, Profile, RankProfile, SaturatingSum as _, TrafficProfile,
+};
+
+/// Why profiles cannot be one.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum MergeError {
+    #[error("there is no profile to merge")]
+    Nothing,
+    #[error("{first} and {second} are of different jobs: {first} of {}, {second} of {}", Jobs(.first_jobs), Jobs(.second_jobs))]
+    OtherJob { first: String, second: String, first_jobs: Vec<JobInfo>, second_jobs: Vec<JobInfo> },
+    #[error("{first} and {second} both have {rank}: they are of the same node, or one is a copy of the other")]
+    SameRank { first: String, second: String, rank: String },
+    #[error(
+        "{first} was counted by {first_engine} and {second} by {second_engine}: their figures are not of the same kind"
+    )]
+    OtherEngine { first: String, second: String, first_engine: String, second_engine: String },
+}
+
+/// Jobs in words.
+struct Jobs<'a>(&'a [JobInfo]);
+
+impl fmt::Display for Jobs<'_> {
+    fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.0.is_empty() {
+            return to.write_str("no job that is known");
+        }
+        for (place, job) in self.0.iter().enumerate() {
+            let comma = if place == 0 { "" } else { ", " };
+            match job.size {
+                Some(size) => write!(to, "{comma}job {} of {size} ranks", job.id)?,
+                None => write!(to, "{comma}job {}", job.id)?,
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The ranks of several profiles together. Each is given with the name of what it was kept in.
+///
+/// Percentiles over ranks are known to within a factor of two where several profiles have calls of the function. Communicators of
+/// different nodes are one if they have name, number of the library, sizes and members in common, in the order in which they come.
+/// Ranks that are in none of the profiles make the result incomplete.
+pub fn merge(profiles: Vec<(String, Profile)>) -> Result<Profile, MergeError> {
+    check(&profiles)?;
+    let mut profiles = profiles.into_iter();
+    let Some((_, mut all)) = profiles.next() else { return Err(MergeError::Nothing) };
+    if profiles.len() == 0 {
+        return Ok(all);
+    }
+    let mut hosts: BTreeSet<String> = [all.host.clone()].into();
+    for (_, more) in profiles {
+        hosts.insert(more.host.clone());
+        add(&mut all, more);
+    }
+    all.host = hosts.into_iter().collect::<Vec<_>>().join(", ");
+    all.ranks.sort_by(|a, b| key(a).cmp(&key(b)));
+    over_ranks::sum_up(&mut all);
+    let mut seen = BTreeSet::new();
+    all.incomplete_because.retain(|why| !whole::is_of_missing_ranks(why) && seen.insert(why.clone()));
+    all.incomplete_because.extend(whole::missing_of_rows(&all.ranks));
+    all.complete = all.incomplete_because.is_empty();
+    Ok(all)
+}
+
+fn key(rank: &RankProfile) -> (&Option<String>, bool, Option<u32>, &str, u32) {
+    (&rank.job, rank.rank.is_none(), rank.rank, &rank.host, rank.pid)
+}
+
+fn check(profiles: &[(String, Profile)]) -> Result<(), MergeError> {
+    let Some((first_name, first)) = profiles.first() else { return Err(MergeError::Nothing) };
+    let ids = |profile: &Profile| profile.jobs.iter().map(|job| job.id.clone()).collect::<BTreeSet<_>>();
+    // By their places: a file may be named twice.
+    let mut seen: HashMap<String, (usize, &str)> = HashMap::new();
+    for (place, (name, profile)) in profiles.iter().enumerate() {
+        let size = |id: &str, profile: &Profile| profile.jobs.iter().find(|job| job.id == id).and_then(|job| job.size);
+        let same_sizes =
+            ids(first).iter().all(|id| size(id, first).zip(size(id, profile)).is_none_or(|(one, other)| one == other));
+        if ids(profile) != ids(first) || !same_sizes {
+            return Err(MergeError::OtherJob {
+                first: first_name.clone(),
+                second: name.clone(),
+                first_jobs: first.jobs.clone(),
+                second_jobs: profile.jobs.clone(),
+            });
+        }
+        if profile.engine.engine != first.engine.engine {
+            return Err(MergeError::OtherEngine {
+                first: first_name.clone(),
+                second: name.clone(),
+                first_engine: first.engine.engine.to_owned(),
+                second_engine: profile.engine.engine.to_owned(),
+            });
+        }
+        for row in &profile.ranks {
+            let who = match row.rank {
+                Some(rank) => format!("rank {rank} of job {}", row.job.as_deref().unwrap_or("?")),
+                None => format!("process {} of {}", row.pid, row.host),
+            };
+            match seen.get(&who) {
+                Some(&(other, known)) if other != place => {
+                    return Err(MergeError::SameRank { first: known.to_owned(), second: name.clone(), rank: who });
+                }
+                _ => drop(seen.insert(who, (place, name))),
+            }
+        }
+    }
+    Ok(())
+}
+
+fn add(all: &mut Profile, mut more: Profile) {
+    let (one, two) = (all.observed_ns, more.observed_ns);
+    // The same moment by two clocks: what began first says when.
+    if more.began < all.began {
+        all.began.clone_from(&more.began);
+    }
+    all.observed_ns = one.max(two);
+    all.end = all.end.and(more.end);
+    all.interval = None;
+    all.incomplete_because.append(&mut more.incomplete_because);
+    for library in more.engine.libraries {
+        if !all.engine.libraries.contains(&library) {
+            all.engine.libraries.push(library);
+        }
+    }
+    for tool in more.engine.tools {
+        if !all.engine.tools.contains(&tool) {
+            all.engine.tools.push(tool);
+        }
+    }
+    if !all.engine.attached_by.split(", ").any(|way| way == more.engine.attached_by) {
+        all.engine.attached_by = format!("{}, {}", all.engine.attached_by, more.engine.attached_by);
+    }
+    all.engine.attach_ns = all.engine.attach_ns.max(more.engine.attach_ns);
+    all.losses.add(&more.losses);
+    all.inner_calls = match (all.inner_calls.take(), more.inner_calls) {
+        (Some(mut inner), Some(others)) => {
+            for calls in others {
+                match inner.iter_mut().find(|known| (known.outer, known.inner) == (calls.outer, calls.inner)) {
+                    Some(known) => {
+                        known.calls = known.calls.saturating_add(calls.calls);
+                        known.time_ns = known.time_ns.saturating_add(calls.time_ns);
+                    }
+                    None => inner.push(calls),
+                }
+            }
+            inner.sort_by_key(|calls| std::cmp::Reverse((calls.time_ns, calls.calls)));
+            Some(inner)
+        }
+        (inner, others) => inner.or(others),
+    };
+    let wall_ns = all.ranks.iter().chain(&more.ranks).map(|rank| rank.wall_ns).saturating_sum();
+    let (cost, other) = (all.own_cost, more.own_cost);
+    let calls = cost.calls.saturating_add(other.calls);
+    let total_ns = cost.total_ns + other.total_ns;
+    all.own_cost = OwnCost {
+        per_call_ns: if calls == 0 { cost.per_call_ns } else { total_ns / calls as f64 },
+        inside_ns: cost.inside_ns.zip(other.inside_ns).map(|(one, two)| f64::midpoint(one, two)),
+        subtracted_ns: cost.subtracted_ns.saturating_add(other.subtracted_ns),
+        calls,
+        total_ns,
+        percent_of_wall: if wall_ns == 0 { 0.0 } else { 100.0 * total_ns / wall_ns as f64 },
+    };
+    all.traffic = match (all.traffic.take(), more.traffic.take()) {
+        (Some(mut traffic), Some(others)) => {
+            let ids = add_traffic(&mut traffic, others);
+            for row in more.ranks.iter_mut().flat_map(|rank| &mut rank.traffic).flat_map(|own| &mut own.communicators) {
+                row.id = row.id.and_then(|id| ids.get(&id).copied());
+            }
+            Some(traffic)
+        }
+        (traffic, others) => traffic.or(others),
+    };
+    // What one node sees no other end of may have it on another.
+    all.unmatched.clear();
+    all.ranks.append(&mut more.ranks);
+}
+
+/// What makes communicators of two nodes one.
+type Same = (Option<String>, u64, String, Option<u32>, Option<u32>, Option<Vec<Option<u32>>>, usize);
+
+/// By what they have in common, those of one profile numbered.
+fn known(communicators: &[CommunicatorProfile]) -> Vec<Same> {
+    let mut times: BTreeMap<_, usize> = BTreeMap::new();
+    let mut keys = Vec::with_capacity(communicators.len());
+    for one in communicators {
+        let key = (one.job.clone(), one.context, one.name.clone(), one.size, one.remote_size, one.members.clone());
+        let time = times.entry(key.clone()).or_insert(0);
+        let (job, context, name, size, remote_size, members) = key;
+        keys.push((job, context, name, size, remote_size, members, *time));
+        *time += 1;
+    }
+    keys
+}
+
+/// Gives the ids that those of the other profile have now.
+fn add_traffic(all: &mut TrafficProfile, more: TrafficProfile) -> HashMap<u32, u32> {
+    let places: HashMap<Same, usize> =
+        known(&all.communicators).into_iter().enumerate().map(|(place, key)| (key, place)).collect();
+    let mut next = all.communicators.iter().map(|one| one.id).max().map_or(0, |id| id.saturating_add(1));
+    let mut ids = HashMap::new();
+    let keys = known(&more.communicators);
+    let mut added = Vec::new();
+    for (mut one, key) in more.communicators.into_iter().zip(keys) {
+        let same = places.get(&key).and_then(|&place| all.communicators.get_mut(place));
+        if let Some(same) = same {
+            ids.insert(one.id, same.id);
+            same.ranks = same.ranks.saturating_add(one.ranks);
+            same.freed &= one.freed;
+            same.amounts.add(&one.amounts);
+            for row in one.functions {
+                match same.functions.iter_mut().find(|known| known.function == row.function) {
+                    Some(known) => known.amounts.add(&row.amounts),
+                    None => same.functions.push(row),
+                }
+            }
+            same.functions.sort_by_key(|row| std::cmp::Reverse(row.amounts.time_ns));
+        } else {
+            ids.insert(one.id, next);
+            one.id = next;
+            next = next.saturating_add(1);
+            added.push(one);
+        }
+    }
+    for one in &mut added {
+        one.parent = one.parent.and_then(|parent| ids.get(&parent).copied());
+    }
+    all.communicators.append(&mut added);
+    all.other_communicators = match (all.other_communicators, more.other_communicators) {
+        (Some(mut one), Some(other)) => {
+            one.communicators = one.communicators.saturating_add(other.communicators);
+            one.amounts.add(&other.amounts);
+            Some(one)
+        }
+        (one, other) => one.or(other),
+    };
+    let mut sizes: BTreeMap<u32, CommunicatorSize> = BTreeMap::new();
+    for row in all.communicator_sizes.iter().chain(&more.communicator_sizes) {
+        let size = sizes.entry(row.size).or_insert(CommunicatorSize { size: row.size, ..CommunicatorSize::default() });
+        // Each node sees the same ones, as far as it has members in them.
+        size.communicators = size.communicators.max(row.communicators);
+        size.amounts.add(&row.amounts);
+    }
+    all.communicator_sizes = sizes.into_values().collect();
+    all.partners.extend(more.partners.iter().cloned());
+    all.partners.sort_by_key(|row| {
+        (std::cmp::Reverse(row.amounts.sent_bytes.saturating_add(row.amounts.received_bytes)), row.rank, row.peer)
+    });
+    ids
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sample::{self, SECOND, function};
+
+    /// The ranks of a node, of a job of four.
+    fn node(host: &str, ranks: std::ops::Range<u32>) -> (String, Profile) {
+        let mut profile = sample::profile(
+            sample::ranks(4).into_iter().filter(|row| row.rank.is_some_and(|rank| ranks.contains(&rank))).collect(),
+        );
+        profile.host = host.into();
+        profile.jobs = vec![JobInfo { id: "job".into(), ranks: ranks.len(), size: Some(4) }];
+        for row in &mut profile.ranks {
+            row.host = host.into();
+            let rank = u64::from(row.rank.unwrap());
+            row.functions = vec![function("MPI_Send", 10 + rank, 1000).all].into();
+            (row.calls, row.mpi_ns) = (10 + rank, SECOND);
+        }
+        (format!("{host}.rec"), profile)
+    }
+
+    #[test]
+    fn ranks_of_all_nodes_are_together() {
+        let all = merge(vec![node("b", 2..4), node("a", 0..2)]).unwrap();
+        assert_eq!(all.ranks.iter().map(|row| row.rank.unwrap()).collect::<Vec<_>>(), [0, 1, 2, 3]);
+        assert_eq!((all.host.as_str(), all.complete), ("a, b", true));
+        assert_eq!((all.totals.calls, all.functions[0].all.calls, all.functions[0].all.mean_ns), (46, 46, 1000.0));
+        assert_eq!((all.jobs[0].ranks, all.totals.mpi_percent_of_all), (4, Some(10.0)));
+    }
+
+    #[test]
+    fn a_node_that_is_missing_is_said() {
+        let mut first = node("a", 0..1);
+        first.1.incomplete_because = vec!["3 of 4 ranks of job job are not counted (rank 1-3)".into()];
+        let all = merge(vec![first, node("b", 2..4)]).unwrap();
+        assert_eq!(all.incomplete_because, ["1 of 4 ranks of job job are not counted (rank 1)"]);
+        assert!(!all.complete);
+    }
+
+    #[test]
+    fn other_jobs_and_ranks_that_are_there_twice_are_refused() {
+        let mut other = node("b", 2..4);
+        other.1.jobs[0].id = "other".into();
+        let error = merge(vec![node("a", 0..2), other]).unwrap_err().to_string();
+        assert_eq!(
+            error,
+            "a.rec and b.rec are of different jobs: a.rec of job job of 4 ranks, b.rec of job other of 4 ranks"
+        );
+        let error = merge(vec![node("a", 0..2), node("b", 1..3)]).unwrap_err().to_string();
+        assert!(error.starts_with("a.rec and b.rec both have rank 1 of job job"), "{error}");
+        let mut wrapped = node("b", 2..4);
+        wrapped.1.engine.engine = "wrapper";
+        assert!(matches!(merge(vec![node("a", 0..2), wrapped]), Err(MergeError::OtherEngine { .. })));
+        assert_eq!(merge(vec![]).unwrap_err(), MergeError::Nothing);
+    }
+}

@@ -1,0 +1,19 @@
+//! Results that are kept: one run, whatever it is kept in, and reports of it in several formats.
+//!
+//! A [`Source`] is a recording, a profile as JSON, tables that were read already, or several of them that belong to one job; it means
+//! the same to everybody who asks for one. [`write()`] makes a report of it in a [`Format`].
+// Printing to a pipe that somebody has closed must not panic: mpiprobe_present::{say, Output}.
+#![cfg_attr(not(test), deny(clippy::print_stderr, clippy::print_stdout))]
+
+mod csv;
+mod cube;
+mod folded;
+mod format;
+mod markdown;
+mod mpip;
+mod sites;
+mod source;
+mod tables;
+
+pub use format::{Format, ReportOptions, TABLES, tables_as_csv, write};
+pub use source::{Moments, Part, Source, SourceError, Span};

@@ -1,0 +1,113 @@
+//! Profiles as JSON (`--json`): one, or several one after the other, of which the last is final. They are read when they are asked for.
+
+use std::{
+    fs::File,
+    io::{BufReader, Read as _},
+    os::unix::fs::FileExt as _,
+    path::{Path, PathBuf},
+};
+
+use mpiprobe_model::{Profile, SCHEMA};
+use mpiprobe_present::recording::{FrameError, profile_of_json};
+use serde::Deserialize;
+
+use super::SourceError;
+
+/// No profile takes more, bytes; the same as in a recording.
+const LONGEST: u64 = 1 << 29;
+/// As many are remembered.
+const MOST: usize = 1 << 22;
+
+/// Of each profile, what is needed to find it; all else is read over.
+#[derive(Deserialize)]
+struct Head {
+    #[serde(default)]
+    schema: String,
+    #[serde(default)]
+    observed_ns: u64,
+}
+
+/// A file, and where in it which profile is.
+#[derive(Debug)]
+pub(super) struct JsonFile {
+    path: PathBuf,
+    file: File,
+    /// Where it begins and ends, bytes, and the time since the beginning of observation, ns. At least one.
+    profiles: Vec<(u64, u64, u64)>,
+    notes: Vec<String>,
+}
+
+impl JsonFile {
+    pub(super) fn open(path: &Path, file: File) -> Result<Self, SourceError> {
+        let mut notes = Vec::new();
+        let length = file.metadata().map_err(|source| SourceError::Read { path: path.into(), source })?.len();
+        let mut profiles: Vec<(u64, u64, u64)> = Vec::new();
+        let reader = BufReader::with_capacity(1 << 16, (&file).take(length));
+        let mut heads = serde_json::Deserializer::from_reader(reader).into_iter::<Head>();
+        let mut begin = 0;
+        while let Some(head) = heads.next() {
+            match head {
+                Ok(head) if head.schema != SCHEMA => {
+                    let found: String = mpiprobe_discover::printable(head.schema.as_bytes()).chars().take(40).collect();
+                    return Err(SourceError::Schema { path: path.into(), found });
+                }
+                Ok(head) => {
+                    let end = heads.byte_offset() as u64;
+                    profiles.push((begin, end, head.observed_ns));
+                    begin = end;
+                }
+                Err(error) if profiles.is_empty() && !error.is_io() => {
+                    return Err(SourceError::NoJson { path: path.into(), offset: begin, reason: error });
+                }
+                Err(error) if error.is_eof() => {
+                    notes.push(format!(
+                        "profile {} is cut off and left out: mpiprobe was killed, or writes still",
+                        profiles.len() + 1
+                    ));
+                    break;
+                }
+                Err(error) => {
+                    notes.push(format!("from byte {begin} on it is damaged, and left out: {error}"));
+                    break;
+                }
+            }
+            if profiles.len() >= MOST {
+                notes.push(format!("only its first {MOST} profiles are read"));
+                break;
+            }
+        }
+        if profiles.is_empty() {
+            return Err(SourceError::Empty(path.into()));
+        }
+        // Times that go back are of two observations that somebody has put into one file.
+        if profiles.windows(2).any(|pair| matches!(pair, [one, other] if one.2 > other.2)) {
+            notes.push("its profiles are not in the order of their times: the last one is taken alone".into());
+            profiles.drain(..profiles.len() - 1);
+        }
+        Ok(Self { path: path.into(), file, profiles, notes })
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.profiles.len()
+    }
+
+    pub(super) fn notes(&self) -> &[String] {
+        &self.notes
+    }
+
+    pub(super) fn at_ns(&self, index: usize) -> u64 {
+        self.profiles.get(index).or(self.profiles.last()).map_or(0, |(.., at_ns)| *at_ns)
+    }
+
+    pub(super) fn profile(&self, index: usize) -> Result<Profile, SourceError> {
+        let (begin, end, _) = self.profiles.get(index).copied().unwrap_or_default();
+        let failed = |reason| SourceError::Json { path: self.path.clone(), number: index + 1, offset: begin, reason };
+        let length = end.saturating_sub(begin);
+        let room = usize::try_from(length).ok().filter(|_| length <= LONGEST).ok_or(FrameError::TooLarge);
+        let mut text = vec![0; room.map_err(failed)?];
+        self.file
+            .read_exact_at(&mut text, begin)
+            .map_err(|source| SourceError::Read { path: self.path.clone(), source })?;
+        profile_of_json(&text).map_err(failed)
+    }
+}

@@ -3,6 +3,7 @@
 use std::{
     borrow::Cow,
     io::{self, Write},
+    path::{Path, PathBuf},
 };
 
 use mpiprobe_model::{Profile, filter::Filter};
@@ -13,6 +14,7 @@ use super::{
     csv::csv,
     cube::cube,
     folded::folded,
+    html::html,
     markdown::markdown,
     mpip::mpip,
     tables::{self, NAMES},
@@ -36,6 +38,24 @@ pub enum Format {
     Json,
     /// For the Cube browser (.cubex).
     Cube,
+    /// One page for a browser, which holds everything and asks no network.
+    Html,
+}
+
+impl Format {
+    /// That of files with such a name; `None`: their ending tells none, or one of CSV, which has a table in a file.
+    pub fn of_path(path: &Path) -> Option<Self> {
+        Some(match path.extension()?.to_str()?.to_ascii_lowercase().as_str() {
+            "txt" => Self::Text,
+            "mpip" => Self::Mpip,
+            "md" => Self::Markdown,
+            "folded" => Self::Folded,
+            "json" => Self::Json,
+            "cubex" => Self::Cube,
+            "html" | "htm" => Self::Html,
+            _ => return None,
+        })
+    }
 }
 
 /// What of a run is shown, and how.
@@ -47,6 +67,8 @@ pub struct ReportOptions {
     pub top: Option<usize>,
     /// Of CSV, this table, one of [`TABLES`].
     pub table: Option<&'static str>,
+    /// Directories in which HTML looks for the source of call sites.
+    pub sources: Vec<PathBuf>,
 }
 
 /// The tables of CSV.
@@ -72,6 +94,7 @@ pub fn write(source: &Source, format: Format, options: &ReportOptions, to: &mut 
             to.write_all(b"\n")
         }
         Format::Cube => cube(&shown, to),
+        Format::Html => html(source, options, to),
     }
 }
 

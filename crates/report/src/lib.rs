@@ -9,6 +9,7 @@ mod csv;
 mod cube;
 mod folded;
 mod format;
+mod html;
 mod markdown;
 mod mpip;
 mod sites;
@@ -16,4 +17,5 @@ mod source;
 mod tables;
 
 pub use format::{Format, ReportOptions, TABLES, tables_as_csv, write};
+pub use html::series;
 pub use source::{Moments, Part, Source, SourceError, Span};

@@ -9,10 +9,12 @@ use mpiprobe_compare::{Basis, Condition, ConditionError};
 use mpiprobe_functions::FunctionSet;
 use mpiprobe_model::filter::{self as filters, Filter};
 use mpiprobe_present::recording::{At, RecordTo};
+use mpiprobe_report::Format as ReportFormat;
 use mpiprobe_view::{Scheme, ViewOptions};
 
 use super::{
     output::{FileMode, filter},
+    plot::Plot,
     report::Report,
 };
 use crate::{
@@ -229,6 +231,8 @@ pub enum Command {
     View(View),
     /// Print what is kept of a run: of a recording, a profile as JSON, a directory of tables, or several files of its nodes.
     Report(Box<Report>),
+    /// Draw a picture of what is kept of a run, as SVG: for papers.
+    Plot(Box<Plot>),
     /// Compare runs: what got slower or faster, and how sure that is. Several runs a side tell most.
     Compare(Compare),
     /// Show which defaults hold, and which file sets them: `~/.config/mpiprobe/config.toml`, or `/etc/mpiprobe.toml`.
@@ -361,6 +365,12 @@ pub struct Run {
     /// Write the profile to a new FILE instead of standard error.
     #[arg(short = 'o', long, value_name = "FILE")]
     pub profile: Option<PathBuf>,
+    /// Write a report to a new FILE besides: .html, .md, .txt, .mpip, .folded, .cubex or .json.
+    #[arg(long, value_name = "FILE")]
+    pub report: Option<PathBuf>,
+    /// What the report is written as, if not as the ending of its name says.
+    #[arg(long, value_name = "FORMAT", value_enum, requires = "report")]
+    pub report_format: Option<ReportFormat>,
     /// Keep the processes' tables in DIR; for jobs over several nodes, a directory that all of them share.
     #[arg(long, value_name = "DIR")]
     pub output: Option<PathBuf>,

@@ -14,6 +14,7 @@ use mpiprobe_present::{
     recording::{Recording, RecordingError},
     say,
 };
+use mpiprobe_report::Format as ReportFormat;
 use mpiprobe_view::{Files, StartError, ViewError, ViewOptions, ViewStart};
 use rustix::process::{getegid, geteuid, getgid, getuid};
 use thiserror::Error;
@@ -22,6 +23,7 @@ use super::{
     arguments::{Arguments, Command, Compare, Hang, Observe, Run, Targets, View},
     manual,
     output::FileMode,
+    plot::{Plot, PlotFailure, plot},
     report::{Report, ReportError, report},
 };
 use crate::{
@@ -96,6 +98,8 @@ pub enum CommandError {
     #[error(transparent)]
     Report(#[from] ReportError),
     #[error(transparent)]
+    Plot(#[from] PlotFailure),
+    #[error(transparent)]
     Compare(#[from] CompareError),
     #[error("mpiprobe has no command {0:?}; `mpiprobe help` lists them")]
     NoPage(String),
@@ -132,6 +136,7 @@ pub async fn execute(arguments: &Arguments) -> Result<Exit, CommandError> {
             Some(page) => print(&page),
             None => Err(CommandError::NoPage(command.clone().unwrap_or_default())),
         },
+        Some(Command::Plot(asked)) => draw(asked),
         Some(Command::WrapperPath) => wrapper_path(),
         Some(Command::Doctor { pid, json }) => examine(*pid, *json),
         None if arguments.observe.has_target() => observe(&arguments.observe, arguments.trace_bpf).await,
@@ -214,6 +219,11 @@ fn explain_hang(asked: &Hang) -> Result<Exit, CommandError> {
     Ok(if explained.jobs.iter().all(is_whole) { Exit::Complete } else { Exit::Incomplete })
 }
 
+fn draw(asked: &Plot) -> Result<Exit, CommandError> {
+    put_down_files_rights().map_err(CommandError::Rights)?;
+    Ok(plot(asked)?.into())
+}
+
 fn print_report(asked: &Report) -> Result<Exit, CommandError> {
     put_down_files_rights().map_err(CommandError::Rights)?;
     match report(asked) {
@@ -254,13 +264,40 @@ fn view(asked: &Observe) -> Result<Option<(ViewOptions, ViewStart)>, CommandErro
     Ok(Some((options, start)))
 }
 
+/// The file of a report, and its format.
+fn report_to(run: &Run) -> Result<Option<(ProfileTo, ReportFormat)>, String> {
+    let Some(to) = profile_to(run.report.as_ref(), run.record.files) else { return Ok(None) };
+    let unknown = || {
+        format!(
+            "nothing was run: the ending of {} does not tell what the report is to be written as; say it by --report-format",
+            to.path.display()
+        )
+    };
+    match run.report_format.or_else(|| ReportFormat::of_path(&to.path)).ok_or_else(unknown)? {
+        ReportFormat::Csv => {
+            Err("nothing was run: CSV has one table in a file; keep the run by --record or -o, and use \
+                                  `mpiprobe report --format csv`"
+                .into())
+        }
+        format => Ok(Some((to, format))),
+    }
+}
+
 async fn run_command(run: &Run, trace_bpf: bool) -> Exit {
+    let report = match report_to(run) {
+        Ok(report) => report,
+        Err(error) => {
+            say(error);
+            return Exit::Command(1);
+        }
+    };
     let options = RunOptions {
         command: run.command.clone(),
         functions: run.functions,
         ignore_pcontrol: run.ignore_pcontrol,
         returns: run.returns,
         profile: profile_to(run.profile.as_ref(), run.record.files),
+        report,
         tables: run.output.clone(),
         json: run.json,
         record: run.record.to(),

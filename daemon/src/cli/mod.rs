@@ -5,6 +5,7 @@ mod command;
 mod configuration;
 mod manual;
 mod output;
+mod plot;
 mod report;
 mod sources;
 

@@ -10,6 +10,7 @@ use std::{
 use clap::Args;
 use mpiprobe_discover::with_callers_rights;
 use mpiprobe_model::filter::Filter;
+use mpiprobe_page::html::{HtmlError, has_page};
 use mpiprobe_present::{Output, OutputError, say};
 use mpiprobe_report::{Format, ReportOptions, Source, TABLES, tables_as_csv, write};
 use thiserror::Error;
@@ -39,6 +40,9 @@ pub struct Report {
     /// Show so many rows of each table for people at most.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..), help_heading = "Output")]
     pub top: Option<u32>,
+    /// Of HTML, show the source around call sites from files below DIR, that you may read and whose name is theirs alone there.
+    #[arg(long, value_name = "DIR", help_heading = "Output")]
+    pub source: Vec<PathBuf>,
     /// Show only rows for which this is not false; see docs/filter.md
     #[arg(long, value_name = "FILTER", value_parser = filter, help_heading = "Output")]
     pub filter: Option<Filter>,
@@ -67,6 +71,8 @@ pub enum ReportError {
     ManyTables,
     #[error("this format is no text that a terminal can show: write it to a file by -o FILE")]
     NoText,
+    #[error(transparent)]
+    NoPage(#[from] HtmlError),
 }
 
 /// Reads the run and writes its report.
@@ -76,10 +82,14 @@ pub(super) fn report(asked: &Report) -> Result<Outcome, ReportError> {
         filter: asked.filter.clone(),
         top: asked.top.and_then(|top| usize::try_from(top).ok()),
         table: asked.table.as_deref().and_then(|name| TABLES.into_iter().find(|table| *table == name)),
+        sources: asked.source.clone(),
     };
+    if format == Format::Html && !has_page() {
+        return Err(HtmlError::NotBuilt.into());
+    }
     match (&asked.output, format, options.table) {
         (None, Format::Csv, None) => Err(ReportError::ManyTables),
-        (None, Format::Cube, _) if io::stdout().is_terminal() => Err(ReportError::NoText),
+        (None, Format::Cube | Format::Html, _) if io::stdout().is_terminal() => Err(ReportError::NoText),
         (Some(directory), Format::Csv, None) => write_tables(asked, directory, &options),
         (path, ..) => write_report(asked, path.as_deref(), format, &options),
     }

@@ -152,7 +152,7 @@ fn is_called_mpi(path: &[u8]) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use mpiprobe_discover::mappings::Mappings;
+    use mpiprobe_discover::mappings::{MappedFile, Mappings};
 
     use super::*;
 
@@ -168,7 +168,7 @@ mod tests {
         lists.add(&mapped(1, b"/lib/a b.so"));
         lists.add(&CodeMapped { inode: 100, ..mapped(1, b"/lib/c\nd.so") });
         let read = Mappings::parse(lists.of_process.get(&1).unwrap(), false);
-        let paths: Vec<_> = read.files.iter().map(|file| file.display_path()).collect();
+        let paths: Vec<_> = read.files.iter().map(MappedFile::display_path).collect();
         assert_eq!(paths.len(), 2);
         assert_eq!(paths[0], "/lib/a b.so");
         let range = read.files[0].ranges[0];

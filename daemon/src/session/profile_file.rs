@@ -49,12 +49,7 @@ pub(super) fn text(profile: &Profile, form: Form<'_>) -> Result<String, OutputEr
     Ok(mpiprobe_present::profile(profile, &warnings(profile), form.filter))
 }
 
-/// The file that a profile will be written to, made before there is anything to write. `None`: none is asked for.
-pub(super) fn made(to: Option<&ProfileTo>) -> Result<Option<NewFile>, WriteError> {
-    to.map(create_file).transpose()
-}
-
-/// Makes the file.
+/// Makes the file, before there is anything to write.
 pub fn create_file(to: &ProfileTo) -> Result<NewFile, WriteError> {
     NewFile::create(&to.path, to.mode).map_err(|source| WriteError::new(&to.path, source))
 }

@@ -23,6 +23,7 @@ pub(crate) fn tests(mpi: Mpi) -> Vec<Trial> {
     vec![
         c("report_is_the_profile_of_the_run", whole),
         c("report_says_the_same_in_every_format", formats),
+        c("run_writes_reports_and_plots_are_drawn_of_it", kept),
         c("report_while_the_job_runs", running),
         c("report_names_files_of_no_use", damaged),
         c("report_of_two_nodes", nodes),
@@ -39,6 +40,40 @@ fn ended(mpi: Mpi) -> Result<(Job, PathBuf, tempfile::TempDir), Failed> {
     let mut job = job.profiled(output)?.spawn()?;
     job.wait()?.success()?;
     Ok((job, tables, folder))
+}
+
+/// A page and a picture of a run that was recorded, and of what there is none.
+fn kept(mpi: Mpi) -> Result<(), Failed> {
+    let folder = tempfile::tempdir()?;
+    let [page, recording, picture] = ["ring.html", "ring.rec", "ring.svg"].map(|name| folder.path().join(name));
+    let options = ["--report".as_ref(), page.as_os_str(), "--record".as_ref(), recording.as_os_str()];
+    let job = Job::builder(mpi, program::RING).ranks(3).args(["20"]);
+    let mut job = job.profiled(options)?.spawn()?;
+    job.wait()?.success()?;
+    let text = fs::read_to_string(&page)?;
+    assert!(text.starts_with("<!doctype html>") && text.contains("Content-Security-Policy"), "{text:.300}");
+
+    let plot = |kind: &str, source: &Path| -> Result<Ended, Failed> {
+        let arguments = ["plot".as_ref(), kind.as_ref(), source.as_os_str(), "-o".as_ref(), picture.as_os_str()];
+        Ok(Profiler::start(arguments)?.wait()?)
+    };
+    for kind in ["matrix", "histogram"] {
+        let drawn = plot(kind, &recording)?;
+        assert_eq!(drawn.status.code(), Some(0), "{}", drawn.printed());
+        assert!(fs::read_to_string(&picture)?.starts_with("<svg"));
+        // No file is overwritten.
+        assert_eq!(plot(kind, &recording)?.status.code(), Some(1));
+        fs::remove_file(&picture)?;
+    }
+    let refused = plot("matrix", &page)?;
+    assert_eq!(refused.status.code(), Some(1), "{}", refused.printed());
+    assert!(!picture.exists(), "{}", refused.printed());
+
+    let unknown = folder.path().join("ring.xyz");
+    let options = ["--report".as_ref(), unknown.as_os_str()];
+    let mut job = Job::builder(mpi, program::RING).ranks(1).args(["1"]).profiled(options)?.spawn()?;
+    assert!(job.wait()?.success().is_err() && !unknown.exists());
+    Ok(())
 }
 
 fn report(tables: &Path, more: &[&str]) -> Result<Ended, Failed> {
@@ -263,12 +298,13 @@ fn nodes(mpi: Mpi) -> Result<(), Failed> {
 /// Two ranks whose figures together are more than a number can be: whoever owns tables can write that. Nothing panics, in builds that
 /// look for overflows, and nothing wraps, in those that do not.
 fn hostile(mpi: Mpi) -> Result<(), Failed> {
+    type Damage = fn(u64, u64) -> u64;
     const HALF: u64 = u64::MAX / 2 + 1;
     let (_job, tables, folder) = ended(mpi)?;
     let whole = files(&tables)?;
     // A time, or a number of bytes; of counts all, which keys are not.
     let is_figure = |word: u64| word > u64::from(u16::MAX) && word < 1 << 60;
-    let damages: [(&str, fn(u64, u64) -> u64); 4] = [
+    let damages: [(&str, Damage); 4] = [
         ("half", |_, _| HALF),
         ("most", |_, _| u64::MAX),
         ("some", |place, word| if place.is_multiple_of(3) { HALF } else { word }),
@@ -309,8 +345,8 @@ fn hostile(mpi: Mpi) -> Result<(), Failed> {
         };
         // It is not less than what any rank has had of it, up to what counting has cost, which is subtracted from both.
         let least = times("MPI_Recv").into_iter().max().unwrap_or(0).saturating_sub(1 << 30);
-        let json: serde_json::Value = serde_json::from_str(&report(&place, &["--json"])?.stdout.join("\n"))?;
-        let functions = json.get("functions").and_then(serde_json::Value::as_array).ok_or("no functions")?;
+        let json: Value = serde_json::from_str(&report(&place, &["--json"])?.stdout.join("\n"))?;
+        let functions = json.get("functions").and_then(Value::as_array).ok_or("no functions")?;
         let all = functions.iter().find(|row| row.get("name").is_some_and(|name| name == "MPI_Recv"));
         let sum = all.and_then(|row| row.get("time_ns")?.as_u64());
         assert!(sum.is_some_and(|sum| sum >= least), "{name}: {sum:?}, {least}");

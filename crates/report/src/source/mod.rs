@@ -109,6 +109,11 @@ impl Source {
         self.timeline.len() <= 1
     }
 
+    /// Whether the span begins later than the observation does: then the first of the moments is the one that it goes on from.
+    pub fn begins_later(&self) -> bool {
+        self.before.is_some()
+    }
+
     fn first(&self) -> usize {
         self.before.unwrap_or(0)
     }
@@ -132,6 +137,12 @@ impl Iterator for Moments<'_> {
         self.next += 1;
         let at_ns = source.timeline.at_ns(index);
         Some(moment(&source.parts, &source.timeline, index).map(|profile| (at_ns, profile)))
+    }
+
+    /// What is left out is not read.
+    fn nth(&mut self, left_out: usize) -> Option<Self::Item> {
+        self.next = self.next.saturating_add(left_out);
+        self.next()
     }
 
     fn size_hint(&self) -> (usize, Option<usize>) {

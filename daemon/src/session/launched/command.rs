@@ -9,14 +9,16 @@ use std::{
     time::Duration,
 };
 
-use mpiprobe_discover::files::NewFile;
+use mpiprobe_discover::{files::NewFile, printable};
 use mpiprobe_model::Profile;
+use mpiprobe_page::html::{HtmlError, has_page};
 use mpiprobe_present::OutputError;
+use mpiprobe_report::{Format, ReportOptions, Source as Run, Span, write};
 
 use super::{error::LaunchError, options::RunOptions};
 use crate::session::{
     event_loop::{Goal, follow},
-    profile_file::{Form, text, write_file},
+    profile_file::{Form, WriteError, create_file, text, write_file},
     sinks::Sinks,
     source::Source,
 };
@@ -44,21 +46,57 @@ pub(super) async fn follow_to_end(
     Ok(status)
 }
 
+/// What the last profile is written to: made before there is anything to write, so that what cannot be made is known then.
+#[derive(Debug)]
+pub(super) struct Files {
+    profile: Option<NewFile>,
+    report: Option<(NewFile, Format)>,
+}
+
+impl Files {
+    pub(super) fn make(options: &RunOptions) -> Result<Self, LaunchError> {
+        if matches!(options.report, Some((_, Format::Html))) && !has_page() {
+            return Err(LaunchError::NoPage(HtmlError::NotBuilt));
+        }
+        let report = options.report.as_ref().map(|(to, format)| Ok::<_, LaunchError>((create_file(to)?, *format)));
+        Ok(Self { profile: options.profile.as_ref().map(create_file).transpose()?, report: report.transpose()? })
+    }
+}
+
 /// Gives the last profile to all who are to have it.
 pub(super) fn finish(
     profile: &Arc<Profile>,
     options: &RunOptions,
     sinks: Sinks,
-    file: Option<NewFile>,
+    files: Files,
 ) -> Result<(), LaunchError> {
     sinks.close(profile)?;
     let text = text(profile, Form { json: options.json, filter: None })?;
-    match file {
+    match files.profile {
         Some(file) => write_file(&text, file)?,
         // Standard output is the job's.
         None => io::stderr().lock().write_all(text.as_bytes()).map_err(OutputError::from)?,
     }
+    if let Some((file, format)) = files.report {
+        let (path, source) = (file.path().to_owned(), kept(profile, options));
+        let written = file.write_with(|to| write(&source, format, &ReportOptions::default(), to));
+        written.map_err(|error| WriteError::new(&path, error))?;
+    }
     Ok(())
+}
+
+/// The run with all its moments if these were recorded, else with the last one only.
+fn kept(profile: &Profile, options: &RunOptions) -> Run {
+    let recorded = options.record.as_ref().map(|record| Run::open(std::slice::from_ref(&record.path), Span::default()));
+    match recorded {
+        Some(Ok(source)) => source,
+        _ => Run::of_profile(shown(&options.command), profile.clone()),
+    }
+}
+
+/// A command as people know it.
+fn shown(command: &[OsString]) -> String {
+    command.iter().map(|word| printable(word.as_encoded_bytes())).collect::<Vec<_>>().join(" ")
 }
 
 /// What a shell makes of it: of a command that was killed, 128 and the signal's number.

@@ -3,6 +3,7 @@
 use std::io;
 
 use mpiprobe_discover::ProcRootError;
+use mpiprobe_page::html::HtmlError;
 use mpiprobe_present::{OutputError, recording::RecordingError};
 use thiserror::Error;
 
@@ -35,6 +36,8 @@ pub enum LaunchError {
     Session(SessionError),
     #[error("nothing was run: cannot do without the rights of mpiprobe's file: {0}")]
     Rights(#[source] io::Error),
+    #[error("nothing was run: {0}")]
+    NoPage(#[source] HtmlError),
     #[error("nothing was run: {0}")]
     NoEbpf(#[source] Unready),
 }

@@ -7,7 +7,7 @@ use mpiprobe_model::EndReason;
 use mpiprobe_present::say;
 
 use super::{
-    command::{finish, follow_to_end, shell_status, split},
+    command::{Files, finish, follow_to_end, shell_status, split},
     error::LaunchError,
     held::Held,
     options::RunOptions,
@@ -15,14 +15,13 @@ use super::{
     relay::Relay,
 };
 use crate::session::{
-    error::SessionError, kernel_source::KernelSource, loaded::Loaded, profile_file::made, sinks::Sinks,
-    source::Source as _,
+    error::SessionError, kernel_source::KernelSource, loaded::Loaded, sinks::Sinks, source::Source as _,
 };
 
 /// The command, from when it is let go to when it is put down in a profile.
 pub(super) async fn launch(options: &RunOptions, ready: Ready) -> Result<u8, LaunchError> {
     let Ready { mut observation, .. } = ready;
-    let file = made(options.profile.as_ref())?;
+    let files = Files::make(options)?;
     let mut sinks = Sinks::of_command(options.record.as_ref())?;
     // Before there is anybody to hand signals on to.
     let relay = Relay::new().map_err(LaunchError::Watch)?;
@@ -46,7 +45,7 @@ pub(super) async fn launch(options: &RunOptions, ready: Ready) -> Result<u8, Lau
              wrapper counts",
         );
     }
-    let finished = finish(&profile, options, sinks, file);
+    let finished = finish(&profile, options, sinks, files);
     // The job's end is not put off by it any more.
     source.end().await;
     finished?;

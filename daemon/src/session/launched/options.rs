@@ -4,6 +4,7 @@ use std::{ffi::OsString, path::PathBuf, time::Duration};
 
 use mpiprobe_functions::FunctionSet;
 use mpiprobe_present::recording::RecordTo;
+use mpiprobe_report::Format;
 
 use crate::session::{options::Returns, profile_file::ProfileTo};
 
@@ -19,6 +20,8 @@ pub struct RunOptions {
     pub returns: Returns,
     /// Where the profile goes; `None`: standard error.
     pub profile: Option<ProfileTo>,
+    /// Where a report goes, and in what format.
+    pub report: Option<(ProfileTo, Format)>,
     /// Where the tables go, to stay there; `None`: nowhere in particular.
     pub tables: Option<PathBuf>,
     pub json: bool,

@@ -15,7 +15,7 @@ use mpiprobe_present::say;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use super::{
-    command::{finish, follow_to_end, shell_status, split},
+    command::{Files, finish, follow_to_end, shell_status, split},
     error::LaunchError,
     needed::find_program,
     options::RunOptions,
@@ -24,7 +24,6 @@ use super::{
 use crate::{
     preload::{Preload, RunDirectory, exporting, library},
     session::{
-        profile_file::made,
         sinks::Sinks,
         source::Source as _,
         watch::EndWatch,
@@ -35,7 +34,7 @@ use crate::{
 /// Runs the command to its end; gives its exit status as a shell has it. Whatever counting lacks, the command runs.
 pub(super) async fn launch(options: &RunOptions) -> Result<u8, LaunchError> {
     put_down_files_rights().map_err(LaunchError::Rights)?;
-    let file = made(options.profile.as_ref())?;
+    let files = Files::make(options)?;
     let mut sinks = Sinks::of_command(options.record.as_ref())?;
     let started_ns = monotonic_ns();
     let prepared = match prepare(options) {
@@ -66,7 +65,7 @@ pub(super) async fn launch(options: &RunOptions) -> Result<u8, LaunchError> {
         tell_why_nobody(&options.command);
     }
     let profile = Arc::new(source.profile(Some(EndReason::TargetsEnded))?);
-    finish(&profile, options, sinks, file)?;
+    finish(&profile, options, sinks, files)?;
     source.end().await;
     Ok(shell_status(status))
 }

@@ -1,0 +1,47 @@
+//! The HTML report of a source.
+
+use std::io::{self, Write};
+
+use mpiprobe_page::html::{Finding, Page, Series, Sources};
+use mpiprobe_present::diagnose::warnings;
+
+use super::{ReportOptions, Source};
+
+/// Rows of tables by rank that are read for the course of time: more take longer than a few seconds.
+const MOST_ROWS: usize = 4_000_000;
+/// More moments than these are no more to be seen than fewer.
+const MOST_MOMENTS: usize = 1_200;
+
+/// Writes the page.
+pub(super) fn html(source: &Source, options: &ReportOptions, to: &mut dyn Write) -> io::Result<()> {
+    let profile = source.profile();
+    let series = if source.is_single() { None } else { Some(series(source)) };
+    let sources = Sources::find(profile, &options.sources)?;
+    let findings: Vec<Finding> = warnings(profile).into_iter().map(Finding::from).collect();
+    let notes = [source.notes(), sources.notes()].concat();
+    let page = Page { profile, findings: &findings, notes: &notes, series: series.as_ref(), sources: &sources };
+    to.write_all(page.html().map_err(io::Error::other)?.as_bytes())
+}
+
+/// The course of time: of all moments, or, if that would take long, of as many as can be read, evenly chosen; the last one is one of
+/// them.
+pub fn series(source: &Source) -> Series {
+    let rows_of_rank = |rank: &mpiprobe_model::RankProfile| {
+        1 + rank.functions.len() + rank.traffic.as_ref().map_or(0, |traffic| traffic.flows.len())
+    };
+    let rows: usize = source.profile().ranks.iter().map(rows_of_rank).sum();
+    let all = source.moments_count();
+    let taken = (MOST_ROWS / rows.max(1)).clamp(2, MOST_MOMENTS).min(all);
+    let mut series = Series::new(all, source.begins_later());
+    let mut moments = source.moments();
+    let mut next = 0;
+    for number in 0..taken {
+        let index = if taken > 1 { number * (all - 1) / (taken - 1) } else { all - 1 };
+        // A moment that cannot be read is left out: those after it may be whole.
+        if let Some(Ok((_, profile))) = moments.nth(index - next) {
+            series.add(&profile);
+        }
+        next = index + 1;
+    }
+    series
+}

@@ -1,0 +1,145 @@
+//! `mpiprobe plot`: pictures of runs that were kept.
+
+use std::{ops::RangeInclusive, path::PathBuf};
+
+use clap::{Args, ValueEnum};
+use mpiprobe_page::plot::{self, Measure, PlotError, PlotOptions, ScalingPoint};
+use mpiprobe_present::say;
+use mpiprobe_report::{Source, series};
+use thiserror::Error;
+
+use super::{
+    output::FileMode,
+    sources::{OpenError, SpanArguments, open_source},
+};
+use crate::session::{Outcome, ProfileTo, WriteError, create_file};
+
+/// What is drawn of which runs.
+#[derive(Args, Debug)]
+pub struct Plot {
+    #[arg(value_enum)]
+    pub kind: PlotKind,
+    /// A recording (--record), a profile as JSON (--json), or a directory of tables (run --output); several are parts of one job, of a
+    /// node each, but for scaling, where each is a run of its own.
+    #[arg(required = true, value_name = "SOURCE")]
+    pub sources: Vec<PathBuf>,
+    /// The SVG file, which is new.
+    #[arg(short = 'o', long, value_name = "FILE", required = true, help_heading = "Output")]
+    pub output: PathBuf,
+    #[command(flatten)]
+    pub files: FileMode,
+    /// Pixels.
+    #[arg(long, value_name = "PIXELS", default_value_t = 800, value_parser = clap::value_parser!(u32).range(200..=10_000), help_heading = "Output")]
+    pub width: u32,
+    #[arg(long, value_name = "PIXELS", default_value_t = 560, value_parser = clap::value_parser!(u32).range(150..=10_000), help_heading = "Output")]
+    pub height: u32,
+    /// Amounts by their logarithms: colours of a matrix, bars of a histogram.
+    #[arg(long, help_heading = "Output")]
+    pub log: bool,
+    /// Of a matrix, what went over the communicator of this name.
+    #[arg(long, value_name = "NAME", help_heading = "What is shown")]
+    pub comm: Option<String>,
+    /// Of a matrix, these ranks, such as 0..15.
+    #[arg(long, value_name = "FIRST..LAST", value_parser = ranks, help_heading = "What is shown")]
+    pub ranks: Option<RangeInclusive<u32>>,
+    /// Of a matrix, what its squares stand for.
+    #[arg(long, value_name = "WHAT", value_enum, default_value_t, help_heading = "What is shown")]
+    pub by: By,
+    /// Of a histogram, the function; the default is the one with most time.
+    #[arg(long, value_name = "NAME", help_heading = "What is shown")]
+    pub function: Option<String>,
+    #[command(flatten)]
+    pub span: SpanArguments,
+    /// Take tables of other users in as well, who may have written anything into them.
+    #[arg(long)]
+    pub any_owner: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum PlotKind {
+    /// Who sends how much to whom.
+    Matrix,
+    /// Time in MPI by group of functions over the moments of a recording.
+    Timeline,
+    /// How long calls of a function take.
+    Histogram,
+    /// Efficiencies of runs of different numbers of ranks.
+    Scaling,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum By {
+    #[default]
+    Bytes,
+    Calls,
+    Time,
+}
+
+/// Why there is no picture.
+#[derive(Debug, Error)]
+pub enum PlotFailure {
+    #[error(transparent)]
+    Open(#[from] OpenError),
+    #[error(transparent)]
+    Plot(#[from] PlotError),
+    #[error(transparent)]
+    Write(#[from] WriteError),
+}
+
+/// Reads the runs and draws.
+pub(super) fn plot(asked: &Plot) -> Result<Outcome, PlotFailure> {
+    // Whether it can be made is known before anything is read.
+    let file = create_file(&ProfileTo { path: asked.output.clone(), mode: asked.files.file_mode })?;
+    let options = PlotOptions {
+        width: asked.width,
+        height: asked.height,
+        log: asked.log,
+        communicator: asked.comm.clone(),
+        ranks: asked.ranks.clone(),
+    };
+    let (svg, complete) = if asked.kind == PlotKind::Scaling {
+        let runs: Vec<Source> =
+            asked.sources.iter().map(|path| open(asked, std::slice::from_ref(path))).collect::<Result<_, _>>()?;
+        let points: Vec<ScalingPoint> = runs.iter().map(|run| ScalingPoint::of(run.profile())).collect();
+        (plot::scaling(&points, &options)?, runs.iter().all(|run| run.profile().complete))
+    } else {
+        let source = open(asked, &asked.sources)?;
+        (draw(&source, asked, &options)?, source.profile().complete)
+    };
+    file.write(&svg).map_err(|error| WriteError::new(&asked.output, error))?;
+    Ok(if complete { Outcome::Complete } else { Outcome::Incomplete })
+}
+
+fn open(asked: &Plot, paths: &[PathBuf]) -> Result<Source, OpenError> {
+    let source = open_source(paths, asked.span.into(), asked.any_owner)?;
+    for note in source.notes() {
+        say(format_args!("{}: {note}", source.name()));
+    }
+    Ok(source)
+}
+
+fn draw(source: &Source, asked: &Plot, options: &PlotOptions) -> Result<String, PlotError> {
+    let profile = source.profile();
+    match asked.kind {
+        PlotKind::Matrix => {
+            let measure = match asked.by {
+                By::Bytes => Measure::Bytes,
+                By::Calls => Measure::Calls,
+                By::Time => Measure::Time,
+            };
+            plot::matrix(profile, measure, options)
+        }
+        PlotKind::Timeline => plot::timeline(profile, &series(source), options),
+        PlotKind::Histogram => plot::histogram(profile, asked.function.as_deref(), options),
+        PlotKind::Scaling => plot::scaling(&[ScalingPoint::of(profile)], options),
+    }
+}
+
+/// "0..15", both of which are meant, or "7".
+fn ranks(text: &str) -> Result<RangeInclusive<u32>, String> {
+    let (first, last) = text.split_once("..").unwrap_or((text, text));
+    let number =
+        |text: &str| text.parse::<u32>().map_err(|_| format!("{text:?} is no rank: ranks are given as 0..15, or 7"));
+    let (first, last) = (number(first)?, number(last)?);
+    if first > last { Err(format!("there are no ranks from {first} to {last}")) } else { Ok(first..=last) }
+}

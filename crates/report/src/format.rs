@@ -94,7 +94,7 @@ pub fn write(source: &Source, format: Format, options: &ReportOptions, to: &mut 
             to.write_all(b"\n")
         }
         Format::Cube => cube(&shown, to),
-        Format::Html => html(source, options, to),
+        Format::Html => html(source, &options.sources, to),
     }
 }
 

@@ -1,22 +1,25 @@
 //! The HTML report of a source.
 
-use std::io::{self, Write};
+use std::{
+    io::{self, Write},
+    path::PathBuf,
+};
 
 use mpiprobe_page::html::{Finding, Page, Series, Sources};
 use mpiprobe_present::diagnose::warnings;
 
-use super::{ReportOptions, Source};
+use super::Source;
 
 /// Rows of tables by rank that are read for the course of time: more take longer than a few seconds.
 const MOST_ROWS: usize = 4_000_000;
 /// More moments than these are no more to be seen than fewer.
 const MOST_MOMENTS: usize = 1_200;
 
-/// Writes the page.
-pub(super) fn html(source: &Source, options: &ReportOptions, to: &mut dyn Write) -> io::Result<()> {
+/// Writes the page, with lines around call sites from files in these directories.
+pub(super) fn html(source: &Source, directories: &[PathBuf], to: &mut dyn Write) -> io::Result<()> {
     let profile = source.profile();
     let series = if source.is_single() { None } else { Some(series(source)) };
-    let sources = Sources::find(profile, &options.sources)?;
+    let sources = Sources::find(profile, directories)?;
     let findings: Vec<Finding> = warnings(profile).into_iter().map(Finding::from).collect();
     let notes = [source.notes(), sources.notes()].concat();
     let page = Page { profile, findings: &findings, notes: &notes, series: series.as_ref(), sources: &sources };

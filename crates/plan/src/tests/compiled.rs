@@ -1,8 +1,7 @@
 //! Files as the C compiler makes them.
 
-use std::path::PathBuf;
+use std::fs;
 use std::process::Command;
-use std::{env, fs, process};
 
 use super::super::*;
 
@@ -22,21 +21,18 @@ int MPI_Finalize(void) __attribute__((ifunc("choose")));
 "#;
 
 /// Compiles [`SOURCE`] with these options and returns the file.
-fn compile(name: &str, options: &[&str]) -> Vec<u8> {
-    let path = |suffix| -> PathBuf { env::temp_dir().join(format!("mpiprobe-plan-{}-{name}{suffix}", process::id())) };
-    let (source, output) = (path(".c"), path(""));
+fn compile(options: &[&str]) -> Vec<u8> {
+    let folder = tempfile::tempdir().unwrap();
+    let (source, output) = (folder.path().join("source.c"), folder.path().join("file"));
     fs::write(&source, SOURCE).unwrap();
     let compiler = Command::new("cc").args(options).arg("-o").arg(&output).arg(&source).output();
     let compiler = compiler.expect("cc is needed for this test: install gcc");
     assert!(compiler.status.success(), "{}", String::from_utf8_lossy(&compiler.stderr));
-    let bytes = fs::read(&output).unwrap();
-    fs::remove_file(source).unwrap();
-    fs::remove_file(output).unwrap();
-    bytes
+    fs::read(&output).unwrap()
 }
 
 pub(super) fn shared_library() -> Vec<u8> {
-    compile("shared.so", &["-O2", "-shared", "-fPIC", "-Wl,-soname,libmine.so.3", "-Wl,--build-id=sha1"])
+    compile(&["-O2", "-shared", "-fPIC", "-Wl,-soname,libmine.so.3", "-Wl,--build-id=sha1"])
 }
 
 fn check(bytes: &[u8]) {
@@ -65,7 +61,7 @@ fn a_shared_library_is_understood_stripped_or_not() {
     assert!(!library.is_stripped());
     assert_eq!(library.soname(), Some("libmine.so.3"));
     assert_eq!(library.build_id().map(str::len), Some(40));
-    let stripped = compile("stripped.so", &["-O2", "-shared", "-fPIC", "-s"]);
+    let stripped = compile(&["-O2", "-shared", "-fPIC", "-s"]);
     check(&stripped);
     let library = Library::parse(&stripped).unwrap();
     assert!(library.is_stripped());
@@ -74,14 +70,14 @@ fn a_shared_library_is_understood_stripped_or_not() {
 
 #[test]
 fn executables_with_the_library_linked_in_are_understood() {
-    check(&compile("static", &["-O2", "-static", "-Wl,-e,PMPI_Init", "-nostdlib"]));
-    check(&compile("pie", &["-O2", "-pie", "-fPIE", "-Wl,-e,PMPI_Init", "-nostdlib"]));
+    check(&compile(&["-O2", "-static", "-Wl,-e,PMPI_Init", "-nostdlib"]));
+    check(&compile(&["-O2", "-pie", "-fPIE", "-Wl,-e,PMPI_Init", "-nostdlib"]));
 }
 
 /// Builds for Intel CET begin every function with endbr64, unoptimised ones go on with a push.
 #[test]
 fn functions_that_begin_with_endbr64_are_probed_after_it() {
-    let bytes = compile("cet.so", &["-O0", "-fcf-protection=full", "-shared", "-fPIC"]);
+    let bytes = compile(&["-O0", "-fcf-protection=full", "-shared", "-fPIC"]);
     check(&bytes);
     let plan = super::plan_mpi(&Library::parse(&bytes).unwrap());
     let kinds: Vec<_> = plan.functions.iter().map(|planned| planned.site.kind).collect();

@@ -4,7 +4,7 @@ use std::io;
 
 use super::{
     foreign::{ForeignFile, Opening, Request, Whose, has_no_answer, open, open_here},
-    mappings::{FileId, MappedFile, TextRange},
+    mappings::{FileId, MappedFile, Mappings, TextRange},
     process::Process,
     process_error::ProcessError,
 };
@@ -65,11 +65,20 @@ pub fn open_mapped(process: &Process, mapped: &MappedFile) -> Result<ForeignFile
     };
     match opened {
         Ok(Opening::File(file)) => Ok(process.alive_after("root", Ok(file))?),
-        _ if !process.is_alive() => Err(ProcessError::Vanished { pid }.into()),
+        _ if !process.is_alive() || !is_mapped(process, mapped) => Err(ProcessError::Vanished { pid }.into()),
         Ok(Opening::Nothing) => Err(OpenMappedError::Deleted { pid, path, id: mapped.id }),
         Ok(Opening::Other) => Err(OpenMappedError::Replaced { pid, path, id: mapped.id }),
         Err(source) if has_no_answer(&source) => Err(OpenMappedError::NoAnswer { pid, path, user, source }),
         Err(source) => Err(OpenMappedError::Io { pid, path, source }),
+    }
+}
+
+/// Whether the process still has the file mapped: one that is about to end has no memory any more, and no root directory, long before
+/// its end is told, and one that executes another program has other files.
+fn is_mapped(process: &Process, mapped: &MappedFile) -> bool {
+    match Mappings::of(process) {
+        Ok(now) => now.incomplete || now.files.iter().any(|file| file.id == mapped.id),
+        Err(error) => !error.is_gone(),
     }
 }
 

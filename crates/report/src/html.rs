@@ -5,8 +5,12 @@ use std::{
     path::PathBuf,
 };
 
+use mpiprobe_model::Profile;
 use mpiprobe_page::html::{Finding, Page, Series, Sources};
-use mpiprobe_present::diagnose::warnings;
+use mpiprobe_present::{
+    diagnose::warnings,
+    units::{bytes, count},
+};
 
 use super::Source;
 
@@ -21,9 +25,26 @@ pub(super) fn html(source: &Source, directories: &[PathBuf], to: &mut dyn Write)
     let series = if source.is_single() { None } else { Some(series(source)) };
     let sources = Sources::find(profile, directories)?;
     let findings: Vec<Finding> = warnings(profile).into_iter().map(Finding::from).collect();
-    let notes = [source.notes(), sources.notes()].concat();
+    let mut notes = [source.notes(), sources.notes()].concat();
+    notes.extend(uncertain(profile));
     let page = Page { profile, findings: &findings, notes: &notes, series: series.as_ref(), sources: &sources };
     to.write_all(page.html().map_err(io::Error::other)?.as_bytes())
+}
+
+/// What is not known exactly of the bytes that tables show.
+fn uncertain(profile: &Profile) -> Vec<String> {
+    let moved = || profile.functions.iter().filter_map(|function| function.all.traffic.as_ref());
+    let at_most = moved().fold(0, |sum: u64, traffic| sum.saturating_add(traffic.received_at_most_bytes));
+    let unknown = moved().fold(0, |sum: u64, traffic| sum.saturating_add(traffic.calls_of_unknown_bytes));
+    let at_most = (at_most > 0).then(|| {
+        format!(
+            "of the bytes received, {} are an upper bound: the program ignores the status of what it receives",
+            bytes(at_most)
+        )
+    });
+    let unknown =
+        (unknown > 0).then(|| format!("of {} calls it is not known how many bytes they moved", count(unknown)));
+    at_most.into_iter().chain(unknown).collect()
 }
 
 /// The course of time: of all moments, or, if that would take long, of as many as can be read, evenly chosen; the last one is one of

@@ -165,10 +165,8 @@ fn signals(mpi: Mpi) -> Result<(), Failed> {
     Ok(())
 }
 
-/// Nobody looks at the ranks from before MPI_Init until after their end.
-fn unattended(mpi: Mpi) -> Result<(), Failed> {
-    let builder = Job::builder(mpi, program::WINDOW).ranks(2).gates(&["start"]);
-    let mut job = builder.run_by("ebpf", [] as [&str; 0])?.spawn()?;
+/// Lets a job go on from its gate to its end while mpiprobe stands still.
+fn run_unattended(job: &mut Job) -> Result<(), Failed> {
     job.wait_for_gate("start")?;
     // The launcher's parent is mpiprobe.
     job.signal_launcher(Signal::STOP)?;
@@ -178,6 +176,14 @@ fn unattended(mpi: Mpi) -> Result<(), Failed> {
     }
     job.signal_launcher(Signal::CONT)?;
     job.wait()?.success()?;
+    Ok(())
+}
+
+/// Nobody looks at the ranks from before MPI_Init until after their end.
+fn unattended(mpi: Mpi) -> Result<(), Failed> {
+    let builder = Job::builder(mpi, program::WINDOW).ranks(2).gates(&["start"]);
+    let mut job = builder.run_by("ebpf", [] as [&str; 0])?.spawn()?;
+    run_unattended(&mut job)?;
     let profile = complete(&job)?;
     let lacks = Lacks::of(&profile);
     assert!(lacks.is_nothing(), "{lacks}");
@@ -191,14 +197,7 @@ fn early(mpi: Mpi, linked_in: bool) -> Result<(), Failed> {
         builder = builder.linked_in();
     }
     let mut job = builder.run_by("ebpf", ["--functions", "all"])?.spawn()?;
-    job.wait_for_gate("start")?;
-    job.signal_launcher(Signal::STOP)?;
-    job.open_gate("start")?;
-    while !job.living_ranks()?.is_empty() {
-        std::thread::yield_now();
-    }
-    job.signal_launcher(Signal::CONT)?;
-    job.wait()?.success()?;
+    run_unattended(&mut job)?;
     let profile = job.profile()?;
     let why = profile.incomplete_because.concat();
     assert!(!profile.complete && why.contains("a Fortran library made on its own account"), "{why}");

@@ -1,11 +1,16 @@
 // Opens a report in Chromium: node SCRIPT PAGE JSON. Whatever the page says to the console, or asks of a network, is an error.
 
+import assert from "node:assert/strict";
 import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { argv } from "node:process";
 import { pathToFileURL } from "node:url";
+import { isDeepStrictEqual } from "node:util";
 import { chromium } from "playwright-core";
+
+/** How long anything may take on a machine that has other work, in milliseconds: a limit for what hangs, not a measurement. */
+const PATIENCE = 300_000;
 
 const FLAGS = [
   "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
@@ -17,8 +22,9 @@ export async function look(check, { viewport = { width: 1360, height: 900 }, col
   const profile = JSON.parse(await readFile(argv[3], "utf8"));
   const directory = await mkdtemp(join(tmpdir(), "mpiprobe-page-"));
   const context = await chromium.launchPersistentContext(directory, {
-    executablePath: "/usr/bin/chromium", headless: true, args: FLAGS, viewport, colorScheme,
+    executablePath: "/usr/bin/chromium", headless: true, args: FLAGS, viewport, colorScheme, timeout: PATIENCE,
   });
+  context.setDefaultTimeout(PATIENCE);
   const wrong = [];
   try {
     const page = context.pages()[0] ?? (await context.newPage());
@@ -27,7 +33,7 @@ export async function look(check, { viewport = { width: 1360, height: 900 }, col
     page.on("request", (request) => { if (!request.url().startsWith("file:")) wrong.push(`asks for ${request.url()}`); });
     const began = performance.now();
     await page.goto(pathToFileURL(argv[2]).href);
-    await page.waitForSelector("html[data-ready]", { timeout: 120_000 });
+    await page.waitForSelector("html[data-ready]");
     await check({ page, profile, opened: performance.now() - began });
     if (wrong.length) throw new Error(`the page complains:\n${wrong.join("\n")}`);
   } finally {
@@ -53,4 +59,18 @@ export async function table(page, id) {
 /** Has every table show all of its rows. */
 export async function showAll(page) {
   for (const button of await page.$$("button.rest:not([hidden])")) await button.click();
+}
+
+/**
+ * Waits until `read()` gives what is expected. For all that the browser tells the page when it next draws (a medium, a size, the
+ * end of a gesture): whoever asked for it is answered before.
+ */
+export async function becomes(read, expected, what) {
+  const until = performance.now() + PATIENCE;
+  for (;;) {
+    const found = await read();
+    if (isDeepStrictEqual(found, expected)) return;
+    if (performance.now() > until) assert.deepEqual(found, expected, what);
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  }
 }

@@ -1,9 +1,9 @@
 //! Where in a program MPI was called.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// A function in the source, and a line in it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SourceFrame {
     /// Demangled, without parameters.
     pub function: Option<String>,
@@ -13,7 +13,7 @@ pub struct SourceFrame {
 }
 
 /// One place that calls MPI, the same for all ranks that run the same file.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CallSite {
     /// `build-id:…`, or what else tells the file from others: the same text for the same file.
     pub module: String,

@@ -1,0 +1,285 @@
+//! Traces that tests write down by hand.
+#![allow(clippy::panic, reason = "whoever writes down a test wants to know at once")]
+#![allow(clippy::cast_possible_truncation, reason = "nobody writes down so many")]
+
+use mpiprobe_functions::FunctionId;
+use mpiprobe_model::{CallSite, SourceFrame};
+
+use super::{
+    definitions::{
+        Communicator, CommunicatorId, CommunicatorKind, Definitions, Location, LocationId, Losses, Node, NodeId,
+        Process, ProcessId, SiteId,
+    },
+    event::{Bytes, Call, Change, Event, Partner, RequestChange, RequestId, Root, Transfer},
+    source::{Events, Span, Trace},
+};
+
+/// A trace in memory, of one job with one thread in each rank to begin with.
+#[derive(Clone, Debug, Default)]
+pub struct HandMade {
+    pub definitions: Definitions,
+    /// By location, in the order of time.
+    events: Vec<Vec<Event>>,
+}
+
+/// The function of a name.
+///
+/// # Panics
+/// There is none.
+pub fn function(name: &str) -> FunctionId {
+    mpiprobe_functions::by_name(name).unwrap_or_else(|| panic!("no function of MPI is called {name}"))
+}
+
+/// A call of the function of a name.
+pub fn call(name: &str, entry_ns: u64, return_ns: u64) -> Call {
+    Call::new(function(name), entry_ns, return_ns)
+}
+
+impl HandMade {
+    pub const WORLD: CommunicatorId = CommunicatorId(0);
+
+    /// Ranks 0 to `ranks` - 1 on one node. Location n is the only thread of rank n, process n; communicator 0 is the world.
+    pub fn of_ranks(ranks: u32) -> Self {
+        let mut made = Self::default();
+        made.definitions.nodes.push(Node { host: "node".into(), ..Node::default() });
+        for rank in 0..ranks {
+            made.definitions.processes.push(Process {
+                node: NodeId(0),
+                pid: 1000 + rank,
+                job: None,
+                rank: Some(rank),
+                world_size: Some(ranks),
+                executable: "/bin/program".into(),
+                library: String::new(),
+                recorded_from_ns: 0,
+                began_before: false,
+                ended_ns: None,
+            });
+            made.thread(ProcessId(rank), 1000 + rank);
+        }
+        made.definitions.communicators.push(Communicator {
+            name: "world".into(),
+            kind: CommunicatorKind::World,
+            job: None,
+            members: (0..ranks).map(Some).collect(),
+            remote_members: Vec::new(),
+            parent: None,
+        });
+        made
+    }
+
+    /// A further thread.
+    pub fn thread(&mut self, process: ProcessId, tid: u32) -> LocationId {
+        self.definitions.locations.push(Location {
+            process,
+            tid,
+            began_ns: 0,
+            ended_ns: None,
+            losses: Losses::default(),
+        });
+        self.events.push(Vec::new());
+        LocationId(self.events.len() as u32 - 1)
+    }
+
+    /// A communicator of these ranks of the world.
+    pub fn communicator(&mut self, name: &str, members: &[u32]) -> CommunicatorId {
+        self.definitions.communicators.push(Communicator {
+            name: name.into(),
+            kind: CommunicatorKind::Made,
+            job: None,
+            members: members.iter().copied().map(Some).collect(),
+            remote_members: Vec::new(),
+            parent: Some(Self::WORLD),
+        });
+        CommunicatorId(self.definitions.communicators.len() as u32 - 1)
+    }
+
+    /// A call site in the function of a name.
+    pub fn site(&mut self, function: &str, file: &str, line: u32) -> SiteId {
+        let at = SourceFrame { function: Some(function.into()), file: Some(file.into()), line: Some(line) };
+        let offset = self.definitions.call_sites.len() as u64;
+        let site = CallSite {
+            module: "build-id:00".into(),
+            path: "/bin/program".into(),
+            deleted: false,
+            offset,
+            at,
+            inlined: Vec::new(),
+            function_offset: None,
+            text: String::new(),
+        };
+        self.definitions.call_sites.push(site.with_text());
+        SiteId(offset as u32)
+    }
+
+    /// The next call of a location. Its number follows from those before; one that is given is how many calls are missing before it.
+    ///
+    /// # Panics
+    /// There is no such location.
+    pub fn add(&mut self, location: u32, mut call: Call) {
+        let events = self.events.get_mut(location as usize).unwrap_or_else(|| panic!("no location {location}"));
+        call.number += events.iter().filter_map(Event::call).next_back().map_or(0, |last| last.number + 1);
+        events.push(Event::Call(call));
+    }
+
+    /// Another event of a location.
+    pub fn push(&mut self, location: u32, event: Event) {
+        if let Some(events) = self.events.get_mut(location as usize) {
+            events.push(event);
+        }
+    }
+}
+
+impl Trace for HandMade {
+    fn definitions(&self) -> &Definitions {
+        &self.definitions
+    }
+
+    fn span(&self) -> Span {
+        let events = || self.events.iter().flatten();
+        Span {
+            from_ns: events().map(Event::time_ns).min().unwrap_or(0),
+            until_ns: events().map(Event::end_ns).max().unwrap_or(0),
+        }
+    }
+
+    fn event_count(&self) -> u64 {
+        self.events.iter().map(Vec::len).sum::<usize>() as u64
+    }
+
+    fn events(&self, location: LocationId, span: Span) -> Events<'_> {
+        let events = self.events.get(location.index()).map(Vec::as_slice).unwrap_or_default();
+        Box::new(events.iter().filter(move |event| span.touches(event)).cloned().map(Ok))
+    }
+}
+
+/// What calls do, added one by one. Unless said otherwise, over the world.
+impl Call {
+    #[must_use]
+    pub fn over(mut self, communicator: CommunicatorId) -> Self {
+        self.operation.communicator = Some(communicator);
+        self
+    }
+
+    #[must_use]
+    pub fn at(mut self, site: SiteId) -> Self {
+        self.call_site = Some(site);
+        self
+    }
+
+    /// Sends a message.
+    #[must_use]
+    pub fn to(mut self, rank: u32, tag: i32, bytes: u64) -> Self {
+        self.operation.communicator.get_or_insert(HandMade::WORLD);
+        self.operation.send = Some(Transfer::with(rank, tag, bytes));
+        self
+    }
+
+    /// Receives a message.
+    #[must_use]
+    pub fn from(mut self, rank: u32, tag: i32, bytes: u64) -> Self {
+        self.operation.communicator.get_or_insert(HandMade::WORLD);
+        self.operation.receive = Some(Transfer::with(rank, tag, bytes));
+        self
+    }
+
+    /// Is to receive from anybody: with [`Self::from`], who it was.
+    #[must_use]
+    pub fn from_any(mut self, bytes: u64) -> Self {
+        self.operation.communicator.get_or_insert(HandMade::WORLD);
+        let known = self.operation.receive;
+        self.operation.receive = Some(Transfer {
+            any_source: true,
+            any_tag: true,
+            ..known.unwrap_or(Transfer {
+                partner: Partner::Any,
+                tag: None,
+                bytes: Bytes::AtMost(bytes),
+                any_source: true,
+                any_tag: true,
+            })
+        });
+        self
+    }
+
+    /// A collective: what leaves and what arrives.
+    #[must_use]
+    pub fn moves(mut self, sent: u64, received: u64) -> Self {
+        self.operation.communicator.get_or_insert(HandMade::WORLD);
+        self.operation.send = Some(Transfer::of_group(Bytes::Known(sent)));
+        self.operation.receive = Some(Transfer::of_group(Bytes::Known(received)));
+        self
+    }
+
+    #[must_use]
+    pub fn rooted(mut self, rank: u32) -> Self {
+        self.operation.communicator.get_or_insert(HandMade::WORLD);
+        self.operation.root = Some(Root::Rank(rank));
+        self
+    }
+
+    /// Gives back a request.
+    #[must_use]
+    pub fn posts(mut self, request: u64) -> Self {
+        self.request = Some(RequestId(request));
+        self
+    }
+
+    /// Completes the request that `posted` has given back.
+    #[must_use]
+    pub fn completes(self, posted: &Self) -> Self {
+        self.changes(posted, Change::Completed)
+    }
+
+    /// Starts the persistent request that `made` has given back.
+    #[must_use]
+    pub fn starts(self, made: &Self) -> Self {
+        self.changes(made, Change::Started)
+    }
+
+    /// # Panics
+    /// `of` has given back no request.
+    #[must_use]
+    pub fn changes(mut self, of: &Self, change: Change) -> Self {
+        let request = of.request.unwrap_or_else(|| panic!("the call has given back no request"));
+        self.requests.push(RequestChange { request, change, operation: of.operation });
+        self
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::in_order;
+
+    #[test]
+    fn calls_come_in_order_and_refer_to_whom_they_mean() {
+        let mut made = HandMade::of_ranks(3);
+        let pair = made.communicator("pair", &[2, 0]);
+        let posted = call("MPI_Irecv", 1000, 1010).from(0, 7, 8).over(pair).posts(1);
+        made.add(0, call("MPI_Isend", 2000, 2500).to(1, 7, 8).over(pair).posts(1));
+        made.add(2, posted.clone());
+        made.add(2, call("MPI_Wait", 1500, 2600).completes(&posted));
+        let merged: Vec<_> = in_order(&made, made.definitions.location_ids(), Span::ALL)
+            .map(|event| event.map(|(location, event)| (location.0, event.time_ns())).unwrap())
+            .collect();
+        assert_eq!(merged, [(2, 1000), (2, 1500), (0, 2000)]);
+        assert_eq!(made.span(), Span { from_ns: 1000, until_ns: 2600 });
+        let late = made.events(LocationId(2), Span { from_ns: 2000, until_ns: 3000 });
+        let numbers: Vec<_> = late.map(|event| event.unwrap().call().unwrap().number).collect();
+        assert_eq!(numbers, [1]);
+        let by_rank = made.definitions.by_rank();
+        let at = |from, rank| made.definitions.process_at(&by_rank, ProcessId(from), pair, rank);
+        assert_eq!([at(0, 0), at(0, 1), at(0, 2)], [Some(ProcessId(2)), Some(ProcessId(0)), None]);
+    }
+
+    #[test]
+    fn ranks_of_the_other_group_are_meant_in_an_inter_communicator() {
+        let mut made = HandMade::of_ranks(4);
+        let inter = made.communicator("inter", &[0, 1]);
+        made.definitions.communicators[inter.index()].remote_members = vec![Some(3), Some(2)];
+        let by_rank = made.definitions.by_rank();
+        let at = |from, rank| made.definitions.process_at(&by_rank, ProcessId(from), inter, rank).map(|id| id.0);
+        assert_eq!([at(0, 0), at(1, 1), at(2, 0), at(3, 1)], [Some(3), Some(2), Some(0), Some(1)]);
+    }
+}

@@ -8,7 +8,7 @@ use gimli::{
     UnwindSection as _, UnwindTableRow, X86_64,
 };
 use mpiprobe_common::{LayerFrame, layer::layer_flags};
-use object::elf;
+use mpiprobe_elf::constants::PT_GNU_EH_FRAME;
 
 use super::{
     budget::{Budget, Slice},
@@ -79,7 +79,8 @@ impl CallFrame {
 
 impl CallFrames {
     pub(super) fn read(image: &Image) -> Option<Self> {
-        let (address, size) = image.segment(elf::PT_GNU_EH_FRAME)?;
+        let header = image.segments().of_kind(PT_GNU_EH_FRAME)?;
+        let (address, size) = (header.address, header.memory_size);
         let read = |address, limit: u64| {
             let (offset, available) = image.segments().offset_of(address)?;
             let size = available.min(limit);

@@ -4,13 +4,13 @@ use std::sync::Arc;
 
 use gimli::{AbbreviationsCacheStrategy, DwarfFileType, SectionId};
 use mpiprobe_discover::printable;
+use mpiprobe_elf::limits::MAX_SECTION;
 use mpiprobe_model::SourceFrame;
 
 use super::{
     budget::{Budget, Slice},
     demangle::function_name,
     image::Image,
-    section::MAX_SECTION,
 };
 
 /// Inlined functions around one address; the deepest seen in C++ are some thirty.

@@ -1,20 +1,17 @@
 //! Symbols of data that a file exports, by name.
 
-use object::{LittleEndian, elf, elf::Sym64, pod::slice_from_all_bytes, read::elf::Sym as _};
+use mpiprobe_elf::{SymbolTable, SymbolTableKind};
 
 use crate::module::Module;
 
 impl Module {
     /// Where the file exports something under this name, as an address of the ELF file; `None` if it does not.
     pub fn exported(&self, name: &str) -> Option<u64> {
-        let (table, names) = self.image.as_ref()?.symbols(elf::SHT_DYNSYM)?;
-        let symbols = slice_from_all_bytes::<Sym64<LittleEndian>>(&table).ok()?;
-        let is_it = |symbol: &&Sym64<LittleEndian>| {
-            let start = usize::try_from(symbol.st_name(LittleEndian)).unwrap_or(usize::MAX);
-            let rest = names.get(start..).and_then(|rest| rest.strip_prefix(name.as_bytes()));
-            rest.is_some_and(|rest| rest.first() == Some(&0))
-        };
-        let found = symbols.iter().filter(|symbol| symbol.st_value(LittleEndian) != 0).find(is_it)?;
-        Some(found.st_value(LittleEndian))
+        const KIND: SymbolTableKind = SymbolTableKind::Dynamic;
+        let image = self.image.as_ref()?;
+        let (table, names) = image.symbols(KIND)?;
+        let symbols = SymbolTable::new(image.elf().architecture, &table, &names, KIND.section_name()).ok()?;
+        let is_it = |symbol: &mpiprobe_elf::Symbol| symbol.address != 0 && symbols.c_name(*symbol) == name.as_bytes();
+        symbols.iter().find(is_it).map(|symbol| symbol.address)
     }
 }

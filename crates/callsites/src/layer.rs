@@ -6,8 +6,8 @@ use std::ops::Range;
 use std::sync::LazyLock;
 
 use mpiprobe_common::layer::{bound_function, layer_flags};
+use mpiprobe_elf::SymbolTableKind;
 use mpiprobe_functions::{FunctionId, Group, by_name};
-use object::elf;
 
 use super::{image::Image, symbols::Symbols};
 
@@ -126,7 +126,7 @@ fn whole(image: &Image, exported: &Symbols) -> Option<Layer> {
 
 /// Whether one of these is among the names of its dynamic symbols.
 fn imports(image: &Image, wanted: &[&[u8]]) -> bool {
-    let names = image.symbols(elf::SHT_DYNSYM).map(|(_, names)| names).unwrap_or_default();
+    let names = image.symbols(SymbolTableKind::Dynamic).map(|(_, names)| names).unwrap_or_default();
     wanted.iter().any(|name| memchr::memmem::find(&names, name).is_some())
 }
 

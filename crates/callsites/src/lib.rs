@@ -31,8 +31,6 @@ mod modules;
 mod mpi_functions;
 mod names;
 mod naming;
-mod section;
-mod segments;
 mod symboliser;
 mod symbols;
 #[cfg(test)]

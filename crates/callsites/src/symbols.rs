@@ -2,16 +2,13 @@
 
 use std::ops::Range;
 
-use object::LittleEndian;
-use object::elf::{self, Sym64};
-use object::read::elf::Sym as _;
+use mpiprobe_elf::{
+    Place, SymbolKind, SymbolTable, SymbolTableKind,
+    constants::{STB_GLOBAL, STB_WEAK},
+    name_at,
+};
 
 use super::image::Image;
-
-/// Functions in a file; the largest programs have some hundred thousand.
-const MAX_FUNCTIONS: usize = 1 << 22;
-/// Longer names than this are not read, in bytes. Those of C++ templates have some thousand.
-const MAX_NAME: usize = 4 << 10;
 
 #[derive(Debug, Clone, Copy)]
 struct Entry {
@@ -37,9 +34,7 @@ impl Symbols {
     pub(super) fn read<'a>(images: impl Iterator<Item = &'a Image>) -> Self {
         let mut symbols = Self::default();
         for image in images {
-            if let Some((table, names)) = image.symbols(elf::SHT_SYMTAB) {
-                symbols.add(&table, names);
-            }
+            symbols.add(image, SymbolTableKind::Full);
         }
         symbols.finish();
         symbols
@@ -48,10 +43,8 @@ impl Symbols {
     /// The exported symbols only.
     pub(super) fn read_dynamic(image: &Image) -> Self {
         let mut symbols = Self::default();
-        if let Some((table, names)) = image.symbols(elf::SHT_DYNSYM) {
-            symbols.add(&table, names);
-            symbols.finish();
-        }
+        symbols.add(image, SymbolTableKind::Dynamic);
+        symbols.finish();
         symbols
     }
 
@@ -80,39 +73,31 @@ impl Symbols {
     }
 
     fn name(&self, entry: &Entry) -> &[u8] {
-        let names = self.names.get(usize::from(entry.table)).map(Vec::as_slice).unwrap_or_default();
-        let rest = usize::try_from(entry.name).ok().and_then(|start| names.get(start..)).unwrap_or_default();
-        let rest = rest.get(..MAX_NAME).unwrap_or(rest);
-        let name = memchr::memchr(0, rest).and_then(|end| rest.get(..end)).unwrap_or_default();
-        // The version that .symtab appends: MPI_Send@@LIBMPI_1.0.
-        memchr::memchr(b'@', name).filter(|&end| end > 0).and_then(|end| name.get(..end)).unwrap_or(name)
+        name_at(self.names.get(usize::from(entry.table)).map(Vec::as_slice).unwrap_or_default(), entry.name)
     }
 
-    fn add(&mut self, table: &[u8], names: Vec<u8>) {
+    fn add(&mut self, image: &Image, kind: SymbolTableKind) {
+        let Some((table, names)) = image.symbols(kind) else { return };
         let Ok(number) = u8::try_from(self.names.len()) else { return };
+        let architecture = image.elf().architecture;
+        if let Ok(symbols) = SymbolTable::new(architecture, &table, &names, kind.section_name()) {
+            let functions = symbols.iter().filter(|symbol| {
+                symbol.place == Place::Defined
+                    && matches!(symbol.kind, SymbolKind::Function | SymbolKind::IndirectFunction)
+            });
+            self.entries.extend(functions.map(|symbol| Entry {
+                address: symbol.address,
+                size: symbol.size,
+                name: symbol.name,
+                order: match symbol.binding {
+                    STB_GLOBAL => 0,
+                    STB_WEAK => 1,
+                    _ => 2,
+                },
+                table: number,
+            }));
+        }
         self.names.push(names);
-        let whole = table.len() - table.len() % size_of::<Sym64<LittleEndian>>();
-        let symbols = table.get(..whole).and_then(|table| object::pod::slice_from_all_bytes(table).ok());
-        let symbols: &[Sym64<LittleEndian>] = symbols.unwrap_or_default();
-        let endian = LittleEndian;
-        let functions = symbols.iter().filter(|symbol| {
-            let kind = symbol.st_type();
-            symbol.st_shndx(endian) != elf::SHN_UNDEF
-                && symbol.st_shndx(endian) != elf::SHN_ABS
-                && (kind == elf::STT_FUNC || kind == elf::STT_GNU_IFUNC)
-        });
-        let room = MAX_FUNCTIONS.saturating_sub(self.entries.len());
-        self.entries.extend(functions.take(room).map(|symbol| Entry {
-            address: symbol.st_value(endian),
-            size: symbol.st_size(endian),
-            name: symbol.st_name(endian),
-            order: match symbol.st_bind() {
-                elf::STB_GLOBAL => 0,
-                elf::STB_WEAK => 1,
-                _ => 2,
-            },
-            table: number,
-        }));
     }
 
     fn finish(&mut self) {

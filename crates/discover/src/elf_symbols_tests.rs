@@ -2,6 +2,7 @@ use std::io::Write as _;
 use std::path::Path;
 use std::process::Command;
 
+use mpiprobe_elf::Architecture;
 use proptest::prelude::*;
 
 use super::*;

@@ -11,7 +11,6 @@
 #![cfg_attr(not(test), deny(clippy::print_stderr, clippy::print_stdout))]
 
 pub mod access;
-pub mod architecture;
 mod caller_rights;
 pub mod command_line;
 mod elf_symbols;

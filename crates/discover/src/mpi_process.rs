@@ -4,10 +4,10 @@ use std::fmt;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use mpiprobe_elf::Architecture;
 use serde::Serialize;
 
 use super::{
-    architecture::Architecture,
     foreign::charged,
     job_key::JobKey,
     launcher::Launcher,

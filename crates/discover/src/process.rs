@@ -3,6 +3,7 @@
 use std::fs::File;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
+use mpiprobe_elf::Architecture;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{AtFlags, Dir, Mode, OFlags, fstat, openat, statat};
 use rustix::io::Errno;
@@ -11,7 +12,6 @@ use serde::Serialize;
 
 pub use super::read::SMALL_FILE;
 use super::{
-    architecture::Architecture,
     command_line::CommandLine,
     environment::Environment,
     foreign::{ForeignFile, Opening, Request, Whose, open},

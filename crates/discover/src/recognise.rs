@@ -3,10 +3,10 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use mpiprobe_elf::Architecture;
 use serde::Serialize;
 
 use super::{
-    architecture::Architecture,
     foreign::{FileState, ForeignFile},
     mappings::FileId,
 };

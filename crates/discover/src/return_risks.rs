@@ -7,14 +7,12 @@ use std::collections::HashMap;
 use std::fmt;
 use std::fs::File;
 
+use mpiprobe_elf::{Elf, Place, SymbolTable, SymbolTableKind, limits::MAX_FILE};
 use mpiprobe_functions::{Role, by_name};
-use object::elf::{self, FileHeader64};
-use object::read::elf::{FileHeader as _, SectionHeader as _, Sym as _};
-use object::{Endianness, ReadCache, ReadRef as _};
+use object::ReadCache;
 use serde::Serialize;
 
 use super::{
-    elf_symbols::name_at,
     foreign::ForeignFile,
     mappings::{FileId, MappedFile, Mappings},
     open_mapped::open_mapped,
@@ -22,8 +20,6 @@ use super::{
     text::base_name,
 };
 
-/// A file beyond this size is not looked at, bytes: nor could it be probed (`plan::MAX_ELF_BYTES`).
-const LARGEST_FILE: u64 = 512 << 20;
 /// Symbol and string tables that are read, all together, bytes: those of programs are a few megabytes. Anybody may claim that theirs
 /// are larger.
 const MOST_BYTES: u64 = 1 << 30;
@@ -156,50 +152,46 @@ impl Uses {
         }
     }
 
-    /// Of a 64-bit ELF file. What cannot be read uses nothing.
+    /// Of an ELF file. What cannot be read uses nothing.
     fn of(file: &ForeignFile, left: &mut u64) -> Self {
         Self::read(file, left).unwrap_or_default()
     }
 
     /// `left`: how many bytes may be read.
     fn read(file: &ForeignFile, left: &mut u64) -> Option<Self> {
-        if file.state().ok()?.size > LARGEST_FILE {
+        if file.state().ok()?.size > MAX_FILE {
             return None;
         }
-        let data = ReadCache::new(file.reader());
+        let data = &ReadCache::new(file.reader());
         // Most mapped files are told by their first bytes.
-        (&data).read_bytes_at(0, 64).ok().filter(|head| head.starts_with(&elf::ELFMAG))?;
-        let header = FileHeader64::<Endianness>::parse(&data).ok()?;
-        let endian = header.endian().ok()?;
-        let sections = header.section_headers(endian, &data).ok()?;
+        let elf = Elf::parse(data).ok()?;
         let mut uses = Self::default();
         // What a program has linked in is in the larger table only, and defined there.
-        for kind in [elf::SHT_DYNSYM, elf::SHT_SYMTAB] {
-            let Some(section) = sections.iter().find(|section| section.sh_type(endian) == kind) else { continue };
-            let strings = sections.get(usize::try_from(section.sh_link(endian)).ok()?)?;
-            *left = left.checked_sub(section.sh_size(endian).checked_add(strings.sh_size(endian))?)?;
-            let names = strings.data(endian, &data).ok()?;
+        for kind in [SymbolTableKind::Dynamic, SymbolTableKind::Full] {
+            let Some((table, names)) = elf.symbol_sections(kind) else { continue };
+            *left = left.checked_sub(table.size.checked_add(names.size)?)?;
+            let names = Elf::content(data, &names)?;
             if memchr::memmem::find(names, b"MPI_").is_none() {
                 continue;
             }
-            let symbols = section.data_as_array::<elf::Sym64<Endianness>, _>(endian, &data).ok()?;
-            let is_library = defines_mpi(symbols, names, endian);
-            if is_library && kind == elf::SHT_DYNSYM {
+            let table = Elf::content(data, &table)?;
+            let symbols = SymbolTable::new(elf.architecture, table, names, kind.section_name()).ok()?;
+            if kind == SymbolTableKind::Dynamic && defines_mpi(symbols) {
                 // MPI itself, or a tool before it.
                 return None;
             }
-            for symbol in symbols {
-                uses.note(name_at(names, symbol.st_name(endian)));
+            for symbol in symbols.iter() {
+                uses.note(symbols.beginning_of_name(symbol));
             }
         }
         Some(uses)
     }
 }
 
-fn defines_mpi(symbols: &[elf::Sym64<Endianness>], names: &[u8], endian: Endianness) -> bool {
+fn defines_mpi(symbols: SymbolTable<'_>) -> bool {
     symbols.iter().any(|symbol| {
-        let name = name_at(names, symbol.st_name(endian));
-        !symbol.is_undefined(endian) && (name.starts_with(b"MPI_") || name.starts_with(b"PMPI_"))
+        let name = symbols.c_name(symbol);
+        symbol.place != Place::Undefined && (name.starts_with(b"MPI_") || name.starts_with(b"PMPI_"))
     })
 }
 

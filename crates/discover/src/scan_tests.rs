@@ -1,8 +1,9 @@
 use std::sync::atomic::AtomicUsize;
 
+use mpiprobe_elf::Architecture;
+
 use super::*;
 use crate::{
-    architecture::Architecture,
     fake::FakeProc,
     foreign::ForeignFile,
     mappings::FileId,

@@ -2,9 +2,10 @@
 
 use std::fmt::Write as _;
 
+use mpiprobe_elf::Architecture;
+
 use super::{
     access::Refusal,
-    architecture::Architecture,
     job::{Job, ranges},
     mpi_process::Unanswered,
     proc_root::ProcRootError,

@@ -38,13 +38,13 @@ impl Data {
             Some(Definition::Data { address, size }) => Some((name, DataSymbol { address, size })),
             _ => None,
         });
-        let (writable, initialised) = library.segments.writable().unzip();
+        let (writable, initialised) = library.elf.segments.writable().unzip();
         let References { variables, factors } = library.references(functions);
         Self {
             symbols: symbols.collect(),
             writable,
             initialised,
-            code: library.segments.code().collect(),
+            code: library.elf.segments.code().collect(),
             references: variables,
             factors,
         }

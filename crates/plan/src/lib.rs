@@ -24,23 +24,23 @@ mod read;
 mod recogniser;
 mod references;
 mod role;
-mod segments;
 mod site;
-mod symbol_table;
 mod symbols;
 #[cfg(test)]
 mod tests;
 
 pub use census::{Census, SlowFunction};
 pub use data::{Data, DataSymbol};
-pub use error::{ElfError, ReadError, Rejection};
+pub use error::{ReadError, Rejection};
 pub use fingerprint::{Difference, Fingerprint, compare_code};
 pub use implementation::{Family, Implementation, StandardVersion};
 pub use kernel::Unprobeable;
 pub use library::Library;
+/// Why an ELF file cannot be used.
+pub use mpiprobe_elf::ElfError;
 pub use planned::{Plan, PlannedFunction, UnprobeableFunction, plan};
 pub use prologue::plan_site;
-pub use read::{MAX_ELF_BYTES, read_elf_file};
+pub use read::read_elf_file;
 pub use recogniser::ImplementationRecogniser;
 pub use role::MpiRole;
 pub use site::{ArgumentRegister, Site, SiteKind, SlowReason};

@@ -2,29 +2,20 @@
 
 use std::fmt::Write;
 
-use object::elf;
-use object::read::elf::{Dyn, FileHeader, ProgramHeader, SectionHeader};
-use object::{LittleEndian, SectionIndex};
-
-use super::{
-    ElfError,
-    segments::Segments,
-    symbol_table::{Header, Sections, Symbol, SymbolTable, sections, string_at},
+use mpiprobe_elf::{
+    Elf, ElfError, Symbol, SymbolTable, SymbolTableKind,
+    constants::{SHF_ALLOC, SHF_EXECINSTR, SHF_WRITE, SHT_PROGBITS},
 };
-
-/// Note segments, and notes in each. Files have two or three.
-const MAX_NOTES: usize = 16;
 
 /// The facts of one x86-64 ELF file, borrowed from its bytes.
 #[derive(Debug)]
 pub struct Library<'data> {
     bytes: &'data [u8],
-    pub(super) segments: Segments,
-    sections: Sections<'data>,
+    pub(super) elf: Elf,
     dynamic_symbols: Option<SymbolTable<'data>>,
     symbols: Option<SymbolTable<'data>>,
     build_id: Option<String>,
-    soname: Option<&'data str>,
+    soname: Option<String>,
 }
 
 impl<'data> Library<'data> {
@@ -32,21 +23,15 @@ impl<'data> Library<'data> {
     ///
     /// A file without section headers is no error: it simply has no symbols.
     pub fn parse(bytes: &'data [u8]) -> Result<Self, ElfError> {
-        check_identity(bytes)?;
-        let header = Header::parse(bytes).map_err(ElfError::malformed("the ELF header"))?;
-        match header.e_type(LittleEndian) {
-            elf::ET_EXEC | elf::ET_DYN => {}
-            kind => return Err(ElfError::NotLoadable { kind: kind.0 }),
-        }
-        let sections = sections(header, bytes)?;
+        let elf = Elf::parse_native(bytes)?;
+        elf.sections()?;
         Ok(Self {
             bytes,
-            segments: Segments::parse(header, bytes)?,
-            dynamic_symbols: SymbolTable::parse(&sections, bytes, elf::SHT_DYNSYM, ".dynsym")?,
-            symbols: SymbolTable::parse(&sections, bytes, elf::SHT_SYMTAB, ".symtab")?,
-            build_id: build_id(header, bytes),
-            soname: soname(&sections, bytes),
-            sections,
+            dynamic_symbols: elf.symbols(bytes, SymbolTableKind::Dynamic)?,
+            symbols: elf.symbols(bytes, SymbolTableKind::Full)?,
+            build_id: elf.build_id(bytes).map(hexadecimal),
+            soname: elf.linkage(bytes).and_then(|linkage| String::from_utf8(linkage.soname?).ok()),
+            elf,
         })
     }
 
@@ -56,8 +41,8 @@ impl<'data> Library<'data> {
     }
 
     /// DT_SONAME, such as `libmpi.so.40`. For display: names tell nothing about which library it is.
-    pub fn soname(&self) -> Option<&'data str> {
-        self.soname
+    pub fn soname(&self) -> Option<&str> {
+        self.soname.as_deref()
     }
 
     /// Without `.symtab`: only exported functions can be found.
@@ -65,20 +50,23 @@ impl<'data> Library<'data> {
         self.symbols.is_none()
     }
 
-    /// Every symbol of `.dynsym`, then of `.symtab`; most exported ones come twice.
-    pub(super) fn all_symbols(&self) -> impl Iterator<Item = Symbol<'data>> {
-        self.dynamic_symbols.iter().chain(&self.symbols).flat_map(SymbolTable::iter)
+    /// Every symbol of `.dynsym`, then of `.symtab`, with its name; most exported ones come twice.
+    pub(super) fn all_symbols(&self) -> impl Iterator<Item = (&'data str, Symbol)> {
+        let named = |table: &SymbolTable<'data>| {
+            let table = *table;
+            table.iter().filter_map(move |symbol| Some((str::from_utf8(table.c_name(symbol)).ok()?, symbol)))
+        };
+        self.dynamic_symbols.iter().chain(&self.symbols).flat_map(named)
     }
 
     /// The contents of the sections that hold constants: neither code nor writable.
     pub(super) fn constants(&self) -> impl Iterator<Item = &'data [u8]> {
-        let constants = self.sections.iter().filter(|section| {
-            let flags = section.sh_flags(LittleEndian);
-            section.sh_type(LittleEndian) == elf::SHT_PROGBITS
-                && flags.contains(elf::SHF_ALLOC)
-                && !flags.intersects(elf::SHF_WRITE | elf::SHF_EXECINSTR)
+        let constants = self.elf.sections().unwrap_or_default().iter().filter(|section| {
+            section.kind == SHT_PROGBITS
+                && section.flags.contains(SHF_ALLOC)
+                && !section.flags.intersects(SHF_WRITE | SHF_EXECINSTR)
         });
-        constants.filter_map(|section| section.data(LittleEndian, self.bytes).ok())
+        constants.filter_map(|section| Elf::content(self.bytes, section))
     }
 
     /// The file's bytes from `offset`, `length` of them or fewer if the file ends before.
@@ -89,50 +77,11 @@ impl<'data> Library<'data> {
     }
 }
 
-/// Looks at `e_ident` and `e_machine` before the parser does, for a message that says what kind of file it is.
-fn check_identity(bytes: &[u8]) -> Result<(), ElfError> {
-    let Some(&[class, data]) = bytes.strip_prefix(b"\x7fELF").and_then(|rest| rest.first_chunk()) else {
-        return Err(ElfError::NotElf);
-    };
-    if data != elf::ELFDATA2LSB.0 {
-        return Err(ElfError::BigEndian);
-    }
-    if class != elf::ELFCLASS64.0 {
-        return Err(ElfError::Not64Bit);
-    }
-    match bytes.get(18..20).and_then(|bytes| bytes.first_chunk()).map(|&bytes| u16::from_le_bytes(bytes)) {
-        Some(machine) if machine != elf::EM_X86_64.0 => Err(ElfError::OtherMachine { machine }),
-        // Shorter than a header: the parser says so.
-        _ => Ok(()),
-    }
-}
-
-/// From the PT_NOTE segments; a damaged note is as good as none.
-fn build_id(header: &Header, bytes: &[u8]) -> Option<String> {
-    let programs = header.program_headers(LittleEndian, bytes).ok()?;
-    let programs = programs.iter().filter(|program| program.p_type(LittleEndian) == elf::PT_NOTE);
-    let id = programs.take(MAX_NOTES).find_map(|program| {
-        let mut notes = program.notes(LittleEndian, bytes).ok()??;
-        for _ in 0..MAX_NOTES {
-            let note = notes.next().ok()??;
-            if note.name() == elf::ELF_NOTE_GNU && note.n_type(LittleEndian) == elf::NT_GNU_BUILD_ID {
-                // SHA-1 has 20 bytes; anything over 64 is no digest.
-                return Some(note.desc()).filter(|id| !id.is_empty() && id.len() <= 64);
-            }
-        }
-        None
-    })?;
-    let mut text = String::with_capacity(2 * id.len());
-    for byte in id {
+fn hexadecimal(bytes: &[u8]) -> String {
+    let mut text = String::with_capacity(2 * bytes.len());
+    for byte in bytes {
         // Writing to a String cannot fail.
         let _ = write!(text, "{byte:02x}");
     }
-    Some(text)
-}
-
-fn soname<'data>(sections: &Sections<'data>, bytes: &'data [u8]) -> Option<&'data str> {
-    let (dynamic, strings): (_, SectionIndex) = sections.dynamic(LittleEndian, bytes).ok()??;
-    let strings = sections.section(strings).ok()?.data(LittleEndian, bytes).ok()?;
-    let entry = dynamic.iter().find(|entry| entry.tag(LittleEndian) == elf::DT_SONAME)?;
-    string_at(strings, entry.val(LittleEndian))
+    text
 }

@@ -2,10 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use super::{
-    Library,
-    symbol_table::{SymbolKind, SymbolPlace},
-};
+use mpiprobe_elf::{Place, SymbolKind};
+
+use super::Library;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Definition {
@@ -40,17 +39,17 @@ impl Library<'_> {
     pub(super) fn look_up<'names>(&self, names: &[&'names str]) -> Names<'names> {
         let wanted: BTreeMap<&str, &'names str> = names.iter().map(|&name| (name, name)).collect();
         let mut found = BTreeMap::new();
-        for symbol in self.all_symbols() {
-            let Some(&name) = wanted.get(symbol.name) else { continue };
+        for (symbol_name, symbol) in self.all_symbols() {
+            let Some(&name) = wanted.get(symbol_name) else { continue };
             let (address, size) = (symbol.address, symbol.size);
             match (symbol.place, symbol.kind) {
-                (SymbolPlace::Undefined, _) => {
+                (Place::Undefined, _) => {
                     found.entry(name).or_insert(Definition::Import);
                 }
-                (SymbolPlace::Defined, SymbolKind::Function) => {
+                (Place::Defined, SymbolKind::Function) => {
                     found.insert(name, Definition::Function { address, size });
                 }
-                (SymbolPlace::Defined, SymbolKind::Data) => {
+                (Place::Defined, SymbolKind::Data) => {
                     found.insert(name, Definition::Data { address, size });
                 }
                 _ => {}
@@ -62,7 +61,7 @@ impl Library<'_> {
     /// The bytes of a data or function symbol that are in the file, at most `limit`.
     pub(super) fn bytes_of(&self, found: Definition, limit: u64) -> &[u8] {
         let (Definition::Function { address, size } | Definition::Data { address, size }) = found else { return &[] };
-        match self.segments.bytes_at(address) {
+        match self.elf.segments.offset_of(address) {
             Some((offset, in_file)) => self.bytes_from(offset, size.min(in_file).min(limit)),
             None => &[],
         }

@@ -1,6 +1,8 @@
 //! All wanted functions of a library with their sites.
 
-use super::{ElfError, Function, Library, Rejected, Site, SiteKind, Unprobeable, fingerprint::Fingerprint, plan_site};
+use mpiprobe_elf::ElfError;
+
+use super::{Function, Library, Rejected, Site, SiteKind, Unprobeable, fingerprint::Fingerprint, plan_site};
 
 /// A function that can be probed, and where.
 #[derive(Debug)]
@@ -35,7 +37,7 @@ pub fn plan<K>(
     arguments: impl Fn(&K) -> usize,
 ) -> Result<Plan<K>, ElfError> {
     let symbols = library.resolve(wanted)?;
-    let text_end = library.segments.text_end().unwrap_or(u64::MAX);
+    let text_end = library.elf.segments.text_end().unwrap_or(u64::MAX);
     let mut plan = Plan { functions: Vec::new(), text_end, unprobeable: Vec::new(), rejected: symbols.rejected };
     for function in symbols.functions {
         let code = library.code(&function);

@@ -6,16 +6,13 @@
 use std::io::Read as _;
 
 use mpiprobe_discover::ForeignFile;
+use mpiprobe_elf::limits::MAX_FILE;
 
 use super::ReadError;
 
-/// The largest file that is read, in bytes. The largest MPI library seen has 41 MB; static executables with debug information
-/// have hundreds.
-pub const MAX_ELF_BYTES: u64 = 512 << 20;
-
-/// Reads a whole file of at most [`MAX_ELF_BYTES`], from its start wherever the file position is.
+/// Reads a whole file of at most [`MAX_FILE`], from its start wherever the file position is.
 pub fn read_elf_file(file: &ForeignFile) -> Result<Vec<u8>, ReadError> {
-    read_at_most(file, MAX_ELF_BYTES)
+    read_at_most(file, MAX_FILE)
 }
 
 fn read_at_most(file: &ForeignFile, limit: u64) -> Result<Vec<u8>, ReadError> {

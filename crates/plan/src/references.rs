@@ -37,7 +37,7 @@ impl Library<'_> {
                 factors.extend(factor(&instruction));
             }
         }
-        let is_data = |address: &u64| self.segments.writable().any(|(all, _)| all.contains(address));
+        let is_data = |address: &u64| self.elf.segments.writable().any(|(all, _)| all.contains(address));
         References {
             variables: variables.into_iter().filter(is_data).collect(),
             factors: factors.into_iter().collect(),

@@ -2,10 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use super::{
-    ElfError, Library, Rejection,
-    symbol_table::{Symbol, SymbolKind, SymbolPlace},
-};
+use mpiprobe_elf::{ElfError, Place, Symbol, SymbolKind};
+
+use super::{Library, Rejection};
 
 /// The largest MPI library defines 1,400 names, twice if it is not stripped; a hostile file could claim millions.
 const MAX_WANTED: usize = 1 << 14;
@@ -70,19 +69,19 @@ impl<'data> Library<'data> {
         let mut rejected = BTreeMap::new();
         let mut starts = Vec::new();
         let mut matches = 0_usize;
-        for symbol in self.all_symbols() {
-            if symbol.place == SymbolPlace::Defined
+        for (name, symbol) in self.all_symbols() {
+            if symbol.place == Place::Defined
                 && matches!(symbol.kind, SymbolKind::Function | SymbolKind::IndirectFunction)
             {
                 starts.push(symbol.address);
             }
-            let Some(key) = wanted(symbol.name) else { continue };
+            let Some(key) = wanted(name) else { continue };
             matches += 1;
             if matches > MAX_WANTED {
                 return Err(ElfError::TooMany { what: "symbols of the wanted names", limit: MAX_WANTED });
             }
-            let (Symbol { address, .. }, name) = (symbol, symbol.name.to_owned());
-            match self.locate(&symbol) {
+            let (address, name) = (symbol.address, name.to_owned());
+            match self.locate(symbol) {
                 Ok((file_offset, size)) => {
                     let found =
                         functions.entry(file_offset).or_insert(NamedFunction { address, size, names: BTreeMap::new() });
@@ -102,11 +101,11 @@ impl<'data> Library<'data> {
     }
 
     /// File offset and size of a function that can be probed.
-    fn locate(&self, symbol: &Symbol<'_>) -> Result<(u64, u64), Rejection> {
+    fn locate(&self, symbol: Symbol) -> Result<(u64, u64), Rejection> {
         match symbol.place {
-            SymbolPlace::Undefined => return Err(Rejection::Imported),
-            SymbolPlace::Absolute => return Err(Rejection::Absolute),
-            SymbolPlace::Defined => {}
+            Place::Undefined => return Err(Rejection::Imported),
+            Place::Absolute => return Err(Rejection::Absolute),
+            Place::Defined => {}
         }
         match symbol.kind {
             SymbolKind::Function => {}
@@ -116,7 +115,12 @@ impl<'data> Library<'data> {
         if symbol.size == 0 {
             return Err(Rejection::NoSize);
         }
-        let (file_offset, in_file) = self.segments.code_at(symbol.address)?;
+        let segments = &self.elf.segments;
+        let (segment, _) = segments.containing(symbol.address).ok_or(Rejection::Unmapped)?;
+        if !segment.executable {
+            return Err(Rejection::NotExecutable);
+        }
+        let (file_offset, in_file) = segments.offset_of(symbol.address).ok_or(Rejection::NotInFile)?;
         Ok((file_offset, symbol.size.min(in_file)))
     }
 

@@ -58,7 +58,7 @@ fn is_nobody(error: &SelectError) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use mpiprobe_discover::architecture::Architecture;
+    use mpiprobe_elf::Architecture;
 
     fn others() -> SelectError {
         SelectError::NoSuchJob { what: "ring".into(), wanted: "ompi:1".into(), nearest: Vec::new(), jobs: Vec::new() }

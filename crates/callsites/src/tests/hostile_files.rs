@@ -6,7 +6,6 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use mpiprobe_model::CallSite;
-use object::elf;
 use proptest::prelude::*;
 
 use super::{
@@ -195,7 +194,7 @@ fn sections_that_claim_to_be_huge_are_not_believed() {
     let build = Build::new("gcc", ("prog.c", SOURCE), &["-g", "-O2", "-gz"]);
     let compressed = std::fs::read(build.path("prog")).unwrap();
     let range = place(&compressed, ".debug_info");
-    for size in [0, 1, 1 << 28, super::super::section::MAX_SECTION + 1, u64::MAX] {
+    for size in [0, 1, 1 << 28, mpiprobe_elf::limits::MAX_SECTION + 1, u64::MAX] {
         let mut bytes = compressed.clone();
         bytes[range.start + 8..range.start + 16].copy_from_slice(&u64::to_le_bytes(size));
         survives(&bytes);
@@ -205,6 +204,6 @@ fn sections_that_claim_to_be_huge_are_not_believed() {
     (&file).write_all(&bytes).unwrap();
     file.set_len(1 << 40).unwrap();
     let module = module_of(file);
-    assert!(module.image.as_ref().unwrap().symbols(elf::SHT_SYMTAB).is_some());
+    assert!(module.image.as_ref().unwrap().symbols(mpiprobe_elf::SymbolTableKind::Full).is_some());
     assert_eq!(module.image.as_ref().unwrap().bytes(0, u64::MAX), None);
 }

@@ -1,6 +1,7 @@
 //! Which process it is, and whether it may be looked into.
 
-use mpiprobe_discover::{MpiProcess, Process, ProcessError, architecture::Architecture, printable, users::Users};
+use mpiprobe_discover::{MpiProcess, Process, ProcessError, printable, users::Users};
+use mpiprobe_elf::Architecture;
 use mpiprobe_model::Check;
 use serde_json::json;
 

@@ -7,18 +7,12 @@ use mpiprobe_discover::{
     mappings::{FileId, Mappings},
     open_mapped,
 };
-use mpiprobe_plan::MAX_ELF_BYTES;
-use object::{
-    LittleEndian, ReadCache,
-    elf::{DT_NEEDED, DT_SONAME, FileHeader64},
-    read::elf::{Dyn as _, FileHeader as _, SectionHeader as _},
-};
+use mpiprobe_elf::{Elf, Linkage, limits::MAX_FILE};
+use object::ReadCache;
 use serde::Serialize;
 
 /// At most so many mapped files are read: programs have some hundreds at most.
 const MOST_FILES: usize = 1024;
-/// At most so many entries of a dynamic section: real ones have some tens.
-const MOST_ENTRIES: usize = 4096;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
@@ -27,14 +21,6 @@ pub(super) enum Loading {
     Linked,
     /// None of them does: dlopen(3), or LD_PRELOAD.
     AtRunTime,
-}
-
-/// What an ELF file says about linking.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-struct Linkage {
-    /// What others need it by.
-    soname: Option<Vec<u8>>,
-    needed: Vec<Vec<u8>>,
 }
 
 /// `None` if it cannot be told.
@@ -65,30 +51,13 @@ fn decide(linkages: &[(FileId, Linkage)], program: FileId, library: FileId) -> O
     Some(if known.contains(soname.as_slice()) { Loading::Linked } else { Loading::AtRunTime })
 }
 
-/// Reads a 64-bit file's dynamic section; `None` if there is none, or the file is damaged or enormous.
+/// `None` if there is no dynamic section, or the file is damaged or enormous.
 fn read(file: &ForeignFile) -> Option<Linkage> {
-    if file.state().ok()?.size > MAX_ELF_BYTES {
+    if file.state().ok()?.size > MAX_FILE {
         return None;
     }
     let data = &ReadCache::new(file.reader());
-    let header = FileHeader64::<LittleEndian>::parse(data).ok()?;
-    let sections = header.sections(LittleEndian, data).ok()?;
-    let (dynamic, strings) = sections.dynamic(LittleEndian, data).ok()??;
-    let strings = sections.section(strings).ok()?;
-    let strings = strings.data(LittleEndian, data).ok()?;
-    let name = |offset: u64| {
-        let tail = strings.get(usize::try_from(offset).ok()?..)?;
-        Some(tail.get(..memchr::memchr(0, tail)?)?.to_vec())
-    };
-    let mut linkage = Linkage::default();
-    for entry in dynamic.iter().take(MOST_ENTRIES) {
-        match entry.tag(LittleEndian) {
-            DT_NEEDED => linkage.needed.extend(name(entry.val(LittleEndian))),
-            DT_SONAME => linkage.soname = name(entry.val(LittleEndian)),
-            _ => {}
-        }
-    }
-    Some(linkage)
+    Elf::parse(data).ok()?.linkage(data)
 }
 
 #[cfg(test)]
@@ -103,7 +72,14 @@ mod tests {
 
     fn linkage(inode: u64, soname: Option<&str>, needed: &[&str]) -> (FileId, Linkage) {
         let bytes = |name: &&str| name.as_bytes().to_vec();
-        (id(inode), Linkage { soname: soname.as_ref().map(bytes), needed: needed.iter().map(bytes).collect() })
+        (
+            id(inode),
+            Linkage {
+                soname: soname.as_ref().map(bytes),
+                needed: needed.iter().map(bytes).collect(),
+                ..Linkage::default()
+            },
+        )
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use std::num::NonZero;
 
 use mpiprobe_attach::AttachMethod;
-use mpiprobe_discover::architecture::Architecture;
+use mpiprobe_elf::Architecture;
 use mpiprobe_model::Check;
 use serde_json::json;
 

@@ -19,12 +19,9 @@ use std::{
 use mpiprobe_discover::{
     ReturnRisk, ReturnRisks, Scanner, files::with_callers_rights, identity_when_mapped, mappings::FileId, open_regular,
 };
+use mpiprobe_elf::{Elf, constants::PT_INTERP};
 use mpiprobe_plan::ImplementationRecogniser;
-use object::{
-    Endianness, ReadCache, ReadRef as _,
-    elf::{self, FileHeader64},
-    read::elf::{FileHeader as _, ProgramHeader as _},
-};
+use object::{ReadCache, ReadRef as _};
 
 /// Arguments that are looked at.
 const MOST_ARGUMENTS: usize = 256;
@@ -168,12 +165,9 @@ fn listed_file(line: &[u8]) -> Option<PathBuf> {
 fn interpreter(program: &Path) -> Option<PathBuf> {
     let file = open_regular(program).ok()?;
     let data = ReadCache::new(&file);
-    let header = FileHeader64::<Endianness>::parse(&data).ok()?;
-    let endian = header.endian().ok()?;
-    let segments = header.program_headers(endian, &data).ok()?;
-    let segment = segments.iter().find(|segment| segment.p_type(endian) == elf::PT_INTERP)?;
-    let length = segment.p_filesz(endian).min(LONGEST_PATH);
-    let bytes = (&data).read_bytes_at(segment.p_offset(endian), length).ok()?;
+    let elf = Elf::parse(&data).ok()?;
+    let segment = elf.segments.of_kind(PT_INTERP)?;
+    let bytes = (&data).read_bytes_at(segment.offset, segment.file_size.min(LONGEST_PATH)).ok()?;
     let path = bytes.split(|&byte| byte == 0).next()?;
     PathBuf::from(OsStr::from_bytes(path)).canonicalize().ok()
 }

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use object::Endianness;
 use serde::Serialize;
 
 /// Word size, byte order and machine of an ELF file, from the first 20 bytes of its header (ELF gABI, "ELF Header").
@@ -55,6 +56,10 @@ impl Architecture {
         };
         let machine = if big_endian { u16::from_be_bytes([low, high]) } else { u16::from_le_bytes([low, high]) };
         Some(Self { bits, big_endian, machine })
+    }
+
+    pub(crate) const fn endianness(self) -> Endianness {
+        if self.big_endian { Endianness::Big } else { Endianness::Little }
     }
 
     /// Whether this mpiprobe can observe such a process.

@@ -4,11 +4,8 @@ use object::LittleEndian;
 use object::elf::{self, CompressionHeader64};
 use object::read::{CompressedData, CompressionFormat};
 
-/// The largest section that is read, before and after decompression, in bytes.
-pub(super) const MAX_SECTION: u64 = 512 << 20;
-
-/// The content of a section with SHF_COMPRESSED (gABI: "Section Compression").
-pub(super) fn decompress(bytes: &[u8], limit: u64) -> Option<Vec<u8>> {
+/// The content of a 64-bit little-endian file's section with SHF_COMPRESSED (gABI: "Section Compression"), of at most `limit` bytes.
+pub fn decompress(bytes: &[u8], limit: u64) -> Option<Vec<u8>> {
     let (header, data) = object::pod::from_bytes::<CompressionHeader64<LittleEndian>>(bytes).ok()?;
     let format = match header.ch_type.get(LittleEndian) {
         elf::ELFCOMPRESS_ZLIB => CompressionFormat::Zlib,
@@ -19,7 +16,7 @@ pub(super) fn decompress(bytes: &[u8], limit: u64) -> Option<Vec<u8>> {
 }
 
 /// The content of a section called `.zdebug_…`, as binutils made them before 2016: "ZLIB" and the size in big-endian.
-pub(super) fn decompress_gnu(bytes: &[u8], limit: u64) -> Option<Vec<u8>> {
+pub fn decompress_gnu(bytes: &[u8], limit: u64) -> Option<Vec<u8>> {
     let (size, data) = bytes.strip_prefix(b"ZLIB")?.split_first_chunk()?;
     inflate(CompressionFormat::Zlib, data, u64::from_be_bytes(*size), limit)
 }

@@ -15,6 +15,7 @@ mod event;
 #[cfg(feature = "hand-made")]
 mod hand_made;
 mod source;
+pub mod store;
 
 pub use definitions::{
     ClockPair, Communicator, CommunicatorId, CommunicatorKind, Definitions, File, FileId, LeftOut, Location,

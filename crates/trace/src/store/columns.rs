@@ -1,0 +1,413 @@
+//! Events of a location as columns: shapes (what events have in common), times, requests.
+
+use std::collections::HashMap;
+
+use mpiprobe_functions::FunctionId;
+
+use super::wire::{Input, Malformed, put, unzigzag, zigzag};
+use crate::{
+    definitions::{CommunicatorId, FileId, SiteId, WindowId},
+    event::{
+        Bytes, Call, Change, Event, Object, Operation, Partner, PhaseChange, RequestChange, RequestId, Root, Transfer,
+    },
+};
+
+/// How much of a call's part of a chunk comes from elsewhere, so that nobody can make a reader take more memory than the file has bytes.
+const MOST_CHANGES: u64 = 1 << 20;
+
+/// Events that are becoming a chunk.
+#[derive(Debug, Default)]
+pub(super) struct Columns {
+    count: u32,
+    shapes: HashMap<Vec<u8>, u64>,
+    /// In the order of first use.
+    dictionary: Vec<u8>,
+    which: Vec<u8>,
+    gaps: Vec<u8>,
+    durations: Vec<u8>,
+    /// Where the number is not the one after the last call's: how many events before, and how many calls are missing.
+    jumps: Vec<u8>,
+    requests: Vec<u8>,
+    changes: Vec<u8>,
+    /// Of the event before.
+    last: Last,
+    pub(super) from_ns: u64,
+    pub(super) until_ns: u64,
+    pub(super) first_number: u64,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Last {
+    end_ns: u64,
+    number: Option<u64>,
+    jump: u32,
+    posted: u64,
+    changed: u64,
+}
+
+impl Columns {
+    pub(super) fn count(&self) -> u32 {
+        self.count
+    }
+
+    pub(super) fn push(&mut self, event: &Event) {
+        let (begin_ns, end_ns) = (event.time_ns(), event.end_ns());
+        if self.count == 0 {
+            self.from_ns = begin_ns;
+        }
+        self.from_ns = self.from_ns.min(begin_ns);
+        self.until_ns = self.until_ns.max(end_ns);
+        let mut shape = Vec::with_capacity(32);
+        match event {
+            Event::Call(call) => {
+                put_call(&mut shape, call);
+                self.number(call.number);
+            }
+            Event::Phase(change) => put_phase(&mut shape, change),
+        }
+        let index = self.shape(shape);
+        put(&mut self.which, index);
+        put(&mut self.gaps, zigzag(begin_ns.wrapping_sub(self.last.end_ns).cast_signed()));
+        put(&mut self.durations, zigzag(end_ns.wrapping_sub(begin_ns).cast_signed()));
+        self.last.end_ns = end_ns;
+        if let Event::Call(call) = event {
+            self.requests_of(call);
+        }
+        self.count += 1;
+    }
+
+    fn number(&mut self, number: u64) {
+        match self.last.number {
+            None => self.first_number = number,
+            Some(last) if number == last.wrapping_add(1) => {}
+            Some(last) => {
+                put(&mut self.jumps, u64::from(self.count - self.last.jump));
+                put(&mut self.jumps, zigzag(number.wrapping_sub(last).wrapping_sub(1).cast_signed()));
+                self.last.jump = self.count;
+            }
+        }
+        self.last.number = Some(number);
+    }
+
+    fn requests_of(&mut self, call: &Call) {
+        if let Some(RequestId(request)) = call.request {
+            put(&mut self.requests, zigzag(request.wrapping_sub(self.last.posted).cast_signed()));
+            self.last.posted = request;
+        }
+        for change in &call.requests {
+            let mut shape = vec![2];
+            shape.push(change.change as u8);
+            put_operation(&mut shape, &change.operation);
+            let index = self.shape(shape);
+            put(&mut self.changes, index);
+            put(&mut self.changes, zigzag(change.request.0.wrapping_sub(self.last.changed).cast_signed()));
+            self.last.changed = change.request.0;
+        }
+    }
+
+    fn shape(&mut self, shape: Vec<u8>) -> u64 {
+        let next = self.shapes.len() as u64;
+        if let Some(&known) = self.shapes.get(&shape) {
+            return known;
+        }
+        put(&mut self.dictionary, shape.len() as u64);
+        self.dictionary.extend_from_slice(&shape);
+        self.shapes.insert(shape, next);
+        next
+    }
+
+    /// The payload of a chunk.
+    pub(super) fn bytes(&self) -> Vec<u8> {
+        let columns =
+            [&self.dictionary, &self.which, &self.gaps, &self.durations, &self.jumps, &self.requests, &self.changes];
+        let mut bytes = Vec::with_capacity(columns.iter().map(|column| column.len() + 5).sum());
+        for column in columns {
+            put(&mut bytes, column.len() as u64);
+            bytes.extend_from_slice(column);
+        }
+        bytes
+    }
+}
+
+fn put_call(to: &mut Vec<u8>, call: &Call) {
+    to.push(0);
+    let flags = u8::from(call.began_before) | u8::from(call.has_returned) << 1 | u8::from(call.request.is_some()) << 2;
+    to.push(flags);
+    to.push(call.depth);
+    put(to, zigzag(call.result.into()));
+    put(to, call.requests.len() as u64);
+    put(to, call.call_site.map_or(0, |site| u64::from(site.0) + 1));
+    put_operation(to, &call.operation);
+}
+
+fn put_phase(to: &mut Vec<u8>, change: &PhaseChange) {
+    to.push(1);
+    to.push(u8::from(change.is_on) | u8::from(change.phase.is_some()) << 1);
+    to.extend_from_slice(change.phase.as_deref().unwrap_or_default().as_bytes());
+}
+
+fn put_operation(to: &mut Vec<u8>, operation: &Operation) {
+    put(to, u64::from(operation.function.number()));
+    put(to, operation.communicator.map_or(0, |id| u64::from(id.0) + 1));
+    match operation.object {
+        None => to.push(0),
+        Some(Object::Window(WindowId(id))) => {
+            to.push(1);
+            put(to, id.into());
+        }
+        Some(Object::File(FileId(id))) => {
+            to.push(2);
+            put(to, id.into());
+        }
+    }
+    match operation.root {
+        None => to.push(0),
+        Some(Root::Rank(rank)) => {
+            to.push(1);
+            put(to, rank.into());
+        }
+        Some(Root::Own) => to.push(2),
+        Some(Root::Null) => to.push(3),
+    }
+    put_transfer(to, operation.send);
+    put_transfer(to, operation.receive);
+}
+
+/// A byte of flags: 1 there is one, 2 any source, 4 any tag, 8 a tag; 16 bytes are known, 32 at most. Then the partner, and what there is.
+fn put_transfer(to: &mut Vec<u8>, transfer: Option<Transfer>) {
+    let Some(transfer) = transfer else {
+        to.push(0);
+        return;
+    };
+    let known = match transfer.bytes {
+        Bytes::Known(_) => 16,
+        Bytes::AtMost(_) => 32,
+        Bytes::Unknown => 0,
+    };
+    let tag = u8::from(transfer.tag.is_some()) << 3;
+    to.push(1 | u8::from(transfer.any_source) << 1 | u8::from(transfer.any_tag) << 2 | tag | known);
+    put(
+        to,
+        match transfer.partner {
+            Partner::Group => 0,
+            Partner::Null => 1,
+            Partner::Any => 2,
+            Partner::Unknown => 3,
+            Partner::Rank(rank) => u64::from(rank) + 4,
+        },
+    );
+    if let Some(tag) = transfer.tag {
+        put(to, zigzag(tag.into()));
+    }
+    if let Some(bytes) = transfer.bytes.at_most() {
+        put(to, bytes);
+    }
+}
+
+#[derive(Clone, Debug)]
+enum Shape {
+    /// With so many changes of requests; whether it gives one back.
+    Call(Call, u64, bool),
+    Phase(PhaseChange),
+    Change(RequestChange),
+}
+
+/// Events out of a chunk's payload, one after the other.
+#[derive(Debug)]
+pub(super) struct Reading {
+    shapes: Vec<Shape>,
+    bytes: Vec<u8>,
+    /// Where in `bytes` the rest of each column is: which, gaps, durations, jumps, requests, changes.
+    rest: [(usize, usize); 6],
+    left: u32,
+    done: u32,
+    /// The event before which numbers jump next, and by how much.
+    jump: Option<(u32, i64)>,
+    last: Last,
+    first_number: u64,
+}
+
+impl Reading {
+    /// `functions`: what numbers of functions mean.
+    pub(super) fn new(
+        bytes: Vec<u8>,
+        count: u32,
+        first_number: u64,
+        functions: &[FunctionId],
+    ) -> Result<Self, Malformed> {
+        let mut input = Input(&bytes);
+        let mut dictionary = input.column()?;
+        let mut shapes = Vec::new();
+        while !dictionary.0.is_empty() {
+            shapes.push(shape(dictionary.column()?, functions)?);
+        }
+        let mut rest = [(0, 0); 6];
+        for place in &mut rest {
+            let column = input.column()?;
+            let end = bytes.len() - input.0.len();
+            *place = (end - column.0.len(), end);
+        }
+        let mut reading =
+            Self { shapes, bytes, rest, left: count, done: 0, jump: None, last: Last::default(), first_number };
+        reading.jump = reading.next_jump()?;
+        Ok(reading)
+    }
+
+    fn number(&mut self, column: usize) -> Result<u64, Malformed> {
+        let Some((at, end)) = self.rest.get_mut(column) else { return Err(Malformed("there is no such column")) };
+        let mut input = Input(self.bytes.get(*at..*end).unwrap_or_default());
+        let number = input.number()?;
+        *at = *end - input.0.len();
+        Ok(number)
+    }
+
+    fn next_jump(&mut self) -> Result<Option<(u32, i64)>, Malformed> {
+        if self.rest.get(3).is_none_or(|(at, end)| at == end) {
+            return Ok(None);
+        }
+        let after = u32::try_from(self.number(3)?).map_err(|_| Malformed("a jump leads too far"))?;
+        let by = unzigzag(self.number(3)?);
+        let at = self.last.jump.checked_add(after).ok_or(Malformed("a jump leads too far"))?;
+        self.last.jump = at;
+        Ok(Some((at, by)))
+    }
+
+    pub(super) fn next(&mut self) -> Result<Option<Event>, Malformed> {
+        if self.left == 0 {
+            return Ok(None);
+        }
+        self.left -= 1;
+        let which = self.number(0)?;
+        let gap = unzigzag(self.number(1)?);
+        let duration = unzigzag(self.number(2)?);
+        let begin_ns = self.last.end_ns.wrapping_add_signed(gap);
+        let end_ns = begin_ns.wrapping_add_signed(duration);
+        self.last.end_ns = end_ns;
+        let event = match self.shapes.get(usize::try_from(which).unwrap_or(usize::MAX)) {
+            Some(Shape::Phase(change)) => Event::Phase(PhaseChange { at_ns: begin_ns, ..change.clone() }),
+            Some(Shape::Call(call, changes, posts)) => {
+                let (mut call, changes, posts) = (call.clone(), *changes, *posts);
+                call.entry_ns = begin_ns;
+                call.return_ns = end_ns;
+                call.number = self.call_number()?;
+                self.requests_of(&mut call, changes, posts)?;
+                Event::Call(call)
+            }
+            _ => return Err(Malformed("an event is of no shape")),
+        };
+        self.done += 1;
+        Ok(Some(event))
+    }
+
+    fn call_number(&mut self) -> Result<u64, Malformed> {
+        let mut number = self.last.number.map_or(self.first_number, |last| last.wrapping_add(1));
+        if let Some((_, by)) = self.jump.filter(|&(at, _)| at == self.done) {
+            number = number.wrapping_add_signed(by);
+            self.jump = self.next_jump()?;
+        }
+        self.last.number = Some(number);
+        Ok(number)
+    }
+
+    fn requests_of(&mut self, call: &mut Call, changes: u64, posts: bool) -> Result<(), Malformed> {
+        if posts {
+            self.last.posted = self.last.posted.wrapping_add_signed(unzigzag(self.number(4)?));
+            call.request = Some(RequestId(self.last.posted));
+        }
+        for _ in 0..changes {
+            let which = self.number(5)?;
+            self.last.changed = self.last.changed.wrapping_add_signed(unzigzag(self.number(5)?));
+            let Some(Shape::Change(change)) = self.shapes.get(usize::try_from(which).unwrap_or(usize::MAX)) else {
+                return Err(Malformed("what became of a request is of no shape"));
+            };
+            call.requests.push(RequestChange { request: RequestId(self.last.changed), ..*change });
+        }
+        Ok(())
+    }
+}
+
+fn shape(mut input: Input<'_>, functions: &[FunctionId]) -> Result<Shape, Malformed> {
+    match input.byte()? {
+        0 => {
+            let flags = input.byte()?;
+            let depth = input.byte()?;
+            let result = input.int()?;
+            let changes = input.number()?;
+            if changes > MOST_CHANGES {
+                return Err(Malformed("a call has too many requests"));
+            }
+            let call_site = input.number()?.checked_sub(1).and_then(|site| u32::try_from(site).ok()).map(SiteId);
+            let operation = operation(&mut input, functions)?;
+            let call = Call {
+                began_before: flags & 1 != 0,
+                has_returned: flags & 2 != 0,
+                depth,
+                call_site,
+                result,
+                operation,
+                ..Call::new(operation.function, 0, 0)
+            };
+            Ok(Shape::Call(call, changes, flags & 4 != 0))
+        }
+        1 => {
+            let flags = input.byte()?;
+            let name = std::str::from_utf8(input.0).map_err(|_| Malformed("a phase's name is no text"))?;
+            let phase = (flags & 2 != 0).then(|| name.to_owned());
+            Ok(Shape::Phase(PhaseChange { at_ns: 0, phase, is_on: flags & 1 != 0 }))
+        }
+        2 => {
+            let change = match input.byte()? {
+                0 => Change::Started,
+                1 => Change::Completed,
+                2 => Change::Cancelled,
+                3 => Change::Failed,
+                4 => Change::Released,
+                _ => return Err(Malformed("something unknown became of a request")),
+            };
+            let operation = operation(&mut input, functions)?;
+            Ok(Shape::Change(RequestChange { request: RequestId(0), change, operation }))
+        }
+        _ => Err(Malformed("an event is of an unknown kind")),
+    }
+}
+
+fn operation(input: &mut Input<'_>, functions: &[FunctionId]) -> Result<Operation, Malformed> {
+    let function = functions.get(input.word()? as usize).copied().ok_or(Malformed("a function has no name"))?;
+    let communicator = input.number()?.checked_sub(1).and_then(|id| u32::try_from(id).ok()).map(CommunicatorId);
+    let object = match input.byte()? {
+        0 => None,
+        1 => Some(Object::Window(WindowId(input.word()?))),
+        2 => Some(Object::File(FileId(input.word()?))),
+        _ => return Err(Malformed("an operation is on something unknown")),
+    };
+    let root = match input.byte()? {
+        0 => None,
+        1 => Some(Root::Rank(input.word()?)),
+        2 => Some(Root::Own),
+        3 => Some(Root::Null),
+        _ => return Err(Malformed("a root is unknown")),
+    };
+    let (send, receive) = (transfer(input)?, transfer(input)?);
+    Ok(Operation { function, communicator, object, send, receive, root })
+}
+
+fn transfer(input: &mut Input<'_>) -> Result<Option<Transfer>, Malformed> {
+    let flags = input.byte()?;
+    if flags & 1 == 0 {
+        return Ok(None);
+    }
+    let partner = match input.word()? {
+        0 => Partner::Group,
+        1 => Partner::Null,
+        2 => Partner::Any,
+        3 => Partner::Unknown,
+        rank => Partner::Rank(rank - 4),
+    };
+    let tag = if flags & 8 != 0 { Some(input.int()?) } else { None };
+    let bytes = match flags & 0x30 {
+        0x10 => Bytes::Known(input.number()?),
+        0x20 => Bytes::AtMost(input.number()?),
+        _ => Bytes::Unknown,
+    };
+    Ok(Some(Transfer { partner, tag, bytes, any_source: flags & 2 != 0, any_tag: flags & 4 != 0 }))
+}

@@ -1,0 +1,81 @@
+//! A trace, or a part of one, as a file.
+
+use std::io::Write;
+
+use super::{
+    definition::{Definition, LocalCommunicator},
+    error::WriteError,
+    writer::TraceWriter,
+};
+use crate::{
+    definitions::{CommunicatorId, CommunicatorKind, Definitions, FileId, NodeId, ProcessId, SiteId, WindowId},
+    source::{ReadError, Span, Trace, in_order},
+};
+
+/// Why a trace could not be copied.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum CopyError {
+    #[error(transparent)]
+    Read(#[from] ReadError),
+    #[error(transparent)]
+    Write(#[from] WriteError),
+}
+
+/// Writes what is in a span as one file. In each process, numbers are the ids that the trace has.
+pub fn copy<W: Write>(trace: &dyn Trace, span: Span, to: W) -> Result<W, CopyError> {
+    let mut writer = TraceWriter::new(to)?;
+    let definitions = trace.definitions();
+    define(definitions, &mut writer);
+    for event in in_order(trace, definitions.location_ids(), span) {
+        let (location, event) = event?;
+        writer.push(location, &event)?;
+    }
+    Ok(writer.finish()?)
+}
+
+fn define<W: Write>(definitions: &Definitions, writer: &mut TraceWriter<W>) {
+    let nodes = (0..).map(NodeId).zip(definitions.nodes.iter().cloned());
+    nodes.for_each(|(id, node)| writer.define(Definition::Node(id, node)));
+    let processes = (0..).map(ProcessId).zip(definitions.processes.iter().cloned());
+    processes.for_each(|(id, process)| writer.define(Definition::Process(id, process)));
+    let locations = definitions.location_ids().zip(definitions.locations.iter().cloned());
+    locations.for_each(|(id, location)| writer.define(Definition::Location(id, location)));
+    let sites = (0..).map(SiteId).zip(definitions.call_sites.iter().cloned());
+    sites.for_each(|(id, site)| writer.define(Definition::CallSite(id, site)));
+    for (id, process) in (0..).map(ProcessId).zip(&definitions.processes) {
+        for (number, known) in (0..).zip(&definitions.communicators) {
+            let rank = process.rank.and_then(|rank| known.rank_of(rank));
+            let is_in = known.kind == CommunicatorKind::Own || rank.is_some() || known.members.is_empty();
+            if !is_in || (known.job.is_some() && known.job != process.job) {
+                continue;
+            }
+            let size = |members: &[Option<u32>]| u32::try_from(members.len()).unwrap_or(u32::MAX);
+            writer.define(Definition::Communicator(LocalCommunicator {
+                process: id,
+                number,
+                name: known.name.clone(),
+                kind: known.kind,
+                // Keeps those with the same members apart.
+                context: u64::from(number) + 1,
+                size: size(&known.members),
+                remote_size: size(&known.remote_members),
+                rank: rank.unwrap_or(0),
+                parent: known.parent.map(|CommunicatorId(parent)| parent),
+                members: known.members.clone(),
+                remote_members: known.remote_members.clone(),
+                was_made: true,
+                first_ns: number.into(),
+                freed_ns: None,
+            }));
+        }
+        for (WindowId(number), window) in (0..).map(WindowId).zip(&definitions.windows) {
+            let communicator = window.communicator.map(|CommunicatorId(id)| id);
+            writer.define(Definition::Window { process: id, number, communicator });
+        }
+        for (FileId(number), file) in (0..).map(FileId).zip(&definitions.files) {
+            let communicator = file.communicator.map(|CommunicatorId(id)| id);
+            writer.define(Definition::File { process: id, number, communicator, file: file.clone() });
+        }
+    }
+}

@@ -1,0 +1,25 @@
+//! Traces in files: chunks that each can be read without the others, described in `docs/trace-format.md`.
+
+mod chunk;
+mod columns;
+mod communicators;
+mod copy;
+mod definition;
+mod error;
+mod index;
+mod reader;
+#[cfg(test)]
+mod tests;
+mod wire;
+mod writer;
+
+pub use copy::{CopyError, copy};
+pub use definition::{Definition, LocalCommunicator};
+pub use error::{OpenError, WriteError};
+pub use reader::TraceFiles;
+pub use writer::TraceWriter;
+
+/// First bytes of a file.
+pub const MAGIC: [u8; 8] = *b"MPITRACE";
+/// Raised when a reader of the one before would read anything wrong.
+pub const VERSION: u32 = 1;

@@ -1,0 +1,382 @@
+//! Files of a trace, read as one.
+
+use std::{
+    collections::{BTreeMap, HashMap},
+    fs::File,
+    os::unix::fs::FileExt as _,
+    path::Path,
+};
+
+use mpiprobe_functions::{FunctionId, by_name};
+
+use super::{
+    chunk::HEAD,
+    columns::Reading,
+    communicators::{Numbers, unite},
+    definition::{Definition, LocalCommunicator},
+    error::OpenError,
+    index::{Place, check, index},
+    wire::Malformed,
+};
+use crate::{
+    definitions::{
+        CommunicatorId, Definitions, File as MpiFile, FileId, Location, LocationId, NodeId, Process, ProcessId, SiteId,
+        Window, WindowId,
+    },
+    event::{Event, Object, Operation},
+    source::{Events, ReadError, Span, Trace},
+};
+
+/// Entries of one kind that a file may define.
+const MOST: usize = 1 << 22;
+
+/// A trace in files, one of each node; they are only read where somebody asks for events.
+#[derive(Debug)]
+pub struct TraceFiles {
+    files: Vec<OneFile>,
+    definitions: Definitions,
+    /// By location.
+    chunks: Vec<Vec<ChunkAt>>,
+    numbers: Numbers,
+    windows: HashMap<(ProcessId, u32), WindowId>,
+    opened: HashMap<(ProcessId, u32), FileId>,
+    notes: Vec<String>,
+}
+
+#[derive(Debug)]
+struct OneFile {
+    path: String,
+    file: File,
+    /// What numbers of functions mean.
+    functions: Vec<FunctionId>,
+    /// The number in the trace of each call site of the file.
+    sites: Vec<SiteId>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct ChunkAt {
+    file: usize,
+    place: Place,
+}
+
+/// What the definitions of one file say.
+#[derive(Debug, Default)]
+struct Said {
+    functions: Vec<String>,
+    own: Definitions,
+    communicators: BTreeMap<(ProcessId, u32), LocalCommunicator>,
+    windows: BTreeMap<(ProcessId, u32), Option<u32>>,
+    opened: BTreeMap<(ProcessId, u32), (Option<u32>, MpiFile)>,
+    unread: u64,
+}
+
+impl TraceFiles {
+    /// Opens files, in whatever order, as one trace.
+    pub fn open<P: AsRef<Path>>(paths: &[P]) -> Result<Self, OpenError> {
+        let mut trace = Self {
+            files: Vec::new(),
+            definitions: Definitions::default(),
+            chunks: Vec::new(),
+            numbers: Numbers::new(),
+            windows: HashMap::new(),
+            opened: HashMap::new(),
+            notes: Vec::new(),
+        };
+        let mut communicators = BTreeMap::new();
+        let mut scopes = Scopes::default();
+        let mut sites = HashMap::new();
+        for path in paths {
+            trace.add(path.as_ref(), &mut communicators, &mut scopes, &mut sites)?;
+        }
+        if trace.files.is_empty() {
+            return Err(OpenError::Nothing);
+        }
+        (trace.definitions.communicators, trace.numbers) = unite(&communicators, &trace.definitions.processes);
+        trace.resolve(scopes);
+        Ok(trace)
+    }
+
+    /// What is wrong with the files, in words; empty: nothing.
+    pub fn notes(&self) -> &[String] {
+        &self.notes
+    }
+
+    fn add(
+        &mut self,
+        path: &Path,
+        communicators: &mut BTreeMap<(ProcessId, u32), LocalCommunicator>,
+        scopes: &mut Scopes,
+        sites: &mut HashMap<(String, u64), SiteId>,
+    ) -> Result<(), OpenError> {
+        let shown = path.display().to_string();
+        let error = |error| OpenError::Io { path: shown.clone(), error };
+        let file = File::open(path).map_err(error)?;
+        let length = check(&file, &shown)?;
+        let found = index(&file, length).map_err(error)?;
+        let mut said = Said::default();
+        for place in &found.definitions {
+            said.read(&file, place);
+        }
+        let functions = said.functions.iter().map(|name| {
+            by_name(name).ok_or_else(|| OpenError::UnknownFunction { path: shown.clone(), function: name.clone() })
+        });
+        // Names of functions that nobody has called are of no importance.
+        let functions: Vec<FunctionId> = match functions.collect() {
+            Ok(functions) => functions,
+            Err(error) if found.events.is_empty() => {
+                self.notes.push(error.to_string());
+                Vec::new()
+            }
+            Err(error) => return Err(error),
+        };
+        let number = self.files.len();
+        let first_location = self.take(&mut said, communicators, scopes);
+        let of_sites = said.own.call_sites.drain(..).map(|site| {
+            let key = (site.module.clone(), site.offset);
+            *sites.entry(key).or_insert_with(|| {
+                self.definitions.call_sites.push(site);
+                SiteId(u32::try_from(self.definitions.call_sites.len() - 1).unwrap_or(u32::MAX))
+            })
+        });
+        let sites = of_sites.collect();
+        self.files.push(OneFile { path: shown.clone(), file, functions, sites });
+        let mut nobodys = 0;
+        for place in found.events {
+            match self.chunks.get_mut(first_location + place.head.location as usize) {
+                Some(chunks) => chunks.push(ChunkAt { file: number, place }),
+                None => nobodys += u64::from(place.head.count),
+            }
+        }
+        let mut note = |amount: u64, what: &str| {
+            if amount > 0 {
+                self.notes.push(format!("{shown}: {amount} {what}"));
+            }
+        };
+        note(found.cut, "bytes at the end are no whole chunk: it was cut off, or is still being written");
+        note(found.damaged, "bytes are damaged");
+        note(said.unread, "parts of its definitions are damaged");
+        note(nobodys, "events are of no thread");
+        Ok(())
+    }
+
+    /// Takes in what a file defines; gives the number of its first location.
+    fn take(
+        &mut self,
+        said: &mut Said,
+        communicators: &mut BTreeMap<(ProcessId, u32), LocalCommunicator>,
+        scopes: &mut Scopes,
+    ) -> usize {
+        let all = &mut self.definitions;
+        let count = |length: usize| u32::try_from(length).unwrap_or(u32::MAX);
+        let (first_node, first_process) = (count(all.nodes.len()), count(all.processes.len()));
+        let first_location = all.locations.len();
+        let process = |id: ProcessId| ProcessId(id.0.saturating_add(first_process));
+        all.nodes.append(&mut said.own.nodes);
+        let moved = said.own.processes.drain(..);
+        all.processes.extend(moved.map(|one| Process { node: NodeId(one.node.0.saturating_add(first_node)), ..one }));
+        let moved = said.own.locations.drain(..);
+        all.locations.extend(moved.map(|one| Location { process: process(one.process), ..one }));
+        self.chunks.resize_with(all.locations.len(), Vec::new);
+        for ((id, number), local) in std::mem::take(&mut said.communicators) {
+            let id = process(id);
+            communicators.insert((id, number), LocalCommunicator { process: id, ..local });
+        }
+        let windows = std::mem::take(&mut said.windows).into_iter();
+        scopes.windows.extend(windows.map(|((id, number), over)| ((process(id), number), over)));
+        let opened = std::mem::take(&mut said.opened).into_iter();
+        scopes.opened.extend(opened.map(|((id, number), over)| ((process(id), number), over)));
+        first_location
+    }
+
+    fn resolve(&mut self, scopes: Scopes) {
+        for ((process, number), over) in scopes.windows {
+            let communicator = over.and_then(|over| self.numbers.get(&(process, over)).copied());
+            let id = WindowId(u32::try_from(self.definitions.windows.len()).unwrap_or(u32::MAX));
+            self.definitions.windows.push(Window { communicator });
+            self.windows.insert((process, number), id);
+        }
+        for ((process, number), (over, file)) in scopes.opened {
+            let communicator = over.and_then(|over| self.numbers.get(&(process, over)).copied());
+            let id = FileId(u32::try_from(self.definitions.files.len()).unwrap_or(u32::MAX));
+            self.definitions.files.push(MpiFile { communicator, ..file });
+            self.opened.insert((process, number), id);
+        }
+    }
+
+    fn chunk(&self, at: &ChunkAt) -> Result<Reading, ReadError> {
+        let Some(from) = self.files.get(at.file) else {
+            return Err(ReadError::Damaged { path: String::new(), reason: "there is no such file".into() });
+        };
+        let head = at.place.head;
+        let damaged = |Malformed(why): Malformed| ReadError::Damaged {
+            path: from.path.clone(),
+            reason: format!("the chunk at byte {}: {why}", at.place.offset - HEAD as u64),
+        };
+        let mut stored = vec![0; head.stored as usize];
+        let read = from.file.read_exact_at(&mut stored, at.place.offset);
+        read.map_err(|error| ReadError::Io { path: from.path.clone(), error })?;
+        let payload = head.payload(&stored).map_err(damaged)?;
+        Reading::new(payload, head.count, head.first_number, &from.functions).map_err(damaged)
+    }
+
+    /// What events call by numbers of the file, by ids of the trace.
+    fn translate(&self, file: usize, process: ProcessId, event: &mut Event) {
+        let Event::Call(call) = event else { return };
+        let sites = self.files.get(file).map(|file| file.sites.as_slice()).unwrap_or_default();
+        call.call_site = call.call_site.and_then(|site| sites.get(site.index()).copied());
+        let mut operations: Vec<&mut Operation> =
+            call.requests.iter_mut().map(|change| &mut change.operation).collect();
+        operations.push(&mut call.operation);
+        for operation in operations {
+            operation.communicator =
+                operation.communicator.and_then(|CommunicatorId(number)| self.numbers.get(&(process, number)).copied());
+            operation.object = operation.object.and_then(|object| match object {
+                Object::Window(WindowId(number)) => self.windows.get(&(process, number)).copied().map(Object::Window),
+                Object::File(FileId(number)) => self.opened.get(&(process, number)).copied().map(Object::File),
+            });
+        }
+    }
+}
+
+impl Trace for TraceFiles {
+    fn definitions(&self) -> &Definitions {
+        &self.definitions
+    }
+
+    fn span(&self) -> Span {
+        let heads = || self.chunks.iter().flatten().map(|chunk| chunk.place.head);
+        Span {
+            from_ns: heads().map(|head| head.from_ns).min().unwrap_or(0),
+            until_ns: heads().map(|head| head.until_ns).max().unwrap_or(0),
+        }
+    }
+
+    fn event_count(&self) -> u64 {
+        self.chunks.iter().flatten().map(|chunk| u64::from(chunk.place.head.count)).sum()
+    }
+
+    fn events(&self, location: LocationId, span: Span) -> Events<'_> {
+        let process = self.definitions.location(location).map_or(ProcessId(u32::MAX), |location| location.process);
+        let chunks = self.chunks.get(location.index()).map(Vec::as_slice).unwrap_or_default();
+        Box::new(ChunkEvents { trace: self, process, span, chunks: chunks.iter(), open: None })
+    }
+}
+
+/// The events of a location, a chunk at a time.
+struct ChunkEvents<'a> {
+    trace: &'a TraceFiles,
+    process: ProcessId,
+    span: Span,
+    chunks: std::slice::Iter<'a, ChunkAt>,
+    open: Option<(ChunkAt, Reading)>,
+}
+
+impl ChunkEvents<'_> {
+    /// Events of a damaged chunk are missing by their numbers; the rest of the location is read on.
+    fn next_or_error(&mut self) -> Result<Option<Event>, ReadError> {
+        loop {
+            if let Some((at, reading)) = &mut self.open {
+                match reading.next() {
+                    Ok(Some(mut event)) => {
+                        if self.span.touches(&event) {
+                            self.trace.translate(at.file, self.process, &mut event);
+                            return Ok(Some(event));
+                        }
+                        continue;
+                    }
+                    Ok(None) => {}
+                    Err(Malformed(why)) => {
+                        let offset = at.place.offset - HEAD as u64;
+                        let path = self.trace.files.get(at.file).map(|file| file.path.clone()).unwrap_or_default();
+                        self.open = None;
+                        let reason = format!("the chunk at byte {offset}: {why}");
+                        return Err(ReadError::Damaged { path, reason });
+                    }
+                }
+                self.open = None;
+            }
+            let Some(&at) = self.chunks.next() else { return Ok(None) };
+            let head = at.place.head;
+            if head.until_ns >= self.span.from_ns && head.from_ns <= self.span.until_ns {
+                self.open = Some((at, self.trace.chunk(&at)?));
+            }
+        }
+    }
+}
+
+impl Iterator for ChunkEvents<'_> {
+    type Item = Result<Event, ReadError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        self.next_or_error().transpose()
+    }
+}
+
+/// Windows and files as processes know them, and the numbers of their communicators there.
+#[derive(Debug, Default)]
+struct Scopes {
+    windows: BTreeMap<(ProcessId, u32), Option<u32>>,
+    opened: BTreeMap<(ProcessId, u32), (Option<u32>, MpiFile)>,
+}
+
+impl Said {
+    /// Takes in one chunk of definitions, as far as it makes sense.
+    fn read(&mut self, file: &File, place: &Place) {
+        let mut stored = vec![0; place.head.stored as usize];
+        let payload = match file.read_exact_at(&mut stored, place.offset) {
+            Ok(()) => place.head.payload(&stored).ok(),
+            Err(_) => None,
+        };
+        let definitions = payload.and_then(|payload| serde_json::from_slice::<Vec<Definition>>(&payload).ok());
+        let Some(definitions) = definitions else {
+            self.unread += 1;
+            return;
+        };
+        for definition in definitions {
+            self.unread += u64::from(!self.take(definition));
+        }
+    }
+
+    /// False: it refers to what is not there.
+    fn take(&mut self, definition: Definition) -> bool {
+        match definition {
+            Definition::Functions(names) => self.functions = names,
+            Definition::Node(id, node) => return set(&mut self.own.nodes, id.index(), node),
+            Definition::Process(id, process) => return set(&mut self.own.processes, id.index(), process),
+            Definition::Location(id, location) => return set(&mut self.own.locations, id.index(), location),
+            Definition::CallSite(id, site) => return set(&mut self.own.call_sites, id.index(), site),
+            Definition::Communicator(local) => {
+                if self.communicators.len() >= MOST {
+                    return false;
+                }
+                self.communicators.insert((local.process, local.number), local);
+            }
+            Definition::Window { process, number, communicator } => {
+                if self.windows.len() >= MOST {
+                    return false;
+                }
+                self.windows.insert((process, number), communicator);
+            }
+            Definition::File { process, number, communicator, file } => {
+                if self.opened.len() >= MOST {
+                    return false;
+                }
+                self.opened.insert((process, number), (communicator, file));
+            }
+        }
+        true
+    }
+}
+
+/// Puts an entry in its place, which is there or comes next.
+fn set<T>(list: &mut Vec<T>, index: usize, value: T) -> bool {
+    if let Some(place) = list.get_mut(index) {
+        *place = value;
+        return true;
+    }
+    let is_next = index == list.len() && index < MOST;
+    if is_next {
+        list.push(value);
+    }
+    is_next
+}

@@ -1,0 +1,333 @@
+//! Whatever is written is read back, as far as it is there.
+#![allow(clippy::cast_possible_truncation, reason = "nothing here is so long")]
+
+use std::{fs, io::Write as _};
+
+use proptest::prelude::*;
+use tempfile::NamedTempFile;
+
+use super::*;
+use crate::{
+    Bytes, Call, Change, CommunicatorId, Definitions, Event, HandMade, LocationId, Operation, Partner, PhaseChange,
+    ProcessId, RequestChange, RequestId, Root, SiteId, Span, Trace, Transfer, call,
+};
+
+fn written(trace: &HandMade) -> Vec<u8> {
+    copy(trace, Span::ALL, Vec::new()).unwrap()
+}
+
+fn file(bytes: &[u8]) -> NamedTempFile {
+    let mut file = NamedTempFile::new().unwrap();
+    file.write_all(bytes).unwrap();
+    file
+}
+
+fn opened(bytes: &[u8]) -> TraceFiles {
+    TraceFiles::open(&[file(bytes).path()]).unwrap()
+}
+
+fn events(trace: &dyn Trace, location: u32) -> Vec<Event> {
+    trace.events(LocationId(location), Span::ALL).map(Result::unwrap).collect()
+}
+
+/// A small generator, the same in each run.
+struct Numbers(u64);
+
+impl Numbers {
+    fn below(&mut self, end: u64) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        (self.0 >> 11) % end
+    }
+}
+
+/// Ranks exchange with six neighbours each and reduce, with times that vary as those of real codes do.
+fn halo(ranks: u32, steps: u64) -> HandMade {
+    let mut made = HandMade::of_ranks(ranks);
+    let sites: Vec<SiteId> = (0..4).map(|line| made.site("exchange", "halo.c", 80 + line)).collect();
+    for rank in 0..ranks {
+        let mut numbers = Numbers(u64::from(rank) + 1);
+        let mut now = 1_000_000;
+        let mut request = 0;
+        let mut calls = Vec::new();
+        for _ in 0..steps {
+            let mut span = |gap: u64, length: u64| {
+                // The product of two is nearer to what times are like than one.
+                let entry = now + gap / 2 + numbers.below(gap) * numbers.below(100) / 100;
+                now = entry + length / 2 + numbers.below(length) * numbers.below(100) / 100;
+                (entry, now)
+            };
+            let mut posted = Vec::new();
+            for side in 0..12u32 {
+                let neighbour = (rank + 1 + side % 6) % ranks;
+                let (entry, back) = span(if side == 0 { 2_000_000 } else { 90 }, 400);
+                request += 1;
+                let name = if side < 6 { "MPI_Irecv" } else { "MPI_Isend" };
+                let made = call(name, entry, back).at(sites[side as usize / 6]).posts(request);
+                let bytes = 8192 << (side % 3);
+                let tag = side.cast_signed() % 6;
+                posted.push(if side < 6 { made.from(neighbour, tag, bytes) } else { made.to(neighbour, tag, bytes) });
+            }
+            let (entry, back) = span(100, 50_000);
+            let wait = call("MPI_Waitall", entry, back).at(sites[2]);
+            let wait = posted.iter().fold(wait, Call::completes);
+            calls.append(&mut posted);
+            calls.push(wait);
+            let (entry, back) = span(3000, 40_000);
+            calls.push(call("MPI_Allreduce", entry, back).at(sites[3]).moves(8, 8));
+        }
+        for call in calls {
+            made.add(rank, call);
+        }
+    }
+    made
+}
+
+#[test]
+fn what_is_written_is_read_back() {
+    let mut made = halo(4, 700);
+    let pair = made.communicator("pair", &[3, 1]);
+    made.add(1, call("MPI_Send", 1 << 40, (1 << 40) + 5).over(pair).to(0, -3, u64::MAX));
+    made.push(1, Event::Phase(PhaseChange { at_ns: 1 << 41, phase: Some("solve".into()), is_on: true }));
+    made.push(1, Event::Phase(PhaseChange { at_ns: 1 << 42, phase: None, is_on: false }));
+    let mut late = call("MPI_Bcast", 1 << 43, 1 << 44).rooted(2).moves(0, 77).over(pair);
+    late.number = 5;
+    late.has_returned = false;
+    made.add(1, late);
+    let read = opened(&written(&made));
+    assert!(read.notes().is_empty(), "{:?}", read.notes());
+    assert_eq!(read.definitions().processes, made.definitions.processes);
+    assert_eq!(read.definitions().communicators, made.definitions.communicators);
+    assert_eq!(read.definitions().call_sites, made.definitions.call_sites);
+    assert_eq!((read.span(), read.event_count()), (made.span(), made.event_count()));
+    for location in 0..4 {
+        assert_eq!(events(&read, location), events(&made, location));
+    }
+    let span = Span { from_ns: 400_000_000, until_ns: 401_000_000 };
+    let part = |trace: &dyn Trace| trace.events(LocationId(2), span).map(Result::unwrap).collect::<Vec<_>>();
+    assert!(!part(&made).is_empty());
+    assert_eq!(part(&read), part(&made));
+}
+
+#[test]
+fn an_event_of_a_halo_exchange_takes_less_than_four_bytes() {
+    let made = halo(8, 2000);
+    let bytes = written(&made).len() as f64;
+    let each = bytes / made.event_count() as f64;
+    assert!(each <= 4.0, "{each} bytes an event");
+}
+
+#[test]
+fn wherever_a_file_is_cut_off_what_is_before_is_read() {
+    let made = halo(3, 1900);
+    let bytes = written(&made);
+    let all: Vec<Vec<Event>> = (0..3).map(|location| events(&made, location)).collect();
+    let mut numbers = Numbers(7);
+    let mut most = 0;
+    for _ in 0..100 {
+        let length = 16 + numbers.below(bytes.len() as u64 - 16) as usize;
+        let read = opened(&bytes[..length]);
+        let known = u32::try_from(read.definitions().locations.len()).unwrap();
+        assert!(known == 0 || known == 3, "definitions are there or not");
+        for location in 0..known {
+            let events = events(&read, location);
+            most = most.max(events.len());
+            assert_eq!(events, all[location as usize][..events.len()], "cut at {length}");
+        }
+    }
+    assert!(most > 8000);
+}
+
+#[test]
+fn damage_costs_what_is_damaged_and_is_said() {
+    let made = halo(3, 1900);
+    let whole = written(&made);
+    let all: Vec<Vec<Event>> = (0..3).map(|location| events(&made, location)).collect();
+    let mut numbers = Numbers(11);
+    for _ in 0..100 {
+        let mut bytes = whole.clone();
+        let at = 16 + numbers.below(bytes.len() as u64 - 16) as usize;
+        bytes[at] ^= 1 << numbers.below(8);
+        let path = file(&bytes);
+        let Ok(read) = TraceFiles::open(&[path.path()]) else { panic!("a damaged file is read as far as it can be") };
+        let mut missing = made.event_count();
+        let mut errors = 0;
+        for location in read.definitions().location_ids() {
+            for event in read.events(location, Span::ALL) {
+                match event {
+                    Ok(event) => {
+                        let number = usize::try_from(event.call().unwrap().number).unwrap();
+                        assert_eq!(event, all[location.index()][number]);
+                        missing -= 1;
+                    }
+                    Err(_) => errors += 1,
+                }
+            }
+        }
+        assert!(errors > 0 || !read.notes().is_empty(), "nobody has noticed byte {at}");
+        assert!(missing > 0 || !read.notes().is_empty());
+    }
+}
+
+#[test]
+fn files_of_several_nodes_are_one_trace() {
+    let of_node = |ranks: std::ops::Range<u32>, host: &str| {
+        let mut made = HandMade::of_ranks(4);
+        let site = made.site("main", "ring.c", 9);
+        made.definitions.nodes[0].host = host.into();
+        let from = ranks.start as usize;
+        made.definitions.processes = made.definitions.processes[from..ranks.end as usize].to_vec();
+        made.definitions.locations.truncate(ranks.len());
+        let pair = made.communicator("pair", &[0, 2]);
+        for (location, rank) in ranks.enumerate() {
+            let at = u64::from(rank) * 100;
+            made.add(location as u32, call("MPI_Barrier", at, at + 10).over(HandMade::WORLD).at(site));
+            if rank % 2 == 0 {
+                made.add(location as u32, call("MPI_Send", at + 20, at + 30).over(pair).to(1 - rank / 2, 1, 1));
+            }
+        }
+        file(&written(&made))
+    };
+    let (one, other) = (of_node(0..2, "one"), of_node(2..4, "other"));
+    let read = TraceFiles::open(&[one.path(), other.path()]).unwrap();
+    let known: &Definitions = read.definitions();
+    let hosts: Vec<_> = known.processes.iter().map(|process| known.nodes[process.node.index()].host.as_str()).collect();
+    assert_eq!(hosts, ["one", "one", "other", "other"]);
+    assert_eq!((known.locations.len(), known.communicators.len(), known.call_sites.len()), (4, 2, 1));
+    let overs: Vec<_> =
+        (0..4).map(|location| events(&read, location)[0].call().unwrap().operation.communicator).collect();
+    assert_eq!(overs, [Some(HandMade::WORLD); 4]);
+    let send = events(&read, 2)[1].call().unwrap().operation;
+    assert_eq!(
+        (send.communicator, send.send.map(|send| send.partner)),
+        (Some(CommunicatorId(1)), Some(Partner::Rank(0)))
+    );
+    let at = known.process_at(&known.by_rank(), ProcessId(2), CommunicatorId(1), 0);
+    assert_eq!(at, Some(ProcessId(0)));
+}
+
+#[test]
+fn what_is_no_trace_or_a_later_one_is_said() {
+    let message = |bytes: &[u8]| TraceFiles::open(&[file(bytes).path()]).unwrap_err().to_string();
+    assert!(message(b"").ends_with(" is no trace of mpiprobe"));
+    assert!(message(b"{\"schema\": \"mpiprobe\", \"version\": 1}").ends_with(" is no trace of mpiprobe"));
+    let mut later = written(&HandMade::of_ranks(1));
+    later[8] = 9;
+    assert!(message(&later).ends_with(
+        " is a trace of format 9, and this mpiprobe reads format 1: use the version that wrote it, or a later one"
+    ));
+    let nowhere = TraceFiles::open(&["/nonexistent/x.trace"]).unwrap_err().to_string();
+    assert!(nowhere.starts_with("cannot open /nonexistent/x.trace: "), "{nowhere}");
+    assert!(matches!(TraceFiles::open::<&str>(&[]), Err(OpenError::Nothing)));
+}
+
+#[test]
+fn a_trace_in_which_nothing_happened_is_one() {
+    let read = opened(&written(&HandMade::of_ranks(2)));
+    assert_eq!((read.event_count(), events(&read, 1).len(), read.notes().len()), (0, 0, 0));
+}
+
+fn partner() -> impl Strategy<Value = Partner> {
+    prop_oneof![
+        (0..u32::MAX - 4).prop_map(Partner::Rank),
+        Just(Partner::Group),
+        Just(Partner::Null),
+        Just(Partner::Any),
+        Just(Partner::Unknown)
+    ]
+}
+
+fn transfer() -> impl Strategy<Value = Option<Transfer>> {
+    let bytes =
+        prop_oneof![any::<u64>().prop_map(Bytes::Known), any::<u64>().prop_map(Bytes::AtMost), Just(Bytes::Unknown)];
+    let one = (partner(), any::<Option<i32>>(), bytes, any::<bool>(), any::<bool>());
+    prop::option::of(one.prop_map(|(partner, tag, bytes, any_source, any_tag)| Transfer {
+        partner,
+        tag,
+        bytes,
+        any_source,
+        any_tag,
+    }))
+}
+
+prop_compose! {
+    fn operation()(
+        function in 0..mpiprobe_functions::FUNCTIONS.len(),
+        over in prop::option::of(Just(HandMade::WORLD)),
+        send in transfer(),
+        receive in transfer(),
+        root in prop_oneof![Just(None), any::<u32>().prop_map(|rank| Some(Root::Rank(rank))), Just(Some(Root::Own)), Just(Some(Root::Null))],
+    ) -> Operation {
+        let function = mpiprobe_functions::by_name(mpiprobe_functions::FUNCTIONS[function].name).unwrap();
+        Operation { communicator: over, send, receive, root, ..Operation::new(function) }
+    }
+}
+
+fn change() -> impl Strategy<Value = RequestChange> {
+    const KINDS: [Change; 5] =
+        [Change::Started, Change::Completed, Change::Cancelled, Change::Failed, Change::Released];
+    let one = (any::<u64>(), prop::sample::select(&KINDS[..]), operation());
+    one.prop_map(|(request, change, operation)| RequestChange { request: RequestId(request), change, operation })
+}
+
+prop_compose! {
+    fn any_call()(
+        number: u64, entry_ns: u64, return_ns: u64, flags: [bool; 2], depth: u8, request: Option<u64>, result: i32,
+        operation in operation(), requests in prop::collection::vec(change(), 0..4),
+    ) -> Call {
+        Call {
+            number, entry_ns, return_ns, began_before: flags[0], has_returned: flags[1], depth, result, requests,
+            request: request.map(RequestId), ..Call { operation, ..Call::new(operation.function, 0, 0) }
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn any_calls_are_read_as_they_were_written(calls in prop::collection::vec(any_call(), 0..40)) {
+        let mut made = HandMade::of_ranks(1);
+        calls.iter().for_each(|call| made.push(0, Event::Call(call.clone())));
+        // Whatever the order of times.
+        let calls: Vec<Event> = calls.into_iter().map(Event::Call).collect();
+        prop_assert_eq!(events(&opened(&written(&made)), 0), calls);
+    }
+
+    #[test]
+    fn nothing_that_anybody_may_have_written_makes_a_panic(
+        edits in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..40),
+    ) {
+        // Behind the checksums, which anybody can compute.
+        let made = halo(2, 3);
+        let mut columns = columns::Columns::default();
+        events(&made, 0).iter().for_each(|event| columns.push(event));
+        let mut bytes = columns.bytes();
+        for (at, value) in edits {
+            let at = at.index(bytes.len());
+            bytes[at] = value;
+        }
+        let functions: Vec<_> = mpiprobe_functions::FUNCTIONS.iter().filter_map(|one| mpiprobe_functions::by_name(one.name)).collect();
+        if let Ok(mut reading) = columns::Reading::new(bytes, columns.count(), 0, &functions) {
+            while let Ok(Some(_)) = reading.next() {}
+        }
+    }
+
+    #[test]
+    fn nothing_in_a_file_makes_a_panic(bytes: Vec<u8>, edits in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..20)) {
+        let mut whole = written(&halo(2, 3));
+        for (at, value) in edits {
+            let at = 16 + at.index(whole.len() - 16);
+            whole[at] = value;
+        }
+        whole.extend(bytes);
+        let path = file(&whole);
+        if let Ok(read) = TraceFiles::open(&[path.path()]) {
+            for location in read.definitions().location_ids() {
+                read.events(location, Span::ALL).for_each(drop);
+            }
+        }
+        fs::remove_file(path.path()).unwrap();
+    }
+}

@@ -1,0 +1,123 @@
+//! Writing a trace: events are kept until they make a chunk.
+
+use std::io::Write;
+
+use mpiprobe_functions::FUNCTIONS;
+
+use super::{
+    MAGIC, VERSION,
+    chunk::{Head, Kind},
+    columns::Columns,
+    definition::Definition,
+    error::WriteError,
+};
+use crate::{definitions::LocationId, event::Event};
+
+/// Events of a chunk: more make it no smaller.
+const CHUNK: u32 = 8192;
+const LEVEL: i32 = 1;
+
+/// Writes a file of a trace, chunk by chunk. What was written is readable whatever happens then.
+#[derive(Debug)]
+pub struct TraceWriter<W: Write> {
+    to: W,
+    /// By location.
+    open: Vec<Columns>,
+    definitions: Vec<Definition>,
+    sequence: u32,
+    written: u64,
+}
+
+impl<W: Write> TraceWriter<W> {
+    /// Begins a file.
+    pub fn new(mut to: W) -> Result<Self, WriteError> {
+        let mut head = Vec::from(MAGIC);
+        head.extend(VERSION.to_le_bytes());
+        head.extend([0; 4]);
+        to.write_all(&head)?;
+        let names = FUNCTIONS.iter().map(|function| function.name.to_owned()).collect();
+        let definitions = vec![Definition::Functions(names)];
+        Ok(Self { to, open: Vec::new(), definitions, sequence: 0, written: head.len() as u64 })
+    }
+
+    /// Something that events refer to from now on, or more of what is known of it. Communicators, windows and files are called in events
+    /// by their numbers in their process, in place of their ids.
+    pub fn define(&mut self, definition: Definition) {
+        self.definitions.push(definition);
+    }
+
+    /// The next event of a location.
+    pub fn push(&mut self, location: LocationId, event: &Event) -> Result<(), WriteError> {
+        if self.open.len() <= location.index() {
+            self.open.resize_with(location.index() + 1, Columns::default);
+        }
+        let Some(columns) = self.open.get_mut(location.index()) else { return Ok(()) };
+        columns.push(event);
+        if columns.count() >= CHUNK { self.close(location) } else { Ok(()) }
+    }
+
+    /// Writes out everything so far.
+    pub fn flush(&mut self) -> Result<(), WriteError> {
+        self.write_definitions()?;
+        for location in 0..u32::try_from(self.open.len()).unwrap_or(u32::MAX) {
+            self.close(LocationId(location))?;
+        }
+        self.to.flush()?;
+        Ok(())
+    }
+
+    /// The same, and gives back what was written to.
+    pub fn finish(mut self) -> Result<W, WriteError> {
+        self.flush()?;
+        Ok(self.to)
+    }
+
+    /// Bytes so far.
+    pub fn written(&self) -> u64 {
+        self.written
+    }
+
+    fn write_definitions(&mut self) -> Result<(), WriteError> {
+        if self.definitions.is_empty() {
+            return Ok(());
+        }
+        let payload = serde_json::to_vec(&self.definitions)?;
+        self.definitions.clear();
+        self.chunk(Kind::Definitions, &payload, LocationId(0), &Columns::default())
+    }
+
+    fn close(&mut self, location: LocationId) -> Result<(), WriteError> {
+        let columns = self.open.get_mut(location.index()).map(std::mem::take).unwrap_or_default();
+        if columns.count() == 0 {
+            return Ok(());
+        }
+        // Whatever is cut off, what events refer to comes before them.
+        self.write_definitions()?;
+        self.chunk(Kind::Events, &columns.bytes(), location, &columns)
+    }
+
+    fn chunk(&mut self, kind: Kind, payload: &[u8], location: LocationId, columns: &Columns) -> Result<(), WriteError> {
+        let stored = zstd::bulk::compress(payload, LEVEL)?;
+        let length = |bytes: &[u8]| u32::try_from(bytes.len()).unwrap_or(u32::MAX);
+        let head = Head {
+            kind,
+            stored: length(&stored),
+            raw: length(payload),
+            checksum: crc32fast::hash(&stored),
+            location: location.0,
+            count: columns.count(),
+            sequence: self.sequence,
+            from_ns: columns.from_ns,
+            until_ns: columns.until_ns,
+            first_number: columns.first_number,
+        };
+        self.sequence = self.sequence.wrapping_add(1);
+        // In one piece, so that a full disk or a kill leaves as little as possible of half a chunk.
+        let mut bytes = Vec::with_capacity(stored.len() + head.bytes().len());
+        bytes.extend(head.bytes());
+        bytes.extend(stored);
+        self.to.write_all(&bytes)?;
+        self.written += bytes.len() as u64;
+        Ok(())
+    }
+}

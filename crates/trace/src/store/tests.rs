@@ -289,7 +289,9 @@ proptest! {
     #[test]
     fn any_calls_are_read_as_they_were_written(calls in prop::collection::vec(any_call(), 0..40)) {
         let mut made = HandMade::of_ranks(1);
-        calls.iter().for_each(|call| made.push(0, Event::Call(call.clone())));
+        for call in &calls {
+            made.push(0, Event::Call(call.clone()));
+        }
         // Whatever the order of times.
         let calls: Vec<Event> = calls.into_iter().map(Event::Call).collect();
         prop_assert_eq!(events(&opened(&written(&made)), 0), calls);
@@ -302,7 +304,9 @@ proptest! {
         // Behind the checksums, which anybody can compute.
         let made = halo(2, 3);
         let mut columns = columns::Columns::default();
-        events(&made, 0).iter().for_each(|event| columns.push(event));
+        for event in &events(&made, 0) {
+            columns.push(event);
+        }
         let mut bytes = columns.bytes();
         for (at, value) in edits {
             let at = at.index(bytes.len());

@@ -86,8 +86,12 @@ mod tests {
         #[test]
         fn numbers_are_read_as_they_were_written(numbers: Vec<u64>, signed: Vec<i64>) {
             let mut bytes = Vec::new();
-            numbers.iter().for_each(|&number| put(&mut bytes, number));
-            signed.iter().for_each(|&number| put(&mut bytes, zigzag(number)));
+            for &number in &numbers {
+                put(&mut bytes, number);
+            }
+            for &number in &signed {
+                put(&mut bytes, zigzag(number));
+            }
             let mut input = Input(&bytes);
             for number in numbers {
                 prop_assert_eq!(input.number(), Ok(number));

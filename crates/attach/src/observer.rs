@@ -322,13 +322,24 @@ impl Observer {
         (is_whole && call.number() == Some(number)).then_some(call)
     }
 
-    /// When the first call of each living thread was seen, ns, by process slot and thread: 0 if none was.
-    pub fn first_entries(&self) -> HashMap<(u32, u32), u64> {
-        let by_process = self.threads_by_process().into_iter();
-        let entries = by_process.flat_map(|(process, threads)| {
-            threads.into_iter().map(move |thread| ((process, thread.tid), thread.state.first_entry_ns))
+    /// When the first call of each thread was seen, ns, by process slot and thread: nothing if none was. Of threads that have ended
+    /// too, as far as they are remembered; of several with the same id, the first.
+    pub fn first_entries(&self, engine: &Engine) -> Result<HashMap<(u32, u32), u64>, AttachError> {
+        // In this order, as in a snapshot: who ends meanwhile is in one of them, or in both.
+        let living = self.threads_by_process();
+        let ended = self.ended_threads_by_process(engine)?;
+        let living = living.iter().flat_map(|(process, threads)| {
+            threads.iter().map(move |thread| (*process, thread.tid, thread.state.first_entry_ns))
         });
-        entries.collect()
+        let ended = ended.iter().flat_map(|(process, threads)| {
+            threads.iter().map(move |thread| (*process, thread.tid, thread.first_entry_ns))
+        });
+        let mut entries: HashMap<(u32, u32), u64> = HashMap::new();
+        for (process, tid, entry_ns) in living.chain(ended).filter(|(_, _, entry_ns)| *entry_ns > 0) {
+            let first_ns = entries.entry((process, tid)).or_insert(entry_ns);
+            *first_ns = entry_ns.min(*first_ns);
+        }
+        Ok(entries)
     }
 
     /// Whether a thread is still in the call that it was in when its state was copied.

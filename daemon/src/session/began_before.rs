@@ -7,14 +7,13 @@ use std::{
     time::{Duration, Instant},
 };
 
-use mpiprobe_attach::Observer;
 use mpiprobe_discover::Process;
 use mpiprobe_functions::{FunctionId, FunctionSet};
 use mpiprobe_model::analyse::Observed;
 use mpiprobe_observe::{After, BeganBefore, CallBefore, ProcessSnapshot, Snapshot};
 use mpiprobe_stacks::{CallNow, Capture, Limits, Looker, Member, Target, WhereNow, Word, values};
 
-use super::process_table::ProcessTable;
+use super::{kernel::Kernel, process_table::ProcessTable};
 
 /// The next look comes after this part of the time since the first one: so much of it at most is not known when the call returns.
 const PART: u32 = 20;
@@ -104,13 +103,13 @@ impl EarlierCalls {
     }
 
     /// Looks at the processes that were added, for the first time.
-    pub(super) fn begin(&mut self, observer: &Observer, process_table: &ProcessTable) {
+    pub(super) fn begin(&mut self, kernel: &Kernel, process_table: &ProcessTable) {
         self.first = Instant::now();
-        self.look(observer, process_table);
+        self.look(kernel, process_table);
     }
 
     /// Looks at whoever may still be in a call that had begun before.
-    pub(super) fn look(&mut self, observer: &Observer, process_table: &ProcessTable) {
+    pub(super) fn look(&mut self, kernel: &Kernel, process_table: &ProcessTable) {
         let Some(looker) = &mut self.looker else { return };
         let followed: Vec<_> = self.processes.iter().filter(|(_, earlier)| earlier.is_followed()).collect();
         let of = |slot: u32| Some((slot, process_table.process(slot)?));
@@ -121,16 +120,19 @@ impl EarlierCalls {
             return;
         }
         let targets: Vec<Target<'_>> = processes.iter().map(|(_, process)| target(process)).collect();
-        match looker.look_for_calls(&targets) {
-            Ok(found) => {
-                // Read after the look: of whoever has no entry here the call that was seen had begun before.
-                let entries = observer.first_entries();
+        let found = looker.look_for_calls(&targets);
+        match found.map(|found| (found, kernel.observer.first_entries(&kernel.engine))) {
+            // Read after the look: of whoever has no entry here the call that was seen had begun before.
+            Ok((found, Ok(entries))) => {
                 for (slot, process) in &processes {
                     let own: Vec<&CallNow> = found.iter().filter(|call| call.pid == process.pid()).collect();
                     if let Some(earlier) = self.processes.get_mut(slot).filter(|_| !own.is_empty()) {
                         earlier.take_in(*slot, &own, &entries, self.counted);
                     }
                 }
+            }
+            Ok((_, Err(error))) => {
+                tracing::debug!("calls that began before could not be told from later ones: {error}");
             }
             Err(error) => tracing::debug!("calls that began before could not be looked at: {error}"),
         }
@@ -192,7 +194,12 @@ impl Earlier {
         for (&tid, thread) in &self.threads {
             let living = process.threads.iter().find(|known| known.tid == tid);
             let entry_ns = living.map(|known| known.state.first_entry_ns).filter(|&ns| ns > 0);
+            // The first of its id: one that came later has got the id only.
+            let ended = process.ended_threads.iter().find(|known| known.tid == tid && known.first_entry_ns > 0);
             let state = match (thread.state, until_ns, entry_ns) {
+                (State::Followed, ..) if let Some(ended) = ended => {
+                    State::Ended(ended.first_entry_ns.max(thread.known_ns))
+                }
                 (State::Followed, Some(end_ns), _) => State::Ended(end_ns.max(thread.known_ns)),
                 (State::Followed, None, Some(entry_ns)) => State::Outside(entry_ns.max(thread.known_ns)),
                 (State::Outside(until_ns), Some(_), _) => State::Ended(until_ns),
@@ -251,7 +258,7 @@ impl Thread {
 
 #[cfg(test)]
 mod tests {
-    use mpiprobe_common::ThreadState;
+    use mpiprobe_common::{EndedThread, ThreadState};
     use mpiprobe_functions::by_name;
     use mpiprobe_observe::ThreadSnapshot;
 
@@ -304,6 +311,15 @@ mod tests {
         assert_eq!(found(&left, 900, Some(950)), (vec![(After::ThreadEnded(150), 50)], vec![(150, 300)]));
         let never = looks(&[(at(7, 150, WhereNow::Outside), 0)]);
         assert_eq!(found(&never, 0, None), (vec![], vec![(100, 150)]));
+    }
+
+    #[test]
+    fn a_thread_that_has_called_since_and_ended_is_known_from_its_first_call_on() {
+        let unknown = looks(&[(at(7, 150, WhereNow::NotKnown), 0)]);
+        let ended = |first_entry_ns| EndedThread { ended_ns: 600, tid: 7, first_entry_ns, ..EndedThread::default() };
+        let process = ProcessSnapshot { ended_threads: vec![ended(400), ended(500)], ..ProcessSnapshot::empty(SLOT) };
+        let found = unknown.found(&process, Some(800), 1000);
+        assert_eq!((found.calls, found.unknown), (vec![], vec![(100, 400)]));
     }
 
     #[test]

@@ -161,7 +161,7 @@ impl Observation {
                 Err(error) => return Err(error),
             }
         }
-        self.earlier.begin(&self.kernel.observer, &self.targets.process_table);
+        self.earlier.begin(&self.kernel, &self.targets.process_table);
         if taken > 0 {
             self.targets.tell_observed(taken);
         }
@@ -201,7 +201,7 @@ impl Observation {
 
     /// Looks whether calls that had begun before are still open.
     pub(super) fn look_at_earlier_calls(&mut self) {
-        self.earlier.look(&self.kernel.observer, &self.targets.process_table);
+        self.earlier.look(&self.kernel, &self.targets.process_table);
     }
 
     /// Processes that have the name but no MPI yet, and may load it (`--wait`).

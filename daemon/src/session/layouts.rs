@@ -141,6 +141,10 @@ impl Layouts {
             }
             Search::NotYet(_) => false,
         };
+        // Communicators without members would end both the programs' own search and the launcher's word, which say who the members are.
+        if !is_settled && !knows_communicators {
+            layout.known &= !capability::COMMUNICATORS;
+        }
         // The launcher's word counts until it can be compared, and only as long as nothing contradicts it.
         let is_open = !is_settled || layout.knows(capability::COMMUNICATORS);
         if let Expected { rank: Some(rank), size: Some(size) } = pending.expected

@@ -47,7 +47,10 @@ pub fn find(thread: &mut ThreadState, layout: &Layout, within: In, partner: i32)
     };
     let sought = Sought { function: function as u16, started_by_plus_1: 0, number, communicator, call_site, partner };
     let Some(flow) = look_up(thread.process, layout, &sought) else { return 0 };
-    thread.recent_flows[index] = RecentFlow { flow, ..wanted };
+    // Whom it is with may be known the next time.
+    if partner < 0 || is_with_somebody(flow) {
+        thread.recent_flows[index] = RecentFlow { flow, ..wanted };
+    }
     flow + 1
 }
 
@@ -98,6 +101,12 @@ pub fn look_up(process: u32, layout: &Layout, sought: &Sought) -> Option<u32> {
 pub fn communicator(flow_plus_1: u32) -> u32 {
     // SAFETY: map value pointer; the key is written once before the flow is found.
     FLOWS.get_ptr(flow_plus_1.wrapping_sub(1)).map_or(0, |flow| unsafe { (*flow).key.communicator })
+}
+
+#[inline(always)]
+fn is_with_somebody(flow: u32) -> bool {
+    // SAFETY: map value pointer; the key is written once before the flow is found.
+    FLOWS.get_ptr(flow).is_some_and(|flow| unsafe { (*flow).key.peer != peer::UNKNOWN })
 }
 
 /// Whether it is known whom a flow is with, and over which communicator, if calls of the function are given one.

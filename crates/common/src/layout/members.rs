@@ -2,7 +2,7 @@
 
 use bytemuck::{Pod, Zeroable};
 
-use super::communicator::{comm_object, is_inter, told};
+use super::communicator::{comm, comm_object, is_inter, told};
 use super::memory::{int, integer, is_address, pointer};
 use super::{Layout, Memory, capability};
 
@@ -65,6 +65,12 @@ pub enum Side {
 /// `None` if the process is of another world (spawned, or connected to), or if `rank` is none of the communicator's.
 #[inline(always)]
 pub fn world_rank<M: Memory>(layout: &Layout, handle: u64, rank: u32, memory: &M) -> Option<u32> {
+    let world = layout.constants.comm_world;
+    if world != 0 && layout.handle(handle) == world && layout.knows(capability::CONSTANTS) {
+        // By definition, wherever the library keeps its members, and whether it has got them already.
+        let size = comm(layout, handle, memory)?.size;
+        return if rank < size { Some(rank) } else { None };
+    }
     member_world_rank(layout, handle, Side::Remote, rank, memory)
 }
 

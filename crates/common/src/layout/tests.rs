@@ -46,6 +46,27 @@ fn nothing_is_known_of_a_zeroed_layout() {
     }
 }
 
+/// Of the library's objects nothing can be read: the launcher has said how large the world is.
+#[test]
+fn ranks_of_the_world_are_world_ranks_wherever_the_library_keeps_its_members() {
+    let constants = MPICH.constants;
+    for objects in [0, capability::COMMUNICATORS, capability::COMMUNICATORS | capability::MEMBERS] {
+        let layout = Layout {
+            known: capability::CONSTANTS | objects,
+            constants,
+            told_rank: 1,
+            told_size: 4,
+            handles: handle_kind::INTEGER,
+            ..Layout::default()
+        };
+        assert_eq!(world_rank(&layout, constants.comm_world, 3, &NOWHERE), Some(3));
+        assert_eq!(world_rank(&layout, constants.comm_world, 4, &NOWHERE), None);
+        // That is what a check of where the members are must not rely on.
+        let member = member_world_rank(&layout, constants.comm_world, Side::Local, 3, &NOWHERE);
+        assert_eq!(member, (objects == 0).then_some(3));
+    }
+}
+
 #[test]
 fn predefined_datatypes_are_told_by_their_place_or_their_number() {
     let predefined = [Extent { first: 0x5000, last: 0x6000 }, Extent { first: 0x9000, last: 0x9000 }];

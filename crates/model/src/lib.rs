@@ -10,6 +10,7 @@ mod communicator;
 mod cost;
 mod efficiency;
 pub mod filter;
+mod finding;
 mod function;
 mod losses;
 mod names;
@@ -26,7 +27,6 @@ mod sum;
 mod tool;
 mod unmatched;
 mod volume;
-mod warning;
 
 /// Name and version of the JSON form; the version is raised when a field changes its meaning or goes.
 pub const SCHEMA: &str = "mpiprobe.profile/1";
@@ -39,11 +39,12 @@ pub use communicator::{
 };
 pub use cost::OwnCost;
 pub use efficiency::{Efficiency, Spent, Window};
+pub use finding::{Finding, Found, PartnerAtPlace, RankAtPlace, TimeAtPlace};
 pub use function::{FunctionProfile, FunctionRow, GroupProfile, GroupRow, GroupTraffic, InnerCalls, Rates};
 pub use losses::{Losses, without_options};
 pub use pending::PendingRow;
 pub use phase::{PhaseProfile, RankPhase};
-pub use profile::{EndReason, EngineInfo, JobInfo, LibraryInfo, Profile, SlowSite, Totals};
+pub use profile::{EndReason, EngineInfo, JobInfo, LibraryInfo, Profile, ProfileOutput, SlowSite, Totals};
 pub use rank::{BeganBeforeRow, OpenCallInfo, OtherThreads, RankProfile, RankState, ThreadLife, ThreadProfile};
 pub use recent::{ArgumentValue, NamedArgument, RecentCallInfo, RecentCalls};
 pub use rows::Rows;
@@ -52,4 +53,3 @@ pub use sum::SaturatingSum;
 pub use tool::{FunctionLayers, LibraryLayer, ToolCalls, ToolInfo, ToolLayer};
 pub use unmatched::{OtherEndSeen, UnmatchedRow};
 pub use volume::{CommunicatorRow, FlowRow, FunctionTraffic, RankTraffic, Volume};
-pub use warning::Warning;

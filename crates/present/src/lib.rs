@@ -3,8 +3,8 @@
 #![cfg_attr(not(test), deny(clippy::print_stderr, clippy::print_stdout))]
 
 mod checks;
-pub mod diagnose;
 mod doing;
+mod findings;
 mod interval;
 mod jobs;
 mod layers;
@@ -24,6 +24,7 @@ mod waiting;
 
 pub use checks::checks;
 pub use doing::{doing, what};
+pub use findings::{FindingText, findings};
 pub use interval::interval;
 pub use jobs::{JobList, jobs, next_step};
 pub use layers::library;

@@ -4,13 +4,14 @@ use std::{borrow::Cow, fmt::Write as _};
 
 use mpiprobe_model::{
     BeganBeforeRow, Efficiency, EndReason, FunctionProfile, OpenCallInfo, OwnCost, Profile, RankProfile, RankState,
-    SaturatingSum as _, Spread, Volume, Warning,
+    SaturatingSum as _, Spread, Volume,
     filter::{Filter, apply},
     without_options,
 };
 
 use super::{
     doing::called,
+    findings::FindingText,
     layers::layers,
     phases::phases,
     table::{
@@ -24,8 +25,8 @@ use super::{
     waiting::waits,
 };
 
-/// The final profile. Of its rows, those that the filter keeps; sums, warnings and who waits for whom are of everything.
-pub fn profile(all: &Profile, warnings: &[Warning], filter: Option<&Filter>) -> String {
+/// The final profile. Of its rows, those that the filter keeps; sums, findings and who waits for whom are of everything.
+pub fn profile(all: &Profile, findings: &[FindingText], filter: Option<&Filter>) -> String {
     if all.ranks.is_empty() {
         // Nobody reads empty tables.
         return format!("{}\nNo MPI call was counted.\n{}", header(all), completeness(all));
@@ -34,6 +35,7 @@ pub fn profile(all: &Profile, warnings: &[Warning], filter: Option<&Filter>) -> 
     let sections = [
         header(profile),
         filter.map(|filter| format!("Filter: {}; sums are of everything\n", filter.text())).unwrap_or_default(),
+        self::findings(findings),
         ranks(profile),
         groups(profile),
         functions(&profile.functions),
@@ -47,7 +49,6 @@ pub fn profile(all: &Profile, warnings: &[Warning], filter: Option<&Filter>) -> 
         began_before(profile),
         waits(all),
         unmatched(all),
-        self::warnings(warnings),
         remarks(profile),
     ];
     let shown: Vec<String> = sections.into_iter().filter(|section| !section.is_empty()).collect();
@@ -61,15 +62,19 @@ pub fn filtered<'a>(profile: &'a Profile, filter: Option<&Filter>) -> Cow<'a, Pr
 }
 
 /// What is probably wrong, and what to do about it.
-fn warnings(warnings: &[Warning]) -> String {
-    if warnings.is_empty() {
+fn findings(findings: &[FindingText]) -> String {
+    if findings.is_empty() {
         return String::new();
     }
     let mut text = String::new();
-    for warning in warnings {
-        let _ = writeln!(text, "{}: {}\n    {} {}", warning.name, warning.found, warning.meaning, warning.advice);
+    for finding in findings {
+        let _ = writeln!(text, "{}: {}", finding.name, finding.found);
+        for line in &finding.evidence {
+            let _ = writeln!(text, "    {line}");
+        }
+        let _ = writeln!(text, "    {}", finding.advised());
     }
-    section("Warnings", &text)
+    section("Findings", &text)
 }
 
 pub(super) fn header(profile: &Profile) -> String {

@@ -75,7 +75,7 @@ fn number(profile: &Profile, rank: usize) -> String {
     or_unknown(profile.ranks.get(rank).and_then(|rank| rank.rank))
 }
 
-fn shortened(names: Vec<String>, between: &str, most: usize) -> String {
+pub(super) fn shortened(names: Vec<String>, between: &str, most: usize) -> String {
     let more = names.len().saturating_sub(most);
     let mut text = names.into_iter().take(most).collect::<Vec<_>>().join(between);
     if more > 0 {

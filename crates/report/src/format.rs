@@ -6,8 +6,8 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use mpiprobe_model::{Profile, filter::Filter};
-use mpiprobe_present::{diagnose::warnings, filtered};
+use mpiprobe_model::{Profile, ProfileOutput, filter::Filter};
+use mpiprobe_present::{filtered, findings};
 
 use super::{
     Source,
@@ -81,16 +81,16 @@ pub fn write(source: &Source, format: Format, options: &ReportOptions, to: &mut 
     match format {
         Format::Text => {
             let short = shortened(all, options.top);
-            to.write_all(mpiprobe_present::profile(&short, &warnings(all), filter).as_bytes())
+            to.write_all(mpiprobe_present::profile(&short, &findings(all), filter).as_bytes())
         }
         Format::Mpip => mpip(&shown, to),
-        Format::Markdown => markdown(source.name(), &shown, &warnings(all), options.top, to),
+        Format::Markdown => markdown(source.name(), &shown, &findings(all), options.top, to),
         Format::Csv => {
             tables_as_csv(source, options).into_iter().try_for_each(|(_, text)| to.write_all(text.as_bytes()))
         }
         Format::Folded => folded(&shown, to),
         Format::Json => {
-            serde_json::to_writer(&mut *to, &*shown)?;
+            serde_json::to_writer(&mut *to, &ProfileOutput::new(&shown, all))?;
             to.write_all(b"\n")
         }
         Format::Cube => cube(&shown, to),

@@ -8,7 +8,7 @@ use std::{
 use mpiprobe_model::Profile;
 use mpiprobe_page::html::{Finding, Page, Series, Sources};
 use mpiprobe_present::{
-    diagnose::warnings,
+    findings,
     units::{bytes, count},
 };
 
@@ -24,7 +24,7 @@ pub(super) fn html(source: &Source, directories: &[PathBuf], to: &mut dyn Write)
     let profile = source.profile();
     let series = if source.is_single() { None } else { Some(series(source)) };
     let sources = Sources::find(profile, directories)?;
-    let findings: Vec<Finding> = warnings(profile).into_iter().map(Finding::from).collect();
+    let findings: Vec<Finding> = findings(profile).into_iter().map(Finding::from).collect();
     let mut notes = [source.notes(), sources.notes()].concat();
     notes.extend(uncertain(profile));
     let page = Page { profile, findings: &findings, notes: &notes, series: series.as_ref(), sources: &sources };

@@ -2,7 +2,8 @@
 
 use std::io::{self, Write};
 
-use mpiprobe_model::{Profile, Warning};
+use mpiprobe_model::Profile;
+use mpiprobe_present::FindingText;
 
 use super::tables::{Cell, Table, tables};
 
@@ -12,7 +13,7 @@ const ROWS: usize = 20;
 pub(crate) fn markdown(
     name: &str,
     profile: &Profile,
-    found: &[Warning],
+    findings: &[FindingText],
     top: Option<usize>,
     to: &mut dyn Write,
 ) -> io::Result<()> {
@@ -29,11 +30,13 @@ pub(crate) fn markdown(
     if profile.ranks.is_empty() {
         return writeln!(to, "No MPI call was counted.");
     }
-    if !found.is_empty() {
+    if !findings.is_empty() {
         writeln!(to, "## Findings\n")?;
-        for warning in found {
-            let (found, meaning, advice) = (escaped(&warning.found), warning.meaning, warning.advice);
-            writeln!(to, "- **{}**: {found}. {meaning} {advice}", warning.name)?;
+        for finding in findings {
+            writeln!(to, "- **{}**: {}. {}", finding.name, escaped(&finding.found), finding.advised())?;
+            for line in &finding.evidence {
+                writeln!(to, "  - {}", escaped(line))?;
+            }
         }
         writeln!(to)?;
     }

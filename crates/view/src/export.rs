@@ -3,8 +3,8 @@
 use std::io::{self, Write as _};
 
 use mpiprobe_discover::files::{PRIVATE, create_new};
-use mpiprobe_model::Profile;
-use mpiprobe_present::diagnose::warnings;
+use mpiprobe_model::{Profile, ProfileOutput};
+use mpiprobe_present::findings;
 
 use super::content::{Grid, Row};
 
@@ -22,8 +22,8 @@ pub(super) enum Form {
 /// link followed: mpiprobe may be root in a directory of somebody else.
 pub(super) fn write(profile: &Profile, form: Form) -> io::Result<String> {
     let (text, ending) = match form {
-        Form::Text => (mpiprobe_present::profile(profile, &warnings(profile), None), "txt"),
-        Form::Json => (serde_json::to_string(profile)? + "\n", "json"),
+        Form::Text => (mpiprobe_present::profile(profile, &findings(profile), None), "txt"),
+        Form::Json => (serde_json::to_string(&ProfileOutput::new(profile, profile))? + "\n", "json"),
     };
     let moment: String = profile.began.chars().filter(char::is_ascii_alphanumeric).take(15).collect();
     let seconds = profile.observed_ns / 1_000_000_000;

@@ -6,11 +6,10 @@ use clap::CommandFactory as _;
 use mpiprobe_discover::{
     Caller, JobChoice, ProcRoot, ProcRootError, ProcessError, Scanner, Target, put_down_files_rights,
 };
-use mpiprobe_model::Verdict;
+use mpiprobe_model::{ProfileOutput, Verdict};
 use mpiprobe_plan::ImplementationRecogniser;
 use mpiprobe_present::{
-    Output, OutputError,
-    diagnose::warnings,
+    Output, OutputError, findings,
     recording::{Recording, RecordingError},
     say,
 };
@@ -329,10 +328,11 @@ async fn view_recording(asked: &View) -> Result<Exit, CommandError> {
     let profile = recording.profile(index)?;
     let filter = asked.filter.as_ref();
     if asked.json {
-        Output.json_line(&*mpiprobe_present::filtered(&profile, filter))?;
+        let shown = mpiprobe_present::filtered(&profile, filter);
+        Output.json_line(&ProfileOutput::new(&shown, &profile))?;
     } else {
         Output.text(&format!("{}, moment {} of {}\n", recording.describe(index), index + 1, recording.len()))?;
-        Output.text(&mpiprobe_present::profile(&profile, &warnings(&profile), filter))?;
+        Output.text(&mpiprobe_present::profile(&profile, &findings(&profile), filter))?;
     }
     Ok(if profile.complete { Exit::Complete } else { Exit::Incomplete })
 }

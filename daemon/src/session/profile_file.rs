@@ -6,8 +6,8 @@ use std::{
 };
 
 use mpiprobe_discover::files::NewFile;
-use mpiprobe_model::{Profile, filter::Filter};
-use mpiprobe_present::{OutputError, diagnose::warnings, filtered};
+use mpiprobe_model::{Profile, ProfileOutput, filter::Filter};
+use mpiprobe_present::{OutputError, filtered, findings};
 
 /// In what form a finished profile is given.
 #[derive(Clone, Copy, Debug)]
@@ -44,9 +44,11 @@ impl WriteError {
 
 pub(super) fn text(profile: &Profile, form: Form<'_>) -> Result<String, OutputError> {
     if form.json {
-        return Ok(serde_json::to_string(&*filtered(profile, form.filter)).map_err(OutputError::Json)? + "\n");
+        let shown = filtered(profile, form.filter);
+        let output = ProfileOutput::new(&shown, profile);
+        return Ok(serde_json::to_string(&output).map_err(OutputError::Json)? + "\n");
     }
-    Ok(mpiprobe_present::profile(profile, &warnings(profile), form.filter))
+    Ok(mpiprobe_present::profile(profile, &findings(profile), form.filter))
 }
 
 /// Makes the file, before there is anything to write.

@@ -3,14 +3,12 @@
 use std::{future::pending, sync::Arc};
 
 use mpiprobe_model::{
-    EndReason, Profile,
+    EndReason, Profile, ProfileOutput,
     analyse::{Change, Look, unmatched_rows},
     filter::Filter,
 };
 use mpiprobe_present::{
-    Output, OutputError,
-    diagnose::warnings,
-    filtered,
+    Output, OutputError, filtered, findings,
     recording::{RecordTo, Recorder, RecordingError},
 };
 use mpiprobe_view::{Asked, LiveView};
@@ -56,7 +54,7 @@ impl Printer {
     fn moment(&self, profile: &Profile, change: &Change) -> Result<(), OutputError> {
         let filter = self.filter.as_ref();
         match self.form {
-            Form::Json => Output.json_line(&*filtered(profile, filter)),
+            Form::Json => Output.json_line(&ProfileOutput::new(&filtered(profile, filter), profile)),
             Form::Tables => Output.text(&mpiprobe_present::interval(profile, change, filter)),
             Form::Once | Form::Last => Ok(()),
         }
@@ -66,9 +64,9 @@ impl Printer {
     fn last(&self, profile: &Profile) -> Result<(), OutputError> {
         let filter = self.filter.as_ref();
         match self.form {
-            Form::Json => Output.json_line(&*filtered(profile, filter)),
+            Form::Json => Output.json_line(&ProfileOutput::new(&filtered(profile, filter), profile)),
             Form::Once => Output.text(&mpiprobe_present::interval(profile, &Change::since(None, profile), filter)),
-            Form::Tables | Form::Last => Output.text(&mpiprobe_present::profile(profile, &warnings(profile), filter)),
+            Form::Tables | Form::Last => Output.text(&mpiprobe_present::profile(profile, &findings(profile), filter)),
         }
     }
 }

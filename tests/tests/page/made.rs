@@ -76,8 +76,7 @@ impl Made {
     }
 
     fn of(name: &str, profile: &Profile, series: Option<&Series>, sources: &Sources) -> Result<Self, Failed> {
-        let findings: Vec<Finding> =
-            mpiprobe_present::diagnose::warnings(profile).into_iter().map(Finding::from).collect();
+        let findings: Vec<Finding> = mpiprobe_present::findings(profile).into_iter().map(Finding::from).collect();
         let page = Page { profile, findings: &findings, notes: sources.notes(), series, sources };
         let made =
             Self { page: directory().join(format!("{name}.html")), json: directory().join(format!("{name}.json")) };

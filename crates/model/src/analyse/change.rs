@@ -133,6 +133,19 @@ impl Change {
         Some((place, if wall > 0.0 { 100.0 * useful / wall } else { 0.0 }))
     }
 
+    /// Time of all ranks in MPI without what starts and ends it, ns; `None`: not known.
+    pub(super) fn communication_ns(&self) -> Option<u64> {
+        let (useful, wall) = all_together(self.spent()).useful()?;
+        Some(whole_ns(wall - useful))
+    }
+
+    /// How much longer all ranks together would have computed if each had as long as the one that does longest, ns; `None`: not known.
+    pub(super) fn idle_ns(&self) -> Option<u64> {
+        let useful: Vec<f64> = self.spent().map(|rank| Some(rank.useful()?.0)).collect::<Option<_>>()?;
+        let most = useful.iter().copied().fold(0.0, f64::max);
+        Some(whole_ns(useful.iter().map(|own| most - own).sum()))
+    }
+
     pub(super) fn spent(&self) -> impl Iterator<Item = Spent> {
         self.ranks.iter().map(|(rank, _)| rank.spent())
     }
@@ -190,6 +203,11 @@ impl RankChange {
         let Self { wall_ns, thread_wall_ns, mpi_ns, startup_ns, unseen_ns, untimed_calls, .. } = *self;
         Spent { wall_ns, thread_wall_ns, mpi_ns, startup_ns, unseen_ns, untimed_calls }
     }
+}
+
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "saturates, and times are not negative")]
+fn whole_ns(ns: f64) -> u64 {
+    ns as u64
 }
 
 /// The time of all these ranks.

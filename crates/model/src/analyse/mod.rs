@@ -5,6 +5,7 @@ mod beginning;
 mod change;
 mod communicator_names;
 mod communicators;
+mod findings;
 mod flows;
 mod input;
 mod merge;
@@ -27,6 +28,7 @@ mod waiting;
 mod whole;
 
 pub use change::{Bytes, Change, FunctionChange, Look, RankChange, RankId, identify};
+pub use findings::findings;
 pub use input::{Beginning, EndedCall, Expected, Identity, Observed, Session};
 pub use merge::{MergeError, merge};
 pub use open_call::{arguments_of_call, datatype_of_call, datatype_of_open_call};

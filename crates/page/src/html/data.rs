@@ -4,8 +4,9 @@ use std::collections::HashMap;
 
 use mpiprobe_model::{
     EndReason, EngineInfo, FunctionLayers, FunctionProfile, GroupProfile, JobInfo, OtherCommunicators, OwnCost,
-    PhaseProfile, Profile, Spread, ThreadLife, Totals, Warning, without_options,
+    PhaseProfile, Profile, Spread, ThreadLife, Totals, without_options,
 };
+use mpiprobe_present::FindingText;
 use serde::Serialize;
 
 use super::{
@@ -46,10 +47,10 @@ pub struct Finding {
     pub advice: String,
 }
 
-impl From<Warning> for Finding {
-    fn from(warning: Warning) -> Self {
-        let Warning { name, found, meaning, advice } = warning;
-        Self { name: name.into(), found, evidence: Vec::new(), meaning: meaning.into(), advice: advice.into() }
+impl From<FindingText> for Finding {
+    fn from(text: FindingText) -> Self {
+        let FindingText { name, found, evidence, meaning, advice } = text;
+        Self { name: name.into(), found, evidence, meaning: meaning.into(), advice: advice.into() }
     }
 }
 

@@ -39,7 +39,7 @@ pub(super) fn draw(frame: &mut Frame<'_>, area: Rect, state: &State, theme: Them
         let below = [
             glance::sites(state.glance(), right.width, theme),
             communicators(profile, usize::from(area.height / 6), theme),
-            warnings(state, usize::from(area.height / 4), theme),
+            findings(state, usize::from(area.height / 4), theme),
             remarks(profile, true, theme),
         ];
         // What stands below is never cut off for more functions.
@@ -51,7 +51,7 @@ pub(super) fn draw(frame: &mut Frame<'_>, area: Rect, state: &State, theme: Them
     }
     let is_low = area.height < LOW;
     let last = if is_low { vec![remark(profile, theme)] } else { remarks(profile, false, theme) };
-    let below = [warnings(state, 3, theme), last];
+    let below = [findings(state, 3, theme), last];
     let taken = above.iter().chain(&below).filter(|section| !section.is_empty());
     let taken: usize = taken.map(|section| section.len() + usize::from(!is_low)).sum();
     // With its title.
@@ -188,17 +188,17 @@ fn communicators(profile: &Profile, most: usize, theme: Theme) -> Section {
 }
 
 /// What is probably wrong; so many at most.
-fn warnings(state: &State, most: usize, theme: Theme) -> Section {
-    let warnings = state.warnings();
-    if warnings.is_empty() {
+fn findings(state: &State, most: usize, theme: Theme) -> Section {
+    let findings = state.findings();
+    if findings.is_empty() {
         return Vec::new();
     }
-    let mut lines = vec![title("Warnings", theme)];
-    for warning in warnings.iter().take(most) {
-        let line = Line::new(theme).add(Tone::Warning, &format!("  {}: ", warning.name));
-        lines.push(line.add(Tone::Plain, &warning.found));
+    let mut lines = vec![title("Findings", theme)];
+    for finding in findings.iter().take(most) {
+        let line = Line::new(theme).add(Tone::Warning, &format!("  {}: ", finding.name));
+        lines.push(line.add(Tone::Plain, &finding.found));
     }
-    if let more @ 1.. = warnings.len().saturating_sub(most) {
+    if let more @ 1.. = findings.len().saturating_sub(most) {
         lines.push(Line::new(theme).add(Tone::Dim, &format!("  and {more} more: w writes them to a file")));
     }
     lines

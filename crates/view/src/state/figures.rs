@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use mpiprobe_model::{
-    Profile, Warning,
+    Profile,
     analyse::{Change, Look, RankId, identify},
     filter::{Filter, Kept, apply},
 };
-use mpiprobe_present::diagnose;
+use mpiprobe_present::{FindingText, findings};
 
 use super::Data;
 use crate::{
@@ -21,7 +21,7 @@ pub(super) struct Figures {
     basis: Option<Basis>,
     pub change: Change,
     pub ids: Vec<RankId>,
-    pub warnings: Vec<Warning>,
+    pub findings: Vec<FindingText>,
     /// What the filter keeps.
     kept: Option<Part>,
 }
@@ -52,7 +52,7 @@ impl Figures {
         if is_same != Some(true) {
             self.change = Change::since(since.map(Arc::as_ref), profile);
             self.ids = identify(&profile.ranks).collect();
-            self.warnings = diagnose::warnings(profile);
+            self.findings = findings(profile);
         }
         if is_same != Some(true) || self.basis.as_ref().is_none_or(|basis| basis.filter.as_ref() != filter) {
             self.kept = filter.map(|filter| self.part(apply(filter, profile)));

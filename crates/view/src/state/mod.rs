@@ -31,9 +31,10 @@ use super::{
     source::{Moment, Position, Running},
     user::{History, SavedView},
 };
+use mpiprobe_model::Profile;
 use mpiprobe_model::analyse::RankId;
 use mpiprobe_model::filter::Filter;
-use mpiprobe_model::{Profile, Warning};
+use mpiprobe_present::FindingText;
 
 /// The view's state.
 #[derive(Debug)]
@@ -215,8 +216,8 @@ impl State {
     }
 
     /// What is probably wrong.
-    pub fn warnings(&self) -> &[Warning] {
-        &self.figures.warnings
+    pub fn findings(&self) -> &[FindingText] {
+        &self.figures.findings
     }
 
     /// First line of the help that is shown.

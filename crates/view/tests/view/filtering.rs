@@ -89,10 +89,10 @@ fn what_is_looked_into_is_filtered_too() {
 fn sums_are_of_everything() {
     let header = |state: &State| picture(state).lines().next().map(str::to_owned);
     let mut state = view(Synthetic::SMALL, (120, 40));
-    let (whole, overview) = (header(&state), state.warnings().to_vec());
+    let (whole, overview) = (header(&state), state.findings().to_vec());
     state.set_filter(Some("rank == 1".parse().unwrap()));
     assert_eq!(header(&state), whole);
-    assert_eq!(state.warnings(), overview);
+    assert_eq!(state.findings(), overview);
     assert_eq!(state.profile().map(|profile| profile.ranks.len()), Some(4), "w writes everything");
     press(&mut state, &["3"]);
     let functions = picture(&state).lines().skip(2).map(str::to_owned).collect::<Vec<_>>();

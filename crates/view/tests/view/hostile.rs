@@ -3,7 +3,7 @@
 
 use mpiprobe_model::Profile;
 use mpiprobe_present::{
-    diagnose::warnings,
+    findings,
     recording::{Recording, Writer},
 };
 use mpiprobe_tests::{picture::picture, synthetic::Synthetic};
@@ -33,7 +33,7 @@ fn read_back(profile: &Profile) -> Option<Profile> {
 }
 
 fn look_at(profile: Profile) {
-    mpiprobe_present::profile(&profile, &warnings(&profile), None);
+    mpiprobe_present::profile(&profile, &findings(&profile), None);
     let mut state = State::new(Running::Replay);
     state.resize(Size { width: 120, height: 40 });
     state.add(std::sync::Arc::new(Synthetic::SMALL.profile(1, None)));

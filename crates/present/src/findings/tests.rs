@@ -1,11 +1,12 @@
 //! Each diagnosis, of what it warns and of what it does not.
 
 use mpiprobe_model::{
-    Efficiency, FunctionProfile, FunctionTraffic, OpenCallInfo, OwnCost, Profile, RankState, Volume,
+    Amounts, Efficiency, FlowRow, FunctionProfile, FunctionTraffic, OpenCallInfo, OwnCost, Partner, Profile, RankState,
+    Volume,
     sample::{self, SECOND, function, over_world, pending, ranks, receive},
 };
 
-use super::{DIAGNOSES, warnings};
+use super::{FindingText, findings};
 
 fn job(number: u32) -> Profile {
     sample::profile(ranks(number))
@@ -13,8 +14,11 @@ fn job(number: u32) -> Profile {
 
 /// What is said by that name.
 fn found(profile: &Profile, name: &str) -> Option<String> {
-    assert!(DIAGNOSES.iter().any(|diagnosis| diagnosis.name() == name), "{name}");
-    warnings(profile).into_iter().find(|warning| warning.name == name).map(|warning| warning.found)
+    let found = findings(profile).into_iter().find(|finding| finding.name == name)?;
+    for text in [found.meaning, found.advice] {
+        assert!(text.ends_with('.') && text.len() > 20, "{name}: {text}");
+    }
+    Some(found.found)
 }
 
 /// The same profile with something changed.
@@ -25,21 +29,8 @@ fn with(mut profile: Profile, change: impl FnOnce(&mut Profile)) -> Profile {
 
 #[test]
 fn of_a_sound_job_nothing_is_said() {
-    assert_eq!(warnings(&job(4)), []);
-    assert_eq!(warnings(&job(0)), []);
-}
-
-#[test]
-fn every_diagnosis_says_what_it_means_and_what_to_do() {
-    let mut names: Vec<_> = DIAGNOSES.iter().map(|diagnosis| diagnosis.name()).collect();
-    names.sort_unstable();
-    names.dedup();
-    assert_eq!(names.len(), DIAGNOSES.len());
-    for diagnosis in DIAGNOSES {
-        for text in [diagnosis.meaning(), diagnosis.advice()] {
-            assert!(text.ends_with('.') && text.len() > 20, "{}: {text}", diagnosis.name());
-        }
-    }
+    assert_eq!(findings(&job(4)), []);
+    assert_eq!(findings(&job(0)), []);
 }
 
 #[test]
@@ -50,8 +41,101 @@ fn the_gravest_come_first() {
         profile.ranks[0].open_calls.push(receive(1, 1));
         profile.ranks[1].open_calls.push(receive(0, 1));
     });
-    let names: Vec<_> = warnings(&profile).iter().map(|warning| warning.name).collect();
+    let names: Vec<_> = findings(&profile).iter().map(|finding| finding.name).collect();
     assert_eq!(names, ["deadlock", "incomplete", "unusually long call", "high own cost"]);
+}
+
+#[test]
+fn what_costs_most_comes_first_of_what_is_not_grave() {
+    let profile = with(job(1), |profile| {
+        profile.functions.push(moving("MPI_File_write_at", 1000, 100, true));
+        let mut polling = function("MPI_Iprobe", 100_000, 1_000);
+        polling.all.wall_percent = 10.0;
+        profile.functions.push(polling);
+    });
+    let names = |profile: &Profile| findings(profile).iter().map(|finding| finding.name).collect::<Vec<_>>();
+    assert_eq!(names(&profile), ["polling", "tiny I/O"]);
+    let slower = with(profile, |profile| profile.functions[0].all.time_ns = SECOND);
+    assert_eq!(names(&slower), ["tiny I/O", "polling"]);
+}
+
+/// A flow of a rank in the sample, of so many seconds.
+fn flow(function: &'static str, site: &str, peer: Option<u32>, seconds: u64, waited: u64) -> FlowRow {
+    FlowRow {
+        function,
+        started_by: None,
+        communicator: None,
+        partner: if peer.is_some() { Partner::Rank } else { Partner::Nobody },
+        peer,
+        call_site: 0x40,
+        site: Some(site.into()),
+        amounts: Amounts { calls: 10, time_ns: seconds * SECOND, ..Amounts::default() },
+        completed: 0,
+        pending_ns: 0,
+        waited_ns: waited * SECOND,
+    }
+}
+
+fn at_places(profile: &Profile) -> Vec<FindingText> {
+    findings(profile).into_iter().filter(|finding| finding.name == "much time at one place").collect()
+}
+
+#[test]
+fn much_time_at_one_place() {
+    let flows = |profile: &mut Profile, rank: usize, flows: Vec<FlowRow>| {
+        profile.ranks[rank].traffic.as_mut().unwrap().flows = flows.into();
+    };
+    let profile = with(job(4), |profile| {
+        let waitall = |seconds| flow("MPI_Waitall", "halo.c:91 in step", None, seconds, 0);
+        let posted = |waited| {
+            [flow("MPI_Irecv", "halo.c:80 in step", Some(2), 0, waited), flow("MPI_Isend", "halo.c:81", Some(0), 0, 1)]
+        };
+        flows(profile, 3, [vec![waitall(8)], posted(7).into()].concat());
+        flows(profile, 1, [vec![waitall(2)], posted(1).into()].concat());
+        flows(profile, 0, vec![waitall(1), flow("MPI_Send", "a.c:1", Some(1), 1, 0)]);
+    });
+    let [found] = at_places(&profile).try_into().unwrap();
+    assert_eq!(
+        found.found,
+        "rank 3 spends 80.0 % of its time in MPI_Waitall at halo.c:91 in step, most of it for messages from rank 2; \
+         another rank 20.0 %"
+    );
+    assert_eq!(
+        found.evidence,
+        ["rank 3: 8.00 s in 10 calls, 80.0 %, 87.5 % for messages from rank 2", "rank 1: 2.00 s in 10 calls, 20.0 %"]
+    );
+    let short = with(profile, |profile| profile.observed_ns = SECOND - 1);
+    assert_eq!(at_places(&short), []);
+}
+
+#[test]
+fn the_partner_of_a_call_that_has_one_is_its_own() {
+    let of = |flows: Vec<FlowRow>| {
+        let profile = with(job(2), |profile| profile.ranks[0].traffic.as_mut().unwrap().flows = flows.into());
+        at_places(&profile).into_iter().map(|finding| finding.found).collect::<Vec<_>>()
+    };
+    assert_eq!(
+        of(vec![flow("MPI_Ssend", "a.c:1", Some(1), 3, 0)]),
+        ["rank 0 spends 30.0 % of its time in MPI_Ssend at a.c:1, most of it for messages to rank 1"]
+    );
+    let two = vec![flow("MPI_Sendrecv", "a.c:1", Some(1), 3, 0), flow("MPI_Sendrecv", "a.c:1", Some(0), 0, 0)];
+    assert_eq!(of(two), ["rank 0 spends 30.0 % of its time in MPI_Sendrecv at a.c:1"]);
+    let half = |peer| flow("MPI_Recv", "a.c:1", Some(peer), 2, 0);
+    assert_eq!(of(vec![half(0), half(1)]), ["rank 0 spends 40.0 % of its time in MPI_Recv at a.c:1"]);
+    let others = vec![flow("MPI_Iprobe", "a.c:1", Some(1), 9, 0), flow("MPI_Init", "a.c:2", None, 9, 0)];
+    assert_eq!(of(others), [""; 0]);
+}
+
+#[test]
+fn without_traffic_places_are_functions() {
+    let profile = with(job(2), |profile| {
+        for rank in &mut profile.ranks {
+            rank.traffic = None;
+            rank.functions = vec![function("MPI_Barrier", 1, 5 * SECOND).all].into();
+        }
+    });
+    let [found] = at_places(&profile).try_into().unwrap();
+    assert_eq!(found.found, "rank 0 spends 50.0 % of its time in MPI_Barrier; another rank 50.0 %");
 }
 
 #[test]

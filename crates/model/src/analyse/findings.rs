@@ -1,0 +1,282 @@
+//! What is probably wrong with a job: looked for one thing after the other.
+
+use std::{cmp::Reverse, collections::HashMap};
+
+use mpiprobe_functions::{Group, Role, by_name};
+
+use super::{Change, is_unusually_long, waiting};
+use crate::{
+    Finding, Found, FunctionProfile, OpenCallInfo, PartnerAtPlace, Profile, RankAtPlace, RankProfile, RankState,
+    SaturatingSum as _, TimeAtPlace, names::Name,
+};
+
+/// Ratios mean nothing of a shorter observation, ns.
+const SHORTEST_NS: u64 = 1_000_000_000;
+/// Share of all time in MPI from which a job is mostly in it, per cent.
+const MOSTLY: f64 = 50.0;
+/// A load balance below that is no longer good.
+const LEAST_BALANCE: f64 = 0.8;
+/// Share of a rank's time from which one place has much of it, per cent.
+const MUCH_AT_PLACE: f64 = 20.0;
+/// Places that are told of.
+const PLACES: usize = 3;
+/// Share of the time at a place from which one partner has most of it.
+const MOST_WITH_PARTNER: f64 = 60.0;
+/// Questions a second, of all ranks together, and their share of the wall time of all ranks, per cent, which are polling.
+const POLLS_PER_S: f64 = 10_000.0;
+const POLLING_PERCENT: f64 = 10.0;
+/// Messages a second, of all ranks together, and their mean size (bytes), far below what hides the cost of a message.
+const MANY_MESSAGES_PER_S: f64 = 10_000.0;
+const TINY_MESSAGE: u64 = 256;
+/// Calls, of all ranks together, and their mean size (bytes), which make tiny I/O.
+const MANY_IO_CALLS: u64 = 1000;
+const TINY_IO: u64 = 4096;
+/// Share of the job's time from which observation costs much, per cent.
+const MUCH_OWN_COST: f64 = 5.0;
+
+/// All that is found in a profile: what is grave, and then what costs most.
+pub fn findings(profile: &Profile) -> Vec<Finding> {
+    let one = [
+        deadlock,
+        incomplete,
+        requests_never_completed,
+        unusually_long_call,
+        imbalance,
+        mostly_in_mpi,
+        polling,
+        tiny_messages,
+        tiny_io,
+        high_own_cost,
+    ];
+    let mut found: Vec<Finding> = one.iter().filter_map(|find| find(profile)).chain(time_at_places(profile)).collect();
+    found.sort_by_key(|finding| {
+        (!finding.what.is_grave(), (!finding.what.is_grave()).then_some(Reverse(finding.cost_ns)))
+    });
+    found
+}
+
+/// What is no matter of time, or of a time that nobody knows.
+fn without_cost(what: Found) -> Finding {
+    Finding { cost_ns: None, what }
+}
+
+fn deadlock(profile: &Profile) -> Option<Finding> {
+    let circles = waiting(profile).circles;
+    let number = |place: &usize| profile.ranks.get(*place).and_then(|rank| rank.rank);
+    let circles: Vec<_> = circles.iter().map(|circle| circle.iter().map(number).collect()).collect();
+    (!circles.is_empty()).then(|| without_cost(Found::Deadlock { circles }))
+}
+
+fn incomplete(profile: &Profile) -> Option<Finding> {
+    let because = profile.incomplete_because.clone();
+    (!profile.complete).then(|| without_cost(Found::Incomplete { because }))
+}
+
+fn requests_never_completed(profile: &Profile) -> Option<Finding> {
+    let left = profile.ranks.iter().filter(|rank| rank.state == RankState::Ended).filter_map(|rank| {
+        let pending = &rank.traffic.as_ref()?.pending;
+        Some((rank, pending.first()?, pending.len()))
+    });
+    let requests = left.clone().map(|(_, _, number)| number).sum();
+    let (rank, first, _) = left.clone().next()?;
+    let (function, site) = (first.function, first.site.clone());
+    Some(without_cost(Found::RequestsNeverCompleted { ranks: left.count(), requests, rank: rank.rank, function, site }))
+}
+
+fn unusually_long_call(profile: &Profile) -> Option<Finding> {
+    let is_long = |call: &OpenCallInfo| {
+        let function = profile.functions.iter().find(|function| function.all.name == call.function);
+        !call.ended_inside && is_unusually_long(call, function.map(|function| &function.all))
+    };
+    let running = profile.ranks.iter().filter(|rank| rank.state == RankState::Running);
+    let long: Vec<_> =
+        running.filter_map(|rank| Some((rank, rank.open_calls.iter().find(|call| is_long(call))?))).collect();
+    let (rank, call) = long.iter().max_by_key(|(_, call)| call.open_ns)?;
+    Some(Finding {
+        cost_ns: Some(long.iter().map(|(_, call)| call.open_ns).saturating_sum()),
+        what: Found::UnusuallyLongCall {
+            ranks: long.len(),
+            of_ranks: profile.ranks.len(),
+            rank: rank.rank,
+            call: Box::new((*call).clone()),
+        },
+    })
+}
+
+fn imbalance(profile: &Profile) -> Option<Finding> {
+    let balance = profile.totals.efficiency.filter(|_| profile.observed_ns >= SHORTEST_NS)?.load_balance;
+    if balance >= LEAST_BALANCE || profile.ranks.len() < 2 {
+        return None;
+    }
+    let change = Change::since(None, profile);
+    let (place, computing_percent) = change.busiest()?;
+    Some(Finding {
+        cost_ns: change.idle_ns(),
+        what: Found::Imbalance {
+            load_balance_percent: 100.0 * balance,
+            rank: profile.ranks.get(place)?.rank,
+            computing_percent,
+        },
+    })
+}
+
+fn mostly_in_mpi(profile: &Profile) -> Option<Finding> {
+    let change = Change::since(None, profile);
+    let percent = change.communication_percent()?;
+    if percent < MOSTLY || profile.observed_ns < SHORTEST_NS {
+        return None;
+    }
+    let most = profile.functions.iter().filter(|function| !starts_or_ends(function.all.name));
+    let function = most.max_by_key(|function| function.all.spent_ns())?.all.name;
+    Some(Finding { cost_ns: change.communication_ns(), what: Found::MostlyInMpi { percent, function } })
+}
+
+fn polling(profile: &Profile) -> Option<Finding> {
+    let asked = profile.functions.iter().filter(|function| polls(function.all.name));
+    let most = &asked.max_by_key(|function| function.all.time_ns)?.all;
+    let (calls_per_s, percent) = (per_second(profile, most.calls), most.wall_percent);
+    (calls_per_s >= POLLS_PER_S && percent >= POLLING_PERCENT).then(|| Finding {
+        cost_ns: Some(most.time_ns),
+        what: Found::Polling { function: most.name, calls_per_s, percent },
+    })
+}
+
+fn tiny_messages(profile: &Profile) -> Option<Finding> {
+    let sends = of_group(profile, Group::PointToPoint);
+    let tiny = sends.filter_map(|function| {
+        let sent = &function.all.traffic.as_ref()?.sent;
+        let mean_bytes = sent.bytes.checked_div(sent.messages)?;
+        (mean_bytes <= TINY_MESSAGE).then(|| (function, per_second(profile, sent.messages), mean_bytes))
+    });
+    let (function, messages_per_s, mean_bytes) = tiny.max_by(|(_, a, _), (_, b, _)| a.total_cmp(b))?;
+    (messages_per_s >= MANY_MESSAGES_PER_S).then(|| Finding {
+        cost_ns: Some(function.all.time_ns),
+        what: Found::TinyMessages { function: function.all.name, messages_per_s, mean_bytes },
+    })
+}
+
+fn tiny_io(profile: &Profile) -> Option<Finding> {
+    let tiny = of_group(profile, Group::Io).filter_map(|function| {
+        let traffic = function.all.traffic.as_ref()?;
+        let volume = if traffic.sent.messages > 0 { &traffic.sent } else { &traffic.received };
+        let mean_bytes = volume.bytes.checked_div(volume.messages)?;
+        (mean_bytes < TINY_IO && volume.messages >= MANY_IO_CALLS).then_some((function, volume.messages, mean_bytes))
+    });
+    let (function, calls, mean_bytes) = tiny.max_by_key(|(_, calls, _)| *calls)?;
+    Some(Finding {
+        cost_ns: Some(function.all.time_ns),
+        what: Found::TinyIo { function: function.all.name, calls, mean_bytes },
+    })
+}
+
+fn high_own_cost(profile: &Profile) -> Option<Finding> {
+    let cost = &profile.own_cost;
+    let (percent, per_call_ns) = (cost.percent_of_wall, cost.per_call_ns);
+    (percent >= MUCH_OWN_COST).then(|| without_cost(Found::HighOwnCost { percent, per_call_ns }))
+}
+
+/// The places where ranks spend most of their time; without `--traffic`, the functions.
+fn time_at_places(profile: &Profile) -> Vec<Finding> {
+    if profile.observed_ns < SHORTEST_NS {
+        return Vec::new();
+    }
+    let mut places: HashMap<(Name, Option<&str>), Vec<RankAtPlace>> = HashMap::new();
+    for rank in &profile.ranks {
+        for ((function, site), (calls, time_ns)) in by_place(rank) {
+            let percent = 100.0 * time_ns as f64 / rank.thread_wall_ns.max(1) as f64;
+            // Polling is told of as such, and starting and ending MPI is the system's work.
+            if percent >= MUCH_AT_PLACE && !polls(function) && !starts_or_ends(function) {
+                let partner = partner(rank, function, site, time_ns);
+                places.entry((function, site)).or_default().push(RankAtPlace {
+                    rank: rank.rank,
+                    calls,
+                    time_ns,
+                    percent,
+                    partner,
+                });
+            }
+        }
+    }
+    let mut found: Vec<Finding> = places
+        .into_iter()
+        .map(|((function, site), mut ranks)| {
+            ranks.sort_by(|a, b| b.percent.total_cmp(&a.percent).then(a.rank.cmp(&b.rank)));
+            let (cost_ns, ranks_in_all) = (ranks.iter().map(|rank| rank.time_ns).saturating_sum(), ranks.len());
+            ranks.truncate(TimeAtPlace::RANKS);
+            let site = site.map(ToOwned::to_owned);
+            Finding {
+                cost_ns: Some(cost_ns),
+                what: Found::TimeAtPlace(TimeAtPlace { function, site, ranks, ranks_in_all }),
+            }
+        })
+        .collect();
+    // By place, too, so that the order does not depend on a hash.
+    let place = |finding: &Finding| match &finding.what {
+        Found::TimeAtPlace(at) => Some((at.function, at.site.clone())),
+        _ => None,
+    };
+    found.sort_by_key(|finding| (Reverse(finding.cost_ns), place(finding)));
+    found.truncate(PLACES);
+    found
+}
+
+/// Completed calls, and the time in them (ns), of one rank by function and place.
+fn by_place(rank: &RankProfile) -> HashMap<(Name, Option<&str>), (u64, u64)> {
+    let mut places: HashMap<(Name, Option<&str>), (u64, u64)> = HashMap::new();
+    let flows = rank.traffic.as_ref().map(|traffic| &traffic.flows).filter(|flows| !flows.is_empty());
+    let Some(flows) = flows else {
+        return rank.functions.iter().map(|row| ((row.name, None), (row.calls, row.time_ns))).collect();
+    };
+    // Of what a persistent request has moved, the calls are those that start it.
+    for flow in flows.iter() {
+        let function = flow.started_by.unwrap_or(flow.function);
+        let (calls, time_ns) = places.entry((function, flow.site.as_deref())).or_default();
+        // A call with two partners has its time where it sends to.
+        *calls = calls.saturating_add(if flow.amounts.time_ns > 0 { flow.amounts.calls } else { 0 });
+        *time_ns = time_ns.saturating_add(flow.amounts.time_ns);
+    }
+    places
+}
+
+/// The rank that most of the time at a place has to do with. Of calls that complete requests, those that were posted say it.
+fn partner(rank: &RankProfile, function: Name, site: Option<&str>, time_ns: u64) -> Option<PartnerAtPlace> {
+    let called = by_name(function)?.function();
+    let completes = called.group == Group::Completion;
+    if called.position(Role::Destination).is_some() && called.position(Role::Source).is_some() {
+        // It sends to one and receives from another: which of them it waits for is not known.
+        return None;
+    }
+    let flows = rank.traffic.as_ref()?.flows.iter();
+    let mut by_peer: HashMap<(u32, bool), u64> = HashMap::new();
+    let mut waited_ns: u64 = 0;
+    for flow in flows.filter(|flow| completes || (flow.function == function && flow.site.as_deref() == site)) {
+        let ns = if completes { flow.waited_ns } else { flow.amounts.time_ns };
+        waited_ns = waited_ns.saturating_add(ns);
+        if let Some(peer) = flow.peer {
+            let sends = by_name(flow.function).is_some_and(|id| id.function().position(Role::Destination).is_some());
+            let sum = by_peer.entry((peer, sends)).or_default();
+            *sum = sum.saturating_add(ns);
+        }
+    }
+    let whole_ns = if completes { waited_ns } else { time_ns };
+    let (&(peer, is_destination), &ns) = by_peer.iter().max_by_key(|&(key, ns)| (*ns, Reverse(*key)))?;
+    let percent = 100.0 * ns as f64 / whole_ns.max(1) as f64;
+    (percent >= MOST_WITH_PARTNER).then_some(PartnerAtPlace { rank: peer, percent, is_destination })
+}
+
+fn of_group(profile: &Profile, group: Group) -> impl Iterator<Item = &FunctionProfile> {
+    profile.functions.iter().filter(move |function| function.all.group == group.title())
+}
+
+fn polls(function: Name) -> bool {
+    by_name(function).is_some_and(|id| id.function().polling)
+}
+
+fn starts_or_ends(function: Name) -> bool {
+    by_name(function).is_some_and(|id| id.function().group == Group::InitFinalize)
+}
+
+/// Calls or messages of a second of observation.
+fn per_second(profile: &Profile, number: u64) -> f64 {
+    number as f64 / (profile.observed_ns.max(1) as f64 / 1e9)
+}

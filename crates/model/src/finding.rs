@@ -1,0 +1,131 @@
+//! What is probably wrong with a job, as data: what finds it is in [`analyse`](crate::analyse), what words it is further on.
+
+use serde::Serialize;
+
+use super::{OpenCallInfo, names::Name};
+
+/// Something that was found.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Finding {
+    /// Time that it takes from all ranks together, ns; `null`: not known, or no matter of time.
+    pub cost_ns: Option<u64>,
+    #[serde(flatten)]
+    pub what: Found,
+}
+
+/// What it is, with its figures.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(tag = "kind", rename_all = "kebab-case")]
+pub enum Found {
+    /// Each of these ranks waits for the next one, the last for the first. `null`: a rank without a number.
+    Deadlock {
+        circles: Vec<Vec<Option<u32>>>,
+    },
+    /// Something was not counted.
+    Incomplete {
+        because: Vec<String>,
+    },
+    /// So many ranks have ended with so many of them; the first.
+    RequestsNeverCompleted {
+        ranks: usize,
+        requests: usize,
+        rank: Option<u32>,
+        function: Name,
+        site: Option<String>,
+    },
+    /// So many ranks are in one; the longest.
+    UnusuallyLongCall {
+        ranks: usize,
+        of_ranks: usize,
+        rank: Option<u32>,
+        call: Box<OpenCallInfo>,
+    },
+    /// Ranks that spend much of their time in one function at one place.
+    TimeAtPlace(TimeAtPlace),
+    /// Some compute much longer than the average; the one that computes most, and its share of its time, per cent.
+    Imbalance {
+        load_balance_percent: f64,
+        rank: Option<u32>,
+        computing_percent: f64,
+    },
+    /// Share of all time, per cent, and the function with most of it.
+    MostlyInMpi {
+        percent: f64,
+        function: Name,
+    },
+    /// A function that only asks, called very often; its share of the wall time of all ranks, per cent.
+    Polling {
+        function: Name,
+        calls_per_s: f64,
+        percent: f64,
+    },
+    TinyMessages {
+        function: Name,
+        messages_per_s: f64,
+        mean_bytes: u64,
+    },
+    TinyIo {
+        function: Name,
+        calls: u64,
+        mean_bytes: u64,
+    },
+    /// Of the job's time, per cent, and of a call, ns.
+    HighOwnCost {
+        percent: f64,
+        per_call_ns: f64,
+    },
+}
+
+/// A function called at a place, in which ranks spend much of their time.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct TimeAtPlace {
+    pub function: Name,
+    /// As in `flows`; `null`: not known.
+    pub site: Option<String>,
+    /// Those that spend much there, most first, and at most [`TimeAtPlace::RANKS`] of them.
+    pub ranks: Vec<RankAtPlace>,
+    /// All of those, named here or not.
+    pub ranks_in_all: usize,
+}
+
+/// What one rank spends there.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct RankAtPlace {
+    pub rank: Option<u32>,
+    /// Completed calls.
+    pub calls: u64,
+    /// In them, ns.
+    pub time_ns: u64,
+    /// Of the wall time of its threads that use MPI, per cent.
+    pub percent: f64,
+    /// The rank that most of that time has to do with; `null`: there is none, or it is not known.
+    pub partner: Option<PartnerAtPlace>,
+}
+
+/// Who most of the time has to do with.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct PartnerAtPlace {
+    /// In `MPI_COMM_WORLD`.
+    pub rank: u32,
+    /// Of the time, per cent.
+    pub percent: f64,
+    /// Messages go to it (or come from it).
+    pub is_destination: bool,
+}
+
+impl TimeAtPlace {
+    pub const RANKS: usize = 8;
+}
+
+impl Found {
+    /// Whether it comes first whatever it costs: the job does not go on or is wrong, or figures are.
+    pub fn is_grave(&self) -> bool {
+        matches!(
+            self,
+            Self::Deadlock { .. }
+                | Self::Incomplete { .. }
+                | Self::RequestsNeverCompleted { .. }
+                | Self::UnusuallyLongCall { .. }
+        )
+    }
+}

@@ -1,0 +1,193 @@
+//! What is probably wrong with a job, in words: what was found, what shows it, what it means, what to do.
+
+use mpiprobe_model::{Finding, Found, PartnerAtPlace, Profile, RankAtPlace, TimeAtPlace, analyse};
+
+use super::{
+    doing,
+    units::{bytes, count, duration, ns, or_unknown, percent, rate},
+    waiting::shortened,
+};
+
+#[cfg(test)]
+mod tests;
+
+/// Ranks of a circle that are named one by one.
+const NAMED: usize = 16;
+
+/// A finding in sentences.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FindingText {
+    /// In a word or two.
+    pub name: &'static str,
+    /// With its figures and places.
+    pub found: String,
+    /// What shows it besides, a line each.
+    pub evidence: Vec<String>,
+    /// What it means.
+    pub meaning: &'static str,
+    /// What to do about it.
+    pub advice: &'static str,
+}
+
+/// What is found in a profile: what is grave, and then what costs most.
+pub fn findings(profile: &Profile) -> Vec<FindingText> {
+    analyse::findings(profile).iter().map(FindingText::of).collect()
+}
+
+impl FindingText {
+    pub fn of(finding: &Finding) -> Self {
+        let (name, meaning, advice) = kind(&finding.what);
+        Self { name, found: found(&finding.what), evidence: evidence(&finding.what), meaning, advice }
+    }
+
+    /// All of it in one line.
+    pub fn advised(&self) -> String {
+        format!("{} {}", self.meaning, self.advice)
+    }
+}
+
+/// What it is called, what it means, and what to do.
+fn kind(what: &Found) -> (&'static str, &'static str, &'static str) {
+    match what {
+        Found::Deadlock { .. } => (
+            "deadlock",
+            "Each of these ranks waits for the next one, the last for the first: none of them can go on.",
+            "Change the order of sends and receives in one of them, or use MPI_Sendrecv, or nonblocking calls.",
+        ),
+        Found::Incomplete { .. } => (
+            "incomplete",
+            "Something was not counted: figures are lower bounds.",
+            "Make the table larger that is named; `mpiprobe doctor` tells of other limits.",
+        ),
+        Found::RequestsNeverCompleted { .. } => (
+            "requests never completed",
+            "Without MPI_Wait or MPI_Test nobody knows whether the data has arrived or the buffer may be used again.",
+            "Complete every request, for example by MPI_Waitall before the buffers are used.",
+        ),
+        Found::UnusuallyLongCall { .. } => (
+            "unusually long call",
+            "These calls last longer than a second, and four times longer than 99 % of the calls of their function.",
+            "Look at whom they wait for: another rank may be slow, stopped or stuck.",
+        ),
+        Found::TimeAtPlace(_) => (
+            "much time at one place",
+            "A call of MPI takes long if it moves much data, or waits for a rank that comes late.",
+            "See what the ranks that spend least time there do before it, and compute while data moves.",
+        ),
+        Found::Imbalance { .. } => (
+            "imbalance",
+            "Some ranks compute much longer than the average, and the others wait for them.",
+            "Divide the work more evenly; look at what the rank with most to do has more of.",
+        ),
+        Found::MostlyInMpi { .. } => (
+            "mostly in MPI",
+            "Ranks communicate, or wait for others, longer than they compute.",
+            "Use fewer ranks, overlap communication with computing, or see whom they wait for.",
+        ),
+        Found::Polling { .. } => (
+            "polling",
+            "A loop asks whether something has happened, and takes processor time that others could use.",
+            "Compute something between two questions, or wait by a call that blocks (MPI_Wait, MPI_Probe).",
+        ),
+        Found::TinyMessages { .. } => (
+            "tiny messages",
+            "Each message costs about the same however small it is: many small ones cost much more than few large ones.",
+            "Collect data and send it at once, by derived datatypes or larger buffers.",
+        ),
+        Found::TinyIo { .. } => (
+            "tiny I/O",
+            "A parallel file system needs about as long for some bytes as for a megabyte.",
+            "Read and write larger pieces, or use collective calls with a file view, which put pieces together.",
+        ),
+        Found::HighOwnCost { .. } => (
+            "high own cost",
+            "The job calls MPI so often that observing it slows it down: figures are of the slower job.",
+            "Leave out what is called most (--functions default,-NAME), or do without --traffic.",
+        ),
+    }
+}
+
+fn found(what: &Found) -> String {
+    match what {
+        Found::Deadlock { circles } => {
+            let first = circles.first().map(|circle| round(circle)).unwrap_or_default();
+            match circles.len() {
+                0 | 1 => first,
+                number => format!("{first}, and {} more such circles", number - 1),
+            }
+        }
+        Found::Incomplete { because } => because.join("; "),
+        Found::RequestsNeverCompleted { ranks, requests, rank, function, site } => {
+            let site = site.as_ref().map(|site| format!(" at {site}")).unwrap_or_default();
+            let of = or_unknown(*rank);
+            format!("{ranks} ranks ended with {requests} requests, such as {function}{site} of rank {of}")
+        }
+        Found::UnusuallyLongCall { ranks, of_ranks, rank, call } => {
+            format!("{ranks} of {of_ranks} ranks, such as rank {} {}", or_unknown(*rank), doing(call))
+        }
+        Found::TimeAtPlace(at) => time_at_place(at),
+        Found::Imbalance { load_balance_percent, rank, computing_percent } => format!(
+            "load balance is {} %; rank {} computes most, {} % of its time",
+            percent(*load_balance_percent),
+            or_unknown(*rank),
+            percent(*computing_percent)
+        ),
+        Found::MostlyInMpi { percent: share, function } => {
+            format!("{} % of the time, most of it in {function}", percent(*share))
+        }
+        Found::Polling { function, calls_per_s, percent: share } => {
+            format!("{function} is called {}/s and takes {} % of the time", rate(*calls_per_s), percent(*share))
+        }
+        Found::TinyMessages { function, messages_per_s, mean_bytes } => {
+            format!("{function}: {} messages/s of {} on average", rate(*messages_per_s), bytes(*mean_bytes))
+        }
+        Found::TinyIo { function, calls, mean_bytes } => {
+            format!("{function}: {} calls for {} on average", count(*calls), bytes(*mean_bytes))
+        }
+        Found::HighOwnCost { percent: share, per_call_ns } => {
+            format!("{} % of the job's time, {} a call", percent(*share), duration(*per_call_ns))
+        }
+    }
+}
+
+/// "0 → 1 → 2 → 0"
+fn round(circle: &[Option<u32>]) -> String {
+    shortened(circle.iter().chain(circle.first()).map(|&rank| or_unknown(rank)).collect(), " → ", NAMED)
+}
+
+/// "rank 3 spends 82.0 % of its time in MPI_Waitall at halo.c:91 in main, most of it for messages from rank 7; so do 2 more ranks"
+fn time_at_place(at: &TimeAtPlace) -> String {
+    let Some(first) = at.ranks.first() else { return at.function.to_owned() };
+    let site = at.site.as_ref().map(|site| format!(" at {site}")).unwrap_or_default();
+    let partner = first.partner.map(|partner| format!(", most of it for {}", messages(partner))).unwrap_or_default();
+    let least = at.ranks.last().map_or(0.0, |rank| rank.percent);
+    let others = match at.ranks_in_all {
+        0 | 1 => String::new(),
+        2 => format!("; another rank {} %", percent(least)),
+        number if number == at.ranks.len() => format!("; {} more ranks {} % and more", number - 1, percent(least)),
+        number => format!("; {} more ranks much of theirs", number - 1),
+    };
+    let (rank, share) = (or_unknown(first.rank), percent(first.percent));
+    format!("rank {rank} spends {share} % of its time in {}{site}{partner}{others}", at.function)
+}
+
+/// "messages from rank 7"
+fn messages(partner: PartnerAtPlace) -> String {
+    format!("messages {} rank {}", if partner.is_destination { "to" } else { "from" }, partner.rank)
+}
+
+fn evidence(what: &Found) -> Vec<String> {
+    let Found::TimeAtPlace(at) = what else { return Vec::new() };
+    let line = |rank: &RankAtPlace| {
+        let partner = rank.partner.map(|partner| format!(", {} % for {}", percent(partner.percent), messages(partner)));
+        format!(
+            "rank {}: {} in {} calls, {} %{}",
+            or_unknown(rank.rank),
+            ns(rank.time_ns),
+            count(rank.calls),
+            percent(rank.percent),
+            partner.unwrap_or_default()
+        )
+    };
+    at.ranks.iter().map(line).collect()
+}

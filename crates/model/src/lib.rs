@@ -44,7 +44,7 @@ pub use function::{FunctionProfile, FunctionRow, GroupProfile, GroupRow, GroupTr
 pub use losses::{Losses, without_options};
 pub use pending::PendingRow;
 pub use phase::{PhaseProfile, RankPhase};
-pub use profile::{EndReason, EngineInfo, JobInfo, LibraryInfo, Profile, ProfileOutput, SlowSite, Totals};
+pub use profile::{EndReason, EngineInfo, JobInfo, LibraryInfo, Profile, SlowSite, Totals};
 pub use rank::{BeganBeforeRow, OpenCallInfo, OtherThreads, RankProfile, RankState, ThreadLife, ThreadProfile};
 pub use recent::{ArgumentValue, NamedArgument, RecentCallInfo, RecentCalls};
 pub use rows::Rows;

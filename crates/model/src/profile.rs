@@ -3,9 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Efficiency, Finding, FunctionLayers, FunctionProfile, GroupProfile, InnerCalls, Losses, OwnCost, PhaseProfile,
-    RankProfile, Rows, Spread, ToolInfo, TrafficProfile, UnmatchedRow, Window,
-    analyse::findings,
+    Efficiency, FunctionLayers, FunctionProfile, GroupProfile, InnerCalls, Losses, OwnCost, PhaseProfile, RankProfile,
+    Rows, Spread, ToolInfo, TrafficProfile, UnmatchedRow, Window,
     names::{self, Name},
 };
 
@@ -50,22 +49,6 @@ pub struct Profile {
     pub unmatched: Vec<UnmatchedRow>,
     pub losses: Losses,
     pub own_cost: OwnCost,
-}
-
-/// What is printed as JSON: the profile, and what is found in it.
-#[derive(Debug, Serialize)]
-pub struct ProfileOutput<'a> {
-    #[serde(flatten)]
-    profile: &'a Profile,
-    /// What is probably wrong: what is grave, and then what costs most. Of all rows, shown or not.
-    findings: Vec<Finding>,
-}
-
-impl<'a> ProfileOutput<'a> {
-    /// `shown`: of `all`, what a filter leaves.
-    pub fn new(shown: &'a Profile, all: &Profile) -> Self {
-        Self { profile: shown, findings: findings(all) }
-    }
 }
 
 /// Why observation ended.

@@ -6,7 +6,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use mpiprobe_model::{Profile, ProfileOutput, filter::Filter};
+use mpiprobe_model::{Profile, analyse::ProfileOutput, filter::Filter};
 use mpiprobe_present::{filtered, findings};
 
 use super::{

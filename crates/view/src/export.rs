@@ -3,7 +3,7 @@
 use std::io::{self, Write as _};
 
 use mpiprobe_discover::files::{PRIVATE, create_new};
-use mpiprobe_model::{Profile, ProfileOutput};
+use mpiprobe_model::{Profile, analyse::ProfileOutput};
 use mpiprobe_present::findings;
 
 use super::content::{Grid, Row};

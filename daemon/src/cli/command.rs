@@ -6,7 +6,7 @@ use clap::CommandFactory as _;
 use mpiprobe_discover::{
     Caller, JobChoice, ProcRoot, ProcRootError, ProcessError, Scanner, Target, put_down_files_rights,
 };
-use mpiprobe_model::{ProfileOutput, Verdict};
+use mpiprobe_model::{Verdict, analyse::ProfileOutput};
 use mpiprobe_plan::ImplementationRecogniser;
 use mpiprobe_present::{
     Output, OutputError, findings,

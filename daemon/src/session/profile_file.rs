@@ -6,7 +6,7 @@ use std::{
 };
 
 use mpiprobe_discover::files::NewFile;
-use mpiprobe_model::{Profile, ProfileOutput, filter::Filter};
+use mpiprobe_model::{Profile, analyse::ProfileOutput, filter::Filter};
 use mpiprobe_present::{OutputError, filtered, findings};
 
 /// In what form a finished profile is given.

@@ -3,8 +3,8 @@
 use std::{future::pending, sync::Arc};
 
 use mpiprobe_model::{
-    EndReason, Profile, ProfileOutput,
-    analyse::{Change, Look, unmatched_rows},
+    EndReason, Profile,
+    analyse::{Change, Look, ProfileOutput, unmatched_rows},
     filter::Filter,
 };
 use mpiprobe_present::{

@@ -8,8 +8,9 @@ use mpiprobe_common::{
     Request, ThreadState, ToolCallKey, ToolCallStats, ToolKey, ToolStats, layout::capability, phase::NAME_LENGTH,
 };
 use mpiprobe_model::{
-    EngineInfo, LibraryInfo, OtherEndSeen, RankState, SCHEMA, SlowSite, ToolInfo, UnmatchedRow,
-    analyse::{self, Beginning, Change, EndedCall, Expected, Identity, Observed, SelfCost, Session},
+    EngineInfo, Finding, Found, LibraryInfo, OpenCallInfo, OtherEndSeen, PartnerAtPlace, RankAtPlace, RankState,
+    SCHEMA, SlowSite, TimeAtPlace, ToolInfo, UnmatchedRow,
+    analyse::{self, Beginning, Change, EndedCall, Expected, Identity, Observed, ProfileOutput, SelfCost, Session},
 };
 use mpiprobe_observe::{
     After, ArgumentWords, BeganBefore, CallBefore, CommunicatorSnapshot, PendingRequest, PhaseSnapshot,
@@ -35,8 +36,11 @@ fn every_field_is_documented() {
     let section = section();
     let spans = lines(&section).into_iter().flat_map(|line| code_spans(line.text));
     let named: BTreeSet<&str> = spans.map(|span| span.trim_end_matches("[]")).collect();
-    let profile = serde_json::to_value(profile()).unwrap();
-    let missing: Vec<String> = keys(&profile).into_iter().filter(|key| !named.contains(key.as_str())).collect();
+    let profile = profile();
+    let output = serde_json::to_value(ProfileOutput::new(&profile, &profile)).unwrap();
+    let found = serde_json::to_value(findings()).unwrap();
+    let missing: Vec<String> =
+        keys(&output).union(&keys(&found)).cloned().filter(|key| !named.contains(key.as_str())).collect();
     assert!(missing.is_empty(), "docs/json.md does not explain {missing:?}");
 }
 
@@ -44,7 +48,8 @@ fn every_field_is_documented() {
 #[test]
 fn every_field_documented_exists() {
     let section = section();
-    let known = keys(&serde_json::to_value(profile()).unwrap());
+    let profile = profile();
+    let known = keys(&serde_json::to_value(ProfileOutput::new(&profile, &profile)).unwrap());
     let cells = lines(&section).into_iter().filter_map(|line| line.text.strip_prefix("| `")?.split(" |").next());
     let fields: Vec<&str> = cells.flat_map(|cell| cell.split(", ")).map(|cell| cell.trim_matches('`')).collect();
     assert!(fields.len() > 50, "only {} fields were found: how they are looked for is broken", fields.len());
@@ -80,6 +85,46 @@ fn engine() -> EngineInfo {
         attach_ns: 0,
         libraries: vec![library],
         tools: vec![tool],
+    }
+}
+
+/// One of each kind.
+fn findings() -> Vec<Finding> {
+    let call = OpenCallInfo {
+        function: "MPI_Recv",
+        tid: 1,
+        open_ns: 1,
+        call_site: None,
+        site: None,
+        arguments: None,
+        ended_inside: false,
+        began_before: false,
+    };
+    let partner = Some(PartnerAtPlace { rank: 0, percent: 1.0, is_destination: true });
+    let at = RankAtPlace { rank: None, calls: 1, time_ns: 1, percent: 1.0, partner };
+    let kinds = [
+        Found::Deadlock { circles: Vec::new() },
+        Found::Incomplete { because: Vec::new() },
+        Found::RequestsNeverCompleted { ranks: 1, requests: 1, rank: None, function: "MPI_Isend", site: None },
+        Found::UnusuallyLongCall { ranks: 1, of_ranks: 1, rank: None, call: Box::new(call) },
+        Found::TimeAtPlace(TimeAtPlace { function: "MPI_Recv", site: None, ranks: vec![at], ranks_in_all: 1 }),
+        Found::Imbalance { load_balance_percent: 1.0, rank: None, computing_percent: 1.0 },
+        Found::MostlyInMpi { percent: 1.0, function: "MPI_Recv" },
+        Found::Polling { function: "MPI_Test", calls_per_s: 1.0, percent: 1.0 },
+        Found::TinyMessages { function: "MPI_Send", messages_per_s: 1.0, mean_bytes: 1 },
+        Found::TinyIo { function: "MPI_File_read", calls: 1, mean_bytes: 1 },
+        Found::HighOwnCost { percent: 1.0, per_call_ns: 1.0 },
+    ];
+    kinds.into_iter().map(|what| Finding { cost_ns: None, what }).collect()
+}
+
+#[test]
+fn every_kind_of_finding_is_documented() {
+    let section = section();
+    let kinds = findings().into_iter().map(|finding| serde_json::to_value(finding).unwrap()["kind"].clone());
+    for kind in kinds {
+        let kind = kind.as_str().unwrap().to_owned();
+        assert!(section.contains(&format!("\n| {kind} | ")), "docs/json.md has no {kind}");
     }
 }
 

@@ -158,7 +158,7 @@ fn deadlock(mpi: Mpi) -> Result<(), Failed> {
     terminal.press("9")?;
     terminal.wait_for(&["DEADLOCK: 0 → 1 → 2 → 3 → 0", "circle 1", "in MPI_Recv from 1 tag 7"])?;
     terminal.press("1")?;
-    terminal.wait_for(&["Warnings", "deadlock: 0 → 1 → 2 → 3 → 0"])?;
+    terminal.wait_for(&["Findings", "deadlock: 0 → 1 → 2 → 3 → 0"])?;
     job.kill_ranks()?;
     job.wait()?;
     terminal.wait_for(&["ENDED"])?;

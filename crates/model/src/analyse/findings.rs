@@ -3,6 +3,7 @@
 use std::{cmp::Reverse, collections::HashMap};
 
 use mpiprobe_functions::{Group, Role, by_name};
+use serde::Serialize;
 
 use super::{Change, is_unusually_long, waiting};
 use crate::{
@@ -53,6 +54,22 @@ pub fn findings(profile: &Profile) -> Vec<Finding> {
         (!finding.what.is_grave(), (!finding.what.is_grave()).then_some(Reverse(finding.cost_ns)))
     });
     found
+}
+
+/// What is printed as JSON: the profile, and what is found in it.
+#[derive(Debug, Serialize)]
+pub struct ProfileOutput<'a> {
+    #[serde(flatten)]
+    profile: &'a Profile,
+    /// What is probably wrong: what is grave, and then what costs most. Of all rows, shown or not.
+    findings: Vec<Finding>,
+}
+
+impl<'a> ProfileOutput<'a> {
+    /// `shown`: of `all`, what a filter leaves.
+    pub fn new(shown: &'a Profile, all: &Profile) -> Self {
+        Self { profile: shown, findings: findings(all) }
+    }
 }
 
 /// What is no matter of time, or of a time that nobody knows.
@@ -135,7 +152,7 @@ fn polling(profile: &Profile) -> Option<Finding> {
     let asked = profile.functions.iter().filter(|function| polls(function.all.name));
     let most = &asked.max_by_key(|function| function.all.time_ns)?.all;
     let (calls_per_s, percent) = (per_second(profile, most.calls), most.wall_percent);
-    (calls_per_s >= POLLS_PER_S && percent >= POLLING_PERCENT).then(|| Finding {
+    (calls_per_s >= POLLS_PER_S && percent >= POLLING_PERCENT).then_some(Finding {
         cost_ns: Some(most.time_ns),
         what: Found::Polling { function: most.name, calls_per_s, percent },
     })
@@ -149,7 +166,7 @@ fn tiny_messages(profile: &Profile) -> Option<Finding> {
         (mean_bytes <= TINY_MESSAGE).then(|| (function, per_second(profile, sent.messages), mean_bytes))
     });
     let (function, messages_per_s, mean_bytes) = tiny.max_by(|(_, a, _), (_, b, _)| a.total_cmp(b))?;
-    (messages_per_s >= MANY_MESSAGES_PER_S).then(|| Finding {
+    (messages_per_s >= MANY_MESSAGES_PER_S).then_some(Finding {
         cost_ns: Some(function.all.time_ns),
         what: Found::TinyMessages { function: function.all.name, messages_per_s, mean_bytes },
     })
@@ -228,7 +245,7 @@ fn by_place(rank: &RankProfile) -> HashMap<(Name, Option<&str>), (u64, u64)> {
         return rank.functions.iter().map(|row| ((row.name, None), (row.calls, row.time_ns))).collect();
     };
     // Of what a persistent request has moved, the calls are those that start it.
-    for flow in flows.iter() {
+    for flow in flows {
         let function = flow.started_by.unwrap_or(flow.function);
         let (calls, time_ns) = places.entry((function, flow.site.as_deref())).or_default();
         // A call with two partners has its time where it sends to.

@@ -28,7 +28,7 @@ mod waiting;
 mod whole;
 
 pub use change::{Bytes, Change, FunctionChange, Look, RankChange, RankId, identify};
-pub use findings::findings;
+pub use findings::{ProfileOutput, findings};
 pub use input::{Beginning, EndedCall, Expected, Identity, Observed, Session};
 pub use merge::{MergeError, merge};
 pub use open_call::{arguments_of_call, datatype_of_call, datatype_of_open_call};

@@ -6,10 +6,10 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use mpiprobe_compare::{Comparison, Condition, ConditionError, MOMENTS, Options, Refused, Run, markdown, text};
 use mpiprobe_discover::{files::with_callers_rights, open_regular};
 use mpiprobe_model::Profile;
-use mpiprobe_present::{
+use mpiprobe_report::compare::{Comparison, Condition, ConditionError, MOMENTS, Options, Refused, Run, markdown, text};
+use mpiprobe_report::present::{
     Output, OutputError, Progress,
     recording::{Recording, RecordingError},
     say,

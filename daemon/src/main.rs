@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use mpiprobe::cli::{Arguments, Exit, execute, parse};
 use mpiprobe_discover::foreign::{serve_if_asked, use_process};
-use mpiprobe_present::{LogWriter, say};
+use mpiprobe_report::present::{LogWriter, say};
 use mpiprobe_view::GivenBack;
 
 fn main() -> ExitCode {

@@ -47,8 +47,8 @@ impl Requirement {
             Self::Root => (!rustix::process::geteuid().is_root()).then(|| "not root".to_owned()),
             Self::QuietMachine => None,
             Self::Page => {
-                let is_there =
-                    mpiprobe_page::html::has_page() && page_sources().join("node_modules/playwright-core").is_dir();
+                let is_there = mpiprobe_report::page::html::has_page()
+                    && page_sources().join("node_modules/playwright-core").is_dir();
                 (!is_there).then(|| "not installed: cargo xtask setup test".to_owned())
             }
             Self::Fuse => fs::File::open("/dev/fuse").err().map(|error| format!("/dev/fuse: {error}")),
@@ -73,7 +73,7 @@ impl fmt::Display for Requirement {
 
 /// Where the page of the HTML report is made and tested.
 pub fn page_sources() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../crates/page/web")
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../crates/report/web")
 }
 
 /// A test under its requirements; the runner's output names the first one that is missing. What it needs is also what it has for

@@ -1,5 +1,5 @@
 //! BPF programs into the kernel, probes onto files, processes onto the allow-list.
-// Printing to a pipe that somebody has closed must not panic: mpiprobe_present::{say, Output}.
+// Printing to a pipe that somebody has closed must not panic: mpiprobe_report::present::{say, Output}.
 #![cfg_attr(not(test), deny(clippy::print_stderr, clippy::print_stdout))]
 
 mod calibrate;

@@ -7,7 +7,7 @@
 //! called what the user named.
 //!
 //! Start at [`Scanner`] for everything on the node, or at [`select()`] for what a user named.
-// Printing to a pipe that somebody has closed must not panic: mpiprobe_present::{say, Output}.
+// Printing to a pipe that somebody has closed must not panic: mpiprobe_report::present::{say, Output}.
 #![cfg_attr(not(test), deny(clippy::print_stderr, clippy::print_stdout))]
 
 pub mod access;

@@ -10,7 +10,7 @@
 //! [`TargetMemory`] alone, lists have limits.
 //!
 //! [`Layout`]: mpiprobe_common::Layout
-// Printing to a pipe that somebody has closed must not panic: mpiprobe_present::{say, Output}.
+// Printing to a pipe that somebody has closed must not panic: mpiprobe_report::present::{say, Output}.
 #![cfg_attr(not(test), deny(clippy::print_stderr, clippy::print_stdout))]
 
 mod blueprint;

@@ -1,5 +1,5 @@
 //! What a profile says, in the terms of MPI: plain data, serialised as the JSON output.
-// Printing to a pipe that somebody has closed must not panic: mpiprobe_present::{say, Output}.
+// Printing to a pipe that somebody has closed must not panic: mpiprobe_report::present::{say, Output}.
 #![cfg_attr(not(test), deny(clippy::print_stderr, clippy::print_stdout))]
 
 pub mod analyse;

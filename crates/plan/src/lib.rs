@@ -5,7 +5,7 @@
 //! still sees the call's arguments. All of it works on the file's bytes alone: nothing here touches a process.
 //!
 //! The files belong to other users and may be hostile: every number in them is checked, every loop is bounded.
-// Printing to a pipe that somebody has closed must not panic: mpiprobe_present::{say, Output}.
+// Printing to a pipe that somebody has closed must not panic: mpiprobe_report::present::{say, Output}.
 #![cfg_attr(not(test), deny(clippy::print_stderr, clippy::print_stdout))]
 
 mod census;

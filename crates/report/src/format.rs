@@ -6,8 +6,8 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use crate::present::{filtered, findings};
 use mpiprobe_model::{Profile, analyse::ProfileOutput, filter::Filter};
-use mpiprobe_present::{filtered, findings};
 
 use super::{
     Source,
@@ -81,7 +81,7 @@ pub fn write(source: &Source, format: Format, options: &ReportOptions, to: &mut 
     match format {
         Format::Text => {
             let short = shortened(all, options.top);
-            to.write_all(mpiprobe_present::profile(&short, &findings(all), filter).as_bytes())
+            to.write_all(crate::present::profile(&short, &findings(all), filter).as_bytes())
         }
         Format::Mpip => mpip(&shown, to),
         Format::Markdown => markdown(source.name(), &shown, &findings(all), options.top, to),

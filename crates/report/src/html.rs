@@ -5,12 +5,12 @@ use std::{
     path::PathBuf,
 };
 
-use mpiprobe_model::Profile;
-use mpiprobe_page::html::{Finding, Page, Series, Sources};
-use mpiprobe_present::{
+use crate::page::html::{Finding, Page, Series, Sources};
+use crate::present::{
     findings,
     units::{bytes, count},
 };
+use mpiprobe_model::Profile;
 
 use super::Source;
 

@@ -2,8 +2,8 @@
 
 use std::io::{self, Write};
 
+use crate::present::FindingText;
 use mpiprobe_model::Profile;
-use mpiprobe_present::FindingText;
 
 use super::tables::{Cell, Table, tables};
 
@@ -19,7 +19,7 @@ pub(crate) fn markdown(
 ) -> io::Result<()> {
     writeln!(to, "# mpiprobe: {}\n", escaped(name))?;
     let jobs: Vec<String> = profile.jobs.iter().map(|job| job.id.clone()).collect();
-    let observed = mpiprobe_present::units::ns(profile.observed_ns);
+    let observed = crate::present::units::ns(profile.observed_ns);
     writeln!(
         to,
         "{} on {}, observed {observed} from {}\n",

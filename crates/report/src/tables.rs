@@ -1,7 +1,7 @@
 //! What a profile says, as tables of data: what CSV and Markdown are made of.
 
+use crate::present::units;
 use mpiprobe_model::{Amounts, FunctionRow, Profile, Volume};
-use mpiprobe_present::units;
 
 use super::sites::sites;
 

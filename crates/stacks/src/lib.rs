@@ -1,9 +1,11 @@
-//! Stacks of running threads: copied without stopping them, unwound, named and merged.
+//! Where programs call MPI: places in the source for return addresses ([`callsites`]), and stacks of running threads, copied without
+//! stopping them, unwound, named and merged.
 //!
 //! [`Capture`] copies registers and stacks of all threads of some processes. Nothing here attaches to a process or stops it but
 //! [`Capture::by_stopping`], for callers to whom the kernel does not give BPF programs.
 
 mod arguments;
+pub mod callsites;
 mod capture;
 mod copy;
 mod error;

@@ -7,7 +7,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use mpiprobe_callsites::{AddressMap, Modules, Naming};
+use crate::callsites::{AddressMap, Modules, Naming};
 use mpiprobe_discover::{Process, ProcessId, printable};
 
 use crate::{

@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Instant};
 
-use mpiprobe_callsites::{Layer, ModuleAddress, Naming};
+use crate::callsites::{Layer, ModuleAddress, Naming};
 use mpiprobe_functions::FunctionId;
 use mpiprobe_model::{CallSite, SourceFrame};
 

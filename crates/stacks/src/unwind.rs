@@ -5,8 +5,8 @@
 
 use std::{collections::HashMap, sync::Arc};
 
+use crate::callsites::{Cfa, FrameRules, Module, ModuleAddress, Rule};
 use gimli::{EndianSlice, Evaluation, EvaluationResult, Expression, Location, Value};
-use mpiprobe_callsites::{Cfa, FrameRules, Module, ModuleAddress, Rule};
 use serde::{Deserialize, Serialize};
 
 use crate::{

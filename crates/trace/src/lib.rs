@@ -7,7 +7,7 @@
 //! Messages match as MPI says: those from one process to another over one communicator with one tag are received in the order in which
 //! they were sent. Collective calls over one communicator match by their order in each process. Both orders are those of the
 //! calls' entries; [`Call::number`] tells whether any call is missing between two.
-// Printing to a pipe that somebody has closed must not panic: mpiprobe_present::{say, Output}.
+// Printing to a pipe that somebody has closed must not panic: mpiprobe_report::present::{say, Output}.
 #![cfg_attr(not(test), deny(clippy::print_stderr, clippy::print_stdout))]
 
 mod definitions;

@@ -1,6 +1,6 @@
 //! The full-screen view: `source` tells, `state` knows, `draw` shows, `app` waits. None of the first three waits for anything or
 //! touches the terminal.
-// Printing to a pipe that somebody has closed must not panic: mpiprobe_present::{say, Output}.
+// Printing to a pipe that somebody has closed must not panic: mpiprobe_report::present::{say, Output}.
 #![cfg_attr(not(test), deny(clippy::print_stderr, clippy::print_stdout))]
 
 mod app;

@@ -8,7 +8,7 @@ use std::{
 };
 
 use mpiprobe_model::Profile;
-use mpiprobe_present::{Diverted, say};
+use mpiprobe_report::present::{Diverted, say};
 use tokio::sync::{mpsc, oneshot, watch};
 
 use super::{
@@ -43,7 +43,7 @@ impl LiveView {
         let (recent, recent_calls) = watch::channel(false);
         let messages = Kept::default();
         let keep = Arc::clone(&messages);
-        let diverted = mpiprobe_present::divert(Box::new(move |text| {
+        let diverted = mpiprobe_report::present::divert(Box::new(move |text| {
             let mut kept = keep.lock().unwrap_or_else(PoisonError::into_inner);
             if kept.len() >= MOST_MESSAGES {
                 kept.pop_front();

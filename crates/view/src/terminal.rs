@@ -17,8 +17,8 @@ use crossterm::{
     execute,
     terminal::{EnterAlternateScreen, LeaveAlternateScreen, disable_raw_mode, enable_raw_mode},
 };
-use mpiprobe_callsites::is_caught;
-use mpiprobe_present::say;
+use mpiprobe_report::present::say;
+use mpiprobe_stacks::callsites::is_caught;
 use ratatui::{Frame, Terminal, backend::CrosstermBackend};
 
 use super::layout::Size;

@@ -5,11 +5,11 @@ use std::{ffi::OsString, path::PathBuf, time::Duration};
 use clap::{Args, Parser, Subcommand};
 use clap_complete::Shell;
 use mpiprobe_attach::AttachMethod;
-use mpiprobe_compare::{Basis, Condition, ConditionError};
 use mpiprobe_functions::FunctionSet;
 use mpiprobe_model::filter::{self as filters, Filter};
-use mpiprobe_present::recording::{At, RecordTo};
 use mpiprobe_report::Format as ReportFormat;
+use mpiprobe_report::compare::{Basis, Condition, ConditionError};
+use mpiprobe_report::present::recording::{At, RecordTo};
 use mpiprobe_view::{Scheme, ViewOptions};
 
 use super::{

@@ -8,12 +8,12 @@ use mpiprobe_discover::{
 };
 use mpiprobe_model::{Verdict, analyse::ProfileOutput};
 use mpiprobe_plan::ImplementationRecogniser;
-use mpiprobe_present::{
+use mpiprobe_report::Format as ReportFormat;
+use mpiprobe_report::present::{
     Output, OutputError, findings,
     recording::{Recording, RecordingError},
     say,
 };
-use mpiprobe_report::Format as ReportFormat;
 use mpiprobe_view::{Files, StartError, ViewError, ViewOptions, ViewStart};
 use rustix::process::{getegid, geteuid, getgid, getuid};
 use thiserror::Error;
@@ -241,7 +241,8 @@ fn show_configuration() -> Result<Exit, CommandError> {
 fn compare_runs(asked: &Compare) -> Result<Exit, CommandError> {
     put_down_files_rights().map_err(CommandError::Rights)?;
     let (before, after) = asked.sides().ok_or(CommandError::WhichSide)?;
-    let options = mpiprobe_compare::Options { basis: asked.per.clone(), anyway: asked.anyway, is_weak: asked.weak };
+    let options =
+        mpiprobe_report::compare::Options { basis: asked.per.clone(), anyway: asked.anyway, is_weak: asked.weak };
     let (conditions, format, top) = (asked.fail_if.as_slice(), asked.format, asked.top);
     match compare(&Compared { before, after, options, conditions, format, top }) {
         Err(CompareError::Output(error)) => Err(error.into()),
@@ -328,11 +329,11 @@ async fn view_recording(asked: &View) -> Result<Exit, CommandError> {
     let profile = recording.profile(index)?;
     let filter = asked.filter.as_ref();
     if asked.json {
-        let shown = mpiprobe_present::filtered(&profile, filter);
+        let shown = mpiprobe_report::present::filtered(&profile, filter);
         Output.json_line(&ProfileOutput::new(&shown, &profile))?;
     } else {
         Output.text(&format!("{}, moment {} of {}\n", recording.describe(index), index + 1, recording.len()))?;
-        Output.text(&mpiprobe_present::profile(&profile, &findings(&profile), filter))?;
+        Output.text(&mpiprobe_report::present::profile(&profile, &findings(&profile), filter))?;
     }
     Ok(if profile.complete { Exit::Complete } else { Exit::Incomplete })
 }
@@ -357,12 +358,12 @@ fn list(json: bool, hint: bool) -> Result<Exit, CommandError> {
         tracing::info!("{error}");
     }
     if json {
-        Output.json(&mpiprobe_present::JobList::new(&snapshot))?;
+        Output.json(&mpiprobe_report::present::JobList::new(&snapshot))?;
         return Ok(Exit::Complete);
     }
-    Output.text(&mpiprobe_present::jobs(&snapshot))?;
+    Output.text(&mpiprobe_report::present::jobs(&snapshot))?;
     if hint {
-        Output.text(&mpiprobe_present::next_step(&snapshot.jobs))?;
+        Output.text(&mpiprobe_report::present::next_step(&snapshot.jobs))?;
     }
     Ok(Exit::Complete)
 }
@@ -372,7 +373,7 @@ fn examine(pid: Option<u32>, json: bool) -> Result<Exit, CommandError> {
     if json {
         Output.json(&report)?;
     } else {
-        Output.text(&mpiprobe_present::checks(&report))?;
+        Output.text(&mpiprobe_report::present::checks(&report))?;
     }
     Ok(match report.worst() {
         Verdict::Info | Verdict::Ok => Exit::Complete,

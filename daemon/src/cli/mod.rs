@@ -14,7 +14,7 @@ pub use command::{Exit, execute};
 
 use clap::{CommandFactory as _, FromArgMatches as _};
 use configuration::Configuration;
-use mpiprobe_present::say;
+use mpiprobe_report::present::say;
 
 /// What was typed, with the defaults that files set. Ends the program where that is no command.
 pub fn parse() -> Arguments {

@@ -3,8 +3,8 @@
 use std::{ops::RangeInclusive, path::PathBuf};
 
 use clap::{Args, ValueEnum};
-use mpiprobe_page::plot::{self, Measure, PlotError, PlotOptions, ScalingPoint};
-use mpiprobe_present::say;
+use mpiprobe_report::page::plot::{self, Measure, PlotError, PlotOptions, ScalingPoint};
+use mpiprobe_report::present::say;
 use mpiprobe_report::{Source, series};
 use thiserror::Error;
 

@@ -10,8 +10,8 @@ use std::{
 use clap::Args;
 use mpiprobe_discover::with_callers_rights;
 use mpiprobe_model::filter::Filter;
-use mpiprobe_page::html::{HtmlError, has_page};
-use mpiprobe_present::{Output, OutputError, say};
+use mpiprobe_report::page::html::{HtmlError, has_page};
+use mpiprobe_report::present::{Output, OutputError, say};
 use mpiprobe_report::{Format, ReportOptions, Source, TABLES, tables_as_csv, write};
 use thiserror::Error;
 

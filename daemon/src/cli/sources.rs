@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use mpiprobe_discover::with_callers_rights;
-use mpiprobe_present::recording::At;
+use mpiprobe_report::present::recording::At;
 use mpiprobe_report::{Part, Source, SourceError, Span};
 use thiserror::Error;
 

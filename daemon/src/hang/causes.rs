@@ -11,7 +11,7 @@ use mpiprobe_model::{
     },
 };
 use mpiprobe_observe::{ProcessSnapshot, Snapshot};
-use mpiprobe_present::{other_end, waits_for, what};
+use mpiprobe_report::present::{other_end, waits_for, what};
 use mpiprobe_stacks::{Cause, CauseKind, Doing, Member, RankSet, Report, ThreadReport, Verdict, subject};
 
 use super::library::Library;
@@ -145,7 +145,7 @@ fn told(report: &Report, profile: &Profile) -> Vec<Cause> {
     let waiting = waiting(profile);
     let words = |cause: analyse::Cause| match cause {
         analyse::Cause::Circle { ranks, others } => {
-            let mut text = format!("Deadlock: {}", mpiprobe_present::circle(profile, &ranks));
+            let mut text = format!("Deadlock: {}", mpiprobe_report::present::circle(profile, &ranks));
             let waits = ranks.iter().filter_map(|rank| wait_of(&waiting, *rank));
             for wait in waits.take(TOLD) {
                 let _ = write!(text, "\n  {}", told_of(report, profile, wait));

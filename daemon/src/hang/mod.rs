@@ -14,7 +14,7 @@ use mpiprobe_discover::{
     select,
 };
 use mpiprobe_plan::ImplementationRecogniser;
-use mpiprobe_present::say;
+use mpiprobe_report::present::say;
 use mpiprobe_stacks::{Capture, CaptureError, Limits, Looker, Member, Report, Target as Looked};
 use serde::Serialize;
 use thiserror::Error;

@@ -13,7 +13,7 @@ use mpiprobe_discover::{MpiProcess, Process, ReturnRisk, mappings::FileId};
 use mpiprobe_functions::FunctionSet;
 use mpiprobe_model::LibraryInfo;
 use mpiprobe_observe::{Snapshot, monotonic_ns};
-use mpiprobe_present::say;
+use mpiprobe_report::present::say;
 
 use super::{
     functions::{has_queries, probed},

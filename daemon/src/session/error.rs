@@ -4,7 +4,7 @@ use std::io;
 
 use mpiprobe_attach::AttachError;
 use mpiprobe_discover::{ProcRootError, ProcessError, SelectError};
-use mpiprobe_present::{OutputError, recording::RecordingError};
+use mpiprobe_report::present::{OutputError, recording::RecordingError};
 use mpiprobe_view::ViewError;
 use thiserror::Error;
 

@@ -1,7 +1,7 @@
 //! What it means that nobody was found, and what it does not mean: the end of an observation.
 
 use mpiprobe_discover::{JobChoice, SelectError, Selection};
-use mpiprobe_present::say;
+use mpiprobe_report::present::say;
 
 use super::{error::SessionError, jobs::ChosenJobs};
 

@@ -6,7 +6,7 @@ use std::{
 };
 
 use mpiprobe_model::{EndReason, Profile};
-use mpiprobe_present::say_in_passing;
+use mpiprobe_report::present::say_in_passing;
 use tokio::{
     io::unix::AsyncFd,
     time::{Instant, sleep, sleep_until},

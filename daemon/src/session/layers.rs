@@ -3,11 +3,11 @@
 use std::collections::HashMap;
 
 use mpiprobe_attach::{LayerFrames, Observer, Tables};
-use mpiprobe_callsites::{AddressMap, LayerRegion, Module, ModuleId, calls_of_layer, may_call_for_itself};
 use mpiprobe_common::{
     LayerFrame, ProcessLayers,
     layer::{EarlyQuery, LAYER_RANGES, LayerRange, MOST_OFFSET, call_key},
 };
+use mpiprobe_stacks::callsites::{AddressMap, LayerRegion, Module, ModuleId, calls_of_layer, may_call_for_itself};
 
 /// The layers that have been told, each once, with their numbers.
 #[derive(Debug, Default)]

@@ -12,7 +12,7 @@ use mpiprobe_model::{
 };
 use mpiprobe_observe::monotonic_ns;
 use mpiprobe_plan::ImplementationRecogniser;
-use mpiprobe_present::say;
+use mpiprobe_report::present::say;
 
 use super::{
     began_before::EarlierCalls, coverage::Coverage, error::SessionError, found::found, functions::counted, host,

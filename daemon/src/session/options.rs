@@ -7,7 +7,7 @@ use mpiprobe_attach::AttachMethod;
 use mpiprobe_discover::{JobChoice, Target};
 use mpiprobe_functions::FunctionSet;
 use mpiprobe_model::filter::Filter;
-use mpiprobe_present::recording::RecordTo;
+use mpiprobe_report::present::recording::RecordTo;
 use mpiprobe_view::{ViewOptions, ViewStart};
 
 /// Who counts.

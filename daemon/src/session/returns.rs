@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use mpiprobe_discover::{Process, ReturnRisk, ReturnRisks};
-use mpiprobe_present::say;
+use mpiprobe_report::present::say;
 
 use super::options::Returns;
 

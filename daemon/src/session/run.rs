@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use mpiprobe_present::{OutputError, say};
+use mpiprobe_report::present::{OutputError, say};
 use mpiprobe_view::give_back;
 
 use super::{

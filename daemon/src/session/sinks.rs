@@ -7,7 +7,7 @@ use mpiprobe_model::{
     analyse::{Change, Look, ProfileOutput, unmatched_rows},
     filter::Filter,
 };
-use mpiprobe_present::{
+use mpiprobe_report::present::{
     Output, OutputError, filtered, findings,
     recording::{RecordTo, Recorder, RecordingError},
 };
@@ -55,7 +55,7 @@ impl Printer {
         let filter = self.filter.as_ref();
         match self.form {
             Form::Json => Output.json_line(&ProfileOutput::new(&filtered(profile, filter), profile)),
-            Form::Tables => Output.text(&mpiprobe_present::interval(profile, change, filter)),
+            Form::Tables => Output.text(&mpiprobe_report::present::interval(profile, change, filter)),
             Form::Once | Form::Last => Ok(()),
         }
     }
@@ -65,8 +65,12 @@ impl Printer {
         let filter = self.filter.as_ref();
         match self.form {
             Form::Json => Output.json_line(&ProfileOutput::new(&filtered(profile, filter), profile)),
-            Form::Once => Output.text(&mpiprobe_present::interval(profile, &Change::since(None, profile), filter)),
-            Form::Tables | Form::Last => Output.text(&mpiprobe_present::profile(profile, &findings(profile), filter)),
+            Form::Once => {
+                Output.text(&mpiprobe_report::present::interval(profile, &Change::since(None, profile), filter))
+            }
+            Form::Tables | Form::Last => {
+                Output.text(&mpiprobe_report::present::profile(profile, &findings(profile), filter))
+            }
         }
     }
 }
@@ -172,7 +176,7 @@ impl Sinks {
     /// Gives the terminal back: there is no profile.
     pub(super) fn abandon(self) {
         if let Some(Err(error)) = self.view.map(LiveView::close) {
-            mpiprobe_present::say(error);
+            mpiprobe_report::present::say(error);
         }
         // Moments that were looked at stay.
         self.recorder.map(Recorder::end);

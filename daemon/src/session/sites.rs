@@ -7,10 +7,10 @@ use std::{
     time::{Duration, Instant},
 };
 
-use mpiprobe_callsites::{AddressMap, Modules, Naming, Registers, unwind_out_of_layers};
 use mpiprobe_common::ThreadState;
 use mpiprobe_discover::{Process, printable};
-use mpiprobe_present::say;
+use mpiprobe_report::present::say;
+use mpiprobe_stacks::callsites::{AddressMap, Modules, Naming, Registers, unwind_out_of_layers};
 
 /// How much of a stack is looked at to find the caller of a layer, bytes: layers need some hundred.
 const STACK: usize = 4 << 10;

@@ -11,7 +11,7 @@ use mpiprobe_discover::{
 use mpiprobe_model::{RankState, analyse::Beginning};
 use mpiprobe_observe::monotonic_ns;
 use mpiprobe_plan::ImplementationRecogniser;
-use mpiprobe_present::say;
+use mpiprobe_report::present::say;
 
 use super::{
     error::SessionError, found::found_meanwhile, jobs::ChosenJobs, probes::library_range, process_table::ProcessTable,

@@ -12,7 +12,7 @@ use crate::made::Made;
 pub(crate) struct Browser;
 
 impl Browser {
-    /// Opens the page and has a script of `crates/page/web/test/` look at it.
+    /// Opens the page and has a script of `crates/report/web/test/` look at it.
     pub(crate) fn check(script: &str, made: &Made) -> Result<(), Failed> {
         let script: PathBuf = page_sources().join("test").join(format!("{script}.mjs"));
         let mut node = Command::new("node");

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use libtest_mimic::Failed;
 use mpiprobe_model::{EndReason, Profile};
-use mpiprobe_page::html::{Finding, Page, Series, Sources};
+use mpiprobe_report::page::html::{Finding, Page, Series, Sources};
 use mpiprobe_tests::synthetic::Synthetic;
 
 /// Two files.
@@ -76,7 +76,8 @@ impl Made {
     }
 
     fn of(name: &str, profile: &Profile, series: Option<&Series>, sources: &Sources) -> Result<Self, Failed> {
-        let findings: Vec<Finding> = mpiprobe_present::findings(profile).into_iter().map(Finding::from).collect();
+        let findings: Vec<Finding> =
+            mpiprobe_report::present::findings(profile).into_iter().map(Finding::from).collect();
         let page = Page { profile, findings: &findings, notes: sources.notes(), series, sources };
         let made =
             Self { page: directory().join(format!("{name}.html")), json: directory().join(format!("{name}.json")) };

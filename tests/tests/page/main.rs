@@ -1,5 +1,5 @@
 //! The HTML report in a real browser without a screen: what it shows is what the JSON says, what can be done with it works, and
-//! nothing that others have named becomes markup. What happens in the browser is in `crates/page/web/test/`.
+//! nothing that others have named becomes markup. What happens in the browser is in `crates/report/web/test/`.
 
 mod browser;
 mod made;

@@ -86,7 +86,7 @@ fn tell(missing: &[&Requirement], needs_linker: bool, needs_page: bool, wheels: 
         eprintln!("  cargo xtask setup build   # {}", linker::EFFORT);
     }
     if needs_page {
-        eprintln!("  cargo xtask setup build   # from npm, by the lock file in crates/page/web");
+        eprintln!("  cargo xtask setup build   # from npm, by the lock file in crates/report/web");
     }
     if !wheels.is_empty() {
         eprintln!("  cargo xtask setup test   # from PyPI by pip, in virtual environments below the build directory");

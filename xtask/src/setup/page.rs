@@ -33,5 +33,5 @@ pub(crate) fn install() -> Result<()> {
 }
 
 fn directory() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../crates/page/web")
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../crates/report/web")
 }

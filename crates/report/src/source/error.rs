@@ -2,8 +2,8 @@
 
 use std::{io, path::PathBuf};
 
+use crate::present::recording::{FrameError, RecordingError};
 use mpiprobe_model::analyse::MergeError;
-use mpiprobe_present::recording::{FrameError, RecordingError};
 use thiserror::Error;
 
 #[derive(Debug, Error)]

@@ -7,8 +7,8 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use crate::present::recording::{FrameError, profile_of_json};
 use mpiprobe_model::{Profile, SCHEMA};
-use mpiprobe_present::recording::{FrameError, profile_of_json};
 use serde::Deserialize;
 
 use super::SourceError;

@@ -7,11 +7,11 @@ mod timeline;
 
 use std::path::PathBuf;
 
+use crate::present::recording::At;
 use mpiprobe_model::{
     Profile,
     analyse::{between, merge},
 };
-use mpiprobe_present::recording::At;
 
 use self::timeline::Timeline;
 pub use self::{error::SourceError, part::Part};

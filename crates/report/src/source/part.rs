@@ -2,10 +2,10 @@
 
 use std::{io, os::unix::fs::FileExt as _, path::Path};
 
+use crate::present::recording::{Recording, RecordingError};
 use jiff::Timestamp;
 use mpiprobe_discover::{files::with_callers_rights, open_regular, printable};
 use mpiprobe_model::Profile;
-use mpiprobe_present::recording::{Recording, RecordingError};
 use std::os::unix::ffi::OsStrExt as _;
 
 use super::{SourceError, json::JsonFile};

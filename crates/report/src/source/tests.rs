@@ -5,12 +5,12 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use crate::present::recording::Writer;
 use mpiprobe_discover::files::PRIVATE;
 use mpiprobe_model::{
     JobInfo, Profile,
     sample::{self, SECOND, function},
 };
-use mpiprobe_present::recording::Writer;
 use tempfile::TempDir;
 
 use super::{Part, Source, SourceError, Span};

@@ -1,7 +1,7 @@
 //! The moments of several parts of one job on one axis of time.
 
+use crate::present::recording::{At, describe, find};
 use jiff::Timestamp;
-use mpiprobe_present::recording::{At, describe, find};
 
 use super::{Part, SourceError, Span};
 

@@ -5,8 +5,8 @@ use std::{
     ops::Range,
 };
 
+use crate::callsites::Module;
 use iced_x86::{Decoder, DecoderOptions, FlowControl, Instruction, OpKind, Register};
-use mpiprobe_callsites::Module;
 
 /// Parts of a function that the compiler has put elsewhere (`.cold`), and functions that it ends in.
 const MAX_PARTS: usize = 32;

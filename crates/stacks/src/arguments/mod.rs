@@ -10,8 +10,8 @@ mod execution;
 mod tests;
 mod value;
 
+use crate::callsites::{Module, ModuleAddress, Rule};
 use iced_x86::{Decoder, DecoderOptions, FlowControl, Instruction, InstructionInfoFactory, Mnemonic, OpKind};
-use mpiprobe_callsites::{Module, ModuleAddress, Rule};
 use mpiprobe_functions::{Argument, Direction, Function, FunctionId, Role};
 
 use serde::Serialize;

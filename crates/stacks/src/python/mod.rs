@@ -9,7 +9,7 @@ mod reader;
 
 use std::{fs::File, sync::Arc};
 
-use mpiprobe_callsites::{AddressMap, Module};
+use crate::callsites::{AddressMap, Module};
 use mpiprobe_discover::printable;
 use mpiprobe_model::{CallSite, SourceFrame};
 

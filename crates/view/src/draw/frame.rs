@@ -1,7 +1,7 @@
 //! What is around every screen: header, tabs, notices, footer.
 
 use mpiprobe_model::{Profile, RankState, SaturatingSum as _};
-use mpiprobe_present::units::{count, ns, percent};
+use mpiprobe_report::present::units::{count, ns, percent};
 use ratatui::{Frame, layout::Rect};
 
 use super::{

@@ -1,6 +1,6 @@
 //! Ranks, call sites and matrix of the job, as far as there is room beside its sums.
 
-use mpiprobe_present::units::percent;
+use mpiprobe_report::present::units::percent;
 
 use super::{
     Theme,

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use mpiprobe_present::units::{bytes, count, ns};
+use mpiprobe_report::present::units::{bytes, count, ns};
 use ratatui::{Frame, layout::Rect};
 
 use super::{

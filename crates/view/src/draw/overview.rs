@@ -1,7 +1,7 @@
 //! The job at a glance.
 
 use mpiprobe_model::Profile;
-use mpiprobe_present::{
+use mpiprobe_report::present::{
     UNKNOWN, UNSEEN, UNTIMED,
     units::{bytes, duration, maybe_percent, ns, percent, rate},
 };

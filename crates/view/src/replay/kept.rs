@@ -3,7 +3,7 @@
 use std::{collections::VecDeque, sync::Arc};
 
 use mpiprobe_model::Profile;
-use mpiprobe_present::recording::{Recording, RecordingError};
+use mpiprobe_report::present::recording::{Recording, RecordingError};
 
 /// So much is kept, bytes of JSON; in memory it is a few times more.
 const MOST_BYTES: u64 = 32 << 20;

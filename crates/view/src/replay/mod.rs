@@ -4,7 +4,7 @@ mod kept;
 
 use std::{ops::Range, sync::Arc};
 
-use mpiprobe_present::recording::Recording;
+use mpiprobe_report::present::recording::Recording;
 use tokio::{
     signal::unix::{Signal, SignalKind, signal},
     time::{Duration, Instant, sleep_until},

@@ -4,7 +4,7 @@ use mpiprobe_model::{
     FunctionProfile, OpenCallInfo, Profile, RankProfile, RankState,
     analyse::{Bytes, Change, is_unusually_long, longest},
 };
-use mpiprobe_present::{
+use mpiprobe_report::present::{
     units::{bytes, count, duration, percent, rate},
     what,
 };

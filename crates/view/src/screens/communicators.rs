@@ -1,7 +1,7 @@
 //! One row for each communicator; and the functions of one.
 
 use mpiprobe_model::{Amounts, CommunicatorProfile, FunctionAmounts, filter::facts};
-use mpiprobe_present::units::or_unknown;
+use mpiprobe_report::present::units::or_unknown;
 
 use super::{
     TableData,

@@ -4,7 +4,7 @@ use mpiprobe_model::{
     FunctionRow, SaturatingSum as _, Volume,
     analyse::{RankId, percentile_bounds},
 };
-use mpiprobe_present::units::{binary, count, duration};
+use mpiprobe_report::present::units::{binary, count, duration};
 
 use super::{
     TableData,

@@ -1,7 +1,7 @@
 //! What tools on MPI's profiling interface, and the library below them, cost the calls of one function.
 
 use mpiprobe_model::{FunctionLayers, ToolLayer};
-use mpiprobe_present::library;
+use mpiprobe_report::present::library;
 
 use super::{
     TableData,

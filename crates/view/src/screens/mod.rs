@@ -106,7 +106,7 @@ impl<'a> TableData<'a> {
 
     /// "last 10 s", "since the beginning, 2 min"
     pub(super) fn span(&self) -> String {
-        let ns = mpiprobe_present::units::ns(self.change.span_ns);
+        let ns = mpiprobe_report::present::units::ns(self.change.span_ns);
         match self.span {
             Span::Recent => format!("last {ns}"),
             Span::Start => format!("since the beginning, {ns}"),

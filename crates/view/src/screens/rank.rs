@@ -4,7 +4,7 @@ use mpiprobe_model::{
     FunctionRow, RankProfile,
     analyse::{FunctionChange, RankChange, RankId, longest},
 };
-use mpiprobe_present::{doing, units::count};
+use mpiprobe_report::present::{doing, units::count};
 
 use super::{
     TableData,

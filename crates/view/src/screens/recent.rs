@@ -5,7 +5,7 @@ use mpiprobe_model::{
     analyse::{RankId, longest},
     filter::facts,
 };
-use mpiprobe_present::{
+use mpiprobe_report::present::{
     doing,
     units::{count, duration},
 };

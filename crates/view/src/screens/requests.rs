@@ -6,7 +6,7 @@ use mpiprobe_model::{
     Partner, PendingRow, RankProfile, RankState,
     analyse::{Operation, OtherEnd, Posted, RankId, operations},
 };
-use mpiprobe_present::other_end;
+use mpiprobe_report::present::other_end;
 
 use super::{
     TableData,

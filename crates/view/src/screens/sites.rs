@@ -6,7 +6,7 @@ use std::{
 };
 
 use mpiprobe_model::{Amounts, FlowRow, Spread};
-use mpiprobe_present::units::duration;
+use mpiprobe_report::present::units::duration;
 
 use super::{
     TableData,

@@ -1,7 +1,7 @@
 //! The threads of one rank.
 
 use mpiprobe_model::{OtherThreads, RankProfile, RankState, ThreadLife, ThreadProfile, analyse::RankId};
-use mpiprobe_present::{share_of_life, units::count, what};
+use mpiprobe_report::present::{share_of_life, units::count, what};
 
 use super::{
     TableData,

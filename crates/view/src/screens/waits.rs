@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use mpiprobe_model::analyse::{RankId, Wait, waiting};
-use mpiprobe_present::{chain, circle, waiting_in, waits_for, what};
+use mpiprobe_report::present::{chain, circle, waiting_in, waits_for, what};
 
 use super::{
     TableData,

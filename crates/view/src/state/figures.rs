@@ -7,7 +7,7 @@ use mpiprobe_model::{
     analyse::{Change, Look, RankId, identify},
     filter::{Filter, Kept, apply},
 };
-use mpiprobe_present::{FindingText, findings};
+use mpiprobe_report::present::{FindingText, findings};
 
 use super::Data;
 use crate::{

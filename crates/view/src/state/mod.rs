@@ -34,7 +34,7 @@ use super::{
 use mpiprobe_model::Profile;
 use mpiprobe_model::analyse::RankId;
 use mpiprobe_model::filter::Filter;
-use mpiprobe_present::FindingText;
+use mpiprobe_report::present::FindingText;
 
 /// The view's state.
 #[derive(Debug)]

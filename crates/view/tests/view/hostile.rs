@@ -2,7 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "a helper that cannot go on fails its test")]
 
 use mpiprobe_model::Profile;
-use mpiprobe_present::{
+use mpiprobe_report::present::{
     findings,
     recording::{Recording, Writer},
 };
@@ -33,7 +33,7 @@ fn read_back(profile: &Profile) -> Option<Profile> {
 }
 
 fn look_at(profile: Profile) {
-    mpiprobe_present::profile(&profile, &findings(&profile), None);
+    mpiprobe_report::present::profile(&profile, &findings(&profile), None);
     let mut state = State::new(Running::Replay);
     state.resize(Size { width: 120, height: 40 });
     state.add(std::sync::Arc::new(Synthetic::SMALL.profile(1, None)));

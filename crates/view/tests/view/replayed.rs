@@ -9,7 +9,7 @@ use std::{
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use mpiprobe_model::Profile;
-use mpiprobe_present::recording::{Recording, Writer};
+use mpiprobe_report::present::recording::{Recording, Writer};
 use mpiprobe_tests::synthetic::Synthetic;
 use mpiprobe_view::{Action, Effect, Replay, Size, Source as _, State, Update, action};
 use tempfile::TempDir;

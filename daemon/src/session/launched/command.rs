@@ -11,8 +11,8 @@ use std::{
 
 use mpiprobe_discover::{files::NewFile, printable};
 use mpiprobe_model::Profile;
-use mpiprobe_page::html::{HtmlError, has_page};
-use mpiprobe_present::OutputError;
+use mpiprobe_report::page::html::{HtmlError, has_page};
+use mpiprobe_report::present::OutputError;
 use mpiprobe_report::{Format, ReportOptions, Source as Run, Span, write};
 
 use super::{error::LaunchError, options::RunOptions};

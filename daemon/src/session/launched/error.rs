@@ -3,8 +3,8 @@
 use std::io;
 
 use mpiprobe_discover::ProcRootError;
-use mpiprobe_page::html::HtmlError;
-use mpiprobe_present::{OutputError, recording::RecordingError};
+use mpiprobe_report::page::html::HtmlError;
+use mpiprobe_report::present::{OutputError, recording::RecordingError};
 use thiserror::Error;
 
 use super::ready::Unready;

@@ -4,7 +4,7 @@ use std::{process::Command, sync::Arc};
 
 use mpiprobe_attach::AttachError;
 use mpiprobe_model::EndReason;
-use mpiprobe_present::say;
+use mpiprobe_report::present::say;
 
 use super::{
     command::{Files, finish, follow_to_end, shell_status, split},

@@ -12,7 +12,7 @@ mod relay;
 mod wrapper;
 
 use clap::ValueEnum;
-use mpiprobe_present::say;
+use mpiprobe_report::present::say;
 
 pub use error::LaunchError;
 pub use options::RunOptions;

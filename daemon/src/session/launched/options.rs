@@ -3,8 +3,8 @@
 use std::{ffi::OsString, path::PathBuf, time::Duration};
 
 use mpiprobe_functions::FunctionSet;
-use mpiprobe_present::recording::RecordTo;
 use mpiprobe_report::Format;
+use mpiprobe_report::present::recording::RecordTo;
 
 use crate::session::{options::Returns, profile_file::ProfileTo};
 

@@ -3,7 +3,7 @@
 use mpiprobe_attach::AttachError;
 use mpiprobe_discover::{Caller, JobChoice, ProcRoot, ReturnRisk, Scanner, Target};
 use mpiprobe_plan::ImplementationRecogniser;
-use mpiprobe_present::say;
+use mpiprobe_report::present::say;
 use thiserror::Error;
 
 use super::{

@@ -11,7 +11,7 @@ use std::{
 use mpiprobe_discover::{ProcRoot, files::with_callers_rights, put_down_files_rights};
 use mpiprobe_model::EndReason;
 use mpiprobe_observe::monotonic_ns;
-use mpiprobe_present::say;
+use mpiprobe_report::present::say;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use super::{

@@ -14,7 +14,7 @@ use mpiprobe_discover::{
 use mpiprobe_model::{EndReason, Profile, analyse::Identity};
 use mpiprobe_observe::{TableFileError, monotonic_ns};
 use mpiprobe_plan::ImplementationRecogniser;
-use mpiprobe_present::say;
+use mpiprobe_report::present::say;
 
 use super::{
     changes::{Changes, Event},

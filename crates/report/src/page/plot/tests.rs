@@ -1,0 +1,159 @@
+//! Pictures of small profiles, kept as text.
+
+use mpiprobe_model::{
+    Amounts, CommunicatorProfile, CommunicatorRow, Efficiency, FlowRow, GroupProfile, GroupRow, Partner, Profile,
+    Rates, Spread,
+    sample::{self, SECOND, function},
+};
+
+use super::*;
+use crate::page::html::Series;
+
+/// Four ranks after so many seconds: each sends to the next one over a communicator of this name.
+fn ring(communicator: &str, seconds: u64) -> Profile {
+    let mut ranks = sample::ranks(4);
+    for rank in &mut ranks {
+        let own = rank.rank.unwrap();
+        let amounts = Amounts { calls: 10, time_ns: 1000, sent_bytes: 100 << (4 * own), ..Amounts::default() };
+        let flow = FlowRow {
+            function: "MPI_Send",
+            started_by: None,
+            communicator: Some(1),
+            partner: Partner::Rank,
+            peer: Some((own + 1) % 4),
+            call_site: 1,
+            site: None,
+            amounts,
+            completed: 0,
+            pending_ns: 0,
+            waited_ns: 0,
+        };
+        let row = CommunicatorRow {
+            number: 1,
+            id: Some(1),
+            context: 0,
+            rank: rank.rank,
+            size: Some(4),
+            remote_size: None,
+            freed: false,
+        };
+        let traffic = rank.traffic.as_mut().unwrap();
+        (traffic.flows, traffic.communicators) = (vec![flow].into(), vec![row]);
+        (rank.wall_ns, rank.thread_wall_ns) = (seconds * SECOND, seconds * SECOND);
+    }
+    let mut profile = sample::profile(ranks);
+    profile.observed_ns = seconds * SECOND;
+    let mut send = function("MPI_Send", 111, 1000);
+    send.all.durations = [vec![0; 10], vec![1, 100, 0, 10]].concat();
+    profile.functions = vec![send];
+    let group = |group, time_ns| GroupProfile {
+        all: GroupRow {
+            group,
+            calls: 1,
+            untimed_calls: 0,
+            time_ns,
+            rates: Rates::default(),
+            traffic: None,
+            wall_percent: 0.0,
+            mpi_percent: 0.0,
+        },
+        time_over_ranks_ns: Spread::default(),
+    };
+    profile.groups =
+        vec![group("collective", seconds * SECOND), group("point-to-point", seconds * seconds * SECOND / 2)];
+    profile.traffic.as_mut().unwrap().communicators = vec![CommunicatorProfile {
+        id: 1,
+        name: communicator.into(),
+        is_named: true,
+        job: None,
+        context: 0,
+        size: Some(4),
+        remote_size: None,
+        members: None,
+        remote_members: None,
+        parent: None,
+        made_by: None,
+        ranks: 4,
+        freed: false,
+        amounts: Amounts::default(),
+        functions: Vec::new(),
+    }];
+    profile
+}
+
+fn series() -> Series {
+    let mut series = Series::new(4, false);
+    (1..=4).for_each(|second| series.add(&ring("world", second)));
+    series
+}
+
+#[test]
+fn a_matrix() {
+    insta::assert_snapshot!(matrix(&ring("world", 4), Measure::Bytes, &PlotOptions::default()).unwrap());
+    let logarithmic =
+        PlotOptions { log: true, ranks: Some(0..=2), communicator: Some("world".into()), ..PlotOptions::default() };
+    insta::assert_snapshot!(matrix(&ring("world", 4), Measure::Time, &logarithmic).unwrap());
+}
+
+#[test]
+fn a_timeline() {
+    insta::assert_snapshot!(timeline(&ring("world", 4), &series(), &PlotOptions::default()).unwrap());
+}
+
+#[test]
+fn a_histogram() {
+    insta::assert_snapshot!(histogram(&ring("world", 4), None, &PlotOptions::default()).unwrap());
+    let logarithmic = PlotOptions { log: true, width: 500, height: 300, ..PlotOptions::default() };
+    insta::assert_snapshot!(histogram(&ring("world", 4), Some("MPI_Send"), &logarithmic).unwrap());
+}
+
+fn point(ranks: usize, useful_ns: f64, load_balance: f64, communication: f64) -> ScalingPoint {
+    let efficiency = Efficiency { parallel: load_balance * communication, load_balance, communication };
+    ScalingPoint { ranks, efficiency: Some(efficiency), useful_ns: Some(useful_ns) }
+}
+
+#[test]
+fn scaling_of_runs() {
+    let points = [
+        point(8, 120.0, 0.8, 0.7),
+        point(2, 100.0, 0.98, 0.95),
+        point(4, 100.0, 0.9, 0.9),
+        point(4, 110.0, 0.92, 0.88),
+    ];
+    insta::assert_snapshot!(scaling(&points, &PlotOptions::default()).unwrap());
+}
+
+#[test]
+fn useful_time_is_what_is_outside_mpi() {
+    let mut profile = ring("world", 4);
+    for rank in &mut profile.ranks {
+        rank.mpi_ns = SECOND;
+    }
+    assert_eq!(ScalingPoint::of(&profile).useful_ns, Some(12e9));
+}
+
+#[test]
+fn what_is_not_there_cannot_be_plotted() {
+    let ring = ring("world", 4);
+    let options = PlotOptions::default();
+    let over = |name: &str| PlotOptions { communicator: Some(name.into()), ..options.clone() };
+    assert_eq!(matrix(&ring, Measure::Bytes, &over("row")), Err(PlotError::NothingSent));
+    let elsewhere = PlotOptions { ranks: Some(7..=9), ..options.clone() };
+    assert_eq!(matrix(&ring, Measure::Bytes, &elsewhere), Err(PlotError::NothingSent));
+    let untold = Profile { traffic: None, ..ring.clone() };
+    assert_eq!(matrix(&untold, Measure::Bytes, &options), Err(PlotError::NoTraffic));
+    assert_eq!(timeline(&ring, &Series::new(1, false), &options), Err(PlotError::OneMoment));
+    assert_eq!(histogram(&ring, Some("MPI_Recv"), &options), Err(PlotError::NoFunction("MPI_Recv".into())));
+    assert_eq!(histogram(&sample::profile(Vec::new()), None, &options), Err(PlotError::NoCalls));
+    assert_eq!(scaling(&[point(4, 1.0, 1.0, 1.0), point(4, 1.0, 1.0, 1.0)], &options), Err(PlotError::OneSize(4)));
+    assert_eq!(scaling(&[], &options), Err(PlotError::OneSize(0)));
+}
+
+#[test]
+fn names_of_others_are_text() {
+    let hostile = "</text><script>alert(1)</script>&\"'";
+    let options = PlotOptions { communicator: Some(hostile.into()), ..PlotOptions::default() };
+    let svg = matrix(&ring(hostile, 4), Measure::Bytes, &options).unwrap();
+    assert!(!svg.contains("<script"), "{svg}");
+    assert!(svg.contains("&lt;script"), "{svg}");
+}

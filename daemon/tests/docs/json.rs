@@ -40,7 +40,7 @@ fn every_field_is_documented() {
     let output = serde_json::to_value(ProfileOutput::new(&profile, &profile)).unwrap();
     let found = serde_json::to_value(findings()).unwrap();
     let missing: Vec<String> =
-        keys(&output).union(&keys(&found)).cloned().filter(|key| !named.contains(key.as_str())).collect();
+        keys(&output).union(&keys(&found)).filter(|key| !named.contains(key.as_str())).cloned().collect();
     assert!(missing.is_empty(), "docs/json.md does not explain {missing:?}");
 }
 

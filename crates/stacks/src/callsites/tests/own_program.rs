@@ -26,7 +26,7 @@ fn a_rust_function_is_found() {
     // The "call" is then the function's first instruction.
     let address = map.locate(function as usize as u64 + 1, Some(&process), &mut modules);
     let site = Symboliser::default().resolve(&address);
-    assert_eq!(site.text, format!("own_program.rs:{line} in crate::callsites::tests::own_program::marked"));
+    assert_eq!(site.text, format!("own_program.rs:{line} in mpiprobe_stacks::callsites::tests::own_program::marked"));
 }
 
 /// Names can be looked up by a thread of their own.

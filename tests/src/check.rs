@@ -11,6 +11,7 @@ use crate::threads::expect_sums_of_threads;
 use crate::truth::{Image, Snapshot};
 
 /// A profile with nothing missing, and the exit status that says so.
+/// Invariant LOSS-COUNTED.
 pub fn complete(ended: &Ended) -> Result<Profile, Failed> {
     let profile = ended.profile()?;
     assert!(profile.complete && profile.incomplete_because.is_empty(), "{}", ended.printed());

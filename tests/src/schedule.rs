@@ -182,6 +182,7 @@ mod tests {
     const PROBES: [Requirement; 2] = [Requirement::Bpf, Requirement::Mpi(Mpi::Mpich)];
     const OTHER_PROBES: [Requirement; 2] = [Requirement::Bpf, Requirement::Mpi(Mpi::OpenMpi)];
 
+    /// Invariant TRIALS-APART.
     #[test]
     fn probes_on_one_library_are_never_of_two_trials() {
         let machine = machine(8);
@@ -203,6 +204,7 @@ mod tests {
         assert!(is_free(&machine, &[]));
     }
 
+    /// Invariant TRIALS-APART.
     #[test]
     fn who_needs_a_quiet_machine_is_alone() {
         let machine = machine(8);

@@ -67,6 +67,7 @@ fn code<'a>(object: &'a Object, name: &str) -> &'a [bpf_insn] {
     &object.functions[&object.programs[name].function_key()].instructions
 }
 
+/// Invariant OLD-STACK.
 #[test]
 fn programs_fit_into_the_stack_of_older_kernels() {
     let mut object = Object::parse(OBJECT).unwrap();

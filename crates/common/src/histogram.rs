@@ -75,6 +75,7 @@ mod tests {
         }
     }
 
+    /// Invariant TABLES-SHARED.
     #[test]
     fn buckets_are_contiguous_and_contain_their_values() {
         for bucket in 0..BUCKETS as u32 {

@@ -34,6 +34,7 @@ fn verdict(users: [u32; 3], groups: [u32; 3], owner: (u32, u32)) -> Result<(), R
     may_trace(&ALICE, &Process::open(&proc.root(), 7).unwrap())
 }
 
+/// Invariant CALLERS-RIGHTS.
 #[test]
 fn rights_that_come_with_the_file_are_not_the_callers() {
     assert_eq!(Caller::of(&status(1000, CAP_SYS_PTRACE, 0)), ALICE);

@@ -74,6 +74,7 @@ fn names_with_newlines_backslashes_and_false_deletions() {
     }
 }
 
+/// Invariant SAME-FILE.
 #[test]
 fn a_deleted_file_is_opened_by_its_mapping_and_never_by_a_successor() {
     let folder = tempfile::tempdir().unwrap();

@@ -71,6 +71,7 @@ fn assert_vanished(process: &Process) {
     gone(pid, &crate::mappings::Mappings::of(process));
 }
 
+/// Invariant NO-PID-TWICE.
 #[test]
 fn after_the_end_nothing_is_read_neither_from_a_zombie_nor_from_a_reused_pid() {
     let mut child = TestChild::waiting("/bin/cat");

@@ -45,6 +45,7 @@ pub(crate) fn link_at(directory: BorrowedFd<'_>, name: &str) -> io::Result<Vec<u
 mod tests {
     use super::*;
 
+    /// Invariant BOUNDED-READS.
     #[test]
     fn reads_no_more_than_the_limit_and_says_so() {
         let folder = tempfile::tempdir().unwrap();

@@ -1,3 +1,4 @@
+//! Invariant RISKS-KNOWN.
 use std::fs::{self, File};
 use std::process::Command;
 

@@ -100,6 +100,7 @@ fn jobs_are_of_one_user_whatever_their_environment_claims() {
     assert_eq!(snapshot.processes.pop().unwrap().job, snapshot.jobs[1].id);
 }
 
+/// Invariant CALLERS-RIGHTS.
 #[test]
 fn what_the_caller_may_not_trace_is_counted_and_not_read() {
     let (proc, library) = (FakeProc::new(), library());

@@ -51,6 +51,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
+    /// Invariant PRINTABLE.
     #[test]
     fn ordinary_text_is_unchanged() {
         assert_eq!(printable("Müller's ring (v2)".as_bytes()), "Müller's ring (v2)");

@@ -343,6 +343,7 @@ mod tests {
     }
 
     proptest! {
+        /// Invariant BOUNDED-READS.
         #[test]
         fn whatever_a_file_says_is_survived(
             changes in proptest::collection::vec((0usize..4096, any::<u8>()), 1..24),

@@ -156,6 +156,7 @@ fn ended(start: &[u8]) -> Option<&[u8]> {
 mod tests {
     use super::*;
 
+    /// Invariant BOUNDED-READS.
     #[test]
     fn names_end_where_they_should_or_at_the_limit() {
         let mut names = b"\0MPI_Send@@LIBMPI_1.0\0x\0".to_vec();

@@ -93,6 +93,7 @@ fn every_parameter_is_passed_as_the_table_says() {
 }
 
 /// What the C types say about an argument, as far as they say something.
+/// Invariant FUNCTIONS-ARE-DATA.
 #[test]
 fn every_parameter_is_of_its_role() {
     for Prototype { name, parameters } in prototypes() {

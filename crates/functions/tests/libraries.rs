@@ -6,6 +6,7 @@ use std::collections::BTreeSet;
 
 use mpiprobe_functions::{FunctionId, Standard, by_name, is_fortran_only};
 
+/// Invariant FUNCTIONS-ARE-DATA.
 #[test]
 fn every_exported_function_is_known() {
     for library in installed::c_libraries() {

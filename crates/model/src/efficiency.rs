@@ -99,6 +99,7 @@ mod tests {
     const SPENT: Spent =
         Spent { wall_ns: 1000, thread_wall_ns: 1000, mpi_ns: 0, startup_ns: 0, unseen_ns: 0, untimed_calls: 0 };
 
+    /// Invariant UNSEEN-IS-UNKNOWN.
     #[test]
     fn what_may_have_been_in_a_call_is_not_taken_for_useful() {
         assert_eq!(Spent { unseen_ns: 1000, ..SPENT }.mpi_percent(), None);
@@ -109,6 +110,7 @@ mod tests {
         assert_eq!(Spent::default().mpi_percent(), Some(0.0));
     }
 
+    /// Invariant NO-TIME-NO-ZERO.
     #[test]
     fn time_in_calls_that_nobody_saw_return_is_not_taken_for_useful() {
         let untimed = Spent { untimed_calls: 1, ..SPENT };

@@ -104,6 +104,7 @@ mod tests {
         file
     }
 
+    /// Invariant TABLES-SHARED.
     #[test]
     fn words_written_are_read_back_in_their_value() {
         let file = file(3 * size_of::<FunctionStats>() as u64);

@@ -88,6 +88,7 @@ mod tests {
         assert_eq!(Fingerprint::of(&CODE[..5], 4).size(), 5);
     }
 
+    /// Invariant SAME-BYTES.
     #[test]
     fn it_tells_a_breakpoint_from_a_patch_and_from_unread_memory() {
         let fingerprint = Fingerprint::of(&CODE, 0);

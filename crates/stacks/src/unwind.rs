@@ -275,6 +275,7 @@ mod tests {
         assert_eq!([cfa(0x40), cfa(0x4b)], [Some(0x1008), Some(0x1010)]);
     }
 
+    /// Invariant STACKS-ARE-BOUNDED.
     #[test]
     fn stacks_that_lead_nowhere_end() {
         let stack = stack(&[0; 8]);

@@ -158,6 +158,7 @@ const WAITS: [Wait; 8] = [
 ];
 
 /// Each of them ends as if nobody had looked: a debugger, or a signal, makes the last two say EINTR.
+/// Invariant NOBODY-STOPS.
 #[test]
 fn waiting_threads_do_not_notice_that_they_are_looked_at() {
     let Some(mut looker) = looker() else { return };

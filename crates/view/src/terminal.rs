@@ -168,6 +168,7 @@ fn give_back_on_panic() {
 mod tests {
     use super::*;
 
+    /// Invariant TERMINAL-BACK.
     #[test]
     fn only_the_end_of_the_view_gives_the_terminal_away() {
         let elsewhere = |work: fn() -> OnPanic| thread::spawn(work).join().unwrap();

@@ -72,6 +72,7 @@ mod tests {
         assert!(found(Err(SelectError::Own { pid: 1 }), true).is_err());
     }
 
+    /// Invariant OTHERS-COME-AND-GO.
     #[test]
     fn other_jobs_of_the_name_do_not_end_an_observation() {
         let none = |_: &JobChoice| panic!("nobody is looked for again");

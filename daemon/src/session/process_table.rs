@@ -273,6 +273,7 @@ mod tests {
         !process_table.is_anybody_left()
     }
 
+    /// Invariant OTHERS-COME-AND-GO.
     #[test]
     fn others_of_a_common_name_do_not_put_off_the_end() {
         assert!(ends_with_its_job(process_table(&[])));

@@ -1,3 +1,4 @@
+/* Invariant ERRORS-JUDGED. */
 /* Calls that return an error and have completed requests all the same: some, or all; those that have failed, and those that have not. */
 #include "semantics.h"
 

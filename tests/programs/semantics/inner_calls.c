@@ -1,3 +1,4 @@
+/* Invariant HANDLES-RELEASED. */
 /* What the program does inside a call of MPI: in functions that MPI calls when an attribute is deleted. It frees communicators there,
  * whose handles MPI gives to others at once. */
 #include "semantics.h"

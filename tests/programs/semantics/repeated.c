@@ -1,3 +1,4 @@
+/* Invariant SAME-IS-SAME. */
 /* The same calls from the same places, again and again, while what their arguments mean changes: handles that are used again for
  * other types and communicators, amounts, partners, statuses, buffers in place. Whoever remembers what a call was must notice. */
 #include "semantics.h"

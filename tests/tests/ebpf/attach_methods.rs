@@ -15,6 +15,7 @@ const WAYS: [(&str, &str, &str); 3] = [
 
 pub(crate) fn tests(mpi: Mpi) -> Vec<Trial> {
     let test = |(way, words, selection): (&'static str, &'static str, &'static str)| {
+        // Invariant TRY-DON'T-ASK.
         let name = format!("attached_by_{}_counts_exactly_and_leaves_nothing", way.replace('-', "_"));
         trial_with(mpi, Language::C, &name, move || attach_by(mpi, way, words, selection))
     };

@@ -105,6 +105,7 @@ fn seen(traffic: &AllTraffic) -> Sums {
     sums
 }
 
+/// Invariant ONE-COMMUNICATOR.
 fn agree(mpi: Mpi, gates: &[&str]) -> Result<(), Failed> {
     let (profile, before, after) = observe(mpi, gates, &[])?;
     let traffic = profile.traffic.as_ref().ok_or("no traffic")?;

@@ -1,4 +1,6 @@
 //! Ranks that wait for each other, and what they wait in.
+//!
+//! Invariant UNSEEN-IS-UNKNOWN.
 
 use libtest_mimic::{Failed, Trial};
 use mpiprobe_observe::monotonic_ns;

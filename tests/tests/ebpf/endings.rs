@@ -16,9 +16,11 @@ pub(crate) fn tests(mpi: Mpi) -> Vec<Trial> {
         trial(mpi, Language::C, "exec_out_of_mpi", |mpi| exec_after(mpi, "exec-after", 1)),
         trial(mpi, Language::C, "exec_by_another_thread", |mpi| exec_after(mpi, "exec-thread", 2)),
         trial(mpi, Language::C, "a_forked_child_is_not_counted", fork),
+        // Invariant PAIR-BY-FRAME.
         trial(mpi, Language::C, "longjmp_out_of_a_call", |mpi| longjmp(mpi, "all")),
         trial(mpi, Language::C, "exec_of_a_process_probed_alone", exec_beside_others),
         trial(mpi, Language::C, "longjmp_seen_late", |mpi| longjmp(mpi, "default")),
+        // Invariant OUTERMOST.
         trial(mpi, Language::C, "calls_in_callbacks_are_inner_calls", callback),
     ]
 }

@@ -13,6 +13,7 @@ const RANKS: u32 = 4;
 
 pub(crate) fn tests(mpi: Mpi) -> Vec<Trial> {
     // Debian has no static Open MPI.
+    // Invariant LINKED-IN.
     let linked_in = (mpi == Mpi::Mpich).then_some([LINKED_IN, F08_LINKED_IN]);
     CASES
         .into_iter()
@@ -87,6 +88,7 @@ fn by_wrapper(mpi: Mpi, case: Case) -> Result<Profile, Failed> {
     Ok(job.profile()?)
 }
 
+/// Invariant LAYERS-OWN-CALLS.
 fn agree(mpi: Mpi, case: Case) -> Result<(), Failed> {
     let (outside, inside) = (by_kernel(mpi, case)?, by_wrapper(mpi, case)?);
     assert_ne!(outside.engine.attached_by, "LD_PRELOAD");

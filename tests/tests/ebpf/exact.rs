@@ -32,6 +32,7 @@ const GROUPS: Case = Case {
     middle: "1",
     functions: ALL_AND_DEFAULT,
 };
+// Invariant OUTERMOST.
 const NESTED_IO: Case = Case { name: "c_nested_io", program: program::NESTED_IO, ranks: 2, ..GROUPS };
 const RING: Case = Case {
     name: "c_ring",
@@ -65,6 +66,7 @@ const CASES: [Case; 8] = [
 
 pub(crate) fn tests(mpi: Mpi) -> Vec<Trial> {
     let both = |case: Case| {
+        // Invariant PAIR-BY-FRAME.
         let name = format!("{}_attached_before_main_and_attached_in_mid_run", case.name);
         trial_with(mpi, case.program.language, &name, move || count_twice(mpi, case))
     };
@@ -74,6 +76,7 @@ pub(crate) fn tests(mpi: Mpi) -> Vec<Trial> {
 }
 
 /// Two observers of one job, from its start and from a gate in its middle on: neither minds the other.
+/// Invariant LAYERS-OWN-CALLS.
 fn count_twice(mpi: Mpi, case: Case) -> Result<(), Failed> {
     let mut job = job(mpi, case, &["start", case.middle])?;
     let mut observers = Vec::new();

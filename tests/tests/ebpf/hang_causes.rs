@@ -1,4 +1,6 @@
 //! `mpiprobe hang` says why, of jobs that hung before anybody looked: in its own words, and of the same program that goes on, nothing.
+//!
+//! Invariants NO-ARGUMENT-GUESSED, NO-WRONG-CAUSE.
 #![expect(clippy::indexing_slicing, reason = "answers in JSON, where what is missing is null")]
 
 use libtest_mimic::{Failed, Trial};

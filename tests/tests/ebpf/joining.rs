@@ -45,6 +45,7 @@ fn waited_for(job: JobBuilder) -> Result<(), Failed> {
 }
 
 /// The job is over before its library is probed, for mpiprobe sleeps: that it was missed is said, and nobody waits for another one.
+/// Invariant OTHERS-COME-AND-GO.
 fn missed(mpi: Mpi) -> Result<(), Failed> {
     for way in ["session", "multi", "perf-event"] {
         let builder = Job::builder(mpi, program::RING).ranks(2).args(["5"]).own_name();

@@ -14,6 +14,7 @@ pub(crate) fn tests(mpi: Mpi) -> Vec<Trial> {
         trial(mpi, Language::C, "second_interrupt_ends_at_once", interrupt_twice),
     ];
     for way in ["session", "multi", "perf-event"] {
+        // Invariant ALL-OR-NOTHING.
         let name = format!("killed_mpiprobe_attached_by_{}_harms_nobody", way.replace('-', "_"));
         tests.push(trial_with(mpi, Language::C, &name, move || kill_mpiprobe(mpi, way)));
     }

@@ -1,4 +1,6 @@
 //! Calls through Fortran and C++ layers are charged to the program's source lines.
+//!
+//! Invariant LAYERS-OWN-CALLS.
 
 use libtest_mimic::{Failed, Trial};
 use mpiprobe_tests::call_sites::{self, calls, line};
@@ -20,6 +22,7 @@ pub(crate) fn tests(mpi: Mpi) -> Vec<Trial> {
 }
 
 /// Without the truth library: with it, MPI's functions are called from there.
+/// Invariant USERS-SITES.
 fn flows(mpi: Mpi, program: Program) -> Result<(), Failed> {
     let mut job = Job::builder(mpi, program).ranks(2).args(["10"]).gates(&["start"]).own_name().spawn()?;
     job.wait_for_gate("start")?;

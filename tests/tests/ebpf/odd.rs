@@ -1,5 +1,7 @@
 //! Programs that do legal things that few do, in the short form of `cargo xtask soak odd`: nobody is harmed, and what is not known is
 //! said.
+//!
+//! Invariant OPEN-CALL-RETURNS.
 
 use libtest_mimic::{Failed, Trial};
 use mpiprobe_tests::campaign::odd::{self, Verdict, Way};
@@ -15,6 +17,7 @@ pub(crate) fn tests(mpi: Mpi) -> Vec<Trial> {
         trial(mpi, Language::C, "longjmp_far_up_the_stack_loses_no_call", longjmp),
         trial(mpi, Language::Cxx, "exceptions_through_calls_are_not_the_end", exceptions),
         trial(mpi, Language::Cxx, "run_chooses_the_wrapper_for_exceptions_through_calls", exceptions_run),
+        // Invariant NO-TIME-NO-ZERO.
         trial(mpi, Language::C, "without_return_probes_calls_are_counted", without_returns),
     ];
     for name in ["stack-up", "migration"] {

@@ -34,10 +34,12 @@ fn observe(job: JobBuilder, options: &[&str]) -> Result<(Job, Profiler), Failed>
     Ok((job, profiler))
 }
 
+/// Invariants PHASES-ADD-UP, NAMED-PHASES.
 fn phases(mpi: Mpi) -> Result<(), Failed> {
     expect_all(job(mpi, &[]))
 }
 
+/// Invariant LINKED-IN.
 fn linked_in(mpi: Mpi) -> Result<(), Failed> {
     expect_all(job(mpi, &[]).linked_in())
 }

@@ -1,4 +1,6 @@
 //! The last calls of ranks, as the kernel writes them down.
+//!
+//! Invariant RECENT-WHOLE.
 
 use libtest_mimic::Trial;
 use mpiprobe_tests::{Language, Mpi, Requirement, recent_calls, requirement, terminal::STARTER};

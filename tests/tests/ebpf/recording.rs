@@ -89,6 +89,7 @@ fn every_moment(mpi: Mpi) -> Result<(), Failed> {
     Ok(())
 }
 
+/// Invariant KEPT-MOMENTS.
 fn killed(mpi: Mpi) -> Result<(), Failed> {
     let mut job = Job::builder(mpi, program::RING).ranks(2).args(["--forever"]).truth(true).own_name().spawn()?;
     job.wait_for_calls("MPI_Allreduce", 10)?;

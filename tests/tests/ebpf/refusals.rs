@@ -19,6 +19,7 @@ pub(crate) fn tests(mpi: Mpi) -> Vec<Trial> {
             move || wrong_name(mpi),
         ),
         trial(mpi, Language::C, "a_launcher_is_no_target", launcher),
+        // Invariant ALL-OR-NOTHING.
         trial(mpi, Language::C, "targets_that_end_meanwhile", end_meanwhile),
     ]
 }

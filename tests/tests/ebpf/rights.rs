@@ -66,6 +66,7 @@ fn own_job(mpi: Mpi) -> Result<(), Failed> {
 }
 
 /// By every way of attaching, also where whoever comes later would be probed with all others.
+/// Invariant OWN-PROCESSES.
 fn own_processes(mpi: Mpi) -> Result<(), Failed> {
     let copy = Copy::with_capabilities()?;
     // Of all jobs of this user's, there are none but those of this test.

@@ -1,4 +1,6 @@
 //! `mpiprobe run` by the kernel: jobs that are counted from their first call on, however short they are.
+//!
+//! Invariant FIRST-CALL.
 
 use std::collections::BTreeMap;
 
@@ -180,6 +182,7 @@ fn run_unattended(job: &mut Job) -> Result<(), Failed> {
 }
 
 /// Nobody looks at the ranks from before MPI_Init until after their end.
+/// Invariant UNDERSTOOD-AT-ONCE.
 fn unattended(mpi: Mpi) -> Result<(), Failed> {
     let builder = Job::builder(mpi, program::WINDOW).ranks(2).gates(&["start"]);
     let mut job = builder.run_by("ebpf", [] as [&str; 0])?.spawn()?;

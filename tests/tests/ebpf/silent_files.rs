@@ -1,4 +1,6 @@
 //! A process whose program is a file that does not answer: nobody who looks at it waits for ever, and it is said.
+//!
+//! Invariant NOBODY-WAITS.
 
 use libtest_mimic::{Failed, Trial};
 use mpiprobe_tests::silent::SilentProgram;

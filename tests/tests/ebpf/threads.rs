@@ -18,6 +18,7 @@ pub(crate) fn tests(mpi: Mpi) -> Vec<Trial> {
         trial(mpi, Language::C, "ended_threads_one_by_one", ended_one_by_one),
         trial(mpi, Language::C, "threads_of_a_killed_rank", killed),
         trial(mpi, Language::C, "twenty_thousand_threads", short_lived),
+        // Invariant LOSS-COUNTED.
         trial(mpi, Language::C, "too_many_threads_are_a_counted_loss", too_many),
     ]
 }
@@ -93,6 +94,7 @@ fn one_by_one(mpi: Mpi) -> Result<(), Failed> {
 }
 
 /// What each has done is known after the job's end.
+/// Invariant THREADS-ADD-UP.
 fn ended_one_by_one(mpi: Mpi) -> Result<(), Failed> {
     let (job, ended) = observed(mpi, &["6", "50"], &["--functions", "all"])?;
     expect_threads_of_ended_ranks(&complete(&ended)?, &job.snapshot()?)

@@ -125,6 +125,7 @@ fn linked_in(mpi: Mpi) -> Result<(), Failed> {
 }
 
 /// One before the other; what the first one calls by MPI's names comes to the second one too.
+/// Invariant LAYERS-APART.
 fn stacked(mpi: Mpi) -> Result<(), Failed> {
     let output = tempfile::tempdir()?;
     let tools = format!("{}:{}", next_tool(mpi)?.display(), tool(mpi)?.display());

@@ -25,6 +25,7 @@ pub(crate) fn tests(mpi: Mpi) -> Vec<Trial> {
             Both => "at_start_and_late",
         };
         let name = format!("traffic_of_{}_attached_{suffix}", case.name);
+        // Invariants TRAFFIC-EXACT, ERRORS-JUDGED, HANDLES-RELEASED, SAME-IS-SAME.
         let test = move || agrees(mpi, case, when);
         match case.program.language {
             Language::Installed => installed_trial(mpi, case.program, &name, test),
@@ -50,6 +51,7 @@ pub(crate) fn tests(mpi: Mpi) -> Vec<Trial> {
 }
 
 /// Each is over at once. Of Debian's MPIs all is known; of others the first calls may not be, and that is said.
+/// Invariant UNDERSTOOD-AT-ONCE.
 fn short_jobs(mpi: Mpi) -> Result<(), Failed> {
     for _ in 0..3 {
         let mut job = Job::builder(mpi, program::WINDOW).ranks(2).run_by("ebpf", [] as [&str; 0])?.spawn()?;

@@ -1,4 +1,6 @@
 //! The full-screen view on a terminal, of a job that runs.
+//!
+//! Invariant TERMINAL-BACK.
 
 use libtest_mimic::{Failed, Trial};
 use mpiprobe_tests::terminal::{FAST, Left, STARTER, Terminal};

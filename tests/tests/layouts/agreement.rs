@@ -23,6 +23,7 @@ use crate::{
 };
 
 pub(crate) fn tests(mpi: Mpi) -> Vec<Trial> {
+    // Invariant LAYOUT-CHECKED.
     let mut tests = vec![trial(mpi, "every_handle_means_the_same_inside_and_outside", |mpi| every_handle(job(mpi)))];
     if mpi == Mpi::Mpich {
         let linked_in = |mpi| every_handle(job(mpi).linked_in());

@@ -12,6 +12,7 @@ use crate::{target::look, trial};
 
 pub(crate) fn tests(mpi: Mpi) -> Vec<Trial> {
     vec![
+        // Invariant LAYOUT-CHECKED.
         trial(mpi, "objects_are_found_as_soon_as_mpi_is_initialised_and_not_before", not_yet),
         trial(mpi, "layouts_by_the_file_are_those_found_in_processes", by_file),
     ]
@@ -43,6 +44,7 @@ fn not_yet(mpi: Mpi) -> Result<(), Failed> {
 }
 
 /// What programs read by is the same before a process has been looked at.
+/// Invariant UNDERSTOOD-AT-ONCE.
 fn by_file(mpi: Mpi) -> Result<(), Failed> {
     let mut job = Job::builder(mpi, program::LAYOUTS).ranks(4).gates(&["start", "1"]).spawn()?;
     job.wait_for_gate("start")?;

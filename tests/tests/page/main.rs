@@ -1,5 +1,7 @@
 //! The HTML report in a real browser without a screen: what it shows is what the JSON says, what can be done with it works, and
 //! nothing that others have named becomes markup. What happens in the browser is in `crates/report/web/test/`.
+//!
+//! Invariant TEXT-IS-TEXT.
 
 mod browser;
 mod made;

@@ -27,6 +27,7 @@ fn named(mpi: Mpi) -> Result<(), Failed> {
 }
 
 /// Even turns make two halves by one call, odd turns one of all ranks.
+/// Invariant ONE-COMMUNICATOR.
 fn freed(mpi: Mpi) -> Result<(), Failed> {
     const TURNS: usize = 40;
     let job = Job::builder(mpi, program::MANY_COMMUNICATORS).args([TURNS.to_string()]);

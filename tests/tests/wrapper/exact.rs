@@ -55,6 +55,7 @@ fn runs(mpi: Mpi, case: Case) -> bool {
     mpi != Mpi::IntelAbi || case.program != program::GROUPS
 }
 
+/// Invariant ONLY-CHOSEN.
 fn count(mpi: Mpi, case: Case) -> Result<(), Failed> {
     let mut job = Job::builder(mpi, case.program)
         .ranks(case.ranks)

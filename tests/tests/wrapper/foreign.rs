@@ -57,6 +57,7 @@ fn run(arguments: &[&str]) -> Result<Output, Failed> {
 }
 
 /// As the command itself, by a script that knows nothing of it, and with options that the user has set.
+/// Invariant ANY-LIBC.
 fn starts(compiler: &str, options: &[&str]) -> Result<(), Failed> {
     let (_folder, program) = compiled(compiler, options)?;
     let program = program.to_str().ok_or("no text")?;
@@ -87,6 +88,7 @@ fn expect(profile: &Profile, function: &str, calls: u64) {
     }
 }
 
+/// Invariant LEFT-CALLS.
 fn left(mpi: Mpi) -> Result<(), Failed> {
     let (_job, profile) = odd(mpi, "left")?;
     assert_eq!(profile.lost().into_iter().collect::<Vec<_>>(), [("entries_without_return", 2)]);
@@ -96,6 +98,7 @@ fn left(mpi: Mpi) -> Result<(), Failed> {
     Ok(())
 }
 
+/// Invariant LEFT-CALLS.
 fn stacks(mpi: Mpi) -> Result<(), Failed> {
     for mode in ["lower-stack", "higher-stack"] {
         let (_job, profile) = odd(mpi, mode)?;
@@ -122,6 +125,7 @@ fn migrates(mpi: Mpi) -> Result<(), Failed> {
     Ok(())
 }
 
+/// Invariant NO-NEW-CALLS.
 fn confined(mpi: Mpi) -> Result<(), Failed> {
     let (_job, profile) = odd(mpi, "confined")?;
     assert!(profile.complete, "{:?}", profile.incomplete_because);
@@ -132,6 +136,7 @@ fn confined(mpi: Mpi) -> Result<(), Failed> {
 }
 
 /// The profile says that there are none; the job ends as it would have.
+/// Invariant ROOM-FIRST.
 fn cut_short(mpi: Mpi) -> Result<(), Failed> {
     let (_job, profile) = odd(mpi, "cut-short")?;
     assert!(!profile.complete && profile.ranks.is_empty(), "{profile:?}");
@@ -146,6 +151,7 @@ fn bus_error(mpi: Mpi) -> Result<(), Failed> {
 }
 
 /// More processes than files may be open, one after the other. What they leave is gone before the job has ended, which waits for that.
+/// Invariant FEW-FILES.
 fn many() -> Result<(), Failed> {
     const PROCESSES: u64 = 300;
     let place = tempfile::tempdir()?;

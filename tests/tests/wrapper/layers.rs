@@ -15,6 +15,7 @@ pub(crate) fn tests(mpi: Mpi) -> Vec<Trial> {
         .collect()
 }
 
+/// Invariant USERS-SITES.
 fn flows(mpi: Mpi, program: Program) -> Result<(), Failed> {
     let mut job = Job::builder(mpi, program).ranks(2).args(["10"]).profiled([] as [&str; 0])?.spawn()?;
     job.wait()?.success()?;

@@ -42,6 +42,7 @@ fn exports() -> Result<(), Failed> {
 }
 
 /// Whatever C library a program has, and whatever version of it: nothing is needed that it may lack.
+/// Invariant ANY-LIBC.
 fn needs() -> Result<(), Failed> {
     let bytes = library()?;
     let file = ElfFile64::<object::Endianness>::parse(&*bytes)?;
@@ -61,6 +62,7 @@ fn needs() -> Result<(), Failed> {
 }
 
 /// The linker has refused to make a library with such a path; that it did so by the name looked for here is seen in the symbols.
+/// Invariant NEVER-PANICS.
 fn panics() -> Result<(), Failed> {
     let bytes = library()?;
     let file = ElfFile64::<object::Endianness>::parse(&*bytes)?;

@@ -1,4 +1,6 @@
 //! MPI processes that are not counted, by themselves or beside others that are: the profile says that it is not whole, and why.
+//!
+//! Invariant EVERYBODY-OR-SAID.
 
 use std::ffi::OsString;
 use std::path::Path;

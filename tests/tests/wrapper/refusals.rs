@@ -1,4 +1,6 @@
 //! What cannot be counted: the job runs as if nothing were, and one line says what is missing.
+//!
+//! Invariant JOB-RUNS.
 
 use std::ffi::{OsStr, OsString};
 use std::fs;
@@ -42,6 +44,7 @@ pub(crate) fn tests(mpi: Mpi) -> Vec<Trial> {
         root("a_full_place_for_tables", full_runtime_directory),
         root("full_shared_memory", full_shared_memory),
         root("tables_of_killed_runs_are_removed", stale),
+        // Invariant EVERYBODY-OR-SAID.
         root("a_rank_that_has_lost_the_wrapper", lost_by_a_script),
     ];
     // Open MPI's launcher does not speak with ranks that have become another user's, wrapped or not.
@@ -191,6 +194,7 @@ fn impossible(mpi: Mpi) -> Result<(), Failed> {
 }
 
 /// From no room at all to too little: writing to a page without room behind it would be the end of the job.
+/// Invariant ROOM-FIRST.
 fn full_disk(mpi: Mpi) -> Result<(), Failed> {
     let ring = Ring::new(mpi)?;
     let place = tempfile::tempdir()?;

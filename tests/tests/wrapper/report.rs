@@ -297,6 +297,7 @@ fn nodes(mpi: Mpi) -> Result<(), Failed> {
 
 /// Two ranks whose figures together are more than a number can be: whoever owns tables can write that. Nothing panics, in builds that
 /// look for overflows, and nothing wraps, in those that do not.
+/// Invariant SUMS-END.
 fn hostile(mpi: Mpi) -> Result<(), Failed> {
     type Damage = fn(u64, u64) -> u64;
     const HALF: u64 = u64::MAX / 2 + 1;

@@ -106,6 +106,7 @@ fn twice(mpi: Mpi) -> Result<(), Failed> {
 
 /// Return probes put an address of the kernel's into the wrapper's frames; calls in callbacks are inside their calls all the same, on the
 /// first thread's stack and on others.
+/// Invariant LEFT-CALLS.
 fn probed(mpi: Mpi) -> Result<(), Failed> {
     for (program, mode) in
         [(program::EXITS, "callback"), (program::STAYS, "lower-stack"), (program::STAYS, "higher-stack")]

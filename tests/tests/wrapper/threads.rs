@@ -58,6 +58,7 @@ fn killed(mpi: Mpi) -> Result<(), Failed> {
 
 /// One after the other they need no more room than those that live at once. Some of them are remembered one by one, and the others by
 /// their sums.
+/// Invariant THREADS-ADD-UP.
 fn short_lived(mpi: Mpi) -> Result<(), Failed> {
     let (job, profile) = counted(mpi, &["--short-lived", "10000"])?;
     assert_eq!(profile.ranks.iter().map(|row| row.threads_in_mpi).sum::<u64>(), 20_002);

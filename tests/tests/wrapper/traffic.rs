@@ -2,6 +2,8 @@
 //!
 //! The truth library, which comes after the wrapper, never lets MPI ignore a status; the wrapper sees what the program has passed. Where
 //! that ignores a status, an upper bound is known only, and perhaps not from whom: then sums over partners are compared.
+//!
+//! Invariants HANDLES-RELEASED, SAME-IS-SAME.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;

@@ -39,6 +39,7 @@ fn printed(output: &Output) -> String {
 }
 
 /// `sudo -E`: the environment is the second user's, who has prepared everything for that.
+/// Invariant OURS-ALONE.
 fn homes() -> Result<(), Failed> {
     let (home, own) = (home_of(SECOND)?, tempfile::tempdir()?);
     let precious = own.path().join("precious");
@@ -96,6 +97,7 @@ fn homes() -> Result<(), Failed> {
 }
 
 /// Every option and variable that names a file, of a copy whose file has capabilities.
+/// Invariant USERS-PATHS.
 fn paths() -> Result<(), Failed> {
     let (copy, place, home) = (Copy::with_capabilities()?, PrivatePlace::new()?, home_of(SECOND)?);
     let before = place.state()?;
@@ -158,6 +160,7 @@ fn changed_ids() -> Result<(), Failed> {
 }
 
 /// `-o` as `--record`: a FIFO is not waited for either.
+/// Invariant NEW-FILES.
 fn new_files() -> Result<(), Failed> {
     let folder = tempfile::tempdir()?;
     let path = |name: &str| folder.path().join(name);
@@ -200,6 +203,7 @@ fn new_files() -> Result<(), Failed> {
 }
 
 /// What the second user has put into a directory of the first one's.
+/// Invariant FILE-OF-PROCESS.
 fn tables(mpi: Mpi) -> Result<(), Failed> {
     let folder = tempfile::tempdir()?;
     let tables = folder.path().join("tables");

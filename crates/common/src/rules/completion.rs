@@ -130,6 +130,7 @@ mod tests {
         }
     }
 
+    /// Invariant ERRORS-JUDGED.
     #[test]
     fn handles_and_statuses_tell_what_is_complete() {
         for interface in [MPICH, OPEN_MPI, STANDARD_ABI] {

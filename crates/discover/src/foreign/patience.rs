@@ -136,6 +136,7 @@ mod tests {
         assert!(patience.left(of(1, 50), now + SILENCE).is_ok());
     }
 
+    /// Invariant NOBODY-WAITS.
     #[test]
     fn whoever_answers_late_again_and_again_costs_others_nothing() {
         let (mut patience, now) = (Patience::default(), Instant::now());

@@ -1,4 +1,6 @@
 //! How much each function moves.
+//!
+//! Invariant TRAFFIC-EXACT.
 
 use std::{cell::RefCell, collections::BTreeSet, rc::Rc};
 

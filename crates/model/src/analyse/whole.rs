@@ -142,6 +142,7 @@ mod tests {
         missing(&session, &ranks)
     }
 
+    /// Invariant EVERYBODY-OR-SAID.
     #[test]
     fn ranks_that_are_not_there_are_missed_where_all_are_expected() {
         let called = tables(&["MPI_Init", "MPI_Send"]);

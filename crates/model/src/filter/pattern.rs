@@ -84,6 +84,7 @@ mod tests {
     }
 
     /// Each of them took seconds, or gigabytes.
+    /// Invariant FILTERS-BOUNDED.
     #[test]
     fn what_would_take_long_or_much_is_refused() {
         let groups = "(a".repeat(200) + &")".repeat(200);

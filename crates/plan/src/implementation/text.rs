@@ -65,6 +65,7 @@ mod tests {
         }
     }
 
+    /// Invariant PRINTABLE.
     #[test]
     fn nothing_passes_that_could_steer_a_terminal() {
         assert_eq!(printable(b"4.1.4 (rc)"), Some("4.1.4 (rc)".to_owned()));

@@ -1,4 +1,6 @@
 //! Damaged and malicious files: every one ends in a plan within the file or in an error, none in a panic or a long wait.
+//!
+//! Invariant BOUNDED-READS.
 
 use std::sync::OnceLock;
 

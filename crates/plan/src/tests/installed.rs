@@ -105,6 +105,7 @@ fn plan_for(library: &Library<'_>, wanted: &str, arguments: usize) -> Plan<()> {
     plan(library, |name| (name == wanted).then_some(()), |()| arguments).unwrap()
 }
 
+/// Invariant ONE-ADDRESS.
 #[test]
 fn mpi_and_pmpi_names_are_one_function() {
     for name in [OPEN_MPI, MPICH] {
@@ -116,6 +117,7 @@ fn mpi_and_pmpi_names_are_one_function() {
     }
 }
 
+/// Invariant ONE-ADDRESS.
 #[test]
 fn fortran_libraries_are_not_taken_for_the_c_library() {
     for name in ["libmpi_mpifh.so.40", "libmpichfort.so.12"] {
@@ -125,6 +127,7 @@ fn fortran_libraries_are_not_taken_for_the_c_library() {
 }
 
 /// A second opinion on every instruction boundary.
+/// Invariant WHOLE-INSTRUCTIONS.
 #[test]
 fn objdump_sees_an_instruction_at_every_site() {
     for name in [OPEN_MPI, MPICH] {

@@ -1,4 +1,6 @@
 //! The planner on random code, judged by rules stated in other terms than its own.
+//!
+//! Invariant WHOLE-INSTRUCTIONS.
 
 use iced_x86::{
     Code, Decoder, DecoderOptions, Instruction, InstructionInfoFactory, Mnemonic, OpAccess, OpKind, Register,

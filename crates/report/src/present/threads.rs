@@ -116,6 +116,7 @@ mod tests {
         assert!(text.ends_with("\n1,469 more threads: see --json\n"), "{text}");
     }
 
+    /// Invariant NO-TIME-NO-ZERO.
     #[test]
     fn a_time_that_nobody_knows_is_not_none() {
         let mut profile = job();

@@ -1,3 +1,4 @@
+// Invariant TEXT-IS-TEXT.
 // Strings that are markup elsewhere are text here, and the page could not run or fetch anything else if they were not.
 
 import assert from "node:assert/strict";

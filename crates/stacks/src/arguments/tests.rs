@@ -1,4 +1,6 @@
 //! What is made of instructions, as compilers write them.
+//!
+//! Invariant NO-ARGUMENT-GUESSED.
 
 use iced_x86::{Decoder, DecoderOptions};
 

@@ -69,6 +69,7 @@ fn give_away(path: &Path) {
     std::os::unix::fs::lchown(path, Some(65_534), Some(65_534)).unwrap();
 }
 
+/// Invariant OWN-FILES.
 #[test]
 fn nothing_is_written_into_the_home_of_somebody_else() {
     if !is_root() {
@@ -98,6 +99,7 @@ fn nothing_is_written_into_the_home_of_somebody_else() {
     assert!(matches!(files.config(), Err(FileError::File(files::FileError::NotTrusted { .. }))));
 }
 
+/// Invariant OWN-FILES.
 #[test]
 fn links_of_others_are_not_followed() {
     if !is_root() {

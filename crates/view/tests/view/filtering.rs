@@ -85,6 +85,7 @@ fn what_is_looked_into_is_filtered_too() {
     assert_eq!(state.kept_rows(), Some((1, 3)), "functions of a communicator");
 }
 
+/// Invariant SUMS-OF-ALL.
 #[test]
 fn sums_are_of_everything() {
     let header = |state: &State| picture(state).lines().next().map(str::to_owned);

@@ -1,4 +1,6 @@
 //! Figures that no job can have, as somebody may have written them into a recording.
+//!
+//! Invariant SUMS-END.
 #![expect(clippy::unwrap_used, reason = "a helper that cannot go on fails its test")]
 
 use mpiprobe_model::Profile;

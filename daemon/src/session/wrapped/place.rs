@@ -94,6 +94,7 @@ mod tests {
 
     use super::*;
 
+    /// Invariant FILE-OF-PROCESS.
     #[test]
     fn tables_are_a_processs_own_only_if_owner_number_start_and_machine_fit() {
         let (root, here) = (ProcRoot::system().unwrap(), Here::now());

@@ -1,3 +1,4 @@
+//! Invariant ONE-COMMUNICATOR.
 use super::*;
 
 fn snapshot(number: u32, facts: Communicator) -> CommunicatorSnapshot {

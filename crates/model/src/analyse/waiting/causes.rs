@@ -1,4 +1,6 @@
 //! Why ranks do not go on, as far as that is certain: what all the waiting leads to.
+//!
+//! Invariant NO-WRONG-CAUSE.
 
 use std::collections::{BTreeMap, BTreeSet};
 

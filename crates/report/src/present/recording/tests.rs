@@ -96,6 +96,7 @@ fn moments_are_found_by_number_by_time_and_by_the_clock() {
     }
 }
 
+/// Invariant KEPT-MOMENTS.
 #[test]
 fn wherever_it_is_cut_off_what_was_whole_is_read() {
     let (_folder, path, bytes) = recorded(3);

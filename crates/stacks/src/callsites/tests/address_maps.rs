@@ -15,6 +15,7 @@ int state;
 int main(void) { mark(); return state; }
 ";
 
+/// Invariant SITES-MERGE.
 #[test]
 fn the_same_place_is_the_same_in_processes_with_random_addresses() {
     let build = Build::new("gcc", ("prog.c", SOURCE), &["-g", "-O2"]);

@@ -1,4 +1,6 @@
 //! Damaged and malicious files: names are lost, nothing else is, and in a time that has a limit.
+//!
+//! Invariant NAMES-ARE-EXTRA.
 
 use std::fs::File;
 use std::io::Write as _;

@@ -1,4 +1,6 @@
 //! Whoever cannot wait for names gets places without them, and the names the next time.
+//!
+//! Invariant NAMES-COME-LATER.
 
 use std::time::{Duration, Instant};
 

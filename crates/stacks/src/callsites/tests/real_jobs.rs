@@ -27,6 +27,7 @@ fn stack(process: &Process) -> Vec<u64> {
     bytes[..read].chunks_exact(8).map(|word| u64::from_le_bytes(word.try_into().unwrap())).collect()
 }
 
+/// Invariant SITES-MERGE.
 #[test]
 fn ranks_have_their_call_sites_and_layers_in_common() {
     let source = include_str!("../../../../../tests/programs/ring_use_mpi_f08.f90");

@@ -131,6 +131,7 @@ program ring
 end program
 ";
 
+/// Invariant USERS-SITES.
 #[test]
 fn fortran_calls_are_charged_to_the_program() {
     let f08 = USE_MPI.replace("use mpi", "use mpi_f08");

@@ -28,6 +28,13 @@ const fn program(name: &'static str, language: Language, files: &'static [&'stat
     Program { name, language, files, options: &[] }
 }
 
+impl Program {
+    /// Somebody's executable, by its path. Kept until the end of this process.
+    pub fn installed(path: &str) -> Self {
+        program(Box::leak(path.to_owned().into_boxed_str()), Language::Installed, &[])
+    }
+}
+
 /// Messages round a ring, in every language. `ring [iterations] [--pause-us N] [--imbalance] [--forever]`.
 pub const RING: Program = program("ring", Language::C, &["ring.c", "gate.h"]);
 /// With a tool in it.

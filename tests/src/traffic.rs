@@ -87,3 +87,30 @@ pub fn hide(told: &mut Sums, left: u32) -> Result<(), &'static str> {
     add(told, key("unknown"), [1, 0, BYTES, 0]);
     Ok(())
 }
+
+/// Functions by which a status was ignored, with the bytes of which an upper bound is known only.
+pub fn bounded(row: &Rank) -> BTreeMap<String, u64> {
+    let mut bounded = BTreeMap::new();
+    for flow in row.traffic.iter().flat_map(|traffic| &traffic.flows) {
+        if flow.received_at_most_bytes > 0 || flow.partner == "any-source" {
+            *bounded.entry(flow.function.clone()).or_default() += flow.received_at_most_bytes;
+        }
+    }
+    bounded
+}
+
+/// Takes out what is of these functions, summed up over partners and communicators.
+pub fn take_sums(traffic: &mut Sums, functions: &BTreeMap<String, u64>) -> BTreeMap<String, [u64; 4]> {
+    let mut sums: BTreeMap<String, [u64; 4]> = BTreeMap::new();
+    traffic.retain(|(operation, ..), amounts| {
+        let function = operation.split(' ').next().unwrap_or_default();
+        if !functions.contains_key(function) {
+            return true;
+        }
+        for (sum, amount) in sums.entry(function.to_owned()).or_default().iter_mut().zip(amounts) {
+            *sum += *amount;
+        }
+        false
+    });
+    sums
+}

@@ -1,18 +1,21 @@
 //! `cargo xtask soak [CYCLES [KILLS [VISITORS]]]`: the long campaigns, on every MPI installed; `cargo xtask soak odd [NAME…]`: odd
 //! programs, under every engine and every way of attaching; `cargo xtask soak processes [COUNT]`: what is left of processes that come
 //! and go; `cargo xtask soak short [RUNS]`: short jobs beside somebody who uses the processors, by eBPF; `cargo xtask soak wheels`: traffic
-//! of PyPI's MPIs. Needs root.
+//! of PyPI's MPIs; `cargo xtask soak any MPI RANKS PROGRAM [ARGUMENT…]`: a program of yours. Needs root.
 
 use std::io::Write as _;
 use std::process::ExitCode;
 use std::time::Instant;
 
-use mpiprobe_tests::campaign::{CampaignError, cycles, killed_in_flight, odd, processes, short, traffic, visitors};
+use mpiprobe_tests::campaign::{
+    CampaignError, any, cycles, killed_in_flight, odd, processes, short, traffic, visitors,
+};
 use mpiprobe_tests::{Mpi, Requirement};
 
 fn main() -> ExitCode {
     let mut arguments = std::env::args().skip(1);
     match arguments.next().as_deref() {
+        Some("any") => return any::main(&arguments.collect::<Vec<_>>()),
         Some("odd") => return odd::main(&arguments.collect::<Vec<_>>()),
         Some("processes") => {
             let count = arguments.next().and_then(|count| count.parse().ok()).unwrap_or(PROCESSES);
@@ -25,7 +28,7 @@ fn main() -> ExitCode {
     let numbers: Result<Vec<u32>, _> = std::env::args().skip(1).map(|argument| argument.parse()).collect();
     let Ok(numbers) = numbers else {
         eprintln!(
-            "usage: soak [CYCLES [KILLS [VISITORS]]] | soak odd [NAME...] | soak processes [COUNT] | soak short [RUNS] | soak wheels"
+            "usage: soak [CYCLES [KILLS [VISITORS]]] | soak any MPI RANKS PROGRAM [ARGUMENT...] | soak odd [NAME...] | soak processes [COUNT] | soak short [RUNS] | soak wheels"
         );
         return ExitCode::from(2);
     };

@@ -1,5 +1,6 @@
 //! Long runs, repeated until something breaks: in full by `src/bin/soak.rs`, in a short form by the tests.
 
+pub mod any;
 mod cycles;
 mod kills;
 pub mod odd;

@@ -5,13 +5,13 @@
 //!
 //! Invariants HANDLES-RELEASED, SAME-IS-SAME.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use libtest_mimic::{Failed, Trial};
 use mpiprobe_tests::check::expect_all_completed;
-use mpiprobe_tests::traffic::{Sums, differences, hide, seen, told};
-use mpiprobe_tests::{Job, Language, Mpi, Program, Rank, Requirement, program, requirement};
+use mpiprobe_tests::traffic::{bounded, differences, hide, seen, take_sums, told};
+use mpiprobe_tests::{Job, Language, Mpi, Program, Requirement, program, requirement};
 
 use crate::check::complete;
 use crate::{is_debians, trial};
@@ -116,31 +116,4 @@ fn agrees(mpi: Mpi, case: Case) -> Result<(), Failed> {
         }
     }
     Ok(())
-}
-
-/// Functions by which a status was ignored, with the bytes of which an upper bound is known only.
-fn bounded(row: &Rank) -> BTreeMap<String, u64> {
-    let mut bounded = BTreeMap::new();
-    for flow in row.traffic.iter().flat_map(|traffic| &traffic.flows) {
-        if flow.received_at_most_bytes > 0 || flow.partner == "any-source" {
-            *bounded.entry(flow.function.clone()).or_default() += flow.received_at_most_bytes;
-        }
-    }
-    bounded
-}
-
-/// Takes out what is of these functions, summed up over partners and communicators.
-fn take_sums(traffic: &mut Sums, functions: &BTreeMap<String, u64>) -> BTreeMap<String, [u64; 4]> {
-    let mut sums: BTreeMap<String, [u64; 4]> = BTreeMap::new();
-    traffic.retain(|(operation, ..), amounts| {
-        let function = operation.split(' ').next().unwrap_or_default();
-        if !functions.contains_key(function) {
-            return true;
-        }
-        for (sum, amount) in sums.entry(function.to_owned()).or_default().iter_mut().zip(amounts) {
-            *sum += *amount;
-        }
-        false
-    });
-    sums
 }

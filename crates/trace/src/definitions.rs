@@ -1,6 +1,6 @@
 //! What events refer to.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use mpiprobe_model::CallSite;
 use serde::{Deserialize, Serialize};
@@ -146,6 +146,16 @@ pub struct Communicator {
     pub remote_members: Vec<Option<u32>>,
     /// The one that it was made from; `None`: none, or not known.
     pub parent: Option<CommunicatorId>,
+    /// In its topology, by rank, as far as they are known; empty: it has none, or nothing is known of it.
+    #[serde(default)]
+    pub neighbours: BTreeMap<u32, Neighbours>,
+}
+
+/// Whom collective calls over neighbourhoods move data from and to, by ranks in the communicator, in the order of the standard.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Neighbours {
+    pub sources: Vec<u32>,
+    pub destinations: Vec<u32>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]

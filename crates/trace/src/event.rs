@@ -32,7 +32,8 @@ pub struct Call {
     pub call_site: Option<SiteId>,
     /// What it was asked to do, and, of what is complete at its return, what it has done.
     pub operation: Operation,
-    /// The request that it gives back: its operation goes on after the return, or is started later (a persistent one).
+    /// The request that it gives back: its operation goes on after the return, or is started later (a persistent one). Of a probe that has
+    /// found a message for whoever has its handle (`MPI_Mprobe`), the message, which the call that receives it completes.
     pub request: Option<RequestId>,
     /// What has become of requests by the call, in the order in which it was given them.
     pub requests: Vec<RequestChange>,
@@ -135,6 +136,8 @@ pub enum Change {
     Failed,
     /// The program has given it up (`MPI_Request_free`): when it is complete, nobody will know.
     Released,
+    /// Partitions of a partitioned send that was started may go (`MPI_Pready`).
+    Ready,
 }
 
 /// `MPI_Pcontrol`: from now on the process is in another phase.

@@ -2,6 +2,8 @@
 #![allow(clippy::panic, reason = "whoever writes down a test wants to know at once")]
 #![allow(clippy::cast_possible_truncation, reason = "nobody writes down so many")]
 
+use std::collections::BTreeMap;
+
 use mpiprobe_functions::FunctionId;
 use mpiprobe_model::{CallSite, SourceFrame};
 
@@ -11,8 +13,22 @@ use super::{
         Process, ProcessId, SiteId,
     },
     event::{Bytes, Call, Change, Event, Partner, RequestChange, RequestId, Root, Transfer},
-    source::{Events, Span, Trace},
+    part::Part,
+    source::{Parts, Span, Trace},
 };
+
+/// A small generator, the same in each run.
+#[derive(Clone, Debug)]
+pub struct Numbers(pub u64);
+
+impl Numbers {
+    pub fn below(&mut self, end: u64) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        (self.0 >> 11) % end
+    }
+}
 
 /// A trace in memory, of one job with one thread in each rank to begin with.
 #[derive(Clone, Debug, Default)]
@@ -64,7 +80,56 @@ impl HandMade {
             members: (0..ranks).map(Some).collect(),
             remote_members: Vec::new(),
             parent: None,
+            neighbours: BTreeMap::new(),
         });
+        made
+    }
+
+    /// Ranks exchange with six neighbours each and reduce, with times that vary as those of real codes do.
+    pub fn halo(ranks: u32, steps: u64) -> Self {
+        let mut made = Self::of_ranks(ranks);
+        (0..4).for_each(|line| {
+            made.site("exchange", "halo.c", 80 + line);
+        });
+        for rank in 0..ranks {
+            let mut numbers = Numbers(u64::from(rank) + 1);
+            let mut now = 1_000_000;
+            let mut request = 0;
+            let mut calls = Vec::new();
+            for _ in 0..steps {
+                let mut span = |gap: u64, length: u64| {
+                    // The product of two is nearer to what times are like than one.
+                    let entry = now + gap / 2 + numbers.below(gap) * numbers.below(100) / 100;
+                    now = entry + length / 2 + numbers.below(length) * numbers.below(100) / 100;
+                    (entry, now)
+                };
+                let mut posted = Vec::new();
+                for side in 0..12u32 {
+                    let neighbour = (rank + 1 + side % 6) % ranks;
+                    let (entry, back) = span(if side == 0 { 2_000_000 } else { 90 }, 400);
+                    request += 1;
+                    let name = if side < 6 { "MPI_Irecv" } else { "MPI_Isend" };
+                    let made = call(name, entry, back).at(SiteId(side / 6)).posts(request);
+                    let bytes = 8192 << (side % 3);
+                    let tag = side.cast_signed() % 6;
+                    posted.push(if side < 6 {
+                        made.from(neighbour, tag, bytes)
+                    } else {
+                        made.to(neighbour, tag, bytes)
+                    });
+                }
+                let (entry, back) = span(100, 50_000);
+                let wait = call("MPI_Waitall", entry, back).at(SiteId(2));
+                let wait = posted.iter().fold(wait, Call::completes);
+                calls.append(&mut posted);
+                calls.push(wait);
+                let (entry, back) = span(3000, 40_000);
+                calls.push(call("MPI_Allreduce", entry, back).at(SiteId(3)).moves(8, 8));
+            }
+            for call in calls {
+                made.add(rank, call);
+            }
+        }
         made
     }
 
@@ -90,6 +155,7 @@ impl HandMade {
             members: members.iter().copied().map(Some).collect(),
             remote_members: Vec::new(),
             parent: Some(Self::WORLD),
+            neighbours: BTreeMap::new(),
         });
         CommunicatorId(self.definitions.communicators.len() as u32 - 1)
     }
@@ -147,9 +213,10 @@ impl Trace for HandMade {
         self.events.iter().map(Vec::len).sum::<usize>() as u64
     }
 
-    fn events(&self, location: LocationId, span: Span) -> Events<'_> {
+    fn parts(&self, location: LocationId, span: Span) -> Parts<'_> {
         let events = self.events.get(location.index()).map(Vec::as_slice).unwrap_or_default();
-        Box::new(events.iter().filter(move |event| span.touches(event)).cloned().map(Ok))
+        let part = |events: &[Event]| Ok(Part::of_events(events.iter().filter(|event| span.touches(event))));
+        Box::new(events.chunks(1024).map(part).collect::<Vec<_>>().into_iter())
     }
 }
 

@@ -14,16 +14,18 @@ mod definitions;
 mod event;
 #[cfg(feature = "hand-made")]
 mod hand_made;
+mod part;
 mod source;
 pub mod store;
 
 pub use definitions::{
     ClockPair, Communicator, CommunicatorId, CommunicatorKind, Definitions, File, FileId, LeftOut, Location,
-    LocationId, Losses, Node, NodeId, Process, ProcessId, SiteId, Window, WindowId,
+    LocationId, Losses, Neighbours, Node, NodeId, Process, ProcessId, SiteId, Window, WindowId,
 };
 pub use event::{
     Bytes, Call, Change, Event, Object, Operation, Partner, PhaseChange, RequestChange, RequestId, Root, Transfer,
 };
 #[cfg(feature = "hand-made")]
-pub use hand_made::{HandMade, call, function};
-pub use source::{Events, InOrder, ReadError, Sink, Span, Trace, in_order};
+pub use hand_made::{HandMade, Numbers, call, function};
+pub use part::{ChangeRow, Part, Row, Shape};
+pub use source::{Events, InOrder, Parts, ReadError, Sink, Span, Trace, in_order};

@@ -5,6 +5,7 @@ use std::{cmp::Reverse, collections::BinaryHeap};
 use super::{
     definitions::{Definitions, LocationId},
     event::Event,
+    part::Part,
 };
 
 /// A part of the time, ns, on the clock of each node.
@@ -33,6 +34,9 @@ pub enum ReadError {
     Damaged { path: String, reason: String },
 }
 
+/// Events of a location, in the order of time, many at once.
+pub type Parts<'a> = Box<dyn Iterator<Item = Result<Part, ReadError>> + Send + 'a>;
+
 /// Events of a location, in the order of time.
 pub type Events<'a> = Box<dyn Iterator<Item = Result<Event, ReadError>> + Send + 'a>;
 
@@ -47,7 +51,15 @@ pub trait Trace: Sync {
     fn event_count(&self) -> u64;
 
     /// Those events of a location of which any part is in the span. None is in memory before it is asked for, but for a few thousand.
-    fn events(&self, location: LocationId, span: Span) -> Events<'_>;
+    fn parts(&self, location: LocationId, span: Span) -> Parts<'_>;
+
+    /// The same one by one.
+    fn events(&self, location: LocationId, span: Span) -> Events<'_> {
+        Box::new(self.parts(location, span).flat_map(|part| match part {
+            Ok(part) => part.events().map(Ok).collect(),
+            Err(error) => vec![Err(error)],
+        }))
+    }
 }
 
 /// Whoever is given events while they happen.

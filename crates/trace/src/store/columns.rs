@@ -4,16 +4,17 @@ use std::collections::HashMap;
 
 use mpiprobe_functions::FunctionId;
 
-use super::wire::{Input, Malformed, put, unzigzag, zigzag};
+use super::wire::{Input, Malformed, put, zigzag};
 use crate::{
     definitions::{CommunicatorId, FileId, SiteId, WindowId},
     event::{
         Bytes, Call, Change, Event, Object, Operation, Partner, PhaseChange, RequestChange, RequestId, Root, Transfer,
     },
+    part::{ChangeRow, Row, Shape},
 };
 
 /// How much of a call's part of a chunk comes from elsewhere, so that nobody can make a reader take more memory than the file has bytes.
-const MOST_CHANGES: u64 = 1 << 20;
+const MOST_CHANGES: u32 = 1 << 20;
 
 /// Events that are becoming a chunk.
 #[derive(Debug, Default)]
@@ -204,18 +205,21 @@ fn put_transfer(to: &mut Vec<u8>, transfer: Option<Transfer>) {
     }
 }
 
-#[derive(Clone, Debug)]
-enum Shape {
-    /// With so many changes of requests; whether it gives one back.
-    Call(Call, u64, bool),
-    Phase(PhaseChange),
-    Change(RequestChange),
+/// Which of the columns behind the dictionary has the jumps.
+const JUMPS: usize = 3;
+
+/// What decoding a row needs to know of its shape.
+#[derive(Clone, Copy, Debug)]
+enum Kind {
+    Call { posts: bool, changes: u32 },
+    Phase,
+    Change,
 }
 
-/// Events out of a chunk's payload, one after the other.
+/// Rows out of a chunk's payload, one after the other.
 #[derive(Debug)]
 pub(super) struct Reading {
-    shapes: Vec<Shape>,
+    kinds: Vec<Kind>,
     bytes: Vec<u8>,
     /// Where in `bytes` the rest of each column is: which, gaps, durations, jumps, requests, changes.
     rest: [(usize, usize); 6],
@@ -228,18 +232,24 @@ pub(super) struct Reading {
 }
 
 impl Reading {
-    /// `functions`: what numbers of functions mean.
+    /// With the shapes of its dictionary. `functions`: what numbers of functions mean.
     pub(super) fn new(
         bytes: Vec<u8>,
         count: u32,
         first_number: u64,
         functions: &[FunctionId],
-    ) -> Result<Self, Malformed> {
+    ) -> Result<(Self, Vec<Shape>), Malformed> {
         let mut input = Input(&bytes);
         let mut dictionary = input.column()?;
-        let mut shapes = Vec::new();
+        let (mut shapes, mut kinds) = (Vec::new(), Vec::new());
         while !dictionary.0.is_empty() {
-            shapes.push(shape(dictionary.column()?, functions)?);
+            let (shape, changes) = shape(dictionary.column()?, functions)?;
+            kinds.push(match shape {
+                Shape::Call { posts, .. } => Kind::Call { posts, changes },
+                Shape::Phase(_) => Kind::Phase,
+                Shape::Change(_) => Kind::Change,
+            });
+            shapes.push(shape);
         }
         let mut rest = [(0, 0); 6];
         for place in &mut rest {
@@ -248,91 +258,140 @@ impl Reading {
             *place = (end - column.0.len(), end);
         }
         let mut reading =
-            Self { shapes, bytes, rest, left: count, done: 0, jump: None, last: Last::default(), first_number };
-        reading.jump = reading.next_jump()?;
-        Ok(reading)
-    }
-
-    fn number(&mut self, column: usize) -> Result<u64, Malformed> {
-        let Some((at, end)) = self.rest.get_mut(column) else { return Err(Malformed("there is no such column")) };
-        let mut input = Input(self.bytes.get(*at..*end).unwrap_or_default());
-        let number = input.number()?;
-        *at = *end - input.0.len();
-        Ok(number)
-    }
-
-    fn next_jump(&mut self) -> Result<Option<(u32, i64)>, Malformed> {
-        if self.rest.get(3).is_none_or(|(at, end)| at == end) {
-            return Ok(None);
+            Self { kinds, bytes, rest, left: count, done: 0, jump: None, last: Last::default(), first_number };
+        let mut first = 0;
+        let mut jumps = reading.column(JUMPS);
+        let jump = next_jump(&mut jumps, &mut first)?;
+        let left = jumps.0.len();
+        (reading.jump, reading.last.jump) = (jump, first);
+        if let Some((at, end)) = reading.rest.get_mut(JUMPS) {
+            *at = *end - left;
         }
-        let after = u32::try_from(self.number(3)?).map_err(|_| Malformed("a jump leads too far"))?;
-        let by = unzigzag(self.number(3)?);
-        let at = self.last.jump.checked_add(after).ok_or(Malformed("a jump leads too far"))?;
-        self.last.jump = at;
-        Ok(Some((at, by)))
+        Ok((reading, shapes))
     }
 
-    pub(super) fn next(&mut self) -> Result<Option<Event>, Malformed> {
-        if self.left == 0 {
-            return Ok(None);
+    fn column(&self, column: usize) -> Input<'_> {
+        let (at, end) = self.rest.get(column).copied().unwrap_or_default();
+        Input(self.bytes.get(at..end).unwrap_or_default())
+    }
+
+    pub(super) fn is_over(&self) -> bool {
+        self.left == 0
+    }
+
+    /// The next rows, at most so many. What came before a mistake is there, and the mistake is told.
+    pub(super) fn rows(
+        &mut self,
+        most: u32,
+        rows: &mut Vec<Row>,
+        changes: &mut Vec<ChangeRow>,
+    ) -> Result<(), Malformed> {
+        let columns = [0, 1, 2, 3, 4, 5].map(|column| self.column(column));
+        let mut decoder = Decoder {
+            kinds: &self.kinds,
+            columns,
+            done: self.done,
+            jump: self.jump,
+            last: self.last,
+            first_number: self.first_number,
+        };
+        let most = most.min(self.left);
+        rows.reserve(most as usize);
+        let mut result = Ok(());
+        for _ in 0..most {
+            let before = changes.len();
+            match decoder.row(changes) {
+                Ok(row) => rows.push(row),
+                Err(error) => {
+                    changes.truncate(before);
+                    result = Err(error);
+                    break;
+                }
+            }
         }
-        self.left -= 1;
-        let which = self.number(0)?;
-        let gap = unzigzag(self.number(1)?);
-        let duration = unzigzag(self.number(2)?);
-        let begin_ns = self.last.end_ns.wrapping_add_signed(gap);
-        let end_ns = begin_ns.wrapping_add_signed(duration);
+        let lengths = decoder.columns.map(|column| column.0.len());
+        (self.done, self.jump, self.last) = (decoder.done, decoder.jump, decoder.last);
+        for ((at, end), length) in self.rest.iter_mut().zip(lengths) {
+            *at = *end - length;
+        }
+        self.left = if result.is_ok() { self.left - most } else { 0 };
+        result
+    }
+}
+
+/// Where decoding has come to.
+struct Decoder<'a> {
+    kinds: &'a [Kind],
+    columns: [Input<'a>; 6],
+    done: u32,
+    jump: Option<(u32, i64)>,
+    last: Last,
+    first_number: u64,
+}
+
+impl Decoder<'_> {
+    fn row(&mut self, to: &mut Vec<ChangeRow>) -> Result<Row, Malformed> {
+        let [which, gaps, durations, ..] = &mut self.columns;
+        let shape = which.word()?;
+        let begin_ns = self.last.end_ns.wrapping_add_signed(gaps.signed()?);
+        let end_ns = begin_ns.wrapping_add_signed(durations.signed()?);
         self.last.end_ns = end_ns;
-        let event = match self.shapes.get(usize::try_from(which).unwrap_or(usize::MAX)) {
-            Some(Shape::Phase(change)) => Event::Phase(PhaseChange { at_ns: begin_ns, ..change.clone() }),
-            Some(Shape::Call(call, changes, posts)) => {
-                let (mut call, changes, posts) = (call.clone(), *changes, *posts);
-                call.entry_ns = begin_ns;
-                call.return_ns = end_ns;
-                call.number = self.call_number()?;
-                self.requests_of(&mut call, changes, posts)?;
-                Event::Call(call)
+        let mut row = Row { begin_ns, end_ns, shape, ..Row::default() };
+        match self.kinds.get(shape as usize) {
+            Some(Kind::Phase) => {}
+            Some(&Kind::Call { posts, changes }) => {
+                row.number = self.call_number()?;
+                row.changes = changes;
+                let [.., requests, of_requests] = &mut self.columns;
+                if posts {
+                    self.last.posted = self.last.posted.wrapping_add_signed(requests.signed()?);
+                    row.request = self.last.posted;
+                }
+                for _ in 0..changes {
+                    let shape = of_requests.word()?;
+                    self.last.changed = self.last.changed.wrapping_add_signed(of_requests.signed()?);
+                    let Some(Kind::Change) = self.kinds.get(shape as usize) else {
+                        return Err(Malformed("what became of a request is of no shape"));
+                    };
+                    to.push(ChangeRow { request: self.last.changed, shape });
+                }
             }
             _ => return Err(Malformed("an event is of no shape")),
-        };
+        }
         self.done += 1;
-        Ok(Some(event))
+        Ok(row)
     }
 
     fn call_number(&mut self) -> Result<u64, Malformed> {
         let mut number = self.last.number.map_or(self.first_number, |last| last.wrapping_add(1));
         if let Some((_, by)) = self.jump.filter(|&(at, _)| at == self.done) {
             number = number.wrapping_add_signed(by);
-            self.jump = self.next_jump()?;
+            let [_, _, _, jumps, ..] = &mut self.columns;
+            self.jump = next_jump(jumps, &mut self.last.jump)?;
         }
         self.last.number = Some(number);
         Ok(number)
     }
-
-    fn requests_of(&mut self, call: &mut Call, changes: u64, posts: bool) -> Result<(), Malformed> {
-        if posts {
-            self.last.posted = self.last.posted.wrapping_add_signed(unzigzag(self.number(4)?));
-            call.request = Some(RequestId(self.last.posted));
-        }
-        for _ in 0..changes {
-            let which = self.number(5)?;
-            self.last.changed = self.last.changed.wrapping_add_signed(unzigzag(self.number(5)?));
-            let Some(Shape::Change(change)) = self.shapes.get(usize::try_from(which).unwrap_or(usize::MAX)) else {
-                return Err(Malformed("what became of a request is of no shape"));
-            };
-            call.requests.push(RequestChange { request: RequestId(self.last.changed), ..*change });
-        }
-        Ok(())
-    }
 }
 
-fn shape(mut input: Input<'_>, functions: &[FunctionId]) -> Result<Shape, Malformed> {
+fn next_jump(jumps: &mut Input<'_>, last: &mut u32) -> Result<Option<(u32, i64)>, Malformed> {
+    if jumps.0.is_empty() {
+        return Ok(None);
+    }
+    let after = jumps.word()?;
+    let by = jumps.signed()?;
+    *last = last.checked_add(after).ok_or(Malformed("a jump leads too far"))?;
+    Ok(Some((*last, by)))
+}
+
+/// A shape, and how many requests a call of it has done something to.
+fn shape(mut input: Input<'_>, functions: &[FunctionId]) -> Result<(Shape, u32), Malformed> {
     match input.byte()? {
         0 => {
             let flags = input.byte()?;
             let depth = input.byte()?;
             let result = input.int()?;
-            let changes = input.number()?;
+            let changes = input.word()?;
             if changes > MOST_CHANGES {
                 return Err(Malformed("a call has too many requests"));
             }
@@ -347,13 +406,13 @@ fn shape(mut input: Input<'_>, functions: &[FunctionId]) -> Result<Shape, Malfor
                 operation,
                 ..Call::new(operation.function, 0, 0)
             };
-            Ok(Shape::Call(call, changes, flags & 4 != 0))
+            Ok((Shape::Call { call, posts: flags & 4 != 0 }, changes))
         }
         1 => {
             let flags = input.byte()?;
             let name = std::str::from_utf8(input.0).map_err(|_| Malformed("a phase's name is no text"))?;
             let phase = (flags & 2 != 0).then(|| name.to_owned());
-            Ok(Shape::Phase(PhaseChange { at_ns: 0, phase, is_on: flags & 1 != 0 }))
+            Ok((Shape::Phase(PhaseChange { at_ns: 0, phase, is_on: flags & 1 != 0 }), 0))
         }
         2 => {
             let change = match input.byte()? {
@@ -362,10 +421,11 @@ fn shape(mut input: Input<'_>, functions: &[FunctionId]) -> Result<Shape, Malfor
                 2 => Change::Cancelled,
                 3 => Change::Failed,
                 4 => Change::Released,
+                5 => Change::Ready,
                 _ => return Err(Malformed("something unknown became of a request")),
             };
             let operation = operation(&mut input, functions)?;
-            Ok(Shape::Change(RequestChange { request: RequestId(0), change, operation }))
+            Ok((Shape::Change(RequestChange { request: RequestId(0), change, operation }), 0))
         }
         _ => Err(Malformed("an event is of an unknown kind")),
     }

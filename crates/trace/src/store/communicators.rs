@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use super::definition::LocalCommunicator;
-use crate::definitions::{Communicator, CommunicatorId, CommunicatorKind, Process, ProcessId};
+use crate::definitions::{Communicator, CommunicatorId, CommunicatorKind, Neighbours, Process, ProcessId};
 
 /// By process and number there, plus one.
 pub(super) type Numbers = HashMap<(ProcessId, u32), CommunicatorId>;
@@ -16,6 +16,8 @@ type Key<'a> = (Option<&'a str>, u8, u64, Vec<Option<u32>>, Vec<Option<u32>>, [u
 
 struct Group<'a> {
     processes: HashSet<ProcessId>,
+    /// By rank.
+    neighbours: BTreeMap<u32, &'a Neighbours>,
     /// Until when it existed, in those that have freed it; `None`: not in all.
     freed_ns: Option<u64>,
     first: &'a LocalCommunicator,
@@ -42,11 +44,19 @@ pub(super) fn unite(
         let found = same.iter().copied().find(|&index| groups.get(index).is_some_and(fits));
         let index = found.unwrap_or_else(|| {
             same.push(groups.len());
-            groups.push(Group { processes: HashSet::new(), freed_ns: local.freed_ns, first: local });
+            groups.push(Group {
+                processes: HashSet::new(),
+                neighbours: BTreeMap::new(),
+                freed_ns: local.freed_ns,
+                first: local,
+            });
             groups.len() - 1
         });
         if let Some(group) = groups.get_mut(index) {
             group.processes.insert(local.process);
+            if let Some(neighbours) = &local.neighbours {
+                group.neighbours.insert(local.rank, neighbours);
+            }
             group.freed_ns = group.freed_ns.zip(local.freed_ns).map(|(one, other)| one.max(other));
         }
         numbers.insert((local.process, local.number), CommunicatorId(u32::try_from(index).unwrap_or(u32::MAX)));
@@ -65,6 +75,7 @@ pub(super) fn unite(
             members: world(),
             remote_members: local.remote_members.clone(),
             parent,
+            neighbours: group.neighbours.iter().map(|(&rank, &known)| (rank, known.clone())).collect(),
         }
     });
     (communicators.collect(), numbers)

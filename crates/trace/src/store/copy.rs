@@ -64,6 +64,7 @@ fn define<W: Write>(definitions: &Definitions, writer: &mut TraceWriter<W>) {
                 parent: known.parent.map(|CommunicatorId(parent)| parent),
                 members: known.members.clone(),
                 remote_members: known.remote_members.clone(),
+                neighbours: rank.and_then(|rank| known.neighbours.get(&rank).cloned()),
                 was_made: true,
                 first_ns: number.into(),
                 freed_ns: None,

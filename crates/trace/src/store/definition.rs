@@ -3,7 +3,9 @@
 use mpiprobe_model::CallSite;
 use serde::{Deserialize, Serialize};
 
-use crate::definitions::{CommunicatorKind, File, Location, LocationId, Node, NodeId, Process, ProcessId, SiteId};
+use crate::definitions::{
+    CommunicatorKind, File, Location, LocationId, Neighbours, Node, NodeId, Process, ProcessId, SiteId,
+};
 
 /// An entry of [`Definitions`](crate::Definitions), or what one is made of.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -52,6 +54,9 @@ pub struct LocalCommunicator {
     /// Ranks in the world by rank, as far as they are known; may be empty.
     pub members: Vec<Option<u32>>,
     pub remote_members: Vec<Option<u32>>,
+    /// The process's own in its topology; `None`: it has none, or they are not known.
+    #[serde(default)]
+    pub neighbours: Option<Neighbours>,
     /// The process was seen to make it: all communicators made by it are there, in their order.
     pub was_made: bool,
     /// When it was made, or else first used, ns.

@@ -5,6 +5,7 @@ use std::{
     fs::File,
     os::unix::fs::FileExt as _,
     path::Path,
+    sync::Arc,
 };
 
 use mpiprobe_functions::{FunctionId, by_name};
@@ -23,12 +24,16 @@ use crate::{
         CommunicatorId, Definitions, File as MpiFile, FileId, Location, LocationId, NodeId, Process, ProcessId, SiteId,
         Window, WindowId,
     },
-    event::{Event, Object, Operation},
-    source::{Events, ReadError, Span, Trace},
+    event::Object,
+    part::{Part, Shape},
+    source::{Parts, ReadError, Span, Trace},
 };
 
 /// Entries of one kind that a file may define.
 const MOST: usize = 1 << 22;
+
+/// Events that are decoded at once.
+const ROWS: u32 = 1024;
 
 /// A trace in files, one of each node; they are only read where somebody asks for events.
 #[derive(Debug)]
@@ -203,38 +208,45 @@ impl TraceFiles {
         }
     }
 
-    fn chunk(&self, at: &ChunkAt) -> Result<Reading, ReadError> {
+    fn chunk(&self, at: &ChunkAt, process: ProcessId) -> Result<Open, ReadError> {
         let Some(from) = self.files.get(at.file) else {
             return Err(ReadError::Damaged { path: String::new(), reason: "there is no such file".into() });
         };
         let head = at.place.head;
-        let damaged = |Malformed(why): Malformed| ReadError::Damaged {
-            path: from.path.clone(),
-            reason: format!("the chunk at byte {}: {why}", at.place.offset - HEAD as u64),
-        };
         let mut stored = vec![0; head.stored as usize];
         let read = from.file.read_exact_at(&mut stored, at.place.offset);
         read.map_err(|error| ReadError::Io { path: from.path.clone(), error })?;
+        let damaged = |malformed| self.damaged(at, malformed);
         let payload = head.payload(&stored).map_err(damaged)?;
-        Reading::new(payload, head.count, head.first_number, &from.functions).map_err(damaged)
+        let read = Reading::new(payload, head.count, head.first_number, &from.functions);
+        let (reading, mut shapes) = read.map_err(damaged)?;
+        for shape in &mut shapes {
+            self.translate(from, process, shape);
+        }
+        Ok(Open { at: *at, reading, shapes: shapes.into() })
     }
 
-    /// What events call by numbers of the file, by ids of the trace.
-    fn translate(&self, file: usize, process: ProcessId, event: &mut Event) {
-        let Event::Call(call) = event else { return };
-        let sites = self.files.get(file).map(|file| file.sites.as_slice()).unwrap_or_default();
-        call.call_site = call.call_site.and_then(|site| sites.get(site.index()).copied());
-        let mut operations: Vec<&mut Operation> =
-            call.requests.iter_mut().map(|change| &mut change.operation).collect();
-        operations.push(&mut call.operation);
-        for operation in operations {
-            operation.communicator =
-                operation.communicator.and_then(|CommunicatorId(number)| self.numbers.get(&(process, number)).copied());
-            operation.object = operation.object.and_then(|object| match object {
-                Object::Window(WindowId(number)) => self.windows.get(&(process, number)).copied().map(Object::Window),
-                Object::File(FileId(number)) => self.opened.get(&(process, number)).copied().map(Object::File),
-            });
-        }
+    fn damaged(&self, at: &ChunkAt, Malformed(why): Malformed) -> ReadError {
+        let path = self.files.get(at.file).map(|file| file.path.clone()).unwrap_or_default();
+        ReadError::Damaged { path, reason: format!("the chunk at byte {}: {why}", at.place.offset - HEAD as u64) }
+    }
+
+    /// What shapes call by numbers of the file, by ids of the trace.
+    fn translate(&self, file: &OneFile, process: ProcessId, shape: &mut Shape) {
+        let operation = match shape {
+            Shape::Phase(_) => return,
+            Shape::Call { call, .. } => {
+                call.call_site = call.call_site.and_then(|site| file.sites.get(site.index()).copied());
+                &mut call.operation
+            }
+            Shape::Change(change) => &mut change.operation,
+        };
+        operation.communicator =
+            operation.communicator.and_then(|CommunicatorId(number)| self.numbers.get(&(process, number)).copied());
+        operation.object = operation.object.and_then(|object| match object {
+            Object::Window(WindowId(number)) => self.windows.get(&(process, number)).copied().map(Object::Window),
+            Object::File(FileId(number)) => self.opened.get(&(process, number)).copied().map(Object::File),
+        });
     }
 }
 
@@ -255,57 +267,66 @@ impl Trace for TraceFiles {
         self.chunks.iter().flatten().map(|chunk| u64::from(chunk.place.head.count)).sum()
     }
 
-    fn events(&self, location: LocationId, span: Span) -> Events<'_> {
+    fn parts(&self, location: LocationId, span: Span) -> Parts<'_> {
         let process = self.definitions.location(location).map_or(ProcessId(u32::MAX), |location| location.process);
         let chunks = self.chunks.get(location.index()).map(Vec::as_slice).unwrap_or_default();
-        Box::new(ChunkEvents { trace: self, process, span, chunks: chunks.iter(), open: None })
+        Box::new(ChunkParts { trace: self, process, span, chunks: chunks.iter(), open: None, mistake: None })
     }
 }
 
 /// The events of a location, a chunk at a time.
-struct ChunkEvents<'a> {
+struct ChunkParts<'a> {
     trace: &'a TraceFiles,
     process: ProcessId,
     span: Span,
     chunks: std::slice::Iter<'a, ChunkAt>,
-    open: Option<(ChunkAt, Reading)>,
+    open: Option<Open>,
+    mistake: Option<ReadError>,
 }
 
-impl ChunkEvents<'_> {
+/// A chunk that is being read.
+struct Open {
+    at: ChunkAt,
+    reading: Reading,
+    shapes: Arc<[Shape]>,
+}
+
+impl ChunkParts<'_> {
     /// Events of a damaged chunk are missing by their numbers; the rest of the location is read on.
-    fn next_or_error(&mut self) -> Result<Option<Event>, ReadError> {
+    fn next_or_error(&mut self) -> Result<Option<Part>, ReadError> {
         loop {
-            if let Some((at, reading)) = &mut self.open {
-                match reading.next() {
-                    Ok(Some(mut event)) => {
-                        if self.span.touches(&event) {
-                            self.trace.translate(at.file, self.process, &mut event);
-                            return Ok(Some(event));
-                        }
-                        continue;
-                    }
-                    Ok(None) => {}
-                    Err(Malformed(why)) => {
-                        let offset = at.place.offset - HEAD as u64;
-                        let path = self.trace.files.get(at.file).map(|file| file.path.clone()).unwrap_or_default();
-                        self.open = None;
-                        let reason = format!("the chunk at byte {offset}: {why}");
-                        return Err(ReadError::Damaged { path, reason });
-                    }
+            if let Some(mistake) = self.mistake.take() {
+                return Err(mistake);
+            }
+            let Some(open) = &mut self.open else {
+                let Some(&at) = self.chunks.next() else { return Ok(None) };
+                let head = at.place.head;
+                if head.until_ns >= self.span.from_ns && head.from_ns <= self.span.until_ns {
+                    self.open = Some(self.trace.chunk(&at, self.process)?);
                 }
+                continue;
+            };
+            let mut part = Part { shapes: Arc::clone(&open.shapes), rows: Vec::new(), changes: Vec::new() };
+            let read = open.reading.rows(ROWS, &mut part.rows, &mut part.changes);
+            let (at, is_over) = (open.at, open.reading.is_over());
+            if is_over {
                 self.open = None;
             }
-            let Some(&at) = self.chunks.next() else { return Ok(None) };
             let head = at.place.head;
-            if head.until_ns >= self.span.from_ns && head.from_ns <= self.span.until_ns {
-                self.open = Some((at, self.trace.chunk(&at)?));
+            if head.from_ns < self.span.from_ns || head.until_ns > self.span.until_ns {
+                part.cut(self.span);
+            }
+            // What came before a mistake is as true as ever.
+            self.mistake = read.err().map(|malformed| self.trace.damaged(&at, malformed));
+            if !part.rows.is_empty() {
+                return Ok(Some(part));
             }
         }
     }
 }
 
-impl Iterator for ChunkEvents<'_> {
-    type Item = Result<Event, ReadError>;
+impl Iterator for ChunkParts<'_> {
+    type Item = Result<Part, ReadError>;
 
     fn next(&mut self) -> Option<Self::Item> {
         self.next_or_error().transpose()

@@ -8,8 +8,8 @@ use tempfile::NamedTempFile;
 
 use super::*;
 use crate::{
-    Bytes, Call, Change, CommunicatorId, Definitions, Event, HandMade, LocationId, Operation, Partner, PhaseChange,
-    ProcessId, RequestChange, RequestId, Root, SiteId, Span, Trace, Transfer, call,
+    Bytes, Call, Change, CommunicatorId, Definitions, Event, HandMade, LocationId, Neighbours, Numbers, Operation,
+    Partner, PhaseChange, ProcessId, RequestChange, RequestId, Root, Span, Trace, Transfer, call,
 };
 
 fn written(trace: &HandMade) -> Vec<u8> {
@@ -30,64 +30,12 @@ fn events(trace: &dyn Trace, location: u32) -> Vec<Event> {
     trace.events(LocationId(location), Span::ALL).map(Result::unwrap).collect()
 }
 
-/// A small generator, the same in each run.
-struct Numbers(u64);
-
-impl Numbers {
-    fn below(&mut self, end: u64) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0 >> 11) % end
-    }
-}
-
-/// Ranks exchange with six neighbours each and reduce, with times that vary as those of real codes do.
-fn halo(ranks: u32, steps: u64) -> HandMade {
-    let mut made = HandMade::of_ranks(ranks);
-    let sites: Vec<SiteId> = (0..4).map(|line| made.site("exchange", "halo.c", 80 + line)).collect();
-    for rank in 0..ranks {
-        let mut numbers = Numbers(u64::from(rank) + 1);
-        let mut now = 1_000_000;
-        let mut request = 0;
-        let mut calls = Vec::new();
-        for _ in 0..steps {
-            let mut span = |gap: u64, length: u64| {
-                // The product of two is nearer to what times are like than one.
-                let entry = now + gap / 2 + numbers.below(gap) * numbers.below(100) / 100;
-                now = entry + length / 2 + numbers.below(length) * numbers.below(100) / 100;
-                (entry, now)
-            };
-            let mut posted = Vec::new();
-            for side in 0..12u32 {
-                let neighbour = (rank + 1 + side % 6) % ranks;
-                let (entry, back) = span(if side == 0 { 2_000_000 } else { 90 }, 400);
-                request += 1;
-                let name = if side < 6 { "MPI_Irecv" } else { "MPI_Isend" };
-                let made = call(name, entry, back).at(sites[side as usize / 6]).posts(request);
-                let bytes = 8192 << (side % 3);
-                let tag = side.cast_signed() % 6;
-                posted.push(if side < 6 { made.from(neighbour, tag, bytes) } else { made.to(neighbour, tag, bytes) });
-            }
-            let (entry, back) = span(100, 50_000);
-            let wait = call("MPI_Waitall", entry, back).at(sites[2]);
-            let wait = posted.iter().fold(wait, Call::completes);
-            calls.append(&mut posted);
-            calls.push(wait);
-            let (entry, back) = span(3000, 40_000);
-            calls.push(call("MPI_Allreduce", entry, back).at(sites[3]).moves(8, 8));
-        }
-        for call in calls {
-            made.add(rank, call);
-        }
-    }
-    made
-}
-
 #[test]
 fn what_is_written_is_read_back() {
-    let mut made = halo(4, 700);
+    let mut made = HandMade::halo(4, 700);
     let pair = made.communicator("pair", &[3, 1]);
+    let neighbours = Neighbours { sources: vec![0], destinations: vec![0, 1] };
+    made.definitions.communicators[pair.index()].neighbours.insert(1, neighbours.clone());
     made.add(1, call("MPI_Send", 1 << 40, (1 << 40) + 5).over(pair).to(0, -3, u64::MAX));
     made.push(1, Event::Phase(PhaseChange { at_ns: 1 << 41, phase: Some("solve".into()), is_on: true }));
     made.push(1, Event::Phase(PhaseChange { at_ns: 1 << 42, phase: None, is_on: false }));
@@ -98,6 +46,8 @@ fn what_is_written_is_read_back() {
     let read = opened(&written(&made));
     assert!(read.notes().is_empty(), "{:?}", read.notes());
     assert_eq!(read.definitions().processes, made.definitions.processes);
+    let found: Vec<_> = read.definitions().communicators.iter().flat_map(|one| &one.neighbours).collect();
+    assert_eq!(found, [(&1, &neighbours)]);
     assert_eq!(read.definitions().communicators, made.definitions.communicators);
     assert_eq!(read.definitions().call_sites, made.definitions.call_sites);
     assert_eq!((read.span(), read.event_count()), (made.span(), made.event_count()));
@@ -112,7 +62,7 @@ fn what_is_written_is_read_back() {
 
 #[test]
 fn an_event_of_a_halo_exchange_takes_less_than_four_bytes() {
-    let made = halo(8, 2000);
+    let made = HandMade::halo(8, 2000);
     let bytes = written(&made).len() as f64;
     let each = bytes / made.event_count() as f64;
     assert!(each <= 4.0, "{each} bytes an event");
@@ -120,7 +70,7 @@ fn an_event_of_a_halo_exchange_takes_less_than_four_bytes() {
 
 #[test]
 fn wherever_a_file_is_cut_off_what_is_before_is_read() {
-    let made = halo(3, 1900);
+    let made = HandMade::halo(3, 1900);
     let bytes = written(&made);
     let all: Vec<Vec<Event>> = (0..3).map(|location| events(&made, location)).collect();
     let mut numbers = Numbers(7);
@@ -141,7 +91,7 @@ fn wherever_a_file_is_cut_off_what_is_before_is_read() {
 
 #[test]
 fn damage_costs_what_is_damaged_and_is_said() {
-    let made = halo(3, 1900);
+    let made = HandMade::halo(3, 1900);
     let whole = written(&made);
     let all: Vec<Vec<Event>> = (0..3).map(|location| events(&made, location)).collect();
     let mut numbers = Numbers(11);
@@ -302,7 +252,7 @@ proptest! {
         edits in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..40),
     ) {
         // Behind the checksums, which anybody can compute.
-        let made = halo(2, 3);
+        let made = HandMade::halo(2, 3);
         let mut columns = columns::Columns::default();
         for event in &events(&made, 0) {
             columns.push(event);
@@ -313,14 +263,16 @@ proptest! {
             bytes[at] = value;
         }
         let functions: Vec<_> = mpiprobe_functions::FUNCTIONS.iter().filter_map(|one| mpiprobe_functions::by_name(one.name)).collect();
-        if let Ok(mut reading) = columns::Reading::new(bytes, columns.count(), 0, &functions) {
-            while let Ok(Some(_)) = reading.next() {}
+        if let Ok((mut reading, _)) = columns::Reading::new(bytes, columns.count(), 0, &functions) {
+            let (mut rows, mut changes) = (Vec::new(), Vec::new());
+            while !reading.is_over() && reading.rows(5, &mut rows, &mut changes).is_ok() {}
+            prop_assert_eq!(rows.iter().map(|row| u64::from(row.changes)).sum::<u64>(), changes.len() as u64);
         }
     }
 
     #[test]
     fn nothing_in_a_file_makes_a_panic(bytes: Vec<u8>, edits in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..20)) {
-        let mut whole = written(&halo(2, 3));
+        let mut whole = written(&HandMade::halo(2, 3));
         for (at, value) in edits {
             let at = 16 + at.index(whole.len() - 16);
             whole[at] = value;

@@ -33,7 +33,16 @@ impl<'a> Input<'a> {
         Ok(first)
     }
 
+    #[inline]
     pub(super) fn number(&mut self) -> Result<u64, Malformed> {
+        if let Some((&first, rest)) = self.0.split_first().filter(|&(&first, _)| first < 0x80) {
+            self.0 = rest;
+            return Ok(first.into());
+        }
+        self.long_number()
+    }
+
+    fn long_number(&mut self) -> Result<u64, Malformed> {
         let mut value = 0u64;
         for shift in (0..64).step_by(7) {
             let byte = self.byte()?;

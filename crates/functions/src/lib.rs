@@ -6,6 +6,7 @@
 
 mod amount;
 mod argument;
+mod communication;
 mod descriptor;
 mod fortran;
 mod function;
@@ -20,6 +21,7 @@ mod standard;
 mod table;
 
 pub use argument::{Argument, Direction, Length, Role};
+pub use communication::{Communication, Pattern, SendMode};
 pub use fortran::SymbolName;
 pub use function::{Fortran, Function, FunctionId};
 pub use glob::matches as matches_pattern;

@@ -14,7 +14,8 @@ use super::{
     },
     event::{Bytes, Call, Change, Event, Partner, RequestChange, RequestId, Root, Transfer},
     part::Part,
-    source::{Parts, Span, Trace},
+    source::{Parts, Trace},
+    span::Span,
 };
 
 /// A small generator, the same in each run.

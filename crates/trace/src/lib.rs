@@ -16,6 +16,7 @@ mod event;
 mod hand_made;
 mod part;
 mod source;
+mod span;
 pub mod store;
 
 pub use definitions::{
@@ -28,4 +29,5 @@ pub use event::{
 #[cfg(feature = "hand-made")]
 pub use hand_made::{HandMade, Numbers, call, function};
 pub use part::{ChangeRow, Part, Row, Shape};
-pub use source::{Events, InOrder, Parts, ReadError, Sink, Span, Trace, in_order};
+pub use source::{Events, InOrder, Parts, ReadError, Sink, Trace, in_order};
+pub use span::Span;

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use super::{
     event::{Call, Event, PhaseChange, RequestChange, RequestId},
-    source::Span,
+    span::Span,
 };
 
 /// What events have in common.

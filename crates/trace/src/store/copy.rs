@@ -9,7 +9,8 @@ use super::{
 };
 use crate::{
     definitions::{CommunicatorId, CommunicatorKind, Definitions, FileId, NodeId, ProcessId, SiteId, WindowId},
-    source::{ReadError, Span, Trace, in_order},
+    source::{ReadError, Trace, in_order},
+    span::Span,
 };
 
 /// Why a trace could not be copied.

@@ -26,7 +26,8 @@ use crate::{
     },
     event::Object,
     part::{Part, Shape},
-    source::{Parts, ReadError, Span, Trace},
+    source::{Parts, ReadError, Trace},
+    span::Span,
 };
 
 /// Entries of one kind that a file may define.

@@ -1,6 +1,6 @@
 //! Who has to do with whom by a call.
 
-use crate::{Function, Group};
+use crate::{Function, Group, Operation};
 
 /// What a function's operation does between processes, whether it blocks, is nonblocking or persistent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -49,6 +49,9 @@ pub enum Pattern {
     Prefix,
     /// Everybody needs something of its neighbours.
     Neighbours,
+    /// All call it, and the library decides whether anybody waits for anybody: what makes and frees communicators and windows, fences,
+    /// collective access to files.
+    Common,
 }
 
 const POINT_TO_POINT: &[(&str, Communication)] = &[
@@ -98,6 +101,32 @@ const COLLECTIVE: &[(&str, Pattern)] = &[
     ("Neighbor_alltoallw", Pattern::Neighbours),
 ];
 
+/// Collective functions of other groups (MPI-4.0, sections 7.4, 8.5, 12.2, 12.5 and 14).
+const COMMON: &[&str] = &[
+    "MPI_Cart_create",
+    "MPI_Cart_sub",
+    "MPI_Comm_create",
+    "MPI_Comm_dup",
+    "MPI_Comm_dup_with_info",
+    "MPI_Comm_split",
+    "MPI_Comm_split_type",
+    "MPI_Dist_graph_create",
+    "MPI_Dist_graph_create_adjacent",
+    "MPI_File_close",
+    "MPI_File_open",
+    "MPI_File_preallocate",
+    "MPI_File_set_size",
+    "MPI_File_set_view",
+    "MPI_File_sync",
+    "MPI_Graph_create",
+    "MPI_Win_allocate",
+    "MPI_Win_allocate_shared",
+    "MPI_Win_create",
+    "MPI_Win_create_dynamic",
+    "MPI_Win_fence",
+    "MPI_Win_free",
+];
+
 impl Function {
     pub fn communication(&self) -> Communication {
         let base = self.base_name();
@@ -110,6 +139,13 @@ impl Function {
             Group::Collective | Group::Synchronisation => {
                 let known = COLLECTIVE.iter().find(|(name, _)| *name == base);
                 known.map_or(Communication::Nothing, |&(_, pattern)| Communication::Collective(pattern))
+            }
+            Group::Communicator | Group::OneSided | Group::Io => {
+                let name = self.name.strip_suffix("_c").unwrap_or(self.name);
+                let access = name.strip_suffix("_all").or_else(|| name.strip_suffix("_ordered"));
+                let is_access = access.is_some() && self.group == Group::Io && self.operation == Operation::Blocking;
+                let is_common = is_access || COMMON.binary_search(&name).is_ok();
+                if is_common { Communication::Collective(Pattern::Common) } else { Communication::Nothing }
             }
             _ => Communication::Nothing,
         }
@@ -158,8 +194,17 @@ mod tests {
     fn every_collective_has_a_pattern() {
         for function in FUNCTIONS {
             let is_collective = matches!(function.group, Group::Collective | Group::Synchronisation);
-            assert_eq!(function.pattern().is_some(), is_collective, "{}", function.name);
+            let has_pattern = function.pattern().is_some_and(|pattern| pattern != Pattern::Common);
+            assert_eq!(has_pattern, is_collective, "{}", function.name);
         }
+        for name in ["MPI_File_write_at_all_c", "MPI_File_read_ordered", "MPI_Win_create_c", "MPI_Comm_split"] {
+            assert_eq!(of(name), Communication::Collective(Pattern::Common), "{name}");
+        }
+        for name in ["MPI_File_iwrite_all", "MPI_File_write", "MPI_Win_lock_all", "MPI_Comm_free", "MPI_Win_flush_all"]
+        {
+            assert_eq!(of(name), Communication::Nothing, "{name}");
+        }
+        assert!(COMMON.is_sorted());
     }
 
     #[test]

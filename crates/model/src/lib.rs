@@ -27,6 +27,7 @@ mod sum;
 mod tool;
 mod unmatched;
 mod volume;
+mod wait_states;
 
 /// Name and version of the JSON form; the version is raised when a field changes its meaning or goes.
 pub const SCHEMA: &str = "mpiprobe.profile/1";
@@ -53,3 +54,7 @@ pub use sum::SaturatingSum;
 pub use tool::{FunctionLayers, LibraryLayer, ToolCalls, ToolInfo, ToolLayer};
 pub use unmatched::{OtherEndSeen, UnmatchedRow};
 pub use volume::{CommunicatorRow, FlowRow, FunctionTraffic, RankTraffic, Volume};
+pub use wait_states::{
+    Activity, CauseRow, ClockQuality, CriticalPath, DelayRow, ImbalanceRow, NodeClock, PathRow, UnmatchedEnds,
+    WAITS_SCHEMA, WaitKind, WaitRow, WaitSite, WaitStates, WaitingThread,
+};

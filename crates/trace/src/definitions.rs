@@ -212,7 +212,7 @@ impl Communicator {
     }
 
     /// The world rank of `rank`, as a process of the group that has `world_rank` calls it.
-    fn member(&self, world_rank: Option<u32>, rank: u32) -> Option<u32> {
+    pub fn member(&self, world_rank: Option<u32>, rank: u32) -> Option<u32> {
         let is_remote =
             self.is_inter() && !self.remote_members.iter().any(|&member| member.is_some() && member == world_rank);
         let members = if is_remote { &self.remote_members } else { &self.members };

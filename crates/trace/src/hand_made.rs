@@ -1,5 +1,5 @@
 //! Traces that tests write down by hand.
-#![allow(clippy::panic, reason = "whoever writes down a test wants to know at once")]
+#![allow(clippy::panic, clippy::indexing_slicing, reason = "whoever writes down a test wants to know at once")]
 #![allow(clippy::cast_possible_truncation, reason = "nobody writes down so many")]
 
 use std::collections::BTreeMap;
@@ -28,6 +28,11 @@ impl Numbers {
         self.0 ^= self.0 >> 7;
         self.0 ^= self.0 << 17;
         (self.0 >> 11) % end
+    }
+
+    /// Half of it at least; the product of two is nearer to what times are like than one.
+    fn about(&mut self, ns: u64) -> u64 {
+        ns / 2 + self.below(ns) * self.below(100) / 100
     }
 }
 
@@ -86,49 +91,65 @@ impl HandMade {
         made
     }
 
-    /// Ranks exchange with six neighbours each and reduce, with times that vary as those of real codes do.
+    /// Ranks exchange with six neighbours each and reduce, with times that vary as those of real codes do, and that can be true: nobody
+    /// has received what was not sent, or left before all have come.
     pub fn halo(ranks: u32, steps: u64) -> Self {
+        const LATENCY_NS: u64 = 1500;
         let mut made = Self::of_ranks(ranks);
-        (0..4).for_each(|line| {
-            made.site("exchange", "halo.c", 80 + line);
-        });
-        for rank in 0..ranks {
-            let mut numbers = Numbers(u64::from(rank) + 1);
-            let mut now = 1_000_000;
-            let mut request = 0;
-            let mut calls = Vec::new();
-            for _ in 0..steps {
-                let mut span = |gap: u64, length: u64| {
-                    // The product of two is nearer to what times are like than one.
-                    let entry = now + gap / 2 + numbers.below(gap) * numbers.below(100) / 100;
-                    now = entry + length / 2 + numbers.below(length) * numbers.below(100) / 100;
-                    (entry, now)
-                };
-                let mut posted = Vec::new();
-                for side in 0..12u32 {
-                    let neighbour = (rank + 1 + side % 6) % ranks;
-                    let (entry, back) = span(if side == 0 { 2_000_000 } else { 90 }, 400);
-                    request += 1;
+        for line in 80..84 {
+            made.site("exchange", "halo.c", line);
+        }
+        let mut numbers: Vec<Numbers> = (0..ranks).map(|rank| Numbers(u64::from(rank) + 1)).collect();
+        let mut now = vec![1_000_000u64; ranks as usize];
+        for step in 0..steps {
+            let mut posted: Vec<Vec<Call>> = Vec::new();
+            for ((rank, now), numbers) in (0..ranks).zip(&mut now).zip(&mut numbers) {
+                *now += numbers.about(2_000_000);
+                let calls = (0..12u32).map(|side| {
+                    let offset = side % 6 / 2 + 1;
+                    let is_up = side % 2 == 0;
+                    // Who receives from above is sent to from below.
+                    let up = (rank + offset) % ranks;
+                    let down = (rank + ranks * 4 - offset) % ranks;
                     let name = if side < 6 { "MPI_Irecv" } else { "MPI_Isend" };
-                    let made = call(name, entry, back).at(SiteId(side / 6)).posts(request);
-                    let bytes = 8192 << (side % 3);
-                    let tag = side.cast_signed() % 6;
-                    posted.push(if side < 6 {
-                        made.from(neighbour, tag, bytes)
+                    let entry = *now + numbers.about(90);
+                    *now = entry + numbers.about(400);
+                    let request = step * 12 + u64::from(side) + 1;
+                    let made = call(name, entry, *now).at(SiteId(side / 6)).posts(request);
+                    let (tag, bytes) = (side.cast_signed() % 6, 8192 << (side % 3));
+                    if side < 6 {
+                        made.from(if is_up { up } else { down }, tag, bytes)
                     } else {
-                        made.to(neighbour, tag, bytes)
-                    });
-                }
-                let (entry, back) = span(100, 50_000);
-                let wait = call("MPI_Waitall", entry, back).at(SiteId(2));
-                let wait = posted.iter().fold(wait, Call::completes);
-                calls.append(&mut posted);
-                calls.push(wait);
-                let (entry, back) = span(3000, 40_000);
-                calls.push(call("MPI_Allreduce", entry, back).at(SiteId(3)).moves(8, 8));
+                        made.to(if is_up { down } else { up }, tag, bytes)
+                    }
+                });
+                posted.push(calls.collect());
             }
-            for call in calls {
-                made.add(rank, call);
+            let sent = |rank: u32, side: usize| posted[rank as usize][6 + side].entry_ns + LATENCY_NS;
+            let waits: Vec<Call> = (0..ranks)
+                .zip(&mut now)
+                .zip(&mut numbers)
+                .map(|((rank, now), numbers)| {
+                    let entry = *now + numbers.about(100);
+                    let arrivals = (0..6usize).map(|side| {
+                        let offset = u32::try_from(side / 2).unwrap_or(0) + 1;
+                        let from = if side % 2 == 0 { rank + offset } else { rank + ranks * 4 - offset };
+                        sent(from % ranks, side)
+                    });
+                    *now = arrivals.fold(entry, u64::max) + numbers.about(3000);
+                    let wait = call("MPI_Waitall", entry, *now).at(SiteId(2));
+                    posted[rank as usize].iter().fold(wait, Call::completes)
+                })
+                .collect();
+            let entries: Vec<u64> = now.iter().zip(&mut numbers).map(|(now, one)| now + one.about(3000)).collect();
+            let last = entries.iter().copied().max().unwrap_or(0);
+            for (rank, ((calls, wait), entry)) in (0..).zip(posted.into_iter().zip(waits).zip(entries)) {
+                let back = last + 2000 + numbers[rank as usize].about(3000);
+                now[rank as usize] = back;
+                let reduce = call("MPI_Allreduce", entry, back).at(SiteId(3)).moves(8, 8);
+                for call in calls.into_iter().chain([wait, reduce]) {
+                    made.add(rank, call);
+                }
             }
         }
         made

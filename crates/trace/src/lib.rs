@@ -15,6 +15,7 @@ mod event;
 #[cfg(feature = "hand-made")]
 mod hand_made;
 mod part;
+mod selected;
 mod source;
 mod span;
 pub mod store;
@@ -29,5 +30,6 @@ pub use event::{
 #[cfg(feature = "hand-made")]
 pub use hand_made::{HandMade, Numbers, call, function};
 pub use part::{ChangeRow, Part, Row, Shape};
+pub use selected::Selected;
 pub use source::{Events, InOrder, Parts, ReadError, Sink, Trace, in_order};
 pub use span::Span;

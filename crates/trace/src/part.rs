@@ -98,6 +98,18 @@ impl Part {
         });
     }
 
+    /// Takes so many rows away from the front.
+    #[must_use]
+    pub fn split_front(&mut self, rows: usize) -> Self {
+        let rows = rows.min(self.rows.len());
+        let behind = self.rows.split_off(rows);
+        let front = std::mem::replace(&mut self.rows, behind);
+        let changes: usize = front.iter().map(|row| row.changes as usize).sum();
+        let behind = self.changes.split_off(changes.min(self.changes.len()));
+        let changes = std::mem::replace(&mut self.changes, behind);
+        Self { shapes: Arc::clone(&self.shapes), rows: front, changes }
+    }
+
     /// The events, whole.
     pub fn events(&self) -> impl Iterator<Item = Event> + '_ {
         let mut changes = self.changes.iter();

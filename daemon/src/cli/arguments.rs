@@ -16,6 +16,7 @@ use super::{
     output::{FileMode, filter},
     plot::Plot,
     report::Report,
+    waits::Waits,
 };
 use crate::{
     compare::Format,
@@ -233,6 +234,8 @@ pub enum Command {
     Report(Box<Report>),
     /// Draw a picture of what is kept of a run, as SVG: for papers.
     Plot(Box<Plot>),
+    /// Say who has waited for whom in a trace, for how long and why, by the definitions of Scalasca.
+    Waits(Waits),
     /// Compare runs: what got slower or faster, and how sure that is. Several runs a side tell most.
     Compare(Compare),
     /// Show which defaults hold, and which file sets them: `~/.config/mpiprobe/config.toml`, or `/etc/mpiprobe.toml`.

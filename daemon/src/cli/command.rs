@@ -24,6 +24,7 @@ use super::{
     output::FileMode,
     plot::{Plot, PlotFailure, plot},
     report::{Report, ReportError, report},
+    waits::{Waits, WaitsError, waits},
 };
 use crate::{
     compare::{CompareError, Compared, compare},
@@ -99,6 +100,8 @@ pub enum CommandError {
     #[error(transparent)]
     Plot(#[from] PlotFailure),
     #[error(transparent)]
+    Waits(#[from] WaitsError),
+    #[error(transparent)]
     Compare(#[from] CompareError),
     #[error("mpiprobe has no command {0:?}; `mpiprobe help` lists them")]
     NoPage(String),
@@ -136,6 +139,7 @@ pub async fn execute(arguments: &Arguments) -> Result<Exit, CommandError> {
             None => Err(CommandError::NoPage(command.clone().unwrap_or_default())),
         },
         Some(Command::Plot(asked)) => draw(asked),
+        Some(Command::Waits(asked)) => find_waits(asked),
         Some(Command::WrapperPath) => wrapper_path(),
         Some(Command::Doctor { pid, json }) => examine(*pid, *json),
         None if arguments.observe.has_target() => observe(&arguments.observe, arguments.trace_bpf).await,
@@ -221,6 +225,14 @@ fn explain_hang(asked: &Hang) -> Result<Exit, CommandError> {
 fn draw(asked: &Plot) -> Result<Exit, CommandError> {
     put_down_files_rights().map_err(CommandError::Rights)?;
     Ok(plot(asked)?.into())
+}
+
+fn find_waits(asked: &Waits) -> Result<Exit, CommandError> {
+    put_down_files_rights().map_err(CommandError::Rights)?;
+    match waits(asked) {
+        Err(WaitsError::Output(error)) => Err(error.into()),
+        found => Ok(found?.into()),
+    }
 }
 
 fn print_report(asked: &Report) -> Result<Exit, CommandError> {

@@ -8,6 +8,8 @@ mod output;
 mod plot;
 mod report;
 mod sources;
+mod traces;
+mod waits;
 
 pub use arguments::Arguments;
 pub use command::{Exit, execute};

@@ -18,6 +18,7 @@ mod threads;
 mod traffic;
 pub mod units;
 mod unmatched;
+mod wait_states;
 mod waiting;
 
 pub use checks::checks;
@@ -33,4 +34,5 @@ pub use progress::Progress;
 pub use threads::share_of_life;
 pub use units::UNKNOWN;
 pub use unmatched::{other_end, posted_by};
+pub use wait_states::{wait_sentence, wait_states};
 pub use waiting::{call as waiting_in, chain, circle, waits_for};

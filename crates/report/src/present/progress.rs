@@ -27,11 +27,16 @@ impl Progress {
 
     /// One step is done.
     pub fn step(&self) {
+        self.advance(1);
+    }
+
+    /// So many are.
+    pub fn advance(&self, steps: u64) {
         if self.bar.is_hidden() && self.began.elapsed() >= PATIENCE {
             // Stays hidden where nobody looks.
             self.bar.set_draw_target(ProgressDrawTarget::stderr());
         }
-        self.bar.inc(1);
+        self.bar.inc(steps);
     }
 }
 

@@ -1,0 +1,18 @@
+//! What the course of a job's calls means: which ends belong together, who waits for whom, and why.
+//!
+//! A trace is replayed slice by slice ([`Slices`]) on one clock ([`Clocks`]); the [`Matcher`] brings the ends of messages and collectives
+//! together. All of it takes as much memory as a short time of the job has events, however long the trace is.
+// Printing to a pipe that somebody has closed must not panic: mpiprobe_report::present::{say, Output}.
+#![cfg_attr(not(test), deny(clippy::print_stderr, clippy::print_stdout))]
+
+mod clock;
+mod matching;
+mod parallel;
+mod slices;
+mod waits;
+
+pub use clock::{Clocks, Correction};
+pub use matching::{CallAt, Done, End, Instance, InstanceDone, InstanceKind, Matched, Matcher, Member, Unmatched};
+pub use parallel::threads;
+pub use slices::{LocationSlice, Slice, Slices};
+pub use waits::{Analysis, Limits, analyse};

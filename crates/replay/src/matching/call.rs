@@ -1,0 +1,95 @@
+//! Calls, as far as it matters which ends belong together.
+
+use mpiprobe_functions::FunctionId;
+use mpiprobe_trace::{LocationId, SiteId};
+
+/// A call, found again by its location and number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CallAt {
+    /// [`Call::number`](mpiprobe_trace::Call::number).
+    pub number: u64,
+    /// On the common clock, ns.
+    pub entry_ns: u64,
+    pub return_ns: u64,
+    pub location: LocationId,
+    pub site: Option<SiteId>,
+    pub function: FunctionId,
+}
+
+/// What a call that completes something knows of the other end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum End {
+    /// A message has arrived.
+    Received {
+        /// Which call has sent it; of a partitioned message, with the time when the last part was ready.
+        send: CallAt,
+        /// Which call has posted the receive; the completing call itself, if it was not another.
+        posted: CallAt,
+    },
+    /// A probe has found a message that this call has sent.
+    Found { send: CallAt },
+    /// A message that the call that is named has sent is complete for the sender.
+    Sent {
+        posted: CallAt,
+        /// Which call has posted the receive, if any had before the completing call returned.
+        receive: Option<CallAt>,
+    },
+}
+
+/// That a call has completed something.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Done {
+    pub call: CallAt,
+    /// Of all that it has completed, so many come after this.
+    pub more: u32,
+    pub end: End,
+    /// It would not have returned without.
+    pub waited: bool,
+    /// The other end was found only when the call had been dealt with: between clocks that differ, or where it was not sure for a time.
+    pub late: bool,
+}
+
+/// What could not be told of messages and collectives.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Unmatched {
+    /// Messages of which both ends were found.
+    pub matched: u64,
+    /// Sends and receives whose other end is in no process that was recorded.
+    pub outside: u64,
+    /// Sends whose receive is not there.
+    pub sends: u64,
+    /// Receives that are complete and whose send is not there.
+    pub receives: u64,
+    /// Receives from anybody of which it is not known from whom they were.
+    pub of_unknown_source: u64,
+    /// Completed requests that were posted before the recording, or by a call that was lost.
+    pub of_unknown_request: u64,
+    /// Ends whose order was not sure: after calls were lost, or because messages may have been on their way when recording began.
+    pub unsure: u64,
+    /// Pairs that cannot be true: what has come is not what was sent, or was there before it was sent.
+    pub contradictions: u64,
+    /// Calls of collectives that all members have made.
+    pub collective: u64,
+    /// Calls of collectives over communicators of which some members are not recorded, or not known.
+    pub of_partial_groups: u64,
+    /// Calls of collectives that other members have not made, or of which it was not sure which belong together.
+    pub incomplete: u64,
+}
+
+impl Unmatched {
+    pub(crate) fn add(&mut self, other: &Self) {
+        let Self { matched, outside, sends, receives, of_unknown_source, of_unknown_request, .. } = other;
+        let Self { unsure, contradictions, collective, of_partial_groups, incomplete, .. } = other;
+        self.matched += matched;
+        self.outside += outside;
+        self.sends += sends;
+        self.receives += receives;
+        self.of_unknown_source += of_unknown_source;
+        self.of_unknown_request += of_unknown_request;
+        self.unsure += unsure;
+        self.contradictions += contradictions;
+        self.collective += collective;
+        self.of_partial_groups += of_partial_groups;
+        self.incomplete += incomplete;
+    }
+}

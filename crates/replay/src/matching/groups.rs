@@ -1,0 +1,282 @@
+//! Collective calls: over one communicator, all its members make the same ones in the same order (MPI-4.0, section 6.12).
+
+use std::{collections::VecDeque, sync::Arc};
+
+use hashbrown::HashMap;
+use mpiprobe_functions::Pattern;
+use mpiprobe_trace::{CommunicatorId, ProcessId};
+
+use super::{
+    call::{CallAt, Unmatched},
+    meaning::{Joint, Known, Stream},
+    process::{Joined, Joining},
+};
+
+/// Calls of one member that may wait for those of the others.
+const MOST_OF_MEMBER: usize = 1 << 17;
+
+/// A collective that all have called.
+#[derive(Clone, Debug)]
+pub struct Instance {
+    pub pattern: Pattern,
+    /// Over which communicator, if it is over one.
+    pub communicator: Option<CommunicatorId>,
+    pub kind: InstanceKind,
+    /// It is complete at the return of the calls.
+    pub is_blocking: bool,
+    /// In the order of their ranks.
+    pub members: Vec<Member>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum InstanceKind {
+    /// Over a communicator, a window or a file.
+    Ordinary,
+    /// `MPI_Init`, `MPI_Finalize`.
+    Beginning,
+    End,
+}
+
+/// What one process does in it.
+#[derive(Clone, Copy, Debug)]
+pub struct Member {
+    pub process: ProcessId,
+    pub call: CallAt,
+    pub is_root: bool,
+    /// False: it is known that nothing is.
+    pub sends: bool,
+    pub receives: bool,
+}
+
+/// That a member has completed a collective that did not block.
+#[derive(Clone, Debug)]
+pub struct InstanceDone {
+    pub instance: Arc<Instance>,
+    /// Index in its members.
+    pub member: usize,
+    pub call: CallAt,
+    pub waited: bool,
+}
+
+impl Instance {
+    /// The last entry and the first return.
+    pub fn overlap(&self) -> (u64, u64) {
+        let calls = || self.members.iter().map(|member| member.call);
+        let last = calls().map(|call| call.entry_ns).max().unwrap_or(0);
+        (last, calls().map(|call| call.return_ns).min().unwrap_or(u64::MAX))
+    }
+
+    /// Whether everybody was in it at one moment, and nobody can have left before that.
+    pub fn synchronises(&self) -> bool {
+        let needs_all = match self.pattern {
+            Pattern::Barrier => true,
+            Pattern::AllToAll => self.members.iter().all(|member| member.sends && member.receives),
+            _ => false,
+        };
+        let (last_entry, first_return) = self.overlap();
+        needs_all && self.is_blocking && last_entry < first_return
+    }
+}
+
+#[derive(Debug)]
+struct Queued {
+    joining: Joining,
+    done: Option<Joined>,
+}
+
+#[derive(Debug)]
+struct StreamState {
+    stream: Stream,
+    /// By rank.
+    members: Vec<ProcessId>,
+    slots: HashMap<ProcessId, usize>,
+    queues: Vec<VecDeque<Queued>>,
+    /// Of how many members there is none.
+    empty: usize,
+    /// Until when it is not known how many there were.
+    unsure_since_ns: Option<u64>,
+    /// Collectives that do not block, and are not complete, by member and number.
+    unfinished: HashMap<(usize, u64), Arc<Instance>>,
+}
+
+/// See the module.
+#[derive(Debug, Default)]
+pub(super) struct Groups {
+    streams: HashMap<Stream, Option<StreamState>>,
+    /// By process and number of its call: where it waits.
+    places: HashMap<(ProcessId, u64), Stream>,
+    /// Since the last slice.
+    pub(super) formed: Vec<Arc<Instance>>,
+    pub(super) done: Vec<InstanceDone>,
+    pub(super) counts: Unmatched,
+}
+
+impl Groups {
+    /// Forgets which streams have no known members: more is known of them.
+    pub(super) fn forget_unknown(&mut self) {
+        self.streams.retain(|_, state| state.is_some());
+    }
+
+    pub(super) fn join(&mut self, process: ProcessId, joining: Joining, known: &Known) {
+        let stream = joining.joint.stream;
+        let state = self.streams.entry(stream).or_insert_with(|| StreamState::new(stream, known));
+        let Some(state) = state.as_mut() else {
+            self.counts.of_partial_groups += 1;
+            return;
+        };
+        // In a group of one, nobody waits.
+        if state.members.len() < 2 {
+            return;
+        }
+        let Some(&slot) = state.slots.get(&process) else {
+            self.counts.of_partial_groups += 1;
+            return;
+        };
+        if !joining.is_blocking {
+            self.places.insert((process, joining.number), stream);
+        }
+        let Some(queue) = state.queues.get_mut(slot) else { return };
+        state.empty -= usize::from(queue.is_empty());
+        queue.push_back(Queued { joining, done: None });
+        if queue.len() > MOST_OF_MEMBER {
+            self.counts.incomplete += state.clear(joining.call.entry_ns);
+        }
+        while state.empty == 0 {
+            let Some((instance, queued)) = state.form(&mut self.counts) else { continue };
+            self.counts.collective += instance.members.len() as u64;
+            let instance = Arc::new(instance);
+            self.formed.push(Arc::clone(&instance));
+            if instance.is_blocking {
+                continue;
+            }
+            for (slot, (queued, &process)) in queued.into_iter().zip(&state.members).enumerate() {
+                let Some(Joined { call, waited, number }) = queued.done else {
+                    state.unfinished.insert((slot, queued.joining.number), Arc::clone(&instance));
+                    continue;
+                };
+                self.places.remove(&(process, number));
+                self.done.push(InstanceDone { instance: Arc::clone(&instance), member: slot, call, waited });
+            }
+        }
+    }
+
+    /// A collective that did not block is complete for a process.
+    pub(super) fn complete(&mut self, process: ProcessId, joined: Joined) {
+        let Some(stream) = self.places.get(&(process, joined.number)) else { return };
+        let Some(state) = self.streams.get_mut(stream).and_then(Option::as_mut) else { return };
+        let Some(&slot) = state.slots.get(&process) else { return };
+        if let Some(instance) = state.unfinished.remove(&(slot, joined.number)) {
+            self.places.remove(&(process, joined.number));
+            let Joined { call, waited, .. } = joined;
+            self.done.push(InstanceDone { instance, member: slot, call, waited });
+        } else if let Some(queue) = state.queues.get_mut(slot) {
+            let queued = queue.iter_mut().find(|queued| queued.joining.number == joined.number);
+            if let Some(queued) = queued {
+                queued.done = Some(joined);
+            }
+        }
+    }
+
+    /// Calls of a process until then are not known.
+    pub(super) fn lose(&mut self, process: ProcessId, at_ns: u64) {
+        for state in self.streams.values_mut().flatten() {
+            if state.slots.contains_key(&process) {
+                self.counts.incomplete += state.clear(at_ns);
+            }
+        }
+    }
+
+    pub(super) fn finish(&mut self) {
+        let left = self.streams.values().flatten().flat_map(|state| &state.queues).map(VecDeque::len);
+        self.counts.incomplete += left.sum::<usize>() as u64;
+    }
+}
+
+impl StreamState {
+    fn new(stream: Stream, known: &Known) -> Option<Self> {
+        let definitions = &known.definitions;
+        let communicator = match stream {
+            Stream::Communicator(id) | Stream::Beginning(id) | Stream::End(id) => Some(id),
+            Stream::Window(id) => definitions.windows.get(id.index()).and_then(|window| window.communicator),
+            Stream::File(id) => definitions.files.get(id.index()).and_then(|file| file.communicator),
+        };
+        let members = known.members(communicator?)?;
+        let is_unsure = !matches!(stream, Stream::Beginning(_) | Stream::End(_))
+            && members.iter().any(|&process| known.began_before(process));
+        Some(Self {
+            stream,
+            slots: members.iter().copied().zip(0..).collect(),
+            queues: members.iter().map(|_| VecDeque::new()).collect(),
+            empty: members.len(),
+            members,
+            unsure_since_ns: is_unsure.then_some(0),
+            unfinished: HashMap::new(),
+        })
+    }
+
+    /// Forgets all calls that wait, and gives their number.
+    fn clear(&mut self, at_ns: u64) -> u64 {
+        self.unsure_since_ns = Some(self.unsure_since_ns.unwrap_or(0).max(at_ns));
+        let left: usize = self.queues.iter().map(VecDeque::len).sum();
+        self.queues.iter_mut().for_each(VecDeque::clear);
+        self.empty = self.queues.len();
+        left as u64
+    }
+
+    /// Takes the first call of each member. `None`: they do not belong together.
+    fn form(&mut self, counts: &mut Unmatched) -> Option<(Instance, Vec<Queued>)> {
+        let first = self.queues.first()?.front()?.joining;
+        let is_same = |joining: &Joining| {
+            joining.joint.function == first.joint.function && joining.is_blocking == first.is_blocking
+        };
+        let all_same = self.queues.iter().filter_map(VecDeque::front).all(|queued| is_same(&queued.joining));
+        let instance = self.instance(&first);
+        if !all_same || (self.unsure_since_ns.is_some() && !self.is_certain(&instance)) {
+            counts.contradictions += u64::from(self.unsure_since_ns.is_none());
+            self.unsure_since_ns.get_or_insert(0);
+            // The one that was over first cannot belong to what others will call later.
+            counts.incomplete += 1;
+            self.drop_earliest();
+            return None;
+        }
+        self.unsure_since_ns = None;
+        let queued = self.queues.iter_mut().filter_map(VecDeque::pop_front).collect();
+        self.empty = self.queues.iter().filter(|queue| queue.is_empty()).count();
+        Some((instance, queued))
+    }
+
+    /// Whether everybody was in it at one moment, which tells that these calls belong together.
+    fn is_certain(&self, instance: &Instance) -> bool {
+        let since = self.unsure_since_ns.unwrap_or(0);
+        instance.synchronises() && instance.members.iter().all(|member| member.call.entry_ns >= since)
+    }
+
+    fn drop_earliest(&mut self) {
+        let returns = self.queues.iter().map(|queue| queue.front().map_or(u64::MAX, |one| one.joining.call.return_ns));
+        let earliest = returns.enumerate().min_by_key(|&(_, return_ns)| return_ns);
+        if let Some(queue) = earliest.and_then(|(slot, _)| self.queues.get_mut(slot)) {
+            queue.pop_front();
+            self.empty += usize::from(queue.is_empty());
+        }
+    }
+
+    fn instance(&self, first: &Joining) -> Instance {
+        let members = self.members.iter().zip(&self.queues).filter_map(|(&process, queue)| {
+            let Joining { joint: Joint { is_root, sends, receives, .. }, call, .. } = queue.front()?.joining;
+            Some(Member { process, call, is_root, sends, receives })
+        });
+        let (communicator, kind) = match self.stream {
+            Stream::Communicator(id) => (Some(id), InstanceKind::Ordinary),
+            Stream::Beginning(id) => (Some(id), InstanceKind::Beginning),
+            Stream::End(id) => (Some(id), InstanceKind::End),
+            Stream::Window(_) | Stream::File(_) => (None, InstanceKind::Ordinary),
+        };
+        Instance {
+            pattern: first.joint.pattern,
+            communicator,
+            kind,
+            is_blocking: first.is_blocking,
+            members: members.collect(),
+        }
+    }
+}

@@ -1,0 +1,209 @@
+//! All processes, slice by slice.
+
+use std::{mem, sync::Arc};
+
+use mpiprobe_trace::{Definitions, ProcessId};
+
+use super::{
+    call::{Done, Unmatched},
+    groups::{Groups, Instance, InstanceDone},
+    inbound::Met,
+    meaning::{ChannelNames, Known},
+    process::{Around, ProcessReplay},
+};
+use crate::{
+    parallel,
+    slices::{LocationSlice, Slice},
+};
+
+/// Receives of a process that may wait for their messages.
+const MOST_RECEIVES: usize = 1 << 20;
+
+/// Brings ends together.
+#[derive(Debug)]
+pub struct Matcher {
+    threads: usize,
+    from_middle: bool,
+    known: Known,
+    names: ChannelNames,
+    processes: Vec<ProcessReplay>,
+    groups: Groups,
+}
+
+/// What has come together in a slice.
+#[derive(Clone, Copy, Debug)]
+pub struct Matched<'a> {
+    processes: &'a [ProcessReplay],
+    /// Collectives that all members have called by now.
+    pub instances: &'a [Arc<Instance>],
+    /// Those that did not block and are complete for a member.
+    pub instances_done: &'a [InstanceDone],
+}
+
+impl<'a> Matched<'a> {
+    /// What calls have completed, process by process, in the order of the calls.
+    pub fn done(&self) -> impl Iterator<Item = &'a Done> + use<'a> {
+        self.processes.iter().flat_map(|process| &process.done)
+    }
+
+    /// The same of one process.
+    pub fn done_by(&self, process: ProcessId) -> &'a [Done] {
+        self.processes.get(process.index()).map(|process| process.done.as_slice()).unwrap_or_default()
+    }
+}
+
+impl Matcher {
+    /// `from_middle`: what is read begins in the middle of a trace.
+    pub fn new(definitions: &Definitions, from_middle: bool, threads: usize) -> Self {
+        let mut matcher = Self { threads, from_middle, ..Self::empty() };
+        matcher.define(definitions);
+        matcher
+    }
+
+    /// One that has nothing to match.
+    pub(crate) fn empty() -> Self {
+        Self {
+            threads: 1,
+            from_middle: false,
+            known: Known::default(),
+            names: ChannelNames::default(),
+            processes: Vec::new(),
+            groups: Groups::default(),
+        }
+    }
+
+    /// More is known.
+    pub fn define(&mut self, definitions: &Definitions) {
+        self.known = Known::new(definitions, self.from_middle);
+        self.names.grow(definitions.processes.len());
+        for id in self.processes.len()..definitions.processes.len() {
+            let id = ProcessId(u32::try_from(id).unwrap_or(u32::MAX));
+            self.processes.push(ProcessReplay::new(id, MOST_RECEIVES));
+        }
+        self.processes.iter_mut().for_each(ProcessReplay::forget_meanings);
+        self.groups.forget_unknown();
+    }
+
+    /// Takes in what begins in a slice.
+    pub fn take(&mut self, slice: &Slice) -> Matched<'_> {
+        let mut by_process: Vec<Vec<&LocationSlice>> = self.processes.iter().map(|_| Vec::new()).collect();
+        for one in &slice.locations {
+            let process = self.known.definitions.location(one.location).map(|location| location.process);
+            if let Some(of_process) = process.and_then(|process| by_process.get_mut(process.index())) {
+                of_process.push(one);
+            }
+        }
+        let threads = self.threads.max(1);
+        let share = self.processes.len().div_ceil(threads).max(1);
+        let (known, names) = (&self.known, &self.names);
+        let around = Around { known, names, share };
+        parallel::for_each(threads, &mut self.processes, |index, process| {
+            process.walk(by_process.get(index).map(Vec::as_slice).unwrap_or_default(), &around);
+        });
+        self.deliver(threads, share);
+        parallel::for_each(threads, &mut self.processes, |_, process| process.settle(slice.until_ns));
+        self.join();
+        Matched { processes: &self.processes, instances: &self.groups.formed, instances_done: &self.groups.done }
+    }
+
+    /// What each process has to say to others.
+    fn deliver(&mut self, threads: usize, share: usize) {
+        let mut letters: Vec<Vec<_>> =
+            self.processes.iter_mut().map(|process| mem::take(&mut process.outbox)).collect();
+        let (known, names) = (&self.known, &self.names);
+        let broken = self.processes.iter().enumerate().filter_map(|(index, one)| Some((id(index), one.broken_ns?)));
+        let broken: Vec<(ProcessId, u64)> = broken.collect();
+        let mut parts: Vec<&mut [ProcessReplay]> = self.processes.chunks_mut(share).collect();
+        parallel::for_each(threads, &mut parts, |part, processes| {
+            let first = part * share;
+            for (own, process) in processes.iter_mut().enumerate() {
+                let is_late = known.began_before(id(first + own));
+                process.inbound.grow(names, is_late, |source| known.began_before(source));
+                for &(source, at_ns) in &broken {
+                    process.inbound.break_from(source, at_ns);
+                }
+            }
+            for letter in letters.iter().filter_map(|of_process| of_process.get(part)).flatten() {
+                if let Some(process) = processes.get_mut(letter.0.index() - first) {
+                    process.inbound.take(letter.1);
+                }
+            }
+        });
+        // The room is used again.
+        for (process, mut outbox) in self.processes.iter_mut().zip(letters.drain(..)) {
+            outbox.iter_mut().for_each(Vec::clear);
+            process.outbox = outbox;
+        }
+        self.tell_senders();
+    }
+
+    fn tell_senders(&mut self) {
+        let met: Vec<Vec<Met>> = self.processes.iter_mut().map(|process| mem::take(&mut process.inbound.met)).collect();
+        for met in met.iter().flatten() {
+            if let Some(sender) = self.processes.get_mut(met.sender.index()) {
+                sender.meet(met);
+            }
+        }
+        for (process, mut met) in self.processes.iter_mut().zip(met) {
+            met.clear();
+            process.inbound.met = met;
+        }
+    }
+
+    /// Collectives.
+    fn join(&mut self) {
+        self.groups.formed.clear();
+        self.groups.done.clear();
+        for (index, process) in self.processes.iter_mut().enumerate() {
+            if let Some(at_ns) = process.broken_ns {
+                self.groups.lose(id(index), at_ns);
+            }
+            for joining in process.joining.drain(..) {
+                self.groups.join(id(index), joining, &self.known);
+            }
+        }
+        for (index, process) in self.processes.iter_mut().enumerate() {
+            for joined in process.joined.drain(..) {
+                self.groups.complete(id(index), joined);
+            }
+        }
+        let unsure: Vec<bool> = self.processes.iter().map(|process| process.inbound.is_unsure()).collect();
+        if !unsure.contains(&true) {
+            return;
+        }
+        for instance in self.groups.formed.iter().filter(|instance| instance.synchronises()) {
+            for own in instance.members.iter().filter(|own| unsure.get(own.process.index()) == Some(&true)) {
+                let Some(process) = self.processes.get_mut(own.process.index()) else { continue };
+                for other in &instance.members {
+                    let (own_ns, other_ns) = (own.call.entry_ns, other.call.entry_ns);
+                    process.inbound.synchronised(other.process, own_ns, other_ns);
+                }
+            }
+        }
+    }
+
+    /// There is no more: what is left is complete, or has no other end.
+    pub fn finish(&mut self) -> Matched<'_> {
+        self.processes.iter_mut().for_each(|process| process.done.clear());
+        self.tell_senders();
+        self.processes.iter_mut().for_each(|process| process.settle(u64::MAX));
+        self.join();
+        self.processes.iter_mut().for_each(ProcessReplay::finish);
+        self.groups.finish();
+        Matched { processes: &self.processes, instances: &self.groups.formed, instances_done: &self.groups.done }
+    }
+
+    /// What could not be matched so far; after [`Self::finish`], at all.
+    pub fn unmatched(&self) -> Unmatched {
+        let mut all = self.groups.counts;
+        for process in &self.processes {
+            all.add(&process.counts);
+            all.add(&process.inbound.counts);
+        }
+        all
+    }
+}
+
+fn id(index: usize) -> ProcessId {
+    ProcessId(u32::try_from(index).unwrap_or(u32::MAX))
+}

@@ -1,0 +1,355 @@
+//! What calls of a shape mean for a process: which messages and collectives they are ends of.
+
+use std::sync::{Mutex, PoisonError};
+
+use hashbrown::HashMap;
+use mpiprobe_functions::{Communication, FunctionId, Group, Operation as When, Pattern, Role};
+use mpiprobe_trace::{
+    Bytes, Call, Change, CommunicatorId, CommunicatorKind, Definitions, FileId, Object, Operation, Partner, ProcessId,
+    Root, Shape, SiteId, Transfer, WindowId,
+};
+
+/// What tells messages to a process apart, besides their order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct ChannelKey {
+    pub(super) source: ProcessId,
+    pub(super) communicator: CommunicatorId,
+    pub(super) tag: i32,
+    /// Number plus one of the partitioned operation between the two; 0: an ordinary message.
+    pub(super) partitioned: u32,
+}
+
+/// Numbers of channels, of each process that receives.
+#[derive(Debug, Default)]
+pub(super) struct ChannelNames {
+    by_process: Vec<Mutex<Names>>,
+}
+
+#[derive(Debug, Default)]
+struct Names {
+    numbers: HashMap<ChannelKey, u32>,
+    keys: Vec<ChannelKey>,
+}
+
+impl ChannelNames {
+    pub(super) fn grow(&mut self, processes: usize) {
+        self.by_process.resize_with(processes.max(self.by_process.len()), Mutex::default);
+    }
+
+    pub(super) fn number(&self, receiver: ProcessId, key: ChannelKey) -> u32 {
+        let Some(names) = self.by_process.get(receiver.index()) else { return u32::MAX };
+        let Names { numbers, keys } = &mut *names.lock().unwrap_or_else(PoisonError::into_inner);
+        *numbers.entry(key).or_insert_with(|| {
+            keys.push(key);
+            u32::try_from(keys.len() - 1).unwrap_or(u32::MAX)
+        })
+    }
+
+    /// Those of a process from a number on.
+    pub(super) fn since(&self, receiver: ProcessId, first: usize) -> Vec<ChannelKey> {
+        let Some(names) = self.by_process.get(receiver.index()) else { return Vec::new() };
+        let names = names.lock().unwrap_or_else(PoisonError::into_inner);
+        names.keys.get(first..).unwrap_or_default().to_vec()
+    }
+}
+
+/// The definitions, as they are asked.
+#[derive(Debug, Default)]
+pub(super) struct Known {
+    pub(super) definitions: Definitions,
+    /// Number of the job of each process.
+    jobs: Vec<u32>,
+    by_rank: HashMap<(u32, u32), ProcessId>,
+    job_of_communicator: Vec<Option<u32>>,
+    worlds: HashMap<u32, CommunicatorId>,
+    /// What is read begins in the middle of what was recorded.
+    from_middle: bool,
+}
+
+impl Known {
+    pub(super) fn new(definitions: &Definitions, from_middle: bool) -> Self {
+        let mut numbers: HashMap<Option<&str>, u32> = HashMap::new();
+        let mut number = |job| {
+            let next = u32::try_from(numbers.len()).unwrap_or(u32::MAX);
+            *numbers.entry(job).or_insert(next)
+        };
+        let jobs: Vec<u32> = definitions.processes.iter().map(|process| number(process.job.as_deref())).collect();
+        let of_communicator = definitions.communicators.iter().map(|known| Some(number(known.job.as_deref())));
+        let job_of_communicator: Vec<_> = of_communicator.collect();
+        let ranks = (0..).map(ProcessId).zip(definitions.processes.iter().zip(&jobs));
+        let worlds = (0..).map(CommunicatorId).zip(definitions.communicators.iter().zip(&job_of_communicator));
+        Self {
+            by_rank: ranks.filter_map(|(id, (process, &job))| Some(((job, process.rank?), id))).collect(),
+            worlds: worlds
+                .filter(|(_, (known, _))| known.kind == CommunicatorKind::World)
+                .filter_map(|(id, (_, &job))| Some((job?, id)))
+                .collect(),
+            jobs,
+            job_of_communicator,
+            definitions: definitions.clone(),
+            from_middle,
+        }
+    }
+
+    /// Whether a process had called MPI before anything is known of it.
+    pub(super) fn began_before(&self, process: ProcessId) -> bool {
+        self.from_middle || self.definitions.process(process).is_some_and(|process| process.began_before)
+    }
+
+    /// The process that another one means by a rank.
+    fn process(&self, from: ProcessId, communicator: CommunicatorId, rank: u32) -> Option<ProcessId> {
+        let known = self.definitions.communicator(communicator)?;
+        if known.kind == CommunicatorKind::Own {
+            return (rank == 0).then_some(from);
+        }
+        let world_rank = known.member(self.definitions.process(from)?.rank, rank)?;
+        self.by_rank.get(&(*self.jobs.get(from.index())?, world_rank)).copied()
+    }
+
+    /// All members in the order of ranks; `None`: not all are recorded, or it is an inter-communicator.
+    pub(super) fn members(&self, communicator: CommunicatorId) -> Option<Vec<ProcessId>> {
+        let known = self.definitions.communicator(communicator)?;
+        if known.is_inter() || known.members.is_empty() || known.kind == CommunicatorKind::Own {
+            return None;
+        }
+        let job = self.job_of_communicator.get(communicator.index()).copied().flatten()?;
+        known.members.iter().map(|&rank| self.by_rank.get(&(job, rank?)).copied()).collect()
+    }
+}
+
+/// Where calls of a collective belong: those of one stream come in the same order in all members.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Stream {
+    Communicator(CommunicatorId),
+    Window(WindowId),
+    File(FileId),
+    /// `MPI_Init` of the processes of a world.
+    Beginning(CommunicatorId),
+    /// `MPI_Finalize`.
+    End(CommunicatorId),
+}
+
+/// One end of a message, as a call names it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Side {
+    /// The channel has this number in the process that receives.
+    Channel { process: ProcessId, channel: u32 },
+    /// The other end is in no process that is recorded.
+    Outside,
+    /// It is not known who it is.
+    Unknown,
+    /// Whoever comes first; the process, if that is said.
+    Any { source: Option<ProcessId>, communicator: CommunicatorId, tag: Option<i32> },
+}
+
+/// A message, as a call names it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Message {
+    pub(super) side: Side,
+    pub(super) bytes: Option<u64>,
+    /// Its parts come one by one.
+    pub(super) partitioned: bool,
+}
+
+/// A call of a collective.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Joint {
+    pub(super) stream: Stream,
+    pub(super) pattern: Pattern,
+    /// Without regard to how its counts are passed.
+    pub(super) function: FunctionId,
+    pub(super) is_root: bool,
+    /// False: it is known that nothing is.
+    pub(super) sends: bool,
+    pub(super) receives: bool,
+}
+
+/// What an operation does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Act {
+    Nothing,
+    Messages {
+        send: Option<Message>,
+        receive: Option<Message>,
+    },
+    /// Has found a message. `takes`: for the receive that is given its handle.
+    Probe {
+        from: Message,
+        takes: bool,
+    },
+    Collective(Joint),
+}
+
+/// What calls of a shape mean, or what they do to a request.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Meaning {
+    Call {
+        function: FunctionId,
+        site: Option<SiteId>,
+        act: Act,
+        /// When the operation is complete.
+        when: When,
+        /// Gives back a request.
+        posts: bool,
+        waits: bool,
+        has_returned: bool,
+        /// It receives a message that a probe has found.
+        takes_message: bool,
+    },
+    Change {
+        change: Change,
+        act: Act,
+    },
+    Other,
+}
+
+/// What shapes mean for a process.
+pub(super) fn meanings(shapes: &[Shape], process: ProcessId, known: &Known, names: &ChannelNames) -> Vec<Meaning> {
+    let of = Translator { process, known, names };
+    shapes.iter().map(|shape| of.meaning(shape)).collect()
+}
+
+struct Translator<'a> {
+    process: ProcessId,
+    known: &'a Known,
+    names: &'a ChannelNames,
+}
+
+impl Translator<'_> {
+    fn meaning(&self, shape: &Shape) -> Meaning {
+        match shape {
+            Shape::Phase(_) => Meaning::Other,
+            Shape::Change(change) => Meaning::Change { change: change.change, act: self.act(&change.operation) },
+            Shape::Call { call, posts } => self.call(call, *posts),
+        }
+    }
+
+    fn call(&self, call: &Call, posts: bool) -> Meaning {
+        let function = call.function().function();
+        let when = function.operation;
+        // A call that has failed has moved nothing. What is made to be started is told again when it is.
+        let does = call.result == 0 && (when != When::Persistent || function.group == Group::PointToPoint);
+        Meaning::Call {
+            function: call.function(),
+            site: call.call_site,
+            act: if does { self.act(&call.operation) } else { Act::Nothing },
+            when,
+            posts,
+            waits: !function.polling && (function.waits_for_requests() || when == When::Blocking),
+            has_returned: call.has_returned,
+            takes_message: function.communication() == Communication::MatchedReceive,
+        }
+    }
+
+    fn act(&self, operation: &Operation) -> Act {
+        let function = operation.function.function();
+        match function.communication() {
+            Communication::Nothing => self.beginning_or_end(operation.function),
+            Communication::Collective(pattern) => self.joint(operation, pattern).map_or(Act::Nothing, Act::Collective),
+            probe @ (Communication::Probe | Communication::MatchedProbe) => {
+                match self.receive(operation, false).filter(|from| matches!(from.side, Side::Channel { .. })) {
+                    Some(from) => Act::Probe { from, takes: probe == Communication::MatchedProbe },
+                    None => Act::Nothing,
+                }
+            }
+            Communication::PartitionedSend | Communication::PartitionedReceive => {
+                Act::Messages { send: self.send(operation, true), receive: self.receive(operation, true) }
+            }
+            _ => Act::Messages { send: self.send(operation, false), receive: self.receive(operation, false) },
+        }
+    }
+
+    fn send(&self, operation: &Operation, partitioned: bool) -> Option<Message> {
+        let transfer = operation.send?;
+        let side = match (transfer.partner, operation.communicator, transfer.tag) {
+            (Partner::Null, ..) => return None,
+            (Partner::Rank(rank), Some(communicator), Some(tag)) => {
+                match self.known.process(self.process, communicator, rank) {
+                    Some(to) => self.channel(to, self.process, communicator, tag),
+                    None => Side::Outside,
+                }
+            }
+            _ => Side::Unknown,
+        };
+        Some(Message { side, bytes: known_bytes(transfer), partitioned })
+    }
+
+    fn receive(&self, operation: &Operation, partitioned: bool) -> Option<Message> {
+        let transfer = operation.receive?;
+        let source = match (transfer.partner, operation.communicator) {
+            (Partner::Rank(rank), Some(communicator)) => Some(self.known.process(self.process, communicator, rank)),
+            _ => None,
+        };
+        let side = match (transfer.partner, operation.communicator, transfer.tag) {
+            (Partner::Null, ..) => return None,
+            (Partner::Rank(_), Some(_), _) if source == Some(None) => Side::Outside,
+            (Partner::Rank(_), Some(communicator), Some(tag)) => {
+                self.channel(self.process, source.flatten().unwrap_or(self.process), communicator, tag)
+            }
+            (Partner::Rank(_), Some(communicator), None) => {
+                Side::Any { source: source.flatten(), communicator, tag: None }
+            }
+            (Partner::Any, Some(communicator), tag) => Side::Any { source: None, communicator, tag },
+            _ => Side::Unknown,
+        };
+        Some(Message { side, bytes: known_bytes(transfer), partitioned })
+    }
+
+    fn channel(&self, to: ProcessId, source: ProcessId, communicator: CommunicatorId, tag: i32) -> Side {
+        let key = ChannelKey { source, communicator, tag, partitioned: 0 };
+        Side::Channel { process: to, channel: self.names.number(to, key) }
+    }
+
+    fn beginning_or_end(&self, function: FunctionId) -> Act {
+        let world = || {
+            let job = self.known.jobs.get(self.process.index())?;
+            self.known.worlds.get(job).copied()
+        };
+        let stream: fn(CommunicatorId) -> Stream = match function.function().name {
+            "MPI_Init" | "MPI_Init_thread" => Stream::Beginning,
+            "MPI_Finalize" => Stream::End,
+            _ => return Act::Nothing,
+        };
+        let Some(world) = world() else { return Act::Nothing };
+        // Which of the two has initialised it is of no importance.
+        let joint = Joint {
+            stream: stream(world),
+            pattern: Pattern::Barrier,
+            function: mpiprobe_functions::by_name("MPI_Init").unwrap_or(function),
+            is_root: false,
+            sends: true,
+            receives: true,
+        };
+        Act::Collective(joint)
+    }
+
+    fn joint(&self, operation: &Operation, pattern: Pattern) -> Option<Joint> {
+        let is_over_communicator = operation.function.function().position(Role::Communicator).is_some();
+        let stream = match (operation.object, operation.communicator) {
+            (_, Some(communicator)) if is_over_communicator => Stream::Communicator(communicator),
+            (Some(Object::Window(window)), _) => Stream::Window(window),
+            (Some(Object::File(file)), _) => Stream::File(file),
+            _ => return None,
+        };
+        let moves_any = |transfer: Option<Transfer>| {
+            pattern == Pattern::Barrier || transfer.is_some_and(|transfer| transfer.bytes.at_most() != Some(0))
+        };
+        let is_root = match (operation.root, operation.communicator) {
+            (Some(Root::Rank(rank)), Some(communicator)) => {
+                self.known.process(self.process, communicator, rank) == Some(self.process)
+            }
+            (Some(Root::Own), _) => true,
+            _ => false,
+        };
+        let function = operation.function.function().large_count_of().unwrap_or(operation.function);
+        let (sends, receives) = (moves_any(operation.send), moves_any(operation.receive));
+        Some(Joint { stream, pattern, function, is_root, sends, receives })
+    }
+}
+
+fn known_bytes(transfer: Transfer) -> Option<u64> {
+    match transfer.bytes {
+        Bytes::Known(bytes) => Some(bytes),
+        _ => None,
+    }
+}

@@ -1,0 +1,17 @@
+//! Which ends belong together: the sends and receives of messages, and the calls of collectives.
+//!
+//! Whatever is read slice by slice is matched by MPI's own rules of order. Where calls are missing, or may have been under way before
+//! anything is known, nothing is matched until both ends have been in one collective in which everybody waits for everybody; what could not be
+//! matched is counted.
+
+mod call;
+mod groups;
+mod inbound;
+mod matcher;
+mod meaning;
+mod process;
+mod slab;
+
+pub use call::{CallAt, Done, End, Unmatched};
+pub use groups::{Instance, InstanceDone, InstanceKind, Member};
+pub use matcher::{Matched, Matcher};

@@ -1,0 +1,575 @@
+//! What the calls of one process say, in the order in which it has made them.
+
+use std::sync::Arc;
+
+use hashbrown::HashMap;
+use mpiprobe_functions::Operation as When;
+use mpiprobe_trace::{Change, ChangeRow, LocationId, Losses, Part, ProcessId, Row, Shape};
+
+use super::{
+    call::{CallAt, Done, End, Unmatched},
+    inbound::{Completion, FromOther, Inbound, Met, Sent},
+    meaning::{Act, ChannelKey, ChannelNames, Joint, Known, Meaning, Message, Side, meanings},
+    slab::{Key, Slab},
+};
+use crate::slices::LocationSlice;
+
+/// One end of an operation of the process.
+#[derive(Clone, Copy, Debug)]
+enum Open {
+    Send(Key),
+    Receive {
+        key: Key,
+        bytes: Option<u64>,
+    },
+    /// What a probe has found, by its number.
+    Probe(u32),
+    /// A collective, by the number of the process's call.
+    Joint(u64),
+}
+
+/// What is behind a request.
+#[derive(Clone, Copy, Debug)]
+enum Request {
+    Message {
+        send: Option<Key>,
+        receive: Option<Key>,
+    },
+    Joint(u64),
+    /// A partitioned operation: its channel, and when the last part was ready.
+    Partitioned {
+        channel: Option<(ProcessId, u32)>,
+        is_send: bool,
+        ready: Option<CallAt>,
+        receive: Option<Key>,
+    },
+}
+
+/// A call that completes something, until it has returned.
+#[derive(Clone, Copy, Debug)]
+struct Completing {
+    call: CallAt,
+    waits: bool,
+    /// So many of the ends are its.
+    ends: u32,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Send {
+    posted: CallAt,
+    /// Which call has posted the receive.
+    receive: Option<CallAt>,
+}
+
+/// A process's call of a collective.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Joining {
+    /// Counts the process's calls of collectives.
+    pub(super) number: u64,
+    pub(super) joint: Joint,
+    pub(super) call: CallAt,
+    /// It is complete at the call's return.
+    pub(super) is_blocking: bool,
+}
+
+/// That a collective which did not block is complete.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Joined {
+    pub(super) number: u64,
+    pub(super) call: CallAt,
+    pub(super) waited: bool,
+}
+
+#[derive(Debug)]
+struct Thread {
+    location: LocationId,
+    shapes: Option<Arc<[Shape]>>,
+    meanings: Vec<Meaning>,
+    next_number: Option<u64>,
+}
+
+/// See the module.
+#[derive(Debug)]
+pub(super) struct ProcessReplay {
+    process: ProcessId,
+    threads: Vec<Thread>,
+    requests: HashMap<u64, Request>,
+    sends: Slab<Send>,
+    pub(super) inbound: Inbound,
+    /// Completing calls in their order with their ends, and those that return after the slice.
+    completing: (Vec<Completing>, Vec<Open>),
+    deferred: (Vec<Completing>, Vec<Open>),
+    joints: u64,
+    partitioned: HashMap<(ProcessId, ChannelKey, bool), u32>,
+    /// For others, by the part of the processes that they are in.
+    pub(super) outbox: Vec<Vec<(ProcessId, FromOther)>>,
+    pub(super) joining: Vec<Joining>,
+    pub(super) joined: Vec<Joined>,
+    /// Until when calls are missing that were found to be in the slice.
+    pub(super) broken_ns: Option<u64>,
+    /// In the order of the calls that have completed them.
+    pub(super) done: Vec<Done>,
+    pub(super) counts: Unmatched,
+}
+
+/// What is the same for all processes.
+pub(super) struct Around<'a> {
+    pub(super) known: &'a Known,
+    pub(super) names: &'a ChannelNames,
+    /// Processes of one part.
+    pub(super) share: usize,
+}
+
+impl ProcessReplay {
+    pub(super) fn new(process: ProcessId, limit: usize) -> Self {
+        Self {
+            process,
+            threads: Vec::new(),
+            requests: HashMap::new(),
+            sends: Slab::default(),
+            inbound: Inbound::new(process, limit),
+            completing: (Vec::new(), Vec::new()),
+            deferred: (Vec::new(), Vec::new()),
+            joints: 0,
+            partitioned: HashMap::new(),
+            outbox: Vec::new(),
+            joining: Vec::new(),
+            joined: Vec::new(),
+            broken_ns: None,
+            done: Vec::new(),
+            counts: Unmatched::default(),
+        }
+    }
+
+    /// Forgets what shapes mean: more is known of what they refer to.
+    pub(super) fn forget_meanings(&mut self) {
+        self.threads.iter_mut().for_each(|thread| thread.shapes = None);
+    }
+
+    /// Goes through the calls that begin in a slice.
+    pub(super) fn walk(&mut self, slices: &[&LocationSlice], around: &Around<'_>) {
+        self.done.clear();
+        self.broken_ns = None;
+        let parts = around.known.definitions.processes.len().div_ceil(around.share.max(1));
+        self.outbox.resize_with(parts.max(1), Vec::new);
+        match slices {
+            [] => {}
+            [only] => {
+                let thread = self.thread(only.location);
+                for part in &only.parts {
+                    self.learn(thread, part, around);
+                    let mut changes = part.changes.as_slice();
+                    for row in &part.rows {
+                        let (of_row, rest) = changes.split_at(changes.len().min(row.changes as usize));
+                        changes = rest;
+                        self.row(thread, row, of_row, around);
+                    }
+                }
+            }
+            several => self.walk_threads(several, around),
+        }
+    }
+
+    /// Calls of several threads, in the order of their entries.
+    fn walk_threads(&mut self, slices: &[&LocationSlice], around: &Around<'_>) {
+        struct Place<'a> {
+            thread: usize,
+            parts: std::slice::Iter<'a, Part>,
+            part: Option<(&'a Part, usize, &'a [ChangeRow])>,
+        }
+        let mut places: Vec<Place<'_>> = slices
+            .iter()
+            .map(|slice| Place { thread: self.thread(slice.location), parts: slice.parts.iter(), part: None })
+            .collect();
+        loop {
+            let mut next: Option<(u64, usize)> = None;
+            for (index, place) in places.iter_mut().enumerate() {
+                while place.part.is_none_or(|(part, at, _)| at >= part.rows.len()) {
+                    let Some(part) = place.parts.next() else { break };
+                    self.learn(place.thread, part, around);
+                    place.part = Some((part, 0, &part.changes));
+                }
+                let row = place.part.and_then(|(part, at, _)| part.rows.get(at));
+                if let Some(begin_ns) = row.map(|row| row.begin_ns)
+                    && next.is_none_or(|(earliest, _)| begin_ns < earliest)
+                {
+                    next = Some((begin_ns, index));
+                }
+            }
+            let Some(place) = next.and_then(|(_, index)| places.get_mut(index)) else { return };
+            let Some((part, at, changes)) = &mut place.part else { return };
+            let Some(row) = part.rows.get(*at) else { return };
+            let (of_row, rest) = changes.split_at(changes.len().min(row.changes as usize));
+            (*at, *changes) = (*at + 1, rest);
+            self.row(place.thread, row, of_row, around);
+        }
+    }
+
+    fn thread(&mut self, location: LocationId) -> usize {
+        if let Some(index) = self.threads.iter().position(|thread| thread.location == location) {
+            return index;
+        }
+        self.threads.push(Thread { location, shapes: None, meanings: Vec::new(), next_number: None });
+        self.threads.len() - 1
+    }
+
+    fn learn(&mut self, thread: usize, part: &Part, around: &Around<'_>) {
+        let Some(thread) = self.threads.get_mut(thread) else { return };
+        if !thread.shapes.as_ref().is_some_and(|known| Arc::ptr_eq(known, &part.shapes)) {
+            thread.meanings = meanings(&part.shapes, self.process, around.known, around.names);
+            thread.shapes = Some(Arc::clone(&part.shapes));
+        }
+        let known = &around.known;
+        let own = known.began_before(self.process);
+        self.inbound.grow(around.names, own, |source| known.began_before(source));
+    }
+
+    fn row(&mut self, thread: usize, row: &Row, changes: &[ChangeRow], around: &Around<'_>) {
+        let Some(at) = self.threads.get_mut(thread) else { return };
+        let Some(&meaning) = at.meanings.get(row.shape as usize) else { return };
+        let Meaning::Call { function, site, act, when, posts, waits, has_returned, takes_message } = meaning else {
+            return;
+        };
+        let location = at.location;
+        let is_gap = at.next_number.is_some_and(|next| row.number > next);
+        at.next_number = Some(row.number.wrapping_add(1));
+        if is_gap && around.known.definitions.location(location).is_some_and(|location| is_harmful(&location.losses)) {
+            self.lose(row.begin_ns);
+        }
+        let call =
+            CallAt { number: row.number, entry_ns: row.begin_ns, return_ns: row.end_ns, location, site, function };
+        let before = self.completing.1.len();
+        // A matched message: its receive was posted by the probe.
+        let is_taken = takes_message && !changes.is_empty();
+        let mut taken = None;
+        for change in changes {
+            let meaning = self.threads.get(thread).and_then(|at| at.meanings.get(change.shape as usize));
+            if let Some(&Meaning::Change { change: what, act }) = meaning {
+                if is_taken {
+                    taken = self.requests.remove(&change.request);
+                } else {
+                    self.change(change.request, what, act, &call, around);
+                }
+            }
+        }
+        if is_taken {
+            match taken {
+                Some(request) if posts => drop(self.requests.insert(row.request, request)),
+                Some(Request::Message { receive: Some(key), .. }) => {
+                    self.completing.1.push(Open::Receive { key, bytes: bytes_of(act) });
+                }
+                _ => self.counts.of_unknown_request += 1,
+            }
+        } else {
+            self.act(act, when, posts.then_some(row.request), &call, around);
+        }
+        let ends = self.completing.1.len() - before;
+        if ends == 0 {
+            return;
+        }
+        if has_returned {
+            let ends = u32::try_from(ends).unwrap_or(u32::MAX);
+            self.completing.0.push(Completing { call, waits, ends });
+        } else {
+            self.completing.1.truncate(before);
+        }
+    }
+
+    /// Calls until then are not known.
+    fn lose(&mut self, at_ns: u64) {
+        self.broken_ns = Some(at_ns);
+        self.inbound.break_all(at_ns);
+        self.requests.clear();
+    }
+
+    /// What a call does that is no completion of a request.
+    fn act(&mut self, act: Act, when: When, request: Option<u64>, call: &CallAt, around: &Around<'_>) {
+        match act {
+            Act::Nothing
+            | Act::Probe { from: Message { side: Side::Outside | Side::Unknown | Side::Any { .. }, .. }, .. } => {}
+            Act::Messages { send, receive } if when == When::Persistent => {
+                if let Some((message, request)) = send.or(receive).zip(request).filter(|(one, _)| one.partitioned) {
+                    self.partition(message, send.is_some(), request, around);
+                }
+            }
+            Act::Messages { send, receive } => {
+                // A receive from anybody that is complete says who it was.
+                let sent = send.and_then(|message| self.send(message, *call, around));
+                let received = receive.and_then(|message| self.receive(message, *call, request.is_some()));
+                match request {
+                    Some(request) => {
+                        self.requests.insert(request, Request::Message { send: sent, receive: received });
+                    }
+                    None if when == When::Nonblocking => {}
+                    None => {
+                        let bytes = receive.and_then(|message| message.bytes);
+                        let receive = received.map(|key| Open::Receive { key, bytes });
+                        self.completing.1.extend(receive.into_iter().chain(sent.map(Open::Send)));
+                    }
+                }
+            }
+            Act::Probe { from: Message { side: Side::Channel { channel, .. }, .. }, takes } => {
+                let number = self.inbound.probe(channel);
+                self.completing.1.push(Open::Probe(number));
+                if let Some(request) = request.filter(|_| takes) {
+                    let receive = Some(self.inbound.post(channel, *call));
+                    self.requests.insert(request, Request::Message { send: None, receive });
+                }
+            }
+            Act::Collective(joint) => {
+                let number = self.join(joint, *call, when == When::Blocking);
+                if let Some(request) = request {
+                    self.requests.insert(request, Request::Joint(number));
+                }
+            }
+        }
+    }
+
+    fn join(&mut self, joint: Joint, call: CallAt, is_blocking: bool) -> u64 {
+        self.joints += 1;
+        self.joining.push(Joining { number: self.joints, joint, call, is_blocking });
+        self.joints
+    }
+
+    fn send(&mut self, message: Message, call: CallAt, around: &Around<'_>) -> Option<Key> {
+        match message.side {
+            Side::Channel { process, channel } => {
+                let key = self.sends.insert(Send { posted: call, receive: None });
+                let sent = Sent { key, call, bytes: message.bytes };
+                self.tell(process, FromOther::Sent { channel, sent }, around.share);
+                Some(key)
+            }
+            Side::Outside => {
+                self.counts.outside += 1;
+                None
+            }
+            Side::Unknown | Side::Any { .. } => {
+                self.counts.sends += 1;
+                None
+            }
+        }
+    }
+
+    fn tell(&mut self, to: ProcessId, what: FromOther, share: usize) {
+        if let Some(outbox) = self.outbox.get_mut(to.index() / share.max(1)) {
+            outbox.push((to, what));
+        }
+    }
+
+    fn receive(&mut self, message: Message, call: CallAt, goes_on: bool) -> Option<Key> {
+        match message.side {
+            Side::Channel { channel, .. } => Some(self.inbound.post(channel, call)),
+            Side::Any { source, communicator, tag } => {
+                let key = self.inbound.post_any(communicator, source, tag, call);
+                if goes_on {
+                    return Some(key);
+                }
+                self.counts.of_unknown_source += 1;
+                self.inbound.give_up(key, call.return_ns);
+                None
+            }
+            Side::Outside => {
+                self.counts.outside += 1;
+                None
+            }
+            Side::Unknown => {
+                self.counts.of_unknown_source += 1;
+                self.inbound.break_all(call.return_ns);
+                None
+            }
+        }
+    }
+
+    fn change(&mut self, request: u64, change: Change, act: Act, call: &CallAt, around: &Around<'_>) {
+        match change {
+            Change::Started => self.start(request, act, call, around),
+            Change::Completed => self.complete(request, act, call, around),
+            Change::Ready => {
+                if let Some(Request::Partitioned { ready, .. }) = self.requests.get_mut(&request) {
+                    *ready = Some(*call);
+                }
+            }
+            Change::Cancelled => {
+                let found = self.requests.remove(&request);
+                let Some(Request::Message { send, receive }) = found else { return };
+                if let Some(key) = receive {
+                    self.inbound.cancel(key, call.return_ns);
+                }
+                if let (Some(key), Act::Messages { send: Some(Message { side, .. }), .. }) = (send, act) {
+                    self.sends.remove(key);
+                    if let Side::Channel { process, channel } = side {
+                        self.tell(process, FromOther::Cancelled { channel, key }, around.share);
+                    }
+                }
+            }
+            Change::Failed | Change::Released => {
+                // What moves is as if it were complete, but nobody knows when.
+                let is_receive = matches!(act, Act::Messages { receive: Some(_), .. });
+                match self.requests.remove(&request) {
+                    Some(Request::Message { receive: Some(key), .. }) if is_receive && change == Change::Released => {
+                        if let Act::Messages { receive: Some(Message { side: Side::Any { .. }, .. }), .. } = act {
+                            self.inbound.give_up(key, call.return_ns);
+                        }
+                    }
+                    Some(Request::Message { receive: Some(key), .. }) => self.inbound.cancel(key, call.return_ns),
+                    _ => {}
+                }
+            }
+        }
+    }
+
+    /// A persistent operation begins.
+    fn start(&mut self, request: u64, act: Act, call: &CallAt, around: &Around<'_>) {
+        match act {
+            Act::Collective(joint) => {
+                let number = self.join(joint, *call, false);
+                self.requests.insert(request, Request::Joint(number));
+            }
+            Act::Messages { send, receive } if !send.or(receive).is_some_and(|message| message.partitioned) => {
+                let send = send.and_then(|message| self.send(message, *call, around));
+                let receive = receive.and_then(|message| self.receive(message, *call, true));
+                self.requests.insert(request, Request::Message { send, receive });
+            }
+            Act::Messages { .. } => {
+                if let Some(Request::Partitioned { channel, is_send, ready, receive }) = self.requests.get_mut(&request)
+                {
+                    *ready = None;
+                    if let Some((_, channel)) = channel.filter(|_| !*is_send) {
+                        *receive = Some(self.inbound.post(channel, *call));
+                    }
+                }
+            }
+            Act::Nothing | Act::Probe { .. } => {}
+        }
+    }
+
+    /// A partitioned operation is made: it meets the one of the same number at the other end.
+    fn partition(&mut self, message: Message, is_send: bool, request: u64, around: &Around<'_>) {
+        let channel = if let Side::Channel { process, channel } = message.side {
+            let key = around.names.since(process, channel as usize).first().copied();
+            key.map(|key| {
+                let number = self.partitioned.entry((process, key, is_send)).or_insert(0);
+                *number += 1;
+                (process, around.names.number(process, ChannelKey { partitioned: *number, ..key }))
+            })
+        } else {
+            self.counts.outside += 1;
+            None
+        };
+        let own = around.known.began_before(self.process);
+        self.inbound.grow(around.names, own, |source| around.known.began_before(source));
+        self.requests.insert(request, Request::Partitioned { channel, is_send, ready: None, receive: None });
+    }
+
+    fn complete(&mut self, request: u64, act: Act, call: &CallAt, around: &Around<'_>) {
+        if let Some(Request::Partitioned { channel, is_send, ready, receive }) = self.requests.get(&request).copied() {
+            match (is_send, channel, ready, receive) {
+                (true, Some((process, channel)), Some(ready), _) => {
+                    let key = self.sends.insert(Send { posted: ready, receive: None });
+                    let sent = Sent { key, call: ready, bytes: None };
+                    self.tell(process, FromOther::Sent { channel, sent }, around.share);
+                    self.completing.1.push(Open::Send(key));
+                }
+                (true, Some(_), None, _) => self.counts.sends += 1,
+                (false, _, _, Some(key)) => self.completing.1.push(Open::Receive { key, bytes: None }),
+                _ => {}
+            }
+            return;
+        }
+        match self.requests.remove(&request) {
+            Some(Request::Joint(number)) => self.completing.1.push(Open::Joint(number)),
+            Some(Request::Message { send, receive }) => {
+                if let (Some(key), Act::Messages { receive: Some(message), .. }) = (receive, act) {
+                    match message.side {
+                        Side::Channel { channel, .. } => {
+                            self.inbound.resolve(key, channel);
+                            self.completing.1.push(Open::Receive { key, bytes: message.bytes });
+                        }
+                        Side::Outside => {
+                            self.counts.outside += 1;
+                            self.inbound.cancel(key, call.return_ns);
+                        }
+                        Side::Any { .. } | Side::Unknown => {
+                            self.counts.of_unknown_source += 1;
+                            self.inbound.give_up(key, call.return_ns);
+                        }
+                    }
+                }
+                self.completing.1.extend(send.map(Open::Send));
+            }
+            Some(Request::Partitioned { .. }) => {}
+            None => {
+                let is_message = matches!(act, Act::Messages { send, receive } if send.or(receive).is_some());
+                self.counts.of_unknown_request += u64::from(is_message);
+            }
+        }
+    }
+
+    /// Sends have met their receives.
+    pub(super) fn meet(&mut self, met: &Met) {
+        if let Some(send) = self.sends.get_mut(met.key) {
+            send.receive = Some(met.posted);
+        }
+    }
+
+    /// Says what is complete, of calls that have returned until then.
+    pub(super) fn settle(&mut self, until_ns: u64) {
+        let (deferred, deferred_ends) = std::mem::take(&mut self.deferred);
+        let (completing, ends) = std::mem::take(&mut self.completing);
+        for (calls, ends) in [(deferred, deferred_ends), (completing, ends)] {
+            let mut rest = ends.as_slice();
+            for one in calls {
+                let (own, others) = rest.split_at(rest.len().min(one.ends as usize));
+                rest = others;
+                if one.call.return_ns < until_ns {
+                    self.settle_call(&one, own);
+                } else {
+                    self.deferred.0.push(one);
+                    self.deferred.1.extend_from_slice(own);
+                }
+            }
+        }
+        self.done.append(&mut self.inbound.late);
+    }
+
+    fn settle_call(&mut self, one: &Completing, ends: &[Open]) {
+        let Completing { call, waits, .. } = *one;
+        let first = self.done.len();
+        for end in ends {
+            let end = match *end {
+                Open::Send(key) => self.sends.remove(key).map(|Send { posted, receive }| End::Sent { posted, receive }),
+                Open::Receive { key, bytes } => self.inbound.complete(key, Completion { call, waited: waits, bytes }),
+                Open::Probe(number) => self.inbound.found(number).map(|send| End::Found { send }),
+                Open::Joint(number) => {
+                    self.joined.push(Joined { number, call, waited: waits });
+                    None
+                }
+            };
+            self.done.extend(end.map(|end| Done { call, more: 0, end, waited: waits, late: false }));
+        }
+        let own = self.done.get_mut(first..).unwrap_or_default();
+        let mut left = u32::try_from(own.len()).unwrap_or(u32::MAX);
+        for done in own {
+            left -= 1;
+            done.more = left;
+        }
+    }
+
+    /// There is no more.
+    pub(super) fn finish(&mut self) {
+        self.inbound.finish();
+    }
+}
+
+/// Whether it matters that calls of a thread are missing: not if they were left out because they had found nothing, or because of what
+/// they were, which is the same at both ends.
+fn is_harmful(losses: &Losses) -> bool {
+    losses.missing() > 0 || losses.lost_changes > 0 || losses.left_out.by_duration > 0 || losses.left_out.by_time > 0
+}
+
+fn bytes_of(act: Act) -> Option<u64> {
+    match act {
+        Act::Messages { receive, .. } => receive.and_then(|message| message.bytes),
+        _ => None,
+    }
+}

@@ -1,0 +1,26 @@
+//! The same work on many things, by several threads.
+
+use std::{num::NonZero, thread};
+
+/// How many threads are worth it on this machine.
+pub fn threads() -> usize {
+    thread::available_parallelism().map_or(1, NonZero::get)
+}
+
+/// Does something to each item, which is told its index. Fewer threads are used where there are few items.
+pub(crate) fn for_each<T: Send>(threads: usize, items: &mut [T], work: impl Fn(usize, &mut T) + Sync) {
+    let threads = threads.clamp(1, items.len().max(1));
+    if threads == 1 {
+        items.iter_mut().enumerate().for_each(|(index, item)| work(index, item));
+        return;
+    }
+    let share = items.len().div_ceil(threads);
+    let work = &work;
+    thread::scope(|scope| {
+        for (part, items) in items.chunks_mut(share).enumerate() {
+            scope.spawn(move || {
+                items.iter_mut().enumerate().for_each(|(index, item)| work(part * share + index, item));
+            });
+        }
+    });
+}

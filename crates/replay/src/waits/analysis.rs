@@ -1,0 +1,436 @@
+//! The replay: slice by slice forwards, and backwards over the waits since the last moment that all threads have in common.
+
+use std::{mem, sync::Arc};
+
+use mpiprobe_model::{ClockQuality, WaitKind, WaitStates};
+use mpiprobe_trace::{Definitions, ReadError, Shape, Span, Trace};
+
+use super::{
+    cells::{Cell, Cells, NO_CALL, Place},
+    common::CommonPoints,
+    delays::{self, Delay, Scratch, Search, WaitAt, spans},
+    found::{Found, Point, Remembered, Rules, senders, stay},
+    log::{Log, TimeByCell},
+    path::Paths,
+    result::{Outcome, result},
+    rules::Stay,
+    totals::{Counts, Node, RowKey, Totals},
+};
+use crate::{
+    clock::Clocks,
+    matching::{InstanceKind, Matched, Matcher},
+    parallel,
+    slices::{LocationSlice, Slice, Slices},
+};
+
+/// What is kept at most, so that memory is bounded.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// Spans of activity, of all threads.
+    pub spells: usize,
+    /// Waits whose indirect causes can still be found.
+    pub waits: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { spells: 1 << 22, waits: 1 << 20 }
+    }
+}
+
+/// Wait states of all that it is given, slice by slice.
+#[derive(Debug)]
+pub struct Analysis {
+    threads: usize,
+    limits: Limits,
+    definitions: Definitions,
+    clocks: Vec<u32>,
+    senders: Vec<bool>,
+    matcher: Matcher,
+    cells: Cells,
+    /// Copies of what [`Cells`] has, and the cell of each place.
+    cell_list: Vec<Cell>,
+    call_cells: Vec<u32>,
+    /// By location.
+    logs: Vec<Log>,
+    places: Vec<Places>,
+    /// By process.
+    remembered: Vec<Remembered>,
+    common: CommonPoints,
+    paths: Paths,
+    waits_of: Vec<Vec<WaitAt>>,
+    nodes: Vec<Node>,
+    delays: Vec<Delay>,
+    totals: Totals,
+    counts: Counts,
+    /// The last entry of `MPI_Finalize`.
+    end: Option<(u32, u64)>,
+    scratch: TimeByCell,
+}
+
+/// A moment that threads have in common, and the calls in which they were.
+struct Moment {
+    at_ns: u64,
+    calls: Vec<(u32, Stay)>,
+}
+
+/// Places of a location's shapes.
+#[derive(Debug, Default)]
+struct Places {
+    shapes: Option<Arc<[Shape]>>,
+    places: Vec<u32>,
+}
+
+/// Wait states of a trace, in a span on the common clock. `progress` is told of events that were dealt with.
+pub fn analyse(
+    trace: &dyn Trace,
+    clocks: &Clocks,
+    span: Span,
+    threads: usize,
+    mut progress: impl FnMut(u64),
+) -> Result<WaitStates, ReadError> {
+    let definitions = trace.definitions();
+    let locations = definitions.location_ids();
+    let slices = Slices::new(trace, clocks, locations, span, threads);
+    let analysis = Analysis::new(definitions, clocks, span.from_ns > 0, threads, Limits::default());
+    analysis.take_all(slices, &mut progress)
+}
+
+impl Analysis {
+    /// `from_middle`: what it will be given begins in the middle of a trace.
+    pub fn new(definitions: &Definitions, clocks: &Clocks, from_middle: bool, threads: usize, limits: Limits) -> Self {
+        let mut analysis = Self {
+            threads: threads.max(1),
+            limits,
+            definitions: Definitions::default(),
+            clocks: Vec::new(),
+            senders: senders(),
+            matcher: Matcher::new(definitions, from_middle, threads),
+            cells: Cells::default(),
+            cell_list: Vec::new(),
+            call_cells: Vec::new(),
+            logs: Vec::new(),
+            places: Vec::new(),
+            remembered: Vec::new(),
+            common: CommonPoints::default(),
+            paths: Paths::default(),
+            waits_of: Vec::new(),
+            nodes: Vec::new(),
+            delays: Vec::new(),
+            totals: Totals::default(),
+            counts: Counts::default(),
+            end: None,
+            scratch: TimeByCell::default(),
+        };
+        analysis.grow(definitions, clocks);
+        analysis
+    }
+
+    pub(super) fn take_all(
+        mut self,
+        mut slices: Slices<'_>,
+        progress: &mut dyn FnMut(u64),
+    ) -> Result<WaitStates, ReadError> {
+        while let Some(slice) = slices.next_slice()? {
+            self.take(&slice);
+            progress(slice.rows());
+        }
+        Ok(self.finish())
+    }
+
+    /// More is known.
+    pub fn define(&mut self, definitions: &Definitions, clocks: &Clocks) {
+        self.matcher.define(definitions);
+        self.grow(definitions, clocks);
+    }
+
+    fn grow(&mut self, definitions: &Definitions, clocks: &Clocks) {
+        let locations = definitions.locations.len();
+        self.logs.resize_with(locations, Log::default);
+        self.places.resize_with(locations, Places::default);
+        self.waits_of.resize_with(locations, Vec::new);
+        self.remembered.resize_with(definitions.processes.len(), Remembered::default);
+        self.common.grow(locations);
+        self.paths.grow(locations);
+        let node = |id| definitions.process(id).map_or(0, |process| process.node.index());
+        let groups = definitions.locations.iter().map(|location| clocks.group(node(location.process)));
+        self.clocks = groups.collect();
+        self.definitions = definitions.clone();
+        self.places.iter_mut().for_each(|places| places.shapes = None);
+    }
+
+    /// Takes in what begins in a slice.
+    pub fn take(&mut self, slice: &Slice) {
+        self.log(slice);
+        let mut matcher = mem::replace(&mut self.matcher, Matcher::empty());
+        let (points, moment) = self.find(&matcher.take(slice));
+        self.matcher = matcher;
+        self.settle(points);
+        if let Some(Moment { at_ns, calls }) = moment {
+            self.cut(at_ns, calls);
+        }
+        self.keep_limits(slice.until_ns);
+    }
+
+    /// What the threads do.
+    fn log(&mut self, slice: &Slice) {
+        let mut by_location: Vec<Option<&LocationSlice>> = vec![None; self.logs.len()];
+        for one in &slice.locations {
+            if let Some(place) = by_location.get_mut(one.location.index()) {
+                *place = Some(one);
+            }
+        }
+        for part in slice.locations.iter().flat_map(|one| &one.parts) {
+            let rows = || part.rows.iter();
+            if let Some(first) = rows().map(|row| row.begin_ns).min() {
+                self.counts.from_ns = Some(self.counts.from_ns.map_or(first, |known| known.min(first)));
+            }
+            self.counts.until_ns = rows().map(|row| row.end_ns).fold(self.counts.until_ns, u64::max);
+        }
+        let cells = &self.cells;
+        let mut tracks: Vec<_> =
+            self.logs.iter_mut().zip(&mut self.places).zip(by_location).map(|track| (track, 0)).collect();
+        parallel::for_each(self.threads, &mut tracks, |_, (((log, places), slice), calls)| {
+            for part in slice.iter().flat_map(|slice| &slice.parts) {
+                places.learn(&part.shapes, cells);
+                for row in &part.rows {
+                    match places.places.get(row.shape as usize) {
+                        Some(&place) if place != NO_CALL => {
+                            log.call(row.begin_ns, row.end_ns, place, cells);
+                            *calls += 1u64;
+                        }
+                        _ => {}
+                    }
+                }
+            }
+        });
+        self.counts.calls += tracks.iter().map(|(_, calls)| calls).sum::<u64>();
+        drop(tracks);
+        self.learn_cells();
+    }
+
+    /// What all threads have in common with each other by now.
+    fn learn_cells(&mut self) {
+        self.cell_list = self.cells.cells();
+        let places = self.cells.places().len();
+        for place in self.call_cells.len()..places {
+            let place = u32::try_from(place).unwrap_or(NO_CALL);
+            self.call_cells.push(self.cells.cell(Cell::Calling(place)));
+        }
+        if self.call_cells.len() > self.cell_list.len() {
+            self.cell_list = self.cells.cells();
+        }
+    }
+
+    /// Wait states in what has come together, in the order of time, and the last moment that all threads have in common.
+    fn find(&mut self, matched: &Matched<'_>) -> (Vec<Point>, Option<Moment>) {
+        let rules = Rules {
+            definitions: &self.definitions,
+            cells: &self.cells,
+            may_wait_for_receiver: &self.senders,
+            clocks: &self.clocks,
+        };
+        let remembered = self.remembered.iter_mut();
+        let mut processes: Vec<_> = remembered.map(|remembered| (remembered, Found::default())).collect();
+        parallel::for_each(self.threads, &mut processes, |index, (remembered, found)| {
+            let process = mpiprobe_trace::ProcessId(u32::try_from(index).unwrap_or(u32::MAX));
+            rules.messages(matched.done_by(process), remembered, found);
+        });
+        let mut found: Vec<Found> = processes.into_iter().map(|(_, found)| found).collect();
+        let share = matched.instances.len().div_ceil(self.threads).max(1);
+        let mut groups: Vec<_> =
+            matched.instances.chunks(share).map(|instances| (instances, Found::default())).collect();
+        parallel::for_each(self.threads, &mut groups, |_, (instances, found)| {
+            instances.iter().for_each(|instance| rules.instance(instance, found));
+        });
+        found.extend(groups.into_iter().map(|(_, found)| found));
+        let mut of_done = Found::default();
+        matched.instances_done.iter().for_each(|done| rules.instance_done(done, &mut of_done));
+        found.push(of_done);
+        let mut points = Vec::new();
+        for mut one in found {
+            points.append(&mut one.points);
+            self.counts.violations += one.violations;
+            self.counts.worst_violation_ns = self.counts.worst_violation_ns.max(one.worst_violation_ns);
+            self.counts.between_clocks += one.between_clocks;
+            self.counts.unknown_neighbours += one.unknown_neighbours;
+            for wrong in one.wrong_order {
+                let key = RowKey { kind: WaitKind::LateSender, location: wrong.location, place: wrong.place };
+                self.totals.wrong_order(key, wrong.ns, wrong.is_same_source);
+            }
+        }
+        points.sort_by_key(|point| point.at_ns);
+        let end = matched.instances.iter().rfind(|instance| instance.kind == InstanceKind::End);
+        if let Some(last) = end.and_then(|end| end.members.iter().max_by_key(|member| member.call.entry_ns)) {
+            self.end = Some((last.call.location.0, last.call.entry_ns));
+        }
+        (points, self.last_common_moment(matched))
+    }
+
+    fn last_common_moment(&self, matched: &Matched<'_>) -> Option<Moment> {
+        let active = self.logs.iter().filter(|log| log.is_begun()).count();
+        let of_all = matched.instances.iter().filter(|one| one.members.len() == active && one.synchronises());
+        let last = of_all.max_by_key(|instance| instance.overlap().0)?;
+        let mut members: Vec<_> =
+            last.members.iter().map(|member| (member.call.location.0, stay(&member.call))).collect();
+        members.sort_unstable_by_key(|(location, _)| *location);
+        members.dedup_by_key(|(location, _)| *location);
+        (members.len() == active).then(|| Moment { at_ns: last.overlap().0, calls: members })
+    }
+
+    /// Counts waits and looks for their causes.
+    fn settle(&mut self, points: Vec<Point>) {
+        self.learn_cells();
+        let mut searches: Vec<(Search, Delay)> = Vec::new();
+        for point in points {
+            for wait in &point.waits {
+                let key = RowKey { kind: wait.kind, location: wait.location, place: wait.place };
+                if wait.ns > 0 {
+                    self.totals.wait(key, wait.stay.entry_ns, wait.ns);
+                }
+                if !wait.kind.is_waiting() {
+                    continue;
+                }
+                let end_ns = wait.stay.entry_ns + wait.ns;
+                match (wait.path, wait.cause) {
+                    (Some((last, at_ns)), _) => self.paths.waited(wait.location, last, at_ns),
+                    (None, Some(cause)) => self.paths.waited(wait.location, cause.location, end_ns),
+                    (None, None) => {}
+                }
+                if wait.ns == 0 {
+                    continue;
+                }
+                let index = u32::try_from(self.nodes.len()).unwrap_or(u32::MAX);
+                let cause = wait.cause.map_or(u32::MAX, |cause| cause.location);
+                self.nodes.push(Node { key, cause, ns: wait.ns, end_ns: point.at_ns, inherited: 0.0 });
+                let cell = self.call_cells.get(wait.place as usize).copied().unwrap_or(u32::MAX);
+                if let Some(waits) = self.waits_of.get_mut(wait.location as usize) {
+                    waits.push(WaitAt { from_ns: wait.stay.entry_ns, until_ns: end_ns, wait: index, cell });
+                }
+                if let Some(log) = self.logs.get_mut(wait.location as usize) {
+                    log.has_waited(wait.place, wait.ns, &self.cells);
+                }
+                if let Some(cause) = wait.cause {
+                    let common = self.common.last(wait.location, cause.location);
+                    let (waiter_span, cause_span) = spans(common, wait.stay.entry_ns, cause.stay.entry_ns);
+                    let search =
+                        Search { wait: index, waiter: wait.location, cause: cause.location, waiter_span, cause_span };
+                    searches.push((search, Delay::default()));
+                }
+            }
+            if !point.common.is_empty() {
+                self.common.group(point.group, point.common);
+            } else if let [wait] = point.waits.as_slice()
+                && let Some(cause) = wait.cause
+                && matches!(wait.kind, WaitKind::LateSender | WaitKind::LateReceiver)
+            {
+                self.common.pair((wait.location, wait.stay), (cause.location, cause.stay));
+            }
+        }
+        let (logs, waits, cells) = (&self.logs, self.waits_of.as_slice(), self.cell_list.as_slice());
+        let share = searches.len().div_ceil(self.threads).max(1);
+        let mut shares: Vec<_> = searches.chunks_mut(share).collect();
+        parallel::for_each(self.threads, &mut shares, |_, searches| {
+            let mut room = Scratch::default();
+            for (search, delay) in searches.iter_mut() {
+                *delay = delays::search(search, logs, waits, cells, &mut room);
+            }
+        });
+        self.delays.extend(searches.into_iter().map(|(_, delay)| delay));
+    }
+
+    fn keep_limits(&mut self, until_ns: u64) {
+        let spells: usize = self.logs.iter().map(Log::spells).sum();
+        if self.paths.len() > self.limits.waits {
+            self.paths.settle(&self.logs, &mut self.scratch);
+        }
+        if spells <= self.limits.spells && self.nodes.len() <= self.limits.waits {
+            return;
+        }
+        let oldest_ns = self.logs.iter().filter(|log| log.spells() > 0).map(Log::first_ns).min().unwrap_or(until_ns);
+        let at_ns = oldest_ns + until_ns.saturating_sub(oldest_ns) / 2;
+        let moment = Stay { entry_ns: at_ns, return_ns: at_ns };
+        let locations = u32::try_from(self.logs.len()).unwrap_or(u32::MAX);
+        let before = self.nodes.len();
+        self.cut(at_ns, (0..locations).map(|location| (location, moment)).collect());
+        self.counts.cut_off += (before - self.nodes.len()) as u64;
+    }
+
+    /// Nothing is looked for any more before a moment: hands on the costs of waits until then, from the last to the first.
+    fn cut(&mut self, at_ns: u64, base: Vec<(u32, Stay)>) {
+        let count = self.nodes.iter().rposition(|node| node.end_ns <= at_ns).map_or(0, |last| last + 1);
+        let done = self.delays.partition_point(|delay| (delay.wait as usize) < count);
+        for delay in self.delays.iter().take(done).rev() {
+            self.totals.charge(delay, &mut self.nodes);
+        }
+        self.delays.drain(..done);
+        self.nodes.drain(..count);
+        let gone = u32::try_from(count).unwrap_or(u32::MAX);
+        for delay in &mut self.delays {
+            delay.wait -= gone;
+            delay.waits.retain_mut(|(wait, _)| {
+                let is_left = *wait >= gone;
+                *wait = wait.saturating_sub(gone);
+                is_left
+            });
+        }
+        for waits in &mut self.waits_of {
+            waits.retain_mut(|one| {
+                let is_left = one.wait >= gone;
+                one.wait = one.wait.saturating_sub(gone);
+                is_left
+            });
+        }
+        self.paths.settle(&self.logs, &mut self.scratch);
+        for &(location, stay) in &base {
+            if let Some(log) = self.logs.get_mut(location as usize) {
+                log.forget_until(stay.entry_ns);
+            }
+        }
+        self.common.cut(base);
+    }
+
+    /// There is no more.
+    pub fn finish(mut self) -> WaitStates {
+        let mut matcher = mem::replace(&mut self.matcher, Matcher::empty());
+        let (points, _) = self.find(&matcher.finish());
+        self.settle(points);
+        for log in &mut self.logs {
+            log.leave_until(u64::MAX);
+        }
+        for delay in self.delays.iter().rev() {
+            self.totals.charge(delay, &mut self.nodes);
+        }
+        let end = self.end.or_else(|| {
+            let ends = (0..).zip(&self.logs).map(|(location, log)| (location, log.now_ns()));
+            ends.max_by_key(|&(_, end_ns)| end_ns)
+        });
+        let path = end.map(|(location, at_ns)| self.paths.to(location, at_ns, &self.logs, &mut self.scratch));
+        result(&mut Outcome {
+            definitions: &self.definitions,
+            places: &self.cells.places(),
+            cells: &self.cells.cells(),
+            logs: &self.logs,
+            totals: &self.totals,
+            path: path.as_ref(),
+            counts: self.counts,
+            unmatched: matcher.unmatched(),
+            clocks: ClockQuality::default(),
+            sites: Vec::new(),
+        })
+    }
+}
+
+impl Places {
+    fn learn(&mut self, shapes: &Arc<[Shape]>, cells: &Cells) {
+        if self.shapes.as_ref().is_some_and(|known| Arc::ptr_eq(known, shapes)) {
+            return;
+        }
+        let places = shapes.iter().map(|shape| match shape {
+            Shape::Call { call, .. } => cells.place(Place { function: call.function(), site: call.call_site }),
+            _ => NO_CALL,
+        });
+        self.places = places.collect();
+        self.shapes = Some(Arc::clone(shapes));
+    }
+}

@@ -1,0 +1,443 @@
+//! Wait states, as they are found in what has come together.
+
+use std::{collections::VecDeque, sync::Arc};
+
+use mpiprobe_functions::{Communication, FunctionId, Group, Pattern, SendMode};
+use mpiprobe_model::WaitKind;
+use mpiprobe_trace::{Definitions, LocationId};
+
+use super::{
+    cells::{Cells, Place},
+    rules::{self, Stay, Waited},
+};
+use crate::matching::{CallAt, Done, End, Instance, InstanceDone, InstanceKind, Member};
+
+/// Late senders that a receiver remembers, to find that messages were received in another order than they were sent.
+const REMEMBERED: usize = 100;
+
+/// What somebody has waited for.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Cause {
+    /// The thread that was late, by its location.
+    pub(super) location: u32,
+    /// Its call that has ended the wait.
+    pub(super) stay: Stay,
+}
+
+/// That somebody has waited.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Wait {
+    pub(super) kind: WaitKind,
+    pub(super) location: u32,
+    pub(super) place: u32,
+    pub(super) stay: Stay,
+    pub(super) ns: u64,
+    pub(super) cause: Option<Cause>,
+    /// Whom the critical path goes to, if it is another one, and when.
+    pub(super) path: Option<(u32, u64)>,
+}
+
+/// A moment at which somebody has waited, or several have come together.
+#[derive(Debug)]
+pub(super) struct Point {
+    pub(super) at_ns: u64,
+    pub(super) waits: Vec<Wait>,
+    /// For whom it is a common point that causes are not looked for before, besides the two of a message. By location.
+    pub(super) common: Vec<(u32, Stay)>,
+    /// Points of the same group take each other's place.
+    pub(super) group: u64,
+}
+
+/// A late sender that would not have been one if messages had been received in the order in which they were sent.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct WrongOrder {
+    pub(super) location: u32,
+    pub(super) place: u32,
+    pub(super) ns: u64,
+    pub(super) is_same_source: bool,
+}
+
+/// What was found of one process, or one collective.
+#[derive(Debug, Default)]
+pub(super) struct Found {
+    pub(super) points: Vec<Point>,
+    pub(super) wrong_order: Vec<WrongOrder>,
+    pub(super) violations: u64,
+    pub(super) worst_violation_ns: u64,
+    pub(super) between_clocks: u64,
+    pub(super) unknown_neighbours: u64,
+}
+
+/// What is the same for all.
+#[derive(Debug)]
+pub(super) struct Rules<'a> {
+    pub(super) definitions: &'a Definitions,
+    pub(super) cells: &'a Cells,
+    /// By number: whether a sender in it, or one that it has posted, may wait for the receiver.
+    pub(super) may_wait_for_receiver: &'a [bool],
+    /// By location: locations of the same number have clocks that can be compared.
+    pub(super) clocks: &'a [u32],
+}
+
+/// See [`Rules::may_wait_for_receiver`].
+pub(super) fn senders() -> Vec<bool> {
+    let may = |id: FunctionId| match id.function().communication() {
+        Communication::Send(mode) => matches!(mode, SendMode::Standard | SendMode::Synchronous),
+        Communication::Exchange => true,
+        _ => false,
+    };
+    FunctionId::all().map(may).collect()
+}
+
+/// The last late senders of a process.
+#[derive(Debug, Default)]
+pub(super) struct Remembered {
+    recent: VecDeque<LateSender>,
+    latest_ns: u64,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct LateSender {
+    sent_ns: u64,
+    source: LocationId,
+    location: u32,
+    place: u32,
+    ns: u64,
+}
+
+impl Remembered {
+    fn message(&mut self, sent_ns: u64, source: LocationId, found: &mut Found) {
+        if sent_ns >= self.latest_ns {
+            return;
+        }
+        self.recent.retain(|late| {
+            let is_wrong = late.sent_ns > sent_ns;
+            if is_wrong {
+                let &LateSender { location, place, ns, .. } = late;
+                found.wrong_order.push(WrongOrder { location, place, ns, is_same_source: late.source == source });
+            }
+            !is_wrong
+        });
+        self.latest_ns = self.recent.iter().map(|late| late.sent_ns).max().unwrap_or(0);
+    }
+
+    fn remember(&mut self, late: LateSender) {
+        if self.recent.len() >= REMEMBERED {
+            self.recent.pop_front();
+        }
+        self.latest_ns = self.latest_ns.max(late.sent_ns);
+        self.recent.push_back(late);
+    }
+}
+
+impl Found {
+    fn checked(&mut self, waited: Waited) -> u64 {
+        self.violations += u64::from(waited.violation_ns > 0);
+        self.worst_violation_ns = self.worst_violation_ns.max(waited.violation_ns);
+        waited.ns
+    }
+
+    fn message(&mut self, wait: Wait) {
+        let at_ns = wait.stay.entry_ns + wait.ns;
+        self.points.push(Point { at_ns, waits: vec![wait], common: Vec::new(), group: 0 });
+    }
+}
+
+impl Rules<'_> {
+    fn place(&self, call: &CallAt) -> u32 {
+        self.cells.place(Place { function: call.function, site: call.site })
+    }
+
+    fn can_compare(&self, one: LocationId, other: LocationId) -> bool {
+        self.clocks.get(one.index()) == self.clocks.get(other.index())
+    }
+
+    /// Waits for messages, in what a process's calls have completed.
+    pub(super) fn messages(&self, done: &[Done], remembered: &mut Remembered, found: &mut Found) {
+        let mut rest = done;
+        while let Some(first) = rest.first() {
+            let (own, others) = rest.split_at((first.more as usize + 1).min(rest.len()));
+            rest = others;
+            self.completing_call(first, own, remembered, found);
+        }
+    }
+
+    fn completing_call(&self, first: &Done, ends: &[Done], remembered: &mut Remembered, found: &mut Found) {
+        let call = first.call;
+        let stay = stay(&call);
+        let mut late_sender: Option<(u64, CallAt)> = None;
+        let mut late_receiver: Option<(u64, CallAt)> = None;
+        for done in ends {
+            match done.end {
+                End::Received { send, .. } | End::Found { send } => {
+                    if !self.can_compare(call.location, send.location) {
+                        found.between_clocks += 1;
+                        continue;
+                    }
+                    if matches!(done.end, End::Received { .. }) {
+                        remembered.message(send.entry_ns, send.location, found);
+                    }
+                    let ns = found.checked(rules::late_sender(send.entry_ns, stay));
+                    if first.waited && ns > late_sender.map_or(0, |(longest, _)| longest) {
+                        late_sender = Some((ns, send));
+                    }
+                }
+                End::Sent { posted, receive: Some(receive) } => {
+                    let may_wait = self.may_wait_for_receiver.get(posted.function.index()) == Some(&true);
+                    if !may_wait || !first.waited {
+                        continue;
+                    }
+                    if !self.can_compare(call.location, receive.location) {
+                        found.between_clocks += 1;
+                        continue;
+                    }
+                    let ns = rules::late_receiver(receive.entry_ns, stay);
+                    if ns > late_receiver.map_or(0, |(longest, _)| longest) {
+                        late_receiver = Some((ns, receive));
+                    }
+                }
+                End::Sent { receive: None, .. } => {}
+            }
+        }
+        // A call that has waited for a message has not waited for a receiver besides.
+        let (kind, ns, other) = match (late_sender, late_receiver) {
+            (Some((ns, send)), _) => (WaitKind::LateSender, ns, send),
+            (None, Some((ns, receive))) => (WaitKind::LateReceiver, ns, receive),
+            (None, None) => return,
+        };
+        let (location, place) = (call.location.0, self.place(&call));
+        if kind == WaitKind::LateSender {
+            let (sent_ns, source) = (other.entry_ns, other.location);
+            remembered.remember(LateSender { sent_ns, source, location, place, ns });
+        }
+        let cause = Cause { location: other.location.0, stay: self::stay(&other) };
+        found.message(Wait { kind, location, place, stay, ns, cause: Some(cause), path: None });
+    }
+
+    /// Waits in a collective that all have called.
+    pub(super) fn instance(&self, instance: &Arc<Instance>, found: &mut Found) {
+        if !instance.is_blocking {
+            return;
+        }
+        if let Some(first) = instance.members.first() {
+            let same = |member: &Member| self.can_compare(first.call.location, member.call.location);
+            if !instance.members.iter().all(same) {
+                found.between_clocks += instance.members.len() as u64;
+                return;
+            }
+        }
+        let needs = Needs::of(instance, self.definitions, &mut found.unknown_neighbours);
+        let (kind, completion) = kinds(instance);
+        let mut waits = Vec::new();
+        for (index, member) in instance.members.iter().enumerate() {
+            let call = stay(&member.call);
+            let place = self.place(&member.call);
+            let location = member.call.location.0;
+            let wait = |kind, ns, cause, path| Wait { kind, location, place, stay: call, ns, cause, path };
+            if let Some((event_ns, late)) = needs.until(index).filter(|_| instance.kind != InstanceKind::Beginning) {
+                let ns = match instance.pattern {
+                    Pattern::Common => rules::overlapping(event_ns, needs.first_return_ns, call),
+                    // Who needs something of whom is not known: those who come later cannot be meant.
+                    Pattern::AllToAllVarying if event_ns > call.return_ns => needs.varying(call),
+                    _ => found.checked(rules::until(event_ns, call)),
+                };
+                let cause = instance
+                    .members
+                    .get(late)
+                    .map(|late| Cause { location: late.call.location.0, stay: stay(&late.call) });
+                // A root works on what has come until the last one has, whether it has waited for the first or not.
+                let overlaps = ns > 0 || needs.first_return_ns > needs.last_entry_ns;
+                let path = needs.path().filter(|&(last_ns, _)| {
+                    instance.pattern == Pattern::AllToOne && overlaps && last_ns > call.entry_ns
+                });
+                if ns > 0 || path.is_some() {
+                    waits.push(wait(kind, ns, cause, path.map(|(at_ns, last)| (last, at_ns))));
+                }
+            }
+            if let Some(completion) = completion.filter(|_| needs.is_complete_together(member)) {
+                let ns = rules::completion(needs.last_entry_ns, needs.first_return_ns, call);
+                if ns > 0 {
+                    waits.push(wait(completion, ns, None, None));
+                }
+            }
+        }
+        let common = common(instance, &needs, &waits);
+        let ends = waits.iter().filter(|wait| wait.kind.is_waiting()).map(|wait| {
+            let end_ns = wait.stay.entry_ns + wait.ns;
+            wait.path.map_or(end_ns, |(_, at_ns)| at_ns.max(end_ns))
+        });
+        let at_ns = ends.max();
+        if waits.is_empty() && common.is_empty() {
+            return;
+        }
+        let group = instance.communicator.map_or(u64::MAX, |id| id.0.into());
+        found.points.push(Point { at_ns: at_ns.unwrap_or(needs.last_entry_ns), waits, common, group });
+    }
+
+    /// The wait of a member in the call that completes a collective which did not block: until those have begun whom it needs.
+    pub(super) fn instance_done(&self, done: &InstanceDone, found: &mut Found) {
+        let instance = &done.instance;
+        let needs = Needs::of(instance, self.definitions, &mut found.unknown_neighbours);
+        let Some((event_ns, late)) = needs.until(done.member).filter(|_| done.waited) else { return };
+        let Some(late) = instance.members.get(late) else { return };
+        if !self.can_compare(done.call.location, late.call.location) {
+            found.between_clocks += 1;
+            return;
+        }
+        let call = stay(&done.call);
+        let ns = match instance.pattern {
+            Pattern::AllToAllVarying if event_ns > call.return_ns => needs.varying(call),
+            Pattern::Common => 0,
+            _ => found.checked(rules::until(event_ns, call)),
+        };
+        if ns == 0 {
+            return;
+        }
+        let (location, place) = (done.call.location.0, self.place(&done.call));
+        let cause = Cause { location: late.call.location.0, stay: stay(&late.call) };
+        let kind = kinds(instance).0;
+        found.message(Wait { kind, location, place, stay: call, ns, cause: Some(cause), path: None });
+    }
+}
+
+pub(super) fn stay(call: &CallAt) -> Stay {
+    Stay { entry_ns: call.entry_ns, return_ns: call.return_ns }
+}
+
+/// How waits in a collective are called, and what comes after them, if that is told apart.
+fn kinds(instance: &Instance) -> (WaitKind, Option<WaitKind>) {
+    let function = instance.members.first().map(|member| member.call.function.function());
+    match (instance.kind, instance.pattern) {
+        (InstanceKind::Beginning, _) => (WaitKind::Finalize, Some(WaitKind::InitCompletion)),
+        (InstanceKind::End, _) => (WaitKind::Finalize, None),
+        (_, Pattern::Barrier) => (WaitKind::Barrier, Some(WaitKind::BarrierCompletion)),
+        (_, Pattern::AllToAll) => (WaitKind::AllToAll, Some(WaitKind::AllToAllCompletion)),
+        (_, Pattern::AllToAllVarying) => (WaitKind::AllToAllVarying, None),
+        (_, Pattern::OneToAll) => (WaitKind::LateBroadcast, None),
+        (_, Pattern::AllToOne) => (WaitKind::EarlyReduce, None),
+        (_, Pattern::Prefix) => (WaitKind::EarlyScan, None),
+        (_, Pattern::Neighbours) => (WaitKind::Neighbours, None),
+        (_, Pattern::Common) => match function.map(|function| function.group) {
+            Some(Group::OneSided) => (WaitKind::Window, None),
+            _ => (WaitKind::Common, None),
+        },
+    }
+}
+
+/// For whom a collective is a common point: for all, if all were in it at one moment and nobody can have left before; for a root and those
+/// who have waited for it.
+fn common(instance: &Instance, needs: &Needs<'_>, waits: &[Wait]) -> Vec<(u32, Stay)> {
+    let all = || instance.members.iter().map(|member| (member.call.location.0, stay(&member.call)));
+    let mut common: Vec<_> = match instance.pattern {
+        Pattern::Barrier | Pattern::AllToAll
+            if needs.first_return_ns > needs.last_entry_ns || instance.kind != InstanceKind::Ordinary =>
+        {
+            all().collect()
+        }
+        Pattern::OneToAll if !waits.is_empty() => {
+            let root = instance.members.iter().filter(|member| member.is_root);
+            let root = root.map(|member| (member.call.location.0, stay(&member.call)));
+            root.chain(waits.iter().map(|wait| (wait.location, wait.stay))).collect()
+        }
+        _ => Vec::new(),
+    };
+    common.sort_unstable_by_key(|(location, _)| *location);
+    common
+}
+
+/// Who needs whom in a collective.
+struct Needs<'a> {
+    instance: &'a Instance,
+    /// Of those who send, the last entry and who it was; of those who send and receive, the first return.
+    last_entry_ns: u64,
+    last: usize,
+    first_return_ns: u64,
+    /// By member, where it is another one for each.
+    each: Option<Vec<Option<(u64, usize)>>>,
+    root: Option<usize>,
+    /// Of all but the root that send, the first entry.
+    first: Option<(u64, usize)>,
+}
+
+impl<'a> Needs<'a> {
+    fn of(instance: &'a Instance, definitions: &Definitions, unknown_neighbours: &mut u64) -> Self {
+        let members = || instance.members.iter().enumerate();
+        let takes_part = |member: &Member| instance.pattern == Pattern::Common || member.sends;
+        let senders = || members().filter(|(_, member)| takes_part(member));
+        let entry = |(index, member): (usize, &Member)| (member.call.entry_ns, index);
+        let (last_entry_ns, last) = senders().map(entry).max_by_key(|&(ns, _)| ns).unwrap_or((0, 0));
+        let both =
+            members().filter(|(_, member)| instance.pattern == Pattern::Common || member.sends && member.receives);
+        let first_return_ns = both.map(|(_, member)| member.call.return_ns).min().unwrap_or(u64::MAX);
+        let others = || senders().filter(|(_, member)| !member.is_root);
+        let first = if instance.is_blocking {
+            others().map(entry).min_by_key(|&(ns, _)| ns)
+        } else {
+            others().map(entry).max_by_key(|&(ns, _)| ns)
+        };
+        let each = match instance.pattern {
+            Pattern::Prefix => {
+                let mut latest = None;
+                let each = members().map(|(index, member)| {
+                    if member.sends && latest.is_none_or(|(ns, _)| member.call.entry_ns > ns) {
+                        latest = Some((member.call.entry_ns, index));
+                    }
+                    latest
+                });
+                Some(each.collect())
+            }
+            Pattern::Neighbours => {
+                let topology = instance.communicator.and_then(|id| definitions.communicator(id));
+                let each = members().map(|(index, _)| {
+                    let rank = u32::try_from(index).ok()?;
+                    let Some(neighbours) = topology.and_then(|known| known.neighbours.get(&rank)) else {
+                        *unknown_neighbours += 1;
+                        return None;
+                    };
+                    let sources = neighbours.sources.iter().filter_map(|&source| {
+                        let index = source as usize;
+                        instance.members.get(index).map(|member| (member.call.entry_ns, index))
+                    });
+                    sources.max_by_key(|&(ns, _)| ns)
+                });
+                Some(each.collect())
+            }
+            _ => None,
+        };
+        let root = instance.members.iter().position(|member| member.is_root);
+        Self { instance, last_entry_ns, last, first_return_ns, each, root, first }
+    }
+
+    /// Until when a member needs somebody else, and who that is.
+    fn until(&self, member: usize) -> Option<(u64, usize)> {
+        let own = self.instance.members.get(member)?;
+        let needed = match self.instance.pattern {
+            Pattern::Barrier | Pattern::Common => Some((self.last_entry_ns, self.last)),
+            Pattern::AllToAll | Pattern::AllToAllVarying => own.receives.then_some((self.last_entry_ns, self.last)),
+            Pattern::OneToAll => {
+                let root = self.root.filter(|&root| root != member && own.receives);
+                root.and_then(|root| Some((self.instance.members.get(root)?.call.entry_ns, root)))
+            }
+            Pattern::AllToOne => self.first.filter(|_| own.is_root && own.receives),
+            Pattern::Prefix => self.each.as_ref()?.get(member).copied().flatten().filter(|_| own.sends || own.receives),
+            Pattern::Neighbours => self.each.as_ref()?.get(member).copied().flatten(),
+        };
+        needed.filter(|&(_, other)| other != member)
+    }
+
+    /// The last one that has come, of those who send.
+    fn path(&self) -> Option<(u64, u32)> {
+        Some((self.last_entry_ns, self.instance.members.get(self.last)?.call.location.0))
+    }
+
+    fn is_complete_together(&self, member: &Member) -> bool {
+        member.sends && member.receives && self.first_return_ns != u64::MAX
+    }
+
+    /// Until the last one has come of those who came before a call had returned.
+    fn varying(&self, call: Stay) -> u64 {
+        let senders = self.instance.members.iter().filter(|member| member.sends);
+        let entries = senders.map(|member| member.call.entry_ns).filter(|&ns| ns <= call.return_ns);
+        entries.max().unwrap_or(0).saturating_sub(call.entry_ns)
+    }
+}

@@ -1,0 +1,562 @@
+//! What Scalasca 2.5 finds in the same traces, to the nanosecond; and what it does not look for.
+
+use mpiprobe_model::{Activity, WaitKind, WaitStates};
+use mpiprobe_trace::{Call, Change, HandMade, Neighbours, ProcessId, Span, call};
+
+use super::{Analysis, Limits, analyse};
+use crate::{clock::Clocks, slices::Slices};
+
+/// Ranks that are initialised at 10 to 20.
+fn begun(ranks: u32) -> HandMade {
+    let mut made = HandMade::of_ranks(ranks);
+    (0..ranks).for_each(|rank| made.add(rank, call("MPI_Init", 10, 20)));
+    made
+}
+
+/// Calls of ranks, which all come to the end at 20,000.
+fn ended<const N: usize>(calls: [Vec<Call>; N]) -> HandMade {
+    let mut made = begun(u32::try_from(N).unwrap());
+    for (rank, calls) in (0..).zip(calls) {
+        for call in calls {
+            made.add(rank, call);
+        }
+        made.add(rank, call("MPI_Finalize", 20_000, 20_100));
+    }
+    made
+}
+
+fn analysed(made: &HandMade) -> WaitStates {
+    let one = analyse(made, &Clocks::same(), Span::ALL, 1, |_| {}).unwrap();
+    let two = analyse(made, &Clocks::same(), Span::ALL, 3, |_| {}).unwrap();
+    assert_eq!(one.waits, two.waits, "however many threads look");
+    assert_eq!(one.delays, two.delays);
+    one
+}
+
+/// (rank, ns) of a kind.
+fn of(states: &WaitStates, kind: WaitKind) -> Vec<(u32, u64)> {
+    let mut rows: Vec<_> = states.waits.iter().filter(|row| row.kind == kind).map(|row| (row.thread, row.ns)).collect();
+    rows.sort_unstable();
+    rows
+}
+
+/// What there is besides waits that every program has.
+fn all(made: &HandMade) -> Vec<(WaitKind, u32, u64)> {
+    let states = analysed(made);
+    let mut rows: Vec<_> = states.waits.iter().map(|row| (row.kind, row.thread, row.ns)).collect();
+    rows.sort_unstable();
+    rows
+}
+
+/// Rank that has caused most of a rank's time in a kind of wait.
+fn cause(states: &WaitStates, kind: WaitKind, rank: u32) -> Option<u32> {
+    let row = states.waits.iter().find(|row| row.kind == kind && row.thread == rank)?;
+    row.caused_by.first()?.thread
+}
+
+#[test]
+fn late_senders() {
+    let made =
+        ended([vec![call("MPI_Send", 2000, 2500).to(1, 0, 8)], vec![call("MPI_Recv", 1500, 2600).from(0, 0, 8)]]);
+    assert_eq!(all(&made), [(WaitKind::LateSender, 1, 500)]);
+    assert_eq!(cause(&analysed(&made), WaitKind::LateSender, 1), Some(0));
+    for (name, expected) in
+        [("Wait", Some(500)), ("Waitany", Some(500)), ("Waitsome", Some(500)), ("Test", None), ("Testall", None)]
+    {
+        let posted = call("MPI_Irecv", 1000, 1010).from(0, 0, 8).posts(1);
+        let wait = call(&format!("MPI_{name}"), 1500, 2600).completes(&posted);
+        let made = ended([vec![call("MPI_Send", 2000, 2500).to(1, 0, 8)], vec![posted, wait]]);
+        let expected: Vec<_> = expected.map(|ns| (WaitKind::LateSender, 1, ns)).into_iter().collect();
+        assert_eq!(all(&made), expected, "{name}");
+    }
+}
+
+#[test]
+fn of_many_messages_the_last_one_counts() {
+    let posted: Vec<_> =
+        (1..4).map(|rank| call("MPI_Irecv", 1000, 1010).from(rank, 0, 8).posts(u64::from(rank))).collect();
+    let wait = posted.iter().fold(call("MPI_Waitall", 1500, 5200), Call::completes);
+    let receiver = [posted, vec![wait]].concat();
+    let sender = |at| vec![call("MPI_Send", at, at + 100).to(0, 0, 8)];
+    let made = ended([receiver, sender(2000), sender(5000), sender(3000)]);
+    assert_eq!(all(&made), [(WaitKind::LateSender, 0, 3500)]);
+    assert_eq!(cause(&analysed(&made), WaitKind::LateSender, 0), Some(2));
+}
+
+#[test]
+fn late_receivers() {
+    for (return_ns, expected) in [(5000, Some(3000)), (4001, Some(3000)), (1100, None)] {
+        let made = ended([
+            vec![call("MPI_Send", 1000, return_ns).to(1, 0, 8)],
+            vec![call("MPI_Recv", 4000, 5100).from(0, 0, 8)],
+        ]);
+        let expected: Vec<_> = expected.map(|ns| (WaitKind::LateReceiver, 0, ns)).into_iter().collect();
+        assert_eq!(all(&made), expected, "until {return_ns}");
+    }
+    for (name, can_wait) in [("Ssend", true), ("Bsend", false), ("Rsend", false)] {
+        let made = ended([
+            vec![call(&format!("MPI_{name}"), 1000, 5000).to(1, 0, 8)],
+            vec![call("MPI_Recv", 4000, 5100).from(0, 0, 8)],
+        ]);
+        assert_eq!(!all(&made).is_empty(), can_wait, "{name}");
+    }
+}
+
+#[test]
+fn late_receivers_of_sends_that_did_not_block() {
+    let send = call("MPI_Isend", 1000, 1010).to(1, 0, 8).posts(1);
+    let wait = call("MPI_Wait", 2000, 5000).completes(&send);
+    let sender = vec![send, wait];
+    let made = ended([sender.clone(), vec![call("MPI_Recv", 4000, 5100).from(0, 0, 8)]]);
+    assert_eq!(all(&made), [(WaitKind::LateReceiver, 0, 2000)]);
+    let posted = call("MPI_Irecv", 3000, 3010).from(0, 0, 8).posts(1);
+    let wait = call("MPI_Wait", 6000, 6100).completes(&posted);
+    let made = ended([sender, vec![posted, wait]]);
+    assert_eq!(all(&made), [(WaitKind::LateReceiver, 0, 1000)]);
+    let sends = [1, 2].map(|rank| call("MPI_Isend", 1000, 1010).to(rank, 0, 8).posts(u64::from(rank)));
+    let wait = sends.iter().fold(call("MPI_Waitall", 2000, 6000), Call::completes);
+    let [one, two] = sends;
+    let made = ended([
+        vec![one, two, wait],
+        vec![call("MPI_Recv", 4000, 5100).from(0, 0, 8)],
+        vec![call("MPI_Recv", 5500, 6100).from(0, 0, 8)],
+    ]);
+    assert_eq!(all(&made), [(WaitKind::LateReceiver, 0, 3500)]);
+    assert_eq!(cause(&analysed(&made), WaitKind::LateReceiver, 0), Some(2));
+}
+
+#[test]
+fn messages_received_in_another_order() {
+    let made = ended([
+        vec![call("MPI_Send", 1000, 1100).to(1, 1, 8), call("MPI_Send", 5000, 5100).to(1, 2, 8)],
+        vec![call("MPI_Recv", 2000, 5200).from(0, 2, 8), call("MPI_Recv", 5300, 5400).from(0, 1, 8)],
+    ]);
+    let wrong = |made: &HandMade, rank: u32| {
+        let states = analysed(made);
+        let late: Vec<_> = states.waits.iter().filter(|row| row.kind == WaitKind::LateSender).collect();
+        let [row] = late.as_slice() else { panic!("{late:?}") };
+        assert_eq!(row.thread, rank);
+        [row.ns, row.wrong_order_same_source_ns, row.wrong_order_other_source_ns]
+    };
+    assert_eq!(wrong(&made, 1), [3000, 3000, 0]);
+    let made = ended([
+        vec![call("MPI_Send", 5000, 5100).to(2, 0, 8)],
+        vec![call("MPI_Send", 1000, 1100).to(2, 0, 8)],
+        vec![call("MPI_Recv", 2000, 5200).from(0, 0, 8), call("MPI_Recv", 5300, 5400).from(1, 0, 8)],
+    ]);
+    assert_eq!(wrong(&made, 2), [3000, 0, 3000]);
+}
+
+#[test]
+fn exchanges_wait_as_receivers() {
+    let exchange =
+        |rank, from_ns, until_ns| vec![call("MPI_Sendrecv", from_ns, until_ns).to(rank, 0, 8).from(rank, 0, 8)];
+    let made = ended([exchange(1, 1000, 4500), exchange(0, 4000, 4400)]);
+    assert_eq!(all(&made), [(WaitKind::LateSender, 0, 3000)]);
+    // And as senders, if nothing else keeps them.
+    let made = ended([
+        vec![call("MPI_Sendrecv", 1000, 4500).to(1, 0, 8).from(2, 0, 8)],
+        vec![call("MPI_Recv", 4000, 4600).from(0, 0, 8)],
+        vec![call("MPI_Send", 500, 600).to(0, 0, 8)],
+    ]);
+    assert_eq!(all(&made), [(WaitKind::LateReceiver, 0, 3000)]);
+}
+
+fn together(name: &str, times: [(u64, u64); 3], moves: [(u64, u64); 3]) -> [Vec<Call>; 3] {
+    [0, 1, 2].map(|rank| {
+        let ((from_ns, until_ns), (sent, received)) = (times[rank], moves[rank]);
+        let one = call(name, from_ns, until_ns);
+        vec![if name == "MPI_Barrier" { one.over(HandMade::WORLD) } else { one.moves(sent, received) }]
+    })
+}
+
+const STAGGERED: [(u64, u64); 3] = [(1000, 4500), (2000, 4600), (4000, 4700)];
+
+#[test]
+fn all_wait_for_the_last_one() {
+    let barrier = (WaitKind::Barrier, WaitKind::BarrierCompletion);
+    let all_to_all = (WaitKind::AllToAll, WaitKind::AllToAllCompletion);
+    for (name, (waiting, completion)) in
+        [("MPI_Barrier", barrier), ("MPI_Allreduce", all_to_all), ("MPI_Reduce_scatter_block", all_to_all)]
+    {
+        let made = ended(together(name, STAGGERED, [(8, 8); 3]));
+        let states = analysed(&made);
+        assert_eq!(of(&states, waiting), [(0, 3000), (1, 2000)], "{name}");
+        assert_eq!(of(&states, completion), [(1, 100), (2, 200)], "{name}");
+        assert_eq!(states.waits.len(), 4);
+        let costs: Vec<_> = states.delays.iter().map(|row| (row.thread, row.direct_ns, row.indirect_ns)).collect();
+        assert_eq!(costs, [(2, 5000.0, 0.0)], "{name}");
+        assert!(states.complete, "{:?}", states.unmatched);
+    }
+}
+
+#[test]
+fn who_sends_or_receives_nothing_is_not_waited_for() {
+    let made = ended(together("MPI_Allgatherv", STAGGERED, [(8, 16), (8, 16), (0, 16)]));
+    let expected = [(WaitKind::AllToAll, 0, 1000), (WaitKind::AllToAllCompletion, 1, 100)];
+    assert_eq!(all(&made), expected);
+}
+
+#[test]
+fn of_varying_amounts_the_wait_is_known_at_most() {
+    let made = ended(together("MPI_Alltoallv", STAGGERED, [(8, 8); 3]));
+    assert_eq!(all(&made), [(WaitKind::AllToAllVarying, 0, 3000), (WaitKind::AllToAllVarying, 1, 2000)]);
+    // Who has left before somebody came has needed nothing of it.
+    let made = ended(together("MPI_Alltoallw", [(1000, 2500), (2000, 4600), (4000, 4700)], [(8, 8); 3]));
+    assert_eq!(all(&made), [(WaitKind::AllToAllVarying, 0, 1000), (WaitKind::AllToAllVarying, 1, 2000)]);
+    assert_eq!(analysed(&made).clocks.violations, 0);
+}
+
+fn rooted(name: &str, root: u32, times: [(u64, u64); 3], bytes: u64) -> HandMade {
+    ended(
+        together(name, times, [(bytes, bytes); 3])
+            .map(|calls| calls.into_iter().map(|call| call.rooted(root)).collect::<Vec<_>>()),
+    )
+}
+
+#[test]
+fn roots_wait_for_the_first_sender() {
+    for name in ["MPI_Reduce", "MPI_Gather", "MPI_Gatherv"] {
+        let made = rooted(name, 0, [(1000, 4500), (2000, 2600), (4000, 4100)], 8);
+        assert_eq!(all(&made), [(WaitKind::EarlyReduce, 0, 1000)], "{name}");
+    }
+}
+
+#[test]
+fn others_wait_for_the_root() {
+    for name in ["MPI_Bcast", "MPI_Scatter", "MPI_Scatterv"] {
+        let made = rooted(name, 0, [(4000, 4100), (1000, 4200), (2000, 4300)], 8);
+        assert_eq!(all(&made), [(WaitKind::LateBroadcast, 1, 3000), (WaitKind::LateBroadcast, 2, 2000)], "{name}");
+        assert_eq!(analysed(&made).clocks.violations, 0);
+    }
+    let made = rooted("MPI_Bcast", 0, [(4000, 4100), (1000, 3500), (2000, 4300)], 8);
+    assert_eq!(all(&made), [(WaitKind::LateBroadcast, 1, 2500), (WaitKind::LateBroadcast, 2, 2000)]);
+    let clocks = analysed(&made).clocks;
+    assert_eq!((clocks.violations, clocks.worst_violation_ns), (1, 500));
+    assert_eq!(all(&rooted("MPI_Bcast", 0, [(4000, 4100), (1000, 4200), (2000, 4300)], 0)), []);
+}
+
+#[test]
+fn scans_wait_for_lower_ranks() {
+    for name in ["MPI_Scan", "MPI_Exscan"] {
+        let made = ended(together(name, [(3000, 3100), (1000, 3200), (2000, 3300)], [(8, 8); 3]));
+        assert_eq!(all(&made), [(WaitKind::EarlyScan, 1, 2000), (WaitKind::EarlyScan, 2, 1000)], "{name}");
+    }
+}
+
+#[test]
+fn the_beginning_and_the_end() {
+    let mut made = HandMade::of_ranks(3);
+    for (rank, (init, enter)) in (0..).zip([(20, 1000), (25, 3000), (40, 7000)]) {
+        made.add(rank, call("MPI_Init_thread", 10, init));
+        made.add(rank, call("MPI_Finalize", enter, 7100));
+    }
+    let states = analysed(&made);
+    assert_eq!(of(&states, WaitKind::InitCompletion), [(1, 5), (2, 20)]);
+    assert_eq!(of(&states, WaitKind::Finalize), [(0, 6000), (1, 4000)]);
+}
+
+/// The chain whose indirect causes are known: `work`, `B` and `C` are what lies between the calls.
+fn chain() -> HandMade {
+    let mut made = begun(3);
+    made.add(0, call("MPI_Send", 10_000, 10_100).to(1, 0, 8));
+    made.add(1, call("MPI_Recv", 2000, 10_200).from(0, 0, 8));
+    made.add(1, call("MPI_Send", 11_200, 11_300).to(2, 0, 8));
+    made.add(2, call("MPI_Recv", 3000, 11_400).from(1, 0, 8));
+    for (rank, entry) in [(0, 11_000), (1, 12_000), (2, 15_000)] {
+        made.add(rank, call("MPI_Finalize", entry, 20_100));
+    }
+    made
+}
+
+#[test]
+fn causes_are_followed_to_where_they_come_from() {
+    let states = analysed(&chain());
+    assert_eq!(of(&states, WaitKind::LateSender), [(1, 8000), (2, 8200)]);
+    let site = |name: &str| {
+        states.call_sites.iter().position(|site| site.function == name).map(|at| u32::try_from(at).unwrap())
+    };
+    let [init, send, receive] = ["MPI_Init", "MPI_Send", "MPI_Recv"].map(site);
+    // Without the ends of the run, for which all wait.
+    let cost = |thread: u32, wanted: Activity| {
+        let row = states.delays.iter().find(|row| row.thread == thread && row.activity == wanted).unwrap();
+        let round = |ns: f64| (ns * 10.0).round() / 10.0;
+        (round(row.direct_ns), round(row.indirect_ns))
+    };
+    let work = Activity::Computing { after: init, before: send };
+    let b = Activity::Computing { after: receive, before: send };
+    // What the ends cost is charged to what rank 2 does last.
+    assert_eq!(cost(0, work), (8000.0, 7130.4));
+    assert_eq!(cost(1, b), (891.3, 0.0));
+    assert_eq!(cost(1, Activity::Calling { site: receive.unwrap() }), (178.3, 0.0));
+    let late = states.waits.iter().find(|row| row.thread == 2 && row.kind == WaitKind::LateSender).unwrap();
+    let indirect =
+        late.caused_by.iter().find(|cause| cause.activity == Some(Activity::Waiting { site: receive.unwrap() }));
+    assert_eq!(indirect.map(|cause| (cause.thread, cause.ns)), Some((Some(1), 7130)));
+}
+
+#[test]
+fn the_critical_path_leads_from_the_last_to_the_first() {
+    let states = analysed(&chain());
+    let path = states.critical_path.unwrap();
+    assert_eq!(path.length_ns, 15_000 - 10, "from the beginning to the last entry of the end");
+    let mut parts: Vec<_> = path.parts.iter().map(|row| (row.thread, row.ns)).collect();
+    parts.sort_unstable();
+    assert_eq!(parts, [(0, 10), (0, 9980), (1, 200), (1, 1000), (2, 200), (2, 3600)]);
+}
+
+#[test]
+fn collectives_that_do_not_block_wait_where_they_are_completed() {
+    for (name, expected) in [
+        ("MPI_Iallreduce", vec![(WaitKind::AllToAll, 0, 1500), (WaitKind::AllToAll, 1, 1000)]),
+        ("MPI_Ibarrier", vec![(WaitKind::Barrier, 0, 1500), (WaitKind::Barrier, 1, 1000)]),
+        ("MPI_Ibcast", vec![(WaitKind::LateBroadcast, 0, 1500), (WaitKind::LateBroadcast, 1, 1000)]),
+        ("MPI_Ireduce", vec![]),
+    ] {
+        let calls = [(1000, 2500), (2000, 3000), (4000, 4500)].map(|(at, wait_ns)| {
+            let posted = call(name, at, at + 10).moves(8, 8).rooted(2).posts(1);
+            let wait = call("MPI_Wait", wait_ns, 5000).completes(&posted);
+            vec![posted, wait]
+        });
+        assert_eq!(all(&ended(calls)), expected, "{name}");
+    }
+    // The root needs all, and waits for the last.
+    let calls = [(1000, 2500), (2000, 3000), (4000, 4500)].map(|(at, wait_ns)| {
+        let posted = call("MPI_Ireduce", at, at + 10).moves(8, 8).rooted(0).posts(1);
+        vec![posted.clone(), call("MPI_Wait", wait_ns, 5000).completes(&posted)]
+    });
+    assert_eq!(all(&ended(calls)), [(WaitKind::EarlyReduce, 0, 1500)]);
+    // Whoever only asks does not wait.
+    let calls = [1000, 2000, 4000].map(|at| {
+        let posted = call("MPI_Iallreduce", at, at + 10).moves(8, 8).posts(1);
+        vec![posted.clone(), call("MPI_Test", 4500, 4600).completes(&posted)]
+    });
+    assert_eq!(all(&ended(calls)), []);
+}
+
+#[test]
+fn neighbours_wait_for_those_they_need_something_of() {
+    let made = |known: bool| {
+        let mut made = ended(together("MPI_Neighbor_alltoall", STAGGERED, [(8, 8); 3]));
+        if known {
+            let of = |sources: &[u32]| Neighbours { sources: sources.to_vec(), destinations: Vec::new() };
+            let neighbours = [(0, of(&[1])), (1, of(&[0, 2])), (2, of(&[1]))];
+            made.definitions.communicators[0].neighbours = neighbours.into();
+        }
+        made
+    };
+    assert_eq!(all(&made(true)), [(WaitKind::Neighbours, 0, 1000), (WaitKind::Neighbours, 1, 2000)]);
+    let states = analysed(&made(false));
+    assert_eq!((states.waits.len(), states.unmatched.unknown_neighbours), (0, 3));
+    assert!(!states.complete);
+}
+
+#[test]
+fn persistent_requests_are_posted_where_they_are_started() {
+    let receive = call("MPI_Recv_init", 100, 110).from(0, 0, 8).posts(1);
+    let send = call("MPI_Send_init", 100, 110).to(1, 0, 8).posts(7);
+    let sender = vec![
+        send.clone(),
+        call("MPI_Start", 2000, 2010).starts(&send),
+        call("MPI_Wait", 2020, 2030).completes(&send),
+        call("MPI_Start", 6000, 6010).starts(&send),
+        call("MPI_Wait", 6020, 6030).completes(&send),
+    ];
+    let receiver = vec![
+        receive.clone(),
+        call("MPI_Start", 1000, 1010).starts(&receive),
+        call("MPI_Wait", 1500, 2600).completes(&receive),
+        call("MPI_Start", 3000, 3010).starts(&receive),
+        call("MPI_Wait", 5000, 6100).completes(&receive),
+    ];
+    let states = analysed(&ended([sender, receiver]));
+    assert_eq!(of(&states, WaitKind::LateSender), [(1, 500 + 1000)]);
+    assert!(states.complete, "{:?}", states.unmatched);
+}
+
+#[test]
+fn partitioned_messages_are_sent_when_the_last_part_is_ready() {
+    let receive = call("MPI_Precv_init", 100, 110).from(0, 0, 8).posts(1);
+    let send = call("MPI_Psend_init", 100, 110).to(1, 0, 8).posts(7);
+    let ready = |from_ns| call("MPI_Pready", from_ns, from_ns + 10).changes(&send, Change::Ready);
+    let sender = vec![
+        send.clone(),
+        call("MPI_Start", 900, 910).starts(&send),
+        ready(1200),
+        ready(4000),
+        call("MPI_Wait", 4100, 4200).completes(&send),
+    ];
+    let receiver = vec![
+        receive.clone(),
+        call("MPI_Start", 1000, 1010).starts(&receive),
+        call("MPI_Wait", 1500, 4300).completes(&receive),
+    ];
+    let made = ended([sender, receiver]);
+    assert_eq!(all(&made), [(WaitKind::LateSender, 1, 2500)]);
+    assert!(analysed(&made).complete, "{:?}", analysed(&made).unmatched);
+}
+
+#[test]
+fn probes_wait_until_a_message_is_sent() {
+    let send = || vec![call("MPI_Send", 2000, 2500).to(1, 3, 8)];
+    let probe = call("MPI_Probe", 1500, 2600).from(0, 3, 8);
+    let made = ended([send(), vec![probe, call("MPI_Recv", 2700, 2800).from(0, 3, 8)]]);
+    assert_eq!(all(&made), [(WaitKind::LateSender, 1, 500)]);
+    let found = call("MPI_Mprobe", 1500, 2600).from(0, 3, 8).posts(9);
+    let receive = call("MPI_Mrecv", 2700, 2800).from(0, 3, 8).completes(&found);
+    let made = ended([send(), vec![found, receive]]);
+    assert_eq!(all(&made), [(WaitKind::LateSender, 1, 500)]);
+    assert!(analysed(&made).complete, "{:?}", analysed(&made).unmatched);
+}
+
+#[test]
+fn receives_from_anybody_take_their_place_when_it_is_known() {
+    // Posted first, the receive from anybody has taken the first message.
+    let any = call("MPI_Irecv", 1000, 1010).from_any(8).posts(1);
+    let own = call("MPI_Irecv", 1020, 1030).from(0, 0, 8).posts(2);
+    let mut taken = call("MPI_Wait", 7000, 7100).from(0, 0, 8).from_any(8).posts(1);
+    taken.operation.function = any.operation.function;
+    let made = ended([
+        vec![call("MPI_Send", 2000, 2100).to(1, 0, 8), call("MPI_Send", 5000, 5100).to(1, 0, 8)],
+        vec![
+            any,
+            own.clone(),
+            call("MPI_Wait", 3000, 5200).completes(&own),
+            call("MPI_Wait", 7000, 7100).completes(&taken),
+        ],
+    ]);
+    assert_eq!(all(&made), [(WaitKind::LateSender, 1, 2000)]);
+    assert!(analysed(&made).complete, "{:?}", analysed(&made).unmatched);
+}
+
+#[test]
+fn threads_of_one_process_send_and_receive_in_their_common_order() {
+    let mut made = begun(2);
+    let second = made.thread(ProcessId(0), 2000).0;
+    made.add(0, call("MPI_Send", 3000, 3100).to(1, 0, 8));
+    made.add(second, call("MPI_Send", 2000, 2100).to(1, 0, 8));
+    made.add(1, call("MPI_Recv", 1500, 2600).from(0, 0, 8));
+    made.add(1, call("MPI_Recv", 2800, 3600).from(0, 0, 8));
+    (0..2).for_each(|rank| made.add(rank, call("MPI_Finalize", 20_000, 20_100)));
+    let states = analysed(&made);
+    assert_eq!(of(&states, WaitKind::LateSender), [(1, 500 + 200)]);
+    let threads: Vec<_> = states.threads.iter().map(|thread| (thread.rank, thread.is_one_of_several)).collect();
+    assert_eq!(threads, [(Some(0), true), (Some(1), false), (Some(0), true)]);
+}
+
+#[test]
+fn what_has_no_other_end_is_counted_and_no_wait() {
+    let made = ended([
+        vec![call("MPI_Send", 2000, 2100).to(1, 0, 8), call("MPI_Recv", 3000, 3100).from(1, 9, 8)],
+        vec![call("MPI_Barrier", 1000, 1100).over(HandMade::WORLD)],
+    ]);
+    let states = analysed(&made);
+    let ends = states.unmatched;
+    assert_eq!((ends.sends, ends.receives, ends.incomplete_collective_calls), (1, 1, 1));
+    assert!(states.waits.is_empty() && !states.complete);
+}
+
+#[test]
+fn after_a_loss_nothing_is_matched_until_all_have_met() {
+    let mut made = begun(2);
+    made.definitions.locations[0].losses.lost = 1;
+    let mut lost = call("MPI_Send", 2000, 2100).to(1, 0, 8);
+    // The call before it is missing, which was another send.
+    lost.number = 1;
+    made.add(0, lost);
+    made.add(1, call("MPI_Recv", 900, 1100).from(0, 0, 8));
+    made.add(1, call("MPI_Recv", 1500, 2200).from(0, 0, 8));
+    (0..2).for_each(|rank| made.add(rank, call("MPI_Barrier", 3000, 3100).over(HandMade::WORLD)));
+    (0..2).for_each(|rank| made.add(rank, call("MPI_Barrier", 4000, 4100).over(HandMade::WORLD)));
+    made.add(0, call("MPI_Send", 6000, 6100).to(1, 0, 8));
+    made.add(1, call("MPI_Recv", 5000, 6200).from(0, 0, 8));
+    (0..2).for_each(|rank| made.add(rank, call("MPI_Finalize", 20_000, 20_100)));
+    let states = analysed(&made);
+    assert_eq!(of(&states, WaitKind::LateSender), [(1, 1000)]);
+    assert_eq!((states.unmatched.unsure, states.unmatched.matched_messages), (3, 1));
+    assert!(!states.complete);
+}
+
+#[test]
+fn what_was_under_way_when_recording_began_is_not_matched_with_what_came_later() {
+    let mut made = HandMade::of_ranks(2);
+    made.definitions.processes.iter_mut().for_each(|process| process.began_before = true);
+    // A message that was sent before, which the first receive has got.
+    made.add(1, call("MPI_Recv", 900, 950).from(0, 0, 8));
+    made.add(0, call("MPI_Send", 1000, 1100).to(1, 0, 8));
+    made.add(1, call("MPI_Recv", 1200, 1300).from(0, 0, 8));
+    (0..2).for_each(|rank| made.add(rank, call("MPI_Allreduce", 3000, 3100).moves(8, 8)));
+    made.add(0, call("MPI_Send", 6000, 6100).to(1, 0, 8));
+    made.add(1, call("MPI_Recv", 5000, 6200).from(0, 0, 8));
+    let states = analysed(&made);
+    assert_eq!(of(&states, WaitKind::LateSender), [(1, 1000)]);
+    assert_eq!((states.unmatched.unsure, states.unmatched.matched_messages), (3, 1));
+}
+
+/// Cut into slices of so many events.
+fn sliced(made: &HandMade, aim: u64, threads: usize, limits: Limits) -> WaitStates {
+    let clocks = Clocks::same();
+    let slices = Slices::new(made, &clocks, made.definitions.location_ids(), Span::ALL, threads).aim(aim);
+    Analysis::new(&made.definitions, &clocks, false, threads, limits).take_all(slices, &mut |_| {}).unwrap()
+}
+
+/// Sums of what is added up in another order differ by less than a nanosecond.
+fn rounded(mut states: WaitStates) -> WaitStates {
+    for row in &mut states.delays {
+        (row.direct_ns, row.indirect_ns) = (row.direct_ns.round(), row.indirect_ns.round());
+    }
+    states.delays.retain(|row| row.direct_ns + row.indirect_ns > 5.0);
+    states.delays.sort_by_key(|row| (row.thread, row.activity));
+    for row in &mut states.waits {
+        row.caused_by.retain(|cause| cause.ns > 5);
+    }
+    states
+}
+
+#[test]
+fn however_a_trace_is_cut_into_slices_the_same_is_found() {
+    let made = HandMade::halo(8, 60);
+    let whole = rounded(sliced(&made, 1 << 20, 1, Limits::default()));
+    assert!(whole.complete, "{:?}", whole.unmatched);
+    assert_eq!(whole.clocks.violations, 0);
+    assert!(!of(&whole, WaitKind::LateSender).is_empty() && !of(&whole, WaitKind::AllToAll).is_empty());
+    let explained: u64 = whole.waits.iter().flat_map(|row| &row.caused_by).map(|cause| cause.ns).sum();
+    assert!(explained > 0);
+    for (aim, threads) in [(20, 1), (64, 3), (1000, 2), (5000, 8)] {
+        let parts = rounded(sliced(&made, aim, threads, Limits::default()));
+        assert_eq!(parts.waits, whole.waits, "slices of {aim}");
+        assert_eq!(parts.delays, whole.delays, "slices of {aim}");
+        assert_eq!(parts.critical_path, whole.critical_path, "slices of {aim}");
+        assert_eq!(parts.unmatched, whole.unmatched);
+    }
+}
+
+/// Messages go round and round, and nothing else brings the ranks together.
+fn ring(rounds: u64) -> HandMade {
+    let mut made = begun(3);
+    let mut now = 100;
+    for round in 0..rounds {
+        for rank in 0..3u32 {
+            now += 500 + round * 37 % 400;
+            made.add(rank, call("MPI_Send", now, now + 50).to((rank + 1) % 3, 0, 8));
+            let from_ns = now.saturating_sub(round * 7 % 300);
+            made.add((rank + 1) % 3, call("MPI_Recv", from_ns, now + 80).from(rank, 0, 8));
+            now += 80;
+        }
+    }
+    made
+}
+
+#[test]
+fn memory_is_bounded_and_what_is_forgotten_is_said() {
+    let made = ring(400);
+    let whole = sliced(&made, 100, 1, Limits::default());
+    let bounded = sliced(&made, 100, 1, Limits { spells: 300, waits: 50 });
+    let sums = |states: &WaitStates| states.waits.iter().map(|row| (row.thread, row.kind, row.ns)).collect::<Vec<_>>();
+    assert_eq!(sums(&bounded), sums(&whole));
+    assert_eq!(bounded.critical_path, whole.critical_path, "the critical path is known all the same");
+    assert_eq!(whole.unmatched.causes_cut_off, 0);
+    assert!(bounded.unmatched.causes_cut_off > 0);
+    let path = whole.critical_path.unwrap();
+    assert_eq!(path.length_ns, whole.until_ns - whole.from_ns);
+}

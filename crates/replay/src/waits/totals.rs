@@ -1,0 +1,125 @@
+//! Sums over wait states and their causes.
+
+use hashbrown::HashMap;
+use mpiprobe_model::WaitKind;
+
+use super::delays::Delay;
+
+/// Pairs of waits and causes that are told apart.
+const MOST_LINKS: usize = 1 << 20;
+
+/// Waits of one kind in one thread at one place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct RowKey {
+    pub(super) kind: WaitKind,
+    pub(super) location: u32,
+    pub(super) place: u32,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct RowSum {
+    pub(super) count: u64,
+    pub(super) ns: u64,
+    pub(super) longest_ns: u64,
+    pub(super) longest_at_ns: u64,
+    pub(super) wrong_order_same_ns: u64,
+    pub(super) wrong_order_other_ns: u64,
+}
+
+/// What a wait is due to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(super) enum CauseKey {
+    /// What a thread was doing, by location and cell.
+    Doing(u32, u32),
+    /// What a thread was waiting for itself, by location and place.
+    Waiting(u32, u32),
+    Others,
+}
+
+/// What else is counted.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Counts {
+    pub(super) calls: u64,
+    pub(super) from_ns: Option<u64>,
+    pub(super) until_ns: u64,
+    pub(super) violations: u64,
+    pub(super) worst_violation_ns: u64,
+    pub(super) between_clocks: u64,
+    pub(super) unknown_neighbours: u64,
+    pub(super) cut_off: u64,
+}
+
+/// See the module.
+#[derive(Debug, Default)]
+pub(super) struct Totals {
+    pub(super) rows: HashMap<RowKey, RowSum>,
+    pub(super) links: HashMap<(RowKey, CauseKey), f64>,
+    /// By location and cell, the direct and the indirect costs, ns.
+    pub(super) delays: HashMap<(u32, u32), (f64, f64)>,
+}
+
+/// A wait as its costs are handed on.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Node {
+    pub(super) key: RowKey,
+    pub(super) cause: u32,
+    pub(super) ns: u64,
+    pub(super) end_ns: u64,
+    /// Costs of waits that this one has led to.
+    pub(super) inherited: f64,
+}
+
+impl Totals {
+    pub(super) fn wait(&mut self, key: RowKey, begin_ns: u64, ns: u64) {
+        let row = self.rows.entry(key).or_default();
+        row.count += 1;
+        row.ns = row.ns.saturating_add(ns);
+        if ns > row.longest_ns {
+            (row.longest_ns, row.longest_at_ns) = (ns, begin_ns);
+        }
+    }
+
+    pub(super) fn wrong_order(&mut self, key: RowKey, ns: u64, is_same_source: bool) {
+        let row = self.rows.entry(key).or_default();
+        let sum = if is_same_source { &mut row.wrong_order_same_ns } else { &mut row.wrong_order_other_ns };
+        *sum = sum.saturating_add(ns);
+    }
+
+    fn link(&mut self, row: RowKey, cause: CauseKey, ns: f64) {
+        let has_room = self.links.len() < MOST_LINKS;
+        let cause = if has_room || self.links.contains_key(&(row, cause)) { cause } else { CauseKey::Others };
+        *self.links.entry((row, cause)).or_insert(0.0) += ns;
+    }
+
+    /// Charges what a wait has cost to what it is due to, and hands on what is due to waits of the one that was late. `places` are those of
+    /// the waits by index.
+    pub(super) fn charge(&mut self, delay: &Delay, nodes: &mut [Node]) {
+        let Some(&node) = nodes.get(delay.wait as usize) else { return };
+        let both = (delay.excess_ns + delay.waiting_ns) as f64;
+        if both <= 0.0 {
+            return;
+        }
+        let waited = node.ns as f64;
+        let (direct, indirect) = ((waited / both).min(1.0), node.inherited / both);
+        // Scalasca has no costs of waits for the end of the run.
+        let has_costs = node.key.kind != WaitKind::Finalize;
+        for &(cell, ns) in &delay.cells {
+            let ns = ns as f64;
+            if has_costs {
+                let cost = self.delays.entry((node.cause, cell)).or_insert((0.0, 0.0));
+                cost.0 += ns * direct;
+                cost.1 += ns * indirect;
+            }
+            self.link(node.key, CauseKey::Doing(node.cause, cell), ns * direct);
+        }
+        for &(wait, ns) in &delay.waits {
+            let ns = ns as f64;
+            let Some(other) = nodes.get_mut(wait as usize) else { continue };
+            if has_costs {
+                other.inherited += ns * (direct + indirect);
+            }
+            let place = other.key.place;
+            self.link(node.key, CauseKey::Waiting(node.cause, place), ns * direct);
+        }
+    }
+}

@@ -1,0 +1,413 @@
+//! Who has waited for whom, and why, in words.
+
+use std::fmt::Write as _;
+
+use mpiprobe_model::{
+    Activity, CauseRow, ClockQuality, CriticalPath, UnmatchedEnds, WaitKind, WaitRow, WaitSite, WaitStates,
+};
+
+use super::{
+    table::{
+        Column::{Left, Right},
+        section, table,
+    },
+    units::{count, duration, ns, or_unknown, percent},
+};
+
+/// Causes of a wait that are named.
+const CAUSES: usize = 2;
+/// A share of a wait that is worth a word.
+const LEAST_SHARE: f64 = 0.05;
+
+/// Wait states as tables, each with so many rows at most.
+pub fn wait_states(states: &WaitStates, rows: usize) -> String {
+    let mut text = summary(states);
+    let parts = [
+        ("\nWaiting, by kind", kinds(states)),
+        ("\nWho waits, where and why", waits(states, rows)),
+        ("\nWhat others wait for", delays(states, rows)),
+        (
+            "\nThe critical path",
+            states.critical_path.as_ref().map_or_else(String::new, |path| critical_path(states, path, rows)),
+        ),
+        ("\nClocks of the nodes", clocks(&states.clocks)),
+    ];
+    for (title, body) in parts {
+        if !body.is_empty() {
+            text += &section(title, &body);
+        }
+    }
+    text + &notes(&states.unmatched, &states.clocks)
+}
+
+fn summary(states: &WaitStates) -> String {
+    let span = states.until_ns.saturating_sub(states.from_ns);
+    let waited =
+        states.waits.iter().filter(|row| row.kind.is_waiting()).fold(0u64, |sum, row| sum.saturating_add(row.ns));
+    let mut text = format!(
+        "{} calls in {}; {} waiting for others, which is {} of the time and {} of the time in MPI\n",
+        count(states.calls),
+        ns(span),
+        ns(waited),
+        share(waited, states.total_ns),
+        share(waited, states.mpi_ns),
+    );
+    if states.waits.is_empty() {
+        text += "Nobody has waited for anybody.\n";
+    }
+    text
+}
+
+fn share(part: u64, whole: u64) -> String {
+    if whole == 0 { "?".into() } else { format!("{} %", percent(part as f64 * 100.0 / whole as f64)) }
+}
+
+fn kinds(states: &WaitStates) -> String {
+    let rows = WaitKind::ALL.into_iter().flat_map(|kind| {
+        let of_kind = || states.waits.iter().filter(move |row| row.kind == kind);
+        let sum = |of: fn(&WaitRow) -> u64| of_kind().map(of).fold(0, u64::saturating_add);
+        let row = |name: &str, times: String, time: u64, longest: String| {
+            vec![name.to_owned(), times, ns(time), share(time, states.total_ns), longest]
+        };
+        let longest = of_kind().map(|row| row.longest_ns).max().unwrap_or(0);
+        let main =
+            of_kind().next().map(|_| row(kind.title(), count(sum(|row| row.count)), sum(|row| row.ns), ns(longest)));
+        let wrong = [
+            ("  of that wrong order, same source", sum(|row| row.wrong_order_same_source_ns)),
+            ("  of that wrong order, other sources", sum(|row| row.wrong_order_other_source_ns)),
+        ];
+        let wrong = wrong.into_iter().filter(|&(_, time)| time > 0);
+        main.into_iter()
+            .chain(wrong.map(|(name, time)| row(name, String::new(), time, String::new())))
+            .collect::<Vec<_>>()
+    });
+    let rows: Vec<_> = rows.collect();
+    if rows.is_empty() {
+        return String::new();
+    }
+    table(&[Left("kind"), Right("times"), Right("time"), Right("of all"), Right("longest")], rows)
+}
+
+fn waits(states: &WaitStates, most: usize) -> String {
+    let waiting = || states.waits.iter().filter(|row| row.kind.is_waiting());
+    let rows: Vec<_> = waiting()
+        .take(most)
+        .map(|row| {
+            vec![
+                thread(states, row.thread),
+                row.kind.title().to_owned(),
+                call(states, row.site),
+                count(row.count),
+                ns(row.ns),
+                ns(row.longest_ns),
+                causes(states, row),
+            ]
+        })
+        .collect();
+    if rows.is_empty() {
+        return String::new();
+    }
+    let columns =
+        [Left("rank"), Left("waits by"), Left("in"), Right("times"), Right("time"), Right("longest"), Left("because")];
+    table(&columns, rows) + &more(waiting().count(), most)
+}
+
+fn more(all: usize, most: usize) -> String {
+    match all.saturating_sub(most) {
+        0 => String::new(),
+        left => format!("and {left} more (--top, --json)\n"),
+    }
+}
+
+/// A wait and what it is due to, in a sentence: "rank 3's 4.10 s in MPI_Recv at halo.c:91 are caused by rank 2, which computes longer at
+/// flux.c:40-88".
+pub fn wait_sentence(states: &WaitStates, row: &WaitRow) -> String {
+    let whose = format!("{}'s {} in {}", rank(states, row.thread), ns(row.ns), call(states, row.site));
+    match causes(states, row) {
+        causes if causes.is_empty() => whose,
+        causes => format!("{whose} are caused by {causes}"),
+    }
+}
+
+/// "rank 2, which computes longer at flux.c:40-88"; with its share if that is not nearly all.
+fn causes(states: &WaitStates, row: &WaitRow) -> String {
+    let part = |cause: &CauseRow| cause.ns as f64 / row.ns.max(1) as f64;
+    let known = row.caused_by.iter().filter(|cause| part(cause) >= LEAST_SHARE);
+    let known = known.filter_map(|cause| Some((cause, cause.thread?, cause.activity?)));
+    let texts = known.take(CAUSES).map(|(cause, thread, activity)| {
+        let text = format!("{}, which {}", rank(states, thread), does(states, activity));
+        let part = part(cause);
+        if part > 0.9 { text } else { format!("{text} ({} %)", percent(part * 100.0)) }
+    });
+    texts.collect::<Vec<_>>().join("; ")
+}
+
+/// What a thread does longer than others.
+fn does(states: &WaitStates, activity: Activity) -> String {
+    match activity {
+        Activity::Computing { after, before } => format!("computes longer {}", between(states, after, before)),
+        Activity::Calling { site } => format!("is longer in {}", call(states, site)),
+        Activity::Waiting { site } => format!("waits itself in {}", call(states, site)),
+    }
+}
+
+/// The same as a name.
+fn activity(states: &WaitStates, activity: Activity) -> String {
+    match activity {
+        Activity::Computing { after, before } => format!("computing {}", between(states, after, before)),
+        Activity::Calling { site } => call(states, site),
+        Activity::Waiting { site } => format!("waiting in {}", call(states, site)),
+    }
+}
+
+/// "at flux.c:40-88", or what else is known of where something lies.
+fn between(states: &WaitStates, after: Option<u32>, before: Option<u32>) -> String {
+    let of = |index: Option<u32>| index.and_then(|index| states.call_sites.get(index as usize));
+    let name = |site: &WaitSite| site.site.clone().unwrap_or_else(|| site.function.clone());
+    match (of(after), of(before)) {
+        (Some(after), Some(before)) => match (place(after), place(before)) {
+            (Some((file, first)), Some((other, last))) if file == other && first <= last => {
+                format!("at {}:{first}-{last}", base_name(file))
+            }
+            (Some((file, first)), Some((other, last))) => {
+                format!("between {}:{first} and {}:{last}", base_name(file), base_name(other))
+            }
+            _ => format!("between {} and {}", name(after), name(before)),
+        },
+        (Some(after), None) => format!("after {}", name(after)),
+        (None, Some(before)) => format!("before {}", name(before)),
+        (None, None) => "somewhere".into(),
+    }
+}
+
+fn place(site: &WaitSite) -> Option<(&str, u32)> {
+    Some((site.file.as_deref()?, site.line?))
+}
+
+fn base_name(path: &str) -> &str {
+    path.rsplit('/').next().unwrap_or(path)
+}
+
+/// "MPI_Recv at halo.c:91".
+fn call(states: &WaitStates, site: u32) -> String {
+    let Some(site) = states.call_sites.get(site as usize) else { return "?".into() };
+    let at = match (place(site), &site.site) {
+        (Some((file, line)), _) => format!("{}:{line}", base_name(file)),
+        (None, Some(text)) => text.clone(),
+        (None, None) => return site.function.clone(),
+    };
+    format!("{} at {at}", site.function)
+}
+
+/// "3", or "3/1234" of a thread of several.
+fn thread(states: &WaitStates, index: u32) -> String {
+    let Some(thread) = states.threads.get(index as usize) else { return "?".into() };
+    let rank = or_unknown(thread.rank);
+    if thread.is_one_of_several { format!("{rank}/{}", thread.tid) } else { rank }
+}
+
+fn rank(states: &WaitStates, index: u32) -> String {
+    match states.threads.get(index as usize) {
+        Some(of) if of.is_one_of_several => format!("thread {} of rank {}", of.tid, or_unknown(of.rank)),
+        Some(of) => format!("rank {}", or_unknown(of.rank)),
+        None => "rank ?".into(),
+    }
+}
+
+fn delays(states: &WaitStates, most: usize) -> String {
+    let rows: Vec<_> = states
+        .delays
+        .iter()
+        .take(most)
+        .map(|row| {
+            vec![
+                thread(states, row.thread),
+                activity(states, row.activity),
+                duration(row.direct_ns),
+                duration(row.indirect_ns),
+            ]
+        })
+        .collect();
+    if rows.is_empty() {
+        return String::new();
+    }
+    let columns = [Left("rank"), Left("what it does longer"), Right("costs directly"), Right("indirectly")];
+    table(&columns, rows) + &more(states.delays.len(), most)
+}
+
+fn critical_path(states: &WaitStates, path: &CriticalPath, most: usize) -> String {
+    let parts = path.parts.iter().take(most).map(|row| {
+        vec![thread(states, row.thread), activity(states, row.activity), ns(row.ns), share(row.ns, path.length_ns)]
+    });
+    let columns = [Left("rank"), Left("what it does"), Right("time"), Right("of the path")];
+    let mut text = format!("{} long\n", ns(path.length_ns));
+    text += &table(&columns, parts.collect::<Vec<_>>());
+    text += &more(path.parts.len(), most);
+    let imbalance = path.imbalance.iter().filter(|row| row.imbalance_ns >= 0.01 * path.length_ns as f64);
+    let rows: Vec<_> = imbalance
+        .take(most)
+        .map(|row| {
+            let what = match row.activity {
+                // Ranks go from there to different calls.
+                Activity::Computing { after, .. } => format!("computing {}", between(states, after, None)),
+                other => activity(states, other),
+            };
+            vec![what, ns(row.path_ns), duration(row.mean_ns), duration(row.imbalance_ns), duration(row.impact_ns)]
+        })
+        .collect();
+    if rows.is_empty() {
+        return text;
+    }
+    let columns = [
+        Left("what all ranks do"),
+        Right("on the path"),
+        Right("on average"),
+        Right("imbalance"),
+        Right("others lose"),
+    ];
+    _ = write!(text, "\nImbalance on it\n{}", table(&columns, rows));
+    text
+}
+
+fn clocks(clocks: &ClockQuality) -> String {
+    if clocks.nodes.len() < 2 {
+        return String::new();
+    }
+    let rows = clocks.nodes.iter().map(|node| {
+        let within = node
+            .within_ns
+            .map_or_else(|| "not known: nothing compares it".into(), |within| format!("± {}", ns(within)));
+        vec![
+            node.host.clone(),
+            format!("{} ns", node.offset_ns),
+            format!("{:.0}", node.drift_ns_per_s),
+            within,
+            count(node.evidence),
+        ]
+    });
+    let columns = [Left("node"), Right("offset"), Right("ns/s"), Left("true to"), Right("messages that tell")];
+    table(&columns, rows)
+}
+
+/// What the figures do not have.
+fn notes(ends: &UnmatchedEnds, clocks: &ClockQuality) -> String {
+    let all = [
+        (ends.sends, "sends whose receive is not in the trace"),
+        (ends.receives, "receives whose send is not in the trace"),
+        (ends.outside, "sends and receives with processes that were not recorded"),
+        (ends.of_unknown_source, "receives from anybody that do not say from whom they were (MPI_STATUS_IGNORE)"),
+        (
+            ends.of_unknown_request,
+            "completed requests of operations that were posted before, or by calls that were lost",
+        ),
+        (
+            ends.unsure,
+            "sends and receives whose order was not sure: calls are missing, or messages may have been on their way when recording \
+             began, until all had met in a barrier or the like",
+        ),
+        (ends.contradictions, "pairs of sends and receives that do not fit together"),
+        (
+            ends.of_partial_groups,
+            "collective calls over communicators whose members are not all recorded, or not known",
+        ),
+        (ends.incomplete_collective_calls, "collective calls that others have not made, or not been seen to make"),
+        (ends.unknown_neighbours, "collective calls over neighbourhoods that are not known"),
+        (ends.lost_calls, "calls that are missing in the trace"),
+        (ends.left_out_calls, "calls that were not to be recorded"),
+        (ends.between_clocks, "messages and collective calls between nodes whose clocks nothing compares"),
+        (ends.causes_cut_off, "waits whose indirect causes were not followed to their end, for want of room"),
+        (clocks.violations, "times that cannot be true: something was over before what it needed had begun"),
+    ];
+    let mut text = String::new();
+    for (number, what) in all.into_iter().filter(|&(number, _)| number > 0) {
+        if text.is_empty() {
+            text += "\nNot in these figures\n";
+        }
+        _ = writeln!(text, "{:>12} {what}", count(number));
+    }
+    if clocks.violations > 0 {
+        _ = writeln!(text, "{:>12} at most", ns(clocks.worst_violation_ns));
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use mpiprobe_model::{DelayRow, PathRow, WaitingThread};
+
+    use super::*;
+
+    fn site(function: &str, file: &str, line: u32) -> WaitSite {
+        WaitSite {
+            function: function.into(),
+            site: Some(format!("{file}:{line} in f")),
+            file: Some(format!("/home/me/{file}")),
+            line: Some(line),
+        }
+    }
+
+    fn sample() -> WaitStates {
+        let row = |thread, ns, caused_by| WaitRow {
+            kind: WaitKind::LateSender,
+            thread,
+            site: 2,
+            count: 10,
+            ns,
+            longest_ns: ns / 4,
+            longest_at_ns: 0,
+            wrong_order_same_source_ns: 0,
+            wrong_order_other_source_ns: 1_000_000_000,
+            caused_by,
+            unexplained_ns: 0,
+        };
+        let computing = Activity::Computing { after: Some(0), before: Some(1) };
+        WaitStates {
+            from_ns: 0,
+            until_ns: 10_000_000_000,
+            calls: 12_345,
+            total_ns: 40_000_000_000,
+            mpi_ns: 20_000_000_000,
+            complete: false,
+            threads: (0..4).map(|rank| WaitingThread { rank: Some(rank), ..WaitingThread::default() }).collect(),
+            call_sites: vec![
+                site("MPI_Bcast", "flux.c", 40),
+                site("MPI_Send", "flux.c", 88),
+                site("MPI_Recv", "halo.c", 91),
+            ],
+            waits: vec![row(
+                3,
+                4_100_000_000,
+                vec![CauseRow { thread: Some(2), activity: Some(computing), ns: 4_000_000_000 }],
+            )],
+            delays: vec![DelayRow { thread: 2, activity: computing, direct_ns: 4e9, indirect_ns: 0.0 }],
+            critical_path: Some(CriticalPath {
+                length_ns: 10_000_000_000,
+                parts: vec![PathRow { thread: 2, activity: computing, ns: 10_000_000_000 }],
+                imbalance: Vec::new(),
+            }),
+            unmatched: UnmatchedEnds { sends: 2, ..UnmatchedEnds::default() },
+            clocks: ClockQuality::default(),
+        }
+    }
+
+    #[test]
+    fn causes_are_told_in_words() {
+        let states = sample();
+        assert_eq!(
+            wait_sentence(&states, &states.waits[0]),
+            "rank 3's 4.10 s in MPI_Recv at halo.c:91 are caused by rank 2, which computes longer at flux.c:40-88"
+        );
+    }
+
+    #[test]
+    fn tables_say_what_is_missing() {
+        let text = wait_states(&sample(), 10);
+        for line in [
+            "12,345 calls in 10.0 s; 4.10 s waiting for others, which is 10.2 % of the time and 20.5 % of the time in MPI",
+            "  of that wrong order, other sources",
+            "           2 sends whose receive is not in the trace",
+        ] {
+            assert!(text.contains(line), "{text}");
+        }
+    }
+}

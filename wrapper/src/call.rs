@@ -12,12 +12,14 @@ use mpiprobe_common::{
 };
 
 use crate::{
+    clock::monotonic_ns,
     entry::{DESCRIPTORS, Entry, Frame},
     header, layers, left, local,
     message::SavedErrno,
     next::{self, Resolved},
     phases, process, recent, semantics, statistics,
     thread::{self, Local},
+    trace,
 };
 
 /// What a trampoline is to do.
@@ -234,9 +236,11 @@ unsafe fn complete(local: *mut Local, frame: *mut Frame) {
         }
         (*state).last_return_ns = (*state).open.started_ns + ns;
         (*state).open.to_user = OpenCall::RETURNED;
+        let returned_ns = (*state).open.started_ns + ns;
+        let is_traced = is_counted && trace::is_on(returned_ns);
         // While the frame is the thread's outermost still, so that whatever the library calls in turn is inside it.
-        semantics::account(local, frame, function, ns, entry);
-        if is_counted && recent::is_on((*state).open.started_ns + ns) {
+        semantics::account(local, frame, function, ns, entry, is_traced);
+        if is_counted && recent::is_on(returned_ns) {
             recent::note(local, frame, function, ns);
         }
         close(state);
@@ -244,6 +248,9 @@ unsafe fn complete(local: *mut Local, frame: *mut Frame) {
         // What it asks for is done from its return on.
         if phases::is_control(function) {
             phases::control(frame);
+            if is_traced {
+                trace::phase(local, monotonic_ns(), phases::now());
+            }
         }
     }
 }

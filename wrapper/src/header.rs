@@ -19,6 +19,7 @@ use crate::{
     entry::{DEFAULT_FUNCTIONS, FUNCTIONS_FINGERPRINT},
     environment, file, imports, next, phases, semantics, system,
     text::fill,
+    trace,
 };
 
 const WORDS: usize = FUNCTION_SLOTS as usize / 64;
@@ -66,6 +67,8 @@ pub(crate) fn write() {
             (to.call_cost, to.inside_cost) = (cost.call, cost.inside);
         }
         code::note_new();
+        // Not before calls have been made to find out what they cost.
+        to.trace_until_ns = trace::wanted_until_ns();
         fence(Ordering::SeqCst);
         (&raw mut (*header).magic).write_volatile(MAGIC);
     }
@@ -155,6 +158,12 @@ pub(crate) fn code() -> Option<&'static AtomicU64> {
 #[inline]
 pub(crate) fn recent_until() -> Option<&'static AtomicU64> {
     word(offset_of!(Header, recent_until_ns))
+}
+
+/// Until when calls are written to rings, ns; 0: nobody wants them.
+#[inline]
+pub(crate) fn trace_until() -> Option<&'static AtomicU64> {
+    word(offset_of!(Header, trace_until_ns))
 }
 
 /// The program ends by itself.

@@ -47,6 +47,7 @@ mod statistics;
 mod system;
 mod text;
 mod thread;
+mod trace;
 mod unwind;
 mod visibility;
 

@@ -47,6 +47,11 @@ pub(crate) fn current() -> u32 {
     CURRENT.load(Ordering::Relaxed) as u32
 }
 
+/// What calls are counted as now: bits of [`mpiprobe_common::phase::current`].
+pub(crate) fn now() -> u64 {
+    CURRENT.load(Ordering::Relaxed)
+}
+
 /// Whether calls are not counted.
 #[inline]
 pub(crate) fn is_off() -> bool {

@@ -249,6 +249,8 @@ pub mod completion {
     pub const BEGINS: u8 = 8;
     /// Ends it.
     pub const ENDS: u8 = 9;
+    /// Lets partitions of one go that was started.
+    pub const READIES: u8 = 10;
 }
 
 /// How many neighbours a process has in a communicator: values of [`Descriptor::topology`].

@@ -2,7 +2,7 @@
 
 use bytemuck::{Pod, Zeroable};
 
-use crate::ThreadState;
+use crate::{ThreadState, trace::Unwritten};
 
 /// Threads of a process image that have ended and are remembered one by one, besides its first thread: those that ended first. Of
 /// further ones there are the sums in [`crate::ProcessCounters`] only.
@@ -28,6 +28,8 @@ pub struct EndedThread {
     pub first_entry_ns: u64,
     /// Time in the call that was open at the end, ns.
     pub open_ns: u64,
+    /// Calls that were to be written to a ring and were not.
+    pub unwritten: Unwritten,
 }
 
 /// Which record of an ended thread it is.
@@ -52,6 +54,7 @@ impl EndedThread {
             time_ns: thread.time_ns,
             first_entry_ns: thread.first_entry_ns,
             open_ns: if thread.open_function().is_none() { 0 } else { ended_ns.saturating_sub(thread.open.started_ns) },
+            unwritten: thread.unwritten,
         }
     }
 

@@ -19,6 +19,8 @@
 //! | recent | [`RecentCall`], a ring: the last calls, while an observer looks at them |
 //! | layout | one [`Layout`]: the special values of the process's MPI library |
 //! | ended threads | [`EndedThread`], by [`EndedThread::place`]; one of 0 at [`EndedThread::ended_ns`] is none |
+//! | rings | [`RingHead`] of each ring; those of threads with the slots n, n + [`RINGS`]… are written to ring n |
+//! | lines | [`Line`], [`RING_LINES`] of each ring: calls as they return, while somebody wants the course of events |
 //! | code | lines of `/proc/PID/maps` about files with code |
 
 use core::marker::PhantomData;
@@ -27,14 +29,17 @@ use bytemuck::{Pod, Zeroable};
 
 use crate::{
     Communicator, CommunicatorName, EndedThread, Flow, FunctionStats, Layout, Phase, ProcessCounters, RecentCall,
-    Request, RequestKey, ThreadState, ended_thread::ENDED_THREAD_PLACES, recent::RECENT_CALLS,
+    Request, RequestKey, ThreadState,
+    ended_thread::ENDED_THREAD_PLACES,
+    recent::RECENT_CALLS,
+    trace::{Line, RingHead},
 };
 
 /// First bytes of a file that is complete enough to be read; written last.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"mpiprobe");
 
 /// Raised when anything changes that [`FINGERPRINT`] does not notice.
-pub const VERSION: u32 = 7;
+pub const VERSION: u32 = 8;
 
 /// Live threads that a file has room for.
 pub const THREADS: u32 = 1024;
@@ -48,6 +53,11 @@ pub const COMMUNICATORS: u32 = 4096;
 pub const PHASES: u32 = 256;
 /// Operations that are under way at once.
 pub const REQUESTS: u32 = 8192;
+
+/// Rings of lines: most programs call MPI in one thread, or a few.
+pub const RINGS: u32 = 8;
+/// Lines of each; 4 MiB. A power of two.
+pub const RING_LINES: u32 = 65_536;
 
 /// Bytes of the list of what is mapped where.
 pub const CODE: u32 = 256 * 1024;
@@ -166,6 +176,8 @@ regions! {
     LAYOUT_REGION: Layout = 1, 1;
     ENDED_THREADS_REGION: EndedThread = ENDED_THREAD_PLACES, ENDED_THREAD_PLACES;
     CODE_REGION: u8 = CODE, 64 * 1024;
+    RINGS_REGION: RingHead = RINGS, RINGS;
+    LINES_REGION: Line = RINGS * RING_LINES, 64;
 }
 
 /// Whose calls a statistics entry counts. Zeros: it is not in use.
@@ -276,11 +288,14 @@ pub struct Header {
     /// Those variables of the environment that launchers tell ranks and jobs by, as `execve` has them.
     pub environment: [u8; ENVIRONMENT],
     /// Until then calls are written to the ring of recent ones, ns; an observer that looks at them puts it off again and again, and
-    /// when he does not any more, nobody has to be told. The only word of the file that observers write.
+    /// when he does not any more, nobody has to be told. Observers write no other words of the file but this one, the next but one and
+    /// [`RingHead::tail`].
     pub recent_until_ns: u64,
     /// Functions of the table that the library has, of whatever name; 0: not known.
     pub library_functions: u64,
-    pub reserved: [u64; 62],
+    /// Until then calls are written to rings, ns; put off by observers in the same way.
+    pub trace_until_ns: u64,
+    pub reserved: [u64; 61],
 }
 
 /// Bits of [`Header::flags`].

@@ -29,6 +29,7 @@ pub mod stats;
 pub mod tables;
 pub mod thread;
 pub mod tool;
+pub mod trace;
 
 pub use cache_key::CacheKey;
 pub use call_cache::{CachedCall, CallCache};

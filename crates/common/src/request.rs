@@ -73,6 +73,12 @@ impl Request {
         receiving(self.flow_plus_1, self.second_flow_plus_1)
     }
 
+    /// What tells the operation from others that have, or had, the same handle; another one each time that it is started.
+    #[inline]
+    pub const fn epoch(&self) -> u64 {
+        epoch_of(self.state >> state::BITS)
+    }
+
     /// Whether `MPI_Start` can have started it: it was made to be started, by a call that was seen.
     #[inline]
     pub const fn can_be_started(&self) -> bool {
@@ -97,6 +103,12 @@ impl Request {
             None => Amount::UNKNOWN,
         }
     }
+}
+
+/// The [`Request::epoch`] of an operation that was posted, or started, by a call that returned then.
+#[inline]
+pub const fn epoch_of(posted_ns: u64) -> u64 {
+    posted_ns & 0xffff_ffff
 }
 
 /// In place of the address of a status: the operation has failed, and nothing has arrived.

@@ -5,6 +5,7 @@ use bytemuck::{Pod, Zeroable};
 use crate::{
     flow::{Completed, RECENT_FLOWS, RecentFlow, Summing},
     request::Following,
+    trace::Unwritten,
 };
 
 /// Register arguments of the x86-64 System V calling convention.
@@ -111,6 +112,10 @@ pub struct ThreadState {
     pub unsure_calls: u32,
     /// The same by function, as far as there is room.
     pub unsure: [UnsureCalls; UNSURE_FUNCTIONS],
+    /// Calls that were to be written to a ring and were not.
+    pub unwritten: Unwritten,
+    /// Padding, zero.
+    pub reserved: [u64; 5],
 }
 
 const _: () = assert!(size_of::<ThreadState>().is_multiple_of(64), "no padding: the words are copied one by one");
@@ -145,6 +150,8 @@ impl ThreadState {
         call_cache_plus_1: 0,
         unsure_calls: 0,
         unsure: [UnsureCalls { function: 0, calls: 0 }; UNSURE_FUNCTIONS],
+        unwritten: Unwritten::NONE,
+        reserved: [0; 5],
     };
 
     /// Whether it is not being changed.
@@ -168,5 +175,5 @@ impl ThreadState {
     }
 }
 
-// Said to users (`--max-threads`) as 1.25 KiB.
-const _: () = assert!(size_of::<ThreadState>() <= 1280 && size_of::<ThreadState>() > 1024);
+// Said to users (`--max-threads`) as 1.3 KiB.
+const _: () = assert!(size_of::<ThreadState>() <= 1344 && size_of::<ThreadState>() > 1280);

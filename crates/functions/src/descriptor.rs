@@ -196,7 +196,7 @@ impl Function {
         if let Some((index, _)) = self.find(|argument| argument.role == Role::Message && argument.is_pointer()) {
             descriptor.message = position(index);
         }
-        if (completion::MATCHES..completion::BEGINS).contains(&descriptor.completion) {
+        if (completion::MATCHES..completion::BEGINS).contains(&descriptor.completion) || self.polling {
             descriptor.is_complete = place(Role::Flag);
         }
         if (completion::ALL..completion::BEGINS).contains(&descriptor.completion) {
@@ -219,6 +219,7 @@ impl Function {
             Direction::InOut if sets(Role::Status) && sets(Role::Length) => completion::SOME,
             Direction::InOut if sets(Role::Status) && sets(Role::Index) => completion::ANY,
             Direction::InOut if sets(Role::Status) => completion::ALL,
+            Direction::In if self.group == Group::PointToPoint && !sets(Role::Flag) => completion::READIES,
             // MPI_Cancel leaves it to the call that completes the request; others only look.
             _ => completion::NOTHING,
         }

@@ -1,5 +1,6 @@
 //! Where in a program MPI was called.
 
+use mpiprobe_discover::printable;
 use serde::{Deserialize, Serialize};
 
 /// A function in the source, and a line in it.
@@ -40,6 +41,17 @@ impl CallSite {
     pub fn with_text(mut self) -> Self {
         self.text = self.describe();
         self
+    }
+
+    /// The same without anything that could steer a terminal: names come from files of other users.
+    #[must_use]
+    pub fn printable(mut self) -> Self {
+        let clean = |text: &mut String| *text = printable(text.as_bytes());
+        [&mut self.module, &mut self.path].into_iter().for_each(clean);
+        for frame in std::iter::once(&mut self.at).chain(&mut self.inlined) {
+            frame.function.iter_mut().chain(&mut frame.file).for_each(clean);
+        }
+        self.with_text()
     }
 
     fn describe(&self) -> String {

@@ -6,6 +6,7 @@ mod began_before;
 mod call_before;
 mod recent;
 mod recent_switch;
+mod rings;
 mod shared;
 mod snapshot;
 mod stats;
@@ -14,6 +15,7 @@ mod table_file;
 pub use call_before::{After, BeganBefore, CallBefore};
 pub use recent::{RecentLog, RecentRing};
 pub use recent_switch::RecentSwitch;
+pub use rings::{Drained, FileReferred, FileRings, Referred, RingReader, Rings};
 pub use shared::SharedArray;
 pub use snapshot::{
     ArgumentWords, ByFunction, CommunicatorSnapshot, DatatypeSnapshot, Members, PendingRequest, PhaseSnapshot,

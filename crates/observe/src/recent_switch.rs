@@ -1,4 +1,4 @@
-//! The one word of a wrapper's file that observers write: until when calls go to the ring of recent ones.
+//! Words of a wrapper's file that observers write: until when calls go to the ring of recent ones, and until when to rings of lines.
 
 use std::{
     fs::{File, OpenOptions},
@@ -14,14 +14,19 @@ use mpiprobe_common::file::Header;
 
 use super::monotonic_ns;
 
-const PLACE: u64 = offset_of!(Header, recent_until_ns) as u64;
-/// A process writes for so long after its observer was killed, ns.
+/// A process writes recent calls for so long after its observer was killed, ns.
 const PATIENCE_NS: u64 = 3_000_000_000;
+/// The same of lines: who writes a file of them must not miss any because the machine was busy. When nobody reads, rings are full soon,
+/// and then that costs nothing.
+const LINES_PATIENCE_NS: u64 = 120_000_000_000;
 
 /// Switched off when it is dropped.
 #[derive(Debug)]
 pub struct RecentSwitch {
     file: File,
+    /// Where the word is.
+    place: u64,
+    patience_ns: u64,
     /// What the word was set to last; 0: it was not.
     set_to: u64,
 }
@@ -29,16 +34,25 @@ pub struct RecentSwitch {
 impl RecentSwitch {
     /// Opens the very same file again, for writing. Whoever has a lease on it is not waited for.
     pub(super) fn of(file: &File) -> io::Result<Self> {
+        Self::new(file, offset_of!(Header, recent_until_ns), PATIENCE_NS)
+    }
+
+    /// The same of lines.
+    pub(super) fn of_trace(file: &File) -> io::Result<Self> {
+        Self::new(file, offset_of!(Header, trace_until_ns), LINES_PATIENCE_NS)
+    }
+
+    fn new(file: &File, place: usize, patience_ns: u64) -> io::Result<Self> {
         let link = format!("/proc/self/fd/{}", file.as_raw_fd());
         let file = OpenOptions::new().write(true).read(true).custom_flags(libc::O_NONBLOCK).open(link)?;
-        Ok(Self { file, set_to: 0 })
+        Ok(Self { file, place: place as u64, patience_ns, set_to: 0 })
     }
 
     /// Puts the end off. Tells whether calls have been written down without a break since the last time.
     pub fn renew(&mut self) -> io::Result<bool> {
         let now = monotonic_ns();
         let went_on = self.set_to != 0 && self.read()? >= now;
-        let until = now.saturating_add(PATIENCE_NS);
+        let until = now.saturating_add(self.patience_ns);
         self.write(until)?;
         self.set_to = until;
         Ok(went_on)
@@ -46,21 +60,27 @@ impl RecentSwitch {
 
     fn read(&self) -> io::Result<u64> {
         let mut word = [0; size_of::<u64>()];
-        self.file.read_exact_at(&mut word, PLACE)?;
+        self.file.read_exact_at(&mut word, self.place)?;
         Ok(u64::from_ne_bytes(word))
     }
 
     fn write(&self, until: u64) -> io::Result<()> {
-        self.file.write_all_at(&until.to_ne_bytes(), PLACE)
+        self.file.write_all_at(&until.to_ne_bytes(), self.place)
+    }
+
+    /// Nothing is written from now on, unless another observer has put the end off meanwhile.
+    pub fn end(&mut self) {
+        // If this fails, it ends by itself.
+        if self.set_to != 0 && self.read().is_ok_and(|until| until == self.set_to) {
+            let _ = self.write(0);
+        }
+        self.set_to = 0;
     }
 }
 
 impl Drop for RecentSwitch {
     fn drop(&mut self) {
-        // Unless another observer has put it off meanwhile. If this fails, it ends by itself.
-        if self.set_to != 0 && self.read().is_ok_and(|until| until == self.set_to) {
-            let _ = self.write(0);
-        }
+        self.end();
     }
 }
 
@@ -72,6 +92,8 @@ mod tests {
     };
 
     use super::*;
+
+    const PLACE: u64 = offset_of!(Header, recent_until_ns) as u64;
 
     fn word(file: &File) -> u64 {
         let mut word = [0; 8];

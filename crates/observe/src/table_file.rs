@@ -5,7 +5,7 @@
 
 use std::{
     collections::{BTreeMap, HashMap},
-    fs::OpenOptions,
+    fs::{File, OpenOptions},
     io,
     mem::offset_of,
     os::{
@@ -148,8 +148,28 @@ impl TableFile {
         RecentSwitch::of(self.file.here().ok_or(io::ErrorKind::Unsupported)?)
     }
 
+    /// The file itself, if nobody else has it.
+    pub(crate) fn file(&self) -> Option<&File> {
+        self.file.here()
+    }
+
+    /// Threads that live, and those that have ended.
+    pub(crate) fn all_threads(&self) -> Result<(Vec<ThreadSnapshot>, Vec<EndedThread>), TableFileError> {
+        let threads = self.threads(self.header()?.threads, 0)?;
+        let ended = by_end(self.ended_threads()?);
+        Ok((alive(threads, &ended), ended))
+    }
+
+    /// The number of the communicator that a handle means now.
+    pub(crate) fn communicator_of(&self, handle: u64) -> Option<u32> {
+        let used = self.header().ok()?.communicators;
+        let entries = self.entries(COMMUNICATORS_REGION, used).ok()?;
+        let is_it = |known: &Communicator| known.first_ns != 0 && known.freed_ns == 0 && known.key.handle == handle;
+        (1..).zip(&entries).find(|(_, known)| is_it(known)).map(|(number, _)| number)
+    }
+
     /// The special values of the process's MPI library; zeroed where they are not known.
-    fn layout(&self) -> Result<Layout, TableFileError> {
+    pub(crate) fn layout(&self) -> Result<Layout, TableFileError> {
         Ok(self.entries(LAYOUT_REGION, 1)?.first().copied().unwrap_or_default())
     }
 

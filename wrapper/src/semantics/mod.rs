@@ -28,6 +28,7 @@ use mpiprobe_common::{
         counting::{self, Moved},
         handles::{self as handles_rules, Release},
         partner::{Partners, completed_source},
+        recording::{self, Found, found_nothing},
     },
     stats::size_bucket,
 };
@@ -36,6 +37,7 @@ use crate::{
     entry::{DESCRIPTORS, Frame},
     layers,
     thread::Local,
+    trace,
 };
 use arguments::{Arguments, handle_at};
 pub(crate) use call_cache::CallCache;
@@ -64,6 +66,8 @@ struct Call<'a> {
     ns: u64,
     started_ns: u64,
     returned_ns: u64,
+    /// It is written down.
+    is_traced: bool,
 }
 
 /// What was found out about it.
@@ -94,7 +98,7 @@ impl Call<'_> {
     #[inline]
     fn tables(&self) -> OfThread<'_> {
         // SAFETY: the thread's own.
-        unsafe { OfThread::new(self.local, self.library, self.returned_ns) }
+        unsafe { OfThread::new(self.local, self.library, self.returned_ns, self.is_traced) }
     }
 }
 
@@ -170,7 +174,12 @@ fn look_at_freed(library: &Library, what: Release, arguments: Arguments) {
 }
 
 unsafe fn look_ahead(local: *mut Local, library: &Library, descriptor: &Descriptor, arguments: Arguments) {
-    look_at_freed(library, handles_rules::release(descriptor), arguments);
+    let release = handles_rules::release(descriptor);
+    if recording::frees_object(descriptor) {
+        // SAFETY: by contract.
+        unsafe { requests::remember_freed(local, scope::handle(library, arguments, release == Release::File)) };
+    }
+    look_at_freed(library, release, arguments);
     let position = handles_rules::looked_at(descriptor);
     if position != NONE {
         // SAFETY: by contract.
@@ -186,7 +195,14 @@ unsafe fn look_ahead(local: *mut Local, library: &Library, descriptor: &Descript
 /// # Safety
 /// As [`at_entry`]; `stats` must be the thread's entry of the function, or null.
 #[inline]
-pub(crate) unsafe fn account(local: *mut Local, frame: *mut Frame, function: u32, ns: u64, stats: *mut FunctionStats) {
+pub(crate) unsafe fn account(
+    local: *mut Local,
+    frame: *mut Frame,
+    function: u32,
+    ns: u64,
+    stats: *mut FunctionStats,
+    is_traced: bool,
+) {
     /// The calibration's function has no arguments.
     static EMPTY: Descriptor = Descriptor::EMPTY;
     let Some(library) = library::known() else { return };
@@ -206,13 +222,20 @@ pub(crate) unsafe fn account(local: *mut Local, frame: *mut Frame, function: u32
             ns,
             started_ns,
             returned_ns: started_ns + ns,
+            is_traced,
         }
     };
+    // SAFETY: by contract.
+    let unwritten = unsafe { (*(*local).state).unwritten.changes };
     // A call that failed has moved nothing.
     let succeeded = call.result == MPI_SUCCESS;
     let mut own_flow = 0;
+    let mut found = None;
     if !stats.is_null() {
         let traffic = if succeeded { look_up(&call) } else { attribute(&call, false) };
+        if is_traced {
+            found = Some(traffic);
+        }
         own_flow = traffic.flow_plus_1;
         count(&call, &traffic, succeeded);
         if succeeded && descriptor.begins_operation() {
@@ -229,6 +252,43 @@ pub(crate) unsafe fn account(local: *mut Local, frame: *mut Frame, function: u32
     }
     if succeeded && descriptor.new_scope & descriptor.new_communicator & descriptor.communicator_name != NONE {
         note_objects(&call);
+    }
+    if is_traced {
+        if succeeded && descriptor.completion == completion::READIES {
+            requests::ready(&call);
+        }
+        write_down(&call, found.as_ref(), unwritten);
+    }
+}
+
+/// The completed call goes to the thread's ring. `traffic`: what was found out about it; `unwritten`: how many changes had not been written
+/// before.
+#[inline(never)]
+fn write_down(call: &Call<'_>, traffic: Option<&Traffic>, unwritten: u64) {
+    let given = call.given();
+    // SAFETY: the thread's own.
+    unsafe {
+        let state = (*call.local).state;
+        let mut found = Found {
+            tid: (*state).id as u32,
+            // It is among them.
+            number: (*state).calls.wrapping_sub(1) as u32,
+            function: call.function,
+            started_ns: call.started_ns,
+            ns: call.ns,
+            call_site: call.call_site,
+            result: call.result,
+            freed: (*call.local).given.freed(),
+            partners: Partners::given(&given),
+            ..Found::NOTHING
+        };
+        if let Some(traffic) = traffic {
+            found.flow_plus_1 = traffic.flow_plus_1;
+            found.communicator = traffic.number;
+            (found.partners, found.sent, found.received) = (traffic.partners, traffic.sent, traffic.received);
+        }
+        let record = recording::record(&given, &found);
+        trace::call(call.local, &record, || found_nothing(&given, call.result), unwritten);
     }
 }
 

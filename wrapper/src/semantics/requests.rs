@@ -11,6 +11,7 @@ use mpiprobe_common::{
         handles::{length, sender},
         operation::{self, Times, is_followed},
         settling::{self, Sharers},
+        tables::{Operations as _, What},
     },
 };
 
@@ -29,7 +30,25 @@ pub(crate) struct Given {
     /// How many are remembered.
     handles: u32,
     reserved: u32,
+    /// The window or file that it frees.
+    freed: u64,
     words: [u64; HANDLES],
+}
+
+impl Given {
+    /// Handle of the window or file that the open call was given to be freed; else whatever another call was given.
+    pub(super) fn freed(&self) -> u64 {
+        self.freed
+    }
+}
+
+/// Remembers what the open call frees.
+///
+/// # Safety
+/// `local` must be the thread's own.
+pub(super) unsafe fn remember_freed(local: *mut Local, handle: u64) {
+    // SAFETY: by contract.
+    unsafe { (*local).given.freed = handle };
 }
 
 /// Remembers the handles that a call is given: of requests, or of a message.
@@ -106,6 +125,7 @@ pub(super) fn matched(call: &Call<'_>, traffic: &Traffic) {
         communicator: traffic.communicator,
         communicator_number: traffic.number,
         source: traffic.partners.source,
+        function: call.function as u16,
         ..Request::default()
     };
     operation::matched(&call.given(), &mut call.tables(), number_of(call.local), &mut message);
@@ -114,7 +134,10 @@ pub(super) fn matched(call: &Call<'_>, traffic: &Traffic) {
 /// Whom the message is from that the completed call has received, and over which communicator.
 pub(super) fn take_message(call: &Call<'_>) -> (i32, Option<u64>) {
     let (source, communicator) = sender(&call.library.layout, given(call, 0), |handle| {
-        store::take(key_kind::MESSAGE, handle, call.started_ns).map(|message| (message.source, message.communicator))
+        let message = store::take(key_kind::MESSAGE, handle, call.started_ns)?;
+        let key = RequestKey { process: number_of(call.local), kind: key_kind::MESSAGE, handle };
+        call.tables().changed(&key, &message, What::Completes { status: 0 });
+        Some((message.source, message.communicator))
     });
     (source, Some(communicator).filter(|&handle| handle != 0))
 }
@@ -124,6 +147,15 @@ pub(super) fn drop_message(call: &Call<'_>) {
     let left = handle_at(&call.library.layout, call.arguments.word(call.descriptor.message));
     if left == Some(call.library.layout.constants.message_null) {
         take_message(call);
+    }
+}
+
+/// The call lets partitions of a request go.
+pub(super) fn ready(call: &Call<'_>) {
+    let handle = call.arguments.handle(&call.library.layout, call.descriptor.request);
+    if let Some(request) = store::persistent(key_kind::REQUEST, handle) {
+        let key = RequestKey { process: number_of(call.local), kind: key_kind::REQUEST, handle };
+        call.tables().changed(&key, &request, What::Readies);
     }
 }
 
@@ -199,7 +231,7 @@ pub(super) unsafe fn give_up(local: *mut Local, library: &Library, address: u64)
     {
         let key = RequestKey { process: number_of(local), kind: key_kind::REQUEST, handle };
         // SAFETY: by contract.
-        operation::give_up(&mut unsafe { OfThread::new(local, library, u64::MAX) }, &key, u64::MAX);
+        operation::give_up(&mut unsafe { OfThread::new(local, library, u64::MAX, false) }, &key, u64::MAX);
     }
 }
 

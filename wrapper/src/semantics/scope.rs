@@ -130,6 +130,11 @@ fn scope_at(library: &Library, arguments: Arguments, position: u8, is_file: bool
     if is_file { Own.word(address).map(Over::File) } else { handle_at(&library.layout, address).map(Over::Window) }
 }
 
+/// The handle of the window or file at the first argument; 0: there is none.
+pub(super) fn handle(library: &Library, arguments: Arguments, is_file: bool) -> u64 {
+    scope_at(library, arguments, 0, is_file).map_or(0, Over::handle)
+}
+
 /// The window or file whose handle is at the first argument is about to be freed.
 pub(super) fn forget(library: &Library, arguments: Arguments, is_file: bool) {
     if let Some(entry) = scope_at(library, arguments, 0, is_file).and_then(Over::entry) {

@@ -4,11 +4,14 @@ use mpiprobe_common::{
     Amount, FunctionStats, Loss, Request, RequestKey,
     flow::Sought,
     request::state,
-    rules::tables::{Counts, Operations},
+    rules::{
+        recording,
+        tables::{Counts, Operations, What},
+    },
 };
 
-use super::{add_received_to, add_sent_to, communicator, flow, library::Library, store};
-use crate::{process, statistics, thread::Local};
+use super::{add_received_to, add_sent_to, arguments::Own, communicator, flow, library::Library, store};
+use crate::{process, statistics, thread::Local, trace};
 
 /// Those of the calling thread.
 pub(super) struct OfThread<'a> {
@@ -16,13 +19,15 @@ pub(super) struct OfThread<'a> {
     library: &'a Library,
     /// When the call returned that is accounted for.
     returned_ns: u64,
+    /// What it does to requests is written down.
+    writes_changes: bool,
 }
 
 impl<'a> OfThread<'a> {
     /// # Safety
     /// `local` must be the thread's own.
-    pub(super) unsafe fn new(local: *mut Local, library: &'a Library, returned_ns: u64) -> Self {
-        Self { local, library, returned_ns }
+    pub(super) unsafe fn new(local: *mut Local, library: &'a Library, returned_ns: u64, writes_changes: bool) -> Self {
+        Self { local, library, returned_ns, writes_changes }
     }
 }
 
@@ -131,6 +136,24 @@ impl Operations for OfThread<'_> {
 
     fn forget_persistent(&mut self, key: &RequestKey, _started_ns: u64) {
         store::remove(key.kind, key.handle);
+    }
+
+    #[inline]
+    fn writes_changes(&self) -> bool {
+        self.writes_changes
+    }
+
+    #[inline]
+    fn changed(&mut self, key: &RequestKey, request: &Request, what: What) {
+        if self.writes_changes {
+            // SAFETY: the thread's own.
+            unsafe {
+                let state = (*self.local).state;
+                let call = ((*state).id as u32, (*state).calls.wrapping_sub(1) as u32);
+                let change = recording::changed(&self.library.layout, &Own, call, key.handle, request, what);
+                trace::change(self.local, &change);
+            }
+        }
     }
 
     fn is_alive(&self, communicator: u32, handle: u64) -> bool {

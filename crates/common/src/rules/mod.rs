@@ -16,5 +16,6 @@ pub mod counting;
 pub mod handles;
 pub mod operation;
 pub mod partner;
+pub mod recording;
 pub mod settling;
 pub mod tables;

@@ -4,14 +4,14 @@ use super::{
     call::{Arguments, Call},
     counting,
     partner::{Partners, completed_source},
-    tables::{Counts, Operations},
+    tables::{Counts, Operations, What},
 };
 use crate::{
     Amount, Layout, Loss, Request, RequestKey,
     descriptor::{NONE, amount as kind, completion, flags},
     flow::{Sought, peer},
     layout::{Memory, is_complete_request, status_source},
-    request::{certainty, key_kind, state},
+    request::{certainty, epoch_of, key_kind, state},
 };
 
 /// When a call was entered and when it returned, and what of its time is each operation's.
@@ -85,6 +85,7 @@ pub fn complete<M: Memory, T: Operations>(
     if !tables.take(key, times().started_ns, &mut request) {
         return;
     }
+    tables.changed(key, &request, What::Completes { status });
     let mut main_flow = tables.own_flow(request.flow_plus_1);
     if request.state & state::BY_STATUS != 0 && request.source != peer::NULL {
         let received = request.arrived(layout, status, memory);
@@ -156,6 +157,7 @@ pub fn start<T: Operations>(
         tables.add_unknown(unknown.0, unknown.1);
         return;
     }
+    tables.changed(key, &request, What::Starts { next_epoch: epoch_of(returned_ns) });
     if request.started_by_plus_1 == function + 1 {
         request.flow_plus_1 = tables.own_flow(request.flow_plus_1);
     } else {
@@ -180,13 +182,15 @@ pub fn start<T: Operations>(
 #[inline(always)]
 pub fn give_up<T: Operations>(tables: &mut T, key: &RequestKey, started_ns: u64) {
     let mut request = Request::default();
-    if tables.take(key, started_ns, &mut request)
-        && request.state & state::BY_STATUS != 0
-        && request.source != peer::NULL
-    {
-        let statistics = tables.statistics(request.function);
-        let flow = tables.own_flow(request.receiving_flow_plus_1());
-        tables.add_unknown(statistics, flow);
+    if tables.take(key, started_ns, &mut request) {
+        tables.changed(key, &request, What::Releases);
+        if request.state & state::BY_STATUS != 0 && request.source != peer::NULL {
+            let statistics = tables.statistics(request.function);
+            let flow = tables.own_flow(request.receiving_flow_plus_1());
+            tables.add_unknown(statistics, flow);
+        }
+    } else if tables.writes_changes() && tables.find_persistent(key, &mut request) {
+        tables.changed(key, &request, What::Releases);
     }
     tables.forget_persistent(key, started_ns);
 }

@@ -2,6 +2,19 @@
 
 use crate::{Amount, Loss, Request, RequestKey, flow::Sought};
 
+/// What a call does to a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum What {
+    /// It starts an operation that has the epoch.
+    Starts { next_epoch: u64 },
+    /// It completes it, with the status at the address (0: the program does not want one; or [`FAILED`](crate::request::FAILED)).
+    Completes { status: u64 },
+    /// It gives it up.
+    Releases,
+    /// It lets partitions of it go.
+    Readies,
+}
+
 /// Statistics of functions, flows (by index plus one; 0: none) and what was lost.
 pub trait Counts {
     /// Where the statistics of a function are.
@@ -60,6 +73,16 @@ pub trait Operations: Counts {
 
     /// A request is given up by a call entered at `started_ns`: a persistent one is none any more.
     fn forget_persistent(&mut self, key: &RequestKey, started_ns: u64);
+
+    /// Whether it is written down what becomes of requests.
+    #[inline(always)]
+    fn writes_changes(&self) -> bool {
+        false
+    }
+
+    /// Writes down what the call does to a request, if anything is.
+    #[inline(always)]
+    fn changed(&mut self, _key: &RequestKey, _request: &Request, _what: What) {}
 
     /// Whether a handle still means the communicator with that number.
     fn is_alive(&self, communicator: u32, handle: u64) -> bool;

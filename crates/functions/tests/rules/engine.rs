@@ -1,13 +1,19 @@
 //! An engine whose tables are lists.
 
-use std::collections::BTreeMap;
+use std::{cell::RefCell, collections::BTreeMap, rc::Rc};
 
 use mpiprobe_common::{
     Amount, Layout, Loss, Request, RequestKey,
     flow::{Flow, Sought},
     request::{certainty, state},
-    rules::tables::{Counts, Operations},
+    rules::{
+        recording,
+        tables::{Counts, Operations, What},
+    },
+    trace::ChangeRecord,
 };
+
+use crate::setting::{Process, Shared};
 
 /// What was counted of a function.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -17,6 +23,9 @@ pub(crate) struct Counted {
     pub(crate) at_most: u64,
     pub(crate) unknown: u64,
 }
+
+/// The call whose changes are written down.
+const CALL: (u32, u32) = (11, 3);
 
 #[derive(Debug, Default)]
 pub(crate) struct Engine {
@@ -28,6 +37,9 @@ pub(crate) struct Engine {
     pub(crate) losses: Vec<Loss>,
     /// Numbers and handles of communicators that are alive.
     pub(crate) alive: Vec<(u32, u64)>,
+    pub(crate) memory: Rc<RefCell<Process>>,
+    /// What has become of requests.
+    pub(crate) changes: Vec<ChangeRecord>,
 }
 
 impl Engine {
@@ -147,6 +159,15 @@ impl Operations for Engine {
 
     fn forget_persistent(&mut self, key: &RequestKey, _started_ns: u64) {
         self.operations.retain(|(known, request)| known != key || request.state & state::PERSISTENT == 0);
+    }
+
+    fn writes_changes(&self) -> bool {
+        true
+    }
+
+    fn changed(&mut self, key: &RequestKey, request: &Request, what: What) {
+        let memory = Shared(&self.memory);
+        self.changes.push(recording::changed(&self.layout, &memory, CALL, key.handle, request, what));
     }
 
     fn is_alive(&self, communicator: u32, handle: u64) -> bool {

@@ -6,5 +6,6 @@
 
 mod amounts;
 mod engine;
+mod recording;
 mod requests;
 mod setting;

@@ -30,18 +30,20 @@ const NS: u64 = 60;
 const FILE: u64 = 0x5555_0000_1000;
 
 /// A process that makes calls one after the other.
-struct World {
-    engine: Engine,
+pub(crate) struct World {
+    pub(crate) engine: Engine,
     process: Rc<RefCell<Process>>,
     now: u64,
     /// The requests that the program has, one behind the other, and statuses for as many.
     requests: u64,
-    statuses: u64,
+    pub(crate) statuses: u64,
     flag: u64,
     numbers: u64,
+    /// What messages are posted with.
+    pub(crate) tag: i32,
 }
 
-fn id(name: &str) -> u16 {
+pub(crate) fn id(name: &str) -> u16 {
     by_name(name).unwrap().number()
 }
 
@@ -49,11 +51,13 @@ impl World {
     fn new(layout: &Layout) -> Self {
         let mut process = Process::default();
         let [requests, statuses, flag, numbers] = [(); 4].map(|()| process.put(&[], 4));
-        let engine = Engine { layout: *layout, alive: vec![COMMUNICATOR], ..Engine::default() };
-        Self { engine, process: Rc::new(RefCell::new(process)), now: 1000, requests, statuses, flag, numbers }
+        let process = Rc::new(RefCell::new(process));
+        let memory = Rc::clone(&process);
+        let engine = Engine { layout: *layout, alive: vec![COMMUNICATOR], memory, ..Engine::default() };
+        Self { engine, process, now: 1000, requests, statuses, flag, numbers, tag: 5 }
     }
 
-    fn layout(&self) -> Layout {
+    pub(crate) fn layout(&self) -> Layout {
         self.engine.layout
     }
 
@@ -81,7 +85,19 @@ impl World {
         self.statuses + index as u64 * u64::from(self.layout().status.size)
     }
 
-    fn set_status(&self, index: usize, bytes: u64, source: i32, is_cancelled: bool) {
+    /// The tag that a status says.
+    pub(crate) fn set_tag(&self, index: usize, tag: u64) {
+        let address = self.status(index) + u64::from(self.layout().status.tag);
+        self.process.borrow_mut().write(address, tag, 4);
+    }
+
+    /// What tells the operation of a handle from others.
+    pub(crate) fn epoch(&self, handle: u64) -> u64 {
+        let mut known = self.engine.operations.iter();
+        known.find(|(key, _)| key.handle == handle).map_or(0, |(_, request)| request.epoch())
+    }
+
+    pub(crate) fn set_status(&self, index: usize, bytes: u64, source: i32, is_cancelled: bool) {
         self.process.borrow_mut().set_status(&self.layout(), self.status(index), bytes, source, is_cancelled);
     }
 
@@ -98,13 +114,13 @@ impl World {
     }
 
     /// A call gives back the request `handle`, of an operation with a partner that moves so much.
-    fn posts(&mut self, name: &str, handle: u64, partner: i32, moves: (Amount, Amount)) {
+    pub(crate) fn posts(&mut self, name: &str, handle: u64, partner: i32, moves: (Amount, Amount)) {
         self.set_requests(&[handle]);
         let function = by_name(name).unwrap().function();
         self.give(function, &["request"], self.requests);
         self.give(function, &["fh"], handle);
         self.give(function, &["sendtag"], 6);
-        self.give(function, &["tag", "recvtag"], 5);
+        self.give(function, &["tag", "recvtag"], u64::from(self.tag.cast_unsigned()));
         self.now += 100;
         let (sent, received) = moves;
         let is_send = sent.certainty != certainty::NOTHING;
@@ -131,7 +147,7 @@ impl World {
     }
 
     /// A call settles requests, which it was given as `handles`, and leaves as MPI does in `after`.
-    fn settles(&mut self, name: &str, handles: &[u64], after: impl FnOnce(&Self), result: i32) {
+    pub(crate) fn settles(&mut self, name: &str, handles: &[u64], after: impl FnOnce(&Self), result: i32) {
         self.set_requests(handles);
         let function = by_name(name).unwrap().function();
         self.give(function, &["request", "array_of_requests"], self.requests);
@@ -193,15 +209,15 @@ impl World {
 }
 
 /// A receive of at most so many bytes; a send of so many.
-const fn receive(most: u64) -> (Amount, Amount) {
+pub(crate) const fn receive(most: u64) -> (Amount, Amount) {
     (Amount::NOTHING, Amount { bytes: most, certainty: certainty::AT_MOST })
 }
 
-const fn send(bytes: u64) -> (Amount, Amount) {
+pub(crate) const fn send(bytes: u64) -> (Amount, Amount) {
     (Amount::known(bytes), Amount::NOTHING)
 }
 
-fn each(test: impl Fn(World)) {
+pub(crate) fn each(test: impl Fn(World)) {
     for layout in layouts() {
         test(World::new(&layout));
     }

@@ -134,6 +134,7 @@ mod tests {
             time_ns: 50,
             first_entry_ns: 200,
             open_ns,
+            ..EndedThread::default()
         };
         let sums = ProcessCounters {
             ended_threads: 4,
@@ -181,6 +182,7 @@ mod tests {
             time_ns: u64::MAX,
             first_entry_ns: 1,
             open_ns: u64::MAX,
+            ..EndedThread::default()
         };
         let threads = Threads::of(&process(Vec::new(), vec![huge; 3], &ProcessCounters::ZERO), u64::MAX, 5);
         assert_eq!((threads.rows.len(), threads.others, threads.mpi_ns()), (3, None, u64::MAX));

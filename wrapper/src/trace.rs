@@ -1,0 +1,159 @@
+//! Calls as they return, written to rings while an observer wants the course of events.
+
+use core::{
+    ffi::CStr,
+    sync::atomic::{AtomicU64, Ordering, compiler_fence},
+};
+
+use mpiprobe_common::{
+    file::{LINES_REGION, RING_LINES, RINGS, RINGS_REGION},
+    trace::{CallRecord, ChangeRecord, Line, Origin, PhaseRecord, RingHead, Room, Words, kind, room},
+};
+
+use crate::{environment, file, header, thread::Local};
+
+/// Set by whoever wants all calls from the first one on; then nobody has to put the end off.
+const VARIABLE: &CStr = c"MPIPROBE_TRACE";
+
+const LINES: u64 = RING_LINES as u64;
+/// So many lines before they are written to there is memory or disk for them, whoever else writes meanwhile.
+const AHEAD: u64 = 256;
+
+const _: () = assert!(RING_LINES.is_power_of_two() && RINGS.is_power_of_two());
+
+/// Until when calls are written from the beginning on, ns.
+pub(crate) fn wanted_until_ns() -> u64 {
+    if environment::get(VARIABLE).is_none_or(CStr::is_empty) { 0 } else { u64::MAX }
+}
+
+/// Whether somebody wants it now. Nobody has to say that he does not any more: he may have been killed.
+#[inline]
+pub(crate) fn is_on(now_ns: u64) -> bool {
+    header::trace_until().is_some_and(|until| now_ns < until.load(Ordering::Relaxed))
+}
+
+/// A call has returned, and there is an entry for it in the statistics or not. `found_nothing`: it has only asked, in vain, whether something
+/// has happened. `changes`: how many changes of requests had not been written before it.
+///
+/// # Safety
+/// `local` must be the thread's own.
+#[inline]
+pub(crate) unsafe fn call(local: *mut Local, record: &CallRecord, found_nothing: impl FnOnce() -> bool, changes: u64) {
+    // SAFETY: by contract.
+    let (ring, unwritten) = unsafe { (Ring::of(local), &mut (*(*local).state).unwritten) };
+    let room = ring.map_or(Room::None, |ring| ring.room());
+    match (ring, room) {
+        (Some(_), Room::Little) if found_nothing() => unwritten.idle += 1,
+        (Some(ring), Room::Enough | Room::Little) => {
+            let has_more = record.needs_more();
+            let first = ring.take(1 + u64::from(has_more));
+            if has_more {
+                ring.write(first, kind::MORE, |words| record.write_more(words));
+            }
+            let record = CallRecord { lacks_changes: unwritten.changes != changes, ..*record };
+            ring.write(first.wrapping_add(u64::from(has_more)), kind::CALL, |words| record.write(has_more, words));
+        }
+        _ => {
+            unwritten.lost += 1;
+            // It is missing with all that it has done.
+            unwritten.changes = changes;
+        }
+    }
+}
+
+/// A call that is about to be written down has done something to a request.
+///
+/// # Safety
+/// As [`call`].
+#[inline]
+pub(crate) unsafe fn change(local: *mut Local, record: &ChangeRecord) {
+    // SAFETY: by contract.
+    unsafe {
+        match Ring::of(local).filter(|ring| ring.room() != Room::None) {
+            Some(ring) => ring.write(ring.take(1), kind::CHANGE, |words| record.write(words)),
+            None => (*(*local).state).unwritten.changes += 1,
+        }
+    }
+}
+
+/// The process is in another phase. Where there is no room, it is seen by the next one.
+///
+/// # Safety
+/// As [`call`].
+#[cold]
+pub(crate) unsafe fn phase(local: *mut Local, at_ns: u64, current: u64) {
+    // SAFETY: by contract.
+    unsafe {
+        let (id, calls) = ((*(*local).state).id, (*(*local).state).calls);
+        let record = PhaseRecord { tid: id as u32, number: calls as u32, at_ns, current };
+        if let Some(ring) = Ring::of(local).filter(|ring| ring.room() != Room::None) {
+            ring.write(ring.take(1), kind::PHASE, |words| record.write(words));
+        }
+    }
+}
+
+/// The ring of a thread.
+#[derive(Clone, Copy)]
+struct Ring {
+    head: *mut RingHead,
+    /// The number of its first line among those of all rings.
+    first: u32,
+}
+
+impl Ring {
+    /// `None`: there is no file any more.
+    #[inline]
+    unsafe fn of(local: *mut Local) -> Option<Self> {
+        // SAFETY: by contract the thread's own.
+        let index = unsafe { (*local).number } & (RINGS - 1);
+        // Those are there from the beginning.
+        let head = file::place(RINGS_REGION, index)?.as_ptr();
+        Some(Self { head, first: index * RING_LINES })
+    }
+
+    #[inline]
+    fn head(&self) -> &AtomicU64 {
+        // SAFETY: an aligned word of the file, which is never unmapped.
+        unsafe { AtomicU64::from_ptr(&raw mut (*self.head).head) }
+    }
+
+    #[inline]
+    fn room(&self) -> Room {
+        // SAFETY: as above.
+        let tail = unsafe { AtomicU64::from_ptr(&raw mut (*self.head).tail) }.load(Ordering::Acquire);
+        let head = self.head().load(Ordering::Relaxed);
+        // Whoever takes a number must be able to write the line.
+        if self.line(head).is_none() || self.line(head.wrapping_add(AHEAD)).is_none() {
+            return Room::None;
+        }
+        room(LINES, head, tail)
+    }
+
+    /// Takes numbers of lines that are to be written.
+    #[inline]
+    fn take(&self, lines: u64) -> u64 {
+        self.head().fetch_add(lines, Ordering::Relaxed)
+    }
+
+    /// Where the line of a number is, once it is certain that there is room for it.
+    #[inline]
+    fn line(&self, number: u64) -> Option<*mut Line> {
+        let index = self.first + (number as u32 & (RING_LINES - 1));
+        Some(file::place(LINES_REGION, index)?.as_ptr())
+    }
+
+    #[inline]
+    fn write(&self, number: u64, kind: u8, words: impl FnOnce(&mut Words)) {
+        // One without is passed over by the reader after some time.
+        let Some(line) = self.line(number) else { return };
+        let origin = Origin { process: 0, kind };
+        // SAFETY: a line of the file that is ours while it says so.
+        unsafe {
+            let state = AtomicU64::from_ptr(&raw mut (*line).state);
+            state.store(Origin::WRITING, Ordering::Relaxed);
+            compiler_fence(Ordering::SeqCst);
+            words(&mut (*line).words);
+            state.store(origin.state(number), Ordering::Release);
+        }
+    }
+}

@@ -1,26 +1,32 @@
 //! Which communicators of different processes are one.
 //!
 //! Making one is collective: all that are in it make those with the same members in the same order. The library's number, where it is
-//! known, tells those apart which exist at the same time.
+//! known, tells those apart which exist at the same time. Each process knows its own place, and all together who is in it.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use super::definition::LocalCommunicator;
 use crate::definitions::{Communicator, CommunicatorId, CommunicatorKind, Neighbours, Process, ProcessId};
 
-/// By process and number there, plus one.
+/// By process and number there.
 pub(super) type Numbers = HashMap<(ProcessId, u32), CommunicatorId>;
 
-/// What all that know one communicator say of it.
-type Key<'a> = (Option<&'a str>, u8, u64, Vec<Option<u32>>, Vec<Option<u32>>, [u32; 2]);
+/// Members of larger ones are not listed.
+const MOST_MEMBERS: u32 = 1 << 22;
+
+/// Size of a group of processes, and some of its members.
+type Side = (u32, [Option<u32>; 3]);
+
+/// What all that know one communicator say of it: of each side of an inter-communicator, the smaller one first.
+type Key<'a> = (Option<&'a str>, u8, u64, [Side; 2]);
 
 struct Group<'a> {
     processes: HashSet<ProcessId>,
-    /// By rank.
-    neighbours: BTreeMap<u32, &'a Neighbours>,
+    /// Sides and ranks that somebody has.
+    places: HashSet<(Side, u32)>,
+    known: Vec<&'a LocalCommunicator>,
     /// Until when it existed, in those that have freed it; `None`: not in all.
     freed_ns: Option<u64>,
-    first: &'a LocalCommunicator,
 }
 
 /// All communicators, and what processes' numbers mean.
@@ -37,48 +43,133 @@ pub(super) fn unite(
     let mut numbers = Numbers::new();
     for local in locals {
         let same = by_key.entry(key(local, job(local))).or_default();
-        let fits = |group: &Group<'_>| {
-            let is_there = local.was_made || group.freed_ns.is_none_or(|ns| ns >= local.first_ns);
-            local.kind == CommunicatorKind::Own || !group.processes.contains(&local.process) && is_there
-        };
-        let found = same.iter().copied().find(|&index| groups.get(index).is_some_and(fits));
+        let found =
+            same.iter().copied().find(|&index| groups.get(index).is_some_and(|group| group.has_room_for(local)));
         let index = found.unwrap_or_else(|| {
             same.push(groups.len());
             groups.push(Group {
                 processes: HashSet::new(),
-                neighbours: BTreeMap::new(),
+                places: HashSet::new(),
+                known: Vec::new(),
                 freed_ns: local.freed_ns,
-                first: local,
             });
             groups.len() - 1
         });
         if let Some(group) = groups.get_mut(index) {
-            group.processes.insert(local.process);
-            if let Some(neighbours) = &local.neighbours {
-                group.neighbours.insert(local.rank, neighbours);
-            }
-            group.freed_ns = group.freed_ns.zip(local.freed_ns).map(|(one, other)| one.max(other));
+            group.add(local);
         }
         numbers.insert((local.process, local.number), CommunicatorId(u32::try_from(index).unwrap_or(u32::MAX)));
     }
-    let communicators = groups.iter().map(|group| {
-        let local = group.first;
-        let parent = local.parent.and_then(|number| numbers.get(&(local.process, number)).copied());
-        let world = || match local.kind {
-            CommunicatorKind::World if local.members.is_empty() => (0..local.size.min(1 << 22)).map(Some).collect(),
-            _ => local.members.clone(),
+    let world_rank = |process: ProcessId| processes.get(process.index()).and_then(|process| process.rank);
+    let united = groups.iter().map(|group| group.united(&numbers, job, world_rank));
+    let mut communicators: Vec<Communicator> = united.collect();
+    name(&mut communicators, &groups);
+    (communicators, numbers)
+}
+
+impl<'a> Group<'a> {
+    fn has_room_for(&self, local: &LocalCommunicator) -> bool {
+        let is_there = local.was_made || self.freed_ns.is_none_or(|ns| ns >= local.first_ns);
+        // Everybody has one of his own, and they are shown as one.
+        local.kind == CommunicatorKind::Own
+            || !self.processes.contains(&local.process)
+                && !self.places.contains(&(own_side(local), local.rank))
+                && is_there
+    }
+
+    fn add(&mut self, local: &'a LocalCommunicator) {
+        self.processes.insert(local.process);
+        self.places.insert((own_side(local), local.rank));
+        self.freed_ns = self.freed_ns.zip(local.freed_ns).map(|(one, other)| one.max(other));
+        self.known.push(local);
+    }
+
+    fn united(
+        &self,
+        numbers: &Numbers,
+        job: impl Fn(&'a LocalCommunicator) -> Option<&'a str>,
+        world_rank: impl Fn(ProcessId) -> Option<u32>,
+    ) -> Communicator {
+        let first = self.known.first();
+        let kind = first.map_or(CommunicatorKind::Made, |local| local.kind);
+        let mut parents = self.known.iter().filter_map(|local| Some((local.process, local.parent?)));
+        let of_side = |side: Option<Side>| {
+            let size = side.map_or(0, |(size, _)| size);
+            let mut members = vec![None; if size > MOST_MEMBERS { 0 } else { size as usize }];
+            for local in &self.known {
+                let is_own = Some(own_side(local)) == side;
+                // What a process lists as its own group is the remote one of those on the other side.
+                let listed = if is_own { &local.members } else { &local.remote_members };
+                for (member, known) in members.iter_mut().zip(listed) {
+                    *member = member.or(*known);
+                }
+                if is_own && let Some(member) = members.get_mut(local.rank as usize) {
+                    *member = world_rank(local.process).or(*member);
+                }
+            }
+            if members.iter().all(Option::is_none) { Vec::new() } else { members }
         };
+        let (own, other) = first.map_or((None, None), |local| (Some(own_side(local)), other_side(local)));
+        let members = match kind {
+            CommunicatorKind::World => (0..first.map_or(0, |local| local.size).min(MOST_MEMBERS)).map(Some).collect(),
+            CommunicatorKind::Own => first.map_or_else(Vec::new, |local| local.members.clone()),
+            CommunicatorKind::Made => of_side(own),
+        };
+        let neighbours = self.known.iter().filter_map(|local| Some((local.rank, local.neighbours.clone()?)));
         Communicator {
-            name: local.name.clone(),
-            kind: local.kind,
-            job: job(local).map(ToOwned::to_owned),
-            members: world(),
-            remote_members: local.remote_members.clone(),
-            parent,
-            neighbours: group.neighbours.iter().map(|(&rank, &known)| (rank, known.clone())).collect(),
+            name: self.given_name(&world_rank).unwrap_or_default(),
+            kind,
+            job: first.and_then(|local| job(local)).map(ToOwned::to_owned),
+            members,
+            remote_members: of_side(other),
+            parent: parents.find_map(|of| numbers.get(&of).copied()),
+            neighbours: neighbours.collect::<BTreeMap<u32, Neighbours>>(),
         }
-    });
-    (communicators.collect(), numbers)
+    }
+
+    /// The name that the program has given; that of the lowest rank, since all should have given the same one.
+    fn given_name(&self, world_rank: impl Fn(ProcessId) -> Option<u32>) -> Option<String> {
+        let is_predefined = |local: &LocalCommunicator| {
+            matches!(
+                (local.kind, local.name.as_str()),
+                (CommunicatorKind::World, "MPI_COMM_WORLD") | (CommunicatorKind::Own, "MPI_COMM_SELF")
+            )
+        };
+        let named = self.known.iter().filter(|local| !local.name.is_empty() && !is_predefined(local));
+        named.min_by_key(|local| (world_rank(local.process), local.process)).map(|local| local.name.clone())
+    }
+}
+
+/// Names those that have none: by how they were made, and from which.
+fn name(communicators: &mut [Communicator], groups: &[Group<'_>]) {
+    let mut counts: HashMap<(Option<String>, String), u32> = HashMap::new();
+    let mut generated: Vec<(usize, String)> = Vec::new();
+    for (index, (communicator, group)) in communicators.iter_mut().zip(groups).enumerate() {
+        let how = group.known.iter().map(|local| local.made()).min_by_key(|how| *how == "comm").unwrap_or_default();
+        let count = counts.entry((communicator.job.clone(), how.clone())).or_default();
+        // Those with a name of their own are counted too: it may come later.
+        *count += 1;
+        if communicator.name.is_empty() {
+            communicator.name =
+                if communicator.kind == CommunicatorKind::Made { format!("{how}#{count}") } else { how };
+            generated.push((index, communicator.name.clone()));
+        }
+    }
+    for (index, short) in generated {
+        let parent = communicators.get(index).and_then(|one| one.parent);
+        let parent = parent.and_then(|id| {
+            let named = generated_name(communicators, id)?;
+            Some(format!("{short} of {named}"))
+        });
+        if let (Some(text), Some(one)) = (parent, communicators.get_mut(index)) {
+            one.name = text;
+        }
+    }
+}
+
+/// A communicator's name without where it comes from.
+fn generated_name(communicators: &[Communicator], id: CommunicatorId) -> Option<&str> {
+    communicators.get(id.index())?.name.split(" of ").next()
 }
 
 fn kind_order(kind: CommunicatorKind) -> u8 {
@@ -89,14 +180,30 @@ fn kind_order(kind: CommunicatorKind) -> u8 {
     }
 }
 
+/// The group that the process belongs to.
+fn own_side(local: &LocalCommunicator) -> Side {
+    let [first, middle, last] = local.outline;
+    if local.remote_size == 0 { (local.size, [first, middle, last]) } else { (local.size, [first, None, None]) }
+}
+
+/// The other one of an inter-communicator.
+fn other_side(local: &LocalCommunicator) -> Option<Side> {
+    let [.., first] = local.outline;
+    (local.remote_size != 0).then_some((local.remote_size, [first, None, None]))
+}
+
 fn key<'a>(local: &LocalCommunicator, job: Option<&'a str>) -> Key<'a> {
+    const NOBODY: Side = (0, [None; 3]);
     let kind = kind_order(local.kind);
     if local.kind != CommunicatorKind::Made {
-        return (job, kind, 0, Vec::new(), Vec::new(), [0; 2]);
+        return (job, kind, 0, [NOBODY; 2]);
     }
     // Each side of an inter-communicator calls the other one remote.
-    let (own, other) = (local.members.clone(), local.remote_members.clone());
-    let sizes = [local.size.min(local.remote_size), local.size.max(local.remote_size)];
-    let (first, second) = if own <= other { (own, other) } else { (other, own) };
-    (job, kind, local.context, first, second, sizes)
+    let mut sides = [own_side(local), other_side(local).unwrap_or(NOBODY)];
+    sides.sort_unstable();
+    (job, kind, local.context, sides)
 }
+
+#[cfg(test)]
+#[path = "communicators_tests.rs"]
+mod tests;

@@ -51,6 +51,11 @@ fn define<W: Write>(definitions: &Definitions, writer: &mut TraceWriter<W>) {
             if !is_in || (known.job.is_some() && known.job != process.job) {
                 continue;
             }
+            // Each side of an inter-communicator calls the other one remote.
+            let is_remote =
+                process.rank.is_some_and(|rank| known.is_inter() && known.remote_members.contains(&Some(rank)));
+            let (own, other) = (&known.members, &known.remote_members);
+            let (own, other) = if is_remote { (other, own) } else { (own, other) };
             let size = |members: &[Option<u32>]| u32::try_from(members.len()).unwrap_or(u32::MAX);
             writer.define(Definition::Communicator(LocalCommunicator {
                 process: id,
@@ -59,12 +64,15 @@ fn define<W: Write>(definitions: &Definitions, writer: &mut TraceWriter<W>) {
                 kind: known.kind,
                 // Keeps those with the same members apart.
                 context: u64::from(number) + 1,
-                size: size(&known.members),
-                remote_size: size(&known.remote_members),
-                rank: rank.unwrap_or(0),
+                size: size(own),
+                remote_size: size(other),
+                // One that is not known is nobody else's.
+                rank: rank.unwrap_or(u32::MAX - id.0),
                 parent: known.parent.map(|CommunicatorId(parent)| parent),
-                members: known.members.clone(),
-                remote_members: known.remote_members.clone(),
+                made_by: None,
+                outline: outline(own, other),
+                members: own.clone(),
+                remote_members: other.clone(),
                 neighbours: rank.and_then(|rank| known.neighbours.get(&rank).cloned()),
                 was_made: true,
                 first_ns: number.into(),
@@ -80,4 +88,11 @@ fn define<W: Write>(definitions: &Definitions, writer: &mut TraceWriter<W>) {
             writer.define(Definition::File { process: id, number, communicator, file: file.clone() });
         }
     }
+}
+
+/// Some members of a communicator, of whose groups these are.
+fn outline(own: &[Option<u32>], other: &[Option<u32>]) -> [Option<u32>; 3] {
+    let at = |members: &[Option<u32>], place: usize| members.get(place).copied().flatten();
+    let last = if other.is_empty() { at(own, own.len().saturating_sub(1)) } else { at(other, 0) };
+    [at(own, 0), at(own, own.len() / 2), last]
 }

@@ -363,6 +363,12 @@ impl Said {
     fn take(&mut self, definition: Definition) -> bool {
         match definition {
             Definition::Functions(names) => self.functions = names,
+            Definition::Clock(id, pair) => {
+                let Some(node) = self.own.nodes.get_mut(id.index()) else { return false };
+                if node.clock.len() < MOST {
+                    node.clock.push(pair);
+                }
+            }
             Definition::Node(id, node) => return set(&mut self.own.nodes, id.index(), node),
             Definition::Process(id, process) => return set(&mut self.own.processes, id.index(), process),
             Definition::Location(id, location) => return set(&mut self.own.locations, id.index(), location),

@@ -68,6 +68,7 @@ fn an_event_of_a_halo_exchange_takes_less_than_four_bytes() {
     assert!(each <= 4.0, "{each} bytes an event");
 }
 
+/// Invariant TRACE-PREFIX.
 #[test]
 fn wherever_a_file_is_cut_off_what_is_before_is_read() {
     let made = HandMade::halo(3, 1900);

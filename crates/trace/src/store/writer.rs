@@ -26,6 +26,8 @@ pub struct TraceWriter<W: Write> {
     definitions: Vec<Definition>,
     sequence: u32,
     written: u64,
+    /// Events that could not be written, by location.
+    dropped: Vec<u64>,
 }
 
 impl<W: Write> TraceWriter<W> {
@@ -37,7 +39,7 @@ impl<W: Write> TraceWriter<W> {
         to.write_all(&head)?;
         let names = FUNCTIONS.iter().map(|function| function.name.to_owned()).collect();
         let definitions = vec![Definition::Functions(names)];
-        Ok(Self { to, open: Vec::new(), definitions, sequence: 0, written: head.len() as u64 })
+        Ok(Self { to, open: Vec::new(), definitions, sequence: 0, written: head.len() as u64, dropped: Vec::new() })
     }
 
     /// Something that events refer to from now on, or more of what is known of it. Communicators, windows and files are called in events
@@ -56,20 +58,30 @@ impl<W: Write> TraceWriter<W> {
         if columns.count() >= CHUNK { self.close(location) } else { Ok(()) }
     }
 
-    /// Writes out everything so far.
+    /// Writes out everything so far, as far as that is possible.
     pub fn flush(&mut self) -> Result<(), WriteError> {
-        self.write_definitions()?;
+        let mut written = self.write_definitions();
         for location in 0..u32::try_from(self.open.len()).unwrap_or(u32::MAX) {
-            self.close(LocationId(location))?;
+            let closed = self.close(LocationId(location));
+            written = written.and(closed);
         }
-        self.to.flush()?;
-        Ok(())
+        written.and(Ok(self.to.flush()?))
     }
 
     /// The same, and gives back what was written to.
     pub fn finish(mut self) -> Result<W, WriteError> {
         self.flush()?;
         Ok(self.to)
+    }
+
+    /// Events of a location that were given and could not be written.
+    pub fn dropped(&self, location: LocationId) -> u64 {
+        self.dropped.get(location.index()).copied().unwrap_or(0)
+    }
+
+    /// What is written to.
+    pub fn to(&mut self) -> &mut W {
+        &mut self.to
     }
 
     /// Bytes so far.
@@ -82,8 +94,10 @@ impl<W: Write> TraceWriter<W> {
             return Ok(());
         }
         let payload = serde_json::to_vec(&self.definitions)?;
+        self.chunk(Kind::Definitions, &payload, LocationId(0), &Columns::default())?;
+        // What could not be written is tried again.
         self.definitions.clear();
-        self.chunk(Kind::Definitions, &payload, LocationId(0), &Columns::default())
+        Ok(())
     }
 
     fn close(&mut self, location: LocationId) -> Result<(), WriteError> {
@@ -92,8 +106,17 @@ impl<W: Write> TraceWriter<W> {
             return Ok(());
         }
         // Whatever is cut off, what events refer to comes before them.
-        self.write_definitions()?;
-        self.chunk(Kind::Events, &columns.bytes(), location, &columns)
+        let written =
+            self.write_definitions().and_then(|()| self.chunk(Kind::Events, &columns.bytes(), location, &columns));
+        if written.is_err() {
+            if self.dropped.len() <= location.index() {
+                self.dropped.resize(location.index() + 1, 0);
+            }
+            if let Some(dropped) = self.dropped.get_mut(location.index()) {
+                *dropped += u64::from(columns.count());
+            }
+        }
+        written
     }
 
     fn chunk(&mut self, kind: Kind, payload: &[u8], location: LocationId, columns: &Columns) -> Result<(), WriteError> {

@@ -1,0 +1,460 @@
+//! From the lines of one process to its events.
+
+use std::{
+    collections::{BTreeMap, HashMap, hash_map::Entry},
+    fmt,
+};
+
+use mpiprobe_common::{
+    FlowKey,
+    descriptor::NONE,
+    flow::communicator_kind,
+    phase::current,
+    request::epoch_of,
+    trace::{CallRecord, ChangeRecord, PhaseRecord, Unwritten, Words, change},
+};
+use mpiprobe_discover::printable;
+use mpiprobe_functions::{FunctionId, Group};
+use mpiprobe_observe::{CommunicatorSnapshot, Referred};
+use mpiprobe_trace::{
+    Call, Change, CommunicatorId, CommunicatorKind, Event, File, FileId, LeftOut, LocationId, Object, PhaseChange,
+    Process, ProcessId, RequestChange, SiteId, WindowId,
+    store::{Definition, LocalCommunicator},
+};
+
+use crate::{
+    numbering::Turn,
+    open_calls::open_call,
+    operation::{descriptor, is_persistent, of_call, of_request},
+    requests::Requests,
+    selection::Chosen,
+    thread::Thread,
+};
+
+/// What a process may have of each, whatever it writes into its rings: no program has nearly as many.
+const MOST_THREADS: usize = 1 << 16;
+const MOST_SITES: usize = 1 << 18;
+const MOST_OBJECTS: usize = 1 << 16;
+const MOST_COMMUNICATORS: usize = 1 << 17;
+
+/// Definitions and numbers that are handed out while a recording goes on.
+#[derive(Debug, Default)]
+pub(crate) struct Names {
+    pub(crate) definitions: Vec<Definition>,
+    pub(crate) locations: u32,
+    pub(crate) sites: u32,
+    pub(crate) new_sites: Vec<NewSite>,
+}
+
+/// A place that calls were made from and that nobody has named yet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NewSite {
+    pub id: SiteId,
+    /// Slot of the process, and return address in it.
+    pub process: u32,
+    pub address: u64,
+}
+
+/// A process that is recorded.
+pub(crate) struct Recorded {
+    pub(crate) id: ProcessId,
+    pub(crate) slot: u32,
+    pub(crate) definition: Process,
+    referred: Box<dyn Referred + Send>,
+    /// By thread id; of several that have had the same, the last.
+    threads: HashMap<u32, Thread>,
+    /// Those that have ended, and whose id another one has got.
+    replaced: Vec<(u32, Thread)>,
+    requests: Requests,
+    objects: HashMap<(bool, u64), u32>,
+    last_object: u32,
+    sites: HashMap<u64, SiteId>,
+    /// As they were defined, by number.
+    communicators: BTreeMap<u32, LocalCommunicator>,
+    pub(crate) chosen: Chosen,
+    phases: HashMap<u32, Option<String>>,
+    /// The line before, if it belongs to the next one, by ring.
+    pub(crate) halves: HashMap<u32, (u64, Words)>,
+    /// What was not written before the recording began, by thread id.
+    unwritten: HashMap<u32, Unwritten>,
+}
+
+impl fmt::Debug for Recorded {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Recorded").field("id", &self.id).field("threads", &self.threads.len()).finish_non_exhaustive()
+    }
+}
+
+impl Recorded {
+    pub(crate) fn new(id: ProcessId, slot: u32, definition: Process, mut referred: Box<dyn Referred + Send>) -> Self {
+        let living = referred.threads().map(|(living, _)| living).unwrap_or_default();
+        // What was lost before is of another recording.
+        let unwritten = if definition.began_before {
+            living.iter().map(|thread| (thread.tid, thread.state.unwritten)).collect()
+        } else {
+            HashMap::new()
+        };
+        Self {
+            id,
+            slot,
+            definition,
+            referred,
+            threads: HashMap::new(),
+            replaced: Vec::new(),
+            requests: Requests::default(),
+            objects: HashMap::new(),
+            last_object: 0,
+            sites: HashMap::new(),
+            communicators: BTreeMap::new(),
+            chosen: Chosen::new(),
+            phases: HashMap::new(),
+            halves: HashMap::new(),
+            unwritten,
+        }
+    }
+
+    /// Whether a line is of a thread that is known, or there is room for another one.
+    pub(crate) fn has_room_for(&self, words: &Words) -> bool {
+        #[expect(clippy::cast_possible_truncation, reason = "that half")]
+        let tid = words.first().map_or(0, |word| *word as u32);
+        self.threads.len().max(self.replaced.len()) < MOST_THREADS || self.threads.contains_key(&tid)
+    }
+
+    /// A thread that is about to have an event.
+    fn thread(&mut self, tid: u32, at_ns: u64, names: &mut Names) -> &mut Thread {
+        match self.threads.entry(tid) {
+            Entry::Occupied(known) => known.into_mut(),
+            Entry::Vacant(new) => {
+                let location = LocationId(names.locations);
+                names.locations += 1;
+                let unwritten = self.unwritten.get(&tid).copied().unwrap_or_default();
+                let mut thread = Thread::new(location, !self.definition.began_before, at_ns, unwritten);
+                let said = thread.news(self.id, tid, (0, LeftOut::default()));
+                names.definitions.extend(said.map(|said| Definition::Location(location, said)));
+                new.insert(thread)
+            }
+        }
+    }
+
+    pub(crate) fn change(&mut self, record: ChangeRecord, names: &mut Names) {
+        self.thread(record.tid, 0, names).add_change(record);
+    }
+
+    /// A call that has returned: its event, if it is its turn. `since_ns`: what had begun before that had when nothing was recorded.
+    pub(crate) fn call(
+        &mut self,
+        record: &CallRecord,
+        pass: u64,
+        since_ns: u64,
+        names: &mut Names,
+    ) -> Option<(LocationId, Event)> {
+        let function = FunctionId::from_index(record.function)?;
+        let thread = self.thread(record.tid, record.started_ns, names);
+        match thread.turn(record.number, record.started_ns) {
+            Turn::TooLate => return None,
+            Turn::OtherThread => self.replace(record.tid, record.started_ns, names),
+            Turn::Now | Turn::Later => {}
+        }
+        let changes = self.thread(record.tid, record.started_ns, names).take_changes(record.number);
+        let event = Event::Call(self.event(function, record, &changes, since_ns, names));
+        let thread = self.thread(record.tid, record.started_ns, names);
+        let location = thread.location;
+        thread.arrange(record.number, pass, event).map(|event| (location, event))
+    }
+
+    /// Another thread has got the id of one that has ended.
+    fn replace(&mut self, tid: u32, at_ns: u64, names: &mut Names) {
+        self.unwritten.remove(&tid);
+        if let Some(mut before) = self.threads.remove(&tid) {
+            before.ended_ns = Some(before.last_ns());
+            before.give_changes(self.thread(tid, at_ns, names));
+            self.replaced.push((tid, before));
+        }
+    }
+
+    fn event(
+        &mut self,
+        function: FunctionId,
+        record: &CallRecord,
+        changes: &[ChangeRecord],
+        since_ns: u64,
+        names: &mut Names,
+    ) -> Call {
+        let flow = self.referred.flow(record.flow_plus_1);
+        let (site, number) =
+            flow.map_or((record.call_site, record.communicator), |flow: FlowKey| (flow.call_site, flow.communicator));
+        let communicator = self.communicator(number, names);
+        let object = self.object(function, record, number, names);
+        let operation = of_call(function, record, communicator, object);
+        let returned_ns = record.started_ns.saturating_add(record.ns);
+        let mut call = Call::new(function, record.started_ns, returned_ns);
+        call.began_before = record.started_ns < since_ns;
+        call.call_site = self.site(site, names);
+        call.operation = operation;
+        call.result = record.result;
+        if record.request != 0 {
+            call.request = Some(self.requests.posted(record.request, epoch_of(returned_ns), &operation));
+        }
+        call.requests = changes.iter().filter_map(|change| self.request_change(change, names)).collect();
+        call
+    }
+
+    fn request_change(&mut self, record: &ChangeRecord, names: &mut Names) -> Option<RequestChange> {
+        let function = FunctionId::from_index(record.function)?;
+        let change = match record.kind {
+            change::STARTED => Change::Started,
+            change::COMPLETED => Change::Completed,
+            change::CANCELLED => Change::Cancelled,
+            change::FAILED => Change::Failed,
+            change::RELEASED => Change::Released,
+            change::READY => Change::Ready,
+            _ => return None,
+        };
+        let (request, posted) = self.requests.changed(record, is_persistent(function));
+        let communicator = self.communicator(record.communicator, names);
+        let operation = of_request(function, record, communicator, posted.as_ref());
+        Some(RequestChange { request, change, operation })
+    }
+
+    fn site(&mut self, address: u64, names: &mut Names) -> Option<SiteId> {
+        if address == 0 {
+            return None;
+        }
+        if let Some(&known) = self.sites.get(&address) {
+            return Some(known);
+        }
+        if self.sites.len() >= MOST_SITES {
+            return None;
+        }
+        let id = SiteId(names.sites);
+        names.sites += 1;
+        names.new_sites.push(NewSite { id, process: self.slot, address });
+        // Until somebody has found out in which file it is.
+        names.definitions.push(Definition::CallSite(id, crate::sites::unnamed(self.slot, address)));
+        self.sites.insert(address, id);
+        Some(id)
+    }
+
+    /// A communicator by number; 0: none.
+    fn communicator(&mut self, number: u32, names: &mut Names) -> Option<CommunicatorId> {
+        if number == 0 {
+            return None;
+        }
+        if !self.communicators.contains_key(&number) {
+            if self.communicators.len() >= MOST_COMMUNICATORS {
+                return None;
+            }
+            let known = self.referred.communicator(number).unwrap_or_default();
+            let local = self.local(number, &known);
+            let parent = local.parent;
+            self.communicators.insert(number, local.clone());
+            names.definitions.push(Definition::Communicator(local));
+            if let Some(parent) = parent {
+                self.communicator(parent, names);
+            }
+        }
+        Some(CommunicatorId(number))
+    }
+
+    fn local(&self, number: u32, known: &CommunicatorSnapshot) -> LocalCommunicator {
+        let facts = &known.facts;
+        let kind = match facts.kind {
+            communicator_kind::WORLD => CommunicatorKind::World,
+            communicator_kind::OWN => CommunicatorKind::Own,
+            _ => CommunicatorKind::Made,
+        };
+        let made_by =
+            facts.made_by_plus_1.checked_sub(1).and_then(|id| FunctionId::from_index(u16::try_from(id).ok()?));
+        let rank = |rank: i32| u32::try_from(rank).ok();
+        let listed = known.members.as_deref().cloned().unwrap_or_default();
+        LocalCommunicator {
+            process: self.id,
+            number,
+            name: known.name.clone(),
+            kind,
+            context: facts.context,
+            size: facts.size,
+            remote_size: facts.remote_size,
+            rank: facts.rank,
+            parent: Some(facts.parent).filter(|&parent| parent != 0 && parent != number),
+            made_by: made_by.map(|id| id.function().name.to_owned()),
+            outline: [rank(facts.first), rank(facts.middle), rank(facts.last)],
+            members: listed.own,
+            remote_members: listed.remote,
+            neighbours: None,
+            was_made: facts.made_by_plus_1 != 0,
+            first_ns: facts.first_ns,
+            freed_ns: Some(facts.freed_ns).filter(|&ns| ns != 0),
+        }
+    }
+
+    /// The name of a communicator that its process knows, or else how it was made.
+    pub(crate) fn communicator_name(&self, number: u32) -> Option<String> {
+        self.communicators.get(&number).map(LocalCommunicator::own_name)
+    }
+
+    fn object(
+        &mut self,
+        function: FunctionId,
+        record: &CallRecord,
+        communicator: u32,
+        names: &mut Names,
+    ) -> Option<Object> {
+        if record.object == 0 {
+            return None;
+        }
+        let descriptor = descriptor(function);
+        let is_file = function.function().group == Group::Io;
+        let key = (is_file, record.object);
+        // One that is made is another one, whoever had the handle before.
+        let known = if descriptor.new_scope == NONE { self.objects.get(&key).copied() } else { None };
+        if self.objects.len() >= MOST_OBJECTS {
+            return known.map(|number| object(is_file, number));
+        }
+        let number = known.unwrap_or_else(|| {
+            self.last_object += 1;
+            let (process, number) = (self.id, self.last_object);
+            let communicator = Some(communicator).filter(|&number| number != 0);
+            names.definitions.push(if is_file {
+                let file = File { communicator: None, path: None };
+                Definition::File { process, number, communicator, file }
+            } else {
+                Definition::Window { process, number, communicator }
+            });
+            self.objects.insert(key, number);
+            number
+        });
+        if descriptor.frees != mpiprobe_common::descriptor::frees::NOTHING {
+            self.objects.remove(&key);
+        }
+        Some(object(is_file, number))
+    }
+
+    /// The process is in another phase: the event, if it is its turn.
+    pub(crate) fn phase(&mut self, record: &PhaseRecord, pass: u64, names: &mut Names) -> Option<(LocationId, Event)> {
+        let plus_1 = u32::try_from(record.current & current::PHASE_PLUS_1).unwrap_or(0);
+        let phase = self.phase_name(plus_1);
+        let change = PhaseChange { at_ns: record.at_ns, phase, is_on: record.current & current::OFF == 0 };
+        let thread = self.thread(record.tid, record.at_ns, names);
+        let location = thread.location;
+        thread.arrange(record.number, pass, Event::Phase(change)).map(|event| (location, event))
+    }
+
+    fn phase_name(&mut self, plus_1: u32) -> Option<String> {
+        if plus_1 == 0 {
+            return None;
+        }
+        let referred = &mut self.referred;
+        let known = self.phases.entry(plus_1).or_insert_with(|| {
+            let key = referred.phase(plus_1)?;
+            let name = key.name.split(|&byte| byte == 0).next().unwrap_or_default();
+            Some(if name.is_empty() { format!("level {}", key.level) } else { printable(name) })
+        });
+        // It may not have been written when it was asked for.
+        known.clone().or_else(|| Some(format!("phase {plus_1}")))
+    }
+
+    /// Events that have waited for others.
+    pub(crate) fn released(&mut self, pass: u64, is_last: bool) -> Vec<(LocationId, Event)> {
+        let mut released = Vec::new();
+        let threads = self.threads.values_mut().chain(self.replaced.iter_mut().map(|(_, thread)| thread));
+        for thread in threads.filter(|thread| thread.holds_any()) {
+            while let Some(event) = thread.release(pass, is_last) {
+                released.push((thread.location, event));
+            }
+        }
+        released
+    }
+
+    /// Nothing is recorded of it for some time.
+    pub(crate) fn pause(&mut self) {
+        self.threads.values_mut().for_each(|thread| thread.had_pauses = true);
+    }
+
+    /// What tables say of its threads. `ended_ns`: when the process has ended; `None`: it goes on.
+    pub(crate) fn note_threads(&mut self, ended_ns: Option<u64>) {
+        let Some((living, ended)) = self.referred.threads() else { return };
+        for one in living {
+            let Some(thread) = self.threads.get_mut(&one.tid) else { continue };
+            thread.note(one.state.first_entry_ns, one.state.unwritten);
+            if let Some(ended_ns) = ended_ns {
+                thread.end(one.state.calls, ended_ns);
+            }
+        }
+        for one in ended {
+            let Some(thread) = self.threads.get_mut(&one.tid).filter(|thread| thread.ended_ns.is_none()) else {
+                continue;
+            };
+            if thread.last_ns() >= one.first_entry_ns && thread.last_ns() <= one.ended_ns {
+                thread.note(one.first_entry_ns, one.unwritten);
+                thread.end(one.calls, one.ended_ns);
+            }
+        }
+    }
+
+    /// Calls that are open, as they are at the end of the recording or of the process.
+    pub(crate) fn open_calls(&mut self, at_ns: u64, since_ns: u64, names: &mut Names) -> Vec<(LocationId, Event)> {
+        let Some((living, _)) = self.referred.threads() else { return Vec::new() };
+        let layout = self.referred.layout();
+        let mut open = Vec::new();
+        for one in living {
+            let Some((function, record, handle)) = open_call(&one.state, &layout) else { continue };
+            let thread = self.thread(one.tid, record.started_ns, names);
+            // It has returned since, and was recorded.
+            if record.started_ns < thread.last_ns() {
+                continue;
+            }
+            let (location, number) = (thread.location, one.state.calls);
+            let communicator =
+                self.referred.communicator_of(handle).and_then(|number| self.communicator(number, names));
+            let mut call = Call::new(function, record.started_ns, at_ns.max(record.started_ns));
+            call.number = number;
+            call.has_returned = false;
+            call.began_before = record.started_ns < since_ns;
+            call.call_site = self.site(one.state.call_site().unwrap_or(0), names);
+            call.operation = of_call(function, &record, communicator, None);
+            open.push((location, Event::Call(call)));
+        }
+        open
+    }
+
+    /// What is to be said anew of its threads.
+    pub(crate) fn news(&mut self, missing: impl Fn(LocationId) -> (u64, LeftOut)) -> Vec<Definition> {
+        let id = self.id;
+        let threads = self.threads.iter_mut().map(|(tid, thread)| (*tid, thread));
+        let all = threads.chain(self.replaced.iter_mut().map(|(tid, thread)| (*tid, thread)));
+        let news = all.filter_map(|(tid, thread)| {
+            let location = thread.location;
+            thread.news(id, tid, missing(location)).map(|said| Definition::Location(location, said))
+        });
+        news.collect()
+    }
+
+    /// Communicators that were named, or freed, since they were defined.
+    pub(crate) fn renewed_communicators(&mut self) -> Vec<Definition> {
+        let numbers: Vec<u32> = self.communicators.keys().copied().collect();
+        let mut news = Vec::new();
+        for number in numbers {
+            let Some(known) = self.referred.communicator(number) else { continue };
+            let local = self.local(number, &known);
+            if self.communicators.get(&number) != Some(&local) {
+                self.communicators.insert(number, local.clone());
+                news.push(Definition::Communicator(local));
+            }
+        }
+        news
+    }
+
+    /// Calls of all its threads that the writers had no room for.
+    pub(crate) fn unwritten(&self) -> Unwritten {
+        self.threads.values().map(Thread::unwritten).fold(Unwritten::NONE, |sum, one| Unwritten {
+            lost: sum.lost.saturating_add(one.lost),
+            idle: sum.idle.saturating_add(one.idle),
+            changes: sum.changes.saturating_add(one.changes),
+        })
+    }
+}
+
+fn object(is_file: bool, number: u32) -> Object {
+    if is_file { Object::File(FileId(number)) } else { Object::Window(WindowId(number)) }
+}

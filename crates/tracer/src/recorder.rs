@@ -1,0 +1,283 @@
+//! All processes of one node while they are recorded.
+
+use std::collections::BTreeMap;
+
+use mpiprobe_common::trace::{CallRecord, ChangeRecord, Origin, PhaseRecord, Unwritten, Words, kind};
+use mpiprobe_model::CallSite;
+use mpiprobe_observe::Referred;
+use mpiprobe_trace::{
+    ClockPair, Event, LeftOut, LocationId, Node, NodeId, Process, ProcessId, SiteId,
+    store::{Definition, WriteError},
+};
+
+use crate::{
+    output::Output,
+    process::{Names, NewSite, Recorded},
+    selection::Selection,
+};
+
+/// Makes events of lines, as they come, and gives them to an output.
+#[derive(Debug)]
+pub struct Recorder<O> {
+    output: O,
+    selection: Selection,
+    /// By slot.
+    processes: BTreeMap<u32, Recorded>,
+    /// Those that have ended.
+    ended: Vec<Recorded>,
+    names: Names,
+    next_process: u32,
+    /// By location.
+    left_out: Vec<LeftOut>,
+    pass: u64,
+    /// When the pass before began, ns: calls that had returned by then have been seen.
+    last_pass_ns: u64,
+    /// From when on calls are recorded now, ns.
+    since_ns: u64,
+    events: u64,
+    /// Why something could not be written.
+    trouble: Option<WriteError>,
+}
+
+/// A recording that has ended.
+#[derive(Debug)]
+pub struct Done<O> {
+    /// What has all events.
+    pub output: O,
+    pub events: u64,
+    /// Calls that the writers had no room for.
+    pub unwritten: Unwritten,
+    /// Why something could not be written.
+    pub trouble: Option<WriteError>,
+}
+
+impl<O: Output> Recorder<O> {
+    pub fn new(output: O, node: Node, selection: Selection, since_ns: u64) -> Self {
+        let mut recorder = Self {
+            output,
+            selection,
+            processes: BTreeMap::new(),
+            ended: Vec::new(),
+            names: Names::default(),
+            next_process: 0,
+            left_out: Vec::new(),
+            pass: 0,
+            last_pass_ns: since_ns,
+            since_ns,
+            events: 0,
+            trouble: None,
+        };
+        recorder.output.define(Definition::Node(NodeId(0), node));
+        recorder
+    }
+
+    /// A process whose lines come from now on, under this slot. `referred`: what its lines refer to.
+    pub fn add(&mut self, slot: u32, process: Process, referred: Box<dyn Referred + Send>) {
+        let id = ProcessId(self.next_process);
+        self.next_process += 1;
+        self.output.define(Definition::Process(id, process.clone()));
+        if let Some(before) = self.processes.insert(slot, Recorded::new(id, slot, process, referred)) {
+            self.ended.push(before);
+        }
+    }
+
+    pub fn has(&self, slot: u32) -> bool {
+        self.processes.contains_key(&slot)
+    }
+
+    /// A line of a process, in the order of its ring.
+    pub fn line(&mut self, slot: u32, (ring, number): (u32, u64), origin: Origin, words: &Words) {
+        let Some(process) = self.processes.get_mut(&slot).filter(|process| process.has_room_for(words)) else { return };
+        let (names, pass) = (&mut self.names, self.pass);
+        let event = match origin.kind {
+            kind::MORE => {
+                process.halves.insert(ring, (number, *words));
+                None
+            }
+            kind::CHANGE => {
+                process.change(ChangeRecord::read(words), names);
+                None
+            }
+            kind::CALL => {
+                let before = process.halves.remove(&ring).filter(|(at, _)| at.wrapping_add(1) == number);
+                let before = before.map(|(_, words)| words);
+                if CallRecord::has_more(words) && before.is_none() {
+                    // Half a call says too little; it is missing by its number.
+                    return;
+                }
+                process.call(&CallRecord::read(words, before.as_ref()), pass, self.since_ns, names)
+            }
+            kind::PHASE => process.phase(&PhaseRecord::read(words), pass, names),
+            _ => None,
+        };
+        if let Some((location, event)) = event {
+            self.write(slot, location, &event);
+        }
+    }
+
+    /// All rings have been looked at once more, from `began_ns` on. `is_last`: no further lines come.
+    pub fn end_pass(&mut self, began_ns: u64, is_last: bool) {
+        let slots: Vec<u32> = self.processes.keys().copied().collect();
+        for slot in slots {
+            let pass = self.pass;
+            let released = self.processes.get_mut(&slot).map(|process| process.released(pass, is_last));
+            for (location, event) in released.unwrap_or_default() {
+                self.write(slot, location, &event);
+            }
+        }
+        self.pass += 1;
+        self.define_names();
+        let complete = self.output.complete_until(if is_last { began_ns } else { self.last_pass_ns });
+        self.note(complete);
+        self.last_pass_ns = began_ns;
+    }
+
+    fn write(&mut self, slot: u32, location: LocationId, event: &Event) {
+        if self.left_out.len() <= location.index() {
+            self.left_out.resize_with(location.index() + 1, LeftOut::default);
+        }
+        if let (Event::Call(call), Some(process), Some(left_out)) =
+            (event, self.processes.get_mut(&slot), self.left_out.get_mut(location.index()))
+        {
+            let mut chosen = std::mem::take(&mut process.chosen);
+            let is_taken =
+                self.selection.takes(call, &mut chosen, |number| process.communicator_name(number), left_out);
+            process.chosen = chosen;
+            if !is_taken {
+                return;
+            }
+        }
+        self.define_names();
+        self.events += 1;
+        let written = self.output.push(location, event);
+        self.note(written);
+    }
+
+    fn define_names(&mut self) {
+        for definition in self.names.definitions.drain(..) {
+            self.output.define(definition);
+        }
+    }
+
+    fn note(&mut self, written: Result<(), WriteError>) {
+        if let Err(error) = written {
+            self.trouble.get_or_insert(error);
+        }
+    }
+
+    /// Why something could not be written, if anything has not been since the last time.
+    pub fn take_trouble(&mut self) -> Option<WriteError> {
+        self.trouble.take()
+    }
+
+    /// Places that calls were made from and that have not been given yet.
+    pub fn take_new_sites(&mut self) -> Vec<NewSite> {
+        std::mem::take(&mut self.names.new_sites)
+    }
+
+    /// What was found out about a call site.
+    pub fn define_site(&mut self, id: SiteId, site: CallSite) {
+        self.output.define(Definition::CallSite(id, site));
+    }
+
+    /// How the clocks stand now.
+    pub fn note_clock(&mut self, pair: ClockPair) {
+        self.output.define(Definition::Clock(NodeId(0), pair));
+    }
+
+    /// More is known of a process.
+    pub fn describe(&mut self, slot: u32, change: impl FnOnce(&mut Process)) {
+        if let Some(process) = self.processes.get_mut(&slot) {
+            change(&mut process.definition);
+            self.output.define(Definition::Process(process.id, process.definition.clone()));
+        }
+    }
+
+    /// Nothing is recorded from now on until [`Self::resume`].
+    pub fn pause(&mut self) {
+        self.processes.values_mut().for_each(Recorded::pause);
+    }
+
+    /// Calls are recorded again.
+    pub fn resume(&mut self, since_ns: u64) {
+        self.since_ns = since_ns;
+    }
+
+    /// What is known of threads now: what they have lost, and whether they have ended. To be called from time to time.
+    pub fn look_at_threads(&mut self) {
+        for process in self.processes.values_mut() {
+            process.note_threads(None);
+        }
+        self.define_news();
+    }
+
+    fn define_news(&mut self) {
+        let Self { processes, ended, output, left_out, .. } = self;
+        for process in processes.values_mut().chain(ended) {
+            let news = process.news(|location| {
+                let left_out = left_out.get(location.index()).copied().unwrap_or_default();
+                (output.dropped(location), left_out)
+            });
+            for definition in news {
+                output.define(definition);
+            }
+        }
+    }
+
+    /// A process has ended, and all its lines have been given. Calls that were open then are in the trace, up to that time.
+    pub fn end_process(&mut self, slot: u32, ended_ns: u64) {
+        self.close(slot, ended_ns, true);
+        if let Some(process) = self.processes.remove(&slot) {
+            self.ended.push(process);
+        }
+    }
+
+    fn close(&mut self, slot: u32, at_ns: u64, has_ended: bool) {
+        let (pass, since_ns) = (self.pass, self.since_ns);
+        let Some(process) = self.processes.get_mut(&slot) else { return };
+        let mut last = process.released(pass, true);
+        last.extend(process.open_calls(at_ns, since_ns, &mut self.names));
+        process.note_threads(has_ended.then_some(at_ns));
+        let renewed = process.renewed_communicators();
+        for (location, event) in last {
+            self.write(slot, location, &event);
+        }
+        for definition in renewed {
+            self.output.define(definition);
+        }
+        if has_ended {
+            self.describe(slot, |process| process.ended_ns = Some(at_ns));
+        }
+    }
+
+    /// The recording ends at that time.
+    pub fn finish(mut self, at_ns: u64) -> Done<O> {
+        let slots: Vec<u32> = self.processes.keys().copied().collect();
+        for slot in slots {
+            self.close(slot, at_ns, false);
+        }
+        self.end_pass(at_ns, true);
+        self.define_news();
+        let (events, unwritten) = (self.events, self.unwritten());
+        Done { output: self.output, events, unwritten, trouble: self.trouble }
+    }
+
+    /// Where events go.
+    pub fn output(&mut self) -> &mut O {
+        &mut self.output
+    }
+
+    /// Calls that the writers had no room for.
+    pub fn unwritten(&self) -> Unwritten {
+        let all = self.processes.values().chain(&self.ended).map(Recorded::unwritten);
+        all.fold(Unwritten::NONE, |sum, one| Unwritten {
+            lost: sum.lost.saturating_add(one.lost),
+            idle: sum.idle.saturating_add(one.idle),
+            changes: sum.changes.saturating_add(one.changes),
+        })
+    }
+}
+
+#[cfg(test)]
+#[path = "recorder_tests.rs"]
+mod tests;

@@ -1,0 +1,399 @@
+//! From lines, as engines write them, to events.
+
+use std::collections::HashMap;
+
+use mpiprobe_common::{
+    Amount, Communicator, EndedThread, FlowKey, Layout, OpenCall, PhaseKey, ThreadState,
+    flow::{communicator_kind, peer},
+    phase::current,
+    trace::{LINE_WORDS, change},
+};
+use mpiprobe_functions::by_name;
+use mpiprobe_observe::{CommunicatorSnapshot, ThreadSnapshot};
+use mpiprobe_trace::{Bytes, Call, Change, Partner, RequestId, Transfer};
+
+use super::*;
+
+/// All events, by location, and all definitions.
+#[derive(Debug, Default)]
+struct Kept {
+    events: Vec<(u32, Event)>,
+    definitions: Vec<Definition>,
+}
+
+impl Output for Kept {
+    fn define(&mut self, definition: Definition) {
+        self.definitions.push(definition);
+    }
+
+    fn push(&mut self, location: LocationId, event: &Event) -> Result<(), WriteError> {
+        self.events.push((location.0, event.clone()));
+        Ok(())
+    }
+
+    fn dropped(&self, _location: LocationId) -> u64 {
+        0
+    }
+}
+
+/// What lines refer to, as a test sets it.
+#[derive(Clone, Default)]
+struct Tables {
+    living: Vec<ThreadSnapshot>,
+    ended: Vec<EndedThread>,
+}
+
+const SITE: u64 = 0x5555_0000_1234;
+
+impl Referred for Tables {
+    /// Flow n is over communicator 1 with rank n.
+    fn flow(&mut self, plus_1: u32) -> Option<FlowKey> {
+        let partner = i32::try_from(plus_1.checked_sub(1)?).ok()?;
+        Some(FlowKey { communicator: 1, peer: partner, call_site: SITE, ..FlowKey::default() })
+    }
+
+    fn communicator(&mut self, number: u32) -> Option<CommunicatorSnapshot> {
+        let facts = Communicator { kind: communicator_kind::WORLD, size: 4, first_ns: 1, ..Communicator::default() };
+        (number == 1).then(|| CommunicatorSnapshot { number, facts, ..CommunicatorSnapshot::default() })
+    }
+
+    fn communicator_of(&mut self, handle: u64) -> Option<u32> {
+        (handle == 0x4400_0000).then_some(1)
+    }
+
+    fn layout(&mut self) -> Layout {
+        Layout::default()
+    }
+
+    fn phase(&mut self, plus_1: u32) -> Option<PhaseKey> {
+        let mut key = PhaseKey::new(0, 3);
+        key.name[..5].copy_from_slice(b"solve");
+        (plus_1 == 2).then_some(key)
+    }
+
+    fn threads(&mut self) -> Option<(Vec<ThreadSnapshot>, Vec<EndedThread>)> {
+        Some((self.living.clone(), self.ended.clone()))
+    }
+}
+
+/// Rings that lines are written to, and the recorder that is given them.
+struct Rings {
+    recorder: Recorder<Kept>,
+    next: HashMap<u32, u64>,
+    now: u64,
+}
+
+fn process() -> Process {
+    Process {
+        node: NodeId(0),
+        pid: 7,
+        job: None,
+        rank: Some(0),
+        world_size: Some(4),
+        executable: "/bin/program".into(),
+        library: String::new(),
+        recorded_from_ns: 0,
+        began_before: false,
+        ended_ns: None,
+    }
+}
+
+impl Rings {
+    fn new(tables: Tables, selection: Selection) -> Self {
+        let mut recorder = Recorder::new(Kept::default(), Node::default(), selection, 0);
+        recorder.add(3, process(), Box::new(tables));
+        Self { recorder, next: HashMap::new(), now: 1000 }
+    }
+
+    fn line(&mut self, ring: u32, kind: u8, write: impl FnOnce(&mut Words)) {
+        let mut words = [0; LINE_WORDS];
+        write(&mut words);
+        let number = self.next.entry(ring).or_default();
+        self.recorder.line(3, (ring, *number), Origin { process: 3, kind }, &words);
+        *number += 1;
+    }
+
+    fn call(&mut self, ring: u32, record: &CallRecord) {
+        let has_more = record.needs_more();
+        if has_more {
+            self.line(ring, kind::MORE, |words| record.write_more(words));
+        }
+        self.line(ring, kind::CALL, |words| record.write(has_more, words));
+    }
+
+    fn change(&mut self, ring: u32, record: ChangeRecord) {
+        self.line(ring, kind::CHANGE, |words| record.write(words));
+    }
+
+    fn end_pass(&mut self) {
+        self.now += 1000;
+        self.recorder.end_pass(self.now, false);
+    }
+
+    fn numbers(&mut self) -> Vec<(u32, u64)> {
+        let events = &self.recorder.output().events;
+        events.iter().filter_map(|(location, event)| Some((*location, event.call()?.number))).collect()
+    }
+
+    fn finish(self) -> Kept {
+        let now = self.now;
+        self.recorder.finish(now).output
+    }
+}
+
+fn id(name: &str) -> u16 {
+    by_name(name).unwrap().number()
+}
+
+/// The n-th call of a thread, which takes 50 ns.
+fn send(tid: u32, number: u32) -> CallRecord {
+    CallRecord {
+        tid,
+        number,
+        function: id("MPI_Send"),
+        started_ns: 100 * u64::from(number) + 10,
+        ns: 50,
+        flow_plus_1: 3,
+        destination: 2,
+        send_tag: 7,
+        sent: Amount::known(8),
+        ..CallRecord::NONE
+    }
+}
+
+fn completion(tid: u32, number: u32, handle: u64, posted_ns: u64) -> ChangeRecord {
+    ChangeRecord {
+        tid,
+        number,
+        kind: change::COMPLETED,
+        handle,
+        epoch: mpiprobe_common::request::epoch_of(posted_ns),
+        next_epoch: 0,
+        function: id("MPI_Irecv"),
+        communicator: 1,
+        destination: peer::NONE,
+        source: 1,
+        tag: 5,
+        any_source: true,
+        any_tag: false,
+        sent: Amount::NOTHING,
+        received: Amount::known(16),
+    }
+}
+
+fn losses(kept: &Kept, location: u32) -> mpiprobe_trace::Losses {
+    let found = kept.definitions.iter().rev().find_map(|definition| match definition {
+        Definition::Location(id, known) if id.0 == location => Some(known.losses),
+        _ => None,
+    });
+    found.unwrap()
+}
+
+#[test]
+fn a_call_becomes_an_event() {
+    let mut rings = Rings::new(Tables::default(), Selection::default());
+    rings.call(0, &send(70, 0));
+    let kept = rings.finish();
+    let [(0, Event::Call(call))] = kept.events.as_slice() else { panic!("{:?}", kept.events) };
+    let mut expected = Call::new(by_name("MPI_Send").unwrap(), 10, 60);
+    expected.call_site = Some(SiteId(0));
+    expected.operation.communicator = Some(mpiprobe_trace::CommunicatorId(1));
+    expected.operation.send = Some(Transfer::with(2, 7, 8));
+    assert_eq!(*call, expected);
+    assert!(kept.definitions.iter().any(|one| matches!(one, Definition::Communicator(known) if known.number == 1)));
+}
+
+#[test]
+fn requests_go_from_the_call_that_posts_them_to_the_one_that_completes_them() {
+    let mut rings = Rings::new(Tables::default(), Selection::default());
+    let posted = CallRecord {
+        function: id("MPI_Irecv"),
+        source: peer::ANY,
+        any_source: true,
+        destination: peer::NONE,
+        send_tag: mpiprobe_common::trace::NO_TAG,
+        receive_tag: 5,
+        sent: Amount::NOTHING,
+        received: Amount { bytes: 99, certainty: mpiprobe_common::request::certainty::AT_MOST },
+        request: 0x77,
+        ..send(70, 0)
+    };
+    // The other thread's ring is looked at first: it has completed the request before it is seen who has posted it.
+    rings.change(1, completion(71, 0, 0x77, 60));
+    rings.call(1, &CallRecord { function: id("MPI_Wait"), started_ns: 200, ..send(71, 0) });
+    rings.call(0, &posted);
+    let kept = rings.finish();
+    let calls: Vec<&Call> = kept.events.iter().filter_map(|(_, event)| event.call()).collect();
+    let [wait, post] = calls.as_slice() else { panic!("{calls:?}") };
+    assert_eq!(post.request, Some(RequestId(1)));
+    let received = post.operation.receive.unwrap();
+    assert_eq!((received.partner, received.bytes, received.any_source), (Partner::Any, Bytes::AtMost(99), true));
+    let [change] = wait.requests.as_slice() else { panic!("{wait:?}") };
+    assert_eq!((change.request, change.change), (RequestId(1), Change::Completed));
+    let expected = Transfer { any_source: true, ..Transfer::with(1, 5, 16) };
+    assert_eq!(change.operation.receive, Some(expected));
+}
+
+#[test]
+fn calls_come_in_their_order_from_however_many_rings() {
+    let mut rings = Rings::new(Tables::default(), Selection::default());
+    // The thread goes from one processor to another; what it has written last is seen first.
+    rings.call(1, &send(70, 2));
+    rings.call(0, &send(70, 0));
+    rings.call(0, &send(70, 1));
+    rings.call(1, &send(70, 5));
+    rings.end_pass();
+    assert_eq!(rings.numbers(), [(0, 0), (0, 1), (0, 2)], "others may come before the last one");
+    rings.call(0, &send(70, 3));
+    rings.call(0, &send(70, 4));
+    rings.end_pass();
+    assert_eq!(rings.numbers().len(), 6);
+    let kept = rings.finish();
+    assert_eq!(losses(&kept, 0).missing(), 0);
+}
+
+#[test]
+fn what_does_not_come_is_not_waited_for_for_ever_and_is_counted() {
+    let tables = Tables {
+        ended: vec![EndedThread { ended_ns: 5000, tid: 70, calls: 12, first_entry_ns: 10, ..EndedThread::default() }],
+        ..Tables::default()
+    };
+    let mut rings = Rings::new(tables, Selection::default());
+    for number in [1, 2, 5] {
+        rings.call(0, &send(70, number));
+    }
+    rings.end_pass();
+    assert_eq!(rings.numbers(), []);
+    rings.end_pass();
+    assert_eq!(rings.numbers(), [(0, 1), (0, 2), (0, 5)]);
+    rings.recorder.end_process(3, 6000);
+    let kept = rings.finish();
+    // 0, 3 and 4, and what came after 5.
+    assert_eq!((losses(&kept, 0).lost, losses(&kept, 0).left_out.calls()), (3 + 6, 0));
+}
+
+#[test]
+fn what_was_left_out_for_want_of_room_is_not_lost() {
+    let state = ThreadState {
+        id: 70,
+        calls: 10,
+        first_entry_ns: 10,
+        unwritten: Unwritten { lost: 1, idle: 4, changes: 2 },
+        ..ThreadState::ZERO
+    };
+    let tables = Tables { living: vec![ThreadSnapshot { tid: 70, slot: 0, state }], ..Tables::default() };
+    let mut rings = Rings::new(tables, Selection::default());
+    rings.call(0, &send(70, 0));
+    rings.call(0, &send(70, 6));
+    rings.end_pass();
+    let kept = rings.finish();
+    let losses = losses(&kept, 0);
+    assert_eq!((losses.lost, losses.left_out.by_pressure, losses.lost_changes), (1, 4, 2));
+}
+
+#[test]
+fn what_was_not_to_be_recorded_for_some_time_is_not_lost() {
+    let mut rings = Rings::new(Tables::default(), Selection::default());
+    rings.call(0, &send(70, 0));
+    rings.end_pass();
+    rings.recorder.pause();
+    rings.recorder.resume(90_000);
+    rings.call(0, &send(70, 899));
+    rings.call(0, &send(70, 901));
+    rings.end_pass();
+    rings.end_pass();
+    let kept = rings.finish();
+    let began: Vec<bool> = kept.events.iter().filter_map(|(_, event)| Some(event.call()?.began_before)).collect();
+    assert_eq!(began, [false, true, false]);
+    assert_eq!((losses(&kept, 0).lost, losses(&kept, 0).left_out.by_time), (0, 899));
+}
+
+#[test]
+fn another_thread_with_the_same_id_is_another_one() {
+    let mut rings = Rings::new(Tables::default(), Selection::default());
+    for number in 0..5 {
+        rings.call(0, &send(70, number));
+    }
+    rings.call(0, &CallRecord { started_ns: 10_000, ..send(70, 0) });
+    rings.call(0, &CallRecord { started_ns: 20_000, ..send(70, 1) });
+    let kept = rings.finish();
+    let places: Vec<u32> = kept.events.iter().map(|(location, _)| *location).collect();
+    assert_eq!(places, [0, 0, 0, 0, 0, 1, 1]);
+    assert_eq!((losses(&kept, 0).missing(), losses(&kept, 1).missing()), (0, 0));
+}
+
+#[test]
+fn phases_have_names() {
+    let mut rings = Rings::new(Tables::default(), Selection::default());
+    rings.call(0, &CallRecord { function: id("MPI_Pcontrol"), ..send(70, 0) });
+    let phase = |number, current| PhaseRecord { tid: 70, number, at_ns: 70, current };
+    rings.line(0, kind::PHASE, |words| phase(1, 2).write(words));
+    rings.call(0, &send(70, 1));
+    rings.line(0, kind::PHASE, |words| phase(2, current::OFF).write(words));
+    let kept = rings.finish();
+    let phases = kept.events.iter().filter_map(|(_, event)| match event {
+        Event::Phase(change) => Some((change.phase.as_deref(), change.is_on)),
+        Event::Call(_) => None,
+    });
+    assert_eq!(phases.collect::<Vec<_>>(), [(Some("solve"), true), (None, false)]);
+}
+
+#[test]
+fn calls_that_are_open_at_the_end_are_there_up_to_it() {
+    let open =
+        OpenCall { function_plus_1: u32::from(id("MPI_Recv")) + 1, to_user: 0, started_ns: 500, stack_pointer: 8 };
+    let arguments: Vec<u64> = [0, 1, 2, 9, 5, 0x4400_0000].into_iter().chain([0; 10]).collect();
+    let state = ThreadState {
+        id: 70,
+        calls: 1,
+        first_entry_ns: 10,
+        open,
+        return_address: SITE,
+        has_stack: 1,
+        arguments: arguments.try_into().unwrap(),
+        ..ThreadState::ZERO
+    };
+    let tables = Tables { living: vec![ThreadSnapshot { tid: 70, slot: 0, state }], ..Tables::default() };
+    let mut rings = Rings::new(tables, Selection::default());
+    rings.call(0, &send(70, 0));
+    rings.recorder.end_process(3, 9000);
+    let kept = rings.finish();
+    let [_, (0, Event::Call(call))] = kept.events.as_slice() else { panic!("{:?}", kept.events) };
+    assert_eq!((call.entry_ns, call.return_ns, call.has_returned, call.number), (500, 9000, false, 1));
+    let receive = call.operation.receive.unwrap();
+    assert_eq!((receive.partner, receive.tag, receive.bytes), (Partner::Rank(9), Some(5), Bytes::Unknown));
+    assert_eq!(call.call_site, Some(SiteId(0)));
+    assert!(
+        kept.definitions.iter().any(|one| matches!(one, Definition::Process(_, known) if known.ended_ns == Some(9000)))
+    );
+}
+
+#[test]
+fn half_a_call_is_none() {
+    let mut rings = Rings::new(Tables::default(), Selection::default());
+    rings.call(0, &send(70, 0));
+    let failed = CallRecord { result: 5, ..send(70, 1) };
+    rings.line(0, kind::CALL, |words| failed.write(true, words));
+    rings.call(0, &CallRecord { result: 5, ..send(70, 2) });
+    rings.end_pass();
+    rings.end_pass();
+    assert_eq!(rings.numbers(), [(0, 0), (0, 2)]);
+    let kept = rings.finish();
+    assert_eq!(kept.events[1].1.call().unwrap().result, 5);
+    assert_eq!(losses(&kept, 0).lost, 1);
+}
+
+proptest::proptest! {
+    #[test]
+    fn nothing_that_somebody_may_write_there_makes_a_panic(lines: Vec<(u8, u8, [u64; LINE_WORDS])>) {
+        let mut rings = Rings::new(Tables::default(), Selection::default());
+        for (kind, ring, words) in lines {
+            rings.line(u32::from(ring % 4), kind % 8, |to| *to = words);
+            if ring % 7 == 0 {
+                rings.end_pass();
+            }
+        }
+        rings.recorder.look_at_threads();
+        rings.finish();
+    }
+}

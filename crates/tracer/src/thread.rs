@@ -1,0 +1,200 @@
+//! What is known of a thread while it is recorded.
+
+use std::collections::VecDeque;
+
+use mpiprobe_common::trace::{ChangeRecord, Unwritten};
+use mpiprobe_trace::{Event, LeftOut, Location, LocationId, Losses, ProcessId};
+
+use crate::numbering::{Numbering, Turn};
+
+/// Changes that a call may have made before its own line is seen; those of further ones are counted as lost.
+const MOST_CHANGES: usize = 1 << 16;
+/// Events that wait for others; then those are not waited for any longer.
+const MOST_HELD: usize = 1 << 14;
+
+/// A thread, from the first of its calls that is seen to its end.
+#[derive(Debug)]
+pub(crate) struct Thread {
+    pub(crate) location: LocationId,
+    numbering: Numbering,
+    /// By calls whose own line has not been seen.
+    changes: Vec<ChangeRecord>,
+    lost_changes: u64,
+    /// By number, and the pass in which they were seen.
+    held: VecDeque<Held>,
+    /// Return of the last call that was seen, ns.
+    last_ns: u64,
+    began_ns: u64,
+    pub(crate) ended_ns: Option<u64>,
+    /// What the writers had not written before the recording began, and have not until now.
+    unwritten_before: Unwritten,
+    unwritten: Unwritten,
+    /// Whether it has gone on while nothing was recorded: then calls are missing that nobody has lost.
+    pub(crate) had_pauses: bool,
+    /// What was said of it last.
+    said: Option<Location>,
+}
+
+#[derive(Debug)]
+struct Held {
+    number: u64,
+    pass: u64,
+    event: Event,
+}
+
+impl Thread {
+    pub(crate) fn new(location: LocationId, is_from_first: bool, began_ns: u64, unwritten: Unwritten) -> Self {
+        Self {
+            location,
+            numbering: Numbering::new(is_from_first),
+            changes: Vec::new(),
+            lost_changes: 0,
+            held: VecDeque::new(),
+            last_ns: 0,
+            began_ns,
+            ended_ns: None,
+            unwritten_before: unwritten,
+            unwritten,
+            had_pauses: false,
+            said: None,
+        }
+    }
+
+    /// Return of the last call that was seen, ns.
+    pub(crate) fn last_ns(&self) -> u64 {
+        self.last_ns
+    }
+
+    pub(crate) fn turn(&self, number: u32, started_ns: u64) -> Turn {
+        self.numbering.turn(number, started_ns >= self.last_ns)
+    }
+
+    pub(crate) fn add_change(&mut self, change: ChangeRecord) {
+        if self.changes.len() < MOST_CHANGES {
+            self.changes.push(change);
+        } else {
+            self.lost_changes += 1;
+        }
+    }
+
+    /// Those that another thread has made, which has got the id of the one before.
+    pub(crate) fn give_changes(&mut self, to: &mut Self) {
+        to.changes.append(&mut self.changes);
+    }
+
+    /// Those of the call of a number; those of earlier ones are of nobody: that call was lost.
+    pub(crate) fn take_changes(&mut self, number: u32) -> Vec<ChangeRecord> {
+        if self.changes.is_empty() {
+            return Vec::new();
+        }
+        let (mine, others): (Vec<_>, Vec<_>) = self.changes.drain(..).partition(|change| change.number == number);
+        self.changes =
+            others.into_iter().filter(|change| change.number.wrapping_sub(number).cast_signed() > 0).collect();
+        mine
+    }
+
+    /// An event of the thread: gives it back if its turn has come, else keeps it.
+    pub(crate) fn arrange(&mut self, number: u32, pass: u64, event: Event) -> Option<Event> {
+        let number = self.numbering.whole(number);
+        self.last_ns = self.last_ns.max(event.end_ns());
+        let is_call = event.call().is_some();
+        let event = with_number(event, number);
+        if self.numbering.is_next(number) && self.held.is_empty() {
+            if is_call {
+                self.numbering.pass(number);
+            }
+            return Some(event);
+        }
+        let place = self.held.partition_point(|held| held.number <= number);
+        self.held.insert(place, Held { number, pass, event });
+        None
+    }
+
+    pub(crate) fn holds_any(&self) -> bool {
+        !self.held.is_empty()
+    }
+
+    /// The next of those that were kept. All rings have been looked at in `pass`: what comes before an event that was seen before that is not
+    /// waited for any longer, and nothing is if `is_last`.
+    pub(crate) fn release(&mut self, pass: u64, is_last: bool) -> Option<Event> {
+        let first = self.held.front()?;
+        let is_due =
+            self.numbering.is_next(first.number) || first.pass < pass || is_last || self.held.len() > MOST_HELD;
+        // Of one whose first call is not known, the first that is seen is it.
+        if !is_due && self.numbering.has_begun() {
+            return None;
+        }
+        let held = self.held.pop_front()?;
+        if held.event.call().is_some() {
+            self.numbering.pass(held.number);
+        }
+        Some(held.event)
+    }
+
+    /// What its state says: when it made its first call, and what was not written.
+    pub(crate) fn note(&mut self, first_entry_ns: u64, unwritten: Unwritten) {
+        if first_entry_ns != 0 {
+            self.began_ns = first_entry_ns;
+        }
+        self.unwritten = unwritten;
+    }
+
+    /// It has ended, after so many calls in all.
+    pub(crate) fn end(&mut self, calls: u64, ended_ns: u64) {
+        self.numbering.conclude(calls);
+        self.ended_ns = Some(ended_ns);
+    }
+
+    /// Calls that are not in the trace. `dropped`: those that could not be written to the file; `left_out`: those that were not asked for.
+    fn losses(&self, dropped: u64, left_out: LeftOut) -> Losses {
+        let unwritten = self.unwritten();
+        // The last ones of a thread that goes on are not missed by those that come after them.
+        let missing = self.numbering.missing().max(unwritten.lost.saturating_add(unwritten.idle));
+        let idle = unwritten.idle;
+        let lost = missing - idle;
+        // Where nothing was recorded for some time, the writers know what they have lost, and the rest was not to be recorded.
+        let (lost, by_time) = if self.had_pauses { (unwritten.lost, lost - unwritten.lost) } else { (lost, 0) };
+        Losses {
+            lost: lost.saturating_add(dropped),
+            lost_changes: self.lost_changes.saturating_add(unwritten.changes),
+            damaged: 0,
+            left_out: LeftOut { by_pressure: idle, by_time, ..left_out },
+        }
+    }
+
+    /// As it is defined; `None`: nothing has changed since it was said last.
+    pub(crate) fn news(
+        &mut self,
+        process: ProcessId,
+        tid: u32,
+        (dropped, left_out): (u64, LeftOut),
+    ) -> Option<Location> {
+        let losses = self.losses(dropped, left_out);
+        let location = Location { process, tid, began_ns: self.began_ns, ended_ns: self.ended_ns, losses };
+        if self.said.as_ref() == Some(&location) {
+            return None;
+        }
+        self.said = Some(location.clone());
+        Some(location)
+    }
+
+    /// Polling calls that were not written for want of room, and calls that were lost.
+    pub(crate) fn unwritten(&self) -> Unwritten {
+        let (now, before) = (self.unwritten, self.unwritten_before);
+        Unwritten {
+            lost: now.lost.saturating_sub(before.lost),
+            idle: now.idle.saturating_sub(before.idle),
+            changes: now.changes.saturating_sub(before.changes),
+        }
+    }
+}
+
+fn with_number(event: Event, number: u64) -> Event {
+    match event {
+        Event::Call(mut call) => {
+            call.number = number;
+            Event::Call(call)
+        }
+        phase @ Event::Phase(_) => phase,
+    }
+}

@@ -57,6 +57,7 @@ pub mod synthetic;
 pub mod terminal;
 pub mod threads;
 pub mod tool;
+pub mod traced;
 pub mod traffic;
 pub mod truth;
 mod wheel;

@@ -6,6 +6,7 @@
 #include "truth.h"
 
 #include "semantics/call.h"
+#include "semantics/log.h"
 #include "semantics/traffic.h"
 
 #include <dlfcn.h>
@@ -29,6 +30,8 @@ struct thread_state {
     uint32_t function;
     int told; /* the meaning of the open call is recorded */
     uint64_t start_ns, end_ns;
+    uint32_t tid, returned; /* calls that have returned */
+    struct truth_event event;
     struct truth_thread *slot;
 };
 
@@ -182,6 +185,20 @@ void *truth_enter(uint32_t symbol, uintptr_t frame) {
     self.function = function;
     self.told = 0;
     self.end_ns = 0;
+    if (truth_logging) {
+        if (self.tid == 0)
+            self.tid = (uint32_t)syscall(SYS_gettid);
+        self.event = (struct truth_event){.tid = self.tid,
+                                          .number = self.returned,
+                                          .function = function,
+                                          .destination = TRUTH_NO_RANK,
+                                          .root = TRUTH_NO_RANK,
+                                          .source = TRUTH_NO_RANK,
+                                          .given_source = TRUTH_NO_RANK,
+                                          .send_tag = TRUTH_NO_RANK,
+                                          .receive_tag = TRUTH_NO_RANK,
+                                          .given_tag = TRUTH_NO_RANK};
+    }
     self.start_ns = now_ns();
     return next;
 }
@@ -193,6 +210,10 @@ int truth_tells(uint32_t function) {
         return 0;
     self.told = 1;
     return 1;
+}
+
+struct truth_event *truth_open_event(void) {
+    return truth_logging && truth_header != NULL && self.outermost != 0 ? &self.event : NULL;
 }
 
 /* Around the real function: the questions that we ask are not part of the call's time. */
@@ -208,8 +229,14 @@ void truth_leave(uintptr_t frame) {
     if (truth_header == NULL || frame != self.outermost)
         return;
     struct truth_function *function = &truth_counts[self.function];
-    atomic_fetch_add_explicit(&function->time_ns, (self.end_ns != 0 ? self.end_ns : now_ns()) - self.start_ns,
-                              memory_order_relaxed);
+    uint64_t end_ns = self.end_ns != 0 ? self.end_ns : now_ns();
+    atomic_fetch_add_explicit(&function->time_ns, end_ns - self.start_ns, memory_order_relaxed);
+    self.returned++;
+    if (truth_logging) {
+        self.event.start_ns = self.start_ns;
+        self.event.end_ns = end_ns;
+        truth_log_event(&self.event);
+    }
     atomic_fetch_add_explicit(&function->completed, 1, memory_order_relaxed);
     atomic_store_explicit(&self.slot->function, 0, memory_order_release);
     self.outermost = 0;
@@ -248,7 +275,8 @@ __attribute__((constructor(101))) static void start(void) {
     uint64_t threads_offset = functions_offset + truth_functions * sizeof(struct truth_function);
     uint64_t ended_offset = threads_offset + TRUTH_THREADS * sizeof(struct truth_thread);
     uint64_t scopes_offset = ended_offset + TRUTH_ENDED * sizeof(struct truth_ended);
-    uint64_t size = scopes_offset + (getenv("MPIPROBE_TRUTH_MEANING") != NULL ? truth_traffic_bytes() : 0);
+    uint64_t log_offset = scopes_offset + (getenv("MPIPROBE_TRUTH_MEANING") != NULL ? truth_traffic_bytes() : 0);
+    uint64_t size = log_offset + (getenv("MPIPROBE_TRUTH_LOG") != NULL ? truth_log_bytes() : 0);
 
     int file = create_file(directory);
     /* Allocated now: a full disk is an error here, not a SIGBUS in some MPI call. */
@@ -280,8 +308,10 @@ __attribute__((constructor(101))) static void start(void) {
     made->functions_offset = functions_offset;
     made->threads_offset = threads_offset;
     made->ended_offset = ended_offset;
-    if (size > scopes_offset)
+    if (log_offset > scopes_offset)
         truth_traffic_place(made, scopes_offset);
+    if (size > log_offset)
+        truth_log_place(made, log_offset);
     atomic_thread_fence(memory_order_release);
     memcpy(made->magic, TRUTH_MAGIC, sizeof made->magic);
 

@@ -7,6 +7,8 @@
  *   header.scopes_offset         struct truth_scope    [header.scopes]       only if the meaning of calls was asked for
  *   header.members_offset        int32_t               [header.members]
  *   header.traffic_offset        struct truth_traffic  [header.traffic]
+ *   header.log_offset            struct truth_log, and struct truth_event [TRUTH_EVENTS] and struct truth_change [TRUTH_CHANGES] behind it,
+ *                                only if a log of events was asked for
  *
  * All words are in the machine's byte order. The mapping is shared, so that everything counted so far is in the file
  * whatever happens to the process, SIGKILL included. */
@@ -17,7 +19,7 @@
 #include <stdint.h>
 
 #define TRUTH_MAGIC "MPITRUTH"
-#define TRUTH_VERSION 3
+#define TRUTH_VERSION 4
 #define TRUTH_THREADS 512
 /* Threads that have ended and are listed; header.ended counts them all. */
 #define TRUTH_ENDED 1024
@@ -47,7 +49,7 @@ struct truth_header {
     _Atomic uint32_t ended;  /* threads that were in the table of threads and have ended */
     _Atomic uint64_t untold; /* what found no room in one of these tables */
     uint64_t ended_offset;
-    uint64_t reserved;
+    uint64_t log_offset;
 };
 
 struct truth_function {
@@ -115,6 +117,56 @@ struct truth_traffic {
     uint64_t unused;
 };
 
+/* Room for events; of further ones there is the number. */
+#define TRUTH_EVENTS (1 << 16)
+#define TRUTH_CHANGES (1 << 16)
+
+struct truth_log {
+    _Atomic uint32_t events, changes; /* that were to be logged */
+    uint64_t unused[7];
+};
+
+/* Ranks in communicators as calls have them, tags too, and: */
+enum truth_rank {
+    TRUTH_NO_RANK = INT32_MIN, /* there is none */
+    TRUTH_RANK_NULL = -1001,   /* MPI_PROC_NULL */
+    TRUTH_RANK_ANY = -1002,    /* MPI_ANY_SOURCE, MPI_ANY_TAG */
+    TRUTH_RANK_ROOT = -1003,   /* MPI_ROOT */
+};
+
+/* An outermost call that has returned. */
+struct truth_event {
+    uint32_t tid, number; /* which of the thread's calls that have returned, from 0 on */
+    uint32_t function;
+    uint32_t is_told; /* it is known what it means */
+    uint64_t start_ns, end_ns;
+    uint32_t scope; /* as in struct truth_traffic */
+    int32_t result;
+    int32_t destination, root;
+    int32_t source, given_source; /* if it is complete, from whom; and as it was given */
+    int32_t send_tag, receive_tag, given_tag;
+    uint32_t is_ignored; /* the program does not look at the status */
+    uint64_t sent, received, capacity;
+    uint64_t request; /* 0: none that could be told from others */
+};
+
+enum truth_change_kind { TRUTH_STARTED, TRUTH_COMPLETED, TRUTH_CANCELLED, TRUTH_FAILED, TRUTH_RELEASED };
+
+/* What such a call has done to a request. */
+struct truth_change {
+    uint32_t tid, number; /* the call's */
+    uint32_t kind;
+    uint32_t function; /* that has posted the operation */
+    uint32_t scope;
+    int32_t source, given_source, tag;
+    uint32_t is_ignored;
+    uint32_t unused;
+    uint64_t request, received, capacity;
+};
+
+_Static_assert(sizeof(struct truth_log) == 64, "layout");
+_Static_assert(sizeof(struct truth_event) == 104, "layout");
+_Static_assert(sizeof(struct truth_change) == 64, "layout");
 _Static_assert(sizeof(struct truth_header) == 128, "layout");
 _Static_assert(sizeof(struct truth_function) == 104, "layout");
 _Static_assert(sizeof(struct truth_thread) == 16, "layout");

@@ -10,6 +10,7 @@ use mpiprobe_model::filter::{self as filters, Filter};
 use mpiprobe_report::Format as ReportFormat;
 use mpiprobe_report::compare::{Basis, Condition, ConditionError};
 use mpiprobe_report::present::recording::{At, RecordTo};
+use mpiprobe_tracer::Selection;
 use mpiprobe_view::{Scheme, ViewOptions};
 
 use super::{
@@ -20,7 +21,7 @@ use super::{
 };
 use crate::{
     compare::Format,
-    session::{EngineChoice, Returns, launched::RunEngine},
+    session::{EngineChoice, Returns, launched::RunEngine, trace::Ranks},
 };
 
 /// Observes running, unmodified MPI programs: what every call costs, per rank and function.
@@ -136,7 +137,7 @@ pub struct Observe {
     /// Room for this many processes (8.5 KiB each, 18.5 KiB in the full-screen view).
     #[arg(long, value_name = "N", default_value_t = mpiprobe_common::PROCESS_SLOTS, value_parser = clap::value_parser!(u32).range(2..=65_536), help_heading = "Limits")]
     pub max_processes: u32,
-    /// Room for this many live threads that call MPI (1.25 KiB each).
+    /// Room for this many live threads that call MPI (1.3 KiB each).
     #[arg(long, value_name = "N", default_value_t = mpiprobe_common::THREAD_SLOTS, value_parser = clap::value_parser!(u32).range(1..=4_194_304), help_heading = "Limits")]
     pub max_threads: u32,
 
@@ -227,7 +228,7 @@ pub enum Command {
     },
     /// Run a command, such as `mpirun -n 4 ./app`, and print the profile of its MPI processes when it has ended. Counted by eBPF
     /// where that is permitted and misses no call, else by a preloaded library, which needs no rights. Exits as the command does.
-    Run(Run),
+    Run(Box<Run>),
     /// Show a recording (--record): in the full-screen view, at first its last moment, or without a terminal that moment only.
     View(View),
     /// Print what is kept of a run: of a recording, a profile as JSON, a directory of tables, or several files of its nodes.
@@ -374,6 +375,11 @@ pub struct Run {
     /// What the report is written as, if not as the ending of its name says.
     #[arg(long, value_name = "FORMAT", value_enum, requires = "report")]
     pub report_format: Option<ReportFormat>,
+    /// Record each call, in a new FILE besides: with its times, partners, tags, bytes and requests.
+    #[arg(long, value_name = "FILE")]
+    pub trace: Option<PathBuf>,
+    #[command(flatten)]
+    pub traced: TraceChoice,
     /// Keep the processes' tables in DIR; for jobs over several nodes, a directory that all of them share.
     #[arg(long, value_name = "DIR")]
     pub output: Option<PathBuf>,
@@ -385,6 +391,33 @@ pub struct Run {
     /// The command and its arguments.
     #[arg(required = true, trailing_var_arg = true, value_name = "COMMAND")]
     pub command: Vec<OsString>,
+}
+
+/// Which calls a trace has.
+#[derive(Args, Debug)]
+pub struct TraceChoice {
+    /// Record these ranks only, such as 0,4-7.
+    #[arg(long, value_name = "LIST", help_heading = "What is recorded")]
+    pub ranks: Option<Ranks>,
+    /// Record calls that take at least so long, such as 10us; the others are counted.
+    #[arg(long, value_name = "TIME", value_parser = humantime::parse_duration, help_heading = "What is recorded")]
+    pub min_duration: Option<Duration>,
+    /// Record calls over communicators whose name matches, such as `world`, `row*`, or of one without a name how it was made: `split`, `cart`,
+    /// `dup`; may be given several times. The others are counted.
+    #[arg(long, value_name = "NAME", help_heading = "What is recorded")]
+    pub comm: Vec<String>,
+}
+
+impl TraceChoice {
+    /// With these functions.
+    pub fn selection(&self, functions: FunctionSet) -> Selection {
+        let min_duration = self.min_duration.unwrap_or_default();
+        Selection {
+            functions,
+            communicators: self.comm.clone(),
+            min_duration_ns: u64::try_from(min_duration.as_nanos()).unwrap_or(u64::MAX),
+        }
+    }
 }
 
 fn basis(text: &str) -> Result<Basis, String> {

@@ -34,6 +34,7 @@ use crate::{
     session::{
         self, Options, Outcome, ProfileTo, SessionError,
         launched::{self, RunOptions},
+        trace::{TraceOptions, When},
     },
 };
 
@@ -295,6 +296,13 @@ fn report_to(run: &Run) -> Result<Option<(ProfileTo, ReportFormat)>, String> {
     }
 }
 
+/// The file of a run's trace, and what goes into it.
+fn trace_to(run: &Run) -> Option<TraceOptions> {
+    let selection = run.traced.selection(run.functions);
+    let (mode, ranks) = (run.record.files.file_mode, run.traced.ranks.clone());
+    run.trace.clone().map(|path| TraceOptions { path, mode, selection, ranks, when: When::Always })
+}
+
 async fn run_command(run: &Run, trace_bpf: bool) -> Exit {
     let report = match report_to(run) {
         Ok(report) => report,
@@ -313,6 +321,7 @@ async fn run_command(run: &Run, trace_bpf: bool) -> Exit {
         tables: run.output.clone(),
         json: run.json,
         record: run.record.to(),
+        trace: trace_to(run),
         interval: run.interval,
         trace_bpf,
     };

@@ -46,6 +46,11 @@ impl Preload {
         preload
     }
 
+    /// Calls are written to rings from the first one on.
+    pub fn record_calls(&mut self) {
+        self.variables.push(("MPIPROBE_TRACE", "1".into()));
+    }
+
     /// What a variable is to be that somebody sets to `value` for the job; `None`: what he wants, whatever that is.
     pub(super) fn completed(&self, name: &str, value: &OsStr) -> Option<OsString> {
         let is_set = !value.is_empty();

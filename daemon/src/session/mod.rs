@@ -34,6 +34,7 @@ mod sinks;
 mod sites;
 mod source;
 mod targets;
+pub mod trace;
 mod watch;
 pub mod wrapped;
 

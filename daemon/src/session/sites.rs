@@ -9,6 +9,7 @@ use std::{
 
 use mpiprobe_common::ThreadState;
 use mpiprobe_discover::{Process, printable};
+use mpiprobe_model::CallSite;
 use mpiprobe_report::present::say;
 use mpiprobe_stacks::callsites::{AddressMap, Modules, Naming, Registers, unwind_out_of_layers};
 
@@ -113,6 +114,22 @@ impl Sites {
     pub(super) fn was_behind_layers(&self, slot: u32, tid: u32, started_ns: u64) -> Option<u64> {
         let calls = self.behind_layers.iter().filter_map(|looked| looked.get(&(slot, tid)));
         calls.copied().find(|(started, _)| *started == started_ns).map(|(_, user)| user)
+    }
+
+    /// A return address as a place in the source, as far as that is known by now, and whether no more will be; `None` of a process that nothing is
+    /// known of (yet). `is_last`: names are waited for.
+    pub(super) fn call_site(
+        &mut self,
+        slot: u32,
+        address: u64,
+        process: Option<&Process>,
+        is_last: bool,
+    ) -> Option<(CallSite, bool)> {
+        let map = self.maps.get_mut(&slot)?;
+        let at = map.locate(address, process, &mut self.modules);
+        let until = self.patient_until.filter(|_| is_last).unwrap_or_else(Instant::now);
+        let site = self.naming.resolve(&at, until);
+        Some((site.as_ref().clone().printable(), !self.naming.is_pending(&at)))
     }
 
     /// A return address as a place in the source, or as near to that as the files allow; `None` of a process that nothing is

@@ -147,6 +147,13 @@ impl JobBuilder {
         self.semantics().env("MPIPROBE_TRUTH_KEEPS_IGNORED", "1")
     }
 
+    /// Like [`semantics`](Self::semantics), and every call is logged with what it was given and has done:
+    /// [`Image::log`](crate::truth::Image::log).
+    #[must_use]
+    pub fn log(self) -> Self {
+        self.semantics().env("MPIPROBE_TRUTH_LOG", "1")
+    }
+
     /// How long each wait of the job may take. Default five minutes, which is far more than anything takes on a machine that has much else to do.
     #[must_use]
     pub fn deadline(mut self, deadline: Duration) -> Self {

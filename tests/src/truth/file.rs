@@ -11,9 +11,10 @@ use std::time::Duration;
 
 use thiserror::Error;
 
+use super::log::{Log, log};
 use super::reader::Reader;
 use super::traffic::Traffic;
-use super::traffic_file::traffic;
+use super::traffic_file::{scopes, traffic};
 
 /// `TRUTH_ENDED`.
 const ENDED_LISTED: u32 = 1024;
@@ -92,6 +93,8 @@ pub struct Image {
     pub threads_ended: u32,
     /// What its calls meant. Empty unless [asked for](crate::JobBuilder::semantics).
     pub traffic: Traffic,
+    /// Its calls one by one. Empty unless [asked for](crate::JobBuilder::log).
+    pub log: Log,
 }
 
 impl Image {
@@ -133,7 +136,7 @@ impl Snapshot {
 
 impl Image {
     fn parse(file: Reader) -> Result<Self, TruthError> {
-        if file.u32(8)? != 3 {
+        if file.u32(8)? != 4 {
             return Err(file.error("another version"));
         }
         let (functions, threads) = (u64::from(file.u32(32)?), u64::from(file.u32(36)?));
@@ -167,6 +170,7 @@ impl Image {
                 listed.push(Thread { tid, inside, calls: file.u64(offset + 8)? });
             }
         }
+        let described = scopes(file)?;
         Ok(Image {
             pid: file.u32(12)?,
             parent: file.u32(16)?,
@@ -177,7 +181,8 @@ impl Image {
             unlisted_threads: file.u64(56)?,
             ended_threads: ended_threads(file)?,
             threads_ended: file.u32(100)?,
-            traffic: traffic(file, &names)?,
+            traffic: traffic(file, &names, &described)?,
+            log: log(file, &names, &described)?,
         })
     }
 }
@@ -200,7 +205,7 @@ mod tests {
     /// One function (`MPI_Send`), one thread that is inside it, and one that has ended.
     fn sample() -> Vec<u8> {
         let mut data = b"MPITRUTH".to_vec();
-        for word in [3, 4711, 42, 3_u32] {
+        for word in [4, 4711, 42, 3_u32] {
             data.extend(word.to_ne_bytes()); // version, pid, parent, rank
         }
         data.extend(5_u64.to_ne_bytes()); // created

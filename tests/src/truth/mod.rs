@@ -2,6 +2,7 @@
 
 mod file;
 mod library;
+mod log;
 mod reader;
 mod rule;
 mod symbols;
@@ -11,4 +12,5 @@ mod typed;
 
 pub use file::{Calls, EndedThread, Image, Snapshot, Thread, TruthError};
 pub(crate) use library::{gate_library, truth_library, yielding_library};
+pub use log::{ChangeKind, Given, Log, LoggedCall, LoggedChange, Meaning};
 pub use traffic::{Amounts, Key, Peer, Received, Scope, ScopeKind, Traffic};

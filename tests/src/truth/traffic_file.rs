@@ -9,27 +9,38 @@ const TRAFFIC_SIZE: u64 = 128;
 /// More than any file has room for.
 const MOST: u32 = 1 << 20;
 
-/// `names` are the functions by index. Nothing if the library was not asked for the meaning of calls.
-pub(super) fn traffic(file: Reader, names: &[String]) -> Result<Traffic, TruthError> {
-    let (scopes_offset, members_offset, traffic_offset) = (file.u64(64)?, file.u64(72)?, file.u64(80)?);
-    let (scopes, entries) = (file.u32(88)?, file.u32(96)?);
-    if scopes_offset == 0 {
-        return Ok(Traffic::default());
-    }
-    if scopes > MOST || entries > MOST {
-        return Err(file.error("too many communicators or entries"));
-    }
+/// Communicators, windows and files. Nothing if the library was not asked for the meaning of calls.
+pub(super) fn scopes(file: Reader) -> Result<Vec<Scope>, TruthError> {
+    let (scopes_offset, members_offset, scopes) = (file.u64(64)?, file.u64(72)?, file.u32(88)?);
     let mut described: Vec<Scope> = Vec::new();
+    if scopes_offset == 0 {
+        return Ok(described);
+    }
+    if scopes > MOST {
+        return Err(file.error("too many communicators"));
+    }
     for index in 0..u64::from(scopes) {
         let offset = scopes_offset.saturating_add(index * SCOPE_SIZE);
         described.push(scope(file, offset, members_offset, &described)?);
+    }
+    Ok(described)
+}
+
+/// `names` are the functions by index, `described` the [`scopes`].
+pub(super) fn traffic(file: Reader, names: &[String], described: &[Scope]) -> Result<Traffic, TruthError> {
+    let (scopes_offset, traffic_offset, entries) = (file.u64(64)?, file.u64(80)?, file.u32(96)?);
+    if scopes_offset == 0 {
+        return Ok(Traffic::default());
+    }
+    if entries > MOST {
+        return Err(file.error("too many entries"));
     }
     let mut traffic = Traffic { untold: file.u64(104)?, ..Traffic::default() };
     for index in 0..u64::from(entries) {
         let offset = traffic_offset.saturating_add(index * TRAFFIC_SIZE);
         let function = at(names, file.u32(offset)?).ok_or_else(|| file.error("no such function"))?;
         let started_by = numbered(names, file.u32(offset + 4)?);
-        let scope = numbered(&described, file.u32(offset + 8)?);
+        let scope = numbered(described, file.u32(offset + 8)?);
         let key = Key { function, started_by, scope, peer: peer(file.i32(offset + 12)?) };
         // A receive from anybody is moved to its source's entry when it is complete.
         let amounts = amounts(file, offset + 16)?;

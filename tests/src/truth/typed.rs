@@ -131,6 +131,12 @@ fn member(text: &mut String, argument: &Argument, arguments: &[Argument]) -> fmt
         Role::Destination => &["dest"],
         Role::Source => &["source"],
         Role::Root => &["root"],
+        // Behind the rank that it is for.
+        Role::Tag => {
+            let before = arguments.iter().take_while(|other| other.name != name);
+            let rank = before.filter(|other| matches!(other.role, Role::Destination | Role::Source)).last();
+            if rank.is_some_and(|rank| rank.role == Role::Source) { &["receive_tag"] } else { &["send_tag"] }
+        }
         Role::Target => &["target"],
         Role::Op => &["op"],
         Role::Partition => &["partitions"],

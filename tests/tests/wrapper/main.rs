@@ -18,6 +18,7 @@ mod refusals;
 mod report;
 mod stacked;
 mod threads;
+mod trace;
 mod traffic;
 mod users;
 
@@ -47,6 +48,7 @@ fn main() {
             report::tests(mpi),
             stacked::tests(mpi),
             threads::tests(mpi),
+            trace::tests(mpi),
             traffic::tests(mpi),
             users::tests(mpi),
         ]

@@ -83,7 +83,12 @@ fn agrees(mpi: Mpi, case: Case) -> Result<(), Failed> {
     let job = Job::builder(mpi, case.program).args(case.arguments.iter().copied()).semantics().deadline(DEADLINE);
     let mut job = job.profiled([] as [&str; 0])?.spawn()?;
     job.wait()?.success()?;
-    let profile = complete(&job)?;
+    expect_agreement(&job, case.arguments)
+}
+
+/// Whatever the job's profile says was moved is what the truth library was told.
+pub(crate) fn expect_agreement(job: &Job, arguments: &[&str]) -> Result<(), Failed> {
+    let profile = complete(job)?;
     let ranks = job.snapshot()?.ranks;
     let functions: BTreeSet<String> =
         ranks.values().flat_map(|image| image.traffic.functions().into_keys().map(str::to_owned)).collect();
@@ -92,11 +97,11 @@ fn agrees(mpi: Mpi, case: Case) -> Result<(), Failed> {
         let row = profile.rank(*rank).ok_or("no such rank")?;
         let mut told = told(image, None);
         assert!(!told.is_empty(), "the section calls none of the functions compared");
-        if case.arguments.contains(&"requests") {
+        if arguments.contains(&"requests") {
             hide(&mut told, (rank + size - 1) % size)?;
         }
         // All that it posts is complete, though by calls that return errors.
-        if case.arguments.contains(&"errors") {
+        if arguments.contains(&"errors") {
             let pending: Vec<_> = row.traffic.iter().flat_map(|traffic| &traffic.pending).collect();
             assert!(pending.is_empty(), "rank {rank}: {pending:?}");
         }

@@ -4,6 +4,7 @@
 
 #include "../truth.h"
 #include "ask.h"
+#include "log.h"
 #include "operation.h"
 #include "scope.h"
 
@@ -76,27 +77,33 @@ void truth_before(struct call *call) {
         look_up_requests(call);
     else if (call->rule < RULE_START && call->rule != RULE_SPLIT_END)
         call->operation = truth_describe(call);
+    truth_log_given(call);
     truth_clock_start();
 }
 
 static void begun(struct call *call) {
     struct operation *operation = call->operation;
     truth_operation_begins(operation);
-    if (call->kind != BLOCKING)
-        truth_request_made(operation, *call->requests);
-    else if (call->rule == RULE_SPLIT_READ)
-        call->scope->split = operation;
-    else if (operation->by_status)
+    truth_log_done(call, operation);
+    if (call->kind != BLOCKING) {
+        truth_log_request(truth_request_made(operation, *call->requests));
+    } else if (call->rule == RULE_SPLIT_READ || call->rule == RULE_SPLIT_WRITE) {
+        operation->id = truth_log_number();
+        truth_log_request(operation->id);
+        *(call->rule == RULE_SPLIT_READ ? &call->scope->split : &call->scope->split_write) = operation;
+        return;
+    } else if (operation->by_status) {
         truth_operation_received(operation, call->status, call->ignored);
+    }
     if (call->rule == RULE_MATCHED_PROBE && (call->flag == NULL || *call->flag)) {
         if (*call->message != MPI_MESSAGE_NO_PROC) {
             operation->from = truth_scope_peer(call->scope, call->status->MPI_SOURCE);
             operation->wildcard = operation->wildcard && call->ignored;
-            truth_message_matched(*call->message, operation);
+            operation->source = call->status->MPI_SOURCE;
+            truth_log_request(truth_message_matched(*call->message, operation));
         }
     }
-    if (call->rule != RULE_SPLIT_READ)
-        free(operation);
+    free(operation);
 }
 
 static void completed(struct call *call, int result) {
@@ -144,6 +151,8 @@ static void after_request_call(struct call *call, int result) {
 /* A call that fails moves nothing. */
 void truth_after(struct call *call, int result) {
     truth_clock_stop();
+    if (truth_open_event() != NULL)
+        truth_open_event()->result = result;
     if (call->rule >= RULE_START && call->rule <= RULE_FREE_REQUEST) {
         after_request_call(call, result);
         return;
@@ -171,10 +180,15 @@ void truth_after(struct call *call, int result) {
     case RULE_CLOSE_SESSION:
         break;
     case RULE_SPLIT_END:
-        if (call->scope->split != NULL)
+        if (call->scope->split != NULL) {
             truth_operation_received(call->scope->split, call->status, call->ignored);
+            truth_log_change(call->scope->split, TRUTH_COMPLETED, call->status, call->ignored);
+        } else if (call->scope->split_write != NULL) {
+            truth_log_change(call->scope->split_write, TRUTH_COMPLETED, NULL, 0);
+        }
         free(call->scope->split);
-        call->scope->split = NULL;
+        free(call->scope->split_write);
+        call->scope->split = call->scope->split_write = NULL;
         break;
     default:
         begun(call);

@@ -70,6 +70,7 @@ struct call {
     enum operation_kind kind;
     struct side send, receive; /* data that leaves and data that arrives; a buffer that is both is on both sides */
     int dest, source, root, target;
+    int send_tag, receive_tag;
     int has_send, has_receive, has_comm, has_win, has_file;
     MPI_Comm comm;
     MPI_Win win;

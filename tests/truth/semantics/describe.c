@@ -54,6 +54,13 @@ struct operation *truth_describe(struct call *call) {
     operation->persistent = call->kind == PERSISTENT;
     operation->active = call->kind == NONBLOCKING;
     operation->to = operation->from = TRUTH_PEER_NONE;
+    operation->source = operation->receive_tag = TRUTH_NO_RANK;
+    if (call->rule == RULE_RECEIVE || call->rule == RULE_SENDRECV) {
+        operation->source = call->source == MPI_PROC_NULL    ? TRUTH_RANK_NULL
+                            : call->source == MPI_ANY_SOURCE ? TRUTH_RANK_ANY
+                                                             : call->source;
+        operation->receive_tag = call->receive_tag == MPI_ANY_TAG ? TRUTH_RANK_ANY : call->receive_tag;
+    }
     switch (call->rule) {
     case RULE_SEND:
     case RULE_RECEIVE:

@@ -2,6 +2,7 @@
 #ifndef MPIPROBE_TRUTH_OPERATION_H
 #define MPIPROBE_TRUTH_OPERATION_H
 
+#include "../truth.h"
 #include "scope.h"
 
 #include <mpi.h>
@@ -21,6 +22,8 @@ struct operation {
     int wildcard;                  /* the arguments do not say from whom */
     int persistent, active;
     struct truth_traffic *gauge;
+    uint64_t id;                   /* of its request, in the log of events; 0: none */
+    int source, receive_tag;       /* as in struct truth_event, as given; of a message that was matched, as found */
 };
 
 /* It has begun: counts what is known by then. */
@@ -29,7 +32,8 @@ void truth_operation_begins(struct operation *operation);
 void truth_operation_received(const struct operation *operation, const MPI_Status *status, int ignored);
 
 /* From now on the request stands for a copy of the operation. */
-void truth_request_made(const struct operation *operation, MPI_Request request);
+/* Gives its number in the log of events; 0: none that tells it from others. */
+uint64_t truth_request_made(const struct operation *operation, MPI_Request request);
 /* NULL: nothing that is recorded. */
 struct operation *truth_request_find(MPI_Request request);
 void truth_request_started(struct operation *operation, uint32_t started_by);
@@ -38,7 +42,7 @@ void truth_request_completed(struct operation *operation, const MPI_Status *stat
 void truth_request_freed(struct operation *operation);
 
 /* A message that was matched by a probe. */
-void truth_message_matched(MPI_Message message, const struct operation *by);
+uint64_t truth_message_matched(MPI_Message message, const struct operation *by);
 /* Takes scope, from and wildcard from the probe. */
 void truth_message_received(uint64_t handle, struct operation *operation);
 

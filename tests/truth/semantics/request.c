@@ -5,6 +5,7 @@
 
 #include "../truth.h"
 #include "ask.h"
+#include "log.h"
 #include "traffic.h"
 
 #include <dlfcn.h>
@@ -81,9 +82,9 @@ static int is_shared(const struct operation *operation, MPI_Request request) {
 #endif
 }
 
-void truth_request_made(const struct operation *operation, MPI_Request request) {
+uint64_t truth_request_made(const struct operation *operation, MPI_Request request) {
     if (request == MPI_REQUEST_NULL)
-        return;
+        return 0;
     if (is_shared(operation, request)) {
         MPI_Status status;
         truth_lock();
@@ -94,15 +95,17 @@ void truth_request_made(const struct operation *operation, MPI_Request request) 
             ASK(Request_get_status, request, &complete, &status);
         if (complete)
             truth_operation_received(operation, &status, 0);
-        return;
+        return 0;
     }
     if (operation->active)
         atomic_fetch_add(&operation->gauge->open, 1);
     struct operation *made = copy(operation, value(request));
+    uint64_t id = made->id = truth_log_number();
     truth_lock();
     forget(made->handle);
     insert(made);
     truth_unlock();
+    return id;
 }
 
 struct operation *truth_request_find(MPI_Request request) {
@@ -115,6 +118,7 @@ struct operation *truth_request_find(MPI_Request request) {
 }
 
 void truth_request_started(struct operation *operation, uint32_t started_by) {
+    truth_log_change(operation, TRUTH_STARTED, NULL, 0);
     operation->started_by = started_by;
     truth_operation_begins(operation);
     operation->active = 1;
@@ -137,22 +141,27 @@ static void ended(struct operation *operation, int gone) {
 void truth_request_completed(struct operation *operation, const MPI_Status *status, int ignored) {
     if (operation == NULL || !operation->active)
         return;
+    truth_log_change(operation, status != NULL ? TRUTH_COMPLETED : TRUTH_FAILED, status, ignored);
     if (operation->by_status && status != NULL)
         truth_operation_received(operation, status, ignored);
     ended(operation, !operation->persistent);
 }
 
 void truth_request_freed(struct operation *operation) {
-    if (operation != NULL)
-        ended(operation, 1);
+    if (operation == NULL)
+        return;
+    truth_log_change(operation, TRUTH_RELEASED, NULL, 0);
+    ended(operation, 1);
 }
 
-void truth_message_matched(MPI_Message message, const struct operation *by) {
+uint64_t truth_message_matched(MPI_Message message, const struct operation *by) {
     struct operation *made = copy(by, (uint64_t)(uintptr_t)message);
+    uint64_t id = made->id = truth_log_number();
     truth_lock();
     made->next = messages;
     messages = made;
     truth_unlock();
+    return id;
 }
 
 void truth_message_received(uint64_t handle, struct operation *operation) {
@@ -167,5 +176,9 @@ void truth_message_received(uint64_t handle, struct operation *operation) {
     operation->from = matched != NULL ? matched->from : TRUTH_PEER_NULL;
     operation->scope = matched != NULL ? matched->scope : NULL;
     operation->wildcard = matched != NULL && matched->wildcard;
+    operation->source = matched != NULL ? matched->source : TRUTH_RANK_NULL;
+    operation->receive_tag = TRUTH_RANK_ANY;
+    if (matched != NULL)
+        truth_log_change(matched, TRUTH_COMPLETED, NULL, 0);
     free(matched);
 }

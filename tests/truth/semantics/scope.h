@@ -18,6 +18,7 @@ struct scope {
     int *remote_world;
     int indegree, outdegree; /* of its topology */
     struct operation *split; /* a file's split collective that has begun */
+    struct operation *split_write;
 };
 
 struct scope *truth_scope_of_comm(MPI_Comm comm);

@@ -50,6 +50,11 @@ impl Naming {
         self.answers.get(&key).map_or_else(|| Arc::new(unnamed(at)), Arc::clone)
     }
 
+    /// Whether a name has been asked for and is not known yet.
+    pub fn is_pending(&self, at: &ModuleAddress) -> bool {
+        self.asked.contains(&(at.module.id().clone(), at.offset))
+    }
+
     /// How many names have been asked for and are not known yet.
     pub fn pending(&self) -> usize {
         self.asked.len()

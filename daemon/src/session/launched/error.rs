@@ -10,7 +10,7 @@ use thiserror::Error;
 use super::ready::Unready;
 use crate::{
     preload::{DirectoryError, LibraryError},
-    session::{error::SessionError, profile_file::WriteError},
+    session::{error::SessionError, profile_file::WriteError, trace::TraceError},
 };
 
 /// Why a command was not run, or its profile not made.
@@ -32,6 +32,8 @@ pub enum LaunchError {
     Output(#[from] OutputError),
     #[error(transparent)]
     Recording(#[from] RecordingError),
+    #[error("nothing was run: {0}")]
+    Trace(#[from] TraceError),
     #[error(transparent)]
     Session(SessionError),
     #[error("nothing was run: cannot do without the rights of mpiprobe's file: {0}")]

@@ -39,6 +39,10 @@ pub async fn run_command(options: &RunOptions, engine: RunEngine) -> Result<u8, 
             Ok(ready) => kernel::launch(options, ready).await,
             Err(why) => Err(LaunchError::NoEbpf(why)),
         },
+        RunEngine::Auto if options.trace.is_some() => {
+            say("engine wrapper: calls that are recorded one by one are disturbed least that way");
+            wrapper::launch(options).await
+        }
         RunEngine::Auto => match Ready::for_certain(options) {
             Ok(ready) => {
                 say(format_args!("engine ebpf: it is permitted here, and {} is known before it runs", ready.known()));

@@ -6,7 +6,7 @@ use mpiprobe_functions::FunctionSet;
 use mpiprobe_report::Format;
 use mpiprobe_report::present::recording::RecordTo;
 
-use crate::session::{options::Returns, profile_file::ProfileTo};
+use crate::session::{options::Returns, profile_file::ProfileTo, trace::TraceOptions};
 
 /// One run.
 #[derive(Debug)]
@@ -27,6 +27,8 @@ pub struct RunOptions {
     pub json: bool,
     /// Where what happens meanwhile is recorded.
     pub record: Option<RecordTo>,
+    /// Where the course of events is recorded.
+    pub trace: Option<TraceOptions>,
     /// Time between two moments of that.
     pub interval: Duration,
     /// Have the BPF programs, where they count, say what they see of processes.

@@ -26,6 +26,7 @@ use crate::{
     session::{
         sinks::Sinks,
         source::Source as _,
+        trace::Tracing,
         watch::EndWatch,
         wrapped::{command_tables::CommandTables, images::Keeping, stale::remove_stale},
     },
@@ -36,6 +37,7 @@ pub(super) async fn launch(options: &RunOptions) -> Result<u8, LaunchError> {
     put_down_files_rights().map_err(LaunchError::Rights)?;
     let files = Files::make(options)?;
     let mut sinks = Sinks::of_command(options.record.as_ref())?;
+    let tracing = options.trace.as_ref().map(Tracing::begin).transpose()?;
     let started_ns = monotonic_ns();
     let prepared = match prepare(options) {
         Ok(prepared) => Some(prepared),
@@ -58,7 +60,7 @@ pub(super) async fn launch(options: &RunOptions) -> Result<u8, LaunchError> {
     // Not before the job has been started, which is to have the limits of whoever started mpiprobe.
     raise_descriptor_limit();
     let keeping = if options.tables.is_some() { Keeping::Small } else { Keeping::Nothing };
-    let mut source = CommandTables::new(directory, ProcRoot::system()?, ends, started_ns, keeping);
+    let mut source = CommandTables::new(directory, ProcRoot::system()?, ends, started_ns, keeping, tracing);
     let status = follow_to_end(&mut source, &mut job, &mut sinks, options.interval).await?;
     source.settle();
     if source.is_empty() {
@@ -66,6 +68,9 @@ pub(super) async fn launch(options: &RunOptions) -> Result<u8, LaunchError> {
     }
     let profile = Arc::new(source.profile(Some(EndReason::TargetsEnded))?);
     finish(&profile, options, sinks, files)?;
+    if let Some(tracing) = source.take_trace() {
+        tracing.finish();
+    }
     source.end().await;
     Ok(shell_status(status))
 }
@@ -75,7 +80,10 @@ fn prepare(options: &RunOptions) -> Result<(RunDirectory, Preload), LaunchError>
     let library = library()?;
     remove_stale(&ProcRoot::system()?);
     let directory = options.tables.as_deref().map_or_else(RunDirectory::temporary, RunDirectory::chosen)?;
-    let preload = Preload::new(&library, directory.path(), &options.functions, options.ignore_pcontrol);
+    let mut preload = Preload::new(&library, directory.path(), &options.functions, options.ignore_pcontrol);
+    if options.trace.is_some() {
+        preload.record_calls();
+    }
     Ok((directory, preload))
 }
 

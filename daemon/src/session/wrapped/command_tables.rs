@@ -9,6 +9,7 @@ use super::{
     changes::{Changes, Event},
     images::{Images, Keeping},
     profile::{RunFacts, profile},
+    traced::TracedImages,
 };
 use crate::{
     preload::RunDirectory,
@@ -16,6 +17,7 @@ use crate::{
         error::SessionError,
         sites::Sites,
         source::Source,
+        trace::Tracing,
         watch::{COMMAND, EndWatch},
     },
 };
@@ -35,6 +37,7 @@ pub(in crate::session) struct CommandTables {
     has_ended: bool,
     /// Why the directory could not be looked through the last time.
     unseen: Option<String>,
+    traced: Option<TracedImages>,
 }
 
 impl CommandTables {
@@ -45,9 +48,11 @@ impl CommandTables {
         ends: EndWatch,
         started_ns: u64,
         keeping: Keeping,
+        tracing: Option<Tracing>,
     ) -> Self {
         let mut images = Images::new(root);
         images.keep(keeping);
+        let traced = tracing.map(|tracing| TracedImages::new(tracing, &mut images));
         Self {
             directory,
             images,
@@ -56,6 +61,7 @@ impl CommandTables {
             started_ns,
             has_ended: false,
             unseen: None,
+            traced,
         }
     }
 
@@ -68,6 +74,16 @@ impl CommandTables {
             self.sites.add(slot, process);
             self.changes.add(process, slot);
         }
+        if let Some(traced) = &mut self.traced {
+            traced.look(&mut self.images, &mut self.sites);
+        }
+    }
+
+    /// All calls have been made: gives the recording back, with all that is known of it.
+    pub(in crate::session) fn take_trace(&mut self) -> Option<Tracing> {
+        let mut traced = self.traced.take()?;
+        traced.look(&mut self.images, &mut self.sites);
+        Some(traced.conclude(&self.images, &mut self.sites))
     }
 
     /// The command's processes have ended, or are not waited for any longer.
@@ -94,6 +110,9 @@ impl Source for CommandTables {
         match event {
             Event::Ended(tokens) => {
                 self.images.note_ends(&tokens);
+                if let Some(traced) = &mut self.traced {
+                    traced.note_ends(&self.images);
+                }
                 self.has_ended |= tokens.contains(&COMMAND);
             }
             Event::Look => self.take_new(),

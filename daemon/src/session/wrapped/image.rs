@@ -12,6 +12,7 @@ use mpiprobe_model::{
     analyse::{Beginning, Identity, Observed, SelfCost},
 };
 use mpiprobe_observe::{ProcessSnapshot, RecentSwitch, TableFile, TableFileError};
+use mpiprobe_trace::{NodeId, Process as TracedProcess};
 
 use super::{
     ended_process::fold_threads,
@@ -244,6 +245,23 @@ impl Image {
             observed.ended_in = fold_threads(&mut snapshot, until);
         }
         Ok((observed, snapshot))
+    }
+
+    /// As a trace calls it, that it is recorded in from its first call on.
+    pub(super) fn as_traced(&self) -> TracedProcess {
+        let Identity { pid, rank, size, job, executable, .. } = self.identity.clone();
+        TracedProcess {
+            node: NodeId(0),
+            pid,
+            job,
+            rank,
+            world_size: size,
+            executable,
+            library: self.library.1.clone(),
+            recorded_from_ns: self.origin.began_ns,
+            began_before: false,
+            ended_ns: None,
+        }
     }
 
     /// When the program asked last for results, ns; 0: it has not.

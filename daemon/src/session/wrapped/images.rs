@@ -7,7 +7,7 @@ use std::{
 
 use mpiprobe_discover::{ForeignFile, MpiProcess, ProcRoot, Process};
 use mpiprobe_model::{LibraryInfo, analyse::Observed};
-use mpiprobe_observe::{Snapshot, TableFileError, monotonic_ns};
+use mpiprobe_observe::{FileRings, Snapshot, TableFileError, monotonic_ns};
 
 use super::{clocks::Clocks, datatypes::Datatypes, hosts::unite_jobs, image::Image, place::Here, recent::RecentCalls};
 use crate::preload::{DirectoryError, tables_in};
@@ -60,6 +60,8 @@ pub(super) struct Images {
     /// Where they were found, by process slot.
     paths: BTreeMap<u32, PathBuf>,
     keeping: Keeping,
+    /// Where rings are wanted: those of images that were taken in since the last time, by slot.
+    rings: Option<Vec<(u32, Result<FileRings, TableFileError>)>>,
     refused: BTreeMap<PathBuf, String>,
     /// Whose files are believed besides those of this user; `None`: anybody's.
     owners: Option<HashSet<u32>>,
@@ -79,6 +81,7 @@ impl Images {
             taken: Vec::new(),
             paths: BTreeMap::new(),
             keeping: Keeping::default(),
+            rings: None,
             refused: BTreeMap::new(),
             owners: Some(HashSet::from([rustix::process::getuid().as_raw()])),
             known: HashSet::new(),
@@ -136,10 +139,24 @@ impl Images {
             return None;
         }
         let mut image = image;
+        if let (Some(rings), Some(tables)) = (&mut self.rings, image.tables()) {
+            // Before the file is closed.
+            rings.push((slot, FileRings::of(tables)));
+        }
         self.keeping.close(slot, &mut image, Some(&path));
         self.taken.push(image);
         self.paths.insert(slot, path);
         Some(slot)
+    }
+
+    /// From now on the rings of images are wanted.
+    pub(super) fn want_rings(&mut self) {
+        self.rings.get_or_insert_default();
+    }
+
+    /// Those of images that were taken in since the last time.
+    pub(super) fn take_rings(&mut self) -> Vec<(u32, Result<FileRings, TableFileError>)> {
+        self.rings.as_mut().map(std::mem::take).unwrap_or_default()
     }
 
     /// A file is of no use; it may be whole the next time.

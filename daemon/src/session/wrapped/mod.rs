@@ -15,5 +15,6 @@ mod place;
 mod profile;
 mod recent;
 pub(super) mod stale;
+mod traced;
 
 pub use kept::{TablesError, kept_tables};

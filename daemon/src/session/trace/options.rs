@@ -1,0 +1,92 @@
+//! What of the course of events is to be kept, and where.
+
+use std::{ops::RangeInclusive, path::PathBuf, str::FromStr, time::Duration};
+
+use mpiprobe_tracer::Selection;
+
+/// A trace that was asked for.
+#[derive(Clone, Debug)]
+pub struct TraceOptions {
+    /// A new file.
+    pub path: PathBuf,
+    pub mode: u32,
+    pub selection: Selection,
+    /// Ranks whose calls are recorded; `None`: all.
+    pub ranks: Option<Ranks>,
+    pub when: When,
+}
+
+/// When calls are recorded.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum When {
+    /// All the time.
+    #[default]
+    Always,
+    /// For some time in each period.
+    Windows { length: Duration, every: Duration },
+}
+
+impl FromStr for When {
+    type Err = String;
+
+    /// `200ms@every:10s`
+    fn from_str(text: &str) -> Result<Self, String> {
+        let wanted = || "such as 200ms@every:10s".to_owned();
+        let (length, every) = text.split_once("@every:").ok_or_else(wanted)?;
+        let time = |text: &str| humantime::parse_duration(text).map_err(|error| format!("{error}; {}", wanted()));
+        let (length, every) = (time(length)?, time(every)?);
+        if length < Duration::from_millis(1) || every <= length {
+            return Err(format!("a window of at least 1ms, and less than what there is one of it in, {}", wanted()));
+        }
+        Ok(Self::Windows { length, every })
+    }
+}
+
+/// Some ranks of `MPI_COMM_WORLD`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Ranks(Vec<RangeInclusive<u32>>);
+
+impl Ranks {
+    pub fn contains(&self, rank: u32) -> bool {
+        self.0.iter().any(|range| range.contains(&rank))
+    }
+}
+
+impl FromStr for Ranks {
+    type Err = String;
+
+    /// `0,4-7`
+    fn from_str(text: &str) -> Result<Self, String> {
+        let range = |part: &str| {
+            let (first, last) = part.split_once('-').unwrap_or((part, part));
+            let rank = |text: &str| text.trim().parse::<u32>().map_err(|_| "ranks, such as 0,4-7".to_owned());
+            let (first, last) = (rank(first)?, rank(last)?);
+            if first <= last { Ok(first..=last) } else { Err(format!("{last} comes before {first}")) }
+        };
+        text.split(',').map(range).collect::<Result<_, _>>().map(Self)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranks_are_listed() {
+        let ranks: Ranks = "0,4-7, 9".parse().unwrap();
+        let chosen: Vec<u32> = (0..12).filter(|&rank| ranks.contains(rank)).collect();
+        assert_eq!(chosen, [0, 4, 5, 6, 7, 9]);
+        for wrong in ["", "a", "1-", "-1", "5-4", "1,,2"] {
+            assert!(wrong.parse::<Ranks>().is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn windows_come_again_and_again() {
+        let windows = When::Windows { length: Duration::from_millis(200), every: Duration::from_secs(10) };
+        assert_eq!("200ms@every:10s".parse(), Ok(windows));
+        for wrong in ["200ms", "10s@every:10s", "0s@every:1s", "1@every:5", "200ms@every:"] {
+            assert!(wrong.parse::<When>().is_err(), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,329 @@
+//! The thread that reads rings and writes the trace: whatever else mpiprobe does, rings must not be full.
+
+use std::{
+    io,
+    sync::{
+        Arc, Mutex, PoisonError,
+        mpsc::{Receiver, RecvTimeoutError},
+    },
+    time::{Duration, Instant},
+};
+
+use mpiprobe_common::trace::Unwritten;
+use mpiprobe_model::CallSite;
+use mpiprobe_observe::{Referred, monotonic_ns};
+use mpiprobe_report::present::say;
+use mpiprobe_trace::{
+    Process, SiteId,
+    store::{TraceWriter, WriteError},
+};
+use mpiprobe_tracer::{Done, NewSite, Recorder, clock_pair};
+
+use super::{file::ChunkFile, options::When, sources::LineSource};
+
+/// How long rings are left alone: as long as they fill slowly, and when they fill quickly.
+const PAUSES: (Duration, Duration) = (Duration::from_millis(100), Duration::from_millis(1));
+/// At the beginning.
+const FIRST_PAUSE: Duration = Duration::from_millis(5);
+/// Hundredths of a ring between two looks that are quick, and that are slow.
+const FULL: (u64, u64) = (10, 2);
+/// How often what has been recorded is written out, however little that is, and it is looked at what was lost.
+const FLUSH_INTERVAL: Duration = Duration::from_secs(1);
+/// How often writers are told that somebody reads.
+const RENEW_INTERVAL: Duration = Duration::from_millis(500);
+
+/// What the thread is told.
+pub(super) enum Message {
+    /// Lines of a process come from now on; `None`: from a source that is known already.
+    Add {
+        slot: u32,
+        process: Process,
+        referred: Box<dyn Referred + Send>,
+        source: Option<Box<dyn LineSource>>,
+    },
+    /// A process has ended, ns.
+    Ended(u32, u64),
+    Site(SiteId, CallSite),
+    Finish,
+}
+
+/// What others may know of the recording while it goes on.
+#[derive(Debug, Default)]
+pub(super) struct Shared {
+    pub(super) new_sites: Vec<NewSite>,
+}
+
+/// What has come of it.
+#[derive(Debug)]
+pub(in crate::session) struct Finished {
+    pub(in crate::session) events: u64,
+    pub(in crate::session) bytes: u64,
+    /// Calls that there was no room for.
+    pub(in crate::session) unwritten: Unwritten,
+    /// Why something could not be written, or read.
+    pub(in crate::session) trouble: Option<String>,
+}
+
+pub(super) struct Worker {
+    recorder: Recorder<TraceWriter<ChunkFile>>,
+    sources: Vec<Box<dyn LineSource>>,
+    from: Receiver<Message>,
+    shared: Arc<Mutex<Shared>>,
+    windows: Option<Windows>,
+    is_on: bool,
+    pause: Duration,
+    last_flush: Instant,
+    last_renewal: Option<Instant>,
+    missing_lines: u64,
+    trouble: Option<String>,
+    pressure: Pressure,
+}
+
+/// Whether calls are left out for want of room.
+#[derive(Debug, Default)]
+struct Pressure {
+    /// How many have been, and when there were more of them last.
+    unwritten: u64,
+    grew: Option<Instant>,
+    /// It has been said, and not yet that it is over.
+    is_told: bool,
+}
+
+/// When recording is switched on and off.
+struct Windows {
+    length: Duration,
+    every: Duration,
+    next: Instant,
+}
+
+impl Worker {
+    pub(super) fn new(
+        recorder: Recorder<TraceWriter<ChunkFile>>,
+        from: Receiver<Message>,
+        shared: Arc<Mutex<Shared>>,
+        when: When,
+    ) -> Self {
+        let now = Instant::now();
+        let windows = match when {
+            When::Always => None,
+            When::Windows { length, every } => Some(Windows { length, every, next: now + length }),
+        };
+        Self {
+            recorder,
+            sources: Vec::new(),
+            from,
+            shared,
+            windows,
+            is_on: true,
+            pause: FIRST_PAUSE,
+            last_flush: now,
+            last_renewal: None,
+            missing_lines: 0,
+            trouble: None,
+            pressure: Pressure::default(),
+        }
+    }
+
+    pub(super) fn run(mut self) -> Finished {
+        self.recorder.note_clock(clock_pair());
+        loop {
+            let wait = self
+                .windows
+                .as_ref()
+                .map_or(self.pause, |windows| windows.next.saturating_duration_since(Instant::now()).min(self.pause));
+            match self.from.recv_timeout(wait) {
+                Ok(Message::Finish) | Err(RecvTimeoutError::Disconnected) => break,
+                Ok(message) => self.heed(message),
+                Err(RecvTimeoutError::Timeout) => self.look(),
+            }
+        }
+        self.finish()
+    }
+
+    fn heed(&mut self, message: Message) {
+        match message {
+            Message::Add { slot, process, referred, source } => {
+                self.recorder.add(slot, process, referred);
+                if let Some(source) = source {
+                    self.take_source(source);
+                }
+            }
+            Message::Ended(slot, at_ns) => self.end(slot, at_ns),
+            Message::Site(id, site) => self.recorder.define_site(id, site),
+            Message::Finish => {}
+        }
+    }
+
+    fn take_source(&mut self, mut source: Box<dyn LineSource>) {
+        if let Err(error) = source.switch(self.is_on) {
+            self.note(format!("calls of a process are not recorded: {error}"));
+        }
+        self.sources.push(source);
+    }
+
+    /// The process of a slot has ended: what it has written last is read now.
+    fn end(&mut self, slot: u32, at_ns: u64) {
+        let place = self.sources.iter().position(|source| source.slot() == Some(slot));
+        let mut ended_ns = None;
+        if let Some(mut source) = place.map(|place| self.sources.swap_remove(place)) {
+            self.drain(&mut source, true);
+            ended_ns = source.ended_ns();
+        } else {
+            self.drain_all(false);
+        }
+        self.recorder.end_process(slot, ended_ns.unwrap_or(at_ns));
+        self.give_sites();
+    }
+
+    fn look(&mut self) {
+        let began = Instant::now();
+        if self.last_renewal.is_none_or(|last| last.elapsed() >= RENEW_INTERVAL) && self.is_on {
+            self.switch(true);
+        }
+        let full = self.pass();
+        if let Some(windows) = self.windows.as_mut().filter(|windows| windows.next <= Instant::now()) {
+            let (length, pause) = (windows.length, windows.every.saturating_sub(windows.length));
+            windows.next += if self.is_on { pause } else { length };
+            self.is_on = !self.is_on;
+            self.turn();
+        }
+        if full >= FULL.0 {
+            self.pause = (self.pause / 2).max(PAUSES.1);
+        } else if full < FULL.1 {
+            self.pause = (self.pause * 2).min(PAUSES.0);
+        }
+        if self.last_flush.elapsed() >= FLUSH_INTERVAL {
+            self.recorder.look_at_threads();
+            self.recorder.note_clock(clock_pair());
+            self.tell_pressure();
+            let flushed = self.recorder.output().flush();
+            self.note_written(flushed);
+            self.last_flush = began;
+        }
+        self.give_sites();
+    }
+
+    /// A window begins, or ends.
+    fn turn(&mut self) {
+        self.switch(self.is_on);
+        if self.is_on {
+            self.recorder.resume(monotonic_ns());
+        } else {
+            // What was called before the switch was heeded.
+            self.pass();
+            self.recorder.pause();
+        }
+    }
+
+    fn switch(&mut self, is_on: bool) {
+        self.last_renewal = Some(Instant::now());
+        for source in &mut self.sources {
+            // Where it is of no use, its process has ended, which is told later.
+            let _ = source.switch(is_on);
+        }
+    }
+
+    /// Looks at all rings once; gives how full the fullest one was, in hundredths.
+    fn pass(&mut self) -> u64 {
+        let began_ns = monotonic_ns();
+        let full = self.drain_all(false);
+        self.recorder.end_pass(began_ns, false);
+        if let Some(error) = self.recorder.take_trouble() {
+            self.note_written(Err(error));
+        }
+        full
+    }
+
+    fn drain_all(&mut self, is_last: bool) -> u64 {
+        let mut sources = std::mem::take(&mut self.sources);
+        let full = sources.iter_mut().map(|source| self.drain(source, is_last)).max();
+        self.sources = sources;
+        full.unwrap_or(0)
+    }
+
+    fn drain(&mut self, source: &mut Box<dyn LineSource>, is_last: bool) -> u64 {
+        let recorder = &mut self.recorder;
+        let drained = source.drain(monotonic_ns(), is_last, &mut |slot, place, origin, words| {
+            recorder.line(slot, place, origin, words);
+        });
+        match drained {
+            Ok(drained) => {
+                self.missing_lines = self.missing_lines.saturating_add(drained.missing);
+                drained.full
+            }
+            Err(error) => {
+                self.note(format!("calls of a process were not read: {error}"));
+                0
+            }
+        }
+    }
+
+    fn note_written(&mut self, written: Result<(), WriteError>) {
+        if let Err(error) = written {
+            self.note(error.to_string());
+        }
+    }
+
+    fn note(&mut self, what: String) {
+        if self.trouble.is_none() {
+            say(format_args!("the trace is not whole: {what}"));
+            self.trouble = Some(what);
+        }
+    }
+
+    /// Says that calls are left out for want of room, and that they are not any more.
+    fn tell_pressure(&mut self) {
+        const QUIET: Duration = Duration::from_secs(5);
+        let Unwritten { idle, lost, .. } = self.recorder.unwritten();
+        let unwritten = idle.saturating_add(lost);
+        let pressure = &mut self.pressure;
+        if unwritten > pressure.unwritten {
+            if !pressure.is_told {
+                say(if lost > 0 {
+                    "calls come more quickly than they can be recorded: some are lost, and the trace says how many"
+                } else {
+                    "calls come so quickly that those which only ask in vain (MPI_Test, MPI_Iprobe) are left out for now"
+                });
+            }
+            *pressure = Pressure { unwritten, grew: Some(Instant::now()), is_told: true };
+        } else if pressure.is_told && pressure.grew.is_some_and(|grew| grew.elapsed() > QUIET) {
+            say("all calls are recorded again");
+            pressure.is_told = false;
+        }
+    }
+
+    fn give_sites(&mut self) {
+        let new = self.recorder.take_new_sites();
+        if !new.is_empty() {
+            self.shared.lock().unwrap_or_else(PoisonError::into_inner).new_sites.extend(new);
+        }
+    }
+
+    fn finish(mut self) -> Finished {
+        self.recorder.look_at_threads();
+        self.switch(false);
+        let at_ns = monotonic_ns();
+        // Who was about to write may do so still.
+        self.drain_all(false);
+        self.drain_all(true);
+        self.recorder.end_pass(at_ns, false);
+        self.recorder.note_clock(clock_pair());
+        if self.missing_lines > 0 {
+            tracing::info!("{} lines of rings were overwritten before they were read", self.missing_lines);
+        }
+        let Self { recorder, trouble, .. } = self;
+        let Done { output, events, unwritten, trouble: error } = recorder.finish(at_ns);
+        let finished = output.finish();
+        let (bytes, last) = match finished {
+            Ok(file) => (file.length(), None),
+            Err(error) => (0, Some(error)),
+        };
+        let trouble = trouble.or_else(|| error.or(last).map(|error| error.to_string()));
+        Finished { events, bytes, unwritten, trouble }
+    }
+}
+
+/// What a thread that could not be started, or that has panicked, would have said.
+pub(super) fn failed(error: &io::Error) -> Finished {
+    Finished { events: 0, bytes: 0, unwritten: Unwritten::NONE, trouble: Some(error.to_string()) }
+}

@@ -1,0 +1,80 @@
+//! Images whose calls are recorded one by one.
+
+use std::{collections::BTreeSet, sync::Arc};
+
+use mpiprobe_observe::monotonic_ns;
+use mpiprobe_report::present::say;
+
+use super::images::Images;
+use crate::session::{
+    sites::Sites,
+    trace::{FileSource, LineSource, Tracing},
+};
+
+/// Those of a run.
+#[derive(Debug)]
+pub(super) struct TracedImages {
+    tracing: Tracing,
+    /// By slot: as long as they go on.
+    living: BTreeSet<u32>,
+}
+
+impl TracedImages {
+    pub(super) fn new(tracing: Tracing, images: &mut Images) -> Self {
+        images.want_rings();
+        Self { tracing, living: BTreeSet::new() }
+    }
+
+    /// Takes in images that are new, and names call sites.
+    pub(super) fn look(&mut self, images: &mut Images, sites: &mut Sites) {
+        for (slot, rings) in images.take_rings() {
+            let Some(image) = images.get(slot) else { continue };
+            if !self.tracing.wants(image.identity().rank) {
+                // It has been told in its environment to write them. If it cannot be told otherwise, its rings will be full soon.
+                if let Some(mut switch) = rings.ok().and_then(|rings| rings.switch().ok())
+                    && switch.renew().is_ok()
+                {
+                    switch.end();
+                }
+                continue;
+            }
+            let source = rings.map(Arc::new).map_err(|error| error.to_string()).and_then(|rings| {
+                let referred = Box::new(rings.referred());
+                let source = FileSource::new(slot, rings, true).map_err(|error| error.to_string())?;
+                Ok((referred, Box::new(source) as Box<dyn LineSource>))
+            });
+            match source {
+                Ok((referred, source)) => {
+                    self.tracing.add(slot, image.as_traced(), referred, Some(source));
+                    self.living.insert(slot);
+                }
+                Err(why) => say(format_args!("calls of process {} are not recorded: {why}", image.identity().pid)),
+            }
+        }
+        self.note_ends(images);
+        self.name_sites(images, sites, false);
+    }
+
+    /// Processes may have ended.
+    pub(super) fn note_ends(&mut self, images: &Images) {
+        let now = monotonic_ns();
+        let tracing = &self.tracing;
+        self.living.retain(|&slot| {
+            let goes_on = images.process(slot).is_some();
+            if !goes_on {
+                tracing.end_process(slot, now);
+            }
+            goes_on
+        });
+    }
+
+    fn name_sites(&mut self, images: &Images, sites: &mut Sites, is_last: bool) {
+        self.tracing.name_sites(|slot, address| sites.call_site(slot, address, images.process(slot), is_last));
+    }
+
+    /// Nothing more will be known of their call sites.
+    pub(super) fn conclude(mut self, images: &Images, sites: &mut Sites) -> Tracing {
+        self.name_sites(images, sites, true);
+        self.tracing
+    }
+}

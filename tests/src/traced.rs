@@ -1,0 +1,357 @@
+//! A trace, event for event, against the truth library's log of the same job.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::fmt::Debug;
+
+use mpiprobe_functions::Group;
+use mpiprobe_trace::store::TraceFiles;
+use mpiprobe_trace::{
+    Bytes, Call, Change, Communicator, CommunicatorId, Event, Location, Object, Operation, Partner, ProcessId,
+    RequestChange, RequestId, Root, Span, Trace, Transfer,
+};
+
+use crate::truth::{ChangeKind, Given, Log, LoggedCall, LoggedChange, Meaning, Scope, ScopeKind, Snapshot};
+
+/// Where the truth library's clock is read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Order {
+    /// Inside the call as the trace has it: the wrapper comes before the truth library.
+    TruthInside,
+    /// Around it: probes are in the MPI library.
+    TruthOutside,
+}
+
+/// What is not the same, in words; how many calls were compared.
+#[derive(Debug, Default)]
+pub struct Comparison {
+    pub calls: usize,
+    pub differences: Vec<String>,
+    /// Calls that are not in the trace: those that asked in vain, while there was little room, and what they were counted as.
+    pub left_out: u64,
+    /// How far a time was on the wrong side of the truth's, ns.
+    pub clocks_differ_ns: u64,
+}
+
+/// Compares everything. `is_recorded`: functions whose calls are counted.
+pub fn compare(trace: &TraceFiles, truth: &Snapshot, is_recorded: &dyn Fn(&str) -> bool, order: Order) -> Comparison {
+    let mut all = Comparison::default();
+    for (rank, image) in &truth.ranks {
+        if image.log.unlogged != 0 {
+            all.differences.push(format!("rank {rank}: {} events had no room in the log", image.log.unlogged));
+        }
+        let process = trace.definitions().processes.iter().position(|process| process.rank == Some(*rank));
+        let Some(process) = process else {
+            all.differences.push(format!("rank {rank} is not in the trace"));
+            continue;
+        };
+        let id = ProcessId(u32::try_from(process).unwrap_or(u32::MAX));
+        OfProcess {
+            trace,
+            order,
+            requests: HashMap::new(),
+            objects: HashMap::new(),
+            all: &mut all,
+            who: String::new(),
+        }
+        .compare(id, *rank, &image.log, is_recorded);
+    }
+    all
+}
+
+struct OfProcess<'a> {
+    trace: &'a TraceFiles,
+    order: Order,
+    /// The truth's number of each request, and the trace's of each of those.
+    requests: HashMap<RequestId, u64>,
+    objects: HashMap<Object, u32>,
+    all: &'a mut Comparison,
+    who: String,
+}
+
+impl OfProcess<'_> {
+    fn compare(mut self, id: ProcessId, rank: u32, log: &Log, is_recorded: &dyn Fn(&str) -> bool) {
+        let definitions = self.trace.definitions();
+        let locations: BTreeMap<u32, _> = definitions
+            .threads(id)
+            .filter_map(|location| Some((definitions.location(location)?.tid, location)))
+            .collect();
+        // Requests go from thread to thread: so all calls in the order of their ends.
+        let mut all: Vec<(&LoggedCall, Call, String)> = Vec::new();
+        for (tid, calls) in &log.threads {
+            let calls: Vec<&LoggedCall> = calls.iter().filter(|call| is_recorded(&call.function)).collect();
+            if calls.is_empty() {
+                continue;
+            }
+            let Some(&location) = locations.get(tid) else {
+                self.all.differences.push(format!("rank {rank}: thread {tid} is not in the trace"));
+                continue;
+            };
+            let mut events: BTreeMap<u64, Call> = BTreeMap::new();
+            let mut last_ns = 0;
+            for event in self.trace.events(location, Span::ALL) {
+                match event {
+                    Ok(event) => {
+                        if event.time_ns() < last_ns {
+                            self.all.differences.push(format!("rank {rank}, thread {tid}: {event:?} is out of order"));
+                        }
+                        last_ns = event.time_ns();
+                        if let Event::Call(call) = event {
+                            events.insert(call.number, call);
+                        }
+                    }
+                    Err(error) => self.all.differences.push(format!("rank {rank}, thread {tid}: {error}")),
+                }
+            }
+            let mut missing = 0;
+            for (number, told) in (0..).zip(&calls) {
+                let who = format!("rank {rank}, thread {tid}, call {number}: {}", told.function);
+                match events.remove(&number) {
+                    Some(call) => all.push((told, call, who)),
+                    None if asks_in_vain(told) => missing += 1,
+                    None => self.all.differences.push(format!("{who} is not in the trace")),
+                }
+            }
+            self.expect_counted(&format!("rank {rank}, thread {tid}"), definitions.location(location), missing);
+            for call in events.values().filter(|call| call.has_returned) {
+                self.all.differences.push(format!("rank {rank}, thread {tid}: nobody has made {call:?}"));
+            }
+        }
+        all.sort_by_key(|(told, _, _)| told.end_ns);
+        for (told, call, who) in all {
+            self.who = who;
+            self.call(told, &call);
+        }
+    }
+
+    fn expect_counted(&mut self, who: &str, location: Option<&Location>, missing: u64) {
+        let Some(location) = location else { return };
+        let losses = location.losses;
+        self.all.left_out += missing;
+        if losses.missing() + losses.lost_changes > 0 || losses.left_out.by_pressure != missing {
+            self.all.differences.push(format!("{who}: {missing} calls are not there, and the trace says {losses:?}"));
+        }
+    }
+
+    fn differ(&mut self, what: &str, told: &dyn Debug, traced: &dyn Debug) {
+        self.all.differences.push(format!("{}: {what}: told {told:?}, traced {traced:?}", self.who));
+    }
+
+    fn call(&mut self, told: &LoggedCall, call: &Call) {
+        self.all.calls += 1;
+        let name = call.function().function().name;
+        if name != told.function {
+            return self.differ("function", &told.function, &name);
+        }
+        let (outer, inner) = match self.order {
+            Order::TruthInside => ((call.entry_ns, call.return_ns), (told.start_ns, told.end_ns)),
+            Order::TruthOutside => ((told.start_ns, told.end_ns), (call.entry_ns, call.return_ns)),
+        };
+        let wrong = outer.0.saturating_sub(inner.0).max(inner.1.saturating_sub(outer.1));
+        self.all.clocks_differ_ns = self.all.clocks_differ_ns.max(wrong);
+        if let Some(meaning) = &told.meaning {
+            self.meaning(meaning, call);
+        }
+        self.changes(&told.changes, call);
+    }
+
+    fn meaning(&mut self, told: &Meaning, call: &Call) {
+        if told.result != call.result {
+            self.differ("result", &told.result, &call.result);
+        }
+        let operation = &call.operation;
+        self.scope(told.scope.as_ref(), operation.communicator);
+        self.object(told, operation.object);
+        let root = match told.root {
+            Given::Nothing | Given::Any => None,
+            Given::Root => Some(Root::Own),
+            Given::Null => Some(Root::Null),
+            Given::Number(rank) => u32::try_from(rank).ok().map(Root::Rank),
+        };
+        if root != operation.root {
+            self.differ("root", &root, &operation.root);
+        }
+        if told.result != 0 {
+            return;
+        }
+        match (told.destination, operation.send, operation.receive) {
+            (Given::Nothing, ..) => {}
+            (destination, Some(send), _) => {
+                self.partner("destination", destination, Given::Nothing, false, send.partner);
+            }
+            (destination, None, Some(receive)) => {
+                self.partner("target", destination, Given::Nothing, false, receive.partner);
+            }
+            (destination, None, None) => self.differ("destination", &destination, &operation),
+        }
+        if let Some(send) = operation.send.filter(|_| told.send_tag != Given::Nothing) {
+            self.tag("tag of what is sent", told.send_tag, Given::Nothing, false, send.tag);
+        }
+        let sent = operation.send.map_or(Bytes::Known(0), |send| send.bytes);
+        if sent != Bytes::Known(told.sent) {
+            self.differ("bytes sent", &told.sent, &sent);
+        }
+        // Of what is complete, the truth knows what the program does not ask for.
+        let is_open = call.request.is_some() || told.is_ignored;
+        if told.given_source == Given::Nothing {
+            let received = operation.receive.map_or(Bytes::Known(0), |receive| receive.bytes);
+            self.received(told.received, told.capacity, is_open, received);
+        } else if let Some(receive) = operation.receive {
+            self.receive(told, is_open, &receive);
+        } else {
+            self.differ("receive", &told, &operation);
+        }
+        self.request(told.request, call.request);
+    }
+
+    fn receive(&mut self, told: &Meaning, is_open: bool, receive: &Transfer) {
+        self.partner("source", told.source, told.given_source, is_open, receive.partner);
+        self.tag("tag of what is received", told.receive_tag, told.given_tag, is_open, receive.tag);
+        if (told.given_source == Given::Any) != receive.any_source {
+            self.differ("whether from anybody", &told.given_source, receive);
+        }
+        // A probe has received nothing.
+        if told.capacity > 0 || told.received > 0 {
+            self.received(told.received, told.capacity, is_open, receive.bytes);
+        }
+    }
+
+    fn received(&mut self, told: u64, capacity: u64, is_open: bool, traced: Bytes) {
+        let agrees = match traced {
+            Bytes::Known(bytes) => bytes == told,
+            Bytes::AtMost(bytes) => bytes == capacity && (is_open || capacity == told),
+            Bytes::Unknown => false,
+        };
+        if !agrees {
+            self.differ("bytes received", &(told, capacity), &traced);
+        }
+    }
+
+    /// `is_open`: whoever sees the call's arguments does not know who it was.
+    fn partner(&mut self, what: &str, told: Given, given: Given, is_open: bool, traced: Partner) {
+        let agrees = match told {
+            Given::Null => traced == Partner::Null,
+            Given::Number(rank) => u32::try_from(rank).is_ok_and(|rank| traced == Partner::Rank(rank)),
+            Given::Any => traced == Partner::Any,
+            Given::Nothing | Given::Root => false,
+        };
+        let is_hidden = is_open && given == Given::Any && traced == Partner::Any;
+        if !agrees && !is_hidden {
+            self.differ(what, &told, &traced);
+        }
+    }
+
+    fn tag(&mut self, what: &str, told: Given, given: Given, is_open: bool, traced: Option<i32>) {
+        let agrees = match told {
+            Given::Number(tag) => traced == Some(tag),
+            // Of a message from nobody there is none.
+            Given::Any | Given::Nothing => traced.is_none(),
+            Given::Null | Given::Root => false,
+        };
+        let is_hidden = is_open && given == Given::Any && traced.is_none();
+        if !agrees && !is_hidden {
+            self.differ(what, &told, &traced);
+        }
+    }
+
+    fn request(&mut self, told: Option<u64>, traced: Option<RequestId>) {
+        match (told, traced) {
+            (None, None) => {}
+            (Some(told), Some(traced)) => {
+                if *self.requests.entry(traced).or_insert(told) != told {
+                    self.differ("request", &told, &traced);
+                }
+            }
+            (told, traced) => self.differ("request", &told, &traced),
+        }
+    }
+
+    fn changes(&mut self, told: &[LoggedChange], call: &Call) {
+        // The truth follows what moves data; communicators that are made without waiting do not.
+        let is_told = |change: &&RequestChange| {
+            change.change != Change::Ready && change.operation.function.function().group != Group::Communicator
+        };
+        let traced: Vec<_> = call.requests.iter().filter(is_told).collect();
+        if told.len() != traced.len() {
+            return self.differ("requests concerned", &told, &traced);
+        }
+        for traced in traced {
+            let known = self.requests.get(&traced.request);
+            let Some(told) = known.and_then(|known| told.iter().find(|told| told.request == *known)) else {
+                self.differ("request", &told, traced);
+                continue;
+            };
+            let kind = match traced.change {
+                Change::Started => ChangeKind::Started,
+                Change::Completed => ChangeKind::Completed,
+                Change::Cancelled => ChangeKind::Cancelled,
+                Change::Failed => ChangeKind::Failed,
+                Change::Released | Change::Ready => ChangeKind::Released,
+            };
+            let function = traced.operation.function.function().name;
+            if kind != told.kind || function != told.function {
+                self.differ("what became of a request", told, traced);
+            }
+            self.scope(told.scope.as_ref(), traced.operation.communicator);
+            if kind == ChangeKind::Completed {
+                self.completed(told, &traced.operation);
+            }
+        }
+    }
+
+    fn completed(&mut self, told: &LoggedChange, operation: &Operation) {
+        let received = operation.receive.map_or(Bytes::Known(0), |receive| receive.bytes);
+        // A message that was only found has brought nothing yet.
+        let is_found = told.capacity == 0 && told.received == 0;
+        if !is_found {
+            self.received(told.received, told.capacity, told.is_ignored, received);
+        }
+        if let Some(receive) = operation.receive.filter(|_| told.given_source != Given::Nothing && !is_found) {
+            self.partner(
+                "source of what is complete",
+                told.source,
+                told.given_source,
+                told.is_ignored,
+                receive.partner,
+            );
+            self.tag("tag of what is complete", told.tag, Given::Any, told.is_ignored, receive.tag);
+        }
+    }
+
+    fn scope(&mut self, told: Option<&Scope>, traced: Option<CommunicatorId>) {
+        let Some(told) = told.map(Scope::communicator) else { return };
+        let known = traced.and_then(|id| self.trace.definitions().communicator(id));
+        if !known.is_some_and(|known| is_same(told, known)) {
+            self.differ("communicator", told, &known);
+        }
+    }
+
+    fn object(&mut self, told: &Meaning, traced: Option<Object>) {
+        let kind = told.scope.as_ref().map(|scope| scope.kind);
+        match (kind, traced) {
+            (Some(ScopeKind::Window), Some(object @ Object::Window(_)))
+            | (Some(ScopeKind::File), Some(object @ Object::File(_))) => {
+                if *self.objects.entry(object).or_insert(told.scope_number) != told.scope_number {
+                    self.differ("window or file", &told.scope_number, &object);
+                }
+            }
+            (Some(ScopeKind::Communicator) | None, _) => {}
+            (kind, traced) => self.differ("window or file", &kind, &traced),
+        }
+    }
+}
+
+/// Everybody has a communicator of his own, which is called so.
+fn is_same(told: &Scope, known: &Communicator) -> bool {
+    let sorted = |members: &[Option<u32>]| members.iter().copied().collect::<BTreeSet<_>>();
+    let own = (sorted(&told.members), sorted(&told.remote_members));
+    let traced = (sorted(&known.members), sorted(&known.remote_members));
+    own == traced
+        || own == (traced.1, traced.0)
+        || (known.kind == mpiprobe_trace::CommunicatorKind::Own && told.size() == 1)
+}
+
+/// A call that only asks whether something has happened, and nothing has.
+fn asks_in_vain(told: &LoggedCall) -> bool {
+    let polls = mpiprobe_functions::by_name(&told.function).is_some_and(|id| id.function().polling);
+    polls && told.changes.is_empty()
+}

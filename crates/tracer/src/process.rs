@@ -77,6 +77,9 @@ pub(crate) struct Recorded {
     pub(crate) halves: HashMap<u32, (u64, Words)>,
     /// What was not written before the recording began, by thread id.
     unwritten: HashMap<u32, Unwritten>,
+    /// Threads that are known to have ended, by id and time of their end, and the pass in which that was seen first: what they have written
+    /// may not have been read by then.
+    ends: HashMap<(u32, u64), u64>,
 }
 
 impl fmt::Debug for Recorded {
@@ -110,6 +113,7 @@ impl Recorded {
             phases: HashMap::new(),
             halves: HashMap::new(),
             unwritten,
+            ends: HashMap::new(),
         }
     }
 
@@ -371,8 +375,9 @@ impl Recorded {
         self.threads.values_mut().for_each(|thread| thread.had_pauses = true);
     }
 
-    /// What tables say of its threads. `ended_ns`: when the process has ended; `None`: it goes on.
-    pub(crate) fn note_threads(&mut self, ended_ns: Option<u64>) {
+    /// What tables say of its threads. `ended_ns`: when the process has ended; `None`: it goes on. `pass`: in which rings are read now; `None`: all
+    /// that was written has been read.
+    pub(crate) fn note_threads(&mut self, ended_ns: Option<u64>, pass: Option<u64>) {
         let Some((living, ended)) = self.referred.threads() else { return };
         for one in living {
             let Some(thread) = self.threads.get_mut(&one.tid) else { continue };
@@ -385,6 +390,12 @@ impl Recorded {
             let Some(thread) = self.threads.get_mut(&one.tid).filter(|thread| thread.ended_ns.is_none()) else {
                 continue;
             };
+            if let Some(pass) = pass
+                && *self.ends.entry((one.tid, one.ended_ns)).or_insert(pass) == pass
+            {
+                continue;
+            }
+            self.ends.remove(&(one.tid, one.ended_ns));
             if thread.last_ns() >= one.first_entry_ns && thread.last_ns() <= one.ended_ns {
                 thread.note(one.first_entry_ns, one.unwritten);
                 thread.end(one.calls, one.ended_ns);

@@ -206,7 +206,7 @@ impl<O: Output> Recorder<O> {
     /// What is known of threads now: what they have lost, and whether they have ended. To be called from time to time.
     pub fn look_at_threads(&mut self) {
         for process in self.processes.values_mut() {
-            process.note_threads(None);
+            process.note_threads(None, Some(self.pass));
         }
         self.define_news();
     }
@@ -237,7 +237,7 @@ impl<O: Output> Recorder<O> {
         let Some(process) = self.processes.get_mut(&slot) else { return };
         let mut last = process.released(pass, true);
         last.extend(process.open_calls(at_ns, since_ns, &mut self.names));
-        process.note_threads(has_ended.then_some(at_ns));
+        process.note_threads(has_ended.then_some(at_ns), None);
         let renewed = process.renewed_communicators();
         for (location, event) in last {
             self.write(slot, location, &event);

@@ -273,6 +273,25 @@ fn what_does_not_come_is_not_waited_for_for_ever_and_is_counted() {
 }
 
 #[test]
+fn what_a_thread_has_written_is_read_although_it_is_known_to_have_ended() {
+    let tables = Tables {
+        ended: vec![EndedThread { ended_ns: 5000, tid: 70, calls: 3, first_entry_ns: 10, ..EndedThread::default() }],
+        ..Tables::default()
+    };
+    let mut rings = Rings::new(tables, Selection::default());
+    rings.call(0, &send(70, 0));
+    rings.recorder.look_at_threads();
+    rings.recorder.look_at_threads();
+    rings.call(0, &send(70, 1));
+    rings.call(0, &send(70, 2));
+    rings.end_pass();
+    rings.recorder.look_at_threads();
+    assert_eq!(rings.numbers(), [(0, 0), (0, 1), (0, 2)]);
+    let kept = rings.finish();
+    assert_eq!(losses(&kept, 0).missing(), 0);
+}
+
+#[test]
 fn what_was_left_out_for_want_of_room_is_not_lost() {
     let state = ThreadState {
         id: 70,

@@ -5,16 +5,13 @@
 use aya_ebpf::helpers::generated::bpf_probe_read_user_str;
 use mpiprobe_common::{
     Communicator, CommunicatorKey, Descriptor, Layout, ThreadState,
-    descriptor::{NONE, flags},
-    flow::{NAME_LENGTH, Origin, communicator_kind, handle_of, peer},
-    layout::{Side, member_world_rank},
+    descriptor::NONE,
+    flow::{Completed, NAME_LENGTH, Origin, communicator_kind, handle_of, peer},
+    layout::member_world_rank,
+    rules::communicators::{self, Communicators},
 };
 
-use super::{
-    arguments,
-    communicator, scope, topology,
-    user::{User, handle_at},
-};
+use super::{arguments, communicator, scope, topology, user::User};
 use crate::maps::{COMMUNICATOR_NAMES, COMMUNICATOR_OF, COMMUNICATORS, ORIGINS};
 
 /// Whether a function makes or names communicators, or makes windows or files with them.
@@ -40,40 +37,55 @@ pub fn note(thread: &mut ThreadState, descriptor: &Descriptor, layout: &Layout) 
         named(thread.completed.communicator, call.word(descriptor.communicator_name));
     }
     if descriptor.new_communicator != NONE {
-        let address = call.word(descriptor.new_communicator);
-        thread.completed.made = made(thread, descriptor, layout, address);
+        let mut communicators = InKernel { process: thread.process, layout };
+        let Completed { function, communicator: parent, .. } = thread.completed;
+        thread.completed.made = communicators::made(&call, function, parent, thread.last_return_ns, &mut communicators);
         topology::note(thread, descriptor, layout);
     }
     if descriptor.new_scope != NONE {
-        scope::made(thread, descriptor, layout, call.word(descriptor.new_scope));
+        scope::made(thread, &call);
     }
 }
 
-/// The number of the communicator that the call has made, if it is ready.
-#[inline(always)]
-fn made(thread: &ThreadState, descriptor: &Descriptor, layout: &Layout, address: u64) -> u32 {
-    let Some(handle) = handle_at(layout, address) else { return 0 };
-    if handle == layout.constants.comm_null {
-        return 0;
+/// The communicators of a process.
+struct InKernel<'a> {
+    process: u32,
+    layout: &'a Layout,
+}
+
+impl InKernel<'_> {
+    #[inline(always)]
+    fn key(&self, handle: u64) -> CommunicatorKey {
+        CommunicatorKey { process: self.process, kind: handle_of::COMMUNICATOR, handle }
     }
-    let key = CommunicatorKey { process: thread.process, kind: handle_of::COMMUNICATOR, handle };
-    // It was freed where nobody has seen it, inside another call: the handle has been given to a new one.
-    // SAFETY: the value is not used.
-    if unsafe { COMMUNICATOR_OF.get(&key) }.is_some() {
-        communicator::release(key);
+}
+
+impl Communicators for InKernel<'_> {
+    #[inline(always)]
+    fn release(&mut self, handle: u64) {
+        let key = self.key(handle);
+        // SAFETY: the value is not used.
+        if unsafe { COMMUNICATOR_OF.get(&key) }.is_some() {
+            communicator::release(key);
+        }
     }
-    let origin = Origin {
-        made_by_plus_1: thread.completed.function + 1,
-        parent: thread.completed.communicator,
-        made_ns: thread.last_return_ns,
-    };
-    // If there is no room, it is one of unknown origin.
-    let _ = ORIGINS.insert(&key, origin, 0);
-    if descriptor.flags & flags::NONBLOCKING != 0 {
-        // Looked at when it is used.
-        return 0;
+
+    #[inline(always)]
+    fn keep_origin(&mut self, handle: u64, origin: Origin) {
+        // If there is no room, it is one of unknown origin.
+        let _ = ORIGINS.insert(&self.key(handle), origin, 0);
     }
-    communicator::communicator_number(thread.process, layout, handle)
+
+    #[inline(always)]
+    fn number(&mut self, handle: u64) -> u32 {
+        communicator::communicator_number(self.process, self.layout, handle)
+    }
+
+    /// Those that come last share numbers.
+    #[inline(always)]
+    fn has_room_for_unused(&self) -> bool {
+        true
+    }
 }
 
 #[inline(always)]
@@ -96,13 +108,7 @@ pub fn look(thread: &mut ThreadState, layout: &Layout) {
     };
     // SAFETY: map value pointer; if two threads are here at once, they write the same.
     let entry: &mut Communicator = unsafe { &mut *entry };
-    let is_remote = entry.is_inter != 0 && step == LAST;
-    let (side, rank) = match step {
-        0 => (Side::Local, 0),
-        1 => (Side::Local, entry.size / 2),
-        _ if is_remote => (Side::Remote, 0),
-        _ => (Side::Local, entry.size - 1),
-    };
+    let (side, rank) = communicators::member(step, entry.size, entry.is_inter != 0);
     let member = member_world_rank(layout, entry.key.handle, side, rank, &User);
     let member = member.map_or(peer::UNKNOWN, |rank| rank as i32);
     match step {
@@ -116,9 +122,6 @@ pub fn look(thread: &mut ThreadState, layout: &Layout) {
     }
     thread.completed.step = step + 1;
 }
-
-/// The last of the members looked at, counted from 0.
-const LAST: u32 = 2;
 
 /// To the next communicator.
 #[inline(always)]
@@ -138,11 +141,5 @@ fn finish(entry: &mut Communicator, layout: &Layout) {
         entry.first_ns = origin.made_ns;
         let _ = ORIGINS.remove(&entry.key);
     }
-    entry.kind = if entry.key.handle == layout.constants.comm_world {
-        communicator_kind::WORLD
-    } else if entry.key.handle == layout.constants.comm_self {
-        communicator_kind::OWN
-    } else {
-        communicator_kind::MADE
-    };
+    entry.kind = communicators::kind(&layout.constants, entry.key.handle);
 }

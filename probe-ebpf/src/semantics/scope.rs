@@ -2,14 +2,16 @@
 
 use mpiprobe_common::{
     CommunicatorKey, Descriptor, Layout, Loss, ThreadState,
-    descriptor::NONE,
-    flow::{Scope, handle_of},
-    layout::Memory as _,
+    flow::Scope,
+    rules::{
+        call::{Arguments, Call},
+        communicators,
+    },
 };
 
 use super::{
     arguments,
-    user::{User, handle_at},
+    user::User,
 };
 use crate::{
     apart::given,
@@ -17,17 +19,13 @@ use crate::{
     statistics::count_loss,
 };
 
-/// The thread's completed call has made a window or a file, whose handle is at the address.
+/// The thread's completed call has made a window or a file.
 #[inline(always)]
-pub fn made(thread: &ThreadState, descriptor: &Descriptor, layout: &Layout, address: u64) {
-    // Files are pointers in every implementation.
-    let is_file = descriptor.new_scope_is_file != 0;
-    let handle = if is_file { User.word(address) } else { handle_at(layout, address) };
-    let Some(handle) = handle else { return };
-    let key = CommunicatorKey { process: thread.process, kind: kind(is_file), handle };
-    let call = &thread.completed;
-    let scope = Scope { communicator: call.communicator_handle, number: call.communicator, reserved: 0 };
-    if SCOPES.insert(&key, &scope, 0).is_err() {
+pub fn made<A: Arguments>(thread: &ThreadState, call: &Call<'_, A>) {
+    let Some(made) = communicators::Scope::made(call) else { return };
+    let of = &thread.completed;
+    let scope = Scope { communicator: of.communicator_handle, number: of.communicator, reserved: 0 };
+    if SCOPES.insert(&key(thread.process, made), &scope, 0).is_err() {
         count_loss(thread.process, Loss::CommunicatorTableFull);
     }
 }
@@ -38,9 +36,8 @@ pub fn forget(process: u32, is_file: bool, address: u64) {
     let Some(layout) = LAYOUTS.get_ptr(process) else { return };
     // SAFETY: map value pointer, written once.
     let layout = unsafe { &*layout };
-    let handle = if is_file { User.word(address) } else { handle_at(layout, address) };
-    if let Some(handle) = handle {
-        let _ = SCOPES.remove(&CommunicatorKey { process, kind: kind(is_file), handle });
+    if let Some(scope) = communicators::Scope::at(layout, &User, address, is_file) {
+        let _ = SCOPES.remove(&key(process, scope));
     }
 }
 
@@ -50,11 +47,8 @@ pub fn forget(process: u32, is_file: bool, address: u64) {
 pub extern "C" fn find_scope(thread: *mut ThreadState, descriptor: *const Descriptor, layout: *const Layout) -> u32 {
     given!(thread, descriptor, layout);
     let call = arguments::call(thread, descriptor, layout);
-    let is_file = descriptor.window == NONE;
-    let handle =
-        if is_file { call.word(descriptor.file) } else { call.handle(descriptor.window) };
-    let key = CommunicatorKey { process: thread.process, kind: kind(is_file), handle };
-    let Some(scope) = SCOPES.get_ptr(&key) else { return 0 };
+    let Some(given) = communicators::Scope::given(&call) else { return 0 };
+    let Some(scope) = SCOPES.get_ptr(&key(thread.process, given)) else { return 0 };
     // SAFETY: map value pointer; written as a whole when the window or file was made.
     unsafe {
         thread.completed.communicator_handle = (*scope).communicator;
@@ -64,6 +58,6 @@ pub extern "C" fn find_scope(thread: *mut ThreadState, descriptor: *const Descri
 }
 
 #[inline(always)]
-fn kind(is_file: bool) -> u32 {
-    if is_file { handle_of::FILE } else { handle_of::WINDOW }
+fn key(process: u32, scope: communicators::Scope) -> CommunicatorKey {
+    CommunicatorKey { process, kind: scope.kind(), handle: scope.handle }
 }

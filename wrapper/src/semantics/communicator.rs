@@ -7,14 +7,13 @@ use core::{
 
 use mpiprobe_common::{
     Communicator, CommunicatorKey, Loss,
-    descriptor::flags,
     file::{COMMUNICATORS, COMMUNICATORS_REGION, NAMES_REGION},
-    flow::{NAME_LENGTH, Origin, UNKNOWN_NEIGHBOURS, communicator_kind, distinct_communicators, handle_of, peer},
+    flow::{NAME_LENGTH, Origin, UNKNOWN_NEIGHBOURS, distinct_communicators, handle_of, peer},
+    rules::communicators::{self, Communicators},
 };
 
 use super::{
     Call,
-    arguments::handle_at,
     handles::Handles,
     library::{AskHandle, Library},
     origins,
@@ -86,7 +85,7 @@ fn ask(library: &Library, handle: u64) -> Option<Communicator> {
         first_ns: monotonic_ns(),
         in_neighbours,
         out_neighbours,
-        kind: kind(library, handle),
+        kind: communicators::kind(&library.layout.constants, handle),
         first,
         middle,
         last,
@@ -94,22 +93,11 @@ fn ask(library: &Library, handle: u64) -> Option<Communicator> {
     })
 }
 
-/// Of those that every program has, which one it is.
-fn kind(library: &Library, handle: u64) -> u32 {
-    let constants = &library.layout.constants;
-    if handle == constants.comm_world {
-        communicator_kind::WORLD
-    } else if handle == constants.comm_self {
-        communicator_kind::OWN
-    } else {
-        communicator_kind::MADE
-    }
-}
-
 /// Some members, which tell it from others: see [`Communicator::first`].
-fn members(library: &Library, handle: u64, is_inter: bool, size: u32) -> [i32; 3] {
-    let ranks = [0, (size / 2) as i32, size.saturating_sub(1) as i32];
-    let mut members = [peer::UNKNOWN; 3];
+fn members(library: &Library, handle: u64, is_inter: bool, size: u32) -> [i32; communicators::MEMBERS as usize] {
+    const COUNT: usize = communicators::MEMBERS as usize;
+    let ranks: [i32; COUNT] = core::array::from_fn(|step| communicators::member(step as u32, size, false).1 as i32);
+    let mut members = [peer::UNKNOWN; COUNT];
     if !library.has_world() {
         return members;
     }
@@ -151,25 +139,33 @@ pub(super) fn forget(handle: u64) {
     begin_epoch();
 }
 
-/// The completed call has made a communicator. If its handle is known, that was another one, freed where nobody has seen it.
-pub(super) fn made(call: &Call<'_>) {
-    let (library, descriptor) = (call.library, call.descriptor);
-    let Some(handle) = handle_at(&library.layout, call.arguments.word(descriptor.new_communicator)) else { return };
-    if handle == library.layout.constants.comm_null {
-        return;
+/// The communicators of the process.
+struct OfProcess<'a>(&'a Library);
+
+impl Communicators for OfProcess<'_> {
+    fn release(&mut self, handle: u64) {
+        forget(handle);
     }
-    forget(handle);
-    let parent = Over::given(call).communicator().map_or(0, |parent| number(library, parent));
-    let origin = Origin { made_by_plus_1: call.function + 1, parent, made_ns: call.returned_ns };
-    // One that is not ready must not be asked about; and of those that are never used, only so many are written down that there is
-    // room for the others.
-    let used = header::communicators().map_or(0, |used| used.load(Ordering::Relaxed));
-    if descriptor.flags & flags::NONBLOCKING != 0 || used >= u64::from(distinct_communicators(COMMUNICATORS)) {
+
+    fn keep_origin(&mut self, handle: u64, origin: Origin) {
         origins::keep(handle, origin);
-    } else if let Some(mut found) = ask(library, handle) {
-        come_from(&mut found, Some(origin));
-        HANDLES.find_or_make(handle, || write(found));
     }
+
+    fn number(&mut self, handle: u64) -> u32 {
+        number(self.0, handle)
+    }
+
+    /// Of those that are never used, only so many are written down that there is room for the others.
+    fn has_room_for_unused(&self) -> bool {
+        let used = header::communicators().map_or(0, |used| used.load(Ordering::Relaxed));
+        used < u64::from(distinct_communicators(COMMUNICATORS))
+    }
+}
+
+/// The completed call has made a communicator.
+pub(super) fn made(call: &Call<'_>) {
+    let parent = Over::given(call).communicator().map_or(0, |parent| number(call.library, parent));
+    communicators::made(&call.given(), call.function, parent, call.returned_ns, &mut OfProcess(call.library));
 }
 
 fn come_from(communicator: &mut Communicator, origin: Option<Origin>) {

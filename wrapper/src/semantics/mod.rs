@@ -167,7 +167,7 @@ fn look_at_freed(library: &Library, what: Release, arguments: Arguments) {
                 communicator::forget(handle);
             }
         }
-        Release::Window | Release::File => scope::forget(library, arguments, what == Release::File),
+        Release::Window | Release::File => scope::forget(library, arguments.word(0), what == Release::File),
         Release::Datatype => communicator::begin_epoch(),
         Release::Nothing | Release::Request => {}
     }
@@ -177,7 +177,7 @@ unsafe fn look_ahead(local: *mut Local, library: &Library, descriptor: &Descript
     let release = handles_rules::release(descriptor);
     if recording::frees_object(descriptor) {
         // SAFETY: by contract.
-        unsafe { requests::remember_freed(local, scope::handle(library, arguments, release == Release::File)) };
+        unsafe { requests::remember_freed(local, scope::handle(library, arguments.word(0), release == Release::File)) };
     }
     look_at_freed(library, release, arguments);
     let position = handles_rules::looked_at(descriptor);

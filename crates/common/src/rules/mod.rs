@@ -11,6 +11,7 @@
 pub mod access;
 pub mod amount;
 pub mod call;
+pub mod communicators;
 pub mod completion;
 pub mod counting;
 pub mod handles;

@@ -5,6 +5,7 @@
 #![expect(clippy::cast_sign_loss, clippy::cast_possible_truncation, reason = "arguments are words")]
 
 mod amounts;
+mod communicators;
 mod engine;
 mod recording;
 mod requests;

@@ -367,7 +367,8 @@ impl JobBuilder {
         if let Some(user) = self.user {
             command.uid(user).gid(user).current_dir("/").env("HOME", directory.path());
         }
-        if self.program.language == Language::Installed {
+        // A program of somebody's finds its files where the test was started.
+        if self.program.files().next().is_some() && self.program.language == Language::Installed {
             files::copy_input(self.program, directory.path())?;
             command.current_dir(directory.path());
         }

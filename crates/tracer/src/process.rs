@@ -60,6 +60,8 @@ pub(crate) struct Recorded {
     pub(crate) id: ProcessId,
     pub(crate) slot: u32,
     pub(crate) definition: Process,
+    /// For some time nothing was recorded.
+    had_pauses: bool,
     referred: Box<dyn Referred + Send>,
     /// By thread id; of several that have had the same, the last.
     threads: HashMap<u32, Thread>,
@@ -101,6 +103,7 @@ impl Recorded {
             id,
             slot,
             definition,
+            had_pauses: false,
             referred,
             threads: HashMap::new(),
             replaced: Vec::new(),
@@ -133,6 +136,7 @@ impl Recorded {
                 names.locations += 1;
                 let unwritten = self.unwritten.get(&tid).copied().unwrap_or_default();
                 let mut thread = Thread::new(location, !self.definition.began_before, at_ns, unwritten);
+                thread.had_pauses = self.had_pauses;
                 let said = thread.news(self.id, tid, (0, LeftOut::default()));
                 names.definitions.extend(said.map(|said| Definition::Location(location, said)));
                 new.insert(thread)
@@ -372,6 +376,7 @@ impl Recorded {
 
     /// Nothing is recorded of it for some time.
     pub(crate) fn pause(&mut self) {
+        self.had_pauses = true;
         self.threads.values_mut().for_each(|thread| thread.had_pauses = true);
     }
 

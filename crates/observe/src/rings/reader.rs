@@ -37,8 +37,8 @@ pub struct Drained {
     pub missing: u64,
     /// The largest part of a ring that was full, in hundredths.
     pub full: u64,
-    /// There may be more already.
-    pub is_more: bool,
+    /// A line is being written that others come after, which were not given therefore.
+    pub is_held_up: bool,
 }
 
 impl RingReader {
@@ -87,7 +87,7 @@ impl RingReader {
                         None => {
                             let since_ns = *place.waiting_since_ns.get_or_insert(now_ns);
                             if now_ns.saturating_sub(since_ns) < PATIENCE_NS {
-                                drained.is_more = true;
+                                drained.is_held_up = true;
                                 break 'ring;
                             }
                             place.waiting_since_ns = None;
@@ -208,7 +208,7 @@ mod tests {
         ring.write(0);
         ring.write(2);
         let (numbers, drained) = ring.drained(&mut reader, 10, false);
-        assert_eq!((numbers, drained.is_more, ring.tail.get()), (vec![0], true, 1));
+        assert_eq!((numbers, drained.is_held_up, ring.tail.get()), (vec![0], true, 1));
         ring.write(1);
         ring.write(4);
         assert_eq!(ring.drained(&mut reader, PATIENCE_NS, false).0, [1, 2]);

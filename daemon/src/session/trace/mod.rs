@@ -121,6 +121,14 @@ impl Tracing {
         }
     }
 
+    /// Nothing more is written down. When this returns, all call sites are known that there are.
+    pub(in crate::session) fn stop(&self) {
+        let (answer, answered) = channel();
+        self.tell(Message::Stop(answer));
+        // A thread that has ended has told why.
+        let _ = answered.recv();
+    }
+
     /// Ends the recording: gives what has come of it once all is written, and says so.
     pub(in crate::session) fn finish(self) -> Finished {
         self.tell(Message::Finish);

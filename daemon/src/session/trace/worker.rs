@@ -4,14 +4,15 @@ use std::{
     io,
     sync::{
         Arc, Mutex, PoisonError,
-        mpsc::{Receiver, RecvTimeoutError},
+        mpsc::{Receiver, RecvTimeoutError, Sender},
     },
+    thread,
     time::{Duration, Instant},
 };
 
 use mpiprobe_common::trace::Unwritten;
 use mpiprobe_model::CallSite;
-use mpiprobe_observe::{Referred, monotonic_ns};
+use mpiprobe_observe::{Drained, Referred, monotonic_ns};
 use mpiprobe_report::present::say;
 use mpiprobe_trace::{
     Process, SiteId,
@@ -44,6 +45,8 @@ pub(super) enum Message {
     /// A process has ended, ns.
     Ended(u32, u64),
     Site(SiteId, CallSite),
+    /// Nothing more is to be written down; is answered when all has been read.
+    Stop(Sender<()>),
     Finish,
 }
 
@@ -150,8 +153,22 @@ impl Worker {
             }
             Message::Ended(slot, at_ns) => self.end(slot, at_ns),
             Message::Site(id, site) => self.recorder.define_site(id, site),
+            Message::Stop(answer) => {
+                self.stop();
+                // Nobody may wait for it any more.
+                let _ = answer.send(());
+            }
             Message::Finish => {}
         }
+    }
+
+    /// What comes from now on is of no recording.
+    fn stop(&mut self) {
+        self.windows = None;
+        self.is_on = false;
+        self.switch(false);
+        self.drain_patiently();
+        self.give_sites();
     }
 
     fn take_source(&mut self, mut source: Box<dyn LineSource>) {
@@ -169,7 +186,7 @@ impl Worker {
             self.drain(&mut source, true);
             ended_ns = source.ended_ns();
         } else {
-            self.drain_all(false);
+            self.drain_patiently();
         }
         self.recorder.end_process(slot, ended_ns.unwrap_or(at_ns));
         self.give_sites();
@@ -210,6 +227,7 @@ impl Worker {
             self.recorder.resume(monotonic_ns());
         } else {
             // What was called before the switch was heeded.
+            self.drain_patiently();
             self.pass();
             self.recorder.pause();
         }
@@ -226,22 +244,37 @@ impl Worker {
     /// Looks at all rings once; gives how full the fullest one was, in hundredths.
     fn pass(&mut self) -> u64 {
         let began_ns = monotonic_ns();
-        let full = self.drain_all(false);
-        self.recorder.end_pass(began_ns, false);
+        let drained = self.drain_all(false);
+        // What is held up may be what others wait for.
+        if !drained.is_held_up {
+            self.recorder.end_pass(began_ns, false);
+        }
         if let Some(error) = self.recorder.take_trouble() {
             self.note_written(Err(error));
         }
-        full
+        drained.full
     }
 
-    fn drain_all(&mut self, is_last: bool) -> u64 {
+    /// What was written up to now is read, however long lines take to be written that come before it.
+    fn drain_patiently(&mut self) {
+        while self.drain_all(false).is_held_up {
+            thread::sleep(PAUSES.1);
+        }
+    }
+
+    fn drain_all(&mut self, is_last: bool) -> Drained {
         let mut sources = std::mem::take(&mut self.sources);
-        let full = sources.iter_mut().map(|source| self.drain(source, is_last)).max();
+        let mut all = Drained::default();
+        for source in &mut sources {
+            let drained = self.drain(source, is_last);
+            all.full = all.full.max(drained.full);
+            all.is_held_up |= drained.is_held_up;
+        }
         self.sources = sources;
-        full.unwrap_or(0)
+        all
     }
 
-    fn drain(&mut self, source: &mut Box<dyn LineSource>, is_last: bool) -> u64 {
+    fn drain(&mut self, source: &mut Box<dyn LineSource>, is_last: bool) -> Drained {
         let recorder = &mut self.recorder;
         let drained = source.drain(monotonic_ns(), is_last, &mut |slot, place, origin, words| {
             recorder.line(slot, place, origin, words);
@@ -249,11 +282,11 @@ impl Worker {
         match drained {
             Ok(drained) => {
                 self.missing_lines = self.missing_lines.saturating_add(drained.missing);
-                drained.full
+                drained
             }
             Err(error) => {
                 self.note(format!("calls of a process were not read: {error}"));
-                0
+                Drained::default()
             }
         }
     }
@@ -304,7 +337,7 @@ impl Worker {
         self.switch(false);
         let at_ns = monotonic_ns();
         // Who was about to write may do so still.
-        self.drain_all(false);
+        self.drain_patiently();
         self.drain_all(true);
         self.recorder.end_pass(at_ns, false);
         self.recorder.note_clock(clock_pair());

@@ -74,6 +74,7 @@ impl TracedImages {
 
     /// Nothing more will be known of their call sites.
     pub(super) fn conclude(mut self, images: &Images, sites: &mut Sites) -> Tracing {
+        self.tracing.stop();
         self.name_sites(images, sites, true);
         self.tracing
     }

@@ -2,7 +2,7 @@
 
 use mpiprobe_common::{
     Layout,
-    layout::{Memory, Template, capability},
+    layout::{MPICH, Memory, STANDARD_ABI, Template, capability},
 };
 use mpiprobe_discover::mappings::MappedFile;
 use mpiprobe_plan::{Data, Family, Implementation, Library};
@@ -18,7 +18,8 @@ impl Blueprint {
         let implementation = Implementation::of(library);
         let (names, functions): (&[&'static str], &[&'static str]) = match implementation.family {
             Family::OpenMpi => (openmpi::NAMES, &[]),
-            Family::Mpich | Family::StandardAbi => (mpich::NAMES, mpich::FUNCTIONS),
+            Family::Mpich => (mpich::NAMES, mpich::FUNCTIONS),
+            Family::StandardAbi => (mpich::NAMES, mpich::FUNCTIONS_OF_ABI),
             Family::Unknown => (&[], &[]),
         };
         Self {
@@ -59,8 +60,9 @@ impl Blueprint {
     pub fn template(&self) -> Option<Template> {
         match self.family {
             Family::OpenMpi => openmpi::template(self, None),
-            Family::Mpich => mpich::template(self),
-            Family::StandardAbi | Family::Unknown => None,
+            Family::Mpich => mpich::template(self, &MPICH),
+            Family::StandardAbi => mpich::template(self, &STANDARD_ABI),
+            Family::Unknown => None,
         }
     }
 

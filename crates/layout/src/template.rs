@@ -135,12 +135,15 @@ pub(super) fn apply<M: Memory>(template: &Template, bias: u64, memory: &M) -> Op
     }
     if template.search.stride != 0 {
         let places = template.search.places.iter().take(usize::try_from(template.search.count).ok()?);
-        let seen = places.fold(0, |seen, place| {
-            seen | template::look(&template.search, place.wrapping_add(bias), &mut layout, memory)
+        let seen = places.fold(found::NOTHING, |seen, place| {
+            let place = place.wrapping_add(bias);
+            let mut look = |place| template::look(&template.search, place, &mut layout, memory);
+            seen | match look(place) {
+                found::NOTHING => template::led_to(place, memory).map_or(found::NOTHING, look),
+                found => found,
+            }
         });
-        if seen & found::PREDEFINED == 0 {
-            return None;
-        }
+        let seen = template::judge(&template.search, seen, &mut layout, memory)?;
         if seen & found::DATATYPES == 0 {
             layout.known &= !capability::DATATYPES;
         }

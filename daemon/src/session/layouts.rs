@@ -131,18 +131,20 @@ impl Layouts {
         let search = blueprint.find(&pending.file, &memory, pending.expected);
         let mut layout = search.found().layout;
         let knows_communicators = layout.knows(capability::COMMUNICATORS | capability::MEMBERS);
+        let is_whole = knows_communicators && layout.knows(capability::DATATYPES);
         // While MPI_Init is at work, objects may look wrong that are only not ready, and the library's like those of a session.
         let is_settled = match &search {
             Search::Done(_) => knows_communicators || pending.since.elapsed() > PATIENCE,
-            Search::NotYet(_) if knows_communicators => {
+            Search::NotYet(_) if is_whole => {
                 let (since, _) = pending.session.unwrap_or_else(|| (Instant::now(), Instant::now()));
                 pending.session = Some((since, Instant::now() + SESSION_INTERVAL));
                 since.elapsed() > PATIENCE
             }
             Search::NotYet(_) => false,
         };
-        // Communicators without members would end both the programs' own search and the launcher's word, which say who the members are.
-        if !is_settled && !knows_communicators {
+        // Communicators without members or datatypes would end the programs' own search, which finds all of them, and the launcher's
+        // word, which says who the members are.
+        if !is_settled && !is_whole {
             layout.known &= !capability::COMMUNICATORS;
         }
         // The launcher's word counts until it can be compared, and only as long as nothing contradicts it.
@@ -166,7 +168,7 @@ impl Layouts {
             }
         }
         // Programs may have found before what was looked for a moment ago in vain.
-        if is_settled || !before.knows(capability::COMMUNICATORS) || knows_communicators {
+        if is_settled || !before.knows(capability::COMMUNICATORS) || is_whole {
             observer.set_layout(pending.slot, &layout);
         }
         if is_settled {

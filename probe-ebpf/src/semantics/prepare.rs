@@ -121,7 +121,7 @@ extern "C" fn fill_word(template: *const Template, layout: *mut Layout, index: u
     0
 }
 
-/// Looks at the places where objects may be found. Gives what was [`found`].
+/// Looks at the places where objects may be found. Gives what was [`found`] if that is enough, else nothing.
 #[unsafe(no_mangle)]
 #[inline(never)]
 extern "C" fn search_objects(template: *const Template, layout: *mut Layout, bias: u64) -> u32 {
@@ -131,17 +131,36 @@ extern "C" fn search_objects(template: *const Template, layout: *mut Layout, bia
         if index as u32 >= template.search.count {
             break;
         }
-        seen |= look_at_object(template, layout, template.search.places[index].wrapping_add(bias));
+        seen |= look_at_place(template, layout, template.search.places[index].wrapping_add(bias));
     }
-    seen
+    judge_objects(template, seen, layout)
 }
 
-/// Looks at one of them.
+/// Looks at one of them, and at where it leads.
+#[unsafe(no_mangle)]
+#[inline(never)]
+extern "C" fn look_at_place(template: *const Template, layout: *mut Layout, place: u64) -> u32 {
+    let seen = look_at_object(template, layout, place);
+    match template::led_to(place, &User) {
+        Some(object) if seen == found::NOTHING => look_at_object(template, layout, object),
+        _ => seen,
+    }
+}
+
+/// Looks at what may be an object.
 #[unsafe(no_mangle)]
 #[inline(never)]
 extern "C" fn look_at_object(template: *const Template, layout: *mut Layout, place: u64) -> u32 {
     given!(template, layout);
     template::look(&template.search, place, layout, &User)
+}
+
+/// What was found at all places; nothing, if that is not enough.
+#[unsafe(no_mangle)]
+#[inline(never)]
+extern "C" fn judge_objects(template: *const Template, seen: u32, layout: *mut Layout) -> u32 {
+    given!(template, layout);
+    template::judge(&template.search, seen, layout, &User).unwrap_or(found::NOTHING)
 }
 
 /// Whether the predefined communicators are what they must be: 1, else 0.

@@ -6,20 +6,29 @@ use mpiprobe_common::{
     layout::{capability, comm},
 };
 use mpiprobe_layout::Search;
-use mpiprobe_tests::{Job, Mpi, program};
+use mpiprobe_tests::{Job, JobBuilder, Mpi, program};
 
 use crate::{target::look, trial};
 
 pub(crate) fn tests(mpi: Mpi) -> Vec<Trial> {
-    vec![
+    let mut tests = vec![
         // Invariant LAYOUT-CHECKED.
         trial(mpi, "objects_are_found_as_soon_as_mpi_is_initialised_and_not_before", not_yet),
-        trial(mpi, "layouts_by_the_file_are_those_found_in_processes", by_file),
-    ]
+        trial(mpi, "layouts_by_the_file_are_those_found_in_processes", |mpi| by_file(job(mpi))),
+    ];
+    if mpi == Mpi::Mpich {
+        let linked_in = |mpi| by_file(job(mpi).linked_in());
+        tests.push(trial(mpi, "layouts_by_a_program_with_mpi_in_it_are_those_found_in_processes", linked_in));
+    }
+    tests
+}
+
+fn job(mpi: Mpi) -> JobBuilder {
+    Job::builder(mpi, program::LAYOUTS).ranks(4).gates(&["start", "1"])
 }
 
 fn not_yet(mpi: Mpi) -> Result<(), Failed> {
-    let mut job = Job::builder(mpi, program::LAYOUTS).ranks(4).gates(&["start", "1"]).spawn()?;
+    let mut job = job(mpi).spawn()?;
     job.wait_for_gate("start")?;
     for (rank, pid) in job.ranks()? {
         let looked = look(pid);
@@ -45,8 +54,8 @@ fn not_yet(mpi: Mpi) -> Result<(), Failed> {
 
 /// What programs read by is the same before a process has been looked at.
 /// Invariant UNDERSTOOD-AT-ONCE.
-fn by_file(mpi: Mpi) -> Result<(), Failed> {
-    let mut job = Job::builder(mpi, program::LAYOUTS).ranks(4).gates(&["start", "1"]).spawn()?;
+fn by_file(job: JobBuilder) -> Result<(), Failed> {
+    let mut job = job.spawn()?;
     job.wait_for_gate("start")?;
     for pid in job.ranks()?.into_values() {
         assert_eq!(look(pid).by_file(), None);
@@ -58,19 +67,14 @@ fn by_file(mpi: Mpi) -> Result<(), Failed> {
         let found = looked.search.found().layout;
         let learned = looked.learned(other).expect("a layout by what was found in the other process");
         assert_eq!(essential(&learned), essential(&found));
-        // The files of the others do not tell which requests are complete from the start.
-        if matches!(mpi, Mpi::Mpich5Abi | Mpi::IntelAbi) {
-            continue;
-        }
         let by_file = looked.by_file().expect("a layout by the file alone");
         assert_eq!((by_file.communicators.world, by_file.communicators.own, by_file.members), {
             (found.communicators.world, found.communicators.own, found.members)
         });
         assert_eq!(by_file.constants, found.constants);
         assert_eq!((by_file.status, by_file.handles), (found.status, found.handles));
-        if by_file.knows(capability::DATATYPES) && !by_file.knows(capability::PARTIAL) {
-            assert_eq!(essential(&Layout { requests: found.requests, ..by_file }), essential(&found));
-        }
+        assert!(by_file.knows(capability::DATATYPES) && !by_file.knows(capability::PARTIAL), "{:x}", by_file.known);
+        assert_eq!(essential(&Layout { requests: found.requests, ..by_file }), essential(&found));
     }
     job.open_gate("1")?;
     job.wait()?.success()?;

@@ -30,11 +30,11 @@ pub mod rule {
 /// The bits of a word under [`rule::ELEMENT`] that are the address.
 pub const ELEMENT_SHIFT: u32 = 48;
 
-/// Where objects of a library with integer handles may be found.
+/// Where objects of a library that numbers them (MPICH and its descendants) may be found.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Pod, Zeroable)]
 pub struct Search {
-    /// Addresses in the file of data that functions which look objects up refer to.
+    /// Addresses in the file of data that functions which look objects up refer to: what is sought, or a variable that leads there.
     pub places: [u64; SEARCHED],
     pub count: u32,
     /// From one communicator to the next, bytes; 0: nothing is to be searched.
@@ -49,6 +49,23 @@ pub struct Search {
     pub direct_count: u32,
     /// Offset of the address of further tables.
     pub indirect: u32,
+    /// Which requests are complete from the start: one of [`complete`].
+    pub complete: u32,
+    /// In handles of requests: the bits for the number of a further table, and those which say that another description is theirs.
+    pub request_block_mask: u32,
+    pub request_foreign_mask: u32,
+    /// Padding, zero.
+    pub reserved: u32,
+}
+
+/// Which requests are complete from the start, where handles are addresses: values of [`Search::complete`].
+pub mod complete {
+    /// It is not to be found out.
+    pub const GIVEN: u32 = 0;
+    /// Those of a table, one for each kind of operation.
+    pub const PREDEFINED: u32 = 1;
+    /// Those that the library makes before all others, and keeps.
+    pub const FIRST: u32 = 2;
 }
 
 /// How many places are looked at, at most.
@@ -89,10 +106,21 @@ pub fn resolve<M: Memory>(rule: u32, value: u64, bias: u64, memory: &M) -> Optio
 /// Types of objects by their number in handles.
 const COMMUNICATOR: u64 = 1;
 const DATATYPE: u64 = 3;
-/// Bytes from one datatype to the next, as far as that is believed.
+const REQUEST: u64 = 11;
+/// Bytes from one object to the next, as far as that is believed: datatypes and requests have some hundred.
+const LEAST_STRIDE: u64 = 64;
 const MOST_STRIDE: u64 = 1 << 14;
+/// Handle of the first datatype of a value and an index, and how many there are.
+const FIRST_PAIR: u32 = 0x8c00_0000;
+const PAIRS: u32 = 5;
+/// Handle of the first request that is complete from the start, and how many there are where they have a table: one for each kind of
+/// operation, in all releases that were looked at.
+const FIRST_COMPLETE: u32 = 0x6c00_0000;
+const COMPLETE: u32 = 9;
+/// The same of a library that makes them itself (Intel MPI).
+const MADE: u32 = 4;
 
-/// What was found at a place: values of [`look`].
+/// What was found at a place: values of [`look`], ORed.
 pub mod found {
     pub const NOTHING: u32 = 0;
     /// The predefined communicators.
@@ -101,51 +129,126 @@ pub mod found {
     pub const COMMUNICATORS: u32 = 1 << 1;
     /// That of datatypes.
     pub const DATATYPES: u32 = 1 << 2;
+    /// The same, which does not say where the predefined ones are.
+    pub const DATATYPES_APART: u32 = 1 << 3;
+    /// The datatypes of a value and an index, the first of those that are in a table.
+    pub const PAIRS: u32 = 1 << 4;
+    /// The description of requests.
+    pub const REQUESTS: u32 = 1 << 5;
+    /// The requests that are complete from the start.
+    pub const COMPLETE: u32 = 1 << 6;
 }
 
 /// Looks at one of the places of [`Search`], an address in the process, and completes `layout` by what is there.
 #[inline(always)]
 pub fn look<M: Memory>(search: &Search, place: u64, layout: &mut Layout, memory: &M) -> u32 {
     if is_first(search, place, memory) {
-        set_predefined(search, place, layout);
+        layout.communicators.objects.builtin = place;
+        layout.communicators.world = place;
+        layout.communicators.own = place.wrapping_add(search.stride as u64);
         return found::PREDEFINED;
     }
+    let header = memory.word(place).unwrap_or(0);
+    if header as u32 == FIRST_PAIR && header >> 32 != 0 {
+        // Where their description knows better, it says so.
+        if layout.datatypes.objects.direct == 0 {
+            layout.datatypes.objects.direct = place;
+            layout.datatypes.objects.direct_count = PAIRS;
+        }
+        return found::PAIRS;
+    }
+    if header as u32 == FIRST_COMPLETE && search.complete == complete::PREDEFINED {
+        layout.constants.request_complete_first = place;
+        return found::COMPLETE;
+    }
+    look_at_description(search, place, layout, memory)
+}
+
+#[inline(always)]
+fn look_at_description<M: Memory>(search: &Search, place: u64, layout: &mut Layout, memory: &M) -> u32 {
     let at = |offset: u32, width: u32| integer(memory, place.wrapping_add(offset as u64), width).unwrap_or(0);
-    let (kind, stride) = (at(search.kind, 4), at(search.stride_at, 4));
+    let (kind, stride, count) = (at(search.kind, 4), at(search.stride_at, 4), at(search.direct_count, 4) as u32);
+    let is_known = kind == COMMUNICATOR || kind == DATATYPE || kind == REQUEST;
     // Described as empty, or as in use.
-    if kind != COMMUNICATOR && kind != DATATYPE || at(8, 4) > 1 || stride == 0 || stride > MOST_STRIDE {
-        // A variable that leads to the predefined ones.
-        return match memory.word(place) {
-            Some(start) if is_address(start) && is_first(search, start, memory) => {
-                set_predefined(search, start, layout);
-                found::PREDEFINED
-            }
-            _ => found::NOTHING,
-        };
+    if !is_known || at(8, 4) > 1 || !(LEAST_STRIDE..=MOST_STRIDE).contains(&stride) || stride & 7 != 0 {
+        return found::NOTHING;
     }
     let direct = at(search.direct, 8);
+    let is_apart = kind == DATATYPE && direct == 0 && count == 0;
     // An object says itself which it is.
-    let first = 2 << 30 | kind << 26;
-    if direct == 0 || integer(memory, direct, 4) != Some(first) {
+    let is_numbered = direct != 0 && integer(memory, direct, 4) == Some(2 << 30 | kind << 26);
+    if !is_apart && !is_numbered || kind == COMMUNICATOR && stride != search.stride as u64 {
         return found::NOTHING;
     }
-    let is_communicator = kind == COMMUNICATOR;
-    if is_communicator && stride != search.stride as u64 {
-        return found::NOTHING;
-    }
-    let objects = if is_communicator { &mut layout.communicators.objects } else { &mut layout.datatypes.objects };
-    *objects = Objects {
-        kind: kind as u32,
-        stride: stride as u32,
-        direct,
-        direct_count: at(search.direct_count, 4) as u32,
-        indirect: place.wrapping_add(search.indirect as u64),
-        block_mask: BLOCK_MASK,
-        foreign_mask: 0,
-        builtin: objects.builtin,
-        builtin_count: objects.builtin_count,
+    let is_request = kind == REQUEST;
+    let objects = if kind == COMMUNICATOR {
+        &mut layout.communicators.objects
+    } else if is_request {
+        &mut layout.requests.objects
+    } else {
+        &mut layout.datatypes.objects
     };
-    if is_communicator { found::COMMUNICATORS } else { found::DATATYPES }
+    objects.kind = kind as u32;
+    objects.stride = stride as u32;
+    objects.indirect = place.wrapping_add(search.indirect as u64);
+    objects.block_mask = if is_request { search.request_block_mask } else { BLOCK_MASK };
+    objects.foreign_mask = if is_request { search.request_foreign_mask } else { 0 };
+    if is_apart {
+        return found::DATATYPES_APART;
+    }
+    objects.direct = direct;
+    objects.direct_count = count;
+    match kind {
+        COMMUNICATOR => found::COMMUNICATORS,
+        REQUEST => found::REQUESTS,
+        _ => found::DATATYPES,
+    }
+}
+
+/// Where a variable leads that is at one of the places; `None`: nowhere.
+#[inline(always)]
+pub fn led_to<M: Memory>(place: u64, memory: &M) -> Option<u64> {
+    memory.word(place).filter(|&address| is_address(address))
+}
+
+/// What was [`found`] at all places together; `None`: it is not enough to understand a process by.
+#[inline(always)]
+pub fn judge<M: Memory>(search: &Search, seen: u32, layout: &mut Layout, memory: &M) -> Option<u32> {
+    const APART: u32 = found::DATATYPES_APART | found::PAIRS;
+    if seen & found::PREDEFINED == 0 {
+        return None;
+    }
+    if search.complete != complete::GIVEN {
+        set_complete(search, seen, layout, memory)?;
+    }
+    Some(if seen & APART == APART { seen | found::DATATYPES } else { seen })
+}
+
+/// The requests that are complete from the start, whose handles are addresses.
+#[inline(always)]
+fn set_complete<M: Memory>(search: &Search, seen: u32, layout: &mut Layout, memory: &M) -> Option<()> {
+    if seen & found::REQUESTS == 0 {
+        return None;
+    }
+    if search.complete == complete::FIRST {
+        let Objects { direct: first, stride, .. } = layout.requests.objects;
+        let last = first.wrapping_add((MADE - 1) as u64 * stride as u64);
+        let header = memory.word(last)?;
+        // Somebody refers to it.
+        if header as u32 != (2 << 30 | (REQUEST as u32) << 26) + MADE - 1 || header >> 32 == 0 {
+            return None;
+        }
+        (layout.constants.request_complete_first, layout.constants.request_complete_last) = (first, last);
+        return Some(());
+    }
+    let (first, stride) = (layout.constants.request_complete_first, layout.requests.objects.stride as u64);
+    let last = first.wrapping_add((COMPLETE - 1) as u64 * stride);
+    let is = |address: u64, index: u32| integer(memory, address, 4) == Some((FIRST_COMPLETE + index) as u64);
+    if seen & found::COMPLETE == 0 || !is(first.wrapping_add(stride), 1) || !is(last, COMPLETE - 1) {
+        return None;
+    }
+    layout.constants.request_complete_last = last;
+    Some(())
 }
 
 /// Of communicators and datatypes in handles.
@@ -158,13 +261,6 @@ fn is_first<M: Memory>(search: &Search, place: u64, memory: &M) -> bool {
         memory.word(address).is_some_and(|header| header as u32 == handle && header >> 32 != 0)
     };
     is(place, search.first) && is(place.wrapping_add(search.stride as u64), search.first + 1)
-}
-
-#[inline(always)]
-fn set_predefined(search: &Search, start: u64, layout: &mut Layout) {
-    layout.communicators.objects.builtin = start;
-    layout.communicators.world = start;
-    layout.communicators.own = start.wrapping_add(search.stride as u64);
 }
 
 /// Sets the number of the process's own job, where members are told by that.

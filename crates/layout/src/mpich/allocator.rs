@@ -43,8 +43,8 @@ pub(super) struct Form {
     pub(super) direct: usize,
     pub(super) direct_count: usize,
     /// In handles of requests: the number of a further table, and bits that say that it is one of another description.
-    request_block_mask: u32,
-    request_foreign_mask: u32,
+    pub(super) request_block_mask: u32,
+    pub(super) request_foreign_mask: u32,
 }
 
 static FORMS: [Form; 3] = [

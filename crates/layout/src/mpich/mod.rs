@@ -24,7 +24,14 @@ use super::{
     blueprint::{Findings, Target},
     version::nearest_first,
 };
-pub(super) use template::{FUNCTIONS, learn, template};
+pub(super) use template::{FUNCTIONS, FUNCTIONS_OF_ABI, learn, template};
+
+/// What the requests are for that Intel MPI makes before all others and keeps, complete: sends, receives, collective operations and
+/// accesses to windows (`MPIR_Request_kind_t`).
+const INTEL_COMPLETE: [u32; 4] = [1, 2, 11, 13];
+/// Offset of that in a request, and of the address of its counter, which follows there, bytes.
+const INTEL_KIND: u64 = 8;
+const INTEL_COUNTER: u64 = 16;
 
 const UNWEIGHTED: &str = "MPI_UNWEIGHTED";
 const WEIGHTS_EMPTY: &str = "MPI_WEIGHTS_EMPTY";
@@ -87,7 +94,10 @@ pub(super) fn find_objects(target: &Target<'_>, layout: &Layout) -> Findings {
         let members = check::members(&found.layout, target);
         found.note(Capability::Members, capability::MEMBERS, members);
         let requests = requests(&mut found.layout, target);
-        found.note(Capability::Requests, capability::REQUESTS, requests);
+        if !found.note(Capability::Requests, capability::REQUESTS, requests) {
+            // They are made after the communicators.
+            found.not_yet = true;
+        }
     } else {
         // The same table says where they are, and it is wrong.
         found.rest_on_communicators();
@@ -117,7 +127,9 @@ fn find_in_session(found: &mut Findings, tables: &[&'static Offsets], target: &T
 fn requests(layout: &mut Layout, target: &Target<'_>) -> Result<(), Reason> {
     let allocator = Allocator::find(target, ObjectKind::Request, None)?;
     layout.requests.objects = allocator.objects();
-    if let Some((first, last)) = complete_requests(layout, target) {
+    // Elsewhere their numbers are the same in all processes.
+    if target.blueprint.is_intel || layout.handles != handle_kind::INTEGER {
+        let (first, last) = complete_requests(layout, target).ok_or(Reason::NoTable("complete requests"))?;
         layout.constants.request_complete_first = first;
         layout.constants.request_complete_last = last;
     }
@@ -128,13 +140,22 @@ fn requests(layout: &mut Layout, target: &Target<'_>) -> Result<(), Reason> {
 fn complete_requests(layout: &Layout, target: &Target<'_>) -> Option<(u64, u64)> {
     let objects = &layout.requests.objects;
     if target.blueprint.is_intel {
-        // It has one, which it makes before all others and keeps.
-        let header = target.memory.word(objects.direct).filter(|header| header >> 32 != 0)?;
-        let only = if layout.handles == handle_kind::INTEGER { header & 0xffff_ffff } else { objects.direct };
-        return Some((only, only));
-    }
-    if layout.handles == handle_kind::INTEGER {
-        return None;
+        let is_one = |(index, kind): &(u64, u32)| {
+            let object = objects.direct.wrapping_add(index * u64::from(objects.stride));
+            let word = |offset: u64| target.memory.word(object.wrapping_add(offset));
+            // Somebody refers to it, and nothing is left to be done: the counter of that is its own.
+            word(0).is_some_and(|header| header >> 32 != 0)
+                && word(INTEL_KIND).is_some_and(|it| it & 0xffff_ffff == u64::from(*kind))
+                && word(INTEL_COUNTER) == Some(object.wrapping_add(INTEL_COUNTER + 8))
+        };
+        let last = (0..).zip(INTEL_COMPLETE).take_while(is_one).count().checked_sub(1)? as u64;
+        return match layout.handles {
+            handle_kind::INTEGER => {
+                let first = target.memory.word(objects.direct)? & 0xffff_ffff;
+                Some((first, first + last))
+            }
+            _ => Some((objects.direct, objects.direct.saturating_add(last * u64::from(objects.stride)))),
+        };
     }
     // Handles are addresses of objects in the table of predefined ones.
     let table = predefined::REQUESTS.find(target).filter(|table| table.stride == objects.stride)?;

@@ -1,11 +1,13 @@
 //! What MPICH's file tells of the processes that will map it. The objects are named nowhere if the file is stripped, but functions that
 //! look them up refer to their tables: what is there in a process says itself what it is.
 
+use std::collections::BTreeSet;
+
 use mpiprobe_common::{
     Layout,
     layout::{
-        MPICH, Objects, Template, capability, handle_kind,
-        template::{SEARCHED, Search},
+        Interface, Objects, Template, capability, handle_kind,
+        template::{SEARCHED, Search, complete},
     },
 };
 
@@ -14,21 +16,25 @@ use super::{
         blueprint::Blueprint,
         template::{self as place, Draft, WordLocation},
     },
-    UNWEIGHTED, WEIGHTS_EMPTY,
+    INTEL_COMPLETE, UNWEIGHTED, WEIGHTS_EMPTY,
     allocator::Form,
     offsets::{self, INTEL, MPICH as TABLES},
     predefined,
 };
 
-/// They look a communicator and a datatype up by the handle.
-pub(in super::super) const FUNCTIONS: &[&str] = &["PMPI_Comm_rank", "PMPI_Type_size"];
+/// They look communicators and datatypes up by the handle.
+pub(in super::super) const FUNCTIONS: &[&str] = &["PMPI_Comm_rank", "PMPI_Type_size", "PMPI_Type_get_name"];
+/// And requests, of which handles that are addresses do not tell whether they are complete from the start.
+pub(in super::super) const FUNCTIONS_OF_ABI: &[&str] =
+    &["PMPI_Comm_rank", "PMPI_Type_size", "PMPI_Type_get_name", "PMPI_Request_free"];
 
-/// The request that Intel MPI makes before all others and keeps.
-const INTEL_COMPLETE: u64 = 0xac00_0000;
+/// The requests that Intel MPI makes before all others and keeps.
+const INTEL_FIRST_COMPLETE: u64 = 0xac00_0000;
+const INTEL_LAST_COMPLETE: u64 = INTEL_FIRST_COMPLETE + INTEL_COMPLETE.len() as u64 - 1;
 
 /// By the table that was verified for the release's series. A library that does not tell its version says what it is by the size of
 /// a communicator, which its code multiplies the number in a handle by.
-pub(in super::super) fn template(blueprint: &Blueprint) -> Option<Template> {
+pub(in super::super) fn template(blueprint: &Blueprint, interface: &Interface) -> Option<Template> {
     let tables = if blueprint.is_intel { INTEL } else { TABLES };
     let table = if let Some(version) = blueprint.version {
         tables.iter().find(|table| table.verified.0 == version.0)?
@@ -39,19 +45,27 @@ pub(in super::super) fn template(blueprint: &Blueprint) -> Option<Template> {
     let early = capability::CONSTANTS | capability::BUILTIN_SIZES;
     let mut layout = Layout {
         known: early | capability::DATATYPES | capability::COMMUNICATORS | capability::MEMBERS,
-        handles: handle_kind::INTEGER,
-        constants: MPICH.constants,
-        status: MPICH.status,
+        handles: interface.handles,
+        constants: interface.constants,
+        status: interface.status,
         datatypes: offsets::datatypes(Objects::default()),
         ..Layout::default()
     };
     table.fill(&mut layout);
     let mut draft = Draft::new(&layout, blueprint.data.code()?);
-    if blueprint.is_intel {
-        draft.given(&place::COMPLETE_FIRST, INTEL_COMPLETE);
-        draft.given(&place::COMPLETE_LAST, INTEL_COMPLETE);
+    let is_numbered = interface.handles == handle_kind::INTEGER;
+    if is_numbered && blueprint.is_intel {
+        draft.given(&place::COMPLETE_FIRST, INTEL_FIRST_COMPLETE);
+        draft.given(&place::COMPLETE_LAST, INTEL_LAST_COMPLETE);
     }
-    set_weights(&mut draft, blueprint);
+    if is_numbered {
+        set_weights(&mut draft, blueprint);
+    }
+    let complete = match (is_numbered, blueprint.is_intel) {
+        (true, _) => complete::GIVEN,
+        (false, true) => complete::FIRST,
+        (false, false) => complete::PREDEFINED,
+    };
     let form = Form::of(blueprint.is_intel, table.verified.0);
     let offset = |offset: usize| u32::try_from(offset).ok();
     let mut search = Search {
@@ -62,12 +76,23 @@ pub(in super::super) fn template(blueprint: &Blueprint) -> Option<Template> {
         direct: offset(form.direct)?,
         direct_count: offset(form.direct_count)?,
         indirect: u32::try_from(super::allocator::INDIRECT).ok()?,
+        complete,
+        request_block_mask: form.request_block_mask,
+        request_foreign_mask: form.request_foreign_mask,
         ..Search::default()
     };
     let references = blueprint.data.references.iter().copied();
-    // Code beside them refers to little else; what is too much was decoded out of step.
-    let named = predefined::COMMUNICATORS.symbols.iter().find_map(|symbol| blueprint.symbol(symbol));
-    for (to, from) in search.places.iter_mut().zip(named.into_iter().chain(references)) {
+    // Code beside them refers to little else; what is too much was decoded out of step. In a program that has MPI linked in, code refers to
+    // parts of them, but they are named.
+    let symbols = [predefined::COMMUNICATORS, predefined::PAIRS, predefined::REQUESTS].map(|table| table.symbols);
+    let symbols = symbols.into_iter().flatten().chain([
+        super::allocator::COMMUNICATORS,
+        super::allocator::DATATYPES,
+        super::allocator::REQUESTS,
+    ]);
+    let named: BTreeSet<u64> = symbols.filter_map(|symbol| blueprint.symbol(symbol)).collect();
+    let references = references.filter(|address| !named.contains(address));
+    for (to, from) in search.places.iter_mut().zip(named.iter().copied().chain(references)) {
         *to = from;
         search.count += 1;
     }

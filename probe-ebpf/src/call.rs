@@ -11,6 +11,7 @@ use aya_ebpf::{
 use mpiprobe_common::{Cookie, Loss, OpenCall, Target, ThreadState};
 
 use crate::{
+    armed,
     atomic::{add, barrier},
     entries, inner, layers,
     maps::{TARGETS, configured},
@@ -56,7 +57,7 @@ pub fn hit(context: &ProbeContext) -> Outcome {
     }
     let cookie = cookie(context);
     if thread.text_base != 0 && registers.instruction_pointer() == thread.text_base.wrapping_add(cookie.offset()) {
-        return enter(thread, id, &registers, cookie);
+        return enter::<true>(thread, id, &registers, cookie);
     }
     unsure_hit(context, id)
 }
@@ -77,7 +78,7 @@ fn unsure_hit(context: &ProbeContext, id: u64) -> Outcome {
     let thread = unsafe { &mut *thread };
     thread.text_base = function_address.wrapping_sub(cookie.offset());
     thread.text_size = cookie.text_end();
-    enter(thread, id, &registers, cookie)
+    enter::<true>(thread, id, &registers, cookie)
 }
 
 /// Whether this hit can be nothing but the return of the thread's open call: its frame has just been left, and control is outside
@@ -103,11 +104,12 @@ pub fn entry(context: &ProbeContext) {
     if configured::traffic() != 0 && cookie.offset() != 0 {
         thread.text_base = registers.instruction_pointer().wrapping_sub(cookie.offset());
     }
-    enter(thread, id, &registers, cookie);
+    enter::<false>(thread, id, &registers, cookie);
 }
 
+/// A function is entered. `IS_ASKED`: the kernel asks whether the return is to be seen.
 #[inline(always)]
-fn enter(thread: &mut ThreadState, id: u64, registers: &Registers, cookie: Cookie) -> Outcome {
+fn enter<const IS_ASKED: bool>(thread: &mut ThreadState, id: u64, registers: &Registers, cookie: Cookie) -> Outcome {
     let function = cookie.function();
     let stack_pointer = registers.stack_pointer();
 
@@ -166,8 +168,8 @@ fn enter(thread: &mut ThreadState, id: u64, registers: &Registers, cookie: Cooki
         end_change(thread);
         return Outcome::NoReturn;
     }
-    if tools == tools::ELSEWHERE {
-        // The return probe of a tool's call would be lost by one on this stack.
+    if tools == tools::ELSEWHERE || IS_ASKED && armed::is_in_the_way(stack_pointer) {
+        // The return probe of a tool's call, or another observer's, would be lost by one on this stack.
         thread.open.function_plus_1 = 0;
         end_change(thread);
         unsure::count_unsure_call(thread, function);

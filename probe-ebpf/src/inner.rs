@@ -5,6 +5,7 @@ use mpiprobe_common::{InnerKey, InnerStats, Loss, OpenCall, ThreadState, thread:
 
 use crate::{
     apart::given,
+    armed,
     atomic::{add, from_here_on},
     call::{Outcome, may_return_to_kernel, nested, opened, returns_to_kernel},
     maps::INNER,
@@ -47,6 +48,10 @@ extern "C" fn push_inner_call(thread: *mut ThreadState, function: u32, stack_poi
             }
             _ => break,
         }
+    }
+    if armed::is_in_the_way(stack_pointer) {
+        count_loss(thread.process, Loss::InnerTooDeep);
+        return 0;
     }
     if depth >= INNER_DEPTH {
         count_loss(thread.process, Loss::InnerTooDeep);

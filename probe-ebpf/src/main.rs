@@ -7,6 +7,7 @@
 #![feature(asm_experimental_arch)]
 
 mod apart;
+mod armed;
 mod atomic;
 mod call;
 mod entries;

@@ -17,6 +17,7 @@ use mpiprobe_common::{
 
 use crate::{
     apart::given,
+    armed,
     atomic::{add, from_here_on},
     call::{self, Outcome, StackPosition, may_return_to_kernel},
     maps::{TOOL_CALLS, TOOL_FRAMES, TOOL_STATS},
@@ -35,7 +36,7 @@ pub fn hit(context: &impl EbpfContext) -> Outcome {
     let function_address = unsafe { bpf_get_func_ip(context.as_ptr()) };
     // At the return the instruction pointer is in the caller.
     if Registers::of(context.as_ptr()).instruction_pointer() == function_address {
-        return entry(context);
+        return enter::<true>(context);
     }
     close(context, now);
     Outcome::Return
@@ -51,6 +52,12 @@ pub fn leave(context: &impl EbpfContext) {
 /// A tool's function is entered.
 #[inline(always)]
 pub fn entry(context: &impl EbpfContext) -> Outcome {
+    enter::<false>(context)
+}
+
+/// The same. `IS_ASKED`: the kernel asks whether the return is to be seen.
+#[inline(always)]
+fn enter<const IS_ASKED: bool>(context: &impl EbpfContext) -> Outcome {
     let (id, cookie, registers) = (bpf_get_current_pid_tgid(), cookie(context), Registers::of(context.as_ptr()));
     let Some(thread) = thread::state(id, Loss::ToolCallLost) else { return Outcome::NoReturn };
     // SAFETY: map value pointer; only this thread writes it while it runs.
@@ -68,6 +75,10 @@ pub fn entry(context: &impl EbpfContext) -> Outcome {
         return Outcome::NoReturn;
     }
     if phases::has_entries_only(thread.process) {
+        count_loss(thread.process, Loss::ToolCallLost);
+        return Outcome::NoReturn;
+    }
+    if IS_ASKED && armed::is_in_the_way(stack_pointer) {
         count_loss(thread.process, Loss::ToolCallLost);
         return Outcome::NoReturn;
     }

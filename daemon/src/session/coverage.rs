@@ -9,7 +9,7 @@ use std::{
 };
 
 use mpiprobe_attach::{Scope, release_requests};
-use mpiprobe_discover::{MpiProcess, Process, ReturnRisk, mappings::FileId};
+use mpiprobe_discover::{MpiProcess, Process, ReturnRisk, Way, mappings::FileId};
 use mpiprobe_functions::FunctionSet;
 use mpiprobe_model::LibraryInfo;
 use mpiprobe_observe::{Snapshot, monotonic_ns};
@@ -24,7 +24,7 @@ use super::{
     probe_error::ProbeError,
     probes::{Covered, Probes},
     process_table::ProcessTable,
-    returns::ReturnChoice,
+    returns::{Arming, ReturnChoice},
     sites::{OpenBehindLayers, Sites},
 };
 
@@ -82,18 +82,31 @@ impl Coverage {
 
     /// Whether the calls of a process get return probes.
     pub(super) fn may_have_returns(&mut self, kernel: &mut Kernel, process: &MpiProcess) -> bool {
-        let is_asked = kernel.engine.is_asked_for_returns();
-        match self.returns.of(&process.process, is_asked) {
+        let Some(risk) = self.returns.risk(&process.process) else { return true };
+        if !kernel.engine.is_asked_for_returns() {
             // Others have the same probes.
-            Some(risk) if !is_asked => !self.weigh(kernel, &risk),
-            Some(_) => false,
-            None => true,
+            return !self.weigh(kernel, &risk);
+        }
+        // What others have armed may be dropped by nobody of us, and the other way round.
+        let arming = if risk.way == Way::SwitchesStacks && self.probes.are_others_at(&self.functions, process) {
+            Arming::AskedAmongOthers
+        } else {
+            Arming::Asked
+        };
+        !self.returns.judge(&risk, arming)
+    }
+
+    /// A process that is no target has the same probes where they are armed for each call.
+    pub(super) fn weigh_bystander(&mut self, kernel: &mut Kernel, process: &MpiProcess) {
+        if let Some(risk) = self.returns.risk(&process.process) {
+            self.weigh(kernel, &risk);
         }
     }
 
     /// Leaves return probes out for all processes if that of one forbids them. Tells whether it does.
     pub(super) fn weigh(&mut self, kernel: &mut Kernel, risk: &ReturnRisk) -> bool {
-        let forbids = self.returns.judge(risk, kernel.engine.is_asked_for_returns());
+        let arming = if kernel.engine.is_asked_for_returns() { Arming::Asked } else { Arming::Always };
+        let forbids = self.returns.judge(risk, arming);
         if forbids {
             kernel.engine.leave_returns_out();
             self.probes.leave_returns_out();

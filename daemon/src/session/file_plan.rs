@@ -88,6 +88,11 @@ impl FilePlan {
         self.breakpoints == self.plan.functions.len()
     }
 
+    /// Whether one of them has.
+    pub(super) fn has_breakpoints(&self) -> bool {
+        self.breakpoints > 0
+    }
+
     /// Where to probe; `cookie` says what the programs are told at each hit of a function at an offset, bytes, in a file whose code
     /// ends at another.
     pub(super) fn sites(&self, cookie: impl Fn(FunctionId, u64, u64) -> u64) -> Vec<ProbeSite> {

@@ -150,6 +150,10 @@ impl Observation {
     fn take_in(&mut self, found: Vec<MpiProcess>, beginning: Beginning) -> Result<usize, SessionError> {
         let scoped = self.only_own || (self.kernel.engine.can_scope() && self.targets.is_scope_worth_it(&found)?);
         self.coverage.scope_to_processes(scoped);
+        if !scoped && !found.is_empty() {
+            let files: Vec<FileId> = found.iter().filter_map(|it| Some(it.library()?.file.id)).collect();
+            self.spare_bystanders(&files)?;
+        }
         if beginning == Beginning::MidRun && !found.is_empty() {
             self.earlier.prepare(found.iter().map(|process| &process.process));
         }
@@ -166,6 +170,18 @@ impl Observation {
             self.targets.tell_observed(taken);
         }
         Ok(taken)
+    }
+
+    /// Where return probes are armed for each call of everybody who maps one of these files, they are left out if they may harm somebody.
+    pub(super) fn spare_bystanders(&mut self, files: &[FileId]) -> Result<(), SessionError> {
+        if self.kernel.engine.is_asked_for_returns() {
+            return Ok(());
+        }
+        let maps = |process: &MpiProcess| process.library().is_some_and(|library| files.contains(&library.file.id));
+        for process in self.targets.scanner.scan()?.processes.iter().filter(|process| maps(process)) {
+            self.coverage.weigh_bystander(&mut self.kernel, process);
+        }
+        Ok(())
     }
 
     /// Observes a process from now on.

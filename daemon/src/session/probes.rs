@@ -40,6 +40,8 @@ struct Probed {
     info: Option<LibraryInfo>,
     /// Whether probes were attached to it, and not to another file that is the same to the kernel.
     was_attached: bool,
+    /// Whether there were probes of others before.
+    has_others: bool,
 }
 
 /// Probes for all processes, or for one.
@@ -131,7 +133,8 @@ impl Probes {
     ) -> Result<(), ProbeError> {
         let attachment = engine.attach(file_plan.file.as_fd(), Path::new(&file_plan.path), &sites, scope)?;
         let covers = vec![Cover::now(scope, Some(attachment))];
-        self.insert(id, Probed { covers, sites, info: Some(info), was_attached: true });
+        let has_others = file_plan.has_breakpoints();
+        self.insert(id, Probed { covers, sites, info: Some(info), was_attached: true, has_others });
         Ok(())
     }
 
@@ -159,6 +162,16 @@ impl Probes {
         {
             tracing::warn!("probes of ended processes were removed in passing: {error}");
         }
+    }
+
+    /// Whether others have, or had when ours came, probes at functions of a process's MPI library.
+    pub(super) fn are_others_at(&self, wanted: &FunctionSet, process: &MpiProcess) -> bool {
+        let Some(library) = process.library() else { return false };
+        if let Some(known) = self.files.get(&library.file.id) {
+            return known.has_others;
+        }
+        let wanted = |name: &str| by_name(name).filter(|id| wanted.contains(*id));
+        FilePlan::of(&process.process, &library.file, wanted).is_ok_and(|file_plan| file_plan.has_breakpoints())
     }
 
     /// What the programs are told with each hit of a probe in a file.
@@ -198,12 +211,12 @@ impl Probes {
         if functions == 0 {
             // A program's own function that only looks like one of MPI's.
             let covers = vec![Cover::now(scope, None)];
-            self.files.insert(tool.id, Probed { covers, sites, info: None, was_attached: false });
+            self.files.insert(tool.id, Probed { covers, sites, info: None, was_attached: false, has_others: false });
             return Ok(Covered::Present);
         }
         let attachment = engine.attach_tool(file_plan.file.as_fd(), Path::new(&file_plan.path), &sites, scope)?;
         let covers = vec![Cover::now(scope, Some(attachment))];
-        self.insert(tool.id, Probed { covers, sites, info: None, was_attached: true });
+        self.insert(tool.id, Probed { covers, sites, info: None, was_attached: true, has_others: false });
         self.note_time(start);
         let name = file_plan.path.rsplit('/').next().unwrap_or_default().to_owned();
         let info = ToolInfo { name, path: file_plan.path, functions, not_probed: file_plan.not_probed };
@@ -232,7 +245,8 @@ impl Probes {
         }?;
         let since_ns = known.cover(scope)?.since_ns;
         let covers = vec![Cover { scope, since_ns, attachment: None }];
-        Some(Probed { covers, sites: sites.to_vec(), info: None, was_attached: false })
+        let has_others = known.has_others;
+        Some(Probed { covers, sites: sites.to_vec(), info: None, was_attached: false, has_others })
     }
 
     fn note_time(&mut self, start: Instant) {

@@ -21,25 +21,26 @@ impl ReturnChoice {
         Self { asked, risks: ReturnRisks::default(), told: BTreeSet::new() }
     }
 
-    /// Why the calls of a process get no return probes; `None`: they may have them. `is_asked`: the kernel asks at each entry.
-    pub(super) fn of(&mut self, process: &Process, is_asked: bool) -> Option<ReturnRisk> {
-        // Where there are none anyway, nothing needs to be known.
-        let risk = if self.asked == Returns::Off { None } else { self.risks.of(process) }?;
-        self.judge(&risk, is_asked).then_some(risk)
+    /// Why return probes may harm a process. Where there are none anyway, nothing needs to be known.
+    pub(super) fn risk(&mut self, process: &Process) -> Option<ReturnRisk> {
+        if self.asked == Returns::Off { None } else { self.risks.of(process) }
     }
 
-    /// Whether a risk forbids return probes. It is told of either way.
-    pub(super) fn judge(&mut self, risk: &ReturnRisk, is_asked: bool) -> bool {
+    /// Whether a risk forbids return probes, which is said. `arming`: who has them armed.
+    pub(super) fn judge(&mut self, risk: &ReturnRisk, arming: Arming) -> bool {
+        let is_asked = arming == Arming::Asked;
         let forbids = self.asked == Returns::Auto && risk.way.forbids_returns(is_asked);
         let is_harmless = is_asked && !risk.way.is_risky_if_asked();
+        let others =
+            if arming == Arming::AskedAmongOthers { ", and others have probes in its MPI library" } else { "" };
         let what = if forbids {
             format!(
-                "{risk}: calls are counted at their entry, without times and bytes, because return probes may be the end of it; \
+                "{risk}{others}: calls are counted at their entry, without times and bytes, because return probes may be the end of it; \
                  `mpiprobe run --engine wrapper` times them without, `--returns on` times them all the same"
             )
         } else {
             format!(
-                "{risk}: a call that is left like that while it is observed ends the program; `--returns off` is safe"
+                "{risk}{others}: a call that is left like that while it is observed ends the program; `--returns off` is safe"
             )
         };
         if self.asked != Returns::Off && !is_harmless && self.told.insert(what.clone()) {
@@ -47,4 +48,15 @@ impl ReturnChoice {
         }
         forbids
     }
+}
+
+/// Who has return probes armed in a process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Arming {
+    /// mpiprobe, which is asked for each call.
+    Asked,
+    /// The same, and perhaps others.
+    AskedAmongOthers,
+    /// The kernel, for each call.
+    Always,
 }

@@ -14,6 +14,8 @@ use crate::{trial, trial_with};
 pub(crate) fn tests(mpi: Mpi) -> Vec<Trial> {
     let mut tests = vec![
         trial(mpi, Language::C, "callbacks_on_other_stacks_are_inner_calls", other_stacks),
+        trial(mpi, Language::C, "observers_of_one_job_do_not_end_it", several_observers),
+        trial(mpi, Language::C, "probes_for_everybody_spare_bystanders", bystanders),
         trial(mpi, Language::C, "longjmp_far_up_the_stack_loses_no_call", longjmp),
         trial(mpi, Language::Cxx, "exceptions_through_calls_are_not_the_end", exceptions),
         trial(mpi, Language::Cxx, "run_chooses_the_wrapper_for_exceptions_through_calls", exceptions_run),
@@ -42,11 +44,21 @@ fn harmless(mpi: Mpi, name: &str, way: Way) -> Result<(), Failed> {
 
 /// A job from before main to its end.
 fn observed(builder: JobBuilder, arguments: &[&str]) -> Result<(Job, Ended), Failed> {
+    observed_with(builder, arguments, || Ok(()))
+}
+
+/// The same, and something is done before it goes on.
+fn observed_with(
+    builder: JobBuilder,
+    arguments: &[&str],
+    meanwhile: impl FnOnce() -> Result<(), Failed>,
+) -> Result<(Job, Ended), Failed> {
     let mut job = builder.ranks(2).gates(&["start"]).truth(true).own_name().spawn()?;
     job.wait_for_gate("start")?;
     let called = job.called().to_owned();
     let profiler =
         Profiler::observe(["--pid-of", &called, "--functions", "all"].into_iter().chain(arguments.iter().copied()))?;
+    meanwhile()?;
     job.open_gate("start")?;
     job.wait()?.success()?;
     Ok((job, profiler.wait()?))
@@ -71,6 +83,59 @@ fn other_stacks(mpi: Mpi) -> Result<(), Failed> {
             assert!(row.inner_calls >= 20, "{mode}: {profile:?}");
         }
     }
+    Ok(())
+}
+
+/// Each alone is harmless. Together, the return probe that one arms in a callback could drop that of the other around it, or that of
+/// any tool, as which the attach method serves here that does not ask.
+fn several_observers(mpi: Mpi) -> Result<(), Failed> {
+    const OUTER: &str = "MPI_Comm_delete_attr";
+    const INNER: &str = "MPI_Comm_size,MPI_Allreduce";
+    const TOOL: [&str; 4] = ["--attach", "multi", "--returns", "on"];
+    let none = &[] as &[&str];
+    // Where it is seen that there are others, nothing is armed, unless that is asked for.
+    let all_the_same = &["--returns", "on"] as &[&str];
+    let cases = [("all", none, INNER, all_the_same), (OUTER, &TOOL, INNER, all_the_same), (INNER, &TOOL, "all", none)];
+    for (functions, options, others, more) in cases {
+        let job = Job::builder(mpi, program::STACKS).args(["up"]);
+        let mut job = job.ranks(2).gates(&["1"]).own_name().spawn()?;
+        job.wait_for_gate("1")?;
+        let called = job.called().to_owned();
+        let observe = |functions: &str, options: &[&str]| {
+            let arguments = ["--pid-of", &called, "--functions", functions];
+            Profiler::observe(arguments.into_iter().chain(options.iter().copied()))
+        };
+        let (first, second) = (observe(functions, options)?, observe(others, more)?);
+        job.open_gate("1")?;
+        let finished = job.wait()?.success()?;
+        assert!(finished.stdout.contains("10 of 10 right"), "{functions} and {others}: {finished:?}");
+        drop(first.wait()?);
+        let ended = second.wait()?;
+        let profile = ended.profile()?;
+        // Its calls are counted all the same, at their entry.
+        counted_by_entry(&profile);
+        let name = if others == INNER { "MPI_Allreduce" } else { OUTER };
+        let calls: Vec<_> = profile.ranks.iter().map(|row| row.completed().get(name).copied()).collect();
+        assert_eq!(calls, [Some(10); 2], "{name}: {}", ended.printed());
+        let is_told = ended.stderr.iter().any(|line| line.contains("others have probes in its MPI library"));
+        assert!(is_told, "{}", ended.printed());
+    }
+    Ok(())
+}
+
+/// The job that is not observed has the same probes.
+fn bystanders(mpi: Mpi) -> Result<(), Failed> {
+    let mut bystander = Job::builder(mpi, program::STACKS).args(["up"]).ranks(2).gates(&["1"]).own_name().spawn()?;
+    bystander.wait_for_gate("1")?;
+    let ring = Job::builder(mpi, program::RING).args(["10"]);
+    let (_, ended) = observed_with(ring, &["--attach", "multi"], || {
+        bystander.open_gate("1")?;
+        let finished = bystander.wait()?.success()?;
+        assert!(finished.stdout.contains("10 of 10 right"), "{finished:?}");
+        Ok(())
+    })?;
+    assert!(ended.stderr.iter().any(|line| line.contains("switches stacks")), "{}", ended.printed());
+    counted_by_entry(&ended.profile()?);
     Ok(())
 }
 

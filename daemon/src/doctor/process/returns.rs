@@ -60,7 +60,8 @@ fn own_code(risk: Option<&ReturnRisk>) -> Check {
             "a C++ exception thrown through an MPI call with a return probe aborts the program"
         }
         Way::SwitchesStacks => {
-            "with --attach multi or perf-event, an MPI call on one stack inside a call on another ends the program"
+            "with --attach multi or perf-event, or with return probes of other tools, an MPI call on one stack inside a call on another \
+             ends the program"
         }
         Way::MovesThreads => {
             "an MPI call with a return probe that returns on another thread of the kernel ends the program"

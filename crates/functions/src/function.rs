@@ -98,4 +98,24 @@ impl FunctionId {
     pub const fn number(self) -> u16 {
         self.0
     }
+
+    /// Whether it may be called before MPI is initialised (MPI 4.1, 11.4.1, "MPI functionality that is always available"), apart from what
+    /// initialises it or begins a session, and what is done in that.
+    pub fn may_precede_init(self) -> bool {
+        const ALWAYS: [&str; 11] = [
+            "MPI_Initialized",
+            "MPI_Finalized",
+            "MPI_Get_version",
+            "MPI_Get_library_version",
+            "MPI_Info_",
+            "MPI_Errhandler_",
+            "MPI_Error_",
+            "MPI_Add_error_",
+            "MPI_Remove_error_",
+            "MPI_T_",
+            "MPI_Abi_",
+        ];
+        let function = self.function();
+        function.group != Group::InitFinalize && ALWAYS.iter().any(|prefix| function.name.starts_with(prefix))
+    }
 }

@@ -2,6 +2,7 @@
 //! be seen.
 
 use std::{
+    collections::BTreeSet,
     fmt::Display,
     fs::File,
     path::Path,
@@ -10,13 +11,13 @@ use std::{
 
 use mpiprobe_attach::{Scope, release_requests};
 use mpiprobe_discover::{MpiProcess, Process, ReturnRisk, Way, mappings::FileId};
-use mpiprobe_functions::FunctionSet;
-use mpiprobe_model::LibraryInfo;
+use mpiprobe_functions::{FunctionId, FunctionSet, by_name};
+use mpiprobe_model::{LibraryInfo, analyse::is_seen_from_its_beginning};
 use mpiprobe_observe::{Snapshot, monotonic_ns};
 use mpiprobe_report::present::say;
 
 use super::{
-    functions::{has_queries, probed},
+    functions::{counted, has_queries, probed},
     kernel::Kernel,
     layers::Layers,
     layouts::{Layouts, blueprint, blueprint_of},
@@ -36,6 +37,8 @@ const EARLY_QUERIES: &str = "local queries (MPI_Comm_size, MPI_*_f2c and so on) 
 #[derive(Debug)]
 pub(super) struct Coverage {
     functions: FunctionSet,
+    /// Those of them that are counted.
+    counted: FunctionSet,
     /// What calls move is asked for.
     traffic: bool,
     /// mpiprobe has started the targets: its standard error is the job's as well, where nothing is said that is no trouble.
@@ -52,11 +55,24 @@ pub(super) struct Coverage {
     unknown_because: Vec<String>,
 }
 
+/// An MPI library that was probed only after a process had loaded it.
+#[derive(Debug)]
+pub(super) struct Late {
+    /// Its path.
+    pub(super) shown: String,
+    /// When the last probe was there, and how long the first process had had it by then, ns.
+    pub(super) since_ns: u64,
+    pub(super) without_ns: u64,
+    /// Who had loaded it by then.
+    pub(super) pids: BTreeSet<u32>,
+}
+
 impl Coverage {
     /// Of nothing yet.
     pub(super) fn new(options: &Options, is_job: bool) -> Self {
         Self {
             functions: probed(options.functions, options.traffic, options.ignore_pcontrol),
+            counted: counted(options.functions, options.ignore_pcontrol),
             traffic: options.traffic,
             is_job,
             scoped: false,
@@ -291,6 +307,33 @@ impl Coverage {
     /// Why the profile is not whole.
     pub(super) fn incomplete_because(&self) -> Vec<String> {
         self.incomplete_because.clone()
+    }
+
+    /// What is not counted because a library was probed only after processes had loaded it; `None`: nothing.
+    pub(super) fn lacks_because_late(
+        &self,
+        library: &Late,
+        process_table: &ProcessTable,
+        snapshot: &Snapshot,
+    ) -> Option<String> {
+        let Late { shown, since_ns, without_ns, pids } = library;
+        // Who begins sessions need not initialise MPI first.
+        let sees_sessions = by_name("MPI_Session_init").is_some_and(|id| self.functions.contains(id));
+        let is_seen = |pid: &u32| {
+            let slots = process_table.slots_of(*pid);
+            let tables = snapshot.processes.iter().filter(|tables| slots.contains(&tables.process));
+            let mut called = tables.filter(|tables| !tables.functions.is_empty()).peekable();
+            called.peek().is_some() && called.all(|tables| is_seen_from_its_beginning(tables, *since_ns))
+        };
+        let what = if !sees_sessions || !pids.iter().all(is_seen) {
+            "what was called in it until then"
+        } else if self.counted.iter().any(FunctionId::may_precede_init) {
+            "what may be called before MPI_Init (MPI_Initialized, for instance) and was until then"
+        } else {
+            return None;
+        };
+        let ms = *without_ns as f64 / 1e6;
+        Some(format!("{shown} was probed {ms:.1} ms after a process had loaded it: {what} is not counted"))
     }
 
     /// Each once: all ranks of a job lack the same.

@@ -1,7 +1,7 @@
 //! Which MPI libraries the processes of a job have loaded, and whether they were under probes by then.
 
 use std::{
-    collections::{HashMap, HashSet},
+    collections::{BTreeSet, HashMap, HashSet},
     ffi::OsStr,
     fs::File,
     io::{self, Write as _},
@@ -12,7 +12,7 @@ use std::{
 use mpiprobe_attach::{CodeEvents, CodeMapped, Record};
 use mpiprobe_discover::{identity_when_mapped, mappings::FileId, open_regular, printable};
 
-use super::observation::Observation;
+use super::{coverage::Late, observation::Observation};
 
 /// What all processes of a job map as code.
 #[derive(Debug)]
@@ -20,6 +20,8 @@ pub(super) struct Loaded {
     events: CodeEvents,
     /// No MPI libraries, or those of which everything has been said.
     settled: HashSet<FileId>,
+    /// MPI libraries that were probed only after a process had loaded them.
+    late: HashMap<FileId, Late>,
     /// Notices that were lost.
     lost: u64,
     lists: Lists,
@@ -63,7 +65,13 @@ impl Lists {
 impl Loaded {
     /// Of the process and all that it will start.
     pub(super) fn new(pid: u32) -> io::Result<Self> {
-        Ok(Self { events: CodeEvents::open(pid)?, settled: HashSet::new(), lost: 0, lists: Lists::default() })
+        Ok(Self {
+            events: CodeEvents::open(pid)?,
+            settled: HashSet::new(),
+            late: HashMap::new(),
+            lost: 0,
+            lists: Lists::default(),
+        })
     }
 
     /// Probes MPI libraries that are new. What was loaded before it was probed is noted.
@@ -72,6 +80,7 @@ impl Loaded {
         for record in self.events.read() {
             match record {
                 Record::Mapped(one) => mapped.push(one),
+                Record::Executed { .. } => {}
                 Record::Lost(number) => self.lost += number,
             }
         }
@@ -89,7 +98,8 @@ impl Loaded {
     }
 
     /// What is left to be said when the job has ended.
-    pub(super) fn conclude(&self, observation: &mut Observation) {
+    pub(super) fn conclude(&mut self, observation: &mut Observation) {
+        observation.note_late(std::mem::take(&mut self.late).into_values());
         if self.lost > 0 {
             observation.note_missing(format!(
                 "{} notices of what the job loads were lost: other MPI libraries than those probed may have been used",
@@ -100,6 +110,9 @@ impl Loaded {
 
     fn settle(&mut self, mapped: &CodeMapped, observation: &mut Observation) {
         let id = FileId { major: mapped.major, minor: mapped.minor, inode: mapped.inode };
+        if let Some(late) = self.late.get_mut(&id).filter(|late| mapped.time_ns < late.since_ns) {
+            late.pids.insert(mapped.pid);
+        }
         // Not a file, such as the kernel's own code.
         if !mapped.path.starts_with(b"/") || self.settled.contains(&id) {
             return;
@@ -124,12 +137,10 @@ impl Loaded {
         }
         match observation.cover_file(path, &file, own_id) {
             Ok(since_ns) => {
-                let late_ns = since_ns.unwrap_or(u64::MAX).saturating_sub(mapped.time_ns);
-                if late_ns > 0 {
-                    observation.note_missing(format!(
-                        "{shown} was probed {:.1} ms after a process had loaded it: what was called in it until then is not counted",
-                        late_ns as f64 / 1e6
-                    ));
+                let since_ns = since_ns.unwrap_or(u64::MAX);
+                let without_ns = since_ns.saturating_sub(mapped.time_ns);
+                if without_ns > 0 {
+                    self.late.insert(id, Late { shown, since_ns, without_ns, pids: BTreeSet::from([mapped.pid]) });
                 }
             }
             Err(error) => observation.note_missing(format!("{shown} is not probed: {error}")),

@@ -15,9 +15,20 @@ use mpiprobe_plan::ImplementationRecogniser;
 use mpiprobe_report::present::say;
 
 use super::{
-    began_before::EarlierCalls, coverage::Coverage, error::SessionError, found::found, functions::counted, host,
-    jobs::ChosenJobs, kernel::Kernel, notices::Notices, options::Options, probe_error::ProbeError, recent::RecentCalls,
-    targets::Targets, watch::EndWatch,
+    began_before::EarlierCalls,
+    coverage::{Coverage, Late},
+    error::SessionError,
+    found::found,
+    functions::counted,
+    host,
+    jobs::ChosenJobs,
+    kernel::Kernel,
+    notices::Notices,
+    options::Options,
+    probe_error::ProbeError,
+    recent::RecentCalls,
+    targets::Targets,
+    watch::EndWatch,
 };
 
 /// What else the profile is to say than what is counted in any case, and how.
@@ -39,6 +50,7 @@ pub(super) struct Observation {
     notices: Notices,
     recent: RecentCalls,
     earlier: EarlierCalls,
+    late: Vec<Late>,
     asked: Asked,
     /// The caller may not trace everybody: nobody else's processes are to have anything to do with it.
     only_own: bool,
@@ -103,6 +115,7 @@ impl Observation {
             notices: Notices::default(),
             recent: RecentCalls::default(),
             earlier: EarlierCalls::new(counted(options.functions, options.ignore_pcontrol)),
+            late: Vec::new(),
             asked: Asked {
                 nested: options.nested,
                 traffic: options.traffic,
@@ -139,6 +152,11 @@ impl Observation {
     /// Something of the job could not be counted.
     pub(super) fn note_missing(&mut self, what: String) {
         self.coverage.note_missing(what);
+    }
+
+    /// Libraries were probed only after processes of the job had loaded them.
+    pub(super) fn note_late(&mut self, late: impl IntoIterator<Item = Late>) {
+        self.late.extend(late);
     }
 
     /// Leaves return probes out for all processes if that of one forbids them.
@@ -388,7 +406,7 @@ impl Observation {
     pub(super) fn profile(&mut self, end: Option<EndReason>) -> Result<Profile, SessionError> {
         self.retry_layouts();
         self.look_at_earlier_calls();
-        let Self { kernel, targets, coverage, earlier, .. } = self;
+        let Self { kernel, targets, coverage, earlier, late, .. } = self;
         let process_table = &mut targets.process_table;
         let mut snapshot = kernel.observer.snapshot(&kernel.engine)?;
         coverage.look_behind_layers(kernel, process_table, &mut snapshot);
@@ -397,6 +415,9 @@ impl Observation {
         process_table.look_who_is_stopped();
         coverage.layouts.complete(&kernel.observer, &mut snapshot, process_table);
         let mut incomplete_because = coverage.incomplete_because();
+        for library in late.iter() {
+            incomplete_because.extend(coverage.lacks_because_late(library, process_table, &snapshot));
+        }
         let missed = process_table.missed();
         if missed > 0 && !self.is_job {
             incomplete_because.push(format!(

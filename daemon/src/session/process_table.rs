@@ -1,6 +1,6 @@
 //! The processes under observation, past and present.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use mpiprobe_attach::{Notice, NoticeKind};
 use mpiprobe_discover::{JobKey, MpiProcess, Process, RankInfo, environment::Environment, printable};
@@ -115,6 +115,12 @@ impl ProcessTable {
     pub(super) fn running_slot(&self, pid: u32) -> Option<u32> {
         let mut running = self.entries.iter().filter(|(_, entry)| entry.observed.state == RankState::Running);
         running.find(|(_, entry)| entry.observed.identity.pid == pid).map(|(&slot, _)| slot)
+    }
+
+    /// The slots of all images of a process.
+    pub(super) fn slots_of(&self, pid: u32) -> BTreeSet<u32> {
+        let images = self.entries.iter().filter(|(_, entry)| entry.observed.identity.pid == pid);
+        images.map(|(&slot, _)| slot).collect()
     }
 
     /// Slots and pids of processes of which it is not yet known that they use MPI.

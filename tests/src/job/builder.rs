@@ -59,6 +59,7 @@ pub struct JobBuilder {
     under: Vec<OsString>,
     preload: Option<PathBuf>,
     through_a_shell: bool,
+    hides_program: bool,
     as_it_is: bool,
     within: Vec<OsString>,
     around: Vec<OsString>,
@@ -85,6 +86,7 @@ impl JobBuilder {
             under: Vec::new(),
             preload: None,
             through_a_shell: false,
+            hides_program: false,
             as_it_is: false,
             within: Vec::new(),
             around: Vec::new(),
@@ -251,6 +253,13 @@ impl JobBuilder {
         self
     }
 
+    /// The same, and the script does not name it either.
+    #[must_use]
+    pub fn through_a_shell_that_hides_it(mut self) -> Self {
+        self.hides_program = true;
+        self.through_a_shell()
+    }
+
     /// Preload nothing, not even what makes waiting ranks give their core away where MPI does not. Without gates and truth.
     #[must_use]
     pub fn as_it_is(mut self) -> Self {
@@ -316,7 +325,7 @@ impl JobBuilder {
             files::set_user(&executable, user)?;
         }
         if self.through_a_shell {
-            executable = files::script(&executable, files.path())?;
+            executable = files::script(&executable, files.path(), self.hides_program)?;
         }
         let gates = create_gates(directory.path(), &self.gates)?;
 

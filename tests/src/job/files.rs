@@ -66,10 +66,12 @@ pub(super) fn copy_library(mpi: Mpi, directory: &Path) -> Result<(PathBuf, OsStr
     Ok((copy, directory.into()))
 }
 
-/// A shell script that executes a program with the arguments that it is given.
-pub(super) fn script(program: &Path, directory: &Path) -> Result<PathBuf, JobError> {
+/// A shell script that executes a program with the arguments that it is given; `hides`: without naming it in one piece.
+pub(super) fn script(program: &Path, directory: &Path, hides: bool) -> Result<PathBuf, JobError> {
     let path = directory.join("script.sh");
-    let text = format!("#!/bin/sh\nexec '{}' \"$@\"\n", program.display());
+    let program = program.display().to_string();
+    let name = if hides { program.replace('/', "''/''") } else { program };
+    let text = format!("#!/bin/sh\nexec '{name}' \"$@\"\n");
     fs::write(&path, text).map_err(file_error("writing", &path))?;
     fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).map_err(file_error("making executable", &path))?;
     Ok(path)

@@ -3,10 +3,14 @@
 //! Invariant FIRST-CALL.
 
 use std::collections::BTreeMap;
+use std::fs;
+use std::io::{BufRead as _, BufReader};
+use std::process::{Command, Stdio};
 
 use libtest_mimic::{Failed, Trial};
 use mpiprobe_tests::campaign::Lacks;
 use mpiprobe_tests::check::{expect_counts, functions};
+use mpiprobe_tests::profiler::binary;
 use mpiprobe_tests::{Job, JobBuilder, Language, Mpi, Profile, program};
 use rustix::process::Signal;
 
@@ -22,6 +26,8 @@ pub(crate) fn tests(mpi: Mpi) -> Vec<Trial> {
         trial(mpi, Language::C, "run_chooses_the_kernel_where_it_misses_nothing", chosen),
         trial(mpi, Language::Python, "run_chooses_the_wrapper_where_the_kernel_might_miss_calls", not_chosen),
         trial(mpi, Language::C, "run_says_what_it_was_too_late_for", late),
+        trial(mpi, Language::C, "run_knows_what_scripts_will_start", scripts),
+        trial(mpi, Language::C, "run_knows_that_it_was_in_time_if_mpi_is_initialised_later", seen_to_begin),
         trial(mpi, Language::Python, "run_knows_what_python_will_load", |mpi| {
             complete(&ended(Job::builder(mpi, program::RING_MPI4PY).ranks(2).args(["3"]), "ebpf", &[])?).map(drop)
         }),
@@ -107,9 +113,59 @@ fn not_chosen(mpi: Mpi) -> Result<(), Failed> {
     Ok(())
 }
 
+/// The program is named by a script, or to a shell.
+fn scripts(mpi: Mpi) -> Result<(), Failed> {
+    let ring = || Job::builder(mpi, program::RING).ranks(2).args(["1"]);
+    for builder in [ring().through_a_shell(), ring().around(["sh", "-c", r#""$0" "$@"; exit $?"#])] {
+        let profile = complete(&ended(builder, "ebpf", &[])?)?;
+        for rank in 0..2 {
+            // The image of the shell before it has called nothing.
+            let row = profile.ranks.iter().find(|row| row.rank == Some(rank) && row.calls > 0).ok_or("no such rank")?;
+            let calls = ["MPI_Init", "MPI_Allreduce", "MPI_Finalize"].map(|name| row.completed().get(name).copied());
+            assert_eq!(calls, [Some(1); 3], "{profile:?}");
+        }
+    }
+    Ok(())
+}
+
+/// Python opens the library itself, and initialises MPI only when that is under probes: as it is possible once only, nothing was called
+/// before. What may be called before is another matter.
+fn seen_to_begin(mpi: Mpi) -> Result<(), Failed> {
+    const SCRIPT: &str = "import ctypes, sys; mpi = ctypes.CDLL(sys.argv[1]); sys.stdin.read(); \
+                          mpi.MPI_Init(None, None); mpi.MPI_Finalize()";
+    // Of an interpreter that is named, it is known which MPI it may load.
+    const HIDDEN: &str = r#"exec pyth''on3 -c "$SCRIPT" "$LIBRARY""#;
+    for (functions, is_complete) in [("default", true), ("all", false)] {
+        let folder = tempfile::tempdir()?;
+        let path = folder.path().join("profile");
+        let mut command = Command::new(binary()?);
+        command.args(["-v", "run", "--engine", "ebpf", "--functions", functions, "--json", "--profile"]).arg(&path);
+        command.args(["--", "sh", "-c", HIDDEN]).env("SCRIPT", SCRIPT).env("LIBRARY", mpi.c_library());
+        command.env("OMPI_ALLOW_RUN_AS_ROOT", "1").env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1").env_remove("RUST_LOG");
+        let mut run = command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn()?;
+        let mut waits = run.stdin.take();
+        let mut said = String::new();
+        for line in BufReader::new(run.stderr.take().ok_or("no standard error")?).lines() {
+            let line = line?;
+            if line.contains("attached ") {
+                drop(waits.take());
+            }
+            said += &(line + "\n");
+        }
+        assert!(run.wait()?.success() && waits.is_none(), "{said}");
+        let profile: Profile = serde_json::from_slice(&fs::read(path)?)?;
+        let why = profile.incomplete_because.concat();
+        assert_eq!((profile.complete, why.contains("before MPI_Init")), (is_complete, !is_complete), "{why}\n{said}");
+        let [row] = profile.ranks.as_slice() else { return Err(format!("{profile:?}").into()) };
+        let calls = ["MPI_Init", "MPI_Finalize"].map(|name| row.completed().get(name).copied());
+        assert_eq!(calls, [Some(1), Some(1)], "{functions}");
+    }
+    Ok(())
+}
+
 /// Nobody knows which library the program behind a script needs, until it has loaded it.
 fn late(mpi: Mpi) -> Result<(), Failed> {
-    let builder = Job::builder(mpi, program::RING).ranks(2).args(["1"]).through_a_shell();
+    let builder = Job::builder(mpi, program::RING).ranks(2).args(["1"]).through_a_shell_that_hides_it();
     let job = ended(builder, "ebpf", &[])?;
     let profile = job.profile()?;
     assert!(
@@ -204,9 +260,5 @@ fn early(mpi: Mpi, linked_in: bool) -> Result<(), Failed> {
     let profile = job.profile()?;
     let why = profile.incomplete_because.concat();
     assert!(!profile.complete && why.contains("a Fortran library made on its own account"), "{why}");
-    if linked_in {
-        // What is in a program is not known before its files are read, and nothing of it is taken for known.
-        assert!(why.contains("bytes, partners or requests are unknown"), "{why}");
-    }
     Ok(())
 }

@@ -39,8 +39,13 @@ pub(crate) fn tests(mpi: Mpi) -> Vec<Trial> {
             Job::builder(mpi, program::AT_ONCE).ranks(2).args(["10"]).run_by("ebpf", [] as [&str; 0])?.spawn()?;
         job.wait()?.success()?;
         let profile = job.profile()?;
-        assert!(profile.complete, "{:?}", profile.incomplete_because);
-        expect_all_completed(&profile, 10)
+        if profile.complete || Mpi::ALL.contains(&mpi) {
+            assert!(profile.complete, "{:?}", profile.incomplete_because);
+            return expect_all_completed(&profile, 10);
+        }
+        // Intel MPI gives a handle to the next operation while that before is under way: what cannot be told apart is said.
+        assert_eq!(profile.lost().into_keys().collect::<Vec<_>>(), ["requests_not_followed"]);
+        Ok(())
     }));
     tests
 }

@@ -6,11 +6,20 @@ use std::{
     io, mem,
     os::fd::{AsFd as _, OwnedFd},
     ptr::null_mut,
-    sync::atomic::{AtomicU64, Ordering},
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicU64, Ordering},
+    },
+    thread,
 };
 
 use aya_obj::generated::perf_event_attr;
-use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
+use rustix::{
+    event::{PollFd, PollFlags, poll},
+    io::Errno,
+    mm::{MapFlags, ProtFlags, mmap, munmap},
+    pipe::{PipeFlags, pipe_with},
+};
 
 use super::{
     code_record::{Record, record},
@@ -25,15 +34,32 @@ const MONOTONIC: i32 = 1;
 
 const PAGE: usize = 4096;
 /// Sizes of rings, bytes, the first that the kernel permits. 60 processes that start on one processor, before anybody reads, map
-/// some four thousand files; what users without privileges may lock is as much (`kernel.perf_event_mlock_kb`).
+/// some four thousand files; what users without privileges may lock is as much (`kernel.perf_event_mlock_kb`). Beginnings and ends
+/// of threads are in them, too, which is not to be avoided.
 const RINGS: [usize; 3] = [128 * PAGE, 32 * PAGE, 8 * PAGE];
+/// Records that are kept until somebody reads them: those of some hundred thousand files.
+const MOST_RECORDS: usize = 1 << 18;
 /// In the page before the ring, `struct perf_event_mmap_page`.
 const HEAD: usize = 1024;
 const TAIL: usize = 1032;
 
-/// The rings of one process tree, one for each processor.
+/// What is written into a ring before its reader is woken up, bytes: less than the smallest of them.
+const WATERMARK: u32 = 16 << 10;
+
+/// The rings of one process tree, one for each processor, which a thread empties before they are full, whatever else is to be done.
 #[derive(Debug)]
-pub struct CodeEvents(Vec<Ring>);
+pub struct CodeEvents {
+    rings: Arc<Mutex<Rings>>,
+    /// Closed, it ends the thread.
+    _stop: OwnedFd,
+}
+
+#[derive(Debug)]
+struct Rings {
+    rings: Vec<Ring>,
+    /// Taken out of them.
+    records: Vec<Record>,
+}
 
 impl CodeEvents {
     /// Of the process and all that it starts from now on.
@@ -49,18 +75,60 @@ impl CodeEvents {
                 Err(error) => return Err(error),
             }
         }
-        Ok(Self(rings))
+        let events = rings.iter().map(|ring| ring.event.try_clone()).collect::<io::Result<Vec<_>>>()?;
+        let rings = Arc::new(Mutex::new(Rings { rings, records: Vec::new() }));
+        let (stopped, stop) = pipe_with(PipeFlags::CLOEXEC)?;
+        let shared = Arc::clone(&rings);
+        thread::Builder::new().name("code-events".into()).spawn(move || empty(&shared, events, &stopped))?;
+        Ok(Self { rings, _stop: stop })
     }
 
     /// What there is since the last time, in no order over processors.
     pub fn read(&mut self) -> Vec<Record> {
-        self.0.iter_mut().flat_map(Ring::read).collect()
+        let mut rings = self.rings.lock().unwrap_or_else(PoisonError::into_inner);
+        rings.take_out();
+        mem::take(&mut rings.records)
+    }
+}
+
+impl Rings {
+    fn take_out(&mut self) {
+        self.records.extend(self.rings.iter_mut().flat_map(Ring::read));
+        let too_many = self.records.len().saturating_sub(MOST_RECORDS);
+        if too_many > 0 {
+            self.records.truncate(MOST_RECORDS);
+            self.records.push(Record::Lost(too_many as u64));
+        }
+    }
+}
+
+/// Empties the rings that are filling up, until nobody wants to know, or all processes have ended.
+fn empty(rings: &Mutex<Rings>, mut events: Vec<OwnedFd>, stopped: &OwnedFd) {
+    while !events.is_empty() {
+        let mut polled: Vec<PollFd<'_>> = events.iter().map(|event| PollFd::new(event, PollFlags::IN)).collect();
+        polled.push(PollFd::new(stopped, PollFlags::IN));
+        match poll(&mut polled, None) {
+            Ok(_) => {}
+            Err(Errno::INTR) => continue,
+            Err(_) => return,
+        }
+        let found: Vec<PollFlags> = polled.iter().map(PollFd::revents).collect();
+        let Some((of_stop, of_events)) = found.split_last() else { return };
+        if !of_stop.is_empty() {
+            return;
+        }
+        if of_events.iter().any(|found| found.contains(PollFlags::IN)) {
+            rings.lock().unwrap_or_else(PoisonError::into_inner).take_out();
+        }
+        // All that wrote there have ended.
+        let mut found = of_events.iter();
+        events.retain(|_| found.next().is_none_or(|found| !found.intersects(PollFlags::HUP | PollFlags::ERR)));
     }
 }
 
 #[derive(Debug)]
 struct Ring {
-    _event: OwnedFd,
+    event: OwnedFd,
     /// The page of the kernel's, and behind it the ring.
     memory: *mut u8,
     /// Of the ring, bytes; a power of two.
@@ -83,6 +151,10 @@ impl Ring {
         attributes.set_inherit(1);
         attributes.set_mmap(1);
         attributes.set_mmap2(1);
+        attributes.set_comm(1);
+        attributes.set_comm_exec(1);
+        attributes.set_watermark(1);
+        attributes.__bindgen_anon_2.wakeup_watermark = WATERMARK;
         let pid = i32::try_from(pid).map_err(|_| io::ErrorKind::InvalidInput)?;
         // SAFETY: the attributes point to nothing.
         let event = unsafe { perf_event::open(attributes, pid, processor)? };
@@ -91,7 +163,7 @@ impl Ring {
         for size in RINGS {
             // SAFETY: with a null hint the kernel chooses unused addresses.
             match unsafe { mmap(null_mut(), PAGE + size, access, MapFlags::SHARED, event.as_fd(), 0) } {
-                Ok(memory) => return Ok(Self { _event: event, memory: memory.cast(), size }),
+                Ok(memory) => return Ok(Self { event, memory: memory.cast(), size }),
                 Err(error) => refused = io::Error::from(error),
             }
         }
@@ -163,7 +235,7 @@ mod tests {
         let own = std::process::id();
         let mapped = events.read().into_iter().filter_map(|record| match record {
             Record::Mapped(mapped) => Some(mapped),
-            Record::Lost(_) => None,
+            Record::Executed { .. } | Record::Lost(_) => None,
         });
         let of_true: Vec<_> = mapped.filter(|mapped| mapped.inode == inode).collect();
         assert!(!of_true.is_empty() && of_true.iter().all(|mapped| mapped.pid != own && mapped.time_ns > 0));

@@ -1,8 +1,11 @@
 //! The records of [`super::code_events`] (include/uapi/linux/perf_event.h).
 
-/// `PERF_RECORD_LOST`, `PERF_RECORD_MMAP2`.
+/// `PERF_RECORD_LOST`, `PERF_RECORD_COMM`, `PERF_RECORD_MMAP2`.
 const LOST: u32 = 2;
+const NAMED: u32 = 3;
 const MAPPED: u32 = 10;
+/// Among the flags of a record: the new name is that of a new program (`PERF_RECORD_MISC_COMM_EXEC`).
+const BY_EXEC: u16 = 1 << 13;
 /// Before a path, and the time behind it.
 const FIXED: usize = 72;
 const TIME: usize = 8;
@@ -11,8 +14,24 @@ const TIME: usize = 8;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Record {
     Mapped(CodeMapped),
+    /// A process has a new program, which maps its own file first. By the monotonic clock, ns.
+    Executed {
+        pid: u32,
+        time_ns: u64,
+    },
     /// So many found no room in the ring.
     Lost(u64),
+}
+
+impl Record {
+    /// When it happened, by the monotonic clock, ns; 0 where that is not told.
+    pub fn time_ns(&self) -> u64 {
+        match self {
+            Self::Mapped(mapped) => mapped.time_ns,
+            Self::Executed { time_ns, .. } => *time_ns,
+            Self::Lost(_) => 0,
+        }
+    }
 }
 
 /// A file has been mapped as code.
@@ -39,6 +58,9 @@ pub(crate) fn record(bytes: &[u8]) -> Option<Record> {
     let word = |at: usize| Some(u64::from_ne_bytes(*bytes.get(at..)?.first_chunk()?));
     match half(0)? {
         LOST => Some(Record::Lost(word(16)?)),
+        NAMED if u16::from_ne_bytes(*bytes.get(4..)?.first_chunk()?) & BY_EXEC != 0 => {
+            Some(Record::Executed { pid: half(8)?, time_ns: word(bytes.len().checked_sub(TIME)?)? })
+        }
         MAPPED => {
             let end = bytes.len().checked_sub(TIME)?;
             let path = bytes.get(FIXED..end)?.split(|&byte| byte == 0).next().unwrap_or_default();
@@ -84,6 +106,21 @@ mod tests {
         let place = CodeMapped { start: 0x1000, end: 0x3000, offset: 0x4000, ..CodeMapped::default() };
         let wanted = CodeMapped { pid: 4711, time_ns: 77, major: 8, minor: 1, inode: 99, path, ..place };
         assert_eq!(record(&mapped()), Some(Record::Mapped(wanted)));
+    }
+
+    #[test]
+    fn names_are_of_new_programs_only_if_that_is_said() {
+        let named = |flags: u16| {
+            let mut bytes = Vec::new();
+            bytes.extend(NAMED.to_ne_bytes());
+            bytes.extend([flags, 32].into_iter().flat_map(u16::to_ne_bytes));
+            bytes.extend([4711, 4712].into_iter().flat_map(u32::to_ne_bytes));
+            bytes.extend(b"ring\0\0\0\0");
+            bytes.extend(77_u64.to_ne_bytes());
+            record(&bytes)
+        };
+        assert_eq!(named(BY_EXEC), Some(Record::Executed { pid: 4711, time_ns: 77 }));
+        assert_eq!(named(0), None);
     }
 
     #[test]

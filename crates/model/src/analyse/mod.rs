@@ -27,6 +27,7 @@ mod unusual;
 mod waiting;
 mod whole;
 
+pub use beginning::is_seen_from_its_beginning;
 pub use change::{Bytes, Change, FunctionChange, Look, RankChange, RankId, identify};
 pub use findings::{ProfileOutput, findings};
 pub use input::{Beginning, EndedCall, Expected, Identity, Observed, Session};

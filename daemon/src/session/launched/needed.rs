@@ -27,6 +27,13 @@ use object::{ReadCache, ReadRef as _};
 const MOST_ARGUMENTS: usize = 256;
 /// Entries of a directory that are looked at.
 const MOST_ENTRIES: usize = 4096;
+/// Programs that texts name which are looked at: the dynamic linker takes some milliseconds for each.
+const MOST_WORDS: usize = 32;
+/// Words that are looked for, each in all directories of PATH.
+const MOST_LOOKED_AT: usize = 4096;
+/// Scripts that are read, and how much of each, bytes.
+const MOST_SCRIPTS: usize = 16;
+const LONGEST_SCRIPT: u64 = 64 << 10;
 /// Length of an interpreter's path, bytes.
 const LONGEST_PATH: u64 = 4096;
 
@@ -66,11 +73,14 @@ fn needed_by(command: &[OsString], scanner: &mut Scanner<ImplementationRecognise
     Needs { libraries: files.into_iter().filter_map(|path| mpi_library(path, scanner)).collect(), risk }
 }
 
-/// The same, and besides those that modules for Python need which the command may import. It may do without, so nothing is certain.
+/// The same, and besides those that programs need which a shell or a script may start, and modules for Python which the command may import.
+/// It may do without, so nothing is certain.
 pub(super) fn perhaps_needed(command: &[OsString], scanner: &mut Scanner<ImplementationRecogniser>) -> Needs {
-    let mut found = needed(command, scanner);
-    let files = command.iter().take(MOST_ARGUMENTS).filter_map(|argument| named_program(argument));
-    let modules = files.filter(|program| is_python(program)).flat_map(|program| {
+    let words = with_callers_rights(|| Ok::<_, io::Error>(words(command))).unwrap_or_default();
+    let command: Vec<OsString> = command.iter().take(MOST_ARGUMENTS).cloned().chain(words).collect();
+    let mut found = needed(&command, scanner);
+    let programs: BTreeSet<PathBuf> = command.iter().filter_map(|argument| named_program(argument)).collect();
+    let modules = programs.into_iter().filter(|program| is_python(program)).flat_map(|program| {
         let linker = program.canonicalize().ok().and_then(|program| interpreter(&program));
         let linker = linker.filter(|linker| is_the_systems(linker));
         let modules = mpi_modules(&package_directories(&program));
@@ -84,6 +94,52 @@ pub(super) fn perhaps_needed(command: &[OsString], scanner: &mut Scanner<Impleme
         }
     }
     found
+}
+
+/// Names of programs in what a shell is given as one argument, and in scripts, also in those that these name.
+fn words(command: &[OsString]) -> Vec<OsString> {
+    let mut scripts = BTreeSet::new();
+    let mut script_of = |word: &OsStr| {
+        let path = find_program(word).filter(|_| scripts.len() < MOST_SCRIPTS)?;
+        let text = script(&path)?;
+        scripts.insert(path).then_some(text)
+    };
+    let command = command.iter().take(MOST_ARGUMENTS);
+    let mut texts: Vec<Vec<u8>> = command.clone().filter_map(|argument| script_of(argument)).collect();
+    texts.extend(command.clone().map(|argument| argument.as_bytes().to_owned()).filter(|text| has_words(text)));
+    let mut looked_at: BTreeSet<OsString> = command.cloned().collect();
+    let mut found = Vec::new();
+    let mut next = 0;
+    while let Some(text) = texts.get(next).cloned() {
+        next += 1;
+        for word in text.split(|byte| byte.is_ascii_whitespace() || b";|&()<>{}`\"'$=".contains(byte)) {
+            let word = OsStr::from_bytes(word);
+            if found.len() == MOST_WORDS || looked_at.len() > MOST_LOOKED_AT {
+                return found;
+            }
+            if word.is_empty() || !looked_at.insert(word.to_owned()) {
+                continue;
+            }
+            texts.extend(script_of(word));
+            if named_program(word).is_some() {
+                found.push(word.to_owned());
+            }
+        }
+    }
+    found
+}
+
+fn has_words(argument: &[u8]) -> bool {
+    argument.iter().any(u8::is_ascii_whitespace)
+}
+
+/// The beginning of a program that is text.
+fn script(path: &Path) -> Option<Vec<u8>> {
+    let file = open_regular(path).ok()?;
+    let data = ReadCache::new(&file);
+    let length = file.metadata().ok()?.len().min(LONGEST_SCRIPT);
+    let text = (&data).read_bytes_at(0, length).ok()?;
+    text.starts_with(b"#!").then(|| text.to_owned())
 }
 
 fn is_python(program: &Path) -> bool {
@@ -212,6 +268,30 @@ mod tests {
         for other in ["-n", "4", "", "/", "/etc/passwd", "no-such-program"] {
             assert_eq!(find_program(OsStr::new(other)), None, "{other}");
         }
+    }
+
+    #[test]
+    fn programs_that_a_shell_or_a_script_starts_are_found() {
+        let named = |command: &[&str]| words(&command.iter().map(Into::into).collect::<Vec<_>>());
+        assert_eq!(
+            named(&["sh", "-c", "x=$(true) && exec sleep 5;no-such-program"]),
+            ["true", "sleep"].map(OsString::from)
+        );
+        assert!(named(&["sh", "-c", "exit"]).is_empty() && named(&["true", "-n", "4"]).is_empty());
+        let folder = tempfile::tempdir().unwrap();
+        let script = |name: &str, text: &str| {
+            let path = folder.path().join(name);
+            std::fs::write(&path, text).unwrap();
+            std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o700)).unwrap();
+            path.display().to_string()
+        };
+        let inner = script("inner", "#!/bin/sh\nsleep 1\n");
+        let outer = script("outer", &format!("#!/bin/sh\n{inner} \"$@\"\n"));
+        assert!(named(&[&outer]).contains(&"sleep".into()), "{:?}", named(&[&outer]));
+        // One that names itself.
+        let itself = folder.path().join("itself").display().to_string();
+        script("itself", &format!("#!/bin/sh\n{itself} true\n"));
+        assert!(named(&[&itself]).contains(&"true".into()));
     }
 
     #[test]

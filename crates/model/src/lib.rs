@@ -42,7 +42,7 @@ pub use cost::OwnCost;
 pub use efficiency::{Efficiency, Spent, Window};
 pub use finding::{Finding, Found, PartnerAtPlace, RankAtPlace, TimeAtPlace};
 pub use function::{FunctionProfile, FunctionRow, GroupProfile, GroupRow, GroupTraffic, InnerCalls, Rates};
-pub use losses::{Losses, without_options};
+pub use losses::{Losses, TableRoom};
 pub use pending::PendingRow;
 pub use phase::{PhaseProfile, RankPhase};
 pub use profile::{EndReason, EngineInfo, JobInfo, LibraryInfo, Profile, SlowSite, Totals};

@@ -58,21 +58,38 @@ impl Losses {
         self.all().filter(|(kind, ..)| *kind == Kind::lost).map(|(_, count, what)| (count, what)).collect()
     }
 
-    /// Why the counts are not complete, in words; empty if they are. Options that make tables larger are named where there are any.
-    pub fn incomplete_because(&self, has_options: bool) -> Vec<String> {
+    /// Why the counts are not complete, in words; empty if they are. What to do about a full table depends on the tables.
+    pub fn incomplete_because(&self, room: TableRoom) -> Vec<String> {
         let lost = self.lost().into_iter().filter(|(count, _)| *count > 0);
-        lost.map(|(count, what)| format!("{count} {}", without_options(what, has_options))).collect()
+        lost.map(|(count, what)| format!("{count} {}", room.loss(what))).collect()
     }
 }
 
-/// A text of [`Losses::described`] as it is where tables have the size they have: what cannot be typed is not advised.
-pub fn without_options(what: &str, has_options: bool) -> String {
-    match what.split_once(" (--max-") {
-        Some((before, option)) if !has_options => {
-            let after = option.split_once(')').map_or("", |(_, after)| after);
-            format!("{before}{after}")
-        }
-        _ => what.to_owned(),
+/// What decides how much there is room for in tables.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TableRoom {
+    /// Options.
+    Options,
+    /// They have the size that they have.
+    Fixed,
+    /// They are files, which grow as long as there is room where they are.
+    Files,
+}
+
+impl TableRoom {
+    /// A text of [`Losses::described`] as it is for such tables: no option is advised that cannot be typed, and no table is said to be
+    /// full that may have found no room.
+    pub fn loss(self, what: &str) -> String {
+        let Some((before, after)) = what.split_once(" (--max-").filter(|_| self != Self::Options) else {
+            return what.to_owned();
+        };
+        let after = after.split_once(')').map_or("", |(_, after)| after);
+        let but = if self == Self::Files {
+            ", or no room for more of it (disk or memory full, or the file cut short)"
+        } else {
+            ""
+        };
+        format!("{before}{but}{after}")
     }
 }
 
@@ -100,21 +117,24 @@ mod tests {
             Losses { layout_unknown: 1, ..none() },
         ];
         for losses in lost {
-            assert_eq!(losses.incomplete_because(true).len(), 1, "{losses:?}");
+            assert_eq!(losses.incomplete_because(TableRoom::Options).len(), 1, "{losses:?}");
         }
         let no_loss =
             Losses { returns_without_entry: 1, stack_unreadable: 1, phase_table_full: 1, events_dropped: 1, ..none() };
-        assert!(no_loss.incomplete_because(true).is_empty());
+        assert!(no_loss.incomplete_because(TableRoom::Options).is_empty());
     }
 
     #[test]
     fn options_are_named_only_where_they_can_be_typed() {
         let losses = Losses { stats_table_full: 2, ..Losses::default() };
-        let [(_, typed)] = [(0, losses.incomplete_because(true))];
+        let [(_, typed)] = [(0, losses.incomplete_because(TableRoom::Options))];
         assert!(typed.iter().any(|why| why.contains("(--max-stats)")), "{typed:?}");
-        assert!(!losses.incomplete_because(false).iter().any(|why| why.contains("--max")));
-        for (_, what) in losses.described() {
-            assert!(!without_options(what, false).contains("--max"), "{what}");
+        for room in [TableRoom::Fixed, TableRoom::Files] {
+            let why = losses.incomplete_because(room).concat();
+            assert!(!why.contains("--max") && why.contains("disk") == (room == TableRoom::Files), "{why}");
+            for (_, what) in losses.described() {
+                assert!(!room.loss(what).contains("--max"), "{what}");
+            }
         }
     }
 }

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     Efficiency, FunctionLayers, FunctionProfile, GroupProfile, InnerCalls, Losses, OwnCost, PhaseProfile, RankProfile,
-    Rows, Spread, ToolInfo, TrafficProfile, UnmatchedRow, Window,
+    Rows, Spread, TableRoom, ToolInfo, TrafficProfile, UnmatchedRow, Window,
     names::{self, Name},
 };
 
@@ -83,9 +83,13 @@ pub struct EngineInfo {
 }
 
 impl EngineInfo {
-    /// Whether there are options that make its tables larger.
-    pub fn has_table_options(&self) -> bool {
-        self.engine == "ebpf" && !self.launched
+    /// What decides how much there is room for in its tables.
+    pub fn table_room(&self) -> TableRoom {
+        match self.engine {
+            "ebpf" if self.launched => TableRoom::Fixed,
+            "ebpf" => TableRoom::Options,
+            _ => TableRoom::Files,
+        }
     }
 }
 

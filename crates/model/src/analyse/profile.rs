@@ -44,7 +44,7 @@ pub fn profile(
     let no_times = (untimed > 0)
         .then(|| format!("{untimed} calls counted at their entry only: their times and bytes are unknown"));
     let known = session.incomplete_because.iter().cloned();
-    let lost = losses.incomplete_because(session.engine.has_table_options());
+    let lost = losses.incomplete_because(session.engine.table_room());
     let incomplete_because: Vec<String> =
         known.chain(whole::missing(session, &ranks)).chain(lost).chain(no_times).collect();
     let probed = ranks.iter().flat_map(|rank| [rank.calls(), rank.inner_calls(), rank.layers.calls()]).saturating_sum();

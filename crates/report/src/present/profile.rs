@@ -6,7 +6,6 @@ use mpiprobe_model::{
     BeganBeforeRow, Efficiency, EndReason, FunctionProfile, OpenCallInfo, OwnCost, Profile, RankProfile, RankState,
     SaturatingSum as _, Spread, Volume,
     filter::{Filter, apply},
-    without_options,
 };
 
 use super::{
@@ -443,7 +442,7 @@ fn remarks(profile: &Profile) -> String {
         );
     }
     for (number, what) in profile.losses.described().into_iter().filter(|(number, _)| *number > 0) {
-        let what = without_options(what, profile.engine.has_table_options());
+        let what = profile.engine.table_room().loss(what);
         let _ = writeln!(text, "{} {what}", count(number));
     }
     if profile.losses.missed_hits.is_none() {

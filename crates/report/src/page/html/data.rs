@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use crate::present::FindingText;
 use mpiprobe_model::{
     EndReason, EngineInfo, FunctionLayers, FunctionProfile, GroupProfile, JobInfo, OtherCommunicators, OwnCost,
-    PhaseProfile, Profile, Spread, ThreadLife, Totals, without_options,
+    PhaseProfile, Profile, Spread, ThreadLife, Totals,
 };
 use serde::Serialize;
 
@@ -96,7 +96,7 @@ impl<'a> Data<'a> {
         let mut sources = Vec::new();
         let sites = traffic.map(|_| Sites::of(profile, page, &mut sources));
         let communicators = traffic.map(|traffic| traffic.communicators.iter().map(Communicator::of).collect());
-        let has_options = profile.engine.has_table_options();
+        let room = profile.engine.table_room();
         let described = profile.losses.described().into_iter().filter(|(count, _)| *count > 0);
         Self {
             title: title(profile),
@@ -126,7 +126,7 @@ impl<'a> Data<'a> {
             open_calls: OpenCalls::of(profile),
             requests: Requests::of(profile),
             threads: Threads::of(profile),
-            losses: described.map(|(count, what)| Loss { count, what: without_options(what, has_options) }).collect(),
+            losses: described.map(|(count, what)| Loss { count, what: room.loss(what) }).collect(),
             own_cost: &profile.own_cost,
             moments: page.series.map(|series| series.moments(profile)),
         }

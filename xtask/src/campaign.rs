@@ -16,7 +16,7 @@ pub(crate) struct Campaign {
     as_root: bool,
 }
 
-const BENCHES: [Campaign; 5] = [
+const BENCHES: [Campaign; 6] = [
     // ns per MPI call: bare, with an empty probe, with mpiprobe, with the same in bpftrace.
     Campaign {
         name: "calls",
@@ -28,6 +28,13 @@ const BENCHES: [Campaign; 5] = [
     Campaign { name: "view", binary: "bench-view", purposes: &[Purpose::Build], as_root: false },
     // ms of a look at all threads of many processes.
     Campaign { name: "hang", binary: "bench-hang", purposes: &[Purpose::Build], as_root: true },
+    // ms until a command runs that is counted.
+    Campaign {
+        name: "start",
+        binary: "bench-start",
+        purposes: &[Purpose::Build, Purpose::Demo, Purpose::Test],
+        as_root: true,
+    },
     // Time in MPI against the truth library's clock.
     Campaign {
         name: "times",

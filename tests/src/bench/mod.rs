@@ -10,6 +10,7 @@ pub mod hang;
 pub mod program;
 mod report;
 mod sites;
+pub mod start;
 mod times;
 pub mod view;
 mod wrapper;

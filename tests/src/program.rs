@@ -166,6 +166,8 @@ pub const STACKS: Program = program("stacks", Language::C, &["odd/stacks.c", "ga
 pub const MIGRATES: Program = program("migrates", Language::C, &["odd/migrates.c", "gate.h"]);
 /// Sends that may be complete as they are posted, many at once: `at_once [ROUNDS]`. Two ranks.
 pub const AT_ONCE: Program = program("at_once", Language::C, &["odd/at_once.c", "gate.h"]);
+/// Threads that end inside a call, each with a notice to whoever observes: `floods [THREADS]`.
+pub const FLOODS: Program = program("floods", Language::C, &["odd/floods.c", "gate.h"]);
 /// Children made by vfork: `vforks [N]`.
 pub const VFORKS: Program = program("vforks", Language::C, &["odd/vforks.c", "gate.h"]);
 

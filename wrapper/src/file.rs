@@ -25,7 +25,7 @@ use crate::{
 pub(crate) const PATH: usize = 1200;
 
 /// Directory of the user's choice: set by `mpiprobe run`.
-const DIRECTORY_VARIABLE: &CStr = c"MPIPROBE_OUTPUT";
+pub(crate) const DIRECTORY_VARIABLE: &CStr = c"MPIPROBE_OUTPUT";
 
 const PAGE: u64 = 4096;
 const PAGES: usize = FILE_SIZE.div_ceil(PAGE) as usize;

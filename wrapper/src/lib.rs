@@ -39,6 +39,7 @@ mod memory;
 mod message;
 mod needed;
 mod next;
+mod past;
 mod phases;
 mod process;
 mod recent;

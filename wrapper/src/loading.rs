@@ -12,7 +12,7 @@ use core::{
     sync::atomic::{AtomicPtr, AtomicU8, Ordering},
 };
 
-use crate::{imports, local, message::SavedErrno, needed, visibility};
+use crate::{imports, local, message::SavedErrno, needed, past, visibility};
 
 static NEXT: AtomicPtr<c_void> = AtomicPtr::new(ptr::null_mut());
 /// The library's handle, once it has been found.
@@ -82,7 +82,11 @@ unsafe extern "C" fn look(file: *const c_char) -> *mut c_void {
         let _errno = SavedErrno::save();
         if !local::begin_slow() {
             // SAFETY: by contract of `dlopen`.
-            STATE.store(prepare(state, unsafe { CStr::from_ptr(file) }), Ordering::Release);
+            let state = prepare(state, unsafe { CStr::from_ptr(file) });
+            if matches!(state, EXPECTED | UNCOVERED) {
+                past::prepare();
+            }
+            STATE.store(state, Ordering::Release);
             local::end_slow();
         }
     }

@@ -8,7 +8,7 @@ use core::{
 use mpiprobe_common::{Loss, ProcessCounters, file::COUNTERS_REGION};
 
 use crate::{
-    clock, code, entry::Entry, file, guard, header, imports, left, loading, message::SavedErrno, next, phases,
+    clock, code, entry::Entry, file, guard, header, imports, left, loading, message::SavedErrno, next, past, phases,
     semantics, system, thread, visibility,
 };
 
@@ -130,6 +130,7 @@ fn start() {
 unsafe extern "C" fn forked() {
     thread::forget();
     phases::forget();
+    past::forget();
     if STATE.load(Ordering::Acquire) == NEW {
         return;
     }
@@ -141,6 +142,9 @@ unsafe extern "C" fn forked() {
 /// The program ends by `exit`, or by returning from `main`.
 unsafe extern "C" fn exiting() {
     header::note_end();
+    if STATE.load(Ordering::Acquire) == NEW {
+        past::note_end();
+    }
 }
 
 // SAFETY: the loader calls what is in these sections, with arguments that are not looked at.

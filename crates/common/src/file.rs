@@ -65,6 +65,11 @@ pub const CODE: u32 = 256 * 1024;
 /// How names of files end.
 pub const SUFFIX: &str = ".mpiprobe";
 
+/// A file beside them, that all processes of a run share: a number of those that called MPI past the wrapper.
+pub const PAST_NAME: &str = ".called-past-the-wrapper";
+/// Its size: a page.
+pub const PAST_BYTES: usize = 4096;
+
 /// Size of the header with room to grow, bytes.
 const HEADER_ROOM: u64 = 16384;
 /// Tables begin at multiples of this: what is backed is so by pages.

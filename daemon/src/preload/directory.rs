@@ -1,17 +1,20 @@
 //! Where the tables of a job's processes are.
 
 use std::{
-    fs::{self, DirBuilder, File},
+    fs::{self, DirBuilder, File, OpenOptions},
     io,
     os::unix::{
         ffi::OsStrExt as _,
-        fs::{DirBuilderExt as _, MetadataExt as _, PermissionsExt as _},
+        fs::{DirBuilderExt as _, FileExt as _, MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _},
     },
     path::{Path, PathBuf},
 };
 
-use mpiprobe_common::file::SUFFIX;
-use mpiprobe_discover::files::{is_ours_alone, with_callers_rights};
+use mpiprobe_common::file::{PAST_BYTES, PAST_NAME, SUFFIX};
+use mpiprobe_discover::{
+    files::{is_ours_alone, with_callers_rights},
+    open_regular,
+};
 use rustix::fs::{Access, access, statvfs};
 use thiserror::Error;
 
@@ -61,6 +64,7 @@ impl RunDirectory {
             io::Result::Ok(directory)
         });
         let locked = locked.map_err(|source| DirectoryError::Make { parent: (*parent).clone(), source })?;
+        make_past(&path);
         Ok(Self { path, temporary: Some(locked) })
     }
 
@@ -74,11 +78,36 @@ impl RunDirectory {
             io::Result::Ok(path)
         });
         let path = chosen.map_err(|source| DirectoryError::Make { parent: path.to_owned(), source })?;
+        make_past(&path);
         Ok(Self { path, temporary: None })
     }
 
     pub fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// How many processes have told that they called MPI past the wrapper.
+    pub fn called_past(&self) -> u64 {
+        let read = || {
+            let mut number = [0; 8];
+            open_regular(&self.path.join(PAST_NAME))?.read_exact_at(&mut number, 0)?;
+            io::Result::Ok(u64::from_ne_bytes(number))
+        };
+        // They cannot tell without it.
+        with_callers_rights(read).unwrap_or(0)
+    }
+}
+
+/// What the processes of a run share.
+fn make_past(directory: &Path) {
+    let make = || {
+        let path = directory.join(PAST_NAME);
+        // Another run's.
+        let _ = fs::remove_file(&path);
+        OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path)?.set_len(PAST_BYTES as u64)
+    };
+    if let Err(error) = with_callers_rights(make) {
+        tracing::info!("processes that call MPI past the wrapper cannot tell so: {error}");
     }
 }
 
@@ -122,6 +151,10 @@ pub fn is_abandoned(directory: &Path) -> bool {
 
 impl Drop for RunDirectory {
     fn drop(&mut self) {
+        if self.temporary.is_none() {
+            // Only as long as somebody waits for what it says.
+            let _ = with_callers_rights(|| fs::remove_file(self.path.join(PAST_NAME)));
+        }
         if self.temporary.is_some()
             && let Err(error) = with_callers_rights(|| fs::remove_dir_all(&self.path))
         {

@@ -1,10 +1,11 @@
 //! Processes and libraries that come after mpiprobe.
 
 use libtest_mimic::{Failed, Trial};
+use mpiprobe_tests::truth::Image;
 use mpiprobe_tests::{Job, JobBuilder, Language, Mpi, Profile, Profiler, program};
 use rustix::process::Signal;
 
-use crate::check::{complete, expect_counts, expect_rows, functions};
+use crate::check::{complete, expect_counts, expect_row, expect_rows, functions};
 use crate::trial;
 
 pub(crate) fn tests(mpi: Mpi) -> Vec<Trial> {
@@ -14,6 +15,7 @@ pub(crate) fn tests(mpi: Mpi) -> Vec<Trial> {
         trial(mpi, Language::C, "a_job_that_was_waited_for_and_missed_is_the_end", missed),
         trial(mpi, Language::C, "a_job_that_joins_is_counted_from_its_first_call", |mpi| join(mpi, false)),
         trial(mpi, Language::C, "a_job_that_comes_and_goes_unseen_is_counted_and_has_ranks", |mpi| join(mpi, true)),
+        trial(mpi, Language::C, "a_job_whose_notices_were_dropped_is_counted", dropped_notices),
         trial(mpi, Language::Python, "mpi_loaded_later_is_waited_for", wait_for_library),
     ]
 }
@@ -85,6 +87,34 @@ fn join(mpi: Mpi, asleep: bool) -> Result<(), Failed> {
     expect_rows(&profile, &guest.snapshot()?, None, &wanted)?;
     expect_rows(&profile, &host.snapshot()?, Some(&at_gate), &wanted)?;
     assert_eq!(profile.ranks.len(), 4, "{:?}", profile.ranks);
+    Ok(())
+}
+
+/// There is no room for the kernel's notices of the new job, because mpiprobe sleeps and another one makes too many. That some were
+/// dropped is said.
+/// Invariant EVERYBODY-OR-SAID.
+fn dropped_notices(mpi: Mpi) -> Result<(), Failed> {
+    let mut host = Job::builder(mpi, program::FLOODS).ranks(1).gates(&["1", "2"]).own_name().spawn()?;
+    host.wait_for_gate("1")?;
+    let profiler = Profiler::observe(["--pid-of", host.called(), "--all-jobs", "--functions", "all"])?;
+    profiler.signal(Signal::STOP)?;
+    host.open_gate("1")?;
+    host.wait_for_gate("2")?;
+    let guest = Job::builder(mpi, program::RING).ranks(2).args(["1"]).truth(true).called(host.called());
+    let mut guest = guest.spawn()?;
+    guest.wait()?.success()?;
+    profiler.signal(Signal::CONT)?;
+    host.open_gate("2")?;
+    host.wait()?.success()?;
+
+    let ended = profiler.wait()?;
+    let profile = ended.profile()?;
+    assert!(profile.lost().get("events_dropped").is_some_and(|&dropped| dropped >= 2), "{:?}", profile.lost());
+    for image in guest.snapshot()?.ranks.values() {
+        let row = profile.ranks.iter().find(|row| row.pid == image.pid).ok_or_else(|| ended.printed())?;
+        // Nobody is left who could tell its rank.
+        expect_row(row, &Image { rank: row.rank, ..image.clone() }, None, &functions("all")?);
+    }
     Ok(())
 }
 

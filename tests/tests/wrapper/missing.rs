@@ -6,6 +6,7 @@ use std::ffi::OsString;
 use std::path::Path;
 
 use libtest_mimic::{Failed, Trial};
+use mpiprobe_tests::compile::executable;
 use mpiprobe_tests::{Job, JobBuilder, Language, Mpi, Profile, Requirement, program, requirement};
 
 use crate::{is_debians, wrapper};
@@ -22,6 +23,7 @@ pub(crate) fn tests(mpi: Mpi) -> Vec<Trial> {
     let mut tests = vec![
         trial("a_program_without_the_environment_is_missed", &[], singleton),
         trial("a_rank_that_does_not_see_the_wrapper_is_missed", &root, chroot),
+        trial("programs_beside_counted_ranks_are_missed", &[Requirement::Command("python3")], beside),
         trial("mpi_through_ctypes_is_counted_or_missed", &[Requirement::Command("python3")], ctypes),
     ];
     if mpi == Mpi::Mpich {
@@ -74,6 +76,32 @@ fn chroot(mpi: Mpi) -> Result<(), Failed> {
     let why = profile.incomplete_because.concat();
     assert!(!profile.complete && why.contains("1 of 2 ranks") && why.contains("(rank 1)"), "{why}");
     assert_eq!(profile.rank(0).and_then(|row| row.completed().get("MPI_Allreduce").copied()), Some(5));
+    Ok(())
+}
+
+/// All ranks of the job are counted; what else the command starts is not.
+fn beside(mpi: Mpi) -> Result<(), Failed> {
+    const CTYPES: &str =
+        "import ctypes, sys; mpi = ctypes.CDLL(sys.argv[1]); mpi.MPI_Init(None, None); mpi.MPI_Finalize()";
+    let other = executable(mpi, program::STACKS)?;
+    let cases = [
+        (r#""$@" && exec python3 -c "$CTYPES" "$LIBRARY""#, "called MPI past the wrapper"),
+        (r#""$@" && unset LD_PRELOAD && exec "$OTHER" up 1"#, "had MPI and not the wrapper"),
+        (r#""$@" && exec true"#, ""),
+    ];
+    for (script, told) in cases {
+        let job = ring(mpi).around(["sh", "-c", script, "sh"]).env("CTYPES", CTYPES).env("LIBRARY", mpi.c_library());
+        let job =
+            job.env("OMPI_ALLOW_RUN_AS_ROOT", "1").env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1").env("OTHER", &other);
+        let profile = profile(job)?;
+        let why = profile.incomplete_because.concat();
+        for rank in 0..2 {
+            let calls = profile.rank(rank).and_then(|row| row.completed().get("MPI_Allreduce").copied());
+            assert_eq!(calls, Some(5), "{told}: {profile:?}");
+        }
+        assert_eq!((profile.complete, why.contains(told)), (told.is_empty(), true), "{why}");
+        assert_eq!(profile.incomplete_because.len(), usize::from(!told.is_empty()), "{why}");
+    }
     Ok(())
 }
 

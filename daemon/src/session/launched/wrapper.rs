@@ -1,23 +1,25 @@
 //! A command whose MPI processes count themselves.
 
 use std::{
-    ffi::OsString,
+    ffi::{OsStr, OsString},
     os::unix::fs::MetadataExt as _,
     path::PathBuf,
-    process::{Child, Command},
+    process::Command,
     sync::Arc,
 };
 
-use mpiprobe_discover::{ProcRoot, files::with_callers_rights, put_down_files_rights};
+use mpiprobe_discover::{Caller, ProcRoot, Scanner, put_down_files_rights};
 use mpiprobe_model::EndReason;
 use mpiprobe_observe::monotonic_ns;
+use mpiprobe_plan::ImplementationRecogniser;
 use mpiprobe_report::present::say;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use super::{
     command::{Files, finish, follow_to_end, shell_status, split},
     error::LaunchError,
-    needed::find_program,
+    held::Held,
+    needed::{find_program, needed},
     options::RunOptions,
     relay::Relay,
 };
@@ -28,7 +30,7 @@ use crate::{
         source::Source as _,
         trace::Tracing,
         watch::EndWatch,
-        wrapped::{command_tables::CommandTables, images::Keeping, stale::remove_stale},
+        wrapped::{command_tables::CommandTables, images::Keeping, stale::remove_stale, uncounted::Uncounted},
     },
 };
 
@@ -49,8 +51,15 @@ pub(super) async fn launch(options: &RunOptions) -> Result<u8, LaunchError> {
     let ends = EndWatch::new().map_err(LaunchError::Watch)?;
     let relay = Relay::new().map_err(LaunchError::Watch)?;
 
-    let mut job = start(&options.command, prepared.as_ref().map(|(_, preload)| preload))?;
-    let pidfd = ends.add_command(job.id()).map_err(LaunchError::Watch)?;
+    let (program, command) = command(&options.command, prepared.as_ref().map(|(_, preload)| preload));
+    let failed = |source| LaunchError::Start { program: program.display().to_string(), source };
+    let held = Held::new(command).map_err(failed)?;
+    let pidfd = ends.add_command(held.pid()).map_err(LaunchError::Watch)?;
+    let uncounted = match (ProcRoot::system(), Caller::current()) {
+        (Ok(root), Ok(caller)) => Some(Uncounted::new(held.pid(), root, caller, has_mpi_and_other_rights)),
+        _ => None,
+    };
+    let mut job = held.run().map_err(failed)?;
     relay.to(pidfd.try_clone().map_err(LaunchError::Watch)?);
 
     let Some((directory, _)) = prepared else {
@@ -60,13 +69,15 @@ pub(super) async fn launch(options: &RunOptions) -> Result<u8, LaunchError> {
     // Not before the job has been started, which is to have the limits of whoever started mpiprobe.
     raise_descriptor_limit();
     let keeping = if options.tables.is_some() { Keeping::Small } else { Keeping::Nothing };
-    let mut source = CommandTables::new(directory, ProcRoot::system()?, ends, started_ns, keeping, tracing);
+    let mut source = CommandTables::new(directory, ProcRoot::system()?, ends, started_ns, keeping, tracing, uncounted);
     let status = follow_to_end(&mut source, &mut job, &mut sinks, options.interval).await?;
     source.settle();
+    let profile = Arc::new(source.profile(Some(EndReason::TargetsEnded))?);
     if source.is_empty() {
         tell_why_nobody(&options.command);
+    } else if source.has_uncounted() {
+        say("the eBPF engine (--engine ebpf) can observe processes that do not count themselves");
     }
-    let profile = Arc::new(source.profile(Some(EndReason::TargetsEnded))?);
     finish(&profile, options, sinks, files)?;
     if let Some(tracing) = source.take_trace() {
         tracing.finish();
@@ -87,13 +98,13 @@ fn prepare(options: &RunOptions) -> Result<(RunDirectory, Preload), LaunchError>
     Ok((directory, preload))
 }
 
-fn start(command: &[OsString], preload: Option<&Preload>) -> Result<Child, LaunchError> {
+/// What is to be executed, and its program.
+fn command(command: &[OsString], preload: Option<&Preload>) -> (OsString, Command) {
     let command = preload.map_or_else(|| command.to_vec(), |preload| exporting(command, preload));
     let (program, arguments) = split(&command);
-    let mut started = Command::new(&program);
-    started.args(arguments).envs(preload.into_iter().flat_map(|preload| preload.variables.iter().cloned()));
-    let spawned = with_callers_rights(|| started.spawn());
-    spawned.map_err(|source| LaunchError::Start { program: program.display().to_string(), source })
+    let mut made = Command::new(&program);
+    made.args(arguments).envs(preload.into_iter().flat_map(|preload| preload.variables.iter().cloned()));
+    (program, made)
 }
 
 /// As many files as this user may have open: some of each process that runs.
@@ -121,6 +132,12 @@ fn tell_why_nobody(command: &[OsString]) {
              program has set-user-ID rights: such programs only the eBPF engine can observe",
         );
     }
+}
+
+/// Whether a program that is called by this name gets other rights than whoever executes it, and has MPI.
+fn has_mpi_and_other_rights(name: &OsStr, scanner: &mut Scanner<ImplementationRecogniser>) -> bool {
+    let name = name.to_owned();
+    with_other_rights(&name).is_some() && !needed(&[name], scanner).libraries.is_empty()
 }
 
 /// The program that an argument names, if the dynamic linker does not trust the environment of who runs it.

@@ -4,12 +4,14 @@ use std::time::Duration;
 
 use mpiprobe_discover::ProcRoot;
 use mpiprobe_model::{EndReason, Profile, analyse::Expected};
+use tokio::time::sleep;
 
 use super::{
     changes::{Changes, Event},
     images::{Images, Keeping},
     profile::{RunFacts, profile},
     traced::TracedImages,
+    uncounted::Uncounted,
 };
 use crate::{
     preload::RunDirectory,
@@ -38,7 +40,12 @@ pub(in crate::session) struct CommandTables {
     /// Why the directory could not be looked through the last time.
     unseen: Option<String>,
     traced: Option<TracedImages>,
+    /// `None`: nobody can be looked at.
+    uncounted: Option<Uncounted>,
 }
+
+/// How soon after another, if processes have MPI and are not known to count themselves.
+const HURRIED_INTERVAL: Duration = Duration::from_millis(5);
 
 impl CommandTables {
     /// Of the command that `ends` watches, begun at a moment (ns).
@@ -49,6 +56,7 @@ impl CommandTables {
         started_ns: u64,
         keeping: Keeping,
         tracing: Option<Tracing>,
+        uncounted: Option<Uncounted>,
     ) -> Self {
         let mut images = Images::new(root);
         images.keep(keeping);
@@ -62,6 +70,7 @@ impl CommandTables {
             has_ended: false,
             unseen: None,
             traced,
+            uncounted,
         }
     }
 
@@ -93,6 +102,11 @@ impl CommandTables {
         self.take_new();
     }
 
+    /// Whether processes were seen that did not count themselves.
+    pub(in crate::session) fn has_uncounted(&self) -> bool {
+        self.uncounted.as_ref().is_some_and(Uncounted::has_found)
+    }
+
     /// Whether nobody has called MPI yet.
     pub(in crate::session) fn is_empty(&self) -> bool {
         self.images.is_empty()
@@ -103,7 +117,10 @@ impl Source for CommandTables {
     type Event = Event;
 
     async fn event(&mut self) -> Result<Event, SessionError> {
-        self.changes.next().await
+        tokio::select! {
+            event = self.changes.next() => event,
+            () = sleep(HURRIED_INTERVAL), if self.uncounted.as_ref().is_some_and(Uncounted::is_hurried) => Ok(Event::Look),
+        }
     }
 
     fn handle(&mut self, event: Event) -> Result<(), SessionError> {
@@ -115,18 +132,26 @@ impl Source for CommandTables {
                 }
                 self.has_ended |= tokens.contains(&COMMAND);
             }
-            Event::Look => self.take_new(),
+            Event::Look => self.look()?,
         }
         Ok(())
     }
 
     fn look(&mut self) -> Result<(), SessionError> {
         self.take_new();
+        if let Some(uncounted) = &mut self.uncounted {
+            uncounted.look();
+        }
         Ok(())
     }
 
     fn profile(&mut self, end: Option<EndReason>) -> Result<Profile, SessionError> {
-        let missing = self.unseen.iter().cloned().collect();
+        let mut missing: Vec<String> = self.unseen.iter().cloned().collect();
+        if end.is_some()
+            && let Some(uncounted) = &mut self.uncounted
+        {
+            missing.extend(uncounted.missing(self.directory.called_past()));
+        }
         let (started_ns, is_last) = (Some(self.started_ns), end.is_some());
         let expected = if is_last { Expected::AllRanks } else { Expected::Some };
         let facts = RunFacts { started_ns, end, expected, names_sites: true, is_last, missing, ..RunFacts::default() };

@@ -16,5 +16,6 @@ mod profile;
 mod recent;
 pub(super) mod stale;
 mod traced;
+pub(super) mod uncounted;
 
 pub use kept::{TablesError, kept_tables};

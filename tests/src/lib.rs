@@ -60,7 +60,7 @@ pub mod tool;
 pub mod traced;
 pub mod traffic;
 pub mod truth;
-mod wheel;
+pub mod wheel;
 
 pub use executable::copy_executable;
 pub use job::{Finished, Job, JobBuilder, JobError};

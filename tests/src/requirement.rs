@@ -11,6 +11,7 @@ use crate::mpi::{Mpi, find_command};
 use crate::program::Language;
 use crate::python;
 use crate::schedule::Claim;
+use crate::wheel;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Requirement {
@@ -25,6 +26,8 @@ pub enum Requirement {
     Root,
     /// No other trial beside it: it measures times, or looks at all processes.
     QuietMachine,
+    /// A Python package of its own environment: `tests/readers/wheels.txt`.
+    Wheel(&'static str),
     /// File systems whose server is a process.
     Fuse,
     /// The libraries of the HTML report, from npm.
@@ -46,6 +49,9 @@ impl Requirement {
             Self::Bpf => capabilities_missing(&[(39, "CAP_BPF"), (38, "CAP_PERFMON"), (19, "CAP_SYS_PTRACE")]),
             Self::Root => (!rustix::process::geteuid().is_root()).then(|| "not root".to_owned()),
             Self::QuietMachine => None,
+            Self::Wheel(package) => {
+                wheel::environment(package).is_none().then(|| "not installed: cargo xtask setup test".to_owned())
+            }
             Self::Page => {
                 let is_there = mpiprobe_report::page::html::has_page()
                     && page_sources().join("node_modules/playwright-core").is_dir();
@@ -65,6 +71,7 @@ impl fmt::Display for Requirement {
             Self::Bpf => formatter.write_str("the right to load BPF programs"),
             Self::Root => formatter.write_str("root"),
             Self::QuietMachine => formatter.write_str("a quiet machine"),
+            Self::Wheel(package) => write!(formatter, "{package} of PyPI"),
             Self::Fuse => formatter.write_str("FUSE"),
             Self::Page => formatter.write_str("the libraries of the HTML report"),
         }

@@ -74,7 +74,7 @@ impl Clocks {
     }
 
     /// A span on the common clock, as a node calls it.
-    pub(crate) fn span_of(&self, node: usize, span: Span) -> Span {
+    pub fn own_span(&self, node: usize, span: Span) -> Span {
         match self.nodes.get(node).filter(|correction| !correction.is_none()) {
             Some(correction) if span != Span::ALL => {
                 Span { from_ns: correction.to_own(span.from_ns), until_ns: correction.to_own(span.until_ns) }
@@ -84,7 +84,7 @@ impl Clocks {
     }
 
     /// A span that is on each node's own clock, so that all of it is in there.
-    pub(crate) fn span(&self, definitions: &Definitions, span: Span) -> Span {
+    pub fn span(&self, definitions: &Definitions, span: Span) -> Span {
         let nodes = 0..definitions.nodes.len().max(1);
         let ends = nodes.map(|node| {
             let correction = self.nodes.get(node).copied().unwrap_or_default();

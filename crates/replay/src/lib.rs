@@ -6,12 +6,14 @@
 #![cfg_attr(not(test), deny(clippy::print_stderr, clippy::print_stdout))]
 
 mod clock;
+mod loose;
 mod matching;
 mod parallel;
 mod slices;
 mod waits;
 
 pub use clock::{Clocks, Correction};
+pub use loose::LooseEnds;
 pub use matching::{CallAt, Done, End, Instance, InstanceDone, InstanceKind, Matched, Matcher, Member, Unmatched};
 pub use parallel::threads;
 pub use slices::{LocationSlice, Slice, Slices};

@@ -72,7 +72,7 @@ impl<'a> Slices<'a> {
         let readers = locations.into_iter().map(|location| {
             let process = definitions.location(location).map(|location| location.process);
             let node = process.and_then(|id| definitions.process(id)).map_or(0, |process| process.node.index());
-            let parts = trace.parts(location, clocks.span_of(node, span));
+            let parts = trace.parts(location, clocks.own_span(node, span));
             Reader {
                 location,
                 node,

@@ -14,6 +14,7 @@ use mpiprobe_tracer::Selection;
 use mpiprobe_view::{Scheme, ViewOptions};
 
 use super::{
+    export::Export,
     output::{FileMode, filter},
     plot::Plot,
     report::Report,
@@ -237,6 +238,8 @@ pub enum Command {
     Plot(Box<Plot>),
     /// Say who has waited for whom in a trace, for how long and why, by the definitions of Scalasca.
     Waits(Waits),
+    /// Write a trace as files that other tools open: OTF2, Perfetto, Parquet, CSV.
+    Export(Box<Export>),
     /// Compare runs: what got slower or faster, and how sure that is. Several runs a side tell most.
     Compare(Compare),
     /// Show which defaults hold, and which file sets them: `~/.config/mpiprobe/config.toml`, or `/etc/mpiprobe.toml`.

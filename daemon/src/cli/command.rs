@@ -20,6 +20,7 @@ use thiserror::Error;
 
 use super::{
     arguments::{Arguments, Command, Compare, Hang, Observe, Run, Targets, View},
+    export::{Export, ExportFailure, export},
     manual,
     output::FileMode,
     plot::{Plot, PlotFailure, plot},
@@ -103,6 +104,8 @@ pub enum CommandError {
     #[error(transparent)]
     Waits(#[from] WaitsError),
     #[error(transparent)]
+    Export(#[from] ExportFailure),
+    #[error(transparent)]
     Compare(#[from] CompareError),
     #[error("mpiprobe has no command {0:?}; `mpiprobe help` lists them")]
     NoPage(String),
@@ -140,6 +143,7 @@ pub async fn execute(arguments: &Arguments) -> Result<Exit, CommandError> {
             None => Err(CommandError::NoPage(command.clone().unwrap_or_default())),
         },
         Some(Command::Plot(asked)) => draw(asked),
+        Some(Command::Export(asked)) => export_trace(asked),
         Some(Command::Waits(asked)) => find_waits(asked),
         Some(Command::WrapperPath) => wrapper_path(),
         Some(Command::Doctor { pid, json }) => examine(*pid, *json),
@@ -226,6 +230,14 @@ fn explain_hang(asked: &Hang) -> Result<Exit, CommandError> {
 fn draw(asked: &Plot) -> Result<Exit, CommandError> {
     put_down_files_rights().map_err(CommandError::Rights)?;
     Ok(plot(asked)?.into())
+}
+
+fn export_trace(asked: &Export) -> Result<Exit, CommandError> {
+    put_down_files_rights().map_err(CommandError::Rights)?;
+    match export(asked) {
+        Err(ExportFailure::Output(error)) => Err(error.into()),
+        exported => Ok(exported?.into()),
+    }
 }
 
 fn find_waits(asked: &Waits) -> Result<Exit, CommandError> {

@@ -3,6 +3,7 @@
 mod arguments;
 mod command;
 mod configuration;
+mod export;
 mod manual;
 mod output;
 mod plot;

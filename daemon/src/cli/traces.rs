@@ -50,6 +50,11 @@ impl TraceArguments {
         })
     }
 
+    /// Whether not all of it was asked for.
+    pub fn is_part(&self) -> bool {
+        self.from.is_some() || self.until.is_some() || self.ranks.is_some()
+    }
+
     /// The time that was asked for, of a trace that begins then.
     pub fn span(&self, begin_ns: u64) -> Span {
         let at = |time: Duration| begin_ns.saturating_add(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX));

@@ -76,7 +76,7 @@ const MPI: [Requirement; 2] = [
     },
 ];
 
-const TESTS: [Requirement; 11] = [
+const TESTS: [Requirement; 12] = [
     Requirement {
         package: "mpich",
         reason: "MPICH, the second MPI family: starts the jobs to be profiled",
@@ -152,6 +152,13 @@ const TESTS: [Requirement; 11] = [
         reason: "a browser, which the tests open the HTML report in",
         purpose: Purpose::Test,
         check: Check::Command("chromium"),
+        repository: Repository::Main,
+    },
+    Requirement {
+        package: "otf2-tools",
+        reason: "otf2-print, which reads what traces are exported to",
+        purpose: Purpose::Test,
+        check: Check::Command("otf2-print"),
         repository: Repository::Main,
     },
 ];

@@ -76,7 +76,7 @@ fn tell(missing: &[&Requirement], needs_linker: bool, needs_page: bool, wheels: 
         eprintln!("  {:24} {}", "libraries of the page", page::REASON);
     }
     for wheel in wheels {
-        eprintln!("  {wheel:24} a further MPI library that programs to be profiled use");
+        eprintln!("  {wheel:24} from PyPI: an MPI library for programs to be profiled, or a reader of exported traces");
     }
     eprintln!("to be installed by:");
     if !missing.is_empty() {

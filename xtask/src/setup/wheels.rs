@@ -1,4 +1,4 @@
-//! MPI libraries from PyPI for the tests: further implementations, which Debian does not have.
+//! What the tests have from PyPI: MPI libraries that Debian does not have, and readers of what traces are exported to.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -8,8 +8,10 @@ use anyhow::{Context, Result};
 
 use crate::command::{self, target_dir};
 
-/// What is installed, one requirement of pip's a line. The tests read the same file, and look where this module puts things.
-const WHEELS: &str = include_str!("../../../tests/wheels.txt");
+/// What is installed: what an environment has, as requirements of pip's, a line. The tests read the same files, and look where this module
+/// puts things.
+const WHEELS: [&str; 2] =
+    [include_str!("../../../tests/wheels.txt"), include_str!("../../../tests/readers/wheels.txt")];
 
 /// Written when everything else is there.
 const READY: &str = ".ready";
@@ -19,7 +21,7 @@ const PYTHON: &str = "/usr/bin/python3";
 
 /// Those that are not installed yet.
 pub(crate) fn missing() -> Vec<&'static str> {
-    WHEELS.lines().filter(|wheel| !directory(wheel).join(READY).exists()).collect()
+    WHEELS.iter().flat_map(|list| list.lines()).filter(|wheel| !directory(wheel).join(READY).exists()).collect()
 }
 
 /// Installs each in a virtual environment of its own, as they would overwrite each other's files.
@@ -31,8 +33,8 @@ fn install_one(wheel: &str, directory: &Path) -> Result<()> {
     let failed = || format!("{wheel} cannot be installed; it comes from PyPI, so the network must reach that");
     command::run(Command::new(PYTHON).args(["-m", "venv"]).arg(directory)).with_context(failed)?;
     let mut pip = Command::new(directory.join("bin/pip"));
-    // Runtime libraries alone: what else a wheel asks for is for other fabrics and accelerators.
-    pip.args(["install", "--quiet", "--only-binary", ":all:", "--no-deps", wheel]);
+    // What is listed alone: what else a wheel asks for is for other fabrics and accelerators, or for what is not used.
+    pip.args(["install", "--quiet", "--only-binary", ":all:", "--no-deps"]).args(wheel.split(' '));
     command::run(&mut pip).with_context(failed)?;
     let ready = directory.join(READY);
     File::create(&ready).map(drop).with_context(|| format!("{} cannot be made", ready.display()))
@@ -40,6 +42,6 @@ fn install_one(wheel: &str, directory: &Path) -> Result<()> {
 
 /// Removes nothing: an environment that was not finished is made anew over itself.
 fn directory(wheel: &str) -> PathBuf {
-    let directory = target_dir().join("mpi-programs/wheels").join(wheel);
+    let directory = target_dir().join("mpi-programs/wheels").join(wheel.split(' ').next().unwrap_or(wheel));
     fs::canonicalize(&directory).unwrap_or(directory)
 }

@@ -14,6 +14,8 @@ pub struct CallAt {
     pub location: LocationId,
     pub site: Option<SiteId>,
     pub function: FunctionId,
+    /// Of several operations that the call has begun, which one is meant: [`Call::requests`](mpiprobe_trace::Call::requests) in their order.
+    pub nth: u16,
 }
 
 /// What a call that completes something knows of the other end.
@@ -47,6 +49,36 @@ pub struct Done {
     pub waited: bool,
     /// The other end was found only when the call had been dealt with: between clocks that differ, or where it was not sure for a time.
     pub late: bool,
+}
+
+/// Calls whose other ends were not found, by location and number, if somebody wants to know.
+#[derive(Debug, Default)]
+pub(super) struct Loose {
+    pub(super) is_wanted: bool,
+    /// By what they have posted.
+    pub(super) sends: Vec<(LocationId, u64)>,
+    pub(super) receives: Vec<(LocationId, u64)>,
+    pub(super) collective: Vec<(LocationId, u64)>,
+}
+
+impl Loose {
+    pub(super) fn send(&mut self, call: &CallAt) {
+        if self.is_wanted {
+            self.sends.push((call.location, call.number));
+        }
+    }
+
+    pub(super) fn receive(&mut self, call: &CallAt) {
+        if self.is_wanted {
+            self.receives.push((call.location, call.number));
+        }
+    }
+
+    pub(super) fn collective(&mut self, call: &CallAt) {
+        if self.is_wanted {
+            self.collective.push((call.location, call.number));
+        }
+    }
 }
 
 /// What could not be told of messages and collectives.

@@ -7,7 +7,7 @@ use mpiprobe_functions::Pattern;
 use mpiprobe_trace::{CommunicatorId, ProcessId};
 
 use super::{
-    call::{CallAt, Unmatched},
+    call::{CallAt, Loose, Unmatched},
     meaning::{Joint, Known, Stream},
     process::{Joined, Joining},
 };
@@ -109,6 +109,7 @@ pub(super) struct Groups {
     pub(super) formed: Vec<Arc<Instance>>,
     pub(super) done: Vec<InstanceDone>,
     pub(super) counts: Unmatched,
+    pub(super) loose: Loose,
 }
 
 impl Groups {
@@ -139,10 +140,10 @@ impl Groups {
         state.empty -= usize::from(queue.is_empty());
         queue.push_back(Queued { joining, done: None });
         if queue.len() > MOST_OF_MEMBER {
-            self.counts.incomplete += state.clear(joining.call.entry_ns);
+            self.counts.incomplete += state.clear(joining.call.entry_ns, &mut self.loose);
         }
         while state.empty == 0 {
-            let Some((instance, queued)) = state.form(&mut self.counts) else { continue };
+            let Some((instance, queued)) = state.form(&mut self.counts, &mut self.loose) else { continue };
             self.counts.collective += instance.members.len() as u64;
             let instance = Arc::new(instance);
             self.formed.push(Arc::clone(&instance));
@@ -181,14 +182,16 @@ impl Groups {
     pub(super) fn lose(&mut self, process: ProcessId, at_ns: u64) {
         for state in self.streams.values_mut().flatten() {
             if state.slots.contains_key(&process) {
-                self.counts.incomplete += state.clear(at_ns);
+                self.counts.incomplete += state.clear(at_ns, &mut self.loose);
             }
         }
     }
 
     pub(super) fn finish(&mut self) {
-        let left = self.streams.values().flatten().flat_map(|state| &state.queues).map(VecDeque::len);
-        self.counts.incomplete += left.sum::<usize>() as u64;
+        for left in self.streams.values().flatten().flat_map(|state| &state.queues).flatten() {
+            self.counts.incomplete += 1;
+            self.loose.collective(&left.joining.call);
+        }
     }
 }
 
@@ -215,7 +218,8 @@ impl StreamState {
     }
 
     /// Forgets all calls that wait, and gives their number.
-    fn clear(&mut self, at_ns: u64) -> u64 {
+    fn clear(&mut self, at_ns: u64, loose: &mut Loose) -> u64 {
+        self.queues.iter().flatten().for_each(|queued| loose.collective(&queued.joining.call));
         self.unsure_since_ns = Some(self.unsure_since_ns.unwrap_or(0).max(at_ns));
         let left: usize = self.queues.iter().map(VecDeque::len).sum();
         self.queues.iter_mut().for_each(VecDeque::clear);
@@ -224,7 +228,7 @@ impl StreamState {
     }
 
     /// Takes the first call of each member. `None`: they do not belong together.
-    fn form(&mut self, counts: &mut Unmatched) -> Option<(Instance, Vec<Queued>)> {
+    fn form(&mut self, counts: &mut Unmatched, loose: &mut Loose) -> Option<(Instance, Vec<Queued>)> {
         let first = self.queues.first()?.front()?.joining;
         let is_same = |joining: &Joining| {
             joining.joint.function == first.joint.function && joining.is_blocking == first.is_blocking
@@ -236,7 +240,7 @@ impl StreamState {
             self.unsure_since_ns.get_or_insert(0);
             // The one that was over first cannot belong to what others will call later.
             counts.incomplete += 1;
-            self.drop_earliest();
+            self.drop_earliest(loose);
             return None;
         }
         self.unsure_since_ns = None;
@@ -251,11 +255,13 @@ impl StreamState {
         instance.synchronises() && instance.members.iter().all(|member| member.call.entry_ns >= since)
     }
 
-    fn drop_earliest(&mut self) {
+    fn drop_earliest(&mut self, loose: &mut Loose) {
         let returns = self.queues.iter().map(|queue| queue.front().map_or(u64::MAX, |one| one.joining.call.return_ns));
         let earliest = returns.enumerate().min_by_key(|&(_, return_ns)| return_ns);
         if let Some(queue) = earliest.and_then(|(slot, _)| self.queues.get_mut(slot)) {
-            queue.pop_front();
+            if let Some(queued) = queue.pop_front() {
+                loose.collective(&queued.joining.call);
+            }
             self.empty += usize::from(queue.is_empty());
         }
     }

@@ -7,7 +7,7 @@ use hashbrown::HashMap;
 use mpiprobe_trace::{CommunicatorId, ProcessId};
 
 use super::{
-    call::{CallAt, Done, End, Unmatched},
+    call::{CallAt, Done, End, Loose, Unmatched},
     meaning::{ChannelKey, ChannelNames},
     slab::{Key, Slab},
 };
@@ -110,6 +110,7 @@ pub(super) struct Inbound {
     /// Receives at a time.
     limit: usize,
     pub(super) counts: Unmatched,
+    pub(super) loose: Loose,
 }
 
 impl Inbound {
@@ -127,6 +128,7 @@ impl Inbound {
             late: Vec::new(),
             limit,
             counts: Unmatched::default(),
+            loose: Loose::default(),
         }
     }
 
@@ -207,7 +209,9 @@ impl Inbound {
     pub(super) fn give_up(&mut self, key: Key, at_ns: u64) {
         let Some(index) = self.waiting.iter().position(|one| one.key == key && one.channel.is_none()) else { return };
         let one = self.waiting.remove(index);
-        self.receives.remove(key);
+        if let Some(receive) = self.receives.remove(key) {
+            self.loose.receive(&receive.posted);
+        }
         for index in 0..self.channels.len() {
             let concerns = self
                 .channels
@@ -262,14 +266,16 @@ impl Inbound {
     /// A receive was cancelled.
     pub(super) fn cancel(&mut self, key: Key, at_ns: u64) {
         let Some(receive) = self.receives.remove(key) else { return };
+        self.loose.receive(&receive.posted);
         if let Some(index) = self.waiting.iter().position(|one| one.key == key) {
             self.waiting.remove(index);
             self.place_waiting();
             return;
         }
         let Some(index) = receive.channel.map(|channel| channel as usize) else { return };
-        if receive.send.is_some() {
+        if let Some(sent) = receive.send {
             // It has met a send, which must be another one's.
+            self.loose.send(&sent.call);
             self.counts.contradictions += 1;
             self.break_channel(index, at_ns);
         } else if let Some(channel) = self.channels.get_mut(index)
@@ -366,7 +372,14 @@ impl Inbound {
     fn forget(&mut self, index: usize, sent_ns: u64, posted_ns: u64) {
         let Some(channel) = self.channels.get_mut(index) else { return };
         let before = channel.sends.len();
-        channel.sends.retain(|sent| sent.call.entry_ns > sent_ns);
+        let loose = &mut self.loose;
+        channel.sends.retain(|sent| {
+            let is_left = sent.call.entry_ns > sent_ns;
+            if !is_left {
+                loose.send(&sent.call);
+            }
+            is_left
+        });
         self.counts.unsure += (before - channel.sends.len()) as u64;
         for key in std::mem::take(&mut channel.receives) {
             let is_before = self.receives.get_mut(key).is_none_or(|receive| receive.posted.entry_ns <= posted_ns);
@@ -379,7 +392,9 @@ impl Inbound {
     }
 
     fn lose(&mut self, key: Key) {
+        let loose = &mut self.loose;
         let is_complete = self.receives.get_mut(key).is_some_and(|receive| {
+            loose.receive(&receive.posted);
             receive.is_lost = true;
             receive.completed.is_some()
         });
@@ -422,7 +437,7 @@ impl Inbound {
             if let Some(completion) = receive.completed {
                 let posted = receive.posted;
                 self.receives.remove(key);
-                if self.is_true(&sent, &completion) {
+                if self.is_true(&sent, &posted, &completion) {
                     let Completion { call, waited, .. } = completion;
                     let end = End::Received { send: sent.call, posted };
                     self.late.push(Done { call, more: 0, end, waited, late: true });
@@ -447,7 +462,7 @@ impl Inbound {
         };
         let (posted, channel) = (receive.posted, receive.channel);
         self.receives.remove(key);
-        if self.is_true(&sent, &completion) {
+        if self.is_true(&sent, &posted, &completion) {
             return Some(End::Received { send: sent.call, posted });
         }
         // Whatever is wrong, what follows in the channel is no better.
@@ -458,7 +473,7 @@ impl Inbound {
     }
 
     /// Whether a message can be the one that has come.
-    fn is_true(&mut self, sent: &Sent, completion: &Completion) -> bool {
+    fn is_true(&mut self, sent: &Sent, posted: &CallAt, completion: &Completion) -> bool {
         let is_same = match (sent.bytes, completion.bytes) {
             (Some(sent), Some(come)) => sent == come,
             _ => true,
@@ -467,6 +482,8 @@ impl Inbound {
             self.counts.matched += 1;
         } else {
             self.counts.contradictions += 1;
+            self.loose.send(&sent.call);
+            self.loose.receive(posted);
         }
         is_same
     }
@@ -481,19 +498,23 @@ impl Inbound {
     pub(super) fn finish(&mut self) {
         for channel in &mut self.channels {
             let left = channel.sends.len() as u64;
-            if channel.unsure_since_ns.is_some() {
-                self.counts.unsure += left;
-            } else {
-                self.counts.sends += left;
-            }
+            let is_unsure = channel.unsure_since_ns.is_some();
+            *(if is_unsure { &mut self.counts.unsure } else { &mut self.counts.sends }) += left;
+            channel.sends.drain(..).for_each(|sent| self.loose.send(&sent.call));
             for key in channel.receives.drain(..) {
+                let Some(receive) = self.receives.remove(key) else { continue };
+                self.loose.receive(&receive.posted);
                 // Those that are not complete when recording ends are no mistake.
-                let is_complete = self.receives.remove(key).is_some_and(|receive| receive.completed.is_some());
-                if is_complete && channel.unsure_since_ns.is_some() {
-                    self.counts.unsure += 1;
-                } else if is_complete {
-                    self.counts.receives += 1;
+                if receive.completed.is_some() {
+                    *(if is_unsure { &mut self.counts.unsure } else { &mut self.counts.receives }) += 1;
                 }
+            }
+        }
+        // Messages that have arrived, which nobody has looked at.
+        for receive in self.receives.drain() {
+            self.loose.receive(&receive.posted);
+            if let Some(sent) = receive.send {
+                self.loose.send(&sent.call);
             }
         }
     }

@@ -2,7 +2,7 @@
 
 use std::{mem, sync::Arc};
 
-use mpiprobe_trace::{Definitions, ProcessId};
+use mpiprobe_trace::{Definitions, LocationId, ProcessId};
 
 use super::{
     call::{Done, Unmatched},
@@ -28,6 +28,14 @@ pub struct Matcher {
     names: ChannelNames,
     processes: Vec<ProcessReplay>,
     groups: Groups,
+}
+
+/// Kinds of ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Ends {
+    Sends,
+    Receives,
+    Collective,
 }
 
 /// What has come together in a slice.
@@ -191,6 +199,22 @@ impl Matcher {
         self.processes.iter_mut().for_each(ProcessReplay::finish);
         self.groups.finish();
         Matched { processes: &self.processes, instances: &self.groups.formed, instances_done: &self.groups.done }
+    }
+
+    /// Keeps what has no other end, for [`Self::loose`].
+    pub(crate) fn keep_loose(&mut self) {
+        self.groups.loose.is_wanted = true;
+        self.processes.iter_mut().for_each(|process| process.inbound.loose.is_wanted = true);
+    }
+
+    /// Calls whose sends, receives and collectives have no other end, by location and number.
+    pub(crate) fn loose(&mut self, mut take: impl FnMut(Ends, LocationId, u64)) {
+        let of_processes = self.processes.iter_mut().map(|process| &mut process.inbound.loose);
+        for loose in of_processes.chain([&mut self.groups.loose]) {
+            loose.sends.drain(..).for_each(|(location, number)| take(Ends::Sends, location, number));
+            loose.receives.drain(..).for_each(|(location, number)| take(Ends::Receives, location, number));
+            loose.collective.drain(..).for_each(|(location, number)| take(Ends::Collective, location, number));
+        }
     }
 
     /// What could not be matched so far; after [`Self::finish`], at all.

@@ -14,4 +14,5 @@ mod slab;
 
 pub use call::{CallAt, Done, End, Unmatched};
 pub use groups::{Instance, InstanceDone, InstanceKind, Member};
+pub(crate) use matcher::Ends;
 pub use matcher::{Matched, Matcher};

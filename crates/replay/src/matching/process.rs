@@ -236,13 +236,21 @@ impl ProcessReplay {
         if is_gap && around.known.definitions.location(location).is_some_and(|location| is_harmful(&location.losses)) {
             self.lose(row.begin_ns);
         }
-        let call =
-            CallAt { number: row.number, entry_ns: row.begin_ns, return_ns: row.end_ns, location, site, function };
+        let call = CallAt {
+            number: row.number,
+            entry_ns: row.begin_ns,
+            return_ns: row.end_ns,
+            location,
+            site,
+            function,
+            nth: 0,
+        };
         let before = self.completing.1.len();
         // A matched message: its receive was posted by the probe.
         let is_taken = takes_message && !changes.is_empty();
         let mut taken = None;
-        for change in changes {
+        for (nth, change) in (0u16..).zip(changes) {
+            let call = CallAt { nth, ..call };
             let meaning = self.threads.get(thread).and_then(|at| at.meanings.get(change.shape as usize));
             if let Some(&Meaning::Change { change: what, act }) = meaning {
                 if is_taken {

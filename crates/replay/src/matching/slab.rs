@@ -49,6 +49,12 @@ impl<T> Slab<T> {
         Some(value)
     }
 
+    /// Takes everything.
+    pub(super) fn drain(&mut self) -> impl Iterator<Item = T> + '_ {
+        self.free.clear();
+        self.entries.drain(..).filter_map(|(_, value)| value)
+    }
+
     pub(super) fn len(&self) -> usize {
         self.entries.len() - self.free.len()
     }

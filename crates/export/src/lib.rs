@@ -1,0 +1,25 @@
+//! Traces as files that other tools open: OTF2, Perfetto, Chrome's JSON, Parquet, CSV.
+//!
+//! Each is written in one or two passes over the trace, in bounded memory. Where a format has messages as such, a message is written with
+//! both of its ends or not at all.
+// Printing to a pipe that somebody has closed must not panic: mpiprobe_report::present::{say, Output}.
+#![cfg_attr(not(test), deny(clippy::print_stderr, clippy::print_stdout))]
+
+mod calls;
+pub mod chrome;
+mod course;
+pub mod csv;
+mod error;
+mod facts;
+mod names;
+pub mod otf2;
+#[cfg(feature = "parquet")]
+pub mod parquet;
+pub mod perfetto;
+mod rows;
+mod summary;
+mod text;
+
+pub use calls::COLUMNS;
+pub use error::ExportError;
+pub use summary::{Exported, Selection};

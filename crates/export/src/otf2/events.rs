@@ -1,0 +1,655 @@
+//! Events of one process.
+
+use std::{io, io::Write, sync::Arc};
+
+use hashbrown::HashMap;
+use mpiprobe_functions::{Communication, Operation as When, Pattern};
+use mpiprobe_replay::LooseEnds;
+use mpiprobe_trace::{
+    Bytes, Change, ChangeRow, CommunicatorId, LocationId, Object, Operation, Partner, ProcessId, Root, Row, Shape,
+    Span, Transfer,
+};
+
+use super::{
+    bytes::{EventFile, UNDEFINED, put, put_id, record},
+    definitions::collective_number,
+    used::{PROGRAM, Used},
+};
+use crate::{names::Names, rows::Visitor};
+
+/// Record ids.
+mod id {
+    pub(super) const ENTER: u8 = 12;
+    pub(super) const LEAVE: u8 = 13;
+    pub(super) const SEND: u8 = 14;
+    pub(super) const ISEND: u8 = 15;
+    pub(super) const ISEND_COMPLETE: u8 = 16;
+    pub(super) const IRECV_REQUEST: u8 = 17;
+    pub(super) const RECV: u8 = 18;
+    pub(super) const IRECV: u8 = 19;
+    pub(super) const COLLECTIVE_BEGIN: u8 = 22;
+    pub(super) const COLLECTIVE_END: u8 = 23;
+    pub(super) const WIN_CREATE: u8 = 35;
+    pub(super) const WIN_DESTROY: u8 = 36;
+    pub(super) const RMA_PUT: u8 = 46;
+    pub(super) const RMA_GET: u8 = 47;
+    pub(super) const RMA_ATOMIC: u8 = 48;
+    pub(super) const COLLECTIVE_REQUEST: u8 = 85;
+    pub(super) const COLLECTIVE_COMPLETE: u8 = 86;
+}
+
+/// What was written, and what was not.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Written {
+    pub(crate) events: u64,
+    pub(crate) calls: u64,
+    pub(crate) sends: u64,
+    pub(crate) receives: u64,
+    /// Ends without the other one in the export.
+    pub(crate) loose: u64,
+    /// Calls that begin or end outside of the span.
+    pub(crate) cut: u64,
+}
+
+impl Written {
+    pub(crate) fn add(&mut self, other: Self) {
+        self.events += other.events;
+        self.calls += other.calls;
+        self.sends += other.sends;
+        self.receives += other.receives;
+        self.loose += other.loose;
+        self.cut += other.cut;
+    }
+}
+
+/// A message as records name it: the partner's rank in its communicator.
+#[derive(Clone, Copy, Debug)]
+struct Message {
+    peer: u32,
+    communicator: u32,
+    tag: u32,
+    bytes: u64,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Joint {
+    number: u8,
+    communicator: u32,
+    root: u32,
+    sent: u64,
+    received: u64,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Access {
+    record: u8,
+    window: u32,
+    peer: u32,
+    sent: u64,
+    received: u64,
+}
+
+/// What an operation does. Messages whose other end is not exported are `None`, and counted.
+#[derive(Clone, Copy, Debug)]
+enum Act {
+    Nothing,
+    Messages { send: Option<Message>, receive: Option<Message>, outside: u64 },
+    Joint(Joint),
+    Access(Access),
+    Window { is_made: bool, window: u32 },
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Meaning {
+    Call { region: u32, site: Option<u32>, act: Act, when: When, posts: bool, has_returned: bool },
+    Change { change: Change, act: Act },
+    Phase(Option<u32>),
+}
+
+/// What is behind a request: its number in the archive, and which ends of it are written.
+#[derive(Clone, Copy, Debug)]
+struct Request {
+    number: u64,
+    sends: bool,
+    receives: bool,
+    joint: Option<Joint>,
+}
+
+/// A call that has not returned yet.
+#[derive(Clone, Copy, Debug)]
+struct Frame {
+    end_ns: u64,
+    region: u32,
+    site: Option<u32>,
+    /// Where its records for the return begin among those kept.
+    records: usize,
+}
+
+struct Thread<'a> {
+    location: LocationId,
+    file: EventFile,
+    to: &'a mut dyn Write,
+    shapes: Option<Arc<[Shape]>>,
+    meanings: Vec<Meaning>,
+    frames: Vec<Frame>,
+    /// Records to be written when calls return, and where each ends.
+    kept: Vec<u8>,
+    ends: Vec<usize>,
+    phase: Option<u32>,
+    /// Once no call is open, the phase is to be this one.
+    next_phase: Option<u32>,
+    phase_changes: bool,
+}
+
+/// What is the same for all processes.
+pub(super) struct Around<'a> {
+    pub(super) names: &'a Names<'a>,
+    pub(super) used: &'a Used,
+    pub(super) loose: &'a LooseEnds,
+    /// On the clock of the process's node.
+    pub(super) span: Span,
+    /// When the program's region begins and ends, on that clock too.
+    pub(super) begin_ns: u64,
+    pub(super) end_ns: u64,
+    /// Regions of `MPI_Init` and `MPI_Finalize` that are made up at the ends.
+    pub(super) synthetic: Option<(u32, u32)>,
+}
+
+/// Writes the events of a process's threads.
+pub(super) struct ProcessWriter<'a> {
+    around: &'a Around<'a>,
+    process: ProcessId,
+    threads: Vec<Thread<'a>>,
+    requests: HashMap<u64, Request>,
+    next_request: u64,
+    matching: u64,
+    pub(super) written: Written,
+}
+
+impl<'a> ProcessWriter<'a> {
+    pub(super) fn new(
+        around: &'a Around<'a>,
+        process: ProcessId,
+        threads: impl IntoIterator<Item = (LocationId, &'a mut dyn Write)>,
+    ) -> io::Result<Self> {
+        let thread = |(location, to)| Thread {
+            location,
+            file: EventFile::new(),
+            to,
+            shapes: None,
+            meanings: Vec::new(),
+            frames: Vec::new(),
+            kept: Vec::new(),
+            ends: Vec::new(),
+            phase: None,
+            next_phase: None,
+            phase_changes: false,
+        };
+        let mut writer = Self {
+            around,
+            process,
+            threads: threads.into_iter().map(thread).collect(),
+            requests: HashMap::new(),
+            next_request: 0,
+            matching: 0,
+            written: Written::default(),
+        };
+        for (index, thread) in writer.threads.iter_mut().enumerate() {
+            thread.enter(around.begin_ns, PROGRAM)?;
+            if let Some((init, _)) = around.synthetic.filter(|_| index == 0) {
+                thread.enter(around.begin_ns, init)?;
+                thread.leave(around.begin_ns, init)?;
+            }
+        }
+        Ok(writer)
+    }
+
+    /// Gives the number of events of each thread.
+    pub(super) fn finish(mut self) -> io::Result<(Written, Vec<(LocationId, u64)>)> {
+        let mut counts = Vec::new();
+        for (index, mut thread) in std::mem::take(&mut self.threads).into_iter().enumerate() {
+            thread.close_until(u64::MAX)?;
+            let end_ns = self.around.end_ns;
+            thread.change_phase(end_ns, None)?;
+            if let Some((_, finalize)) = self.around.synthetic.filter(|_| index == 0) {
+                thread.enter(end_ns, finalize)?;
+                thread.leave(end_ns, finalize)?;
+            }
+            thread.leave(end_ns, PROGRAM)?;
+            let events = thread.file.finish(thread.to)?;
+            self.written.events += events;
+            counts.push((thread.location, events));
+        }
+        Ok((self.written, counts))
+    }
+
+    /// Number of the request that a call gives back.
+    fn request(&mut self, request: u64, sends: bool, receives: bool, joint: Option<Joint>) -> u64 {
+        self.next_request += 1;
+        self.requests.insert(request, Request { number: self.next_request, sends, receives, joint });
+        self.next_request
+    }
+
+    /// What is written at the entry of a call that begins an operation, which is complete at its return unless it gives back a request.
+    fn begin(&mut self, thread: usize, row: &Row, act: Act, request: Option<u64>, when: When) -> io::Result<()> {
+        let Some(location) = self.threads.get(thread).map(|thread| thread.location) else { return Ok(()) };
+        let loose = self.around.loose;
+        match act {
+            Act::Nothing => Ok(()),
+            Act::Messages { send, receive, outside } => {
+                self.written.loose += outside;
+                let send_is_loose = send.is_some() && loose.is_loose_send(location, row.number);
+                let receive_is_loose = receive.is_some() && loose.is_loose_receive(location, row.number);
+                self.written.loose += u64::from(send_is_loose) + u64::from(receive_is_loose);
+                let send = send.filter(|_| !send_is_loose);
+                let receive = receive.filter(|_| !receive_is_loose);
+                self.written.sends += u64::from(send.is_some());
+                if let Some(request) = request {
+                    let number = self.request(request, send.is_some(), !receive_is_loose, None);
+                    let posts_receive = !receive_is_loose && send.is_none();
+                    let Some(thread) = self.threads.get_mut(thread) else { return Ok(()) };
+                    if let Some(send) = send {
+                        thread.event(row.begin_ns, |to| {
+                            record(to, id::ISEND, |to| {
+                                message(to, &send);
+                                put(to, number);
+                            });
+                        })?;
+                    } else if posts_receive {
+                        thread.event(row.begin_ns, |to| {
+                            to.push(id::IRECV_REQUEST);
+                            put(to, number);
+                        })?;
+                    }
+                    return Ok(());
+                }
+                let Some(thread) = self.threads.get_mut(thread) else { return Ok(()) };
+                if let Some(send) = send {
+                    if when == When::Nonblocking {
+                        // Complete at once: nobody has its request.
+                        self.next_request += 1;
+                        let number = self.next_request;
+                        thread.event(row.begin_ns, |to| {
+                            record(to, id::ISEND, |to| {
+                                message(to, &send);
+                                put(to, number);
+                            });
+                        })?;
+                        thread.keep(|to| {
+                            to.push(id::ISEND_COMPLETE);
+                            put(to, number);
+                        });
+                    } else {
+                        thread.event(row.begin_ns, |to| record(to, id::SEND, |to| message(to, &send)))?;
+                    }
+                }
+                if let Some(receive) = receive {
+                    self.written.receives += 1;
+                    thread.keep(|to| record(to, id::RECV, |to| message(to, &receive)));
+                }
+                Ok(())
+            }
+            Act::Joint(joint) => {
+                if loose.is_loose_collective(location, row.number) {
+                    self.written.loose += 1;
+                    return Ok(());
+                }
+                if let Some(request) = request {
+                    let number = self.request(request, false, false, Some(joint));
+                    let Some(thread) = self.threads.get_mut(thread) else { return Ok(()) };
+                    return thread.event(row.begin_ns, |to| record(to, id::COLLECTIVE_REQUEST, |to| put(to, number)));
+                }
+                let Some(thread) = self.threads.get_mut(thread) else { return Ok(()) };
+                thread.event(row.begin_ns, |to| record(to, id::COLLECTIVE_BEGIN, |_| {}))?;
+                thread.keep(|to| record(to, id::COLLECTIVE_END, |to| collective(to, &joint)));
+                Ok(())
+            }
+            Act::Access(access) => {
+                self.matching += 1;
+                let matching = self.matching;
+                let Some(thread) = self.threads.get_mut(thread) else { return Ok(()) };
+                thread.event(row.begin_ns, |to| {
+                    record(to, access.record, |to| {
+                        put_id(to, access.window);
+                        put_id(to, access.peer);
+                        if access.record == id::RMA_ATOMIC {
+                            // Accumulate.
+                            to.push(0);
+                            put(to, access.sent);
+                            put(to, access.received);
+                        } else {
+                            put(to, access.sent.max(access.received));
+                        }
+                        put(to, matching);
+                    });
+                })
+            }
+            Act::Window { is_made, window } => {
+                let Some(thread) = self.threads.get_mut(thread) else { return Ok(()) };
+                let write = |id| move |to: &mut Vec<u8>| record(to, id, |to| put_id(to, window));
+                if is_made {
+                    thread.keep(write(id::WIN_CREATE));
+                    return Ok(());
+                }
+                thread.event(row.begin_ns, write(id::WIN_DESTROY))
+            }
+        }
+    }
+
+    fn change(&mut self, thread: usize, row: &Row, request: u64, change: Change, act: Act) -> io::Result<()> {
+        match change {
+            Change::Started => self.begin(thread, row, act, Some(request), When::Nonblocking),
+            Change::Completed => {
+                let Some(known) = self.requests.remove(&request) else { return Ok(()) };
+                let Some(thread) = self.threads.get_mut(thread) else { return Ok(()) };
+                if let Some(joint) = known.joint {
+                    thread.keep(|to| {
+                        record(to, id::COLLECTIVE_COMPLETE, |to| {
+                            collective(to, &joint);
+                            put(to, known.number);
+                        });
+                    });
+                }
+                if known.sends {
+                    thread.keep(|to| {
+                        to.push(id::ISEND_COMPLETE);
+                        put(to, known.number);
+                    });
+                }
+                if let Act::Messages { receive: Some(receive), .. } = act
+                    && known.receives
+                {
+                    self.written.receives += 1;
+                    if known.sends {
+                        // An exchange has one request, which is the send's.
+                        thread.keep(|to| record(to, id::RECV, |to| message(to, &receive)));
+                    } else {
+                        thread.keep(|to| {
+                            record(to, id::IRECV, |to| {
+                                message(to, &receive);
+                                put(to, known.number);
+                            });
+                        });
+                    }
+                }
+                Ok(())
+            }
+            Change::Cancelled | Change::Failed | Change::Released => {
+                self.requests.remove(&request);
+                Ok(())
+            }
+            Change::Ready => Ok(()),
+        }
+    }
+}
+
+impl Visitor for ProcessWriter<'_> {
+    fn shapes(&mut self, thread: usize, shapes: &Arc<[Shape]>) {
+        let translator = Translator { process: self.process, names: self.around.names, used: self.around.used };
+        let Some(thread) = self.threads.get_mut(thread) else { return };
+        if !thread.shapes.as_ref().is_some_and(|known| Arc::ptr_eq(known, shapes)) {
+            thread.meanings = shapes.iter().map(|shape| translator.meaning(shape)).collect();
+            thread.shapes = Some(Arc::clone(shapes));
+        }
+    }
+
+    fn row(&mut self, index: usize, row: &Row, changes: &[ChangeRow]) -> io::Result<()> {
+        let Around { span, .. } = *self.around;
+        let Some(thread) = self.threads.get_mut(index) else { return Ok(()) };
+        let Some(&meaning) = thread.meanings.get(row.shape as usize) else { return Ok(()) };
+        if row.begin_ns < span.from_ns || row.end_ns > span.until_ns {
+            self.written.cut += 1;
+            return Ok(());
+        }
+        thread.close_until(row.begin_ns)?;
+        let (region, site, act, when, posts, has_returned) = match meaning {
+            Meaning::Call { region, site, act, when, posts, has_returned } => {
+                (region, site, act, when, posts, has_returned)
+            }
+            Meaning::Phase(phase) => return thread.phase(row.begin_ns, phase),
+            Meaning::Change { .. } => return Ok(()),
+        };
+        self.written.calls += 1;
+        if let Some(site) = site {
+            thread.enter(row.begin_ns, site)?;
+        }
+        thread.enter(row.begin_ns, region)?;
+        thread.frames.push(Frame { end_ns: row.end_ns, region, site, records: thread.ends.len() });
+        let is_taken = matches!(act, Act::Messages { .. }) && when == When::Blocking && !changes.is_empty();
+        if has_returned && !is_taken {
+            self.begin(index, row, act, posts.then_some(row.request), when)?;
+        }
+        for change in changes {
+            let meaning = self.threads.get(index).and_then(|thread| thread.meanings.get(change.shape as usize));
+            if let Some(&Meaning::Change { change: what, act }) = meaning {
+                self.change(index, row, change.request, what, act)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Thread<'_> {
+    fn event(&mut self, time_ns: u64, write: impl FnOnce(&mut Vec<u8>)) -> io::Result<()> {
+        self.file.event(time_ns, self.to, write)
+    }
+
+    fn enter(&mut self, time_ns: u64, region: u32) -> io::Result<()> {
+        self.event(time_ns, |to| {
+            to.push(id::ENTER);
+            put_id(to, region);
+        })
+    }
+
+    fn leave(&mut self, time_ns: u64, region: u32) -> io::Result<()> {
+        self.event(time_ns, |to| {
+            to.push(id::LEAVE);
+            put_id(to, region);
+        })
+    }
+
+    /// A record for the return of the innermost open call.
+    fn keep(&mut self, write: impl FnOnce(&mut Vec<u8>)) {
+        write(&mut self.kept);
+        self.ends.push(self.kept.len());
+    }
+
+    /// Leaves calls that are over by then.
+    fn close_until(&mut self, ns: u64) -> io::Result<()> {
+        while let Some(&Frame { end_ns, region, site, records }) = self.frames.last().filter(|frame| frame.end_ns <= ns)
+        {
+            self.frames.pop();
+            let first = records.checked_sub(1).and_then(|last| self.ends.get(last)).copied().unwrap_or(0);
+            let mut begin = first;
+            for index in records..self.ends.len() {
+                let end = self.ends.get(index).copied().unwrap_or(begin);
+                let kept = self.kept.get(begin..end).unwrap_or_default();
+                self.file.event(end_ns, self.to, |to| to.extend_from_slice(kept))?;
+                begin = end;
+            }
+            self.ends.truncate(records);
+            self.kept.truncate(first);
+            self.leave(end_ns, region)?;
+            if let Some(site) = site {
+                self.leave(end_ns, site)?;
+            }
+            if self.frames.is_empty() && std::mem::take(&mut self.phase_changes) {
+                self.change_phase(end_ns, self.next_phase)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Phases lie around calls: one that begins in a call begins behind it.
+    fn phase(&mut self, ns: u64, phase: Option<u32>) -> io::Result<()> {
+        if self.frames.is_empty() {
+            return self.change_phase(ns, phase);
+        }
+        (self.next_phase, self.phase_changes) = (phase, true);
+        Ok(())
+    }
+
+    fn change_phase(&mut self, ns: u64, phase: Option<u32>) -> io::Result<()> {
+        if let Some(before) = std::mem::replace(&mut self.phase, phase) {
+            self.leave(ns, before)?;
+        }
+        if let Some(phase) = phase {
+            self.enter(ns, phase)?;
+        }
+        Ok(())
+    }
+}
+
+fn message(to: &mut Vec<u8>, message: &Message) {
+    put_id(to, message.peer);
+    put_id(to, message.communicator);
+    put_id(to, message.tag);
+    put(to, message.bytes);
+}
+
+fn collective(to: &mut Vec<u8>, joint: &Joint) {
+    to.push(joint.number);
+    put_id(to, joint.communicator);
+    put_id(to, joint.root);
+    put(to, joint.sent);
+    put(to, joint.received);
+}
+
+struct Translator<'a> {
+    process: ProcessId,
+    names: &'a Names<'a>,
+    used: &'a Used,
+}
+
+impl Translator<'_> {
+    fn meaning(&self, shape: &Shape) -> Meaning {
+        match shape {
+            Shape::Phase(change) => Meaning::Phase(
+                change.phase.as_deref().filter(|_| change.is_on).and_then(|phase| self.used.phase(phase)),
+            ),
+            Shape::Change(change) => Meaning::Change { change: change.change, act: self.act(&change.operation) },
+            Shape::Call { call, posts } => {
+                let when = call.function().function().operation;
+                let does = call.result == 0 && when != When::Persistent;
+                Meaning::Call {
+                    region: self.used.function(call.function()),
+                    site: call.call_site.and_then(|site| self.used.site(site)),
+                    act: if does { self.act(&call.operation) } else { Act::Nothing },
+                    when,
+                    posts: *posts,
+                    has_returned: call.has_returned,
+                }
+            }
+        }
+    }
+
+    fn act(&self, operation: &Operation) -> Act {
+        match operation.function.function().communication() {
+            Communication::Collective(Pattern::Common) => self.window(operation),
+            Communication::Collective(_) => self.joint(operation).unwrap_or(Act::Nothing),
+            Communication::Probe
+            | Communication::MatchedProbe
+            | Communication::PartitionedSend
+            | Communication::PartitionedReceive => Act::Nothing,
+            Communication::Nothing => self.access(operation).unwrap_or(Act::Nothing),
+            _ => {
+                let mut outside = 0;
+                let mut message = |transfer: Option<Transfer>| {
+                    let transfer =
+                        transfer.filter(|one| one.partner != Partner::Null && one.partner != Partner::Any)?;
+                    let found = self.message(operation.communicator, transfer);
+                    outside += u64::from(found.is_none());
+                    found
+                };
+                let (send, receive) = (message(operation.send), message(operation.receive));
+                Act::Messages { send, receive, outside }
+            }
+        }
+    }
+
+    fn message(&self, communicator: Option<CommunicatorId>, transfer: Transfer) -> Option<Message> {
+        let (Partner::Rank(rank), Some(id), Some(tag)) = (transfer.partner, communicator, transfer.tag) else {
+            return None;
+        };
+        self.names.peer(self.process, id, rank)?;
+        let known = self.names.definitions.communicator(id)?;
+        // The two groups of an inter-communicator are one in the archive.
+        let own = self.names.definitions.process(self.process)?.rank;
+        let is_remote = known.is_inter() && !known.remote_members.contains(&own);
+        let first = if is_remote { u32::try_from(known.members.len()).ok()? } else { 0 };
+        Some(Message {
+            peer: rank + first,
+            communicator: self.used.communicator(id)?,
+            tag: tag.cast_unsigned(),
+            bytes: bytes(transfer.bytes),
+        })
+    }
+
+    fn joint(&self, operation: &Operation) -> Option<Act> {
+        let id = operation.communicator?;
+        let known = self.names.definitions.communicator(id)?;
+        let is_alone = known.kind == mpiprobe_trace::CommunicatorKind::Own;
+        if known.is_inter() || (!is_alone && self.names.members(known).is_none()) {
+            return None;
+        }
+        let root = match operation.root {
+            Some(Root::Rank(rank)) => rank,
+            _ => UNDEFINED,
+        };
+        let moved = |transfer: Option<Transfer>| transfer.map_or(0, |transfer| bytes(transfer.bytes));
+        Some(Act::Joint(Joint {
+            number: collective_number(operation.function)?,
+            communicator: self.used.communicator(id)?,
+            root,
+            sent: moved(operation.send),
+            received: moved(operation.receive),
+        }))
+    }
+
+    fn window(&self, operation: &Operation) -> Act {
+        let Some(Object::Window(window)) = operation.object else { return Act::Nothing };
+        let is_made = match operation.function.function().name {
+            "MPI_Win_free" => false,
+            name if name.starts_with("MPI_Win_create") || name.starts_with("MPI_Win_allocate") => true,
+            _ => return Act::Nothing,
+        };
+        match self.used.window(window) {
+            Some(window) if self.window_is_known(operation) => Act::Window { is_made, window },
+            _ => Act::Nothing,
+        }
+    }
+
+    fn window_is_known(&self, operation: &Operation) -> bool {
+        let Some(Object::Window(window)) = operation.object else { return false };
+        let over = self.names.definitions.windows.get(window.index()).and_then(|window| window.communicator);
+        over.is_some_and(|over| self.used.communicator(over).is_some())
+    }
+
+    fn access(&self, operation: &Operation) -> Option<Act> {
+        let Some(Object::Window(window)) = operation.object else { return None };
+        if !self.window_is_known(operation) {
+            return None;
+        }
+        let moves = |transfer: Option<Transfer>| match transfer?.partner {
+            Partner::Rank(rank) => Some((rank, bytes(transfer?.bytes))),
+            _ => None,
+        };
+        let (sent, received) = (moves(operation.send), moves(operation.receive));
+        let record = match operation.function.function().short_name().trim_start_matches('R').trim_end_matches("_c") {
+            "Put" | "put" => id::RMA_PUT,
+            "Get" | "get" => id::RMA_GET,
+            _ => id::RMA_ATOMIC,
+        };
+        Some(Act::Access(Access {
+            record,
+            window: self.used.window(window)?,
+            peer: sent.or(received)?.0,
+            sent: sent.map_or(0, |(_, bytes)| bytes),
+            received: received.map_or(0, |(_, bytes)| bytes),
+        }))
+    }
+}
+
+fn bytes(bytes: Bytes) -> u64 {
+    bytes.at_most().unwrap_or(0)
+}

@@ -1,0 +1,272 @@
+//! `mpiprobe export`: a trace as files that other tools open.
+
+use std::{
+    cell::Cell,
+    fs::DirBuilder,
+    io::{self, Write},
+    os::unix::fs::DirBuilderExt as _,
+    path::{Path, PathBuf},
+};
+
+use clap::{Args, ValueEnum};
+use mpiprobe_discover::files::{create_new, with_callers_rights};
+use mpiprobe_export::{
+    ExportError, Exported, Selection, chrome, csv,
+    otf2::{self, Archive, ArchiveFile, Otf2Options},
+    perfetto,
+};
+use mpiprobe_model::filter::Filter;
+use mpiprobe_replay::{Clocks, threads};
+use mpiprobe_report::present::{Output, OutputError, Progress, say, units};
+use mpiprobe_trace::{LocationId, Trace, store};
+use thiserror::Error;
+
+use super::{
+    output::{FileMode, filter},
+    traces::TraceArguments,
+};
+use crate::session::{Outcome, ProfileTo, WriteError, create_file};
+
+/// Which trace, and what becomes of it.
+#[derive(Args, Debug)]
+pub struct Export {
+    #[command(flatten)]
+    pub trace: TraceArguments,
+    /// What it is written as, and where: `otf2 DIR` for Vampir, Scalasca and others; `perfetto FILE` for ui.perfetto.dev; `parquet DIR` for
+    /// DuckDB, Polars and pandas; `csv FILE`; `chrome FILE` for what reads nothing else. All are new; `csv -` is standard output.
+    #[arg(long, num_args = 2, value_names = ["FORMAT", "OUT"], required = true)]
+    pub to: Vec<String>,
+    /// Of formats that show calls, only those for which this is not false; see docs/filter.md
+    #[arg(long, value_name = "FILTER", value_parser = filter, help_heading = "What of it")]
+    pub filter: Option<Filter>,
+    /// Of OTF2, make up an MPI_Init and an MPI_Finalize of no length where a part of a run has none: without, Scalasca looks for no causes.
+    #[arg(long, help_heading = "Output")]
+    pub synthetic_ends: bool,
+    #[command(flatten)]
+    pub files: FileMode,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Format {
+    Otf2,
+    Perfetto,
+    Parquet,
+    Csv,
+    Chrome,
+}
+
+/// Why there is no export.
+#[derive(Debug, Error)]
+pub enum ExportFailure {
+    #[error(transparent)]
+    Open(#[from] store::OpenError),
+    #[error(transparent)]
+    Write(#[from] WriteError),
+    #[error(transparent)]
+    Export(#[from] ExportError),
+    #[error(transparent)]
+    Output(#[from] OutputError),
+    #[error("{0:?} is none of the formats otf2, perfetto, parquet, csv and chrome")]
+    Format(String),
+    #[error("OTF2 has messages with both ends: take a part of them by --ranks, --from and --until, not by --filter")]
+    FilteredOtf2,
+    #[error("this mpiprobe was built without Parquet (cargo feature `parquet`)")]
+    NoParquet,
+}
+
+/// Reads the trace and writes it.
+pub(super) fn export(asked: &Export) -> Result<Outcome, ExportFailure> {
+    let (format, to) = match asked.to.as_slice() {
+        [format, to] => match Format::from_str(format, true) {
+            Ok(format) => (format, to),
+            Err(_) => return Err(ExportFailure::Format(format.clone())),
+        },
+        _ => return Err(ExportFailure::Format(String::new())),
+    };
+    if format == Format::Otf2 && asked.filter.is_some() {
+        return Err(ExportFailure::FilteredOtf2);
+    }
+    if format == Format::Parquet && !cfg!(feature = "parquet") {
+        return Err(ExportFailure::NoParquet);
+    }
+    let files = asked.trace.open()?;
+    let trace = asked.trace.selected(&files);
+    let shown: Vec<LocationId> = trace.locations().collect();
+    let has = |location: LocationId| shown.binary_search(&location).is_ok();
+    let clocks = Clocks::same();
+    let selection = Selection {
+        clocks: &clocks,
+        clocks_within_ns: None,
+        span: asked.trace.span(trace.span().from_ns),
+        has: &has,
+        filter: asked.filter.as_ref(),
+        threads: threads(),
+    };
+    let passes = if matches!(format, Format::Otf2 | Format::Parquet) { 2 } else { 1 };
+    let exported = {
+        let steps = usize::try_from(trace.event_count()).unwrap_or(usize::MAX).saturating_mul(passes);
+        let progress = Progress::new("exporting", steps);
+        write(format, Path::new(to), &trace, &selection, asked, &|events| progress.advance(events))?
+    };
+    Ok(tell(&exported, to, &trace, asked))
+}
+
+fn write(
+    format: Format,
+    to: &Path,
+    trace: &dyn Trace,
+    selection: &Selection<'_>,
+    asked: &Export,
+    progress: &(dyn Fn(u64) + Sync),
+) -> Result<Exported, ExportFailure> {
+    let mode = asked.files.file_mode;
+    match format {
+        Format::Otf2 => {
+            let archive = Directory::create(to, mode)?;
+            archive.subdirectory("traces")?;
+            let options = Otf2Options { synthetic_ends: asked.synthetic_ends };
+            Ok(otf2::write(trace, selection, options, &archive, progress)?)
+        }
+        Format::Parquet => write_tables(to, trace, selection, mode, progress),
+        Format::Csv if to == Path::new("-") => {
+            let written = Cell::new(None);
+            Output.with(|out| keep(&written, csv::write(trace, selection, out, progress)))?;
+            Ok(taken(written)?)
+        }
+        Format::Csv => one_file(to, mode, |out| csv::write(trace, selection, out, progress)),
+        Format::Perfetto => one_file(to, mode, |out| perfetto::write(trace, selection, out, progress)),
+        Format::Chrome => one_file(to, mode, |out| chrome::write(trace, selection, out, progress)),
+    }
+}
+
+#[cfg(feature = "parquet")]
+fn write_tables(
+    to: &Path,
+    trace: &dyn Trace,
+    selection: &Selection<'_>,
+    mode: u32,
+    progress: &(dyn Fn(u64) + Sync),
+) -> Result<Exported, ExportFailure> {
+    let directory = Directory::create(to, mode)?;
+    let mut calls = io::BufWriter::new(directory.file("calls.parquet")?);
+    let exported = mpiprobe_export::parquet::write_calls(trace, selection, &mut calls, progress)?;
+    calls.flush().map_err(ExportError::from)?;
+    let mut messages = io::BufWriter::new(directory.file("messages.parquet")?);
+    let messages_written = mpiprobe_export::parquet::write_messages(trace, selection, &mut messages, progress)?;
+    messages.flush().map_err(ExportError::from)?;
+    Ok(Exported { messages: messages_written, ..exported })
+}
+
+#[cfg(not(feature = "parquet"))]
+fn write_tables(
+    _: &Path,
+    _: &dyn Trace,
+    _: &Selection<'_>,
+    _: u32,
+    _: &(dyn Fn(u64) + Sync),
+) -> Result<Exported, ExportFailure> {
+    Err(ExportFailure::NoParquet)
+}
+
+type Written = Cell<Option<Result<Exported, ExportError>>>;
+
+/// Hands on that writing has failed, and keeps what it was.
+fn keep(written: &Written, result: Result<Exported, ExportError>) -> io::Result<()> {
+    match result {
+        Err(ExportError::Write(error)) => Err(error),
+        Err(error) => {
+            written.set(Some(Err(error)));
+            Err(io::ErrorKind::InvalidData.into())
+        }
+        Ok(exported) => {
+            written.set(Some(Ok(exported)));
+            Ok(())
+        }
+    }
+}
+
+fn taken(written: Written) -> Result<Exported, ExportError> {
+    written.into_inner().unwrap_or_else(|| Ok(Exported::default()))
+}
+
+/// A new file, which is gone again if it cannot be written whole.
+fn one_file(
+    path: &Path,
+    mode: u32,
+    write: impl FnOnce(&mut dyn Write) -> Result<Exported, ExportError>,
+) -> Result<Exported, ExportFailure> {
+    let file = create_file(&ProfileTo { path: path.to_owned(), mode })?;
+    let written = Cell::new(None);
+    match file.write_with(|to| keep(&written, write(to))) {
+        Err(error) => match written.into_inner() {
+            Some(Err(error)) => Err(error.into()),
+            _ => Err(WriteError::new(path, error).into()),
+        },
+        Ok(()) => Ok(taken(written)?),
+    }
+}
+
+/// A new directory for an export.
+struct Directory {
+    path: PathBuf,
+    mode: u32,
+}
+
+impl Directory {
+    fn create(path: &Path, mode: u32) -> Result<Self, WriteError> {
+        let directory = Self { path: path.to_owned(), mode };
+        directory.make(path)?;
+        Ok(directory)
+    }
+
+    /// Whoever may read the files may enter.
+    fn make(&self, path: &Path) -> Result<(), WriteError> {
+        let mode = self.mode | (self.mode & 0o444) >> 2;
+        let result = with_callers_rights(|| DirBuilder::new().mode(mode).create(path));
+        result.map_err(|error| WriteError::new(path, error))
+    }
+
+    fn subdirectory(&self, name: &str) -> Result<(), WriteError> {
+        self.make(&self.path.join(name))
+    }
+
+    fn file(&self, name: &str) -> Result<std::fs::File, WriteError> {
+        let path = self.path.join(name);
+        create_new(&path, self.mode).map_err(|error| WriteError::new(&path, error))
+    }
+}
+
+impl Archive for Directory {
+    fn create(&self, file: ArchiveFile) -> io::Result<Box<dyn Write + '_>> {
+        let file = create_new(&self.path.join(file.path()), self.mode)?;
+        Ok(Box::new(io::BufWriter::new(file)))
+    }
+}
+
+/// Says what was written, and what was not.
+fn tell(exported: &Exported, to: &str, trace: &dyn Trace, asked: &Export) -> Outcome {
+    let count = units::count;
+    if to != "-" {
+        let messages = match exported.messages {
+            0 => String::new(),
+            messages => format!(" and {} messages", count(messages)),
+        };
+        say(format_args!("{to} has {} calls{messages}", count(exported.calls)));
+    }
+    let lost: u64 = trace.definitions().locations.iter().map(|location| location.losses.missing()).sum();
+    let is_part = asked.trace.is_part();
+    let notes = [
+        (exported.cut_calls, "calls were left out that begin before the span or end behind it"),
+        (
+            exported.loose_ends,
+            "sends, receives and collective calls have no other end in it, and were left out as such",
+        ),
+        (exported.damaged, "parts of the trace are damaged"),
+        (lost, "calls are missing in the trace"),
+    ];
+    for (number, what) in notes.into_iter().filter(|&(number, _)| number > 0) {
+        say(format_args!("{} {what}", count(number)));
+    }
+    let is_whole = exported.damaged == 0 && lost == 0 && (is_part || exported.loose_ends == 0);
+    if is_whole { Outcome::Complete } else { Outcome::Incomplete }
+}

@@ -17,6 +17,13 @@ pub fn with_callers_rights<T, E: From<io::Error>>(what: impl FnOnce() -> Result<
     what()
 }
 
+/// The same without any rights at all, whosever they are.
+pub(crate) fn without_any_rights<T>(what: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
+    let before = capabilities(None)?;
+    let _lowered = Lowered::to(before, CapabilitySet::empty())?;
+    what()
+}
+
 /// For ever, where nothing is done that needs more: threads that are started later begin without them too.
 pub fn put_down_files_rights() -> io::Result<()> {
     if getuid().is_root() {
@@ -43,11 +50,12 @@ impl Lowered {
         }
         let before = capabilities(None)?;
         let own = callers(before.effective);
-        if own == before.effective {
-            return Ok(nothing);
-        }
-        set_capabilities(None, CapabilitySets { effective: own, ..before })?;
-        Ok(Self { before: Some(before), ..nothing })
+        if own == before.effective { Ok(nothing) } else { Self::to(before, own) }
+    }
+
+    fn to(before: CapabilitySets, effective: CapabilitySet) -> io::Result<Self> {
+        set_capabilities(None, CapabilitySets { effective, ..before })?;
+        Ok(Self { before: Some(before), _of_this_thread: PhantomData })
     }
 }
 

@@ -34,6 +34,8 @@ mod mpi_tests;
 mod nearest;
 mod open_file;
 pub mod open_mapped;
+pub mod packet;
+pub mod privileged;
 pub mod proc_root;
 pub mod process;
 pub mod process_error;

@@ -3,13 +3,9 @@
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{Dir, Mode, OFlags, PROC_SUPER_MAGIC, fstatfs, open};
-use rustix::io::Errno;
+use rustix::fs::{Mode, OFlags, PROC_SUPER_MAGIC, fstatfs, open};
 
-use super::{
-    read::{link_at, read_at},
-    status::Status,
-};
+use super::{privileged, read::link_at, status::Status};
 
 /// Why no process can be looked up at all.
 #[derive(Debug, thiserror::Error)]
@@ -40,11 +36,17 @@ pub struct ProcRoot {
 impl ProcRoot {
     /// Opens this machine's `/proc` and makes sure that its pids are those of this process's system calls.
     pub fn system() -> Result<Self, ProcRootError> {
-        let root = Self { live: true, ..Self::at("/proc")? };
-        let path = root.path.clone();
+        let path = PathBuf::from("/proc");
+        let directory = privileged::here::proc();
+        let directory = directory.map_err(|source| ProcRootError::Unreadable { path: path.clone(), source })?;
+        let root = Self { directory, path: path.clone(), live: true };
         let is_proc = fstatfs(&root.directory).is_ok_and(|file_system| file_system.f_type == PROC_SUPER_MAGIC);
         if !is_proc {
             return Err(ProcRootError::NotProc(path));
+        }
+        // Who has opened it for this process has seen to that.
+        if privileged::is_apart() {
+            return Ok(root);
         }
         let own = std::process::id();
         // In a mount of a namespace that does not hold this process, "self" leads nowhere.
@@ -67,12 +69,8 @@ impl ProcRoot {
 
     /// The pids of all processes (not threads) at some moment, in ascending order; each may be gone by now.
     pub fn pids(&self) -> Result<Vec<u32>, ProcRootError> {
-        let unreadable = |source: Errno| ProcRootError::Unreadable { path: self.path.clone(), source: source.into() };
-        let mut pids = Vec::new();
-        for entry in Dir::read_from(&self.directory).map_err(unreadable)? {
-            let entry = entry.map_err(unreadable)?;
-            pids.extend(entry.file_name().to_str().ok().and_then(parse_pid));
-        }
+        let unreadable = |source| ProcRootError::Unreadable { path: self.path.clone(), source };
+        let mut pids = privileged::here::pids(self.directory()).map_err(unreadable)?;
         pids.sort_unstable();
         Ok(pids)
     }
@@ -80,7 +78,7 @@ impl ProcRoot {
     /// The process that `id` is a thread of (`id` itself for a main thread); `None` if there is no such thread.
     pub fn thread_group(&self, id: u32) -> Option<u32> {
         // Threads are not listed in /proc, but can be looked up there.
-        let status = read_at(self.directory(), &format!("{id}/status"), super::read::SMALL_FILE).ok()?;
+        let status = privileged::here::read(self.directory(), &format!("{id}/status"), super::read::SMALL_FILE).ok()?;
         Some(Status::parse(&status.bytes)?.thread_group)
     }
 
@@ -94,23 +92,9 @@ impl ProcRoot {
     }
 }
 
-/// A name in `/proc` that is a pid: digits alone, no sign, no leading zero.
-fn parse_pid(name: &str) -> Option<u32> {
-    let digits = name.bytes().all(|byte| byte.is_ascii_digit()) && !name.starts_with('0');
-    digits.then(|| name.parse().ok()).flatten()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn only_numbers_are_pids() {
-        assert_eq!(parse_pid("4711"), Some(4711));
-        for other in ["", "0", "007", "+1", "self", "1x", "99999999999"] {
-            assert_eq!(parse_pid(other), None, "{other}");
-        }
-    }
 
     #[test]
     fn the_own_process_is_listed_in_order() {

@@ -1,11 +1,11 @@
 //! One process, pinned so that a reused pid is never taken for it.
 
 use std::fs::File;
+use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use mpiprobe_elf::Architecture;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::fs::{AtFlags, Dir, Mode, OFlags, fstat, openat, statat};
 use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use serde::Serialize;
@@ -15,9 +15,10 @@ use super::{
     command_line::CommandLine,
     environment::Environment,
     foreign::{ForeignFile, Opening, Request, Whose, open},
+    privileged::here,
     proc_root::ProcRoot,
     process_error::ProcessError,
-    read::{Bounded, link_at, read_at},
+    read::Bounded,
     stat::Stat,
     status::Status,
 };
@@ -55,13 +56,12 @@ impl Process {
     /// Opens the process that has `pid` now.
     pub fn open(root: &ProcRoot, pid: u32) -> Result<Self, ProcessError> {
         let pidfd = if root.is_live() { Some(open_pidfd(root, pid)?) } else { None };
-        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let directory = openat(root.directory(), pid.to_string(), flags, Mode::empty()).map_err(|error| {
+        let directory = here::process(root.directory(), pid).map_err(|error| {
             let alive = pidfd.as_ref().is_some_and(|pidfd| !has_exited(pidfd.as_fd()));
-            match error {
-                Errno::NOENT if alive => ProcessError::Hidden { pid },
-                Errno::NOENT => ProcessError::NoSuchProcess { pid },
-                error => ProcessError::sort(pid, "the directory", error.into(), || true),
+            match error.kind() {
+                io::ErrorKind::NotFound if alive => ProcessError::Hidden { pid },
+                io::ErrorKind::NotFound => ProcessError::NoSuchProcess { pid },
+                _ => ProcessError::sort(pid, "the directory", error, || true),
             }
         })?;
         let mut process = Self { id: ProcessId { pid, start_ticks: 0 }, directory, pidfd };
@@ -72,7 +72,7 @@ impl Process {
     }
 
     /// The same process, held once more.
-    pub fn try_clone(&self) -> std::io::Result<Self> {
+    pub fn try_clone(&self) -> io::Result<Self> {
         let pidfd = self.pidfd.as_ref().map(OwnedFd::try_clone).transpose()?;
         Ok(Self { id: self.id, directory: self.directory.try_clone()?, pidfd })
     }
@@ -99,7 +99,7 @@ impl Process {
     pub fn is_alive(&self) -> bool {
         match &self.pidfd {
             Some(pidfd) => !has_exited(pidfd.as_fd()),
-            None => statat(&self.directory, "stat", AtFlags::SYMLINK_NOFOLLOW).is_ok(),
+            None => here::stat(self.directory(), "stat").is_ok(),
         }
     }
 
@@ -115,8 +115,14 @@ impl Process {
 
     /// The number of the inode of its pid namespace.
     pub fn pid_namespace(&self) -> Result<u64, ProcessError> {
-        let namespace = statat(&self.directory, "ns/pid", AtFlags::empty()).map(|status| status.st_ino);
-        self.alive_after("ns/pid", namespace.map_err(Into::into))
+        let namespace = here::stat(self.directory(), "ns/pid").map(|stat| stat.inode);
+        self.alive_after("ns/pid", namespace)
+    }
+
+    /// The number of the inode of its user namespace.
+    pub fn user_namespace(&self) -> Result<u64, ProcessError> {
+        let namespace = here::stat(self.directory(), "ns/user").map(|stat| stat.inode);
+        self.alive_after("ns/user", namespace)
     }
 
     /// The command name, at most 15 bytes, without the kernel's newline.
@@ -137,7 +143,7 @@ impl Process {
     }
 
     pub fn executable(&self) -> Result<Executable, ProcessError> {
-        let mut path = self.alive_after("exe", link_at(self.directory(), "exe"))?;
+        let mut path = self.alive_after("exe", here::link(self.directory(), "exe"))?;
         // A file may really be called so; then it is wrongly said to be deleted, and nothing else.
         let deleted = path.ends_with(b" (deleted)");
         if deleted {
@@ -153,7 +159,7 @@ impl Process {
         let request = Request::Link { name: "exe".to_owned() };
         let found = open(&request, self.directory(), Whose { user: self.user()?, device: None });
         let header = found.and_then(|found| {
-            let Opening::File(file) = found else { return Err(std::io::ErrorKind::NotFound.into()) };
+            let Opening::File(file) = found else { return Err(io::ErrorKind::NotFound.into()) };
             let mut header = [0; Architecture::HEADER];
             let read = file.read_at(&mut header, 0)?;
             Ok(header.get(..read).unwrap_or_default().to_vec())
@@ -171,24 +177,23 @@ impl Process {
         let found = open(&request, self.directory(), Whose { user: self.user()?, device: None });
         let found = found.and_then(|found| match found {
             Opening::File(file) => Ok(file),
-            Opening::Other | Opening::Nothing => Err(std::io::ErrorKind::NotFound.into()),
+            Opening::Other | Opening::Nothing => Err(io::ErrorKind::NotFound.into()),
         });
         self.alive_after("mem", found)
     }
 
     /// Its effective user, whatever it has executed.
     pub fn user(&self) -> Result<u32, ProcessError> {
-        let stat = fstat(&self.directory).map_err(Into::into);
-        Ok(self.alive_after("the directory", stat)?.st_uid)
+        let stat = here::stat(self.directory(), "");
+        Ok(self.alive_after("the directory", stat)?.user)
     }
 
     /// User and group that own the process's files in `/proc`: its effective ones, or root's (as its user namespace
     /// has them) if it is not dumpable, for instance after executing a set-user-id file (kernel: task_dump_owner).
     pub fn owner(&self) -> Result<(u32, u32), ProcessError> {
         // Not the directory itself: that always shows the effective ids.
-        let stat = statat(&self.directory, "status", AtFlags::SYMLINK_NOFOLLOW).map_err(Into::into);
-        let stat = self.alive_after("status", stat)?;
-        Ok((stat.st_uid, stat.st_gid))
+        let stat = self.alive_after("status", here::stat(self.directory(), "status"))?;
+        Ok((stat.user, stat.group))
     }
 
     /// Its memory, to be read at addresses of its own.
@@ -196,32 +201,28 @@ impl Process {
     /// Opened by way of the pinned directory: whatever takes the pid later cannot be read by it, and after the process's end
     /// or exec reads give nothing of the new program.
     pub fn memory(&self) -> Result<File, ProcessError> {
-        let flags = OFlags::RDONLY | OFlags::CLOEXEC;
-        let memory = openat(&self.directory, "mem", flags, Mode::empty()).map_err(Into::into);
-        self.alive_after("mem", memory.map(File::from))
+        self.alive_after("mem", here::memory(self.directory()))
     }
 
     /// The ids of its threads at some moment, ascending.
     pub fn threads(&self) -> Result<Vec<u32>, ProcessError> {
-        let list = || {
-            let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-            let mut threads = Vec::new();
-            for entry in Dir::new(openat(&self.directory, "task", flags, Mode::empty())?)? {
-                threads.extend(entry?.file_name().to_str().ok().and_then(|name| name.parse::<u32>().ok()));
-            }
-            threads.sort_unstable();
-            Ok(threads)
-        };
-        self.alive_after("task", list())
+        let mut threads = self.alive_after("task", here::threads(self.directory()))?;
+        threads.sort_unstable();
+        Ok(threads)
+    }
+
+    /// The name of what one of its descriptors stands for; any bytes.
+    pub fn descriptor(&self, number: u64) -> Result<Vec<u8>, ProcessError> {
+        self.alive_after("fd", here::link(self.directory(), &format!("fd/{number}")))
     }
 
     /// Reads at most `limit` bytes of a file of this process.
     pub fn read(&self, name: &'static str, limit: usize) -> Result<Bounded, ProcessError> {
-        self.alive_after(name, read_at(self.directory(), name, limit))
+        self.alive_after(name, here::read(self.directory(), name, limit))
     }
 
     /// Lets a result through if the process still lives: files of an ended one are empty rather than unreadable.
-    pub fn alive_after<T>(&self, what: &'static str, result: std::io::Result<T>) -> Result<T, ProcessError> {
+    pub fn alive_after<T>(&self, what: &'static str, result: io::Result<T>) -> Result<T, ProcessError> {
         match result {
             Ok(_) if !self.is_alive() => Err(ProcessError::Vanished { pid: self.pid() }),
             Ok(value) => Ok(value),

@@ -3,13 +3,13 @@
 use std::io;
 use std::os::fd::{AsFd as _, OwnedFd};
 
-use rustix::fs::{AtFlags, CWD, Mode, OFlags, StatxFlags, openat, statx};
+use rustix::fs::{CWD, Mode, OFlags, openat};
 
 use super::{
     foreign::{ForeignFile, Opening, Request, Whose, open},
+    privileged::here,
     process::Process,
     process_error::ProcessError,
-    read::link_at,
 };
 
 /// A root directory, of a container or this one. While it is held, the file system it is on stays in use.
@@ -19,7 +19,8 @@ pub struct Root(OwnedFd);
 impl Root {
     /// The one of mpiprobe itself.
     pub fn own() -> io::Result<Self> {
-        Self::open(CWD, "/")
+        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        Ok(Self(openat(CWD, "/", flags, Mode::empty())?))
     }
 
     /// The one of `process`; `None` if names mean the same to it as to mpiprobe.
@@ -37,19 +38,11 @@ impl Root {
     }
 
     fn other(process: &Process) -> io::Result<Option<Self>> {
-        let place = |directory, name| {
-            // What the kernel knows of it: its file system, which may not answer, is not asked.
-            let stat = statx(directory, name, AtFlags::STATX_DONT_SYNC, StatxFlags::INO)?;
-            io::Result::Ok((stat.stx_dev_major, stat.stx_dev_minor, stat.stx_ino))
-        };
-        let same_names = place(process.directory(), "root")? == place(CWD, "/")?
-            && link_at(process.directory(), "ns/mnt")? == link_at(CWD, "/proc/self/ns/mnt")?;
-        if same_names { Ok(None) } else { Self::open(process.directory(), "root").map(Some) }
-    }
-
-    fn open(directory: std::os::fd::BorrowedFd<'_>, name: &str) -> io::Result<Self> {
-        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        Ok(Self(openat(directory, name, flags, Mode::empty())?))
+        if here::has_same_names(process.directory())? {
+            Ok(None)
+        } else {
+            Ok(Some(Self(here::root(process.directory())?)))
+        }
     }
 }
 

@@ -46,10 +46,24 @@ pub(crate) fn plain(value: &[u8]) -> Option<&str> {
     fit.then(|| std::str::from_utf8(value).ok()).flatten()
 }
 
+/// A name in `/proc` that is a pid: digits alone, no sign, no leading zero.
+pub(crate) fn parse_pid(name: &str) -> Option<u32> {
+    let digits = name.bytes().all(|byte| byte.is_ascii_digit()) && !name.starts_with('0');
+    digits.then(|| name.parse().ok()).flatten()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use proptest::prelude::*;
+
+    #[test]
+    fn only_numbers_are_pids() {
+        assert_eq!(parse_pid("4711"), Some(4711));
+        for other in ["", "0", "007", "+1", "self", "1x", "99999999999"] {
+            assert_eq!(parse_pid(other), None, "{other}");
+        }
+    }
 
     /// Invariant PRINTABLE.
     #[test]

@@ -13,15 +13,14 @@ use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{AtFlags, Mode, OFlags, StatxFlags, openat, statx};
-use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
 use rustix::time::{ClockId, clock_gettime};
 
 use super::{
     message::{Answer, FileState, MOST_BYTES, MOST_READ, Opened, Opening, Request, receive, send},
     patience::{Patience, Whose, no_answer},
-    server::{NAME, serve},
+    server::{APART, Asking, NAME, serve},
 };
-use crate::{maps_line::FileId, open_file::reopen_regular};
+use crate::{maps_line::FileId, open_file::reopen_regular, packet, privileged};
 
 /// How often it is looked whether the wait is to end.
 const SLICE: Duration = Duration::from_millis(50);
@@ -81,7 +80,7 @@ pub(super) fn open(request: &Request, by: BorrowedFd<'_>, whose: Whose) -> io::R
 
 /// The mapped file, if it is on a disk of this machine that has answered before: then nobody need be asked.
 pub fn open_here(process: BorrowedFd<'_>, links: &[String], id: FileId) -> Option<File> {
-    if !client().patience.is_answering((id.major, id.minor)) {
+    if privileged::is_apart() || !client().patience.is_answering((id.major, id.minor)) {
         return None;
     }
     links.iter().find_map(|link| {
@@ -189,7 +188,7 @@ struct Client {
 #[derive(Debug)]
 struct Connection {
     socket: OwnedFd,
-    /// `None`: it is a thread.
+    /// `None`: it is a thread, or another process's child.
     child: Option<Child>,
 }
 
@@ -280,14 +279,27 @@ impl Client {
 }
 
 fn connect() -> io::Result<Connection> {
-    let flags = SocketFlags::CLOEXEC;
-    let (socket, other) = socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None)?;
+    if let Some(socket) = privileged::here::files() {
+        return Ok(Connection { socket: socket?, child: None });
+    }
     if !IS_PROGRAM.load(Ordering::Relaxed) {
-        thread::Builder::new().name("files".to_owned()).spawn(move || serve(other.as_fd()))?;
+        let (socket, other) = packet::pair()?;
+        thread::Builder::new().name("files".to_owned()).spawn(move || serve(other.as_fd(), Asking::Itself))?;
         return Ok(Connection { socket, child: None });
     }
+    let (socket, child) = start(Asking::Itself)?;
+    Ok(Connection { socket, child: Some(child) })
+}
+
+/// Starts the process, with the rights of this one.
+pub(crate) fn start(asking: Asking) -> io::Result<(OwnedFd, Child)> {
+    let (socket, other) = packet::pair()?;
+    let mut command = Command::new("/proc/self/exe");
+    if asking == Asking::Apart {
+        command.arg(APART);
+    }
     // Not one of the terminal's foreground: Ctrl-C is for the process that asks. It holds nothing that anybody may wait for.
-    let child = Command::new("/proc/self/exe")
+    let child = command
         .arg0(NAME)
         .env_clear()
         .current_dir("/")
@@ -296,7 +308,7 @@ fn connect() -> io::Result<Connection> {
         .stdout(Stdio::null())
         .stderr(Stdio::null())
         .spawn()?;
-    Ok(Connection { socket, child: Some(child) })
+    Ok((socket, child))
 }
 
 /// Whether somebody wants mpiprobe to end.

@@ -1,17 +1,12 @@
 //! What is asked of the process that opens and reads files, and what it answers. One message is one packet.
 
 use rustix::fs::{FileType, Stat};
-use std::io::{self, IoSlice, IoSliceMut};
-use std::mem::MaybeUninit;
+use std::io;
 use std::os::fd::{BorrowedFd, OwnedFd};
 
-use rustix::net::{
-    RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage, SendFlags,
-    recvmsg, sendmsg,
-};
 use serde::{Deserialize, Serialize};
 
-use crate::maps_line::FileId;
+use crate::{maps_line::FileId, packet};
 
 /// What stat(2) says of a file at some moment. It is another one when somebody has written to the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -126,27 +121,11 @@ impl Answer {
 
 /// Sends a packet, with at most one descriptor. Never waits.
 pub(super) fn send(socket: BorrowedFd<'_>, bytes: &[u8], descriptor: Option<BorrowedFd<'_>>) -> io::Result<()> {
-    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
-    let mut ancillary = SendAncillaryBuffer::new(&mut space);
-    let descriptors = descriptor.map(|descriptor| [descriptor]);
-    if let Some(descriptors) = &descriptors {
-        ancillary.push(SendAncillaryMessage::ScmRights(descriptors));
-    }
-    let flags = SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
-    let sent = rustix::io::retry_on_intr(|| sendmsg(socket, &[IoSlice::new(bytes)], &mut ancillary, flags))?;
-    if sent == bytes.len() { Ok(()) } else { Err(io::ErrorKind::WriteZero.into()) }
+    packet::send(socket, bytes, descriptor.as_slice(), false)
 }
 
 /// Waits for the next packet; `None`: there will be no more.
 pub(super) fn receive(socket: BorrowedFd<'_>, buffer: &mut [u8]) -> io::Result<Option<(usize, Option<OwnedFd>)>> {
-    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
-    let mut ancillary = RecvAncillaryBuffer::new(&mut space);
-    let flags = RecvFlags::CMSG_CLOEXEC;
-    let received =
-        rustix::io::retry_on_intr(|| recvmsg(socket, &mut [IoSliceMut::new(buffer)], &mut ancillary, flags))?;
-    let descriptor = ancillary.drain().find_map(|message| match message {
-        RecvAncillaryMessage::ScmRights(mut descriptors) => descriptors.next(),
-        _ => None,
-    });
-    Ok((received.bytes > 0).then_some((received.bytes, descriptor)))
+    let received = packet::receive(socket, buffer)?;
+    Ok(received.map(|(length, descriptors)| (length, descriptors.into_iter().next())))
 }

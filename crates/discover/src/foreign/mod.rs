@@ -18,4 +18,6 @@ pub use patience::Whose;
 pub use patience::has_no_answer;
 pub use server::serve_if_asked;
 
+pub(crate) use client::start;
 pub use client::{charged, open_here, work_beside};
+pub(crate) use server::Asking;

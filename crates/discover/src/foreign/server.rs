@@ -7,19 +7,33 @@ use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use std::os::unix::fs::FileExt as _;
 use std::thread;
 
-use rustix::fs::{Mode, OFlags, fstat, fstatfs, openat};
+use rustix::fs::{Mode, OFlags, PROC_SUPER_MAGIC, fstat, fstatfs, openat};
 use rustix::net::sockopt::socket_type;
 
 use super::message::{Answer, MOST_BYTES, MOST_READ, Opened, Opening, Request, receive, send};
 use crate::{
-    caller_rights::with_callers_rights,
+    caller_rights::{with_callers_rights, without_any_rights},
     mapped_identity::is_mapped_as,
-    maps_line::FileId,
+    maps_line::{self, FileId, Line},
     open_file::{FoundFile, find_regular_at, find_regular_in_root, reopen_regular},
+    privileged::is_protected,
+    read::read_at,
 };
 
 /// What it is started as.
 pub(super) const NAME: &str = "mpiprobe-files";
+/// Its argument if it is [`Asking::Apart`].
+pub(super) const APART: &str = "apart";
+
+/// Who asks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Asking {
+    /// The process that has started it, whose rights it has.
+    Itself,
+    /// A process without rights, which may have been taken over by what it has read: it is given the files that a process has mapped, and
+    /// nothing of a process that is protected from tracing. What else it names is opened without rights.
+    Apart,
+}
 
 /// File systems of the kernel's own, on disks or in memory: no process and no other machine is asked for what is on them. Numbers are those of
 /// `linux/magic.h` and of the file systems' own headers: ext2 to ext4, XFS, Btrfs, tmpfs, ramfs, hugetlbfs, SquashFS, EROFS, F2FS, ZFS.
@@ -44,14 +58,15 @@ pub fn serve_if_asked() -> bool {
     let input = io::stdin();
     if socket_type(&input).is_ok() {
         let _ = rustix::thread::set_name(c"mpiprobe-files");
-        serve(input.as_fd());
+        let is_apart = std::env::args_os().nth(1).is_some_and(|argument| argument == APART);
+        serve(input.as_fd(), if is_apart { Asking::Apart } else { Asking::Itself });
     }
     true
 }
 
 /// Answers until the other end is closed.
-pub(super) fn serve(socket: BorrowedFd<'_>) {
-    let mut server = Server::default();
+pub(super) fn serve(socket: BorrowedFd<'_>, asking: Asking) {
+    let mut server = Server { asking, files: HashMap::new(), next: 0 };
     let mut buffer = vec![0; MOST_BYTES];
     while let Ok(Some((length, descriptor))) = receive(socket, &mut buffer) {
         let Ok(request) = serde_json::from_slice(buffer.get(..length).unwrap_or_default()) else { return };
@@ -71,8 +86,8 @@ fn say(socket: BorrowedFd<'_>, answer: &Answer, descriptor: Option<&OwnedFd>) ->
 }
 
 /// The files that are open here, because their file systems may not answer.
-#[derive(Default)]
 struct Server {
+    asking: Asking,
     files: HashMap<u64, File>,
     next: u64,
 }
@@ -88,26 +103,36 @@ impl Server {
         let given = || descriptor.ok_or(io::ErrorKind::InvalidInput);
         match request {
             Request::Links { links, id } => {
-                let found = by_links(given()?, links, *id)?;
+                let found = by_links(self.mapping(given()?, *id)?, links, *id)?;
                 self.reply(found)
             }
             Request::Names { paths, id } => {
-                let found = by_names(given()?, paths, *id)?;
+                let found = by_names(self.mapping(given()?, *id)?, paths, *id)?;
                 self.reply(found)
             }
             Request::InRoot { path } => {
                 // The path may be anybody's word.
                 let root = given()?;
-                let found = with_callers_rights(|| find_regular_in_root(root, path))?;
+                let found = self.without_rights(|| find_regular_in_root(root, path))?;
                 self.reply(Opening::File(found))
             }
             Request::Link { name } => {
-                let found = find_regular_at(given()?, name)?;
+                let directory = given()?;
+                if self.asking == Asking::Apart
+                    && !(matches!(name.as_str(), "exe" | "mem") && may_look_into(directory)?)
+                {
+                    return Err(io::ErrorKind::PermissionDenied.into());
+                }
+                let found = find_regular_at(directory, name)?;
                 self.reply(Opening::File(found))
             }
             Request::Again => {
                 let place = given()?.try_clone_to_owned()?;
-                let found = reopen_regular(place)?;
+                // Anybody can have a descriptor that stands for the place of any file.
+                let found = match self.asking {
+                    Asking::Itself => reopen_regular(place),
+                    Asking::Apart => without_any_rights(|| reopen_regular(place)),
+                }?;
                 self.reply(Opening::File(found))
             }
             Request::Read { number, offset, length } => {
@@ -127,6 +152,21 @@ impl Server {
                 thread::spawn(move || drop(file));
                 Ok(Reply::Answer(Answer::Done, None))
             }
+        }
+    }
+
+    /// The process, if it may be asked for this file.
+    fn mapping<'a>(&self, process: BorrowedFd<'a>, id: FileId) -> io::Result<BorrowedFd<'a>> {
+        if self.asking == Asking::Apart && !(may_look_into(process)? && has_mapped(process, id)?) {
+            return Err(io::ErrorKind::PermissionDenied.into());
+        }
+        Ok(process)
+    }
+
+    fn without_rights<T>(&self, what: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
+        match self.asking {
+            Asking::Itself => with_callers_rights(what),
+            Asking::Apart => without_any_rights(what),
         }
     }
 
@@ -152,6 +192,17 @@ impl Server {
         };
         Ok(Reply::Answer(Answer::Found(Opening::File(Opened { number, state, is_here })), Some(descriptor)))
     }
+}
+
+/// Whether it is a process's directory, and the process may be traced by those who may not trace all.
+fn may_look_into(directory: BorrowedFd<'_>) -> io::Result<bool> {
+    Ok(fstatfs(directory)?.f_type == PROC_SUPER_MAGIC && !is_protected(directory)?)
+}
+
+fn has_mapped(process: BorrowedFd<'_>, id: FileId) -> io::Result<bool> {
+    let maps = read_at(process, "maps", maps_line::LIMIT)?;
+    let mut lines = maps.bytes.split(|byte| *byte == b'\n').filter_map(Line::parse);
+    Ok(lines.any(|line| line.id == id))
 }
 
 fn by_links(process: BorrowedFd<'_>, links: &[String], id: FileId) -> io::Result<Opening<FoundFile>> {

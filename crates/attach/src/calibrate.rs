@@ -13,7 +13,7 @@ use std::{
 
 use mpiprobe_common::{CALIBRATION_FUNCTION, CALIBRATION_SLOT, Cookie, Target};
 use mpiprobe_observe::StatsReader;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::{
     AttachError, AttachMethod, Tables, Targets,
@@ -27,7 +27,7 @@ const BATCH: u32 = 500;
 const BATCHES: u32 = 12;
 
 /// What one probed call costs on this machine. All in ns per call, of the fastest of several batches.
-#[derive(Clone, Copy, Debug, Serialize)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct Calibration {
     /// Added to the call: probes, programs and return.
     pub per_call_ns: f64,

@@ -10,17 +10,19 @@ use std::{
 
 use aya::EbpfLoader;
 use mpiprobe_common::{Config, Cookie};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::{
-    AttachError, AttachMethod, Attachment, Calibration, ProbeSite, Scope, Tables, calibrate,
+    AttachError, AttachMethod, Attachment, Calibration, ProbeSite, Scope, Tables,
+    apart::{self, Other},
+    calibrate,
     kernel::bpf,
     locate::{KernelTypes, LocateError, Locator},
     object::Program,
 };
 
 /// A method that did not work, and why.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Refusal {
     pub method: AttachMethod,
     pub reason: String,
@@ -34,12 +36,25 @@ pub struct Engine {
     pub calibration: Calibration,
     /// Better methods that do not work here.
     pub refusals: Vec<Refusal>,
-    programs: Vec<Program>,
-    /// Those of tools, and whether they are attached.
-    tool_programs: Vec<Program>,
+    programs: Programs,
+    /// Whether a tool was probed.
     has_tools: Cell<bool>,
     /// Whether programs are attached that run at returns only.
     returns: Cell<bool>,
+}
+
+/// What is attached, and by whom.
+#[derive(Debug)]
+enum Programs {
+    Here(Box<Own>),
+    /// By another process, which has the rights.
+    Apart(Other),
+}
+
+#[derive(Debug)]
+struct Own {
+    library: Vec<Program>,
+    tool: Vec<Program>,
     /// Has names of phases brought into memory, where the kernel can.
     resident: Option<Program>,
     locator: Option<Locator>,
@@ -58,6 +73,12 @@ pub fn check_pid_namespace() -> Result<(), AttachError> {
 
 /// Loads everything and takes the best method that works; `only` limits the choice to one.
 pub fn choose_method(config: &Config, only: Option<AttachMethod>) -> Result<Engine, AttachError> {
+    if apart::other().is_some() {
+        let apart::Loaded { tables, method, calibration, refusals, other } = apart::load(config, only)?;
+        let (has_tools, returns) = (Cell::new(false), Cell::new(true));
+        let programs = Programs::Apart(other);
+        return Ok(Engine { tables, method, calibration, refusals, programs, has_tools, returns });
+    }
     check_pid_namespace()?;
     let mut tried = Vec::new();
     for method in AttachMethod::ALL.into_iter().filter(|method| only.is_none_or(|only| only == *method)) {
@@ -71,7 +92,7 @@ pub fn choose_method(config: &Config, only: Option<AttachMethod>) -> Result<Engi
             },
         );
         match attempt {
-            Ok(((calibration, attachment), programs, tool_programs)) => {
+            Ok(((calibration, attachment), library, tool)) => {
                 // Where no thread can be had they are removed at once.
                 let tidying = thread::Builder::new().name("detach".into()).spawn(move || drop(attachment));
                 let refusals = tried.iter().map(|(method, error): &(AttachMethod, Box<AttachError>)| Refusal {
@@ -79,20 +100,9 @@ pub fn choose_method(config: &Config, only: Option<AttachMethod>) -> Result<Engi
                     reason: error.to_string(),
                 });
                 let (refusals, has_tools, returns) = (refusals.collect(), Cell::new(false), Cell::new(true));
-                let resident = load_resident(&tables, method);
-                return Ok(Engine {
-                    tables,
-                    method,
-                    calibration,
-                    refusals,
-                    programs,
-                    tool_programs,
-                    has_tools,
-                    returns,
-                    resident,
-                    locator,
-                    tidying: RefCell::new(tidying.ok()),
-                });
+                let (resident, tidying) = (load_resident(&tables, method), RefCell::new(tidying.ok()));
+                let programs = Programs::Here(Box::new(Own { library, tool, resident, locator, tidying }));
+                return Ok(Engine { tables, method, calibration, refusals, programs, has_tools, returns });
             }
             Err(error) => tried.push((method, Box::new(error))),
         }
@@ -146,10 +156,21 @@ fn types_and_loader() -> (Result<KernelTypes, LocateError>, EbpfLoader<'static>)
 impl Engine {
     /// Looks up where the calls that are open now were made from.
     pub fn locate_open_calls(&self) {
-        if let Some(locator) = &self.locator
-            && let Err(error) = locator.run()
-        {
+        let located = match &self.programs {
+            Programs::Here(own) => own.locator.as_ref().map_or(Ok(()), Locator::run).map_err(|error| error.to_string()),
+            Programs::Apart(_) if self.tables.config().read_call_sites != 0 => Ok(()),
+            Programs::Apart(other) => other.locate().map_err(|error| error.to_string()),
+        };
+        if let Err(error) = located {
             tracing::warn!("cannot look up where open calls were made from: {error}");
+        }
+    }
+
+    /// Starts the programs that see processes exec and threads end, and members of a job start others.
+    pub fn watch_processes(&mut self) -> Result<(), AttachError> {
+        match &self.programs {
+            Programs::Here(_) => self.tables.watch_processes(),
+            Programs::Apart(other) => other.watch(),
         }
     }
 
@@ -161,11 +182,15 @@ impl Engine {
         sites: &[ProbeSite],
         scope: Scope,
     ) -> Result<Attachment, AttachError> {
-        let attachment = Attachment::new(self.method, self.wanted(&self.programs), file, shown, sites, scope)?;
+        let own = match &self.programs {
+            Programs::Here(own) => own,
+            Programs::Apart(other) => return other.attach(file, shown, sites, (scope, false, self.returns.get())),
+        };
+        let attachment = Attachment::new(self.method, self.wanted(&own.library), file, shown, sites, scope)?;
         let control_plus_1 = self.tables.config().pcontrol_plus_1;
         let is_control = |site: &&ProbeSite| Cookie(site.cookie).function() + 1 == control_plus_1;
         let control: Vec<ProbeSite> = sites.iter().filter(is_control).copied().collect();
-        let Some(resident) = self.resident.as_ref().filter(|_| !control.is_empty()) else { return Ok(attachment) };
+        let Some(resident) = own.resident.as_ref().filter(|_| !control.is_empty()) else { return Ok(attachment) };
         match Attachment::new(self.method, std::iter::once(resident), file, shown, &control, scope) {
             Ok(further) => Ok(attachment.and(further)),
             Err(error) => {
@@ -204,7 +229,10 @@ impl Engine {
         scope: Scope,
     ) -> Result<Attachment, AttachError> {
         self.has_tools.set(true);
-        Attachment::new(self.method, self.wanted(&self.tool_programs), file, shown, sites, scope)
+        match &self.programs {
+            Programs::Here(own) => Attachment::new(self.method, self.wanted(&own.tool), file, shown, sites, scope),
+            Programs::Apart(other) => other.attach(file, shown, sites, (scope, true, self.returns.get())),
+        }
     }
 
     /// Whether a tool was probed.
@@ -214,10 +242,11 @@ impl Engine {
 
     /// Whether [`Scope::Process`] sees all threads of the process on this kernel.
     pub fn can_scope(&self) -> bool {
-        match self.method {
-            AttachMethod::Session | AttachMethod::PerfEvent => true,
-            AttachMethod::Multi => {
-                self.programs.first().is_some_and(|program| bpf::multi_links_see_all_threads(program.fd.as_fd()))
+        match (self.method, &self.programs) {
+            (_, Programs::Apart(other)) => other.can_scope(),
+            (AttachMethod::Session | AttachMethod::PerfEvent, _) => true,
+            (AttachMethod::Multi, Programs::Here(own)) => {
+                own.library.first().is_some_and(|program| bpf::multi_links_see_all_threads(program.fd.as_fd()))
             }
         }
     }
@@ -236,13 +265,20 @@ impl Engine {
 
     /// Hits that the kernel did not pass to the programs.
     pub fn missed_hits(&self) -> Option<u64> {
-        let programs = self.programs.iter().chain(&self.tool_programs);
-        programs.map(|program| bpf::recursion_misses(program.fd.as_fd()).ok()).sum()
+        match &self.programs {
+            Programs::Here(own) => {
+                let programs = own.library.iter().chain(&own.tool);
+                programs.map(|program| bpf::recursion_misses(program.fd.as_fd()).ok()).sum()
+            }
+            Programs::Apart(other) => other.missed_hits(),
+        }
     }
 
     /// What a probe costs whose program does nothing (ns per call): the kernel's own share of the cost.
     pub fn empty_probe_ns(&self) -> Result<f64, AttachError> {
-        if let Some(tidying) = self.tidying.take() {
+        if let Programs::Here(own) = &self.programs
+            && let Some(tidying) = own.tidying.take()
+        {
             // A function of mpiprobe's own with two probes would be a dearer one.
             let _ = tidying.join();
         }

@@ -89,6 +89,23 @@ pub enum AttachError {
          targets could not be told apart\n  Run it on the host, or in a container with the host's pid namespace (--pid=host)."
     )]
     PidNamespace,
+    /// Of the process of the service that has the rights, in its words.
+    #[error("{message}")]
+    Apart { message: String, errno: Option<i32> },
+}
+
+impl AttachError {
+    /// What the system said, where it was the system.
+    pub fn errno(&self) -> Option<i32> {
+        match self {
+            Self::Program { source, .. }
+            | Self::Link { source, .. }
+            | Self::Table { source, .. }
+            | Self::CodeEvents { source } => source.raw_os_error(),
+            Self::Apart { errno, .. } => *errno,
+            _ => None,
+        }
+    }
 }
 
 /// Which limit of this process's is in the way, if it is one, and what to do.

@@ -2,6 +2,7 @@
 // Printing to a pipe that somebody has closed must not panic: mpiprobe_report::present::{say, Output}.
 #![cfg_attr(not(test), deny(clippy::print_stderr, clippy::print_stdout))]
 
+pub mod apart;
 mod calibrate;
 mod engine;
 mod error;

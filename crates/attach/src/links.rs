@@ -7,14 +7,17 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use serde::{Deserialize, Serialize};
+
 use super::{
     AttachError, AttachMethod,
+    apart::LinkApart,
     kernel::{bpf, perf_event},
     object::Program,
 };
 
 /// Where one function is probed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ProbeSite {
     /// Bytes into the file.
     pub offset: u64,
@@ -23,7 +26,7 @@ pub struct ProbeSite {
 }
 
 /// Whose calls reach the programs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Scope {
     /// Of all processes that map the file; the allow-list sorts them out. Later processes are caught from their first call.
     Inode,
@@ -41,22 +44,56 @@ impl Scope {
 }
 
 /// Probes that are attached until this is dropped.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Attachment {
     links: Vec<Link>,
 }
 
 #[derive(Debug)]
-struct Link {
-    /// Closing it detaches.
-    probe: OwnedFd,
-    /// The perf event behind it, on that method.
-    event: Option<OwnedFd>,
+pub(crate) struct Link {
+    pub(crate) probe: Probe,
     /// Its program runs at returns only.
-    returns: bool,
+    pub(crate) returns: bool,
+}
+
+/// What is dropped to detach.
+#[derive(Debug)]
+pub(crate) enum Probe {
+    Here {
+        _link: OwnedFd,
+        /// The perf event behind it, on that method.
+        event: Option<OwnedFd>,
+    },
+    /// Another process has it.
+    Apart(LinkApart),
+}
+
+impl Probe {
+    /// Where detaching is slow, stops counting at once.
+    fn disable(&self) -> io::Result<()> {
+        match self {
+            Self::Here { event: Some(event), .. } => perf_event::disable(event.as_fd()),
+            Self::Here { event: None, .. } => Ok(()),
+            Self::Apart(link) => link.disable(),
+        }
+    }
 }
 
 impl Attachment {
+    pub(crate) fn of(links: Vec<Link>) -> Self {
+        Self { links }
+    }
+
+    /// Each link for itself, in the order of attaching, and whether its program runs at returns only.
+    pub(crate) fn split(mut self) -> Vec<(Self, bool)> {
+        let links = std::mem::take(&mut self.links);
+        links
+            .into_iter()
+            .map(|link| (link.returns, link))
+            .map(|(returns, link)| (Self::of(vec![link]), returns))
+            .collect()
+    }
+
     /// Attaches `programs` to `sites` of an open file. `shown` is the file's name in messages.
     ///
     /// All or nothing: on an error every probe attached so far is detached again.
@@ -94,7 +131,7 @@ impl Attachment {
             usage.returns,
             scope.pid(),
         )?;
-        self.links.push(Link { probe: link, event: None, returns: usage.returns });
+        self.links.push(Link { probe: Probe::Here { _link: link, event: None }, returns: usage.returns });
         Ok(())
     }
 
@@ -108,7 +145,8 @@ impl Attachment {
         for site in sites {
             let event = perf_event::open_uprobe(path, site.offset, program.usage.returns, scope.pid())?;
             let link = bpf::link_perf_event(program.fd.as_fd(), event.as_fd(), site.cookie)?;
-            self.links.push(Link { probe: link, event: Some(event), returns: program.usage.returns });
+            let probe = Probe::Here { _link: link, event: Some(event) };
+            self.links.push(Link { probe, returns: program.usage.returns });
         }
         Ok(())
     }
@@ -127,8 +165,8 @@ impl Attachment {
 
     /// Stops counting at once where detaching is slow. The targets still pay for the traps until [`Self::detach`].
     pub fn disable(&self) {
-        for event in self.links.iter().filter_map(|link| link.event.as_ref()) {
-            if let Err(error) = perf_event::disable(event.as_fd()) {
+        for link in &self.links {
+            if let Err(error) = link.probe.disable() {
                 tracing::warn!("cannot disable a probe before detaching it: {error}");
             }
         }
@@ -141,9 +179,8 @@ impl Attachment {
 
     /// Detaches, telling after each link how many are left. In the order of attaching reversed: entries before returns.
     pub fn detach(mut self, mut progress: impl FnMut(usize)) {
-        while let Some(Link { probe, event, .. }) = self.links.pop() {
-            drop(probe);
-            drop(event);
+        while let Some(link) = self.links.pop() {
+            drop(link);
             progress(self.links.len());
         }
     }

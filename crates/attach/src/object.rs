@@ -49,10 +49,48 @@ enum Log {
 
 /// The tables in the kernel, and the programs that watch processes.
 pub struct Tables {
-    ebpf: Ebpf,
+    maps: Maps,
     log: Log,
     config: Config,
     linked: OnceLock<Linked>,
+}
+
+/// Who has made the tables.
+enum Maps {
+    Loaded(Box<Ebpf>),
+    /// Another process, which has the programs.
+    Given(HashMap<String, Map>),
+}
+
+impl Maps {
+    fn get(&self, name: &str) -> Option<&Map> {
+        match self {
+            Self::Loaded(ebpf) => ebpf.map(name),
+            Self::Given(maps) => maps.get(name),
+        }
+    }
+
+    fn get_mut(&mut self, name: &str) -> Option<&mut Map> {
+        match self {
+            Self::Loaded(ebpf) => ebpf.map_mut(name),
+            Self::Given(maps) => maps.get_mut(name),
+        }
+    }
+
+    fn take(&mut self, name: &str) -> Option<Map> {
+        match self {
+            Self::Loaded(ebpf) => ebpf.take_map(name),
+            Self::Given(maps) => maps.remove(name),
+        }
+    }
+
+    /// What else was loaded with them; an error if that was another process.
+    fn loaded(&mut self) -> Result<&mut Ebpf, AttachError> {
+        match self {
+            Self::Loaded(ebpf) => Ok(ebpf),
+            Self::Given(_) => Err(AttachError::Missing { what: "program", name: "of this process" }),
+        }
+    }
 }
 
 impl fmt::Debug for Tables {
@@ -79,9 +117,20 @@ impl Tables {
         }
         let ebpf = loader.load(OBJECT).map_err(|source| AttachError::Object { source: Box::new(source) })?;
         let log = if config.trace == 0 { Log::Off } else { Log::Untouched };
-        let mut tables = Self { ebpf, log, config: *config, linked: OnceLock::new() };
+        let maps = Maps::Loaded(Box::new(ebpf));
+        let mut tables = Self { maps, log, config: *config, linked: OnceLock::new() };
         tables.describe([(CALIBRATION_FUNCTION, Descriptor::EMPTY)])?;
         Ok(tables)
+    }
+
+    /// Those that another process has made, by their names.
+    pub(crate) fn given(maps: HashMap<String, Map>, config: Config) -> Self {
+        Self { maps: Maps::Given(maps), log: Log::Off, config, linked: OnceLock::new() }
+    }
+
+    /// All of them, by their names.
+    pub(crate) fn descriptors(&self) -> Result<Vec<(&'static str, BorrowedFd<'_>)>, AttachError> {
+        sizes(&self.config).map(|(name, _)| Ok((name, self.descriptor(name)?))).collect()
     }
 
     /// Tells the programs where each function's arguments stand.
@@ -117,7 +166,7 @@ impl Tables {
         for (name, tracepoint) in forks.into_iter().chain(always) {
             let missing = AttachError::Missing { what: "program", name };
             let program: &mut RawTracePoint =
-                self.ebpf.program_mut(name).and_then(|program| program.try_into().ok()).ok_or(missing)?;
+                self.maps.loaded()?.program_mut(name).and_then(|program| program.try_into().ok()).ok_or(missing)?;
             let failed = |source: aya::programs::ProgramError| AttachError::Object { source: Box::new(source) };
             program.load().map_err(failed)?;
             program.attach(tracepoint).map_err(failed)?;
@@ -128,8 +177,8 @@ impl Tables {
     /// Passes on what the programs have logged meanwhile.
     pub fn flush_log(&mut self) {
         // Not before: the reader takes its table away, which programs that are loaded need.
-        if matches!(self.log, Log::Untouched) {
-            self.log = EbpfLogger::init(&mut self.ebpf).map_or_else(
+        if let (Log::Untouched, Ok(ebpf)) = (&self.log, self.maps.loaded()) {
+            self.log = EbpfLogger::init(ebpf).map_or_else(
                 |error| {
                     tracing::warn!("no log from inside the BPF programs: {error}");
                     Log::Off
@@ -149,8 +198,12 @@ impl Tables {
 
     /// A table's file descriptor.
     pub(super) fn fd<Kind>(&self, table: Table<Kind>) -> Result<BorrowedFd<'_>, AttachError> {
-        let missing = AttachError::Missing { what: "table", name: table.name };
-        let data = self.ebpf.map(table.name).and_then(data).ok_or(missing)?;
+        self.descriptor(table.name)
+    }
+
+    fn descriptor(&self, name: &'static str) -> Result<BorrowedFd<'_>, AttachError> {
+        let missing = AttachError::Missing { what: "table", name };
+        let data = self.maps.get(name).and_then(data).ok_or(missing)?;
         Ok(data.fd().as_fd())
     }
 
@@ -190,11 +243,11 @@ impl Tables {
 
     /// A table for good, to be owned by its reader.
     pub(super) fn take(&mut self, table: Table<Ring>) -> Result<Map, AttachError> {
-        self.ebpf.take_map(table.name).ok_or(AttachError::Missing { what: "table", name: table.name })
+        self.maps.take(table.name).ok_or(AttachError::Missing { what: "table", name: table.name })
     }
 
     fn map_mut(&mut self, name: &'static str) -> Result<&mut Map, AttachError> {
-        self.ebpf.map_mut(name).ok_or(AttachError::Missing { what: "table", name })
+        self.maps.get_mut(name).ok_or(AttachError::Missing { what: "table", name })
     }
 
     /// Loads a program that is run for every thread of the system.
@@ -251,7 +304,7 @@ impl Tables {
         let mut fds: HashMap<&str, i32> = HashMap::new();
         for name in maps.keys() {
             // Tables that were taken are used by none of these programs.
-            let Some(map) = self.ebpf.map(name) else { continue };
+            let Some(map) = self.maps.get(name) else { continue };
             // One of an unknown kind must not be left out: its place in the programs would be given to another.
             let data = data(map).ok_or(AttachError::Missing { what: "table", name: "of a kind known" })?;
             fds.insert(name, data.fd().as_fd().as_raw_fd());

@@ -58,6 +58,62 @@ pub struct Programs;
 #[derive(Debug)]
 pub struct Ring;
 
+/// About how much room a table takes.
+pub trait Room {
+    /// For each entry, bytes.
+    const ENTRY: u64;
+}
+
+/// What the kernel keeps for each entry of a hash table (kernel/bpf/hashtab.c, `struct htab_elem` and its bucket), bytes.
+const HASH_ENTRY: u64 = 64;
+
+/// Not all of these can be converted at this place otherwise.
+const fn size<T>() -> u64 {
+    size_of::<T>() as u64
+}
+
+impl<V> Room for Array<V> {
+    const ENTRY: u64 = size::<V>();
+}
+
+impl<V> Room for Mapped<V> {
+    const ENTRY: u64 = size::<V>();
+}
+
+impl<V> Room for PerProcessor<V> {
+    /// On a machine with many processors.
+    const ENTRY: u64 = size::<V>() * 64;
+}
+
+impl<K, V> Room for Hash<K, V> {
+    const ENTRY: u64 = size::<K>() + size::<V>() + HASH_ENTRY;
+}
+
+impl<K, V> Room for GrowingHash<K, V> {
+    /// As if it had grown.
+    const ENTRY: u64 = size::<K>() + size::<V>() + HASH_ENTRY;
+}
+
+impl<V> Room for Stack<V> {
+    const ENTRY: u64 = size::<V>();
+}
+
+impl Room for Programs {
+    const ENTRY: u64 = 8;
+}
+
+impl Room for Ring {
+    /// Its entries are bytes.
+    const ENTRY: u64 = 1;
+}
+
+impl<Kind: Room> Table<Kind> {
+    /// How much room it takes at most, bytes.
+    fn bytes(self, config: &Config) -> u64 {
+        Kind::ENTRY.saturating_mul(self.size(config).into())
+    }
+}
+
 /// A hash table of either kind.
 pub trait KeyValue {
     type Key;
@@ -232,6 +288,11 @@ macro_rules! list {
         /// Names and sizes of all.
         pub fn sizes(config: &Config) -> impl Iterator<Item = (&'static str, u32)> {
             [$(($name.name, $name.size)),*].into_iter().map(|(name, size)| (name, size(config)))
+        }
+
+        /// How much room all of them take at most, bytes.
+        pub fn bytes(config: &Config) -> u64 {
+            [$($name.bytes(config)),*].into_iter().fold(0, u64::saturating_add)
         }
     };
 }

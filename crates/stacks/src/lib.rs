@@ -4,6 +4,7 @@
 //! [`Capture`] copies registers and stacks of all threads of some processes. Nothing here attaches to a process or stops it but
 //! [`Capture::by_stopping`], for callers to whom the kernel does not give BPF programs.
 
+pub mod apart;
 mod arguments;
 pub mod callsites;
 mod capture;

@@ -235,12 +235,10 @@ impl Looker {
 }
 
 fn memory_of(process: &Process) -> Option<File> {
-    use rustix::fs::{Mode, OFlags, openat};
-    openat(process.directory(), "mem", OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty()).ok().map(File::from)
+    process.memory().ok()
 }
 
 /// The name of what a descriptor of a process stands for.
 fn file_of(process: &Process, descriptor: u64) -> Option<String> {
-    let link = rustix::fs::readlinkat(process.directory(), format!("fd/{descriptor}"), Vec::new()).ok()?;
-    Some(printable(link.as_bytes()))
+    Some(printable(&process.descriptor(descriptor).ok()?))
 }

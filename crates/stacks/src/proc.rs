@@ -1,27 +1,23 @@
 //! What `/proc` says of threads. Bounded reads of small files of the kernel's.
 
-use std::{fs, fs::File, io::Read as _};
+use mpiprobe_discover::privileged::{thread_file, thread_list};
 
 use crate::copy::{Progress, State};
 
-/// Far more than any of these files has, bytes.
-const LIMIT: u64 = 64 << 10;
-
 /// The threads of a process, in no order; none if it has ended.
 pub(crate) fn threads(pid: u32) -> Vec<u32> {
-    let Ok(entries) = fs::read_dir(format!("/proc/{pid}/task")) else { return Vec::new() };
-    entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect()
+    thread_list(pid)
 }
 
 pub(crate) fn state(pid: u32, tid: u32) -> Option<State> {
-    let stat = read(pid, tid, "stat")?;
+    let stat = thread_file(pid, tid, "stat").ok()?;
     // The name before it may have any characters, parentheses too.
     let after_name = stat.iter().rposition(|&byte| byte == b')')?;
     stat.get(after_name + 2).copied().map(State::of_letter)
 }
 
 pub(crate) fn progress(pid: u32, tid: u32) -> Option<Progress> {
-    let (status, times) = (read(pid, tid, "status")?, read(pid, tid, "schedstat"));
+    let (status, times) = (thread_file(pid, tid, "status").ok()?, thread_file(pid, tid, "schedstat").ok());
     let status = String::from_utf8_lossy(&status);
     let number = |key: &str| status.lines().find_map(|line| line.strip_prefix(key)?.trim().parse().ok());
     let run_ns = times.and_then(|times| String::from_utf8_lossy(&times).split_whitespace().next()?.parse().ok());
@@ -35,15 +31,9 @@ pub(crate) fn progress(pid: u32, tid: u32) -> Option<Progress> {
 
 /// The function of the kernel that a thread waits in; `None` if it does not wait, or that is nobody's business.
 pub fn waits_in(pid: u32, tid: u32) -> Option<String> {
-    let name = String::from_utf8(read(pid, tid, "wchan")?).ok()?;
+    let name = String::from_utf8(thread_file(pid, tid, "wchan").ok()?).ok()?;
     let is_name = name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_.".contains(&byte));
     (is_name && !name.is_empty() && name != "0").then_some(name)
-}
-
-fn read(pid: u32, tid: u32, name: &str) -> Option<Vec<u8>> {
-    let mut content = Vec::new();
-    File::open(format!("/proc/{pid}/task/{tid}/{name}")).ok()?.take(LIMIT).read_to_end(&mut content).ok()?;
-    Some(content)
 }
 
 /// By the monotonic clock, ns.

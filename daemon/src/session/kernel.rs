@@ -37,7 +37,7 @@ impl Kernel {
             engine.leave_returns_out();
             observer.count_entries_only_of_all();
         }
-        engine.tables.watch_processes()?;
+        engine.watch_processes()?;
         Ok(Self { engine, observer })
     }
 }

@@ -54,7 +54,7 @@ impl ProbeError {
             Self::Memory { source, .. } => {
                 source.kind() == io::ErrorKind::UnexpectedEof || source.raw_os_error() == Some(libc::EIO)
             }
-            Self::Attach(AttachError::Link { source, .. }) => source.raw_os_error() == Some(libc::ESRCH),
+            Self::Attach(error) => error.errno() == Some(libc::ESRCH),
             _ => false,
         }
     }

@@ -12,5 +12,5 @@ mod server;
 pub use client::{AskFor, ask_instead, is_apart};
 pub use here::{thread_file, thread_list};
 pub use request::{Granted, Request, Stat};
-pub use server::Server;
 pub(crate) use server::is_protected;
+pub use server::{Server, is_protected_thread};

@@ -137,6 +137,13 @@ pub(crate) fn is_protected(directory: BorrowedFd<'_>) -> io::Result<bool> {
     Ok(stat_here(directory, "")?.user != stat_here(directory, "status")?.user)
 }
 
+/// Whether a thread is of a process that is protected from tracing, or there is none.
+pub fn is_protected_thread(tid: u32) -> bool {
+    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let directory = open(format!("/proc/{tid}"), flags, Mode::empty());
+    !directory.is_ok_and(|directory| is_protected(directory.as_fd()).is_ok_and(|is_protected| !is_protected))
+}
+
 /// `PID/task/TID/NAME` below the directory of all processes.
 fn thread_name(name: &str) -> Option<&str> {
     let mut parts = name.split('/');

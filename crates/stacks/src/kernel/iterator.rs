@@ -1,10 +1,14 @@
 //! Registers and stacks of many threads at once, by the BPF iterator of `probe-ebpf/src/stacks.rs`.
 
-use std::{fs::File, io};
+use std::{
+    fs::File,
+    io,
+    os::fd::{AsFd as _, OwnedFd},
+};
 
 use aya::{
     Btf, Ebpf, EbpfLoader,
-    maps::{Array, HashMap, MapData, MapError},
+    maps::{Array, HashMap, Map, MapData, MapError},
     programs::{Iter, ProgramError},
 };
 use mpiprobe_common::stacks::{
@@ -15,6 +19,7 @@ use mpiprobe_common::stacks::{
 use super::fields;
 use crate::{
     CaptureError,
+    apart::{Looking, is_apart},
     copy::{Progress, Stack},
     registers::Registers,
 };
@@ -23,10 +28,23 @@ static OBJECT: &[u8] = aya::include_bytes_aligned!(env!("MPIPROBE_STACKS_OBJECT"
 
 /// The program in the kernel, and its tables.
 pub(crate) struct Iterator {
-    ebpf: Ebpf,
-    wanted: HashMap<MapData, u32, u32>,
+    program: Loaded,
     records: Array<MapData, Record>,
     stacks: Array<MapData, Page>,
+}
+
+/// Who has loaded the program.
+enum Loaded {
+    Here(Box<Program>),
+    /// Another process, which has the rights.
+    Apart(Looking),
+}
+
+struct Program {
+    ebpf: Ebpf,
+    wanted: HashMap<MapData, u32, u32>,
+    /// Of notes and of pages.
+    tables: [OwnedFd; 2],
 }
 
 impl std::fmt::Debug for Iterator {
@@ -59,6 +77,16 @@ impl Iterator {
     pub(crate) const MOST: usize = SLOTS as usize;
 
     pub(crate) fn load() -> Result<Self, CaptureError> {
+        let failed = |error: MapError| CaptureError::Program(Box::new(error));
+        if is_apart() {
+            let (looking, tables) = Looking::load()?;
+            let [records, stacks] = tables.map(|table| Map::from_map_data(MapData::from_fd(table)?));
+            return Ok(Self {
+                program: Loaded::Apart(looking),
+                records: records.and_then(Array::try_from).map_err(failed)?,
+                stacks: stacks.and_then(Array::try_from).map_err(failed)?,
+            });
+        }
         let fields = fields::read()?;
         let btf = Btf::from_sys_fs().map_err(|error| CaptureError::Program(Box::new(error)))?;
         let mut ebpf = EbpfLoader::new()
@@ -70,33 +98,33 @@ impl Iterator {
             .program_mut("look")
             .and_then(|program| program.try_into().ok())
             .ok_or(CaptureError::Missing("program"))?;
-        let failed = |error: ProgramError| CaptureError::Program(Box::new(error));
-        program.load("task", &btf).map_err(failed)?;
+        let refused = |error: ProgramError| CaptureError::Program(Box::new(error));
+        program.load("task", &btf).map_err(refused)?;
         let mut take = |name| ebpf.take_map(name).ok_or(CaptureError::Missing("table"));
         let (wanted, records, stacks) = (take("WANTED")?, take("RECORDS")?, take("STACKS")?);
-        let failed = |error: MapError| CaptureError::Program(Box::new(error));
+        let wanted = HashMap::try_from(wanted).map_err(failed)?;
+        let tables = [descriptor(&records)?, descriptor(&stacks)?];
         Ok(Self {
-            wanted: HashMap::try_from(wanted).map_err(failed)?,
+            program: Loaded::Here(Box::new(Program { ebpf, wanted, tables })),
             records: Array::try_from(records).map_err(failed)?,
             stacks: Array::try_from(stacks).map_err(failed)?,
-            ebpf,
         })
+    }
+
+    /// Its tables of notes and of pages.
+    pub(crate) fn descriptors(&self) -> io::Result<Vec<OwnedFd>> {
+        match &self.program {
+            Loaded::Here(own) => own.tables.iter().map(OwnedFd::try_clone).collect(),
+            Loaded::Apart(_) => Err(io::ErrorKind::Unsupported.into()),
+        }
     }
 
     /// Looks at threads, at most [`Self::MOST`] of them; those that are no longer there are missing in the answer.
     pub(crate) fn look(&mut self, threads: &[u32]) -> Result<Vec<CopiedThread>, CaptureError> {
         let failed = |error: MapError| CaptureError::Program(Box::new(error));
         let threads = threads.get(..Self::MOST).unwrap_or(threads);
-        for (slot, tid) in (0..).zip(threads) {
-            self.records.set(slot, [0; WORDS], 0).map_err(failed)?;
-            self.wanted.insert(tid, slot, 0).map_err(failed)?;
-        }
-        let run = self.run();
-        for tid in threads {
-            // One that is wanted and not there is looked for in vain the next time, too.
-            let _ = self.wanted.remove(tid);
-        }
-        run?;
+        let wanted: Vec<Option<u32>> = threads.iter().copied().map(Some).collect();
+        self.note(&wanted)?;
         let mut found = Vec::with_capacity(threads.len());
         for (slot, tid) in (0..).zip(threads) {
             let record = self.records.get(&slot, 0).map_err(failed)?;
@@ -107,17 +135,28 @@ impl Iterator {
         Ok(found)
     }
 
-    /// Reading makes the kernel run the program for every thread; it writes nothing into the file itself.
-    fn run(&mut self) -> Result<(), CaptureError> {
-        let program: &mut Iter = self
-            .ebpf
-            .program_mut("look")
-            .and_then(|program| program.try_into().ok())
-            .ok_or(CaptureError::Missing("program"))?;
-        let link = program.attach().and_then(|link| program.take_link(link));
-        let link = link.map_err(|error| CaptureError::Program(Box::new(error)))?;
-        let mut file: File = link.into_file().map_err(|error| CaptureError::Program(Box::new(error)))?;
-        io::copy(&mut file, &mut io::sink()).map(|_| ()).map_err(CaptureError::Run)
+    /// Notes what these threads do, each at its place; at most [`Self::MOST`] of them.
+    pub(crate) fn note(&mut self, threads: &[Option<u32>]) -> Result<(), CaptureError> {
+        let failed = |error: MapError| CaptureError::Program(Box::new(error));
+        let own = match &mut self.program {
+            Loaded::Here(own) => own,
+            Loaded::Apart(looking) => {
+                return looking.look(&threads.iter().flatten().copied().collect::<Vec<u32>>());
+            }
+        };
+        let threads = threads.get(..Self::MOST).unwrap_or(threads);
+        for (slot, tid) in (0..).zip(threads) {
+            self.records.set(slot, [0; WORDS], 0).map_err(failed)?;
+            if let Some(tid) = tid {
+                own.wanted.insert(tid, slot, 0).map_err(failed)?;
+            }
+        }
+        let run = own.run();
+        for tid in threads.iter().flatten() {
+            // One that is wanted and not there is looked for in vain the next time, too.
+            let _ = own.wanted.remove(tid);
+        }
+        run
     }
 
     fn found(&self, slot: u32, record: &Record) -> Result<CopiedThread, CaptureError> {
@@ -149,6 +188,28 @@ impl Iterator {
             after: progress(mpiprobe_common::stacks::AFTER),
             at_ns: word(ENDED),
         })
+    }
+}
+
+impl Program {
+    /// Reading makes the kernel run the program for every thread; it writes nothing into the file itself.
+    fn run(&mut self) -> Result<(), CaptureError> {
+        let program: &mut Iter = self
+            .ebpf
+            .program_mut("look")
+            .and_then(|program| program.try_into().ok())
+            .ok_or(CaptureError::Missing("program"))?;
+        let link = program.attach().and_then(|link| program.take_link(link));
+        let link = link.map_err(|error| CaptureError::Program(Box::new(error)))?;
+        let mut file: File = link.into_file().map_err(|error| CaptureError::Program(Box::new(error)))?;
+        io::copy(&mut file, &mut io::sink()).map(|_| ()).map_err(CaptureError::Run)
+    }
+}
+
+fn descriptor(table: &Map) -> Result<OwnedFd, CaptureError> {
+    match table {
+        Map::Array(data) => data.fd().as_fd().try_clone_to_owned().map_err(CaptureError::Run),
+        _ => Err(CaptureError::Missing("table")),
     }
 }
 

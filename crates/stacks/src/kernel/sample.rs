@@ -15,6 +15,8 @@ use rustix::{
     mm::{MapFlags, ProtFlags, mmap, munmap},
 };
 
+use crate::apart::{is_apart, open_event};
+
 use super::sample_record::{REGISTERS, Sample, sample};
 
 /// `PERF_TYPE_SOFTWARE`, `PERF_COUNT_SW_TASK_CLOCK` (include/uapi/linux/perf_event.h).
@@ -100,13 +102,13 @@ struct Event {
 
 /// Whether a thread may be sampled. Nothing is: the event is never switched on.
 pub(crate) fn is_permitted(tid: u32) -> io::Result<()> {
-    Event::switched_off(tid).map(drop)
+    Event::mapped(tid).map(drop)
 }
 
 impl Event {
     /// Of one thread, for one sample.
     fn open(tid: u32) -> io::Result<Self> {
-        let event = Self::switched_off(tid)?;
+        let event = Self::mapped(tid)?;
         // SAFETY: takes a number.
         if unsafe { libc::ioctl(event.event.as_raw_fd(), REFRESH, 1) } < 0 {
             return Err(io::Error::last_os_error());
@@ -114,35 +116,8 @@ impl Event {
         Ok(event)
     }
 
-    fn switched_off(tid: u32) -> io::Result<Self> {
-        // SAFETY: all-zero is a valid value.
-        let mut attributes: perf_event_attr = unsafe { mem::zeroed() };
-        attributes.type_ = SOFTWARE;
-        attributes.config = TASK_CLOCK;
-        attributes.__bindgen_anon_1.sample_period = PERIOD_NS;
-        attributes.sample_type = SAMPLE;
-        attributes.sample_regs_user = REGISTERS;
-        attributes.sample_stack_user = STACK_BYTES;
-        attributes.__bindgen_anon_2.wakeup_events = 1;
-        attributes.set_disabled(1);
-        attributes.size = u32::try_from(size_of::<perf_event_attr>()).map_err(|_| io::ErrorKind::InvalidInput)?;
-        // SAFETY: the attributes outlive the call.
-        let event = unsafe {
-            libc::syscall(
-                libc::SYS_perf_event_open,
-                &raw const attributes,
-                libc::c_long::from(tid),
-                -1 as libc::c_long,
-                -1 as libc::c_long,
-                CLOSE_ON_EXEC,
-            )
-        };
-        let event = i32::try_from(event).map_err(|_| io::ErrorKind::InvalidData)?;
-        if event < 0 {
-            return Err(io::Error::last_os_error());
-        }
-        // SAFETY: the kernel has just made this descriptor for us; nobody else has it.
-        let event = unsafe { OwnedFd::from_raw_fd(event) };
+    fn mapped(tid: u32) -> io::Result<Self> {
+        let event = if is_apart() { open_event(tid)? } else { switched_off(tid)? };
         let access = ProtFlags::READ | ProtFlags::WRITE;
         // SAFETY: with a null hint the kernel chooses unused addresses.
         let memory = unsafe { mmap(null_mut(), PAGE + RING, access, MapFlags::SHARED, event.as_fd(), 0)? };
@@ -158,6 +133,38 @@ impl Event {
         let bytes = unsafe { std::slice::from_raw_parts(self.memory.add(PAGE), length) }.to_vec();
         sample(&bytes)
     }
+}
+
+/// An event of one thread, which takes no sample before it is told to.
+pub(crate) fn switched_off(tid: u32) -> io::Result<OwnedFd> {
+    // SAFETY: all-zero is a valid value.
+    let mut attributes: perf_event_attr = unsafe { mem::zeroed() };
+    attributes.type_ = SOFTWARE;
+    attributes.config = TASK_CLOCK;
+    attributes.__bindgen_anon_1.sample_period = PERIOD_NS;
+    attributes.sample_type = SAMPLE;
+    attributes.sample_regs_user = REGISTERS;
+    attributes.sample_stack_user = STACK_BYTES;
+    attributes.__bindgen_anon_2.wakeup_events = 1;
+    attributes.set_disabled(1);
+    attributes.size = u32::try_from(size_of::<perf_event_attr>()).map_err(|_| io::ErrorKind::InvalidInput)?;
+    // SAFETY: the attributes outlive the call.
+    let event = unsafe {
+        libc::syscall(
+            libc::SYS_perf_event_open,
+            &raw const attributes,
+            libc::c_long::from(tid),
+            -1 as libc::c_long,
+            -1 as libc::c_long,
+            CLOSE_ON_EXEC,
+        )
+    };
+    let event = i32::try_from(event).map_err(|_| io::ErrorKind::InvalidData)?;
+    if event < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: the kernel has just made this descriptor for us; nobody else has it.
+    Ok(unsafe { OwnedFd::from_raw_fd(event) })
 }
 
 impl Drop for Event {

@@ -2,7 +2,10 @@
 
 use std::process::ExitCode;
 
-use mpiprobe::cli::{Arguments, Exit, execute, parse};
+use mpiprobe::{
+    cli::{Arguments, Exit, execute, parse, parse_hang, parse_observation, serve},
+    service::work_if_asked,
+};
 use mpiprobe_discover::foreign::{serve_if_asked, use_process};
 use mpiprobe_report::present::{LogWriter, say};
 use mpiprobe_view::GivenBack;
@@ -11,9 +14,21 @@ fn main() -> ExitCode {
     if serve_if_asked() {
         return ExitCode::SUCCESS;
     }
+    if work_if_asked(parse_observation, parse_hang) {
+        return ExitCode::SUCCESS;
+    }
     use_process();
     let arguments = parse();
     start_log(&arguments);
+    if let Some(served) = serve(&arguments) {
+        return match served {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(error) => {
+                say(error);
+                Exit::Failed.into()
+            }
+        };
+    }
     match run(&arguments) {
         Ok(exit) => exit.into(),
         Err(error) => {

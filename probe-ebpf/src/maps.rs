@@ -39,6 +39,7 @@ pub mod configured {
         nested: u32,
         open_calls: OpenCalls,
         pcontrol_plus_1: u32,
+        phase_slots: u32,
         process_slots: u32,
         read_call_sites: u32,
         read_stack: u32,

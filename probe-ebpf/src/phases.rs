@@ -153,7 +153,7 @@ extern "C" fn find_or_make_phase(process: u32, level: i32, text: u64) -> u64 {
     if let Some(&number) = unsafe { PHASE_OF.get(&key) } {
         return number as u64 + 1;
     }
-    let Some(number) = take_number(Word::NextPhase, mpiprobe_common::PHASE_SLOTS) else { return 0 };
+    let Some(number) = take_number(Word::NextPhase, configured::phase_slots()) else { return 0 };
     let Some(phase) = PHASES.get_ptr_mut(number) else { return 0 };
     // SAFETY: map value pointer to an entry that nobody else has.
     unsafe { *phase = Phase { key, opened: 0, open: 0, since_ns: 0, time_ns: 0 } };

@@ -28,6 +28,7 @@
 //! * [`recent_calls`]: what the view shows of the last calls of a rank.
 //! * [`picture`]: the full-screen view of those as text and as images.
 //! * [`second_user`]: somebody else on the same machine.
+//! * [`service`]: a node service, and clients of several users.
 //! * [`silent`]: a program whose file does not answer.
 //! * [`requirement`]: what a test needs of the machine, and how a test that lacks it is reported.
 //! * [`run`]: which tests run beside each other, and how long each takes.
@@ -52,6 +53,7 @@ pub mod recent_calls;
 pub mod requirement;
 mod schedule;
 pub mod second_user;
+pub mod service;
 pub mod silent;
 pub mod synthetic;
 pub mod terminal;

@@ -13,27 +13,19 @@ use std::{
 
 use mpiprobe_common::{CALIBRATION_FUNCTION, CALIBRATION_SLOT, Cookie, Target};
 use mpiprobe_observe::StatsReader;
-use serde::{Deserialize, Serialize};
 
 use super::{
     AttachError, AttachMethod, Tables, Targets,
-    links::{Attachment, ProbeSite, Scope},
+    links::Attachment,
+    method::Calibration,
     object::Program,
+    site::{ProbeSite, Scope},
 };
 
 /// Calls per batch; short, so that some batches are not disturbed by other work of the machine.
 const BATCH: u32 = 500;
 /// Batches; the fastest counts.
 const BATCHES: u32 = 12;
-
-/// What one probed call costs on this machine. All in ns per call, of the fastest of several batches.
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
-pub struct Calibration {
-    /// Added to the call: probes, programs and return.
-    pub per_call_ns: f64,
-    /// The part of it that lies between the two time stamps and so is contained in measured durations.
-    pub inside_ns: f64,
-}
 
 impl Calibration {
     /// Attaches to the calibration target by `method`, calls it a known number of times and checks the count. The probes are still

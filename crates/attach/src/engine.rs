@@ -10,23 +10,15 @@ use std::{
 
 use aya::EbpfLoader;
 use mpiprobe_common::{Config, Cookie};
-use serde::{Deserialize, Serialize};
 
 use super::{
-    AttachError, AttachMethod, Attachment, Calibration, ProbeSite, Scope, Tables,
+    AttachError, AttachMethod, Attachment, Calibration, ProbeSite, Refusal, Scope, Tables,
     apart::{self, Other},
     calibrate,
     kernel::bpf,
     locate::{KernelTypes, LocateError, Locator},
     object::Program,
 };
-
-/// A method that did not work, and why.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Refusal {
-    pub method: AttachMethod,
-    pub reason: String,
-}
 
 /// Loaded tables and programs that have been seen to count exactly.
 #[derive(Debug)]
@@ -74,7 +66,8 @@ pub fn check_pid_namespace() -> Result<(), AttachError> {
 /// Loads everything and takes the best method that works; `only` limits the choice to one.
 pub fn choose_method(config: &Config, only: Option<AttachMethod>) -> Result<Engine, AttachError> {
     if apart::other().is_some() {
-        let apart::Loaded { tables, method, calibration, refusals, other } = apart::load(config, only)?;
+        let apart::Loaded { tables, config, method, calibration, refusals, other } = apart::load(config, only)?;
+        let tables = Tables::given(tables, config);
         let (has_tools, returns) = (Cell::new(false), Cell::new(true));
         let programs = Programs::Apart(other);
         return Ok(Engine { tables, method, calibration, refusals, programs, has_tools, returns });
@@ -184,7 +177,10 @@ impl Engine {
     ) -> Result<Attachment, AttachError> {
         let own = match &self.programs {
             Programs::Here(own) => own,
-            Programs::Apart(other) => return other.attach(file, shown, sites, (scope, false, self.returns.get())),
+            Programs::Apart(other) => {
+                let links = other.attach(file, shown, sites, (scope, false, self.returns.get()))?;
+                return Ok(Attachment::apart(links));
+            }
         };
         let attachment = Attachment::new(self.method, self.wanted(&own.library), file, shown, sites, scope)?;
         let control_plus_1 = self.tables.config().pcontrol_plus_1;
@@ -231,7 +227,9 @@ impl Engine {
         self.has_tools.set(true);
         match &self.programs {
             Programs::Here(own) => Attachment::new(self.method, self.wanted(&own.tool), file, shown, sites, scope),
-            Programs::Apart(other) => other.attach(file, shown, sites, (scope, true, self.returns.get())),
+            Programs::Apart(other) => {
+                Ok(Attachment::apart(other.attach(file, shown, sites, (scope, true, self.returns.get()))?))
+            }
         }
     }
 

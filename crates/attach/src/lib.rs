@@ -7,6 +7,7 @@ mod calibrate;
 mod engine;
 mod error;
 mod events;
+mod grants;
 mod hash_table;
 mod kernel;
 mod links;
@@ -14,17 +15,19 @@ mod locate;
 mod method;
 mod object;
 mod observer;
+mod site;
 mod written_tables;
 
-pub use calibrate::Calibration;
-pub use engine::{Engine, Refusal, check_pid_namespace, choose_method};
+pub use engine::{Engine, check_pid_namespace, choose_method};
 pub use error::AttachError;
 pub use events::{Notice, NoticeKind};
-pub use links::{Attachment, ProbeSite, Scope};
+pub use grants::{Grants, Limits};
+pub use links::Attachment;
 pub use locate::LocateError;
-pub use method::AttachMethod;
+pub use method::{AttachMethod, Calibration, Refusal};
 pub use object::Tables;
 pub use observer::Observer;
+pub use site::{ProbeSite, Scope};
 pub use written_tables::{LayerFrames, Targets, begin_job, forget_library, release_requests, tell_library};
 
 pub use kernel::{

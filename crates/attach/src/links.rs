@@ -7,41 +7,13 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use serde::{Deserialize, Serialize};
-
 use super::{
     AttachError, AttachMethod,
     apart::LinkApart,
     kernel::{bpf, perf_event},
     object::Program,
+    site::{ProbeSite, Scope},
 };
-
-/// Where one function is probed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ProbeSite {
-    /// Bytes into the file.
-    pub offset: u64,
-    /// What the programs are told with each hit: a [`mpiprobe_common::Cookie`], or of a tool a [`mpiprobe_common::ToolCookie`].
-    pub cookie: u64,
-}
-
-/// Whose calls reach the programs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Scope {
-    /// Of all processes that map the file; the allow-list sorts them out. Later processes are caught from their first call.
-    Inode,
-    /// Of one process only: others that map the file pay nothing.
-    Process(u32),
-}
-
-impl Scope {
-    fn pid(self) -> Option<u32> {
-        match self {
-            Self::Inode => None,
-            Self::Process(pid) => Some(pid),
-        }
-    }
-}
 
 /// Probes that are attached until this is dropped.
 #[derive(Debug, Default)]
@@ -50,15 +22,15 @@ pub struct Attachment {
 }
 
 #[derive(Debug)]
-pub(crate) struct Link {
-    pub(crate) probe: Probe,
+struct Link {
+    probe: Probe,
     /// Its program runs at returns only.
-    pub(crate) returns: bool,
+    returns: bool,
 }
 
 /// What is dropped to detach.
 #[derive(Debug)]
-pub(crate) enum Probe {
+enum Probe {
     Here {
         _link: OwnedFd,
         /// The perf event behind it, on that method.
@@ -80,8 +52,13 @@ impl Probe {
 }
 
 impl Attachment {
-    pub(crate) fn of(links: Vec<Link>) -> Self {
+    fn of(links: Vec<Link>) -> Self {
         Self { links }
+    }
+
+    /// Links that another process has, and whether the program of each runs at returns only.
+    pub(crate) fn apart(links: Vec<(LinkApart, bool)>) -> Self {
+        Self::of(links.into_iter().map(|(link, returns)| Link { probe: Probe::Apart(link), returns }).collect())
     }
 
     /// Each link for itself, in the order of attaching, and whether its program runs at returns only.

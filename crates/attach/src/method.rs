@@ -86,6 +86,22 @@ impl AttachMethod {
     }
 }
 
+/// A method that did not work, and why.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Refusal {
+    pub method: AttachMethod,
+    pub reason: String,
+}
+
+/// What one probed call costs on this machine. All in ns per call, of the fastest of several batches.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub struct Calibration {
+    /// Added to the call: probes, programs and return.
+    pub per_call_ns: f64,
+    /// The part of it that lies between the two time stamps and so is contained in measured durations.
+    pub inside_ns: f64,
+}
+
 /// One program and how it is attached.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ProgramUse {

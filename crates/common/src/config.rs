@@ -34,6 +34,8 @@ pub struct Config {
     /// Number of requests, and of stores of handles; at most the sizes of the tables.
     pub request_slots: u32,
     pub handle_stores: u32,
+    /// Number of phases; at most the size of the table.
+    pub phase_slots: u32,
     /// Number of threads whose latest calls are remembered; at most the size of the table.
     pub call_cache_slots: u32,
     /// Not 0: the call site is read at the entry of every call that may wait. 0: [`OpenCalls`] says where to find it when it
@@ -119,6 +121,7 @@ impl Config {
         communicator_slots: crate::COMMUNICATOR_SLOTS,
         request_slots: crate::REQUEST_SLOTS,
         handle_stores: crate::HANDLE_STORES,
+        phase_slots: crate::PHASE_SLOTS,
         call_cache_slots: crate::CALL_CACHE_SLOTS,
         read_call_sites: 1,
         job: 0,
@@ -131,7 +134,7 @@ impl Config {
 
     /// Rows of the index of statistics: one for each process, and one for each phase if there can be any.
     pub const fn stats_rows(&self) -> u32 {
-        let phases = if self.pcontrol_plus_1 == 0 { 0 } else { crate::PHASE_SLOTS };
+        let phases = if self.pcontrol_plus_1 == 0 { 0 } else { self.phase_slots };
         self.process_slots.saturating_add(phases)
     }
 }

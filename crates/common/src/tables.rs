@@ -181,10 +181,10 @@ macro_rules! with_every_table {
             STATS_INDEX: Mapped<u64> = config.stats_rows().saturating_mul($crate::FUNCTION_SLOTS);
 
             /// Phases, handed out in the order of first use.
-            PHASES: Mapped<$crate::Phase> = $crate::PHASE_SLOTS;
+            PHASES: Mapped<$crate::Phase> = config.phase_slots;
 
             /// The number of the phase with a key.
-            PHASE_OF: GrowingHash<$crate::PhaseKey, u32> = $crate::PHASE_SLOTS;
+            PHASE_OF: GrowingHash<$crate::PhaseKey, u32> = config.phase_slots;
 
             /// Statistics, handed out in the order of first use.
             STATS: Mapped<$crate::FunctionStats> = config.stats_entries;

@@ -19,6 +19,18 @@ pub struct Caller {
     pub group: u32,
     /// Whether the right to trace any process is the caller's own, not the file's.
     pub may_trace_all: bool,
+    /// Of whom another process asks for something; `None`: the caller is who has started this one, and the kernel sees to it.
+    pub within: Option<Within>,
+}
+
+/// Namespaces outside of which a caller may trace nobody. Ids are those of the initial user namespace, so that the same number may be
+/// somebody else's in a container.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Within {
+    /// The number of the inode of the user namespace.
+    pub user: u64,
+    /// The same of the pid namespace; `None`: it has all processes that there are here.
+    pub pid: Option<u64>,
 }
 
 /// Why a process is none of the caller's business.
@@ -43,6 +55,8 @@ pub enum Refusal {
          asked for it); only root may observe it: run mpiprobe with sudo"
     )]
     Protected { pid: u32 },
+    #[error("process {pid} is in other namespaces than you (a container), from where you could not trace it")]
+    OtherNamespaces { pid: u32 },
     /// Its owner could not be determined.
     #[error(transparent)]
     Unknown(#[from] ProcessError),
@@ -69,7 +83,20 @@ impl Caller {
             user: status.users.real,
             group: status.groups.real,
             may_trace_all: own_right && has(status.effective_capabilities),
+            within: None,
         }
+    }
+
+    /// Somebody else, for whom this process does something.
+    pub fn other(user: u32, group: u32, within: Option<Within>) -> Self {
+        Self { user, group, may_trace_all: within.is_none(), within }
+    }
+}
+
+impl Within {
+    fn has(self, process: &Process) -> Result<bool, ProcessError> {
+        let is_same_pid = |pid| process.pid_namespace().map(|own| own == pid);
+        Ok(process.user_namespace()? == self.user && self.pid.map_or(Ok(true), is_same_pid)?)
     }
 }
 
@@ -96,7 +123,10 @@ pub fn may_trace(caller: &Caller, process: &Process) -> Result<(), Refusal> {
     if owner != users.effective || owning_group != groups.effective {
         return Err(Refusal::Protected { pid });
     }
-    Ok(())
+    match caller.within {
+        Some(within) if !within.has(process)? => Err(Refusal::OtherNamespaces { pid }),
+        _ => Ok(()),
+    }
 }
 
 #[cfg(test)]

@@ -10,7 +10,7 @@ use crate::{
     test_child::{TestChild, copy_of_cat},
 };
 
-const ALICE: Caller = Caller { user: 1000, group: 100, may_trace_all: false };
+const ALICE: Caller = Caller { user: 1000, group: 100, may_trace_all: false, within: None };
 
 fn status(user: u32, effective_capabilities: u64, ambient_capabilities: u64) -> Status {
     let ids = |id| Ids { real: id, effective: 0, saved: 0, file_system: 0 };
@@ -18,6 +18,7 @@ fn status(user: u32, effective_capabilities: u64, ambient_capabilities: u64) -> 
         thread_group: 1,
         users: ids(user),
         groups: ids(100),
+        supplementary: Vec::new(),
         namespace_pids: Vec::new(),
         seccomp: None,
         effective_capabilities,
@@ -114,7 +115,7 @@ fn the_kernels_own_files_show_ids_and_protection() {
         return;
     }
     let (plain, _child) = cat_as(4242, "/bin/cat");
-    let nobody_else = Caller { user: 4242, group: 4242, may_trace_all: false };
+    let nobody_else = Caller { user: 4242, group: 4242, may_trace_all: false, within: None };
     may_trace(&nobody_else, &plain).unwrap();
     assert!(matches!(may_trace(&ALICE, &plain), Err(Refusal::OtherUser { owner: 4242, .. })));
 
@@ -127,4 +128,22 @@ fn the_kernels_own_files_show_ids_and_protection() {
     assert!(matches!(may_trace(&nobody_else, &elevated), Err(Refusal::ChangedIds { .. })));
     assert_eq!(elevated.owner().unwrap(), (0, 0));
     may_trace(&Caller { may_trace_all: true, ..nobody_else }, &elevated).unwrap();
+}
+
+/// Invariant CALLERS-RIGHTS.
+#[test]
+fn whom_a_caller_can_trace_from_its_namespaces_only() {
+    if !is_root() {
+        return;
+    }
+    let (own, _child) = cat_as(4242, "/bin/cat");
+    let (user, pid) = (own.user_namespace().unwrap(), own.pid_namespace().unwrap());
+    let of = |user, pid| Caller::other(4242, 4242, Some(Within { user, pid }));
+    may_trace(&of(user, None), &own).unwrap();
+    may_trace(&of(user, Some(pid)), &own).unwrap();
+    for other in [of(user + 1, None), of(user, Some(pid + 1))] {
+        assert!(matches!(may_trace(&other, &own), Err(Refusal::OtherNamespaces { .. })), "{other:?}");
+    }
+    assert!(may_trace(&Caller::other(4243, 4242, Some(Within { user, pid: None })), &own).is_err());
+    may_trace(&Caller::other(0, 0, None), &own).unwrap();
 }

@@ -34,6 +34,10 @@ pub(crate) fn explain_name<R: Recognise + Send>(
     for pid in pids.into_iter().filter(|pid| *pid != own) {
         let Ok(process) = Process::open(scanner.root(), pid) else { continue };
         let is_open = may_trace(scanner.caller(), &process).is_ok();
+        // Of strangers, somebody from elsewhere is told nothing.
+        if !is_open && scanner.caller().within.is_some() {
+            continue;
+        }
         let Ok(known) = names_of(&process, is_open) else { continue };
         if known.iter().any(|known| known == name) {
             match scanner.inspect(pid) {

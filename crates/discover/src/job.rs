@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::{
     job_key::JobKey,
@@ -15,7 +15,7 @@ use super::{
 };
 
 /// One process of a job on this node.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct JobRank {
     /// `None` if unknown.
     pub rank: Option<u32>,
@@ -29,7 +29,7 @@ pub struct JobRank {
 }
 
 /// An MPI library that processes of a job use.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct JobLibrary {
     /// Path in the process's own mount namespace, made printable.
     pub path: String,
@@ -40,7 +40,7 @@ pub struct JobLibrary {
 }
 
 /// The part of a job that runs on this node, as far as the caller may see it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Job {
     /// What `--job` takes; unique in one listing.
     pub id: JobKey,

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::{
     environment::Environment,
@@ -13,7 +13,7 @@ use super::{
 
 /// A short name for a job (an `MPI_COMM_WORLD`), such as `ompi:838205441` or `hydra:node1:37367`: the same in all its processes and
 /// different in all others of the user's on this node. Printable ASCII.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct JobKey(String);
 

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::{
     command_line::CommandLine, proc_root::ProcRoot, process::Process, process_error::ProcessError, stat::Stat,
@@ -12,7 +12,7 @@ use super::{
 };
 
 /// The program that started a job, or its part on this node.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Launcher {
     pub pid: u32,
     /// Its command line, made printable, at most 200 characters.

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use mpiprobe_elf::Architecture;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::{
     foreign::charged,
@@ -154,7 +154,7 @@ impl Search {
 }
 
 /// Processes of one user that have mapped files which do not answer, and no MPI library elsewhere.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Unanswered {
     pub user: User,
     pub processes: usize,

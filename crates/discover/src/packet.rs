@@ -71,7 +71,7 @@ mod tests {
         let files = [File::open("/proc/self/comm").unwrap(), File::open("/dev/null").unwrap()];
         let given: Vec<BorrowedFd<'_>> = files.iter().map(std::os::fd::AsFd::as_fd).collect();
         send(one.as_fd(), b"two", &given, false).unwrap();
-        send(one.as_fd(), &[7; MOST_BYTES], &[], false).unwrap();
+        send(one.as_fd(), &vec![7; MOST_BYTES], &[], false).unwrap();
         let mut buffer = vec![0; MOST_BYTES];
         let (length, descriptors) = receive(other.as_fd(), &mut buffer).unwrap().unwrap();
         assert_eq!((&buffer[..length], descriptors.len()), (&b"two"[..], 2));

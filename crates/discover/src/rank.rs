@@ -1,11 +1,11 @@
 //! Rank and size of a process, as its launcher told it through the environment.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::{environment::Environment, text::plain};
 
 /// Who started a process, as its environment shows it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum LauncherKind {
     OpenMpi,

@@ -38,6 +38,10 @@ pub struct Snapshot {
     pub refused: usize,
     /// What kept the scan from telling whether a process uses MPI.
     pub errors: Vec<ProcessError>,
+    /// How many processes have files mapped that could not be opened: there may be MPI among them.
+    pub unopened: usize,
+    /// Why one of these could not be.
+    pub why_unopened: Option<String>,
     /// Processes that may use MPI by way of a file that does not answer, by user.
     pub unanswered: Vec<Unanswered>,
 }
@@ -48,6 +52,8 @@ impl Snapshot {
         self.errors.extend(other.errors);
         self.examined += other.examined;
         self.refused += other.refused;
+        self.unopened += other.unopened;
+        self.why_unopened = self.why_unopened.or(other.why_unopened);
         self.unanswered.extend(other.unanswered);
         self
     }
@@ -153,7 +159,14 @@ impl<R: Recognise + Send> Scanner<R> {
             match self.examine(pid, genealogy) {
                 Ok(Finding::Mpi(process)) => snapshot.processes.push(*process),
                 Ok(Finding::Refused(_)) => snapshot.refused += 1,
-                Ok(Finding::NotMpi(_, search)) => snapshot.unanswered.extend(search.unanswered()),
+                Ok(Finding::NotMpi(_, search)) => match (search.unanswered(), search.unopened.first()) {
+                    (Some(unanswered), _) => snapshot.unanswered.push(unanswered),
+                    (None, Some(why)) => {
+                        snapshot.unopened += 1;
+                        snapshot.why_unopened.get_or_insert_with(|| why.to_string());
+                    }
+                    (None, None) => {}
+                },
                 Ok(_) => {}
                 Err(error) if error.is_gone() => continue,
                 Err(error) => snapshot.errors.push(error),
@@ -167,7 +180,12 @@ impl<R: Recognise + Send> Scanner<R> {
         if self.root.is_live() && pid == std::process::id() {
             return Ok(Finding::Own);
         }
-        let process = Process::open(&self.root, pid)?;
+        let process = Process::open(&self.root, pid).map_err(|error| match error {
+            ProcessError::IsThread { .. } | ProcessError::Hidden { .. } if self.caller.within.is_some() => {
+                ProcessError::NoSuchProcess { pid }
+            }
+            error => error,
+        })?;
         if let Some(refusal) = self.refusal(&process)? {
             return Ok(Finding::Refused(refusal));
         }
@@ -196,6 +214,10 @@ impl<R: Recognise + Send> Scanner<R> {
         match may_trace(&self.caller, process) {
             Ok(()) => Ok(None),
             Err(Refusal::Unknown(error)) => Err(error),
+            // What this process may see of strangers, a caller from elsewhere perhaps may not (hidepid, containers).
+            Err(Refusal::OtherUser { pid, .. } | Refusal::OtherNamespaces { pid }) if self.caller.within.is_some() => {
+                Err(ProcessError::NoSuchProcess { pid })
+            }
             Err(refusal) => Ok(Some(refusal)),
         }
     }

@@ -10,7 +10,7 @@ use crate::{
     recognise::{Recognised, Role},
 };
 
-const ROOT: Caller = Caller { user: 0, group: 0, may_trace_all: true };
+const ROOT: Caller = Caller { user: 0, group: 0, may_trace_all: true, within: None };
 
 fn recognised() -> Recognised {
     let architecture = Architecture::NATIVE;
@@ -111,7 +111,7 @@ fn what_the_caller_may_not_trace_is_counted_and_not_read() {
     for secret in ["maps", "environ", "cmdline"] {
         std::fs::remove_file(proc.path(10).join(secret)).unwrap();
     }
-    let stranger = Caller { user: 8, group: 8, may_trace_all: false };
+    let stranger = Caller { user: 8, group: 8, may_trace_all: false, within: None };
     let mut scanner = Scanner::new(proc.root(), stranger, everything);
     let snapshot = scanner.scan().unwrap();
     assert_eq!((snapshot.processes.len(), snapshot.refused, snapshot.errors.len()), (0, 1, 0));

@@ -97,7 +97,7 @@ fn other_users_processes_are_refused_to_whoever_is_not_root() {
     let folder = tempfile::tempdir().unwrap();
     let child = TestChild::waiting(copy_of_cat(folder.path(), "discover-others"));
     let user = rustix::process::getuid().as_raw();
-    let stranger = Caller { user: user.wrapping_add(1), group: 0, may_trace_all: false };
+    let stranger = Caller { user: user.wrapping_add(1), group: 0, may_trace_all: false, within: None };
     let mut scanner = Scanner::new(ProcRoot::system().unwrap(), stranger, SymbolRecogniser);
     for target in [Target::Name("discover-others".to_owned()), Target::Pids(vec![child.pid()])] {
         let error = select(&mut scanner, &target, &JobChoice::Only).unwrap_err();

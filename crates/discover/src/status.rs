@@ -34,6 +34,8 @@ pub struct Status {
     pub thread_group: u32,
     pub users: Ids,
     pub groups: Ids,
+    /// The groups that it belongs to besides.
+    pub supplementary: Vec<u32>,
     /// The pid in each nested pid namespace, outermost first; the last one is what a container's user sees.
     pub namespace_pids: Vec<u32>,
     /// `None` on kernels built without seccomp.
@@ -49,7 +51,7 @@ impl Status {
     pub fn parse(content: &[u8]) -> Option<Self> {
         let (mut thread_group, mut users, mut groups, mut seccomp) = (None, None, None, None);
         let (mut effective_capabilities, mut ambient_capabilities) = (0, 0);
-        let mut namespace_pids = Vec::new();
+        let (mut namespace_pids, mut supplementary) = (Vec::new(), Vec::new());
         for line in content.split(|byte| *byte == b'\n') {
             // The name's line may hold any bytes but a newline, which the kernel escapes.
             let Ok(line) = std::str::from_utf8(line) else { continue };
@@ -59,6 +61,7 @@ impl Status {
                 "Tgid" => thread_group = value.parse().ok(),
                 "Uid" => users = ids(value),
                 "Gid" => groups = ids(value),
+                "Groups" => supplementary = value.split_ascii_whitespace().map_while(|id| id.parse().ok()).collect(),
                 "NSpid" => namespace_pids = value.split_ascii_whitespace().map_while(|pid| pid.parse().ok()).collect(),
                 "Seccomp" => seccomp = seccomp_mode(value),
                 "CapEff" => effective_capabilities = u64::from_str_radix(value, 16).unwrap_or(0),
@@ -70,6 +73,7 @@ impl Status {
             thread_group: thread_group?,
             users: users?,
             groups: groups?,
+            supplementary,
             namespace_pids,
             seccomp,
             effective_capabilities,
@@ -98,7 +102,7 @@ mod tests {
     use proptest::prelude::*;
 
     const STATUS: &str = "Name:\tri\\nng\nUmask:\t0022\nState:\tS (sleeping)\nTgid:\t4711\nPid:\t4712\n\
-        Uid:\t1000\t1001\t1002\t1003\nGid:\t10\t11\t12\t13\nNSpid:\t4712\t7\nThreads:\t3\n\
+        Uid:\t1000\t1001\t1002\t1003\nGid:\t10\t11\t12\t13\nGroups:\t10 24 \nNSpid:\t4712\t7\nThreads:\t3\n\
         CapEff:\t000001ffffffffff\nCapAmb:\t0000000000080000\nNoNewPrivs:\t0\nSeccomp:\t2\n";
 
     #[test]
@@ -109,6 +113,7 @@ mod tests {
                 thread_group: 4711,
                 users: Ids { real: 1000, effective: 1001, saved: 1002, file_system: 1003 },
                 groups: Ids { real: 10, effective: 11, saved: 12, file_system: 13 },
+                supplementary: vec![10, 24],
                 namespace_pids: vec![4712, 7],
                 seccomp: Some(Seccomp::Filter),
                 effective_capabilities: 0x1ff_ffff_ffff,

@@ -41,6 +41,9 @@ pub struct Arguments {
     /// Say on standard error what the BPF programs see of processes: fork, exec, ends of threads.
     #[arg(long, global = true)]
     pub trace_bpf: bool,
+    /// Where the service of this node listens, instead of its usual place.
+    #[arg(long, global = true, value_name = "PATH")]
+    pub socket: Option<PathBuf>,
 }
 
 const EXIT_STATUS: &str = "Exit status:
@@ -128,7 +131,8 @@ pub struct Observe {
     #[command(flatten)]
     pub appearance: Appearance,
 
-    /// Who counts: `auto` takes the tables of processes that count themselves (`mpiprobe run`), else eBPF.
+    /// Who counts: `auto` takes the tables of processes that count themselves (`mpiprobe run`), else eBPF, by the service of this
+    /// node where the rights are missing.
     #[arg(long, value_name = "ENGINE", value_enum, default_value_t, help_heading = "What is measured")]
     pub engine: EngineChoice,
 
@@ -255,6 +259,9 @@ pub enum Command {
     },
     /// Print the path of the library for LD_PRELOAD that `run` uses, where a launcher has to be told by hand.
     WrapperPath,
+    /// Serve this node: its users observe the jobs that are theirs without rights of their own, and root all of them. Needs root, or four
+    /// capabilities; see docs/service.md.
+    Service(Service),
     /// Check what works here, or whether and how a process can be observed; exits with 0 (all well), 1 (works, with
     /// limits) or 2 (does not work).
     Doctor {
@@ -287,6 +294,14 @@ pub struct Hang {
     /// The tree as folded stacks, for flame graphs.
     #[arg(long, conflicts_with_all = ["json", "dot"], help_heading = "Output")]
     pub folded: bool,
+}
+
+/// Where the service is, and what is set for it.
+#[derive(Args, Debug)]
+pub struct Service {
+    /// The file with its settings.
+    #[arg(long, value_name = "FILE", default_value = "/etc/mpiprobe/service.toml")]
+    pub configuration: PathBuf,
 }
 
 /// Runs, and how they are compared.

@@ -1,16 +1,18 @@
 //! From what was typed to what is done.
 
-use std::{io, path::PathBuf, process::ExitCode};
+use std::{
+    io,
+    path::{Path, PathBuf},
+    process::ExitCode,
+};
 
 use clap::CommandFactory as _;
-use mpiprobe_discover::{
-    Caller, JobChoice, ProcRoot, ProcRootError, ProcessError, Scanner, Target, put_down_files_rights,
-};
+use mpiprobe_discover::{Caller, ProcRoot, ProcRootError, ProcessError, Scanner, put_down_files_rights};
 use mpiprobe_model::{Verdict, analyse::ProfileOutput};
 use mpiprobe_plan::ImplementationRecogniser;
 use mpiprobe_report::Format as ReportFormat;
 use mpiprobe_report::present::{
-    Output, OutputError, findings,
+    JobList, ListedJobs, Output, OutputError, findings,
     recording::{Recording, RecordingError},
     say,
 };
@@ -19,21 +21,25 @@ use rustix::process::{getegid, geteuid, getgid, getuid};
 use thiserror::Error;
 
 use super::{
-    arguments::{Arguments, Command, Compare, Hang, Observe, Run, Targets, View},
+    arguments::{Arguments, Command, Compare, Hang, Observe, Run, View},
+    asked::{asked_hang, options},
     export::{Export, ExportFailure, export},
     manual,
     output::FileMode,
     plot::{Plot, PlotFailure, plot},
     report::{Report, ReportError, report},
     waits::{Waits, WaitsError, waits},
+    words::{query_of, query_of_hang},
 };
 use crate::{
+    asking::{AskError, Service, can_attach_itself},
     compare::{CompareError, Compared, compare},
     doctor,
-    hang::{self, HangError},
+    hang::{self, HangError, Shown},
     preload::{LibraryError, library},
+    service::{self, ServiceError},
     session::{
-        self, Options, Outcome, ProfileTo, SessionError,
+        self, ByService, Options, Outcome, ProfileTo, SessionError,
         launched::{self, RunOptions},
         trace::{TraceOptions, When},
     },
@@ -113,6 +119,8 @@ pub enum CommandError {
     WhichSide,
     #[error(transparent)]
     View(#[from] StartError),
+    #[error(transparent)]
+    Service(#[from] AskError),
     #[error("cannot do without the rights of mpiprobe's file: {0}")]
     Rights(#[source] io::Error),
     #[error(
@@ -130,8 +138,10 @@ pub async fn execute(arguments: &Arguments) -> Result<Exit, CommandError> {
         return Err(CommandError::ChangedIds);
     }
     let done = match &arguments.command {
-        Some(Command::Ps { json }) => list(*json, false),
-        Some(Command::Hang(asked)) => explain_hang(asked),
+        Some(Command::Ps { json }) => list(*json, false, arguments.socket.as_deref()).await,
+        Some(Command::Hang(asked)) => explain_hang(asked, arguments.socket.as_deref()).await,
+        // Not from here: it must be the only thread.
+        Some(Command::Service(_)) => Ok(Exit::Failed),
         Some(Command::Run(run)) => Ok(run_command(run, arguments.trace_bpf).await),
         Some(Command::View(asked)) => view_recording(asked).await,
         Some(Command::Report(report)) => print_report(report),
@@ -147,8 +157,8 @@ pub async fn execute(arguments: &Arguments) -> Result<Exit, CommandError> {
         Some(Command::Waits(asked)) => find_waits(asked),
         Some(Command::WrapperPath) => wrapper_path(),
         Some(Command::Doctor { pid, json }) => examine(*pid, *json),
-        None if arguments.observe.has_target() => observe(&arguments.observe, arguments.trace_bpf).await,
-        None => list(arguments.observe.json, true),
+        None if arguments.observe.has_target() => observe(arguments).await,
+        None => list(arguments.observe.json, true, arguments.socket.as_deref()).await,
     };
     match done {
         // `| head` has seen enough.
@@ -157,74 +167,45 @@ pub async fn execute(arguments: &Arguments) -> Result<Exit, CommandError> {
     }
 }
 
-async fn observe(asked: &Observe, trace_bpf: bool) -> Result<Exit, CommandError> {
-    let (target, jobs) = chosen(&asked.targets);
-    let options = Options {
-        target,
-        jobs,
-        engine: asked.engine,
-        wait: asked.wait,
-        functions: asked.functions,
-        nested: asked.nested,
-        returns: asked.returns,
-        ignore_pcontrol: asked.ignore_pcontrol,
-        duration: asked.duration.or(asked.once.then_some(asked.interval)),
-        once: asked.once,
-        filter: asked.filter.clone(),
-        interval: asked.interval,
-        json: asked.json,
-        view: view(asked)?,
-        record: asked.record.to(),
-        method: asked.attach,
-        max_processes: asked.max_processes,
-        max_threads: asked.max_threads,
-        traffic: asked.traffic,
-        communicators: asked.comm.clone(),
-        max_flows: asked.max_flows,
-        max_communicators: asked.max_communicators,
-        max_requests: asked.max_requests,
-        max_stats: asked.max_stats,
-        trace_bpf,
-    };
+/// Serves this node, where that was asked for. There must be no other thread yet.
+pub fn serve(arguments: &Arguments) -> Option<Result<(), ServiceError>> {
+    let Some(Command::Service(asked)) = &arguments.command else { return None };
+    let is_usual = asked.configuration == Path::new(service::CONFIGURATION);
+    Some(service::run(&asked.configuration, is_usual, arguments.socket.as_deref()))
+}
+
+async fn observe(arguments: &Arguments) -> Result<Exit, CommandError> {
+    let asked = &arguments.observe;
+    let without = options(asked, arguments.trace_bpf);
+    let named = arguments.socket.as_deref();
+    let service = ByService { socket: socket(named), is_named: named.is_some(), query: query_of(&without) };
+    let options = Options { view: view(asked)?, record: asked.record.to(), service: Some(service), ..without };
     Ok(session::run(&options).await?.into())
 }
 
-/// What the options for targets mean.
-fn chosen(targets: &Targets) -> (Target, JobChoice) {
-    let Targets { pid_of, pid: pids, job, all_jobs } = targets;
-    let target = match (pid_of, pids.as_slice()) {
-        // A path means the program at its end: processes are known by their base names.
-        (Some(name), _) => Target::Name(name.rsplit('/').next().unwrap_or(name).to_owned()),
-        (None, []) => Target::Any,
-        (None, pids) => Target::Pids(pids.to_vec()),
-    };
-    let jobs = match job {
-        Some(job) => JobChoice::Named(job.clone()),
-        // Whoever names pids one by one has chosen.
-        None if *all_jobs || !pids.is_empty() => JobChoice::All,
-        None => JobChoice::Only,
-    };
-    (target, jobs)
+fn socket(named: Option<&Path>) -> PathBuf {
+    named.unwrap_or(Path::new(service::SOCKET)).to_owned()
 }
 
-fn explain_hang(asked: &Hang) -> Result<Exit, CommandError> {
-    let (target, jobs) = chosen(&asked.targets);
-    let depth = asked.depth.and_then(|depth| usize::try_from(depth).ok());
-    let explained = hang::explain(&target, &jobs, asked.all_threads, depth)?;
-    if asked.json {
-        Output.json(&explained)?;
-    }
-    for job in &explained.jobs {
-        match () {
-            () if asked.json => {}
-            () if asked.dot => Output.text(&job.report.tree.dot())?,
-            () if asked.folded => Output.text(&job.report.tree.folded())?,
-            () if explained.jobs.len() > 1 => Output.text(&format!("{}\n{}\n", job.name, job.report.text()))?,
-            () => Output.text(&job.report.text())?,
+async fn explain_hang(asked: &Hang, named: Option<&Path>) -> Result<Exit, CommandError> {
+    let asked = asked_hang(asked);
+    // It stops nobody, which those who may not load programs cannot do themselves.
+    let shown = match service_for(named)? {
+        Some(service) => {
+            let answer = service.get(&format!("/v1/hang?{}", query_of_hang(&asked))).await?;
+            serde_json::from_slice(&answer).map_err(|error| AskError::Answer { reason: error.to_string() })?
         }
-    }
-    let is_whole = |job: &hang::JobHang| job.report.left_out.is_empty() && job.report.refused.is_empty();
-    Ok(if explained.jobs.iter().all(is_whole) { Exit::Complete } else { Exit::Incomplete })
+        None => Shown::of(&hang::explain(&asked)?, asked.form)?,
+    };
+    Output.text(&shown.text)?;
+    Ok(if shown.complete { Exit::Complete } else { Exit::Incomplete })
+}
+
+/// The service, if it is named, or there for those who cannot do without.
+fn service_for(named: Option<&Path>) -> Result<Option<Service>, AskError> {
+    let usual = socket(named);
+    let is_asked = named.is_some() || (!can_attach_itself() && Service::is_there(&usual));
+    is_asked.then(|| Service::at(&usual)).transpose()
 }
 
 fn draw(asked: &Plot) -> Result<Exit, CommandError> {
@@ -383,7 +364,10 @@ fn wrapper_path() -> Result<Exit, CommandError> {
 }
 
 /// The jobs on this node; `hint` adds what to type next.
-fn list(json: bool, hint: bool) -> Result<Exit, CommandError> {
+async fn list(json: bool, hint: bool, named: Option<&Path>) -> Result<Exit, CommandError> {
+    if let Some(service) = service_for(named)? {
+        return list_by_service(&service, json, hint).await;
+    }
     let root = ProcRoot::system()?;
     let mut scanner = Scanner::new(root, Caller::current()?, ImplementationRecogniser::default());
     let snapshot = scanner.scan()?;
@@ -391,12 +375,27 @@ fn list(json: bool, hint: bool) -> Result<Exit, CommandError> {
         tracing::info!("{error}");
     }
     if json {
-        Output.json(&mpiprobe_report::present::JobList::new(&snapshot))?;
+        Output.json(&JobList::new(&snapshot))?;
         return Ok(Exit::Complete);
     }
-    Output.text(&mpiprobe_report::present::jobs(&snapshot))?;
+    Output.text(&mpiprobe_report::present::jobs(&JobList::new(&snapshot)))?;
     if hint {
-        Output.text(&mpiprobe_report::present::next_step(&snapshot.jobs))?;
+        Output.text(&mpiprobe_report::present::next_step(&snapshot.jobs, true))?;
+    }
+    Ok(Exit::Complete)
+}
+
+async fn list_by_service(service: &Service, json: bool, hint: bool) -> Result<Exit, CommandError> {
+    let answer = service.get("/v1/jobs").await?;
+    let unreadable = |error: serde_json::Error| AskError::Answer { reason: error.to_string() };
+    let listed: ListedJobs = serde_json::from_slice(&answer).map_err(unreadable)?;
+    if json {
+        Output.json(&listed.as_list())?;
+        return Ok(Exit::Complete);
+    }
+    Output.text(&mpiprobe_report::present::jobs(&listed.as_list()))?;
+    if hint {
+        Output.text(&mpiprobe_report::present::next_step(&listed.jobs, false))?;
     }
     Ok(Exit::Complete)
 }

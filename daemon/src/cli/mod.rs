@@ -1,6 +1,7 @@
 //! The command line.
 
 mod arguments;
+mod asked;
 mod command;
 mod configuration;
 mod export;
@@ -11,9 +12,11 @@ mod report;
 mod sources;
 mod traces;
 mod waits;
+mod words;
 
 pub use arguments::Arguments;
-pub use command::{Exit, execute};
+pub use command::{Exit, execute, serve};
+pub use words::{parse_hang, parse_observation};
 
 use clap::{CommandFactory as _, FromArgMatches as _};
 use configuration::Configuration;

@@ -11,12 +11,12 @@ use std::{
 use mpiprobe_attach::check_pid_namespace;
 use mpiprobe_discover::{
     Caller, JobChoice, MpiProcess, ProcRoot, ProcRootError, ProcessError, Scanner, SelectError, Target, printable,
-    select,
+    privileged::is_apart, select,
 };
 use mpiprobe_plan::ImplementationRecogniser;
-use mpiprobe_report::present::say;
+use mpiprobe_report::present::{OutputError, say};
 use mpiprobe_stacks::{Capture, CaptureError, Limits, Looker, Member, Report, Target as Looked};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use self::library::{Libraries, Library};
@@ -31,6 +31,50 @@ const BETWEEN: Duration = Duration::from_millis(20);
 const SCHEMA: &str = "mpiprobe.hang/1";
 /// Looks where threads have to be stopped for each.
 const LOOKS_THAT_STOP: u32 = 2;
+
+/// What is looked at, and how it is shown.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Asked {
+    pub target: Target,
+    pub jobs: JobChoice,
+    pub all_threads: bool,
+    pub depth: Option<usize>,
+    pub form: Form,
+}
+
+/// How it is shown.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Form {
+    #[default]
+    Text,
+    Json,
+    Dot,
+    Folded,
+}
+
+/// The answer, ready to be printed.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Shown {
+    pub text: String,
+    /// Nobody was left out.
+    pub complete: bool,
+}
+
+impl Shown {
+    pub fn of(explained: &Explained, form: Form) -> Result<Self, OutputError> {
+        let jobs = &explained.jobs;
+        let each = |text: &dyn Fn(&JobHang) -> String| jobs.iter().map(text).collect::<String>();
+        let text = match form {
+            Form::Json => serde_json::to_string_pretty(explained).map_err(OutputError::Json)? + "\n",
+            Form::Dot => each(&|job| job.report.tree.dot()),
+            Form::Folded => each(&|job| job.report.tree.folded()),
+            Form::Text if jobs.len() > 1 => each(&|job| format!("{}\n{}\n", job.name, job.report.text())),
+            Form::Text => each(&|job| job.report.text()),
+        };
+        let is_whole = |job: &JobHang| job.report.left_out.is_empty() && job.report.refused.is_empty();
+        Ok(Self { text, complete: jobs.iter().all(is_whole) })
+    }
+}
 
 /// Why there is no answer.
 #[derive(Debug, Error)]
@@ -63,16 +107,16 @@ pub struct JobHang {
 }
 
 /// Looks at the processes that were chosen, several times within a second.
-pub fn explain(
-    target: &Target,
-    choice: &JobChoice,
-    all_threads: bool,
-    depth: Option<usize>,
-) -> Result<Explained, HangError> {
-    let mut scanner = Scanner::new(ProcRoot::system()?, Caller::current()?, ImplementationRecogniser::default());
-    let selection = select(&mut scanner, target, choice)?;
+pub fn explain(asked: &Asked) -> Result<Explained, HangError> {
+    explain_for(asked, Caller::current()?)
+}
+
+/// The same for somebody who may see other processes than who has started this one.
+pub fn explain_for(asked: &Asked, caller: Caller) -> Result<Explained, HangError> {
+    let mut scanner = Scanner::new(ProcRoot::system()?, caller, ImplementationRecogniser::default());
+    let selection = select(&mut scanner, &asked.target, &asked.jobs)?;
     selection.unanswered.iter().for_each(say);
-    let mut looker = Looker::new(capture());
+    let mut looker = Looker::new(capture()?);
     let stops = looker.stops();
     let looks = if stops { LOOKS_THAT_STOP } else { LOOKS };
 
@@ -119,7 +163,7 @@ pub fn explain(
         }
     }
     let report = |(((name, processes), looks), mut libraries): (((String, Vec<_>), Vec<_>), Vec<_>)| {
-        let mut report = Report::of(&looks, stops, all_threads, depth);
+        let mut report = Report::of(&looks, stops, asked.all_threads, asked.depth);
         causes::explain(&mut report, &processes, &mut libraries);
         JobHang { name, report }
     };
@@ -134,17 +178,20 @@ fn element(library: Option<&Library>) -> Element<'_> {
 type Element<'a> = Box<dyn Fn(u64) -> Option<u64> + 'a>;
 
 /// Without stopping anybody, if that is permitted.
-fn capture() -> Capture {
+fn capture() -> Result<Capture, CaptureError> {
     let limits = Limits::default();
+    if is_apart() {
+        return Capture::without_stopping(limits);
+    }
     let refused = match check_pid_namespace().map_err(|error| error.to_string()) {
         Ok(()) => match Capture::without_stopping(limits) {
-            Ok(capture) => return capture,
+            Ok(capture) => return Ok(capture),
             Err(error) => error.to_string(),
         },
         Err(error) => error,
     };
     say(format_args!("each thread is stopped for a moment, which timed waits may notice, because of this: {refused}"));
-    Capture::by_stopping(limits)
+    Ok(Capture::by_stopping(limits))
 }
 
 /// `elements`: what is known of their datatypes; empty if that is not asked for.

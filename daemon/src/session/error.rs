@@ -9,6 +9,7 @@ use mpiprobe_view::ViewError;
 use thiserror::Error;
 
 use super::probe_error::ProbeError;
+use crate::asking::AskError;
 
 /// Each message says what failed, why, and what to do; nothing stays attached.
 #[derive(Debug, Error)]
@@ -29,6 +30,10 @@ pub enum SessionError {
     View(#[from] ViewError),
     #[error(transparent)]
     Recording(#[from] RecordingError),
+    #[error(transparent)]
+    Service(#[from] AskError),
+    #[error("{0}")]
+    NotPermitted(String),
     #[error("cannot watch processes or signals: {0}")]
     Watch(#[source] io::Error),
     #[error(

@@ -11,6 +11,9 @@ use super::{error::SessionError, signals::StopSignals, sinks::Sinks, source::Sou
 /// Least time between two profiles that programs ask for: all ranks ask at once.
 const FLUSH_INTERVAL: Duration = Duration::from_millis(10);
 
+/// Longer than any observation.
+const NEVER: Duration = Duration::from_hours(365 * 24);
+
 /// When an observation is over.
 #[derive(Debug)]
 pub(super) enum Goal<'a> {
@@ -21,6 +24,8 @@ pub(super) enum Goal<'a> {
         /// As long as there has been nobody, somebody is waited for.
         wait: bool,
     },
+    /// When whoever it is made for ends it, or nobody is left to be observed.
+    Served { wait: bool },
     /// When the command has ended that mpiprobe has started. Signals are the command's.
     CommandEnded,
     /// When its MPI processes have ended, or have taken too long for it.
@@ -31,7 +36,7 @@ impl Goal<'_> {
     /// What ends the observation now.
     fn reached(&self, source: &mut impl Source) -> Option<EndReason> {
         let is_reached = match self {
-            Self::Detach { .. } => !self.is_waiting(source) && !source.is_anybody_left(),
+            Self::Detach { .. } | Self::Served { .. } => !self.is_waiting(source) && !source.is_anybody_left(),
             Self::CommandEnded => source.has_command_ended(),
             Self::RanksEnded { .. } => !source.is_rank_left(),
         };
@@ -39,13 +44,13 @@ impl Goal<'_> {
     }
 
     fn is_waiting(&self, source: &impl Source) -> bool {
-        matches!(self, Self::Detach { wait: true, .. }) && !source.was_anybody_there()
+        matches!(self, Self::Detach { wait: true, .. } | Self::Served { wait: true }) && !source.was_anybody_there()
     }
 
     fn deadline(&self) -> Option<Instant> {
         let time = match self {
             Self::Detach { duration, .. } => *duration,
-            Self::CommandEnded => None,
+            Self::CommandEnded | Self::Served { .. } => None,
             Self::RanksEnded { patience } => Some(*patience),
         };
         time.and_then(|time| Instant::now().checked_add(time))
@@ -55,7 +60,7 @@ impl Goal<'_> {
     async fn interrupted(&mut self) {
         match self {
             Self::Detach { signals, .. } => signals.next().await,
-            Self::CommandEnded | Self::RanksEnded { .. } => pending().await,
+            Self::CommandEnded | Self::RanksEnded { .. } | Self::Served { .. } => pending().await,
         }
     }
 }
@@ -67,7 +72,7 @@ pub(super) async fn follow(
     every: Duration,
     mut goal: Goal<'_>,
 ) -> Result<EndReason, SessionError> {
-    let mut ticks = regular(every);
+    let mut ticks = regular(if source.paces_itself() { NEVER } else { every });
     ticks.tick().await;
     let deadline = goal.deadline();
     let (mut last_flush, mut next_flush): (Option<Instant>, Option<Instant>) = (None, None);

@@ -1,7 +1,7 @@
 //! The programs in the kernel and their tables, as an observation has them loaded.
 
 use mpiprobe_attach::{AttachError, Engine, Observer, choose_method};
-use mpiprobe_common::{Config, Descriptor, config::COMM_LENGTH};
+use mpiprobe_common::{Config, Descriptor, config::COMM_LENGTH, tables};
 use mpiprobe_discover::{Caller, Target};
 use mpiprobe_functions::FunctionId;
 
@@ -9,7 +9,13 @@ use super::{
     error::SessionError,
     functions::{counted, has_queries},
     options::{Options, Returns},
+    sizes::Sizes,
 };
+
+/// About how much room the tables of an observation take, bytes.
+pub(super) fn room(options: &Options, sizes: Sizes, caller: &Caller) -> u64 {
+    tables::bytes(&config(options, sizes, caller, false))
+}
 
 /// What attaches, and what reads.
 #[derive(Debug)]
@@ -20,8 +26,8 @@ pub(super) struct Kernel {
 
 impl Kernel {
     /// Loads everything and attaches nothing. `is_job`: it is for a job that mpiprobe is going to start.
-    pub(super) fn load(options: &Options, caller: &Caller, is_job: bool) -> Result<Self, SessionError> {
-        let mut engine = choose_method(&config(options, caller, is_job), options.method)?;
+    pub(super) fn load(options: &Options, sizes: Sizes, caller: &Caller, is_job: bool) -> Result<Self, SessionError> {
+        let mut engine = choose_method(&config(options, sizes, caller, is_job), options.method)?;
         // A job's libraries are probed before there is a process, and so for everybody.
         if !caller.may_trace_all && (is_job || !engine.can_scope()) {
             return Err(AttachError::OthersProcesses { method: engine.method, is_job }.into());
@@ -42,7 +48,7 @@ impl Kernel {
     }
 }
 
-fn config(options: &Options, caller: &Caller, is_job: bool) -> Config {
+fn config(options: &Options, sizes: Sizes, caller: &Caller, is_job: bool) -> Config {
     let mut exec_name = [0; COMM_LENGTH];
     if let Target::Name(name) = &options.target {
         // The kernel keeps a final NUL.
@@ -50,26 +56,24 @@ fn config(options: &Options, caller: &Caller, is_job: bool) -> Config {
             *to = from;
         }
     }
+    let fitting = sizes.put_into(Config::DEFAULT);
     Config {
         exec_name,
         exec_uid: if caller.may_trace_all { u32::MAX } else { caller.user },
         nested: options.nested.into(),
         job: is_job.into(),
-        process_slots: options.max_processes,
-        stats_entries: options.max_stats,
-        thread_slots: options.max_threads,
         traffic: options.traffic.into(),
         read_stack: (options.traffic || options.once || options.view.is_some()).into(),
         pcontrol_plus_1: if options.ignore_pcontrol { 0 } else { pcontrol_plus_1() },
         flow_slots: if options.traffic { options.max_flows } else { 1 },
         communicator_slots: if options.traffic { options.max_communicators } else { 2 },
-        request_slots: if options.traffic { options.max_requests } else { 1 },
-        handle_stores: if options.traffic { Config::DEFAULT.handle_stores } else { 1 },
-        call_cache_slots: if options.traffic { Config::DEFAULT.call_cache_slots } else { 1 },
+        request_slots: if options.traffic { fitting.request_slots } else { 1 },
+        handle_stores: if options.traffic { fitting.handle_stores } else { 1 },
+        call_cache_slots: if options.traffic { fitting.call_cache_slots } else { 1 },
         recent: options.view.is_some().into(),
         trace: options.trace_bpf.into(),
         layers: (options.traffic || has_queries(options.functions)).into(),
-        ..Config::DEFAULT
+        ..fitting
     }
 }
 

@@ -22,11 +22,12 @@ use super::{
     functions::counted,
     host,
     jobs::ChosenJobs,
-    kernel::Kernel,
+    kernel::{Kernel, room},
     notices::Notices,
     options::Options,
     probe_error::ProbeError,
     recent::RecentCalls,
+    sizes::Sizes,
     targets::Targets,
     watch::EndWatch,
 };
@@ -65,7 +66,17 @@ impl Observation {
     pub(super) fn begin(options: &Options) -> Result<Self, SessionError> {
         // Before anything is looked for: the numbers that are named there are not those that are seen here.
         check_pid_namespace()?;
-        let scanner = Scanner::new(ProcRoot::system()?, Caller::current()?, ImplementationRecogniser::default());
+        Self::begin_for(options, Caller::current()?, |_| Ok(()))
+    }
+
+    /// The same for somebody who may see other processes than who has started this one. `permit` is told how much room the tables take,
+    /// bytes, before there are any.
+    pub(super) fn begin_for(
+        options: &Options,
+        caller: Caller,
+        permit: impl FnOnce(u64) -> Result<(), SessionError>,
+    ) -> Result<Self, SessionError> {
+        let scanner = Scanner::new(ProcRoot::system()?, caller, ImplementationRecogniser::default());
         let mut targets = Targets::new(options.target.clone(), scanner, ChosenJobs::new(&options.jobs))?;
         // Looked for before anything is loaded: most mistakes are found here.
         let first = found(targets.select(), options.wait)?;
@@ -75,7 +86,10 @@ impl Observation {
 
         first.iter().flat_map(|selection| &selection.unanswered).for_each(say);
 
-        let mut observation = Self::load(options, targets, false)?;
+        let number = first.as_ref().map_or(0, |selection| selection.processes.len());
+        let sizes = Sizes::of_job(options, number);
+        permit(room(options, sizes, targets.scanner.caller()))?;
+        let mut observation = Self::load(options, sizes, targets, false)?;
         // Once more, because others may have started until the kernel began to tell of new ones.
         let now = found(observation.targets.select(), options.wait || first.is_some())?;
         // Who was not there at first was waited for.
@@ -95,7 +109,7 @@ impl Observation {
     /// Of a job that is going to be started. Its processes are all that the first one ([`Self::begin_job`]) executes and starts.
     pub(super) fn of_job(options: &Options, scanner: Scanner<ImplementationRecogniser>) -> Result<Self, SessionError> {
         let targets = Targets::new(options.target.clone(), scanner, ChosenJobs::All)?;
-        let observation = Self::load(options, targets, true)?;
+        let observation = Self::load(options, Sizes::asked(options), targets, true)?;
         if !observation.kernel.engine.tells_families() {
             return Err(AttachError::NoFamilies.into());
         }
@@ -103,8 +117,8 @@ impl Observation {
     }
 
     /// Everything loaded, and nobody observed.
-    fn load(options: &Options, targets: Targets, is_job: bool) -> Result<Self, SessionError> {
-        let kernel = Kernel::load(options, targets.scanner.caller(), is_job)?;
+    fn load(options: &Options, sizes: Sizes, targets: Targets, is_job: bool) -> Result<Self, SessionError> {
+        let kernel = Kernel::load(options, sizes, targets.scanner.caller(), is_job)?;
         let only_own = !targets.scanner.caller().may_trace_all;
         let mut coverage = Coverage::new(options, is_job);
         coverage.scope_to_processes(only_own);

@@ -1,6 +1,6 @@
 //! What was asked for, and what came out.
 
-use std::time::Duration;
+use std::{path::PathBuf, time::Duration};
 
 use clap::ValueEnum;
 use mpiprobe_attach::AttachMethod;
@@ -20,6 +20,17 @@ pub enum EngineChoice {
     Ebpf,
     /// The processes themselves: those that run with the wrapper.
     Wrapper,
+    /// The kernel, asked by the service of this node.
+    Service,
+}
+
+/// The service of this node, and what it is asked for, in the words of the command line.
+#[derive(Clone, Debug)]
+pub struct ByService {
+    pub socket: PathBuf,
+    /// It was named: it is asked, whoever could do without.
+    pub is_named: bool,
+    pub query: String,
 }
 
 /// Whether it is seen when calls return, by return probes, which change the stacks of programs.
@@ -80,6 +91,10 @@ pub struct Options {
     pub max_stats: u32,
     /// Have the BPF programs say what they see of processes.
     pub trace_bpf: bool,
+    /// Tables that are as small as may be: there are others on the node besides.
+    pub is_thrifty: bool,
+    /// The service that may be asked.
+    pub service: Option<ByService>,
 }
 
 /// How an observation ended.

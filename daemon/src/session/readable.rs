@@ -6,7 +6,7 @@ use std::{io, os::fd::OwnedFd};
 use tokio::io::{Interest, unix::AsyncFd};
 
 /// A descriptor that can be awaited.
-pub(super) fn readable(fd: OwnedFd) -> io::Result<AsyncFd<OwnedFd>> {
+pub(crate) fn readable(fd: OwnedFd) -> io::Result<AsyncFd<OwnedFd>> {
     // SAFETY: an `OwnedFd` always gives the same descriptor and keeps it open until it is dropped, with the `AsyncFd`.
     Ok(unsafe { AsyncFd::register_with_interest(fd, Interest::READABLE) }?)
 }

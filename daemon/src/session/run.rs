@@ -10,11 +10,16 @@ use super::{
     event_loop::{Goal, follow},
     kernel_source::KernelSource,
     observation::Observation,
-    options::{EngineChoice, Options, Outcome},
+    options::{ByService, EngineChoice, Options, Outcome},
     signals::StopSignals,
     sinks::Sinks,
     source::Source,
+    stream_source::StreamSource,
     wrapped::live::WrappedJob,
+};
+use crate::{
+    asking::{Service, can_attach_itself},
+    memory::give_back_memory,
 };
 
 /// Observes as asked for and prints the profile. Everything is detached when this returns.
@@ -24,13 +29,17 @@ pub async fn run(options: &Options) -> Result<Outcome, SessionError> {
     }
     let mut signals = StopSignals::new().map_err(SessionError::Watch)?;
     let wrapped = match options.engine {
-        EngineChoice::Ebpf => None,
+        EngineChoice::Ebpf | EngineChoice::Service => None,
         EngineChoice::Auto => WrappedJob::begin(options, false)?,
         EngineChoice::Wrapper => WrappedJob::begin(options, true)?,
     };
-    let outcome = match wrapped {
-        Some(job) => observe(job, options, &mut signals).await,
-        None => match begin_by_kernel(options) {
+    let outcome = match (wrapped, by_service(options)) {
+        (Some(job), _) => observe(job, options, &mut signals).await,
+        (None, Some(asked)) => {
+            let source = StreamSource::begin(Service::at(&asked.socket)?, &asked.query).await?;
+            observe(source, options, &mut signals).await
+        }
+        (None, None) => match begin_by_kernel(options) {
             Ok(source) => observe(source, options, &mut signals).await,
             // Others may come that need no kernel's help.
             Err(error @ SessionError::NoEngine { .. }) if options.wait => match WrappedJob::begin(options, true)? {
@@ -49,12 +58,27 @@ pub async fn run(options: &Options) -> Result<Outcome, SessionError> {
     }
 }
 
+/// The service, if it is to be asked: who may attach by rights of their own needs nobody for it.
+fn by_service(options: &Options) -> Option<&ByService> {
+    let asked = options.service.as_ref()?;
+    let is_asked = match options.engine {
+        EngineChoice::Service => true,
+        EngineChoice::Auto => asked.is_named || (!can_attach_itself() && Service::is_there(&asked.socket)),
+        EngineChoice::Ebpf | EngineChoice::Wrapper => false,
+    };
+    is_asked.then_some(asked)
+}
+
 fn begin_by_kernel(options: &Options) -> Result<KernelSource, SessionError> {
     match Observation::begin(options) {
         Err(SessionError::Attach(attach)) if options.engine == EngineChoice::Auto => {
             Err(SessionError::NoEngine { attach })
         }
-        observation => KernelSource::of_found(Box::new(observation?), options.wait),
+        observation => {
+            // Whoever waits may do so for days.
+            give_back_memory();
+            KernelSource::of_found(Box::new(observation?), options.wait)
+        }
     }
 }
 
@@ -74,7 +98,10 @@ async fn observe(
     };
     let goal = Goal::Detach { signals, duration: options.duration, wait: options.wait };
     let ended = match follow(&mut source, &mut sinks, options.interval, goal).await {
-        Ok(reason) => source.profile(Some(reason)).map(|profile| (reason, profile)),
+        Ok(reason) => {
+            let concluded = conclude(&mut source, signals).await;
+            concluded.and_then(|()| source.profile(Some(reason)).map(|profile| (reason, profile)))
+        }
         Err(error) => Err(error),
     };
     match ended.map(|(reason, profile)| (reason, sinks.end_interval(profile))) {
@@ -98,6 +125,15 @@ async fn observe(
             end(source, signals).await;
             Err(error)
         }
+    }
+}
+
+/// Has another process come to an end, if one counts; a further signal ends the wait for it.
+async fn conclude(source: &mut impl Source, signals: &mut StopSignals) -> Result<(), SessionError> {
+    tokio::select! {
+        biased;
+        concluded = source.conclude() => concluded,
+        () = signals.next() => Ok(()),
     }
 }
 

@@ -1,6 +1,6 @@
 //! Who is given the profiles: standard output, the full-screen view, a recording.
 
-use std::{future::pending, sync::Arc};
+use std::{fmt, future::pending, sync::Arc};
 
 use mpiprobe_model::{
     EndReason, Profile,
@@ -12,6 +12,7 @@ use mpiprobe_report::present::{
     recording::{RecordTo, Recorder, RecordingError},
 };
 use mpiprobe_view::{Asked, LiveView};
+use tokio::sync::mpsc;
 
 use super::{
     error::SessionError,
@@ -25,8 +26,33 @@ pub(super) struct Sinks {
     recorder: Option<Recorder>,
     view: Option<LiveView>,
     printer: Option<Printer>,
+    served: Option<Served>,
     /// Where the present interval began; `None`: at the beginning of observation.
     last: Option<Look>,
+}
+
+/// Somebody for whom an observation is made, elsewhere.
+pub trait Audience: Send {
+    /// Whether tables may take so much room, bytes.
+    fn permit(&mut self, bytes: u64) -> Result<(), String>;
+
+    /// It is observed from now on, or waited for.
+    fn begun(&mut self);
+
+    /// The end of an interval, or of the observation.
+    fn look(&mut self, profile: &Arc<Profile>);
+}
+
+/// Somebody elsewhere, and what they ask for.
+pub struct Served {
+    pub audience: Box<dyn Audience>,
+    pub asked: mpsc::UnboundedReceiver<Asked>,
+}
+
+impl fmt::Debug for Served {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Served").finish_non_exhaustive()
+    }
 }
 
 /// Standard output.
@@ -86,7 +112,12 @@ impl Sinks {
             None => (None, Form::Tables),
         };
         let printer = Some(Printer { form, filter: options.filter.clone() });
-        Ok(Self { recorder, view, printer, last: None })
+        Ok(Self { recorder, view, printer, ..Self::default() })
+    }
+
+    /// Of somebody elsewhere.
+    pub(super) fn of_served(served: Served) -> Self {
+        Self { served: Some(served), ..Self::default() }
     }
 
     /// Of a command that mpiprobe runs, whose standard output is the command's.
@@ -96,7 +127,7 @@ impl Sinks {
 
     /// Whether somebody is to be given profiles before the last one.
     pub(super) fn want_moments(&self) -> bool {
-        self.recorder.is_some() || self.show_intervals()
+        self.recorder.is_some() || self.served.is_some() || self.show_intervals()
     }
 
     /// Whether somebody is told what has happened in each interval.
@@ -136,13 +167,18 @@ impl Sinks {
         if let Some(recorder) = &mut self.recorder {
             recorder.add(profile);
         }
+        if let Some(served) = &mut self.served {
+            served.audience.look(profile);
+        }
     }
 
     /// Waits until the user has asked for something, which is possible in a view only.
     pub(super) async fn asked(&mut self) -> Asked {
-        match &mut self.view {
-            Some(view) => view.asked().await,
-            None => pending().await,
+        match (&mut self.view, &mut self.served) {
+            (Some(view), _) => view.asked().await,
+            // Who has gone away wants nothing more.
+            (None, Some(served)) => served.asked.recv().await.unwrap_or(Asked::End),
+            (None, None) => pending().await,
         }
     }
 

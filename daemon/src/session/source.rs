@@ -22,6 +22,16 @@ pub(super) trait Source {
     /// An interval is over, whether or not somebody looks at it.
     fn end_interval(&mut self) {}
 
+    /// Whether it says by itself when there is something to be shown, and nobody else need look at intervals.
+    fn paces_itself(&self) -> bool {
+        false
+    }
+
+    /// Has whoever counts come to an end, where that is another process: the next profile is the last one.
+    async fn conclude(&mut self) -> Result<(), SessionError> {
+        Ok(())
+    }
+
     /// Everything counted up to now; `end` says why there will be no later profile.
     fn profile(&mut self, end: Option<EndReason>) -> Result<Profile, SessionError>;
 

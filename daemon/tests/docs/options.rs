@@ -11,7 +11,9 @@ use crate::{
 };
 
 /// Options of other programs that the documents mention.
-const FOREIGN: [(&str, &str); 6] = [
+const FOREIGN: [(&str, &str); 8] = [
+    ("--now", "systemctl"),
+    ("--unix-socket", "curl"),
     ("--release", "cargo"),
     ("--no-install", "cargo xtask"),
     ("--path", "cargo install"),

@@ -20,7 +20,7 @@ pub enum ProfilerError {
 }
 
 impl ProfilerError {
-    pub(super) fn system(what: impl Into<String>) -> impl FnOnce(io::Error) -> Self {
+    pub(crate) fn system(what: impl Into<String>) -> impl FnOnce(io::Error) -> Self {
         let what = what.into();
         move |source| Self::System { what, source }
     }

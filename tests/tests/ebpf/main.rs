@@ -25,6 +25,7 @@ mod recording;
 mod refusals;
 mod rights;
 mod run;
+mod service;
 mod silent_files;
 mod threads;
 mod times;
@@ -62,6 +63,7 @@ fn main() {
             refusals::tests(mpi),
             rights::tests(mpi),
             run::tests(mpi),
+            service::tests(mpi),
             threads::tests(mpi),
             times::tests(mpi),
             tools::tests(mpi),
@@ -69,6 +71,7 @@ fn main() {
         ]
     };
     let mut tests = refusals::general_tests();
+    tests.extend(service::general_tests());
     tests.extend(silent_files::tests());
     tests.extend(Mpi::ALL.into_iter().flat_map(of_mpi).flatten());
     tests.extend(Mpi::EVERY.into_iter().flat_map(traffic::tests));

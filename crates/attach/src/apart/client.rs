@@ -13,10 +13,7 @@ use bytemuck::bytes_of;
 use mpiprobe_common::Config;
 
 use super::request::{Answer, MOST_SITES, Request};
-use crate::{
-    AttachError, AttachMethod, Calibration, ProbeSite, Refusal, Scope, Tables,
-    links::{Attachment, Link, Probe},
-};
+use crate::{AttachError, AttachMethod, Calibration, ProbeSite, Refusal, Scope};
 
 /// The way to the process that has the rights.
 pub trait AskFor: Send + Sync + fmt::Debug {
@@ -58,9 +55,12 @@ pub(crate) struct Other {
     can_scope: bool,
 }
 
-/// What is known of an engine beside its tables.
+/// The same, and what is known of it.
 pub(crate) struct Loaded {
-    pub(crate) tables: Tables,
+    /// By their names.
+    pub(crate) tables: HashMap<String, Map>,
+    /// What they were made by.
+    pub(crate) config: Config,
     pub(crate) method: AttachMethod,
     pub(crate) calibration: Calibration,
     pub(crate) refusals: Vec<Refusal>,
@@ -81,13 +81,7 @@ pub(crate) fn load(config: &Config, method: Option<AttachMethod>) -> Result<Load
         .map(|(name, descriptor)| Ok((name, Map::from_map_data(MapData::from_fd(descriptor)?)?)))
         .collect();
     let maps = maps.map_err(|source: aya::maps::MapError| AttachError::Object { source: Box::new(source) })?;
-    Ok(Loaded {
-        tables: Tables::given(maps, config),
-        method,
-        calibration,
-        refusals,
-        other: Other { engine, can_scope },
-    })
+    Ok(Loaded { tables: maps, config, method, calibration, refusals, other: Other { engine, can_scope } })
 }
 
 impl Other {
@@ -110,26 +104,23 @@ impl Other {
         self.can_scope
     }
 
-    /// Probes functions of one file. All of them, or on an error none.
+    /// Probes functions of one file. All of them, or on an error none. With each link, whether its program runs at returns only.
     pub(crate) fn attach(
         &self,
         file: BorrowedFd<'_>,
         shown: &Path,
         sites: &[ProbeSite],
         (scope, is_tool, has_returns): (Scope, bool, bool),
-    ) -> Result<Attachment, AttachError> {
-        let mut attachment = Attachment::default();
+    ) -> Result<Vec<(LinkApart, bool)>, AttachError> {
+        let mut all = Vec::new();
         for some in sites.chunks(MOST_SITES) {
             let (engine, shown) = (self.engine.number, shown.display().to_string());
             let request = Request::Attach { engine, shown, sites: some.to_vec(), scope, is_tool, has_returns };
             let (Answer::Attached(links), _) = ask(&request, &[file])? else { return Err(unexpected()) };
-            let link = |(number, returns)| Link {
-                probe: Probe::Apart(LinkApart { engine: Arc::clone(&self.engine), number }),
-                returns,
-            };
-            attachment = attachment.and(Attachment::of(links.into_iter().map(link).collect()));
+            let link = |(number, returns)| (LinkApart { engine: Arc::clone(&self.engine), number }, returns);
+            all.extend(links.into_iter().map(link));
         }
-        Ok(attachment)
+        Ok(all)
     }
 }
 

@@ -43,7 +43,7 @@ pub(crate) fn stat(directory: BorrowedFd<'_>, name: &str) -> io::Result<Stat> {
     granted.map_or_else(|| stat_here(directory, name), |granted| Stat::of_bytes(&granted?.content))
 }
 
-pub(super) fn stat_here(directory: BorrowedFd<'_>, name: &str) -> io::Result<Stat> {
+pub(crate) fn stat_here(directory: BorrowedFd<'_>, name: &str) -> io::Result<Stat> {
     let flags = AtFlags::STATX_DONT_SYNC | AtFlags::EMPTY_PATH;
     let stat = statx(directory, name, flags, StatxFlags::INO | StatxFlags::UID | StatxFlags::GID)?;
     let device = (stat.stx_dev_major, stat.stx_dev_minor);
@@ -75,7 +75,7 @@ pub(crate) fn process(root: BorrowedFd<'_>, pid: u32) -> io::Result<OwnedFd> {
     }
 }
 
-pub(super) fn process_here(root: BorrowedFd<'_>, pid: u32) -> io::Result<OwnedFd> {
+pub(crate) fn process_here(root: BorrowedFd<'_>, pid: u32) -> io::Result<OwnedFd> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     Ok(openat(root, pid.to_string(), flags, Mode::empty())?)
 }
@@ -103,12 +103,12 @@ fn threads_of(directory: BorrowedFd<'_>, name: &str) -> io::Result<Vec<u32>> {
     granted.map_or_else(|| threads_here(directory, name), |granted| granted.and_then(listed))
 }
 
-pub(super) fn threads_here(directory: BorrowedFd<'_>, name: &str) -> io::Result<Vec<u32>> {
+pub(crate) fn threads_here(directory: BorrowedFd<'_>, name: &str) -> io::Result<Vec<u32>> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
     numbers(Dir::new(openat(directory, name, flags, Mode::empty())?)?)
 }
 
-pub(super) fn numbers(entries: Dir) -> io::Result<Vec<u32>> {
+pub(crate) fn numbers(entries: Dir) -> io::Result<Vec<u32>> {
     let mut found = Vec::new();
     for entry in entries {
         found.extend(entry?.file_name().to_str().ok().and_then(parse_pid));
@@ -146,14 +146,13 @@ pub fn thread_file(pid: u32, tid: u32, name: &str) -> io::Result<Vec<u8>> {
 /// Where nobody else is asked it is the working directory of names that begin with it.
 fn proc_directory() -> io::Result<OwnedFd> {
     static PROC: std::sync::OnceLock<OwnedFd> = std::sync::OnceLock::new();
-    let known = match PROC.get() {
-        Some(known) => known,
-        None => {
-            let opened = proc()?;
-            PROC.get_or_init(|| opened)
-        }
+    let known = if let Some(known) = PROC.get() {
+        known
+    } else {
+        let opened = proc()?;
+        PROC.get_or_init(|| opened)
     };
-    Ok(known.try_clone()?)
+    known.try_clone()
 }
 
 /// Whether names of files mean the same to this process and to another one.
@@ -166,4 +165,17 @@ pub(crate) fn has_same_names(directory: BorrowedFd<'_>) -> io::Result<bool> {
     let own_root = stat_here(CWD, "/")?;
     Ok(place(stat(directory, "root")?) == place(own_root)
         && link(directory, "ns/mnt")? == link_at(CWD, "/proc/self/ns/mnt")?)
+}
+
+/// Whether a process is protected from tracing. Of one of root's that cannot be told: what it owns belongs to root either way.
+pub(crate) fn is_protected(directory: BorrowedFd<'_>) -> io::Result<bool> {
+    // The directory always shows the effective user, files in it root if the process is not dumpable (kernel: task_dump_owner).
+    Ok(stat_here(directory, "")?.user != stat_here(directory, "status")?.user)
+}
+
+/// Whether a thread is of a process that is protected from tracing, or there is none.
+pub fn is_protected_thread(tid: u32) -> bool {
+    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let directory = open(format!("/proc/{tid}"), flags, Mode::empty());
+    !directory.is_ok_and(|directory| is_protected(directory.as_fd()).is_ok_and(|is_protected| !is_protected))
 }

@@ -39,12 +39,12 @@ pub struct Stat {
 }
 
 impl Stat {
-    pub(super) fn to_bytes(self) -> Vec<u8> {
+    pub(crate) fn to_bytes(self) -> Vec<u8> {
         let words = [self.user.into(), self.group.into(), self.inode, self.device.0.into(), self.device.1.into()];
         words.into_iter().flat_map(u64::to_le_bytes).collect()
     }
 
-    pub(super) fn of_bytes(bytes: &[u8]) -> io::Result<Self> {
+    pub(crate) fn of_bytes(bytes: &[u8]) -> io::Result<Self> {
         let mut words = words(bytes);
         let mut word = || words.next().ok_or(io::ErrorKind::InvalidData);
         let part = |word: u64| u32::try_from(word).map_err(|_| io::ErrorKind::InvalidData);
@@ -71,11 +71,11 @@ pub struct Granted {
 }
 
 impl Granted {
-    pub(super) fn content(content: Vec<u8>) -> Self {
+    pub(crate) fn of_content(content: Vec<u8>) -> Self {
         Self { content, descriptor: None }
     }
 
-    pub(super) fn descriptor(descriptor: OwnedFd) -> Self {
+    pub(crate) fn of_descriptor(descriptor: OwnedFd) -> Self {
         Self { content: Vec::new(), descriptor: Some(descriptor) }
     }
 

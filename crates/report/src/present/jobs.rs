@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use mpiprobe_discover::{Job, Snapshot, Unanswered};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::{
     table::{
@@ -14,19 +14,25 @@ use super::{
 };
 
 /// What `ps` shows.
-pub fn jobs(snapshot: &Snapshot) -> String {
-    let mut text = if snapshot.jobs.is_empty() {
-        format!(
-            "No MPI process runs on this node ({} processes were looked at).\n",
-            snapshot.examined - snapshot.refused
-        )
+pub fn jobs(list: &JobList<'_>) -> String {
+    let mut text = if list.jobs.is_empty() {
+        let looked_at = list.looked_at;
+        format!("No MPI process runs on this node ({looked_at} processes were looked at).\n")
     } else {
-        listing(&snapshot.jobs)
+        listing(list.jobs)
     };
-    if snapshot.refused > 0 {
-        let _ = writeln!(text, "{} processes of other users were not looked at; root sees all.", snapshot.refused);
+    if list.unopened > 0 {
+        let why = list.why_unopened.unwrap_or("unknown");
+        let _ = writeln!(
+            text,
+            "{} processes could not be told to use MPI or not, because files that they have mapped could not be opened: {why}.",
+            list.unopened
+        );
     }
-    for left in &snapshot.unanswered {
+    if list.not_looked_at > 0 {
+        let _ = writeln!(text, "{} processes of other users were not looked at; root sees all.", list.not_looked_at);
+    }
+    for left in list.unanswered {
         let _ = writeln!(text, "{left}.");
     }
     text
@@ -81,8 +87,14 @@ fn pids(job: &Job) -> String {
 pub struct JobList<'a> {
     schema: &'static str,
     jobs: &'a [Job],
+    /// Processes that were looked at.
+    looked_at: usize,
     /// Processes that the caller may not trace: there may be MPI among them.
     not_looked_at: usize,
+    /// Processes that have files mapped which could not be opened: there may be MPI among them.
+    unopened: usize,
+    /// Why one of these could not be.
+    why_unopened: Option<&'a str>,
     /// Processes that may use MPI by way of files which do not answer, by user.
     unanswered: &'a [Unanswered],
 }
@@ -90,23 +102,56 @@ pub struct JobList<'a> {
 impl<'a> JobList<'a> {
     pub fn new(snapshot: &'a Snapshot) -> Self {
         Self {
-            schema: "mpiprobe.jobs/1",
+            schema: SCHEMA,
             jobs: &snapshot.jobs,
+            looked_at: snapshot.examined.saturating_sub(snapshot.refused),
             not_looked_at: snapshot.refused,
+            unopened: snapshot.unopened,
+            why_unopened: snapshot.why_unopened.as_deref(),
             unanswered: &snapshot.unanswered,
         }
     }
 }
 
-/// What to type next.
-pub fn next_step(jobs: &[Job]) -> String {
+/// The same as another process has written it.
+#[derive(Debug, Deserialize)]
+pub struct ListedJobs {
+    pub jobs: Vec<Job>,
+    looked_at: usize,
+    not_looked_at: usize,
+    unopened: usize,
+    why_unopened: Option<String>,
+    unanswered: Vec<Unanswered>,
+}
+
+impl ListedJobs {
+    pub fn as_list(&self) -> JobList<'_> {
+        JobList {
+            schema: SCHEMA,
+            jobs: &self.jobs,
+            looked_at: self.looked_at,
+            not_looked_at: self.not_looked_at,
+            unopened: self.unopened,
+            why_unopened: self.why_unopened.as_deref(),
+            unanswered: &self.unanswered,
+        }
+    }
+}
+
+const SCHEMA: &str = "mpiprobe.jobs/1";
+
+/// What to type next. `needs_root`: no service does it.
+pub fn next_step(jobs: &[Job], needs_root: bool) -> String {
+    let sudo = if needs_root { "sudo " } else { "" };
     let Some(job) = jobs.first() else {
-        return "Start an MPI program, then: sudo mpiprobe --pid-of PROGRAM\nWhat works on this system: sudo mpiprobe doctor\n".into();
+        return format!(
+            "Start an MPI program, then: {sudo}mpiprobe --pid-of PROGRAM\nWhat works on this system: sudo mpiprobe doctor\n"
+        );
     };
     let programs = job.programs();
     let target = match programs.first() {
         Some(program) if jobs.len() == 1 => format!("--pid-of {program}"),
         _ => format!("--job {}", job.id),
     };
-    format!("\nTo observe: sudo mpiprobe {target}\n")
+    format!("\nTo observe: {sudo}mpiprobe {target}\n")
 }

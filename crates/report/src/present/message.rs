@@ -1,8 +1,10 @@
 //! What is said besides the results, on standard error.
 
 use std::{
+    cell::RefCell,
     fmt, io,
     io::Write as _,
+    marker::PhantomData,
     sync::{Mutex, MutexGuard, PoisonError},
 };
 
@@ -31,8 +33,37 @@ impl Drop for Diverted {
     }
 }
 
+thread_local! {
+    /// Who gets what this thread says.
+    static OF_THREAD: RefCell<Option<Listener>> = const { RefCell::new(None) };
+}
+
+/// Messages of this thread go elsewhere as long as this lives: what the thread does is done for somebody who is not at the terminal.
+#[derive(Debug)]
+pub struct ThreadDiverted(PhantomData<*const ()>);
+
+/// Gives messages of this thread to somebody else.
+pub fn divert_thread(to: Listener) -> ThreadDiverted {
+    OF_THREAD.set(Some(to));
+    ThreadDiverted(PhantomData)
+}
+
+impl Drop for ThreadDiverted {
+    fn drop(&mut self) {
+        OF_THREAD.set(None);
+    }
+}
+
+/// Whether this thread's listener has taken it.
+fn is_taken_by_thread(message: &dyn fmt::Display) -> bool {
+    OF_THREAD.with_borrow(|listener| listener.as_ref().map(|listener| listener(&message.to_string())).is_some())
+}
+
 /// Says a line, unless nobody listens any more: `eprintln!` would panic then.
 pub fn say(message: impl fmt::Display) {
+    if is_taken_by_thread(&message) {
+        return;
+    }
     if let Some(listener) = listener().as_ref() {
         return listener(&message.to_string());
     }
@@ -42,6 +73,9 @@ pub fn say(message: impl fmt::Display) {
 
 /// Says something that the next message on the line overwrites.
 pub fn say_in_passing(message: impl fmt::Display) {
+    if OF_THREAD.with_borrow(Option::is_some) {
+        return;
+    }
     if let Some(listener) = listener().as_ref() {
         return listener(message.to_string().trim());
     }

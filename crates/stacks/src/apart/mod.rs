@@ -2,9 +2,7 @@
 
 mod client;
 mod request;
-mod server;
 
 pub use client::{AskFor, ask_instead};
 pub(crate) use client::{Looking, is_apart, open_event};
 pub use request::{Answer, Request};
-pub use server::Server;

@@ -15,7 +15,7 @@ pub(in crate::doctor) fn check(scanner: &mut Scanner<ImplementationRecogniser>) 
 }
 
 fn judge(snapshot: &Snapshot) -> Check {
-    let Snapshot { processes, jobs, examined, refused, errors, unanswered } = snapshot;
+    let Snapshot { processes, jobs, examined, refused, errors, unopened, why_unopened, unanswered } = snapshot;
     let mut findings = vec![match jobs.len() {
         0 => "no MPI process runs".to_owned(),
         number => format!(
@@ -30,6 +30,10 @@ fn judge(snapshot: &Snapshot) -> Check {
     if !errors.is_empty() {
         findings.push(format!("{} could not be looked at", counted(errors.len(), "process", "processes")));
     }
+    if *unopened > 0 {
+        let unopened = counted(*unopened, "process has", "processes have");
+        findings.push(format!("{unopened} files mapped that could not be opened"));
+    }
     findings.extend(unanswered.iter().map(ToString::to_string));
     let check = Check::info("mpi-jobs", findings.join(", ")).with(json!({
         "jobs": jobs.len(),
@@ -37,11 +41,13 @@ fn judge(snapshot: &Snapshot) -> Check {
         "examined": examined,
         "refused": refused,
         "errors": errors.len(),
+        "unopened": unopened,
         "unanswered": unanswered,
     }));
-    match errors.first() {
-        Some(error) => check.because(finding_of(error)),
-        None => check,
+    match (errors.first(), why_unopened) {
+        (Some(error), _) => check.because(finding_of(error)),
+        (None, Some(why)) => check.because(why.clone()),
+        (None, None) => check,
     }
 }
 

@@ -143,5 +143,7 @@ fn observed(options: &RunOptions) -> Options {
         max_requests: mpiprobe_common::REQUEST_SLOTS,
         max_stats: mpiprobe_common::STATS_ENTRIES,
         trace_bpf: options.trace_bpf,
+        is_thrifty: false,
+        service: None,
     }
 }

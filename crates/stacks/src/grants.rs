@@ -1,25 +1,25 @@
-//! The process that has the rights: it looks at threads of those processes only that are not protected from tracing.
+//! Looks at threads, granted to a process that has no rights ([`super::apart`]): it looks at threads of those processes only that are not protected from tracing.
 
 use std::{collections::HashMap, io, os::fd::OwnedFd};
 
 use mpiprobe_discover::privileged;
 
-use super::request::{Answer, Request};
 use crate::{
     CaptureError,
+    apart::{Answer, Request},
     kernel::{iterator::Iterator, sample},
 };
 
 /// Loads and looks.
 #[derive(Debug)]
-pub struct Server {
+pub struct Grants {
     /// Programs that may be loaded at once.
     most: usize,
     looking: HashMap<u64, Iterator>,
     next: u64,
 }
 
-impl Server {
+impl Grants {
     pub fn new(most: usize) -> Self {
         Self { most, looking: HashMap::new(), next: 0 }
     }

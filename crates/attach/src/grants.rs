@@ -1,4 +1,4 @@
-//! The process that has the rights: what it grants.
+//! Programs and probes, granted to a process that has no rights ([`super::apart`]).
 //!
 //! Whoever asks may have been taken over by what it has read. It can have counted by the programs that are embedded here, in tables of the
 //! sizes that are permitted, and nothing else: where the kernel keeps what is read from the kernel's own types, whatever the request says.
@@ -12,8 +12,11 @@ use std::{
 use bytemuck::bytes_of;
 use mpiprobe_common::{Config, EnvironmentFields, OpenCalls, tables};
 
-use super::request::{Answer, MOST_SITES, Request};
-use crate::{AttachError, Attachment, Engine, choose_method};
+use super::{
+    AttachError, Attachment, Engine,
+    apart::{Answer, MOST_SITES, Request},
+    choose_method,
+};
 
 /// What all engines together may take.
 #[derive(Debug, Clone, Copy)]
@@ -25,7 +28,7 @@ pub struct Limits {
 
 /// Loads, attaches, and keeps what was loaded and attached.
 #[derive(Debug)]
-pub struct Server {
+pub struct Grants {
     limits: Limits,
     engines: HashMap<u64, Hosted>,
     next: u64,
@@ -41,7 +44,7 @@ struct Hosted {
     engine: Engine,
 }
 
-impl Server {
+impl Grants {
     pub fn new(limits: Limits) -> Self {
         Self { limits, engines: HashMap::new(), next: 0 }
     }
@@ -186,8 +189,8 @@ mod tests {
         Request::Load { config: bytes_of(config).to_vec(), method: None }
     }
 
-    fn message(server: &mut Server, request: &Request) -> String {
-        match server.grant(request, None).0 {
+    fn message(grants: &mut Grants, request: &Request) -> String {
+        match grants.grant(request, None).0 {
             Answer::Failed { message, .. } => message,
             answer => format!("{answer:?}"),
         }
@@ -195,32 +198,32 @@ mod tests {
 
     #[test]
     fn tables_have_a_limit() {
-        let mut server = Server::new(Limits { engines: 1, bytes: 1 << 20 });
-        assert!(message(&mut server, &load(&Config::DEFAULT)).contains("all tables together may take 1024 KiB"));
-        let mut server = Server::new(Limits { engines: 0, bytes: 1 << 30 });
-        assert!(message(&mut server, &load(&Config::DEFAULT)).contains("as many as may"));
+        let mut grants = Grants::new(Limits { engines: 1, bytes: 1 << 20 });
+        assert!(message(&mut grants, &load(&Config::DEFAULT)).contains("all tables together may take 1024 KiB"));
+        let mut grants = Grants::new(Limits { engines: 0, bytes: 1 << 30 });
+        assert!(message(&mut grants, &load(&Config::DEFAULT)).contains("as many as may"));
     }
 
     #[test]
     fn where_the_kernel_keeps_what_is_nobodys_word() {
-        let server = Server::new(Limits { engines: 1, bytes: 1 << 30 });
+        let grants = Grants::new(Limits { engines: 1, bytes: 1 << 30 });
         let asked = Config {
             open_calls: OpenCalls { task_utask: 8, ..OpenCalls::UNKNOWN },
             environment: EnvironmentFields { task_mm: 8, env_start: 16, env_end: 24, reserved: 0 },
             ..Config::DEFAULT
         };
-        let (config, _) = server.permitted(bytes_of(&asked)).unwrap();
+        let (config, _) = grants.permitted(bytes_of(&asked)).unwrap();
         assert_eq!((config.open_calls, config.environment), (OpenCalls::UNKNOWN, EnvironmentFields::UNKNOWN));
-        assert!(server.permitted(&bytes_of(&asked)[1..]).is_err());
+        assert!(grants.permitted(&bytes_of(&asked)[1..]).is_err());
     }
 
     #[test]
     fn what_there_is_not_cannot_be_used() {
-        let mut server = Server::new(Limits { engines: 1, bytes: 1 << 30 });
+        let mut grants = Grants::new(Limits { engines: 1, bytes: 1 << 30 });
         for request in [Request::Watch { engine: 7 }, Request::Locate { engine: 7 }, Request::Missed { engine: 7 }] {
-            assert!(message(&mut server, &request).contains("no such observation"));
+            assert!(message(&mut grants, &request).contains("no such observation"));
         }
-        assert_eq!(message(&mut server, &Request::Release { engine: 7 }), "Done");
-        assert_eq!(message(&mut server, &Request::Detach { engine: 7, link: 1 }), "Done");
+        assert_eq!(message(&mut grants, &Request::Release { engine: 7 }), "Done");
+        assert_eq!(message(&mut grants, &Request::Detach { engine: 7, link: 1 }), "Done");
     }
 }

@@ -1,4 +1,4 @@
-//! The process that has the rights: what it grants.
+//! What of `/proc` takes rights to be opened, granted to a process that has none ([`super::privileged`]).
 //!
 //! Whoever asks may have been taken over by what it has read. So nothing is granted but what is named here, of `/proc` alone, for reading
 //! alone, and of a process that is protected from tracing (ptrace(2), not dumpable) only what everybody may read.
@@ -12,12 +12,10 @@ use std::process::Child;
 use rustix::fs::{Dir, MemfdFlags, Mode, OFlags, PROC_SUPER_MAGIC, fstatfs, memfd_create, open, openat};
 
 use super::{
-    here::{numbers, process_here, stat_here, threads_here},
-    request::{Granted, Request},
-};
-use crate::{
     foreign,
     packet::MOST_BYTES,
+    privileged::here::{is_protected, numbers, process_here, stat_here, threads_here},
+    privileged::{Granted, Request},
     read::{link_at, read_at},
     text::parse_pid,
 };
@@ -38,13 +36,13 @@ enum Permission {
 
 /// Grants what is asked for.
 #[derive(Debug)]
-pub struct Server {
+pub struct Grants {
     root: OwnedFd,
     /// Processes that open files, the latest last; those before it are not used any more.
     helpers: Vec<Child>,
 }
 
-impl Server {
+impl Grants {
     /// Of the `/proc` of this mount namespace.
     pub fn new() -> io::Result<Self> {
         let root = open("/proc", OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
@@ -55,11 +53,11 @@ impl Server {
     pub fn grant(&mut self, request: &Request, directory: Option<BorrowedFd<'_>>) -> io::Result<Granted> {
         let given = || directory.ok_or(io::ErrorKind::InvalidInput);
         match request {
-            Request::Root => Ok(Granted::descriptor(self.root.try_clone()?)),
+            Request::Root => Ok(Granted::of_descriptor(self.root.try_clone()?)),
             Request::Pids => list(numbers(Dir::read_from(&self.root)?)?),
-            Request::Process { pid } => Ok(Granted::descriptor(process_here(self.root.as_fd(), *pid)?)),
+            Request::Process { pid } => Ok(Granted::of_descriptor(process_here(self.root.as_fd(), *pid)?)),
             Request::Read { name, limit } => {
-                let directory = self.checked(given()?, name, readable(name))?;
+                let directory = checked(given()?, name, readable(name))?;
                 let limit = usize::try_from((*limit).min(MOST_READ)).unwrap_or(0);
                 let found = read_at(directory, name, limit)?;
                 let mut content = found.bytes;
@@ -70,45 +68,27 @@ impl Server {
                 large(content)
             }
             Request::Link { name } => {
-                let directory = self.checked(given()?, name, link(name))?;
-                Ok(Granted::content(link_at(directory, name)?))
+                let directory = checked(given()?, name, link(name))?;
+                Ok(Granted::of_content(link_at(directory, name)?))
             }
             Request::Stat { name } => {
-                let directory = self.checked(given()?, name, statable(name))?;
-                Ok(Granted::content(stat_here(directory, name)?.to_bytes()))
+                let directory = checked(given()?, name, statable(name))?;
+                Ok(Granted::of_content(stat_here(directory, name)?.to_bytes()))
             }
             Request::Open { name } => {
-                let directory = self.checked(given()?, name, openable(name))?;
+                let directory = checked(given()?, name, openable(name))?;
                 let flags = match name.as_str() {
                     "mem" => OFlags::RDONLY | OFlags::CLOEXEC,
                     _ => OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC,
                 };
-                Ok(Granted::descriptor(openat(directory, name, flags, Mode::empty())?))
+                Ok(Granted::of_descriptor(openat(directory, name, flags, Mode::empty())?))
             }
             Request::Threads { name } => {
-                let directory = self.checked(given()?, name, listable(name))?;
+                let directory = checked(given()?, name, listable(name))?;
                 list(threads_here(directory, name)?)
             }
             Request::Files => self.files(),
         }
-    }
-
-    /// The directory, if this file of it may be had.
-    fn checked<'a>(
-        &self,
-        directory: BorrowedFd<'a>,
-        name: &str,
-        needed: Option<Permission>,
-    ) -> io::Result<BorrowedFd<'a>> {
-        let needed = needed.ok_or(io::ErrorKind::PermissionDenied)?;
-        if fstatfs(directory)?.f_type != PROC_SUPER_MAGIC {
-            return Err(io::ErrorKind::PermissionDenied.into());
-        }
-        let is_of_thread = name.starts_with(|first: char| first.is_ascii_digit());
-        if needed == Permission::Trace && !is_of_thread && is_protected(directory)? {
-            return Err(io::Error::from_raw_os_error(rustix::io::Errno::ACCESS.raw_os_error()));
-        }
-        Ok(directory)
     }
 
     /// A process that opens files. Any before it was stuck, or has ended.
@@ -119,29 +99,29 @@ impl Server {
         self.helpers.retain_mut(|helper| matches!(helper.try_wait(), Ok(None)));
         let (socket, child) = foreign::start(foreign::Asking::Apart)?;
         self.helpers.push(child);
-        Ok(Granted::descriptor(socket))
+        Ok(Granted::of_descriptor(socket))
     }
 }
 
-impl Drop for Server {
+/// The directory, if this file of it may be had.
+fn checked<'a>(directory: BorrowedFd<'a>, name: &str, needed: Option<Permission>) -> io::Result<BorrowedFd<'a>> {
+    let needed = needed.ok_or(io::ErrorKind::PermissionDenied)?;
+    if fstatfs(directory)?.f_type != PROC_SUPER_MAGIC {
+        return Err(io::ErrorKind::PermissionDenied.into());
+    }
+    let is_of_thread = name.starts_with(|first: char| first.is_ascii_digit());
+    if needed == Permission::Trace && !is_of_thread && is_protected(directory)? {
+        return Err(io::Error::from_raw_os_error(rustix::io::Errno::ACCESS.raw_os_error()));
+    }
+    Ok(directory)
+}
+
+impl Drop for Grants {
     fn drop(&mut self) {
         for helper in &mut self.helpers {
             let _ = helper.kill();
         }
     }
-}
-
-/// Whether a process is protected from tracing. Of one of root's that cannot be told: what it owns belongs to root either way.
-pub(crate) fn is_protected(directory: BorrowedFd<'_>) -> io::Result<bool> {
-    // The directory always shows the effective user, files in it root if the process is not dumpable (kernel: task_dump_owner).
-    Ok(stat_here(directory, "")?.user != stat_here(directory, "status")?.user)
-}
-
-/// Whether a thread is of a process that is protected from tracing, or there is none.
-pub fn is_protected_thread(tid: u32) -> bool {
-    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    let directory = open(format!("/proc/{tid}"), flags, Mode::empty());
-    !directory.is_ok_and(|directory| is_protected(directory.as_fd()).is_ok_and(|is_protected| !is_protected))
 }
 
 /// `PID/task/TID/NAME` below the directory of all processes.
@@ -197,12 +177,12 @@ fn list(numbers: Vec<u32>) -> io::Result<Granted> {
 /// In the packet, or if that is too small for it in a file of its own.
 fn large(content: Vec<u8>) -> io::Result<Granted> {
     if content.len() <= MOST_INLINE {
-        return Ok(Granted::content(content));
+        return Ok(Granted::of_content(content));
     }
     let mut file = File::from(memfd_create("content", MemfdFlags::CLOEXEC)?);
     file.write_all(&content)?;
     file.rewind()?;
-    Ok(Granted::descriptor(file.into()))
+    Ok(Granted::of_descriptor(file.into()))
 }
 
 #[cfg(test)]
@@ -229,10 +209,10 @@ mod tests {
     #[test]
     fn what_is_read_of_a_process_is_granted() {
         let child = TestChild::waiting("/bin/cat");
-        let mut server = Server::new().unwrap();
-        let granted = server.grant(&Request::Process { pid: child.pid() }, None).unwrap();
+        let mut grants = Grants::new().unwrap();
+        let granted = grants.grant(&Request::Process { pid: child.pid() }, None).unwrap();
         let directory = granted.descriptor.unwrap();
-        let mut grant = |request: &Request| server.grant(request, Some(directory.as_fd())).unwrap();
+        let mut grant = |request: &Request| grants.grant(request, Some(directory.as_fd())).unwrap();
         assert_eq!(grant(&read("comm")).content, b"cat\n");
         assert!(grant(&read("maps")).content.windows(4).any(|text| text == b"/cat"));
         assert!(grant(&Request::Link { name: "exe".into() }).content.ends_with(b"cat"));
@@ -254,8 +234,8 @@ mod tests {
 
     #[test]
     fn nothing_else_is_granted() {
-        let mut server = Server::new().unwrap();
-        let own = server.grant(&Request::Process { pid: std::process::id() }, None).unwrap().descriptor.unwrap();
+        let mut grants = Grants::new().unwrap();
+        let own = grants.grant(&Request::Process { pid: std::process::id() }, None).unwrap().descriptor.unwrap();
         let etc = File::open("/etc").unwrap();
         let name = |name: &str| name.to_owned();
         for (request, directory) in [
@@ -275,10 +255,10 @@ mod tests {
             (Request::Stat { name: name("fd/0") }, own.as_fd()),
             (Request::Threads { name: name("fd") }, own.as_fd()),
         ] {
-            let refused = server.grant(&request, Some(directory)).unwrap_err();
+            let refused = grants.grant(&request, Some(directory)).unwrap_err();
             assert_eq!(refused.kind(), io::ErrorKind::PermissionDenied, "{request:?}");
         }
-        assert!(server.grant(&read("stat"), None).is_err());
+        assert!(grants.grant(&read("stat"), None).is_err());
     }
 
     #[test]
@@ -290,17 +270,17 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let unreadable = copy_of_cat(folder.path(), "cat");
         set_mode(folder.path(), 0o711);
-        let mut server = Server::new().unwrap();
+        let mut grants = Grants::new().unwrap();
         for (mode, is_protected) in [(0o755, false), (0o711, true)] {
             set_mode(&unreadable, mode);
             let child = TestChild::cat(Command::new(&unreadable).uid(65_534).gid(65_534));
-            let directory = server.grant(&Request::Process { pid: child.pid() }, None).unwrap().descriptor.unwrap();
+            let directory = grants.grant(&Request::Process { pid: child.pid() }, None).unwrap().descriptor.unwrap();
             for request in [read("environ"), read("maps"), Request::Open { name: "mem".into() }] {
-                let granted = server.grant(&request, Some(directory.as_fd())).map(drop).map_err(|error| error.kind());
+                let granted = grants.grant(&request, Some(directory.as_fd())).map(drop).map_err(|error| error.kind());
                 let expected = if is_protected { Err(io::ErrorKind::PermissionDenied) } else { Ok(()) };
                 assert_eq!(granted, expected, "{request:?}");
             }
-            assert!(server.grant(&read("stat"), Some(directory.as_fd())).is_ok());
+            assert!(grants.grant(&read("stat"), Some(directory.as_fd())).is_ok());
         }
     }
 }

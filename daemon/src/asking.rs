@@ -1,0 +1,189 @@
+//! Asking the node service: the client's end of HTTP over its socket.
+
+use std::{
+    io,
+    os::unix::fs::MetadataExt as _,
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use http_body_util::{BodyExt as _, Empty};
+use hyper::{Method, Request, StatusCode, body::Bytes, body::Incoming, client::conn::http1};
+use hyper_util::rt::TokioIo;
+use rustix::{
+    process::geteuid,
+    thread::{CapabilitySet, capabilities},
+};
+use serde::Deserialize;
+use thiserror::Error;
+use tokio::{net::UnixStream, time::timeout};
+
+/// For the beginning of an answer. Before that, the service may have to look at all processes, or to load programs.
+const PATIENCE: Duration = Duration::from_mins(1);
+/// No answer takes more, bytes.
+const LONGEST: usize = 1 << 29;
+
+/// Why the service has not answered.
+#[derive(Debug, Error)]
+pub enum AskError {
+    #[error(
+        "the service at {} does not answer: {source}\n  `systemctl status mpiprobe` tells whether it runs; --engine ebpf does without it",
+        socket.display()
+    )]
+    Silent { socket: PathBuf, source: io::Error },
+    #[error(
+        "{} is not the service's: {why}; --engine ebpf does without it, or name another by --socket",
+        socket.display()
+    )]
+    NotTrusted { socket: PathBuf, why: String },
+    #[error("{0}")]
+    Refused(String),
+    #[error("the service has said something else than JSON of this version ({version}): {reason}", version = env!("CARGO_PKG_VERSION"))]
+    Answer { reason: String },
+    #[error("the service has ended, or the connection to it")]
+    Ended,
+}
+
+/// The service of this node.
+#[derive(Clone, Debug)]
+pub struct Service {
+    socket: PathBuf,
+}
+
+/// What is said where something has failed.
+#[derive(Deserialize)]
+struct Failure {
+    failed: String,
+}
+
+impl Service {
+    /// The one that listens there, if somebody does who may be trusted to be it.
+    pub fn at(socket: &Path) -> Result<Self, AskError> {
+        let silent = |source| AskError::Silent { socket: socket.into(), source };
+        let folder = socket.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        for place in [folder, socket] {
+            let state = place.metadata().map_err(silent)?;
+            let is_ours = state.uid() == 0 || state.uid() == geteuid().as_raw();
+            let others_may_replace = place == folder && state.mode() & 0o022 != 0 && state.mode() & 0o1000 == 0;
+            if !is_ours || others_may_replace {
+                let (owner, shown) = (state.uid(), place.display());
+                let why = if is_ours {
+                    format!("{shown} can be written by others")
+                } else {
+                    format!("{shown} belongs to user {owner}")
+                };
+                return Err(AskError::NotTrusted { socket: socket.into(), why });
+            }
+        }
+        Ok(Self { socket: socket.into() })
+    }
+
+    /// Whether there is a socket at all.
+    pub fn is_there(socket: &Path) -> bool {
+        socket.symlink_metadata().is_ok()
+    }
+
+    /// What the service answers to a request, whole.
+    pub async fn get(&self, path: &str) -> Result<Bytes, AskError> {
+        let mut lines = self.ask(Method::GET, path).await?;
+        let mut all = Vec::new();
+        while let Some(chunk) = lines.chunk().await? {
+            all.extend_from_slice(&chunk);
+        }
+        Ok(all.into())
+    }
+
+    /// Tells the service something.
+    pub async fn post(&self, path: &str) -> Result<(), AskError> {
+        self.ask(Method::POST, path).await.map(drop)
+    }
+
+    /// An answer that comes line by line.
+    pub async fn lines(&self, path: &str) -> Result<Lines, AskError> {
+        self.ask(Method::GET, path).await
+    }
+
+    async fn ask(&self, method: Method, path: &str) -> Result<Lines, AskError> {
+        let silent = |source| AskError::Silent { socket: self.socket.clone(), source };
+        let late = || silent(io::ErrorKind::TimedOut.into());
+        let stream = UnixStream::connect(&self.socket).await.map_err(silent)?;
+        let failed = |error: hyper::Error| silent(io::Error::other(error));
+        let (mut sender, connection) = http1::handshake(TokioIo::new(stream)).await.map_err(failed)?;
+        // It is the other end's part to say what goes wrong.
+        let connection = tokio::spawn(async move { drop(connection.await) });
+        let request =
+            Request::builder().method(method).uri(path).header("host", "mpiprobe").body(Empty::<Bytes>::new());
+        let request = request.map_err(|error| silent(io::Error::other(error)))?;
+        let answer = timeout(PATIENCE, sender.send_request(request)).await.map_err(|_| late())?.map_err(failed)?;
+        let (status, mut lines) =
+            (answer.status(), Lines { body: answer.into_body(), _sender: sender, connection, waiting: Vec::new() });
+        if status == StatusCode::OK {
+            return Ok(lines);
+        }
+        let said = timeout(PATIENCE, lines.next()).await.map_err(|_| late())??.unwrap_or_default();
+        let failure =
+            serde_json::from_slice(&said).map_or_else(|_| status.to_string(), |failure: Failure| failure.failed);
+        Err(AskError::Refused(failure))
+    }
+}
+
+/// Lines of an answer.
+#[derive(Debug)]
+pub struct Lines {
+    body: Incoming,
+    /// As long as it lives, the connection does.
+    _sender: http1::SendRequest<Empty<Bytes>>,
+    connection: tokio::task::JoinHandle<()>,
+    waiting: Vec<u8>,
+}
+
+impl Drop for Lines {
+    fn drop(&mut self) {
+        self.connection.abort();
+    }
+}
+
+impl Lines {
+    async fn chunk(&mut self) -> Result<Option<Bytes>, AskError> {
+        loop {
+            match self.body.frame().await {
+                None => return Ok(None),
+                Some(Err(_)) => return Err(AskError::Ended),
+                Some(Ok(frame)) => {
+                    if let Ok(data) = frame.into_data() {
+                        return Ok(Some(data));
+                    }
+                }
+            }
+        }
+    }
+
+    /// The next line, without its end; `None`: there is none. The wait may be given up, and nothing is lost by that.
+    pub async fn next(&mut self) -> Result<Option<Vec<u8>>, AskError> {
+        let mut searched = 0;
+        loop {
+            let found = memchr::memchr(b'\n', self.waiting.get(searched..).unwrap_or_default());
+            if let Some(end) = found.map(|end| searched + end) {
+                let rest = self.waiting.split_off(end + 1);
+                let mut line = std::mem::replace(&mut self.waiting, rest);
+                line.pop();
+                return Ok(Some(line));
+            }
+            searched = self.waiting.len();
+            if searched > LONGEST {
+                return Err(AskError::Answer { reason: "a line that does not end".into() });
+            }
+            match self.chunk().await? {
+                Some(chunk) => self.waiting.extend_from_slice(&chunk),
+                None if self.waiting.is_empty() => return Ok(None),
+                None => return Err(AskError::Ended),
+            }
+        }
+    }
+}
+
+/// Whether this process may load programs and attach them by rights of its own.
+pub fn can_attach_itself() -> bool {
+    let held = capabilities(None).map_or(CapabilitySet::empty(), |held| held.effective);
+    held.contains(CapabilitySet::SYS_ADMIN) || held.contains(CapabilitySet::BPF | CapabilitySet::PERFMON)
+}

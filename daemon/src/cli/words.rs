@@ -1,0 +1,239 @@
+//! What is asked of another process of mpiprobe's, in the words of the command line: of the node service, which reads them again.
+
+use clap::{Parser as _, ValueEnum};
+use form_urlencoded::Serializer;
+use mpiprobe_discover::{JobChoice, Target};
+use mpiprobe_functions::FunctionSet;
+
+use super::{
+    arguments::{Arguments, Command},
+    asked::{asked_hang, options},
+};
+use crate::{
+    hang::{self, Form},
+    session::Options,
+};
+
+/// What another process may be asked for. Where results go is the asker's own matter, and so is when it ends.
+const OF_OBSERVATIONS: [&str; 20] = [
+    "all-jobs",
+    "comm",
+    "functions",
+    "ignore-pcontrol",
+    "interval",
+    "job",
+    "max-communicators",
+    "max-flows",
+    "max-processes",
+    "max-requests",
+    "max-stats",
+    "max-threads",
+    "nested",
+    "once",
+    "pid",
+    "pid-of",
+    "plain",
+    "returns",
+    "traffic",
+    "wait",
+];
+const OF_LOOKS: [&str; 9] = ["all-jobs", "all-threads", "depth", "dot", "folded", "job", "json", "pid", "pid-of"];
+
+/// An observation that somebody else asks for.
+pub fn parse_observation(words: Vec<String>) -> Result<Options, String> {
+    let arguments = parsed(words, &OF_OBSERVATIONS, None)?;
+    let asked = &arguments.observe;
+    if !asked.has_target() {
+        return Err("what is to be observed? pid-of, pid, job or all-jobs says it".into());
+    }
+    // Whoever asks ends it.
+    Ok(Options { duration: None, json: true, is_thrifty: true, ..options(asked, false) })
+}
+
+/// The same of a look at stacks.
+pub fn parse_hang(words: Vec<String>) -> Result<hang::Asked, String> {
+    let arguments = parsed(words, &OF_LOOKS, Some("hang"))?;
+    match &arguments.command {
+        Some(Command::Hang(asked)) => Ok(asked_hang(asked)),
+        _ => Err("not a look at stacks".into()),
+    }
+}
+
+fn parsed(words: Vec<String>, permitted: &[&str], command: Option<&str>) -> Result<Arguments, String> {
+    for word in &words {
+        let name = word.trim_start_matches("--").split('=').next().unwrap_or_default();
+        if !permitted.contains(&name) {
+            let shown = mpiprobe_discover::printable(name.as_bytes());
+            return Err(format!("{shown:?} cannot be asked for here; there are {}", permitted.join(", ")));
+        }
+    }
+    let all = ["mpiprobe"].into_iter().chain(command).map(str::to_owned).chain(words);
+    Arguments::try_parse_from(all).map_err(|error| {
+        let said = error.to_string();
+        said.lines().next().unwrap_or_default().trim_start_matches("error: ").to_owned()
+    })
+}
+
+/// What [`parse_observation`] understands as this, for a URL.
+pub(super) fn query_of(options: &Options) -> String {
+    let default = Arguments::try_parse_from(["mpiprobe"]).map(|arguments| arguments.observe);
+    let mut query = Serializer::new(String::new());
+    add_targets(&mut query, &options.target, &options.jobs);
+    let flags = [
+        ("wait", options.wait),
+        ("nested", options.nested),
+        ("ignore-pcontrol", options.ignore_pcontrol),
+        ("traffic", options.traffic),
+        ("once", options.once),
+        ("plain", options.once),
+    ];
+    for (name, _) in flags.into_iter().filter(|(_, is_set)| *is_set) {
+        query.append_pair(name, "");
+    }
+    query.append_pair("interval", &format!("{}ms", options.interval.as_millis()));
+    if let Some(returns) = options.returns.to_possible_value() {
+        query.append_pair("returns", returns.get_name());
+    }
+    if options.functions != FunctionSet::default_functions() {
+        let names: Vec<&str> = options.functions.iter().map(|id| id.function().name).collect();
+        query.append_pair("functions", &names.join(","));
+    }
+    for communicator in &options.communicators {
+        query.append_pair("comm", communicator);
+    }
+    if let Ok(default) = default {
+        let limits = [
+            ("max-processes", options.max_processes, default.max_processes),
+            ("max-threads", options.max_threads, default.max_threads),
+            ("max-flows", options.max_flows, default.max_flows),
+            ("max-communicators", options.max_communicators, default.max_communicators),
+            ("max-requests", options.max_requests, default.max_requests),
+            ("max-stats", options.max_stats, default.max_stats),
+        ];
+        for (name, limit, _) in limits.into_iter().filter(|(_, limit, default)| limit != default) {
+            query.append_pair(name, &limit.to_string());
+        }
+    }
+    query.finish()
+}
+
+/// What [`parse_hang`] understands as this, for a URL.
+pub(super) fn query_of_hang(asked: &hang::Asked) -> String {
+    let mut query = Serializer::new(String::new());
+    add_targets(&mut query, &asked.target, &asked.jobs);
+    let form = match asked.form {
+        Form::Text => None,
+        Form::Json => Some("json"),
+        Form::Dot => Some("dot"),
+        Form::Folded => Some("folded"),
+    };
+    for name in form.into_iter().chain(asked.all_threads.then_some("all-threads")) {
+        query.append_pair(name, "");
+    }
+    if let Some(depth) = asked.depth {
+        query.append_pair("depth", &depth.to_string());
+    }
+    query.finish()
+}
+
+fn add_targets(query: &mut Serializer<'_, String>, target: &Target, jobs: &JobChoice) {
+    match target {
+        Target::Name(name) => {
+            query.append_pair("pid-of", name);
+        }
+        Target::Pids(pids) => {
+            query.extend_pairs(pids.iter().map(|pid| ("pid", pid.to_string())));
+        }
+        Target::Any => {}
+    }
+    match jobs {
+        JobChoice::Named(job) => {
+            query.append_pair("job", job);
+        }
+        // Those who name pids mean all jobs of these.
+        JobChoice::All if !matches!(target, Target::Pids(_)) => {
+            query.append_pair("all-jobs", "");
+        }
+        JobChoice::All | JobChoice::Only => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn words(query: &str) -> Vec<String> {
+        let pairs = form_urlencoded::parse(query.as_bytes());
+        let word = |(name, value): (std::borrow::Cow<'_, str>, std::borrow::Cow<'_, str>)| {
+            if value.is_empty() { format!("--{name}") } else { format!("--{name}={value}") }
+        };
+        pairs.map(word).collect()
+    }
+
+    fn typed(words: &[&str]) -> Options {
+        let arguments = Arguments::try_parse_from(["mpiprobe"].iter().chain(words)).unwrap();
+        options(&arguments.observe, false)
+    }
+
+    #[test]
+    fn what_is_asked_for_arrives_as_it_was_typed() {
+        for asked in [
+            &["--pid-of", "ring"][..],
+            &["--pid-of", "a b&c=d+é%", "--wait", "--traffic", "--comm", "row*", "--comm", "w&x"],
+            &["--pid", "5", "--pid", "7", "--interval", "50ms", "--returns", "off"],
+            &["--job", "ompi:77@1000", "--functions", "p2p,-Send", "--max-threads", "77", "--max-stats", "99"],
+            &["--all-jobs", "--nested", "--ignore-pcontrol", "--max-flows", "7", "--max-communicators", "8"],
+            &[
+                "--pid-of",
+                "x",
+                "--plain",
+                "--once",
+                "--max-requests",
+                "9",
+                "--max-processes",
+                "3",
+                "--functions",
+                "all",
+            ],
+        ] {
+            let asked = typed(asked);
+            let arrived = parse_observation(words(&query_of(&asked))).unwrap();
+            let expected = Options { duration: None, json: true, is_thrifty: true, ..asked };
+            assert_eq!(format!("{arrived:?}"), format!("{expected:?}"));
+        }
+    }
+
+    #[test]
+    fn looks_at_stacks_arrive_as_they_were_typed() {
+        for asked in
+            [&["--pid-of", "ring", "--json"][..], &["--all-jobs", "--dot", "--depth", "3", "--all-threads"], &[]]
+        {
+            let arguments = Arguments::try_parse_from(["mpiprobe", "hang"].iter().chain(asked)).unwrap();
+            let Some(Command::Hang(typed)) = &arguments.command else { panic!("{asked:?}") };
+            let asked = asked_hang(typed);
+            assert_eq!(parse_hang(words(&query_of_hang(&asked))).unwrap(), asked);
+        }
+    }
+
+    #[test]
+    fn nothing_else_can_be_asked_for() {
+        for wrong in [
+            "--record=/tmp/x",
+            "--view=x",
+            "--verbose",
+            "-v",
+            "ps",
+            "--attach=multi",
+            "--filter=rank = 1",
+            "--engine=ebpf",
+            "",
+        ] {
+            let asked = vec!["--pid-of=ring".to_owned(), wrong.to_owned()];
+            assert!(parse_observation(asked).unwrap_err().contains("cannot be asked for"), "{wrong}");
+        }
+        assert!(parse_observation(Vec::new()).unwrap_err().contains("what is to be observed"));
+        assert!(parse_observation(vec!["--pid=0".into()]).unwrap_err().contains("invalid value"));
+        assert!(parse_observation(vec!["--traffic=maybe".into(), "--pid=1".into()]).is_err());
+        assert!(parse_hang(vec!["--traffic".into()]).is_err());
+    }
+}

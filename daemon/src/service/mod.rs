@@ -1,0 +1,29 @@
+//! The node service: every user the jobs that are theirs, without rights of their own.
+//!
+//! Two processes run this binary. The [`supervisor`] holds capabilities; it opens, loads and attaches ([`grants`]), hands out descriptors,
+//! and reads nothing that others have written. The [`worker`] has no rights at all and is confined ([`confinement`]); it looks for jobs,
+//! reads ELF and DWARF, serves clients ([`http`]) as far as the kernel says who they are ([`client`]), and asks the other one for what it
+//! needs ([`link`]). Its end is a restart, and no harm to any job.
+
+mod client;
+mod configuration;
+mod confinement;
+mod error;
+mod grants;
+mod http;
+mod link;
+mod rights;
+mod supervisor;
+mod watched;
+mod worker;
+
+pub use configuration::Configuration;
+pub use error::ServiceError;
+pub use http::{Parse, ParseHang};
+pub use supervisor::run;
+pub use worker::work_if_asked;
+
+/// Where clients find it.
+pub const SOCKET: &str = "/run/mpiprobe/mpiprobe.sock";
+/// Where it finds its settings.
+pub const CONFIGURATION: &str = "/etc/mpiprobe/service.toml";

@@ -1,0 +1,101 @@
+//! The half of the service that has no rights.
+
+use std::{
+    io,
+    os::fd::{AsFd as _, OwnedFd},
+    sync::{Arc, PoisonError},
+    time::Duration,
+};
+
+use mpiprobe_discover::users;
+use rustix::fs::{OFlags, fcntl_setfl};
+use tokio::{io::unix::AsyncFd, net::UnixListener, time::interval};
+
+use super::{
+    confinement::confine,
+    http::{Parse, ParseHang, Service, Settings},
+    link::{Link, Order, Word, receive, send},
+    rights::keep_nothing,
+};
+use crate::{memory::keep_little_memory, session::readable::readable};
+
+/// What it is started as.
+pub(super) const NAME: &str = "mpiprobe-worker";
+/// How often it says that it goes on.
+pub(super) const SIGN_OF_LIFE: Duration = Duration::from_secs(5);
+
+/// Whether this process is a worker; then it has done its work when this returns. What clients ask for is understood by `parse`.
+pub fn work_if_asked(parse: Parse, parse_hang: ParseHang) -> bool {
+    if std::env::args_os().next().is_none_or(|name| name != NAME) {
+        return false;
+    }
+    let _ = rustix::thread::set_name(c"mpiprobe-worker");
+    if let Err(error) = work((parse, parse_hang)) {
+        mpiprobe_report::present::say(format_args!("the worker of the service ends: {error}"));
+    }
+    true
+}
+
+fn work(parse: (Parse, ParseHang)) -> io::Result<()> {
+    keep_nothing()?;
+    keep_little_memory();
+    let supervisor: OwnedFd = io::stdin().as_fd().try_clone_to_owned()?;
+    let missing = || io::Error::new(io::ErrorKind::InvalidData, "the supervisor says something else");
+    let Some((Order::Begin { configuration, surroundings }, content, descriptors)) = receive(supervisor.as_fd())?
+    else {
+        return Err(missing());
+    };
+    let [listener, files, programs] = <[OwnedFd; 3]>::try_from(descriptors).map_err(|_| missing())?;
+    users::tell(content);
+    let (files, programs) = (Link::new(files), Link::new(programs));
+    mpiprobe_discover::privileged::ask_instead(Box::new(files));
+    mpiprobe_attach::apart::ask_instead(Box::new(programs.clone()));
+    mpiprobe_stacks::apart::ask_instead(Box::new(programs));
+    confine()?;
+    let service = Service::new(Settings { configuration: *configuration, surroundings }, parse);
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let ended = runtime.block_on(async {
+        let listener = UnixListener::from_std(listener.into())?;
+        fcntl_setfl(&supervisor, OFlags::RDWR | OFlags::NONBLOCK)?;
+        let orders = readable(supervisor.try_clone()?)?;
+        tell(&supervisor, Word::Ready)?;
+        let mut life = interval(SIGN_OF_LIFE);
+        let listening = Arc::clone(&service).listen(listener);
+        tokio::pin!(listening);
+        loop {
+            tokio::select! {
+                error = &mut listening => return Err(error),
+                _ = life.tick() => tell(&supervisor, Word::Alive)?,
+                more = take_orders(&orders, &service) => if !more? { return Ok(()) },
+            }
+        }
+    });
+    runtime.shutdown_background();
+    ended
+}
+
+fn tell(supervisor: &OwnedFd, word: Word) -> io::Result<()> {
+    send(supervisor.as_fd(), &word, &[], &[])
+}
+
+/// Takes an order; whether more may come.
+async fn take_orders(orders: &AsyncFd<OwnedFd>, service: &Service) -> io::Result<bool> {
+    let mut ready = orders.readable().await?;
+    let order = match receive::<Order>(orders.get_ref().as_fd()) {
+        Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+            ready.clear_ready();
+            return Ok(true);
+        }
+        order => order?,
+    };
+    match order {
+        Some((Order::Change { configuration, surroundings }, content, _)) => {
+            users::tell(content);
+            let mut settings = service.settings.lock().unwrap_or_else(PoisonError::into_inner);
+            *settings = Settings { configuration: *configuration, surroundings };
+            Ok(true)
+        }
+        Some((Order::Begin { .. }, ..)) => Ok(true),
+        None => Ok(false),
+    }
+}

@@ -1,0 +1,155 @@
+//! Profiles that another process of mpiprobe's makes as a source: the node service, for who may not observe by themselves.
+
+use mpiprobe_model::{EndReason, Profile};
+use mpiprobe_report::present::{recording::profile_of_json, say};
+use serde::Deserialize;
+
+use super::{error::SessionError, source::Source};
+use crate::asking::{AskError, Lines, Service};
+
+/// An observation that the service makes.
+#[derive(Debug)]
+pub(super) struct StreamSource {
+    service: Service,
+    lines: Lines,
+    number: u64,
+    latest: Option<Profile>,
+    /// It has not been shown yet.
+    is_new: bool,
+    /// Somebody was found.
+    was_anybody_there: bool,
+    has_ended: bool,
+}
+
+/// What a line is, if it is no profile.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Head {
+    observation: Option<u64>,
+    version: Option<String>,
+    said: Option<String>,
+    failed: Option<String>,
+    ended: Option<bool>,
+    begun: Option<bool>,
+    schema: Option<String>,
+}
+
+/// What the service says.
+#[derive(Debug)]
+pub(super) enum Event {
+    Said(String),
+    Profile(Box<Profile>),
+    Begun,
+    Ended,
+}
+
+impl StreamSource {
+    /// Asks for an observation; `query` is what is asked for, in the words of the command line.
+    pub(super) async fn begin(service: Service, query: &str) -> Result<Self, SessionError> {
+        let mut lines = service.lines(&format!("/v1/observe?{query}")).await?;
+        let first = lines.next().await?.ok_or(AskError::Ended)?;
+        let head = head(&first)?;
+        let number = head.observation.ok_or_else(|| AskError::Answer { reason: "no observation".into() })?;
+        if head.version.as_deref() != Some(env!("CARGO_PKG_VERSION")) {
+            let version = head.version.unwrap_or_default();
+            say(format_args!("the service is of version {version:?}, and this is {}", env!("CARGO_PKG_VERSION")));
+        }
+        let (latest, is_new, was_anybody_there, has_ended) = (None, false, false, false);
+        let mut source = Self { service, lines, number, latest, is_new, was_anybody_there, has_ended };
+        // What takes its time before is no part of it.
+        loop {
+            match source.next().await? {
+                Event::Begun => return Ok(source),
+                event => source.take(event),
+            }
+        }
+    }
+
+    async fn next(&mut self) -> Result<Event, SessionError> {
+        let Some(line) = self.lines.next().await? else { return Err(AskError::Ended.into()) };
+        let head = head(&line)?;
+        if head.schema.is_some() {
+            let profile = profile_of_json(&line).map_err(|error| AskError::Answer { reason: error.to_string() })?;
+            return Ok(Event::Profile(Box::new(profile)));
+        }
+        match head {
+            Head { failed: Some(why), .. } => Err(AskError::Refused(why).into()),
+            Head { ended: Some(_), .. } => Ok(Event::Ended),
+            Head { begun: Some(_), .. } => Ok(Event::Begun),
+            head => Ok(Event::Said(head.said.unwrap_or_default())),
+        }
+    }
+
+    fn take(&mut self, event: Event) {
+        match event {
+            // It is about somebody's process, whoever says it.
+            Event::Said(text) => {
+                self.was_anybody_there |= text.starts_with("observing ") || text.starts_with("joined: ");
+                say(mpiprobe_discover::printable(text.as_bytes()).replace("\\n", "\n"));
+            }
+            Event::Profile(profile) => {
+                self.was_anybody_there |= !profile.ranks.is_empty();
+                self.latest = Some(*profile);
+                self.is_new = true;
+            }
+            Event::Begun => {}
+            Event::Ended => self.has_ended = true,
+        }
+    }
+}
+
+fn head(line: &[u8]) -> Result<Head, AskError> {
+    serde_json::from_slice(line).map_err(|error| AskError::Answer { reason: error.to_string() })
+}
+
+impl Source for StreamSource {
+    type Event = Event;
+
+    async fn event(&mut self) -> Result<Event, SessionError> {
+        if self.has_ended { std::future::pending().await } else { self.next().await }
+    }
+
+    fn handle(&mut self, event: Event) -> Result<(), SessionError> {
+        self.take(event);
+        Ok(())
+    }
+
+    fn look(&mut self) -> Result<(), SessionError> {
+        Ok(())
+    }
+
+    async fn conclude(&mut self) -> Result<(), SessionError> {
+        if !self.has_ended {
+            self.service.post(&format!("/v1/observations/{}/end", self.number)).await?;
+        }
+        while !self.has_ended {
+            let event = self.next().await?;
+            self.take(event);
+        }
+        Ok(())
+    }
+
+    fn profile(&mut self, end: Option<EndReason>) -> Result<Profile, SessionError> {
+        let mut profile = self.latest.clone().ok_or(AskError::Ended)?;
+        profile.end = end;
+        Ok(profile)
+    }
+
+    fn take_flush(&mut self) -> bool {
+        std::mem::take(&mut self.is_new)
+    }
+
+    fn paces_itself(&self) -> bool {
+        true
+    }
+
+    fn was_anybody_there(&self) -> bool {
+        self.was_anybody_there
+    }
+
+    fn is_anybody_left(&mut self) -> bool {
+        !self.has_ended
+    }
+
+    async fn end(self) {}
+}

@@ -1,0 +1,273 @@
+//! The node service: what it does for users, what it does not tell, and what its end does to jobs.
+#![expect(clippy::indexing_slicing, reason = "answers in JSON, where what is missing is null")]
+
+use std::{
+    fs,
+    io::{Read as _, Write as _},
+    os::unix::{fs::MetadataExt as _, net::UnixStream},
+    path::Path,
+    process::Command,
+    thread,
+    time::Duration,
+};
+
+use libtest_mimic::{Failed, Trial};
+use mpiprobe_tests::{
+    Ended, Job, Mpi, Profiler, Requirement, changed_bytes, program, requirement,
+    second_user::{FIRST, home_of},
+    service::NodeService,
+};
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
+
+use crate::check::{complete, expect_counts, functions};
+
+const NEEDS: [Requirement; 3] = [Requirement::Bpf, Requirement::Root, Requirement::Command("unshare")];
+/// A client that is not mpiprobe.
+const ASKING: &str = r#"my $service = IO::Socket::UNIX->new(Peer => shift) or die;
+print $service "GET /v1/jobs HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n";
+print while <$service>;"#;
+
+pub(crate) fn tests(mpi: Mpi) -> Vec<Trial> {
+    let trial = |name: &str, test: fn(Mpi) -> Result<(), Failed>| {
+        let needs = [&NEEDS[..], &[Requirement::Mpi(mpi)]].concat();
+        requirement::trial(format!("{}::{name}", mpi.id()), &needs, move || test(mpi))
+    };
+    vec![
+        trial("the_service_gives_each_user_their_own_jobs", two_users),
+        trial("the_end_of_the_service_or_its_worker_harms_no_job", endings),
+    ]
+}
+
+pub(crate) fn general_tests() -> Vec<Trial> {
+    let needs = [&NEEDS[..], &[Requirement::Command("perl"), Requirement::Command("setpriv")]].concat();
+    vec![requirement::trial("the_service_is_confined_and_takes_anything", &needs, anything)]
+}
+
+/// Users whose only jobs are those of a trial.
+fn users(mpi: Mpi) -> [u32; 2] {
+    let last = FIRST - if mpi == Mpi::OpenMpi { 10 } else { 20 };
+    [last, last - 1]
+}
+
+fn job(mpi: Mpi, user: u32) -> Result<Job, Failed> {
+    let job = Job::builder(mpi, program::RING).ranks(2).args(["10"]).gates(&["start"]).truth(true).own_name();
+    let mut job = job.user(user).spawn()?;
+    job.wait_for_gate("start")?;
+    Ok(job)
+}
+
+fn finish(job: &mut Job) -> Result<(), Failed> {
+    job.open_gate("start")?;
+    job.wait()?.success()?;
+    Ok(())
+}
+
+fn ended(command: Command) -> Result<Ended, Failed> {
+    Ok(Profiler::spawn(command)?.wait()?)
+}
+
+/// The names of the jobs' programs that a client is told of, and all that it is told.
+fn listed(command: Command) -> Result<(Vec<String>, Value), Failed> {
+    let listed = ended(command)?;
+    assert_eq!(listed.status.code(), Some(0), "{}", listed.printed());
+    let list: Value = serde_json::from_str(&listed.stdout.join("\n"))?;
+    let ranks = list["jobs"].as_array().ok_or("no jobs")?.iter().filter_map(|job| job["ranks"].as_array());
+    let programs = ranks.flatten().filter_map(|rank| Some(rank["executable"].as_str()?.rsplit('/').next()?.to_owned()));
+    Ok((programs.collect(), list))
+}
+
+/// Invariant CALLERS-RIGHTS.
+/// Invariant OWN-PROCESSES.
+fn two_users(mpi: Mpi) -> Result<(), Failed> {
+    let service = NodeService::start("")?;
+    let [alice, bob] = users(mpi);
+    let (mut own, mut other) = (job(mpi, alice)?, job(mpi, bob)?);
+    let names = [own.called().to_owned(), other.called().to_owned()];
+    for (user, seen) in [(alice, &names[..1]), (bob, &names[1..])] {
+        let (programs, list) = listed(service.client(user, ["ps", "--json"]))?;
+        assert!(programs.len() == 2 && programs.iter().all(|program| seen.contains(program)), "{user}: {list}");
+        assert_eq!(list["not_looked_at"], 0, "{user}: how many processes others have is nobody else's business");
+    }
+    let (programs, list) = listed(service.client(0, ["ps", "--json"]))?;
+    assert!(names.iter().all(|name| programs.contains(name)), "{list}");
+    // Nobody else's job is there, whatever it is named by.
+    let (theirs, pid) = (other.called().to_owned(), other.ranks()?[&0].to_string());
+    for (arguments, said) in [
+        (&["--pid", &pid][..], "there is no process"),
+        (&["hang", "--pid", &pid], "there is no process"),
+        (&["--pid-of", &theirs], "no process is called"),
+        (&["--job", "ompi:1", "--pid-of", &theirs], "no process is called"),
+    ] {
+        let refused = ended(service.client(alice, arguments))?;
+        assert_eq!((refused.status.code(), refused.stdout.len()), (Some(1), 0), "{}", refused.printed());
+        let told = refused.printed();
+        assert!(told.contains(said) && told.matches(&theirs).count() <= 1, "{arguments:?}: {told}");
+    }
+    // One's own is observed exactly, the probes are in nobody else's processes, and what is written is the user's.
+    let home = home_of(alice)?;
+    let file = home.path().join("job.rec");
+    let recorded = file.display().to_string();
+    let arguments = ["--json", "--traffic", "--interval", "50ms", "--record", &recorded, "--pid-of", &names[0]];
+    let mut alices = Profiler::spawn(service.client(alice, arguments))?;
+    alices.wait_for_output(1)?;
+    let (own_pids, others) = (own.ranks()?, other.ranks()?);
+    let library = library_of(own_pids[&0])?;
+    for (&pid, is_own) in own_pids.values().map(|pid| (pid, true)).chain(others.values().map(|pid| (pid, false))) {
+        assert_eq!(changed_bytes(pid, Path::new(&library))? > 0, is_own, "process {pid}");
+    }
+    let mut bobs =
+        Profiler::spawn(service.client(bob, ["--json", "--interval", "1h", "--job", &key_of(&service, bob)?]))?;
+    bobs.wait_for("mpiprobe: observing ")?;
+    let looked = ended(service.client(alice, ["hang", "--pid-of", &names[0]]))?;
+    assert!(looked.status.success() && looked.stdout.join("\n").contains("gate"), "{}", looked.printed());
+    for (job, profiler) in [(&mut own, alices), (&mut other, bobs)] {
+        finish(job)?;
+        expect_counts(&complete(&profiler.wait()?)?, &job.snapshot()?, None, &functions("default")?)?;
+    }
+    let state = file.metadata()?;
+    assert_eq!((state.uid(), state.mode() & 0o777), (alice, 0o600));
+    let replayed = ended(service.client(alice, ["view", "--json", &recorded]))?;
+    assert!(replayed.stdout.join("").contains("\"end\":\"targets-ended\""), "{}", replayed.printed());
+    Ok(())
+}
+
+/// The job of a user's, as the service names it.
+fn key_of(service: &NodeService, user: u32) -> Result<String, Failed> {
+    let (_, list) = listed(service.client(user, ["ps", "--json"]))?;
+    Ok(list["jobs"][0]["id"].as_str().ok_or("no job")?.to_owned())
+}
+
+fn library_of(pid: u32) -> Result<String, Failed> {
+    let maps = fs::read_to_string(format!("/proc/{pid}/maps"))?;
+    let is_library = |path: &&str| path.contains("/libmpi.so") || path.contains("/libmpich.so");
+    Ok(maps.split_whitespace().find(is_library).ok_or("no library")?.to_owned())
+}
+
+/// Invariant NOBODY-NEEDS-THE-SERVICE.
+fn endings(mpi: Mpi) -> Result<(), Failed> {
+    let mut service = NodeService::start("")?;
+    let [alice, _] = users(mpi);
+    let mut job = job(mpi, alice)?;
+    let pid = job.ranks()?[&0];
+    let library = library_of(pid)?;
+    let observe = |service: &NodeService, name: &str| -> Result<Profiler, Failed> {
+        let mut profiler = Profiler::spawn(service.client(alice, ["--json", "--interval", "1h", "--pid-of", name]))?;
+        profiler.wait_for("mpiprobe: observing ")?;
+        Ok(profiler)
+    };
+    let probed = || changed_bytes(pid, Path::new(&library));
+    let name = job.called().to_owned();
+    // The worker is killed: its client is told so, the probes are gone, and it is started again.
+    let observed = observe(&service, &name)?;
+    assert!(probed()? > 0);
+    let worker = service.worker()?;
+    kill_process(Pid::from_raw(worker.cast_signed()).ok_or("no pid")?, Signal::KILL)?;
+    let told = observed.wait()?;
+    assert!(told.status.code() == Some(1) && told.printed().contains("the service has ended"), "{}", told.printed());
+    service.profiler().wait_for("is started again")?;
+    service.profiler().wait_for("the service is ready")?;
+    wait_until(|| Ok(probed()? == 0))?;
+    // Other settings, without a restart.
+    let quota = "[quota]\nobservations = 1\n";
+    fs::write(service.configuration(), quota)?;
+    service.profiler().signal(Signal::HUP)?;
+    service.profiler().wait_for("has read its configuration again")?;
+    let observed = observe(&service, &name)?;
+    let refused = ended(service.client(alice, ["--json", "--pid-of", &name]))?;
+    assert!(refused.printed().contains("as many as one user may have"), "{}", refused.printed());
+    drop(observed);
+    // Who has gone away has none any more.
+    let mut last = None;
+    wait_until(|| Ok(observe(&service, &name).map(|profiler| last = Some(profiler)).is_ok()))?;
+    // All of it is killed.
+    service.profiler().signal(Signal::KILL)?;
+    let told = last.ok_or("no observation")?.wait()?;
+    assert_eq!(told.status.code(), Some(1), "{}", told.printed());
+    wait_until(|| Ok(probed()? == 0))?;
+    finish(&mut job)?;
+    Ok(())
+}
+
+/// With a patience that a busy machine may need.
+fn wait_until(mut condition: impl FnMut() -> Result<bool, Failed>) -> Result<(), Failed> {
+    for _ in 0..60_000 {
+        if condition()? {
+            return Ok(());
+        }
+        thread::sleep(Duration::from_millis(5));
+    }
+    Err("it has not come to be so".into())
+}
+
+/// Invariant SERVICE-CONFINED.
+fn anything() -> Result<(), Failed> {
+    let service = NodeService::start("[quota]\nconnections = 4\n")?;
+    let status = fs::read_to_string(format!("/proc/{}/status", service.worker()?))?;
+    let value = |key: &str| status.lines().find_map(|line| line.strip_prefix(key)).map(str::trim);
+    for set in ["CapInh:", "CapPrm:", "CapEff:", "CapAmb:"] {
+        assert_eq!(value(set), Some("0000000000000000"), "{set}");
+    }
+    assert_eq!((value("Seccomp:"), value("NoNewPrivs:")), (Some("2"), Some("1")));
+    assert_ne!(value("Uid:").and_then(|ids| ids.split_whitespace().next()), Some("0"));
+    let worker = service.worker()?;
+    let get = |path: &str| -> Result<String, Failed> {
+        let answer =
+            service.send(format!("GET {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n").as_bytes(), false)?;
+        Ok(String::from_utf8_lossy(&answer).into_owned())
+    };
+    for (path, said) in [
+        ("/v1/service", "200 OK"),
+        ("/v1/jobs", "\"schema\":\"mpiprobe.jobs/1\""),
+        ("/", "404 Not Found"),
+        ("/v1/observe", "what is to be observed"),
+        ("/v1/observe?record=/etc/x&pid=1", "cannot be asked for here"),
+        ("/v1/observe?pid=none", "invalid value"),
+        (&format!("/v1/observe?pid={}", std::process::id()), "422 Unprocessable Entity"),
+        ("/v1/observations/0/end", "405 Method Not Allowed"),
+    ] {
+        let answer = get(path)?;
+        assert!(answer.contains(said), "{path}: {answer}");
+    }
+    let post = service.send(b"POST /v1/observations/7/end HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n", false)?;
+    assert!(String::from_utf8_lossy(&post).contains("no such observation of yours"));
+    // What is no request is answered by an error or the end of the connection, and half a request by nothing.
+    let long = [&b"GET /"[..], &"x".repeat(300_000).into_bytes(), b" HTTP/1.1\r\n\r\n"].concat();
+    let headers = [&b"GET / HTTP/1.1\r\n"[..], &b"a: b\r\n".repeat(20_000)].concat();
+    for bytes in [&b"\0\xff\x80garbage\r\n\r\n"[..], b"GET", b"", b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", &long, &headers]
+    {
+        let answer = service.send(bytes, true)?;
+        assert!(!String::from_utf8_lossy(&answer).contains("200 OK"), "{answer:?}");
+    }
+    // Who keeps connections open has as many as are permitted, and others are served.
+    let mut kept: Vec<UnixStream> = Vec::new();
+    for _ in 0..8 {
+        let mut stream = UnixStream::connect(service.socket())?;
+        let _ = stream.write_all(b"GET /v1/service HTTP/1.1\r\nHost: x\r\n\r\n");
+        let mut answer = [0; 12];
+        if stream.read_exact(&mut answer).is_ok() {
+            kept.push(stream);
+        }
+    }
+    assert_eq!(kept.len(), 4);
+    let (programs, list) = listed(service.client(FIRST - 30, ["ps", "--json"]))?;
+    assert!(programs.is_empty() && list["looked_at"].as_u64().is_some(), "{list}");
+    drop(kept);
+    // Root of a container is nobody's administrator.
+    let in_pid_namespace = ["unshare", "--pid", "--fork"];
+    let (programs, list) = listed(service.client_by(&in_pid_namespace, ["ps", "--json"]))?;
+    assert!(programs.is_empty() && list["looked_at"] == 0, "{list}");
+    // mpiprobe itself does not believe in a socket there, whose owner has no number: any other program may ask.
+    let user = (FIRST - 30).to_string();
+    let in_user_namespace =
+        ["setpriv", "--reuid", &user, "--regid", &user, "--clear-groups", "unshare", "--user", "--map-root-user"];
+    let mut command = Command::new(in_user_namespace[0]);
+    command.args(&in_user_namespace[1..]).args(["perl", "-MIO::Socket::UNIX", "-e", ASKING]).arg(service.socket());
+    command.current_dir("/");
+    let asked = ended(command)?;
+    let (head, body) = (asked.stdout.first().ok_or_else(|| asked.printed())?, asked.stdout.last());
+    let list: Value = serde_json::from_str(body.ok_or("no list")?)?;
+    assert!(head.contains("200 OK") && list["looked_at"] == 0 && list["jobs"] == Value::Array(Vec::new()), "{list}");
+    assert_eq!(service.worker()?, worker, "nothing of this has ended it");
+    Ok(())
+}

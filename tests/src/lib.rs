@@ -21,6 +21,7 @@
 //! * [`threads`]: what it says of threads.
 //! * [`call_sites`]: what it says of the lines that calls are made from.
 //! * [`origins`]: what it says of where communicators come from.
+//! * [`hang`]: jobs that hang, and what is said of why.
 //! * [`campaign`]: long runs.
 //! * [`bench`]: what a probed call costs, for `cargo xtask bench calls`; what the view costs, for `cargo xtask bench view`.
 //! * [`synthetic`]: jobs that never ran, for pictures and measurements of the view.
@@ -39,6 +40,7 @@ pub mod campaign;
 pub mod check;
 pub mod compile;
 mod executable;
+pub mod hang;
 pub mod job;
 mod mpi;
 pub mod open_calls;

@@ -173,8 +173,11 @@ pub const VFORKS: Program = program("vforks", Language::C, &["odd/vforks.c", "ga
 
 /// Ranks that wait for others which are not in MPI: `outside`. Five ranks.
 pub const OUTSIDE: Program = program("outside", Language::C, &["hang/outside.c", "gate.h"]);
-/// Threads of one rank that wait for the other rank: `in_threads`. Two ranks.
-pub const IN_THREADS: Program = program("in_threads", Language::C, &["hang/in_threads.c", "gate.h"]);
+/// Ways to hang with several threads, and one not to: `threads CASE`. Two ranks.
+pub const THREADS_HANG: Program = program("hang_threads", Language::C, &["hang/threads.c", "gate.h"]);
+/// The same in calls that wait for requests, and in accesses to windows. Three ranks.
+pub const REQUESTS_HANG: Program = program("hang_requests", Language::C, &["hang/requests.c", "gate.h"]);
+pub const WINDOWS_HANG: Program = program("hang_windows", Language::C, &["hang/windows.c", "gate.h"]);
 
 /// Ways to hang in other languages. Three ranks.
 pub const CAUSES_CXX: Program = program("causes_cxx", Language::Cxx, &["hang/causes_cxx.cpp", "gate.h"]);
@@ -193,6 +196,11 @@ impl Program {
     #[must_use]
     pub const fn compiled(self, options: &'static [&'static str]) -> Self {
         Self { options, ..self }
+    }
+
+    /// What the compiler is told besides.
+    pub const fn options(&self) -> &'static [&'static str] {
+        self.options
     }
 
     /// What the first of its files says.

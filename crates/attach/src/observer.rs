@@ -139,6 +139,8 @@ impl Observer {
                 communicators: communicators.remove(&process).unwrap_or_default(),
                 requests: requests.remove(&process).unwrap_or_default(),
                 datatypes: Vec::new(),
+                awaited: Vec::new(),
+                windows: Vec::new(),
                 inner: inner.remove(&process).unwrap_or_default(),
                 recent: None,
                 began_before: None,
@@ -233,7 +235,7 @@ impl Observer {
         for (key, request) in engine.tables.entries(tables::REQUESTS)? {
             if request.state & state::ACTIVE != 0 {
                 let peer = self.peer_of(&request);
-                by_process.entry(key.process).or_default().push(PendingRequest { request, peer });
+                by_process.entry(key.process).or_default().push(PendingRequest { request, handle: key.handle, peer });
             }
         }
         Ok(by_process)

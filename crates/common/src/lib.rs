@@ -45,7 +45,9 @@ pub use loss::Loss;
 pub use phase::{Phase, PhaseKey};
 pub use process::{ProcessCounters, Target};
 pub use recent::RecentCall;
-pub use request::{Amount, Following, Handles, Request, RequestKey};
+pub use request::{
+    Amount, Following, FoundOperation, FoundPeer, FoundProgress, FoundRequest, FoundTag, Handles, Request, RequestKey,
+};
 pub use stats::{FunctionStats, InnerKey, InnerStats, Volume};
 pub use thread::{OpenCall, ThreadState};
 pub use tool::{ToolCallKey, ToolCallStats, ToolCookie, ToolFrame, ToolFrames, ToolKey, ToolStats};

@@ -135,6 +135,58 @@ pub mod state {
     pub const FLAGS: u64 = (1 << BITS) - 1;
 }
 
+/// What a library keeps of a request, read in the memory of its process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FoundRequest {
+    pub operation: FoundOperation,
+    pub progress: FoundProgress,
+    /// Made to be started again and again.
+    pub is_persistent: bool,
+    /// Handle of the communicator, as a program has it.
+    pub communicator: Option<u64>,
+    pub peer: FoundPeer,
+    pub tag: FoundTag,
+    /// Bytes of the buffer.
+    pub bytes: Option<u64>,
+}
+
+/// What a request does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FoundOperation {
+    Send,
+    Receive,
+    Collective,
+    /// Files, windows, generalised requests.
+    Other,
+}
+
+/// How far a request is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FoundProgress {
+    /// Persistent, and not started.
+    Inactive,
+    Active,
+    Complete,
+}
+
+/// Who is at the other end of a message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FoundPeer {
+    /// Rank in the communicator.
+    Rank(u32),
+    Any,
+    /// There is none, or nobody knows.
+    Unknown,
+}
+
+/// Its tag.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FoundTag {
+    Tag(i32),
+    Any,
+    Unknown,
+}
+
 /// An amount of data that may be unknown.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Pod, Zeroable)]

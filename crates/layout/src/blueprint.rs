@@ -1,6 +1,6 @@
 //! What a library's file tells of the memory of its processes, and what one of them tells then.
 
-use mpiprobe_common::Layout;
+use mpiprobe_common::{Layout, layout::Objects};
 use mpiprobe_discover::{RankInfo, mappings::MappedFile};
 use mpiprobe_plan::{Data, Family};
 
@@ -36,15 +36,15 @@ pub struct FoundLayout {
     pub missing: Vec<Missing>,
 }
 
-/// Where a library lists its communicators.
+/// Where a library lists its objects.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Registry {
     /// Nowhere, as far as is known.
     None,
     /// In a numbered array of addresses, whose description is at this address.
     OpenMpi { array: u64 },
-    /// In the tables of objects that the layout describes.
-    Mpich,
+    /// In the tables of objects that the layout describes. Those of windows are here: programs that count do not need them.
+    Mpich { windows: Objects },
 }
 
 /// A process and the library in it, as one look sees them.

@@ -15,18 +15,21 @@
 
 mod blueprint;
 pub mod communicators;
+mod found;
 mod memory;
 mod missing;
 mod mpich;
 pub mod names;
 mod openmpi;
 mod predefined;
+pub mod requests;
 mod search;
 mod standard_abi;
 mod template;
 #[cfg(test)]
 mod tests;
 mod version;
+pub mod windows;
 
 pub use blueprint::{Blueprint, Expected, FoundLayout, Registry, Search};
 pub use communicators::Communicator;
@@ -34,4 +37,6 @@ pub use memory::TargetMemory;
 pub use missing::{Capability, Missing, Reason};
 pub use names::datatype_name;
 pub use predefined::{predefined, predefined_name};
+pub use requests::request;
 pub use version::Version;
+pub use windows::{Window, window};

@@ -17,6 +17,11 @@ pub struct CallArguments {
     /// It receives whatever tag the message has.
     pub any_tag: bool,
     pub communicator: Option<CommunicatorArgument>,
+    #[serde(default)]
+    pub window: Option<WindowArgument>,
+    /// Of `MPI_Abort`.
+    #[serde(default)]
+    pub error_code: Option<i32>,
     /// Elements: of what it sends, otherwise of what it receives.
     pub count: Option<u64>,
     /// What those are; `null`: it has no datatype, or several.
@@ -26,6 +31,10 @@ pub struct CallArguments {
     pub bytes: Option<u64>,
     /// How many requests it waits for.
     pub requests: Option<u64>,
+    /// Of these, those that are none of the rank's [pending](crate::PendingRow) ones and not null: complete, or not known. `null`:
+    /// nobody has looked which they are.
+    #[serde(default)]
+    pub other_requests: Option<u64>,
 }
 
 /// Who was at the other end of a flow.
@@ -76,4 +85,19 @@ pub struct CommunicatorArgument {
     pub name: Option<String>,
     /// Processes in it; `null`: not known.
     pub size: Option<u32>,
+}
+
+/// A window that an argument names.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WindowArgument {
+    /// As the program passes it.
+    pub handle: u64,
+    /// `null`: it has none, or it is not known.
+    pub name: Option<String>,
+    /// The library's number for what its members use to tell it from others; `null`: not known.
+    pub context: Option<u64>,
+    /// Processes in it; `null`: not known.
+    pub size: Option<u32>,
+    /// Ranks in `MPI_COMM_WORLD` of its members, in their order; `null`: all, or not known.
+    pub members: Option<Vec<Option<u32>>>,
 }

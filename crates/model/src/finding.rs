@@ -21,6 +21,24 @@ pub enum Found {
     Deadlock {
         circles: Vec<Vec<Option<u32>>>,
     },
+    /// All members of a communicator are in one collective call, and mean different roots.
+    DifferentRoots {
+        ranks: Vec<Option<u32>>,
+        function: Name,
+    },
+    /// So many others have waited for it for so long at least, ns, some of them for each other.
+    WaitedFor {
+        rank: Option<u32>,
+        ranks: usize,
+        for_ns: u64,
+        does: Doing,
+    },
+    /// It has ended all ranks by `MPI_Abort`.
+    Aborted {
+        rank: Option<u32>,
+        code: Option<i32>,
+        site: Option<String>,
+    },
     /// Something was not counted.
     Incomplete {
         because: Vec<String>,
@@ -76,6 +94,21 @@ pub enum Found {
     },
 }
 
+/// What a rank does that others wait for.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(tag = "doing", rename_all = "kebab-case")]
+pub enum Doing {
+    /// Not in MPI.
+    Computes,
+    /// By a signal or a debugger.
+    Stopped,
+    Ended,
+    /// In a call of which it is not certain for whom it waits; the longest, if it has several threads.
+    Call {
+        call: Box<OpenCallInfo>,
+    },
+}
+
 /// A function called at a place, in which ranks spend much of their time.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct TimeAtPlace {
@@ -118,11 +151,19 @@ impl TimeAtPlace {
 }
 
 impl Found {
+    /// Whether the job does not go on.
+    pub fn hangs(&self) -> bool {
+        matches!(self, Self::Deadlock { .. } | Self::DifferentRoots { .. } | Self::WaitedFor { .. })
+    }
+
     /// Whether it comes first whatever it costs: the job does not go on or is wrong, or figures are.
     pub fn is_grave(&self) -> bool {
         matches!(
             self,
             Self::Deadlock { .. }
+                | Self::DifferentRoots { .. }
+                | Self::WaitedFor { .. }
+                | Self::Aborted { .. }
                 | Self::Incomplete { .. }
                 | Self::RequestsNeverCompleted { .. }
                 | Self::UnusuallyLongCall { .. }

@@ -32,7 +32,7 @@ mod wait_states;
 /// Name and version of the JSON form; the version is raised when a field changes its meaning or goes.
 pub const SCHEMA: &str = "mpiprobe.profile/1";
 
-pub use arguments::{CallArguments, CommunicatorArgument, DatatypeArgument, Partner, Peer};
+pub use arguments::{CallArguments, CommunicatorArgument, DatatypeArgument, Partner, Peer, WindowArgument};
 pub use call_site::{CallSite, SourceFrame};
 pub use check::{Check, Report, Verdict, finding_and_fix};
 pub use communicator::{
@@ -40,7 +40,7 @@ pub use communicator::{
 };
 pub use cost::OwnCost;
 pub use efficiency::{Efficiency, Spent, Window};
-pub use finding::{Finding, Found, PartnerAtPlace, RankAtPlace, TimeAtPlace};
+pub use finding::{Doing, Finding, Found, PartnerAtPlace, RankAtPlace, TimeAtPlace};
 pub use function::{FunctionProfile, FunctionRow, GroupProfile, GroupRow, GroupTraffic, InnerCalls, Rates};
 pub use losses::{Losses, TableRoom};
 pub use pending::PendingRow;

@@ -13,6 +13,9 @@ pub struct PendingRow {
     /// Function that made the request.
     #[serde(deserialize_with = "names::name")]
     pub function: Name,
+    /// Nobody has seen it posted: the library says what it does, and the function is only one that makes such requests.
+    #[serde(default)]
+    pub is_of_library: bool,
     /// Call that has started it, of a persistent one; `null` of any other.
     #[serde(deserialize_with = "names::optional", default)]
     pub started_by: Option<Name>,
@@ -30,6 +33,9 @@ pub struct PendingRow {
     pub received_bytes: Option<u64>,
     /// Since the call that posted it returned, ns.
     pub age_ns: u64,
+    /// Thread whose open call waits for it; `null`: none does, or nobody has looked.
+    #[serde(default)]
+    pub awaited_by: Option<u32>,
     /// Return address of the call that made it.
     pub call_site: u64,
     /// The same as a place in the source, as near as the program's files allow; `null`: not known.

@@ -167,6 +167,7 @@ pub fn send(to: u32, tag: i32) -> OpenCallInfo {
 pub fn pending(function: &'static str, peer: Option<u32>, tag: i32) -> PendingRow {
     PendingRow {
         function,
+        is_of_library: false,
         started_by: None,
         communicator: None,
         partner: if peer.is_some() { Partner::Rank } else { Partner::AnySource },
@@ -175,6 +176,7 @@ pub fn pending(function: &'static str, peer: Option<u32>, tag: i32) -> PendingRo
         sent_bytes: None,
         received_bytes: Some(1024),
         age_ns: 2 * SECOND,
+        awaited_by: None,
         call_site: 0,
         site: None,
     }

@@ -6,9 +6,10 @@ use std::{
 };
 
 use mpiprobe_common::{
-    Communicator, CommunicatorName, EndedThread, Flow, FunctionStats, InnerStats, Layout, Phase, ProcessCounters,
-    RecentCall, Request, ThreadState, ToolCallKey, ToolCallStats, ToolKey, ToolStats, phase::current,
-    thread::ARGUMENT_WORDS,
+    Communicator, CommunicatorName, EndedThread, Flow, FoundRequest, FunctionStats, InnerStats, Layout, Phase,
+    ProcessCounters, RecentCall, Request, ThreadState, ToolCallKey, ToolCallStats, ToolKey, ToolStats,
+    phase::current,
+    thread::{ARGUMENT_WORDS, REGISTER_ARGUMENTS},
 };
 use mpiprobe_discover::printable;
 
@@ -55,6 +56,10 @@ pub struct ProcessSnapshot {
     pub requests: Vec<PendingRequest>,
     /// Datatypes of open calls, where somebody has read in the process's memory what they are.
     pub datatypes: Vec<DatatypeSnapshot>,
+    /// Requests that open calls wait for, where somebody has read them in the process's memory.
+    pub awaited: Vec<AwaitedRequests>,
+    /// Windows of open calls, likewise.
+    pub windows: Vec<WindowSnapshot>,
     /// (outer, inner) function ids.
     pub inner: Vec<((u16, u16), InnerStats)>,
     pub tools: ToolsSnapshot,
@@ -127,6 +132,33 @@ pub struct DatatypeSnapshot {
     pub size: Option<u64>,
 }
 
+/// The requests that a thread's open call waits for; those that are null are left out.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct AwaitedRequests {
+    pub tid: u32,
+    pub requests: Vec<AwaitedRequest>,
+}
+
+/// One of them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AwaitedRequest {
+    pub handle: u64,
+    /// What the library keeps of it; `None`: that is not known.
+    pub found: Option<FoundRequest>,
+}
+
+/// A window that an open call was given.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct WindowSnapshot {
+    pub handle: u64,
+    /// Given by the program or the library; `None`: it has none, or it is not known.
+    pub name: Option<String>,
+    /// The library's number for it, which all members have; `None`: not known.
+    pub context: Option<u64>,
+    /// World ranks by rank; `None` for a process of another world.
+    pub members: Arc<Vec<Option<u32>>>,
+}
+
 /// World ranks by rank; `None` for a process of another world.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Members {
@@ -156,12 +188,19 @@ impl ArgumentWords {
     pub fn of(state: &ThreadState) -> Self {
         Self { words: state.arguments, has_stack: state.has_stack != 0 }
     }
+
+    /// Those that are known.
+    pub fn known(&self) -> &[u64] {
+        let known = if self.has_stack { ARGUMENT_WORDS } else { REGISTER_ARGUMENTS };
+        self.words.get(..known).unwrap_or(&self.words)
+    }
 }
 
 /// An operation under way.
 #[derive(Clone, Copy, Debug)]
 pub struct PendingRequest {
     pub request: Request,
+    pub handle: u64,
     /// Rank in `MPI_COMM_WORLD` of whom it receives from, else of whom it sends to; or one of [`mpiprobe_common::flow::peer`].
     pub peer: i32,
 }
@@ -181,6 +220,8 @@ impl ProcessSnapshot {
             communicators: Vec::new(),
             requests: Vec::new(),
             datatypes: Vec::new(),
+            awaited: Vec::new(),
+            windows: Vec::new(),
             inner: Vec::new(),
             tools: ToolsSnapshot::default(),
             recent: None,
@@ -194,6 +235,13 @@ impl ProcessSnapshot {
         let is_off = counters.current & current::OFF != 0;
         let since = if is_off { now_ns.saturating_sub(counters.off_since_ns) } else { 0 };
         counters.off_ns.saturating_add(since)
+    }
+
+    /// How long the open call of a thread has been open, as far as it was observed, ns; 0 without one.
+    pub fn open_ns(&self, tid: u32, now_ns: u64) -> u64 {
+        let thread = self.threads.iter().find(|thread| thread.tid == tid);
+        let before = self.open_before(tid).map(|call| call.time_ns(now_ns));
+        before.or_else(|| Some(thread?.open_ns(now_ns))).unwrap_or(0)
     }
 
     /// How long threads have lived since their first call, ns, summed.

@@ -122,6 +122,8 @@ impl TableFile {
             requests: self.requests(header.flows)?,
             flows: self.flows(header.flows, process)?,
             datatypes: Vec::new(),
+            awaited: Vec::new(),
+            windows: Vec::new(),
             inner: Vec::new(),
             recent: None,
             began_before: None,
@@ -290,9 +292,12 @@ impl TableFile {
         let is_operation =
             |entry: &FollowedRequest| entry.key.kind == key_kind::REQUEST && entry.request.state & state::ACTIVE != 0;
         let pending = entries.into_iter().filter(is_operation);
-        Ok(fitting(
-            pending.map(|entry| PendingRequest { peer: peer(&entry.request), request: entry.request }).collect(),
-        ))
+        let row = |entry: FollowedRequest| PendingRequest {
+            peer: peer(&entry.request),
+            request: entry.request,
+            handle: entry.key.handle,
+        };
+        Ok(fitting(pending.map(row).collect()))
     }
 
     fn threads(&self, used: u64, process: u32) -> Result<Vec<ThreadSnapshot>, TableFileError> {

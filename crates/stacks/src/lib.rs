@@ -26,6 +26,7 @@ mod thread_stack;
 mod tree;
 mod unwind;
 mod ways;
+mod within;
 
 pub use arguments::{KnownBy, Word, values};
 pub use capture::{Capture, Captured, Limits};
@@ -44,3 +45,4 @@ pub use thread_stack::{CallNow, MpiCall, SystemCallSeen, ThreadStack, WhereNow};
 pub use tree::{Label, Node, Tree};
 pub use unwind::{End, FoundBy, Frame, MAX_FRAMES, Unwinder, Unwound};
 pub use ways::Ways;
+pub use within::WaitsWithin;

@@ -1,7 +1,7 @@
 //! Everything together: from processes to what each of their threads does.
 
 use std::{
-    collections::HashMap,
+    collections::{BTreeSet, HashMap},
     fmt,
     fs::File,
     time::{Duration, Instant},
@@ -21,6 +21,7 @@ use crate::{
     system_calls::{is_of_descriptor, system_call_name},
     thread_stack::{CallNow, SystemCallSeen, ThreadStack, WhereNow},
     unwind::{End, Unwinder, Unwound},
+    within::waits_within,
 };
 
 /// A process to be looked at.
@@ -179,6 +180,7 @@ impl Looker {
         let map = self.maps.entry(process.id()).or_insert_with(|| AddressMap::of(process, modules).unwrap_or_default());
         let memory_file = memory_of(process);
         let interpreter = self.interpreters.entry(process.id()).or_insert_with(|| Interpreter::of(map));
+        let tids: BTreeSet<u32> = copies.iter().map(|copy| copy.tid).collect();
         for copy in copies {
             let unwound = match copy.registers {
                 Some(registers) => {
@@ -207,6 +209,8 @@ impl Looker {
             {
                 call.words = arguments::words(frames, frame, call.function, target.element, &mut memory);
             }
+            let is_outside = named.call.is_none();
+            let waits_within = if is_outside { waits_within(&copy, &tids, &named.frames, &mut memory) } else { None };
             let system_call = copy.system_call.map(|call| {
                 let name = system_call_name(call.number);
                 let descriptor = name.filter(|name| is_of_descriptor(name)).map(|_| call.arguments[0]);
@@ -222,6 +226,7 @@ impl Looker {
                 certainty: copy.certainty,
                 call: named.call,
                 system_call,
+                waits_within,
                 frames: named.frames,
                 place: named.place,
                 end: unwound.end,

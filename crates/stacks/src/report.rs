@@ -1,7 +1,7 @@
 //! What every rank does, by several looks a moment apart: the answer to "why does it not go on?", as far as stacks tell it.
 
 use std::{
-    collections::{BTreeMap, HashMap},
+    collections::{BTreeMap, HashMap, HashSet},
     sync::Arc,
 };
 
@@ -16,6 +16,7 @@ use crate::{
     thread_stack::{MpiCall, SystemCallSeen, ThreadStack, site},
     tree::Tree,
     unwind::End,
+    within::WaitsWithin,
 };
 
 /// How the whole looks.
@@ -51,6 +52,10 @@ pub struct Report {
     /// Whose threads may be in MPI calls that were not seen: stacks that could not be followed to their end.
     #[serde(skip)]
     pub unseen: RankSet,
+    /// Threads (process, thread) outside of MPI that may yet do something: they are in the program, and nothing keeps them that their
+    /// own process would have to do.
+    #[serde(skip)]
+    pub active: Vec<(u32, u32)>,
     pub tree: Tree,
 }
 
@@ -94,6 +99,9 @@ pub struct ThreadReport {
     /// Part of a core that it has used meanwhile, in percent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cpu_percent: Option<u32>,
+    /// What the thread does that it waits for, in words.
+    #[serde(skip)]
+    pub other: Option<String>,
     /// Whether its rank has several threads here.
     #[serde(skip)]
     pub is_one_of_several: bool,
@@ -117,6 +125,9 @@ pub enum Doing {
         call: SystemCallSeen,
         /// Whether signals do not end the wait.
         uninterruptible: bool,
+        /// Of other threads of its process, what it waits for.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        waits_within: Option<WaitsWithin>,
         #[serde(serialize_with = "site")]
         place: Option<Arc<CallSite>>,
     },
@@ -158,12 +169,18 @@ impl Report {
         let mut threads = Vec::new();
         let mut tree = Tree::default();
         let mut unseen = RankSet::default();
+        let mut active = Vec::new();
         for of_process in last.threads.chunk_by(|one, other| one.member == other.member && one.pid == other.pid) {
-            let matter: Vec<_> =
-                of_process.iter().enumerate().filter(|(place, it)| *place == 0 || it.call.is_some()).collect();
+            let matters = |(place, thread): &(usize, &ThreadStack)| {
+                let has_lock = matches!(thread.waits_within, Some(WaitsWithin::Lock { .. }));
+                *place == 0 || thread.call.is_some() || has_lock
+            };
+            let matter: Vec<_> = of_process.iter().enumerate().filter(matters).collect();
             // The first thread says nothing where others are in MPI and it only waits for them.
             let others_call = matter.iter().any(|(place, thread)| *place > 0 && thread.call.is_some());
-            let waits = |thread: &ThreadStack| thread.call.is_none() && thread.state == State::Sleeping;
+            let is_told = |thread: &ThreadStack| matches!(thread.waits_within, Some(WaitsWithin::Lock { .. }));
+            let waits =
+                |thread: &ThreadStack| thread.call.is_none() && thread.state == State::Sleeping && !is_told(thread);
             let told: Vec<_> =
                 matter.into_iter().filter(|(place, it)| !(*place == 0 && others_call && waits(it))).collect();
             let several = told.len() > 1;
@@ -171,9 +188,19 @@ impl Report {
                 thread.state == State::Zombie
                     || thread.certainty == Certainty::Exact && (thread.call.is_some() || thread.end == End::Beginning)
             };
+            let may_act = |thread: &&ThreadStack| {
+                thread.call.is_none()
+                    && thread.place.is_some()
+                    && thread.waits_within.is_none()
+                    && !matches!(thread.state, State::Zombie | State::Stopped | State::Traced)
+            };
+            active.extend(of_process.iter().filter(may_act).map(|thread| (thread.pid, thread.tid)));
             unseen.extend(of_process.iter().filter(|thread| !is_seen(thread)).map(|thread| thread.member));
             for (_, thread) in &told {
-                threads.push(history.report(thread, several));
+                let other = thread.waits_within.and_then(WaitsWithin::thread);
+                let other = of_process.iter().find(|one| Some(one.tid) == other);
+                let other = other.map(|other| history.report(other, false).words(None));
+                threads.push(ThreadReport { other, ..history.report(thread, several) });
             }
             for (place, thread) in of_process.iter().enumerate() {
                 if (all_threads || told.iter().any(|(told, _)| *told == place)) && !thread.frames.is_empty() {
@@ -195,6 +222,7 @@ impl Report {
             left_out: last.left_out.clone(),
             refused: last.refused.clone(),
             unseen,
+            active,
             tree,
         }
     }
@@ -278,6 +306,7 @@ impl Default for Report {
             left_out: Vec::new(),
             refused: Vec::new(),
             unseen: RankSet::default(),
+            active: Vec::new(),
             tree: Tree::default(),
         }
     }
@@ -296,8 +325,12 @@ pub fn subject(ranks: &RankSet) -> String {
 
 /// Whether somebody has gone on, and who has not.
 fn verdict(threads: &[ThreadReport], looks: usize) -> Verdict {
-    let is_outside = |thread: &ThreadReport| {
-        matches!(thread.doing, Doing::Computes { .. } | Doing::SystemCall { .. } | Doing::Waits { .. })
+    let in_mpi: HashSet<u32> =
+        threads.iter().filter(|thread| matches!(thread.doing, Doing::Mpi { .. })).map(|thread| thread.pid).collect();
+    let is_outside = |thread: &ThreadReport| match &thread.doing {
+        // Its process is in MPI by another thread.
+        Doing::SystemCall { waits_within: Some(_), .. } => !in_mpi.contains(&thread.pid),
+        doing => matches!(doing, Doing::Computes { .. } | Doing::SystemCall { .. } | Doing::Waits { .. }),
     };
     if looks < 2 || threads.is_empty() {
         Verdict::NotKnown
@@ -341,6 +374,7 @@ impl<'a> History<'a> {
             called: None,
             gone_on: gone_on(seen, self.looks),
             cpu_percent: seen.first().and_then(|first| cpu_percent(first, thread)),
+            other: None,
             is_one_of_several,
             way: thread.way,
             certainty: thread.certainty,
@@ -397,7 +431,12 @@ impl Doing {
             (_, Some(call)) => Self::Mpi { call: call.clone(), arguments: Argument::all(call) },
             (State::Running, None) => Self::Computes { place },
             (state, None) => match thread.system_call.clone() {
-                Some(call) => Self::SystemCall { call, uninterruptible: state == State::Uninterruptible, place },
+                Some(call) => Self::SystemCall {
+                    call,
+                    uninterruptible: state == State::Uninterruptible,
+                    waits_within: thread.waits_within,
+                    place,
+                },
                 None => Self::Waits { place },
             },
         }
@@ -428,9 +467,20 @@ impl ThreadReport {
             called: None,
             gone_on: Some(false),
             cpu_percent: None,
+            other: None,
             is_one_of_several: false,
             way: Way::Copied,
             certainty: Certainty::Exact,
+        }
+    }
+
+    /// "for a lock that its thread 4711 has, which is in MPI_Recv"
+    fn within(&self, within: WaitsWithin) -> String {
+        let other = self.other.as_deref().map(|does| format!(", which is {does}")).unwrap_or_default();
+        match within {
+            WaitsWithin::Lock { thread } => format!("for a lock that its thread {thread} has{other}"),
+            WaitsWithin::End { thread } => format!("for the end of its thread {thread}{other}"),
+            WaitsWithin::Threads => "for other threads of its process".to_owned(),
         }
     }
 
@@ -438,7 +488,10 @@ impl ThreadReport {
     pub fn words(&self, called: Option<&str>) -> String {
         let mut words = match &self.doing {
             Doing::Mpi { call, .. } => format!("in {}", call_words(call, called)),
-            Doing::SystemCall { call, uninterruptible, place } => {
+            Doing::SystemCall { waits_within: Some(within), place, .. } => {
+                format!("not in MPI: waits {}{}", self.within(*within), at(place.as_ref()))
+            }
+            Doing::SystemCall { call, uninterruptible, place, .. } => {
                 let name = call.name.map_or_else(|| format!("system call {}", call.number), str::to_owned);
                 let descriptor = call.descriptor.map(|descriptor| format!(", fd {descriptor}")).unwrap_or_default();
                 let file = call.file.as_ref().map(|file| format!(", {file}")).unwrap_or_default();

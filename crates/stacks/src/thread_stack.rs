@@ -13,6 +13,7 @@ use crate::{
     ranks::Member,
     tree::Label,
     unwind::End,
+    within::WaitsWithin,
 };
 
 /// One thread at one moment.
@@ -30,6 +31,9 @@ pub struct ThreadStack {
     /// The system call that it is in.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub system_call: Option<SystemCallSeen>,
+    /// Of one outside of MPI that only its own process can let go on: what it waits for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub waits_within: Option<WaitsWithin>,
     /// From the outside in, without what is before `main`. Of what is inside an MPI call only that call.
     pub frames: Vec<Label>,
     /// The place in the program's own code that it is at, or has called libraries from, as far as that can be told.

@@ -4,14 +4,14 @@ use std::{collections::HashMap, fmt::Write as _};
 
 use mpiprobe_discover::MpiProcess;
 use mpiprobe_model::{
-    CallArguments, EngineInfo, OpenCallInfo, Profile, RankState,
+    CallArguments, EngineInfo, OpenCallInfo, Profile, RankState, ThreadLife, ThreadProfile,
     analyse::{
         self, Beginning, Identity, Observed, OtherEnd, Posted, SelfCost, Session, Wait, Waiting, causes, operations,
         waiting,
     },
 };
 use mpiprobe_observe::{ProcessSnapshot, Snapshot};
-use mpiprobe_report::present::{other_end, waits_for, what};
+use mpiprobe_report::present::{other_end, waited_requests, waits_for, what};
 use mpiprobe_stacks::{Cause, CauseKind, Doing, Member, RankSet, Report, ThreadReport, Verdict, subject};
 
 use super::library::Library;
@@ -20,6 +20,8 @@ use super::library::Library;
 const OPEN_NS: u64 = 1_000_000_000;
 /// Ranks that are told of one by one.
 const TOLD: usize = 8;
+/// The same of threads of one rank.
+const THREADS_TOLD: usize = 4;
 
 /// Adds to `report` what calls were given, and what follows from that. `processes` are those of the job, each with its library.
 pub(super) fn explain(report: &mut Report, processes: &[&MpiProcess], libraries: &mut [Option<Library>]) {
@@ -28,11 +30,11 @@ pub(super) fn explain(report: &mut Report, processes: &[&MpiProcess], libraries:
         let Doing::Mpi { call, .. } = &thread.doing else { continue };
         let place = processes.iter().position(|process| process.pid() == thread.pid);
         let library = place.and_then(|place| libraries.get_mut(place)).and_then(Option::as_mut);
-        let Some(meaning) = library.and_then(|library| library.meaning(call)) else { continue };
+        let Some(meaning) = library.and_then(|library| library.meaning(thread.tid, call)) else { continue };
         thread.called = Some(called(thread, &meaning));
         meanings.insert((thread.pid, thread.tid), meaning);
     }
-    if matches!(report.verdict, Verdict::NobodyGoesOn | Verdict::SomeAreOutside) && report.unseen.is_empty() {
+    if matches!(report.verdict, Verdict::NobodyGoesOn | Verdict::SomeAreOutside) {
         let profile = profile(report, processes, libraries, &meanings);
         report.causes = told(report, &profile);
     }
@@ -74,16 +76,27 @@ fn profile(
     let mut profile = analyse::profile(&session(), &observed, &snapshot, &mut |_, _| None);
     for rank in &mut profile.ranks {
         rank.open_calls.clear();
-        let own = report.threads.iter().filter(|thread| thread.pid == rank.pid);
-        let own: Vec<&ThreadReport> = own.filter(|thread| matches!(thread.doing, Doing::Mpi { .. })).collect();
-        // Of a rank with several threads in MPI it is not known which of them the others wait for.
-        if let [thread] = own.as_slice()
-            && thread.gone_on == Some(false)
-        {
-            rank.open_calls.extend(open_call(thread, meanings.get(&(thread.pid, thread.tid)).cloned()));
+        // What cannot be seen of it may be what the others miss.
+        if report.unseen.contains(rank.rank.map_or(Member::Pid(rank.pid), Member::Rank)) {
+            rank.rank = None;
+            continue;
         }
+        let own = report.threads.iter().filter(|thread| thread.pid == rank.pid);
+        let (held, others): (Vec<&ThreadReport>, Vec<_>) = own
+            .filter(|thread| matches!(thread.doing, Doing::Mpi { .. }))
+            .partition(|thread| thread.gone_on == Some(false));
+        let calls =
+            held.iter().filter_map(|thread| open_call(thread, meanings.get(&(thread.pid, thread.tid)).cloned()));
+        rank.open_calls.extend(calls);
+        // Whoever is known to go on, or not known not to, may yet do what others wait for.
+        let active = report.active.iter().filter(|(pid, _)| *pid == rank.pid).map(|(_, tid)| *tid);
+        rank.threads = others.iter().map(|thread| thread.tid).chain(active).map(living).collect();
     }
     profile
+}
+
+fn living(tid: u32) -> ThreadProfile {
+    ThreadProfile { tid, state: ThreadLife::Running, calls: 0, mpi_ns: 0, wall_ns: 0 }
 }
 
 fn observed(slot: u32, process: &MpiProcess, report: &Report) -> Observed {
@@ -192,8 +205,10 @@ fn wait_of(waiting: &Waiting, rank: usize) -> Option<&Wait> {
 fn told_of(report: &Report, profile: &Profile, wait: &Wait) -> String {
     let Some(rank) = profile.ranks.get(wait.rank) else { return String::new() };
     let name = rank.rank.map_or_else(|| format!("Process {}", rank.pid), |rank| format!("Rank {rank}"));
-    let thread = report.threads.iter().find(|thread| thread.pid == rank.pid);
-    let does = thread.map(|thread| thread.words(thread.called.as_deref())).unwrap_or_default();
+    let thread = report.threads.iter().find(|thread| (thread.pid, thread.tid) == (rank.pid, wait.tid));
+    let requests = waited_requests(profile, wait).map(|requests| format!(" ({requests})")).unwrap_or_default();
+    let called = thread.and_then(|thread| thread.called.as_ref()).map(|called| format!("{called}{requests}"));
+    let does = thread.map(|thread| thread.words(called.as_deref())).unwrap_or_default();
     let miss = near_miss(profile, wait).map(|miss| format!(" ({miss})")).unwrap_or_default();
     format!("{name} {does} waits for {}{miss}", waits_for(profile, wait))
 }
@@ -202,8 +217,16 @@ fn told_of(report: &Report, profile: &Profile, wait: &Wait) -> String {
 fn near_miss(profile: &Profile, wait: &Wait) -> Option<String> {
     let differs = |end: OtherEnd| matches!(end, OtherEnd::OtherTag(_) | OtherEnd::OtherCommunicator(_));
     let operations = operations(profile);
+    let rank = profile.ranks.get(wait.rank)?;
+    let is_its = |posted: Posted| match posted {
+        Posted::Call(place) => rank.open_calls.get(place).is_some_and(|call| call.tid == wait.tid),
+        Posted::Request(place) => {
+            let pending = rank.traffic.iter().find_map(|traffic| traffic.pending.get(place));
+            pending.is_some_and(|row| row.awaited_by == Some(wait.tid))
+        }
+    };
     let of_call = |operation: &&analyse::Operation| {
-        operation.rank == wait.rank && matches!(operation.posted, Posted::Call(_)) && differs(operation.other_end)
+        operation.rank == wait.rank && is_its(operation.posted) && differs(operation.other_end)
     };
     operations.iter().find(of_call).map(|operation| other_end(profile, operation))
 }
@@ -216,7 +239,14 @@ fn does(report: &Report, profile: &Profile, rank: usize) -> String {
         [] => "has ended".to_owned(),
         [thread] if matches!(thread.doing, Doing::Ended) => "has ended".to_owned(),
         [thread] => format!("is {}", thread.words(thread.called.as_deref())),
-        several => format!("has {} threads in MPI", several.len()),
+        several => {
+            let does = |thread: &&ThreadReport| format!("is {}", thread.words(thread.called.as_deref()));
+            let mut each: Vec<String> = several.iter().take(THREADS_TOLD).map(does).collect();
+            if several.len() > THREADS_TOLD {
+                each.push(format!("has {} more threads", several.len() - THREADS_TOLD));
+            }
+            each.join(", and ")
+        }
     }
 }
 

@@ -8,15 +8,18 @@ use mpiprobe_common::{
     layout::{Side, Size, datatype_size, is_predefined},
 };
 use mpiprobe_discover::{MpiProcess, mappings::FileId};
-use mpiprobe_layout::{Blueprint, Expected, TargetMemory, communicators, datatype_name, names::made_up};
+use mpiprobe_layout::{Blueprint, Expected, Registry, TargetMemory, communicators, datatype_name, names::made_up};
 use mpiprobe_model::{
     CallArguments,
-    analyse::{arguments_of_call, datatype_of_call},
+    analyse::{arguments_of_call, datatype_of_call, other_requests},
 };
 use mpiprobe_observe::{CommunicatorSnapshot, DatatypeSnapshot, Members, ProcessSnapshot};
 use mpiprobe_stacks::{MpiCall, values};
 
-use crate::session::layouts;
+use crate::session::{
+    layouts,
+    operands::{self, OpenCall},
+};
 
 /// Of larger communicators the members are not read.
 const MOST_MEMBERS: u32 = 4096;
@@ -32,6 +35,7 @@ pub(super) struct Libraries {
 pub(super) struct Library {
     /// In the form in which observations have it.
     pub(super) tables: ProcessSnapshot,
+    registry: Registry,
     memory: TargetMemory,
 }
 
@@ -47,7 +51,7 @@ impl Libraries {
         let communicators = (1..).zip(&known).map(|(number, known)| communicator(number, known, &layout, &memory));
         let communicators = communicators.collect();
         let tables = ProcessSnapshot { layout, communicators, ..ProcessSnapshot::empty(slot) };
-        Some(Library { tables, memory })
+        Some(Library { tables, registry, memory })
     }
 }
 
@@ -62,10 +66,11 @@ impl Library {
         }
     }
 
-    /// What the words mean that a call was given.
-    pub(super) fn meaning(&mut self, call: &MpiCall) -> Option<CallArguments> {
+    /// What the words mean that a call was given, which thread `tid` is in.
+    pub(super) fn meaning(&mut self, tid: u32, call: &MpiCall) -> Option<CallArguments> {
         let function = call.function.function();
-        let words = || values(function, &call.words, self.tables.layout.handle_width());
+        let layout = self.tables.layout;
+        let words = || values(function, &call.words, layout.handle_width());
         if let Some(handle) = datatype_of_call(function, words(), &self.tables) {
             let size = match datatype_size(&self.tables.layout, handle, &self.memory) {
                 Size::Known(size) => Some(size),
@@ -74,7 +79,13 @@ impl Library {
             let name = datatype_name(&self.tables.layout, handle, &self.memory);
             self.tables.datatypes.push(DatatypeSnapshot { handle, name, size });
         }
-        arguments_of_call(function, words(), &self.tables)
+        let open = OpenCall { tid, function, words: words() };
+        operands::add(&mut self.tables, &[open], (&layout, self.registry), &self.memory);
+        let mut arguments = arguments_of_call(function, words(), &self.tables)?;
+        if arguments.requests.is_some() {
+            arguments.other_requests = other_requests(&self.tables, tid);
+        }
+        Some(arguments)
     }
 }
 

@@ -27,6 +27,7 @@ pub(super) struct Communicators {
 #[derive(Debug)]
 struct ProcessLayout {
     layout: Layout,
+    registry: Registry,
     /// Names by handle, of those that were there before they were observed.
     named: HashMap<u64, String>,
     /// When these were read, ns.
@@ -60,12 +61,18 @@ impl Communicators {
         let listed = communicators::communicators(layout, registry, memory).into_iter();
         let named = listed.filter_map(|known| Some((layout.handle(known.handle), known.name?))).collect();
         let read_ns = began..monotonic_ns();
-        self.processes.insert(slot, ProcessLayout { layout: *layout, named, read_ns, members: HashMap::new() });
+        self.processes
+            .insert(slot, ProcessLayout { layout: *layout, registry, named, read_ns, members: HashMap::new() });
     }
 
     /// How a process lays out its objects, if that has been settled.
     pub(super) fn layout(&self, slot: u32) -> Option<&Layout> {
         self.processes.get(&slot).map(|known| &known.layout)
+    }
+
+    /// The same, and where its objects are listed.
+    pub(super) fn place(&self, slot: u32) -> Option<(&Layout, Registry)> {
+        self.processes.get(&slot).map(|known| (&known.layout, known.registry))
     }
 
     /// Adds to what the tables say.

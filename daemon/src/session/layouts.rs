@@ -18,7 +18,7 @@ use mpiprobe_observe::Snapshot;
 use mpiprobe_plan::{Library, read_elf_file};
 
 use super::{
-    communicators::Communicators, datatypes, library_templates::LibraryTemplates, process_table::ProcessTable,
+    communicators::Communicators, datatypes, library_templates::LibraryTemplates, operands, process_table::ProcessTable,
 };
 
 /// How long objects that look wrong, or like those of a session, are looked at again.
@@ -104,6 +104,11 @@ impl Layouts {
         }
         datatypes::complete(snapshot, process_table);
         self.communicators.complete(snapshot, process_table);
+    }
+
+    /// The same for what open calls wait for, also for those that had begun before.
+    pub(super) fn complete_operands(&self, snapshot: &mut Snapshot, process_table: &ProcessTable) {
+        operands::complete(snapshot, &self.communicators, process_table);
     }
 
     /// Lets go of the files of a process that has ended.

@@ -20,6 +20,7 @@ mod library_templates;
 mod loaded;
 mod notices;
 mod observation;
+pub(crate) mod operands;
 mod options;
 mod probe_error;
 mod probes;

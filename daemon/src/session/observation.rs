@@ -466,6 +466,7 @@ impl Observation {
         let self_cost = SelfCost(session.inside_ns);
         let observed: Vec<_> = process_table.observed().into_iter().map(|one| Observed { self_cost, ..one }).collect();
         earlier.complete(&observed, &mut snapshot);
+        coverage.layouts.complete_operands(&mut snapshot, process_table);
         let profile = analyse::profile(&session, &observed, &snapshot, &mut |slot, address| {
             if is_shown { sites.name(slot, address, process_table.process(slot)) } else { None }
         });

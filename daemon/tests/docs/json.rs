@@ -8,7 +8,7 @@ use mpiprobe_common::{
     Request, ThreadState, ToolCallKey, ToolCallStats, ToolKey, ToolStats, layout::capability, phase::NAME_LENGTH,
 };
 use mpiprobe_model::{
-    EngineInfo, Finding, Found, LibraryInfo, OpenCallInfo, OtherEndSeen, PartnerAtPlace, RankAtPlace, RankState,
+    Doing, EngineInfo, Finding, Found, LibraryInfo, OpenCallInfo, OtherEndSeen, PartnerAtPlace, RankAtPlace, RankState,
     SCHEMA, SlowSite, TimeAtPlace, ToolInfo, UnmatchedRow,
     analyse::{self, Beginning, Change, EndedCall, Expected, Identity, Observed, ProfileOutput, SelfCost, Session},
 };
@@ -104,6 +104,9 @@ fn findings() -> Vec<Finding> {
     let at = RankAtPlace { rank: None, calls: 1, time_ns: 1, percent: 1.0, partner };
     let kinds = [
         Found::Deadlock { circles: Vec::new() },
+        Found::DifferentRoots { ranks: Vec::new(), function: "MPI_Bcast" },
+        Found::WaitedFor { rank: None, ranks: 1, for_ns: 1, does: Doing::Call { call: Box::new(call.clone()) } },
+        Found::Aborted { rank: None, code: None, site: None },
         Found::Incomplete { because: Vec::new() },
         Found::RequestsNeverCompleted { ranks: 1, requests: 1, rank: None, function: "MPI_Isend", site: None },
         Found::UnusuallyLongCall { ranks: 1, of_ranks: 1, rank: None, call: Box::new(call) },
@@ -138,6 +141,8 @@ fn profile() -> mpiprobe_model::Profile {
     let before =
         CallBefore { tid: 3, function: 0, call_site: None, words: Vec::new(), since_ns: 0, now: After::Returned(1) };
     let process = ProcessSnapshot {
+        awaited: Vec::new(),
+        windows: Vec::new(),
         process: 1,
         counters: ProcessCounters::ZERO,
         layout: Layout { known: capability::CONSTANTS, ..Layout::default() },
@@ -166,7 +171,7 @@ fn profile() -> mpiprobe_model::Profile {
             facts: Communicator { size: 1, ..Communicator::default() },
             ..CommunicatorSnapshot::default()
         }],
-        requests: vec![PendingRequest { request: Request::default(), peer: -1 }],
+        requests: vec![PendingRequest { request: Request::default(), handle: 0, peer: -1 }],
         recent: None,
         began_before: Some(BeganBefore { calls: vec![before], unknown: Vec::new() }),
     };

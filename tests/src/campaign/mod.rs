@@ -2,6 +2,7 @@
 
 pub mod any;
 mod cycles;
+pub mod hang;
 mod kills;
 pub mod odd;
 mod processes;

@@ -144,6 +144,8 @@ impl Synthetic {
             phases: Vec::new(),
             functions,
             datatypes: Vec::new(),
+            awaited: Vec::new(),
+            windows: Vec::new(),
             inner: Vec::new(),
             recent: Some(recent::of(self, rank, now_ns, &layout)),
             tools: ToolsSnapshot::default(),
@@ -241,6 +243,7 @@ impl Synthetic {
                 received,
                 ..Request::default()
             },
+            handle: u64::from(number(name)),
             peer: i32::try_from(peer).unwrap_or(-1),
         };
         let known = |bytes| Amount { bytes, certainty: certainty::KNOWN };

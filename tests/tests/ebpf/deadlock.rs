@@ -6,6 +6,7 @@ use libtest_mimic::{Failed, Trial};
 use mpiprobe_observe::monotonic_ns;
 use mpiprobe_tests::{
     Ended, Job, Language, Mpi, Profiler,
+    hang::answer,
     open_calls::{circle, expect_circle, expect_names, expect_waiting_at_end, kill_in_circle, named_datatype},
     program,
 };
@@ -13,7 +14,7 @@ use serde_json::Value;
 
 use crate::{
     call_sites::place,
-    hang::{HUNG_IN, answer, is_hung_in},
+    hang::{HUNG_IN, is_hung_in},
     trial,
 };
 

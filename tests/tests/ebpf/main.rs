@@ -75,6 +75,7 @@ fn main() {
     tests.extend(silent_files::tests());
     tests.extend(Mpi::ALL.into_iter().flat_map(of_mpi).flatten());
     tests.extend(Mpi::EVERY.into_iter().flat_map(traffic::tests));
+    tests.extend([Mpi::OpenMpi5, Mpi::Mpich5].into_iter().flat_map(hang_causes::tests));
     mpiprobe_tests::run(Arguments::from_args(), tests);
 }
 

@@ -31,7 +31,7 @@ pub use datatype::{DatatypeLayout, Size, builtin_size, datatype_object, datatype
 pub use interface::{Constants, Interface, MPICH, OPEN_MPI, STANDARD_ABI};
 pub use members::{MemberLayout, Side, member_kind, member_world_rank, world_rank};
 pub use memory::{Field, Memory};
-pub use objects::{Objects, handle_kind};
+pub use objects::{Objects, handle_kind, object};
 pub use standard_abi::{ABI_HANDLES, abi_datatype_size};
 pub use status::{
     RequestLayout, StatusLayout, byte_count, is_complete_request, request_status, status_bytes, status_cancelled,

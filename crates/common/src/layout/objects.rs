@@ -60,7 +60,7 @@ const INDIRECT: u32 = 3;
 
 /// The address of the object that `handle` (a register's or variable's content) stands for.
 #[inline(always)]
-pub(super) fn object<M: Memory>(layout: &Layout, objects: &Objects, handle: u64, memory: &M) -> Option<u64> {
+pub fn object<M: Memory>(layout: &Layout, objects: &Objects, handle: u64, memory: &M) -> Option<u64> {
     if layout.handles != handle_kind::INTEGER {
         return if layout.handles != handle_kind::UNKNOWN && is_address(handle) { Some(handle) } else { None };
     }

@@ -11,6 +11,7 @@ use super::{
 
 pub(super) const COMMUNICATORS: &str = "MPIR_Comm_mem";
 pub(super) const DATATYPES: &str = "MPIR_Datatype_mem";
+pub(super) const WINDOWS: &str = "MPIR_Win_mem";
 pub(super) const REQUESTS: &str = "MPIR_Request_mem";
 
 /// Types of objects, by their number in handles.
@@ -18,6 +19,7 @@ pub(super) const REQUESTS: &str = "MPIR_Request_mem";
 pub(super) enum ObjectKind {
     Communicator = 1,
     Datatype = 3,
+    Window = 8,
     Request = 11,
 }
 
@@ -107,6 +109,7 @@ impl Allocator {
         let (symbol, what) = match kind {
             ObjectKind::Communicator => (COMMUNICATORS, "communicators"),
             ObjectKind::Datatype => (DATATYPES, "datatypes"),
+            ObjectKind::Window => (WINDOWS, "windows"),
             ObjectKind::Request => (REQUESTS, "requests"),
         };
         if let Ok(address) = target.address(symbol) {

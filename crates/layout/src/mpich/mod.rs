@@ -8,6 +8,7 @@ mod allocator;
 mod check;
 mod constants;
 mod offsets;
+mod operations;
 mod predefined;
 mod scan;
 mod template;
@@ -24,6 +25,7 @@ use super::{
     blueprint::{Findings, Target},
     version::nearest_first,
 };
+pub(super) use operations::{request, window};
 pub(super) use template::{FUNCTIONS, FUNCTIONS_OF_ABI, learn, template};
 
 /// What the requests are for that Intel MPI makes before all others and keeps, complete: sends, receives, collective operations and
@@ -42,6 +44,7 @@ pub(super) const NAMES: &[&str] = &[
     WEIGHTS_EMPTY,
     allocator::COMMUNICATORS,
     allocator::DATATYPES,
+    allocator::WINDOWS,
     allocator::REQUESTS,
     predefined::COMMUNICATORS.symbols[0],
     predefined::PAIRS.symbols[0],
@@ -59,7 +62,8 @@ pub(super) fn find(target: &Target<'_>) -> Findings {
 /// The part that does not depend on what handles are.
 pub(super) fn find_objects(target: &Target<'_>, layout: &Layout) -> Findings {
     let mut found = Findings::of(layout);
-    found.registry = Registry::Mpich;
+    let windows = Allocator::find(target, ObjectKind::Window, None).map(|allocator| allocator.objects());
+    found.registry = Registry::Mpich { windows: windows.unwrap_or_default() };
     let tables = if target.blueprint.is_intel { INTEL } else { MPICH };
     let mut tables = nearest_first(tables, target.blueprint.version, |table| table.verified);
 

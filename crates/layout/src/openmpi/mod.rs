@@ -6,6 +6,7 @@
 mod check;
 mod constants;
 mod offsets;
+mod operations;
 mod pointer_array;
 mod predefined;
 mod template;
@@ -23,6 +24,7 @@ use super::{
     blueprint::{Findings, Target},
     version::nearest_first,
 };
+pub(super) use operations::{request, window};
 pub(super) use pointer_array::PointerArray;
 pub(super) use template::template;
 

@@ -5,12 +5,15 @@ use std::{cmp::Reverse, collections::HashMap};
 use mpiprobe_functions::{Group, Role, by_name};
 use serde::Serialize;
 
-use super::{Change, is_unusually_long, waiting};
+use super::{Cause, Change, causes, is_unusually_long, longest, waiting};
 use crate::{
-    Finding, Found, FunctionProfile, OpenCallInfo, PartnerAtPlace, Profile, RankAtPlace, RankProfile, RankState,
+    Doing, Finding, Found, FunctionProfile, OpenCallInfo, PartnerAtPlace, Profile, RankAtPlace, RankProfile, RankState,
     SaturatingSum as _, TimeAtPlace, names::Name,
 };
 
+/// How long others have waited for a rank until that is told of, ns: ranks wait for each other all the time.
+const LONG_WAIT_NS: u64 = 10_000_000_000;
+const FINALIZE: &str = "MPI_Finalize";
 /// Ratios mean nothing of a shorter observation, ns.
 const SHORTEST_NS: u64 = 1_000_000_000;
 /// Share of all time in MPI from which a job is mostly in it, per cent.
@@ -38,7 +41,7 @@ const MUCH_OWN_COST: f64 = 5.0;
 /// All that is found in a profile: what is grave, and then what costs most.
 pub fn findings(profile: &Profile) -> Vec<Finding> {
     let one = [
-        deadlock,
+        aborted,
         incomplete,
         requests_never_completed,
         unusually_long_call,
@@ -49,7 +52,13 @@ pub fn findings(profile: &Profile) -> Vec<Finding> {
         tiny_io,
         high_own_cost,
     ];
-    let mut found: Vec<Finding> = one.iter().filter_map(|find| find(profile)).chain(time_at_places(profile)).collect();
+    let stuck = stuck(profile).into_iter();
+    let others = one.iter().filter_map(|find| find(profile)).chain(time_at_places(profile));
+    let mut found: Vec<Finding> = stuck.chain(others).collect();
+    // Of a job that does not go on, nobody wants to know how it could be faster.
+    if found.iter().any(|finding| finding.what.hangs()) {
+        found.retain(|finding| !matches!(finding.what, Found::MostlyInMpi { .. } | Found::Imbalance { .. }));
+    }
     found.sort_by_key(|finding| {
         (!finding.what.is_grave(), (!finding.what.is_grave()).then_some(Reverse(finding.cost_ns)))
     });
@@ -77,11 +86,51 @@ fn without_cost(what: Found) -> Finding {
     Finding { cost_ns: None, what }
 }
 
-fn deadlock(profile: &Profile) -> Option<Finding> {
-    let circles = waiting(profile).circles;
+/// Why ranks do not go on.
+fn stuck(profile: &Profile) -> Vec<Finding> {
+    let waiting = waiting(profile);
     let number = |place: &usize| profile.ranks.get(*place).and_then(|rank| rank.rank);
-    let circles: Vec<_> = circles.iter().map(|circle| circle.iter().map(number).collect()).collect();
-    (!circles.is_empty()).then(|| without_cost(Found::Deadlock { circles }))
+    let numbers = |places: &[usize]| -> Vec<Option<u32>> { places.iter().map(number).collect() };
+    let mut circles = Vec::new();
+    let mut others = Vec::new();
+    for cause in causes(profile, &waiting) {
+        match cause {
+            Cause::Circle { ranks, .. } => circles.push(numbers(&ranks)),
+            Cause::Roots { ranks } => {
+                let call = ranks.first().and_then(|rank| longest(profile.ranks.get(*rank)?));
+                let function = call.map_or("a collective call", |call| call.function);
+                others.push(Found::DifferentRoots { ranks: numbers(&ranks), function });
+            }
+            Cause::WaitedFor { rank, others: waiters } => {
+                let own = waiting.waits.iter().filter(|wait| waiters.contains(&wait.rank));
+                let for_ns = own.map(|wait| wait.open_ns).min().unwrap_or(0);
+                if for_ns >= LONG_WAIT_NS
+                    && let Some(does) = profile.ranks.get(rank).map(does)
+                {
+                    others.push(Found::WaitedFor { rank: number(&rank), ranks: waiters.len(), for_ns, does });
+                }
+            }
+        }
+    }
+    let circles = (!circles.is_empty()).then_some(Found::Deadlock { circles });
+    circles.into_iter().chain(others.into_iter().take(PLACES)).map(without_cost).collect()
+}
+
+fn does(rank: &RankProfile) -> Doing {
+    match (rank.state, longest(rank)) {
+        (RankState::Ended | RankState::Execed, _) => Doing::Ended,
+        (RankState::Running, _) if rank.stopped => Doing::Stopped,
+        (RankState::Running, Some(call)) => Doing::Call { call: Box::new(call.clone()) },
+        (RankState::Running, None) => Doing::Computes,
+    }
+}
+
+/// Whoever has called it has ended the others, too.
+fn aborted(profile: &Profile) -> Option<Finding> {
+    let calls = profile.ranks.iter().flat_map(|rank| rank.open_calls.iter().map(move |call| (rank, call)));
+    let (rank, call) = calls.into_iter().find(|(_, call)| call.function == "MPI_Abort")?;
+    let code = call.arguments.as_ref().and_then(|arguments| arguments.error_code);
+    Some(without_cost(Found::Aborted { rank: rank.rank, code, site: call.site.clone() }))
 }
 
 fn incomplete(profile: &Profile) -> Option<Finding> {
@@ -90,7 +139,12 @@ fn incomplete(profile: &Profile) -> Option<Finding> {
 }
 
 fn requests_never_completed(profile: &Profile) -> Option<Finding> {
-    let left = profile.ranks.iter().filter(|rank| rank.state == RankState::Ended).filter_map(|rank| {
+    // Whoever was ended before had no chance to complete them.
+    let has_finished = |rank: &&RankProfile| {
+        let completed = rank.functions.iter().any(|row| row.name == FINALIZE && row.calls > 0);
+        rank.state == RankState::Ended && (completed || rank.open_calls.iter().any(|call| call.function == FINALIZE))
+    };
+    let left = profile.ranks.iter().filter(has_finished).filter_map(|rank| {
         let pending = &rank.traffic.as_ref()?.pending;
         Some((rank, pending.first()?, pending.len()))
     });

@@ -47,7 +47,7 @@ pub(super) fn of_rank(
     RankTraffic {
         communicators: communicators(&tables.communicators, &id),
         flows: flows(&shown, self_cost, name).into(),
-        pending: pending::rows(&tables.requests, now_ns, name),
+        pending: pending::rows(tables, now_ns, name),
     }
 }
 

@@ -33,12 +33,13 @@ pub use findings::{ProfileOutput, findings};
 pub use input::{Beginning, EndedCall, Expected, Identity, Observed, Session};
 pub use merge::{MergeError, merge};
 pub use open_call::{arguments_of_call, datatype_of_call, datatype_of_open_call};
+pub use pending::others as other_requests;
 pub use percentile::percentile_bounds;
 pub use profile::profile;
 pub use self_cost::SelfCost;
 pub use span::between;
 pub use unusual::is_unusually_long;
 pub use waiting::{
-    Cause, Certainty, Operation, OtherEnd, Posted, Wait, Waiting, Why, causes, longest, operations, unmatched,
+    Cause, Certainty, Need, Operation, OtherEnd, Posted, Wait, Waiting, Why, causes, longest, operations, unmatched,
     unmatched_rows, waiting,
 };

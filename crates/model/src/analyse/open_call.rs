@@ -4,14 +4,13 @@ use mpiprobe_common::{
     Layout, ThreadState,
     descriptor::{NONE, flags},
     layout::{Constants, Size, builtin_size, capability},
-    thread::{ARGUMENT_WORDS, REGISTER_ARGUMENTS},
 };
 use mpiprobe_functions::{Argument, Function, Group};
 use mpiprobe_layout::predefined;
-use mpiprobe_observe::{ArgumentWords, CommunicatorSnapshot, DatatypeSnapshot, ProcessSnapshot};
+use mpiprobe_observe::{ArgumentWords, CommunicatorSnapshot, DatatypeSnapshot, ProcessSnapshot, WindowSnapshot};
 
 use super::names;
-use crate::{CallArguments, CommunicatorArgument, DatatypeArgument, Partner, Peer};
+use crate::{CallArguments, CommunicatorArgument, DatatypeArgument, Partner, Peer, WindowArgument};
 
 /// A call's arguments as words, and what gives them meaning.
 pub(super) struct Reader<'a> {
@@ -21,6 +20,7 @@ pub(super) struct Reader<'a> {
     layout: &'a Layout,
     communicators: &'a [CommunicatorSnapshot],
     datatypes: &'a [DatatypeSnapshot],
+    windows: &'a [WindowSnapshot],
 }
 
 /// The handle of the datatype that a thread's open call was given, if it has one and the library's special values are known.
@@ -49,8 +49,7 @@ pub fn datatype_of_call(
 impl<'a> Reader<'a> {
     /// `None` if the special values of the process's library are not known.
     pub(super) fn new(function: u32, words: &ArgumentWords, process: &'a ProcessSnapshot) -> Option<Self> {
-        let known = if words.has_stack { ARGUMENT_WORDS } else { REGISTER_ARGUMENTS };
-        let words = words.words.get(..known)?.iter().copied().map(Some).collect();
+        let words = words.known().iter().copied().map(Some).collect();
         Self::of(names::function(function)?, words, process)
     }
 
@@ -62,6 +61,7 @@ impl<'a> Reader<'a> {
             layout,
             communicators: &process.communicators,
             datatypes: &process.datatypes,
+            windows: &process.windows,
         })
     }
 
@@ -91,6 +91,9 @@ impl<'a> Reader<'a> {
             datatype,
             bytes: count.zip(size).map(|(count, size)| count.saturating_mul(size)),
             requests: self.requests(at.request, at.request_count),
+            other_requests: None,
+            window: self.window(at.window),
+            error_code: self.error_code(),
             communicator,
         }
     }
@@ -155,6 +158,33 @@ impl<'a> Reader<'a> {
         };
         let is_world = communicator.is_some_and(|communicator| communicator.handle == constants.comm_world);
         Some(Peer { partner, rank, world_rank: rank.filter(|_| is_world) })
+    }
+
+    fn error_code(&self) -> Option<i32> {
+        const ABORT: (&str, u8) = ("MPI_Abort", 1);
+        (self.function.name == ABORT.0).then(|| self.int(ABORT.1)).flatten()
+    }
+
+    fn window(&self, index: u8) -> Option<WindowArgument> {
+        let handle = self.layout.handle(self.word(index)?);
+        let Some(known) = self.windows.iter().find(|known| known.handle == handle) else {
+            return Some(WindowArgument { handle, name: None, context: None, size: None, members: None });
+        };
+        let is_all = (0..).zip(known.members.iter()).all(|(rank, member)| *member == Some(rank));
+        let is_world = is_all && self.world_size() == u32::try_from(known.members.len()).ok();
+        Some(WindowArgument {
+            handle,
+            name: known.name.clone(),
+            context: known.context,
+            size: u32::try_from(known.members.len()).ok(),
+            members: (!is_world).then(|| known.members.to_vec()),
+        })
+    }
+
+    fn world_size(&self) -> Option<u32> {
+        let world = self.layout.constants.comm_world;
+        let known = self.communicators.iter().find(|known| known.facts.key.handle == world)?;
+        Some(known.facts.size)
     }
 
     fn communicator(&self, index: u8) -> Option<CommunicatorArgument> {

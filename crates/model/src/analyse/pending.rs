@@ -1,23 +1,56 @@
 //! Operations under way of one rank.
 
 use mpiprobe_common::{
-    Amount, Request,
+    Amount, FoundOperation, FoundPeer, FoundProgress, FoundRequest, FoundTag, Layout, Request,
     request::{certainty, state},
 };
-use mpiprobe_observe::{PendingRequest, SHARED};
+use mpiprobe_observe::{AwaitedRequest, CommunicatorSnapshot, PendingRequest, ProcessSnapshot, SHARED};
 
 use super::names::{self, partner, started_by};
-use crate::PendingRow;
+use crate::{Partner, PendingRow};
 
-/// The oldest first.
+/// The oldest first; then those that no call was seen to post, as far as open calls wait for them and the library says what they are.
 pub(super) fn rows(
-    requests: &[PendingRequest],
+    tables: &ProcessSnapshot,
     now_ns: u64,
     name: &mut dyn FnMut(u64) -> Option<String>,
 ) -> Vec<PendingRow> {
-    let mut sorted: Vec<&PendingRequest> = requests.iter().collect();
+    let mut sorted: Vec<&PendingRequest> = tables.requests.iter().collect();
     sorted.sort_by_key(|pending| pending.request.posted_ns);
-    sorted.into_iter().map(|pending| row(pending, now_ns, name(pending.request.call_site))).collect()
+    let counted = sorted.into_iter().map(|pending| PendingRow {
+        awaited_by: awaited_by(tables, pending.handle),
+        ..row(pending, now_ns, name(pending.request.call_site))
+    });
+    let awaited = tables.awaited.iter().flat_map(|call| call.requests.iter().map(|request| (call.tid, request)));
+    let found = awaited.filter(|(_, request)| !is_counted(tables, request.handle)).filter_map(|(tid, request)| {
+        let open_ns = tables.open_ns(tid, now_ns);
+        Some(PendingRow { awaited_by: Some(tid), ..of_library(tables, &under_way(request)?, open_ns) })
+    });
+    counted.chain(found).collect()
+}
+
+/// Of the requests that a thread's open call waits for, how many have no row; `None`: nobody has looked.
+pub fn others(tables: &ProcessSnapshot, tid: u32) -> Option<u64> {
+    let call = tables.awaited.iter().find(|call| call.tid == tid)?;
+    let is_other = |request: &&AwaitedRequest| {
+        let is_inactive = request.found.is_some_and(|found| found.progress == FoundProgress::Inactive);
+        !is_counted(tables, request.handle) && !is_inactive && under_way(request).is_none()
+    };
+    u64::try_from(call.requests.iter().filter(is_other).count()).ok()
+}
+
+fn awaited_by(tables: &ProcessSnapshot, handle: u64) -> Option<u32> {
+    let awaits = |requests: &[AwaitedRequest]| requests.iter().any(|request| request.handle == handle);
+    tables.awaited.iter().find(|call| awaits(&call.requests)).map(|call| call.tid)
+}
+
+fn is_counted(tables: &ProcessSnapshot, handle: u64) -> bool {
+    tables.requests.iter().any(|pending| pending.handle == handle)
+}
+
+/// What the library says of a request that is not complete.
+fn under_way(request: &AwaitedRequest) -> Option<FoundRequest> {
+    request.found.filter(|found| found.progress == FoundProgress::Active && found.operation != FoundOperation::Other)
 }
 
 fn row(pending: &PendingRequest, now_ns: u64, site: Option<String>) -> PendingRow {
@@ -25,6 +58,7 @@ fn row(pending: &PendingRequest, now_ns: u64, site: Option<String>) -> PendingRo
     let (partner, peer) = partner(pending.peer);
     PendingRow {
         function: names::name(request.function.into()),
+        is_of_library: false,
         started_by: started_by(request.started_by_plus_1),
         communicator: Some(request.communicator_number).filter(|&number| number != 0 && number != SHARED),
         partner,
@@ -33,9 +67,66 @@ fn row(pending: &PendingRequest, now_ns: u64, site: Option<String>) -> PendingRo
         sent_bytes: known(request.sent),
         received_bytes: known(request.received),
         age_ns: now_ns.saturating_sub(request.posted_ns),
+        awaited_by: None,
         call_site: request.call_site,
         site,
     }
+}
+
+/// A row of a request that the library alone tells of. Its function is the plainest that makes such requests.
+fn of_library(tables: &ProcessSnapshot, found: &FoundRequest, age_ns: u64) -> PendingRow {
+    let layout = &tables.layout;
+    let communicator = found.communicator.and_then(|handle| communicator(tables, layout.handle(handle)));
+    let function = match found.operation {
+        FoundOperation::Send => "MPI_Isend",
+        FoundOperation::Receive => "MPI_Irecv",
+        FoundOperation::Collective | FoundOperation::Other => "MPI_Ibarrier",
+    };
+    let is_message = matches!(found.operation, FoundOperation::Send | FoundOperation::Receive);
+    let (partner, peer) = match found.peer {
+        _ if !is_message => (Partner::Nobody, None),
+        FoundPeer::Any => (Partner::AnySource, None),
+        FoundPeer::Rank(rank) => match world_rank(communicator, layout, rank) {
+            Some(world) => (Partner::Rank, Some(world)),
+            None => (Partner::Unknown, None),
+        },
+        FoundPeer::Unknown => (Partner::Unknown, None),
+    };
+    let is_send = found.operation == FoundOperation::Send;
+    PendingRow {
+        function,
+        is_of_library: true,
+        started_by: None,
+        communicator: communicator.map(|known| known.number),
+        partner,
+        peer,
+        tag: match found.tag {
+            FoundTag::Tag(tag) => Some(tag),
+            FoundTag::Any => Some(layout.constants.any_tag),
+            FoundTag::Unknown => None,
+        },
+        sent_bytes: found.bytes.filter(|_| is_send),
+        received_bytes: found.bytes.filter(|_| is_message && !is_send),
+        age_ns,
+        awaited_by: None,
+        call_site: 0,
+        site: None,
+    }
+}
+
+fn communicator(tables: &ProcessSnapshot, handle: u64) -> Option<&CommunicatorSnapshot> {
+    tables.communicators.iter().find(|known| known.facts.key.handle == handle && known.facts.freed_ns == 0)
+}
+
+/// Rank in `MPI_COMM_WORLD` of a rank that a message over a communicator means.
+fn world_rank(communicator: Option<&CommunicatorSnapshot>, layout: &Layout, rank: u32) -> Option<u32> {
+    let known = communicator?;
+    if known.facts.key.handle == layout.constants.comm_world {
+        return Some(rank).filter(|rank| *rank < known.facts.size);
+    }
+    let members = known.members.as_ref()?;
+    let side = if known.facts.is_inter == 0 { &members.own } else { &members.remote };
+    side.get(usize::try_from(rank).ok()?).copied().flatten()
 }
 
 fn has(request: &Request, bit: u64) -> bool {

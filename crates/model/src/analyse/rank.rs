@@ -11,7 +11,7 @@ use super::{
     beginning::may_be_inside,
     flows, names,
     open_call::{Reader, arguments_of_call},
-    phases,
+    pending, phases,
     recent::recent_calls,
     threads::Threads,
     tools::Layers,
@@ -217,7 +217,15 @@ impl<'a> Rank<'a> {
             began_before: false,
         });
         let named = live.chain(ended).map(|call| OpenCallInfo { site: call.call_site.and_then(&mut *name), ..call });
-        named.collect()
+        named.map(|call| self.with_requests(call)).collect()
+    }
+
+    /// With how many of its requests are not known.
+    fn with_requests(&self, mut call: OpenCallInfo) -> OpenCallInfo {
+        if let Some(arguments) = call.arguments.as_mut().filter(|arguments| arguments.requests.is_some()) {
+            arguments.other_requests = pending::others(self.tables, call.tid);
+        }
+        call
     }
 
     fn arguments_before(&self, call: &CallBefore) -> Option<CallArguments> {

@@ -35,4 +35,4 @@ pub use threads::share_of_life;
 pub use units::UNKNOWN;
 pub use unmatched::{other_end, posted_by};
 pub use wait_states::{wait_sentence, wait_states};
-pub use waiting::{call as waiting_in, chain, circle, waits_for};
+pub use waiting::{call as waiting_in, chain, circle, waited_requests, waits_for};

@@ -3,8 +3,8 @@
 use std::fmt::Write as _;
 
 use mpiprobe_model::{
-    OpenCallInfo, Profile, RankProfile, RankState,
-    analyse::{Certainty, Wait, Waiting, Why, longest, waiting},
+    OpenCallInfo, Partner, PendingRow, Profile, RankProfile, RankState,
+    analyse::{Certainty, OtherEnd, Posted, Wait, Waiting, Why, longest, operations, waiting},
 };
 
 use super::{
@@ -13,11 +13,13 @@ use super::{
         Column::{Left, Right},
         section, table,
     },
-    units::{ns, or_unknown},
+    units::{bytes, ns, or_unknown},
 };
 
 /// Ranks that are named one by one.
 const NAMED: usize = 8;
+/// Requests of one call that are named.
+const REQUESTS: usize = 3;
 /// Rows of the table.
 const ROWS: usize = 32;
 
@@ -35,15 +37,66 @@ pub fn waits_for(profile: &Profile, wait: &Wait) -> String {
         (Why::Message | Why::Requests, true) => "a message that is on its way, or not seen".into(),
         (Why::Message | Why::Requests, false) => ranks,
         (Why::Anybody, _) => "anybody".into(),
+        (Why::Somebody, _) => "somebody, it is not known whom".into(),
+        (Why::Operation, _) => "others to take part in a collective operation".into(),
         (Why::Collective, true) => "the others: all that are observed are there".into(),
         (Why::Collective, false) => format!("{ranks} to call {call}"),
+        (Why::Lock, false) => format!("{ranks} to give up the window"),
+        (Why::Exposure, false) => format!("{ranks} to call MPI_Win_post"),
+        (Why::Access, false) => format!("{ranks} to call MPI_Win_complete"),
+        (Why::Lock | Why::Exposure | Why::Access, true) => "others that have the window".into(),
         (Why::Unknown, _) => "not known".into(),
     };
     match wait.certainty {
         Certainty::Possible if !wait.on.is_empty() => format!("perhaps {text}"),
-        Certainty::OneOf => format!("one of {text}"),
-        Certainty::Possible | Certainty::Certain => text,
+        Certainty::OneOf if !wait.on.is_empty() => format!("one of {text}"),
+        Certainty::Possible | Certainty::OneOf | Certainty::Certain => text,
     }
+}
+
+/// Requests that a call waits for and that have nobody at the other end, as far as is seen: "receive from 1 tag 7 4 B on row".
+pub fn waited_requests(profile: &Profile, wait: &Wait) -> Option<String> {
+    let rank = profile.ranks.get(wait.rank)?;
+    let operations = operations(profile);
+    let is_met = |place: usize| {
+        let mut own = operations.iter().filter(|operation| operation.rank == wait.rank);
+        own.any(|operation| {
+            operation.posted == Posted::Request(place) && matches!(operation.other_end, OtherEnd::Posted(_))
+        })
+    };
+    let pending = rank.traffic.iter().flat_map(|traffic| traffic.pending.iter().enumerate());
+    let own = pending.filter(|(place, row)| row.awaited_by == Some(wait.tid) && !is_met(*place));
+    let words: Vec<String> = own.map(|(_, row)| request(profile, rank, row)).collect();
+    (!words.is_empty()).then(|| shortened(words, "; ", REQUESTS))
+}
+
+fn request(profile: &Profile, rank: &RankProfile, row: &PendingRow) -> String {
+    let is_send = row.sent_bytes.is_some();
+    let mut text = match (row.is_of_library, row.partner) {
+        (true, Partner::Nobody) => "a collective operation".to_owned(),
+        (true, _) => if row.function == "MPI_Isend" { "send" } else { "receive" }.to_owned(),
+        (false, _) => row.function.to_owned(),
+    };
+    let to = if is_send || row.function == "MPI_Isend" { "to" } else { "from" };
+    let _ = match (row.partner, row.peer) {
+        (Partner::Rank, Some(peer)) => write!(text, " {to} {peer}"),
+        (Partner::AnySource, _) => write!(text, " from any"),
+        _ => Ok(()),
+    };
+    if let Some(tag) = row.tag.filter(|tag| *tag >= 0) {
+        let _ = write!(text, " tag {tag}");
+    }
+    if let Some(amount) = row.sent_bytes.or(row.received_bytes) {
+        let _ = write!(text, " {}", bytes(amount));
+    }
+    let number = row.communicator.and_then(|number| {
+        let own = rank.traffic.as_ref()?.communicators.iter().find(|known| known.number == number)?;
+        profile.traffic.as_ref()?.communicators.iter().find(|known| Some(known.id) == own.id)
+    });
+    if let Some(communicator) = number.filter(|communicator| communicator.name != "world") {
+        let _ = write!(text, " on {}", communicator.name);
+    }
+    text
 }
 
 /// Who waits for whom from the first of those on: "→ 1 → 2 (computing)".

@@ -1,7 +1,7 @@
 //! A function's instructions, and where it can be entered otherwise than from the instruction before.
 
 use std::{
-    collections::{BTreeMap, BTreeSet},
+    collections::{BTreeMap, BTreeSet, HashMap},
     ops::Range,
 };
 
@@ -24,6 +24,15 @@ pub(super) struct Code {
     pub(super) others: Vec<Instruction>,
     /// Addresses that jumps lead to.
     joins: BTreeMap<u64, Join>,
+    /// Where jumps by tables may lead; `None`: there are such jumps in other parts, too.
+    by_tables: Option<BTreeSet<u64>>,
+}
+
+/// Which instruction may be run right before which other one.
+#[derive(Debug)]
+pub(super) struct Flow<'a> {
+    nodes: Vec<&'a Instruction>,
+    before: Vec<Vec<usize>>,
 }
 
 /// How an instruction is jumped to.
@@ -74,13 +83,16 @@ impl Code {
                 all.push(part);
             }
         }
-        for part in &all {
+        let mut by_tables = Some(BTreeSet::new());
+        for (number, part) in all.iter().enumerate() {
             if part.iter().any(is_switch) {
-                joins.extend(tables(module, part, &own, bias)?.into_iter().map(|target| (target, Join::Open)));
+                let targets = tables(module, part, &own, bias)?;
+                by_tables = by_tables.filter(|_| number == 0).map(|known| &known | &targets);
+                joins.extend(targets.into_iter().map(|target| (target, Join::Open)));
             }
         }
         let instructions = all.swap_remove(0);
-        Some(Self { instructions, others, joins })
+        Some(Self { instructions, others, joins, by_tables })
     }
 
     /// The instructions that are run one after the other up to the one that ends at `end`, however the function got there.
@@ -111,6 +123,24 @@ impl Code {
         })
     }
 
+    /// `None` where it is not certain what leads where.
+    pub(super) fn flow(&self) -> Option<Flow<'_>> {
+        let by_tables = self.by_tables.as_ref()?;
+        let nodes: Vec<&Instruction> = self.instructions.iter().chain(&self.others).collect();
+        let places: HashMap<u64, usize> = nodes.iter().enumerate().map(|(place, node)| (node.ip(), place)).collect();
+        let mut before = vec![Vec::new(); nodes.len()];
+        for (place, node) in nodes.iter().enumerate() {
+            let next = (!ends_flow(node)).then(|| node.next_ip());
+            let tables = by_tables.iter().copied().filter(|_| is_switch(node));
+            for target in next.into_iter().chain(jump_target(node)).chain(tables) {
+                if let Some(before) = places.get(&target).and_then(|target| before.get_mut(*target)) {
+                    before.push(place);
+                }
+            }
+        }
+        Some(Flow { nodes, before })
+    }
+
     /// The instructions that are run before anything else can be.
     pub(super) fn entry(&self) -> &[Instruction] {
         let length = self.instructions.iter().enumerate().position(|(place, instruction)| {
@@ -118,6 +148,35 @@ impl Code {
             is_entered || ends_flow(instruction)
         });
         length.and_then(|length| self.instructions.get(..length)).unwrap_or(&self.instructions)
+    }
+}
+
+impl Flow<'_> {
+    /// The instructions of those that `defines` says yes to of which one has been run last when the one around `address` is, by
+    /// their places; `None`: it may be that none has, or there is no such instruction.
+    pub(super) fn last(&self, address: u64, defines: impl Fn(usize, &Instruction) -> bool) -> Option<BTreeSet<usize>> {
+        let start = self.nodes.iter().position(|node| (node.ip()..node.next_ip()).contains(&address))?;
+        let mut found = BTreeSet::new();
+        let mut seen = BTreeSet::from([start]);
+        let mut next = vec![start];
+        while let Some(place) = next.pop() {
+            // The first instruction can be the first that is run.
+            if place == 0 {
+                return None;
+            }
+            for &before in self.before.get(place)? {
+                if self.nodes.get(before).is_some_and(|node| defines(before, node)) {
+                    found.insert(before);
+                } else if seen.insert(before) {
+                    next.push(before);
+                }
+            }
+        }
+        Some(found)
+    }
+
+    pub(super) fn nodes(&self) -> impl Iterator<Item = &Instruction> {
+        self.nodes.iter().copied()
     }
 }
 
@@ -191,7 +250,12 @@ mod tests {
     /// Nothing jumps into it but what is said.
     fn code(bytes: &[u8], joins: &[(u64, Join)]) -> Code {
         let instructions = Decoder::with_ip(64, bytes, 0, DecoderOptions::NONE).into_iter().collect();
-        Code { instructions, others: Vec::new(), joins: joins.iter().copied().collect() }
+        Code {
+            instructions,
+            others: Vec::new(),
+            joins: joins.iter().copied().collect(),
+            by_tables: Some(BTreeSet::new()),
+        }
     }
 
     fn path(code: &Code, end: u64) -> Vec<u64> {
@@ -208,6 +272,30 @@ mod tests {
         assert_eq!(path(&several, 11), [5, 6]);
         assert!(one.leading_to(7).is_none(), "no instruction ends there");
         assert_eq!(one.entry().len(), 2, "up to the jump that does not go on");
+    }
+
+    /// Whether what the instruction at `defined` does is what was done last where the one at `address` is.
+    fn is_last(code: &Code, defined: u64, address: u64) -> bool {
+        let flow = code.flow().unwrap();
+        let last = flow.last(address, |_, node| node.mnemonic() == iced_x86::Mnemonic::Mov);
+        last.is_some_and(|last| last.iter().all(|place| flow.nodes[*place].ip() == defined))
+    }
+
+    #[test]
+    fn what_was_done_last_is_known_on_all_ways() {
+        // 0: push rbx; 1: mov ebx, esi; 3: test eax, eax; 5: je 9; 7: mov ebx, edi; 9: call; 14: ret
+        let code_of = |bytes: &[u8]| code(bytes, &[(9, Join::Open)]);
+        let one_way = code_of(&[0x53, 0x89, 0xf3, 0x85, 0xc0, 0x74, 0x02, 0x89, 0xfb, 0xe8, 0, 0, 0, 0, 0xc3]);
+        assert!(is_last(&one_way, 1, 5) && !is_last(&one_way, 1, 9), "or the second");
+        // The same with a return behind the second one: it is not on the way.
+        let bytes = [0x53, 0x89, 0xf3, 0x85, 0xc0, 0x74, 0x03, 0x89, 0xfb, 0xc3, 0xe8, 0, 0, 0, 0, 0xc3];
+        assert!(is_last(&code(&bytes, &[(10, Join::Open)]), 1, 10));
+        // 0: test; 2: je 6; 4: mov; 6: call: perhaps it was not done at all.
+        let perhaps = code(&[0x85, 0xc0, 0x74, 0x02, 0x89, 0xf3, 0xe8, 0, 0, 0, 0], &[(6, Join::Open)]);
+        assert!(perhaps.flow().unwrap().last(6, |_, node| node.ip() == 4).is_none());
+        // 0: mov; 2: call; 7: mov; 9: jmp 2: by the second from the second time on.
+        let again = code(&[0x89, 0xf3, 0xe8, 0, 0, 0, 0, 0x89, 0xfb, 0xeb, 0xf7], &[(2, Join::Open)]);
+        assert!(!is_last(&again, 0, 2));
     }
 
     #[test]

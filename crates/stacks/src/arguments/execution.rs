@@ -23,6 +23,14 @@ pub(super) struct Store {
     value: Value,
 }
 
+impl Store {
+    /// Whether it has put just that there.
+    pub(super) fn holds(&self, value: Value) -> bool {
+        let is_half = self.size == 4 && self.value == value.narrowed();
+        self.size == 8 && self.value == value || is_half
+    }
+}
+
 /// Registers and memory while a piece of code is followed.
 pub(super) struct Execution {
     pub(super) symbols: Symbols,

@@ -4,21 +4,23 @@
 //! Nothing of this is certain by itself: a value counts only if nothing that the code may have done since can have changed it,
 //! and if those two ways do not contradict each other.
 
+mod callee;
 mod code;
 mod execution;
 #[cfg(test)]
 mod tests;
 mod value;
 
-use crate::callsites::{Module, ModuleAddress, Rule};
-use iced_x86::{Decoder, DecoderOptions, FlowControl, Instruction, InstructionInfoFactory, Mnemonic, OpKind};
+use crate::callsites::{Module, ModuleAddress};
+use iced_x86::{Decoder, DecoderOptions, FlowControl, Instruction, Mnemonic, OpKind};
 use mpiprobe_functions::{Argument, Direction, Function, FunctionId, Role};
 
 use serde::Serialize;
 
 use self::{
+    callee::from_inner,
     code::Code,
-    execution::{Execution, STACK_POINTER, number, writes},
+    execution::{Execution, STACK_POINTER, number},
     value::{KnownValue, Source, Symbols, Value},
 };
 use crate::{memory::Memory, unwind::Frame};
@@ -37,6 +39,8 @@ pub enum KnownBy {
     Memory,
     /// A register that the function itself keeps it in.
     Callee,
+    /// A place of its stack that it keeps it in, or that it was passed it in.
+    CalleesFrame,
     NotKnown,
 }
 
@@ -107,7 +111,8 @@ pub(crate) fn words(
     let place = if start.is_some() { Some(place) } else { c_frame(frames, place, id) };
     let Some(place) = place else { return vec![None; number] };
     let inner = frames.get(place).and_then(Place::of).filter(|inner| start.is_none() && inner.is_all_of(id));
-    let from_inner = inner.as_ref().and_then(|inner| from_inner(inner, number)).unwrap_or_default();
+    let cfa = frames.get(place + 1).and_then(|outer| outer.registers.sp());
+    let from_inner = inner.as_ref().and_then(|inner| from_inner(inner, cfa, function, memory)).unwrap_or_default();
     let start = start.or_else(|| inner.as_ref()?.start());
     let outer = frames.get(place + 1).and_then(Place::of).zip(start);
     let from_outer =
@@ -117,13 +122,21 @@ pub(crate) fn words(
         match (of(&from_outer), of(&from_inner)) {
             (Some(outer), Some(inner)) if !agree(outer, inner) => None,
             (Some(outer), Some(inner)) if outer.low_half_only && !inner.low_half_only => {
-                Some(Word::of(inner, KnownBy::Callee))
+                Some(Word::of(inner, by_callee(inner)))
             }
             (Some(outer), _) => Some(Word::of(outer, outer.source.into())),
-            (None, inner) => inner.map(|inner| Word::of(inner, KnownBy::Callee)),
+            (None, inner) => inner.map(|inner| Word::of(inner, by_callee(inner))),
         }
     };
     (0..number).map(word).collect()
+}
+
+/// How the function itself keeps an argument.
+const fn by_callee(known: KnownValue) -> KnownBy {
+    match known.source {
+        Source::Stack => KnownBy::CalleesFrame,
+        _ => KnownBy::Callee,
+    }
 }
 
 /// The frame of the function itself, if the one at `place` is that of Fortran's, which has called it: what that was given are addresses.
@@ -173,6 +186,11 @@ impl Word {
     fn of(known: KnownValue, known_by: KnownBy) -> Self {
         Self { value: known.value, low_half_only: known.low_half_only, known_by }
     }
+}
+
+/// Whether an argument is an `int`.
+fn is_number(argument: &Argument) -> bool {
+    !argument.wide && !argument.is_pointer() && !is_handle(argument.role)
 }
 
 /// Whether an argument is what a library calls an object by.
@@ -421,48 +439,4 @@ fn behind_stub(outer: &Place<'_>, stub: u64, memory: &mut Memory<'_>) -> Option<
     let jump = decoder.iter().find(|instruction| instruction.mnemonic() != Mnemonic::Endbr64)?;
     let is_jump = jump.mnemonic() == Mnemonic::Jmp && jump.op0_kind() == OpKind::Memory;
     if is_jump && jump.is_ip_rel_memory_operand() { memory.word(jump.ip_rel_memory_address()) } else { None }
-}
-
-/// By the registers that the function has put its arguments into, once and for all, before it did anything else.
-fn from_inner(inner: &Place<'_>, arguments: usize) -> Option<Vec<Option<KnownValue>>> {
-    let rules = inner.module.frame_rules(inner.address)?;
-    let code = inner.code()?;
-    let mut execution = Execution::new();
-    let mut given: Vec<Value> = IN_REGISTERS.into_iter().filter_map(|register| execution.register(register)).collect();
-    let top = execution.register(STACK_POINTER)?;
-    for argument in 0..arguments.saturating_sub(IN_REGISTERS.len()) as u64 {
-        given.push(execution.given(top.plus(8 + 8 * argument)?));
-    }
-    let entry = code.entry();
-    for instruction in entry {
-        execution.step(instruction);
-    }
-    let mut factory = InstructionInfoFactory::new();
-    let mut changes = [(0_usize, 0_usize); KEPT.len()];
-    for (place, instruction) in code.instructions.iter().chain(&code.others).enumerate() {
-        // What restores a caller's value is the end of this function's.
-        if matches!(instruction.mnemonic(), Mnemonic::Pop | Mnemonic::Leave) {
-            continue;
-        }
-        let written = factory.info(instruction).used_registers().iter().filter(|used| writes(used.access()));
-        for register in written.filter_map(|used| number(used.register())) {
-            if let Some(at) = KEPT.iter().position(|(number, _)| *number == register)
-                && let Some((everywhere, at_entry)) = changes.get_mut(at)
-            {
-                *everywhere += 1;
-                *at_entry += usize::from(place < entry.len());
-            }
-        }
-    }
-    for ((register, dwarf), changes) in KEPT.into_iter().zip(changes) {
-        let is_saved = matches!(rules.registers.get(usize::from(dwarf)), Some(Rule::At(_)));
-        if let (true, (1, 1), Some(value), Some(known)) =
-            (is_saved, changes, execution.register(register), inner.frame.registers.get(dwarf))
-            && !execution.symbols.solve(value, known)
-        {
-            return None;
-        }
-    }
-    let known = |value: &Value| execution.symbols.resolve(*value, &mut |_, _, _, _| None);
-    Some(given.iter().take(arguments).map(known).collect())
 }

@@ -71,6 +71,18 @@ impl Value {
         }
     }
 
+    /// How much more it is than `other`, if both stand for one number.
+    pub(super) fn distance_from(self, other: Self) -> Option<i64> {
+        match (self, other) {
+            (Self::Symbol { id, plus, narrow: false }, Self::Symbol { id: same, plus: from, narrow: false })
+                if id == same =>
+            {
+                Some(plus.wrapping_sub(from).cast_signed())
+            }
+            _ => None,
+        }
+    }
+
     pub(super) fn plus(self, number: u64) -> Option<Self> {
         match self {
             Self::Constant(value) => Some(Self::Constant(value.wrapping_add(number))),

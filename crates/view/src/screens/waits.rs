@@ -26,7 +26,10 @@ pub(super) fn grid(data: &TableData<'_>) -> Grid {
     let kept: HashSet<&RankId> = data.ids.iter().collect();
     let is_kept = |row: &Row| matches!(&row.id, RowId::Rank(id) if kept.contains(id));
     let waiting = waiting(all.profile);
-    let mut title = format!("{} ranks have waited for longer than 100 ms", waiting.waits.len());
+    // Of several threads of a rank the one that has waited longest comes first, and stands for them.
+    let mut seen = HashSet::new();
+    let of_ranks: Vec<&Wait> = waiting.waits.iter().filter(|wait| seen.insert(wait.rank)).collect();
+    let mut title = format!("{} ranks have waited for longer than 100 ms", of_ranks.len());
     if let Some(first) = waiting.circles.first() {
         let round = circle(all.profile, first);
         let more = waiting.circles.len() - 1;
@@ -36,7 +39,7 @@ pub(super) fn grid(data: &TableData<'_>) -> Grid {
     Grid {
         title,
         columns: COLUMNS,
-        rows: waiting.waits.iter().filter_map(|wait| row(all, wait)).filter(is_kept).collect(),
+        rows: of_ranks.into_iter().filter_map(|wait| row(all, wait)).filter(is_kept).collect(),
         empty: "Nobody waits for long.",
         // Those in circles are together at the top.
         natural: (1, true),

@@ -279,7 +279,7 @@ impl Images {
             match image.read(slot, execed) {
                 Ok((mut who, mut tables)) => {
                     self.recent.complete(slot, image, &mut tables);
-                    self.datatypes.complete(slot, image, &mut tables);
+                    self.datatypes.complete(slot, image, snapshot.taken_ns, &mut tables);
                     clocks.adjust(image.origin(), &mut who, &mut tables);
                     observed.push(who);
                     snapshot.processes.push(tables);

@@ -4,6 +4,9 @@ use mpiprobe_functions::{Function, Group, Operation, Role};
 
 use crate::{CallArguments, OpenCallInfo, Partner, Peer, PendingRow, Profile, RankProfile, RankState};
 
+/// A circle is one only if all its calls have lasted as long, ns: what looks like one for a moment is messages on their way.
+pub(super) const CIRCLE_NS: u64 = 1_000_000_000;
+
 /// A message that a rank wants to send or to receive.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Message {
@@ -57,14 +60,12 @@ impl Moment {
     }
 }
 
-/// The call that a rank has been in for longest at that moment.
-pub(super) fn blocking(rank: &RankProfile, moment: Moment) -> Option<(&OpenCallInfo, &'static Function)> {
-    if !moment.is_seen(rank) {
-        return None;
-    }
-    let call = longest(rank)?;
-    let function = mpiprobe_functions::by_name(call.function)?.function();
-    (function.operation == Operation::Blocking && !function.polling).then_some((call, function))
+/// The calls that threads of a rank wait in at that moment.
+pub(super) fn blocking(rank: &RankProfile, moment: Moment) -> impl Iterator<Item = (&OpenCallInfo, &'static Function)> {
+    let has_ended = rank.state == RankState::Ended;
+    let open = rank.open_calls.iter().filter(move |call| moment.is_seen(rank) && (has_ended || !call.ended_inside));
+    let known = open.filter_map(|call| Some((call, mpiprobe_functions::by_name(call.function)?.function())));
+    known.filter(|(_, function)| function.operation == Operation::Blocking && !function.polling)
 }
 
 /// The call that a rank has been in for longest, or was in for longest when it ended.
@@ -109,12 +110,81 @@ pub(super) fn of_request(row: &PendingRow, over: Option<u32>) -> Option<Message>
 }
 
 /// Whether a call of it can end only after all members of its communicator have made theirs. Of those with a root some end
-/// earlier, as do those with neighbours.
-pub(super) fn needs_everybody(function: &Function) -> bool {
-    is_collective(function) && function.position(Role::Root).is_none() && !function.name.contains("Neighbor")
+/// earlier, as do those with neighbours, and those that give something else to each.
+pub(super) fn needs_everybody(function: &'static Function) -> bool {
+    is_collective_of_all(function)
+        && function.position(Role::Root).is_none()
+        && !function.name.contains("eighbor")
+        && !gives_to_each(function)
 }
 
-pub(super) fn is_collective(function: &Function) -> bool {
+/// Whether what a rank gets may be of some of the others only: it may be done before all have come.
+pub(super) fn gives_to_each(function: &'static Function) -> bool {
+    const TO_EACH: [&str; 12] = [
+        "MPI_Scan",
+        "MPI_Exscan",
+        "MPI_Allgatherv",
+        "MPI_Alltoallv",
+        "MPI_Alltoallw",
+        "MPI_Reduce_scatter",
+        "MPI_Iscan",
+        "MPI_Iexscan",
+        "MPI_Iallgatherv",
+        "MPI_Ialltoallv",
+        "MPI_Ialltoallw",
+        "MPI_Ireduce_scatter",
+    ];
+    TO_EACH.contains(&small(function).name)
+}
+
+/// The function of a request that all members of a communicator have to make, without `_c`.
+pub(super) fn collective_of(row: &PendingRow) -> Option<&'static Function> {
+    let function = small(mpiprobe_functions::by_name(row.function)?.function());
+    let is_duplicate = matches!(function.name, "MPI_Comm_idup" | "MPI_Comm_idup_with_info");
+    let is_request = function.operation != Operation::Blocking;
+    let is_collective = matches!(function.group, Group::Collective | Group::Synchronisation) || is_duplicate;
+    (is_request && is_collective).then_some(function)
+}
+
+/// Whether all members of a communicator or window make the call.
+pub(super) fn is_meeting(function: &'static Function) -> bool {
+    is_collective(function) || window_call(function) == Some(WindowCall::Collective)
+}
+
+/// A call over a window that may wait for others of its group.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum WindowCall {
+    /// All members make it.
+    Collective,
+    /// It needs a lock, or that others let it at the window.
+    Lock,
+    /// It needs `MPI_Win_post` of others.
+    Exposure,
+    /// It needs `MPI_Win_complete` of others.
+    Access,
+}
+
+pub(super) fn window_call(function: &'static Function) -> Option<WindowCall> {
+    let has_window = function.position(Role::Window).is_some();
+    match small(function).name {
+        "MPI_Win_fence" | "MPI_Win_free" => Some(WindowCall::Collective),
+        "MPI_Win_wait" => Some(WindowCall::Access),
+        "MPI_Win_start" | "MPI_Win_complete" => Some(WindowCall::Exposure),
+        name if name.starts_with("MPI_Win_lock") || name.starts_with("MPI_Win_unlock") => Some(WindowCall::Lock),
+        name if name.starts_with("MPI_Win_flush") => Some(WindowCall::Lock),
+        // Accesses may wait for the lock that has not been granted yet.
+        _ if has_window && function.position(Role::Target).is_some() && function.operation == Operation::Blocking => {
+            Some(WindowCall::Lock)
+        }
+        _ => None,
+    }
+}
+
+pub(super) fn is_collective(function: &'static Function) -> bool {
+    is_collective_of_all(function) && function.operation == Operation::Blocking
+}
+
+fn is_collective_of_all(function: &'static Function) -> bool {
     let makes_objects = || {
         // Others of these groups are local, or concern some members only.
         const MAKERS: [&str; 17] = [
@@ -145,14 +215,9 @@ pub(super) fn is_collective(function: &Function) -> bool {
 pub(super) const FINALIZE: &str = "MPI_Finalize";
 
 /// Of a large-count variant the ordinary function.
-fn small(function: &Function) -> &Function {
+pub(super) fn small(function: &'static Function) -> &'static Function {
     match function.large_count_of() {
         Some(small) => small.function(),
         None => function,
     }
-}
-
-/// Whether it waits for all of its requests, and how many those are.
-pub(super) fn all_requests(function: &Function, arguments: &CallArguments) -> Option<u64> {
-    arguments.requests.filter(|_| function.position(Role::Index).is_none())
 }

@@ -4,10 +4,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{
-    Waiting,
-    graph::{World, held, is_firm},
-};
+use super::{Waiting, graph::Graph};
 use crate::Profile;
 
 /// What keeps ranks from going on. Ranks are indices of the profile's.
@@ -23,12 +20,17 @@ pub enum Cause {
 
 /// The causes of what `waiting` says of the same profile: circles first, then those that most wait for.
 pub fn causes(profile: &Profile, waiting: &Waiting) -> Vec<Cause> {
-    let held = held(&waiting.waits);
-    let firm = waiting.waits.iter().filter(|wait| is_firm(wait, &held));
-    let firm: BTreeMap<usize, &[usize]> = firm.map(|wait| (wait.rank, wait.on.as_slice())).collect();
+    let graph = Graph::of(profile);
+    let mut firm: BTreeMap<usize, BTreeSet<usize>> = BTreeMap::new();
+    for wait in &graph.waits {
+        let mut on = graph.firm_on(wait).peekable();
+        if on.peek().is_some() {
+            firm.entry(wait.rank).or_default().extend(on);
+        }
+    }
     let mut waiters: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
     for (&rank, on) in &firm {
-        for &other in *on {
+        for &other in on {
             waiters.entry(other).or_default().push(rank);
         }
     }
@@ -45,7 +47,7 @@ pub fn causes(profile: &Profile, waiting: &Waiting) -> Vec<Cause> {
         found.into_iter().filter(|rank| !of.contains(rank)).collect()
     };
     let circles = waiting.circles.iter().map(|ranks| Cause::Circle { ranks: ranks.clone(), others: others(ranks) });
-    let roots = World::of(profile).different_roots().into_iter().map(|ranks| Cause::Roots { ranks });
+    let roots = graph.world.different_roots().into_iter().map(|ranks| Cause::Roots { ranks });
     let ends = waiters.keys().filter(|rank| !firm.contains_key(rank));
     let mut ends: Vec<(usize, Vec<usize>)> = ends.map(|&rank| (rank, others(&[rank]))).collect();
     ends.sort_by_key(|(rank, others)| (std::cmp::Reverse(others.len()), *rank));

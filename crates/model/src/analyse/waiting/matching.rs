@@ -6,7 +6,7 @@
 
 use std::{cmp::Reverse, collections::HashMap};
 
-use super::{calls::Message, graph::World};
+use super::{calls::Message, world::World};
 use crate::{OtherEndSeen, Profile, RankProfile, RankState, UnmatchedRow};
 
 /// What is younger than that may well be on its way, ns.
@@ -146,7 +146,7 @@ impl Posted {
     }
 }
 
-fn ends(world: &World<'_>, index: usize, rank: &RankProfile) -> Vec<End> {
+fn ends<'a>(world: &World<'a>, index: usize, rank: &'a RankProfile) -> Vec<End> {
     let Some(own) = rank.rank.filter(|_| rank.state == RankState::Running) else { return Vec::new() };
     let end = |(posted, message, age_ns): (Posted, Message, u64)| {
         let Message { is_send, peer, tag, over: communicator } = message;

@@ -3,7 +3,7 @@
 use super::{Certainty, OtherEnd, Posted, Wait, Waiting, Why, operations, unmatched_rows, waiting};
 use crate::{
     CallArguments, CommunicatorArgument, CommunicatorProfile, CommunicatorRow, OpenCallInfo, OtherEndSeen, Peer,
-    PendingRow, Profile, RankProfile, RankState,
+    PendingRow, Profile, RankProfile, RankState, ThreadLife, ThreadProfile, WindowArgument,
     sample::{self, SECOND, anybody, open, over_world, peer, pending, ranks, receive, send},
 };
 
@@ -31,7 +31,7 @@ fn wait_of(waiting: &Waiting, rank: usize) -> &Wait {
 fn edge(profile: &Profile, rank: usize) -> (Why, Vec<usize>, Certainty) {
     let waiting = waiting(profile);
     let wait = wait_of(&waiting, rank);
-    (wait.why, wait.on.clone(), wait.certainty)
+    (wait.why, wait.on.to_vec(), wait.certainty)
 }
 
 fn collective(function: &'static str) -> OpenCallInfo {
@@ -78,11 +78,127 @@ fn a_circle_has_its_ranks_in_order_and_chains_lead_into_it() {
 }
 
 #[test]
-fn a_message_of_anybody_is_of_nobody_in_particular() {
-    let call = open("MPI_Recv", CallArguments { source: Some(anybody()), any_tag: true, ..over_world() });
-    let profile = job(3, vec![(0, call), (1, receive(0, 1)), (2, receive(0, 1))], vec![]);
-    assert_eq!(edge(&profile, 0), (Why::Anybody, vec![], Certainty::Possible));
+fn a_message_of_anybody_is_of_one_of_all() {
+    let call = || open("MPI_Recv", CallArguments { source: Some(anybody()), any_tag: true, ..over_world() });
+    let profile = job(3, vec![(0, call()), (1, receive(0, 1))], vec![]);
+    assert_eq!(edge(&profile, 0), (Why::Anybody, vec![], Certainty::OneOf));
+    assert!(waiting(&profile).circles.is_empty(), "rank 2 may send");
+    let profile = job(3, vec![(0, call()), (1, receive(0, 1)), (2, receive(1, 1))], vec![]);
+    assert_eq!(waiting(&profile).circles, [vec![0, 1]], "nobody can");
+    assert_eq!(waiting(&job(3, vec![(0, call()), (1, call()), (2, call())], vec![])).circles, [vec![0, 1]]);
+    // What is sent with another tag is none of these.
+    let of_tag =
+        |tag| open("MPI_Recv", CallArguments { source: Some(anybody()), receive_tag: Some(tag), ..over_world() });
+    let profile = |tag| job(2, vec![(0, of_tag(tag)), (1, send(0, 4))], vec![]);
+    assert_eq!(waiting(&profile(5)).circles, [vec![0, 1]]);
+    assert_eq!(edge(&profile(4), 0), (Why::Anybody, vec![], Certainty::Possible), "on its way");
+    // Somebody who is not observed may send.
+    let mut some = job(2, vec![(0, call()), (1, receive(0, 1))], vec![]);
+    some.ranks.iter_mut().for_each(|rank| rank.size = Some(3));
+    assert_eq!(edge(&some, 0).2, Certainty::Possible);
+    // Whoever has ended does not.
+    let mut ended = job(3, vec![(0, call()), (1, receive(0, 1))], vec![]);
+    ended.ranks[2].state = RankState::Ended;
+    assert_eq!(waiting(&ended).circles, [vec![0, 1]]);
+    ended.ranks[1].open_calls.clear();
+    assert!(waiting(&ended).circles.is_empty());
+}
+
+/// A thread that waits for nothing may do what others wait for.
+#[test]
+fn of_several_threads_all_have_to_wait() {
+    let thread = |tid, state| ThreadProfile { tid, state, calls: 1, mpi_ns: 0, wall_ns: 0 };
+    let second = OpenCallInfo { tid: 2, ..receive(1, 8) };
+    let mut profile = job(2, vec![(0, receive(1, 7)), (0, second), (1, receive(0, 1))], vec![]);
+    assert_eq!(
+        waiting(&profile).waits.iter().map(|wait| (wait.rank, wait.tid)).collect::<Vec<_>>(),
+        [(0, 1), (0, 2), (1, 1)]
+    );
+    assert_eq!(waiting(&profile).circles, [vec![0, 1]]);
+    profile.ranks[0].threads = vec![thread(1, ThreadLife::Running), thread(3, ThreadLife::Ended)];
+    assert_eq!(waiting(&profile).circles, [vec![0, 1]]);
+    profile.ranks[0].threads.push(thread(4, ThreadLife::Running));
     assert!(waiting(&profile).circles.is_empty());
+    // One of them gets what it waits for.
+    let second = OpenCallInfo { tid: 2, ..receive(2, 8) };
+    let other = job(3, vec![(0, receive(1, 7)), (0, second), (1, receive(0, 1))], vec![]);
+    assert!(waiting(&other).circles.is_empty());
+    let polls = OpenCallInfo { tid: 2, ..open("MPI_Test", CallArguments::default()) };
+    assert!(waiting(&job(2, vec![(0, receive(1, 7)), (0, polls), (1, receive(0, 1))], vec![])).circles.is_empty());
+}
+
+fn over_window(members: Option<Vec<Option<u32>>>, context: u64) -> CallArguments {
+    let size = members.as_ref().map_or(3, |members: &Vec<_>| u32::try_from(members.len()).unwrap());
+    let window = WindowArgument { handle: 7, name: None, context: Some(context), size: Some(size), members };
+    CallArguments { window: Some(window), ..CallArguments::default() }
+}
+
+#[test]
+fn a_fence_waits_for_all_who_have_the_window() {
+    let fence = |context| open("MPI_Win_fence", over_window(None, context));
+    let profile = job(3, vec![(0, fence(1)), (1, receive(0, 1))], vec![]);
+    assert_eq!(edge(&profile, 0), (Why::Collective, vec![1, 2], Certainty::Certain));
+    assert_eq!(waiting(&profile).circles, [vec![0, 1]]);
+    let of_another = job(3, vec![(0, fence(1)), (1, fence(2)), (2, fence(1))], vec![]);
+    assert_eq!(waiting(&of_another).circles, [vec![0, 1]]);
+    let of_two = open("MPI_Win_fence", over_window(Some(vec![Some(2), Some(0)]), 1));
+    assert_eq!(edge(&job(3, vec![(0, of_two)], vec![]), 0), (Why::Collective, vec![2], Certainty::Certain));
+}
+
+#[test]
+fn a_lock_is_one_of_the_others() {
+    for (function, why) in [
+        ("MPI_Win_lock", Why::Lock),
+        ("MPI_Win_unlock", Why::Lock),
+        ("MPI_Put", Why::Lock),
+        ("MPI_Win_wait", Why::Access),
+        ("MPI_Win_start", Why::Exposure),
+    ] {
+        let wants = || open(function, over_window(None, 1));
+        let profile = job(3, vec![(0, wants()), (1, receive(0, 1))], vec![]);
+        assert_eq!(edge(&profile, 0), (why, vec![1, 2], Certainty::OneOf), "{function}");
+        assert!(waiting(&profile).circles.is_empty());
+        let all = job(3, vec![(0, wants()), (1, receive(0, 1)), (2, receive(0, 1))], vec![]);
+        assert_eq!(waiting(&all).circles, [vec![0, 1]], "{function}");
+    }
+    let unknown = WindowArgument { handle: 7, name: None, context: None, size: None, members: None };
+    let call = open("MPI_Win_lock", CallArguments { window: Some(unknown), ..CallArguments::default() });
+    assert_eq!(edge(&job(2, vec![(0, call)], vec![]), 0), (Why::Lock, vec![], Certainty::Possible));
+}
+
+#[test]
+fn collectives_that_do_not_block_wait_when_they_are_waited_for() {
+    let row = || PendingRow { awaited_by: Some(1), communicator: Some(5), ..collective_request("MPI_Ibarrier") };
+    let of = |requests| with_pair(job(4, vec![(2, wait_for(1, 0)), (3, receive(2, 1))], requests));
+    assert_eq!(edge(&of(vec![(2, row())]), 2), (Why::Requests, vec![3], Certainty::Certain));
+    assert_eq!(waiting(&of(vec![(2, row())])).circles, [vec![2, 3]]);
+    // Rank 3 has begun one, and rank 2 a second.
+    assert_eq!(edge(&of(vec![(2, row()), (3, row())]), 2).1, Vec::<usize>::new());
+    assert_eq!(edge(&of(vec![(2, row()), (2, row()), (3, row())]), 2).1, [3]);
+    // Which function it was is not known: one of the members has not done its part.
+    let found = || PendingRow { is_of_library: true, ..row() };
+    assert_eq!(edge(&of(vec![(2, found()), (3, found())]), 2).2, Certainty::OneOf);
+    assert_eq!(waiting(&of(vec![(2, found())])).circles, [vec![2, 3]]);
+}
+
+fn collective_request(function: &'static str) -> PendingRow {
+    PendingRow { partner: crate::Partner::Nobody, ..pending(function, None, 0) }
+}
+
+/// `MPI_Waitall` for so many requests, of which so many are not known.
+fn wait_for(requests: u64, others: u64) -> OpenCallInfo {
+    let arguments =
+        CallArguments { requests: Some(requests), other_requests: Some(others), ..CallArguments::default() };
+    open("MPI_Waitall", arguments)
+}
+
+#[test]
+fn with_an_amount_for_each_some_are_done_earlier() {
+    for function in ["MPI_Scan", "MPI_Alltoallv", "MPI_Allgatherv"] {
+        let profile = job(3, vec![(0, collective(function)), (1, receive(0, 1))], vec![]);
+        assert_eq!(edge(&profile, 0), (Why::Collective, vec![1, 2], Certainty::OneOf), "{function}");
+    }
+    assert_eq!(edge(&job(3, vec![(0, collective("MPI_Alltoall"))], vec![]), 0).2, Certainty::Certain);
 }
 
 #[test]
@@ -104,27 +220,61 @@ fn ranks_that_are_not_observed_are_not_named() {
 }
 
 #[test]
-fn waitall_waits_for_all_of_its_requests_and_waitany_perhaps() {
-    let waits =
-        |function, requests| open(function, CallArguments { requests: Some(requests), ..CallArguments::default() });
-    let posted = || vec![(0, pending("MPI_Irecv", Some(1), 1)), (0, pending("MPI_Irecv", Some(2), 1))];
-    let profile = job(3, vec![(0, waits("MPI_Waitall", 2))], posted());
+fn waitall_waits_for_all_of_its_requests_and_waitany_for_one() {
+    let waits = |function, requests, other_requests| {
+        open(function, CallArguments { requests: Some(requests), other_requests, ..CallArguments::default() })
+    };
+    let awaited = |peer| PendingRow { awaited_by: Some(1), ..pending("MPI_Irecv", peer, 1) };
+    let posted = || vec![(0, awaited(Some(1))), (0, awaited(Some(2)))];
+    let profile = job(3, vec![(0, waits("MPI_Waitall", 2, Some(0)))], posted());
     assert_eq!(edge(&profile, 0), (Why::Requests, vec![1, 2], Certainty::Certain));
-    let profile = job(3, vec![(0, waits("MPI_Waitany", 2))], posted());
-    assert_eq!(edge(&profile, 0), (Why::Requests, vec![1, 2], Certainty::Possible));
-    // One of those posted may not be among those it waits for.
-    let profile = job(3, vec![(0, waits("MPI_Wait", 1))], posted());
-    assert_eq!(edge(&profile, 0), (Why::Requests, vec![1, 2], Certainty::Possible));
-    let profile = job(3, vec![(0, waits("MPI_Waitall", 2)), (2, send(0, 1))], posted());
+    // A third one that nobody knows is one more.
+    let profile = job(3, vec![(0, waits("MPI_Waitall", 3, Some(1)))], posted());
+    assert_eq!(edge(&profile, 0).2, Certainty::Certain);
+    let profile = job(3, vec![(0, waits("MPI_Waitany", 2, Some(0)))], posted());
+    assert_eq!(edge(&profile, 0), (Why::Requests, vec![1, 2], Certainty::OneOf));
+    for function in ["MPI_Waitany", "MPI_Waitsome"] {
+        let profile = job(3, vec![(0, waits(function, 3, Some(1)))], posted());
+        assert_eq!(edge(&profile, 0), (Why::Requests, vec![1, 2], Certainty::Possible));
+    }
+    // Nobody has looked which they are: one of those posted may not be among them, and not all of them may be requests.
+    let unread = || vec![(0, pending("MPI_Irecv", Some(1), 1)), (0, pending("MPI_Irecv", Some(2), 1))];
+    for (function, requests) in [("MPI_Wait", 1), ("MPI_Waitall", 2)] {
+        let profile = job(3, vec![(0, waits(function, requests, None))], unread());
+        assert_eq!(edge(&profile, 0), (Why::Requests, vec![1, 2], Certainty::Possible));
+    }
+    let profile = job(3, vec![(0, waits("MPI_Waitall", 2, Some(0))), (2, send(0, 1))], posted());
     assert_eq!(edge(&profile, 0), (Why::Requests, vec![1], Certainty::Certain));
+    // What others have posted is none of its business.
+    let mut other = posted();
+    other[1].1.awaited_by = Some(9);
+    let profile = job(3, vec![(0, waits("MPI_Waitall", 1, Some(0)))], other);
+    assert_eq!(edge(&profile, 0), (Why::Requests, vec![1], Certainty::Certain));
+    // One of anybody, and one of rank 1.
+    let any = vec![(0, awaited(None)), (0, awaited(Some(1)))];
+    let over_all = |row: PendingRow| PendingRow { communicator: Some(5), ..row };
+    let profile = with_pair(job(
+        4,
+        vec![(2, waits("MPI_Waitall", 2, Some(0))), (3, receive(2, 1))],
+        vec![(2, over_all(any[0].1.clone()))],
+    ));
+    assert_eq!((edge(&profile, 2).2, waiting(&profile).circles), (Certainty::OneOf, vec![vec![2, 3]]));
+    let both_of = waits("MPI_Waitall", 2, Some(0));
+    let both = job(3, vec![(0, both_of), (1, receive(0, 9))], any);
+    assert_eq!(
+        edge(&both, 0),
+        (Why::Requests, vec![1], Certainty::Certain),
+        "over which communicator anybody is, is not known"
+    );
     // Nothing is known of its requests: of a job without --traffic, for example.
-    let profile = job(3, vec![(0, waits("MPI_Waitall", 2))], vec![]);
+    let profile = job(3, vec![(0, waits("MPI_Waitall", 2, Some(2)))], vec![]);
     assert_eq!(edge(&profile, 0), (Why::Requests, vec![], Certainty::Possible));
 }
 
 #[test]
 fn requests_in_a_circle_are_a_deadlock() {
     let wait = || open("MPI_Wait", CallArguments { requests: Some(1), ..CallArguments::default() });
+    // Of one request there is no question which it is.
     let posted = vec![(0, pending("MPI_Irecv", Some(1), 1)), (1, pending("MPI_Irecv", Some(0), 1))];
     assert_eq!(waiting(&job(2, vec![(0, wait()), (1, wait())], posted)).circles, [vec![0, 1]]);
 }
@@ -359,13 +509,14 @@ fn of_ranks_that_are_not_observed_nothing_is_said() {
 /// Of persistent requests made before mpiprobe came nothing is known, and of a receive over a communicator that was freed not from whom.
 #[test]
 fn what_is_not_known_of_requests_is_not_guessed() {
-    let all = open("MPI_Waitall", CallArguments { requests: Some(2), ..CallArguments::default() });
-    let unknown = PendingRow { partner: crate::Partner::Unknown, ..pending("MPI_Irecv", None, 1) };
+    let all = wait_for(2, 0);
+    let unknown = PendingRow { partner: crate::Partner::Unknown, awaited_by: Some(1), ..pending("MPI_Irecv", None, 1) };
     let of = |requests| job(3, vec![(0, all.clone()), (1, send(0, 1))], requests);
     assert_eq!(edge(&of(vec![]), 0), (Why::Requests, vec![], Certainty::Possible));
     assert_eq!(edge(&of(vec![(0, unknown.clone())]), 0), (Why::Requests, vec![], Certainty::Possible));
     assert_eq!(other_ends(&of(vec![(0, unknown.clone())])), [(1, OtherEnd::Missing)], "it is not what rank 1 sends to");
-    let known = vec![(0, unknown), (0, pending("MPI_Irecv", Some(2), 1))];
+    let second = PendingRow { awaited_by: Some(1), ..pending("MPI_Irecv", Some(2), 1) };
+    let known = vec![(0, unknown), (0, second)];
     assert_eq!(
         edge(&of(known), 0),
         (Why::Requests, vec![2], Certainty::Certain),

@@ -1,9 +1,9 @@
 //! What is probably wrong with a job, in words: what was found, what shows it, what it means, what to do.
 
-use mpiprobe_model::{Finding, Found, PartnerAtPlace, Profile, RankAtPlace, TimeAtPlace, analyse};
+use mpiprobe_model::{Doing, Finding, Found, PartnerAtPlace, Profile, RankAtPlace, TimeAtPlace, analyse};
 
 use super::{
-    doing,
+    doing::{doing, what as what_of},
     units::{bytes, count, duration, ns, or_unknown, percent, rate},
     waiting::shortened,
 };
@@ -53,6 +53,21 @@ fn kind(what: &Found) -> (&'static str, &'static str, &'static str) {
             "deadlock",
             "Each of these ranks waits for the next one, the last for the first: none of them can go on.",
             "Change the order of sends and receives in one of them, or use MPI_Sendrecv, or nonblocking calls.",
+        ),
+        Found::DifferentRoots { .. } => (
+            "different roots",
+            "All are in the same collective call, and each waits for data from, or for, the root that it means.",
+            "Give the same root in all ranks.",
+        ),
+        Found::WaitedFor { .. } => (
+            "waited for",
+            "Others cannot go on before this rank does what they wait for, and it has not for a while.",
+            "`mpiprobe hang` says where it is.",
+        ),
+        Found::Aborted { .. } => (
+            "aborted",
+            "A rank has called MPI_Abort, which ends all others, wherever they are.",
+            "Look at why it did; what the others were in then is no trouble of theirs.",
         ),
         Found::Incomplete { .. } => (
             "incomplete",
@@ -115,6 +130,28 @@ fn found(what: &Found) -> String {
                 0 | 1 => first,
                 number => format!("{first}, and {} more such circles", number - 1),
             }
+        }
+        Found::DifferentRoots { ranks, function } => {
+            let ranks = shortened(ranks.iter().map(|&rank| or_unknown(rank)).collect(), ", ", NAMED);
+            format!("ranks {ranks} are in {function} with different roots")
+        }
+        Found::WaitedFor { rank, ranks, for_ns, does } => {
+            let does = match does {
+                Doing::Computes => "is not in MPI".to_owned(),
+                Doing::Stopped => "is stopped".to_owned(),
+                Doing::Ended => "has ended".to_owned(),
+                Doing::Call { call } => {
+                    let site = call.site.as_ref().map(|site| format!(" at {site}")).unwrap_or_default();
+                    format!("is {}{site}", what_of(call))
+                }
+            };
+            let (have, rank) = (if *ranks == 1 { "rank has" } else { "ranks have" }, or_unknown(*rank));
+            format!("{ranks} {have} waited for rank {rank} for {} at least, which {does}", ns(*for_ns))
+        }
+        Found::Aborted { rank, code, site } => {
+            let code = code.map(|code| format!(" with error code {code}")).unwrap_or_default();
+            let site = site.as_ref().map(|site| format!(" at {site}")).unwrap_or_default();
+            format!("rank {} has called MPI_Abort{code}{site}", or_unknown(*rank))
         }
         Found::Incomplete { because } => because.join("; "),
         Found::RequestsNeverCompleted { ranks, requests, rank, function, site } => {

@@ -1,9 +1,9 @@
 //! Each diagnosis, of what it warns and of what it does not.
 
 use mpiprobe_model::{
-    Amounts, Efficiency, FlowRow, FunctionProfile, FunctionTraffic, OpenCallInfo, OwnCost, Partner, Profile, RankState,
-    Volume,
-    sample::{self, SECOND, function, over_world, pending, ranks, receive},
+    Amounts, CallArguments, Efficiency, FlowRow, FunctionProfile, FunctionTraffic, OpenCallInfo, OwnCost, Partner,
+    Profile, RankState, Volume,
+    sample::{self, SECOND, function, open, over_world, peer, pending, ranks, receive},
 };
 
 use super::{FindingText, findings};
@@ -167,6 +167,7 @@ fn requests_never_completed() {
     let profile = |state| {
         with(job(2), |profile| {
             profile.ranks[1].state = state;
+            profile.ranks[1].functions = vec![function("MPI_Finalize", 1, 1000).all].into();
             let requests = &mut profile.ranks[1].traffic.as_mut().unwrap().pending;
             requests.extend([pending("MPI_Irecv", Some(0), 1), pending("MPI_Isend", Some(0), 1)]);
             requests[0].site = Some("solve.c:7 in step".into());
@@ -177,6 +178,63 @@ fn requests_never_completed() {
     assert_eq!(found(&profile(RankState::Running), "requests never completed"), None, "they may be completed yet");
     let without = with(profile(RankState::Ended), |profile| profile.ranks[1].traffic = None);
     assert_eq!(found(&without, "requests never completed"), None);
+    let killed = with(profile(RankState::Ended), |profile| profile.ranks[1].functions = Vec::new().into());
+    assert_eq!(found(&killed, "requests never completed"), None, "it had no chance to");
+}
+
+#[test]
+fn different_roots_and_ranks_that_are_waited_for() {
+    let root = |root| {
+        let arguments = CallArguments { root: Some(peer(root)), ..over_world() };
+        OpenCallInfo { site: Some("solve.c:7 in step".into()), ..open("MPI_Bcast", arguments) }
+    };
+    let roots = with(job(2), |profile| {
+        profile.ranks[0].open_calls.push(root(0));
+        profile.ranks[1].open_calls.push(root(1));
+    });
+    let said = found(&roots, "different roots").unwrap();
+    assert_eq!(said, "ranks 0, 1 are in MPI_Bcast with different roots");
+    let waits = |open_ns| {
+        with(job(3), |profile| {
+            profile.ranks[0].open_calls.push(OpenCallInfo { open_ns, ..receive(2, 1) });
+            profile.ranks[1].open_calls.push(OpenCallInfo { open_ns, ..receive(0, 1) });
+        })
+    };
+    let name = "waited for";
+    assert_eq!(found(&waits(10 * SECOND - 1), name), None, "that happens");
+    let long = waits(10 * SECOND);
+    let does = |change: fn(&mut mpiprobe_model::RankProfile)| {
+        found(&with(long.clone(), |profile| change(&mut profile.ranks[2])), name).unwrap()
+    };
+    let said = "2 ranks have waited for rank 2 for 10.0 s at least, which";
+    assert_eq!(does(|_| ()), format!("{said} is not in MPI"));
+    assert_eq!(does(|rank| rank.stopped = true), format!("{said} is stopped"));
+    assert_eq!(does(|rank| rank.state = RankState::Ended), format!("{said} has ended"));
+    let windows = |rank: &mut mpiprobe_model::RankProfile| rank.open_calls.push(open("MPI_Win_lock", over_world()));
+    assert_eq!(does(windows), format!("{said} is in MPI_Win_lock"));
+    // It is no time to think of speed.
+    let slow = with(long, |profile| {
+        profile.totals.efficiency = Some(Efficiency { parallel: 0.5, load_balance: 0.5, communication: 1.0 });
+        profile.ranks.iter_mut().take(2).for_each(|rank| rank.mpi_ns = 9 * SECOND);
+        profile.functions.push(function("MPI_Recv", 100, SECOND / 10));
+    });
+    assert_eq!((found(&slow, "imbalance"), found(&slow, "mostly in MPI")), (None, None));
+}
+
+#[test]
+fn aborted() {
+    let profile = with(job(2), |profile| {
+        let arguments = CallArguments { error_code: Some(7), ..over_world() };
+        let call = OpenCallInfo {
+            site: Some("solve.c:9 in check".into()),
+            ended_inside: true,
+            ..open("MPI_Abort", arguments)
+        };
+        profile.ranks[1].open_calls.push(call);
+        profile.ranks.iter_mut().for_each(|rank| rank.state = RankState::Ended);
+    });
+    let said = found(&profile, "aborted").unwrap();
+    assert_eq!(said, "rank 1 has called MPI_Abort with error code 7 at solve.c:9 in check");
 }
 
 #[test]

@@ -1,0 +1,356 @@
+//! What has to happen before a call can end, as far as its arguments tell.
+
+use std::sync::Arc;
+
+use mpiprobe_functions::{Function, Group, Role};
+
+use super::{
+    calls::{self, Message, WindowCall},
+    world::{Over, World, requests},
+};
+use crate::{CallArguments, OpenCallInfo, Partner, PendingRow, RankProfile};
+
+/// What a rank waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Why {
+    /// A message, or that one is received.
+    Message,
+    /// A message of anybody.
+    Anybody,
+    /// Its requests.
+    Requests,
+    /// The same, and it is not known of whom.
+    Somebody,
+    /// The others' part in a collective operation that does not block.
+    Operation,
+    /// The others in a collective call.
+    Collective,
+    /// That somebody gives up a window, or lets it be accessed.
+    Lock,
+    /// That targets open a window for it: `MPI_Win_post`.
+    Exposure,
+    /// That those who access its window are done with it: `MPI_Win_complete`.
+    Access,
+    /// A call of which it is not known what it waits for.
+    Unknown,
+}
+
+/// Whether it cannot go on before all those have done something.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Certainty {
+    Certain,
+    /// Before one of them has, but it is not known which.
+    OneOf,
+    Possible,
+}
+
+/// One thing that has to happen, by the ranks that have to do it. Indices of the profile's ranks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Need {
+    /// Each of them has its part in it.
+    All(Arc<[usize]>),
+    /// One of them, whichever that is; the rank itself may be among them, which it is not in the end.
+    OneOf(Arc<[usize]>),
+}
+
+/// One rank that waits, or one of its threads.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Wait {
+    /// Its index among the profile's ranks.
+    pub rank: usize,
+    pub tid: u32,
+    /// How long it has been in its call, ns.
+    pub open_ns: u64,
+    pub why: Why,
+    /// For whom, as far as they can be named: indices of the profile's ranks.
+    pub on: Arc<[usize]>,
+    pub certainty: Certainty,
+    /// What has to happen before it can go on: all of it. Empty: that is not certain.
+    pub needs: Vec<Need>,
+    /// From the first of those on, who waits for whom, as far as that goes; ends before somebody comes a second time.
+    pub chain: Vec<usize>,
+    /// The circle that it is part of, as an index.
+    pub circle: Option<usize>,
+}
+
+/// What a call waits for.
+#[derive(Clone, Debug)]
+pub(super) struct Waits {
+    pub(super) why: Why,
+    /// Those who are named.
+    pub(super) on: Arc<[usize]>,
+    pub(super) certainty: Certainty,
+    /// All of them have to be met. None of them is known for certain: empty.
+    pub(super) needs: Vec<Need>,
+}
+
+/// The other end of a message.
+enum Met {
+    /// It is there.
+    Yes,
+    No(Need),
+    /// Who that would be is not known, or not observed.
+    Unknown,
+}
+
+impl Waits {
+    fn unknown(why: Why) -> Self {
+        Self { why, on: Arc::default(), certainty: Certainty::Possible, needs: Vec::new() }
+    }
+
+    /// Nobody is certain to be waited for.
+    fn possible(why: Why, on: Arc<[usize]>) -> Self {
+        Self { on, ..Self::unknown(why) }
+    }
+
+    fn all(why: Why, on: Arc<[usize]>) -> Self {
+        if on.is_empty() {
+            return Self::unknown(why);
+        }
+        Self { why, on: Arc::clone(&on), certainty: Certainty::Certain, needs: vec![Need::All(on)] }
+    }
+
+    fn one_of(why: Why, on: Arc<[usize]>) -> Self {
+        match on.len() {
+            0 => Self::unknown(why),
+            1 => Self::all(why, on),
+            _ => Self { why, on: Arc::clone(&on), certainty: Certainty::OneOf, needs: vec![Need::OneOf(on)] },
+        }
+    }
+
+    /// What an open call of a rank waits for.
+    pub(super) fn of<'a>(
+        world: &World<'a>,
+        (index, rank): (usize, &'a RankProfile),
+        call: &'a OpenCallInfo,
+        function: &'static Function,
+    ) -> Self {
+        if calls::is_meeting(function) {
+            return collective(world, rank, call, function);
+        }
+        if let Some(kind) = calls::window_call(function) {
+            return of_window(world, (index, rank), call, kind);
+        }
+        let Some(arguments) = &call.arguments else { return Self::unknown(Why::Unknown) };
+        if function.group == Group::OneSided {
+            return Self::unknown(Why::Unknown);
+        }
+        let own: Vec<Message> = world.messages(rank, arguments).collect();
+        if !own.is_empty() {
+            return of_messages(world, (index, rank), (call, function), arguments, &own);
+        }
+        match arguments.requests {
+            Some(number) => of_requests(world, (index, rank), (call, function), arguments, number),
+            None => Self::unknown(Why::Unknown),
+        }
+    }
+}
+
+fn collective<'a>(
+    world: &World<'a>,
+    rank: &'a RankProfile,
+    call: &'a OpenCallInfo,
+    function: &'static Function,
+) -> Waits {
+    let Some(absent) = world.absent(rank, call, function) else { return Waits::unknown(Why::Unknown) };
+    let absent = Arc::clone(absent);
+    if calls::needs_everybody(function) || calls::window_call(function).is_some() {
+        return Waits::all(Why::Collective, absent);
+    }
+    // With a root, or an amount for each, some end earlier and are not there any more: it waits for one of those who are not,
+    // whichever that is.
+    let has_root = function.position(Role::Root).is_some();
+    match () {
+        // Some have not called what the others have, or not in this order: who is to come cannot be told.
+        () if has_root && world.roots_differ(rank, call, function) => Waits::possible(Why::Collective, absent),
+        () if has_root || calls::gives_to_each(function) => Waits::one_of(Why::Collective, absent),
+        () => Waits::possible(Why::Collective, absent),
+    }
+}
+
+/// Whoever holds a lock or has an epoch open is not told by who waits for its end, but is a member of the window.
+fn of_window<'a>(
+    world: &World<'a>,
+    (index, rank): (usize, &'a RankProfile),
+    call: &'a OpenCallInfo,
+    kind: WindowCall,
+) -> Waits {
+    let why = match kind {
+        WindowCall::Lock => Why::Lock,
+        WindowCall::Exposure => Why::Exposure,
+        WindowCall::Access => Why::Access,
+        WindowCall::Collective => Why::Collective,
+    };
+    let has_window = call.arguments.as_ref().is_some_and(|arguments| arguments.window.is_some());
+    let over = world.over(rank, call).filter(|over| has_window && world.is_whole(*over));
+    let Some(over) = over else { return Waits::unknown(why) };
+    let others: Arc<[usize]> = world.members(over).iter().copied().filter(|member| *member != index).collect();
+    Waits::one_of(why, others)
+}
+
+fn of_messages<'a>(
+    world: &World<'a>,
+    (index, rank): (usize, &'a RankProfile),
+    (call, function): (&'a OpenCallInfo, &'static Function),
+    arguments: &CallArguments,
+    own: &[Message],
+) -> Waits {
+    let over = world.over(rank, call);
+    let ends: Vec<Met> = own.iter().map(|message| met(world, (index, rank), over, message)).collect();
+    let is_any = own.iter().any(|message| message.peer.is_none());
+    // One that sends and receives waits for either, and may be done with the other.
+    let has_both = [Role::Destination, Role::Source].into_iter().all(|role| function.position(role).is_some());
+    let are_known = !has_both || arguments.destination.is_some() && arguments.source.is_some();
+    let named: Vec<usize> = ends.iter().flat_map(Met::named).collect();
+    let named: Arc<[usize]> = named.into();
+    let why = if is_any && named.is_empty() { Why::Anybody } else { Why::Message };
+    if !are_known || ends.iter().any(|end| matches!(end, Met::Unknown)) {
+        return Waits::possible(why, named);
+    }
+    let mut needs: Vec<Need> = ends.into_iter().filter_map(Met::need).collect();
+    let Some(first) = needs.pop() else { return Waits::unknown(why) };
+    if needs.is_empty() {
+        let certainty = first.certainty();
+        return Waits { why, on: named, certainty, needs: vec![first] };
+    }
+    let mut either: Vec<usize> = needs.iter().chain([&first]).flat_map(|need| need.ranks().iter().copied()).collect();
+    either.sort_unstable();
+    either.dedup();
+    // Both ends may be of one rank.
+    let waits = Waits::one_of(why, either.into());
+    Waits { on: if named.is_empty() { waits.on } else { distinct(&named) }, ..waits }
+}
+
+fn of_requests<'a>(
+    world: &World<'a>,
+    (index, rank): (usize, &'a RankProfile),
+    (call, function): (&'a OpenCallInfo, &'static Function),
+    arguments: &CallArguments,
+    number: u64,
+) -> Waits {
+    let is_read = arguments.other_requests.is_some();
+    let is_its = |row: &&PendingRow| !is_read || row.awaited_by == Some(call.tid);
+    let rows: Vec<&PendingRow> = requests(rank).filter(is_its).collect();
+    // Where nobody has looked which requests those are, only one that is the only one is certain.
+    let is_certain = is_read || number == 1 && rows.len() == 1;
+    let ends: Vec<Met> = rows.iter().map(|row| of_request(world, (index, rank), row)).collect();
+    let mut named: Vec<usize> = ends.iter().flat_map(Met::named).collect();
+    named.sort_unstable();
+    named.dedup();
+    let named: Arc<[usize]> = named.into();
+    if !is_certain {
+        return Waits::possible(Why::Requests, named);
+    }
+    let waits_for_all = function.position(Role::Index).is_none();
+    if waits_for_all {
+        let mut needs: Vec<Need> = ends.into_iter().filter_map(Met::need).collect();
+        let each: Vec<usize> = needs.iter().filter_map(Need::each).flat_map(|each| each.iter().copied()).collect();
+        needs.retain(|need| need.each().is_none());
+        if !each.is_empty() {
+            needs.insert(0, Need::All(distinct(&each)));
+        }
+        let certainty = needs.first().map_or(Certainty::Possible, Need::certainty);
+        let is_of_one = named.is_empty() && certainty == Certainty::OneOf;
+        let why = if is_of_one { of_nobody_named(&rows) } else { Why::Requests };
+        return Waits { why, on: named, certainty, needs };
+    }
+    // One that is not known may be the one that is complete first.
+    let are_known = arguments.other_requests == Some(0) && ends.iter().all(|end| matches!(end, Met::No(_)));
+    if !are_known {
+        return Waits::possible(Why::Requests, named);
+    }
+    let any: Vec<usize> = ends.iter().filter_map(Met::ranks).flat_map(|ranks| ranks.iter().copied()).collect();
+    Waits::one_of(Why::Requests, distinct(&any))
+}
+
+/// What requests wait for that name nobody.
+fn of_nobody_named(rows: &[&PendingRow]) -> Why {
+    let all = |is: &dyn Fn(&PendingRow) -> bool| rows.iter().all(|row| is(row));
+    match () {
+        () if all(&|row| row.partner == Partner::AnySource) => Why::Anybody,
+        () if all(&|row| calls::collective_of(row).is_some()) => Why::Operation,
+        () => Why::Somebody,
+    }
+}
+
+/// What a request waits for.
+fn of_request<'a>(world: &World<'a>, (index, rank): (usize, &'a RankProfile), row: &PendingRow) -> Met {
+    if let Some(message) = world.message(rank, row) {
+        let over = world.over_of_request(rank, row);
+        // Its own one is no other end.
+        return met(world, (index, rank), over, &message);
+    }
+    if row.is_of_library {
+        // Which of them all it is, nobody knows; but somebody has not done his part.
+        let over = world.over_of_request(rank, row).or_else(|| world.only_one(rank));
+        let over = over.filter(|over| world.is_whole(*over));
+        return over.map_or(Met::Unknown, |over| Met::No(Need::OneOf(world.members(over))));
+    }
+    let Some(function) = calls::collective_of(row) else { return Met::Unknown };
+    let Some(absent) = world.absent_of_request(rank, index, row) else { return Met::Unknown };
+    match () {
+        () if absent.is_empty() => Met::Unknown,
+        () if calls::needs_everybody(function) => Met::No(Need::All(absent)),
+        () => Met::No(Need::OneOf(absent)),
+    }
+}
+
+/// Whether somebody does something about the other end of a message, and else who has to.
+fn met<'a>(
+    world: &World<'a>,
+    (index, rank): (usize, &'a RankProfile),
+    over: Option<Over<'a>>,
+    message: &Message,
+) -> Met {
+    let Some(own) = rank.rank else { return Met::Unknown };
+    let Some(peer) = message.peer else {
+        if world.is_met(message, (index, own), None) {
+            return Met::Yes;
+        }
+        let over = over.filter(|over| world.is_whole(*over));
+        return over.map_or(Met::Unknown, |over| Met::No(Need::OneOf(world.members(over))));
+    };
+    // Messages to oneself are a matter of one's own requests and threads.
+    let Some(place) = world.index(rank, peer).filter(|place| *place != index) else { return Met::Unknown };
+    if world.is_met(message, (index, own), Some((place, peer))) { Met::Yes } else { Met::No(Need::All([place].into())) }
+}
+
+fn distinct(ranks: &[usize]) -> Arc<[usize]> {
+    let mut ranks = ranks.to_vec();
+    ranks.sort_unstable();
+    ranks.dedup();
+    ranks.into()
+}
+
+impl Need {
+    pub(super) fn ranks(&self) -> &Arc<[usize]> {
+        let (Self::All(ranks) | Self::OneOf(ranks)) = self;
+        ranks
+    }
+
+    fn each(&self) -> Option<&Arc<[usize]>> {
+        if let Self::All(ranks) = self { Some(ranks) } else { None }
+    }
+
+    fn certainty(&self) -> Certainty {
+        if self.each().is_some() { Certainty::Certain } else { Certainty::OneOf }
+    }
+}
+
+impl Met {
+    fn ranks(&self) -> Option<&Arc<[usize]>> {
+        if let Self::No(need) = self { Some(need.ranks()) } else { None }
+    }
+
+    fn need(self) -> Option<Need> {
+        if let Self::No(need) = self { Some(need) } else { None }
+    }
+
+    /// Those who are not just anybody.
+    fn named(&self) -> Vec<usize> {
+        match self {
+            Self::No(Need::All(ranks)) => ranks.to_vec(),
+            _ => Vec::new(),
+        }
+    }
+}

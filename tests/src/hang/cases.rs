@@ -570,7 +570,12 @@ pub const CASES: [Case; 46] = [
         "",
         calls![("MPI_Barrier", "advance"), ("MPI_Recv", "Halo.receive"), ("MPI_Barrier", "advance")],
         &[&[1], &[0], &[1]],
-        &[],
+        &[
+            "Deadlock: 0 → 1 → 0",
+            "Rank 0 in MPI_Barrier @advance waits for 1 to call MPI_Barrier",
+            "Rank 1 in MPI_Recv from 0 tag 99 32 B @Halo.receive waits for 0",
+            "Rank 2 waits for them",
+        ],
     ),
 ];
 

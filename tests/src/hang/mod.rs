@@ -3,9 +3,11 @@
 #![expect(clippy::indexing_slicing, reason = "answers in JSON, where what is missing is null")]
 
 mod cases;
+#[cfg(test)]
+mod documented;
 
 use std::{
-    fmt,
+    fmt, io,
     time::{Duration, Instant},
 };
 
@@ -92,17 +94,23 @@ pub fn is_there(case: &Case, answer: &Value) -> bool {
 }
 
 /// All that is said of why, line by line, with `@name` in place of `at causes.c:17 in name` or of `at name+0x1f in causes`; a line of the
-/// source has to have the call in it. Without what is known of requests, and without numbers of threads.
+/// source has to have the call in it. Without what is known of requests, numbers of threads, and what tells large-count variants.
 pub fn lines(case: &Case, answer: &Value) -> Result<Vec<String>, Failed> {
-    let source = case.program.source()?;
     let causes = answer["causes"].as_array().into_iter().flatten();
-    let lines = causes.flat_map(|cause| string(&cause["text"]).lines());
+    Ok(compared(case, causes.flat_map(|cause| string(&cause["text"]).lines()))?)
+}
+
+/// Lines of an answer in the form in which a case has them.
+fn compared<'a>(case: &Case, lines: impl Iterator<Item = &'a str>) -> io::Result<Vec<String>> {
+    let source = case.program.source()?;
     Ok(lines.map(|line| by_function(&without_details(line.trim()), &source)).collect())
 }
 
 fn without_details(line: &str) -> String {
-    let mut text = line.to_owned();
-    if let Some((before, rest)) = line.split_once(" (thread ")
+    let is_function = |word: &&str| word.starts_with("MPI_");
+    let words: Vec<&str> = line.split(' ').map(|word| if is_function(&word) { plain(word) } else { word }).collect();
+    let mut text = words.join(" ");
+    if let Some((before, rest)) = text.split_once(" (thread ")
         && let Some((_, after)) = rest.split_once(')')
     {
         text = format!("{before} (thread){after}");
@@ -130,7 +138,8 @@ fn by_function(line: &str, source: &str) -> String {
     } else {
         let number = place.split([':', ' ']).nth(1).and_then(|number| number.parse::<usize>().ok());
         let code = number.and_then(|number| source.lines().nth(number.checked_sub(1)?)).unwrap_or_default();
-        let called = before.split_whitespace().find(|word| word.starts_with("MPI_")).unwrap_or("no call");
+        // mpi4py's methods are called as the functions are, without what MPI's names begin with.
+        let called = before.split_whitespace().find_map(|word| word.strip_prefix("MPI_")).unwrap_or("no call");
         if !code.contains(&format!("{called}(")) {
             return line.to_owned();
         }

@@ -14,6 +14,7 @@ use crate::{
     CaptureError, arguments,
     capture::{Capture, Captured},
     copy::{Certainty, State, ThreadCopy},
+    kernel::returned::Returned,
     memory::Memory,
     naming::{Surroundings, first_outside, named, outermost_call},
     python::Interpreter,
@@ -69,6 +70,8 @@ pub struct Looker {
     naming: Naming,
     maps: HashMap<ProcessId, AddressMap>,
     interpreters: HashMap<ProcessId, Option<Interpreter>>,
+    /// By process and thread, the call that it was seen in first; `None`: nobody wants to know whether those return.
+    returns: Option<HashMap<(ProcessId, u32), Option<Returned>>>,
 }
 
 /// How long names may take, all together: the rest is shown by file and offset.
@@ -83,7 +86,16 @@ impl Looker {
             naming: Naming::default(),
             maps: HashMap::new(),
             interpreters: HashMap::new(),
+            returns: None,
         }
+    }
+
+    /// The same, and says of threads in MPI whether the call has returned that they were seen in first, where the kernel permits
+    /// breakpoints: two looks at a loop may find it at the same place.
+    #[must_use]
+    pub fn watching_returns(mut self) -> Self {
+        self.returns = Some(HashMap::new());
+        self
     }
 
     /// Whether threads are stopped for it.
@@ -209,6 +221,17 @@ impl Looker {
             {
                 call.words = arguments::words(frames, frame, call.function, target.element, &mut memory);
             }
+            let has_returned = self.returns.as_mut().and_then(|returns| {
+                let key = (process.id(), copy.tid);
+                let address = named.return_address.filter(|_| copy.certainty == Certainty::Exact);
+                if let (None, Some(address)) = (returns.get(&key), address) {
+                    // Whoever has ended meanwhile has not gone on either, and is seen to have.
+                    let watched = Returned::watch(copy.tid, address);
+                    let watched = watched.inspect_err(|error| tracing::debug!("returns are not seen: {error}"));
+                    returns.insert(key, watched.ok());
+                }
+                returns.get(&key)?.as_ref()?.is_reached().ok()
+            });
             let is_outside = named.call.is_none();
             let waits_within = if is_outside { waits_within(&copy, &tids, &named.frames, &mut memory) } else { None };
             let system_call = copy.system_call.map(|call| {
@@ -234,6 +257,7 @@ impl Looker {
                 progress: copy.progress,
                 at_ns: copy.at_ns,
                 fingerprint: named.fingerprint,
+                has_returned,
             });
         }
     }

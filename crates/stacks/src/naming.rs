@@ -19,6 +19,8 @@ pub(crate) struct Named {
     pub(crate) call: Option<MpiCall>,
     /// Place of the frame of that call, and where its function begins if the frame is that of another one, which it has ended in.
     pub(crate) call_frame: Option<(usize, Option<u64>)>,
+    /// Where that call returns to, in the program.
+    pub(crate) return_address: Option<u64>,
     pub(crate) frames: Vec<Label>,
     pub(crate) place: Option<Arc<CallSite>>,
     pub(crate) fingerprint: Option<Fingerprint>,
@@ -73,6 +75,7 @@ pub(crate) fn named(
     Named {
         call,
         call_frame: found.map(|(place, _, start)| (place, start)),
+        return_address: found.and_then(|_| own.first()?.registers.ip()),
         frames: labels,
         place,
         fingerprint: Fingerprint::of(own, surroundings.stack),

@@ -382,7 +382,8 @@ impl<'a> History<'a> {
     }
 }
 
-/// Whether a thread has gone on in the program: it was in different calls, or what the program has on its stack has changed.
+/// Whether a thread has gone on in the program: its call has returned, it was in different ones, or what the program has on its stack
+/// has changed.
 fn gone_on(seen: &[&ThreadStack], looks: usize) -> Option<bool> {
     let [first, rest @ ..] = seen else { return None };
     if rest.is_empty() {
@@ -397,15 +398,19 @@ fn gone_on(seen: &[&ThreadStack], looks: usize) -> Option<bool> {
     };
     let is_comparable =
         |thread: &ThreadStack| both(thread).is_some_and(|(before, now)| before.is_whole() && now.is_whole());
+    if seen.iter().any(|thread| thread.has_returned == Some(true)) {
+        return Some(true);
+    }
     if !certain(&first) {
         return None;
     }
     if rest.iter().filter(certain).any(differs) {
         return Some(true);
     }
-    let comparable = rest.iter().filter(certain).any(|thread| is_comparable(thread));
-    // One that polls, and was hardly given a CPU meanwhile, could not have gone on.
     let last = rest.last()?;
+    let comparable =
+        last.has_returned == Some(false) || rest.iter().filter(certain).any(|thread| is_comparable(thread));
+    // One that polls, and was hardly given a CPU meanwhile, could not have gone on.
     if last.state == State::Running && !last.progress.has_run_since(&first.progress) {
         return None;
     }

@@ -53,6 +53,9 @@ pub struct ThreadStack {
     /// gone on in between.
     #[serde(skip)]
     pub fingerprint: Option<Fingerprint>,
+    /// Whether the MPI call has returned that it was in when it was first seen in one; `None`: nobody knows.
+    #[serde(skip)]
+    pub has_returned: Option<bool>,
 }
 
 /// An MPI call that a thread is in.

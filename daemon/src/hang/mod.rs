@@ -116,7 +116,7 @@ pub fn explain_for(asked: &Asked, caller: Caller) -> Result<Explained, HangError
     let mut scanner = Scanner::new(ProcRoot::system()?, caller, ImplementationRecogniser::default());
     let selection = select(&mut scanner, &asked.target, &asked.jobs)?;
     selection.unanswered.iter().for_each(say);
-    let mut looker = Looker::new(capture()?);
+    let mut looker = Looker::new(capture()?).watching_returns();
     let stops = looker.stops();
     let looks = if stops { LOOKS_THAT_STOP } else { LOOKS };
 

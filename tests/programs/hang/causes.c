@@ -1,5 +1,5 @@
 /* causes CASE: ranks that hang in one of many ways, each function a case. Ends only when it is killed, but for `none`, in which nobody
- * hangs: all go on until they are killed. Three ranks.
+ * hangs: all go on until they are killed; and `ping-pong`, in which two do, always at the same places. Three ranks.
  *
  * Calls per rank: Init, Comm_rank, Comm_size, Comm_split, Comm_dup 1, Comm_set_name 2; then by case. */
 #include "../gate.h"
@@ -155,6 +155,19 @@ static void none(void) {
     }
 }
 
+/* Nothing that is on the stack ever changes. */
+static void ping_pong(void) {
+    while (rank == 0) {
+        MPI_Send(&value, 1, MPI_INT, 1, 1, MPI_COMM_WORLD);
+        MPI_Recv(&value, 1, MPI_INT, 1, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    }
+    while (rank == 1) {
+        MPI_Recv(&value, 1, MPI_INT, 0, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        MPI_Send(&value, 1, MPI_INT, 0, 1, MPI_COMM_WORLD);
+    }
+    MPI_Barrier(MPI_COMM_WORLD);
+}
+
 static const struct {
     const char *name;
     void (*hang)(void);
@@ -180,6 +193,7 @@ static const struct {
     {"never-started", never_started},
     {"anybody", anybody},
     {"none", none},
+    {"ping-pong", ping_pong},
 };
 
 int main(int argc, char **argv) {

@@ -101,10 +101,10 @@ pub fn main(names: &[String]) -> ExitCode {
                 }
             }
         }
-        for (program, ranks) in THAT_GO_ON {
-            let title = format!("{}::{} that goes on", mpi.id(), program.name);
+        for (program, argument, ranks) in THAT_GO_ON {
+            let title = format!("{}::{} {argument} that goes on", mpi.id(), program.name);
             if is_chosen(&title) && Requirement::Mpi(mpi).missing().is_none() {
-                let alarms = goes_on(mpi, program, ranks);
+                let alarms = goes_on(mpi, program, argument, ranks);
                 println!(
                     "{title}: {}",
                     alarms.as_ref().map_or_else(ToString::to_string, |alarms| match alarms.as_slice() {
@@ -212,9 +212,9 @@ fn from_the_start(mut profiler: Profiler, _job: &Job, program: Program, case: &C
 }
 
 /// Alarms of a job that goes on: of ten answers, and of ten seconds of an observation.
-fn goes_on(mpi: Mpi, program: Program, ranks: u32) -> Result<Vec<String>, Error> {
+fn goes_on(mpi: Mpi, program: Program, argument: &str, ranks: u32) -> Result<Vec<String>, Error> {
     const TIMES: usize = 10;
-    let builder = job(mpi, program, ranks, "none");
+    let builder = job(mpi, program, ranks, argument);
     let arguments = ["--json", "--traffic", "--wait", "--interval", "1", "--pid-of", builder.name()];
     let mut profiler = Profiler::start(arguments)?;
     let job = builder.spawn()?;

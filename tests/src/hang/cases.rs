@@ -579,8 +579,14 @@ pub const CASES: [Case; 46] = [
     ),
 ];
 
-/// Variants of the same in which nobody hangs: programs, and with how many ranks.
-pub const THAT_GO_ON: [(Program, u32); 4] = [(CAUSES, 3), (REQUESTS_HANG, 3), (WINDOWS_HANG, 3), (THREADS_HANG, 2)];
+/// Variants of the same in which ranks go on: programs, their argument, and with how many ranks.
+pub const THAT_GO_ON: [(Program, &str, u32); 5] = [
+    (CAUSES, "none", 3),
+    (REQUESTS_HANG, "none", 3),
+    (WINDOWS_HANG, "none", 3),
+    (THREADS_HANG, "none", 2),
+    (CAUSES, "ping-pong", 3),
+];
 
 impl Case {
     /// For people and names of trials.

@@ -32,9 +32,9 @@ pub(crate) fn tests(mpi: Mpi) -> Vec<Trial> {
         trial_with(mpi, case.language(), &name, move || told(mpi, program, case))
     });
     let going = THAT_GO_ON.iter().enumerate().filter(|(number, _)| of_mpi == Some(number % Mpi::ALL.len()));
-    let going = going.map(|(_, (program, ranks))| {
-        let name = format!("of_a_job_that_goes_on_no_cause_is_told_{}", program.name);
-        trial_with(mpi, Language::C, &name, move || none(mpi, *program, *ranks))
+    let going = going.map(|(_, (program, argument, ranks))| {
+        let name = format!("of_a_job_that_goes_on_no_cause_is_told_{}_{}", program.name, argument.replace('-', "_"));
+        trial_with(mpi, Language::C, &name, move || none(mpi, *program, argument, *ranks))
     });
     cases.chain(going).collect()
 }
@@ -58,9 +58,15 @@ fn told(mpi: Mpi, program: Program, case: &'static Case) -> Result<(), Failed> {
     Ok(())
 }
 
-fn none(mpi: Mpi, program: Program, ranks: u32) -> Result<(), Failed> {
-    let job = Job::builder(mpi, program).ranks(ranks).args(["none"]).own_name().spawn()?;
-    let answer = answer(&job, &[], |answer| answer["verdict"] == "goes_on")?;
-    assert_eq!((&answer["verdict"], &answer["causes"]), (&"goes_on".into(), &Value::Array(Vec::new())), "{answer}");
+/// At once when it goes on, and then time and again.
+fn none(mpi: Mpi, program: Program, argument: &str, ranks: u32) -> Result<(), Failed> {
+    const TIMES: u32 = 4;
+    let job = Job::builder(mpi, program).ranks(ranks).args([argument]).own_name().spawn()?;
+    let first = answer(&job, &[], |answer| answer["verdict"] == "goes_on")?;
+    assert_eq!(first["verdict"], "goes_on", "{first}");
+    for _ in 0..TIMES {
+        let next = answer(&job, &[], |_| true)?;
+        assert_eq!(next["causes"], Value::Array(Vec::new()), "{next}");
+    }
     Ok(())
 }

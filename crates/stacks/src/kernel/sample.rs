@@ -25,9 +25,9 @@ const TASK_CLOCK: u64 = 1;
 /// `PERF_SAMPLE_TID`, `PERF_SAMPLE_REGS_USER`, `PERF_SAMPLE_STACK_USER`.
 const SAMPLE: u64 = 1 << 1 | 1 << 12 | 1 << 13;
 /// `PERF_EVENT_IOC_REFRESH`: so many samples, and then it is off.
-const REFRESH: libc::Ioctl = 0x2402;
+pub(super) const REFRESH: libc::Ioctl = 0x2402;
 /// `PERF_FLAG_FD_CLOEXEC`.
-const CLOSE_ON_EXEC: libc::c_long = 1 << 3;
+pub(super) const CLOSE_ON_EXEC: libc::c_long = 1 << 3;
 
 /// Of running, ns, until the sample is taken.
 const PERIOD_NS: u64 = 100_000;

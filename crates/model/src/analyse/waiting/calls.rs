@@ -7,6 +7,24 @@ use crate::{CallArguments, OpenCallInfo, Partner, Peer, PendingRow, Profile, Ran
 /// A circle is one only if all its calls have lasted as long, ns: what looks like one for a moment is messages on their way.
 pub(super) const CIRCLE_NS: u64 = 1_000_000_000;
 
+/// What is shorter is over within less than a circle takes, bytes. Of a longer message the other end may be a request that nobody has
+/// seen posted, and both go on.
+const LONG_BYTES: u64 = 64 << 20;
+
+/// Whether a call, which began before anybody saw what others had posted, may be in the middle of its message.
+pub(super) fn may_be_under_way(call: &OpenCallInfo, arguments: &CallArguments) -> bool {
+    call.began_before && is_long(arguments.bytes)
+}
+
+/// The same of a request that was found in the library's memory.
+pub(super) fn request_may_be_under_way(row: &PendingRow) -> bool {
+    row.is_of_library && (is_long(row.sent_bytes) || is_long(row.received_bytes))
+}
+
+fn is_long(bytes: Option<u64>) -> bool {
+    bytes.is_some_and(|bytes| bytes >= LONG_BYTES)
+}
+
 /// A message that a rank wants to send or to receive.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Message {

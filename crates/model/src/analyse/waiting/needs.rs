@@ -204,7 +204,7 @@ fn of_messages<'a>(
     let named: Vec<usize> = ends.iter().flat_map(Met::named).collect();
     let named: Arc<[usize]> = named.into();
     let why = if is_any && named.is_empty() { Why::Anybody } else { Why::Message };
-    if !are_known || ends.iter().any(|end| matches!(end, Met::Unknown)) {
+    if !are_known || calls::may_be_under_way(call, arguments) || ends.iter().any(|end| matches!(end, Met::Unknown)) {
         return Waits::possible(why, named);
     }
     let mut needs: Vec<Need> = ends.into_iter().filter_map(Met::need).collect();
@@ -276,6 +276,9 @@ fn of_nobody_named(rows: &[&PendingRow]) -> Why {
 /// What a request waits for.
 fn of_request<'a>(world: &World<'a>, (index, rank): (usize, &'a RankProfile), row: &PendingRow) -> Met {
     if let Some(message) = world.message(rank, row) {
+        if calls::request_may_be_under_way(row) {
+            return Met::Unknown;
+        }
         let over = world.over_of_request(rank, row);
         // Its own one is no other end.
         return met(world, (index, rank), over, &message);

@@ -57,6 +57,20 @@ fn who_has_the_other_end_is_not_waited_for() {
     assert_eq!(waiting(&other_tag).circles, [vec![0, 1]], "neither can go on");
 }
 
+/// The other end may be a request that was posted before anybody looked.
+#[test]
+fn of_a_long_message_that_nobody_saw_begin_it_is_not_known_whether_it_goes_on() {
+    let of = |bytes, began_before| {
+        let call = receive(1, 7);
+        let arguments = CallArguments { bytes: Some(bytes), ..call.arguments.clone().unwrap() };
+        let call = OpenCallInfo { arguments: Some(arguments), began_before, ..call };
+        waiting(&job(2, vec![(0, call), (1, receive(0, 8))], vec![])).circles
+    };
+    assert_eq!(of(1 << 30, true), Vec::<Vec<usize>>::new());
+    assert_eq!(of(1 << 30, false), [vec![0, 1]]);
+    assert_eq!(of(1 << 20, true), [vec![0, 1]]);
+}
+
 #[test]
 fn short_calls_are_no_waiting_and_circles_take_a_second() {
     let of = |ns| {

@@ -7,7 +7,6 @@
 
 pub mod asking;
 pub mod cli;
-pub mod compare;
 pub mod doctor;
 pub mod hang;
 pub mod memory;

@@ -35,6 +35,7 @@
 //! * [`run`]: which tests run beside each other, and how long each takes.
 
 pub mod bench;
+pub mod browser;
 pub mod call_sites;
 pub mod campaign;
 pub mod check;
@@ -52,6 +53,7 @@ pub mod profiler;
 pub mod program;
 mod python;
 pub mod recent_calls;
+pub mod reports;
 pub mod requirement;
 mod schedule;
 pub mod second_user;

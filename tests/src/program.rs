@@ -51,6 +51,8 @@ pub const RING_USE_MPI_F08: Program =
     program("ring_use_mpi_f08", Language::Fortran, &["ring_use_mpi_f08.f90", "gate_fortran.c", "gate.h"]);
 pub const RING_MPI4PY: Program = program("ring_mpi4py", Language::Python, &["ring_mpi4py.py"]);
 
+/// A little of everything that a report has a table for: `report FILE`. Three ranks and more.
+pub const REPORT: Program = program("report", Language::C, &["report.c", "gate.h"]);
 /// Calls whose arguments tell one from another: `recent [K]`.
 pub const RECENT: Program = program("recent", Language::C, &["recent.c", "gate.h"]);
 /// Functions of every group. Has [own counts](crate::Job::own_counts).

@@ -11,7 +11,7 @@ use crate::mpi::{Mpi, find_command};
 use crate::program::Language;
 use crate::python;
 use crate::schedule::Claim;
-use crate::wheel;
+use crate::wheel::readers;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Requirement {
@@ -26,12 +26,12 @@ pub enum Requirement {
     Root,
     /// No other trial beside it: it measures times, or looks at all processes.
     QuietMachine,
-    /// A Python package of its own environment: `tests/readers/wheels.txt`.
-    Wheel(&'static str),
     /// File systems whose server is a process.
     Fuse,
     /// The libraries of the HTML report, from npm.
     Page,
+    /// Programs of others that read what mpiprobe writes, from PyPI.
+    Readers,
 }
 
 impl Requirement {
@@ -49,14 +49,12 @@ impl Requirement {
             Self::Bpf => capabilities_missing(&[(39, "CAP_BPF"), (38, "CAP_PERFMON"), (19, "CAP_SYS_PTRACE")]),
             Self::Root => (!rustix::process::geteuid().is_root()).then(|| "not root".to_owned()),
             Self::QuietMachine => None,
-            Self::Wheel(package) => {
-                wheel::environment(package).is_none().then(|| "not installed: cargo xtask setup test".to_owned())
-            }
             Self::Page => {
                 let is_there = mpiprobe_report::page::html::has_page()
                     && page_sources().join("node_modules/playwright-core").is_dir();
                 (!is_there).then(|| "not installed: cargo xtask setup test".to_owned())
             }
+            Self::Readers => readers().is_none().then(|| "not installed: cargo xtask setup test".to_owned()),
             Self::Fuse => fs::File::open("/dev/fuse").err().map(|error| format!("/dev/fuse: {error}")),
         }
     }
@@ -71,9 +69,9 @@ impl fmt::Display for Requirement {
             Self::Bpf => formatter.write_str("the right to load BPF programs"),
             Self::Root => formatter.write_str("root"),
             Self::QuietMachine => formatter.write_str("a quiet machine"),
-            Self::Wheel(package) => write!(formatter, "{package} of PyPI"),
             Self::Fuse => formatter.write_str("FUSE"),
             Self::Page => formatter.write_str("the libraries of the HTML report"),
+            Self::Readers => formatter.write_str("readers from PyPI"),
         }
     }
 }

@@ -16,7 +16,7 @@ pub(crate) struct Campaign {
     as_root: bool,
 }
 
-const BENCHES: [Campaign; 6] = [
+const BENCHES: [Campaign; 7] = [
     // ns per MPI call: bare, with an empty probe, with mpiprobe, with the same in bpftrace.
     Campaign {
         name: "calls",
@@ -26,6 +26,8 @@ const BENCHES: [Campaign; 6] = [
     },
     // Processor time and memory of the full-screen view.
     Campaign { name: "view", binary: "bench-view", purposes: &[Purpose::Build], as_root: false },
+    // Time and memory of reports in every format.
+    Campaign { name: "report", binary: "bench-report", purposes: &[Purpose::Build], as_root: false },
     // ms of a look at all threads of many processes.
     Campaign { name: "hang", binary: "bench-hang", purposes: &[Purpose::Build], as_root: true },
     // ms until a command runs that is counted.

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{
@@ -15,7 +16,7 @@ use super::{
 };
 
 /// One process of a job on this node.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct JobRank {
     /// `None` if unknown.
     pub rank: Option<u32>,
@@ -29,7 +30,7 @@ pub struct JobRank {
 }
 
 /// An MPI library that processes of a job use.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 pub struct JobLibrary {
     /// Path in the process's own mount namespace, made printable.
     pub path: String,
@@ -40,7 +41,7 @@ pub struct JobLibrary {
 }
 
 /// The part of a job that runs on this node, as far as the caller may see it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Job {
     /// What `--job` takes; unique in one listing.
     pub id: JobKey,

@@ -5,6 +5,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use mpiprobe_elf::Architecture;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{
@@ -154,7 +155,7 @@ impl Search {
 }
 
 /// Processes of one user that have mapped files which do not answer, and no MPI library elsewhere.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Unanswered {
     pub user: User,
     pub processes: usize,

@@ -1,11 +1,12 @@
 //! Rank and size of a process, as its launcher told it through the environment.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{environment::Environment, text::plain};
 
 /// Who started a process, as its environment shows it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum LauncherKind {
     OpenMpi,

@@ -8,12 +8,13 @@ use std::path::{Path, PathBuf};
 use std::sync::{PoisonError, RwLock};
 
 use rustix::fs::CWD;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{privileged::is_apart, read::read_at, text::printable};
 
 /// A user as shown to people.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 pub struct User {
     pub id: u32,
     /// The login name, or the number if that is not known.

@@ -1,9 +1,10 @@
 //! What a call was given, by what its arguments mean.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The meaning of the arguments of an open call, as far as it can be told without looking into the program's memory.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct CallArguments {
     /// Whom it sends to, or whose window it uses; `null`: the function has no such argument.
     pub destination: Option<Peer>,
@@ -38,7 +39,7 @@ pub struct CallArguments {
 }
 
 /// Who was at the other end of a flow.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Partner {
     /// A rank: `peer` beside it.
@@ -54,7 +55,7 @@ pub enum Partner {
 }
 
 /// A rank that an argument names.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Peer {
     pub partner: Partner,
     /// Its rank in the communicator; `null` if it is no rank.
@@ -64,7 +65,7 @@ pub struct Peer {
 }
 
 /// A datatype that an argument names.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct DatatypeArgument {
     /// As the program passes it.
     pub handle: u64,
@@ -75,7 +76,7 @@ pub struct DatatypeArgument {
 }
 
 /// A communicator that an argument names.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct CommunicatorArgument {
     /// As the program passes it.
     pub handle: u64,
@@ -88,7 +89,7 @@ pub struct CommunicatorArgument {
 }
 
 /// A window that an argument names.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct WindowArgument {
     /// As the program passes it.
     pub handle: u64,

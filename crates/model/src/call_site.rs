@@ -1,10 +1,11 @@
 //! Where in a program MPI was called.
 
 use mpiprobe_discover::printable;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// A function in the source, and a line in it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SourceFrame {
     /// Demangled, without parameters.
     pub function: Option<String>,
@@ -14,7 +15,7 @@ pub struct SourceFrame {
 }
 
 /// One place that calls MPI, the same for all ranks that run the same file.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct CallSite {
     /// `build-id:…`, or what else tells the file from others: the same text for the same file.
     pub module: String,

@@ -2,11 +2,12 @@
 
 use std::error::Error;
 
+use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 
 /// How a check ended; the worst one decides the exit status.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Verdict {
     /// Good to know; nothing to be judged.
@@ -19,7 +20,7 @@ pub enum Verdict {
 }
 
 /// One check.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Check {
     /// What was checked, in kebab-case. These names are for programs to look for and do not change.
     pub name: &'static str,
@@ -36,7 +37,7 @@ pub struct Check {
 }
 
 /// All checks.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Report {
     pub schema: &'static str,
     /// The worst of all checks.
@@ -50,10 +51,13 @@ pub struct Report {
 }
 
 impl Report {
+    /// Name and version of the JSON form.
+    pub const SCHEMA: &'static str = "mpiprobe.doctor/1";
+
     pub fn new(pid: Option<u32>, system: Vec<Check>, process: Vec<Check>) -> Self {
         let verdicts = system.iter().chain(&process).map(|check| check.verdict);
         let verdict = verdicts.max().unwrap_or(Verdict::Ok);
-        Self { schema: "mpiprobe.doctor/1", verdict, pid, system, process }
+        Self { schema: Self::SCHEMA, verdict, pid, system, process }
     }
 
     pub fn worst(&self) -> Verdict {

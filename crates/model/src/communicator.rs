@@ -1,5 +1,6 @@
 //! Communicators over ranks, and what went over them.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{
@@ -8,7 +9,7 @@ use super::{
 };
 
 /// Completed calls that have something in common, and what they moved.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Amounts {
     /// A call with two partners counts for each of them.
     pub calls: u64,
@@ -35,7 +36,7 @@ impl Amounts {
 }
 
 /// Who sent how much to whom over what, over ranks (`--traffic`).
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct TrafficProfile {
     /// In the order in which they were made.
     pub communicators: Vec<CommunicatorProfile>,
@@ -48,7 +49,7 @@ pub struct TrafficProfile {
 }
 
 /// One communicator, whatever its handles are in the processes that are in it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct CommunicatorProfile {
     /// Means the same communicator in all profiles of one run.
     pub id: u32,
@@ -84,7 +85,7 @@ pub struct CommunicatorProfile {
 }
 
 /// What the calls of one function have moved.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct FunctionAmounts {
     #[serde(deserialize_with = "names::name")]
     pub function: Name,
@@ -93,7 +94,7 @@ pub struct FunctionAmounts {
 }
 
 /// Communicators that are not told apart.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct OtherCommunicators {
     /// How many; of those without room, as many as the processes in them have counted.
     pub communicators: u64,
@@ -102,7 +103,7 @@ pub struct OtherCommunicators {
 }
 
 /// All communicators of one size.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct CommunicatorSize {
     /// Processes, those of both groups of an inter-communicator together.
     pub size: u32,
@@ -112,7 +113,7 @@ pub struct CommunicatorSize {
 }
 
 /// What one rank did with another one.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct PartnerRow {
     pub job: Option<String>,
     /// Ranks in `MPI_COMM_WORLD`: whose calls these are, and who was at the other end.

@@ -1,9 +1,10 @@
 //! What observing costs.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// mpiprobe's own cost to the targets, from the calibration on this machine.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct OwnCost {
     /// Calibrated cost of a probed call, ns.
     pub per_call_ns: f64,

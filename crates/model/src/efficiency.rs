@@ -1,9 +1,10 @@
 //! How well processors are used: the efficiencies of the POP Centre of Excellence (co-design.pop-coe.eu).
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Of the ranks observed; each between 0 and 1.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Efficiency {
     /// Useful time of all ranks over what it could be: `load_balance` × `communication`.
     pub parallel: f64,
@@ -80,7 +81,7 @@ impl Efficiency {
 }
 
 /// The time since the profile before: a window that moves on with each profile.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Window {
     /// From that profile to this one, ns; in the first one, since the beginning of observation.
     pub span_ns: u64,

@@ -1,11 +1,12 @@
 //! What is probably wrong with a job, as data: what finds it is in [`analyse`](crate::analyse), what words it is further on.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::{OpenCallInfo, names::Name};
 
 /// Something that was found.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Finding {
     /// Time that it takes from all ranks together, ns; `null`: not known, or no matter of time.
     pub cost_ns: Option<u64>,
@@ -14,7 +15,7 @@ pub struct Finding {
 }
 
 /// What it is, with its figures.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum Found {
     /// Each of these ranks waits for the next one, the last for the first. `null`: a rank without a number.
@@ -95,7 +96,7 @@ pub enum Found {
 }
 
 /// What a rank does that others wait for.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 #[serde(tag = "doing", rename_all = "kebab-case")]
 pub enum Doing {
     /// Not in MPI.
@@ -110,7 +111,7 @@ pub enum Doing {
 }
 
 /// A function called at a place, in which ranks spend much of their time.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct TimeAtPlace {
     pub function: Name,
     /// As in `flows`; `null`: not known.
@@ -122,7 +123,7 @@ pub struct TimeAtPlace {
 }
 
 /// What one rank spends there.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct RankAtPlace {
     pub rank: Option<u32>,
     /// Completed calls.
@@ -136,7 +137,7 @@ pub struct RankAtPlace {
 }
 
 /// Who most of the time has to do with.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct PartnerAtPlace {
     /// In `MPI_COMM_WORLD`.
     pub rank: u32,

@@ -2,6 +2,7 @@
 
 use std::iter::Sum;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{
@@ -10,7 +11,7 @@ use super::{
 };
 
 /// How much there was in a second of wall time; over ranks, the sum of what each did in a second of its own.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Rates {
     pub calls_per_s: f64,
     /// 0 without `--traffic`.
@@ -43,7 +44,7 @@ impl Sum for Rates {
 /// One function in one rank.
 ///
 /// Of calls whose time is not known, nothing is in times, rates of time, percentiles or the histogram.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct FunctionRow {
     #[serde(deserialize_with = "names::name")]
     pub name: Name,
@@ -97,7 +98,7 @@ impl FunctionRow {
 }
 
 /// One function over ranks.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct FunctionProfile {
     /// Sums over ranks; extremes and percentiles of all calls.
     #[serde(flatten)]
@@ -109,7 +110,7 @@ pub struct FunctionProfile {
 }
 
 /// One group in one rank.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct GroupRow {
     #[serde(deserialize_with = "names::name")]
     pub group: Name,
@@ -128,7 +129,7 @@ pub struct GroupRow {
 }
 
 /// What the calls of one group have moved.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct GroupTraffic {
     pub sent_bytes: u64,
     pub received_bytes: u64,
@@ -139,7 +140,7 @@ pub struct GroupTraffic {
 }
 
 /// One group over ranks.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct GroupProfile {
     #[serde(flatten)]
     pub all: GroupRow,
@@ -148,7 +149,7 @@ pub struct GroupProfile {
 }
 
 /// Calls of one function that MPI made inside another (`--nested`), over ranks.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct InnerCalls {
     #[serde(deserialize_with = "names::name")]
     pub outer: Name,

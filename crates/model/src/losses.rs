@@ -1,12 +1,13 @@
 //! What was not counted, by cause.
 
 use mpiprobe_common::{Loss, loss::LOSSES};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 macro_rules! declare {
     ($($(#[$doc:meta])* $loss:ident = $number:literal, $name:ident, $kind:ident, $words:literal;)*) => {
         /// Loss counters, each zero in a complete profile but for those marked as no loss of calls.
-        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
         pub struct Losses {
             $($(#[$doc])* #[serde(default)] pub $name: u64,)*
             /// Probe hits that the kernel did not pass on, because a BPF program was running on that CPU already; `null`: the

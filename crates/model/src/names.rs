@@ -2,8 +2,9 @@
 //! of a later version, is kept, within limits, since nobody can be trusted to have written the file.
 
 use std::{
-    collections::BTreeSet,
-    sync::{Mutex, PoisonError},
+    cell::RefCell,
+    collections::{BTreeSet, HashSet},
+    sync::{Arc, Mutex, PoisonError},
 };
 
 use mpiprobe_functions::Group;
@@ -16,6 +17,8 @@ pub(super) type Name = &'static str;
 
 /// So many names are kept that are not in the tables, as long as the program runs.
 const MOST_NAMES: usize = 1024;
+/// So many texts are remembered to be shared.
+const MOST_SHARED: usize = 1 << 16;
 /// Bytes of a name; the longest of MPI have half as many.
 const LONGEST_NAME: usize = 64;
 
@@ -30,6 +33,28 @@ pub(super) fn name<'de, D: Deserializer<'de>>(deserializer: D) -> Result<&'stati
 /// The same of what may be missing.
 pub(super) fn optional<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<&'static str>, D::Error> {
     Option::<String>::deserialize(deserializer)?.map(|name| kept(&name).map_err(D::Error::custom)).transpose()
+}
+
+/// A text that many rows have in common, or none: those that are equal take memory once.
+pub(super) fn shared_text<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Arc<str>>, D::Error> {
+    Ok(Option::<String>::deserialize(deserializer)?.map(|text| shared(&text)))
+}
+
+pub(super) fn shared(text: &str) -> Arc<str> {
+    thread_local! {
+        static KNOWN: RefCell<HashSet<Arc<str>>> = RefCell::new(HashSet::new());
+    }
+    KNOWN.with_borrow_mut(|known| {
+        if let Some(known) = known.get(text) {
+            return Arc::clone(known);
+        }
+        if known.len() >= MOST_SHARED {
+            known.clear();
+        }
+        let text: Arc<str> = text.into();
+        known.insert(Arc::clone(&text));
+        text
+    })
 }
 
 /// Another schema has other fields, or the same with another meaning.

@@ -1,5 +1,6 @@
 //! Operations that are under way.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{
@@ -8,7 +9,7 @@ use super::{
 };
 
 /// A request that has been posted or started, and that no call has said to be complete.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct PendingRow {
     /// Function that made the request.
     #[serde(deserialize_with = "names::name")]

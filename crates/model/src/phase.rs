@@ -1,11 +1,12 @@
 //! Phases that the program has marked by `MPI_Pcontrol`.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{FunctionRow, Spread};
 
 /// One phase in one rank. Calls count in the innermost phase that is open; time of phases includes those opened inside.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct RankPhase {
     /// As the program calls it, or `phase N` by its level.
     pub name: String,
@@ -24,7 +25,7 @@ pub struct RankPhase {
 }
 
 /// One phase over ranks.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct PhaseProfile {
     pub name: String,
     pub level: i32,

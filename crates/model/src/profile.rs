@@ -1,5 +1,6 @@
 //! The whole profile.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{
@@ -9,7 +10,7 @@ use super::{
 };
 
 /// Everything that was found out.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Profile {
     #[serde(deserialize_with = "names::schema")]
     pub schema: Name,
@@ -52,7 +53,7 @@ pub struct Profile {
 }
 
 /// Why observation ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum EndReason {
     /// All targets have ended.
@@ -64,7 +65,7 @@ pub enum EndReason {
 }
 
 /// How the numbers were obtained.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct EngineInfo {
     /// `ebpf` or `wrapper`.
     #[serde(deserialize_with = "names::name")]
@@ -94,7 +95,7 @@ impl EngineInfo {
 }
 
 /// A file that was probed.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct LibraryInfo {
     pub path: String,
     pub implementation: String,
@@ -108,7 +109,7 @@ pub struct LibraryInfo {
 }
 
 /// A function whose probe is dear.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SlowSite {
     #[serde(deserialize_with = "names::name")]
     pub function: Name,
@@ -116,7 +117,7 @@ pub struct SlowSite {
 }
 
 /// A job that is observed.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct JobInfo {
     pub id: String,
     /// Ranks of it on this node that are observed.
@@ -126,7 +127,7 @@ pub struct JobInfo {
 }
 
 /// Sums over everything.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Totals {
     pub calls: u64,
     /// Per rank, ns.

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{
@@ -10,7 +11,7 @@ use super::{
 };
 
 /// What has become of a rank's process.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum RankState {
     /// Still there.
@@ -22,7 +23,7 @@ pub enum RankState {
 }
 
 /// One rank: one process image.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct RankProfile {
     /// Rank in `MPI_COMM_WORLD`; `null`: unknown.
     pub rank: Option<u32>,
@@ -96,8 +97,19 @@ pub struct RankProfile {
     pub recent: Option<Arc<RecentCalls>>,
 }
 
+impl RankProfile {
+    /// Bytes that its calls have sent and received; `None`: not known.
+    pub fn moved_bytes(&self) -> Option<(u64, u64)> {
+        self.traffic.as_ref()?;
+        let groups = self.groups.iter().filter_map(|group| group.traffic.as_ref());
+        Some(groups.fold((0, 0), |(sent, received), traffic| {
+            (sent.saturating_add(traffic.sent_bytes), received.saturating_add(traffic.received_bytes))
+        }))
+    }
+}
+
 /// A call that has not returned.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct OpenCallInfo {
     #[serde(deserialize_with = "names::name")]
     pub function: Name,
@@ -118,7 +130,7 @@ pub struct OpenCallInfo {
 }
 
 /// A call that had begun before attach.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct BeganBeforeRow {
     #[serde(deserialize_with = "names::name")]
     pub function: Name,
@@ -134,7 +146,7 @@ pub struct BeganBeforeRow {
 }
 
 /// What has become of a thread.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum ThreadLife {
     /// Still there; earlier versions of mpiprobe knew of no others.
@@ -144,7 +156,7 @@ pub enum ThreadLife {
 }
 
 /// A thread that has entered MPI.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ThreadProfile {
     pub tid: u32,
     #[serde(default)]
@@ -159,7 +171,7 @@ pub struct ThreadProfile {
 }
 
 /// Threads that have ended and were not remembered one by one, because there are too many. Sums.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct OtherThreads {
     /// Their number.
     pub threads: u64,

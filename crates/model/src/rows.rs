@@ -6,10 +6,11 @@ use std::{
     sync::Arc,
 };
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Rows of a table. A copy of a profile, or a part of it, has the same ones; whoever changes one gets rows of its own.
-#[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(transparent)]
 pub struct Rows<T>(Arc<Vec<T>>);
 

@@ -1,9 +1,10 @@
 //! A quantity over ranks.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// How a quantity is spread over the ranks that were observed.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Spread {
     pub sum: f64,
     pub mean: f64,

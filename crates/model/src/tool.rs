@@ -1,11 +1,12 @@
 //! Tools on MPI's profiling interface, and what each layer between program and library costs.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::names::{self, Name};
 
 /// A tool that was probed: a library, or the program itself, whose `MPI_X` is called instead of the MPI library's.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ToolInfo {
     /// What it is called in `layers`: the last part of its path.
     pub name: String,
@@ -17,7 +18,7 @@ pub struct ToolInfo {
 }
 
 /// One function that tools stand before, in one rank or over ranks.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct FunctionLayers {
     #[serde(deserialize_with = "names::name")]
     pub function: Name,
@@ -30,7 +31,7 @@ pub struct FunctionLayers {
 }
 
 /// What one tool does with the calls of one function.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ToolLayer {
     pub tool: String,
     /// Completed calls of the program that have come here: made by it, or passed on by the tool before.
@@ -57,7 +58,7 @@ pub struct ToolLayer {
 }
 
 /// Calls of one function of the library that a tool has made itself.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ToolCalls {
     #[serde(deserialize_with = "names::name")]
     pub function: Name,
@@ -66,7 +67,7 @@ pub struct ToolCalls {
 }
 
 /// What is left for the library.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct LibraryLayer {
     /// Calls of the program that tools have passed on to it. It may have been called without a tool besides.
     pub calls: u64,

@@ -1,11 +1,12 @@
 //! Sends and receives without their other end.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::names::{self, Name};
 
 /// A send or receive that has been under way for a while, and nothing is seen that would meet it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct UnmatchedRow {
     pub job: Option<String>,
     /// Rank in `MPI_COMM_WORLD`; `null`: unknown.
@@ -33,7 +34,7 @@ pub struct UnmatchedRow {
 }
 
 /// What there is instead of the other end.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum OtherEndSeen {
     /// Nothing that would meet it.

@@ -1,5 +1,8 @@
 //! Amounts of data, and who has moved them.
 
+use std::sync::Arc;
+
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{
@@ -8,7 +11,7 @@ use super::{
 };
 
 /// Data that went one way.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Volume {
     /// Calls that moved data this way, or might have: messages of no bytes count.
     pub messages: u64,
@@ -22,7 +25,7 @@ pub struct Volume {
 }
 
 /// What the calls of one function have moved.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct FunctionTraffic {
     pub sent: Volume,
     pub received: Volume,
@@ -33,7 +36,7 @@ pub struct FunctionTraffic {
 }
 
 /// What the calls of one rank have moved.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RankTraffic {
     /// Communicators used by calls that take one.
     pub communicators: Vec<CommunicatorRow>,
@@ -44,7 +47,7 @@ pub struct RankTraffic {
 }
 
 /// What the calls of one function from one place to one partner over one communicator have moved.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct FlowRow {
     #[serde(deserialize_with = "names::name")]
     pub function: Name,
@@ -58,8 +61,10 @@ pub struct FlowRow {
     pub peer: Option<u32>,
     /// Return address of the calls in the process.
     pub call_site: u64,
-    /// The same as a place in the source, or as near to that as the program's files allow; `null`: not known.
-    pub site: Option<String>,
+    /// The same as a place in the source, or as near to that as the program's files allow; `null`: not known. Thousands of rows have
+    /// the same one.
+    #[serde(deserialize_with = "names::shared_text", default)]
+    pub site: Option<Arc<str>>,
     #[serde(flatten)]
     pub amounts: Amounts,
     /// Of operations with a request: how many a call has said to be complete.
@@ -71,7 +76,7 @@ pub struct FlowRow {
 }
 
 /// A communicator that a rank has used.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct CommunicatorRow {
     /// Means the same communicator in one rank only.
     pub number: u32,

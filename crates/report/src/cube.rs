@@ -74,9 +74,9 @@ fn tree(profile: &Profile, regions: &mut Regions) -> Node {
     let mut root = Node { region: regions.number(program, "", 0), children: Vec::new(), values: HashMap::new() };
     let sites = sites(profile);
     for site in &sites {
-        let path = path(&site.place, site.started_by.unwrap_or(site.function), regions);
+        let path = path(&site.place, site.called(), regions);
         let leaf = root.descend(&path);
-        for (&rank, amounts) in &site.ranks {
+        for &(rank, amounts) in &site.ranks {
             leaf.add(rank, [amounts.calls, amounts.time_ns, amounts.sent_bytes, amounts.received_bytes]);
         }
     }

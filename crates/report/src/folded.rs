@@ -25,8 +25,8 @@ pub(crate) fn folded(profile: &Profile, to: &mut dyn Write) -> io::Result<()> {
             _ if frames.is_empty() => frames.push(frame(&place.text)),
             _ => {}
         }
-        frames.push(frame(site.started_by.unwrap_or(site.function)));
-        for (&rank, amounts) in site.ranks.iter().filter(|(_, amounts)| amounts.time_ns > 0) {
+        frames.push(frame(site.called()));
+        for &(rank, amounts) in site.ranks.iter().filter(|(_, amounts)| amounts.time_ns > 0) {
             let time = stacks.entry(format!("{};{}", program(rank), frames.join(";"))).or_insert(0);
             *time = time.saturating_add(amounts.time_ns);
         }

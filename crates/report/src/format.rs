@@ -6,8 +6,12 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use crate::present::{filtered, findings};
-use mpiprobe_model::{Profile, analyse::ProfileOutput, filter::Filter};
+use crate::present::{TextOptions, filtered, findings};
+use mpiprobe_model::{
+    Profile,
+    analyse::{self, ProfileOutput, over_communicators},
+    filter::Filter,
+};
 
 use super::{
     Source,
@@ -17,7 +21,7 @@ use super::{
     html::html,
     markdown::markdown,
     mpip::mpip,
-    tables::{self, NAMES},
+    tables::{self, Content, NAMES},
 };
 
 /// A format.
@@ -63,8 +67,10 @@ impl Format {
 pub struct ReportOptions {
     /// Rows that are shown; sums are of everything.
     pub filter: Option<Filter>,
-    /// So many rows of each table for people at most.
-    pub top: Option<usize>,
+    /// Names of communicators, with `*` and `?`: only what went over those is shown. Functions and ranks are as without.
+    pub communicators: Vec<String>,
+    /// How tables for people are laid out, and what rows of tables are ordered by.
+    pub text: TextOptions,
     /// Of CSV, this table, one of [`TABLES`].
     pub table: Option<&'static str>,
     /// Directories in which HTML looks for the source of call sites.
@@ -72,51 +78,56 @@ pub struct ReportOptions {
 }
 
 /// The tables of CSV.
-pub const TABLES: [&str; 10] = NAMES;
+pub const TABLES: [&str; NAMES.len()] = NAMES;
 
 /// Writes a report of the span that was chosen. Of CSV without a table, all of them one after the other.
 pub fn write(source: &Source, format: Format, options: &ReportOptions, to: &mut dyn Write) -> io::Result<()> {
-    let (all, filter) = (source.profile(), options.filter.as_ref());
-    let shown = filtered(all, filter);
+    let all = chosen(source.profile(), options);
+    let shown = filtered(&all, options.filter.as_ref());
+    let findings = || findings(source.profile());
     match format {
-        Format::Text => {
-            let short = shortened(all, options.top);
-            to.write_all(crate::present::profile(&short, &findings(all), filter).as_bytes())
-        }
+        Format::Text => to.write_all(text(source, options).as_bytes()),
         Format::Mpip => mpip(&shown, to),
-        Format::Markdown => markdown(source.name(), &shown, &findings(all), options.top, to),
-        Format::Csv => {
-            tables_as_csv(source, options).into_iter().try_for_each(|(_, text)| to.write_all(text.as_bytes()))
-        }
+        Format::Markdown => markdown(source.name(), &shown, &findings(), &options.text, to),
+        Format::Csv => tables_as_csv(source, options, &mut |_, text| to.write_all(text.as_bytes())),
         Format::Folded => folded(&shown, to),
         Format::Json => {
-            serde_json::to_writer(&mut *to, &ProfileOutput::new(&shown, all))?;
+            serde_json::to_writer(&mut *to, &ProfileOutput::new(&shown, &all))?;
             to.write_all(b"\n")
         }
         Format::Cube => cube(&shown, to),
-        Format::Html => html(source, &options.sources, to),
+        Format::Html => html(source, &shown, &options.sources, to),
     }
 }
 
-/// Each table that has rows, by name; or the one that was chosen, rows or not.
-pub fn tables_as_csv(source: &Source, options: &ReportOptions) -> Vec<(&'static str, String)> {
-    let shown = filtered(source.profile(), options.filter.as_ref());
-    let chosen = tables::tables(&shown).into_iter().filter(|table| match options.table {
-        Some(name) => table.name == name,
-        None => !table.rows.is_empty(),
-    });
-    chosen.map(|table| (table.name, csv(&table))).collect()
+/// The report for people.
+pub fn text(source: &Source, options: &ReportOptions) -> String {
+    let all = chosen(source.profile(), options);
+    crate::present::profile(&options.text, &all, &findings(source.profile()), options.filter.as_ref())
 }
 
-/// With so many rows at most where rows are in the order of what they cost.
-fn shortened(profile: &Profile, top: Option<usize>) -> Cow<'_, Profile> {
-    let Some(top) = top else { return Cow::Borrowed(profile) };
-    let mut short = profile.clone();
-    short.functions.truncate(top);
-    short.phases.truncate(top);
-    short.layers.truncate(top);
-    if let Some(traffic) = &mut short.traffic {
-        traffic.partners.truncate(top);
+/// What went over the communicators that were chosen.
+fn chosen<'a>(profile: &'a Profile, options: &ReportOptions) -> Cow<'a, Profile> {
+    if options.communicators.is_empty() {
+        return Cow::Borrowed(profile);
     }
-    Cow::Owned(short)
+    Cow::Owned(over_communicators(profile, &options.communicators))
+}
+
+/// Gives each table that has rows, with its name; or the one that was chosen, rows or not.
+pub fn tables_as_csv<E>(
+    source: &Source,
+    options: &ReportOptions,
+    to: &mut dyn FnMut(&'static str, String) -> Result<(), E>,
+) -> Result<(), E> {
+    let all = chosen(source.profile(), options);
+    let shown = filtered(&all, options.filter.as_ref());
+    let findings = analyse::findings(source.profile());
+    for name in NAMES.into_iter().filter(|name| options.table.is_none_or(|wanted| wanted == *name)) {
+        let table = tables::table(name, Content { profile: &shown, findings: &findings, by: options.text.by });
+        if options.table.is_some() || !table.rows.is_empty() {
+            to(name, csv(&table))?;
+        }
+    }
+    Ok(())
 }

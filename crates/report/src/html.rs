@@ -7,24 +7,23 @@ use std::{
 
 use crate::page::html::{Finding, Page, Series, Sources};
 use crate::present::{
-    findings,
+    Progress, findings,
     units::{bytes, count},
 };
 use mpiprobe_model::Profile;
 
 use super::Source;
 
-/// Rows of tables by rank that are read for the course of time: more take longer than a few seconds.
+/// Rows that are read for the course of time: more take longer than a few seconds, or more memory than a page should.
 const MOST_ROWS: usize = 4_000_000;
 /// More moments than these are no more to be seen than fewer.
 const MOST_MOMENTS: usize = 1_200;
 
-/// Writes the page, with lines around call sites from files in these directories.
-pub(super) fn html(source: &Source, directories: &[PathBuf], to: &mut dyn Write) -> io::Result<()> {
-    let profile = source.profile();
+/// Writes the page of what is shown of a source, with lines around call sites from files in these directories.
+pub(super) fn html(source: &Source, profile: &Profile, directories: &[PathBuf], to: &mut dyn Write) -> io::Result<()> {
     let series = if source.is_single() { None } else { Some(series(source)) };
     let sources = Sources::find(profile, directories)?;
-    let findings: Vec<Finding> = findings(profile).into_iter().map(Finding::from).collect();
+    let findings: Vec<Finding> = findings(source.profile()).into_iter().map(Finding::from).collect();
     let mut notes = [source.notes(), sources.notes()].concat();
     notes.extend(uncertain(profile));
     let page = Page { profile, findings: &findings, notes: &notes, series: series.as_ref(), sources: &sources };
@@ -53,19 +52,23 @@ pub fn series(source: &Source) -> Series {
     let rows_of_rank = |rank: &mpiprobe_model::RankProfile| {
         1 + rank.functions.len() + rank.traffic.as_ref().map_or(0, |traffic| traffic.flows.len())
     };
-    let rows: usize = source.profile().ranks.iter().map(rows_of_rank).sum();
-    let all = source.moments_count();
+    let profile = source.profile();
+    let rows: usize = if source.has_sums() {
+        profile.ranks.len() + profile.functions.len()
+    } else {
+        profile.ranks.iter().map(rows_of_rank).sum()
+    };
+    let all = source.count();
     let taken = (MOST_ROWS / rows.max(1)).clamp(2, MOST_MOMENTS).min(all);
-    let mut series = Series::new(all, source.begins_later());
-    let mut moments = source.moments();
-    let mut next = 0;
+    let mut series = Series::new(all, source.begin_later());
+    let progress = Progress::new("reading moments", taken);
     for number in 0..taken {
         let index = if taken > 1 { number * (all - 1) / (taken - 1) } else { all - 1 };
         // A moment that cannot be read is left out: those after it may be whole.
-        if let Some(Ok((_, profile))) = moments.nth(index - next) {
-            series.add(&profile);
+        if let Ok(sums) = source.sums(index) {
+            series.add(&sums);
         }
-        next = index + 1;
+        progress.step();
     }
     series
 }

@@ -16,12 +16,16 @@ mod format;
 mod html;
 mod markdown;
 mod mpip;
+mod order;
 pub mod page;
 pub mod present;
+mod scaling;
 mod sites;
 mod source;
 mod tables;
 
-pub use format::{Format, ReportOptions, TABLES, tables_as_csv, write};
+pub use format::{Format, ReportOptions, TABLES, tables_as_csv, text, write};
 pub use html::series;
+pub use order::By;
+pub use scaling::{Scaling, ScalingRow, ScalingRun};
 pub use source::{Moments, Part, Source, SourceError, Span};

@@ -2,19 +2,21 @@
 
 use std::io::{self, Write};
 
-use crate::present::FindingText;
+use crate::present::{FindingText, TextOptions};
 use mpiprobe_model::Profile;
 
-use super::tables::{Cell, Table, tables};
+use super::tables::{Cell, Content, NAMES, Table, table};
 
 /// As many rows as a page bears, unless others are asked for.
 const ROWS: usize = 20;
+/// The findings stand before the tables; of the others, the CSV tells.
+const LEFT_OUT: [&str; 3] = ["findings", "functions_by_rank", "durations"];
 
 pub(crate) fn markdown(
     name: &str,
     profile: &Profile,
     findings: &[FindingText],
-    top: Option<usize>,
+    options: &TextOptions,
     to: &mut dyn Write,
 ) -> io::Result<()> {
     writeln!(to, "# mpiprobe: {}\n", escaped(name))?;
@@ -40,10 +42,12 @@ pub(crate) fn markdown(
         }
         writeln!(to)?;
     }
-    let most = top.unwrap_or(ROWS);
-    // Of each rank, the CSV tells.
-    for table in tables(profile).iter().filter(|table| table.name != "functions_by_rank" && !table.rows.is_empty()) {
-        write_table(table, most, to)?;
+    let most = options.top.unwrap_or(if options.all { usize::MAX } else { ROWS });
+    for name in NAMES.into_iter().filter(|name| !LEFT_OUT.contains(name)) {
+        let table = table(name, Content { profile, findings: &[], by: options.by });
+        if !table.rows.is_empty() {
+            write_table(&table, most, to)?;
+        }
     }
     Ok(())
 }

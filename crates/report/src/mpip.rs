@@ -1,6 +1,9 @@
 //! A report in the form of mpiP 3.5, for scripts that parse it. What differs from mpiP is told in docs/reports.md.
 
-use std::io::{self, Write};
+use std::{
+    collections::HashMap,
+    io::{self, Write},
+};
 
 use jiff::{SignedDuration, Timestamp, tz::TimeZone};
 use mpiprobe_model::{FunctionRow, Profile, SaturatingSum as _};
@@ -330,14 +333,23 @@ fn call_site(number: usize, function: &str, place: Place, group: &str) -> CallSi
 fn of_places(profile: &Profile, known: &[Site]) -> Vec<CallSite> {
     let group = |name: &str| profile.functions.iter().find(|row| row.all.name == name).map_or("", |row| row.all.group);
     let function = |rank: usize, name: &str| profile.ranks.get(rank)?.functions.iter().find(|row| row.name == name);
+    // How many sites of a function each rank has.
+    let mut numbers: HashMap<&str, Vec<u32>> = HashMap::new();
+    for site in known {
+        let of_ranks = numbers.entry(site.function).or_insert_with(|| vec![0; profile.ranks.len()]);
+        for (rank, _) in &site.ranks {
+            if let Some(number) = of_ranks.get_mut(*rank) {
+                *number += 1;
+            }
+        }
+    }
     let make = |(number, site): (usize, &Site)| {
-        let name = site.started_by.unwrap_or(site.function);
+        let name = site.called();
         let mut found = call_site(number, name, site.place.clone(), group(site.function));
-        for (&rank, amounts) in &site.ranks {
+        for &(rank, amounts) in &site.ranks {
             // Extremes are known of functions: of a site, where it is the function's only one in the rank.
-            let others =
-                || known.iter().filter(|other| other.function == site.function && other.ranks.contains_key(&rank));
-            let row = function(rank, site.function).filter(|_| others().nth(1).is_none());
+            let is_only = numbers.get(site.function).and_then(|of_ranks| of_ranks.get(rank)) == Some(&1);
+            let row = function(rank, site.function).filter(|_| is_only);
             let own = OfRank { sent_bytes: amounts.sent_bytes, ..of_row(rank, row, amounts.calls, amounts.time_ns) };
             found.ranks.push(own);
         }

@@ -1,22 +1,38 @@
 //! Call sites over ranks: the places in the program that call MPI, from the flows of `--traffic`.
 
-use std::{
-    cmp::Reverse,
-    collections::{BTreeMap, HashMap},
-};
+use std::{cmp::Reverse, collections::HashMap};
 
-use mpiprobe_model::{Amounts, FlowRow, Profile};
+use mpiprobe_model::{Amounts, FlowRow, Profile, Spread};
 
 /// One function called at one place.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Site {
     pub(crate) function: &'static str,
     /// `MPI_Start` or `MPI_Startall`, of what a persistent request has moved.
     pub(crate) started_by: Option<&'static str>,
     pub(crate) place: Place,
     pub(crate) all: Amounts,
-    /// By the place of the rank in the profile.
-    pub(crate) ranks: BTreeMap<usize, Amounts>,
+    /// Of operations with a request, over ranks, as in [`mpiprobe_model::FlowRow`].
+    pub(crate) completed: u64,
+    pub(crate) pending_ns: u64,
+    pub(crate) waited_ns: u64,
+    /// Time over all ranks, ns: those that have not been there are in it.
+    pub(crate) time_over_ranks_ns: Spread,
+    /// By the place of the rank in the profile, ascending.
+    pub(crate) ranks: Vec<(usize, Amounts)>,
+}
+
+impl Site {
+    /// The rank with most time there (its place in the profile), and that time, ns.
+    pub(crate) fn slowest(&self) -> Option<(usize, u64)> {
+        let times = self.ranks.iter().map(|(rank, amounts)| (*rank, amounts.time_ns));
+        times.max_by_key(|(rank, time_ns)| (*time_ns, Reverse(*rank)))
+    }
+
+    /// What was called: of a persistent operation, the call that starts it.
+    pub(crate) fn called(&self) -> &'static str {
+        self.started_by.unwrap_or(self.function)
+    }
 }
 
 /// A place in a program, as far as it is known.
@@ -59,26 +75,32 @@ impl Place {
     }
 }
 
+/// What tells flows of different sites apart: the address only where nothing else is known.
+type Key<'a> = (&'static str, Option<&'static str>, Result<&'a str, u64>);
+
 /// All of them, most time first. Empty without `--traffic`.
 ///
 /// A call with two partners, such as `MPI_Sendrecv`, is in the profile for both of them, and in `calls` here as often.
 pub(crate) fn sites(profile: &Profile) -> Vec<Site> {
-    let mut places: HashMap<(&'static str, Option<&'static str>, String), Site> = HashMap::new();
+    let mut numbers: HashMap<Key<'_>, usize> = HashMap::new();
+    let mut sites: Vec<Site> = Vec::new();
     for (number, rank) in profile.ranks.iter().enumerate() {
         for flow in rank.traffic.iter().flat_map(|traffic| &traffic.flows) {
-            let text = text(flow);
-            let site = places.entry((flow.function, flow.started_by, text)).or_insert_with_key(|(.., text)| Site {
-                function: flow.function,
-                started_by: flow.started_by,
-                place: Place::of(text),
-                all: Amounts::default(),
-                ranks: BTreeMap::new(),
+            let text = flow.site.as_deref().ok_or(flow.call_site);
+            let place = *numbers.entry((flow.function, flow.started_by, text)).or_insert_with(|| {
+                sites.push(Site::begin(flow));
+                sites.len() - 1
             });
-            site.all.add(&flow.amounts);
-            site.ranks.entry(number).or_default().add(&flow.amounts);
+            if let Some(site) = sites.get_mut(place) {
+                site.add(number, flow);
+            }
         }
     }
-    let mut sites: Vec<Site> = places.into_values().collect();
+    for site in &mut sites {
+        let absent = profile.ranks.len().saturating_sub(site.ranks.len());
+        let times = site.ranks.iter().map(|(_, amounts)| amounts.time_ns as f64);
+        site.time_over_ranks_ns = Spread::of(times.chain(std::iter::repeat_n(0.0, absent))).unwrap_or_default();
+    }
     sites.sort_by(|a, b| {
         let key = |site: &Site| (Reverse(site.all.time_ns), Reverse(site.all.calls));
         key(a)
@@ -88,8 +110,33 @@ pub(crate) fn sites(profile: &Profile) -> Vec<Site> {
     sites
 }
 
-fn text(flow: &FlowRow) -> String {
-    flow.site.clone().unwrap_or_else(|| format!("{:#x}", flow.call_site))
+impl Site {
+    fn begin(flow: &FlowRow) -> Self {
+        let text = flow.site.as_deref().map_or_else(|| format!("{:#x}", flow.call_site), ToOwned::to_owned);
+        Self {
+            function: flow.function,
+            started_by: flow.started_by,
+            place: Place::of(&text),
+            all: Amounts::default(),
+            completed: 0,
+            pending_ns: 0,
+            waited_ns: 0,
+            time_over_ranks_ns: Spread::default(),
+            ranks: Vec::new(),
+        }
+    }
+
+    /// Ranks come one after the other.
+    fn add(&mut self, rank: usize, flow: &FlowRow) {
+        self.all.add(&flow.amounts);
+        self.completed = self.completed.saturating_add(flow.completed);
+        self.pending_ns = self.pending_ns.saturating_add(flow.pending_ns);
+        self.waited_ns = self.waited_ns.saturating_add(flow.waited_ns);
+        match self.ranks.last_mut() {
+            Some((last, amounts)) if *last == rank => amounts.add(&flow.amounts),
+            _ => self.ranks.push((rank, flow.amounts)),
+        }
+    }
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! What a look at one thread has brought.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::registers::Registers;
@@ -56,7 +57,7 @@ impl Progress {
 }
 
 /// How registers and stack were got.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Way {
     /// Copied by the kernel while the thread did not run.
@@ -68,7 +69,7 @@ pub enum Way {
 }
 
 /// How far registers and stack belong together.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Certainty {
     /// Of one moment.
@@ -115,7 +116,7 @@ impl SystemCall {
 }
 
 /// What the scheduler says of a thread.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum State {
     /// On a CPU, or waiting for one.

@@ -2,10 +2,11 @@
 
 use std::{collections::BTreeSet, fmt};
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Who a thread belongs to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Member {
     Rank(u32),
@@ -23,7 +24,7 @@ impl fmt::Display for Member {
 }
 
 /// Ranks, each once.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(transparent)]
 pub struct RankSet(BTreeSet<Member>);
 

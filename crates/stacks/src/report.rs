@@ -6,6 +6,7 @@ use std::{
 };
 
 use mpiprobe_model::CallSite;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::{
@@ -20,7 +21,7 @@ use crate::{
 };
 
 /// How the whole looks.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
     /// Some ranks have gone on in the program while they were looked at: nothing hangs.
@@ -34,7 +35,7 @@ pub enum Verdict {
 }
 
 /// Several looks, in short.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct Report {
     pub verdict: Verdict,
     /// How often it was looked, and over how long.
@@ -60,7 +61,7 @@ pub struct Report {
 }
 
 /// Something that keeps ranks from going on.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct Cause {
     pub kind: CauseKind,
     /// Of a circle in its order.
@@ -72,7 +73,7 @@ pub struct Cause {
 }
 
 /// What kind of thing.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum CauseKind {
     /// Each of the ranks waits for the next one, the last for the first.
@@ -84,7 +85,7 @@ pub enum CauseKind {
 }
 
 /// What one thread does; of each rank those that are in MPI, and the first one.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct ThreadReport {
     pub member: Member,
     pub pid: u32,
@@ -110,7 +111,7 @@ pub struct ThreadReport {
 }
 
 /// What a thread does.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case", tag = "doing")]
 pub enum Doing {
     Mpi {
@@ -153,7 +154,7 @@ pub enum Doing {
 }
 
 /// One argument of a call that began before anybody looked.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Argument {
     pub name: String,
     /// As people write it; `None` where it is not known.

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use mpiprobe_functions::FunctionId;
 use mpiprobe_model::CallSite;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::{
@@ -17,7 +18,7 @@ use crate::{
 };
 
 /// One thread at one moment.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct ThreadStack {
     pub member: Member,
     pub pid: u32,
@@ -59,9 +60,10 @@ pub struct ThreadStack {
 }
 
 /// An MPI call that a thread is in.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct MpiCall {
     #[serde(serialize_with = "name")]
+    #[schemars(with = "String")]
     pub function: FunctionId,
     /// Where the program has made it; `None` where the stack could not be followed so far.
     #[serde(skip_serializing_if = "Option::is_none", serialize_with = "site")]
@@ -100,7 +102,7 @@ pub enum WhereNow {
 }
 
 /// A system call that a thread is in.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct SystemCallSeen {
     pub number: u64,
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -2,12 +2,13 @@
 
 use std::fmt::Write as _;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::ranks::{Member, RankSet};
 
 /// What a frame is called in the tree: frames that are equal are one.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 pub struct Label {
     /// `solve`, `MPI_Recv`, `libucp.so.0+0x1234`.
     pub function: String,
@@ -30,7 +31,7 @@ impl Label {
 }
 
 /// A function that threads are in, and what it has called.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Node {
     #[serde(flatten)]
     pub label: Label,
@@ -44,7 +45,7 @@ pub struct Node {
 }
 
 /// The stacks of many threads.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(transparent)]
 pub struct Tree {
     roots: Vec<Node>,

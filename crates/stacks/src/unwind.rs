@@ -7,6 +7,7 @@ use std::{collections::HashMap, sync::Arc};
 
 use crate::callsites::{Cfa, FrameRules, Module, ModuleAddress, Rule};
 use gimli::{EndianSlice, Evaluation, EvaluationResult, Expression, Location, Value};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{
@@ -34,7 +35,7 @@ pub struct Frame {
 }
 
 /// How a frame was found.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum FoundBy {
     /// The thread's own registers.
@@ -46,7 +47,7 @@ pub enum FoundBy {
 }
 
 /// Why there are no further frames.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum End {
     /// The thread began here.

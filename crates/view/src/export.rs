@@ -4,7 +4,7 @@ use std::io::{self, Write as _};
 
 use mpiprobe_discover::files::{PRIVATE, create_new};
 use mpiprobe_model::{Profile, analyse::ProfileOutput};
-use mpiprobe_report::present::findings;
+use mpiprobe_report::present::{TextOptions, findings};
 
 use super::content::{Grid, Row};
 
@@ -22,7 +22,9 @@ pub(super) enum Form {
 /// link followed: mpiprobe may be root in a directory of somebody else.
 pub(super) fn write(profile: &Profile, form: Form) -> io::Result<String> {
     let (text, ending) = match form {
-        Form::Text => (mpiprobe_report::present::profile(profile, &findings(profile), None), "txt"),
+        Form::Text => {
+            (mpiprobe_report::present::profile(&TextOptions::default(), profile, &findings(profile), None), "txt")
+        }
         Form::Json => (serde_json::to_string(&ProfileOutput::new(profile, profile))? + "\n", "json"),
     };
     let moment: String = profile.began.chars().filter(char::is_ascii_alphanumeric).take(15).collect();

@@ -8,22 +8,20 @@ use mpiprobe_attach::AttachMethod;
 use mpiprobe_functions::FunctionSet;
 use mpiprobe_model::filter::{self as filters, Filter};
 use mpiprobe_report::Format as ReportFormat;
-use mpiprobe_report::compare::{Basis, Condition, ConditionError};
 use mpiprobe_report::present::recording::{At, RecordTo};
 use mpiprobe_tracer::Selection;
 use mpiprobe_view::{Scheme, ViewOptions};
 
 use super::{
+    compare::Compare,
     export::Export,
     output::{FileMode, filter},
     plot::Plot,
     report::Report,
+    schema::Printed,
     waits::Waits,
 };
-use crate::{
-    compare::Format,
-    session::{EngineChoice, Returns, launched::RunEngine, trace::Ranks},
-};
+use crate::session::{EngineChoice, Returns, launched::RunEngine, trace::Ranks};
 
 /// Observes running, unmodified MPI programs: what every call costs, per rank and function.
 ///
@@ -234,7 +232,7 @@ pub enum Command {
     /// Run a command, such as `mpirun -n 4 ./app`, and print the profile of its MPI processes when it has ended. Counted by eBPF
     /// where that is permitted and misses no call, else by a preloaded library, which needs no rights. Exits as the command does.
     Run(Box<Run>),
-    /// Show a recording (--record): in the full-screen view, at first its last moment, or without a terminal that moment only.
+    /// Show what is kept of a run: in the full-screen view, at first its last moment, or without a terminal that moment only.
     View(View),
     /// Print what is kept of a run: of a recording, a profile as JSON, a directory of tables, or several files of its nodes.
     Report(Box<Report>),
@@ -245,9 +243,14 @@ pub enum Command {
     /// Write a trace as files that other tools open: OTF2, Perfetto, Parquet, CSV.
     Export(Box<Export>),
     /// Compare runs: what got slower or faster, and how sure that is. Several runs a side tell most.
-    Compare(Compare),
+    Compare(Box<Compare>),
     /// Show which defaults hold, and which file sets them: `~/.config/mpiprobe/config.toml`, or `/etc/mpiprobe.toml`.
     Config,
+    /// Print the JSON Schema of what mpiprobe prints as JSON.
+    Schema {
+        #[arg(value_enum, default_value_t)]
+        of: Printed,
+    },
     /// Print what makes a shell complete mpiprobe's options, for bash, elvish, fish, powershell or zsh.
     ///
     /// Such as `mpiprobe completions bash > ~/.local/share/bash-completion/completions/mpiprobe`.
@@ -304,52 +307,13 @@ pub struct Service {
     pub configuration: PathBuf,
 }
 
-/// Runs, and how they are compared.
-#[derive(Args, Debug)]
-pub struct Compare {
-    /// Recordings (--record), or profiles as JSON: those before, or just one before and one after.
-    #[arg(required = true, value_name = "FILE")]
-    pub files: Vec<PathBuf>,
-    /// Those after; without, the second of two files.
-    #[arg(long, value_name = "FILE", num_args = 1..)]
-    pub to: Vec<PathBuf>,
-    /// What times are divided by: `run`, `time` (the wall time observed), `call`, or `iteration=NAME`, where NAME is the function or the
-    /// phase that there is one of in each iteration; the default is `run` if all runs were observed to their ends, else `time`.
-    #[arg(long, value_name = "BASIS", value_parser = basis)]
-    pub per: Option<Basis>,
-    /// Exit with 4 if this holds, such as 'MPI_Allreduce > +10 %', 'elapsed > 5 %', 'Recv in rank 3 > 5 %' or 'site halo.c:91 > 5 %'; may
-    /// be given several times. A change that may be chance does not count.
-    #[arg(long, value_name = "CONDITION", value_parser = condition)]
-    pub fail_if: Vec<Condition>,
-    /// Also runs of different programs.
-    #[arg(long)]
-    pub anyway: bool,
-    /// Of runs of different numbers of ranks: each rank has as much to do in all of them.
-    #[arg(long)]
-    pub weak: bool,
-    /// How it is printed.
-    #[arg(long, value_enum, value_name = "FORMAT", default_value_t)]
-    pub format: Format,
-    /// So many rows of each table, those that differ most.
-    #[arg(long, value_name = "N", default_value_t = 20)]
-    pub top: usize,
-}
-
-impl Compare {
-    /// Runs before and runs after; `None`: which is which is not said.
-    pub fn sides(&self) -> Option<(&[PathBuf], &[PathBuf])> {
-        match self.files.as_slice() {
-            files if !self.to.is_empty() => Some((files, &self.to)),
-            [before, after] => Some((std::slice::from_ref(before), std::slice::from_ref(after))),
-            _ => None,
-        }
-    }
-}
-
-/// A recording, and how it is shown.
+/// A run that was kept, and how it is shown.
 #[derive(Args, Debug)]
 pub struct View {
-    pub file: PathBuf,
+    /// A recording (--record), profiles as JSON (--json), or a directory of tables (run --output); several are parts of one job, of a
+    /// node each.
+    #[arg(required = true, value_name = "SOURCE")]
+    pub sources: Vec<PathBuf>,
     /// The profile of one moment as text, even on a terminal.
     #[arg(long)]
     pub plain: bool,
@@ -362,6 +326,9 @@ pub struct View {
     /// Show only rows of the profile for which this is not false; see docs/filter.md
     #[arg(long, value_name = "FILTER", value_parser = filter)]
     pub filter: Option<Filter>,
+    /// Take tables of other users in as well, who may have written anything into them.
+    #[arg(long)]
+    pub any_owner: bool,
     #[command(flatten)]
     pub appearance: Appearance,
 }
@@ -438,14 +405,6 @@ impl TraceChoice {
     }
 }
 
-fn basis(text: &str) -> Result<Basis, String> {
-    text.parse()
-}
-
-fn condition(text: &str) -> Result<Condition, String> {
-    text.parse().map_err(|error: ConditionError| error.to_string())
-}
-
 fn size(text: &str) -> Result<u64, String> {
     filters::bytes(text).ok_or_else(|| "such as 500MB or 4GiB".into())
 }
@@ -503,6 +462,7 @@ mod tests {
             &["--functions", "Sendd"],
             &["--max-processes", "1"],
             &["compare"],
+            &["report", "a", "--by", "rank"],
             &["compare", "a", "b", "--per", "rank"],
             &["compare", "a", "b", "--fail-if", "Send"],
         ] {

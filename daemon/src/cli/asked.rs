@@ -1,6 +1,7 @@
 //! What the options mean: what is observed, and what is looked at.
 
 use mpiprobe_discover::{JobChoice, Target};
+use mpiprobe_report::present::TextOptions;
 
 use super::arguments::{Hang, Observe, Targets};
 use crate::{
@@ -36,6 +37,7 @@ pub(super) fn options(asked: &Observe, trace_bpf: bool) -> Options {
         max_communicators: asked.max_communicators,
         max_requests: asked.max_requests,
         max_stats: asked.max_stats,
+        text: TextOptions::default(),
         trace_bpf,
         is_thrifty: false,
         service: None,

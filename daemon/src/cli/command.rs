@@ -10,30 +10,29 @@ use clap::CommandFactory as _;
 use mpiprobe_discover::{Caller, ProcRoot, ProcRootError, ProcessError, Scanner, put_down_files_rights};
 use mpiprobe_model::{Verdict, analyse::ProfileOutput};
 use mpiprobe_plan::ImplementationRecogniser;
-use mpiprobe_report::Format as ReportFormat;
-use mpiprobe_report::present::{
-    JobList, ListedJobs, Output, OutputError, findings,
-    recording::{Recording, RecordingError},
-    say,
-};
+use mpiprobe_report::present::{JobList, ListedJobs, Output, OutputError, TextOptions, findings, say};
+use mpiprobe_report::{Format as ReportFormat, Span};
 use mpiprobe_view::{Files, StartError, ViewError, ViewOptions, ViewStart};
 use rustix::process::{getegid, geteuid, getgid, getuid};
 use thiserror::Error;
 
 use super::{
-    arguments::{Arguments, Command, Compare, Hang, Observe, Run, View},
+    arguments::{Arguments, Command, Hang, Observe, Run, View},
     asked::{asked_hang, options},
+    compare::{Compare, CompareError, compare},
     export::{Export, ExportFailure, export},
     manual,
     output::FileMode,
     plot::{Plot, PlotFailure, plot},
     report::{Report, ReportError, report},
+    schema::schema,
+    sources::{OpenError, open_moments},
+    terminal::{show, width, width_of},
     waits::{Waits, WaitsError, waits},
     words::{query_of, query_of_hang},
 };
 use crate::{
     asking::{AskError, Service, can_attach_itself},
-    compare::{CompareError, Compared, compare},
     doctor,
     hang::{self, HangError, Shown},
     preload::{LibraryError, library},
@@ -98,7 +97,7 @@ pub enum CommandError {
     #[error(transparent)]
     Output(#[from] OutputError),
     #[error(transparent)]
-    Recording(#[from] RecordingError),
+    Open(#[from] OpenError),
     #[error(transparent)]
     Replay(#[from] ViewError),
     #[error(transparent)]
@@ -115,8 +114,6 @@ pub enum CommandError {
     Compare(#[from] CompareError),
     #[error("mpiprobe has no command {0:?}; `mpiprobe help` lists them")]
     NoPage(String),
-    #[error("which of these runs are before, and which are after? put --to before the latter")]
-    WhichSide,
     #[error(transparent)]
     View(#[from] StartError),
     #[error(transparent)]
@@ -142,11 +139,15 @@ pub async fn execute(arguments: &Arguments) -> Result<Exit, CommandError> {
         Some(Command::Hang(asked)) => explain_hang(asked, arguments.socket.as_deref()).await,
         // Not from here: it must be the only thread.
         Some(Command::Service(_)) => Ok(Exit::Failed),
-        Some(Command::Run(run)) => Ok(run_command(run, arguments.trace_bpf).await),
-        Some(Command::View(asked)) => view_recording(asked).await,
-        Some(Command::Report(report)) => print_report(report),
-        Some(Command::Compare(asked)) => compare_runs(asked),
+        Some(Command::Run(run)) => Ok(run_command(run, arguments).await),
+        Some(Command::View(asked)) => view_kept(asked, arguments.verbose > 0).await,
+        Some(Command::Report(asked)) => print_report(asked, arguments.verbose > 0),
+        Some(Command::Compare(asked)) => compare_runs(asked, arguments.verbose > 0),
         Some(Command::Config) => show_configuration(),
+        Some(Command::Schema { of }) => {
+            Output.json(&schema(*of))?;
+            Ok(Exit::Complete)
+        }
         Some(Command::Completions { shell }) => print(&manual::completions(*shell)),
         Some(Command::Man { command }) => match manual::page(command.as_deref()) {
             Some(page) => print(&page),
@@ -179,7 +180,8 @@ async fn observe(arguments: &Arguments) -> Result<Exit, CommandError> {
     let without = options(asked, arguments.trace_bpf);
     let named = arguments.socket.as_deref();
     let service = ByService { socket: socket(named), is_named: named.is_some(), query: query_of(&without) };
-    let options = Options { view: view(asked)?, record: asked.record.to(), service: Some(service), ..without };
+    let text = TextOptions { width: width(), all: arguments.verbose > 0, ..TextOptions::default() };
+    let options = Options { view: view(asked)?, record: asked.record.to(), service: Some(service), text, ..without };
     Ok(session::run(&options).await?.into())
 }
 
@@ -229,9 +231,9 @@ fn find_waits(asked: &Waits) -> Result<Exit, CommandError> {
     }
 }
 
-fn print_report(asked: &Report) -> Result<Exit, CommandError> {
+fn print_report(asked: &Report, verbose: bool) -> Result<Exit, CommandError> {
     put_down_files_rights().map_err(CommandError::Rights)?;
-    match report(asked) {
+    match report(asked, verbose) {
         Err(ReportError::Output(error)) => Err(error.into()),
         reported => Ok(reported?.into()),
     }
@@ -244,13 +246,9 @@ fn show_configuration() -> Result<Exit, CommandError> {
     Ok(if configuration.mistakes().next().is_none() { Exit::Complete } else { Exit::Failed })
 }
 
-fn compare_runs(asked: &Compare) -> Result<Exit, CommandError> {
+fn compare_runs(asked: &Compare, verbose: bool) -> Result<Exit, CommandError> {
     put_down_files_rights().map_err(CommandError::Rights)?;
-    let (before, after) = asked.sides().ok_or(CommandError::WhichSide)?;
-    let options =
-        mpiprobe_report::compare::Options { basis: asked.per.clone(), anyway: asked.anyway, is_weak: asked.weak };
-    let (conditions, format, top) = (asked.fail_if.as_slice(), asked.format, asked.top);
-    match compare(&Compared { before, after, options, conditions, format, top }) {
+    match compare(asked, verbose) {
         Err(CompareError::Output(error)) => Err(error.into()),
         held => Ok(if held? { Exit::ConditionHolds } else { Exit::Complete }),
     }
@@ -296,7 +294,7 @@ fn trace_to(run: &Run) -> Option<TraceOptions> {
     run.trace.clone().map(|path| TraceOptions { path, mode, selection, ranks, when: When::Always })
 }
 
-async fn run_command(run: &Run, trace_bpf: bool) -> Exit {
+async fn run_command(run: &Run, arguments: &Arguments) -> Exit {
     let report = match report_to(run) {
         Ok(report) => report,
         Err(error) => {
@@ -316,7 +314,12 @@ async fn run_command(run: &Run, trace_bpf: bool) -> Exit {
         record: run.record.to(),
         trace: trace_to(run),
         interval: run.interval,
-        trace_bpf,
+        text: TextOptions {
+            width: if run.profile.is_none() { width_of(&io::stderr()) } else { None },
+            all: arguments.verbose > 0,
+            ..TextOptions::default()
+        },
+        trace_bpf: arguments.trace_bpf,
     };
     match launched::run_command(&options, run.engine).await {
         Ok(status) => Exit::Command(status),
@@ -327,27 +330,29 @@ async fn run_command(run: &Run, trace_bpf: bool) -> Exit {
     }
 }
 
-async fn view_recording(asked: &View) -> Result<Exit, CommandError> {
+async fn view_kept(asked: &View, verbose: bool) -> Result<Exit, CommandError> {
     put_down_files_rights().map_err(CommandError::Rights)?;
-    let recording = Recording::open(&asked.file)?;
-    let index = asked.at.map_or(Ok(recording.len().saturating_sub(1)), |at| recording.find(at))?;
+    let run = open_moments(&asked.sources, Span::default(), asked.any_owner)?;
+    let last = run.count().saturating_sub(1);
+    let moment = asked.at.map_or(Ok(last), |at| run.find(at)).map_err(OpenError::from)?;
     if !asked.plain && !asked.json && mpiprobe_view::is_interactive() {
         let files = Files::new(&|name| std::env::var(name).ok());
         let start = ViewStart::new(asked.filter.clone(), None, files)?;
-        mpiprobe_view::replay(recording, index, asked.appearance.options(), start).await?;
+        mpiprobe_view::replay(run, moment, asked.appearance.options(), start).await?;
         return Ok(Exit::Complete);
     }
-    for note in recording.notes() {
-        say(format_args!("{}: {note}", asked.file.display()));
+    for note in run.notes() {
+        say(format_args!("{}: {note}", run.name()));
     }
-    let profile = recording.profile(index)?;
+    let profile = run.moment(moment).map_err(OpenError::from)?;
     let filter = asked.filter.as_ref();
     if asked.json {
         let shown = mpiprobe_report::present::filtered(&profile, filter);
         Output.json_line(&ProfileOutput::new(&shown, &profile))?;
     } else {
-        Output.text(&format!("{}, moment {} of {}\n", recording.describe(index), index + 1, recording.len()))?;
-        Output.text(&mpiprobe_report::present::profile(&profile, &findings(&profile), filter))?;
+        let head = format!("{}, moment {} of {}\n", run.describe(moment), moment + 1, run.count());
+        let options = TextOptions { width: width(), all: verbose, ..TextOptions::default() };
+        show(&(head + &mpiprobe_report::present::profile(&options, &profile, &findings(&profile), filter)), true)?;
     }
     Ok(if profile.complete { Exit::Complete } else { Exit::Incomplete })
 }

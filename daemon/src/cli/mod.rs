@@ -3,13 +3,16 @@
 mod arguments;
 mod asked;
 mod command;
+mod compare;
 mod configuration;
 mod export;
 mod manual;
 mod output;
 mod plot;
 mod report;
+mod schema;
 mod sources;
+mod terminal;
 mod traces;
 mod waits;
 mod words;

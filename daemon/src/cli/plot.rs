@@ -3,9 +3,9 @@
 use std::{ops::RangeInclusive, path::PathBuf};
 
 use clap::{Args, ValueEnum};
-use mpiprobe_report::page::plot::{self, Measure, PlotError, PlotOptions, ScalingPoint};
+use mpiprobe_report::page::plot::{self, Measure, PlotError, PlotOptions};
 use mpiprobe_report::present::say;
-use mpiprobe_report::{Source, series};
+use mpiprobe_report::{Scaling, ScalingRun, Source, series};
 use thiserror::Error;
 
 use super::{
@@ -48,6 +48,9 @@ pub struct Plot {
     /// Of a histogram, the function; the default is the one with most time.
     #[arg(long, value_name = "NAME", help_heading = "What is shown")]
     pub function: Option<String>,
+    /// Of scaling: each rank has as much to do in all runs; otherwise there is as much to do in all ranks together.
+    #[arg(long, help_heading = "What is shown")]
+    pub weak: bool,
     #[command(flatten)]
     pub span: SpanArguments,
     /// Take tables of other users in as well, who may have written anything into them.
@@ -98,10 +101,14 @@ pub(super) fn plot(asked: &Plot) -> Result<Outcome, PlotFailure> {
         ranks: asked.ranks.clone(),
     };
     let (svg, complete) = if asked.kind == PlotKind::Scaling {
-        let runs: Vec<Source> =
-            asked.sources.iter().map(|path| open(asked, std::slice::from_ref(path))).collect::<Result<_, _>>()?;
-        let points: Vec<ScalingPoint> = runs.iter().map(|run| ScalingPoint::of(run.profile())).collect();
-        (plot::scaling(&points, &options)?, runs.iter().all(|run| run.profile().complete))
+        let mut complete = true;
+        let run = |path| -> Result<ScalingRun, OpenError> {
+            let source = open(asked, std::slice::from_ref(path))?;
+            complete &= source.profile().complete;
+            Ok(ScalingRun::of(source.profile()))
+        };
+        let runs: Vec<ScalingRun> = asked.sources.iter().map(run).collect::<Result<_, _>>()?;
+        (plot::scaling(&Scaling::of(&runs, asked.weak), &options)?, complete)
     } else {
         let source = open(asked, &asked.sources)?;
         (draw(&source, asked, &options)?, source.profile().complete)
@@ -131,7 +138,7 @@ fn draw(source: &Source, asked: &Plot, options: &PlotOptions) -> Result<String, 
         }
         PlotKind::Timeline => plot::timeline(profile, &series(source), options),
         PlotKind::Histogram => plot::histogram(profile, asked.function.as_deref(), options),
-        PlotKind::Scaling => plot::scaling(&[ScalingPoint::of(profile)], options),
+        PlotKind::Scaling => plot::scaling(&Scaling::of(&[ScalingRun::of(profile)], asked.weak), options),
     }
 }
 

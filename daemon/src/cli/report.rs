@@ -11,13 +11,14 @@ use clap::Args;
 use mpiprobe_discover::with_callers_rights;
 use mpiprobe_model::filter::Filter;
 use mpiprobe_report::page::html::{HtmlError, has_page};
-use mpiprobe_report::present::{Output, OutputError, say};
-use mpiprobe_report::{Format, ReportOptions, Source, TABLES, tables_as_csv, write};
+use mpiprobe_report::present::{Output, OutputError, TextOptions, say};
+use mpiprobe_report::{By, Format, ReportOptions, Source, TABLES, tables_as_csv, text, write};
 use thiserror::Error;
 
 use super::{
     output::{FileMode, filter},
     sources::{OpenError, SpanArguments, open_source},
+    terminal::{show, width},
 };
 use crate::session::{Outcome, ProfileTo, WriteError, create_file};
 
@@ -37,9 +38,19 @@ pub struct Report {
     /// Of CSV, only this table.
     #[arg(long, value_name = "TABLE", value_parser = TABLES, help_heading = "Output")]
     pub table: Option<String>,
-    /// Show so many rows of each table for people at most.
+    /// Show so many rows of each table for people at most; with -v, all of them.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..), help_heading = "Output")]
     pub top: Option<u32>,
+    /// Show rows with most of this first: ranks, functions, call sites, communicators and pairs, of text, Markdown and CSV.
+    #[arg(long, value_name = "WHAT", value_enum, help_heading = "Output")]
+    pub by: Option<By>,
+    /// Show only what went over communicators whose name matches, such as `world`, `row*`, `split#*`; may be given several times.
+    /// Functions and ranks are shown as without.
+    #[arg(long, value_name = "NAME", help_heading = "Output")]
+    pub comm: Vec<String>,
+    /// Text on a terminal as it is, not by $PAGER.
+    #[arg(long, help_heading = "Output")]
+    pub no_pager: bool,
     /// Of HTML, show the source around call sites from files below DIR, that you may read and whose name is theirs alone there.
     #[arg(long, value_name = "DIR", help_heading = "Output")]
     pub source: Vec<PathBuf>,
@@ -76,11 +87,17 @@ pub enum ReportError {
 }
 
 /// Reads the run and writes its report.
-pub(super) fn report(asked: &Report) -> Result<Outcome, ReportError> {
+pub(super) fn report(asked: &Report, verbose: bool) -> Result<Outcome, ReportError> {
     let format = if asked.json { Format::Json } else { asked.format };
     let options = ReportOptions {
         filter: asked.filter.clone(),
-        top: asked.top.and_then(|top| usize::try_from(top).ok()),
+        communicators: asked.comm.clone(),
+        text: TextOptions {
+            width: if asked.output.is_none() { width() } else { None },
+            top: asked.top.and_then(|top| usize::try_from(top).ok()),
+            all: verbose,
+            by: asked.by,
+        },
         table: asked.table.as_deref().and_then(|name| TABLES.into_iter().find(|table| *table == name)),
         sources: asked.source.clone(),
     };
@@ -122,6 +139,7 @@ fn write_report(
             let path = file.path().to_owned();
             file.write_with(|to| write(&source, format, options, to)).map_err(|error| WriteError::new(&path, error))?;
         }
+        None if format == Format::Text => show(&text(&source, options), !asked.no_pager)?,
         None => Output.with(|to| write(&source, format, options, to))?,
     }
     Ok(outcome(&source))
@@ -132,10 +150,10 @@ fn write_tables(asked: &Report, directory: &Path, options: &ReportOptions) -> Re
     let source = open(asked)?;
     let failed = |error| WriteError::new(directory, error);
     with_callers_rights(|| DirBuilder::new().mode(0o700).create(directory)).map_err(failed)?;
-    for (name, text) in tables_as_csv(&source, options) {
+    tables_as_csv(&source, options, &mut |name, text| -> Result<(), WriteError> {
         let path = directory.join(name).with_extension("csv");
         let file = create_file(&ProfileTo { path: path.clone(), mode: asked.files.file_mode })?;
-        file.write(&text).map_err(|error| WriteError::new(&path, error))?;
-    }
+        file.write(&text).map_err(|error| WriteError::new(&path, error))
+    })?;
     Ok(outcome(&source))
 }

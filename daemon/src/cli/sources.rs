@@ -3,12 +3,16 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use mpiprobe_common::file::SUFFIX;
 use mpiprobe_discover::with_callers_rights;
 use mpiprobe_report::present::recording::At;
-use mpiprobe_report::{Part, Source, SourceError, Span};
+use mpiprobe_report::{Moments, Part, Source, SourceError, Span};
 use thiserror::Error;
 
 use crate::session::wrapped::{TablesError, kept_tables};
+
+/// Of files in a directory that are recordings and profiles.
+const ENDINGS: [&str; 2] = ["rec", "json"];
 
 /// Which part of a run is meant.
 #[derive(Args, Clone, Copy, Debug)]
@@ -39,18 +43,44 @@ pub enum OpenError {
     Tables(#[from] TablesError),
 }
 
-/// Opens one run: recordings, profiles as JSON, directories of tables; several are parts of one job.
+/// Opens one run: recordings, profiles as JSON, directories of tables, or of recordings and profiles; several are parts of one job.
 pub(super) fn open_source(paths: &[PathBuf], span: Span, any_owner: bool) -> Result<Source, OpenError> {
-    let part = |path: &PathBuf| -> Result<Part, OpenError> {
-        if !is_directory(path) {
-            return Ok(Part::open(path)?);
+    Ok(Source::of_parts(parts(paths, any_owner)?, span)?)
+}
+
+/// The same, of which nothing is read yet: of a damaged one, some moments may be whole.
+pub(super) fn open_moments(paths: &[PathBuf], span: Span, any_owner: bool) -> Result<Moments, OpenError> {
+    Ok(Moments::of_parts(parts(paths, any_owner)?, span)?)
+}
+
+fn parts(paths: &[PathBuf], any_owner: bool) -> Result<Vec<Part>, OpenError> {
+    let mut parts = Vec::new();
+    for path in paths {
+        let files = if is_directory(path) { kept_in(path) } else { Some(vec![path.clone()]) };
+        match files {
+            Some(files) => {
+                for file in files {
+                    parts.push(Part::open(&file)?);
+                }
+            }
+            None => parts.push(Part::of_profile(path.display().to_string(), kept_tables(path, any_owner)?)),
         }
-        Ok(Part::of_profile(path.display().to_string(), kept_tables(path, any_owner)?))
-    };
-    let parts = paths.iter().map(part).collect::<Result<_, _>>()?;
-    Ok(Source::of_parts(parts, span)?)
+    }
+    Ok(parts)
 }
 
 fn is_directory(path: &Path) -> bool {
     with_callers_rights(|| path.metadata()).is_ok_and(|found| found.is_dir())
+}
+
+/// Recordings and profiles in a directory, in the order of their names, each of a node of one job; `None`: there are none, or there are
+/// tables.
+fn kept_in(directory: &Path) -> Option<Vec<PathBuf>> {
+    let entries = with_callers_rights(|| directory.read_dir()).ok()?;
+    let paths: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
+    let is_table = |path: &PathBuf| path.as_os_str().as_encoded_bytes().ends_with(SUFFIX.as_bytes());
+    let is_kept = |path: &PathBuf| path.extension().is_some_and(|ending| ENDINGS.iter().any(|known| ending == *known));
+    let mut kept: Vec<PathBuf> = paths.iter().filter(|path| is_kept(path)).cloned().collect();
+    kept.sort();
+    (!kept.is_empty() && !paths.iter().any(is_table)).then_some(kept)
 }

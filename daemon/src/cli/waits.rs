@@ -3,12 +3,12 @@
 use clap::Args;
 use mpiprobe_model::{WAITS_SCHEMA, WaitStates};
 use mpiprobe_replay::{Clocks, analyse, threads};
-use mpiprobe_report::present::{Output, OutputError, Progress, wait_states};
+use mpiprobe_report::present::{Output, OutputError, Progress, TextOptions, wait_states};
 use mpiprobe_trace::{ReadError, Trace as _, store};
 use serde::Serialize;
 use thiserror::Error;
 
-use super::traces::TraceArguments;
+use super::{terminal::width, traces::TraceArguments};
 use crate::session::Outcome;
 
 /// Which trace, and how it is shown.
@@ -58,7 +58,8 @@ pub(super) fn waits(asked: &Waits) -> Result<Outcome, WaitsError> {
         let version = env!("CARGO_PKG_VERSION");
         Output.json(&Named { schema: WAITS_SCHEMA, mpiprobe_version: version, states: &states })?;
     } else {
-        Output.text(&wait_states(&states, asked.top))?;
+        let options = TextOptions { width: width(), top: Some(asked.top), ..TextOptions::default() };
+        Output.text(&wait_states(&states, &options))?;
     }
     Ok(if states.complete { Outcome::Complete } else { Outcome::Incomplete })
 }

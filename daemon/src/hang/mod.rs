@@ -16,6 +16,7 @@ use mpiprobe_discover::{
 use mpiprobe_plan::ImplementationRecogniser;
 use mpiprobe_report::present::{OutputError, say};
 use mpiprobe_stacks::{Capture, CaptureError, Limits, Looker, Member, Report, Target as Looked};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
@@ -27,8 +28,6 @@ const OVER: Duration = Duration::from_secs(1);
 /// How often the last look is repeated where threads ran while they were looked at, and after how long.
 const AGAIN: u32 = 10;
 const BETWEEN: Duration = Duration::from_millis(20);
-/// Of the JSON output.
-const SCHEMA: &str = "mpiprobe.hang/1";
 /// Looks where threads have to be stopped for each.
 const LOOKS_THAT_STOP: u32 = 2;
 
@@ -90,14 +89,19 @@ pub enum HangError {
 }
 
 /// The answer, for each job.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub struct Explained {
     pub schema: &'static str,
     pub jobs: Vec<JobHang>,
 }
 
+impl Explained {
+    /// Name and version of the JSON form.
+    pub const SCHEMA: &'static str = "mpiprobe.hang/1";
+}
+
 /// What the ranks of one job do.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub struct JobHang {
     /// As `mpiprobe ps` names it.
     #[serde(rename = "job")]
@@ -167,7 +171,7 @@ pub fn explain_for(asked: &Asked, caller: Caller) -> Result<Explained, HangError
         causes::explain(&mut report, &processes, &mut libraries);
         JobHang { name, report }
     };
-    Ok(Explained { schema: SCHEMA, jobs: jobs.into_iter().zip(seen).zip(libraries).map(report).collect() })
+    Ok(Explained { schema: Explained::SCHEMA, jobs: jobs.into_iter().zip(seen).zip(libraries).map(report).collect() })
 }
 
 /// Bytes of one element of a predefined datatype of a process, by its handle.

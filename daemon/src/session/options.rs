@@ -7,7 +7,7 @@ use mpiprobe_attach::AttachMethod;
 use mpiprobe_discover::{JobChoice, Target};
 use mpiprobe_functions::FunctionSet;
 use mpiprobe_model::filter::Filter;
-use mpiprobe_report::present::recording::RecordTo;
+use mpiprobe_report::present::{TextOptions, recording::RecordTo};
 use mpiprobe_view::{ViewOptions, ViewStart};
 
 /// Who counts.
@@ -68,6 +68,8 @@ pub struct Options {
     pub once: bool,
     /// Rows that are shown.
     pub filter: Option<Filter>,
+    /// How tables are laid out.
+    pub text: TextOptions,
     /// JSON instead of tables.
     pub json: bool,
     /// A full-screen view instead of tables, and with what it begins.

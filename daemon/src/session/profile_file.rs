@@ -7,13 +7,14 @@ use std::{
 
 use mpiprobe_discover::files::NewFile;
 use mpiprobe_model::{Profile, analyse::ProfileOutput, filter::Filter};
-use mpiprobe_report::present::{OutputError, filtered, findings};
+use mpiprobe_report::present::{OutputError, TextOptions, filtered, findings};
 
 /// In what form a finished profile is given.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Form<'a> {
     pub(super) json: bool,
     pub(super) filter: Option<&'a Filter>,
+    pub(super) text: TextOptions,
 }
 
 /// A file for a profile.
@@ -48,7 +49,7 @@ pub(super) fn text(profile: &Profile, form: Form<'_>) -> Result<String, OutputEr
         let output = ProfileOutput::new(&shown, profile);
         return Ok(serde_json::to_string(&output).map_err(OutputError::Json)? + "\n");
     }
-    Ok(mpiprobe_report::present::profile(profile, &findings(profile), form.filter))
+    Ok(mpiprobe_report::present::profile(&form.text, profile, &findings(profile), form.filter))
 }
 
 /// Makes the file, before there is anything to write.

@@ -8,7 +8,7 @@ use mpiprobe_model::{
     filter::Filter,
 };
 use mpiprobe_report::present::{
-    Output, OutputError, filtered, findings,
+    Output, OutputError, TextOptions, filtered, findings,
     recording::{RecordTo, Recorder, RecordingError},
 };
 use mpiprobe_view::{Asked, LiveView};
@@ -61,6 +61,7 @@ struct Printer {
     form: Form,
     /// Rows that are shown.
     filter: Option<Filter>,
+    text: TextOptions,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -81,7 +82,7 @@ impl Printer {
         let filter = self.filter.as_ref();
         match self.form {
             Form::Json => Output.json_line(&ProfileOutput::new(&filtered(profile, filter), profile)),
-            Form::Tables => Output.text(&mpiprobe_report::present::interval(profile, change, filter)),
+            Form::Tables => Output.text(&mpiprobe_report::present::interval(&self.text, profile, change, filter)),
             Form::Once | Form::Last => Ok(()),
         }
     }
@@ -92,10 +93,11 @@ impl Printer {
         match self.form {
             Form::Json => Output.json_line(&ProfileOutput::new(&filtered(profile, filter), profile)),
             Form::Once => {
-                Output.text(&mpiprobe_report::present::interval(profile, &Change::since(None, profile), filter))
+                let change = Change::since(None, profile);
+                Output.text(&mpiprobe_report::present::interval(&self.text, profile, &change, filter))
             }
             Form::Tables | Form::Last => {
-                Output.text(&mpiprobe_report::present::profile(profile, &findings(profile), filter))
+                Output.text(&mpiprobe_report::present::profile(&self.text, profile, &findings(profile), filter))
             }
         }
     }
@@ -111,7 +113,7 @@ impl Sinks {
             None if options.once => (None, Form::Once),
             None => (None, Form::Tables),
         };
-        let printer = Some(Printer { form, filter: options.filter.clone() });
+        let printer = Some(Printer { form, filter: options.filter.clone(), text: options.text });
         Ok(Self { recorder, view, printer, ..Self::default() })
     }
 

@@ -69,7 +69,8 @@ impl StreamSource {
         let Some(line) = self.lines.next().await? else { return Err(AskError::Ended.into()) };
         let head = head(&line)?;
         if head.schema.is_some() {
-            let profile = profile_of_json(&line).map_err(|error| AskError::Answer { reason: error.to_string() })?;
+            let profile =
+                profile_of_json(line.as_slice()).map_err(|error| AskError::Answer { reason: error.to_string() })?;
             return Ok(Event::Profile(Box::new(profile)));
         }
         match head {

@@ -6,6 +6,7 @@ mod callrate;
 mod child;
 mod error;
 mod figures;
+pub mod formats;
 pub mod hang;
 pub mod program;
 mod report;

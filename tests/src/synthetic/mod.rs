@@ -37,6 +37,8 @@ const ROW: u64 = 0x8400_0001;
 pub struct Synthetic {
     pub ranks: u32,
     pub functions: usize,
+    /// In how many places each function is called, as far as it moves data.
+    pub places: u32,
     /// Whether it is found out what calls move.
     pub traffic: bool,
     /// Whether some ranks do not get on.
@@ -47,8 +49,8 @@ pub struct Synthetic {
 
 impl Synthetic {
     /// Nobody, yet.
-    pub const EMPTY: Self = Self { ranks: 0, functions: 0, traffic: false, trouble: false, hybrid: false };
-    pub const SMALL: Self = Self { ranks: 4, functions: 7, traffic: true, trouble: true, hybrid: false };
+    pub const EMPTY: Self = Self { ranks: 0, functions: 0, places: 1, traffic: false, trouble: false, hybrid: false };
+    pub const SMALL: Self = Self { ranks: 4, functions: 7, places: 1, traffic: true, trouble: true, hybrid: false };
     pub const HYBRID: Self = Self { hybrid: true, ..Self::SMALL };
     pub const LARGE: Self = Self { ranks: 1024, functions: 6, ..Self::SMALL };
 
@@ -58,7 +60,14 @@ impl Synthetic {
         let processes = (0..self.ranks).map(|rank| self.process(rank, seconds, now_ns)).collect();
         let snapshot = Snapshot { taken_ns: now_ns, processes, missed_hits: Some(0), ..Snapshot::default() };
         let observed: Vec<Observed> = (0..self.ranks).map(|rank| self.observed(rank, end)).collect();
-        let site = |_, address: u64| Some(format!("solve.c:{} in step", address & 0xfff));
+        let site = |_, address: u64| {
+            let (function, place) = (address & 0xfff, (address >> 12) - 0x401);
+            Some(if place == 0 {
+                format!("solve.c:{function} in step")
+            } else {
+                format!("part{place}.c:{function} in step")
+            })
+        };
         analyse::profile(&self.session(end), &observed, &snapshot, &mut { site })
     }
 
@@ -171,14 +180,15 @@ impl Synthetic {
             let is_pairwise = function.position(mpiprobe_functions::Role::Destination).is_some()
                 || function.position(mpiprobe_functions::Role::Source).is_some();
             let number = if is_pairwise { 2 } else { 1 };
-            let flow = |peer: i32| Flow {
+            let number = number * u64::from(self.places.max(1));
+            let flow = |(place, peer): (u64, i32)| Flow {
                 key: FlowKey {
                     process: rank + 1,
                     function: u16::try_from(*id).unwrap_or(0),
                     started_by_plus_1: 0,
                     communicator: if is_pairwise { 2 } else { 1 },
                     peer,
-                    call_site: 0x40_1000 + u64::from(*id),
+                    call_site: 0x40_1000 + (place << 12) + u64::from(*id),
                 },
                 calls: stats.calls / number,
                 time_ns: stats.time_ns / number,
@@ -190,7 +200,9 @@ impl Synthetic {
             };
             let peers = neighbours.into_iter().filter_map(|peer| i32::try_from(peer).ok());
             let peers: Vec<i32> = if is_pairwise { peers.collect() } else { vec![-1] };
-            moves(function).then(|| peers.into_iter().map(flow).collect::<Vec<_>>())
+            let places = 0..u64::from(self.places.max(1));
+            let all = places.flat_map(|place| peers.iter().map(move |peer| (place, *peer)));
+            moves(function).then(|| all.map(flow).collect::<Vec<_>>())
         };
         functions.iter().filter_map(of_function).flatten().filter(|flow| flow.calls > 0).collect()
     }
@@ -260,4 +272,33 @@ impl Synthetic {
     fn row(&self) -> u32 {
         self.ranks.isqrt().max(1)
     }
+}
+
+/// A profile at an earlier moment, `second` of `of`, without the rows of ranks: what is read of the moments of a long recording. Making it takes
+/// next to no time.
+pub fn earlier(last: &Profile, second: u64, of: u64) -> Profile {
+    let part = |amount: u64| amount / of * second;
+    let mut profile = last.clone();
+    (profile.observed_ns, profile.end) = (part(last.observed_ns), None);
+    for row in &mut profile.functions {
+        (row.all.calls, row.all.time_ns) = (part(row.all.calls), part(row.all.time_ns));
+        if let Some(traffic) = &mut row.all.traffic {
+            (traffic.sent.bytes, traffic.received.bytes) = (part(traffic.sent.bytes), part(traffic.received.bytes));
+        }
+    }
+    for group in &mut profile.groups {
+        group.all.time_ns = part(group.all.time_ns);
+    }
+    for rank in &mut profile.ranks {
+        (rank.wall_ns, rank.thread_wall_ns) = (part(rank.wall_ns), part(rank.thread_wall_ns));
+        (rank.mpi_ns, rank.calls) = (part(rank.mpi_ns), part(rank.calls));
+        rank.functions = Vec::new().into();
+        for traffic in rank.groups.iter_mut().filter_map(|group| group.traffic.as_mut()) {
+            (traffic.sent_bytes, traffic.received_bytes) = (part(traffic.sent_bytes), part(traffic.received_bytes));
+        }
+        if let Some(traffic) = &mut rank.traffic {
+            traffic.flows = Vec::new().into();
+        }
+    }
+    profile
 }

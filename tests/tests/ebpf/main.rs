@@ -23,6 +23,7 @@ mod phases;
 mod recent;
 mod recording;
 mod refusals;
+mod reports;
 mod rights;
 mod run;
 mod service;
@@ -61,6 +62,7 @@ fn main() {
             recent::tests(mpi),
             recording::tests(mpi),
             refusals::tests(mpi),
+            reports::tests(mpi),
             rights::tests(mpi),
             run::tests(mpi),
             service::tests(mpi),

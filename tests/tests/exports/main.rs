@@ -17,9 +17,9 @@ fn main() {
         |name: &str, needed: Requirement, test: fn() -> Result<(), Failed>| requirement::trial(name, &[needed], test);
     let tests: Vec<Trial> = vec![
         with("otf2_by_otf2_print", Requirement::Command("otf2-print"), otf2_by_otf2_print),
-        with("otf2_by_its_python_reader", Requirement::Wheel("otf2"), otf2_by_its_python_reader),
-        with("perfetto_by_its_own_classes", Requirement::Wheel("perfetto"), perfetto_by_its_own_classes),
-        with("parquet_by_duckdb_with_the_queries_of_the_docs", Requirement::Wheel("duckdb"), parquet_by_duckdb),
+        with("otf2_by_its_python_reader", Requirement::Readers, otf2_by_its_python_reader),
+        with("perfetto_by_its_own_classes", Requirement::Readers, perfetto_by_its_own_classes),
+        with("parquet_by_duckdb_with_the_queries_of_the_docs", Requirement::Readers, parquet_by_duckdb),
         requirement::trial("csv_and_chrome_have_each_call", &[], csv_and_chrome),
         requirement::trial("what_cannot_be_exported_is_said", &[], refusals),
     ];

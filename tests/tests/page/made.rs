@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 use libtest_mimic::Failed;
 use mpiprobe_model::{EndReason, Profile};
 use mpiprobe_report::page::html::{Finding, Page, Series, Sources};
-use mpiprobe_tests::synthetic::Synthetic;
+use mpiprobe_report::present::recording::Sums;
+use mpiprobe_tests::synthetic::{Synthetic, earlier};
 
 /// Two files.
 #[derive(Debug)]
@@ -23,10 +24,21 @@ impl Made {
     pub(crate) fn recording(name: &str, job: Synthetic, seconds: u64) -> Result<Self, Failed> {
         let mut series = Series::new(usize::try_from(seconds)?, false);
         for second in 1..seconds {
-            series.add(&job.profile(second, None));
+            series.add(&Sums::of(&job.profile(second, None)));
         }
         let profile = job.profile(seconds, Some(EndReason::TargetsEnded));
-        series.add(&profile);
+        series.add(&Sums::of(&profile));
+        Self::of(name, &profile, Some(&series), &Sources::default())
+    }
+
+    /// The same of a large job; of moments before the last, nothing is made that a page does not show.
+    pub(crate) fn long(name: &str, job: Synthetic, seconds: u64) -> Result<Self, Failed> {
+        let profile = job.profile(seconds, Some(EndReason::TargetsEnded));
+        let mut series = Series::new(usize::try_from(seconds)?, false);
+        for second in 1..seconds {
+            series.add(&Sums::of(&earlier(&profile, second, seconds)));
+        }
+        series.add(&Sums::of(&profile));
         Self::of(name, &profile, Some(&series), &Sources::default())
     }
 

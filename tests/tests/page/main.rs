@@ -3,29 +3,32 @@
 //!
 //! Invariant TEXT-IS-TEXT.
 
-mod browser;
 mod made;
 
 use libtest_mimic::{Arguments, Failed, Trial};
-use mpiprobe_tests::{Requirement, requirement, synthetic::Synthetic};
+use mpiprobe_tests::{Requirement, browser::Browser, requirement, synthetic::Synthetic};
 
-use browser::Browser;
 use made::Made;
 
 fn main() {
     let tests = vec![
-        trial("figures", || Browser::check("figures", &Made::recording("four", Synthetic::HYBRID, 24)?)),
-        trial("figures_of_one_moment", || Browser::check("figures", &Made::moment("one", Synthetic::HYBRID)?)),
+        trial("figures", || check("figures", Made::recording("four", Synthetic::HYBRID, 24))),
+        trial("figures_of_one_moment", || check("figures", Made::moment("one", Synthetic::HYBRID))),
         trial("figures_without_traffic", || {
-            Browser::check("figures", &Made::moment("untold", Synthetic { traffic: false, ..Synthetic::SMALL })?)
+            check("figures", Made::moment("untold", Synthetic { traffic: false, ..Synthetic::SMALL }))
         }),
-        trial("nobody", || Browser::check("figures", &Made::moment("nobody", Synthetic::EMPTY)?)),
-        trial("use", || Browser::check("use", &Made::recording("used", Synthetic::HYBRID, 24)?)),
-        trial("hostile", || Browser::check("hostile", &Made::hostile("hostile")?)),
-        trial("source", || Browser::check("source", &Made::with_source("source")?)),
-        trial("large", || Browser::check("large", &Made::recording("large", Synthetic::LARGE, 600)?)),
+        trial("nobody", || check("figures", Made::moment("nobody", Synthetic::EMPTY))),
+        trial("use", || check("use", Made::recording("used", Synthetic::HYBRID, 24))),
+        trial("hostile", || check("hostile", Made::hostile("hostile"))),
+        trial("source", || check("source", Made::with_source("source"))),
+        trial("large", || check("large", Made::long("large", Synthetic::LARGE, 600))),
     ];
     mpiprobe_tests::run(Arguments::from_args(), tests);
+}
+
+fn check(script: &str, made: Result<Made, Failed>) -> Result<(), Failed> {
+    let made = made?;
+    Browser::check(script, &made.page, &made.json)
 }
 
 fn trial(name: &str, test: impl FnOnce() -> Result<(), Failed> + Send + 'static) -> Trial {

@@ -1,6 +1,5 @@
 //! `mpiprobe report`: tables that were kept, of one node and of several, whole and damaged.
 
-use std::collections::BTreeMap;
 use std::fs::{self, OpenOptions};
 use std::mem::offset_of;
 use std::os::unix::fs::FileExt as _;
@@ -8,7 +7,8 @@ use std::path::{Path, PathBuf};
 
 use libtest_mimic::{Failed, Trial};
 use mpiprobe_common::file::{ENDED_THREADS_REGION, Header};
-use mpiprobe_tests::{Ended, Job, Language, Mpi, Profiler, program};
+use mpiprobe_tests::reports::{NEEDS, say_the_same};
+use mpiprobe_tests::{Ended, Job, Language, Mpi, Profiler, Requirement, program, requirement};
 
 use serde_json::Value;
 
@@ -22,7 +22,11 @@ pub(crate) fn tests(mpi: Mpi) -> Vec<Trial> {
     let c = |name: &str, test: fn(Mpi) -> Result<(), Failed>| trial(mpi, Language::C, name, move || test(mpi));
     vec![
         c("report_is_the_profile_of_the_run", whole),
-        c("report_says_the_same_in_every_format", formats),
+        {
+            let needs = [&[Requirement::Mpi(mpi)], NEEDS.as_slice()].concat();
+            let name = format!("{}::report_says_the_same_in_every_format", mpi.id());
+            requirement::trial(name, &needs, move || formats(mpi))
+        },
         c("run_writes_reports_and_plots_are_drawn_of_it", kept),
         c("report_while_the_job_runs", running),
         c("report_names_files_of_no_use", damaged),
@@ -116,79 +120,26 @@ fn whole(mpi: Mpi) -> Result<(), Failed> {
     Ok(())
 }
 
-/// Every figure of the functions, ranks and call sites, by the JSON that `report --json` gives and that is then itself reported on.
+/// Every figure, on a job with something of everything.
 fn formats(mpi: Mpi) -> Result<(), Failed> {
-    let (_job, tables, folder) = ended(mpi)?;
-    let json = report(&tables, &["--json"])?;
-    let kept = folder.path().join("profile.json");
-    fs::write(&kept, json.stdout.join("\n"))?;
-    let profile: Value = serde_json::from_str(json.stdout.last().ok_or("no JSON")?)?;
-    let again = report(&kept, &["--format", "json"])?;
-    assert_eq!(again.stdout, json.stdout, "what is read back is what was written");
+    let folder = tempfile::tempdir()?;
+    let [tables, data] = ["tables", "data"].map(|name| folder.path().join(name));
+    let output = ["--output".as_ref(), tables.as_os_str()];
+    let job = Job::builder(mpi, program::REPORT).ranks(4).args([data.to_str().ok_or("no text")?]);
+    let mut job = job.profiled(output)?.spawn()?;
+    job.wait()?.success()?;
+    say_the_same(&tables, &folder.path().join("reports"))?;
 
-    let directory = folder.path().join("csv");
-    let written = report(&kept, &["--format", "csv", "-o", directory.to_str().ok_or("no text")?])?;
-    assert_eq!(written.status.code(), Some(0), "{}", written.printed());
-    let rows = |table: &str| -> Result<Vec<BTreeMap<String, String>>, Failed> {
-        let text = fs::read_to_string(directory.join(table).with_extension("csv"))?;
-        let mut lines = text.lines().map(|line| line.split(',').map(ToOwned::to_owned));
-        let head: Vec<String> = lines.next().ok_or("no heading")?.collect();
-        Ok(lines.map(|line| head.iter().cloned().zip(line).collect()).collect())
-    };
-    let list = |value: &Value, name: &str| value[name].as_array().cloned().unwrap_or_default();
-    for (table, rows, found) in [
-        ("functions", rows("functions")?, list(&profile, "functions")),
-        ("ranks", rows("ranks")?, list(&profile, "ranks")),
-    ] {
-        assert!(!rows.is_empty() && rows.len() == found.len(), "{table}: {} rows", rows.len());
-        for (row, found) in rows.iter().zip(&found) {
-            let same = row.iter().filter_map(|(name, text)| Some((name, text, found.get(name)?)));
-            let mut compared = 0;
-            for (name, text, found) in same.filter(|(.., found)| found.is_number()) {
-                assert_eq!(text.parse::<f64>().ok(), found.as_f64(), "{table}: {name} of {row:?}");
-                compared += 1;
-            }
-            assert!(compared >= 5, "{table}: {row:?} {found}");
-        }
-    }
-
-    // mpiP has three digits: its counts are exact.
-    let text = report(&kept, &["--format", "mpip"])?.stdout;
-    let words = |line: &String| line.split_whitespace().map(ToOwned::to_owned).collect::<Vec<_>>();
-    let after = |title: &'static str| {
-        text.iter().skip_while(move |line| !line.trim_start_matches("@--- ").starts_with(title)).skip(3)
-    };
-    let tasks: Vec<Vec<String>> = after("MPI Time").take_while(|line| !line.starts_with('-')).map(words).collect();
-    assert_eq!(tasks.len(), 4, "three ranks and their sum: {tasks:?}");
-    for (task, rank) in tasks.iter().zip(list(&profile, "ranks")) {
-        let seconds = rank.get("mpi_ns").and_then(Value::as_f64).ok_or("no time")? / 1e9;
-        let shown: f64 = task.get(2).ok_or("no third column")?.parse()?;
-        assert!((shown - seconds).abs() <= 0.006 * seconds, "{task:?}: {seconds} s");
-    }
-    let sites = rows("call_sites")?;
-    let of = |name: &str| -> u64 {
-        sites.iter().filter(|row| row["function"] == name).filter_map(|row| row["calls"].parse::<u64>().ok()).sum()
-    };
-    let of_sends = |row: Vec<String>| match &row[..] {
-        [name, _, rank, count, _, _, _, _, _] if name == "Send" && rank == "*" => count.parse::<u64>().ok(),
-        _ => None,
-    };
-    let counted: u64 = after("Callsite Time").map(words).filter_map(of_sends).sum();
-    assert!(counted > 0 && counted == of("MPI_Send"), "{counted} calls, {} in the table", of("MPI_Send"));
-
-    let stacks = report(&kept, &["--format", "folded"])?.stdout;
-    let in_stacks: u64 = stacks.iter().filter_map(|line| line.rsplit_once(' ')?.1.parse::<u64>().ok()).sum();
-    let timed: u64 = sites.iter().filter_map(|row| row["time_ns"].parse::<u64>().ok()).sum();
-    assert!(in_stacks > 0 && in_stacks == timed, "{in_stacks} ns in stacks, {timed} ns in call sites");
-
-    let markdown = report(&kept, &["--format", "markdown"])?.stdout.join("\n");
-    assert!(markdown.contains("## Functions, all ranks") && markdown.contains("MPI\\_Send"), "{markdown}");
+    let kept = folder.path().join("reports/profile.json");
     let many = report(&kept, &["--format", "csv"])?;
     assert!(many.status.code() == Some(1) && many.stderr.join("\n").contains("-o DIR"), "{}", many.printed());
+    let directory = folder.path().join("reports/csv");
     let exists = report(&kept, &["--format", "csv", "-o", directory.to_str().ok_or("no text")?])?;
     assert!(exists.status.code() == Some(1), "{}", exists.printed());
     let full = report(&kept, &["-o", "/dev/full"])?;
     assert!(full.status.code() == Some(1) && full.stderr.join("\n").contains("exists already"), "{}", full.printed());
+    let markdown = report(&kept, &["--format", "markdown"])?.stdout.join("\n");
+    assert!(markdown.contains("## Functions, all ranks") && markdown.contains("MPI\\_Isend"), "{markdown}");
     Ok(())
 }
 

@@ -14,6 +14,7 @@ use mpiprobe_bpf_build::{LINKER_VERSION, Toolchain, ToolchainKind, detect, detec
 use machine::Machine;
 pub(crate) use requirement::Purpose;
 use requirement::Requirement;
+use wheels::Environment;
 
 /// May the set-up change the machine?
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -64,7 +65,7 @@ fn missing<'a>(required: &[&'a Requirement]) -> Vec<&'a Requirement> {
     required.iter().copied().filter(|requirement| !machine.has(requirement)).collect()
 }
 
-fn tell(missing: &[&Requirement], needs_linker: bool, needs_page: bool, wheels: &[&str]) {
+fn tell(missing: &[&Requirement], needs_linker: bool, needs_page: bool, wheels: &[Environment]) {
     eprintln!("set-up: missing on this machine:");
     for requirement in missing {
         eprintln!("  {:24} {}", requirement.package, requirement.reason);
@@ -76,7 +77,7 @@ fn tell(missing: &[&Requirement], needs_linker: bool, needs_page: bool, wheels: 
         eprintln!("  {:24} {}", "libraries of the page", page::REASON);
     }
     for wheel in wheels {
-        eprintln!("  {wheel:24} from PyPI: an MPI library for programs to be profiled, or a reader of exported traces");
+        eprintln!("  {:24} {}", wheel.name(), wheel.reason);
     }
     eprintln!("to be installed by:");
     if !missing.is_empty() {

@@ -3,6 +3,7 @@
 use std::{cmp::Reverse, collections::HashMap};
 
 use mpiprobe_functions::{Group, Role, by_name};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::{Cause, Change, causes, is_unusually_long, longest, waiting};
@@ -66,7 +67,7 @@ pub fn findings(profile: &Profile) -> Vec<Finding> {
 }
 
 /// What is printed as JSON: the profile, and what is found in it.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub struct ProfileOutput<'a> {
     #[serde(flatten)]
     profile: &'a Profile,

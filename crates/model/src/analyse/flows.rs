@@ -53,7 +53,8 @@ pub(super) fn of_rank(
 
 /// Most bytes first, then most time.
 fn flows(counted: &[&Flow], self_cost: SelfCost, name: &mut dyn FnMut(u64) -> Option<String>) -> Vec<FlowRow> {
-    let mut rows: Vec<FlowRow> = counted.iter().map(|flow| row(flow, self_cost, name(flow.key.call_site))).collect();
+    let mut rows: Vec<FlowRow> =
+        counted.iter().map(|flow| row(flow, self_cost, name(flow.key.call_site).as_deref())).collect();
     rows.sort_by_key(|row| {
         let Amounts { sent_bytes, received_bytes, time_ns, calls, .. } = row.amounts;
         (Reverse((sent_bytes.saturating_add(received_bytes), time_ns, calls)), row.function, row.peer)
@@ -61,7 +62,7 @@ fn flows(counted: &[&Flow], self_cost: SelfCost, name: &mut dyn FnMut(u64) -> Op
     rows
 }
 
-fn row(flow: &Flow, self_cost: SelfCost, site: Option<String>) -> FlowRow {
+fn row(flow: &Flow, self_cost: SelfCost, site: Option<&str>) -> FlowRow {
     let (partner, peer) = partner(flow.key.peer);
     FlowRow {
         function: names::name(flow.key.function.into()),
@@ -70,7 +71,7 @@ fn row(flow: &Flow, self_cost: SelfCost, site: Option<String>) -> FlowRow {
         partner,
         peer,
         call_site: flow.key.call_site,
-        site,
+        site: site.map(crate::names::shared),
         amounts: amounts(flow, self_cost),
         completed: flow.completed,
         pending_ns: flow.pending_ns,

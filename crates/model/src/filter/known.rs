@@ -30,8 +30,8 @@ impl Values {
         for rank in &profile.ranks {
             values.add(Field::Program, &rank.executable);
             let Some(traffic) = &rank.traffic else { continue };
-            let flows = traffic.flows.iter().map(|row| &row.site);
-            for site in flows.chain(traffic.pending.iter().map(|row| &row.site)).flatten() {
+            let flows = traffic.flows.iter().map(|row| row.site.as_deref());
+            for site in flows.chain(traffic.pending.iter().map(|row| row.site.as_deref())).flatten() {
                 values.add(Field::Site, site);
             }
         }

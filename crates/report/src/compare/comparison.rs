@@ -3,11 +3,14 @@
 use std::{collections::BTreeSet, fmt, str::FromStr};
 
 use mpiprobe_functions::by_name_ignoring_case;
+use schemars::JsonSchema;
 use serde::Serialize;
 use thiserror::Error;
 
+use crate::{Scaling, ScalingRun};
+
 use super::{
-    Run, SCHEMA, Scaling, Section, Subject,
+    Run, SCHEMA, Section, Subject,
     measure::Amounts,
     statistics::{LEVEL, Method, Values, is_enough, test},
 };
@@ -20,7 +23,7 @@ const LEAST_SHARE: f64 = 1e-4;
 const LEAST_PARTS: usize = 5;
 
 /// What times are divided by.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Basis {
     /// The run: its times as they are, of each rank in the mean.
@@ -33,7 +36,7 @@ pub enum Basis {
 }
 
 /// What is done once in each iteration.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Iterations {
     /// Each rank calls this function.
@@ -102,7 +105,7 @@ pub enum Refused {
 }
 
 /// What can be said of a difference.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Verdict {
     /// Every run has the same figure.
@@ -124,7 +127,7 @@ impl Verdict {
 }
 
 /// A subject before and after.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Row {
     #[serde(flatten)]
     pub subject: Subject,
@@ -147,7 +150,7 @@ pub struct Row {
 }
 
 /// All that is to be said.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Comparison {
     pub schema: &'static str,
     pub before: Vec<String>,
@@ -187,7 +190,8 @@ impl Comparison {
             notes.push("not all runs were observed to their ends: times of runs depend on how long that was".into());
         }
         let ranks: BTreeSet<usize> = all().map(Run::ranks).collect();
-        let scaling = (ranks.len() > 1).then(|| Scaling::of(&all().collect::<Vec<_>>(), options.is_weak));
+        let of_runs = || all().map(|run| run.scaling).collect::<Vec<ScalingRun>>();
+        let scaling = (ranks.len() > 1).then(|| Scaling::of(&of_runs(), options.is_weak));
         if scaling.is_some() {
             notes.push("not all runs have as many ranks: ranks are not compared one by one".into());
         }

@@ -4,11 +4,12 @@ use std::fmt::Write as _;
 
 use super::{
     Comparison,
-    text::{head, tables},
+    text::{ROWS, head, tables},
 };
+use crate::present::TextOptions;
 
 /// As [`text`](super::text()), in GitHub's Markdown.
-pub fn markdown(comparison: &Comparison, top: usize) -> String {
+pub fn markdown(options: &TextOptions, comparison: &Comparison) -> String {
     let mut page = String::new();
     for line in head(comparison) {
         // Writing to a String cannot fail.
@@ -17,7 +18,7 @@ pub fn markdown(comparison: &Comparison, top: usize) -> String {
             None => writeln!(page, "{}\n", escaped(&line)),
         };
     }
-    for (title, header, rows) in tables(comparison, top) {
+    for (title, header, rows) in tables(comparison, options.rows(ROWS)) {
         let _ = write!(page, "\n### {}\n\n|{}|\n|{}|\n", escaped(&title), header.join("|"), ruler(header.len()));
         for row in rows {
             let cells: Vec<String> = row.iter().map(|cell| escaped(cell)).collect();

@@ -4,6 +4,7 @@ use std::{collections::BTreeMap, fmt};
 
 use mpiprobe_discover::printable;
 use mpiprobe_model::{Profile, RankProfile};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 /// At most so many groups of ranks, so that a job of thousands is compared as one of tens is.
@@ -14,7 +15,7 @@ const MOST_SUBJECTS: usize = 2000;
 const LONGEST_NAME: usize = 200;
 
 /// In which table a subject stands.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Section {
     /// `elapsed`, `mpi` and `computing`.
@@ -56,7 +57,7 @@ impl Section {
 }
 
 /// Something that takes time.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, JsonSchema)]
 pub struct Subject {
     pub section: Section,
     /// Fit for a terminal.

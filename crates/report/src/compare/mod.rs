@@ -1,14 +1,13 @@
 //! What got slower or faster between runs of a program, and how sure that is (`mpiprobe compare`).
 //!
-//! Profiles become amounts of time by subject (`measure`), those of one run a [`Run`], runs of two sides a [`Comparison`]. Whether a
-//! difference may be chance is the business of `statistics`. Nothing here reads files.
+//! Profiles become amounts of time by subject (`measure`), those of one [`Source`](crate::Source) a [`Run`], runs of two sides a
+//! [`Comparison`]. Whether a difference may be chance is the business of `statistics`.
 
 mod comparison;
 mod condition;
 mod markdown;
 mod measure;
 mod run;
-mod scaling;
 mod statistics;
 #[cfg(test)]
 mod tests;
@@ -18,8 +17,7 @@ pub use comparison::{Basis, Comparison, Iterations, Options, Refused, Row, Verdi
 pub use condition::{Condition, ConditionError, Held};
 pub use markdown::markdown;
 pub use measure::{Section, Subject};
-pub use run::{MOMENTS, Run};
-pub use scaling::{Scaling, ScalingRow};
+pub use run::Run;
 pub use statistics::Method;
 pub use text::text;
 

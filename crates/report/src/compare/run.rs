@@ -6,9 +6,10 @@ use mpiprobe_discover::printable;
 use mpiprobe_model::{EndReason, Profile};
 
 use super::measure::Amounts;
+use crate::{ScalingRun, Source};
 
-/// So many moments of a recording, evenly over it, are wanted by [`Run::with_moments`].
-pub const MOMENTS: usize = 13;
+/// So many moments of a run, evenly over it, tell how much it varies.
+const MOMENTS: usize = 13;
 
 /// What is known of a run: its figures, and what program it was of.
 #[derive(Clone, Debug)]
@@ -18,9 +19,7 @@ pub struct Run {
     /// Between moments.
     pub(super) spans: Vec<Amounts>,
     pub(super) facts: Facts,
-    pub(super) useful_ns: f64,
-    /// POP's; `None`: not known.
-    pub(super) efficiency: Option<mpiprobe_model::Efficiency>,
+    pub(super) scaling: ScalingRun,
     pub(super) is_whole: bool,
     pub(super) incomplete: Vec<String>,
 }
@@ -56,35 +55,42 @@ impl Facts {
 }
 
 impl Run {
+    /// Of what was chosen of a run, with some of its moments.
+    pub fn of(source: &Source) -> Self {
+        let count = source.count();
+        // A damaged moment only makes the parts longer.
+        let moments = evenly(count).filter_map(|moment| source.moment(moment).ok());
+        let mut run = Self::new(source.name(), source.profile());
+        run.is_whole &= !source.begin_later();
+        if source.begin_later() {
+            run.with_moments(source.moment(0).into_iter().chain(moments), true)
+        } else {
+            run.with_moments(moments, false)
+        }
+    }
+
     /// `name`: how the user has called it.
     pub fn new(name: &str, profile: &Profile) -> Self {
-        let amounts = Amounts::of(profile);
-        let useful_ns = amounts
-            .by_subject
-            .iter()
-            .find(|(subject, _)| subject.section == super::Section::Whole && subject.name == "computing")
-            .map_or(0.0, |(_, amount)| amount.time_ns);
         Self {
             name: printable(name.as_bytes()),
-            amounts,
+            amounts: Amounts::of(profile),
             spans: Vec::new(),
             facts: Facts::of(profile),
-            useful_ns,
-            efficiency: profile.totals.efficiency,
+            scaling: ScalingRun::of(profile),
             is_whole: profile.end == Some(EndReason::TargetsEnded),
             incomplete: profile.incomplete_because.iter().map(|why| printable(why.as_bytes())).collect(),
         }
     }
 
     /// The same with profiles of moments in the order of their times, each since the beginning: from them it is known how much a figure
-    /// varies within the run.
+    /// varies within the run. If it `goes_on`, the first one is that from which the run goes on.
     #[must_use]
-    pub fn with_moments(mut self, moments: impl IntoIterator<Item = Profile>) -> Self {
+    pub fn with_moments(mut self, moments: impl IntoIterator<Item = Profile>, goes_on: bool) -> Self {
         let mut before = Amounts::default();
-        for moment in moments {
+        for (place, moment) in moments.into_iter().enumerate() {
             let now = Amounts::of(&moment);
             let span = now.since(&before);
-            if span.wall_ns > 0.0 {
+            if span.wall_ns > 0.0 && (place > 0 || !goes_on) {
                 self.spans.push(span);
             }
             before = now;
@@ -123,5 +129,25 @@ impl Run {
             }
         });
         parts.collect()
+    }
+}
+
+/// Numbers of moments that are looked at, of so many.
+fn evenly(moments: usize) -> impl Iterator<Item = usize> {
+    let wanted = moments.min(MOMENTS);
+    (1..=wanted).map(move |part| (part * moments).div_ceil(wanted.max(1)).saturating_sub(1))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn moments_are_taken_evenly_and_the_last_is_among_them() {
+        assert_eq!(evenly(5).collect::<Vec<_>>(), [0, 1, 2, 3, 4]);
+        let of_many: Vec<usize> = evenly(600).collect();
+        assert_eq!((of_many.len(), of_many.first(), of_many.last()), (MOMENTS, Some(&46), Some(&599)));
+        assert!(of_many.windows(2).all(|pair| (46..=47).contains(&(pair[1] - pair[0]))));
+        assert_eq!(evenly(0).count(), 0);
     }
 }

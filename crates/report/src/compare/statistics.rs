@@ -9,6 +9,7 @@
 //!
 //! Of fewer runs, by Student's test with Holm's correction: Welch's has too few degrees of freedom left to find anything in three runs.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 use statrs::distribution::{ContinuousCDF as _, StudentsT};
 
@@ -22,7 +23,7 @@ const MOST_WAYS: u64 = 4000;
 const CONFIDENCE: f64 = 0.95;
 
 /// How it was found out what is chance.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Method {
     /// Repeated runs, dealt out anew.

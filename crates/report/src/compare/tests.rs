@@ -7,6 +7,8 @@
 
 use mpiprobe_model::{EndReason, Profile, sample};
 
+use crate::present::TextOptions;
+
 use super::{
     Basis, Comparison, Condition, Method, Options, Refused, Run, Section, Verdict, markdown, statistics::Random, text,
 };
@@ -102,11 +104,11 @@ fn a_run_with_itself_is_no_difference() {
     let one = runs(&mut Random(5), 1, |_, _| 1.0);
     let comparison = compare(&one, &one);
     assert!(comparison.is_same() && comparison.findings.is_empty());
-    assert!(text(&comparison, 20).contains("No difference: every figure is the same."));
+    assert!(text(&TextOptions::default(), &comparison).contains("No difference: every figure is the same."));
     let several = runs(&mut Random(5), 5, |_, _| 1.0);
     let comparison = compare(&several, &several);
     assert!(comparison.findings.is_empty());
-    assert!(text(&comparison, 20).contains("No difference that could not be chance."));
+    assert!(text(&TextOptions::default(), &comparison).contains("No difference that could not be chance."));
 }
 
 #[test]
@@ -141,7 +143,7 @@ fn moments(random: &mut Random, share_ns: f64) -> Run {
         profile.functions = vec![sample::function("MPI_Recv", second, time_ns / second)];
         profiles.push(profile);
     }
-    Run::new("one.rec", profiles.last().unwrap()).with_moments(profiles)
+    Run::new("one.rec", profiles.last().unwrap()).with_moments(profiles, false)
 }
 
 #[test]
@@ -230,7 +232,7 @@ fn more_ranks_make_a_scaling_table() {
     assert!(near(Some(many.speedup), 2.5 / 1.5) && near(many.computation, 4.0 / 4.4));
     assert!(near(many.parallel, 1.1 / 1.5) && near(many.global, 1.1 / 1.5 * 4.0 / 4.4));
     assert!(comparison.rows.iter().all(|row| row.subject.ranks.is_none()));
-    assert!(text(&comparison, 20).contains("computation scaling"));
+    assert!(text(&TextOptions::default(), &comparison).contains("computation scaling"));
     let weak = Options { is_weak: true, ..Options::default() };
     let weak =
         Comparison::of(&[of(2, 2_500_000_000, 500_000_000)], &[of(4, 2_500_000_000, 500_000_000)], &weak).unwrap();
@@ -262,7 +264,7 @@ fn names_of_others_steer_neither_terminals_nor_pages() {
     let before = [Run::new("a\u{1b}[2J|<script>.rec", &profile)];
     let comparison =
         Comparison::of(&before, &runs(random, 1, |_, _| 1.0), &Options { anyway: true, ..Options::default() }).unwrap();
-    let (text, page) = (text(&comparison, 20), markdown(&comparison, 20));
+    let (text, page) = (text(&TextOptions::default(), &comparison), markdown(&TextOptions::default(), &comparison));
     assert!(!text.contains('\u{1b}') && !page.contains('\u{1b}'));
     assert!(!page.contains("<script>") && page.contains("\\|&lt;script>"), "{page}");
 }

@@ -2,24 +2,29 @@
 
 use std::fmt::Write as _;
 
-use crate::present::units;
-use comfy_table::{Cell, CellAlignment, Table, presets};
+use crate::{
+    Scaling,
+    present::{Column, TextOptions, left, paragraph, right, table, units},
+};
 
-use super::{Basis, Comparison, Method, Row, Scaling, Section, Verdict};
+use super::{Basis, Comparison, Method, Row, Section, Verdict};
 
-/// `top`: so many rows of each table.
-pub fn text(comparison: &Comparison, top: usize) -> String {
+/// As it is laid out for people; of each table, the rows that differ most.
+pub fn text(options: &TextOptions, comparison: &Comparison) -> String {
     let mut text = String::new();
-    for paragraph in head(comparison) {
-        text += &paragraph;
-        text.push('\n');
+    for line in head(comparison) {
+        let words = line.trim_start();
+        text += &if words.is_empty() { "\n".into() } else { paragraph(options, line.len() - words.len(), words) };
     }
-    for (title, header, rows) in tables(comparison, top) {
+    for (title, header, rows) in tables(comparison, options.rows(ROWS)) {
         // Writing to a String cannot fail.
-        let _ = write!(text, "\n{title}\n{}", laid_out(&header, &rows));
+        let _ = write!(text, "\n{title}\n{}", table(options, &columns(&header), rows));
     }
     text
 }
+
+/// Rows of a table, if nobody asks for others.
+pub(super) const ROWS: usize = 20;
 
 /// A title, headings and rows.
 pub(super) type Cells = (String, Vec<&'static str>, Vec<Vec<String>>);
@@ -106,7 +111,7 @@ pub(super) fn tables(comparison: &Comparison, top: usize) -> Vec<Cells> {
         let shown = rows.iter().take(top).map(|row| cells(row, &comparison.basis)).collect();
         let left = rows.len().saturating_sub(top);
         let more = if left > 0 {
-            format!(" (the {top} that differ most; {left} more by --top or as JSON)")
+            format!(" (the {top} that differ most; {left} more by -v, --top N or as JSON)")
         } else {
             String::new()
         };
@@ -167,17 +172,14 @@ fn scaling(scaling: &Scaling) -> Cells {
     (title.into(), header, rows.collect())
 }
 
-fn laid_out(header: &[&str], rows: &[Vec<String>]) -> String {
+/// Names and verdicts to the left; calls and intervals are left out first.
+fn columns(header: &[&'static str]) -> Vec<Column> {
     let last = header.len().saturating_sub(1);
-    let cell = |(place, text): (usize, &str)| {
-        // Names and verdicts to the left.
-        let is_text = header.get(place).is_some_and(|heading| heading.is_empty()) && (place == 0 || place == last);
-        Cell::new(text).set_alignment(if is_text { CellAlignment::Left } else { CellAlignment::Right })
+    let column = |(place, &heading): (usize, &&'static str)| match heading {
+        "" if place == 0 || place == last => left(heading),
+        "calls before" | "calls after" | "runs" => right(heading).spare_first(),
+        "95 %" => right(heading).spare(),
+        _ => right(heading),
     };
-    let mut table = Table::new();
-    table.load_style(presets::NOTHING).set_header(header.iter().copied().enumerate().map(cell));
-    for row in rows {
-        table.add_row(row.iter().map(String::as_str).enumerate().map(cell));
-    }
-    table.to_string().lines().map(str::trim_end).fold(String::new(), |all, line| all + line + "\n")
+    header.iter().enumerate().map(column).collect()
 }

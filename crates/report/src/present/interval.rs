@@ -10,11 +10,9 @@ use mpiprobe_model::{
 
 use super::{
     doing::doing,
-    profile::{efficiency, functions, header},
-    table::{
-        Column::{Left, Right},
-        section, table,
-    },
+    profile::{functions, header},
+    ranks::efficiency,
+    table::{TextOptions, left, right, section, table},
     units::{maybe_percent, or_unknown, rate, unless},
     unmatched::unmatched,
     waiting::waits,
@@ -24,24 +22,25 @@ use super::{
 const FUNCTIONS_SHOWN: usize = 12;
 
 /// One turn of the refreshed table: what ranks did in the interval (`change`), and functions since the beginning.
-pub fn interval(all: &Profile, change: &Change, filter: Option<&Filter>) -> String {
+pub fn interval(options: &TextOptions, all: &Profile, change: &Change, filter: Option<&Filter>) -> String {
     let kept = filter.map(|filter| apply(filter, all));
     let now = kept.as_ref().map_or(all, |kept| &kept.profile);
     let places: Vec<usize> = match &kept {
         Some(kept) => kept.places.iter().map(|(place, _)| *place).collect(),
         None => (0..all.ranks.len()).collect(),
     };
-    let columns = [Right("rank"), Right("pid"), Right("MPI %"), Right("calls/s"), Right("calls"), Left("now")];
+    let columns = [right("rank"), right("pid"), right("MPI %"), right("calls/s"), right("calls"), left("now")];
     let rows = now.ranks.iter().zip(places).filter_map(|(rank, place)| Some(row(rank, &change.ranks.get(place)?.0)));
-    let mut ranks = table(&columns, rows);
+    let mut ranks = table(options, &columns, rows);
     let has_times = all.ranks.iter().all(|rank| rank.untimed_calls == 0);
     ranks.push_str(&efficiency(all, change.efficiency().filter(|_| has_times)));
     if !now.complete {
         let _ = writeln!(ranks, "INCOMPLETE: {}", now.incomplete_because.join("; "));
     }
     let shown = now.functions.get(..FUNCTIONS_SHOWN).unwrap_or(&now.functions);
-    let mut sections = vec![header(now), section("Ranks, since the last table", &ranks), functions(shown)];
-    sections.extend([waits(all), unmatched(all)].into_iter().filter(|section| !section.is_empty()));
+    let mut sections =
+        vec![header(options, now), section("Ranks, since the last table", &ranks), functions(options, shown)];
+    sections.extend([waits(options, all), unmatched(options, all)].into_iter().filter(|section| !section.is_empty()));
     sections.join("\n") + "\n"
 }
 
@@ -89,7 +88,8 @@ mod tests {
         let before = profile(ranks(2));
         let now = later(&before);
         let filter = filter.map(|text| text.parse().unwrap());
-        let text = interval(&now, &Change::since(Some(&Look::of(&before)), &now), filter.as_ref());
+        let text =
+            interval(&TextOptions::default(), &now, &Change::since(Some(&Look::of(&before)), &now), filter.as_ref());
         let ranks = text.split("\n\n").find(|section| section.starts_with("Ranks")).unwrap();
         ranks.to_owned()
     }

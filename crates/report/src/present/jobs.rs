@@ -3,13 +3,11 @@
 use std::fmt::Write as _;
 
 use mpiprobe_discover::{Job, Snapshot, Unanswered};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    table::{
-        Column::{Left, Right},
-        table,
-    },
+    table::{TextOptions, left, right, table},
     units::or_unknown,
 };
 
@@ -40,13 +38,13 @@ pub fn jobs(list: &JobList<'_>) -> String {
 
 fn listing(jobs: &[Job]) -> String {
     let columns = [
-        Left("job"),
-        Left("user"),
-        Right("ranks"),
-        Left("program"),
-        Left("MPI"),
-        Left("launcher"),
-        Left("pids by rank"),
+        left("job"),
+        left("user"),
+        right("ranks"),
+        left("program"),
+        left("MPI"),
+        left("launcher"),
+        left("pids by rank"),
     ];
     let rows = jobs.iter().map(|job| {
         let libraries: Vec<String> = job
@@ -69,7 +67,7 @@ fn listing(jobs: &[Job]) -> String {
             pids(job),
         ]
     });
-    table(&columns, rows)
+    table(&TextOptions::default(), &columns, rows)
 }
 
 /// The pids in the order of ranks; of long jobs the first ones.
@@ -83,7 +81,7 @@ fn pids(job: &Job) -> String {
 }
 
 /// What `ps --json` prints.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub struct JobList<'a> {
     schema: &'static str,
     jobs: &'a [Job],
@@ -100,9 +98,12 @@ pub struct JobList<'a> {
 }
 
 impl<'a> JobList<'a> {
+    /// Name and version of the JSON form.
+    pub const SCHEMA: &'static str = "mpiprobe.jobs/1";
+
     pub fn new(snapshot: &'a Snapshot) -> Self {
         Self {
-            schema: SCHEMA,
+            schema: Self::SCHEMA,
             jobs: &snapshot.jobs,
             looked_at: snapshot.examined.saturating_sub(snapshot.refused),
             not_looked_at: snapshot.refused,
@@ -127,7 +128,7 @@ pub struct ListedJobs {
 impl ListedJobs {
     pub fn as_list(&self) -> JobList<'_> {
         JobList {
-            schema: SCHEMA,
+            schema: JobList::SCHEMA,
             jobs: &self.jobs,
             looked_at: self.looked_at,
             not_looked_at: self.not_looked_at,
@@ -137,8 +138,6 @@ impl ListedJobs {
         }
     }
 }
-
-const SCHEMA: &str = "mpiprobe.jobs/1";
 
 /// What to type next. `needs_root`: no service does it.
 pub fn next_step(jobs: &[Job], needs_root: bool) -> String {
@@ -150,8 +149,29 @@ pub fn next_step(jobs: &[Job], needs_root: bool) -> String {
     };
     let programs = job.programs();
     let target = match programs.first() {
-        Some(program) if jobs.len() == 1 => format!("--pid-of {program}"),
-        _ => format!("--job {}", job.id),
+        Some(program) if jobs.len() == 1 => format!("--pid-of {}", quoted(program)),
+        _ => format!("--job {}", quoted(&job.id.to_string())),
     };
     format!("\nTo observe: {sudo}mpiprobe {target}\n")
+}
+
+/// As one word of a shell: whoever has named a program or a job must not have chosen what is typed.
+fn quoted(name: &str) -> String {
+    // What it cannot quote no name contains.
+    shlex::try_quote(name).map_or_else(|_| "NAME".into(), std::borrow::Cow::into_owned)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_name_is_a_command_when_it_is_typed() {
+        assert_eq!(["ring", "hydra:vm:4711", "a b"].map(quoted), ["ring", "hydra:vm:4711", "'a b'"]);
+        for hostile in ["$(reboot)", "`reboot`", "a;reboot", "a\'b", "a|b&c", "~", "*"] {
+            let words = shlex::split(&format!("mpiprobe --pid-of {}", quoted(hostile))).unwrap();
+            assert_eq!(words.last().map(String::as_str), Some(hostile));
+            assert!(quoted(hostile).starts_with(['\'', '"']), "{}", quoted(hostile));
+        }
+    }
 }

@@ -3,31 +3,32 @@
 use mpiprobe_model::{FunctionLayers, Profile, ToolLayer};
 
 use super::{
-    table::{
-        Column::{Left, Right},
-        section, table,
-    },
+    table::{TextOptions, left, right, section, table},
     units::{count, duration, ns, percent},
 };
 
+/// Functions that are shown, of those with most time.
+const FUNCTIONS: usize = 20;
+
 /// Tools before the library, function by function, and what they call themselves; empty without tools.
-pub(super) fn layers(profile: &Profile) -> String {
+pub(super) fn layers(options: &TextOptions, profile: &Profile) -> String {
     if profile.layers.is_empty() {
         return String::new();
     }
     let columns = [
-        Left("function"),
-        Left("layer"),
-        Right("calls"),
-        Right("time"),
-        Right("cost"),
-        Right("a call"),
-        Right("cost %"),
-        Right("own calls"),
-        Right("in them"),
+        left("function"),
+        left("layer"),
+        right("calls"),
+        right("time").spare(),
+        right("cost"),
+        right("a call").spare(),
+        right("cost %"),
+        right("own calls").spare_first(),
+        right("in them").spare_first(),
     ];
     let library = library(profile);
-    let rows = profile.layers.iter().flat_map(|function| rows(function, library));
+    let shown = profile.layers.iter().take(options.rows(FUNCTIONS));
+    let rows = shown.flat_map(|function| rows(function, library));
     // The rest of a probe is outside the durations that it measures, so it is in those around them.
     let cost = &profile.own_cost;
     let (up_to, inside_ns) = cost.inside_ns.map_or(("up to ", 0.0), |ns| ("", ns));
@@ -35,7 +36,13 @@ pub(super) fn layers(profile: &Profile) -> String {
         "cost: time at the layer's entry without that from the next one's on; {up_to}{} a call of the next one are mpiprobe's\n",
         duration((cost.per_call_ns - inside_ns).max(0.0))
     );
-    section("Layers, all ranks: the program's calls through tools", &(table(&columns, rows) + &note + &own(profile)))
+    section(
+        "Layers, all ranks: the program's calls through tools",
+        &(table(options, &columns, rows)
+            + &options.more(options.rows(FUNCTIONS), profile.layers.len(), "functions")
+            + &note
+            + &own(options, profile)),
+    )
 }
 
 /// The bottom layer, where there is one only.
@@ -74,8 +81,8 @@ fn row(layer: &str, calls: u64, time_ns: u64, cost_ns: u64, share: f64) -> Vec<S
 }
 
 /// Calls that tools have made themselves: in the tables of functions like all others.
-fn own(profile: &Profile) -> String {
-    let columns = [Left("tool"), Left("inside"), Left("own calls of"), Right("calls"), Right("time")];
+fn own(options: &TextOptions, profile: &Profile) -> String {
+    let columns = [left("tool"), left("inside"), left("own calls of"), right("calls"), right("time")];
     let calls = |function: &FunctionLayers, layer: &ToolLayer| {
         let own = layer.own.iter().map(|own| {
             vec![layer.tool.clone(), function.function.into(), own.function.into(), count(own.calls), ns(own.time_ns)]
@@ -85,5 +92,5 @@ fn own(profile: &Profile) -> String {
     let of_function =
         |function: &FunctionLayers| function.tools.iter().flat_map(|layer| calls(function, layer)).collect::<Vec<_>>();
     let rows: Vec<_> = profile.layers.iter().flat_map(of_function).collect();
-    if rows.is_empty() { String::new() } else { format!("\n{}", table(&columns, rows)) }
+    if rows.is_empty() { String::new() } else { format!("\n{}", table(options, &columns, rows)) }
 }

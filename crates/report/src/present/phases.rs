@@ -3,33 +3,38 @@
 use mpiprobe_model::{FunctionRow, PhaseProfile, Profile, SaturatingSum as _};
 
 use super::{
-    table::{
-        Column::{Left, Right},
-        RANKS, section, table,
-    },
+    table::{RANKS, TextOptions, left, right, section, table},
     units::{bytes, count, duration, or_unknown, time_unless, unless},
 };
 
+/// Phases that are shown, and functions of each, of those with most time.
+const PHASES: usize = 20;
+const FUNCTIONS: usize = 20;
+
 /// What was called in each phase, and by which rank; empty without phases.
-pub(super) fn phases(profile: &Profile) -> String {
+pub(super) fn phases(options: &TextOptions, profile: &Profile) -> String {
     if profile.phases.is_empty() {
         return String::new();
     }
     let columns = [
-        Left("phase"),
-        Right("level"),
-        Left("function"),
-        Right("opened"),
-        Right("wall, mean"),
-        Right("calls"),
-        Right("time"),
-        Right("mean"),
-        Right("sent"),
-        Right("received"),
+        left("phase"),
+        right("level"),
+        left("function"),
+        right("opened").spare(),
+        right("wall, mean").spare(),
+        right("calls"),
+        right("time"),
+        right("mean").spare(),
+        right("sent").spare_first(),
+        right("received").spare_first(),
     ];
+    let (phases, functions) = (options.rows(PHASES), options.rows(FUNCTIONS));
+    let shown = profile.phases.iter().take(phases);
     let rows =
-        profile.phases.iter().flat_map(|phase| std::iter::once(whole(phase)).chain(phase.functions.iter().map(row)));
-    section("Phases, all ranks: calls in the innermost one open", &table(&columns, rows)) + &by_rank(profile)
+        shown.flat_map(|phase| std::iter::once(whole(phase)).chain(phase.functions.iter().take(functions).map(row)));
+    let more = options.more(phases, profile.phases.len(), "phases");
+    section("Phases, all ranks: calls in the innermost one open", &(table(options, &columns, rows) + &more))
+        + &by_rank(options, profile)
 }
 
 fn whole(phase: &PhaseProfile) -> Vec<String> {
@@ -62,14 +67,14 @@ fn row(function: &FunctionRow) -> Vec<String> {
 }
 
 /// Time and calls of each rank in each phase, where the ranks are few enough to be read.
-fn by_rank(profile: &Profile) -> String {
+fn by_rank(options: &TextOptions, profile: &Profile) -> String {
     let is_numbered = profile.ranks.iter().zip(RANKS).all(|(rank, number)| or_unknown(rank.rank) == number);
     if profile.ranks.len() < 2 || profile.ranks.len() > RANKS.len() || !is_numbered {
         return String::new();
     }
-    let mut columns = vec![Left("time (calls)")];
-    columns.extend(RANKS.iter().take(profile.ranks.len()).map(|number| Right(number)));
-    let rows = profile.phases.iter().map(|phase| {
+    let mut columns = vec![left("time (calls)")];
+    columns.extend(RANKS.iter().take(profile.ranks.len()).map(|number| right(number)));
+    let rows = profile.phases.iter().take(options.rows(PHASES)).map(|phase| {
         let cells = profile.ranks.iter().map(|rank| {
             let own = rank.phases.iter().find(|own| (&own.name, own.level) == (&phase.name, phase.level));
             own.map_or_else(String::new, |own| {
@@ -78,5 +83,5 @@ fn by_rank(profile: &Profile) -> String {
         });
         std::iter::once(phase.name.clone()).chain(cells).collect()
     });
-    format!("\n{}", section("Phases by rank", &table(&columns, rows)))
+    format!("\n{}", section("Phases by rank", &table(options, &columns, rows)))
 }

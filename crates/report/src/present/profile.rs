@@ -1,54 +1,60 @@
 //! The profile as text.
 
-use std::{borrow::Cow, fmt::Write as _};
+use std::{borrow::Cow, cmp::Reverse, fmt::Write as _};
 
 use mpiprobe_model::{
-    BeganBeforeRow, Efficiency, EndReason, FunctionProfile, OpenCallInfo, OwnCost, Profile, RankProfile, RankState,
-    SaturatingSum as _, Spread, Volume,
+    EndReason, FunctionProfile, Profile, RankProfile, SaturatingSum as _, Spread,
     filter::{Filter, apply},
 };
 
 use super::{
-    doing::called,
+    call_sites::call_sites,
     findings::FindingText,
     layers::layers,
+    open_calls::{began_before, inner_calls, open_calls},
     phases::phases,
-    table::{
-        Column::{Left, Right},
-        RANKS, RANKS_SHOWN, section, table,
-    },
+    ranks::{efficiencies, ranks},
+    remarks::{completeness, remarks},
+    table::{Column, RANKS, RANKS_SHOWN, TextOptions, left, paragraph, right, section, table},
     threads::threads,
     traffic::traffic,
-    units::{bytes, count, duration, maybe_percent, ns, or_unknown, percent, rate, time_unless, unless},
+    transfers::{transfers, volume},
+    units::{bytes, count, duration, ns, or_unknown, percent, rate, time_unless, unless},
     unmatched::unmatched,
     waiting::waits,
 };
 
-/// The final profile. Of its rows, those that the filter keeps; sums, findings and who waits for whom are of everything.
-pub fn profile(all: &Profile, findings: &[FindingText], filter: Option<&Filter>) -> String {
+/// Functions that are shown, of those with most time.
+const FUNCTIONS: usize = 40;
+
+/// A profile for people. Of its rows, those that the filter keeps; sums, findings and who waits for whom are of everything.
+pub fn profile(options: &TextOptions, all: &Profile, findings: &[FindingText], filter: Option<&Filter>) -> String {
     if all.ranks.is_empty() {
         // Nobody reads empty tables.
-        return format!("{}\nNo MPI call was counted.\n{}", header(all), completeness(all));
+        return format!("{}\nNo MPI call was counted.\n{}", header(options, all), completeness(all));
     }
     let profile = &*filtered(all, filter);
     let sections = [
-        header(profile),
+        header(options, profile),
         filter.map(|filter| format!("Filter: {}; sums are of everything\n", filter.text())).unwrap_or_default(),
-        self::findings(findings),
-        ranks(profile),
-        groups(profile),
-        functions(&profile.functions),
-        functions_of_ranks(profile),
-        threads(profile),
-        phases(profile),
-        layers(profile),
-        traffic(profile),
-        inner_calls(profile),
-        open_calls(profile),
-        began_before(profile),
-        waits(all),
-        unmatched(all),
-        remarks(profile),
+        self::findings(options, findings),
+        efficiencies(options, profile),
+        ranks(options, profile),
+        groups(options, profile),
+        functions(options, &profile.functions),
+        functions_of_ranks(options, profile),
+        call_sites(options, profile),
+        traffic(options, profile),
+        phases(options, profile),
+        transfers(options, profile),
+        threads(options, profile),
+        layers(options, profile),
+        inner_calls(options, profile),
+        open_calls(options, profile),
+        began_before(options, profile),
+        waits(options, all),
+        unmatched(options, all),
+        remarks(options, profile),
     ];
     let shown: Vec<String> = sections.into_iter().filter(|section| !section.is_empty()).collect();
     shown.join("\n")
@@ -60,23 +66,25 @@ pub fn filtered<'a>(profile: &'a Profile, filter: Option<&Filter>) -> Cow<'a, Pr
     Cow::Owned(apply(filter, profile).profile)
 }
 
-/// What is probably wrong, and what to do about it.
-fn findings(findings: &[FindingText]) -> String {
+/// What is probably wrong, and what to do about it: of several of a kind, the latter is said once.
+fn findings(options: &TextOptions, findings: &[FindingText]) -> String {
     if findings.is_empty() {
         return String::new();
     }
     let mut text = String::new();
-    for finding in findings {
-        let _ = writeln!(text, "{}: {}", finding.name, finding.found);
-        for line in &finding.evidence {
-            let _ = writeln!(text, "    {line}");
+    for of_kind in findings.chunk_by(|one, other| one.name == other.name) {
+        for finding in of_kind {
+            text += &paragraph(options, 0, &format!("{}: {}", finding.name, finding.found));
+            for line in &finding.evidence {
+                text += &paragraph(options, 4, line);
+            }
         }
-        let _ = writeln!(text, "    {}", finding.advised());
+        text += &of_kind.first().map(|finding| paragraph(options, 4, &finding.advised())).unwrap_or_default();
     }
     section("Findings", &text)
 }
 
-pub(super) fn header(profile: &Profile) -> String {
+pub(super) fn header(options: &TextOptions, profile: &Profile) -> String {
     let engine = &profile.engine;
     let mut text = String::new();
     let end = match profile.end {
@@ -105,107 +113,9 @@ pub(super) fn header(profile: &Profile) -> String {
     for tool in &engine.tools {
         let _ = writeln!(text, "tool {} ({}), {} functions probed", tool.name, tool.path, tool.functions);
     }
-    text
-}
-
-fn ranks(profile: &Profile) -> String {
-    let mut columns = vec![
-        Right("rank"),
-        Right("pid"),
-        Right("wall"),
-        Right("MPI time"),
-        Right("MPI %"),
-        Right("calls"),
-        Right("threads"),
-        Left("state"),
-    ];
-    let has_hosts = profile.ranks.windows(2).any(|pair| matches!(pair, [a, b] if a.host != b.host));
-    if has_hosts {
-        columns.push(Left("host"));
-    }
-    let row = |rank: &RankProfile| {
-        let mut cells = vec![
-            or_unknown(rank.rank),
-            rank.pid.to_string(),
-            ns(rank.wall_ns),
-            if rank.untimed_calls == 0 && rank.mpi_percent.is_none() {
-                at_least(rank.mpi_ns)
-            } else {
-                time_unless(rank.untimed_calls, rank.mpi_ns)
-            },
-            unless(rank.untimed_calls, maybe_percent(rank.mpi_percent)),
-            count(rank.calls),
-            rank.threads_in_mpi.to_string(),
-            state(rank).into(),
-        ];
-        cells.extend(has_hosts.then(|| rank.host.clone()));
-        cells
-    };
-    let totals = &profile.totals;
-    let untimed = profile.ranks.iter().map(|rank| rank.untimed_calls).saturating_sum();
-    let spread = |name: &str, pick: fn(&Spread) -> f64| {
-        let all = name == "sum";
-        let any = profile.ranks.iter().any(|rank| rank.mpi_percent.is_some());
-        let share = if all { totals.mpi_percent_of_all } else { any.then(|| pick(&totals.mpi_percent)) };
-        let calls = if all { count(totals.calls) } else { String::new() };
-        let (wall, mpi) = (duration(pick(&totals.wall_ns)), duration(pick(&totals.mpi_ns)));
-        vec![name.into(), String::new(), wall, unless(untimed, mpi), unless(untimed, maybe_percent(share)), calls]
-    };
-    let imbalance = vec![
-        "imbalance".into(),
-        String::new(),
-        ratio(&totals.wall_ns),
-        unless(untimed, ratio(&totals.mpi_ns)),
-        unless(untimed, ratio(&totals.mpi_percent)),
-    ];
-    let over_ranks = [
-        spread("sum", |spread| spread.sum),
-        spread("mean", |spread| spread.mean),
-        spread("min", |spread| spread.min),
-        spread("max", |spread| spread.max),
-        imbalance,
-    ];
-    let rows = profile.ranks.iter().map(row).chain(if profile.ranks.len() > 1 { over_ranks.to_vec() } else { vec![] });
-    let table = table(&columns, rows);
-    section("Ranks", &(table + &efficiency(profile, totals.efficiency)))
-}
-
-/// One line, where there are several ranks to compare.
-pub(super) fn efficiency(profile: &Profile, found: Option<Efficiency>) -> String {
-    if profile.ranks.len() < 2 {
-        return String::new();
-    }
-    let Some(found) = found else {
-        let is_untimed = profile.ranks.iter().any(|rank| rank.untimed_calls > 0);
-        let why = if is_untimed { UNTIMED } else { UNSEEN };
-        let is_unknown = profile.ranks.iter().any(|rank| rank.mpi_percent.is_none());
-        return if is_unknown { format!("parallel efficiency: unknown; {why}\n") } else { String::new() };
-    };
-    format!(
-        "parallel efficiency {} % = load balance {} % x communication efficiency {} %\n",
-        percent(100.0 * found.parallel),
-        percent(100.0 * found.load_balance),
-        percent(100.0 * found.communication)
-    )
-}
-
-/// Why shares of a rank's time are not known.
-pub const UNSEEN: &str = "ranks may be inside calls that began before attach";
-
-/// The same, where nobody sees them return.
-pub const UNTIMED: &str = "calls are counted at their entry only (--returns)";
-
-/// Of time in MPI, the part that was seen.
-fn at_least(seen_ns: u64) -> String {
-    if seen_ns == 0 { "?".into() } else { format!(">= {}", ns(seen_ns)) }
-}
-
-fn state(rank: &RankProfile) -> &'static str {
-    match rank.state {
-        RankState::Running if rank.calls == 0 && rank.open_calls.is_empty() => "running; no MPI call seen",
-        RankState::Running => "running",
-        RankState::Ended => "ended",
-        RankState::Execed => "exec'ed",
+    match options.width {
+        Some(_) => text.lines().map(|line| paragraph(options, 0, line)).collect(),
+        None => text,
     }
 }
 
@@ -214,18 +124,22 @@ fn ratio(spread: &Spread) -> String {
     format!("+{:.0} %", 100.0 * spread.imbalance)
 }
 
-fn groups(profile: &Profile) -> String {
+fn groups(options: &TextOptions, profile: &Profile) -> String {
+    if profile.groups.is_empty() {
+        return String::new();
+    }
     let mut columns = vec![
-        Left("group"),
-        Right("calls"),
-        Right("calls/s"),
-        Right("time"),
-        Right("wall %"),
-        Right("MPI %"),
-        Right("imbalance"),
+        left("group"),
+        right("calls"),
+        right("calls/s").spare(),
+        right("time"),
+        right("wall %").spare(),
+        right("MPI %"),
+        right("imbalance").spare(),
     ];
     if profile.groups.iter().any(|group| group.all.traffic.is_some()) {
-        columns.extend([Right("sent"), Right("a second"), Right("received"), Right("a second")]);
+        columns
+            .extend([right("sent"), right("a second"), right("received"), right("a second")].map(Column::spare_first));
     }
     let untimed = profile.ranks.iter().map(|rank| rank.untimed_calls).saturating_sum();
     let rows = profile.groups.iter().map(|group| {
@@ -245,7 +159,7 @@ fn groups(profile: &Profile) -> String {
         }
         row
     });
-    section("Groups, all ranks", &table(&columns, rows))
+    section("Groups, all ranks", &table(options, &columns, rows))
 }
 
 /// Bytes, and how many of them in a second; `<=` if some of them are an upper bound.
@@ -258,26 +172,35 @@ fn amount(moved: u64, at_most: u64, per_s: f64) -> [String; 2] {
     [format!("{}{}", if at_most > 0 { "<= " } else { "" }, bytes(moved)), bytes(each_second)]
 }
 
-pub(super) fn functions(functions: &[FunctionProfile]) -> String {
+pub(super) fn functions(options: &TextOptions, functions: &[FunctionProfile]) -> String {
+    if functions.is_empty() {
+        return String::new();
+    }
     let mut columns = vec![
-        Left("function"),
-        Right("calls"),
-        Right("open"),
-        Right("time"),
-        Right("mean"),
-        Right("min"),
-        Right("p50"),
-        Right("p99"),
-        Right("max"),
-        Right("wall %"),
-        Right("MPI %"),
-        Right("imbalance"),
+        left("function"),
+        right("calls"),
+        right("open").spare(),
+        right("time"),
+        right("mean"),
+        right("min").spare_first(),
+        right("p50").spare(),
+        right("p99").spare(),
+        right("max"),
+        right("wall %").spare(),
+        right("MPI %"),
+        right("imbalance"),
     ];
     if functions.iter().any(|function| function.all.traffic.is_some()) {
-        columns.extend([Right("sent"), Right("each"), Right("received"), Right("each"), Right("bytes unknown")]);
+        columns.extend([right("sent"), right("each"), right("received"), right("each")].map(Column::spare_first));
+        columns.push(right("bytes unknown").spare_first());
     }
     let untimed = functions.iter().map(|function| function.all.untimed_calls).saturating_sum();
-    let rows = functions.iter().map(|function| {
+    let mut rows: Vec<&FunctionProfile> = functions.iter().collect();
+    if let Some(by) = options.by {
+        rows.sort_by_key(|function| Reverse(by.of_function(&function.all)));
+    }
+    let shown = options.rows(FUNCTIONS);
+    let row = |function: &&FunctionProfile| {
         let all = &function.all;
         let completed = |ns: f64| if all.calls == all.untimed_calls { "-".into() } else { duration(ns) };
         let mut row = vec![
@@ -301,31 +224,23 @@ pub(super) fn functions(functions: &[FunctionProfile]) -> String {
             row.push(if unknown == 0 { String::new() } else { count(unknown) });
         }
         row
-    });
-    section("Functions, all ranks", &table(&columns, rows))
-}
-
-/// Bytes that went one way, and how many in a call; `<=` if some of them are an upper bound.
-fn volume(volume: &Volume, at_most: u64) -> [String; 2] {
-    if volume.messages == 0 {
-        return [String::new(), String::new()];
-    }
-    let sign = if at_most > 0 { "<= " } else { "" };
-    [format!("{sign}{}", bytes(volume.bytes)), bytes(volume.bytes / volume.messages)]
+    };
+    let text = table(options, &columns, rows.iter().take(shown).map(row));
+    section("Functions, all ranks", &(text + &options.more(shown, rows.len(), "functions")))
 }
 
 /// Each rank's functions, where the ranks are few enough to be read.
-fn functions_of_ranks(profile: &Profile) -> String {
-    if profile.ranks.len() < 2 {
+fn functions_of_ranks(options: &TextOptions, profile: &Profile) -> String {
+    if profile.ranks.len() < 2 || profile.functions.is_empty() {
         return String::new();
     }
     let is_numbered = profile.ranks.iter().zip(RANKS).all(|(rank, number)| or_unknown(rank.rank) == number);
     if profile.ranks.len() > RANKS_SHOWN || !is_numbered {
         return format!("Functions by rank: see --json ({} ranks)\n", profile.ranks.len());
     }
-    let mut columns = vec![Left("time (calls)")];
-    columns.extend(RANKS.iter().take(profile.ranks.len()).map(|number| Right(number)));
-    let rows = profile.functions.iter().map(|function| {
+    let mut columns = vec![left("time (calls)")];
+    columns.extend(RANKS.iter().take(profile.ranks.len()).map(|number| right(number).spare()));
+    let rows = profile.functions.iter().take(options.rows(FUNCTIONS)).map(|function| {
         let cell = |rank: &RankProfile| {
             let row = rank.functions.iter().find(|row| row.name == function.all.name);
             row.map_or_else(String::new, |row| {
@@ -336,130 +251,7 @@ fn functions_of_ranks(profile: &Profile) -> String {
         cells.extend(profile.ranks.iter().map(cell));
         cells
     });
-    section("Functions by rank", &table(&columns, rows))
-}
-
-fn inner_calls(profile: &Profile) -> String {
-    let Some(inner) = &profile.inner_calls else { return String::new() };
-    let columns = [Left("inside"), Left("function"), Right("calls"), Right("time")];
-    let rows =
-        inner.iter().map(|calls| vec![calls.outer.into(), calls.inner.into(), count(calls.calls), ns(calls.time_ns)]);
-    section("Calls made by MPI inside MPI (not in the tables above)", &table(&columns, rows))
-}
-
-fn open_calls(profile: &Profile) -> String {
-    let columns = [Right("rank"), Right("pid"), Left("function"), Right("open for"), Left("called at"), Left("")];
-    let row = |rank: &RankProfile, call: &OpenCallInfo| {
-        let remark = match (call.ended_inside, call.began_before) {
-            (true, _) => "ended inside",
-            (false, true) => "began before attach",
-            (false, false) => "",
-        };
-        let site = call.site.as_deref().unwrap_or("?");
-        vec![or_unknown(rank.rank), rank.pid.to_string(), called(call), ns(call.open_ns), site.into(), remark.into()]
-    };
-    let rows: Vec<_> =
-        profile.ranks.iter().flat_map(|rank| rank.open_calls.iter().map(move |call| row(rank, call))).collect();
-    if rows.is_empty() { String::new() } else { section("Calls still open", &table(&columns, rows)) }
-}
-
-/// Of those that are still open it is said there.
-fn began_before(profile: &Profile) -> String {
-    let columns = [Right("rank"), Right("pid"), Left("function"), Right("since attach"), Left("called at")];
-    let row = |rank: &RankProfile, call: &BeganBeforeRow| {
-        let site = call.site.as_deref().unwrap_or("?");
-        vec![or_unknown(rank.rank), rank.pid.to_string(), call.function.into(), ns(call.time_ns), site.into()]
-    };
-    let of_rank = |rank: &'_ RankProfile| -> Vec<Vec<String>> {
-        rank.began_before.iter().filter(|call| !call.is_open).map(|call| row(rank, call)).collect()
-    };
-    let rows: Vec<_> = profile.ranks.iter().flat_map(of_rank).collect();
-    if rows.is_empty() { String::new() } else { section("Calls that began before attach", &table(&columns, rows)) }
-}
-
-/// What of the own cost is in measured times, and that it is not in the tables.
-fn self_cost(cost: &OwnCost) -> String {
-    match cost.inside_ns {
-        Some(inside) => format!(
-            "self cost subtracted: {} per call, total {}; min, max and percentiles are as measured\n",
-            duration(inside),
-            ns(cost.subtracted_ns)
-        ),
-        None => "self cost subtracted: none, since what of it is in measured times could not be calibrated\n".into(),
-    }
-}
-
-/// Losses, own cost, completeness.
-fn remarks(profile: &Profile) -> String {
-    let mut text = String::new();
-    let cost = &profile.own_cost;
-    let _ = writeln!(
-        text,
-        "mpiprobe's own cost: {} a call × {} calls = {} ({:.2} % of wall time)",
-        duration(cost.per_call_ns),
-        count(cost.calls),
-        duration(cost.total_ns),
-        cost.percent_of_wall,
-    );
-    text.push_str(&self_cost(cost));
-    let inner: u64 = profile.ranks.iter().map(|rank| rank.inner_calls).saturating_sum();
-    if inner > 0 && profile.inner_calls.is_none() {
-        let _ =
-            writeln!(text, "{} calls made by MPI inside MPI, not counted above (--nested shows them)", count(inner));
-    }
-    let unseen = profile.ranks.iter().map(|rank| (rank.unseen_ns, rank.rank)).filter(|(ns, _)| *ns > 0);
-    if let Some((longest, rank)) = unseen.max() {
-        let _ = writeln!(
-            text,
-            "it is not known whether ranks were inside calls that began before attach: for up to {} (rank {})",
-            ns(longest),
-            or_unknown(rank)
-        );
-    }
-    let silent = profile
-        .ranks
-        .iter()
-        .filter(|rank| rank.calls == 0 && rank.began_before.is_empty() && rank.open_calls.is_empty())
-        .count();
-    if silent > 0 {
-        let _ = writeln!(
-            text,
-            "{silent} ranks made no MPI call that was seen: they computed, or were inside a call that began before attach"
-        );
-    }
-    let unseen: u64 = profile.ranks.iter().map(|rank| rank.inner_calls_of_unseen).saturating_sum();
-    if unseen > 0 {
-        let _ = writeln!(text, "{} calls inside a call that began before attach, not counted", count(unseen));
-    }
-    let off: u64 = profile.ranks.iter().map(|rank| rank.calls_while_off).saturating_sum();
-    if profile.ranks.iter().any(|rank| rank.off_ns > 0) {
-        let longest = profile.ranks.iter().map(|rank| rank.off_ns).max().unwrap_or(0);
-        let _ = writeln!(
-            text,
-            "counting switched off by the program (MPI_Pcontrol) for up to {} of a rank: {} calls not observed, time not in wall",
-            ns(longest),
-            count(off)
-        );
-    }
-    for (number, what) in profile.losses.described().into_iter().filter(|(number, _)| *number > 0) {
-        let what = profile.engine.table_room().loss(what);
-        let _ = writeln!(text, "{} {what}", count(number));
-    }
-    if profile.losses.missed_hits.is_none() {
-        text.push_str("probe hits missed: unknown, this kernel does not tell\n");
-    }
-    for library in profile.engine.libraries.iter().filter(|library| !library.slow.is_empty()) {
-        let names: Vec<&str> = library.slow.iter().map(|site| site.function).collect();
-        let _ = writeln!(text, "slow probes (single-stepped by the kernel): {}", names.join(", "));
-    }
-    text + &completeness(profile)
-}
-
-fn completeness(profile: &Profile) -> String {
-    if profile.complete {
-        return "complete: nothing was lost\n".into();
-    }
-    format!("INCOMPLETE: {}\n", profile.incomplete_because.join("; "))
+    section("Functions by rank", &table(options, &columns, rows))
 }
 
 #[cfg(test)]
@@ -474,7 +266,7 @@ mod tests {
             incomplete_because: vec!["nothing was counted".into()],
             ..sample::profile(Vec::new())
         };
-        let text = profile(&nobody, &[], None);
+        let text = profile(&TextOptions::default(), &nobody, &[], None);
         assert!(text.ends_with("No MPI call was counted.\nINCOMPLETE: nothing was counted\n"), "{text}");
         assert!(!text.contains("Ranks") && text.contains("no MPI process"), "{text}");
     }
@@ -486,20 +278,9 @@ mod tests {
             (rank.mpi_percent, rank.unseen_ns) = (None, rank.wall_ns);
         }
         all.totals.mpi_percent_of_all = None;
-        let text = profile(&all, &[], None);
+        let text = profile(&TextOptions::default(), &all, &[], None);
         assert!(text.contains("parallel efficiency: unknown; ranks may be inside calls"), "{text}");
         let row = text.lines().find(|line| line.contains(" 4000 ")).unwrap();
         assert_eq!(row.split_whitespace().filter(|cell| *cell == "?").count(), 2, "{row}");
-    }
-
-    #[test]
-    fn what_was_subtracted_is_said_and_that_nothing_was() {
-        let cost = OwnCost::new(1600.0, Some(700.0), 2_000, 1_000_000_000).subtracted(1_400_000);
-        assert_eq!(
-            self_cost(&cost),
-            "self cost subtracted: 700 ns per call, total 1.40 ms; min, max and percentiles are as measured\n"
-        );
-        let unknown = OwnCost::new(0.0, None, 2_000, 1_000_000_000);
-        assert!(self_cost(&unknown).starts_with("self cost subtracted: none, since "), "{}", self_cost(&unknown));
     }
 }

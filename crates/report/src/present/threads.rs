@@ -1,22 +1,19 @@
 //! Threads as text.
 
-use std::{cmp::Reverse, fmt::Write as _};
+use std::cmp::Reverse;
 
 use mpiprobe_model::{OtherThreads, Profile, RankProfile, SaturatingSum as _, ThreadLife, ThreadProfile};
 
 use super::{
-    table::{
-        Column::{Left, Right},
-        section, table,
-    },
+    table::{TextOptions, left, right, section, table},
     units::{count, or_unknown, percent, time_unless, unless},
 };
 
-/// More threads than this are shown one by one in the JSON output only.
+/// Threads that are shown, of those with most time.
 const THREADS_SHOWN: usize = 32;
 
 /// What each thread has done, most time first, of ranks that have several in MPI; empty without such ranks.
-pub(super) fn threads(profile: &Profile) -> String {
+pub(super) fn threads(options: &TextOptions, profile: &Profile) -> String {
     let of_several = || profile.ranks.iter().filter(|rank| rank.threads_in_mpi > 1);
     let mut all: Vec<_> = of_several().flat_map(|rank| rank.threads.iter().map(move |thread| (rank, thread))).collect();
     if all.is_empty() {
@@ -24,21 +21,20 @@ pub(super) fn threads(profile: &Profile) -> String {
     }
     all.sort_by_key(|(_, thread)| Reverse((thread.mpi_ns, thread.calls)));
     let columns = [
-        Right("rank"),
-        Right("pid"),
-        Right("thread"),
-        Left("state"),
-        Right("calls"),
-        Right("MPI time"),
-        Right("MPI % of its life"),
+        right("rank"),
+        right("pid"),
+        right("thread"),
+        left("state").spare(),
+        right("calls"),
+        right("MPI time"),
+        right("MPI % of its life"),
     ];
     let others = of_several().filter_map(|rank| rank.other_threads).reduce(plus);
+    let shown = options.rows(THREADS_SHOWN);
     let untimed = of_several().map(|rank| rank.untimed_calls).saturating_sum();
-    let rows = all.iter().take(THREADS_SHOWN).map(|(rank, thread)| row(rank, thread));
-    let mut text = table(&columns, rows.chain(others.map(|others| row_of_others(untimed, &others))));
-    if let Some(left_out) = all.len().checked_sub(THREADS_SHOWN).filter(|&left_out| left_out > 0) {
-        let _ = writeln!(text, "{} more threads: see --json", count(left_out as u64));
-    }
+    let rows = all.iter().take(shown).map(|(rank, thread)| row(rank, thread));
+    let mut text = table(options, &columns, rows.chain(others.map(|others| row_of_others(untimed, &others))));
+    text += &options.more(shown, all.len(), "threads");
     section("Threads", &text)
 }
 
@@ -104,16 +100,16 @@ mod tests {
 
     #[test]
     fn most_time_comes_first_and_what_is_known_of_all_together_last() {
-        insta::assert_snapshot!(threads(&job()));
+        insta::assert_snapshot!(threads(&TextOptions::default(), &job()));
     }
 
     #[test]
     fn it_is_said_how_many_are_not_shown() {
         let mut profile = job();
         profile.ranks[0].threads = (0..1500).map(|tid| thread(5000 + tid, ThreadLife::Ended, 1)).collect();
-        let text = threads(&profile);
+        let text = threads(&TextOptions::default(), &profile);
         assert_eq!(text.lines().count(), 2 + THREADS_SHOWN + 2);
-        assert!(text.ends_with("\n1,469 more threads: see --json\n"), "{text}");
+        assert!(text.ends_with("\n1,469 more threads: -v, --top N, or see --json\n"), "{text}");
     }
 
     /// Invariant NO-TIME-NO-ZERO.
@@ -125,7 +121,7 @@ mod tests {
             rank.threads.iter_mut().for_each(|thread| thread.mpi_ns = 0);
             rank.other_threads.iter_mut().for_each(|others| others.mpi_ns = 0);
         }
-        let text = threads(&profile);
+        let text = threads(&TextOptions::default(), &profile);
         let ends = |line: &str| line.split_whitespace().rev().take(2).collect::<Vec<_>>() == ["?", "?"];
         assert_eq!(text.lines().filter(|line| ends(line)).count(), 4, "{text}");
     }
@@ -134,6 +130,6 @@ mod tests {
     fn ranks_of_one_thread_have_no_table() {
         let mut ranks = ranks(1);
         ranks[0].threads = vec![thread(4000, ThreadLife::Ended, 5)];
-        assert_eq!(threads(&profile(ranks)), "");
+        assert_eq!(threads(&TextOptions::default(), &profile(ranks)), "");
     }
 }

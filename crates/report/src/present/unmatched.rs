@@ -1,17 +1,12 @@
 //! Sends and receives without their other end, in words.
 
-use std::fmt::Write as _;
-
 use mpiprobe_model::{
     Profile,
     analyse::{self, Operation, OtherEnd},
 };
 
 use super::{
-    table::{
-        Column::{Left, Right},
-        section, table,
-    },
+    table::{TextOptions, left, right, section, table},
     units::{ns, or_unknown},
 };
 
@@ -40,13 +35,13 @@ pub fn posted_by(profile: &Profile, operation: &Operation) -> Option<&'static st
 }
 
 /// The section of the tables; empty if everything has its other end, or that is not to be known.
-pub(super) fn unmatched(profile: &Profile) -> String {
+pub(super) fn unmatched(options: &TextOptions, profile: &Profile) -> String {
     let alone: Vec<Operation> = analyse::unmatched(profile);
     if alone.is_empty() {
         return String::new();
     }
-    let columns = [Right("rank"), Left("in or by"), Right("for"), Left(""), Right("tag"), Left("other end")];
-    let rows = alone.iter().take(ROWS).filter_map(|operation| {
+    let columns = [right("rank"), left("in or by"), right("for"), left(""), right("tag"), left("other end")];
+    let rows = alone.iter().take(options.rows(ROWS)).filter_map(|operation| {
         let peer = operation.peer.map_or_else(|| "any".to_owned(), |peer| peer.to_string());
         let direction = if operation.is_send { "to" } else { "from" };
         let tag = operation.tag.map_or_else(|| "any".to_owned(), |tag| tag.to_string());
@@ -59,9 +54,6 @@ pub(super) fn unmatched(profile: &Profile) -> String {
             other_end(profile, operation),
         ])
     });
-    let mut text = table(&columns, rows);
-    if alone.len() > ROWS {
-        let _ = writeln!(text, "and {} more", alone.len() - ROWS);
-    }
+    let text = table(options, &columns, rows) + &options.more(options.rows(ROWS), alone.len(), "of them");
     section("Sends and receives without other end, as far as seen", &text)
 }

@@ -7,10 +7,7 @@ use mpiprobe_model::{
 };
 
 use super::{
-    table::{
-        Column::{Left, Right},
-        section, table,
-    },
+    table::{TextOptions, left, right, section, table},
     units::{count, duration, ns, or_unknown, percent},
 };
 
@@ -19,18 +16,21 @@ const CAUSES: usize = 2;
 /// A share of a wait that is worth a word.
 const LEAST_SHARE: f64 = 0.05;
 
-/// Wait states as tables, each with so many rows at most.
-pub fn wait_states(states: &WaitStates, rows: usize) -> String {
+/// Rows of a table that most readers want.
+const ROWS: usize = 16;
+
+/// Wait states as tables.
+pub fn wait_states(states: &WaitStates, options: &TextOptions) -> String {
     let mut text = summary(states);
     let parts = [
-        ("\nWaiting, by kind", kinds(states)),
-        ("\nWho waits, where and why", waits(states, rows)),
-        ("\nWhat others wait for", delays(states, rows)),
+        ("\nWaiting, by kind", kinds(states, options)),
+        ("\nWho waits, where and why", waits(states, options)),
+        ("\nWhat others wait for", delays(states, options)),
         (
             "\nThe critical path",
-            states.critical_path.as_ref().map_or_else(String::new, |path| critical_path(states, path, rows)),
+            states.critical_path.as_ref().map_or_else(String::new, |path| critical_path(states, path, options)),
         ),
-        ("\nClocks of the nodes", clocks(&states.clocks)),
+        ("\nClocks of the nodes", clocks(&states.clocks, options)),
     ];
     for (title, body) in parts {
         if !body.is_empty() {
@@ -62,7 +62,7 @@ fn share(part: u64, whole: u64) -> String {
     if whole == 0 { "?".into() } else { format!("{} %", percent(part as f64 * 100.0 / whole as f64)) }
 }
 
-fn kinds(states: &WaitStates) -> String {
+fn kinds(states: &WaitStates, options: &TextOptions) -> String {
     let rows = WaitKind::ALL.into_iter().flat_map(|kind| {
         let of_kind = || states.waits.iter().filter(move |row| row.kind == kind);
         let sum = |of: fn(&WaitRow) -> u64| of_kind().map(of).fold(0, u64::saturating_add);
@@ -85,10 +85,11 @@ fn kinds(states: &WaitStates) -> String {
     if rows.is_empty() {
         return String::new();
     }
-    table(&[Left("kind"), Right("times"), Right("time"), Right("of all"), Right("longest")], rows)
+    table(options, &[left("kind"), right("times"), right("time"), right("of all"), right("longest")], rows)
 }
 
-fn waits(states: &WaitStates, most: usize) -> String {
+fn waits(states: &WaitStates, options: &TextOptions) -> String {
+    let most = options.rows(ROWS);
     let waiting = || states.waits.iter().filter(|row| row.kind.is_waiting());
     let rows: Vec<_> = waiting()
         .take(most)
@@ -108,8 +109,8 @@ fn waits(states: &WaitStates, most: usize) -> String {
         return String::new();
     }
     let columns =
-        [Left("rank"), Left("waits by"), Left("in"), Right("times"), Right("time"), Right("longest"), Left("because")];
-    table(&columns, rows) + &more(waiting().count(), most)
+        [left("rank"), left("waits by"), left("in"), right("times"), right("time"), right("longest"), left("because")];
+    table(options, &columns, rows) + &more(waiting().count(), most)
 }
 
 fn more(all: usize, most: usize) -> String {
@@ -214,7 +215,8 @@ fn rank(states: &WaitStates, index: u32) -> String {
     }
 }
 
-fn delays(states: &WaitStates, most: usize) -> String {
+fn delays(states: &WaitStates, options: &TextOptions) -> String {
+    let most = options.rows(ROWS);
     let rows: Vec<_> = states
         .delays
         .iter()
@@ -231,17 +233,18 @@ fn delays(states: &WaitStates, most: usize) -> String {
     if rows.is_empty() {
         return String::new();
     }
-    let columns = [Left("rank"), Left("what it does longer"), Right("costs directly"), Right("indirectly")];
-    table(&columns, rows) + &more(states.delays.len(), most)
+    let columns = [left("rank"), left("what it does longer"), right("costs directly"), right("indirectly")];
+    table(options, &columns, rows) + &more(states.delays.len(), most)
 }
 
-fn critical_path(states: &WaitStates, path: &CriticalPath, most: usize) -> String {
+fn critical_path(states: &WaitStates, path: &CriticalPath, options: &TextOptions) -> String {
+    let most = options.rows(ROWS);
     let parts = path.parts.iter().take(most).map(|row| {
         vec![thread(states, row.thread), activity(states, row.activity), ns(row.ns), share(row.ns, path.length_ns)]
     });
-    let columns = [Left("rank"), Left("what it does"), Right("time"), Right("of the path")];
+    let columns = [left("rank"), left("what it does"), right("time"), right("of the path")];
     let mut text = format!("{} long\n", ns(path.length_ns));
-    text += &table(&columns, parts.collect::<Vec<_>>());
+    text += &table(options, &columns, parts.collect::<Vec<_>>());
     text += &more(path.parts.len(), most);
     let imbalance = path.imbalance.iter().filter(|row| row.imbalance_ns >= 0.01 * path.length_ns as f64);
     let rows: Vec<_> = imbalance
@@ -259,17 +262,17 @@ fn critical_path(states: &WaitStates, path: &CriticalPath, most: usize) -> Strin
         return text;
     }
     let columns = [
-        Left("what all ranks do"),
-        Right("on the path"),
-        Right("on average"),
-        Right("imbalance"),
-        Right("others lose"),
+        left("what all ranks do"),
+        right("on the path"),
+        right("on average"),
+        right("imbalance"),
+        right("others lose"),
     ];
-    _ = write!(text, "\nImbalance on it\n{}", table(&columns, rows));
+    _ = write!(text, "\nImbalance on it\n{}", table(options, &columns, rows));
     text
 }
 
-fn clocks(clocks: &ClockQuality) -> String {
+fn clocks(clocks: &ClockQuality, options: &TextOptions) -> String {
     if clocks.nodes.len() < 2 {
         return String::new();
     }
@@ -285,8 +288,8 @@ fn clocks(clocks: &ClockQuality) -> String {
             count(node.evidence),
         ]
     });
-    let columns = [Left("node"), Right("offset"), Right("ns/s"), Left("true to"), Right("messages that tell")];
-    table(&columns, rows)
+    let columns = [left("node"), right("offset"), right("ns/s"), left("true to"), right("messages that tell")];
+    table(options, &columns, rows)
 }
 
 /// What the figures do not have.
@@ -401,7 +404,7 @@ mod tests {
 
     #[test]
     fn tables_say_what_is_missing() {
-        let text = wait_states(&sample(), 10);
+        let text = wait_states(&sample(), &TextOptions::default());
         for line in [
             "12,345 calls in 10.0 s; 4.10 s waiting for others, which is 10.2 % of the time and 20.5 % of the time in MPI",
             "  of that wrong order, other sources",

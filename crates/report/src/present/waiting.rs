@@ -9,10 +9,7 @@ use mpiprobe_model::{
 
 use super::{
     doing::what,
-    table::{
-        Column::{Left, Right},
-        section, table,
-    },
+    table::{TextOptions, left, right, section, table},
     units::{bytes, ns, or_unknown},
 };
 
@@ -151,20 +148,18 @@ pub(super) fn circles(profile: &Profile, waiting: &Waiting) -> String {
 }
 
 /// The section of the tables; empty if nobody waits.
-pub(super) fn waits(profile: &Profile) -> String {
+pub(super) fn waits(options: &TextOptions, profile: &Profile) -> String {
     let waiting = waiting(profile);
     if waiting.waits.is_empty() {
         return String::new();
     }
-    let columns = [Right("rank"), Left("in"), Right("for"), Left("waits for"), Left("who wait for")];
-    let rows = waiting.waits.iter().take(ROWS).filter_map(|wait| {
+    let columns = [right("rank"), left("in"), right("for"), left("waits for"), left("who wait for")];
+    let rows = waiting.waits.iter().take(options.rows(ROWS)).filter_map(|wait| {
         let call = call(profile, wait)?;
         let (rank, chain) = (number(profile, wait.rank), chain(profile, wait));
         Some(vec![rank, call.function.into(), ns(wait.open_ns), waits_for(profile, wait), chain])
     });
-    let mut text = circles(profile, &waiting) + &table(&columns, rows);
-    if waiting.waits.len() > ROWS {
-        let _ = writeln!(text, "and {} more", waiting.waits.len() - ROWS);
-    }
+    let more = options.more(options.rows(ROWS), waiting.waits.len(), "ranks");
+    let text = circles(profile, &waiting) + &table(options, &columns, rows) + &more;
     section("Who waits for whom", &text)
 }

@@ -2,7 +2,7 @@
 
 use std::{
     fs::File,
-    io::{BufReader, Read as _},
+    io::{self, BufReader, Read},
     os::unix::fs::FileExt as _,
     path::{Path, PathBuf},
 };
@@ -99,15 +99,31 @@ impl JsonFile {
         self.profiles.get(index).or(self.profiles.last()).map_or(0, |(.., at_ns)| *at_ns)
     }
 
+    pub(super) fn bytes(&self, index: usize) -> u64 {
+        self.profiles.get(index).map_or(0, |(begin, end, _)| end.saturating_sub(*begin))
+    }
+
     pub(super) fn profile(&self, index: usize) -> Result<Profile, SourceError> {
         let (begin, end, _) = self.profiles.get(index).copied().unwrap_or_default();
         let failed = |reason| SourceError::Json { path: self.path.clone(), number: index + 1, offset: begin, reason };
         let length = end.saturating_sub(begin);
-        let room = usize::try_from(length).ok().filter(|_| length <= LONGEST).ok_or(FrameError::TooLarge);
-        let mut text = vec![0; room.map_err(failed)?];
-        self.file
-            .read_exact_at(&mut text, begin)
-            .map_err(|source| SourceError::Read { path: self.path.clone(), source })?;
-        profile_of_json(&text).map_err(failed)
+        if length > LONGEST {
+            return Err(failed(FrameError::TooLarge));
+        }
+        profile_of_json(Part { file: &self.file, at: begin }.take(length)).map_err(failed)
+    }
+}
+
+/// A file from a place on.
+struct Part<'a> {
+    file: &'a File,
+    at: u64,
+}
+
+impl Read for Part<'_> {
+    fn read(&mut self, to: &mut [u8]) -> io::Result<usize> {
+        let length = self.file.read_at(to, self.at)?;
+        self.at = self.at.saturating_add(length as u64);
+        Ok(length)
     }
 }

@@ -2,7 +2,7 @@
 
 use std::{io, os::unix::fs::FileExt as _, path::Path};
 
-use crate::present::recording::{Recording, RecordingError};
+use crate::present::recording::{Recording, RecordingError, Sums};
 use jiff::Timestamp;
 use mpiprobe_discover::{files::with_callers_rights, open_regular, printable};
 use mpiprobe_model::Profile;
@@ -98,6 +98,28 @@ impl Part {
             Kept::Recording(recording) => Ok(recording.profile(index)?),
             Kept::Json(json) => json.profile(index),
             Kept::Profile(profile) => Ok((**profile).clone()),
+        }
+    }
+
+    /// `None`: they were not recorded.
+    pub(super) fn sums(&self, index: usize) -> Option<Sums> {
+        match &self.kept {
+            Kept::Recording(recording) => recording.sums(index),
+            Kept::Json(_) | Kept::Profile(_) => None,
+        }
+    }
+
+    /// Whether they were recorded of all moments.
+    pub(super) fn has_sums(&self) -> bool {
+        matches!(&self.kept, Kept::Recording(recording) if recording.has_sums())
+    }
+
+    /// Of a profile as JSON; 0: not known.
+    pub(super) fn bytes(&self, index: usize) -> u64 {
+        match &self.kept {
+            Kept::Recording(recording) => recording.bytes(index),
+            Kept::Json(json) => json.bytes(index),
+            Kept::Profile(_) => 0,
         }
     }
 }

@@ -66,12 +66,7 @@ impl Timeline {
     /// The moment before a span, and its last one.
     pub(super) fn chosen(&self, span: Span, name: &str) -> Result<(Option<usize>, usize), SourceError> {
         let end = self.len().saturating_sub(1);
-        let none = || SourceError::NoMoment {
-            name: name.to_owned(),
-            from: self.describe(0),
-            to: self.describe(end),
-            count: self.len(),
-        };
+        let none = || self.none(name);
         let number = |at: At| find(at, self.began, self.len(), &|index| self.at_ns(index));
         let last = match span.until.or(span.at) {
             Some(at) => number(at).map_err(|_| none())?,
@@ -91,8 +86,19 @@ impl Timeline {
         Ok((before, last))
     }
 
+    /// The number of the moment that is meant.
+    pub(super) fn find(&self, at: At, name: &str) -> Result<usize, SourceError> {
+        find(at, self.began, self.len(), &|index| self.at_ns(index)).map_err(|_| self.none(name))
+    }
+
+    /// There is no such moment in the run of this name.
+    pub(super) fn none(&self, name: &str) -> SourceError {
+        let (from, to) = (self.describe(0), self.describe(self.len().saturating_sub(1)));
+        SourceError::NoMoment { name: name.to_owned(), from, to, count: self.len() }
+    }
+
     /// "12:34:56 (+00:12)"
-    fn describe(&self, index: usize) -> String {
+    pub(super) fn describe(&self, index: usize) -> String {
         describe(self.began, self.at_ns(index))
     }
 }

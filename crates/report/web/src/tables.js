@@ -134,7 +134,7 @@ export const SITES = {
   sort: descending("time_ns"),
   columns: [
     text("site", "Called at", undefined, { opens: true, long: true }),
-    text("function", "Function"),
+    text("function", "Function", (row) => (row.started_by ? `${row.started_by} (${row.function})` : row.function)),
     count("calls", "Calls"),
     duration("time_ns", "Time"),
     duration("mean_ns", "Mean", (row) => (row.calls ? row.time_ns / row.calls : null)),

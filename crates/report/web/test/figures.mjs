@@ -75,7 +75,8 @@ await look(async ({ page, profile }) => {
         for (const name of ["calls", "time_ns", "sent_bytes", "received_bytes"]) known[name] += flow[name];
         all.set(key, known);
       };
-      add(sites, `${flow.function} ${flow.site}`, { site: flow.site, function: flow.function });
+      const called = flow.started_by ? `${flow.started_by} (${flow.function})` : flow.function;
+      add(sites, `${called} ${flow.site}`, { site: flow.site, function: called });
       const communicator = names.get(flow.communicator) ?? "others, or not known";
       if (flow.peer !== null) add(pairs, `${names.get(flow.communicator)} ${flow.communicator} ${rank.rank} ${flow.peer}`, { rank: rank.rank, peer: flow.peer, communicator });
     }

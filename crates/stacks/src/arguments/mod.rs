@@ -15,6 +15,7 @@ use crate::callsites::{Module, ModuleAddress};
 use iced_x86::{Decoder, DecoderOptions, FlowControl, Instruction, Mnemonic, OpKind};
 use mpiprobe_functions::{Argument, Direction, Function, FunctionId, Role};
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use self::{
@@ -26,7 +27,7 @@ use self::{
 use crate::{memory::Memory, unwind::Frame};
 
 /// How an argument is known.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum KnownBy {
     /// A constant in the caller's code.

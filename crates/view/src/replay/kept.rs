@@ -3,7 +3,7 @@
 use std::{collections::VecDeque, sync::Arc};
 
 use mpiprobe_model::Profile;
-use mpiprobe_report::present::recording::{Recording, RecordingError};
+use mpiprobe_report::{Moments, SourceError};
 
 /// So much is kept, bytes of JSON; in memory it is a few times more.
 const MOST_BYTES: u64 = 32 << 20;
@@ -16,12 +16,12 @@ pub(super) struct Kept {
 }
 
 impl Kept {
-    pub(super) fn read(&mut self, recording: &Recording, index: usize) -> Result<Arc<Profile>, RecordingError> {
+    pub(super) fn read(&mut self, run: &Moments, index: usize) -> Result<Arc<Profile>, SourceError> {
         let known = self.profiles.iter().position(|(known, ..)| *known == index);
         let entry = if let Some(entry) = known.and_then(|place| self.profiles.remove(place)) {
             entry
         } else {
-            let (bytes, profile) = (recording.bytes(index), Arc::new(recording.profile(index)?));
+            let (bytes, profile) = (run.bytes(index), Arc::new(run.moment(index)?));
             self.bytes = self.bytes.saturating_add(bytes);
             (index, bytes, profile)
         };

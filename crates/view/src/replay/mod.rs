@@ -1,10 +1,10 @@
-//! The view of a recording: moments are shown as the user asks for them, or one after the other at the pace they were recorded.
+//! The view of a run that was kept: moments are shown as the user asks for them, or one after the other at the pace they were recorded.
 
 mod kept;
 
 use std::{ops::Range, sync::Arc};
 
-use mpiprobe_report::present::recording::Recording;
+use mpiprobe_report::Moments;
 use tokio::{
     signal::unix::{Signal, SignalKind, signal},
     time::{Duration, Instant, sleep_until},
@@ -20,21 +20,16 @@ use super::{
 /// As much is read for the history before a moment, bytes of JSON; the recent past is read however large it is.
 const HISTORY_BYTES: u64 = 8 << 20;
 
-/// Shows a recording, from a moment on, until the user has seen enough.
-pub async fn replay(
-    recording: Recording,
-    from: usize,
-    options: ViewOptions,
-    start: ViewStart,
-) -> Result<(), ViewError> {
+/// Shows a run that was kept, from a moment on, until the user has seen enough.
+pub async fn replay(run: Moments, from: usize, options: ViewOptions, start: ViewStart) -> Result<(), ViewError> {
     let stop = Stop::new().map_err(ViewError::Start)?;
-    app::run(Replay::new(recording, from, Some(stop)), options, start).await
+    app::run(Replay::new(run, from, Some(stop)), options, start).await
 }
 
 /// Where in a recording one is.
 #[derive(Debug)]
 pub struct Replay {
-    recording: Recording,
+    run: Moments,
     kept: Kept,
     /// The moment that is shown, or was to be shown and cannot be.
     at: usize,
@@ -56,29 +51,24 @@ struct Pending {
 
 impl Replay {
     /// From a moment on; without `stop`, nobody is listened to but the user.
-    fn new(recording: Recording, from: usize, stop: Option<Stop>) -> Self {
-        let at = from.min(recording.len().saturating_sub(1));
-        let pending = Pending { moment: true, position: false, notes: !recording.notes().is_empty() };
-        Self { recording, kept: Kept::default(), at, told: None, pending, due: None, stop }
+    fn new(run: Moments, from: usize, stop: Option<Stop>) -> Self {
+        let at = from.min(run.count().saturating_sub(1));
+        let pending = Pending { moment: true, position: false, notes: !run.notes().is_empty() };
+        Self { run, kept: Kept::default(), at, told: None, pending, due: None, stop }
     }
 
     /// The same without signals, for tests of what is shown.
-    pub fn silent(recording: Recording, from: usize) -> Self {
-        Self::new(recording, from, None)
+    pub fn silent(run: Moments, from: usize) -> Self {
+        Self::new(run, from, None)
     }
 
     fn last(&self) -> usize {
-        self.recording.len().saturating_sub(1)
+        self.run.count().saturating_sub(1)
     }
 
     fn position(&self) -> Position {
         let index = self.told.unwrap_or(self.at);
-        Position {
-            index,
-            count: self.recording.len(),
-            when: self.recording.describe(index),
-            is_playing: self.due.is_some(),
-        }
+        Position { index, count: self.run.count(), when: self.run.describe(index), is_playing: self.due.is_some() }
     }
 
     /// What can be told without waiting.
@@ -91,11 +81,11 @@ impl Replay {
             return Some(Update::Position(self.position()));
         }
         let notes = std::mem::take(&mut self.pending.notes);
-        notes.then(|| Update::Message(self.recording.notes().join("; ")))
+        notes.then(|| Update::Message(self.run.notes().join("; ")))
     }
 
     fn tell(&mut self) -> Update {
-        let profile = match self.kept.read(&self.recording, self.at) {
+        let profile = match self.kept.read(&self.run, self.at) {
             Ok(profile) => profile,
             Err(error) => {
                 self.pending.position = true;
@@ -105,8 +95,7 @@ impl Replay {
         let follows = self.told.is_some_and(|told| told + 1 == self.at);
         let past = if follows { self.at..self.at } else { self.past() };
         // What cannot be read is missing in the history, as it would be if it had not been recorded.
-        let before: Vec<Arc<_>> =
-            past.clone().filter_map(|index| self.kept.read(&self.recording, index).ok()).collect();
+        let before: Vec<Arc<_>> = past.clone().filter_map(|index| self.kept.read(&self.run, index).ok()).collect();
         self.told = Some(self.at);
         Update::Moment(Box::new(Moment {
             profile,
@@ -119,12 +108,11 @@ impl Replay {
 
     /// Moments before this one that its figures are made of, and as many more of its history as are cheap.
     fn past(&self) -> Range<usize> {
-        let at_ns = self.recording.at_ns(self.at);
+        let at_ns = self.run.at_ns(self.at);
         let (mut first, mut bytes) = (self.at, 0_u64);
         while first > 0 && self.at - first < HISTORY {
-            bytes = bytes.saturating_add(self.recording.bytes(first - 1));
-            let is_recent =
-                at_ns.saturating_sub(self.recording.at_ns(first)) < RECENT_NS && self.at - first < MOST_LOOKS;
+            bytes = bytes.saturating_add(self.run.bytes(first - 1));
+            let is_recent = at_ns.saturating_sub(self.run.at_ns(first)) < RECENT_NS && self.at - first < MOST_LOOKS;
             if !is_recent && bytes > HISTORY_BYTES {
                 break;
             }
@@ -144,7 +132,7 @@ impl Replay {
 
     /// The next moment is due as much later as it was recorded later.
     fn play_on(&mut self, from: Instant) {
-        let pause = self.recording.at_ns(self.at + 1).saturating_sub(self.recording.at_ns(self.at));
+        let pause = self.run.at_ns(self.at + 1).saturating_sub(self.run.at_ns(self.at));
         self.due = (self.at < self.last()).then(|| from + Duration::from_nanos(pause));
     }
 }

@@ -93,7 +93,7 @@ fn id(flow: &FlowRow) -> u64 {
 }
 
 fn place(flow: &FlowRow) -> String {
-    flow.site.clone().unwrap_or_else(|| format!("{:#x}", flow.call_site))
+    flow.site.as_deref().map_or_else(|| format!("{:#x}", flow.call_site), ToOwned::to_owned)
 }
 
 fn wall_ns(data: &TableData<'_>) -> f64 {

@@ -5,7 +5,7 @@
 
 use mpiprobe_model::Profile;
 use mpiprobe_report::present::{
-    findings,
+    TextOptions, findings,
     recording::{Recording, Writer},
 };
 use mpiprobe_tests::{picture::picture, synthetic::Synthetic};
@@ -35,7 +35,7 @@ fn read_back(profile: &Profile) -> Option<Profile> {
 }
 
 fn look_at(profile: Profile) {
-    mpiprobe_report::present::profile(&profile, &findings(&profile), None);
+    mpiprobe_report::present::profile(&TextOptions::default(), &profile, &findings(&profile), None);
     let mut state = State::new(Running::Replay);
     state.resize(Size { width: 120, height: 40 });
     state.add(std::sync::Arc::new(Synthetic::SMALL.profile(1, None)));

@@ -9,7 +9,7 @@ use std::{
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use mpiprobe_model::Profile;
-use mpiprobe_report::present::recording::{Recording, Writer};
+use mpiprobe_report::{Moments, Part, Span, present::recording::Writer};
 use mpiprobe_tests::synthetic::Synthetic;
 use mpiprobe_view::{Action, Effect, Replay, Size, Source as _, State, Update, action};
 use tempfile::TempDir;
@@ -41,7 +41,8 @@ pub(crate) fn seconds(job: Synthetic) -> impl Iterator<Item = Profile> {
 impl Replayed {
     /// From a moment on, the first is 0.
     pub(crate) fn new((folder, path): (TempDir, PathBuf), from: usize, (width, height): (u16, u16)) -> Self {
-        let source = Replay::silent(Recording::open(&path).unwrap(), from);
+        let source =
+            Replay::silent(Moments::of_parts(vec![Part::open(&path).unwrap()], Span::default()).unwrap(), from);
         let mut state = State::new(source.running());
         state.resize(Size { width, height });
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();

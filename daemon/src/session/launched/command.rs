@@ -71,7 +71,7 @@ pub(super) fn finish(
     files: Files,
 ) -> Result<(), LaunchError> {
     sinks.close(profile)?;
-    let text = text(profile, Form { json: options.json, filter: None })?;
+    let text = text(profile, Form { json: options.json, filter: None, text: options.text })?;
     match files.profile {
         Some(file) => write_file(&text, file)?,
         // Standard output is the job's.

@@ -4,7 +4,7 @@ use std::{ffi::OsString, path::PathBuf, time::Duration};
 
 use mpiprobe_functions::FunctionSet;
 use mpiprobe_report::Format;
-use mpiprobe_report::present::recording::RecordTo;
+use mpiprobe_report::present::{TextOptions, recording::RecordTo};
 
 use crate::session::{options::Returns, profile_file::ProfileTo, trace::TraceOptions};
 
@@ -25,6 +25,8 @@ pub struct RunOptions {
     /// Where the tables go, to stay there; `None`: nowhere in particular.
     pub tables: Option<PathBuf>,
     pub json: bool,
+    /// How it is laid out as text.
+    pub text: TextOptions,
     /// Where what happens meanwhile is recorded.
     pub record: Option<RecordTo>,
     /// Where the course of events is recorded.

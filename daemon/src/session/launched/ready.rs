@@ -3,7 +3,7 @@
 use mpiprobe_attach::AttachError;
 use mpiprobe_discover::{Caller, JobChoice, ProcRoot, ReturnRisk, Scanner, Target};
 use mpiprobe_plan::ImplementationRecogniser;
-use mpiprobe_report::present::say;
+use mpiprobe_report::present::{TextOptions, say};
 use thiserror::Error;
 
 use super::{
@@ -130,6 +130,7 @@ fn observed(options: &RunOptions) -> Options {
         interval: options.interval,
         once: false,
         filter: None,
+        text: TextOptions::default(),
         json: options.json,
         view: None,
         record: None,

@@ -21,7 +21,7 @@ pub enum TablesError {
     Proc(#[from] ProcRootError),
     #[error(
         "{} has no tables of MPI processes; they are where `mpiprobe run --output DIR -- COMMAND` has put them, in files \
-         that end in {}", .0.display(), mpiprobe_common::file::SUFFIX
+         that end in {}; and it has neither recordings (.rec) nor profiles (.json)", .0.display(), mpiprobe_common::file::SUFFIX
     )]
     Empty(PathBuf),
     #[error("no tables in {} can be read:\n  {}", .directory.display(), .refused.join("\n  "))]

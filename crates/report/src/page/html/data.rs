@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use crate::present::FindingText;
 use mpiprobe_model::{
     EndReason, EngineInfo, FunctionLayers, FunctionProfile, GroupProfile, JobInfo, OtherCommunicators, OwnCost,
-    PhaseProfile, Profile, Spread, ThreadLife, Totals,
+    PhaseProfile, Profile, ThreadLife, Totals,
 };
 use serde::Serialize;
 
@@ -15,7 +15,10 @@ use super::{
     ranks::Ranks,
     source::{Excerpt, Sources},
 };
-use crate::page::matrix::{Matrix, communicator_names};
+use crate::{
+    page::matrix::{Matrix, communicator_names},
+    sites::sites,
+};
 
 /// More cells than these make a page slow.
 const MOST_CELLS: usize = 150_000;
@@ -74,7 +77,7 @@ pub(super) struct Data<'a> {
     functions: &'a [FunctionProfile],
     ranks: Ranks<'a>,
     by_rank: ByRank<'a>,
-    sites: Option<Sites<'a>>,
+    sites: Option<Sites>,
     sources: Vec<&'a Excerpt>,
     communicators: Vec<Communicator<'a>>,
     other_communicators: Option<&'a OtherCommunicators>,
@@ -154,9 +157,10 @@ struct Loss {
 
 /// One row a place and function, over ranks.
 #[derive(Debug, Default, Serialize)]
-struct Sites<'a> {
+struct Sites {
     site: Vec<String>,
-    function: Vec<&'a str>,
+    function: Vec<&'static str>,
+    started_by: Vec<Option<&'static str>>,
     calls: Vec<u64>,
     time_ns: Vec<u64>,
     sent_bytes: Vec<u64>,
@@ -171,53 +175,25 @@ struct Sites<'a> {
     source: Vec<Option<usize>>,
 }
 
-/// Where a call is made, as far as it is known.
-type Place<'a> = (&'a str, Option<&'a str>, Option<u64>);
-
-#[derive(Debug, Default)]
-struct Site {
-    amounts: mpiprobe_model::Amounts,
-    waited_ns: u64,
-    /// By number of the rank among the profile's.
-    times: Vec<(usize, u64)>,
-}
-
-impl<'a> Sites<'a> {
-    fn of(profile: &'a Profile, page: &Page<'a>, sources: &mut Vec<&'a Excerpt>) -> Self {
-        let mut sites: HashMap<Place<'a>, Site> = HashMap::new();
-        for (number, rank) in profile.ranks.iter().enumerate() {
-            for flow in rank.traffic.iter().flat_map(|traffic| &traffic.flows) {
-                let address = flow.site.is_none().then_some(flow.call_site);
-                let site = sites.entry((flow.function, flow.site.as_deref(), address)).or_default();
-                site.amounts.add(&flow.amounts);
-                site.waited_ns = site.waited_ns.saturating_add(flow.waited_ns);
-                match site.times.last_mut() {
-                    Some((last, time_ns)) if *last == number => *time_ns = time_ns.saturating_add(flow.amounts.time_ns),
-                    _ => site.times.push((number, flow.amounts.time_ns)),
-                }
-            }
-        }
-        let mut sites: Vec<(Place<'a>, Site)> = sites.into_iter().collect();
-        sites.sort_unstable_by_key(|(place, site)| (std::cmp::Reverse(site.amounts.time_ns), *place));
+impl Sites {
+    fn of<'a>(profile: &Profile, page: &Page<'a>, sources: &mut Vec<&'a Excerpt>) -> Self {
         let mut rows = Self::default();
-        for ((function, text, address), site) in sites {
-            let slowest = site.times.iter().max_by_key(|(number, time_ns)| (*time_ns, std::cmp::Reverse(*number)));
-            let absent = profile.ranks.len().saturating_sub(site.times.len());
-            let times = site.times.iter().map(|(_, time_ns)| *time_ns as f64);
-            let spread = Spread::of(times.chain(std::iter::repeat_n(0.0, absent))).unwrap_or_default();
-            let excerpt = text.and_then(|text| page.sources.of(text));
+        for site in sites(profile) {
+            let excerpt = page.sources.of(&site.place.text);
+            let slowest = site.slowest();
             rows.source.push(excerpt.map(|excerpt| number_of(excerpt, sources)));
-            rows.site.push(text.map_or_else(|| format!("{:#x}", address.unwrap_or_default()), ToOwned::to_owned));
-            rows.function.push(function);
-            rows.calls.push(site.amounts.calls);
-            rows.time_ns.push(site.amounts.time_ns);
-            rows.sent_bytes.push(site.amounts.sent_bytes);
-            rows.received_bytes.push(site.amounts.received_bytes);
+            rows.function.push(site.function);
+            rows.started_by.push(site.started_by);
+            rows.calls.push(site.all.calls);
+            rows.time_ns.push(site.all.time_ns);
+            rows.sent_bytes.push(site.all.sent_bytes);
+            rows.received_bytes.push(site.all.received_bytes);
             rows.waited_ns.push(site.waited_ns);
-            rows.imbalance.push(spread.imbalance);
-            rows.slowest.push(slowest.and_then(|(number, _)| profile.ranks.get(*number)?.rank));
-            rows.slowest_ns.push(slowest.map_or(0, |(_, time_ns)| *time_ns));
-            rows.ranks.push(site.times.len());
+            rows.imbalance.push(site.time_over_ranks_ns.imbalance);
+            rows.slowest.push(slowest.and_then(|(number, _)| profile.ranks.get(number)?.rank));
+            rows.slowest_ns.push(slowest.map_or(0, |(_, time_ns)| time_ns));
+            rows.ranks.push(site.ranks.len());
+            rows.site.push(site.place.text);
         }
         rows
     }

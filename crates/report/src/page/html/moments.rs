@@ -2,10 +2,10 @@
 
 use std::collections::HashMap;
 
-use mpiprobe_model::{Profile, RankProfile};
+use mpiprobe_model::Profile;
 use serde::Serialize;
 
-use super::ranks::moved;
+use crate::present::recording::{Process, Sums};
 
 /// Figures of several moments, as they add up since the beginning.
 #[derive(Debug, Default)]
@@ -14,15 +14,12 @@ pub struct Series {
     /// How many moments there are in all, of which these are some.
     of: usize,
     ranks: HashMap<Process, Curves<5>>,
-    functions: HashMap<&'static str, Curves<4>>,
-    groups: HashMap<&'static str, Curves<1>>,
+    functions: HashMap<String, Curves<4>>,
+    groups: HashMap<String, Curves<1>>,
     has_traffic: bool,
     /// The first moment is the one that the others go on from.
     begins_later: bool,
 }
-
-/// A process image, the same in all moments.
-type Process = (String, u32, usize);
 
 /// So many figures at each moment.
 #[derive(Debug)]
@@ -68,27 +65,18 @@ impl Series {
     }
 
     /// Takes in the next moment. One that is not later than the one before is left out.
-    pub fn add(&mut self, profile: &Profile) {
-        if self.at_ns.last().is_some_and(|last| profile.observed_ns <= *last) {
+    pub fn add(&mut self, sums: &Sums) {
+        if self.at_ns.last().is_some_and(|last| sums.observed_ns <= *last) {
             return;
         }
         let moment = self.at_ns.len();
-        self.at_ns.push(profile.observed_ns);
-        self.has_traffic |= profile.traffic.is_some();
-        for (process, rank) in processes(profile) {
-            let (sent, received) = moved(rank).unwrap_or_default();
-            let figures = [rank.thread_wall_ns, rank.mpi_ns, rank.calls, sent, received];
+        self.at_ns.push(sums.observed_ns);
+        self.has_traffic |= sums.has_traffic;
+        for (process, figures) in sums.ranks() {
             self.ranks.entry(process).or_default().push(moment, figures);
         }
-        for function in &profile.functions {
-            let row = &function.all;
-            let (sent, received) =
-                row.traffic.as_ref().map_or((0, 0), |traffic| (traffic.sent.bytes, traffic.received.bytes));
-            self.functions.entry(row.name).or_default().push(moment, [row.calls, row.time_ns, sent, received]);
-        }
-        for group in &profile.groups {
-            self.groups.entry(group.all.group).or_default().push(moment, [group.all.time_ns]);
-        }
+        add(&mut self.functions, moment, sums.functions());
+        add(&mut self.groups, moment, sums.groups());
     }
 
     /// For a picture: of each group its share of the ranks' wall time in each interval.
@@ -115,13 +103,14 @@ impl Series {
         };
         let at_ns: Vec<u64> = at_ns.iter().map(|ns| ns - begin_ns).collect();
         let (moments, later) = (at_ns.len(), self.begins_later);
-        let ranks: Vec<Option<&Curves<5>>> = processes(profile).map(|(process, _)| self.ranks.get(&process)).collect();
+        let now = Sums::of(profile);
+        let ranks: Vec<Option<&Curves<5>>> = now.ranks().map(|(process, _)| self.ranks.get(&process)).collect();
         let of_ranks = |figure| table(&ranks, figure, moments, later);
         let names: Vec<&str> = profile.functions.iter().map(|function| function.all.name).collect();
-        let functions: Vec<Option<&Curves<4>>> = names.iter().map(|name| self.functions.get(name)).collect();
+        let functions: Vec<Option<&Curves<4>>> = names.iter().map(|name| self.functions.get(*name)).collect();
         let of_functions = |figure| table(&functions, figure, moments, later);
         let group_names: Vec<&str> = profile.groups.iter().map(|group| group.all.group).collect();
-        let groups: Vec<Option<&Curves<1>>> = group_names.iter().map(|name| self.groups.get(name)).collect();
+        let groups: Vec<Option<&Curves<1>>> = group_names.iter().map(|name| self.groups.get(*name)).collect();
         Moments {
             taken: moments,
             of: self.of.saturating_sub(usize::from(later)).max(moments),
@@ -151,15 +140,17 @@ fn table<const N: usize>(rows: &[Option<&Curves<N>>], figure: usize, moments: us
     rows.iter().map(|curves| curves.unwrap_or(&nothing).increments(figure, moments, later)).collect()
 }
 
-/// Ranks with what they are known by: the node, the process number, and how many images it had before.
-fn processes(profile: &Profile) -> impl Iterator<Item = (Process, &RankProfile)> {
-    let mut images: HashMap<(&str, u32), usize> = HashMap::new();
-    profile.ranks.iter().map(move |rank| {
-        let image = images.entry((&rank.host, rank.pid)).or_default();
-        let process = (rank.host.clone(), rank.pid, *image);
-        *image += 1;
-        (process, rank)
-    })
+fn add<'a, const N: usize>(
+    rows: &mut HashMap<String, Curves<N>>,
+    moment: usize,
+    figures: impl Iterator<Item = (&'a str, [u64; N])>,
+) {
+    for (name, figures) in figures {
+        match rows.get_mut(name) {
+            Some(curves) => curves.push(moment, figures),
+            None => rows.entry(name.to_owned()).or_default().push(moment, figures),
+        }
+    }
 }
 
 /// One row a function, group or rank; in it, what each interval added.
@@ -235,8 +226,8 @@ mod tests {
             for rank in &mut profile.ranks {
                 (rank.calls, rank.mpi_ns) = (10 * seconds, 100 * seconds + u64::from(rank.pid));
             }
-            series.add(&profile);
-            series.add(&profile);
+            series.add(&Sums::of(&profile));
+            series.add(&Sums::of(&profile));
         }
         let moments = series.moments(&profile);
         assert_eq!((moments.taken, moments.of), (3, 9));

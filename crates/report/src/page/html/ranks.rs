@@ -1,6 +1,6 @@
 //! Ranks.
 
-use mpiprobe_model::{Profile, RankProfile, RankState};
+use mpiprobe_model::{Profile, RankState};
 use serde::Serialize;
 
 /// One row a rank, in the order of the profile.
@@ -25,7 +25,7 @@ impl<'a> Ranks<'a> {
     pub(super) fn of(profile: &'a Profile) -> Self {
         let mut rows = Self::default();
         for rank in &profile.ranks {
-            let moved = moved(rank);
+            let moved = rank.moved_bytes();
             rows.rank.push(rank.rank);
             rows.job.push(rank.job.as_deref());
             rows.host.push(&rank.host);
@@ -42,13 +42,4 @@ impl<'a> Ranks<'a> {
         }
         rows
     }
-}
-
-/// Bytes that a rank has sent and received; `None`: not known.
-pub(super) fn moved(rank: &RankProfile) -> Option<(u64, u64)> {
-    rank.traffic.as_ref()?;
-    let groups = rank.groups.iter().filter_map(|group| group.traffic.as_ref());
-    Some(groups.fold((0, 0), |(sent, received), traffic| {
-        (sent.saturating_add(traffic.sent_bytes), received.saturating_add(traffic.received_bytes))
-    }))
 }

@@ -11,7 +11,7 @@ use std::ops::RangeInclusive;
 
 pub use histogram::histogram;
 pub use matrix::{Measure, matrix};
-pub use scaling::{ScalingPoint, scaling};
+pub use scaling::scaling;
 pub use timeline::timeline;
 
 /// Why there is no picture.

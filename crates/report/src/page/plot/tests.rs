@@ -7,7 +7,7 @@ use mpiprobe_model::{
 };
 
 use super::*;
-use crate::page::html::Series;
+use crate::{Scaling, ScalingRun, page::html::Series, present::recording::Sums};
 
 /// Four ranks after so many seconds: each sends to the next one over a communicator of this name.
 fn ring(communicator: &str, seconds: u64) -> Profile {
@@ -83,7 +83,7 @@ fn ring(communicator: &str, seconds: u64) -> Profile {
 
 fn series() -> Series {
     let mut series = Series::new(4, false);
-    (1..=4).for_each(|second| series.add(&ring("world", second)));
+    (1..=4).for_each(|second| series.add(&Sums::of(&ring("world", second))));
     series
 }
 
@@ -107,20 +107,15 @@ fn a_histogram() {
     insta::assert_snapshot!(histogram(&ring("world", 4), Some("MPI_Send"), &logarithmic).unwrap());
 }
 
-fn point(ranks: usize, useful_ns: f64, load_balance: f64, communication: f64) -> ScalingPoint {
+fn run(ranks: usize, useful_ns: f64, load_balance: f64, communication: f64) -> ScalingRun {
     let efficiency = Efficiency { parallel: load_balance * communication, load_balance, communication };
-    ScalingPoint { ranks, efficiency: Some(efficiency), useful_ns: Some(useful_ns) }
+    ScalingRun { ranks, elapsed_ns: 1e9, efficiency: Some(efficiency), useful_ns: Some(useful_ns) }
 }
 
 #[test]
 fn scaling_of_runs() {
-    let points = [
-        point(8, 120.0, 0.8, 0.7),
-        point(2, 100.0, 0.98, 0.95),
-        point(4, 100.0, 0.9, 0.9),
-        point(4, 110.0, 0.92, 0.88),
-    ];
-    insta::assert_snapshot!(scaling(&points, &PlotOptions::default()).unwrap());
+    let runs = [run(8, 120.0, 0.8, 0.7), run(2, 100.0, 0.98, 0.95), run(4, 100.0, 0.9, 0.9), run(4, 110.0, 0.92, 0.88)];
+    insta::assert_snapshot!(scaling(&Scaling::of(&runs, false), &PlotOptions::default()).unwrap());
 }
 
 #[test]
@@ -129,7 +124,7 @@ fn useful_time_is_what_is_outside_mpi() {
     for rank in &mut profile.ranks {
         rank.mpi_ns = SECOND;
     }
-    assert_eq!(ScalingPoint::of(&profile).useful_ns, Some(12e9));
+    assert_eq!(ScalingRun::of(&profile).useful_ns, Some(12e9));
 }
 
 #[test]
@@ -145,8 +140,8 @@ fn what_is_not_there_cannot_be_plotted() {
     assert_eq!(timeline(&ring, &Series::new(1, false), &options), Err(PlotError::OneMoment));
     assert_eq!(histogram(&ring, Some("MPI_Recv"), &options), Err(PlotError::NoFunction("MPI_Recv".into())));
     assert_eq!(histogram(&sample::profile(Vec::new()), None, &options), Err(PlotError::NoCalls));
-    assert_eq!(scaling(&[point(4, 1.0, 1.0, 1.0), point(4, 1.0, 1.0, 1.0)], &options), Err(PlotError::OneSize(4)));
-    assert_eq!(scaling(&[], &options), Err(PlotError::OneSize(0)));
+    assert_eq!(scaling(&Scaling::of(&[run(4, 1.0, 1.0, 1.0); 2], false), &options), Err(PlotError::OneSize(4)));
+    assert_eq!(scaling(&Scaling::of(&[], false), &options), Err(PlotError::OneSize(0)));
 }
 
 #[test]

@@ -13,6 +13,8 @@ pub(super) enum ChunkKind {
     Header,
     Frame,
     End,
+    /// Of the frame before it.
+    Sums,
     /// Of a later version: left out.
     Unknown(u32),
 }
@@ -37,6 +39,7 @@ impl ChunkKind {
             Self::Header => 1,
             Self::Frame => 2,
             Self::End => 3,
+            Self::Sums => 4,
             Self::Unknown(number) => number,
         }
     }
@@ -46,6 +49,7 @@ impl ChunkKind {
             1 => Self::Header,
             2 => Self::Frame,
             3 => Self::End,
+            4 => Self::Sums,
             other => Self::Unknown(other),
         }
     }

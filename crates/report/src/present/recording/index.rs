@@ -22,11 +22,19 @@ pub(super) struct Chunk {
     pub(super) offset: u64,
 }
 
+/// A moment.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Frame {
+    pub(super) profile: Chunk,
+    /// `None`: they were not recorded, or are damaged.
+    pub(super) sums: Option<Chunk>,
+}
+
 /// Everything that was found.
 #[derive(Debug, Default)]
 pub(super) struct Index {
     pub(super) header: Option<Chunk>,
-    pub(super) frames: Vec<Chunk>,
+    pub(super) frames: Vec<Frame>,
     pub(super) end: Option<Chunk>,
     /// What is wrong with the file, for people.
     pub(super) notes: Vec<String>,
@@ -40,7 +48,7 @@ impl Index {
         let mut damaged = 0;
         while at < length {
             let Some(behind) = at.checked_add(HEAD as u64).filter(|&behind| behind <= length) else {
-                index.cut_off();
+                index.cut_off(None);
                 break;
             };
             let mut bytes = [0; HEAD];
@@ -54,7 +62,7 @@ impl Index {
                 continue;
             };
             let Some(next) = behind.checked_add(head.stored.into()).filter(|&next| next <= length) else {
-                index.cut_off();
+                index.cut_off(Some(head.kind));
                 break;
             };
             if index.frames.len() >= MOST_FRAMES {
@@ -73,13 +81,27 @@ impl Index {
     fn add(&mut self, chunk: Chunk) {
         match chunk.head.kind {
             ChunkKind::Header => self.header = self.header.or(Some(chunk)),
-            ChunkKind::Frame => self.frames.push(chunk),
+            ChunkKind::Frame => self.frames.push(Frame { profile: chunk, sums: None }),
+            ChunkKind::Sums => {
+                let of_it = |frame: &&mut Frame| frame.profile.head.at_ns == chunk.head.at_ns;
+                if let Some(frame) = self.frames.last_mut().filter(of_it) {
+                    frame.sums = Some(chunk);
+                }
+            }
             ChunkKind::End => self.end = Some(chunk),
             ChunkKind::Unknown(_) => {}
         }
     }
 
-    fn cut_off(&mut self) {
+    /// Within a chunk of this kind, if that can be read. A moment without its sums is whole: they are found again.
+    fn cut_off(&mut self, kind: Option<ChunkKind>) {
+        let is_whole = match kind {
+            Some(kind) => kind == ChunkKind::Sums,
+            None => self.frames.last().is_some_and(|frame| frame.sums.is_none()),
+        };
+        if is_whole {
+            return;
+        }
         let number = self.frames.len() + 1;
         self.notes.push(format!("moment {number} is cut off and left out: mpiprobe was killed, or records still"));
     }

@@ -9,8 +9,7 @@ use super::{
     FrameError,
     chunk::{ChunkKind, HEAD, Head},
     format::LONGEST_PAYLOAD,
-    possible::is_possible,
-    text::harmless,
+    profile_reader::{of_text, read_profile},
 };
 
 /// Much smaller than the next lower one, and hardly slower.
@@ -38,28 +37,41 @@ pub(super) fn unpack<T: DeserializeOwned>(head: Head, stored: &[u8], by: &str) -
     if crc32fast::hash(stored) != head.checksum {
         return Err(FrameError::Damaged);
     }
-    read(&decompressed(stored, head.length)?, by)
+    of_text(&decompressed(stored, head.length)?, by)
 }
 
-fn read<T: DeserializeOwned>(json: &[u8], by: &str) -> Result<T, FrameError> {
-    let text = harmless(json).ok_or(FrameError::NoText)?;
-    serde_json::from_str(&text).map_err(|error| FrameError::Content { error, by: by.to_owned() })
+/// The same of a profile, of which no more text is held than of one of its rows.
+pub(super) fn unpack_profile(head: Head, stored: &[u8], by: &str) -> Result<Profile, FrameError> {
+    if crc32fast::hash(stored) != head.checksum {
+        return Err(FrameError::Damaged);
+    }
+    let mut text = decompressing(stored, head.length)?;
+    let profile = read_profile(&mut text, by);
+    // Of text that is longer or shorter than it should be, that is what is wrong.
+    io::copy(&mut text, &mut io::sink()).map_err(FrameError::Compressed)?;
+    if text.limit() != 1 {
+        return Err(FrameError::Length);
+    }
+    profile.map_err(|error| match error {
+        FrameError::Read(error) => FrameError::Compressed(error),
+        other => other,
+    })
 }
 
-/// A profile as JSON that somebody may have written: made fit for a terminal, and believed only as far as it can be one.
-pub fn profile_of_json(json: &[u8]) -> Result<Profile, FrameError> {
-    let profile = read(json, "?")?;
-    if is_possible(&profile) { Ok(profile) } else { Err(FrameError::Impossible) }
-}
-
-/// Takes memory for what is there, not for what is said to be.
-fn decompressed(stored: &[u8], length: u32) -> Result<Vec<u8>, FrameError> {
+/// The text, and one byte more if there is more.
+fn decompressing(stored: &[u8], length: u32) -> Result<io::Take<impl io::Read>, FrameError> {
     if length > LONGEST_PAYLOAD {
         return Err(FrameError::TooLarge);
     }
     let decoder = zstd::stream::read::Decoder::with_buffer(stored).map_err(FrameError::Compressed)?;
+    Ok(decoder.take(u64::from(length) + 1))
+}
+
+/// Takes memory for what is there, not for what is said to be.
+fn decompressed(stored: &[u8], length: u32) -> Result<Vec<u8>, FrameError> {
+    let mut decompressing = decompressing(stored, length)?;
     let length = usize::try_from(length).map_err(|_| FrameError::TooLarge)?;
     let mut text = Vec::with_capacity(length.min(FIRST_ROOM));
-    decoder.take(length as u64 + 1).read_to_end(&mut text).map_err(FrameError::Compressed)?;
+    decompressing.read_to_end(&mut text).map_err(FrameError::Compressed)?;
     if text.len() == length { Ok(text) } else { Err(FrameError::Length) }
 }

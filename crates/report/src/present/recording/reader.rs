@@ -12,10 +12,10 @@ use mpiprobe_discover::{files::with_callers_rights, open_regular};
 use mpiprobe_model::Profile;
 
 use super::{
-    At, FrameError, RecordingError, at,
+    At, FrameError, RecordingError, Sums, at,
     format::{End, Header, LONGEST_PAYLOAD, MAGIC, START, VERSION},
-    index::{Chunk, Index},
-    payload::unpack,
+    index::{Chunk, Frame, Index},
+    payload::{unpack, unpack_profile},
     possible::is_possible,
 };
 
@@ -27,7 +27,7 @@ pub struct Recording {
     header: Header,
     began: Option<Timestamp>,
     /// At least one.
-    frames: Vec<Chunk>,
+    frames: Vec<Frame>,
     notes: Vec<String>,
 }
 
@@ -67,12 +67,12 @@ impl Recording {
 
     /// Time of a moment since the beginning of observation, ns; of the last one, if there is none of that number.
     pub fn at_ns(&self, index: usize) -> u64 {
-        self.frames.get(index).or(self.frames.last()).map_or(0, |chunk| chunk.head.at_ns)
+        self.frames.get(index).or(self.frames.last()).map_or(0, |frame| frame.profile.head.at_ns)
     }
 
     /// What the profile of a moment takes as JSON, bytes.
     pub fn bytes(&self, index: usize) -> u64 {
-        self.frames.get(index).map_or(0, |chunk| chunk.head.length.into())
+        self.frames.get(index).map_or(0, |frame| frame.profile.head.length.into())
     }
 
     /// Beginning of observation; `None`: the file does not say it in a way that can be read.
@@ -100,7 +100,7 @@ impl Recording {
     /// The profile of a moment.
     pub fn profile(&self, index: usize) -> Result<Profile, RecordingError> {
         let (offset, profile) = match self.frames.get(index) {
-            Some(&chunk) => (chunk.offset, read::<Profile>(&self.file, chunk, &self.header.mpiprobe_version)),
+            Some(&Frame { profile: chunk, .. }) => (chunk.offset, self.read_profile(chunk)),
             None => (0, Err(FrameError::Length)),
         };
         let checked = profile.and_then(|profile| {
@@ -114,6 +114,24 @@ impl Recording {
         });
         let (path, count) = (&self.path, self.len());
         checked.map_err(|reason| RecordingError::Frame { path: path.clone(), index, count, offset, reason })
+    }
+}
+
+impl Recording {
+    fn read_profile(&self, chunk: Chunk) -> Result<Profile, FrameError> {
+        unpack_profile(chunk.head, &stored(&self.file, chunk)?, &self.header.mpiprobe_version)
+    }
+
+    /// Whether sums were recorded of all moments.
+    pub(crate) fn has_sums(&self) -> bool {
+        self.frames.iter().all(|frame| frame.sums.is_some())
+    }
+
+    /// The sums of a moment; `None`: they were not recorded, or cannot be read, as the profile perhaps can.
+    pub(crate) fn sums(&self, index: usize) -> Option<Sums> {
+        let chunk = self.frames.get(index)?.sums?;
+        let sums: Sums = read(&self.file, chunk, &self.header.mpiprobe_version).ok()?;
+        (sums.observed_ns == chunk.head.at_ns).then_some(sums)
     }
 }
 
@@ -134,11 +152,15 @@ fn check_start(file: &File, path: &Path) -> Result<(), RecordingError> {
 }
 
 fn read<T: serde::de::DeserializeOwned>(file: &File, chunk: Chunk, by: &str) -> Result<T, FrameError> {
+    unpack(chunk.head, &stored(file, chunk)?, by)
+}
+
+fn stored(file: &File, chunk: Chunk) -> Result<Vec<u8>, FrameError> {
     // The file is as long as that, but that may be very long.
     let length = usize::try_from(chunk.head.stored).ok().filter(|_| chunk.head.stored <= LONGEST_PAYLOAD);
     let mut stored = vec![0; length.ok_or(FrameError::TooLarge)?];
     file.read_exact_at(&mut stored, chunk.offset).map_err(FrameError::Read)?;
-    unpack(chunk.head, &stored, by)
+    Ok(stored)
 }
 
 fn left_out(end: &End) -> impl Iterator<Item = String> {

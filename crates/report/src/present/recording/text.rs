@@ -1,11 +1,19 @@
 //! JSON that somebody else may have written, made fit for a terminal.
 
+use std::borrow::Cow;
+
 use mpiprobe_discover::is_harmless;
 
 /// The text with all characters in its strings replaced, escaped or not, that could drive a terminal. mpiprobe writes none of those:
 /// what it has recorded stays as it is. `None`: it is no UTF-8.
-pub(super) fn harmless(json: &[u8]) -> Option<String> {
+pub(super) fn harmless(json: &[u8]) -> Option<Cow<'_, str>> {
     let json = str::from_utf8(json).ok()?;
+    // Hardly anything has to be looked at letter by letter.
+    let is_plain = |byte: &u8| matches!(byte, b' '..=b'~') && *byte != b'\\';
+    Some(if json.as_bytes().iter().all(is_plain) { Cow::Borrowed(json) } else { Cow::Owned(replaced(json)) })
+}
+
+fn replaced(json: &str) -> String {
     let mut text = String::with_capacity(json.len());
     let mut characters = json.chars();
     let mut in_string = false;
@@ -32,7 +40,7 @@ pub(super) fn harmless(json: &[u8]) -> Option<String> {
             _ => text.push(char::REPLACEMENT_CHARACTER),
         }
     }
-    Some(text)
+    text
 }
 
 /// What comes after up to four of them.
@@ -50,7 +58,8 @@ mod tests {
         let same = r#"{"path":"C:\\u001b \"quoted\" Grüße","n":1.5e-3}"#;
         assert_eq!(harmless(same.as_bytes()).as_deref(), Some(same));
         for hostile in ["\\u001b[2J", "\\u009b2J", "\u{9b}2J", "\\n", "\u{202e}", "\u{1b}[2J", "\\u202E", "\\ud83d"] {
-            let text = harmless(format!("\"{hostile}\"").as_bytes()).unwrap();
+            let json = format!("\"{hostile}\"");
+            let text = harmless(json.as_bytes()).unwrap();
             let read: String = serde_json::from_str(&text).unwrap();
             assert!(
                 read.chars().all(is_harmless) && read.starts_with(char::REPLACEMENT_CHARACTER),
@@ -58,6 +67,7 @@ mod tests {
             );
         }
         assert_eq!(harmless(b"\xff"), None);
+        assert!(matches!(harmless(b"{\"a\": \"plain ~ text\"}"), Some(Cow::Borrowed(_))));
         assert_eq!(harmless(b"{\n\t\"a\": \"b\\\"\n\"\r\n}").as_deref(), Some("{  \"a\": \"b\\\"\u{fffd}\"  }"));
     }
 }

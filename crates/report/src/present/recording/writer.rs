@@ -10,7 +10,7 @@ use mpiprobe_discover::files::create_new;
 use mpiprobe_model::Profile;
 
 use super::{
-    RecordingError,
+    RecordingError, Sums,
     chunk::ChunkKind,
     format::{End, Header, MAGIC, START, VERSION},
     payload::pack,
@@ -76,7 +76,9 @@ impl Writer {
             let chunk = pack(ChunkKind::Header, 0, &header).map_err(|error| self.failed(error))?;
             self.append(&chunk)?;
         }
-        let chunk = pack(ChunkKind::Frame, profile.observed_ns, profile).map_err(|error| self.failed(error))?;
+        let at_ns = profile.observed_ns;
+        let mut chunk = pack(ChunkKind::Frame, at_ns, profile).map_err(|error| self.failed(error))?;
+        chunk.append(&mut pack(ChunkKind::Sums, at_ns, &Sums::of(profile)).map_err(|error| self.failed(error))?);
         if self.length + chunk.len() as u64 > self.limit {
             self.beyond_limit = 1;
             return Ok(Added::BeyondLimit);

@@ -1,0 +1,149 @@
+//! What observing has cost and lost, as text.
+
+use std::fmt::Write as _;
+
+use mpiprobe_model::{OwnCost, Profile, SaturatingSum as _};
+
+use super::{
+    table::TextOptions,
+    units::{count, duration, ns, or_unknown},
+};
+
+/// What of the own cost is in measured times, and that it is not in the tables.
+fn self_cost(cost: &OwnCost) -> String {
+    match cost.inside_ns {
+        Some(inside) => format!(
+            "self cost subtracted: {} per call, total {}; min, max and percentiles are as measured\n",
+            duration(inside),
+            ns(cost.subtracted_ns)
+        ),
+        None => "self cost subtracted: none, since what of it is in measured times could not be calibrated\n".into(),
+    }
+}
+
+/// Losses, own cost, completeness.
+pub(super) fn remarks(options: &TextOptions, profile: &Profile) -> String {
+    let mut text = String::new();
+    let cost = &profile.own_cost;
+    let _ = writeln!(
+        text,
+        "mpiprobe's own cost: {} a call × {} calls = {} ({:.2} % of wall time)",
+        duration(cost.per_call_ns),
+        count(cost.calls),
+        duration(cost.total_ns),
+        cost.percent_of_wall,
+    );
+    text.push_str(&self_cost(cost));
+    let inner: u64 = profile.ranks.iter().map(|rank| rank.inner_calls).saturating_sum();
+    if inner > 0 && profile.inner_calls.is_none() {
+        let _ =
+            writeln!(text, "{} calls made by MPI inside MPI, not counted above (--nested shows them)", count(inner));
+    }
+    let unseen = profile.ranks.iter().map(|rank| (rank.unseen_ns, rank.rank)).filter(|(ns, _)| *ns > 0);
+    if let Some((longest, rank)) = unseen.max() {
+        let _ = writeln!(
+            text,
+            "it is not known whether ranks were inside calls that began before attach: for up to {} (rank {})",
+            ns(longest),
+            or_unknown(rank)
+        );
+    }
+    let silent = profile
+        .ranks
+        .iter()
+        .filter(|rank| rank.calls == 0 && rank.began_before.is_empty() && rank.open_calls.is_empty())
+        .count();
+    if silent > 0 {
+        let _ = writeln!(
+            text,
+            "{silent} ranks made no MPI call that was seen: they computed, or were inside a call that began before attach"
+        );
+    }
+    let unseen: u64 = profile.ranks.iter().map(|rank| rank.inner_calls_of_unseen).saturating_sum();
+    if unseen > 0 {
+        let _ = writeln!(text, "{} calls inside a call that began before attach, not counted", count(unseen));
+    }
+    let off: u64 = profile.ranks.iter().map(|rank| rank.calls_while_off).saturating_sum();
+    if profile.ranks.iter().any(|rank| rank.off_ns > 0) {
+        let longest = profile.ranks.iter().map(|rank| rank.off_ns).max().unwrap_or(0);
+        let _ = writeln!(
+            text,
+            "counting switched off by the program (MPI_Pcontrol) for up to {} of a rank: {} calls not observed, time not in wall",
+            ns(longest),
+            count(off)
+        );
+    }
+    for (number, what) in profile.losses.described().into_iter().filter(|(number, _)| *number > 0) {
+        let what = profile.engine.table_room().loss(what);
+        let _ = writeln!(text, "{} {what}", count(number));
+    }
+    if profile.losses.missed_hits.is_none() {
+        text.push_str("probe hits missed: unknown, this kernel does not tell\n");
+    }
+    text.push_str(&slow_probes(options, profile));
+    text + &completeness(profile)
+}
+
+pub(super) fn completeness(profile: &Profile) -> String {
+    if profile.complete {
+        return "complete: nothing was lost\n".into();
+    }
+    format!("INCOMPLETE: {}\n", profile.incomplete_because.join("; "))
+}
+
+/// Functions whose probes are dear: those that were called. What was not called has cost nothing.
+fn slow_probes(options: &TextOptions, profile: &Profile) -> String {
+    let mut text = String::new();
+    for library in profile.engine.libraries.iter().filter(|library| !library.slow.is_empty()) {
+        let calls =
+            |name: &str| profile.functions.iter().find(|row| row.all.name == name).map_or(0, |row| row.all.calls);
+        let called = library.slow.iter().filter(|site| options.all || calls(site.function) > 0);
+        let names: Vec<String> =
+            called.map(|site| format!("{} ({} calls)", site.function, count(calls(site.function)))).collect();
+        if !names.is_empty() {
+            let _ = writeln!(text, "slow probes (single-stepped by the kernel): {}", names.join(", "));
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use mpiprobe_model::{LibraryInfo, SlowSite, sample};
+
+    use super::*;
+
+    #[test]
+    fn what_was_subtracted_is_said_and_that_nothing_was() {
+        let cost = OwnCost::new(1600.0, Some(700.0), 2_000, 1_000_000_000).subtracted(1_400_000);
+        assert_eq!(
+            self_cost(&cost),
+            "self cost subtracted: 700 ns per call, total 1.40 ms; min, max and percentiles are as measured\n"
+        );
+        let unknown = OwnCost::new(0.0, None, 2_000, 1_000_000_000);
+        assert!(self_cost(&unknown).starts_with("self cost subtracted: none, since "), "{}", self_cost(&unknown));
+    }
+
+    #[test]
+    fn dear_probes_that_nobody_has_hit_are_no_news() {
+        let mut profile = sample::profile(sample::ranks(1));
+        profile.functions = vec![sample::function("MPI_Waitall", 7, 10)];
+        let slow = |function| SlowSite { function, reason: "mov".into() };
+        profile.engine.libraries = vec![LibraryInfo {
+            path: "/lib/libmpi.so".into(),
+            implementation: "MPI".into(),
+            build_id: None,
+            functions: 3,
+            slow: vec![slow("MPI_Waitall"), slow("MPI_File_read")],
+            not_probed: Vec::new(),
+        }];
+        let shown = |options: TextOptions| slow_probes(&options, &profile);
+        assert_eq!(
+            shown(TextOptions::default()),
+            "slow probes (single-stepped by the kernel): MPI_Waitall (7 calls)\n"
+        );
+        assert!(shown(TextOptions { all: true, ..TextOptions::default() }).contains("MPI_File_read (0 calls)"));
+        profile.functions.clear();
+        assert_eq!(slow_probes(&TextOptions::default(), &profile), "");
+    }
+}

@@ -1,0 +1,230 @@
+//! What reports of a large job that was recorded cost: one after the other in every format, from the program's start to its end.
+
+use std::fmt;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use mpiprobe_discover::files::PRIVATE;
+use mpiprobe_model::EndReason;
+use mpiprobe_report::present::recording::{RecordingError, Writer};
+use rustix::param::clock_ticks_per_second;
+use serde::Serialize;
+use tempfile::TempDir;
+use thiserror::Error;
+
+use crate::{
+    ProfilerError,
+    synthetic::{Synthetic, earlier},
+};
+
+/// Seconds that a report may take.
+const GOAL_SECONDS: f64 = 2.0;
+/// MiB that it may take.
+const GOAL_RSS: f64 = 300.0;
+/// Between two looks at the memory of a process.
+const PAUSE: Duration = Duration::from_millis(1);
+
+/// What `--format` is, and the ending of the file.
+const FORMATS: [(&str, &str); 8] = [
+    ("text", "txt"),
+    ("mpip", "mpip"),
+    ("markdown", "md"),
+    ("csv", "csv"),
+    ("folded", "folded"),
+    ("json", "json"),
+    ("cube", "cubex"),
+    ("html", "html"),
+];
+
+/// How large the job is, and how often each report is made.
+#[derive(Debug, Clone, Copy)]
+pub struct FormatsEffort {
+    pub ranks: u32,
+    pub functions: usize,
+    /// In how many places each function is called that moves data.
+    pub places: u32,
+    pub moments: u64,
+    pub repetitions: u32,
+}
+
+/// Why nothing was measured.
+#[derive(Debug, Error)]
+pub enum FormatsError {
+    #[error("the recording to be reported on cannot be made: {0}")]
+    Recording(#[from] RecordingError),
+    #[error("{0}")]
+    File(#[from] io::Error),
+    #[error(transparent)]
+    Profiler(#[from] ProfilerError),
+    #[error("mpiprobe report --format {format} has failed: {output}")]
+    Failed { format: &'static str, output: String },
+}
+
+/// One format.
+#[derive(Debug, Serialize)]
+struct Row {
+    format: &'static str,
+    /// Of the fastest of several.
+    seconds: f64,
+    /// Processor time of that one, which other programs on the machine change little; `null`: not known.
+    processor_seconds: Option<f64>,
+    /// The largest resident set of all of them; `null`: not known.
+    peak_rss_mib: Option<f64>,
+    written_mb: f64,
+}
+
+#[derive(Debug, Serialize)]
+pub struct FormatsReport {
+    ranks: u32,
+    functions: usize,
+    call_sites: usize,
+    moments: u64,
+    recording_mb: f64,
+    rows: Vec<Row>,
+}
+
+/// Makes a recording and has `mpiprobe` report on it.
+pub fn run(mpiprobe: &Path, effort: FormatsEffort) -> Result<FormatsReport, FormatsError> {
+    let folder = tempfile::tempdir()?;
+    let recording = folder.path().join("job.rec");
+    let call_sites = record(&recording, effort)?;
+    let rows = FORMATS.into_iter().map(|format| measure(mpiprobe, &recording, format, &folder, effort.repetitions));
+    Ok(FormatsReport {
+        ranks: effort.ranks,
+        functions: effort.functions,
+        call_sites,
+        moments: effort.moments,
+        recording_mb: fs::metadata(&recording)?.len() as f64 / 1e6,
+        rows: rows.collect::<Result<_, _>>()?,
+    })
+}
+
+/// A moment a second. The first and the last are whole; of those between, all that is read of them is: what adds up over functions and
+/// ranks. The number of call sites.
+fn record(path: &Path, effort: FormatsEffort) -> Result<usize, FormatsError> {
+    let job = Synthetic {
+        ranks: effort.ranks,
+        functions: effort.functions,
+        places: effort.places,
+        trouble: false,
+        ..Synthetic::LARGE
+    };
+    let mut writer = Writer::create(path, PRIVATE, u64::MAX)?;
+    writer.add(&job.profile(1, None))?;
+    let last = job.profile(effort.moments, Some(EndReason::TargetsEnded));
+    for second in 2..effort.moments {
+        writer.add(&earlier(&last, second, effort.moments))?;
+    }
+    writer.add(&last)?;
+    writer.end(0)?;
+    let flows = last.ranks.first().and_then(|rank| rank.traffic.as_ref()).map(|traffic| &traffic.flows);
+    let mut sites: Vec<_> = flows.into_iter().flatten().map(|flow| (flow.function, flow.site.as_deref())).collect();
+    sites.sort_unstable();
+    sites.dedup();
+    Ok(sites.len())
+}
+
+fn measure(
+    mpiprobe: &Path,
+    recording: &Path,
+    (format, ending): (&'static str, &str),
+    folder: &TempDir,
+    repetitions: u32,
+) -> Result<Row, FormatsError> {
+    let mut row = Row { format, seconds: f64::INFINITY, processor_seconds: None, peak_rss_mib: None, written_mb: 0.0 };
+    for _ in 0..repetitions.max(1) {
+        let output = folder.path().join("report").with_extension(ending);
+        let mut command = Command::new(mpiprobe);
+        command.arg("report").arg(recording).args(["--format", format, "-o"]).arg(&output);
+        let begun = Instant::now();
+        let mut child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn()?;
+        let taken = taken(&mut child)?;
+        let seconds = begun.elapsed().as_secs_f64();
+        if seconds < row.seconds {
+            (row.seconds, row.processor_seconds) = (seconds, taken.processor_seconds);
+        }
+        row.peak_rss_mib = larger(row.peak_rss_mib, taken.peak_rss_mib);
+        let ended = child.wait_with_output()?;
+        if !ended.status.success() {
+            return Err(FormatsError::Failed { format, output: String::from_utf8_lossy(&ended.stderr).into_owned() });
+        }
+        row.written_mb = size(&output)? as f64 / 1e6;
+        remove(&output)?;
+    }
+    Ok(row)
+}
+
+/// What a process has taken; `None`: not known.
+#[derive(Debug, Default)]
+struct Taken {
+    peak_rss_mib: Option<f64>,
+    processor_seconds: Option<f64>,
+}
+
+/// Until its end, as the kernel keeps it.
+fn taken(child: &mut Child) -> io::Result<Taken> {
+    let process = PathBuf::from(format!("/proc/{}", child.id()));
+    let mut taken = Taken::default();
+    while child.try_wait()?.is_none() {
+        taken.peak_rss_mib = larger(taken.peak_rss_mib, peak_rss_mib(&process));
+        taken.processor_seconds = larger(taken.processor_seconds, processor_seconds(&process));
+        thread::sleep(PAUSE);
+    }
+    Ok(taken)
+}
+
+fn peak_rss_mib(process: &Path) -> Option<f64> {
+    let text = fs::read_to_string(process.join("status")).ok()?;
+    let kib = text.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+    kib.split_whitespace().next()?.parse::<f64>().ok().map(|kib| kib / 1024.0)
+}
+
+/// proc(5): utime and stime, in ticks.
+fn processor_seconds(process: &Path) -> Option<f64> {
+    let text = fs::read_to_string(process.join("stat")).ok()?;
+    let mut fields = text.rsplit_once(')')?.1.split_whitespace().skip(11);
+    let mut ticks = || fields.next()?.parse::<f64>().ok();
+    Some((ticks()? + ticks()?) / clock_ticks_per_second() as f64)
+}
+
+fn larger(one: Option<f64>, two: Option<f64>) -> Option<f64> {
+    one.zip(two).map(|(one, two)| one.max(two)).or(one).or(two)
+}
+
+/// Of a file, or of all in a directory.
+fn size(path: &Path) -> io::Result<u64> {
+    if path.is_dir() {
+        return fs::read_dir(path)?.map(|entry| Ok(entry?.metadata()?.len())).sum();
+    }
+    Ok(fs::metadata(path)?.len())
+}
+
+fn remove(path: &Path) -> io::Result<()> {
+    if path.is_dir() { fs::remove_dir_all(path) } else { fs::remove_file(path) }
+}
+
+impl fmt::Display for FormatsReport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { ranks, functions, call_sites, moments, recording_mb, rows } = self;
+        writeln!(
+            f,
+            "{ranks} ranks x {functions} functions x {call_sites} call sites x {moments} moments ({recording_mb:.0} MB)"
+        )?;
+        writeln!(f, "{:<10}{:>8}{:>14}{:>8}{:>14}", "format", "s", "processor, s", "MiB", "written, MB")?;
+        for row in rows {
+            let peak = row.peak_rss_mib.map_or_else(|| "?".into(), |mib| format!("{mib:.0}"));
+            let processor = row.processor_seconds.map_or_else(|| "?".into(), |seconds| format!("{seconds:.2}"));
+            let Row { format, seconds, written_mb, .. } = row;
+            writeln!(f, "{format:<10}{seconds:>8.2}{processor:>14}{peak:>8}{written_mb:>14.1}")?;
+        }
+        let verdict = |met| if met { "met" } else { "MISSED" };
+        let seconds = rows.iter().map(|row| row.seconds).fold(0.0, f64::max);
+        let peak = rows.iter().filter_map(|row| row.peak_rss_mib).fold(0.0, f64::max);
+        writeln!(f, "goal any format <= {GOAL_SECONDS} s: {} ({seconds:.2} s)", verdict(seconds <= GOAL_SECONDS))?;
+        writeln!(f, "goal memory <= {GOAL_RSS} MiB: {} ({peak:.0} MiB)", verdict(peak <= GOAL_RSS))
+    }
+}

@@ -9,6 +9,8 @@ use anyhow::{Context, Result, bail};
 
 use crate::command::{self, is_in_path, is_root};
 
+pub(crate) const MIRROR: &str = "http://deb.debian.org";
+
 /// What a user of rustup has besides rustup: it asks for a linker, and certificates are needed to reach crates.io.
 const PACKAGES: &str = "ca-certificates,gcc,libc6-dev";
 
@@ -43,8 +45,9 @@ pub(crate) fn run(root: &Path, mirror: &str, wanted: &[String]) -> Result<ExitCo
     let toolchain = rustup_sysroot()?;
     let name = toolchain.file_name().context("rustup's toolchain has no name")?.to_string_lossy().into_owned();
 
-    make(root, mirror)?;
-    furnish(root, mirror, &name)?;
+    make(root, mirror, PACKAGES)?;
+    connect(root, mirror)?;
+    furnish(root, &name)?;
     clone(root)?;
 
     eprintln!("clean room: {} in {}", wanted.join(" "), root.display());
@@ -64,7 +67,7 @@ pub(crate) fn run(root: &Path, mirror: &str, wanted: &[String]) -> Result<ExitCo
 }
 
 /// A base system, if there is none. It is made next to its final place, so a half-made one is never taken for done.
-fn make(root: &Path, mirror: &str) -> Result<()> {
+pub(crate) fn make(root: &Path, mirror: &str, packages: &str) -> Result<()> {
     if root.join("etc/debian_version").exists() {
         return Ok(());
     }
@@ -79,24 +82,17 @@ fn make(root: &Path, mirror: &str) -> Result<()> {
     }
     command::run(
         Command::new("debootstrap")
-            .args(["--variant=minbase", &format!("--include={PACKAGES}"), "bookworm"])
+            .args(["--variant=minbase", &format!("--include={packages}"), "bookworm"])
             .arg(&unfinished)
             .arg(format!("{mirror}/debian")),
     )?;
     fs::rename(&unfinished, root).with_context(|| format!("{} cannot be put in place", root.display()))
 }
 
-/// Package sources as on every Debian 12, this machine's way to the network, and a place for rustup's Rust.
-fn furnish(root: &Path, mirror: &str, toolchain: &str) -> Result<()> {
-    let write = |path: &str, text: &str| {
-        let path = root.join(path);
-        fs::write(&path, text).with_context(|| format!("{} cannot be written", path.display()))
-    };
-    let make = |path: String| {
-        let path = root.join(path);
-        fs::create_dir_all(&path).with_context(|| format!("{} cannot be made", path.display()))
-    };
+/// Package sources as on every Debian 12, and this machine's way to the network.
+pub(crate) fn connect(root: &Path, mirror: &str) -> Result<()> {
     write(
+        root,
         "etc/apt/sources.list",
         &format!(
             "deb {mirror}/debian bookworm main\ndeb {mirror}/debian bookworm-updates main\n\
@@ -105,12 +101,27 @@ fn furnish(root: &Path, mirror: &str, toolchain: &str) -> Result<()> {
     )?;
     for path in ["/etc/resolv.conf", "/etc/ssl/certs/ca-certificates.crt"] {
         if let Ok(text) = fs::read_to_string(path) {
-            write(path.trim_start_matches('/'), &text)?;
+            write(root, path.trim_start_matches('/'), &text)?;
         }
     }
+    Ok(())
+}
+
+fn write(root: &Path, path: &str, text: &str) -> Result<()> {
+    let path = root.join(path);
+    fs::write(&path, text).with_context(|| format!("{} cannot be written", path.display()))
+}
+
+/// A place for rustup's Rust.
+fn furnish(root: &Path, toolchain: &str) -> Result<()> {
+    let make = |path: String| {
+        let path = root.join(path);
+        fs::create_dir_all(&path).with_context(|| format!("{} cannot be made", path.display()))
+    };
     make(format!("root/.rustup/toolchains/{toolchain}"))?;
     make("root/.cargo/bin".into())?;
     write(
+        root,
         "root/.rustup/settings.toml",
         &format!("version = \"12\"\ndefault_toolchain = \"{toolchain}\"\nprofile = \"default\"\n"),
     )

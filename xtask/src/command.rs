@@ -58,6 +58,15 @@ pub(crate) fn run(command: &mut Command) -> Result<()> {
     Ok(())
 }
 
+/// Like [`run`], for those of which nobody wants to see more than why they failed.
+pub(crate) fn quietly(command: &mut Command) -> Result<()> {
+    let output = command.output().with_context(|| format!("{} cannot be started", command.get_program().display()))?;
+    if !output.status.success() {
+        bail!("`{}` failed ({}): {}", shown(command), output.status, String::from_utf8_lossy(&output.stderr));
+    }
+    Ok(())
+}
+
 /// The command as one could type it.
 pub(crate) fn shown(command: &Command) -> String {
     let program = Path::new(command.get_program());

@@ -5,6 +5,7 @@ mod clean_room;
 mod command;
 mod demo;
 mod derive_table;
+mod dist;
 mod docs;
 mod job;
 mod mpi;
@@ -70,13 +71,24 @@ enum Task {
         #[arg(default_value = "crates/functions/mpi.tbl")]
         table: PathBuf,
     },
+    /// Build the packages into target/dist: .deb, .rpm and a static tarball.
+    Dist,
+    /// Install, use and remove the packages of target/dist in clean root file systems (as root).
+    TryDist {
+        /// Where these are, or are made if nothing is there.
+        #[arg(long, default_value = "/var/tmp/mpiprobe-dist")]
+        root: PathBuf,
+        /// The Debian mirror.
+        #[arg(long, default_value = clean_room::MIRROR)]
+        mirror: String,
+    },
     /// Run a command on a fresh clone of HEAD in a clean Debian 12 with nothing but stable Rust (as root; needs debootstrap).
     CleanRoom {
         /// Where the root file system is, or is made if nothing is there.
         #[arg(long, default_value = "/var/tmp/mpiprobe-clean-room")]
         root: PathBuf,
         /// The Debian mirror.
-        #[arg(long, default_value = "http://deb.debian.org")]
+        #[arg(long, default_value = clean_room::MIRROR)]
         mirror: String,
         #[arg(last = true, default_values = ["cargo", "xtask", "setup"])]
         command: Vec<String>,
@@ -96,6 +108,8 @@ fn main() -> ExitCode {
         Task::DeriveTable { forum_json, table } => {
             derive_table::derive(&forum_json, &table).map(|()| ExitCode::SUCCESS)
         }
+        Task::Dist => dist::run(mode).map(|()| ExitCode::SUCCESS),
+        Task::TryDist { root, mirror } => dist::try_out(&root, &mirror, mode).map(|()| ExitCode::SUCCESS),
         Task::CleanRoom { root, mirror, command } => clean_room::run(&root, &mirror, &command),
     };
     done.unwrap_or_else(|error| {

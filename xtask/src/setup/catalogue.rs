@@ -171,6 +171,30 @@ const BENCH: [Requirement; 1] = [Requirement {
     repository: Repository::Main,
 }];
 
+const DIST: [Requirement; 3] = [
+    Requirement {
+        package: "rpm",
+        reason: "rpm and rpmbuild: packages for systems other than Debian's",
+        purpose: Purpose::Dist,
+        check: Check::Command("rpmbuild"),
+        repository: Repository::Main,
+    },
+    Requirement {
+        package: "xz-utils",
+        reason: "xz: packages are compressed by it",
+        purpose: Purpose::Dist,
+        check: Check::Command("xz"),
+        repository: Repository::Main,
+    },
+    Requirement {
+        package: "debootstrap",
+        reason: "debootstrap: clean root file systems that packages are tried in",
+        purpose: Purpose::Dist,
+        check: Check::Command("debootstrap"),
+        repository: Repository::Main,
+    },
+];
+
 /// What is needed for `purposes`. Tests profile real jobs, so they need all that the demo needs.
 pub(crate) fn required(purposes: &[Purpose], nightly: bool) -> Vec<&'static Requirement> {
     let wanted = |purpose: Purpose| {
@@ -183,6 +207,7 @@ pub(crate) fn required(purposes: &[Purpose], nightly: bool) -> Vec<&'static Requ
         .chain(&MPI)
         .chain(&TESTS)
         .chain(&BENCH)
+        .chain(&DIST)
         .filter(|requirement| wanted(requirement.purpose))
         .collect()
 }
@@ -215,7 +240,7 @@ mod tests {
 
     #[test]
     fn no_package_is_named_twice() {
-        let all = packages(&[Purpose::Build, Purpose::Demo, Purpose::Test, Purpose::Bench], false);
+        let all = packages(&[Purpose::Build, Purpose::Demo, Purpose::Test, Purpose::Bench, Purpose::Dist], false);
         let mut unique = all.clone();
         unique.sort_unstable();
         unique.dedup();

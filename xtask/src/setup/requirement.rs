@@ -13,6 +13,8 @@ pub(crate) enum Purpose {
     Test,
     /// Comparing with other tools.
     Bench,
+    /// Making packages, and trying them.
+    Dist,
 }
 
 /// How one sees whether it is there.

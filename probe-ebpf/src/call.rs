@@ -39,38 +39,40 @@ pub enum Outcome {
     Posts = 4,
     /// The same: they are to find out which operations it has completed.
     Settles = 5,
+    /// The same, and all is known: it is to be written down.
+    Told = 6,
 }
 
 /// A hit of a session program, which runs at the entry and at the return.
 #[inline(always)]
-pub fn hit(context: &ProbeContext) -> Outcome {
+pub fn hit<const TRACED: bool>(context: &ProbeContext) -> Outcome {
     let registers = Registers::of(context.as_ptr());
     let id = bpf_get_current_pid_tgid();
-    let Some(thread) = thread::recent(id) else { return unsure_hit(context, id) };
+    let Some(thread) = thread::recent(id) else { return unsure_hit::<TRACED>(context, id) };
     // SAFETY: `thread` points to a live map value; only this thread writes it while it runs.
     let thread = unsafe { &mut *thread };
     // Each helper called costs a fortieth of all that a probe costs: the answer to "entry or return?" is taken from what is
     // known already wherever that makes it certain.
     if is_return_of_open_call(thread, &registers) {
         // SAFETY: takes no arguments.
-        return complete(thread, &registers, unsafe { bpf_ktime_get_ns() });
+        return complete::<TRACED>(thread, &registers, unsafe { bpf_ktime_get_ns() });
     }
     let cookie = cookie(context);
     if thread.text_base != 0 && registers.instruction_pointer() == thread.text_base.wrapping_add(cookie.offset()) {
-        return enter::<true>(thread, id, &registers, cookie);
+        return enter::<true, TRACED>(thread, id, &registers, cookie);
     }
-    unsure_hit(context, id)
+    unsure_hit::<TRACED>(context, id)
 }
 
 /// The same where only the kernel can tell an entry from a return.
 #[inline(never)]
-fn unsure_hit(context: &ProbeContext, id: u64) -> Outcome {
+fn unsure_hit<const TRACED: bool>(context: &ProbeContext, id: u64) -> Outcome {
     let registers = Registers::of(context.as_ptr());
     // SAFETY: the helper takes the program's own context.
     let function_address = unsafe { bpf_get_func_ip(context.as_ptr()) };
     // At the return the instruction pointer is in the caller.
     if registers.instruction_pointer() != function_address {
-        return leave(context, id);
+        return leave::<TRACED>(context, id);
     }
     let cookie = cookie(context);
     let Some(thread) = thread::state(id, Loss::ThreadTableFull) else { return Outcome::NoReturn };
@@ -78,7 +80,7 @@ fn unsure_hit(context: &ProbeContext, id: u64) -> Outcome {
     let thread = unsafe { &mut *thread };
     thread.text_base = function_address.wrapping_sub(cookie.offset());
     thread.text_size = cookie.text_end();
-    enter::<true>(thread, id, &registers, cookie)
+    enter::<true, TRACED>(thread, id, &registers, cookie)
 }
 
 /// Whether this hit can be nothing but the return of the thread's open call: its frame has just been left, and control is outside
@@ -95,7 +97,7 @@ fn is_return_of_open_call(thread: &ThreadState, registers: &Registers) -> bool {
 
 /// A function is entered: a probe that is not told apart from a return.
 #[inline(always)]
-pub fn entry(context: &ProbeContext) {
+pub fn entry<const TRACED: bool>(context: &ProbeContext) {
     let id = bpf_get_current_pid_tgid();
     let Some(thread) = thread::state(id, Loss::ThreadTableFull) else { return };
     let (registers, cookie) = (Registers::of(context.as_ptr()), cookie(context));
@@ -104,12 +106,12 @@ pub fn entry(context: &ProbeContext) {
     if configured::traffic() != 0 && cookie.offset() != 0 {
         thread.text_base = registers.instruction_pointer().wrapping_sub(cookie.offset());
     }
-    enter::<false>(thread, id, &registers, cookie);
+    enter::<false, TRACED>(thread, id, &registers, cookie);
 }
 
 /// A function is entered. `IS_ASKED`: the kernel asks whether the return is to be seen.
 #[inline(always)]
-fn enter<const IS_ASKED: bool>(thread: &mut ThreadState, id: u64, registers: &Registers, cookie: Cookie) -> Outcome {
+fn enter<const IS_ASKED: bool, const TRACED: bool>(thread: &mut ThreadState, id: u64, registers: &Registers, cookie: Cookie) -> Outcome {
     let function = cookie.function();
     let stack_pointer = registers.stack_pointer();
 
@@ -149,6 +151,9 @@ fn enter<const IS_ASKED: bool>(thread: &mut ThreadState, id: u64, registers: &Re
     thread.has_stack = 0;
     if configured::read_stack() != 0 {
         thread.has_stack = semantics::read_stack(thread, cookie, stack_pointer) as u8;
+    }
+    if TRACED {
+        semantics::note_freed(thread, function);
     }
     if configured::traffic() != 0 {
         semantics::at_entry(thread, function);
@@ -220,7 +225,7 @@ fn pass_over(thread: &mut ThreadState, function: u32, registers: &Registers) -> 
 
 /// A function returns.
 #[inline(always)]
-pub fn leave(context: &impl EbpfContext, id: u64) -> Outcome {
+pub fn leave<const TRACED: bool>(context: &impl EbpfContext, id: u64) -> Outcome {
     // First, for the same reason.
     // SAFETY: takes no arguments.
     let now = unsafe { bpf_ktime_get_ns() };
@@ -237,7 +242,7 @@ pub fn leave(context: &impl EbpfContext, id: u64) -> Outcome {
     let entry_stack_pointer = registers.stack_pointer() - RETURN_ADDRESS_BYTES;
 
     if thread.open.function_plus_1 == function + 1 && thread.open.stack_pointer == entry_stack_pointer {
-        return complete(thread, &registers, now);
+        return complete::<TRACED>(thread, &registers, now);
     }
     if thread.open.function_plus_1 != 0 && entry_stack_pointer <= thread.open.stack_pointer {
         inner::leave(thread, function, entry_stack_pointer, now);
@@ -252,7 +257,7 @@ pub fn leave(context: &impl EbpfContext, id: u64) -> Outcome {
 
 /// The open call has returned.
 #[inline(always)]
-fn complete(thread: &mut ThreadState, registers: &Registers, now: u64) -> Outcome {
+fn complete<const TRACED: bool>(thread: &mut ThreadState, registers: &Registers, now: u64) -> Outcome {
     let ns = now - thread.open.started_ns;
     let function = thread.open.function_plus_1 - 1;
     let Some(chosen) = chosen(function) else { return Outcome::Return };
@@ -267,6 +272,9 @@ fn complete(thread: &mut ThreadState, registers: &Registers, now: u64) -> Outcom
     thread.time_ns += ns & chosen;
     thread.last_return_ns = now;
     end_change(thread);
+    if TRACED {
+        semantics::decide(thread, chosen != 0);
+    }
     if recent::is_on() && chosen != 0 {
         recent::note(thread, function, registers, ns);
     }
@@ -282,7 +290,7 @@ fn complete(thread: &mut ThreadState, registers: &Registers, now: u64) -> Outcom
     let succeeded = result == 0;
     let call = Returned { function, call_site, ns, result, succeeded, stats_plus_1 };
     if succeeded {
-        let left = semantics::look_up(thread, call);
+        let left = semantics::look_up::<TRACED>(thread, call);
         if left != Outcome::Completed {
             return left;
         }

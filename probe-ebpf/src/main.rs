@@ -24,6 +24,7 @@ mod registers;
 mod statistics;
 mod thread;
 mod tools;
+mod traced;
 mod unsure;
 
 use core::ffi::c_void;
@@ -43,11 +44,15 @@ use crate::{atomic::from_here_on, call::Outcome};
 #[unsafe(no_mangle)]
 #[unsafe(link_section = "uprobe")]
 pub extern "C" fn session(context: *mut c_void) -> u32 {
-    let context = ProbeContext::new(context);
+    answer::<false>(&ProbeContext::new(context))
+}
+
+#[inline(always)]
+fn answer<const TRACED: bool>(context: &ProbeContext) -> u32 {
     // The compiler knows of some functions that they answer 0 or 1, the verifier does not: it wants to see that it is compared.
-    let outcome = call::hit(&context);
+    let outcome = call::hit::<TRACED>(context);
     if from_here_on(outcome as u64) > Outcome::NoReturn as u64 {
-        semantics::go_on(&context, outcome);
+        semantics::go_on(context, outcome);
         return Outcome::Return as u32;
     }
     outcome as u32
@@ -56,14 +61,14 @@ pub extern "C" fn session(context: *mut c_void) -> u32 {
 /// Entry of every MPI function where session probes are not available.
 #[uprobe]
 pub fn entry(context: ProbeContext) -> u32 {
-    call::entry(&context);
+    call::entry::<false>(&context);
     0
 }
 
 /// Return of every MPI function where session probes are not available.
 #[uretprobe]
 pub fn leave(context: RetProbeContext) -> u32 {
-    let answer = call::leave(&context, bpf_get_current_pid_tgid());
+    let answer = call::leave::<false>(&context, bpf_get_current_pid_tgid());
     semantics::go_on(&context, answer);
     0
 }
@@ -99,7 +104,7 @@ pub fn tool_leave(context: RetProbeContext) -> u32 {
 /// Called at the end of a return: finds the flows of the call.
 #[uprobe]
 pub fn attribute(context: ProbeContext) -> u32 {
-    semantics::attribute(&context);
+    semantics::attribute::<false>(&context);
     0
 }
 
@@ -127,49 +132,49 @@ pub fn look(context: ProbeContext) -> u32 {
 /// Called by these: finds out what the call has moved.
 #[uprobe]
 pub fn measure(context: ProbeContext) -> u32 {
-    semantics::measure(&context);
+    semantics::measure::<false>(&context);
     0
 }
 
 /// Called by that one, and by itself, of a call with arrays of counts: adds them up.
 #[uprobe]
 pub fn sum(context: ProbeContext) -> u32 {
-    semantics::sum(&context);
+    semantics::sum::<false>(&context);
     0
 }
 
 /// Called by these, of a call that posts an operation: remembers it.
 #[uprobe]
-pub fn post(_context: ProbeContext) -> u32 {
-    semantics::post();
+pub fn post(context: ProbeContext) -> u32 {
+    semantics::post::<false>(&context);
     0
 }
 
 /// Called by these, of a call that completes or starts operations: finds out which.
 #[uprobe]
 pub fn settle(context: ProbeContext) -> u32 {
-    semantics::settle(&context);
+    semantics::settle::<false>(&context);
     0
 }
 
 /// Called by the former, and by itself: goes through those that are complete.
 #[uprobe]
 pub fn follow(context: ProbeContext) -> u32 {
-    semantics::follow(&context);
+    semantics::follow::<false>(&context);
     0
 }
 
 /// The same for receives from anybody, whose true source takes the verifier long.
 #[uprobe]
 pub fn follow_any(context: ProbeContext) -> u32 {
-    semantics::follow_any(&context);
+    semantics::follow_any::<false>(&context);
     0
 }
 
 /// The same for requests that are started.
 #[uprobe]
 pub fn start(context: ProbeContext) -> u32 {
-    semantics::start(&context);
+    semantics::start::<false>(&context);
     0
 }
 

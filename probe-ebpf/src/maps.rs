@@ -44,6 +44,8 @@ pub mod configured {
         read_call_sites: u32,
         read_stack: u32,
         recent: u32,
+        rings: u32,
+        ring_lines: u32,
         stats_entries: u32,
         thread_slots: u32,
         trace: u32,

@@ -50,8 +50,9 @@ pub fn row(process: u32) -> u32 {
     }
 }
 
+/// What calls of a process are counted as now: bits of [`current`].
 #[inline(always)]
-fn now(process: u32) -> u64 {
+pub fn now(process: u32) -> u64 {
     if configured::pcontrol_plus_1() == 0 {
         return 0;
     }

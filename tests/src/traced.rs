@@ -1,8 +1,13 @@
 //! A trace, event for event, against the truth library's log of the same job.
+#![expect(clippy::missing_panics_doc, reason = "these are assertions")]
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::ffi::OsString;
 use std::fmt::Debug;
+use std::path::Path;
+use std::time::Duration;
 
+use libtest_mimic::Failed;
 use mpiprobe_functions::Group;
 use mpiprobe_trace::store::TraceFiles;
 use mpiprobe_trace::{
@@ -11,6 +16,7 @@ use mpiprobe_trace::{
 };
 
 use crate::truth::{ChangeKind, Given, Log, LoggedCall, LoggedChange, Meaning, Scope, ScopeKind, Snapshot};
+use crate::{Job, Mpi, Program};
 
 /// Where the truth library's clock is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,8 +34,42 @@ pub struct Comparison {
     pub differences: Vec<String>,
     /// Calls that are not in the trace: those that asked in vain, while there was little room, and what they were counted as.
     pub left_out: u64,
+    /// Calls in the trace that have returned, by rank and function.
+    pub by_function: BTreeMap<(u32, &'static str), u64>,
     /// How far a time was on the wrong side of the truth's, ns.
     pub clocks_differ_ns: u64,
+}
+
+/// An application asks MPI what some ten thousand calls mean, on a machine that may be busy.
+const DEADLINE: Duration = Duration::from_mins(5);
+
+/// A job that is recorded from its first call on (`run --trace` by an engine) agrees with the truth library's log event for event. Gives the job, which
+/// has ended, and the comparison.
+pub fn recorded(
+    mpi: Mpi,
+    engine: &str,
+    program: Program,
+    arguments: &[&str],
+    order: Order,
+) -> Result<(Job, Comparison), Failed> {
+    let directory = tempfile::tempdir()?;
+    let path = directory.path().join("job.trace");
+    let options: [OsString; 4] = ["--functions".into(), "all".into(), "--trace".into(), path.clone().into()];
+    let job = Job::builder(mpi, program).args(arguments.iter().copied()).log().deadline(DEADLINE);
+    let mut job = job.run_by(engine, options)?.spawn()?;
+    job.wait()?.success()?;
+    let compared = agreement(&path, &job, order)?;
+    Ok((job, compared))
+}
+
+/// The trace in a file agrees with the log of a job that has ended.
+pub fn agreement(trace: &Path, job: &Job, order: Order) -> Result<Comparison, Failed> {
+    let trace = TraceFiles::open(&[trace])?;
+    assert!(trace.notes().is_empty(), "{:?}", trace.notes());
+    let compared = compare(&trace, &job.snapshot()?, &|_| true, order);
+    assert!(compared.differences.is_empty(), "{:#?}", compared.differences.iter().take(20).collect::<Vec<_>>());
+    assert!(compared.calls > 500, "{compared:?}");
+    Ok(compared)
 }
 
 /// Compares everything. `is_recorded`: functions whose calls are counted.
@@ -96,11 +136,16 @@ impl OfProcess<'_> {
                         }
                         last_ns = event.time_ns();
                         if let Event::Call(call) = event {
+                            let name = call.function().function().name;
+                            *self.all.by_function.entry((rank, name)).or_default() += u64::from(call.has_returned);
                             events.insert(call.number, call);
                         }
                     }
                     Err(error) => self.all.differences.push(format!("rank {rank}, thread {tid}: {error}")),
                 }
+            }
+            if self.order == Order::TruthOutside {
+                events = numbered_as_told(events, &calls);
             }
             let mut missing = 0;
             for (number, told) in (0..).zip(&calls) {
@@ -338,6 +383,21 @@ impl OfProcess<'_> {
             (kind, traced) => self.differ("window or file", &kind, &traced),
         }
     }
+}
+
+/// Calls by their numbers among those that the truth library tells of. What it calls itself, about what it is to tell, is in the trace as well:
+/// between the program's calls.
+fn numbered_as_told(events: BTreeMap<u64, Call>, told: &[&LoggedCall]) -> BTreeMap<u64, Call> {
+    let mut numbered = BTreeMap::new();
+    let mut calls = events.into_values().peekable();
+    for (number, told) in (0..).zip(told) {
+        while calls.next_if(|call| call.return_ns < told.start_ns).is_some() {}
+        numbered.extend(calls.next_if(|call| call.entry_ns <= told.end_ns).map(|call| (number, call)));
+        // Further ones in its time are nobody's.
+        let more = std::iter::from_fn(|| calls.next_if(|call| call.entry_ns <= told.end_ns));
+        numbered.extend(more.map(|call| (u64::MAX - call.number, call)));
+    }
+    numbered
 }
 
 /// Everybody has a communicator of his own, which is called so.

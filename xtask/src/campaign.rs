@@ -16,7 +16,7 @@ pub(crate) struct Campaign {
     as_root: bool,
 }
 
-const BENCHES: [Campaign; 7] = [
+const BENCHES: [Campaign; 8] = [
     // ns per MPI call: bare, with an empty probe, with mpiprobe, with the same in bpftrace.
     Campaign {
         name: "calls",
@@ -41,6 +41,13 @@ const BENCHES: [Campaign; 7] = [
     Campaign {
         name: "times",
         binary: "bench-times",
+        purposes: &[Purpose::Build, Purpose::Demo, Purpose::Test],
+        as_root: true,
+    },
+    // ns per MPI call: counted, and recorded besides, by either engine.
+    Campaign {
+        name: "trace",
+        binary: "bench-trace",
         purposes: &[Purpose::Build, Purpose::Demo, Purpose::Test],
         as_root: true,
     },

@@ -78,12 +78,12 @@ pub fn choose_method(config: &Config, only: Option<AttachMethod>) -> Result<Engi
         // For each its own: a table of programs takes those of one way of attaching only.
         let (mut tables, locator) = load(config)?;
         let stats = tables.stats()?;
-        let attempt = tables.load_method(method, &[method.programs(), method.tool_programs()].concat()).and_then(
-            |mut programs| {
-                let tools = programs.split_off(method.programs().len());
+        let own = method.programs(config.rings != 0);
+        let attempt =
+            tables.load_method(method, &[own.as_slice(), method.tool_programs()].concat()).and_then(|mut programs| {
+                let tools = programs.split_off(own.len());
                 Ok((Calibration::run(method, &programs, &mut tables, &stats)?, programs, tools))
-            },
-        );
+            });
         match attempt {
             Ok(((calibration, attachment), library, tool)) => {
                 // Where no thread can be had they are removed at once.

@@ -15,6 +15,7 @@ mod locate;
 mod method;
 mod object;
 mod observer;
+mod rings;
 mod site;
 mod written_tables;
 
@@ -27,6 +28,7 @@ pub use locate::LocateError;
 pub use method::{AttachMethod, Calibration, Refusal};
 pub use object::Tables;
 pub use observer::Observer;
+pub use rings::{KernelReferred, KernelRings, ReferredTables, possible_processors};
 pub use site::{ProbeSite, Scope};
 pub use written_tables::{LayerFrames, Targets, begin_job, forget_library, release_requests, tell_library};
 

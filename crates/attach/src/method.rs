@@ -25,15 +25,16 @@ impl AttachMethod {
     /// Programs of the object that this method uses: return programs first, because they are attached first.
     ///
     /// Were entries attached before returns, a call that begins in between would look like one that never returns.
-    pub(super) const fn programs(self) -> &'static [ProgramUse] {
+    /// `is_traced`: those that write calls down as well.
+    pub(super) fn programs(self, is_traced: bool) -> Vec<ProgramUse> {
+        let [session, leave, entry] =
+            if is_traced { ["traced_session", "traced_leave", "traced_entry"] } else { ["session", "leave", "entry"] };
         match self {
-            Self::Session => const { &[program("session", AttachType::UprobeSession, false)] },
+            Self::Session => vec![program(session, AttachType::UprobeSession, false)],
             Self::Multi => {
-                const { &[program("leave", AttachType::UprobeMulti, true), program("entry", AttachType::UprobeMulti, false)] }
+                vec![program(leave, AttachType::UprobeMulti, true), program(entry, AttachType::UprobeMulti, false)]
             }
-            Self::PerfEvent => {
-                const { &[program("leave", AttachType::Any, true), program("entry", AttachType::Any, false)] }
-            }
+            Self::PerfEvent => vec![program(leave, AttachType::Any, true), program(entry, AttachType::Any, false)],
         }
     }
 

@@ -260,9 +260,11 @@ impl Tables {
     /// is done on all processors.
     pub(super) fn load_method(&self, method: AttachMethod, uses: &[ProgramUse]) -> Result<Vec<Program>, AttachError> {
         let linked = self.linked()?;
-        let stages = if self.config.traffic == 0 { &[] } else { Stage::ALL };
+        let is_traced = self.config.rings != 0;
+        let stages: Vec<Stage> = if self.config.traffic == 0 { Vec::new() } else { Stage::all(is_traced).collect() };
         let own = uses.iter().map(|usage| (usage.name, bpf::ProgramKind::Probe(usage.attach_type)));
-        let called = stages.iter().map(|stage| (stage.program(), bpf::ProgramKind::Probe(method.return_attach_type())));
+        let called =
+            stages.iter().map(|stage| (stage.program(is_traced), bpf::ProgramKind::Probe(method.return_attach_type())));
         let all: Vec<_> = own.chain(called).collect();
         let mut loaded = concurrently(&all, |&(name, kind)| load(linked, name, kind)).into_iter();
         let programs = uses.iter().zip(&mut loaded).map(|(&usage, fd)| Ok(Program { fd: fd?, usage })).collect();

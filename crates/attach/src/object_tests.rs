@@ -99,7 +99,22 @@ const MOST_VERIFIED: u32 = 66_000;
 
 #[test]
 fn no_program_takes_the_verifier_long() {
-    let config = Config { traffic: 1, read_stack: 1, recent: 1, nested: 1, pcontrol_plus_1: 1, ..Config::DEFAULT };
+    for rings in [0, 2] {
+        verify_with(rings);
+    }
+}
+
+fn verify_with(rings: u32) {
+    let config = Config {
+        rings,
+        ring_lines: 1024,
+        traffic: 1,
+        read_stack: 1,
+        recent: 1,
+        nested: 1,
+        pcontrol_plus_1: 1,
+        ..Config::DEFAULT
+    };
     for method in AttachMethod::ALL {
         // A table of programs takes those of one way of attaching only.
         let tables = match Tables::load(&config) {
@@ -108,10 +123,10 @@ fn no_program_takes_the_verifier_long() {
         };
         let linked = tables.linked().unwrap();
         assert!(linked.types.is_some(), "the kernel does not take the object's types");
-        let own = [method.programs(), method.tool_programs()].concat();
+        let own = [method.programs(rings != 0).as_slice(), method.tool_programs()].concat();
         let own = own.iter().map(|usage| (usage.name, bpf::ProgramKind::Probe(usage.attach_type)));
-        let called =
-            Stage::ALL.iter().map(|stage| (stage.program(), bpf::ProgramKind::Probe(method.return_attach_type())));
+        let called = Stage::all(rings != 0)
+            .map(|stage| (stage.program(rings != 0), bpf::ProgramKind::Probe(method.return_attach_type())));
         for (name, kind) in own.chain(called) {
             let program = load(linked, name, kind).unwrap_or_else(|error| panic!("{method}, {name}: {error:?}"));
             let verified = bpf::verified_instructions(program.as_fd()).unwrap();

@@ -352,17 +352,7 @@ impl Observer {
 
     /// The state of the thread in a slot; `None` if the slot is free.
     fn thread(&self, slot: usize) -> Option<ThreadState> {
-        const SEQUENCE: usize = offset_of!(ThreadState, sequence) / size_of::<u64>();
-        let sequence = self.threads.word_of(slot, SEQUENCE)?;
-        let mut state = self.threads.read(slot)?;
-        for _ in 1..TORN_ATTEMPTS {
-            if state.is_settled() && sequence.load(Ordering::Acquire) == state.sequence {
-                break;
-            }
-            state = self.threads.read(slot)?;
-        }
-        // A torn copy is better than none: what may be wrong in it is the open call, for the blink of an eye.
-        (state.id != 0).then_some(state)
+        read_thread(&self.threads, slot)
     }
 
     /// How many of a table's entries have been handed out.
@@ -400,8 +390,23 @@ fn together(outside: ByFunction, phases: &[PhaseSnapshot]) -> ByFunction {
     all.into_iter().collect()
 }
 
+/// The state of the thread in a slot; `None` if the slot is free.
+pub(super) fn read_thread(threads: &SharedArray<ThreadState>, slot: usize) -> Option<ThreadState> {
+    const SEQUENCE: usize = offset_of!(ThreadState, sequence) / size_of::<u64>();
+    let sequence = threads.word_of(slot, SEQUENCE)?;
+    let mut state = threads.read(slot)?;
+    for _ in 1..TORN_ATTEMPTS {
+        if state.is_settled() && sequence.load(Ordering::Acquire) == state.sequence {
+            break;
+        }
+        state = threads.read(slot)?;
+    }
+    // A torn copy is better than none: what may be wrong in it is the open call, for the blink of an eye.
+    (state.id != 0).then_some(state)
+}
+
 /// How many communicators of a table are told apart.
-fn distinct_communicators(slots: usize) -> u32 {
+pub(super) fn distinct_communicators(slots: usize) -> u32 {
     flow::distinct_communicators(u32::try_from(slots).unwrap_or(u32::MAX))
 }
 

@@ -49,6 +49,10 @@ pub struct Config {
     pub layers: u32,
     /// Not 0: what happens to processes is written to the log of the programs (`--trace-bpf`).
     pub trace: u32,
+    /// Rings that calls are written to as they return: a power of two; 0: none, and the programs know nothing of it.
+    pub rings: u32,
+    /// Lines of each: a power of two.
+    pub ring_lines: u32,
     pub open_calls: OpenCalls,
     pub environment: EnvironmentFields,
 }
@@ -128,6 +132,8 @@ impl Config {
         recent: 0,
         layers: 0,
         trace: 0,
+        rings: 0,
+        ring_lines: 0,
         open_calls: OpenCalls::UNKNOWN,
         environment: EnvironmentFields::UNKNOWN,
     };

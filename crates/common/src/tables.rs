@@ -250,6 +250,13 @@ macro_rules! with_every_table {
                 rings.saturating_mul($crate::recent::RECENT_CALLS)
             };
 
+            /// How far each ring is written and read.
+            RINGS: Mapped<$crate::trace::RingHead> = if config.rings == 0 { 1 } else { config.rings };
+
+            /// The lines of all rings, one ring after the other.
+            LINES: Mapped<$crate::trace::Line> =
+                if config.rings == 0 { 1 } else { config.rings.saturating_mul(config.ring_lines) };
+
             /// Inner calls by process, outer and inner function (`--nested`).
             INNER: Hash<$crate::InnerKey, $crate::InnerStats> = config.stats_entries;
 
@@ -300,7 +307,7 @@ macro_rules! list {
 with_every_table!(list);
 
 macro_rules! stages {
-    ($($(#[$doc:meta])* $stage:ident = $program:literal,)*) => {
+    ($($(#[$doc:meta])* $stage:ident = $program:literal, traced: $traced:literal;)*) => {
         /// A program that is called at the end of others: its place in [`STAGES`].
         #[repr(u32)]
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -312,11 +319,16 @@ macro_rules! stages {
             pub const ALL: &[Self] = &[$(Self::$stage),*];
             pub const COUNT: u32 = 0 $(+ { let _ = Self::$stage; 1 })*;
 
-            /// The program's name.
-            pub const fn program(self) -> &'static str {
+            /// The program's name: of the one that writes calls down besides, or of the one that knows nothing of it.
+            pub const fn program(self, is_traced: bool) -> &'static str {
                 match self {
-                    $(Self::$stage => $program,)*
+                    $(Self::$stage => if is_traced { $traced } else { $program },)*
                 }
+            }
+
+            /// Those that there are.
+            pub fn all(is_traced: bool) -> impl Iterator<Item = Self> {
+                Self::ALL.iter().copied().filter(move |&stage| is_traced || stage != Self::WriteDown)
             }
         }
     };
@@ -324,27 +336,29 @@ macro_rules! stages {
 
 stages! {
     /// Finds the flows of a completed call.
-    Attribute = "attribute",
+    Attribute = "attribute", traced: "traced_attribute";
     /// Adds up what it has moved.
-    Measure = "measure",
+    Measure = "measure", traced: "traced_measure";
     /// Remembers the operation that a call has posted.
-    Post = "post",
+    Post = "post", traced: "traced_post";
     /// Finds out which requests a call has completed.
-    Settle = "settle",
+    Settle = "settle", traced: "traced_settle";
     /// Goes through them.
-    Follow = "follow",
+    Follow = "follow", traced: "traced_follow";
     /// Adds up arrays of counts.
-    Sum = "sum",
+    Sum = "sum", traced: "traced_sum";
     /// Goes through requests whose true source is to be found out.
-    FollowAny = "follow_any",
+    FollowAny = "follow_any", traced: "traced_follow_any";
     /// Goes through requests that are started.
-    Start = "start",
+    Start = "start", traced: "traced_start";
     /// Notes where communicators come from.
-    Relate = "relate",
+    Relate = "relate", traced: "relate";
     /// Looks at members of a new one.
-    Look = "look",
+    Look = "look", traced: "look";
     /// Finds the layout of a process's library by what is known of others.
-    Prepare = "prepare",
+    Prepare = "prepare", traced: "prepare";
+    /// Writes the call down, after all others.
+    WriteDown = "write_down", traced: "write_down";
 }
 
 /// A word of [`CONTROL`]. Those that begin with `Next` are taken from by atomic addition.
@@ -369,8 +383,10 @@ pub enum Word {
     Recent,
     /// Store of latest calls.
     NextCallCache,
+    /// Not 0 while calls are written to rings. Written by the observer.
+    Record,
 }
 
 impl Word {
-    pub const COUNT: u32 = Self::NextCallCache as u32 + 1;
+    pub const COUNT: u32 = Self::Record as u32 + 1;
 }

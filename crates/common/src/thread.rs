@@ -114,8 +114,14 @@ pub struct ThreadState {
     pub unsure: [UnsureCalls; UNSURE_FUNCTIONS],
     /// Calls that were to be written to a ring and were not.
     pub unwritten: Unwritten,
+    /// Not 0: the call that is being accounted for is written to a ring.
+    pub is_traced: u64,
+    /// How many changes had not been written before it.
+    pub unwritten_before: u64,
+    /// Handle of the window or file that the open call was given to be freed; else whatever another call was given.
+    pub freed: u64,
     /// Padding, zero.
-    pub reserved: [u64; 5],
+    pub reserved: [u64; 2],
 }
 
 const _: () = assert!(size_of::<ThreadState>().is_multiple_of(64), "no padding: the words are copied one by one");
@@ -151,7 +157,10 @@ impl ThreadState {
         unsure_calls: 0,
         unsure: [UnsureCalls { function: 0, calls: 0 }; UNSURE_FUNCTIONS],
         unwritten: Unwritten::NONE,
-        reserved: [0; 5],
+        is_traced: 0,
+        unwritten_before: 0,
+        freed: 0,
+        reserved: [0; 2],
     };
 
     /// Whether it is not being changed.

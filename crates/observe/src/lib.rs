@@ -15,7 +15,7 @@ mod table_file;
 pub use call_before::{After, BeganBefore, CallBefore};
 pub use recent::{RecentLog, RecentRing};
 pub use recent_switch::RecentSwitch;
-pub use rings::{Drained, FileReferred, FileRings, Referred, RingReader, Rings};
+pub use rings::{Drained, FileReferred, FileRings, Referred, RingReader, Rings, communicator};
 pub use shared::SharedArray;
 pub use snapshot::{
     ArgumentWords, AwaitedRequest, AwaitedRequests, ByFunction, CommunicatorSnapshot, DatatypeSnapshot, Members,

@@ -23,6 +23,8 @@ pub struct SharedArray<T> {
 
 // SAFETY: the memory is only accessed by atomic operations on its words.
 unsafe impl<T> Send for SharedArray<T> {}
+// SAFETY: as above.
+unsafe impl<T> Sync for SharedArray<T> {}
 
 impl<T: Pod> SharedArray<T> {
     const WORDS: usize = size_of::<T>() / size_of::<u64>();

@@ -28,7 +28,7 @@ use crate::{
     operation::{descriptor, is_persistent, of_call, of_request},
     requests::Requests,
     selection::Chosen,
-    thread::Thread,
+    thread::{Thread, Written},
 };
 
 /// What a process may have of each, whatever it writes into its rings: no program has nearly as many.
@@ -60,6 +60,8 @@ pub(crate) struct Recorded {
     pub(crate) id: ProcessId,
     pub(crate) slot: u32,
     pub(crate) definition: Process,
+    /// Its threads were recorded from their first calls on.
+    is_whole: bool,
     /// For some time nothing was recorded.
     had_pauses: bool,
     referred: Box<dyn Referred + Send>,
@@ -91,18 +93,21 @@ impl fmt::Debug for Recorded {
 }
 
 impl Recorded {
-    pub(crate) fn new(id: ProcessId, slot: u32, definition: Process, mut referred: Box<dyn Referred + Send>) -> Self {
-        let living = referred.threads().map(|(living, _)| living).unwrap_or_default();
+    pub(crate) fn new(
+        id: ProcessId,
+        slot: u32,
+        definition: Process,
+        is_whole: bool,
+        mut referred: Box<dyn Referred + Send>,
+    ) -> Self {
         // What was lost before is of another recording.
-        let unwritten = if definition.began_before {
-            living.iter().map(|thread| (thread.tid, thread.state.unwritten)).collect()
-        } else {
-            HashMap::new()
-        };
+        let living = if is_whole { None } else { referred.threads().map(|(living, _)| living) };
+        let unwritten = living.iter().flatten().map(|thread| (thread.tid, thread.state.unwritten)).collect();
         Self {
             id,
             slot,
             definition,
+            is_whole,
             had_pauses: false,
             referred,
             threads: HashMap::new(),
@@ -135,7 +140,7 @@ impl Recorded {
                 let location = LocationId(names.locations);
                 names.locations += 1;
                 let unwritten = self.unwritten.get(&tid).copied().unwrap_or_default();
-                let mut thread = Thread::new(location, !self.definition.began_before, at_ns, unwritten);
+                let mut thread = Thread::new(location, self.is_whole, at_ns, unwritten);
                 thread.had_pauses = self.had_pauses;
                 let said = thread.news(self.id, tid, (0, LeftOut::default()));
                 names.definitions.extend(said.map(|said| Definition::Location(location, said)));
@@ -156,18 +161,32 @@ impl Recorded {
         since_ns: u64,
         names: &mut Names,
     ) -> Option<(LocationId, Event)> {
-        let function = FunctionId::from_index(record.function)?;
+        FunctionId::from_index(record.function)?;
         let thread = self.thread(record.tid, record.started_ns, names);
         match thread.turn(record.number, record.started_ns) {
             Turn::TooLate => return None,
             Turn::OtherThread => self.replace(record.tid, record.started_ns, names),
             Turn::Now | Turn::Later => {}
         }
-        let changes = self.thread(record.tid, record.started_ns, names).take_changes(record.number);
-        let event = Event::Call(self.event(function, record, &changes, since_ns, names));
         let thread = self.thread(record.tid, record.started_ns, names);
+        let changes = thread.take_changes(record.number);
         let location = thread.location;
-        thread.arrange(record.number, pass, event).map(|event| (location, event))
+        let what = Written::Call { record: *record, changes, began_before: record.started_ns < since_ns };
+        let (number, what) = thread.arrange(record.number, pass, what)?;
+        Some((location, self.event(number, what, names)?))
+    }
+
+    /// What its turn has come of.
+    fn event(&mut self, number: u64, what: Written, names: &mut Names) -> Option<Event> {
+        match what {
+            Written::Phase(change) => Some(Event::Phase(change)),
+            Written::Call { record, changes, began_before } => {
+                let function = FunctionId::from_index(record.function)?;
+                let mut call = self.call_of(function, &record, &changes, names);
+                (call.number, call.began_before) = (number, began_before);
+                Some(Event::Call(call))
+            }
+        }
     }
 
     /// Another thread has got the id of one that has ended.
@@ -180,12 +199,11 @@ impl Recorded {
         }
     }
 
-    fn event(
+    fn call_of(
         &mut self,
         function: FunctionId,
         record: &CallRecord,
         changes: &[ChangeRecord],
-        since_ns: u64,
         names: &mut Names,
     ) -> Call {
         let flow = self.referred.flow(record.flow_plus_1);
@@ -196,7 +214,6 @@ impl Recorded {
         let operation = of_call(function, record, communicator, object);
         let returned_ns = record.started_ns.saturating_add(record.ns);
         let mut call = Call::new(function, record.started_ns, returned_ns);
-        call.began_before = record.started_ns < since_ns;
         call.call_site = self.site(site, names);
         call.operation = operation;
         call.result = record.result;
@@ -345,7 +362,8 @@ impl Recorded {
         let change = PhaseChange { at_ns: record.at_ns, phase, is_on: record.current & current::OFF == 0 };
         let thread = self.thread(record.tid, record.at_ns, names);
         let location = thread.location;
-        thread.arrange(record.number, pass, Event::Phase(change)).map(|event| (location, event))
+        let (number, what) = thread.arrange(record.number, pass, Written::Phase(change))?;
+        Some((location, self.event(number, what, names)?))
     }
 
     fn phase_name(&mut self, plus_1: u32) -> Option<String> {
@@ -363,15 +381,16 @@ impl Recorded {
     }
 
     /// Events that have waited for others.
-    pub(crate) fn released(&mut self, pass: u64, is_last: bool) -> Vec<(LocationId, Event)> {
+    pub(crate) fn released(&mut self, pass: u64, is_last: bool, names: &mut Names) -> Vec<(LocationId, Event)> {
         let mut released = Vec::new();
         let threads = self.threads.values_mut().chain(self.replaced.iter_mut().map(|(_, thread)| thread));
         for thread in threads.filter(|thread| thread.holds_any()) {
-            while let Some(event) = thread.release(pass, is_last) {
-                released.push((thread.location, event));
+            while let Some((number, what)) = thread.release(pass, is_last) {
+                released.push((thread.location, number, what));
             }
         }
-        released
+        let event = |(location, number, what)| Some((location, self.event(number, what, names)?));
+        released.into_iter().filter_map(event).collect()
     }
 
     /// Nothing is recorded of it for some time.

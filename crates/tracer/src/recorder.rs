@@ -16,6 +16,12 @@ use crate::{
     selection::Selection,
 };
 
+/// Lines of processes that nobody has told of yet that are kept, all processes together: what many write in a second.
+const MOST_EARLY_LINES: usize = 1 << 20;
+
+/// A line of a process that nobody has told of yet: ring and number, what it is, and what is in it.
+type EarlyLine = ((u32, u64), Origin, Words);
+
 /// Makes events of lines, as they come, and gives them to an output.
 #[derive(Debug)]
 pub struct Recorder<O> {
@@ -25,6 +31,9 @@ pub struct Recorder<O> {
     processes: BTreeMap<u32, Recorded>,
     /// Those that have ended.
     ended: Vec<Recorded>,
+    /// Lines of processes that nobody has told of yet, by slot; `None`: they are not wanted.
+    early: BTreeMap<u32, Option<Vec<EarlyLine>>>,
+    early_lines: usize,
     names: Names,
     next_process: u32,
     /// By location.
@@ -58,6 +67,8 @@ impl<O: Output> Recorder<O> {
             selection,
             processes: BTreeMap::new(),
             ended: Vec::new(),
+            early: BTreeMap::new(),
+            early_lines: 0,
             names: Names::default(),
             next_process: 0,
             left_out: Vec::new(),
@@ -71,13 +82,35 @@ impl<O: Output> Recorder<O> {
         recorder
     }
 
-    /// A process whose lines come from now on, under this slot. `referred`: what its lines refer to.
-    pub fn add(&mut self, slot: u32, process: Process, referred: Box<dyn Referred + Send>) {
+    /// A process whose lines come from now on, or have come already, under this slot. `referred`: what its lines refer to.
+    /// `is_whole`: its threads were recorded from the first of their calls on that was counted.
+    pub fn add(&mut self, slot: u32, process: Process, is_whole: bool, referred: Box<dyn Referred + Send>) {
         let id = ProcessId(self.next_process);
         self.next_process += 1;
         self.output.define(Definition::Process(id, process.clone()));
-        if let Some(before) = self.processes.insert(slot, Recorded::new(id, slot, process, referred)) {
+        if let Some(before) = self.processes.insert(slot, Recorded::new(id, slot, process, is_whole, referred)) {
             self.ended.push(before);
+        }
+        let early = self.early.remove(&slot).flatten().unwrap_or_default();
+        self.early_lines -= early.len();
+        for (place, origin, words) in early {
+            self.line(slot, place, origin, &words);
+        }
+    }
+
+    /// Lines of a process are not wanted.
+    pub fn refuse(&mut self, slot: u32) {
+        let early = self.early.insert(slot, None).flatten().unwrap_or_default();
+        self.early_lines -= early.len();
+    }
+
+    /// A line of a process that is told of later, perhaps.
+    fn keep(&mut self, slot: u32, line: EarlyLine) {
+        if let Some(lines) = self.early.entry(slot).or_insert_with(|| Some(Vec::new()))
+            && self.early_lines < MOST_EARLY_LINES
+        {
+            lines.push(line);
+            self.early_lines += 1;
         }
     }
 
@@ -87,7 +120,12 @@ impl<O: Output> Recorder<O> {
 
     /// A line of a process, in the order of its ring.
     pub fn line(&mut self, slot: u32, (ring, number): (u32, u64), origin: Origin, words: &Words) {
-        let Some(process) = self.processes.get_mut(&slot).filter(|process| process.has_room_for(words)) else { return };
+        let Some(process) = self.processes.get_mut(&slot) else {
+            return self.keep(slot, ((ring, number), origin, *words));
+        };
+        if !process.has_room_for(words) {
+            return;
+        }
         let (names, pass) = (&mut self.names, self.pass);
         let event = match origin.kind {
             kind::MORE => {
@@ -120,7 +158,8 @@ impl<O: Output> Recorder<O> {
         let slots: Vec<u32> = self.processes.keys().copied().collect();
         for slot in slots {
             let pass = self.pass;
-            let released = self.processes.get_mut(&slot).map(|process| process.released(pass, is_last));
+            let (processes, names) = (&mut self.processes, &mut self.names);
+            let released = processes.get_mut(&slot).map(|process| process.released(pass, is_last, names));
             for (location, event) in released.unwrap_or_default() {
                 self.write(slot, location, &event);
             }
@@ -230,12 +269,14 @@ impl<O: Output> Recorder<O> {
         if let Some(process) = self.processes.remove(&slot) {
             self.ended.push(process);
         }
+        // What comes late is of nobody.
+        self.refuse(slot);
     }
 
     fn close(&mut self, slot: u32, at_ns: u64, has_ended: bool) {
         let (pass, since_ns) = (self.pass, self.since_ns);
         let Some(process) = self.processes.get_mut(&slot) else { return };
-        let mut last = process.released(pass, true);
+        let mut last = process.released(pass, true, &mut self.names);
         last.extend(process.open_calls(at_ns, since_ns, &mut self.names));
         process.note_threads(has_ended.then_some(at_ns), None);
         let renewed = process.renewed_communicators();

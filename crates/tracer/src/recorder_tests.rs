@@ -101,7 +101,7 @@ fn process() -> Process {
 impl Rings {
     fn new(tables: Tables, selection: Selection) -> Self {
         let mut recorder = Recorder::new(Kept::default(), Node::default(), selection, 0);
-        recorder.add(3, process(), Box::new(tables));
+        recorder.add(3, process(), true, Box::new(tables));
         Self { recorder, next: HashMap::new(), now: 1000 }
     }
 
@@ -250,6 +250,46 @@ fn calls_come_in_their_order_from_however_many_rings() {
     assert_eq!(rings.numbers().len(), 6);
     let kept = rings.finish();
     assert_eq!(losses(&kept, 0).missing(), 0);
+}
+
+#[test]
+fn lines_may_come_before_anybody_has_told_whose_they_are() {
+    let mut recorder = Recorder::new(Kept::default(), Node::default(), Selection::default(), 0);
+    let line = |recorder: &mut Recorder<Kept>, slot, number| {
+        let mut words = [0; LINE_WORDS];
+        send(70, number).write(false, &mut words);
+        recorder.line(slot, (0, number.into()), Origin { process: 5, kind: kind::CALL }, &words);
+    };
+    for slot in [5, 6] {
+        line(&mut recorder, slot, 0);
+    }
+    recorder.refuse(6);
+    recorder.add(5, process(), true, Box::new(Tables::default()));
+    for slot in [5, 6] {
+        line(&mut recorder, slot, 1);
+    }
+    let kept = recorder.finish(9000).output;
+    let numbers: Vec<u64> = kept.events.iter().filter_map(|(_, event)| Some(event.call()?.number)).collect();
+    assert_eq!(numbers, [0, 1]);
+}
+
+#[test]
+fn what_calls_have_done_to_requests_is_looked_at_in_their_order() {
+    let mut rings = Rings::new(Tables::default(), Selection::default());
+    let start = ChangeRecord { kind: change::STARTED, next_epoch: 250, ..completion(70, 1, 0x98, 60) };
+    let done = completion(70, 2, 0x98, 250);
+    // The thread has gone to another processor, whose ring is looked at first.
+    rings.change(0, ChangeRecord { function: id("MPI_Recv_init"), ..done });
+    rings.call(0, &CallRecord { function: id("MPI_Wait"), ..send(70, 2) });
+    rings.call(1, &CallRecord { function: id("MPI_Recv_init"), request: 0x98, ..send(70, 0) });
+    rings.change(1, ChangeRecord { function: id("MPI_Recv_init"), ..start });
+    rings.call(1, &CallRecord { function: id("MPI_Start"), ..send(70, 1) });
+    rings.end_pass();
+    let kept = rings.finish();
+    let calls: Vec<&Call> = kept.events.iter().filter_map(|(_, event)| event.call()).collect();
+    let [made, started, waited] = calls[..] else { panic!("{calls:?}") };
+    let id = made.request.unwrap();
+    assert_eq!((started.requests[0].request, waited.requests[0].request), (id, id));
 }
 
 #[test]

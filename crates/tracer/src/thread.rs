@@ -2,8 +2,8 @@
 
 use std::collections::VecDeque;
 
-use mpiprobe_common::trace::{ChangeRecord, Unwritten};
-use mpiprobe_trace::{Event, LeftOut, Location, LocationId, Losses, ProcessId};
+use mpiprobe_common::trace::{CallRecord, ChangeRecord, Unwritten};
+use mpiprobe_trace::{LeftOut, Location, LocationId, Losses, PhaseChange, ProcessId};
 
 use crate::numbering::{Numbering, Turn};
 
@@ -39,7 +39,32 @@ pub(crate) struct Thread {
 struct Held {
     number: u64,
     pass: u64,
-    event: Event,
+    what: Written,
+}
+
+/// What a thread has written, and nobody has looked at yet: which requests and objects it is about is found out in the thread's own order.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Written {
+    Call {
+        record: CallRecord,
+        changes: Vec<ChangeRecord>,
+        /// It had begun when nothing was recorded.
+        began_before: bool,
+    },
+    Phase(PhaseChange),
+}
+
+impl Written {
+    fn end_ns(&self) -> u64 {
+        match self {
+            Self::Call { record, .. } => record.started_ns.saturating_add(record.ns),
+            Self::Phase(change) => change.at_ns,
+        }
+    }
+
+    fn is_call(&self) -> bool {
+        matches!(self, Self::Call { .. })
+    }
 }
 
 impl Thread {
@@ -93,20 +118,18 @@ impl Thread {
         mine
     }
 
-    /// An event of the thread: gives it back if its turn has come, else keeps it.
-    pub(crate) fn arrange(&mut self, number: u32, pass: u64, event: Event) -> Option<Event> {
+    /// Something that the thread has written: gives it back, with its whole number, if its turn has come, else keeps it.
+    pub(crate) fn arrange(&mut self, number: u32, pass: u64, what: Written) -> Option<(u64, Written)> {
         let number = self.numbering.whole(number);
-        self.last_ns = self.last_ns.max(event.end_ns());
-        let is_call = event.call().is_some();
-        let event = with_number(event, number);
+        self.last_ns = self.last_ns.max(what.end_ns());
         if self.numbering.is_next(number) && self.held.is_empty() {
-            if is_call {
+            if what.is_call() {
                 self.numbering.pass(number);
             }
-            return Some(event);
+            return Some((number, what));
         }
         let place = self.held.partition_point(|held| held.number <= number);
-        self.held.insert(place, Held { number, pass, event });
+        self.held.insert(place, Held { number, pass, what });
         None
     }
 
@@ -116,7 +139,7 @@ impl Thread {
 
     /// The next of those that were kept. All rings have been looked at in `pass`: what comes before an event that was seen before that is not
     /// waited for any longer, and nothing is if `is_last`.
-    pub(crate) fn release(&mut self, pass: u64, is_last: bool) -> Option<Event> {
+    pub(crate) fn release(&mut self, pass: u64, is_last: bool) -> Option<(u64, Written)> {
         let first = self.held.front()?;
         let is_due =
             self.numbering.is_next(first.number) || first.pass < pass || is_last || self.held.len() > MOST_HELD;
@@ -125,10 +148,10 @@ impl Thread {
             return None;
         }
         let held = self.held.pop_front()?;
-        if held.event.call().is_some() {
+        if held.what.is_call() {
             self.numbering.pass(held.number);
         }
-        Some(held.event)
+        Some((held.number, held.what))
     }
 
     /// What its state says: when it made its first call, and what was not written.
@@ -186,15 +209,5 @@ impl Thread {
             idle: now.idle.saturating_sub(before.idle),
             changes: now.changes.saturating_sub(before.changes),
         }
-    }
-}
-
-fn with_number(event: Event, number: u64) -> Event {
-    match event {
-        Event::Call(mut call) => {
-            call.number = number;
-            Event::Call(call)
-        }
-        phase @ Event::Phase(_) => phase,
     }
 }

@@ -21,7 +21,11 @@ use super::{
     schema::Printed,
     waits::Waits,
 };
-use crate::session::{EngineChoice, Returns, launched::RunEngine, trace::Ranks};
+use crate::session::{
+    EngineChoice, Returns,
+    launched::RunEngine,
+    trace::{Ranks, When},
+};
 
 /// Observes running, unmodified MPI programs: what every call costs, per rank and function.
 ///
@@ -232,6 +236,9 @@ pub enum Command {
     /// Run a command, such as `mpirun -n 4 ./app`, and print the profile of its MPI processes when it has ended. Counted by eBPF
     /// where that is permitted and misses no call, else by a preloaded library, which needs no rights. Exits as the command does.
     Run(Box<Run>),
+    /// Record the course of events of a job that runs: each call with its times, partners, tags, bytes and requests. Without a target: of the
+    /// one job here. Ends when all targets have ended, after --duration, or by Ctrl-C, and prints the profile of that time.
+    Trace(Box<Trace>),
     /// Show what is kept of a run: in the full-screen view, at first its last moment, or without a terminal that moment only.
     View(View),
     /// Print what is kept of a run: of a recording, a profile as JSON, a directory of tables, or several files of its nodes.
@@ -376,6 +383,41 @@ pub struct Run {
     /// The command and its arguments.
     #[arg(required = true, trailing_var_arg = true, value_name = "COMMAND")]
     pub command: Vec<OsString>,
+}
+
+/// What is recorded, and where.
+#[derive(Args, Debug)]
+pub struct Trace {
+    #[command(flatten)]
+    pub targets: Targets,
+    /// Wait for a process that matches, or that loads MPI later (Python), if there is none yet.
+    #[arg(long, help_heading = "Target")]
+    pub wait: bool,
+    /// The new FILE.
+    #[arg(short = 'o', long, value_name = "FILE", help_heading = "Output")]
+    pub output: PathBuf,
+    #[command(flatten)]
+    pub files: FileMode,
+    /// The profile as JSON.
+    #[arg(long, help_heading = "Output")]
+    pub json: bool,
+    /// End after this time, such as 10s or 2min; the default is when all targets have ended.
+    #[arg(long, value_name = "TIME", value_parser = positive_duration, help_heading = "Time")]
+    pub duration: Option<Duration>,
+    /// Record for some time in each period only, such as 200ms@every:10s. The profile is of all the time.
+    #[arg(long, value_name = "TIME@every:TIME", help_heading = "Time")]
+    pub window: Option<When>,
+    /// Functions to record: as for an observation.
+    #[arg(long, value_name = "LIST", default_value = "default", value_parser = functions, allow_hyphen_values = true, help_heading = "What is recorded")]
+    pub functions: FunctionSet,
+    #[command(flatten)]
+    pub traced: TraceChoice,
+    /// Record all the time and without phases, whatever programs ask for by `MPI_Pcontrol`.
+    #[arg(long, help_heading = "What is recorded")]
+    pub ignore_pcontrol: bool,
+    /// Attach in this way only, instead of the best one that works.
+    #[arg(long, value_name = "WAY", value_enum, help_heading = "Limits")]
+    pub attach: Option<AttachMethod>,
 }
 
 /// Which calls a trace has.

@@ -28,6 +28,7 @@ pub(super) fn options(asked: &Observe, trace_bpf: bool) -> Options {
         json: asked.json,
         view: None,
         record: None,
+        trace: None,
         method: asked.attach,
         max_processes: asked.max_processes,
         max_threads: asked.max_threads,
@@ -45,7 +46,7 @@ pub(super) fn options(asked: &Observe, trace_bpf: bool) -> Options {
 }
 
 /// What the options for targets mean.
-fn chosen(targets: &Targets) -> (Target, JobChoice) {
+pub(super) fn chosen(targets: &Targets) -> (Target, JobChoice) {
     let Targets { pid_of, pid: pids, job, all_jobs } = targets;
     let target = match (pid_of, pids.as_slice()) {
         // A path means the program at its end: processes are known by their base names.

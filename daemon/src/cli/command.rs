@@ -4,6 +4,7 @@ use std::{
     io,
     path::{Path, PathBuf},
     process::ExitCode,
+    time::Duration,
 };
 
 use clap::CommandFactory as _;
@@ -17,8 +18,8 @@ use rustix::process::{getegid, geteuid, getgid, getuid};
 use thiserror::Error;
 
 use super::{
-    arguments::{Arguments, Command, Hang, Observe, Run, View},
-    asked::{asked_hang, options},
+    arguments::{Arguments, Command, Hang, Observe, Run, Trace, View},
+    asked::{asked_hang, chosen, options},
     compare::{Compare, CompareError, compare},
     export::{Export, ExportFailure, export},
     manual,
@@ -38,7 +39,7 @@ use crate::{
     preload::{LibraryError, library},
     service::{self, ServiceError},
     session::{
-        self, ByService, Options, Outcome, ProfileTo, SessionError,
+        self, ByService, EngineChoice, Options, Outcome, ProfileTo, Returns, SessionError,
         launched::{self, RunOptions},
         trace::{TraceOptions, When},
     },
@@ -140,6 +141,7 @@ pub async fn execute(arguments: &Arguments) -> Result<Exit, CommandError> {
         // Not from here: it must be the only thread.
         Some(Command::Service(_)) => Ok(Exit::Failed),
         Some(Command::Run(run)) => Ok(run_command(run, arguments).await),
+        Some(Command::Trace(asked)) => record_calls(asked, arguments).await,
         Some(Command::View(asked)) => view_kept(asked, arguments.verbose > 0).await,
         Some(Command::Report(asked)) => print_report(asked, arguments.verbose > 0),
         Some(Command::Compare(asked)) => compare_runs(asked, arguments.verbose > 0),
@@ -182,6 +184,49 @@ async fn observe(arguments: &Arguments) -> Result<Exit, CommandError> {
     let service = ByService { socket: socket(named), is_named: named.is_some(), query: query_of(&without) };
     let text = TextOptions { width: width(), all: arguments.verbose > 0, ..TextOptions::default() };
     let options = Options { view: view(asked)?, record: asked.record.to(), service: Some(service), text, ..without };
+    Ok(session::run(&options).await?.into())
+}
+
+async fn record_calls(asked: &Trace, arguments: &Arguments) -> Result<Exit, CommandError> {
+    let (target, jobs) = chosen(&asked.targets);
+    let trace = TraceOptions {
+        path: asked.output.clone(),
+        mode: asked.files.file_mode,
+        selection: asked.traced.selection(asked.functions),
+        ranks: asked.traced.ranks.clone(),
+        when: asked.window.unwrap_or_default(),
+    };
+    let options = Options {
+        target,
+        jobs,
+        engine: EngineChoice::Ebpf,
+        wait: asked.wait,
+        functions: asked.functions,
+        nested: false,
+        returns: Returns::default(),
+        ignore_pcontrol: asked.ignore_pcontrol,
+        duration: asked.duration,
+        once: false,
+        filter: None,
+        interval: Duration::from_secs(1),
+        json: asked.json,
+        view: None,
+        record: None,
+        trace: Some(trace),
+        method: asked.attach,
+        max_processes: mpiprobe_common::PROCESS_SLOTS,
+        max_threads: mpiprobe_common::THREAD_SLOTS,
+        traffic: true,
+        communicators: Vec::new(),
+        max_flows: mpiprobe_common::FLOW_SLOTS,
+        max_communicators: mpiprobe_common::COMMUNICATOR_SLOTS,
+        max_requests: mpiprobe_common::REQUEST_SLOTS,
+        max_stats: mpiprobe_common::STATS_ENTRIES,
+        text: TextOptions { width: width(), all: arguments.verbose > 0, ..TextOptions::default() },
+        trace_bpf: arguments.trace_bpf,
+        is_thrifty: false,
+        service: None,
+    };
     Ok(session::run(&options).await?.into())
 }
 

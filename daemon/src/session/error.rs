@@ -8,7 +8,7 @@ use mpiprobe_report::present::{OutputError, recording::RecordingError};
 use mpiprobe_view::ViewError;
 use thiserror::Error;
 
-use super::probe_error::ProbeError;
+use super::{probe_error::ProbeError, trace::TraceError};
 use crate::asking::AskError;
 
 /// Each message says what failed, why, and what to do; nothing stays attached.
@@ -28,6 +28,8 @@ pub enum SessionError {
     Output(#[from] OutputError),
     #[error(transparent)]
     View(#[from] ViewError),
+    #[error(transparent)]
+    Trace(#[from] TraceError),
     #[error(transparent)]
     Recording(#[from] RecordingError),
     #[error(transparent)]

@@ -1,6 +1,6 @@
 //! The programs in the kernel and their tables, as an observation has them loaded.
 
-use mpiprobe_attach::{AttachError, Engine, Observer, choose_method};
+use mpiprobe_attach::{AttachError, Engine, Observer, choose_method, possible_processors};
 use mpiprobe_common::{Config, Descriptor, config::COMM_LENGTH, tables};
 use mpiprobe_discover::{Caller, Target};
 use mpiprobe_functions::FunctionId;
@@ -56,6 +56,7 @@ fn config(options: &Options, sizes: Sizes, caller: &Caller, is_job: bool) -> Con
             *to = from;
         }
     }
+    let (rings, ring_lines) = if options.trace.is_some() { rings() } else { (0, 0) };
     let fitting = sizes.put_into(Config::DEFAULT);
     Config {
         exec_name,
@@ -72,9 +73,22 @@ fn config(options: &Options, sizes: Sizes, caller: &Caller, is_job: bool) -> Con
         call_cache_slots: if options.traffic { fitting.call_cache_slots } else { 1 },
         recent: options.view.is_some().into(),
         trace: options.trace_bpf.into(),
+        rings,
+        ring_lines,
         layers: (options.traffic || has_queries(options.functions)).into(),
         ..fitting
     }
+}
+
+/// How many rings there are for calls that are recorded, and how many lines each has: one ring for each processor, and of all of them as many
+/// lines as calls come in a tenth of a second, 64 MiB at most. The kernel keeps that memory as long as programs are loaded.
+fn rings() -> (u32, u32) {
+    const MOST_RINGS: u32 = 64;
+    const LINES: u32 = 1 << 20;
+    const LINES_EACH: u32 = 1 << 17;
+    let processors = possible_processors();
+    let rings = processors.next_power_of_two().min(MOST_RINGS);
+    (rings, (LINES / rings).min(LINES_EACH))
 }
 
 /// Id of `MPI_Pcontrol`, plus one.

@@ -170,6 +170,7 @@ impl Source for KernelSource {
                 self.last_gathered = Instant::now();
             }
         }
+        self.observation.look_at_traced();
         Ok(())
     }
 
@@ -183,6 +184,7 @@ impl Source for KernelSource {
     }
 
     fn end_interval(&mut self) {
+        self.observation.name_traced_sites();
         self.observation.flush_log();
     }
 
@@ -196,7 +198,11 @@ impl Source for KernelSource {
                 self.observation.find_code_of_ended(&|pid| loaded.list(pid));
             }
         }
-        self.observation.profile(end)
+        let profile = self.observation.profile(end);
+        if end.is_some() {
+            self.observation.finish_trace();
+        }
+        profile
     }
 
     fn take_flush(&mut self) -> bool {
@@ -225,7 +231,9 @@ impl Source for KernelSource {
 
     /// Detaches, and tells of it if it takes long.
     async fn end(self) {
-        let Self { observation, .. } = self;
+        let Self { mut observation, .. } = self;
+        // If there was no last profile.
+        observation.finish_trace();
         let (links, start) = (observation.links(), Instant::now());
         let detached = tokio::task::spawn_blocking(move || {
             observation.let_go(|left| {

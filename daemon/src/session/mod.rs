@@ -39,6 +39,7 @@ mod source;
 mod stream_source;
 mod targets;
 pub mod trace;
+mod traced;
 mod watch;
 pub mod wrapped;
 

@@ -29,6 +29,7 @@ use super::{
     recent::RecentCalls,
     sizes::Sizes,
     targets::Targets,
+    traced::TracedProcesses,
     watch::EndWatch,
 };
 
@@ -52,6 +53,8 @@ pub(super) struct Observation {
     recent: RecentCalls,
     earlier: EarlierCalls,
     late: Vec<Late>,
+    /// Of whom the course of events is recorded.
+    traced: Option<TracedProcesses>,
     asked: Asked,
     /// The caller may not trace everybody: nobody else's processes are to have anything to do with it.
     only_own: bool,
@@ -122,7 +125,10 @@ impl Observation {
         let only_own = !targets.scanner.caller().may_trace_all;
         let mut coverage = Coverage::new(options, is_job);
         coverage.scope_to_processes(only_own);
+        // Before anybody can call.
+        let traced = options.trace.as_ref().map(|trace| TracedProcesses::begin(trace, &kernel.engine)).transpose()?;
         Ok(Self {
+            traced,
             kernel,
             targets,
             coverage,
@@ -368,7 +374,33 @@ impl Observation {
 
     /// A process turned out to be none that was asked for.
     fn dismiss(&mut self, slot: u32, pid: u32) -> Result<(), SessionError> {
+        if let Some(traced) = &mut self.traced {
+            traced.refuse(slot);
+        }
         self.targets.dismiss(&mut self.kernel.engine.tables, slot, pid)
+    }
+
+    /// Takes processes that are new into the recording of the course of events.
+    pub(super) fn look_at_traced(&mut self) {
+        if let Some(traced) = &mut self.traced {
+            traced.look(&self.targets.process_table, || self.coverage.probes.implementation());
+        }
+    }
+
+    /// Says in that recording where calls were made, as far as it is known by now.
+    pub(super) fn name_traced_sites(&mut self) {
+        let Self { traced, targets, coverage, .. } = self;
+        if let Some(traced) = traced {
+            traced.name_sites(&targets.process_table, &mut coverage.sites, false);
+        }
+    }
+
+    /// Ends the recording of the course of events.
+    pub(super) fn finish_trace(&mut self) {
+        if let Some(mut traced) = self.traced.take() {
+            traced.look(&self.targets.process_table, || self.coverage.probes.implementation());
+            traced.finish(&self.targets.process_table, &mut self.coverage.sites);
+        }
     }
 
     pub(super) fn has_candidates(&self) -> bool {

@@ -10,6 +10,8 @@ use mpiprobe_model::filter::Filter;
 use mpiprobe_report::present::{TextOptions, recording::RecordTo};
 use mpiprobe_view::{ViewOptions, ViewStart};
 
+use super::trace::TraceOptions;
+
 /// Who counts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum EngineChoice {
@@ -76,6 +78,8 @@ pub struct Options {
     pub view: Option<(ViewOptions, ViewStart)>,
     /// Where everything is recorded besides.
     pub record: Option<RecordTo>,
+    /// Where the course of events is recorded besides; needs `traffic`.
+    pub trace: Option<TraceOptions>,
     /// Attach in this way only.
     pub method: Option<AttachMethod>,
     pub max_processes: u32,

@@ -277,6 +277,13 @@ impl Probes {
         libraries
     }
 
+    /// What the MPI library calls itself, or several of them.
+    pub(super) fn implementation(&self) -> String {
+        let mut all: Vec<String> = self.libraries().into_iter().map(|library| library.implementation).collect();
+        all.dedup();
+        all.join(", ")
+    }
+
     /// By number.
     pub(super) fn tools(&self) -> Vec<ToolInfo> {
         self.tools.clone()

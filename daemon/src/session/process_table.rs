@@ -221,9 +221,12 @@ impl ProcessTable {
 
     /// The processes that use MPI: those known to, and those that had called it when they ended too soon to be looked at.
     pub(super) fn observed(&self) -> Vec<Observed> {
-        let is_shown =
-            |entry: &&Entry| entry.identified || (entry.has_called && entry.observed.state != RankState::Running);
-        self.entries.values().filter(is_shown).map(|entry| entry.observed.clone()).collect()
+        self.entries.values().filter(|entry| is_shown(entry)).map(|entry| entry.observed.clone()).collect()
+    }
+
+    /// The same one by one.
+    pub(super) fn each_observed(&self, see: impl FnMut(&Observed)) {
+        self.entries.values().filter(|entry| is_shown(entry)).map(|entry| &entry.observed).for_each(see);
     }
 
     /// Slot, pid and beginning (ns) of images that have ended, if there was no other one of that number: which of several has mapped
@@ -243,6 +246,10 @@ impl ProcessTable {
     pub(super) fn jobs(&self) -> Vec<&JobKey> {
         self.entries.values().filter_map(|entry| entry.job.as_ref()).collect()
     }
+}
+
+fn is_shown(entry: &Entry) -> bool {
+    entry.identified || (entry.has_called && entry.observed.state != RankState::Running)
 }
 
 fn observed(process: u32, identity: Identity, since_ns: u64) -> Observed {

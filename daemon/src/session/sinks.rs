@@ -74,6 +74,8 @@ enum Form {
     Json,
     /// The profile, at the end.
     Last,
+    /// The same, as JSON.
+    LastJson,
 }
 
 impl Printer {
@@ -83,7 +85,7 @@ impl Printer {
         match self.form {
             Form::Json => Output.json_line(&ProfileOutput::new(&filtered(profile, filter), profile)),
             Form::Tables => Output.text(&mpiprobe_report::present::interval(&self.text, profile, change, filter)),
-            Form::Once | Form::Last => Ok(()),
+            Form::Once | Form::Last | Form::LastJson => Ok(()),
         }
     }
 
@@ -91,7 +93,7 @@ impl Printer {
     fn last(&self, profile: &Profile) -> Result<(), OutputError> {
         let filter = self.filter.as_ref();
         match self.form {
-            Form::Json => Output.json_line(&ProfileOutput::new(&filtered(profile, filter), profile)),
+            Form::Json | Form::LastJson => Output.json_line(&ProfileOutput::new(&filtered(profile, filter), profile)),
             Form::Once => {
                 let change = Change::since(None, profile);
                 Output.text(&mpiprobe_report::present::interval(&self.text, profile, &change, filter))
@@ -109,6 +111,8 @@ impl Sinks {
         let recorder = options.record.as_ref().map(Recorder::begin).transpose()?;
         let (view, form) = match &options.view {
             Some((view, start)) => (Some(LiveView::open(*view, start.clone())?), Form::Last),
+            None if options.json && options.trace.is_some() => (None, Form::LastJson),
+            None if options.trace.is_some() => (None, Form::Last),
             None if options.json => (None, Form::Json),
             None if options.once => (None, Form::Once),
             None => (None, Form::Tables),
@@ -129,7 +133,9 @@ impl Sinks {
 
     /// Whether somebody is to be given profiles before the last one.
     pub(super) fn want_moments(&self) -> bool {
-        self.recorder.is_some() || self.served.is_some() || self.show_intervals()
+        let is_shown = self.view.is_some()
+            || self.printer.as_ref().is_some_and(|printer| !matches!(printer.form, Form::Last | Form::LastJson));
+        self.recorder.is_some() || self.served.is_some() || is_shown
     }
 
     /// Whether somebody is told what has happened in each interval.

@@ -11,12 +11,13 @@ use crate::{
 };
 
 /// Options of other programs that the documents mention.
-const FOREIGN: [(&str, &str); 8] = [
+const FOREIGN: [(&str, &str); 9] = [
     ("--now", "systemctl"),
     ("--unix-socket", "curl"),
     ("--release", "cargo"),
     ("--no-install", "cargo xtask"),
     ("--path", "cargo install"),
+    ("--no-default-features", "cargo"),
     ("--pid", "docker, too"),
     ("--strip-debug", "strip"),
     ("--privileged", "docker"),

@@ -23,7 +23,7 @@ use crate::{
 
 /// Accounts for a call that was successful, if it is known: gives what is left to be done, else [`Outcome::Completed`].
 #[inline(always)]
-pub fn look_up(thread: &mut ThreadState, call: Returned) -> Outcome {
+pub fn look_up<const TRACED: bool>(thread: &mut ThreadState, call: Returned) -> Outcome {
     let Some(key) = key(call.function) else { return Outcome::Completed };
     let given = argument(thread, key.positions[0]);
     let Some(known) = place(thread, call.function, given, call.call_site) else { return Outcome::Completed };
@@ -75,6 +75,10 @@ pub fn look_up(thread: &mut ThreadState, call: Returned) -> Outcome {
     if known.flags & flags::ENDS != 0 || (known.flags & flags::SETTLES != 0 && thread.following.handles != 0) {
         keep(thread, &call, known);
         return Outcome::Settles;
+    }
+    if TRACED && thread.is_traced != 0 {
+        keep(thread, &call, known);
+        return Outcome::Told;
     }
     Outcome::Return
 }

@@ -4,12 +4,18 @@ use mpiprobe_common::{Layout, RequestKey, ThreadState, request::key_kind, rules:
 
 use crate::{apart::given, maps::REQUESTS};
 
+/// The handle of the message that the thread's call was given; `None`: of none that anybody has matched.
+#[inline(always)]
+pub fn given_handle(thread: &ThreadState) -> Option<u64> {
+    if thread.following.handles == 0 { None } else { Some(thread.following.handle) }
+}
+
 /// Whom the message is from that the thread's completed call has received, and the communicator, for that call.
 #[unsafe(no_mangle)]
 #[inline(never)]
 pub extern "C" fn take_message(thread: *mut ThreadState, layout: *const Layout) -> i32 {
     given!(thread, layout);
-    let given = if thread.following.handles == 0 { None } else { Some(thread.following.handle) };
+    let given = given_handle(thread);
     let process = thread.process;
     let (source, communicator) = sender(layout, given, |handle| {
         let key = RequestKey { process, kind: key_kind::MESSAGE, handle };

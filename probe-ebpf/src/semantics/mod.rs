@@ -11,6 +11,7 @@ mod message;
 mod operation;
 mod parent;
 mod prepare;
+mod recording;
 mod call_cache;
 mod requests;
 mod scope;
@@ -50,6 +51,7 @@ use crate::{
 pub use arguments::read_stack;
 pub use operation::post;
 pub use prepare::prepare;
+pub use recording::{decide, note_freed, write_down};
 pub use call_cache::look_up;
 pub use requests::{follow, follow_any, settle, start};
 pub use sum::sum;
@@ -156,6 +158,7 @@ pub fn go_on(context: &impl EbpfContext, left: Outcome) {
         Outcome::Measures => next(context, Stage::Measure),
         Outcome::Posts => next(context, Stage::Post),
         Outcome::Settles => next(context, Stage::Settle),
+        Outcome::Told => next(context, Stage::WriteDown),
     }
 }
 
@@ -166,9 +169,17 @@ fn next(context: &impl EbpfContext, stage: Stage) {
     unsafe { STAGES.tail_call(context, stage as u32) };
 }
 
+/// Nothing is left to be found out about the thread's completed call.
+#[inline(always)]
+fn conclude<const TRACED: bool>(context: &impl EbpfContext, thread: &ThreadState) {
+    if TRACED && thread.is_traced != 0 {
+        next(context, Stage::WriteDown);
+    }
+}
+
 /// Finds the flows of the thread's completed call.
 #[inline(always)]
-pub fn attribute(context: &impl EbpfContext) {
+pub fn attribute<const TRACED: bool>(context: &impl EbpfContext) {
     let Some((thread, descriptor, layout)) = completed() else { return };
     if prepare::is_wanted(thread, layout) {
         next(context, Stage::Prepare);
@@ -184,6 +195,9 @@ pub fn attribute(context: &impl EbpfContext) {
     }
     let receives = descriptor.receive_amount != 0 && thread.completed.succeeded != 0;
     if receives && rules::handles::receives_message(descriptor) {
+        if TRACED {
+            recording::write_taken_message(thread, layout);
+        }
         partners.source = message::take_message(thread, layout);
         has_communicator = thread.completed.communicator_handle != 0;
     }
@@ -230,6 +244,7 @@ pub fn attribute(context: &impl EbpfContext) {
         if let Some(stage) = stage_after(thread, descriptor, layout) {
             next(context, stage);
         }
+        conclude::<TRACED>(context, thread);
         return;
     }
     next(context, stage);
@@ -266,7 +281,7 @@ fn look_or_measure(thread: &ThreadState) -> Stage {
 
 /// Finds out what the thread's completed call has moved.
 #[inline(always)]
-pub fn measure(context: &impl EbpfContext) {
+pub fn measure<const TRACED: bool>(context: &impl EbpfContext) {
     let Some((thread, descriptor, layout)) = completed() else { return };
     if moves(descriptor) && thread.completed.succeeded != 0 && descriptor.unchosen == 0 {
         if can_follow(layout) {
@@ -280,16 +295,17 @@ pub fn measure(context: &impl EbpfContext) {
         }
     }
     call_cache::learn(thread, descriptor, layout, Registers::of(context.as_ptr()).instruction_pointer());
-    account(context, thread, descriptor, layout);
+    account::<TRACED>(context, thread, descriptor, layout);
 }
 
 /// Adds what the thread's completed call has moved to the statistics of its function and to its flows.
 #[inline(always)]
-fn account(context: &impl EbpfContext, thread: &ThreadState, descriptor: &Descriptor, layout: &Layout) {
+fn account<const TRACED: bool>(context: &impl EbpfContext, thread: &ThreadState, descriptor: &Descriptor, layout: &Layout) {
     account_for_call(thread, descriptor, layout);
     if let Some(stage) = stage_after(thread, descriptor, layout) {
         next(context, stage);
     }
+    conclude::<TRACED>(context, thread);
 }
 
 /// Answers 0.
@@ -306,7 +322,7 @@ extern "C" fn account_for_call(thread: *const ThreadState, descriptor: *const De
         sent: call.sent,
         received: call.received,
     };
-    let mut tables = InKernel::<false>::of(thread.process, layout);
+    let mut tables = InKernel::<false, false>::of(thread, thread.process, layout);
     counting::account(&mut tables, descriptor, begins, call.stats_plus_1, call.ns, &moved);
     if layout.is_lacking() {
         note_lacking(thread, descriptor, layout);

@@ -1,6 +1,7 @@
 //! Operations, from the call that posts them to the one that completes them: the rules that all engines have in common, each in a
 //! function of its own, for which the stack has room.
 
+use aya_ebpf::EbpfContext;
 use mpiprobe_common::{
     Layout, Request, RequestKey, ThreadState,
     descriptor::completion,
@@ -9,26 +10,36 @@ use mpiprobe_common::{
     rules::operation::{self, Times},
 };
 
-use super::{arguments, completed, tables::InKernel, user::User};
+use super::{arguments, completed, conclude, tables::InKernel, user::User};
 use crate::maps::REQUESTS;
 
 /// Remembers the operation that the thread's completed call has posted, or made to be started later; or the message that it has matched.
 #[inline(always)]
-pub fn post() {
-    let Some((thread, descriptor, layout)) = completed() else { return };
+pub fn post<const TRACED: bool>(context: &impl EbpfContext) {
+    if let Some(thread) = remember::<TRACED>() {
+        conclude::<TRACED>(context, thread);
+    }
+}
+
+#[inline(always)]
+fn remember<const TRACED: bool>() -> Option<&'static ThreadState> {
+    let Some((thread, descriptor, layout)) = completed() else { return None };
     let given = arguments::call(thread, descriptor, layout);
     let call = &thread.completed;
-    let mut tables = InKernel::<false>::of(thread.process, layout);
+    let mut tables = InKernel::<false, false>::of(thread, thread.process, layout);
     if descriptor.completion == completion::MATCHES {
         let mut message = Request {
             posted_ns: thread.last_return_ns,
             communicator: call.communicator_handle,
             communicator_number: call.communicator,
             source: call.source,
+            function: if TRACED { call.function as u16 } else { 0 },
+            // By which it is told from others that have, or had, the same handle.
+            state: if TRACED { thread.last_return_ns << state::BITS } else { 0 },
             ..Request::default()
         };
         operation::matched(&given, &mut tables, thread.process, &mut message);
-        return;
+        return Some(thread);
     }
     let mut request = Request {
         posted_ns: thread.last_return_ns,
@@ -49,6 +60,7 @@ pub fn post() {
         state: 0,
     };
     operation::post(&given, &mut tables, thread.process, &mut request);
+    Some(thread)
 }
 
 /// Whether the operation may be a receive from anybody: the handle's latest one, or one that was put aside.
@@ -62,29 +74,29 @@ pub fn may_be_from_anybody(key: &RequestKey, started_ns: u64) -> bool {
 
 /// The thread's completed call has completed an operation. `FINDS_SOURCE`: the true source of a receive from anybody is looked up.
 #[inline(never)]
-pub fn complete<const FINDS_SOURCE: bool>(thread: &ThreadState, layout: &Layout, key: &RequestKey, status: u64) {
+pub fn complete<const FINDS_SOURCE: bool, const TRACED: bool>(thread: &ThreadState, layout: &Layout, key: &RequestKey, status: u64) {
     let times = || Times {
         started_ns: thread.open.started_ns,
         returned_ns: thread.last_return_ns,
         share_ns: thread.following.share_ns,
     };
-    let mut tables = InKernel::<FINDS_SOURCE>::of(key.process, layout);
+    let mut tables = InKernel::<FINDS_SOURCE, TRACED>::of(thread, key.process, layout);
     operation::complete(layout, &User, &mut tables, key, times, status);
 }
 
 /// The thread's completed call has started a persistent operation.
 #[inline(never)]
-pub fn start(thread: &ThreadState, layout: &Layout, key: &RequestKey) {
+pub fn start<const TRACED: bool>(thread: &ThreadState, layout: &Layout, key: &RequestKey) {
     let call = &thread.completed;
     let unknown = (call.stats_plus_1, call.flow_plus_1);
-    let mut tables = InKernel::<false>::of(key.process, layout);
+    let mut tables = InKernel::<false, TRACED>::of(thread, key.process, layout);
     operation::start(&mut tables, key, call.function as u16, thread.last_return_ns, unknown);
 }
 
 /// A request is given up by a call that was entered at `started_ns`.
 #[inline(never)]
-pub fn free(layout: &Layout, key: &RequestKey, started_ns: u64) -> u32 {
-    operation::give_up(&mut InKernel::<false>::of(key.process, layout), key, started_ns);
+pub fn free<const TRACED: bool>(thread: &ThreadState, layout: &Layout, key: &RequestKey, started_ns: u64) -> u32 {
+    operation::give_up(&mut InKernel::<false, TRACED>::of(thread, key.process, layout), key, started_ns);
     0
 }
 

@@ -13,7 +13,7 @@ use mpiprobe_common::{
 };
 
 use super::{
-    arguments, completed,
+    arguments, completed, conclude,
     handles::{count_requests, remembered},
     next, operation,
     user::handle_at,
@@ -27,13 +27,22 @@ const SMALL_CHUNK: u32 = 8;
 
 /// Finds out which requests the thread's completed call has completed or started.
 #[inline(always)]
-pub fn settle(context: &impl EbpfContext) {
+pub fn settle<const TRACED: bool>(context: &impl EbpfContext) {
     let Some((thread, descriptor, layout)) = completed() else { return };
+    if has_concerned(thread, descriptor, layout) {
+        next(context, if descriptor.completion == completion::STARTS { Stage::Start } else { Stage::Follow });
+    }
+    conclude::<TRACED>(context, thread);
+}
+
+/// Whether the thread's completed call has completed or started any, which it says then where to find.
+#[inline(always)]
+fn has_concerned(thread: &mut ThreadState, descriptor: &Descriptor, layout: &Layout) -> bool {
     if descriptor.completion == completion::ENDS {
         thread.following.handles = 1;
     }
     let call = arguments::call(thread, descriptor, layout);
-    let Some(concerned) = settling::concerned(&call, thread.completed.result, thread.following.handles) else { return };
+    let Some(concerned) = settling::concerned(&call, thread.completed.result, thread.following.handles) else { return false };
     let sharers = match concerned.sharers {
         Sharers::Number(number) => number,
         Sharers::AllRequests => {
@@ -42,24 +51,20 @@ pub fn settle(context: &impl EbpfContext) {
         }
     };
     if sharers == 0 {
-        return;
+        return false;
     }
     thread.following.only = concerned.only;
     thread.following.share_ns = thread.completed.ns / sharers as u64;
     thread.following.next = 0;
     thread.following.end = concerned.end;
-    if descriptor.completion == completion::STARTS {
-        next(context, Stage::Start);
-    } else {
-        next(context, Stage::Follow);
-    }
+    true
 }
 
 /// Goes through the requests that are complete, or given up.
 #[inline(always)]
-pub fn follow(context: &impl EbpfContext) {
-    match go_on::<SIMPLE>(CHUNK) {
-        Progress::Done => {}
+pub fn follow<const TRACED: bool>(context: &impl EbpfContext) {
+    match go_on::<SIMPLE, TRACED>(CHUNK) {
+        Progress::Done => end::<TRACED>(context),
         Progress::NeedsSource => hand_over(context, Stage::FollowAny),
         Progress::Later => hand_over(context, Stage::Follow),
     }
@@ -67,19 +72,27 @@ pub fn follow(context: &impl EbpfContext) {
 
 /// The same, with the true sources of receives from anybody.
 #[inline(always)]
-pub fn follow_any(context: &impl EbpfContext) {
-    match go_on::<WITH_SOURCE>(SMALL_CHUNK) {
-        Progress::Done => {}
+pub fn follow_any<const TRACED: bool>(context: &impl EbpfContext) {
+    match go_on::<WITH_SOURCE, TRACED>(SMALL_CHUNK) {
+        Progress::Done => end::<TRACED>(context),
         _ => hand_over(context, Stage::Follow),
     }
 }
 
 /// Goes through the requests that are started.
 #[inline(always)]
-pub fn start(context: &impl EbpfContext) {
-    match go_on::<START>(SMALL_CHUNK) {
-        Progress::Done => {}
+pub fn start<const TRACED: bool>(context: &impl EbpfContext) {
+    match go_on::<START, TRACED>(SMALL_CHUNK) {
+        Progress::Done => end::<TRACED>(context),
         _ => hand_over(context, Stage::Start),
+    }
+}
+
+/// All have been gone through.
+#[inline(always)]
+fn end<const TRACED: bool>(context: &impl EbpfContext) {
+    if TRACED && let Some((thread, ..)) = completed() {
+        conclude::<TRACED>(context, thread);
     }
 }
 
@@ -105,16 +118,19 @@ enum Progress {
 }
 
 #[inline(always)]
-fn go_on<const WHAT: u32>(chunk: u32) -> Progress {
+fn go_on<const WHAT: u32, const TRACED: bool>(chunk: u32) -> Progress {
     let Some((thread, descriptor, layout)) = completed() else { return Progress::Done };
     for _ in 0..chunk {
         if thread.following.next >= thread.following.end {
             return Progress::Done;
         }
-        let answer = match WHAT {
-            SIMPLE => follow_one(thread, descriptor, layout),
-            WITH_SOURCE => follow_one_with_source(thread, descriptor, layout),
-            _ => start_one(thread, descriptor, layout),
+        let answer = match (WHAT, TRACED) {
+            (SIMPLE, false) => follow_one(thread, descriptor, layout),
+            (SIMPLE, true) => traced_follow_one(thread, descriptor, layout),
+            (WITH_SOURCE, false) => follow_one_with_source(thread, descriptor, layout),
+            (WITH_SOURCE, true) => traced_follow_one_with_source(thread, descriptor, layout),
+            (_, false) => start_one(thread, descriptor, layout),
+            (_, true) => traced_start_one(thread, descriptor, layout),
         };
         if answer != 0 {
             return Progress::NeedsSource;
@@ -124,36 +140,37 @@ fn go_on<const WHAT: u32>(chunk: u32) -> Progress {
     if thread.following.next >= thread.following.end { Progress::Done } else { Progress::Later }
 }
 
-/// The next one that is complete, or given up. Not 0: another program has to do it.
-#[unsafe(no_mangle)]
-#[inline(never)]
-extern "C" fn follow_one(thread: *const ThreadState, descriptor: *const Descriptor, layout: *const Layout) -> u32 {
-    given!(thread, descriptor, layout);
-    one::<SIMPLE>(thread, descriptor, layout)
+macro_rules! one {
+    ($($(#[$doc:meta])* $name:ident, $traced:ident = $what:ident;)*) => {$(
+        $(#[$doc])*
+        #[unsafe(no_mangle)]
+        #[inline(never)]
+        extern "C" fn $name(thread: *const ThreadState, descriptor: *const Descriptor, layout: *const Layout) -> u32 {
+            given!(thread, descriptor, layout);
+            one::<$what, false>(thread, descriptor, layout)
+        }
+
+        /// The same, written down.
+        #[unsafe(no_mangle)]
+        #[inline(never)]
+        extern "C" fn $traced(thread: *const ThreadState, descriptor: *const Descriptor, layout: *const Layout) -> u32 {
+            given!(thread, descriptor, layout);
+            one::<$what, true>(thread, descriptor, layout)
+        }
+    )*};
 }
 
-/// The same, with the true source of a receive from anybody.
-#[unsafe(no_mangle)]
-#[inline(never)]
-extern "C" fn follow_one_with_source(
-    thread: *const ThreadState,
-    descriptor: *const Descriptor,
-    layout: *const Layout,
-) -> u32 {
-    given!(thread, descriptor, layout);
-    one::<WITH_SOURCE>(thread, descriptor, layout)
-}
-
-/// The next one that is started. Answers 0.
-#[unsafe(no_mangle)]
-#[inline(never)]
-extern "C" fn start_one(thread: *const ThreadState, descriptor: *const Descriptor, layout: *const Layout) -> u32 {
-    given!(thread, descriptor, layout);
-    one::<START>(thread, descriptor, layout)
+one! {
+    /// The next one that is complete, or given up. Not 0: another program has to do it.
+    follow_one, traced_follow_one = SIMPLE;
+    /// The same, with the true source of a receive from anybody.
+    follow_one_with_source, traced_follow_one_with_source = WITH_SOURCE;
+    /// The next one that is started. Answers 0.
+    start_one, traced_start_one = START;
 }
 
 #[inline(always)]
-fn one<const WHAT: u32>(thread: &ThreadState, descriptor: &Descriptor, layout: &Layout) -> u32 {
+fn one<const WHAT: u32, const TRACED: bool>(thread: &ThreadState, descriptor: &Descriptor, layout: &Layout) -> u32 {
     let call = arguments::call(thread, descriptor, layout);
     let following = &thread.following;
     let is_array = descriptor.request_count != NONE;
@@ -166,7 +183,7 @@ fn one<const WHAT: u32>(thread: &ThreadState, descriptor: &Descriptor, layout: &
         if WHAT == SIMPLE {
             let key =
                 RequestKey { process: thread.process, kind: key_kind::ACCESS, handle: call.word(descriptor.file) };
-            operation::complete::<false>(thread, layout, &key, settling::status_of_access(&call, result));
+            operation::complete::<false, TRACED>(thread, layout, &key, settling::status_of_access(&call, result));
         }
         return 0;
     }
@@ -176,9 +193,9 @@ fn one<const WHAT: u32>(thread: &ThreadState, descriptor: &Descriptor, layout: &
     }
     let key = RequestKey { process: thread.process, kind: key_kind::REQUEST, handle };
     if WHAT == START {
-        operation::start(thread, layout, &key);
+        operation::start::<TRACED>(thread, layout, &key);
     } else if descriptor.completion == completion::FREES {
-        operation::free(layout, &key, thread.open.started_ns);
+        operation::free::<TRACED>(thread, layout, &key, thread.open.started_ns);
     } else {
         let mut status = call.status(following.next);
         if thread.completed.succeeded == 0 {
@@ -188,11 +205,11 @@ fn one<const WHAT: u32>(thread: &ThreadState, descriptor: &Descriptor, layout: &
             }
         }
         if WHAT == WITH_SOURCE {
-            operation::complete::<true>(thread, layout, &key, status);
+            operation::complete::<true, TRACED>(thread, layout, &key, status);
         } else if status != 0 && operation::may_be_from_anybody(&key, thread.open.started_ns) {
             return 1;
         } else {
-            operation::complete::<false>(thread, layout, &key, status);
+            operation::complete::<false, TRACED>(thread, layout, &key, status);
         }
     }
     0
@@ -226,6 +243,6 @@ pub fn give_up(thread: &ThreadState, address: u64) {
         && is_followed(layout, handle)
     {
         let key = RequestKey { process: thread.process, kind: key_kind::REQUEST, handle };
-        operation::free(layout, &key, u64::MAX);
+        operation::free::<false>(thread, layout, &key, u64::MAX);
     }
 }

@@ -19,7 +19,7 @@ const PARTS: u32 = 32;
 
 /// Adds up the counts of the thread's completed call.
 #[inline(always)]
-pub fn sum(context: &impl EbpfContext) {
+pub fn sum<const TRACED: bool>(context: &impl EbpfContext) {
     let Some((thread, descriptor, layout)) = completed() else { return };
     for _ in 0..PARTS {
         let summing = &mut thread.summing;
@@ -37,7 +37,7 @@ pub fn sum(context: &impl EbpfContext) {
         (thread.summing.sent.unknown, thread.summing.received.unknown) = (1, 1);
     }
     keep_sums(thread, layout);
-    account(context, thread, descriptor, layout);
+    account::<TRACED>(context, thread, descriptor, layout);
 }
 
 /// Answers 0.

@@ -3,13 +3,17 @@
 use core::ptr;
 
 use mpiprobe_common::{
-    Amount, Layout, Loss, Request, RequestKey,
+    Amount, Layout, Loss, Request, RequestKey, ThreadState,
     flow::Sought,
     request::state,
-    rules::tables::{Counts, Operations},
+    rules::tables::{Counts, Operations, What},
 };
 
-use super::{add_received, add_sent, add_unknown, communicator, flow, store};
+use super::{
+    add_received, add_sent, add_unknown, communicator, flow,
+    recording::{how, write_change, write_start},
+    store,
+};
 use crate::{
     atomic::{barrier, compare_exchange},
     maps::REQUESTS,
@@ -17,21 +21,23 @@ use crate::{
 };
 
 /// Those of one process.
-pub struct InKernel<'a, const FINDS_SOURCES: bool> {
+pub struct InKernel<'a, const FINDS_SOURCES: bool, const TRACED: bool> {
+    /// Whose call it is; used only if what it does to requests is written down.
+    thread: &'a ThreadState,
     process: u32,
     layout: &'a Layout,
     /// The persistent operation that was found.
     found: *mut Request,
 }
 
-impl<'a, const FINDS_SOURCES: bool> InKernel<'a, FINDS_SOURCES> {
+impl<'a, const FINDS_SOURCES: bool, const TRACED: bool> InKernel<'a, FINDS_SOURCES, TRACED> {
     #[inline(always)]
-    pub fn of(process: u32, layout: &'a Layout) -> Self {
-        Self { process, layout, found: ptr::null_mut() }
+    pub fn of(thread: &'a ThreadState, process: u32, layout: &'a Layout) -> Self {
+        Self { thread, process, layout, found: ptr::null_mut() }
     }
 }
 
-impl<const FINDS_SOURCES: bool> Counts for InKernel<'_, FINDS_SOURCES> {
+impl<const FINDS_SOURCES: bool, const TRACED: bool> Counts for InKernel<'_, FINDS_SOURCES, TRACED> {
     /// Index plus one; 0: there was no room.
     type Statistics = u32;
 
@@ -76,7 +82,7 @@ impl<const FINDS_SOURCES: bool> Counts for InKernel<'_, FINDS_SOURCES> {
     }
 }
 
-impl<const FINDS_SOURCES: bool> Operations for InKernel<'_, FINDS_SOURCES> {
+impl<const FINDS_SOURCES: bool, const TRACED: bool> Operations for InKernel<'_, FINDS_SOURCES, TRACED> {
     const FINDS_SOURCES: bool = FINDS_SOURCES;
 
     #[inline(always)]
@@ -134,6 +140,36 @@ impl<const FINDS_SOURCES: bool> Operations for InKernel<'_, FINDS_SOURCES> {
                 // Another thread may have got the handle meanwhile: then it is that thread's.
                 compare_exchange(&raw mut (*known).state, state, state & !state::PERSISTENT);
             }
+        }
+    }
+
+    #[inline(always)]
+    fn writes_changes(&self) -> bool {
+        TRACED
+    }
+
+    #[inline(always)]
+    fn see_persistent(&mut self, key: &RequestKey, request: &mut Request) -> bool {
+        let Some(known) = REQUESTS.get_ptr(key) else { return false };
+        // SAFETY: map value pointer.
+        *request = unsafe { *known };
+        request.can_be_started()
+    }
+
+    #[inline(always)]
+    fn changed(&mut self, key: &RequestKey, request: &Request, what: What) {
+        if TRACED {
+            let thread = ptr::from_ref(self.thread).cast_mut();
+            let how = match what {
+                What::Starts { .. } => {
+                    write_start(thread, self.layout, request, key.handle);
+                    return;
+                }
+                What::Releases => how::RELEASES,
+                What::Readies => how::READIES,
+                What::Completes { status } => status,
+            };
+            write_change(thread, self.layout, request, key.handle, how);
         }
     }
 

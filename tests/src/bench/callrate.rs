@@ -82,6 +82,12 @@ impl CallRate {
         Self::start_as(mpi, Job::builder(mpi, program::CALLRATE).ranks(2).profiled([] as [&str; 0])?, 2)
     }
 
+    /// The same, and each call is recorded in a file.
+    pub(super) fn start_traced(mpi: Mpi, trace: &Path) -> Result<Self, BenchError> {
+        let options = ["--trace".into(), trace.as_os_str().to_owned()];
+        Self::start_as(mpi, Job::builder(mpi, program::CALLRATE).ranks(2).profiled(options)?, 2)
+    }
+
     /// Two ranks as they are.
     pub(super) fn start_two(mpi: Mpi) -> Result<Self, BenchError> {
         Self::start_as(mpi, Job::builder(mpi, program::CALLRATE).ranks(2), 2)

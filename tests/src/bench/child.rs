@@ -2,12 +2,13 @@
 
 use std::ffi::OsStr;
 use std::fs::File;
-use std::io::{BufRead, BufReader, Read, Seek};
+use std::io::{BufRead, BufReader};
+use std::os::unix::fs::FileExt;
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 
@@ -47,11 +48,35 @@ impl Tracer {
     /// The next line on its standard output; `what` says what it does until then.
     pub(super) fn line(&mut self, what: &'static str) -> Result<String, BenchError> {
         self.lines.recv_timeout(PATIENCE).map_err(|_| {
-            let mut output = String::new();
-            let _ = self.errors.rewind();
-            let _ = self.errors.read_to_string(&mut output);
+            let output = self.said();
             BenchError::Silent { program: self.name.clone(), what, waited: PATIENCE, output }
         })
+    }
+
+    /// Waits until it has said this on its standard error.
+    pub(super) fn wait_for(&mut self, text: &'static str) -> Result<(), BenchError> {
+        let end = Instant::now() + PATIENCE;
+        loop {
+            let output = self.said();
+            if output.contains(text) {
+                return Ok(());
+            }
+            if Instant::now() > end || !matches!(self.child.try_wait(), Ok(None)) {
+                let program = self.name.clone();
+                return Err(BenchError::Silent { program, what: text, waited: PATIENCE, output });
+            }
+            thread::sleep(Duration::from_millis(2));
+        }
+    }
+
+    /// All that it has said on its standard error. It goes on where it was: at the end.
+    fn said(&self) -> String {
+        let mut bytes = Vec::new();
+        let mut piece = [0; 4096];
+        while let Ok(length @ 1..) = self.errors.read_at(&mut piece, bytes.len() as u64) {
+            bytes.extend(piece.get(..length).unwrap_or_default());
+        }
+        String::from_utf8_lossy(&bytes).into_owned()
     }
 
     /// Interrupts it and gives what it still has to say.

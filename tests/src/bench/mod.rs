@@ -13,6 +13,7 @@ mod report;
 mod sites;
 pub mod start;
 mod times;
+mod trace;
 pub mod view;
 mod wrapper;
 
@@ -25,6 +26,7 @@ use mpiprobe_common::Config;
 pub use error::BenchError;
 pub use report::{Goal, Report};
 pub use times::{By as MeasuredBy, TimesReport, run as run_times};
+pub use trace::{TraceReport, run as run_trace};
 pub use wrapper::{WrapperReport, run as run_wrapper};
 
 use attached::Attached;

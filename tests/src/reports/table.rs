@@ -64,7 +64,7 @@ mod tests {
     #[test]
     fn columns_are_told_by_their_edges() {
         let text =
-            "Functions\n function   calls    time  each  each\n MPI_Send  1,200  1.23 s          7\n x\n\nRanks\n";
+            "Functions\n function   calls    time  each  each\n MPI_Send   1,200  1.23 s           7\n x\n\nRanks\n";
         let rows = table(text, "Functions").unwrap();
         let row =
             |cells: &[(&str, &str)]| cells.iter().map(|(name, cell)| ((*name).into(), (*cell).into())).collect::<Row>();

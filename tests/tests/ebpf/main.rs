@@ -31,6 +31,7 @@ mod silent_files;
 mod threads;
 mod times;
 mod tools;
+mod trace;
 mod traffic;
 mod view;
 
@@ -69,6 +70,7 @@ fn main() {
             threads::tests(mpi),
             times::tests(mpi),
             tools::tests(mpi),
+            trace::tests(mpi),
             view::tests(mpi),
         ]
     };

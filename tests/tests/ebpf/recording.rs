@@ -124,7 +124,7 @@ fn no_overwriting(mpi: Mpi) -> Result<(), Failed> {
     assert!(says(&ended, "exists already"), "{}", ended.printed());
     assert_eq!(std::fs::read_to_string(&file)?, "precious");
     let foreign = view(&file, &["--json"])?;
-    assert!(says(&foreign, "is no recording of mpiprobe"), "{}", foreign.printed());
+    assert!(says(&foreign, "is neither a recording of mpiprobe"), "{}", foreign.printed());
     job.stop()?;
     job.wait()?.success()?;
     Ok(())

@@ -2,13 +2,9 @@
 //!
 //! Invariant TRACE-IS-TRUTH.
 
-use std::ffi::OsString;
-use std::time::Duration;
-
 use libtest_mimic::{Failed, Trial};
-use mpiprobe_tests::traced::{Order, compare};
-use mpiprobe_tests::{Job, Language, Mpi, Program, program};
-use mpiprobe_trace::store::TraceFiles;
+use mpiprobe_tests::traced::{Order, recorded};
+use mpiprobe_tests::{Language, Mpi, Program, program};
 
 use crate::check::{complete, expect_counts, functions};
 use crate::traffic::expect_agreement;
@@ -16,8 +12,6 @@ use crate::trial;
 
 /// The wrapper counts the processor's ticks, and the truth library asks the kernel for the time.
 const CLOCKS_DIFFER_NS: u64 = 100_000;
-/// An application asks MPI what some ten thousand calls mean, on a machine that may be busy.
-const DEADLINE: Duration = Duration::from_mins(5);
 
 pub(crate) fn tests(mpi: Mpi) -> Vec<Trial> {
     let case = |name: &str, program: Program, arguments: &'static [&'static str]| {
@@ -35,20 +29,9 @@ pub(crate) fn tests(mpi: Mpi) -> Vec<Trial> {
 
 /// Every call is there, in order, with its arguments.
 fn agrees(mpi: Mpi, program: Program, arguments: &[&str]) -> Result<(), Failed> {
-    let directory = tempfile::tempdir()?;
-    let path = directory.path().join("job.trace");
-    let options: [OsString; 4] = ["--functions".into(), "all".into(), "--trace".into(), path.clone().into()];
-    let job = Job::builder(mpi, program).args(arguments.iter().copied()).log().deadline(DEADLINE);
-    let mut job = job.profiled(options)?.spawn()?;
-    job.wait()?.success()?;
-    let truth = job.snapshot()?;
-    let trace = TraceFiles::open(&[&path])?;
-    assert!(trace.notes().is_empty(), "{:?}", trace.notes());
-    let compared = compare(&trace, &truth, &|_| true, Order::TruthInside);
-    assert!(compared.differences.is_empty(), "{:#?}", compared.differences.iter().take(20).collect::<Vec<_>>());
-    assert!(compared.calls > 500, "{compared:?}");
+    let (job, compared) = recorded(mpi, "wrapper", program, arguments, Order::TruthInside)?;
     // The wrapper's clock is another one.
     assert!(compared.clocks_differ_ns < CLOCKS_DIFFER_NS, "{compared:?}");
     expect_agreement(&job, arguments)?;
-    expect_counts(&complete(&job)?, &truth, None, &functions("all")?)
+    expect_counts(&complete(&job)?, &job.snapshot()?, None, &functions("all")?)
 }

@@ -5,6 +5,7 @@ use std::{
     ffi::{CStr, CString},
     io, mem,
     os::fd::{AsRawFd as _, BorrowedFd, FromRawFd as _, OwnedFd},
+    ptr,
 };
 
 use aya_obj::generated::{bpf_attr, bpf_cmd, bpf_func_info, bpf_insn, bpf_prog_info, bpf_prog_type};
@@ -294,6 +295,25 @@ pub fn read_hash<K: Pod, V: Pod>(map: BorrowedFd<'_>, capacity: usize) -> io::Re
         first = false;
     }
     Ok(entries)
+}
+
+/// The value of a key in a hash map; `None`: there is none.
+///
+/// Key and value are of the map's sizes (`BPF_MAP_LOOKUP_ELEM`).
+pub(crate) fn look_up<K: Pod, V: Pod>(map: BorrowedFd<'_>, key: &K) -> io::Result<Option<V>> {
+    let mut value = V::zeroed();
+    // SAFETY: all-zero is a valid value of every variant of the union.
+    let mut attributes: bpf_attr = unsafe { mem::zeroed() };
+    // SAFETY: the variant that BPF_MAP_LOOKUP_ELEM reads; the union is all zero, so its fields are initialised.
+    let element = unsafe { &mut attributes.__bindgen_anon_2 };
+    element.map_fd = map.as_raw_fd().cast_unsigned();
+    element.key = ptr::from_ref(key) as u64;
+    element.__bindgen_anon_1.value = (&raw mut value) as u64;
+    match call(bpf_cmd::BPF_MAP_LOOKUP_ELEM, &mut attributes) {
+        Ok(_) => Ok(Some(value)),
+        Err(error) if error.raw_os_error() == Some(libc::ENOENT) => Ok(None),
+        Err(error) => Err(error),
+    }
 }
 
 /// A C string of a path or name that is known to have no NUL.

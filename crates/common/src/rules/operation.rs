@@ -189,7 +189,7 @@ pub fn give_up<T: Operations>(tables: &mut T, key: &RequestKey, started_ns: u64)
             let flow = tables.own_flow(request.receiving_flow_plus_1());
             tables.add_unknown(statistics, flow);
         }
-    } else if tables.writes_changes() && tables.find_persistent(key, &mut request) {
+    } else if tables.writes_changes() && tables.see_persistent(key, &mut request) {
         tables.changed(key, &request, What::Releases);
     }
     tables.forget_persistent(key, started_ns);

@@ -38,21 +38,32 @@ pub struct Found {
 /// What is written down of a call.
 #[inline(always)]
 pub fn record<A: Arguments>(call: &Call<'_, A>, found: &Found) -> CallRecord {
-    let descriptor = call.descriptor;
-    let succeeded = found.result == 0;
-    let begins = descriptor.begins_operation() && succeeded;
-    let any_source = descriptor.source != NONE && call.layout.partner(call.int(descriptor.source)) == peer::ANY;
-    // A call that has received something, or found it, says what it was.
-    let tells = succeeded && !begins && call.is_complete();
-    let source = if tells { completed_source(call, found.partners.source) } else { found.partners.source };
-    let given_tag = tag(call, descriptor.receive_tag);
-    let any_tag = given_tag == call.layout.constants.any_tag && call.layout.knows(capability::CONSTANTS);
-    // Whoever receives a message that was matched before is not given its tag.
-    let receive_tag = if any_tag || (descriptor.receive_tag == NONE && descriptor.message != NONE) {
-        if tells && source != peer::NULL { tag_of(call.layout, call.status(0), &call.arguments) } else { NO_TAG }
-    } else {
-        given_tag
+    let source = source(call, found.partners.source, found.result);
+    let told = Told {
+        destination: destination(call, found.partners.destination),
+        source,
+        receive_tag: receive_tag(call, source, found.result),
+        request: given_back(call, found.result),
+        object: object(call, found.freed, found.result),
     };
+    record_of(call, found, &told)
+}
+
+/// What the call itself tells. Found out piece by piece, each for itself: BPF's verifier would go through all that follows once for each way
+/// through all of them.
+#[derive(Clone, Copy, Debug)]
+pub struct Told {
+    pub destination: i32,
+    pub source: i32,
+    pub receive_tag: i32,
+    pub request: u64,
+    pub object: u64,
+}
+
+/// The same where that has been found out.
+#[inline(always)]
+pub fn record_of<A: Arguments>(call: &Call<'_, A>, found: &Found, told: &Told) -> CallRecord {
+    let descriptor = call.descriptor;
     CallRecord {
         tid: found.tid,
         number: found.number,
@@ -62,19 +73,58 @@ pub fn record<A: Arguments>(call: &Call<'_, A>, found: &Found) -> CallRecord {
         flow_plus_1: found.flow_plus_1,
         call_site: found.call_site,
         communicator: found.communicator,
-        destination: if descriptor.root == NONE { found.partners.destination } else { root_of(call) },
-        source,
+        destination: told.destination,
+        source: told.source,
         send_tag: tag(call, descriptor.send_tag),
-        receive_tag,
+        receive_tag: told.receive_tag,
         sent: found.sent,
         received: found.received,
-        request: given_back(call, begins, tells),
-        object: object(call, found, succeeded),
+        request: told.request,
+        object: told.object,
         result: found.result,
-        any_source,
-        any_tag: any_tag && descriptor.receive_tag != NONE,
+        any_source: descriptor.source != NONE && call.layout.partner(call.int(descriptor.source)) == peer::ANY,
+        any_tag: descriptor.receive_tag != NONE && is_any_tag(call),
         lacks_changes: false,
     }
+}
+
+/// Whether a call with this result says what it was that it has received, or found.
+#[inline(always)]
+fn tells<A: Arguments>(call: &Call<'_, A>, result: i32) -> bool {
+    result == 0 && !call.descriptor.begins_operation() && call.is_complete()
+}
+
+/// Whom a call has received from; `given`: as far as that was found out.
+#[inline(always)]
+pub fn source<A: Arguments>(call: &Call<'_, A>, given: i32, result: i32) -> i32 {
+    if tells(call, result) { completed_source(call, given) } else { given }
+}
+
+#[inline(always)]
+fn is_any_tag<A: Arguments>(call: &Call<'_, A>) -> bool {
+    let given = tag(call, call.descriptor.receive_tag);
+    given == call.layout.constants.any_tag && call.layout.knows(capability::CONSTANTS)
+}
+
+/// With which tag that has come.
+#[inline(always)]
+pub fn receive_tag<A: Arguments>(call: &Call<'_, A>, source: i32, result: i32) -> i32 {
+    let descriptor = call.descriptor;
+    // Whoever receives a message that was matched before is not given its tag.
+    if !is_any_tag(call) && (descriptor.receive_tag != NONE || descriptor.message == NONE) {
+        return tag(call, descriptor.receive_tag);
+    }
+    if source != peer::NULL && tells(call, result) {
+        tag_of(call.layout, call.status(0), &call.arguments)
+    } else {
+        NO_TAG
+    }
+}
+
+/// [`CallRecord::destination`]; `given`: the partner.
+#[inline(always)]
+pub fn destination<A: Arguments>(call: &Call<'_, A>, given: i32) -> i32 {
+    if call.descriptor.root == NONE { given } else { root_of(call) }
 }
 
 #[inline(always)]
@@ -108,8 +158,9 @@ fn tag_of<M: Memory>(layout: &Layout, status: u64, memory: &M) -> i32 {
 /// Handle of the request of the operation that a call has begun, or of the message that it has found for whoever has that; 0: one that many
 /// share, or none.
 #[inline(always)]
-fn given_back<A: Arguments>(call: &Call<'_, A>, begins: bool, finds: bool) -> u64 {
+pub fn given_back<A: Arguments>(call: &Call<'_, A>, result: i32) -> u64 {
     let descriptor = call.descriptor;
+    let finds = tells(call, result);
     if descriptor.completion == completion::MATCHES {
         let constants = &call.layout.constants;
         return match call.handle_at(call.word(descriptor.message)) {
@@ -117,7 +168,7 @@ fn given_back<A: Arguments>(call: &Call<'_, A>, begins: bool, finds: bool) -> u6
             _ => 0,
         };
     }
-    if !begins {
+    if result != 0 || !descriptor.begins_operation() {
         return 0;
     }
     if descriptor.completion == completion::BEGINS {
@@ -131,20 +182,20 @@ fn given_back<A: Arguments>(call: &Call<'_, A>, begins: bool, finds: bool) -> u6
 
 /// Handle of the window or file that a call is about: which it was given, has made or has freed.
 #[inline(always)]
-fn object<A: Arguments>(call: &Call<'_, A>, found: &Found, succeeded: bool) -> u64 {
+pub fn object<A: Arguments>(call: &Call<'_, A>, freed: u64, result: i32) -> u64 {
     let descriptor = call.descriptor;
     if descriptor.window != NONE {
         call.handle(descriptor.window)
     } else if descriptor.file != NONE {
         // Files are pointers in every implementation.
         call.word(descriptor.file)
-    } else if descriptor.new_scope != NONE && succeeded {
+    } else if descriptor.new_scope != NONE && result == 0 {
         let address = call.word(descriptor.new_scope);
         let made =
             if descriptor.new_scope_is_file != 0 { call.arguments.word(address) } else { call.handle_at(address) };
         made.unwrap_or(0)
     } else if frees_object(descriptor) {
-        found.freed
+        freed
     } else {
         0
     }
@@ -169,7 +220,7 @@ pub fn found_nothing<A: Arguments>(call: &Call<'_, A>, result: i32) -> bool {
     !call.is_complete()
 }
 
-/// What is written down of that. `tid` and `number` are the call's.
+/// What is written down of what a call does to a request. `tid` and `number` are the call's.
 #[inline(always)]
 pub fn changed<M: Memory>(
     layout: &Layout,
@@ -179,58 +230,134 @@ pub fn changed<M: Memory>(
     request: &Request,
     what: What,
 ) -> ChangeRecord {
-    let receives = request.state & state::BY_STATUS != 0;
-    let is_message = request.state & state::TAGGED != 0;
-    let any_source = receives && request.source == peer::ANY;
-    let any_tag = receives && is_message && request.tag == layout.constants.any_tag;
-    let mut record = ChangeRecord {
+    let kind = kind_of(layout, memory, request, what);
+    let status = status_to_ask(kind, what);
+    let arrived = Arrived {
+        bytes: arrived_bytes(layout, memory, request, status),
+        source: arrived_from(layout, memory, request, status),
+        tag: arrived_tag(layout, memory, request, status),
+    };
+    change_of(layout, (tid, number), handle, request, (kind, what), &arrived)
+}
+
+/// What the status of a completed operation tells, where it is asked; found out piece by piece, as [`Told`].
+#[derive(Clone, Copy, Debug)]
+pub struct Arrived {
+    /// [`AS_POSTED`], [`UNKNOWN`], or how many.
+    pub bytes: u64,
+    pub source: i32,
+    pub tag: i32,
+}
+
+/// In place of bytes: those that were known when the operation was posted.
+pub const AS_POSTED: u64 = u64::MAX;
+/// In place of bytes.
+pub const UNKNOWN: u64 = u64::MAX - 1;
+
+/// The same where that has been found out.
+#[inline(always)]
+pub fn change_of(
+    layout: &Layout,
+    (tid, number): (u32, u32),
+    handle: u64,
+    request: &Request,
+    (kind, what): (u8, What),
+    arrived: &Arrived,
+) -> ChangeRecord {
+    ChangeRecord {
         tid,
         number,
-        kind: change::RELEASED,
+        kind,
         handle,
         epoch: request.epoch(),
-        next_epoch: 0,
+        next_epoch: if let What::Starts { next_epoch } = what { next_epoch } else { 0 },
         function: request.function,
         communicator: request.communicator_number,
         destination: request.destination,
-        source: request.source,
-        tag: if any_tag || !is_message { NO_TAG } else { request.tag },
-        any_source,
-        any_tag,
+        source: arrived.source,
+        tag: arrived.tag,
+        any_source: is_from_anybody(request),
+        any_tag: has_any_tag(layout, request),
         sent: request.sent,
-        received: request.received,
-    };
+        received: match arrived.bytes {
+            AS_POSTED => request.received,
+            UNKNOWN => Amount::UNKNOWN,
+            bytes => Amount::known(bytes),
+        },
+    }
+}
+
+/// One of [`change`].
+#[inline(always)]
+pub fn kind_of<M: Memory>(layout: &Layout, memory: &M, request: &Request, what: What) -> u8 {
     match what {
-        What::Releases => {}
-        What::Readies => record.kind = change::READY,
-        What::Starts { next_epoch } => {
-            record.kind = change::STARTED;
-            record.next_epoch = next_epoch;
-        }
-        What::Completes { status: FAILED } => record.kind = change::FAILED,
-        What::Completes { status: 0 } => record.kind = change::COMPLETED,
+        What::Releases => change::RELEASED,
+        What::Readies => change::READY,
+        What::Starts { .. } => change::STARTED,
+        What::Completes { status: FAILED } => change::FAILED,
+        What::Completes { status: 0 } => change::COMPLETED,
         What::Completes { status } => {
-            record.kind = change::COMPLETED;
-            if is_message && status_cancelled(layout, status, memory) == Some(true) {
-                record.kind = change::CANCELLED;
-                return record;
-            }
-            if receives && request.source != peer::NULL {
-                record.received = status_bytes(layout, status, memory).map_or(Amount::UNKNOWN, Amount::known);
-            }
-            if any_source {
-                record.source = match status_source(layout, status, memory) {
-                    Some(rank) if rank >= 0 => rank,
-                    _ => peer::UNKNOWN,
-                };
-            }
-            // Of a message that was matched before, nobody was given the tag.
-            if any_tag || (receives && !is_message && request.source >= 0) {
-                record.tag = tag_of(layout, status, memory);
-            }
+            let is_message = request.state & state::TAGGED != 0;
+            let is_cancelled = is_message && status_cancelled(layout, status, memory) == Some(true);
+            if is_cancelled { change::CANCELLED } else { change::COMPLETED }
         }
     }
-    record
+}
+
+/// The address of the status that tells what has arrived; 0: none does.
+#[inline(always)]
+pub const fn status_to_ask(kind: u8, what: What) -> u64 {
+    match what {
+        What::Completes { status } if kind == change::COMPLETED => status,
+        _ => 0,
+    }
+}
+
+#[inline(always)]
+const fn receives(request: &Request) -> bool {
+    request.state & state::BY_STATUS != 0
+}
+
+#[inline(always)]
+const fn is_from_anybody(request: &Request) -> bool {
+    receives(request) && request.source == peer::ANY
+}
+
+#[inline(always)]
+const fn has_any_tag(layout: &Layout, request: &Request) -> bool {
+    receives(request) && request.state & state::TAGGED != 0 && request.tag == layout.constants.any_tag
+}
+
+/// [`Arrived::bytes`].
+#[inline(always)]
+pub fn arrived_bytes<M: Memory>(layout: &Layout, memory: &M, request: &Request, status: u64) -> u64 {
+    if status == 0 || !receives(request) || request.source == peer::NULL {
+        return AS_POSTED;
+    }
+    status_bytes(layout, status, memory).unwrap_or(UNKNOWN)
+}
+
+/// [`Arrived::source`].
+#[inline(always)]
+pub fn arrived_from<M: Memory>(layout: &Layout, memory: &M, request: &Request, status: u64) -> i32 {
+    if status == 0 || !is_from_anybody(request) {
+        return request.source;
+    }
+    match status_source(layout, status, memory) {
+        Some(rank) if rank >= 0 => rank,
+        _ => peer::UNKNOWN,
+    }
+}
+
+/// [`Arrived::tag`].
+#[inline(always)]
+pub fn arrived_tag<M: Memory>(layout: &Layout, memory: &M, request: &Request, status: u64) -> i32 {
+    let (is_message, is_any) = (request.state & state::TAGGED != 0, has_any_tag(layout, request));
+    // Of a message that was matched before, nobody was given the tag.
+    if status != 0 && (is_any || (receives(request) && !is_message && request.source >= 0)) {
+        return tag_of(layout, status, memory);
+    }
+    if is_any || !is_message { NO_TAG } else { request.tag }
 }
 
 /// Nothing.

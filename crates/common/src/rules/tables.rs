@@ -74,6 +74,12 @@ pub trait Operations: Counts {
     /// A request is given up by a call entered at `started_ns`: a persistent one is none any more.
     fn forget_persistent(&mut self, key: &RequestKey, started_ns: u64);
 
+    /// The persistent operation of a handle, to be looked at only; `false`: there is none.
+    #[inline(always)]
+    fn see_persistent(&mut self, key: &RequestKey, request: &mut Request) -> bool {
+        self.find_persistent(key, request)
+    }
+
     /// Whether it is written down what becomes of requests.
     #[inline(always)]
     fn writes_changes(&self) -> bool {

@@ -146,6 +146,12 @@ impl CallRecord {
         ];
     }
 
+    /// When a call returned, by its line, ns.
+    pub const fn returned_ns(words: &Words) -> u64 {
+        let [_, started_ns, ns, ..] = *words;
+        started_ns.saturating_add(ns)
+    }
+
     /// Whether a call's line says that there is one before.
     pub const fn has_more(words: &Words) -> bool {
         let [_, _, _, flags, ..] = *words;

@@ -49,7 +49,7 @@ pub trait Referred {
 }
 
 /// Of a communicator's entries in tables.
-pub(crate) fn communicator(number: u32, facts: Communicator, name: &CommunicatorName) -> Option<CommunicatorSnapshot> {
+pub fn communicator(number: u32, facts: Communicator, name: &CommunicatorName) -> Option<CommunicatorSnapshot> {
     let name = CommunicatorSnapshot::name_of(name);
     (facts.first_ns != 0).then(|| CommunicatorSnapshot { number, facts, name, ..CommunicatorSnapshot::default() })
 }

@@ -4,12 +4,12 @@
 
 use std::{
     io, mem,
-    os::fd::{AsRawFd as _, FromRawFd as _, OwnedFd},
+    os::fd::{AsRawFd as _, OwnedFd},
 };
 
 use aya_obj::generated::perf_event_attr;
 
-use super::sample::{CLOSE_ON_EXEC, REFRESH};
+use super::sample::{REFRESH, event_of};
 
 /// `PERF_TYPE_BREAKPOINT` (include/uapi/linux/perf_event.h), `HW_BREAKPOINT_X` (hw_breakpoint.h), whose length is that of a word.
 const BREAKPOINT: u32 = 5;
@@ -33,24 +33,7 @@ impl Returned {
         attributes.set_exclude_kernel(1);
         attributes.set_exclude_hv(1);
         attributes.set_disabled(1);
-        attributes.size = u32::try_from(size_of::<perf_event_attr>()).map_err(|_| io::ErrorKind::InvalidInput)?;
-        // SAFETY: the attributes outlive the call.
-        let event = unsafe {
-            libc::syscall(
-                libc::SYS_perf_event_open,
-                &raw const attributes,
-                libc::c_long::from(tid),
-                -1 as libc::c_long,
-                -1 as libc::c_long,
-                CLOSE_ON_EXEC,
-            )
-        };
-        let event = i32::try_from(event).map_err(|_| io::ErrorKind::InvalidData)?;
-        if event < 0 {
-            return Err(io::Error::last_os_error());
-        }
-        // SAFETY: the kernel has just made this descriptor for us; nobody else has it.
-        let event = unsafe { OwnedFd::from_raw_fd(event) };
+        let event = event_of(attributes, tid)?;
         // Whoever calls a million times in a second is held up once all the same.
         // SAFETY: takes a number.
         if unsafe { libc::ioctl(event.as_raw_fd(), REFRESH, 1) } < 0 {

@@ -27,7 +27,7 @@ const SAMPLE: u64 = 1 << 1 | 1 << 12 | 1 << 13;
 /// `PERF_EVENT_IOC_REFRESH`: so many samples, and then it is off.
 pub(super) const REFRESH: libc::Ioctl = 0x2402;
 /// `PERF_FLAG_FD_CLOEXEC`.
-pub(super) const CLOSE_ON_EXEC: libc::c_long = 1 << 3;
+const CLOSE_ON_EXEC: libc::c_long = 1 << 3;
 
 /// Of running, ns, until the sample is taken.
 const PERIOD_NS: u64 = 100_000;
@@ -147,6 +147,11 @@ pub(crate) fn switched_off(tid: u32) -> io::Result<OwnedFd> {
     attributes.sample_stack_user = STACK_BYTES;
     attributes.__bindgen_anon_2.wakeup_events = 1;
     attributes.set_disabled(1);
+    event_of(attributes, tid)
+}
+
+/// An event of a thread, wherever that runs.
+pub(super) fn event_of(mut attributes: perf_event_attr, tid: u32) -> io::Result<OwnedFd> {
     attributes.size = u32::try_from(size_of::<perf_event_attr>()).map_err(|_| io::ErrorKind::InvalidInput)?;
     // SAFETY: the attributes outlive the call.
     let event = unsafe {

@@ -40,8 +40,6 @@ pub enum LaunchError {
     Rights(#[source] io::Error),
     #[error("nothing was run: {0}")]
     NoPage(#[source] HtmlError),
-    #[error("nothing was run: calls are recorded one by one by the wrapper only; leave --engine ebpf out, or --trace")]
-    TraceByEbpf,
     #[error("nothing was run: {0}")]
     NoEbpf(#[source] Unready),
 }

@@ -35,7 +35,6 @@ pub enum RunEngine {
 pub async fn run_command(options: &RunOptions, engine: RunEngine) -> Result<u8, LaunchError> {
     match engine {
         RunEngine::Wrapper => wrapper::launch(options).await,
-        RunEngine::Ebpf if options.trace.is_some() => Err(LaunchError::TraceByEbpf),
         RunEngine::Ebpf => match Ready::new(options) {
             Ok(ready) => kernel::launch(options, ready).await,
             Err(why) => Err(LaunchError::NoEbpf(why)),

@@ -134,6 +134,7 @@ fn observed(options: &RunOptions) -> Options {
         json: options.json,
         view: None,
         record: None,
+        trace: options.trace.clone(),
         method: None,
         max_processes: mpiprobe_common::PROCESS_SLOTS,
         max_threads: mpiprobe_common::THREAD_SLOTS,

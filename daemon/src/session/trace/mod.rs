@@ -22,7 +22,7 @@ use mpiprobe_report::present::say;
 use mpiprobe_trace::{Node, Process, store::TraceWriter};
 use mpiprobe_tracer::{NewSite, Recorder};
 pub use options::{Ranks, TraceOptions, When};
-pub(in crate::session) use sources::{FileSource, LineSource};
+pub(in crate::session) use sources::{FileSource, KernelLines, LineSource};
 use thiserror::Error;
 pub(in crate::session) use worker::Finished;
 use worker::{Message, Shared, Worker, failed};
@@ -86,15 +86,27 @@ impl Tracing {
         self.ranks.as_ref().is_none_or(|ranks| rank.is_some_and(|rank| ranks.contains(rank)))
     }
 
-    /// A process whose lines come from now on: from a source of its own, or one that is known.
+    /// A process whose lines come from now on: from a source of its own, or one that is known. `is_whole`: its threads' calls are recorded from
+    /// the first one on that was counted.
     pub(in crate::session) fn add(
         &self,
         slot: u32,
         process: Process,
+        is_whole: bool,
         referred: Box<dyn Referred + Send>,
         source: Option<Box<dyn LineSource>>,
     ) {
-        self.tell(Message::Add { slot, process, referred, source });
+        self.tell(Message::Add { slot, process, is_whole, referred, source });
+    }
+
+    /// Lines of several processes come from there from now on.
+    pub(in crate::session) fn read(&self, source: Box<dyn LineSource>) {
+        self.tell(Message::Source(source));
+    }
+
+    /// Lines of a process are not wanted.
+    pub(in crate::session) fn refuse(&self, slot: u32) {
+        self.tell(Message::Refuse(slot));
     }
 
     /// A process has ended.

@@ -1,8 +1,9 @@
 //! Where lines come from: the rings of one engine, or of one process.
 
-use std::{fmt, io, sync::Arc};
+use std::{collections::HashMap, fmt, io, sync::Arc};
 
-use mpiprobe_common::trace::{Origin, Words};
+use mpiprobe_attach::KernelRings;
+use mpiprobe_common::trace::{CallRecord, Origin, PhaseRecord, Words, kind};
 use mpiprobe_observe::{Drained, FileRings, RecentSwitch, RingReader};
 
 /// Slot of the process, ring and number, and what is in the line.
@@ -62,5 +63,77 @@ impl LineSource for FileSource {
 
     fn ended_ns(&self) -> Option<u64> {
         self.rings.header().ok().map(|header| header.ended_ns).filter(|&ns| ns != 0)
+    }
+}
+
+/// A call, or another phase, as the kernel has written it.
+struct Written {
+    at_ns: u64,
+    place: (u32, u64),
+    origin: Origin,
+    words: Words,
+    /// The line before, if there is to be one.
+    more: Option<Words>,
+}
+
+/// Those that the kernel writes, of all processes that it observes.
+#[derive(Debug)]
+pub(in crate::session) struct KernelLines {
+    rings: KernelRings,
+    reader: RingReader,
+    /// The line that a call needs besides its own, by ring, until that comes.
+    halves: HashMap<u32, (u64, Words)>,
+}
+
+impl KernelLines {
+    /// Calls are written to them from now on.
+    pub(in crate::session) fn begin(rings: KernelRings) -> io::Result<Self> {
+        let reader = RingReader::new(&rings, true)?;
+        rings.switch(true);
+        Ok(Self { rings, reader, halves: HashMap::new() })
+    }
+}
+
+impl LineSource for KernelLines {
+    fn slot(&self) -> Option<u32> {
+        None
+    }
+
+    fn drain(&mut self, now_ns: u64, is_last: bool, take: &mut Take<'_>) -> io::Result<Drained> {
+        let Self { rings, reader, halves } = self;
+        let mut calls: Vec<Written> = Vec::new();
+        let drained = reader.drain(rings, now_ns, is_last, |ring, number, origin, words| {
+            let at_ns = match origin.kind {
+                kind::CALL => CallRecord::returned_ns(words),
+                kind::PHASE => PhaseRecord::read(words).at_ns,
+                kind::MORE => {
+                    halves.insert(ring, (number, *words));
+                    return;
+                }
+                // They are kept until their call comes.
+                _ => return take(origin.process.into(), (ring, number), origin, words),
+            };
+            let more = halves.remove(&ring).filter(|(at, _)| at.wrapping_add(1) == number).map(|(_, words)| words);
+            calls.push(Written { at_ns, place: (ring, number), origin, words: *words, more });
+        })?;
+        // Whoever goes from processor to processor writes to several rings.
+        calls.sort_by_key(|call| call.at_ns);
+        for Written { place: (ring, number), origin, words, more, .. } in calls {
+            let process = origin.process.into();
+            if let Some(more) = more {
+                take(process, (ring, number.wrapping_sub(1)), Origin { kind: kind::MORE, ..origin }, &more);
+            }
+            take(process, (ring, number), origin, &words);
+        }
+        Ok(drained)
+    }
+
+    fn switch(&mut self, is_on: bool) -> io::Result<()> {
+        self.rings.switch(is_on);
+        Ok(())
+    }
+
+    fn ended_ns(&self) -> Option<u64> {
+        None
     }
 }

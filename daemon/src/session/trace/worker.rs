@@ -39,9 +39,15 @@ pub(super) enum Message {
     Add {
         slot: u32,
         process: Process,
+        /// Its threads' calls are recorded from the first one on that was counted.
+        is_whole: bool,
         referred: Box<dyn Referred + Send>,
         source: Option<Box<dyn LineSource>>,
     },
+    /// Lines of several processes, which are told of one by one.
+    Source(Box<dyn LineSource>),
+    /// Lines of a process are not wanted.
+    Refuse(u32),
     /// A process has ended, ns.
     Ended(u32, u64),
     Site(SiteId, CallSite),
@@ -145,12 +151,14 @@ impl Worker {
 
     fn heed(&mut self, message: Message) {
         match message {
-            Message::Add { slot, process, referred, source } => {
-                self.recorder.add(slot, process, referred);
+            Message::Add { slot, process, is_whole, referred, source } => {
+                self.recorder.add(slot, process, is_whole, referred);
                 if let Some(source) = source {
                     self.take_source(source);
                 }
             }
+            Message::Source(source) => self.take_source(source),
+            Message::Refuse(slot) => self.recorder.refuse(slot),
             Message::Ended(slot, at_ns) => self.end(slot, at_ns),
             Message::Site(id, site) => self.recorder.define_site(id, site),
             Message::Stop(answer) => {
@@ -168,6 +176,7 @@ impl Worker {
         self.is_on = false;
         self.switch(false);
         self.drain_patiently();
+        self.recorder.look_at_threads();
         self.give_sites();
     }
 

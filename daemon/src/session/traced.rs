@@ -1,0 +1,105 @@
+//! Processes whose calls the kernel writes down one by one.
+
+use std::{collections::BTreeMap, io, sync::Arc};
+
+use mpiprobe_attach::{AttachError, Engine, KernelRings, ReferredTables};
+use mpiprobe_common::tables::LINES;
+use mpiprobe_model::{
+    RankState,
+    analyse::{Beginning, Identity, Observed},
+};
+use mpiprobe_observe::monotonic_ns;
+use mpiprobe_trace::{NodeId, Process};
+
+use super::{
+    error::SessionError,
+    process_table::ProcessTable,
+    sites::Sites,
+    trace::{KernelLines, TraceOptions, Tracing},
+};
+
+/// Those of an observation.
+#[derive(Debug)]
+pub(super) struct TracedProcesses {
+    tracing: Tracing,
+    tables: Arc<ReferredTables>,
+    /// By slot.
+    known: BTreeMap<u32, Life>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Life {
+    Running,
+    Ended,
+    /// Its calls are not recorded.
+    Refused,
+}
+
+impl TracedProcesses {
+    /// Calls are recorded from now on, of whoever makes any.
+    pub(super) fn begin(options: &TraceOptions, engine: &Engine) -> Result<Self, SessionError> {
+        let rings = KernelRings::of(engine)?;
+        let tables = Arc::new(ReferredTables::of(engine)?);
+        let rings = rings.ok_or(AttachError::Missing { what: "table", name: LINES.name })?;
+        let tracing = Tracing::begin(options)?;
+        let failed = |source: io::Error| AttachError::Table { table: LINES.name, source };
+        tracing.read(Box::new(KernelLines::begin(rings).map_err(failed)?));
+        Ok(Self { tracing, tables, known: BTreeMap::new() })
+    }
+
+    /// Takes in processes that are new, and notes who has ended.
+    /// `library`: what the MPI library calls itself.
+    pub(super) fn look(&mut self, process_table: &ProcessTable, library: impl Fn() -> String) {
+        let Self { tracing, tables, known } = self;
+        process_table.each_observed(|observed| {
+            let slot = observed.process;
+            let life = *known.entry(slot).or_insert_with(|| {
+                if !tracing.wants(observed.identity.rank) {
+                    tracing.refuse(slot);
+                    return Life::Refused;
+                }
+                tracing.add(slot, described(observed, library()), true, Box::new(tables.process(slot)), None);
+                Life::Running
+            });
+            if life == Life::Running && observed.state != RankState::Running {
+                let ended_ns = tables.last_end_ns(slot).or(observed.until_ns).unwrap_or_else(monotonic_ns);
+                tracing.end_process(slot, ended_ns);
+                known.insert(slot, Life::Ended);
+            }
+        });
+    }
+
+    /// A process is none of those that are observed.
+    pub(super) fn refuse(&mut self, slot: u32) {
+        self.tracing.refuse(slot);
+        self.known.insert(slot, Life::Refused);
+    }
+
+    /// Says of call sites where they are. `is_last`: names are waited for.
+    pub(super) fn name_sites(&mut self, process_table: &ProcessTable, sites: &mut Sites, is_last: bool) {
+        self.tracing.name_sites(|slot, address| sites.call_site(slot, address, process_table.process(slot), is_last));
+    }
+
+    /// Ends the recording, with all that is known by now.
+    pub(super) fn finish(mut self, process_table: &ProcessTable, sites: &mut Sites) {
+        self.tracing.stop();
+        self.name_sites(process_table, sites, true);
+        self.tracing.finish();
+    }
+}
+
+fn described(observed: &Observed, library: String) -> Process {
+    let Identity { pid, rank, size, job, executable, .. } = observed.identity.clone();
+    Process {
+        node: NodeId(0),
+        pid,
+        job,
+        rank,
+        world_size: size,
+        executable,
+        library,
+        recorded_from_ns: observed.since_ns,
+        began_before: observed.beginning == Beginning::MidRun,
+        ended_ns: None,
+    }
+}

@@ -1,0 +1,338 @@
+//! Calls as they return, written to rings while an observer wants the course of events. Only the programs do that which are called traced:
+//! where no trace was asked for, others are loaded, which know nothing of it.
+
+use core::ptr::write_volatile;
+
+use aya_ebpf::helpers::generated::bpf_get_smp_processor_id;
+use mpiprobe_common::{
+    Descriptor, FUNCTION_SLOTS, Layout, Request, RequestKey, ThreadState,
+    descriptor::{completion, frees},
+    layout::Memory as _,
+    request::{epoch_of, key_kind},
+    rules::{
+        partner::Partners,
+        recording::{self, Arrived, Found, Told},
+        tables::What,
+    },
+    tables::Word,
+    trace::{Line, Origin, PhaseRecord, RingHead, Room, Words, kind, room},
+};
+
+use crate::{
+    apart::given,
+    atomic::{barrier, fetch_add, from_here_on, load},
+    maps::{CONTROL, DESCRIPTORS, LAYOUTS, LINES, REQUESTS, RINGS, configured},
+    phases,
+};
+
+use super::{
+    arguments, completed, message,
+    user::{User, handle_at},
+};
+
+/// The thread's call has returned, and is counted or not: whether it is written down is decided once, here.
+#[inline(always)]
+pub fn decide(thread: &mut ThreadState, is_counted: bool) {
+    // SAFETY: map value pointer.
+    let is_on = CONTROL.get_ptr(Word::Record as u32).is_some_and(|word| unsafe { load(word) } != 0);
+    thread.is_traced = (is_on && is_counted) as u64;
+    thread.unwritten_before = thread.unwritten.changes;
+}
+
+/// A function is entered: if it frees a window or a file, its handle is not there any more when it returns.
+#[inline(always)]
+pub fn note_freed(thread: &mut ThreadState, function: u32) {
+    let Some(descriptor) = DESCRIPTORS.get_ptr(function & (FUNCTION_SLOTS - 1)) else { return };
+    // SAFETY: map value pointer, written before anything is attached.
+    let descriptor: &Descriptor = unsafe { &*descriptor };
+    if recording::frees_object(descriptor) {
+        remember_freed(thread, (descriptor.frees == frees::FILE) as u32);
+    }
+}
+
+/// Answers 0.
+#[unsafe(no_mangle)]
+#[inline(never)]
+extern "C" fn remember_freed(thread: *mut ThreadState, is_file: u32) -> u32 {
+    given!(thread);
+    let Some(layout) = LAYOUTS.get_ptr(thread.process) else { return 0 };
+    // SAFETY: map value pointer, written once.
+    let layout = unsafe { &*layout };
+    let address = thread.arguments[0];
+    let handle = if is_file != 0 { User.word(address) } else { handle_at(layout, address) };
+    thread.freed = handle.unwrap_or(0);
+    0
+}
+
+/// Writes down the thread's completed call.
+#[inline(always)]
+pub fn write_down() {
+    let Some((thread, descriptor, layout)) = completed() else { return };
+    if descriptor.completion == completion::READIES && thread.completed.succeeded != 0 {
+        write_readied(thread, descriptor, layout);
+    }
+    write_call(thread, descriptor, layout);
+    if phases::is_control(thread.completed.function) {
+        write_phase(thread);
+    }
+}
+
+/// Answers 0.
+#[unsafe(no_mangle)]
+#[inline(never)]
+extern "C" fn write_call(thread: *mut ThreadState, descriptor: *const Descriptor, layout: *const Layout) -> u32 {
+    given!(thread, descriptor, layout);
+    let completed = &thread.completed;
+    let ring = Ring::here();
+    let room = ring.map_or(Room::None, Ring::room);
+    if room == Room::None {
+        thread.unwritten.lost += 1;
+        // It is missing with all that it has done.
+        thread.unwritten.changes = thread.unwritten_before;
+        return 0;
+    }
+    if room == Room::Little && has_found_nothing(thread, descriptor, layout) != 0 {
+        thread.unwritten.idle += 1;
+        return 0;
+    }
+    let source = told_source(thread, descriptor, layout);
+    let told = Told {
+        destination: told_destination(thread, descriptor, layout),
+        source,
+        receive_tag: told_tag(thread, descriptor, layout, source),
+        request: told_request(thread, descriptor, layout),
+        object: told_object(thread, descriptor, layout),
+    };
+    let found = Found {
+        tid: thread.id as u32,
+        // It is among them.
+        number: (thread.calls as u32).wrapping_sub(1),
+        function: completed.function,
+        started_ns: thread.open.started_ns,
+        ns: completed.ns,
+        flow_plus_1: completed.flow_plus_1,
+        call_site: completed.call_site,
+        communicator: completed.communicator,
+        partners: Partners { destination: completed.destination, source: completed.source },
+        sent: completed.sent,
+        received: completed.received,
+        result: completed.result,
+        freed: thread.freed,
+    };
+    let mut record = recording::record_of(&arguments::call(thread, descriptor, layout), &found, &told);
+    record.lacks_changes = thread.unwritten.changes != thread.unwritten_before;
+    // The verifier need not know for which reasons.
+    let has_more = from_here_on(record.needs_more() as u64) != 0;
+    let Some(ring) = ring else { return 0 };
+    let first = ring.take(1 + has_more as u64);
+    if has_more {
+        ring.write(first, thread.process, kind::MORE, |words| record.write_more(words));
+    }
+    ring.write(first.wrapping_add(has_more as u64), thread.process, kind::CALL, |words| record.write(has_more, words));
+    0
+}
+
+macro_rules! told {
+    ($($(#[$doc:meta])* $name:ident: $answer:ty = |$call:ident, $thread:ident $(, $more:ident: $type:ty)?| $told:expr;)*) => {$(
+        $(#[$doc])*
+        #[unsafe(no_mangle)]
+        #[inline(never)]
+        extern "C" fn $name(
+            thread: *const ThreadState,
+            descriptor: *const Descriptor,
+            layout: *const Layout,
+            $($more: $type,)?
+        ) -> $answer {
+            given!(thread, descriptor, layout);
+            let ($call, $thread) = (arguments::call(thread, descriptor, layout), thread);
+            $told
+        }
+    )*};
+}
+
+told! {
+    /// Not 0: the thread's completed call has only asked, in vain, whether something has happened.
+    has_found_nothing: u32 = |call, thread| recording::found_nothing(&call, thread.completed.result) as u32;
+    told_source: i32 = |call, thread| recording::source(&call, thread.completed.source, thread.completed.result);
+    told_tag: i32 = |call, thread, source: i32| recording::receive_tag(&call, source, thread.completed.result);
+    told_destination: i32 = |call, thread| recording::destination(&call, thread.completed.destination);
+    told_request: u64 = |call, thread| recording::given_back(&call, thread.completed.result);
+    told_object: u64 = |call, thread| recording::object(&call, thread.freed, thread.completed.result);
+}
+
+/// The process is in another phase. Where there is no room, it is seen by the next one.
+#[inline(always)]
+fn write_phase(thread: &ThreadState) {
+    let current = phases::now(thread.process);
+    let record = PhaseRecord { tid: thread.id as u32, number: thread.calls as u32, at_ns: thread.last_return_ns, current };
+    if let Some(ring) = Ring::here().filter(|ring| ring.room() != Room::None) {
+        ring.write(ring.take(1), thread.process, kind::PHASE, |words| record.write(words));
+    }
+}
+
+/// The thread's completed call has started a request: told apart from what else is done to one, because where that is told there is not much
+/// room left on the stack. Answers 0.
+#[unsafe(no_mangle)]
+#[inline(never)]
+pub extern "C" fn write_start(thread: *mut ThreadState, layout: *const Layout, request: *const Request, handle: u64) -> u32 {
+    given!(thread, layout, request);
+    if thread.is_traced == 0 {
+        return 0;
+    }
+    let Some(ring) = Ring::here().filter(|ring| ring.room() != Room::None) else {
+        thread.unwritten.changes += 1;
+        return 0;
+    };
+    let number = ring.take(1);
+    ring.write(number, thread.process, kind::CHANGE, |words| {
+        let who = (thread.id as u32, (thread.calls as u32).wrapping_sub(1));
+        let what = What::Starts { next_epoch: epoch_of(thread.last_return_ns) };
+        recording::changed(layout, &User, who, handle, request, what).write(words);
+    });
+    0
+}
+
+/// What is done to a request, in place of the address of a status.
+pub mod how {
+    pub const RELEASES: u64 = u64::MAX - 2;
+    pub const READIES: u64 = u64::MAX - 3;
+}
+
+/// The thread's completed call has done something to a request: completed it, if `how` is the address of a status, or one of [`how`].
+/// Answers 0.
+#[unsafe(no_mangle)]
+#[inline(never)]
+pub extern "C" fn write_change(
+    thread: *mut ThreadState,
+    layout: *const Layout,
+    request: *const Request,
+    handle: u64,
+    how: u64,
+) -> u32 {
+    given!(thread, layout, request);
+    if thread.is_traced == 0 {
+        return 0;
+    }
+    let Some(ring) = Ring::here().filter(|ring| ring.room() != Room::None) else {
+        thread.unwritten.changes += 1;
+        return 0;
+    };
+    let kind = change_kind(layout, request, how) as u8;
+    let what = what(how);
+    let status = recording::status_to_ask(kind, what);
+    let arrived = Arrived {
+        bytes: change_bytes(layout, request, status),
+        source: change_source(layout, request, status),
+        tag: change_tag(layout, request, status),
+    };
+    let number = ring.take(1);
+    ring.write(number, thread.process, kind::CHANGE, |words| {
+        let who = (thread.id as u32, (thread.calls as u32).wrapping_sub(1));
+        recording::change_of(layout, who, handle, request, (kind, what), &arrived).write(words);
+    });
+    0
+}
+
+#[inline(always)]
+fn what(how: u64) -> What {
+    match how {
+        how::RELEASES => What::Releases,
+        how::READIES => What::Readies,
+        status => What::Completes { status },
+    }
+}
+
+macro_rules! arrived {
+    ($($(#[$doc:meta])* $name:ident: $answer:ty = |$layout:ident, $request:ident, $status:ident| $arrived:expr;)*) => {$(
+        $(#[$doc])*
+        #[unsafe(no_mangle)]
+        #[inline(never)]
+        extern "C" fn $name(layout: *const Layout, request: *const Request, status: u64) -> $answer {
+            given!(layout, request);
+            let ($layout, $request, $status) = (layout, request, status);
+            $arrived
+        }
+    )*};
+}
+
+arrived! {
+    /// One of [`mpiprobe_common::trace::change`], by what is done to a request.
+    change_kind: u32 = |layout, request, how| recording::kind_of(layout, &User, request, what(how)) as u32;
+    change_bytes: u64 = |layout, request, status| recording::arrived_bytes(layout, &User, request, status);
+    change_source: i32 = |layout, request, status| recording::arrived_from(layout, &User, request, status);
+    change_tag: i32 = |layout, request, status| recording::arrived_tag(layout, &User, request, status);
+}
+
+/// The thread's completed call is about to take a message that was matched before. Answers 0.
+#[unsafe(no_mangle)]
+#[inline(never)]
+pub extern "C" fn write_taken_message(thread: *mut ThreadState, layout: *const Layout) -> u32 {
+    given!(thread, layout);
+    let Some(handle) = message::given_handle(thread) else { return 0 };
+    write_known(thread, layout, key_kind::MESSAGE, handle, 0);
+    0
+}
+
+/// The call lets partitions of a request go. Answers 0.
+#[unsafe(no_mangle)]
+#[inline(never)]
+extern "C" fn write_readied(thread: *mut ThreadState, descriptor: *const Descriptor, layout: *const Layout) -> u32 {
+    given!(thread, descriptor, layout);
+    let handle = arguments::call(thread, descriptor, layout).handle(descriptor.request);
+    write_known(thread, layout, key_kind::REQUEST, handle, how::READIES);
+    0
+}
+
+#[inline(always)]
+fn write_known(thread: &mut ThreadState, layout: &Layout, kind: u32, handle: u64, how: u64) {
+    let key = RequestKey { process: thread.process, kind, handle };
+    let Some(known) = REQUESTS.get_ptr(&key) else { return };
+    write_change(thread, layout, known, handle, how);
+}
+
+/// The ring of the processor. Programs stay on it for as long as one hit takes them, but others may come between.
+#[derive(Clone, Copy)]
+struct Ring {
+    head: *mut RingHead,
+    /// The number of its first line among those of all rings.
+    first: u32,
+}
+
+impl Ring {
+    #[inline(always)]
+    fn here() -> Option<Self> {
+        // SAFETY: takes no arguments.
+        let index = unsafe { bpf_get_smp_processor_id() } & configured::rings().wrapping_sub(1);
+        let head = RINGS.get_ptr_mut(index)?;
+        Some(Self { head, first: index * configured::ring_lines() })
+    }
+
+    #[inline(always)]
+    fn room(self) -> Room {
+        // SAFETY: map value pointers to aligned words.
+        let (tail, head) = unsafe { (load(&raw const (*self.head).tail), load(&raw const (*self.head).head)) };
+        room(configured::ring_lines().into(), head, tail)
+    }
+
+    /// Takes numbers of lines that are to be written.
+    #[inline(always)]
+    fn take(self, lines: u64) -> u64 {
+        // SAFETY: map value pointer to an aligned word.
+        unsafe { fetch_add(&raw mut (*self.head).head, lines) }
+    }
+
+    #[inline(always)]
+    fn write(self, number: u64, process: u32, kind: u8, words: impl FnOnce(&mut Words)) {
+        let index = self.first + (number as u32 & configured::ring_lines().wrapping_sub(1));
+        let Some(line): Option<*mut Line> = LINES.get_ptr_mut(index) else { return };
+        let origin = Origin { process: process as u16, kind };
+        // SAFETY: map value pointer to a line that is ours while it says so.
+        unsafe {
+            write_volatile(&raw mut (*line).state, Origin::WRITING);
+            barrier();
+            words(&mut (*line).words);
+            barrier();
+            write_volatile(&raw mut (*line).state, origin.state(number));
+        }
+    }
+}

@@ -1,0 +1,223 @@
+//! What a call costs that is recorded: the same process with its calls counted and with them recorded besides, by either engine, in rounds.
+
+use std::ffi::OsStr;
+use std::fmt;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use mpiprobe_trace::store::TraceFiles;
+use mpiprobe_trace::{Event, LocationId, Span, Trace as _};
+use serde::Serialize;
+use tempfile::TempDir;
+
+use super::callrate::{CallRate, LOOPS, Loop, PING_PONG};
+use super::child::Tracer;
+use super::error::file_error;
+use super::figures::{Figure, Figures};
+use super::{BenchError, Effort};
+use crate::Mpi;
+
+/// What recording a call may cost more than counting what it moves, ns.
+const GOAL_EBPF_NS: f64 = 40.0;
+/// The same of a call that takes as long as one with probes, as a part.
+const GOAL_EBPF_PART: f64 = 0.03;
+const GOAL_WRAPPER_NS: f64 = 20.0;
+
+/// How calls are observed, in the order in which they are measured.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Traffic,
+    Recorded,
+    Wrapper,
+    WrapperRecorded,
+}
+
+/// Everything about one MPI.
+#[derive(Debug, Serialize)]
+pub struct TraceReport {
+    mpi: String,
+    rounds: u32,
+    batches: u32,
+    turns: u32,
+    rows: Vec<Row>,
+    goals: Vec<Goal>,
+    /// Of the eBPF engine's recordings and the wrapper's.
+    files: [Recording; 2],
+}
+
+/// One loop; times per call, ns.
+#[derive(Debug, Serialize)]
+struct Row {
+    functions: &'static str,
+    /// With probes that find out what calls move; `None`: this loop needs two ranks.
+    traffic: Option<Figure>,
+    /// What recording adds.
+    recorded: Option<Figure>,
+    /// With the wrapper.
+    wrapper: Figure,
+    wrapper_recorded: Figure,
+}
+
+#[derive(Debug, Serialize)]
+struct Goal {
+    what: &'static str,
+    at_most: f64,
+    mean: f64,
+    met: bool,
+}
+
+/// What is in files of traces.
+#[derive(Debug, Default, Serialize)]
+struct Recording {
+    calls: u64,
+    /// Those that there was no room for.
+    lost: u64,
+    /// Those that asked in vain while there was little room.
+    left_out: u64,
+    bytes: u64,
+}
+
+/// Measures under one MPI, with an executable of mpiprobe. Gives up between two steps when `interrupted` becomes true.
+pub fn run(mpi: Mpi, mpiprobe: &Path, effort: Effort, interrupted: &AtomicBool) -> Result<TraceReport, BenchError> {
+    let directory = tempfile::tempdir().map_err(|source| file_error("creating a directory in", "/tmp", source))?;
+    let wrapped_trace = directory.path().join("wrapped.trace");
+    let mut probed = CallRate::start(mpi)?;
+    let mut wrapped = [CallRate::start_wrapped(mpi)?, CallRate::start_traced(mpi, &wrapped_trace)?];
+    let loops: Vec<&'static Loop> = LOOPS.iter().filter(|each| !each.probed.is_empty()).chain([&PING_PONG]).collect();
+    let mut figures = Figures::default();
+    let mut by_kernel = Recording::default();
+    for round in 0..effort.rounds {
+        for kind in [Kind::Traffic, Kind::Recorded] {
+            let trace = (kind == Kind::Recorded).then(|| directory.path().join(format!("{round}.trace")));
+            let tracer = observe(mpiprobe, trace.as_deref(), probed.pid())?;
+            for (index, each) in loops.iter().enumerate().filter(|(_, each)| !each.takes_all) {
+                figures.add(index, kind as usize, probed.measure(each, effort.batches, effort.turns)?);
+                stop_if(interrupted)?;
+            }
+            tracer.stop()?;
+            if let Some(trace) = trace {
+                by_kernel.add(&trace)?;
+                let _ = std::fs::remove_file(&trace);
+            }
+        }
+        for (index, each) in loops.iter().enumerate() {
+            for (kind, target) in [Kind::Wrapper, Kind::WrapperRecorded].into_iter().zip(&mut wrapped) {
+                figures.add(index, kind as usize, target.measure(each, effort.batches, effort.turns)?);
+                stop_if(interrupted)?;
+            }
+        }
+    }
+    let by_wrapper = end(wrapped, &wrapped_trace, directory)?;
+    let rows: Vec<Row> = loops.iter().enumerate().filter_map(|(index, each)| row(index, each, &figures)).collect();
+    let Effort { rounds, batches, turns } = effort;
+    let goals = goals(&rows);
+    Ok(TraceReport { mpi: mpi.to_string(), rounds, batches, turns, rows, goals, files: [by_kernel, by_wrapper] })
+}
+
+fn stop_if(interrupted: &AtomicBool) -> Result<(), BenchError> {
+    if interrupted.load(Ordering::Relaxed) { Err(BenchError::Interrupted) } else { Ok(()) }
+}
+
+/// The files are gone with the directory.
+fn end(wrapped: [CallRate; 2], trace: &Path, directory: TempDir) -> Result<Recording, BenchError> {
+    for target in wrapped {
+        target.end()?;
+    }
+    let mut recording = Recording::default();
+    recording.add(trace)?;
+    drop(directory);
+    Ok(recording)
+}
+
+/// Returns when every call is seen.
+fn observe(mpiprobe: &Path, trace: Option<&Path>, pid: u32) -> Result<Tracer, BenchError> {
+    let pid = pid.to_string();
+    let arguments: Vec<&OsStr> = match trace {
+        Some(trace) => {
+            vec!["trace".as_ref(), "--json".as_ref(), "--pid".as_ref(), pid.as_ref(), "-o".as_ref(), trace.as_ref()]
+        }
+        None => ["--json", "--interval", "1h", "--traffic", "--pid", &pid].map(OsStr::new).to_vec(),
+    };
+    let mut tracer = Tracer::start(mpiprobe.as_os_str(), &arguments)?;
+    tracer.wait_for("observing ")?;
+    Ok(tracer)
+}
+
+impl Recording {
+    fn add(&mut self, path: &Path) -> Result<(), BenchError> {
+        let failed = |error: String| file_error("reading", path, std::io::Error::other(error));
+        let trace = TraceFiles::open(&[path]).map_err(|error| failed(error.to_string()))?;
+        self.bytes += std::fs::metadata(path).map_or(0, |metadata| metadata.len());
+        for (number, location) in (0..).zip(&trace.definitions().locations) {
+            self.lost += location.losses.missing();
+            self.left_out += location.losses.left_out.by_pressure;
+            for event in trace.events(LocationId(number), Span::ALL) {
+                let event = event.map_err(|error| failed(error.to_string()))?;
+                self.calls += u64::from(matches!(event, Event::Call(_)));
+            }
+        }
+        Ok(())
+    }
+}
+
+fn row(index: usize, each: &Loop, figures: &Figures) -> Option<Row> {
+    // Both ranks of a ping-pong are waited for.
+    let calls = each.probed.len() * if each.takes_all { 2 } else { 1 };
+    let figure = |kind: Kind| figures.per_call(index, kind as usize, calls);
+    let added = |more: Kind, less: Kind| {
+        let (more, less) = (figure(more)?, figure(less)?);
+        Some(Figure { minimum_ns: more.minimum_ns - less.minimum_ns, median_ns: more.median_ns - less.median_ns })
+    };
+    Some(Row {
+        functions: each.name,
+        traffic: figure(Kind::Traffic),
+        recorded: added(Kind::Recorded, Kind::Traffic),
+        wrapper: figure(Kind::Wrapper)?,
+        wrapper_recorded: added(Kind::WrapperRecorded, Kind::Wrapper)?,
+    })
+}
+
+fn goals(rows: &[Row]) -> Vec<Goal> {
+    let ebpf = || rows.iter().filter_map(|row| Some((row.recorded?.minimum_ns, row.traffic?.minimum_ns)));
+    let parts = ebpf().map(|(added, call)| added / call);
+    let all = [
+        goal("eBPF, ns more a call", GOAL_EBPF_NS, ebpf().map(|(added, _)| added)),
+        goal("eBPF, part of a call", GOAL_EBPF_PART, parts),
+        goal("wrapper, ns more a call", GOAL_WRAPPER_NS, rows.iter().map(|row| row.wrapper_recorded.minimum_ns)),
+    ];
+    all.into()
+}
+
+fn goal(what: &'static str, at_most: f64, added: impl Iterator<Item = f64>) -> Goal {
+    let added: Vec<f64> = added.collect();
+    let mean = added.iter().sum::<f64>() / added.len().max(1) as f64;
+    Goal { what, at_most, mean, met: mean <= at_most }
+}
+
+impl fmt::Display for TraceReport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { mpi, rounds, batches, turns, .. } = self;
+        writeln!(
+            f,
+            "{mpi}: {rounds} rounds of {batches} batches of {turns} turns; ns per call, of the fastest and the middle batch"
+        )?;
+        writeln!(f, "{:<32}{:>20}{:>20}{:>20}{:>20}", "loop", "eBPF, traffic", "recorded", "wrapper", "recorded")?;
+        for Row { functions, traffic, recorded, wrapper, wrapper_recorded } in &self.rows {
+            let plain = |figure: &Figure| format!("{:.1} {:.1}", figure.minimum_ns, figure.median_ns);
+            let more = |figure: &Figure| format!("{:+.1} {:+.1}", figure.minimum_ns, figure.median_ns);
+            let traffic = traffic.as_ref().map_or_else(String::new, plain);
+            let recorded = recorded.as_ref().map_or_else(String::new, more);
+            let (wrapper, wrapper_recorded) = (plain(wrapper), more(wrapper_recorded));
+            writeln!(f, "{functions:<32}{traffic:>20}{recorded:>20}{wrapper:>20}{wrapper_recorded:>20}")?;
+        }
+        for (engine, Recording { calls, lost, left_out, bytes }) in ["eBPF", "wrapper"].iter().zip(&self.files) {
+            let each = *bytes as f64 / (*calls).max(1) as f64;
+            writeln!(f, "{engine}: {calls} calls recorded, {each:.2} bytes each; {lost} lost, {left_out} left out")?;
+        }
+        for Goal { what, at_most, mean, met } in &self.goals {
+            let verdict = if *met { "met" } else { "MISSED" };
+            writeln!(f, "goal {what} <= {at_most}: {verdict} (mean {mean:.3})")?;
+        }
+        Ok(())
+    }
+}

@@ -2,7 +2,8 @@
  * 50) each. Thread t, in each round:
  *
  *   over its own communicator "thread t": MPI_Sendrecv of t + 1 ints, MPI_Allreduce of one long
- *   over the world, with tag t: MPI_Isend of t + 2 ints, MPI_Irecv from anybody of up to 32, completed by MPI_Waitall or MPI_Test
+ *   over the world, with tag t: MPI_Isend of t + 2 ints, MPI_Irecv from anybody of up to 32, completed by MPI_Waitall, or by
+ *   MPI_Test, which asks some times before MPI_Wait
  *   over the world, with tag 100 + t: MPI_Isend of one element of a type of its own of 1 to 5 ints, MPI_Recv of 8 ints
  *
  * so that handles of requests and types are used again by other threads at once. Gates: 1 after MPI_Init_thread, 2 when the
@@ -12,7 +13,7 @@
 #include <mpi.h>
 #include <pthread.h>
 
-enum { MOST = 16 };
+enum { MOST = 16, ASKED_AT_MOST = 100 };
 
 static int rank, right, left, rounds = 50;
 static MPI_Comm own[MOST];
@@ -30,9 +31,13 @@ static void complete(int round, MPI_Request *requests) {
         MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
         return;
     }
-    for (int i = 0; i < 2; i++)
-        for (int done = 0; !done;)
+    for (int i = 0; i < 2; i++) {
+        int done = 0;
+        for (int asked = 0; !done && asked < ASKED_AT_MOST; asked++)
             MPI_Test(&requests[i], &done, &status);
+        if (!done)
+            MPI_Wait(&requests[i], &status);
+    }
 }
 
 static void *exchange(void *argument) {

@@ -29,6 +29,8 @@ struct thread_state {
     uintptr_t outermost; /* trampoline frame of the outermost open call, 0: none */
     uint32_t function;
     int told; /* the meaning of the open call is recorded */
+    int found_nothing; /* the open call has only asked, in vain, whether something has happened */
+    unsigned in_vain;  /* calls before it that did, one after the other */
     uint64_t start_ns, end_ns;
     uint32_t tid, returned; /* calls that have returned */
     struct truth_event event;
@@ -216,6 +218,24 @@ struct truth_event *truth_open_event(void) {
     return truth_logging && truth_header != NULL && self.outermost != 0 ? &self.event : NULL;
 }
 
+void truth_found_nothing(void) {
+    self.found_nothing = 1;
+}
+
+/* Programs ask until something has happened, on a machine that may be busy. The longer it takes, the more seldom: so that the log has
+ * room for all of it. */
+static void pause_between_questions(void) {
+    if (!self.found_nothing) {
+        self.in_vain = 0;
+        return;
+    }
+    self.found_nothing = 0;
+    unsigned most = 10;
+    struct timespec time = {.tv_nsec = 1000L << (self.in_vain < most ? self.in_vain : most)};
+    self.in_vain++;
+    nanosleep(&time, NULL);
+}
+
 /* Around the real function: the questions that we ask are not part of the call's time. */
 void truth_clock_start(void) {
     self.start_ns = now_ns();
@@ -236,6 +256,7 @@ void truth_leave(uintptr_t frame) {
         self.event.start_ns = self.start_ns;
         self.event.end_ns = end_ns;
         truth_log_event(&self.event);
+        pause_between_questions();
     }
     atomic_fetch_add_explicit(&function->completed, 1, memory_order_relaxed);
     atomic_store_explicit(&self.slot->function, 0, memory_order_release);

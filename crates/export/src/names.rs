@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use mpiprobe_trace::{Communicator, CommunicatorId, CommunicatorKind, Definitions, LocationId, ProcessId};
+use mpiprobe_trace::{CommunicatorId, Definitions, LocationId, ProcessId};
 
 /// Who is who in a trace that is being exported.
 #[derive(Debug)]
@@ -13,8 +13,39 @@ pub(crate) struct Names<'a> {
     /// Place there of each process.
     places: HashMap<ProcessId, u32>,
     by_rank: HashMap<(Option<&'a str>, u32), ProcessId>,
+    /// By communicator.
+    members: Vec<Members>,
     /// By location: which thread of its process it is.
     thread: Vec<u32>,
+}
+
+/// Of a communicator, those that are exported: what has only a part of them has other ranks there.
+#[derive(Debug, Default)]
+pub(crate) struct Members {
+    pub(crate) processes: Vec<ProcessId>,
+    /// By rank, where in `processes`.
+    places: Vec<Option<u32>>,
+}
+
+impl Members {
+    fn new(by_rank: impl Iterator<Item = Option<ProcessId>>) -> Self {
+        let mut all = Self::default();
+        for process in by_rank {
+            let next = u32::try_from(all.processes.len()).ok();
+            all.places.push(next.filter(|_| process.is_some()));
+            all.processes.extend(process);
+        }
+        all
+    }
+
+    pub(crate) fn place(&self, rank: usize) -> Option<u32> {
+        self.places.get(rank).copied().flatten()
+    }
+
+    /// Whether it has members, which are all exported.
+    pub(crate) fn are_all(&self) -> bool {
+        !self.places.is_empty() && self.processes.len() == self.places.len()
+    }
 }
 
 impl<'a> Names<'a> {
@@ -33,13 +64,15 @@ impl<'a> Names<'a> {
             thread.push(*next);
             *next += 1;
         }
-        Self {
-            definitions,
-            places: processes.iter().copied().zip(0..).collect(),
-            processes,
-            by_rank: definitions.by_rank(),
-            thread,
-        }
+        let places: HashMap<ProcessId, u32> = processes.iter().copied().zip(0..).collect();
+        let by_rank = definitions.by_rank();
+        let exported =
+            |rank: u32, job: Option<&'a str>| by_rank.get(&(job, rank)).filter(|id| places.contains_key(*id));
+        let members = definitions.communicators.iter().map(|known| {
+            let all = known.members.iter().chain(&known.remote_members);
+            Members::new(all.map(|&rank| exported(rank?, known.job.as_deref()).copied()))
+        });
+        Self { definitions, members: members.collect(), places, processes, by_rank, thread }
     }
 
     /// Place of a process among those that are exported.
@@ -58,17 +91,9 @@ impl<'a> Names<'a> {
         self.places.contains_key(&known).then_some(known)
     }
 
-    /// All members by rank, if all are exported; of both groups of an inter-communicator.
-    pub(crate) fn members(&self, communicator: &Communicator) -> Option<Vec<ProcessId>> {
-        if communicator.kind == CommunicatorKind::Own || communicator.members.is_empty() {
-            return None;
-        }
-        let all = communicator.members.iter().chain(&communicator.remote_members);
-        all.map(|&rank| {
-            let process = self.by_rank.get(&(communicator.job.as_deref(), rank?)).copied()?;
-            self.places.contains_key(&process).then_some(process)
-        })
-        .collect()
+    /// Who is exported of a communicator's members; of both groups of an inter-communicator, the own one first.
+    pub(crate) fn members(&self, communicator: CommunicatorId) -> Option<&Members> {
+        self.members.get(communicator.index())
     }
 
     /// "rank 3", "rank 3 of job 17" where there are several, "process 1234".

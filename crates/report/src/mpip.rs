@@ -104,13 +104,18 @@ fn times(profile: &Profile, to: &mut dyn Write) -> io::Result<()> {
     section("MPI Time (seconds)", to)?;
     writeln!(to, "Task    AppTime    MPITime     MPI%")?;
     for (number, rank) in profile.ranks.iter().enumerate() {
-        let share = rank.mpi_percent.unwrap_or(f64::NAN);
+        let share = percent(rank.mpi_percent);
         let (app, mpi) = (seconds(rank.thread_wall_ns), seconds(rank.mpi_ns));
-        writeln!(to, "{:>4} {} {}    {share:5.2}", task(profile, number), g(app, 10), g(mpi, 10))?;
+        writeln!(to, "{:>4} {} {}    {share}", task(profile, number), g(app, 10), g(mpi, 10))?;
     }
     let (app, mpi) = (app_ns(profile), mpi_ns(profile));
-    let share = profile.totals.mpi_percent_of_all.unwrap_or(f64::NAN);
-    writeln!(to, "{:>4} {} {}    {share:5.2}", "*", g(seconds(app), 10), g(seconds(mpi), 10))
+    let share = percent(profile.totals.mpi_percent_of_all);
+    writeln!(to, "{:>4} {} {}    {share}", "*", g(seconds(app), 10), g(seconds(mpi), 10))
+}
+
+/// As C's `printf` writes it, in five columns.
+fn percent(share: Option<f64>) -> String {
+    share.map_or_else(|| format!("{:>5}", "nan"), |share| format!("{share:5.2}"))
 }
 
 fn seconds(ns: u64) -> f64 {

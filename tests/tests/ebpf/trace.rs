@@ -50,7 +50,7 @@ fn of_threads(mpi: Mpi) -> Result<(), Failed> {
     job.open_gate("start")?;
     job.wait()?.success()?;
     let profile = complete(&profiler.wait()?)?;
-    expect_sums(&agreement(&path, &job, Order::TruthOutside)?, &profile);
+    expect_sums(&agreement(mpi, &path, &job, Order::TruthOutside)?, &profile);
     Ok(())
 }
 

@@ -9,7 +9,7 @@
     question(Comm_group) question(Comm_rank) question(Comm_remote_group) question(Comm_remote_size)                    \
     question(Comm_set_attr) question(Comm_size) question(Comm_test_inter) question(Cartdim_get)                        \
     question(Dist_graph_neighbors_count) question(File_get_group) question(Get_elements_x)                             \
-    question(Graph_neighbors_count) question(Group_free) question(Group_rank) question(Group_size)                     \
+    question(Get_library_version) question(Graph_neighbors_count) question(Group_free) question(Group_rank) question(Group_size)                     \
     question(Group_translate_ranks) question(Initialized) question(Request_get_status) question(Test_cancelled)        \
     question(Topo_test) question(Type_size_x) question(Win_create_keyval) question(Win_get_attr)                       \
     question(Win_get_group) question(Win_get_name) question(Win_set_attr) SESSION_QUESTIONS(question)

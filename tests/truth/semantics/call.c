@@ -106,9 +106,12 @@ static void begun(struct call *call) {
     free(operation);
 }
 
+static int has_found_nothing(const struct call *call) {
+    return (call->flag != NULL && !*call->flag) || (call->index != NULL && *call->index == MPI_UNDEFINED) ||
+           (call->outcount != NULL && (*call->outcount == MPI_UNDEFINED || *call->outcount == 0));
+}
+
 static void completed(struct call *call, int result) {
-    int nothing = (call->flag != NULL && !*call->flag) || (call->index != NULL && *call->index == MPI_UNDEFINED) ||
-                  (call->outcount != NULL && *call->outcount == MPI_UNDEFINED);
     int by_status = result == MPI_ERR_IN_STATUS; /* which of them have failed */
     if (result != MPI_SUCCESS && !by_status) {
         /* What has failed is complete all the same, and has brought nothing: its handle means nothing any more. */
@@ -117,7 +120,7 @@ static void completed(struct call *call, int result) {
                 truth_request_completed(call->completing[i], NULL, 0);
         return;
     }
-    if (nothing && !by_status)
+    if (has_found_nothing(call) && !by_status)
         return;
     int count = call->index != NULL ? 1 : call->outcount != NULL ? *call->outcount : call->request_count;
     for (int i = 0; i < count; i++) {
@@ -153,6 +156,8 @@ void truth_after(struct call *call, int result) {
     truth_clock_stop();
     if (truth_open_event() != NULL)
         truth_open_event()->result = result;
+    if (result == MPI_SUCCESS && has_found_nothing(call))
+        truth_found_nothing();
     if (call->rule >= RULE_START && call->rule <= RULE_FREE_REQUEST) {
         after_request_call(call, result);
         return;

@@ -19,6 +19,9 @@ void truth_log_place(struct truth_header *header, uint64_t offset);
 
 /* What the thread's open call has been found to be; NULL: nothing is logged. (truth.c) */
 struct truth_event *truth_open_event(void);
+
+/* The open call has only asked, in vain, whether something has happened. */
+void truth_found_nothing(void);
 /* The open call has returned. */
 void truth_log_event(const struct truth_event *event);
 

@@ -10,6 +10,7 @@
 
 #include <dlfcn.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #define BUCKETS 4096
@@ -61,6 +62,19 @@ static void forget(uint64_t handle) {
         take_out(before);
 }
 
+#if !defined(OPEN_MPI) && (defined(MPICH_NAME) || defined(MPICH))
+static int is_intel(void) {
+    static _Atomic int known;
+    if (known == 0) {
+        char version[MPI_MAX_LIBRARY_VERSION_STRING];
+        int length;
+        ASK(Get_library_version, version, &length);
+        known = strncmp(version, "Intel", 5) == 0 ? 1 : 2;
+    }
+    return known == 1;
+}
+#endif
+
 /* Libraries hand out one request for all operations that are complete at once. */
 static int is_shared(const struct operation *operation, MPI_Request request) {
     (void)operation;
@@ -71,8 +85,8 @@ static int is_shared(const struct operation *operation, MPI_Request request) {
         atomic_store(&empty, dlsym(RTLD_DEFAULT, "ompi_request_empty"));
     return (void *)request == atomic_load(&empty);
 #elif defined(MPICH_NAME) || defined(MPICH)
-    /* A predefined object of the type request; MPI_REQUEST_NULL is an invalid one. */
-    return (unsigned)request >> 26 == 0x1b;
+    /* A predefined object of the type request; MPI_REQUEST_NULL is an invalid one. Intel MPI makes them itself: the first four. */
+    return (unsigned)request >> 26 == 0x1b || ((unsigned)request - 0xac000000 < 4 && is_intel());
 #else
     /* The standard ABI does not tell which: whatever is complete at once. Persistent requests are so before they are started. */
     int complete = 0;

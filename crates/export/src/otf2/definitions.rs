@@ -272,8 +272,8 @@ fn communicators(to: &mut Writer, names: &Names<'_>, used: &Used) {
             })
         } else {
             // Of those whose members are not known, no messages are written; a group is there all the same.
-            let members = names.members(known).unwrap_or_default();
-            let members = members.iter().filter_map(|&process| names.place(process).map(u64::from));
+            let members = names.members(id).into_iter().flat_map(|members| &members.processes);
+            let members = members.filter_map(|&process| names.place(process).map(u64::from));
             to.group(next, "", group::MEMBERS, &members.collect::<Vec<_>>());
             next += 1;
             next - 1

@@ -6,8 +6,8 @@ use hashbrown::HashMap;
 use mpiprobe_functions::{Communication, Operation as When, Pattern};
 use mpiprobe_replay::LooseEnds;
 use mpiprobe_trace::{
-    Bytes, Change, ChangeRow, CommunicatorId, LocationId, Object, Operation, Partner, ProcessId, Root, Row, Shape,
-    Span, Transfer,
+    Bytes, Change, ChangeRow, Communicator, CommunicatorId, CommunicatorKind, LocationId, Object, Operation, Partner,
+    ProcessId, Root, Row, Shape, Span, Transfer,
 };
 
 use super::{
@@ -15,7 +15,10 @@ use super::{
     definitions::collective_number,
     used::{PROGRAM, Used},
 };
-use crate::{names::Names, rows::Visitor};
+use crate::{
+    names::{Members, Names},
+    rows::Visitor,
+};
 
 /// Record ids.
 mod id {
@@ -576,20 +579,25 @@ impl Translator<'_> {
         // The two groups of an inter-communicator are one in the archive.
         let own = self.names.definitions.process(self.process)?.rank;
         let is_remote = known.is_inter() && !known.remote_members.contains(&own);
-        let first = if is_remote { u32::try_from(known.members.len()).ok()? } else { 0 };
+        let first = if is_remote { known.members.len() } else { 0 };
         Some(Message {
-            peer: rank + first,
+            peer: self.rank_in_group(id, known, first + rank as usize)?,
             communicator: self.used.communicator(id)?,
             tag: tag.cast_unsigned(),
             bytes: bytes(transfer.bytes),
         })
     }
 
+    /// Its rank among those of the communicator that are in the archive.
+    fn rank_in_group(&self, id: CommunicatorId, known: &Communicator, rank: usize) -> Option<u32> {
+        if known.kind == CommunicatorKind::Own { Some(0) } else { self.names.members(id)?.place(rank) }
+    }
+
     fn joint(&self, operation: &Operation) -> Option<Act> {
         let id = operation.communicator?;
         let known = self.names.definitions.communicator(id)?;
-        let is_alone = known.kind == mpiprobe_trace::CommunicatorKind::Own;
-        if known.is_inter() || (!is_alone && self.names.members(known).is_none()) {
+        let is_alone = known.kind == CommunicatorKind::Own;
+        if known.is_inter() || (!is_alone && !self.names.members(id).is_some_and(Members::are_all)) {
             return None;
         }
         let root = match operation.root {
@@ -640,10 +648,12 @@ impl Translator<'_> {
             "Get" | "get" => id::RMA_GET,
             _ => id::RMA_ATOMIC,
         };
+        let over = self.names.definitions.windows.get(window.index())?.communicator?;
+        let known = self.names.definitions.communicator(over)?;
         Some(Act::Access(Access {
             record,
             window: self.used.window(window)?,
-            peer: sent.or(received)?.0,
+            peer: self.rank_in_group(over, known, sent.or(received)?.0 as usize)?,
             sent: sent.map_or(0, |(_, bytes)| bytes),
             received: received.map_or(0, |(_, bytes)| bytes),
         }))

@@ -1,6 +1,7 @@
 //! The rings in a file of the wrapper's, and what their lines refer to.
 
 use std::{
+    collections::HashMap,
     fs::{File, OpenOptions},
     io,
     mem::offset_of,
@@ -13,7 +14,7 @@ use std::{
 
 use bytemuck::AnyBitPattern;
 use mpiprobe_common::{
-    EndedThread, Flow, FlowKey, Layout, PhaseKey,
+    EndedThread, FlowKey, Layout, PhaseKey,
     file::{
         COMMUNICATORS_REGION, FLOWS_REGION, Header, LINES_REGION, NAMES_REGION, PHASES_REGION, RING_LINES, RINGS,
         RINGS_REGION, Region,
@@ -23,9 +24,6 @@ use mpiprobe_common::{
 
 use super::{Referred, Rings, communicator};
 use crate::{CommunicatorSnapshot, RecentSwitch, TableFile, TableFileError, ThreadSnapshot};
-
-/// Flows that are read at once.
-const FLOWS_AT_ONCE: u32 = 256;
 
 /// Those of one process image. As long as it lives, calls are written to them; then they may still be read.
 #[derive(Debug)]
@@ -55,7 +53,7 @@ impl FileRings {
 
     /// What its lines refer to.
     pub fn referred(self: &Arc<Self>) -> FileReferred {
-        FileReferred { rings: Arc::clone(self), flows: Vec::new() }
+        FileReferred { rings: Arc::clone(self), flows: HashMap::new() }
     }
 
     fn entry<T: AnyBitPattern>(&self, region: Region<T>, index: u32) -> Option<T> {
@@ -103,34 +101,19 @@ impl Rings for FileRings {
 #[derive(Debug)]
 pub struct FileReferred {
     rings: Arc<FileRings>,
-    /// As many as have been asked for.
-    flows: Vec<FlowKey>,
-}
-
-impl FileReferred {
-    /// Reads further flows. Tells whether there were any.
-    fn read_flows(&mut self) -> Option<bool> {
-        let first = u32::try_from(self.flows.len()).ok()?;
-        let used = u32::try_from(self.rings.header().ok()?.flows).unwrap_or(u32::MAX).min(FLOWS_REGION.capacity);
-        let wanted = used.saturating_sub(first).min(FLOWS_AT_ONCE);
-        let mut bytes = vec![0; wanted as usize * size_of::<Flow>()];
-        self.rings.file.read_exact_at(&mut bytes, FLOWS_REGION.at(first)?).ok()?;
-        let flows = bytes.chunks_exact(size_of::<Flow>());
-        let flows = flows.filter_map(|flow| bytemuck::try_pod_read_unaligned(flow).ok());
-        self.flows.extend(flows.map(|flow: Flow| flow.key));
-        Some(wanted > 0)
-    }
+    /// By index. Those that were asked for, because a line that was written later refers to them: others may be half written.
+    flows: HashMap<u32, FlowKey>,
 }
 
 impl Referred for FileReferred {
     fn flow(&mut self, plus_1: u32) -> Option<FlowKey> {
-        let index = plus_1.checked_sub(1)? as usize;
-        while self.flows.len() <= index {
-            if self.read_flows() != Some(true) {
-                return None;
-            }
+        let index = plus_1.checked_sub(1)?;
+        if let Some(known) = self.flows.get(&index) {
+            return Some(*known);
         }
-        self.flows.get(index).copied()
+        let flow = self.rings.entry(FLOWS_REGION, index)?;
+        self.flows.insert(index, flow.key);
+        Some(flow.key)
     }
 
     fn communicator(&mut self, number: u32) -> Option<CommunicatorSnapshot> {

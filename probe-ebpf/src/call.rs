@@ -8,7 +8,7 @@ use aya_ebpf::{
     },
     programs::ProbeContext,
 };
-use mpiprobe_common::{Cookie, Loss, OpenCall, Target, ThreadState};
+use mpiprobe_common::{Cookie, Loss, OpenCall, Target, ThreadState, trampoline::is_return_trampoline};
 
 use crate::{
     armed,
@@ -17,7 +17,7 @@ use crate::{
     maps::{TARGETS, configured},
     semantics::{self, Returned},
     phases, recent,
-    registers::{RETURN_ADDRESS_BYTES, Registers, is_return_trampoline},
+    registers::{RETURN_ADDRESS_BYTES, Registers},
     statistics::{chosen, count_loss, process_counters, record},
     thread, tools, unsure,
 };

@@ -49,15 +49,3 @@ impl Registers {
 
 /// What `ret` pops: at a return probe the stack pointer is this much above that at entry.
 pub const RETURN_ADDRESS_BYTES: u64 = 8;
-
-/// Whether a word on the stack is the address of the kernel's return trampoline.
-///
-/// The trampoline is at the beginning of a page of its own, the topmost that is free in user space (kernel/events/uprobes.c,
-/// `xol_add_vma`): above the stack, or, without address randomisation, among the libraries. No return address of the program's
-/// own is at the beginning of a page up there.
-#[inline(always)]
-pub fn is_return_trampoline(word: u64) -> bool {
-    const LOWEST: u64 = 0x7000_0000_0000;
-    const END: u64 = 1 << 47;
-    word & 0xfff == 0 && word >= LOWEST && word < END
-}

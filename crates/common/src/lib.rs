@@ -30,6 +30,7 @@ pub mod tables;
 pub mod thread;
 pub mod tool;
 pub mod trace;
+pub mod trampoline;
 
 pub use cache_key::CacheKey;
 pub use call_cache::{CachedCall, CallCache};

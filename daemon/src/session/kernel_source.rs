@@ -197,6 +197,7 @@ impl Source for KernelSource {
                 loaded.conclude(&mut self.observation);
                 self.observation.find_code_of_ended(&|pid| loaded.list(pid));
             }
+            self.observation.stop_trace();
         }
         let profile = self.observation.profile(end);
         if end.is_some() {

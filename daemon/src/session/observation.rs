@@ -395,6 +395,14 @@ impl Observation {
         }
     }
 
+    /// Records no more calls: the last profile, which is about to be made, has all that are recorded, and few more.
+    pub(super) fn stop_trace(&mut self) {
+        if let Some(traced) = &mut self.traced {
+            traced.look(&self.targets.process_table, || self.coverage.probes.implementation());
+            traced.stop();
+        }
+    }
+
     /// Ends the recording of the course of events.
     pub(super) fn finish_trace(&mut self) {
         if let Some(mut traced) = self.traced.take() {

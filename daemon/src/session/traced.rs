@@ -80,6 +80,11 @@ impl TracedProcesses {
         self.tracing.name_sites(|slot, address| sites.call_site(slot, address, process_table.process(slot), is_last));
     }
 
+    /// Nothing more is recorded.
+    pub(super) fn stop(&self) {
+        self.tracing.stop();
+    }
+
     /// Ends the recording, with all that is known by now.
     pub(super) fn finish(mut self, process_table: &ProcessTable, sites: &mut Sites) {
         self.tracing.stop();

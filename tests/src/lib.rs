@@ -45,6 +45,7 @@ pub mod hang;
 pub mod job;
 mod mpi;
 pub mod open_calls;
+pub mod openmetrics;
 pub mod origins;
 pub mod phases;
 pub mod picture;

@@ -3,17 +3,23 @@
 use std::{
     fs::File,
     io::Read as _,
+    net::SocketAddr,
     os::unix::fs::MetadataExt as _,
     path::{Path, PathBuf},
+    time::Duration,
 };
 
 use mpiprobe_model::filter::bytes;
-use serde::{Deserialize, Deserializer, Serialize, de::Error as _};
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
 
 use super::{SOCKET, error::ServiceError};
 
 /// Bytes of a file; what is longer is none that a person has written.
 const LONGEST: u64 = 256 << 10;
+/// Between two looks at a job, and at who is there.
+const SHORTEST: Duration = Duration::from_millis(100);
+/// Series of a node: fewer have no room for the service's own and one job's, more are nothing that a node should be asked for.
+const SERIES: [u32; 2] = [100, 10_000];
 
 /// All of it. Whatever is missing in the file has its default.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -26,6 +32,47 @@ pub struct Configuration {
     /// Whose members see all jobs; none: root alone does.
     pub admin_group: Option<String>,
     pub quota: Quota,
+    pub jobs: Jobs,
+    pub metrics: Metrics,
+}
+
+/// What the service observes unasked.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Jobs {
+    /// Every job, from when it is seen until its end.
+    pub observe: bool,
+    /// Of these users only, by name or number; empty: of all.
+    pub users: Vec<String>,
+    /// How often it looks which jobs there are.
+    #[serde(deserialize_with = "period", serialize_with = "as_text")]
+    pub look_every: Duration,
+    /// How often it looks at what each of them has done.
+    #[serde(deserialize_with = "period", serialize_with = "as_text")]
+    pub interval: Duration,
+    /// Functions, as `--functions` has them.
+    #[serde(deserialize_with = "functions")]
+    pub functions: String,
+    /// Also what calls move.
+    pub traffic: bool,
+    /// Jobs at once.
+    pub most: u32,
+    /// Tables of all of them, bytes.
+    #[serde(deserialize_with = "size")]
+    pub tables: u64,
+}
+
+/// What monitoring is told.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Metrics {
+    /// Where everybody may read it; `None`: nowhere but at the socket, and by those who see all jobs.
+    pub address: Option<SocketAddr>,
+    /// Whose a job is, by name.
+    pub user: bool,
+    /// Series of this node.
+    #[serde(deserialize_with = "series")]
+    pub series: u32,
 }
 
 /// What one user may have of the service, all clients together.
@@ -46,7 +93,35 @@ pub struct Quota {
 
 impl Default for Configuration {
     fn default() -> Self {
-        Self { socket: SOCKET.into(), user: "mpiprobe".into(), admin_group: None, quota: Quota::default() }
+        Self {
+            socket: SOCKET.into(),
+            user: "mpiprobe".into(),
+            admin_group: None,
+            quota: Quota::default(),
+            jobs: Jobs::default(),
+            metrics: Metrics::default(),
+        }
+    }
+}
+
+impl Default for Jobs {
+    fn default() -> Self {
+        Self {
+            observe: false,
+            users: Vec::new(),
+            look_every: Duration::from_secs(2),
+            interval: Duration::from_secs(10),
+            functions: "default".into(),
+            traffic: false,
+            most: 16,
+            tables: 512 << 20,
+        }
+    }
+}
+
+impl Default for Metrics {
+    fn default() -> Self {
+        Self { address: None, user: false, series: 400 }
     }
 }
 
@@ -94,6 +169,30 @@ fn size<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u64, D::Error> {
     }
 }
 
+/// A time, such as `10s`.
+fn period<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Duration, D::Error> {
+    let parsed = humantime::parse_duration(&String::deserialize(deserializer)?);
+    let is_long_enough = |period: &Duration| *period >= SHORTEST;
+    parsed.ok().filter(is_long_enough).ok_or_else(|| D::Error::custom("a time of at least 100ms, such as 10s"))
+}
+
+fn as_text<S: Serializer>(period: &Duration, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_str(&humantime::format_duration(*period))
+}
+
+fn functions<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
+    let selection = String::deserialize(deserializer)?;
+    mpiprobe_functions::select(&selection).map_err(D::Error::custom)?;
+    Ok(selection)
+}
+
+fn series<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u32, D::Error> {
+    let [fewest, most] = SERIES;
+    let series = u32::deserialize(deserializer)?;
+    let is_possible = (fewest..=most).contains(&series);
+    if is_possible { Ok(series) } else { Err(D::Error::custom(format!("{fewest} to {most} series"))) }
+}
+
 #[cfg(test)]
 mod tests {
     use std::{fs, os::unix::fs::PermissionsExt as _};
@@ -123,7 +222,16 @@ mod tests {
     fn mistakes_are_told_with_their_place() {
         let told = read("admin-grup = \"staff\"\n", 0o644).unwrap_err();
         assert!(told.contains("service.toml") && told.contains("admin-grup") && told.contains("line 1"), "{told}");
-        assert!(read("[quota]\ntables = \"much\"\n", 0o644).unwrap_err().contains("such as 64MiB"));
+        for (text, said) in [
+            ("[quota]\ntables = \"much\"\n", "such as 64MiB"),
+            ("[jobs]\ninterval = \"1us\"\n", "at least 100ms"),
+            ("[jobs]\nfunctions = \"MPI_Sned\"\n", "MPI_Sned"),
+            ("[metrics]\nseries = 7\n", "100 to 10000 series"),
+            ("[metrics]\naddress = \"somewhere\"\n", "socket address"),
+        ] {
+            let told = read(text, 0o644).unwrap_err();
+            assert!(told.contains(said), "{told}");
+        }
     }
 
     #[test]
@@ -132,8 +240,25 @@ mod tests {
     }
 
     #[test]
+    fn what_the_documents_show_are_the_defaults() {
+        let text = include_str!("../../../docs/service.md");
+        let block = text.split_once("```toml\n").and_then(|(_, rest)| rest.split_once("```")).unwrap().0;
+        assert_eq!(read(block, 0o644).unwrap(), Configuration::default());
+        let example = include_str!("../../systemd/service.toml");
+        let is_set = |line: &str| {
+            line.starts_with("# ") && line.contains(" = ") && !line.contains("hpcadmin") && !line.contains("9464")
+        };
+        let uncommented = example.lines().map(|line| if is_set(line) { &line[2..] } else { line });
+        let uncommented = uncommented.collect::<Vec<_>>().join("\n");
+        assert!(uncommented.contains("\nseries = 400"), "{uncommented}");
+        assert_eq!(read(&uncommented, 0o644).unwrap(), Configuration::default());
+    }
+
+    #[test]
     fn it_is_passed_on_as_it_is() {
-        let set = Configuration { admin_group: Some("staff".into()), ..Configuration::default() };
+        let jobs = Jobs { interval: Duration::from_millis(1500), ..Jobs::default() };
+        let metrics = Metrics { address: "[::1]:9464".parse().ok(), ..Metrics::default() };
+        let set = Configuration { admin_group: Some("staff".into()), jobs, metrics, ..Configuration::default() };
         let passed = serde_json::from_str(&serde_json::to_string(&set).unwrap()).unwrap();
         assert_eq!(set, passed);
     }

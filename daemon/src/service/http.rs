@@ -27,12 +27,14 @@ use mpiprobe_discover::{Caller, ProcRoot, Scanner};
 use mpiprobe_plan::ImplementationRecogniser;
 use mpiprobe_report::present::JobList;
 use mpiprobe_view::Asked;
+use rustix::time::{ClockId, clock_gettime};
 use serde_json::json;
 use tokio::net::{UnixListener, UnixStream};
 
 use super::{
     client::Client,
     configuration::Configuration,
+    jobs::{self, Board, OfService},
     link::Surroundings,
     watched::{Line, Watched, Watching, line},
 };
@@ -61,7 +63,9 @@ type Answer = Response<Either<Full<Bytes>, Stream>>;
 /// All that connections share.
 #[derive(Debug)]
 pub(super) struct Service {
-    pub(super) settings: Mutex<Settings>,
+    pub(super) settings: Arc<Mutex<Settings>>,
+    /// What is observed unasked.
+    pub(super) board: Arc<Board>,
     parse: (Parse, ParseHang),
     connections: Mutex<HashMap<u32, u32>>,
     lists: Mutex<HashMap<Key, (Instant, Bytes)>>,
@@ -95,7 +99,8 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 impl Service {
     pub(super) fn new(settings: Settings, parse: (Parse, ParseHang)) -> Arc<Self> {
         Arc::new(Self {
-            settings: Mutex::new(settings),
+            settings: Arc::new(Mutex::new(settings)),
+            board: Arc::default(),
             parse,
             connections: Mutex::default(),
             lists: Mutex::default(),
@@ -173,6 +178,15 @@ impl Service {
         match (request.method(), path.as_slice()) {
             (&Method::GET, ["v1", "jobs"]) => self.jobs(client).await,
             (&Method::GET, ["v1", "service"]) => self.own_state(client),
+            (&Method::GET, ["metrics"]) if client.sees_all() => {
+                let mut answer = whole(StatusCode::OK, self.metrics());
+                answer.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(jobs::CONTENT_TYPE));
+                answer
+            }
+            (&Method::GET, ["metrics"]) => failed(
+                StatusCode::FORBIDDEN,
+                "metrics are of all jobs, and you may not see all; the administrator can name a port for them ([metrics] in docs/service.md)",
+            ),
             (&Method::GET, ["v1", "observe"]) => match (self.parse.0)(words()) {
                 Ok(options) => self.observe(client, options).await,
                 Err(why) => failed(StatusCode::BAD_REQUEST, &why),
@@ -193,11 +207,11 @@ impl Service {
                     failed(StatusCode::NOT_FOUND, "there is no such observation of yours")
                 }
             }
-            (_, ["v1", "jobs" | "service" | "observe" | "hang"]) => not_allowed("GET"),
+            (_, ["metrics"] | ["v1", "jobs" | "service" | "observe" | "hang"]) => not_allowed("GET"),
             (_, ["v1", "observations", _, "end" | "recent" | "no-recent"]) => not_allowed("POST"),
             _ => failed(
                 StatusCode::NOT_FOUND,
-                "there is /v1/jobs, /v1/service, /v1/observe and /v1/hang; see docs/service.md",
+                "there is /v1/jobs, /v1/service, /v1/observe, /v1/hang and /metrics; see docs/service.md",
             ),
         }
     }
@@ -247,6 +261,13 @@ impl Service {
         let (user, quota) = (client.caller.user, locked(&self.settings).configuration.quota);
         let (observations, bytes) = self.watched.usage(user);
         let refusals = locked(&self.refusals).get(&user).copied().unwrap_or(0);
+        let Settings { configuration, surroundings } = locked(&self.settings).clone();
+        let is_observed = configuration.jobs.observe;
+        let unasked = client.sees_all().then(|| {
+            let failed: Vec<_> =
+                self.board.failures().into_iter().map(|(job, why)| json!({ "job": job, "why": why })).collect();
+            json!({ "set": configuration.jobs, "observed": self.board.running(), "failed": failed })
+        });
         json(&json!({
             "schema": "mpiprobe.service/1",
             "version": env!("CARGO_PKG_VERSION"),
@@ -259,7 +280,25 @@ impl Service {
                 "refused": refusals,
             },
             "quota": quota,
+            "jobs_observed": is_observed,
+            "jobs": unasked,
+            "metrics": surroundings.metrics,
         }))
+    }
+
+    /// What monitoring is told, as OpenMetrics.
+    pub(super) fn metrics(&self) -> Bytes {
+        let with_user = locked(&self.settings).configuration.metrics.user;
+        let (observations, table_bytes) = self.watched.usage_of_all();
+        let processor = clock_gettime(ClockId::ProcessCPUTime);
+        let of_service = OfService {
+            observations,
+            table_bytes,
+            refusals: locked(&self.refusals).values().sum(),
+            cpu_seconds: processor.tv_sec as f64 + processor.tv_nsec as f64 / 1e9,
+            uptime_seconds: self.began.elapsed().as_secs_f64(),
+        };
+        jobs::exposition(&self.board, &of_service, with_user).into()
     }
 
     async fn observe(&self, client: &Client, options: Options) -> Answer {

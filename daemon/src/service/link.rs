@@ -3,6 +3,7 @@
 
 use std::{
     io,
+    net::SocketAddr,
     os::fd::{AsFd as _, BorrowedFd, OwnedFd},
     sync::{Arc, Mutex, PoisonError},
 };
@@ -41,9 +42,10 @@ pub(super) enum Reply {
 /// What the supervisor tells the worker.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) enum Order {
-    /// With the socket that clients come to, that for files and that for programs. Behind it is what `/etc/passwd` says.
+    /// With the socket that clients come to, that for files, that for programs and, if there is one, that for monitoring. Behind it is
+    /// what `/etc/passwd` says.
     Begin { configuration: Box<Configuration>, surroundings: Surroundings },
-    /// Other settings from now on, and as before what `/etc/passwd` says.
+    /// Other settings from now on, and as before what `/etc/passwd` says. With another socket for monitoring, if that has changed.
     Change { configuration: Box<Configuration>, surroundings: Surroundings },
 }
 
@@ -55,6 +57,16 @@ pub(super) struct Surroundings {
     pub(super) pid_namespace: u64,
     /// The number of the group whose members see all.
     pub(super) admin_group: Option<u32>,
+    pub(super) metrics: Port,
+}
+
+/// Where monitoring may ask.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Port {
+    /// `None`: nowhere.
+    pub(super) address: Option<SocketAddr>,
+    /// Why it cannot where it should.
+    pub(super) problem: Option<String>,
 }
 
 /// What the worker tells the supervisor.

@@ -3,7 +3,8 @@
 //! Two processes run this binary. The [`supervisor`] holds capabilities; it opens, loads and attaches ([`grants`]), hands out descriptors,
 //! and reads nothing that others have written. The [`worker`] has no rights at all and is confined ([`confinement`]); it looks for jobs,
 //! reads ELF and DWARF, serves clients ([`http`]) as far as the kernel says who they are ([`client`]), and asks the other one for what it
-//! needs ([`link`]). Its end is a restart, and no harm to any job.
+//! needs ([`link`]). Its end is a restart, and no harm to any job. What it observes unasked is in [`jobs`], and told to monitoring by
+//! [`scrape`].
 
 mod client;
 mod configuration;
@@ -11,8 +12,10 @@ mod confinement;
 mod error;
 mod grants;
 mod http;
+mod jobs;
 mod link;
 mod rights;
+mod scrape;
 mod supervisor;
 mod watched;
 mod worker;
@@ -20,6 +23,7 @@ mod worker;
 pub use configuration::Configuration;
 pub use error::ServiceError;
 pub use http::{Parse, ParseHang};
+pub use jobs::{Family, families};
 pub use supervisor::run;
 pub use worker::work_if_asked;
 

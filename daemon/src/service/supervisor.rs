@@ -3,8 +3,9 @@
 use std::{
     collections::VecDeque,
     io,
+    net::{SocketAddr, TcpListener},
     os::{
-        fd::{AsFd as _, OwnedFd},
+        fd::{AsFd as _, BorrowedFd, OwnedFd},
         unix::{
             fs::{DirBuilderExt as _, FileTypeExt as _, MetadataExt as _, PermissionsExt as _},
             net::{UnixListener, UnixStream},
@@ -32,7 +33,7 @@ use super::{
     configuration::Configuration,
     error::ServiceError,
     grants,
-    link::{Order, Surroundings, Word, receive, send},
+    link::{Order, Port, Surroundings, Word, receive, send},
     rights,
     worker::{NAME, SIGN_OF_LIFE},
 };
@@ -44,6 +45,8 @@ const SILENCE: Duration = SIGN_OF_LIFE.saturating_mul(12);
 const ENDS: (usize, Duration) = (5, Duration::from_mins(1));
 /// Observations at once, of all users.
 const MOST_OBSERVATIONS: usize = 64;
+/// For the worker to close a port.
+const CLOSING: Duration = Duration::from_secs(2);
 /// What of `/etc/passwd` a packet has room for, bytes: whoever is behind that is shown as a number.
 const MOST_OF_USERS: usize = 96 << 10;
 
@@ -56,17 +59,23 @@ pub fn run(path: &Path, is_usual: bool, socket: Option<&Path>) -> Result<(), Ser
     };
     let configuration: Configuration = read()?;
     rights::check()?;
-    let listener = listener(&configuration.socket)?;
-    let mut surroundings = surroundings(&configuration)?;
+    let (listener, mut monitoring) = listeners(&configuration)?;
+    let surroundings = surroundings(&configuration, monitoring.port.clone())?;
     rights::keep_needed(&configuration.user)?;
-    let mut supervisor = Supervisor::new(listener, configuration, surroundings.clone())?;
+    let mut supervisor = Supervisor::new(listener, configuration, surroundings)?;
+    supervisor.monitoring = monitoring.socket.take();
     supervisor.start()?;
     loop {
         match supervisor.event()? {
             Event::Signal(SIGHUP) => match read() {
                 Ok(changed) => {
-                    surroundings.admin_group = admin_group(&changed)?;
-                    supervisor.change(changed, surroundings.clone());
+                    supervisor.surroundings.admin_group = admin_group(&changed)?;
+                    let address = changed.metrics.address;
+                    supervisor.change(changed);
+                    let is_other = address != monitoring.asked || monitoring.port.problem.is_some();
+                    if !monitoring.is_given && is_other {
+                        monitoring = supervisor.listen_elsewhere(address);
+                    }
                     say("the service has read its configuration again");
                 }
                 Err(error) => say(format_args!("{error}; what was set before stays")),
@@ -95,6 +104,8 @@ enum Event {
 
 struct Supervisor {
     listener: OwnedFd,
+    /// Where monitoring asks.
+    monitoring: Option<OwnedFd>,
     configuration: Configuration,
     surroundings: Surroundings,
     worker: Option<Worker>,
@@ -126,7 +137,8 @@ impl Supervisor {
         });
         thread.map_err(ServiceError::system("cannot wait for signals"))?;
         let (worker, ends) = (None, VecDeque::new());
-        Ok(Self { listener, configuration, surroundings, worker, generation: 0, ends, events, to })
+        let monitoring = None;
+        Ok(Self { listener, monitoring, configuration, surroundings, worker, generation: 0, ends, events, to })
     }
 
     fn event(&self) -> Result<Event, ServiceError> {
@@ -156,7 +168,11 @@ impl Supervisor {
             .stdout(Stdio::null())
             .spawn()
             .map_err(failed())?;
-        let limits = Limits { engines: MOST_OBSERVATIONS, bytes: self.configuration.quota.tables_of_all };
+        let Configuration { quota, jobs, .. } = &self.configuration;
+        let limits = Limits {
+            engines: MOST_OBSERVATIONS.saturating_add(jobs.most as usize),
+            bytes: quota.tables_of_all.saturating_add(jobs.tables),
+        };
         grants::serve(files, limits).and_then(|()| grants::serve(programs, limits)).map_err(failed())?;
         self.generation += 1;
         let (generation, to) = (self.generation, self.to.clone());
@@ -174,7 +190,8 @@ impl Supervisor {
             configuration: Box::new(self.configuration.clone()),
             surroundings: self.surroundings.clone(),
         };
-        let given = [self.listener.as_fd(), their_files.as_fd(), their_programs.as_fd()];
+        let mut given = vec![self.listener.as_fd(), their_files.as_fd(), their_programs.as_fd()];
+        given.extend(self.monitoring.as_ref().map(OwnedFd::as_fd));
         send(orders.as_fd(), &order, &users(), &given).map_err(failed())?;
         self.worker = Some(Worker { child, orders, heard: Instant::now() });
         Ok(())
@@ -195,14 +212,37 @@ impl Supervisor {
         }
     }
 
-    fn change(&mut self, configuration: Configuration, surroundings: Surroundings) {
-        (self.configuration, self.surroundings) = (configuration, surroundings);
+    fn change(&mut self, configuration: Configuration) {
+        self.configuration = configuration;
+        self.tell_change(&[]);
+    }
+
+    /// Has monitoring ask elsewhere, or nowhere.
+    fn listen_elsewhere(&mut self, address: Option<SocketAddr>) -> Monitoring {
+        // The worker closes the present one first: both may be the same port.
+        (self.monitoring, self.surroundings.metrics) = (None, Port::default());
+        self.tell_change(&[]);
+        let began = Instant::now();
+        let mut bound = Monitoring::bind(address);
+        while bound.port.problem.is_some() && began.elapsed() < CLOSING {
+            thread::sleep(Duration::from_millis(50));
+            bound = Monitoring::bind(address);
+        }
+        bound.tell();
+        self.surroundings.metrics = bound.port.clone();
+        let socket = bound.socket.take();
+        self.tell_change(socket.as_ref().map(OwnedFd::as_fd).as_slice());
+        self.monitoring = socket;
+        bound
+    }
+
+    fn tell_change(&self, descriptors: &[BorrowedFd<'_>]) {
         let Some(worker) = &self.worker else { return };
         let order = Order::Change {
             configuration: Box::new(self.configuration.clone()),
             surroundings: self.surroundings.clone(),
         };
-        if let Err(error) = send(worker.orders.as_fd(), &order, &users(), &[]) {
+        if let Err(error) = send(worker.orders.as_fd(), &order, &users(), descriptors) {
             say(format_args!("the worker of the service cannot be told of its configuration: {error}"));
         }
     }
@@ -249,11 +289,81 @@ fn told(status: ExitStatus) -> String {
     status.to_string()
 }
 
-/// The socket that systemd listens on, or one of our own.
-fn listener(path: &Path) -> Result<OwnedFd, ServiceError> {
-    let listen = |source| ServiceError::Listen { path: path.into(), source };
+/// The socket that monitoring comes to, and what is told of it.
+#[derive(Debug, Default)]
+struct Monitoring {
+    socket: Option<OwnedFd>,
+    port: Port,
+    /// What the settings say.
+    asked: Option<SocketAddr>,
+    /// systemd listens.
+    is_given: bool,
+}
+
+impl Monitoring {
+    /// What cannot be had is said, and done without.
+    fn bind(address: Option<SocketAddr>) -> Self {
+        let Some(address) = address else { return Self::default() };
+        match TcpListener::bind(address).and_then(Self::of) {
+            Ok(bound) => Self { asked: Some(address), ..bound },
+            Err(error) => {
+                let problem = format!(
+                    "metrics cannot be had at {address}: {error}; the service goes on without: name another `address` in [metrics], or end \
+                     who has this one, and reload or restart it"
+                );
+                Self { port: Port { address: None, problem: Some(problem) }, asked: Some(address), ..Self::default() }
+            }
+        }
+    }
+
+    fn of(listener: TcpListener) -> io::Result<Self> {
+        listener.set_nonblocking(true)?;
+        let port = Port { address: Some(listener.local_addr()?), problem: None };
+        Ok(Self { socket: Some(listener.into()), port, ..Self::default() })
+    }
+
+    fn tell(&self) {
+        if let Some(problem) = &self.port.problem {
+            say(problem);
+        }
+        if let Some(address) = self.port.address {
+            say(format_args!("metrics are at http://{address}/metrics"));
+            if !self.is_given && has_own_network() {
+                say(
+                    "the service has a network of its own (PrivateNetwork= in its unit), in which nobody asks: enable \
+                     mpiprobe-metrics.socket instead of naming an address",
+                );
+            }
+        }
+    }
+}
+
+/// Whether the network is another one than that of the system, or of the container.
+fn has_own_network() -> bool {
+    let network = |process: &str| std::fs::metadata(format!("/proc/{process}/ns/net")).map(|network| network.ino());
+    matches!((network("self"), network("1")), (Ok(own), Ok(systems)) if own != systems)
+}
+
+/// Where clients come, and where monitoring does: sockets that systemd listens on, or of our own.
+fn listeners(configuration: &Configuration) -> Result<(OwnedFd, Monitoring), ServiceError> {
     let mut given = ListenFd::from_env();
-    if let Some(listener) = given.take_unix_listener(0).map_err(listen)? {
+    let monitoring = (0..given.len()).find_map(|place| given.take_tcp_listener(place).ok()?);
+    let monitoring = match monitoring.map(Monitoring::of) {
+        Some(Ok(monitoring)) => Monitoring { is_given: true, ..monitoring },
+        Some(Err(error)) => return Err(ServiceError::System { what: "the port for metrics", source: error }),
+        None => Monitoring::bind(configuration.metrics.address),
+    };
+    monitoring.tell();
+    if monitoring.port.address.is_some() && !configuration.jobs.observe {
+        say("no jobs are observed unasked (`observe` in [jobs]): metrics are of the service alone");
+    }
+    let clients = (0..given.len()).find_map(|place| given.take_unix_listener(place).ok()?);
+    Ok((listener(clients, &configuration.socket)?, monitoring))
+}
+
+fn listener(given: Option<UnixListener>, path: &Path) -> Result<OwnedFd, ServiceError> {
+    let listen = |source| ServiceError::Listen { path: path.into(), source };
+    if let Some(listener) = given {
         return nonblocking(listener).map_err(listen);
     }
     if UnixStream::connect(path).is_ok() {
@@ -284,7 +394,7 @@ fn remove_stale(path: &Path) -> io::Result<()> {
     }
 }
 
-fn surroundings(configuration: &Configuration) -> Result<Surroundings, ServiceError> {
+fn surroundings(configuration: &Configuration, metrics: Port) -> Result<Surroundings, ServiceError> {
     let namespace = |name: &str| {
         let state = std::fs::metadata(format!("/proc/self/ns/{name}"));
         state.map(|state| state.ino()).map_err(ServiceError::system("own namespaces are not known"))
@@ -293,6 +403,7 @@ fn surroundings(configuration: &Configuration) -> Result<Surroundings, ServiceEr
         user_namespace: namespace("user")?,
         pid_namespace: namespace("pid")?,
         admin_group: admin_group(configuration)?,
+        metrics,
     })
 }
 

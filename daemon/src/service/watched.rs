@@ -101,6 +101,12 @@ impl Watched {
         own.fold((0, 0), |(number, bytes), entry| (number + 1, bytes + entry.bytes))
     }
 
+    /// How many there are of all users, and bytes of their tables.
+    pub(super) fn usage_of_all(&self) -> (u64, u64) {
+        let all = self.all();
+        (all.len() as u64, all.values().map(|entry| entry.bytes).sum())
+    }
+
     /// Begins one, if the user may have one more.
     pub(super) fn begin(
         self: &Arc<Self>,

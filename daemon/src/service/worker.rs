@@ -9,13 +9,21 @@ use std::{
 
 use mpiprobe_discover::users;
 use rustix::fs::{OFlags, fcntl_setfl};
-use tokio::{io::unix::AsyncFd, net::UnixListener, time::interval};
+use tokio::{
+    io::unix::AsyncFd,
+    net::{TcpListener, UnixListener},
+    task::AbortHandle,
+    time::interval,
+};
 
 use super::{
+    configuration::Jobs,
     confinement::confine,
     http::{Parse, ParseHang, Service, Settings},
+    jobs::watch,
     link::{Link, Order, Word, receive, send},
     rights::keep_nothing,
+    scrape,
 };
 use crate::{memory::keep_little_memory, session::readable::readable};
 
@@ -45,7 +53,9 @@ fn work(parse: (Parse, ParseHang)) -> io::Result<()> {
     else {
         return Err(missing());
     };
-    let [listener, files, programs] = <[OwnedFd; 3]>::try_from(descriptors).map_err(|_| missing())?;
+    let mut descriptors = descriptors.into_iter();
+    let mut next = || descriptors.next().ok_or_else(missing);
+    let (listener, files, programs, port) = (next()?, next()?, next()?, next().ok());
     users::tell(content);
     let (files, programs) = (Link::new(files), Link::new(programs));
     mpiprobe_discover::privileged::ask_instead(Box::new(files));
@@ -53,9 +63,13 @@ fn work(parse: (Parse, ParseHang)) -> io::Result<()> {
     mpiprobe_stacks::apart::ask_instead(Box::new(programs));
     confine()?;
     let service = Service::new(Settings { configuration: *configuration, surroundings }, parse);
+    let settings = Arc::clone(&service.settings);
+    let set = move || settings.lock().unwrap_or_else(PoisonError::into_inner).configuration.clone();
+    watch(Arc::clone(&service.board), set, Arc::new(move |job, jobs| parse.0(asked_of(job, jobs))))?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let ended = runtime.block_on(async {
         let listener = UnixListener::from_std(listener.into())?;
+        let mut port = port.map(|port| listen_for_monitoring(port, &service)).transpose()?;
         fcntl_setfl(&supervisor, OFlags::RDWR | OFlags::NONBLOCK)?;
         let orders = readable(supervisor.try_clone()?)?;
         tell(&supervisor, Word::Ready)?;
@@ -66,7 +80,7 @@ fn work(parse: (Parse, ParseHang)) -> io::Result<()> {
             tokio::select! {
                 error = &mut listening => return Err(error),
                 _ = life.tick() => tell(&supervisor, Word::Alive)?,
-                more = take_orders(&orders, &service) => if !more? { return Ok(()) },
+                more = take_orders(&orders, &service, &mut port) => if !more? { return Ok(()) },
             }
         }
     });
@@ -78,8 +92,29 @@ fn tell(supervisor: &OwnedFd, word: Word) -> io::Result<()> {
     send(supervisor.as_fd(), &word, &[], &[])
 }
 
+/// The observation of a job that nobody has asked for, in the words of the command line. Its ranks do not all begin at once.
+fn asked_of(job: &str, jobs: &Jobs) -> Vec<String> {
+    let mut words = vec![
+        format!("--job={job}"),
+        "--wait".into(),
+        format!("--functions={}", jobs.functions),
+        format!("--interval={}ms", jobs.interval.as_millis()),
+    ];
+    words.extend(jobs.traffic.then(|| "--traffic".to_owned()));
+    words
+}
+
+fn listen_for_monitoring(port: OwnedFd, service: &Arc<Service>) -> io::Result<AbortHandle> {
+    let listener = TcpListener::from_std(port.into())?;
+    Ok(tokio::spawn(scrape::serve(listener, Arc::clone(service))).abort_handle())
+}
+
 /// Takes an order; whether more may come.
-async fn take_orders(orders: &AsyncFd<OwnedFd>, service: &Service) -> io::Result<bool> {
+async fn take_orders(
+    orders: &AsyncFd<OwnedFd>,
+    service: &Arc<Service>,
+    port: &mut Option<AbortHandle>,
+) -> io::Result<bool> {
     let mut ready = orders.readable().await?;
     let order = match receive::<Order>(orders.get_ref().as_fd()) {
         Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
@@ -89,8 +124,17 @@ async fn take_orders(orders: &AsyncFd<OwnedFd>, service: &Service) -> io::Result
         order => order?,
     };
     match order {
-        Some((Order::Change { configuration, surroundings }, content, _)) => {
+        Some((Order::Change { configuration, surroundings }, content, descriptors)) => {
             users::tell(content);
+            let other = descriptors.into_iter().next();
+            if (other.is_some() || surroundings.metrics.address.is_none())
+                && let Some(port) = port.take()
+            {
+                port.abort();
+            }
+            if let Some(other) = other {
+                *port = Some(listen_for_monitoring(other, service)?);
+            }
             let mut settings = service.settings.lock().unwrap_or_else(PoisonError::into_inner);
             *settings = Settings { configuration: *configuration, surroundings };
             Ok(true)

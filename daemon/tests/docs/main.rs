@@ -14,6 +14,7 @@ mod keys;
 mod markdown;
 mod messages;
 mod modules;
+mod monitoring;
 mod options;
 mod pictures;
 mod references;

@@ -2,8 +2,10 @@
 #![expect(clippy::indexing_slicing, reason = "answers in JSON, where what is missing is null")]
 
 use std::{
+    collections::{BTreeMap, BTreeSet},
     fs,
     io::{Read as _, Write as _},
+    net::{TcpListener, TcpStream},
     os::unix::{fs::MetadataExt as _, net::UnixStream},
     path::Path,
     process::Command,
@@ -12,20 +14,23 @@ use std::{
 };
 
 use libtest_mimic::{Failed, Trial};
+use mpiprobe_functions::Group;
 use mpiprobe_tests::{
-    Ended, Job, Mpi, Profiler, Requirement, changed_bytes, program, requirement,
+    Ended, Job, Mpi, Profiler, Requirement, changed_bytes,
+    openmetrics::Exposition,
+    program, requirement,
     second_user::{FIRST, home_of},
     service::NodeService,
 };
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
-use crate::check::{complete, expect_counts, functions};
+use crate::check::{complete, completed, expect_counts, functions};
 
 const NEEDS: [Requirement; 3] = [Requirement::Bpf, Requirement::Root, Requirement::Command("unshare")];
 /// A client that is not mpiprobe.
 const ASKING: &str = r#"my $service = IO::Socket::UNIX->new(Peer => shift) or die;
-print $service "GET /v1/jobs HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n";
+print $service "GET " . shift() . " HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n";
 print while <$service>;"#;
 
 pub(crate) fn tests(mpi: Mpi) -> Vec<Trial> {
@@ -36,6 +41,7 @@ pub(crate) fn tests(mpi: Mpi) -> Vec<Trial> {
     vec![
         trial("the_service_gives_each_user_their_own_jobs", two_users),
         trial("the_end_of_the_service_or_its_worker_harms_no_job", endings),
+        trial("the_service_tells_monitoring_what_jobs_do", metrics),
     ]
 }
 
@@ -189,6 +195,131 @@ fn endings(mpi: Mpi) -> Result<(), Failed> {
     Ok(())
 }
 
+/// Completed calls by group of functions, and bytes sent and received by point-to-point calls, all ranks together.
+fn truth_of(job: &Job) -> Result<(BTreeMap<&'static str, f64>, [f64; 2]), Failed> {
+    let (mut calls, mut bytes) = (BTreeMap::new(), [0.0; 2]);
+    for image in job.snapshot()?.ranks.values() {
+        for (name, number) in completed(image, None, &functions("default")?) {
+            let group = mpiprobe_functions::by_name(&name).ok_or("an unknown function")?.function().group;
+            *calls.entry(group.key()).or_insert(0.0) += number as f64;
+        }
+        for (name, amounts) in image.traffic.functions() {
+            if mpiprobe_functions::by_name(name).is_some_and(|id| id.function().group == Group::PointToPoint) {
+                bytes[0] += amounts.sent as f64;
+                bytes[1] += amounts.received.bytes as f64;
+            }
+        }
+    }
+    Ok((calls, bytes))
+}
+
+/// What monitoring reads at a port.
+fn scraped(address: &str) -> Result<Exposition, Failed> {
+    let mut stream = TcpStream::connect(address)?;
+    stream.write_all(b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n")?;
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer)?;
+    exposition(&answer)
+}
+
+fn exposition(answer: &str) -> Result<Exposition, Failed> {
+    let (head, body) = answer.split_once("\r\n\r\n").ok_or("no answer")?;
+    assert!(
+        head.contains("200 OK") && head.contains("content-type: application/openmetrics-text; version=1.0.0"),
+        "{head}"
+    );
+    Ok(Exposition::parse(body).map_err(|wrong| format!("{wrong}\n{body}"))?)
+}
+
+/// A job of two ranks with what it really did written down, from its beginning to its end; the job may go on in between.
+fn observed_job(mpi: Mpi, user: u32) -> Result<Job, Failed> {
+    let job = Job::builder(mpi, program::RING).ranks(2).args(["10"]).gates(&["start"]).semantics().own_name();
+    let mut job = job.user(user).spawn()?;
+    job.wait_for_gate("start")?;
+    Ok(job)
+}
+
+fn metrics(mpi: Mpi) -> Result<(), Failed> {
+    let [alice, bob] = users(mpi);
+    let settings = |metrics: &str| {
+        let jobs = "[jobs]\nobserve = true\ntraffic = true\nlook-every = \"100ms\"\ninterval = \"100ms\"\n";
+        // Other jobs of this machine are nobody's business.
+        format!("{jobs}users = [\"{alice}\"]\n[metrics]\n{metrics}")
+    };
+    let mut service = NodeService::start(&settings("address = \"127.0.0.1:0\"\n"))?;
+    let state = service.send(b"GET /v1/service HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n", false)?;
+    let state: Value = serde_json::from_str(String::from_utf8(state)?.split("\r\n\r\n").nth(1).ok_or("no answer")?)?;
+    let address = state["metrics"]["address"].as_str().ok_or_else(|| state.to_string())?.to_owned();
+    let mut other = job(mpi, bob)?;
+    let mut own = observed_job(mpi, alice)?;
+    let key = key_of(&service, alice)?;
+    let ranks = |read: &Exposition| read.value("mpiprobe_job_ranks", &[("job_id", &key)]);
+    wait_until(|| Ok(ranks(&scraped(&address)?) == Some(2.0)))?;
+    finish(&mut own)?;
+    // As it was at the end.
+    wait_until(|| Ok(ranks(&scraped(&address)?).is_none()))?;
+    let read = scraped(&address)?;
+    let expect = |read: &Exposition, job: &str, truth: &Job| -> Result<(), Failed> {
+        let (calls, [sent, received]) = truth_of(truth)?;
+        let of = |group: &'static str| [("job_id", job.to_owned()), ("group", group.to_owned())];
+        let value = |name: &str, group| {
+            let labels = of(group);
+            let labels: Vec<_> = labels.iter().map(|(name, value)| (*name, value.as_str())).collect();
+            read.value(name, &labels)
+        };
+        for (group, number) in &calls {
+            assert_eq!(value("mpiprobe_mpi_calls_total", group), Some(*number), "{group}: {read:?}");
+            assert!(value("mpiprobe_mpi_seconds_total", group).is_some_and(|seconds| seconds > 0.0), "{group}");
+        }
+        let all: f64 = read.values("mpiprobe_mpi_calls_total", &[("job_id", job)]).iter().sum();
+        assert_eq!(all.to_bits(), calls.values().sum::<f64>().to_bits(), "{read:?}");
+        assert!(sent > 0.0 && received > 0.0);
+        assert_eq!(value("mpiprobe_mpi_sent_bytes_total", "p2p"), Some(sent));
+        assert_eq!(value("mpiprobe_mpi_received_bytes_total", "p2p"), Some(received));
+        assert_eq!(value("mpiprobe_mpi_calls_of_unknown_amount_total", "p2p"), Some(0.0));
+        let of_job = [("job_id", job)];
+        assert_eq!(read.value("mpiprobe_job_losses_total", &of_job), Some(0.0));
+        assert_eq!(read.value("mpiprobe_job_complete", &of_job), Some(1.0));
+        for name in ["mpiprobe_job_wall_seconds_total", "mpiprobe_job_own_cost_seconds_total"] {
+            assert!(read.value(name, &of_job).is_some_and(|seconds| seconds > 0.0), "{name}");
+        }
+        Ok(())
+    };
+    expect(&read, &key, &own)?;
+    // Nobody's name, and no job of those who are not to be observed, which has no probes either.
+    let jobs: BTreeSet<&String> = read.samples.iter().filter_map(|sample| sample.labels.get("job_id")).collect();
+    assert_eq!(jobs, [&key].into());
+    assert!(read.samples.iter().all(|sample| !sample.labels.contains_key("user")));
+    assert!(read.value("mpiprobe_service_jobs", &[]) >= Some(1.0));
+    let pid = other.ranks()?[&0];
+    wait_until(|| Ok(changed_bytes(pid, Path::new(&library_of(pid)?))? == 0))?;
+    // A port that somebody has, and no room for series of single jobs.
+    let taken = TcpListener::bind("127.0.0.1:0")?;
+    let port = format!("address = \"{}\"\nseries = 100\nuser = true\n", taken.local_addr()?);
+    fs::write(service.configuration(), settings(&port))?;
+    service.profiler().signal(Signal::HUP)?;
+    service.profiler().wait_for("metrics cannot be had at")?;
+    service.profiler().wait_for("has read its configuration again")?;
+    // The port from before is closed.
+    wait_until(|| Ok(TcpStream::connect(&address).is_err()))?;
+    let mut own = observed_job(mpi, alice)?;
+    let by_socket = |service: &NodeService| -> Result<Exposition, Failed> {
+        let answer = service.send(b"GET /metrics HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n", false)?;
+        exposition(&String::from_utf8(answer)?)
+    };
+    let ranks = |read: &Exposition| read.value("mpiprobe_job_ranks", &[("job_id", "other")]);
+    wait_until(|| Ok(ranks(&by_socket(&service)?) == Some(2.0)))?;
+    assert_eq!(by_socket(&service)?.value("mpiprobe_service_jobs_in_other", &[]), Some(1.0));
+    finish(&mut own)?;
+    wait_until(|| Ok(ranks(&by_socket(&service)?).is_none()))?;
+    let read = by_socket(&service)?;
+    expect(&read, "other", &own)?;
+    let first = [("job_id", key.as_str()), ("user", &alice.to_string())];
+    assert!(read.value("mpiprobe_job_wall_seconds_total", &first).is_some(), "the one from before is told as before");
+    finish(&mut other)?;
+    Ok(())
+}
+
 /// With a patience that a busy machine may need.
 fn wait_until(mut condition: impl FnMut() -> Result<bool, Failed>) -> Result<(), Failed> {
     for _ in 0..60_000 {
@@ -264,6 +395,11 @@ fn anything() -> Result<(), Failed> {
     let mut command = Command::new(in_user_namespace[0]);
     command.args(&in_user_namespace[1..]).args(["perl", "-MIO::Socket::UNIX", "-e", ASKING]).arg(service.socket());
     command.current_dir("/");
+    let mut metrics = Command::new("setpriv");
+    metrics.args(command.get_args()).arg("/metrics").current_dir("/");
+    let refused = ended(metrics)?;
+    assert!(refused.stdout.first().is_some_and(|head| head.contains("403 Forbidden")), "{}", refused.printed());
+    command.arg("/v1/jobs");
     let asked = ended(command)?;
     let (head, body) = (asked.stdout.first().ok_or_else(|| asked.printed())?, asked.stdout.last());
     let list: Value = serde_json::from_str(body.ok_or("no list")?)?;

@@ -1,0 +1,127 @@
+use mpiprobe_model::{Efficiency, GroupTraffic};
+use mpiprobe_tests::openmetrics::Exposition;
+
+use super::{super::board::Totals, *};
+
+fn figures(traffic: bool) -> Figures {
+    let moved = traffic.then_some(GroupTraffic {
+        sent_bytes: 7,
+        received_bytes: 8,
+        received_at_most_bytes: 0,
+        calls_of_unknown_bytes: 1,
+    });
+    let group = GroupFigures { calls: 3, untimed_calls: 0, time_ns: 1_500_000_000, moved };
+    let efficiency = Some(Efficiency { parallel: 0.25, load_balance: 0.5, communication: 0.5 });
+    let now = Now { ranks: 2, ranks_in_mpi: 1, oldest_call_ns: Some(2_000_000_000), all_in_mpi_ns: 0, efficiency };
+    Figures {
+        is_seen: true,
+        groups: Group::ALL.map(|one| (one.key(), group)).into(),
+        wall_ns: 4_000_000_000,
+        is_complete: true,
+        now: Some(now),
+        ..Figures::default()
+    }
+}
+
+fn told(job: &str, figures: Figures) -> Told {
+    Told { job: job.into(), user: Some("alice".into()), figures, not_observed: Some(0) }
+}
+
+fn view(jobs: Vec<Told>) -> View {
+    View { jobs, totals: Totals::default(), observed: 1, bytes: 0, in_other: 0 }
+}
+
+#[test]
+fn it_is_strict_openmetrics_and_says_what_is_known() {
+    let text = text(&view(vec![told("ompi:1", figures(true))]), &OfService::default(), false);
+    let read = Exposition::parse(&text).unwrap();
+    for family in families() {
+        assert_eq!(read.kinds.get(family.name).map(String::as_str), Some(family.kind));
+        assert!(!read.values(&family.sample(), &[]).is_empty(), "{} has no value", family.name);
+    }
+    let of_job = [("job_id", "ompi:1")];
+    let of_group = [("job_id", "ompi:1"), ("group", "p2p")];
+    for (name, labels, value) in [
+        ("mpiprobe_mpi_seconds_total", &of_group[..], 1.5),
+        ("mpiprobe_mpi_calls_total", &of_group, 3.0),
+        ("mpiprobe_mpi_sent_bytes_total", &of_group, 7.0),
+        ("mpiprobe_mpi_received_bytes_total", &of_group, 8.0),
+        ("mpiprobe_job_wall_seconds_total", &of_job, 4.0),
+        ("mpiprobe_job_ranks", &of_job, 2.0),
+        ("mpiprobe_job_ranks_in_mpi", &of_job, 1.0),
+        ("mpiprobe_job_oldest_open_call_seconds", &of_job, 2.0),
+        ("mpiprobe_job_parallel_efficiency_ratio", &of_job, 0.25),
+        ("mpiprobe_job_complete", &of_job, 1.0),
+    ] {
+        assert_eq!(read.value(name, labels), Some(value), "{name}");
+    }
+}
+
+/// Invariant NO-TIME-NO-ZERO.
+#[test]
+fn what_is_not_known_has_no_line() {
+    let mut without = figures(false);
+    without.groups.get_mut("coll").unwrap().untimed_calls = 1;
+    without.now = Some(Now { efficiency: None, oldest_call_ns: None, ..without.now.unwrap() });
+    let unseen = told("ompi:2", Figures::default());
+    let read = text(&view(vec![told("ompi:1", without), unseen]), &OfService::default(), false);
+    let read = Exposition::parse(&read).unwrap();
+    for name in [
+        "mpiprobe_mpi_sent_bytes_total",
+        "mpiprobe_mpi_received_bytes_total",
+        "mpiprobe_mpi_calls_of_unknown_amount_total",
+        "mpiprobe_job_oldest_open_call_seconds",
+        "mpiprobe_job_parallel_efficiency_ratio",
+    ] {
+        assert!(read.values(name, &[]).is_empty(), "{name}");
+    }
+    let group = |group| [("job_id", "ompi:1"), ("group", group)];
+    assert_eq!(read.value("mpiprobe_mpi_seconds_total", &group("coll")), None);
+    assert_eq!(read.value("mpiprobe_mpi_calls_total", &group("coll")), Some(3.0));
+    assert_eq!(read.value("mpiprobe_mpi_seconds_total", &group("p2p")), Some(1.5));
+    let of_unseen: Vec<_> = read
+        .samples
+        .iter()
+        .filter(|sample| sample.labels.get("job_id").unwrap_or(&String::new()) == "ompi:2")
+        .collect();
+    assert_eq!(of_unseen.len(), 1, "how many ranks are not observed is all that is known: {of_unseen:?}");
+}
+
+#[test]
+fn names_are_escaped_and_users_are_named_only_if_that_is_wished() {
+    let hostile = "a\"} 1\\\nx{b=\"";
+    let view = view(vec![told(hostile, figures(false))]);
+    let with_user = |with_user| Exposition::parse(&text(&view, &OfService::default(), with_user)).unwrap();
+    let ranks = |read: &Exposition, labels: &[(&str, &str)]| read.value("mpiprobe_job_ranks", labels);
+    assert_eq!(ranks(&with_user(true), &[("job_id", hostile), ("user", "alice")]), Some(2.0));
+    let without = with_user(false);
+    assert_eq!(ranks(&without, &[("job_id", hostile)]), Some(2.0));
+    let labels = without.samples.iter().flat_map(|sample| sample.labels.keys());
+    assert!(labels.clone().all(|label| ["job_id", "group", "version"].contains(&label.as_str())), "{labels:?}");
+}
+
+/// Invariant FEW-SERIES.
+#[test]
+fn a_node_has_no_more_series_than_it_may() {
+    for (functions, traffic, series) in
+        [("default", false, 400), ("default", true, 400), ("all", true, 400), ("all", true, 100)]
+    {
+        let set = mpiprobe_functions::select(functions).unwrap();
+        let own = most_own(series, &set, traffic);
+        let mut all = figures(traffic);
+        let heard = by_name("MPI_Pcontrol").unwrap().function().group.key();
+        all.groups.retain(|key, _| *key == heard || set.iter().any(|id| id.function().group.key() == *key));
+        // Each of these, and all others.
+        let jobs = (0..=own).map(|number| told(&format!("ompi:{number}"), all.clone())).collect();
+        let read = Exposition::parse(&text(&view(jobs), &OfService::default(), true)).unwrap();
+        assert!(read.samples.len() <= series as usize, "{} series", read.samples.len());
+        assert!(own > 0 || series < 400, "{functions}: no job has series of its own");
+    }
+}
+
+/// As docs/service.md has it.
+#[test]
+fn so_many_jobs_have_series_of_their_own() {
+    let functions = FunctionSet::default_functions();
+    assert_eq!([false, true].map(|traffic| most_own(400, &functions, traffic)), [12, 6]);
+}

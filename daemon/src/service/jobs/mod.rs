@@ -1,0 +1,13 @@
+//! What the service observes unasked, for those who watch the node: figures of every job, which are few and grow with no number of
+//! ranks. [`watch`] looks which jobs there are and has each of them observed, [`figures`] keeps of its profiles what is wanted,
+//! [`board`] all jobs together, and [`metrics`] says it to monitoring.
+
+mod board;
+mod figures;
+mod metrics;
+mod watch;
+
+pub(super) use board::Board;
+pub(super) use metrics::{CONTENT_TYPE, OfService, exposition};
+pub use metrics::{Family, families};
+pub(super) use watch::watch;

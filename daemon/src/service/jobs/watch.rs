@@ -1,0 +1,146 @@
+//! Looks which jobs there are, and has each of them observed from then until its end.
+
+use std::{io, sync::Arc, thread, time::Instant};
+
+use mpiprobe_discover::{Caller, Job, ProcRoot, Scanner};
+use mpiprobe_model::Profile;
+use mpiprobe_plan::ImplementationRecogniser;
+use mpiprobe_report::present::divert_thread;
+use tokio::sync::mpsc;
+
+use super::{board::Board, metrics::most_own};
+use crate::{
+    memory::give_back_memory,
+    service::configuration::{Configuration, Jobs},
+    session::{Audience, Options, Served, observe_for},
+};
+
+/// The observation of a job of this name.
+pub(super) type OptionsOf = Arc<dyn Fn(&str, &Jobs) -> Result<Options, String> + Send + Sync>;
+
+/// Begins to watch, for as long as this process lives. What is set is asked for again each time.
+pub(in crate::service) fn watch(
+    board: Arc<Board>,
+    set: impl Fn() -> Configuration + Send + 'static,
+    options_of: OptionsOf,
+) -> io::Result<()> {
+    let watching = move || {
+        let mut scanner = None;
+        loop {
+            let Configuration { jobs, metrics, .. } = set();
+            let began = Instant::now();
+            if jobs.observe {
+                look(&board, &jobs, metrics.series, &options_of, &mut scanner);
+            } else {
+                board.end_missing(true);
+                scanner = None;
+            }
+            // Of a node with very many processes, at most an eleventh of a processor.
+            thread::sleep(jobs.look_every.max(began.elapsed().saturating_mul(10)));
+        }
+    };
+    thread::Builder::new().name("jobs".into()).spawn(watching).map(drop)
+}
+
+fn look(
+    board: &Arc<Board>,
+    jobs: &Jobs,
+    series: u32,
+    options_of: &OptionsOf,
+    scanner: &mut Option<Scanner<ImplementationRecogniser>>,
+) {
+    // It remembers which files are MPI libraries.
+    let scanner = match (&mut *scanner, ProcRoot::system()) {
+        (Some(scanner), _) => scanner,
+        (none, Ok(root)) => {
+            none.insert(Scanner::new(root, Caller::other(0, 0, None), ImplementationRecogniser::default()))
+        }
+        (None, Err(error)) => return tracing::warn!("no jobs can be looked for: {error}"),
+    };
+    let snapshot = match scanner.scan() {
+        Ok(snapshot) => snapshot,
+        Err(error) => return tracing::warn!("no jobs can be looked for: {error}"),
+    };
+    let Ok(functions) = mpiprobe_functions::select(&jobs.functions) else { return };
+    let is_wanted = |job: &Job| {
+        let is_of = |user: &String| *user == job.user.name || *user == job.user.id.to_string();
+        jobs.users.is_empty() || jobs.users.iter().any(is_of)
+    };
+    let there = snapshot.jobs.len();
+    let wanted: Vec<Job> = snapshot.jobs.into_iter().filter(is_wanted).collect();
+    for job in board.look(there, &wanted, most_own(series, &functions, jobs.traffic)) {
+        let (asked, wishes) = mpsc::unbounded_channel();
+        let number = board.admit(job, asked);
+        let options = options_of(job.id.as_str(), jobs);
+        let begun = if board.running() > jobs.most as usize {
+            Err(format!("{} jobs are observed already, which is as many as may be (`most` in [jobs])", jobs.most))
+        } else {
+            options.and_then(|options| observe(board, (number, job), options, jobs.tables, wishes))
+        };
+        if let Err(why) = begun {
+            tracing::warn!("{}", not_observed(job, &why));
+            board.end(number, Err(why));
+        }
+    }
+    board.end_missing(false);
+}
+
+fn not_observed(job: &Job, why: &str) -> String {
+    format!("job {} is not observed: {why}", job.id)
+}
+
+/// On a thread of its own.
+fn observe(
+    board: &Arc<Board>,
+    (number, job): (u64, &Job),
+    options: Options,
+    most_bytes: u64,
+    wishes: mpsc::UnboundedReceiver<mpiprobe_view::Asked>,
+) -> Result<(), String> {
+    let (board, name) = (Arc::clone(board), job.id.to_string());
+    let observing = move || {
+        // What would be said to a user is nothing that an administrator has to be told of every job.
+        let _diverted = divert_thread(Box::new(|text| tracing::debug!("{text}")));
+        let audience = ForBoard { board: Arc::clone(&board), number, name: name.clone(), most_bytes };
+        let served = Served { audience: Box::new(audience), asked: wishes };
+        let observed = tokio::runtime::Builder::new_current_thread().enable_all().build().map(|runtime| {
+            let observed = runtime.block_on(observe_for(&options, Caller::other(0, 0, None), served));
+            runtime.shutdown_background();
+            observed
+        });
+        let ended = match observed {
+            Ok(Ok(_)) => Ok(()),
+            Ok(Err(error)) => Err(error.to_string()),
+            Err(error) => Err(error.to_string()),
+        };
+        if let Err(why) = &ended {
+            tracing::info!("job {name} is not observed: {why}");
+        }
+        board.end(number, ended);
+        give_back_memory();
+    };
+    let thread = thread::Builder::new().name("job".into()).spawn(observing);
+    thread.map(drop).map_err(|error| format!("its observation could not be begun: {error}"))
+}
+
+/// Keeps figures of a job.
+struct ForBoard {
+    board: Arc<Board>,
+    number: u64,
+    /// As it was called when its observation began.
+    name: String,
+    /// Tables that all jobs may have.
+    most_bytes: u64,
+}
+
+impl Audience for ForBoard {
+    fn permit(&mut self, bytes: u64) -> Result<(), String> {
+        self.board.take_room(self.number, bytes, self.most_bytes)
+    }
+
+    fn begun(&mut self) {}
+
+    fn look(&mut self, profile: &Arc<Profile>) {
+        self.board.update(self.number, &self.name, profile);
+    }
+}

@@ -48,6 +48,8 @@ pub struct Report {
     pub system: Vec<Check>,
     /// Checks of the process; empty without one.
     pub process: Vec<Check>,
+    /// Checks of the node service; empty unless it was asked for.
+    pub service: Vec<Check>,
 }
 
 impl Report {
@@ -57,7 +59,13 @@ impl Report {
     pub fn new(pid: Option<u32>, system: Vec<Check>, process: Vec<Check>) -> Self {
         let verdicts = system.iter().chain(&process).map(|check| check.verdict);
         let verdict = verdicts.max().unwrap_or(Verdict::Ok);
-        Self { schema: Self::SCHEMA, verdict, pid, system, process }
+        Self { schema: Self::SCHEMA, verdict, pid, system, process, service: Vec::new() }
+    }
+
+    /// Of the node service alone.
+    pub fn of_service(service: Vec<Check>) -> Self {
+        let verdict = service.iter().map(|check| check.verdict).max().unwrap_or(Verdict::Ok);
+        Self { verdict, service, ..Self::new(None, Vec::new(), Vec::new()) }
     }
 
     pub fn worst(&self) -> Verdict {
@@ -65,7 +73,7 @@ impl Report {
     }
 
     pub fn checks(&self) -> impl Iterator<Item = &Check> {
-        self.system.iter().chain(&self.process)
+        self.system.iter().chain(&self.process).chain(&self.service)
     }
 }
 

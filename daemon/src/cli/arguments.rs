@@ -277,6 +277,9 @@ pub enum Command {
     Doctor {
         /// The process to check.
         pid: Option<u32>,
+        /// Check the service of this node instead: whether it answers, which version it is, what you may have of it, and what is wrong.
+        #[arg(long, conflicts_with = "pid")]
+        service: bool,
         /// As JSON.
         #[arg(long)]
         json: bool,

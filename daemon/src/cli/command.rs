@@ -159,7 +159,14 @@ pub async fn execute(arguments: &Arguments) -> Result<Exit, CommandError> {
         Some(Command::Export(asked)) => export_trace(asked),
         Some(Command::Waits(asked)) => find_waits(asked),
         Some(Command::WrapperPath) => wrapper_path(),
-        Some(Command::Doctor { pid, json }) => examine(*pid, *json),
+        Some(Command::Doctor { pid, service, json }) => {
+            let report = if *service {
+                doctor::examine_service(&socket(arguments.socket.as_deref())).await
+            } else {
+                doctor::examine(*pid)
+            };
+            tell_checks(&report, *json)
+        }
         None if arguments.observe.has_target() => observe(arguments).await,
         None => list(arguments.observe.json, true, arguments.socket.as_deref()).await,
     };
@@ -450,12 +457,11 @@ async fn list_by_service(service: &Service, json: bool, hint: bool) -> Result<Ex
     Ok(Exit::Complete)
 }
 
-fn examine(pid: Option<u32>, json: bool) -> Result<Exit, CommandError> {
-    let report = doctor::examine(pid);
+fn tell_checks(report: &mpiprobe_model::Report, json: bool) -> Result<Exit, CommandError> {
     if json {
-        Output.json(&report)?;
+        Output.json(report)?;
     } else {
-        Output.text(&mpiprobe_report::present::checks(&report))?;
+        Output.text(&mpiprobe_report::present::checks(report))?;
     }
     Ok(match report.worst() {
         Verdict::Info | Verdict::Ok => Exit::Complete,

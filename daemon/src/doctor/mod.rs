@@ -7,6 +7,7 @@ mod kernel_release;
 mod process;
 mod read;
 mod rights;
+mod service;
 mod system;
 mod text;
 
@@ -17,6 +18,8 @@ use mpiprobe_discover::{Caller, ProcRoot, Scanner};
 use mpiprobe_model::{Check, Report};
 use mpiprobe_plan::ImplementationRecogniser;
 use rights::Rights;
+
+pub use service::examine_service;
 
 /// Checks the system, and a process if one is given.
 pub fn examine(pid: Option<u32>) -> Report {

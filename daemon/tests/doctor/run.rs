@@ -70,7 +70,7 @@ impl Report {
     }
 
     fn checks(&self) -> impl Iterator<Item = &Value> {
-        ["system", "process"].into_iter().filter_map(|part| self.member(part).as_array()).flatten()
+        ["system", "process", "service"].into_iter().filter_map(|part| self.member(part).as_array()).flatten()
     }
 
     /// Whether there is a check of that name.

@@ -381,6 +381,12 @@ fn anything() -> Result<(), Failed> {
         }
     }
     assert_eq!(kept.len(), 4);
+    let checked = ended(service.client(FIRST - 30, ["doctor", "--service", "--json"]))?;
+    let report: Value = serde_json::from_str(&checked.stdout.join("\n"))?;
+    assert_eq!((checked.status.code(), report["verdict"].as_str()), (Some(0), Some("ok")), "{}", checked.printed());
+    let access =
+        report["service"].as_array().and_then(|checks| checks.iter().find(|one| one["name"] == "service-access"));
+    assert_eq!(access.ok_or("no check")?["data"]["sees_all"], false);
     let (programs, list) = listed(service.client(FIRST - 30, ["ps", "--json"]))?;
     assert!(programs.is_empty() && list["looked_at"].as_u64().is_some(), "{list}");
     drop(kept);

@@ -10,6 +10,12 @@ const WIDTH: usize = 110;
 /// A paragraph a check, then what it comes to.
 pub fn checks(report: &Report) -> String {
     let width = report.checks().map(|check| check.name.len()).max().unwrap_or(0);
+    if !report.service.is_empty() {
+        let mut text = String::from("The node service\n");
+        report.service.iter().for_each(|check| paragraph(&mut text, check, width));
+        let _ = writeln!(text, "\n{}", conclusion_of_service(report));
+        return text;
+    }
     let mut text = String::from("This system\n");
     report.system.iter().for_each(|check| paragraph(&mut text, check, width));
     if let (Some(pid), false) = (report.pid, report.process.is_empty()) {
@@ -58,11 +64,25 @@ fn wrapped(text: &str, indent: usize) -> String {
     lines
 }
 
-fn conclusion(report: &Report) -> String {
-    let number = |verdict| match report.checks().filter(|check| check.verdict == verdict).count() {
+fn number(report: &Report, verdict: Verdict) -> String {
+    match report.checks().filter(|check| check.verdict == verdict).count() {
         1 => "1 check".to_owned(),
         number => format!("{number} checks"),
-    };
+    }
+}
+
+fn conclusion_of_service(report: &Report) -> String {
+    match report.worst() {
+        Verdict::Failed => "The service cannot be used.".into(),
+        Verdict::Limited => {
+            format!("The service can be used, with limits: {} to note.", number(report, Verdict::Limited))
+        }
+        Verdict::Info | Verdict::Ok => "The service can be used.".into(),
+    }
+}
+
+fn conclusion(report: &Report) -> String {
+    let number = |verdict| number(report, verdict);
     let failed_here = report.system.iter().any(|check| check.verdict == Verdict::Failed);
     match (report.worst(), report.pid) {
         (Verdict::Failed, Some(pid)) if !failed_here => {
@@ -95,7 +115,7 @@ mod tests {
 
     fn report(pid: Option<u32>, system: Vec<Check>, process: Vec<Check>) -> Report {
         let verdict = system.iter().chain(&process).map(|check| check.verdict).max().unwrap();
-        Report { schema: "mpiprobe.doctor/1", verdict, pid, system, process }
+        Report { schema: "mpiprobe.doctor/1", verdict, pid, system, process, service: Vec::new() }
     }
 
     #[test]

@@ -5,7 +5,7 @@ use mpiprobe_model::{Report, analyse::ProfileOutput};
 use mpiprobe_report::{compare::Comparison, present::JobList};
 use schemars::{JsonSchema, Schema, generate::SchemaSettings};
 
-use crate::hang::Explained;
+use crate::{hang::Explained, service::JobSummary};
 
 /// What is printed as JSON.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
@@ -21,6 +21,8 @@ pub enum Printed {
     Doctor,
     /// What ranks of a job do: `hang --json`.
     Hang,
+    /// What the node service keeps of a job that has ended.
+    Job,
 }
 
 /// Fields that come later are no mistake, so none is forbidden.
@@ -30,6 +32,7 @@ pub(super) fn schema(of: Printed) -> Schema {
         Printed::Comparison => generated::<Comparison>(mpiprobe_report::compare::SCHEMA),
         Printed::Jobs => generated::<JobList<'_>>(JobList::SCHEMA),
         Printed::Doctor => generated::<Report>(Report::SCHEMA),
+        Printed::Job => generated::<JobSummary>(JobSummary::SCHEMA),
         Printed::Hang => generated::<Explained>(Explained::SCHEMA),
     }
 }

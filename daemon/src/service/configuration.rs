@@ -34,6 +34,18 @@ pub struct Configuration {
     pub quota: Quota,
     pub jobs: Jobs,
     pub metrics: Metrics,
+    pub summaries: Summaries,
+}
+
+/// What is kept of jobs that have ended.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Summaries {
+    /// To which a line is added; `None`: nothing is kept.
+    pub file: Option<PathBuf>,
+    /// Of a file that is made.
+    #[serde(deserialize_with = "mode")]
+    pub mode: u32,
 }
 
 /// What the service observes unasked.
@@ -100,6 +112,7 @@ impl Default for Configuration {
             quota: Quota::default(),
             jobs: Jobs::default(),
             metrics: Metrics::default(),
+            summaries: Summaries::default(),
         }
     }
 }
@@ -116,6 +129,12 @@ impl Default for Jobs {
             most: 16,
             tables: 512 << 20,
         }
+    }
+}
+
+impl Default for Summaries {
+    fn default() -> Self {
+        Self { file: None, mode: 0o600 }
     }
 }
 
@@ -186,6 +205,13 @@ fn functions<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Er
     Ok(selection)
 }
 
+/// Nobody else than the service may write it.
+fn mode<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u32, D::Error> {
+    let mode = u32::deserialize(deserializer)?;
+    let is_possible = mode & !0o644 == 0 && mode & 0o600 == 0o600;
+    if is_possible { Ok(mode) } else { Err(D::Error::custom("0o600, 0o640 or 0o644")) }
+}
+
 fn series<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u32, D::Error> {
     let [fewest, most] = SERIES;
     let series = u32::deserialize(deserializer)?;
@@ -228,6 +254,7 @@ mod tests {
             ("[jobs]\nfunctions = \"MPI_Sned\"\n", "MPI_Sned"),
             ("[metrics]\nseries = 7\n", "100 to 10000 series"),
             ("[metrics]\naddress = \"somewhere\"\n", "socket address"),
+            ("[summaries]\nmode = 0o666\n", "0o600, 0o640 or 0o644"),
         ] {
             let told = read(text, 0o644).unwrap_err();
             assert!(told.contains(said), "{told}");
@@ -246,7 +273,11 @@ mod tests {
         assert_eq!(read(block, 0o644).unwrap(), Configuration::default());
         let example = include_str!("../../systemd/service.toml");
         let is_set = |line: &str| {
-            line.starts_with("# ") && line.contains(" = ") && !line.contains("hpcadmin") && !line.contains("9464")
+            line.starts_with("# ")
+                && line.contains(" = ")
+                && !line.contains("hpcadmin")
+                && !line.contains("9464")
+                && !line.contains(".jsonl")
         };
         let uncommented = example.lines().map(|line| if is_set(line) { &line[2..] } else { line });
         let uncommented = uncommented.collect::<Vec<_>>().join("\n");

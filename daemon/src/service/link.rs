@@ -70,12 +70,14 @@ pub(super) struct Port {
 }
 
 /// What the worker tells the supervisor.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum Word {
     /// It serves.
     Ready,
     /// It still does.
     Alive,
+    /// What is to be kept of a job that has ended: one line.
+    Ended(String),
 }
 
 pub(super) fn send(

@@ -16,6 +16,7 @@ mod jobs;
 mod link;
 mod rights;
 mod scrape;
+mod summaries;
 mod supervisor;
 mod watched;
 mod worker;
@@ -23,7 +24,7 @@ mod worker;
 pub use configuration::Configuration;
 pub use error::ServiceError;
 pub use http::{Parse, ParseHang};
-pub use jobs::{Family, families};
+pub use jobs::{Family, GroupSummary, JobSummary, OpenCall, families};
 pub use supervisor::run;
 pub use worker::work_if_asked;
 

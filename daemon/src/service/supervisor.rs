@@ -35,6 +35,7 @@ use super::{
     grants,
     link::{Order, Port, Surroundings, Word, receive, send},
     rights,
+    summaries::Summaries,
     worker::{NAME, SIGN_OF_LIFE},
 };
 use crate::memory::keep_little_memory;
@@ -108,6 +109,7 @@ struct Supervisor {
     monitoring: Option<OwnedFd>,
     configuration: Configuration,
     surroundings: Surroundings,
+    summaries: Summaries,
     worker: Option<Worker>,
     generation: u64,
     /// When workers have ended, the latest last.
@@ -138,7 +140,19 @@ impl Supervisor {
         thread.map_err(ServiceError::system("cannot wait for signals"))?;
         let (worker, ends) = (None, VecDeque::new());
         let monitoring = None;
-        Ok(Self { listener, monitoring, configuration, surroundings, worker, generation: 0, ends, events, to })
+        let summaries = Summaries::begin().map_err(ServiceError::system("cannot begin to write summaries"))?;
+        Ok(Self {
+            listener,
+            monitoring,
+            configuration,
+            surroundings,
+            summaries,
+            worker,
+            generation: 0,
+            ends,
+            events,
+            to,
+        })
     }
 
     fn event(&self) -> Result<Event, ServiceError> {
@@ -201,6 +215,12 @@ impl Supervisor {
         let Some(worker) = self.worker.as_mut().filter(|_| generation == self.generation) else { return };
         worker.heard = Instant::now();
         let state = match word {
+            Word::Ended(line) => {
+                if let Some(path) = &self.configuration.summaries.file {
+                    self.summaries.write(path, self.configuration.summaries.mode, line);
+                }
+                return;
+            }
             Word::Ready => {
                 say(format_args!("the service is ready at {}", self.configuration.socket.display()));
                 NotifyState::Ready

@@ -12,8 +12,9 @@ use rustix::fs::{OFlags, fcntl_setfl};
 use tokio::{
     io::unix::AsyncFd,
     net::{TcpListener, UnixListener},
+    sync::mpsc,
     task::AbortHandle,
-    time::interval,
+    time::{interval, sleep},
 };
 
 use super::{
@@ -65,21 +66,23 @@ fn work(parse: (Parse, ParseHang)) -> io::Result<()> {
     let service = Service::new(Settings { configuration: *configuration, surroundings }, parse);
     let settings = Arc::clone(&service.settings);
     let set = move || settings.lock().unwrap_or_else(PoisonError::into_inner).configuration.clone();
-    watch(Arc::clone(&service.board), set, Arc::new(move |job, jobs| parse.0(asked_of(job, jobs))))?;
+    let (ended, mut summaries) = mpsc::unbounded_channel();
+    watch(Arc::clone(&service.board), set, Arc::new(move |job, jobs| parse.0(asked_of(job, jobs))), ended)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let ended = runtime.block_on(async {
         let listener = UnixListener::from_std(listener.into())?;
         let mut port = port.map(|port| listen_for_monitoring(port, &service)).transpose()?;
         fcntl_setfl(&supervisor, OFlags::RDWR | OFlags::NONBLOCK)?;
         let orders = readable(supervisor.try_clone()?)?;
-        tell(&supervisor, Word::Ready)?;
+        tell(&supervisor, &Word::Ready)?;
         let mut life = interval(SIGN_OF_LIFE);
         let listening = Arc::clone(&service).listen(listener);
         tokio::pin!(listening);
         loop {
             tokio::select! {
                 error = &mut listening => return Err(error),
-                _ = life.tick() => tell(&supervisor, Word::Alive)?,
+                Some(summary) = summaries.recv() => tell_of_end(&supervisor, summary).await?,
+                _ = life.tick() => tell(&supervisor, &Word::Alive)?,
                 more = take_orders(&orders, &service, &mut port) => if !more? { return Ok(()) },
             }
         }
@@ -88,8 +91,19 @@ fn work(parse: (Parse, ParseHang)) -> io::Result<()> {
     ended
 }
 
-fn tell(supervisor: &OwnedFd, word: Word) -> io::Result<()> {
-    send(supervisor.as_fd(), &word, &[], &[])
+fn tell(supervisor: &OwnedFd, word: &Word) -> io::Result<()> {
+    send(supervisor.as_fd(), word, &[], &[])
+}
+
+/// As soon as the supervisor has taken what was said before.
+async fn tell_of_end(supervisor: &OwnedFd, summary: String) -> io::Result<()> {
+    let word = Word::Ended(summary);
+    loop {
+        match tell(supervisor, &word) {
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => sleep(Duration::from_millis(10)).await,
+            told => return told,
+        }
+    }
 }
 
 /// The observation of a job that nobody has asked for, in the words of the command line. Its ranks do not all begin at once.

@@ -35,7 +35,7 @@ print while <$service>;"#;
 
 pub(crate) fn tests(mpi: Mpi) -> Vec<Trial> {
     let trial = |name: &str, test: fn(Mpi) -> Result<(), Failed>| {
-        let needs = [&NEEDS[..], &[Requirement::Mpi(mpi)]].concat();
+        let needs = [&NEEDS[..], &[Requirement::Mpi(mpi), Requirement::Command("nsenter")]].concat();
         requirement::trial(format!("{}::{name}", mpi.id()), &needs, move || test(mpi))
     };
     vec![
@@ -239,12 +239,62 @@ fn observed_job(mpi: Mpi, user: u32) -> Result<Job, Failed> {
     Ok(job)
 }
 
+/// What the file of summaries holds, line by line.
+fn summaries(file: &Path) -> Result<Vec<Value>, Failed> {
+    match fs::read_to_string(file) {
+        Ok(text) => Ok(text.lines().map(serde_json::from_str).collect::<Result<_, _>>()?),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(Vec::new()),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// The only summary says what a job of two ranks has really done.
+fn expect_summary(file: &Path, key: &str, user: u32, job: &Job) -> Result<(), Failed> {
+    // It is there whole as soon as its line ends.
+    wait_until(|| Ok(fs::read_to_string(file).is_ok_and(|text| text.ends_with('\n'))))?;
+    let all = summaries(file)?;
+    let [summary] = all.as_slice() else { return Err(format!("{all:?}").into()) };
+    let (calls, [sent, received]) = truth_of(job)?;
+    assert_eq!((summary["schema"].as_str(), summary["job"].as_str()), (Some("mpiprobe.job/1"), Some(key)), "{summary}");
+    let (owner, end) = (summary["user"]["id"].as_u64(), summary["end"].as_str());
+    assert_eq!((owner, end), (Some(u64::from(user)), Some("targets-ended")), "{summary}");
+    for (field, expected) in [("size", Value::from(2)), ("ranks", 2.into()), ("complete", true.into())] {
+        assert_eq!(summary[field], expected, "{field}: {summary}");
+    }
+    assert_eq!(summary["programs"], Value::from(vec![job.called()]));
+    let by_group = |field: &str| -> BTreeMap<String, f64> {
+        let groups = summary["groups"].as_array().into_iter().flatten();
+        groups.filter_map(|group| Some((group["group"].as_str()?.to_owned(), group[field].as_f64()?))).collect()
+    };
+    let expected: BTreeMap<String, f64> = calls.iter().map(|(group, calls)| ((*group).to_owned(), *calls)).collect();
+    assert_eq!(by_group("calls"), expected, "{summary}");
+    assert_eq!(summary["calls"].as_f64(), Some(calls.values().sum()));
+    let bytes = [by_group("sent_bytes"), by_group("received_bytes")].map(|bytes| bytes.get("p2p").copied());
+    assert_eq!(bytes, [Some(sent), Some(received)], "{summary}");
+    assert!(by_group("time_ns").values().all(|time_ns| *time_ns > 0.0), "{summary}");
+    let state = file.metadata()?;
+    assert_eq!((state.mode() & 0o777, state.nlink()), (0o640, 1));
+    Ok(())
+}
+
+/// Has the service see a file system without room at a path.
+fn fill(service: &mut NodeService, path: &Path) -> Result<(), Failed> {
+    let script = "mount -t tmpfs -o size=4k,uid=65534,mode=755 none \"$1\" && head -c 4096 /dev/zero >\"$1/filler\"";
+    let pid = service.profiler().pid().to_string();
+    let mut command = Command::new("nsenter");
+    let filled = command.args(["--mount", "--target", &pid, "sh", "-c", script, "sh"]).arg(path).output()?;
+    if filled.status.success() { Ok(()) } else { Err(String::from_utf8_lossy(&filled.stderr).into_owned().into()) }
+}
+
 fn metrics(mpi: Mpi) -> Result<(), Failed> {
     let [alice, bob] = users(mpi);
+    let home = home_of(65_534)?;
+    let file = home.path().join("jobs.jsonl");
+    let summarised = format!("[summaries]\nfile = \"{}\"\nmode = 0o640\n", file.display());
     let settings = |metrics: &str| {
         let jobs = "[jobs]\nobserve = true\ntraffic = true\nlook-every = \"100ms\"\ninterval = \"100ms\"\n";
         // Other jobs of this machine are nobody's business.
-        format!("{jobs}users = [\"{alice}\"]\n[metrics]\n{metrics}")
+        format!("user = \"nobody\"\n{jobs}users = [\"{alice}\"]\n{summarised}[metrics]\n{metrics}")
     };
     let mut service = NodeService::start(&settings("address = \"127.0.0.1:0\"\n"))?;
     let state = service.send(b"GET /v1/service HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n", false)?;
@@ -286,6 +336,8 @@ fn metrics(mpi: Mpi) -> Result<(), Failed> {
         Ok(())
     };
     expect(&read, &key, &own)?;
+    expect_summary(&file, &key, alice, &own)?;
+    fill(&mut service, home.path())?;
     // Nobody's name, and no job of those who are not to be observed, which has no probes either.
     let jobs: BTreeSet<&String> = read.samples.iter().filter_map(|sample| sample.labels.get("job_id")).collect();
     assert_eq!(jobs, [&key].into());
@@ -314,6 +366,7 @@ fn metrics(mpi: Mpi) -> Result<(), Failed> {
     wait_until(|| Ok(ranks(&by_socket(&service)?).is_none()))?;
     let read = by_socket(&service)?;
     expect(&read, "other", &own)?;
+    service.profiler().wait_for("the summary of a job cannot be written to")?;
     let first = [("job_id", key.as_str()), ("user", &alice.to_string())];
     assert!(read.value("mpiprobe_job_wall_seconds_total", &first).is_some(), "the one from before is told as before");
     finish(&mut other)?;

@@ -128,7 +128,7 @@ impl Figures {
 }
 
 /// What the command line calls a group that reports give this title.
-fn key_of(title: &'static str) -> &'static str {
+pub(super) fn key_of(title: &'static str) -> &'static str {
     Group::ALL.into_iter().find(|group| group.title() == title).map_or(title, Group::key)
 }
 

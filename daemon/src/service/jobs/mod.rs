@@ -1,13 +1,16 @@
 //! What the service observes unasked, for those who watch the node: figures of every job, which are few and grow with no number of
 //! ranks. [`watch`] looks which jobs there are and has each of them observed, [`figures`] keeps of its profiles what is wanted,
-//! [`board`] all jobs together, and [`metrics`] says it to monitoring.
+//! [`board`] all jobs together, [`metrics`] says it to
+//! monitoring, and [`summary`] what is kept of a job that has ended.
 
 mod board;
 mod figures;
 mod metrics;
+mod summary;
 mod watch;
 
 pub(super) use board::Board;
 pub(super) use metrics::{CONTENT_TYPE, OfService, exposition};
 pub use metrics::{Family, families};
+pub use summary::{GroupSummary, JobSummary, OpenCall};
 pub(super) use watch::watch;

@@ -6,9 +6,13 @@ use mpiprobe_discover::{Caller, Job, ProcRoot, Scanner};
 use mpiprobe_model::Profile;
 use mpiprobe_plan::ImplementationRecogniser;
 use mpiprobe_report::present::divert_thread;
-use tokio::sync::mpsc;
+use tokio::sync::mpsc::{self, UnboundedReceiver, UnboundedSender};
 
-use super::{board::Board, metrics::most_own};
+use super::{
+    board::Board,
+    metrics::most_own,
+    summary::{JobSummary, OpenCall},
+};
 use crate::{
     memory::give_back_memory,
     service::configuration::{Configuration, Jobs},
@@ -23,14 +27,16 @@ pub(in crate::service) fn watch(
     board: Arc<Board>,
     set: impl Fn() -> Configuration + Send + 'static,
     options_of: OptionsOf,
+    summaries: UnboundedSender<String>,
 ) -> io::Result<()> {
     let watching = move || {
         let mut scanner = None;
         loop {
-            let Configuration { jobs, metrics, .. } = set();
+            let Configuration { jobs, metrics, summaries: kept, .. } = set();
+            let summaries = kept.file.is_some().then_some(&summaries);
             let began = Instant::now();
             if jobs.observe {
-                look(&board, &jobs, metrics.series, &options_of, &mut scanner);
+                look(&board, &jobs, metrics.series, (&options_of, summaries), &mut scanner);
             } else {
                 board.end_missing(true);
                 scanner = None;
@@ -46,7 +52,7 @@ fn look(
     board: &Arc<Board>,
     jobs: &Jobs,
     series: u32,
-    options_of: &OptionsOf,
+    (options_of, summaries): (&OptionsOf, Option<&UnboundedSender<String>>),
     scanner: &mut Option<Scanner<ImplementationRecogniser>>,
 ) {
     // It remembers which files are MPI libraries.
@@ -75,7 +81,8 @@ fn look(
         let begun = if board.running() > jobs.most as usize {
             Err(format!("{} jobs are observed already, which is as many as may be (`most` in [jobs])", jobs.most))
         } else {
-            options.and_then(|options| observe(board, (number, job), options, jobs.tables, wishes))
+            options
+                .and_then(|options| observe(board, (number, job), options, jobs.tables, (wishes, summaries.cloned())))
         };
         if let Err(why) = begun {
             tracing::warn!("{}", not_observed(job, &why));
@@ -95,13 +102,14 @@ fn observe(
     (number, job): (u64, &Job),
     options: Options,
     most_bytes: u64,
-    wishes: mpsc::UnboundedReceiver<mpiprobe_view::Asked>,
+    (wishes, summaries): (UnboundedReceiver<mpiprobe_view::Asked>, Option<UnboundedSender<String>>),
 ) -> Result<(), String> {
-    let (board, name) = (Arc::clone(board), job.id.to_string());
+    let (board, job) = (Arc::clone(board), job.clone());
     let observing = move || {
         // What would be said to a user is nothing that an administrator has to be told of every job.
         let _diverted = divert_thread(Box::new(|text| tracing::debug!("{text}")));
-        let audience = ForBoard { board: Arc::clone(&board), number, name: name.clone(), most_bytes };
+        let name = job.id.to_string();
+        let audience = ForBoard { board: Arc::clone(&board), number, job, most_bytes, longest: None, summaries };
         let served = Served { audience: Box::new(audience), asked: wishes };
         let observed = tokio::runtime::Builder::new_current_thread().enable_all().build().map(|runtime| {
             let observed = runtime.block_on(observe_for(&options, Caller::other(0, 0, None), served));
@@ -127,10 +135,14 @@ fn observe(
 struct ForBoard {
     board: Arc<Board>,
     number: u64,
-    /// As it was called when its observation began.
-    name: String,
+    /// As it was when its observation began.
+    job: Job,
     /// Tables that all jobs may have.
     most_bytes: u64,
+    /// The call that was open longest.
+    longest: Option<OpenCall>,
+    /// Who is told of the end; `None`: nobody wants to know.
+    summaries: Option<UnboundedSender<String>>,
 }
 
 impl Audience for ForBoard {
@@ -141,6 +153,16 @@ impl Audience for ForBoard {
     fn begun(&mut self) {}
 
     fn look(&mut self, profile: &Arc<Profile>) {
-        self.board.update(self.number, &self.name, profile);
+        let longest = OpenCall::longest(profile.ranks.iter());
+        self.longest = self.longest.into_iter().chain(longest).max_by_key(|call| call.open_ns);
+        self.board.update(self.number, self.job.id.as_str(), profile);
+        if profile.end.is_some()
+            && let Some(summaries) = &self.summaries
+        {
+            match serde_json::to_string(&JobSummary::of(&self.job, profile, self.longest)) {
+                Ok(line) => drop(summaries.send(line)),
+                Err(error) => tracing::warn!("there is no summary of job {}: {error}", self.job.id),
+            }
+        }
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! All ends of messages and collectives come together that way without much in memory: what is read is as long as so many events take.
 
-use mpiprobe_trace::{LocationId, Part, Parts, ReadError, Span, Trace};
+use mpiprobe_trace::{LocationId, Part, Parts, ReadError, Row, Span, Trace};
 
 use crate::{clock::Clocks, parallel};
 
@@ -160,7 +160,8 @@ impl Reader<'_> {
     /// Reads until everything is there that begins before, or much.
     fn read_until(&mut self, clocks: &Clocks, until_ns: u64) {
         let mut rows: usize = self.rest.iter().map(|part| part.rows.len()).sum();
-        while self.known_until_ns < until_ns && rows < MOST_OF_ONE {
+        // At the end of time there may be any number of them.
+        while (self.known_until_ns < until_ns || until_ns == u64::MAX) && rows < MOST_OF_ONE {
             let Some(parts) = &mut self.parts else { break };
             match parts.next() {
                 None => self.parts = None,
@@ -186,13 +187,13 @@ impl Reader<'_> {
         }
     }
 
-    /// Moves to `taken` what begins before.
+    /// Moves to `taken` what begins before; at the end of time, everything.
     fn split(&mut self, until_ns: u64) {
-        let whole = self.rest.iter().take_while(|part| part.rows.last().is_none_or(|row| row.begin_ns < until_ns));
-        let whole = whole.count();
+        let is_before = |row: &Row| row.begin_ns < until_ns || until_ns == u64::MAX;
+        let whole = self.rest.iter().take_while(|part| part.rows.last().is_none_or(is_before)).count();
         self.taken = self.rest.drain(..whole).collect();
         if let Some(first) = self.rest.first_mut() {
-            let rows = first.rows.iter().take_while(|row| row.begin_ns < until_ns).count();
+            let rows = first.rows.iter().take_while(|row| is_before(row)).count();
             if rows > 0 {
                 self.taken.push(first.split_front(rows));
             }
@@ -202,5 +203,29 @@ impl Reader<'_> {
     fn take(&mut self) -> Option<LocationSlice> {
         let parts = std::mem::take(&mut self.taken);
         (!parts.is_empty()).then_some(LocationSlice { location: self.location, parts })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use mpiprobe_trace::{HandMade, call};
+
+    use super::*;
+
+    /// Somebody may have written any times.
+    #[test]
+    fn slices_end_whatever_the_times_are() {
+        let mut made = HandMade::of_ranks(2);
+        for (entry, back) in [(0, u64::MAX), (u64::MAX, 3), (7, 7), (u64::MAX, u64::MAX), (u64::MAX - 1, u64::MAX)] {
+            made.add(0, call("MPI_Barrier", entry, back));
+            made.add(1, call("MPI_Barrier", back, entry));
+        }
+        let clocks = Clocks::same();
+        let mut slices = Slices::new(&made, &clocks, made.definitions.location_ids(), Span::ALL, 1);
+        let mut rows = 0;
+        while let Some(slice) = slices.next_slice().unwrap() {
+            rows += slice.rows();
+        }
+        assert_eq!(rows, 10);
     }
 }

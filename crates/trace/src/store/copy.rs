@@ -35,7 +35,7 @@ pub fn copy<W: Write>(trace: &dyn Trace, span: Span, to: W) -> Result<W, CopyErr
     Ok(writer.finish()?)
 }
 
-fn define<W: Write>(definitions: &Definitions, writer: &mut TraceWriter<W>) {
+pub(super) fn define<W: Write>(definitions: &Definitions, writer: &mut TraceWriter<W>) {
     let nodes = (0..).map(NodeId).zip(definitions.nodes.iter().cloned());
     nodes.for_each(|(id, node)| writer.define(Definition::Node(id, node)));
     let processes = (0..).map(ProcessId).zip(definitions.processes.iter().cloned());

@@ -9,7 +9,7 @@ use tempfile::NamedTempFile;
 use super::*;
 use crate::{
     Bytes, Call, Change, CommunicatorId, Definitions, Event, HandMade, LocationId, Neighbours, Numbers, Operation,
-    Partner, PhaseChange, ProcessId, RequestChange, RequestId, Root, Span, Trace, Transfer, call,
+    Partner, PhaseChange, ProcessId, RequestChange, RequestId, Root, Span, Trace, Transfer, call, in_order,
 };
 
 fn written(trace: &HandMade) -> Vec<u8> {
@@ -118,6 +118,191 @@ fn damage_costs_what_is_damaged_and_is_said() {
         }
         assert!(errors > 0 || !read.notes().is_empty(), "nobody has noticed byte {at}");
         assert!(missing > 0 || !read.notes().is_empty());
+    }
+}
+
+/// What somebody has read of a file: of each location its events, as far as there is no mistake, and how many mistakes there are.
+fn as_far_as_it_goes(read: &TraceFiles) -> (Vec<Vec<Event>>, u64) {
+    let mut errors = 0;
+    let locations = read.definitions().location_ids().map(|location| {
+        read.events(location, Span::ALL).filter_map(|event| event.inspect_err(|_| errors += 1).ok()).collect()
+    });
+    (locations.collect(), errors)
+}
+
+/// With all that events can have: requests, phases, several threads, communicators, calls that have not returned.
+fn varied() -> HandMade {
+    let mut made = HandMade::halo(3, 300);
+    let pair = made.communicator("pair", &[2, 0]);
+    let thread = made.thread(ProcessId(1), 77);
+    let end = made.span().until_ns;
+    let made_once = call("MPI_Send_init", end + 1, end + 2).to(1, 4, 100).over(pair).posts(900);
+    made.add(0, made_once.clone());
+    for step in 0..200 {
+        let at = end + 10 + step * 10;
+        made.add(0, call("MPI_Start", at, at + 1).starts(&made_once));
+        made.add(0, call("MPI_Wait", at + 2, at + 5).completes(&made_once));
+        made.add(2, call("MPI_Recv", at, at + 4).from(1, 4, 100).over(pair));
+        made.add(thread.0, call("MPI_Test", at, at + 1));
+        made.push(2, Event::Phase(PhaseChange { at_ns: at + 6, phase: Some(format!("step {step}")), is_on: true }));
+    }
+    let mut open = call("MPI_Barrier", end + 5000, end + 6000).over(HandMade::WORLD);
+    open.has_returned = false;
+    made.add(1, open);
+    made
+}
+
+/// In small chunks: more places at which something can be cut.
+fn in_small_chunks(made: &HandMade) -> Vec<u8> {
+    let mut writer = TraceWriter::new(Vec::new()).unwrap();
+    copy::define(&made.definitions, &mut writer);
+    for (place, event) in in_order(made, made.definitions.location_ids(), Span::ALL).enumerate() {
+        let (location, event) = event.unwrap();
+        writer.push(location, &event).unwrap();
+        if place % 500 == 0 {
+            writer.flush().unwrap();
+        }
+    }
+    writer.finish().unwrap()
+}
+
+/// Invariant TRACE-PREFIX.
+#[test]
+fn cut_anywhere_a_varied_trace_is_a_prefix_of_itself_or_says_that_it_is_none() {
+    const SEED: u64 = 20_261_125;
+    let made = varied();
+    let bytes = in_small_chunks(&made);
+    let whole = opened(&bytes);
+    assert!(whole.notes().is_empty(), "{:?}", whole.notes());
+    let (all, errors) = as_far_as_it_goes(&whole);
+    assert_eq!((errors, all.len()), (0, 4));
+    assert_eq!(all, (0..4).map(|location| events(&made, location)).collect::<Vec<_>>());
+    let mut numbers = Numbers(SEED);
+    let mut lengths: Vec<usize> = (0..100).map(|_| numbers.below(bytes.len() as u64) as usize).collect();
+    // The head of the file, and around the head of the first chunk.
+    lengths.extend(0..100);
+    for length in lengths {
+        let path = file(&bytes[..length]);
+        let read = match TraceFiles::open(&[path.path()]) {
+            Ok(read) => read,
+            Err(error) => {
+                assert!(length < 16, "seed {SEED}, cut at {length}: {error}");
+                assert!(error.to_string().ends_with(" is no trace of mpiprobe"), "{error}");
+                continue;
+            }
+        };
+        let (cut, errors) = as_far_as_it_goes(&read);
+        assert_eq!(errors, 0, "seed {SEED}, cut at {length}: what is cut off is no mistake");
+        for (cut, all) in cut.iter().zip(&all) {
+            assert!(all.starts_with(cut), "seed {SEED}, cut at {length}");
+        }
+        assert!(read.event_count() <= whole.event_count());
+    }
+}
+
+/// Bytes, runs of bytes, and chunks in other places: everything is an event of the trace, and what is missing is said.
+#[test]
+fn damaged_anywhere_a_varied_trace_tells_nothing_that_is_not_true() {
+    const SEED: u64 = 11_111;
+    let made = varied();
+    let bytes = in_small_chunks(&made);
+    let all: Vec<Vec<Event>> = (0..4).map(|location| events(&made, location)).collect();
+    let mut numbers = Numbers(SEED);
+    for round in 0..200 {
+        let mut damaged = bytes.clone();
+        let at = numbers.below(bytes.len() as u64) as usize;
+        let length = (numbers.below(300) as usize).min(bytes.len() - at);
+        let what = match round % 4 {
+            0 => {
+                damaged[at] ^= 1 << numbers.below(8);
+                "a bit"
+            }
+            1 => {
+                damaged[at..at + length].fill(0);
+                "zeros"
+            }
+            2 => {
+                drop(damaged.drain(at..at + length));
+                "left out"
+            }
+            _ => {
+                let other = numbers.below(bytes.len() as u64 - length as u64) as usize;
+                damaged.splice(at..at, bytes[other..other + length].iter().copied());
+                "put in"
+            }
+        };
+        let context = format!("seed {SEED}, round {round}: {what} at {at}, {length} bytes");
+        let path = file(&damaged);
+        let read = match TraceFiles::open(&[path.path()]) {
+            Ok(read) => read,
+            Err(error) => {
+                let said = error.to_string();
+                let is_clear = said.contains(" is no trace of mpiprobe") || said.contains(" is a trace of format ");
+                assert!(is_clear && at < 16, "{context}: {said}");
+                continue;
+            }
+        };
+        let (found, errors) = as_far_as_it_goes(&read);
+        let count: usize = found.iter().map(Vec::len).sum();
+        for (found, all) in found.iter().zip(&all) {
+            // In their order; definitions may be older than they were.
+            let mut rest = all.iter().map(when);
+            assert!(found.iter().all(|event| rest.any(|other| other == when(event))), "{context}");
+        }
+        let is_whole = count == all.iter().map(Vec::len).sum::<usize>();
+        assert!(is_whole || errors > 0 || !read.notes().is_empty(), "{context}: nobody has noticed");
+    }
+}
+
+fn when(event: &Event) -> (u64, u64, Option<u64>) {
+    (event.time_ns(), event.end_ns(), event.call().map(|call| call.number))
+}
+
+/// Checksums keep no one from writing what he likes: they can be computed.
+#[test]
+fn whoever_can_compute_checksums_makes_no_panic_either() {
+    const SEED: u64 = 4_242;
+    let bytes = in_small_chunks(&varied());
+    let mut numbers = Numbers(SEED);
+    for _ in 0..300 {
+        let mut forged = bytes[..16].to_vec();
+        let mut at = 16;
+        while at < bytes.len() {
+            let head = chunk::Head::read(bytes[at..at + chunk::HEAD].try_into().unwrap()).unwrap();
+            let begin = at + chunk::HEAD;
+            let stored = &bytes[begin..begin + head.stored as usize];
+            at = begin + stored.len();
+            let mut payload = head.payload(stored).unwrap();
+            let mut head = head;
+            for _ in 0..numbers.below(4) {
+                let place = numbers.below(payload.len() as u64) as usize;
+                // Digits and signs of JSON turn into other digits.
+                let value = if payload[place].is_ascii_digit() {
+                    b'0' + numbers.below(10) as u8
+                } else {
+                    numbers.below(256) as u8
+                };
+                payload[place] = value;
+            }
+            match numbers.below(12) {
+                0 => head.location = numbers.below(8) as u32,
+                1 => head.count = numbers.below(1 << 20) as u32,
+                2 => head.first_number = u64::MAX - numbers.below(9),
+                3 => (head.from_ns, head.until_ns) = (u64::MAX, 0),
+                4 => head.raw = numbers.below(1 << 26) as u32,
+                _ => head.raw = payload.len() as u32,
+            }
+            let stored = zstd::bulk::compress(&payload, 1).unwrap();
+            (head.stored, head.checksum) = (stored.len() as u32, crc32fast::hash(&stored));
+            forged.extend(head.bytes());
+            forged.extend(stored);
+        }
+        let path = file(&forged);
+        if let Ok(read) = TraceFiles::open(&[path.path()]) {
+            as_far_as_it_goes(&read);
+            read.span();
+            copy(&read, Span::ALL, Vec::new()).ok();
+        }
     }
 }
 

@@ -10,6 +10,7 @@ mod loose;
 mod matching;
 mod parallel;
 mod slices;
+pub mod timeline;
 mod waits;
 
 pub use clock::{Clocks, Correction};

@@ -68,10 +68,13 @@ pub enum Section {
     /// While a text is being typed.
     Typing,
     Taking,
+    /// Of a trace.
+    Calls,
     Program,
 }
 
 impl Section {
+    /// Those of the screens of profiles.
     pub const ALL: [Self; 8] =
         [Self::Screens, Self::Moving, Self::Table, Self::Time, Self::Filter, Self::Typing, Self::Taking, Self::Program];
 
@@ -84,6 +87,7 @@ impl Section {
             Self::Filter => "Filter and views",
             Self::Typing => "While typing",
             Self::Taking => "Taking away",
+            Self::Calls => "Calls and messages",
             Self::Program => "Program",
         }
     }
@@ -91,12 +95,12 @@ impl Section {
 
 /// One line of the table.
 #[derive(Debug)]
-pub struct Binding {
+pub struct Binding<A = Action> {
     pub section: Section,
     /// As they are shown.
     pub shown: &'static str,
-    keys: &'static [Key],
-    pub action: Action,
+    pub(super) keys: &'static [Key],
+    pub action: A,
     pub what: &'static str,
     /// The same in a word or two; what has one is in the footer if there is room, the first of the table first.
     pub short: Option<&'static str>,
@@ -104,17 +108,17 @@ pub struct Binding {
 
 /// A key, and which of Ctrl and Alt are held. (Shift is in the letter.)
 #[derive(Debug)]
-struct Key(KeyCode, KeyModifiers);
+pub(super) struct Key(pub(super) KeyCode, pub(super) KeyModifiers);
 
-const fn key(letter: char) -> Key {
+pub(super) const fn key(letter: char) -> Key {
     Key(KeyCode::Char(letter), KeyModifiers::NONE)
 }
 
-const fn ctrl(letter: char) -> Key {
+pub(super) const fn ctrl(letter: char) -> Key {
     Key(KeyCode::Char(letter), KeyModifiers::CONTROL)
 }
 
-const fn named(code: KeyCode) -> Key {
+pub(super) const fn named(code: KeyCode) -> Key {
     Key(code, KeyModifiers::NONE)
 }
 
@@ -124,18 +128,19 @@ const fn alt(code: KeyCode) -> Key {
 
 macro_rules! bindings {
     ($($section:ident $shown:literal [$($key:expr),*] $action:expr, $what:literal $(, $short:literal)?;)*) => {
-        &[$(Binding {
-            section: Section::$section,
+        &[$($crate::keys::Binding {
+            section: $crate::keys::Section::$section,
             shown: $shown,
             keys: &[$($key),*],
             action: $action,
             what: $what,
-            short: bindings!(@short $($short)?),
+            short: $crate::keys::bindings!(@short $($short)?),
         },)*]
     };
     (@short) => { None };
     (@short $short:literal) => { Some($short) };
 }
+pub(super) use bindings;
 
 /// All of them.
 pub const BINDINGS: &[Binding] = bindings! {
@@ -196,7 +201,7 @@ pub const BINDINGS: &[Binding] = bindings! {
     Program "Ctrl-l" [ctrl('l')] Action::Redraw, "Draw everything anew";
 };
 
-impl Binding {
+impl<A> Binding<A> {
     /// Whether it is a key of texts that are being typed.
     pub fn is_typing(&self) -> bool {
         self.section == Section::Typing
@@ -217,9 +222,14 @@ pub(super) fn editing(event: &KeyEvent) -> Option<Edit> {
 }
 
 fn find(event: &KeyEvent, is_typing: bool) -> Option<Action> {
+    find_in(BINDINGS, event, is_typing)
+}
+
+/// What a key does by one of the tables.
+pub(super) fn find_in<A: Copy>(bindings: &[Binding<A>], event: &KeyEvent, is_typing: bool) -> Option<A> {
     let held = event.modifiers.intersection(KeyModifiers::CONTROL.union(KeyModifiers::ALT));
     let is_it = |key: &Key| key.0 == event.code && key.1 == held;
-    let mut bindings = BINDINGS.iter().filter(|binding| binding.is_typing() == is_typing);
+    let mut bindings = bindings.iter().filter(|binding| binding.is_typing() == is_typing);
     bindings.find(|binding| binding.keys.iter().any(is_it)).map(|binding| binding.action)
 }
 

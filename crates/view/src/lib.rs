@@ -19,6 +19,7 @@ mod source;
 mod start;
 mod state;
 mod terminal;
+mod timeline;
 mod user;
 
 pub use content::{Block, Location, Measure, Screen, Span};
@@ -33,4 +34,8 @@ pub use source::{Moment, Position, Running, Source, Update, Wish};
 pub use start::{StartError, ViewStart};
 pub use state::{Effect, State};
 pub use terminal::{GivenBack, give_back, is_interactive};
+pub use timeline::{
+    News, Reader, TIMELINE_BINDINGS, TIMELINE_SECTIONS, Timeline, TimelineAction, Wanted, draw as draw_timeline,
+    timeline, timeline_text,
+};
 pub use user::{Config, FileError, Files, History, SavedView};

@@ -239,7 +239,8 @@ pub enum Command {
     /// Record the course of events of a job that runs: each call with its times, partners, tags, bytes and requests. Without a target: of the
     /// one job here. Ends when all targets have ended, after --duration, or by Ctrl-C, and prints the profile of that time.
     Trace(Box<Trace>),
-    /// Show what is kept of a run: in the full-screen view, at first its last moment, or without a terminal that moment only.
+    /// Show what is kept of a run: in the full-screen view, at first its last moment, or without a terminal that moment only. Of a trace,
+    /// its timeline.
     View(View),
     /// Print what is kept of a run: of a recording, a profile as JSON, a directory of tables, or several files of its nodes.
     Report(Box<Report>),
@@ -320,11 +321,11 @@ pub struct Service {
 /// A run that was kept, and how it is shown.
 #[derive(Args, Debug)]
 pub struct View {
-    /// A recording (--record), profiles as JSON (--json), or a directory of tables (run --output); several are parts of one job, of a
-    /// node each.
+    /// A recording (--record), profiles as JSON (--json), a directory of tables (run --output), or a trace; several are parts of one job, of
+    /// a node each.
     #[arg(required = true, value_name = "SOURCE")]
     pub sources: Vec<PathBuf>,
-    /// The profile of one moment as text, even on a terminal.
+    /// The profile of one moment, or a trace's timeline, as text, even on a terminal.
     #[arg(long)]
     pub plain: bool,
     /// The profile of one moment as JSON.

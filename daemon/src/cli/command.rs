@@ -4,6 +4,7 @@ use std::{
     io,
     path::{Path, PathBuf},
     process::ExitCode,
+    sync::Arc,
     time::Duration,
 };
 
@@ -13,6 +14,7 @@ use mpiprobe_model::{Verdict, analyse::ProfileOutput};
 use mpiprobe_plan::ImplementationRecogniser;
 use mpiprobe_report::present::{JobList, ListedJobs, Output, OutputError, TextOptions, findings, say};
 use mpiprobe_report::{Format as ReportFormat, Span};
+use mpiprobe_trace::{Trace as Recorded, store::TraceFiles};
 use mpiprobe_view::{Files, StartError, ViewError, ViewOptions, ViewStart};
 use rustix::process::{getegid, geteuid, getgid, getuid};
 use thiserror::Error;
@@ -29,6 +31,7 @@ use super::{
     schema::schema,
     sources::{OpenError, open_moments},
     terminal::{show, width, width_of},
+    traces::is_trace,
     waits::{Waits, WaitsError, waits},
     words::{query_of, query_of_hang},
 };
@@ -126,6 +129,15 @@ pub enum CommandError {
          it can answer for: take the bits away (chmod u-s,g-s) and give the file capabilities, see docs/kernels-and-rights.md"
     )]
     ChangedIds,
+    #[error(transparent)]
+    Trace(#[from] mpiprobe_trace::store::OpenError),
+    #[error(
+        "{0} is a trace, which has no profile: `mpiprobe waits --json` says who has waited for whom, `mpiprobe export` writes its calls for \
+         other programs"
+    )]
+    NoProfile(String),
+    #[error("{0} is for recordings, and this is a trace: in its view, / looks for calls, and + zooms in")]
+    NotOfTraces(&'static str),
     #[error("--view opens a full-screen view, and there is no terminal to show it on")]
     NoTerminal,
 }
@@ -384,6 +396,9 @@ async fn run_command(run: &Run, arguments: &Arguments) -> Exit {
 
 async fn view_kept(asked: &View, verbose: bool) -> Result<Exit, CommandError> {
     put_down_files_rights().map_err(CommandError::Rights)?;
+    if asked.sources.first().is_some_and(|first| is_trace(first)) {
+        return view_trace(asked).await;
+    }
     let run = open_moments(&asked.sources, Span::default(), asked.any_owner)?;
     let last = run.count().saturating_sub(1);
     let moment = asked.at.map_or(Ok(last), |at| run.find(at)).map_err(OpenError::from)?;
@@ -407,6 +422,31 @@ async fn view_kept(asked: &View, verbose: bool) -> Result<Exit, CommandError> {
         show(&(head + &mpiprobe_report::present::profile(&options, &profile, &findings(&profile), filter)), true)?;
     }
     Ok(if profile.complete { Exit::Complete } else { Exit::Incomplete })
+}
+
+/// The timeline of a trace; without a terminal, as text.
+async fn view_trace(asked: &View) -> Result<Exit, CommandError> {
+    let name = asked.sources.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(" ");
+    if asked.json {
+        return Err(CommandError::NoProfile(name));
+    }
+    let options = [("--at", asked.at.is_some()), ("--filter", asked.filter.is_some())];
+    if let Some((option, _)) = options.into_iter().find(|(_, is_given)| *is_given) {
+        return Err(CommandError::NotOfTraces(option));
+    }
+    let files = TraceFiles::open(&asked.sources)?;
+    let (appearance, notes) = (asked.appearance.options(), files.notes().to_vec());
+    let trace: Arc<dyn Recorded + Send + Sync> = Arc::new(files);
+    let missing: u64 = trace.definitions().locations.iter().map(|location| location.losses.missing()).sum();
+    let is_whole = notes.is_empty() && missing == 0;
+    if !asked.plain && mpiprobe_view::is_interactive() {
+        mpiprobe_view::timeline(trace, &name, &notes, appearance).await?;
+        return Ok(Exit::Complete);
+    }
+    notes.iter().for_each(say);
+    let (text, is_read) = mpiprobe_view::timeline_text(&trace, &name, width(), appearance)?;
+    show(&text, true)?;
+    Ok(if is_whole && is_read { Exit::Complete } else { Exit::Incomplete })
 }
 
 fn print(text: &str) -> Result<Exit, CommandError> {

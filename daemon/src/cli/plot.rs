@@ -3,14 +3,16 @@
 use std::{ops::RangeInclusive, path::PathBuf};
 
 use clap::{Args, ValueEnum};
-use mpiprobe_report::page::plot::{self, Measure, PlotError, PlotOptions};
-use mpiprobe_report::present::say;
+use mpiprobe_report::page::plot::{self, CallsError, Measure, PlotError, PlotOptions};
+use mpiprobe_report::present::{recording::At, say};
 use mpiprobe_report::{Scaling, ScalingRun, Source, series};
+use mpiprobe_trace::{Span as TraceSpan, Trace as _, store, store::TraceFiles};
 use thiserror::Error;
 
 use super::{
     output::FileMode,
     sources::{OpenError, SpanArguments, open_source},
+    traces::is_trace,
 };
 use crate::session::{Outcome, ProfileTo, WriteError, create_file};
 
@@ -19,8 +21,8 @@ use crate::session::{Outcome, ProfileTo, WriteError, create_file};
 pub struct Plot {
     #[arg(value_enum)]
     pub kind: PlotKind,
-    /// A recording (--record), a profile as JSON (--json), or a directory of tables (run --output); several are parts of one job, of a
-    /// node each, but for scaling, where each is a run of its own.
+    /// A recording (--record), a profile as JSON (--json), or a directory of tables (run --output); of a timeline, a trace as well. Several
+    /// are parts of one job, of a node each, but for scaling, where each is a run of its own.
     #[arg(required = true, value_name = "SOURCE")]
     pub sources: Vec<PathBuf>,
     /// The SVG file, which is new.
@@ -39,7 +41,7 @@ pub struct Plot {
     /// Of a matrix, what went over the communicator of this name.
     #[arg(long, value_name = "NAME", help_heading = "What is shown")]
     pub comm: Option<String>,
-    /// Of a matrix, these ranks, such as 0..15.
+    /// Of a matrix or a trace, these ranks, such as 0..15.
     #[arg(long, value_name = "FIRST..LAST", value_parser = ranks, help_heading = "What is shown")]
     pub ranks: Option<RangeInclusive<u32>>,
     /// Of a matrix, what its squares stand for.
@@ -62,7 +64,7 @@ pub struct Plot {
 pub enum PlotKind {
     /// Who sends how much to whom.
     Matrix,
-    /// Time in MPI by group of functions over the moments of a recording.
+    /// Time in MPI by group of functions over the moments of a recording; of a trace, the calls and messages of each rank.
     Timeline,
     /// How long calls of a function take.
     Histogram,
@@ -87,6 +89,16 @@ pub enum PlotFailure {
     Plot(#[from] PlotError),
     #[error(transparent)]
     Write(#[from] WriteError),
+    #[error(transparent)]
+    Trace(#[from] store::OpenError),
+    #[error(transparent)]
+    Calls(#[from] CallsError),
+    #[error(
+        "{0} is a trace, of which there is a timeline only; `mpiprobe export` writes its calls and messages for other programs"
+    )]
+    OnlyTimeline(String),
+    #[error("of a trace, --from and --until are since its beginning, such as 1.5s or 200ms, and there is no --at")]
+    NoMoments,
 }
 
 /// Reads the runs and draws.
@@ -100,7 +112,10 @@ pub(super) fn plot(asked: &Plot) -> Result<Outcome, PlotFailure> {
         communicator: asked.comm.clone(),
         ranks: asked.ranks.clone(),
     };
-    let (svg, complete) = if asked.kind == PlotKind::Scaling {
+    let is_of_trace = asked.sources.first().is_some_and(|first| is_trace(first));
+    let (svg, complete) = if is_of_trace {
+        of_trace(asked, &options)?
+    } else if asked.kind == PlotKind::Scaling {
         let mut complete = true;
         let run = |path| -> Result<ScalingRun, OpenError> {
             let source = open(asked, std::slice::from_ref(path))?;
@@ -115,6 +130,31 @@ pub(super) fn plot(asked: &Plot) -> Result<Outcome, PlotFailure> {
     };
     file.write(&svg).map_err(|error| WriteError::new(&asked.output, error))?;
     Ok(if complete { Outcome::Complete } else { Outcome::Incomplete })
+}
+
+/// The timeline of a trace, and whether nothing of it is missing.
+fn of_trace(asked: &Plot, options: &PlotOptions) -> Result<(String, bool), PlotFailure> {
+    if asked.kind != PlotKind::Timeline {
+        let name = asked.sources.first().map_or_else(String::new, |path| path.display().to_string());
+        return Err(PlotFailure::OnlyTimeline(name));
+    }
+    let since = |at: Option<At>| match at {
+        None => Ok(None),
+        Some(At::Since(ns)) => Ok(Some(ns)),
+        Some(_) => Err(PlotFailure::NoMoments),
+    };
+    let (from, until) = (since(asked.span.from)?, since(asked.span.until)?);
+    if asked.span.at.is_some() {
+        return Err(PlotFailure::NoMoments);
+    }
+    let trace = TraceFiles::open(&asked.sources)?;
+    trace.notes().iter().for_each(say);
+    let begin_ns = trace.span().from_ns;
+    let at = |since: u64| begin_ns.saturating_add(since);
+    let span = TraceSpan { from_ns: from.map_or(0, at), until_ns: until.map_or(u64::MAX, at) };
+    let missing: u64 = trace.definitions().locations.iter().map(|location| location.losses.missing()).sum();
+    let (svg, is_whole) = plot::calls(&trace, span, options)?;
+    Ok((svg, is_whole && missing == 0 && trace.notes().is_empty()))
 }
 
 fn open(asked: &Plot, paths: &[PathBuf]) -> Result<Source, OpenError> {

@@ -1,8 +1,14 @@
 //! Traces, as they are named on the command line: the same by every command that takes them.
 
-use std::{ops::RangeInclusive, path::PathBuf, time::Duration};
+use std::{
+    ops::RangeInclusive,
+    os::unix::fs::FileExt as _,
+    path::{Path, PathBuf},
+    time::Duration,
+};
 
 use clap::Args;
+use mpiprobe_discover::open_regular;
 use mpiprobe_report::present::say;
 use mpiprobe_trace::{Definitions, ProcessId, Selected, Span, Trace, store, store::TraceFiles};
 
@@ -62,6 +68,13 @@ impl TraceArguments {
     }
 }
 
+/// Whether a file begins as a trace does.
+pub(super) fn is_trace(path: &Path) -> bool {
+    let mut begin = [0; store::MAGIC.len()];
+    let read = open_regular(path).and_then(|file| file.read_exact_at(&mut begin, 0));
+    read.is_ok() && begin == store::MAGIC
+}
+
 fn since(text: &str) -> Result<Duration, String> {
     // A bare number means seconds to everybody.
     let seconds = text.parse().ok().and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
@@ -101,6 +114,7 @@ mod tests {
     #[test]
     fn times_are_since_the_beginning() {
         assert_eq!(since("1.5"), Ok(Duration::from_millis(1500)));
+        assert_eq!(since("1.5s"), Ok(Duration::from_millis(1500)));
         assert_eq!(since("200ms"), Ok(Duration::from_millis(200)));
         assert!(since("-1").is_err() && since("soon").is_err());
     }

@@ -2,27 +2,33 @@
 
 use std::fmt::Write as _;
 
-use mpiprobe_view::{BINDINGS, Section};
+use mpiprobe_view::{BINDINGS, Binding, Section, TIMELINE_BINDINGS, TIMELINE_SECTIONS};
 
 use crate::{generated, workspace::read};
 
 const PAGE: &str = "docs/view.md";
-const BEGIN: &str = "<!-- keys:begin -->\n";
-const END: &str = "<!-- keys:end -->\n";
 
 #[test]
-fn key_table_of_the_view_page_is_current() {
+fn key_tables_of_the_view_page_are_current() {
     let page = read(PAGE);
-    let (before, rest) = page.split_once(BEGIN).expect("the page has a place for the keys");
-    let (_, after) = rest.split_once(END).expect("the place for the keys has an end");
-    generated::check(PAGE, &format!("{before}{BEGIN}{}{END}{after}", table()));
+    let page = with(&page, "keys", &table(&Section::ALL, BINDINGS));
+    generated::check(PAGE, &with(&page, "timeline-keys", &table(TIMELINE_SECTIONS, TIMELINE_BINDINGS)));
 }
 
-fn table() -> String {
+/// The page with another table in the place of that name.
+#[expect(clippy::expect_used, reason = "a helper that cannot go on fails its test")]
+fn with(page: &str, name: &str, table: &str) -> String {
+    let (begin, end) = (format!("<!-- {name}:begin -->\n"), format!("<!-- {name}:end -->\n"));
+    let (before, rest) = page.split_once(&begin).expect("the page has a place for the keys");
+    let (_, after) = rest.split_once(&end).expect("the place for the keys has an end");
+    format!("{before}{begin}{table}{end}{after}")
+}
+
+fn table<A>(sections: &[Section], bindings: &[Binding<A>]) -> String {
     let mut table = String::from("| key | |\n|---|---|\n");
-    for section in Section::ALL {
+    for &section in sections {
         let _ = writeln!(table, "| *{}* | |", section.title());
-        for binding in BINDINGS.iter().filter(|binding| binding.section == section) {
+        for binding in bindings.iter().filter(|binding| binding.section == section) {
             let keys: Vec<String> = binding.shown.split(' ').map(|key| format!("`{key}`")).collect();
             let _ = writeln!(table, "| {} | {} |", keys.join(" "), binding.what);
         }

@@ -1,10 +1,14 @@
 //! The images of the view, from jobs that never ran.
 
+use std::sync::Arc;
+
+use mpiprobe_replay::Clocks;
 use mpiprobe_tests::{
-    picture::{OPTIONS, drawn, svg, view},
+    picture::{OPTIONS, drawn, drawn_timeline, svg, view},
     synthetic::Synthetic,
 };
-use mpiprobe_view::{Action, Screen};
+use mpiprobe_trace::HandMade;
+use mpiprobe_view::{Action, Reader, Screen, Size, Timeline, TimelineAction};
 
 use crate::generated;
 
@@ -37,4 +41,26 @@ fn every_picture_of_the_view_is_current() {
         }
         generated::check(&format!("docs/images/{name}.svg"), &svg(&drawn(&state, OPTIONS), title));
     }
+}
+
+#[test]
+fn the_picture_of_a_trace_is_current() {
+    let (read, clocks) = (HandMade::halo(8, 4), Clocks::same());
+    let mut reader = Reader::new(&read, &clocks);
+    let mut state = Timeline::new(Arc::new(read.clone()), "halo.trace", &[]);
+    state.resize(Size { width: 110, height: 32 });
+    let mut show = |state: &mut Timeline| {
+        let mut news = reader.ask(state.wanted());
+        while reader.is_busy() {
+            news.extend(reader.work(&|| false));
+        }
+        for one in news {
+            state.take(one);
+        }
+    };
+    show(&mut state);
+    state.act(TimelineAction::LongestWait);
+    show(&mut state);
+    let drawn = drawn_timeline(&state, OPTIONS);
+    generated::check("docs/images/timeline.svg", &svg(&drawn, "The timeline of a trace"));
 }

@@ -5,7 +5,7 @@ mod svg;
 
 use std::sync::Arc;
 
-use mpiprobe_view::{Running, Scheme, Size, State, Theme, ViewOptions, draw};
+use mpiprobe_view::{Running, Scheme, Size, State, Theme, Timeline, ViewOptions, draw, draw_timeline};
 use ratatui::{Terminal, backend::TestBackend, buffer::Buffer};
 
 use crate::synthetic::Synthetic;
@@ -41,7 +41,19 @@ pub fn picture(state: &State) -> String {
 }
 
 pub fn picture_with(state: &State, options: ViewOptions) -> String {
-    let buffer = drawn(state, options);
+    text(&drawn(state, options))
+}
+
+/// What the terminal shows of a trace.
+pub fn drawn_timeline(state: &Timeline, options: ViewOptions) -> Buffer {
+    let size = state.size();
+    let Ok(mut terminal) = Terminal::new(TestBackend::new(size.width, size.height));
+    let Ok(_) = terminal.draw(|frame| draw_timeline(frame, state, Theme::new(options)));
+    terminal.backend().buffer().clone()
+}
+
+/// Character by character.
+pub fn text(buffer: &Buffer) -> String {
     let row = |y| {
         let cells = (0..buffer.area.width).filter_map(|x| buffer.cell((x, y))).map(ratatui::buffer::Cell::symbol);
         cells.collect::<String>().trim_end().to_owned()

@@ -1,4 +1,5 @@
-//! `mpiprobe export`: what other tools read in what it writes, of traces of which everything is known.
+//! `mpiprobe export`: what other tools read in what it writes, of traces of which everything is known; and the same traces as they are
+//! viewed and plotted.
 
 mod made;
 mod readers;
@@ -22,6 +23,7 @@ fn main() {
         with("parquet_by_duckdb_with_the_queries_of_the_docs", Requirement::Readers, parquet_by_duckdb),
         requirement::trial("csv_and_chrome_have_each_call", &[], csv_and_chrome),
         requirement::trial("what_cannot_be_exported_is_said", &[], refusals),
+        requirement::trial("a_trace_is_printed_and_plotted", &[], printed_and_plotted),
     ];
     mpiprobe_tests::run(Arguments::from_args(), tests);
 }
@@ -245,4 +247,57 @@ fn refusals() -> Result<(), Failed> {
     expect("no file is overwritten", fs::read_to_string(&there)?.as_str(), "kept")?;
     let ended = Profiler::start(["export", there.as_str(), "--to", "csv", "-"])?.wait()?;
     expect("what is no trace is refused", ended.status.success(), false)
+}
+
+/// `mpiprobe ARGUMENTS`, which must succeed, or must not and say why.
+fn run(arguments: &[&str], refused_with: Option<&str>) -> Result<String, Failed> {
+    let ended = Profiler::start(arguments)?.wait()?;
+    let said = ended.stderr.join("\n");
+    let is_as_expected = match refused_with {
+        None => ended.status.success(),
+        Some(words) => !ended.status.success() && said.contains(words),
+    };
+    if is_as_expected { Ok(ended.stdout.join("\n")) } else { Err(format!("{arguments:?}: {}", ended.printed()).into()) }
+}
+
+fn printed_and_plotted() -> Result<(), Failed> {
+    let made = Made::halo()?;
+    let trace = made.trace();
+    let printed = run(&["view", &trace, "--plain", "--ascii"], None)?;
+    let lanes: Vec<&str> =
+        printed.lines().filter(|line| line.trim_start().starts_with(|c: char| c.is_ascii_digit())).collect();
+    expect("lanes", lanes.len() as u64, RANKS)?;
+    for lane in lanes {
+        expect(
+            "a lane has waiting and collectives in it",
+            lane.contains(['w', 'W']) && lane.contains(['c', 'C']),
+            true,
+        )?;
+    }
+    run(&["view", &trace, "--json"], Some("is a trace, which has no profile"))?;
+    run(&["view", &trace, "--at", "1s"], Some("--at is for recordings"))?;
+
+    let out = |name: &str| made.path(name).display().to_string();
+    run(&["plot", "timeline", &trace, "-o", &out("whole.svg")], None)?;
+    let whole = fs::read_to_string(made.path("whole.svg"))?;
+    expect("messages are counted where they are too many", whole.contains("960 messages not drawn"), true)?;
+    let part = ["--from", "1.5ms", "--until", "4ms", "--ranks", "0..2"];
+    let arguments: Vec<String> = ["plot", "timeline", &trace, "-o", &out("part.svg")].map(str::to_owned).to_vec();
+    let all: Vec<&str> = arguments.iter().map(String::as_str).chain(part).collect();
+    run(&all, None)?;
+    let part = fs::read_to_string(made.path("part.svg"))?;
+    expect("a part has arrows", part.contains("<polygon") && !part.contains("not drawn"), true)?;
+    expect("and names", part.contains("Waitall") && part.contains("completion"), true)?;
+    run(&["plot", "matrix", &trace, "-o", &out("x.svg")], Some("of which there is a timeline only"))?;
+    run(&["plot", "timeline", &trace, "--at", "1s", "-o", &out("x.svg")], Some("there is no --at"))?;
+    run(&["plot", "timeline", &trace, "--from", "#2", "-o", &out("x.svg")], Some("since its beginning"))?;
+    run(&["plot", "timeline", &trace, "--from", "1h", "-o", &out("x.svg")], Some("nothing to be plotted"))?;
+    expect("nothing is left of a picture that was refused", made.path("x.svg").exists(), false)?;
+
+    // What is cut off is said, and the rest is shown.
+    let bytes = fs::read(made.path("halo.trace"))?;
+    fs::write(made.path("cut.trace"), bytes.get(..bytes.len() * 3 / 4).unwrap_or_default())?;
+    let ended = Profiler::start(["view", &out("cut.trace"), "--plain"])?.wait()?;
+    expect("exit status of a part", ended.status.code(), Some(3))?;
+    expect("what is missing is said", ended.stderr.join("\n").contains("it was cut off"), true)
 }

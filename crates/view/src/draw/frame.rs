@@ -10,7 +10,7 @@ use super::{
 };
 use crate::{
     content::{Location, Screen, Tone},
-    keys::BINDINGS,
+    keys::Binding,
     source::{Position, Running},
     state::State,
 };
@@ -150,9 +150,9 @@ pub(super) fn notice(frame: &mut Frame<'_>, area: Rect, state: &State, theme: Th
 }
 
 /// The keys that fit, most wanted first.
-pub(super) fn footer(frame: &mut Frame<'_>, area: Rect, is_typing: bool, theme: Theme) {
+pub(crate) fn footer<A>(frame: &mut Frame<'_>, area: Rect, bindings: &[Binding<A>], is_typing: bool, theme: Theme) {
     let mut line = Line::new(theme);
-    for binding in BINDINGS.iter().filter(|binding| binding.is_typing() == is_typing) {
+    for binding in bindings.iter().filter(|binding| binding.is_typing() == is_typing) {
         let Some(short) = binding.short else { continue };
         let key = binding.shown.split(' ').next().unwrap_or_default();
         let longer = Line::new(theme).add(Tone::Key, &format!(" {key} ")).add(Tone::Plain, &format!(" {short} "));

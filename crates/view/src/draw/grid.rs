@@ -147,7 +147,7 @@ fn end(share: f64, width: u16) -> u16 {
 }
 
 /// The first letter of a group of functions.
-fn part_letter(tone: Tone) -> char {
+pub(crate) fn part_letter(tone: Tone) -> char {
     match tone {
         Tone::Group(0) => 'p',
         Tone::Group(1) => 'c',

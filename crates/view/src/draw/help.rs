@@ -9,31 +9,37 @@ use super::{
 };
 use crate::{
     content::Tone,
-    keys::{BINDINGS, Section},
+    keys::{Binding, Section},
     layout::{self, Size},
-    state::State,
 };
 
 /// Columns of the keys.
 const KEYS: usize = 12;
 
-pub(super) fn draw(frame: &mut Frame<'_>, size: Size, state: &State, theme: Theme) {
+/// Of a table of keys, from a line on.
+pub(crate) fn draw<A>(
+    frame: &mut Frame<'_>,
+    size: Size,
+    (sections, bindings): (&[Section], &[Binding<A>]),
+    top: usize,
+    theme: Theme,
+) {
     let area = layout::help(size);
     let inside = popup::draw(frame, area, " Keys — j k move, Esc closes ", theme);
-    let lines = lines(theme);
-    for (number, line) in (0..inside.height).zip(lines.iter().skip(state.help_top())) {
+    let lines = lines(sections, bindings, theme);
+    for (number, line) in (0..inside.height).zip(lines.iter().skip(top)) {
         line.put(frame.buffer_mut(), line_of(inside, number));
     }
 }
 
-fn lines(theme: Theme) -> Vec<Line> {
+fn lines<A>(sections: &[Section], bindings: &[Binding<A>], theme: Theme) -> Vec<Line> {
     let mut lines = Vec::new();
-    for section in Section::ALL {
+    for &section in sections {
         if !lines.is_empty() {
             lines.push(Line::new(theme));
         }
         lines.push(Line::new(theme).add(Tone::Title, &format!(" {}", section.title())));
-        for binding in BINDINGS.iter().filter(|binding| binding.section == section) {
+        for binding in bindings.iter().filter(|binding| binding.section == section) {
             let key = format!("  {:<KEYS$} ", binding.shown);
             lines.push(Line::new(theme).add(Tone::Plain, &key).add(Tone::Dim, binding.what));
         }

@@ -7,40 +7,40 @@ use super::Theme;
 use crate::content::Tone;
 
 /// Text of one tone.
-pub(super) struct Piece {
-    pub(super) text: String,
-    pub(super) style: Style,
+pub(crate) struct Piece {
+    pub(crate) text: String,
+    pub(crate) style: Style,
 }
 
 /// One line, made from left to right.
-pub(super) struct Line {
+pub(crate) struct Line {
     theme: Theme,
     pieces: Vec<Piece>,
 }
 
 impl Line {
-    pub(super) fn new(theme: Theme) -> Self {
+    pub(crate) fn new(theme: Theme) -> Self {
         Self { theme, pieces: Vec::new() }
     }
 
     #[must_use]
-    pub(super) fn add(self, tone: Tone, text: &str) -> Self {
+    pub(crate) fn add(self, tone: Tone, text: &str) -> Self {
         let style = self.theme.palette.of(tone);
         self.styled(style, text)
     }
 
     #[must_use]
-    pub(super) fn styled(mut self, style: Style, text: &str) -> Self {
+    pub(crate) fn styled(mut self, style: Style, text: &str) -> Self {
         self.pieces.push(Piece { text: self.theme.symbols.text(text), style });
         self
     }
 
-    pub(super) fn width(&self) -> u16 {
+    pub(crate) fn width(&self) -> u16 {
         self.pieces.iter().map(|piece| width(&piece.text)).fold(0, u16::saturating_add)
     }
 
     /// Puts it into the first line of `area`; gives the column behind it.
-    pub(super) fn put(&self, buffer: &mut Buffer, area: Rect) -> u16 {
+    pub(crate) fn put(&self, buffer: &mut Buffer, area: Rect) -> u16 {
         let mut x = area.x;
         for piece in &self.pieces {
             let room = area.right().saturating_sub(x);
@@ -54,19 +54,19 @@ impl Line {
     }
 
     /// The same at the right end.
-    pub(super) fn put_right(&self, buffer: &mut Buffer, area: Rect) {
+    pub(crate) fn put_right(&self, buffer: &mut Buffer, area: Rect) {
         let left = area.width.saturating_sub(self.width());
         self.put(buffer, Rect { x: area.x + left, width: area.width - left, ..area });
     }
 }
 
 /// Columns that a text takes.
-pub(super) fn width(text: &str) -> u16 {
+pub(crate) fn width(text: &str) -> u16 {
     u16::try_from(text.width()).unwrap_or(u16::MAX)
 }
 
 /// Cut where the room ends, which is shown.
-pub(super) fn fit(text: &str, room: u16, cut: char) -> String {
+pub(crate) fn fit(text: &str, room: u16, cut: char) -> String {
     if width(text) <= room {
         return text.to_owned();
     }
@@ -84,14 +84,14 @@ pub(super) fn fit(text: &str, room: u16, cut: char) -> String {
 }
 
 /// Line `number` of an area; empty if it has fewer.
-pub(super) fn line_of(area: Rect, number: u16) -> Rect {
+pub(crate) fn line_of(area: Rect, number: u16) -> Rect {
     Rect { y: area.y.saturating_add(number), height: u16::from(number < area.height), ..area }
 }
 
 /// Lines with a title, or none.
-pub(super) type Section = Vec<Line>;
+pub(crate) type Section = Vec<Line>;
 
-pub(super) fn title(text: &str, theme: Theme) -> Line {
+pub(crate) fn title(text: &str, theme: Theme) -> Line {
     Line::new(theme).add(Tone::Title, &format!(" {text}"))
 }
 

@@ -1,23 +1,24 @@
 //! Draws the state. Nothing here changes it or waits for anything.
 
 mod editor;
-mod frame;
+pub(crate) mod frame;
 mod glance;
-mod grid;
-mod help;
-mod line;
+pub(crate) mod grid;
+pub(crate) mod help;
+pub(crate) mod line;
 mod list;
 mod matrix;
 mod overview;
-mod popup;
-mod style;
-mod symbols;
+pub(crate) mod popup;
+pub(crate) mod style;
+pub(crate) mod symbols;
 
 use ratatui::{Frame, layout::Rect};
 
 use self::{style::Palette, symbols::Symbols};
 use super::{
     content::{Location, Screen},
+    keys::{BINDINGS, Section},
     layout::{Areas, SMALLEST, Size},
     options::ViewOptions,
     state::State,
@@ -26,8 +27,8 @@ use super::{
 /// How things look on this terminal.
 #[derive(Clone, Copy, Debug)]
 pub struct Theme {
-    palette: Palette,
-    symbols: Symbols,
+    pub(crate) palette: Palette,
+    pub(crate) symbols: Symbols,
 }
 
 impl Theme {
@@ -55,15 +56,18 @@ pub fn draw(frame: &mut Frame<'_>, state: &State, theme: Theme) {
         _ => grid::draw(frame, areas.body, state, theme),
     }
     frame::notice(frame, areas.notice, state, theme);
-    frame::footer(frame, areas.footer, state.editor().is_some(), theme);
+    frame::footer(frame, areas.footer, BINDINGS, state.editor().is_some(), theme);
     list::saved(frame, size, state, theme);
     editor::draw(frame, size, state, theme);
     if state.is_help_open {
-        help::draw(frame, size, state, theme);
+        help::draw(frame, size, (&Section::ALL, BINDINGS), state.help_top(), theme);
     }
 }
 
-fn too_small(frame: &mut Frame<'_>, area: Rect) {
+pub(crate) fn too_small(frame: &mut Frame<'_>, area: Rect) {
+    if area.is_empty() {
+        return;
+    }
     let text = format!("{}x{} or larger, please", SMALLEST.width, SMALLEST.height);
     frame.buffer_mut().set_stringn(area.x, area.y, text, area.width.into(), ratatui::style::Style::new());
 }

@@ -11,12 +11,12 @@ use super::Theme;
 use crate::content::Tone;
 
 /// Nothing shines through.
-pub(super) fn clear(frame: &mut Frame<'_>, area: Rect) {
+pub(crate) fn clear(frame: &mut Frame<'_>, area: Rect) {
     Clear.render(area, frame.buffer_mut());
 }
 
 /// Draws it; gives the room inside.
-pub(super) fn draw(frame: &mut Frame<'_>, area: Rect, title: &str, theme: Theme) -> Rect {
+pub(crate) fn draw(frame: &mut Frame<'_>, area: Rect, title: &str, theme: Theme) -> Rect {
     clear(frame, area);
     let mut block = Block::bordered().title(theme.symbols.text(title)).border_style(theme.palette.of(Tone::Dim));
     if theme.symbols.is_ascii() {

@@ -6,16 +6,16 @@ use crate::{content::Tone, options::Scheme};
 
 /// Styles of everything that is drawn.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Palette {
+pub(crate) struct Palette {
     scheme: Scheme,
 }
 
 impl Palette {
-    pub(super) fn new(scheme: Scheme) -> Self {
+    pub(crate) fn new(scheme: Scheme) -> Self {
         Self { scheme }
     }
 
-    pub(super) fn of(self, tone: Tone) -> Style {
+    pub(crate) fn of(self, tone: Tone) -> Style {
         let style = Style::new();
         if self.scheme == Scheme::None {
             return match tone {
@@ -37,12 +37,12 @@ impl Palette {
     }
 
     /// The row that the cursor is on.
-    pub(super) fn selected() -> Style {
+    pub(crate) fn selected() -> Style {
         Style::new().add_modifier(Modifier::REVERSED)
     }
 
     /// The bar at the top.
-    pub(super) fn header(self) -> Style {
+    pub(crate) fn header(self) -> Style {
         match self.scheme {
             Scheme::Dark => Style::new().bg(Color::Indexed(236)),
             Scheme::Light => Style::new().bg(Color::Indexed(254)),

@@ -2,7 +2,7 @@
 
 /// The characters that the terminal can show.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Symbols {
+pub(crate) struct Symbols {
     ascii: bool,
 }
 
@@ -11,16 +11,16 @@ const ASCII_STEPS: [char; 8] = ['.', ':', '-', '=', '+', '*', '#', '@'];
 const EIGHTHS: [char; 7] = ['▏', '▎', '▍', '▌', '▋', '▊', '▉'];
 
 impl Symbols {
-    pub(super) fn new(ascii: bool) -> Self {
+    pub(crate) fn new(ascii: bool) -> Self {
         Self { ascii }
     }
 
-    pub(super) fn is_ascii(self) -> bool {
+    pub(crate) fn is_ascii(self) -> bool {
         self.ascii
     }
 
     /// Text as it can be shown.
-    pub(super) fn text(self, text: &str) -> String {
+    pub(crate) fn text(self, text: &str) -> String {
         if !self.ascii || text.is_ascii() {
             return text.to_owned();
         }
@@ -39,26 +39,43 @@ impl Symbols {
         shown.collect()
     }
 
+    /// A character of a drawing.
+    pub(crate) fn glyph(self, glyph: char) -> char {
+        match glyph {
+            glyph if !self.ascii => glyph,
+            '│' => '|',
+            '─' => '-',
+            '┌' | '┐' | '└' | '┘' => '+',
+            '▼' => 'v',
+            '▲' => '^',
+            '→' => '>',
+            '·' => '.',
+            '░' => ':',
+            glyph if glyph.is_ascii() => glyph,
+            _ => '?',
+        }
+    }
+
     /// What stands for text that does not fit.
-    pub(super) fn cut(self) -> char {
+    pub(crate) fn cut(self) -> char {
         if self.ascii { '~' } else { '…' }
     }
 
     /// Shades, and above how many per cent of the highest value each begins; darkest first.
-    pub(super) fn shades(self) -> [(char, u8); 4] {
+    pub(crate) fn shades(self) -> [(char, u8); 4] {
         let [full, dark, medium, light] = if self.ascii { ['#', '+', ':', '.'] } else { ['█', '▓', '▒', '░'] };
         [(full, 50), (dark, 10), (medium, 1), (light, 0)]
     }
 
     /// How a value looks, next to the highest one.
-    pub(super) fn shade(self, value: u64, highest: u64) -> char {
+    pub(crate) fn shade(self, value: u64, highest: u64) -> char {
         let shares = self.shades();
         let share = if highest == 0 { 0.0 } else { 100.0 * value as f64 / highest as f64 };
         shares.into_iter().find(|(_, above)| share > f64::from(*above)).map_or(' ', |(shade, _)| shade)
     }
 
     /// A bar of `width` characters, of which `share` (0 to 1) is filled.
-    pub(super) fn bar(self, share: f64, width: u16) -> String {
+    pub(crate) fn bar(self, share: f64, width: u16) -> String {
         let eighths = round(share.clamp(0.0, 1.0) * f64::from(width) * 8.0);
         let (full, rest) = (eighths / 8, eighths % 8);
         let mut bar = String::new();
@@ -74,7 +91,7 @@ impl Symbols {
     }
 
     /// The last `width` values as a line of bars, the highest of them full.
-    pub(super) fn sparkline(self, values: impl DoubleEndedIterator<Item = f64>, width: u16) -> String {
+    pub(crate) fn sparkline(self, values: impl DoubleEndedIterator<Item = f64>, width: u16) -> String {
         let mut last: Vec<f64> = values.rev().take(width.into()).collect();
         last.reverse();
         let highest = last.iter().copied().fold(0.0, f64::max);

@@ -183,15 +183,15 @@ impl Source for Replay {
 
 /// Requests to end: the terminal is given back first.
 #[derive(Debug)]
-struct Stop([Signal; 3]);
+pub(crate) struct Stop([Signal; 3]);
 
 impl Stop {
-    fn new() -> std::io::Result<Self> {
+    pub(crate) fn new() -> std::io::Result<Self> {
         Ok(Self([signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?, signal(SignalKind::hangup())?]))
     }
 
     /// Waits for one; for ever without any.
-    async fn next(stop: &mut Option<Self>) {
+    pub(crate) async fn next(stop: &mut Option<Self>) {
         let Some(Self([interrupt, terminate, hang_up])) = stop else { return std::future::pending().await };
         tokio::select! {
             _ = interrupt.recv() => {}

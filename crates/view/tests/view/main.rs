@@ -9,4 +9,5 @@ mod replay;
 mod replayed;
 mod saving;
 mod screens;
+mod timeline;
 mod walking;

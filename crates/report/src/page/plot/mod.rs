@@ -1,6 +1,7 @@
 //! Pictures for papers: SVG on a light ground, with titles, axes with units, and colours that people with any colour vision can tell
 //! apart. The same profile gives the same picture.
 
+mod calls;
 mod canvas;
 mod histogram;
 mod matrix;
@@ -9,6 +10,7 @@ mod timeline;
 
 use std::ops::RangeInclusive;
 
+pub use calls::{CallsError, calls};
 pub use histogram::histogram;
 pub use matrix::{Measure, matrix};
 pub use scaling::scaling;
@@ -31,6 +33,8 @@ pub enum PlotError {
     NoCalls,
     #[error("scaling needs runs of at least two different numbers of ranks; these are all of {0}")]
     OneSize(usize),
+    #[error("no call of the chosen ranks is in that time: there is nothing to be plotted")]
+    NothingThere,
     #[error("the picture cannot be drawn: {0}")]
     Drawing(String),
 }

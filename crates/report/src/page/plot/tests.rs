@@ -6,6 +6,8 @@ use mpiprobe_model::{
     sample::{self, SECOND, function},
 };
 
+use mpiprobe_trace::{HandMade, Span, call};
+
 use super::*;
 use crate::{Scaling, ScalingRun, page::html::Series, present::recording::Sums};
 
@@ -142,6 +144,73 @@ fn what_is_not_there_cannot_be_plotted() {
     assert_eq!(histogram(&sample::profile(Vec::new()), None, &options), Err(PlotError::NoCalls));
     assert_eq!(scaling(&Scaling::of(&[run(4, 1.0, 1.0, 1.0); 2], false), &options), Err(PlotError::OneSize(4)));
     assert_eq!(scaling(&Scaling::of(&[], false), &options), Err(PlotError::OneSize(0)));
+}
+
+/// Two ranks that send to each other, and wait.
+fn pair() -> HandMade {
+    let mut made = HandMade::of_ranks(2);
+    for rank in 0..2 {
+        made.add(rank, call("MPI_Init", 1_000_000, 1_400_000));
+    }
+    made.add(0, call("MPI_Send", 1_600_000, 1_700_000).to(1, 7, 4096));
+    made.add(1, call("MPI_Recv", 1_450_000, 1_720_000).from(0, 7, 4096));
+    let posted = call("MPI_Irecv", 1_710_000, 1_715_000).from(1, 8, 64).posts(5);
+    made.add(0, posted.clone());
+    made.add(0, call("MPI_Wait", 1_730_000, 2_050_000).completes(&posted));
+    made.add(1, call("MPI_Ssend", 2_000_000, 2_060_000).to(0, 8, 64));
+    made.add(0, call("MPI_Allreduce", 2_100_000, 2_200_000).moves(8, 8));
+    made.add(1, call("MPI_Allreduce", 2_150_000, 2_201_000).moves(8, 8));
+    made
+}
+
+#[test]
+fn calls_of_a_trace() {
+    let (svg, is_whole) = calls(&pair(), Span::ALL, &PlotOptions::default()).unwrap();
+    assert!(is_whole);
+    insta::assert_snapshot!(svg);
+    let span = Span { from_ns: 1_500_000, until_ns: 1_800_000 };
+    let one = PlotOptions { ranks: Some(1..=1), width: 500, height: 300, ..PlotOptions::default() };
+    insta::assert_snapshot!(calls(&pair(), span, &one).unwrap().0);
+}
+
+/// Many ranks share lanes, many messages are counted, and the picture has a size that can be opened.
+#[test]
+fn calls_of_many_ranks() {
+    let made = HandMade::halo(600, 5);
+    let (svg, _) = calls(&made, Span::ALL, &PlotOptions::default()).unwrap();
+    assert!(svg.contains("8 threads in a lane"), "{}", &svg[..600]);
+    assert!(svg.contains(" messages not drawn"));
+    assert!(svg.len() < 4 << 20, "{} bytes", svg.len());
+}
+
+/// Each message is an arrow from its sender to its receiver: a line and a head.
+#[test]
+fn messages_of_a_trace_are_arrows() {
+    let (svg, _) = calls(&pair(), Span::ALL, &PlotOptions::default()).unwrap();
+    let is_line = |line: &&str| line.starts_with("<polyline") && line.contains("opacity=\"0.75\"");
+    assert_eq!((svg.lines().filter(is_line).count(), svg.matches("<polygon").count()), (2, 2), "{svg}");
+    // Of one rank alone there is none.
+    let one = PlotOptions { ranks: Some(0..=0), ..PlotOptions::default() };
+    assert!(!calls(&pair(), Span::ALL, &one).unwrap().0.contains("<polygon"));
+}
+
+#[test]
+fn of_a_trace_only_what_is_there_can_be_plotted() {
+    let nothing = |made: &HandMade, span: Span, options: &PlotOptions| {
+        matches!(calls(made, span, options), Err(CallsError::Plot(PlotError::NothingThere)))
+    };
+    let options = PlotOptions::default();
+    assert!(nothing(&HandMade::default(), Span::ALL, &options));
+    assert!(nothing(&HandMade::of_ranks(2), Span::ALL, &options));
+    assert!(nothing(&pair(), Span::ALL, &PlotOptions { ranks: Some(5..=9), ..options.clone() }));
+    assert!(nothing(&pair(), Span { from_ns: 1 << 40, until_ns: 1 << 41 }, &options));
+    // Times that no job can have, at any size.
+    for (width, height) in [(200, 150), (800, 560), (3000, 200)] {
+        let mut made = HandMade::of_ranks(2);
+        made.add(0, call("MPI_Send", 0, u64::MAX).to(1, 0, 1));
+        made.add(1, call("MPI_Recv", u64::MAX, 5).from(0, 0, 1));
+        assert!(calls(&made, Span::ALL, &PlotOptions { width, height, ..options.clone() }).is_ok());
+    }
 }
 
 #[test]

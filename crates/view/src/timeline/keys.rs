@@ -1,0 +1,97 @@
+//! What keys do on the screen of a trace.
+
+use crossterm::event::KeyCode;
+
+use crate::keys::{Binding, Section, bindings, ctrl, key, named};
+
+/// What a key asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TimelineAction {
+    Quit,
+    Help,
+    Left,
+    Right,
+    /// Half a screen.
+    PanLeft,
+    PanRight,
+    Down,
+    Up,
+    PageDown,
+    PageUp,
+    First,
+    Last,
+    ZoomIn,
+    ZoomOut,
+    /// So that the call under the cursor is as wide as half of the screen.
+    ZoomOnCall,
+    Whole,
+    Back,
+    Fold,
+    Unfold,
+    NextCall,
+    PreviousCall,
+    LongestCall,
+    LongestWait,
+    Search,
+    NextFound,
+    PreviousFound,
+    Lines,
+    Details,
+    Copy,
+    Suspend,
+    Redraw,
+}
+
+/// Parts of the help.
+pub const TIMELINE_SECTIONS: &[Section] =
+    &[Section::Moving, Section::Time, Section::Calls, Section::Taking, Section::Program];
+
+/// All keys.
+pub const TIMELINE_BINDINGS: &[Binding<TimelineAction>] = bindings! {
+    Program "q" [key('q'), ctrl('c')] TimelineAction::Quit, "End the view", "quit";
+    Program "?" [key('?'), named(KeyCode::F(1))] TimelineAction::Help, "This help; again, or Esc, closes it", "help";
+    Time "+ i" [key('+'), key('='), key('i')] TimelineAction::ZoomIn, "Half of the time, around the cursor", "zoom in";
+    Time "- o" [key('-'), key('o')] TimelineAction::ZoomOut, "Twice the time, around the cursor", "zoom out";
+    Time "Enter" [named(KeyCode::Enter)] TimelineAction::ZoomOnCall, "The call under the cursor as wide as half of the screen", "zoom on call";
+    Time "0" [key('0')] TimelineAction::Whole, "The whole trace";
+    Time "Esc" [named(KeyCode::Esc), named(KeyCode::Backspace)] TimelineAction::Back, "The time that was shown before", "back";
+    Time "} L" [key('}'), key('L')] TimelineAction::PanRight, "Half a screen later";
+    Time "{ H" [key('{'), key('H')] TimelineAction::PanLeft, "Half a screen earlier";
+    Moving "l →" [key('l'), named(KeyCode::Right)] TimelineAction::Right, "One column later";
+    Moving "h ←" [key('h'), named(KeyCode::Left)] TimelineAction::Left, "One column earlier";
+    Moving "j ↓" [key('j'), named(KeyCode::Down)] TimelineAction::Down, "Next lane";
+    Moving "k ↑" [key('k'), named(KeyCode::Up)] TimelineAction::Up, "Previous lane";
+    Moving "PgDn Ctrl-d" [named(KeyCode::PageDown), ctrl('d'), ctrl('f')] TimelineAction::PageDown, "A page of lanes down";
+    Moving "PgUp Ctrl-u" [named(KeyCode::PageUp), ctrl('u'), ctrl('b')] TimelineAction::PageUp, "A page of lanes up";
+    Moving "g Home" [key('g'), named(KeyCode::Home)] TimelineAction::First, "First lane";
+    Moving "G End" [key('G'), named(KeyCode::End)] TimelineAction::Last, "Last lane";
+    Moving "f" [key('f')] TimelineAction::Fold, "Twice as many threads in a lane", "fold";
+    Moving "F" [key('F')] TimelineAction::Unfold, "Half as many; in the end one";
+    Calls "w" [key('w')] TimelineAction::LongestWait, "To the call that waits longest for another rank, of those on the screen; again: the next longest", "longest wait";
+    Calls "c" [key('c')] TimelineAction::LongestCall, "To the longest call, of those on the screen; again: the next longest", "longest call";
+    Calls "/" [key('/')] TimelineAction::Search, "To the next call whose function or call site has this in its name", "search";
+    Calls "n" [key('n')] TimelineAction::NextFound, "The next one, in any rank";
+    Calls "N" [key('N')] TimelineAction::PreviousFound, "The one before";
+    Calls "]" [key(']')] TimelineAction::NextCall, "Next call of the lane";
+    Calls "[" [key('[')] TimelineAction::PreviousCall, "Previous call of the lane";
+    Calls "d Space" [key('d'), key(' ')] TimelineAction::Details, "All that is known of the call under the cursor; again, or Esc, closes it", "details";
+    Calls "m" [key('m')] TimelineAction::Lines, "Lines of messages: of the lane, of the call under the cursor, none", "messages";
+    Taking "y" [key('y')] TimelineAction::Copy, "Copy what is known of the call to the clipboard of the terminal";
+    Program "Ctrl-z" [ctrl('z')] TimelineAction::Suspend, "Back to the shell; fg returns";
+    Program "Ctrl-l" [ctrl('l')] TimelineAction::Redraw, "Draw everything anew";
+};
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_key_does_two_things_and_all_are_in_the_help() {
+        let keys: Vec<_> = TIMELINE_BINDINGS.iter().flat_map(|binding| binding.keys).collect();
+        for (index, key) in keys.iter().enumerate() {
+            let same = keys.iter().skip(index + 1).find(|other| other.0 == key.0 && other.1 == key.1);
+            assert!(same.is_none(), "{key:?}");
+        }
+        assert!(TIMELINE_BINDINGS.iter().all(|binding| TIMELINE_SECTIONS.contains(&binding.section)));
+    }
+}

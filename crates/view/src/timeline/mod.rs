@@ -1,0 +1,19 @@
+//! The screen of a trace: one lane for each thread or several ranks, from left to right in the order of time. `reader` reads what is to be
+//! seen, on a thread of its own; `state` knows, `draw` shows, `app` waits.
+
+mod app;
+mod describe;
+mod draw;
+mod keys;
+mod messages;
+mod names;
+mod reader;
+mod state;
+mod text;
+
+pub use app::timeline;
+pub use draw::draw;
+pub use keys::{TIMELINE_BINDINGS, TIMELINE_SECTIONS, TimelineAction};
+pub use reader::{News, Reader, Wanted};
+pub use state::Timeline;
+pub use text::timeline_text;

@@ -150,7 +150,7 @@ impl Source for CommandTables {
         if end.is_some()
             && let Some(uncounted) = &mut self.uncounted
         {
-            missing.extend(uncounted.missing(self.directory.called_past()));
+            missing.extend(uncounted.missing(self.directory.called_past(), &self.images.pids()));
         }
         let (started_ns, is_last) = (Some(self.started_ns), end.is_some());
         let expected = if is_last { Expected::AllRanks } else { Expected::Some };

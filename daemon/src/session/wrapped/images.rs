@@ -96,6 +96,11 @@ impl Images {
         self.owners = None;
     }
 
+    /// The numbers of all processes whose tables were taken in.
+    pub(super) fn pids(&self) -> HashSet<u32> {
+        self.taken.iter().map(|image| image.origin().pid).collect()
+    }
+
     /// Opens those files of a directory that nobody has decided about yet.
     pub(super) fn new_in(&self, directory: &Path) -> Result<Vec<NewFile>, DirectoryError> {
         let new = tables_in(directory)?.into_iter().filter(|path| !self.known.contains(path));

@@ -5,7 +5,7 @@
 //! processes are looked at while they live.
 
 use std::{
-    collections::{BTreeMap, HashMap},
+    collections::{BTreeMap, HashMap, HashSet},
     ffi::OsStr,
     fs::{File, read_dir},
     os::unix::ffi::OsStrExt as _,
@@ -54,6 +54,8 @@ pub(in crate::session) struct Uncounted {
     images: BTreeMap<u32, Image>,
     /// By program and by why: of how many images nothing was counted.
     found: BTreeMap<(String, Why), usize>,
+    /// Ended ones, by number and program, that are [`Why::Past`] unless they have tables.
+    perhaps_past: Vec<(u32, String)>,
     /// What is known of libraries, to tell whether a process has initialised MPI.
     libraries: HashMap<FileId, Reading>,
     /// Files by what they are.
@@ -177,6 +179,7 @@ impl Uncounted {
             held_back: Vec::new(),
             images: BTreeMap::new(),
             found: BTreeMap::new(),
+            perhaps_past: Vec::new(),
             libraries: HashMap::new(),
             files: HashMap::new(),
             lost: 0,
@@ -220,8 +223,8 @@ impl Uncounted {
     fn put_away_ended(&mut self) {
         let is_over = |pid: &u32, _: &mut Image| !Path::new("/proc").join(pid.to_string()).exists();
         let ended: Vec<_> = self.images.extract_if(.., is_over).collect();
-        for (_, image) in &ended {
-            self.judge(image);
+        for (pid, image) in &ended {
+            self.judge(*pid, image);
         }
         self.living = self.images.len();
     }
@@ -233,12 +236,17 @@ impl Uncounted {
     }
 
     /// What was not counted, in words; for all of the command, when that has ended. `past`: how many processes say themselves that they
-    /// called MPI past the wrapper.
-    pub(in crate::session) fn missing(&mut self, past: u64) -> Vec<String> {
+    /// called MPI past the wrapper; `counted`: those that have tables.
+    pub(in crate::session) fn missing(&mut self, past: u64, counted: &HashSet<u32>) -> Vec<String> {
         self.look();
         self.read_events(u64::MAX);
-        while let Some((_, image)) = self.images.pop_first() {
-            self.judge(&image);
+        while let Some((pid, image)) = self.images.pop_first() {
+            self.judge(pid, &image);
+        }
+        for (pid, program) in std::mem::take(&mut self.perhaps_past) {
+            if !counted.contains(&pid) {
+                *self.found.entry((program, Why::Past)).or_default() += 1;
+            }
         }
         // Those that were seen say so, too, unless they were killed.
         let seen: usize = self.found.iter().filter(|((_, why), _)| *why == Why::Past).map(|(_, number)| number).sum();
@@ -268,13 +276,17 @@ impl Uncounted {
     fn begin_image(&mut self, pid: u32) {
         let image = Image { is_of_exec: true, began: Some(Instant::now()), ..Image::default() };
         if let Some(old) = self.images.insert(pid, image) {
-            self.judge(&old);
+            self.judge(pid, &old);
         }
     }
 
-    fn judge(&mut self, image: &Image) {
+    fn judge(&mut self, pid: u32, image: &Image) {
         let is_copy = self.events.is_some() && !image.is_of_exec;
-        if let Some(why) = image.why().filter(|_| !is_copy) {
+        let Some(why) = image.why().filter(|_| !is_copy) else { return };
+        if why == Why::Past && self.perhaps_past.len() < MOST_PROCESSES {
+            // Where only some functions are counted, tables may come after a look, with the first call of one of them.
+            self.perhaps_past.push((pid, image.program.clone()));
+        } else {
             *self.found.entry((image.program.clone(), why)).or_default() += 1;
         }
     }
@@ -344,9 +356,12 @@ impl Uncounted {
             image.has_mpi = true;
             image.is_linked_in |= library.recognised.is_static;
         }
-        // Tables are there before MPI is initialised by a call that the wrapper sees.
         image.has_tables |= Mappings::with_suffix(&process.process, SUFFIX).is_ok_and(|tables| !tables.is_empty());
-        image.is_past |= is_initialised && !image.has_tables;
+        // Of a process that is about to end nothing is there any more, which is found out by asking again.
+        let is_past = is_initialised && !image.has_tables && self.has_initialised(process);
+        if let Some(image) = self.images.get_mut(&process.pid()) {
+            image.is_past |= is_past;
+        }
     }
 
     /// Whether it has, as far as the library's file tells how to know.

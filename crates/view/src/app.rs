@@ -1,10 +1,8 @@
 //! The loop: draw, wait for a key or for news, and again.
 
-use std::{future::poll_fn, io, pin::Pin};
+use std::io;
 
-use crossterm::event::{Event, EventStream, KeyEventKind, MouseButton, MouseEventKind};
-use futures_core::Stream as _;
-use tokio::signal::unix::{SignalKind, signal};
+use crossterm::event::{Event, EventStream};
 
 use super::{
     ViewError,
@@ -12,12 +10,11 @@ use super::{
     export::{self, Form},
     keep::Keeper,
     keys::Action,
-    layout::Size,
     options::ViewOptions,
     source::{Source, Update, Wish},
     start::ViewStart,
     state::{Effect, State},
-    terminal::Screen,
+    terminal::{Input, Screen, next_event},
 };
 
 /// Shows a source until the user has seen enough or there is nothing more to show.
@@ -40,7 +37,7 @@ pub(super) async fn run(mut source: impl Source, options: ViewOptions, start: Vi
         screen.draw(|frame| draw(frame, &state, theme)).map_err(ViewError::Terminal)?;
         tokio::select! {
             biased;
-            event = next(&mut events) => {
+            event = next_event(&mut events) => {
                 let Some(event) = event else { return Ok(()) };
                 let event = event.map_err(ViewError::Terminal)?;
                 let effect = handle(&mut state, &event);
@@ -64,34 +61,18 @@ pub(super) async fn run(mut source: impl Source, options: ViewOptions, start: Vi
     }
 }
 
-async fn next(events: &mut EventStream) -> Option<io::Result<Event>> {
-    poll_fn(|context| Pin::new(&mut *events).poll_next(context)).await
-}
-
-/// What an event of the terminal means.
+/// What an event of the terminal leads to.
 fn handle(state: &mut State, event: &Event) -> Option<Effect> {
-    match event {
-        Event::Key(key) if key.kind != KeyEventKind::Release => state.key(key),
-        Event::Paste(text) => {
-            state.paste(text);
-            None
-        }
-        Event::Resize(width, height) => {
-            state.resize(Size { width: *width, height: *height });
-            None
-        }
-        Event::Mouse(_) if state.editor().is_some() => None,
-        Event::Mouse(mouse) => match mouse.kind {
-            MouseEventKind::ScrollDown => state.act(Action::Down),
-            MouseEventKind::ScrollUp => state.act(Action::Up),
-            MouseEventKind::Down(MouseButton::Left) => {
-                state.click(mouse.column, mouse.row);
-                None
-            }
-            _ => None,
-        },
-        _ => None,
+    match Input::of(event)? {
+        Input::Key(key) => return state.key(key),
+        Input::Paste(text) => state.paste(text),
+        Input::Resize(size) => state.resize(size),
+        // What is being typed has all keys, and the rows behind it none.
+        Input::Scroll { .. } | Input::Click { .. } if state.editor().is_some() => {}
+        Input::Scroll { down } => return state.act(if down { Action::Down } else { Action::Up }),
+        Input::Click { column, row } => state.click(column, row),
     }
+    None
 }
 
 async fn carry_out(effect: Effect, state: &mut State, screen: &mut Screen) -> io::Result<()> {
@@ -113,12 +94,7 @@ async fn carry_out(effect: Effect, state: &mut State, screen: &mut Screen) -> io
         Effect::WriteText => write(state, Form::Text),
         Effect::WriteJson => write(state, Form::Json),
         Effect::Suspend => {
-            // Listened for before, since it may come at once.
-            let mut continued = signal(SignalKind::from_raw(rustix::process::Signal::CONT.as_raw()))?;
-            screen.leave();
-            rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::TSTP)?;
-            continued.recv().await;
-            screen.take_again()?;
+            screen.suspend().await?;
             state.resize(screen.size()?);
         }
     }

@@ -108,7 +108,7 @@ pub struct Binding<A = Action> {
 
 /// A key, and which of Ctrl and Alt are held. (Shift is in the letter.)
 #[derive(Debug)]
-pub(super) struct Key(pub(super) KeyCode, pub(super) KeyModifiers);
+pub(super) struct Key(KeyCode, KeyModifiers);
 
 pub(super) const fn key(letter: char) -> Key {
     Key(KeyCode::Char(letter), KeyModifiers::NONE)
@@ -234,19 +234,24 @@ pub(super) fn find_in<A: Copy>(bindings: &[Binding<A>], event: &KeyEvent, is_typ
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
 
-    #[test]
-    fn no_key_does_two_things() {
+    /// Of one table of keys.
+    pub(crate) fn expect_one_meaning<A>(bindings: &[Binding<A>]) {
         for is_typing in [false, true] {
-            let bindings = BINDINGS.iter().filter(|binding| binding.is_typing() == is_typing);
+            let bindings = bindings.iter().filter(|binding| binding.is_typing() == is_typing);
             let keys: Vec<&Key> = bindings.flat_map(|binding| binding.keys).collect();
             for (index, key) in keys.iter().enumerate() {
                 let same = keys.iter().skip(index + 1).find(|other| other.0 == key.0 && other.1 == key.1);
                 assert!(same.is_none(), "{key:?}");
             }
         }
+    }
+
+    #[test]
+    fn no_key_does_two_things() {
+        expect_one_meaning(BINDINGS);
     }
 
     #[test]

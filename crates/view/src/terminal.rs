@@ -2,7 +2,9 @@
 
 use std::{
     cell::Cell,
+    future::poll_fn,
     io::{self, IsTerminal as _, Stdout, Write as _},
+    pin::Pin,
     sync::{
         Once,
         atomic::{AtomicBool, Ordering},
@@ -13,15 +15,59 @@ use std::{
 use crossterm::{
     clipboard::CopyToClipboard,
     cursor::Show,
-    event::{DisableBracketedPaste, DisableMouseCapture, EnableBracketedPaste, EnableMouseCapture},
+    event::{
+        DisableBracketedPaste, DisableMouseCapture, EnableBracketedPaste, EnableMouseCapture, Event, EventStream,
+        KeyEvent, KeyEventKind, MouseButton, MouseEventKind,
+    },
     execute,
     terminal::{EnterAlternateScreen, LeaveAlternateScreen, disable_raw_mode, enable_raw_mode},
 };
+use futures_core::Stream as _;
 use mpiprobe_report::present::say;
 use mpiprobe_stacks::callsites::is_caught;
 use ratatui::{Frame, Terminal, backend::CrosstermBackend};
+use tokio::signal::unix::{SignalKind, signal};
 
 use super::layout::Size;
+
+/// What a user does, as far as a screen heeds it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Input<'a> {
+    Key(&'a KeyEvent),
+    Paste(&'a str),
+    Resize(Size),
+    /// By the wheel, one row.
+    Scroll {
+        down: bool,
+    },
+    Click {
+        column: u16,
+        row: u16,
+    },
+}
+
+impl<'a> Input<'a> {
+    /// What an event of the terminal means; `None`: nothing.
+    pub(super) fn of(event: &'a Event) -> Option<Self> {
+        match event {
+            Event::Key(key) if key.kind != KeyEventKind::Release => Some(Self::Key(key)),
+            Event::Paste(text) => Some(Self::Paste(text)),
+            &Event::Resize(width, height) => Some(Self::Resize(Size { width, height })),
+            Event::Mouse(mouse) => match mouse.kind {
+                MouseEventKind::ScrollDown => Some(Self::Scroll { down: true }),
+                MouseEventKind::ScrollUp => Some(Self::Scroll { down: false }),
+                MouseEventKind::Down(MouseButton::Left) => Some(Self::Click { column: mouse.column, row: mouse.row }),
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+}
+
+/// The next event of the terminal; `None`: there will be no more.
+pub(super) async fn next_event(events: &mut EventStream) -> Option<io::Result<Event>> {
+    poll_fn(|context| Pin::new(&mut *events).poll_next(context)).await
+}
 
 /// Whether the screen is taken over at this moment.
 static TAKEN: AtomicBool = AtomicBool::new(false);
@@ -80,14 +126,13 @@ impl Screen {
         self.terminal.clear()
     }
 
-    /// Leaves the terminal to others for a while.
-    #[expect(clippy::unused_self, reason = "only who has taken it gives it back")]
-    pub(super) fn leave(&mut self) {
+    /// Stops this process, as the shell does by a key, until it is continued; meanwhile the terminal is others'.
+    pub(super) async fn suspend(&mut self) -> io::Result<()> {
+        // Listened for before, since it may come at once.
+        let mut continued = signal(SignalKind::from_raw(rustix::process::Signal::CONT.as_raw()))?;
         give_back();
-    }
-
-    /// Takes it over again.
-    pub(super) fn take_again(&mut self) -> io::Result<()> {
+        rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::TSTP)?;
+        continued.recv().await;
         take(self.mouse)?;
         self.redraw()
     }

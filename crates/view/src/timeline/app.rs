@@ -1,11 +1,9 @@
 //! The loop: draw, wait for a key or for what has been read, and again.
 
-use std::{future::poll_fn, sync::Arc};
+use std::sync::Arc;
 
-use crossterm::event::{Event, EventStream, KeyEventKind, MouseButton, MouseEventKind};
-use futures_core::Stream as _;
+use crossterm::event::{Event, EventStream};
 use mpiprobe_trace::Trace;
-use tokio::signal::unix::{SignalKind, signal};
 
 use super::{
     draw::draw,
@@ -13,7 +11,13 @@ use super::{
     reader::Background,
     state::{Effect, Timeline},
 };
-use crate::{ViewError, draw::Theme, layout::Size, options::ViewOptions, replay::Stop, terminal::Screen};
+use crate::{
+    ViewError,
+    draw::Theme,
+    options::ViewOptions,
+    replay::Stop,
+    terminal::{Input, Screen, next_event},
+};
 
 /// Shows a trace until the user has seen enough. `notes` say what is wrong with it.
 pub async fn timeline(
@@ -40,7 +44,7 @@ pub async fn timeline(
         screen.draw(|frame| draw(frame, &state, theme)).map_err(ViewError::Terminal)?;
         tokio::select! {
             biased;
-            event = poll_fn(|context| Pin::new(&mut events).poll_next(context)) => {
+            event = next_event(&mut events) => {
                 let Some(event) = event else { return Ok(()) };
                 let effect = handle(&mut state, &event.map_err(ViewError::Terminal)?);
                 match effect {
@@ -58,29 +62,16 @@ pub async fn timeline(
     }
 }
 
-/// What an event of the terminal means.
+/// What an event of the terminal leads to.
 fn handle(state: &mut Timeline, event: &Event) -> Option<Effect> {
-    match event {
-        Event::Key(key) if key.kind != KeyEventKind::Release => state.key(key),
-        Event::Paste(text) => {
-            state.paste(text);
-            None
-        }
-        Event::Resize(width, height) => {
-            state.resize(Size { width: *width, height: *height });
-            None
-        }
-        Event::Mouse(mouse) => match mouse.kind {
-            MouseEventKind::ScrollDown => state.act(TimelineAction::Down),
-            MouseEventKind::ScrollUp => state.act(TimelineAction::Up),
-            MouseEventKind::Down(MouseButton::Left) => {
-                state.click(mouse.column, mouse.row);
-                None
-            }
-            _ => None,
-        },
-        _ => None,
+    match Input::of(event)? {
+        Input::Key(key) => return state.key(key),
+        Input::Paste(text) => state.paste(text),
+        Input::Resize(size) => state.resize(size),
+        Input::Scroll { down } => return state.act(if down { TimelineAction::Down } else { TimelineAction::Up }),
+        Input::Click { column, row } => state.click(column, row),
     }
+    None
 }
 
 async fn carry_out(effect: Effect, state: &mut Timeline, screen: &mut Screen) -> std::io::Result<()> {
@@ -92,12 +83,7 @@ async fn carry_out(effect: Effect, state: &mut Timeline, screen: &mut Screen) ->
             state.notice = Some("copied, if the terminal allows it".into());
         }
         Effect::Suspend => {
-            // Listened for before, since it may come at once.
-            let mut continued = signal(SignalKind::from_raw(rustix::process::Signal::CONT.as_raw()))?;
-            screen.leave();
-            rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::TSTP)?;
-            continued.recv().await;
-            screen.take_again()?;
+            screen.suspend().await?;
             state.resize(screen.size()?);
         }
     }

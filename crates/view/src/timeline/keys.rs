@@ -84,14 +84,11 @@ pub const TIMELINE_BINDINGS: &[Binding<TimelineAction>] = bindings! {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::keys::tests::expect_one_meaning;
 
     #[test]
     fn no_key_does_two_things_and_all_are_in_the_help() {
-        let keys: Vec<_> = TIMELINE_BINDINGS.iter().flat_map(|binding| binding.keys).collect();
-        for (index, key) in keys.iter().enumerate() {
-            let same = keys.iter().skip(index + 1).find(|other| other.0 == key.0 && other.1 == key.1);
-            assert!(same.is_none(), "{key:?}");
-        }
+        expect_one_meaning(TIMELINE_BINDINGS);
         assert!(TIMELINE_BINDINGS.iter().all(|binding| TIMELINE_SECTIONS.contains(&binding.section)));
     }
 }

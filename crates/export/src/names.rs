@@ -96,14 +96,8 @@ impl<'a> Names<'a> {
         self.members.get(communicator.index())
     }
 
-    /// "rank 3", "rank 3 of job 17" where there are several, "process 1234".
+    /// As [`Definitions::process_name`] has it.
     pub(crate) fn process(&self, id: ProcessId) -> String {
-        let Some(process) = self.definitions.process(id) else { return "process ?".into() };
-        let several = self.definitions.processes.iter().any(|other| other.job != process.job);
-        match (process.rank, &process.job) {
-            (Some(rank), Some(job)) if several => format!("rank {rank} of {job}"),
-            (Some(rank), _) => format!("rank {rank}"),
-            (None, _) => format!("process {}", process.pid),
-        }
+        self.definitions.process_name(id).unwrap_or_else(|| "process ?".into())
     }
 }

@@ -171,7 +171,7 @@ fn properties(facts: Vec<KeyValue>) -> Result<WriterPropertiesPtr, ParquetError>
 fn facts(schema: &str, trace: &dyn Trace, selection: &Selection<'_>) -> Vec<KeyValue> {
     let definitions = trace.definitions();
     let from_ns = selection.whole(trace).from_ns;
-    let lost: u64 = definitions.locations.iter().map(|location| location.losses.missing()).sum();
+    let lost = definitions.missing_calls();
     let mut facts = vec![("mpiprobe.schema", schema.to_owned()), ("mpiprobe.lost_calls", lost.to_string())];
     if let Some(ns) = realtime(definitions, from_ns) {
         // What is to be added to times for those since 1970.

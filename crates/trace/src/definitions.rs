@@ -237,6 +237,23 @@ impl Definitions {
         self.call_sites.get(id.index())
     }
 
+    /// "rank 3", "rank 3 of job 17" where there are several jobs, "process 1234" if the rank is not known; `None`: there is no such process.
+    pub fn process_name(&self, id: ProcessId) -> Option<String> {
+        let process = self.process(id)?;
+        let is_several = self.processes.iter().any(|other| other.job != process.job);
+        Some(match (process.rank, &process.job) {
+            (Some(rank), Some(job)) if is_several => format!("rank {rank} of {job}"),
+            (Some(rank), _) => format!("rank {rank}"),
+            (None, _) => format!("process {}", process.pid),
+        })
+    }
+
+    /// Calls that were made while recording was on and are not in the trace, all threads together. Whoever has written the trace decides what
+    /// it says: the sum ends at the highest number.
+    pub fn missing_calls(&self) -> u64 {
+        self.locations.iter().fold(0, |sum, location| sum.saturating_add(location.losses.missing()))
+    }
+
     /// All locations' ids.
     pub fn location_ids(&self) -> impl Iterator<Item = LocationId> + use<> {
         (0..u32::try_from(self.locations.len()).unwrap_or(u32::MAX)).map(LocationId)

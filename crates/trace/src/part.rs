@@ -120,21 +120,32 @@ impl Part {
         match self.shapes.get(row.shape as usize)? {
             Shape::Phase(change) => Some(Event::Phase(PhaseChange { at_ns: row.begin_ns, ..change.clone() })),
             Shape::Call { call, posts } => {
-                let of_row = changes.by_ref().take(row.changes as usize);
-                let requests = of_row.filter_map(|change| match self.shapes.get(change.shape as usize)? {
-                    Shape::Change(shape) => Some(RequestChange { request: RequestId(change.request), ..*shape }),
-                    _ => None,
-                });
-                Some(Event::Call(Call {
-                    number: row.number,
-                    entry_ns: row.begin_ns,
-                    return_ns: row.end_ns,
-                    request: posts.then_some(RequestId(row.request)),
-                    requests: requests.collect(),
-                    ..*call
-                }))
+                Some(Event::Call(self.call_of(row, call, *posts, changes.by_ref().take(row.changes as usize))))
             }
             Shape::Change(_) => None,
+        }
+    }
+
+    /// The call of a row, with all that it has done; `None`: there is none.
+    pub fn call(&self, row: usize) -> Option<Call> {
+        let before: usize = self.rows.iter().take(row).map(|row| row.changes as usize).sum();
+        let row = self.rows.get(row)?;
+        let Shape::Call { call, posts } = self.shapes.get(row.shape as usize)? else { return None };
+        Some(self.call_of(row, call, *posts, self.changes.iter().skip(before).take(row.changes as usize)))
+    }
+
+    fn call_of<'a>(&self, row: &Row, call: &Call, posts: bool, changes: impl Iterator<Item = &'a ChangeRow>) -> Call {
+        let requests = changes.filter_map(|change| match self.shapes.get(change.shape as usize)? {
+            Shape::Change(shape) => Some(RequestChange { request: RequestId(change.request), ..*shape }),
+            _ => None,
+        });
+        Call {
+            number: row.number,
+            entry_ns: row.begin_ns,
+            return_ns: row.end_ns,
+            request: posts.then_some(RequestId(row.request)),
+            requests: requests.collect(),
+            ..*call
         }
     }
 }

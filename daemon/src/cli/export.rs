@@ -253,7 +253,7 @@ fn tell(exported: &Exported, to: &str, trace: &dyn Trace, asked: &Export) -> Out
         };
         say(format_args!("{to} has {} calls{messages}", count(exported.calls)));
     }
-    let lost: u64 = trace.definitions().locations.iter().map(|location| location.losses.missing()).sum();
+    let lost = trace.definitions().missing_calls();
     let is_part = asked.trace.is_part();
     let notes = [
         (exported.cut_calls, "calls were left out that begin before the span or end behind it"),

@@ -152,9 +152,8 @@ fn of_trace(asked: &Plot, options: &PlotOptions) -> Result<(String, bool), PlotF
     let begin_ns = trace.span().from_ns;
     let at = |since: u64| begin_ns.saturating_add(since);
     let span = TraceSpan { from_ns: from.map_or(0, at), until_ns: until.map_or(u64::MAX, at) };
-    let missing: u64 = trace.definitions().locations.iter().map(|location| location.losses.missing()).sum();
     let (svg, is_whole) = plot::calls(&trace, span, options)?;
-    Ok((svg, is_whole && missing == 0 && trace.notes().is_empty()))
+    Ok((svg, is_whole && trace.definitions().missing_calls() == 0 && trace.notes().is_empty()))
 }
 
 fn open(asked: &Plot, paths: &[PathBuf]) -> Result<Source, OpenError> {

@@ -4,18 +4,14 @@ use std::{collections::BTreeMap, io, sync::Arc};
 
 use mpiprobe_attach::{AttachError, Engine, KernelRings, ReferredTables};
 use mpiprobe_common::tables::LINES;
-use mpiprobe_model::{
-    RankState,
-    analyse::{Beginning, Identity, Observed},
-};
+use mpiprobe_model::{RankState, analyse::Beginning};
 use mpiprobe_observe::monotonic_ns;
-use mpiprobe_trace::{NodeId, Process};
 
 use super::{
     error::SessionError,
     process_table::ProcessTable,
     sites::Sites,
-    trace::{KernelLines, TraceOptions, Tracing},
+    trace::{KernelLines, TraceOptions, Tracing, traced_process},
 };
 
 /// Those of an observation.
@@ -58,7 +54,9 @@ impl TracedProcesses {
                     tracing.refuse(slot);
                     return Life::Refused;
                 }
-                tracing.add(slot, described(observed, library()), true, Box::new(tables.process(slot)), None);
+                let began_before = observed.beginning == Beginning::MidRun;
+                let process = traced_process(&observed.identity, library(), observed.since_ns, began_before);
+                tracing.add(slot, process, true, Box::new(tables.process(slot)), None);
                 Life::Running
             });
             if life == Life::Running && observed.state != RankState::Running {
@@ -90,21 +88,5 @@ impl TracedProcesses {
         self.tracing.stop();
         self.name_sites(process_table, sites, true);
         self.tracing.finish();
-    }
-}
-
-fn described(observed: &Observed, library: String) -> Process {
-    let Identity { pid, rank, size, job, executable, .. } = observed.identity.clone();
-    Process {
-        node: NodeId(0),
-        pid,
-        job,
-        rank,
-        world_size: size,
-        executable,
-        library,
-        recorded_from_ns: observed.since_ns,
-        began_before: observed.beginning == Beginning::MidRun,
-        ended_ns: None,
     }
 }

@@ -1,6 +1,6 @@
 //! Calls that somebody wants to see: in a column, or the next one of some kind.
 
-use mpiprobe_trace::{Call, LocationId, Part, Parts, ReadError, RequestChange, RequestId, Row, Shape, Span, Trace};
+use mpiprobe_trace::{Call, LocationId, Part, Parts, ReadError, Shape, Span, Trace};
 
 use super::painter::node_of;
 use crate::clock::Clocks;
@@ -113,7 +113,7 @@ impl<'a> Look<'a> {
                 (self.seen.most_ns, best) = (ns, Some(place));
             }
         }
-        if let Some(call) = best.and_then(|place| whole(&part, place)) {
+        if let Some(call) = best.and_then(|place| part.call(place)) {
             self.seen.most = Some(Found { location, call });
         }
         Ok(true)
@@ -228,28 +228,8 @@ impl<'a> Search<'a> {
                 (best, place_of_best) = (Some(key), Some(place));
             }
         }
-        if let Some(call) = place_of_best.and_then(|place| whole(part, place)) {
+        if let Some(call) = place_of_best.and_then(|place| part.call(place)) {
             self.best = Some(Found { location, call });
         }
     }
-}
-
-/// A call with all that it has done.
-fn whole(part: &Part, place: usize) -> Option<Call> {
-    let row: &Row = part.rows.get(place)?;
-    let Some(Shape::Call { call, posts }) = part.shapes.get(row.shape as usize) else { return None };
-    let before: usize = part.rows.iter().take(place).map(|row| row.changes as usize).sum();
-    let changes = part.changes.iter().skip(before).take(row.changes as usize);
-    let requests = changes.filter_map(|change| match part.shapes.get(change.shape as usize)? {
-        Shape::Change(shape) => Some(RequestChange { request: RequestId(change.request), ..*shape }),
-        _ => None,
-    });
-    Some(Call {
-        number: row.number,
-        entry_ns: row.begin_ns,
-        return_ns: row.end_ns,
-        request: posts.then_some(RequestId(row.request)),
-        requests: requests.collect(),
-        ..*call
-    })
 }

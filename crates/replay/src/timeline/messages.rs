@@ -9,7 +9,7 @@ use mpiprobe_trace::{LocationId, ReadError, Span, Trace};
 use super::painter::likely_events;
 use crate::{
     clock::Clocks,
-    matching::{CallAt, Done, End, Instance, InstanceKind, Matcher},
+    matching::{CallAt, Done, End, Instance, InstanceKind, Matched, Matcher},
     parallel::threads,
     slices::Slices,
 };
@@ -111,9 +111,7 @@ impl<'a> Matching<'a> {
         let Self { slices, matcher, found, waits, seen, .. } = self;
         let mut kept = Kept { found, waits, seen };
         let Some(slice) = slices.next_slice()? else {
-            let matched = matcher.finish();
-            matched.done().for_each(|done| kept.message(done));
-            matched.instances.iter().for_each(|instance| kept.collective(instance));
+            kept.take(matcher.finish());
             waits.clear();
             found.waits = std::mem::take(seen);
             found.waits.sort_by_key(|wait| (Reverse(wait.ns), wait.call.entry_ns, wait.call.location));
@@ -122,9 +120,7 @@ impl<'a> Matching<'a> {
             return Ok(Some(std::mem::replace(found, empty)));
         };
         self.now_ns = slice.until_ns;
-        let matched = matcher.take(&slice);
-        matched.done().for_each(|done| kept.message(done));
-        matched.instances.iter().for_each(|instance| kept.collective(instance));
+        kept.take(matcher.take(&slice));
         Ok(None)
     }
 }
@@ -136,6 +132,11 @@ struct Kept<'a> {
 }
 
 impl Kept<'_> {
+    fn take(&mut self, matched: Matched<'_>) {
+        matched.done().for_each(|done| self.message(done));
+        matched.instances.iter().for_each(|instance| self.collective(instance));
+    }
+
     fn message(&mut self, done: &Done) {
         let End::Received { send, posted } = done.end else { return };
         let span = self.found.span;

@@ -12,7 +12,6 @@ use mpiprobe_trace::{
     Transfer,
 };
 
-use super::names::process_name;
 use crate::content::Tone;
 
 /// What texts refer to.
@@ -219,6 +218,12 @@ pub(super) fn is_call(call: &CallAt, found: &Found) -> bool {
 /// Whether a call has to do with a message.
 pub(super) fn is_of(message: &Message, found: &Found) -> bool {
     is_call(&message.send, found) || is_call(&message.done, found) || is_call(&message.posted, found)
+}
+
+/// What the process of a thread is called.
+fn process_name(definitions: &Definitions, location: LocationId) -> String {
+    let name = definitions.location(location).and_then(|location| definitions.process_name(location.process));
+    name.map_or_else(|| "an unknown process".into(), |name| printable(name.as_bytes()))
 }
 
 #[cfg(test)]

@@ -92,7 +92,7 @@ pub(super) fn lanes_only(frame: &mut Terminal<'_>, state: &Timeline, theme: Them
 fn header(buffer: &mut Buffer, area: Rect, state: &Timeline, theme: Theme) {
     buffer.set_style(area, theme.palette.header());
     let definitions = state.definitions();
-    let lost = definitions.locations.iter().fold(0u64, |sum, one| sum.saturating_add(one.losses.missing()));
+    let lost = definitions.missing_calls();
     let left_out = definitions.locations.iter().fold(0u64, |sum, one| sum.saturating_add(one.losses.left_out.calls()));
     let mut right = Line::new(theme);
     if left_out > 0 {

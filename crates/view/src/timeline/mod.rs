@@ -6,7 +6,6 @@ mod describe;
 mod draw;
 mod keys;
 mod messages;
-mod names;
 mod reader;
 mod state;
 mod text;

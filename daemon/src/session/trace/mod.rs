@@ -16,10 +16,10 @@ use std::{
 };
 
 use mpiprobe_discover::files::create_new;
-use mpiprobe_model::CallSite;
+use mpiprobe_model::{CallSite, analyse::Identity};
 use mpiprobe_observe::{Referred, monotonic_ns};
 use mpiprobe_report::present::say;
-use mpiprobe_trace::{Node, Process, store::TraceWriter};
+use mpiprobe_trace::{Node, NodeId, Process, store::TraceWriter};
 use mpiprobe_tracer::{NewSite, Recorder};
 pub use options::{Ranks, TraceOptions, When};
 pub(in crate::session) use sources::{FileSource, KernelLines, LineSource};
@@ -46,6 +46,28 @@ struct Site {
     said: Option<CallSite>,
     /// No more will be known of it.
     is_final: bool,
+}
+
+/// A process as a trace describes it that is recorded from a moment on, ns. `began_before`: it had called MPI by then.
+pub(in crate::session) fn traced_process(
+    identity: &Identity,
+    library: String,
+    recorded_from_ns: u64,
+    began_before: bool,
+) -> Process {
+    let Identity { pid, rank, size, job, executable, .. } = identity.clone();
+    Process {
+        node: NodeId(0),
+        pid,
+        job,
+        rank,
+        world_size: size,
+        executable,
+        library,
+        recorded_from_ns,
+        began_before,
+        ended_ns: None,
+    }
 }
 
 /// A recording that goes on.

@@ -12,13 +12,14 @@ use mpiprobe_model::{
     analyse::{Beginning, Identity, Observed, SelfCost},
 };
 use mpiprobe_observe::{ProcessSnapshot, RecentSwitch, TableFile, TableFileError};
-use mpiprobe_trace::{NodeId, Process as TracedProcess};
+use mpiprobe_trace::Process as TracedProcess;
 
 use super::{
     ended_process::fold_threads,
     last_words::LastWords,
     place::{Here, Origin, open_tables, text},
 };
+use crate::session::trace::traced_process;
 
 /// Costs in a header are multiples of a ns divided by this.
 const COST_UNIT: f64 = 1024.0;
@@ -249,19 +250,7 @@ impl Image {
 
     /// As a trace calls it, that it is recorded in from its first call on.
     pub(super) fn as_traced(&self) -> TracedProcess {
-        let Identity { pid, rank, size, job, executable, .. } = self.identity.clone();
-        TracedProcess {
-            node: NodeId(0),
-            pid,
-            job,
-            rank,
-            world_size: size,
-            executable,
-            library: self.library.1.clone(),
-            recorded_from_ns: self.origin.began_ns,
-            began_before: false,
-            ended_ns: None,
-        }
+        traced_process(&self.identity, self.library.1.clone(), self.origin.began_ns, false)
     }
 
     /// When the program asked last for results, ns; 0: it has not.

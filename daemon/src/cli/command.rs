@@ -5,7 +5,6 @@ use std::{
     path::{Path, PathBuf},
     process::ExitCode,
     sync::Arc,
-    time::Duration,
 };
 
 use clap::CommandFactory as _;
@@ -42,7 +41,7 @@ use crate::{
     preload::{LibraryError, library},
     service::{self, ServiceError},
     session::{
-        self, ByService, EngineChoice, Options, Outcome, ProfileTo, Returns, SessionError,
+        self, ByService, Options, Outcome, ProfileTo, SessionError,
         launched::{self, RunOptions},
         trace::{TraceOptions, When},
     },
@@ -216,35 +215,15 @@ async fn record_calls(asked: &Trace, arguments: &Arguments) -> Result<Exit, Comm
         when: asked.window.unwrap_or_default(),
     };
     let options = Options {
-        target,
-        jobs,
-        engine: EngineChoice::Ebpf,
         wait: asked.wait,
-        functions: asked.functions,
-        nested: false,
-        returns: Returns::default(),
         ignore_pcontrol: asked.ignore_pcontrol,
         duration: asked.duration,
-        once: false,
-        filter: None,
-        interval: Duration::from_secs(1),
         json: asked.json,
-        view: None,
-        record: None,
         trace: Some(trace),
         method: asked.attach,
-        max_processes: mpiprobe_common::PROCESS_SLOTS,
-        max_threads: mpiprobe_common::THREAD_SLOTS,
-        traffic: true,
-        communicators: Vec::new(),
-        max_flows: mpiprobe_common::FLOW_SLOTS,
-        max_communicators: mpiprobe_common::COMMUNICATOR_SLOTS,
-        max_requests: mpiprobe_common::REQUEST_SLOTS,
-        max_stats: mpiprobe_common::STATS_ENTRIES,
         text: TextOptions { width: width(), all: arguments.verbose > 0, ..TextOptions::default() },
         trace_bpf: arguments.trace_bpf,
-        is_thrifty: false,
-        service: None,
+        ..Options::by_kernel(target, jobs, asked.functions)
     };
     Ok(session::run(&options).await?.into())
 }
@@ -437,8 +416,7 @@ async fn view_trace(asked: &View) -> Result<Exit, CommandError> {
     let files = TraceFiles::open(&asked.sources)?;
     let (appearance, notes) = (asked.appearance.options(), files.notes().to_vec());
     let trace: Arc<dyn Recorded + Send + Sync> = Arc::new(files);
-    let missing: u64 = trace.definitions().locations.iter().map(|location| location.losses.missing()).sum();
-    let is_whole = notes.is_empty() && missing == 0;
+    let is_whole = notes.is_empty() && trace.definitions().missing_calls() == 0;
     if !asked.plain && mpiprobe_view::is_interactive() {
         mpiprobe_view::timeline(trace, &name, &notes, appearance).await?;
         return Ok(Exit::Complete);

@@ -103,6 +103,43 @@ pub struct Options {
     pub service: Option<ByService>,
 }
 
+impl Options {
+    /// By the kernel, with what calls have moved, and tables of the usual size: as it is where nothing else is asked for.
+    pub fn by_kernel(target: Target, jobs: JobChoice, functions: FunctionSet) -> Self {
+        Self {
+            target,
+            jobs,
+            engine: EngineChoice::Ebpf,
+            wait: false,
+            functions,
+            nested: false,
+            returns: Returns::default(),
+            ignore_pcontrol: false,
+            duration: None,
+            interval: Duration::from_secs(1),
+            once: false,
+            filter: None,
+            text: TextOptions::default(),
+            json: false,
+            view: None,
+            record: None,
+            trace: None,
+            method: None,
+            max_processes: mpiprobe_common::PROCESS_SLOTS,
+            max_threads: mpiprobe_common::THREAD_SLOTS,
+            traffic: true,
+            communicators: Vec::new(),
+            max_flows: mpiprobe_common::FLOW_SLOTS,
+            max_communicators: mpiprobe_common::COMMUNICATOR_SLOTS,
+            max_requests: mpiprobe_common::REQUEST_SLOTS,
+            max_stats: mpiprobe_common::STATS_ENTRIES,
+            trace_bpf: false,
+            is_thrifty: false,
+            service: None,
+        }
+    }
+}
+
 /// How an observation ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {

@@ -3,7 +3,7 @@
 use mpiprobe_attach::AttachError;
 use mpiprobe_discover::{Caller, JobChoice, ProcRoot, ReturnRisk, Scanner, Target};
 use mpiprobe_plan::ImplementationRecogniser;
-use mpiprobe_report::present::{TextOptions, say};
+use mpiprobe_report::present::say;
 use thiserror::Error;
 
 use super::{
@@ -15,7 +15,7 @@ use crate::session::{
     error::SessionError,
     loaded::Loaded,
     observation::Observation,
-    options::{EngineChoice, Options, Returns},
+    options::{Options, Returns},
 };
 
 /// Why a command is not counted by the kernel.
@@ -118,34 +118,13 @@ fn scanner() -> Result<Scanner<ImplementationRecogniser>, SessionError> {
 /// What of a job is observed: all that the wrapper would count.
 fn observed(options: &RunOptions) -> Options {
     Options {
-        target: Target::Any,
-        jobs: JobChoice::All,
-        engine: EngineChoice::Ebpf,
         wait: true,
-        functions: options.functions,
-        nested: false,
         returns: options.returns,
         ignore_pcontrol: options.ignore_pcontrol,
-        duration: None,
         interval: options.interval,
-        once: false,
-        filter: None,
-        text: TextOptions::default(),
         json: options.json,
-        view: None,
-        record: None,
         trace: options.trace.clone(),
-        method: None,
-        max_processes: mpiprobe_common::PROCESS_SLOTS,
-        max_threads: mpiprobe_common::THREAD_SLOTS,
-        traffic: true,
-        communicators: Vec::new(),
-        max_flows: mpiprobe_common::FLOW_SLOTS,
-        max_communicators: mpiprobe_common::COMMUNICATOR_SLOTS,
-        max_requests: mpiprobe_common::REQUEST_SLOTS,
-        max_stats: mpiprobe_common::STATS_ENTRIES,
         trace_bpf: options.trace_bpf,
-        is_thrifty: false,
-        service: None,
+        ..Options::by_kernel(Target::Any, JobChoice::All, options.functions)
     }
 }

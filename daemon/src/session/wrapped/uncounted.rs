@@ -284,7 +284,8 @@ impl Uncounted {
         let is_copy = self.events.is_some() && !image.is_of_exec;
         let Some(why) = image.why().filter(|_| !is_copy) else { return };
         if why == Why::Past && self.perhaps_past.len() < MOST_PROCESSES {
-            // Where only some functions are counted, tables may come after a look, with the first call of one of them.
+            // Where only some functions are counted, tables may come after a look, with the first call of one of them; and of a process that
+            // was about to end they were gone already.
             self.perhaps_past.push((pid, image.program.clone()));
         } else {
             *self.found.entry((image.program.clone(), why)).or_default() += 1;
@@ -357,11 +358,7 @@ impl Uncounted {
             image.is_linked_in |= library.recognised.is_static;
         }
         image.has_tables |= Mappings::with_suffix(&process.process, SUFFIX).is_ok_and(|tables| !tables.is_empty());
-        // Of a process that is about to end nothing is there any more, which is found out by asking again.
-        let is_past = is_initialised && !image.has_tables && self.has_initialised(process);
-        if let Some(image) = self.images.get_mut(&process.pid()) {
-            image.is_past |= is_past;
-        }
+        image.is_past |= is_initialised && !image.has_tables;
     }
 
     /// Whether it has, as far as the library's file tells how to know.

@@ -170,19 +170,26 @@ fn write_phase(thread: &ThreadState) {
     }
 }
 
+/// Where a change of a request is written to; `None`: nobody wants it, or there is no room, which is counted.
+#[inline(always)]
+fn ring_for_change(thread: &mut ThreadState) -> Option<Ring> {
+    if thread.is_traced == 0 {
+        return None;
+    }
+    let ring = Ring::here().filter(|ring| ring.room() != Room::None);
+    if ring.is_none() {
+        thread.unwritten.changes += 1;
+    }
+    ring
+}
+
 /// The thread's completed call has started a request: told apart from what else is done to one, because where that is told there is not much
 /// room left on the stack. Answers 0.
 #[unsafe(no_mangle)]
 #[inline(never)]
 pub extern "C" fn write_start(thread: *mut ThreadState, layout: *const Layout, request: *const Request, handle: u64) -> u32 {
     given!(thread, layout, request);
-    if thread.is_traced == 0 {
-        return 0;
-    }
-    let Some(ring) = Ring::here().filter(|ring| ring.room() != Room::None) else {
-        thread.unwritten.changes += 1;
-        return 0;
-    };
+    let Some(ring) = ring_for_change(thread) else { return 0 };
     let number = ring.take(1);
     ring.write(number, thread.process, kind::CHANGE, |words| {
         let who = (thread.id as u32, (thread.calls as u32).wrapping_sub(1));
@@ -210,13 +217,7 @@ pub extern "C" fn write_change(
     how: u64,
 ) -> u32 {
     given!(thread, layout, request);
-    if thread.is_traced == 0 {
-        return 0;
-    }
-    let Some(ring) = Ring::here().filter(|ring| ring.room() != Room::None) else {
-        thread.unwritten.changes += 1;
-        return 0;
-    };
+    let Some(ring) = ring_for_change(thread) else { return 0 };
     let kind = change_kind(layout, request, how) as u8;
     let what = what(how);
     let status = recording::status_to_ask(kind, what);

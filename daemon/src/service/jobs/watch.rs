@@ -85,15 +85,15 @@ fn look(
                 .and_then(|options| observe(board, (number, job), options, jobs.tables, (wishes, summaries.cloned())))
         };
         if let Err(why) = begun {
-            tracing::warn!("{}", not_observed(job, &why));
+            tracing::warn!("{}", not_observed(job.id.as_str(), &why));
             board.end(number, Err(why));
         }
     }
     board.end_missing(false);
 }
 
-fn not_observed(job: &Job, why: &str) -> String {
-    format!("job {} is not observed: {why}", job.id)
+fn not_observed(job: &str, why: &str) -> String {
+    format!("job {job} is not observed: {why}")
 }
 
 /// On a thread of its own.
@@ -122,7 +122,7 @@ fn observe(
             Err(error) => Err(error.to_string()),
         };
         if let Err(why) = &ended {
-            tracing::info!("job {name} is not observed: {why}");
+            tracing::info!("{}", not_observed(&name, why));
         }
         board.end(number, ended);
         give_back_memory();

@@ -7,7 +7,10 @@ mod readers;
 use std::{collections::BTreeMap, fs};
 
 use libtest_mimic::{Arguments, Failed, Trial};
-use mpiprobe_tests::{Profiler, Requirement, requirement};
+use mpiprobe_tests::{
+    Profiler, Requirement, requirement,
+    terminal::{STARTER, Terminal},
+};
 use serde_json::{Value, json};
 
 use made::{CALLS_OF_STEP, MESSAGES_OF_STEP, Made, RANKS, STEPS};
@@ -24,6 +27,7 @@ fn main() {
         requirement::trial("csv_and_chrome_have_each_call", &[], csv_and_chrome),
         requirement::trial("what_cannot_be_exported_is_said", &[], refusals),
         requirement::trial("a_trace_is_printed_and_plotted", &[], printed_and_plotted),
+        with("a_trace_is_gone_through_on_a_terminal", Requirement::Command(STARTER), on_a_terminal),
     ];
     mpiprobe_tests::run(Arguments::from_args(), tests);
 }
@@ -300,4 +304,28 @@ fn printed_and_plotted() -> Result<(), Failed> {
     let ended = Profiler::start(["view", &out("cut.trace"), "--plain"])?.wait()?;
     expect("exit status of a part", ended.status.code(), Some(3))?;
     expect("what is missing is said", ended.stderr.join("\n").contains("it was cut off"), true)
+}
+
+fn on_a_terminal() -> Result<(), Failed> {
+    let made = Made::halo()?;
+    let mut terminal = Terminal::start((110, 32), ["view", &made.trace()])?;
+    terminal.wait_for(&["mpiprobe program  4 ranks", "2,240 events", "p point-to-point", "lane 0"])?;
+    // Whatever has not been read yet by then is waited for by the view.
+    terminal.press("w")?;
+    terminal.wait_for(&["rank 2: MPI_Waitall at halo.c:82", "waits 1.67 ms for rank 3"])?;
+    terminal.press("\rd")?;
+    terminal.wait_for(&["The call", "completes request"])?;
+    terminal.press("d")?;
+    terminal.wait_until("the call is closed", |shown| !shown.contains("The call"))?;
+    terminal.press("/allred\r")?;
+    terminal.wait_for(&["MPI_Allreduce at halo.c:83 in exchange"])?;
+    terminal.resize(60, 15)?;
+    // Cut where the narrow screen ends: a key that is pressed before is seen with the next one.
+    terminal.wait_until("the narrow screen", |shown| shown.contains("after 6.0…"))?;
+    terminal.press("?")?;
+    terminal.wait_for(&["Keys"])?;
+    terminal.press("?q")?;
+    let left = terminal.left()?;
+    expect("the terminal is given back", left.not_restored, Vec::<String>::new())?;
+    expect("the view ends well", left.status.success(), true)
 }

@@ -27,10 +27,24 @@ pub enum Order {
     TruthOutside,
 }
 
+/// How much of what has happened a trace is to have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Extent {
+    Whole,
+    /// The last calls of each thread that had returned by then, ns, without a gap; and it says how many came before.
+    Tail {
+        until_ns: u64,
+    },
+    /// Some, and it says how many came between.
+    Windows,
+}
+
 /// What is not the same, in words; how many calls were compared.
 #[derive(Debug, Default)]
 pub struct Comparison {
     pub calls: usize,
+    /// Calls that are not part of it: before a tail, or between windows.
+    pub before: usize,
     pub differences: Vec<String>,
     /// Calls that are not in the trace: those that asked in vain, while there was little room, and what they were counted as.
     pub left_out: u64,
@@ -64,16 +78,22 @@ pub fn recorded(
 
 /// The trace in a file agrees with the log of a job that has ended.
 pub fn agreement(mpi: Mpi, trace: &Path, job: &Job, order: Order) -> Result<Comparison, Failed> {
+    agreement_of(mpi, trace, job, order, Extent::Whole)
+}
+
+/// The same of a part of it.
+pub fn agreement_of(mpi: Mpi, trace: &Path, job: &Job, order: Order, extent: Extent) -> Result<Comparison, Failed> {
     let trace = TraceFiles::open(&[trace])?;
     assert!(trace.notes().is_empty(), "{:?}", trace.notes());
-    let compared = compare(mpi, &trace, &job.snapshot()?, order);
+    let compared = compare(mpi, &trace, &job.snapshot()?, order, extent);
     assert!(compared.differences.is_empty(), "{:#?}", compared.differences.iter().take(20).collect::<Vec<_>>());
-    assert!(compared.calls > 100, "{compared:?}");
+    // A part may be short where the machine is busy.
+    assert!(compared.calls > if extent == Extent::Whole { 100 } else { 0 }, "{compared:?}");
     Ok(compared)
 }
 
 /// Compares everything.
-fn compare(mpi: Mpi, trace: &TraceFiles, truth: &Snapshot, order: Order) -> Comparison {
+fn compare(mpi: Mpi, trace: &TraceFiles, truth: &Snapshot, order: Order, extent: Extent) -> Comparison {
     let mut all = Comparison::default();
     for (rank, image) in &truth.ranks {
         if image.log.unlogged != 0 {
@@ -89,6 +109,7 @@ fn compare(mpi: Mpi, trace: &TraceFiles, truth: &Snapshot, order: Order) -> Comp
             trace,
             mpi,
             order,
+            extent,
             requests: HashMap::new(),
             objects: HashMap::new(),
             all: &mut all,
@@ -103,6 +124,7 @@ struct OfProcess<'a> {
     trace: &'a TraceFiles,
     mpi: Mpi,
     order: Order,
+    extent: Extent,
     /// The truth's number of each request, and the trace's of each of those.
     requests: HashMap<RequestId, u64>,
     objects: HashMap<Object, u32>,
@@ -146,6 +168,7 @@ impl OfProcess<'_> {
                     Err(error) => self.all.differences.push(format!("rank {rank}, thread {tid}: {error}")),
                 }
             }
+            let first = events.values().next().map(|call| (call.number, call.entry_ns));
             if self.order == Order::TruthOutside {
                 events = numbered_as_told(events, &calls);
             }
@@ -153,13 +176,18 @@ impl OfProcess<'_> {
             for (number, told) in (0..).zip(&calls) {
                 let who = format!("rank {rank}, thread {tid}, call {number}: {}", told.function);
                 match events.remove(&number) {
+                    _ if self.is_after(told) => {}
                     Some(call) => all.push((told, call, who)),
+                    None if self.is_before(number, told, first) => self.all.before += 1,
                     None if asks_in_vain(told) => missing += 1,
                     None => self.all.differences.push(format!("{who} is not in the trace")),
                 }
             }
-            self.expect_counted(&format!("rank {rank}, thread {tid}"), definitions.location(location), missing);
-            for call in events.values().filter(|call| call.has_returned) {
+            let who = format!("rank {rank}, thread {tid}");
+            self.expect_counted(&who, definitions.location(location), missing, first);
+            // Whoever is killed may have had no time to tell of the last one.
+            let untold = usize::from(matches!(self.extent, Extent::Tail { .. }));
+            for call in events.values().filter(|call| call.has_returned).skip(untold) {
                 self.all.differences.push(format!("rank {rank}, thread {tid}: nobody has made {call:?}"));
             }
         }
@@ -170,12 +198,41 @@ impl OfProcess<'_> {
         }
     }
 
-    fn expect_counted(&mut self, who: &str, location: Option<&Location>, missing: u64) {
+    /// Whether a call is not part of the extent: it had not returned by its end, or came before its beginning, the first call that is there (number,
+    /// entry in ns).
+    fn is_after(&self, told: &LoggedCall) -> bool {
+        matches!(self.extent, Extent::Tail { until_ns } if told.end_ns >= until_ns)
+    }
+
+    fn is_before(&self, number: u64, told: &LoggedCall, first: Option<(u64, u64)>) -> bool {
+        let is_earlier = first.is_none_or(|(first, entry_ns)| match self.order {
+            Order::TruthInside => number < first,
+            Order::TruthOutside => told.end_ns < entry_ns,
+        });
+        match self.extent {
+            Extent::Whole => false,
+            Extent::Tail { .. } => is_earlier,
+            Extent::Windows => true,
+        }
+    }
+
+    fn expect_counted(&mut self, who: &str, location: Option<&Location>, missing: u64, first: Option<(u64, u64)>) {
         let Some(location) = location else { return };
         let losses = location.losses;
         self.all.left_out += missing;
-        if losses.missing() + losses.lost_changes > 0 || losses.left_out.by_pressure != missing {
-            self.all.differences.push(format!("{who}: {missing} calls are not there, and the trace says {losses:?}"));
+        let is_counted = match (self.extent, first) {
+            (Extent::Whole, _) => losses.left_out.by_pressure == missing && losses.left_out.by_time == 0,
+            // Numbers are counted from the first call on.
+            (Extent::Tail { .. }, Some((number, _))) => {
+                losses.left_out.by_pressure >= missing && losses.left_out.by_time == number
+            }
+            (Extent::Tail { .. }, None) | (Extent::Windows, _) => true,
+        };
+        if losses.missing() + losses.lost_changes > 0 || !is_counted {
+            let first = first.map(|(number, _)| number);
+            self.all.differences.push(format!(
+                "{who}: {missing} calls are not there, the first is {first:?}, and the trace says {losses:?}"
+            ));
         }
     }
 
@@ -324,6 +381,12 @@ impl OfProcess<'_> {
             return self.differ("requests concerned", &told, &traced);
         }
         for traced in traced {
+            if self.extent != Extent::Whole && !self.requests.contains_key(&traced.request) {
+                // It was posted before.
+                let others: BTreeSet<u64> = self.requests.values().copied().collect();
+                let new = told.iter().find(|told| !others.contains(&told.request));
+                self.requests.extend(new.map(|told| (traced.request, told.request)));
+            }
             let known = self.requests.get(&traced.request);
             let Some(told) = known.and_then(|known| told.iter().find(|told| told.request == *known)) else {
                 if !may_hide {

@@ -9,8 +9,10 @@ use std::time::Duration;
 
 use libtest_mimic::{Failed, Trial};
 use mpiprobe_tests::check::complete;
-use mpiprobe_tests::traced::{Comparison, Order, agreement, recorded};
+use mpiprobe_tests::traced::{Comparison, Extent, Order, agreement, agreement_of, recorded};
 use mpiprobe_tests::{Job, Language, Mpi, Profile, Profiler, Program, program};
+use mpiprobe_trace::store::TraceFiles;
+use mpiprobe_trace::{Event, Span, Trace};
 
 use crate::trial_with;
 
@@ -25,6 +27,7 @@ pub(crate) fn tests(mpi: Mpi) -> Vec<Trial> {
         case("messages", &program::MEANING_OF_MESSAGES),
         case("scopes", &program::MEANING_OF_SCOPES),
         trial_with(mpi, Language::C, "trace_of_threads_of_a_job_that_runs", move || of_threads(mpi)),
+        trial_with(mpi, Language::C, "trace_in_windows", move || in_windows(mpi)),
     ]
 }
 
@@ -51,6 +54,45 @@ fn of_threads(mpi: Mpi) -> Result<(), Failed> {
     job.wait()?.success()?;
     let profile = complete(&profiler.wait()?)?;
     expect_sums(&agreement(mpi, &path, &job, Order::TruthOutside)?, &profile);
+    Ok(())
+}
+
+/// For some time in each period: what is recorded is as it was, and all else is counted.
+fn in_windows(mpi: Mpi) -> Result<(), Failed> {
+    let directory = tempfile::tempdir()?;
+    let path = directory.path().join("job.trace");
+    let builder = Job::builder(mpi, program::RING).ranks(2).args(["500", "--pause-us", "1000"]).gates(&["start"]).log();
+    let mut job = builder.own_name().deadline(DEADLINE).spawn()?;
+    job.wait_for_gate("start")?;
+    let options = ["trace", "--functions", "all", "--window", "30ms@every:100ms", "--json", "--pid-of", job.called()];
+    let options = options.map(OsString::from).into_iter().chain(["-o".into(), path.clone().into()]);
+    let mut profiler = Profiler::start(options)?;
+    profiler.wait_for("mpiprobe: observing ")?;
+    job.open_gate("start")?;
+    job.wait()?.success()?;
+    let profile = complete(&profiler.wait()?)?;
+    let compared = agreement_of(mpi, &path, &job, Order::TruthOutside, Extent::Windows)?;
+    assert!(compared.before > 100 && compared.clocks_differ_ns == 0, "{compared:?}");
+    let trace = TraceFiles::open(&[&path])?;
+    for location in trace.definitions().location_ids() {
+        let known = trace.definitions().location(location).ok_or("no location")?;
+        let process = trace.definitions().process(known.process).ok_or("no process")?;
+        let events = trace.events(location, Span::ALL).collect::<Result<Vec<_>, _>>()?;
+        let numbers: Vec<u64> = events
+            .iter()
+            .filter_map(|event| match event {
+                Event::Call(call) => Some(call.number),
+                Event::Phase(_) => None,
+            })
+            .collect();
+        let pairs = numbers.iter().zip(numbers.iter().skip(1));
+        let windows = 1 + pairs.filter(|(before, after)| **after != **before + 1).count();
+        assert!(windows >= 3, "{windows} windows in {process:?}");
+        let row = profile.rank(process.rank.ok_or("no rank")?).ok_or("no such rank")?;
+        let all: u64 = row.completed().values().sum();
+        let out = known.losses.left_out;
+        assert_eq!(numbers.len() as u64 + out.by_time + out.by_pressure, all, "{known:?}");
+    }
     Ok(())
 }
 

@@ -64,6 +64,7 @@ pub(crate) struct Recorded {
     is_whole: bool,
     /// For some time nothing was recorded.
     had_pauses: bool,
+    course: Course,
     referred: Box<dyn Referred + Send>,
     /// By thread id; of several that have had the same, the last.
     threads: HashMap<u32, Thread>,
@@ -84,6 +85,26 @@ pub(crate) struct Recorded {
     /// Threads that are known to have ended, by id and time of their end, and the pass in which that was seen first: what they have written
     /// may not have been read by then.
     ends: HashMap<(u32, u64), u64>,
+}
+
+/// How far a process has come.
+#[derive(Clone, Copy, Debug, Default)]
+struct Course {
+    has_called: bool,
+    has_finalised: bool,
+    /// By `MPI_Pcontrol`, counting is off.
+    is_off: bool,
+}
+
+impl Course {
+    fn note(&mut self, function: FunctionId) {
+        match function.function().group {
+            // They may be called before and after.
+            Group::Query => {}
+            Group::InitFinalize if function.function().name.ends_with("inalize") => self.has_finalised = true,
+            _ => self.has_called = true,
+        }
+    }
 }
 
 impl fmt::Debug for Recorded {
@@ -109,6 +130,7 @@ impl Recorded {
             definition,
             is_whole,
             had_pauses: false,
+            course: Course::default(),
             referred,
             threads: HashMap::new(),
             replaced: Vec::new(),
@@ -179,9 +201,13 @@ impl Recorded {
     /// What its turn has come of.
     fn event(&mut self, number: u64, what: Written, names: &mut Names) -> Option<Event> {
         match what {
-            Written::Phase(change) => Some(Event::Phase(change)),
+            Written::Phase(change) => {
+                self.course.is_off = !change.is_on;
+                Some(Event::Phase(change))
+            }
             Written::Call { record, changes, began_before } => {
                 let function = FunctionId::from_index(record.function)?;
+                self.course.note(function);
                 let mut call = self.call_of(function, &record, &changes, names);
                 (call.number, call.began_before) = (number, began_before);
                 Some(Event::Call(call))
@@ -391,6 +417,12 @@ impl Recorded {
         }
         let event = |(location, number, what)| Some((location, self.event(number, what, names)?));
         released.into_iter().filter_map(event).collect()
+    }
+
+    /// Whether it has called MPI and not finalised it, as far as that can be known.
+    pub(crate) fn is_in_mpi(&self) -> bool {
+        let Course { has_called, has_finalised, is_off } = self.course;
+        has_called && !has_finalised && !is_off
     }
 
     /// Nothing is recorded of it for some time.

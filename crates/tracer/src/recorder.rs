@@ -44,6 +44,7 @@ pub struct Recorder<O> {
     /// From when on calls are recorded now, ns.
     since_ns: u64,
     events: u64,
+    calls: u64,
     /// Why something could not be written.
     trouble: Option<WriteError>,
 }
@@ -76,6 +77,7 @@ impl<O: Output> Recorder<O> {
             last_pass_ns: since_ns,
             since_ns,
             events: 0,
+            calls: 0,
             trouble: None,
         };
         recorder.output.define(Definition::Node(NodeId(0), node));
@@ -137,6 +139,7 @@ impl<O: Output> Recorder<O> {
                 None
             }
             kind::CALL => {
+                self.calls += 1;
                 let before = process.halves.remove(&ring).filter(|(at, _)| at.wrapping_add(1) == number);
                 let before = before.map(|(_, words)| words);
                 if CallRecord::has_more(words) && before.is_none() {
@@ -263,14 +266,48 @@ impl<O: Output> Recorder<O> {
         }
     }
 
-    /// A process has ended, and all its lines have been given. Calls that were open then are in the trace, up to that time.
-    pub fn end_process(&mut self, slot: u32, ended_ns: u64) {
-        self.close(slot, ended_ns, true);
-        if let Some(process) = self.processes.remove(&slot) {
-            self.ended.push(process);
+    /// Calls that are open now, as far as they are asked for, and what is known by now of all that events refer to. None of that ends anything.
+    pub fn open_calls(&mut self, at_ns: u64) -> Vec<(LocationId, Event)> {
+        let Self { processes, names, selection, output, .. } = self;
+        let mut open = Vec::new();
+        for process in processes.values_mut() {
+            let calls = process.open_calls(at_ns, self.since_ns, names);
+            let mut chosen = std::mem::take(&mut process.chosen);
+            // Whoever is asked for them another time has not left out another one.
+            let left_out = &mut LeftOut::default();
+            open.extend(calls.into_iter().filter(|(_, event)| match event {
+                Event::Call(call) => {
+                    selection.takes(call, &mut chosen, |number| process.communicator_name(number), left_out)
+                }
+                Event::Phase(_) => true,
+            }));
+            process.chosen = chosen;
+            process.renewed_communicators().into_iter().for_each(|definition| output.define(definition));
         }
+        self.define_names();
+        open
+    }
+
+    /// Who is known by a slot.
+    pub fn process(&self, slot: u32) -> Option<&Process> {
+        self.processes.get(&slot).map(|process| &process.definition)
+    }
+
+    /// How many lines about calls have come.
+    pub fn calls(&self) -> u64 {
+        self.calls
+    }
+
+    /// A process has ended, and all its lines have been given. Calls that were open then are in the trace, up to that time.
+    /// Gives whether it had called MPI and had not finalised it, as far as that can be known: counting had not been switched off.
+    pub fn end_process(&mut self, slot: u32, ended_ns: u64) -> bool {
+        self.close(slot, ended_ns, true);
+        let ended = self.processes.remove(&slot);
+        let was_in_mpi = ended.as_ref().is_some_and(Recorded::is_in_mpi);
+        self.ended.extend(ended);
         // What comes late is of nobody.
         self.refuse(slot);
+        was_in_mpi
     }
 
     fn close(&mut self, slot: u32, at_ns: u64, has_ended: bool) {

@@ -9,6 +9,7 @@ use mpiprobe_functions::FunctionSet;
 use mpiprobe_model::filter::{self as filters, Filter};
 use mpiprobe_report::Format as ReportFormat;
 use mpiprobe_report::present::recording::{At, RecordTo};
+use mpiprobe_trace::store::FlightSpan;
 use mpiprobe_tracer::Selection;
 use mpiprobe_view::{Scheme, ViewOptions};
 
@@ -24,7 +25,7 @@ use super::{
 use crate::session::{
     EngineChoice, Returns,
     launched::RunEngine,
-    trace::{Ranks, When},
+    trace::{FlightOptions, Ranks, When, flight_span},
 };
 
 /// Observes running, unmodified MPI programs: what every call costs, per rank and function.
@@ -239,6 +240,13 @@ pub enum Command {
     /// Record the course of events of a job that runs: each call with its times, partners, tags, bytes and requests. Without a target: of the
     /// one job here. Ends when all targets have ended, after --duration, or by Ctrl-C, and prints the profile of that time.
     Trace(Box<Trace>),
+    /// Have the last calls written down that `mpiprobe trace --flight` keeps in memory; prints the name of the file. Only who has started that, and root,
+    /// may ask.
+    Dump {
+        /// The process that keeps them; the default is the only one that there is.
+        #[arg(long, value_name = "PID", value_parser = clap::value_parser!(u32).range(1..))]
+        pid: Option<u32>,
+    },
     /// Show what is kept of a run: in the full-screen view, at first its last moment, or without a terminal that moment only. Of a trace,
     /// its timeline.
     View(View),
@@ -372,10 +380,12 @@ pub struct Run {
     #[arg(long, value_name = "FORMAT", value_enum, requires = "report")]
     pub report_format: Option<ReportFormat>,
     /// Record each call, in a new FILE besides: with its times, partners, tags, bytes and requests.
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", group = "trace-file")]
     pub trace: Option<PathBuf>,
     #[command(flatten)]
     pub traced: TraceChoice,
+    #[command(flatten)]
+    pub flight: FlightChoice,
     /// Keep the processes' tables in DIR; for jobs over several nodes, a directory that all of them share.
     #[arg(long, value_name = "DIR")]
     pub output: Option<PathBuf>,
@@ -397,8 +407,8 @@ pub struct Trace {
     /// Wait for a process that matches, or that loads MPI later (Python), if there is none yet.
     #[arg(long, help_heading = "Target")]
     pub wait: bool,
-    /// The new FILE.
-    #[arg(short = 'o', long, value_name = "FILE", help_heading = "Output")]
+    /// The new FILE. With --flight, the next ones have a number before the ending: ring.2.trace.
+    #[arg(short = 'o', long, value_name = "FILE", group = "trace-file", help_heading = "Output")]
     pub output: PathBuf,
     #[command(flatten)]
     pub files: FileMode,
@@ -409,8 +419,10 @@ pub struct Trace {
     #[arg(long, value_name = "TIME", value_parser = positive_duration, help_heading = "Time")]
     pub duration: Option<Duration>,
     /// Record for some time in each period only, such as 200ms@every:10s. The profile is of all the time.
-    #[arg(long, value_name = "TIME@every:TIME", help_heading = "Time")]
+    #[arg(long, value_name = "TIME@every:TIME", conflicts_with = "flight", help_heading = "Time")]
     pub window: Option<When>,
+    #[command(flatten)]
+    pub flight: FlightChoice,
     /// Functions to record: as for an observation.
     #[arg(long, value_name = "LIST", default_value = "default", value_parser = functions, allow_hyphen_values = true, help_heading = "What is recorded")]
     pub functions: FunctionSet,
@@ -422,6 +434,29 @@ pub struct Trace {
     /// Attach in this way only, instead of the best one that works.
     #[arg(long, value_name = "WAY", value_enum, help_heading = "Limits")]
     pub attach: Option<AttachMethod>,
+}
+
+/// Whether a trace stays in memory, and what of it.
+#[derive(Args, Debug)]
+pub struct FlightChoice {
+    /// Keep the last part in memory, such as 30s, or 100000calls of each process, and write it to the file only when somebody wants it (`mpiprobe dump`,
+    /// or SIGUSR1 to `trace`) or a rank ends without MPI_Finalize. Each time there is another file.
+    #[arg(long, value_name = "SPAN", value_parser = flight_span, requires = "trace-file", help_heading = "Flight recorder")]
+    pub flight: Option<FlightSpan>,
+    /// Memory for the calls of --flight; if they need more, less is kept.
+    #[arg(long, value_name = "SIZE", default_value = "256MiB", value_parser = memory, help_heading = "Flight recorder")]
+    pub flight_memory: u64,
+    /// With --flight, write also when no call has returned for this time, and some have been open for as long.
+    #[arg(long, value_name = "TIME", requires = "flight", value_parser = positive_duration, help_heading = "Flight recorder")]
+    pub dump_on_hang: Option<Duration>,
+}
+
+impl FlightChoice {
+    /// `by_signal`: signals are for mpiprobe.
+    pub fn when(&self, by_signal: bool) -> Option<When> {
+        let flight = |span| FlightOptions { span, memory: self.flight_memory, hang: self.dump_on_hang, by_signal };
+        self.flight.map(flight).map(When::Flight)
+    }
 }
 
 /// Which calls a trace has.
@@ -453,6 +488,10 @@ impl TraceChoice {
 
 fn size(text: &str) -> Result<u64, String> {
     filters::bytes(text).ok_or_else(|| "such as 500MB or 4GiB".into())
+}
+
+fn memory(text: &str) -> Result<u64, String> {
+    size(text).and_then(|bytes| if bytes < 1 << 20 { Err("at least 1MiB".into()) } else { Ok(bytes) })
 }
 
 fn functions(text: &str) -> Result<FunctionSet, String> {
@@ -511,6 +550,10 @@ mod tests {
             &["report", "a", "--by", "rank"],
             &["compare", "a", "b", "--per", "rank"],
             &["compare", "a", "b", "--fail-if", "Send"],
+            &["trace", "-o", "x", "--flight", "30s", "--window", "1s@every:2s"],
+            &["trace", "-o", "x", "--dump-on-hang", "30s"],
+            &["trace", "-o", "x", "--flight", "30s", "--flight-memory", "1kB"],
+            &["run", "--flight", "30s", "true"],
         ] {
             assert!(Arguments::try_parse_from(["mpiprobe"].iter().chain(wrong)).is_err(), "{wrong:?}");
         }

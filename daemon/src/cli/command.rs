@@ -43,7 +43,7 @@ use crate::{
     session::{
         self, ByService, Options, Outcome, ProfileTo, SessionError,
         launched::{self, RunOptions},
-        trace::{TraceOptions, When},
+        trace::{DumpError, TraceOptions, ask},
     },
 };
 
@@ -129,6 +129,8 @@ pub enum CommandError {
     )]
     ChangedIds,
     #[error(transparent)]
+    Dump(#[from] DumpError),
+    #[error(transparent)]
     Trace(#[from] mpiprobe_trace::store::OpenError),
     #[error(
         "{0} is a trace, which has no profile: `mpiprobe waits --json` says who has waited for whom, `mpiprobe export` writes its calls for \
@@ -153,6 +155,7 @@ pub async fn execute(arguments: &Arguments) -> Result<Exit, CommandError> {
         Some(Command::Service(_)) => Ok(Exit::Failed),
         Some(Command::Run(run)) => Ok(run_command(run, arguments).await),
         Some(Command::Trace(asked)) => record_calls(asked, arguments).await,
+        Some(Command::Dump { pid }) => dump(*pid),
         Some(Command::View(asked)) => view_kept(asked, arguments.verbose > 0).await,
         Some(Command::Report(asked)) => print_report(asked, arguments.verbose > 0),
         Some(Command::Compare(asked)) => compare_runs(asked, arguments.verbose > 0),
@@ -212,7 +215,7 @@ async fn record_calls(asked: &Trace, arguments: &Arguments) -> Result<Exit, Comm
         mode: asked.files.file_mode,
         selection: asked.traced.selection(asked.functions),
         ranks: asked.traced.ranks.clone(),
-        when: asked.window.unwrap_or_default(),
+        when: asked.flight.when(true).or(asked.window).unwrap_or_default(),
     };
     let options = Options {
         wait: asked.wait,
@@ -251,6 +254,11 @@ fn service_for(named: Option<&Path>) -> Result<Option<Service>, AskError> {
     let usual = socket(named);
     let is_asked = named.is_some() || (!can_attach_itself() && Service::is_there(&usual));
     is_asked.then(|| Service::at(&usual)).transpose()
+}
+
+fn dump(pid: Option<u32>) -> Result<Exit, CommandError> {
+    put_down_files_rights().map_err(CommandError::Rights)?;
+    print(&format!("{}\n", ask(pid)?))
 }
 
 fn draw(asked: &Plot) -> Result<Exit, CommandError> {
@@ -334,7 +342,9 @@ fn report_to(run: &Run) -> Result<Option<(ProfileTo, ReportFormat)>, String> {
 fn trace_to(run: &Run) -> Option<TraceOptions> {
     let selection = run.traced.selection(run.functions);
     let (mode, ranks) = (run.record.files.file_mode, run.traced.ranks.clone());
-    run.trace.clone().map(|path| TraceOptions { path, mode, selection, ranks, when: When::Always })
+    // Signals are the command's.
+    let when = run.flight.when(false).unwrap_or_default();
+    run.trace.clone().map(|path| TraceOptions { path, mode, selection, ranks, when })
 }
 
 async fn run_command(run: &Run, arguments: &Arguments) -> Exit {

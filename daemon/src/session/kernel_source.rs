@@ -98,6 +98,11 @@ impl KernelSource {
         })
     }
 
+    /// The job has not ended as it should.
+    pub(super) fn fail(&self, why: String) {
+        self.observation.fail_trace(why);
+    }
+
     fn is_searching(&self) -> bool {
         let is_early = !self.observation.was_anybody_there() || self.last_news.elapsed() < SEARCH_PATIENCE;
         matches!(self.origin, Origin::Found { wait: true }) && is_early

@@ -403,6 +403,13 @@ impl Observation {
         }
     }
 
+    /// Says to that recording that the job has not ended as it should.
+    pub(super) fn fail_trace(&self, why: String) {
+        if let Some(traced) = &self.traced {
+            traced.fail(why);
+        }
+    }
+
     /// Ends the recording of the course of events.
     pub(super) fn finish_trace(&mut self) {
         if let Some(mut traced) = self.traced.take() {

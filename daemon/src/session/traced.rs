@@ -61,7 +61,7 @@ impl TracedProcesses {
             });
             if life == Life::Running && observed.state != RankState::Running {
                 let ended_ns = tables.last_end_ns(slot).or(observed.until_ns).unwrap_or_else(monotonic_ns);
-                tracing.end_process(slot, ended_ns);
+                tracing.end_process(slot, ended_ns, observed.state == RankState::Execed);
                 known.insert(slot, Life::Ended);
             }
         });
@@ -76,6 +76,11 @@ impl TracedProcesses {
     /// Says of call sites where they are. `is_last`: names are waited for.
     pub(super) fn name_sites(&mut self, process_table: &ProcessTable, sites: &mut Sites, is_last: bool) {
         self.tracing.name_sites(|slot, address| sites.call_site(slot, address, process_table.process(slot), is_last));
+    }
+
+    /// The job has not ended as it should.
+    pub(super) fn fail(&self, why: String) {
+        self.tracing.fail(why);
     }
 
     /// Nothing more is recorded.

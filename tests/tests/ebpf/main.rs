@@ -10,6 +10,7 @@ mod deadlock;
 mod endings;
 mod engines;
 mod exact;
+mod flight;
 mod hang;
 mod hang_causes;
 mod jobs;
@@ -49,6 +50,7 @@ fn main() {
             engines::tests(mpi),
             deadlock::tests(mpi),
             exact::tests(mpi),
+            flight::tests(mpi),
             hang::tests(mpi),
             hang_causes::tests(mpi),
             jobs::tests(mpi),

@@ -2,9 +2,14 @@
 //!
 //! Invariant TRACE-IS-TRUTH.
 
+use std::ffi::OsString;
+use std::path::Path;
+
 use libtest_mimic::{Failed, Trial};
 use mpiprobe_tests::traced::{Order, recorded};
-use mpiprobe_tests::{Language, Mpi, Program, program};
+use mpiprobe_tests::{Job, Language, Mpi, Program, program};
+use mpiprobe_trace::store::TraceFiles;
+use mpiprobe_trace::{Event, Span, Trace};
 
 use crate::check::{complete, expect_counts, functions};
 use crate::traffic::expect_agreement;
@@ -24,7 +29,40 @@ pub(crate) fn tests(mpi: Mpi) -> Vec<Trial> {
         case("messages", program::SEMANTICS, &program::MEANING_OF_MESSAGES),
         case("scopes", program::SEMANTICS, scopes),
         case("threads", program::SEMANTICS_THREADS, &["4", "50"]),
+        trial(mpi, Language::C, "flight_of_a_job_that_fails", move || flight(mpi)),
     ]
+}
+
+/// The last calls are written down if a job fails, and only then.
+///
+/// Invariant FLIGHT-TAIL.
+fn flight(mpi: Mpi) -> Result<(), Failed> {
+    let directory = tempfile::tempdir()?;
+    let options = |path: &Path| [OsString::from("--trace"), path.into(), "--flight".into(), "1h".into()];
+    let well = directory.path().join("well.trace");
+    let builder = Job::builder(mpi, program::EXITS).ranks(2).args(["finalize"]).truth(true);
+    let mut job = builder.run_by("wrapper", options(&well))?.spawn()?;
+    let ended = job.wait()?.success()?;
+    complete(&job)?;
+    assert!(ended.stderr.contains("of which none was written: nobody has asked, and nothing went wrong"), "{ended:?}");
+    assert!(!well.exists());
+
+    let failed = directory.path().join("failed.trace");
+    let builder = Job::builder(mpi, program::EXITS).ranks(2).args(["segfault"]).truth(true);
+    let mut job = builder.run_by("wrapper", options(&failed))?.spawn()?;
+    let ended = job.wait()?;
+    assert!(!ended.status.success(), "{ended:?}");
+    assert!(ended.stderr.contains("has ended without MPI_Finalize"), "{ended:?}");
+    let trace = TraceFiles::open(&[&failed])?;
+    assert!(trace.notes().is_empty(), "{:?}", trace.notes());
+    for location in trace.definitions().location_ids() {
+        let is_reduction =
+            |event: &Event| matches!(event, Event::Call(call) if call.function().function().name == "MPI_Allreduce");
+        let events = trace.events(location, Span::ALL).collect::<Result<Vec<_>, _>>()?;
+        assert_eq!(events.iter().filter(|event| is_reduction(event)).count(), 10, "{events:?}");
+    }
+    assert_eq!(trace.definitions().locations.len(), 2);
+    Ok(())
 }
 
 /// Every call is there, in order, with its arguments.

@@ -27,7 +27,7 @@ pub enum CopyError {
 pub fn copy<W: Write>(trace: &dyn Trace, span: Span, to: W) -> Result<W, CopyError> {
     let mut writer = TraceWriter::new(to)?;
     let definitions = trace.definitions();
-    define(definitions, &mut writer);
+    define(definitions, |definition| writer.define(definition));
     for event in in_order(trace, definitions.location_ids(), span) {
         let (location, event) = event?;
         writer.push(location, &event)?;
@@ -35,15 +35,15 @@ pub fn copy<W: Write>(trace: &dyn Trace, span: Span, to: W) -> Result<W, CopyErr
     Ok(writer.finish()?)
 }
 
-pub(super) fn define<W: Write>(definitions: &Definitions, writer: &mut TraceWriter<W>) {
+pub(super) fn define(definitions: &Definitions, mut define: impl FnMut(Definition)) {
     let nodes = (0..).map(NodeId).zip(definitions.nodes.iter().cloned());
-    nodes.for_each(|(id, node)| writer.define(Definition::Node(id, node)));
+    nodes.for_each(|(id, node)| define(Definition::Node(id, node)));
     let processes = (0..).map(ProcessId).zip(definitions.processes.iter().cloned());
-    processes.for_each(|(id, process)| writer.define(Definition::Process(id, process)));
+    processes.for_each(|(id, process)| define(Definition::Process(id, process)));
     let locations = definitions.location_ids().zip(definitions.locations.iter().cloned());
-    locations.for_each(|(id, location)| writer.define(Definition::Location(id, location)));
+    locations.for_each(|(id, location)| define(Definition::Location(id, location)));
     let sites = (0..).map(SiteId).zip(definitions.call_sites.iter().cloned());
-    sites.for_each(|(id, site)| writer.define(Definition::CallSite(id, site)));
+    sites.for_each(|(id, site)| define(Definition::CallSite(id, site)));
     for (id, process) in (0..).map(ProcessId).zip(&definitions.processes) {
         for (number, known) in (0..).zip(&definitions.communicators) {
             let rank = process.rank.and_then(|rank| known.rank_of(rank));
@@ -57,7 +57,7 @@ pub(super) fn define<W: Write>(definitions: &Definitions, writer: &mut TraceWrit
             let (own, other) = (&known.members, &known.remote_members);
             let (own, other) = if is_remote { (other, own) } else { (own, other) };
             let size = |members: &[Option<u32>]| u32::try_from(members.len()).unwrap_or(u32::MAX);
-            writer.define(Definition::Communicator(LocalCommunicator {
+            define(Definition::Communicator(LocalCommunicator {
                 process: id,
                 number,
                 name: known.name.clone(),
@@ -81,11 +81,11 @@ pub(super) fn define<W: Write>(definitions: &Definitions, writer: &mut TraceWrit
         }
         for (WindowId(number), window) in (0..).map(WindowId).zip(&definitions.windows) {
             let communicator = window.communicator.map(|CommunicatorId(id)| id);
-            writer.define(Definition::Window { process: id, number, communicator });
+            define(Definition::Window { process: id, number, communicator });
         }
         for (FileId(number), file) in (0..).map(FileId).zip(&definitions.files) {
             let communicator = file.communicator.map(|CommunicatorId(id)| id);
-            writer.define(Definition::File { process: id, number, communicator, file: file.clone() });
+            define(Definition::File { process: id, number, communicator, file: file.clone() });
         }
     }
 }

@@ -6,6 +6,7 @@ mod communicators;
 mod copy;
 mod definition;
 mod error;
+mod flight;
 mod index;
 mod reader;
 #[cfg(test)]
@@ -16,6 +17,7 @@ mod writer;
 pub use copy::{CopyError, copy};
 pub use definition::{Definition, LocalCommunicator};
 pub use error::{OpenError, WriteError};
+pub use flight::{Dump, FlightBuffer, FlightSpan};
 pub use reader::TraceFiles;
 pub use writer::TraceWriter;
 

@@ -155,7 +155,7 @@ fn varied() -> HandMade {
 /// In small chunks: more places at which something can be cut.
 fn in_small_chunks(made: &HandMade) -> Vec<u8> {
     let mut writer = TraceWriter::new(Vec::new()).unwrap();
-    copy::define(&made.definitions, &mut writer);
+    copy::define(&made.definitions, |definition| writer.define(definition));
     for (place, event) in in_order(made, made.definitions.location_ids(), Span::ALL).enumerate() {
         let (location, event) = event.unwrap();
         writer.push(location, &event).unwrap();

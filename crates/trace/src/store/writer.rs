@@ -6,7 +6,7 @@ use mpiprobe_functions::FUNCTIONS;
 
 use super::{
     MAGIC, VERSION,
-    chunk::{Head, Kind},
+    chunk::{HEAD, Head, Kind},
     columns::Columns,
     definition::Definition,
     error::WriteError,
@@ -14,7 +14,7 @@ use super::{
 use crate::{definitions::LocationId, event::Event};
 
 /// Events of a chunk: more make it no smaller.
-const CHUNK: u32 = 8192;
+pub(super) const CHUNK: u32 = 8192;
 const LEVEL: i32 = 1;
 
 /// Writes a file of a trace, chunk by chunk. What was written is readable whatever happens then.
@@ -120,6 +120,34 @@ impl<W: Write> TraceWriter<W> {
     }
 
     fn chunk(&mut self, kind: Kind, payload: &[u8], location: LocationId, columns: &Columns) -> Result<(), WriteError> {
+        let chunk = Stored::new(kind, payload, location, columns)?;
+        self.append(&chunk)
+    }
+
+    /// A chunk that is ready but for its number.
+    pub(super) fn append(&mut self, chunk: &Stored) -> Result<(), WriteError> {
+        let head = Head { sequence: self.sequence, ..chunk.head };
+        self.sequence = self.sequence.wrapping_add(1);
+        // In one piece, so that a full disk or a kill leaves as little as possible of half a chunk.
+        let mut bytes = Vec::with_capacity(chunk.payload.len() + HEAD);
+        bytes.extend(head.bytes());
+        bytes.extend_from_slice(&chunk.payload);
+        self.to.write_all(&bytes)?;
+        self.written += bytes.len() as u64;
+        Ok(())
+    }
+}
+
+/// A chunk before it is known which number in which file it gets.
+#[derive(Debug)]
+pub(super) struct Stored {
+    pub(super) head: Head,
+    /// Compressed.
+    payload: Vec<u8>,
+}
+
+impl Stored {
+    pub(super) fn new(kind: Kind, payload: &[u8], location: LocationId, columns: &Columns) -> Result<Self, WriteError> {
         let stored = zstd::bulk::compress(payload, LEVEL)?;
         let length = |bytes: &[u8]| u32::try_from(bytes.len()).unwrap_or(u32::MAX);
         let head = Head {
@@ -129,18 +157,16 @@ impl<W: Write> TraceWriter<W> {
             checksum: crc32fast::hash(&stored),
             location: location.0,
             count: columns.count(),
-            sequence: self.sequence,
+            sequence: 0,
             from_ns: columns.from_ns,
             until_ns: columns.until_ns,
             first_number: columns.first_number,
         };
-        self.sequence = self.sequence.wrapping_add(1);
-        // In one piece, so that a full disk or a kill leaves as little as possible of half a chunk.
-        let mut bytes = Vec::with_capacity(stored.len() + head.bytes().len());
-        bytes.extend(head.bytes());
-        bytes.extend(stored);
-        self.to.write_all(&bytes)?;
-        self.written += bytes.len() as u64;
-        Ok(())
+        Ok(Self { head, payload: stored })
+    }
+
+    /// How much memory it takes, bytes.
+    pub(super) fn size(&self) -> u64 {
+        (self.payload.len() + size_of::<Self>()) as u64
     }
 }

@@ -46,6 +46,17 @@ pub(super) async fn follow_to_end(
     Ok(status)
 }
 
+/// Why a command has failed, in words; `None`: it has not.
+pub(super) fn failure(status: ExitStatus) -> Option<String> {
+    let end = match (status.code(), status.signal()) {
+        (Some(0), _) => return None,
+        (Some(code), _) => format!("status {code}"),
+        (None, Some(signal)) => format!("signal {signal}"),
+        (None, None) => "an unknown status".to_owned(),
+    };
+    Some(format!("the command has ended with {end}"))
+}
+
 /// What the last profile is written to: made before there is anything to write, so that what cannot be made is known then.
 #[derive(Debug)]
 pub(super) struct Files {

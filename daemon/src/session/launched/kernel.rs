@@ -7,7 +7,7 @@ use mpiprobe_model::EndReason;
 use mpiprobe_report::present::say;
 
 use super::{
-    command::{Files, finish, follow_to_end, shell_status, split},
+    command::{Files, failure, finish, follow_to_end, shell_status, split},
     error::LaunchError,
     held::Held,
     options::RunOptions,
@@ -38,6 +38,9 @@ pub(super) async fn launch(options: &RunOptions, ready: Ready) -> Result<u8, Lau
     relay.to(pidfd.try_clone().map_err(LaunchError::Watch)?);
 
     let status = follow_to_end(&mut source, &mut job, &mut sinks, options.interval).await?;
+    if let Some(why) = failure(status) {
+        source.fail(why);
+    }
     let profile = Arc::new(source.profile(Some(EndReason::TargetsEnded))?);
     if profile.ranks.is_empty() {
         say(

@@ -16,7 +16,7 @@ use mpiprobe_report::present::say;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use super::{
-    command::{Files, finish, follow_to_end, shell_status, split},
+    command::{Files, failure, finish, follow_to_end, shell_status, split},
     error::LaunchError,
     held::Held,
     needed::{find_program, needed},
@@ -80,6 +80,9 @@ pub(super) async fn launch(options: &RunOptions) -> Result<u8, LaunchError> {
     }
     finish(&profile, options, sinks, files)?;
     if let Some(tracing) = source.take_trace() {
+        if let Some(why) = failure(status) {
+            tracing.fail(why);
+        }
         tracing.finish();
     }
     source.end().await;

@@ -1,13 +1,15 @@
 //! The course of events, recorded beside an observation.
 
 mod file;
+mod flight;
 mod options;
+mod requests;
 mod sources;
 mod worker;
 
 use std::{
     fmt, fs, io,
-    path::PathBuf,
+    path::{Path, PathBuf},
     sync::{
         Arc, Mutex, PoisonError,
         mpsc::{Sender, channel},
@@ -15,17 +17,23 @@ use std::{
     thread::{Builder, JoinHandle},
 };
 
+use flight::Flight;
 use mpiprobe_discover::files::create_new;
+use mpiprobe_functions::by_name;
 use mpiprobe_model::{CallSite, analyse::Identity};
 use mpiprobe_observe::{Referred, monotonic_ns};
 use mpiprobe_report::present::say;
-use mpiprobe_trace::{Node, NodeId, Process, store::TraceWriter};
+use mpiprobe_trace::{
+    Node, NodeId, Process,
+    store::{FlightBuffer, TraceWriter},
+};
 use mpiprobe_tracer::{NewSite, Recorder};
-pub use options::{Ranks, TraceOptions, When};
+pub use options::{FlightOptions, Ranks, TraceOptions, When, flight_span};
+pub use requests::{DumpError, ask};
 pub(in crate::session) use sources::{FileSource, KernelLines, LineSource};
 use thiserror::Error;
-pub(in crate::session) use worker::Finished;
-use worker::{Message, Shared, Worker, failed};
+pub(in crate::session) use worker::{Finished, Kept};
+use worker::{Message, Shared, Store, Worker, failed};
 
 use super::host;
 
@@ -88,17 +96,25 @@ impl fmt::Debug for Tracing {
 }
 
 impl Tracing {
-    /// Makes the file and begins, before there is anything to be recorded.
+    /// Makes the file, if it is written as things happen, and begins, before there is anything to be recorded.
     pub(in crate::session) fn begin(options: &TraceOptions) -> Result<Self, TraceError> {
-        let file = create_new(&options.path, options.mode).map_err(|source| match source.kind() {
-            io::ErrorKind::AlreadyExists => TraceError::Exists(options.path.clone()),
-            _ => TraceError::Write { path: options.path.clone(), source },
-        })?;
-        let writer = TraceWriter::new(file::ChunkFile::new(file))
-            .map_err(|error| TraceError::Write { path: options.path.clone(), source: io::Error::other(error) })?;
-        let recorder = Recorder::new(writer, node(), options.selection.clone(), monotonic_ns());
+        let (store, flight) = match options.when {
+            When::Flight(kept) => {
+                let finalize = by_name("MPI_Finalize");
+                let judges_ends = finalize.is_some_and(|function| options.selection.functions.contains(function));
+                let flight = Flight::new(kept, &options.path, options.mode, judges_ends)?;
+                (Store::Memory(Box::new(FlightBuffer::new(kept.span, kept.memory))), Some((flight, kept)))
+            }
+            When::Always | When::Windows { .. } => (Store::File(written_to(&options.path, options.mode)?), None),
+        };
+        let recorder = Recorder::new(store, node(), options.selection.clone(), monotonic_ns());
         let ((to, from), shared) = (channel(), Arc::<Mutex<Shared>>::default());
-        let worker = Worker::new(recorder, from, Arc::clone(&shared), options.when);
+        if let Some((_, kept)) = &flight {
+            requests::listen(kept.by_signal, &to).map_err(TraceError::Thread)?;
+            say(format_args!("keeping the calls of {} in memory: {}", flight::shown(kept.span), how_to_dump(kept)));
+        }
+        let flight = flight.map(|(flight, _)| flight);
+        let worker = Worker::new(recorder, from, Arc::clone(&shared), options.when, flight);
         let thread = Builder::new().name("trace".into()).spawn(move || worker.run()).map_err(TraceError::Thread)?;
         Ok(Self { path: options.path.clone(), ranks: options.ranks.clone(), to, shared, thread, sites: Vec::new() })
     }
@@ -131,9 +147,14 @@ impl Tracing {
         self.tell(Message::Refuse(slot));
     }
 
-    /// A process has ended.
-    pub(in crate::session) fn end_process(&self, slot: u32, at_ns: u64) {
-        self.tell(Message::Ended(slot, at_ns));
+    /// A process has ended, or `has_execed`: has become another program.
+    pub(in crate::session) fn end_process(&self, slot: u32, at_ns: u64, has_execed: bool) {
+        self.tell(Message::Ended { slot, at_ns, has_execed });
+    }
+
+    /// What is recorded has ended as it should not.
+    pub(in crate::session) fn fail(&self, why: String) {
+        self.tell(Message::Failed(why));
     }
 
     fn tell(&self, message: Message) {
@@ -174,15 +195,45 @@ impl Tracing {
             }
             None => String::new(),
         };
-        let each = finished.bytes as f64 / finished.events.max(1) as f64;
-        say(format_args!(
-            "{}: {} events, {} bytes ({each:.1} each){what}",
-            self.path.display(),
-            finished.events,
-            finished.bytes
-        ));
+        let (path, events) = (self.path.display(), finished.events);
+        match finished.kept {
+            Kept::File { bytes } => {
+                let each = bytes as f64 / events.max(1) as f64;
+                say(format_args!("{path}: {events} events, {bytes} bytes ({each:.1} each){what}"));
+            }
+            Kept::Memory { dumps: 0 } => {
+                say(format_args!(
+                    "{events} events, of which none was written: nobody has asked, and nothing went wrong{what}"
+                ));
+            }
+            Kept::Memory { dumps } => {
+                let times = if dumps == 1 { "once".to_owned() } else { format!("{dumps} times") };
+                say(format_args!("{events} events, the last of which were written {times}{what}"));
+            }
+        }
         finished
     }
+}
+
+impl TraceError {
+    fn file(path: &Path, source: io::Error) -> Self {
+        match source.kind() {
+            io::ErrorKind::AlreadyExists => Self::Exists(path.into()),
+            _ => Self::Write { path: path.into(), source },
+        }
+    }
+}
+
+/// A new file.
+fn written_to(path: &Path, mode: u32) -> Result<TraceWriter<file::ChunkFile>, TraceError> {
+    let file = create_new(path, mode).map_err(|error| TraceError::file(path, error))?;
+    TraceWriter::new(file::ChunkFile::new(file)).map_err(|error| TraceError::file(path, io::Error::other(error)))
+}
+
+fn how_to_dump(kept: &FlightOptions) -> String {
+    let pid = std::process::id();
+    let signal = if kept.by_signal { format!(", or SIGUSR1 to {pid},") } else { String::new() };
+    format!("`mpiprobe dump --pid {pid}`{signal} writes them down")
 }
 
 /// This machine.

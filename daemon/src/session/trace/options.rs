@@ -2,6 +2,7 @@
 
 use std::{ops::RangeInclusive, path::PathBuf, str::FromStr, time::Duration};
 
+use mpiprobe_trace::store::FlightSpan;
 use mpiprobe_tracer::Selection;
 
 /// A trace that was asked for.
@@ -24,6 +25,32 @@ pub enum When {
     Always,
     /// For some time in each period.
     Windows { length: Duration, every: Duration },
+    /// All the time, but only the last part is kept, in memory, until somebody wants it.
+    Flight(FlightOptions),
+}
+
+/// What is kept in memory, and when it is written down besides when somebody asks for it or a rank dies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FlightOptions {
+    pub span: FlightSpan,
+    /// Bytes that it may take.
+    pub memory: u64,
+    /// When no call has returned for so long.
+    pub hang: Option<Duration>,
+    /// SIGUSR1 asks for it.
+    pub by_signal: bool,
+}
+
+/// `30s`, `100000calls`
+pub fn flight_span(text: &str) -> Result<FlightSpan, String> {
+    let wanted = "such as 30s, or 100000calls";
+    if let Some(calls) = text.strip_suffix("calls") {
+        let calls = calls.trim().parse().map_err(|_| wanted.to_owned())?;
+        return if calls > 0 { Ok(FlightSpan::Calls(calls)) } else { Err("at least one call".into()) };
+    }
+    let time = humantime::parse_duration(text).map_err(|error| format!("{error}; {wanted}"))?;
+    let ns = u64::try_from(time.as_nanos()).map_err(|_| wanted.to_owned())?;
+    if time < Duration::from_millis(100) { Err("at least 100ms".into()) } else { Ok(FlightSpan::Time(ns)) }
 }
 
 impl FromStr for When {
@@ -78,6 +105,15 @@ mod tests {
         assert_eq!(chosen, [0, 4, 5, 6, 7, 9]);
         for wrong in ["", "a", "1-", "-1", "5-4", "1,,2"] {
             assert!(wrong.parse::<Ranks>().is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn the_last_part_is_a_time_or_calls() {
+        assert_eq!(flight_span("30s"), Ok(FlightSpan::Time(30_000_000_000)));
+        assert_eq!(flight_span("100000calls"), Ok(FlightSpan::Calls(100_000)));
+        for wrong in ["", "30", "calls", "0calls", "-1calls", "1ms", "3 cats"] {
+            assert!(flight_span(wrong).is_err(), "{wrong}");
         }
     }
 

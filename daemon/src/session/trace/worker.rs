@@ -15,12 +15,17 @@ use mpiprobe_model::CallSite;
 use mpiprobe_observe::{Drained, Referred, monotonic_ns};
 use mpiprobe_report::present::say;
 use mpiprobe_trace::{
-    Process, SiteId,
-    store::{TraceWriter, WriteError},
+    Event, LocationId, Process, SiteId,
+    store::{Definition, FlightBuffer, TraceWriter, WriteError},
 };
-use mpiprobe_tracer::{Done, NewSite, Recorder, clock_pair};
+use mpiprobe_tracer::{Done, NewSite, Output, Recorder, clock_pair};
 
-use super::{file::ChunkFile, options::When, sources::LineSource};
+use super::{
+    file::ChunkFile,
+    flight::{Flight, Reply},
+    options::When,
+    sources::LineSource,
+};
 
 /// How long rings are left alone: as long as they fill slowly, and when they fill quickly.
 const PAUSES: (Duration, Duration) = (Duration::from_millis(100), Duration::from_millis(1));
@@ -48,8 +53,16 @@ pub(super) enum Message {
     Source(Box<dyn LineSource>),
     /// Lines of a process are not wanted.
     Refuse(u32),
-    /// A process has ended, ns.
-    Ended(u32, u64),
+    Ended {
+        slot: u32,
+        at_ns: u64,
+        /// The process goes on as another program.
+        has_execed: bool,
+    },
+    /// A job has not ended as it should.
+    Failed(String),
+    /// What is kept in memory is to be written down, because of that.
+    Dump(String, Option<Reply>),
     Site(SiteId, CallSite),
     /// Nothing more is to be written down; is answered when all has been read.
     Stop(Sender<()>),
@@ -66,15 +79,70 @@ pub(super) struct Shared {
 #[derive(Debug)]
 pub(in crate::session) struct Finished {
     pub(in crate::session) events: u64,
-    pub(in crate::session) bytes: u64,
+    pub(in crate::session) kept: Kept,
     /// Calls that there was no room for.
     pub(in crate::session) unwritten: Unwritten,
     /// Why something could not be written, or read.
     pub(in crate::session) trouble: Option<String>,
 }
 
+/// Where events are.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::session) enum Kept {
+    File {
+        bytes: u64,
+    },
+    /// `dumps`: so many files have been written of the last of them.
+    Memory {
+        dumps: u32,
+    },
+}
+
+/// Where events go.
+#[derive(Debug)]
+pub(super) enum Store {
+    File(TraceWriter<ChunkFile>),
+    Memory(Box<FlightBuffer>),
+}
+
+impl Store {
+    /// What is done from time to time: writes out all so far, or forgets what is too old.
+    fn tend(&mut self) -> Result<(), WriteError> {
+        match self {
+            Self::File(writer) => writer.flush(),
+            Self::Memory(buffer) => buffer.trim(),
+        }
+    }
+}
+
+impl Output for Store {
+    fn define(&mut self, definition: Definition) {
+        match self {
+            Self::File(writer) => writer.define(definition),
+            Self::Memory(buffer) => buffer.define(definition),
+        }
+    }
+
+    fn push(&mut self, location: LocationId, event: &Event) -> Result<(), WriteError> {
+        match self {
+            Self::File(writer) => writer.push(location, event),
+            Self::Memory(buffer) => buffer.push(location, event),
+        }
+    }
+
+    fn dropped(&self, location: LocationId) -> u64 {
+        match self {
+            Self::File(writer) => writer.dropped(location),
+            Self::Memory(_) => 0,
+        }
+    }
+}
+
 pub(super) struct Worker {
-    recorder: Recorder<TraceWriter<ChunkFile>>,
+    recorder: Recorder<Store>,
+    /// When what is in memory is written down.
+    flight: Option<Flight>,
+    flush_interval: Duration,
     sources: Vec<Box<dyn LineSource>>,
     from: Receiver<Message>,
     shared: Arc<Mutex<Shared>>,
@@ -82,6 +150,7 @@ pub(super) struct Worker {
     is_on: bool,
     pause: Duration,
     last_flush: Instant,
+    last_survey: Instant,
     last_renewal: Option<Instant>,
     missing_lines: u64,
     trouble: Option<String>,
@@ -107,18 +176,21 @@ struct Windows {
 
 impl Worker {
     pub(super) fn new(
-        recorder: Recorder<TraceWriter<ChunkFile>>,
+        recorder: Recorder<Store>,
         from: Receiver<Message>,
         shared: Arc<Mutex<Shared>>,
         when: When,
+        flight: Option<Flight>,
     ) -> Self {
         let now = Instant::now();
         let windows = match when {
-            When::Always => None,
+            When::Always | When::Flight(_) => None,
             When::Windows { length, every } => Some(Windows { length, every, next: now + length }),
         };
         Self {
             recorder,
+            flush_interval: flight.as_ref().map_or(FLUSH_INTERVAL, Flight::trim_interval),
+            flight,
             sources: Vec::new(),
             from,
             shared,
@@ -126,6 +198,7 @@ impl Worker {
             is_on: true,
             pause: FIRST_PAUSE,
             last_flush: now,
+            last_survey: now,
             last_renewal: None,
             missing_lines: 0,
             trouble: None,
@@ -159,7 +232,17 @@ impl Worker {
             }
             Message::Source(source) => self.take_source(source),
             Message::Refuse(slot) => self.recorder.refuse(slot),
-            Message::Ended(slot, at_ns) => self.end(slot, at_ns),
+            Message::Ended { slot, at_ns, has_execed } => self.end(slot, at_ns, has_execed),
+            Message::Failed(why) => {
+                if let Some(flight) = &mut self.flight {
+                    flight.fail(None, why);
+                }
+            }
+            Message::Dump(why, reply) => {
+                if let Some(flight) = &mut self.flight {
+                    flight.ask(why, reply);
+                }
+            }
             Message::Site(id, site) => self.recorder.define_site(id, site),
             Message::Stop(answer) => {
                 self.stop();
@@ -188,7 +271,7 @@ impl Worker {
     }
 
     /// The process of a slot has ended: what it has written last is read now.
-    fn end(&mut self, slot: u32, at_ns: u64) {
+    fn end(&mut self, slot: u32, at_ns: u64, has_execed: bool) {
         let place = self.sources.iter().position(|source| source.slot() == Some(slot));
         let mut ended_ns = None;
         if let Some(mut source) = place.map(|place| self.sources.swap_remove(place)) {
@@ -197,7 +280,11 @@ impl Worker {
         } else {
             self.drain_patiently();
         }
-        self.recorder.end_process(slot, ended_ns.unwrap_or(at_ns));
+        let process = self.recorder.process(slot).cloned();
+        let is_in_mpi = self.recorder.end_process(slot, ended_ns.unwrap_or(at_ns)) && !has_execed;
+        if let (Some(flight), Some(process)) = (&mut self.flight, process) {
+            flight.note_end(&process, is_in_mpi);
+        }
         self.give_sites();
     }
 
@@ -218,15 +305,59 @@ impl Worker {
         } else if full < FULL.1 {
             self.pause = (self.pause * 2).min(PAUSES.0);
         }
-        if self.last_flush.elapsed() >= FLUSH_INTERVAL {
-            self.recorder.look_at_threads();
-            self.recorder.note_clock(clock_pair());
-            self.tell_pressure();
-            let flushed = self.recorder.output().flush();
-            self.note_written(flushed);
+        if self.last_flush.elapsed() >= self.flush_interval {
+            if self.last_survey.elapsed() >= FLUSH_INTERVAL {
+                self.recorder.look_at_threads();
+                self.recorder.note_clock(clock_pair());
+                self.tell_pressure();
+                self.last_survey = began;
+            }
+            // What there was when something went wrong is kept until it is written down.
+            if !self.flight.as_ref().is_some_and(Flight::has_failure) {
+                let tended = self.recorder.output().tend();
+                self.note_written(tended);
+            }
             self.last_flush = began;
         }
+        self.look_after_flight();
         self.give_sites();
+    }
+
+    /// Writes down what is in memory, if it is time.
+    fn look_after_flight(&mut self) {
+        let Self { recorder, flight: Some(flight), .. } = self else { return };
+        if let Store::Memory(buffer) = recorder.output()
+            && buffer.is_short()
+        {
+            flight.note_short();
+        }
+        if flight.looks_quiet(recorder.calls()) {
+            let (now_ns, patience) = (monotonic_ns(), flight.patience().unwrap_or_default());
+            let long_ns = u64::try_from(patience.as_nanos()).unwrap_or(u64::MAX);
+            let open = recorder.open_calls(now_ns);
+            let is_long = |event: &Event| event.time_ns() <= now_ns.saturating_sub(long_ns);
+            flight.note_quiet(open.iter().filter(|(_, event)| is_long(event)).count());
+        }
+        if flight.is_due(false) {
+            self.dump();
+        }
+    }
+
+    /// All that has been called by now, and is not too old.
+    fn dump(&mut self) {
+        self.drain_patiently();
+        // What comes out of order is waited for once more.
+        for _ in 0..2 {
+            self.pass();
+        }
+        self.recorder.look_at_threads();
+        self.recorder.note_clock(clock_pair());
+        let open = self.recorder.open_calls(monotonic_ns());
+        let Store::Memory(buffer) = self.recorder.output() else { return };
+        let dump = buffer.dump(&open);
+        if let Some(flight) = &mut self.flight {
+            flight.write(dump);
+        }
     }
 
     /// A window begins, or ends.
@@ -353,19 +484,29 @@ impl Worker {
         if self.missing_lines > 0 {
             tracing::info!("{} lines of rings were overwritten before they were read", self.missing_lines);
         }
-        let Self { recorder, trouble, .. } = self;
+        let Self { recorder, flight, trouble, .. } = self;
         let Done { output, events, unwritten, trouble: error } = recorder.finish(at_ns);
-        let finished = output.finish();
-        let (bytes, last) = match finished {
-            Ok(file) => (file.length(), None),
-            Err(error) => (0, Some(error)),
+        let (kept, last) = match output {
+            Store::File(writer) => match writer.finish() {
+                Ok(file) => (Kept::File { bytes: file.length() }, None),
+                Err(error) => (Kept::File { bytes: 0 }, Some(error)),
+            },
+            Store::Memory(mut buffer) => {
+                let dumps = flight.map_or(0, |mut flight| {
+                    if flight.is_due(true) {
+                        flight.write(buffer.dump(&[]));
+                    }
+                    flight.finish()
+                });
+                (Kept::Memory { dumps }, None)
+            }
         };
         let trouble = trouble.or_else(|| error.or(last).map(|error| error.to_string()));
-        Finished { events, bytes, unwritten, trouble }
+        Finished { events, kept, unwritten, trouble }
     }
 }
 
 /// What a thread that could not be started, or that has panicked, would have said.
 pub(super) fn failed(error: &io::Error) -> Finished {
-    Finished { events: 0, bytes: 0, unwritten: Unwritten::NONE, trouble: Some(error.to_string()) }
+    Finished { events: 0, kept: Kept::File { bytes: 0 }, unwritten: Unwritten::NONE, trouble: Some(error.to_string()) }
 }

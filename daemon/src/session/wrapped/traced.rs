@@ -62,7 +62,7 @@ impl TracedImages {
         self.living.retain(|&slot| {
             let goes_on = images.process(slot).is_some();
             if !goes_on {
-                tracing.end_process(slot, now);
+                tracing.end_process(slot, now, false);
             }
             goes_on
         });

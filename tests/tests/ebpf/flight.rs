@@ -1,0 +1,197 @@
+//! The last calls of a job, kept in memory until somebody wants them: what is written then is what the truth library has logged last, call for call.
+//!
+//! Invariant FLIGHT-TAIL.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsString;
+use std::fs;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::time::Duration;
+
+use libtest_mimic::{Failed, Trial};
+use mpiprobe_tests::check::complete;
+use mpiprobe_tests::profiler::binary;
+use mpiprobe_tests::traced::{Comparison, Extent, Order, agreement_of};
+use mpiprobe_tests::{Job, Language, Mpi, Profiler, program};
+use mpiprobe_trace::store::TraceFiles;
+use mpiprobe_trace::{Event, Span, Trace};
+use rustix::process::Signal;
+use rustix::time::{ClockId, clock_gettime};
+
+use crate::trial;
+
+const DEADLINE: Duration = Duration::from_mins(5);
+
+pub(crate) fn tests(mpi: Mpi) -> Vec<Trial> {
+    vec![
+        trial(mpi, Language::C, "flight_is_dumped_on_request", on_request),
+        trial(mpi, Language::C, "flight_of_a_killed_rank", of_killed_rank),
+        trial(mpi, Language::C, "flight_of_a_hang", of_hang),
+    ]
+}
+
+fn now_ns() -> u64 {
+    let now = clock_gettime(ClockId::Monotonic);
+    now.tv_sec.unsigned_abs() * 1_000_000_000 + now.tv_nsec.unsigned_abs()
+}
+
+/// `mpiprobe trace --flight OPTIONS`, once it observes the job.
+fn recording(job: &Job, to: &Path, options: &[&str]) -> Result<Profiler, Failed> {
+    let first = ["trace", "--json", "--pid-of", job.called(), "-o"].map(OsString::from);
+    let options = options.iter().map(OsString::from);
+    let mut profiler = Profiler::start(first.into_iter().chain([to.into()]).chain(options))?;
+    profiler.wait_for("mpiprobe: observing ")?;
+    Ok(profiler)
+}
+
+fn mpiprobe(arguments: &[&str]) -> Result<Output, Failed> {
+    Ok(Command::new(binary()?).args(arguments).output()?)
+}
+
+/// Names of the files in a directory.
+fn files(directory: &Path) -> Result<BTreeSet<String>, Failed> {
+    let entries = fs::read_dir(directory)?.collect::<Result<Vec<_>, _>>()?;
+    Ok(entries.iter().map(|entry| entry.file_name().display().to_string()).collect())
+}
+
+fn tail(mpi: Mpi, file: &Path, job: &Job, until_ns: u64) -> Result<Comparison, Failed> {
+    assert_eq!(fs::metadata(file)?.mode() & 0o7777, 0o600);
+    let compared = agreement_of(mpi, file, job, Order::TruthOutside, Extent::Tail { until_ns })?;
+    assert_eq!(compared.clocks_differ_ns, 0, "{compared:?}");
+    assert!(compared.before > 0, "nothing came before: {compared:?}");
+    Ok(compared)
+}
+
+/// Somebody asks twice, by command and by signal; the job goes on, and its profile is exact.
+fn on_request(mpi: Mpi) -> Result<(), Failed> {
+    let directory = tempfile::tempdir()?;
+    let path = directory.path().join("job.trace");
+    let builder = Job::builder(mpi, program::SEMANTICS_THREADS).args(["4", "60"]).gates(&["start", "3"]).log();
+    let mut job = builder.own_name().deadline(DEADLINE).spawn()?;
+    job.wait_for_gate("start")?;
+    let mut profiler = recording(&job, &path, &["--functions", "all", "--flight", "1000calls"])?;
+    job.open_gate("start")?;
+    job.wait_for_gate("3")?;
+    let until_ns = now_ns();
+    assert_eq!(files(directory.path())?, BTreeSet::new(), "nothing is written before somebody asks");
+    fs::write(directory.path().join("job.2.trace"), "precious")?;
+    let pid = profiler.pid().to_string();
+    let asked = mpiprobe(&["dump", "--pid", &pid])?;
+    assert!(asked.status.success(), "{asked:?}");
+    let dumped = PathBuf::from(String::from_utf8(asked.stdout)?.trim());
+    assert_eq!(fs::canonicalize(&dumped)?, fs::canonicalize(&path)?);
+    profiler.signal(Signal::USR1)?;
+    profiler.wait_for("because SIGUSR1 has asked for it")?;
+    job.open_gate("3")?;
+    job.wait()?.success()?;
+    let ended = profiler.wait()?;
+    let profile = complete(&ended)?;
+    assert!(ended.stderr.iter().any(|line| line.contains("the last of which were written 2 times")), "{ended:?}");
+    let expected = ["job.trace", "job.2.trace", "job.3.trace"].map(str::to_owned).into();
+    assert_eq!(files(directory.path())?, expected);
+    assert_eq!(fs::read_to_string(directory.path().join("job.2.trace"))?, "precious");
+    for file in ["job.trace", "job.3.trace"] {
+        let file = directory.path().join(file);
+        tail(mpi, &file, &job, until_ns)?;
+        let trace = TraceFiles::open(&[&file])?;
+        let mut kept: BTreeMap<Option<u32>, u64> = BTreeMap::new();
+        for location in trace.definitions().location_ids() {
+            let events = trace.events(location, Span::ALL).collect::<Result<Vec<_>, _>>()?;
+            let process = trace.definitions().location(location).ok_or("no location")?.process;
+            let process = trace.definitions().process(process).ok_or("no process")?;
+            assert!(process.began_before, "{process:?}");
+            *kept.entry(process.rank).or_default() += events.len() as u64;
+        }
+        // A chunk of each thread more, at most.
+        assert!(kept.len() == 4 && kept.values().all(|kept| (1000..1000 + 6 * 125).contains(kept)), "{kept:?}");
+    }
+    for row in &profile.ranks {
+        let truth = job.snapshot()?;
+        let image = truth.ranks.get(&row.rank.ok_or("no rank")?).ok_or("no such rank")?;
+        for function in ["MPI_Isend", "MPI_Recv", "MPI_Waitall", "MPI_Test", "MPI_Sendrecv"] {
+            let counted = row.completed().get(function).copied().unwrap_or(0);
+            assert_eq!(counted, image.calls(function).completed, "{function}");
+        }
+    }
+    are_read(&path)
+}
+
+/// Whatever reads traces reads these.
+fn are_read(file: &Path) -> Result<(), Failed> {
+    let (picture, table) = (file.with_extension("svg"), file.with_extension("csv"));
+    let (file, picture, table) =
+        (file.display().to_string(), picture.display().to_string(), table.display().to_string());
+    for command in [
+        &["waits", &file][..],
+        &["view", "--plain", &file],
+        &["plot", "timeline", &file, "-o", &picture],
+        &["export", &file, "--to", "csv", &table],
+    ] {
+        let read = mpiprobe(command)?;
+        // The other ends of what was called before the first call are missed, which is no error.
+        assert!(matches!(read.status.code(), Some(0 | 3)), "{command:?}: {read:?}");
+    }
+    assert!(fs::metadata(picture)?.len() > 0 && fs::metadata(table)?.len() > 0);
+    Ok(())
+}
+
+/// A rank is killed: what all ranks have called in the time before is there.
+fn of_killed_rank(mpi: Mpi) -> Result<(), Failed> {
+    let directory = tempfile::tempdir()?;
+    let path = directory.path().join("job.trace");
+    let builder =
+        Job::builder(mpi, program::RING).ranks(2).args(["--forever", "--pause-us", "2000"]).gates(&["start"]).log();
+    let mut job = builder.own_name().deadline(DEADLINE).spawn()?;
+    job.wait_for_gate("start")?;
+    let mut profiler = recording(&job, &path, &["--functions", "all", "--flight", "300ms"])?;
+    job.open_gate("start")?;
+    // Which takes a second at least.
+    job.wait_for_calls("MPI_Allreduce", 500)?;
+    assert_eq!(files(directory.path())?, BTreeSet::new());
+    job.kill_rank(1, Signal::KILL)?;
+    profiler.wait_for("has ended without MPI_Finalize")?;
+    job.wait()?;
+    let ended = profiler.wait()?;
+    let is_why = |line: &String| line.contains("job.trace: ") && line.contains("has ended without MPI_Finalize");
+    assert!(ended.stderr.iter().any(is_why), "{}", ended.printed());
+    assert_eq!(
+        files(directory.path())?,
+        BTreeSet::from(["job.trace".to_owned()]),
+        "one file for all ranks that died of it"
+    );
+    tail(mpi, &path, &job, u64::MAX)?;
+    are_read(&path)
+}
+
+/// A job hangs: who is where in it is there. Nobody has asked; then it is killed, which is another reason.
+fn of_hang(mpi: Mpi) -> Result<(), Failed> {
+    let directory = tempfile::tempdir()?;
+    let path = directory.path().join("job.trace");
+    let builder = Job::builder(mpi, program::HANG).ranks(2).gates(&["start"]).truth(true);
+    let mut job = builder.own_name().deadline(DEADLINE).spawn()?;
+    job.wait_for_gate("start")?;
+    let mut profiler = recording(&job, &path, &["--flight", "1h", "--dump-on-hang", "1s"])?;
+    job.open_gate("start")?;
+    profiler.wait_for("because no call has returned for 1s, and 2 are open for longer")?;
+    let trace = TraceFiles::open(&[&path])?;
+    let mut open = BTreeMap::new();
+    for location in trace.definitions().location_ids() {
+        let process = trace.definitions().location(location).ok_or("no location")?.process;
+        let rank = trace.definitions().process(process).ok_or("no process")?.rank.ok_or("no rank")?;
+        for event in trace.events(location, Span::ALL) {
+            if let Event::Call(call) = event?
+                && !call.has_returned
+            {
+                open.insert(rank, call.function().function().name);
+            }
+        }
+    }
+    assert_eq!(open, BTreeMap::from([(0, "MPI_Barrier"), (1, "MPI_Recv")]));
+    job.kill_ranks()?;
+    job.wait()?;
+    let ended = profiler.wait()?;
+    assert_eq!(files(directory.path())?, ["job.trace", "job.2.trace"].map(str::to_owned).into(), "{}", ended.printed());
+    Ok(())
+}

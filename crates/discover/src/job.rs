@@ -7,6 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{
+    allocation::{Allocation, Manager},
     job_key::JobKey,
     launcher::Launcher,
     mpi_process::{MpiLibrary, MpiProcess},
@@ -48,7 +49,11 @@ pub struct Job {
     pub kind: LauncherKind,
     /// Who started it here, if it still runs.
     pub launcher: Option<Launcher>,
+    /// The number of its Slurm job: by its cgroup, otherwise as its environment says.
     pub slurm_job: Option<String>,
+    /// Where its processes here run by the word of batch system, container engine or systemd; what is sure comes first.
+    #[serde(default)]
+    pub allocations: Vec<Allocation>,
     pub user: User,
     /// Processes in the whole job, on all nodes; `None` if unknown.
     pub size: Option<u32>,
@@ -87,11 +92,15 @@ impl Job {
         let mut ranks: Vec<_> = members.iter().map(|member| JobRank::of(member)).collect();
         ranks.sort_by_key(|rank| (rank.rank.is_none(), rank.rank, rank.pid));
         let libraries: BTreeSet<_> = members.iter().filter_map(|member| member.library()).map(JobLibrary::of).collect();
+        let allocations: BTreeSet<_> = members.iter().flat_map(|member| &member.allocations).collect();
+        let mut allocations: Vec<_> = allocations.into_iter().cloned().collect();
+        allocations.sort_by_key(|allocation| allocation.known_by);
         Some(Self {
             id: first.job.clone(),
             kind: first.rank.launcher,
             launcher: members.iter().find_map(|member| member.launcher.clone()),
-            slurm_job: members.iter().find_map(|member| member.rank.slurm_job.clone()),
+            slurm_job: slurm_job(&allocations),
+            allocations,
             user: users.user(first.user),
             // Processes that disagree on it do not know it.
             size: first.rank.size.filter(|_| members.iter().all(|member| member.rank.size == first.rank.size)),
@@ -105,6 +114,13 @@ impl Job {
         let names: BTreeSet<_> = self.ranks.iter().map(|rank| base_name(rank.executable.as_bytes())).collect();
         names.into_iter().map(printable).collect()
     }
+}
+
+/// Its number, whatever else the batch system calls it.
+fn slurm_job(allocations: &[Allocation]) -> Option<String> {
+    let mut of_slurm = allocations.iter().filter(|allocation| allocation.manager == Manager::Slurm);
+    let number = |one: &&Allocation| one.id.bytes().all(|byte| byte.is_ascii_digit());
+    of_slurm.clone().find(number).or_else(|| of_slurm.next()).map(|one| one.id.clone())
 }
 
 impl JobRank {

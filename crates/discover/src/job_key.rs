@@ -6,6 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{
+    allocation::{Allocation, Manager},
     environment::Environment,
     launcher::HydraGroup,
     rank::{LauncherKind, RankInfo},
@@ -30,9 +31,14 @@ pub struct Surroundings {
 }
 
 impl JobKey {
-    /// The job of a process with this environment.
-    pub fn derive(kind: LauncherKind, environment: &Environment, around: &Surroundings) -> Self {
-        Self(named(kind, environment, around).unwrap_or_else(|| match around {
+    /// The job of a process with this environment, which runs in these allocations.
+    pub fn derive(
+        kind: LauncherKind,
+        environment: &Environment,
+        allocations: &[Allocation],
+        around: &Surroundings,
+    ) -> Self {
+        Self(named(kind, environment, allocations, around).unwrap_or_else(|| match around {
             Surroundings { launcher: Some(launcher), .. } => format!("tree:{launcher}"),
             // It has a rank, so somebody started it, in some way unknown here: its siblings are its job.
             Surroundings { parent, .. } if kind != LauncherKind::None => format!("tree:{parent}"),
@@ -42,7 +48,9 @@ impl JobKey {
 
     /// The job of a process that may have ended: only what it noted of its environment and its ids are left of it.
     pub fn of_environment(rank: &RankInfo, environment: &Environment, parent: u32, pid: u32) -> Self {
-        Self::derive(rank.launcher, environment, &Surroundings { hydra: None, launcher: None, parent, pid })
+        let allocations = Allocation::of_process(&[], environment);
+        let around = Surroundings { hydra: None, launcher: None, parent, pid };
+        Self::derive(rank.launcher, environment, &allocations, &around)
     }
 
     /// The same key told apart from another user's of the same name.
@@ -73,11 +81,19 @@ impl fmt::Display for JobKey {
 }
 
 /// The job's name where launcher or environment give it one.
-fn named(kind: LauncherKind, environment: &Environment, around: &Surroundings) -> Option<String> {
+fn named(
+    kind: LauncherKind,
+    environment: &Environment,
+    allocations: &[Allocation],
+    around: &Surroundings,
+) -> Option<String> {
     let value = |name| environment.get(name).and_then(plain);
-    let slurm_step = || match (value("SLURM_JOB_ID"), value("SLURM_STEP_ID")) {
-        (Some(job), Some(step)) => Some(format!("slurm:{job}.{step}")),
-        _ => None,
+    // By its number if that is known, which is in the tables of processes that count themselves and have ended, too.
+    let slurm_step = || {
+        let steps = || allocations.iter().filter(|one| one.manager == Manager::Slurm && one.part.is_some());
+        let number = steps().find(|one| one.id.bytes().all(|byte| byte.is_ascii_digit()));
+        let step = number.or_else(|| steps().next())?;
+        Some(format!("slurm:{}.{}", step.id, step.part.as_deref()?))
     };
     match kind {
         LauncherKind::OpenMpi => value("PMIX_NAMESPACE").map(|namespace| format!("ompi:{namespace}")),
@@ -97,7 +113,8 @@ mod tests {
     use super::*;
 
     fn key(kind: LauncherKind, variables: &[(&'static str, &'static str)], around: &Surroundings) -> String {
-        JobKey::derive(kind, &variables.iter().copied().collect(), around).to_string()
+        let environment = variables.iter().copied().collect();
+        JobKey::derive(kind, &environment, &Allocation::of_process(&[], &environment), around).to_string()
     }
 
     #[test]
@@ -110,6 +127,11 @@ mod tests {
         assert_eq!(key(LauncherKind::Pals, &[("PALS_APID", "ab-1")], &around), "pals:ab-1");
         let step = [("SLURM_JOB_ID", "17"), ("SLURM_STEP_ID", "2")];
         assert_eq!(key(LauncherKind::Slurm, &step, &around), "slurm:17.2");
+        // The cgroup knows better.
+        let (environment, cgroup) = (step.into_iter().collect(), b"0::/system.slice/slurmstepd.scope/job_3/step_0\n");
+        let allocations = Allocation::of_process(cgroup, &environment);
+        let key = JobKey::derive(LauncherKind::Slurm, &environment, &allocations, &around);
+        assert_eq!(key.as_str(), "slurm:3.0");
     }
 
     #[test]

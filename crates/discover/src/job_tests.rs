@@ -13,6 +13,7 @@ fn job() -> Job {
         kind: LauncherKind::OpenMpi,
         launcher: Some(Launcher { pid: 4709, command: "/usr/bin/mpirun -n 4 ./ring".to_owned() }),
         slurm_job: None,
+        allocations: Vec::new(),
         user: User { id: 1000, name: "alice".to_owned() },
         size: Some(4),
         ranks: vec![rank(1, 4712), rank(3, 4711)],
@@ -43,6 +44,7 @@ fn a_job_as_json() {
             "kind": "open_mpi",
             "launcher": { "pid": 4709, "command": "/usr/bin/mpirun -n 4 ./ring" },
             "slurm_job": null,
+            "allocations": [],
             "user": { "id": 1000, "name": "alice" },
             "size": 4,
             "ranks": [

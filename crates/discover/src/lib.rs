@@ -11,6 +11,7 @@
 #![cfg_attr(not(test), deny(clippy::print_stderr, clippy::print_stdout))]
 
 pub mod access;
+pub mod allocation;
 mod caller_rights;
 pub mod command_line;
 mod elf_symbols;
@@ -56,6 +57,7 @@ mod text;
 pub mod users;
 
 pub use access::{Caller, Refusal, Within, may_trace};
+pub use allocation::{Allocation, KnownBy, Manager};
 pub use caller_rights::{put_down_files_rights, with_callers_rights};
 pub use elf_symbols::SymbolRecogniser;
 pub use foreign::ForeignFile;

@@ -9,6 +9,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{
+    allocation::Allocation,
     foreign::charged,
     job_key::JobKey,
     launcher::Launcher,
@@ -59,6 +60,8 @@ pub struct MpiProcess {
     /// Files that may stand between the program and the library: tools on MPI's profiling interface, by where they are mapped.
     pub tools: Vec<MappedFile>,
     pub rank: RankInfo,
+    /// Where it runs by the word of batch system, container engine or systemd; what is sure comes first.
+    pub allocations: Vec<Allocation>,
     pub job: JobKey,
     pub launcher: Option<Launcher>,
 }
@@ -77,6 +80,15 @@ impl MpiProcess {
     /// What it may be called.
     pub fn names(&self) -> impl Iterator<Item = &[u8]> {
         [base_name(&self.executable.path), &self.comm].into_iter().chain(self.other_names.iter().map(Vec::as_slice))
+    }
+
+    /// Whether a user who says `--job NAME` means a job of this process: that of MPI, or that of a batch system or a container.
+    pub fn is_of_job(&self, name: &str) -> bool {
+        self.job.is_meant_by(name) || self.is_allocated_as(name)
+    }
+
+    pub(crate) fn is_allocated_as(&self, name: &str) -> bool {
+        self.allocations.iter().any(|allocation| allocation.is_meant_by(name))
     }
 
     /// The library that implements MPI for this process, as far as can be told.

@@ -84,6 +84,77 @@ fn a_job_of_mpich() {
     check_job(&MPICH, "discover-mpich", "hydra:");
 }
 
+/// Cgroups of the form that Slurm makes them in, removed at the end if nobody is in them any more.
+struct Step(Vec<std::path::PathBuf>);
+
+impl Step {
+    /// `None`: there is no cgroup2 here that this user may make groups in.
+    fn make() -> Option<Self> {
+        let mounts = std::fs::read_to_string("/proc/self/mounts").unwrap();
+        let of_cgroup2 = |line: &&str| line.split(' ').nth(2) == Some("cgroup2");
+        let mut folder = std::path::PathBuf::from(mounts.lines().find(of_cgroup2)?.split(' ').nth(1)?);
+        let mut made = Vec::new();
+        let daemon = format!("mpiprobe-test-{}_slurmstepd.scope", std::process::id());
+        for name in ["system.slice", &daemon, "job_4711", "step_3"] {
+            folder.push(name);
+            match std::fs::create_dir(&folder) {
+                Ok(()) => made.push(folder.clone()),
+                Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {}
+                Err(_) => return None,
+            }
+        }
+        Some(Self(made))
+    }
+
+    fn take(&self, pids: &[u32]) {
+        let processes = self.0.last().unwrap().join("cgroup.procs");
+        for pid in pids {
+            std::fs::write(&processes, pid.to_string()).unwrap();
+        }
+    }
+}
+
+impl Drop for Step {
+    fn drop(&mut self) {
+        for folder in self.0.iter().rev() {
+            let _ = std::fs::remove_dir(folder);
+        }
+    }
+}
+
+#[test]
+fn a_job_is_known_by_the_cgroup_it_runs_in() {
+    let test = "a_job_is_known_by_the_cgroup_it_runs_in";
+    if !installed(test, &["mpicc.openmpi", "mpirun.openmpi"]) {
+        return;
+    }
+    let Some(step) = Step::make() else {
+        eprintln!("{test} was NOT RUN: it needs a cgroup2 to make groups in");
+        return;
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let program = compile(folder.path(), "discover-cgroup", PROGRAM, "mpicc.openmpi", &[]);
+    let running = Running::mpirun(&OPEN_MPI, folder.path(), &program, 2);
+    step.take(&running.pids);
+    let chosen = |job: &str| {
+        let target = Target::Name("discover-cgroup".into());
+        select(&mut scanner(), &target, &JobChoice::Named(job.into())).map(|selection| selection.jobs)
+    };
+    for id in ["4711", "slurm:4711", "4711.3"] {
+        let jobs = chosen(id).unwrap();
+        let [job] = jobs.as_slice() else { panic!("{jobs:?}") };
+        assert_eq!((job.ranks.len(), job.slurm_job.as_deref()), (2, Some("4711")));
+        assert_eq!(
+            (job.allocations[0].to_string().as_str(), job.allocations[0].known_by),
+            ("slurm:4711.3", KnownBy::Cgroup)
+        );
+        // Its name is still that of the ranks' own world.
+        assert!(job.id.as_str().starts_with("ompi:"), "{}", job.id);
+    }
+    assert!(chosen("4712").is_err());
+    drop(running);
+}
+
 #[test]
 fn two_jobs_of_one_program_name() {
     let test = "two_jobs_of_one_program_name";

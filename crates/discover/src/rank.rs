@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{environment::Environment, text::plain};
+use super::environment::Environment;
 
 /// Who started a process, as its environment shows it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
@@ -33,8 +33,6 @@ pub struct RankInfo {
     pub local_rank: Option<u32>,
     /// How many processes the job has on this node.
     pub local_size: Option<u32>,
-    /// The Slurm allocation it runs in, whoever started it there.
-    pub slurm_job: Option<String>,
 }
 
 /// The variables of one launcher; of several names for one thing the first that holds a number counts.
@@ -102,15 +100,7 @@ impl RankInfo {
         if under_hydra {
             sources.sort_by_key(|source| source.launcher != LauncherKind::Hydra);
         }
-        let slurm_job = environment.get("SLURM_JOB_ID").and_then(plain).map(ToOwned::to_owned);
-        let unknown = Self {
-            launcher: LauncherKind::None,
-            rank: None,
-            size: None,
-            local_rank: None,
-            local_size: None,
-            slurm_job,
-        };
+        let unknown = Self { launcher: LauncherKind::None, rank: None, size: None, local_rank: None, local_size: None };
         let Some(first) = sources.first() else { return unknown };
         let rank = number(first.rank);
         let launcher = launcher(first.launcher, environment, under_hydra);
@@ -130,7 +120,6 @@ impl RankInfo {
             size: size.filter(|size| rank.is_none_or(|rank| rank < *size)),
             local_rank: local_rank.filter(|rank| local_size.is_none_or(|size| *rank < size)),
             local_size: local_size.filter(|size| local_rank.is_none_or(|rank| rank < *size)),
-            ..unknown
         }
     }
 }

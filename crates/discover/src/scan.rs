@@ -12,6 +12,7 @@ use rustix::process::{Resource, getrlimit, setrlimit};
 
 use super::{
     access::{Caller, Refusal, may_trace},
+    allocation::{self, Allocation},
     job::Job,
     job_key::{JobKey, Surroundings},
     launcher::{Genealogy, is_launcher},
@@ -249,6 +250,9 @@ fn describe(
     }
     let other_names = process.command_line()?.names(name);
     let environment = process.environment()?;
+    // Older kernels may be built without cgroups.
+    let cgroups = process.read("cgroup", allocation::LIMIT).map(|read| read.bytes).unwrap_or_default();
+    let allocations = Allocation::of_process(&cgroups, &environment);
     let ancestry = genealogy.lock().unwrap_or_else(PoisonError::into_inner).ancestry(root, &stat);
     let rank = RankInfo::from_environment(&environment, ancestry.under_hydra);
     let surroundings =
@@ -261,7 +265,8 @@ fn describe(
         namespace_pid: status.namespace_pids.last().copied().filter(|inner| *inner != pid),
         libraries: search.libraries,
         tools: search.tools,
-        job: JobKey::derive(rank.launcher, &environment, &surroundings),
+        job: JobKey::derive(rank.launcher, &environment, &allocations, &surroundings),
+        allocations,
         rank,
         launcher: ancestry.launcher,
         process,

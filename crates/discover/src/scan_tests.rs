@@ -8,6 +8,8 @@ use crate::{
     foreign::ForeignFile,
     mappings::FileId,
     recognise::{Recognised, Role},
+    select::{JobChoice, Target, select},
+    select_error::SelectError,
 };
 
 const ROOT: Caller = Caller { user: 0, group: 0, may_trace_all: true, within: None };
@@ -98,6 +100,33 @@ fn jobs_are_of_one_user_whatever_their_environment_claims() {
     let ranks: Vec<_> = snapshot.jobs[0].ranks.iter().map(|rank| (rank.rank, rank.pid)).collect();
     assert_eq!(ranks, [(Some(0), 11), (Some(1), 10)]);
     assert_eq!(snapshot.processes.pop().unwrap().job, snapshot.jobs[1].id);
+}
+
+#[test]
+fn a_batch_systems_job_is_known_by_its_cgroup_and_not_by_what_the_environment_claims() {
+    let (proc, library) = (FakeProc::new(), library());
+    for (pid, job, step) in [(10, 3, 0), (11, 3, 1), (12, 4, 0)] {
+        proc.process(pid, 1, "ring", &["./ring"]);
+        proc.map(pid, library.path());
+        proc.file(pid, "environ", b"SLURM_JOB_ID=99\0SLURM_STEP_ID=9\0SLURM_PROCID=0\0SLURM_NTASKS=1\0");
+        let cgroup = format!("0::/system.slice/slurmstepd.scope/job_{job}/step_{step}/user/task_0\n");
+        proc.file(pid, "cgroup", cgroup.as_bytes());
+    }
+    let mut scanner = Scanner::new(proc.root(), ROOT, everything);
+    let snapshot = scanner.scan().unwrap();
+    let jobs: Vec<_> = snapshot.jobs.iter().map(|job| (job.id.as_str(), job.slurm_job.as_deref())).collect();
+    assert_eq!(jobs, [("slurm:3.0", Some("3")), ("slurm:3.1", Some("3")), ("slurm:4.0", Some("4"))]);
+    let mut pids = |name: &str| {
+        let selection = select(&mut scanner, &Target::Any, &JobChoice::Named(name.into()))?;
+        Ok::<_, SelectError>(selection.processes.iter().map(MpiProcess::pid).collect::<Vec<_>>())
+    };
+    // A job of the batch system's is all that runs in it.
+    assert_eq!(
+        (pids("3").unwrap(), pids("slurm:3").unwrap(), pids("3.1").unwrap()),
+        (vec![10, 11], vec![10, 11], vec![11])
+    );
+    assert_eq!((pids("slurm:3.0").unwrap(), pids("4").unwrap()), (vec![10], vec![12]));
+    assert!(pids("99").is_err());
 }
 
 /// Invariant CALLERS-RIGHTS.

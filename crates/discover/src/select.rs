@@ -111,6 +111,10 @@ fn choose(
             let exact = meant.iter().find(|job| job.id.as_str() == wanted);
             match (exact, meant.as_slice()) {
                 (Some(job), _) | (None, [job]) => named.retain(|process| process.job == job.id),
+                // All that a batch system's job runs: it may have several of MPI.
+                (None, []) if named.iter().any(|process| process.is_allocated_as(wanted)) => {
+                    named.retain(|process| process.is_allocated_as(wanted));
+                }
                 (None, []) => {
                     let nearest = nearest(wanted, candidates.iter().map(|job| job.id.as_str()));
                     let wanted = printable(wanted.as_bytes());

@@ -67,7 +67,7 @@ pub struct Targets {
     /// This process; may be given several times.
     #[arg(long, value_name = "PID", conflicts_with = "pid_of", value_parser = clap::value_parser!(u32).range(1..), help_heading = "Target")]
     pub pid: Vec<u32>,
-    /// This job, as `mpiprobe ps` names it; with --pid-of, only its processes of that name.
+    /// This job, as `mpiprobe ps` names it, or the batch system does; with --pid-of, only its processes of that name.
     #[arg(long, value_name = "ID", help_heading = "Target")]
     pub job: Option<String>,
     /// All jobs that match, not just one.

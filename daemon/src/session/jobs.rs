@@ -30,7 +30,7 @@ impl ChosenJobs {
     pub(super) fn admit(&mut self, process: &MpiProcess) -> bool {
         match self {
             Self::All => true,
-            Self::Named(name) => process.job.is_meant_by(name),
+            Self::Named(name) => process.is_of_job(name),
             Self::One(chosen) => *chosen.get_or_insert_with(|| process.job.clone()) == process.job,
         }
     }

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use mpiprobe_discover::{Job, Snapshot, Unanswered};
+use mpiprobe_discover::{Job, KnownBy, Snapshot, Unanswered};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -37,7 +37,8 @@ pub fn jobs(list: &JobList<'_>) -> String {
 }
 
 fn listing(jobs: &[Job]) -> String {
-    let columns = [
+    let is_known = jobs.iter().any(|job| !job.allocations.is_empty());
+    let mut columns = vec![
         left("job"),
         left("user"),
         right("ranks"),
@@ -46,6 +47,9 @@ fn listing(jobs: &[Job]) -> String {
         left("launcher"),
         left("pids by rank"),
     ];
+    if is_known {
+        columns.insert(1, left("runs in"));
+    }
     let rows = jobs.iter().map(|job| {
         let libraries: Vec<String> = job
             .libraries
@@ -55,7 +59,7 @@ fn listing(jobs: &[Job]) -> String {
                 if library.deleted { format!("{name} (library file replaced)") } else { name }
             })
             .collect();
-        vec![
+        let mut row = vec![
             job.id.to_string(),
             job.user.name.clone(),
             format!("{} of {}", job.ranks.len(), or_unknown(job.size)),
@@ -65,9 +69,27 @@ fn listing(jobs: &[Job]) -> String {
                 .as_ref()
                 .map_or_else(|| "-".into(), |launcher| format!("{} ({})", launcher.program(), launcher.pid)),
             pids(job),
-        ]
+        ];
+        if is_known {
+            row.insert(1, allocations(job));
+        }
+        row
     });
-    table(&TextOptions::default(), &columns, rows)
+    let mut text = table(&TextOptions::default(), &columns, rows);
+    if jobs.iter().flat_map(|job| &job.allocations).any(|one| one.known_by == KnownBy::Hint) {
+        text.push_str("?: by the job's environment, or a cgroup that its user may have named; not sure.\n");
+    }
+    text
+}
+
+/// Where it runs; of many containers the first ones.
+fn allocations(job: &Job) -> String {
+    const SHOWN: usize = 2;
+    let mut shown: Vec<String> = job.allocations.iter().take(SHOWN).map(ToString::to_string).collect();
+    if job.allocations.len() > SHOWN {
+        shown.push(format!("… {} more", job.allocations.len() - SHOWN));
+    }
+    if shown.is_empty() { "-".into() } else { shown.join(" ") }
 }
 
 /// The pids in the order of ranks; of long jobs the first ones.

@@ -311,7 +311,7 @@ mod tests {
             "rank": 0, "pid": 7, "namespace_pid": null, "executable": "/a", "executable_deleted": false
         });
         let job = json!({
-            "id": id, "kind": "none", "launcher": null, "slurm_job": null, "user": { "id": user, "name": "somebody" },
+            "id": id, "kind": "none", "launcher": null, "slurm_job": null, "allocations": [], "user": { "id": user, "name": "somebody" },
             "size": 1, "ranks": [rank], "libraries": [],
         });
         serde_json::from_value(job).unwrap()

@@ -5,11 +5,13 @@
 // Printing to a pipe that somebody has closed must not panic: present::{say, Output}.
 #![cfg_attr(not(test), deny(clippy::print_stderr, clippy::print_stdout))]
 
+pub mod agent;
 pub mod asking;
 pub mod cli;
 pub mod doctor;
 pub mod hang;
 pub mod memory;
+pub mod nodes;
 pub mod preload;
 pub mod service;
 pub mod session;

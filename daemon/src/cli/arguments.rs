@@ -22,6 +22,7 @@ use super::{
     schema::Printed,
     waits::Waits,
 };
+use crate::nodes::{Launcher, host, launcher};
 use crate::session::{
     EngineChoice, Returns,
     launched::RunEngine,
@@ -75,12 +76,30 @@ pub struct Targets {
     pub all_jobs: bool,
 }
 
+/// On which nodes, and how they are reached.
+#[derive(Args, Debug)]
+pub struct OnNodes {
+    /// Observe on these nodes, separated by commas, and show the ranks of all of them together: an agent is started on each.
+    #[arg(long, value_name = "HOSTS", value_delimiter = ',', value_parser = host, conflicts_with_all = ["pid", "attach"], help_heading = "Nodes")]
+    pub hosts: Vec<String>,
+    /// What starts agents: `ssh`; `srun`, which knows the nodes of a Slurm job (--job 4711) by itself; or a command in which
+    /// {host} stands for a node's name, and which executes the words that follow it there. The default is ssh, in a Slurm job of
+    /// several nodes srun.
+    #[arg(long, value_name = "COMMAND", value_parser = launcher, help_heading = "Nodes")]
+    pub launcher: Option<Launcher>,
+    /// Where mpiprobe is on the nodes, if not in the same place as here.
+    #[arg(long, value_name = "PATH", help_heading = "Nodes")]
+    pub agent: Option<PathBuf>,
+}
+
 /// What is observed, and how.
 #[derive(Args, Debug)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own on the command line")]
 pub struct Observe {
     #[command(flatten)]
     pub targets: Targets,
+    #[command(flatten)]
+    pub nodes: OnNodes,
     /// Wait for a process that matches, or that loads MPI later (Python), if there is none yet.
     #[arg(long, help_heading = "Target")]
     pub wait: bool,
@@ -276,6 +295,9 @@ pub enum Command {
         /// Such as `hang`, whose page is called mpiprobe-hang.
         command: Option<String>,
     },
+    /// What --hosts starts on a node.
+    #[command(hide = true)]
+    Agent,
     /// Print the path of the library for LD_PRELOAD that `run` uses, where a launcher has to be told by hand.
     WrapperPath,
     /// Serve this node: its users observe the jobs that are theirs without rights of their own, and root all of them. Needs root, or four

@@ -42,6 +42,7 @@ pub(super) fn options(asked: &Observe, trace_bpf: bool) -> Options {
         trace_bpf,
         is_thrifty: false,
         service: None,
+        nodes: None,
     }
 }
 

@@ -1,13 +1,14 @@
 //! From what was typed to what is done.
 
 use std::{
+    collections::BTreeSet,
     io,
     path::{Path, PathBuf},
     process::ExitCode,
     sync::Arc,
 };
 
-use clap::CommandFactory as _;
+use clap::{CommandFactory as _, ValueEnum as _};
 use mpiprobe_discover::{Caller, ProcRoot, ProcRootError, ProcessError, Scanner, put_down_files_rights};
 use mpiprobe_model::{Verdict, analyse::ProfileOutput};
 use mpiprobe_plan::ImplementationRecogniser;
@@ -32,16 +33,18 @@ use super::{
     terminal::{show, width, width_of},
     traces::is_trace,
     waits::{Waits, WaitsError, waits},
-    words::{query_of, query_of_hang},
+    words::{parse_observation, query_of, query_of_hang},
 };
 use crate::{
+    agent,
     asking::{AskError, Service, can_attach_itself},
     doctor,
     hang::{self, HangError, Shown},
+    nodes::{Launcher, Nodes, NodesError, Request, nodes_of_slurm_job},
     preload::{LibraryError, library},
     service::{self, ServiceError},
     session::{
-        self, ByService, Options, Outcome, ProfileTo, SessionError,
+        self, ByService, EngineChoice, Options, Outcome, ProfileTo, SessionError,
         launched::{self, RunOptions},
         trace::{DumpError, TraceOptions, ask},
     },
@@ -181,6 +184,7 @@ pub async fn execute(arguments: &Arguments) -> Result<Exit, CommandError> {
             };
             tell_checks(&report, *json)
         }
+        Some(Command::Agent) => Ok(if agent::serve(for_another_node).await { Exit::Complete } else { Exit::Failed }),
         None if arguments.observe.has_target() => observe(arguments).await,
         None => list(arguments.observe.json, true, arguments.socket.as_deref()).await,
     };
@@ -204,8 +208,62 @@ async fn observe(arguments: &Arguments) -> Result<Exit, CommandError> {
     let named = arguments.socket.as_deref();
     let service = ByService { socket: socket(named), is_named: named.is_some(), query: query_of(&without) };
     let text = TextOptions { width: width(), all: arguments.verbose > 0, ..TextOptions::default() };
-    let options = Options { view: view(asked)?, record: asked.record.to(), service: Some(service), text, ..without };
+    let nodes = on_nodes(asked, &without, arguments.verbose).await.map_err(SessionError::from)?;
+    let options =
+        Options { view: view(asked)?, record: asked.record.to(), service: Some(service), text, nodes, ..without };
     Ok(session::run(&options).await?.into())
+}
+
+/// The nodes that are meant, unless it is this one alone.
+async fn on_nodes(asked: &Observe, options: &Options, verbose: u8) -> Result<Option<Nodes>, NodesError> {
+    let slurm_job = slurm_job(asked.targets.job.as_deref());
+    let variable = |name: &str| std::env::var(name).ok();
+    // In the job itself Slurm has told of it.
+    let is_inside = slurm_job.is_some() && variable("SLURM_JOB_ID") == slurm_job;
+    let list = variable("SLURM_JOB_NODELIST").filter(|_| is_inside);
+    let has_several = list.is_some() && variable("SLURM_JOB_NUM_NODES").is_some_and(|number| number != "1");
+    let launcher = match &asked.nodes.launcher {
+        Some(launcher) => launcher.clone(),
+        None if asked.nodes.hosts.is_empty() && has_several => Launcher::Srun,
+        None => Launcher::Ssh,
+    };
+    let hosts = match (asked.nodes.hosts.as_slice(), &slurm_job, &asked.nodes.launcher) {
+        ([], Some(job), _) if launcher == Launcher::Srun => nodes_of_slurm_job(job, list).await?,
+        ([], Some(job), Some(_)) => nodes_of_slurm_job(job, list).await?,
+        // Somebody may have set a default for it.
+        ([], None, _) | ([], _, None) => return Ok(None),
+        (hosts, ..) => hosts.to_vec(),
+    };
+    let mut names = BTreeSet::new();
+    if let Some(twice) = hosts.iter().find(|host| !names.insert(host.as_str())) {
+        return Err(NodesError::Twice(twice.clone()));
+    }
+    if hosts.is_empty() {
+        return Err(NodesError::NoNodes);
+    }
+    let here = std::env::current_exe().map_err(|_| NodesError::Path);
+    let program = asked.nodes.agent.clone().map_or(here, Ok)?;
+    let engine = asked.engine.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default();
+    let request = Request { version: env!("CARGO_PKG_VERSION").into(), query: query_of(options), engine };
+    Ok(Some(Nodes { hosts, launcher, program, slurm_job, request, verbose }))
+}
+
+/// The number of a Slurm job, if `--job` may be one: `4711`, `4711.0`, `slurm:4711`.
+fn slurm_job(named: Option<&str>) -> Option<String> {
+    let named = named?;
+    let number = named.strip_prefix("slurm:").unwrap_or(named).split('.').next()?;
+    (!number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit())).then(|| number.to_owned())
+}
+
+/// What is observed for a front end on another node: by whatever is possible here.
+fn for_another_node(request: &Request) -> Result<Options, String> {
+    let pairs = form_urlencoded::parse(request.query.as_bytes());
+    let words =
+        pairs.map(|(name, value)| if value.is_empty() { format!("--{name}") } else { format!("--{name}={value}") });
+    let asked = parse_observation(words.collect())?;
+    let engine = EngineChoice::from_str(&request.engine, false)?;
+    let service = ByService { socket: socket(None), is_named: false, query: query_of(&asked) };
+    Ok(Options { engine, service: Some(service), ..asked })
 }
 
 async fn record_calls(asked: &Trace, arguments: &Arguments) -> Result<Exit, CommandError> {

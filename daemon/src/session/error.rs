@@ -9,7 +9,7 @@ use mpiprobe_view::ViewError;
 use thiserror::Error;
 
 use super::{probe_error::ProbeError, trace::TraceError};
-use crate::asking::AskError;
+use crate::{asking::AskError, nodes::NodesError};
 
 /// Each message says what failed, why, and what to do; nothing stays attached.
 #[derive(Debug, Error)]
@@ -34,6 +34,8 @@ pub enum SessionError {
     Recording(#[from] RecordingError),
     #[error(transparent)]
     Service(#[from] AskError),
+    #[error(transparent)]
+    Nodes(#[from] NodesError),
     #[error("{0}")]
     NotPermitted(String),
     #[error("cannot watch processes or signals: {0}")]

@@ -11,6 +11,7 @@ use mpiprobe_report::present::{TextOptions, recording::RecordTo};
 use mpiprobe_view::{ViewOptions, ViewStart};
 
 use super::trace::TraceOptions;
+use crate::nodes::Nodes;
 
 /// Who counts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
@@ -101,6 +102,8 @@ pub struct Options {
     pub is_thrifty: bool,
     /// The service that may be asked.
     pub service: Option<ByService>,
+    /// The nodes, where it is not this one alone.
+    pub nodes: Option<Nodes>,
 }
 
 impl Options {
@@ -136,6 +139,7 @@ impl Options {
             trace_bpf: false,
             is_thrifty: false,
             service: None,
+            nodes: None,
         }
     }
 }

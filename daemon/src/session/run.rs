@@ -9,10 +9,11 @@ use super::{
     error::SessionError,
     event_loop::{Goal, follow},
     kernel_source::KernelSource,
+    nodes_source::NodesSource,
     observation::Observation,
     options::{ByService, EngineChoice, Options, Outcome},
     signals::StopSignals,
-    sinks::Sinks,
+    sinks::{Served, Sinks},
     source::Source,
     stream_source::StreamSource,
     wrapped::live::WrappedJob,
@@ -28,33 +29,54 @@ pub async fn run(options: &Options) -> Result<Outcome, SessionError> {
         record.check()?;
     }
     let mut signals = StopSignals::new().map_err(SessionError::Watch)?;
+    let outcome = match &options.nodes {
+        Some(nodes) => {
+            let source = NodesSource::begin(nodes, options.interval, &mut signals).await?;
+            observe(source, options, None, &mut signals).await
+        }
+        None => observe_here(options, None, &mut signals).await,
+    };
+    match outcome {
+        Err(SessionError::Output(OutputError::Closed)) => Ok(Outcome::OutputClosed),
+        outcome => outcome,
+    }
+}
+
+/// Observes for somebody on another node.
+pub async fn observe_elsewhere(options: &Options, served: Served) -> Result<Outcome, SessionError> {
+    let mut signals = StopSignals::new().map_err(SessionError::Watch)?;
+    observe_here(options, Some(served), &mut signals).await
+}
+
+/// By whichever engine can do it.
+async fn observe_here(
+    options: &Options,
+    served: Option<Served>,
+    signals: &mut StopSignals,
+) -> Result<Outcome, SessionError> {
     let wrapped = match options.engine {
         EngineChoice::Ebpf | EngineChoice::Service => None,
         EngineChoice::Auto => WrappedJob::begin(options, false)?,
         EngineChoice::Wrapper => WrappedJob::begin(options, true)?,
     };
-    let outcome = match (wrapped, by_service(options)) {
-        (Some(job), _) => observe(job, options, &mut signals).await,
+    match (wrapped, by_service(options)) {
+        (Some(job), _) => observe(job, options, served, signals).await,
         (None, Some(asked)) => {
             let source = StreamSource::begin(Service::at(&asked.socket)?, &asked.query).await?;
-            observe(source, options, &mut signals).await
+            observe(source, options, served, signals).await
         }
         (None, None) => match begin_by_kernel(options) {
-            Ok(source) => observe(source, options, &mut signals).await,
+            Ok(source) => observe(source, options, served, signals).await,
             // Others may come that need no kernel's help.
             Err(error @ SessionError::NoEngine { .. }) if options.wait => match WrappedJob::begin(options, true)? {
                 Some(job) => {
                     say("eBPF is not possible here: only jobs that count themselves (mpiprobe run) are waited for");
-                    observe(job, options, &mut signals).await
+                    observe(job, options, served, signals).await
                 }
                 None => Err(error),
             },
             Err(error) => Err(error),
         },
-    };
-    match outcome {
-        Err(SessionError::Output(OutputError::Closed)) => Ok(Outcome::OutputClosed),
-        outcome => outcome,
     }
 }
 
@@ -86,10 +108,18 @@ fn begin_by_kernel(options: &Options) -> Result<KernelSource, SessionError> {
 async fn observe(
     mut source: impl Source,
     options: &Options,
+    served: Option<Served>,
     signals: &mut StopSignals,
 ) -> Result<Outcome, SessionError> {
     // Not before there is something to show: what cannot be observed is told on the ordinary screen.
-    let mut sinks = match Sinks::open(options) {
+    let sinks = match served {
+        Some(mut served) => {
+            served.audience.begun();
+            Ok(Sinks::of_served(served))
+        }
+        None => Sinks::open(options),
+    };
+    let mut sinks = match sinks {
         Ok(sinks) => sinks,
         Err(error) => {
             end(source, signals).await;

@@ -18,6 +18,7 @@ mod joining;
 mod kills;
 mod layers;
 mod libraries;
+mod nodes;
 mod odd;
 mod output;
 mod phases;
@@ -59,6 +60,7 @@ fn main() {
             attach_methods::tests(mpi),
             layers::tests(mpi),
             libraries::tests(mpi),
+            nodes::tests(mpi),
             odd::tests(mpi),
             output::tests(mpi),
             phases::tests(mpi),

@@ -53,24 +53,81 @@ impl fmt::Display for Jobs<'_> {
 /// Ranks that are in none of the profiles make the result incomplete.
 pub fn merge(profiles: Vec<(String, Profile)>) -> Result<Profile, MergeError> {
     check(&profiles)?;
-    let mut profiles = profiles.into_iter();
-    let Some((_, mut all)) = profiles.next() else { return Err(MergeError::Nothing) };
-    if profiles.len() == 0 {
-        return Ok(all);
+    let is_single = profiles.len() == 1;
+    let mut all = profiles.into_iter().map(|(_, profile)| profile);
+    if is_single {
+        return all.next().ok_or(MergeError::Nothing);
     }
+    united(all).ok_or(MergeError::Nothing)
+}
+
+/// The ranks of nodes that are observed at once, each given with its node's name; `None`: of no node.
+///
+/// Their jobs may differ: those of a batch system's job. What does not fit to the nodes before is left out, and what a node lacks, or is
+/// left out of it, makes the result incomplete, as do ranks of the jobs that are on none of the nodes.
+pub fn merge_nodes(mut profiles: Vec<(String, Profile)>) -> Option<Profile> {
+    let mut left_out = Vec::new();
+    let mut seen: HashMap<String, String> = HashMap::new();
+    let engine = profiles.first().map(|(_, profile)| profile.engine.engine);
+    profiles.retain(|(node, profile)| {
+        let twice = profile.ranks.iter().map(who).find_map(|who| Some((seen.get(&who)?.clone(), who)));
+        let why = match twice {
+            _ if Some(profile.engine.engine) != engine => {
+                format!(
+                    "it was counted by {}, and the nodes before by {}",
+                    profile.engine.engine,
+                    engine.unwrap_or("?")
+                )
+            }
+            Some((other, who)) => format!("{who} is on {other} already: both names are of one node"),
+            None => {
+                seen.extend(profile.ranks.iter().map(|row| (who(row), node.clone())));
+                return true;
+            }
+        };
+        left_out.push(format!("node {node} is left out: {why}"));
+        false
+    });
+    let of_nodes = profiles.into_iter().map(|(node, mut profile)| {
+        for why in &mut profile.incomplete_because {
+            *why = format!("node {node}: {why}");
+        }
+        profile
+    });
+    let mut all = united(of_nodes)?;
+    all.incomplete_because.append(&mut left_out);
+    all.complete = all.incomplete_because.is_empty();
+    Some(all)
+}
+
+/// All of them, which are known to fit together.
+fn united(mut profiles: impl Iterator<Item = Profile>) -> Option<Profile> {
+    let mut all = profiles.next()?;
     let mut hosts: BTreeSet<String> = [all.host.clone()].into();
-    for (_, more) in profiles {
+    let mut is_single = true;
+    for more in profiles {
+        is_single = false;
         hosts.insert(more.host.clone());
         add(&mut all, more);
     }
-    all.host = hosts.into_iter().collect::<Vec<_>>().join(", ");
-    all.ranks.sort_by(|a, b| key(a).cmp(&key(b)));
-    over_ranks::sum_up(&mut all);
+    if !is_single {
+        all.host = hosts.into_iter().collect::<Vec<_>>().join(", ");
+        all.ranks.sort_by(|a, b| key(a).cmp(&key(b)));
+        over_ranks::sum_up(&mut all);
+    }
     let mut seen = BTreeSet::new();
     all.incomplete_because.retain(|why| !whole::is_of_missing_ranks(why) && seen.insert(why.clone()));
     all.incomplete_because.extend(whole::missing_of_rows(&all.ranks));
     all.complete = all.incomplete_because.is_empty();
-    Ok(all)
+    Some(all)
+}
+
+/// Of all jobs and nodes.
+fn who(row: &RankProfile) -> String {
+    match row.rank {
+        Some(rank) => format!("rank {rank} of job {}", row.job.as_deref().unwrap_or("?")),
+        None => format!("process {} of {}", row.pid, row.host),
+    }
 }
 
 fn key(rank: &RankProfile) -> (&Option<String>, bool, Option<u32>, &str, u32) {
@@ -103,10 +160,7 @@ fn check(profiles: &[(String, Profile)]) -> Result<(), MergeError> {
             });
         }
         for row in &profile.ranks {
-            let who = match row.rank {
-                Some(rank) => format!("rank {rank} of job {}", row.job.as_deref().unwrap_or("?")),
-                None => format!("process {} of {}", row.pid, row.host),
-            };
+            let who = who(row);
             match seen.get(&who) {
                 Some(&(other, known)) if other != place => {
                     return Err(MergeError::SameRank { first: known.to_owned(), second: name.clone(), rank: who });
@@ -287,6 +341,27 @@ mod tests {
         assert_eq!((all.host.as_str(), all.complete), ("a, b", true));
         assert_eq!((all.totals.calls, all.functions[0].all.calls, all.functions[0].all.mean_ns), (46, 46, 1000.0));
         assert_eq!((all.jobs[0].ranks, all.totals.mpi_percent_of_all), (4, Some(10.0)));
+    }
+
+    /// Invariant EVERYBODY-OR-SAID.
+    #[test]
+    fn of_nodes_that_are_observed_at_once_what_does_not_fit_is_left_out_and_said() {
+        let (mut other, mut wrapped, mut lacking) = (node("d", 1..2), node("e", 3..4), node("b", 2..3));
+        other.1.jobs[0].id = "other".into();
+        other.1.ranks.iter_mut().for_each(|row| row.job = Some("other".into()));
+        wrapped.1.engine.engine = "wrapper";
+        lacking.1.incomplete_because = vec!["something".into(), "3 of 4 ranks of job job are not counted".into()];
+        let all = merge_nodes(vec![node("a", 0..2), lacking, node("c", 1..2), other, wrapped]).unwrap();
+        assert_eq!(all.ranks.iter().map(|row| row.rank.unwrap()).collect::<Vec<_>>(), [0, 1, 2, 1]);
+        assert_eq!((all.jobs.len(), all.complete), (2, false));
+        let why = all.incomplete_because;
+        assert_eq!(why[0], "node b.rec: something");
+        assert!(why[1].starts_with("1 of 4 ranks of job job are not counted (rank 3)"), "{why:?}");
+        assert!(why[2].starts_with("3 of 4 ranks of job other are not counted"), "{why:?}");
+        assert_eq!(why[3], "node c.rec is left out: rank 1 of job job is on a.rec already: both names are of one node");
+        assert_eq!(why[4], "node e.rec is left out: it was counted by wrapper, and the nodes before by ebpf");
+        assert!(merge_nodes(vec![node("a", 0..4)]).unwrap().complete);
+        assert!(merge_nodes(Vec::new()).is_none());
     }
 
     #[test]

@@ -32,7 +32,7 @@ pub use beginning::is_seen_from_its_beginning;
 pub use change::{Bytes, Change, FunctionChange, Look, RankChange, RankId, identify};
 pub use findings::{ProfileOutput, findings};
 pub use input::{Beginning, EndedCall, Expected, Identity, Observed, Session};
-pub use merge::{MergeError, merge};
+pub use merge::{MergeError, merge, merge_nodes};
 pub use open_call::{arguments_of_call, datatype_of_call, datatype_of_open_call};
 pub use over_communicators::over_communicators;
 pub use pending::others as other_requests;

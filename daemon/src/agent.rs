@@ -1,0 +1,167 @@
+//! What runs on a node for a front end elsewhere: an observation that is asked for on standard input and told on standard output.
+//!
+//! It ends with its input: when the front end ends, is killed, or the connection is cut.
+
+use std::{
+    io::{self, BufRead as _, Read as _, Write as _},
+    process::exit,
+    sync::{
+        Arc,
+        mpsc::{Receiver, SyncSender, TrySendError, sync_channel},
+    },
+    thread::{self, sleep},
+    time::{Duration, Instant},
+};
+
+use mpiprobe_discover::SelectError;
+use mpiprobe_model::{Profile, analyse::ProfileOutput};
+use mpiprobe_report::present::divert;
+use mpiprobe_view::Asked;
+use serde_json::{Value, json};
+use tokio::sync::{mpsc, oneshot};
+
+use crate::nodes::Request;
+use crate::session::{Audience, Options, Outcome, Served, SessionError, observe_elsewhere};
+
+/// Longest line that is read, bytes.
+const LONGEST: u64 = 1 << 20;
+/// Lines that wait to be taken. A front end that does not keep up misses moments, and no observation waits for it.
+const WAITING: usize = 8;
+/// For whoever does not take the last profile, and for what is to be done once nobody wants anything more.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// For messages.
+const IN_PASSING: Duration = Duration::from_millis(200);
+
+/// Observes as the first line on standard input asks for. Whether all went well.
+pub async fn serve(understand: impl Fn(&Request) -> Result<Options, String>) -> bool {
+    let (to, lines) = sync_channel(WAITING);
+    let (asked, wishes) = mpsc::unbounded_channel();
+    let (request_to, request) = oneshot::channel();
+    let ends = asked.clone();
+    let threads = [
+        thread::Builder::new().name("orders".into()).spawn(move || take_orders(request_to, &asked)),
+        thread::Builder::new().name("lines".into()).spawn(move || write_lines(&lines, &ends)),
+    ];
+    let [Ok(_), Ok(writer)] = threads else { return false };
+    tell(&to, line(&json!({ "observation": 0, "version": env!("CARGO_PKG_VERSION") })));
+    let done = {
+        let said = to.clone();
+        let _diverted = divert(Box::new(move |text| tell_within(&said, line(&json!({ "said": text })), IN_PASSING)));
+        match request.await {
+            // Nobody has ever asked.
+            Err(_) => None,
+            Ok(request) => match request.and_then(|request| understand(&request)) {
+                Ok(options) => {
+                    let served = Served { audience: Box::new(Lines(to.clone())), asked: wishes };
+                    Some(
+                        observe_elsewhere(&options, served)
+                            .await
+                            .map_err(|error| (error.to_string(), is_absence(&error))),
+                    )
+                }
+                Err(why) => Some(Err((why, false))),
+            },
+        }
+    };
+    let (last, is_done) = match done {
+        None => return false,
+        Some(Ok(outcome)) => (json!({ "ended": outcome == Outcome::Complete }), true),
+        Some(Err((why, is_absent))) => (json!({ "failed": why, "absent": is_absent }), false),
+    };
+    tell(&to, line(&last));
+    drop(to);
+    let _ = writer.join();
+    is_done
+}
+
+/// Whether there is simply nobody here who could be observed.
+fn is_absence(error: &SessionError) -> bool {
+    match error {
+        SessionError::Select(SelectError::NoMpi { refused, unanswered }) => *refused == 0 && unanswered.is_empty(),
+        SessionError::Select(SelectError::NoSuchName { .. } | SelectError::NoSuchJob { .. })
+        | SessionError::GoneBeforeAttach(_) => true,
+        _ => false,
+    }
+}
+
+/// The request, then wishes, until the input ends.
+fn take_orders(request: oneshot::Sender<Result<Request, String>>, asked: &mpsc::UnboundedSender<Asked>) {
+    let mut input = io::stdin().lock();
+    let mut next = || {
+        let mut text = Vec::new();
+        let read = input.by_ref().take(LONGEST).read_until(b'\n', &mut text);
+        read.is_ok_and(|length| length > 0).then_some(text)
+    };
+    if let Some(text) = next() {
+        let unknown = |error: serde_json::Error| format!("it is not asked as by mpiprobe: {error}");
+        let _ = request.send(serde_json::from_slice(&text).map_err(unknown));
+        // Later versions may have other wishes.
+        while next().is_some_and(|text| text.trim_ascii() != b"end") {}
+        let _ = asked.send(Asked::End);
+        // Until it ends, which may be another line.
+        while next().is_some() {}
+    }
+    sleep(PATIENCE);
+    // Whatever keeps it: nobody is there any more, and the kernel detaches what is left.
+    exit(1);
+}
+
+fn write_lines(lines: &Receiver<Vec<u8>>, ends: &mpsc::UnboundedSender<Asked>) {
+    let mut to = io::stdout();
+    while let Ok(text) = lines.recv() {
+        if to.write_all(&text).and_then(|()| to.flush()).is_err() {
+            let _ = ends.send(Asked::End);
+            // What is still said, nobody hears.
+            while lines.recv().is_ok() {}
+        }
+    }
+}
+
+fn line(value: &impl serde::Serialize) -> Vec<u8> {
+    let unwritable = |error: serde_json::Error| {
+        let why: Value = json!({ "failed": format!("the profile cannot be written as JSON: {error}") });
+        why.to_string().into_bytes()
+    };
+    let mut text = serde_json::to_vec(value).unwrap_or_else(unwritable);
+    text.push(b'\n');
+    text
+}
+
+fn tell(to: &SyncSender<Vec<u8>>, text: Vec<u8>) {
+    tell_within(to, text, PATIENCE);
+}
+
+/// Waits until it is taken, but not for ever.
+fn tell_within(to: &SyncSender<Vec<u8>>, mut text: Vec<u8>, patience: Duration) {
+    let until = Instant::now() + patience;
+    loop {
+        match to.try_send(text) {
+            Err(TrySendError::Full(back)) if Instant::now() < until => text = back,
+            _ => return,
+        }
+        sleep(Duration::from_millis(20));
+    }
+}
+
+/// The front end, for whom it is observed.
+struct Lines(SyncSender<Vec<u8>>);
+
+impl Audience for Lines {
+    fn permit(&mut self, _: u64) -> Result<(), String> {
+        Ok(())
+    }
+
+    fn begun(&mut self) {
+        tell(&self.0, line(&json!({ "begun": true })));
+    }
+
+    fn look(&mut self, profile: &Arc<Profile>) {
+        let text = line(&ProfileOutput::new(profile, profile));
+        if profile.end.is_some() {
+            tell(&self.0, text);
+        } else {
+            // Who does not take it misses a moment.
+            let _ = self.0.try_send(text);
+        }
+    }
+}

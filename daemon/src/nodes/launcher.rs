@@ -1,0 +1,120 @@
+//! How an agent comes to a node.
+
+use std::{path::Path, process::Stdio};
+
+use tokio::process::Command;
+
+use super::NodesError;
+
+/// What stands for the node's name in a command.
+const HOST: &str = "{host}";
+
+/// What starts a command on another node as the user.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Launcher {
+    /// OpenSSH's client.
+    Ssh,
+    /// Slurm, by a step beside those of the job.
+    Srun,
+    /// Words of a command, behind which the agent's are put.
+    Command(Vec<String>),
+}
+
+/// A launcher as it is typed.
+pub fn launcher(text: &str) -> Result<Launcher, String> {
+    match text {
+        "ssh" => Ok(Launcher::Ssh),
+        "srun" => Ok(Launcher::Srun),
+        command => {
+            let words = shlex::split(command).filter(|words| !words.is_empty());
+            let words =
+                words.ok_or("it is ssh, srun, or a command; this one ends inside quotation marks, or has no word")?;
+            if words.iter().any(|word| word.contains(HOST)) {
+                Ok(Launcher::Command(words))
+            } else {
+                Err(format!("it is ssh, srun, or a command in which {HOST} stands for the node's name"))
+            }
+        }
+    }
+}
+
+impl Launcher {
+    /// The command that runs `program agent` on a node.
+    ///
+    /// It is in a process group of its own, so that Ctrl-C does not reach it before the agent is asked for its last word.
+    pub(super) fn command(
+        &self,
+        host: &str,
+        program: &Path,
+        verbose: u8,
+        slurm_job: Option<&str>,
+    ) -> Result<Command, NodesError> {
+        let mut agent = vec![program.to_str().ok_or(NodesError::Path)?, "agent"];
+        agent.extend(std::iter::repeat_n("-v", verbose.into()));
+        let mut command = match self {
+            Self::Ssh => {
+                let mut command = Command::new("ssh");
+                // Whoever is asked for a password waits for ever; that there was none is said at once.
+                command.args(["-T", "-x", "-oBatchMode=yes", "-oConnectTimeout=4", "-oServerAliveInterval=15"]);
+                // The user's shell gets it as one line.
+                let line = shlex::try_join(agent).map_err(|_| NodesError::Path)?;
+                command.args(["--", host]).arg(line);
+                command
+            }
+            Self::Srun => {
+                let job = slurm_job.ok_or(NodesError::NoSlurmJob)?;
+                let mut command = Command::new("srun");
+                // The job may have taken all that it has been given: the agent wants no part of that for itself.
+                command.args(["--quiet", "--overlap", "--nodes=1", "--ntasks=1", "--mem=0", "--cpu-bind=none"]);
+                command.args(["--mpi=none", "--immediate=4", "--kill-on-bad-exit=1"]);
+                command.arg(format!("--jobid={job}")).arg(format!("--nodelist={host}"));
+                command.arg("--").args(agent);
+                command
+            }
+            Self::Command(words) => {
+                let mut words = words.iter().map(|word| word.replace(HOST, host));
+                let mut command = Command::new(words.next().unwrap_or_default());
+                command.args(words).args(agent);
+                command
+            }
+        };
+        command.env("SSH_ASKPASS_REQUIRE", "never");
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command.process_group(0).kill_on_drop(true);
+        Ok(command)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn words(launcher: &str, host: &str, program: &str) -> Vec<String> {
+        let command = super::launcher(launcher).unwrap().command(host, Path::new(program), 1, Some("4711")).unwrap();
+        let command = command.as_std();
+        let all = std::iter::once(command.get_program()).chain(command.get_args());
+        all.map(|word| word.to_str().unwrap().to_owned()).collect()
+    }
+
+    #[test]
+    fn the_host_is_one_word_and_no_option() {
+        let ssh = words("ssh", "n1", "/opt/my tools/mpiprobe");
+        assert_eq!(ssh[ssh.len() - 3..], ["--", "n1", "'/opt/my tools/mpiprobe' agent -v"]);
+        assert!(ssh.contains(&"-oBatchMode=yes".to_owned()));
+        let srun = words("srun", "n1", "/usr/bin/mpiprobe");
+        assert_eq!(srun[srun.len() - 5..], ["--nodelist=n1", "--", "/usr/bin/mpiprobe", "agent", "-v"]);
+        assert!(srun.contains(&"--jobid=4711".to_owned()));
+        let own = words("sh -c 'exec \"$@\"' on-{host} {host}", "n1", "/usr/bin/mpiprobe");
+        assert_eq!(own, ["sh", "-c", "exec \"$@\"", "on-n1", "n1", "/usr/bin/mpiprobe", "agent", "-v"]);
+    }
+
+    #[test]
+    fn what_is_no_launcher() {
+        for (wrong, why) in [("rsh", "{host}"), ("", "no word"), ("ssh '{host}", "quotation")] {
+            let said = launcher(wrong).unwrap_err();
+            assert!(said.contains(why), "{wrong:?}: {said}");
+        }
+        let without = Launcher::Srun.command("n1", Path::new("/m"), 0, None).unwrap_err();
+        assert_eq!(without.to_string(), "--launcher srun needs the Slurm job's number: --job 4711");
+    }
+}

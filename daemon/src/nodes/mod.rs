@@ -1,0 +1,70 @@
+//! Jobs over several nodes: an agent on each, which is mpiprobe itself, started as the user by what the site allows.
+//!
+//! An agent is asked on its standard input and answers on its standard output, line by line, in the words of the node service. No port
+//! is opened. Whatever ends the front end or the connection closes the input, and the agent ends.
+
+mod connection;
+mod hosts;
+mod launcher;
+
+pub(crate) use connection::{Connection, FromNode, connect};
+pub use hosts::{host, nodes_of_slurm_job};
+pub use launcher::{Launcher, launcher};
+
+use std::{io, path::PathBuf};
+
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+
+/// Which nodes a job is observed on, and how agents come there.
+#[derive(Clone, Debug)]
+pub struct Nodes {
+    /// At least one, each once.
+    pub hosts: Vec<String>,
+    pub launcher: Launcher,
+    /// mpiprobe's path there.
+    pub program: PathBuf,
+    /// Slurm's number of the job, if it is one of its.
+    pub slurm_job: Option<String>,
+    pub request: Request,
+    /// How much agents say besides, as for the front end.
+    pub verbose: u8,
+}
+
+/// What an agent is asked for: the first line on its standard input.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Request {
+    pub version: String,
+    /// In the words of the command line, as a URL has them.
+    pub query: String,
+    pub engine: String,
+}
+
+/// Why a job's nodes cannot be observed.
+#[derive(Debug, Error)]
+pub enum NodesError {
+    #[error(
+        "{tool} cannot be started: {source}\n  name the job's nodes by --hosts, and how to reach them by --launcher"
+    )]
+    NoTool { tool: &'static str, source: io::Error },
+    #[error("{tool} does not answer; name the job's nodes by --hosts")]
+    Silent { tool: &'static str },
+    #[error("{tool} does not tell the nodes of job {job}: {said}\n  name them by --hosts")]
+    Unknown { tool: &'static str, job: String, said: String },
+    #[error("the nodes of the job are not known: name them by --hosts, or the Slurm job by its number (--job 4711)")]
+    NoNodes,
+    #[error("--launcher srun needs the Slurm job's number: --job 4711")]
+    NoSlurmJob,
+    #[error("node {0} is named twice")]
+    Twice(String),
+    #[error("the path of mpiprobe is no text; name it by --agent")]
+    Path,
+    #[error("no node of {} could be observed:{}", .0.len(), listed(.0))]
+    Nobody(Vec<(String, String)>),
+    #[error("interrupted before a node was observed")]
+    Interrupted,
+}
+
+fn listed(nodes: &[(String, String)]) -> String {
+    nodes.iter().fold(String::new(), |text, (node, why)| text + "\n  " + node + ": " + &why.replace('\n', "\n    "))
+}

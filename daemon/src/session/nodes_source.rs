@@ -1,0 +1,314 @@
+//! One job on several nodes as a source: an agent observes on each, and what they find is one profile.
+
+use std::time::Duration;
+
+use mpiprobe_model::{EndReason, Profile, analyse::merge_nodes};
+use mpiprobe_report::present::say;
+use tokio::{
+    sync::mpsc,
+    time::{Instant, sleep_until, timeout_at},
+};
+
+use super::{error::SessionError, signals::StopSignals, source::Source};
+use crate::nodes::{Connection, FromNode, Nodes, NodesError, connect};
+
+/// For the first sign of every node: who has given none is named, and nobody waits for it any more.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// For the first node that begins: a service there may have to load programs first.
+const FIRST_PATIENCE: Duration = Duration::from_mins(1);
+/// For the last profiles of all nodes.
+const LAST_PATIENCE: Duration = Duration::from_secs(15);
+/// Events that wait; nodes wait with more.
+const WAITING: usize = 64;
+/// Messages of one node that are shown.
+const MOST_SAID: u32 = 500;
+
+/// What has become of a node.
+#[derive(Debug, PartialEq, Eq)]
+enum State {
+    /// It has not begun; `is_named`: and that has been said.
+    Starting {
+        is_named: bool,
+    },
+    Observing,
+    Ended,
+    /// Nobody is there who could be observed.
+    Absent(String),
+    /// It does not observe, or does not any more.
+    Failed(String),
+}
+
+#[derive(Debug)]
+struct Node {
+    name: String,
+    connection: Connection,
+    state: State,
+    latest: Option<Profile>,
+    /// It has not been shown yet.
+    is_fresh: bool,
+    said: u32,
+}
+
+impl Node {
+    /// Whether something may yet come of it that is waited for.
+    fn goes_on(&self) -> bool {
+        matches!(self.state, State::Starting { is_named: false } | State::Observing)
+    }
+
+    fn say(&mut self, text: &str) {
+        self.said = self.said.saturating_add(1);
+        match self.said.cmp(&MOST_SAID) {
+            std::cmp::Ordering::Less => say(format_args!("{}: {text}", self.name)),
+            std::cmp::Ordering::Equal => say(format_args!("{}: it says too much; no more of that is shown", self.name)),
+            std::cmp::Ordering::Greater => {}
+        }
+    }
+
+    /// What its part of the profile lacks.
+    fn missing(&self) -> Option<String> {
+        let name = &self.name;
+        let first_line = |why: &str| why.lines().next().unwrap_or_default().to_owned();
+        match (&self.state, &self.latest) {
+            (State::Failed(why), None) => Some(format!("node {name} is not observed: {}", first_line(why))),
+            (State::Failed(why), Some(_)) => Some(format!(
+                "node {name} has been lost ({}): figures of its ranks are those of the last moment before that",
+                first_line(why)
+            )),
+            (State::Starting { .. }, _) => Some(format!("node {name} has not answered")),
+            (State::Observing | State::Ended | State::Absent(_), _) => None,
+        }
+    }
+}
+
+/// An observation on several nodes.
+#[derive(Debug)]
+pub(super) struct NodesSource {
+    nodes: Vec<Node>,
+    events: mpsc::Receiver<(usize, FromNode)>,
+    interval: Duration,
+    /// When all that is there is shown, whoever is late.
+    due: Option<Instant>,
+    is_due: bool,
+    was_anybody_there: bool,
+}
+
+/// What has happened.
+#[derive(Debug)]
+pub(super) enum Event {
+    Node(usize, FromNode),
+    /// Some nodes are later than others.
+    Due,
+}
+
+impl NodesSource {
+    /// Starts all agents, and waits until each has begun or failed, or has had its time.
+    pub(super) async fn begin(
+        nodes: &Nodes,
+        interval: Duration,
+        signals: &mut StopSignals,
+    ) -> Result<Self, SessionError> {
+        let (to, events) = mpsc::channel(WAITING);
+        let began = Instant::now();
+        let mut all = Vec::with_capacity(nodes.hosts.len());
+        for (number, host) in nodes.hosts.iter().enumerate() {
+            all.push(Node {
+                name: host.clone(),
+                connection: connect(nodes, number, host, to.clone())?,
+                state: State::Starting { is_named: false },
+                latest: None,
+                is_fresh: false,
+                said: 0,
+            });
+        }
+        let mut source = Self { nodes: all, events, interval, due: None, is_due: false, was_anybody_there: false };
+        let (mut deadline, mut is_late) = (began + PATIENCE, false);
+        loop {
+            let is_starting = |node: &Node| matches!(node.state, State::Starting { .. });
+            let has_begun = source.nodes.iter().any(|node| matches!(node.state, State::Observing | State::Ended));
+            if !source.nodes.iter().any(is_starting) || (is_late && has_begun) {
+                break;
+            }
+            tokio::select! {
+                next = timeout_at(deadline, source.events.recv()) => match next {
+                    Ok(Some((number, event))) => source.take(number, event),
+                    Err(_) if !is_late => {
+                        source.name_the_silent();
+                        (deadline, is_late) = (began + FIRST_PATIENCE, true);
+                    }
+                    Ok(None) | Err(_) => break,
+                },
+                () = signals.next() => return Err(NodesError::Interrupted.into()),
+            }
+        }
+        if source.nodes.iter().any(|node| matches!(node.state, State::Observing | State::Ended)) {
+            return Ok(source);
+        }
+        let whys = source.nodes.into_iter().map(|node| match node.state {
+            State::Failed(why) | State::Absent(why) => (node.name, why),
+            _ => (node.name, "it has not answered".into()),
+        });
+        Err(NodesError::Nobody(whys.collect()).into())
+    }
+
+    /// Says of nodes that have not answered that they have not.
+    fn name_the_silent(&mut self) {
+        for node in &mut self.nodes {
+            if let State::Starting { is_named: is_named @ false } = &mut node.state {
+                *is_named = true;
+                let waited = PATIENCE.as_secs();
+                node.say(&format!(
+                    "it has not begun within {waited} s; if it does later, its ranks are shown from then on"
+                ));
+            }
+        }
+    }
+
+    fn take(&mut self, number: usize, event: FromNode) {
+        let Some(node) = self.nodes.get_mut(number) else { return };
+        match event {
+            FromNode::Answered { version } => {
+                let own = env!("CARGO_PKG_VERSION");
+                if version != own {
+                    node.say(&format!(
+                        "mpiprobe is of version {version} there, and this is {own}: what it says may not be understood; \
+                         --agent names another one"
+                    ));
+                }
+            }
+            FromNode::Said(text) => {
+                self.was_anybody_there |= text.starts_with("observing ") || text.starts_with("joined: ");
+                node.say(&text);
+            }
+            FromNode::Begun => node.state = State::Observing,
+            FromNode::Profile(profile) => {
+                self.was_anybody_there |= !profile.ranks.is_empty();
+                node.latest = Some(*profile);
+                node.is_fresh = true;
+                // Longer than nodes are apart that are all well.
+                self.due.get_or_insert_with(|| Instant::now() + self.interval.min(Duration::from_secs(1)));
+            }
+            FromNode::Ended => node.state = State::Ended,
+            FromNode::Refused { why, is_absent: true } => {
+                node.say(why.lines().next().unwrap_or_default());
+                node.state = State::Absent(why);
+            }
+            FromNode::Refused { why, is_absent: false } => {
+                node.say(&format!("not observed: {why}"));
+                node.state = State::Failed(why);
+            }
+            FromNode::Lost(why) => {
+                let what =
+                    if node.latest.is_some() || node.state == State::Observing { "lost" } else { "not observed" };
+                node.say(&format!("{what}: {why}"));
+                node.state = State::Failed(why);
+            }
+        }
+        let has_news = self.nodes.iter().any(|node| node.is_fresh);
+        let all_have = self.nodes.iter().filter(|node| node.state == State::Observing).all(|node| node.is_fresh);
+        self.is_due |= has_news && all_have;
+    }
+
+    /// All nodes together.
+    fn merged(&self) -> Option<Profile> {
+        let parts = self.nodes.iter().filter_map(|node| Some((node.name.clone(), node.latest.clone()?)));
+        let mut profile = merge_nodes(parts.collect())?;
+        profile.incomplete_because.extend(self.nodes.iter().filter_map(Node::missing));
+        profile.complete = profile.incomplete_because.is_empty();
+        Some(profile)
+    }
+}
+
+impl Source for NodesSource {
+    type Event = Event;
+
+    async fn event(&mut self) -> Result<Event, SessionError> {
+        let due = self.due;
+        let late = async {
+            match due {
+                Some(due) => sleep_until(due).await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            event = self.events.recv() => match event {
+                Some((number, event)) => Ok(Event::Node(number, event)),
+                // All have ended, which the goal is.
+                None => std::future::pending().await,
+            },
+            () = late => Ok(Event::Due),
+        }
+    }
+
+    fn handle(&mut self, event: Event) -> Result<(), SessionError> {
+        match event {
+            Event::Node(number, event) => self.take(number, event),
+            Event::Due => {
+                self.due = None;
+                self.is_due = true;
+            }
+        }
+        Ok(())
+    }
+
+    fn look(&mut self) -> Result<(), SessionError> {
+        Ok(())
+    }
+
+    async fn conclude(&mut self) -> Result<(), SessionError> {
+        for node in self.nodes.iter_mut().filter(|node| node.goes_on()) {
+            node.connection.ask_to_end();
+        }
+        let deadline = Instant::now() + LAST_PATIENCE;
+        while self.nodes.iter().any(|node| node.state == State::Observing) {
+            match timeout_at(deadline, self.events.recv()).await {
+                Ok(Some((number, event))) => self.take(number, event),
+                Ok(None) => break,
+                Err(_) => {
+                    let waited = LAST_PATIENCE.as_secs();
+                    for node in self.nodes.iter_mut().filter(|node| node.state == State::Observing) {
+                        let why = format!("it has not ended within {waited} s");
+                        node.say(&why);
+                        node.state = State::Failed(why);
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn profile(&mut self, end: Option<EndReason>) -> Result<Profile, SessionError> {
+        let why = |node: &Node| match &node.state {
+            State::Failed(why) | State::Absent(why) => why.clone(),
+            _ => "no figures have come from there yet".into(),
+        };
+        let whys = || self.nodes.iter().map(|node| (node.name.clone(), why(node))).collect();
+        let mut profile = self.merged().ok_or_else(|| NodesError::Nobody(whys()))?;
+        profile.end = end;
+        Ok(profile)
+    }
+
+    fn take_flush(&mut self) -> bool {
+        let is_due = std::mem::take(&mut self.is_due);
+        if is_due {
+            self.due = None;
+            for node in &mut self.nodes {
+                node.is_fresh = false;
+            }
+        }
+        is_due
+    }
+
+    fn paces_itself(&self) -> bool {
+        true
+    }
+
+    fn was_anybody_there(&self) -> bool {
+        self.was_anybody_there
+    }
+
+    fn is_anybody_left(&mut self) -> bool {
+        self.nodes.iter().any(Node::goes_on)
+    }
+
+    async fn end(self) {}
+}

@@ -1,0 +1,189 @@
+//! A job over several nodes. They are nodes by name: each has host name and agent of its own, and the ranks that it is told.
+#![expect(clippy::indexing_slicing, reason = "profiles in JSON, where what is missing is null")]
+
+use std::{
+    fs::{self, Permissions},
+    os::unix::fs::PermissionsExt as _,
+    process::Command,
+    thread::sleep,
+    time::Duration,
+};
+
+use libtest_mimic::{Failed, Trial};
+use mpiprobe_tests::profiler::binary;
+use mpiprobe_tests::traffic::{differences, seen, told};
+use mpiprobe_tests::{Ended, Job, Language, Mpi, Profiler, Requirement, program, requirement};
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
+use tempfile::TempDir;
+
+use crate::check::{complete, expect_counts, expect_row, functions};
+
+/// What starts a command on a node. A node's ranks are in a file of its name; of what the agent there is asked for, they take the place of
+/// the program's name. The command's pid is left in another file.
+const LAUNCHER: &str = r#"#!/bin/bash
+folder=${0%/*} host=$1
+shift
+case $host in
+dead) echo "ssh: connect to host $host port 22: No route to host" >&2; exit 255;;
+asks) printf "alice@%s's password: " "$host" >&2; while read -r answer; do :; done; exit 255;;
+talks) echo "Welcome to $host"; exec cat >/dev/null;;
+esac
+read -r request
+request=$(printf '%s' "$request" | sed "s/\(pid-of\|job\)=[^&\"]*/$(cat "$folder/$host.ranks")/")
+exec 3<&0
+exec unshare --uts sh -c '
+hostname "$0" && echo $$ >"$1.new" && mv "$1.new" "$1.agent" && shift && exec "$@"' \
+"$host" "$folder/$host" "$@" < <(exec 2>/dev/null; printf '%s\n' "$request"; exec cat <&3) 3<&-
+"#;
+
+/// What of Slurm is asked, beside the launcher. It knows one job.
+const SLURM: [(&str, &str); 3] = [
+    ("squeue", "#!/bin/sh\ncase $* in *--jobs\\ 4711) echo 'n[1-2]';; *) echo 'Invalid job id' >&2; exit 1;; esac\n"),
+    ("scontrol", "#!/bin/sh\n[ \"$*\" = 'show hostnames n[1-2]' ] && printf 'n1\\nn2\\n'\n"),
+    (
+        "srun",
+        r#"#!/bin/sh
+job= node=
+while [ "$1" != -- ]; do
+case $1 in --jobid=*) job=${1#*=};; --nodelist=*) node=${1#*=};; esac
+shift
+done
+shift
+[ "$job" = 4711 ] && exec "${0%/*}/launcher" "$node" "$@"
+"#,
+    ),
+];
+
+pub(crate) fn tests(mpi: Mpi) -> Vec<Trial> {
+    let needs = [
+        Requirement::Bpf,
+        Requirement::Root,
+        Requirement::Mpi(mpi),
+        Requirement::Language(mpi, Language::C),
+        Requirement::Command("unshare"),
+        Requirement::Command("bash"),
+    ];
+    vec![requirement::trial(format!("{}::a_job_over_several_nodes_is_one", mpi.id()), &needs, move || several(mpi))]
+}
+
+/// Two nodes with two ranks each.
+struct Nodes(TempDir);
+
+impl Nodes {
+    fn of(job: &mut Job) -> Result<Self, Failed> {
+        let nodes = Self(tempfile::tempdir()?);
+        for (name, script) in SLURM.into_iter().chain([("launcher", LAUNCHER)]) {
+            let path = nodes.0.path().join(name);
+            fs::write(&path, script)?;
+            fs::set_permissions(&path, Permissions::from_mode(0o755))?;
+        }
+        let pids = job.ranks()?;
+        for (name, ranks) in [("n1", [0, 1]), ("n2", [2, 3])] {
+            // For sed.
+            let words = ranks.map(|rank| format!("pid={}", pids[&rank])).join("\\&");
+            fs::write(nodes.0.path().join(format!("{name}.ranks")), words)?;
+        }
+        Ok(nodes)
+    }
+
+    fn observe(&self, job: &Job, hosts: &str, arguments: &[&str]) -> Result<Profiler, Failed> {
+        let launcher = format!("{} {{host}}", self.0.path().join("launcher").display());
+        let named = ["--pid-of", job.called(), "--hosts", hosts, "--launcher", &launcher];
+        Ok(Profiler::start(["-v", "--json"].iter().chain(&named).chain(arguments))?)
+    }
+
+    /// The Slurm job of this number.
+    fn observe_slurm_job(&self, job: &str) -> Result<Profiler, Failed> {
+        let mut command = Command::new(binary()?);
+        let path = std::env::var("PATH")?;
+        command.env("PATH", format!("{}:{path}", self.0.path().display()));
+        command.args(["--json", "--interval", "1h", "--launcher", "srun", "--job", job]);
+        Ok(Profiler::spawn(command)?)
+    }
+
+    fn agent(&self, node: &str) -> Result<Pid, Failed> {
+        let pid = fs::read_to_string(self.0.path().join(format!("{node}.agent")))?.trim().parse()?;
+        Ok(Pid::from_raw(pid).ok_or("no pid")?)
+    }
+}
+
+/// Invariant AGENTS-END.
+/// Invariant EVERYBODY-OR-SAID.
+fn several(mpi: Mpi) -> Result<(), Failed> {
+    let job = Job::builder(mpi, program::RING).ranks(4).args(["20"]).gates(&["start", "1"]).semantics().own_name();
+    let mut job = job.spawn()?;
+    job.wait_for_gate("start")?;
+    let (whole, lacking, killed) = (Nodes::of(&mut job)?, Nodes::of(&mut job)?, Nodes::of(&mut job)?);
+    let mut all = whole.observe(&job, "n1,n2", &["--traffic", "--interval", "1h"])?;
+    all.wait_for_processes(4)?;
+    job.open_gate("start")?;
+    job.wait_for_gate("1")?;
+    all.wait_for_meaning(4)?;
+    let before = job.snapshot()?;
+
+    // Nodes that do not answer, each in a way of its own: they are named, and the others are observed.
+    let mut some = lacking.observe(&job, "dead,n1,asks,n2,talks", &["--interval", "100ms"])?;
+    some.wait_for("mpiprobe: asks: it has not begun within 5 s")?;
+    some.wait_for_output_with("\"host\":\"n2\"")?;
+    // An agent that dies is one node less.
+    kill_process(lacking.agent("n2")?, Signal::KILL)?;
+    some.wait_for("mpiprobe: n2: lost: ")?;
+    // Agents end with whom they work for, whatever ends it.
+    let mut front = killed.observe_slurm_job("4711")?;
+    front.wait_for_processes(4)?;
+    let agents = [killed.agent("n1")?, killed.agent("n2")?];
+    front.signal(Signal::KILL)?;
+    for agent in agents {
+        // Nobody may look after it when it has ended.
+        while fs::read_link(format!("/proc/{}/exe", agent.as_raw_nonzero())).is_ok() {
+            sleep(Duration::from_millis(20));
+        }
+    }
+
+    let refused = killed.observe_slurm_job("4712")?.wait()?;
+    assert!(
+        refused.printed().contains("squeue does not tell the nodes of job 4712: Invalid job id"),
+        "{}",
+        refused.printed()
+    );
+
+    job.open_gate("1")?;
+    job.wait()?.success()?;
+    let truth = job.snapshot()?;
+    let ended = all.wait()?;
+    let profile = complete(&ended)?;
+    expect_counts(&profile, &truth, None, &functions("default")?)?;
+    for (rank, image) in &truth.ranks {
+        let row = profile.rank(*rank).ok_or("no such rank")?;
+        let compared = image.traffic.functions().into_keys().map(str::to_owned).collect();
+        assert_eq!(differences(&told(image, None), &seen(row, &compared)), Vec::<String>::new(), "rank {rank}");
+    }
+    let last = last(&ended)?;
+    assert_eq!((&last["host"], &last["jobs"][0]["ranks"]), (&"n1, n2".into(), &4.into()), "{last}");
+    let hosts: Vec<_> = last["ranks"].as_array().ok_or("no ranks")?.iter().map(|row| &row["host"]).collect();
+    assert_eq!(hosts, ["n1", "n1", "n2", "n2"]);
+
+    let ended = some.wait()?;
+    let profile = ended.profile()?;
+    assert!(!profile.complete && ended.status.code() == Some(3), "{}", ended.printed());
+    for rank in [0, 1] {
+        let row = profile.rank(rank).ok_or_else(|| ended.printed())?;
+        expect_row(row, &truth.ranks[&rank], before.ranks.get(&rank), &functions("default")?);
+    }
+    assert_eq!(profile.ranks.len(), 4, "{}", ended.printed());
+    let whys = profile.incomplete_because.join("\n");
+    for why in [
+        "node dead is not observed: ssh: connect to host dead port 22: No route to host",
+        "node n2 has been lost (",
+        "node asks has not answered",
+        "node talks is not observed: it says what no agent of version",
+    ] {
+        assert!(whys.contains(why), "{why}: {whys}");
+    }
+    Ok(())
+}
+
+fn last(ended: &Ended) -> Result<Value, Failed> {
+    Ok(serde_json::from_str(ended.stdout.last().ok_or("no profile")?)?)
+}

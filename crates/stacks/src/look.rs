@@ -209,11 +209,16 @@ impl Looker {
             } else {
                 arguments::called(frames, &mut memory, |address| map.locate(address, Some(process), modules))
             };
-            // Of one that runs in the program, what is read later is of another moment.
-            let may_read = copy.certainty == Certainty::Exact
-                && (copy.state == State::Sleeping || called.is_some() || outermost_call(frames).is_some());
-            let python = interpreter.as_ref().zip(memory_file.as_ref()).filter(|_| may_read);
-            let python = python.map(|(interpreter, memory)| interpreter.frames(&copy, memory)).unwrap_or_default();
+            let is_in_mpi = called.is_some() || outermost_call(frames).is_some();
+            let python = interpreter.as_ref().zip(memory_file.as_ref()).map(|(interpreter, memory)| {
+                // Of one that runs in the program, what is read later is of another moment.
+                match copy.certainty {
+                    Certainty::Exact if copy.state == State::Sleeping || is_in_mpi => interpreter.frames(&copy, memory),
+                    _ if copy.state == State::Running && !is_in_mpi => interpreter.frames_of_running(&copy, memory),
+                    _ => Vec::new(),
+                }
+            });
+            let python = python.unwrap_or_default();
             let surroundings = Surroundings { stack: &copy.stack, executable: target.executable, python: &python };
             let mut named = named(&unwound, called, &surroundings, (&mut self.naming, until));
             if let (true, Some(call), Some(frame)) =

@@ -31,9 +31,12 @@ pub enum Cause {
     DifferentRoots,
 }
 
+/// In place of a function of MPI: the rank is in the program itself, at that place.
+pub const NOT_IN_MPI: &str = "";
+
 /// In MPI by one call.
 macro_rules! calls {
-    ($(($function:literal, $place:literal)),* $(,)?) => { &[$(&[($function, $place)]),*] };
+    ($(($function:expr, $place:literal)),* $(,)?) => { &[$(&[($function, $place)]),*] };
 }
 
 const fn circle(
@@ -46,7 +49,7 @@ const fn circle(
     Case { program, name, told, calls, waits, cause: Cause::Circle }
 }
 
-pub const CASES: [Case; 46] = [
+pub const CASES: [Case; 50] = [
     circle(
         CAUSES,
         "ring",
@@ -517,7 +520,13 @@ pub const CASES: [Case; 46] = [
         ..circle(
             OUTSIDE,
             "",
-            &[&[("MPI_Allreduce", "wait_for_all")], &[], &[], &[], &[("MPI_Allreduce", "wait_for_all")]],
+            &[
+                &[("MPI_Allreduce", "wait_for_all")],
+                &[(NOT_IN_MPI, "update")],
+                &[(NOT_IN_MPI, "load_mesh")],
+                &[],
+                &[("MPI_Allreduce", "wait_for_all")],
+            ],
             &[&[1, 2, 3], &[], &[], &[], &[1, 2, 3]],
             &[],
         )
@@ -567,7 +576,7 @@ pub const CASES: [Case; 46] = [
     ),
     circle(
         CAUSES_MPI4PY,
-        "",
+        "receive",
         calls![("MPI_Barrier", "advance"), ("MPI_Recv", "Halo.receive"), ("MPI_Barrier", "advance")],
         &[&[1], &[0], &[1]],
         &[
@@ -577,6 +586,47 @@ pub const CASES: [Case; 46] = [
             "Rank 2 waits for them",
         ],
     ),
+    circle(
+        CAUSES_MPI4PY,
+        "sends",
+        calls![("MPI_Ssend", "Halo.send_right"), ("MPI_Ssend", "Halo.send_right"), ("MPI_Ssend", "Halo.send_right")],
+        &[&[1], &[2], &[0]],
+        &[
+            "Deadlock: 0 → 1 → 2 → 0",
+            "Rank 0 in MPI_Ssend to 1 tag 4 32 B @Halo.send_right waits for 1",
+            "Rank 1 in MPI_Ssend to 2 tag 4 32 B @Halo.send_right waits for 2",
+            "Rank 2 in MPI_Ssend to 0 tag 4 32 B @Halo.send_right waits for 0",
+        ],
+    ),
+    circle(
+        CAUSES_MPI4PY,
+        "collectives",
+        calls![("MPI_Barrier", "residual"), ("MPI_Allreduce", "residual"), ("MPI_Allreduce", "residual")],
+        &[&[1, 2], &[0], &[0]],
+        &[],
+    ),
+    // How objects are received is mpi4py's matter.
+    circle(
+        CAUSES_MPI4PY,
+        "objects",
+        calls![
+            ("MPI_Mprobe", "Halo.objects_from_left"),
+            ("MPI_Mprobe", "Halo.objects_from_left"),
+            ("MPI_Mprobe", "Halo.objects_from_left")
+        ],
+        &[&[2], &[0], &[1]],
+        &[],
+    ),
+    Case {
+        cause: Cause::Ranks(&[1, 2]),
+        ..circle(
+            CAUSES_MPI4PY,
+            "outside",
+            calls![("MPI_Barrier", "outside"), (NOT_IN_MPI, "smooth"), (NOT_IN_MPI, "load_mesh")],
+            &[&[1, 2], &[], &[]],
+            &[],
+        )
+    },
 ];
 
 /// Variants of the same in which ranks go on: programs, their argument, and with how many ranks.

@@ -14,7 +14,7 @@ use std::{
 use libtest_mimic::Failed;
 use serde_json::Value;
 
-pub use cases::{CASES, Case, Cause, THAT_GO_ON};
+pub use cases::{CASES, Case, Cause, NOT_IN_MPI, THAT_GO_ON};
 
 use crate::{Ended, Job, Profiler, Program};
 
@@ -82,12 +82,15 @@ fn plain(function: &str) -> &str {
     function.strip_suffix("_c").unwrap_or(function)
 }
 
-/// Whether each rank is in its call, and none has gone on.
+/// Whether each rank is in its call, or outside of MPI, and none has gone on that is in one.
 pub fn is_there(case: &Case, answer: &Value) -> bool {
     (0..).zip(case.calls).all(|(rank, calls)| {
         let own: Vec<&Value> = threads(answer, rank).collect();
         let is_in = |(function, _): &(&str, &str)| {
-            own.iter().any(|thread| plain(string(&thread["function"])) == *function && thread["gone_on"] == false)
+            own.iter().any(|thread| {
+                plain(string(&thread["function"])) == *function
+                    && (thread["gone_on"] == false || *function == NOT_IN_MPI)
+            })
         };
         !own.is_empty() && calls.iter().all(is_in)
     }) && ["nobody_goes_on", "some_are_outside"].contains(&string(&answer["verdict"]))
@@ -213,6 +216,11 @@ pub fn causes(answer: &Value) -> Vec<(String, Vec<u32>)> {
 
 /// What is wrong with the functions and places of ranks in an answer; nothing if all are right.
 pub fn misplaced(case: &Case, program: Program, answer: &Value) -> Vec<String> {
+    misplaced_of(case, program, answer, true)
+}
+
+/// The same; `tells_outside`: it also says where ranks are that are not in MPI.
+fn misplaced_of(case: &Case, program: Program, answer: &Value, tells_outside: bool) -> Vec<String> {
     let is_right = |text: &str, place: &str| {
         let place = place.rsplit("::").next().unwrap_or(place);
         let own = text.split(", inlined into ").next().unwrap_or_default();
@@ -224,9 +232,14 @@ pub fn misplaced(case: &Case, program: Program, answer: &Value) -> Vec<String> {
             || is_by_mangled_name(own, place)
     };
     let of_rank = |(rank, calls): (u32, &&[(&str, &str)])| {
+        let is_outside = calls.iter().any(|(function, _)| *function == NOT_IN_MPI);
+        let calls: Vec<_> = calls.iter().filter(|(function, _)| tells_outside || *function != NOT_IN_MPI).collect();
         let own: Vec<(String, String)> = threads(answer, rank)
-            .filter(|thread| thread["doing"] == "mpi")
-            .map(|thread| (plain(string(&thread["function"])).to_owned(), string(&thread["site"]["text"]).to_owned()))
+            .filter(|thread| thread["doing"] == "mpi" || is_outside && tells_outside)
+            .map(|thread| {
+                let place = if thread["doing"] == "mpi" { &thread["site"] } else { &thread["place"] };
+                (plain(string(&thread["function"])).to_owned(), string(&place["text"]).to_owned())
+            })
             .collect();
         let is_expected = |(function, site): &(String, String)| {
             calls.iter().any(|(known, place)| function == known && is_right(site, place))
@@ -269,6 +282,10 @@ pub fn misplaced_in(case: &Case, program: Program, profile: &Value, long_ns: u64
         let row = rows.iter().find(|row| row["rank"] == rank)?;
         let open = row["open_calls"].as_array()?;
         let is_long = |(function, _): &(&str, &str)| {
+            // Of what ranks do outside of MPI a profile says nothing.
+            if *function == NOT_IN_MPI {
+                return true;
+            }
             let mut own = open.iter().filter(|call| plain(string(&call["function"])) == *function);
             own.any(|call| call["open_ns"].as_u64().is_some_and(|ns| ns >= long_ns))
         };
@@ -281,5 +298,5 @@ pub fn misplaced_in(case: &Case, program: Program, profile: &Value, long_ns: u64
         };
         threads.extend(open.iter().map(thread));
     }
-    Some(misplaced(case, program, &serde_json::json!({ "threads": threads })))
+    Some(misplaced_of(case, program, &serde_json::json!({ "threads": threads }), false))
 }

@@ -14,14 +14,15 @@ use crate::trial_with;
 const FORMS: [&[&str]; 2] = [&["-fno-optimize-sibling-calls"], &["-O0", "-g0"]];
 /// Of these, one library says less.
 const OF_OPEN_MPI: [&str; 2] = ["other-window", "large-send"];
-/// The ones that PyPI's libraries are tried with: by what the caller has, by requests and by windows. `cargo xtask soak hang` has all.
-const OF_WHEELS: [&str; 3] = ["other-tag", "halo", "fence"];
+/// The ones that PyPI's libraries are tried with: by what the caller has, by requests and by windows, and from Python. `cargo xtask
+/// soak hang` has all.
+const OF_WHEELS: [&str; 4] = ["other-tag", "halo", "fence", "collectives"];
 
 pub(crate) fn tests(mpi: Mpi) -> Vec<Trial> {
     let of_mpi = Mpi::ALL.iter().position(|one| *one == mpi);
     let is_its = |(number, case): &(usize, &Case)| match of_mpi {
         Some(_) if OF_OPEN_MPI.contains(&case.name) => mpi == Mpi::OpenMpi,
-        Some(place) => number % Mpi::ALL.len() == place || case.language() == Language::Python && place == 0,
+        Some(place) => number % Mpi::ALL.len() == place || case.language() == Language::Python,
         None => OF_WHEELS.contains(&case.name),
     };
     let cases = CASES.iter().enumerate().filter(is_its).map(|(number, case)| {

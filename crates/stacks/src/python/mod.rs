@@ -1,7 +1,7 @@
 //! Functions of Python programs: an interpreter's frames, read from outside.
 //!
-//! They are read after the thread was looked at, and are what they were then only if the thread has not gone on. So they are read of
-//! threads that wait, or are in MPI calls, and whoever asks has to see that they still are.
+//! They are read after the thread was looked at, and are what they were then only if the thread has not gone on, as one that waits has
+//! not, or that is in an MPI call. Of one that runs in the program they are read twice, and what is the same both times counts.
 
 mod layout;
 mod lines;
@@ -58,13 +58,20 @@ impl Interpreter {
         Some(Self { module: Arc::clone(module), runtime: at(RUNTIME)?, version })
     }
 
-    /// The functions that a thread is in, innermost first; empty where that is not known.
+    /// The functions that a thread is in which does not go on, innermost first; empty where that is not known.
     pub(crate) fn frames(&self, copy: &ThreadCopy, memory: &File) -> Vec<Arc<CallSite>> {
-        let mut reader = Reader::new(memory);
-        self.read(copy, &mut reader).unwrap_or_default()
+        sites(self.read(copy, &mut Reader::new(memory)).unwrap_or_default())
     }
 
-    fn read(&self, copy: &ThreadCopy, reader: &mut Reader<'_>) -> Option<Vec<Arc<CallSite>>> {
+    /// The functions that a thread has been in from one reading to the next while it ran, innermost first, with the lines of the
+    /// first; without those that it has left, or come to, in between.
+    pub(crate) fn frames_of_running(&self, copy: &ThreadCopy, memory: &File) -> Vec<Arc<CallSite>> {
+        let read = || self.read(copy, &mut Reader::new(memory)).unwrap_or_default();
+        let (before, after) = (read(), read());
+        sites(in_both(before, &after))
+    }
+
+    fn read(&self, copy: &ThreadCopy, reader: &mut Reader<'_>) -> Option<Vec<Frame>> {
         let version = match self.version {
             Version::Named(major, minor) => (major, minor),
             Version::At(address) => {
@@ -85,8 +92,8 @@ impl Interpreter {
             }
             let owner = if layout.owner == 0 { 0 } else { reader.byte(frame.checked_add(layout.owner)?)? };
             if owner != OWNED_BY_C {
-                let at = source(&layout, frame, reader)?;
-                found.push(Arc::new(self.site(at)));
+                let (code, at) = source(&layout, frame, reader)?;
+                found.push(Frame { address: frame, code, site: Arc::new(self.site(at)) });
             }
             frame = reader.word(frame.checked_add(layout.previous)?)?;
         }
@@ -107,6 +114,26 @@ impl Interpreter {
         }
         .with_text()
     }
+}
+
+/// A function that runs.
+#[derive(Debug, Clone)]
+struct Frame {
+    /// Of the interpreter's record of it, and of the function's code.
+    address: u64,
+    code: u64,
+    site: Arc<CallSite>,
+}
+
+fn sites(frames: Vec<Frame>) -> Vec<Arc<CallSite>> {
+    frames.into_iter().map(|frame| frame.site).collect()
+}
+
+/// The outer frames that are the same in both.
+fn in_both(mut before: Vec<Frame>, after: &[Frame]) -> Vec<Frame> {
+    let pairs = before.iter().rev().zip(after.iter().rev());
+    let same = pairs.take_while(|(one, other)| (one.address, one.code) == (other.address, other.code)).count();
+    before.split_off(before.len() - same)
 }
 
 /// The interpreter's state of a thread.
@@ -134,8 +161,8 @@ fn thread(layout: &Layout, runtime: u64, copy: &ThreadCopy, reader: &mut Reader<
     None
 }
 
-/// Function, file and line of a frame.
-fn source(layout: &Layout, frame: u64, reader: &mut Reader<'_>) -> Option<SourceFrame> {
+/// The code of a frame, and its function, file and line.
+fn source(layout: &Layout, frame: u64, reader: &mut Reader<'_>) -> Option<(u64, SourceFrame)> {
     let code = reader.pointer(frame, layout.code)?;
     let name = reader.pointer(code, layout.name)?;
     let name = reader.text(name, (layout.ascii, layout.compact))?;
@@ -152,11 +179,12 @@ fn source(layout: &Layout, frame: u64, reader: &mut Reader<'_>) -> Option<Source
     };
     let table = reader.pointer(code, layout.line_table)?;
     let table = reader.bytes(table)?;
-    Some(SourceFrame {
+    let at = SourceFrame {
         function: Some(printable(name.as_bytes())),
         file: Some(printable(file.as_bytes())),
         line: lines::line(layout.lines, &table, first, address),
-    })
+    };
+    Some((code, at))
 }
 
 fn is_python(path: &str) -> bool {
@@ -182,5 +210,33 @@ mod tests {
         assert_eq!(named_version("/opt/lib/libpython3.10.so.1.0"), Some((3, 10)));
         assert_eq!(named_version("/opt/lib/libpython3.so"), None);
         assert!(is_python("/usr/bin/python3.11") && !is_python("/usr/bin/pythonic"));
+    }
+
+    /// Of frames at these addresses, of functions with these codes; innermost first.
+    fn frames(all: &[(u64, u64)]) -> Vec<Frame> {
+        let site = Arc::new(CallSite {
+            module: String::new(),
+            path: String::new(),
+            deleted: false,
+            offset: 0,
+            at: SourceFrame { function: None, file: None, line: None },
+            inlined: Vec::new(),
+            function_offset: None,
+            text: String::new(),
+        });
+        all.iter().map(|&(address, code)| Frame { address, code, site: Arc::clone(&site) }).collect()
+    }
+
+    #[test]
+    fn of_a_thread_that_runs_the_outer_functions_count_that_it_has_not_left() {
+        let common = |before: &[(u64, u64)], after: &[(u64, u64)]| {
+            let common = in_both(frames(before), &frames(after));
+            common.iter().map(|frame| frame.address).collect::<Vec<_>>()
+        };
+        assert_eq!(common(&[(30, 3), (20, 2), (10, 1)], &[(30, 3), (20, 2), (10, 1)]), [30, 20, 10]);
+        // It has returned from one function, and another one is in its place.
+        assert_eq!(common(&[(30, 3), (20, 2), (10, 1)], &[(30, 4), (20, 2), (10, 1)]), [20, 10]);
+        assert_eq!(common(&[(20, 2), (10, 1)], &[(30, 3), (20, 2), (10, 1)]), [20, 10]);
+        assert!(common(&[(20, 2)], &[]).is_empty() && common(&[], &[(20, 2)]).is_empty());
     }
 }

@@ -20,7 +20,7 @@ const GOAL: Duration = Duration::from_millis(200);
 const ANSWER: Duration = Duration::from_secs(2);
 const MOST_KIB: u64 = 300 << 10;
 /// Looks of an answer.
-const LOOKS: usize = 11;
+pub(super) const LOOKS: u32 = 11;
 
 /// How much is measured.
 #[derive(Debug, Clone, Copy)]
@@ -101,15 +101,13 @@ impl Drop for Waiting {
 
 /// Measures looks at processes that are this program with `arguments`, by which it [waits](wait).
 pub fn run(effort: HangEffort, arguments: &[String]) -> Result<HangReport, HangError> {
-    let mut looker = Looker::new(Capture::without_stopping(Limits::default())?);
+    let mut looker = looker()?;
     let waiting = Waiting::start(effort.processes, arguments)?;
     let root = ProcRoot::system()?;
     let processes: Vec<Process> =
         waiting.0.iter().map(|child| Process::open(&root, child.id())).collect::<Result<_, _>>()?;
-    let executable = env::current_exe()?.display().to_string();
-    let target =
-        |(rank, process)| Target { member: Member::Rank(rank), process, executable: &executable, element: &|_| None };
-    let targets: Vec<Target<'_>> = (0..).zip(&processes).map(target).collect();
+    let targets = Targets::of(&processes)?;
+    let targets = targets.all();
     // At first they are on their way to where they wait.
     let is_settled = |look: &Look| look.threads.iter().all(|thread| thread.state == State::Sleeping);
     while !is_settled(&looker.look(&targets)?) {}
@@ -125,13 +123,50 @@ pub fn run(effort: HangEffort, arguments: &[String]) -> Result<HangReport, HangE
         looks_ms.push(began.elapsed().as_secs_f64() * 1e3);
     }
     let began = Instant::now();
-    let mut looks: Vec<Look> = (1..LOOKS).map(|_| looker.look(&targets)).collect::<Result<_, _>>()?;
-    looks.push(looker.look_closely(&targets)?);
-    let answer = Report::of(&looks, false, false, None).text();
+    let answer = answer(&mut looker, &targets, Duration::ZERO)?;
     let answer_ms = began.elapsed().as_secs_f64() * 1e3;
     drop(answer);
     let (processes, threads) = (effort.processes, effort.threads);
     Ok(HangReport { processes, threads, looks_ms, answer_ms, peak_kib: peak_kib()? })
+}
+
+/// Whatever looks as `mpiprobe hang` does.
+pub(super) fn looker() -> Result<Looker, HangError> {
+    Ok(Looker::new(Capture::without_stopping(Limits::default())?).watching_returns())
+}
+
+/// Processes of this program to be looked at.
+pub(super) struct Targets<'a> {
+    processes: &'a [Process],
+    executable: String,
+}
+
+impl<'a> Targets<'a> {
+    pub(super) fn of(processes: &'a [Process]) -> Result<Self, HangError> {
+        Ok(Self { processes, executable: env::current_exe()?.display().to_string() })
+    }
+
+    pub(super) fn all(&self) -> Vec<Target<'_>> {
+        let target = |(rank, process)| Target {
+            member: Member::Rank(rank),
+            process,
+            executable: &self.executable,
+            element: &|_| None,
+        };
+        (0..).zip(self.processes).map(target).collect()
+    }
+}
+
+/// What `mpiprobe hang` says of them, by looks over that time.
+pub(super) fn answer(looker: &mut Looker, targets: &[Target<'_>], over: Duration) -> Result<String, HangError> {
+    let began = Instant::now();
+    let mut looks = Vec::new();
+    for turn in 0..LOOKS {
+        let next = began + over * turn / (LOOKS - 1);
+        thread::sleep(next.saturating_duration_since(Instant::now()));
+        looks.push(if turn + 1 < LOOKS { looker.look(targets)? } else { looker.look_closely(targets)? });
+    }
+    Ok(Report::of(&looks, false, false, None).text())
 }
 
 /// The most memory that this process has had, KiB.

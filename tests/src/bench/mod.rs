@@ -11,6 +11,7 @@ pub mod hang;
 pub mod program;
 mod report;
 mod sites;
+pub mod slowed;
 pub mod start;
 mod times;
 mod trace;

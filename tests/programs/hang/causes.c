@@ -146,6 +146,19 @@ static void anybody(void) {
     MPI_Recv(&value, 1, MPI_INT, MPI_ANY_SOURCE, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
 }
 
+/* Whom from and with which tag only its caller has decided. */
+static __attribute__((noipa)) void receive_from(int source, int tag) {
+    MPI_Recv(&value, 1, MPI_INT, source, tag, twin, MPI_STATUS_IGNORE);
+    other++;
+}
+
+static void passed(void) {
+    int source = (rank + size - 1) % size;
+    MPI_Barrier(twin);
+    receive_from(source, 31);
+    other++;
+}
+
 static void none(void) {
     for (;;) {
         MPI_Sendrecv(&value, 1, MPI_INT, right[rank], 4, &other, 1, MPI_INT, left[rank], 4, MPI_COMM_WORLD,
@@ -192,6 +205,7 @@ static const struct {
     {"requests", requests},
     {"never-started", never_started},
     {"anybody", anybody},
+    {"passed", passed},
     {"none", none},
     {"ping-pong", ping_pong},
 };

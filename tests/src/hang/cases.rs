@@ -49,7 +49,7 @@ const fn circle(
     Case { program, name, told, calls, waits, cause: Cause::Circle }
 }
 
-pub const CASES: [Case; 50] = [
+pub const CASES: [Case; 51] = [
     circle(
         CAUSES,
         "ring",
@@ -604,6 +604,19 @@ pub const CASES: [Case; 50] = [
         calls![("MPI_Barrier", "residual"), ("MPI_Allreduce", "residual"), ("MPI_Allreduce", "residual")],
         &[&[1, 2], &[0], &[0]],
         &[],
+    ),
+    // Compiled with optimisation, and for Open MPI, in which nothing else keeps what it was given.
+    circle(
+        CAUSES,
+        "passed",
+        calls![("MPI_Recv", "receive_from"), ("MPI_Recv", "receive_from"), ("MPI_Recv", "receive_from")],
+        &[&[2], &[0], &[1]],
+        &[
+            "Deadlock: 0 → 2 → 1 → 0",
+            "Rank 0 in MPI_Recv from 2 tag 31 4 B on twin @receive_from waits for 2",
+            "Rank 2 in MPI_Recv from 1 tag 31 4 B on twin @receive_from waits for 1",
+            "Rank 1 in MPI_Recv from 0 tag 31 4 B on twin @receive_from waits for 0",
+        ],
     ),
     // How objects are received is mpi4py's matter.
     circle(

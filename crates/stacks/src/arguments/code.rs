@@ -24,6 +24,8 @@ pub(super) struct Code {
     pub(super) others: Vec<Instruction>,
     /// Addresses that jumps lead to.
     joins: BTreeMap<u64, Join>,
+    /// It may be left by a jump, and so be come back to by one from anywhere, with other words in registers than it was called with.
+    pub(super) leaves: bool,
     /// Where jumps by tables may lead; `None`: there are such jumps in other parts, too.
     by_tables: Option<BTreeSet<u64>>,
 }
@@ -65,8 +67,12 @@ impl Code {
             }
         }
         let mut parts: BTreeMap<u64, Range<u64>> = BTreeMap::new();
+        let mut leaves = false;
         for target in elsewhere {
-            let Some(part) = module.function_range(target.wrapping_sub(bias)) else { continue };
+            let Some(part) = module.function_range(target.wrapping_sub(bias)) else {
+                leaves = true;
+                continue;
+            };
             parts.insert(part.start, part);
             if parts.len() > MAX_PARTS {
                 return None;
@@ -74,8 +80,15 @@ impl Code {
         }
         let mut all = vec![instructions];
         let mut others = Vec::new();
+        let is_indirect = |instruction: &Instruction| instruction.flow_control() == FlowControl::IndirectBranch;
+        leaves |= all.iter().flatten().any(is_indirect);
+        let is_inside = |target: u64| {
+            let address = target.wrapping_sub(bias);
+            own.contains(&target) || parts.values().any(|part| part.contains(&address))
+        };
         for part in parts.values() {
             let part = decoded(module, part, bias)?;
+            leaves |= part.iter().any(is_indirect) || !part.iter().filter_map(jump_target).all(is_inside);
             let back: Vec<u64> = part.iter().filter_map(jump_target).filter(|target| own.contains(target)).collect();
             if !back.is_empty() {
                 joins.extend(back.into_iter().map(|target| (target, Join::Open)));
@@ -92,7 +105,7 @@ impl Code {
             }
         }
         let instructions = all.swap_remove(0);
-        Some(Self { instructions, others, joins, by_tables })
+        Some(Self { instructions, others, joins, leaves, by_tables })
     }
 
     /// The instructions that are run one after the other up to the one that ends at `end`, however the function got there.
@@ -175,6 +188,29 @@ impl Flow<'_> {
         Some(found)
     }
 
+    /// Whether none of those that `defines` says yes to can have been run before the one at `address` is, since the function has begun.
+    pub(super) fn never(&self, address: u64, defines: impl Fn(usize, &Instruction) -> bool) -> bool {
+        let Some(start) = self.nodes.iter().position(|node| node.ip() == address) else { return false };
+        let mut seen = BTreeSet::from([start]);
+        let mut next = vec![start];
+        while let Some(place) = next.pop() {
+            let Some(before) = self.before.get(place) else { return false };
+            // Exceptions lead to where nothing else does.
+            if before.is_empty() && place > 0 {
+                return false;
+            }
+            for &before in before {
+                if self.nodes.get(before).is_none_or(|node| defines(before, node)) {
+                    return false;
+                }
+                if seen.insert(before) {
+                    next.push(before);
+                }
+            }
+        }
+        true
+    }
+
     pub(super) fn nodes(&self) -> impl Iterator<Item = &Instruction> {
         self.nodes.iter().copied()
     }
@@ -254,6 +290,7 @@ mod tests {
             instructions,
             others: Vec::new(),
             joins: joins.iter().copied().collect(),
+            leaves: false,
             by_tables: Some(BTreeSet::new()),
         }
     }
@@ -296,6 +333,24 @@ mod tests {
         // 0: mov; 2: call; 7: mov; 9: jmp 2: by the second from the second time on.
         let again = code(&[0x89, 0xf3, 0xe8, 0, 0, 0, 0, 0x89, 0xfb, 0xeb, 0xf7], &[(2, Join::Open)]);
         assert!(!is_last(&again, 0, 2));
+    }
+
+    #[test]
+    fn what_was_never_done_is_known_on_all_ways() {
+        let never = |bytes: &[u8], address| {
+            let code = code(bytes, &[(9, Join::Open)]);
+            let is_mov = |_: usize, node: &Instruction| node.mnemonic() == iced_x86::Mnemonic::Mov;
+            code.flow().unwrap().never(address, is_mov)
+        };
+        // 0: push rbx; 1: nop; 3: test eax, eax; 5: je 9; 7: mov ebx, edi; 9: call; 14: ret
+        let bytes = [0x53, 0x66, 0x90, 0x85, 0xc0, 0x74, 0x02, 0x89, 0xfb, 0xe8, 0, 0, 0, 0, 0xc3];
+        assert!(never(&bytes, 0) && never(&bytes, 7));
+        assert!(!never(&bytes, 9), "perhaps it was");
+        assert!(!never(&bytes, 2), "no instruction begins there");
+        // 0: jmp 4; 2: nop; 3: nop; 4: ret: what leads to 2 is not seen.
+        assert!(!never(&[0xeb, 2, 0x90, 0x90, 0xc3], 4));
+        // 0: nop; 1: mov; 3: jmp 0: from the second time on.
+        assert!(!never(&[0x90, 0x89, 0xf3, 0xeb, 0xfb], 0));
     }
 
     #[test]

@@ -136,8 +136,28 @@ impl Execution {
             Mnemonic::Add => self.arithmetic(instruction, Operation::Add),
             Mnemonic::Sub => self.arithmetic(instruction, Operation::Subtract),
             Mnemonic::And => self.arithmetic(instruction, Operation::And),
-            Mnemonic::Shl => self.arithmetic(instruction, Operation::ShiftLeft),
+            Mnemonic::Or => self.arithmetic(instruction, Operation::Or),
+            Mnemonic::Xor => self.arithmetic(instruction, Operation::Xor),
+            Mnemonic::Not => {
+                let value = self.operand(instruction, 0)?;
+                let value = self.symbols.made(Operation::Xor, value, Value::Constant(u64::MAX));
+                self.assign(instruction, value)
+            }
+            Mnemonic::Neg => {
+                let value = self.operand(instruction, 0)?;
+                let value = self.symbols.made(Operation::Subtract, Value::Constant(0), value);
+                self.assign(instruction, value)
+            }
+            Mnemonic::Shl => self.shift(instruction, Operation::ShiftLeft),
+            Mnemonic::Shr => self.shift(instruction, Operation::ShiftRight),
+            Mnemonic::Sar if size_of(instruction) == 4 => self.shift(instruction, Operation::ShiftRightInt),
+            Mnemonic::Sar => self.shift(instruction, Operation::ShiftRightSigned),
             Mnemonic::Imul if instruction.op_count() == 2 => self.arithmetic(instruction, Operation::Multiply),
+            Mnemonic::Imul if instruction.op_count() == 3 => {
+                let (left, right) = (self.operand(instruction, 1)?, self.operand(instruction, 2)?);
+                let value = self.symbols.made(Operation::Multiply, left, right);
+                self.assign(instruction, value)
+            }
             Mnemonic::Push => {
                 let value = self.operand(instruction, 0)?;
                 let top = self.register(STACK_POINTER)?.plus(8_u64.wrapping_neg())?;
@@ -211,6 +231,18 @@ impl Execution {
     fn arithmetic(&mut self, instruction: &Instruction, operation: Operation) -> Option<()> {
         let (left, right) = (self.operand(instruction, 0)?, self.operand(instruction, 1)?);
         let value = self.symbols.made(operation, left, right);
+        self.assign(instruction, value)
+    }
+
+    /// By a number of bits that the instruction says, of which the processor takes what the size leaves room for.
+    fn shift(&mut self, instruction: &Instruction, operation: Operation) -> Option<()> {
+        if instruction.op1_kind() != OpKind::Immediate8 {
+            return None;
+        }
+        let size = size_of(instruction);
+        let value = self.operand(instruction, 0).filter(|_| matches!(size, 4 | 8))?;
+        let bits = u64::from(instruction.immediate8()) % (size * 8);
+        let value = self.symbols.made(operation, value, Value::Constant(bits));
         self.assign(instruction, value)
     }
 
@@ -319,6 +351,15 @@ impl Execution {
 
 pub(super) fn writes(access: OpAccess) -> bool {
     matches!(access, OpAccess::Write | OpAccess::CondWrite | OpAccess::ReadWrite | OpAccess::ReadCondWrite)
+}
+
+/// Of the first operand, bytes.
+fn size_of(instruction: &Instruction) -> u64 {
+    let size = match instruction.op0_kind() {
+        OpKind::Register => instruction.op0_register().size(),
+        _ => instruction.memory_size().size(),
+    };
+    size as u64
 }
 
 /// The number of a general register, whichever part of it.

@@ -1,5 +1,6 @@
 //! What a call was given that began before anybody looked: by the caller's instructions before it and what the caller still has in
-//! registers and memory, and by the registers that the function itself keeps its arguments in.
+//! registers and memory, and by the registers that the function itself keeps its arguments in. What the caller was given itself is known
+//! in the same way, by its own caller.
 //!
 //! Nothing of this is certain by itself: a value counts only if nothing that the code may have done since can have changed it,
 //! and if those two ways do not contradict each other.
@@ -11,8 +12,10 @@ mod execution;
 mod tests;
 mod value;
 
+use std::cell::RefCell;
+
 use crate::callsites::{Module, ModuleAddress};
-use iced_x86::{Decoder, DecoderOptions, FlowControl, Instruction, Mnemonic, OpKind};
+use iced_x86::{Decoder, DecoderOptions, FlowControl, Instruction, InstructionInfoFactory, Mnemonic, OpKind};
 use mpiprobe_functions::{Argument, Direction, Function, FunctionId, Role};
 
 use schemars::JsonSchema;
@@ -21,7 +24,7 @@ use serde::Serialize;
 use self::{
     callee::from_inner,
     code::Code,
-    execution::{Execution, STACK_POINTER, number},
+    execution::{Execution, STACK_POINTER, number, writes},
     value::{KnownValue, Source, Symbols, Value},
 };
 use crate::{memory::Memory, unwind::Frame};
@@ -38,6 +41,8 @@ pub enum KnownBy {
     CallersFrame,
     /// Other memory of the process, which the caller has read it from.
     Memory,
+    /// The caller was given it itself, by constants in its own caller's code and registers that this one still has.
+    CallersCaller,
     /// A register that the function itself keeps it in.
     Callee,
     /// A place of its stack that it keeps it in, or that it was passed it in.
@@ -70,6 +75,9 @@ pub(crate) type Element<'a> = &'a dyn Fn(u64) -> Option<u64>;
 
 /// Frames whose calls are looked at for one of a function that has ended in another one.
 const MAX_CALLS: usize = 64;
+
+/// Callers that have been given an argument by their own one each.
+const MAX_PASSED: usize = 3;
 
 /// The function of MPI that one of these frames has called without being there itself: it has ended in another one. With the place
 /// of that one's frame, and where the function begins in the process, unless it is Fortran's; the outermost.
@@ -115,9 +123,8 @@ pub(crate) fn words(
     let cfa = frames.get(place + 1).and_then(|outer| outer.registers.sp());
     let from_inner = inner.as_ref().and_then(|inner| from_inner(inner, cfa, function, memory)).unwrap_or_default();
     let start = start.or_else(|| inner.as_ref()?.start());
-    let outer = frames.get(place + 1).and_then(Place::of).zip(start);
-    let from_outer =
-        outer.and_then(|(outer, start)| from_outer(&outer, start, (function, element), memory)).unwrap_or_default();
+    let from_outer = start.and_then(|start| from_outer(frames, place + 1, start, (function, element), memory));
+    let from_outer = from_outer.unwrap_or_default();
     let word = |argument: usize| {
         let of = |all: &[Option<KnownValue>]| all.get(argument).copied().flatten();
         match (of(&from_outer), of(&from_inner)) {
@@ -210,6 +217,7 @@ impl From<Source> for KnownBy {
             Source::Register => Self::CallersRegister,
             Source::Stack => Self::CallersFrame,
             Source::Memory => Self::Memory,
+            Source::Passed => Self::CallersCaller,
         }
     }
 }
@@ -281,18 +289,67 @@ impl<'a> Place<'a> {
     }
 }
 
-/// By the instructions that lead to the call of the function at `start`.
+/// By the instructions that lead to the call of the function at `start`, which the frame at `place` has made.
 fn from_outer(
-    outer: &Place<'_>,
+    frames: &[Frame],
+    place: usize,
     start: u64,
     (function, element): (&Function, Element<'_>),
     memory: &mut Memory<'_>,
 ) -> Option<Vec<Option<KnownValue>>> {
+    let outer = frames.get(place).and_then(Place::of)?;
+    let all = by_its_code(&outer, &[], start, (function, element), memory)?;
+    if all.iter().all(Option::is_some) {
+        return Some(all);
+    }
+    let passed = passed(frames, place, MAX_PASSED, memory);
+    if passed.iter().all(Option::is_none) {
+        return Some(all);
+    }
+    by_its_code(&outer, &passed, start, (function, element), memory)
+}
+
+/// The same of a frame that was given these words in registers itself.
+fn by_its_code(
+    outer: &Place<'_>,
+    passed: &[Option<KnownValue>],
+    start: u64,
+    (function, element): (&Function, Element<'_>),
+    memory: &mut Memory<'_>,
+) -> Option<Vec<Option<KnownValue>>> {
+    let number = function.arguments.len();
+    let on_stack = number.saturating_sub(IN_REGISTERS.len()) as u64;
+    let sp = outer.frame.registers.sp()?;
+    let (execution, call) = at_call(outer, passed)?;
+    let mut end = End::of(&execution, memory, sp.checked_sub(MAX_STACK)?..sp.checked_add(on_stack * 8)?);
+    if !end.calls(outer, &call, start) {
+        return None;
+    }
+    let arguments: Vec<_> = (0..number).map(|argument| end.argument(argument)).collect();
+    let known: Vec<Option<KnownValue>> = arguments.iter().map(|(known, _)| *known).collect();
+    let outputs = outputs(function, &known, element);
+    let is_kept = |read: &[(u64, u64)]| !read.iter().any(|range| outputs.iter().any(|output| overlap(*range, *output)));
+    Some(arguments.iter().map(|(known, read)| known.filter(|_| is_kept(read))).collect())
+}
+
+/// What is in registers where a frame has made its call, and that call; `passed`: what it was given in registers itself.
+fn at_call(outer: &Place<'_>, passed: &[Option<KnownValue>]) -> Option<(Execution, Instruction)> {
     let code = outer.code()?;
     let registers = &outer.frame.registers;
     let path = code.leading_to(registers.ip()?)?;
     let (call, before) = path.split_last()?;
     let mut execution = Execution::new();
+    let given: Vec<(Value, KnownValue)> = if passed.iter().any(Option::is_some) {
+        let beginning = path.first()?.ip();
+        let flow = code.flow().filter(|_| !code.leaves);
+        let is_left_alone = |register| flow.as_ref().is_some_and(|flow| flow.never(beginning, changes(register)));
+        let given = IN_REGISTERS.into_iter().zip(passed);
+        let given = given.filter_map(|(register, known)| Some((register, (*known)?)));
+        let given = given.filter(|(register, _)| is_left_alone(*register));
+        given.filter_map(|(register, known)| Some((execution.register(register)?, known))).collect()
+    } else {
+        Vec::new()
+    };
     for instruction in before {
         execution.step(instruction);
     }
@@ -304,17 +361,38 @@ fn from_outer(
             return None;
         }
     }
-    let on_stack = function.arguments.len().saturating_sub(IN_REGISTERS.len()) as u64;
-    let sp = registers.sp()?;
-    let mut end = End::of(&execution, memory, sp.checked_sub(MAX_STACK)?..sp.checked_add(on_stack * 8)?);
-    if !end.calls(outer, call, start) {
-        return None;
+    let agrees = given.into_iter().all(|(value, known)| execution.symbols.assume(value, known));
+    agrees.then_some((execution, *call))
+}
+
+/// What the function of the frame at `place` was given in registers by its own caller, as far as that is in no memory, which
+/// anybody may have changed meanwhile.
+fn passed(frames: &[Frame], place: usize, depth: usize, memory: &mut Memory<'_>) -> Vec<Option<KnownValue>> {
+    let mut known = || {
+        let depth = depth.checked_sub(1)?;
+        let start = frames.get(place).and_then(Place::of)?.start()?;
+        let outer = frames.get(place + 1).and_then(Place::of)?;
+        let passed = passed(frames, place + 1, depth, memory);
+        let (execution, call) = at_call(&outer, &passed)?;
+        if !End::of(&execution, memory, 0..u64::MAX).calls(&outer, &call, start) {
+            return None;
+        }
+        let value = |register| execution.symbols.resolve(execution.register(register)?, &mut |_, _, _, _| None);
+        let values = IN_REGISTERS.into_iter().map(value);
+        Some(values.map(|known| Some(KnownValue { source: Source::Passed, ..known? })).collect())
+    };
+    known().unwrap_or_default()
+}
+
+/// Whether an instruction may change a register, or calls a function that may.
+fn changes(register: usize) -> impl Fn(usize, &Instruction) -> bool {
+    let factory = RefCell::new(InstructionInfoFactory::new());
+    move |_, instruction| {
+        let calls = matches!(instruction.flow_control(), FlowControl::Call | FlowControl::IndirectCall);
+        let mut factory = factory.borrow_mut();
+        let mut written = factory.info(instruction).used_registers().iter().filter(|used| writes(used.access()));
+        calls || written.any(|used| number(used.register()) == Some(register))
     }
-    let arguments: Vec<_> = (0..function.arguments.len()).map(|argument| end.argument(argument)).collect();
-    let known: Vec<Option<KnownValue>> = arguments.iter().map(|(known, _)| *known).collect();
-    let outputs = outputs(function, &known, element);
-    let is_kept = |read: &[(u64, u64)]| !read.iter().any(|range| outputs.iter().any(|output| overlap(*range, *output)));
-    Some(arguments.iter().map(|(known, read)| known.filter(|_| is_kept(read))).collect())
 }
 
 /// Memory that the call may have changed meanwhile, as far as that is known: start and length.

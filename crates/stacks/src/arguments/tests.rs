@@ -4,7 +4,11 @@
 
 use iced_x86::{Decoder, DecoderOptions};
 
-use super::{End, execution::Execution, value::KnownValue};
+use super::{
+    End,
+    execution::Execution,
+    value::{KnownValue, Source},
+};
 use crate::{copy::Stack, memory::Memory};
 
 const RBP: usize = 5;
@@ -83,6 +87,54 @@ fn neighbours_in_a_ring_are_calculated() {
     // Division by nought, which ends a program: idiv of a constant 0.
     let code = [0x89, 0xe8, 0x99, 0x31, 0xc9, 0xf7, 0xf9];
     assert_eq!(value(arguments(&code, 3, &[])[2]), None);
+}
+
+#[test]
+fn partners_in_trees_grids_and_cubes_are_calculated() {
+    // mov edx, ebp; xor edx, 4; mov edi, ebp; not edi; mov r8d, ebp; neg r8d; mov r9d, ebp; or r9d, 8
+    let code = [
+        0x89, 0xea, 0x83, 0xf2, 4, 0x89, 0xef, 0xf7, 0xd7, 0x41, 0x89, 0xe8, 0x41, 0xf7, 0xd8, 0x41, 0x89, 0xe9, 0x41,
+        0x83, 0xc9, 8,
+    ];
+    let found: Vec<_> = arguments(&code, 5, &[]).into_iter().map(value).collect();
+    assert_eq!([found[2], found[0], found[4], found[5]], [Some(1), Some(0xffff_fffa), Some(0xffff_fffb), Some(13)]);
+    // lea eax, [rbp-1]; mov ecx, eax; shr ecx, 31; add ecx, eax; sar ecx, 1: (rank - 1) / 2
+    let code = [0x8d, 0x45, 0xff, 0x89, 0xc1, 0xc1, 0xe9, 31, 0x01, 0xc1, 0xd1, 0xf9];
+    let parent = |rank| value(arguments(&code, rank, &[])[3]);
+    assert_eq!([parent(0), parent(5), parent(6)], [Some(0), Some(2), Some(2)]);
+    // movsxd rdx, ebp; imul rdx, rdx, 0x55555556; shr rdx, 32; mov eax, ebp; sar eax, 31; sub edx, eax; lea eax, [rdx+rdx*2];
+    // mov esi, ebp; sub esi, eax: rank % 3
+    let code = [
+        0x48, 0x63, 0xd5, 0x48, 0x69, 0xd2, 0x56, 0x55, 0x55, 0x55, 0x48, 0xc1, 0xea, 32, 0x89, 0xe8, 0xc1, 0xf8, 31,
+        0x29, 0xc2, 0x8d, 0x04, 0x52, 0x89, 0xee, 0x29, 0xc6,
+    ];
+    let column = |rank| value(arguments(&code, rank, &[])[1]);
+    assert_eq!([column(7), column(0xdead_0000_0008), column(0xffff_ffff)], [Some(1), Some(2), Some(0xffff_ffff)]);
+    // mov edi, ebp; shl edi, 33: by one bit. mov esi, ebp; sar esi, cl: by an unknown number.
+    let found = arguments(&[0x89, 0xef, 0xc1, 0xe7, 33, 0x89, 0xee, 0xd3, 0xfe], 3, &[]);
+    assert_eq!((value(found[0]), value(found[1])), (Some(6), None));
+}
+
+#[test]
+fn what_was_given_in_a_register_that_is_not_kept_is_known_by_the_caller() {
+    let mut execution = Execution::new();
+    let given = execution.register(7).unwrap();
+    // lea esi, [rdi+1]; mov ebx, edi
+    for instruction in &mut Decoder::with_ip(64, &[0x8d, 0x77, 1, 0x89, 0xfb], 0x40_0000, DecoderOptions::NONE) {
+        execution.step(&instruction);
+    }
+    let known = |value, low_half_only| KnownValue { value, low_half_only, source: Source::Passed };
+    let kept = execution.register(3).unwrap();
+    assert!(execution.symbols.solve(kept, 30));
+    assert!(!execution.symbols.assume(given, known(31, false)), "that is not what is kept of it");
+    assert!(execution.symbols.assume(given, known(30, true)));
+    let found = execution.symbols.resolve(execution.register(6).unwrap(), &mut |_, _, _, _| None);
+    assert_eq!(value(found), Some(31));
+    let mut execution = Execution::new();
+    let given = execution.register(7).unwrap();
+    assert!(execution.symbols.assume(given, known(u64::MAX, true)));
+    let found = execution.symbols.resolve(given, &mut |_, _, _, _| None);
+    assert_eq!(found, Some(known(u64::MAX, true)), "and how it is");
 }
 
 #[test]

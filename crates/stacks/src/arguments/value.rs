@@ -37,7 +37,14 @@ pub(super) enum Operation {
     Subtract,
     Multiply,
     ShiftLeft,
+    /// With zeros, or with copies of the sign.
+    ShiftRight,
+    ShiftRightSigned,
+    /// The latter of the lower 32 bits as a signed number, into 32 bits.
+    ShiftRightInt,
     And,
+    Or,
+    Xor,
     /// Of the lower 32 bits as a signed number; the second value is not used.
     SignExtend,
     /// Of signed numbers of 32 bits.
@@ -52,6 +59,8 @@ pub(super) enum Source {
     Register,
     Stack,
     Memory,
+    /// By the code of the caller's caller.
+    Passed,
 }
 
 /// A number, and how it is known.
@@ -163,6 +172,19 @@ impl Symbols {
         }
     }
 
+    /// Notes what a value was from the beginning. `false`: that contradicts what is known.
+    pub(super) fn assume(&mut self, value: Value, known: KnownValue) -> bool {
+        let Value::Symbol { id, plus: 0, narrow: false } = value else { return false };
+        match self.solved.get(&id) {
+            Some(before) if before.low_half_only || known.low_half_only => low(before.value) == low(known.value),
+            Some(before) => before.value == known.value,
+            None => {
+                self.solved.insert(id, known);
+                true
+            }
+        }
+    }
+
     /// What a value is in the end; `load` says what is at an address then, of so many bytes, if it is what was there when so many
     /// stores had been seen.
     pub(super) fn resolve(
@@ -202,9 +224,14 @@ impl Symbols {
             (None, Origin::Made { operation, left, right }) => {
                 let left = self.resolve_within(*left, load, depth)?;
                 let right = self.resolve_within(*right, load, depth)?;
-                let takes_half =
-                    matches!(operation, Operation::SignExtend | Operation::Quotient | Operation::Remainder);
-                let low_half_only = !takes_half && (left.low_half_only || right.low_half_only);
+                let low_half_only = match operation {
+                    Operation::SignExtend | Operation::Quotient | Operation::Remainder | Operation::ShiftRightInt => {
+                        false
+                    }
+                    // What is not known would come down.
+                    Operation::ShiftRight | Operation::ShiftRightSigned if left.low_half_only => return None,
+                    _ => left.low_half_only || right.low_half_only,
+                };
                 let value = operate(*operation, left.value, right.value)?;
                 KnownValue { value, low_half_only, source: left.source.max(right.source) }
             }
@@ -231,7 +258,12 @@ fn operate(operation: Operation, left: u64, right: u64) -> Option<u64> {
         Operation::Subtract => left.wrapping_sub(right),
         Operation::Multiply => left.wrapping_mul(right),
         Operation::ShiftLeft => left.checked_shl(u32::try_from(right).ok()?)?,
+        Operation::ShiftRight => left.checked_shr(u32::try_from(right).ok()?)?,
+        Operation::ShiftRightSigned => left.cast_signed().checked_shr(u32::try_from(right).ok()?)?.cast_unsigned(),
+        Operation::ShiftRightInt => signed(left)?.checked_shr(u32::try_from(right).ok()?)?.cast_unsigned().into(),
         Operation::And => left & right,
+        Operation::Or => left | right,
+        Operation::Xor => left ^ right,
         Operation::SignExtend => i64::from(signed(left)?).cast_unsigned(),
         Operation::Quotient => both().and_then(|(left, right)| left.checked_div(right))?.cast_unsigned().into(),
         Operation::Remainder => both().and_then(|(left, right)| left.checked_rem(right))?.cast_unsigned().into(),

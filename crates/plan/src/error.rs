@@ -2,7 +2,7 @@
 
 use std::{fmt, io};
 
-/// Why a file could not be read into memory.
+/// Why a file could not be read.
 #[derive(Debug, thiserror::Error)]
 pub enum ReadError {
     #[error("it is not a regular file, so it cannot be what the process has mapped as code")]
@@ -12,8 +12,6 @@ pub enum ReadError {
          function symbols that are needed)"
     )]
     TooLarge { size: u64, limit: u64 },
-    #[error("there is not enough memory to read its {size} bytes")]
-    NoMemory { size: u64 },
     #[error("reading it failed: {0}")]
     Io(#[from] io::Error),
 }

@@ -1,8 +1,8 @@
 //! From an ELF file to the places where probes go.
 //!
-//! [`read_elf_file`] and [`Library::parse`] read one ELF file, [`Library::mpi_role`] says whether it is the C library of an MPI,
+//! [`ElfFile`] and [`Library::read`] read one ELF file, [`Library::mpi_role`] says whether it is the C library of an MPI,
 //! [`Implementation::of`] which one, and [`plan`] finds for each wanted function the instruction on which a uprobe is cheap and
-//! still sees the call's arguments. All of it works on the file's bytes alone: nothing here touches a process.
+//! still sees the call's arguments. All of it works on the file alone: nothing here touches a process.
 //!
 //! The files belong to other users and may be hostile: every number in them is checked, every loop is bounded.
 // Printing to a pipe that somebody has closed must not panic: mpiprobe_report::present::{say, Output}.
@@ -40,7 +40,7 @@ pub use library::Library;
 pub use mpiprobe_elf::ElfError;
 pub use planned::{Plan, PlannedFunction, UnprobeableFunction, plan};
 pub use prologue::plan_site;
-pub use read::read_elf_file;
+pub use read::ElfFile;
 pub use recogniser::ImplementationRecogniser;
 pub use role::MpiRole;
 pub use site::{ArgumentRegister, Site, SiteKind, SlowReason};

@@ -6,11 +6,14 @@ use mpiprobe_elf::{
     Elf, ElfError, Symbol, SymbolTable, SymbolTableKind,
     constants::{SHF_ALLOC, SHF_EXECINSTR, SHF_WRITE, SHT_PROGBITS},
 };
+use object::ReadRef as _;
+
+use super::read::{Bytes, ElfFile};
 
 /// The facts of one x86-64 ELF file, borrowed from its bytes.
 #[derive(Debug)]
 pub struct Library<'data> {
-    bytes: &'data [u8],
+    bytes: Bytes<'data>,
     pub(super) elf: Elf,
     dynamic_symbols: Option<SymbolTable<'data>>,
     symbols: Option<SymbolTable<'data>>,
@@ -23,6 +26,15 @@ impl<'data> Library<'data> {
     ///
     /// A file without section headers is no error: it simply has no symbols.
     pub fn parse(bytes: &'data [u8]) -> Result<Self, ElfError> {
+        Self::of(Bytes::Memory(bytes))
+    }
+
+    /// The same of a file of which no more than that is read.
+    pub fn read(file: &'data ElfFile<'_>) -> Result<Self, ElfError> {
+        Self::of(Bytes::File(file))
+    }
+
+    fn of(bytes: Bytes<'data>) -> Result<Self, ElfError> {
         let elf = Elf::parse_native(bytes)?;
         elf.sections()?;
         Ok(Self {
@@ -71,9 +83,8 @@ impl<'data> Library<'data> {
 
     /// The file's bytes from `offset`, `length` of them or fewer if the file ends before.
     pub(super) fn bytes_from(&self, offset: u64, length: u64) -> &'data [u8] {
-        let start = usize::try_from(offset).unwrap_or(usize::MAX).min(self.bytes.len());
-        let end = start.saturating_add(usize::try_from(length).unwrap_or(usize::MAX)).min(self.bytes.len());
-        self.bytes.get(start..end).unwrap_or_default()
+        let rest = self.bytes.len().unwrap_or_default().saturating_sub(offset);
+        self.bytes.read_bytes_at(offset, length.min(rest)).unwrap_or_default()
     }
 }
 

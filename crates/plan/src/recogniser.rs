@@ -2,7 +2,7 @@
 
 use mpiprobe_discover::{ForeignFile, Recognise, Recognised, SymbolRecogniser, mappings::FileId};
 
-use crate::{Implementation, Library, read_elf_file};
+use crate::{ElfFile, Implementation, Library};
 
 /// Recognises MPI C libraries by their symbols and reads from them which implementation they are.
 #[derive(Debug, Default)]
@@ -12,7 +12,7 @@ pub struct ImplementationRecogniser {
 
 impl Recognise for ImplementationRecogniser {
     fn recognise(&mut self, file: &ForeignFile, id: FileId) -> Option<Recognised> {
-        // Reads little of most files; the whole of those few that matter is read afterwards.
+        // Reads little of most files, and more of those few that matter.
         let mut recognised = self.symbols.recognise(file, id)?;
         if recognised.role.may_be_library() {
             recognised.implementation = implementation(file);
@@ -22,7 +22,7 @@ impl Recognise for ImplementationRecogniser {
 }
 
 fn implementation(file: &ForeignFile) -> Option<String> {
-    let bytes = read_elf_file(file).ok()?;
-    let library = Library::parse(&bytes).ok()?;
+    let file = ElfFile::new(file).ok()?;
+    let library = Library::read(&file).ok()?;
     Some(Implementation::of(&library).to_string())
 }

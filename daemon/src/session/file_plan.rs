@@ -5,7 +5,7 @@ use mpiprobe_discover::{ForeignFile, Process, mappings::MappedFile, open_mapped}
 use mpiprobe_functions::FunctionId;
 use mpiprobe_model::SlowSite;
 use mpiprobe_plan::{
-    Difference, Implementation, Library, Plan, PlannedFunction, SiteKind, compare_code, plan, read_elf_file,
+    Difference, ElfFile, Implementation, Library, Plan, PlannedFunction, SiteKind, compare_code, plan,
 };
 
 use super::probe_error::ProbeError;
@@ -43,13 +43,15 @@ impl FilePlan {
         path: String,
         wanted: impl Fn(&str) -> Option<FunctionId>,
     ) -> Result<Self, ProbeError> {
-        let bytes = read_elf_file(&file).map_err(|source| ProbeError::Read { path: path.clone(), source })?;
+        let unread = |source| ProbeError::Read { path: path.clone(), source };
         let elf = |source| ProbeError::Elf { path: path.clone(), source };
-        let library = Library::parse(&bytes).map_err(elf)?;
+        let contents = ElfFile::new(&file).map_err(unread)?;
+        let library = Library::read(&contents).map_err(elf)?;
         let plan = plan(&library, wanted, |id: &FunctionId| id.function().arguments.len()).map_err(elf)?;
         let not_probed = plan.unprobeable.iter().map(|function| function.function.name().to_owned()).collect();
         let (implementation, build_id) =
             (Implementation::of(&library).to_string(), library.build_id().map(str::to_owned));
+        contents.was_readable().map_err(unread)?;
         Ok(Self { file, path, implementation, build_id, plan, not_probed, breakpoints: 0 })
     }
 

@@ -15,7 +15,7 @@ use mpiprobe_discover::{
 };
 use mpiprobe_layout::{Blueprint, Expected, Search, TargetMemory};
 use mpiprobe_observe::Snapshot;
-use mpiprobe_plan::{Library, read_elf_file};
+use mpiprobe_plan::{ElfFile, Library};
 
 use super::{
     communicators::Communicators, datatypes, library_templates::LibraryTemplates, operands, process_table::ProcessTable,
@@ -215,6 +215,8 @@ pub(super) fn blueprint_of(file: &File) -> Option<Blueprint> {
 }
 
 fn read(file: &ForeignFile) -> Option<Blueprint> {
-    let bytes = read_elf_file(file).ok()?;
-    Some(Blueprint::of(&Library::parse(&bytes).ok()?))
+    let file = ElfFile::new(file).ok()?;
+    let blueprint = Blueprint::of(&Library::read(&file).ok()?);
+    file.was_readable().ok()?;
+    Some(blueprint)
 }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use mpiprobe_attach::ProbeSite;
 use mpiprobe_functions::{FunctionId, FunctionSet};
-use mpiprobe_plan::{Census, Implementation, Library, SiteKind, plan, read_elf_file};
+use mpiprobe_plan::{Census, ElfFile, Implementation, Library, SiteKind, plan};
 
 use super::{BenchError, error::file_error};
 
@@ -25,8 +25,9 @@ impl Sites {
     pub(super) fn plan(path: &Path) -> Result<Self, BenchError> {
         let file = File::open(path).map_err(|source| file_error("opening", path, source))?;
         let same = file.try_clone().map_err(|source| file_error("opening", path, source))?;
-        let bytes = read_elf_file(&same.into())?;
-        let library = Library::parse(&bytes)?;
+        let same = same.into();
+        let contents = ElfFile::new(&same)?;
+        let library = Library::read(&contents)?;
         let wanted = FunctionSet::default_functions();
         let planned = plan(
             &library,

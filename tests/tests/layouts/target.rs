@@ -8,7 +8,7 @@ use mpiprobe_discover::{
     open_mapped, recognise::Cache,
 };
 use mpiprobe_layout::{Blueprint, Expected, Search, TargetMemory};
-use mpiprobe_plan::{Library, read_elf_file};
+use mpiprobe_plan::{ElfFile, Library};
 
 /// One look at a process.
 pub(crate) struct Look {
@@ -42,8 +42,8 @@ pub(crate) fn look_expecting(pid: u32, change: fn(Expected) -> Expected) -> Look
     let cache = Mutex::new(Cache::new(SymbolRecogniser));
     let libraries = LibrarySearch::of(&process, &cache).unwrap().libraries;
     let mapped = &libraries.first().unwrap_or_else(|| panic!("process {pid} has no MPI library")).file;
-    let bytes = read_elf_file(&open_mapped(&process, mapped).unwrap()).unwrap();
-    let blueprint = Blueprint::of(&Library::parse(&bytes).unwrap());
+    let file = open_mapped(&process, mapped).unwrap();
+    let blueprint = Blueprint::of(&Library::read(&ElfFile::new(&file).unwrap()).unwrap());
     let memory = TargetMemory::open(&process).unwrap();
     let expected = Expected::from(&RankInfo::from_environment(&process.environment().unwrap(), true));
     assert!(expected.rank.is_some() && expected.size.is_some(), "the launcher tells rank and size");

@@ -8,7 +8,7 @@ use mpiprobe_discover::{
 };
 use mpiprobe_functions::FunctionSet;
 use mpiprobe_model::Check;
-use mpiprobe_plan::{Implementation, Library, read_elf_file};
+use mpiprobe_plan::{ElfFile, Implementation, Library};
 use serde_json::json;
 
 use super::{
@@ -27,11 +27,11 @@ pub(super) fn examine(process: &MpiProcess, library: &MpiLibrary, mappings: &Map
         Ok(file) => file,
         Err(error) => return vec![Check::failed_by("library", &error)],
     };
-    let bytes = match read_elf_file(&file) {
-        Ok(bytes) => bytes,
+    let contents = match ElfFile::new(&file) {
+        Ok(contents) => contents,
         Err(error) => return unreadable(&error),
     };
-    let parsed = match Library::parse(&bytes) {
+    let parsed = match Library::read(&contents) {
         Ok(parsed) => parsed,
         Err(error) => return unreadable(&error),
     };
@@ -42,6 +42,9 @@ pub(super) fn examine(process: &MpiProcess, library: &MpiLibrary, mappings: &Map
         (Ok(default), Ok(all)) => (default, all),
         (Err(error), _) | (_, Err(error)) => return unreadable(&error),
     };
+    if let Err(error) = contents.was_readable() {
+        return unreadable(&error);
+    }
     let loading = loading::of(&process.process, mappings, library.file.id);
     vec![
         identity(library, &parsed, loading),

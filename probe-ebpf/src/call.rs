@@ -3,7 +3,7 @@
 use aya_ebpf::{
     EbpfContext,
     helpers::{
-        bpf_get_current_pid_tgid, bpf_ktime_get_ns,
+        bpf_ktime_get_ns,
         generated::{bpf_get_attach_cookie, bpf_get_func_ip, bpf_probe_read_user},
     },
     programs::ProbeContext,
@@ -13,6 +13,7 @@ use mpiprobe_common::{Cookie, Loss, OpenCall, Target, ThreadState, trampoline::i
 use crate::{
     armed,
     atomic::{add, barrier},
+    current,
     entries, inner, layers,
     maps::{TARGETS, configured},
     semantics::{self, Returned},
@@ -47,7 +48,7 @@ pub enum Outcome {
 #[inline(always)]
 pub fn hit<const TRACED: bool>(context: &ProbeContext) -> Outcome {
     let registers = Registers::of(context.as_ptr());
-    let id = bpf_get_current_pid_tgid();
+    let id = current::id();
     let Some(thread) = thread::recent(id) else { return unsure_hit::<TRACED>(context, id) };
     // SAFETY: `thread` points to a live map value; only this thread writes it while it runs.
     let thread = unsafe { &mut *thread };
@@ -98,7 +99,7 @@ fn is_return_of_open_call(thread: &ThreadState, registers: &Registers) -> bool {
 /// A function is entered: a probe that is not told apart from a return.
 #[inline(always)]
 pub fn entry<const TRACED: bool>(context: &ProbeContext) {
-    let id = bpf_get_current_pid_tgid();
+    let id = current::id();
     let Some(thread) = thread::state(id, Loss::ThreadTableFull) else { return };
     let (registers, cookie) = (Registers::of(context.as_ptr()), cookie(context));
     // SAFETY: as in `hit`.

@@ -3,7 +3,7 @@
 use aya_ebpf::{
     EbpfContext as _,
     helpers::{
-        bpf_get_current_comm, bpf_get_current_pid_tgid, bpf_get_current_task, bpf_get_current_uid_gid, bpf_ktime_get_ns,
+        bpf_get_current_comm, bpf_get_current_task, bpf_get_current_uid_gid, bpf_ktime_get_ns,
     },
     programs::RawTracePointContext,
 };
@@ -17,7 +17,7 @@ use mpiprobe_common::{
 use crate::{
     atomic::{add, fetch_add},
     call::{self, target},
-    environment,
+    current, environment,
     maps::{ENDED_THREADS, EVENTS, JOB, TARGETS, configured},
     open_calls,
     statistics::{count_loss, process_counters, take_number},
@@ -35,7 +35,10 @@ macro_rules! trace {
 
 /// The current thread ends.
 pub fn thread_exit(context: &RawTracePointContext) {
-    let id = bpf_get_current_pid_tgid();
+    let id = current::id();
+    if id == current::ELSEWHERE {
+        return;
+    }
     if configured::trace() != 0 && target(id).is_some() {
         aya_log_ebpf::info!(context, "thread {} of process {} ends", id as u32, (id >> 32) as u32);
     }
@@ -49,8 +52,11 @@ pub fn thread_exit(context: &RawTracePointContext) {
 pub fn process_fork(context: &RawTracePointContext) {
     // SAFETY: argument 1 of this tracepoint is the new `task_struct` (include/trace/events/sched.h).
     let child = unsafe { *context.as_ptr().cast::<u64>().add(1) };
-    let child = open_calls::word(child, configured::open_calls().task_tgid) as u32;
-    let parent = (bpf_get_current_pid_tgid() >> 32) as u32;
+    let parent = current::id();
+    if parent == current::ELSEWHERE {
+        return;
+    }
+    let (child, parent) = (current::process_of(child), (parent >> 32) as u32);
     if child == parent {
         return;
     }
@@ -67,12 +73,18 @@ pub fn process_fork(context: &RawTracePointContext) {
 
 /// The current process has got a new program. Its other threads have ended before.
 pub fn process_exec(context: &RawTracePointContext) {
-    let id = bpf_get_current_pid_tgid();
+    let id = current::id();
+    if id == current::ELSEWHERE {
+        return;
+    }
     let tgid = (id >> 32) as u32;
-    // A thread that execs takes over its leader's id: its state is still kept under the old one.
-    // SAFETY: argument 1 of this tracepoint is `pid_t old_pid` (include/trace/events/sched.h).
-    let old_tid = unsafe { *context.as_ptr().cast::<u64>().add(1) } as u32;
-    end_thread((id & !0xffff_ffff) | u64::from(old_tid));
+    // A thread that execs takes over its leader's id: its state is still kept under the old one. The kernel tells that of the initial
+    // namespace; within another one the state of a thread which is not the leader stays, and is counted with the process that was.
+    if current::is_initial() {
+        // SAFETY: argument 1 of this tracepoint is `pid_t old_pid` (include/trace/events/sched.h).
+        let old_tid = unsafe { *context.as_ptr().cast::<u64>().add(1) } as u32;
+        end_thread((id & !0xffff_ffff) | u64::from(old_tid));
+    }
     end_thread(id);
 
     let known = target(id);

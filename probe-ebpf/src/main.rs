@@ -10,6 +10,7 @@ mod apart;
 mod armed;
 mod atomic;
 mod call;
+mod current;
 mod entries;
 mod environment;
 mod inner;
@@ -30,7 +31,6 @@ mod unsure;
 use core::ffi::c_void;
 
 use aya_ebpf::{
-    helpers::bpf_get_current_pid_tgid,
     macros::{raw_tracepoint, uprobe, uretprobe},
     programs::{ProbeContext, RawTracePointContext, RetProbeContext},
 };
@@ -68,7 +68,7 @@ pub fn entry(context: ProbeContext) -> u32 {
 /// Return of every MPI function where session probes are not available.
 #[uretprobe]
 pub fn leave(context: RetProbeContext) -> u32 {
-    let answer = call::leave::<false>(&context, bpf_get_current_pid_tgid());
+    let answer = call::leave::<false>(&context, current::id());
     semantics::go_on(&context, answer);
     0
 }

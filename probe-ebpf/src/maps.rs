@@ -19,7 +19,7 @@ static CONFIG: Config = Config::DEFAULT;
 pub mod configured {
     use core::ptr::read_volatile;
 
-    use mpiprobe_common::{EnvironmentFields, OpenCalls, config::COMM_LENGTH};
+    use mpiprobe_common::{EnvironmentFields, OpenCalls, config::{COMM_LENGTH, Namespace}};
 
     use super::CONFIG;
 
@@ -56,6 +56,7 @@ pub mod configured {
         call_cache_slots: u32,
         job: u32,
         environment: EnvironmentFields,
+        namespace: Namespace,
     }
 }
 

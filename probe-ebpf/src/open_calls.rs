@@ -4,7 +4,7 @@
 use aya_ebpf::helpers::generated::bpf_probe_read_kernel;
 use mpiprobe_common::ThreadState;
 
-use crate::{maps::configured, thread};
+use crate::{current, maps::configured, thread};
 
 /// Return probes that may be armed in one thread at once (kernel: `MAX_URETPROBE_DEPTH`).
 const MAX_DEPTH: usize = 64;
@@ -12,11 +12,9 @@ const MAX_DEPTH: usize = 64;
 /// Notes the call site of the open call of a task's thread, if it has one. `task` is the address of its `task_struct`.
 #[inline(always)]
 pub fn locate(task: u64) {
-    let offsets = configured::open_calls();
-    let id = u64::from(word(task, offsets.task_tgid) as u32) << 32 | u64::from(word(task, offsets.task_pid) as u32);
-    let Some(thread) = thread::find(id) else { return };
+    let Some(thread) = thread::find(current::id_of(task)) else { return };
     // SAFETY: map value pointer. The thread may be running: whatever is read twice may differ.
-    unsafe { note(thread, word(task, offsets.task_utask)) };
+    unsafe { note(thread, word(task, configured::open_calls().task_utask)) };
 }
 
 /// # Safety

@@ -2,7 +2,7 @@
 
 use aya_ebpf::{EbpfContext as _, programs::ProbeContext};
 use aya_ebpf::helpers::{
-    bpf_get_current_pid_tgid, bpf_ktime_get_ns,
+    bpf_ktime_get_ns,
     generated::{bpf_copy_from_user, bpf_probe_read_user_str},
 };
 use mpiprobe_common::{
@@ -99,7 +99,7 @@ impl Phases for OfProcess {
 
     #[inline(always)]
     fn notify(&mut self) {
-        notify(&event(EventKind::Flush, bpf_get_current_pid_tgid(), self.process));
+        notify(&event(EventKind::Flush, crate::current::id(), self.process));
     }
 
     #[inline(always)]
@@ -134,7 +134,7 @@ extern "C" fn find_open_phase(counters: *mut ProcessCounters, level: i32) -> u64
 #[inline(always)]
 pub fn make_resident(context: &ProbeContext) {
     let arguments = Registers::of(context.as_ptr()).arguments();
-    if arguments[0] as i32 <= level::FLUSH || target(bpf_get_current_pid_tgid()).is_none() {
+    if arguments[0] as i32 <= level::FLUSH || target(crate::current::id()).is_none() {
         return;
     }
     let mut byte = 0u8;

@@ -8,14 +8,14 @@ use core::{ffi::c_void, ptr::read_volatile};
 
 use aya_ebpf::{
     bindings::task_struct,
-    helpers::generated::{bpf_copy_from_user_task, bpf_ktime_get_ns, bpf_probe_read_kernel, bpf_task_pt_regs},
+    helpers::generated::{bpf_copy_from_user_task, bpf_get_current_task, bpf_ktime_get_ns, bpf_probe_read_kernel, bpf_task_pt_regs},
     macros::map,
     maps::{Array, HashMap},
 };
-use mpiprobe_common::stacks::{
+use mpiprobe_common::{Namespace, stacks::{
     AFTER, BEFORE, BEGAN, COPIED, ENDED, FS_BASE, HAS_REGISTERS, ID, PAGE_BYTES, PAGES, Page, REGISTER_WORDS, REGISTERS, Record,
     SLOTS, STACK, STATE, field, progress, register,
-};
+}};
 
 /// Where fields of the kernel's structures are; set by the loader, which rewrites it behind the compiler's back.
 #[unsafe(no_mangle)]
@@ -46,7 +46,7 @@ pub extern "C" fn look(context: *mut c_void) -> i32 {
 
 #[inline(always)]
 fn look_at(task: *mut task_struct) {
-    let thread = word(task as u64, field::TASK_PID) as u32;
+    let thread = number(task as u64);
     // SAFETY: copied at once; only the loader writes there, before the iterator is read.
     let Some(slot) = (unsafe { WANTED.get(&thread) }).copied() else { return };
     let mm = word(task as u64, field::TASK_MM);
@@ -58,7 +58,7 @@ fn look_at(task: *mut task_struct) {
     };
     // SAFETY: takes nothing.
     note(BEGAN, unsafe { bpf_ktime_get_ns() });
-    note(ID, word(task as u64, field::TASK_TGID) << 32 | u64::from(thread));
+    note(ID, u64::from(number(word(task as u64, field::TASK_GROUP_LEADER))) << 32 | u64::from(thread));
     note(STATE, word(task as u64, field::TASK_STATE) & 0xffff_ffff);
     note_progress(task, BEFORE, note);
     // A thread on its way out, or of the kernel's.
@@ -83,6 +83,15 @@ fn look_at(task: *mut task_struct) {
     note_progress(task, AFTER, note);
     // SAFETY: takes nothing.
     note(ENDED, unsafe { bpf_ktime_get_ns() });
+}
+
+/// A task's number in the pid namespace of whoever reads the iterator, which gives no others.
+#[inline(always)]
+fn number(task: u64) -> u32 {
+    // SAFETY: takes no arguments.
+    let reader = unsafe { bpf_get_current_task() };
+    let level = word(word(reader, field::TASK_THREAD_PID), field::PID_LEVEL) as u32;
+    word_at(word(task, field::TASK_THREAD_PID), offset(field::PID_NUMBERS) + level * Namespace::NUMBER_BYTES) as u32
 }
 
 /// What is not to be read any more: behind the thread's own block, or what the first stack began with, if either is near. Other memory
@@ -130,8 +139,17 @@ fn note_progress(task: *mut task_struct, place: usize, note: impl Fn(usize, u64)
 /// A word of kernel memory; 0 if it cannot be read.
 #[inline(always)]
 fn word(base: u64, field: usize) -> u64 {
+    word_at(base, offset(field))
+}
+
+#[inline(always)]
+fn offset(field: usize) -> u32 {
     // SAFETY: an element of a live static, aligned and initialised.
-    let offset = unsafe { read_volatile(&raw const FIELDS[field]) };
+    unsafe { read_volatile(&raw const FIELDS[field]) }
+}
+
+#[inline(always)]
+fn word_at(base: u64, offset: u32) -> u64 {
     let mut word = 0u64;
     let address = base + u64::from(offset);
     // SAFETY: reads kernel memory by the helper made for that, into a local of the size given.

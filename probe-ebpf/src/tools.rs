@@ -6,7 +6,7 @@
 use aya_ebpf::{
     EbpfContext,
     helpers::{
-        bpf_get_current_pid_tgid, bpf_ktime_get_ns,
+        bpf_ktime_get_ns,
         generated::{bpf_get_attach_cookie, bpf_get_func_ip},
     },
 };
@@ -16,6 +16,7 @@ use mpiprobe_common::{
 };
 
 use crate::{
+    current,
     apart::given,
     armed,
     atomic::{add, from_here_on},
@@ -58,7 +59,7 @@ pub fn entry(context: &impl EbpfContext) -> Outcome {
 /// The same. `IS_ASKED`: the kernel asks whether the return is to be seen.
 #[inline(always)]
 fn enter<const IS_ASKED: bool>(context: &impl EbpfContext) -> Outcome {
-    let (id, cookie, registers) = (bpf_get_current_pid_tgid(), cookie(context), Registers::of(context.as_ptr()));
+    let (id, cookie, registers) = (current::id(), cookie(context), Registers::of(context.as_ptr()));
     let Some(thread) = thread::state(id, Loss::ToolCallLost) else { return Outcome::NoReturn };
     // SAFETY: map value pointer; only this thread writes it while it runs.
     let thread = unsafe { &mut *thread };
@@ -131,7 +132,7 @@ fn passed_on(frames: &mut ToolFrames, depth: u64, cookie: ToolCookie) -> u32 {
 
 #[inline(always)]
 fn close(context: &impl EbpfContext, now: u64) {
-    let id = bpf_get_current_pid_tgid();
+    let id = current::id();
     let Some(thread) = thread::known(id) else { return };
     // SAFETY: as in `entry`.
     let thread = unsafe { &mut *thread };

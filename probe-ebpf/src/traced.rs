@@ -4,12 +4,11 @@
 use core::ffi::c_void;
 
 use aya_ebpf::{
-    helpers::bpf_get_current_pid_tgid,
     macros::{uprobe, uretprobe},
     programs::{ProbeContext, RetProbeContext},
 };
 
-use crate::{answer, call, semantics};
+use crate::{answer, call, current, semantics};
 
 #[unsafe(no_mangle)]
 #[unsafe(link_section = "uprobe")]
@@ -25,7 +24,7 @@ pub fn traced_entry(context: ProbeContext) -> u32 {
 
 #[uretprobe]
 pub fn traced_leave(context: RetProbeContext) -> u32 {
-    let answer = call::leave::<true>(&context, bpf_get_current_pid_tgid());
+    let answer = call::leave::<true>(&context, current::id());
     semantics::go_on(&context, answer);
     0
 }

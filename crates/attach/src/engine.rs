@@ -16,7 +16,7 @@ use super::{
     apart::{self, Other},
     calibrate,
     kernel::bpf,
-    locate::{KernelTypes, LocateError, Locator},
+    locate::{KernelTypes, LocateError, Locator, PidNamespace},
     object::Program,
 };
 
@@ -54,15 +54,6 @@ struct Own {
     tidying: RefCell<Option<JoinHandle<()>>>,
 }
 
-/// Whether processes have the numbers here that they have to the programs.
-pub fn check_pid_namespace() -> Result<(), AttachError> {
-    // The programs tell processes apart by ids of the initial pid namespace (include/linux/proc_ns.h: PROC_PID_INIT_INO).
-    const INITIAL_PID_NAMESPACE: &str = "pid:[4026531836]";
-    let own = std::fs::read_link("/proc/self/ns/pid");
-    let is_initial = own.map_or(true, |link| link == Path::new(INITIAL_PID_NAMESPACE));
-    if is_initial { Ok(()) } else { Err(AttachError::PidNamespace) }
-}
-
 /// Loads everything and takes the best method that works; `only` limits the choice to one.
 pub fn choose_method(config: &Config, only: Option<AttachMethod>) -> Result<Engine, AttachError> {
     if apart::other().is_some() {
@@ -72,7 +63,6 @@ pub fn choose_method(config: &Config, only: Option<AttachMethod>) -> Result<Engi
         let programs = Programs::Apart(other);
         return Ok(Engine { tables, method, calibration, refusals, programs, has_tools, returns });
     }
-    check_pid_namespace()?;
     let mut tried = Vec::new();
     for method in AttachMethod::ALL.into_iter().filter(|method| only.is_none_or(|only| only == *method)) {
         // For each its own: a table of programs takes those of one way of attaching only.
@@ -115,15 +105,23 @@ fn load_resident(tables: &Tables, method: AttachMethod) -> Option<Program> {
 /// The tables, and what finds call sites of open calls. Where that does not work, every call that may wait reads its own.
 fn load(config: &Config) -> Result<(Tables, Option<Locator>), AttachError> {
     let (types, loader) = types_and_loader();
+    let own = PidNamespace::own();
     let located = types.and_then(|types| {
-        let found =
-            Config { open_calls: types.open_calls, environment: types.environment, read_call_sites: 0, ..*config };
+        let found = Config {
+            open_calls: types.open_calls,
+            environment: types.environment,
+            namespace: types.namespace(own)?,
+            read_call_sites: 0,
+            ..*config
+        };
         let tables = Tables::load_by(loader, &found).map_err(Box::new)?;
         let locator = Locator::new(&tables, &types)?;
         Ok((tables, locator))
     });
     match located {
         Ok((tables, locator)) => Ok((tables, Some(locator))),
+        // There the programs would take processes for others.
+        Err(reason) if own != PidNamespace::Initial => Err(AttachError::PidNamespace(Box::new(reason))),
         Err(reason) => {
             tracing::info!("call sites are read at every call, which makes calls dearer: {reason}");
             Ok((Tables::load(config)?, None))

@@ -76,19 +76,19 @@ pub enum AttachError {
     },
     /// Probes for everybody are no business of a caller who may not trace everybody.
     #[error(
-        "{}, and you may not trace processes of other users\n  {}",
+        "{}, and you may not trace processes of other users, or cannot see them (in a pid namespace of its own)\n  {}",
         if *.is_job { "the libraries of a command that does not run yet can only be probed for all processes of the node".to_owned() }
         else { format!("on this kernel, {method} are for all processes that use a library, or miss threads") },
         if *.is_job { "`mpiprobe run --engine wrapper` needs no probes; or run mpiprobe as root." }
         else { "Use a kernel from 6.6.35, 6.9.5 or 6.10 on, or `mpiprobe run --engine wrapper`, or run mpiprobe as root." }
     )]
     OthersProcesses { method: AttachMethod, is_job: bool },
-    /// mpiprobe sees other process ids than the kernel's programs do.
+    /// mpiprobe sees other process ids than the kernel, and the programs cannot find those.
     #[error(
-        "mpiprobe runs in a pid namespace of its own (a container): the process ids that it sees are not the kernel's, so \
-         targets could not be told apart\n  Run it on the host, or in a container with the host's pid namespace (--pid=host)."
+        "mpiprobe runs in a pid namespace of its own (a container), where process ids are not the kernel's, and targets cannot be \
+         told apart: {0}\n  Run it on the host, or in a container with the host's pid namespace (--pid=host)."
     )]
-    PidNamespace,
+    PidNamespace(Box<dyn std::error::Error + Send + Sync>),
     /// Of the process of the service that has the rights, in its words.
     #[error("{message}")]
     Apart { message: String, errno: Option<i32> },

@@ -10,7 +10,7 @@ use std::{
 };
 
 use bytemuck::bytes_of;
-use mpiprobe_common::{Config, EnvironmentFields, OpenCalls, tables};
+use mpiprobe_common::{Config, EnvironmentFields, Namespace, OpenCalls, tables};
 
 use super::{
     AttachError, Attachment, Engine,
@@ -118,6 +118,7 @@ impl Grants {
         let config = Config {
             open_calls: OpenCalls::UNKNOWN,
             environment: EnvironmentFields::UNKNOWN,
+            namespace: Namespace::INITIAL,
             read_call_sites: 1,
             trace: 0,
             ..asked

@@ -19,12 +19,12 @@ mod rings;
 mod site;
 mod written_tables;
 
-pub use engine::{Engine, check_pid_namespace, choose_method};
+pub use engine::{Engine, choose_method};
 pub use error::AttachError;
 pub use events::{Notice, NoticeKind};
 pub use grants::{Grants, Limits};
 pub use links::Attachment;
-pub use locate::LocateError;
+pub use locate::{LocateError, PidNamespace};
 pub use method::{AttachMethod, Calibration, Refusal};
 pub use object::Tables;
 pub use observer::Observer;

@@ -6,7 +6,7 @@ use std::{
     os::fd::{AsFd as _, OwnedFd},
 };
 
-use mpiprobe_common::{EnvironmentFields, OpenCalls};
+use mpiprobe_common::{EnvironmentFields, Namespace, OpenCalls};
 use thiserror::Error;
 
 use super::{
@@ -28,10 +28,44 @@ pub enum LocateError {
     Types(#[source] io::Error),
     #[error("the kernel's types in {KERNEL_TYPES} do not tell where it keeps return addresses")]
     Unknown,
+    #[error(
+        "the kernel's types in {KERNEL_TYPES} do not tell where it keeps the numbers of processes in pid namespaces"
+    )]
+    NoNumbers,
     #[error("{0}")]
     Program(#[from] Box<AttachError>),
     #[error("cannot make an iterator over all threads: {0}")]
     Link(#[source] io::Error),
+}
+
+/// The pid namespace that this process runs in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PidNamespace {
+    /// Its numbers are the kernel's own.
+    Initial,
+    /// As in a container.
+    Own {
+        inode: u32,
+        /// As the kernel counts devices (include/linux/kdev_t.h).
+        device: u32,
+    },
+}
+
+impl PidNamespace {
+    /// Where `/proc` does not tell, it is the initial one.
+    pub fn own() -> Self {
+        // include/linux/proc_ns.h: PROC_PID_INIT_INO.
+        const INITIAL: u64 = 0xefff_fffc;
+        match rustix::fs::stat("/proc/self/ns/pid") {
+            Ok(found) if found.st_ino != INITIAL => {
+                let (major, minor) = (rustix::fs::major(found.st_dev), rustix::fs::minor(found.st_dev));
+                // Numbers of namespaces are 32 bits long (include/linux/ns_common.h).
+                u32::try_from(found.st_ino)
+                    .map_or(Self::Initial, |inode| Self::Own { inode, device: major << 20 | minor })
+            }
+            _ => Self::Initial,
+        }
+    }
 }
 
 /// What is read out of the kernel's types.
@@ -39,6 +73,8 @@ pub enum LocateError {
 pub(super) struct KernelTypes {
     pub(super) open_calls: OpenCalls,
     pub(super) environment: EnvironmentFields,
+    /// Without the namespace itself. `None`: not known.
+    numbers: Option<Namespace>,
     /// Id of the function that stands for the iterator over tasks.
     iterator: u32,
 }
@@ -66,6 +102,10 @@ impl KernelTypes {
                 field("task_struct", "mm"),
                 field("mm_struct", "env_start"),
                 field("mm_struct", "env_end"),
+                field("task_struct", "thread_pid"),
+                field("task_struct", "group_leader"),
+                field("pid", "level"),
+                field("pid", "numbers"),
                 Wanted::Function { name: "bpf_iter_task" },
             ],
         )?;
@@ -80,6 +120,10 @@ impl KernelTypes {
             task_mm,
             env_start,
             env_end,
+            thread_pid,
+            group_leader,
+            level,
+            numbers,
             Some(iterator),
         ] = found
         else {
@@ -102,7 +146,23 @@ impl KernelTypes {
             // It is read in /proc then.
             _ => EnvironmentFields::UNKNOWN,
         };
-        Some(Self { open_calls, environment, iterator })
+        let numbers = match (thread_pid, group_leader, level, numbers) {
+            (Some(task_thread_pid), Some(task_group_leader), Some(pid_level), Some(pid_numbers)) => {
+                Some(Namespace { task_thread_pid, task_group_leader, pid_level, pid_numbers, ..Namespace::INITIAL })
+            }
+            _ => None,
+        };
+        Some(Self { open_calls, environment, numbers, iterator })
+    }
+
+    /// The pid namespace that this process runs in, as the programs have to know it.
+    pub(super) fn namespace(&self, own: PidNamespace) -> Result<Namespace, LocateError> {
+        match own {
+            PidNamespace::Initial => Ok(Namespace::INITIAL),
+            PidNamespace::Own { inode, device } => {
+                self.numbers.map(|numbers| Namespace { inode, device, ..numbers }).ok_or(LocateError::NoNumbers)
+            }
+        }
     }
 }
 

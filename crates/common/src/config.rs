@@ -55,6 +55,33 @@ pub struct Config {
     pub ring_lines: u32,
     pub open_calls: OpenCalls,
     pub environment: EnvironmentFields,
+    pub namespace: Namespace,
+}
+
+/// The pid namespace whose numbers processes and threads have in the tables, and where the kernel keeps those numbers: offsets in its
+/// structures, bytes. All 0: the initial one, whose numbers the kernel itself uses.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Pod, Zeroable)]
+pub struct Namespace {
+    /// Number of its inode.
+    pub inode: u32,
+    /// Device of the inode, as the kernel counts devices (include/linux/kdev_t.h).
+    pub device: u32,
+    /// `task_struct.thread_pid`
+    pub task_thread_pid: u32,
+    /// `task_struct.group_leader`
+    pub task_group_leader: u32,
+    /// `pid.level`
+    pub pid_level: u32,
+    /// `pid.numbers`: of each namespace that the process is in, outermost first, [`Namespace::NUMBER_BYTES`].
+    pub pid_numbers: u32,
+}
+
+impl Namespace {
+    pub const INITIAL: Self =
+        Self { inode: 0, device: 0, task_thread_pid: 0, task_group_leader: 0, pid_level: 0, pid_numbers: 0 };
+    /// Size of `struct upid`, which begins with the number (include/linux/pid.h).
+    pub const NUMBER_BYTES: u32 = 16;
 }
 
 /// Where the kernel keeps the return addresses of calls whose return probe is armed: offsets in its structures, bytes.
@@ -136,6 +163,7 @@ impl Config {
         ring_lines: 0,
         open_calls: OpenCalls::UNKNOWN,
         environment: EnvironmentFields::UNKNOWN,
+        namespace: Namespace::INITIAL,
     };
 
     /// Rows of the index of statistics: one for each process, and one for each phase if there can be any.

@@ -34,7 +34,7 @@ pub mod trampoline;
 
 pub use cache_key::CacheKey;
 pub use call_cache::{CachedCall, CallCache};
-pub use config::{Config, EnvironmentFields, OpenCalls};
+pub use config::{Config, EnvironmentFields, Namespace, OpenCalls};
 pub use cookie::Cookie;
 pub use descriptor::Descriptor;
 pub use ended_thread::{EndedThread, EndedThreadKey};

@@ -74,8 +74,8 @@ pub mod register {
 
 /// Where fields of kernel structures are, by place in the program's configuration; filled in before load.
 pub mod field {
-    pub const TASK_TGID: usize = 0;
-    pub const TASK_PID: usize = 1;
+    pub const TASK_GROUP_LEADER: usize = 0;
+    pub const TASK_THREAD_PID: usize = 1;
     pub const TASK_STATE: usize = 2;
     pub const TASK_MM: usize = 3;
     pub const TASK_VOLUNTARY: usize = 4;
@@ -86,5 +86,8 @@ pub mod field {
     /// Of `thread.fsbase`.
     pub const TASK_FS_BASE: usize = 8;
     pub const MM_START_STACK: usize = 9;
-    pub const COUNT: usize = 10;
+    /// Of `struct pid`: how deep the namespace is that the process is in, and the numbers that it has in all.
+    pub const PID_LEVEL: usize = 10;
+    pub const PID_NUMBERS: usize = 11;
+    pub const COUNT: usize = 12;
 }

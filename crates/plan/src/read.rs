@@ -164,7 +164,8 @@ mod tests {
         let file = ElfFile::new(&exe).unwrap();
         let (read, parsed) = (Library::read(&file).unwrap(), Library::parse(&bytes).unwrap());
         assert_eq!(read.build_id(), parsed.build_id());
-        let symbols = |library: &Library<'_>| library.all_symbols().map(|(name, _)| name.to_owned()).collect::<Vec<_>>();
+        let symbols =
+            |library: &Library<'_>| library.all_symbols().map(|(name, _)| name.to_owned()).collect::<Vec<_>>();
         assert_eq!(symbols(&read), symbols(&parsed));
         assert_eq!(read.bytes_from(4000, 1 << 16), parsed.bytes_from(4000, 1 << 16));
         let end = bytes.len() as u64;

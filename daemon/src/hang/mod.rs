@@ -8,7 +8,6 @@ use std::{
     time::{Duration, Instant},
 };
 
-use mpiprobe_attach::check_pid_namespace;
 use mpiprobe_discover::{
     Caller, JobChoice, MpiProcess, ProcRoot, ProcRootError, ProcessError, Scanner, SelectError, Target, printable,
     privileged::is_apart, select,
@@ -187,12 +186,9 @@ fn capture() -> Result<Capture, CaptureError> {
     if is_apart() {
         return Capture::without_stopping(limits);
     }
-    let refused = match check_pid_namespace().map_err(|error| error.to_string()) {
-        Ok(()) => match Capture::without_stopping(limits) {
-            Ok(capture) => return Ok(capture),
-            Err(error) => error.to_string(),
-        },
-        Err(error) => error,
+    let refused = match Capture::without_stopping(limits) {
+        Ok(capture) => return Ok(capture),
+        Err(error) => error.to_string(),
     };
     say(format_args!("each thread is stopped for a moment, which timed waits may notice, because of this: {refused}"));
     Ok(Capture::by_stopping(limits))

@@ -1,6 +1,6 @@
 //! The programs in the kernel and their tables, as an observation has them loaded.
 
-use mpiprobe_attach::{AttachError, Engine, Observer, choose_method, possible_processors};
+use mpiprobe_attach::{AttachError, AttachMethod, Engine, Observer, PidNamespace, choose_method, possible_processors};
 use mpiprobe_common::{Config, Descriptor, config::COMM_LENGTH, tables};
 use mpiprobe_discover::{Caller, Target};
 use mpiprobe_functions::FunctionId;
@@ -29,7 +29,7 @@ impl Kernel {
     pub(super) fn load(options: &Options, sizes: Sizes, caller: &Caller, is_job: bool) -> Result<Self, SessionError> {
         let mut engine = choose_method(&config(options, sizes, caller, is_job), options.method)?;
         // A job's libraries are probed before there is a process, and so for everybody.
-        if !caller.may_trace_all && (is_job || !engine.can_scope()) {
+        if reaches_own_only(&engine, caller) && (is_job || !engine.can_scope()) {
             return Err(AttachError::OthersProcesses { method: engine.method, is_job }.into());
         }
         let counted = counted(options.functions, options.ignore_pcontrol);
@@ -46,6 +46,13 @@ impl Kernel {
         engine.watch_processes()?;
         Ok(Self { engine, observer })
     }
+}
+
+/// Whether probes may be on libraries for targets only: those of others are not ours to put them on, or others cannot even be seen, and
+/// what return probes are armed in must be known.
+pub(super) fn reaches_own_only(engine: &Engine, caller: &Caller) -> bool {
+    let sees_all = engine.method == AttachMethod::Session || PidNamespace::own() == PidNamespace::Initial;
+    !caller.may_trace_all || !sees_all
 }
 
 fn config(options: &Options, sizes: Sizes, caller: &Caller, is_job: bool) -> Config {

@@ -2,7 +2,7 @@
 
 use std::{fs::File, path::Path, time::Instant};
 
-use mpiprobe_attach::{AttachError, Observer, Targets as AllowList, begin_job, check_pid_namespace};
+use mpiprobe_attach::{AttachError, Observer, Targets as AllowList, begin_job};
 use mpiprobe_discover::{
     Caller, Finding, MpiLibrary, MpiProcess, ProcRoot, ReturnRisk, Scanner, mappings::FileId, printable,
 };
@@ -22,7 +22,7 @@ use super::{
     functions::counted,
     host,
     jobs::ChosenJobs,
-    kernel::{Kernel, room},
+    kernel::{Kernel, reaches_own_only, room},
     notices::Notices,
     options::Options,
     probe_error::ProbeError,
@@ -67,8 +67,6 @@ pub(super) struct Observation {
 impl Observation {
     /// Finds the targets, loads the programs and attaches them. On an error nothing stays attached.
     pub(super) fn begin(options: &Options) -> Result<Self, SessionError> {
-        // Before anything is looked for: the numbers that are named there are not those that are seen here.
-        check_pid_namespace()?;
         Self::begin_for(options, Caller::current()?, |_| Ok(()))
     }
 
@@ -122,7 +120,7 @@ impl Observation {
     /// Everything loaded, and nobody observed.
     fn load(options: &Options, sizes: Sizes, targets: Targets, is_job: bool) -> Result<Self, SessionError> {
         let kernel = Kernel::load(options, sizes, targets.scanner.caller(), is_job)?;
-        let only_own = !targets.scanner.caller().may_trace_all;
+        let only_own = reaches_own_only(&kernel.engine, targets.scanner.caller());
         let mut coverage = Coverage::new(options, is_job);
         coverage.scope_to_processes(only_own);
         // Before anybody can call.

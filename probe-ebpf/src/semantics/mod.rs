@@ -21,7 +21,7 @@ mod tables;
 mod topology;
 mod user;
 
-use aya_ebpf::{EbpfContext, helpers::bpf_get_current_pid_tgid};
+use aya_ebpf::EbpfContext;
 use mpiprobe_common::{
     Amount, Descriptor, FUNCTION_SLOTS, Layout, Loss, ThreadState, Volume,
     tables::Stage,
@@ -39,6 +39,7 @@ use mpiprobe_common::{
 };
 
 use crate::{
+    current,
     apart::given,
     atomic::{add, from_here_on, raise},
     call::Outcome,
@@ -422,7 +423,7 @@ fn add_unknown(stats_plus_1: u32, flow_plus_1: u32) {
 /// The current thread, and what its completed call is to be understood by.
 #[inline(always)]
 fn completed() -> Option<(&'static mut ThreadState, &'static Descriptor, &'static Layout)> {
-    let thread = thread::known(bpf_get_current_pid_tgid())?;
+    let thread = thread::known(current::id())?;
     // SAFETY: map value pointers. Only the thread itself writes its state while it runs; the daemon writes descriptors before
     // anything is attached, and a layout as a whole.
     unsafe {

@@ -18,6 +18,7 @@ mod joining;
 mod kills;
 mod layers;
 mod libraries;
+mod namespaces;
 mod nodes;
 mod odd;
 mod output;
@@ -60,6 +61,7 @@ fn main() {
             attach_methods::tests(mpi),
             layers::tests(mpi),
             libraries::tests(mpi),
+            namespaces::tests(mpi),
             nodes::tests(mpi),
             odd::tests(mpi),
             output::tests(mpi),

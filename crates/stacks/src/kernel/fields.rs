@@ -24,29 +24,48 @@ pub(crate) fn read() -> Result<Fields, CaptureError> {
 fn parse(bytes: &[u8]) -> Option<Fields> {
     let of = |structure, field| Wanted::Field { structure, field };
     let task = |field| of("task_struct", field);
-    let [tgid, pid, state, old_state, mm, voluntary, involuntary, entity, run, on_cpu, thread, fs_base, stack] =
-        btf::find(
-            bytes,
-            [
-                task("tgid"),
-                task("pid"),
-                task("__state"),
-                task("state"),
-                task("mm"),
-                task("nvcsw"),
-                task("nivcsw"),
-                task("se"),
-                of("sched_entity", "sum_exec_runtime"),
-                task("on_cpu"),
-                task("thread"),
-                of("thread_struct", "fsbase"),
-                of("mm_struct", "start_stack"),
-            ],
-        )?;
+    let [
+        leader,
+        thread_pid,
+        level,
+        numbers,
+        state,
+        old_state,
+        mm,
+        voluntary,
+        involuntary,
+        entity,
+        run,
+        on_cpu,
+        thread,
+        fs_base,
+        stack,
+    ] = btf::find(
+        bytes,
+        [
+            task("group_leader"),
+            task("thread_pid"),
+            of("pid", "level"),
+            of("pid", "numbers"),
+            task("__state"),
+            task("state"),
+            task("mm"),
+            task("nvcsw"),
+            task("nivcsw"),
+            task("se"),
+            of("sched_entity", "sum_exec_runtime"),
+            task("on_cpu"),
+            task("thread"),
+            of("thread_struct", "fsbase"),
+            of("mm_struct", "start_stack"),
+        ],
+    )?;
     let mut fields = [0; field::COUNT];
     let found = [
-        (field::TASK_TGID, tgid),
-        (field::TASK_PID, pid),
+        (field::TASK_GROUP_LEADER, leader),
+        (field::TASK_THREAD_PID, thread_pid),
+        (field::PID_LEVEL, level),
+        (field::PID_NUMBERS, numbers),
         // Its name until kernel 5.14.
         (field::TASK_STATE, state.or(old_state)),
         (field::TASK_MM, mm),

@@ -2,7 +2,7 @@
 
 use std::error::Error;
 
-use mpiprobe_attach::{AttachError, AttachMethod, Calibration, Tables, choose_method};
+use mpiprobe_attach::{AttachError, AttachMethod, Calibration, PidNamespace, Tables, choose_method};
 use mpiprobe_common::Config;
 use mpiprobe_model::Check;
 use serde_json::json;
@@ -61,11 +61,16 @@ fn is_of_one_rung(error: &AttachError) -> bool {
 
 /// What every method needs: the error is that of the first attempt.
 fn basics(error: Option<&AttachError>, rights: &Rights) -> Vec<Check> {
-    if let Some(error @ AttachError::PidNamespace) = error {
+    if let Some(error @ AttachError::PidNamespace(_)) = error {
         return vec![Check::failed_by("pid-namespace", error)];
     }
     let error = error.filter(|error| !is_of_one_rung(error));
-    let namespace = Check::ok("pid-namespace", "the initial one: process ids are the kernel's");
+    let namespace = match PidNamespace::own() {
+        PidNamespace::Initial => Check::ok("pid-namespace", "the initial one: process ids are the kernel's"),
+        PidNamespace::Own { .. } => {
+            Check::ok("pid-namespace", "one of its own: processes in it are seen, by the numbers that they have in it")
+        }
+    };
     match error {
         None => vec![namespace, Check::ok("bpf-object", "tables and programs load"), process_events(rights)],
         Some(error) => vec![namespace, bpf_refused("bpf-object", "the BPF object does not load", error, rights)],
@@ -194,6 +199,7 @@ fn root_cause(error: &AttachError) -> String {
 mod tests {
     use std::io;
 
+    use mpiprobe_attach::LocateError;
     use mpiprobe_model::Verdict;
 
     use super::*;
@@ -242,7 +248,7 @@ mod tests {
 
     #[test]
     fn a_container_is_told_apart_from_missing_rights() {
-        let checks = basics(Some(&AttachError::PidNamespace), &rights(0));
+        let checks = basics(Some(&AttachError::PidNamespace(Box::new(LocateError::NoNumbers))), &rights(0));
         assert_eq!(checks.len(), 1);
         assert_eq!((checks[0].name, checks[0].verdict), ("pid-namespace", Verdict::Failed));
         assert!(checks[0].fix.as_ref().unwrap().starts_with("Run it on the host"));

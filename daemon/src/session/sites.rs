@@ -1,7 +1,7 @@
 //! Where in their source the observed processes call MPI.
 
 use std::{
-    collections::HashMap,
+    collections::{HashMap, HashSet},
     fmt,
     os::unix::fs::FileExt as _,
     time::{Duration, Instant},
@@ -24,6 +24,8 @@ pub(super) type OpenBehindLayers = HashMap<(u32, u32), (u64, u64)>;
 pub(super) struct Sites {
     modules: Modules,
     maps: HashMap<u32, AddressMap>,
+    /// Slots of processes that were about to end when they were looked at: something may be missing.
+    cut_short: HashSet<u32>,
     naming: Naming,
     /// Until when names are waited for; those that come later are shown the next time.
     patient_until: Option<Instant>,
@@ -57,9 +59,16 @@ impl Sites {
     }
 
     /// Notes what a process has mapped. Of one that has ended meanwhile, addresses stay numbers.
+    ///
+    /// One that ends has nothing mapped any more, from one line of `/proc/PID/maps` to the next; it has no executable either then.
     pub(super) fn add(&mut self, slot: u32, process: &Process) {
         if let Ok(map) = AddressMap::of(process, &mut self.modules) {
             self.maps.insert(slot, map);
+            if process.executable().is_ok() {
+                self.cut_short.remove(&slot);
+            } else {
+                self.cut_short.insert(slot);
+            }
         }
     }
 
@@ -68,16 +77,18 @@ impl Sites {
     pub(super) fn add_noted(&mut self, slot: u32, list: &[u8], began_unix_ns: u64) {
         let map = AddressMap::noted(list, began_unix_ns, &mut self.modules);
         self.maps.insert(slot, map);
+        self.cut_short.remove(&slot);
     }
 
-    /// Whether nothing is known of a process's code.
+    /// Whether nothing is known of a process's code, or perhaps not all.
     pub(super) fn lack(&self, slot: u32) -> bool {
-        !self.maps.contains_key(&slot)
+        !self.maps.contains_key(&slot) || self.cut_short.contains(&slot)
     }
 
     /// Lets go of the files of a process that has ended.
     pub(super) fn forget(&mut self, slot: u32) {
         self.maps.remove(&slot);
+        self.cut_short.remove(&slot);
     }
 
     /// The code of a process.
@@ -143,5 +154,36 @@ impl Sites {
             Some(layer) => format!("{name} ({layer} layer, caller unknown)"),
             None => name,
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::Command;
+
+    use mpiprobe_discover::ProcRoot;
+    use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
+
+    use super::*;
+
+    /// Of a process that ends while it is looked at, what it has noted itself is asked for.
+    #[test]
+    fn what_a_process_has_no_more_is_not_taken_for_what_it_had() {
+        let mut sites = Sites::default();
+        let own = Process::open(&ProcRoot::system().unwrap(), std::process::id()).unwrap();
+        sites.add(0, &own);
+        assert!(!sites.lack(0) && sites.lack(1));
+
+        let mut child = Command::new("true").spawn().unwrap();
+        let ended = Process::open(&ProcRoot::system().unwrap(), child.id()).unwrap();
+        // It stays as a zombie, whose mappings can be read and are none.
+        waitid(WaitId::Pid(Pid::from_child(&child)), WaitIdOptions::EXITED | WaitIdOptions::NOWAIT).unwrap();
+        sites.add(1, &ended);
+        assert!(sites.lack(1));
+        child.wait().unwrap();
+        let address = std::ptr::from_ref(&sites).addr() as u64;
+        assert!(sites.call_site(0, address, None, true).is_some());
+        sites.add_noted(1, &std::fs::read("/proc/self/maps").unwrap(), 0);
+        assert!(!sites.lack(1));
     }
 }

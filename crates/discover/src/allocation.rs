@@ -158,6 +158,11 @@ impl Allocation {
         said.into_iter().filter_map(|(manager, id, part)| Self::new(manager, id?, part, KnownBy::Hint))
     }
 
+    /// Whether it is known by the number that people call it by. Slurm has names for jobs as well, and both may be known of one.
+    pub(crate) fn has_number(&self) -> bool {
+        self.id.bytes().all(|byte| byte.is_ascii_digit())
+    }
+
     /// Whether somebody who types `text` may mean this: the id, with or without manager and part.
     pub fn is_meant_by(&self, text: &str) -> bool {
         let text = match text.split_once(':') {

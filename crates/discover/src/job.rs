@@ -119,8 +119,7 @@ impl Job {
 /// Its number, whatever else the batch system calls it.
 fn slurm_job(allocations: &[Allocation]) -> Option<String> {
     let mut of_slurm = allocations.iter().filter(|allocation| allocation.manager == Manager::Slurm);
-    let number = |one: &&Allocation| one.id.bytes().all(|byte| byte.is_ascii_digit());
-    of_slurm.clone().find(number).or_else(|| of_slurm.next()).map(|one| one.id.clone())
+    of_slurm.clone().find(|one| one.has_number()).or_else(|| of_slurm.next()).map(|one| one.id.clone())
 }
 
 impl JobRank {

@@ -91,7 +91,7 @@ fn named(
     // By its number if that is known, which is in the tables of processes that count themselves and have ended, too.
     let slurm_step = || {
         let steps = || allocations.iter().filter(|one| one.manager == Manager::Slurm && one.part.is_some());
-        let number = steps().find(|one| one.id.bytes().all(|byte| byte.is_ascii_digit()));
+        let number = steps().find(|one| one.has_number());
         let step = number.or_else(|| steps().next())?;
         Some(format!("slurm:{}.{}", step.id, step.part.as_deref()?))
     };

@@ -4,7 +4,7 @@ use std::io::Write;
 
 use mpiprobe_trace::{
     Event, LocationId,
-    store::{Definition, FlightBuffer, TraceWriter, WriteError},
+    store::{Definition, TraceWriter, WriteError},
 };
 
 /// Whoever is given events by numbers of their processes, as they are written.
@@ -35,19 +35,5 @@ impl<W: Write> Output for TraceWriter<W> {
 
     fn dropped(&self, location: LocationId) -> u64 {
         Self::dropped(self, location)
-    }
-}
-
-impl Output for FlightBuffer {
-    fn define(&mut self, definition: Definition) {
-        Self::define(self, definition);
-    }
-
-    fn push(&mut self, location: LocationId, event: &Event) -> Result<(), WriteError> {
-        Self::push(self, location, event)
-    }
-
-    fn dropped(&self, _location: LocationId) -> u64 {
-        0
     }
 }

@@ -257,10 +257,7 @@ fn slurm_job(named: Option<&str>) -> Option<String> {
 
 /// What is observed for a front end on another node: by whatever is possible here.
 fn for_another_node(request: &Request) -> Result<Options, String> {
-    let pairs = form_urlencoded::parse(request.query.as_bytes());
-    let words =
-        pairs.map(|(name, value)| if value.is_empty() { format!("--{name}") } else { format!("--{name}={value}") });
-    let asked = parse_observation(words.collect())?;
+    let asked = parse_observation(service::words_of_query(&request.query))?;
     let engine = EngineChoice::from_str(&request.engine, false)?;
     let service = ByService { socket: socket(None), is_named: false, query: query_of(&asked) };
     Ok(Options { engine, service: Some(service), ..asked })

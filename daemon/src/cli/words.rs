@@ -161,14 +161,7 @@ fn add_targets(query: &mut Serializer<'_, String>, target: &Target, jobs: &JobCh
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn words(query: &str) -> Vec<String> {
-        let pairs = form_urlencoded::parse(query.as_bytes());
-        let word = |(name, value): (std::borrow::Cow<'_, str>, std::borrow::Cow<'_, str>)| {
-            if value.is_empty() { format!("--{name}") } else { format!("--{name}={value}") }
-        };
-        pairs.map(word).collect()
-    }
+    use crate::service::words_of_query;
 
     fn typed(words: &[&str]) -> Options {
         let arguments = Arguments::try_parse_from(["mpiprobe"].iter().chain(words)).unwrap();
@@ -197,7 +190,7 @@ mod tests {
             ],
         ] {
             let asked = typed(asked);
-            let arrived = parse_observation(words(&query_of(&asked))).unwrap();
+            let arrived = parse_observation(words_of_query(&query_of(&asked))).unwrap();
             let expected = Options { duration: None, json: true, is_thrifty: true, ..asked };
             assert_eq!(format!("{arrived:?}"), format!("{expected:?}"));
         }
@@ -211,7 +204,7 @@ mod tests {
             let arguments = Arguments::try_parse_from(["mpiprobe", "hang"].iter().chain(asked)).unwrap();
             let Some(Command::Hang(typed)) = &arguments.command else { panic!("{asked:?}") };
             let asked = asked_hang(typed);
-            assert_eq!(parse_hang(words(&query_of_hang(&asked))).unwrap(), asked);
+            assert_eq!(parse_hang(words_of_query(&query_of_hang(&asked))).unwrap(), asked);
         }
     }
 

@@ -173,7 +173,7 @@ impl Service {
             Ok(client) => client,
             Err(why) => return failed(StatusCode::FORBIDDEN, why),
         };
-        let words = || words(request.uri().query().unwrap_or_default());
+        let words = || words_of_query(request.uri().query().unwrap_or_default());
         let path: Vec<&str> = request.uri().path().split('/').skip(1).collect();
         match (request.method(), path.as_slice()) {
             (&Method::GET, ["v1", "jobs"]) => self.jobs(client).await,
@@ -391,7 +391,7 @@ impl Body for Stream {
 }
 
 /// `?pid-of=ring&traffic` as what would be typed.
-fn words(query: &str) -> Vec<String> {
+pub(crate) fn words_of_query(query: &str) -> Vec<String> {
     let pairs = form_urlencoded::parse(query.as_bytes());
     pairs
         .map(|(name, value)| if value.is_empty() { format!("--{name}") } else { format!("--{name}={value}") })

@@ -23,6 +23,7 @@ mod worker;
 
 pub use configuration::Configuration;
 pub use error::ServiceError;
+pub(crate) use http::words_of_query;
 pub use http::{Parse, ParseHang};
 pub use jobs::{Family, GroupSummary, JobSummary, OpenCall, families};
 pub use supervisor::run;

@@ -159,7 +159,7 @@ impl Sites {
 
 #[cfg(test)]
 mod tests {
-    use std::process::Command;
+    use std::process::{Command, Stdio};
 
     use mpiprobe_discover::ProcRoot;
     use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
@@ -174,8 +174,10 @@ mod tests {
         sites.add(0, &own);
         assert!(!sites.lack(0) && sites.lack(1));
 
-        let mut child = Command::new("true").spawn().unwrap();
+        // It lives until its input ends.
+        let mut child = Command::new("cat").stdin(Stdio::piped()).spawn().unwrap();
         let ended = Process::open(&ProcRoot::system().unwrap(), child.id()).unwrap();
+        drop(child.stdin.take());
         // It stays as a zombie, whose mappings can be read and are none.
         waitid(WaitId::Pid(Pid::from_child(&child)), WaitIdOptions::EXITED | WaitIdOptions::NOWAIT).unwrap();
         sites.add(1, &ended);

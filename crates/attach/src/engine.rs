@@ -9,7 +9,7 @@ use std::{
 };
 
 use aya::EbpfLoader;
-use mpiprobe_common::{Config, Cookie};
+use mpiprobe_common::{Config, Cookie, Namespace};
 
 use super::{
     AttachError, AttachMethod, Attachment, Calibration, ProbeSite, Refusal, Scope, Tables,
@@ -105,27 +105,31 @@ fn load_resident(tables: &Tables, method: AttachMethod) -> Option<Program> {
 /// The tables, and what finds call sites of open calls. Where that does not work, every call that may wait reads its own.
 fn load(config: &Config) -> Result<(Tables, Option<Locator>), AttachError> {
     let (types, loader) = types_and_loader();
-    let own = PidNamespace::own();
+    let config = &Config { namespace: namespace_of_targets(&types)?, ..*config };
     let located = types.and_then(|types| {
-        let found = Config {
-            open_calls: types.open_calls,
-            environment: types.environment,
-            namespace: types.namespace(own)?,
-            read_call_sites: 0,
-            ..*config
-        };
+        let found =
+            Config { open_calls: types.open_calls, environment: types.environment, read_call_sites: 0, ..*config };
         let tables = Tables::load_by(loader, &found).map_err(Box::new)?;
         let locator = Locator::new(&tables, &types)?;
         Ok((tables, locator))
     });
     match located {
         Ok((tables, locator)) => Ok((tables, Some(locator))),
-        // There the programs would take processes for others.
-        Err(reason) if own != PidNamespace::Initial => Err(AttachError::PidNamespace(Box::new(reason))),
         Err(reason) => {
             tracing::info!("call sites are read at every call, which makes calls dearer: {reason}");
             Ok((Tables::load(config)?, None))
         }
+    }
+}
+
+/// By what numbers the programs know processes. Within a pid namespace of its own mpiprobe cannot do without the kernel's types: the
+/// programs would take processes for others.
+fn namespace_of_targets(types: &Result<KernelTypes, LocateError>) -> Result<Namespace, AttachError> {
+    let own = PidNamespace::own();
+    match types {
+        Ok(types) => types.namespace(own).map_err(|reason| AttachError::PidNamespace(reason.to_string())),
+        Err(_) if own == PidNamespace::Initial => Ok(Namespace::INITIAL),
+        Err(reason) => Err(AttachError::PidNamespace(reason.to_string())),
     }
 }
 

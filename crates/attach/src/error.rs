@@ -88,7 +88,7 @@ pub enum AttachError {
         "mpiprobe runs in a pid namespace of its own (a container), where process ids are not the kernel's, and targets cannot be \
          told apart: {0}\n  Run it on the host, or in a container with the host's pid namespace (--pid=host)."
     )]
-    PidNamespace(Box<dyn std::error::Error + Send + Sync>),
+    PidNamespace(String),
     /// Of the process of the service that has the rights, in its words.
     #[error("{message}")]
     Apart { message: String, errno: Option<i32> },

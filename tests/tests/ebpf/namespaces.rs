@@ -6,7 +6,7 @@ use std::process::Command;
 
 use libtest_mimic::{Failed, Trial};
 use mpiprobe_tests::check::{expect_counts, functions};
-use mpiprobe_tests::profiler::binary;
+use mpiprobe_tests::profiler::{Copy, binary};
 use mpiprobe_tests::truth::Snapshot;
 use mpiprobe_tests::{Job, Mpi, Profile, Profiler, Requirement, program, requirement};
 use rustix::fs::{CWD, FileType, Mode, mknodat};
@@ -27,11 +27,16 @@ pub(crate) fn tests(mpi: Mpi) -> Vec<Trial> {
         Requirement::Mpi(mpi),
         Requirement::Command("unshare"),
         Requirement::Command("nsenter"),
+        Requirement::Command("setpriv"),
     ];
     let trial = |name: &str, test: fn(Mpi) -> Result<(), Failed>| {
         requirement::trial(format!("{}::{name}", mpi.id()), &needs, move || test(mpi))
     };
-    vec![trial("attached_within_a_pid_namespace", attached), trial("run_within_a_pid_namespace", run)]
+    vec![
+        trial("attached_within_a_pid_namespace", attached),
+        trial("run_within_a_pid_namespace", run),
+        trial("rights_that_lack_within_a_pid_namespace_are_told_as_elsewhere", without_rights),
+    ]
 }
 
 /// From before main, and from mid-run on; and a look at stacks meanwhile.
@@ -83,6 +88,21 @@ fn run(mpi: Mpi) -> Result<(), Failed> {
     let profile = job.profile()?;
     assert!(profile.complete, "{:?}", profile.incomplete_because);
     judge(&profile, &job.snapshot()?, None)
+}
+
+/// Whoever owns nothing (`nobody`).
+const USER: &str = "65534";
+
+/// It is not the namespace that is in the way.
+fn without_rights(_: Mpi) -> Result<(), Failed> {
+    let copy = Copy::new()?;
+    let [unshare, namespaces @ ..] = UNSHARE;
+    let mut command = Command::new(unshare);
+    command.args(namespaces).args(["setpriv", "--reuid", USER, "--regid", USER, "--clear-groups"]);
+    let ended = command.arg(copy.path()).arg("doctor").current_dir("/").output()?;
+    let said = String::from_utf8_lossy(&ended.stdout);
+    assert!(["ok    pid-namespace", "FAIL  bpf-object", "CAP_BPF"].iter().all(|part| said.contains(part)), "{said}");
+    Ok(())
 }
 
 /// mpiprobe in the namespaces of a process.

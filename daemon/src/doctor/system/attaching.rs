@@ -248,7 +248,7 @@ mod tests {
 
     #[test]
     fn a_container_is_told_apart_from_missing_rights() {
-        let checks = basics(Some(&AttachError::PidNamespace(Box::new(LocateError::NoNumbers))), &rights(0));
+        let checks = basics(Some(&AttachError::PidNamespace(LocateError::NoNumbers.to_string())), &rights(0));
         assert_eq!(checks.len(), 1);
         assert_eq!((checks[0].name, checks[0].verdict), ("pid-namespace", Verdict::Failed));
         assert!(checks[0].fix.as_ref().unwrap().starts_with("Run it on the host"));

@@ -13,8 +13,8 @@ use aya_ebpf::{
     maps::{Array, HashMap},
 };
 use mpiprobe_common::{Namespace, stacks::{
-    AFTER, BEFORE, BEGAN, COPIED, ENDED, FS_BASE, HAS_REGISTERS, ID, PAGE_BYTES, PAGES, Page, REGISTER_WORDS, REGISTERS, Record,
-    SLOTS, STACK, STATE, field, progress, register,
+    AFTER, BEFORE, BEGAN, COPIED, ENDED, FS_BASE, HAS_REGISTERS, ID, MOST_RETURNS, PAGE_BYTES, PAGES, Page, REGISTER_WORDS, REGISTERS,
+    RETURNS, Record, SLOTS, STACK, STATE, field, progress, register,
 }};
 
 /// Where fields of the kernel's structures are; set by the loader, which rewrites it behind the compiler's back.
@@ -78,6 +78,7 @@ fn look_at(task: *mut task_struct) {
             note(STACK, start);
             let above = [fs_base, word(mm, field::MM_START_STACK)];
             note(COPIED, copy(task, slot, start, end(sp, above)).into());
+            note_returns(task, note);
         }
     }
     note_progress(task, AFTER, note);
@@ -126,6 +127,27 @@ fn copy(task: *mut task_struct, slot: u32, start: u64, end: u64) -> u32 {
         copied = page + 1;
     }
     copied
+}
+
+/// Return addresses that are not on the stack, because return probes are armed.
+#[inline(always)]
+fn note_returns(task: *mut task_struct, note: impl Fn(usize, u64)) {
+    if offset(field::TASK_UTASK) == 0 {
+        return;
+    }
+    let utask = word(task as u64, field::TASK_UTASK);
+    if utask == 0 {
+        return;
+    }
+    let mut instance = word(utask, field::UTASK_RETURN_INSTANCES);
+    for index in 0..MOST_RETURNS {
+        if instance == 0 {
+            break;
+        }
+        note(RETURNS + 2 * index, word(instance, field::INSTANCE_STACK));
+        note(RETURNS + 2 * index + 1, word(instance, field::INSTANCE_RETURN_ADDRESS));
+        instance = word(instance, field::INSTANCE_NEXT);
+    }
 }
 
 #[inline(always)]

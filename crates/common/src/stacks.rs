@@ -9,7 +9,7 @@ pub const PAGE_BYTES: usize = 4096;
 pub const PAGES: u32 = 16;
 
 /// Words that are noted of a thread.
-pub const WORDS: usize = 40;
+pub const WORDS: usize = 64;
 /// One thread, as noted.
 pub type Record = [u64; WORDS];
 /// One page of a stack, in words.
@@ -36,6 +36,11 @@ pub const AFTER: usize = 12;
 pub const REGISTERS: usize = 16;
 /// Words of that on x86-64.
 pub const REGISTER_WORDS: usize = 21;
+/// Return addresses that the kernel has replaced on the stack, for return probes of anybody: where each is, and what belongs there; the
+/// probe that was armed last comes first. An address of 0 is the end.
+pub const RETURNS: usize = 40;
+/// Those of MPI calls within each other, of tools before MPI and of functions that call them.
+pub const MOST_RETURNS: usize = 12;
 
 /// Places of what tells of progress, from [`BEFORE`] and [`AFTER`].
 pub mod progress {
@@ -89,5 +94,11 @@ pub mod field {
     /// Of `struct pid`: how deep the namespace is that the process is in, and the numbers that it has in all.
     pub const PID_LEVEL: usize = 10;
     pub const PID_NUMBERS: usize = 11;
-    pub const COUNT: usize = 12;
+    /// Of `struct uprobe_task` and `struct return_instance` (include/linux/uprobes.h); 0, all of them, in a kernel without uprobes.
+    pub const TASK_UTASK: usize = 12;
+    pub const UTASK_RETURN_INSTANCES: usize = 13;
+    pub const INSTANCE_STACK: usize = 14;
+    pub const INSTANCE_RETURN_ADDRESS: usize = 15;
+    pub const INSTANCE_NEXT: usize = 16;
+    pub const COUNT: usize = 17;
 }

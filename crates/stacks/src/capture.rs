@@ -8,7 +8,7 @@ use std::{
 
 use crate::{
     CaptureError,
-    copy::{Certainty, Progress, State, SystemCall, ThreadCopy, Way},
+    copy::{Certainty, Progress, Replaced, State, SystemCall, ThreadCopy, Way},
     kernel::{
         iterator::{CopiedThread, Iterator},
         sample, stop,
@@ -116,11 +116,13 @@ fn copy(
     let mut doubtful: Vec<ThreadCopy> = Vec::new();
     for attempt in 0..TRIES {
         let mut moved = Vec::new();
+        let mut replaced = HashMap::new();
         for some in left.chunks(Iterator::MOST) {
             // A number may have been given to another process's thread meanwhile.
             let found = iterator.look(some)?;
             let found = found.into_iter().filter(|found| processes.get(&found.tid) == Some(&found.pid));
             for found in found {
+                replaced.insert(found.tid, found.replaced.clone());
                 let copy = thread_copy(found);
                 if copy.certainty == Certainty::Exact { captured.threads.push(copy) } else { moved.push(copy) }
             }
@@ -129,7 +131,11 @@ fn copy(
         if !on_cpu.is_empty() {
             match sample::take(&on_cpu, SAMPLE_PATIENCE) {
                 Ok(samples) => {
-                    for sample in samples {
+                    keep_lasting(iterator, &mut replaced)?;
+                    for mut sample in samples {
+                        if let Some(replaced) = replaced.get(&sample.tid) {
+                            replaced.put_back(&mut sample.stack);
+                        }
                         let place = moved.iter().position(|copy| (copy.pid, copy.tid) == (sample.pid, sample.tid));
                         let Some(place) = place else { continue };
                         let copy = moved.swap_remove(place);
@@ -153,6 +159,20 @@ fn copy(
         }
     }
     captured.threads.extend(doubtful);
+    Ok(())
+}
+
+/// A sample is of a moment between two looks: of return addresses that probes have replaced, those are believed that both have found.
+fn keep_lasting(iterator: &mut Iterator, replaced: &mut HashMap<u32, Replaced>) -> Result<(), CaptureError> {
+    replaced.retain(|_, replaced| !replaced.0.is_empty());
+    let threads: Vec<u32> = replaced.keys().copied().collect();
+    for some in threads.chunks(Iterator::MOST) {
+        for found in iterator.look(some)? {
+            if let Some(replaced) = replaced.get_mut(&found.tid) {
+                replaced.0.retain(|word| found.replaced.0.contains(word));
+            }
+        }
+    }
     Ok(())
 }
 

@@ -1,5 +1,6 @@
 //! What a look at one thread has brought.
 
+use mpiprobe_common::trampoline::is_return_trampoline;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -24,6 +25,13 @@ impl Stack {
         self.bytes.get(from..)?.first_chunk().map(|bytes| u64::from_le_bytes(*bytes))
     }
 
+    fn set_word(&mut self, address: u64, word: u64) {
+        let from = address.checked_sub(self.start).and_then(|from| usize::try_from(from).ok());
+        if let Some(place) = from.and_then(|from| self.bytes.get_mut(from..)?.first_chunk_mut()) {
+            *place = word.to_le_bytes();
+        }
+    }
+
     pub fn is_empty(&self) -> bool {
         self.bytes.is_empty()
     }
@@ -31,6 +39,23 @@ impl Stack {
     /// The first address that was not copied any more.
     pub fn end(&self) -> u64 {
         self.start.saturating_add(self.bytes.len() as u64)
+    }
+}
+
+/// Return addresses that the kernel has replaced on a stack by that of its trampoline, for return probes of anybody: where each is, and
+/// what belongs there, beginning with the probe that was armed last.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Replaced(pub(crate) Vec<(u64, u64)>);
+
+impl Replaced {
+    /// A function that was entered by a jump from another one that is probed, too, has that one's frame: what belongs there is told by
+    /// the one that was armed first.
+    pub(crate) fn put_back(&self, stack: &mut Stack) {
+        for (address, original) in &self.0 {
+            if stack.word(*address).is_some_and(is_return_trampoline) {
+                stack.set_word(*address, *original);
+            }
+        }
     }
 }
 

@@ -5,6 +5,8 @@
 
 use std::{collections::HashMap, sync::Arc};
 
+use mpiprobe_common::trampoline::is_return_trampoline;
+
 use crate::callsites::{Cfa, FrameRules, Module, ModuleAddress, Rule};
 use gimli::{EndianSlice, Evaluation, EvaluationResult, Expression, Location, Value};
 use schemars::JsonSchema;
@@ -98,6 +100,10 @@ impl Unwinder {
         let end = loop {
             let Some(ip) = registers.ip() else { break End::Unread };
             let at = locate(if is_exact { ip.wrapping_add(1) } else { ip });
+            if !is_exact && is_return_trampoline(ip) && at.module.path().starts_with('[') {
+                // A return probe of somebody's is armed: only the kernel knows where this leads.
+                break End::Unread;
+            }
             frames.push(Frame { at: at.clone(), registers, by });
             if frames.len() >= MAX_FRAMES {
                 break End::Limit;

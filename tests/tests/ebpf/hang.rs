@@ -36,6 +36,7 @@ pub(crate) fn tests(mpi: Mpi) -> Vec<Trial> {
     let others = vec![
         trial(mpi, Language::C, "ranks_that_are_not_in_mpi_are_said_to_do_what_they_do", outside),
         trial(mpi, Language::C, "a_job_that_goes_on_does_not_hang", goes_on),
+        trial(mpi, Language::C, "hung_ranks_that_are_observed_are_found_where_they_are", while_observed),
         requirement::trial(own, &needs, move || without_rights(mpi)),
     ];
     in_c.chain(others).collect()
@@ -81,6 +82,17 @@ fn in_c(mpi: Mpi, options: &'static [&'static str]) -> Result<(), Failed> {
     }
     assert_eq!(answer["stopped"], false);
     expect_documented(&answer);
+    Ok(())
+}
+
+/// Return probes have put an address of their own in the place of those that lead to the program.
+fn while_observed(mpi: Mpi) -> Result<(), Failed> {
+    let job = Job::builder(mpi, program::HANG).ranks(4).own_name().run_by("ebpf", [] as [&str; 0])?.spawn()?;
+    let expected = [(0, "MPI_Barrier"), (1, "MPI_Recv"), (2, "MPI_Barrier"), (3, "MPI_Barrier")];
+    let answer = answer(&job, &[], |answer| is_hung_in(answer, &expected))?;
+    assert!(is_hung_in(&answer, &expected), "{answer}");
+    let calls = calls(&answer);
+    assert!(calls.iter().all(|(_, function, site)| *site == place(function)), "{calls:?}");
     Ok(())
 }
 

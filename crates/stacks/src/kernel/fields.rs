@@ -40,6 +40,11 @@ fn parse(bytes: &[u8]) -> Option<Fields> {
         thread,
         fs_base,
         stack,
+        utask,
+        instances,
+        instance_stack,
+        instance_return_address,
+        instance_next,
     ] = btf::find(
         bytes,
         [
@@ -58,6 +63,11 @@ fn parse(bytes: &[u8]) -> Option<Fields> {
             task("thread"),
             of("thread_struct", "fsbase"),
             of("mm_struct", "start_stack"),
+            task("utask"),
+            of("uprobe_task", "return_instances"),
+            of("return_instance", "stack"),
+            of("return_instance", "orig_ret_vaddr"),
+            of("return_instance", "next"),
         ],
     )?;
     let mut fields = [0; field::COUNT];
@@ -78,6 +88,18 @@ fn parse(bytes: &[u8]) -> Option<Fields> {
     ];
     for (place, offset) in found {
         *fields.get_mut(place)? = offset?;
+    }
+    let returns = [
+        (field::TASK_UTASK, utask),
+        (field::UTASK_RETURN_INSTANCES, instances),
+        (field::INSTANCE_STACK, instance_stack),
+        (field::INSTANCE_RETURN_ADDRESS, instance_return_address),
+        (field::INSTANCE_NEXT, instance_next),
+    ];
+    if returns.iter().all(|(_, offset)| offset.is_some()) {
+        for (place, offset) in returns {
+            *fields.get_mut(place)? = offset?;
+        }
     }
     Some(fields)
 }

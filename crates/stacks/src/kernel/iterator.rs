@@ -12,15 +12,15 @@ use aya::{
     programs::{Iter, ProgramError},
 };
 use mpiprobe_common::stacks::{
-    COPIED, ENDED, FS_BASE, HAS_REGISTERS, ID, PAGES, Page, REGISTERS, Record, SLOTS, STACK, STATE, WORDS, progress,
-    register,
+    COPIED, ENDED, FS_BASE, HAS_REGISTERS, ID, MOST_RETURNS, PAGES, Page, REGISTERS, RETURNS, Record, SLOTS, STACK,
+    STATE, WORDS, progress, register,
 };
 
 use super::fields;
 use crate::{
     CaptureError,
     apart::{Looking, is_apart},
-    copy::{Progress, Stack},
+    copy::{Progress, Replaced, Stack},
     registers::Registers,
 };
 
@@ -63,6 +63,8 @@ pub(crate) struct CopiedThread {
     /// Of the system call that it is in.
     pub(crate) system_call: Option<u64>,
     pub(crate) stack: Stack,
+    /// Return addresses that return probes have replaced on it.
+    pub(crate) replaced: Replaced,
     /// The base of FS.
     pub(crate) thread_pointer: u64,
     pub(crate) state: u32,
@@ -173,6 +175,10 @@ impl Iterator {
             let page = page.map_err(|error| CaptureError::Program(Box::new(error)))?;
             bytes.extend(page.iter().flat_map(|word| word.to_le_bytes()));
         }
+        let returns = (RETURNS..).step_by(2).take(MOST_RETURNS).map(|place| (word(place), word(place + 1)));
+        let replaced = Replaced(returns.take_while(|(address, _)| *address != 0).collect());
+        let mut stack = Stack::new(word(STACK), bytes);
+        replaced.put_back(&mut stack);
         let registers = (word(HAS_REGISTERS) != 0).then(|| registers(|place| word(REGISTERS + place)));
         let system_call = word(REGISTERS + register::ORIGINAL_AX);
         Ok(CopiedThread {
@@ -181,7 +187,8 @@ impl Iterator {
             registers,
             // Negative when the kernel was entered otherwise.
             system_call: (registers.is_some() && system_call.cast_signed() >= 0).then_some(system_call),
-            stack: Stack::new(word(STACK), bytes),
+            stack,
+            replaced,
             thread_pointer: word(FS_BASE),
             state: u32::try_from(word(STATE)).unwrap_or(0),
             before: progress(mpiprobe_common::stacks::BEFORE),

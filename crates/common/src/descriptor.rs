@@ -265,6 +265,8 @@ pub mod topology {
     pub const GRAPH: u8 = 3;
     /// As in the communicator that it is made from.
     pub const SAME: u8 = 4;
+    /// Two in each dimension that is kept of the communicator that it is made from; the address of what is kept is the first argument.
+    pub const PART: u8 = 5;
 }
 
 /// Bits of [`Descriptor::root_only`]: sides whose arguments mean something at the root only. Other processes may pass anything

@@ -194,6 +194,9 @@ pub struct Origin {
     pub parent: u32,
     /// When that call returned, ns.
     pub made_ns: u64,
+    /// As in [`Communicator`], by the arguments of that call.
+    pub in_neighbours: u32,
+    pub out_neighbours: u32,
 }
 
 /// The name that the program has given to a communicator, by the communicator's number; NUL-terminated, empty without one.

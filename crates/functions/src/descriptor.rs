@@ -86,6 +86,7 @@ impl Function {
         let first = |role| self.first(role);
         let (kind, from, to) = match self.short_name() {
             "Cart_create" => (topology::CARTESIAN, first(Role::Length), NONE),
+            "Cart_sub" => (topology::PART, first(Role::Flag), NONE),
             "Graph_create" => (topology::GRAPH, first(Role::Index), NONE),
             "Dist_graph_create_adjacent" => {
                 let sources = self.position(Role::Length);

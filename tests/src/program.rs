@@ -55,6 +55,8 @@ pub const RING_MPI4PY: Program = program("ring_mpi4py", Language::Python, &["rin
 pub const REPORT: Program = program("report", Language::C, &["report.c", "gate.h"]);
 /// Calls whose arguments tell one from another: `recent [K]`.
 pub const RECENT: Program = program("recent", Language::C, &["recent.c", "gate.h"]);
+/// Legal calls in random order: `random SEED [STEPS [THREADS]]`.
+pub const RANDOM: Program = program("random", Language::C, &["random.c"]);
 /// Functions of every group. Has [own counts](crate::Job::own_counts).
 pub const GROUPS: Program = program(
     "groups",

@@ -19,7 +19,7 @@
 #include <stdint.h>
 
 #define TRUTH_MAGIC "MPITRUTH"
-#define TRUTH_VERSION 4
+#define TRUTH_VERSION 5
 #define TRUTH_THREADS 512
 /* Threads that have ended and are listed; header.ended counts them all. */
 #define TRUTH_ENDED 1024
@@ -59,6 +59,7 @@ struct truth_function {
     _Atomic uint64_t inner;     /* calls from inside another MPI call (or a callback of one) */
     _Atomic uint64_t time_ns;   /* CLOCK_MONOTONIC, sum over the completed outermost calls */
     _Atomic uint64_t asked;     /* calls that the truth library itself made to learn what a call means */
+    _Atomic uint64_t failed;    /* completed outermost calls of those whose meaning was asked for that returned an error */
 };
 
 struct truth_thread {
@@ -168,7 +169,7 @@ _Static_assert(sizeof(struct truth_log) == 64, "layout");
 _Static_assert(sizeof(struct truth_event) == 104, "layout");
 _Static_assert(sizeof(struct truth_change) == 64, "layout");
 _Static_assert(sizeof(struct truth_header) == 128, "layout");
-_Static_assert(sizeof(struct truth_function) == 104, "layout");
+_Static_assert(sizeof(struct truth_function) == 112, "layout");
 _Static_assert(sizeof(struct truth_thread) == 16, "layout");
 _Static_assert(sizeof(struct truth_ended) == 16, "layout");
 _Static_assert(sizeof(struct truth_scope) == 160, "layout");

@@ -6,6 +6,7 @@ pub mod hang;
 mod kills;
 pub mod odd;
 mod processes;
+pub mod random;
 mod short;
 pub mod traffic;
 mod visitors;

@@ -43,6 +43,9 @@ pub struct Calls {
     pub time: Duration,
     /// Calls that the truth library made itself, to learn what the program's calls mean. In none of the other numbers.
     pub asked: u64,
+    /// Of the completed ones, those that returned an error. Only of what moves data, and if meaning was
+    /// [asked for](crate::JobBuilder::semantics).
+    pub failed: u64,
 }
 
 impl AddAssign for Calls {
@@ -52,6 +55,7 @@ impl AddAssign for Calls {
         self.inner += other.inner;
         self.time += other.time;
         self.asked += other.asked;
+        self.failed += other.failed;
     }
 }
 
@@ -136,7 +140,7 @@ impl Snapshot {
 
 impl Image {
     fn parse(file: Reader) -> Result<Self, TruthError> {
-        if file.u32(8)? != 4 {
+        if file.u32(8)? != 5 {
             return Err(file.error("another version"));
         }
         let (functions, threads) = (u64::from(file.u32(32)?), u64::from(file.u32(36)?));
@@ -147,7 +151,7 @@ impl Image {
         let mut names = Vec::new();
         let mut counted = BTreeMap::new();
         for index in 0..functions {
-            let offset = functions_offset.saturating_add(index * 104);
+            let offset = functions_offset.saturating_add(index * 112);
             let name = file.text::<64>(offset)?;
             let calls = Calls {
                 entered: file.u64(offset + 64)?,
@@ -155,6 +159,7 @@ impl Image {
                 inner: file.u64(offset + 80)?,
                 time: Duration::from_nanos(file.u64(offset + 88)?),
                 asked: file.u64(offset + 96)?,
+                failed: file.u64(offset + 104)?,
             };
             if calls != Calls::default() {
                 counted.insert(name.clone(), calls);
@@ -205,25 +210,25 @@ mod tests {
     /// One function (`MPI_Send`), one thread that is inside it, and one that has ended.
     fn sample() -> Vec<u8> {
         let mut data = b"MPITRUTH".to_vec();
-        for word in [4, 4711, 42, 3_u32] {
+        for word in [5, 4711, 42, 3_u32] {
             data.extend(word.to_ne_bytes()); // version, pid, parent, rank
         }
         data.extend(5_u64.to_ne_bytes()); // created
         for word in [1, 1_u32] {
             data.extend(word.to_ne_bytes()); // functions, threads
         }
-        for word in [128, 128 + 104, 0_u64] {
+        for word in [128, 128 + 112, 0_u64] {
             data.extend(word.to_ne_bytes()); // offsets, unlisted threads
         }
         data.resize(100, 0);
         data.extend(1_u32.to_ne_bytes()); // ended threads
         data.resize(112, 0);
-        data.extend((128_u64 + 104 + 16).to_ne_bytes()); // where they are
+        data.extend((128_u64 + 112 + 16).to_ne_bytes()); // where they are
         data.resize(128, 0);
         let mut name = b"MPI_Send".to_vec();
         name.resize(64, 0);
         data.extend(name);
-        for word in [10, 9, 2, 1_000, 7_u64] {
+        for word in [10, 9, 2, 1_000, 7, 0_u64] {
             data.extend(word.to_ne_bytes());
         }
         data.extend(4712_u32.to_ne_bytes());
@@ -244,7 +249,7 @@ mod tests {
     fn a_file_is_read_field_by_field() {
         let image = read(&sample()).unwrap().unwrap();
         assert_eq!((image.pid, image.parent, image.rank, image.created.as_nanos()), (4711, 42, Some(3), 5));
-        let calls = Calls { entered: 10, completed: 9, inner: 2, time: Duration::from_micros(1), asked: 7 };
+        let calls = Calls { entered: 10, completed: 9, inner: 2, time: Duration::from_micros(1), asked: 7, failed: 0 };
         assert_eq!(image.functions, BTreeMap::from([("MPI_Send".to_owned(), calls)]));
         assert_eq!(image.threads, [Thread { tid: 4712, inside: Some("MPI_Send".to_owned()), calls: 10 }]);
         assert_eq!((image.threads_ended, image.ended_threads), (1, vec![EndedThread { tid: 4713, calls: 6 }]));

@@ -23,6 +23,7 @@ mod nodes;
 mod odd;
 mod output;
 mod phases;
+mod random;
 mod recent;
 mod recording;
 mod refusals;
@@ -66,6 +67,7 @@ fn main() {
             odd::tests(mpi),
             output::tests(mpi),
             phases::tests(mpi),
+            random::tests(mpi),
             recent::tests(mpi),
             recording::tests(mpi),
             refusals::tests(mpi),

@@ -156,6 +156,8 @@ void truth_after(struct call *call, int result) {
     truth_clock_stop();
     if (truth_open_event() != NULL)
         truth_open_event()->result = result;
+    if (result != MPI_SUCCESS)
+        atomic_fetch_add_explicit(&truth_counts[call->function].failed, 1, memory_order_relaxed);
     if (result == MPI_SUCCESS && has_found_nothing(call))
         truth_found_nothing();
     if (call->rule >= RULE_START && call->rule <= RULE_FREE_REQUEST) {

@@ -21,8 +21,7 @@ unsafe impl Sync for Origins {}
 
 const NOWHERE: Origin = Origin { made_by_plus_1: 0, parent: 0, made_ns: 0, in_neighbours: 0, out_neighbours: 0 };
 
-static ORIGINS: Origins =
-    Origins { is_locked: AtomicBool::new(false), entries: UnsafeCell::new([(0, NOWHERE); ROOM]) };
+static ORIGINS: Origins = Origins { is_locked: AtomicBool::new(false), entries: UnsafeCell::new([(0, NOWHERE); ROOM]) };
 
 /// Does something with the entries, as the only thread: as short as some hundred instructions.
 fn with<T>(what: impl FnOnce(&mut [(u64, Origin); ROOM]) -> T) -> T {

@@ -6,7 +6,7 @@ use std::process::Command;
 
 use anyhow::{Context, Result};
 
-use super::tree::{Places, files, lay_out, set_times};
+use super::tree::{Places, files, folders, lay_out, set_times};
 use super::{Release, make, said, write};
 use crate::command;
 
@@ -76,10 +76,16 @@ pub(super) fn rpm(folder: &Path, release: &Release, program: &Path, licences: &s
     Ok(folder.join(format!("mpiprobe-{}-1.x86_64.rpm", release.version)))
 }
 
-/// What rpmbuild is told, with each file by name: folders of others stay theirs.
+/// What rpmbuild is told, with each file by name, and the folders that are mpiprobe's alone: those of others stay theirs.
 fn specification(root: &Path, release: &Release) -> Result<String> {
-    let own = ["/usr/share/doc/mpiprobe", "/usr/share/licenses/mpiprobe"];
-    let mut list = own.map(|folder| format!("%dir {folder}\n")).concat();
+    let mut list = String::new();
+    for own in ["usr/share/doc/mpiprobe", "usr/share/licenses/mpiprobe"] {
+        for folder in folders(&root.join(own))? {
+            let path = Path::new("/").join(folder.strip_prefix(root)?);
+            // Writing to a String cannot fail.
+            let _ = writeln!(list, "%dir {}", path.display());
+        }
+    }
     for file in files(root)? {
         let path = Path::new("/").join(file.strip_prefix(root)?);
         let path = path.to_str().context("a file's name is no text")?;

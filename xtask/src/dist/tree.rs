@@ -85,6 +85,20 @@ pub(super) fn files(root: &Path) -> Result<Vec<PathBuf>> {
     Ok(files)
 }
 
+/// A folder and all below it, those that hold others first.
+pub(super) fn folders(root: &Path) -> Result<Vec<PathBuf>> {
+    let mut folders = vec![root.to_owned()];
+    let entries = fs::read_dir(root).with_context(|| format!("{} cannot be read", root.display()))?;
+    for entry in entries {
+        let path = entry?.path();
+        if path.is_dir() {
+            folders.extend(self::folders(&path)?);
+        }
+    }
+    folders.sort();
+    Ok(folders)
+}
+
 /// Of mpiprobe, and of each of its commands.
 fn pages(program: &Path) -> Result<Vec<(String, String)>> {
     let page = |command: &[&str]| said(Command::new(program).arg("man").args(command));

@@ -2,14 +2,16 @@
 //! programs, under every engine and every way of attaching; `cargo xtask soak processes [COUNT]`: what is left of processes that come
 //! and go; `cargo xtask soak short [RUNS]`: short jobs beside somebody who uses the processors, by eBPF; `cargo xtask soak wheels`: traffic
 //! of PyPI's MPIs; `cargo xtask soak any MPI RANKS PROGRAM [ARGUMENT…]`: a program of yours; `cargo xtask soak random [COUNT
-//! [FIRST]]`: calls in random order; `cargo xtask soak hang [NAME…]`: programs that hang, under every MPI. Needs root.
+//! [FIRST]]`: calls in random order; `cargo xtask soak hang [NAME…]`: programs that hang, under every MPI; `cargo xtask soak compare
+//! [ENGINE] [MPI] [compute] [beside] [PLANTED [SAME]]`: what is found between runs of the same program, and of one that is slower in one
+//! place. Needs root.
 
 use std::io::Write as _;
 use std::process::ExitCode;
 use std::time::Instant;
 
 use mpiprobe_tests::campaign::{
-    CampaignError, any, cycles, hang, killed_in_flight, odd, processes, random, short, traffic, visitors,
+    CampaignError, any, compare, cycles, hang, killed_in_flight, odd, processes, random, short, traffic, visitors,
 };
 use mpiprobe_tests::{Mpi, Requirement};
 
@@ -25,13 +27,14 @@ fn main() -> ExitCode {
         Some("short") => return short_jobs(arguments.next().and_then(|runs| runs.parse().ok()).unwrap_or(200)),
         Some("wheels") => return traffic::wheels(),
         Some("random") => return random::main(&arguments.collect::<Vec<_>>()),
+        Some("compare") => return compare::main(&arguments.collect::<Vec<_>>()),
         Some("hang") => return hang::main(&arguments.collect::<Vec<_>>()),
         _ => {}
     }
     let numbers: Result<Vec<u32>, _> = std::env::args().skip(1).map(|argument| argument.parse()).collect();
     let Ok(numbers) = numbers else {
         eprintln!(
-            "usage: soak [CYCLES [KILLS [VISITORS]]] | soak any MPI RANKS PROGRAM [ARGUMENT...] | soak odd [NAME...] | soak processes [COUNT] | soak random [COUNT [FIRST]] | soak short [RUNS] | soak wheels | soak hang [NAME...]"
+            "usage: soak [CYCLES [KILLS [VISITORS]]] | soak any MPI RANKS PROGRAM [ARGUMENT...] | soak odd [NAME...] | soak processes [COUNT] | soak random [COUNT [FIRST]] | soak short [RUNS] | soak wheels | soak hang [NAME...] | soak compare [wrapper|ebpf] [openmpi|mpich] [compute] [beside] [PLANTED [SAME]]"
         );
         return ExitCode::from(2);
     };

@@ -1,6 +1,8 @@
 //! Long runs, repeated until something breaks: in full by `src/bin/soak.rs`, in a short form by the tests.
 
 pub mod any;
+mod beside;
+pub mod compare;
 mod cycles;
 pub mod hang;
 mod kills;

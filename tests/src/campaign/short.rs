@@ -1,14 +1,12 @@
 //! Many short jobs, one after the other, beside somebody who uses the processors: whether each of their calls is understood, from the
 //! return of `MPI_Init` on.
 
-use std::{
-    fmt,
-    hint::spin_loop,
-    sync::atomic::{AtomicBool, Ordering},
-    thread,
-};
+use std::fmt;
 
-use super::CampaignError;
+use super::{
+    CampaignError,
+    beside::{beside, processors},
+};
 use crate::profiler::{Flow, Rank};
 use crate::{Job, Mpi, Profile, program};
 
@@ -34,24 +32,13 @@ pub struct ShortReport {
 
 /// Runs a program that sends as soon as it may, by eBPF, so many times.
 pub fn short(mpi: Mpi, runs: u32, mut done: impl FnMut(u32)) -> Result<ShortReport, CampaignError> {
-    let is_over = AtomicBool::new(false);
-    let processors = thread::available_parallelism().map_or(1, usize::from);
-    thread::scope(|scope| {
-        for _ in 0..processors {
-            scope.spawn(|| {
-                while !is_over.load(Ordering::Relaxed) {
-                    spin_loop();
-                }
-            });
-        }
+    beside(processors(), || {
         let mut report = ShortReport::default();
-        let ended = (1..=runs).try_for_each(|round| {
+        for round in 1..=runs {
             report.note(&once(mpi)?);
             done(round);
-            Ok(())
-        });
-        is_over.store(true, Ordering::Relaxed);
-        ended.map(|()| report)
+        }
+        Ok(report)
     })
 }
 

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use super::{Job, JobError, file_error, files::PROFILE};
@@ -49,10 +50,15 @@ impl Job {
 
     /// The profile of a job that was [profiled](crate::JobBuilder::profiled), after its end.
     pub fn profile(&self) -> Result<Profile, JobError> {
-        let path = self.directory().join(PROFILE);
+        let path = self.profile_path();
         let text = fs::read_to_string(&path).map_err(file_error("reading", &path))?;
         let malformed = |error: serde_json::Error| file_error("understanding", &path)(error.into());
         serde_json::from_str(&text).map_err(malformed)
+    }
+
+    /// The file that it is in.
+    pub fn profile_path(&self) -> PathBuf {
+        self.directory().join(PROFILE)
     }
 
     /// Waits until a thread of the rank is in this function as its outermost call and stays in it: blocked, not passing by.

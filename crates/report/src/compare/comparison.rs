@@ -153,6 +153,8 @@ pub struct Row {
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Comparison {
     pub schema: &'static str,
+    /// Names of the programs' files.
+    pub programs: Vec<String>,
     pub before: Vec<String>,
     pub after: Vec<String>,
     pub basis: Basis,
@@ -200,9 +202,12 @@ impl Comparison {
         let rows = Table { before, after, basis: &basis, method, has_ranks: scaling.is_none() }.rows(&sides);
         let mut findings: Vec<Row> = rows.iter().filter(|row| row.verdict.is_difference()).cloned().collect();
         findings.sort_by(|a, b| b.weight.total_cmp(&a.weight));
+        let programs: BTreeSet<&String> = all().flat_map(|run| &run.facts.programs).collect();
+        let programs = programs.into_iter().cloned().collect();
         let names = |runs: &[Run]| runs.iter().map(|run| run.name.clone()).collect();
         Ok(Self {
             schema: SCHEMA,
+            programs,
             before: names(before),
             after: names(after),
             basis,
@@ -249,8 +254,8 @@ fn meaning(method: Method, before: usize, after: usize) -> Option<String> {
     match method {
         Method::Permutation => None,
         Method::Student => Some(format!(
-            "{before} and {after} runs are few: Student's test, which takes times for normally distributed; from 5 runs a side on nothing is \
-             assumed"
+            "{before} and {after} runs are few: Student's test, which takes times for normally distributed, and besides no more runs on the \
+             wrong side of the other side's than chance allows; from 8 runs a side on nothing is assumed"
         )),
         Method::Moments => Some(
             "one run a side: what is no chance differs by more than parts of a run do, but how much runs differ from each other is not \
@@ -363,7 +368,7 @@ impl Table<'_> {
         for subject in subjects.into_iter().filter(|subject| self.is_compared(subject)) {
             let Some(row) = self.row(subject) else { continue };
             if row.verdict == Verdict::Unknown
-                && self.method != Method::None
+                && self.can_tell(subject)
                 && let Some(values) = self.values(sides, subject)
             {
                 tested.push(values);
@@ -387,9 +392,16 @@ impl Table<'_> {
 
     fn is_compared(&self, subject: &Subject) -> bool {
         let is_of_ranks = subject.ranks.is_some();
-        let is_all_the_time =
-            *self.basis == Basis::Time && subject.section == Section::Whole && subject.name == "elapsed";
-        (self.has_ranks || !is_of_ranks) && !is_all_the_time
+        (self.has_ranks || !is_of_ranks) && !(*self.basis == Basis::Time && is_elapsed(subject))
+    }
+
+    /// Whether it can be known what of its difference is chance. Parts of one run tell nothing of how long runs take.
+    fn can_tell(&self, subject: &Subject) -> bool {
+        match self.method {
+            Method::None => false,
+            Method::Moments => !is_elapsed(subject),
+            Method::Permutation | Method::Student => true,
+        }
     }
 
     /// `None`: it has no value by this basis.
@@ -453,6 +465,10 @@ impl Table<'_> {
             }
         }
     }
+}
+
+fn is_elapsed(subject: &Subject) -> bool {
+    subject.section == Section::Whole && subject.name == "elapsed"
 }
 
 fn mean(values: &[f64]) -> f64 {

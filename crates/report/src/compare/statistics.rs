@@ -1,24 +1,38 @@
 //! Whether differences may be chance.
 //!
-//! Where runs were repeated often enough, by permutation: if nothing had changed, it would be chance which runs are called before and
-//! which after. For each way of dealing the runs out to both sides, the largest statistic of all subjects is found; a difference is no
-//! chance if hardly any way gives as large a one. That holds however times are distributed and however subjects depend on each other,
-//! as waiting times do, and the number of subjects is accounted for: the step-down maxT procedure of Westfall and Young (1993). The
-//! statistic is a difference of means over its standard error and the median of all standard errors, as by Tusher, Tibshirani and Chu
-//! (2001), because a few runs tell little of how much one subject varies.
+//! Of many runs, by permutation: if nothing had changed, it would be chance which runs are called before and which after. For each way of
+//! dealing the runs out to both sides, the largest statistic of all subjects is found; a difference is no chance if hardly any way gives
+//! as large a one. That holds however times are distributed and however subjects depend on each other, as waiting times do, and the
+//! number of subjects is accounted for: the step-down maxT procedure of Westfall and Young (1993).
 //!
-//! Of fewer runs, by Student's test with Holm's correction: Welch's has too few degrees of freedom left to find anything in three runs.
+//! Five runs a side can be dealt out in 126 ways only: too few to tell one subject of dozens by them, because each of the others has a
+//! way of its own that divides its runs as well. So few runs are compared by Student's test with Holm's correction, where the number of
+//! subjects is no limit but times are taken for normally distributed. They are not, now and then: so the order of the runs has to say
+//! the same of the subject for itself, by Mann and Whitney's test, or, where runs are too few for that, by none being on the wrong side.
+//!
+//! A few runs tell little of how much one subject varies, all subjects together tell more: the statistic of both is Student's with the
+//! variance drawn towards what is usual for a subject that takes so long, as far as subjects are alike in that (the moderated t of Smyth
+//! 2004, with a trend).
 
 use schemars::JsonSchema;
 use serde::Serialize;
-use statrs::distribution::{ContinuousCDF as _, StudentsT};
+use statrs::{
+    distribution::{ContinuousCDF as _, StudentsT},
+    function::gamma::digamma,
+};
 
 /// A difference is told as one if chance gives any such in so many comparisons at most.
 pub(super) const LEVEL: f64 = 0.01;
+/// The same of the order of the runs of one subject alone.
+const LEVEL_OF_ORDER: f64 = 0.05;
 /// Of a mean: what varies less is taken to vary so, because no clock is better in whole jobs.
 const FINEST: f64 = 0.001;
 /// Ways of dealing out that are tried, if there are more.
 const MOST_WAYS: u64 = 4000;
+/// Of these ways, so many may be as good as the one that is looked at for a permutation to tell anything about dozens of subjects.
+const LEAST_RARE: f64 = 50.0;
+/// Subjects that tell what is usual.
+const LEAST_SUBJECTS: usize = 6;
 /// Share of the differences of which the interval holds the true one.
 const CONFIDENCE: f64 = 0.95;
 
@@ -28,7 +42,7 @@ const CONFIDENCE: f64 = 0.95;
 pub enum Method {
     /// Repeated runs, dealt out anew.
     Permutation,
-    /// Repeated runs, but few: Student's test.
+    /// Repeated runs, but few: Student's test, and Mann and Whitney's.
     Student,
     /// One run a side: the parts of each, dealt out anew.
     Moments,
@@ -60,9 +74,9 @@ fn ways(before: usize, after: usize) -> u64 {
     if before == after { all / 2 } else { all }
 }
 
-/// Whether so many runs are enough for a permutation to be rarer than [`LEVEL`].
+/// Whether so many runs are enough to be compared by permutation.
 pub(super) fn is_enough(before: usize, after: usize) -> bool {
-    before.min(after) >= 2 && ways(before, after) as f64 * LEVEL >= 1.0
+    before.min(after) >= 2 && ways(before, after) as f64 * LEVEL >= LEAST_RARE
 }
 
 /// Tests all subjects together, all of which have values of the same runs.
@@ -98,7 +112,7 @@ fn relative(values: &Values) -> Vec<f64> {
     if mean > 0.0 { all.iter().map(|value| value / mean).collect() } else { vec![0.0; all.len()] }
 }
 
-/// Difference of means, and its standard error with one variance for both sides; `is_after` by run.
+/// Difference of means, and the variance of a run around that of its side; `is_after` by run.
 fn difference(values: &[f64], is_after: &[bool]) -> (f64, f64) {
     let (mut sums, mut numbers) = ([0.0; 2], [0.0; 2]);
     for (value, &side) in values.iter().zip(is_after) {
@@ -114,25 +128,174 @@ fn difference(values: &[f64], is_after: &[bool]) -> (f64, f64) {
     }
     let [before, after] = [sums[0] / numbers[0], sums[1] / numbers[1]];
     let squares = values.iter().zip(is_after).map(|(value, &side)| (value - if side { after } else { before }).powi(2));
-    let variance = squares.sum::<f64>() / (numbers[0] + numbers[1] - 2.0);
-    (after - before, (variance * (1.0 / numbers[0] + 1.0 / numbers[1])).sqrt())
+    (after - before, squares.sum::<f64>() / (numbers[0] + numbers[1] - 2.0))
+}
+
+/// What is usual for variances of relative values.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Usual {
+    /// So many degrees of freedom is it worth; infinite: all subjects vary alike.
+    freedom: f64,
+    /// Of the logarithm of the variance, over that of the mean.
+    slope: f64,
+    offset: f64,
+}
+
+impl Usual {
+    /// Smyth (2004), section 6.2, with a linear trend; `subjects` are means and variances of `freedom` degrees of freedom.
+    fn of(subjects: &[(f64, f64)], freedom: f64) -> Self {
+        let half = freedom / 2.0;
+        let logs: Vec<(f64, f64)> = subjects
+            .iter()
+            .filter(|(mean, _)| *mean > 0.0)
+            .map(|(mean, variance)| (mean.ln(), variance.max(FINEST * FINEST).ln() - digamma(half) + half.ln()))
+            .collect();
+        if logs.len() < LEAST_SUBJECTS {
+            return Self { freedom: 0.0, slope: 0.0, offset: 0.0 };
+        }
+        let number = logs.len() as f64;
+        let [x, y] = [mean_of(&logs, |(x, _)| *x), mean_of(&logs, |(_, y)| *y)];
+        let squares = mean_of(&logs, |(of, _)| (of - x).powi(2));
+        let slope = if squares > 0.0 { mean_of(&logs, |(of, to)| (of - x) * (to - y)) / squares } else { 0.0 };
+        let left = mean_of(&logs, |(of, to)| (to - y - slope * (of - x)).powi(2)) * number / (number - 2.0);
+        let prior = trigamma_inverse(left - trigamma(half));
+        let shift = if prior.is_finite() { digamma(prior) - prior.ln() } else { 0.0 };
+        Self { freedom: 2.0 * prior, slope, offset: y - slope * x + shift }
+    }
+
+    /// Variance of a subject of this mean, drawn towards the usual one.
+    fn drawn(&self, mean: f64, variance: f64, freedom: f64) -> f64 {
+        if self.freedom <= 0.0 || mean <= 0.0 {
+            return variance;
+        }
+        let usual = (self.offset + self.slope * mean.ln()).exp();
+        if self.freedom.is_infinite() {
+            return usual;
+        }
+        (self.freedom * usual + freedom * variance) / (self.freedom + freedom)
+    }
+}
+
+fn mean_of<T>(values: &[T], of: impl Fn(&T) -> f64) -> f64 {
+    values.iter().map(of).sum::<f64>() / values.len() as f64
+}
+
+/// The derivative of [`digamma`]: by recurrence up to where its asymptotic series holds (Abramowitz and Stegun, 6.4.6 and 6.4.12).
+fn trigamma(of: f64) -> f64 {
+    let (mut at, mut sum) = (of, 0.0);
+    while at < 10.0 {
+        sum += 1.0 / (at * at);
+        at += 1.0;
+    }
+    let inverse = 1.0 / at;
+    let square = inverse * inverse;
+    sum + inverse * (1.0 + inverse / 2.0 + square * (1.0 / 6.0 - square * (1.0 / 30.0 - square / 42.0)))
+}
+
+/// Where [`trigamma`] has this value; infinite: nowhere, because it is 0 or less.
+fn trigamma_inverse(value: f64) -> f64 {
+    let (mut low, mut high) = (1e-3_f64, 1e6_f64);
+    if value <= trigamma(high) {
+        return f64::INFINITY;
+    }
+    for _ in 0..80 {
+        let middle = (low * high).sqrt();
+        if trigamma(middle) > value { low = middle } else { high = middle }
+    }
+    low
+}
+
+/// Relative values of all subjects, and what is usual for how much they vary.
+struct Relative {
+    rows: Vec<Vec<f64>>,
+    /// Of their values as they are.
+    means: Vec<f64>,
+    usual: Usual,
+    /// Of a variance.
+    freedom: f64,
+    /// Over the variance of a run, that of a difference of means.
+    scale: f64,
+}
+
+impl Relative {
+    /// `given`: which runs are after.
+    fn of(subjects: &[Values], given: &[bool]) -> Self {
+        let rows: Vec<Vec<f64>> = subjects.iter().map(relative).collect();
+        let means: Vec<f64> =
+            subjects.iter().map(|values| mean(&[values.before.as_slice(), values.after.as_slice()].concat())).collect();
+        let after = given.iter().filter(|is_after| **is_after).count() as f64;
+        let before = given.len() as f64 - after;
+        let freedom = before + after - 2.0;
+        let vary = rows.iter().zip(&means).map(|(row, mean)| (*mean, difference(row, given).1));
+        let usual = Usual::of(&vary.collect::<Vec<_>>(), freedom);
+        Self { rows, means, usual, freedom, scale: 1.0 / before + 1.0 / after }
+    }
+
+    /// Student's t of a subject, moderated; 0: there is no such subject.
+    fn t(&self, index: usize, sides: &[bool]) -> f64 {
+        let Some((row, mean)) = self.rows.get(index).zip(self.means.get(index)) else { return 0.0 };
+        let (difference, variance) = difference(row, sides);
+        let error = (self.usual.drawn(*mean, variance, self.freedom) * self.scale).sqrt();
+        difference.abs() / error.max(FINEST)
+    }
+
+    /// Degrees of freedom of it, at most those of all subjects together.
+    fn freedom(&self) -> f64 {
+        (self.freedom + self.usual.freedom).min(self.freedom * self.rows.len() as f64)
+    }
+}
+
+/// The number of pairs of a run before and one after that may be in the other order than the means are.
+fn most_inversions(before: usize, after: usize) -> usize {
+    // Ways to choose a number as a sum of at most `before` numbers of at most `after`: by how many of them there are, and their sum.
+    let most = before * after;
+    let mut ways = vec![vec![0.0_f64; most + 1]; before + 1];
+    if let Some(none) = ways.first_mut().and_then(|row| row.first_mut()) {
+        *none = 1.0;
+    }
+    for part in 0..=after {
+        // Each number may be taken again: from few to many.
+        for count in 1..=before {
+            for sum in part..=most {
+                let with = ways.get(count - 1).and_then(|row| row.get(sum - part)).copied().unwrap_or_default();
+                if let Some(place) = ways.get_mut(count).and_then(|row| row.get_mut(sum)) {
+                    *place += with;
+                }
+            }
+        }
+    }
+    let counts = ways.pop().unwrap_or_default();
+    let all: f64 = counts.iter().sum();
+    let (mut below, mut inversions) = (0.0, None);
+    for (number, count) in counts.iter().enumerate() {
+        below += count;
+        if 2.0 * below / all > LEVEL_OF_ORDER {
+            break;
+        }
+        inversions = Some(number);
+    }
+    // So few runs cannot tell more than that none is on the wrong side.
+    inversions.unwrap_or(0)
+}
+
+/// Pairs of a run before and one after that are in the other order than the means are; those that are equal count as half of one.
+fn inversions(values: &Values) -> f64 {
+    let is_longer = mean(&values.after) > mean(&values.before);
+    let pair = |before: &f64, after: &f64| match before.total_cmp(after) {
+        std::cmp::Ordering::Equal => 0.5,
+        order => f64::from(u8::from(order.is_gt() == is_longer)),
+    };
+    values.before.iter().flat_map(|before| values.after.iter().map(move |after| pair(before, after))).sum()
 }
 
 /// Adjusted probabilities by subject.
 fn by_permutation(subjects: &[Values], before: usize) -> Vec<f64> {
-    let rows: Vec<Vec<f64>> = subjects.iter().map(relative).collect();
-    let runs = rows.first().map_or(0, Vec::len);
+    let runs = subjects.first().map_or(0, |values| values.before.len() + values.after.len());
     let given: Vec<bool> = (0..runs).map(|run| run >= before).collect();
-    let mut errors: Vec<f64> = rows.iter().map(|row| difference(row, &given).1).collect();
-    errors.sort_by(f64::total_cmp);
-    let usual = errors.get(errors.len() / 2).copied().unwrap_or_default().max(FINEST);
-    let statistic = |row: &Vec<f64>, sides: &[bool]| {
-        let (difference, error) = difference(row, sides);
-        difference.abs() / (error + usual)
-    };
+    let rows = Relative::of(subjects, &given);
 
-    let observed: Vec<f64> = rows.iter().map(|row| statistic(row, &given)).collect();
-    let mut order: Vec<usize> = (0..rows.len()).collect();
+    let observed: Vec<f64> = (0..subjects.len()).map(|index| rows.t(index, &given)).collect();
+    let mut order: Vec<usize> = (0..subjects.len()).collect();
     let of = |index: usize| observed.get(index).copied().unwrap_or_default();
     order.sort_by(|&a, &b| of(b).total_cmp(&of(a)));
     let mut as_large = vec![0_u64; order.len()];
@@ -142,7 +305,7 @@ fn by_permutation(subjects: &[Values], before: usize) -> Vec<f64> {
         // From the smallest on: what is larger competes with all that is smaller.
         let mut largest = 0.0_f64;
         for (&index, count) in order.iter().zip(&mut as_large).rev() {
-            largest = largest.max(rows.get(index).map_or(0.0, |row| statistic(row, sides)));
+            largest = largest.max(rows.t(index, sides));
             // Equal ones differ by rounding.
             if largest >= of(index) * (1.0 - 1e-9) {
                 *count += 1;
@@ -151,7 +314,7 @@ fn by_permutation(subjects: &[Values], before: usize) -> Vec<f64> {
     };
     for_each_way(runs, before, &mut deal);
 
-    let mut probabilities = vec![1.0; rows.len()];
+    let mut probabilities = vec![1.0; subjects.len()];
     let mut least = 0.0_f64;
     for (index, count) in order.into_iter().zip(as_large) {
         least = least.max(count as f64 / tried.max(1) as f64);
@@ -219,12 +382,20 @@ impl Random {
 
 /// Adjusted probabilities by subject.
 fn by_student(subjects: &[Values]) -> Vec<f64> {
-    let mut probabilities: Vec<(usize, f64)> = subjects.iter().map(student).enumerate().collect();
+    let Some(first) = subjects.first() else { return Vec::new() };
+    let (before, after) = (first.before.len(), first.after.len());
+    let given: Vec<bool> = (0..before + after).map(|run| run >= before).collect();
+    let rows = Relative::of(subjects, &given);
+    let students = StudentsT::new(0.0, 1.0, rows.freedom());
+    let of = |index: usize| students.as_ref().map_or(1.0, |students| 2.0 * students.sf(rows.t(index, &given)));
+    let mut probabilities: Vec<(usize, f64)> = (0..subjects.len()).map(|index| (index, of(index))).collect();
     probabilities.sort_by(|(_, a), (_, b)| a.total_cmp(b));
+    let most = most_inversions(before, after) as f64;
     let (mut adjusted, mut least) = (vec![1.0; subjects.len()], 0.0_f64);
     for (rank, (index, p)) in probabilities.into_iter().enumerate() {
         least = least.max((p * (subjects.len() - rank) as f64).min(1.0));
-        if let Some(adjusted) = adjusted.get_mut(index) {
+        let is_apart = subjects.get(index).is_some_and(|values| inversions(values) <= most);
+        if let Some(adjusted) = adjusted.get_mut(index).filter(|_| is_apart) {
             *adjusted = least;
         }
     }
@@ -239,14 +410,6 @@ fn spread(a: f64, b: f64, values: &Values) -> (f64, f64) {
     ((a + b).sqrt(), freedom.max(1.0))
 }
 
-fn student(values: &Values) -> f64 {
-    let runs = values.before.len() + values.after.len();
-    let is_after: Vec<bool> = (0..runs).map(|run| run >= values.before.len()).collect();
-    let (difference, error) = difference(&relative(values), &is_after);
-    let t = difference.abs() / error.max(FINEST);
-    StudentsT::new(0.0, 1.0, runs as f64 - 2.0).map_or(1.0, |students| 2.0 * students.sf(t))
-}
-
 /// Of the ratio of means, minus one.
 fn interval(values: &Values) -> Option<(f64, f64)> {
     let (before, after) = (mean(&values.before), mean(&values.after));
@@ -259,7 +422,8 @@ fn interval(values: &Values) -> Option<(f64, f64)> {
         (variance_of_mean(&values.before) * (ratio / before).powi(2), variance_of_mean(&values.after) / before.powi(2));
     let (error, freedom) = spread(a, b, values);
     let t = StudentsT::new(0.0, 1.0, freedom).ok()?.inverse_cdf(0.5 + CONFIDENCE / 2.0);
-    Some((ratio - 1.0 - t * error, ratio - 1.0 + t * error))
+    // No time is less than none.
+    Some(((ratio - 1.0 - t * error).max(-1.0), ratio - 1.0 + t * error))
 }
 
 #[cfg(test)]
@@ -286,13 +450,13 @@ mod tests {
             tried += 1;
         });
         assert_eq!(tried, MOST_WAYS);
-        assert!(is_enough(5, 5) && is_enough(4, 6) && !is_enough(4, 4) && !is_enough(1, 500));
+        assert!(is_enough(8, 8) && is_enough(5, 20) && !is_enough(5, 5) && !is_enough(1, 500));
     }
 
     /// Student's distribution of four degrees of freedom has a closed form.
     #[test]
     fn students_test_is_that_of_the_textbooks() {
-        let p = student(&values(&[10.1, 9.8, 10.3], &[11.2, 11.0, 11.5]));
+        let p = by_student(&[values(&[10.1, 9.8, 10.3], &[11.2, 11.0, 11.5])])[0];
         // t = 1.1667 / sqrt(0.063333/3 + 0.063333/3), 4 degrees of freedom.
         let t: f64 = 1.166_666_7 / (2.0 * 0.063_333_33_f64 / 3.0).sqrt();
         let cdf = |t: f64| 0.5 + 0.5 * t / (4.0 + t * t).sqrt() * (1.0 + 2.0 / (4.0 + t * t));
@@ -301,10 +465,42 @@ mod tests {
 
     #[test]
     fn holm_takes_the_number_of_subjects_into_account() {
-        let one = student(&values(&[1.0, 1.1, 0.9], &[1.5, 1.6, 1.4]));
+        let one = by_student(&[values(&[1.0, 1.1, 0.9], &[1.5, 1.6, 1.4])])[0];
         let same = values(&[1.0, 1.1, 0.9], &[1.0, 1.1, 0.9]);
         let adjusted = by_student(&[same.clone(), values(&[1.0, 1.1, 0.9], &[1.5, 1.6, 1.4]), same]);
         assert!((adjusted[1] - 3.0 * one).abs() < 1e-12 && adjusted[0] > 0.99, "{adjusted:?}");
+    }
+
+    #[test]
+    fn runs_on_the_wrong_side_are_those_of_the_tables() {
+        // Critical values of Mann and Whitney's U, two-sided, 5 %.
+        for (before, after, wanted) in [(5, 5, 2), (6, 6, 5), (7, 7, 8), (5, 8, 6), (4, 4, 0), (2, 3, 0)] {
+            assert_eq!(most_inversions(before, after), wanted, "{before} and {after}");
+        }
+        assert!(inversions(&values(&[1.0, 2.0, 3.0], &[2.5, 4.0, 5.0])) - 1.0 < 1e-9);
+        assert!(inversions(&values(&[5.0, 4.0], &[1.0, 4.0])) - 0.5 < 1e-9);
+        // However far two of five are off, the others do not say the same.
+        let outlier = values(&[1.0, 1.01, 0.99, 1.0, 1.02], &[9.5, 9.6, 1.005, 1.001, 0.995]);
+        assert_eq!(by_student(&[outlier]), [1.0]);
+    }
+
+    #[test]
+    fn variances_are_drawn_towards_the_usual_one() {
+        let sixth = std::f64::consts::PI.powi(2) / 6.0;
+        assert!((trigamma(1.0) - sixth).abs() < 1e-9 && (trigamma(0.5) - 3.0 * sixth).abs() < 1e-9);
+        assert!((trigamma_inverse(sixth) - 1.0).abs() < 1e-6 && trigamma_inverse(-1.0).is_infinite());
+        // All vary alike: whatever one of them says by chance counts for nothing.
+        let alike = Usual::of(&[(1.0, 0.0001); 20], 8.0);
+        assert!(alike.freedom.is_infinite() && (alike.drawn(1.0, 0.01, 8.0) / 0.0001).ln().abs() < 0.2);
+        // Each as it is: what one says of itself counts most.
+        let different: Vec<(f64, f64)> = (0..20).map(|place| (1.0, 1e-6 * 3_f64.powi(place % 10))).collect();
+        let different = Usual::of(&different, 8.0);
+        assert!(different.freedom < 2.0 && (different.drawn(1.0, 0.01, 8.0) / 0.01).ln().abs() < 0.3);
+        // What is shorter varies more.
+        let trend: Vec<(f64, f64)> = (0..14).map(|place| (2_f64.powi(place), 0.1 * 0.5_f64.powi(place))).collect();
+        let trend = Usual::of(&trend, 8.0);
+        assert!((trend.slope + 1.0).abs() < 1e-6 && trend.freedom.is_infinite());
+        assert_eq!(Usual::of(&[(1.0, 1.0); 3], 8.0).freedom.to_bits(), 0.0_f64.to_bits());
     }
 
     #[test]
@@ -313,5 +509,6 @@ mod tests {
             interval(&values(&[100.0, 101.0, 99.0, 100.5, 99.5], &[105.0, 106.0, 104.0, 105.5, 104.5])).unwrap();
         assert!(low > 0.035 && low < 0.05 && high > 0.05 && high < 0.065, "{low} {high}");
         assert_eq!(interval(&values(&[0.0, 0.0], &[1.0, 1.0])), None);
+        assert_eq!(interval(&values(&[1.0, 9.0], &[1.0, 0.0])).unwrap().0.to_bits(), (-1.0_f64).to_bits());
     }
 }

@@ -34,8 +34,19 @@ fn normal(random: &mut Random) -> f64 {
     (0..12).map(|_| uniform(random)).sum::<f64>() - 6.0
 }
 
-/// Noise of a run: the machine as a whole, one rank in fifty that was disturbed, and each function by itself.
+/// Noise of a run: the machine as a whole, one rank in fifty that was disturbed, and each function by itself, as much as all others.
 fn run(random: &mut Random, slow: impl Fn(u32, &str) -> f64) -> Profile {
+    noisy_run(random, |_| 0.01, slow)
+}
+
+/// As real jobs have it: times of some functions vary by half a per cent, those of others by half.
+fn uneven(random: &mut Random, slow: impl Fn(u32, &str) -> f64) -> Run {
+    let noise = |place: usize| 0.005 * 1.7_f64.powi(i32::try_from(FUNCTIONS.len() - place).unwrap_or(0) - 1);
+    Run::new("uneven.rec", &noisy_run(random, noise, slow))
+}
+
+/// `noise`: of a function, by its place.
+fn noisy_run(random: &mut Random, noise: impl Fn(usize) -> f64, slow: impl Fn(u32, &str) -> f64) -> Profile {
     let machine = 1.0 + 0.005 * normal(random);
     let mut ranks = sample::ranks(RANKS);
     let mut all = vec![0; FUNCTIONS.len()];
@@ -44,7 +55,7 @@ fn run(random: &mut Random, slow: impl Fn(u32, &str) -> f64) -> Profile {
         let disturbed = if random.next().is_multiple_of(50) { 1.03 } else { 1.0 };
         for (place, name) in FUNCTIONS.into_iter().enumerate() {
             let usual_ns = 20_000.0 * (1 + place + number as usize) as f64;
-            let factor = machine * disturbed * (1.0 + 0.01 * normal(random)) * slow(number, name);
+            let factor = (machine * disturbed * (1.0 + noise(place) * normal(random)) * slow(number, name)).max(0.0);
             let each_ns = (usual_ns * factor) as u64;
             rank.functions.push(sample::function(name, CALLS, each_ns).all);
             rank.mpi_ns += CALLS * each_ns;
@@ -75,7 +86,7 @@ fn five_per_cent_in_one_function_of_one_rank_are_found_in_five_runs_a_side() {
     for seed in 1..=40 {
         let random = &mut Random(seed * 7919);
         let comparison = compare(&runs(random, 5, |_, _| 1.0), &runs(random, 5, slow));
-        assert_eq!(comparison.method, Method::Permutation);
+        assert_eq!(comparison.method, Method::Student);
         let planted = comparison.rows.iter().find(|row| {
             row.subject.section == Section::FunctionInRanks
                 && row.subject.name == "MPI_Allreduce"
@@ -85,7 +96,7 @@ fn five_per_cent_in_one_function_of_one_rank_are_found_in_five_runs_a_side() {
         let others = comparison.findings.iter().filter(|row| row.subject.name != "MPI_Allreduce");
         assert_eq!(others.count(), 0, "seed {seed}");
     }
-    assert!(found >= 36, "found in {found} of 40");
+    assert!(found >= 30, "found in {found} of 40");
 }
 
 #[test]
@@ -96,6 +107,28 @@ fn fifty_comparisons_of_the_same_with_the_same_find_three_things_at_most() {
             .map(|_| compare(&runs(random, number, |_, _| 1.0), &runs(random, number, |_, _| 1.0)).findings.len())
             .sum();
         assert!(findings <= 3, "{findings} in fifty comparisons of {number} runs a side");
+    }
+}
+
+/// The one that is slower is not lost among those that vary more.
+#[test]
+fn what_is_slower_is_found_among_functions_that_vary_much() {
+    let slow = |rank, name: &str| if rank == 3 && name == "MPI_Waitall" { 1.05 } else { 1.0 };
+    for number in [5, 8] {
+        let (mut found, mut by_chance) = (0, 0);
+        for seed in 1..=40 {
+            let random = &mut Random(seed * 7907);
+            let side = |random: &mut Random, slow: &dyn Fn(u32, &str) -> f64| -> Vec<Run> {
+                (0..number).map(|_| uneven(random, slow)).collect()
+            };
+            let before = side(random, &|_, _| 1.0);
+            let comparison = compare(&before, &side(random, &slow));
+            let is_it = |row: &&super::Row| row.subject.to_string() == "MPI_Waitall in rank 3";
+            found += u32::from(comparison.findings.iter().any(|row| is_it(&row)));
+            by_chance += compare(&before, &side(random, &|_, _| 1.0)).findings.len();
+        }
+        assert!(found >= 30, "found in {found} of 40 comparisons of {number} runs a side");
+        assert!(by_chance <= 3, "{by_chance} findings by chance in 40 comparisons of {number} runs a side");
     }
 }
 
@@ -157,6 +190,15 @@ fn one_run_a_side_is_compared_by_its_moments() {
     assert!(low < 30.0 && 30.0 < high && low > 20.0, "{low} {high}");
     let comparison = compare(&[moments(random, 2e8)], &[moments(random, 2e8)]);
     assert!(comparison.findings.is_empty());
+    // How long whole runs take, no part of them tells.
+    let mut longer = moments(random, 2e8);
+    longer.amounts.elapsed_ns *= 1.05;
+    let elapsed = longer.amounts.by_subject.iter_mut().find(|(subject, _)| subject.name == "elapsed").unwrap();
+    elapsed.1.time_ns *= 1.05;
+    let by_run = Options { basis: Some(Basis::Run), ..Options::default() };
+    let comparison = Comparison::of(&[moments(random, 2e8)], &[longer], &by_run).unwrap();
+    let row = comparison.rows.iter().find(|row| row.subject.name == "elapsed").unwrap();
+    assert_eq!((comparison.method, row.verdict, row.probability), (Method::Moments, Verdict::Unknown, None));
 }
 
 #[test]

@@ -34,7 +34,7 @@ pub(super) fn head(comparison: &Comparison) -> Vec<String> {
     let mut lines = vec![
         format!("before: {}", names(&comparison.before)),
         format!("after:  {}", names(&comparison.after)),
-        format!("compared: {}; {}", comparison.basis, method(comparison)),
+        format!("compared: {}", compared(comparison)),
     ];
     lines.extend(comparison.notes.iter().map(|note| format!("note: {note}")));
     lines.push(String::new());
@@ -50,16 +50,22 @@ fn names(names: &[String]) -> String {
     }
 }
 
+/// What was compared, and how.
+pub(super) fn compared(comparison: &Comparison) -> String {
+    format!("{}; {}", comparison.basis, method(comparison))
+}
+
 fn method(comparison: &Comparison) -> &'static str {
     match comparison.method {
         Method::Permutation => "by permutation of runs (maxT)",
-        Method::Student => "by Student's test with Holm's correction",
+        Method::Student => "by Student's test with Holm's correction, and the order of runs",
         Method::Moments => "by permutation of the parts of one run a side (maxT)",
         Method::None => "chance not known",
     }
 }
 
-fn summary(comparison: &Comparison) -> String {
+/// How much was found.
+pub(super) fn summary(comparison: &Comparison) -> String {
     match comparison.findings.len() {
         _ if comparison.is_same() => "No difference: every figure is the same.".into(),
         0 if comparison.method == Method::None => "Differences are in the tables.".into(),
@@ -69,7 +75,8 @@ fn summary(comparison: &Comparison) -> String {
     }
 }
 
-fn sentence(row: &Row, basis: &Basis) -> String {
+/// What was found of a row.
+pub(super) fn sentence(row: &Row, basis: &Basis) -> String {
     let verdict = if row.verdict == Verdict::Slower { "longer" } else { "shorter" };
     let by = row.change_percent.map_or(String::new(), |change| format!(" by {:.1} %", change.abs()));
     let between = row.change_interval_percent;

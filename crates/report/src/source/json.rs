@@ -47,6 +47,8 @@ impl JsonFile {
         let mut begin = 0;
         while let Some(head) = heads.next() {
             match head {
+                // Somebody else's.
+                Ok(head) if head.schema.is_empty() => return Err(SourceError::Foreign(path.into())),
                 Ok(head) if head.schema != SCHEMA => {
                     let found: String = mpiprobe_discover::printable(head.schema.as_bytes()).chars().take(40).collect();
                     return Err(SourceError::Schema { path: path.into(), found });

@@ -56,14 +56,18 @@ enum Task {
         arguments: Vec<String>,
     },
     /// Set up, then run the long campaigns that the tests run in short form; `soak odd`: odd programs under every engine; `soak processes`: what
-    /// is left of processes that come and go.
+    /// is left of processes that come and go; `soak compare`: what `mpiprobe compare` finds in five runs a side of real jobs.
     Soak {
         /// Arguments for the campaign: CYCLES, KILLS, VISITORS; or `odd` and names of programs; or `processes` and their number.
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         arguments: Vec<String>,
     },
     /// Write the generated pages of the documentation anew.
-    Docs,
+    Docs {
+        /// Take the pictures of HTML pages anew as well, in Chromium.
+        #[arg(long)]
+        screenshots: bool,
+    },
     /// Derive crates/functions/mpi.tbl anew from the MPI Forum's list of procedures.
     DeriveTable {
         /// The Forum's `apis.json`.
@@ -104,7 +108,7 @@ fn main() -> ExitCode {
         Task::Test { arguments } => test::run(&arguments, mode),
         Task::Bench { name, arguments } => Campaign::bench(&name).and_then(|bench| bench.run(&arguments, mode)),
         Task::Soak { arguments } => Campaign::SOAK.run(&arguments, mode),
-        Task::Docs => docs::generate(mode).map(|()| ExitCode::SUCCESS),
+        Task::Docs { screenshots } => docs::generate(screenshots, mode).map(|()| ExitCode::SUCCESS),
         Task::DeriveTable { forum_json, table } => {
             derive_table::derive(&forum_json, &table).map(|()| ExitCode::SUCCESS)
         }

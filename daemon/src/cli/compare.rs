@@ -1,16 +1,22 @@
 //! `mpiprobe compare`: reads runs, and says what differs.
 
+use std::io::{self, IsTerminal as _};
 use std::path::PathBuf;
 
 use clap::Args;
-use mpiprobe_report::compare::{Basis, Comparison, Condition, ConditionError, Options, Refused, Run, markdown, text};
+use mpiprobe_report::compare::{
+    Basis, Comparison, Condition, ConditionError, Held, Options, Refused, Run, html, markdown, text,
+};
+use mpiprobe_report::page::html::{HtmlError, has_page};
 use mpiprobe_report::present::{Output, OutputError, Progress, TextOptions, say};
 use thiserror::Error;
 
 use super::{
+    output::FileMode,
     sources::{OpenError, SpanArguments, open_source},
     terminal::{show, width},
 };
+use crate::session::{ProfileTo, WriteError, create_file};
 
 /// Runs, and how they are compared.
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own on the command line")]
@@ -40,6 +46,11 @@ pub struct Compare {
     /// How it is printed.
     #[arg(long, value_enum, value_name = "FORMAT", default_value_t, help_heading = "Output")]
     pub format: Format,
+    /// Write to a new FILE instead of standard output.
+    #[arg(short = 'o', long, value_name = "FILE", help_heading = "Output")]
+    pub output: Option<PathBuf>,
+    #[command(flatten)]
+    pub files: FileMode,
     /// Show so many rows of each table, those that differ most; with -v, all of them.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..), help_heading = "Output")]
     pub top: Option<u32>,
@@ -62,6 +73,8 @@ pub enum Format {
     /// GitHub's, for merge requests.
     Markdown,
     Json,
+    /// One page for a browser, which holds everything and asks no network.
+    Html,
 }
 
 /// Why there is no comparison.
@@ -77,6 +90,12 @@ pub enum CompareError {
     Condition(#[from] ConditionError),
     #[error(transparent)]
     Output(#[from] OutputError),
+    #[error(transparent)]
+    Write(#[from] WriteError),
+    #[error("a page is no text that a terminal can show: write it to a file by -o FILE")]
+    NoText,
+    #[error(transparent)]
+    NoPage(#[from] HtmlError),
 }
 
 impl Compare {
@@ -101,6 +120,15 @@ impl Compare {
 /// Prints the comparison; whether a condition holds.
 pub(super) fn compare(asked: &Compare, verbose: bool) -> Result<bool, CompareError> {
     let (before, after) = asked.sides().ok_or(CompareError::WhichSide)?;
+    if asked.format == Format::Html && !has_page() {
+        return Err(HtmlError::NotBuilt.into());
+    }
+    if asked.format == Format::Html && asked.output.is_none() && io::stdout().is_terminal() {
+        return Err(CompareError::NoText);
+    }
+    // Whether it can be made is known before anything is read.
+    let to = asked.output.as_ref().map(|path| ProfileTo { path: path.clone(), mode: asked.files.file_mode });
+    let file = to.as_ref().map(create_file).transpose()?;
     let progress = Progress::new("reading runs", before.len() + after.len());
     let read = |paths: &[PathBuf]| -> Result<Vec<Run>, OpenError> {
         let one = |path| asked.run(path).inspect(|_| progress.step());
@@ -115,18 +143,39 @@ pub(super) fn compare(asked: &Compare, verbose: bool) -> Result<bool, CompareErr
         held.extend(condition.held(&comparison)?);
     }
     let options = TextOptions {
-        width: width(),
+        width: if file.is_none() { width() } else { None },
         top: asked.top.and_then(|top| usize::try_from(top).ok()),
         all: verbose,
         ..TextOptions::default()
     };
-    match asked.format {
-        Format::Text => show(&text(&options, &comparison), !asked.no_pager)?,
-        Format::Markdown => Output.text(&markdown(&options, &comparison))?,
-        Format::Json => Output.json(&comparison)?,
+    let written = match asked.format {
+        Format::Text => text(&options, &comparison),
+        Format::Markdown => markdown(&options, &comparison),
+        Format::Json => serde_json::to_string_pretty(&comparison).map_err(OutputError::Json)? + "\n",
+        Format::Html => html(&comparison)?,
+    };
+    let shown = match file {
+        Some(file) => {
+            let path = file.path().to_owned();
+            return match file.write(&written) {
+                Ok(()) => Ok(told(&held)),
+                Err(error) => Err(WriteError::new(&path, error).into()),
+            };
+        }
+        None if asked.format == Format::Text => show(&written, !asked.no_pager),
+        None => Output.text(&written),
+    };
+    match shown {
+        // Whoever has closed the pipe has seen enough; what the exit status says does not depend on it.
+        Ok(()) | Err(OutputError::Closed) => Ok(told(&held)),
+        Err(error) => Err(error.into()),
     }
+}
+
+/// Names the conditions that hold; whether there are any.
+fn told(held: &[Held]) -> bool {
     held.iter().for_each(say);
-    Ok(!held.is_empty())
+    !held.is_empty()
 }
 
 fn basis(text: &str) -> Result<Basis, String> {

@@ -1,13 +1,16 @@
 //! Reports of jobs that never ran, and the JSON of the same profiles.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use libtest_mimic::Failed;
 use mpiprobe_model::{EndReason, Profile};
+use mpiprobe_report::compare::{self, Comparison, Run};
 use mpiprobe_report::page::html::{Finding, Page, Series, Sources};
 use mpiprobe_report::present::recording::Sums;
 use mpiprobe_tests::synthetic::{Synthetic, earlier};
+use serde::Serialize;
 
 /// Two files.
 #[derive(Debug)]
@@ -50,29 +53,7 @@ impl Made {
     /// Every string in it is hostile.
     pub(crate) fn hostile(name: &str) -> Result<Self, Failed> {
         let mut profile = Synthetic::HYBRID.profile(20, None);
-        HOSTILE.clone_into(&mut profile.host);
-        profile.began = HOSTILE.into();
-        profile.complete = false;
-        profile.incomplete_because = vec![HOSTILE.into()];
-        profile.engine.attached_by = HOSTILE.into();
-        for library in &mut profile.engine.libraries {
-            (library.path, library.implementation) = (HOSTILE.into(), HOSTILE.into());
-        }
-        for job in &mut profile.jobs {
-            job.id = HOSTILE.into();
-        }
-        for communicator in profile.traffic.iter_mut().flat_map(|traffic| &mut traffic.communicators) {
-            communicator.name = HOSTILE.into();
-        }
-        for rank in &mut profile.ranks {
-            (rank.host, rank.executable, rank.job) = (HOSTILE.into(), format!("/bin/{HOSTILE}"), Some(HOSTILE.into()));
-            for flow in rank.traffic.iter_mut().flat_map(|traffic| &mut traffic.flows) {
-                flow.site = Some(HOSTILE.into());
-            }
-            for call in &mut rank.open_calls {
-                call.site = Some(HOSTILE.into());
-            }
-        }
+        make_hostile(&mut profile);
         Self::of(name, &profile, None, &Sources::default())
     }
 
@@ -87,16 +68,98 @@ impl Made {
         Self::of(name, &profile, None, &sources)
     }
 
+    /// Five runs a side, in which one function takes longer in one rank; all names of them may be hostile.
+    pub(crate) fn comparison(name: &str, is_hostile: bool) -> Result<Self, Failed> {
+        let run = |number: u64, is_after: bool| {
+            let mut profile = Synthetic::SMALL.profile(20, Some(EndReason::TargetsEnded));
+            vary(&mut profile, number, is_after);
+            let (mut named, side) = (format!("run{number}.rec"), if is_after { "after" } else { "before" });
+            if is_hostile {
+                make_hostile(&mut profile);
+                named = format!("{HOSTILE}{named}");
+            }
+            Run::new(&format!("{side}/{named}"), &profile)
+        };
+        let side = |is_after| (1..=5).map(|number| run(number + 5 * u64::from(is_after), is_after)).collect::<Vec<_>>();
+        let comparison = Comparison::of(&side(false), &side(true), &compare::Options::default())?;
+        Self::written(name, &compare::html(&comparison)?, &comparison)
+    }
+
+    /// Runs of two sizes.
+    pub(crate) fn scaling(name: &str) -> Result<Self, Failed> {
+        let run = |ranks: u32| {
+            Run::new(
+                &format!("{ranks}.rec"),
+                &Synthetic { ranks, ..Synthetic::SMALL }.profile(20, Some(EndReason::TargetsEnded)),
+            )
+        };
+        let comparison = Comparison::of(&[run(4)], &[run(8)], &compare::Options::default())?;
+        Self::written(name, &compare::html(&comparison)?, &comparison)
+    }
+
     fn of(name: &str, profile: &Profile, series: Option<&Series>, sources: &Sources) -> Result<Self, Failed> {
         let findings: Vec<Finding> =
             mpiprobe_report::present::findings(profile).into_iter().map(Finding::from).collect();
         let page = Page { profile, findings: &findings, notes: sources.notes(), series, sources };
+        Self::written(name, &page.html()?, profile)
+    }
+
+    fn written(name: &str, page: &str, told: &impl Serialize) -> Result<Self, Failed> {
         let made =
             Self { page: directory().join(format!("{name}.html")), json: directory().join(format!("{name}.json")) };
         fs::create_dir_all(directory())?;
-        fs::write(&made.page, page.html()?)?;
-        fs::write(&made.json, serde_json::to_vec(profile)?)?;
+        fs::write(&made.page, page)?;
+        fs::write(&made.json, serde_json::to_vec(told)?)?;
         Ok(made)
+    }
+}
+
+/// Times of a run, by its number: some thousandths more or less, and of one function of rank 1 a third more.
+fn vary(profile: &mut Profile, number: u64, is_after: bool) {
+    let scaled = |ns: u64, place: usize| ns / 1000 * (997 + (number * 7 + place as u64 * 3) % 5);
+    let mut all: BTreeMap<&str, u64> = BTreeMap::new();
+    for (place, rank) in profile.ranks.iter_mut().enumerate() {
+        rank.mpi_ns = 0;
+        for (index, function) in rank.functions.iter_mut().enumerate() {
+            function.time_ns = scaled(function.time_ns, place + index);
+            if is_after && (place, index) == (1, 0) {
+                function.time_ns = function.time_ns / 3 * 4;
+            }
+            rank.mpi_ns += function.time_ns;
+            *all.entry(function.name).or_default() += function.time_ns;
+        }
+        for (index, flow) in rank.traffic.iter_mut().flat_map(|traffic| &mut traffic.flows).enumerate() {
+            flow.amounts.time_ns = scaled(flow.amounts.time_ns, place + index);
+        }
+    }
+    for function in &mut profile.functions {
+        function.all.time_ns = all.get(function.all.name).copied().unwrap_or_default();
+    }
+}
+
+fn make_hostile(profile: &mut Profile) {
+    HOSTILE.clone_into(&mut profile.host);
+    profile.began = HOSTILE.into();
+    profile.complete = false;
+    profile.incomplete_because = vec![HOSTILE.into()];
+    profile.engine.attached_by = HOSTILE.into();
+    for library in &mut profile.engine.libraries {
+        (library.path, library.implementation) = (HOSTILE.into(), HOSTILE.into());
+    }
+    for job in &mut profile.jobs {
+        job.id = HOSTILE.into();
+    }
+    for communicator in profile.traffic.iter_mut().flat_map(|traffic| &mut traffic.communicators) {
+        communicator.name = HOSTILE.into();
+    }
+    for rank in &mut profile.ranks {
+        (rank.host, rank.executable, rank.job) = (HOSTILE.into(), format!("/bin/{HOSTILE}"), Some(HOSTILE.into()));
+        for flow in rank.traffic.iter_mut().flat_map(|traffic| &mut traffic.flows) {
+            flow.site = Some(HOSTILE.into());
+        }
+        for call in &mut rank.open_calls {
+            call.site = Some(HOSTILE.into());
+        }
     }
 }
 

@@ -5,6 +5,7 @@
 
 mod comparison;
 mod condition;
+mod html;
 mod markdown;
 mod measure;
 mod run;
@@ -15,6 +16,7 @@ mod text;
 
 pub use comparison::{Basis, Comparison, Iterations, Options, Refused, Row, Verdict};
 pub use condition::{Condition, ConditionError, Held};
+pub use html::html;
 pub use markdown::markdown;
 pub use measure::{Section, Subject};
 pub use run::Run;

@@ -51,6 +51,26 @@ export function percent(value) {
   return value === null || value === undefined ? "?" : value.toFixed(1);
 }
 
+/** A part of a whole, as a percentage. */
+export function share(part) {
+  return part === null || part === undefined ? "?" : `${(100 * part).toFixed(2)} %`;
+}
+
+/** By how much something has changed, in per cent. */
+export function change(value) {
+  if (value === null || value === undefined) return "?";
+  return `${value < 0 ? "−" : "+"}${Math.abs(value).toFixed(1)} %`;
+}
+
+export function probability(value) {
+  return value === null || value === undefined ? "?" : value.toFixed(4);
+}
+
+/** A number of calls of a run in the mean. */
+export function meanCount(number) {
+  return number === null || number === undefined ? "?" : count(Number(number.toFixed(1)));
+}
+
 /** How much the slowest exceeds the average, from a ratio. */
 export function imbalance(ratio) {
   return ratio === null || ratio === undefined ? "?" : `+${(100 * ratio).toFixed(0)} %`;

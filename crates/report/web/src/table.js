@@ -14,6 +14,10 @@ const FORMATS = {
   bytes: format.bytes,
   percent: format.percent,
   imbalance: format.imbalance,
+  share: format.share,
+  change: format.change,
+  probability: format.probability,
+  meanCount: format.meanCount,
 };
 
 // What is unknown comes last, whatever the order.

@@ -1,33 +1,7 @@
 // Every figure on the page is that of the JSON, and what is shown is the figure as it is rounded.
 
 import assert from "node:assert/strict";
-import { look, showAll, table } from "./page.mjs";
-
-const UNITS = { ns: 1, "µs": 1e3, ms: 1e6, s: 1e9, B: 1, kB: 1e3, MB: 1e6, GB: 1e9, TB: 1e12, PB: 1e15, EB: 1e18, "%": 1 };
-
-/** Whether a text says a figure, as exactly as it can. */
-function says({ shown, value }, scale = 1) {
-  if (value === null) return assert.equal(shown, "?");
-  const [, number, unit] = /^\+?([\d,.]+)(?: (\S+))?$/.exec(shown) ?? assert.fail(`${shown} is no figure`);
-  const said = Number(number.replaceAll(",", "")) * (UNITS[unit] ?? 1);
-  const digits = (number.split(".")[1] ?? "").length;
-  const half = (0.5 * (UNITS[unit] ?? 1)) / 10 ** digits;
-  assert.ok(Math.abs(said - value * scale) <= half * 1.0001, `${shown} stands for ${value}`);
-}
-
-/** Rows of a table are these, in any order; each expected row has raw figures and texts. */
-async function same(page, id, expected, percents = ["imbalance"]) {
-  const shown = await table(page, id);
-  if (!expected.length && shown === null) return;
-  assert.ok(shown, `there is no table ${id}`);
-  const plain = (row) => JSON.stringify(Object.fromEntries(Object.entries(row).sort().map(([name, cell]) => [name, cell !== null && typeof cell === "object" ? cell.value : cell])));
-  const names = expected.length ? Object.keys(expected[0]) : [];
-  const chosen = shown.map((row) => Object.fromEntries(names.map((name) => [name, row[name]])));
-  assert.deepEqual(chosen.map(plain).sort(), expected.map(plain).sort(), `table ${id}`);
-  for (const row of shown) {
-    for (const [name, cell] of Object.entries(row)) if (typeof cell === "object") says(cell, percents.includes(name) ? 100 : 1);
-  }
-}
+import { look, same, showAll } from "./page.mjs";
 
 const sum = (numbers) => numbers.reduce((all, number) => all + number, 0);
 

@@ -74,3 +74,44 @@ export async function becomes(read, expected, what) {
     await new Promise((resolve) => setTimeout(resolve, 20));
   }
 }
+
+/** Whether strings that are markup elsewhere are text here, and the page could not run or fetch anything else if they were not. */
+export async function holdsOnlyText(page) {
+  assert.equal(await page.evaluate(() => window.broken), undefined);
+  assert.equal(await page.$$eval("img, iframe, object, embed, form", (all) => all.length), 0);
+  assert.equal(await page.$$eval("*", (all) => all.filter((one) => [...one.attributes].some(({ name }) => name.startsWith("on"))).length), 0);
+  const links = await page.$$eval("a", (all) => all.map((one) => one.getAttribute("href")));
+  assert.ok(links.every((link) => link.startsWith("#")), "all links stay on the page");
+  const source = await readFile(argv[2], "utf8");
+  const scripts = source.match(/<script\b/g).length;
+  assert.equal(scripts, source.match(/<\/script>/g).length);
+  assert.ok(!source.includes("<script>window.broken") && !source.includes("<img"));
+  assert.ok(!/\b(src|href)="?https?:/.test(source.replace(/<!--[\s\S]*-->/, "")));
+  assert.match(source, /Content-Security-Policy" content="default-src 'none'; script-src 'sha256-[^"]*'; style-src 'sha256-/);
+}
+
+const UNITS = { ns: 1, "µs": 1e3, ms: 1e6, s: 1e9, B: 1, kB: 1e3, MB: 1e6, GB: 1e9, TB: 1e12, PB: 1e15, EB: 1e18, "%": 1 };
+
+/** Whether a text says a figure, as exactly as it can. */
+function says({ shown, value }, scale = 1) {
+  if (value === null) return assert.equal(shown, "?");
+  const [, sign, number, unit] = /^([+−]?)([\d,.]+)(?: (\S+))?$/.exec(shown) ?? assert.fail(`${shown} is no figure`);
+  const said = Number(number.replaceAll(",", "")) * (UNITS[unit] ?? 1) * (sign === "−" ? -1 : 1);
+  const digits = (number.split(".")[1] ?? "").length;
+  const half = (0.5 * (UNITS[unit] ?? 1)) / 10 ** digits;
+  assert.ok(Math.abs(said - value * scale) <= half * 1.0001, `${shown} stands for ${value}`);
+}
+
+/** Rows of a table are these, in any order; each expected row has raw figures and texts. */
+export async function same(page, id, expected, percents = ["imbalance"]) {
+  const shown = await table(page, id);
+  if (!expected.length && shown === null) return;
+  assert.ok(shown, `there is no table ${id}`);
+  const plain = (row) => JSON.stringify(Object.fromEntries(Object.entries(row).sort().map(([name, cell]) => [name, cell !== null && typeof cell === "object" ? cell.value : cell])));
+  const names = expected.length ? Object.keys(expected[0]) : [];
+  const chosen = shown.map((row) => Object.fromEntries(names.map((name) => [name, row[name]])));
+  assert.deepEqual(chosen.map(plain).sort(), expected.map(plain).sort(), `table ${id}`);
+  for (const row of shown) {
+    for (const [name, cell] of Object.entries(row)) if (typeof cell === "object") says(cell, percents.includes(name) ? 100 : 1);
+  }
+}

@@ -4,6 +4,7 @@ use std::io::{self, Write as _};
 
 use base64::{Engine as _, engine::general_purpose::STANDARD as BASE64};
 use flate2::{Compression, write::ZlibEncoder};
+use serde::Serialize;
 use sha2::{Digest as _, Sha256};
 
 use super::data::{Data, Page};
@@ -42,18 +43,23 @@ pub const fn has_page() -> bool {
 impl Page<'_> {
     /// The whole page.
     pub fn html(&self) -> Result<String, HtmlError> {
-        let bundle = BUNDLE.ok_or(HtmlError::NotBuilt)?;
         let data = Data::of(self);
-        let packed = packed(&data)?;
-        let script_hash = BASE64.encode(Sha256::digest(bundle.script));
-        let style_hash = BASE64.encode(Sha256::digest(bundle.style));
-        let title = escaped(&data.title);
-        let Bundle { script, style, licences } = bundle;
-        // Of a comment, only its end could end it.
-        let licences = licences.replace("--", "- -");
-        let version = escaped(data.mpiprobe_version);
-        Ok(format!(
-            r#"<!doctype html>
+        assembled(&data.title, data.mpiprobe_version, &data)
+    }
+}
+
+/// A page that holds this data, which is shown by `web/src/main.js`.
+pub(crate) fn assembled(title: &str, version: &str, data: &impl Serialize) -> Result<String, HtmlError> {
+    let bundle = BUNDLE.ok_or(HtmlError::NotBuilt)?;
+    let packed = packed(data)?;
+    let script_hash = BASE64.encode(Sha256::digest(bundle.script));
+    let style_hash = BASE64.encode(Sha256::digest(bundle.style));
+    let (title, version) = (escaped(title), escaped(version));
+    let Bundle { script, style, licences } = bundle;
+    // Of a comment, only its end could end it.
+    let licences = licences.replace("--", "- -");
+    Ok(format!(
+        r#"<!doctype html>
 <html lang="en" data-theme="light">
 <head>
 <meta charset="utf-8">
@@ -65,8 +71,8 @@ impl Page<'_> {
 <style>{style}</style>
 </head>
 <body>
-<main><h1>{title}</h1><p>The report is being unpacked.</p>
-<noscript><p>This page needs JavaScript, which it holds itself. As text: mpiprobe report FILE</p></noscript></main>
+<main><h1>{title}</h1><p>The page is being unpacked.</p>
+<noscript><p>This page needs JavaScript, which it holds itself. As text: mpiprobe report FILE, mpiprobe compare</p></noscript></main>
 <script type="application/octet-stream" id="data">{packed}</script>
 <script>{script}</script>
 <!-- Libraries in this page, with their licences:
@@ -76,11 +82,10 @@ impl Page<'_> {
 </body>
 </html>
 "#
-        ))
-    }
+    ))
 }
 
-fn packed(data: &Data<'_>) -> io::Result<String> {
+fn packed(data: &impl Serialize) -> io::Result<String> {
     let mut deflated = io::BufWriter::with_capacity(1 << 16, ZlibEncoder::new(Vec::new(), Compression::new(LEVEL)));
     serde_json::to_writer(&mut deflated, data)?;
     deflated.flush()?;

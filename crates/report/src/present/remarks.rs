@@ -4,8 +4,10 @@ use std::fmt::Write as _;
 
 use mpiprobe_model::{OwnCost, Profile, SaturatingSum as _};
 
+use unicode_width::UnicodeWidthStr as _;
+
 use super::{
-    table::TextOptions,
+    table::{TextOptions, paragraph},
     units::{count, duration, ns, or_unknown},
 };
 
@@ -81,7 +83,15 @@ pub(super) fn remarks(options: &TextOptions, profile: &Profile) -> String {
         text.push_str("probe hits missed: unknown, this kernel does not tell\n");
     }
     text.push_str(&slow_probes(options, profile));
-    text + &completeness(profile)
+    text.push_str(&completeness(profile));
+    fitted(options, &text)
+}
+
+/// On a terminal, no line is wider than that; where there is none, a sentence stays on its line.
+fn fitted(options: &TextOptions, text: &str) -> String {
+    let Some(width) = options.width else { return text.to_owned() };
+    let line = |line: &str| if line.width() > width { paragraph(options, 0, line) } else { format!("{line}\n") };
+    text.lines().map(line).collect()
 }
 
 pub(super) fn completeness(profile: &Profile) -> String {
@@ -122,6 +132,18 @@ mod tests {
         );
         let unknown = OwnCost::new(0.0, None, 2_000, 1_000_000_000);
         assert!(self_cost(&unknown).starts_with("self cost subtracted: none, since "), "{}", self_cost(&unknown));
+    }
+
+    #[test]
+    fn no_remark_is_wider_than_the_terminal() {
+        let mut profile = sample::profile(sample::ranks(1));
+        profile.incomplete_because = vec!["rank 7 is on a node on which nobody has observed anything at all".into(); 3];
+        profile.complete = false;
+        let narrow = remarks(&TextOptions { width: Some(60), ..TextOptions::default() }, &profile);
+        assert!(narrow.lines().all(|line| line.width() <= 60), "{narrow}");
+        let whole = remarks(&TextOptions::default(), &profile);
+        assert_eq!(narrow.split_whitespace().collect::<Vec<_>>(), whole.split_whitespace().collect::<Vec<_>>());
+        assert!(whole.lines().any(|line| line.starts_with("INCOMPLETE: ") && line.width() > 200));
     }
 
     #[test]

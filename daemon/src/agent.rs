@@ -1,4 +1,5 @@
-//! What runs on a node for a front end elsewhere: an observation that is asked for on standard input and told on standard output.
+//! What runs on a node for a front end elsewhere: an observation, or a look at stacks, that is asked for on standard input and told on
+//! standard output.
 //!
 //! It ends with its input: when the front end ends, is killed, or the connection is cut.
 
@@ -13,14 +14,15 @@ use std::{
     time::{Duration, Instant},
 };
 
-use mpiprobe_discover::SelectError;
 use mpiprobe_model::{Profile, analyse::ProfileOutput};
 use mpiprobe_report::present::divert;
 use mpiprobe_view::Asked;
+use serde::Serialize;
 use serde_json::{Value, json};
 use tokio::sync::{mpsc, oneshot};
 
-use crate::nodes::Request;
+use crate::hang;
+use crate::nodes::{Kind, Request};
 use crate::session::{Audience, Options, Outcome, Served, SessionError, observe_elsewhere};
 
 /// Longest line that is read, bytes.
@@ -32,8 +34,15 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// For messages.
 const IN_PASSING: Duration = Duration::from_millis(200);
 
-/// Observes as the first line on standard input asks for. Whether all went well.
-pub async fn serve(understand: impl Fn(&Request) -> Result<Options, String>) -> bool {
+/// What requests mean.
+#[derive(Clone, Copy, Debug)]
+pub struct Understand {
+    pub observation: fn(&Request) -> Result<Options, String>,
+    pub hang: fn(&Request) -> Result<hang::Asked, String>,
+}
+
+/// Observes, or looks, as the first line on standard input asks for. Whether all went well.
+pub async fn serve(understand: Understand) -> bool {
     let (to, lines) = sync_channel(WAITING);
     let (asked, wishes) = mpsc::unbounded_channel();
     let (request_to, request) = oneshot::channel();
@@ -50,22 +59,16 @@ pub async fn serve(understand: impl Fn(&Request) -> Result<Options, String>) -> 
         match request.await {
             // Nobody has ever asked.
             Err(_) => None,
-            Ok(request) => match request.and_then(|request| understand(&request)) {
-                Ok(options) => {
-                    let served = Served { audience: Box::new(Lines(to.clone())), asked: wishes };
-                    Some(
-                        observe_elsewhere(&options, served)
-                            .await
-                            .map_err(|error| (error.to_string(), is_absence(&error))),
-                    )
-                }
-                Err(why) => Some(Err((why, false))),
-            },
+            Ok(Err(why)) => Some(Err((why, false))),
+            Ok(Ok(request)) => Some(match request.kind {
+                Kind::Observation => observe((understand.observation)(&request), &to, wishes).await,
+                Kind::Hang => look((understand.hang)(&request), &to, wishes).await,
+            }),
         }
     };
     let (last, is_done) = match done {
         None => return false,
-        Some(Ok(outcome)) => (json!({ "ended": outcome == Outcome::Complete }), true),
+        Some(Ok(is_complete)) => (json!({ "ended": is_complete }), true),
         Some(Err((why, is_absent))) => (json!({ "failed": why, "absent": is_absent }), false),
     };
     tell(&to, line(&last));
@@ -74,13 +77,59 @@ pub async fn serve(understand: impl Fn(&Request) -> Result<Options, String>) -> 
     is_done
 }
 
-/// Whether there is simply nobody here who could be observed.
-fn is_absence(error: &SessionError) -> bool {
-    match error {
-        SessionError::Select(SelectError::NoMpi { refused, unanswered }) => *refused == 0 && unanswered.is_empty(),
-        SessionError::Select(SelectError::NoSuchName { .. } | SelectError::NoSuchJob { .. })
-        | SessionError::GoneBeforeAttach(_) => true,
+/// Whether all was seen, or why nothing was, and whether that is because there is simply nobody here.
+type Done = Result<bool, (String, bool)>;
+
+async fn observe(
+    options: Result<Options, String>,
+    to: &SyncSender<Vec<u8>>,
+    asked: mpsc::UnboundedReceiver<Asked>,
+) -> Done {
+    let options = options.map_err(|why| (why, false))?;
+    let served = Served { audience: Box::new(Lines(to.clone())), asked };
+    let is_absence = |error: &SessionError| match error {
+        SessionError::Select(error) => error.is_absence(),
+        SessionError::GoneBeforeAttach(_) => true,
         _ => false,
+    };
+    let observed = observe_elsewhere(&options, served).await;
+    observed.map(|outcome| outcome == Outcome::Complete).map_err(|error| (error.to_string(), is_absence(&error)))
+}
+
+async fn look(
+    asked: Result<hang::Asked, String>,
+    to: &SyncSender<Vec<u8>>,
+    wishes: mpsc::UnboundedReceiver<Asked>,
+) -> Done {
+    let asked = asked.map_err(|why| (why, false))?;
+    let mut others = Elsewhere { to: to.clone(), wishes };
+    let looked = tokio::task::spawn_blocking(move || hang::find(&asked, &mut others));
+    let found = looked.await.map_err(|error| (error.to_string(), false))?;
+    let found = found.map_err(|error| (error.to_string(), error.is_absence()))?;
+    tell(to, line(&Looked { found: &found }));
+    Ok(true)
+}
+
+/// What a look has found, as one line.
+#[derive(Serialize)]
+struct Looked<'a> {
+    found: &'a [hang::Found],
+}
+
+/// The front end, which knows how far other nodes are.
+struct Elsewhere {
+    to: SyncSender<Vec<u8>>,
+    wishes: mpsc::UnboundedReceiver<Asked>,
+}
+
+impl hang::Others for Elsewhere {
+    fn begun(&mut self) {
+        tell(&self.to, line(&json!({ "begun": true })));
+    }
+
+    fn wait(&mut self) {
+        // The only wish is that it ends.
+        self.wishes.blocking_recv();
     }
 }
 
@@ -117,7 +166,7 @@ fn write_lines(lines: &Receiver<Vec<u8>>, ends: &mpsc::UnboundedSender<Asked>) {
     }
 }
 
-fn line(value: &impl serde::Serialize) -> Vec<u8> {
+fn line(value: &impl Serialize) -> Vec<u8> {
     let unwritable = |error: serde_json::Error| {
         let why: Value = json!({ "failed": format!("the profile cannot be written as JSON: {error}") });
         why.to_string().into_bytes()

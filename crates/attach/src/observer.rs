@@ -141,6 +141,7 @@ impl Observer {
                 datatypes: Vec::new(),
                 awaited: Vec::new(),
                 windows: Vec::new(),
+                groups: Vec::new(),
                 inner: inner.remove(&process).unwrap_or_default(),
                 recent: None,
                 began_before: None,

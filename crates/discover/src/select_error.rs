@@ -80,6 +80,17 @@ pub enum SelectError {
     Proc(#[from] ProcRootError),
 }
 
+impl SelectError {
+    /// Whether there is simply nobody here who could be observed.
+    pub fn is_absence(&self) -> bool {
+        match self {
+            Self::NoMpi { refused, unanswered } => *refused == 0 && unanswered.is_empty(),
+            Self::NoSuchName { .. } | Self::NoSuchJob { .. } => true,
+            _ => false,
+        }
+    }
+}
+
 fn lines_of(unanswered: &[Unanswered]) -> String {
     unanswered.iter().fold(String::new(), |mut text, left| {
         let _ = write!(text, "\n{left}");

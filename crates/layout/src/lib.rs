@@ -39,4 +39,4 @@ pub use names::datatype_name;
 pub use predefined::{predefined, predefined_name};
 pub use requests::request;
 pub use version::Version;
-pub use windows::{Window, window};
+pub use windows::{Window, group, window};

@@ -1,4 +1,4 @@
-//! What a library keeps of windows: who has them.
+//! What a library keeps of windows: who has them, and of groups that they are opened to.
 
 use mpiprobe_common::{Layout, layout::handle_kind};
 
@@ -15,4 +15,9 @@ pub fn window(layout: &Layout, registry: Registry, handle: u64, memory: &TargetM
         }
         _ => None,
     }
+}
+
+/// World ranks of the members of the group `handle`; `None`: not known, as of all groups in libraries that number their objects.
+pub fn group(layout: &Layout, handle: u64, memory: &TargetMemory) -> Option<Vec<Option<u32>>> {
+    (layout.handles == handle_kind::POINTER).then(|| openmpi::group(layout, handle, memory)).flatten()
 }

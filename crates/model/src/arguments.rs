@@ -20,6 +20,9 @@ pub struct CallArguments {
     pub communicator: Option<CommunicatorArgument>,
     #[serde(default)]
     pub window: Option<WindowArgument>,
+    /// Ranks in `MPI_COMM_WORLD` of the group that it was given with the window; `null`: none, or not known.
+    #[serde(default)]
+    pub group: Option<Vec<Option<u32>>>,
     /// Of `MPI_Abort`.
     #[serde(default)]
     pub error_code: Option<i32>,

@@ -18,9 +18,9 @@ pub use recent_switch::RecentSwitch;
 pub use rings::{Drained, FileReferred, FileRings, Referred, RingReader, Rings, communicator};
 pub use shared::SharedArray;
 pub use snapshot::{
-    ArgumentWords, AwaitedRequest, AwaitedRequests, ByFunction, CommunicatorSnapshot, DatatypeSnapshot, Members,
-    PendingRequest, PhaseSnapshot, ProcessSnapshot, RecentSnapshot, SHARED, Snapshot, ThreadSnapshot, ToolsSnapshot,
-    WindowSnapshot, alive, by_end, monotonic_ns,
+    ArgumentWords, AwaitedRequest, AwaitedRequests, ByFunction, CommunicatorSnapshot, DatatypeSnapshot, GroupSnapshot,
+    Members, PendingRequest, PhaseSnapshot, ProcessSnapshot, RecentSnapshot, SHARED, Snapshot, ThreadSnapshot,
+    ToolsSnapshot, WindowSnapshot, alive, by_end, monotonic_ns,
 };
 pub use stats::StatsReader;
 pub use table_file::{TableFile, TableFileError};

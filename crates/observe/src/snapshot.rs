@@ -60,6 +60,8 @@ pub struct ProcessSnapshot {
     pub awaited: Vec<AwaitedRequests>,
     /// Windows of open calls, likewise.
     pub windows: Vec<WindowSnapshot>,
+    /// Groups that open calls over windows were given.
+    pub groups: Vec<GroupSnapshot>,
     /// (outer, inner) function ids.
     pub inner: Vec<((u16, u16), InnerStats)>,
     pub tools: ToolsSnapshot,
@@ -159,6 +161,14 @@ pub struct WindowSnapshot {
     pub members: Arc<Vec<Option<u32>>>,
 }
 
+/// A group that an open call was given.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct GroupSnapshot {
+    pub handle: u64,
+    /// World ranks by rank; `None` for a process of another world.
+    pub members: Arc<Vec<Option<u32>>>,
+}
+
 /// World ranks by rank; `None` for a process of another world.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Members {
@@ -222,6 +232,7 @@ impl ProcessSnapshot {
             datatypes: Vec::new(),
             awaited: Vec::new(),
             windows: Vec::new(),
+            groups: Vec::new(),
             inner: Vec::new(),
             tools: ToolsSnapshot::default(),
             recent: None,

@@ -124,6 +124,7 @@ impl TableFile {
             datatypes: Vec::new(),
             awaited: Vec::new(),
             windows: Vec::new(),
+            groups: Vec::new(),
             inner: Vec::new(),
             recent: None,
             began_before: None,

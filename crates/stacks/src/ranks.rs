@@ -14,6 +14,12 @@ pub enum Member {
     Pid(u32),
 }
 
+impl Member {
+    pub const fn is_rank(self) -> bool {
+        matches!(self, Self::Rank(_))
+    }
+}
+
 impl fmt::Display for Member {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -5,20 +5,18 @@ use std::{
     sync::Arc,
 };
 
-use mpiprobe_model::CallSite;
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::{
-    arguments::KnownBy,
-    copy::{Certainty, State, Way},
-    look::Look,
     ranks::{Member, RankSet},
-    thread_stack::{MpiCall, SystemCallSeen, ThreadStack, site},
+    seen::Seen,
+    thread_report::{Doing, ThreadReport},
     tree::Tree,
-    unwind::End,
-    within::WaitsWithin,
 };
+
+/// Of larger jobs it is not told who was not looked at.
+const MOST_RANKS: u32 = 1 << 20;
 
 /// How the whole looks.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
@@ -50,14 +48,26 @@ pub struct Report {
     pub left_out: Vec<(Member, usize)>,
     /// Threads that could not be looked at, and why.
     pub refused: Vec<(Member, u32, String)>,
-    /// Whose threads may be in MPI calls that were not seen: stacks that could not be followed to their end.
-    #[serde(skip)]
-    pub unseen: RankSet,
-    /// Threads (process, thread) outside of MPI that may yet do something: they are in the program, and nothing keeps them that their
-    /// own process would have to do.
-    #[serde(skip)]
-    pub active: Vec<(u32, u32)>,
+    /// Ranks of the job that nobody has looked at: they are on other nodes, or were not asked for.
+    #[serde(skip_serializing_if = "RankSet::is_empty")]
+    pub not_looked_at: RankSet,
+    /// Where it was looked, if that was on nodes by name.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub nodes: Vec<NodeReport>,
     pub tree: Tree,
+    /// Those that were looked at.
+    #[serde(skip)]
+    members: RankSet,
+}
+
+/// One of the nodes of a job.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct NodeReport {
+    pub node: String,
+    /// Those that were looked at there.
+    pub ranks: RankSet,
+    /// Why nobody was; `null` if they were.
+    pub not_looked_at: Option<String>,
 }
 
 /// Something that keeps ranks from going on.
@@ -84,148 +94,59 @@ pub enum CauseKind {
     WaitedFor,
 }
 
-/// What one thread does; of each rank those that are in MPI, and the first one.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
-pub struct ThreadReport {
-    pub member: Member,
-    pub pid: u32,
-    pub tid: u32,
-    #[serde(flatten)]
-    pub doing: Doing,
-    /// Its MPI call with what it was given, in short: `MPI_Recv from 0 tag 99`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub called: Option<String>,
-    /// Whether the program has gone on between the first look and the last, in this thread; `None` if that is not known.
-    pub gone_on: Option<bool>,
-    /// Part of a core that it has used meanwhile, in percent.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub cpu_percent: Option<u32>,
-    /// What the thread does that it waits for, in words.
-    #[serde(skip)]
-    pub other: Option<String>,
-    /// Whether its rank has several threads here.
-    #[serde(skip)]
-    pub is_one_of_several: bool,
-    pub way: Way,
-    pub certainty: Certainty,
-}
-
-/// What a thread does.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
-#[serde(rename_all = "snake_case", tag = "doing")]
-pub enum Doing {
-    Mpi {
-        #[serde(flatten)]
-        call: MpiCall,
-        /// What the call was given, each with how it is known.
-        arguments: Vec<Argument>,
-    },
-    /// In a system call that the program has made.
-    SystemCall {
-        #[serde(flatten)]
-        call: SystemCallSeen,
-        /// Whether signals do not end the wait.
-        uninterruptible: bool,
-        /// Of other threads of its process, what it waits for.
-        #[serde(skip_serializing_if = "Option::is_none")]
-        waits_within: Option<WaitsWithin>,
-        #[serde(serialize_with = "site")]
-        place: Option<Arc<CallSite>>,
-    },
-    /// It runs, or could.
-    Computes {
-        #[serde(serialize_with = "site")]
-        place: Option<Arc<CallSite>>,
-    },
-    /// By a signal such as SIGSTOP; the call that it was in, if any.
-    Stopped {
-        call: Option<MpiCall>,
-    },
-    /// By a debugger.
-    Traced {
-        call: Option<MpiCall>,
-    },
-    Ended,
-    /// It waits in the kernel, nobody knows for what.
-    Waits {
-        #[serde(serialize_with = "site")]
-        place: Option<Arc<CallSite>>,
-    },
-}
-
-/// One argument of a call that began before anybody looked.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
-pub struct Argument {
-    pub name: String,
-    /// As people write it; `None` where it is not known.
-    pub value: Option<String>,
-    pub known_by: KnownBy,
-}
-
 impl Report {
-    /// From looks in their order in time.
-    pub fn of(looks: &[Look], stopped: bool, all_threads: bool, depth: Option<usize>) -> Self {
-        let Some(last) = looks.last() else { return Self::default() };
-        let history = History::of(looks);
-        let mut threads = Vec::new();
-        let mut tree = Tree::default();
-        let mut unseen = RankSet::default();
-        let mut active = Vec::new();
-        for of_process in last.threads.chunk_by(|one, other| one.member == other.member && one.pid == other.pid) {
-            let matters = |(place, thread): &(usize, &ThreadStack)| {
-                let has_lock = matches!(thread.waits_within, Some(WaitsWithin::Lock { .. }));
-                *place == 0 || thread.call.is_some() || has_lock
-            };
-            let matter: Vec<_> = of_process.iter().enumerate().filter(matters).collect();
-            // The first thread says nothing where others are in MPI and it only waits for them.
-            let others_call = matter.iter().any(|(place, thread)| *place > 0 && thread.call.is_some());
-            let is_told = |thread: &ThreadStack| matches!(thread.waits_within, Some(WaitsWithin::Lock { .. }));
-            let waits =
-                |thread: &ThreadStack| thread.call.is_none() && thread.state == State::Sleeping && !is_told(thread);
-            let told: Vec<_> =
-                matter.into_iter().filter(|(place, it)| !(*place == 0 && others_call && waits(it))).collect();
-            let several = told.len() > 1;
-            let is_seen = |thread: &ThreadStack| {
-                thread.state == State::Zombie
-                    || thread.certainty == Certainty::Exact && (thread.call.is_some() || thread.end == End::Beginning)
-            };
-            let may_act = |thread: &&ThreadStack| {
-                thread.call.is_none()
-                    && thread.place.is_some()
-                    && thread.waits_within.is_none()
-                    && !matches!(thread.state, State::Zombie | State::Stopped | State::Traced)
-            };
-            active.extend(of_process.iter().filter(may_act).map(|thread| (thread.pid, thread.tid)));
-            unseen.extend(of_process.iter().filter(|thread| !is_seen(thread)).map(|thread| thread.member));
-            for (_, thread) in &told {
-                let other = thread.waits_within.and_then(WaitsWithin::thread);
-                let other = of_process.iter().find(|one| Some(one.tid) == other);
-                let other = other.map(|other| history.report(other, false).words(None));
-                threads.push(ThreadReport { other, ..history.report(thread, several) });
+    /// Of one job, by what was seen of it on each node that it was looked at on. Of more than `depth` functions the innermost are left out.
+    pub fn of(parts: Vec<Seen>, depth: Option<usize>) -> Self {
+        let mut report = Self {
+            looks: parts.iter().map(|part| part.looks).min().unwrap_or(0),
+            over_ms: parts.iter().map(|part| part.over_ms).min().unwrap_or(0),
+            stopped: parts.iter().any(|part| part.stopped),
+            ..Self::default()
+        };
+        let mut size = parts.first().and_then(|part| part.size);
+        for part in parts {
+            // Those who disagree on it do not know it.
+            size = size.filter(|size| part.size == Some(*size));
+            if let Some(node) = &part.node {
+                let ranks = part.members.clone();
+                report.nodes.push(NodeReport { node: node.clone(), ranks, not_looked_at: None });
             }
-            for (place, thread) in of_process.iter().enumerate() {
-                if (all_threads || told.iter().any(|(told, _)| *told == place)) && !thread.frames.is_empty() {
-                    tree.add(thread.member, thread.frames.iter().cloned(), depth);
+            report.members.extend(part.members.iter());
+            for stack in part.stacks {
+                for member in stack.members {
+                    report.tree.add(member, stack.frames.iter().cloned(), depth);
                 }
             }
+            report.threads.extend(part.threads);
+            report.left_out.extend(part.left_out);
+            report.refused.extend(part.refused);
         }
-        unseen.extend(last.left_out.iter().map(|(member, _)| *member));
-        unseen.extend(last.refused.iter().map(|(member, ..)| *member));
-        threads.extend(last.ended.iter().map(|member| ThreadReport::ended(*member)));
-        tree.sort();
-        Self {
-            verdict: verdict(&threads, looks.len()),
-            looks: looks.len(),
-            over_ms: history.over_ns / 1_000_000,
-            stopped,
-            causes: Vec::new(),
-            threads,
-            left_out: last.left_out.clone(),
-            refused: last.refused.clone(),
-            unseen,
-            active,
-            tree,
+        report.threads.sort_by_key(|thread| thread.member);
+        let mut of_process: HashMap<(Option<Arc<str>>, u32), usize> = HashMap::new();
+        for thread in &report.threads {
+            *of_process.entry((thread.node.clone(), thread.pid)).or_default() += 1;
         }
+        for thread in &mut report.threads {
+            let number = of_process.get(&(thread.node.clone(), thread.pid));
+            thread.is_one_of_several = thread.pid != 0 && number.is_some_and(|number| *number > 1);
+        }
+        report.tree.sort();
+        let all = (0..size.unwrap_or(0).min(MOST_RANKS)).map(Member::Rank);
+        report.not_looked_at = all.filter(|member| !report.members.contains(*member)).collect();
+        report.verdict = verdict(&report.threads, report.looks);
+        report
+    }
+
+    /// Adds a node on which nobody was looked at, and why.
+    pub fn add_silent(&mut self, node: String, why: String) {
+        self.nodes.push(NodeReport { node, ranks: RankSet::default(), not_looked_at: Some(why) });
+    }
+
+    /// Whether everybody was looked at who was to be.
+    pub fn is_whole(&self) -> bool {
+        self.left_out.is_empty()
+            && self.refused.is_empty()
+            && self.nodes.iter().all(|node| node.not_looked_at.is_none())
     }
 
     /// The answer in words, and then the tree.
@@ -263,6 +184,19 @@ impl Report {
         for (reason, ranks) in reasons {
             lines.push(format!("  {}: threads could not be looked at: {reason}", subject(&ranks)));
         }
+        for node in &self.nodes {
+            if let Some(why) = &node.not_looked_at {
+                lines.push(format!(
+                    "  node {} was not looked at: {}",
+                    node.node,
+                    why.lines().next().unwrap_or_default()
+                ));
+            }
+        }
+        if !self.not_looked_at.is_empty() {
+            let verb = if self.not_looked_at.len() == 1 { "was" } else { "were" };
+            lines.push(format!("  {} {verb} not looked at", subject(&self.not_looked_at)));
+        }
         if self.stopped {
             lines.push("  each thread was stopped for a moment: timed waits may have been interrupted".to_owned());
         }
@@ -280,7 +214,10 @@ impl Report {
                 let verb = if ranks.len() == 1 { "has" } else { "have" };
                 format!("Nothing hangs: {} {verb} gone on within {}", subject(&ranks).to_lowercase(), seconds())
             }
-            Verdict::NobodyGoesOn => format!("No rank has gone on for {} at least:", seconds()),
+            Verdict::NobodyGoesOn if self.not_looked_at.is_empty() => {
+                format!("No rank has gone on for {} at least:", seconds())
+            }
+            Verdict::NobodyGoesOn => format!("No rank that was looked at has gone on for {} at least:", seconds()),
             Verdict::SomeAreOutside => {
                 let held = self.threads.iter().filter(|thread| matches!(thread.doing, Doing::Mpi { .. }));
                 let ranks: RankSet = held.map(|thread| thread.member).collect();
@@ -306,9 +243,10 @@ impl Default for Report {
             threads: Vec::new(),
             left_out: Vec::new(),
             refused: Vec::new(),
-            unseen: RankSet::default(),
-            active: Vec::new(),
+            not_looked_at: RankSet::default(),
+            nodes: Vec::new(),
             tree: Tree::default(),
+            members: RankSet::default(),
         }
     }
 }
@@ -326,11 +264,11 @@ pub fn subject(ranks: &RankSet) -> String {
 
 /// Whether somebody has gone on, and who has not.
 fn verdict(threads: &[ThreadReport], looks: usize) -> Verdict {
-    let in_mpi: HashSet<u32> =
-        threads.iter().filter(|thread| matches!(thread.doing, Doing::Mpi { .. })).map(|thread| thread.pid).collect();
+    let in_mpi: HashSet<_> =
+        threads.iter().filter(|thread| matches!(thread.doing, Doing::Mpi { .. })).map(ThreadReport::process).collect();
     let is_outside = |thread: &ThreadReport| match &thread.doing {
         // Its process is in MPI by another thread.
-        Doing::SystemCall { waits_within: Some(_), .. } => !in_mpi.contains(&thread.pid),
+        Doing::SystemCall { waits_within: Some(_), .. } => !in_mpi.contains(&thread.process()),
         doing => matches!(doing, Doing::Computes { .. } | Doing::SystemCall { .. } | Doing::Waits { .. }),
     };
     if looks < 2 || threads.is_empty() {
@@ -344,197 +282,4 @@ fn verdict(threads: &[ThreadReport], looks: usize) -> Verdict {
     } else {
         Verdict::NotKnown
     }
-}
-
-/// What all looks say of each thread.
-struct History<'a> {
-    by_thread: HashMap<(u32, u32), Vec<&'a ThreadStack>>,
-    over_ns: u64,
-    looks: usize,
-}
-
-impl<'a> History<'a> {
-    fn of(looks: &'a [Look]) -> Self {
-        let mut by_thread: HashMap<_, Vec<_>> = HashMap::new();
-        for thread in looks.iter().flat_map(|look| &look.threads) {
-            by_thread.entry((thread.pid, thread.tid)).or_default().push(thread);
-        }
-        let times = |look: &'a Look| look.threads.iter().map(|thread| thread.at_ns);
-        let first = looks.first().and_then(|look| times(look).max()).unwrap_or(0);
-        let last = looks.last().and_then(|look| times(look).min()).unwrap_or(0);
-        Self { by_thread, over_ns: last.saturating_sub(first), looks: looks.len() }
-    }
-
-    fn report(&self, thread: &ThreadStack, is_one_of_several: bool) -> ThreadReport {
-        let seen = self.by_thread.get(&(thread.pid, thread.tid)).map(Vec::as_slice).unwrap_or_default();
-        ThreadReport {
-            member: thread.member,
-            pid: thread.pid,
-            tid: thread.tid,
-            doing: Doing::of(thread),
-            called: None,
-            gone_on: gone_on(seen, self.looks),
-            cpu_percent: seen.first().and_then(|first| cpu_percent(first, thread)),
-            other: None,
-            is_one_of_several,
-            way: thread.way,
-            certainty: thread.certainty,
-        }
-    }
-}
-
-/// Whether a thread has gone on in the program: its call has returned, it was in different ones, or what the program has on its stack
-/// has changed.
-fn gone_on(seen: &[&ThreadStack], looks: usize) -> Option<bool> {
-    let [first, rest @ ..] = seen else { return None };
-    if rest.is_empty() {
-        return None;
-    }
-    let call = |thread: &ThreadStack| thread.call.as_ref().map(|call| call.function);
-    // What was copied while it ran may be wrong.
-    let certain = |thread: &&&ThreadStack| thread.certainty == Certainty::Exact;
-    let both = |thread: &ThreadStack| Some((first.fingerprint.clone()?, thread.fingerprint.clone()?));
-    let differs = |thread: &&ThreadStack| {
-        call(thread) != call(first) || both(thread).is_some_and(|(before, now)| now.differs(&before))
-    };
-    let is_comparable =
-        |thread: &ThreadStack| both(thread).is_some_and(|(before, now)| before.is_whole() && now.is_whole());
-    if seen.iter().any(|thread| thread.has_returned == Some(true)) {
-        return Some(true);
-    }
-    if !certain(&first) {
-        return None;
-    }
-    if rest.iter().filter(certain).any(differs) {
-        return Some(true);
-    }
-    let last = rest.last()?;
-    let comparable =
-        last.has_returned == Some(false) || rest.iter().filter(certain).any(|thread| is_comparable(thread));
-    // One that polls, and was hardly given a CPU meanwhile, could not have gone on.
-    if last.state == State::Running && !last.progress.has_run_since(&first.progress) {
-        return None;
-    }
-    (seen.len() == looks && comparable).then_some(false)
-}
-
-fn cpu_percent(first: &ThreadStack, last: &ThreadStack) -> Option<u32> {
-    let (over, run) = (last.at_ns.checked_sub(first.at_ns)?, last.progress.run_ns.checked_sub(first.progress.run_ns)?);
-    // The kernel counts by ticks of some milliseconds.
-    if over < 50_000_000 {
-        return None;
-    }
-    u32::try_from((run.saturating_mul(100) + over / 2) / over).ok().map(|percent| percent.min(100))
-}
-
-impl Doing {
-    fn of(thread: &ThreadStack) -> Self {
-        let place = thread.place.clone();
-        match (thread.state, &thread.call) {
-            (State::Zombie, _) => Self::Ended,
-            (State::Stopped, call) => Self::Stopped { call: call.clone() },
-            (State::Traced, call) => Self::Traced { call: call.clone() },
-            (_, Some(call)) => Self::Mpi { call: call.clone(), arguments: Argument::all(call) },
-            (State::Running, None) => Self::Computes { place },
-            (state, None) => match thread.system_call.clone() {
-                Some(call) => Self::SystemCall {
-                    call,
-                    uninterruptible: state == State::Uninterruptible,
-                    waits_within: thread.waits_within,
-                    place,
-                },
-                None => Self::Waits { place },
-            },
-        }
-    }
-}
-
-impl Argument {
-    /// Of a call, as numbers: whole ones of integers, others as addresses are written.
-    fn all(call: &MpiCall) -> Vec<Self> {
-        let arguments = call.function.function().arguments.iter().enumerate();
-        let one = |(place, argument): (usize, &mpiprobe_functions::Argument)| {
-            let word = call.words.get(place).copied().flatten();
-            let value = word.and_then(|word| word.text(argument));
-            let known_by = word.filter(|_| value.is_some()).map_or(KnownBy::NotKnown, |word| word.known_by);
-            Self { name: argument.name.to_owned(), value, known_by }
-        };
-        arguments.map(one).collect()
-    }
-}
-
-impl ThreadReport {
-    fn ended(member: Member) -> Self {
-        Self {
-            member,
-            pid: 0,
-            tid: 0,
-            doing: Doing::Ended,
-            called: None,
-            gone_on: Some(false),
-            cpu_percent: None,
-            other: None,
-            is_one_of_several: false,
-            way: Way::Copied,
-            certainty: Certainty::Exact,
-        }
-    }
-
-    /// "for a lock that its thread 4711 has, which is in MPI_Recv"
-    fn within(&self, within: WaitsWithin) -> String {
-        let other = self.other.as_deref().map(|does| format!(", which is {does}")).unwrap_or_default();
-        match within {
-            WaitsWithin::Lock { thread } => format!("for a lock that its thread {thread} has{other}"),
-            WaitsWithin::End { thread } => format!("for the end of its thread {thread}{other}"),
-            WaitsWithin::Threads => "for other threads of its process".to_owned(),
-        }
-    }
-
-    /// What it does, behind its name; `called`: its call, if that is to be told with what it was given.
-    pub fn words(&self, called: Option<&str>) -> String {
-        let mut words = match &self.doing {
-            Doing::Mpi { call, .. } => format!("in {}", call_words(call, called)),
-            Doing::SystemCall { waits_within: Some(within), place, .. } => {
-                format!("not in MPI: waits {}{}", self.within(*within), at(place.as_ref()))
-            }
-            Doing::SystemCall { call, uninterruptible, place, .. } => {
-                let name = call.name.map_or_else(|| format!("system call {}", call.number), str::to_owned);
-                let descriptor = call.descriptor.map(|descriptor| format!(", fd {descriptor}")).unwrap_or_default();
-                let file = call.file.as_ref().map(|file| format!(", {file}")).unwrap_or_default();
-                let how = if *uninterruptible { ", cannot be interrupted" } else { "" };
-                format!("not in MPI: {name}{descriptor}{file}{how}{}", at(place.as_ref()))
-            }
-            Doing::Computes { place } => {
-                let share = self.cpu_percent.map(|percent| format!(", {percent} % of a core")).unwrap_or_default();
-                format!("not in MPI: computes{share}{}", at(place.as_ref()))
-            }
-            Doing::Stopped { call } => format!("stopped by a signal{}", inside(call.as_ref())),
-            Doing::Traced { call } => format!("stopped by a debugger{}", inside(call.as_ref())),
-            Doing::Ended => "ended".to_owned(),
-            Doing::Waits { place } => format!("not in MPI: waits{}", at(place.as_ref())),
-        };
-        if self.is_one_of_several {
-            words = format!("(thread {}) {words}", self.tid);
-        }
-        if self.certainty == Certainty::Doubtful {
-            words.push_str(" (it ran while it was looked at: not certain)");
-        }
-        words
-    }
-}
-
-fn call_words(call: &MpiCall, called: Option<&str>) -> String {
-    let name = called.unwrap_or(call.function.function().name);
-    match &call.site {
-        Some(site) => format!("{name} at {}", site.text),
-        None => format!("{name}, called from a place that is not known"),
-    }
-}
-
-fn inside(call: Option<&MpiCall>) -> String {
-    call.map(|call| format!(", in {}", call_words(call, None))).unwrap_or_default()
-}
-
-fn at(place: Option<&Arc<CallSite>>) -> String {
-    place.map(|place| format!(", at {}", place.text)).unwrap_or_default()
 }

@@ -7,6 +7,11 @@ pub fn system_call_name(number: u64) -> Option<&'static str> {
     (!name.is_empty()).then_some(*name)
 }
 
+/// A name of the table, if this is one.
+pub(crate) fn system_call_of_name(name: &str) -> Option<&'static str> {
+    LOW.iter().chain(&HIGH).find(|known| !known.is_empty() && **known == name).copied()
+}
+
 /// Whether the first argument of a system call is the descriptor of what it waits for.
 pub fn is_of_descriptor(name: &str) -> bool {
     OF_DESCRIPTOR.contains(&name)

@@ -5,13 +5,14 @@ use std::sync::Arc;
 use mpiprobe_functions::FunctionId;
 use mpiprobe_model::CallSite;
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::{Deserialize, Deserializer, Serialize, de::Error as _};
 
 use crate::{
     arguments::Word,
     copy::{Certainty, Progress, State, Way},
     fingerprint::Fingerprint,
     ranks::Member,
+    system_calls::system_call_of_name,
     tree::Label,
     unwind::End,
     within::WaitsWithin,
@@ -60,13 +61,13 @@ pub struct ThreadStack {
 }
 
 /// An MPI call that a thread is in.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct MpiCall {
-    #[serde(serialize_with = "name")]
+    #[serde(serialize_with = "name", deserialize_with = "function")]
     #[schemars(with = "String")]
     pub function: FunctionId,
     /// Where the program has made it; `None` where the stack could not be followed so far.
-    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "site")]
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "site", default)]
     pub site: Option<Arc<CallSite>>,
     /// Whether it is a Python interpreter that has made it.
     pub from_python: bool,
@@ -102,18 +103,21 @@ pub enum WhereNow {
 }
 
 /// A system call that a thread is in.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SystemCallSeen {
     pub number: u64,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub name: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none", default, deserialize_with = "system_call")]
+    pub name: Option<Name>,
     /// What it waits for, if that is said by its first argument.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none", default)]
     pub descriptor: Option<u64>,
     /// The path, or the kernel's name for something that is no file: `socket:[4711]`.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none", default)]
     pub file: Option<String>,
 }
+
+/// As an alias it is not taken for text borrowed from what is read.
+type Name = &'static str;
 
 #[expect(clippy::ref_option, reason = "as serde calls it")]
 pub(crate) fn site<S: serde::Serializer>(site: &Option<Arc<CallSite>>, to: S) -> Result<S::Ok, S::Error> {
@@ -123,4 +127,15 @@ pub(crate) fn site<S: serde::Serializer>(site: &Option<Arc<CallSite>>, to: S) ->
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "as serde calls it")]
 fn name<S: serde::Serializer>(function: &FunctionId, to: S) -> Result<S::Ok, S::Error> {
     to.serialize_str(function.function().name)
+}
+
+/// One that this version knows.
+fn function<'de, D: Deserializer<'de>>(from: D) -> Result<FunctionId, D::Error> {
+    let name = String::deserialize(from)?;
+    mpiprobe_functions::by_name(&name).ok_or_else(|| D::Error::custom(format_args!("MPI has no function {name:.40}")))
+}
+
+/// A name that is in no table is none.
+fn system_call<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Name>, D::Error> {
+    Ok(Option::<String>::deserialize(from)?.as_deref().and_then(system_call_of_name))
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::{
     copy::{State, SystemCall, ThreadCopy},
@@ -12,7 +12,7 @@ use crate::{
 };
 
 /// What a thread waits for that only its own process can bring about.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case", tag = "what")]
 pub enum WaitsWithin {
     /// A mutex; the thread that has it.

@@ -21,8 +21,8 @@ use std::{
 
 use mpiprobe_discover::{ProcRoot, Process};
 use mpiprobe_stacks::{
-    Capture, Certainty, End, Limits, Look, Looker, Member, Report, State, Target, ThreadReport, ThreadStack, Tree,
-    Verdict, Way,
+    Capture, Certainty, End, Limits, Look, Looker, Member, Report, Seen, State, Target, ThreadReport, ThreadStack,
+    Tree, Verdict, Way,
 };
 
 /// `None`, with a word about it, where the kernel does not give its users BPF programs.
@@ -365,7 +365,7 @@ fn what_waits_has_not_gone_on_and_what_has_ended_is_said() {
     let mut looks = Vec::new();
     let has_settled = |looks: &[Look]| {
         let gone_on = |thread: &ThreadReport| thread.gone_on != Some(false);
-        looks.len() > 1 && !Report::of(looks, false, false, None).threads.iter().any(gone_on)
+        looks.len() > 1 && !Seen::of(looks, false, false).threads.iter().any(gone_on)
     };
     while !has_settled(&looks) {
         looks.drain(..looks.len().saturating_sub(1));
@@ -375,7 +375,7 @@ fn what_waits_has_not_gone_on_and_what_has_ended_is_said() {
     children.0[1].kill().unwrap();
     children.0[1].wait().unwrap();
     looks.push(looker.look(&targets()).unwrap());
-    let report = Report::of(&looks, false, false, None);
+    let report = Report::of(vec![Seen::of(&looks, false, false)], None);
     assert_eq!(report.verdict, Verdict::SomeAreOutside);
     assert_eq!(report.threads[0].gone_on, Some(false), "{report:?}");
     assert!(report.text().contains("Rank 1 ended"), "{}", report.text());

@@ -80,7 +80,7 @@ pub struct Targets {
 #[derive(Args, Debug)]
 pub struct OnNodes {
     /// Observe on these nodes, separated by commas, and show the ranks of all of them together: an agent is started on each.
-    #[arg(long, value_name = "HOSTS", value_delimiter = ',', value_parser = host, conflicts_with_all = ["pid", "attach"], help_heading = "Nodes")]
+    #[arg(long, value_name = "HOSTS", value_delimiter = ',', value_parser = host, conflicts_with = "pid", help_heading = "Nodes")]
     pub hosts: Vec<String>,
     /// What starts agents: `ssh`; `srun`, which knows the nodes of a Slurm job (--job 4711) by itself; or a command in which
     /// {host} stands for a node's name, and which executes the words that follow it there. The default is ssh, in a Slurm job of
@@ -323,6 +323,8 @@ pub enum Command {
 pub struct Hang {
     #[command(flatten)]
     pub targets: Targets,
+    #[command(flatten)]
+    pub nodes: OnNodes,
     /// All threads in the tree, those of MPI's own making too; otherwise those that are in MPI, and the first of each rank.
     #[arg(long, help_heading = "Output")]
     pub all_threads: bool,

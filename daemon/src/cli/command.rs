@@ -20,7 +20,7 @@ use rustix::process::{getegid, geteuid, getgid, getuid};
 use thiserror::Error;
 
 use super::{
-    arguments::{Arguments, Command, Hang, Observe, Run, Trace, View},
+    arguments::{Arguments, Command, Hang, Observe, OnNodes, Run, Trace, View},
     asked::{asked_hang, chosen, options},
     compare::{Compare, CompareError, compare},
     export::{Export, ExportFailure, export},
@@ -33,14 +33,14 @@ use super::{
     terminal::{show, width, width_of},
     traces::is_trace,
     waits::{Waits, WaitsError, waits},
-    words::{parse_observation, query_of, query_of_hang},
+    words::{parse_hang, parse_observation, query_of, query_of_hang},
 };
 use crate::{
-    agent,
+    agent::{self, Understand},
     asking::{AskError, Service, can_attach_itself},
     doctor,
     hang::{self, HangError, Shown},
-    nodes::{Launcher, Nodes, NodesError, Request, nodes_of_slurm_job},
+    nodes::{Kind, Launcher, Nodes, NodesError, Request, nodes_of_slurm_job},
     preload::{LibraryError, library},
     service::{self, ServiceError},
     session::{
@@ -49,6 +49,8 @@ use crate::{
         trace::{DumpError, TraceOptions, ask},
     },
 };
+
+const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 /// How mpiprobe ends; each has an exit status of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -142,6 +144,8 @@ pub enum CommandError {
     NoProfile(String),
     #[error("{0} is for recordings, and this is a trace: in its view, / looks for calls, and + zooms in")]
     NotOfTraces(&'static str),
+    #[error("--attach is for this node, and --hosts for others, which attach in the best way that works there")]
+    AttachOnNodes,
     #[error("--view opens a full-screen view, and there is no terminal to show it on")]
     NoTerminal,
 }
@@ -153,7 +157,7 @@ pub async fn execute(arguments: &Arguments) -> Result<Exit, CommandError> {
     }
     let done = match &arguments.command {
         Some(Command::Ps { json }) => list(*json, false, arguments.socket.as_deref()).await,
-        Some(Command::Hang(asked)) => explain_hang(asked, arguments.socket.as_deref()).await,
+        Some(Command::Hang(asked)) => explain_hang(asked, arguments).await,
         // Not from here: it must be the only thread.
         Some(Command::Service(_)) => Ok(Exit::Failed),
         Some(Command::Run(run)) => Ok(run_command(run, arguments).await),
@@ -184,7 +188,10 @@ pub async fn execute(arguments: &Arguments) -> Result<Exit, CommandError> {
             };
             tell_checks(&report, *json)
         }
-        Some(Command::Agent) => Ok(if agent::serve(for_another_node).await { Exit::Complete } else { Exit::Failed }),
+        Some(Command::Agent) => {
+            let understand = Understand { observation: for_another_node, hang: hang_for_another_node };
+            Ok(if agent::serve(understand).await { Exit::Complete } else { Exit::Failed })
+        }
         None if arguments.observe.has_target() => observe(arguments).await,
         None => list(arguments.observe.json, true, arguments.socket.as_deref()).await,
     };
@@ -204,30 +211,41 @@ pub fn serve(arguments: &Arguments) -> Option<Result<(), ServiceError>> {
 
 async fn observe(arguments: &Arguments) -> Result<Exit, CommandError> {
     let asked = &arguments.observe;
+    if asked.attach.is_some() && !asked.nodes.hosts.is_empty() {
+        return Err(CommandError::AttachOnNodes);
+    }
     let without = options(asked, arguments.trace_bpf);
     let named = arguments.socket.as_deref();
     let service = ByService { socket: socket(named), is_named: named.is_some(), query: query_of(&without) };
     let text = TextOptions { width: width(), all: arguments.verbose > 0, ..TextOptions::default() };
-    let nodes = on_nodes(asked, &without, arguments.verbose).await.map_err(SessionError::from)?;
+    let engine = asked.engine.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default();
+    let request = Request { version: VERSION.into(), query: query_of(&without), engine, kind: Kind::Observation };
+    let job = asked.targets.job.as_deref();
+    let nodes = on_nodes(&asked.nodes, job, request, arguments.verbose).await.map_err(SessionError::from)?;
     let options =
         Options { view: view(asked)?, record: asked.record.to(), service: Some(service), text, nodes, ..without };
     Ok(session::run(&options).await?.into())
 }
 
 /// The nodes that are meant, unless it is this one alone.
-async fn on_nodes(asked: &Observe, options: &Options, verbose: u8) -> Result<Option<Nodes>, NodesError> {
-    let slurm_job = slurm_job(asked.targets.job.as_deref());
+async fn on_nodes(
+    asked: &OnNodes,
+    job: Option<&str>,
+    request: Request,
+    verbose: u8,
+) -> Result<Option<Nodes>, NodesError> {
+    let slurm_job = slurm_job(job);
     let variable = |name: &str| std::env::var(name).ok();
     // In the job itself Slurm has told of it.
     let is_inside = slurm_job.is_some() && variable("SLURM_JOB_ID") == slurm_job;
     let list = variable("SLURM_JOB_NODELIST").filter(|_| is_inside);
     let has_several = list.is_some() && variable("SLURM_JOB_NUM_NODES").is_some_and(|number| number != "1");
-    let launcher = match &asked.nodes.launcher {
+    let launcher = match &asked.launcher {
         Some(launcher) => launcher.clone(),
-        None if asked.nodes.hosts.is_empty() && has_several => Launcher::Srun,
+        None if asked.hosts.is_empty() && has_several => Launcher::Srun,
         None => Launcher::Ssh,
     };
-    let hosts = match (asked.nodes.hosts.as_slice(), &slurm_job, &asked.nodes.launcher) {
+    let hosts = match (asked.hosts.as_slice(), &slurm_job, &asked.launcher) {
         ([], Some(job), _) if launcher == Launcher::Srun => nodes_of_slurm_job(job, list).await?,
         ([], Some(job), Some(_)) => nodes_of_slurm_job(job, list).await?,
         // Somebody may have set a default for it.
@@ -242,9 +260,7 @@ async fn on_nodes(asked: &Observe, options: &Options, verbose: u8) -> Result<Opt
         return Err(NodesError::NoNodes);
     }
     let here = std::env::current_exe().map_err(|_| NodesError::Path);
-    let program = asked.nodes.agent.clone().map_or(here, Ok)?;
-    let engine = asked.engine.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default();
-    let request = Request { version: env!("CARGO_PKG_VERSION").into(), query: query_of(options), engine };
+    let program = asked.agent.clone().map_or(here, Ok)?;
     Ok(Some(Nodes { hosts, launcher, program, slurm_job, request, verbose }))
 }
 
@@ -255,12 +271,16 @@ fn slurm_job(named: Option<&str>) -> Option<String> {
     (!number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit())).then(|| number.to_owned())
 }
 
-/// What is observed for a front end on another node: by whatever is possible here.
+/// What front ends on other nodes ask for: by whatever is possible here.
 fn for_another_node(request: &Request) -> Result<Options, String> {
     let asked = parse_observation(service::words_of_query(&request.query))?;
     let engine = EngineChoice::from_str(&request.engine, false)?;
     let service = ByService { socket: socket(None), is_named: false, query: query_of(&asked) };
     Ok(Options { engine, service: Some(service), ..asked })
+}
+
+fn hang_for_another_node(request: &Request) -> Result<hang::Asked, String> {
+    parse_hang(service::words_of_query(&request.query))
 }
 
 async fn record_calls(asked: &Trace, arguments: &Arguments) -> Result<Exit, CommandError> {
@@ -290,15 +310,21 @@ fn socket(named: Option<&Path>) -> PathBuf {
     named.unwrap_or(Path::new(service::SOCKET)).to_owned()
 }
 
-async fn explain_hang(asked: &Hang, named: Option<&Path>) -> Result<Exit, CommandError> {
-    let asked = asked_hang(asked);
-    // It stops nobody, which those who may not load programs cannot do themselves.
-    let shown = match service_for(named)? {
-        Some(service) => {
+async fn explain_hang(typed: &Hang, arguments: &Arguments) -> Result<Exit, CommandError> {
+    let asked = asked_hang(typed);
+    let (query, engine) = (query_of_hang(&asked), String::new());
+    let request = Request { version: VERSION.into(), query, engine, kind: Kind::Hang };
+    let job = typed.targets.job.as_deref();
+    let nodes = on_nodes(&typed.nodes, job, request, arguments.verbose).await.map_err(HangError::from)?;
+    let here = if nodes.is_none() { service_for(arguments.socket.as_deref())? } else { None };
+    let shown = match (nodes, here) {
+        (Some(nodes), _) => Shown::of(&hang::explain_nodes(&nodes, &asked).await?, asked.form)?,
+        // It stops nobody, which those who may not load programs cannot do themselves.
+        (None, Some(service)) => {
             let answer = service.get(&format!("/v1/hang?{}", query_of_hang(&asked))).await?;
             serde_json::from_slice(&answer).map_err(|error| AskError::Answer { reason: error.to_string() })?
         }
-        None => Shown::of(&hang::explain(&asked)?, asked.form)?,
+        (None, None) => Shown::of(&hang::explain(&asked)?, asked.form)?,
     };
     Output.text(&shown.text)?;
     Ok(if shown.complete { Exit::Complete } else { Exit::Incomplete })

@@ -4,7 +4,7 @@ use std::{collections::HashMap, fmt::Write as _};
 
 use mpiprobe_discover::MpiProcess;
 use mpiprobe_model::{
-    CallArguments, EngineInfo, OpenCallInfo, Profile, RankState, ThreadLife, ThreadProfile,
+    CallArguments, EngineInfo, OpenCallInfo, Profile, RankProfile, RankState, ThreadLife, ThreadProfile,
     analyse::{
         self, Beginning, Identity, Observed, OtherEnd, Posted, SelfCost, Session, Wait, Waiting, causes, operations,
         waiting,
@@ -12,7 +12,7 @@ use mpiprobe_model::{
 };
 use mpiprobe_observe::{ProcessSnapshot, Snapshot};
 use mpiprobe_report::present::{other_end, waited_requests, waits_for, what};
-use mpiprobe_stacks::{Cause, CauseKind, Doing, Member, RankSet, Report, ThreadReport, Verdict, subject};
+use mpiprobe_stacks::{Cause, CauseKind, Doing, Member, RankSet, Report, Seen, ThreadReport, Verdict, subject};
 
 use super::library::Library;
 
@@ -23,10 +23,11 @@ const TOLD: usize = 8;
 /// The same of threads of one rank.
 const THREADS_TOLD: usize = 4;
 
-/// Adds to `report` what calls were given, and what follows from that. `processes` are those of the job, each with its library.
-pub(super) fn explain(report: &mut Report, processes: &[&MpiProcess], libraries: &mut [Option<Library>]) {
+/// Adds to `seen` what calls were given, and gives the job as an observation has it. `processes` are those of the job, each with its
+/// library.
+pub(super) fn understand(seen: &mut Seen, processes: &[&MpiProcess], libraries: &mut [Option<Library>]) -> Profile {
     let mut meanings: HashMap<(u32, u32), CallArguments> = HashMap::new();
-    for thread in &mut report.threads {
+    for thread in &mut seen.threads {
         let Doing::Mpi { call, .. } = &thread.doing else { continue };
         let place = processes.iter().position(|process| process.pid() == thread.pid);
         let library = place.and_then(|place| libraries.get_mut(place)).and_then(Option::as_mut);
@@ -34,9 +35,13 @@ pub(super) fn explain(report: &mut Report, processes: &[&MpiProcess], libraries:
         thread.called = Some(called(thread, &meaning));
         meanings.insert((thread.pid, thread.tid), meaning);
     }
+    profile(seen, processes, libraries, &meanings)
+}
+
+/// Adds why nobody goes on, if that is so; `profile` is of the same job, each rank with its node as host.
+pub(super) fn explain(report: &mut Report, profile: &Profile) {
     if matches!(report.verdict, Verdict::NobodyGoesOn | Verdict::SomeAreOutside) {
-        let profile = profile(report, processes, libraries, &meanings);
-        report.causes = told(report, &profile);
+        report.causes = told(report, profile);
     }
 }
 
@@ -63,12 +68,12 @@ fn open_call(thread: &ThreadReport, arguments: Option<CallArguments>) -> Option<
 
 /// The job as an observation has it.
 fn profile(
-    report: &Report,
+    seen: &Seen,
     processes: &[&MpiProcess],
     libraries: &[Option<Library>],
     meanings: &HashMap<(u32, u32), CallArguments>,
 ) -> Profile {
-    let observed: Vec<Observed> = (0..).zip(processes).map(|(slot, process)| observed(slot, process, report)).collect();
+    let observed: Vec<Observed> = (0..).zip(processes).map(|(slot, process)| observed(slot, process, seen)).collect();
     let tables = (0..).zip(libraries.iter()).map(|(slot, library)| {
         library.as_ref().map_or_else(|| ProcessSnapshot::empty(slot), |library| library.tables.clone())
     });
@@ -77,11 +82,11 @@ fn profile(
     for rank in &mut profile.ranks {
         rank.open_calls.clear();
         // What cannot be seen of it may be what the others miss.
-        if report.unseen.contains(rank.rank.map_or(Member::Pid(rank.pid), Member::Rank)) {
+        if seen.unseen.contains(rank.rank.map_or(Member::Pid(rank.pid), Member::Rank)) {
             rank.rank = None;
             continue;
         }
-        let own = report.threads.iter().filter(|thread| thread.pid == rank.pid);
+        let own = seen.threads.iter().filter(|thread| thread.pid == rank.pid);
         let (held, others): (Vec<&ThreadReport>, Vec<_>) = own
             .filter(|thread| matches!(thread.doing, Doing::Mpi { .. }))
             .partition(|thread| thread.gone_on == Some(false));
@@ -89,7 +94,7 @@ fn profile(
             held.iter().filter_map(|thread| open_call(thread, meanings.get(&(thread.pid, thread.tid)).cloned()));
         rank.open_calls.extend(calls);
         // Whoever is known to go on, or not known not to, may yet do what others wait for.
-        let active = report.active.iter().filter(|(pid, _)| *pid == rank.pid).map(|(_, tid)| *tid);
+        let active = seen.active.iter().filter(|(pid, _)| *pid == rank.pid).map(|(_, tid)| *tid);
         rank.threads = others.iter().map(|thread| thread.tid).chain(active).map(living).collect();
     }
     profile
@@ -99,8 +104,8 @@ fn living(tid: u32) -> ThreadProfile {
     ThreadProfile { tid, state: ThreadLife::Running, calls: 0, mpi_ns: 0, wall_ns: 0 }
 }
 
-fn observed(slot: u32, process: &MpiProcess, report: &Report) -> Observed {
-    let own = || report.threads.iter().filter(|thread| thread.pid == process.pid());
+fn observed(slot: u32, process: &MpiProcess, seen: &Seen) -> Observed {
+    let own = || seen.threads.iter().filter(|thread| thread.pid == process.pid());
     let is_stopped = |thread: &ThreadReport| matches!(thread.doing, Doing::Stopped { .. } | Doing::Traced { .. });
     let has_ended = own().all(|thread| matches!(thread.doing, Doing::Ended));
     Observed {
@@ -180,9 +185,10 @@ fn told(report: &Report, profile: &Profile) -> Vec<Cause> {
             let verb = if others.len() == 1 { "waits" } else { "wait" };
             let (waiting_ranks, ranks) = (set(&others), members(&[rank]));
             let mut text = format!(
-                "{} {verb} for {}, which {}",
+                "{} {verb} for {}{}, which {}",
                 subject(&waiting_ranks),
                 subject(&set(&[rank])).to_lowercase(),
+                profile.ranks.get(rank).map(node).unwrap_or_default(),
                 does(report, profile, rank)
             );
             let direct = others.iter().filter_map(|other| wait_of(&waiting, *other));
@@ -205,12 +211,23 @@ fn wait_of(waiting: &Waiting, rank: usize) -> Option<&Wait> {
 fn told_of(report: &Report, profile: &Profile, wait: &Wait) -> String {
     let Some(rank) = profile.ranks.get(wait.rank) else { return String::new() };
     let name = rank.rank.map_or_else(|| format!("Process {}", rank.pid), |rank| format!("Rank {rank}"));
-    let thread = report.threads.iter().find(|thread| (thread.pid, thread.tid) == (rank.pid, wait.tid));
+    let thread = threads_of(report, rank).find(|thread| thread.tid == wait.tid);
     let requests = waited_requests(profile, wait).map(|requests| format!(" ({requests})")).unwrap_or_default();
     let called = thread.and_then(|thread| thread.called.as_ref()).map(|called| format!("{called}{requests}"));
     let does = thread.map(|thread| thread.words(called.as_deref())).unwrap_or_default();
     let miss = near_miss(profile, wait).map(|miss| format!(" ({miss})")).unwrap_or_default();
-    format!("{name} {does} waits for {}{miss}", waits_for(profile, wait))
+    format!("{name}{} {does} waits for {}{miss}", node(rank), waits_for(profile, wait))
+}
+
+/// " (n2)" where nodes have names.
+fn node(rank: &RankProfile) -> String {
+    if rank.host.is_empty() { String::new() } else { format!(" ({})", rank.host) }
+}
+
+fn threads_of<'a>(report: &'a Report, rank: &'a RankProfile) -> impl Iterator<Item = &'a ThreadReport> {
+    let is_its =
+        |thread: &&ThreadReport| thread.pid == rank.pid && thread.node.as_deref().unwrap_or_default() == rank.host;
+    report.threads.iter().filter(is_its)
 }
 
 /// What differs between what a rank waits for and what is there.
@@ -233,8 +250,8 @@ fn near_miss(profile: &Profile, wait: &Wait) -> Option<String> {
 
 /// What the rank does that others wait for.
 fn does(report: &Report, profile: &Profile, rank: usize) -> String {
-    let pid = profile.ranks.get(rank).map(|rank| rank.pid);
-    let threads: Vec<&ThreadReport> = report.threads.iter().filter(|thread| Some(thread.pid) == pid).collect();
+    let threads: Vec<&ThreadReport> =
+        profile.ranks.get(rank).into_iter().flat_map(|rank| threads_of(report, rank)).collect();
     match threads.as_slice() {
         [] => "has ended".to_owned(),
         [thread] if matches!(thread.doing, Doing::Ended) => "has ended".to_owned(),

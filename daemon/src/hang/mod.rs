@@ -2,6 +2,7 @@
 
 mod causes;
 mod library;
+mod nodes;
 
 use std::{
     thread,
@@ -12,14 +13,18 @@ use mpiprobe_discover::{
     Caller, JobChoice, MpiProcess, ProcRoot, ProcRootError, ProcessError, Scanner, SelectError, Target, printable,
     privileged::is_apart, select,
 };
+use mpiprobe_model::Profile;
 use mpiprobe_plan::ImplementationRecogniser;
 use mpiprobe_report::present::{OutputError, say};
-use mpiprobe_stacks::{Capture, CaptureError, Limits, Looker, Member, Report, Target as Looked};
+use mpiprobe_stacks::{Capture, CaptureError, Limits, Looker, Member, Report, Seen, Target as Looked};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use self::library::{Libraries, Library};
+use crate::nodes::NodesError;
+
+pub use nodes::explain_nodes;
 
 /// Looks that are taken, and the time from the first to the last: whoever goes on should be seen to do so in most programs.
 const LOOKS: u32 = 11;
@@ -69,8 +74,7 @@ impl Shown {
             Form::Text if jobs.len() > 1 => each(&|job| format!("{}\n{}\n", job.name, job.report.text())),
             Form::Text => each(&|job| job.report.text()),
         };
-        let is_whole = |job: &JobHang| job.report.left_out.is_empty() && job.report.refused.is_empty();
-        Ok(Self { text, complete: jobs.iter().all(is_whole) })
+        Ok(Self { text, complete: jobs.iter().all(|job| job.report.is_whole()) })
     }
 }
 
@@ -85,6 +89,15 @@ pub enum HangError {
     Proc(#[from] ProcRootError),
     #[error(transparent)]
     Capture(#[from] CaptureError),
+    #[error(transparent)]
+    Nodes(#[from] NodesError),
+}
+
+impl HangError {
+    /// Whether there is simply nobody here who could be looked at.
+    pub(crate) fn is_absence(&self) -> bool {
+        matches!(self, Self::Select(error) if error.is_absence())
+    }
 }
 
 /// The answer, for each job.
@@ -109,6 +122,33 @@ pub struct JobHang {
     pub report: Report,
 }
 
+/// What was found on one node of one job.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Found {
+    /// As `mpiprobe ps` names it.
+    job: String,
+    seen: Seen,
+    /// The same as an observation has it.
+    profile: Profile,
+}
+
+/// Others who look at the same time, on other nodes.
+pub(crate) trait Others: Send {
+    /// Everybody has been looked at once.
+    fn begun(&mut self);
+    /// Returns when everybody has been looked at once on all nodes, and some time ago: only then may it be looked for the last time.
+    fn wait(&mut self);
+}
+
+/// There are none.
+struct Nobody;
+
+impl Others for Nobody {
+    fn begun(&mut self) {}
+
+    fn wait(&mut self) {}
+}
+
 /// Looks at the processes that were chosen, several times within a second.
 pub fn explain(asked: &Asked) -> Result<Explained, HangError> {
     explain_for(asked, Caller::current()?)
@@ -116,6 +156,22 @@ pub fn explain(asked: &Asked) -> Result<Explained, HangError> {
 
 /// The same for somebody who may see other processes than who has started this one.
 pub fn explain_for(asked: &Asked, caller: Caller) -> Result<Explained, HangError> {
+    let found = look(asked, caller, &mut Nobody)?;
+    let jobs = found.into_iter().map(|Found { job, seen, profile }| {
+        let mut report = Report::of(vec![seen], asked.depth);
+        causes::explain(&mut report, &profile);
+        JobHang { name: job, report }
+    });
+    Ok(Explained { schema: Explained::SCHEMA, jobs: jobs.collect() })
+}
+
+/// What is here, for somebody who puts together what is on several nodes.
+pub(crate) fn find(asked: &Asked, others: &mut dyn Others) -> Result<Vec<Found>, HangError> {
+    look(asked, Caller::current()?, others)
+}
+
+/// Looks from the first time until the others have, too, and at least for [`OVER`].
+fn look(asked: &Asked, caller: Caller, others: &mut dyn Others) -> Result<Vec<Found>, HangError> {
     let mut scanner = Scanner::new(ProcRoot::system()?, caller, ImplementationRecogniser::default());
     let selection = select(&mut scanner, &asked.target, &asked.jobs)?;
     selection.unanswered.iter().for_each(say);
@@ -134,9 +190,6 @@ pub fn explain_for(asked: &Asked, caller: Caller) -> Result<Explained, HangError
     for (_, processes) in &mut jobs {
         processes.sort_by_key(|process| (process.rank.rank, process.pid()));
     }
-    let executables = |processes: &[&MpiProcess]| -> Vec<String> {
-        processes.iter().map(|process| printable(&process.executable.path)).collect()
-    };
     let executables: Vec<Vec<String>> = jobs.iter().map(|(_, processes)| executables(processes)).collect();
     let mut seen: Vec<Vec<_>> = jobs.iter().map(|_| Vec::new()).collect();
     let mut libraries: Vec<Vec<Option<Library>>> = jobs.iter().map(|_| Vec::new()).collect();
@@ -145,6 +198,9 @@ pub fn explain_for(asked: &Asked, caller: Caller) -> Result<Explained, HangError
     for turn in 0..looks {
         let next = began + OVER * turn / (looks - 1);
         thread::sleep(next.saturating_duration_since(Instant::now()));
+        if turn + 1 == looks {
+            others.wait();
+        }
         let of_jobs = jobs.iter().zip(&executables).zip(&mut seen).zip(&mut libraries);
         for ((((_, processes), executables), seen), libraries) in of_jobs {
             if turn + 1 < looks {
@@ -164,13 +220,27 @@ pub fn explain_for(asked: &Asked, caller: Caller) -> Result<Explained, HangError
             }
             seen.push(last);
         }
+        if turn == 0 {
+            others.begun();
+        }
     }
-    let report = |(((name, processes), looks), mut libraries): (((String, Vec<_>), Vec<_>), Vec<_>)| {
-        let mut report = Report::of(&looks, stops, asked.all_threads, asked.depth);
-        causes::explain(&mut report, &processes, &mut libraries);
-        JobHang { name, report }
+    let found = |(((job, processes), looks), mut libraries): (((String, Vec<_>), Vec<_>), Vec<_>)| {
+        let mut seen = Seen::of(&looks, stops, asked.all_threads);
+        seen.size = size(&processes);
+        let profile = causes::understand(&mut seen, &processes, &mut libraries);
+        Found { job, seen, profile }
     };
-    Ok(Explained { schema: Explained::SCHEMA, jobs: jobs.into_iter().zip(seen).zip(libraries).map(report).collect() })
+    Ok(jobs.into_iter().zip(seen).zip(libraries).map(found).collect())
+}
+
+/// Of the whole job; `None` if its processes do not agree.
+fn size(processes: &[&MpiProcess]) -> Option<u32> {
+    let size = processes.first()?.rank.size?;
+    processes.iter().all(|process| process.rank.size == Some(size)).then_some(size)
+}
+
+fn executables(processes: &[&MpiProcess]) -> Vec<String> {
+    processes.iter().map(|process| printable(&process.executable.path)).collect()
 }
 
 /// Bytes of one element of a predefined datatype of a process, by its handle.

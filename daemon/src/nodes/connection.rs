@@ -10,7 +10,7 @@ use std::{
 use mpiprobe_discover::printable;
 use mpiprobe_model::Profile;
 use mpiprobe_report::present::recording::profile_of_json;
-use serde::Deserialize;
+use serde::{Deserialize, de::IgnoredAny};
 use tokio::{
     io::{AsyncBufRead, AsyncBufReadExt as _, AsyncRead, AsyncReadExt as _, AsyncWriteExt as _, BufReader},
     process::{Child, ChildStdin},
@@ -41,6 +41,8 @@ pub(crate) enum FromNode {
     /// It observes, or waits.
     Begun,
     Profile(Box<Profile>),
+    /// What it has found by looking at stacks, as it says it.
+    Found(Vec<u8>),
     /// It has observed to the end.
     Ended,
     /// It does not observe. `is_absent`: there is nobody to be observed.
@@ -63,6 +65,7 @@ struct Head {
     ended: Option<bool>,
     begun: Option<bool>,
     schema: Option<String>,
+    found: Option<IgnoredAny>,
 }
 
 /// An agent, ended when this is dropped.
@@ -73,7 +76,7 @@ pub(crate) struct Connection {
 }
 
 impl Connection {
-    /// Asks for the last profile.
+    /// Asks for the last profile, or the last look.
     pub(crate) fn ask_to_end(&mut self) {
         // It may have ended by itself.
         self.end.take().map(|end| end.send(()));
@@ -178,6 +181,9 @@ fn understood(line: &[u8]) -> Result<FromNode, String> {
         format!("it says what no agent of version {} says: {begin:?} ({said})", env!("CARGO_PKG_VERSION"))
     };
     let head: Head = serde_json::from_slice(line).map_err(|error| unknown(&error))?;
+    if head.found.is_some() {
+        return Ok(FromNode::Found(line.to_vec()));
+    }
     if head.schema.is_some() {
         let profile = profile_of_json(line).map_err(|error| unknown(&error))?;
         return Ok(FromNode::Profile(Box::new(profile)));

@@ -38,6 +38,18 @@ pub struct Request {
     /// In the words of the command line, as a URL has them.
     pub query: String,
     pub engine: String,
+    #[serde(default)]
+    pub kind: Kind,
+}
+
+/// What for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Kind {
+    #[default]
+    Observation,
+    /// A look at stacks.
+    Hang,
 }
 
 /// Why a job's nodes cannot be observed.

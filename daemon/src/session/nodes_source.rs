@@ -187,6 +187,11 @@ impl NodesSource {
                 // Longer than nodes are apart that are all well.
                 self.due.get_or_insert_with(|| Instant::now() + self.interval.min(Duration::from_secs(1)));
             }
+            FromNode::Found(_) => {
+                let why = "it has looked at stacks, which it was not asked for".to_owned();
+                node.say(&why);
+                node.state = State::Failed(why);
+            }
             FromNode::Ended => node.state = State::Ended,
             FromNode::Refused { why, is_absent: true } => {
                 node.say(why.lines().next().unwrap_or_default());

@@ -8,9 +8,11 @@ use mpiprobe_common::{
     descriptor::NONE,
     layout::{Memory as _, handle_kind},
 };
-use mpiprobe_functions::{Function, FunctionId, Group};
-use mpiprobe_layout::{Registry, TargetMemory, communicators, request, window};
-use mpiprobe_observe::{ArgumentWords, AwaitedRequest, AwaitedRequests, ProcessSnapshot, Snapshot, WindowSnapshot};
+use mpiprobe_functions::{Direction, Function, FunctionId, Group, Role};
+use mpiprobe_layout::{Registry, TargetMemory, communicators, group as group_members, request, window};
+use mpiprobe_observe::{
+    ArgumentWords, AwaitedRequest, AwaitedRequests, GroupSnapshot, ProcessSnapshot, Snapshot, WindowSnapshot,
+};
 
 use super::{communicators::Communicators, process_table::ProcessTable};
 
@@ -76,6 +78,12 @@ pub(crate) fn add(
             let requests = handles.into_iter().map(read).collect();
             tables.awaited.push(AwaitedRequests { tid: call.tid, requests });
         }
+        let group = call.group(layout).filter(|handle| tables.groups.iter().all(|known| known.handle != *handle));
+        if let Some(handle) = group
+            && let Some(members) = group_members(layout, handle, memory)
+        {
+            tables.groups.push(GroupSnapshot { handle, members: Arc::new(members) });
+        }
         let handle = call.window(layout).filter(|handle| tables.windows.iter().all(|known| known.handle != *handle));
         if let Some(handle) = handle
             && let Some(found) = window(layout, registry, handle, memory)
@@ -114,6 +122,13 @@ impl OpenCall {
         let handle = |index| memory.integer(place(index)?, width).map(|word| layout.handle(word));
         let handles: Option<Vec<u64>> = (0..number).map(handle).collect();
         Some(handles?.into_iter().filter(|handle| *handle != null).collect())
+    }
+
+    /// Of those at the other end of a window.
+    fn group(&self, layout: &Layout) -> Option<u64> {
+        let place = self.function.position(Role::Group).filter(|_| self.function.group == Group::OneSided)?;
+        let is_given = self.function.arguments.get(place).is_some_and(|argument| argument.direction == Direction::In);
+        is_given.then(|| self.words.get(place).copied().flatten().map(|word| layout.handle(word))).flatten()
     }
 
     fn window(&self, layout: &Layout) -> Option<u64> {

@@ -143,6 +143,7 @@ fn profile() -> mpiprobe_model::Profile {
     let process = ProcessSnapshot {
         awaited: Vec::new(),
         windows: Vec::new(),
+        groups: Vec::new(),
         process: 1,
         counters: ProcessCounters::ZERO,
         layout: Layout { known: capability::CONSTANTS, ..Layout::default() },

@@ -10,7 +10,7 @@
 
 enum { LARGE = 1 << 20 };
 
-static int rank, size, value, other;
+static int rank, size, value, other, gathered[3];
 static char large[LARGE];
 static MPI_Comm twin, half;
 static const int right[] = {1, 2, 0}, left[] = {2, 0, 1};
@@ -159,6 +159,14 @@ static void passed(void) {
     other++;
 }
 
+/* The root waits for one of the two; which, only they tell. */
+static void gather(void) {
+    if (rank == 1)
+        MPI_Recv(&value, 1, MPI_INT, 2, 8, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    MPI_Gather(&rank, 1, MPI_INT, gathered, 1, MPI_INT, 0, MPI_COMM_WORLD);
+    MPI_Barrier(MPI_COMM_WORLD);
+}
+
 static void none(void) {
     for (;;) {
         MPI_Sendrecv(&value, 1, MPI_INT, right[rank], 4, &other, 1, MPI_INT, left[rank], 4, MPI_COMM_WORLD,
@@ -206,6 +214,7 @@ static const struct {
     {"never-started", never_started},
     {"anybody", anybody},
     {"passed", passed},
+    {"gather", gather},
     {"none", none},
     {"ping-pong", ping_pong},
 };

@@ -79,6 +79,14 @@ static void barrier(void) {
     MPI_Wait(&all[0], MPI_STATUS_IGNORE);
 }
 
+/* The others have taken part in the collective operation that they wait for. */
+static void barrier_without_one(void) {
+    if (rank == 2)
+        MPI_Recv(&value, 1, MPI_INT, 0, 3, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    MPI_Ibarrier(twin, &all[0]);
+    MPI_Wait(&all[0], MPI_STATUS_IGNORE);
+}
+
 static void persistent(void) {
     if (rank == 0) {
         MPI_Recv_init(&value, 1, MPI_INT, 2, 6, twin, &all[0]);
@@ -131,6 +139,7 @@ static const struct {
     {"one-is-missing", one_is_missing},
     {"not-that-one", not_that_one},
     {"barrier", barrier},
+    {"barrier-without-one", barrier_without_one},
     {"persistent", persistent},
     {"other-tag", other_tag},
     {"large-send", large_send},

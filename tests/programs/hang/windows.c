@@ -65,6 +65,19 @@ static void no_complete(void) {
     MPI_Barrier(MPI_COMM_WORLD);
 }
 
+/* Two that access each other's window, and neither lets the other at its own. */
+static void no_posts(void) {
+    MPI_Group world, target;
+    const int partner = 1 - rank;
+    if (rank < 2) {
+        MPI_Comm_group(MPI_COMM_WORLD, &world);
+        MPI_Group_incl(world, 1, &partner, &target);
+        MPI_Win_start(target, 0, halo);
+        MPI_Win_complete(halo);
+    }
+    MPI_Barrier(MPI_COMM_WORLD);
+}
+
 static void none(void) {
     for (;;) {
         MPI_Win_fence(0, halo);
@@ -81,7 +94,7 @@ static const struct {
     void (*hang)(void);
 } cases[] = {
     {"fence", fence},     {"other-window", other_window}, {"lock", lock},
-    {"no-post", no_post}, {"no-complete", no_complete},   {"none", none},
+    {"no-post", no_post}, {"no-complete", no_complete},   {"no-posts", no_posts}, {"none", none},
 };
 
 int main(int argc, char **argv) {

@@ -9,7 +9,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use mpiprobe_discover::{ProcRoot, ProcRootError, Process, ProcessError};
-use mpiprobe_stacks::{Capture, CaptureError, Limits, Look, Looker, Member, Report, State, Target, Tree};
+use mpiprobe_stacks::{Capture, CaptureError, Limits, Look, Looker, Member, Report, Seen, State, Target, Tree};
 use serde::Serialize;
 use thiserror::Error;
 
@@ -166,7 +166,7 @@ pub(super) fn answer(looker: &mut Looker, targets: &[Target<'_>], over: Duration
         thread::sleep(next.saturating_duration_since(Instant::now()));
         looks.push(if turn + 1 < LOOKS { looker.look(targets)? } else { looker.look_closely(targets)? });
     }
-    Ok(Report::of(&looks, false, false, None).text())
+    Ok(Report::of(vec![Seen::of(&looks, false, false)], None).text())
 }
 
 /// The most memory that this process has had, KiB.

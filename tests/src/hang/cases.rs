@@ -49,7 +49,7 @@ const fn circle(
     Case { program, name, told, calls, waits, cause: Cause::Circle }
 }
 
-pub const CASES: [Case; 51] = [
+pub const CASES: [Case; 54] = [
     circle(
         CAUSES,
         "ring",
@@ -640,6 +640,47 @@ pub const CASES: [Case; 51] = [
             &[],
         )
     },
+    // Which of the collective calls that begin at once MPI has begun last, it does not tell.
+    circle(
+        REQUESTS_HANG,
+        "barrier-without-one",
+        calls![
+            ("MPI_Wait", "barrier_without_one"),
+            ("MPI_Wait", "barrier_without_one"),
+            ("MPI_Recv", "barrier_without_one")
+        ],
+        &[&[2], &[2], &[0]],
+        &[
+            "Deadlock: 0 → 2 → 0",
+            "Rank 0 in MPI_Wait (...) @barrier_without_one waits for others to take part in a collective operation",
+            "Rank 2 in MPI_Recv from 0 tag 3 4 B @barrier_without_one waits for 0",
+            "Rank 1 waits for them",
+        ],
+    ),
+    circle(
+        CAUSES,
+        "gather",
+        calls![("MPI_Gather", "gather"), ("MPI_Recv", "gather"), ("MPI_Barrier", "gather")],
+        &[&[1], &[2], &[0, 1]],
+        &[
+            "Deadlock: 1 → 2 → 1",
+            "Rank 1 in MPI_Recv from 2 tag 8 4 B @gather waits for 2",
+            "Rank 2 in MPI_Barrier @gather waits for 0, 1 to call MPI_Barrier",
+            "Rank 0 waits for them",
+        ],
+    ),
+    circle(
+        WINDOWS_HANG,
+        "no-posts",
+        calls![("MPI_Win_start", "no_posts"), ("MPI_Win_start", "no_posts"), ("MPI_Barrier", "no_posts")],
+        &[&[1], &[0], &[0, 1]],
+        &[
+            "Deadlock: 0 → 1 → 0",
+            "Rank 0 in MPI_Win_start @no_posts waits for 1 to call MPI_Win_post",
+            "Rank 1 in MPI_Win_start @no_posts waits for 0 to call MPI_Win_post",
+            "Rank 2 waits for them",
+        ],
+    ),
 ];
 
 /// Variants of the same in which ranks go on: programs, their argument, and with how many ranks.

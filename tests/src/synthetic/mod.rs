@@ -155,6 +155,7 @@ impl Synthetic {
             datatypes: Vec::new(),
             awaited: Vec::new(),
             windows: Vec::new(),
+            groups: Vec::new(),
             inner: Vec::new(),
             recent: Some(recent::of(self, rank, now_ns, &layout)),
             tools: ToolsSnapshot::default(),

@@ -97,7 +97,7 @@ fn while_observed(mpi: Mpi) -> Result<(), Failed> {
 }
 
 /// The fields of this answer are those that `docs/json.md` tells of.
-fn expect_documented(answer: &Value) {
+pub(crate) fn expect_documented(answer: &Value) {
     const DOCS: &str = include_str!("../../../docs/json.md");
     let section = DOCS.split("## mpiprobe.hang/1").nth(1).unwrap_or_default();
     let named: BTreeSet<&str> = section.split('`').skip(1).step_by(2).map(|span| span.trim_end_matches("[]")).collect();

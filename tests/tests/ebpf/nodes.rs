@@ -6,18 +6,25 @@ use std::{
     os::unix::fs::PermissionsExt as _,
     process::Command,
     thread::sleep,
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use libtest_mimic::{Failed, Trial};
 use mpiprobe_tests::profiler::binary;
 use mpiprobe_tests::traffic::{differences, seen, told};
-use mpiprobe_tests::{Ended, Job, Language, Mpi, Profiler, Requirement, program, requirement};
+use mpiprobe_tests::{
+    Ended, Job, Language, Mpi, Profiler, Requirement,
+    hang::{CASES, PATIENCE, answer, is_there, lines, misplaced, parsed},
+    program, requirement,
+};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::check::{complete, expect_counts, expect_row, functions};
+use crate::{
+    check::{complete, expect_counts, expect_row, functions},
+    hang::expect_documented,
+};
 
 /// What starts a command on a node. A node's ranks are in a file of its name; of what the agent there is asked for, they take the place of
 /// the program's name. The command's pid is left in another file.
@@ -28,6 +35,9 @@ case $host in
 dead) echo "ssh: connect to host $host port 22: No route to host" >&2; exit 255;;
 asks) printf "alice@%s's password: " "$host" >&2; while read -r answer; do :; done; exit 255;;
 talks) echo "Welcome to $host"; exec cat >/dev/null;;
+late) read -r request; sleep 1; : >"$folder/late.begun"; echo '{"begun":true}'; read -r end; echo '{"failed":"it was late"}'; exit;;
+watches) read -r request; echo '{"begun":true}'; read -r end
+[ -e "$folder/late.begun" ] && echo '{"failed":"all had looked"}' || echo '{"failed":"too early"}'; exit;;
 esac
 read -r request
 request=$(printf '%s' "$request" | sed "s/\(pid-of\|job\)=[^&\"]*/$(cat "$folder/$host.ranks")/")
@@ -64,10 +74,14 @@ pub(crate) fn tests(mpi: Mpi) -> Vec<Trial> {
         Requirement::Command("unshare"),
         Requirement::Command("bash"),
     ];
-    vec![requirement::trial(format!("{}::a_job_over_several_nodes_is_one", mpi.id()), &needs, move || several(mpi))]
+    let named = |name: &str| format!("{}::{name}", mpi.id());
+    vec![
+        requirement::trial(named("a_job_over_several_nodes_is_one"), &needs, move || several(mpi)),
+        requirement::trial(named("a_job_that_hangs_over_several_nodes_is_explained"), &needs, move || hung(mpi)),
+    ]
 }
 
-/// Two nodes with two ranks each.
+/// Two nodes, the first with two ranks.
 struct Nodes(TempDir);
 
 impl Nodes {
@@ -79,16 +93,21 @@ impl Nodes {
             fs::set_permissions(&path, Permissions::from_mode(0o755))?;
         }
         let pids = job.ranks()?;
-        for (name, ranks) in [("n1", [0, 1]), ("n2", [2, 3])] {
+        for (name, is_its) in [("n1", (|rank| rank < 2) as fn(u32) -> bool), ("n2", |rank| rank >= 2)] {
+            let own = pids.iter().filter(|(rank, _)| is_its(**rank));
             // For sed.
-            let words = ranks.map(|rank| format!("pid={}", pids[&rank])).join("\\&");
+            let words = own.map(|(_, pid)| format!("pid={pid}")).collect::<Vec<_>>().join("\\&");
             fs::write(nodes.0.path().join(format!("{name}.ranks")), words)?;
         }
         Ok(nodes)
     }
 
+    fn launcher(&self) -> String {
+        format!("{} {{host}}", self.0.path().join("launcher").display())
+    }
+
     fn observe(&self, job: &Job, hosts: &str, arguments: &[&str]) -> Result<Profiler, Failed> {
-        let launcher = format!("{} {{host}}", self.0.path().join("launcher").display());
+        let launcher = self.launcher();
         let named = ["--pid-of", job.called(), "--hosts", hosts, "--launcher", &launcher];
         Ok(Profiler::start(["-v", "--json"].iter().chain(&named).chain(arguments))?)
     }
@@ -181,6 +200,66 @@ fn several(mpi: Mpi) -> Result<(), Failed> {
     ] {
         assert!(whys.contains(why), "{why}: {whys}");
     }
+    Ok(())
+}
+
+/// Ranks wait for each other across nodes; of a node that is not looked at nothing is said but that.
+///
+/// Invariant NO-WRONG-CAUSE.
+/// Invariant AT-ONE-TIME.
+fn hung(mpi: Mpi) -> Result<(), Failed> {
+    const TOLD: [&str; 4] = [
+        "Deadlock: 0 → 1 → 2 → 0",
+        "Rank 0 (n1) in MPI_Recv from 1 tag 5 4 B @other_partner waits for 1",
+        "Rank 1 (n1) in MPI_Ssend to 2 tag 5 4 B @other_partner waits for 2",
+        "Rank 2 (n2) in MPI_Barrier @other_partner waits for 0, 1 to call MPI_Barrier",
+    ];
+    let case = CASES.iter().find(|case| case.name == "other-partner").ok_or("no such case")?;
+    // Otherwise a function that ends in a call is not on the stack any more.
+    let program = case.program.compiled(&["-fno-optimize-sibling-calls"]);
+    let job = Job::builder(mpi, program).ranks(case.ranks()).args([case.name]).own_name();
+    let mut job = job.spawn()?;
+    let nodes = Nodes::of(&mut job)?;
+    let launcher = nodes.launcher();
+    let first = answer(&job, &[], |answer| is_there(case, answer))?;
+    assert!(is_there(case, &first), "{first}");
+    let named = ["hang", "--pid-of", job.called(), "--launcher", &launcher];
+    let until = Instant::now() + PATIENCE;
+    // A node that is too busy to look in time is left out, as it is to be.
+    let answer = loop {
+        let ended = Profiler::start([&named[..], &["--hosts", "n1,n2", "--json"]].concat())?.wait()?;
+        let answer = if ended.status.code() == Some(0) { parsed(&ended)? } else { Value::Null };
+        if lines(case, &answer)? == TOLD || Instant::now() >= until {
+            break answer;
+        }
+    };
+    assert_eq!(lines(case, &answer)?, TOLD, "{answer}");
+    assert_eq!(misplaced(case, program, &answer), Vec::<String>::new(), "{answer}");
+    let of_nodes: Vec<_> = answer["threads"].as_array().into_iter().flatten().map(|thread| &thread["node"]).collect();
+    assert_eq!(of_nodes, ["n1", "n1", "n2"], "{answer}");
+    expect_documented(&answer);
+
+    let expected = [
+        "Rank 0 waits for rank 1 (n1), which is in MPI_Ssend to 2 tag 5 4 B at ",
+        "No rank that was looked at has gone on for ",
+        "  node dead was not looked at: ssh: connect to host dead port 22: No route to host",
+        "  node talks was not looked at: it says what no agent of version",
+        "  node watches was not looked at: all had looked",
+        "  node late was not looked at: it was late",
+        "  Rank 2 was not looked at",
+    ];
+    let text = loop {
+        let ended = Profiler::start([&named[..], &["--hosts", "dead,watches,n1,talks,late"]].concat())?.wait()?;
+        let text = ended.stdout.join("\n");
+        if expected.iter().all(|told| text.contains(told)) || Instant::now() >= until {
+            assert_eq!(ended.status.code(), Some(3), "{}", ended.printed());
+            break text;
+        }
+    };
+    for told in expected {
+        assert!(text.contains(told), "{told}: {text}");
+    }
+    assert!(!text.contains("Deadlock") && !text.contains("to call"), "{text}");
     Ok(())
 }
 

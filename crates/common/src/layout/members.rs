@@ -116,6 +116,13 @@ pub fn member_world_rank<M: Memory>(layout: &Layout, handle: u64, group: Side, r
     }
 }
 
+/// The world rank of one member of a group, by the group's own handle, where that is the address of what communicators lead to.
+#[inline(always)]
+pub fn group_member_world_rank<M: Memory>(layout: &Layout, group: u64, rank: u32, memory: &M) -> Option<u32> {
+    let is_read = layout.knows(capability::MEMBERS) && layout.members.kind == member_kind::PROCESSES;
+    if is_read { process_rank(layout, group, rank as u64, memory) } else { None }
+}
+
 /// Bit of a group's flags: its processes are in an array.
 const DENSE: u64 = 1 << 2;
 

@@ -29,7 +29,7 @@ pub mod template;
 pub use communicator::{CommFacts, CommunicatorLayout, comm, comm_object, context_kind, name_kind};
 pub use datatype::{DatatypeLayout, Size, builtin_size, datatype_object, datatype_size, is_predefined};
 pub use interface::{Constants, Interface, MPICH, OPEN_MPI, STANDARD_ABI};
-pub use members::{MemberLayout, Side, member_kind, member_world_rank, world_rank};
+pub use members::{MemberLayout, Side, group_member_world_rank, member_kind, member_world_rank, world_rank};
 pub use memory::{Field, Memory};
 pub use objects::{Objects, handle_kind, object};
 pub use standard_abi::{ABI_HANDLES, abi_datatype_size};

@@ -24,7 +24,7 @@ use super::{
     blueprint::{Findings, Target},
     version::nearest_first,
 };
-pub(super) use operations::{request, window};
+pub(super) use operations::{group, request, window};
 pub(super) use pointer_array::PointerArray;
 pub(super) use template::template;
 

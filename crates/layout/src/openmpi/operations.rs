@@ -6,7 +6,7 @@ use std::ops::Range;
 
 use mpiprobe_common::{
     FoundOperation, FoundPeer, FoundProgress, FoundRequest, FoundTag, Layout,
-    layout::{Field, Memory, Side, Size, comm, datatype_size, member_world_rank},
+    layout::{Field, Memory, Side, Size, comm, datatype_size, group_member_world_rank, member_world_rank},
 };
 
 use super::super::{
@@ -116,7 +116,7 @@ pub(in super::super) fn window(layout: &Layout, object: u64, memory: &TargetMemo
     }
     let mut words = words(object, GROUP, memory);
     let (offset, group) = words.find(|(_, at)| is_of(*at, "ompi_group_t", memory))?;
-    let size = u32::try_from(Field::at(GROUP_SIZE, 4).read(group, memory)?).ok().filter(|size| *size <= MAX_LISTED)?;
+    let size = group_size(group, memory)?;
     // By the communicator, whose members are those of the group, in their order.
     let communicator = communicator_of(layout, object, size, memory)?;
     let facts = comm(layout, communicator, memory)?;
@@ -127,6 +127,19 @@ pub(in super::super) fn window(layout: &Layout, object: u64, memory: &TargetMemo
         context: Some(facts.context),
         members: (0..size).map(member).collect(),
     })
+}
+
+/// World ranks of the members of a group; `None` within: one of another world.
+pub(in super::super) fn group(layout: &Layout, object: u64, memory: &TargetMemory) -> Option<Vec<Option<u32>>> {
+    if !is_of(object, "ompi_group_t", memory) {
+        return None;
+    }
+    let member = |rank| group_member_world_rank(layout, object, rank, memory);
+    Some((0..group_size(object, memory)?).map(member).collect())
+}
+
+fn group_size(group: u64, memory: &TargetMemory) -> Option<u32> {
+    u32::try_from(Field::at(GROUP_SIZE, 4).read(group, memory)?).ok().filter(|size| *size <= MAX_LISTED)
 }
 
 /// The communicator of a window: its module leads to it, and back to the window.

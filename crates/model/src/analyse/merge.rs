@@ -49,7 +49,7 @@ impl fmt::Display for Jobs<'_> {
 /// The ranks of several profiles together. Each is given with the name of what it was kept in.
 ///
 /// Percentiles over ranks are known to within a factor of two where several profiles have calls of the function. Communicators of
-/// different nodes are one if they have name, number of the library, sizes and members in common, in the order in which they come.
+/// different nodes are one if they have number of the library, sizes and members in common, in the order in which they come.
 /// Ranks that are in none of the profiles make the result incomplete.
 pub fn merge(profiles: Vec<(String, Profile)>) -> Result<Profile, MergeError> {
     check(&profiles)?;
@@ -240,35 +240,80 @@ fn add(all: &mut Profile, mut more: Profile) {
     all.ranks.append(&mut more.ranks);
 }
 
-/// What makes communicators of two nodes one.
-type Same = (Option<String>, u64, String, Option<u32>, Option<u32>, Option<Vec<Option<u32>>>, usize);
+/// What makes communicators of two nodes one, besides their members. Their names do not: each node numbers those that it sees.
+type Kind = (Option<String>, u64, Option<&'static str>, [Option<u32>; 2]);
+
+/// World ranks of one group of an inter-communicator, or of all of another one.
+type Side = Option<Vec<Option<u32>>>;
+
+/// The same, with its members, and how many of those were before it.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Same {
+    kind: Kind,
+    sides: [Side; 2],
+    time: usize,
+}
 
 /// By what they have in common, those of one profile numbered.
 fn known(communicators: &[CommunicatorProfile]) -> Vec<Same> {
-    let mut times: BTreeMap<_, usize> = BTreeMap::new();
+    let mut times: BTreeMap<(Kind, [Side; 2]), usize> = BTreeMap::new();
     let mut keys = Vec::with_capacity(communicators.len());
     for one in communicators {
-        let key = (one.job.clone(), one.context, one.name.clone(), one.size, one.remote_size, one.members.clone());
-        let time = times.entry(key.clone()).or_insert(0);
-        let (job, context, name, size, remote_size, members) = key;
-        keys.push((job, context, name, size, remote_size, members, *time));
+        let is_predefined = |name: &&str| !one.is_named && one.name == *name;
+        let predefined = ["world", "self"].into_iter().find(is_predefined);
+        let mut sides = [(one.size, one.members.clone()), (one.remote_size, one.remote_members.clone())];
+        if one.remote_size.is_some() {
+            // Each group calls the other one remote.
+            sides.sort();
+        }
+        let [(size, members), (remote_size, remote_members)] = sides;
+        // Everybody has one of his own, and they are one.
+        let members = members.filter(|_| predefined != Some("self"));
+        let (kind, sides) =
+            ((one.job.clone(), one.context, predefined, [size, remote_size]), [members, remote_members]);
+        let time = times.entry((kind.clone(), sides.clone())).or_insert(0);
+        keys.push(Same { kind, sides, time: *time });
         *time += 1;
     }
     keys
 }
 
+impl Same {
+    /// Whether it may be another one whose members are not known where this one's are, or the other way round.
+    fn may_be(&self, other: &Self) -> bool {
+        let is_open = |sides: &[Side; 2]| sides.iter().all(Option::is_none);
+        self.kind == other.kind && is_open(&self.sides) != is_open(&other.sides)
+    }
+}
+
 /// Gives the ids that those of the other profile have now.
 fn add_traffic(all: &mut TrafficProfile, more: TrafficProfile) -> HashMap<u32, u32> {
-    let places: HashMap<Same, usize> =
+    let places: BTreeMap<Same, usize> =
         known(&all.communicators).into_iter().enumerate().map(|(place, key)| (key, place)).collect();
     let mut next = all.communicators.iter().map(|one| one.id).max().map_or(0, |id| id.saturating_add(1));
     let mut ids = HashMap::new();
     let keys = known(&more.communicators);
     let mut added = Vec::new();
     for (mut one, key) in more.communicators.into_iter().zip(keys) {
+        if !places.contains_key(&key) {
+            // Of none of those that it may be anything follows that depends on which are one.
+            let perhaps: Vec<usize> =
+                places.iter().filter(|(known, _)| known.may_be(&key)).map(|(_, at)| *at).collect();
+            for place in &perhaps {
+                if let Some(other) = all.communicators.get_mut(*place) {
+                    (other.members, other.remote_members) = (None, None);
+                }
+            }
+            if !perhaps.is_empty() {
+                (one.members, one.remote_members) = (None, None);
+            }
+        }
         let same = places.get(&key).and_then(|&place| all.communicators.get_mut(place));
         if let Some(same) = same {
             ids.insert(one.id, same.id);
+            if one.is_named && !same.is_named {
+                (same.name, same.is_named) = (one.name, true);
+            }
             same.ranks = same.ranks.saturating_add(one.ranks);
             same.freed &= one.freed;
             same.amounts.add(&one.amounts);
@@ -341,6 +386,45 @@ mod tests {
         assert_eq!((all.host.as_str(), all.complete), ("a, b", true));
         assert_eq!((all.totals.calls, all.functions[0].all.calls, all.functions[0].all.mean_ns), (46, 46, 1000.0));
         assert_eq!((all.jobs[0].ranks, all.totals.mpi_percent_of_all), (4, Some(10.0)));
+    }
+
+    /// Communicators as a node sees them: names, sizes, and who is in them.
+    fn communicators(of: &[(&str, u32, Option<&[u32]>)]) -> TrafficProfile {
+        let row = |(id, (name, size, members)): (u32, &(&str, u32, Option<&[u32]>))| CommunicatorProfile {
+            id,
+            name: (*name).into(),
+            is_named: false,
+            job: Some("job".into()),
+            context: 3,
+            size: Some(*size),
+            remote_size: None,
+            members: members.map(|members| members.iter().copied().map(Some).collect()),
+            remote_members: None,
+            parent: None,
+            made_by: None,
+            ranks: 1,
+            freed: false,
+            amounts: crate::Amounts::default(),
+            functions: Vec::new(),
+        };
+        TrafficProfile { communicators: (1..).zip(of).map(row).collect(), ..TrafficProfile::default() }
+    }
+
+    #[test]
+    fn communicators_of_nodes_are_one_whatever_each_node_calls_them() {
+        let mut all = communicators(&[("split#1 of world", 1, Some(&[0])), ("split#2 of world", 3, Some(&[1, 2, 3]))]);
+        let ids = add_traffic(&mut all, communicators(&[("split#1 of world", 3, Some(&[1, 2, 3]))]));
+        assert_eq!((ids[&1], all.communicators.len(), all.communicators[1].ranks), (2, 2, 2));
+        // Parts of one split.
+        let ids = add_traffic(&mut all, communicators(&[("split#1 of world", 3, Some(&[4, 5, 6]))]));
+        assert_eq!((ids[&1], all.communicators.len()), (3, 3));
+    }
+
+    #[test]
+    fn of_communicators_whose_members_a_node_does_not_know_nothing_is_taken_for_certain() {
+        let mut all = communicators(&[("split#1 of world", 2, Some(&[0, 1])), ("split#2 of world", 2, Some(&[2, 3]))]);
+        add_traffic(&mut all, communicators(&[("split#1 of world", 2, None)]));
+        assert!(all.communicators.iter().all(|one| one.members.is_none()), "{all:?}");
     }
 
     /// Invariant EVERYBODY-OR-SAID.

@@ -5,9 +5,11 @@ use mpiprobe_common::{
     descriptor::{NONE, flags},
     layout::{Constants, Size, builtin_size, capability},
 };
-use mpiprobe_functions::{Argument, Function, Group};
+use mpiprobe_functions::{Argument, Function, Group, Role};
 use mpiprobe_layout::predefined;
-use mpiprobe_observe::{ArgumentWords, CommunicatorSnapshot, DatatypeSnapshot, ProcessSnapshot, WindowSnapshot};
+use mpiprobe_observe::{
+    ArgumentWords, CommunicatorSnapshot, DatatypeSnapshot, GroupSnapshot, ProcessSnapshot, WindowSnapshot,
+};
 
 use super::names;
 use crate::{CallArguments, CommunicatorArgument, DatatypeArgument, Partner, Peer, WindowArgument};
@@ -21,6 +23,7 @@ pub(super) struct Reader<'a> {
     communicators: &'a [CommunicatorSnapshot],
     datatypes: &'a [DatatypeSnapshot],
     windows: &'a [WindowSnapshot],
+    groups: &'a [GroupSnapshot],
 }
 
 /// The handle of the datatype that a thread's open call was given, if it has one and the library's special values are known.
@@ -62,6 +65,7 @@ impl<'a> Reader<'a> {
             communicators: &process.communicators,
             datatypes: &process.datatypes,
             windows: &process.windows,
+            groups: &process.groups,
         })
     }
 
@@ -93,6 +97,7 @@ impl<'a> Reader<'a> {
             requests: self.requests(at.request, at.request_count),
             other_requests: None,
             window: self.window(at.window),
+            group: self.group(),
             error_code: self.error_code(),
             communicator,
         }
@@ -179,6 +184,13 @@ impl<'a> Reader<'a> {
             size: u32::try_from(known.members.len()).ok(),
             members: (!is_world).then(|| known.members.to_vec()),
         })
+    }
+
+    fn group(&self) -> Option<Vec<Option<u32>>> {
+        let place = self.function.position(Role::Group)?;
+        let handle = self.layout.handle(self.words.get(place).copied().flatten()?);
+        let known = self.groups.iter().find(|known| known.handle == handle)?;
+        Some(known.members.to_vec())
     }
 
     fn world_size(&self) -> Option<u32> {

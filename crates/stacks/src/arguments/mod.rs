@@ -19,7 +19,7 @@ use iced_x86::{Decoder, DecoderOptions, FlowControl, Instruction, InstructionInf
 use mpiprobe_functions::{Argument, Direction, Function, FunctionId, Role};
 
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use self::{
     callee::from_inner,
@@ -30,7 +30,7 @@ use self::{
 use crate::{memory::Memory, unwind::Frame};
 
 /// How an argument is known.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum KnownBy {
     /// A constant in the caller's code.

@@ -122,6 +122,13 @@ mod tests {
     }
 
     #[test]
+    fn the_one_that_is_missing_may_be_one_that_nobody_observes() {
+        let mut profile = job(3, vec![(0, rooted("MPI_Reduce", 0)), (1, receive(0, 1))]);
+        profile.ranks.truncate(2);
+        assert_eq!(told(&profile), [Cause::WaitedFor { rank: 0, others: vec![1] }]);
+    }
+
+    #[test]
     fn one_that_sends_and_receives_may_be_done_with_one_of_them() {
         let exchange = |to, from| {
             let arguments = CallArguments { destination: Some(peer(to)), source: Some(peer(from)), ..over_world() };

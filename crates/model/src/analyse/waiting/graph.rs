@@ -28,6 +28,9 @@ pub fn waiting(profile: &Profile) -> Waiting {
     Graph::of(profile).waiting()
 }
 
+/// From ranks to ranks, or to points where ranks meet.
+type Edges = Vec<(usize, usize)>;
+
 /// All waits, and what follows from them.
 pub(super) struct Graph<'a> {
     pub(super) world: World<'a>,
@@ -62,7 +65,8 @@ impl<'a> Graph<'a> {
     }
 
     fn waiting(mut self) -> Waiting {
-        let circles = circles(self.world.profile.ranks.len(), &self.edges_of_circles());
+        let (firm, others) = self.edges_of_circles();
+        let circles = circles(self.world.profile.ranks.len(), &firm, &others);
         let member: HashMap<usize, usize> = circles
             .iter()
             .enumerate()
@@ -97,19 +101,26 @@ impl<'a> Graph<'a> {
         firm.flat_map(|need| need.ranks().iter().copied()).filter(|rank| *rank != wait.rank)
     }
 
-    /// Among those who cannot go on. Many ranks may wait for the same many others: they meet at a point of their own.
-    fn edges_of_circles(&self) -> Vec<(usize, usize)> {
+    /// Among those who cannot go on: for whom each certainly waits, and for whom perhaps, which makes no difference. Many ranks may
+    /// wait for the same many others: they meet at a point of their own.
+    fn edges_of_circles(&self) -> (Edges, Edges) {
         let number = self.world.profile.ranks.len();
         let mut points: BTreeMap<&[usize], usize> = BTreeMap::new();
-        let mut edges = Vec::new();
+        let (mut firm, mut perhaps) = (Edges::new(), Edges::new());
+        let needs = self.waits.iter().flat_map(|wait| wait.needs.iter().map(|need| (wait.rank, need)));
+        let waits_alike: HashSet<(usize, *const usize)> =
+            needs.filter(|(_, need)| need.is_one_of()).map(|(rank, need)| (rank, need.ranks().as_ptr())).collect();
         for wait in self.waits.iter().filter(|wait| self.is_held(wait.rank)) {
             for need in wait.needs.iter().filter(|need| self.held.has_need(need)) {
                 let ranks: &[usize] = need.ranks();
+                let edges = if need.is_one_of() { &mut perhaps } else { &mut firm };
                 let others = || ranks.iter().copied().filter(|rank| self.is_held(*rank));
-                // Where it is itself among them, one of the others stands for all: none of them goes on.
+                // Where it is itself among them, one of the others stands for all: none of them goes on. It had better be one that
+                // does not wait for the same, and has done its part perhaps.
                 if ranks.len() == 1 || ranks.contains(&wait.rank) {
-                    let mut live = others().filter(|rank| *rank != wait.rank && self.threads.contains_key(rank));
-                    edges.extend(live.next().map(|to| (wait.rank, to)));
+                    let live = || others().filter(|rank| *rank != wait.rank && self.threads.contains_key(rank));
+                    let other = live().find(|rank| !waits_alike.contains(&(*rank, ranks.as_ptr())));
+                    edges.extend(other.or_else(|| live().next()).map(|to| (wait.rank, to)));
                     continue;
                 }
                 let next = number + points.len();
@@ -117,10 +128,11 @@ impl<'a> Graph<'a> {
                     edges.extend(others().map(|to| (next, to)));
                     next
                 });
+                let edges = if need.is_one_of() { &mut perhaps } else { &mut firm };
                 edges.push((wait.rank, point));
             }
         }
-        edges
+        (firm, perhaps)
     }
 }
 

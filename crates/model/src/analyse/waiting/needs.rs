@@ -158,12 +158,13 @@ fn collective<'a>(
         return Waits::all(Why::Collective, absent);
     }
     // With a root, or an amount for each, some end earlier and are not there any more: it waits for one of those who are not,
-    // whichever that is.
+    // whichever that is. That may be one who is not observed.
+    let is_whole = world.over(rank, call).is_some_and(|over| world.is_whole(over));
     let has_root = function.position(Role::Root).is_some();
     match () {
         // Some have not called what the others have, or not in this order: who is to come cannot be told.
         () if has_root && world.roots_differ(rank, call, function) => Waits::possible(Why::Collective, absent),
-        () if has_root || calls::gives_to_each(function) => Waits::one_of(Why::Collective, absent),
+        () if is_whole && (has_root || calls::gives_to_each(function)) => Waits::one_of(Why::Collective, absent),
         () => Waits::possible(Why::Collective, absent),
     }
 }
@@ -183,6 +184,13 @@ fn of_window<'a>(
     };
     let has_window = call.arguments.as_ref().is_some_and(|arguments| arguments.window.is_some());
     let over = world.over(rank, call).filter(|over| has_window && world.is_whole(*over));
+    let group = call.arguments.as_ref().and_then(|arguments| arguments.group.as_ref());
+    if let (Some(group), WindowCall::Exposure) = (group, kind) {
+        let targets: Option<Vec<usize>> = group.iter().map(|member| world.index(rank, (*member)?)).collect();
+        // It may be itself that it has not let at the window.
+        let targets = targets.filter(|targets| has_window && !targets.contains(&index));
+        return targets.map_or_else(|| Waits::unknown(why), |targets| Waits::one_of(why, distinct(&targets)));
+    }
     let Some(over) = over else { return Waits::unknown(why) };
     let others: Arc<[usize]> = world.members(over).iter().copied().filter(|member| *member != index).collect();
     Waits::one_of(why, others)
@@ -294,7 +302,8 @@ fn of_request<'a>(world: &World<'a>, (index, rank): (usize, &'a RankProfile), ro
     match () {
         () if absent.is_empty() => Met::Unknown,
         () if calls::needs_everybody(function) => Met::No(Need::All(absent)),
-        () => Met::No(Need::OneOf(absent)),
+        () if world.over_of_request(rank, row).is_some_and(|over| world.is_whole(over)) => Met::No(Need::OneOf(absent)),
+        () => Met::Unknown,
     }
 }
 
@@ -329,6 +338,10 @@ impl Need {
     pub(super) fn ranks(&self) -> &Arc<[usize]> {
         let (Self::All(ranks) | Self::OneOf(ranks)) = self;
         ranks
+    }
+
+    pub(super) const fn is_one_of(&self) -> bool {
+        matches!(self, Self::OneOf(_))
     }
 
     fn each(&self) -> Option<&Arc<[usize]>> {

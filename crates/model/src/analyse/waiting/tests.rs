@@ -160,6 +160,23 @@ fn a_fence_waits_for_all_who_have_the_window() {
 }
 
 #[test]
+fn who_accesses_a_window_waits_for_those_of_its_group() {
+    let start = |group: &[u32]| {
+        let group = Some(group.iter().copied().map(Some).collect());
+        open("MPI_Win_start", CallArguments { group, ..over_window(None, 1) })
+    };
+    let profile = job(3, vec![(0, start(&[1])), (1, start(&[0]))], vec![]);
+    assert_eq!(edge(&profile, 0), (Why::Exposure, vec![1], Certainty::Certain));
+    assert_eq!(waiting(&profile).circles, [vec![0, 1]]);
+    let of_two = job(3, vec![(0, start(&[1, 2])), (1, receive(0, 1))], vec![]);
+    assert_eq!(edge(&of_two, 0), (Why::Exposure, vec![1, 2], Certainty::OneOf));
+    assert!(waiting(&of_two).circles.is_empty(), "rank 2 may not have let it at the window");
+    for unknown in [start(&[0, 1]), start(&[7])] {
+        assert_eq!(edge(&job(3, vec![(0, unknown)], vec![]), 0), (Why::Exposure, vec![], Certainty::Possible));
+    }
+}
+
+#[test]
 fn a_lock_is_one_of_the_others() {
     for (function, why) in [
         ("MPI_Win_lock", Why::Lock),

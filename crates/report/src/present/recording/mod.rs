@@ -22,7 +22,8 @@ mod writer;
 
 pub use at::{At, describe, find};
 pub use error::{FrameError, RecordingError};
-pub use profile_reader::profile_of_json;
+pub use possible::is_possible;
+pub use profile_reader::{profile_of_json, value_of_json};
 pub use reader::Recording;
 pub use recorder::{RecordTo, Recorder};
 pub(crate) use sums::Process;

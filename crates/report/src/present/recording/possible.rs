@@ -7,7 +7,7 @@ use mpiprobe_model::Profile;
 const LAST_RANK: u32 = i32::MAX.cast_unsigned();
 
 /// Whether all ranks and sizes of worlds are such that MPI could have them.
-pub(super) fn is_possible(profile: &Profile) -> bool {
+pub fn is_possible(profile: &Profile) -> bool {
     let pairs = profile.traffic.iter().flat_map(|traffic| &traffic.partners);
     let of_pairs = pairs.flat_map(|pair| [pair.rank, pair.peer]);
     let of_ranks = profile.ranks.iter().flat_map(|rank| [rank.rank, rank.size]).flatten();

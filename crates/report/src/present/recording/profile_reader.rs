@@ -20,6 +20,11 @@ pub fn profile_of_json(from: impl Read) -> Result<Profile, FrameError> {
     if is_possible(&profile) { Ok(profile) } else { Err(FrameError::Impossible) }
 }
 
+/// Another value that somebody says in JSON; nothing in its texts can drive a terminal.
+pub fn value_of_json<T: DeserializeOwned>(json: &[u8]) -> Result<T, FrameError> {
+    of_text(json, "?")
+}
+
 /// `by` is the version that has written it.
 pub(super) fn read_profile(mut from: impl Read, by: &str) -> Result<Profile, FrameError> {
     let mut parts = Parts { by, ..Parts::default() };

@@ -27,12 +27,16 @@ pub(super) async fn run(mut source: impl Source, options: ViewOptions, start: Vi
     start.begin(&mut state);
     let mut keeper = Keeper::new(start.files, &mut state);
     state.resize(screen.size().map_err(ViewError::Terminal)?);
-    let mut shows_recent_calls = false;
+    let (mut shows_recent_calls, mut shows_stacks) = (false, false);
     loop {
         // However one has come to the screen, or left it.
         if state.wants_recent_calls() != shows_recent_calls {
             shows_recent_calls = !shows_recent_calls;
             source.wish(Wish::RecentCalls(shows_recent_calls));
+        }
+        if state.wants_stacks() != shows_stacks {
+            shows_stacks = !shows_stacks;
+            source.wish(Wish::Stacks(shows_stacks));
         }
         screen.draw(|frame| draw(frame, &state, theme)).map_err(ViewError::Terminal)?;
         tokio::select! {
@@ -54,6 +58,7 @@ pub(super) async fn run(mut source: impl Source, options: ViewOptions, start: Vi
                 Update::Profile(profile) => state.add(profile),
                 Update::Moment(moment) => state.go_to_moment(*moment),
                 Update::Position(position) => state.set_position(position),
+                Update::Stacks(stacks) => state.add_stacks(stacks),
                 Update::Message(message) => state.notice = Some(message),
                 Update::Close => return Ok(()),
             },

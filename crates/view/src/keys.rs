@@ -157,8 +157,9 @@ pub const BINDINGS: &[Binding] = bindings! {
     Screens "7" [key('7')] Action::Screen(7), "Requests under way";
     Screens "8" [key('8')] Action::Screen(8), "Recent calls of a rank: of the one under the cursor, if there is one";
     Screens "9" [key('9')] Action::Screen(9), "Who waits for whom";
+    Screens "0" [key('0')] Action::Screen(0), "The tenth: stacks of all threads";
     Moving "Enter" [named(KeyCode::Enter)] Action::Open,
-        "Look into the row or the square: a rank's functions, a function's ranks", "open";
+        "Look into the row or the square: a rank's functions, a function's ranks; among stacks, fold or unfold", "open";
     Moving "Esc" [named(KeyCode::Esc), named(KeyCode::Backspace)] Action::Back, "Back", "back";
     Moving "l →" [key('l'), named(KeyCode::Right)] Action::Right, "Enter; in the matrix one column, among recent calls one rank, otherwise in a recording one moment further";
     Moving "h ←" [key('h'), named(KeyCode::Left)] Action::Left, "Esc; in the matrix one column, among recent calls one rank, otherwise in a recording one moment back";

@@ -13,7 +13,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 
 use super::{
     ViewError, ViewOptions, ViewStart, app,
-    source::{Running, Source, Update, Wish},
+    source::{Running, Source, Stacks, Update, Wish},
 };
 
 /// Messages that are kept until the terminal is given back: the latest ones.
@@ -30,6 +30,19 @@ pub struct LiveView {
     messages: Kept,
     /// Whether the last calls are to be shown.
     recent_calls: watch::Receiver<bool>,
+    /// Whether stacks are.
+    stacks_wanted: watch::Receiver<bool>,
+    stacks: ShowStacks,
+}
+
+/// What shows stacks in the view, from any thread; if the view is busy, only the latest ones.
+#[derive(Clone, Debug)]
+pub struct ShowStacks(watch::Sender<Option<Arc<Stacks>>>);
+
+impl ShowStacks {
+    pub fn show(&self, stacks: Stacks) {
+        self.0.send_replace(Some(Arc::new(stacks)));
+    }
 }
 
 type Kept = Arc<Mutex<VecDeque<String>>>;
@@ -41,6 +54,8 @@ impl LiveView {
         let (message, messages_seen) = mpsc::unbounded_channel();
         let (end, ended) = oneshot::channel();
         let (recent, recent_calls) = watch::channel(false);
+        let (want_stacks, stacks_wanted) = watch::channel(false);
+        let (stacks, stacks_seen) = watch::channel(None);
         let messages = Kept::default();
         let keep = Arc::clone(&messages);
         let diverted = mpiprobe_report::present::divert(Box::new(move |text| {
@@ -52,19 +67,30 @@ impl LiveView {
             // Who has closed the view reads them afterwards.
             let _ = message.send(text.to_owned());
         }));
-        let source = LiveSource { profiles: profiles_seen, messages: messages_seen, recent_calls: recent };
+        let source = LiveSource {
+            profiles: profiles_seen,
+            messages: messages_seen,
+            recent_calls: recent,
+            want_stacks,
+            stacks: stacks_seen,
+        };
         let thread = std::thread::Builder::new().name("view".into()).spawn(move || {
             // Held until the thread has ended, also by a panic.
             let _end: oneshot::Sender<()> = end;
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
             runtime.map_err(ViewError::Start)?.block_on(app::run(source, options, start))
         });
-        Ok(Self { profiles, ended, thread: thread.map_err(ViewError::Start)?, diverted, messages, recent_calls })
+        let (thread, stacks) = (thread.map_err(ViewError::Start)?, ShowStacks(stacks));
+        Ok(Self { profiles, ended, thread, diverted, messages, recent_calls, stacks_wanted, stacks })
     }
 
     /// Shows a further profile; if the view is busy, only the latest one.
     pub fn show(&self, profile: Arc<Profile>) {
         self.profiles.send_replace(Some(profile));
+    }
+
+    pub fn stacks(&self) -> ShowStacks {
+        self.stacks.clone()
     }
 
     /// Waits until the user has seen enough.
@@ -76,6 +102,7 @@ impl LiveView {
     pub async fn asked(&mut self) -> Asked {
         tokio::select! {
             Ok(()) = self.recent_calls.changed() => Asked::RecentCalls(*self.recent_calls.borrow_and_update()),
+            Ok(()) = self.stacks_wanted.changed() => Asked::Stacks(*self.stacks_wanted.borrow_and_update()),
             () = ended(&mut self.ended) => Asked::End,
         }
     }
@@ -98,6 +125,8 @@ pub enum Asked {
     End,
     /// The last calls of each rank, from now on or not any more.
     RecentCalls(bool),
+    /// The stacks of all threads, from now on or not any more.
+    Stacks(bool),
 }
 
 async fn ended(ended: &mut oneshot::Receiver<()>) {
@@ -112,6 +141,8 @@ struct LiveSource {
     profiles: watch::Receiver<Option<Arc<Profile>>>,
     messages: mpsc::UnboundedReceiver<String>,
     recent_calls: watch::Sender<bool>,
+    want_stacks: watch::Sender<bool>,
+    stacks: watch::Receiver<Option<Arc<Stacks>>>,
 }
 
 impl Source for LiveSource {
@@ -120,8 +151,10 @@ impl Source for LiveSource {
     }
 
     fn wish(&mut self, wish: Wish) {
-        if let Wish::RecentCalls(wanted) = wish {
-            self.recent_calls.send_replace(wanted);
+        match wish {
+            Wish::RecentCalls(wanted) => drop(self.recent_calls.send_replace(wanted)),
+            Wish::Stacks(wanted) => drop(self.want_stacks.send_replace(wanted)),
+            Wish::Step(_) | Wish::Play => {}
         }
     }
 
@@ -134,6 +167,11 @@ impl Source for LiveSource {
                     }
                     if let Some(profile) = self.profiles.borrow_and_update().clone() {
                         return Update::Profile(profile);
+                    }
+                }
+                Ok(()) = self.stacks.changed() => {
+                    if let Some(stacks) = self.stacks.borrow_and_update().clone() {
+                        return Update::Stacks(stacks);
                     }
                 }
                 Some(message) = self.messages.recv() => return Update::Message(message),

@@ -1,8 +1,9 @@
 //! Where what is shown comes from.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use mpiprobe_model::Profile;
+use mpiprobe_stacks::Stacked;
 
 /// What the source is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,6 +50,20 @@ pub enum Wish {
     Play,
     /// The last calls of each rank, from now on or not any more.
     RecentCalls(bool),
+    /// The stacks of all threads, from now on or not any more.
+    Stacks(bool),
+}
+
+/// The stacks of all threads at one moment.
+#[derive(Clone, Debug)]
+pub enum Stacks {
+    Seen {
+        stacks: Vec<Stacked>,
+        /// What the look has taken.
+        took: Duration,
+    },
+    /// They cannot be looked at: why, behind "Stacks: ".
+    Refused(String),
 }
 
 /// What a source tells.
@@ -60,6 +75,8 @@ pub enum Update {
     Moment(Box<Moment>),
     /// The same moment is shown, but it is played now, or is not any more.
     Position(Position),
+    /// A further look at stacks.
+    Stacks(Arc<Stacks>),
     /// Something that was said besides.
     Message(String),
     /// The view is to be closed.

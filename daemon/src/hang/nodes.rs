@@ -277,13 +277,13 @@ mod tests {
     }
 
     /// As it comes from a node.
-    fn told(of: Found) -> Found {
+    fn told(of: &Found) -> Found {
         let line = serde_json::to_vec(&json!({ "found": [of] })).unwrap();
         found(&line).unwrap().remove(0)
     }
 
     fn parts(nodes: [(&str, Found); 2]) -> Vec<(String, Found)> {
-        nodes.into_iter().map(|(name, found)| (name.to_owned(), told(found))).collect()
+        nodes.into_iter().map(|(name, found)| (name.to_owned(), told(&found))).collect()
     }
 
     #[test]

@@ -94,6 +94,7 @@ pub(super) async fn follow(
             asked = sinks.asked() => match asked {
                 Asked::End => return interrupted(&goal, source),
                 Asked::RecentCalls(wanted) => source.show_recent_calls(wanted),
+                Asked::Stacks(wanted) => sinks.show_stacks(wanted, source.no_stacks()),
             },
             () = goal.interrupted() => return interrupted(&goal, source),
             () = until(deadline) => return Ok(EndReason::Duration),

@@ -37,6 +37,8 @@ mod sinks;
 mod sites;
 mod sizes;
 mod source;
+mod stack_watch;
+mod stacks;
 mod stream_source;
 mod targets;
 pub mod trace;

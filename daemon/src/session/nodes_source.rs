@@ -303,6 +303,12 @@ impl Source for NodesSource {
         is_due
     }
 
+    fn no_stacks(&self) -> Option<&'static str> {
+        Some(
+            "they are looked at on this node only, and these ranks are on others: mpiprobe hang --hosts looks there once",
+        )
+    }
+
     fn paces_itself(&self) -> bool {
         true
     }

@@ -11,13 +11,14 @@ use mpiprobe_report::present::{
     Output, OutputError, TextOptions, filtered, findings,
     recording::{RecordTo, Recorder, RecordingError},
 };
-use mpiprobe_view::{Asked, LiveView};
+use mpiprobe_view::{Asked, LiveView, Stacks};
 use tokio::sync::mpsc;
 
 use super::{
     error::SessionError,
     options::{Options, Outcome},
     signals::StopSignals,
+    stacks::StackLooks,
 };
 
 /// All of them; each may be missing.
@@ -27,6 +28,10 @@ pub(super) struct Sinks {
     view: Option<LiveView>,
     printer: Option<Printer>,
     served: Option<Served>,
+    /// As long as somebody looks at them in the view.
+    stacks: Option<StackLooks>,
+    /// The one that the view shows.
+    shown: Option<Arc<Profile>>,
     /// Where the present interval began; `None`: at the beginning of observation.
     last: Option<Look>,
 }
@@ -167,6 +172,10 @@ impl Sinks {
         self.record(profile);
         if let Some(view) = &self.view {
             view.show(Arc::clone(profile));
+            self.shown = Some(Arc::clone(profile));
+        }
+        if let Some(looks) = &self.stacks {
+            looks.of(profile);
         }
         Ok(self.printer.as_ref().map_or(Ok(()), |printer| printer.moment(profile, change))?)
     }
@@ -177,6 +186,16 @@ impl Sinks {
         }
         if let Some(served) = &mut self.served {
             served.audience.look(profile);
+        }
+    }
+
+    /// Begins to look at stacks for the view, or ends it; `why_not`: why that cannot be.
+    pub(super) fn show_stacks(&mut self, wanted: bool, why_not: Option<&str>) {
+        self.stacks = None;
+        let Some(view) = self.view.as_ref().filter(|_| wanted) else { return };
+        match why_not {
+            Some(why) => view.stacks().show(Stacks::Refused(why.to_owned())),
+            None => self.stacks = Some(StackLooks::begin(view.stacks(), self.shown.as_deref())),
         }
     }
 

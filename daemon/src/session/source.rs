@@ -41,6 +41,11 @@ pub(super) trait Source {
     /// Whether the last calls of each rank are to be shown.
     fn show_recent_calls(&mut self, _wanted: bool) {}
 
+    /// Why stacks of its processes cannot be looked at from here; `None`: perhaps they can.
+    fn no_stacks(&self) -> Option<&'static str> {
+        None
+    }
+
     /// Whether an MPI process has been observed yet.
     fn was_anybody_there(&self) -> bool;
 

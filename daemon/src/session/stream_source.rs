@@ -140,6 +140,10 @@ impl Source for StreamSource {
         std::mem::take(&mut self.is_new)
     }
 
+    fn no_stacks(&self) -> Option<&'static str> {
+        Some("the node service observes, which has none for the view: mpiprobe hang looks once, by the service")
+    }
+
     fn paces_itself(&self) -> bool {
         true
     }

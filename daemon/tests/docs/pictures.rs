@@ -15,7 +15,7 @@ use crate::generated;
 /// A file, what is said of it, the job, columns and rows, the screen, and what is done there.
 type Picture = (&'static str, &'static str, Synthetic, (u16, u16), Screen, &'static [Action]);
 
-const PICTURES: [Picture; 6] = [
+const PICTURES: [Picture; 7] = [
     ("overview", "The overview of a job", Synthetic::SMALL, (110, 26), Screen::Overview, &[]),
     ("ranks", "What each rank does now", Synthetic::LARGE, (110, 22), Screen::Ranks, &[]),
     (
@@ -29,6 +29,7 @@ const PICTURES: [Picture; 6] = [
     ("matrix", "Who sends how much to whom", Synthetic::LARGE, (110, 40), Screen::Matrix, &[]),
     ("recent", "The last calls of a rank", Synthetic::SMALL, (130, 20), Screen::Recent, &[Action::Right]),
     ("waits", "Ranks that wait for each other", Synthetic::SMALL, (110, 16), Screen::Waiting, &[]),
+    ("stacks", "The functions that all threads are in", Synthetic::SMALL, (110, 16), Screen::Stacks, &[]),
 ];
 
 #[test]

@@ -24,6 +24,9 @@ pub fn view(job: Synthetic, (width, height): (u16, u16)) -> State {
             state.add(Arc::new(job.profile(seconds, None)));
         }
     }
+    if job.ranks > 0 {
+        state.add_stacks(Arc::new(job.stacks()));
+    }
     state
 }
 

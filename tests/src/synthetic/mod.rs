@@ -3,6 +3,7 @@
 
 mod hybrid;
 mod recent;
+mod stacks;
 mod statistics;
 mod threads;
 

@@ -71,6 +71,7 @@ fn all_screens(mpi: Mpi) -> Result<(), Failed> {
         ("7", &["requests that no call has said to be complete"]),
         ("8", &["Last ", " calls of rank ", "MPI_Sendrecv(sendcount=1024, sendtype=MPI_INT, "]),
         ("9", &["ranks have waited for longer than 100 ms"]),
+        ("0", &["Stacks of ", " threads of 4 ranks; a look takes ", " main ", " MPI_"]),
         ("?", &["Keys", "Overview"]),
     ] {
         terminal.press(key)?;

@@ -74,6 +74,8 @@ pub enum RowId {
     RecentCall(RankId, u64),
     /// Calls that were not seen, before the one of that number.
     RecentGap(RankId, u64),
+    /// A function on stacks, by a number made of it and of those that lead there.
+    Frame(u64),
     /// A line of a histogram: of which quantity, which line.
     Bucket(u8, u32),
 }
@@ -88,7 +90,12 @@ impl RowId {
             | Self::OpenCall(id, _)
             | Self::RecentCall(id, _)
             | Self::RecentGap(id, _) => Some(id),
-            Self::Function(_) | Self::Layer(_) | Self::Site(_) | Self::Communicator(_) | Self::Bucket(..) => None,
+            Self::Function(_)
+            | Self::Layer(_)
+            | Self::Site(_)
+            | Self::Communicator(_)
+            | Self::Frame(_)
+            | Self::Bucket(..) => None,
         }
     }
 }

@@ -17,10 +17,11 @@ pub enum Screen {
     Requests,
     Recent,
     Waiting,
+    Stacks,
 }
 
 impl Screen {
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::Overview,
         Self::Ranks,
         Self::Functions,
@@ -30,6 +31,7 @@ impl Screen {
         Self::Requests,
         Self::Recent,
         Self::Waiting,
+        Self::Stacks,
     ];
 
     pub const fn title(self) -> &'static str {
@@ -43,6 +45,7 @@ impl Screen {
             Self::Requests => "Requests",
             Self::Recent => "Recent calls",
             Self::Waiting => "Waits",
+            Self::Stacks => "Stacks",
         }
     }
 
@@ -67,6 +70,8 @@ impl Screen {
             Self::Requests => 7,
             Self::Recent => 8,
             Self::Waiting => 9,
+            // The tenth.
+            Self::Stacks => 0,
         }
     }
 

@@ -78,12 +78,17 @@ fn health(profile: &Profile, theme: Theme) -> Line {
     }
 }
 
+/// So that all of them fit into 120 columns.
+fn tab(screen: Screen) -> &'static str {
+    if screen == Screen::Recent { "Recent" } else { screen.title() }
+}
+
 /// The screens and the keys that lead to them; where it is narrow, the name of the present one only.
 pub(super) fn tabs(frame: &mut Frame<'_>, area: Rect, state: &State, theme: Theme) {
     let all = |is_short: bool| {
         Screen::ALL.into_iter().fold(Line::new(theme), |line, screen| {
             let is_here = screen == state.screen();
-            let name = format!(" {} {} ", screen.number(), screen.title());
+            let name = format!(" {} {} ", screen.number(), tab(screen));
             let number = format!(" {} ", screen.number());
             match (is_here, is_short) {
                 (true, _) => line.add(Tone::Key, &name),

@@ -12,9 +12,12 @@ mod ranks;
 mod recent;
 mod requests;
 mod sites;
+mod stacks;
 mod sums;
 mod threads;
 mod waits;
+
+use std::collections::HashSet;
 
 use mpiprobe_model::{
     CommunicatorProfile, Profile, RankProfile,
@@ -22,7 +25,10 @@ use mpiprobe_model::{
     filter::{Facts, Filter},
 };
 
-use super::content::{Grid, Location, RecentOf, Screen, Span};
+use super::{
+    content::{Grid, Location, RecentOf, Screen, Span},
+    source::Stacks,
+};
 
 pub(super) use matrix::{communicators_with_pairs, matrix};
 pub(super) use recent::shown_rank;
@@ -51,6 +57,15 @@ pub(super) struct TableData<'a> {
     pub all: Rows<'a>,
     pub filter: Option<&'a Filter>,
     pub recent: RecentOf,
+    pub stacks: Option<ShownStacks<'a>>,
+}
+
+/// The stacks that have been seen last.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct ShownStacks<'a> {
+    pub stacks: &'a Stacks,
+    /// Functions of which it is not shown what they have called, by their numbers.
+    pub folded: &'a HashSet<u64>,
 }
 
 /// The table of a place.
@@ -65,6 +80,7 @@ pub(super) fn grid(place: Location, data: &TableData<'_>) -> Grid {
         Location::Screen(Screen::Requests) => requests::grid(data),
         Location::Screen(Screen::Recent) => recent::grid(data),
         Location::Screen(Screen::Waiting) => waits::grid(data),
+        Location::Screen(Screen::Stacks) => stacks::grid(data),
         Location::Site(id) => sites::of_ranks(data, id),
         Location::Communicator(id) => communicators::functions(data, id),
         Location::Rank(id) => rank::grid(data, id),
@@ -78,12 +94,13 @@ pub(super) fn grid(place: Location, data: &TableData<'_>) -> Grid {
 impl<'a> TableData<'a> {
     /// Rows of everything, which are those that a filter keeps if there is one.
     pub(super) fn new(rows: Rows<'a>, all: Rows<'a>, span: Span, filter: Option<&'a Filter>) -> Self {
-        Self { profile: rows.profile, change: rows.change, ids: rows.ids, span, all, filter, recent: RecentOf::NOBODY }
+        let Rows { profile, change, ids } = rows;
+        Self { profile, change, ids, span, all, filter, recent: RecentOf::NOBODY, stacks: None }
     }
 
     /// The same without a filter.
     pub(super) fn unfiltered(&self) -> Self {
-        Self { recent: self.recent, ..Self::new(self.all, self.all, self.span, None) }
+        Self { recent: self.recent, stacks: self.stacks, ..Self::new(self.all, self.all, self.span, None) }
     }
 
     /// Of a row that is not in profiles by itself.

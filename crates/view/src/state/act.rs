@@ -55,6 +55,7 @@ impl State {
                     self.show(screen);
                 }
             }
+            Action::Open | Action::Right if self.is_stacks() => self.fold(),
             Action::Open => self.open(),
             Action::Moment(moments) => return self.step(moments),
             Action::Right if self.is_scrubbed() => return self.step(1),

@@ -12,8 +12,12 @@ mod glance;
 mod recent;
 mod saved;
 mod series;
+mod stacks;
 
-use std::{collections::HashMap, sync::Arc};
+use std::{
+    collections::{HashMap, HashSet},
+    sync::Arc,
+};
 
 pub use act::Effect;
 pub(super) use cursor::Cursor;
@@ -28,7 +32,7 @@ use super::{
     content::{Grid, Location, LocationKind, Matrix, Measure, Screen, Span},
     layout::{self, GlanceRoom, Size},
     screens::{self, TableData},
-    source::{Moment, Position, Running},
+    source::{Moment, Position, Running, Stacks},
     user::{History, SavedView},
 };
 use mpiprobe_model::Profile;
@@ -69,6 +73,10 @@ pub struct State {
     matrix_of: Option<u32>,
     /// The rank whose last calls are shown; `None`: the first one.
     recent_of: Option<RankId>,
+    /// Those seen last.
+    stacks: Option<Arc<Stacks>>,
+    /// Functions on them of which it is not shown what they have called.
+    folded: HashSet<u64>,
     pub is_help_open: bool,
     help_top: usize,
     /// What the last key did, or what has just happened.
@@ -100,6 +108,8 @@ impl State {
             pending: None,
             matrix_of: None,
             recent_of: None,
+            stacks: None,
+            folded: HashSet::new(),
             is_help_open: false,
             help_top: 0,
             notice: None,
@@ -212,7 +222,7 @@ impl State {
     /// What tables are made of.
     pub(super) fn data(&self) -> Option<TableData<'_>> {
         let data = self.figures.data(self.span)?;
-        Some(TableData { recent: self.recent_of(), ..data })
+        Some(TableData { recent: self.recent_of(), stacks: self.shown_stacks(), ..data })
     }
 
     /// What is probably wrong.

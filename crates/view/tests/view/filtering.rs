@@ -42,7 +42,7 @@ fn ranks_of_a_filter() {
 
 #[test]
 fn every_table_is_filtered() {
-    use Screen::{CallSites, Communicators, Functions, Matrix, Ranks, Recent, Requests, Waiting};
+    use Screen::{CallSites, Communicators, Functions, Matrix, Ranks, Recent, Requests, Stacks, Waiting};
     let everything = [
         (Ranks, (4, 4)),
         (Functions, (7, 7)),
@@ -54,6 +54,7 @@ fn every_table_is_filtered() {
         // Of calls that were not seen nothing is known.
         (Recent, (36, 37)),
         (Waiting, (3, 3)),
+        (Stacks, (9, 9)),
     ];
     assert_eq!(kept(Synthetic::SMALL, "pid > 0"), everything);
     let of_one = kept(Synthetic::SMALL, "rank == 1");
@@ -63,6 +64,7 @@ fn every_table_is_filtered() {
     assert_eq!(number(Matrix), (2, 8));
     assert_eq!(number(Requests), (2, 6));
     assert_eq!(number(Waiting), (1, 3));
+    assert_eq!(number(Stacks), (3, 9));
     let of_function = kept(Synthetic::SMALL, "func ~ \"Isend\"");
     let number = |screen| of_function.iter().find(|(known, _)| *known == screen).unwrap().1;
     assert_eq!(number(Functions), (1, 7));

@@ -9,5 +9,6 @@ mod replay;
 mod replayed;
 mod saving;
 mod screens;
+mod stacks;
 mod timeline;
 mod walking;

@@ -97,6 +97,7 @@ fn tell(state: &mut State, update: Update) {
         Update::Position(position) => state.set_position(position),
         Update::Message(message) => state.notice = Some(message),
         Update::Profile(profile) => state.add(profile),
+        Update::Stacks(stacks) => state.add_stacks(stacks),
         Update::Close => unreachable!("nobody has asked for that"),
     }
 }

@@ -24,13 +24,14 @@ fn snapshots(name: &str, job: Synthetic) {
 /// Screens that others lead to, by the keys that are pressed.
 #[test]
 fn what_rows_lead_to() {
-    const BELOW: [(&str, Synthetic, &[&str]); 7] = [
+    const BELOW: [(&str, Synthetic, &[&str]); 8] = [
         ("histogram-small", Synthetic::SMALL, &["3", "<Enter>", "<Enter>"]),
         ("histogram-of-rank-small", Synthetic::SMALL, &["3", "<Enter>", "j", "<Enter>"]),
         ("matrix-of-communicator-small", Synthetic::SMALL, &["5", "c"]),
         ("rank-hybrid", Synthetic::HYBRID, &["2", "<Enter>"]),
         ("threads-hybrid", Synthetic::HYBRID, &["2", "j", "<Enter>", "<Enter>"]),
         ("function-hybrid", Synthetic::HYBRID, &["3", "j", "j", "<Enter>"]),
+        ("stacks-hybrid", Synthetic::HYBRID, &["0"]),
         ("layers-hybrid", Synthetic::HYBRID, &["3", "j", "j", "<Enter>", "j", "<Enter>"]),
     ];
     for size in [(60, 15), (120, 40)] {

@@ -55,10 +55,12 @@ pub(crate) fn tests(mpi: Mpi) -> Vec<Trial> {
 fn short_jobs(mpi: Mpi) -> Result<(), Failed> {
     for _ in 0..3 {
         let mut job = Job::builder(mpi, program::WINDOW).ranks(2).run_by("ebpf", [] as [&str; 0])?.spawn()?;
-        job.wait()?.success()?;
+        let said = job.wait()?.success()?.stderr;
         let profile = job.profile()?;
         let lacks = Lacks::of(&profile);
-        assert!(profile.complete && lacks.is_nothing(), "{:?}\n{lacks}", profile.incomplete_because);
+        let rows: Vec<_> = profile.ranks.iter().map(|row| (row.rank, row.pid, &row.state)).collect();
+        let why = &profile.incomplete_because;
+        assert!(profile.complete && lacks.is_nothing(), "{why:?}\n{lacks}{rows:?}\n{said}");
     }
     Ok(())
 }

@@ -36,6 +36,7 @@ pub mod configured {
     fields! {
         exec_name: [u8; COMM_LENGTH],
         exec_uid: u32,
+        has_unchosen: u32,
         nested: u32,
         open_calls: OpenCalls,
         pcontrol_plus_1: u32,

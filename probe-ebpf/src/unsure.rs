@@ -42,7 +42,7 @@ pub fn settle(thread: &mut ThreadState) {
 #[inline(never)]
 extern "C" fn settle_unsure_calls(thread: *mut ThreadState) -> u32 {
     given!(thread);
-    let mut unknown = u64::from(thread.unsure_calls);
+    let mut unknown = thread.unsure_calls;
     thread.unsure_calls = 0;
     thread.inner_calls -= unknown;
     for known in thread.unsure {

@@ -76,7 +76,6 @@ fn make(owner: &StatsOwner) -> Option<*mut FunctionStats> {
 pub(crate) unsafe fn record(stats: *mut FunctionStats, ns: u64) {
     // SAFETY: by contract an entry of the calling thread. Bucket numbers are below the array's length.
     unsafe {
-        (*stats).calls += 1;
         (*stats).time_ns += ns;
         if u64::MAX - ns > (*stats).min_complement {
             (*stats).min_complement = u64::MAX - ns;

@@ -13,6 +13,8 @@ pub struct Config {
     pub exec_name: [u8; COMM_LENGTH],
     /// Only processes of this real user id become targets by exec; `u32::MAX`: of any user.
     pub exec_uid: u32,
+    /// Not 0: some functions are probed that are not counted, see [`crate::Descriptor::unchosen`].
+    pub has_unchosen: u32,
     /// Not 0: inner calls are timed (`--nested`).
     pub nested: u32,
     /// Number of process slots; at most the size of the tables.
@@ -141,6 +143,7 @@ impl Config {
     pub const DEFAULT: Self = Self {
         exec_name: [0; COMM_LENGTH],
         exec_uid: u32::MAX,
+        has_unchosen: 1,
         nested: 0,
         process_slots: crate::PROCESS_SLOTS,
         stats_entries: crate::STATS_ENTRIES,

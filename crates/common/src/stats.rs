@@ -8,7 +8,8 @@ use crate::histogram::{BUCKETS, floor_log2};
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Pod, Zeroable)]
 pub struct FunctionStats {
-    /// Completed calls, and those counted at their entry alone.
+    /// Completed calls, and those counted at their entry alone. No engine counts them, because each word that is counted costs: they are
+    /// what `histogram` and `untimed` add up to, see [`Self::with_numbers`].
     pub calls: u64,
     /// Sum of durations, ns.
     pub time_ns: u64,
@@ -34,7 +35,8 @@ pub struct FunctionStats {
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Pod, Zeroable)]
 pub struct Volume {
-    /// Amounts of more than zero bytes, and messages of none.
+    /// Amounts of more than zero bytes, and messages of none. As [`FunctionStats::calls`] no engine counts them: they are what `sizes` adds
+    /// up to.
     pub messages: u64,
     /// Bytes.
     pub bytes: u64,
@@ -94,6 +96,15 @@ impl FunctionStats {
         untimed: 0,
     };
 
+    /// What an engine has counted, with the numbers of calls and messages that follow from it.
+    #[must_use]
+    pub fn with_numbers(mut self) -> Self {
+        self.calls = sum_on(self.untimed, &self.histogram);
+        self.sent.messages = sum_on(0, &self.sent.sizes);
+        self.received.messages = sum_on(0, &self.received.sizes);
+        self
+    }
+
     /// Adds another one's calls.
     pub fn merge(&mut self, other: &Self) {
         self.calls = self.calls.saturating_add(other.calls);
@@ -119,6 +130,10 @@ impl FunctionStats {
     pub const fn min_ns(&self) -> Option<u64> {
         if self.min_complement == 0 { None } else { Some(u64::MAX - self.min_complement) }
     }
+}
+
+fn sum_on(before: u64, numbers: &[u64]) -> u64 {
+    numbers.iter().fold(before, |sum, number| sum.saturating_add(*number))
 }
 
 /// Which calls made inside MPI are counted together (`--nested`).

@@ -16,7 +16,7 @@ pub const ARGUMENT_WORDS: usize = 16;
 pub const INNER_DEPTH: usize = 8;
 
 /// Functions remembered of calls of which it is not known whether the open call makes them: see [`ThreadState::unsure`].
-pub const UNSURE_FUNCTIONS: usize = 11;
+pub const UNSURE_FUNCTIONS: usize = 12;
 
 /// Such calls of one function.
 #[repr(C)]
@@ -66,6 +66,10 @@ pub struct ThreadState {
     pub has_stack: u8,
     /// Calls of tools open around it, see [`crate::tool`].
     pub tools_open: u16,
+    /// Calls entered where the stack is higher than in the open call, whose return probe is still there: made by the open call on
+    /// another stack, or by the program after it has left the open call without a return. They count as inner calls until it turns
+    /// out that the open call was left. Beside the open call, because each call that begins sets it to 0.
+    pub unsure_calls: u64,
     /// The outermost open call.
     pub open: OpenCall,
     /// Where byte 0 of the file with the thread's probes would be, were all of it mapped like its code; 0: not known.
@@ -106,11 +110,7 @@ pub struct ThreadState {
     pub inner: [OpenCall; INNER_DEPTH],
     /// Number plus one of the slot's [`crate::CallCache`]; 0: none yet. Stays with the slot.
     pub call_cache_plus_1: u64,
-    /// Calls entered where the stack is higher than in the open call, whose return probe is still there: made by the open call on
-    /// another stack, or by the program after it has left the open call without a return. They count as inner calls until it turns
-    /// out that the open call was left.
-    pub unsure_calls: u32,
-    /// The same by function, as far as there is room.
+    /// [`Self::unsure_calls`] by function, as far as there is room.
     pub unsure: [UnsureCalls; UNSURE_FUNCTIONS],
     /// Calls that were to be written to a ring and were not.
     pub unwritten: Unwritten,
@@ -121,7 +121,7 @@ pub struct ThreadState {
     /// Handle of the window or file that the open call was given to be freed; else whatever another call was given.
     pub freed: u64,
     /// Padding, zero.
-    pub reserved: [u64; 2],
+    pub reserved: u64,
 }
 
 const _: () = assert!(size_of::<ThreadState>().is_multiple_of(64), "no padding: the words are copied one by one");
@@ -134,6 +134,7 @@ impl ThreadState {
         inner_depth: 0,
         has_stack: 0,
         tools_open: 0,
+        unsure_calls: 0,
         open: OpenCall { function_plus_1: 0, to_user: 0, started_ns: 0, stack_pointer: 0 },
         text_base: 0,
         text_size: 0,
@@ -154,13 +155,12 @@ impl ThreadState {
             RECENT_FLOWS],
         inner: [OpenCall { function_plus_1: 0, to_user: 0, started_ns: 0, stack_pointer: 0 }; INNER_DEPTH],
         call_cache_plus_1: 0,
-        unsure_calls: 0,
         unsure: [UnsureCalls { function: 0, calls: 0 }; UNSURE_FUNCTIONS],
         unwritten: Unwritten::NONE,
         is_traced: 0,
         unwritten_before: 0,
         freed: 0,
-        reserved: [0; 2],
+        reserved: 0,
     };
 
     /// Whether it is not being changed.

@@ -24,7 +24,7 @@ impl StatsReader {
     pub fn read(&self, process: u32, function: u32) -> Option<FunctionStats> {
         let row = (process as usize).checked_mul(FUNCTION_SLOTS as usize)?;
         let entry = self.index.word_of(row + function as usize, 0)?.load(Ordering::Relaxed);
-        self.stats.read(usize::try_from(entry).ok()?.checked_sub(1)?)
+        self.stats.read(usize::try_from(entry).ok()?.checked_sub(1)?).map(FunctionStats::with_numbers)
     }
 
     /// All functions that a process has completed, by id. The calibration's is none of them.

@@ -229,7 +229,8 @@ impl TableFile {
         let stats = self.entries(STATS_REGION, used)?;
         let mut sums: BTreeMap<u32, FunctionStats> = BTreeMap::new();
         let mut by_phase: BTreeMap<u32, BTreeMap<u32, FunctionStats>> = BTreeMap::new();
-        for (owner, entry) in owners.iter().zip(&stats) {
+        for (owner, entry) in owners.iter().zip(stats) {
+            let entry = &entry.with_numbers();
             let Some(function) = owner.function_plus_1.checked_sub(1) else { continue };
             // A request's data may arrive in another phase than the call was made in.
             if !entry.is_empty() {

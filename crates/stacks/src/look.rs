@@ -123,10 +123,18 @@ impl Looker {
             let own: Vec<&ThreadCopy> = captured.threads.iter().filter(|copy| copy.pid == pid).collect();
             // What was copied was this process's only if it still lives.
             if target.process.is_alive() {
+                self.read_mappings(target.process);
                 calls.extend(own.into_iter().map(|copy| self.call_now(target, copy)));
             }
         }
         Ok(calls)
+    }
+
+    /// What a process has mapped at this look: programs open and close libraries, MPI's own most of all while it is initialised, and the next
+    /// one is often where the last one was, whose rules would lead anywhere.
+    fn read_mappings(&mut self, process: &Process) {
+        // Of one that has ended everything stays as it was.
+        let _ = self.maps.entry(process.id()).or_default().refresh(process, &mut self.modules);
     }
 
     fn call_now(&mut self, target: &Target<'_>, copy: &ThreadCopy) -> CallNow {
@@ -135,7 +143,7 @@ impl Looker {
             return now(WhereNow::NotKnown);
         };
         let (modules, process) = (&mut self.modules, target.process);
-        let map = self.maps.entry(process.id()).or_insert_with(|| AddressMap::of(process, modules).unwrap_or_default());
+        let map = self.maps.entry(process.id()).or_default();
         let memory_file = memory_of(process);
         let mut memory = Memory::new(&copy.stack, memory_file.as_ref());
         let mut locate = |address| map.locate(address, Some(process), modules);
@@ -188,8 +196,9 @@ impl Looker {
         (until, closely): (Instant, bool),
         all: &mut Vec<ThreadStack>,
     ) {
+        self.read_mappings(target.process);
         let (modules, process) = (&mut self.modules, target.process);
-        let map = self.maps.entry(process.id()).or_insert_with(|| AddressMap::of(process, modules).unwrap_or_default());
+        let map = self.maps.entry(process.id()).or_default();
         let memory_file = memory_of(process);
         let interpreter = self.interpreters.entry(process.id()).or_insert_with(|| Interpreter::of(map));
         let tids: BTreeSet<u32> = copies.iter().map(|copy| copy.tid).collect();

@@ -5,7 +5,7 @@
 use std::{
     collections::BTreeSet,
     env,
-    io::{BufRead as _, BufReader, Read as _},
+    io::{BufRead as _, BufReader, Read as _, Write as _},
     mem,
     os::fd::{AsRawFd as _, OwnedFd},
     process::{Child, Command, Stdio},
@@ -379,6 +379,75 @@ fn what_waits_has_not_gone_on_and_what_has_ended_is_said() {
     assert_eq!(report.verdict, Verdict::SomeAreOutside);
     assert_eq!(report.threads[0].gone_on, Some(false), "{report:?}");
     assert!(report.text().contains("Rank 1 ended"), "{}", report.text());
+}
+
+/// Waits for a byte in a function of one library, closes that, and waits for one in another.
+const WAITS_IN_LIBRARIES: &str = r#"
+#include <dlfcn.h>
+#include <stdio.h>
+int main(int count, char **libraries) {
+    for (int number = 1; number < count; number++) {
+        void *library = dlopen(libraries[number], RTLD_NOW);
+        int (*wait)(void) = (int (*)(void)) dlsym(library, "wait_for_byte");
+        printf("%p\n", (void *) wait);
+        fflush(stdout);
+        if (wait() != 1) return 1;
+        dlclose(library);
+    }
+    return 0;
+}
+"#;
+const WAITS_FOR_BYTE: &str = r"
+#include <unistd.h>
+int wait_for_byte(void) {
+    volatile char room[ROOM];
+    int bytes = read(0, (char *) room, 1);
+    return bytes;
+}
+";
+
+/// As MPI's libraries do with their components while they initialise.
+#[test]
+fn libraries_may_take_the_place_of_others_between_looks() {
+    let Some(mut looker) = looker() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let compiled = |name: &str, source: &str, options: &[&str]| {
+        let (path, text) = (folder.path().join(name), folder.path().join("source.c"));
+        std::fs::write(&text, source).unwrap();
+        let status = Command::new("cc").args(["-O2", "-o"]).arg(&path).arg(&text).args(options).status().unwrap();
+        assert!(status.success());
+        path
+    };
+    // Both ask for the same place; what their functions have on the stack is not of the same size.
+    let library =
+        |name, room| compiled(name, WAITS_FOR_BYTE, &["-shared", "-fPIC", "-Wl,-Ttext-segment=0x510000000000", room]);
+    let libraries = [library("one.so", "-DROOM=64"), library("two.so", "-DROOM=8000")];
+    let program = compiled("waits", WAITS_IN_LIBRARIES, &["-ldl"]);
+    let mut child = Command::new(program).args(libraries).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    let process = open(child.id());
+    let (mut to, mut from) = (child.stdin.take().unwrap(), BufReader::new(child.stdout.take().unwrap()).lines());
+    let mut places = BTreeSet::new();
+    for _ in 0..2 {
+        places.insert(from.next().unwrap().unwrap());
+        let until = Instant::now() + PATIENCE;
+        let thread = loop {
+            let look = look_at(&mut looker, &process);
+            let reads = |thread: &&ThreadStack| {
+                thread.system_call.as_ref().is_some_and(|call| call.name == Some("read"))
+                    && thread.state == State::Sleeping
+            };
+            if let Some(thread) = of_thread(&look, child.id()).filter(reads) {
+                break thread.clone();
+            }
+            assert!(Instant::now() < until, "{look:?}");
+        };
+        let functions: Vec<&str> = thread.frames.iter().map(|frame| frame.function.as_str()).collect();
+        assert!(functions.contains(&"wait_for_byte") && functions.contains(&"main"), "{thread:?}");
+        assert_eq!(thread.end, End::Beginning, "{thread:?}");
+        to.write_all(b"x").unwrap();
+    }
+    assert!(child.wait().unwrap().success());
+    assert_eq!(places.len(), 1, "the second library is elsewhere: {places:?}");
 }
 
 /// The way for those who may not use BPF.

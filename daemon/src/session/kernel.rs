@@ -7,7 +7,7 @@ use mpiprobe_functions::FunctionId;
 
 use super::{
     error::SessionError,
-    functions::{counted, has_queries},
+    functions::{counted, has_queries, probed},
     options::{Options, Returns},
     sizes::Sizes,
 };
@@ -68,6 +68,9 @@ fn config(options: &Options, sizes: Sizes, caller: &Caller, is_job: bool) -> Con
     Config {
         exec_name,
         exec_uid: if caller.may_trace_all { u32::MAX } else { caller.user },
+        has_unchosen: (probed(options.functions, options.traffic, options.ignore_pcontrol)
+            != counted(options.functions, options.ignore_pcontrol))
+        .into(),
         nested: options.nested.into(),
         job: is_job.into(),
         traffic: options.traffic.into(),

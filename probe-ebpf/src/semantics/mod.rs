@@ -439,7 +439,6 @@ fn completed() -> Option<(&'static mut ThreadState, &'static Descriptor, &'stati
 unsafe fn add_to_volume(volume: *mut Volume, bytes: u64) {
     // SAFETY: by contract.
     unsafe {
-        add(&raw mut (*volume).messages, 1);
         add(&raw mut (*volume).bytes, bytes);
         raise(&raw mut (*volume).min_complement, u64::MAX - bytes);
         raise(&raw mut (*volume).max, bytes);

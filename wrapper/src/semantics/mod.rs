@@ -387,7 +387,6 @@ fn add_received_to(stats: *mut FunctionStats, flow_plus_1: u32, amount: Amount) 
 
 #[inline]
 fn add_to_volume(volume: &mut Volume, bytes: u64) {
-    volume.messages += 1;
     volume.bytes += bytes;
     if u64::MAX - bytes > volume.min_complement {
         volume.min_complement = u64::MAX - bytes;

@@ -48,6 +48,8 @@ pub struct AddressMap {
     regions: Vec<Region>,
     /// What had been mapped before and is no longer: a library that was closed again.
     former: Vec<Region>,
+    /// The list that `regions` are from.
+    mappings: Mappings,
     /// Addresses that were in nothing mapped, for which another look was taken already.
     missed: HashSet<u64>,
 }
@@ -87,6 +89,10 @@ impl AddressMap {
 
     fn read(&mut self, process: &Process, modules: &mut Modules) -> Result<(), ProcessError> {
         let mappings = Mappings::of(process)?;
+        // Opening files takes much longer than reading the list again.
+        if mappings == self.mappings {
+            return Ok(());
+        }
         let root = Root::of(process).ok().flatten().map(Arc::new);
         let mut regions = Vec::new();
         for mapped in mappings.files.iter().take(Self::MAX_REGIONS) {
@@ -104,6 +110,7 @@ impl AddressMap {
         if regions.is_empty() {
             return Ok(());
         }
+        self.mappings = mappings;
         let gone = std::mem::replace(&mut self.regions, regions);
         let gone = gone.into_iter().filter(|old| {
             let now = self.region_at(old.range.start);

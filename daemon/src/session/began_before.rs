@@ -76,7 +76,7 @@ impl EarlierCalls {
         Self { counted, processes: BTreeMap::new(), looker: None, first: now, next: now }
     }
 
-    /// A process is observed since then (ns) that ran already.
+    /// A process is observed since then (ns) that ran already, whether it was waited for or not: it may have come too far by then.
     pub(super) fn follow(&mut self, slot: u32, since_ns: u64) {
         self.processes.insert(slot, Earlier { since_ns, ..Earlier::default() });
     }
@@ -89,16 +89,16 @@ impl EarlierCalls {
     /// Reads what has to be known of these processes' files to look at them: what happens between the beginning of their observation
     /// and the first look is not known, and should not be much.
     pub(super) fn prepare<'a>(&mut self, processes: impl Iterator<Item = &'a Process>) {
-        match Capture::without_stopping(Limits::default()) {
-            Ok(capture) => {
-                let mut looker = Looker::new(capture);
-                let targets: Vec<Target<'_>> = processes.map(target).collect();
-                if let Err(error) = looker.look_for_calls(&targets) {
-                    tracing::debug!("calls that began before could not be looked at: {error}");
-                }
-                self.looker = Some(looker);
+        if self.looker.is_none() {
+            match Capture::without_stopping(Limits::default()) {
+                Ok(capture) => self.looker = Some(Looker::new(capture)),
+                Err(error) => tracing::debug!("calls that began before are not known: {error}"),
             }
-            Err(error) => tracing::debug!("calls that began before are not known: {error}"),
+        }
+        let Some(looker) = &mut self.looker else { return };
+        let targets: Vec<Target<'_>> = processes.map(target).collect();
+        if let Err(error) = looker.look_for_calls(&targets) {
+            tracing::debug!("calls that began before could not be looked at: {error}");
         }
     }
 

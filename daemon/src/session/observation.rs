@@ -1,6 +1,6 @@
 //! An observation by probes: everything that lives as long, and what is done with it.
 
-use std::{fs::File, path::Path, time::Instant};
+use std::{fs::File, iter, path::Path, time::Instant};
 
 use mpiprobe_attach::{AttachError, Observer, Targets as AllowList, begin_job};
 use mpiprobe_discover::{
@@ -190,7 +190,7 @@ impl Observation {
             let files: Vec<FileId> = found.iter().filter_map(|it| Some(it.library()?.file.id)).collect();
             self.spare_bystanders(&files)?;
         }
-        if beginning == Beginning::MidRun && !found.is_empty() {
+        if !found.is_empty() {
             self.earlier.prepare(found.iter().map(|process| &process.process));
         }
         let mut taken = 0;
@@ -240,7 +240,7 @@ impl Observation {
         targets.allow(&mut kernel.engine.tables, slot, &process)?;
         let since_ns = monotonic_ns();
         targets.add(slot, process, since_ns, beginning);
-        if has_returns && beginning == Beginning::MidRun {
+        if has_returns {
             earlier.follow(slot, since_ns);
         }
         Ok(())
@@ -335,8 +335,9 @@ impl Observation {
         if !self.targets.admit(&process) {
             return self.dismiss(slot, pid);
         }
-        let Self { kernel, targets, coverage, .. } = self;
-        if !coverage.may_have_returns(kernel, &process) {
+        let Self { kernel, targets, coverage, earlier, .. } = self;
+        let has_returns = coverage.may_have_returns(kernel, &process);
+        if !has_returns {
             kernel.observer.count_entries_only(slot);
         }
         coverage.understand(kernel, slot, &process);
@@ -366,7 +367,15 @@ impl Observation {
         let rank = process.rank.rank.map_or_else(|| "unknown".to_owned(), |rank| rank.to_string());
         let executable = printable(&process.executable.path);
         coverage.tell(format_args!("joined: rank {rank} of job {job}, pid {pid}, {executable}"));
+        let is_late = beginning == Beginning::Awaited && has_returns;
+        if is_late {
+            earlier.prepare(iter::once(&process.process));
+        }
         targets.add(slot, process, since_ns, beginning);
+        if is_late {
+            earlier.follow(slot, since_ns);
+            earlier.begin(kernel, &targets.process_table);
+        }
         Ok(())
     }
 

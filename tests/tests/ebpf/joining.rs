@@ -1,11 +1,17 @@
 //! Processes and libraries that come after mpiprobe.
+#![expect(clippy::indexing_slicing, reason = "profiles in JSON, where what is missing is null")]
+
+use std::time::Instant;
 
 use libtest_mimic::{Failed, Trial};
+use mpiprobe_tests::hang::{PATIENCE, answer};
 use mpiprobe_tests::truth::Image;
 use mpiprobe_tests::{Job, JobBuilder, Language, Mpi, Profile, Profiler, program};
 use rustix::process::Signal;
+use serde_json::Value;
 
 use crate::check::{complete, expect_counts, expect_row, expect_rows, functions};
+use crate::hang::{HUNG_IN, is_hung_in};
 use crate::trial;
 
 pub(crate) fn tests(mpi: Mpi) -> Vec<Trial> {
@@ -13,6 +19,7 @@ pub(crate) fn tests(mpi: Mpi) -> Vec<Trial> {
         trial(mpi, Language::C, "a_job_that_starts_later_is_waited_for", wait_for_job),
         trial(mpi, Language::C, "a_job_that_will_count_itself_is_waited_for", wait_for_wrapped_job),
         trial(mpi, Language::C, "a_job_that_was_waited_for_and_missed_is_the_end", missed),
+        trial(mpi, Language::C, "a_job_that_was_waited_for_and_hangs_by_then_is_understood", hung_by_then),
         trial(mpi, Language::C, "a_job_that_joins_is_counted_from_its_first_call", |mpi| join(mpi, false)),
         trial(mpi, Language::C, "a_job_that_comes_and_goes_unseen_is_counted_and_has_ranks", |mpi| join(mpi, true)),
         trial(mpi, Language::C, "a_job_whose_notices_were_dropped_is_counted", dropped_notices),
@@ -61,6 +68,34 @@ fn missed(mpi: Mpi) -> Result<(), Failed> {
         let ended = profiler.wait()?;
         let profile = ended.profile()?;
         assert!(!profile.complete && ended.status.code() == Some(3), "{way}: {}", ended.printed());
+    }
+    Ok(())
+}
+
+/// All ranks are in the calls that they hang in before their library is probed, for mpiprobe sleeps: those have begun before, and are open;
+/// that something was missed is said.
+fn hung_by_then(mpi: Mpi) -> Result<(), Failed> {
+    let builder = Job::builder(mpi, program::HANG).ranks(2).own_name();
+    let mut profiler = Profiler::start(["--json", "--interval", "1", "--wait", "--pid-of", builder.name()])?;
+    profiler.wait_for("waiting for an MPI process")?;
+    profiler.signal(Signal::STOP)?;
+    let job = builder.spawn()?;
+    let answer = answer(&job, &[], |answer| is_hung_in(answer, &HUNG_IN))?;
+    assert!(is_hung_in(&answer, &HUNG_IN), "{answer}");
+    profiler.signal(Signal::CONT)?;
+    let until = Instant::now() + PATIENCE;
+    for nth in 0.. {
+        let profile: Value = serde_json::from_str(&profiler.wait_for_output(nth)?)?;
+        let open = |(rank, function): (u64, &str)| {
+            let mut rows = profile["ranks"].as_array().into_iter().flatten();
+            let row = rows.find(|row| row["rank"] == rank)?;
+            row["open_calls"].as_array()?.iter().find(|call| call["function"] == function)
+        };
+        if HUNG_IN.into_iter().all(|call| open(call).is_some()) {
+            assert_eq!(profile["complete"], false, "{profile}");
+            return Ok(());
+        }
+        assert!(Instant::now() < until, "{profile}");
     }
     Ok(())
 }

@@ -52,7 +52,8 @@ pub fn is_seen_from_its_beginning(tables: &ProcessSnapshot, since_ns: u64) -> bo
 fn communicates(tables: &ProcessSnapshot) -> bool {
     let completed = tables.functions.iter().filter(|(_, stats)| stats.calls > 0).map(|(function, _)| *function);
     let open = tables.threads.iter().filter_map(|thread| thread.state.open_function());
-    completed.chain(open).map(names::group).any(|group| {
+    let before = tables.began_before.iter().flat_map(|found| &found.calls).map(|call| call.function);
+    completed.chain(open).chain(before).map(names::group).any(|group| {
         matches!(
             group,
             Group::PointToPoint

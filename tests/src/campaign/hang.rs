@@ -162,7 +162,8 @@ fn look(mpi: Mpi, program: Program, case: &Case, way: Way) -> Result<Outcome, Er
         Way::Afterwards => afterwards(&builder.spawn()?, program, case),
         Way::FromTheStart => {
             let arguments = ["--json", "--traffic", "--wait", "--interval", "1", "--pid-of", builder.name()];
-            let profiler = Profiler::start(arguments)?;
+            let mut profiler = Profiler::start(arguments)?;
+            profiler.wait_for("waiting for an MPI process")?;
             from_the_start(profiler, &builder.spawn()?, program, case)
         }
     }
@@ -217,6 +218,7 @@ fn goes_on(mpi: Mpi, program: Program, argument: &str, ranks: u32) -> Result<Vec
     let builder = job(mpi, program, ranks, argument);
     let arguments = ["--json", "--traffic", "--wait", "--interval", "1", "--pid-of", builder.name()];
     let mut profiler = Profiler::start(arguments)?;
+    profiler.wait_for("waiting for an MPI process")?;
     let job = builder.spawn()?;
     let mut alarms = Vec::new();
     for nth in 0..TIMES {

@@ -106,6 +106,9 @@ pub struct WaitStates {
     /// `None`: the job was not seen to the end of the span.
     pub critical_path: Option<CriticalPath>,
     pub unmatched: UnmatchedEnds,
+    /// What waits for its other end, which may come yet, and is in no other figure: of a job that goes on.
+    #[serde(default)]
+    pub pending: PendingEnds,
     pub clocks: ClockQuality,
 }
 
@@ -240,6 +243,19 @@ pub struct UnmatchedEnds {
     pub causes_cut_off: u64,
 }
 
+/// What waits for its other end while a job goes on.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PendingEnds {
+    /// Messages that were sent and not received.
+    pub sends: u64,
+    /// Receives that were posted and have got nothing.
+    pub receives: u64,
+    /// Calls of collectives that others have not made yet.
+    pub collective_calls: u64,
+    /// Calls that are over, and of which it is not known yet whether they have waited: others are behind.
+    pub calls: u64,
+}
+
 /// What is known of clocks of several nodes.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ClockQuality {
@@ -261,6 +277,12 @@ pub struct NodeClock {
     pub within_ns: Option<u64>,
     /// Messages and collectives that tell.
     pub evidence: u64,
+}
+
+impl PendingEnds {
+    pub const fn is_empty(&self) -> bool {
+        self.sends + self.receives + self.collective_calls + self.calls == 0
+    }
 }
 
 impl UnmatchedEnds {

@@ -54,8 +54,11 @@ impl CommonPoints {
         let base = |location: u32| self.base.get(location as usize).copied();
         let nothing = Stay { entry_ns: 0, return_ns: 0 };
         let mut last = (base(one).unwrap_or(nothing), base(other).unwrap_or(nothing));
+        let from = last;
         let mut consider = |found: (Stay, Stay)| {
-            if found.0.entry_ns >= last.0.entry_ns {
+            // Nothing is looked for before what all have in common, by either of the two.
+            let is_later = found.0.entry_ns > from.0.entry_ns && found.1.entry_ns > from.1.entry_ns;
+            if is_later && found.0.entry_ns >= last.0.entry_ns {
                 last = found;
             }
         };
@@ -74,13 +77,18 @@ impl CommonPoints {
         last
     }
 
-    /// Nothing is looked for any more before a point; those of it who are not named keep theirs.
-    pub(super) fn cut(&mut self, base: impl IntoIterator<Item = (u32, Stay)>) {
-        for (location, stay) in base {
+    /// All have met.
+    pub(super) fn all(&mut self, base: &[(u32, Stay)]) {
+        for &(location, stay) in base {
             if let Some(known) = self.base.get_mut(location as usize) {
                 *known = stay;
             }
         }
+    }
+
+    /// Nothing is looked for any more before a point; those of it who are not named keep theirs.
+    pub(super) fn cut(&mut self, base: &[(u32, Stay)]) {
+        self.all(base);
         let from = |location: u32| self.base.get(location as usize).map_or(0, |stay| stay.entry_ns);
         self.pairs
             .retain(|&(low, high), (of_low, of_high)| of_low.entry_ns > from(low) && of_high.entry_ns > from(high));

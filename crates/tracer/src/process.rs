@@ -459,6 +459,16 @@ impl Recorded {
         }
     }
 
+    /// Since when the first of its open calls is open, and how many are; `None`: none is.
+    pub(crate) fn inside(&mut self) -> Option<(u64, u32)> {
+        let (living, _) = self.referred.threads()?;
+        let open = living.iter().filter(|one| one.state.open_function().is_some()).map(|one| one.state.open.started_ns);
+        open.fold(None, |inside, since_ns| match inside {
+            Some((first_ns, calls)) => Some((since_ns.min(first_ns), calls + 1)),
+            None => Some((since_ns, 1)),
+        })
+    }
+
     /// Calls that are open, as they are at the end of the recording or of the process.
     pub(crate) fn open_calls(&mut self, at_ns: u64, since_ns: u64, names: &mut Names) -> Vec<(LocationId, Event)> {
         let Some((living, _)) = self.referred.threads() else { return Vec::new() };

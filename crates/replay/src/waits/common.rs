@@ -1,6 +1,6 @@
 //! Where two threads last had to do with each other: causes of a wait are looked for after that.
 
-use std::{collections::VecDeque, rc::Rc};
+use std::{collections::VecDeque, sync::Arc};
 
 use hashbrown::HashMap;
 
@@ -10,7 +10,7 @@ use super::rules::Stay;
 const MOST_GROUPS: usize = 16;
 
 /// Members of a collective by location, in that order.
-type Members = Rc<Vec<(u32, Stay)>>;
+type Members = Arc<Vec<(u32, Stay)>>;
 
 /// See the module.
 #[derive(Debug, Default)]
@@ -37,7 +37,7 @@ impl CommonPoints {
 
     /// A group has met.
     pub(super) fn group(&mut self, group: u64, members: Vec<(u32, Stay)>) {
-        let members = Rc::new(members);
+        let members = Arc::new(members);
         for &(location, _) in members.iter() {
             let Some(of_location) = self.groups.get_mut(location as usize) else { continue };
             if let Some(place) = of_location.iter().position(|(known, _)| *known == group) {
@@ -45,7 +45,7 @@ impl CommonPoints {
             } else if of_location.len() >= MOST_GROUPS {
                 of_location.pop_front();
             }
-            of_location.push_back((group, Rc::clone(&members)));
+            of_location.push_back((group, Arc::clone(&members)));
         }
     }
 

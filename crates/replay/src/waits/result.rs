@@ -46,6 +46,7 @@ pub(super) fn result(outcome: &mut Outcome<'_>) -> WaitStates {
         mpi_ns: logs.iter().map(|log| log.calling_ns(is_call)).sum(),
         complete: unmatched.is_empty(),
         pending: PendingEnds::default(),
+        own_cpu_ns: None,
         threads: threads(definitions),
         call_sites: sites.iter().map(|place| site(place, definitions)).collect(),
         waits: outcome.waits(),

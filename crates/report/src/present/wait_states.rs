@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use mpiprobe_model::{
-    Activity, CauseRow, ClockQuality, CriticalPath, UnmatchedEnds, WaitKind, WaitRow, WaitSite, WaitStates,
+    Activity, CauseRow, ClockQuality, CriticalPath, PendingEnds, UnmatchedEnds, WaitKind, WaitRow, WaitSite, WaitStates,
 };
 
 use super::{
@@ -37,7 +37,12 @@ pub fn wait_states(states: &WaitStates, options: &TextOptions) -> String {
             text += &section(title, &body);
         }
     }
-    text + &notes(&states.unmatched, &states.clocks)
+    text + &pending(states) + &notes(&states.unmatched, &states.clocks) + &own_cost(states)
+}
+
+/// The same as part of a profile.
+pub(super) fn wait_states_of_profile(states: &WaitStates, options: &TextOptions) -> String {
+    section("Wait states", &wait_states(states, options))
 }
 
 fn summary(states: &WaitStates) -> String {
@@ -290,6 +295,31 @@ fn clocks(clocks: &ClockQuality, options: &TextOptions) -> String {
     });
     let columns = [left("node"), right("offset"), right("ns/s"), left("true to"), right("messages that tell")];
     table(options, &columns, rows)
+}
+
+/// What may come into the figures yet.
+fn pending(states: &WaitStates) -> String {
+    let PendingEnds { sends, receives, collective_calls, calls } = states.pending;
+    let all = [
+        (sends, "messages that nobody has received"),
+        (receives, "receives that have got nothing"),
+        (collective_calls, "collective calls that others have not made"),
+        (calls, "calls that are over, where it is not known what others have done meanwhile"),
+    ];
+    let lines: String = all
+        .into_iter()
+        .filter(|&(number, _)| number > 0)
+        .map(|(number, what)| format!("{:>12} {what}\n", count(number)))
+        .collect();
+    if lines.is_empty() { lines } else { format!("\nNot matched yet\n{lines}") }
+}
+
+/// What it has taken to find this out while the job ran.
+fn own_cost(states: &WaitStates) -> String {
+    let span_ns = states.until_ns.saturating_sub(states.from_ns);
+    states.own_cpu_ns.map_or_else(String::new, |own_ns| {
+        format!("\nFinding this out took {} of a processor, {} of the time\n", ns(own_ns), share(own_ns, span_ns))
+    })
 }
 
 /// What the figures do not have.

@@ -36,7 +36,9 @@ fn definitions(made: &HandMade) -> Vec<Vec<u8>> {
 
 fn events(location: LocationId, events: &[Event]) -> Vec<Vec<u8>> {
     let mut writer = TraceWriter::new(Chunks::default()).unwrap();
-    events.iter().for_each(|event| writer.push(location, event).unwrap());
+    for event in events {
+        writer.push(location, event).unwrap();
+    }
     writer.finish().unwrap().0
 }
 
@@ -51,7 +53,9 @@ struct Job {
 impl Job {
     fn new(made: &HandMade) -> Self {
         let mut live = Live::new(Limits::default());
-        definitions(made).iter().for_each(|chunk| live.take(chunk).unwrap());
+        for chunk in definitions(made) {
+            live.take(&chunk).unwrap();
+        }
         let locations = made.definitions.location_ids();
         let of = |location| (made.events(location, Span::ALL).map(Result::unwrap).collect(), 0);
         let processes = made.definitions.locations.iter().map(|location| location.process).collect();
@@ -385,7 +389,9 @@ fn what_was_left_out_is_counted_and_nothing_is_guessed_of_it() {
 fn chunks_that_make_no_sense_are_refused() {
     let made = HandMade::halo(2, 5);
     let mut live = Live::new(Limits::default());
-    definitions(&made).iter().for_each(|chunk| live.take(chunk).unwrap());
+    for chunk in definitions(&made) {
+        live.take(&chunk).unwrap();
+    }
     let of_first: Vec<Event> = made.events(LocationId(0), Span::ALL).map(Result::unwrap).collect();
     let chunk = events(LocationId(0), &of_first).pop().unwrap();
     assert!(live.take(&chunk).is_ok());

@@ -459,14 +459,16 @@ impl Recorded {
         }
     }
 
-    /// Since when the first of its open calls is open, and how many are; `None`: none is.
+    /// Since when the first of its open calls is open, and how many are; `None`: none is. Of a thread that is about to begin or end a call, or
+    /// if nothing can be read, it is not known since when.
     pub(crate) fn inside(&mut self) -> Option<(u64, u32)> {
-        let (living, _) = self.referred.threads()?;
-        let open = living.iter().filter(|one| one.state.open_function().is_some()).map(|one| one.state.open.started_ns);
-        open.fold(None, |inside, since_ns| match inside {
-            Some((first_ns, calls)) => Some((since_ns.min(first_ns), calls + 1)),
-            None => Some((since_ns, 1)),
-        })
+        const UNKNOWN: (u64, u32) = (0, u32::MAX);
+        let Some((living, _)) = self.referred.threads() else { return Some(UNKNOWN) };
+        let open = living.iter().filter_map(|one| match &one.state {
+            state if !state.is_settled() => Some(UNKNOWN),
+            state => state.open_function().map(|_| (state.open.started_ns, 1)),
+        });
+        open.reduce(|(one_ns, one), (other_ns, other)| (one_ns.min(other_ns), one.saturating_add(other)))
     }
 
     /// Calls that are open, as they are at the end of the recording or of the process.

@@ -431,6 +431,7 @@ pub struct Run {
 
 /// What is recorded, and where.
 #[derive(Args, Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own on the command line")]
 pub struct Trace {
     #[command(flatten)]
     pub targets: Targets,

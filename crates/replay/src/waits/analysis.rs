@@ -194,7 +194,7 @@ impl Analysis {
         // Somebody who is behind, or whose call is not dealt with, may have waited since.
         let known_ns = self.matcher.unsettled_ns().map_or(slice.until_ns, |ns| ns.min(slice.until_ns));
         if let Some(Moment { at_ns, calls }) = self.settle_until(known_ns) {
-            self.cut(at_ns, calls);
+            self.cut(at_ns, &calls);
         }
         self.keep_limits(slice.latest_ns());
     }
@@ -433,12 +433,13 @@ impl Analysis {
         let moment = Stay { entry_ns: at_ns, return_ns: at_ns };
         let locations = u32::try_from(self.logs.len()).unwrap_or(u32::MAX);
         let before = self.nodes.len();
-        self.cut(at_ns, (0..locations).map(|location| (location, moment)).collect());
+        let base: Vec<_> = (0..locations).map(|location| (location, moment)).collect();
+        self.cut(at_ns, &base);
         self.counts.cut_off += (before - self.nodes.len()) as u64;
     }
 
     /// Nothing is looked for any more before a moment: hands on the costs of waits until then, from the last to the first.
-    fn cut(&mut self, at_ns: u64, base: Vec<(u32, Stay)>) {
+    fn cut(&mut self, at_ns: u64, base: &[(u32, Stay)]) {
         let count = self.nodes.iter().rposition(|node| node.end_ns <= at_ns).map_or(0, |last| last + 1);
         let done = self.delays.partition_point(|delay| (delay.wait as usize) < count);
         for delay in self.delays.iter().take(done).rev() {
@@ -463,12 +464,12 @@ impl Analysis {
             });
         }
         self.paths.settle(&self.logs, &mut self.scratch);
-        for &(location, stay) in &base {
+        for &(location, stay) in base {
             if let Some(log) = self.logs.get_mut(location as usize) {
                 log.forget_until(stay.entry_ns);
             }
         }
-        self.common.cut(&base);
+        self.common.cut(base);
     }
 
     /// What is known by now, while more may come: waits are counted, and those causes are named that are known. What waits for its other end is

@@ -135,6 +135,21 @@ pub fn wait_sentence(states: &WaitStates, row: &WaitRow) -> String {
     }
 }
 
+/// What a wait is due to: "rank 2, which computes longer at flux.c:40-88"; empty: not known.
+pub fn wait_causes(states: &WaitStates, row: &WaitRow) -> String {
+    causes(states, row)
+}
+
+/// In which call somebody waits: "MPI_Recv at halo.c:91".
+pub fn wait_place(states: &WaitStates, row: &WaitRow) -> String {
+    call(states, row.site)
+}
+
+/// Who waits: "3", or "3/1234" of a thread of several.
+pub fn waiting_thread(states: &WaitStates, row: &WaitRow) -> String {
+    thread(states, row.thread)
+}
+
 /// "rank 2, which computes longer at flux.c:40-88"; with its share if that is not nearly all.
 fn causes(states: &WaitStates, row: &WaitRow) -> String {
     let part = |cause: &CauseRow| cause.ns as f64 / row.ns.max(1) as f64;
@@ -306,12 +321,14 @@ fn pending(states: &WaitStates) -> String {
         (collective_calls, "collective calls that others have not made"),
         (calls, "calls that are over, where it is not known what others have done meanwhile"),
     ];
-    let lines: String = all
-        .into_iter()
-        .filter(|&(number, _)| number > 0)
-        .map(|(number, what)| format!("{:>12} {what}\n", count(number)))
-        .collect();
-    if lines.is_empty() { lines } else { format!("\nNot matched yet\n{lines}") }
+    let mut text = String::new();
+    for (number, what) in all.into_iter().filter(|&(number, _)| number > 0) {
+        if text.is_empty() {
+            text += "\nNot matched yet\n";
+        }
+        _ = writeln!(text, "{:>12} {what}", count(number));
+    }
+    text
 }
 
 /// What it has taken to find this out while the job ran.
@@ -419,7 +436,9 @@ mod tests {
                 imbalance: Vec::new(),
             }),
             unmatched: UnmatchedEnds { sends: 2, ..UnmatchedEnds::default() },
+            pending: PendingEnds { receives: 3, calls: 1, ..PendingEnds::default() },
             clocks: ClockQuality::default(),
+            own_cpu_ns: Some(50_000_000),
         }
     }
 
@@ -433,12 +452,24 @@ mod tests {
     }
 
     #[test]
+    fn a_profile_has_them_if_they_were_found_out() {
+        let without = mpiprobe_model::sample::profile(mpiprobe_model::sample::ranks(4));
+        let text =
+            |profile: &mpiprobe_model::Profile| crate::present::profile(&TextOptions::default(), profile, &[], None);
+        assert!(!text(&without).contains("Wait states"));
+        let with = mpiprobe_model::Profile { wait_states: Some(sample()), ..without };
+        assert!(text(&with).contains("\nWait states\n12,345 calls in 10.0 s; "), "{}", text(&with));
+    }
+
+    #[test]
     fn tables_say_what_is_missing() {
         let text = wait_states(&sample(), &TextOptions::default());
         for line in [
             "12,345 calls in 10.0 s; 4.10 s waiting for others, which is 10.2 % of the time and 20.5 % of the time in MPI",
             "  of that wrong order, other sources",
             "           2 sends whose receive is not in the trace",
+            "Not matched yet\n           3 receives that have got nothing\n           1 calls that are over",
+            "Finding this out took 50.0 ms of a processor, 0.5 % of the time",
         ] {
             assert!(text.contains(line), "{text}");
         }

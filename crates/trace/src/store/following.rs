@@ -255,7 +255,7 @@ impl Following {
             let mut shapes = mem::take(&mut first.shapes);
             for shape in &mut shapes {
                 if let Shape::Call { call, .. } = shape {
-                    call.call_site = call.call_site.and_then(|site| self.sites.number(site, &mut self.definitions));
+                    call.call_site = call.call_site.map(|site| self.sites.number(site, &mut self.definitions));
                 }
                 let Some(operation) = operation_of_mut(shape) else { continue };
                 operation.communicator = operation
@@ -330,9 +330,9 @@ impl Sites {
     }
 
     /// Of one that nobody has found, the number is its own.
-    fn number(&mut self, site: SiteId, all: &mut Definitions) -> Option<SiteId> {
+    fn number(&mut self, site: SiteId, all: &mut Definitions) -> SiteId {
         if let Some(&Some(known)) = self.numbers.get(site.index()) {
-            return Some(known);
+            return known;
         }
         let unnamed = CallSite {
             module: format!("process:?:{}", site.0),
@@ -348,7 +348,7 @@ impl Sites {
         if let Some(number) = self.numbers.get_mut(site.index()) {
             *number = Some(id);
         }
-        Some(id)
+        id
     }
 }
 

@@ -19,9 +19,9 @@ use mpiprobe_trace::{LocationId, store::Following};
 use rustix::time::{ClockId, clock_gettime};
 
 /// How often what is recorded is looked at.
-pub(super) const INTERVAL: Duration = Duration::from_millis(250);
+pub(super) const INTERVAL: Duration = Duration::from_millis(150);
 /// How often it is said what is known by now.
-const SAYING: Duration = Duration::from_millis(400);
+const SAYING: Duration = Duration::from_millis(200);
 /// What of its time that may take, at most: one part of so many.
 const SAYING_SHARE: u32 = 10;
 /// Events that may be on their way: some 100 MB. Further ones are left out, and counted.

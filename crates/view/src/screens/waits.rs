@@ -172,7 +172,7 @@ mod tests {
         let mut profile = profile(ranks(2));
         profile.observed_ns = seconds * SECOND;
         let pids: Vec<u32> = profile.ranks.iter().map(|rank| rank.pid).collect();
-        for rank in profile.ranks.iter_mut() {
+        for rank in &mut profile.ranks {
             (rank.wall_ns, rank.thread_wall_ns) = (seconds * SECOND, seconds * SECOND);
         }
         let site = |function: &str, line| WaitSite {

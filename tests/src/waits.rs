@@ -1,4 +1,6 @@
 //! Wait states that were found out while a job ran, against those that are found in its trace.
+//!
+//! Invariant LIVE-AGREES.
 
 use std::ffi::OsString;
 use std::path::Path;

@@ -1,4 +1,6 @@
 //! However a job's calls become known while it runs, the same is found as in the whole of them.
+//!
+//! Invariant LIVE-AGREES.
 #![allow(clippy::cast_possible_truncation, reason = "nothing here is so long")]
 
 use std::io;

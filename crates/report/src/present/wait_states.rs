@@ -457,7 +457,19 @@ mod tests {
         let text =
             |profile: &mpiprobe_model::Profile| crate::present::profile(&TextOptions::default(), profile, &[], None);
         assert!(!text(&without).contains("Wait states"));
+        let has_finding = |profile: &mpiprobe_model::Profile| {
+            let found = crate::present::findings(profile).into_iter().filter(|one| one.name == "waits for another");
+            found.map(|one| one.found).collect::<Vec<_>>()
+        };
+        assert!(has_finding(&without).is_empty());
         let with = mpiprobe_model::Profile { wait_states: Some(sample()), ..without };
+        assert_eq!(
+            has_finding(&with),
+            [
+                "rank 3's 4.10 s in MPI_Recv at halo.c:91 are caused by rank 2, which computes longer at flux.c:40-88; that is 41.0 % of a \
+              thread's time (late sender)"
+            ]
+        );
         assert!(text(&with).contains("\nWait states\n12,345 calls in 10.0 s; "), "{}", text(&with));
     }
 

@@ -33,11 +33,13 @@ fn of_running(mpi: Mpi) -> Result<(), Failed> {
     let ranks = u64::from(RANKS);
     let [Some(messages), Some(collective)] = of_ring(ranks, ITERATIONS) else { return Err("nothing to match".into()) };
     // It may have called MPI already: which MPI_Bcast belong together is not sure before all have met in the first barrier.
-    let expected = [Some(messages), Some(collective - ranks)];
     let unmatched = states.get("unmatched").ok_or("nothing is said of ends")?;
-    assert_eq!(matched(&states), expected, "{unmatched}");
+    let [found, found_collective] = matched(&states);
+    assert_eq!(found_collective, Some(collective - ranks), "{unmatched}");
     assert_eq!(count(&states, "incomplete_collective_calls"), Some(ranks), "{unmatched}");
-    assert_eq!(count(&states, "unsure"), Some(0), "{unmatched}");
+    // Those of the first iteration, if it was looked at between the barrier and them: then they are sure after the next reduction.
+    let missing = messages - found.unwrap_or(0);
+    assert!(missing <= 3 * ranks && count(&states, "unsure") <= Some(2 * missing), "{unmatched}");
     assert_eq!(count(&states, "lost_calls"), Some(0), "{unmatched}");
     Ok(())
 }

@@ -67,6 +67,7 @@ pub mod tool;
 pub mod traced;
 pub mod traffic;
 pub mod truth;
+pub mod waits;
 pub mod wheel;
 
 pub use executable::copy_executable;

@@ -55,6 +55,6 @@ pub use tool::{FunctionLayers, LibraryLayer, ToolCalls, ToolInfo, ToolLayer};
 pub use unmatched::{OtherEndSeen, UnmatchedRow};
 pub use volume::{CommunicatorRow, FlowRow, FunctionTraffic, RankTraffic, Volume};
 pub use wait_states::{
-    Activity, CauseRow, ClockQuality, CriticalPath, DelayRow, ImbalanceRow, NodeClock, PathRow, UnmatchedEnds,
-    WAITS_SCHEMA, WaitKind, WaitRow, WaitSite, WaitStates, WaitingThread,
+    Activity, CauseRow, ClockQuality, CriticalPath, DelayRow, ImbalanceRow, NodeClock, PathRow, PendingEnds,
+    UnmatchedEnds, WAITS_SCHEMA, WaitKind, WaitRow, WaitSite, WaitStates, WaitingThread,
 };

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     Efficiency, FunctionLayers, FunctionProfile, GroupProfile, InnerCalls, Losses, OwnCost, PhaseProfile, RankProfile,
-    Rows, Spread, TableRoom, ToolInfo, TrafficProfile, UnmatchedRow, Window,
+    Rows, Spread, TableRoom, ToolInfo, TrafficProfile, UnmatchedRow, WaitStates, Window,
     names::{self, Name},
 };
 
@@ -48,6 +48,9 @@ pub struct Profile {
     /// Sends and receives under way without their other end, by rank; empty in a profile that stands alone.
     #[serde(default)]
     pub unmatched: Vec<UnmatchedRow>,
+    /// Who has waited for whom since the beginning of observation, and why; `null` without `--waits`.
+    #[serde(default)]
+    pub wait_states: Option<WaitStates>,
     pub losses: Losses,
     pub own_cost: OwnCost,
 }

@@ -47,6 +47,7 @@ pub fn profile(ranks: Vec<RankProfile>) -> Profile {
         layers: Vec::new(),
         ranks: ranks.into(),
         unmatched: Vec::new(),
+        wait_states: None,
         losses: Losses::default(),
         own_cost: OwnCost::new(1000.0, Some(500.0), 0, 1),
     }

@@ -1,12 +1,13 @@
 //! Who has waited for whom, and why, by the definitions of Scalasca.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Name and version of the JSON form; the version is raised when a field changes its meaning or goes.
 pub const WAITS_SCHEMA: &str = "mpiprobe.waits/1";
 
 /// A wait state.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum WaitKind {
     /// A receiver waits until the message is sent.
@@ -85,7 +86,7 @@ impl WaitKind {
 }
 
 /// Wait states of a job, in a span of time.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct WaitStates {
     /// On the clock of the first node, ns.
     pub from_ns: u64,
@@ -106,11 +107,17 @@ pub struct WaitStates {
     /// `None`: the job was not seen to the end of the span.
     pub critical_path: Option<CriticalPath>,
     pub unmatched: UnmatchedEnds,
+    /// What waits for its other end, which may come yet, and is in no other figure: of a job that goes on.
+    #[serde(default)]
+    pub pending: PendingEnds,
     pub clocks: ClockQuality,
+    /// Time of a processor that was taken to find this out while the job ran; `null`: it was found out later, in a trace, ns.
+    #[serde(default)]
+    pub own_cpu_ns: Option<u64>,
 }
 
 /// A thread that calls MPI. Other fields name it by its index.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct WaitingThread {
     pub job: Option<String>,
     pub rank: Option<u32>,
@@ -122,7 +129,7 @@ pub struct WaitingThread {
 }
 
 /// A call of one function at one place. Other fields name it by its index.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct WaitSite {
     pub function: String,
     /// As a call site is told in one line; `null`: not known.
@@ -132,7 +139,7 @@ pub struct WaitSite {
 }
 
 /// What a thread does.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "what", rename_all = "kebab-case")]
 pub enum Activity {
     /// It is between two calls: indices of sites; `null`: before the first, or behind the last call.
@@ -144,7 +151,7 @@ pub enum Activity {
 }
 
 /// Time that a thread has waited in one way at one place.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct WaitRow {
     pub kind: WaitKind,
     pub thread: u32,
@@ -164,7 +171,7 @@ pub struct WaitRow {
 }
 
 /// What a wait is due to.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CauseRow {
     /// `null`: threads and activities that are too many to be told apart.
     pub thread: Option<u32>,
@@ -173,7 +180,7 @@ pub struct CauseRow {
 }
 
 /// Time that others have waited for what a thread has done.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct DelayRow {
     pub thread: u32,
     pub activity: Activity,
@@ -183,7 +190,7 @@ pub struct DelayRow {
 }
 
 /// What has determined how long the job took.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CriticalPath {
     pub length_ns: u64,
     /// Most time first.
@@ -192,14 +199,14 @@ pub struct CriticalPath {
     pub imbalance: Vec<ImbalanceRow>,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PathRow {
     pub thread: u32,
     pub activity: Activity,
     pub ns: u64,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ImbalanceRow {
     pub activity: Activity,
     pub path_ns: u64,
@@ -211,7 +218,7 @@ pub struct ImbalanceRow {
 }
 
 /// What could not be told of messages and collectives.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct UnmatchedEnds {
     /// Messages of which both ends were found.
     pub matched_messages: u64,
@@ -240,8 +247,21 @@ pub struct UnmatchedEnds {
     pub causes_cut_off: u64,
 }
 
+/// What waits for its other end while a job goes on.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct PendingEnds {
+    /// Messages that were sent and not received.
+    pub sends: u64,
+    /// Receives that were posted and have got nothing.
+    pub receives: u64,
+    /// Calls of collectives that others have not made yet.
+    pub collective_calls: u64,
+    /// Calls that are over, and of which it is not known yet whether they have waited: others are behind.
+    pub calls: u64,
+}
+
 /// What is known of clocks of several nodes.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ClockQuality {
     pub nodes: Vec<NodeClock>,
     /// Times of two threads that cannot be true: something ended before what it needed had begun.
@@ -251,7 +271,7 @@ pub struct ClockQuality {
 }
 
 /// The clock of a node, against that of the first one.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct NodeClock {
     pub host: String,
     /// What was added to its times at the beginning of the span, ns, and how much more in a second.
@@ -261,6 +281,12 @@ pub struct NodeClock {
     pub within_ns: Option<u64>,
     /// Messages and collectives that tell.
     pub evidence: u64,
+}
+
+impl PendingEnds {
+    pub const fn is_empty(&self) -> bool {
+        self.sends + self.receives + self.collective_calls + self.calls == 0
+    }
 }
 
 impl UnmatchedEnds {

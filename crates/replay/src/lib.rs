@@ -6,6 +6,7 @@
 #![cfg_attr(not(test), deny(clippy::print_stderr, clippy::print_stdout))]
 
 mod clock;
+mod live;
 mod loose;
 mod matching;
 mod parallel;
@@ -14,8 +15,11 @@ pub mod timeline;
 mod waits;
 
 pub use clock::{Clocks, Correction};
+pub use live::{Inside, Live};
 pub use loose::LooseEnds;
-pub use matching::{CallAt, Done, End, Instance, InstanceDone, InstanceKind, Matched, Matcher, Member, Unmatched};
+pub use matching::{
+    CallAt, Done, End, Instance, InstanceDone, InstanceKind, Matched, Matcher, Member, Pending, Unmatched,
+};
 pub use parallel::threads;
-pub use slices::{LocationSlice, Slice, Slices};
+pub use slices::{LocationSlice, Slice, Slices, Until};
 pub use waits::{Analysis, Limits, analyse};

@@ -2,7 +2,7 @@
 //!
 //! All ends of messages and collectives come together that way without much in memory: what is read is as long as so many events take.
 
-use mpiprobe_trace::{LocationId, Part, Parts, ReadError, Row, Span, Trace};
+use mpiprobe_trace::{LocationId, Part, Parts, ProcessId, ReadError, Row, Span, Trace};
 
 use crate::{clock::Clocks, parallel};
 
@@ -17,10 +17,41 @@ const MOST_OF_ONE: usize = 1 << 16;
 pub struct Slice {
     /// What begins later is in the slices that follow; ns on the common clock.
     pub until_ns: u64,
+    /// By process, if each has its own time in place of that; `until_ns` is the earliest of them.
+    pub until_of: Vec<Until>,
     pub locations: Vec<LocationSlice>,
 }
 
+/// Until when everything is known that a process has begun. While a job runs, it may be in a call for long of which nobody knows the end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Until {
+    /// What begins later is in the slices that follow.
+    pub ns: u64,
+    /// All that begins before this is known as well, but for one call that begins at `ns`. The same as `ns`: there is more.
+    pub but_one_ns: u64,
+}
+
+impl Until {
+    pub const fn all(ns: u64) -> Self {
+        Self { ns, but_one_ns: ns }
+    }
+}
+
 impl Slice {
+    /// Until when everything is known that a process has begun.
+    pub(crate) fn until_of(&self, process: ProcessId) -> u64 {
+        self.known_of(process).ns
+    }
+
+    /// How far the one has come that has come furthest.
+    pub(crate) fn latest_ns(&self) -> u64 {
+        self.until_of.iter().map(|until| until.but_one_ns).fold(self.until_ns, u64::max)
+    }
+
+    pub(crate) fn known_of(&self, process: ProcessId) -> Until {
+        self.until_of.get(process.index()).copied().unwrap_or(Until::all(self.until_ns))
+    }
+
     /// How many events are in it.
     pub fn rows(&self) -> u64 {
         self.locations.iter().flat_map(|one| &one.parts).map(|part| part.rows.len() as u64).sum()
@@ -125,7 +156,7 @@ impl<'a> Slices<'a> {
             let until_ns = self.readers.iter().map(|reader| reader.known_until_ns).fold(wanted, u64::min);
             parallel::for_each(self.threads, &mut self.readers, |_, reader| reader.split(until_ns));
             let locations: Vec<_> = self.readers.iter_mut().filter_map(Reader::take).collect();
-            let slice = Slice { until_ns, locations };
+            let slice = Slice { until_ns, until_of: Vec::new(), locations };
             self.adapt(slice.rows(), until_ns);
             if slice.rows() > 0 {
                 return Ok(Some(slice));

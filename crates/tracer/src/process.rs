@@ -459,6 +459,18 @@ impl Recorded {
         }
     }
 
+    /// Since when the first of its open calls is open, and how many are; `None`: none is. Of a thread that is about to begin or end a call, or
+    /// if nothing can be read, it is not known since when.
+    pub(crate) fn inside(&mut self) -> Option<(u64, u32)> {
+        const UNKNOWN: (u64, u32) = (0, u32::MAX);
+        let Some((living, _)) = self.referred.threads() else { return Some(UNKNOWN) };
+        let open = living.iter().filter_map(|one| match &one.state {
+            state if !state.is_settled() => Some(UNKNOWN),
+            state => state.open_function().map(|_| (state.open.started_ns, 1)),
+        });
+        open.reduce(|(one_ns, one), (other_ns, other)| (one_ns.min(other_ns), one.saturating_add(other)))
+    }
+
     /// Calls that are open, as they are at the end of the recording or of the process.
     pub(crate) fn open_calls(&mut self, at_ns: u64, since_ns: u64, names: &mut Names) -> Vec<(LocationId, Event)> {
         let Some((living, _)) = self.referred.threads() else { return Vec::new() };

@@ -288,6 +288,14 @@ impl<O: Output> Recorder<O> {
         open
     }
 
+    /// Processes that are in calls now, since when the first of these is open, and how many are.
+    pub fn inside(&mut self) -> impl Iterator<Item = (ProcessId, u64, u32)> + '_ {
+        self.processes.values_mut().filter_map(|process| {
+            let (since_ns, calls) = process.inside()?;
+            Some((process.id, since_ns, calls))
+        })
+    }
+
     /// Who is known by a slot.
     pub fn process(&self, slot: u32) -> Option<&Process> {
         self.processes.get(&slot).map(|process| &process.definition)

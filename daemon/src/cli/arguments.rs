@@ -127,6 +127,9 @@ pub struct Observe {
     /// Find out what each call moves: bytes, partners, communicators, call sites. Calls cost up to a third more.
     #[arg(long, help_heading = "What is measured")]
     pub traffic: bool,
+    /// Find out who waits for whom, for how long and why, while the job runs, with --traffic: each call is looked at one by one, which costs it more. Not for processes that count themselves, and on this node only.
+    #[arg(long, conflicts_with = "hosts", help_heading = "What is measured")]
+    pub waits: bool,
     /// Show only what went over communicators whose name matches, such as `world`, `row*`, `split#*`; may be given several
     /// times. Functions and ranks are shown as without.
     #[arg(long, value_name = "NAME", requires = "traffic", help_heading = "Output")]
@@ -410,6 +413,9 @@ pub struct Run {
     pub traced: TraceChoice,
     #[command(flatten)]
     pub flight: FlightChoice,
+    /// Find out who waits for whom, for how long and why, while the command runs; without --trace, in no file.
+    #[arg(long, conflicts_with = "flight")]
+    pub waits: bool,
     /// Keep the processes' tables in DIR; for jobs over several nodes, a directory that all of them share.
     #[arg(long, value_name = "DIR")]
     pub output: Option<PathBuf>,
@@ -425,6 +431,7 @@ pub struct Run {
 
 /// What is recorded, and where.
 #[derive(Args, Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own on the command line")]
 pub struct Trace {
     #[command(flatten)]
     pub targets: Targets,
@@ -447,6 +454,9 @@ pub struct Trace {
     pub window: Option<When>,
     #[command(flatten)]
     pub flight: FlightChoice,
+    /// Find out who waits for whom, for how long and why, while it is recorded.
+    #[arg(long, conflicts_with_all = ["flight", "window"], help_heading = "Output")]
+    pub waits: bool,
     /// Functions to record: as for an observation.
     #[arg(long, value_name = "LIST", default_value = "default", value_parser = functions, allow_hyphen_values = true, help_heading = "What is recorded")]
     pub functions: FunctionSet,

@@ -15,6 +15,7 @@ use mpiprobe_plan::ImplementationRecogniser;
 use mpiprobe_report::present::{JobList, ListedJobs, Output, OutputError, TextOptions, findings, say};
 use mpiprobe_report::{Format as ReportFormat, Span};
 use mpiprobe_trace::{Trace as Recorded, store::TraceFiles};
+use mpiprobe_tracer::Selection;
 use mpiprobe_view::{Files, StartError, ViewError, ViewOptions, ViewStart};
 use rustix::process::{getegid, geteuid, getgid, getuid};
 use thiserror::Error;
@@ -44,9 +45,9 @@ use crate::{
     preload::{LibraryError, library},
     service::{self, ServiceError},
     session::{
-        self, ByService, EngineChoice, Options, Outcome, ProfileTo, SessionError,
+        self, ByService, EngineChoice, Options, Outcome, ProfileTo, Returns, SessionError,
         launched::{self, RunOptions},
-        trace::{DumpError, TraceOptions, ask},
+        trace::{DumpError, TraceOptions, When, ask},
     },
 };
 
@@ -120,6 +121,10 @@ pub enum CommandError {
     Export(#[from] ExportFailure),
     #[error(transparent)]
     Compare(#[from] CompareError),
+    #[error(
+        "--waits needs eBPF on this node, with return probes: leave --engine and --returns out; of a command of yours, `mpiprobe run --waits` finds it out without"
+    )]
+    WaitsNeedReturns,
     #[error("mpiprobe has no command {0:?}; `mpiprobe help` lists them")]
     NoPage(String),
     #[error(transparent)]
@@ -222,9 +227,22 @@ async fn observe(arguments: &Arguments) -> Result<Exit, CommandError> {
     let request = Request { version: VERSION.into(), query: query_of(&without), engine, kind: Kind::Observation };
     let job = asked.targets.job.as_deref();
     let nodes = on_nodes(&asked.nodes, job, request, arguments.verbose).await.map_err(SessionError::from)?;
-    let options =
-        Options { view: view(asked)?, record: asked.record.to(), service: Some(service), text, nodes, ..without };
+    let trace = asked.waits.then(|| waits_only(asked)).transpose()?;
+    // Those who count themselves do not tell of each call after they have begun, and the service neither.
+    let engine = if asked.waits { EngineChoice::Ebpf } else { without.engine };
+    let traffic = without.traffic || asked.waits;
+    let (view, record) = (view(asked)?, asked.record.to());
+    let options = Options { view, record, service: Some(service), text, nodes, trace, engine, traffic, ..without };
     Ok(session::run(&options).await?.into())
+}
+
+/// Nothing but what is found out while calls are recorded.
+fn waits_only(asked: &Observe) -> Result<TraceOptions, CommandError> {
+    if !matches!(asked.engine, EngineChoice::Auto | EngineChoice::Ebpf) || asked.returns == Returns::Off {
+        return Err(CommandError::WaitsNeedReturns);
+    }
+    let selection = Selection { functions: asked.functions, ..Selection::default() };
+    Ok(TraceOptions { path: None, mode: 0o600, selection, ranks: None, when: When::Always, waits: true })
 }
 
 /// The nodes that are meant, unless it is this one alone.
@@ -286,11 +304,12 @@ fn hang_for_another_node(request: &Request) -> Result<hang::Asked, String> {
 async fn record_calls(asked: &Trace, arguments: &Arguments) -> Result<Exit, CommandError> {
     let (target, jobs) = chosen(&asked.targets);
     let trace = TraceOptions {
-        path: asked.output.clone(),
+        path: Some(asked.output.clone()),
         mode: asked.files.file_mode,
         selection: asked.traced.selection(asked.functions),
         ranks: asked.traced.ranks.clone(),
         when: asked.flight.when(true).or(asked.window).unwrap_or_default(),
+        waits: asked.waits,
     };
     let options = Options {
         wait: asked.wait,
@@ -425,7 +444,8 @@ fn trace_to(run: &Run) -> Option<TraceOptions> {
     let (mode, ranks) = (run.record.files.file_mode, run.traced.ranks.clone());
     // Signals are the command's.
     let when = run.flight.when(false).unwrap_or_default();
-    run.trace.clone().map(|path| TraceOptions { path, mode, selection, ranks, when })
+    let (path, waits) = (run.trace.clone(), run.waits);
+    (path.is_some() || waits).then_some(TraceOptions { path, mode, selection, ranks, when, waits })
 }
 
 async fn run_command(run: &Run, arguments: &Arguments) -> Exit {

@@ -29,6 +29,8 @@ const SEARCH_INTERVAL: Duration = Duration::from_millis(100);
 const SEARCH_PATIENCE: Duration = Duration::from_secs(2);
 /// How often recent calls are taken out of their rings.
 const GATHER_INTERVAL: Duration = Duration::from_millis(100);
+/// How often call sites are named, where it is found out who waits for whom.
+const NAME_INTERVAL: Duration = Duration::from_millis(200);
 /// Detaching that takes longer than this is reported as it goes on.
 const SILENT_DETACH: Duration = Duration::from_millis(500);
 
@@ -45,6 +47,7 @@ pub(super) struct KernelSource {
     last_look: Instant,
     last_search: Instant,
     last_gathered: Instant,
+    last_named: Instant,
 }
 
 /// Where targets come from.
@@ -69,6 +72,8 @@ pub(super) enum Event {
     /// Targets may have come that the kernel does not tell of.
     Search,
     RecentCalls,
+    /// Call sites may be known meanwhile that somebody waits for.
+    Sites,
     /// Calls that had begun before may have returned.
     EarlierCalls,
 }
@@ -95,6 +100,7 @@ impl KernelSource {
             last_look: now,
             last_search: now,
             last_gathered: now,
+            last_named: now,
         })
     }
 
@@ -140,6 +146,7 @@ impl Source for KernelSource {
             () = sleep_until(self.last_gathered + GATHER_INTERVAL), if self.observation.has_recent_calls() => {
                 Ok(Event::RecentCalls)
             }
+            () = sleep_until(self.last_named + NAME_INTERVAL), if self.observation.has_waits() => Ok(Event::Sites),
             () = until(self.observation.next_look_at_earlier_calls()) => Ok(Event::EarlierCalls),
         }
     }
@@ -170,6 +177,10 @@ impl Source for KernelSource {
                 self.last_search = Instant::now();
             }
             Event::EarlierCalls => self.observation.look_at_earlier_calls(),
+            Event::Sites => {
+                self.observation.name_traced_sites();
+                self.last_named = Instant::now();
+            }
             Event::RecentCalls => {
                 self.observation.gather_recent_calls();
                 self.last_gathered = Instant::now();
@@ -204,11 +215,13 @@ impl Source for KernelSource {
             }
             self.observation.stop_trace();
         }
-        let profile = self.observation.profile(end);
-        if end.is_some() {
-            self.observation.finish_trace();
+        let mut profile = self.observation.profile(end)?;
+        if end.is_some()
+            && let Some(waits) = self.observation.finish_trace()
+        {
+            profile.wait_states = Some(waits);
         }
-        profile
+        Ok(profile)
     }
 
     fn take_flush(&mut self) -> bool {

@@ -7,7 +7,7 @@ use mpiprobe_discover::{
     Caller, Finding, MpiLibrary, MpiProcess, ProcRoot, ReturnRisk, Scanner, mappings::FileId, printable,
 };
 use mpiprobe_model::{
-    EndReason, EngineInfo, Profile,
+    EndReason, EngineInfo, Profile, WaitStates,
     analyse::{self, Beginning, Expected, Observed, SelfCost},
 };
 use mpiprobe_observe::monotonic_ns;
@@ -417,12 +417,16 @@ impl Observation {
         }
     }
 
-    /// Ends the recording of the course of events.
-    pub(super) fn finish_trace(&mut self) {
-        if let Some(mut traced) = self.traced.take() {
-            traced.look(&self.targets.process_table, || self.coverage.probes.implementation());
-            traced.finish(&self.targets.process_table, &mut self.coverage.sites);
-        }
+    /// Ends the recording of the course of events; gives who has waited for whom, if that was asked for.
+    pub(super) fn finish_trace(&mut self) -> Option<WaitStates> {
+        let mut traced = self.traced.take()?;
+        traced.look(&self.targets.process_table, || self.coverage.probes.implementation());
+        traced.finish(&self.targets.process_table, &mut self.coverage.sites)
+    }
+
+    /// Whether it is found out who waits for whom, for which call sites are to be known soon.
+    pub(super) fn has_waits(&self) -> bool {
+        self.traced.as_ref().is_some_and(TracedProcesses::has_waits)
     }
 
     pub(super) fn has_candidates(&self) -> bool {
@@ -521,9 +525,10 @@ impl Observation {
         let observed: Vec<_> = process_table.observed().into_iter().map(|one| Observed { self_cost, ..one }).collect();
         earlier.complete(&observed, &mut snapshot);
         coverage.layouts.complete_operands(&mut snapshot, process_table);
-        let profile = analyse::profile(&session, &observed, &snapshot, &mut |slot, address| {
+        let mut profile = analyse::profile(&session, &observed, &snapshot, &mut |slot, address| {
             if is_shown { sites.name(slot, address, process_table.process(slot)) } else { None }
         });
+        profile.wait_states = self.traced.as_ref().and_then(TracedProcesses::wait_states);
         if end.is_some() {
             sites.tell_unnamed();
         }

@@ -107,6 +107,11 @@ pub struct Options {
 }
 
 impl Options {
+    /// Whether the course of events goes into a file.
+    pub fn writes_trace(&self) -> bool {
+        self.trace.as_ref().is_some_and(|trace| trace.path.is_some())
+    }
+
     /// By the kernel, with what calls have moved, and tables of the usual size: as it is where nothing else is asked for.
     pub fn by_kernel(target: Target, jobs: JobChoice, functions: FunctionSet) -> Self {
         Self {

@@ -116,8 +116,8 @@ impl Sinks {
         let recorder = options.record.as_ref().map(Recorder::begin).transpose()?;
         let (view, form) = match &options.view {
             Some((view, start)) => (Some(LiveView::open(*view, start.clone())?), Form::Last),
-            None if options.json && options.trace.is_some() => (None, Form::LastJson),
-            None if options.trace.is_some() => (None, Form::Last),
+            None if options.json && options.writes_trace() => (None, Form::LastJson),
+            None if options.writes_trace() => (None, Form::Last),
             None if options.json => (None, Form::Json),
             None if options.once => (None, Form::Once),
             None => (None, Form::Tables),

@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, io, sync::Arc};
 
 use mpiprobe_attach::{AttachError, Engine, KernelRings, ReferredTables};
 use mpiprobe_common::tables::LINES;
-use mpiprobe_model::{RankState, analyse::Beginning};
+use mpiprobe_model::{RankState, WaitStates, analyse::Beginning};
 use mpiprobe_observe::monotonic_ns;
 
 use super::{
@@ -88,10 +88,20 @@ impl TracedProcesses {
         self.tracing.stop();
     }
 
+    /// Who waits for whom, as far as it is known by now, if that was asked for.
+    pub(super) fn wait_states(&self) -> Option<WaitStates> {
+        self.tracing.wait_states()
+    }
+
+    /// Whether somebody waits for call sites to be named.
+    pub(super) fn has_waits(&self) -> bool {
+        self.tracing.has_waits()
+    }
+
     /// Ends the recording, with all that is known by now.
-    pub(super) fn finish(mut self, process_table: &ProcessTable, sites: &mut Sites) {
+    pub(super) fn finish(mut self, process_table: &ProcessTable, sites: &mut Sites) -> Option<WaitStates> {
         self.tracing.stop();
         self.name_sites(process_table, sites, true);
-        self.tracing.finish();
+        self.tracing.finish().waits
     }
 }

@@ -38,6 +38,7 @@ mod tools;
 mod trace;
 mod traffic;
 mod view;
+mod waits;
 
 use libtest_mimic::{Arguments, Failed, Trial};
 use mpiprobe_tests::{Language, Mpi, Requirement, requirement};
@@ -79,6 +80,7 @@ fn main() {
             times::tests(mpi),
             tools::tests(mpi),
             trace::tests(mpi),
+            waits::tests(mpi),
             view::tests(mpi),
         ]
     };

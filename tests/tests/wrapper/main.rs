@@ -21,6 +21,7 @@ mod threads;
 mod trace;
 mod traffic;
 mod users;
+mod waits;
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -49,6 +50,7 @@ fn main() {
             stacked::tests(mpi),
             threads::tests(mpi),
             trace::tests(mpi),
+            waits::tests(mpi),
             traffic::tests(mpi),
             users::tests(mpi),
         ]

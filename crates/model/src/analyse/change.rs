@@ -3,10 +3,11 @@
 //! Profiles are sums since the beginning. To say what happens now, the numbers that only grow are kept of earlier looks, without
 //! all that makes a profile large.
 
-use std::collections::HashMap;
+use std::{collections::HashMap, sync::Arc};
 
 use mpiprobe_functions::Group;
 
+use super::waited::{WaitChange, WaitLook};
 use crate::{Efficiency, FunctionRow, Profile, RankProfile, SaturatingSum as _, Spent, Window};
 
 /// One process image among the rows of all profiles of an observation: the pid, and which image of that process it is.
@@ -22,6 +23,7 @@ pub struct Look {
     /// Time since the beginning of observation, ns.
     pub at_ns: u64,
     ranks: HashMap<RankId, RankLook>,
+    waits: WaitLook,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -73,12 +75,14 @@ pub struct Change {
     /// From the earlier look to the later one, ns.
     pub span_ns: u64,
     pub ranks: Vec<(RankChange, Vec<FunctionChange>)>,
+    /// Who has waited for whom; `None`: it was not asked.
+    pub waits: Option<Arc<WaitChange>>,
 }
 
 impl Look {
     pub fn of(profile: &Profile) -> Self {
         let ranks = identify(&profile.ranks).zip(&profile.ranks).map(|(id, rank)| (id, RankLook::of(rank)));
-        Self { at_ns: profile.observed_ns, ranks: ranks.collect() }
+        Self { at_ns: profile.observed_ns, ranks: ranks.collect(), waits: WaitLook::of(profile) }
     }
 }
 
@@ -106,7 +110,11 @@ impl Change {
             let numbers = RankChange::total(rank).since(before.map(|before| before.numbers).unwrap_or_default());
             (numbers, functions.collect())
         });
-        Self { span_ns: profile.observed_ns.saturating_sub(base.map_or(0, |base| base.at_ns)), ranks: ranks.collect() }
+        Self {
+            span_ns: profile.observed_ns.saturating_sub(base.map_or(0, |base| base.at_ns)),
+            ranks: ranks.collect(),
+            waits: WaitChange::since(base.map(|base| &base.waits), profile).map(Arc::new),
+        }
     }
 
     /// How well processors were used meanwhile.

@@ -78,6 +78,7 @@ pub fn profile(
         layers: layers.profile(),
         ranks: sorted(ranks.iter().map(|rank| rank.profile(traffic.as_ref(), name_site)).collect()).into(),
         unmatched: Vec::new(),
+        wait_states: None,
         losses,
         own_cost: OwnCost::new(session.per_call_ns, session.inside_ns, probed, wall).subtracted(subtracted),
     }

@@ -29,6 +29,8 @@ pub fn between(before: &Profile, after: &Profile) -> Profile {
     profile.observed_ns = change.span_ns;
     profile.interval = Some(change.window());
     profile.inner_calls = None;
+    // They are of all the time, and causes are not told apart by when they were.
+    profile.wait_states = None;
     profile.traffic = after.traffic.as_ref().map(|traffic| match &before.traffic {
         Some(before) => traffic_between(before, traffic),
         None => traffic.clone(),

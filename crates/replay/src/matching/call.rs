@@ -108,6 +108,26 @@ pub struct Unmatched {
     pub incomplete: u64,
 }
 
+/// What waits for its other end, which may come yet.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Pending {
+    /// Messages that were sent and not received.
+    pub sends: u64,
+    /// Receives that were posted and have got nothing.
+    pub receives: u64,
+    /// Calls of collectives that others have not made yet.
+    pub collective: u64,
+    /// Calls that have completed something, and of which it is not known yet whether they have waited: others are behind.
+    pub calls: u64,
+}
+
+impl Pending {
+    pub(super) fn add(&mut self, (sends, receives): (u64, u64)) {
+        self.sends += sends;
+        self.receives += receives;
+    }
+}
+
 impl Unmatched {
     pub(crate) fn add(&mut self, other: &Self) {
         let Self { matched, outside, sends, receives, of_unknown_source, of_unknown_request, .. } = other;

@@ -187,6 +187,18 @@ impl Groups {
         }
     }
 
+    /// Calls that wait for those of others.
+    pub(super) fn waiting(&self) -> u64 {
+        self.streams.values().flatten().flat_map(|state| &state.queues).map(|queue| queue.len() as u64).sum()
+    }
+
+    /// When the first of them began. Of windows and files each process has one of its own, and nobody knows with which of the others.
+    pub(super) fn waiting_since_ns(&self) -> Option<u64> {
+        let is_common = |state: &&StreamState| !matches!(state.stream, Stream::Window(_) | Stream::File(_));
+        let waiting = self.streams.values().flatten().filter(is_common).flat_map(|state| &state.queues);
+        waiting.filter_map(|queue| Some(queue.front()?.joining.call.entry_ns)).min()
+    }
+
     pub(super) fn finish(&mut self) {
         for left in self.streams.values().flatten().flat_map(|state| &state.queues).flatten() {
             self.counts.incomplete += 1;

@@ -11,6 +11,7 @@ use super::{
     meaning::{ChannelKey, ChannelNames},
     slab::{Key, Slab},
 };
+use crate::slices::Slice;
 
 /// Ends of one channel that may wait for the other one.
 const MOST_OF_CHANNEL: usize = 1 << 17;
@@ -101,8 +102,8 @@ pub(super) struct Inbound {
     /// Until when calls of the process itself, and of others, are not known.
     broken_ns: Option<u64>,
     broken: HashMap<ProcessId, u64>,
-    /// What probes have found, by their number.
-    found: HashMap<u32, Option<CallAt>>,
+    /// What probes have found, and whose message it is if it may yet be known, by their number.
+    found: HashMap<u32, (Option<ProcessId>, Option<CallAt>)>,
     probes: u32,
     /// Since the last time that somebody took them.
     pub(super) met: Vec<Met>,
@@ -147,6 +148,35 @@ impl Inbound {
                 unsure_since_ns: broken.or(is_late.then_some(0)),
                 probes: Vec::new(),
             });
+        }
+    }
+
+    /// Messages that nobody has received, and receives that have got none.
+    pub(super) fn waiting(&self) -> (u64, u64) {
+        let sends = self.channels.iter().map(|channel| channel.sends.len() as u64).sum();
+        let posted = self.channels.iter().map(|channel| channel.receives.len() as u64).sum::<u64>();
+        (sends, posted + self.waiting.len() as u64)
+    }
+
+    /// Whether a receive that was completed at that time has what it will get: its message, or there is nobody who may say more of it.
+    pub(super) fn is_decided(&mut self, key: Key, at_ns: u64, slice: &Slice) -> bool {
+        let Some(&mut Receive { channel, send: None, is_lost: false, .. }) = self.receives.get_mut(key) else {
+            return true;
+        };
+        match channel.and_then(|channel| self.channels.get(channel as usize)) {
+            // Whether it is the next one is not sure before all have met.
+            Some(Channel { unsure_since_ns: Some(_), .. }) => at_ns < slice.until_ns,
+            Some(channel) => at_ns < slice.until_of(channel.key.source),
+            // It has to wait for another receive of the process.
+            None => true,
+        }
+    }
+
+    /// The same of what a probe has found.
+    pub(super) fn is_probe_decided(&self, number: u32, at_ns: u64, slice: &Slice) -> bool {
+        match self.found.get(&number) {
+            Some(&(Some(source), None)) => at_ns < slice.until_of(source),
+            _ => true,
         }
     }
 
@@ -290,8 +320,9 @@ impl Inbound {
     pub(super) fn probe(&mut self, channel: u32) -> u32 {
         self.probes = self.probes.wrapping_add(1);
         let number = self.probes;
-        let mut found = None;
+        let (mut found, mut source) = (None, None);
         if let Some(channel) = self.channels.get_mut(channel as usize).filter(|one| one.unsure_since_ns.is_none()) {
+            source = Some(channel.key.source);
             let first = channel.sent - channel.sends.len() as u64;
             let place = channel.received.checked_sub(first).and_then(|place| usize::try_from(place).ok());
             found = place.and_then(|place| channel.sends.get(place)).map(|sent| sent.call);
@@ -299,12 +330,12 @@ impl Inbound {
                 channel.probes.push((channel.received, number));
             }
         }
-        self.found.insert(number, found);
+        self.found.insert(number, (source, found));
         number
     }
 
     pub(super) fn found(&mut self, number: u32) -> Option<CallAt> {
-        self.found.remove(&number).flatten()
+        self.found.remove(&number)?.1
     }
 
     /// Takes in what has come from another process.
@@ -318,7 +349,7 @@ impl Inbound {
                 if !channel.probes.is_empty() {
                     channel.probes.retain(|&(of, probe)| {
                         if of == number
-                            && let Some(found) = self.found.get_mut(&probe)
+                            && let Some((_, found)) = self.found.get_mut(&probe)
                         {
                             *found = Some(sent.call);
                         }

@@ -5,7 +5,7 @@ use std::{mem, sync::Arc};
 use mpiprobe_trace::{Definitions, LocationId, ProcessId};
 
 use super::{
-    call::{Done, Unmatched},
+    call::{Done, Pending, Unmatched},
     groups::{Groups, Instance, InstanceDone},
     inbound::Met,
     meaning::{ChannelNames, Known},
@@ -109,8 +109,10 @@ impl Matcher {
             process.walk(by_process.get(index).map(Vec::as_slice).unwrap_or_default(), &around);
         });
         self.deliver(threads, share);
-        parallel::for_each(threads, &mut self.processes, |_, process| process.settle(slice.until_ns));
         self.join();
+        self.tell_senders();
+        parallel::for_each(threads, &mut self.processes, |_, process| process.settle(slice));
+        self.complete();
         Matched { processes: &self.processes, instances: &self.groups.formed, instances_done: &self.groups.done }
     }
 
@@ -158,7 +160,7 @@ impl Matcher {
         }
     }
 
-    /// Collectives.
+    /// Collectives. Before calls are said to be complete: what is sure after one is sure for all that come behind it.
     fn join(&mut self) {
         self.groups.formed.clear();
         self.groups.done.clear();
@@ -168,11 +170,6 @@ impl Matcher {
             }
             for joining in process.joining.drain(..) {
                 self.groups.join(id(index), joining, &self.known);
-            }
-        }
-        for (index, process) in self.processes.iter_mut().enumerate() {
-            for joined in process.joined.drain(..) {
-                self.groups.complete(id(index), joined);
             }
         }
         let unsure: Vec<bool> = self.processes.iter().map(|process| process.inbound.is_unsure()).collect();
@@ -190,12 +187,40 @@ impl Matcher {
         }
     }
 
+    /// Collectives that have not blocked, and are complete.
+    fn complete(&mut self) {
+        for (index, process) in self.processes.iter_mut().enumerate() {
+            for joined in process.joined.drain(..) {
+                self.groups.complete(id(index), joined);
+            }
+        }
+    }
+
+    /// What waits for its other end.
+    pub fn pending(&self) -> Pending {
+        let mut pending = Pending { collective: self.groups.waiting(), ..Pending::default() };
+        for process in &self.processes {
+            pending.calls += process.waiting();
+            pending.add(process.inbound.waiting());
+        }
+        pending
+    }
+
+    /// When the first call began of those that are not dealt with, because others are behind, ns.
+    pub(crate) fn unsettled_ns(&self) -> Option<u64> {
+        let of_processes = self.processes.iter().filter_map(ProcessReplay::unsettled_ns);
+        of_processes.chain(self.groups.waiting_since_ns()).min()
+    }
+
     /// There is no more: what is left is complete, or has no other end.
     pub fn finish(&mut self) -> Matched<'_> {
         self.processes.iter_mut().for_each(|process| process.done.clear());
+        self.groups.formed.clear();
+        self.groups.done.clear();
         self.tell_senders();
-        self.processes.iter_mut().for_each(|process| process.settle(u64::MAX));
-        self.join();
+        let end = Slice { until_ns: u64::MAX, ..Slice::default() };
+        self.processes.iter_mut().for_each(|process| process.settle(&end));
+        self.complete();
         self.processes.iter_mut().for_each(ProcessReplay::finish);
         self.groups.finish();
         Matched { processes: &self.processes, instances: &self.groups.formed, instances_done: &self.groups.done }

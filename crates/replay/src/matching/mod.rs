@@ -12,7 +12,7 @@ mod meaning;
 mod process;
 mod slab;
 
-pub use call::{CallAt, Done, End, Unmatched};
+pub use call::{CallAt, Done, End, Pending, Unmatched};
 pub use groups::{Instance, InstanceDone, InstanceKind, Member};
 pub(crate) use matcher::Ends;
 pub use matcher::{Matched, Matcher};

@@ -12,7 +12,10 @@ use super::{
     meaning::{Act, ChannelKey, ChannelNames, Joint, Known, Meaning, Message, Side, meanings},
     slab::{Key, Slab},
 };
-use crate::slices::LocationSlice;
+use crate::slices::{LocationSlice, Slice};
+
+/// Calls of a process that may wait for others who are behind.
+const MOST_DEFERRED: usize = 1 << 18;
 
 /// One end of an operation of the process.
 #[derive(Clone, Copy, Debug)]
@@ -57,6 +60,7 @@ struct Completing {
 #[derive(Clone, Copy, Debug)]
 struct Send {
     posted: CallAt,
+    to: ProcessId,
     /// Which call has posted the receive.
     receive: Option<CallAt>,
 }
@@ -107,7 +111,7 @@ pub(super) struct ProcessReplay {
     pub(super) joined: Vec<Joined>,
     /// Until when calls are missing that were found to be in the slice.
     pub(super) broken_ns: Option<u64>,
-    /// In the order of the calls that have completed them.
+    /// In the order in which the calls that have completed them have returned.
     pub(super) done: Vec<Done>,
     pub(super) counts: Unmatched,
 }
@@ -342,7 +346,7 @@ impl ProcessReplay {
     fn send(&mut self, message: Message, call: CallAt, around: &Around<'_>) -> Option<Key> {
         match message.side {
             Side::Channel { process, channel } => {
-                let key = self.sends.insert(Send { posted: call, receive: None });
+                let key = self.sends.insert(Send { posted: call, to: process, receive: None });
                 let sent = Sent { key, call, bytes: message.bytes };
                 self.tell(process, FromOther::Sent { channel, sent }, around.share);
                 Some(key)
@@ -473,7 +477,7 @@ impl ProcessReplay {
         if let Some(Request::Partitioned { channel, is_send, ready, receive }) = self.requests.get(&request).copied() {
             match (is_send, channel, ready, receive) {
                 (true, Some((process, channel)), Some(ready), _) => {
-                    let key = self.sends.insert(Send { posted: ready, receive: None });
+                    let key = self.sends.insert(Send { posted: ready, to: process, receive: None });
                     let sent = Sent { key, call: ready, bytes: None };
                     self.tell(process, FromOther::Sent { channel, sent }, around.share);
                     self.completing.1.push(Open::Send(key));
@@ -520,24 +524,64 @@ impl ProcessReplay {
         }
     }
 
-    /// Says what is complete, of calls that have returned until then.
-    pub(super) fn settle(&mut self, until_ns: u64) {
-        let (deferred, deferred_ends) = std::mem::take(&mut self.deferred);
-        let (completing, ends) = std::mem::take(&mut self.completing);
-        for (calls, ends) in [(deferred, deferred_ends), (completing, ends)] {
-            let mut rest = ends.as_slice();
-            for one in calls {
-                let (own, others) = rest.split_at(rest.len().min(one.ends as usize));
-                rest = others;
-                if one.call.return_ns < until_ns {
-                    self.settle_call(&one, own);
-                } else {
-                    self.deferred.0.push(one);
-                    self.deferred.1.extend_from_slice(own);
-                }
+    /// Says what is complete, of calls that have returned until then, and of which nobody can say more who is behind.
+    pub(super) fn settle(&mut self, slice: &Slice) {
+        let (mut calls, mut ends) = std::mem::take(&mut self.deferred);
+        let is_too_much = calls.len() > MOST_DEFERRED;
+        calls.append(&mut self.completing.0);
+        ends.append(&mut self.completing.1);
+        let mut rest = ends.as_slice();
+        let mut all: Vec<(Completing, &[Open])> = Vec::with_capacity(calls.len());
+        for one in calls {
+            let (own, others) = rest.split_at(rest.len().min(one.ends as usize));
+            rest = others;
+            all.push((one, own));
+        }
+        // However many of them are looked at together: a thread's call may return before an earlier one of another thread.
+        if !all.is_sorted_by_key(|(one, _)| one.call.return_ns) {
+            all.sort_by_key(|(one, _)| one.call.return_ns);
+        }
+        // Where others are behind, what comes later waits too.
+        let mut is_behind = false;
+        for (one, own) in all {
+            let has_returned = one.call.return_ns < slice.until_of(self.process);
+            is_behind = is_behind || !is_too_much && has_returned && !self.is_decided(&one, own, slice);
+            if has_returned && !is_behind {
+                self.settle_call(&one, own);
+            } else {
+                self.deferred.0.push(one);
+                self.deferred.1.extend_from_slice(own);
             }
         }
         self.done.append(&mut self.inbound.late);
+    }
+
+    /// Whether it is known of all that a call has completed what the other end was, or that there was none by then.
+    fn is_decided(&mut self, one: &Completing, ends: &[Open], slice: &Slice) -> bool {
+        let at_ns = one.call.return_ns;
+        // Where all have come as far, there is nothing to be asked.
+        at_ns < slice.until_ns
+            || ends.iter().all(|end| match *end {
+                Open::Send(key) => self.sends.get_mut(key).is_none_or(|send| {
+                    let known = slice.known_of(send.to);
+                    // Whoever was in a call before this one began is not waited for, whatever that call receives.
+                    let is_inside = known.ns <= one.call.entry_ns && at_ns < known.but_one_ns;
+                    send.receive.is_some() || at_ns < known.ns || is_inside
+                }),
+                Open::Receive { key, .. } => self.inbound.is_decided(key, at_ns, slice),
+                Open::Probe(number) => self.inbound.is_probe_decided(number, at_ns, slice),
+                Open::Joint(_) => true,
+            })
+    }
+
+    /// Calls that have completed something, and wait for others.
+    pub(super) fn waiting(&self) -> u64 {
+        self.deferred.0.len() as u64
+    }
+
+    /// When the first of them began.
+    pub(super) fn unsettled_ns(&self) -> Option<u64> {
+        self.deferred.0.iter().map(|one| one.call.entry_ns).min()
     }
 
     fn settle_call(&mut self, one: &Completing, ends: &[Open]) {
@@ -545,7 +589,9 @@ impl ProcessReplay {
         let first = self.done.len();
         for end in ends {
             let end = match *end {
-                Open::Send(key) => self.sends.remove(key).map(|Send { posted, receive }| End::Sent { posted, receive }),
+                Open::Send(key) => {
+                    self.sends.remove(key).map(|Send { posted, receive, .. }| End::Sent { posted, receive })
+                }
                 Open::Receive { key, bytes } => self.inbound.complete(key, Completion { call, waited: waits, bytes }),
                 Open::Probe(number) => self.inbound.found(number).map(|send| End::Found { send }),
                 Open::Joint(number) => {

@@ -1,24 +1,24 @@
 //! The replay: slice by slice forwards, and backwards over the waits since the last moment that all threads have in common.
 
-use std::{mem, sync::Arc};
+use std::{collections::BTreeMap, mem, sync::Arc};
 
-use mpiprobe_model::{ClockQuality, WaitKind, WaitStates};
+use mpiprobe_model::{ClockQuality, PendingEnds, WaitKind, WaitStates};
 use mpiprobe_trace::{Definitions, ReadError, Shape, Span, Trace};
 
 use super::{
     cells::{Cell, Cells, NO_CALL, Place},
     common::CommonPoints,
-    delays::{self, Delay, Scratch, Search, WaitAt, spans},
+    delays::{self, Activities, Delay, Scratch, Search, WaitAt, spans},
     found::{Found, Point, Remembered, Rules, senders, stay},
     log::{Log, TimeByCell},
-    path::Paths,
-    result::{Outcome, result},
+    path::{PathTime, Paths},
+    result::{Outcome, ranks, result},
     rules::Stay,
     totals::{Counts, Node, RowKey, Totals},
 };
 use crate::{
     clock::Clocks,
-    matching::{InstanceKind, Matched, Matcher},
+    matching::{Instance, InstanceKind, Matched, Matcher, Pending},
     parallel,
     slices::{LocationSlice, Slice, Slices},
 };
@@ -51,6 +51,8 @@ pub struct Analysis {
     /// Copies of what [`Cells`] has, and the cell of each place.
     cell_list: Vec<Cell>,
     call_cells: Vec<u32>,
+    /// By place: its rank among them, whoever has come to which first.
+    place_order: Vec<u32>,
     /// By location.
     logs: Vec<Log>,
     places: Vec<Places>,
@@ -65,10 +67,28 @@ pub struct Analysis {
     counts: Counts,
     /// The last entry of `MPI_Finalize`.
     end: Option<(u32, u64)>,
+    /// What was found and counted, in the order of time, until nothing can be found any more that comes before: causes are looked for in that
+    /// order.
+    held: BTreeMap<Order, Held>,
+    held_waits: usize,
+    found: u64,
+    /// When each thread has begun, of those that have, in the order of time.
+    begun: Vec<u64>,
     scratch: TimeByCell,
 }
 
-/// A moment that threads have in common, and the calls in which they were.
+/// Where something belongs: its time, the location and the entry of who has waited (moments come last), and how many have been found before.
+type Order = (u64, u32, u64, u64);
+
+/// What happens in the order of time.
+#[derive(Debug)]
+enum Held {
+    Point(Point),
+    /// All who had begun by then may have been in it: a moment that they have in common.
+    Moment(Arc<Instance>),
+}
+
+/// A moment that all threads have in common, and the calls in which they were.
 struct Moment {
     at_ns: u64,
     calls: Vec<(u32, Stay)>,
@@ -109,6 +129,7 @@ impl Analysis {
             cells: Cells::default(),
             cell_list: Vec::new(),
             call_cells: Vec::new(),
+            place_order: Vec::new(),
             logs: Vec::new(),
             places: Vec::new(),
             remembered: Vec::new(),
@@ -120,6 +141,10 @@ impl Analysis {
             totals: Totals::default(),
             counts: Counts::default(),
             end: None,
+            held: BTreeMap::new(),
+            held_waits: 0,
+            found: 0,
+            begun: Vec::new(),
             scratch: TimeByCell::default(),
         };
         analysis.grow(definitions, clocks);
@@ -163,13 +188,15 @@ impl Analysis {
     pub fn take(&mut self, slice: &Slice) {
         self.log(slice);
         let mut matcher = mem::replace(&mut self.matcher, Matcher::empty());
-        let (points, moment) = self.find(&matcher.take(slice));
+        let points = self.find(&matcher.take(slice));
         self.matcher = matcher;
-        self.settle(points);
-        if let Some(Moment { at_ns, calls }) = moment {
-            self.cut(at_ns, calls);
+        self.count(points);
+        // Somebody who is behind, or whose call is not dealt with, may have waited since.
+        let known_ns = self.matcher.unsettled_ns().map_or(slice.until_ns, |ns| ns.min(slice.until_ns));
+        if let Some(Moment { at_ns, calls }) = self.settle_until(known_ns) {
+            self.cut(at_ns, &calls);
         }
-        self.keep_limits(slice.until_ns);
+        self.keep_limits(slice.latest_ns());
     }
 
     /// What the threads do.
@@ -212,8 +239,11 @@ impl Analysis {
     /// What all threads have in common with each other by now.
     fn learn_cells(&mut self) {
         self.cell_list = self.cells.cells();
-        let places = self.cells.places().len();
-        for place in self.call_cells.len()..places {
+        let places = self.cells.places();
+        if places.len() > self.place_order.len() {
+            self.place_order = ranks(&places, &self.definitions);
+        }
+        for place in self.call_cells.len()..places.len() {
             let place = u32::try_from(place).unwrap_or(NO_CALL);
             self.call_cells.push(self.cells.cell(Cell::Calling(place)));
         }
@@ -222,8 +252,8 @@ impl Analysis {
         }
     }
 
-    /// Wait states in what has come together, in the order of time, and the last moment that all threads have in common.
-    fn find(&mut self, matched: &Matched<'_>) -> (Vec<Point>, Option<Moment>) {
+    /// Wait states in what has come together.
+    fn find(&mut self, matched: &Matched<'_>) -> Vec<Point> {
         let rules = Rules {
             definitions: &self.definitions,
             cells: &self.cells,
@@ -259,35 +289,83 @@ impl Analysis {
                 self.totals.wrong_order(key, wrong.ns, wrong.is_same_source);
             }
         }
-        points.sort_by_key(|point| point.at_ns);
         let end = matched.instances.iter().rfind(|instance| instance.kind == InstanceKind::End);
         if let Some(last) = end.and_then(|end| end.members.iter().max_by_key(|member| member.call.entry_ns)) {
             self.end = Some((last.call.location.0, last.call.entry_ns));
         }
-        (points, self.last_common_moment(matched))
+        for instance in matched.instances.iter().filter(|one| one.synchronises()) {
+            let at_ns = instance.overlap().0;
+            self.found += 1;
+            self.held.insert((at_ns, u32::MAX, u64::MAX, self.found), Held::Moment(Arc::clone(instance)));
+        }
+        points
     }
 
-    fn last_common_moment(&self, matched: &Matched<'_>) -> Option<Moment> {
-        let active = self.logs.iter().filter(|log| log.is_begun()).count();
-        let of_all = matched.instances.iter().filter(|one| one.members.len() == active && one.synchronises());
-        let last = of_all.max_by_key(|instance| instance.overlap().0)?;
+    /// The moment of a collective, if all threads were in it that had begun by then.
+    fn common_moment(&self, instance: &Instance) -> Option<Moment> {
+        let at_ns = instance.overlap().0;
+        let begun = self.begun.partition_point(|&ns| ns <= at_ns);
+        if instance.members.len() != begun {
+            return None;
+        }
         let mut members: Vec<_> =
-            last.members.iter().map(|member| (member.call.location.0, stay(&member.call))).collect();
+            instance.members.iter().map(|member| (member.call.location.0, stay(&member.call))).collect();
         members.sort_unstable_by_key(|(location, _)| *location);
         members.dedup_by_key(|(location, _)| *location);
-        (members.len() == active).then(|| Moment { at_ns: last.overlap().0, calls: members })
+        if members.len() != begun {
+            return None;
+        }
+        // Those who begin later have done nothing before.
+        let mut of_members = members.into_iter().peekable();
+        let nothing = Stay { entry_ns: at_ns, return_ns: at_ns };
+        let all = (0u32..)
+            .zip(&self.logs)
+            .map(|(location, _)| of_members.next_if(|(member, _)| *member == location).unwrap_or((location, nothing)));
+        Some(Moment { at_ns, calls: all.collect() })
     }
 
-    /// Counts waits and looks for their causes.
-    fn settle(&mut self, points: Vec<Point>) {
+    /// Counts waits, whose causes are looked for later.
+    fn count(&mut self, points: Vec<Point>) {
+        for point in points {
+            for wait in point.waits.iter().filter(|wait| wait.ns > 0) {
+                let key = RowKey { kind: wait.kind, location: wait.location, place: wait.place };
+                self.totals.wait(key, wait.stay.entry_ns, wait.ns);
+            }
+            let first = point.waits.first().map_or((u32::MAX, 0), |wait| (wait.location, wait.stay.entry_ns));
+            self.found += 1;
+            self.held_waits += point.waits.len();
+            self.held.insert((point.at_ns, first.0, first.1, self.found), Held::Point(point));
+        }
+    }
+
+    /// Looks for causes of waits that were over before, from the first to the last; gives the last moment that all threads have in common.
+    fn settle_until(&mut self, ns: u64) -> Option<Moment> {
+        let later = if ns == u64::MAX { BTreeMap::new() } else { self.held.split_off(&(ns, 0, 0, 0)) };
+        let held = mem::replace(&mut self.held, later);
+        if held.is_empty() {
+            return None;
+        }
+        if self.begun.len() < self.logs.len() {
+            self.begun = self.logs.iter().filter_map(Log::began_ns).collect();
+            self.begun.sort_unstable();
+        }
         self.learn_cells();
         let mut searches: Vec<(Search, Delay)> = Vec::new();
-        for point in points {
+        let mut last = None;
+        for one in held.into_values() {
+            let point = match one {
+                Held::Point(point) => point,
+                Held::Moment(instance) => {
+                    if let Some(moment) = self.common_moment(&instance) {
+                        self.common.all(&moment.calls);
+                        last = Some(moment);
+                    }
+                    continue;
+                }
+            };
+            self.held_waits = self.held_waits.saturating_sub(point.waits.len());
             for wait in &point.waits {
                 let key = RowKey { kind: wait.kind, location: wait.location, place: wait.place };
-                if wait.ns > 0 {
-                    self.totals.wait(key, wait.stay.entry_ns, wait.ns);
-                }
                 if !wait.kind.is_waiting() {
                     continue;
                 }
@@ -327,16 +405,18 @@ impl Analysis {
                 self.common.pair((wait.location, wait.stay), (cause.location, cause.stay));
             }
         }
-        let (logs, waits, cells) = (&self.logs, self.waits_of.as_slice(), self.cell_list.as_slice());
+        let (logs, waits) = (&self.logs, self.waits_of.as_slice());
+        let activities = Activities { cells: &self.cell_list, order: &self.place_order };
         let share = searches.len().div_ceil(self.threads).max(1);
         let mut shares: Vec<_> = searches.chunks_mut(share).collect();
         parallel::for_each(self.threads, &mut shares, |_, searches| {
             let mut room = Scratch::default();
             for (search, delay) in searches.iter_mut() {
-                *delay = delays::search(search, logs, waits, cells, &mut room);
+                *delay = delays::search(search, logs, waits, activities, &mut room);
             }
         });
         self.delays.extend(searches.into_iter().map(|(_, delay)| delay));
+        last
     }
 
     fn keep_limits(&mut self, until_ns: u64) {
@@ -344,20 +424,22 @@ impl Analysis {
         if self.paths.len() > self.limits.waits {
             self.paths.settle(&self.logs, &mut self.scratch);
         }
-        if spells <= self.limits.spells && self.nodes.len() <= self.limits.waits {
+        if spells <= self.limits.spells && self.nodes.len() + self.held_waits <= self.limits.waits {
             return;
         }
+        self.settle_until(u64::MAX);
         let oldest_ns = self.logs.iter().filter(|log| log.spells() > 0).map(Log::first_ns).min().unwrap_or(until_ns);
         let at_ns = oldest_ns + until_ns.saturating_sub(oldest_ns) / 2;
         let moment = Stay { entry_ns: at_ns, return_ns: at_ns };
         let locations = u32::try_from(self.logs.len()).unwrap_or(u32::MAX);
         let before = self.nodes.len();
-        self.cut(at_ns, (0..locations).map(|location| (location, moment)).collect());
+        let base: Vec<_> = (0..locations).map(|location| (location, moment)).collect();
+        self.cut(at_ns, &base);
         self.counts.cut_off += (before - self.nodes.len()) as u64;
     }
 
     /// Nothing is looked for any more before a moment: hands on the costs of waits until then, from the last to the first.
-    fn cut(&mut self, at_ns: u64, base: Vec<(u32, Stay)>) {
+    fn cut(&mut self, at_ns: u64, base: &[(u32, Stay)]) {
         let count = self.nodes.iter().rposition(|node| node.end_ns <= at_ns).map_or(0, |last| last + 1);
         let done = self.delays.partition_point(|delay| (delay.wait as usize) < count);
         for delay in self.delays.iter().take(done).rev() {
@@ -382,7 +464,7 @@ impl Analysis {
             });
         }
         self.paths.settle(&self.logs, &mut self.scratch);
-        for &(location, stay) in &base {
+        for &(location, stay) in base {
             if let Some(log) = self.logs.get_mut(location as usize) {
                 log.forget_until(stay.entry_ns);
             }
@@ -390,11 +472,42 @@ impl Analysis {
         self.common.cut(base);
     }
 
+    /// What is known by now, while more may come: waits are counted, and those causes are named that are known. What waits for its other end is
+    /// not in it, but for how much that is.
+    pub fn so_far(&self) -> WaitStates {
+        let mut totals = self.totals.clone();
+        let mut nodes = self.nodes.clone();
+        for delay in self.delays.iter().rev() {
+            totals.charge(delay, &mut nodes);
+        }
+        let mut states = self.outcome(&totals, None);
+        let Pending { sends, receives, collective, calls } = self.matcher.pending();
+        states.pending = PendingEnds { sends, receives, collective_calls: collective, calls };
+        states
+    }
+
+    fn outcome(&self, totals: &Totals, path: Option<&PathTime>) -> WaitStates {
+        result(&mut Outcome {
+            definitions: &self.definitions,
+            places: &self.cells.places(),
+            cells: &self.cells.cells(),
+            logs: &self.logs,
+            totals,
+            path,
+            counts: self.counts,
+            unmatched: self.matcher.unmatched(),
+            clocks: ClockQuality::default(),
+            sites: Vec::new(),
+        })
+    }
+
     /// There is no more.
     pub fn finish(mut self) -> WaitStates {
         let mut matcher = mem::replace(&mut self.matcher, Matcher::empty());
-        let (points, _) = self.find(&matcher.finish());
-        self.settle(points);
+        let points = self.find(&matcher.finish());
+        self.matcher = matcher;
+        self.count(points);
+        self.settle_until(u64::MAX);
         for log in &mut self.logs {
             log.leave_until(u64::MAX);
         }
@@ -406,18 +519,7 @@ impl Analysis {
             ends.max_by_key(|&(_, end_ns)| end_ns)
         });
         let path = end.map(|(location, at_ns)| self.paths.to(location, at_ns, &self.logs, &mut self.scratch));
-        result(&mut Outcome {
-            definitions: &self.definitions,
-            places: &self.cells.places(),
-            cells: &self.cells.cells(),
-            logs: &self.logs,
-            totals: &self.totals,
-            path: path.as_ref(),
-            counts: self.counts,
-            unmatched: matcher.unmatched(),
-            clocks: ClockQuality::default(),
-            sites: Vec::new(),
-        })
+        self.outcome(&self.totals, path.as_ref())
     }
 }
 

@@ -1,6 +1,6 @@
 //! Where two threads last had to do with each other: causes of a wait are looked for after that.
 
-use std::{collections::VecDeque, rc::Rc};
+use std::{collections::VecDeque, sync::Arc};
 
 use hashbrown::HashMap;
 
@@ -10,7 +10,7 @@ use super::rules::Stay;
 const MOST_GROUPS: usize = 16;
 
 /// Members of a collective by location, in that order.
-type Members = Rc<Vec<(u32, Stay)>>;
+type Members = Arc<Vec<(u32, Stay)>>;
 
 /// See the module.
 #[derive(Debug, Default)]
@@ -37,7 +37,7 @@ impl CommonPoints {
 
     /// A group has met.
     pub(super) fn group(&mut self, group: u64, members: Vec<(u32, Stay)>) {
-        let members = Rc::new(members);
+        let members = Arc::new(members);
         for &(location, _) in members.iter() {
             let Some(of_location) = self.groups.get_mut(location as usize) else { continue };
             if let Some(place) = of_location.iter().position(|(known, _)| *known == group) {
@@ -45,7 +45,7 @@ impl CommonPoints {
             } else if of_location.len() >= MOST_GROUPS {
                 of_location.pop_front();
             }
-            of_location.push_back((group, Rc::clone(&members)));
+            of_location.push_back((group, Arc::clone(&members)));
         }
     }
 
@@ -54,8 +54,11 @@ impl CommonPoints {
         let base = |location: u32| self.base.get(location as usize).copied();
         let nothing = Stay { entry_ns: 0, return_ns: 0 };
         let mut last = (base(one).unwrap_or(nothing), base(other).unwrap_or(nothing));
+        let from = last;
         let mut consider = |found: (Stay, Stay)| {
-            if found.0.entry_ns >= last.0.entry_ns {
+            // Nothing is looked for before what all have in common, by either of the two.
+            let is_later = found.0.entry_ns > from.0.entry_ns && found.1.entry_ns > from.1.entry_ns;
+            if is_later && found.0.entry_ns >= last.0.entry_ns {
                 last = found;
             }
         };
@@ -74,13 +77,18 @@ impl CommonPoints {
         last
     }
 
-    /// Nothing is looked for any more before a point; those of it who are not named keep theirs.
-    pub(super) fn cut(&mut self, base: impl IntoIterator<Item = (u32, Stay)>) {
-        for (location, stay) in base {
+    /// All have met.
+    pub(super) fn all(&mut self, base: &[(u32, Stay)]) {
+        for &(location, stay) in base {
             if let Some(known) = self.base.get_mut(location as usize) {
                 *known = stay;
             }
         }
+    }
+
+    /// Nothing is looked for any more before a point; those of it who are not named keep theirs.
+    pub(super) fn cut(&mut self, base: &[(u32, Stay)]) {
+        self.all(base);
         let from = |location: u32| self.base.get(location as usize).map_or(0, |stay| stay.entry_ns);
         self.pairs
             .retain(|&(low, high), (of_low, of_high)| of_low.entry_ns > from(low) && of_high.entry_ns > from(high));

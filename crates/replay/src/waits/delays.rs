@@ -72,10 +72,34 @@ struct Computed {
     after: u32,
     before: u32,
     ns: u64,
+    /// Where it is, which tells it from others that took as long.
+    order: (u32, u32),
 }
 
-/// Looks for the cause of a wait. `cells` are all by their numbers.
-pub(super) fn search(search: &Search, logs: &[Log], waits: &WaitsOf, cells: &[Cell], room: &mut Scratch) -> Delay {
+/// All activities by their numbers, and an order of places that is the same whoever has come first.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Activities<'a> {
+    pub(super) cells: &'a [Cell],
+    /// By number of the place.
+    pub(super) order: &'a [u32],
+}
+
+impl Activities<'_> {
+    fn computed(&self, cell: u32, ns: u64) -> Option<Computed> {
+        let Some(&Cell::Computing { after, before }) = self.cells.get(cell as usize) else { return None };
+        let order = |place: u32| self.order.get(place as usize).copied().unwrap_or(u32::MAX);
+        (ns > 0).then_some(Computed { cell, after, before, ns, order: (order(after), order(before)) })
+    }
+}
+
+/// Looks for the cause of a wait.
+pub(super) fn search(
+    search: &Search,
+    logs: &[Log],
+    waits: &WaitsOf,
+    activities: Activities<'_>,
+    room: &mut Scratch,
+) -> Delay {
     let mut delay = Delay { wait: search.wait, ..Delay::default() };
     let (from_ns, until_ns) = search.waiter_span;
     if let Some(log) = logs.get(search.waiter as usize) {
@@ -93,7 +117,7 @@ pub(super) fn search(search: &Search, logs: &[Log], waits: &WaitsOf, cells: &[Ce
         delay.waits.push((one.wait, ns));
         delay.waiting_ns += ns;
     }
-    room.excess(cells, &mut delay);
+    room.excess(activities, &mut delay);
     delay.excess_ns = delay.cells.iter().map(|&(_, ns)| ns).sum();
     delay
 }
@@ -113,29 +137,21 @@ impl Scratch {
     /// What the cause has done more than the waiter. Calls are compared by function and place. Computing is compared with computing
     /// between the same two calls first, then with what began behind the same call, and then with what ended before the same one: ranks
     /// that go different ways in a program come from, or get to, the same place.
-    fn excess(&mut self, cells: &[Cell], delay: &mut Delay) {
+    fn excess(&mut self, activities: Activities<'_>, delay: &mut Delay) {
         let Self { waiter, cause, excess, own } = self;
         excess.clear();
         own.clear();
         cause.drain(|cell, ns| {
             let more = ns.saturating_sub(waiter.get(cell));
             waiter.subtract(cell, ns);
-            match cells.get(cell as usize) {
-                Some(&Cell::Computing { after, before }) if more > 0 => {
-                    excess.push(Computed { cell, after, before, ns: more });
-                }
+            match activities.cells.get(cell as usize) {
+                Some(Cell::Computing { .. }) => excess.extend(activities.computed(cell, more)),
                 Some(Cell::Calling(_)) if more > 0 => delay.cells.push((cell, more)),
                 _ => {}
             }
         });
         if !excess.is_empty() {
-            for &cell in waiter.touched() {
-                if let (Some(&Cell::Computing { after, before }), ns @ 1..) =
-                    (cells.get(cell as usize), waiter.get(cell))
-                {
-                    own.push(Computed { cell, after, before, ns });
-                }
-            }
+            own.extend(waiter.touched().iter().filter_map(|&cell| activities.computed(cell, waiter.get(cell))));
             cancel(excess, own, |computed| computed.after);
             cancel(excess, own, |computed| computed.before);
             delay.cells.extend(excess.iter().filter(|one| one.ns > 0).map(|one| (one.cell, one.ns)));
@@ -145,13 +161,13 @@ impl Scratch {
     }
 }
 
-/// Takes away from one side what the other has of the same key.
+/// Takes away from one side what the other has of the same key: of what has taken most first, whatever was known first.
 fn cancel(excess: &mut [Computed], own: &mut [Computed], key: impl Fn(&Computed) -> u32) {
     if own.is_empty() {
         return;
     }
-    excess.sort_unstable_by_key(|one| (key(one), one.cell));
-    own.sort_unstable_by_key(|one| (key(one), one.cell));
+    excess.sort_unstable_by_key(|one| (key(one), u64::MAX - one.ns, one.order));
+    own.sort_unstable_by_key(|one| (key(one), u64::MAX - one.ns, one.order));
     let mut others = own.iter_mut().peekable();
     for one in excess {
         while others.next_if(|other| key(other) < key(one) || other.ns == 0).is_some() {}
@@ -174,7 +190,7 @@ mod tests {
 
     #[test]
     fn ranks_that_go_different_ways_are_compared_by_where_they_come_from_or_get_to() {
-        let computed = |cell, after, before, ns| Computed { cell, after, before, ns };
+        let computed = |cell, after, before, ns| Computed { cell, after, before, ns, order: (after, before) };
         let mut excess = [computed(0, 7, 1, 100), computed(1, 8, 2, 50), computed(2, 9, 3, 30)];
         let mut own = [computed(3, 7, 4, 60), computed(4, 6, 2, 20), computed(5, 5, 5, 500)];
         cancel(&mut excess, &mut own, |one| one.after);

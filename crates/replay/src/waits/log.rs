@@ -36,7 +36,8 @@ pub(super) struct Log {
     /// Calls that are not over: own number and end.
     open: Vec<(u32, u64)>,
     last_place: u32,
-    is_begun: bool,
+    /// The first call of all.
+    began_ns: Option<u64>,
 }
 
 /// Time by common numbers of cells, for a moment.
@@ -100,7 +101,7 @@ impl Default for Log {
             sums: VecDeque::new(),
             open: Vec::new(),
             last_place: NO_CALL,
-            is_begun: false,
+            began_ns: None,
         }
     }
 }
@@ -108,8 +109,8 @@ impl Default for Log {
 impl Log {
     /// The thread's next call.
     pub(super) fn call(&mut self, begin_ns: u64, end_ns: u64, place: u32, cells: &Cells) {
-        if !self.is_begun {
-            self.is_begun = true;
+        if self.began_ns.is_none() {
+            self.began_ns = Some(begin_ns);
             (self.from_ns, self.now_ns) = (begin_ns, begin_ns);
         }
         self.leave_until(begin_ns);
@@ -163,7 +164,11 @@ impl Log {
     }
 
     pub(super) fn is_begun(&self) -> bool {
-        self.is_begun
+        self.began_ns.is_some()
+    }
+
+    pub(super) fn began_ns(&self) -> Option<u64> {
+        self.began_ns
     }
 
     /// From the first call to where it has come.

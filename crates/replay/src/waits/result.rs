@@ -2,8 +2,8 @@
 
 use hashbrown::HashMap;
 use mpiprobe_model::{
-    Activity, CauseRow, ClockQuality, CriticalPath, DelayRow, ImbalanceRow, PathRow, UnmatchedEnds, WaitRow, WaitSite,
-    WaitStates, WaitingThread,
+    Activity, CauseRow, ClockQuality, CriticalPath, DelayRow, ImbalanceRow, PathRow, PendingEnds, UnmatchedEnds,
+    WaitRow, WaitSite, WaitStates, WaitingThread,
 };
 use mpiprobe_trace::{Definitions, Losses};
 
@@ -45,6 +45,8 @@ pub(super) fn result(outcome: &mut Outcome<'_>) -> WaitStates {
         total_ns: logs.iter().map(Log::total_ns).sum(),
         mpi_ns: logs.iter().map(|log| log.calling_ns(is_call)).sum(),
         complete: unmatched.is_empty(),
+        pending: PendingEnds::default(),
+        own_cpu_ns: None,
         threads: threads(definitions),
         call_sites: sites.iter().map(|place| site(place, definitions)).collect(),
         waits: outcome.waits(),
@@ -96,14 +98,32 @@ fn rounded(ns: f64) -> u64 {
     ns.round() as u64
 }
 
+/// The rank of each place, by where it is in the program.
+pub(super) fn ranks(places: &[Place], definitions: &Definitions) -> Vec<u32> {
+    let at = |place: &Place| {
+        let site = place.site.and_then(|id| definitions.call_site(id));
+        site.map(|site| (site.module.as_str(), site.offset))
+    };
+    let mut order: Vec<(usize, &Place)> = places.iter().enumerate().collect();
+    order.sort_by(|(_, one), (_, other)| {
+        at(one).cmp(&at(other)).then((one.site, one.function).cmp(&(other.site, other.function)))
+    });
+    let mut ranks = vec![0; places.len()];
+    for (rank, (index, _)) in (0..).zip(order) {
+        if let Some(place) = ranks.get_mut(index) {
+            *place = rank;
+        }
+    }
+    ranks
+}
+
 impl Outcome<'_> {
     /// Places in an order of their own, for they have their numbers from whichever thread came first.
     fn number_sites(&mut self) -> Vec<Place> {
-        let mut sites = self.places.to_vec();
-        sites.sort_by_key(|place| (place.site, place.function));
-        let number = |place: &Place| sites.iter().position(|site| site == place).and_then(|at| u32::try_from(at).ok());
-        self.sites = self.places.iter().map(|place| number(place).unwrap_or(NO_CALL)).collect();
-        sites
+        self.sites = ranks(self.places, self.definitions);
+        let mut sites: Vec<_> = self.sites.iter().zip(self.places).collect();
+        sites.sort_unstable_by_key(|(rank, _)| **rank);
+        sites.into_iter().map(|(_, place)| *place).collect()
     }
 
     fn site(&self, place: u32) -> Option<u32> {

@@ -50,7 +50,7 @@ pub(super) struct Counts {
 }
 
 /// See the module.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Totals {
     pub(super) rows: HashMap<RowKey, RowSum>,
     pub(super) links: HashMap<(RowKey, CauseKey), f64>,
@@ -74,7 +74,8 @@ impl Totals {
         let row = self.rows.entry(key).or_default();
         row.count += 1;
         row.ns = row.ns.saturating_add(ns);
-        if ns > row.longest_ns {
+        // Whoever is told of first, the earlier of two is the longest.
+        if ns > row.longest_ns || ns == row.longest_ns && begin_ns < row.longest_at_ns {
             (row.longest_ns, row.longest_at_ns) = (ns, begin_ns);
         }
     }

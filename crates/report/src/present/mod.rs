@@ -42,5 +42,5 @@ pub(crate) use table::{Column, left, paragraph, right, table};
 pub use threads::share_of_life;
 pub use units::UNKNOWN;
 pub use unmatched::{other_end, posted_by};
-pub use wait_states::{wait_sentence, wait_states};
+pub use wait_states::{wait_causes, wait_place, wait_sentence, wait_states, waiting_thread};
 pub use waiting::{call as waiting_in, chain, circle, waited_requests, waits_for};

@@ -21,6 +21,7 @@ use super::{
     transfers::{transfers, volume},
     units::{bytes, count, duration, ns, or_unknown, percent, rate, time_unless, unless},
     unmatched::unmatched,
+    wait_states::wait_states_of_profile,
     waiting::waits,
 };
 
@@ -54,6 +55,7 @@ pub fn profile(options: &TextOptions, all: &Profile, findings: &[FindingText], f
         began_before(options, profile),
         waits(options, all),
         unmatched(options, all),
+        all.wait_states.as_ref().map_or_else(String::new, |states| wait_states_of_profile(states, options)),
         remarks(options, profile),
     ];
     let shown: Vec<String> = sections.into_iter().filter(|section| !section.is_empty()).collect();

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use mpiprobe_model::{
-    Activity, CauseRow, ClockQuality, CriticalPath, UnmatchedEnds, WaitKind, WaitRow, WaitSite, WaitStates,
+    Activity, CauseRow, ClockQuality, CriticalPath, PendingEnds, UnmatchedEnds, WaitKind, WaitRow, WaitSite, WaitStates,
 };
 
 use super::{
@@ -37,7 +37,12 @@ pub fn wait_states(states: &WaitStates, options: &TextOptions) -> String {
             text += &section(title, &body);
         }
     }
-    text + &notes(&states.unmatched, &states.clocks)
+    text + &pending(states) + &notes(&states.unmatched, &states.clocks) + &own_cost(states)
+}
+
+/// The same as part of a profile.
+pub(super) fn wait_states_of_profile(states: &WaitStates, options: &TextOptions) -> String {
+    section("Wait states", &wait_states(states, options))
 }
 
 fn summary(states: &WaitStates) -> String {
@@ -128,6 +133,21 @@ pub fn wait_sentence(states: &WaitStates, row: &WaitRow) -> String {
         causes if causes.is_empty() => whose,
         causes => format!("{whose} are caused by {causes}"),
     }
+}
+
+/// What a wait is due to: "rank 2, which computes longer at flux.c:40-88"; empty: not known.
+pub fn wait_causes(states: &WaitStates, row: &WaitRow) -> String {
+    causes(states, row)
+}
+
+/// In which call somebody waits: "MPI_Recv at halo.c:91".
+pub fn wait_place(states: &WaitStates, row: &WaitRow) -> String {
+    call(states, row.site)
+}
+
+/// Who waits: "3", or "3/1234" of a thread of several.
+pub fn waiting_thread(states: &WaitStates, row: &WaitRow) -> String {
+    thread(states, row.thread)
 }
 
 /// "rank 2, which computes longer at flux.c:40-88"; with its share if that is not nearly all.
@@ -292,6 +312,33 @@ fn clocks(clocks: &ClockQuality, options: &TextOptions) -> String {
     table(options, &columns, rows)
 }
 
+/// What may come into the figures yet.
+fn pending(states: &WaitStates) -> String {
+    let PendingEnds { sends, receives, collective_calls, calls } = states.pending;
+    let all = [
+        (sends, "messages that nobody has received"),
+        (receives, "receives that have got nothing"),
+        (collective_calls, "collective calls that others have not made"),
+        (calls, "calls that are over, where it is not known what others have done meanwhile"),
+    ];
+    let mut text = String::new();
+    for (number, what) in all.into_iter().filter(|&(number, _)| number > 0) {
+        if text.is_empty() {
+            text += "\nNot matched yet\n";
+        }
+        _ = writeln!(text, "{:>12} {what}", count(number));
+    }
+    text
+}
+
+/// What it has taken to find this out while the job ran.
+fn own_cost(states: &WaitStates) -> String {
+    let span_ns = states.until_ns.saturating_sub(states.from_ns);
+    states.own_cpu_ns.map_or_else(String::new, |own_ns| {
+        format!("\nFinding this out took {} of a processor, {} of the time\n", ns(own_ns), share(own_ns, span_ns))
+    })
+}
+
 /// What the figures do not have.
 fn notes(ends: &UnmatchedEnds, clocks: &ClockQuality) -> String {
     let all = [
@@ -389,7 +436,9 @@ mod tests {
                 imbalance: Vec::new(),
             }),
             unmatched: UnmatchedEnds { sends: 2, ..UnmatchedEnds::default() },
+            pending: PendingEnds { receives: 3, calls: 1, ..PendingEnds::default() },
             clocks: ClockQuality::default(),
+            own_cpu_ns: Some(50_000_000),
         }
     }
 
@@ -403,12 +452,36 @@ mod tests {
     }
 
     #[test]
+    fn a_profile_has_them_if_they_were_found_out() {
+        let without = mpiprobe_model::sample::profile(mpiprobe_model::sample::ranks(4));
+        let text =
+            |profile: &mpiprobe_model::Profile| crate::present::profile(&TextOptions::default(), profile, &[], None);
+        assert!(!text(&without).contains("Wait states"));
+        let has_finding = |profile: &mpiprobe_model::Profile| {
+            let found = crate::present::findings(profile).into_iter().filter(|one| one.name == "waits for another");
+            found.map(|one| one.found).collect::<Vec<_>>()
+        };
+        assert!(has_finding(&without).is_empty());
+        let with = mpiprobe_model::Profile { wait_states: Some(sample()), ..without };
+        assert_eq!(
+            has_finding(&with),
+            [
+                "rank 3's 4.10 s in MPI_Recv at halo.c:91 are caused by rank 2, which computes longer at flux.c:40-88; that is 41.0 % of a \
+              thread's time (late sender)"
+            ]
+        );
+        assert!(text(&with).contains("\nWait states\n12,345 calls in 10.0 s; "), "{}", text(&with));
+    }
+
+    #[test]
     fn tables_say_what_is_missing() {
         let text = wait_states(&sample(), &TextOptions::default());
         for line in [
             "12,345 calls in 10.0 s; 4.10 s waiting for others, which is 10.2 % of the time and 20.5 % of the time in MPI",
             "  of that wrong order, other sources",
             "           2 sends whose receive is not in the trace",
+            "Not matched yet\n           3 receives that have got nothing\n           1 calls that are over",
+            "Finding this out took 50.0 ms of a processor, 0.5 % of the time",
         ] {
             assert!(text.contains(line), "{text}");
         }

@@ -33,3 +33,8 @@ pub enum WriteError {
     #[error("cannot write what the trace's events refer to: {0}")]
     Definitions(#[from] serde_json::Error),
 }
+
+/// Why a chunk of a trace that is being written is of no use.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[error("what was recorded makes no sense: {0}")]
+pub struct FollowError(pub(super) &'static str);

@@ -7,6 +7,7 @@ mod copy;
 mod definition;
 mod error;
 mod flight;
+mod following;
 mod index;
 mod reader;
 #[cfg(test)]
@@ -16,8 +17,9 @@ mod writer;
 
 pub use copy::{CopyError, copy};
 pub use definition::{Definition, LocalCommunicator};
-pub use error::{OpenError, WriteError};
+pub use error::{FollowError, OpenError, WriteError};
 pub use flight::{Dump, FlightBuffer, FlightSpan};
+pub use following::Following;
 pub use reader::TraceFiles;
 pub use writer::TraceWriter;
 

@@ -67,12 +67,12 @@ struct ChunkAt {
 
 /// What the definitions of one file say.
 #[derive(Debug, Default)]
-struct Said {
-    functions: Vec<String>,
-    own: Definitions,
-    communicators: BTreeMap<(ProcessId, u32), LocalCommunicator>,
-    windows: BTreeMap<(ProcessId, u32), Option<u32>>,
-    opened: BTreeMap<(ProcessId, u32), (Option<u32>, MpiFile)>,
+pub(super) struct Said {
+    pub(super) functions: Vec<String>,
+    pub(super) own: Definitions,
+    pub(super) communicators: BTreeMap<(ProcessId, u32), LocalCommunicator>,
+    pub(super) windows: BTreeMap<(ProcessId, u32), Option<u32>>,
+    pub(super) opened: BTreeMap<(ProcessId, u32), (Option<u32>, MpiFile)>,
     unread: u64,
 }
 
@@ -349,14 +349,13 @@ impl Said {
             Ok(()) => place.head.payload(&stored).ok(),
             Err(_) => None,
         };
-        let definitions = payload.and_then(|payload| serde_json::from_slice::<Vec<Definition>>(&payload).ok());
-        let Some(definitions) = definitions else {
-            self.unread += 1;
-            return;
-        };
-        for definition in definitions {
-            self.unread += u64::from(!self.take(definition));
-        }
+        self.unread += payload.map_or(1, |payload| self.take_payload(&payload));
+    }
+
+    /// Takes in what a chunk of definitions has; gives how many parts of it make no sense.
+    pub(super) fn take_payload(&mut self, payload: &[u8]) -> u64 {
+        let Ok(definitions) = serde_json::from_slice::<Vec<Definition>>(payload) else { return 1 };
+        definitions.into_iter().map(|definition| u64::from(!self.take(definition))).sum()
     }
 
     /// False: it refers to what is not there.

@@ -65,6 +65,8 @@ pub enum RowId {
     /// What stands between program and library, by its place; `None`: all of that.
     Layer(Option<u32>),
     Site(u64),
+    /// Waits of one kind in one thread at one place, by a number made of that.
+    Waits(u64),
     Communicator(u32),
     /// By its place among those of the rank.
     Request(RankId, u32),
@@ -93,6 +95,7 @@ impl RowId {
             Self::Function(_)
             | Self::Layer(_)
             | Self::Site(_)
+            | Self::Waits(_)
             | Self::Communicator(_)
             | Self::Frame(_)
             | Self::Bucket(..) => None,

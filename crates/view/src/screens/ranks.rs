@@ -4,12 +4,14 @@ use std::collections::BTreeSet;
 
 use mpiprobe_model::{
     RankProfile,
-    analyse::{FunctionChange, RankChange, RankId},
+    analyse::{FunctionChange, ProcessWaits, RankChange, RankId},
 };
 
 use super::{
     TableData,
-    cells::{bandwidth, is_stuck, known_unless, maybe_share, number, per_second, rank_number, since, state},
+    cells::{
+        bandwidth, is_stuck, known_unless, maybe_share, number, per_second, rank_number, share, since, state, time,
+    },
     sums::groups,
 };
 use crate::content::{Cell, Column, Content, Grid, Location, Row, RowId, SortKey, Tone};
@@ -41,6 +43,23 @@ const COLUMNS_OF_NODES: &[Column] = &[
     Column::right("pid", 8, 5),
 ];
 
+/// Where it is found out who waits for whom, on one node.
+const COLUMNS_OF_WAITS: &[Column] = &[
+    Column::right("rank", 6, 0),
+    Column::text("now", 28, 0),
+    Column::right("for", 8, 0),
+    Column::left("MPI %", 14, 2),
+    Column::left("waits %", 14, 0),
+    Column::left("mostly by", 22, 3),
+    Column::right("caused", 8, 1),
+    Column::left("by group", 16, 6),
+    Column::right("calls/s", 8, 4),
+    Column::right("bytes/s", 8, 5),
+    Column::right("calls", 14, 8),
+    Column::right("pid", 8, 7),
+    Column::left("host", 12, 9),
+];
+
 pub(super) fn grid(data: &TableData<'_>) -> Grid {
     let rows = data.profile.ranks.iter().zip(data.ids).zip(&data.change.ranks);
     // Also while a filter shows those of one only: columns do not jump about.
@@ -48,14 +67,26 @@ pub(super) fn grid(data: &TableData<'_>) -> Grid {
     let on_nodes = if nodes > 1 { format!(" on {nodes} nodes") } else { String::new() };
     let mut rows: Vec<Row> =
         rows.map(|((rank, id), (change, functions))| row(data, rank, *id, *change, functions)).collect();
+    // On several nodes nobody finds that out.
+    let waits = data.change.waits.as_deref().filter(|_| nodes <= 1);
     if nodes > 1 {
         for row in &mut rows {
             row.cells.rotate_right(1);
         }
+    } else if let Some(waits) = waits {
+        for (row, (change, _)) in rows.iter_mut().zip(&data.change.ranks) {
+            let pid = row.id.rank().map(|id| id.pid);
+            let own = pid.and_then(|pid| waits.processes.get(&pid)).copied().unwrap_or_default();
+            row.cells.splice(4..4, waited(own, *change));
+        }
     }
     Grid {
         title: format!("{} ranks{on_nodes}, {}", data.profile.ranks.len(), data.span()),
-        columns: if nodes > 1 { COLUMNS_OF_NODES } else { COLUMNS },
+        columns: match waits {
+            _ if nodes > 1 => COLUMNS_OF_NODES,
+            Some(_) => COLUMNS_OF_WAITS,
+            None => COLUMNS,
+        },
         rows,
         empty: "No MPI process is observed yet.",
         natural: (0, false),
@@ -82,6 +113,13 @@ fn row(data: &TableData<'_>, rank: &RankProfile, id: RankId, change: RankChange,
         marked,
         opens: Some(Location::Rank(id)),
     }
+}
+
+/// How much of its time it has waited for others, by what kind most, and how long others have waited for it.
+fn waited(own: ProcessWaits, change: RankChange) -> [Cell; 3] {
+    let of_time = own.waited_ns as f64 * 100.0 / change.thread_wall_ns.max(1) as f64;
+    let most = own.most.map_or_else(|| Cell::text(""), |(kind, _)| Cell::text(kind.title()));
+    [share(of_time), most, time(own.caused_ns)]
 }
 
 /// A name in which numbers are equally long, so that node10 comes after node9.

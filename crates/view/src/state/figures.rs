@@ -68,7 +68,11 @@ impl Figures {
             ranks.push((*change, functions.iter().filter_map(|&function| all.get(function).copied()).collect()));
             ids.push(*id);
         }
-        Part { profile: kept.profile, change: Change { span_ns: self.change.span_ns, ranks }, ids }
+        Part {
+            profile: kept.profile,
+            change: Change { ranks, span_ns: self.change.span_ns, waits: self.change.waits.clone() },
+            ids,
+        }
     }
 
     /// What tables are made of; `None` before the first profile.

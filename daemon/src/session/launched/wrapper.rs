@@ -72,19 +72,20 @@ pub(super) async fn launch(options: &RunOptions) -> Result<u8, LaunchError> {
     let mut source = CommandTables::new(directory, ProcRoot::system()?, ends, started_ns, keeping, tracing, uncounted);
     let status = follow_to_end(&mut source, &mut job, &mut sinks, options.interval).await?;
     source.settle();
-    let profile = Arc::new(source.profile(Some(EndReason::TargetsEnded))?);
+    let mut profile = source.profile(Some(EndReason::TargetsEnded))?;
+    if let Some(tracing) = source.take_trace() {
+        if let Some(why) = failure(status) {
+            tracing.fail(why);
+        }
+        profile.wait_states = tracing.finish().waits;
+    }
+    let profile = Arc::new(profile);
     if source.is_empty() {
         tell_why_nobody(&options.command);
     } else if source.has_uncounted() {
         say("the eBPF engine (--engine ebpf) can observe processes that do not count themselves");
     }
     finish(&profile, options, sinks, files)?;
-    if let Some(tracing) = source.take_trace() {
-        if let Some(why) = failure(status) {
-            tracing.fail(why);
-        }
-        tracing.finish();
-    }
     source.end().await;
     Ok(shell_status(status))
 }

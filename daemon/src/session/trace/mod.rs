@@ -5,6 +5,7 @@ mod flight;
 mod options;
 mod requests;
 mod sources;
+mod waits;
 mod worker;
 
 use std::{
@@ -20,7 +21,7 @@ use std::{
 use flight::Flight;
 use mpiprobe_discover::files::create_new;
 use mpiprobe_functions::by_name;
-use mpiprobe_model::{CallSite, analyse::Identity};
+use mpiprobe_model::{CallSite, WaitStates, analyse::Identity};
 use mpiprobe_observe::{Referred, monotonic_ns};
 use mpiprobe_report::present::say;
 use mpiprobe_trace::{
@@ -32,6 +33,7 @@ pub use options::{FlightOptions, Ranks, TraceOptions, When, flight_span};
 pub use requests::{DumpError, ask};
 pub(in crate::session) use sources::{FileSource, KernelLines, LineSource};
 use thiserror::Error;
+use waits::{Latest, Waits};
 pub(in crate::session) use worker::{Finished, Kept};
 use worker::{Message, Shared, Store, Worker, failed};
 
@@ -80,13 +82,15 @@ pub(in crate::session) fn traced_process(
 
 /// A recording that goes on.
 pub(in crate::session) struct Tracing {
-    path: PathBuf,
+    path: Option<PathBuf>,
     ranks: Option<Ranks>,
     to: Sender<Message>,
     shared: Arc<Mutex<Shared>>,
     thread: JoinHandle<Finished>,
     /// Call sites that were given, as they were said last.
     sites: Vec<Site>,
+    /// Who waits for whom, as far as it is known by now.
+    waits: Option<Latest>,
 }
 
 impl fmt::Debug for Tracing {
@@ -98,14 +102,24 @@ impl fmt::Debug for Tracing {
 impl Tracing {
     /// Makes the file, if it is written as things happen, and begins, before there is anything to be recorded.
     pub(in crate::session) fn begin(options: &TraceOptions) -> Result<Self, TraceError> {
-        let (store, flight) = match options.when {
-            When::Flight(kept) => {
+        let waits = options.waits.then(Waits::begin).transpose().map_err(TraceError::Thread)?;
+        let latest = waits.as_ref().map(Waits::latest);
+        let (store, flight) = match (options.when, &options.path) {
+            (When::Flight(kept), Some(path)) => {
                 let finalize = by_name("MPI_Finalize");
                 let judges_ends = finalize.is_some_and(|function| options.selection.functions.contains(function));
-                let flight = Flight::new(kept, &options.path, options.mode, judges_ends)?;
+                let flight = Flight::new(kept, path, options.mode, judges_ends)?;
                 (Store::Memory(Box::new(FlightBuffer::new(kept.span, kept.memory))), Some((flight, kept)))
             }
-            When::Always | When::Windows { .. } => (Store::File(written_to(&options.path, options.mode)?), None),
+            (_, path) => {
+                let file = path.as_deref().map(|path| file_of(path, options.mode)).transpose()?;
+                let feed = waits.as_ref().map(|waits| waits.feed.clone());
+                let writer = TraceWriter::new(file::Chunks { file, feed });
+                // Only a file can fail.
+                let path = path.as_deref().unwrap_or(Path::new(""));
+                let writer = writer.map_err(|error| TraceError::file(path, io::Error::other(error)))?;
+                (Store::File(writer), None)
+            }
         };
         let recorder = Recorder::new(store, node(), options.selection.clone(), monotonic_ns());
         let ((to, from), shared) = (channel(), Arc::<Mutex<Shared>>::default());
@@ -114,9 +128,20 @@ impl Tracing {
             say(format_args!("keeping the calls of {} in memory: {}", flight::shown(kept.span), how_to_dump(kept)));
         }
         let flight = flight.map(|(flight, _)| flight);
-        let worker = Worker::new(recorder, from, Arc::clone(&shared), options.when, flight);
+        let worker = Worker::new(recorder, from, Arc::clone(&shared), options.when, flight, waits);
         let thread = Builder::new().name("trace".into()).spawn(move || worker.run()).map_err(TraceError::Thread)?;
-        Ok(Self { path: options.path.clone(), ranks: options.ranks.clone(), to, shared, thread, sites: Vec::new() })
+        let (path, ranks) = (options.path.clone(), options.ranks.clone());
+        Ok(Self { path, ranks, to, shared, thread, sites: Vec::new(), waits: latest })
+    }
+
+    /// Who waits for whom, as far as it is known by now, if that was asked for.
+    pub(in crate::session) fn wait_states(&self) -> Option<WaitStates> {
+        self.waits.as_ref()?.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Whether somebody waits for call sites to be named.
+    pub(in crate::session) fn has_waits(&self) -> bool {
+        self.waits.is_some()
     }
 
     /// Whether calls of a rank are to be recorded.
@@ -195,8 +220,10 @@ impl Tracing {
             }
             None => String::new(),
         };
-        let (path, events) = (self.path.display(), finished.events);
+        let (path, events) = (self.path.as_deref().unwrap_or(Path::new("")).display(), finished.events);
         match finished.kept {
+            Kept::Nothing if what.is_empty() => {}
+            Kept::Nothing => say(format_args!("{events} events were looked at for waits{what}")),
             Kept::File { bytes } => {
                 let each = bytes as f64 / events.max(1) as f64;
                 say(format_args!("{path}: {events} events, {bytes} bytes ({each:.1} each){what}"));
@@ -225,9 +252,8 @@ impl TraceError {
 }
 
 /// A new file.
-fn written_to(path: &Path, mode: u32) -> Result<TraceWriter<file::ChunkFile>, TraceError> {
-    let file = create_new(path, mode).map_err(|error| TraceError::file(path, error))?;
-    TraceWriter::new(file::ChunkFile::new(file)).map_err(|error| TraceError::file(path, io::Error::other(error)))
+fn file_of(path: &Path, mode: u32) -> Result<file::ChunkFile, TraceError> {
+    create_new(path, mode).map(file::ChunkFile::new).map_err(|error| TraceError::file(path, error))
 }
 
 fn how_to_dump(kept: &FlightOptions) -> String {

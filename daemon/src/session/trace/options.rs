@@ -8,13 +8,15 @@ use mpiprobe_tracer::Selection;
 /// A trace that was asked for.
 #[derive(Clone, Debug)]
 pub struct TraceOptions {
-    /// A new file.
-    pub path: PathBuf,
+    /// A new file; `None`: none, and nothing is kept but what is found out meanwhile.
+    pub path: Option<PathBuf>,
     pub mode: u32,
     pub selection: Selection,
     /// Ranks whose calls are recorded; `None`: all.
     pub ranks: Option<Ranks>,
     pub when: When,
+    /// Find out who waits for whom, while it goes on.
+    pub waits: bool,
 }
 
 /// When calls are recorded.

@@ -11,8 +11,9 @@ use std::{
 };
 
 use mpiprobe_common::trace::Unwritten;
-use mpiprobe_model::CallSite;
+use mpiprobe_model::{CallSite, WaitStates};
 use mpiprobe_observe::{Drained, Referred, monotonic_ns};
+use mpiprobe_replay::Inside;
 use mpiprobe_report::present::say;
 use mpiprobe_trace::{
     Event, LocationId, Process, SiteId,
@@ -21,10 +22,11 @@ use mpiprobe_trace::{
 use mpiprobe_tracer::{Done, NewSite, Output, Recorder, clock_pair};
 
 use super::{
-    file::ChunkFile,
+    file::Chunks,
     flight::{Flight, Reply},
     options::When,
     sources::LineSource,
+    waits::{self, Waits},
 };
 
 /// How long rings are left alone: as long as they fill slowly, and when they fill quickly.
@@ -84,6 +86,8 @@ pub(in crate::session) struct Finished {
     pub(in crate::session) unwritten: Unwritten,
     /// Why something could not be written, or read.
     pub(in crate::session) trouble: Option<String>,
+    /// Who has waited for whom, if that was asked for.
+    pub(in crate::session) waits: Option<WaitStates>,
 }
 
 /// Where events are.
@@ -92,6 +96,7 @@ pub(in crate::session) enum Kept {
     File {
         bytes: u64,
     },
+    Nothing,
     /// `dumps`: so many files have been written of the last of them.
     Memory {
         dumps: u32,
@@ -101,7 +106,7 @@ pub(in crate::session) enum Kept {
 /// Where events go.
 #[derive(Debug)]
 pub(super) enum Store {
-    File(TraceWriter<ChunkFile>),
+    File(TraceWriter<Chunks>),
     Memory(Box<FlightBuffer>),
 }
 
@@ -155,6 +160,15 @@ pub(super) struct Worker {
     missing_lines: u64,
     trouble: Option<String>,
     pressure: Pressure,
+    waits: Option<LiveWaits>,
+}
+
+/// Who finds out who waits for whom, and how far it can be known what has happened.
+struct LiveWaits {
+    waits: Waits,
+    /// When it was looked at who was in a call, in which pass, and who was.
+    looked: Option<(u64, u64, Vec<Inside>)>,
+    passes: u64,
 }
 
 /// Whether calls are left out for want of room.
@@ -181,6 +195,7 @@ impl Worker {
         shared: Arc<Mutex<Shared>>,
         when: When,
         flight: Option<Flight>,
+        waits: Option<Waits>,
     ) -> Self {
         let now = Instant::now();
         let windows = match when {
@@ -189,7 +204,11 @@ impl Worker {
         };
         Self {
             recorder,
-            flush_interval: flight.as_ref().map_or(FLUSH_INTERVAL, Flight::trim_interval),
+            flush_interval: match (&flight, &waits) {
+                (Some(flight), _) => flight.trim_interval(),
+                (None, Some(_)) => waits::INTERVAL,
+                (None, None) => FLUSH_INTERVAL,
+            },
             flight,
             sources: Vec::new(),
             from,
@@ -203,6 +222,7 @@ impl Worker {
             missing_lines: 0,
             trouble: None,
             pressure: Pressure::default(),
+            waits: waits.map(|waits| LiveWaits { waits, looked: None, passes: 0 }),
         }
     }
 
@@ -311,16 +331,35 @@ impl Worker {
                 self.recorder.note_clock(clock_pair());
                 self.tell_pressure();
                 self.last_survey = began;
+            } else if self.waits.is_some() {
+                // What was lost must be known with what has come after it.
+                self.recorder.look_at_threads();
             }
             // What there was when something went wrong is kept until it is written down.
             if !self.flight.as_ref().is_some_and(Flight::has_failure) {
                 let tended = self.recorder.output().tend();
                 self.note_written(tended);
             }
+            self.tell_how_far();
             self.last_flush = began;
         }
         self.look_after_flight();
         self.give_sites();
+    }
+
+    /// Tells whoever looks for waits until when all is known: by who was in a call when that was looked at the last time. What had returned
+    /// by then was read since, and what has come out of order was waited for.
+    fn tell_how_far(&mut self) {
+        let Some(live) = &mut self.waits else { return };
+        if let Some((at_ns, _, inside)) = live.looked.take_if(|(_, pass, _)| live.passes >= *pass + 2) {
+            live.waits.feed.complete(at_ns, inside);
+        }
+        if live.looked.is_none() {
+            let now_ns = monotonic_ns();
+            let inside = self.recorder.inside();
+            let inside = inside.map(|(process, since_ns, calls)| Inside { process, since_ns, calls });
+            live.looked = Some((now_ns, live.passes, inside.collect()));
+        }
     }
 
     /// Writes down what is in memory, if it is time.
@@ -388,6 +427,9 @@ impl Worker {
         // What is held up may be what others wait for.
         if !drained.is_held_up {
             self.recorder.end_pass(began_ns, false);
+            if let Some(live) = &mut self.waits {
+                live.passes += 1;
+            }
         }
         if let Some(error) = self.recorder.take_trouble() {
             self.note_written(Err(error));
@@ -484,11 +526,11 @@ impl Worker {
         if self.missing_lines > 0 {
             tracing::info!("{} lines of rings were overwritten before they were read", self.missing_lines);
         }
-        let Self { recorder, flight, trouble, .. } = self;
+        let Self { recorder, flight, trouble, waits, .. } = self;
         let Done { output, events, unwritten, trouble: error } = recorder.finish(at_ns);
         let (kept, last) = match output {
             Store::File(writer) => match writer.finish() {
-                Ok(file) => (Kept::File { bytes: file.length() }, None),
+                Ok(chunks) => (chunks.length().map_or(Kept::Nothing, |bytes| Kept::File { bytes }), None),
                 Err(error) => (Kept::File { bytes: 0 }, Some(error)),
             },
             Store::Memory(mut buffer) => {
@@ -502,11 +544,18 @@ impl Worker {
             }
         };
         let trouble = trouble.or_else(|| error.or(last).map(|error| error.to_string()));
-        Finished { events, kept, unwritten, trouble }
+        let waits = waits.and_then(|live| live.waits.finish());
+        Finished { events, kept, unwritten, trouble, waits }
     }
 }
 
 /// What a thread that could not be started, or that has panicked, would have said.
 pub(super) fn failed(error: &io::Error) -> Finished {
-    Finished { events: 0, kept: Kept::File { bytes: 0 }, unwritten: Unwritten::NONE, trouble: Some(error.to_string()) }
+    Finished {
+        events: 0,
+        kept: Kept::File { bytes: 0 },
+        unwritten: Unwritten::NONE,
+        trouble: Some(error.to_string()),
+        waits: None,
+    }
 }

@@ -155,7 +155,9 @@ impl Source for CommandTables {
         let (started_ns, is_last) = (Some(self.started_ns), end.is_some());
         let expected = if is_last { Expected::AllRanks } else { Expected::Some };
         let facts = RunFacts { started_ns, end, expected, names_sites: true, is_last, missing, ..RunFacts::default() };
-        Ok(profile(&mut self.images, &mut self.sites, facts))
+        let mut profile = profile(&mut self.images, &mut self.sites, facts);
+        profile.wait_states = self.traced.as_ref().and_then(TracedImages::wait_states);
+        Ok(profile)
     }
 
     fn take_flush(&mut self) -> bool {

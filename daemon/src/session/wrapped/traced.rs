@@ -2,6 +2,7 @@
 
 use std::{collections::BTreeSet, sync::Arc};
 
+use mpiprobe_model::WaitStates;
 use mpiprobe_observe::monotonic_ns;
 use mpiprobe_report::present::say;
 
@@ -70,6 +71,11 @@ impl TracedImages {
 
     fn name_sites(&mut self, images: &Images, sites: &mut Sites, is_last: bool) {
         self.tracing.name_sites(|slot, address| sites.call_site(slot, address, images.process(slot), is_last));
+    }
+
+    /// Who waits for whom, as far as it is known by now, if that was asked for.
+    pub(super) fn wait_states(&self) -> Option<WaitStates> {
+        self.tracing.wait_states()
     }
 
     /// Nothing more will be known of their call sites.

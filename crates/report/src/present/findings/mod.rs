@@ -10,6 +10,7 @@ use super::{
 
 #[cfg(test)]
 mod tests;
+mod waits;
 
 /// Ranks of a circle that are named one by one.
 const NAMED: usize = 16;
@@ -31,7 +32,19 @@ pub struct FindingText {
 
 /// What is found in a profile: what is grave, and then what costs most.
 pub fn findings(profile: &Profile) -> Vec<FindingText> {
-    analyse::findings(profile).iter().map(FindingText::of).collect()
+    let found = analyse::findings(profile);
+    let mut texts: Vec<(u64, FindingText)> = found
+        .iter()
+        .map(|one| (if one.what.is_grave() { u64::MAX } else { one.cost_ns.unwrap_or(0) }, FindingText::of(one)))
+        .collect();
+    // Of a job that does not go on, nobody wants to know how it could be faster.
+    if !found.iter().any(|finding| finding.what.hangs()) {
+        for (cost_ns, text) in waits::long_waits(profile) {
+            let place = texts.iter().position(|(cost, _)| *cost < cost_ns).unwrap_or(texts.len());
+            texts.insert(place, (cost_ns, text));
+        }
+    }
+    texts.into_iter().map(|(_, text)| text).collect()
 }
 
 impl FindingText {

@@ -1,0 +1,170 @@
+//! Who has waited for others between two looks at a job, of what was found out about that by then.
+
+use std::{
+    collections::HashMap,
+    hash::{DefaultHasher, Hash as _, Hasher as _},
+};
+
+use crate::{Profile, WaitKind, WaitRow, WaitStates};
+
+/// Waits of one kind in one thread at one place, whatever numbers these have in a profile.
+pub type WaitId = u64;
+
+/// What has been waited in a span.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Waited {
+    pub count: u64,
+    pub ns: u64,
+}
+
+/// The growing numbers of wait states.
+#[derive(Clone, Debug, Default)]
+pub(super) struct WaitLook {
+    rows: HashMap<WaitId, Waited>,
+    /// By process.
+    caused: HashMap<u32, u64>,
+}
+
+/// What one process has waited for others, and they for it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ProcessWaits {
+    /// All its threads together, ns.
+    pub waited_ns: u64,
+    /// The kind that has taken most, and how much.
+    pub most: Option<(WaitKind, u64)>,
+    /// What others have waited for it, directly and by those who have waited for these, ns.
+    pub caused_ns: u64,
+}
+
+/// The difference of two looks at wait states.
+#[derive(Clone, Debug, Default)]
+pub struct WaitChange {
+    /// In the order of the later profile's rows.
+    pub rows: Vec<Waited>,
+    /// By process.
+    pub processes: HashMap<u32, ProcessWaits>,
+}
+
+impl WaitLook {
+    pub(super) fn of(profile: &Profile) -> Self {
+        let Some(states) = &profile.wait_states else { return Self::default() };
+        let rows = states.waits.iter().map(|row| (wait_id(states, row), Waited { count: row.count, ns: row.ns }));
+        Self { rows: rows.collect(), caused: caused(states) }
+    }
+}
+
+impl WaitChange {
+    pub(super) fn since(base: Option<&WaitLook>, profile: &Profile) -> Option<Self> {
+        let states = profile.wait_states.as_ref()?;
+        let mut change = Self::default();
+        let mut kinds: HashMap<(u32, WaitKind), u64> = HashMap::new();
+        for row in &states.waits {
+            let before = base.and_then(|base| base.rows.get(&wait_id(states, row))).copied().unwrap_or_default();
+            let waited = Waited { count: row.count.saturating_sub(before.count), ns: row.ns.saturating_sub(before.ns) };
+            change.rows.push(waited);
+            if let Some(pid) = pid(states, row.thread).filter(|_| row.kind.is_waiting()) {
+                let sum = kinds.entry((pid, row.kind)).or_default();
+                *sum = sum.saturating_add(waited.ns);
+            }
+        }
+        for ((pid, kind), ns) in kinds {
+            let of_process = change.processes.entry(pid).or_default();
+            of_process.waited_ns = of_process.waited_ns.saturating_add(ns);
+            // Of two that have taken as long, always the same.
+            if ns > 0 && of_process.most.is_none_or(|(known, most)| (ns, known) > (most, kind)) {
+                of_process.most = Some((kind, ns));
+            }
+        }
+        for (pid, ns) in caused(states) {
+            let before = base.and_then(|base| base.caused.get(&pid)).copied().unwrap_or(0);
+            change.processes.entry(pid).or_default().caused_ns = ns.saturating_sub(before);
+        }
+        Some(change)
+    }
+}
+
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "saturates, and times are not negative")]
+fn caused(states: &WaitStates) -> HashMap<u32, u64> {
+    let mut caused: HashMap<u32, f64> = HashMap::new();
+    for row in &states.delays {
+        if let Some(pid) = pid(states, row.thread) {
+            *caused.entry(pid).or_default() += row.direct_ns + row.indirect_ns;
+        }
+    }
+    caused.into_iter().map(|(pid, ns)| (pid, ns as u64)).collect()
+}
+
+fn pid(states: &WaitStates, thread: u32) -> Option<u32> {
+    states.threads.get(thread as usize).map(|thread| thread.pid)
+}
+
+/// What a row is about.
+pub fn wait_id(states: &WaitStates, row: &WaitRow) -> WaitId {
+    let mut hasher = DefaultHasher::new();
+    let thread = states.threads.get(row.thread as usize).map(|thread| (&thread.host, thread.pid, thread.tid));
+    let site = states.call_sites.get(row.site as usize).map(|site| (&site.function, &site.site));
+    (row.kind, thread, site).hash(&mut hasher);
+    hasher.finish()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        Activity, DelayRow, WaitSite, WaitingThread,
+        sample::{profile, ranks},
+    };
+
+    fn states(waits: &[(WaitKind, u32, u64)], caused_ns: f64) -> WaitStates {
+        let thread = |pid| WaitingThread { pid, tid: pid, ..WaitingThread::default() };
+        let row = |&(kind, thread, ns): &(WaitKind, u32, u64)| WaitRow {
+            kind,
+            thread,
+            site: 0,
+            count: ns / 10,
+            ns,
+            longest_ns: ns,
+            longest_at_ns: 0,
+            wrong_order_same_source_ns: 0,
+            wrong_order_other_source_ns: 0,
+            caused_by: Vec::new(),
+            unexplained_ns: ns,
+        };
+        let activity = Activity::Calling { site: 0 };
+        WaitStates {
+            threads: vec![thread(100), thread(101)],
+            call_sites: vec![WaitSite { function: "MPI_Recv".into(), ..WaitSite::default() }],
+            waits: waits.iter().map(row).collect(),
+            delays: vec![DelayRow { thread: 1, activity, direct_ns: caused_ns, indirect_ns: 5.0 }],
+            ..WaitStates::default()
+        }
+    }
+
+    fn with(states: WaitStates) -> Profile {
+        Profile { wait_states: Some(states), ..profile(ranks(2)) }
+    }
+
+    #[test]
+    fn waits_of_a_window_are_those_that_have_come_meanwhile_in_whatever_order_rows_are() {
+        let before = with(states(&[(WaitKind::LateSender, 0, 100), (WaitKind::Barrier, 1, 40)], 100.0));
+        let now = with(states(
+            &[
+                (WaitKind::Barrier, 0, 700),
+                (WaitKind::LateSender, 0, 300),
+                (WaitKind::Barrier, 1, 40),
+                (WaitKind::BarrierCompletion, 1, 30),
+            ],
+            180.0,
+        ));
+        let look = WaitLook::of(&before);
+        let change = WaitChange::since(Some(&look), &now).unwrap();
+        let rows = change.rows.iter().map(|row| (row.count, row.ns)).collect::<Vec<_>>();
+        assert_eq!(rows, [(70, 700), (20, 200), (0, 0), (3, 30)]);
+        let of = |pid| change.processes.get(&pid).copied().unwrap();
+        let most = Some((WaitKind::Barrier, 700));
+        assert_eq!(of(100), ProcessWaits { waited_ns: 900, most, caused_ns: 0 });
+        // Leaving takes time, and is no waiting.
+        assert_eq!(of(101), ProcessWaits { waited_ns: 0, most: None, caused_ns: 80 });
+        assert!(WaitChange::since(Some(&look), &profile(ranks(2))).is_none());
+    }
+}

@@ -1,0 +1,126 @@
+//! Wait states that were found out while a job ran, against those that are found in its trace.
+//!
+//! Invariant LIVE-AGREES.
+
+use std::ffi::OsString;
+use std::path::Path;
+use std::time::Duration;
+
+use libtest_mimic::Failed;
+use serde_json::Value;
+
+use crate::{Job, Mpi, Profiler, Program, program};
+
+/// Jobs of some thousand calls, on a machine that may be busy.
+const DEADLINE: Duration = Duration::from_mins(5);
+/// Sums of shares of nanoseconds depend on the order in which they are added up.
+const ROUNDING_NS: f64 = 2.0;
+
+/// Live and post-mortem agree on the same run: a job that is recorded into a file by `run --waits --trace`. Gives the wait states.
+pub fn agree(mpi: Mpi, engine: &str, program: Program, arguments: &[&str]) -> Result<Value, Failed> {
+    let directory = tempfile::tempdir()?;
+    let path = directory.path().join("job.trace");
+    let options: [OsString; 5] =
+        ["--functions".into(), "all".into(), "--waits".into(), "--trace".into(), path.clone().into()];
+    let job = Job::builder(mpi, program).args(arguments.iter().copied()).truth(true).deadline(DEADLINE);
+    let mut job = job.run_by(engine, options)?.spawn()?;
+    job.wait()?.success()?;
+    let live = wait_states(&std::fs::read_to_string(job.profile_path())?)?;
+    expect_agreement(&live, &path)?;
+    Ok(live)
+}
+
+/// Of the last profile that was printed.
+pub fn wait_states(profiles: &str) -> Result<Value, Failed> {
+    let last = profiles.lines().last().ok_or("no profile")?;
+    let profile: Value = serde_json::from_str(last)?;
+    let states = profile.get("wait_states").filter(|states| !states.is_null());
+    Ok(states.ok_or("the profile has no wait states")?.clone())
+}
+
+/// What was found out live is what is found in a trace.
+pub fn expect_agreement(live: &Value, trace: &Path) -> Result<(), Failed> {
+    let ended = Profiler::start([OsString::from("waits"), "--json".into(), trace.into()])?.wait()?;
+    let found: Value = serde_json::from_str(&ended.stdout.join("\n"))?;
+    let mut differences = Vec::new();
+    differ(live, &found, "", &mut differences);
+    if differences.is_empty() {
+        return Ok(());
+    }
+    differences.truncate(20);
+    Err(format!("live and post-mortem differ: {differences:#?}").into())
+}
+
+/// Messages and calls of collectives of which both ends were found.
+pub fn matched(states: &Value) -> [Option<u64>; 2] {
+    ["matched_messages", "matched_collective_calls"].map(|name| count(states, name))
+}
+
+/// What is said of ends that were not found.
+pub fn count(states: &Value, name: &str) -> Option<u64> {
+    states.get("unmatched")?.get(name)?.as_u64()
+}
+
+/// What `ring` has to have matched: in each iteration each rank sends three messages and reduces, in each tenth all meet in a barrier.
+pub fn of_ring(ranks: u64, iterations: u64) -> [Option<u64>; 2] {
+    let once = if ranks > 0 { 3 } else { 0 };
+    let collective = iterations + iterations.div_ceil(10) + once;
+    [Some(3 * ranks * iterations), Some(ranks * collective)]
+}
+
+/// Who does what.
+fn about(row: &Value) -> String {
+    format!("{:?} {:?}", row.get("thread"), row.get("activity"))
+}
+
+fn differ(one: &Value, other: &Value, path: &str, differences: &mut Vec<String>) {
+    // Of one that was found out later, nobody asks what it took.
+    if path == "/own_cpu_ns" {
+        return;
+    }
+    // What shares of waits are charged to.
+    let is_share = path.contains("/caused_by/") || path.contains("/unexplained_ns");
+    match (one, other) {
+        (Value::Object(one), Value::Object(other)) => {
+            for (name, value) in one {
+                differ(value, other.get(name).unwrap_or(&Value::Null), &format!("{path}/{name}"), differences);
+            }
+        }
+        (Value::Array(one), Value::Array(other)) if one.len() == other.len() => {
+            let (mut one, mut other): (Vec<&Value>, Vec<&Value>) = (one.iter().collect(), other.iter().collect());
+            // Of those that cost the same, either may come first.
+            if ["/caused_by", "/delays", "/imbalance"].iter().any(|name| path.ends_with(name)) {
+                one.sort_by_key(|row| about(row));
+                other.sort_by_key(|row| about(row));
+            }
+            for (index, (one, other)) in one.into_iter().zip(other).enumerate() {
+                differ(one, other, &format!("{path}/{index}"), differences);
+            }
+        }
+        (Value::Number(one), Value::Number(other)) if one.is_f64() || other.is_f64() || is_share => {
+            let (one, other) = (one.as_f64().unwrap_or(f64::NAN), other.as_f64().unwrap_or(f64::NAN));
+            // Also if one of them is no number.
+            let is_near = (one - other).abs() <= ROUNDING_NS;
+            if !is_near {
+                differences.push(format!("{path}: {one} and {other}"));
+            }
+        }
+        _ if one == other => {}
+        _ => {
+            let shown = |value: &Value| value.to_string().chars().take(100).collect::<String>();
+            differences.push(format!("{path}: {} and {}", shown(one), shown(other)));
+        }
+    }
+}
+
+/// `ring`, of which it is known what there is to be matched.
+pub fn ring_agrees(mpi: Mpi, engine: &str) -> Result<(), Failed> {
+    let states = agree(mpi, engine, program::RING, &["200", "--pause-us", "200", "--imbalance"])?;
+    let ranks = states.get("threads").and_then(Value::as_array).map_or(0, Vec::len) as u64;
+    let has_waits = states.get("waits").and_then(Value::as_array).is_some_and(|waits| !waits.is_empty());
+    let is_complete = states.get("complete") == Some(&Value::Bool(true));
+    if has_waits && is_complete && matched(&states) == of_ring(ranks, 200) {
+        return Ok(());
+    }
+    Err(format!("waits: {has_waits}, {}", states.get("unmatched").unwrap_or(&Value::Null)).into())
+}

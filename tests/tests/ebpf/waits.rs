@@ -1,0 +1,45 @@
+//! Who waits for whom, while the kernel counts, against what is found in a trace of the same run, and what there is to be matched.
+
+use std::time::Duration;
+
+use libtest_mimic::{Failed, Trial};
+use mpiprobe_tests::waits::{count, matched, of_ring, ring_agrees, wait_states};
+use mpiprobe_tests::{Job, Language, Mpi, Profiler, program};
+
+use crate::trial_with;
+
+const DEADLINE: Duration = Duration::from_mins(5);
+
+pub(crate) fn tests(mpi: Mpi) -> Vec<Trial> {
+    vec![
+        trial_with(mpi, Language::C, "waits_of_a_ring_live_and_in_a_trace", move || ring_agrees(mpi, "ebpf")),
+        trial_with(mpi, Language::C, "waits_of_a_job_that_runs", move || of_running(mpi)),
+    ]
+}
+
+/// A job that is there before: nothing is matched before it is sure which ends belong together, and everything then.
+fn of_running(mpi: Mpi) -> Result<(), Failed> {
+    const RANKS: u32 = 3;
+    const ITERATIONS: u64 = 300;
+    let arguments = [ITERATIONS.to_string(), "--pause-us".into(), "300".into()];
+    let builder = Job::builder(mpi, program::RING).ranks(RANKS).args(arguments).gates(&["start"]).truth(true);
+    let mut job = builder.own_name().deadline(DEADLINE).spawn()?;
+    job.wait_for_gate("start")?;
+    let mut profiler = Profiler::start(["--waits", "--functions", "all", "--json", "--pid-of", job.called()])?;
+    profiler.wait_for("mpiprobe: observing ")?;
+    job.open_gate("start")?;
+    job.wait()?.success()?;
+    let states = wait_states(&profiler.wait()?.stdout.join("\n"))?;
+    let ranks = u64::from(RANKS);
+    let [Some(messages), Some(collective)] = of_ring(ranks, ITERATIONS) else { return Err("nothing to match".into()) };
+    // It may have called MPI already: which MPI_Bcast belong together is not sure before all have met in the first barrier.
+    let unmatched = states.get("unmatched").ok_or("nothing is said of ends")?;
+    let [found, found_collective] = matched(&states);
+    assert_eq!(found_collective, Some(collective - ranks), "{unmatched}");
+    assert_eq!(count(&states, "incomplete_collective_calls"), Some(ranks), "{unmatched}");
+    // Those of the first iteration, if it was looked at between the barrier and them: then they are sure after the next reduction.
+    let missing = messages - found.unwrap_or(0);
+    assert!(missing <= 3 * ranks && count(&states, "unsure") <= Some(2 * missing), "{unmatched}");
+    assert_eq!(count(&states, "lost_calls"), Some(0), "{unmatched}");
+    Ok(())
+}

@@ -12,7 +12,7 @@ use super::{
         Communicator, CommunicatorId, CommunicatorKind, Definitions, Location, LocationId, Losses, Node, NodeId,
         Process, ProcessId, SiteId,
     },
-    event::{Bytes, Call, Change, Event, Partner, RequestChange, RequestId, Root, Transfer},
+    event::{Bytes, Call, Change, Event, Object, Partner, RequestChange, RequestId, Root, Transfer},
     part::Part,
     source::{Parts, Trace},
     span::Span,
@@ -247,6 +247,13 @@ impl Call {
     #[must_use]
     pub fn over(mut self, communicator: CommunicatorId) -> Self {
         self.operation.communicator = Some(communicator);
+        self
+    }
+
+    /// About that window or file, or making it.
+    #[must_use]
+    pub fn on(mut self, object: Object) -> Self {
+        self.operation.object = Some(object);
         self
     }
 

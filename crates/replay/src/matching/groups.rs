@@ -1,4 +1,6 @@
 //! Collective calls: over one communicator, all its members make the same ones in the same order (MPI-4.0, section 6.12).
+//!
+//! Each process has a name of its own for a window or a file. Which of them are the same is known by the call that all have made them in.
 
 use std::{collections::VecDeque, sync::Arc};
 
@@ -103,6 +105,12 @@ struct StreamState {
 #[derive(Debug, Default)]
 pub(super) struct Groups {
     streams: HashMap<Stream, Option<StreamState>>,
+    /// By what a process calls its window or file: what all together call it.
+    common: HashMap<Stream, Stream>,
+    /// Calls of which that is not known, because others have not made it yet, or nobody has seen them.
+    held: HashMap<Stream, (ProcessId, VecDeque<Queued>)>,
+    /// Until when calls of a process are not known.
+    lost: HashMap<ProcessId, u64>,
     /// By process and number of its call: where it waits.
     places: HashMap<(ProcessId, u64), Stream>,
     /// Since the last slice.
@@ -119,14 +127,38 @@ impl Groups {
     }
 
     pub(super) fn join(&mut self, process: ProcessId, joining: Joining, known: &Known) {
-        let stream = joining.joint.stream;
-        let state = self.streams.entry(stream).or_insert_with(|| StreamState::new(stream, known));
+        self.queue(process, Queued { joining, done: None }, known);
+    }
+
+    fn queue(&mut self, process: ProcessId, queued: Queued, known: &Known) {
+        let joining = queued.joining;
+        let stream = match joining.joint.stream {
+            own @ (Stream::Window(_) | Stream::File(_)) => match self.common.get(&own) {
+                Some(&common) => common,
+                None => return self.hold(process, own, queued),
+            },
+            common => common,
+        };
+        let lost = &self.lost;
+        let state = self.streams.entry(stream).or_insert_with(|| {
+            let mut state = StreamState::new(stream, known)?;
+            // Of one that is made they may have been calls over it.
+            if matches!(stream, Stream::Window(_) | Stream::File(_)) {
+                let lost_ns = state.members.iter().filter_map(|process| lost.get(process)).max();
+                state.unsure_since_ns = state.unsure_since_ns.max(lost_ns.copied());
+            }
+            Some(state)
+        });
+        // What nobody else is known to have made has no other name.
+        let alone = joining.joint.makes.map(|own| (own, own));
         let Some(state) = state.as_mut() else {
+            self.common.extend(alone);
             self.counts.of_partial_groups += 1;
             return;
         };
         // In a group of one, nobody waits.
         if state.members.len() < 2 {
+            self.common.extend(alone);
             return;
         }
         let Some(&slot) = state.slots.get(&process) else {
@@ -138,12 +170,16 @@ impl Groups {
         }
         let Some(queue) = state.queues.get_mut(slot) else { return };
         state.empty -= usize::from(queue.is_empty());
-        queue.push_back(Queued { joining, done: None });
+        queue.push_back(queued);
         if queue.len() > MOST_OF_MEMBER {
             self.counts.incomplete += state.clear(joining.call.entry_ns, &mut self.loose);
         }
+        let (mut made, mut freed) = (Vec::new(), Vec::new());
         while state.empty == 0 {
             let Some((instance, queued)) = state.form(&mut self.counts, &mut self.loose) else { continue };
+            let joints = || queued.iter().map(|one| one.joining.joint);
+            made.extend(joints().map(|joint| joint.makes).collect::<Option<Vec<_>>>());
+            freed.extend(joints().filter(|joint| joint.frees).map(|joint| joint.stream));
             self.counts.collective += instance.members.len() as u64;
             let instance = Arc::new(instance);
             self.formed.push(Arc::clone(&instance));
@@ -159,11 +195,46 @@ impl Groups {
                 self.done.push(InstanceDone { instance: Arc::clone(&instance), member: slot, call, waited });
             }
         }
+        if !freed.is_empty() {
+            self.streams.remove(&stream);
+            freed.iter().for_each(|own| drop(self.common.remove(own)));
+        }
+        for all in made {
+            self.unite(&all, known);
+        }
+    }
+
+    /// These are the same window or file: what was called over it meanwhile comes together.
+    fn unite(&mut self, all: &[Stream], known: &Known) {
+        let Some(&first) = all.first() else { return };
+        self.common.extend(all.iter().map(|&own| (own, first)));
+        for (process, held) in all.iter().filter_map(|own| self.held.remove(own)).collect::<Vec<_>>() {
+            held.into_iter().for_each(|queued| self.queue(process, queued, known));
+        }
+    }
+
+    fn hold(&mut self, process: ProcessId, own: Stream, queued: Queued) {
+        if !queued.joining.is_blocking {
+            self.places.insert((process, queued.joining.number), own);
+        }
+        let (_, held) = self.held.entry(own).or_insert_with(|| (process, VecDeque::new()));
+        held.push_back(queued);
+        if held.len() > MOST_OF_MEMBER
+            && let Some(queued) = held.pop_front()
+        {
+            self.counts.incomplete += 1;
+            self.loose.collective(&queued.joining.call);
+        }
     }
 
     /// A collective that did not block is complete for a process.
     pub(super) fn complete(&mut self, process: ProcessId, joined: Joined) {
         let Some(stream) = self.places.get(&(process, joined.number)) else { return };
+        if let Some((_, held)) = self.held.get_mut(stream) {
+            let queued = held.iter_mut().find(|queued| queued.joining.number == joined.number);
+            queued.into_iter().for_each(|queued| queued.done = Some(joined));
+            return;
+        }
         let Some(state) = self.streams.get_mut(stream).and_then(Option::as_mut) else { return };
         let Some(&slot) = state.slots.get(&process) else { return };
         if let Some(instance) = state.unfinished.remove(&(slot, joined.number)) {
@@ -185,22 +256,30 @@ impl Groups {
                 self.counts.incomplete += state.clear(at_ns, &mut self.loose);
             }
         }
+        let lost_ns = self.lost.entry(process).or_default();
+        *lost_ns = at_ns.max(*lost_ns);
+        for (_, held) in self.held.values_mut().filter(|(of, _)| *of == process) {
+            self.counts.incomplete += held.len() as u64;
+            held.drain(..).for_each(|queued| self.loose.collective(&queued.joining.call));
+        }
     }
 
     /// Calls that wait for those of others.
     pub(super) fn waiting(&self) -> u64 {
-        self.streams.values().flatten().flat_map(|state| &state.queues).map(|queue| queue.len() as u64).sum()
+        let held = self.held.values().map(|(_, held)| held);
+        let all = self.streams.values().flatten().flat_map(|state| &state.queues).chain(held);
+        all.map(|queue| queue.len() as u64).sum()
     }
 
-    /// When the first of them began. Of windows and files each process has one of its own, and nobody knows with which of the others.
+    /// When the first of them began. Of those that are held nobody knows whether others will ever come.
     pub(super) fn waiting_since_ns(&self) -> Option<u64> {
-        let is_common = |state: &&StreamState| !matches!(state.stream, Stream::Window(_) | Stream::File(_));
-        let waiting = self.streams.values().flatten().filter(is_common).flat_map(|state| &state.queues);
+        let waiting = self.streams.values().flatten().flat_map(|state| &state.queues);
         waiting.filter_map(|queue| Some(queue.front()?.joining.call.entry_ns)).min()
     }
 
     pub(super) fn finish(&mut self) {
-        for left in self.streams.values().flatten().flat_map(|state| &state.queues).flatten() {
+        let held = self.held.values().map(|(_, held)| held);
+        for left in self.streams.values().flatten().flat_map(|state| &state.queues).chain(held).flatten() {
             self.counts.incomplete += 1;
             self.loose.collective(&left.joining.call);
         }

@@ -162,6 +162,10 @@ pub(super) struct Joint {
     /// False: it is known that nothing is.
     pub(super) sends: bool,
     pub(super) receives: bool,
+    /// The window or file that it makes, as its process calls it.
+    pub(super) makes: Option<Stream>,
+    /// The window or file is no more.
+    pub(super) frees: bool,
 }
 
 /// What an operation does.
@@ -319,18 +323,23 @@ impl Translator<'_> {
             is_root: false,
             sends: true,
             receives: true,
+            makes: None,
+            frees: false,
         };
         Act::Collective(joint)
     }
 
     fn joint(&self, operation: &Operation, pattern: Pattern) -> Option<Joint> {
         let is_over_communicator = operation.function.function().position(Role::Communicator).is_some();
-        let stream = match (operation.object, operation.communicator) {
-            (_, Some(communicator)) if is_over_communicator => Stream::Communicator(communicator),
-            (Some(Object::Window(window)), _) => Stream::Window(window),
-            (Some(Object::File(file)), _) => Stream::File(file),
-            _ => return None,
+        let object = operation.object.map(|object| match object {
+            Object::Window(window) => Stream::Window(window),
+            Object::File(file) => Stream::File(file),
+        });
+        let (stream, makes) = match operation.communicator {
+            Some(communicator) if is_over_communicator => (Stream::Communicator(communicator), object),
+            _ => (object?, None),
         };
+        let frees = makes.is_none() && object.is_some() && operation.function.function().descriptor().frees != 0;
         let moves_any = |transfer: Option<Transfer>| {
             pattern == Pattern::Barrier || transfer.is_some_and(|transfer| transfer.bytes.at_most() != Some(0))
         };
@@ -343,7 +352,7 @@ impl Translator<'_> {
         };
         let function = operation.function.function().large_count_of().unwrap_or(operation.function);
         let (sends, receives) = (moves_any(operation.send), moves_any(operation.receive));
-        Some(Joint { stream, pattern, function, is_root, sends, receives })
+        Some(Joint { stream, pattern, function, is_root, sends, receives, makes, frees })
     }
 }
 

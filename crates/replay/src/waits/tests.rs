@@ -1,7 +1,9 @@
 //! What Scalasca 2.5 finds in the same traces, to the nanosecond; and what it does not look for.
 
 use mpiprobe_model::{Activity, WaitKind, WaitStates};
-use mpiprobe_trace::{Call, Change, HandMade, Neighbours, ProcessId, Span, call};
+use mpiprobe_trace::{
+    Call, Change, File, FileId, HandMade, Neighbours, Object, ProcessId, Span, Window, WindowId, call,
+};
 
 use super::{Analysis, Limits, analyse};
 use crate::{clock::Clocks, slices::Slices};
@@ -559,4 +561,40 @@ fn memory_is_bounded_and_what_is_forgotten_is_said() {
     assert!(bounded.unmatched.causes_cut_off > 0);
     let path = whole.critical_path.unwrap();
     assert_eq!(path.length_ns, whole.until_ns - whole.from_ns);
+}
+
+/// Each process has a number of its own for what all have made together, and one may be behind.
+#[test]
+fn windows_and_files_are_those_that_were_made_together() {
+    const WORLD: Option<mpiprobe_trace::CommunicatorId> = Some(HandMade::WORLD);
+    let window = |number| Object::Window(WindowId(number));
+    let file = |number| Object::File(FileId(number));
+    // Two windows at one time, which the second rank uses in another order with others: theirs, and nobody else's.
+    let calls = |[one, other, opened]: [Object; 3], [entry, late]: [u64; 2]| {
+        vec![
+            call("MPI_Win_create", 1000, 1100).over(HandMade::WORLD).on(one),
+            call("MPI_Win_create", 1200, 1300).over(HandMade::WORLD).on(other),
+            call("MPI_Win_fence", entry, 5100).over(HandMade::WORLD).on(other),
+            call("MPI_Win_fence", 5200, 5300).over(HandMade::WORLD).on(one),
+            call("MPI_Win_free", 5400, 5500).over(HandMade::WORLD).on(other),
+            call("MPI_Win_create", 5600, 5700).over(HandMade::WORLD).on(window(4)),
+            call("MPI_File_open", 5800, 5900).over(HandMade::WORLD).on(opened),
+            call("MPI_File_write_all", late, 7100).over(HandMade::WORLD).on(opened),
+            call("MPI_File_close", 7200, 7300).over(HandMade::WORLD).on(opened),
+        ]
+    };
+    let mut made = ended([
+        calls([window(0), window(1), file(1)], [2000, 7000]),
+        calls([window(3), window(2), file(0)], [5000, 6000]),
+    ]);
+    made.definitions.windows = vec![Window { communicator: WORLD }; 5];
+    made.definitions.files = vec![File { communicator: WORLD, path: None }; 2];
+    let found = all(&made);
+    let of_kinds: Vec<_> =
+        found.iter().filter(|(kind, ..)| matches!(kind, WaitKind::Window | WaitKind::Common)).collect();
+    assert_eq!(of_kinds, [&(WaitKind::Common, 1, 1000), &(WaitKind::Window, 0, 3000)], "{found:?}");
+    let states = analysed(&made);
+    assert_eq!(cause(&states, WaitKind::Window, 0), Some(1));
+    assert_eq!(cause(&states, WaitKind::Common, 1), Some(0));
+    assert_eq!(states.unmatched.incomplete_collective_calls, 0, "{:?}", states.unmatched);
 }

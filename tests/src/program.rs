@@ -57,6 +57,8 @@ pub const REPORT: Program = program("report", Language::C, &["report.c", "gate.h
 pub const RECENT: Program = program("recent", Language::C, &["recent.c", "gate.h"]);
 /// Legal calls in random order: `random SEED [STEPS [THREADS]]`.
 pub const RANDOM: Program = program("random", Language::C, &["random.c"]);
+/// Windows and a file that all use together. `fences FILE`.
+pub const FENCES: Program = program("fences", Language::C, &["fences.c"]);
 /// Can take longer in one function of one rank: `slower [N [PERMILLE [compute]]]`. Two ranks.
 pub const SLOWER: Program = program("slower", Language::C, &["slower.c", "gate.h"]);
 /// Functions of every group. Has [own counts](crate::Job::own_counts).

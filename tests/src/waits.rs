@@ -124,3 +124,38 @@ pub fn ring_agrees(mpi: Mpi, engine: &str) -> Result<(), Failed> {
     }
     Err(format!("waits: {has_waits}, {}", states.get("unmatched").unwrap_or(&Value::Null)).into())
 }
+
+/// `fences`, where each process has a name of its own for what all have made together: nothing is left without others, and who is late is
+/// waited for.
+pub fn fences_agree(mpi: Mpi, engine: &str) -> Result<(), Failed> {
+    // MPI_Init and MPI_Finalize, windows made and freed, fences, and a file opened, written to and closed.
+    const COLLECTIVE: u64 = 2 + 4 + 40 + 7;
+    let directory = tempfile::tempdir()?;
+    let file = directory.path().join("file");
+    let states = agree(mpi, engine, program::FENCES, &[file.to_str().ok_or("no text")?])?;
+    let rows = |name: &str| states.get(name).and_then(Value::as_array).into_iter().flatten();
+    let ranks = rows("threads").count() as u64;
+    let rank_of = |thread: &Value| {
+        let place = usize::try_from(thread.as_u64()?).ok()?;
+        rows("threads").nth(place)?.get("rank")?.as_u64()
+    };
+    // Whoever else is late on a machine that has much to do.
+    let waits_for = |kind: &str, late: u64| {
+        let of_kind = rows("waits").filter(|row| row.get("kind") == Some(&kind.into()));
+        let causes = of_kind.filter_map(|row| row.get("caused_by")?.as_array()).flatten();
+        causes.filter_map(|cause| rank_of(cause.get("thread")?)).any(|rank| rank == late)
+    };
+    if matched(&states) == [Some(0), Some(ranks * COLLECTIVE)]
+        && count(&states, "incomplete_collective_calls") == Some(0)
+        && waits_for("window", ranks - 1)
+        && waits_for("common", 0)
+    {
+        return Ok(());
+    }
+    Err(format!(
+        "{ranks} ranks: {} {:?}",
+        states.get("unmatched").unwrap_or(&Value::Null),
+        rows("waits").collect::<Vec<_>>()
+    )
+    .into())
+}

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use libtest_mimic::{Failed, Trial};
-use mpiprobe_tests::waits::{count, matched, of_ring, ring_agrees, wait_states};
+use mpiprobe_tests::waits::{count, fences_agree, matched, of_ring, ring_agrees, wait_states};
 use mpiprobe_tests::{Job, Language, Mpi, Profiler, program};
 
 use crate::trial_with;
@@ -13,6 +13,9 @@ const DEADLINE: Duration = Duration::from_mins(5);
 pub(crate) fn tests(mpi: Mpi) -> Vec<Trial> {
     vec![
         trial_with(mpi, Language::C, "waits_of_a_ring_live_and_in_a_trace", move || ring_agrees(mpi, "ebpf")),
+        trial_with(mpi, Language::C, "waits_of_windows_and_files_live_and_in_a_trace", move || {
+            fences_agree(mpi, "ebpf")
+        }),
         trial_with(mpi, Language::C, "waits_of_a_job_that_runs", move || of_running(mpi)),
     ]
 }

@@ -1,7 +1,7 @@
 //! Who waits for whom, while a job counts itself, against what is found in its trace.
 
 use libtest_mimic::Trial;
-use mpiprobe_tests::waits::{agree, ring_agrees};
+use mpiprobe_tests::waits::{agree, fences_agree, ring_agrees};
 use mpiprobe_tests::{Language, Mpi, program};
 
 use crate::trial;
@@ -12,6 +12,7 @@ const COLLECTIVES: [&str; 3] = ["collectives", "neighbourhoods", "nonblocking-co
 pub(crate) fn tests(mpi: Mpi) -> Vec<Trial> {
     vec![
         trial(mpi, Language::C, "waits_of_a_ring_live_and_in_a_trace", move || ring_agrees(mpi, "wrapper")),
+        trial(mpi, Language::C, "waits_of_windows_and_files_live_and_in_a_trace", move || fences_agree(mpi, "wrapper")),
         trial(mpi, Language::C, "waits_of_collectives_live_and_in_a_trace", move || {
             agree(mpi, "wrapper", program::SEMANTICS, &COLLECTIVES).map(drop)
         }),

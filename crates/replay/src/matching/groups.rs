@@ -10,7 +10,7 @@ use mpiprobe_trace::{CommunicatorId, ProcessId};
 
 use super::{
     call::{CallAt, Loose, Unmatched},
-    meaning::{Joint, Known, Stream},
+    meaning::{Joint, Known, Stream, ToObject},
     process::{Joined, Joining},
 };
 
@@ -150,7 +150,7 @@ impl Groups {
             Some(state)
         });
         // What nobody else is known to have made has no other name.
-        let alone = joining.joint.makes.map(|own| (own, own));
+        let alone = joining.joint.made().map(|own| (own, own));
         let Some(state) = state.as_mut() else {
             self.common.extend(alone);
             self.counts.of_partial_groups += 1;
@@ -178,8 +178,8 @@ impl Groups {
         while state.empty == 0 {
             let Some((instance, queued)) = state.form(&mut self.counts, &mut self.loose) else { continue };
             let joints = || queued.iter().map(|one| one.joining.joint);
-            made.extend(joints().map(|joint| joint.makes).collect::<Option<Vec<_>>>());
-            freed.extend(joints().filter(|joint| joint.frees).map(|joint| joint.stream));
+            made.extend(joints().map(|joint| joint.made()).collect::<Option<Vec<_>>>());
+            freed.extend(joints().filter(|joint| joint.does == ToObject::Frees).map(|joint| joint.stream));
             self.counts.collective += instance.members.len() as u64;
             let instance = Arc::new(instance);
             self.formed.push(Arc::clone(&instance));
@@ -197,7 +197,9 @@ impl Groups {
         }
         if !freed.is_empty() {
             self.streams.remove(&stream);
-            freed.iter().for_each(|own| drop(self.common.remove(own)));
+            for own in freed {
+                self.common.remove(&own);
+            }
         }
         for all in made {
             self.unite(&all, known);
@@ -209,7 +211,9 @@ impl Groups {
         let Some(&first) = all.first() else { return };
         self.common.extend(all.iter().map(|&own| (own, first)));
         for (process, held) in all.iter().filter_map(|own| self.held.remove(own)).collect::<Vec<_>>() {
-            held.into_iter().for_each(|queued| self.queue(process, queued, known));
+            for queued in held {
+                self.queue(process, queued, known);
+            }
         }
     }
 
@@ -231,8 +235,9 @@ impl Groups {
     pub(super) fn complete(&mut self, process: ProcessId, joined: Joined) {
         let Some(stream) = self.places.get(&(process, joined.number)) else { return };
         if let Some((_, held)) = self.held.get_mut(stream) {
-            let queued = held.iter_mut().find(|queued| queued.joining.number == joined.number);
-            queued.into_iter().for_each(|queued| queued.done = Some(joined));
+            if let Some(queued) = held.iter_mut().find(|queued| queued.joining.number == joined.number) {
+                queued.done = Some(joined);
+            }
             return;
         }
         let Some(state) = self.streams.get_mut(stream).and_then(Option::as_mut) else { return };

@@ -162,10 +162,28 @@ pub(super) struct Joint {
     /// False: it is known that nothing is.
     pub(super) sends: bool,
     pub(super) receives: bool,
+    pub(super) does: ToObject,
+}
+
+impl Joint {
     /// The window or file that it makes, as its process calls it.
-    pub(super) makes: Option<Stream>,
-    /// The window or file is no more.
-    pub(super) frees: bool,
+    pub(super) fn made(&self) -> Option<Stream> {
+        match self.does {
+            ToObject::Makes(own) => Some(own),
+            ToObject::Nothing | ToObject::Frees => None,
+        }
+    }
+}
+
+/// What becomes of a window or a file by a call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum ToObject {
+    /// It stays as it is, or there is none.
+    Nothing,
+    /// It is made; this is what the process calls it.
+    Makes(Stream),
+    /// It is no more.
+    Frees,
 }
 
 /// What an operation does.
@@ -323,8 +341,7 @@ impl Translator<'_> {
             is_root: false,
             sends: true,
             receives: true,
-            makes: None,
-            frees: false,
+            does: ToObject::Nothing,
         };
         Act::Collective(joint)
     }
@@ -335,11 +352,16 @@ impl Translator<'_> {
             Object::Window(window) => Stream::Window(window),
             Object::File(file) => Stream::File(file),
         });
-        let (stream, makes) = match operation.communicator {
-            Some(communicator) if is_over_communicator => (Stream::Communicator(communicator), object),
-            _ => (object?, None),
+        let (stream, does) = match (operation.communicator, object) {
+            (Some(communicator), Some(made)) if is_over_communicator => {
+                (Stream::Communicator(communicator), ToObject::Makes(made))
+            }
+            (Some(communicator), None) if is_over_communicator => {
+                (Stream::Communicator(communicator), ToObject::Nothing)
+            }
+            (_, object) if operation.function.function().descriptor().frees != 0 => (object?, ToObject::Frees),
+            (_, object) => (object?, ToObject::Nothing),
         };
-        let frees = makes.is_none() && object.is_some() && operation.function.function().descriptor().frees != 0;
         let moves_any = |transfer: Option<Transfer>| {
             pattern == Pattern::Barrier || transfer.is_some_and(|transfer| transfer.bytes.at_most() != Some(0))
         };
@@ -352,7 +374,7 @@ impl Translator<'_> {
         };
         let function = operation.function.function().large_count_of().unwrap_or(operation.function);
         let (sends, receives) = (moves_any(operation.send), moves_any(operation.receive));
-        Some(Joint { stream, pattern, function, is_root, sends, receives, makes, frees })
+        Some(Joint { stream, pattern, function, is_root, sends, receives, does })
     }
 }
 

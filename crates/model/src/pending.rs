@@ -37,6 +37,9 @@ pub struct PendingRow {
     /// Thread whose open call waits for it; `null`: none does, or nobody has looked.
     #[serde(default)]
     pub awaited_by: Option<u32>,
+    /// Whether the library says that it is under way, of one that an open call waits for: if not, that call waits for others. `null`: not known.
+    #[serde(default)]
+    pub is_under_way: Option<bool>,
     /// Return address of the call that made it.
     pub call_site: u64,
     /// The same as a place in the source, as near as the program's files allow; `null`: not known.

@@ -178,6 +178,7 @@ pub fn pending(function: &'static str, peer: Option<u32>, tag: i32) -> PendingRo
         received_bytes: Some(1024),
         age_ns: 2 * SECOND,
         awaited_by: None,
+        is_under_way: None,
         call_site: 0,
         site: None,
     }

@@ -19,6 +19,7 @@ pub(super) fn rows(
     sorted.sort_by_key(|pending| pending.request.posted_ns);
     let counted = sorted.into_iter().map(|pending| PendingRow {
         awaited_by: awaited_by(tables, pending.handle),
+        is_under_way: is_under_way(tables, pending.handle),
         ..row(pending, now_ns, name(pending.request.call_site))
     });
     let awaited = tables.awaited.iter().flat_map(|call| call.requests.iter().map(|request| (call.tid, request)));
@@ -42,6 +43,13 @@ pub fn others(tables: &ProcessSnapshot, tid: u32) -> Option<u64> {
 fn awaited_by(tables: &ProcessSnapshot, handle: u64) -> Option<u32> {
     let awaits = |requests: &[AwaitedRequest]| requests.iter().any(|request| request.handle == handle);
     tables.awaited.iter().find(|call| awaits(&call.requests)).map(|call| call.tid)
+}
+
+/// What the library says of a request that an open call waits for. One that is inactive is so again, since it was seen to begin.
+fn is_under_way(tables: &ProcessSnapshot, handle: u64) -> Option<bool> {
+    let mut requests = tables.awaited.iter().flat_map(|call| &call.requests);
+    let found = requests.find(|request| request.handle == handle)?.found?;
+    Some(found.progress == FoundProgress::Active)
 }
 
 fn is_counted(tables: &ProcessSnapshot, handle: u64) -> bool {
@@ -68,6 +76,7 @@ fn row(pending: &PendingRequest, now_ns: u64, site: Option<String>) -> PendingRo
         received_bytes: known(request.received),
         age_ns: now_ns.saturating_sub(request.posted_ns),
         awaited_by: None,
+        is_under_way: None,
         call_site: request.call_site,
         site,
     }
@@ -109,6 +118,7 @@ fn of_library(tables: &ProcessSnapshot, found: &FoundRequest, age_ns: u64) -> Pe
         received_bytes: found.bytes.filter(|_| is_message && !is_send),
         age_ns,
         awaited_by: None,
+        is_under_way: Some(true),
         call_site: 0,
         site: None,
     }

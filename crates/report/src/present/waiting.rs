@@ -62,7 +62,8 @@ pub fn waited_requests(profile: &Profile, wait: &Wait) -> Option<String> {
         })
     };
     let pending = rank.traffic.iter().flat_map(|traffic| traffic.pending.iter().enumerate());
-    let own = pending.filter(|(place, row)| row.awaited_by == Some(wait.tid) && !is_met(*place));
+    let own = pending
+        .filter(|(place, row)| row.awaited_by == Some(wait.tid) && row.is_under_way != Some(false) && !is_met(*place));
     let words: Vec<String> = own.map(|(_, row)| request(profile, rank, row)).collect();
     (!words.is_empty()).then(|| shortened(words, "; ", REQUESTS))
 }

@@ -145,14 +145,19 @@ fn waits_of<'a>(world: &World<'a>, index: usize, rank: &'a RankProfile) -> impl 
     })
 }
 
-/// Whether threads of the rank that call MPI do something else than these.
+/// Whether threads of the rank that call MPI do something else than these. Of a rank that was not seen from its beginning on, also the one that the
+/// process has begun with may, though no call of it was seen; and those of which nothing was seen but the end of a call that had begun before.
 fn has_others(rank: &RankProfile, waits: &[Wait]) -> bool {
     let waits_too = |tid: u32| waits.iter().any(|wait| wait.tid == tid);
     let has_ended = rank.state != RankState::Running;
+    let is_seen = |tid: u32| waits_too(tid) || rank.threads.iter().any(|thread| thread.tid == tid);
+    let is_late = rank.unseen_ns > 0 || !rank.began_before.is_empty();
     let lives = |thread: &&crate::ThreadProfile| thread.state == ThreadLife::Running;
     !has_ended
         && (rank.threads.iter().filter(lives).any(|thread| !waits_too(thread.tid))
-            || rank.open_calls.iter().any(|call| !call.ended_inside && !waits_too(call.tid)))
+            || rank.open_calls.iter().any(|call| !call.ended_inside && !waits_too(call.tid))
+            || is_late && !is_seen(rank.pid)
+            || rank.began_before.iter().any(|call| !call.is_open && !is_seen(call.tid)))
 }
 
 /// Whether the rank does nothing any more, and the others go on.

@@ -237,7 +237,7 @@ fn of_requests<'a>(
     number: u64,
 ) -> Waits {
     let is_read = arguments.other_requests.is_some();
-    let is_its = |row: &&PendingRow| !is_read || row.awaited_by == Some(call.tid);
+    let is_its = |row: &&PendingRow| row.is_under_way != Some(false) && (!is_read || row.awaited_by == Some(call.tid));
     let rows: Vec<&PendingRow> = requests(rank).filter(is_its).collect();
     // Where nobody has looked which requests those are, only one that is the only one is certain.
     let is_certain = is_read || number == 1 && rows.len() == 1;
@@ -251,6 +251,23 @@ fn of_requests<'a>(
     }
     let waits_for_all = function.position(Role::Index).is_none();
     if waits_for_all {
+        // Which of several are complete is not known of those of which the library says nothing: one of them is not, at least.
+        let is_sure = rows.len() == 1 || rows.iter().all(|row| row.is_under_way.is_some());
+        if !is_sure {
+            let sure = rows.iter().zip(&ends).filter(|(row, _)| row.is_under_way.is_some()).map(|(_, end)| end);
+            let sure: Vec<usize> = sure.flat_map(Met::named).collect();
+            if !sure.is_empty() {
+                let needs = vec![Need::All(distinct(&sure))];
+                return Waits { why: Why::Requests, on: named, certainty: Certainty::Certain, needs };
+            }
+            let are_known = arguments.other_requests == Some(0) && ends.iter().all(|end| matches!(end, Met::No(_)));
+            let any: Vec<usize> = ends.iter().filter_map(Met::ranks).flat_map(|ranks| ranks.iter().copied()).collect();
+            return if are_known {
+                Waits::one_of(Why::Requests, distinct(&any))
+            } else {
+                Waits::possible(Why::Requests, named)
+            };
+        }
         let mut needs: Vec<Need> = ends.into_iter().filter_map(Met::need).collect();
         let each: Vec<usize> = needs.iter().filter_map(Need::each).flat_map(|each| each.iter().copied()).collect();
         needs.retain(|need| need.each().is_none());

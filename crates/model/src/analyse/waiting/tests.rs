@@ -2,8 +2,8 @@
 
 use super::{Certainty, OtherEnd, Posted, Wait, Waiting, Why, operations, unmatched_rows, waiting};
 use crate::{
-    CallArguments, CommunicatorArgument, CommunicatorProfile, CommunicatorRow, OpenCallInfo, OtherEndSeen, Peer,
-    PendingRow, Profile, RankProfile, RankState, ThreadLife, ThreadProfile, WindowArgument,
+    BeganBeforeRow, CallArguments, CommunicatorArgument, CommunicatorProfile, CommunicatorRow, OpenCallInfo,
+    OtherEndSeen, Peer, PendingRow, Profile, RankProfile, RankState, ThreadLife, ThreadProfile, WindowArgument,
     sample::{self, SECOND, anybody, open, over_world, peer, pending, ranks, receive, send},
 };
 
@@ -133,6 +133,18 @@ fn of_several_threads_all_have_to_wait() {
     assert_eq!(waiting(&profile).circles, [vec![0, 1]]);
     profile.ranks[0].threads.push(thread(4, ThreadLife::Running));
     assert!(waiting(&profile).circles.is_empty());
+    // Nothing was seen of another one but the end of a call that had begun before.
+    let before =
+        BeganBeforeRow { function: "MPI_Init", tid: 4, time_ns: 7, is_open: false, call_site: None, site: None };
+    profile.ranks[0].threads.pop();
+    profile.ranks[0].began_before = vec![BeganBeforeRow { tid: 1, ..before.clone() }];
+    profile.ranks[0].pid = 1;
+    assert_eq!(waiting(&profile).circles, [vec![0, 1]]);
+    profile.ranks[0].pid = 9;
+    assert!(waiting(&profile).circles.is_empty(), "the first thread may do anything");
+    profile.ranks[0].pid = 1;
+    profile.ranks[0].began_before.push(before);
+    assert!(waiting(&profile).circles.is_empty());
     // One of them gets what it waits for.
     let second = OpenCallInfo { tid: 2, ..receive(2, 8) };
     let other = job(3, vec![(0, receive(1, 7)), (0, second), (1, receive(0, 1))], vec![]);
@@ -255,10 +267,23 @@ fn waitall_waits_for_all_of_its_requests_and_waitany_for_one() {
     let waits = |function, requests, other_requests| {
         open(function, CallArguments { requests: Some(requests), other_requests, ..CallArguments::default() })
     };
-    let awaited = |peer| PendingRow { awaited_by: Some(1), ..pending("MPI_Irecv", peer, 1) };
+    let awaited = |peer| PendingRow { awaited_by: Some(1), is_under_way: Some(true), ..pending("MPI_Irecv", peer, 1) };
     let posted = || vec![(0, awaited(Some(1))), (0, awaited(Some(2)))];
     let profile = job(3, vec![(0, waits("MPI_Waitall", 2, Some(0)))], posted());
     assert_eq!(edge(&profile, 0), (Why::Requests, vec![1, 2], Certainty::Certain));
+    // The library says of one that it is complete: its message was sent by a call that is over.
+    let is_done = PendingRow { is_under_way: Some(false), ..awaited(Some(1)) };
+    let profile = job(3, vec![(0, waits("MPI_Waitall", 2, Some(0)))], vec![(0, is_done), (0, awaited(Some(2)))]);
+    assert_eq!(edge(&profile, 0), (Why::Requests, vec![2], Certainty::Certain));
+    assert_eq!(operations(&profile).len(), 1, "no other end is missed");
+    // Of those of which it says nothing, one at least is not.
+    let unsaid = |peer| PendingRow { is_under_way: None, ..awaited(peer) };
+    let waitall = || vec![(0, waits("MPI_Waitall", 2, Some(0)))];
+    let profile = job(3, waitall(), vec![(0, unsaid(Some(1))), (0, unsaid(Some(2)))]);
+    assert_eq!(edge(&profile, 0), (Why::Requests, vec![1, 2], Certainty::OneOf));
+    let profile = job(3, waitall(), vec![(0, unsaid(Some(1))), (0, awaited(Some(2)))]);
+    assert_eq!(edge(&profile, 0).2, Certainty::Certain);
+    assert_eq!(wait_of(&waiting(&profile), 0).needs.len(), 1);
     // A third one that nobody knows is one more.
     let profile = job(3, vec![(0, waits("MPI_Waitall", 3, Some(1)))], posted());
     assert_eq!(edge(&profile, 0).2, Certainty::Certain);
@@ -546,7 +571,7 @@ fn what_is_not_known_of_requests_is_not_guessed() {
     assert_eq!(edge(&of(vec![]), 0), (Why::Requests, vec![], Certainty::Possible));
     assert_eq!(edge(&of(vec![(0, unknown.clone())]), 0), (Why::Requests, vec![], Certainty::Possible));
     assert_eq!(other_ends(&of(vec![(0, unknown.clone())])), [(1, OtherEnd::Missing)], "it is not what rank 1 sends to");
-    let second = PendingRow { awaited_by: Some(1), ..pending("MPI_Irecv", Some(2), 1) };
+    let second = PendingRow { awaited_by: Some(1), is_under_way: Some(true), ..pending("MPI_Irecv", Some(2), 1) };
     let known = vec![(0, unknown), (0, second)];
     assert_eq!(
         edge(&of(known), 0),

@@ -289,7 +289,8 @@ impl<'a> World<'a> {
         rank: &'a RankProfile,
     ) -> impl Iterator<Item = (usize, &'a PendingRow, Message)> + use<'a, 'b> {
         let requests = requests(rank).enumerate();
-        requests.filter_map(|(place, row)| Some((place, row, self.message(rank, row)?)))
+        let under_way = requests.filter(|(_, row)| row.is_under_way != Some(false));
+        under_way.filter_map(|(place, row)| Some((place, row, self.message(rank, row)?)))
     }
 
     pub(super) fn message(&self, rank: &RankProfile, row: &PendingRow) -> Option<Message> {

@@ -250,25 +250,12 @@ fn of_requests<'a>(
         return Waits::possible(Why::Requests, named);
     }
     let waits_for_all = function.position(Role::Index).is_none();
-    if waits_for_all {
-        // Which of several are complete is not known of those of which the library says nothing: one of them is not, at least.
-        let is_sure = rows.len() == 1 || rows.iter().all(|row| row.is_under_way.is_some());
-        if !is_sure {
-            let sure = rows.iter().zip(&ends).filter(|(row, _)| row.is_under_way.is_some()).map(|(_, end)| end);
-            let sure: Vec<usize> = sure.flat_map(Met::named).collect();
-            if !sure.is_empty() {
-                let needs = vec![Need::All(distinct(&sure))];
-                return Waits { why: Why::Requests, on: named, certainty: Certainty::Certain, needs };
-            }
-            let are_known = arguments.other_requests == Some(0) && ends.iter().all(|end| matches!(end, Met::No(_)));
-            let any: Vec<usize> = ends.iter().filter_map(Met::ranks).flat_map(|ranks| ranks.iter().copied()).collect();
-            return if are_known {
-                Waits::one_of(Why::Requests, distinct(&any))
-            } else {
-                Waits::possible(Why::Requests, named)
-            };
-        }
-        let mut needs: Vec<Need> = ends.into_iter().filter_map(Met::need).collect();
+    // Of several, those are certain of which the library says that they are under way; if it says nothing, one of them is, whichever.
+    let is_only = rows.len() <= 1;
+    let is_sure = |row: &PendingRow| is_only || row.is_under_way.is_some();
+    if waits_for_all && (is_only || rows.iter().any(|row| is_sure(row))) {
+        let sure = rows.iter().zip(ends).filter(|(row, _)| is_sure(row)).map(|(_, end)| end);
+        let mut needs: Vec<Need> = sure.filter_map(Met::need).collect();
         let each: Vec<usize> = needs.iter().filter_map(Need::each).flat_map(|each| each.iter().copied()).collect();
         needs.retain(|need| need.each().is_none());
         if !each.is_empty() {

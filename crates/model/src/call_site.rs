@@ -37,6 +37,22 @@ pub struct CallSite {
 }
 
 impl CallSite {
+    /// A place of which nothing is known but an address in something that `module` tells from others.
+    #[must_use]
+    pub fn unknown(module: String, offset: u64) -> Self {
+        let site = Self {
+            module,
+            path: "[unknown]".to_owned(),
+            deleted: false,
+            offset,
+            at: SourceFrame { function: None, file: None, line: None },
+            inlined: Vec::new(),
+            function_offset: None,
+            text: String::new(),
+        };
+        site.with_text()
+    }
+
     /// Writes `text` anew from the other fields.
     #[must_use]
     pub fn with_text(mut self) -> Self {

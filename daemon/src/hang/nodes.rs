@@ -7,10 +7,7 @@
 use std::time::Duration;
 
 use mpiprobe_model::analyse::merge_nodes;
-use mpiprobe_report::present::{
-    recording::{FrameError, is_possible, value_of_json},
-    say,
-};
+use mpiprobe_report::present::recording::{FrameError, is_possible, value_of_json};
 use mpiprobe_stacks::{RankSet, Report};
 use serde::Deserialize;
 use tokio::{
@@ -19,7 +16,7 @@ use tokio::{
 };
 
 use super::{Asked, Explained, Found, HangError, JobHang, OVER, causes};
-use crate::nodes::{Connection, FromNode, Nodes, NodesError, connect};
+use crate::nodes::{Connection, FromNode, Nodes, NodesError, connect, other_version, say_of};
 
 /// For the first look of every node: who has not looked by then is named, and nobody waits for it any more.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -119,12 +116,8 @@ impl Node {
         let is_over = matches!(self.state, State::Found(_) | State::Absent(_) | State::Failed(_));
         match event {
             FromNode::Answered { version } => {
-                let own = env!("CARGO_PKG_VERSION");
-                if version != own {
-                    self.say(&format!(
-                        "mpiprobe is of version {version} there, and this is {own}: what it says may not be understood; \
-                         --agent names another one"
-                    ));
+                if let Some(text) = other_version(&version) {
+                    self.say(&text);
                 }
             }
             FromNode::Said(text) => self.say(&text),
@@ -151,12 +144,7 @@ impl Node {
     }
 
     fn say(&mut self, text: &str) {
-        self.said = self.said.saturating_add(1);
-        match self.said.cmp(&MOST_SAID) {
-            std::cmp::Ordering::Less => say(format_args!("{}: {text}", self.name)),
-            std::cmp::Ordering::Equal => say(format_args!("{}: it says too much; no more of that is shown", self.name)),
-            std::cmp::Ordering::Greater => {}
-        }
+        say_of(&self.name, text, &mut self.said, MOST_SAID);
     }
 }
 

@@ -11,8 +11,9 @@ pub(crate) use connection::{Connection, FromNode, connect};
 pub use hosts::{host, nodes_of_slurm_job};
 pub use launcher::{Launcher, launcher};
 
-use std::{io, path::PathBuf};
+use std::{cmp::Ordering, io, path::PathBuf};
 
+use mpiprobe_report::present::say;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
@@ -50,6 +51,27 @@ pub enum Kind {
     Observation,
     /// A look at stacks.
     Hang,
+}
+
+/// Says what a node says, which may be anything: `said` counts its messages, of which so many are shown at `most`.
+pub(crate) fn say_of(name: &str, text: &str, said: &mut u32, most: u32) {
+    *said = said.saturating_add(1);
+    match (*said).cmp(&most) {
+        Ordering::Less => say(format_args!("{name}: {text}")),
+        Ordering::Equal => say(format_args!("{name}: it says too much; no more of that is shown")),
+        Ordering::Greater => {}
+    }
+}
+
+/// What is to be said of a node whose mpiprobe is of another version.
+pub(crate) fn other_version(version: &str) -> Option<String> {
+    let own = env!("CARGO_PKG_VERSION");
+    (version != own).then(|| {
+        format!(
+            "mpiprobe is of version {version} there, and this is {own}: what it says may not be understood; \
+             --agent names another one"
+        )
+    })
 }
 
 /// Why a job's nodes cannot be observed.

@@ -3,14 +3,13 @@
 use std::time::Duration;
 
 use mpiprobe_model::{EndReason, Profile, analyse::merge_nodes};
-use mpiprobe_report::present::say;
 use tokio::{
     sync::mpsc,
     time::{Instant, sleep_until, timeout_at},
 };
 
 use super::{error::SessionError, signals::StopSignals, source::Source};
-use crate::nodes::{Connection, FromNode, Nodes, NodesError, connect};
+use crate::nodes::{Connection, FromNode, Nodes, NodesError, connect, other_version, say_of};
 
 /// For the first sign of every node: who has given none is named, and nobody waits for it any more.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -56,12 +55,7 @@ impl Node {
     }
 
     fn say(&mut self, text: &str) {
-        self.said = self.said.saturating_add(1);
-        match self.said.cmp(&MOST_SAID) {
-            std::cmp::Ordering::Less => say(format_args!("{}: {text}", self.name)),
-            std::cmp::Ordering::Equal => say(format_args!("{}: it says too much; no more of that is shown", self.name)),
-            std::cmp::Ordering::Greater => {}
-        }
+        say_of(&self.name, text, &mut self.said, MOST_SAID);
     }
 
     /// What its part of the profile lacks.
@@ -167,12 +161,8 @@ impl NodesSource {
         let Some(node) = self.nodes.get_mut(number) else { return };
         match event {
             FromNode::Answered { version } => {
-                let own = env!("CARGO_PKG_VERSION");
-                if version != own {
-                    node.say(&format!(
-                        "mpiprobe is of version {version} there, and this is {own}: what it says may not be understood; \
-                         --agent names another one"
-                    ));
+                if let Some(text) = other_version(&version) {
+                    node.say(&text);
                 }
             }
             FromNode::Said(text) => {

@@ -11,7 +11,7 @@ use std::{
 };
 
 use mpiprobe_functions::{FunctionId, by_name};
-use mpiprobe_model::{CallSite, SourceFrame};
+use mpiprobe_model::CallSite;
 
 use super::{
     chunk::{FILE_HEAD, HEAD, Head, Kind},
@@ -334,17 +334,8 @@ impl Sites {
         if let Some(&Some(known)) = self.numbers.get(site.index()) {
             return known;
         }
-        let unnamed = CallSite {
-            module: format!("process:?:{}", site.0),
-            path: "[unknown]".into(),
-            deleted: false,
-            offset: 0,
-            at: SourceFrame { function: None, file: None, line: None },
-            inlined: Vec::new(),
-            function_offset: None,
-            text: String::new(),
-        };
-        let id = self.by_place.number(&unnamed.with_text(), &mut all.call_sites);
+        let unnamed = CallSite::unknown(format!("process:?:{}", site.0), 0);
+        let id = self.by_place.number(&unnamed, &mut all.call_sites);
         if let Some(number) = self.numbers.get_mut(site.index()) {
             *number = Some(id);
         }

@@ -16,6 +16,8 @@ use super::super::{
 struct Offsets {
     /// The size of a communicator, by which the release is known: see [`super::offsets`].
     communicator_stride: u32,
+    /// What handles are: a library of MPI's standard ABI has another status in each of its requests.
+    handles: u32,
     /// Numbers of kinds of requests; those of messages are the same in all.
     collective: u64,
     communicator: u64,
@@ -39,10 +41,11 @@ struct SharedReceive {
     context: u64,
 }
 
-static TABLES: [Offsets; 2] = [
+static TABLES: [Offsets; 3] = [
     // 4.0.2
     Offsets {
         communicator_stride: 872,
+        handles: handle_kind::INTEGER,
         collective: 10,
         communicator: 40,
         persistent: Message { count: 192, datatype: 212, ends: 200 },
@@ -51,6 +54,7 @@ static TABLES: [Offsets; 2] = [
     // 5.0.2: the status of a receive begins as what it was given.
     Offsets {
         communicator_stride: 1832,
+        handles: handle_kind::INTEGER,
         collective: 11,
         communicator: 32,
         persistent: Message { count: 272, datatype: 292, ends: 280 },
@@ -58,6 +62,19 @@ static TABLES: [Offsets; 2] = [
             message: Message { count: 480, datatype: 488, ends: 48 },
             kind: 248,
             context: 496,
+        }),
+    },
+    // 5.0.2 of the standard ABI, whose status begins with the source and is longer.
+    Offsets {
+        communicator_stride: 1832,
+        handles: handle_kind::STANDARD_ABI,
+        collective: 11,
+        communicator: 32,
+        persistent: Message { count: 280, datatype: 300, ends: 288 },
+        shared: Some(SharedReceive {
+            message: Message { count: 488, datatype: 496, ends: 40 },
+            kind: 256,
+            context: 504,
         }),
     },
 ];
@@ -79,7 +96,8 @@ pub(in super::super) fn request(
     communicators: &[Communicator],
     memory: &TargetMemory,
 ) -> Option<FoundRequest> {
-    let table = TABLES.iter().find(|table| table.communicator_stride == layout.communicators.objects.stride)?;
+    let stride = layout.communicators.objects.stride;
+    let table = TABLES.iter().find(|table| table.communicator_stride == stride && table.handles == layout.handles)?;
     let object = object(layout, &layout.requests.objects, handle, memory)?;
     let kind = Field::at(KIND, 4).read(object, memory)?;
     let (operation, is_persistent) = match kind {

@@ -2,9 +2,14 @@
 
 use std::env;
 use std::fs;
-use std::io::{BufRead, BufReader};
+use std::io::{self, BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{ChildStderr, Command, Stdio};
+
+use object::{
+    build::elf::{Builder, SectionData},
+    elf,
+};
 
 use crate::{BuildError, Request, Toolchain, ToolchainKind, detect, environment};
 
@@ -33,8 +38,32 @@ pub fn build(request: &Request) -> Result<PathBuf, BuildError> {
     }
 
     let object = request.target_dir.join(TARGET).join("release").join(request.binary);
-    copy(&object, &request.output)?;
+    let failed = |source| BuildError::Copy { from: object.clone(), to: request.output.clone(), source };
+    let bytes = fs::read(&object).map_err(failed)?;
+    let bytes = without_dwarf(&bytes).map_err(|source| BuildError::Object { object: object.clone(), source })?;
+    keep(bytes, &request.output).map_err(failed)?;
     Ok(request.output.clone())
+}
+
+/// Compilers write types and lines of BPF programs for the kernel (BTF) only together with those for debuggers, which are three quarters of the
+/// file, and which nobody reads.
+fn without_dwarf(object: &[u8]) -> Result<Vec<u8>, object::build::Error> {
+    let is_dwarf = |name: &[u8]| [".debug_", ".rel.debug_"].iter().any(|prefix| name.starts_with(prefix.as_bytes()));
+    let mut builder = Builder::read(object)?;
+    for section in builder.sections.iter_mut() {
+        section.delete = is_dwarf(&section.name);
+    }
+    builder.delete_orphans();
+    // LLVM keeps names of sections with those of symbols.
+    if !builder.sections.iter().any(|section| matches!(section.data, SectionData::SectionString)) {
+        let names = builder.sections.add();
+        names.name = b".shstrtab".as_slice().into();
+        names.sh_type = elf::SHT_STRTAB;
+        names.data = SectionData::SectionString;
+    }
+    let mut bytes = Vec::new();
+    builder.write(&mut bytes)?;
+    Ok(bytes)
 }
 
 fn command(request: &Request, toolchain: &Toolchain) -> Command {
@@ -77,9 +106,12 @@ pub(crate) fn pass_on(stderr: ChildStderr, build_script: bool) {
 /// Leaves an equal file alone, so that nothing is made again because of a new time stamp.
 pub(crate) fn copy(from: &Path, to: &Path) -> Result<(), BuildError> {
     let failed = |source| BuildError::Copy { from: from.to_owned(), to: to.to_owned(), source };
-    let object = fs::read(from).map_err(failed)?;
-    if fs::read(to).is_ok_and(|present| present == object) {
+    keep(fs::read(from).map_err(failed)?, to).map_err(failed)
+}
+
+fn keep(bytes: Vec<u8>, to: &Path) -> io::Result<()> {
+    if fs::read(to).is_ok_and(|present| present == bytes) {
         return Ok(());
     }
-    fs::write(to, object).map_err(failed)
+    fs::write(to, bytes)
 }

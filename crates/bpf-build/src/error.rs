@@ -52,6 +52,9 @@ pub enum BuildError {
     #[error("the wrapper in {package} does not build ({status}); the compiler's messages stand above")]
     FailedWrapper { package: PathBuf, status: ExitStatus },
 
+    #[error("{object}, which the BPF linker has written, cannot be read or written without its debug sections")]
+    Object { object: PathBuf, source: object::build::Error },
+
     #[error("{from} cannot be copied to {to}")]
     Copy { from: PathBuf, to: PathBuf, source: io::Error },
 }

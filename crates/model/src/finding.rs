@@ -18,9 +18,11 @@ pub struct Finding {
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum Found {
-    /// Each of these ranks waits for the next one, the last for the first. `null`: a rank without a number.
+    /// Of a circle, each rank waits for the next one, the last for the first; of a knot, for another one of them, and of some it is not
+    /// known for which. `null`: a rank without a number.
     Deadlock {
         circles: Vec<Vec<Option<u32>>>,
+        knots: Vec<Vec<Option<u32>>>,
     },
     /// All members of a communicator are in one collective call, and mean different roots.
     DifferentRoots {

@@ -88,6 +88,8 @@ pub struct Cause {
 pub enum CauseKind {
     /// Each of the ranks waits for the next one, the last for the first.
     Circle,
+    /// Each of the ranks waits for another one of them; of some it is not known for which.
+    Knot,
     /// They are in one collective call and mean different roots.
     DifferentRoots,
     /// Others wait for this one, and it is not known to wait for anybody in MPI.

@@ -11,7 +11,7 @@ use mpiprobe_model::{
     },
 };
 use mpiprobe_observe::{ProcessSnapshot, Snapshot};
-use mpiprobe_report::present::{other_end, waited_requests, waits_for, what};
+use mpiprobe_report::present::{circle, knot, other_end, waited_requests, waits_for, what};
 use mpiprobe_stacks::{Cause, CauseKind, Doing, Member, RankSet, Report, Seen, ThreadReport, Verdict, subject};
 
 use super::library::Library;
@@ -161,9 +161,18 @@ fn told(report: &Report, profile: &Profile) -> Vec<Cause> {
     let members = |ranks: &[usize]| -> Vec<Member> { ranks.iter().filter_map(member).collect() };
     let set = |ranks: &[usize]| -> RankSet { ranks.iter().filter_map(member).collect() };
     let waiting = waiting(profile);
-    let words = |cause: analyse::Cause| match cause {
-        analyse::Cause::Circle { ranks, others } => {
-            let mut text = format!("Deadlock: {}", mpiprobe_report::present::circle(profile, &ranks));
+    let kind_of = |cause: &analyse::Cause| match cause {
+        analyse::Cause::Circle { .. } => CauseKind::Circle,
+        analyse::Cause::Knot { .. } => CauseKind::Knot,
+        analyse::Cause::Roots { .. } => CauseKind::DifferentRoots,
+        analyse::Cause::WaitedFor { .. } => CauseKind::WaitedFor,
+    };
+    let words = |(kind, cause): (CauseKind, analyse::Cause)| match cause {
+        analyse::Cause::Circle { ranks, others } | analyse::Cause::Knot { ranks, others } => {
+            let mut text = match kind {
+                CauseKind::Knot => format!("Deadlock among {}", knot(profile, &ranks)),
+                _ => format!("Deadlock: {}", circle(profile, &ranks)),
+            };
             let waits = ranks.iter().filter_map(|rank| wait_of(&waiting, *rank));
             for wait in waits.take(TOLD) {
                 let _ = write!(text, "\n  {}", told_of(report, profile, wait));
@@ -175,11 +184,11 @@ fn told(report: &Report, profile: &Profile) -> Vec<Cause> {
                 let verb = if others.len() == 1 { "waits" } else { "wait" };
                 let _ = write!(text, "\n  {} {verb} for them", subject(&set(&others)));
             }
-            Cause { kind: CauseKind::Circle, ranks: members(&ranks), others: set(&others), text }
+            Cause { kind, ranks: members(&ranks), others: set(&others), text }
         }
         analyse::Cause::Roots { ranks } => {
             let text = different_roots(profile, &ranks, &set);
-            Cause { kind: CauseKind::DifferentRoots, ranks: members(&ranks), others: RankSet::default(), text }
+            Cause { kind, ranks: members(&ranks), others: RankSet::default(), text }
         }
         analyse::Cause::WaitedFor { rank, others } => {
             let verb = if others.len() == 1 { "waits" } else { "wait" };
@@ -197,10 +206,10 @@ fn told(report: &Report, profile: &Profile) -> Vec<Cause> {
                     let _ = write!(text, "\n  {}", told_of(report, profile, wait));
                 }
             }
-            Cause { kind: CauseKind::WaitedFor, ranks, others: waiting_ranks, text }
+            Cause { kind, ranks, others: waiting_ranks, text }
         }
     };
-    causes(profile, &waiting).into_iter().map(words).collect()
+    causes(profile, &waiting).into_iter().map(|cause| words((kind_of(&cause), cause))).collect()
 }
 
 fn wait_of(waiting: &Waiting, rank: usize) -> Option<&Wait> {

@@ -103,7 +103,7 @@ fn findings() -> Vec<Finding> {
     let partner = Some(PartnerAtPlace { rank: 0, percent: 1.0, is_destination: true });
     let at = RankAtPlace { rank: None, calls: 1, time_ns: 1, percent: 1.0, partner };
     let kinds = [
-        Found::Deadlock { circles: Vec::new() },
+        Found::Deadlock { circles: Vec::new(), knots: Vec::new() },
         Found::DifferentRoots { ranks: Vec::new(), function: "MPI_Bcast" },
         Found::WaitedFor { rank: None, ranks: 1, for_ns: 1, does: Doing::Call { call: Box::new(call.clone()) } },
         Found::Aborted { rank: None, code: None, site: None },

@@ -92,11 +92,12 @@ fn stuck(profile: &Profile) -> Vec<Finding> {
     let waiting = waiting(profile);
     let number = |place: &usize| profile.ranks.get(*place).and_then(|rank| rank.rank);
     let numbers = |places: &[usize]| -> Vec<Option<u32>> { places.iter().map(number).collect() };
-    let mut circles = Vec::new();
+    let (mut circles, mut knots) = (Vec::new(), Vec::new());
     let mut others = Vec::new();
     for cause in causes(profile, &waiting) {
         match cause {
             Cause::Circle { ranks, .. } => circles.push(numbers(&ranks)),
+            Cause::Knot { ranks, .. } => knots.push(numbers(&ranks)),
             Cause::Roots { ranks } => {
                 let call = ranks.first().and_then(|rank| longest(profile.ranks.get(*rank)?));
                 let function = call.map_or("a collective call", |call| call.function);
@@ -113,8 +114,9 @@ fn stuck(profile: &Profile) -> Vec<Finding> {
             }
         }
     }
-    let circles = (!circles.is_empty()).then_some(Found::Deadlock { circles });
-    circles.into_iter().chain(others.into_iter().take(PLACES)).map(without_cost).collect()
+    let deadlock = !circles.is_empty() || !knots.is_empty();
+    let deadlock = deadlock.then_some(Found::Deadlock { circles, knots });
+    deadlock.into_iter().chain(others.into_iter().take(PLACES)).map(without_cost).collect()
 }
 
 fn does(rank: &RankProfile) -> Doing {

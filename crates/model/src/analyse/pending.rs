@@ -1,7 +1,7 @@
 //! Operations under way of one rank.
 
 use mpiprobe_common::{
-    Amount, FoundOperation, FoundPeer, FoundProgress, FoundRequest, FoundTag, Layout, Request,
+    Amount, FoundOperation, FoundPeer, FoundProgress, FoundRequest, FoundTag, Request,
     request::{certainty, state},
 };
 use mpiprobe_observe::{AwaitedRequest, CommunicatorSnapshot, PendingRequest, ProcessSnapshot, SHARED};
@@ -85,7 +85,10 @@ fn row(pending: &PendingRequest, now_ns: u64, site: Option<String>) -> PendingRo
 /// A row of a request that the library alone tells of. Its function is the plainest that makes such requests.
 fn of_library(tables: &ProcessSnapshot, found: &FoundRequest, age_ns: u64) -> PendingRow {
     let layout = &tables.layout;
-    let communicator = found.communicator.and_then(|handle| communicator(tables, layout.handle(handle)));
+    let handle = found.communicator.map(|handle| layout.handle(handle));
+    let communicator = handle.and_then(|handle| communicator(tables, handle));
+    // Of the world it is known without any call over it that was seen.
+    let is_world = handle.is_some_and(|handle| handle != 0 && handle == layout.constants.comm_world);
     let function = match found.operation {
         FoundOperation::Send => "MPI_Isend",
         FoundOperation::Receive => "MPI_Irecv",
@@ -95,7 +98,8 @@ fn of_library(tables: &ProcessSnapshot, found: &FoundRequest, age_ns: u64) -> Pe
     let (partner, peer) = match found.peer {
         _ if !is_message => (Partner::Nobody, None),
         FoundPeer::Any => (Partner::AnySource, None),
-        FoundPeer::Rank(rank) => match world_rank(communicator, layout, rank) {
+        FoundPeer::Rank(rank) if is_world => (Partner::Rank, Some(rank)),
+        FoundPeer::Rank(rank) => match communicator.and_then(|known| world_rank(known, rank)) {
             Some(world) => (Partner::Rank, Some(world)),
             None => (Partner::Unknown, None),
         },
@@ -129,11 +133,7 @@ fn communicator(tables: &ProcessSnapshot, handle: u64) -> Option<&CommunicatorSn
 }
 
 /// Rank in `MPI_COMM_WORLD` of a rank that a message over a communicator means.
-fn world_rank(communicator: Option<&CommunicatorSnapshot>, layout: &Layout, rank: u32) -> Option<u32> {
-    let known = communicator?;
-    if known.facts.key.handle == layout.constants.comm_world {
-        return Some(rank).filter(|rank| *rank < known.facts.size);
-    }
+fn world_rank(known: &CommunicatorSnapshot, rank: u32) -> Option<u32> {
     let members = known.members.as_ref()?;
     let side = if known.facts.is_inter == 0 { &members.own } else { &members.remote };
     side.get(usize::try_from(rank).ok()?).copied().flatten()
@@ -145,4 +145,41 @@ fn has(request: &Request, bit: u64) -> bool {
 
 fn known(amount: Amount) -> Option<u64> {
     matches!(amount.certainty, certainty::KNOWN | certainty::AT_MOST).then_some(amount.bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use mpiprobe_common::{
+        Layout,
+        layout::{Constants, MPICH},
+    };
+    use mpiprobe_observe::AwaitedRequests;
+
+    use super::*;
+
+    #[test]
+    fn who_is_meant_in_the_world_is_known_without_a_call_over_it() {
+        const WORLD: u64 = 0x4400_0000;
+        let row = |communicator: u64| {
+            let found = FoundRequest {
+                operation: FoundOperation::Receive,
+                progress: FoundProgress::Active,
+                is_persistent: false,
+                communicator: Some(communicator),
+                peer: FoundPeer::Rank(2),
+                tag: FoundTag::Tag(1),
+                bytes: Some(4),
+            };
+            let requests = vec![AwaitedRequest { handle: 9, found: Some(found) }];
+            let constants = Constants { comm_world: WORLD, ..MPICH.constants };
+            let layout = Layout { constants, ..Layout::default() };
+            let awaited = vec![AwaitedRequests { tid: 7, requests }];
+            let tables = ProcessSnapshot { layout, awaited, ..ProcessSnapshot::empty(0) };
+            rows(&tables, 0, &mut |_| None).remove(0)
+        };
+        let of_world = row(WORLD);
+        assert_eq!((of_world.partner, of_world.peer, of_world.awaited_by), (Partner::Rank, Some(2), Some(7)));
+        let of_another = row(WORLD + 1);
+        assert_eq!((of_another.partner, of_another.peer), (Partner::Unknown, None));
+    }
 }

@@ -43,4 +43,4 @@ pub use threads::share_of_life;
 pub use units::UNKNOWN;
 pub use unmatched::{other_end, posted_by};
 pub use wait_states::{wait_causes, wait_place, wait_sentence, wait_states, waiting_thread};
-pub use waiting::{call as waiting_in, chain, circle, waited_requests, waits_for};
+pub use waiting::{call as waiting_in, chain, circle, knot, waited_requests, waits_for};

@@ -26,6 +26,12 @@ pub fn circle(profile: &Profile, circle: &[usize]) -> String {
     shortened(round.map(|&rank| number(profile, rank)).collect(), " → ", 2 * NAMED)
 }
 
+/// "0, 1, 2: each waits for another one of them"
+pub fn knot(profile: &Profile, knot: &[usize]) -> String {
+    let ranks = shortened(knot.iter().map(|&rank| number(profile, rank)).collect(), ", ", 2 * NAMED);
+    format!("{ranks}: each waits for another one of them")
+}
+
 /// What a rank waits for: "a message from 3", "1, 4 to call MPI_Barrier".
 pub fn waits_for(profile: &Profile, wait: &Wait) -> String {
     let ranks = shortened(wait.on.iter().map(|&rank| number(profile, rank)).collect(), ", ", NAMED);
@@ -135,15 +141,19 @@ pub(super) fn shortened(names: Vec<String>, between: &str, most: usize) -> Strin
     text
 }
 
-/// All circles, one on a line each.
+/// All circles and knots, one on a line each.
 pub(super) fn circles(profile: &Profile, waiting: &Waiting) -> String {
     let mut text = String::new();
     for ranks in waiting.circles.iter().take(NAMED) {
         let round = circle(profile, ranks);
         let _ = writeln!(text, "DEADLOCK: each of these ranks waits for the next one: {round}");
     }
-    if waiting.circles.len() > NAMED {
-        let _ = writeln!(text, "and {} more", waiting.circles.len() - NAMED);
+    for ranks in waiting.knots.iter().take(NAMED) {
+        let _ = writeln!(text, "DEADLOCK: {}", knot(profile, ranks));
+    }
+    let more = waiting.circles.len().saturating_sub(NAMED) + waiting.knots.len().saturating_sub(NAMED);
+    if more > 0 {
+        let _ = writeln!(text, "and {more} more");
     }
     text
 }

@@ -7,7 +7,7 @@ use mpiprobe_model::{
     analyse::{RankId, Wait, WaitChange, Waited, wait_id, waiting},
 };
 use mpiprobe_report::present::{
-    chain, circle, units::count, wait_causes, wait_place, waiting_in, waiting_thread, waits_for, what,
+    chain, circle, knot, units::count, wait_causes, wait_place, waiting_in, waiting_thread, waits_for, what,
 };
 
 use super::{
@@ -46,13 +46,17 @@ pub(super) fn grid(data: &TableData<'_>) -> Grid {
     let mut seen = HashSet::new();
     let of_ranks: Vec<&Wait> = waiting.waits.iter().filter(|wait| seen.insert(wait.rank)).collect();
     let mut title = format!("{} ranks have waited for longer than 100 ms", of_ranks.len());
-    if let Some(first) = waiting.circles.first() {
-        let round = circle(all.profile, first);
-        let more = waiting.circles.len() - 1;
-        let more = if more > 0 { format!(", and {more} more such circles") } else { String::new() };
-        title = format!("DEADLOCK: {round}{more}; {title}");
+    let circles = waiting.circles.iter().map(|ranks| circle(all.profile, ranks));
+    let mut deadlocks = circles.chain(waiting.knots.iter().map(|ranks| knot(all.profile, ranks)));
+    if let Some(first) = deadlocks.next() {
+        let more = match deadlocks.count() {
+            0 => String::new(),
+            more => format!(", and {more} more"),
+        };
+        title = format!("DEADLOCK: {first}{more}; {title}");
     }
-    let mut rows: Vec<Row> = of_ranks.into_iter().filter_map(|wait| row(all, wait)).filter(is_kept).collect();
+    let mut rows: Vec<Row> =
+        of_ranks.into_iter().filter_map(|wait| row(all, waiting.circles.len(), wait)).filter(is_kept).collect();
     if let (Some(states), Some(change)) = (&all.profile.wait_states, &all.change.waits) {
         for row in &mut rows {
             // "now" and its circle, then how often.
@@ -129,15 +133,23 @@ fn of_all(states: &WaitStates, row: &WaitRow, waited: Waited, ids: &HashMap<u32,
     })
 }
 
-fn row(data: &TableData<'_>, wait: &Wait) -> Option<Row> {
+/// `circles`: how many there are.
+fn row(data: &TableData<'_>, circles: usize, wait: &Wait) -> Option<Row> {
     let profile = data.profile;
     let (rank, id) = (profile.ranks.get(wait.rank)?, *data.ids.get(wait.rank)?);
     let call = waiting_in(profile, wait)?;
     let tone = if wait.circle.is_some() { Tone::Alarm } else { Tone::Plain };
-    // The largest first: circles in their order, before everybody else.
-    let in_circle = wait
-        .circle
-        .map_or_else(|| Cell::unknown(""), |number| Cell::number(-(number as f64), format!("circle {}", number + 1)));
+    // The largest first: circles and knots in their order, before everybody else.
+    let in_circle = wait.circle.map_or_else(
+        || Cell::unknown(""),
+        |place| {
+            let name = match place.checked_sub(circles) {
+                None => format!("circle {}", place + 1),
+                Some(knot) => format!("knot {}", knot + 1),
+            };
+            Cell::number(-(place as f64), name)
+        },
+    );
     Some(Row {
         id: RowId::Rank(id),
         cells: vec![

@@ -12,6 +12,8 @@ use crate::Profile;
 pub enum Cause {
     /// Each of `ranks` waits for the next one, the last for the first, and `others` for them.
     Circle { ranks: Vec<usize>, others: Vec<usize> },
+    /// Each of `ranks` waits for another one of them, of some it is not known for which, and `others` for them.
+    Knot { ranks: Vec<usize>, others: Vec<usize> },
     /// All members of a communicator are in the same collective call, and mean different roots.
     Roots { ranks: Vec<usize> },
     /// `others` wait for `rank`, some of them for each other; and it does not certainly wait for anybody itself.
@@ -47,12 +49,13 @@ pub fn causes(profile: &Profile, waiting: &Waiting) -> Vec<Cause> {
         found.into_iter().filter(|rank| !of.contains(rank)).collect()
     };
     let circles = waiting.circles.iter().map(|ranks| Cause::Circle { ranks: ranks.clone(), others: others(ranks) });
+    let knots = waiting.knots.iter().map(|ranks| Cause::Knot { ranks: ranks.clone(), others: others(ranks) });
     let roots = graph.world.different_roots().into_iter().map(|ranks| Cause::Roots { ranks });
     let ends = waiters.keys().filter(|rank| !firm.contains_key(rank));
     let mut ends: Vec<(usize, Vec<usize>)> = ends.map(|&rank| (rank, others(&[rank]))).collect();
     ends.sort_by_key(|(rank, others)| (std::cmp::Reverse(others.len()), *rank));
     let ends = ends.into_iter().map(|(rank, others)| Cause::WaitedFor { rank, others });
-    circles.chain(roots).chain(ends).collect()
+    circles.chain(knots).chain(roots).chain(ends).collect()
 }
 
 #[cfg(test)]
@@ -112,7 +115,7 @@ mod tests {
         // One of them may have given its part and gone on.
         let profile = job(3, vec![(0, rooted("MPI_Reduce", 0)), (1, receive(0, 1)), (2, receive(0, 2))]);
         assert_eq!(waiting(&profile).waits[0].certainty, Certainty::OneOf);
-        assert_eq!(told(&profile), [Cause::Circle { ranks: vec![0, 1], others: vec![2] }]);
+        assert_eq!(told(&profile), [Cause::Knot { ranks: vec![0, 1, 2], others: Vec::new() }]);
         // Rank 2 computes, and may be the one.
         let profile = job(3, vec![(0, rooted("MPI_Reduce", 0)), (1, receive(0, 1))]);
         assert_eq!(told(&profile), [Cause::WaitedFor { rank: 0, others: vec![1] }]);

@@ -1,10 +1,13 @@
 //! Who waits for whom.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::{
+    collections::{HashMap, HashSet},
+    mem::{Discriminant, discriminant},
+};
 
 use super::{
     calls::{self, CIRCLE_NS},
-    circles::circles,
+    circles::Edges,
     held::Held,
     needs::{Need, Wait, Waits},
     world::World,
@@ -21,15 +24,14 @@ pub struct Waiting {
     pub waits: Vec<Wait>,
     /// Indices of the profile's ranks, each waiting for the next one, the last for the first.
     pub circles: Vec<Vec<usize>>,
+    /// Of these, each waits for another one of them, and of some it is not known for which; smallest first.
+    pub knots: Vec<Vec<usize>>,
 }
 
 /// The ranks of a profile that have been in their calls for a while; of a job that is over, that had been when they were ended.
 pub fn waiting(profile: &Profile) -> Waiting {
     Graph::of(profile).waiting()
 }
-
-/// From ranks to ranks, or to points where ranks meet.
-type Edges = Vec<(usize, usize)>;
 
 /// All waits, and what follows from them.
 pub(super) struct Graph<'a> {
@@ -65,10 +67,10 @@ impl<'a> Graph<'a> {
     }
 
     fn waiting(mut self) -> Waiting {
-        let (firm, others) = self.edges_of_circles();
-        let circles = circles(self.world.profile.ranks.len(), &firm, &others);
+        let (circles, knots) = self.edges().circles(self.world.profile.ranks.len());
         let member: HashMap<usize, usize> = circles
             .iter()
+            .chain(&knots)
             .enumerate()
             .flat_map(|(number, circle)| circle.iter().map(move |&rank| (rank, number)))
             .collect();
@@ -82,7 +84,7 @@ impl<'a> Graph<'a> {
             wait.circle = member.get(&wait.rank).copied();
             wait.chain = chain(wait.rank, &next);
         }
-        Waiting { waits: self.waits, circles }
+        Waiting { waits: self.waits, circles, knots }
     }
 
     /// Whether a rank cannot go on, whatever those do that can.
@@ -101,38 +103,36 @@ impl<'a> Graph<'a> {
         firm.flat_map(|need| need.ranks().iter().copied()).filter(|rank| *rank != wait.rank)
     }
 
-    /// Among those who cannot go on: for whom each certainly waits, and for whom perhaps, which makes no difference. Many ranks may
-    /// wait for the same many others: they meet at a point of their own.
-    fn edges_of_circles(&self) -> (Edges, Edges) {
+    /// Among those who cannot go on, who waits for whom. Many ranks may wait for the same many others: they meet at a point of their own.
+    fn edges(&self) -> Edges {
         let number = self.world.profile.ranks.len();
-        let mut points: BTreeMap<&[usize], usize> = BTreeMap::new();
-        let (mut firm, mut perhaps) = (Edges::new(), Edges::new());
+        let mut points: HashMap<(&[usize], Discriminant<Need>), usize> = HashMap::new();
+        let mut found = Edges::default();
         let needs = self.waits.iter().flat_map(|wait| wait.needs.iter().map(|need| (wait.rank, need)));
         let waits_alike: HashSet<(usize, *const usize)> =
-            needs.filter(|(_, need)| need.is_one_of()).map(|(rank, need)| (rank, need.ranks().as_ptr())).collect();
+            needs.filter(|(_, need)| need.is_of_one()).map(|(rank, need)| (rank, need.ranks().as_ptr())).collect();
         for wait in self.waits.iter().filter(|wait| self.is_held(wait.rank)) {
             for need in wait.needs.iter().filter(|need| self.held.has_need(need)) {
                 let ranks: &[usize] = need.ranks();
-                let edges = if need.is_one_of() { &mut perhaps } else { &mut firm };
+                let edges = found.of(need);
                 let others = || ranks.iter().copied().filter(|rank| self.is_held(*rank));
-                // Where it is itself among them, one of the others stands for all: none of them goes on. It had better be one that
-                // does not wait for the same, and has done its part perhaps.
-                if ranks.len() == 1 || ranks.contains(&wait.rank) {
+                // Where it is itself among those of whom any would do, one of the others stands for all: none of them goes on. It had
+                // better be one that does not wait for the same, and has done its part perhaps.
+                if ranks.len() == 1 || ranks.contains(&wait.rank) && !matches!(need, Need::OneOf(_)) {
                     let live = || others().filter(|rank| *rank != wait.rank && self.threads.contains_key(rank));
                     let other = live().find(|rank| !waits_alike.contains(&(*rank, ranks.as_ptr())));
                     edges.extend(other.or_else(|| live().next()).map(|to| (wait.rank, to)));
                     continue;
                 }
                 let next = number + points.len();
-                let point = *points.entry(ranks).or_insert_with(|| {
+                let point = *points.entry((ranks, discriminant(need))).or_insert_with(|| {
                     edges.extend(others().map(|to| (next, to)));
                     next
                 });
-                let edges = if need.is_one_of() { &mut perhaps } else { &mut firm };
                 edges.push((wait.rank, point));
             }
         }
-        (firm, perhaps)
+        found
     }
 }
 

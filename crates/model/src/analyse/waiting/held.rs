@@ -43,7 +43,7 @@ impl Held {
                 *held = true;
             }
             for need in &wait.needs {
-                let (ranks, is_one_of) = (need.ranks(), matches!(need, Need::OneOf(_)));
+                let (ranks, is_one_of) = (need.ranks(), need.is_of_one());
                 let key = (ranks.as_ptr(), ranks.len(), is_one_of);
                 let set = *known.entry(key).or_insert_with(|| {
                     sets.push(Set { ranks, is_one_of, left: ranks.len(), is_free: false, waits: Vec::new() });
@@ -105,7 +105,7 @@ impl Held {
     pub(super) fn has_need(&self, need: &Need) -> bool {
         match need {
             Need::All(ranks) => ranks.iter().any(|rank| self.contains(*rank)),
-            Need::OneOf(ranks) => ranks.iter().all(|rank| self.contains(*rank)),
+            Need::Any(ranks) | Need::OneOf(ranks) => ranks.iter().all(|rank| self.contains(*rank)),
         }
     }
 }

@@ -39,7 +39,7 @@ pub enum Why {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Certainty {
     Certain,
-    /// Before one of them has, but it is not known which.
+    /// Before one of them has: any, or one of which it is not known who that is.
     OneOf,
     Possible,
 }
@@ -49,7 +49,9 @@ pub enum Certainty {
 pub enum Need {
     /// Each of them has its part in it.
     All(Arc<[usize]>),
-    /// One of them, whichever that is; the rank itself may be among them, which it is not in the end.
+    /// One of them, whoever comes first; the rank itself may be among them, which it is not in the end.
+    Any(Arc<[usize]>),
+    /// The same, and it is a certain one, of whom nobody knows who that is.
     OneOf(Arc<[usize]>),
 }
 
@@ -69,7 +71,7 @@ pub struct Wait {
     pub needs: Vec<Need>,
     /// From the first of those on, who waits for whom, as far as that goes; ends before somebody comes a second time.
     pub chain: Vec<usize>,
-    /// The circle that it is part of, as an index.
+    /// The circle or knot that it is part of, as an index: circles come first.
     pub circle: Option<usize>,
 }
 
@@ -96,6 +98,16 @@ enum Met {
 impl Waits {
     fn unknown(why: Why) -> Self {
         Self { why, on: Arc::default(), certainty: Certainty::Possible, needs: Vec::new() }
+    }
+
+    /// Any of them ends the wait.
+    fn any(why: Why, on: Arc<[usize]>) -> Self {
+        let waits = Self::one_of(why, on);
+        let needs = waits.needs.into_iter().map(|need| match need {
+            Need::OneOf(ranks) => Need::Any(ranks),
+            need => need,
+        });
+        Self { needs: needs.collect(), ..waits }
     }
 
     /// Nobody is certain to be waited for.
@@ -272,7 +284,10 @@ fn of_requests<'a>(
         return Waits::possible(Why::Requests, named);
     }
     let any: Vec<usize> = ends.iter().filter_map(Met::ranks).flat_map(|ranks| ranks.iter().copied()).collect();
-    Waits::one_of(Why::Requests, distinct(&any))
+    if waits_for_all {
+        return Waits::one_of(Why::Requests, distinct(&any));
+    }
+    Waits::any(Why::Requests, distinct(&any))
 }
 
 /// What requests wait for that name nobody.
@@ -324,7 +339,7 @@ fn met<'a>(
             return Met::Yes;
         }
         let over = over.filter(|over| world.is_whole(*over));
-        return over.map_or(Met::Unknown, |over| Met::No(Need::OneOf(world.members(over))));
+        return over.map_or(Met::Unknown, |over| Met::No(Need::Any(world.members(over))));
     };
     // Messages to oneself are a matter of one's own requests and threads.
     let Some(place) = world.index(rank, peer).filter(|place| *place != index) else { return Met::Unknown };
@@ -340,12 +355,13 @@ fn distinct(ranks: &[usize]) -> Arc<[usize]> {
 
 impl Need {
     pub(super) fn ranks(&self) -> &Arc<[usize]> {
-        let (Self::All(ranks) | Self::OneOf(ranks)) = self;
+        let (Self::All(ranks) | Self::Any(ranks) | Self::OneOf(ranks)) = self;
         ranks
     }
 
-    pub(super) const fn is_one_of(&self) -> bool {
-        matches!(self, Self::OneOf(_))
+    /// Whether what one of them does is enough.
+    pub(super) const fn is_of_one(&self) -> bool {
+        matches!(self, Self::Any(_) | Self::OneOf(_))
     }
 
     fn each(&self) -> Option<&Arc<[usize]>> {

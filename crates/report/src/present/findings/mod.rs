@@ -64,7 +64,7 @@ fn kind(what: &Found) -> (&'static str, &'static str, &'static str) {
     match what {
         Found::Deadlock { .. } => (
             "deadlock",
-            "Each of these ranks waits for the next one, the last for the first: none of them can go on.",
+            "Each of these ranks waits for the next one, the last for the first, or for another one of them: none can go on.",
             "Change the order of sends and receives in one of them, or use MPI_Sendrecv, or nonblocking calls.",
         ),
         Found::DifferentRoots { .. } => (
@@ -137,11 +137,18 @@ fn kind(what: &Found) -> (&'static str, &'static str, &'static str) {
 
 fn found(what: &Found) -> String {
     match what {
-        Found::Deadlock { circles } => {
-            let first = circles.first().map(|circle| round(circle)).unwrap_or_default();
-            match circles.len() {
+        Found::Deadlock { circles, knots } => {
+            let first = match (circles.first(), knots.first()) {
+                (Some(circle), _) => round(circle),
+                (None, knot) => {
+                    let ranks = knot.into_iter().flatten().map(|&rank| or_unknown(rank)).collect();
+                    format!("ranks {} wait for each other", shortened(ranks, ", ", NAMED))
+                }
+            };
+            match circles.len() + knots.len() {
                 0 | 1 => first,
-                number => format!("{first}, and {} more such circles", number - 1),
+                2 => format!("{first}, and another one"),
+                number => format!("{first}, and {} more", number - 1),
             }
         }
         Found::DifferentRoots { ranks, function } => {

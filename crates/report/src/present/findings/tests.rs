@@ -148,7 +148,7 @@ fn deadlock() {
     let one = with(job(4), |profile| circle(0, profile));
     assert_eq!(found(&one, "deadlock").unwrap(), "0 → 1 → 0");
     let two = with(one, |profile| circle(2, profile));
-    assert_eq!(found(&two, "deadlock").unwrap(), "0 → 1 → 0, and 1 more such circles");
+    assert_eq!(found(&two, "deadlock").unwrap(), "0 → 1 → 0, and another one");
     let chain = with(job(4), |profile| profile.ranks[0].open_calls.push(receive(1, 1)));
     assert_eq!(found(&chain, "deadlock"), None);
 }

@@ -50,7 +50,7 @@ pub fn build(request: &Request) -> Result<PathBuf, BuildError> {
 fn without_dwarf(object: &[u8]) -> Result<Vec<u8>, object::build::Error> {
     let is_dwarf = |name: &[u8]| [".debug_", ".rel.debug_"].iter().any(|prefix| name.starts_with(prefix.as_bytes()));
     let mut builder = Builder::read(object)?;
-    for section in builder.sections.iter_mut() {
+    for section in &mut builder.sections {
         section.delete = is_dwarf(&section.name);
     }
     builder.delete_orphans();

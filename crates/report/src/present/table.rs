@@ -44,7 +44,7 @@ impl TextOptions {
 pub(crate) struct Column {
     heading: &'static str,
     alignment: CellAlignment,
-    /// How soon it is left out for want of width: 0 is never.
+    /// How soon it is left out for want of width: those of 0 only where nothing else helps.
     spare: u8,
 }
 
@@ -79,6 +79,8 @@ const GAP: usize = 2;
 /// Columns are left out before a text is shortened to less, and no text is shortened to less than that.
 const READABLE: usize = 28;
 const SHORTEST: usize = 16;
+/// Columns that are never left out: what it is, and how much.
+const KEPT: usize = 3;
 
 /// Lays out rows; a row may be shorter than the headings. What there is no room for is left out, and said.
 pub(crate) fn table(options: &TextOptions, columns: &[Column], rows: impl IntoIterator<Item = Vec<String>>) -> String {
@@ -99,8 +101,7 @@ pub(crate) fn table(options: &TextOptions, columns: &[Column], rows: impl IntoIt
     let text = table.to_string();
     let mut text = text.lines().map(str::trim_end).fold(String::new(), |all, line| all + line + "\n");
     if !left_out.is_empty() {
-        // Writing to a String cannot fail.
-        let _ = writeln!(text, " (no room for {})", left_out.join(", "));
+        text.push_str(&paragraph(options, 1, &format!("(no room for {})", left_out.join(", "))));
     }
     text
 }
@@ -130,7 +131,11 @@ fn leave_out(columns: &[Column], shown: &mut Vec<usize>, widths: &[usize], width
     };
     let spare = |place: usize| columns.get(place).map_or(0, |column| column.spare);
     while shown.iter().map(|&place| least(place) + GAP).sum::<usize>() > width + 1 {
-        let Some(most) = shown.iter().map(|&place| spare(place)).max().filter(|spare| *spare > 0) else { break };
+        let Some(most) = shown.iter().map(|&place| spare(place)).max() else { break };
+        // Those that everybody wants go last, and the first ones stay.
+        if most == 0 && shown.len() <= KEPT {
+            break;
+        }
         let Some(at) = shown.iter().rposition(|&place| spare(place) == most) else { break };
         let place = shown.remove(at);
         left_out.extend(columns.get(place).map(|column| column.heading));
@@ -236,10 +241,19 @@ mod tests {
 
     #[test]
     fn no_line_is_wider_than_what_shows_it() {
-        for width in 36..80 {
+        for width in 34..80 {
             let text = shown(Some(width));
             assert!(text.lines().all(|line| line.width() <= width), "{width}:\n{text}");
         }
+    }
+
+    #[test]
+    fn where_nothing_else_helps_what_everybody_wants_is_left_out_too() {
+        let columns = [left("function"), right("calls"), right("time"), right("mean"), right("max")];
+        let row = ["MPI_Send", "7", "1.00 s", "143 ms", "500 ms"].map(ToOwned::to_owned).to_vec();
+        let options = TextOptions { width: Some(32), ..TextOptions::default() };
+        let expected = " function  calls    time    mean\n MPI_Send      7  1.00 s  143 ms\n (no room for max)\n";
+        assert_eq!(table(&options, &columns, [row]), expected);
     }
 
     #[test]

@@ -14,7 +14,7 @@ mod slices;
 pub mod timeline;
 mod waits;
 
-pub use clock::{Clocks, Correction};
+pub use clock::{Clocks, Correction, estimate};
 pub use live::{Inside, Live};
 pub use loose::LooseEnds;
 pub use matching::{

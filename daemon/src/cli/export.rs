@@ -18,12 +18,12 @@ use mpiprobe_export::{
 use mpiprobe_model::filter::Filter;
 use mpiprobe_replay::{Clocks, threads};
 use mpiprobe_report::present::{Output, OutputError, Progress, say, units};
-use mpiprobe_trace::{LocationId, Trace, store};
+use mpiprobe_trace::{LocationId, ReadError, Trace, store};
 use thiserror::Error;
 
 use super::{
     output::{FileMode, filter},
-    traces::TraceArguments,
+    traces::{TraceArguments, compared},
 };
 use crate::session::{Outcome, ProfileTo, WriteError, create_file};
 
@@ -61,6 +61,8 @@ pub enum ExportFailure {
     #[error(transparent)]
     Open(#[from] store::OpenError),
     #[error(transparent)]
+    Read(#[from] ReadError),
+    #[error(transparent)]
     Write(#[from] WriteError),
     #[error(transparent)]
     Export(#[from] ExportError),
@@ -93,11 +95,10 @@ pub(super) fn export(asked: &Export) -> Result<Outcome, ExportFailure> {
     let trace = asked.trace.selected(&files);
     let shown: Vec<LocationId> = trace.locations().collect();
     let has = |location: LocationId| shown.binary_search(&location).is_ok();
-    let clocks = Clocks::same();
+    let clocks = compared(&files)?;
     let selection = Selection {
         clocks: &clocks,
-        clocks_within_ns: None,
-        span: asked.trace.span(trace.span().from_ns),
+        span: asked.trace.span(clocks.span(&trace).from_ns),
         has: &has,
         filter: asked.filter.as_ref(),
         threads: threads(),
@@ -108,6 +109,7 @@ pub(super) fn export(asked: &Export) -> Result<Outcome, ExportFailure> {
         let progress = Progress::new("exporting", steps);
         write(format, Path::new(to), &trace, &selection, asked, &|events| progress.advance(events))?
     };
+    tell_clocks(&clocks, to);
     Ok(tell(&exported, to, &trace, asked))
 }
 
@@ -152,9 +154,9 @@ fn write_tables(
     let exported = mpiprobe_export::parquet::write_calls(trace, selection, &mut calls, progress)?;
     calls.flush().map_err(ExportError::from)?;
     let mut messages = io::BufWriter::new(directory.file("messages.parquet")?);
-    let messages_written = mpiprobe_export::parquet::write_messages(trace, selection, &mut messages, progress)?;
+    let written = mpiprobe_export::parquet::write_messages(trace, selection, &mut messages, progress)?;
     messages.flush().map_err(ExportError::from)?;
-    Ok(Exported { messages: messages_written, ..exported })
+    Ok(Exported { messages: written.messages, between_clocks: written.between_clocks, ..exported })
 }
 
 #[cfg(not(feature = "parquet"))]
@@ -243,6 +245,16 @@ impl Archive for Directory {
     }
 }
 
+/// Says what was done to times of other nodes.
+fn tell_clocks(clocks: &Clocks, to: &str) {
+    if let Some(within_ns) = clocks.worst_within_ns()
+        && to != "-"
+    {
+        let within = units::ns(within_ns);
+        say(format_args!("times are by the clock of the first node; those of different nodes are true to ± {within}"));
+    }
+}
+
 /// Says what was written, and what was not.
 fn tell(exported: &Exported, to: &str, trace: &dyn Trace, asked: &Export) -> Outcome {
     let count = units::count;
@@ -261,12 +273,14 @@ fn tell(exported: &Exported, to: &str, trace: &dyn Trace, asked: &Export) -> Out
             exported.loose_ends,
             "sends, receives and collective calls have no other end in it, and were left out as such",
         ),
+        (exported.between_clocks, "messages were left out: nothing compares the clocks of their nodes"),
         (exported.damaged, "parts of the trace are damaged"),
         (lost, "calls are missing in the trace"),
     ];
     for (number, what) in notes.into_iter().filter(|&(number, _)| number > 0) {
         say(format_args!("{} {what}", count(number)));
     }
-    let is_whole = exported.damaged == 0 && lost == 0 && (is_part || exported.loose_ends == 0);
+    let is_whole =
+        exported.damaged == 0 && exported.between_clocks == 0 && lost == 0 && (is_part || exported.loose_ends == 0);
     if is_whole { Outcome::Complete } else { Outcome::Incomplete }
 }

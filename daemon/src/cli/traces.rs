@@ -9,8 +9,9 @@ use std::{
 
 use clap::Args;
 use mpiprobe_discover::open_regular;
-use mpiprobe_report::present::say;
-use mpiprobe_trace::{Definitions, ProcessId, Selected, Span, Trace, store, store::TraceFiles};
+use mpiprobe_replay::{Clocks, estimate, threads};
+use mpiprobe_report::present::{Progress, say};
+use mpiprobe_trace::{Definitions, ProcessId, ReadError, Selected, Span, Trace, store, store::TraceFiles};
 
 /// Which part of which trace is meant.
 #[derive(Args, Clone, Debug)]
@@ -66,6 +67,26 @@ impl TraceArguments {
         let at = |time: Duration| begin_ns.saturating_add(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX));
         Span { from_ns: self.from.map_or(0, at), until_ns: self.until.map_or(u64::MAX, at) }
     }
+}
+
+/// What is known of the clocks of a trace's nodes; says if they cannot be compared. Of one node nothing is read.
+pub(super) fn compared(trace: &dyn Trace) -> Result<Clocks, ReadError> {
+    let nodes = trace.definitions().nodes.len();
+    if nodes < 2 {
+        return Ok(Clocks::same());
+    }
+    let events = usize::try_from(trace.event_count()).unwrap_or(usize::MAX);
+    let clocks = {
+        let progress = Progress::new("comparing clocks", events);
+        estimate(trace, threads(), |events| progress.advance(events))?
+    };
+    if clocks.not_compared() > 0 {
+        say(format_args!(
+            "nothing compares the clocks of {} of {nodes} nodes with that of the first one: what is between them is not told",
+            clocks.not_compared()
+        ));
+    }
+    Ok(clocks)
 }
 
 /// Whether a file begins as a trace does.

@@ -28,6 +28,8 @@ pub struct Instance {
     pub is_blocking: bool,
     /// In the order of their ranks.
     pub members: Vec<Member>,
+    /// How much times of two of them may be off against each other; `None`: nothing bounds it.
+    pub within_ns: Option<u64>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -68,15 +70,27 @@ impl Instance {
         (last, calls().map(|call| call.return_ns).min().unwrap_or(u64::MAX))
     }
 
-    /// Whether everybody was in it at one moment, and nobody can have left before that.
+    /// Whether everybody was in it at one moment, and nobody can have left before that. Nothing speaks against it, as well as it is known what
+    /// time it was where.
     pub fn synchronises(&self) -> bool {
+        let (last_entry, first_return) = self.overlap();
+        self.needs_all() && self.within_ns.is_none_or(|within| last_entry < first_return.saturating_add(within))
+    }
+
+    /// Whether times alone tell that everybody was in it at one moment.
+    fn is_seen_to_synchronise(&self) -> bool {
+        let (last_entry, first_return) = self.overlap();
+        self.needs_all() && self.within_ns.is_some_and(|within| last_entry.saturating_add(within) < first_return)
+    }
+
+    /// Whether nobody can leave before everybody has come.
+    fn needs_all(&self) -> bool {
         let needs_all = match self.pattern {
             Pattern::Barrier => true,
             Pattern::AllToAll => self.members.iter().all(|member| member.sends && member.receives),
             _ => false,
         };
-        let (last_entry, first_return) = self.overlap();
-        needs_all && self.is_blocking && last_entry < first_return
+        needs_all && self.is_blocking
     }
 }
 
@@ -91,6 +105,7 @@ struct StreamState {
     stream: Stream,
     /// By rank.
     members: Vec<ProcessId>,
+    within_ns: Option<u64>,
     slots: HashMap<ProcessId, usize>,
     queues: Vec<VecDeque<Queued>>,
     /// Of how many members there is none.
@@ -307,6 +322,7 @@ impl StreamState {
             slots: members.iter().copied().zip(0..).collect(),
             queues: members.iter().map(|_| VecDeque::new()).collect(),
             empty: members.len(),
+            within_ns: known.within_ns(&members),
             members,
             unsure_since_ns: is_unsure.then_some(0),
             unfinished: HashMap::new(),
@@ -348,7 +364,7 @@ impl StreamState {
     /// Whether everybody was in it at one moment, which tells that these calls belong together.
     fn is_certain(&self, instance: &Instance) -> bool {
         let since = self.unsure_since_ns.unwrap_or(0);
-        instance.synchronises() && instance.members.iter().all(|member| member.call.entry_ns >= since)
+        instance.is_seen_to_synchronise() && instance.members.iter().all(|member| member.call.entry_ns >= since)
     }
 
     fn drop_earliest(&mut self, loose: &mut Loose) {
@@ -379,6 +395,7 @@ impl StreamState {
             kind,
             is_blocking: first.is_blocking,
             members: members.collect(),
+            within_ns: self.within_ns,
         }
     }
 }

@@ -323,3 +323,35 @@ fn clocks_of_the_world_are_a_beginning() {
     let error = worst_error(&found, 1, ((3 * day).cast_signed(), 0), (0, 0), HandMade::halo(4, 20).span());
     assert!(error <= within && within < 20_000, "{error}, {within}");
 }
+
+/// Who is attached to while the job runs has had messages on their way before. What clocks of the world say is enough to tell one collective
+/// from the next one, and that is enough for all the rest.
+#[test]
+fn what_was_under_way_before_is_told_from_what_comes_later() {
+    let shift = |node: u32, ns: u64| ns + u64::from(node) * 50_000_000_000_000;
+    let mut made = HandMade::halo(4, 30).over_nodes(|rank| rank / 2, shift);
+    for process in &mut made.definitions.processes {
+        process.began_before = true;
+    }
+    assert_eq!(estimate(&made, 1, |_| {}).unwrap().within_ns(NodeId(0), NodeId(1)), None);
+    for (node, wrong_ns) in [(0, 0), (1, 90_000)] {
+        let pair = mpiprobe_trace::ClockPair {
+            monotonic_ns: shift(node, 0),
+            realtime_ns: 1_700_000_000_000_000_000 + wrong_ns,
+            within_ns: 40,
+            max_error_ns: Some(100_000),
+        };
+        made.definitions.nodes[node as usize].clock.push(pair);
+    }
+    let found = estimate(&made, 1, |_| {}).unwrap();
+    let within = found.within_ns(NodeId(0), NodeId(1)).unwrap();
+    let offset = shift(1, 0).cast_signed();
+    let error = worst_error(&found, 1, (offset, 0), (0, 0), HandMade::halo(4, 30).span());
+    assert!(error <= within && within < 50_000, "{error}, {within}");
+    let states = analyse(&made, &found, Span::ALL, 1, |_| {}).unwrap();
+    // All but what comes before the first common call that is sure.
+    assert!(states.unmatched.matched_messages > 4 * 6 * 27, "{:?}", states.unmatched);
+    assert_eq!((states.clocks.violations, states.unmatched.contradictions), (0, 0));
+    let truly = pairs(&HandMade::halo(4, 30), &Clocks::same());
+    assert!(pairs(&made, &found).iter().all(|pair| truly.contains(pair)));
+}

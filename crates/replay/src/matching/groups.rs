@@ -112,6 +112,8 @@ struct StreamState {
     empty: usize,
     /// Until when it is not known how many there were.
     unsure_since_ns: Option<u64>,
+    /// Meanwhile, by member: when its call before the first one that waits had returned, if that is known.
+    before_ns: Vec<Option<u64>>,
     /// Collectives that do not block, and are not complete, by member and number.
     unfinished: HashMap<(usize, u64), Arc<Instance>>,
 }
@@ -321,6 +323,7 @@ impl StreamState {
             stream,
             slots: members.iter().copied().zip(0..).collect(),
             queues: members.iter().map(|_| VecDeque::new()).collect(),
+            before_ns: vec![None; members.len()],
             empty: members.len(),
             within_ns: known.within_ns(&members),
             members,
@@ -335,6 +338,7 @@ impl StreamState {
         self.unsure_since_ns = Some(self.unsure_since_ns.unwrap_or(0).max(at_ns));
         let left: usize = self.queues.iter().map(VecDeque::len).sum();
         self.queues.iter_mut().for_each(VecDeque::clear);
+        self.before_ns.fill(None);
         self.empty = self.queues.len();
         left as u64
     }
@@ -361,18 +365,28 @@ impl StreamState {
         Some((instance, queued))
     }
 
-    /// Whether everybody was in it at one moment, which tells that these calls belong together.
+    /// Whether everybody was in it at one moment, which tells that these calls belong together; or that nobody's call before can have been
+    /// at the time of anybody's, as well as it is known what time it was where.
     fn is_certain(&self, instance: &Instance) -> bool {
         let since = self.unsure_since_ns.unwrap_or(0);
-        instance.is_seen_to_synchronise() && instance.members.iter().all(|member| member.call.entry_ns >= since)
+        let entries = || instance.members.iter().map(|member| member.call.entry_ns);
+        let is_apart = || {
+            let before = self.before_ns.iter().copied().try_fold(0, |last, before| Some(before?.max(last)));
+            let before = before.zip(instance.within_ns).map(|(before, within): (u64, _)| before.saturating_add(within));
+            instance.synchronises() && before.zip(entries().min()).is_some_and(|(before, first)| before < first)
+        };
+        entries().all(|entry_ns| entry_ns >= since) && (instance.is_seen_to_synchronise() || is_apart())
     }
 
     fn drop_earliest(&mut self, loose: &mut Loose) {
         let returns = self.queues.iter().map(|queue| queue.front().map_or(u64::MAX, |one| one.joining.call.return_ns));
         let earliest = returns.enumerate().min_by_key(|&(_, return_ns)| return_ns);
-        if let Some(queue) = earliest.and_then(|(slot, _)| self.queues.get_mut(slot)) {
+        if let Some((slot, queue)) = earliest.and_then(|(slot, _)| Some((slot, self.queues.get_mut(slot)?))) {
             if let Some(queued) = queue.pop_front() {
                 loose.collective(&queued.joining.call);
+                if let Some(before_ns) = self.before_ns.get_mut(slot) {
+                    *before_ns = Some(queued.joining.call.return_ns);
+                }
             }
             self.empty += usize::from(queue.is_empty());
         }

@@ -32,7 +32,7 @@ use super::{
     schema::schema,
     sources::{OpenError, open_moments},
     terminal::{show, width, width_of},
-    traces::{compared, is_trace},
+    traces::{compared, is_trace, of_clocks},
     waits::{Waits, WaitsError, waits},
     words::{parse_hang, parse_observation, query_of, query_of_hang},
 };
@@ -527,10 +527,11 @@ async fn view_trace(asked: &View) -> Result<Exit, CommandError> {
         return Err(CommandError::NotOfTraces(option));
     }
     let files = TraceFiles::open(&asked.sources)?;
-    let (appearance, notes) = (asked.appearance.options(), files.notes().to_vec());
+    let (appearance, mut notes) = (asked.appearance.options(), files.notes().to_vec());
     let trace: Arc<dyn Recorded + Send + Sync> = Arc::new(files);
     let clocks = compared(trace.as_ref())?;
     let is_whole = notes.is_empty() && trace.definitions().missing_calls() == 0;
+    notes.extend(of_clocks(&clocks));
     if !asked.plain && mpiprobe_view::is_interactive() {
         mpiprobe_view::timeline(trace, clocks, &name, &notes, appearance).await?;
         return Ok(Exit::Complete);

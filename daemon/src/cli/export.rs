@@ -16,14 +16,14 @@ use mpiprobe_export::{
     perfetto,
 };
 use mpiprobe_model::filter::Filter;
-use mpiprobe_replay::{Clocks, threads};
+use mpiprobe_replay::threads;
 use mpiprobe_report::present::{Output, OutputError, Progress, say, units};
 use mpiprobe_trace::{LocationId, ReadError, Trace, store};
 use thiserror::Error;
 
 use super::{
     output::{FileMode, filter},
-    traces::{TraceArguments, compared},
+    traces::{TraceArguments, compared, of_clocks},
 };
 use crate::session::{Outcome, ProfileTo, WriteError, create_file};
 
@@ -96,6 +96,7 @@ pub(super) fn export(asked: &Export) -> Result<Outcome, ExportFailure> {
     let shown: Vec<LocationId> = trace.locations().collect();
     let has = |location: LocationId| shown.binary_search(&location).is_ok();
     let clocks = compared(&files)?;
+    of_clocks(&clocks).iter().for_each(say);
     let selection = Selection {
         clocks: &clocks,
         span: asked.trace.span(clocks.span(&trace).from_ns),
@@ -109,7 +110,6 @@ pub(super) fn export(asked: &Export) -> Result<Outcome, ExportFailure> {
         let progress = Progress::new("exporting", steps);
         write(format, Path::new(to), &trace, &selection, asked, &|events| progress.advance(events))?
     };
-    tell_clocks(&clocks, to);
     Ok(tell(&exported, to, &trace, asked))
 }
 
@@ -242,16 +242,6 @@ impl Archive for Directory {
     fn create(&self, file: ArchiveFile) -> io::Result<Box<dyn Write + '_>> {
         let file = create_new(&self.path.join(file.path()), self.mode)?;
         Ok(Box::new(io::BufWriter::new(file)))
-    }
-}
-
-/// Says what was done to times of other nodes.
-fn tell_clocks(clocks: &Clocks, to: &str) {
-    if let Some(within_ns) = clocks.worst_within_ns()
-        && to != "-"
-    {
-        let within = units::ns(within_ns);
-        say(format_args!("times are by the clock of the first node; those of different nodes are true to ± {within}"));
     }
 }
 

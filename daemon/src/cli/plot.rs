@@ -12,7 +12,7 @@ use thiserror::Error;
 use super::{
     output::FileMode,
     sources::{OpenError, SpanArguments, open_source},
-    traces::{compared, is_trace},
+    traces::{compared, is_trace, of_clocks},
 };
 use crate::session::{Outcome, ProfileTo, WriteError, create_file};
 
@@ -152,6 +152,7 @@ fn of_trace(asked: &Plot, options: &PlotOptions) -> Result<(String, bool), PlotF
     let trace = TraceFiles::open(&asked.sources)?;
     trace.notes().iter().for_each(say);
     let clocks = compared(&trace)?;
+    of_clocks(&clocks).iter().for_each(say);
     let begin_ns = clocks.span(&trace).from_ns;
     let at = |since: u64| begin_ns.saturating_add(since);
     let span = TraceSpan { from_ns: from.map_or(0, at), until_ns: until.map_or(u64::MAX, at) };

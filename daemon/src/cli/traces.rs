@@ -10,7 +10,7 @@ use std::{
 use clap::Args;
 use mpiprobe_discover::open_regular;
 use mpiprobe_replay::{Clocks, estimate, threads};
-use mpiprobe_report::present::{Progress, say};
+use mpiprobe_report::present::{Progress, say, units};
 use mpiprobe_trace::{Definitions, ProcessId, ReadError, Selected, Span, Trace, store, store::TraceFiles};
 
 /// Which part of which trace is meant.
@@ -69,24 +69,28 @@ impl TraceArguments {
     }
 }
 
-/// What is known of the clocks of a trace's nodes; says if they cannot be compared. Of one node nothing is read.
+/// What is known of the clocks of a trace's nodes. Of one node nothing is read.
 pub(super) fn compared(trace: &dyn Trace) -> Result<Clocks, ReadError> {
-    let nodes = trace.definitions().nodes.len();
-    if nodes < 2 {
+    if trace.definitions().nodes.len() < 2 {
         return Ok(Clocks::same());
     }
     let events = usize::try_from(trace.event_count()).unwrap_or(usize::MAX);
-    let clocks = {
-        let progress = Progress::new("comparing clocks", events);
-        estimate(trace, threads(), |events| progress.advance(events))?
-    };
-    if clocks.not_compared() > 0 {
-        say(format_args!(
-            "nothing compares the clocks of {} of {nodes} nodes with that of the first one: what is between them is not told",
-            clocks.not_compared()
-        ));
-    }
-    Ok(clocks)
+    let progress = Progress::new("comparing clocks", events);
+    estimate(trace, threads(), |events| progress.advance(events))
+}
+
+/// How well times of different nodes are known, in words; empty: there is one clock.
+pub(super) fn of_clocks(clocks: &Clocks) -> Vec<String> {
+    let within = clocks.worst_within_ns().map(|within_ns| {
+        format!("times are by the clock of the first node, those of others true to ± {}", units::ns(within_ns))
+    });
+    let nodes = clocks.not_compared();
+    let unknown = (nodes > 0).then(|| {
+        format!(
+            "nothing compares the clocks of {nodes} nodes with that of the first one: what is between them is not told"
+        )
+    });
+    within.into_iter().chain(unknown).collect()
 }
 
 /// Whether a file begins as a trace does.

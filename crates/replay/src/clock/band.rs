@@ -136,9 +136,9 @@ impl Line {
 /// A corner: the values of a line at both ends.
 type Corner = [f64; 2];
 
-/// What is left of a polygon where `first · x + last · y >= least`.
-fn cut(corners: &[Corner], [first, last]: [f64; 2], least: f64) -> Vec<Corner> {
-    let over = |corner: &Corner| first.mul_add(corner[0], last * corner[1]) - least;
+/// What is left of a polygon where `first · x + last · y >= bound`.
+fn cut(corners: &[Corner], [first, last]: [f64; 2], bound: f64) -> Vec<Corner> {
+    let over = |corner: &Corner| first.mul_add(corner[0], last * corner[1]) - bound;
     let mut left = Vec::with_capacity(corners.len() + 1);
     for (place, corner) in corners.iter().enumerate() {
         let Some(next) = corners.get((place + 1) % corners.len()) else { continue };

@@ -35,13 +35,13 @@ pub fn estimate(trace: &dyn Trace, threads: usize, mut progress: impl FnMut(u64)
     let shifts: Vec<i64> = guesses.iter().map(|&guess| clamped(i128::from(guess) - below)).collect();
     let errors: Vec<Option<u64>> =
         machines.iter().map(|machine| machine.realtime.and_then(|(_, error)| error)).collect();
-    let guessed = Clocks::guessed(&machine_of, &shifts, &errors);
+    let rough = Clocks::guessed(&machine_of, &shifts, &errors);
     let node = |id| definitions.process(id).map_or(0, |process| process.node.index());
     let of_locations =
         definitions.locations.iter().map(|location| machine_of.get(node(location.process)).copied().unwrap_or(0));
     let mut evidence = Evidence::new(of_locations.collect(), shifts);
-    let mut slices = Slices::new(trace, &guessed, definitions.location_ids(), Span::ALL, threads);
-    let mut matcher = Matcher::new(definitions, &guessed, false, threads);
+    let mut slices = Slices::new(trace, &rough, definitions.location_ids(), Span::ALL, threads);
+    let mut matcher = Matcher::new(definitions, &rough, false, threads);
     while let Some(slice) = slices.next_slice()? {
         evidence.take(&matcher.take(&slice));
         progress(slice.rows());

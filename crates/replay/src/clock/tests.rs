@@ -14,12 +14,19 @@ fn points(all: &[(i64, i64)]) -> Vec<Point> {
     all.iter().map(|&(at_ns, ahead_ns)| Point { at_ns, ahead_ns }).collect()
 }
 
+/// To the nanosecond.
+#[expect(clippy::cast_possible_truncation, reason = "small numbers")]
+fn whole(ns: [f64; 2]) -> [i64; 2] {
+    ns.map(|ns| ns.round() as i64)
+}
+
 #[test]
 fn the_middle_between_points_is_taken_and_the_last_line_that_fits_is_as_far() {
     let (least, most) = (points(&[(0, 10), (1_000_000, 10)]), points(&[(0, 20), (1_000_000, 20)]));
     let band = between(&least, &most, (0, 1_000_000)).unwrap();
-    assert_eq!((band.middle.base_ns, band.middle.at_ends.map(f64::round)), (10, [5.0, 5.0]));
-    assert_eq!((band.half_ns.map(f64::round), band.lies_ns), ([5.0, 5.0], 0.0));
+    assert_eq!((band.middle.base_ns, whole(band.middle.at_ends)), (10, [5, 5]));
+    assert_eq!(whole(band.half_ns), [5, 5]);
+    assert!(band.lies_ns < 0.5);
 }
 
 #[test]
@@ -31,18 +38,18 @@ fn a_line_that_rises_is_followed() {
     let most: Vec<_> = (0..5).map(|at| rising(at * 1_000_000_000, 900)).collect();
     let band = between(&points(&least), &points(&most), (0, 4_000_000_000)).unwrap();
     assert_eq!(band.middle.base_ns, day - 700);
-    assert_eq!(band.middle.at_ends.map(f64::round), [800.0, 400_800.0]);
-    assert_eq!(band.half_ns.map(f64::round), [800.0, 800.0]);
-    assert_eq!(band.lies_ns, 0.0);
+    assert_eq!(whole(band.middle.at_ends), [800, 400_800]);
+    assert_eq!(whole(band.half_ns), [800, 800]);
+    assert!(band.lies_ns < 0.5);
 }
 
 /// With one moment only, nothing but what clocks can drift at all says how they were at another time.
 #[test]
 fn few_points_leave_much_room() {
     let band = between(&points(&[(500_000, -3)]), &points(&[(500_000, 7)]), (0, 1_000_000)).unwrap();
-    let drift = MOST_DRIFT * 500_000.0;
-    assert_eq!(band.middle.at_ends.map(f64::round), [5.0, 5.0]);
-    assert_eq!(band.half_ns.map(f64::round), [5.0 + drift, 5.0 + drift]);
+    let drifted = 5.0 + MOST_DRIFT * 500_000.0;
+    assert_eq!(whole(band.middle.at_ends), [5, 5]);
+    assert_eq!(whole(band.half_ns), whole([drifted; 2]));
     assert_eq!(between(&points(&[(500_000, -3)]), &[], (0, 1_000_000)), None);
     assert_eq!(between(&[], &points(&[(500_000, -3)]), (0, 1_000_000)), None);
 }
@@ -51,7 +58,7 @@ fn few_points_leave_much_room() {
 fn points_that_contradict_each_other_give_way_by_the_same() {
     let band = between(&points(&[(0, 1000), (1000, 0)]), &points(&[(0, 0), (1000, 1000)]), (0, 1000)).unwrap();
     assert!((band.lies_ns - 500.0).abs() <= 1.0, "{band:?}");
-    assert_eq!(band.middle.at_ends.map(|ns| ns.round() + band.middle.base_ns as f64), [500.0, 500.0]);
+    assert_eq!(whole(band.middle.at_ends).map(|ns| ns + band.middle.base_ns), [500, 500]);
 }
 
 /// Whatever somebody has written down.

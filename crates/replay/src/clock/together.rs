@@ -165,7 +165,6 @@ fn common(placed: &Placed, ns: i64) -> i64 {
 
 /// Moves lines so that nothing is before what it needs in pairs either that were not used to find them. What they have been moved by is not
 /// known as well as it was.
-#[expect(clippy::cast_possible_truncation, reason = "saturates")]
 fn settle(members: &[usize], pairs: &HashMap<(u32, u32), Pair>, spans: &[(i64, i64)], machines: &mut [Option<Placed>]) {
     let mut conditions: HashMap<usize, Vec<(usize, bool, &Pair)>> = HashMap::new();
     let is_member = |machine: u32| members.contains(&(machine as usize));

@@ -4,35 +4,12 @@ use hashbrown::HashMap;
 
 use super::{
     band::{Band, Line, Point, between},
-    clocks::Correction,
     evidence::Pair,
 };
+use crate::clock::{Correction, Placed, ROUNDING_NS, Together};
 
 /// How often lines are moved at most, so that those fit together that were not used to find them.
 const ROUNDS: usize = 16;
-
-/// Less than this is not off: times are whole nanoseconds, and lines are not.
-pub(super) const ROUNDING_NS: f64 = 2.0;
-
-/// The clock of a machine, in the end.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Placed {
-    pub(super) correction: Correction,
-    /// Of the same number: the same clock can be told.
-    pub(super) group: u32,
-    /// The true offset is so far from the correction at most, and what of that is due to times that cannot be true.
-    pub(super) within_ns: f64,
-    pub(super) lies_ns: f64,
-    pub(super) evidence: u64,
-}
-
-/// See the module.
-#[derive(Debug, Default)]
-pub(super) struct Together {
-    pub(super) machines: Vec<Placed>,
-    /// What two machines' clocks are known to differ from each other at most after correction, and what of that is due to lies.
-    pub(super) pairs: HashMap<(u32, u32), (f64, f64)>,
-}
 
 struct Edge {
     pair: (u32, u32),

@@ -5,8 +5,8 @@
 
 use mpiprobe_trace::{Definitions, ReadError, Span, Trace};
 
-use super::{clocks::Clocks, evidence::Evidence, together::together};
-use crate::{matching::Matcher, slices::Slices};
+use super::{evidence::Evidence, together::together};
+use crate::{clock::Clocks, matching::Matcher, slices::Slices};
 
 /// What is known of a machine before.
 #[derive(Clone, Copy, Debug, Default)]

@@ -4,11 +4,10 @@ use mpiprobe_model::WaitStates;
 use mpiprobe_trace::{Definitions, HandMade, LocationId, NodeId, Numbers, Span, Trace as _, call};
 
 use super::{
-    Clocks,
     band::{Below, MOST_DRIFT, Point, between},
     estimate,
 };
-use crate::{End, Matcher, Slices, analyse};
+use crate::{Clocks, End, Matcher, Slices, analyse};
 
 fn points(all: &[(i64, i64)]) -> Vec<Point> {
     all.iter().map(|&(at_ns, ahead_ns)| Point { at_ns, ahead_ns }).collect()

@@ -1,10 +1,11 @@
-//! One clock for all nodes.
+//! One clock for all nodes: what is added to times of each, and how well that is known.
 
 use hashbrown::HashMap;
 use mpiprobe_model::NodeClock;
 use mpiprobe_trace::{Definitions, LocationId, NodeId, Row, Span, Trace};
 
-use super::together::{ROUNDING_NS, Together};
+/// Less than this is not off: times are whole nanoseconds, and lines are not.
+pub(crate) const ROUNDING_NS: f64 = 2.0;
 
 /// From the clock of each node to a common one, which is that of the first node.
 #[derive(Clone, Debug, Default)]
@@ -42,6 +43,26 @@ impl Doubt {
         let whole = |ns: f64| (ns + ROUNDING_NS).ceil() as u64;
         Self { within_ns: whole(within_ns), honest_ns: whole((within_ns - lies_ns).max(0.0)) }
     }
+}
+
+/// The clock of a machine, in the end.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Placed {
+    pub(crate) correction: Correction,
+    /// Of the same number: the same clock can be told.
+    pub(crate) group: u32,
+    /// The true offset is so far from the correction at most, and what of that is due to times that cannot be true.
+    pub(crate) within_ns: f64,
+    pub(crate) lies_ns: f64,
+    pub(crate) evidence: u64,
+}
+
+/// What is known of all machines.
+#[derive(Debug, Default)]
+pub(crate) struct Together {
+    pub(crate) machines: Vec<Placed>,
+    /// What two machines' clocks are known to differ from each other at most after correction, and what of that is due to lies.
+    pub(crate) pairs: HashMap<(u32, u32), (f64, f64)>,
 }
 
 /// A line: what is added to times of a node.
@@ -86,7 +107,7 @@ impl Clocks {
     }
 
     /// As messages tell, by the machine of each node.
-    pub(super) fn found(machine_of: &[u32], together: &Together) -> Self {
+    pub(crate) fn found(machine_of: &[u32], together: &Together) -> Self {
         let node = |&machine: &u32| {
             let placed = together.machines.get(machine as usize).copied().unwrap_or_default();
             OfNode { correction: placed.correction, machine, group: placed.group, evidence: placed.evidence }
@@ -99,7 +120,7 @@ impl Clocks {
     }
 
     /// As clocks of the world tell, where they know how wrong they may be; otherwise nothing can be compared. By the machine of each node.
-    pub(super) fn guessed(machine_of: &[u32], shifts: &[i64], errors: &[Option<u64>]) -> Self {
+    pub(crate) fn guessed(machine_of: &[u32], shifts: &[i64], errors: &[Option<u64>]) -> Self {
         let node = |&machine: &u32| {
             let offset_ns = shifts.get(machine as usize).copied().unwrap_or(0);
             let is_known = errors.get(machine as usize).is_some_and(Option::is_some);

@@ -51,7 +51,17 @@ pub fn estimate(trace: &dyn Trace, threads: usize, mut progress: impl FnMut(u64)
         let span = machine.span.unwrap_or(Span { from_ns: 0, until_ns: 0 });
         (clamped(span.from_ns.into()), clamped(span.until_ns.into()))
     });
-    Ok(Clocks::found(&machine_of, &together(&evidence.pairs, &spans.collect::<Vec<_>>(), &guesses)))
+    let mut together = together(&evidence.pairs, &spans.collect::<Vec<_>>(), &guesses);
+    // Of a machine on which nothing has happened, nothing needs to be compared.
+    let group = machines.iter().zip(&together.machines).find(|(machine, _)| machine.span.is_some());
+    if let Some(group) = group.map(|(_, placed)| placed.group) {
+        for (machine, placed) in machines.iter().zip(&mut together.machines) {
+            if machine.span.is_none() {
+                placed.group = group;
+            }
+        }
+    }
+    Ok(Clocks::found(&machine_of, &together))
 }
 
 /// The machine of each node, in the order of nodes, and what is known of each: what was recorded in one boot has one clock.
@@ -88,9 +98,9 @@ fn machines(trace: &dyn Trace) -> (Vec<u32>, Vec<Machine>) {
     (machine_of, machines)
 }
 
-/// What to add to the times of each machine so that it is about the clock of the first one.
+/// What to add to the times of each machine so that it is about the clock of the first one that has events.
 fn guesses(machines: &[Machine]) -> Vec<i64> {
-    let Some(first) = machines.first() else { return Vec::new() };
+    let Some(first) = machines.iter().find(|machine| machine.span.is_some()) else { return vec![0; machines.len()] };
     let of_first = first.span.unwrap_or(Span { from_ns: 0, until_ns: 0 });
     let guess = |machine: &Machine| {
         let own = machine.span.unwrap_or(of_first);

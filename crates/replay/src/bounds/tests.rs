@@ -278,6 +278,19 @@ fn one_machine_has_one_clock() {
     assert_eq!((states.clocks.nodes.len(), states.clocks.unsure_waits), (0, 0));
 }
 
+#[test]
+fn a_node_on_which_nothing_happens_changes_nothing() {
+    let mut made =
+        HandMade::halo(4, 10).over_nodes(|rank| 1 + rank / 2, |node, ns| ns + u64::from(node) * 1_000_000_000);
+    let found = estimate(&made, 1, |_| {}).unwrap();
+    assert_eq!((found.not_compared(), made.definitions.nodes.len()), (0, 3));
+    assert!(found.correction(NodeId(1)).is_none());
+    let states = analyse(&made, &found, Span::ALL, 1, |_| {}).unwrap();
+    assert!(states.complete && states.critical_path.is_some());
+    made.definitions.nodes.clear();
+    assert_eq!(estimate(&made, 1, |_| panic!("nothing needs to be read")).unwrap().not_compared(), 0);
+}
+
 /// A clock that is set while the job runs is on no line.
 #[test]
 fn times_that_cannot_be_true_are_counted() {

@@ -384,8 +384,10 @@ impl StreamState {
         if let Some((slot, queue)) = earliest.and_then(|(slot, _)| Some((slot, self.queues.get_mut(slot)?))) {
             if let Some(queued) = queue.pop_front() {
                 loose.collective(&queued.joining.call);
+                // Between a call before and one after calls that are not known, there may be others.
+                let is_known = self.unsure_since_ns.is_none_or(|since| queued.joining.call.entry_ns >= since);
                 if let Some(before_ns) = self.before_ns.get_mut(slot) {
-                    *before_ns = Some(queued.joining.call.return_ns);
+                    *before_ns = is_known.then_some(queued.joining.call.return_ns);
                 }
             }
             self.empty += usize::from(queue.is_empty());

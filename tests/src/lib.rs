@@ -27,6 +27,7 @@
 //! * [`synthetic`]: jobs that never ran, for pictures and measurements of the view.
 //! * [`terminal`]: `mpiprobe` on a pseudo-terminal, with keys and a screen.
 //! * [`recent_calls`]: what the view shows of the last calls of a rank.
+//! * [`nodes`]: a trace as several nodes would have written it.
 //! * [`picture`]: the full-screen view of those as text and as images.
 //! * [`second_user`]: somebody else on the same machine.
 //! * [`service`]: a node service, and clients of several users.
@@ -44,6 +45,7 @@ mod executable;
 pub mod hang;
 pub mod job;
 mod mpi;
+pub mod nodes;
 pub mod open_calls;
 pub mod openmetrics;
 pub mod origins;

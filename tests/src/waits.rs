@@ -7,9 +7,10 @@ use std::path::Path;
 use std::time::Duration;
 
 use libtest_mimic::Failed;
+use mpiprobe_trace::{Trace as _, store::TraceFiles};
 use serde_json::Value;
 
-use crate::{Job, Mpi, Profiler, Program, program};
+use crate::{Job, Mpi, Profiler, Program, nodes::write_node, program};
 
 /// Jobs of some thousand calls, on a machine that may be busy.
 const DEADLINE: Duration = Duration::from_mins(5);
@@ -27,7 +28,53 @@ pub fn agree(mpi: Mpi, engine: &str, program: Program, arguments: &[&str]) -> Re
     job.wait()?.success()?;
     let live = wait_states(&std::fs::read_to_string(job.profile_path())?)?;
     expect_agreement(&live, &path)?;
+    over_nodes_agree(&live, &path)?;
     Ok(live)
+}
+
+/// A job's trace as two nodes would have written it, with clocks that have nothing to do with each other: the same ends belong together, and
+/// the offset that is found is the true one to within what is said of it.
+///
+/// Invariant CLOCKS-BOUNDED.
+fn over_nodes_agree(whole: &Value, trace: &Path) -> Result<(), Failed> {
+    const APART_NS: u64 = 3 * 86_400_000_000_000;
+    let other_clock = |ns: u64| ns + APART_NS + ns / 25_000;
+    let directory = tempfile::tempdir()?;
+    let [first, second] = ["first.trace", "second.trace"].map(|name| directory.path().join(name));
+    let files = TraceFiles::open(&[trace])?;
+    let ranks = files.definitions().processes.len() as u64;
+    write_node(&files, |rank| u64::from(rank) < ranks / 2, "first", &|ns| ns, &first)?;
+    write_node(&files, |rank| u64::from(rank) >= ranks / 2, "second", &other_clock, &second)?;
+    let ended = Profiler::start([OsString::from("waits"), "--json".into(), first.into(), second.into()])?.wait()?;
+    let apart: Value = serde_json::from_str(&ended.stdout.join("\n"))?;
+    let counts = |states: &Value| {
+        let mut counts = states.get("unmatched").cloned().unwrap_or_default();
+        // That is what is new.
+        counts.as_object_mut().and_then(|counts| counts.remove("between_clocks"));
+        counts
+    };
+    if counts(whole) != counts(&apart) {
+        return Err(format!("over two nodes: {} in place of {}", counts(&apart), counts(whole)).into());
+    }
+    let number = |states: &Value, at: &str| states.pointer(at).and_then(Value::as_i64);
+    if number(&apart, "/clocks/violations") > number(whole, "/clocks/violations") {
+        return Err(format!("over two nodes: {}", apart.get("clocks").unwrap_or(&Value::Null)).into());
+    }
+    let Some(within) = number(&apart, "/clocks/nodes/1/within_ns") else {
+        // Nobody has sent anything to anybody, and windows tell nothing of clocks.
+        return if count(whole, "matched_messages") == Some(0) {
+            Ok(())
+        } else {
+            Err("nothing bounds the clocks".into())
+        };
+    };
+    let (offset, from) = (number(&apart, "/clocks/nodes/1/offset_ns"), number(&apart, "/from_ns"));
+    let (offset, from) = offset.zip(from).ok_or("no offset")?;
+    let truly = from - other_clock(from.unsigned_abs()).cast_signed();
+    if (offset - truly).abs() <= within + 1 {
+        return Ok(());
+    }
+    Err(format!("the offset is {truly} ns, and {offset} ± {within} were found").into())
 }
 
 /// Of the last profile that was printed.

@@ -1,9 +1,9 @@
 //! What happens, thread by thread, as calls that begin and end: for formats that show it.
 
-use std::{io, sync::Arc};
+use std::{cell::Cell, io, sync::Arc};
 
 use mpiprobe_model::filter::Filter;
-use mpiprobe_replay::{CallAt, End, LocationSlice, Matcher, Slice, Slices};
+use mpiprobe_replay::{CallAt, Done, End, LocationSlice, Matcher, Slice, Slices};
 use mpiprobe_trace::{
     Call, Change, ChangeRow, LocationId, Operation, Partner, PhaseChange, RequestChange, Row, Shape, Trace,
 };
@@ -82,7 +82,7 @@ pub(crate) fn follow<W: Writer>(
     let definitions = trace.definitions();
     let locations = definitions.location_ids().filter(|&location| selection.has(location));
     let mut slices = Slices::new(trace, clocks, locations, span, threads);
-    let mut matcher = Matcher::new(definitions, span.from_ns > 0, threads);
+    let mut matcher = Matcher::new(definitions, clocks, span.from_ns > 0, threads);
     let mut course = Course {
         selection,
         filter: selection.filter.map(|filter| (filter, Known::new(definitions))),
@@ -92,19 +92,26 @@ pub(crate) fn follow<W: Writer>(
         sends: Vec::new(),
         received: Vec::new(),
     };
+    let between = Cell::new(0);
+    let compares = |done: &Done, send: &CallAt| {
+        let can = clocks.between_ns(definitions, done.call.location, send.location).is_some();
+        between.set(between.get() + u64::from(!can));
+        can
+    };
     while let Some(slice) = slices.next_slice()? {
-        let found = received(matcher.take(&slice).done());
+        let found = received(matcher.take(&slice).done(), &compares);
         course.slice(&slice, found)?;
         progress(slice.rows());
     }
-    let found = received(matcher.finish().done());
+    let found = received(matcher.finish().done(), &compares);
     course.late(&found.into_iter().map(|one| (one, true)).collect::<Vec<_>>())?;
     for location in definitions.location_ids() {
         course.close(location, u64::MAX, &mut Vec::new())?;
     }
     course.exported.damaged = slices.damaged();
     let ends = matcher.unmatched();
-    course.exported.messages = ends.matched;
+    course.exported.messages = ends.matched - between.get();
+    course.exported.between_clocks = between.get();
     course.exported.loose_ends = ends.sends + ends.receives + ends.outside + ends.of_unknown_source + ends.unsure;
     Ok(course.exported)
 }
@@ -119,9 +126,9 @@ struct Arrived {
 }
 
 /// In the order of locations and calls.
-fn received<'a>(done: impl Iterator<Item = &'a mpiprobe_replay::Done>) -> Vec<Arrived> {
+fn received<'a>(done: impl Iterator<Item = &'a Done>, compares: &dyn Fn(&Done, &CallAt) -> bool) -> Vec<Arrived> {
     let arrived = done.filter_map(|done| match done.end {
-        End::Received { send, .. } => Some(Arrived {
+        End::Received { send, .. } if compares(done, &send) => Some(Arrived {
             location: done.call.location,
             number: done.call.number,
             at_ns: done.call.return_ns,

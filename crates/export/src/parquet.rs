@@ -178,7 +178,7 @@ fn facts(schema: &str, trace: &dyn Trace, selection: &Selection<'_>) -> Vec<KeyV
         let offset = ns.cast_signed().wrapping_sub(from_ns.cast_signed());
         facts.push(("mpiprobe.realtime_offset_ns", offset.to_string()));
     }
-    if let Some(within_ns) = selection.clocks_within_ns {
+    if let Some(within_ns) = selection.clocks_within_ns() {
         facts.push(("mpiprobe.clocks_within_ns", within_ns.to_string()));
     }
     facts.into_iter().map(|(key, value)| KeyValue::new(key.to_owned(), value)).collect()
@@ -292,7 +292,7 @@ pub fn write_messages(
     selection: &Selection<'_>,
     to: &mut (dyn Write + Send),
     progress: &dyn Fn(u64),
-) -> Result<u64, ExportError> {
+) -> Result<Exported, ExportError> {
     let Selection { clocks, span, threads, .. } = *selection;
     let definitions = trace.definitions();
     let whose = calls::threads(definitions);
@@ -300,8 +300,8 @@ pub fn write_messages(
     let mut table = Table::new(to, "messages", &MESSAGE_COLUMNS, facts("mpiprobe.messages/1", trace, selection))?;
     let locations = definitions.location_ids().filter(|&location| selection.has(location));
     let mut slices = Slices::new(trace, clocks, locations, span, threads);
-    let mut matcher = Matcher::new(definitions, span.from_ns > 0, threads);
-    let mut messages = 0;
+    let mut matcher = Matcher::new(definitions, clocks, span.from_ns > 0, threads);
+    let (mut messages, mut between_clocks) = (0, 0);
     loop {
         let slice = slices.next_slice()?;
         let met = match &slice {
@@ -310,6 +310,10 @@ pub fn write_messages(
         };
         for done in met.done() {
             let End::Received { send, posted } = done.end else { continue };
+            if clocks.between_ns(definitions, send.location, done.call.location).is_none() {
+                between_clocks += 1;
+                continue;
+            }
             let (sender, receiver) = (whose.get(send.location.index()), whose.get(done.call.location.index()));
             let values = [
                 sender.and_then(|thread| thread.rank).map(Into::into),
@@ -336,5 +340,5 @@ pub fn write_messages(
         }
     }
     table.finish()?;
-    Ok(messages)
+    Ok(Exported { messages, between_clocks, ..Exported::default() })
 }

@@ -8,8 +8,6 @@ use mpiprobe_trace::{Definitions, LocationId, Span, Trace};
 #[derive(Clone, Copy)]
 pub struct Selection<'a> {
     pub clocks: &'a Clocks,
-    /// How far times of different nodes may be wrong against each other; `None`: there is one node.
-    pub clocks_within_ns: Option<u64>,
     /// On the common clock.
     pub span: Span,
     pub has: &'a (dyn Fn(LocationId) -> bool + Sync),
@@ -32,6 +30,8 @@ pub struct Exported {
     pub messages: u64,
     /// Sends, receives and collective calls that were left out: their other end is not in the export.
     pub loose_ends: u64,
+    /// Messages between nodes whose clocks nothing compares, which were left out.
+    pub between_clocks: u64,
     /// Calls that were left out: they begin before the span, or end behind it.
     pub cut_calls: u64,
     /// Parts of the trace that could not be read.
@@ -39,13 +39,18 @@ pub struct Exported {
 }
 
 impl Selection<'_> {
+    /// How far times of different nodes may be wrong against each other; `None`: there is one clock.
+    pub(crate) fn clocks_within_ns(&self) -> Option<u64> {
+        self.clocks.worst_within_ns()
+    }
+
     pub(crate) fn has(&self, location: LocationId) -> bool {
         (self.has)(location)
     }
 
     /// From the first to the last event, or the span if that is narrower.
     pub(crate) fn whole(&self, trace: &dyn Trace) -> Span {
-        let all = self.clocks.span(trace.definitions(), trace.span());
+        let all = self.clocks.span(trace);
         Span { from_ns: all.from_ns.max(self.span.from_ns), until_ns: all.until_ns.min(self.span.until_ns) }
     }
 }

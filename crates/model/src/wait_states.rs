@@ -268,6 +268,11 @@ pub struct ClockQuality {
     pub violations: u64,
     /// By how much at most, ns.
     pub worst_violation_ns: u64,
+    /// Waits between nodes that are shorter than what is known of their clocks, which are in no other figure, and how long they would be.
+    #[serde(default)]
+    pub unsure_waits: u64,
+    #[serde(default)]
+    pub unsure_ns: u64,
 }
 
 /// The clock of a node, against that of the first one.

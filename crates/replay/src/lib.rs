@@ -5,6 +5,7 @@
 // Printing to a pipe that somebody has closed must not panic: mpiprobe_report::present::{say, Output}.
 #![cfg_attr(not(test), deny(clippy::print_stderr, clippy::print_stdout))]
 
+mod bounds;
 mod clock;
 mod live;
 mod loose;
@@ -14,6 +15,7 @@ mod slices;
 pub mod timeline;
 mod waits;
 
+pub use bounds::estimate;
 pub use clock::{Clocks, Correction};
 pub use live::{Inside, Live};
 pub use loose::LooseEnds;

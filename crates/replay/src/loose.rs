@@ -32,19 +32,21 @@ impl LooseEnds {
         }
         let until = Span { from_ns: 0, until_ns: span.until_ns };
         let mut slices = Slices::new(trace, clocks, definitions.location_ids(), until, threads);
-        let mut matcher = Matcher::new(definitions, false, threads);
+        let mut matcher = Matcher::new(definitions, clocks, false, threads);
         matcher.keep_loose();
-        let is_all = span == Span::ALL;
+        let is_all = span == Span::ALL && clocks.not_compared() == 0;
+        let can_compare =
+            |one: &CallAt, other: &CallAt| clocks.between_ns(definitions, one.location, other.location).is_some();
         while let Some(slice) = slices.next_slice()? {
             let met = matcher.take(&slice);
             if !is_all {
-                found.cut(&met, span);
+                found.cut(&met, span, &can_compare);
             }
             look(&slice);
         }
         let met = matcher.finish();
         if !is_all {
-            found.cut(&met, span);
+            found.cut(&met, span, &can_compare);
         }
         matcher.loose(|ends, location, number| found.add(ends, location, number));
         for list in [&mut found.sends, &mut found.receives, &mut found.collective].into_iter().flatten() {
@@ -65,19 +67,19 @@ impl LooseEnds {
         }
     }
 
-    /// Finds those that a span cuts.
-    fn cut(&mut self, matched: &Matched<'_>, span: Span) {
+    /// Finds those that a span cuts, and those between clocks that nothing compares.
+    fn cut(&mut self, matched: &Matched<'_>, span: Span, can_compare: &dyn Fn(&CallAt, &CallAt) -> bool) {
         let is_in = |call: &CallAt| call.entry_ns >= span.from_ns && call.return_ns <= span.until_ns;
         for done in matched.done() {
             if let End::Received { send, posted } = &done.end
-                && !(is_in(send) && is_in(posted) && is_in(&done.call))
+                && !(is_in(send) && is_in(posted) && is_in(&done.call) && can_compare(send, &done.call))
             {
                 self.add(Ends::Sends, send.location, send.number);
                 self.add(Ends::Receives, posted.location, posted.number);
             }
         }
         for instance in matched.instances {
-            if !instance.members.iter().all(|member| is_in(&member.call)) {
+            if instance.within_ns.is_none() || !instance.members.iter().all(|member| is_in(&member.call)) {
                 for member in &instance.members {
                     self.add(Ends::Collective, member.call.location, member.call.number);
                 }

@@ -118,7 +118,7 @@ impl<'a> Slices<'a> {
         let readers: Vec<Reader<'_>> = readers.collect();
         let aim = if threads > 1 { AIM_OF_THREAD * threads as u64 } else { AIM };
         let aim = aim.max(readers.len() as u64 * 16);
-        let whole = clocks.span(definitions, trace.span());
+        let whole = clocks.span(trace);
         let (from_ns, until_ns) = (whole.from_ns.max(span.from_ns), whole.until_ns.min(span.until_ns));
         let slices = (trace.event_count() / aim).max(1);
         let width_ns = (until_ns.saturating_sub(from_ns) / slices).max(1);

@@ -155,6 +155,34 @@ impl HandMade {
         made
     }
 
+    /// The same job over several nodes, each with a clock of its own: `node` says where a rank is, `clock` what a node's clock shows at a time.
+    #[must_use]
+    pub fn over_nodes(&self, node: impl Fn(u32) -> u32, clock: impl Fn(u32, u64) -> u64) -> Self {
+        let mut made = self.clone();
+        let definitions = &mut made.definitions;
+        let of = |process: &Process| node(process.rank.unwrap_or(0));
+        let count = definitions.processes.iter().map(|process| of(process) + 1).max().unwrap_or(1);
+        definitions.nodes = (0..count)
+            .map(|node| Node { host: format!("node{node}"), boot: format!("boot{node}"), clock: Vec::new() })
+            .collect();
+        for process in &mut definitions.processes {
+            process.node = NodeId(of(process));
+        }
+        for (events, location) in made.events.iter_mut().zip(&definitions.locations) {
+            let node = definitions.processes[location.process.index()].node.0;
+            for event in events {
+                match event {
+                    Event::Call(call) => {
+                        call.entry_ns = clock(node, call.entry_ns);
+                        call.return_ns = clock(node, call.return_ns);
+                    }
+                    Event::Phase(phase) => phase.at_ns = clock(node, phase.at_ns),
+                }
+            }
+        }
+        made
+    }
+
     /// A further thread.
     pub fn thread(&mut self, process: ProcessId, tid: u32) -> LocationId {
         self.definitions.locations.push(Location {
@@ -229,6 +257,12 @@ impl Trace for HandMade {
             from_ns: events().map(Event::time_ns).min().unwrap_or(0),
             until_ns: events().map(Event::end_ns).max().unwrap_or(0),
         }
+    }
+
+    fn span_of(&self, location: LocationId) -> Option<Span> {
+        let events = self.events.get(location.index())?.iter();
+        let from_ns = events.clone().map(Event::time_ns).min()?;
+        Some(Span { from_ns, until_ns: events.map(Event::end_ns).max()? })
     }
 
     fn event_count(&self) -> u64 {

@@ -48,6 +48,10 @@ impl Trace for Selected<'_> {
         self.trace.span()
     }
 
+    fn span_of(&self, location: LocationId) -> Option<Span> {
+        self.has(location).then(|| self.trace.span_of(location)).flatten()
+    }
+
     fn event_count(&self) -> u64 {
         self.trace.event_count()
     }

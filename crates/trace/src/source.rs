@@ -32,6 +32,9 @@ pub trait Trace: Sync {
     /// From the first event to the end of the last one.
     fn span(&self) -> Span;
 
+    /// The same of one location; `None`: nothing is known of it.
+    fn span_of(&self, location: LocationId) -> Option<Span>;
+
     /// How many events there are in all; an upper bound, for whoever shows progress.
     fn event_count(&self) -> u64;
 

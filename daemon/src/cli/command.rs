@@ -14,7 +14,7 @@ use mpiprobe_model::{Verdict, analyse::ProfileOutput};
 use mpiprobe_plan::ImplementationRecogniser;
 use mpiprobe_report::present::{JobList, ListedJobs, Output, OutputError, TextOptions, findings, say};
 use mpiprobe_report::{Format as ReportFormat, Span};
-use mpiprobe_trace::{Trace as Recorded, store::TraceFiles};
+use mpiprobe_trace::{ReadError, Trace as Recorded, store::TraceFiles};
 use mpiprobe_tracer::Selection;
 use mpiprobe_view::{Files, StartError, ViewError, ViewOptions, ViewStart};
 use rustix::process::{getegid, geteuid, getgid, getuid};
@@ -32,7 +32,7 @@ use super::{
     schema::schema,
     sources::{OpenError, open_moments},
     terminal::{show, width, width_of},
-    traces::is_trace,
+    traces::{compared, is_trace, of_clocks},
     waits::{Waits, WaitsError, waits},
     words::{parse_hang, parse_observation, query_of, query_of_hang},
 };
@@ -109,6 +109,8 @@ pub enum CommandError {
     Open(#[from] OpenError),
     #[error(transparent)]
     Replay(#[from] ViewError),
+    #[error(transparent)]
+    Read(#[from] ReadError),
     #[error(transparent)]
     Library(#[from] LibraryError),
     #[error(transparent)]
@@ -525,15 +527,17 @@ async fn view_trace(asked: &View) -> Result<Exit, CommandError> {
         return Err(CommandError::NotOfTraces(option));
     }
     let files = TraceFiles::open(&asked.sources)?;
-    let (appearance, notes) = (asked.appearance.options(), files.notes().to_vec());
+    let (appearance, mut notes) = (asked.appearance.options(), files.notes().to_vec());
     let trace: Arc<dyn Recorded + Send + Sync> = Arc::new(files);
+    let clocks = compared(trace.as_ref())?;
     let is_whole = notes.is_empty() && trace.definitions().missing_calls() == 0;
+    notes.extend(of_clocks(&clocks));
     if !asked.plain && mpiprobe_view::is_interactive() {
-        mpiprobe_view::timeline(trace, &name, &notes, appearance).await?;
+        mpiprobe_view::timeline(trace, clocks, &name, &notes, appearance).await?;
         return Ok(Exit::Complete);
     }
     notes.iter().for_each(say);
-    let (text, is_read) = mpiprobe_view::timeline_text(&trace, &name, width(), appearance)?;
+    let (text, is_read) = mpiprobe_view::timeline_text(&trace, &clocks, &name, width(), appearance)?;
     show(&text, true)?;
     Ok(if is_whole && is_read { Exit::Complete } else { Exit::Incomplete })
 }

@@ -16,14 +16,14 @@ use mpiprobe_export::{
     perfetto,
 };
 use mpiprobe_model::filter::Filter;
-use mpiprobe_replay::{Clocks, threads};
+use mpiprobe_replay::threads;
 use mpiprobe_report::present::{Output, OutputError, Progress, say, units};
-use mpiprobe_trace::{LocationId, Trace, store};
+use mpiprobe_trace::{LocationId, ReadError, Trace, store};
 use thiserror::Error;
 
 use super::{
     output::{FileMode, filter},
-    traces::TraceArguments,
+    traces::{TraceArguments, compared, of_clocks},
 };
 use crate::session::{Outcome, ProfileTo, WriteError, create_file};
 
@@ -61,6 +61,8 @@ pub enum ExportFailure {
     #[error(transparent)]
     Open(#[from] store::OpenError),
     #[error(transparent)]
+    Read(#[from] ReadError),
+    #[error(transparent)]
     Write(#[from] WriteError),
     #[error(transparent)]
     Export(#[from] ExportError),
@@ -93,11 +95,11 @@ pub(super) fn export(asked: &Export) -> Result<Outcome, ExportFailure> {
     let trace = asked.trace.selected(&files);
     let shown: Vec<LocationId> = trace.locations().collect();
     let has = |location: LocationId| shown.binary_search(&location).is_ok();
-    let clocks = Clocks::same();
+    let clocks = compared(&files)?;
+    of_clocks(&clocks).iter().for_each(say);
     let selection = Selection {
         clocks: &clocks,
-        clocks_within_ns: None,
-        span: asked.trace.span(trace.span().from_ns),
+        span: asked.trace.span(clocks.span(&trace).from_ns),
         has: &has,
         filter: asked.filter.as_ref(),
         threads: threads(),
@@ -152,9 +154,9 @@ fn write_tables(
     let exported = mpiprobe_export::parquet::write_calls(trace, selection, &mut calls, progress)?;
     calls.flush().map_err(ExportError::from)?;
     let mut messages = io::BufWriter::new(directory.file("messages.parquet")?);
-    let messages_written = mpiprobe_export::parquet::write_messages(trace, selection, &mut messages, progress)?;
+    let written = mpiprobe_export::parquet::write_messages(trace, selection, &mut messages, progress)?;
     messages.flush().map_err(ExportError::from)?;
-    Ok(Exported { messages: messages_written, ..exported })
+    Ok(Exported { messages: written.messages, between_clocks: written.between_clocks, ..exported })
 }
 
 #[cfg(not(feature = "parquet"))]
@@ -261,12 +263,14 @@ fn tell(exported: &Exported, to: &str, trace: &dyn Trace, asked: &Export) -> Out
             exported.loose_ends,
             "sends, receives and collective calls have no other end in it, and were left out as such",
         ),
+        (exported.between_clocks, "messages were left out: nothing compares the clocks of their nodes"),
         (exported.damaged, "parts of the trace are damaged"),
         (lost, "calls are missing in the trace"),
     ];
     for (number, what) in notes.into_iter().filter(|&(number, _)| number > 0) {
         say(format_args!("{} {what}", count(number)));
     }
-    let is_whole = exported.damaged == 0 && lost == 0 && (is_part || exported.loose_ends == 0);
+    let is_whole =
+        exported.damaged == 0 && exported.between_clocks == 0 && lost == 0 && (is_part || exported.loose_ends == 0);
     if is_whole { Outcome::Complete } else { Outcome::Incomplete }
 }

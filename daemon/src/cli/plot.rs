@@ -6,13 +6,13 @@ use clap::{Args, ValueEnum};
 use mpiprobe_report::page::plot::{self, CallsError, Measure, PlotError, PlotOptions};
 use mpiprobe_report::present::{recording::At, say};
 use mpiprobe_report::{Scaling, ScalingRun, Source, series};
-use mpiprobe_trace::{Span as TraceSpan, Trace as _, store, store::TraceFiles};
+use mpiprobe_trace::{ReadError, Span as TraceSpan, Trace as _, store, store::TraceFiles};
 use thiserror::Error;
 
 use super::{
     output::FileMode,
     sources::{OpenError, SpanArguments, open_source},
-    traces::is_trace,
+    traces::{compared, is_trace, of_clocks},
 };
 use crate::session::{Outcome, ProfileTo, WriteError, create_file};
 
@@ -93,6 +93,8 @@ pub enum PlotFailure {
     Trace(#[from] store::OpenError),
     #[error(transparent)]
     Calls(#[from] CallsError),
+    #[error(transparent)]
+    Read(#[from] ReadError),
     #[error(
         "{0} is a trace, of which there is a timeline only; `mpiprobe export` writes its calls and messages for other programs"
     )]
@@ -149,10 +151,12 @@ fn of_trace(asked: &Plot, options: &PlotOptions) -> Result<(String, bool), PlotF
     }
     let trace = TraceFiles::open(&asked.sources)?;
     trace.notes().iter().for_each(say);
-    let begin_ns = trace.span().from_ns;
+    let clocks = compared(&trace)?;
+    of_clocks(&clocks).iter().for_each(say);
+    let begin_ns = clocks.span(&trace).from_ns;
     let at = |since: u64| begin_ns.saturating_add(since);
     let span = TraceSpan { from_ns: from.map_or(0, at), until_ns: until.map_or(u64::MAX, at) };
-    let (svg, is_whole) = plot::calls(&trace, span, options)?;
+    let (svg, is_whole) = plot::calls(&trace, &clocks, span, options)?;
     Ok((svg, is_whole && trace.definitions().missing_calls() == 0 && trace.notes().is_empty()))
 }
 

@@ -9,8 +9,9 @@ use std::{
 
 use clap::Args;
 use mpiprobe_discover::open_regular;
-use mpiprobe_report::present::say;
-use mpiprobe_trace::{Definitions, ProcessId, Selected, Span, Trace, store, store::TraceFiles};
+use mpiprobe_replay::{Clocks, estimate, threads};
+use mpiprobe_report::present::{Progress, say, units};
+use mpiprobe_trace::{Definitions, ProcessId, ReadError, Selected, Span, Trace, store, store::TraceFiles};
 
 /// Which part of which trace is meant.
 #[derive(Args, Clone, Debug)]
@@ -66,6 +67,30 @@ impl TraceArguments {
         let at = |time: Duration| begin_ns.saturating_add(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX));
         Span { from_ns: self.from.map_or(0, at), until_ns: self.until.map_or(u64::MAX, at) }
     }
+}
+
+/// What is known of the clocks of a trace's nodes. Of one node nothing is read.
+pub(super) fn compared(trace: &dyn Trace) -> Result<Clocks, ReadError> {
+    if trace.definitions().nodes.len() < 2 {
+        return Ok(Clocks::same());
+    }
+    let events = usize::try_from(trace.event_count()).unwrap_or(usize::MAX);
+    let progress = Progress::new("comparing clocks", events);
+    estimate(trace, threads(), |events| progress.advance(events))
+}
+
+/// How well times of different nodes are known, in words; empty: there is one clock.
+pub(super) fn of_clocks(clocks: &Clocks) -> Vec<String> {
+    let within = clocks.worst_within_ns().map(|within_ns| {
+        format!("times are by the clock of the first node, those of others true to ± {}", units::ns(within_ns))
+    });
+    let nodes = clocks.not_compared();
+    let unknown = (nodes > 0).then(|| {
+        format!(
+            "nothing compares the clocks of {nodes} nodes with that of the first one: what is between them is not told"
+        )
+    });
+    within.into_iter().chain(unknown).collect()
 }
 
 /// Whether a file begins as a trace does.

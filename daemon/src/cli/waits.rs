@@ -2,13 +2,16 @@
 
 use clap::Args;
 use mpiprobe_model::{WAITS_SCHEMA, WaitStates};
-use mpiprobe_replay::{Clocks, analyse, threads};
+use mpiprobe_replay::{analyse, threads};
 use mpiprobe_report::present::{Output, OutputError, Progress, TextOptions, wait_states};
 use mpiprobe_trace::{ReadError, Trace as _, store};
 use serde::Serialize;
 use thiserror::Error;
 
-use super::{terminal::width, traces::TraceArguments};
+use super::{
+    terminal::width,
+    traces::{TraceArguments, compared},
+};
 use crate::session::Outcome;
 
 /// Which trace, and how it is shown.
@@ -48,11 +51,12 @@ struct Named<'a> {
 pub(super) fn waits(asked: &Waits) -> Result<Outcome, WaitsError> {
     let files = asked.trace.open()?;
     let trace = asked.trace.selected(&files);
-    let span = asked.trace.span(trace.span().from_ns);
+    let clocks = compared(&files)?;
+    let span = asked.trace.span(clocks.span(&trace).from_ns);
     let events = usize::try_from(trace.event_count()).unwrap_or(usize::MAX);
     let states = {
         let progress = Progress::new("looking for wait states", events);
-        analyse(&trace, &Clocks::same(), span, threads(), |events| progress.advance(events))?
+        analyse(&trace, &clocks, span, threads(), |events| progress.advance(events))?
     };
     if asked.json {
         let version = env!("CARGO_PKG_VERSION");

@@ -48,7 +48,7 @@ fn every_picture_of_the_view_is_current() {
 fn the_picture_of_a_trace_is_current() {
     let (read, clocks) = (HandMade::halo(8, 4), Clocks::same());
     let mut reader = Reader::new(&read, &clocks);
-    let mut state = Timeline::new(Arc::new(read.clone()), "halo.trace", &[]);
+    let mut state = Timeline::new(Arc::new(read.clone()), &clocks, "halo.trace", &[]);
     state.resize(Size { width: 110, height: 32 });
     let mut show = |state: &mut Timeline| {
         let mut news = reader.ask(state.wanted());

@@ -4,6 +4,7 @@
 mod attached;
 mod callrate;
 mod child;
+pub mod clocks;
 mod error;
 mod figures;
 pub mod formats;

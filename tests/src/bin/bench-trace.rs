@@ -19,6 +19,9 @@ struct Arguments {
     /// Turns in a batch.
     #[arg(long, default_value_t = 1000, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     turns: u32,
+    /// Events of a trace of several nodes whose clocks are compared; 0: none are.
+    #[arg(long, value_name = "N", default_value_t = 10_000_000)]
+    clocks: u64,
     /// The mpiprobe to measure; the default is the one that was built with this benchmark.
     #[arg(long, value_name = "PATH")]
     mpiprobe: Option<PathBuf>,
@@ -36,6 +39,9 @@ fn run(arguments: &Arguments) -> Result<(), BenchError> {
     let beside_us = || Some(std::env::current_exe().ok()?.with_file_name("mpiprobe"));
     let mpiprobe = arguments.mpiprobe.clone().or_else(beside_us).unwrap_or_else(|| "mpiprobe".into());
     let effort = Effort { rounds: arguments.rounds, batches: arguments.batches, turns: arguments.turns };
+    if arguments.clocks > 0 {
+        program::print(&bench::clocks::run(arguments.clocks)?, arguments.json);
+    }
     for mpi in Mpi::ALL {
         let report = bench::run_trace(mpi, &mpiprobe, effort, &interrupted)?;
         program::print(&report, arguments.json);

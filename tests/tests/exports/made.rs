@@ -7,7 +7,7 @@ use std::{
 };
 
 use libtest_mimic::Failed;
-use mpiprobe_tests::{Ended, Profiler};
+use mpiprobe_tests::{Ended, Profiler, nodes::write_node};
 use mpiprobe_trace::{HandMade, Span, Trace as _, store};
 
 pub(crate) const RANKS: u64 = 4;
@@ -34,7 +34,10 @@ pub(crate) fn step_of(number: u64) -> u64 {
 
 pub(crate) struct Made {
     folder: tempfile::TempDir,
+    files: Vec<&'static str>,
     pub(crate) begin_ns: u64,
+    /// How much later that may be found to be.
+    pub(crate) within_ns: u64,
 }
 
 impl Made {
@@ -44,11 +47,31 @@ impl Made {
         let folder = tempfile::tempdir()?;
         let file = BufWriter::new(File::create_new(folder.path().join("halo.trace"))?);
         store::copy(&made, Span::ALL, file)?.into_inner().map_err(|error| error.to_string())?;
-        Ok(Self { folder, begin_ns: made.span().from_ns })
+        Ok(Self { folder, files: vec!["halo.trace"], begin_ns: made.span().from_ns, within_ns: 0 })
+    }
+
+    /// The same job over two nodes, the second of which was started five days before the first, and whose clock is 30 ppm too fast.
+    pub(crate) fn over_nodes() -> Result<Self, Failed> {
+        let made = HandMade::halo(u32::try_from(RANKS)?, STEPS);
+        let folder = tempfile::tempdir()?;
+        let (is_first, is_second) = (|rank: u32| rank < 2, |rank: u32| rank >= 2);
+        write_node(&made, is_first, "n1", &|ns| ns, &folder.path().join("n1.trace"))?;
+        let other = |ns: u64| ns + ns * 3 / 100_000 + 5 * 86_400_000_000_000;
+        write_node(&made, is_second, "n2", &other, &folder.path().join("n2.trace"))?;
+        Ok(Self { folder, files: vec!["n1.trace", "n2.trace"], begin_ns: made.span().from_ns, within_ns: 20_000 })
+    }
+
+    /// Of one node, and of two.
+    pub(crate) fn both() -> Result<[Self; 2], Failed> {
+        Ok([Self::halo()?, Self::over_nodes()?])
     }
 
     pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.folder.path().join(name)
+    }
+
+    pub(crate) fn traces(&self) -> Vec<String> {
+        self.files.iter().map(|name| self.path(name).display().to_string()).collect()
     }
 
     pub(crate) fn trace(&self) -> String {
@@ -60,7 +83,9 @@ impl Made {
         let [format, name] = *to;
         let out = if name == "-" { Path::new(name).to_owned() } else { self.path(name) };
         let out = out.display().to_string();
-        let arguments = ["export", &self.trace(), "--to", format, &out].map(str::to_owned);
+        let mut arguments = vec!["export".to_owned()];
+        arguments.extend(self.traces());
+        arguments.extend(["--to", format, &out].map(str::to_owned));
         let ended = Profiler::start(arguments.into_iter().chain(options.iter().map(|&one| one.to_owned())))?.wait()?;
         if ended.status.success() { Ok(ended) } else { Err(ended.printed().into()) }
     }

@@ -163,7 +163,7 @@ fn properties(exported: &Exported, selection: &Selection<'_>, is_synthetic: bool
     if is_synthetic {
         properties.push(("MPIPROBE::SYNTHETIC_INIT_AND_FINALIZE", "true".into()));
     }
-    if let Some(within_ns) = selection.clocks_within_ns {
+    if let Some(within_ns) = selection.clocks_within_ns() {
         properties.push(("MPIPROBE::CLOCKS_WITHIN_NS", within_ns.to_string()));
     }
     properties

@@ -26,7 +26,7 @@ impl Archive for Directory {
 fn exported(made: &HandMade, to: &Path, span: Span, synthetic_ends: bool) -> Exported {
     let clocks = Clocks::same();
     let has = |_: LocationId| true;
-    let selection = Selection { clocks: &clocks, clocks_within_ns: None, span, has: &has, filter: None, threads: 2 };
+    let selection = Selection { clocks: &clocks, span, has: &has, filter: None, threads: 2 };
     write(made, &selection, Otf2Options { synthetic_ends }, &Directory(to.to_owned()), &|_| {}).unwrap()
 }
 

@@ -165,7 +165,7 @@ impl PerfettoWriter<'_> {
             let Some(known) = self.definitions.process(id) else { continue };
             let host = self.definitions.nodes.get(known.node.index()).map_or("", |node| node.host.as_str());
             let (name, pid) = (self.names.process(id), self.pid(id));
-            let within = selection.clocks_within_ns.map(|ns| format!("times of other nodes are true to ± {ns} ns"));
+            let within = selection.clocks_within_ns().map(|ns| format!("times of other nodes are true to ± {ns} ns"));
             self.packet.message(packet::TRACK_DESCRIPTOR, |to| {
                 to.number(track::UUID, Self::process_track(place));
                 to.text(track::NAME, &name);

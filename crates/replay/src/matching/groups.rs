@@ -28,6 +28,8 @@ pub struct Instance {
     pub is_blocking: bool,
     /// In the order of their ranks.
     pub members: Vec<Member>,
+    /// How much times of two of them may be off against each other; `None`: nothing bounds it.
+    pub within_ns: Option<u64>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -68,15 +70,27 @@ impl Instance {
         (last, calls().map(|call| call.return_ns).min().unwrap_or(u64::MAX))
     }
 
-    /// Whether everybody was in it at one moment, and nobody can have left before that.
+    /// Whether everybody was in it at one moment, and nobody can have left before that. Nothing speaks against it, as well as it is known what
+    /// time it was where.
     pub fn synchronises(&self) -> bool {
+        let (last_entry, first_return) = self.overlap();
+        self.needs_all() && self.within_ns.is_none_or(|within| last_entry < first_return.saturating_add(within))
+    }
+
+    /// Whether times alone tell that everybody was in it at one moment.
+    fn is_seen_to_synchronise(&self) -> bool {
+        let (last_entry, first_return) = self.overlap();
+        self.needs_all() && self.within_ns.is_some_and(|within| last_entry.saturating_add(within) < first_return)
+    }
+
+    /// Whether nobody can leave before everybody has come.
+    fn needs_all(&self) -> bool {
         let needs_all = match self.pattern {
             Pattern::Barrier => true,
             Pattern::AllToAll => self.members.iter().all(|member| member.sends && member.receives),
             _ => false,
         };
-        let (last_entry, first_return) = self.overlap();
-        needs_all && self.is_blocking && last_entry < first_return
+        needs_all && self.is_blocking
     }
 }
 
@@ -91,12 +105,15 @@ struct StreamState {
     stream: Stream,
     /// By rank.
     members: Vec<ProcessId>,
+    within_ns: Option<u64>,
     slots: HashMap<ProcessId, usize>,
     queues: Vec<VecDeque<Queued>>,
     /// Of how many members there is none.
     empty: usize,
     /// Until when it is not known how many there were.
     unsure_since_ns: Option<u64>,
+    /// Meanwhile, by member: when its call before the first one that waits had returned, if that is known.
+    before_ns: Vec<Option<u64>>,
     /// Collectives that do not block, and are not complete, by member and number.
     unfinished: HashMap<(usize, u64), Arc<Instance>>,
 }
@@ -306,7 +323,9 @@ impl StreamState {
             stream,
             slots: members.iter().copied().zip(0..).collect(),
             queues: members.iter().map(|_| VecDeque::new()).collect(),
+            before_ns: vec![None; members.len()],
             empty: members.len(),
+            within_ns: known.within_ns(&members),
             members,
             unsure_since_ns: is_unsure.then_some(0),
             unfinished: HashMap::new(),
@@ -319,6 +338,7 @@ impl StreamState {
         self.unsure_since_ns = Some(self.unsure_since_ns.unwrap_or(0).max(at_ns));
         let left: usize = self.queues.iter().map(VecDeque::len).sum();
         self.queues.iter_mut().for_each(VecDeque::clear);
+        self.before_ns.fill(None);
         self.empty = self.queues.len();
         left as u64
     }
@@ -345,18 +365,30 @@ impl StreamState {
         Some((instance, queued))
     }
 
-    /// Whether everybody was in it at one moment, which tells that these calls belong together.
+    /// Whether everybody was in it at one moment, which tells that these calls belong together; or that nobody's call before can have been
+    /// at the time of anybody's, as well as it is known what time it was where.
     fn is_certain(&self, instance: &Instance) -> bool {
         let since = self.unsure_since_ns.unwrap_or(0);
-        instance.synchronises() && instance.members.iter().all(|member| member.call.entry_ns >= since)
+        let entries = || instance.members.iter().map(|member| member.call.entry_ns);
+        let is_apart = || {
+            let before = self.before_ns.iter().copied().try_fold(0, |last, before| Some(before?.max(last)));
+            let before = before.zip(instance.within_ns).map(|(before, within): (u64, _)| before.saturating_add(within));
+            instance.synchronises() && before.zip(entries().min()).is_some_and(|(before, first)| before < first)
+        };
+        entries().all(|entry_ns| entry_ns >= since) && (instance.is_seen_to_synchronise() || is_apart())
     }
 
     fn drop_earliest(&mut self, loose: &mut Loose) {
         let returns = self.queues.iter().map(|queue| queue.front().map_or(u64::MAX, |one| one.joining.call.return_ns));
         let earliest = returns.enumerate().min_by_key(|&(_, return_ns)| return_ns);
-        if let Some(queue) = earliest.and_then(|(slot, _)| self.queues.get_mut(slot)) {
+        if let Some((slot, queue)) = earliest.and_then(|(slot, _)| Some((slot, self.queues.get_mut(slot)?))) {
             if let Some(queued) = queue.pop_front() {
                 loose.collective(&queued.joining.call);
+                // Between a call before and one after calls that are not known, there may be others.
+                let is_known = self.unsure_since_ns.is_none_or(|since| queued.joining.call.entry_ns >= since);
+                if let Some(before_ns) = self.before_ns.get_mut(slot) {
+                    *before_ns = is_known.then_some(queued.joining.call.return_ns);
+                }
             }
             self.empty += usize::from(queue.is_empty());
         }
@@ -379,6 +411,7 @@ impl StreamState {
             kind,
             is_blocking: first.is_blocking,
             members: members.collect(),
+            within_ns: self.within_ns,
         }
     }
 }

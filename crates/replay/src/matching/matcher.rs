@@ -12,6 +12,7 @@ use super::{
     process::{Around, ProcessReplay},
 };
 use crate::{
+    clock::Clocks,
     parallel,
     slices::{LocationSlice, Slice},
 };
@@ -62,9 +63,9 @@ impl<'a> Matched<'a> {
 
 impl Matcher {
     /// `from_middle`: what is read begins in the middle of a trace.
-    pub fn new(definitions: &Definitions, from_middle: bool, threads: usize) -> Self {
+    pub fn new(definitions: &Definitions, clocks: &Clocks, from_middle: bool, threads: usize) -> Self {
         let mut matcher = Self { threads, from_middle, ..Self::empty() };
-        matcher.define(definitions);
+        matcher.define(definitions, clocks);
         matcher
     }
 
@@ -81,8 +82,8 @@ impl Matcher {
     }
 
     /// More is known.
-    pub fn define(&mut self, definitions: &Definitions) {
-        self.known = Known::new(definitions, self.from_middle);
+    pub fn define(&mut self, definitions: &Definitions, clocks: &Clocks) {
+        self.known = Known::new(definitions, clocks, self.from_middle);
         self.names.grow(definitions.processes.len());
         for id in self.processes.len()..definitions.processes.len() {
             let id = ProcessId(u32::try_from(id).unwrap_or(u32::MAX));

@@ -9,6 +9,8 @@ use mpiprobe_trace::{
     Root, Shape, SiteId, Transfer, WindowId,
 };
 
+use crate::clock::Clocks;
+
 /// What tells messages to a process apart, besides their order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct ChannelKey {
@@ -64,10 +66,11 @@ pub(super) struct Known {
     worlds: HashMap<u32, CommunicatorId>,
     /// What is read begins in the middle of what was recorded.
     from_middle: bool,
+    pub(super) clocks: Clocks,
 }
 
 impl Known {
-    pub(super) fn new(definitions: &Definitions, from_middle: bool) -> Self {
+    pub(super) fn new(definitions: &Definitions, clocks: &Clocks, from_middle: bool) -> Self {
         let mut numbers: HashMap<Option<&str>, u32> = HashMap::new();
         let mut number = |job| {
             let next = u32::try_from(numbers.len()).unwrap_or(u32::MAX);
@@ -88,12 +91,19 @@ impl Known {
             job_of_communicator,
             definitions: definitions.clone(),
             from_middle,
+            clocks: clocks.clone(),
         }
     }
 
     /// Whether a process had called MPI before anything is known of it.
     pub(super) fn began_before(&self, process: ProcessId) -> bool {
         self.from_middle || self.definitions.process(process).is_some_and(|process| process.began_before)
+    }
+
+    /// How much times of any two of these processes may be off against each other; `None`: nothing bounds it.
+    pub(super) fn within_ns(&self, processes: &[ProcessId]) -> Option<u64> {
+        let nodes = processes.iter().filter_map(|&id| self.definitions.process(id)).map(|process| process.node);
+        self.clocks.among_ns(nodes)
     }
 
     /// The process that another one means by a rank.

@@ -154,7 +154,7 @@ impl<'a> Search<'a> {
         (direction, near_ns): (Direction, u64),
         is_it: impl Fn(&Call) -> bool + Send + 'a,
     ) -> Self {
-        let whole = clocks.span(trace.definitions(), trace.span());
+        let whole = clocks.span(trace);
         let start = Span { from_ns: from.0, until_ns: from.0 };
         let mut search = Self {
             trace,

@@ -4,7 +4,7 @@ use std::{cmp::Reverse, collections::BinaryHeap};
 
 use mpiprobe_functions::Pattern;
 use mpiprobe_model::WaitKind;
-use mpiprobe_trace::{LocationId, ReadError, Span, Trace};
+use mpiprobe_trace::{Definitions, LocationId, ReadError, Span, Trace};
 
 use super::painter::likely_events;
 use crate::{
@@ -49,6 +49,8 @@ pub struct Messages {
     pub messages: Vec<Message>,
     /// So many more are in the span.
     pub more: u64,
+    /// Messages between nodes whose clocks nothing compares, which are not among them.
+    pub between_clocks: u64,
     /// The longest ones, the longest first.
     pub waits: Vec<WaitSeen>,
     /// What is before the span has not been gone through from the beginning: until all have come together for the first time, it is not
@@ -61,6 +63,8 @@ pub struct Messages {
 pub struct Matching<'a> {
     slices: Slices<'a>,
     matcher: Matcher,
+    trace: &'a dyn Trace,
+    clocks: &'a Clocks,
     begin_ns: u64,
     now_ns: u64,
     until_ns: u64,
@@ -73,13 +77,13 @@ impl<'a> Matching<'a> {
     /// `None`: there is too much in the span.
     pub fn new(trace: &'a dyn Trace, clocks: &'a Clocks, span: Span) -> Option<Self> {
         let definitions = trace.definitions();
-        let whole = clocks.span(definitions, trace.span());
+        let whole = clocks.span(trace);
         let length = span.until_ns.saturating_sub(span.from_ns);
         // Messages that arrive later than the span leave it at its end.
         let until_ns = span.until_ns.saturating_add(length / 2).min(whole.until_ns);
         let (mut from_ns, mut from_middle) = (whole.from_ns, false);
-        if likely_events(trace, Span { from_ns, until_ns }) > MOST_EVENTS {
-            let own = likely_events(trace, Span { from_ns: span.from_ns, until_ns });
+        if likely_events(trace, clocks, Span { from_ns, until_ns }) > MOST_EVENTS {
+            let own = likely_events(trace, clocks, Span { from_ns: span.from_ns, until_ns });
             let spare = MOST_EVENTS.checked_sub(own)?;
             let each = (whole.until_ns.saturating_sub(whole.from_ns)) as f64 / trace.event_count().max(1) as f64;
             #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "part of the span of a trace")]
@@ -90,11 +94,13 @@ impl<'a> Matching<'a> {
         let threads = threads();
         Some(Self {
             slices: Slices::new(trace, clocks, definitions.location_ids(), read, threads),
-            matcher: Matcher::new(definitions, from_middle, threads),
+            matcher: Matcher::new(definitions, clocks, from_middle, threads),
+            trace,
+            clocks,
             begin_ns: from_ns,
             now_ns: from_ns,
             until_ns,
-            found: Messages { span, messages: Vec::new(), more: 0, waits: Vec::new(), from_middle },
+            found: Messages { span, messages: Vec::new(), more: 0, between_clocks: 0, waits: Vec::new(), from_middle },
             waits: BinaryHeap::new(),
             seen: Vec::new(),
         })
@@ -108,15 +114,22 @@ impl<'a> Matching<'a> {
 
     /// Goes a little further; `Some`: all that there is.
     pub fn step(&mut self) -> Result<Option<Messages>, ReadError> {
-        let Self { slices, matcher, found, waits, seen, .. } = self;
-        let mut kept = Kept { found, waits, seen };
+        let Self { slices, matcher, trace, clocks, found, waits, seen, .. } = self;
+        let mut kept = Kept { definitions: trace.definitions(), clocks, found, waits, seen };
         let Some(slice) = slices.next_slice()? else {
             kept.take(matcher.finish());
             waits.clear();
             found.waits = std::mem::take(seen);
             found.waits.sort_by_key(|wait| (Reverse(wait.ns), wait.call.entry_ns, wait.call.location));
             let span = found.span;
-            let empty = Messages { span, messages: Vec::new(), more: 0, waits: Vec::new(), from_middle: false };
+            let empty = Messages {
+                span,
+                messages: Vec::new(),
+                more: 0,
+                between_clocks: 0,
+                waits: Vec::new(),
+                from_middle: false,
+            };
             return Ok(Some(std::mem::replace(found, empty)));
         };
         self.now_ns = slice.until_ns;
@@ -126,6 +139,8 @@ impl<'a> Matching<'a> {
 }
 
 struct Kept<'a> {
+    definitions: &'a Definitions,
+    clocks: &'a Clocks,
     found: &'a mut Messages,
     waits: &'a mut BinaryHeap<Reverse<(u64, usize)>>,
     seen: &'a mut Vec<WaitSeen>,
@@ -140,6 +155,10 @@ impl Kept<'_> {
     fn message(&mut self, done: &Done) {
         let End::Received { send, posted } = done.end else { return };
         let span = self.found.span;
+        if self.clocks.between_ns(self.definitions, send.location, done.call.location).is_none() {
+            self.found.between_clocks += 1;
+            return;
+        }
         if done.waited {
             let ns = send.entry_ns.min(done.call.return_ns).saturating_sub(done.call.entry_ns);
             self.wait(WaitSeen { ns, kind: WaitKind::LateSender, call: done.call, cause: send });
@@ -156,7 +175,7 @@ impl Kept<'_> {
 
     /// Only those are looked at in which it is certain who needs something of whom.
     fn collective(&mut self, instance: &Instance) {
-        if !instance.is_blocking || instance.kind != InstanceKind::Ordinary {
+        if !instance.is_blocking || instance.kind != InstanceKind::Ordinary || instance.within_ns.is_none() {
             return;
         }
         let last = match instance.pattern {
@@ -182,7 +201,9 @@ impl Kept<'_> {
 
     fn wait(&mut self, wait: WaitSeen) {
         let span = self.found.span;
-        if wait.ns == 0 || wait.call.return_ns < span.from_ns || wait.call.entry_ns > span.until_ns {
+        let within_ns = self.clocks.between_ns(self.definitions, wait.call.location, wait.cause.location);
+        let is_sure = within_ns.is_some_and(|within_ns| wait.ns > within_ns);
+        if !is_sure || wait.call.return_ns < span.from_ns || wait.call.entry_ns > span.until_ns {
             return;
         }
         if self.waits.len() < LONGEST {

@@ -124,16 +124,16 @@ impl Frame {
     }
 
     /// Events of a trace that are in it, if they were spread evenly.
-    pub fn events(&self, trace: &dyn Trace) -> u64 {
+    pub fn events(&self, trace: &dyn Trace, clocks: &Clocks) -> u64 {
         let all = trace.definitions().locations.len().max(1) as f64;
         let shown: usize = self.lanes.iter().map(Vec::len).sum();
-        whole(share(trace, self.span) * (shown as f64 / all))
+        whole(share(trace, clocks, self.span) * (shown as f64 / all))
     }
 }
 
 /// Of how many events it is likely that they are in a span.
-pub(super) fn likely_events(trace: &dyn Trace, span: Span) -> u64 {
-    whole(share(trace, span))
+pub(super) fn likely_events(trace: &dyn Trace, clocks: &Clocks, span: Span) -> u64 {
+    whole(share(trace, clocks, span))
 }
 
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "an estimate, which saturates")]
@@ -141,8 +141,8 @@ fn whole(estimate: f64) -> u64 {
     estimate as u64
 }
 
-fn share(trace: &dyn Trace, span: Span) -> f64 {
-    let whole = trace.span();
+fn share(trace: &dyn Trace, clocks: &Clocks, span: Span) -> f64 {
+    let whole = clocks.span(trace);
     let length = |span: Span| span.until_ns.saturating_sub(span.from_ns).max(1) as f64;
     let common = Span { from_ns: span.from_ns.max(whole.from_ns), until_ns: span.until_ns.min(whole.until_ns) };
     trace.event_count() as f64 * (length(common) / length(whole)).min(1.0)
@@ -220,7 +220,7 @@ impl Picture {
 
 impl<'a> Painter<'a> {
     pub fn new(trace: &'a dyn Trace, clocks: &'a Clocks, frame: &Frame) -> Self {
-        let wanted = (frame.events(trace) / AIM).clamp(1, MOST_PARTS);
+        let wanted = (frame.events(trace, clocks) / AIM).clamp(1, MOST_PARTS);
         Self::in_parts(trace, clocks, frame, usize::try_from(wanted).unwrap_or(1))
     }
 

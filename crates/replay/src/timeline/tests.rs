@@ -155,7 +155,7 @@ fn messages_of_a_span_are_those_of_the_whole_trace_that_are_in_it() {
     let made = HandMade::halo(6, 30);
     let clocks = Clocks::same();
     let mut slices = Slices::new(&made, &clocks, made.definitions().location_ids(), Span::ALL, 1);
-    let mut matcher = Matcher::new(made.definitions(), false, 1);
+    let mut matcher = Matcher::new(made.definitions(), &clocks, false, 1);
     let mut all = Vec::new();
     let mut keep = |done: &crate::Done| {
         if let End::Received { send, .. } = done.end {

@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, mem, sync::Arc};
 
 use mpiprobe_model::{ClockQuality, PendingEnds, WaitKind, WaitStates};
-use mpiprobe_trace::{Definitions, ReadError, Shape, Span, Trace};
+use mpiprobe_trace::{Definitions, NodeId, ReadError, Shape, Span, Trace};
 
 use super::{
     cells::{Cell, Cells, NO_CALL, Place},
@@ -44,7 +44,9 @@ pub struct Analysis {
     threads: usize,
     limits: Limits,
     definitions: Definitions,
-    clocks: Vec<u32>,
+    clocks: Clocks,
+    /// By location.
+    nodes_of: Vec<NodeId>,
     senders: Vec<bool>,
     matcher: Matcher,
     cells: Cells,
@@ -123,9 +125,10 @@ impl Analysis {
             threads: threads.max(1),
             limits,
             definitions: Definitions::default(),
-            clocks: Vec::new(),
+            clocks: Clocks::same(),
+            nodes_of: Vec::new(),
             senders: senders(),
-            matcher: Matcher::new(definitions, from_middle, threads),
+            matcher: Matcher::new(definitions, clocks, from_middle, threads),
             cells: Cells::default(),
             cell_list: Vec::new(),
             call_cells: Vec::new(),
@@ -165,7 +168,7 @@ impl Analysis {
 
     /// More is known.
     pub fn define(&mut self, definitions: &Definitions, clocks: &Clocks) {
-        self.matcher.define(definitions);
+        self.matcher.define(definitions, clocks);
         self.grow(definitions, clocks);
     }
 
@@ -177,9 +180,9 @@ impl Analysis {
         self.remembered.resize_with(definitions.processes.len(), Remembered::default);
         self.common.grow(locations);
         self.paths.grow(locations);
-        let node = |id| definitions.process(id).map_or(0, |process| process.node.index());
-        let groups = definitions.locations.iter().map(|location| clocks.group(node(location.process)));
-        self.clocks = groups.collect();
+        let node = |id| definitions.process(id).map_or(NodeId(0), |process| process.node);
+        self.nodes_of = definitions.locations.iter().map(|location| node(location.process)).collect();
+        self.clocks = clocks.clone();
         self.definitions = definitions.clone();
         self.places.iter_mut().for_each(|places| places.shapes = None);
     }
@@ -259,6 +262,7 @@ impl Analysis {
             cells: &self.cells,
             may_wait_for_receiver: &self.senders,
             clocks: &self.clocks,
+            nodes: &self.nodes_of,
         };
         let remembered = self.remembered.iter_mut();
         let mut processes: Vec<_> = remembered.map(|remembered| (remembered, Found::default())).collect();
@@ -283,6 +287,8 @@ impl Analysis {
             self.counts.violations += one.violations;
             self.counts.worst_violation_ns = self.counts.worst_violation_ns.max(one.worst_violation_ns);
             self.counts.between_clocks += one.between_clocks;
+            self.counts.unsure += one.unsure;
+            self.counts.unsure_ns += one.unsure_ns;
             self.counts.unknown_neighbours += one.unknown_neighbours;
             for wrong in one.wrong_order {
                 let key = RowKey { kind: WaitKind::LateSender, location: wrong.location, place: wrong.place };
@@ -293,7 +299,7 @@ impl Analysis {
         if let Some(last) = end.and_then(|end| end.members.iter().max_by_key(|member| member.call.entry_ns)) {
             self.end = Some((last.call.location.0, last.call.entry_ns));
         }
-        for instance in matched.instances.iter().filter(|one| one.synchronises()) {
+        for instance in matched.instances.iter().filter(|one| one.within_ns.is_some() && one.synchronises()) {
             let at_ns = instance.overlap().0;
             self.found += 1;
             self.held.insert((at_ns, u32::MAX, u64::MAX, self.found), Held::Moment(Arc::clone(instance)));
@@ -496,7 +502,10 @@ impl Analysis {
             path,
             counts: self.counts,
             unmatched: self.matcher.unmatched(),
-            clocks: ClockQuality::default(),
+            clocks: ClockQuality {
+                nodes: self.clocks.quality(&self.definitions, self.counts.from_ns.unwrap_or(0)),
+                ..ClockQuality::default()
+            },
             sites: Vec::new(),
         })
     }
@@ -518,6 +527,8 @@ impl Analysis {
             let ends = (0..).zip(&self.logs).map(|(location, log)| (location, log.now_ns()));
             ends.max_by_key(|&(_, end_ns)| end_ns)
         });
+        // Between clocks that nothing compares there is no way.
+        let end = end.filter(|_| self.clocks.not_compared() == 0);
         let path = end.map(|(location, at_ns)| self.paths.to(location, at_ns, &self.logs, &mut self.scratch));
         self.outcome(&self.totals, path.as_ref())
     }

@@ -4,12 +4,13 @@ use std::{collections::VecDeque, sync::Arc};
 
 use mpiprobe_functions::{Communication, FunctionId, Group, Pattern, SendMode};
 use mpiprobe_model::WaitKind;
-use mpiprobe_trace::{Definitions, LocationId};
+use mpiprobe_trace::{Definitions, LocationId, NodeId};
 
 use super::{
     cells::{Cells, Place},
     rules::{self, Stay, Waited},
 };
+use crate::clock::Clocks;
 use crate::matching::{CallAt, Done, End, Instance, InstanceDone, InstanceKind, Member};
 
 /// Late senders that a receiver remembers, to find that messages were received in another order than they were sent.
@@ -65,6 +66,9 @@ pub(super) struct Found {
     pub(super) violations: u64,
     pub(super) worst_violation_ns: u64,
     pub(super) between_clocks: u64,
+    /// Waits that are shorter than what is known of the clocks, and how long they would be.
+    pub(super) unsure: u64,
+    pub(super) unsure_ns: u64,
     pub(super) unknown_neighbours: u64,
 }
 
@@ -75,8 +79,9 @@ pub(super) struct Rules<'a> {
     pub(super) cells: &'a Cells,
     /// By number: whether a sender in it, or one that it has posted, may wait for the receiver.
     pub(super) may_wait_for_receiver: &'a [bool],
-    /// By location: locations of the same number have clocks that can be compared.
-    pub(super) clocks: &'a [u32],
+    pub(super) clocks: &'a Clocks,
+    /// By location.
+    pub(super) nodes: &'a [NodeId],
 }
 
 /// See [`Rules::may_wait_for_receiver`].
@@ -106,12 +111,13 @@ struct LateSender {
 }
 
 impl Remembered {
-    fn message(&mut self, sent_ns: u64, source: LocationId, found: &mut Found) {
+    fn message(&mut self, sent_ns: u64, source: LocationId, rules: &Rules<'_>, found: &mut Found) {
         if sent_ns >= self.latest_ns {
             return;
         }
         self.recent.retain(|late| {
-            let is_wrong = late.sent_ns > sent_ns;
+            let within = rules.apart(late.source, source);
+            let is_wrong = within.is_some_and(|(within_ns, _)| late.sent_ns > sent_ns.saturating_add(within_ns));
             if is_wrong {
                 let &LateSender { location, place, ns, .. } = late;
                 found.wrong_order.push(WrongOrder { location, place, ns, is_same_source: late.source == source });
@@ -131,10 +137,23 @@ impl Remembered {
 }
 
 impl Found {
-    fn checked(&mut self, waited: Waited) -> u64 {
-        self.violations += u64::from(waited.violation_ns > 0);
-        self.worst_violation_ns = self.worst_violation_ns.max(waited.violation_ns);
+    /// How long somebody has waited. What is off by no more than clocks may be is no violation.
+    fn checked(&mut self, waited: Waited, honest_ns: u64) -> u64 {
+        if waited.violation_ns > honest_ns {
+            self.violations += 1;
+            self.worst_violation_ns = self.worst_violation_ns.max(waited.violation_ns);
+        }
         waited.ns
+    }
+
+    /// How long somebody has waited for sure at all, whatever the true times within the bounds are.
+    fn sure(&mut self, ns: u64, within_ns: u64) -> u64 {
+        if ns > within_ns {
+            return ns;
+        }
+        self.unsure += u64::from(ns > 0);
+        self.unsure_ns += ns;
+        0
     }
 
     fn message(&mut self, wait: Wait) {
@@ -148,8 +167,13 @@ impl Rules<'_> {
         self.cells.place(Place { function: call.function, site: call.site })
     }
 
-    fn can_compare(&self, one: LocationId, other: LocationId) -> bool {
-        self.clocks.get(one.index()) == self.clocks.get(other.index())
+    /// By how much times of two threads may be off against each other, and by how much if all times are true; `None`: nothing bounds it.
+    fn apart(&self, one: LocationId, other: LocationId) -> Option<(u64, u64)> {
+        let (one, other) = (self.nodes.get(one.index())?, self.nodes.get(other.index())?);
+        if one == other {
+            return Some((0, 0));
+        }
+        Some((self.clocks.within_ns(*one, *other)?, self.clocks.honest_ns(*one, *other)?))
     }
 
     /// Waits for messages, in what a process's calls have completed.
@@ -170,15 +194,16 @@ impl Rules<'_> {
         for done in ends {
             match done.end {
                 End::Received { send, .. } | End::Found { send } => {
-                    if !self.can_compare(call.location, send.location) {
+                    let Some((within_ns, honest_ns)) = self.apart(call.location, send.location) else {
                         found.between_clocks += 1;
                         continue;
-                    }
+                    };
                     if matches!(done.end, End::Received { .. }) {
-                        remembered.message(send.entry_ns, send.location, found);
+                        remembered.message(send.entry_ns, send.location, self, found);
                     }
-                    let ns = found.checked(rules::late_sender(send.entry_ns, stay));
-                    if first.waited && ns > late_sender.map_or(0, |(longest, _)| longest) {
+                    let ns = found.checked(rules::late_sender(send.entry_ns, stay), honest_ns);
+                    let ns = if first.waited { found.sure(ns, within_ns) } else { 0 };
+                    if ns > late_sender.map_or(0, |(longest, _)| longest) {
                         late_sender = Some((ns, send));
                     }
                 }
@@ -187,11 +212,12 @@ impl Rules<'_> {
                     if !may_wait || !first.waited {
                         continue;
                     }
-                    if !self.can_compare(call.location, receive.location) {
-                        found.between_clocks += 1;
-                        continue;
-                    }
+                    // Such a message is counted where it is received.
+                    let Some((within_ns, _)) = self.apart(call.location, receive.location) else { continue };
+                    // Whether the sender was still there when somebody received has to be as sure.
                     let ns = rules::late_receiver(receive.entry_ns, stay);
+                    let stayed_ns = stay.return_ns.saturating_sub(receive.entry_ns);
+                    let ns = found.sure(ns, if stayed_ns > within_ns { within_ns } else { u64::MAX });
                     if ns > late_receiver.map_or(0, |(longest, _)| longest) {
                         late_receiver = Some((ns, receive));
                     }
@@ -219,13 +245,10 @@ impl Rules<'_> {
         if !instance.is_blocking {
             return;
         }
-        if let Some(first) = instance.members.first() {
-            let same = |member: &Member| self.can_compare(first.call.location, member.call.location);
-            if !instance.members.iter().all(same) {
-                found.between_clocks += instance.members.len() as u64;
-                return;
-            }
-        }
+        let Some(all_within_ns) = instance.within_ns else {
+            found.between_clocks += instance.members.len() as u64;
+            return;
+        };
         let needs = Needs::of(instance, self.definitions, &mut found.unknown_neighbours);
         let (kind, completion) = kinds(instance);
         let mut waits = Vec::new();
@@ -235,16 +258,20 @@ impl Rules<'_> {
             let location = member.call.location.0;
             let wait = |kind, ns, cause, path| Wait { kind, location, place, stay: call, ns, cause, path };
             if let Some((event_ns, late)) = needs.until(index).filter(|_| instance.kind != InstanceKind::Beginning) {
+                let late = instance.members.get(late);
+                let apart = late.and_then(|late| self.apart(member.call.location, late.call.location));
+                let (within_ns, honest_ns) = apart.unwrap_or((all_within_ns, all_within_ns));
+                let overlap_ns = needs.first_return_ns.saturating_sub(event_ns);
+                // Whether they were there at one moment has to be as sure.
+                let is_meeting_sure = instance.pattern != Pattern::Common || overlap_ns > all_within_ns;
                 let ns = match instance.pattern {
                     Pattern::Common => rules::overlapping(event_ns, needs.first_return_ns, call),
                     // Who needs something of whom is not known: those who come later cannot be meant.
                     Pattern::AllToAllVarying if event_ns > call.return_ns => needs.varying(call),
-                    _ => found.checked(rules::until(event_ns, call)),
+                    _ => found.checked(rules::until(event_ns, call), honest_ns),
                 };
-                let cause = instance
-                    .members
-                    .get(late)
-                    .map(|late| Cause { location: late.call.location.0, stay: stay(&late.call) });
+                let ns = found.sure(ns, if is_meeting_sure { within_ns } else { u64::MAX });
+                let cause = late.map(|late| Cause { location: late.call.location.0, stay: stay(&late.call) });
                 // A root works on what has come until the last one has, whether it has waited for the first or not.
                 let overlaps = ns > 0 || needs.first_return_ns > needs.last_entry_ns;
                 let path = needs.path().filter(|&(last_ns, _)| {
@@ -256,6 +283,7 @@ impl Rules<'_> {
             }
             if let Some(completion) = completion.filter(|_| needs.is_complete_together(member)) {
                 let ns = rules::completion(needs.last_entry_ns, needs.first_return_ns, call);
+                let ns = found.sure(ns, all_within_ns);
                 if ns > 0 {
                     waits.push(wait(completion, ns, None, None));
                 }
@@ -280,16 +308,17 @@ impl Rules<'_> {
         let needs = Needs::of(instance, self.definitions, &mut found.unknown_neighbours);
         let Some((event_ns, late)) = needs.until(done.member).filter(|_| done.waited) else { return };
         let Some(late) = instance.members.get(late) else { return };
-        if !self.can_compare(done.call.location, late.call.location) {
+        let Some((within_ns, honest_ns)) = self.apart(done.call.location, late.call.location) else {
             found.between_clocks += 1;
             return;
-        }
+        };
         let call = stay(&done.call);
         let ns = match instance.pattern {
             Pattern::AllToAllVarying if event_ns > call.return_ns => needs.varying(call),
             Pattern::Common => 0,
-            _ => found.checked(rules::until(event_ns, call)),
+            _ => found.checked(rules::until(event_ns, call), honest_ns),
         };
+        let ns = found.sure(ns, within_ns);
         if ns == 0 {
             return;
         }
@@ -330,7 +359,8 @@ fn common(instance: &Instance, needs: &Needs<'_>, waits: &[Wait]) -> Vec<(u32, S
     let all = || instance.members.iter().map(|member| (member.call.location.0, stay(&member.call)));
     let mut common: Vec<_> = match instance.pattern {
         Pattern::Barrier | Pattern::AllToAll
-            if needs.first_return_ns > needs.last_entry_ns || instance.kind != InstanceKind::Ordinary =>
+            if needs.first_return_ns.saturating_add(instance.within_ns.unwrap_or(0)) > needs.last_entry_ns
+                || instance.kind != InstanceKind::Ordinary =>
         {
             all().collect()
         }

@@ -56,6 +56,8 @@ pub(super) fn result(outcome: &mut Outcome<'_>) -> WaitStates {
         clocks: ClockQuality {
             violations: counts.violations,
             worst_violation_ns: counts.worst_violation_ns,
+            unsure_waits: counts.unsure,
+            unsure_ns: counts.unsure_ns,
             ..outcome.clocks.clone()
         },
     }

@@ -45,6 +45,9 @@ pub(super) struct Counts {
     pub(super) violations: u64,
     pub(super) worst_violation_ns: u64,
     pub(super) between_clocks: u64,
+    /// Waits that are shorter than what is known of the clocks.
+    pub(super) unsure: u64,
+    pub(super) unsure_ns: u64,
     pub(super) unknown_neighbours: u64,
     pub(super) cut_off: u64,
 }

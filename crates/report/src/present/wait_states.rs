@@ -365,6 +365,7 @@ fn notes(ends: &UnmatchedEnds, clocks: &ClockQuality) -> String {
         (ends.lost_calls, "calls that are missing in the trace"),
         (ends.left_out_calls, "calls that were not to be recorded"),
         (ends.between_clocks, "messages and collective calls between nodes whose clocks nothing compares"),
+        (clocks.unsure_waits, "waits between nodes that are shorter than their clocks may be off"),
         (ends.causes_cut_off, "waits whose indirect causes were not followed to their end, for want of room"),
         (clocks.violations, "times that cannot be true: something was over before what it needed had begun"),
     ];

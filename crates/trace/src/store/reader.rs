@@ -264,6 +264,12 @@ impl Trace for TraceFiles {
         }
     }
 
+    fn span_of(&self, location: LocationId) -> Option<Span> {
+        let heads = self.chunks.get(location.index())?.iter().map(|chunk| chunk.place.head);
+        let from_ns = heads.clone().map(|head| head.from_ns).min()?;
+        Some(Span { from_ns, until_ns: heads.map(|head| head.until_ns).max()? })
+    }
+
     fn event_count(&self) -> u64 {
         self.chunks.iter().flatten().map(|chunk| u64::from(chunk.place.head.count)).sum()
     }

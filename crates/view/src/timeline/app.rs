@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use crossterm::event::{Event, EventStream};
+use mpiprobe_replay::Clocks;
 use mpiprobe_trace::Trace;
 
 use super::{
@@ -22,6 +23,7 @@ use crate::{
 /// Shows a trace until the user has seen enough. `notes` say what is wrong with it.
 pub async fn timeline(
     trace: Arc<dyn Trace + Send + Sync>,
+    clocks: Clocks,
     name: &str,
     notes: &[String],
     options: ViewOptions,
@@ -29,10 +31,10 @@ pub async fn timeline(
     let options = options.resolved(&|name| std::env::var(name));
     let theme = Theme::new(options);
     let mut stop = Some(Stop::new().map_err(ViewError::Start)?);
-    let mut reader = Background::start(Arc::clone(&trace)).map_err(ViewError::Start)?;
+    let mut reader = Background::start(Arc::clone(&trace), clocks.clone()).map_err(ViewError::Start)?;
     let mut screen = Screen::take(options.mouse).map_err(ViewError::Terminal)?;
     let mut events = EventStream::new();
-    let mut state = Timeline::new(trace, name, notes);
+    let mut state = Timeline::new(trace, &clocks, name, notes);
     state.resize(screen.size().map_err(ViewError::Terminal)?);
     let mut asked = None;
     loop {

@@ -299,6 +299,10 @@ fn notice(buffer: &mut Buffer, area: Rect, state: &Timeline, theme: Theme) {
         if messages.more > 0 {
             right = right.add(Tone::Dim, &format!("{} more messages ", count(messages.more)));
         }
+        if messages.between_clocks > 0 {
+            let number = count(messages.between_clocks);
+            right = right.add(Tone::Warning, &format!("{number} messages between clocks that nothing compares "));
+        }
         if messages.from_middle {
             right = right.add(Tone::Dim, "messages from the first common collective on ");
         }

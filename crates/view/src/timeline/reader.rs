@@ -245,12 +245,11 @@ struct Order {
 }
 
 impl Background {
-    pub(super) fn start(trace: Arc<dyn Trace + Send + Sync>) -> std::io::Result<Self> {
+    pub(super) fn start(trace: Arc<dyn Trace + Send + Sync>, clocks: Clocks) -> std::io::Result<Self> {
         let shared = Arc::new(Shared::default());
         let (tell, news) = mpsc::unbounded_channel();
         let orders = Arc::clone(&shared);
         let work = move || {
-            let clocks = Clocks::same();
             let mut reader = Reader::new(trace.as_ref(), &clocks);
             loop {
                 let asked = match orders.next(reader.is_busy()) {

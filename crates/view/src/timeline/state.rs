@@ -5,7 +5,10 @@ use std::{collections::HashSet, sync::Arc};
 use crossterm::event::KeyEvent;
 use mpiprobe_discover::printable;
 use mpiprobe_functions::FunctionId;
-use mpiprobe_replay::timeline::{Direction, Found, Frame, Lane, Messages, Picture, Seen, lanes};
+use mpiprobe_replay::{
+    Clocks,
+    timeline::{Direction, Found, Frame, Lane, Messages, Picture, Seen, lanes},
+};
 use mpiprobe_trace::{Definitions, LocationId, SiteId, Span, Trace};
 use ratatui::{layout::Rect, style::Style};
 use tui_textarea::TextArea;
@@ -117,8 +120,8 @@ pub(super) struct Rooms {
 
 impl Timeline {
     /// `notes` say what is wrong with the trace.
-    pub fn new(trace: Arc<dyn Trace + Send + Sync>, name: &str, notes: &[String]) -> Self {
-        let whole = trace.span();
+    pub fn new(trace: Arc<dyn Trace + Send + Sync>, clocks: &Clocks, name: &str, notes: &[String]) -> Self {
+        let whole = clocks.span(trace.as_ref());
         let whole = Span { from_ns: whole.from_ns, until_ns: whole.until_ns.max(whole.from_ns.saturating_add(1)) };
         let notice = (!notes.is_empty()).then(|| notes.join("; "));
         Self {

@@ -22,6 +22,7 @@ const MOST_LANES: usize = 64;
 /// The whole trace, with so many columns, and whether all of it could be read.
 pub fn timeline_text(
     trace: &Arc<dyn Trace + Send + Sync>,
+    clocks: &Clocks,
     name: &str,
     width: Option<usize>,
     options: ViewOptions,
@@ -29,12 +30,11 @@ pub fn timeline_text(
     let options = ViewOptions { scheme: Scheme::None, ..options.resolved(&|name| std::env::var(name)) };
     let width = u16::try_from(width.unwrap_or(WIDTH).clamp(60, 400)).unwrap_or(100);
     let lanes = trace.definitions().locations.len().clamp(1, MOST_LANES);
-    let mut state = Timeline::new(Arc::clone(trace), name, &[]);
+    let mut state = Timeline::new(Arc::clone(trace), clocks, name, &[]);
     // As high as there are lanes, so that there is nothing between them.
     let height = Timeline::height_for(u16::try_from(lanes).unwrap_or(u16::MAX));
     state.resize(Size { width, height });
-    let clocks = Clocks::same();
-    let mut reader = Reader::new(trace.as_ref(), &clocks);
+    let mut reader = Reader::new(trace.as_ref(), clocks);
     let wanted = state.wanted().without_messages();
     let mut news = reader.ask(wanted);
     while reader.is_busy() {

@@ -22,7 +22,7 @@ impl Shown {
         let trace: Arc<HandMade> = Arc::new(made.clone());
         let read: &'static HandMade = Box::leak(Box::new(made.clone()));
         let clocks: &'static Clocks = Box::leak(Box::new(Clocks::same()));
-        let mut state = Timeline::new(trace, "ring.trace", &[]);
+        let mut state = Timeline::new(trace, clocks, "ring.trace", &[]);
         state.resize(Size { width, height });
         let mut shown = Self { state, reader: Reader::new(read, clocks), asked: None };
         shown.settle();
@@ -201,7 +201,7 @@ fn ascii_is_nothing_but_ascii() {
 fn without_a_terminal_it_is_printed() {
     let options = ViewOptions { ascii: true, ..OPTIONS };
     let trace: Arc<dyn Trace + Send + Sync> = Arc::new(teaching());
-    let (text, is_whole) = timeline_text(&trace, "ring.trace", Some(80), options).unwrap();
+    let (text, is_whole) = timeline_text(&trace, &Clocks::same(), "ring.trace", Some(80), options).unwrap();
     assert!(is_whole);
     insta::assert_snapshot!("timeline-as-text", text);
 }
@@ -261,7 +261,7 @@ fn whatever_is_in_a_trace_and_whatever_is_typed_it_is_drawn() {
             assert!(!picture.contains('\u{1b}'), "seed {seed}");
         }
         let trace: Arc<dyn Trace + Send + Sync> = Arc::new(made);
-        timeline_text(&trace, "x", None, OPTIONS).unwrap();
+        timeline_text(&trace, &Clocks::same(), "x", None, OPTIONS).unwrap();
     }
 }
 

@@ -44,9 +44,14 @@ pub enum CallsError {
     Plot(#[from] PlotError),
 }
 
-/// Calls of a span of time, on the clock of the trace, of the ranks that were chosen; and whether all of it could be read.
-pub fn calls(trace: &dyn Trace, span: Span, options: &PlotOptions) -> Result<(String, bool), CallsError> {
-    let whole = trace.span();
+/// Calls of a span of time, on the common clock, of the ranks that were chosen; and whether all of it could be read.
+pub fn calls(
+    trace: &dyn Trace,
+    clocks: &Clocks,
+    span: Span,
+    options: &PlotOptions,
+) -> Result<(String, bool), CallsError> {
+    let whole = clocks.span(trace);
     let span = Span { from_ns: span.from_ns.max(whole.from_ns), until_ns: span.until_ns.min(whole.until_ns) };
     let chosen = chosen(trace, options.ranks.as_ref());
     if chosen.is_empty() || span.from_ns >= span.until_ns {
@@ -61,14 +66,13 @@ pub fn calls(trace: &dyn Trace, span: Span, options: &PlotOptions) -> Result<(St
         columns: pixels.min((MOST_CELLS / groups.len()).max(64)),
         lanes: groups.iter().map(|lane| lane.iter().map(|thread| thread.location).collect()).collect(),
     };
-    let clocks = Clocks::same();
-    let mut painter = Painter::new(trace, &clocks, &frame);
+    let mut painter = Painter::new(trace, clocks, &frame);
     while painter.step()? {}
     let picture = painter.picture();
     if picture.longest.is_empty() {
         return Err(PlotError::NothingThere.into());
     }
-    let messages = messages(trace, &clocks, span)?;
+    let messages = messages(trace, clocks, span)?;
     let names: Vec<String> = groups.iter().map(|lane| name(lane)).collect();
     let svg = drawn(picture, messages.as_ref(), &names, (whole.from_ns, fold), options)?;
     Ok((svg, picture.damaged == 0))

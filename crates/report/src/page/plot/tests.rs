@@ -6,6 +6,7 @@ use mpiprobe_model::{
     sample::{self, SECOND, function},
 };
 
+use mpiprobe_replay::Clocks;
 use mpiprobe_trace::{HandMade, Span, call};
 
 use super::*;
@@ -165,19 +166,19 @@ fn pair() -> HandMade {
 
 #[test]
 fn calls_of_a_trace() {
-    let (svg, is_whole) = calls(&pair(), Span::ALL, &PlotOptions::default()).unwrap();
+    let (svg, is_whole) = calls(&pair(), &Clocks::same(), Span::ALL, &PlotOptions::default()).unwrap();
     assert!(is_whole);
     insta::assert_snapshot!(svg);
     let span = Span { from_ns: 1_500_000, until_ns: 1_800_000 };
     let one = PlotOptions { ranks: Some(1..=1), width: 500, height: 300, ..PlotOptions::default() };
-    insta::assert_snapshot!(calls(&pair(), span, &one).unwrap().0);
+    insta::assert_snapshot!(calls(&pair(), &Clocks::same(), span, &one).unwrap().0);
 }
 
 /// Many ranks share lanes, many messages are counted, and the picture has a size that can be opened.
 #[test]
 fn calls_of_many_ranks() {
     let made = HandMade::halo(600, 5);
-    let (svg, _) = calls(&made, Span::ALL, &PlotOptions::default()).unwrap();
+    let (svg, _) = calls(&made, &Clocks::same(), Span::ALL, &PlotOptions::default()).unwrap();
     assert!(svg.contains("8 threads in a lane"), "{}", &svg[..600]);
     assert!(svg.contains(" messages not drawn"));
     assert!(svg.len() < 4 << 20, "{} bytes", svg.len());
@@ -186,18 +187,18 @@ fn calls_of_many_ranks() {
 /// Each message is an arrow from its sender to its receiver: a line and a head.
 #[test]
 fn messages_of_a_trace_are_arrows() {
-    let (svg, _) = calls(&pair(), Span::ALL, &PlotOptions::default()).unwrap();
+    let (svg, _) = calls(&pair(), &Clocks::same(), Span::ALL, &PlotOptions::default()).unwrap();
     let is_line = |line: &&str| line.starts_with("<polyline") && line.contains("opacity=\"0.75\"");
     assert_eq!((svg.lines().filter(is_line).count(), svg.matches("<polygon").count()), (2, 2), "{svg}");
     // Of one rank alone there is none.
     let one = PlotOptions { ranks: Some(0..=0), ..PlotOptions::default() };
-    assert!(!calls(&pair(), Span::ALL, &one).unwrap().0.contains("<polygon"));
+    assert!(!calls(&pair(), &Clocks::same(), Span::ALL, &one).unwrap().0.contains("<polygon"));
 }
 
 #[test]
 fn of_a_trace_only_what_is_there_can_be_plotted() {
     let nothing = |made: &HandMade, span: Span, options: &PlotOptions| {
-        matches!(calls(made, span, options), Err(CallsError::Plot(PlotError::NothingThere)))
+        matches!(calls(made, &Clocks::same(), span, options), Err(CallsError::Plot(PlotError::NothingThere)))
     };
     let options = PlotOptions::default();
     assert!(nothing(&HandMade::default(), Span::ALL, &options));
@@ -209,7 +210,7 @@ fn of_a_trace_only_what_is_there_can_be_plotted() {
         let mut made = HandMade::of_ranks(2);
         made.add(0, call("MPI_Send", 0, u64::MAX).to(1, 0, 1));
         made.add(1, call("MPI_Recv", u64::MAX, 5).from(0, 0, 1));
-        assert!(calls(&made, Span::ALL, &PlotOptions { width, height, ..options.clone() }).is_ok());
+        assert!(calls(&made, &Clocks::same(), Span::ALL, &PlotOptions { width, height, ..options.clone() }).is_ok());
     }
 }
 

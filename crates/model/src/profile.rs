@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Efficiency, FunctionLayers, FunctionProfile, GroupProfile, InnerCalls, Losses, OwnCost, PhaseProfile, RankProfile,
+    Budget, Efficiency, FunctionLayers, FunctionProfile, GroupProfile, InnerCalls, Losses, OwnCost, PhaseProfile, RankProfile,
     Rows, Spread, TableRoom, ToolInfo, TrafficProfile, UnmatchedRow, WaitStates, Window,
     names::{self, Name},
 };
@@ -53,6 +53,9 @@ pub struct Profile {
     pub wait_states: Option<WaitStates>,
     pub losses: Losses,
     pub own_cost: OwnCost,
+    /// What mpiprobe may cost each rank, and what is counted with less care for that; `null` where processes count themselves.
+    #[serde(default)]
+    pub budget: Option<Budget>,
 }
 
 /// Why observation ended.

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use mpiprobe_model::{OwnCost, Profile, SaturatingSum as _};
+use mpiprobe_model::{Budget, OwnCost, Profile, SaturatingSum as _};
 
 use unicode_width::UnicodeWidthStr as _;
 
@@ -23,6 +23,50 @@ fn self_cost(cost: &OwnCost) -> String {
     }
 }
 
+/// What the rank pays that pays most, and what was reduced for that.
+fn limit(budget: &Budget, profile: &Profile) -> String {
+    let mut text = String::new();
+    let limit = budget.max_overhead.map_or_else(|| "no limit".into(), |most| format!("--max-overhead {most} %"));
+    if let Some(spent) = &budget.spent {
+        let dearest = spent.function.map_or_else(String::new, |function| {
+            format!(", {:.2} % of it now for {function}", spent.function_percent)
+        });
+        let _ = writeln!(
+            text,
+            "of which rank {} pays most: {:.2} % of a minute's time{dearest} ({limit})",
+            or_unknown(spent.rank),
+            spent.minute_percent
+        );
+    }
+    for reduced in &budget.levels {
+        let for_how_long = [("by entry alone", reduced.entries_ns), ("in samples", reduced.sampled_ns)];
+        let how: Vec<String> = for_how_long
+            .into_iter()
+            .filter(|(_, time_ns)| *time_ns > 0)
+            .map(|(how, time_ns)| format!("{how} for {}", ns(time_ns)))
+            .collect();
+        let row = profile.functions.iter().find(|function| function.all.name == reduced.function);
+        let estimate = row.and_then(|function| function.all.estimated).map_or_else(String::new, |estimate| {
+            let high = estimate.calls_high.map_or_else(|| "any number of".into(), count);
+            format!(": {} to {high} calls, with a confidence of 95 %", count(estimate.calls_low))
+        });
+        let _ = writeln!(
+            text,
+            "{} was counted with less care from {} on ({}){estimate}",
+            reduced.function,
+            ns(reduced.since_ns),
+            how.join(", ")
+        );
+    }
+    if let Some(since_ns) = budget.traffic_until_ns {
+        let _ = writeln!(text, "what calls move was found out until {} only", ns(since_ns));
+    }
+    if budget.has_reduced() {
+        text.push_str("that keeps the limit; --max-overhead off counts everything, --functions leaves functions out\n");
+    }
+    text
+}
+
 /// Losses, own cost, completeness.
 pub(super) fn remarks(options: &TextOptions, profile: &Profile) -> String {
     let mut text = String::new();
@@ -36,6 +80,7 @@ pub(super) fn remarks(options: &TextOptions, profile: &Profile) -> String {
         cost.percent_of_wall,
     );
     text.push_str(&self_cost(cost));
+    text.push_str(&profile.budget.as_ref().map_or_else(String::new, |budget| limit(budget, profile)));
     let inner: u64 = profile.ranks.iter().map(|rank| rank.inner_calls).saturating_sum();
     if inner > 0 && profile.inner_calls.is_none() {
         let _ =

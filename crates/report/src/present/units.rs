@@ -1,5 +1,7 @@
 //! Numbers with units, as short as they can be read.
 
+use mpiprobe_model::FunctionRow;
+
 /// A duration: three significant digits and a unit.
 pub fn duration(ns: f64) -> String {
     let (value, unit) = match ns {
@@ -102,6 +104,17 @@ pub(super) fn time_unless(untimed: u64, time_ns: u64) -> String {
         (_, 0) => UNKNOWN.to_owned(),
         _ => format!(">= {}", ns(time_ns)),
     }
+}
+
+/// A number of calls, of which some may not have been counted: how many there were by estimate.
+pub(super) fn calls(row: &FunctionRow) -> String {
+    row.estimated.map_or_else(|| count(row.calls), |estimate| format!("≈ {}", count(estimate.calls)))
+}
+
+/// A sum of calls, to which those come that were not counted in one of these functions.
+pub(super) fn sum_of_calls<'a>(calls: u64, rows: impl IntoIterator<Item = &'a FunctionRow>) -> String {
+    let is_least = rows.into_iter().any(|row| row.estimated.is_some());
+    format!("{}{}", if is_least { ">= " } else { "" }, count(calls))
 }
 
 /// What follows from times, if there is no call whose time is not known.

@@ -1,11 +1,13 @@
 /* A program that polls: ranks exchange messages in pairs by MPI_Sendrecv, a number of times that is known, and ask in between for a
-   message that never comes, as often as they can. The middle third of the time they do not ask.
+   message that never comes, as often as they can. With `calm`, in the first third of the time only.
 
    usage: polls SECONDS EXCHANGES_PER_S [calm]  */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "gate.h"
 
 int main(int argc, char **argv)
 {
@@ -17,6 +19,7 @@ int main(int argc, char **argv)
     int other = rank ^ 1, out = rank, in = -1, found = 0;
     long polls = 0, tests = 0, exchanges = (long)(seconds * rate);
     MPI_Request request = MPI_REQUEST_NULL;
+    gate(1);
     MPI_Barrier(MPI_COMM_WORLD);
     double began = MPI_Wtime();
     for (long done = 0; done < exchanges; done++) {

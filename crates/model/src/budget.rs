@@ -64,13 +64,13 @@ pub struct Reduction {
     pub sampled_ns: u64,
 }
 
-/// How often a function was called of which some calls were not counted: the number is between two others with a confidence of 95 %.
+/// How often a function was called of which some calls were not counted: with a confidence of 97.5 %, no less than a limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Estimate {
-    /// Calls, those included that were counted.
+    /// Calls as often as they were made while they were counted, which slows them down; those included that were counted.
     pub calls: u64,
     pub calls_low: u64,
-    /// `null`: there is no limit that could be given.
+    /// `null`: there is no upper limit that could be given.
     pub calls_high: Option<u64>,
     /// Windows in which calls were counted.
     pub windows: u64,
@@ -103,6 +103,7 @@ impl Estimate {
 
     /// Of the time since `before`, in which `counted` calls were counted. How far two estimates of one run err together is not known:
     /// what was counted is the one limit, and there is no other.
+    #[must_use]
     pub fn since(self, before: Option<Self>, counted: u64) -> Self {
         let calls = before.map_or(self.calls, |before| self.calls.saturating_sub(before.calls));
         let windows = before.map_or(self.windows, |before| self.windows.saturating_sub(before.windows));
@@ -165,7 +166,8 @@ impl Profile {
         });
         if self.functions.iter().any(|function| function.all.estimated.is_some()) {
             let uncounted = uncounted.saturating_sum();
-            self.incomplete_because.push(format!("about {uncounted} calls were not counted, to keep --max-overhead"));
+            self.incomplete_because
+                .push(format!("at least about {uncounted} calls were not counted, to keep --max-overhead"));
         }
         if budget.traffic_until_ns.is_some() {
             self.incomplete_because
@@ -204,6 +206,9 @@ mod tests {
         profile.limit(Budget::default(), &[(pid, "MPI_Iprobe", estimate)]);
         assert_eq!(profile.functions[0].all.estimated.unwrap().calls, 1010);
         assert_eq!(profile.functions[1].all.estimated, None);
-        assert!(!profile.complete && profile.incomplete_because.iter().any(|why| why.contains("about 990 calls")));
+        assert!(
+            !profile.complete
+                && profile.incomplete_because.iter().any(|why| why.contains("about 990 calls were not counted"))
+        );
     }
 }

@@ -4,8 +4,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Budget, Efficiency, FunctionLayers, FunctionProfile, GroupProfile, InnerCalls, Losses, OwnCost, PhaseProfile, RankProfile,
-    Rows, Spread, TableRoom, ToolInfo, TrafficProfile, UnmatchedRow, WaitStates, Window,
+    Budget, Efficiency, FunctionLayers, FunctionProfile, GroupProfile, InnerCalls, Losses, OwnCost, PhaseProfile,
+    RankProfile, Rows, Spread, TableRoom, ToolInfo, TrafficProfile, UnmatchedRow, WaitStates, Window,
     names::{self, Name},
 };
 

@@ -158,9 +158,8 @@ impl Probes {
         (sites, info): (Vec<ProbeSite>, LibraryInfo),
         scope: Scope,
     ) -> Result<(), ProbeError> {
-        let attach = |sites: &[ProbeSite]| {
-            engine.attach(file_plan.file.as_fd(), Path::new(&file_plan.path), sites, scope)
-        };
+        let attach =
+            |sites: &[ProbeSite]| engine.attach(file_plan.file.as_fd(), Path::new(&file_plan.path), sites, scope);
         // On an error those are dropped that are there already.
         let mut units = BTreeMap::new();
         let mut lasting = Vec::new();
@@ -285,7 +284,10 @@ impl Probes {
         if functions == 0 {
             // A program's own function that only looks like one of MPI's.
             let covers = vec![Cover::now(scope, None)];
-            self.files.insert(tool.id, Probed { covers, sites, info: None, was_attached: false, has_others: false, file: None });
+            self.files.insert(
+                tool.id,
+                Probed { covers, sites, info: None, was_attached: false, has_others: false, file: None },
+            );
             return Ok(Covered::Present);
         }
         let attachment = engine.attach_tool(file_plan.file.as_fd(), Path::new(&file_plan.path), &sites, scope)?;

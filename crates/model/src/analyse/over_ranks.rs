@@ -10,9 +10,9 @@ use super::{
     change::{Change, all_together},
 };
 use crate::{
-    Efficiency, Estimate, FunctionLayers, FunctionProfile, FunctionRow, FunctionTraffic, GroupProfile, GroupRow, GroupTraffic,
-    JobInfo, PhaseProfile, Profile, RankPhase, RankProfile, Rates, SaturatingSum as _, Spread, ToolLayer, Totals,
-    Volume,
+    Efficiency, Estimate, FunctionLayers, FunctionProfile, FunctionRow, FunctionTraffic, GroupProfile, GroupRow,
+    GroupTraffic, JobInfo, PhaseProfile, Profile, RankPhase, RankProfile, Rates, SaturatingSum as _, Spread, ToolLayer,
+    Totals, Volume,
 };
 
 /// Fills in all that follows from the rows of a profile's ranks: jobs, totals, groups, functions, phases and layers.

@@ -53,7 +53,11 @@ pub(super) fn ranks(options: &TextOptions, profile: &Profile) -> String {
     let spread = |name: &str, pick: fn(&Spread) -> f64| {
         let all = name == "sum";
         let share = if all { totals.mpi_percent_of_all } else { is_any_known.then(|| pick(&totals.mpi_percent)) };
-        let calls = if all { sum_of_calls(totals.calls, profile.functions.iter().map(|function| &function.all)) } else { String::new() };
+        let calls = if all {
+            sum_of_calls(totals.calls, profile.functions.iter().map(|function| &function.all))
+        } else {
+            String::new()
+        };
         let (wall, mpi) = (duration(pick(&totals.wall_ns)), duration(pick(&totals.mpi_ns)));
         vec![name.into(), String::new(), wall, unless(untimed, mpi), unless(untimed, maybe_percent(share)), calls]
     };

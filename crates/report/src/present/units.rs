@@ -1,6 +1,6 @@
 //! Numbers with units, as short as they can be read.
 
-use mpiprobe_model::FunctionRow;
+use mpiprobe_model::{Estimate, FunctionRow};
 
 /// A duration: three significant digits and a unit.
 pub fn duration(ns: f64) -> String {
@@ -106,9 +106,13 @@ pub(super) fn time_unless(untimed: u64, time_ns: u64) -> String {
     }
 }
 
-/// A number of calls, of which some may not have been counted: how many there were by estimate.
+/// A number of calls, of which some may not have been counted: how many there were by estimate, or at least if there is no upper limit.
 pub(super) fn calls(row: &FunctionRow) -> String {
-    row.estimated.map_or_else(|| count(row.calls), |estimate| format!("≈ {}", count(estimate.calls)))
+    match row.estimated {
+        None => count(row.calls),
+        Some(Estimate { calls, calls_high: Some(_), .. }) => format!("≈ {}", count(calls)),
+        Some(Estimate { calls_low, .. }) => format!(">= {}", count(calls_low)),
+    }
 }
 
 /// A sum of calls, to which those come that were not counted in one of these functions.
@@ -125,6 +129,17 @@ pub(super) fn unless(untimed: u64, text: String) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn estimates_are_no_counts() {
+        let mut row = mpiprobe_model::sample::function("MPI_Iprobe", 1000, 5).all;
+        assert_eq!((calls(&row), sum_of_calls(7, [&row])), ("1,000".into(), "7".into()));
+        let estimate = Estimate { calls: 5000, calls_low: 4000, calls_high: Some(6000), windows: 9 };
+        row.estimated = Some(estimate);
+        assert_eq!((calls(&row), sum_of_calls(7, [&row])), ("≈ 5,000".into(), ">= 7".into()));
+        row.estimated = Some(Estimate { calls_high: None, ..estimate });
+        assert_eq!(calls(&row), ">= 4,000");
+    }
 
     #[test]
     fn durations_keep_three_digits() {

@@ -10,13 +10,18 @@ use std::collections::{BTreeMap, VecDeque};
 use mpiprobe_model::Level;
 
 /// Slots of time in a minute.
-pub(super) const SLOTS: usize = 240;
+pub(super) const SLOTS: u32 = 240;
+/// The same as a length.
+const LENGTH: usize = SLOTS as usize;
 /// Of the limit, what a level may cost for functions to come back to it.
 const COMFORTABLE: f64 = 0.8;
 /// Slots in which that must have been so: 10 s.
-const CALM_SLOTS: u32 = SLOTS as u32 / 6;
+const CALM_SLOTS: u32 = SLOTS / 6;
 /// How often that doubles for a function that had to go down again.
 const MOST_DOUBLINGS: u32 = 5;
+/// Of the limit, what a function must cost at least to be reduced for it: what costs less is not what is too dear. While all together would
+/// keep the limit from now on, and it is what has been spent already that is too much, only functions that cost more than that.
+const MATTERS: (f64, f64) = (0.05, 0.25);
 /// Of the time, that in which functions are probed that are sampled.
 const DUTY: (f64, f64) = (0.001, 0.1);
 /// Of what sampling may cost, what is planned: windows take a little longer than they should.
@@ -105,7 +110,7 @@ struct Account {
 
 impl Account {
     fn add(&mut self, paid: f64) {
-        if self.slots.len() >= SLOTS {
+        if self.slots.len() >= LENGTH {
             self.slots.pop_front();
         }
         self.slots.push_back(paid);
@@ -115,9 +120,9 @@ impl Account {
     fn allowed(&self, most: f64) -> f64 {
         let mut kept: f64 = self.slots.iter().sum();
         // After so many slots these have left the minute: none does before it is full.
-        let missing = SLOTS - self.slots.len();
+        let missing = LENGTH - self.slots.len();
         let mut least = f64::INFINITY;
-        for (ahead, leaves) in (1..=SLOTS).zip(std::iter::repeat_n(None, missing).chain(self.slots.iter().map(Some))) {
+        for (ahead, leaves) in (1..=LENGTH).zip(std::iter::repeat_n(None, missing).chain(self.slots.iter().map(Some))) {
             kept -= leaves.copied().unwrap_or(0.0);
             least = least.min((most - kept) / ahead as f64);
         }
@@ -175,10 +180,9 @@ impl Controller {
     /// What each rank pays.
     pub(super) fn paid(&self) -> impl Iterator<Item = Paid> {
         self.ranks.iter().map(|(&rank, account)| {
-            let of_last = |slots: usize| {
-                account.slots.iter().rev().take(slots).sum::<f64>() / (slots as f64 * self.slot)
-            };
-            Paid { rank, second: of_last(SLOTS / 60), minute: of_last(SLOTS), function: account.dearest }
+            let of_last =
+                |slots: usize| account.slots.iter().rev().take(slots).sum::<f64>() / (slots as f64 * self.slot);
+            Paid { rank, second: of_last(LENGTH / 60), minute: of_last(LENGTH), function: account.dearest }
         })
     }
 
@@ -204,7 +208,7 @@ impl Controller {
     pub(super) fn end_slot(&mut self, loads: &[Load]) {
         self.charge(loads);
         let Some(limit) = self.limit else { return };
-        let most = limit * self.slot * SLOTS as f64;
+        let most = limit * self.slot * f64::from(SLOTS);
         let allowed: Vec<f64> = loads
             .iter()
             .map(|load| self.ranks.get(&load.rank).map_or(limit, |account| account.allowed(most) / self.slot))
@@ -232,8 +236,10 @@ impl Controller {
                 (paid + load.inner_hits * self.costs.entry, dearest)
             })
             .collect();
-        // Of those who have ended nothing is to be kept.
-        self.ranks.retain(|rank, _| loads.iter().any(|load| load.rank == *rank));
+        // Of those who have ended nothing is to be kept, unless they were the last.
+        if !loads.is_empty() {
+            self.ranks.retain(|rank, _| loads.iter().any(|load| load.rank == *rank));
+        }
         for (load, (paid, dearest)) in loads.iter().zip(charged) {
             let account = self.ranks.entry(load.rank).or_default();
             account.add(paid);
@@ -252,7 +258,9 @@ impl Controller {
         let worst = loads.iter().zip(allowed).filter_map(pays).max_by(|one, other| one.1.total_cmp(&other.1));
         let (load, _) = worst?;
         let cost = |calls: &Calls| (calls.rate * self.cost(self.level(calls.function))).min(1.0);
-        let lowerable = load.calls.iter().filter(|calls| calls.rate > 0.0 && self.can_lower(calls.function));
+        let least = if self.predicted(load, &same) > limit { MATTERS.0 } else { MATTERS.1 };
+        let matters = |calls: &&Calls| cost(calls) >= least * limit && self.can_lower(calls.function);
+        let lowerable = load.calls.iter().filter(matters);
         lowerable.max_by(|one, other| cost(one).total_cmp(&cost(other))).map(|calls| calls.function)
     }
 
@@ -339,7 +347,9 @@ impl Controller {
             }
             self.calm.insert(function, Calm { slots, ..calm });
         }
-        let Some((_, function, up)) = may_come.into_iter().min_by(|one, other| one.0.total_cmp(&other.0)) else { return };
+        let Some((_, function, up)) = may_come.into_iter().min_by(|one, other| one.0.total_cmp(&other.0)) else {
+            return;
+        };
         if up == Level::Full {
             self.set(function, up);
         } else if let Some(unit) = self.facts.get(&function).map(|facts| facts.unit) {
@@ -445,13 +455,14 @@ mod tests {
             for slot in 0..20 * SLOTS {
                 if slot % 40 == 0 && number() < 0.3 {
                     let rate = |number: &mut dyn FnMut() -> f64| 10f64.powf(2.0 + 4.7 * number());
-                    program.calls = vec![(POLL, rate(&mut number)), (SEND, rate(&mut number)), (TEST, rate(&mut number))];
+                    program.calls =
+                        vec![(POLL, rate(&mut number)), (SEND, rate(&mut number)), (TEST, rate(&mut number))];
                 }
                 let load = program.load(&controller);
                 let paid: f64 =
                     load.calls.iter().map(|calls| calls.hits * controller.cost(controller.level(calls.function))).sum();
                 slots.push_back(paid);
-                if slots.len() > SLOTS {
+                if slots.len() > LENGTH {
                     slots.pop_front();
                 }
                 controller.end_slot(&[load]);
@@ -465,7 +476,9 @@ mod tests {
 
     #[test]
     fn a_steady_program_is_held_to_the_limit() {
-        for (limit, calls) in [(0.02, vec![(POLL, 5e6)]), (0.01, vec![(POLL, 5e6)]), (0.05, vec![(SEND, 2e5), (TEST, 1e6)])] {
+        for (limit, calls) in
+            [(0.02, vec![(POLL, 5e6)]), (0.01, vec![(POLL, 5e6)]), (0.05, vec![(SEND, 2e5), (TEST, 1e6)])]
+        {
             let mut controller = controller(limit, false);
             let program = Program { calls };
             let mut most: f64 = 0.0;

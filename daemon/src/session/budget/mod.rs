@@ -83,7 +83,6 @@ pub(super) struct Limiter {
     pending: BTreeMap<u32, Pending>,
     /// Calls per second while probed, as it was last.
     rates: BTreeMap<(u32, u32), f64>,
-    entry_cost: f64,
     /// The functions of each unit.
     units: BTreeMap<u16, Vec<u32>>,
     states: BTreeMap<u16, UnitState>,
@@ -156,8 +155,7 @@ impl Limiter {
         }
         let minute = std::env::var(MINUTE_FOR_TRIALS).ok().and_then(|text| text.parse().ok());
         let minute = minute.map_or(MINUTE, |ms: u64| Duration::from_millis(ms.clamp(1_000, 60_000)));
-        #[expect(clippy::cast_possible_truncation, reason = "a few hundred")]
-        let slot = minute / SLOTS as u32;
+        let slot = minute / SLOTS;
         let costs = Costs { traffic: full * TRAFFIC, full, entry };
         let limit = options.max_overhead.map(|percent| percent / 100.0).filter(|_| may_be_reduced(options));
         let can = (kernel.engine.can_sample(), options.traffic);
@@ -172,7 +170,6 @@ impl Limiter {
             slot_began: now,
             pending: BTreeMap::new(),
             rates: BTreeMap::new(),
-            entry_cost: entry,
             states: units.keys().map(|&unit| (unit, UnitState::Attached)).collect(),
             units,
             by_entry: BTreeSet::new(),
@@ -290,7 +287,9 @@ impl Limiter {
 
     /// Has functions counted as it has been decided.
     fn apply(&mut self, kernel: &Kernel, probes: &mut Probes) {
-        if !self.controller.has_traffic() && kernel.engine.tables.config().traffic != 0 && self.traffic_until_ns.is_none()
+        if !self.controller.has_traffic()
+            && kernel.engine.tables.config().traffic != 0
+            && self.traffic_until_ns.is_none()
         {
             kernel.observer.give_traffic_up();
             self.traffic_until_ns = Some(self.now_ns());
@@ -422,17 +421,18 @@ impl Limiter {
             self.remove(probes.take_off(unit));
         }
         let closed = Window::Closed { opens: read.1, length: Duration::ZERO, period_ends: read.1 };
-        let Window::Open { period_ends, read: first, calls: before, .. } = mem::replace(&mut self.window, closed) else {
+        let Window::Open { period_ends, read: first, calls: before, .. } = mem::replace(&mut self.window, closed)
+        else {
             return;
         };
-        let shortest = read.0.saturating_duration_since(first.1).as_secs_f64();
         let longest = read.1.saturating_duration_since(first.0).as_secs_f64();
         for (key, calls) in calls {
             let Some(&before) = before.get(&key) else { continue };
             // Of whoever has been there for as long as it has been sampled, whether it has called or not.
             let Some(sampled) = self.sampled.get_mut(&key) else { continue };
-            let counted = Counted { calls: calls.saturating_sub(before), shortest, longest };
-            sampled.end_window(counted, self.entry_cost);
+            let counted = Counted { calls: calls.saturating_sub(before), longest };
+            sampled.end_window(counted);
+            tracing::debug!("window of function {}: {counted:?}, {:.0} a second", key.1, sampled.latest_rate());
             self.rates.insert(key, sampled.latest_rate());
         }
         self.plan_window(period_ends);
@@ -464,13 +464,13 @@ impl Limiter {
                 Some((pids.get(&process)?.1, name(function)?, sampled.estimate(counted)))
             })
             .collect();
-        let paid = self.controller.paid().max_by(|one, other| one.minute.total_cmp(&other.minute));
-        let spent = paid.and_then(|paid| {
-            let &(rank, pid) = pids.get(&paid.rank)?;
+        let most = self.controller.paid().max_by(|one, other| one.minute.total_cmp(&other.minute));
+        let spent = most.and_then(|paid| {
+            let &(rank, process) = pids.get(&paid.rank)?;
             let (function, cost) = paid.function.unzip();
             Some(Spending {
                 rank,
-                pid,
+                pid: process,
                 percent: 100.0 * paid.second,
                 minute_percent: 100.0 * paid.minute,
                 function: function.and_then(name),
@@ -478,7 +478,11 @@ impl Limiter {
             })
         });
         let nanoseconds = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
-        let levels = self.times.iter().filter_map(|(&function, times)| {
+        // Those that nobody calls have lost nothing.
+        let called: BTreeSet<u32> =
+            self.calls.iter().filter(|(_, calls)| **calls > 0).map(|((_, function), _)| *function).collect();
+        let reduced = self.times.iter().filter(|(function, _)| called.contains(function));
+        let levels = reduced.filter_map(|(&function, times)| {
             let level = match (self.by_entry.contains(&function), self.is_sampled(function)) {
                 (false, _) => Level::Full,
                 (true, false) => Level::Entries,

@@ -6,7 +6,11 @@ use mpiprobe_functions::FunctionSet;
 use mpiprobe_report::Format;
 use mpiprobe_report::present::{TextOptions, recording::RecordTo};
 
-use crate::session::{options::{MaxOverhead, Returns}, profile_file::ProfileTo, trace::TraceOptions};
+use crate::session::{
+    options::{MaxOverhead, Returns},
+    profile_file::ProfileTo,
+    trace::TraceOptions,
+};
 
 /// One run.
 #[derive(Debug)]

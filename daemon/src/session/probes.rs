@@ -20,7 +20,7 @@ use mpiprobe_functions::{FunctionId, FunctionSet, by_name};
 use mpiprobe_model::{LibraryInfo, ToolInfo};
 use mpiprobe_observe::monotonic_ns;
 
-use super::{budget::unit_of, file_plan::FilePlan, probe_error::ProbeError};
+use super::{file_plan::FilePlan, functions::unit_of, probe_error::ProbeError};
 
 /// All files under probes.
 #[derive(Debug, Default)]

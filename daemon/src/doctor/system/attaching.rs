@@ -206,7 +206,7 @@ mod tests {
     use crate::doctor::rights::tests::rights;
 
     const WORKING: Working = Working {
-        calibration: Calibration { per_call_ns: 1130.4, inside_ns: 700.0 },
+        calibration: Calibration { entry_ns: 0.0, per_call_ns: 1130.4, inside_ns: 700.0 },
         counts_misses: true,
         empty_probe_ns: Some(900.0),
     };

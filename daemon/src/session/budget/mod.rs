@@ -25,8 +25,8 @@ use std::{
 };
 
 use mpiprobe_attach::Attachment;
-use mpiprobe_common::descriptor::{NONE, completion, flags, frees};
-use mpiprobe_functions::{FunctionId, Group};
+use mpiprobe_common::descriptor::completion;
+use mpiprobe_functions::FunctionId;
 use mpiprobe_model::{Budget, Estimate, Level, Profile, RankState, Reduction, Spending};
 use mpiprobe_observe::monotonic_ns;
 
@@ -34,7 +34,13 @@ use self::{
     controller::{Calls, Controller, Costs, Facts, Load, SLOTS},
     estimate::{ByFunction, Counted},
 };
-use super::{functions::counted, kernel::Kernel, options::Options, probes::Probes, process_table::ProcessTable};
+use super::{
+    functions::{counted, unit_of},
+    kernel::Kernel,
+    options::Options,
+    probes::Probes,
+    process_table::ProcessTable,
+};
 
 /// What a call with everything that `--traffic` does costs more than one without (docs/user-guide.md).
 const TRAFFIC: f64 = 4.0 / 3.0;
@@ -45,28 +51,6 @@ const MINUTE_FOR_TRIALS: &str = "MPIPROBE_BUDGET_MINUTE_MS";
 const WINDOW: (f64, f64) = (0.04, 0.4);
 /// As long as earlier probes are being removed, no new ones are put on, which would count twice.
 const REMOVING: Duration = Duration::from_millis(5);
-
-/// The links of their own that functions have which may be sampled: they are probed together.
-pub(super) fn unit_of(id: FunctionId) -> Option<u16> {
-    let (function, descriptor) = (id.function(), id.function().descriptor());
-    let may_be_reduced = matches!(
-        function.group,
-        Group::PointToPoint
-            | Group::Collective
-            | Group::Completion
-            | Group::Synchronisation
-            | Group::OneSided
-            | Group::Query
-    );
-    let keeps_handles = descriptor.frees == frees::NOTHING
-        && !descriptor.concerns_communicators()
-        && descriptor.new_scope == NONE
-        && descriptor.message == NONE
-        && !matches!(descriptor.completion, completion::FREES | completion::BEGINS | completion::ENDS);
-    let is_polling = descriptor.flags & flags::POLLING != 0;
-    let number = if is_polling { u16::from(u8::MAX) + 1 + id.number() } else { u16::from(descriptor.group) };
-    (may_be_reduced && keeps_handles).then_some(number)
-}
 
 /// Meters, and keeps the limit.
 #[derive(Debug)]
@@ -542,33 +526,7 @@ fn running(processes: &ProcessTable) -> BTreeSet<u32> {
 
 #[cfg(test)]
 mod tests {
-    use mpiprobe_functions::by_name;
-
     use super::*;
-
-    #[test]
-    fn what_makes_handles_mean_something_is_never_reduced() {
-        for name in [
-            "MPI_Comm_dup",
-            "MPI_Comm_free",
-            "MPI_Type_free",
-            "MPI_Win_create",
-            "MPI_Win_free",
-            "MPI_File_open",
-            "MPI_Request_free",
-            "MPI_Init",
-            "MPI_Finalize",
-            "MPI_Pcontrol",
-            "MPI_Mprobe",
-            "MPI_Improbe",
-        ] {
-            assert_eq!(unit_of(by_name(name).unwrap()), None, "{name}");
-        }
-        let unit = |name| unit_of(by_name(name).unwrap()).unwrap();
-        assert_eq!(unit("MPI_Send"), unit("MPI_Recv"));
-        assert_ne!(unit("MPI_Iprobe"), unit("MPI_Send"));
-        assert_ne!(unit("MPI_Iprobe"), unit("MPI_Test"));
-    }
 
     #[test]
     fn random_numbers_are_below_1_and_even() {

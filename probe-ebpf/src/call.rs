@@ -8,7 +8,9 @@ use aya_ebpf::{
     },
     programs::ProbeContext,
 };
-use mpiprobe_common::{Cookie, Loss, OpenCall, Target, ThreadState, trampoline::is_return_trampoline};
+use mpiprobe_common::{
+    Cookie, Loss, OpenCall, Target, ThreadState, process::entries_only, trampoline::is_return_trampoline,
+};
 
 use crate::{
     armed,
@@ -138,10 +140,17 @@ fn enter<const IS_ASKED: bool, const TRACED: bool>(thread: &mut ThreadState, id:
     if phases::is_off(thread.process) && !phases::is_control(function) {
         return pass_over(thread, function, registers);
     }
-    if phases::has_entries_only(thread.process) {
-        heed(thread, function, registers);
-        entries::count_entry(thread, function, stack_pointer);
-        return Outcome::NoReturn;
+    let entries_only = phases::entries_only(thread.process);
+    if entries_only != 0 {
+        if entries::is_counted_by_entry(entries_only, function) {
+            heed(thread, function, registers);
+            entries::count_entry(thread, function, stack_pointer);
+            return Outcome::NoReturn;
+        }
+        if entries::enter_unseen_inner_call(thread, stack_pointer) != 0 {
+            heed(thread, function, registers);
+            return Outcome::NoReturn;
+        }
     }
 
     begin_change(thread);
@@ -248,6 +257,8 @@ pub fn leave<const TRACED: bool>(context: &impl EbpfContext, id: u64) -> Outcome
     if thread.open.function_plus_1 != 0 && entry_stack_pointer <= thread.open.stack_pointer {
         inner::leave(thread, function, entry_stack_pointer, now);
     } else if !phases::is_off(thread.process)
+        // What was counted at its entry may return when its function is timed again, where returns have probes of their own.
+        && phases::entries_only(thread.process) & entries_only::REDUCED == 0
         // Where entries and returns have probes of their own.
         && !(cookie.is_query() && layers::is_return_of_own_call(thread, function, registers.instruction_pointer()))
     {
@@ -284,6 +295,10 @@ fn complete<const TRACED: bool>(thread: &mut ThreadState, registers: &Registers,
         phases::control_phases(thread.process, thread.arguments[0] as u32, thread.arguments[1]);
     }
     if configured::traffic() == 0 {
+        return Outcome::Return;
+    }
+    if semantics::is_given_up() {
+        semantics::pass_over(function, stats_plus_1);
         return Outcome::Return;
     }
     let call_site = registers.instruction_pointer();

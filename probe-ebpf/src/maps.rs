@@ -47,6 +47,7 @@ pub mod configured {
         recent: u32,
         rings: u32,
         ring_lines: u32,
+        budget: u32,
         stats_entries: u32,
         thread_slots: u32,
         trace: u32,

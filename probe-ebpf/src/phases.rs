@@ -34,11 +34,11 @@ pub fn is_off(process: u32) -> bool {
     now(process) & current::OFF != 0
 }
 
-/// Whether calls of a process are counted at their entry alone.
+/// Which calls of a process are counted at their entry alone: bits of [`mpiprobe_common::process::entries_only`].
 #[inline(always)]
-pub fn has_entries_only(process: u32) -> bool {
+pub fn entries_only(process: u32) -> u64 {
     // SAFETY: map value pointer.
-    process_counters(process).is_some_and(|counters| unsafe { load(&raw const (*counters).entries_only) } != 0)
+    process_counters(process).map_or(0, |counters| unsafe { load(&raw const (*counters).entries_only) })
 }
 
 /// The row in the index of statistics that calls of a process are counted in now.

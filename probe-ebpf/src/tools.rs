@@ -11,7 +11,7 @@ use aya_ebpf::{
     },
 };
 use mpiprobe_common::{
-    Loss, ThreadState, ToolCallKey, ToolCallStats, ToolCookie, ToolFrame, ToolFrames, ToolKey, ToolStats,
+    Loss, ThreadState, ToolCallKey, ToolCallStats, ToolCookie, ToolFrame, ToolFrames, ToolKey, ToolStats, process::entries_only,
     tool::{Inside, TOOL_DEPTH, frame_flags},
 };
 
@@ -75,7 +75,7 @@ fn enter<const IS_ASKED: bool>(context: &impl EbpfContext) -> Outcome {
     if phases::is_off(thread.process) && !phases::is_control(function) {
         return Outcome::NoReturn;
     }
-    if phases::has_entries_only(thread.process) {
+    if phases::entries_only(thread.process) & entries_only::ALL != 0 {
         count_loss(thread.process, Loss::ToolCallLost);
         return Outcome::NoReturn;
     }

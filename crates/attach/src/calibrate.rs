@@ -8,11 +8,14 @@ use std::{
     os::fd::AsFd as _,
     path::Path,
     process,
+    sync::atomic::Ordering,
     time::{Duration, Instant},
 };
 
-use mpiprobe_common::{CALIBRATION_FUNCTION, CALIBRATION_SLOT, Cookie, Target};
-use mpiprobe_observe::StatsReader;
+use mpiprobe_common::{
+    CALIBRATION_FUNCTION, CALIBRATION_SLOT, Cookie, ProcessCounters, Target, process::entries_only, tables::PROCESSES,
+};
+use mpiprobe_observe::{SharedArray, StatsReader};
 
 use super::{
     AttachError, AttachMethod, Tables, Targets,
@@ -39,7 +42,8 @@ impl Calibration {
         let pid = process::id();
         let target = Target { process: CALIBRATION_SLOT, flags: 0, library_start: 0, library_end: 0 };
         Targets::of(tables)?.allow(pid, target)?;
-        let measured = measure(method, programs, stats, pid);
+        let counters = tables.mapped(PROCESSES)?;
+        let measured = measure(method, programs, stats, &counters, pid);
         Targets::of(tables)?.remove(pid)?;
         measured
     }
@@ -49,6 +53,7 @@ fn measure(
     method: AttachMethod,
     programs: &[Program],
     stats: &StatsReader,
+    counters: &SharedArray<ProcessCounters>,
     pid: u32,
 ) -> Result<(Calibration, Attachment), AttachError> {
     let counted = || {
@@ -58,35 +63,52 @@ fn measure(
     let before = counted();
     // What was measured of a batch; of all, that which was disturbed least.
     let (mut measured, mut least) = (before.1, u64::MAX);
-    let (per_call_ns, attachment) = added(method, programs, pid, &mut || {
+    let (per_call_ns, attachment, bare) = added(method, programs, pid, &mut || {
         let now = counted().1;
         least = least.min(now - measured);
         measured = now;
     })?;
-    let made = u64::from(BATCH * BATCHES);
+    // The same probes once more, counting entries alone.
+    count_entries_only(counters, entries_only::ALL);
+    let by_entry = fastest_batch(&mut || ());
+    count_entries_only(counters, 0);
+    let made = 2 * u64::from(BATCH * BATCHES);
     let counted = counted().0 - before.0;
     if counted != made {
         return Err(AttachError::Miscounted { method, made, counted });
     }
-    Ok((Calibration { per_call_ns, inside_ns: least as f64 / f64::from(BATCH) }, attachment))
+    let inside_ns = least as f64 / f64::from(BATCH);
+    Ok((Calibration { per_call_ns, entry_ns: per_call(by_entry, bare), inside_ns }, attachment))
+}
+
+/// Has calls of this process counted so.
+fn count_entries_only(counters: &SharedArray<ProcessCounters>, bits: u64) {
+    if let Some(word) = counters.word_of(CALIBRATION_SLOT as usize, ProcessCounters::ENTRIES_ONLY) {
+        word.store(bits, Ordering::Release);
+    }
+}
+
+/// What probes add to a call, ns, if batches take so long with and without them.
+fn per_call(probed: Duration, bare: Duration) -> f64 {
+    probed.saturating_sub(bare).as_nanos() as f64 / f64::from(BATCH)
 }
 
 /// What probes with these programs add to a call of the calibration target, ns.
 pub(super) fn added_ns(method: AttachMethod, programs: &[Program], pid: u32) -> Result<f64, AttachError> {
-    added(method, programs, pid, &mut || ()).map(|(added_ns, _)| added_ns)
+    added(method, programs, pid, &mut || ()).map(|(added_ns, ..)| added_ns)
 }
 
-/// As [`added_ns`]; `after` is told of the end of each batch of probed calls.
+/// As [`added_ns`], with the probes and what a batch takes without; `after` is told of the end of each batch of probed calls.
 fn added(
     method: AttachMethod,
     programs: &[Program],
     pid: u32,
     after: &mut dyn FnMut(),
-) -> Result<(f64, Attachment), AttachError> {
+) -> Result<(f64, Attachment, Duration), AttachError> {
     let bare = fastest_batch(&mut || ());
     let attachment = attach(method, programs, pid)?;
     let probed = fastest_batch(after);
-    Ok((probed.saturating_sub(bare).as_nanos() as f64 / f64::from(BATCH), attachment))
+    Ok((per_call(probed, bare), attachment, bare))
 }
 
 /// Attaches programs to the calibration target in this process only.

@@ -198,6 +198,28 @@ impl Engine {
         }
     }
 
+    /// The same for a short time, in which calls are counted at their entry.
+    pub fn attach_entries(
+        &self,
+        file: BorrowedFd<'_>,
+        shown: &Path,
+        sites: &[ProbeSite],
+        scope: Scope,
+    ) -> Result<Attachment, AttachError> {
+        match &self.programs {
+            Programs::Here(own) => {
+                let entries = own.library.iter().filter(|program| !program.usage.returns);
+                Attachment::new(self.method, entries, file, shown, sites, scope)
+            }
+            Programs::Apart(other) => Ok(Attachment::apart(other.attach(file, shown, sites, (scope, false, false))?)),
+        }
+    }
+
+    /// Whether probes can be taken off and put on again often: closing those of perf events takes too long.
+    pub fn can_sample(&self) -> bool {
+        self.method != AttachMethod::PerfEvent
+    }
+
     fn wanted<'a>(&self, programs: &'a [Program]) -> impl Iterator<Item = &'a Program> {
         let returns = self.returns.get();
         programs.iter().filter(move |program| returns || !program.usage.returns)
@@ -211,6 +233,11 @@ impl Engine {
     /// Attaches nothing from now on that runs at returns only.
     pub fn leave_returns_out(&self) {
         self.returns.set(false);
+    }
+
+    /// Attaches what runs at returns only from now on, or not.
+    pub(crate) fn arm_returns(&self, wanted: bool) {
+        self.returns.set(wanted);
     }
 
     /// Whether the kernel tells which process has started which.

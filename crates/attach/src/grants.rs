@@ -80,9 +80,7 @@ impl Grants {
                     return Err(refused("too many sites"));
                 }
                 let hosted = self.hosted(*engine)?;
-                if !has_returns {
-                    hosted.engine.leave_returns_out();
-                }
+                hosted.engine.arm_returns(*has_returns);
                 let attach = if *is_tool { Engine::attach_tool } else { Engine::attach };
                 let attachment = attach(&hosted.engine, file, Path::new(shown), sites, *scope)?;
                 without(Answer::Attached(hosted.keep(attachment)))

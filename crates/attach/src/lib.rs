@@ -27,7 +27,7 @@ pub use links::Attachment;
 pub use locate::{LocateError, PidNamespace};
 pub use method::{AttachMethod, Calibration, Refusal};
 pub use object::Tables;
-pub use observer::Observer;
+pub use observer::{Hits, Observer};
 pub use rings::{KernelReferred, KernelRings, ReferredTables, possible_processors};
 pub use site::{ProbeSite, Scope};
 pub use written_tables::{LayerFrames, Targets, begin_job, forget_library, release_requests, tell_library};

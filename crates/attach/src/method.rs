@@ -99,7 +99,9 @@ pub struct Refusal {
 pub struct Calibration {
     /// Added to the call: probes, programs and return.
     pub per_call_ns: f64,
-    /// The part of it that lies between the two time stamps and so is contained in measured durations.
+    /// The same of a call that is counted at its entry alone.
+    pub entry_ns: f64,
+    /// The part of [`Self::per_call_ns`] that lies between the two time stamps and so is contained in measured durations.
     pub inside_ns: f64,
 }
 

@@ -1,7 +1,7 @@
 //! Reads everything that the programs write.
 
 use std::{
-    collections::{BTreeMap, HashMap, btree_map::Entry},
+    collections::{BTreeMap, BTreeSet, HashMap, btree_map::Entry},
     mem::offset_of,
     os::fd::{AsFd, BorrowedFd},
     sync::{Arc, atomic::Ordering},
@@ -13,6 +13,7 @@ use mpiprobe_common::{
     Phase, ProcessCounters, ProcessLayers, RecentCall, Request, ThreadState,
     flow::{self, peer},
     layer::{EARLY_QUERIES, EarlyQuery},
+    process::{entries_only, level},
     recent::{RECENT_CALLS, entry_of},
     request::state,
     tables::{self, Word},
@@ -27,6 +28,19 @@ use crate::{AttachError, Engine, Notice};
 /// How often a thread's state is read again if it changed while it was copied.
 const TORN_ATTEMPTS: usize = 4;
 
+/// How often probes were hit in a process.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Hits {
+    /// Its slot.
+    pub process: u32,
+    /// Calls by function.
+    pub calls: Vec<(u32, u64)>,
+    /// Calls made inside MPI by MPI.
+    pub inner_calls: u64,
+    /// Living threads that call MPI.
+    pub threads: u32,
+}
+
 /// A reader of all tables.
 pub struct Observer {
     stats: StatsReader,
@@ -39,6 +53,7 @@ pub struct Observer {
     communicators: SharedArray<Communicator>,
     names: SharedArray<CommunicatorName>,
     control: SharedArray<u64>,
+    levels: SharedArray<u64>,
     /// A ring for each process slot; `None`: calls are not written down.
     recent: Option<SharedArray<RecentCall>>,
     events: RingBuf<MapData>,
@@ -65,6 +80,7 @@ impl Observer {
             communicators: tables.mapped(tables::COMMUNICATORS)?,
             names: tables.mapped(tables::COMMUNICATOR_NAMES)?,
             control: tables.mapped(tables::CONTROL)?,
+            levels: tables.mapped(tables::LEVELS)?,
             recent: if tables.config().recent == 0 { None } else { Some(tables.mapped(tables::RECENT)?) },
             events: RingBuf::try_from(events).map_err(|source| AttachError::Object { source: Box::new(source) })?,
         };
@@ -286,17 +302,86 @@ impl Observer {
 
     /// Has the calls of a process counted at their entry, without return probes.
     pub fn count_entries_only(&self, process: u32) {
-        const ENTRIES_ONLY: usize = offset_of!(ProcessCounters, entries_only) / size_of::<u64>();
-        let slot = usize::try_from(process).ok();
-        if let Some(word) = slot.and_then(|slot| self.processes.word_of(slot, ENTRIES_ONLY)) {
-            word.store(1, Ordering::Release);
+        if let Ok(slot) = usize::try_from(process) {
+            self.add_entries_only(slot, entries_only::ALL);
         }
     }
 
     /// The same of all processes, those included that are not known yet.
     pub fn count_entries_only_of_all(&self) {
-        let slots = 1..self.processes.len();
-        slots.filter_map(|slot| u32::try_from(slot).ok()).for_each(|slot| self.count_entries_only(slot));
+        (1..self.processes.len()).for_each(|slot| self.add_entries_only(slot, entries_only::ALL));
+    }
+
+    fn add_entries_only(&self, slot: usize, bits: u64) {
+        if let Some(word) = self.processes.word_of(slot, ProcessCounters::ENTRIES_ONLY) {
+            word.fetch_or(bits, Ordering::Release);
+        }
+    }
+
+    /// Has calls of a function counted at their entry from now on in all processes, or from entry to return again.
+    pub fn reduce(&self, function: u32, is_reduced: bool) {
+        let level = if is_reduced { level::ENTRIES } else { level::FULL };
+        if let Some(word) = self.levels.word_of(function as usize, 0) {
+            word.store(level, Ordering::Release);
+        }
+        if is_reduced {
+            // Those included that are not known yet.
+            (1..self.processes.len()).for_each(|slot| self.add_entries_only(slot, entries_only::REDUCED));
+        }
+    }
+
+    /// Finds out no more what calls move.
+    pub fn give_traffic_up(&self) {
+        if let Some(word) = self.control.word_of(Word::NoTraffic as usize, 0) {
+            word.store(1, Ordering::Release);
+        }
+    }
+
+    /// How often the probes in each process have been hit by its calls so far.
+    pub fn hits(&self) -> Vec<Hits> {
+        let mut inner: HashMap<u32, (u64, u32)> = HashMap::new();
+        for state in (0..self.used(Word::NextThread, self.threads.len())).filter_map(|slot| self.thread(slot)) {
+            let (calls, threads) = inner.entry(state.process).or_default();
+            (*calls, *threads) = (calls.saturating_add(state.inner_calls), *threads + 1);
+        }
+        let mut phases = self.phases_by_process();
+        let slots = 1..self.used(Word::NextProcess, self.processes.len());
+        let hits = |slot| {
+            let process = u32::try_from(slot).ok()?;
+            let counters = self.processes.read(slot)?;
+            let calls = together(self.stats.read_all(process), &phases.remove(&process).unwrap_or_default());
+            let (inner, threads) = inner.remove(&process).unwrap_or_default();
+            Some(Hits {
+                process,
+                calls: calls.into_iter().map(|(function, stats)| (function, stats.calls)).collect(),
+                inner_calls: counters.inner_calls.saturating_add(inner),
+                threads,
+            })
+        };
+        slots.filter_map(hits).collect()
+    }
+
+    /// How often each of these functions has been called so far, by process slot.
+    pub fn calls_of(&self, functions: &[u32]) -> Vec<(u32, u32, u64)> {
+        let mut phases = self.phases_by_process();
+        let slots = 1..self.used(Word::NextProcess, self.processes.len());
+        let mut calls = Vec::new();
+        for process in slots.filter_map(|slot| u32::try_from(slot).ok()) {
+            let phases = phases.remove(&process).unwrap_or_default();
+            for &function in functions {
+                let outside = self.stats.read(process, function).map_or(0, |stats| stats.calls);
+                let inside = phases.iter().flat_map(|phase| &phase.functions);
+                let inside = inside.filter(|(of, _)| *of == function).map(|(_, stats)| stats.calls);
+                calls.push((process, function, inside.fold(outside, u64::saturating_add)));
+            }
+        }
+        calls
+    }
+
+    /// The functions that some thread is in, as far as that was seen.
+    pub fn open_functions(&self) -> BTreeSet<u32> {
+        let threads = (0..self.used(Word::NextThread, self.threads.len())).filter_map(|slot| self.thread(slot));
+        threads.filter_map(|state| state.open.function_plus_1.checked_sub(1)).collect()
     }
 
     /// Has calls written down from now on, or not any more.

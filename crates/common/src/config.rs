@@ -55,6 +55,8 @@ pub struct Config {
     pub rings: u32,
     /// Lines of each: a power of two.
     pub ring_lines: u32,
+    /// Not 0: it may end that it is found out what calls have moved, see [`Word::NoTraffic`](crate::tables::Word::NoTraffic).
+    pub budget: u32,
     pub open_calls: OpenCalls,
     pub environment: EnvironmentFields,
     pub namespace: Namespace,
@@ -164,6 +166,7 @@ impl Config {
         trace: 0,
         rings: 0,
         ring_lines: 0,
+        budget: 0,
         open_calls: OpenCalls::UNKNOWN,
         environment: EnvironmentFields::UNKNOWN,
         namespace: Namespace::INITIAL,

@@ -30,6 +30,23 @@ pub mod target_flags {
     pub const FOLLOW_EXEC: u32 = 1 << 0;
 }
 
+/// Bits of [`ProcessCounters::entries_only`]. One word, because it is read at every entry.
+pub mod entries_only {
+    /// All calls.
+    pub const ALL: u64 = 1 << 0;
+    /// Those of functions with a level in [`LEVELS`](crate::tables::LEVELS) other than [`level::FULL`](super::level::FULL). Never taken
+    /// back: calls that began while a function was reduced may return later.
+    pub const REDUCED: u64 = 1 << 1;
+}
+
+/// How calls of a function are counted: values in [`LEVELS`](crate::tables::LEVELS).
+pub mod level {
+    /// From entry to return.
+    pub const FULL: u64 = 0;
+    /// At their entry.
+    pub const ENTRIES: u64 = 1;
+}
+
 /// Counters of one process image.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Pod, Zeroable)]
@@ -67,7 +84,7 @@ pub struct ProcessCounters {
     pub communicators_shared: u64,
     /// What calls are counted as now: bits of [`crate::phase::current`].
     pub current: u64,
-    /// Not 0: calls are counted at their entry, and get no return probe. Written by the observer.
+    /// Which calls are counted at their entry and get no return probe: bits of [`entries_only`]. Written by the observer.
     pub entries_only: u64,
     /// Calls entered while the program had counting switched off; those made by MPI itself included.
     pub calls_off: u64,
@@ -91,6 +108,9 @@ pub struct ProcessCounters {
 }
 
 impl ProcessCounters {
+    /// The word of [`Self::entries_only`].
+    pub const ENTRIES_ONLY: usize = core::mem::offset_of!(Self, entries_only) / size_of::<u64>();
+
     pub const ZERO: Self = Self {
         tgid: 0,
         reserved: 0,

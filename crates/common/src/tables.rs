@@ -180,6 +180,10 @@ macro_rules! with_every_table {
             /// in no phase, and behind those by number of phase.
             STATS_INDEX: Mapped<u64> = config.stats_rows().saturating_mul($crate::FUNCTION_SLOTS);
 
+            /// How calls of a function are counted: of [`level`](crate::level), by function id. Looked at in processes with a reduced
+            /// function only.
+            LEVELS: Mapped<u64> = $crate::FUNCTION_SLOTS;
+
             /// Phases, handed out in the order of first use.
             PHASES: Mapped<$crate::Phase> = config.phase_slots;
 
@@ -385,8 +389,10 @@ pub enum Word {
     NextCallCache,
     /// Not 0 while calls are written to rings. Written by the observer.
     Record,
+    /// Not 0: it is not found out any more what calls move, and never will be again. Written by the observer.
+    NoTraffic,
 }
 
 impl Word {
-    pub const COUNT: u32 = Self::Record as u32 + 1;
+    pub const COUNT: u32 = Self::NoTraffic as u32 + 1;
 }

@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    FunctionTraffic, Spread,
+    Estimate, FunctionTraffic, Spread,
     names::{self, Name},
 };
 
@@ -55,6 +55,9 @@ pub struct FunctionRow {
     /// Of these, those counted at their entry alone: how long they took is not known, nor what they moved.
     #[serde(default)]
     pub untimed_calls: u64,
+    /// How many there were together with those that were not counted, to keep `--max-overhead`; `null`: all were counted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub estimated: Option<Estimate>,
     /// Time in the others, ns, summed over threads, without mpiprobe's own cost as far as that is known.
     pub time_ns: u64,
     /// What was taken off for that, ns: `time_ns` + `self_cost_ns` were measured.

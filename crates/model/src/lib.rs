@@ -4,6 +4,7 @@
 
 pub mod analyse;
 mod arguments;
+mod budget;
 mod call_site;
 mod check;
 mod communicator;
@@ -33,6 +34,7 @@ mod wait_states;
 pub const SCHEMA: &str = "mpiprobe.profile/1";
 
 pub use arguments::{CallArguments, CommunicatorArgument, DatatypeArgument, Partner, Peer, WindowArgument};
+pub use budget::{Budget, Estimate, Level, Reduction, Spending};
 pub use call_site::{CallSite, SourceFrame};
 pub use check::{Check, Report, Verdict, finding_and_fix};
 pub use communicator::{

@@ -4,8 +4,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Efficiency, FunctionLayers, FunctionProfile, GroupProfile, InnerCalls, Losses, OwnCost, PhaseProfile, RankProfile,
-    Rows, Spread, TableRoom, ToolInfo, TrafficProfile, UnmatchedRow, WaitStates, Window,
+    Budget, Efficiency, Estimate, FunctionLayers, FunctionProfile, GroupProfile, InnerCalls, Losses, OwnCost,
+    PhaseProfile, RankProfile, Rows, SaturatingSum as _, Spread, TableRoom, ToolInfo, TrafficProfile, UnmatchedRow,
+    WaitStates, Window,
     names::{self, Name},
 };
 
@@ -53,6 +54,9 @@ pub struct Profile {
     pub wait_states: Option<WaitStates>,
     pub losses: Losses,
     pub own_cost: OwnCost,
+    /// What mpiprobe may cost each rank, and what is counted with less care for that; `null` where processes count themselves.
+    #[serde(default)]
+    pub budget: Option<Budget>,
 }
 
 /// Why observation ended.
@@ -143,4 +147,62 @@ pub struct Totals {
     pub mpi_percent_of_all: Option<f64>,
     /// Without what starts and ends MPI. `null` where nobody was seen to do anything but MPI, or where it is not known of one rank.
     pub efficiency: Option<Efficiency>,
+}
+
+impl Profile {
+    /// Takes in what the observer may cost, and estimates by process and function of calls that were not all counted.
+    pub fn limit(&mut self, budget: Budget, estimates: &[(u32, Name, Estimate)]) {
+        for &(pid, function, estimate) in estimates {
+            // Of several images of a process the last one is the one that calls.
+            let Some(rank) = self.ranks.iter_mut().rev().find(|rank| rank.pid == pid) else { continue };
+            if let Some(row) = rank.functions.iter_mut().find(|row| row.name == function) {
+                let calls = estimate.calls.max(row.calls);
+                row.estimated = Some(Estimate { calls, ..estimate });
+                rank.untimed_calls = rank.untimed_calls.saturating_add(calls - row.calls);
+            }
+        }
+        for function in &mut self.functions {
+            let name = function.all.name;
+            let rows = self.ranks.iter().flat_map(|rank| &rank.functions).filter(|row| row.name == name);
+            function.all.estimated = Estimate::of_all(rows.map(|row| (row.calls, row.estimated)));
+        }
+        let uncounted = self.functions.iter().filter_map(|function| {
+            function.all.estimated.map(|estimate| estimate.calls.saturating_sub(function.all.calls))
+        });
+        if self.functions.iter().any(|function| function.all.estimated.is_some()) {
+            let uncounted = uncounted.saturating_sum();
+            self.incomplete_because
+                .push(format!("at least about {uncounted} calls were not counted, to keep --max-overhead"));
+        }
+        if budget.traffic_until_ns.is_some() {
+            self.incomplete_because
+                .push("from some time on it was not found out what calls move, to keep --max-overhead".into());
+        }
+        self.complete = self.incomplete_because.is_empty();
+        self.budget = Some(budget);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sample;
+
+    #[test]
+    fn estimates_are_marked_in_the_profile() {
+        let mut profile = sample::profile(sample::ranks(2));
+        for rank in profile.ranks.iter_mut() {
+            rank.functions = vec![sample::function("MPI_Iprobe", 10, 5).all].into();
+        }
+        profile.functions = vec![sample::function("MPI_Iprobe", 20, 5), sample::function("MPI_Send", 3, 5)];
+        let pid = profile.ranks.iter().next().unwrap().pid;
+        let estimate = Estimate { calls: 1000, calls_low: 900, calls_high: Some(1100), windows: 4 };
+        profile.limit(Budget::default(), &[(pid, "MPI_Iprobe", estimate)]);
+        assert_eq!(profile.functions[0].all.estimated.unwrap().calls, 1010);
+        assert_eq!(profile.functions[1].all.estimated, None);
+        assert!(
+            !profile.complete
+                && profile.incomplete_because.iter().any(|why| why.contains("about 990 calls were not counted"))
+        );
+    }
 }

@@ -56,7 +56,7 @@ pub struct RankProfile {
     pub unseen_ns: u64,
     /// Completed calls.
     pub calls: u64,
-    /// Of these, those counted at their entry alone: they took time that is not in `mpi_ns`.
+    /// Calls that took time which is not in `mpi_ns`: those counted at their entry alone, and those that were not counted, as estimated.
     #[serde(default)]
     pub untimed_calls: u64,
     /// Threads that have entered MPI.

@@ -49,6 +49,7 @@ pub fn profile(ranks: Vec<RankProfile>) -> Profile {
         unmatched: Vec::new(),
         wait_states: None,
         losses: Losses::default(),
+        budget: None,
         own_cost: OwnCost::new(1000.0, Some(500.0), 0, 1),
     }
 }
@@ -105,6 +106,7 @@ pub fn function(name: &'static str, calls: u64, each_ns: u64) -> FunctionProfile
         group,
         calls,
         untimed_calls: 0,
+        estimated: None,
         time_ns: calls * each_ns,
         self_cost_ns: 0,
         mean_ns: each_ns as f64,

@@ -246,10 +246,13 @@ fn groups(profile: &Profile) -> Table {
     Table { title: "Groups, all ranks", columns: columns.into(), rows: rows.collect() }
 }
 
-const FUNCTION: [&str; 20] = [
+const FUNCTION: [&str; 23] = [
     "function",
     "calls",
     "untimed_calls",
+    "estimated_calls",
+    "estimated_calls_low",
+    "estimated_calls_high",
     "open_calls",
     "time_ns",
     "open_ns",
@@ -279,6 +282,9 @@ fn function(row: &FunctionRow) -> Vec<Cell> {
         Cell::text(row.name),
         Cell::Count(row.calls),
         Cell::Count(row.untimed_calls),
+        Cell::maybe(row.estimated, |estimate| Cell::Count(estimate.calls)),
+        Cell::maybe(row.estimated, |estimate| Cell::Count(estimate.calls_low)),
+        Cell::maybe(row.estimated.and_then(|estimate| estimate.calls_high), Cell::Count),
         Cell::Count(row.open_calls),
         Cell::ns(row.time_ns),
         Cell::ns(row.open_ns),

@@ -24,7 +24,7 @@ use super::{
 };
 use crate::nodes::{Launcher, host, launcher};
 use crate::session::{
-    EngineChoice, Returns,
+    EngineChoice, MaxOverhead, Returns,
     launched::RunEngine,
     trace::{FlightOptions, Ranks, When, flight_span},
 };
@@ -128,7 +128,7 @@ pub struct Observe {
     #[arg(long, help_heading = "What is measured")]
     pub traffic: bool,
     /// Find out who waits for whom, for how long and why, while the job runs, with --traffic: each call is looked at one by one, which costs it more. Not for processes that count themselves, and on this node only.
-    #[arg(long, conflicts_with = "hosts", help_heading = "What is measured")]
+    #[arg(long, conflicts_with_all = ["hosts", "max_overhead"], help_heading = "What is measured")]
     pub waits: bool,
     /// Show only what went over communicators whose name matches, such as `world`, `row*`, `split#*`; may be given several
     /// times. Functions and ranks are shown as without.
@@ -161,6 +161,11 @@ pub struct Observe {
     #[arg(long, value_name = "ENGINE", value_enum, default_value_t, help_heading = "What is measured")]
     pub engine: EngineChoice,
 
+    /// What eBPF may cost each rank, per cent of its time over any minute, or `off`. What would cost more is counted with less care: functions
+    /// that are called very often by their entry alone, then in samples, and the profile says so. Not with --waits and --nested, which need
+    /// each call.
+    #[arg(long, value_name = "PERCENT", default_value_t, help_heading = "Limits")]
+    pub max_overhead: MaxOverhead,
     /// Attach in this way only, instead of the best one that works.
     #[arg(long, value_name = "WAY", value_enum, help_heading = "Limits")]
     pub attach: Option<AttachMethod>,
@@ -394,6 +399,9 @@ pub struct Run {
     /// Count all the time and without phases, whatever programs ask for by `MPI_Pcontrol`.
     #[arg(long)]
     pub ignore_pcontrol: bool,
+    /// What eBPF, where it counts, may cost each rank: as for an observation. Not with --trace and --waits, which need each call.
+    #[arg(long, value_name = "PERCENT", default_value_t)]
+    pub max_overhead: MaxOverhead,
     /// The profile as JSON.
     #[arg(long)]
     pub json: bool,
@@ -407,14 +415,14 @@ pub struct Run {
     #[arg(long, value_name = "FORMAT", value_enum, requires = "report")]
     pub report_format: Option<ReportFormat>,
     /// Record each call, in a new FILE besides: with its times, partners, tags, bytes and requests.
-    #[arg(long, value_name = "FILE", group = "trace-file")]
+    #[arg(long, value_name = "FILE", group = "trace-file", conflicts_with = "max_overhead")]
     pub trace: Option<PathBuf>,
     #[command(flatten)]
     pub traced: TraceChoice,
     #[command(flatten)]
     pub flight: FlightChoice,
     /// Find out who waits for whom, for how long and why, while the command runs; without --trace, in no file.
-    #[arg(long, conflicts_with = "flight")]
+    #[arg(long, conflicts_with_all = ["flight", "max_overhead"])]
     pub waits: bool,
     /// Keep the processes' tables in DIR; for jobs over several nodes, a directory that all of them share.
     #[arg(long, value_name = "DIR")]
@@ -580,6 +588,13 @@ mod tests {
             &["--duration", "-1"],
             &["--functions", "Sendd"],
             &["--max-processes", "1"],
+            &["--max-overhead", "0"],
+            &["--max-overhead", "-1"],
+            &["--max-overhead", "101"],
+            &["--max-overhead", "abc"],
+            &["--max-overhead", "nan"],
+            &["--max-overhead", "1", "--waits", "--pid", "1"],
+            &["run", "--max-overhead", "1", "--trace", "x", "true"],
             &["compare"],
             &["report", "a", "--by", "rank"],
             &["compare", "a", "b", "--per", "rank"],

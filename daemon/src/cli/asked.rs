@@ -29,6 +29,7 @@ pub(super) fn options(asked: &Observe, trace_bpf: bool) -> Options {
         view: None,
         record: None,
         trace: None,
+        max_overhead: asked.max_overhead.percent(),
         method: asked.attach,
         max_processes: asked.max_processes,
         max_threads: asked.max_threads,

@@ -463,6 +463,7 @@ async fn run_command(run: &Run, arguments: &Arguments) -> Exit {
         functions: run.functions,
         ignore_pcontrol: run.ignore_pcontrol,
         returns: run.returns,
+        max_overhead: run.max_overhead,
         profile: profile_to(run.profile.as_ref(), run.record.files),
         report,
         tables: run.output.clone(),

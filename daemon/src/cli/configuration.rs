@@ -19,7 +19,7 @@ use toml::{Spanned, Value};
 /// Bytes of a file; what is longer is none that a person has written.
 const LONGEST: usize = 256 << 10;
 /// By their long names; none of them needs or excludes another option.
-const OPTIONS: [&str; 21] = [
+const OPTIONS: [&str; 22] = [
     "ascii",
     "attach",
     "colours",
@@ -30,6 +30,7 @@ const OPTIONS: [&str; 21] = [
     "interval",
     "max-communicators",
     "max-flows",
+    "max-overhead",
     "max-processes",
     "max-requests",
     "max-stats",

@@ -11,11 +11,11 @@ use super::{
 };
 use crate::{
     hang::{self, Form},
-    session::Options,
+    session::{MaxOverhead, Options},
 };
 
 /// What another process may be asked for. Where results go is the asker's own matter, and so is when it ends.
-const OF_OBSERVATIONS: [&str; 20] = [
+const OF_OBSERVATIONS: [&str; 21] = [
     "all-jobs",
     "comm",
     "functions",
@@ -24,6 +24,7 @@ const OF_OBSERVATIONS: [&str; 20] = [
     "job",
     "max-communicators",
     "max-flows",
+    "max-overhead",
     "max-processes",
     "max-requests",
     "max-stats",
@@ -93,6 +94,10 @@ pub(super) fn query_of(options: &Options) -> String {
     query.append_pair("interval", &format!("{}ms", options.interval.as_millis()));
     if let Some(returns) = options.returns.to_possible_value() {
         query.append_pair("returns", returns.get_name());
+    }
+    let max_overhead = MaxOverhead::of(options.max_overhead);
+    if max_overhead != MaxOverhead::default() {
+        query.append_pair("max-overhead", &max_overhead.to_string());
     }
     if options.functions != FunctionSet::default_functions() {
         let names: Vec<&str> = options.functions.iter().map(|id| id.function().name).collect();
@@ -175,6 +180,8 @@ mod tests {
             &["--pid-of", "a b&c=d+é%", "--wait", "--traffic", "--comm", "row*", "--comm", "w&x"],
             &["--pid", "5", "--pid", "7", "--interval", "50ms", "--returns", "off"],
             &["--job", "ompi:77@1000", "--functions", "p2p,-Send", "--max-threads", "77", "--max-stats", "99"],
+            &["--pid-of", "x", "--max-overhead", "off"],
+            &["--pid-of", "x", "--max-overhead", "0.5%"],
             &["--all-jobs", "--nested", "--ignore-pcontrol", "--max-flows", "7", "--max-communicators", "8"],
             &[
                 "--pid-of",

@@ -13,6 +13,7 @@ use mpiprobe_model::filter::bytes;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
 
 use super::{SOCKET, error::ServiceError};
+use crate::session::MaxOverhead;
 
 /// Bytes of a file; what is longer is none that a person has written.
 const LONGEST: u64 = 256 << 10;
@@ -49,7 +50,7 @@ pub struct Summaries {
 }
 
 /// What the service observes unasked.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Jobs {
     /// Every job, from when it is seen until its end.
@@ -67,6 +68,9 @@ pub struct Jobs {
     pub functions: String,
     /// Also what calls move.
     pub traffic: bool,
+    /// What that may cost each rank, as `--max-overhead` has it.
+    #[serde(deserialize_with = "overhead", serialize_with = "overhead_as_text")]
+    pub max_overhead: MaxOverhead,
     /// Jobs at once.
     pub most: u32,
     /// Tables of all of them, bytes.
@@ -126,6 +130,7 @@ impl Default for Jobs {
             interval: Duration::from_secs(10),
             functions: "default".into(),
             traffic: false,
+            max_overhead: MaxOverhead::Percent(1.0),
             most: 16,
             tables: 512 << 20,
         }
@@ -205,6 +210,27 @@ fn functions<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Er
     Ok(selection)
 }
 
+/// A number, or text such as `1%` and `off`.
+fn overhead<'de, D: Deserializer<'de>>(deserializer: D) -> Result<MaxOverhead, D::Error> {
+    #[derive(Deserialize)]
+    #[serde(untagged)]
+    enum Typed {
+        Whole(u32),
+        Number(f64),
+        Text(String),
+    }
+    let text = match Typed::deserialize(deserializer)? {
+        Typed::Whole(number) => number.to_string(),
+        Typed::Number(number) => number.to_string(),
+        Typed::Text(text) => text,
+    };
+    text.parse().map_err(D::Error::custom)
+}
+
+fn overhead_as_text<S: Serializer>(limit: &MaxOverhead, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_str(limit)
+}
+
 /// Nobody else than the service may write it.
 fn mode<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u32, D::Error> {
     let mode = u32::deserialize(deserializer)?;
@@ -252,6 +278,7 @@ mod tests {
             ("[quota]\ntables = \"much\"\n", "such as 64MiB"),
             ("[jobs]\ninterval = \"1us\"\n", "at least 100ms"),
             ("[jobs]\nfunctions = \"MPI_Sned\"\n", "MPI_Sned"),
+            ("[jobs]\nmax-overhead = 0\n", "from 0.01 to 100"),
             ("[metrics]\nseries = 7\n", "100 to 10000 series"),
             ("[metrics]\naddress = \"somewhere\"\n", "socket address"),
             ("[summaries]\nmode = 0o666\n", "0o600, 0o640 or 0o644"),

@@ -112,6 +112,7 @@ fn asked_of(job: &str, jobs: &Jobs) -> Vec<String> {
         format!("--job={job}"),
         "--wait".into(),
         format!("--functions={}", jobs.functions),
+        format!("--max-overhead={}", jobs.max_overhead),
         format!("--interval={}ms", jobs.interval.as_millis()),
     ];
     words.extend(jobs.traffic.then(|| "--traffic".to_owned()));

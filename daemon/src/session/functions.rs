@@ -1,5 +1,6 @@
 //! What is counted, and what is probed: what it cannot be understood without, too.
 
+use mpiprobe_common::descriptor::{NONE, completion, flags, frees};
 use mpiprobe_functions::{FunctionId, FunctionSet, Group};
 
 /// The functions whose calls are counted: those that the user has chosen, and what programs mark phases by.
@@ -30,4 +31,57 @@ fn with_communicators(mut functions: FunctionSet) -> FunctionSet {
         }
     }
     functions
+}
+
+/// The links of their own that functions have which may be sampled: they are probed together.
+pub(super) fn unit_of(id: FunctionId) -> Option<u16> {
+    let (function, descriptor) = (id.function(), id.function().descriptor());
+    let may_be_reduced = matches!(
+        function.group,
+        Group::PointToPoint
+            | Group::Collective
+            | Group::Completion
+            | Group::Synchronisation
+            | Group::OneSided
+            | Group::Query
+    );
+    let keeps_handles = descriptor.frees == frees::NOTHING
+        && !descriptor.concerns_communicators()
+        && descriptor.new_scope == NONE
+        && descriptor.message == NONE
+        && !matches!(descriptor.completion, completion::FREES | completion::BEGINS | completion::ENDS);
+    let is_polling = descriptor.flags & flags::POLLING != 0;
+    let number = if is_polling { u16::from(u8::MAX) + 1 + id.number() } else { u16::from(descriptor.group) };
+    (may_be_reduced && keeps_handles).then_some(number)
+}
+
+#[cfg(test)]
+mod tests {
+    use mpiprobe_functions::by_name;
+
+    use super::*;
+
+    #[test]
+    fn what_makes_handles_mean_something_is_never_reduced() {
+        for name in [
+            "MPI_Comm_dup",
+            "MPI_Comm_free",
+            "MPI_Type_free",
+            "MPI_Win_create",
+            "MPI_Win_free",
+            "MPI_File_open",
+            "MPI_Request_free",
+            "MPI_Init",
+            "MPI_Finalize",
+            "MPI_Pcontrol",
+            "MPI_Mprobe",
+            "MPI_Improbe",
+        ] {
+            assert_eq!(unit_of(by_name(name).unwrap()), None, "{name}");
+        }
+        let unit = |name| unit_of(by_name(name).unwrap()).unwrap();
+        assert_eq!(unit("MPI_Send"), unit("MPI_Recv"));
+        assert_ne!(unit("MPI_Iprobe"), unit("MPI_Send"));
+        assert_ne!(unit("MPI_Iprobe"), unit("MPI_Test"));
+    }
 }

@@ -76,6 +76,8 @@ pub(super) enum Event {
     Sites,
     /// Calls that had begun before may have returned.
     EarlierCalls,
+    /// What observing costs is to be looked at.
+    Limit,
 }
 
 impl KernelSource {
@@ -148,6 +150,7 @@ impl Source for KernelSource {
             }
             () = sleep_until(self.last_named + NAME_INTERVAL), if self.observation.has_waits() => Ok(Event::Sites),
             () = until(self.observation.next_look_at_earlier_calls()) => Ok(Event::EarlierCalls),
+            () = sleep_until(self.observation.next_turn_of_limiter().into()) => Ok(Event::Limit),
         }
     }
 
@@ -176,6 +179,7 @@ impl Source for KernelSource {
                 }
                 self.last_search = Instant::now();
             }
+            Event::Limit => self.observation.keep_limit(),
             Event::EarlierCalls => self.observation.look_at_earlier_calls(),
             Event::Sites => {
                 self.observation.name_traced_sites();

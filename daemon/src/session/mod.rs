@@ -1,6 +1,7 @@
 //! One observation from beginning to end: finds, probes, watches, reports, lets go.
 
 mod began_before;
+mod budget;
 mod communicators;
 mod coverage;
 mod datatypes;
@@ -47,7 +48,7 @@ mod watch;
 pub mod wrapped;
 
 pub use error::SessionError;
-pub use options::{ByService, EngineChoice, Options, Outcome, Returns};
+pub use options::{ByService, EngineChoice, MaxOverhead, Options, Outcome, Returns};
 pub use profile_file::{ProfileTo, WriteError, create_file};
 pub use run::{observe_elsewhere, run};
 pub use served::observe_for;

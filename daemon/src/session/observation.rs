@@ -16,6 +16,7 @@ use mpiprobe_report::present::say;
 
 use super::{
     began_before::EarlierCalls,
+    budget::Limiter,
     coverage::{Coverage, Late},
     error::SessionError,
     found::found,
@@ -56,6 +57,7 @@ pub(super) struct Observation {
     /// Of whom the course of events is recorded.
     traced: Option<TracedProcesses>,
     asked: Asked,
+    limiter: Limiter,
     /// The caller may not trace everybody: nobody else's processes are to have anything to do with it.
     only_own: bool,
     /// mpiprobe has started the targets.
@@ -123,10 +125,13 @@ impl Observation {
         let only_own = reaches_own_only(&kernel.engine, targets.scanner.caller());
         let mut coverage = Coverage::new(options, is_job);
         coverage.scope_to_processes(only_own);
+        let limiter = Limiter::new(options, &kernel);
+        coverage.probes.in_units = limiter.may_sample();
         // Before anybody can call.
         let traced = options.trace.as_ref().map(|trace| TracedProcesses::begin(trace, &kernel.engine)).transpose()?;
         Ok(Self {
             traced,
+            limiter,
             kernel,
             targets,
             coverage,
@@ -246,6 +251,17 @@ impl Observation {
         Ok(())
     }
 
+    /// When there is something to do next for the limit of what observing costs.
+    pub(super) fn next_turn_of_limiter(&self) -> Instant {
+        self.limiter.next_moment()
+    }
+
+    /// Does it.
+    pub(super) fn keep_limit(&mut self) {
+        let Self { kernel, targets, coverage, limiter, .. } = self;
+        limiter.turn(kernel, &mut coverage.probes, &targets.process_table);
+    }
+
     /// When to look again for calls that had begun before; `None`: there are none.
     pub(super) fn next_look_at_earlier_calls(&self) -> Option<Instant> {
         self.earlier.next_look()
@@ -335,7 +351,7 @@ impl Observation {
         if !self.targets.admit(&process) {
             return self.dismiss(slot, pid);
         }
-        let Self { kernel, targets, coverage, earlier, .. } = self;
+        let Self { kernel, targets, coverage, earlier, limiter, .. } = self;
         let has_returns = coverage.may_have_returns(kernel, &process);
         if !has_returns {
             kernel.observer.count_entries_only(slot);
@@ -362,6 +378,10 @@ impl Observation {
             since_ns = probed_ns;
         } else {
             beginning = Beginning::FirstCall;
+            if limiter.may_sample() {
+                // Of calls inside those that are not followed it is known by where they come from.
+                targets.allow(&mut kernel.engine.tables, slot, &process)?;
+            }
         }
         let job = process.job.to_string();
         let rank = process.rank.rank.map_or_else(|| "unknown".to_owned(), |rank| rank.to_string());
@@ -478,11 +498,15 @@ impl Observation {
     pub(super) fn profile(&mut self, end: Option<EndReason>) -> Result<Profile, SessionError> {
         self.retry_layouts();
         self.look_at_earlier_calls();
-        let Self { kernel, targets, coverage, earlier, late, .. } = self;
+        let Self { kernel, targets, coverage, earlier, late, limiter, .. } = self;
         let process_table = &mut targets.process_table;
         let mut snapshot = kernel.observer.snapshot(&kernel.engine)?;
         coverage.look_behind_layers(kernel, process_table, &mut snapshot);
         self.recent.complete(&kernel.observer, process_table, &mut snapshot);
+        if limiter.has_given_traffic_up() {
+            // Of those it would not be known any more that they are complete.
+            snapshot.processes.iter_mut().for_each(|process| process.requests.clear());
+        }
         process_table.update(&snapshot);
         process_table.look_who_is_stopped();
         coverage.layouts.complete(&kernel.observer, &mut snapshot, process_table);
@@ -529,6 +553,7 @@ impl Observation {
             if is_shown { sites.name(slot, address, process_table.process(slot)) } else { None }
         });
         profile.wait_states = self.traced.as_ref().and_then(TracedProcesses::wait_states);
+        limiter.complete(kernel, process_table, &mut profile);
         if end.is_some() {
             sites.tell_unnamed();
         }
@@ -552,5 +577,6 @@ impl Observation {
     pub(super) fn let_go(self, progress: impl FnMut(usize)) {
         self.coverage.probes.disable();
         self.coverage.probes.detach(progress);
+        self.limiter.end();
     }
 }

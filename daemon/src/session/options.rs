@@ -1,6 +1,6 @@
 //! What was asked for, and what came out.
 
-use std::{path::PathBuf, time::Duration};
+use std::{fmt, path::PathBuf, str::FromStr, time::Duration};
 
 use clap::ValueEnum;
 use mpiprobe_attach::AttachMethod;
@@ -48,6 +48,58 @@ pub enum Returns {
     Off,
 }
 
+/// What observing may cost a rank.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum MaxOverhead {
+    /// Whatever it takes.
+    Off,
+    /// Of the rank's time.
+    Percent(f64),
+}
+
+impl MaxOverhead {
+    /// `None`: whatever it takes.
+    pub fn percent(self) -> Option<f64> {
+        match self {
+            Self::Off => None,
+            Self::Percent(percent) => Some(percent),
+        }
+    }
+
+    /// As it is typed.
+    pub fn of(percent: Option<f64>) -> Self {
+        percent.map_or(Self::Off, Self::Percent)
+    }
+}
+
+impl Default for MaxOverhead {
+    fn default() -> Self {
+        Self::Percent(2.0)
+    }
+}
+
+impl fmt::Display for MaxOverhead {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Off => f.write_str("off"),
+            Self::Percent(percent) => write!(f, "{percent}"),
+        }
+    }
+}
+
+impl FromStr for MaxOverhead {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        const WANTED: &str = "per cent of a rank's time from 0.01 to 100, such as 2 or 0.5%, or off";
+        if text == "off" {
+            return Ok(Self::Off);
+        }
+        let percent = text.strip_suffix('%').unwrap_or(text).trim_end().parse();
+        percent.ok().filter(|percent| (0.01..=100.0).contains(percent)).map(Self::Percent).ok_or(WANTED)
+    }
+}
+
 /// One observation.
 #[derive(Debug)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own on the command line")]
@@ -81,6 +133,8 @@ pub struct Options {
     pub record: Option<RecordTo>,
     /// Where the course of events is recorded besides; needs `traffic`.
     pub trace: Option<TraceOptions>,
+    /// What observing may cost of each rank's time, per cent; `None`: whatever it takes.
+    pub max_overhead: Option<f64>,
     /// Attach in this way only.
     pub method: Option<AttachMethod>,
     pub max_processes: u32,
@@ -132,6 +186,7 @@ impl Options {
             view: None,
             record: None,
             trace: None,
+            max_overhead: None,
             method: None,
             max_processes: mpiprobe_common::PROCESS_SLOTS,
             max_threads: mpiprobe_common::THREAD_SLOTS,

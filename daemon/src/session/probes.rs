@@ -1,25 +1,26 @@
 //! Probes on the MPI libraries of targets, and on tools before them: each file once, whatever number of processes map it.
 
 use std::{
-    collections::{HashMap, hash_map::Entry},
+    collections::{BTreeMap, HashMap, hash_map::Entry},
     fs::File,
     io,
-    os::fd::AsFd as _,
+    os::fd::{AsFd as _, OwnedFd},
     path::Path,
+    thread,
     time::Instant,
 };
 
 use mpiprobe_attach::{Attachment, Engine, ProbeSite, Scope};
-use mpiprobe_common::{ToolCookie, tool::TOOLS};
+use mpiprobe_common::{Cookie, ToolCookie, tool::TOOLS};
 use mpiprobe_discover::{
     MpiLibrary, MpiProcess, identity_when_mapped,
     mappings::{FileId, MappedFile},
 };
-use mpiprobe_functions::{FunctionSet, by_name};
+use mpiprobe_functions::{FunctionId, FunctionSet, by_name};
 use mpiprobe_model::{LibraryInfo, ToolInfo};
 use mpiprobe_observe::monotonic_ns;
 
-use super::{file_plan::FilePlan, probe_error::ProbeError};
+use super::{file_plan::FilePlan, functions::unit_of, probe_error::ProbeError};
 
 /// All files under probes.
 #[derive(Debug, Default)]
@@ -29,6 +30,8 @@ pub(super) struct Probes {
     tools: Vec<ToolInfo>,
     /// Time spent attaching, ns.
     attach_ns: u64,
+    /// Functions that may have to be sampled have links of their own, by [`unit_of`].
+    pub(super) in_units: bool,
 }
 
 /// One file that was to be probed.
@@ -42,6 +45,8 @@ struct Probed {
     was_attached: bool,
     /// Whether there were probes of others before.
     has_others: bool,
+    /// Of a library with functions that can be taken off: the file, and its name in messages.
+    file: Option<(OwnedFd, String)>,
 }
 
 /// Probes for all processes, or for one.
@@ -52,11 +57,33 @@ struct Cover {
     since_ns: u64,
     /// `None`: its probes are those of another file that is the same to the kernel, or there is nothing to probe in it.
     attachment: Option<Attachment>,
+    /// Those that can be taken off and put on again, by [`unit_of`].
+    units: BTreeMap<u16, Unit>,
+}
+
+/// Probes that are taken off and put on together.
+#[derive(Debug)]
+struct Unit {
+    sites: Vec<ProbeSite>,
+    /// `None`: they are off.
+    attachment: Option<Attachment>,
 }
 
 impl Cover {
     fn now(scope: Scope, attachment: Option<Attachment>) -> Self {
-        Self { scope, since_ns: monotonic_ns(), attachment }
+        Self { scope, since_ns: monotonic_ns(), attachment, units: BTreeMap::new() }
+    }
+
+    fn attachments(&self) -> impl Iterator<Item = &Attachment> {
+        self.attachment.iter().chain(self.units.values().filter_map(|unit| unit.attachment.as_ref()))
+    }
+
+    fn attachments_mut(&mut self) -> impl Iterator<Item = &mut Attachment> {
+        self.attachment.iter_mut().chain(self.units.values_mut().filter_map(|unit| unit.attachment.as_mut()))
+    }
+
+    fn into_attachments(self) -> impl Iterator<Item = Attachment> {
+        self.attachment.into_iter().chain(self.units.into_values().filter_map(|unit| unit.attachment))
     }
 }
 
@@ -131,10 +158,56 @@ impl Probes {
         (sites, info): (Vec<ProbeSite>, LibraryInfo),
         scope: Scope,
     ) -> Result<(), ProbeError> {
-        let attachment = engine.attach(file_plan.file.as_fd(), Path::new(&file_plan.path), &sites, scope)?;
-        let covers = vec![Cover::now(scope, Some(attachment))];
+        let attach =
+            |sites: &[ProbeSite]| engine.attach(file_plan.file.as_fd(), Path::new(&file_plan.path), sites, scope);
+        // On an error those are dropped that are there already.
+        let mut units = BTreeMap::new();
+        let mut lasting = Vec::new();
+        for site in &sites {
+            match unit_of_site(*site).filter(|_| self.in_units) {
+                Some(unit) => units.entry(unit).or_insert_with(Vec::new).push(*site),
+                None => lasting.push(*site),
+            }
+        }
+        let lasting = if lasting.is_empty() { None } else { Some(attach(&lasting)?) };
+        let mut attached = BTreeMap::new();
+        for (unit, sites) in units {
+            let attachment = Some(attach(&sites)?);
+            attached.insert(unit, Unit { sites, attachment });
+        }
+        let file = if attached.is_empty() {
+            None
+        } else {
+            let unread = |source: io::Error| ProbeError::Read { path: file_plan.path.clone(), source: source.into() };
+            Some((file_plan.file.as_fd().try_clone_to_owned().map_err(unread)?, file_plan.path.clone()))
+        };
+        let covers = vec![Cover { units: attached, ..Cover::now(scope, lasting) }];
         let has_others = file_plan.has_breakpoints();
-        self.insert(id, Probed { covers, sites, info: Some(info), was_attached: true, has_others });
+        self.insert(id, Probed { covers, sites, info: Some(info), was_attached: true, has_others, file });
+        Ok(())
+    }
+
+    /// Takes off the probes of a unit, which is to be dropped by whoever has time for it.
+    pub(super) fn take_off(&mut self, unit: u16) -> Vec<Attachment> {
+        let covers = self.files.values_mut().flat_map(|probed| &mut probed.covers);
+        covers.filter_map(|cover| cover.units.get_mut(&unit)?.attachment.take()).collect()
+    }
+
+    /// Puts them on again wherever they are off; those that see returns only if they are to stay.
+    pub(super) fn put_on(&mut self, engine: &Engine, unit: u16, stay: bool) -> Result<(), ProbeError> {
+        let put = if stay { Engine::attach } else { Engine::attach_entries };
+        for probed in self.files.values_mut() {
+            let Some((file, shown)) = &probed.file else { continue };
+            for cover in &mut probed.covers {
+                let Some(unit) = cover.units.get_mut(&unit).filter(|unit| unit.attachment.is_none()) else { continue };
+                match put(engine, file.as_fd(), Path::new(shown), &unit.sites, cover.scope) {
+                    Ok(attachment) => unit.attachment = Some(attachment),
+                    // Who has ended has nothing to be probed.
+                    Err(error) if error.errno() == Some(libc::ESRCH) => {}
+                    Err(error) => return Err(error.into()),
+                }
+            }
+        }
         Ok(())
     }
 
@@ -154,11 +227,11 @@ impl Probes {
         let mut removed = Vec::new();
         for probed in self.files.values_mut() {
             let is_of_ended = |cover: &mut Cover| matches!(cover.scope, Scope::Process(pid) if pids.contains(&pid));
-            removed.extend(probed.covers.extract_if(.., is_of_ended).filter_map(|cover| cover.attachment));
+            removed.extend(probed.covers.extract_if(.., is_of_ended).flat_map(Cover::into_attachments));
         }
         // Where no thread can be had they are removed at once.
         if !removed.is_empty()
-            && let Err(error) = std::thread::Builder::new().name("detach".into()).spawn(move || drop(removed))
+            && let Err(error) = thread::Builder::new().name("detach".into()).spawn(move || drop(removed))
         {
             tracing::warn!("probes of ended processes were removed in passing: {error}");
         }
@@ -211,12 +284,15 @@ impl Probes {
         if functions == 0 {
             // A program's own function that only looks like one of MPI's.
             let covers = vec![Cover::now(scope, None)];
-            self.files.insert(tool.id, Probed { covers, sites, info: None, was_attached: false, has_others: false });
+            self.files.insert(
+                tool.id,
+                Probed { covers, sites, info: None, was_attached: false, has_others: false, file: None },
+            );
             return Ok(Covered::Present);
         }
         let attachment = engine.attach_tool(file_plan.file.as_fd(), Path::new(&file_plan.path), &sites, scope)?;
         let covers = vec![Cover::now(scope, Some(attachment))];
-        self.insert(tool.id, Probed { covers, sites, info: None, was_attached: true, has_others: false });
+        self.insert(tool.id, Probed { covers, sites, info: None, was_attached: true, has_others: false, file: None });
         self.note_time(start);
         let name = file_plan.path.rsplit('/').next().unwrap_or_default().to_owned();
         let info = ToolInfo { name, path: file_plan.path, functions, not_probed: file_plan.not_probed };
@@ -244,9 +320,9 @@ impl Probes {
             None => self.files.values().find(|known| known.sites == sites && known.cover(scope).is_some()),
         }?;
         let since_ns = known.cover(scope)?.since_ns;
-        let covers = vec![Cover { scope, since_ns, attachment: None }];
+        let covers = vec![Cover { since_ns, ..Cover::now(scope, None) }];
         let has_others = known.has_others;
-        Some(Probed { covers, sites: sites.to_vec(), info: None, was_attached: false, has_others })
+        Some(Probed { covers, sites: sites.to_vec(), info: None, was_attached: false, has_others, file: None })
     }
 
     fn note_time(&mut self, start: Instant) {
@@ -292,7 +368,7 @@ impl Probes {
     /// Detaches what runs at returns only.
     pub(super) fn leave_returns_out(&mut self) {
         let covers = self.files.values_mut().flat_map(|probed| &mut probed.covers);
-        covers.filter_map(|cover| cover.attachment.as_mut()).for_each(Attachment::leave_returns_out);
+        covers.flat_map(Cover::attachments_mut).for_each(Attachment::leave_returns_out);
     }
 
     /// Stops counting where detaching takes long.
@@ -308,8 +384,20 @@ impl Probes {
     /// Removes all probes, telling after each link how many are left.
     pub(super) fn detach(self, mut progress: impl FnMut(usize)) {
         let mut left = self.links();
-        let covers = self.files.into_values().flat_map(|probed| probed.covers);
-        for attachment in covers.filter_map(|cover| cover.attachment) {
+        let (mut attachments, mut units) = (Vec::new(), Vec::new());
+        for cover in self.files.into_values().flat_map(|probed| probed.covers) {
+            attachments.extend(cover.attachment);
+            units.extend(cover.units.into_values().filter_map(|unit| unit.attachment));
+        }
+        // The kernel waits for each link, and for several at once as long as for one.
+        left -= units.iter().map(Attachment::links).sum::<usize>();
+        thread::scope(|scope| {
+            for unit in units {
+                // Where no thread can be had they are removed at once.
+                drop(thread::Builder::new().spawn_scoped(scope, move || drop(unit)));
+            }
+        });
+        for attachment in attachments {
             let before = left;
             let links = attachment.links();
             attachment.detach(|here| {
@@ -320,8 +408,14 @@ impl Probes {
     }
 
     fn attachments(&self) -> impl Iterator<Item = &Attachment> {
-        self.files.values().flat_map(|probed| &probed.covers).filter_map(|cover| cover.attachment.as_ref())
+        self.files.values().flat_map(|probed| &probed.covers).flat_map(Cover::attachments)
     }
+}
+
+/// The unit of the function that a library's site is of.
+fn unit_of_site(site: ProbeSite) -> Option<u16> {
+    let number = Cookie(site.cookie).function();
+    FunctionId::all().find(|id| u32::from(id.number()) == number).and_then(unit_of)
 }
 
 /// Where a library's functions are probed, and what is said of it.

@@ -8,8 +8,8 @@ use mpiprobe_common::{
     Request, ThreadState, ToolCallKey, ToolCallStats, ToolKey, ToolStats, layout::capability, phase::NAME_LENGTH,
 };
 use mpiprobe_model::{
-    Doing, EngineInfo, Finding, Found, LibraryInfo, OpenCallInfo, OtherEndSeen, PartnerAtPlace, RankAtPlace, RankState,
-    SCHEMA, SlowSite, TimeAtPlace, ToolInfo, UnmatchedRow,
+    Budget, Doing, EngineInfo, Estimate, Finding, Found, Level, LibraryInfo, OpenCallInfo, OtherEndSeen,
+    PartnerAtPlace, RankAtPlace, RankState, Reduction, SCHEMA, SlowSite, Spending, TimeAtPlace, ToolInfo, UnmatchedRow,
     analyse::{self, Beginning, Change, EndedCall, Expected, Identity, Observed, ProfileOutput, SelfCost, Session},
 };
 use mpiprobe_observe::{
@@ -228,6 +228,21 @@ fn profile() -> mpiprobe_model::Profile {
         other_tag: None,
         other_communicator: None,
     }];
+    let estimates: Vec<_> = profile.ranks.iter().flat_map(|rank| &rank.functions).map(|row| row.name).collect();
+    let estimates: Vec<_> =
+        estimates.into_iter().map(|name| (profile.ranks[0].pid, name, Estimate::exact(7))).collect();
+    let spent = Spending {
+        rank: None,
+        pid: 1,
+        percent: 1.0,
+        minute_percent: 1.0,
+        function: Some("MPI_Test"),
+        function_percent: 1.0,
+    };
+    let reduced = Reduction { function: "MPI_Test", level: Level::Entries, since_ns: 1, entries_ns: 1, sampled_ns: 0 };
+    let budget =
+        Budget { max_overhead: Some(2.0), spent: Some(spent), levels: vec![reduced], traffic_until_ns: Some(1) };
+    profile.limit(budget, &estimates);
     profile.interval = Some(Change::since(None, &profile).window());
     profile
 }

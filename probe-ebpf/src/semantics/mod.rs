@@ -24,7 +24,7 @@ mod user;
 use aya_ebpf::EbpfContext;
 use mpiprobe_common::{
     Amount, Descriptor, FUNCTION_SLOTS, Layout, Loss, ThreadState, Volume,
-    tables::Stage,
+    tables::{Stage, Word},
     descriptor::{NONE, completion},
     flow::{Completed, peer},
     layout::capability,
@@ -41,10 +41,10 @@ use mpiprobe_common::{
 use crate::{
     current,
     apart::given,
-    atomic::{add, from_here_on, raise},
+    atomic::{self, add, from_here_on, raise},
     call::Outcome,
     layers,
-    maps::{DESCRIPTORS, LAYOUTS, STAGES, STATS},
+    maps::{CONTROL, DESCRIPTORS, LAYOUTS, STAGES, STATS, configured},
     registers::Registers,
     statistics::count_loss,
     thread,
@@ -140,6 +140,27 @@ fn forget_freed(process: u32, what: Release, handle_address: u64) {
         Release::Window | Release::File => scope::forget(process, what == Release::File, handle_address),
         Release::Nothing | Release::Request | Release::Datatype => {}
     }
+}
+
+/// Whether it is not found out any more what calls move. Handles that are freed are still forgotten.
+#[inline(always)]
+pub fn is_given_up() -> bool {
+    // SAFETY: map value pointer.
+    configured::budget() != 0
+        && CONTROL.get_ptr(Word::NoTraffic as u32).is_some_and(|word| unsafe { atomic::load(word) } != 0)
+}
+
+/// A call has returned of which it is not found out what it has moved. Answers 0.
+#[unsafe(no_mangle)]
+#[inline(never)]
+pub extern "C" fn pass_over(function: u32, stats_plus_1: u32) -> u32 {
+    if let Some(stats) = STATS.get_ptr_mut(stats_plus_1.wrapping_sub(1))
+        && moves_data(function)
+    {
+        // SAFETY: map value pointer.
+        unsafe { add(&raw mut (*stats).unknown, 1) };
+    }
+    0
 }
 
 /// Whether calls of a function move data, or begin to.

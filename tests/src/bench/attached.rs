@@ -77,7 +77,8 @@ impl Attached {
 /// With default options otherwise: functions, and the interval of its reports.
 fn mpiprobe(executable: &Path, counting: Counting, pid: u32) -> Result<Attached, BenchError> {
     let pid = pid.to_string();
-    let mut arguments = vec!["--json", "--pid", &pid];
+    // Whatever it costs is what is to be measured.
+    let mut arguments = vec!["--json", "--max-overhead", "off", "--pid", &pid];
     if counting == Counting::Traffic {
         arguments.push("--traffic");
     }

@@ -136,7 +136,9 @@ fn observe(mpiprobe: &Path, trace: Option<&Path>, pid: u32) -> Result<Tracer, Be
         Some(trace) => {
             vec!["trace".as_ref(), "--json".as_ref(), "--pid".as_ref(), pid.as_ref(), "-o".as_ref(), trace.as_ref()]
         }
-        None => ["--json", "--interval", "1h", "--traffic", "--pid", &pid].map(OsStr::new).to_vec(),
+        None => {
+            ["--json", "--interval", "1h", "--traffic", "--max-overhead", "off", "--pid", &pid].map(OsStr::new).to_vec()
+        }
     };
     let mut tracer = Tracer::start(mpiprobe.as_os_str(), &arguments)?;
     tracer.wait_for("observing ")?;

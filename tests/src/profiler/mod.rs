@@ -16,8 +16,8 @@ pub use copy::Copy;
 pub use error::ProfilerError;
 pub use kernel_objects::KernelObjects;
 pub use profile::{
-    AllTraffic, Amounts, Communicator, Flow, FunctionLayers, FunctionRow, Losses, OpenCall, OtherThreads, Profile,
-    Rank, Thread, ToolLayer, Traffic, WholeCommunicator,
+    AllTraffic, Amounts, Budget, Communicator, Estimate, Flow, FunctionLayers, FunctionRow, Losses, OpenCall,
+    OtherThreads, Profile, Rank, Reduction, Thread, ToolLayer, Traffic, WholeCommunicator,
 };
 pub use running::{Ended, Profiler};
 pub use text::{changed_bytes, changed_bytes_from};

@@ -19,6 +19,32 @@ pub struct Profile {
     pub inner_calls: Option<Vec<InnerCalls>>,
     pub traffic: Option<AllTraffic>,
     pub own_cost: OwnCost,
+    pub budget: Option<Budget>,
+}
+
+/// What observing may cost, and what was reduced for that.
+#[derive(Debug, Clone, Deserialize)]
+pub struct Budget {
+    pub max_overhead: Option<f64>,
+    pub levels: Vec<Reduction>,
+    pub traffic_until_ns: Option<u64>,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+pub struct Reduction {
+    pub function: String,
+    pub level: String,
+    pub entries_ns: u64,
+    pub sampled_ns: u64,
+}
+
+/// How often a function was called, with limits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+pub struct Estimate {
+    pub calls: u64,
+    pub calls_low: u64,
+    pub calls_high: Option<u64>,
+    pub windows: u64,
 }
 
 /// What observing costs.
@@ -266,6 +292,8 @@ impl RankPhase {
 pub struct FunctionRow {
     pub name: String,
     pub calls: u64,
+    pub untimed_calls: u64,
+    pub estimated: Option<Estimate>,
     pub time_ns: u64,
     pub self_cost_ns: u64,
     pub open_calls: u64,

@@ -42,7 +42,16 @@ impl Profiler {
 
     /// Starts `mpiprobe --json ARGUMENTS` and waits until it observes.
     pub fn observe<A: AsRef<OsStr>>(arguments: impl IntoIterator<Item = A>) -> Result<Self, ProfilerError> {
+        Self::observe_with(&[], arguments)
+    }
+
+    /// The same with these variables of the environment.
+    pub fn observe_with<A: AsRef<OsStr>>(
+        variables: &[(&str, &str)],
+        arguments: impl IntoIterator<Item = A>,
+    ) -> Result<Self, ProfilerError> {
         let mut command = Command::new(binary()?);
+        command.envs(variables.iter().copied());
         // One profile, at the end: reading intervals is not what most tests are about.
         command.args(["--json", "--interval", "1h"]).args(arguments);
         let mut profiler = Self::spawn(command)?;

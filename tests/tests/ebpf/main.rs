@@ -1,6 +1,7 @@
 //! `mpiprobe` on real jobs, compared with the independent count of the truth library.
 
 mod attach_methods;
+mod budget;
 mod busy;
 mod call_sites;
 mod campaigns;
@@ -46,6 +47,7 @@ use mpiprobe_tests::{Language, Mpi, Requirement, requirement};
 fn main() {
     let of_mpi = |mpi| {
         [
+            budget::tests(mpi),
             busy::tests(mpi),
             call_sites::tests(mpi),
             campaigns::tests(mpi),

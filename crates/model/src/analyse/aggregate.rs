@@ -100,6 +100,7 @@ impl Calls {
             group: names::group(function).title(),
             calls: stats.calls,
             untimed_calls: stats.untimed,
+            estimated: None,
             time_ns: self.completed_ns(),
             self_cost_ns: self.self_cost_ns,
             mean_ns: if timed(stats) == 0 { 0.0 } else { self.completed_ns() as f64 / timed(stats) as f64 },

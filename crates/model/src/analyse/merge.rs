@@ -213,6 +213,10 @@ fn add(all: &mut Profile, mut more: Profile) {
         }
         (inner, others) => inner.or(others),
     };
+    all.budget = match (all.budget.take(), more.budget.take()) {
+        (Some(budget), Some(other)) => Some(budget.and(other)),
+        (budget, other) => budget.or(other),
+    };
     let wall_ns = all.ranks.iter().chain(&more.ranks).map(|rank| rank.wall_ns).saturating_sum();
     let (cost, other) = (all.own_cost, more.own_cost);
     let calls = cost.calls.saturating_add(other.calls);

@@ -10,9 +10,9 @@ use super::{
     change::{Change, all_together},
 };
 use crate::{
-    Efficiency, FunctionLayers, FunctionProfile, FunctionRow, FunctionTraffic, GroupProfile, GroupRow, GroupTraffic,
-    JobInfo, PhaseProfile, Profile, RankPhase, RankProfile, Rates, SaturatingSum as _, Spread, ToolLayer, Totals,
-    Volume,
+    Efficiency, Estimate, FunctionLayers, FunctionProfile, FunctionRow, FunctionTraffic, GroupProfile, GroupRow,
+    GroupTraffic, JobInfo, PhaseProfile, Profile, RankPhase, RankProfile, Rates, SaturatingSum as _, Spread, ToolLayer,
+    Totals, Volume,
 };
 
 /// Fills in all that follows from the rows of a profile's ranks: jobs, totals, groups, functions, phases and layers.
@@ -113,6 +113,7 @@ fn add(all: &mut FunctionRow, more: &FunctionRow) {
             set_percentiles(all);
         }
     }
+    all.estimated = Estimate::of_all([&*all, more].into_iter().map(|row| (row.calls, row.estimated)));
     all.calls = all.calls.saturating_add(more.calls);
     all.untimed_calls = all.untimed_calls.saturating_add(more.untimed_calls);
     all.time_ns = all.time_ns.saturating_add(more.time_ns);

@@ -80,6 +80,7 @@ pub fn profile(
         unmatched: Vec::new(),
         wait_states: None,
         losses,
+        budget: None,
         own_cost: OwnCost::new(session.per_call_ns, session.inside_ns, probed, wall).subtracted(subtracted),
     }
 }

@@ -111,6 +111,7 @@ fn function_between(before: Option<&FunctionRow>, after: &FunctionRow, time_ns: 
     let Some(before) = before else { return row };
     row.calls = after.calls.saturating_sub(before.calls);
     row.untimed_calls = after.untimed_calls.saturating_sub(before.untimed_calls);
+    row.estimated = after.estimated.map(|estimate| estimate.since(before.estimated, row.calls));
     row.self_cost_ns = after.self_cost_ns.saturating_sub(before.self_cost_ns);
     if before.calls == 0 {
         return row;

@@ -19,7 +19,7 @@ use super::{
     threads::threads,
     traffic::traffic,
     transfers::{transfers, volume},
-    units::{bytes, count, duration, ns, or_unknown, percent, rate, time_unless, unless},
+    units::{UNKNOWN, bytes, calls, count, duration, ns, or_unknown, percent, rate, sum_of_calls, time_unless, unless},
     unmatched::unmatched,
     wait_states::wait_states_of_profile,
     waiting::waits,
@@ -144,12 +144,19 @@ fn groups(options: &TextOptions, profile: &Profile) -> String {
             .extend([right("sent"), right("a second"), right("received"), right("a second")].map(Column::spare_first));
     }
     let untimed = profile.ranks.iter().map(|rank| rank.untimed_calls).saturating_sum();
+    let of_group = |group: &'static str| {
+        profile.functions.iter().map(|function| &function.all).filter(move |row| row.group == group)
+    };
     let rows = profile.groups.iter().map(|group| {
         let all = &group.all;
         let mut row = vec![
             all.group.into(),
-            count(all.calls),
-            rate(all.rates.calls_per_s),
+            sum_of_calls(all.calls, of_group(all.group)),
+            if of_group(all.group).any(|row| row.estimated.is_some()) {
+                UNKNOWN.into()
+            } else {
+                rate(all.rates.calls_per_s)
+            },
             time_unless(all.untimed_calls, all.time_ns),
             unless(all.untimed_calls, percent(all.wall_percent)),
             unless(untimed, percent(all.mpi_percent)),
@@ -207,7 +214,7 @@ pub(super) fn functions(options: &TextOptions, functions: &[FunctionProfile]) ->
         let completed = |ns: f64| if all.calls == all.untimed_calls { "-".into() } else { duration(ns) };
         let mut row = vec![
             all.name.into(),
-            count(all.calls),
+            calls(all),
             if all.open_calls == 0 { String::new() } else { count(all.open_calls) },
             time_unless(all.untimed_calls, all.spent_ns()),
             completed(all.mean_ns),
@@ -246,7 +253,7 @@ fn functions_of_ranks(options: &TextOptions, profile: &Profile) -> String {
         let cell = |rank: &RankProfile| {
             let row = rank.functions.iter().find(|row| row.name == function.all.name);
             row.map_or_else(String::new, |row| {
-                format!("{} ({})", time_unless(row.untimed_calls, row.spent_ns()), count(row.calls))
+                format!("{} ({})", time_unless(row.untimed_calls, row.spent_ns()), calls(row))
             })
         };
         let mut cells = vec![function.all.name.to_owned()];

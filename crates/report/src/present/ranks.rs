@@ -6,7 +6,7 @@ use mpiprobe_model::{Efficiency, Profile, RankProfile, RankState, SaturatingSum 
 
 use super::{
     table::{TextOptions, left, right, section, table},
-    units::{UNKNOWN, count, duration, maybe_percent, ns, or_unknown, percent, time_unless, unless},
+    units::{UNKNOWN, count, duration, maybe_percent, ns, or_unknown, percent, sum_of_calls, time_unless, unless},
 };
 use crate::By;
 
@@ -40,7 +40,7 @@ pub(super) fn ranks(options: &TextOptions, profile: &Profile) -> String {
                 time_unless(rank.untimed_calls, rank.mpi_ns)
             },
             unless(rank.untimed_calls, maybe_percent(rank.mpi_percent)),
-            count(rank.calls),
+            sum_of_calls(rank.calls, &rank.functions),
             rank.threads_in_mpi.to_string(),
             state(rank).into(),
         ];
@@ -53,7 +53,11 @@ pub(super) fn ranks(options: &TextOptions, profile: &Profile) -> String {
     let spread = |name: &str, pick: fn(&Spread) -> f64| {
         let all = name == "sum";
         let share = if all { totals.mpi_percent_of_all } else { is_any_known.then(|| pick(&totals.mpi_percent)) };
-        let calls = if all { count(totals.calls) } else { String::new() };
+        let calls = if all {
+            sum_of_calls(totals.calls, profile.functions.iter().map(|function| &function.all))
+        } else {
+            String::new()
+        };
         let (wall, mpi) = (duration(pick(&totals.wall_ns)), duration(pick(&totals.mpi_ns)));
         vec![name.into(), String::new(), wall, unless(untimed, mpi), unless(untimed, maybe_percent(share)), calls]
     };

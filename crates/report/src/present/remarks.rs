@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use mpiprobe_model::{OwnCost, Profile, SaturatingSum as _};
+use mpiprobe_model::{Budget, OwnCost, Profile, SaturatingSum as _};
 
 use unicode_width::UnicodeWidthStr as _;
 
@@ -23,6 +23,53 @@ fn self_cost(cost: &OwnCost) -> String {
     }
 }
 
+/// What the rank pays that pays most, and what was reduced for that.
+fn limit(budget: &Budget, profile: &Profile) -> String {
+    let mut text = String::new();
+    let limit = budget.max_overhead.map_or_else(|| "no limit".into(), |most| format!("--max-overhead {most} %"));
+    if let Some(spent) = &budget.spent {
+        let dearest = spent
+            .function
+            .map_or_else(String::new, |function| format!(", {:.2} % of it now for {function}", spent.function_percent));
+        let _ = writeln!(
+            text,
+            "of which rank {} pays most: {:.2} % of a minute's time{dearest} ({limit})",
+            or_unknown(spent.rank),
+            spent.minute_percent
+        );
+    }
+    for reduced in &budget.levels {
+        let for_how_long = [("by entry alone", reduced.entries_ns), ("in samples", reduced.sampled_ns)];
+        let how: Vec<String> = for_how_long
+            .into_iter()
+            .filter(|(_, time_ns)| *time_ns > 0)
+            .map(|(how, time_ns)| format!("{how} for {}", ns(time_ns)))
+            .collect();
+        let row = profile.functions.iter().find(|function| function.all.name == reduced.function);
+        let estimate = row.and_then(|function| function.all.estimated).map_or_else(String::new, |estimate| {
+            let low = count(estimate.calls_low);
+            estimate.calls_high.map_or_else(
+                || format!(": at least {low} calls; how many more cannot be said"),
+                |high| format!(": {low} to {} calls, with a confidence of 95 %", count(high)),
+            )
+        });
+        let _ = writeln!(
+            text,
+            "{} was counted with less care from {} on ({}){estimate}",
+            reduced.function,
+            ns(reduced.since_ns),
+            how.join(", ")
+        );
+    }
+    if let Some(since_ns) = budget.traffic_until_ns {
+        let _ = writeln!(text, "what calls move was found out until {} only", ns(since_ns));
+    }
+    if budget.has_reduced() {
+        text.push_str("that keeps the limit; --max-overhead off counts everything, --functions leaves functions out\n");
+    }
+    text
+}
+
 /// Losses, own cost, completeness.
 pub(super) fn remarks(options: &TextOptions, profile: &Profile) -> String {
     let mut text = String::new();
@@ -36,6 +83,7 @@ pub(super) fn remarks(options: &TextOptions, profile: &Profile) -> String {
         cost.percent_of_wall,
     );
     text.push_str(&self_cost(cost));
+    text.push_str(&profile.budget.as_ref().map_or_else(String::new, |budget| limit(budget, profile)));
     let inner: u64 = profile.ranks.iter().map(|rank| rank.inner_calls).saturating_sum();
     if inner > 0 && profile.inner_calls.is_none() {
         let _ =
@@ -119,7 +167,7 @@ fn slow_probes(options: &TextOptions, profile: &Profile) -> String {
 
 #[cfg(test)]
 mod tests {
-    use mpiprobe_model::{LibraryInfo, SlowSite, sample};
+    use mpiprobe_model::{Estimate, Level, LibraryInfo, Reduction, SlowSite, Spending, sample};
 
     use super::*;
 
@@ -132,6 +180,41 @@ mod tests {
         );
         let unknown = OwnCost::new(0.0, None, 2_000, 1_000_000_000);
         assert!(self_cost(&unknown).starts_with("self cost subtracted: none, since "), "{}", self_cost(&unknown));
+    }
+
+    #[test]
+    fn what_was_reduced_is_said() {
+        let mut profile = sample::profile(sample::ranks(1));
+        profile.functions = vec![sample::function("MPI_Iprobe", 7, 10)];
+        let estimate = Estimate { calls: 900, calls_low: 800, calls_high: Some(1000), windows: 30 };
+        profile.functions[0].all.estimated = Some(estimate);
+        let budget = Budget {
+            max_overhead: Some(2.0),
+            spent: Some(Spending {
+                rank: Some(3),
+                pid: 77,
+                percent: 1.0,
+                minute_percent: 1.5,
+                function: Some("MPI_Iprobe"),
+                function_percent: 0.9,
+            }),
+            levels: vec![Reduction {
+                function: "MPI_Iprobe",
+                level: Level::Sampled,
+                since_ns: 2_000_000_000,
+                entries_ns: 500_000_000,
+                sampled_ns: 30_000_000_000,
+            }],
+            traffic_until_ns: Some(1_000_000_000),
+        };
+        assert_eq!(
+            limit(&budget, &profile),
+            "of which rank 3 pays most: 1.50 % of a minute's time, 0.90 % of it now for MPI_Iprobe (--max-overhead 2 %)\n\
+             MPI_Iprobe was counted with less care from 2.00 s on (by entry alone for 500 ms, in samples for 30.0 s): 800 to \
+             1,000 calls, with a confidence of 95 %\n\
+             what calls move was found out until 1.00 s only\n\
+             that keeps the limit; --max-overhead off counts everything, --functions leaves functions out\n"
+        );
     }
 
     #[test]

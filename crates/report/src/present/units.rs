@@ -1,5 +1,7 @@
 //! Numbers with units, as short as they can be read.
 
+use mpiprobe_model::{Estimate, FunctionRow};
+
 /// A duration: three significant digits and a unit.
 pub fn duration(ns: f64) -> String {
     let (value, unit) = match ns {
@@ -104,6 +106,21 @@ pub(super) fn time_unless(untimed: u64, time_ns: u64) -> String {
     }
 }
 
+/// A number of calls, of which some may not have been counted: how many there were by estimate, or at least if there is no upper limit.
+pub(super) fn calls(row: &FunctionRow) -> String {
+    match row.estimated {
+        None => count(row.calls),
+        Some(Estimate { calls, calls_high: Some(_), .. }) => format!("≈ {}", count(calls)),
+        Some(Estimate { calls_low, .. }) => format!(">= {}", count(calls_low)),
+    }
+}
+
+/// A sum of calls, to which those come that were not counted in one of these functions.
+pub(super) fn sum_of_calls<'a>(calls: u64, rows: impl IntoIterator<Item = &'a FunctionRow>) -> String {
+    let is_least = rows.into_iter().any(|row| row.estimated.is_some());
+    format!("{}{}", if is_least { ">= " } else { "" }, count(calls))
+}
+
 /// What follows from times, if there is no call whose time is not known.
 pub(super) fn unless(untimed: u64, text: String) -> String {
     if untimed == 0 { text } else { UNKNOWN.to_owned() }
@@ -112,6 +129,17 @@ pub(super) fn unless(untimed: u64, text: String) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn estimates_are_no_counts() {
+        let mut row = mpiprobe_model::sample::function("MPI_Iprobe", 1000, 5).all;
+        assert_eq!((calls(&row), sum_of_calls(7, [&row])), ("1,000".into(), "7".into()));
+        let estimate = Estimate { calls: 5000, calls_low: 4000, calls_high: Some(6000), windows: 9 };
+        row.estimated = Some(estimate);
+        assert_eq!((calls(&row), sum_of_calls(7, [&row])), ("≈ 5,000".into(), ">= 7".into()));
+        row.estimated = Some(Estimate { calls_high: None, ..estimate });
+        assert_eq!(calls(&row), ">= 4,000");
+    }
 
     #[test]
     fn durations_keep_three_digits() {

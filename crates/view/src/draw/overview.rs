@@ -1,6 +1,6 @@
 //! The job at a glance.
 
-use mpiprobe_model::Profile;
+use mpiprobe_model::{Level, Profile};
 use mpiprobe_report::present::{
     UNKNOWN, UNSEEN, UNTIMED,
     units::{bytes, duration, maybe_percent, ns, percent, rate},
@@ -206,7 +206,17 @@ fn findings(state: &State, most: usize, theme: Theme) -> Section {
 
 fn own_cost(profile: &Profile) -> String {
     let own = &profile.own_cost;
-    format!("  {} a call, {:.2} % of the job's time", duration(own.per_call_ns), own.percent_of_wall)
+    let reduced =
+        profile.budget.iter().flat_map(|budget| &budget.levels).filter(|reduced| reduced.level != Level::Full);
+    let reduced: Vec<&str> = reduced.map(|reduced| reduced.function).collect();
+    let reduced = match reduced.as_slice() {
+        [] => String::new(),
+        [first, more @ ..] => {
+            let more = if more.is_empty() { String::new() } else { format!(" and {} more", more.len()) };
+            format!(", kept so by not counting all of {first}{more}")
+        }
+    };
+    format!("  {} a call, {:.2} % of the job's time{reduced}", duration(own.per_call_ns), own.percent_of_wall)
 }
 
 /// What the observation costs, and whether anything is missing: in one line.

@@ -1,7 +1,7 @@
 //! Cells that several tables have.
 
 use mpiprobe_model::{
-    FunctionProfile, OpenCallInfo, Profile, RankProfile, RankState,
+    FunctionProfile, FunctionRow, OpenCallInfo, Profile, RankProfile, RankState,
     analyse::{Bytes, Change, is_unusually_long, longest},
 };
 use mpiprobe_report::present::{
@@ -38,6 +38,16 @@ pub(super) fn known_unless(untimed: u64, cell: Cell) -> Cell {
 
 pub(super) fn number(value: u64) -> Cell {
     Cell::number(value as f64, if value == 0 { String::new() } else { count(value) })
+}
+
+/// Calls that were counted meanwhile, if they were all of a function's.
+pub(super) fn counted(calls: u64, row: &FunctionRow) -> Cell {
+    if row.estimated.is_none() { number(calls) } else { Cell::number(calls as f64, format!(">= {}", count(calls))) }
+}
+
+/// The same in a second, which is not known if they were not.
+pub(super) fn counted_per_second(change: &Change, calls: u64, row: &FunctionRow) -> Cell {
+    if row.estimated.is_none() { per_second(change, calls) } else { Cell::unknown("?") }
 }
 
 pub(super) fn per_second(change: &Change, value: u64) -> Cell {

@@ -7,7 +7,7 @@ use mpiprobe_model::{
 
 use super::{
     FunctionSum, TableData,
-    cells::{bandwidth, duration_of, known_unless, number, per_second, rank_number, share, time},
+    cells::{bandwidth, counted, counted_per_second, duration_of, known_unless, number, rank_number, share, time},
     layers,
     sums::functions,
 };
@@ -81,8 +81,8 @@ fn figures(data: &TableData<'_>, row: &FunctionRow, change: FunctionChange) -> [
     let timed = row.calls.saturating_sub(row.untimed_calls);
     [
         known_unless(row.untimed_calls, time(change.time_ns)),
-        number(change.calls),
-        per_second(data.change, change.calls),
+        counted(change.calls, row),
+        counted_per_second(data.change, change.calls, row),
         number(row.open_calls),
         duration_of(timed, row.min_ns as f64),
         duration_of(timed, row.p50_ns as f64),

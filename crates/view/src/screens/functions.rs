@@ -2,7 +2,7 @@
 
 use super::{
     FunctionSum, TableData,
-    cells::{bandwidth, duration_of, imbalance, known_unless, number, per_second, share, time},
+    cells::{bandwidth, counted, counted_per_second, duration_of, imbalance, known_unless, number, share, time},
     sums::functions,
 };
 use crate::content::{Cell, Column, Grid, Location, Row, RowId};
@@ -42,8 +42,8 @@ fn row(data: &TableData<'_>, function: &FunctionSum<'_>) -> Row {
             Cell::text(all.name),
             known_unless(all.untimed_calls, share(function.wall_percent)),
             known_unless(all.untimed_calls, time(change.time_ns)),
-            number(change.calls),
-            per_second(data.change, change.calls),
+            counted(change.calls, all),
+            counted_per_second(data.change, change.calls, all),
             number(all.open_calls),
             known_unless(all.untimed_calls, duration_of(change.calls, mean)),
             duration_of(all.calls - all.untimed_calls.min(all.calls), all.p50_ns as f64),

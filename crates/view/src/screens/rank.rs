@@ -8,7 +8,7 @@ use mpiprobe_report::present::{doing, units::count};
 
 use super::{
     TableData,
-    cells::{bandwidth, duration_of, known_unless, number, per_second, share, time, who},
+    cells::{bandwidth, counted, counted_per_second, duration_of, known_unless, number, per_second, share, time, who},
 };
 use crate::content::{Cell, Column, Grid, Location, Row, RowId, Tone};
 
@@ -80,8 +80,8 @@ fn row(data: &TableData<'_>, row: &FunctionRow, rank: RankChange, change: Functi
             Cell::text(row.name),
             known_unless(row.untimed_calls, share(100.0 * change.time_ns as f64 / whole)),
             known_unless(row.untimed_calls, time(change.time_ns)),
-            number(change.calls),
-            per_second(data.change, change.calls),
+            counted(change.calls, row),
+            counted_per_second(data.change, change.calls, row),
             number(row.open_calls),
             duration_of(row.calls - row.untimed_calls.min(row.calls), row.p50_ns as f64),
             duration_of(row.calls - row.untimed_calls.min(row.calls), row.p99_ns as f64),

@@ -142,7 +142,7 @@ fn no_way(rights: &Rights) -> String {
 }
 
 fn cost(working: &Working) -> Check {
-    let Calibration { per_call_ns, inside_ns } = working.calibration;
+    let Calibration { per_call_ns, inside_ns, .. } = working.calibration;
     let compared = working.empty_probe_ns.filter(|empty| *empty > 0.0).map_or_else(String::new, |empty| {
         format!(", {:.2} times a probe that does nothing ({:.2} µs)", per_call_ns / empty, empty / 1e3)
     });
@@ -206,7 +206,7 @@ mod tests {
     use crate::doctor::rights::tests::rights;
 
     const WORKING: Working = Working {
-        calibration: Calibration { per_call_ns: 1130.4, inside_ns: 700.0 },
+        calibration: Calibration { entry_ns: 0.0, per_call_ns: 1130.4, inside_ns: 700.0 },
         counts_misses: true,
         empty_probe_ns: Some(900.0),
     };

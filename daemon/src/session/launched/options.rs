@@ -6,7 +6,11 @@ use mpiprobe_functions::FunctionSet;
 use mpiprobe_report::Format;
 use mpiprobe_report::present::{TextOptions, recording::RecordTo};
 
-use crate::session::{options::Returns, profile_file::ProfileTo, trace::TraceOptions};
+use crate::session::{
+    options::{MaxOverhead, Returns},
+    profile_file::ProfileTo,
+    trace::TraceOptions,
+};
 
 /// One run.
 #[derive(Debug)]
@@ -18,6 +22,8 @@ pub struct RunOptions {
     pub ignore_pcontrol: bool,
     /// Whether the kernel, where it counts, sees when calls return.
     pub returns: Returns,
+    /// What the kernel, where it counts, may cost each rank.
+    pub max_overhead: MaxOverhead,
     /// Where the profile goes; `None`: standard error.
     pub profile: Option<ProfileTo>,
     /// Where a report goes, and in what format.

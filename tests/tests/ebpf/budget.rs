@@ -1,0 +1,125 @@
+//! What observing may cost: functions of jobs that poll are counted with less care, all others exactly, and what is said of the former is
+//! true.
+
+use std::collections::BTreeMap;
+
+use libtest_mimic::{Failed, Trial};
+use mpiprobe_tests::{Job, Language, Mpi, Profile, Profiler, profiler::FunctionRow, program};
+
+use crate::trial;
+
+pub(crate) fn tests(mpi: Mpi) -> Vec<Trial> {
+    vec![
+        trial(mpi, Language::C, "budget_samples_what_polls", sampled),
+        trial(mpi, Language::C, "budget_counts_entries_exactly", by_entry),
+        trial(mpi, Language::C, "budget_off_counts_everything", off),
+        trial(mpi, Language::C, "budget_gives_traffic_up_for_requests", without_traffic),
+    ]
+}
+
+/// A minute of three seconds, so that everything happens within a short job.
+const SHORT: [(&str, &str); 1] = [("MPIPROBE_BUDGET_MINUTE_MS", "3000")];
+
+/// How often each rank has called, as it says itself: where the truth library is before MPI, as any tool, nothing is reduced.
+type Truth = BTreeMap<u32, BTreeMap<&'static str, u64>>;
+
+fn truth(stdout: &str) -> Truth {
+    let numbers = |line: &str| -> Option<(u32, Vec<u64>)> {
+        let (rank, said) = line.strip_prefix("rank ")?.split_once(": ")?;
+        let said = said.split(", ").filter_map(|word| word.split(' ').next()?.parse().ok());
+        Some((rank.parse().ok()?, said.collect()))
+    };
+    let ranks = stdout.lines().filter_map(numbers);
+    ranks
+        .map(|(rank, calls)| (rank, ["MPI_Iprobe", "MPI_Test", "MPI_Sendrecv"].into_iter().zip(calls).collect()))
+        .collect()
+}
+
+fn observe(mpi: Mpi, arguments: &[&str]) -> Result<(Profile, Truth), Failed> {
+    let mut job = Job::builder(mpi, program::POLLS)
+        .ranks(2)
+        .args(["4", "50"])
+        .gates(&["start"])
+        .gates_are_linked_in()
+        .own_name()
+        .spawn()?;
+    job.wait_for_gate("start")?;
+    let profiler = Profiler::observe_with(&SHORT, ["--pid-of", job.called()].iter().chain(arguments))?;
+    job.open_gate("start")?;
+    let truth = truth(&job.wait()?.success()?.stdout);
+    assert_eq!(truth.len(), 2, "{truth:?}");
+    Ok((profiler.wait()?.profile()?, truth))
+}
+
+fn each_rank(
+    (profile, truth): &(Profile, Truth),
+    mut look: impl FnMut(&FunctionRow, u64) -> Result<(), Failed>,
+) -> Result<(), Failed> {
+    for (rank, calls) in truth {
+        let row = profile.rank(*rank).ok_or("no such rank")?;
+        for (name, calls) in calls {
+            let function = row.functions.iter().find(|function| function.name == *name).ok_or("no such function")?;
+            look(function, *calls)?;
+        }
+    }
+    Ok(())
+}
+
+/// Invariant WITHIN-BUDGET.
+fn sampled(mpi: Mpi) -> Result<(), Failed> {
+    let observed = observe(mpi, &["--max-overhead", "0.5"])?;
+    let budget = observed.0.budget.as_ref().ok_or("no budget")?;
+    assert_eq!(budget.max_overhead, Some(0.5));
+    let polls = budget.levels.iter().find(|reduced| reduced.function == "MPI_Iprobe").ok_or("polls are not reduced")?;
+    assert!(polls.sampled_ns > 0 && !observed.0.complete, "{budget:?}");
+    assert!(budget.levels.iter().all(|reduced| reduced.function != "MPI_Sendrecv"), "{budget:?}");
+    each_rank(&observed, |row, truth| {
+        match row.estimated {
+            None => assert_eq!((row.calls, row.untimed_calls), (truth, 0), "{row:?}"),
+            Some(estimate) => {
+                let high = estimate.calls_high.unwrap_or(u64::MAX);
+                assert!((estimate.calls_low..=high).contains(&truth), "{truth}: {row:?}");
+                assert!(row.calls <= truth && row.untimed_calls > 0, "{truth}: {row:?}");
+            }
+        }
+        Ok(())
+    })
+}
+
+/// Where probes cannot be taken off and put on quickly nothing is sampled.
+fn by_entry(mpi: Mpi) -> Result<(), Failed> {
+    let observed = observe(mpi, &["--max-overhead", "0.5", "--attach", "perf-event"])?;
+    let budget = observed.0.budget.as_ref().ok_or("no budget")?;
+    let polls = budget.levels.iter().find(|reduced| reduced.function == "MPI_Iprobe").ok_or("polls are not reduced")?;
+    assert!(polls.level == "entries" && polls.sampled_ns == 0, "{budget:?}");
+    each_rank(&observed, |row, truth| {
+        assert_eq!((row.calls, row.estimated), (truth, None), "{row:?}");
+        assert!(row.name != "MPI_Iprobe" || row.untimed_calls > 0, "{row:?}");
+        Ok(())
+    })
+}
+
+fn off(mpi: Mpi) -> Result<(), Failed> {
+    let observed = observe(mpi, &["--max-overhead", "off"])?;
+    let budget = observed.0.budget.as_ref().ok_or("no budget")?;
+    assert!(observed.0.complete && budget.max_overhead.is_none() && budget.levels.is_empty(), "{budget:?}");
+    each_rank(&observed, |row, truth| {
+        assert_eq!((row.calls, row.estimated, row.untimed_calls), (truth, None, 0), "{row:?}");
+        Ok(())
+    })
+}
+
+/// `MPI_Test` completes requests: what calls move is not found out any more, and what is told of bytes until then is true.
+fn without_traffic(mpi: Mpi) -> Result<(), Failed> {
+    let observed = observe(mpi, &["--max-overhead", "0.5", "--traffic"])?;
+    let budget = observed.0.budget.as_ref().ok_or("no budget")?;
+    assert!(budget.traffic_until_ns.is_some() && !observed.0.complete, "{budget:?}");
+    for rank in &observed.0.ranks {
+        let traffic = rank.traffic.as_ref().ok_or("no traffic")?;
+        assert!(traffic.pending.is_empty(), "{traffic:?}");
+    }
+    each_rank(&observed, |row, truth| {
+        assert!(row.estimated.is_some() || row.calls == truth, "{truth}: {row:?}");
+        Ok(())
+    })
+}

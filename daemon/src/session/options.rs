@@ -49,9 +49,10 @@ pub enum Returns {
 }
 
 /// What observing may cost a rank.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub enum MaxOverhead {
-    /// Whatever it takes.
+    /// Whatever it takes: who looks at a job wants to know what it does, all of it.
+    #[default]
     Off,
     /// Of the rank's time.
     Percent(f64),
@@ -69,12 +70,6 @@ impl MaxOverhead {
     /// As it is typed.
     pub fn of(percent: Option<f64>) -> Self {
         percent.map_or(Self::Off, Self::Percent)
-    }
-}
-
-impl Default for MaxOverhead {
-    fn default() -> Self {
-        Self::Percent(2.0)
     }
 }
 

@@ -191,7 +191,7 @@ mod tests {
     #[test]
     fn estimates_are_marked_in_the_profile() {
         let mut profile = sample::profile(sample::ranks(2));
-        for rank in profile.ranks.iter_mut() {
+        for rank in &mut profile.ranks {
             rank.functions = vec![sample::function("MPI_Iprobe", 10, 5).all].into();
         }
         profile.functions = vec![sample::function("MPI_Iprobe", 20, 5), sample::function("MPI_Send", 3, 5)];

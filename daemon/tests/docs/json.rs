@@ -228,9 +228,15 @@ fn profile() -> mpiprobe_model::Profile {
         other_tag: None,
         other_communicator: None,
     }];
-    let estimates: Vec<_> = profile.ranks.iter().flat_map(|rank| &rank.functions).map(|row| row.name).collect();
-    let estimates: Vec<_> =
-        estimates.into_iter().map(|name| (profile.ranks[0].pid, name, Estimate::exact(7))).collect();
+    limited(&mut profile);
+    profile.interval = Some(Change::since(None, &profile).window());
+    profile
+}
+
+/// As if not all calls had been counted, to cost no more.
+fn limited(profile: &mut mpiprobe_model::Profile) {
+    let rows = profile.ranks.iter().flat_map(|rank| rank.functions.iter().map(|row| (rank.pid, row.name)));
+    let estimates: Vec<_> = rows.map(|(pid, name)| (pid, name, Estimate::exact(7))).collect();
     let spent = Spending {
         rank: None,
         pid: 1,
@@ -243,6 +249,4 @@ fn profile() -> mpiprobe_model::Profile {
     let budget =
         Budget { max_overhead: Some(2.0), spent: Some(spent), levels: vec![reduced], traffic_until_ns: Some(1) };
     profile.limit(budget, &estimates);
-    profile.interval = Some(Change::since(None, &profile).window());
-    profile
 }

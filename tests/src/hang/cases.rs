@@ -190,10 +190,10 @@ pub const CASES: [Case; 54] = [
         calls![("MPI_Reduce", "missing_sender"), ("MPI_Barrier", "missing_sender"), ("MPI_Recv", "missing_sender")],
         &[&[2], &[0, 2], &[0]],
         &[
-            "Deadlock: 0 → 2 → 0",
+            "Deadlock among 0, 1, 2: each waits for another one of them",
             "Rank 0 in MPI_Reduce root 0 4 B @missing_sender waits for one of 1, 2 to call MPI_Reduce",
+            "Rank 1 in MPI_Barrier @missing_sender waits for 0, 2 to call MPI_Barrier",
             "Rank 2 in MPI_Recv from 0 tag 9 4 B @missing_sender waits for 0",
-            "Rank 1 waits for them",
         ],
     ),
     circle(
@@ -416,10 +416,10 @@ pub const CASES: [Case; 54] = [
         calls![("MPI_Sendrecv", "exchange"), ("MPI_Sendrecv", "exchange"), ("MPI_Sendrecv", "exchange")],
         &[&[1, 2], &[0, 2], &[0, 1]],
         &[
-            "Deadlock: 0 → 1 → 0",
+            "Deadlock among 0, 1, 2: each waits for another one of them",
             "Rank 0 in MPI_Sendrecv to 1 tag 0 from 2 tag 7 1.05 MB @exchange waits for one of 1, 2 (tag differs: 7)",
             "Rank 1 in MPI_Sendrecv to 2 tag 1 from 0 tag 7 1.05 MB @exchange waits for one of 0, 2 (tag differs: 7)",
-            "Rank 2 waits for them",
+            "Rank 2 in MPI_Sendrecv to 0 tag 2 from 1 tag 7 1.05 MB @exchange waits for one of 0, 1 (tag differs: 7)",
         ],
     ),
     circle(
@@ -452,10 +452,10 @@ pub const CASES: [Case; 54] = [
         calls![("MPI_Barrier", "lock"), ("MPI_Barrier", "lock"), ("MPI_Win_lock", "lock")],
         &[&[2], &[2], &[0, 1]],
         &[
-            "Deadlock: 0 → 2 → 0",
+            "Deadlock among 0, 1, 2: each waits for another one of them",
             "Rank 0 in MPI_Barrier @lock waits for 2 to call MPI_Barrier",
+            "Rank 1 in MPI_Barrier @lock waits for 2 to call MPI_Barrier",
             "Rank 2 in MPI_Win_lock to 0 @lock waits for one of 0, 1 to give up the window",
-            "Rank 1 waits for them",
         ],
     ),
     circle(
@@ -464,10 +464,10 @@ pub const CASES: [Case; 54] = [
         calls![("MPI_Win_start", "no_post"), ("MPI_Barrier", "no_post"), ("MPI_Barrier", "no_post")],
         &[&[1, 2], &[0], &[0]],
         &[
-            "Deadlock: 0 → 1 → 0",
+            "Deadlock among 0, 1, 2: each waits for another one of them",
             "Rank 0 in MPI_Win_start @no_post waits for one of 1, 2 to call MPI_Win_post",
             "Rank 1 in MPI_Barrier @no_post waits for 0 to call MPI_Barrier",
-            "Rank 2 waits for them",
+            "Rank 2 in MPI_Barrier @no_post waits for 0 to call MPI_Barrier",
         ],
     ),
     circle(
@@ -476,10 +476,10 @@ pub const CASES: [Case; 54] = [
         calls![("MPI_Barrier", "no_complete"), ("MPI_Win_wait", "no_complete"), ("MPI_Barrier", "no_complete")],
         &[&[1], &[0, 2], &[1]],
         &[
-            "Deadlock: 0 → 1 → 0",
+            "Deadlock among 0, 1, 2: each waits for another one of them",
             "Rank 0 in MPI_Barrier @no_complete waits for 1 to call MPI_Barrier",
             "Rank 1 in MPI_Win_wait @no_complete waits for one of 0, 2 to call MPI_Win_complete",
-            "Rank 2 waits for them",
+            "Rank 2 in MPI_Barrier @no_complete waits for 1 to call MPI_Barrier",
         ],
     ),
     circle(

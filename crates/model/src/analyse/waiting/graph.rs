@@ -109,8 +109,10 @@ impl<'a> Graph<'a> {
         let mut points: HashMap<(&[usize], Discriminant<Need>), usize> = HashMap::new();
         let mut found = Edges::default();
         let needs = self.waits.iter().flat_map(|wait| wait.needs.iter().map(|need| (wait.rank, need)));
-        let waits_alike: HashSet<(usize, *const usize)> =
-            needs.filter(|(_, need)| need.is_of_one()).map(|(rank, need)| (rank, need.ranks().as_ptr())).collect();
+        // Who waits for one of which ranks, and in which way.
+        let alike = |rank: usize, need: &Need| (rank, need.ranks().as_ptr(), discriminant(need));
+        let waits_alike: HashSet<(usize, *const usize, Discriminant<Need>)> =
+            needs.filter(|(_, need)| need.is_of_one()).map(|(rank, need)| alike(rank, need)).collect();
         for wait in self.waits.iter().filter(|wait| self.is_held(wait.rank)) {
             for need in wait.needs.iter().filter(|need| self.held.has_need(need)) {
                 let ranks: &[usize] = need.ranks();
@@ -120,13 +122,18 @@ impl<'a> Graph<'a> {
                 // better be one that does not wait for the same, and has done its part perhaps.
                 if ranks.len() == 1 || ranks.contains(&wait.rank) && !matches!(need, Need::OneOf(_)) {
                     let live = || others().filter(|rank| *rank != wait.rank && self.threads.contains_key(rank));
-                    let other = live().find(|rank| !waits_alike.contains(&(*rank, ranks.as_ptr())));
+                    let other = live().find(|rank| !waits_alike.contains(&alike(*rank, need)));
                     edges.extend(other.or_else(|| live().next()).map(|to| (wait.rank, to)));
                     continue;
                 }
+                // Of those who wait for a part of the same ranks each, somebody misses one who does not: operations have an order, and all of
+                // them have done their part in the first one.
+                let is_member = ranks.contains(&wait.rank);
+                let is_alike = |rank: &usize| is_member && waits_alike.contains(&alike(*rank, need));
+                let has_other = others().any(|rank| !is_alike(&rank));
                 let next = number + points.len();
                 let point = *points.entry((ranks, discriminant(need))).or_insert_with(|| {
-                    edges.extend(others().map(|to| (next, to)));
+                    edges.extend(others().filter(|rank| !has_other || !is_alike(rank)).map(|to| (next, to)));
                     next
                 });
                 edges.push((wait.rank, point));

@@ -85,7 +85,7 @@ fn kind(what: &Found) -> (&'static str, &'static str, &'static str) {
         Found::Incomplete { .. } => (
             "incomplete",
             "Something was not counted: figures are lower bounds.",
-            "Make the table larger that is named; `mpiprobe doctor` tells of other limits.",
+            "Make the table larger, or raise the limit, that is named; `mpiprobe doctor` tells of others.",
         ),
         Found::RequestsNeverCompleted { .. } => (
             "requests never completed",

@@ -177,14 +177,35 @@ impl Engine {
         sites: &[ProbeSite],
         scope: Scope,
     ) -> Result<Attachment, AttachError> {
+        self.attach_to_library((file, shown), sites, scope, self.returns.get())
+    }
+
+    /// The same for a short time, in which calls are counted at their entry.
+    pub fn attach_entries(
+        &self,
+        file: BorrowedFd<'_>,
+        shown: &Path,
+        sites: &[ProbeSite],
+        scope: Scope,
+    ) -> Result<Attachment, AttachError> {
+        self.attach_to_library((file, shown), sites, scope, false)
+    }
+
+    fn attach_to_library(
+        &self,
+        (file, shown): (BorrowedFd<'_>, &Path),
+        sites: &[ProbeSite],
+        scope: Scope,
+        returns: bool,
+    ) -> Result<Attachment, AttachError> {
         let own = match &self.programs {
             Programs::Here(own) => own,
             Programs::Apart(other) => {
-                let links = other.attach(file, shown, sites, (scope, false, self.returns.get()))?;
-                return Ok(Attachment::apart(links));
+                return Ok(Attachment::apart(other.attach(file, shown, sites, (scope, false, returns))?));
             }
         };
-        let attachment = Attachment::new(self.method, self.wanted(&own.library), file, shown, sites, scope)?;
+        let wanted = wanted(&own.library, returns);
+        let attachment = Attachment::new(self.method, wanted, file, shown, sites, scope)?;
         let control_plus_1 = self.tables.config().pcontrol_plus_1;
         let is_control = |site: &&ProbeSite| Cookie(site.cookie).function() + 1 == control_plus_1;
         let control: Vec<ProbeSite> = sites.iter().filter(is_control).copied().collect();
@@ -198,31 +219,9 @@ impl Engine {
         }
     }
 
-    /// The same for a short time, in which calls are counted at their entry.
-    pub fn attach_entries(
-        &self,
-        file: BorrowedFd<'_>,
-        shown: &Path,
-        sites: &[ProbeSite],
-        scope: Scope,
-    ) -> Result<Attachment, AttachError> {
-        match &self.programs {
-            Programs::Here(own) => {
-                let entries = own.library.iter().filter(|program| !program.usage.returns);
-                Attachment::new(self.method, entries, file, shown, sites, scope)
-            }
-            Programs::Apart(other) => Ok(Attachment::apart(other.attach(file, shown, sites, (scope, false, false))?)),
-        }
-    }
-
     /// Whether probes can be taken off and put on again often: closing those of perf events takes too long.
     pub fn can_sample(&self) -> bool {
         self.method != AttachMethod::PerfEvent
-    }
-
-    fn wanted<'a>(&self, programs: &'a [Program]) -> impl Iterator<Item = &'a Program> {
-        let returns = self.returns.get();
-        programs.iter().filter(move |program| returns || !program.usage.returns)
     }
 
     /// Whether the kernel asks at each entry whether a return probe is wanted.
@@ -255,7 +254,9 @@ impl Engine {
     ) -> Result<Attachment, AttachError> {
         self.has_tools.set(true);
         match &self.programs {
-            Programs::Here(own) => Attachment::new(self.method, self.wanted(&own.tool), file, shown, sites, scope),
+            Programs::Here(own) => {
+                Attachment::new(self.method, wanted(&own.tool, self.returns.get()), file, shown, sites, scope)
+            }
             Programs::Apart(other) => {
                 Ok(Attachment::apart(other.attach(file, shown, sites, (scope, true, self.returns.get()))?))
             }
@@ -311,4 +312,9 @@ impl Engine {
         }
         calibrate::added_ns(self.method, &self.tables.load_programs(self.method.empty_programs())?, process::id())
     }
+}
+
+/// All of them, or those that run at entries only.
+fn wanted(programs: &[Program], returns: bool) -> impl Iterator<Item = &Program> {
+    programs.iter().filter(move |program| returns || !program.usage.returns)
 }

@@ -37,8 +37,6 @@ pub struct Hits {
     pub calls: Vec<(u32, u64)>,
     /// Calls made inside MPI by MPI.
     pub inner_calls: u64,
-    /// Living threads that call MPI.
-    pub threads: u32,
 }
 
 /// A reader of all tables.
@@ -339,10 +337,10 @@ impl Observer {
 
     /// How often the probes in each process have been hit by its calls so far.
     pub fn hits(&self) -> Vec<Hits> {
-        let mut inner: HashMap<u32, (u64, u32)> = HashMap::new();
-        for state in (0..self.used(Word::NextThread, self.threads.len())).filter_map(|slot| self.thread(slot)) {
-            let (calls, threads) = inner.entry(state.process).or_default();
-            (*calls, *threads) = (calls.saturating_add(state.inner_calls), *threads + 1);
+        let mut inner: HashMap<u32, u64> = HashMap::new();
+        for state in self.thread_states() {
+            let calls = inner.entry(state.process).or_default();
+            *calls = calls.saturating_add(state.inner_calls);
         }
         let mut phases = self.phases_by_process();
         let slots = 1..self.used(Word::NextProcess, self.processes.len());
@@ -350,12 +348,11 @@ impl Observer {
             let process = u32::try_from(slot).ok()?;
             let counters = self.processes.read(slot)?;
             let calls = together(self.stats.read_all(process), &phases.remove(&process).unwrap_or_default());
-            let (inner, threads) = inner.remove(&process).unwrap_or_default();
+            let inner = inner.remove(&process).unwrap_or_default();
             Some(Hits {
                 process,
                 calls: calls.into_iter().map(|(function, stats)| (function, stats.calls)).collect(),
                 inner_calls: counters.inner_calls.saturating_add(inner),
-                threads,
             })
         };
         slots.filter_map(hits).collect()
@@ -380,8 +377,12 @@ impl Observer {
 
     /// The functions that some thread is in, as far as that was seen.
     pub fn open_functions(&self) -> BTreeSet<u32> {
-        let threads = (0..self.used(Word::NextThread, self.threads.len())).filter_map(|slot| self.thread(slot));
-        threads.filter_map(|state| state.open.function_plus_1.checked_sub(1)).collect()
+        self.thread_states().filter_map(|state| state.open.function_plus_1.checked_sub(1)).collect()
+    }
+
+    /// Those of all living threads.
+    fn thread_states(&self) -> impl Iterator<Item = ThreadState> {
+        (0..self.used(Word::NextThread, self.threads.len())).filter_map(|slot| self.thread(slot))
     }
 
     /// Has calls written down from now on, or not any more.

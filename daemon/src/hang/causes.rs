@@ -161,34 +161,31 @@ fn told(report: &Report, profile: &Profile) -> Vec<Cause> {
     let members = |ranks: &[usize]| -> Vec<Member> { ranks.iter().filter_map(member).collect() };
     let set = |ranks: &[usize]| -> RankSet { ranks.iter().filter_map(member).collect() };
     let waiting = waiting(profile);
-    let kind_of = |cause: &analyse::Cause| match cause {
-        analyse::Cause::Circle { .. } => CauseKind::Circle,
-        analyse::Cause::Knot { .. } => CauseKind::Knot,
-        analyse::Cause::Roots { .. } => CauseKind::DifferentRoots,
-        analyse::Cause::WaitedFor { .. } => CauseKind::WaitedFor,
+    let deadlock = |kind: CauseKind, head: String, ranks: &[usize], others: &[usize]| {
+        let mut text = head;
+        let waits = ranks.iter().filter_map(|rank| wait_of(&waiting, *rank));
+        for wait in waits.take(TOLD) {
+            let _ = write!(text, "\n  {}", told_of(report, profile, wait));
+        }
+        if ranks.len() > TOLD {
+            let _ = write!(text, "\n  and {} more", ranks.len() - TOLD);
+        }
+        if !others.is_empty() {
+            let verb = if others.len() == 1 { "waits" } else { "wait" };
+            let _ = write!(text, "\n  {} {verb} for them", subject(&set(others)));
+        }
+        Cause { kind, ranks: members(ranks), others: set(others), text }
     };
-    let words = |(kind, cause): (CauseKind, analyse::Cause)| match cause {
-        analyse::Cause::Circle { ranks, others } | analyse::Cause::Knot { ranks, others } => {
-            let mut text = match kind {
-                CauseKind::Knot => format!("Deadlock among {}", knot(profile, &ranks)),
-                _ => format!("Deadlock: {}", circle(profile, &ranks)),
-            };
-            let waits = ranks.iter().filter_map(|rank| wait_of(&waiting, *rank));
-            for wait in waits.take(TOLD) {
-                let _ = write!(text, "\n  {}", told_of(report, profile, wait));
-            }
-            if ranks.len() > TOLD {
-                let _ = write!(text, "\n  and {} more", ranks.len() - TOLD);
-            }
-            if !others.is_empty() {
-                let verb = if others.len() == 1 { "waits" } else { "wait" };
-                let _ = write!(text, "\n  {} {verb} for them", subject(&set(&others)));
-            }
-            Cause { kind, ranks: members(&ranks), others: set(&others), text }
+    let words = |cause: analyse::Cause| match cause {
+        analyse::Cause::Circle { ranks, others } => {
+            deadlock(CauseKind::Circle, format!("Deadlock: {}", circle(profile, &ranks)), &ranks, &others)
+        }
+        analyse::Cause::Knot { ranks, others } => {
+            deadlock(CauseKind::Knot, format!("Deadlock among {}", knot(profile, &ranks)), &ranks, &others)
         }
         analyse::Cause::Roots { ranks } => {
             let text = different_roots(profile, &ranks, &set);
-            Cause { kind, ranks: members(&ranks), others: RankSet::default(), text }
+            Cause { kind: CauseKind::DifferentRoots, ranks: members(&ranks), others: RankSet::default(), text }
         }
         analyse::Cause::WaitedFor { rank, others } => {
             let verb = if others.len() == 1 { "waits" } else { "wait" };
@@ -206,10 +203,10 @@ fn told(report: &Report, profile: &Profile) -> Vec<Cause> {
                     let _ = write!(text, "\n  {}", told_of(report, profile, wait));
                 }
             }
-            Cause { kind, ranks, others: waiting_ranks, text }
+            Cause { kind: CauseKind::WaitedFor, ranks, others: waiting_ranks, text }
         }
     };
-    causes(profile, &waiting).into_iter().map(|cause| words((kind_of(&cause), cause))).collect()
+    causes(profile, &waiting).into_iter().map(words).collect()
 }
 
 fn wait_of(waiting: &Waiting, rank: usize) -> Option<&Wait> {

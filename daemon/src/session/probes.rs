@@ -414,8 +414,8 @@ impl Probes {
 
 /// The unit of the function that a library's site is of.
 fn unit_of_site(site: ProbeSite) -> Option<u16> {
-    let number = Cookie(site.cookie).function();
-    FunctionId::all().find(|id| u32::from(id.number()) == number).and_then(unit_of)
+    let number = u16::try_from(Cookie(site.cookie).function()).ok()?;
+    FunctionId::from_index(number).and_then(unit_of)
 }
 
 /// Where a library's functions are probed, and what is said of it.

@@ -509,8 +509,7 @@ fn may_be_reduced(options: &Options) -> bool {
 }
 
 fn name(function: u32) -> Option<&'static str> {
-    let id = FunctionId::all().find(|id| u32::from(id.number()) == function)?;
-    Some(id.function().name)
+    Some(FunctionId::from_index(u16::try_from(function).ok()?)?.function().name)
 }
 
 /// The slots of those who are there.

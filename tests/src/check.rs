@@ -78,9 +78,13 @@ pub fn expect_row(row: &Rank, image: &Image, before: Option<&Image>, wanted: &Fu
     expect_sums_of_threads(row);
 }
 
-/// Of [`AT_ONCE`](crate::program::AT_ONCE) with so many rounds: each operation has been completed, and none is pending.
-pub fn expect_all_completed(profile: &Profile, rounds: u64) -> Result<(), Failed> {
-    for (rank, function, in_a_round) in [(0, "MPI_Isend", 18), (0, "MPI_Issend", 8), (1, "MPI_Irecv", 22)] {
+/// Of [`AT_ONCE`](crate::program::AT_ONCE) with so many rounds, and so many sends at once: each operation has been completed, and none
+/// is pending.
+pub fn expect_all_completed(profile: &Profile, rounds: u64, many: u64) -> Result<(), Failed> {
+    let received = 2 * many + many / 2 + 2;
+    for (rank, function, in_a_round) in
+        [(0, "MPI_Isend", 2 * many + 2), (0, "MPI_Issend", many), (1, "MPI_Irecv", received)]
+    {
         let traffic = profile.rank(rank).and_then(|row| row.traffic.as_ref()).ok_or("no traffic")?;
         let flows = traffic.flows.iter().filter(|flow| flow.function == function);
         let (calls, completed) =

@@ -35,13 +35,16 @@ pub(crate) fn tests(mpi: Mpi) -> Vec<Trial> {
     let mut tests: Vec<Trial> = cases.into_iter().map(trial).collect();
     tests.push(trial_with(mpi, Language::C, "run_understands_short_jobs", move || short_jobs(mpi)));
     tests.push(trial_with(mpi, Language::C, "run_sees_completions_of_requests_that_are_complete_at_once", move || {
-        let mut job =
-            Job::builder(mpi, program::AT_ONCE).ranks(2).args(["10"]).run_by("ebpf", [] as [&str; 0])?.spawn()?;
+        let mut job = Job::builder(mpi, program::AT_ONCE)
+            .ranks(2)
+            .args(["10", "100"])
+            .run_by("ebpf", [] as [&str; 0])?
+            .spawn()?;
         job.wait()?.success()?;
         let profile = job.profile()?;
         if profile.complete || Mpi::ALL.contains(&mpi) {
             assert!(profile.complete, "{:?}", profile.incomplete_because);
-            return expect_all_completed(&profile, 10);
+            return expect_all_completed(&profile, 10, 100);
         }
         // Intel MPI gives a handle to the next operation while that before is under way: what cannot be told apart is said.
         assert_eq!(profile.lost().into_keys().collect::<Vec<_>>(), ["requests_not_followed"]);

@@ -59,10 +59,10 @@ pub(crate) fn tests(mpi: Mpi) -> Vec<Trial> {
     }
     let mut tests: Vec<Trial> = cases.into_iter().map(|case| case_trial(mpi, case)).collect();
     tests.push(trial(mpi, Language::C, "completions_of_requests_that_are_complete_at_once", move || {
-        let job = Job::builder(mpi, program::AT_ONCE).ranks(2).args(["10"]);
+        let job = Job::builder(mpi, program::AT_ONCE).ranks(2).args(["10", "100"]);
         let mut job = job.profiled([] as [&str; 0])?.spawn()?;
         job.wait()?.success()?;
-        expect_all_completed(&complete(&job)?, 10)
+        expect_all_completed(&complete(&job)?, 10, 100)
     }));
     tests
 }

@@ -16,6 +16,10 @@ use crate::{file, process};
 /// Attempts to take an operation out: as many as a handle can have.
 const ATTEMPTS: usize = 16;
 
+/// Operations of one handle that are kept: with several threads, some may have the handle again before the calls that have completed the
+/// others have returned.
+const SHARED: u32 = 4;
+
 /// Somebody is writing the entry. Not among the bits that the others know.
 const WRITING: u64 = 1 << (state::BITS - 1);
 /// Bits of an entry that is not free.
@@ -75,9 +79,9 @@ fn word<'a>(entry: *mut FollowedRequest) -> &'a AtomicU64 {
     unsafe { AtomicU64::from_ptr(&raw mut (*entry).request.state) }
 }
 
-/// An entry that was in use, and not being written, when it was looked at.
+/// An entry that nobody was writing when it was looked at.
 #[derive(Clone, Copy)]
-struct ActiveEntry {
+struct Found {
     index: u32,
     entry: *mut FollowedRequest,
     posted_ns: u64,
@@ -85,7 +89,7 @@ struct ActiveEntry {
     state: u64,
 }
 
-impl ActiveEntry {
+impl Found {
     #[inline]
     fn has(&self, flags: u64) -> bool {
         self.state & flags != 0
@@ -123,71 +127,94 @@ impl ActiveEntry {
 
 /// The operations of a handle.
 #[inline]
-fn known(kind: u32, handle: u64) -> impl Iterator<Item = ActiveEntry> {
-    row(handle).filter(move |&index| tag_of(index) == tag(handle)).filter_map(move |index| {
-        let entry = entry(index)?;
-        let before = word(entry).load(Ordering::Acquire);
-        if before & IN_USE == 0 || before & WRITING != 0 {
-            return None;
-        }
-        // SAFETY: as in `ActiveEntry::read`.
-        let (known_kind, known_handle, posted_ns) =
-            unsafe { ((*entry).key.kind, (*entry).key.handle, (*entry).request.posted_ns) };
-        fence(Ordering::Acquire);
-        if known_handle == handle && known_kind == kind && word(entry).load(Ordering::Relaxed) == before {
-            Some(ActiveEntry { index, entry, posted_ns, state: before })
-        } else {
-            None
-        }
-    })
+fn known(kind: u32, handle: u64) -> impl Iterator<Item = Found> {
+    row(handle)
+        .filter(move |&index| tag_of(index) == tag(handle))
+        .filter_map(move |index| known_at(index, kind, handle))
 }
 
-/// Remembers an operation.
-pub(super) fn keep(key: RequestKey, request: &Request) {
-    // A persistent request of the same handle has been freed by somebody who was not seen.
-    let is_stale = |found: &ActiveEntry| !found.has(state::ACTIVE);
-    if known(key.kind, key.handle).filter(is_stale).any(|found| write(found.index, found.entry, key, request)) {
-        return;
-    }
-    let is_free = |index: &u32| tag_of(*index) == 0;
-    for index in row(key.handle).filter(is_free) {
-        let Some(entry) = entry(index) else { continue };
-        if word(entry).load(Ordering::Relaxed) & IN_USE == 0 && write(index, entry, key, request) {
-            return;
-        }
-    }
-    // Several under one handle: of those that are left over, the call that has completed them was not seen.
-    let oldest = known(key.kind, key.handle).min_by_key(|found| found.posted_ns);
-    if !oldest.is_some_and(|found| write(found.index, found.entry, key, request)) {
-        process::count_loss(Loss::RequestTableFull);
-    }
-}
-
-/// Whether the entry could be had.
+/// The handle's operation in an entry whose tag is the handle's.
 #[inline]
-fn write(index: u32, entry: *mut FollowedRequest, key: RequestKey, request: &Request) -> bool {
-    let word = word(entry);
-    let before = word.load(Ordering::Relaxed);
-    if before & WRITING != 0
-        || word.compare_exchange(before, before | WRITING, Ordering::AcqRel, Ordering::Relaxed).is_err()
-    {
-        return false;
+fn known_at(index: u32, kind: u32, handle: u64) -> Option<Found> {
+    let entry = entry(index)?;
+    let before = word(entry).load(Ordering::Acquire);
+    if before & IN_USE == 0 || before & WRITING != 0 {
+        return None;
     }
-    set_tag(index, tag(key.handle));
-    let writing = Request { state: before | WRITING, ..*request };
+    // SAFETY: as in `Found::read`.
+    let (known_kind, known_handle, posted_ns) =
+        unsafe { ((*entry).key.kind, (*entry).key.handle, (*entry).request.posted_ns) };
+    fence(Ordering::Acquire);
+    if known_handle == handle && known_kind == kind && word(entry).load(Ordering::Relaxed) == before {
+        Some(Found { index, entry, posted_ns, state: before })
+    } else {
+        None
+    }
+}
+
+/// Remembers an operation. The answer is one that has had the handle before, and is complete: a handle is given again only then, whoever
+/// has seen that.
+///
+/// Libraries give one handle to many operations that are complete from the start. As many of them as they like must not take
+/// the places of others.
+pub(super) fn keep(key: RequestKey, request: &Request) -> Option<Request> {
+    // Others may be quicker.
+    for _ in 0..ATTEMPTS {
+        let Some(found) = find_place(key.kind, key.handle) else { break };
+        if let Some(earlier) = write(&found, key, request) {
+            return Some(earlier).filter(|_| found.has(state::ACTIVE));
+        }
+    }
+    process::count_loss(Loss::RequestTableFull);
+    None
+}
+
+/// Where an operation of a handle can be put.
+#[inline]
+fn find_place(kind: u32, handle: u64) -> Option<Found> {
+    let (mut free, mut oldest, mut active) = (None, None::<Found>, 0);
+    for index in row(handle) {
+        let tagged = tag_of(index);
+        if tagged == 0 && free.is_none() {
+            let unused = |entry| Found { index, entry, posted_ns: 0, state: word(entry).load(Ordering::Relaxed) };
+            free = entry(index).map(unused).filter(|found| !found.has(IN_USE));
+        } else if tagged == tag(handle)
+            && let Some(found) = known_at(index, kind, handle)
+        {
+            // A persistent request of the same handle has been freed by somebody who was not seen.
+            if !found.has(state::ACTIVE) {
+                return Some(found);
+            }
+            active += 1;
+            if oldest.is_none_or(|oldest| found.posted_ns < oldest.posted_ns) {
+                oldest = Some(found);
+            }
+        }
+    }
+    free.filter(|_| active < SHARED).or(oldest)
+}
+
+/// What was in the entry; `None`: it is not as it was found, for somebody else's operation may be in it by now.
+#[inline]
+fn write(found: &Found, key: RequestKey, request: &Request) -> Option<Request> {
+    let word = word(found.entry);
+    let writing = found.state | WRITING;
+    word.compare_exchange(found.state, writing, Ordering::AcqRel, Ordering::Relaxed).ok()?;
+    set_tag(found.index, tag(key.handle));
+    let being_written = Request { state: writing, ..*request };
     // SAFETY: an entry of the file that is ours while it says so.
-    unsafe { entry.write(FollowedRequest { key, request: writing }) };
+    let earlier = unsafe { found.entry.replace(FollowedRequest { key, request: being_written }) };
     word.store(request.state, Ordering::Release);
-    true
+    Some(Request { state: found.state, ..earlier.request })
 }
 
 /// The entry of the handle's operation that was active at `started_ns`.
 ///
 /// There may be two: another thread has got the handle again before the call that completes the first one has returned.
 #[inline]
-fn find(kind: u32, handle: u64, started_ns: u64) -> Option<ActiveEntry> {
+fn find(kind: u32, handle: u64, started_ns: u64) -> Option<Found> {
     // The latest of those that were there, else the earliest. Times have no highest bit.
-    let rank = |found: &ActiveEntry| {
+    let rank = |found: &Found| {
         if found.posted_ns <= started_ns { found.posted_ns | 1 << 63 } else { !found.posted_ns >> 1 }
     };
     known(kind, handle).filter(|found| found.has(state::ACTIVE)).max_by_key(rank)

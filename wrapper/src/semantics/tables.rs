@@ -5,7 +5,7 @@ use mpiprobe_common::{
     flow::Sought,
     request::state,
     rules::{
-        recording,
+        operation, recording,
         tables::{Counts, Operations, What},
     },
 };
@@ -100,7 +100,9 @@ impl Counts for OfThread<'_> {
 impl Operations for OfThread<'_> {
     #[inline]
     fn keep(&mut self, key: &RequestKey, request: &Request) {
-        store::keep(*key, request);
+        if let Some(complete) = store::keep(*key, request) {
+            operation::given_again(self, &complete);
+        }
     }
 
     fn keep_message(&mut self, key: &RequestKey, message: &Request) {
@@ -131,7 +133,7 @@ impl Operations for OfThread<'_> {
 
     #[inline]
     fn keep_started(&mut self, key: &RequestKey, request: &Request) {
-        store::keep(*key, request);
+        self.keep(key, request);
     }
 
     fn forget_persistent(&mut self, key: &RequestKey, _started_ns: u64) {

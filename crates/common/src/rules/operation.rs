@@ -70,6 +70,13 @@ fn complete_at_once<T: Counts>(tables: &mut T, request: &Request, bits: u64) {
     }
 }
 
+/// The library has given the handle of an operation again, which nobody was seen to complete: so it is complete. What has arrived, and when,
+/// is not known.
+pub fn given_again<T: Counts>(tables: &mut T, earlier: &Request) {
+    let flow = tables.own_flow(earlier.flow_plus_1);
+    complete_at_once(tables, &Request { flow_plus_1: flow, ..*earlier }, earlier.state);
+}
+
 /// A call has completed an operation, whose status is at an address (0: the program does not want one), or that has
 /// [`FAILED`](crate::request::FAILED).
 #[inline(always)]

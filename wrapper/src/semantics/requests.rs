@@ -134,7 +134,8 @@ pub(super) fn matched(call: &Call<'_>, traffic: &Traffic) {
 /// Whom the message is from that the completed call has received, and over which communicator.
 pub(super) fn take_message(call: &Call<'_>) -> (i32, Option<u64>) {
     let (source, communicator) = sender(&call.library.layout, given(call, 0), |handle| {
-        let message = store::take(key_kind::MESSAGE, handle, call.started_ns)?;
+        let latest_ns = call.started_ns.saturating_add(store::CLOCKS_DIFFER_NS);
+        let message = store::take(key_kind::MESSAGE, handle, call.started_ns, latest_ns)?;
         let key = RequestKey { process: number_of(call.local), kind: key_kind::MESSAGE, handle };
         call.tables().changed(&key, &message, What::Completes { status: 0 });
         Some((message.source, message.communicator))

@@ -13,6 +13,9 @@ use mpiprobe_common::{
 use super::row;
 use crate::{file, process};
 
+/// So much later than it was may an operation seem to have been posted, ns: threads' clocks differ a little.
+pub(super) const CLOCKS_DIFFER_NS: u64 = 10_000;
+
 /// Attempts to take an operation out: as many as a handle can have.
 const ATTEMPTS: usize = 16;
 
@@ -208,23 +211,24 @@ fn write(found: &Found, key: RequestKey, request: &Request) -> Option<Request> {
     Some(Request { state: found.state, ..earlier.request })
 }
 
-/// The entry of the handle's operation that was active at `started_ns`.
+/// The entry of the handle's operation that was active at `started_ns`, or, if there is none, was posted until `latest_ns`.
 ///
 /// There may be two: another thread has got the handle again before the call that completes the first one has returned.
 #[inline]
-fn find(kind: u32, handle: u64, started_ns: u64) -> Option<Found> {
+fn find(kind: u32, handle: u64, started_ns: u64, latest_ns: u64) -> Option<Found> {
     // The latest of those that were there, else the earliest. Times have no highest bit.
     let rank = |found: &Found| {
         if found.posted_ns <= started_ns { found.posted_ns | 1 << 63 } else { !found.posted_ns >> 1 }
     };
-    known(kind, handle).filter(|found| found.has(state::ACTIVE)).max_by_key(rank)
+    let is_one = |found: &Found| found.has(state::ACTIVE) && found.posted_ns <= latest_ns;
+    known(kind, handle).filter(is_one).max_by_key(rank)
 }
 
 /// Takes an operation out, to account for it.
-pub(super) fn take(kind: u32, handle: u64, started_ns: u64) -> Option<Request> {
+pub(super) fn take(kind: u32, handle: u64, started_ns: u64, latest_ns: u64) -> Option<Request> {
     // Somebody else may be quicker, in programs that are in error.
     for _ in 0..ATTEMPTS {
-        let found = find(kind, handle, started_ns)?;
+        let found = find(kind, handle, started_ns, latest_ns)?;
         if let Some(request) = found.read()
             && found.end()
         {
@@ -239,9 +243,11 @@ pub(super) fn persistent(kind: u32, handle: u64) -> Option<Request> {
     known(kind, handle).find(|found| found.has(state::PERSISTENT))?.read()
 }
 
-/// A request is given up: a persistent one is none any more.
-pub(super) fn remove(kind: u32, handle: u64) {
-    for found in known(kind, handle).filter(|found| found.has(state::PERSISTENT)) {
+/// A request is given up by a call entered at `started_ns`: a persistent one is none any more. One that was made later is another thread's,
+/// which has got the handle meanwhile.
+pub(super) fn remove(kind: u32, handle: u64, started_ns: u64) {
+    let is_given_up = |found: &Found| found.has(state::PERSISTENT) && found.posted_ns <= started_ns;
+    for found in known(kind, handle).filter(is_given_up) {
         found.free();
     }
 }

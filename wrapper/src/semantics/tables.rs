@@ -111,13 +111,20 @@ impl Operations for OfThread<'_> {
 
     #[inline]
     fn take(&mut self, key: &RequestKey, started_ns: u64, request: &mut Request) -> bool {
-        let Some(taken) = store::take(key.kind, key.handle, started_ns) else { return false };
+        let latest_ns = started_ns.saturating_add(store::CLOCKS_DIFFER_NS);
+        let Some(taken) = store::take(key.kind, key.handle, started_ns, latest_ns) else { return false };
         *request = taken;
         // Another thread may have got the handle again, and posted this one meanwhile.
         if request.posted_ns > self.returned_ns {
             request.posted_ns = self.returned_ns;
         }
         true
+    }
+
+    fn take_given_up(&mut self, key: &RequestKey, started_ns: u64, request: &mut Request) -> bool {
+        let taken = store::take(key.kind, key.handle, started_ns, started_ns);
+        *request = taken.unwrap_or_default();
+        taken.is_some()
     }
 
     #[inline]
@@ -136,8 +143,8 @@ impl Operations for OfThread<'_> {
         self.keep(key, request);
     }
 
-    fn forget_persistent(&mut self, key: &RequestKey, _started_ns: u64) {
-        store::remove(key.kind, key.handle);
+    fn forget_persistent(&mut self, key: &RequestKey, started_ns: u64) {
+        store::remove(key.kind, key.handle, started_ns);
     }
 
     #[inline]

@@ -189,7 +189,7 @@ pub fn start<T: Operations>(
 #[inline(always)]
 pub fn give_up<T: Operations>(tables: &mut T, key: &RequestKey, started_ns: u64) {
     let mut request = Request::default();
-    if tables.take(key, started_ns, &mut request) {
+    if tables.take_given_up(key, started_ns, &mut request) {
         tables.changed(key, &request, What::Releases);
         if request.state & state::BY_STATUS != 0 && request.source != peer::NULL {
             let statistics = tables.statistics(request.function);

@@ -65,6 +65,13 @@ pub trait Operations: Counts {
     /// there is none. It was not posted after the call had returned.
     fn take(&mut self, key: &RequestKey, started_ns: u64, request: &mut Request) -> bool;
 
+    /// The same for a call that gives up its handle. That may be a persistent one's which is not active, so that what seems to have been
+    /// posted later is another thread's for certain, however exact clocks are.
+    #[inline(always)]
+    fn take_given_up(&mut self, key: &RequestKey, started_ns: u64, request: &mut Request) -> bool {
+        self.take(key, started_ns, request)
+    }
+
     /// Looks for the persistent operation of a handle, to be started; `false`: there is none.
     fn find_persistent(&mut self, key: &RequestKey, request: &mut Request) -> bool;
 

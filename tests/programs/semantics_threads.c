@@ -5,6 +5,7 @@
  *   over the world, with tag t: MPI_Isend of t + 2 ints, MPI_Irecv from anybody of up to 32, completed by MPI_Waitall, or by
  *   MPI_Test, which asks some times before MPI_Wait
  *   over the world, with tag 100 + t: MPI_Isend of one element of a type of its own of 1 to 5 ints, MPI_Recv of 8 ints
+ *   over its own communicator: MPI_Recv_init and MPI_Send_init of t + 3 ints, started and completed in every other round, MPI_Request_free
  *
  * so that handles of requests and types are used again by other threads at once. Gates: 1 after MPI_Init_thread, 2 when the
  * communicators exist, 3 before they are freed. Exit status 1 on wrong data. */
@@ -40,6 +41,20 @@ static void complete(int round, MPI_Request *requests) {
     }
 }
 
+/* The requests that are freed are not active, and their handles other threads' at once. */
+static void persistent(int thread, int round, int *out, int *in) {
+    MPI_Request requests[2];
+    MPI_Recv_init(in, 32, MPI_INT, left, 1, own[thread], &requests[0]);
+    MPI_Send_init(out, thread + 3, MPI_INT, right, 1, own[thread], &requests[1]);
+    if (round % 2 == 0) {
+        MPI_Startall(2, requests);
+        MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
+        expect(in[thread + 2] == left * 100000 + thread * 1000 + round, thread, round);
+    }
+    MPI_Request_free(&requests[0]);
+    MPI_Request_free(&requests[1]);
+}
+
 static void *exchange(void *argument) {
     int thread = (int)(long)argument, out[32], in[32];
     for (int round = 0; round < rounds; round++) {
@@ -64,6 +79,7 @@ static void *exchange(void *argument) {
         MPI_Type_free(&type);
         MPI_Recv(in, 8, MPI_INT, left, 100 + thread, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
         MPI_Wait(&requests[0], MPI_STATUS_IGNORE);
+        persistent(thread, round, out, in);
     }
     return NULL;
 }

@@ -62,6 +62,10 @@ pub fn take(key: &RequestKey, started_ns: u64, request: &mut Request) -> bool {
     if claim(key, started_ns, request) {
         return true;
     }
+    // A persistent request that is not active: what is active under its handle is another thread's.
+    if request.posted_ns <= started_ns && request.state & (state::PERSISTENT | state::ACTIVE) == state::PERSISTENT {
+        return false;
+    }
     let displaced = RequestKey { kind: key_kind::DISPLACED, ..*key };
     let too = RequestKey { kind: key_kind::DISPLACED_TOO, ..*key };
     // The latest that was there when the call began is its own.

@@ -186,6 +186,9 @@ unsafe fn look_ahead(local: *mut Local, library: &Library, descriptor: &Descript
         unsafe {
             requests::forget_given(local);
             requests::remember(&raw mut (*local).given, library, descriptor, arguments, position);
+            if release == Release::Request {
+                requests::take_given_up(local, library);
+            }
         }
     }
 }

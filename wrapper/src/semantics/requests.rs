@@ -32,6 +32,8 @@ pub(crate) struct Given {
     reserved: u32,
     /// The window or file that it frees.
     freed: u64,
+    /// What the request meant that it gives up; without a state: nothing.
+    given_up: Request,
     words: [u64; HANDLES],
 }
 
@@ -49,6 +51,18 @@ impl Given {
 pub(super) unsafe fn remember_freed(local: *mut Local, handle: u64) {
     // SAFETY: by contract.
     unsafe { (*local).given.freed = handle };
+}
+
+/// Takes out what the request that was [remembered](remember) means, which the open call gives up: as soon as the library has done so, it may be
+/// another thread's.
+///
+/// # Safety
+/// `local` must be the thread's own.
+pub(super) unsafe fn take_given_up(local: *mut Local, library: &Library) {
+    // SAFETY: by contract.
+    let given = unsafe { &mut (*local).given };
+    let handle = given.words.first().filter(|&&handle| given.handles == 1 && is_followed(&library.layout, handle));
+    given.given_up = handle.and_then(|&handle| store::release(key_kind::REQUEST, handle)).unwrap_or_default();
 }
 
 /// Remembers the handles that a call is given: of requests, or of a message.
@@ -134,8 +148,7 @@ pub(super) fn matched(call: &Call<'_>, traffic: &Traffic) {
 /// Whom the message is from that the completed call has received, and over which communicator.
 pub(super) fn take_message(call: &Call<'_>) -> (i32, Option<u64>) {
     let (source, communicator) = sender(&call.library.layout, given(call, 0), |handle| {
-        let latest_ns = call.started_ns.saturating_add(store::CLOCKS_DIFFER_NS);
-        let message = store::take(key_kind::MESSAGE, handle, call.started_ns, latest_ns)?;
+        let message = store::take(key_kind::MESSAGE, handle, call.started_ns)?;
         let key = RequestKey { process: number_of(call.local), kind: key_kind::MESSAGE, handle };
         call.tables().changed(&key, &message, What::Completes { status: 0 });
         Some((message.source, message.communicator))
@@ -166,7 +179,10 @@ pub(super) fn settle(call: &Call<'_>, own_flow: u32) {
     // SAFETY: the thread's own.
     let handles = if is_access { 1 } else { unsafe { (*call.local).given.handles } };
     let asked = call.given();
-    let Some(concerned) = settling::concerned(&asked, call.result, handles) else { return };
+    let Some(concerned) = settling::concerned(&asked, call.result, handles) else {
+        put_back(call);
+        return;
+    };
     if is_access {
         let handle = call.arguments.word(call.descriptor.file);
         complete(call, key_kind::ACCESS, handle, settling::status_of_access(&asked, call.result), call.ns);
@@ -187,6 +203,18 @@ pub(super) fn settle(call: &Call<'_>, own_flow: u32) {
     }
 }
 
+/// A request was not given up after all.
+fn put_back(call: &Call<'_>) {
+    // SAFETY: the thread's own.
+    let given_up = unsafe { (*call.local).given.given_up };
+    if call.descriptor.completion == completion::FREES
+        && given_up.state != 0
+        && let Some(handle) = given(call, 0)
+    {
+        store::keep(RequestKey { process: number_of(call.local), kind: key_kind::REQUEST, handle }, &given_up);
+    }
+}
+
 /// The request that was given at `index`, whose status is at `position`.
 fn one(call: &Call<'_>, index: u32, position: u32, share_ns: u64, own_flow: u32) {
     let Some(handle) = given(call, index) else { return };
@@ -199,7 +227,11 @@ fn one(call: &Call<'_>, index: u32, position: u32, share_ns: u64, own_flow: u32)
             let unknown = (call.stats, own_flow);
             operation::start(&mut call.tables(), &key, call.function as u16, call.returned_ns, unknown);
         }
-        completion::FREES => operation::give_up(&mut call.tables(), &key, call.started_ns),
+        completion::FREES => {
+            // SAFETY: the thread's own.
+            let given_up = unsafe { (*call.local).given.given_up };
+            operation::give_up(&mut call.tables().giving_up(given_up), &key, call.started_ns);
+        }
         _ => {
             let asked = call.given();
             let mut status = asked.status(position);
@@ -232,7 +264,9 @@ pub(super) unsafe fn give_up(local: *mut Local, library: &Library, address: u64)
     {
         let key = RequestKey { process: number_of(local), kind: key_kind::REQUEST, handle };
         // SAFETY: by contract.
-        operation::give_up(&mut unsafe { OfThread::new(local, library, u64::MAX, false) }, &key, u64::MAX);
+        let tables = unsafe { OfThread::new(local, library, u64::MAX, false) };
+        let given_up = store::release(key.kind, handle).unwrap_or_default();
+        operation::give_up(&mut tables.giving_up(given_up), &key, u64::MAX);
     }
 }
 

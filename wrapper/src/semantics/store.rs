@@ -14,7 +14,7 @@ use super::row;
 use crate::{file, process};
 
 /// So much later than it was may an operation seem to have been posted, ns: threads' clocks differ a little.
-pub(super) const CLOCKS_DIFFER_NS: u64 = 10_000;
+const CLOCKS_DIFFER_NS: u64 = 10_000;
 
 /// Attempts to take an operation out: as many as a handle can have.
 const ATTEMPTS: usize = 16;
@@ -211,24 +211,26 @@ fn write(found: &Found, key: RequestKey, request: &Request) -> Option<Request> {
     Some(Request { state: found.state, ..earlier.request })
 }
 
-/// The entry of the handle's operation that was active at `started_ns`, or, if there is none, was posted until `latest_ns`.
+/// The entry of the handle's operation that was active at `started_ns`.
 ///
 /// There may be two: another thread has got the handle again before the call that completes the first one has returned.
 #[inline]
-fn find(kind: u32, handle: u64, started_ns: u64, latest_ns: u64) -> Option<Found> {
+fn find(kind: u32, handle: u64, started_ns: u64) -> Option<Found> {
+    let latest_ns = started_ns.saturating_add(CLOCKS_DIFFER_NS);
     // The latest of those that were there, else the earliest. Times have no highest bit.
     let rank = |found: &Found| {
         if found.posted_ns <= started_ns { found.posted_ns | 1 << 63 } else { !found.posted_ns >> 1 }
     };
-    let is_one = |found: &Found| found.has(state::ACTIVE) && found.posted_ns <= latest_ns;
-    known(kind, handle).filter(is_one).max_by_key(rank)
+    let found = known(kind, handle).filter(|found| found.posted_ns <= latest_ns).max_by_key(rank);
+    // If it is a persistent request that is not active, then what is active under its handle is another thread's.
+    found.filter(|found| found.has(state::ACTIVE))
 }
 
 /// Takes an operation out, to account for it.
-pub(super) fn take(kind: u32, handle: u64, started_ns: u64, latest_ns: u64) -> Option<Request> {
+pub(super) fn take(kind: u32, handle: u64, started_ns: u64) -> Option<Request> {
     // Somebody else may be quicker, in programs that are in error.
     for _ in 0..ATTEMPTS {
-        let found = find(kind, handle, started_ns, latest_ns)?;
+        let found = find(kind, handle, started_ns)?;
         if let Some(request) = found.read()
             && found.end()
         {
@@ -240,14 +242,19 @@ pub(super) fn take(kind: u32, handle: u64, started_ns: u64, latest_ns: u64) -> O
 
 /// The persistent operation of a handle, to be started.
 pub(super) fn persistent(kind: u32, handle: u64) -> Option<Request> {
-    known(kind, handle).find(|found| found.has(state::PERSISTENT))?.read()
+    known(kind, handle).filter(|found| found.has(state::PERSISTENT)).max_by_key(|found| found.posted_ns)?.read()
 }
 
-/// A request is given up by a call entered at `started_ns`: a persistent one is none any more. One that was made later is another thread's,
-/// which has got the handle meanwhile.
-pub(super) fn remove(kind: u32, handle: u64, started_ns: u64) {
-    let is_given_up = |found: &Found| found.has(state::PERSISTENT) && found.posted_ns <= started_ns;
-    for found in known(kind, handle).filter(is_given_up) {
-        found.free();
+/// Takes out what a handle means that is about to be given up, active or not: the latest of its operations. Of earlier ones, the calls that
+/// have completed them have not returned yet.
+pub(super) fn release(kind: u32, handle: u64) -> Option<Request> {
+    for _ in 0..ATTEMPTS {
+        let latest = known(kind, handle).max_by_key(|found| found.posted_ns)?;
+        if let Some(request) = latest.read()
+            && latest.free()
+        {
+            return Some(request);
+        }
     }
+    None
 }

@@ -21,13 +21,20 @@ pub(super) struct OfThread<'a> {
     returned_ns: u64,
     /// What it does to requests is written down.
     writes_changes: bool,
+    /// What the handle meant that the call gives up; else nothing.
+    given_up: Request,
 }
 
 impl<'a> OfThread<'a> {
     /// # Safety
     /// `local` must be the thread's own.
     pub(super) unsafe fn new(local: *mut Local, library: &'a Library, returned_ns: u64, writes_changes: bool) -> Self {
-        Self { local, library, returned_ns, writes_changes }
+        Self { local, library, returned_ns, writes_changes, given_up: Request::default() }
+    }
+
+    /// The same of a call that gives up a request.
+    pub(super) fn giving_up(self, given_up: Request) -> Self {
+        Self { given_up, ..self }
     }
 }
 
@@ -111,8 +118,7 @@ impl Operations for OfThread<'_> {
 
     #[inline]
     fn take(&mut self, key: &RequestKey, started_ns: u64, request: &mut Request) -> bool {
-        let latest_ns = started_ns.saturating_add(store::CLOCKS_DIFFER_NS);
-        let Some(taken) = store::take(key.kind, key.handle, started_ns, latest_ns) else { return false };
+        let Some(taken) = store::take(key.kind, key.handle, started_ns) else { return false };
         *request = taken;
         // Another thread may have got the handle again, and posted this one meanwhile.
         if request.posted_ns > self.returned_ns {
@@ -121,10 +127,9 @@ impl Operations for OfThread<'_> {
         true
     }
 
-    fn take_given_up(&mut self, key: &RequestKey, started_ns: u64, request: &mut Request) -> bool {
-        let taken = store::take(key.kind, key.handle, started_ns, started_ns);
-        *request = taken.unwrap_or_default();
-        taken.is_some()
+    fn take_given_up(&mut self, _key: &RequestKey, _started_ns: u64, request: &mut Request) -> bool {
+        *request = self.given_up;
+        request.state & state::ACTIVE != 0
     }
 
     #[inline]
@@ -143,8 +148,12 @@ impl Operations for OfThread<'_> {
         self.keep(key, request);
     }
 
-    fn forget_persistent(&mut self, key: &RequestKey, started_ns: u64) {
-        store::remove(key.kind, key.handle, started_ns);
+    /// It was taken out at the call's entry.
+    fn forget_persistent(&mut self, _key: &RequestKey, _started_ns: u64) {}
+
+    fn see_persistent(&mut self, _key: &RequestKey, request: &mut Request) -> bool {
+        *request = self.given_up;
+        request.state & state::PERSISTENT != 0
     }
 
     #[inline]

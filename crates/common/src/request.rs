@@ -27,6 +27,8 @@ pub mod key_kind {
     pub const ACCESS: u32 = 3;
     /// A further one before, if that of [`DISPLACED`] is still there.
     pub const DISPLACED_TOO: u32 = 4;
+    /// A persistent one that is not active, which a thread's open call gives up; in place of the handle there is the thread.
+    pub const GIVEN_UP: u32 = 5;
 }
 
 /// An operation.

@@ -111,6 +111,9 @@ extern "C" fn note_handles(thread: *mut ThreadState, descriptor: *const Descript
     if position != NONE {
         handles::remember(thread, descriptor, position);
     }
+    if descriptor.completion == completion::FREES && thread.following.handles != 0 {
+        store::give_up(thread, thread.following.handle);
+    }
     0
 }
 

@@ -1,7 +1,7 @@
 //! The operations that are under way, by handle.
 
 use mpiprobe_common::{
-    Loss, Request, RequestKey,
+    Loss, Request, RequestKey, ThreadState,
     request::{key_kind, state},
 };
 
@@ -73,6 +73,28 @@ pub fn take(key: &RequestKey, started_ns: u64, request: &mut Request) -> bool {
         claim(&too, started_ns, request)
     } else {
         claim(&displaced, started_ns, request)
+    }
+}
+
+/// Where the persistent operation is that the thread's open call gives up.
+#[inline(always)]
+pub fn given_up(thread: &ThreadState) -> RequestKey {
+    RequestKey { process: thread.process, kind: key_kind::GIVEN_UP, handle: thread.id }
+}
+
+/// The thread's call is about to give up a handle. A persistent operation that is not active is kept as the thread's own: as soon as the
+/// library has done so, the handle may be another thread's.
+#[inline(always)]
+pub fn give_up(thread: &ThreadState, handle: u64) {
+    let key = RequestKey { process: thread.process, kind: key_kind::REQUEST, handle };
+    let Some(known) = REQUESTS.get_ptr_mut(&key) else { return };
+    // SAFETY: map value pointer; while the handle is this call's, nobody else writes.
+    unsafe {
+        if (*known).state & (state::PERSISTENT | state::ACTIVE) == state::PERSISTENT
+            && REQUESTS.insert(&given_up(thread), &*known, 0).is_ok()
+        {
+            (&raw mut (*known).state).write_volatile(0);
+        }
     }
 }
 

@@ -22,7 +22,7 @@ use crate::{
 
 /// Those of one process.
 pub struct InKernel<'a, const FINDS_SOURCES: bool, const TRACED: bool> {
-    /// Whose call it is; used only if what it does to requests is written down.
+    /// Whose call it is.
     thread: &'a ThreadState,
     process: u32,
     layout: &'a Layout,
@@ -103,6 +103,11 @@ impl<const FINDS_SOURCES: bool, const TRACED: bool> Operations for InKernel<'_, 
     }
 
     #[inline(always)]
+    fn take_given_up(&mut self, key: &RequestKey, started_ns: u64, request: &mut Request) -> bool {
+        REQUESTS.get_ptr(&store::given_up(self.thread)).is_none() && store::take(key, started_ns, request)
+    }
+
+    #[inline(always)]
     fn find_persistent(&mut self, key: &RequestKey, request: &mut Request) -> bool {
         let Some(known) = REQUESTS.get_ptr_mut(key) else { return false };
         // SAFETY: map value pointer; one word, read once.
@@ -132,6 +137,9 @@ impl<const FINDS_SOURCES: bool, const TRACED: bool> Operations for InKernel<'_, 
 
     #[inline(always)]
     fn forget_persistent(&mut self, key: &RequestKey, started_ns: u64) {
+        if REQUESTS.remove(&store::given_up(self.thread)).is_ok() {
+            return;
+        }
         let Some(known) = REQUESTS.get_ptr_mut(key) else { return };
         // SAFETY: map value pointers to aligned words.
         unsafe {
@@ -149,11 +157,11 @@ impl<const FINDS_SOURCES: bool, const TRACED: bool> Operations for InKernel<'_, 
     }
 
     #[inline(always)]
-    fn see_persistent(&mut self, key: &RequestKey, request: &mut Request) -> bool {
-        let Some(known) = REQUESTS.get_ptr(key) else { return false };
+    fn see_persistent(&mut self, _key: &RequestKey, request: &mut Request) -> bool {
+        let Some(known) = REQUESTS.get_ptr(&store::given_up(self.thread)) else { return false };
         // SAFETY: map value pointer.
         *request = unsafe { *known };
-        request.can_be_started()
+        true
     }
 
     #[inline(always)]

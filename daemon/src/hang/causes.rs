@@ -172,7 +172,8 @@ fn told(report: &Report, profile: &Profile) -> Vec<Cause> {
         }
         if !others.is_empty() {
             let verb = if others.len() == 1 { "waits" } else { "wait" };
-            let _ = write!(text, "\n  {} {verb} for them", subject(&set(others)));
+            let them = if ranks.len() == 1 { "it" } else { "them" };
+            let _ = write!(text, "\n  {} {verb} for {them}", subject(&set(others)));
         }
         Cause { kind, ranks: members(ranks), others: set(others), text }
     };

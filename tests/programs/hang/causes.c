@@ -98,6 +98,14 @@ static void finalize_barrier(void) {
         MPI_Barrier(MPI_COMM_WORLD);
 }
 
+static void itself(void) {
+    if (rank == 0)
+        MPI_Recv(&value, 1, MPI_INT, 0, 4, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    if (rank == 1)
+        MPI_Ssend(&value, 1, MPI_INT, 1, 4, MPI_COMM_WORLD);
+    MPI_Barrier(MPI_COMM_WORLD);
+}
+
 static void probe(void) {
     static const int from[] = {1, 0, 0};
     MPI_Probe(from[rank], 2, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
@@ -206,6 +214,7 @@ static const struct {
     {"missing-sender", missing_sender},
     {"finalize", finalize},
     {"finalize-barrier", finalize_barrier},
+    {"itself", itself},
     {"probe", probe},
     {"split", split},
     {"window", window},

@@ -49,7 +49,21 @@ const fn circle(
     Case { program, name, told, calls, waits, cause: Cause::Circle }
 }
 
-pub const CASES: [Case; 54] = [
+pub const CASES: [Case; 55] = [
+    circle(
+        CAUSES,
+        "itself",
+        calls![("MPI_Recv", "itself"), ("MPI_Ssend", "itself"), ("MPI_Barrier", "itself")],
+        &[&[0], &[1], &[0, 1]],
+        &[
+            "Deadlock: 0 waits for itself",
+            "Rank 0 in MPI_Recv from 0 tag 4 4 B @itself waits for itself",
+            "Rank 2 waits for it",
+            "Deadlock: 1 waits for itself",
+            "Rank 1 in MPI_Ssend to 1 tag 4 4 B @itself waits for itself",
+            "Rank 2 waits for it",
+        ],
+    ),
     circle(
         CAUSES,
         "ring",

@@ -20,8 +20,11 @@ const REQUESTS: usize = 3;
 /// Rows of the table.
 const ROWS: usize = 32;
 
-/// "0 → 1 → 2 → 0"
+/// "0 → 1 → 2 → 0", "0 waits for itself"
 pub fn circle(profile: &Profile, circle: &[usize]) -> String {
+    if let [rank] = circle {
+        return format!("{} waits for itself", number(profile, *rank));
+    }
     let round = circle.iter().chain(circle.first());
     shortened(round.map(|&rank| number(profile, rank)).collect(), " → ", 2 * NAMED)
 }
@@ -34,7 +37,8 @@ pub fn knot(profile: &Profile, knot: &[usize]) -> String {
 
 /// What a rank waits for: "a message from 3", "1, 4 to call MPI_Barrier".
 pub fn waits_for(profile: &Profile, wait: &Wait) -> String {
-    let ranks = shortened(wait.on.iter().map(|&rank| number(profile, rank)).collect(), ", ", NAMED);
+    let named = |&rank: &usize| if rank == wait.rank { "itself".to_owned() } else { number(profile, rank) };
+    let ranks = shortened(wait.on.iter().map(named).collect(), ", ", NAMED);
     let call = call(profile, wait).map_or("the call", |call| call.function);
     let text = match (wait.why, ranks.is_empty()) {
         (Why::Message | Why::Requests, true) => "a message that is on its way, or not seen".into(),
@@ -146,7 +150,8 @@ pub(super) fn circles(profile: &Profile, waiting: &Waiting) -> String {
     let mut text = String::new();
     for ranks in waiting.circles.iter().take(NAMED) {
         let round = circle(profile, ranks);
-        let _ = writeln!(text, "DEADLOCK: each of these ranks waits for the next one: {round}");
+        let each = if ranks.len() > 1 { "each of these ranks waits for the next one: " } else { "" };
+        let _ = writeln!(text, "DEADLOCK: {each}{round}");
     }
     for ranks in waiting.knots.iter().take(NAMED) {
         let _ = writeln!(text, "DEADLOCK: {}", knot(profile, ranks));

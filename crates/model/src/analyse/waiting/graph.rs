@@ -100,7 +100,15 @@ impl<'a> Graph<'a> {
         let is_firm = wait.open_ns >= CIRCLE_NS && !self.may_act.contains(&wait.rank) && (is_held || is_only);
         let needs = wait.needs.iter().filter(move |_| is_firm);
         let firm = needs.filter(move |need| matches!(need, Need::All(_)) || is_held && self.held.has_need(need));
-        firm.flat_map(|need| need.ranks().iter().copied()).filter(|rank| *rank != wait.rank)
+        firm.flat_map(move |need| {
+            let is_for_itself = self.is_for_itself(wait, need);
+            need.ranks().iter().copied().filter(move |rank| is_for_itself || *rank != wait.rank)
+        })
+    }
+
+    /// Whether it waits for what only it can do itself: for a message to itself, and no other thread of it calls MPI.
+    fn is_for_itself(&self, wait: &Wait, need: &Need) -> bool {
+        **need.ranks() == [wait.rank] && self.threads.get(&wait.rank) == Some(&1)
     }
 
     /// Among those who cannot go on, who waits for whom. Many ranks may wait for the same many others: they meet at a point of their own.
@@ -118,6 +126,10 @@ impl<'a> Graph<'a> {
                 let ranks: &[usize] = need.ranks();
                 let edges = found.of(need);
                 let others = || ranks.iter().copied().filter(|rank| self.is_held(*rank));
+                if self.is_for_itself(wait, need) {
+                    edges.push((wait.rank, wait.rank));
+                    continue;
+                }
                 // Where it is itself among those of whom any would do, one of the others stands for all: none of them goes on. It had
                 // better be one that does not wait for the same, and has done its part perhaps.
                 if ranks.len() == 1 || ranks.contains(&wait.rank) && !matches!(need, Need::OneOf(_)) {

@@ -341,8 +341,7 @@ fn met<'a>(
         let over = over.filter(|over| world.is_whole(*over));
         return over.map_or(Met::Unknown, |over| Met::No(Need::Any(world.members(over))));
     };
-    // Messages to oneself are a matter of one's own requests and threads.
-    let Some(place) = world.index(rank, peer).filter(|place| *place != index) else { return Met::Unknown };
+    let Some(place) = world.index(rank, peer) else { return Met::Unknown };
     if world.is_met(message, (index, own), Some((place, peer))) { Met::Yes } else { Met::No(Need::All([place].into())) }
 }
 

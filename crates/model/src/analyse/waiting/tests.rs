@@ -27,6 +27,10 @@ fn wait_of(waiting: &Waiting, rank: usize) -> &Wait {
     waiting.waits.iter().find(|wait| wait.rank == rank).unwrap()
 }
 
+fn thread(tid: u32, state: ThreadLife) -> ThreadProfile {
+    ThreadProfile { tid, state, calls: 1, mpi_ns: 0, wall_ns: 0 }
+}
+
 /// Why a rank waits, for whom, how surely.
 fn edge(profile: &Profile, rank: usize) -> (Why, Vec<usize>, Certainty) {
     let waiting = waiting(profile);
@@ -55,6 +59,26 @@ fn who_has_the_other_end_is_not_waited_for() {
     let other_tag = job(2, vec![(0, receive(1, 7)), (1, send(0, 8))], vec![]);
     assert_eq!(edge(&other_tag, 0).1, [1]);
     assert_eq!(waiting(&other_tag).circles, [vec![0, 1]], "neither can go on");
+}
+
+#[test]
+fn a_message_to_oneself_nobody_else_can_send() {
+    let profile = job(2, vec![(0, receive(0, 7)), (1, collective("MPI_Barrier"))], vec![]);
+    assert_eq!(edge(&profile, 0), (Why::Message, vec![0], Certainty::Certain));
+    assert_eq!(waiting(&profile).circles, [vec![0]]);
+    let sent = job(2, vec![(0, receive(0, 7))], vec![(0, pending("MPI_Isend", Some(0), 7))]);
+    assert!(waiting(&sent).circles.is_empty(), "it is on its way");
+    // Another thread may send it.
+    let mut threads = job(2, vec![(0, receive(0, 7))], vec![]);
+    threads.ranks[0].threads = vec![thread(threads.ranks[0].open_calls[0].tid, ThreadLife::Running)];
+    assert_eq!(waiting(&threads).circles, [vec![0]]);
+    threads.ranks[0].threads.push(thread(4711, ThreadLife::Running));
+    assert!(waiting(&threads).circles.is_empty());
+    // And so may one that waits for somebody.
+    let mut both = job(2, vec![(0, receive(0, 7)), (0, OpenCallInfo { tid: 4711, ..receive(1, 7) })], vec![]);
+    assert!(waiting(&both).circles.is_empty());
+    both.ranks[1].open_calls.push(receive(0, 7));
+    assert_eq!(waiting(&both).circles, [vec![0, 1]]);
 }
 
 /// The other end may be a request that was posted before anybody looked.
@@ -121,7 +145,6 @@ fn a_message_of_anybody_is_of_one_of_all() {
 /// A thread that waits for nothing may do what others wait for.
 #[test]
 fn of_several_threads_all_have_to_wait() {
-    let thread = |tid, state| ThreadProfile { tid, state, calls: 1, mpi_ns: 0, wall_ns: 0 };
     let second = OpenCallInfo { tid: 2, ..receive(1, 8) };
     let mut profile = job(2, vec![(0, receive(1, 7)), (0, second), (1, receive(0, 1))], vec![]);
     assert_eq!(

@@ -5,10 +5,7 @@ use std::{collections::BTreeMap, sync::Arc};
 use mpiprobe_common::FunctionStats;
 use mpiprobe_functions::Group;
 
-use super::{
-    SelfCost, flows, names,
-    percentile::{octaves, percentile},
-};
+use super::{SelfCost, flows, names, percentile::Durations};
 use crate::{FunctionRow, GroupRow, GroupTraffic, Rates};
 
 /// What rows are shares of.
@@ -95,6 +92,7 @@ impl Calls {
 
     pub(super) fn row(&self, function: u32, base: Base, rates: Rates) -> FunctionRow {
         let stats = &self.stats;
+        let durations = Durations::of(stats);
         FunctionRow {
             name: names::name(function),
             group: names::group(function).title(),
@@ -106,10 +104,10 @@ impl Calls {
             mean_ns: if timed(stats) == 0 { 0.0 } else { self.completed_ns() as f64 / timed(stats) as f64 },
             min_ns: stats.min_ns().unwrap_or(0),
             max_ns: stats.max_ns,
-            p50_ns: percentile(stats, 0.50),
-            p90_ns: percentile(stats, 0.90),
-            p99_ns: percentile(stats, 0.99),
-            durations: octaves(stats),
+            p50_ns: durations.p50_ns,
+            p90_ns: durations.p90_ns,
+            p99_ns: durations.p99_ns,
+            durations: durations.octaves,
             rates,
             traffic: base.traffic.then(|| flows::of_function(stats)),
             open_calls: self.open,

@@ -19,7 +19,7 @@ mod window;
 mod wire;
 mod writer;
 
-pub use copy::{CopyError, copy};
+pub use copy::{CopyError, copy, copy_into};
 pub use definition::{Definition, LocalCommunicator};
 pub use dump::Dump;
 pub use error::{FollowError, OpenError, WriteError};

@@ -1,4 +1,6 @@
 //! A window has the last chunks, whole, within its memory, and reads like a file of them.
+//!
+//! Invariant WINDOW-TAIL.
 #![allow(clippy::cast_possible_truncation, reason = "nothing here is so long")]
 
 use std::{io::Write as _, sync::Arc};

@@ -27,13 +27,23 @@ pub(super) fn write(profile: &Profile, form: Form) -> io::Result<String> {
         }
         Form::Json => (serde_json::to_string(&ProfileOutput::new(profile, profile))? + "\n", "json"),
     };
+    let (name, mut file) = new_file(&file_name(profile), ending, |name| create_new(name.as_ref(), PRIVATE))?;
+    file.write_all(text.as_bytes()).map(|()| name)
+}
+
+/// How names of files of that moment begin.
+pub(super) fn file_name(profile: &Profile) -> String {
     let moment: String = profile.began.chars().filter(char::is_ascii_alphanumeric).take(15).collect();
-    let seconds = profile.observed_ns / 1_000_000_000;
+    format!("mpiprobe-{moment}-{}s", profile.observed_ns / 1_000_000_000)
+}
+
+/// A new file, with a number in its name if there is one of that name; with that name.
+pub(super) fn new_file<T>(name: &str, ending: &str, create: impl Fn(&str) -> io::Result<T>) -> io::Result<(String, T)> {
     for attempt in 0..TRIES {
         let number = if attempt == 0 { String::new() } else { format!("-{attempt}") };
-        let name = format!("mpiprobe-{moment}-{seconds}s{number}.{ending}");
-        match create_new(name.as_ref(), PRIVATE) {
-            Ok(mut file) => return file.write_all(text.as_bytes()).map(|()| name),
+        let name = format!("{name}{number}.{ending}");
+        match create(&name) {
+            Ok(file) => return Ok((name, file)),
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
             Err(error) => return Err(error),
         }

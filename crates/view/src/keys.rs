@@ -2,6 +2,8 @@
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
+use super::content::Screen;
+
 /// What a key asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {
@@ -9,7 +11,7 @@ pub enum Action {
     Help,
     NextScreen,
     PreviousScreen,
-    Screen(u8),
+    Screen(Screen),
     Down,
     Up,
     PageDown,
@@ -148,16 +150,17 @@ pub const BINDINGS: &[Binding] = bindings! {
     Program "?" [key('?'), named(KeyCode::F(1))] Action::Help, "This help; again, or Esc, closes it", "help";
     Screens "Tab" [named(KeyCode::Tab)] Action::NextScreen, "Next screen", "next";
     Screens "Shift-Tab" [named(KeyCode::BackTab)] Action::PreviousScreen, "Previous screen";
-    Screens "1" [key('1')] Action::Screen(1), "Overview";
-    Screens "2" [key('2')] Action::Screen(2), "Ranks";
-    Screens "3" [key('3')] Action::Screen(3), "Functions";
-    Screens "4" [key('4')] Action::Screen(4), "Call sites";
-    Screens "5" [key('5')] Action::Screen(5), "Communication matrix";
-    Screens "6" [key('6')] Action::Screen(6), "Communicators";
-    Screens "7" [key('7')] Action::Screen(7), "Requests under way";
-    Screens "8" [key('8')] Action::Screen(8), "Recent calls of a rank: of the one under the cursor, if there is one";
-    Screens "9" [key('9')] Action::Screen(9), "Who waits for whom";
-    Screens "0" [key('0')] Action::Screen(0), "The tenth: stacks of all threads";
+    Screens "1" [key('1')] Action::Screen(Screen::Overview), "Overview";
+    Screens "2" [key('2')] Action::Screen(Screen::Ranks), "Ranks";
+    Screens "3" [key('3')] Action::Screen(Screen::Functions), "Functions";
+    Screens "4" [key('4')] Action::Screen(Screen::CallSites), "Call sites";
+    Screens "5" [key('5')] Action::Screen(Screen::Matrix), "Communication matrix";
+    Screens "6" [key('6')] Action::Screen(Screen::Communicators), "Communicators";
+    Screens "7" [key('7')] Action::Screen(Screen::Requests), "Requests under way";
+    Screens "8" [key('8')] Action::Screen(Screen::Recent), "Recent calls of a rank: of the one under the cursor, if there is one";
+    Screens "9" [key('9')] Action::Screen(Screen::Waiting), "Who waits for whom";
+    Screens "0" [key('0')] Action::Screen(Screen::Stacks), "The tenth: stacks of all threads";
+    Screens "T" [key('T')] Action::Screen(Screen::Timeline), "Timeline: what all ranks call now; its keys are those of a trace";
     Moving "Enter" [named(KeyCode::Enter)] Action::Open,
         "Look into the row or the square: a rank's functions, a function's ranks; among stacks, fold or unfold", "open";
     Moving "Esc" [named(KeyCode::Esc), named(KeyCode::Backspace)] Action::Back, "Back", "back";

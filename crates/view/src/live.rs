@@ -13,7 +13,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 
 use super::{
     ViewError, ViewOptions, ViewStart, app,
-    source::{Running, Source, Stacks, Update, Wish},
+    source::{Calls, Running, Source, Stacks, Update, Wish},
 };
 
 /// Messages that are kept until the terminal is given back: the latest ones.
@@ -33,6 +33,9 @@ pub struct LiveView {
     /// Whether stacks are.
     stacks_wanted: watch::Receiver<bool>,
     stacks: ShowStacks,
+    /// Raised when the calls of all ranks are to be shown.
+    calls_wanted: watch::Receiver<bool>,
+    calls: watch::Sender<Option<Calls>>,
 }
 
 /// What shows stacks in the view, from any thread; if the view is busy, only the latest ones.
@@ -56,6 +59,8 @@ impl LiveView {
         let (recent, recent_calls) = watch::channel(false);
         let (want_stacks, stacks_wanted) = watch::channel(false);
         let (stacks, stacks_seen) = watch::channel(None);
+        let (want_calls, calls_wanted) = watch::channel(false);
+        let (calls, calls_seen) = watch::channel(None);
         let messages = Kept::default();
         let keep = Arc::clone(&messages);
         let diverted = mpiprobe_report::present::divert(Box::new(move |text| {
@@ -73,6 +78,8 @@ impl LiveView {
             recent_calls: recent,
             want_stacks,
             stacks: stacks_seen,
+            want_calls,
+            calls: calls_seen,
         };
         let thread = std::thread::Builder::new().name("view".into()).spawn(move || {
             // Held until the thread has ended, also by a panic.
@@ -81,7 +88,18 @@ impl LiveView {
             runtime.map_err(ViewError::Start)?.block_on(app::run(source, options, start))
         });
         let (thread, stacks) = (thread.map_err(ViewError::Start)?, ShowStacks(stacks));
-        Ok(Self { profiles, ended, thread, diverted, messages, recent_calls, stacks_wanted, stacks })
+        Ok(Self {
+            profiles,
+            ended,
+            thread,
+            diverted,
+            messages,
+            recent_calls,
+            stacks_wanted,
+            stacks,
+            calls_wanted,
+            calls,
+        })
     }
 
     /// Shows a further profile; if the view is busy, only the latest one.
@@ -91,6 +109,11 @@ impl LiveView {
 
     pub fn stacks(&self) -> ShowStacks {
         self.stacks.clone()
+    }
+
+    /// Shows the calls of all ranks.
+    pub fn show_calls(&self, calls: Calls) {
+        self.calls.send_replace(Some(calls));
     }
 
     /// Waits until the user has seen enough.
@@ -103,6 +126,7 @@ impl LiveView {
         tokio::select! {
             Ok(()) = self.recent_calls.changed() => Asked::RecentCalls(*self.recent_calls.borrow_and_update()),
             Ok(()) = self.stacks_wanted.changed() => Asked::Stacks(*self.stacks_wanted.borrow_and_update()),
+            Ok(()) = self.calls_wanted.changed() => Asked::Calls,
             () = ended(&mut self.ended) => Asked::End,
         }
     }
@@ -127,6 +151,8 @@ pub enum Asked {
     RecentCalls(bool),
     /// The stacks of all threads, from now on or not any more.
     Stacks(bool),
+    /// Where the calls of all ranks are.
+    Calls,
 }
 
 async fn ended(ended: &mut oneshot::Receiver<()>) {
@@ -143,6 +169,8 @@ struct LiveSource {
     recent_calls: watch::Sender<bool>,
     want_stacks: watch::Sender<bool>,
     stacks: watch::Receiver<Option<Arc<Stacks>>>,
+    want_calls: watch::Sender<bool>,
+    calls: watch::Receiver<Option<Calls>>,
 }
 
 impl Source for LiveSource {
@@ -154,6 +182,7 @@ impl Source for LiveSource {
         match wish {
             Wish::RecentCalls(wanted) => drop(self.recent_calls.send_replace(wanted)),
             Wish::Stacks(wanted) => drop(self.want_stacks.send_replace(wanted)),
+            Wish::Calls => drop(self.want_calls.send_replace(true)),
             Wish::Step(_) | Wish::Play => {}
         }
     }
@@ -172,6 +201,11 @@ impl Source for LiveSource {
                 Ok(()) = self.stacks.changed() => {
                     if let Some(stacks) = self.stacks.borrow_and_update().clone() {
                         return Update::Stacks(stacks);
+                    }
+                }
+                Ok(()) = self.calls.changed() => {
+                    if let Some(calls) = self.calls.borrow_and_update().clone() {
+                        return Update::Calls(calls);
                     }
                 }
                 Some(message) = self.messages.recv() => return Update::Message(message),

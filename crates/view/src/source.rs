@@ -4,6 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use mpiprobe_model::Profile;
 use mpiprobe_stacks::Stacked;
+use mpiprobe_trace::store::Window;
 
 /// What the source is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,6 +53,17 @@ pub enum Wish {
     RecentCalls(bool),
     /// The stacks of all threads, from now on or not any more.
     Stacks(bool),
+    /// The calls of all ranks.
+    Calls,
+}
+
+/// The calls of all ranks, for whoever looks at them.
+#[derive(Clone, Debug)]
+pub enum Calls {
+    /// The latest ones.
+    Kept(Arc<Window>),
+    /// There are none: why, in a sentence.
+    Refused(String),
 }
 
 /// The stacks of all threads at one moment.
@@ -77,6 +89,8 @@ pub enum Update {
     Position(Position),
     /// A further look at stacks.
     Stacks(Arc<Stacks>),
+    /// Where the calls of all ranks are.
+    Calls(Calls),
     /// Something that was said besides.
     Message(String),
     /// The view is to be closed.

@@ -95,6 +95,7 @@ pub(super) async fn follow(
                 Asked::End => return interrupted(&goal, source),
                 Asked::RecentCalls(wanted) => source.show_recent_calls(wanted),
                 Asked::Stacks(wanted) => sinks.show_stacks(wanted, source.no_stacks()),
+                Asked::Calls => sinks.show_calls(source.calls()),
             },
             () = goal.interrupted() => return interrupted(&goal, source),
             () = until(deadline) => return Ok(EndReason::Duration),

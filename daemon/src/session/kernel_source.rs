@@ -7,6 +7,7 @@ use std::{
 
 use mpiprobe_model::{EndReason, Profile};
 use mpiprobe_report::present::say_in_passing;
+use mpiprobe_view::Calls;
 use tokio::{
     io::unix::AsyncFd,
     time::{Instant, sleep, sleep_until},
@@ -234,6 +235,16 @@ impl Source for KernelSource {
 
     fn show_recent_calls(&mut self, wanted: bool) {
         self.observation.show_recent_calls(wanted);
+    }
+
+    fn calls(&self) -> Calls {
+        match self.observation.window() {
+            Some(window) => Calls::Kept(window),
+            None => Calls::Refused(
+                "Single calls are kept with --waits only: end this with q, and type the same with --traffic --waits."
+                    .into(),
+            ),
+        }
     }
 
     fn was_anybody_there(&self) -> bool {

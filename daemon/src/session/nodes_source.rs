@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use mpiprobe_model::{EndReason, Profile, analyse::merge_nodes};
+use mpiprobe_view::Calls;
 use tokio::{
     sync::mpsc,
     time::{Instant, sleep_until, timeout_at},
@@ -296,6 +297,13 @@ impl Source for NodesSource {
     fn no_stacks(&self) -> Option<&'static str> {
         Some(
             "they are looked at on this node only, and these ranks are on others: mpiprobe hang --hosts looks there once",
+        )
+    }
+
+    fn calls(&self) -> Calls {
+        Calls::Refused(
+            "Single calls are kept on the node of their ranks only: mpiprobe --traffic --waits there shows them."
+                .into(),
         )
     }
 

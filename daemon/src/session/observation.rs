@@ -1,6 +1,6 @@
 //! An observation by probes: everything that lives as long, and what is done with it.
 
-use std::{fs::File, iter, path::Path, time::Instant};
+use std::{fs::File, iter, path::Path, sync::Arc, time::Instant};
 
 use mpiprobe_attach::{AttachError, Observer, Targets as AllowList, begin_job};
 use mpiprobe_discover::{
@@ -13,6 +13,7 @@ use mpiprobe_model::{
 use mpiprobe_observe::monotonic_ns;
 use mpiprobe_plan::ImplementationRecogniser;
 use mpiprobe_report::present::say;
+use mpiprobe_trace::store::Window;
 
 use super::{
     began_before::EarlierCalls,
@@ -447,6 +448,11 @@ impl Observation {
     /// Whether it is found out who waits for whom, for which call sites are to be known soon.
     pub(super) fn has_waits(&self) -> bool {
         self.traced.as_ref().is_some_and(TracedProcesses::has_waits)
+    }
+
+    /// The latest calls, if they are kept.
+    pub(super) fn window(&self) -> Option<Arc<Window>> {
+        self.traced.as_ref()?.window()
     }
 
     pub(super) fn has_candidates(&self) -> bool {

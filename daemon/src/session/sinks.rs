@@ -11,7 +11,7 @@ use mpiprobe_report::present::{
     Output, OutputError, TextOptions, filtered, findings,
     recording::{RecordTo, Recorder, RecordingError},
 };
-use mpiprobe_view::{Asked, LiveView, Stacks};
+use mpiprobe_view::{Asked, Calls, LiveView, Stacks};
 use tokio::sync::mpsc;
 
 use super::{
@@ -196,6 +196,13 @@ impl Sinks {
         match why_not {
             Some(why) => view.stacks().show(Stacks::Refused(why.to_owned())),
             None => self.stacks = Some(StackLooks::begin(view.stacks(), self.shown.as_deref())),
+        }
+    }
+
+    /// Tells the view where the calls of all ranks are, or why there are none.
+    pub(super) fn show_calls(&self, calls: Calls) {
+        if let Some(view) = &self.view {
+            view.show_calls(calls);
         }
     }
 

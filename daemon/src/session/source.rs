@@ -1,6 +1,7 @@
 //! What an observation needs of whatever is observed.
 
 use mpiprobe_model::{EndReason, Profile};
+use mpiprobe_view::Calls;
 
 use super::error::SessionError;
 
@@ -44,6 +45,15 @@ pub(super) trait Source {
     /// Why stacks of its processes cannot be looked at from here; `None`: perhaps they can.
     fn no_stacks(&self) -> Option<&'static str> {
         None
+    }
+
+    /// The calls that are kept for whoever looks at them, or why there are none.
+    fn calls(&self) -> Calls {
+        Calls::Refused(
+            "These processes count themselves, and hand single calls to the run that has started them only: mpiprobe run --trace FILE \
+             writes them, and mpiprobe view FILE shows them."
+                .into(),
+        )
     }
 
     /// Whether an MPI process has been observed yet.

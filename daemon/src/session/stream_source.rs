@@ -2,6 +2,7 @@
 
 use mpiprobe_model::{EndReason, Profile};
 use mpiprobe_report::present::{recording::profile_of_json, say};
+use mpiprobe_view::Calls;
 use serde::Deserialize;
 
 use super::{error::SessionError, source::Source};
@@ -142,6 +143,12 @@ impl Source for StreamSource {
 
     fn no_stacks(&self) -> Option<&'static str> {
         Some("the node service observes, which has none for the view: mpiprobe hang looks once, by the service")
+    }
+
+    fn calls(&self) -> Calls {
+        Calls::Refused(
+            "The node service observes, which keeps no single calls and hands out none: who may attach probes sees them with --waits.".into(),
+        )
     }
 
     fn paces_itself(&self) -> bool {

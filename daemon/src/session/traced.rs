@@ -6,6 +6,7 @@ use mpiprobe_attach::{AttachError, Engine, KernelRings, ReferredTables};
 use mpiprobe_common::tables::LINES;
 use mpiprobe_model::{RankState, WaitStates, analyse::Beginning};
 use mpiprobe_observe::monotonic_ns;
+use mpiprobe_trace::store::Window;
 
 use super::{
     error::SessionError,
@@ -91,6 +92,11 @@ impl TracedProcesses {
     /// Who waits for whom, as far as it is known by now, if that was asked for.
     pub(super) fn wait_states(&self) -> Option<WaitStates> {
         self.tracing.wait_states()
+    }
+
+    /// The latest calls, if they are kept.
+    pub(super) fn window(&self) -> Option<Arc<Window>> {
+        self.tracing.window()
     }
 
     /// Whether somebody waits for call sites to be named.

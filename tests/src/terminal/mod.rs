@@ -8,6 +8,7 @@ use std::ffi::OsStr;
 use std::fs::File;
 use std::io::Write as _;
 use std::os::fd::OwnedFd;
+use std::path::Path;
 use std::process::{Child, Command, ExitStatus};
 use std::time::Duration;
 
@@ -55,6 +56,15 @@ pub struct Left {
 impl Terminal {
     /// Starts `mpiprobe ARGUMENTS` on a terminal of so many columns and rows.
     pub fn start<A: AsRef<OsStr>>(
+        size: (u16, u16),
+        arguments: impl IntoIterator<Item = A>,
+    ) -> Result<Self, TerminalError> {
+        Self::start_in(Path::new("."), size, arguments)
+    }
+
+    /// The same in a directory.
+    pub fn start_in<A: AsRef<OsStr>>(
+        directory: &Path,
         (columns, rows): (u16, u16),
         arguments: impl IntoIterator<Item = A>,
     ) -> Result<Self, TerminalError> {
@@ -66,7 +76,7 @@ impl Terminal {
         tcsetwinsize(&controller, size(columns, rows)).map_err(TerminalError::system("its size"))?;
         let settings = settings(&device)?;
         let mut command = Command::new(STARTER);
-        command.arg("--ctty").arg(binary()?).args(arguments);
+        command.arg("--ctty").arg(binary()?).args(arguments).current_dir(directory);
         let device_again = || device.try_clone().map_err(TerminalError::system("its device"));
         command.stdin(device_again()?).stdout(device_again()?).stderr(device_again()?);
         command.env("TERM", "xterm-256color").env("LC_ALL", "C.UTF-8");

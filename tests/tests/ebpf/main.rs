@@ -34,6 +34,7 @@ mod run;
 mod service;
 mod silent_files;
 mod threads;
+mod timeline;
 mod times;
 mod tools;
 mod trace;
@@ -79,6 +80,7 @@ fn main() {
             run::tests(mpi),
             service::tests(mpi),
             threads::tests(mpi),
+            timeline::tests(mpi),
             times::tests(mpi),
             tools::tests(mpi),
             trace::tests(mpi),

@@ -18,8 +18,6 @@ use crate::{
 const MOST: usize = 1 << 16;
 /// Waits that are kept, the longest.
 const LONGEST: usize = 64;
-/// Events that are gone through at most without having been asked for more.
-const MOST_EVENTS: u64 = 20_000_000;
 
 /// A message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -74,17 +72,25 @@ pub struct Matching<'a> {
 }
 
 impl<'a> Matching<'a> {
+    /// Events that are gone through at most, unless one says otherwise.
+    pub const MOST_EVENTS: u64 = 20_000_000;
+
     /// `None`: there is too much in the span.
     pub fn new(trace: &'a dyn Trace, clocks: &'a Clocks, span: Span) -> Option<Self> {
+        Self::within(trace, clocks, span, Self::MOST_EVENTS)
+    }
+
+    /// The same, going through no more than about so many events.
+    pub fn within(trace: &'a dyn Trace, clocks: &'a Clocks, span: Span, most_events: u64) -> Option<Self> {
         let definitions = trace.definitions();
         let whole = clocks.span(trace);
         let length = span.until_ns.saturating_sub(span.from_ns);
         // Messages that arrive later than the span leave it at its end.
         let until_ns = span.until_ns.saturating_add(length / 2).min(whole.until_ns);
         let (mut from_ns, mut from_middle) = (whole.from_ns, false);
-        if likely_events(trace, clocks, Span { from_ns, until_ns }) > MOST_EVENTS {
+        if likely_events(trace, clocks, Span { from_ns, until_ns }) > most_events {
             let own = likely_events(trace, clocks, Span { from_ns: span.from_ns, until_ns });
-            let spare = MOST_EVENTS.checked_sub(own)?;
+            let spare = most_events.checked_sub(own)?;
             let each = (whole.until_ns.saturating_sub(whole.from_ns)) as f64 / trace.event_count().max(1) as f64;
             #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "part of the span of a trace")]
             let before = (spare as f64 * each) as u64;

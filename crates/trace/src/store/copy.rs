@@ -25,7 +25,11 @@ pub enum CopyError {
 
 /// Writes what is in a span as one file. In each process, numbers are the ids that the trace has.
 pub fn copy<W: Write>(trace: &dyn Trace, span: Span, to: W) -> Result<W, CopyError> {
-    let mut writer = TraceWriter::new(to)?;
+    copy_into(trace, span, TraceWriter::new(to)?)
+}
+
+/// The same to a file that has been begun.
+pub fn copy_into<W: Write>(trace: &dyn Trace, span: Span, mut writer: TraceWriter<W>) -> Result<W, CopyError> {
     let definitions = trace.definitions();
     define(definitions, |definition| writer.define(definition));
     for event in in_order(trace, definitions.location_ids(), span) {

@@ -9,7 +9,7 @@ use tempfile::NamedTempFile;
 
 use super::*;
 use crate::{
-    Definitions, HandMade, Span, Trace, call, in_order,
+    Definitions, HandMade, PhaseChange, Span, Trace, call, in_order,
     store::{TraceFiles, copy},
 };
 

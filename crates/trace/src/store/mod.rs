@@ -5,22 +5,28 @@ mod columns;
 mod communicators;
 mod copy;
 mod definition;
+mod dump;
 mod error;
 mod flight;
 mod following;
 mod index;
+mod kept;
+mod known;
 mod reader;
 #[cfg(test)]
 mod tests;
+mod window;
 mod wire;
 mod writer;
 
-pub use copy::{CopyError, copy};
+pub use copy::{CopyError, copy, copy_into};
 pub use definition::{Definition, LocalCommunicator};
+pub use dump::Dump;
 pub use error::{FollowError, OpenError, WriteError};
-pub use flight::{Dump, FlightBuffer, FlightSpan};
+pub use flight::{FlightBuffer, FlightSpan};
 pub use following::Following;
 pub use reader::TraceFiles;
+pub use window::{Window, WindowMoment};
 pub use writer::TraceWriter;
 
 /// First bytes of a file.

@@ -1,4 +1,4 @@
-//! Files of a trace, read as one.
+//! Files of a trace, read as one, and what is in memory like that.
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -9,14 +9,17 @@ use std::{
 };
 
 use mpiprobe_functions::{FunctionId, by_name};
+use mpiprobe_model::CallSite;
 
 use super::{
     chunk::HEAD,
     columns::Reading,
     communicators::{Numbers, unite},
     definition::{Definition, LocalCommunicator},
+    dump::Dump,
     error::OpenError,
     index::{Place, check, index},
+    kept::Chunk,
     wire::Malformed,
 };
 use crate::{
@@ -52,11 +55,19 @@ pub struct TraceFiles {
 #[derive(Debug)]
 struct OneFile {
     path: String,
-    file: File,
+    bytes: Bytes,
     /// What numbers of functions mean.
     functions: Vec<FunctionId>,
     /// The number in the trace of each call site of the file.
     sites: Vec<SiteId>,
+}
+
+/// Where chunks are.
+#[derive(Debug)]
+enum Bytes {
+    File(File),
+    /// Their places are numbers in this list.
+    Memory(Vec<Arc<Chunk>>),
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -79,15 +90,7 @@ pub(super) struct Said {
 impl TraceFiles {
     /// Opens files, in whatever order, as one trace.
     pub fn open<P: AsRef<Path>>(paths: &[P]) -> Result<Self, OpenError> {
-        let mut trace = Self {
-            files: Vec::new(),
-            definitions: Definitions::default(),
-            chunks: Vec::new(),
-            numbers: Numbers::new(),
-            windows: HashMap::new(),
-            opened: HashMap::new(),
-            notes: Vec::new(),
-        };
+        let mut trace = Self::empty();
         let mut communicators = BTreeMap::new();
         let mut scopes = Scopes::default();
         let mut sites = HashMap::new();
@@ -100,6 +103,38 @@ impl TraceFiles {
         (trace.definitions.communicators, trace.numbers) = unite(&communicators, &trace.definitions.processes);
         trace.resolve(scopes);
         Ok(trace)
+    }
+
+    /// What was kept of a trace at one moment. Its chunks are shared, and nothing of them is read before somebody asks for events.
+    pub fn of_dump(dump: &Dump, name: &str) -> Self {
+        let mut trace = Self::empty();
+        let (mut communicators, mut scopes, mut sites) = (BTreeMap::new(), Scopes::default(), HashMap::new());
+        let mut said = Said::default();
+        for definition in dump.known.definitions() {
+            said.unread += u64::from(!said.take(definition));
+        }
+        let first_location = trace.take(&mut said, &mut communicators, &mut scopes);
+        let sites = trace.sites(&mut said, &mut sites);
+        let heads = dump.chunks.iter().map(|chunk| chunk.stored.head);
+        let places = (0..).zip(heads).map(|(offset, head)| Place { head, offset });
+        trace.place(first_location, places);
+        let (bytes, functions) = (Bytes::Memory(dump.chunks.clone()), FunctionId::all().collect());
+        trace.files.push(OneFile { path: name.to_owned(), bytes, functions, sites });
+        (trace.definitions.communicators, trace.numbers) = unite(&communicators, &trace.definitions.processes);
+        trace.resolve(scopes);
+        trace
+    }
+
+    fn empty() -> Self {
+        Self {
+            files: Vec::new(),
+            definitions: Definitions::default(),
+            chunks: Vec::new(),
+            numbers: Numbers::new(),
+            windows: HashMap::new(),
+            opened: HashMap::new(),
+            notes: Vec::new(),
+        }
     }
 
     /// What is wrong with the files, in words; empty: nothing.
@@ -135,24 +170,10 @@ impl TraceFiles {
             }
             Err(error) => return Err(error),
         };
-        let number = self.files.len();
         let first_location = self.take(&mut said, communicators, scopes);
-        let of_sites = said.own.call_sites.drain(..).map(|site| {
-            let key = (site.module.clone(), site.offset);
-            *sites.entry(key).or_insert_with(|| {
-                self.definitions.call_sites.push(site);
-                SiteId(u32::try_from(self.definitions.call_sites.len() - 1).unwrap_or(u32::MAX))
-            })
-        });
-        let sites = of_sites.collect();
-        self.files.push(OneFile { path: shown.clone(), file, functions, sites });
-        let mut nobodys = 0;
-        for place in found.events {
-            match self.chunks.get_mut(first_location + place.head.location as usize) {
-                Some(chunks) => chunks.push(ChunkAt { file: number, place }),
-                None => nobodys += u64::from(place.head.count),
-            }
-        }
+        let sites = self.sites(&mut said, sites);
+        let nobodys = self.place(first_location, found.events);
+        self.files.push(OneFile { path: shown.clone(), bytes: Bytes::File(file), functions, sites });
         let mut note = |amount: u64, what: &str| {
             if amount > 0 {
                 self.notes.push(format!("{shown}: {amount} {what}"));
@@ -163,6 +184,30 @@ impl TraceFiles {
         note(said.unread, "parts of its definitions are damaged");
         note(nobodys, "events are of no thread");
         Ok(())
+    }
+
+    /// The numbers in the trace of all call sites of a file.
+    fn sites(&mut self, said: &mut Said, known: &mut HashMap<(String, u64), SiteId>) -> Vec<SiteId> {
+        let number = |site: CallSite| {
+            let key = (site.module.clone(), site.offset);
+            *known.entry(key).or_insert_with(|| {
+                self.definitions.call_sites.push(site);
+                SiteId(u32::try_from(self.definitions.call_sites.len() - 1).unwrap_or(u32::MAX))
+            })
+        };
+        said.own.call_sites.drain(..).map(number).collect()
+    }
+
+    /// Takes in the chunks of the file that comes next; gives how many events are of no thread.
+    fn place(&mut self, first_location: usize, places: impl IntoIterator<Item = Place>) -> u64 {
+        let (file, mut nobodys) = (self.files.len(), 0);
+        for place in places {
+            match self.chunks.get_mut(first_location.saturating_add(place.head.location as usize)) {
+                Some(chunks) => chunks.push(ChunkAt { file, place }),
+                None => nobodys += u64::from(place.head.count),
+            }
+        }
+        nobodys
     }
 
     /// Takes in what a file defines; gives the number of its first location.
@@ -214,11 +259,20 @@ impl TraceFiles {
             return Err(ReadError::Damaged { path: String::new(), reason: "there is no such file".into() });
         };
         let head = at.place.head;
-        let mut stored = vec![0; head.stored as usize];
-        let read = from.file.read_exact_at(&mut stored, at.place.offset);
-        read.map_err(|error| ReadError::Io { path: from.path.clone(), error })?;
         let damaged = |malformed| self.damaged(at, malformed);
-        let payload = head.payload(&stored).map_err(damaged)?;
+        let payload = match &from.bytes {
+            Bytes::File(file) => {
+                let mut stored = vec![0; head.stored as usize];
+                let read = file.read_exact_at(&mut stored, at.place.offset);
+                read.map_err(|error| ReadError::Io { path: from.path.clone(), error })?;
+                head.payload(&stored)
+            }
+            Bytes::Memory(chunks) => {
+                let chunk = usize::try_from(at.place.offset).ok().and_then(|place| chunks.get(place));
+                chunk.map_or(Err(Malformed("it is not there")), |chunk| head.payload(&chunk.stored.payload))
+            }
+        };
+        let payload = payload.map_err(damaged)?;
         let read = Reading::new(payload, head.count, head.first_number, &from.functions);
         let (reading, mut shapes) = read.map_err(damaged)?;
         for shape in &mut shapes {
@@ -229,7 +283,10 @@ impl TraceFiles {
 
     fn damaged(&self, at: &ChunkAt, Malformed(why): Malformed) -> ReadError {
         let path = self.files.get(at.file).map(|file| file.path.clone()).unwrap_or_default();
-        ReadError::Damaged { path, reason: format!("the chunk at byte {}: {why}", at.place.offset - HEAD as u64) }
+        ReadError::Damaged {
+            path,
+            reason: format!("the chunk at byte {}: {why}", at.place.offset.saturating_sub(HEAD as u64)),
+        }
     }
 
     /// What shapes call by numbers of the file, by ids of the trace.

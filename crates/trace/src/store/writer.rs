@@ -1,6 +1,6 @@
 //! Writing a trace: events are kept until they make a chunk.
 
-use std::io::Write;
+use std::{io::Write, sync::Arc};
 
 use mpiprobe_functions::FUNCTIONS;
 
@@ -10,8 +10,12 @@ use super::{
     columns::Columns,
     definition::Definition,
     error::WriteError,
+    window::Window,
 };
-use crate::{definitions::LocationId, event::Event};
+use crate::{
+    definitions::LocationId,
+    event::{Event, PhaseChange},
+};
 
 /// Events of a chunk: more make it no smaller.
 pub(super) const CHUNK: u32 = 8192;
@@ -22,15 +26,41 @@ const LEVEL: i32 = 1;
 pub struct TraceWriter<W: Write> {
     to: W,
     /// By location.
-    open: Vec<Columns>,
+    open: Vec<OpenChunk>,
     definitions: Vec<Definition>,
     sequence: u32,
     written: u64,
     /// Events that could not be written, by location.
     dropped: Vec<u64>,
+    /// Who is given each chunk that was written.
+    window: Option<Arc<Window>>,
+}
+
+/// Events that are becoming a chunk.
+#[derive(Debug, Default)]
+pub(super) struct OpenChunk {
+    pub(super) columns: Columns,
+    pub(super) calls: u64,
+    /// The last change of phase in it.
+    pub(super) phase: Option<PhaseChange>,
+}
+
+impl OpenChunk {
+    pub(super) fn push(&mut self, event: &Event) {
+        self.columns.push(event);
+        match event {
+            Event::Call(_) => self.calls += 1,
+            Event::Phase(change) => self.phase = Some(change.clone()),
+        }
+    }
 }
 
 impl<W: Write> TraceWriter<W> {
+    /// Begins a file, of which the last chunks are in a window, too.
+    pub fn with_window(to: W, window: Arc<Window>) -> Result<Self, WriteError> {
+        Ok(Self { window: Some(window), ..Self::new(to)? })
+    }
+
     /// Begins a file.
     pub fn new(mut to: W) -> Result<Self, WriteError> {
         let mut head = Vec::from(MAGIC);
@@ -39,23 +69,27 @@ impl<W: Write> TraceWriter<W> {
         to.write_all(&head)?;
         let names = FUNCTIONS.iter().map(|function| function.name.to_owned()).collect();
         let definitions = vec![Definition::Functions(names)];
-        Ok(Self { to, open: Vec::new(), definitions, sequence: 0, written: head.len() as u64, dropped: Vec::new() })
+        let (open, dropped, written) = (Vec::new(), Vec::new(), head.len() as u64);
+        Ok(Self { to, open, definitions, sequence: 0, written, dropped, window: None })
     }
 
     /// Something that events refer to from now on, or more of what is known of it. Communicators, windows and files are called in events
     /// by their numbers in their process, in place of their ids.
     pub fn define(&mut self, definition: Definition) {
+        if let Some(window) = &self.window {
+            window.define(definition.clone());
+        }
         self.definitions.push(definition);
     }
 
     /// The next event of a location.
     pub fn push(&mut self, location: LocationId, event: &Event) -> Result<(), WriteError> {
         if self.open.len() <= location.index() {
-            self.open.resize_with(location.index() + 1, Columns::default);
+            self.open.resize_with(location.index() + 1, OpenChunk::default);
         }
-        let Some(columns) = self.open.get_mut(location.index()) else { return Ok(()) };
-        columns.push(event);
-        if columns.count() >= CHUNK { self.close(location) } else { Ok(()) }
+        let Some(open) = self.open.get_mut(location.index()) else { return Ok(()) };
+        open.push(event);
+        if open.columns.count() >= CHUNK { self.close(location) } else { Ok(()) }
     }
 
     /// Writes out everything so far, as far as that is possible.
@@ -94,34 +128,40 @@ impl<W: Write> TraceWriter<W> {
             return Ok(());
         }
         let payload = serde_json::to_vec(&self.definitions)?;
-        self.chunk(Kind::Definitions, &payload, LocationId(0), &Columns::default())?;
+        self.append(&Stored::new(Kind::Definitions, &payload, LocationId(0), &Columns::default())?)?;
         // What could not be written is tried again.
         self.definitions.clear();
         Ok(())
     }
 
     fn close(&mut self, location: LocationId) -> Result<(), WriteError> {
-        let columns = self.open.get_mut(location.index()).map(std::mem::take).unwrap_or_default();
-        if columns.count() == 0 {
+        let open = self.open.get_mut(location.index()).map(std::mem::take).unwrap_or_default();
+        let count = open.columns.count();
+        if count == 0 {
             return Ok(());
         }
-        // Whatever is cut off, what events refer to comes before them.
-        let written =
-            self.write_definitions().and_then(|()| self.chunk(Kind::Events, &columns.bytes(), location, &columns));
+        let written = self.write_chunk(location, open);
         if written.is_err() {
             if self.dropped.len() <= location.index() {
                 self.dropped.resize(location.index() + 1, 0);
             }
             if let Some(dropped) = self.dropped.get_mut(location.index()) {
-                *dropped += u64::from(columns.count());
+                *dropped += u64::from(count);
             }
         }
         written
     }
 
-    fn chunk(&mut self, kind: Kind, payload: &[u8], location: LocationId, columns: &Columns) -> Result<(), WriteError> {
-        let chunk = Stored::new(kind, payload, location, columns)?;
-        self.append(&chunk)
+    fn write_chunk(&mut self, location: LocationId, open: OpenChunk) -> Result<(), WriteError> {
+        // Whatever is cut off, what events refer to comes before them.
+        self.write_definitions()?;
+        let stored = Stored::new(Kind::Events, &open.columns.bytes(), location, &open.columns)?;
+        self.append(&stored)?;
+        if let Some(window) = &self.window {
+            // What was made for the file is kept as it is.
+            window.keep(stored, open.calls, open.phase);
+        }
+        Ok(())
     }
 
     /// A chunk that is ready but for its number.
@@ -143,7 +183,7 @@ impl<W: Write> TraceWriter<W> {
 pub(super) struct Stored {
     pub(super) head: Head,
     /// Compressed.
-    payload: Vec<u8>,
+    pub(super) payload: Vec<u8>,
 }
 
 impl Stored {

@@ -18,10 +18,11 @@ pub enum Screen {
     Recent,
     Waiting,
     Stacks,
+    Timeline,
 }
 
 impl Screen {
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 11] = [
         Self::Overview,
         Self::Ranks,
         Self::Functions,
@@ -32,6 +33,7 @@ impl Screen {
         Self::Recent,
         Self::Waiting,
         Self::Stacks,
+        Self::Timeline,
     ];
 
     pub const fn title(self) -> &'static str {
@@ -46,6 +48,7 @@ impl Screen {
             Self::Recent => "Recent calls",
             Self::Waiting => "Waits",
             Self::Stacks => "Stacks",
+            Self::Timeline => "Timeline",
         }
     }
 
@@ -59,24 +62,21 @@ impl Screen {
     }
 
     /// The key that leads there.
-    pub fn number(self) -> u8 {
+    pub fn key(self) -> char {
         match self {
-            Self::Overview => 1,
-            Self::Ranks => 2,
-            Self::Functions => 3,
-            Self::CallSites => 4,
-            Self::Matrix => 5,
-            Self::Communicators => 6,
-            Self::Requests => 7,
-            Self::Recent => 8,
-            Self::Waiting => 9,
+            Self::Overview => '1',
+            Self::Ranks => '2',
+            Self::Functions => '3',
+            Self::CallSites => '4',
+            Self::Matrix => '5',
+            Self::Communicators => '6',
+            Self::Requests => '7',
+            Self::Recent => '8',
+            Self::Waiting => '9',
             // The tenth.
-            Self::Stacks => 0,
+            Self::Stacks => '0',
+            Self::Timeline => 'T',
         }
-    }
-
-    pub fn of_number(number: u8) -> Option<Self> {
-        Self::ALL.into_iter().find(|screen| screen.number() == number)
     }
 
     /// The one so many places further, round in circles.

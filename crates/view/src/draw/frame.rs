@@ -80,7 +80,11 @@ fn health(profile: &Profile, theme: Theme) -> Line {
 
 /// So that all of them fit into 120 columns.
 fn tab(screen: Screen) -> &'static str {
-    if screen == Screen::Recent { "Recent" } else { screen.title() }
+    match screen {
+        Screen::Recent => "Recent",
+        Screen::Communicators => "Comms",
+        _ => screen.title(),
+    }
 }
 
 /// The screens and the keys that lead to them; where it is narrow, the name of the present one only.
@@ -88,8 +92,8 @@ pub(super) fn tabs(frame: &mut Frame<'_>, area: Rect, state: &State, theme: Them
     let all = |is_short: bool| {
         Screen::ALL.into_iter().fold(Line::new(theme), |line, screen| {
             let is_here = screen == state.screen();
-            let name = format!(" {} {} ", screen.number(), tab(screen));
-            let number = format!(" {} ", screen.number());
+            let name = format!(" {} {} ", screen.key(), tab(screen));
+            let number = format!(" {} ", screen.key());
             match (is_here, is_short) {
                 (true, _) => line.add(Tone::Key, &name),
                 (false, true) => line.add(Tone::Dim, &number),
@@ -138,6 +142,26 @@ pub(super) fn waiting(frame: &mut Frame<'_>, area: Rect, theme: Theme) {
     Line::new(theme)
         .add(Tone::Dim, " Waiting for an MPI process, or for the first look at it …")
         .put(frame.buffer_mut(), line_of(area, 1));
+}
+
+/// Why there is nothing, over as many lines as it takes.
+pub(super) fn sentence(frame: &mut Frame<'_>, area: Rect, why: &str, theme: Theme) {
+    let room = usize::from(area.width.saturating_sub(2)).max(1);
+    let (mut line, mut number) = (String::new(), 1);
+    let mut put = |line: &str, number: u16| {
+        Line::new(theme).add(Tone::Dim, &format!(" {line}")).put(frame.buffer_mut(), line_of(area, number));
+    };
+    for word in why.split(' ') {
+        if !line.is_empty() && line.chars().count() + 1 + word.chars().count() > room {
+            put(&line, number);
+            (line, number) = (String::new(), number + 1);
+        }
+        if !line.is_empty() {
+            line.push(' ');
+        }
+        line += word;
+    }
+    put(&line, number);
 }
 
 pub(super) fn notice(frame: &mut Frame<'_>, area: Rect, state: &State, theme: Theme) {

@@ -16,23 +16,22 @@ use crate::{
 /// Columns of the keys.
 const KEYS: usize = 12;
 
-/// Of a table of keys, from a line on.
-pub(crate) fn draw<A>(
-    frame: &mut Frame<'_>,
-    size: Size,
-    (sections, bindings): (&[Section], &[Binding<A>]),
-    top: usize,
-    theme: Theme,
-) {
+/// Lines of a table of keys, from one of them on.
+pub(crate) fn draw(frame: &mut Frame<'_>, size: Size, lines: &[Line], top: usize, theme: Theme) {
     let area = layout::help(size);
     let inside = popup::draw(frame, area, " Keys — j k move, Esc closes ", theme);
-    let lines = lines(sections, bindings, theme);
     for (number, line) in (0..inside.height).zip(lines.iter().skip(top)) {
         line.put(frame.buffer_mut(), line_of(inside, number));
     }
 }
 
-fn lines<A>(sections: &[Section], bindings: &[Binding<A>], theme: Theme) -> Vec<Line> {
+/// How many lines these are.
+pub(crate) fn lines_of<A>(sections: &[Section], bindings: &[Binding<A>]) -> usize {
+    let keys = bindings.iter().filter(|binding| sections.contains(&binding.section)).count();
+    (keys + sections.len() * 2).saturating_sub(1)
+}
+
+pub(crate) fn lines<A>(sections: &[Section], bindings: &[Binding<A>], theme: Theme) -> Vec<Line> {
     let mut lines = Vec::new();
     for &section in sections {
         if !lines.is_empty() {

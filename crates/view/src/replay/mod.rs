@@ -168,7 +168,7 @@ impl Source for Replay {
                 }
             }
             // There are none in recordings.
-            Wish::RecentCalls(_) | Wish::Stacks(_) => {}
+            Wish::RecentCalls(_) | Wish::Stacks(_) | Wish::Calls => {}
             Wish::Play if self.due.is_some() => self.due = None,
             Wish::Play => {
                 if self.at == self.last() {

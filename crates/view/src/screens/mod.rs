@@ -72,7 +72,7 @@ pub(super) struct ShownStacks<'a> {
 pub(super) fn grid(place: Location, data: &TableData<'_>) -> Grid {
     match place {
         // These are no tables.
-        Location::Screen(Screen::Overview | Screen::Matrix) | Location::Block(_) => Grid::default(),
+        Location::Screen(Screen::Overview | Screen::Matrix | Screen::Timeline) | Location::Block(_) => Grid::default(),
         Location::Screen(Screen::Ranks) => ranks::grid(data),
         Location::Screen(Screen::Functions) => functions::grid(data),
         Location::Screen(Screen::CallSites) => sites::grid(data),

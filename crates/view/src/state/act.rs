@@ -14,8 +14,11 @@ use crate::{
 pub enum Effect {
     Quit,
     Copy,
+    CopyText(String),
     WriteText,
     WriteJson,
+    /// The calls that are kept.
+    WriteTrace,
     Suspend,
     Redraw,
     /// A filter for the history.
@@ -47,13 +50,11 @@ impl State {
             Action::Help => (self.is_help_open, self.help_top) = (true, 0),
             Action::NextScreen => self.show(self.screen().step(1)),
             Action::PreviousScreen => self.show(self.screen().step(Screen::ALL.len() - 1)),
-            Action::Screen(number) => {
-                if let Some(screen) = Screen::of_number(number) {
-                    if screen == Screen::Recent {
-                        self.choose_recent();
-                    }
-                    self.show(screen);
+            Action::Screen(screen) => {
+                if screen == Screen::Recent {
+                    self.choose_recent();
                 }
+                self.show(screen);
             }
             Action::Open | Action::Right if self.is_stacks() => self.fold(),
             Action::Open => self.open(),
@@ -211,7 +212,7 @@ impl State {
         }
     }
 
-    fn freeze(&mut self) {
+    pub(super) fn freeze(&mut self) {
         self.frozen = if self.frozen.is_some() { None } else { Some(self.data.clone()) };
         if self.running == Running::Ended {
             self.frozen = None;

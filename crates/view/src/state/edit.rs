@@ -12,6 +12,9 @@ impl State {
     /// What a key does. As long as something is typed, that is what keys are for.
     pub fn key(&mut self, event: &KeyEvent) -> Option<Effect> {
         if self.editor.is_none() {
+            if self.is_timeline() && self.saved.chosen.is_none() && !self.is_help_open {
+                return self.key_of_timeline(event);
+            }
             return self.act(keys::action(event)?);
         }
         match (keys::editing(event), keys::action(event)) {
@@ -27,6 +30,9 @@ impl State {
 
     /// Text from the clipboard is typed text; where nothing is typed, it is no keys either.
     pub fn paste(&mut self, text: &str) {
+        if self.paste_to_timeline(text) {
+            return;
+        }
         self.notice = None;
         self.try_to(|editor| editor.paste(text), TOO_LONG);
     }

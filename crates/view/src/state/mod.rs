@@ -13,6 +13,7 @@ mod recent;
 mod saved;
 mod series;
 mod stacks;
+mod timeline;
 
 use std::{
     collections::{HashMap, HashSet},
@@ -27,6 +28,7 @@ use figures::Figures;
 pub(super) use glance::Glance;
 pub(super) use saved::Saved;
 pub(super) use series::{MOST as HISTORY, Point};
+use timeline::CallsNow;
 
 use super::{
     content::{Grid, Location, LocationKind, Matrix, Measure, Screen, Span},
@@ -77,6 +79,7 @@ pub struct State {
     stacks: Option<Arc<Stacks>>,
     /// Functions on them of which it is not shown what they have called.
     folded: HashSet<u64>,
+    calls: CallsNow,
     pub is_help_open: bool,
     help_top: usize,
     /// What the last key did, or what has just happened.
@@ -110,6 +113,7 @@ impl State {
             recent_of: None,
             stacks: None,
             folded: HashSet::new(),
+            calls: CallsNow::default(),
             is_help_open: false,
             help_top: 0,
             notice: None,
@@ -149,6 +153,7 @@ impl State {
 
     pub fn resize(&mut self, size: Size) {
         self.size = size;
+        self.calls.resize(size);
         self.scroll();
         self.refresh_matrix();
         self.refresh_glance();

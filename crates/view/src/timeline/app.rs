@@ -78,7 +78,8 @@ fn handle(state: &mut Timeline, event: &Event) -> Option<Effect> {
 
 async fn carry_out(effect: Effect, state: &mut Timeline, screen: &mut Screen) -> std::io::Result<()> {
     match effect {
-        Effect::Quit => {}
+        // The others are of jobs that run.
+        Effect::Quit | Effect::Freeze | Effect::GoOn | Effect::Write => {}
         Effect::Redraw => screen.redraw()?,
         Effect::Copy(text) => {
             screen.copy(&text)?;

@@ -20,6 +20,8 @@ pub(super) struct Around<'a> {
     /// When the trace begins, ns.
     pub(super) begin_ns: u64,
     pub(super) messages: Option<&'a Messages>,
+    /// Of a call without a return: that there is none, in words.
+    pub(super) open: &'static str,
 }
 
 /// A time since the beginning, as exactly as it is needed to tell two of them apart that are so far from each other, ns.
@@ -87,7 +89,7 @@ impl Around<'_> {
                 self.at(call.return_ns)
             )
         } else {
-            format!("entered {before}{}, had not returned when recording ended", self.at(call.entry_ns))
+            format!("entered {before}{}, {}", self.at(call.entry_ns), self.open)
         }
     }
 

@@ -17,7 +17,7 @@ use super::{
     describe::time,
     keys::{TIMELINE_BINDINGS, TIMELINE_SECTIONS},
     messages,
-    state::{Lines, Rooms, Timeline},
+    state::{Lines, Now, Rooms, Timeline},
 };
 use crate::{
     content::Tone,
@@ -26,6 +26,7 @@ use crate::{
         line::{Line, fit, line_of, width},
         popup, too_small,
     },
+    keys::{BINDINGS, Section},
     layout::{self, SMALLEST, Size},
 };
 
@@ -46,13 +47,16 @@ pub fn draw(frame: &mut Terminal<'_>, state: &Timeline, theme: Theme) {
         // The terminal has another size by now, which the next event says.
         return;
     }
-    let (rooms, shown) = (state.rooms(), state.frame());
+    let (rooms, shown) = (state.rooms(), state.shown_frame());
     let buffer = frame.buffer_mut();
-    header(buffer, rooms.header, state, theme);
+    match state.now {
+        Some(now) => header_of_now(buffer, rooms.header, state, now, theme),
+        None => header(buffer, rooms.header, state, theme),
+    }
     axis(buffer, rooms.axis, state, &shown, theme);
     lanes(buffer, &rooms, state, &shown, theme);
     messages::draw(buffer, state, &shown, &rooms, theme);
-    cursor(buffer, &rooms, state, &shown, theme);
+    cursor(buffer, &rooms, state, theme);
     details(buffer, rooms.details, state, theme);
     notice(buffer, rooms.notice, state, theme);
     match &state.typing {
@@ -74,7 +78,12 @@ pub fn draw(frame: &mut Terminal<'_>, state: &Timeline, theme: Theme) {
         }
     }
     if state.is_help_open {
-        help::draw(frame, size, (TIMELINE_SECTIONS, TIMELINE_BINDINGS), state.help_top, theme);
+        let mut lines = help::lines(TIMELINE_SECTIONS, TIMELINE_BINDINGS, theme);
+        if state.now.is_some() {
+            lines.push(Line::new(theme));
+            lines.extend(help::lines(&[Section::Screens], BINDINGS, theme));
+        }
+        help::draw(frame, size, &lines, state.help_top, theme);
     }
 }
 
@@ -117,18 +126,37 @@ fn header(buffer: &mut Buffer, area: Rect, state: &Timeline, theme: Theme) {
     Line::new(theme).add(Tone::Title, "mpiprobe ").add(Tone::Plain, &text).put(buffer, left);
 }
 
+/// How far back what is kept reaches, and whether the display goes on with the job.
+fn header_of_now(buffer: &mut Buffer, area: Rect, state: &Timeline, now: Now, theme: Theme) {
+    let length = |span: Span| ns(span.until_ns.saturating_sub(span.from_ns));
+    let (kept, shown) = (length(state.whole), length(state.span()));
+    let right = Line::new(theme).add(Tone::Plain, &format!("{shown} of {kept} "));
+    let right = if now.follows {
+        right.add(Tone::Good, "FOLLOWING ")
+    } else {
+        right.add(Tone::Warning, "STANDS STILL: End follows ")
+    };
+    right.put_right(buffer, area);
+    let left = Rect { width: area.width.saturating_sub(right.width() + 1), ..area };
+    let lost = state.definitions().missing_calls();
+    let line = Line::new(theme).add(Tone::Title, &format!(" {} calls of the last {kept}", count(state.events())));
+    let line = if lost > 0 { line.add(Tone::Alarm, &format!(", LOST {}", count(lost))) } else { line };
+    let before = if now.is_short { "; what was before is gone" } else { ", all so far" };
+    line.add(Tone::Dim, before).put(buffer, left);
+}
+
 /// Times, and where the cursor is.
 fn axis(buffer: &mut Buffer, area: Rect, state: &Timeline, frame: &Frame, theme: Theme) {
     let apart = (frame.edge(TICK).saturating_sub(frame.edge(0))).max(1);
     for column in (0..frame.columns).step_by(TICK) {
         let x = u16::try_from(column).unwrap_or(u16::MAX).min(area.width);
-        let text = time(frame.edge(column).saturating_sub(state.whole.from_ns), apart / 4);
+        let text = time(frame.edge(column).saturating_sub(state.begin_ns), apart / 4);
         let room = Rect { x: area.x + x, width: (area.width - x).min(19), ..area };
         if room.width >= 19 || frame.columns - column >= width(&text).into() {
             Line::new(theme).add(Tone::Dim, "|").add(Tone::Dim, &text).put(buffer, room);
         }
     }
-    let column = u16::try_from(frame.column(state.at_ns)).unwrap_or(0);
+    let column = u16::try_from(state.at_column()).unwrap_or(0);
     if let Some(cell) = buffer.cell_mut(Position::new(area.x + column, area.y)) {
         cell.set_char(theme.symbols.glyph('▼')).set_style(theme.palette.of(Tone::Alarm));
     }
@@ -177,7 +205,16 @@ fn known(picture: &Picture, place: usize, column: usize, state: &Timeline, theme
         return drawn(cell, cell.total_ns() as f64 / all_ns, theme);
     }
     let span = picture.frame.span_of(column);
-    if is_alive(state, state.top + place, span) { quiet(theme) } else { (' ', Style::new()) }
+    match life(state, state.top + place, span) {
+        Life::Unknown => unknown(theme),
+        Life::Outside => quiet(theme),
+        Life::None => (' ', Style::new()),
+    }
+}
+
+/// What has not been read, or was not recorded.
+fn unknown(theme: Theme) -> (char, Style) {
+    (theme.symbols.glyph('░'), theme.palette.of(Tone::Dim))
 }
 
 fn drawn(cell: &Cell, share: f64, theme: Theme) -> (char, Style) {
@@ -191,13 +228,33 @@ fn quiet(theme: Theme) -> (char, Style) {
     (theme.symbols.glyph('·'), theme.palette.of(Tone::Dim))
 }
 
-fn is_alive(state: &Timeline, lane: usize, span: Span) -> bool {
+/// What threads do in a time without calls.
+enum Life {
+    /// They have not begun, or have ended.
+    None,
+    Outside,
+    /// Of one of them at least nobody has seen what it did.
+    Unknown,
+}
+
+fn life(state: &Timeline, lane: usize, span: Span) -> Life {
     let definitions = state.definitions();
-    state
-        .lane(lane)
-        .iter()
-        .filter_map(|thread| definitions.location(thread.location))
-        .any(|thread| thread.began_ns <= span.until_ns && thread.ended_ns.is_none_or(|ended| ended >= span.from_ns))
+    let threads = state.lane(lane).iter().filter_map(|thread| definitions.location(thread.location));
+    // Of a job that runs, all is known up to then.
+    if state.now.is_some() && span.from_ns > state.whole.until_ns {
+        return Life::Unknown;
+    }
+    let mut life = Life::None;
+    for thread in threads {
+        let process = definitions.process(thread.process);
+        if process.is_some_and(|process| process.began_before && span.from_ns < process.recorded_from_ns) {
+            return Life::Unknown;
+        }
+        if thread.began_ns <= span.until_ns && thread.ended_ns.is_none_or(|ended| ended >= span.from_ns) {
+            life = Life::Outside;
+        }
+    }
+    life
 }
 
 /// What has not been read looks as it did where it was seen before.
@@ -208,7 +265,7 @@ fn before(
     state: &Timeline,
     theme: Theme,
 ) -> (char, Style) {
-    let unknown = (theme.symbols.glyph('░'), theme.palette.of(Tone::Dim));
+    let unknown = unknown(theme);
     let Some(last) = last.filter(|last| last.frame.lanes == frame.lanes) else { return unknown };
     let at_ns = frame.span_of(column).from_ns;
     if at_ns < last.frame.span.from_ns || at_ns > last.frame.span.until_ns {
@@ -239,9 +296,9 @@ fn names(buffer: &mut Buffer, area: Rect, picture: &Picture, place: usize, theme
     }
 }
 
-fn cursor(buffer: &mut Buffer, rooms: &Rooms, state: &Timeline, frame: &Frame, theme: Theme) {
+fn cursor(buffer: &mut Buffer, rooms: &Rooms, state: &Timeline, theme: Theme) {
     let Some(place) = state.at_lane().checked_sub(state.top) else { return };
-    let (Ok(column), Ok(row)) = (u16::try_from(frame.column(state.at_ns)), u16::try_from(place * rooms.pitch)) else {
+    let (Ok(column), Ok(row)) = (u16::try_from(state.at_column()), u16::try_from(place * rooms.pitch)) else {
         return;
     };
     if row >= rooms.lanes.height || column >= rooms.lanes.width {

@@ -12,11 +12,22 @@ use mpiprobe_replay::{
     Clocks,
     timeline::{Direction, Found, Frame, Look, Matching, Messages, Painter, Picture, Search, Seen},
 };
-use mpiprobe_trace::{Call, LocationId, ReadError, SiteId, Span, Trace};
+use mpiprobe_trace::{
+    Call, LocationId, ReadError, SiteId, Span, Trace,
+    store::{Window, WindowMoment},
+};
 use tokio::sync::mpsc;
+
+use super::now::{self, Moment};
 
 /// What has been read is shown so often.
 const PACE: Duration = Duration::from_millis(100);
+/// From one moment of a job that is followed to the next, at least.
+const FOLLOWING: Duration = Duration::from_millis(200);
+/// No more than one part in so many of the time is spent on following.
+const SHARE: u32 = 4;
+/// Events that are gone through for messages while a job is followed: a tenth of a second's work, or two.
+const FEW_EVENTS: u64 = 1 << 20;
 
 /// What is to be read.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -26,6 +37,9 @@ pub struct Wanted {
     /// With the number of the question.
     pub(super) question: Option<(u64, Question)>,
     pub(super) messages: bool,
+    /// Of a job that runs: of which moment; and whether the next one is to come soon.
+    pub(super) moment: u64,
+    pub(super) follows: bool,
 }
 
 impl Wanted {
@@ -74,6 +88,10 @@ pub enum News {
     /// The answer to a question.
     Answer(u64, Option<Box<Found>>),
     Failed(String),
+    /// Of a job that runs: what there is now. All else is of this one from now on.
+    Moment(Moment),
+    /// What has come of writing a file, in words.
+    Written(String),
 }
 
 /// Of which place something was seen.
@@ -90,8 +108,8 @@ pub struct Reader<'a> {
     look: Option<Look<'a>>,
     search: Option<(u64, Search<'a>)>,
     matching: Option<Matching<'a>>,
-    /// Messages are known of it.
-    matched: Option<Span>,
+    /// Messages are known of it, and whether few events were gone through for that.
+    matched: Option<(Span, bool)>,
 }
 
 impl<'a> Reader<'a> {
@@ -114,10 +132,11 @@ impl<'a> Reader<'a> {
             self.search = wanted.question.as_ref().map(|(number, question)| (*number, self.search(question)));
         }
         let span = wanted.frame.span;
-        let is_known = self.matched.is_some_and(|known| known == span);
-        if wanted.messages && !is_known {
-            self.matched = Some(span);
-            self.matching = Matching::new(trace, clocks, span);
+        let which = (span, wanted.follows);
+        if wanted.messages && self.matched != Some(which) {
+            self.matched = Some(which);
+            let most = if wanted.follows { FEW_EVENTS } else { Matching::MOST_EVENTS };
+            self.matching = Matching::within(trace, clocks, span, most);
             if self.matching.is_none() {
                 news.push(News::Messages(span, None));
             }
@@ -226,10 +245,12 @@ impl<'a> Reader<'a> {
 }
 
 /// A reader on a thread of its own.
-pub(super) struct Background {
+pub(crate) struct Background {
     shared: Arc<Shared>,
     news: mpsc::UnboundedReceiver<News>,
     thread: Option<JoinHandle<()>>,
+    /// Of a job that runs.
+    window: Option<Arc<Window>>,
 }
 
 #[derive(Default)]
@@ -241,42 +262,60 @@ struct Shared {
 #[derive(Default)]
 struct Order {
     wanted: Option<Wanted>,
+    /// Another moment is wanted whenever there is one.
+    follows: bool,
+    /// What is kept is to be written to a file whose name begins so.
+    write: Option<String>,
     is_over: bool,
 }
 
 impl Background {
+    /// Of a trace.
     pub(super) fn start(trace: Arc<dyn Trace + Send + Sync>, clocks: Clocks) -> std::io::Result<Self> {
-        let shared = Arc::new(Shared::default());
-        let (tell, news) = mpsc::unbounded_channel();
-        let orders = Arc::clone(&shared);
-        let work = move || {
-            let mut reader = Reader::new(trace.as_ref(), &clocks);
-            loop {
-                let asked = match orders.next(reader.is_busy()) {
-                    Next::Over => return,
-                    Next::Ask(wanted) => reader.ask(*wanted),
-                    Next::GoOn => Vec::new(),
-                };
-                let began = Instant::now();
-                let is_enough = || began.elapsed() > PACE || orders.is_waiting();
-                for one in asked.into_iter().chain(reader.work(&is_enough)) {
-                    if tell.send(one).is_err() {
-                        return;
-                    }
-                }
-            }
-        };
-        let thread = std::thread::Builder::new().name("timeline".into()).spawn(work)?;
-        Ok(Self { shared, news, thread: Some(thread) })
+        Self::spawn(None, move |thread| {
+            thread.read(trace.as_ref(), &clocks, None);
+        })
     }
 
-    pub(super) fn ask(&self, wanted: Wanted) {
+    /// Of a job that runs, as long as it is followed.
+    pub(crate) fn of_window(window: &Arc<Window>) -> std::io::Result<Self> {
+        let own = Arc::clone(window);
+        Self::spawn(Some(Arc::clone(window)), move |thread| thread.follow(&own))
+    }
+
+    fn spawn(window: Option<Arc<Window>>, work: impl FnOnce(&Thread) + Send + 'static) -> std::io::Result<Self> {
+        let shared = Arc::new(Shared::default());
+        let (tell, news) = mpsc::unbounded_channel();
+        let own = Thread { orders: Arc::clone(&shared), tell };
+        let thread = std::thread::Builder::new().name("timeline".into()).spawn(move || work(&own))?;
+        Ok(Self { shared, news, thread: Some(thread), window })
+    }
+
+    pub(crate) fn ask(&self, wanted: Wanted) {
         self.shared.lock().wanted = Some(wanted);
         self.shared.changed.notify_one();
     }
 
+    /// Whether further moments of the job are wanted.
+    pub(crate) fn follow(&self, follows: bool) {
+        let mut order = self.shared.lock();
+        if order.follows != follows {
+            order.follows = follows;
+            if let Some(window) = &self.window {
+                window.watch(follows);
+            }
+            self.shared.changed.notify_one();
+        }
+    }
+
+    /// Writes what is kept to a new file whose name begins so.
+    pub(crate) fn write(&self, name: String) {
+        self.shared.lock().write = Some(name);
+        self.shared.changed.notify_one();
+    }
+
     /// `None`: the reader has failed.
-    pub(super) async fn next(&mut self) -> Option<News> {
+    pub(crate) async fn next(&mut self) -> Option<News> {
         self.news.recv().await
     }
 }
@@ -285,11 +324,108 @@ impl Drop for Background {
     fn drop(&mut self) {
         self.shared.lock().is_over = true;
         self.shared.changed.notify_one();
+        if let Some(window) = &self.window {
+            window.watch(false);
+        }
         if let Some(thread) = self.thread.take() {
             // A panic of it has been told.
             let _ = thread.join();
         }
     }
+}
+
+/// What the thread knows.
+struct Thread {
+    orders: Arc<Shared>,
+    tell: mpsc::UnboundedSender<News>,
+}
+
+impl Thread {
+    /// False: nobody listens.
+    fn tell(&self, news: News) -> bool {
+        self.tell.send(news).is_ok()
+    }
+
+    /// Reads a trace, until something else is to be done. Of a job that runs: a moment of it, until there is a later one.
+    fn read(&self, trace: &dyn Trace, clocks: &Clocks, now: Option<&Held<'_>>) -> Next {
+        let mut reader = Reader::new(trace, clocks);
+        let mut due = None;
+        loop {
+            let asked = match self.orders.next(reader.is_busy(), due) {
+                // Somebody has asked before he knew that there is another moment.
+                Next::Ask(wanted) if now.is_some_and(|now| now.kept.version != wanted.moment) => continue,
+                Next::Ask(wanted) => reader.ask(*wanted),
+                Next::GoOn => Vec::new(),
+                Next::Due if now.is_some_and(|now| now.kept.version == now.window.version()) => {
+                    due = Some(Instant::now() + FOLLOWING);
+                    continue;
+                }
+                next => return next,
+            };
+            let began = Instant::now();
+            let is_enough = || began.elapsed() > PACE || self.orders.is_waiting();
+            for one in asked.into_iter().chain(reader.work(&is_enough)) {
+                if !self.tell(one) {
+                    return Next::Over;
+                }
+            }
+            if let Some(now) = now.filter(|_| !reader.is_busy() && due.is_none()) {
+                due = Some(now.taken + FOLLOWING.max(now.taken.elapsed() * SHARE));
+            }
+        }
+    }
+
+    /// One moment of a job after the other.
+    fn follow(&self, window: &Window) {
+        let clocks = Clocks::same();
+        let mut held: Option<Held<'_>> = None;
+        loop {
+            let next = match &held {
+                Some(held) => self.read(held.shown.trace.as_ref(), &clocks, Some(held)),
+                None => self.orders.next(false, Some(Instant::now())),
+            };
+            match next {
+                Next::Over => return,
+                Next::Due => {
+                    let taken = Instant::now();
+                    match window.moment() {
+                        Ok(kept) => held = Some(Held { window, shown: Moment::of(&kept), kept, taken }),
+                        Err(error) => {
+                            self.tell(News::Failed(error.to_string()));
+                            return;
+                        }
+                    }
+                }
+                Next::Write(name) => {
+                    // Who stands still means what he sees.
+                    let seen = held.as_ref().filter(|_| !self.orders.lock().follows);
+                    let written = match seen {
+                        Some(held) => now::write(&held.kept, &name),
+                        None => {
+                            window.moment().map_err(|error| error.to_string()).and_then(|kept| now::write(&kept, &name))
+                        }
+                    };
+                    self.tell(News::Written(written.unwrap_or_else(|why| format!("not written: {why}"))));
+                }
+                Next::Ask(_) | Next::GoOn => continue,
+            }
+            // Everything is asked for anew.
+            if let Some(held) = &held
+                && !self.tell(News::Moment(held.shown.clone()))
+            {
+                return;
+            }
+        }
+    }
+}
+
+/// The moment that is shown.
+struct Held<'a> {
+    window: &'a Window,
+    kept: WindowMoment,
+    shown: Moment,
+    /// When it was.
+    taken: Instant,
 }
 
 impl Shared {
@@ -299,19 +435,32 @@ impl Shared {
 
     fn is_waiting(&self) -> bool {
         let order = self.lock();
-        order.is_over || order.wanted.is_some()
+        order.is_over || order.wanted.is_some() || order.write.is_some()
     }
 
-    /// Waits for something to do, unless there is.
-    fn next(&self, is_busy: bool) -> Next {
+    /// Waits for something to do, unless there is. `due`: when there is to be another moment, if the job is followed.
+    fn next(&self, is_busy: bool, due: Option<Instant>) -> Next {
         let mut order = self.lock();
-        while !is_busy && !order.is_over && order.wanted.is_none() {
-            order = self.changed.wait(order).unwrap_or_else(PoisonError::into_inner);
-        }
-        match order.wanted.take() {
-            _ if order.is_over => Next::Over,
-            Some(wanted) => Next::Ask(Box::new(wanted)),
-            None => Next::GoOn,
+        loop {
+            if order.is_over {
+                return Next::Over;
+            }
+            if let Some(name) = order.write.take() {
+                return Next::Write(name);
+            }
+            if let Some(wanted) = order.wanted.take() {
+                return Next::Ask(Box::new(wanted));
+            }
+            if is_busy {
+                return Next::GoOn;
+            }
+            let due = due.filter(|_| order.follows);
+            let wait = due.map(|due| due.saturating_duration_since(Instant::now()));
+            order = match wait {
+                Some(wait) if wait.is_zero() => return Next::Due,
+                Some(wait) => self.changed.wait_timeout(order, wait).unwrap_or_else(PoisonError::into_inner).0,
+                None => self.changed.wait(order).unwrap_or_else(PoisonError::into_inner),
+            };
         }
     }
 }
@@ -320,5 +469,8 @@ impl Shared {
 enum Next {
     Ask(Box<Wanted>),
     GoOn,
+    /// Another moment is wanted.
+    Due,
+    Write(String),
     Over,
 }

@@ -16,11 +16,13 @@ use tui_textarea::TextArea;
 use super::{
     describe::{self, Around},
     keys::{TIMELINE_BINDINGS, TIMELINE_SECTIONS, TimelineAction},
+    now::Moment,
     reader::{At, News, Question, Wanted, What},
 };
 use crate::{
     content::Tone,
-    keys::{Edit, editing, find_in},
+    draw::help,
+    keys::{BINDINGS, Edit, Section, editing, find_in},
     layout::{self, Size},
 };
 
@@ -30,6 +32,8 @@ const DETAILS: u16 = 5;
 const MOST_PITCH: usize = 5;
 /// Spans that one can go back to.
 const MOST_BACK: usize = 64;
+/// What is shown of a job that runs at first, ns.
+const FOLLOWED_NS: u64 = 2_000_000_000;
 
 /// What the state cannot do itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -38,6 +42,22 @@ pub enum Effect {
     Copy(String),
     Suspend,
     Redraw,
+    /// Of a job that runs: the display is to stand still, or go on.
+    Freeze,
+    /// The same: it is to go on.
+    GoOn,
+    /// What is kept of it is to be written to a file.
+    Write,
+}
+
+/// Of a job that runs, the moment that is shown.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Now {
+    /// It goes on.
+    pub(super) follows: bool,
+    /// What was before is gone.
+    pub(super) is_short: bool,
+    version: u64,
 }
 
 /// Which messages are drawn.
@@ -54,6 +74,8 @@ pub(super) enum Lines {
 pub struct Timeline {
     trace: Arc<dyn Trace + Send + Sync>,
     pub(super) name: String,
+    /// `None`: it is a trace that does not change.
+    pub(super) now: Option<Now>,
     /// All threads, in their order.
     pub(super) threads: Vec<Lane>,
     /// So many are in a lane; 0: as many as it takes to show all.
@@ -66,6 +88,8 @@ pub struct Timeline {
     /// The call that the cursor was led to.
     call: Option<(LocationId, u64)>,
     pub(super) whole: Span,
+    /// Times are shown since then.
+    pub(super) begin_ns: u64,
     span: Span,
     back: Vec<Span>,
     size: Size,
@@ -128,12 +152,14 @@ impl Timeline {
             threads: lanes(trace.definitions()),
             name: printable(name.as_bytes()),
             trace,
+            now: None,
             fold: 0,
             top: 0,
             at_thread: 0,
             at_ns: whole.from_ns,
             call: None,
             whole,
+            begin_ns: whole.from_ns,
             span: whole,
             back: Vec::new(),
             size: Size::default(),
@@ -157,6 +183,77 @@ impl Timeline {
             details_top: None,
             notice,
         }
+    }
+
+    /// Of a job that runs, which is followed from this moment on.
+    pub fn of_now(moment: &Moment) -> Self {
+        let mut state = Self::new(Arc::clone(&moment.trace), &Clocks::same(), "", &[]);
+        state.now = Some(Now { follows: true, is_short: false, version: 0 });
+        let empty = Span { from_ns: 0, until_ns: FOLLOWED_NS };
+        (state.span, state.at_ns) = (empty, middle(empty));
+        state.renew(moment);
+        state.begin_ns = state.whole.from_ns;
+        state
+    }
+
+    /// There is a later moment.
+    fn renew(&mut self, moment: &Moment) {
+        self.trace = Arc::clone(&moment.trace);
+        // A thread keeps its lane, and the cursor its thread.
+        let at = self.threads.get(self.at_thread).map(|thread| thread.location);
+        self.threads = lanes(self.trace.definitions());
+        self.at_thread = self.threads.iter().position(|thread| Some(thread.location) == at).unwrap_or(0);
+        let Span { from_ns, until_ns } = self.trace.span();
+        // What comes later is not known of all ranks.
+        let known_ns = if moment.known_until_ns == 0 { until_ns } else { moment.known_until_ns };
+        self.whole = Span { from_ns: from_ns.min(known_ns), until_ns: known_ns.max(from_ns.saturating_add(1)) };
+        if let Some(now) = &mut self.now {
+            (now.version, now.is_short) = (moment.version, moment.is_short);
+        }
+        if self.follows() {
+            self.go_to_end();
+        }
+        self.scroll();
+    }
+
+    /// The same length of time, up to the last that is known.
+    fn go_to_end(&mut self) {
+        let (length, behind) = (self.span.until_ns - self.span.from_ns, self.span.until_ns.saturating_sub(self.at_ns));
+        let until_ns = self.whole.until_ns.max(length);
+        self.span = Span { from_ns: until_ns - length, until_ns };
+        self.at_ns = until_ns.saturating_sub(behind).max(self.span.from_ns);
+    }
+
+    /// Whether what is shown goes on with the job.
+    pub fn follows(&self) -> bool {
+        self.now.is_some_and(|now| now.follows)
+    }
+
+    /// Stands still, or goes on with the job.
+    pub fn set_following(&mut self, follows: bool) {
+        let shown = self.shown_frame().span;
+        let Some(now) = self.now.as_mut().filter(|now| now.follows != follows) else { return };
+        now.follows = follows;
+        if follows {
+            (self.is_searching, self.question) = (false, None);
+            self.call = None;
+            self.details_top = None;
+            self.go_to_end();
+        } else {
+            // What is seen stays.
+            let behind = self.span.until_ns.saturating_sub(self.at_ns);
+            (self.span, self.at_ns) = (shown, shown.until_ns.saturating_sub(behind).max(shown.from_ns));
+        }
+    }
+
+    /// Whether a text is being typed.
+    pub fn is_typing(&self) -> bool {
+        self.typing.is_some()
+    }
+
+    /// Lines above, which are others'.
+    fn above(&self) -> u16 {
+        if self.now.is_some() { 2 } else { 0 }
     }
 
     /// Lines of a screen that has room for so many lanes.
@@ -190,7 +287,7 @@ impl Timeline {
         if self.fold > 0 {
             return self.fold;
         }
-        let room = usize::from(lane_lines(self.size)).max(1);
+        let room = usize::from(self.lane_lines());
         self.threads.len().div_ceil(room).max(1).next_power_of_two()
     }
 
@@ -228,18 +325,23 @@ impl Timeline {
         let names =
             (0..self.lane_count().min(4096)).map(|lane| self.lane_name(lane).chars().count()).max().unwrap_or(0);
         let labels = u16::try_from(names).unwrap_or(u16::MAX).saturating_add(2).clamp(5, 16).min(width);
-        let lines = lane_lines(self.size);
+        let (lines, above) = (self.lane_lines(), self.above());
         let pitch = (usize::from(lines) / self.lane_count().max(1)).clamp(1, MOST_PITCH);
         Rooms {
-            header: line(0),
-            axis: Rect { x: labels, width: width.saturating_sub(labels), ..line(1) },
-            lanes: Rect::new(labels, 2, width.saturating_sub(labels), lines),
-            details: Rect::new(0, 2 + lines, width, DETAILS),
+            header: line(above),
+            axis: Rect { x: labels, width: width.saturating_sub(labels), ..line(above + 1) },
+            lanes: Rect::new(labels, above + 2, width.saturating_sub(labels), lines),
+            details: Rect::new(0, above + 2 + lines, width, DETAILS),
             notice: line(height.saturating_sub(2)),
             footer: line(height.saturating_sub(1)),
             labels,
             pitch,
         }
+    }
+
+    /// Lines for lanes.
+    fn lane_lines(&self) -> u16 {
+        self.size.height.saturating_sub(4 + DETAILS + self.above()).max(1)
     }
 
     /// Lanes that there is room for.
@@ -262,11 +364,26 @@ impl Timeline {
     pub fn wanted(&self) -> Wanted {
         let frame = self.frame();
         let at = self.at(&frame);
-        Wanted { at, question: self.question.clone(), messages: self.lines != Lines::None, frame }
+        let (moment, follows) = self.now.map_or((0, false), |now| (now.version, now.follows));
+        Wanted { at, question: self.question.clone(), messages: self.lines != Lines::None, frame, moment, follows }
     }
 
     fn at(&self, frame: &Frame) -> At {
         At { lane: self.locations(self.at_lane()), span: frame.span_of(frame.column(self.at_ns)), call: self.call }
+    }
+
+    /// What is seen: of a job that is followed, the last that has been read, until the next moment has been.
+    pub(super) fn shown_frame(&self) -> Frame {
+        let frame = self.frame();
+        match self.last_picture() {
+            Some(last) if self.follows() && last.is_whole() && is_alike(&last.frame, &frame) => last.frame.clone(),
+            _ => frame,
+        }
+    }
+
+    /// The column of the cursor.
+    pub(super) fn at_column(&self) -> usize {
+        self.frame().column(self.at_ns)
     }
 
     /// What has been read of it; `None`: it is of something else.
@@ -282,7 +399,13 @@ impl Timeline {
     /// What is at the cursor, once it has been read.
     pub(super) fn seen(&self) -> Option<&Seen> {
         let seen = self.seen.as_ref()?;
-        (seen.0.0 == self.at(&self.frame())).then_some(&seen.1)
+        // Of a job that is followed, the last moment's, until the next one's is there.
+        let is_it = if self.follows() {
+            seen.0.0.lane == self.locations(self.at_lane())
+        } else {
+            seen.0.0 == self.at(&self.frame())
+        };
+        is_it.then_some(&seen.1)
     }
 
     /// The call under the cursor.
@@ -293,7 +416,7 @@ impl Timeline {
     /// Messages of what is shown.
     pub(super) fn messages(&self) -> Option<&Messages> {
         self.messages.as_deref().filter(|messages| {
-            messages.span.from_ns <= self.span.from_ns && messages.span.until_ns >= self.span.until_ns
+            self.follows() || messages.span.from_ns <= self.span.from_ns && messages.span.until_ns >= self.span.until_ns
         })
     }
 
@@ -307,7 +430,8 @@ impl Timeline {
     }
 
     pub(super) fn around(&self) -> Around<'_> {
-        Around { definitions: self.definitions(), begin_ns: self.whole.from_ns, messages: self.messages() }
+        let open = if self.now.is_some() { "has not returned yet" } else { "had not returned when recording ended" };
+        Around { definitions: self.definitions(), begin_ns: self.begin_ns, messages: self.messages(), open }
     }
 
     /// What is known of the call under the cursor, line by line.
@@ -318,13 +442,18 @@ impl Timeline {
     /// Takes in what has been read.
     pub fn take(&mut self, news: News) {
         match news {
+            News::Moment(moment) => self.renew(&moment),
+            News::Written(text) => self.notice = Some(text),
+            // Half of one would be seen for a moment only.
+            News::Picture(picture, done)
+                if self.follows() && done < 1.0 && is_alike(&self.shown_frame(), &picture.frame) => {}
             News::Picture(picture, done) => (self.picture, self.done) = (Some(picture), done),
             News::Seen(seen) => self.seen = Some(seen),
             News::Messages(span, None) => (self.too_many, self.matching) = (Some(span), None),
             News::Messages(_, Some(messages)) => (self.messages, self.matching) = (Some(messages), None),
             News::Matching(done) => self.matching = Some(done),
             News::Answer(number, answer) if number == self.asked => {
-                self.is_searching = false;
+                (self.is_searching, self.question) = (false, None);
                 match answer {
                     Some(found) => {
                         let call = &found.call;
@@ -431,6 +560,9 @@ impl Timeline {
                 | TimelineAction::NextFound
                 | TimelineAction::PreviousFound
         );
+        if stands_still(action) {
+            self.set_following(false);
+        }
         if needs_call && self.seen().is_none() && !self.threads.is_empty() {
             self.pending = Some(action);
             return None;
@@ -447,6 +579,13 @@ impl Timeline {
                 }
                 self.notice = Some("there is no call under the cursor".into());
             }
+            TimelineAction::Write if self.now.is_some() => return Some(Effect::Write),
+            TimelineAction::Write => self.notice = Some("it is in a file already".into()),
+            TimelineAction::Freeze if self.now.is_some() => return Some(Effect::Freeze),
+            TimelineAction::Freeze => self.notice = Some("it is a file: nothing goes on".into()),
+            TimelineAction::End if self.now.is_some() => return Some(Effect::GoOn),
+            TimelineAction::End => self.to_edge(true),
+            TimelineAction::Beginning => self.to_edge(false),
             TimelineAction::Help => (self.is_help_open, self.help_top) = (true, 0),
             TimelineAction::Left => self.step(-1),
             TimelineAction::Right => self.step(1),
@@ -458,6 +597,12 @@ impl Timeline {
             TimelineAction::PageUp => self.move_by(-page),
             TimelineAction::First => self.move_by(isize::MIN),
             TimelineAction::Last => self.move_by(isize::MAX),
+            TimelineAction::ZoomIn if self.follows() => {
+                let least = u64::from(self.rooms().lanes.width.max(1));
+                let length = ((self.span.until_ns - self.span.from_ns) / 2).max(least);
+                let from_ns = self.span.until_ns.saturating_sub(length);
+                self.set_span(Span { from_ns, ..self.span });
+            }
             TimelineAction::ZoomIn => self.zoom(true),
             TimelineAction::ZoomOut => self.zoom(false),
             TimelineAction::ZoomOnCall => self.zoom_on_call(),
@@ -499,6 +644,15 @@ impl Timeline {
         None
     }
 
+    /// The time at the beginning or the end, as much of it as is shown.
+    fn to_edge(&mut self, end: bool) {
+        let length = self.span.until_ns - self.span.from_ns;
+        let from_ns = if end { self.whole.until_ns.saturating_sub(length) } else { self.whole.from_ns };
+        self.show(self.within(from_ns, length));
+        self.call = None;
+        self.at_ns = if end { self.span.until_ns } else { self.span.from_ns };
+    }
+
     fn open_search(&mut self) {
         let mut area = TextArea::new(vec![self.last_text.clone()]);
         area.set_cursor_line_style(Style::new());
@@ -508,7 +662,8 @@ impl Timeline {
 
     /// The help takes the keys that move and close it; whether it has taken this one.
     fn act_on_help(&mut self, action: TimelineAction) -> bool {
-        let lines = TIMELINE_BINDINGS.len() + TIMELINE_SECTIONS.len() * 2 - 1;
+        let others = if self.now.is_some() { help::lines_of(&[Section::Screens], BINDINGS) + 1 } else { 0 };
+        let lines = help::lines_of(TIMELINE_SECTIONS, TIMELINE_BINDINGS) + others;
         match moved(action, self.help_top, layout::help_rows(self.size), lines) {
             Moved::To(top) => self.help_top = top,
             Moved::Closed(is_all) => {
@@ -535,6 +690,11 @@ impl Timeline {
 
     /// So many columns later.
     fn step(&mut self, columns: isize) {
+        let is_inside =
+            self.at_column().checked_add_signed(columns).is_some_and(|column| column < self.frame().columns);
+        if !is_inside {
+            self.set_following(false);
+        }
         let frame = self.frame();
         let column = frame.column(self.at_ns);
         let Some(wanted) = column.checked_add_signed(columns).filter(|wanted| *wanted < frame.columns) else {
@@ -562,7 +722,13 @@ impl Timeline {
             half.min(from_ns.saturating_sub(self.whole.from_ns))
         };
         if by == 0 {
-            self.notice = Some(if later { "this is the end of the trace" } else { "this is its beginning" }.into());
+            let what = match (later, self.now.is_some()) {
+                (true, false) => "this is the end of the trace",
+                (false, false) => "this is its beginning",
+                (true, true) => "later is not known at this moment: End follows the job",
+                (false, true) => "before this nothing is kept",
+            };
+            self.notice = Some(what.into());
             return;
         }
         self.call = None;
@@ -736,7 +902,7 @@ impl Timeline {
     /// The time under the cursor, since the beginning.
     pub(super) fn at_text(&self) -> String {
         let apart = (self.span.until_ns - self.span.from_ns) / u64::from(self.rooms().lanes.width.max(1));
-        describe::time(self.at_ns.saturating_sub(self.whole.from_ns), apart)
+        describe::time(self.at_ns.saturating_sub(self.begin_ns), apart)
     }
 }
 
@@ -755,8 +921,8 @@ fn moved(action: TimelineAction, top: usize, rows: usize, lines: usize) -> Moved
         TimelineAction::Up => top.saturating_sub(1),
         TimelineAction::PageDown => top + rows,
         TimelineAction::PageUp => top.saturating_sub(rows),
-        TimelineAction::First => 0,
-        TimelineAction::Last => last,
+        TimelineAction::First | TimelineAction::Beginning => 0,
+        TimelineAction::Last | TimelineAction::End => last,
         TimelineAction::Help | TimelineAction::Back | TimelineAction::ZoomOnCall => return Moved::Closed(true),
         TimelineAction::Quit | TimelineAction::Suspend | TimelineAction::Redraw | TimelineAction::Copy => {
             return Moved::NotMine;
@@ -770,7 +936,30 @@ fn middle(span: Span) -> u64 {
     span.from_ns.midpoint(span.until_ns)
 }
 
-/// Lines for lanes.
-fn lane_lines(size: Size) -> u16 {
-    size.height.saturating_sub(4 + DETAILS).max(1)
+/// Whether they are of the same lanes at different times.
+fn is_alike(one: &Frame, other: &Frame) -> bool {
+    let length = |frame: &Frame| frame.span.until_ns.saturating_sub(frame.span.from_ns);
+    one.lanes == other.lanes && one.columns == other.columns && length(one) == length(other)
+}
+
+/// What leads to a time or a call, which would be gone soon if the display went on.
+fn stands_still(action: TimelineAction) -> bool {
+    matches!(
+        action,
+        TimelineAction::PanLeft
+            | TimelineAction::PanRight
+            | TimelineAction::ZoomOut
+            | TimelineAction::ZoomOnCall
+            | TimelineAction::Whole
+            | TimelineAction::Back
+            | TimelineAction::Beginning
+            | TimelineAction::NextCall
+            | TimelineAction::PreviousCall
+            | TimelineAction::LongestCall
+            | TimelineAction::LongestWait
+            | TimelineAction::Search
+            | TimelineAction::NextFound
+            | TimelineAction::PreviousFound
+            | TimelineAction::Details
+    )
 }

@@ -4,6 +4,7 @@ mod editing;
 mod filtering;
 mod hostile;
 mod keys;
+mod now;
 mod recent;
 mod replay;
 mod replayed;

@@ -77,8 +77,8 @@ fn a_moment_looks_as_it_did_when_it_was_live() {
         let mut replayed = Replayed::new(record(seconds(Synthetic::SMALL)), from, (120, 40));
         replayed.press(keys);
         assert_eq!(replayed.at(), 17);
-        // Recent calls and stacks are not recorded.
-        let is_recorded = |screen: &Screen| !matches!(screen, Screen::Recent | Screen::Stacks);
+        // Recent calls, stacks and what is on the timeline are not recorded.
+        let is_recorded = |screen: &Screen| !matches!(screen, Screen::Recent | Screen::Stacks | Screen::Timeline);
         for screen in Screen::ALL.into_iter().filter(is_recorded) {
             live.show(screen);
             replayed.state.show(screen);

@@ -98,7 +98,7 @@ fn tell(state: &mut State, update: Update) {
         Update::Message(message) => state.notice = Some(message),
         Update::Profile(profile) => state.add(profile),
         Update::Stacks(stacks) => state.add_stacks(stacks),
-        Update::Close => unreachable!("nobody has asked for that"),
+        Update::Calls(_) | Update::Close => unreachable!("nobody has asked for that"),
     }
 }
 

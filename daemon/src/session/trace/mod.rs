@@ -26,7 +26,7 @@ use mpiprobe_observe::{Referred, monotonic_ns};
 use mpiprobe_report::present::say;
 use mpiprobe_trace::{
     Node, NodeId, Process,
-    store::{FlightBuffer, TraceWriter},
+    store::{FlightBuffer, TraceWriter, Window},
 };
 use mpiprobe_tracer::{NewSite, Recorder};
 pub use options::{FlightOptions, Ranks, TraceOptions, When, flight_span};
@@ -38,6 +38,9 @@ pub(in crate::session) use worker::{Finished, Kept};
 use worker::{Message, Shared, Store, Worker, failed};
 
 use super::host;
+
+/// How much memory the latest calls may take that are kept for whoever looks at them, bytes: some 15 million calls.
+const WINDOW: u64 = 64 << 20;
 
 /// Why nothing is recorded.
 #[derive(Debug, Error)]
@@ -91,6 +94,8 @@ pub(in crate::session) struct Tracing {
     sites: Vec<Site>,
     /// Who waits for whom, as far as it is known by now.
     waits: Option<Latest>,
+    /// The latest calls, where waits are looked for.
+    window: Option<Arc<Window>>,
 }
 
 impl fmt::Debug for Tracing {
@@ -104,6 +109,7 @@ impl Tracing {
     pub(in crate::session) fn begin(options: &TraceOptions) -> Result<Self, TraceError> {
         let waits = options.waits.then(Waits::begin).transpose().map_err(TraceError::Thread)?;
         let latest = waits.as_ref().map(Waits::latest);
+        let window = waits.as_ref().map(|_| Arc::new(Window::new(WINDOW)));
         let (store, flight) = match (options.when, &options.path) {
             (When::Flight(kept), Some(path)) => {
                 let finalize = by_name("MPI_Finalize");
@@ -114,7 +120,11 @@ impl Tracing {
             (_, path) => {
                 let file = path.as_deref().map(|path| file_of(path, options.mode)).transpose()?;
                 let feed = waits.as_ref().map(|waits| waits.feed.clone());
-                let writer = TraceWriter::new(file::Chunks { file, feed });
+                let chunks = file::Chunks { file, feed };
+                let writer = match &window {
+                    Some(window) => TraceWriter::with_window(chunks, Arc::clone(window)),
+                    None => TraceWriter::new(chunks),
+                };
                 // Only a file can fail.
                 let path = path.as_deref().unwrap_or(Path::new(""));
                 let writer = writer.map_err(|error| TraceError::file(path, io::Error::other(error)))?;
@@ -128,15 +138,21 @@ impl Tracing {
             say(format_args!("keeping the calls of {} in memory: {}", flight::shown(kept.span), how_to_dump(kept)));
         }
         let flight = flight.map(|(flight, _)| flight);
-        let worker = Worker::new(recorder, from, Arc::clone(&shared), options.when, flight, waits);
+        let live = waits.zip(window.clone());
+        let worker = Worker::new(recorder, from, Arc::clone(&shared), options.when, flight, live);
         let thread = Builder::new().name("trace".into()).spawn(move || worker.run()).map_err(TraceError::Thread)?;
         let (path, ranks) = (options.path.clone(), options.ranks.clone());
-        Ok(Self { path, ranks, to, shared, thread, sites: Vec::new(), waits: latest })
+        Ok(Self { path, ranks, to, shared, thread, sites: Vec::new(), waits: latest, window })
     }
 
     /// Who waits for whom, as far as it is known by now, if that was asked for.
     pub(in crate::session) fn wait_states(&self) -> Option<WaitStates> {
         self.waits.as_ref()?.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// The latest calls, if they are kept.
+    pub(in crate::session) fn window(&self) -> Option<Arc<Window>> {
+        self.window.clone()
     }
 
     /// Whether somebody waits for call sites to be named.

@@ -17,7 +17,7 @@ use mpiprobe_replay::Inside;
 use mpiprobe_report::present::say;
 use mpiprobe_trace::{
     Event, LocationId, Process, SiteId,
-    store::{Definition, FlightBuffer, TraceWriter, WriteError},
+    store::{Definition, FlightBuffer, TraceWriter, Window, WriteError},
 };
 use mpiprobe_tracer::{Done, NewSite, Output, Recorder, clock_pair};
 
@@ -166,6 +166,8 @@ pub(super) struct Worker {
 /// Who finds out who waits for whom, and how far it can be known what has happened.
 struct LiveWaits {
     waits: Waits,
+    /// For whoever looks at the calls themselves.
+    window: Arc<Window>,
     /// When it was looked at who was in a call, in which pass, and who was.
     looked: Option<(u64, u64, Vec<Inside>)>,
     passes: u64,
@@ -195,7 +197,7 @@ impl Worker {
         shared: Arc<Mutex<Shared>>,
         when: When,
         flight: Option<Flight>,
-        waits: Option<Waits>,
+        waits: Option<(Waits, Arc<Window>)>,
     ) -> Self {
         let now = Instant::now();
         let windows = match when {
@@ -222,7 +224,7 @@ impl Worker {
             missing_lines: 0,
             trouble: None,
             pressure: Pressure::default(),
-            waits: waits.map(|waits| LiveWaits { waits, looked: None, passes: 0 }),
+            waits: waits.map(|(waits, window)| LiveWaits { waits, window, looked: None, passes: 0 }),
         }
     }
 
@@ -347,12 +349,16 @@ impl Worker {
         self.give_sites();
     }
 
-    /// Tells whoever looks for waits until when all is known: by who was in a call when that was looked at the last time. What had returned
+    /// Tells whoever looks for waits, or at calls, until when all is known: by who was in a call when that was looked at the last time. What had returned
     /// by then was read since, and what has come out of order was waited for.
     fn tell_how_far(&mut self) {
         let Some(live) = &mut self.waits else { return };
         if let Some((at_ns, _, inside)) = live.looked.take_if(|(_, pass, _)| live.passes >= *pass + 2) {
             live.waits.feed.complete(at_ns, inside);
+            // Which calls are open takes a look at all threads.
+            let is_watched = live.window.is_watched();
+            let open = if is_watched { self.recorder.open_calls(monotonic_ns()) } else { Vec::new() };
+            live.window.note(at_ns, open);
         }
         if live.looked.is_none() {
             let now_ns = monotonic_ns();
@@ -544,6 +550,9 @@ impl Worker {
             }
         };
         let trouble = trouble.or_else(|| error.or(last).map(|error| error.to_string()));
+        if let Some(live) = &waits {
+            live.window.note(at_ns, Vec::new());
+        }
         let waits = waits.and_then(|live| live.waits.finish());
         Finished { events, kept, unwritten, trouble, waits }
     }

@@ -1,0 +1,108 @@
+//! The last part of a trace that is written, or would be: its chunks by reference, for whoever looks at what happens now.
+
+use std::sync::{
+    Mutex, MutexGuard, PoisonError,
+    atomic::{AtomicBool, Ordering},
+};
+
+use super::{definition::Definition, dump::Dump, error::WriteError, kept::Kept, writer::Stored};
+use crate::{
+    definitions::LocationId,
+    event::{Event, PhaseChange},
+};
+
+/// The latest chunks of a trace, within so much memory: the oldest are dropped whole. Whoever writes is held up for no longer than it takes
+/// to copy references.
+#[derive(Debug)]
+pub struct Window {
+    limit: u64,
+    now: Mutex<Now>,
+    /// Somebody looks.
+    is_watched: AtomicBool,
+}
+
+#[derive(Clone, Debug, Default)]
+struct Now {
+    kept: Kept,
+    open_calls: Vec<(LocationId, Event)>,
+    /// Calls that had returned by then are there, ns.
+    known_until_ns: u64,
+    /// Something was dropped.
+    is_short: bool,
+    /// Raised with whatever is new.
+    version: u64,
+}
+
+/// What was in a window at one moment.
+#[derive(Debug)]
+pub struct WindowMoment {
+    pub dump: Dump,
+    /// Calls that had returned by then are in it, ns. Of what came later there may be some.
+    pub known_until_ns: u64,
+    /// What was before it is gone.
+    pub is_short: bool,
+    /// Another one is later.
+    pub version: u64,
+}
+
+impl Window {
+    /// `limit`: how much memory chunks may take, bytes. It is more only by what somebody still looks at that has been dropped.
+    pub fn new(limit: u64) -> Self {
+        Self { limit, now: Mutex::default(), is_watched: AtomicBool::new(false) }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Now> {
+        self.now.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn define(&self, definition: Definition) {
+        self.lock().kept.define(definition);
+    }
+
+    pub(super) fn keep(&self, stored: Stored, calls: u64, phase: Option<PhaseChange>) {
+        let mut now = self.lock();
+        now.kept.keep(stored, calls, phase);
+        now.is_short |= now.kept.make_room(self.limit, 0);
+        now.version += 1;
+    }
+
+    /// Calls that had returned by then have been given, and those are open.
+    pub fn note(&self, known_until_ns: u64, open_calls: Vec<(LocationId, Event)>) {
+        let mut now = self.lock();
+        let from_ns = now.kept.from_ns().unwrap_or(known_until_ns);
+        now.kept.known.forget_pairs(from_ns);
+        now.known_until_ns = now.known_until_ns.max(known_until_ns);
+        now.open_calls = open_calls;
+        now.version += 1;
+    }
+
+    /// Whether somebody looks, for whom it is worth while to find out which calls are open.
+    pub fn is_watched(&self) -> bool {
+        self.is_watched.load(Ordering::Relaxed)
+    }
+
+    /// Somebody looks from now on, or does not any more.
+    pub fn watch(&self, is_watched: bool) {
+        self.is_watched.store(is_watched, Ordering::Relaxed);
+    }
+
+    /// See [`WindowMoment::version`].
+    pub fn version(&self) -> u64 {
+        self.lock().version
+    }
+
+    /// How much memory chunks take, bytes.
+    pub fn bytes(&self) -> u64 {
+        self.lock().kept.bytes()
+    }
+
+    /// All that is in it now. What is written meanwhile is not held up by what is made of it.
+    pub fn moment(&self) -> Result<WindowMoment, WriteError> {
+        let Now { kept, open_calls, known_until_ns, is_short, version } = self.lock().clone();
+        Ok(WindowMoment { dump: kept.dump(&open_calls)?, known_until_ns, is_short, version })
+    }
+}
+
+#[cfg(test)]
+#[path = "window_tests.rs"]
+mod tests;

@@ -33,7 +33,7 @@ pub(crate) struct Given {
     /// The window or file that it frees.
     freed: u64,
     /// What the request meant that it gives up; without a state: nothing.
-    given_up: Request,
+    released: Request,
     words: [u64; HANDLES],
 }
 
@@ -62,7 +62,7 @@ pub(super) unsafe fn take_given_up(local: *mut Local, library: &Library) {
     // SAFETY: by contract.
     let given = unsafe { &mut (*local).given };
     let handle = given.words.first().filter(|&&handle| given.handles == 1 && is_followed(&library.layout, handle));
-    given.given_up = handle.and_then(|&handle| store::release(key_kind::REQUEST, handle)).unwrap_or_default();
+    given.released = handle.and_then(|&handle| store::release(key_kind::REQUEST, handle)).unwrap_or_default();
 }
 
 /// Remembers the handles that a call is given: of requests, or of a message.
@@ -206,12 +206,12 @@ pub(super) fn settle(call: &Call<'_>, own_flow: u32) {
 /// A request was not given up after all.
 fn put_back(call: &Call<'_>) {
     // SAFETY: the thread's own.
-    let given_up = unsafe { (*call.local).given.given_up };
+    let released = unsafe { (*call.local).given.released };
     if call.descriptor.completion == completion::FREES
-        && given_up.state != 0
+        && released.state != 0
         && let Some(handle) = given(call, 0)
     {
-        store::keep(RequestKey { process: number_of(call.local), kind: key_kind::REQUEST, handle }, &given_up);
+        store::keep(RequestKey { process: number_of(call.local), kind: key_kind::REQUEST, handle }, &released);
     }
 }
 
@@ -229,8 +229,8 @@ fn one(call: &Call<'_>, index: u32, position: u32, share_ns: u64, own_flow: u32)
         }
         completion::FREES => {
             // SAFETY: the thread's own.
-            let given_up = unsafe { (*call.local).given.given_up };
-            operation::give_up(&mut call.tables().giving_up(given_up), &key, call.started_ns);
+            let released = unsafe { (*call.local).given.released };
+            operation::give_up(&mut call.tables().giving_up(released), &key, call.started_ns);
         }
         _ => {
             let asked = call.given();
@@ -265,8 +265,8 @@ pub(super) unsafe fn give_up(local: *mut Local, library: &Library, address: u64)
         let key = RequestKey { process: number_of(local), kind: key_kind::REQUEST, handle };
         // SAFETY: by contract.
         let tables = unsafe { OfThread::new(local, library, u64::MAX, false) };
-        let given_up = store::release(key.kind, handle).unwrap_or_default();
-        operation::give_up(&mut tables.giving_up(given_up), &key, u64::MAX);
+        let released = store::release(key.kind, handle).unwrap_or_default();
+        operation::give_up(&mut tables.giving_up(released), &key, u64::MAX);
     }
 }
 

@@ -114,7 +114,7 @@ impl FlightBuffer {
     /// Where the oldest event that is kept begins, ns; `None`: there is none.
     pub fn from_ns(&self) -> Option<u64> {
         let open = self.open.iter().filter(|open| open.columns.count() > 0).map(|open| open.columns.from_ns);
-        self.kept.from_ns().into_iter().chain(open).min()
+        self.kept.oldest_ns().into_iter().chain(open).min()
     }
 
     /// How much memory events take, bytes.

@@ -100,7 +100,7 @@ impl Kept {
     }
 
     /// Where the oldest event begins, ns; `None`: there is none.
-    pub(super) fn from_ns(&self) -> Option<u64> {
+    pub(super) fn oldest_ns(&self) -> Option<u64> {
         self.chunks.values().filter_map(|kept| kept.chunks.front()).map(|chunk| chunk.stored.head.from_ns).min()
     }
 

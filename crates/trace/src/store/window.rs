@@ -69,7 +69,7 @@ impl Window {
     /// Calls that had returned by then have been given, and those are open.
     pub fn note(&self, known_until_ns: u64, open_calls: Vec<(LocationId, Event)>) {
         let mut now = self.lock();
-        let from_ns = now.kept.from_ns().unwrap_or(known_until_ns);
+        let from_ns = now.kept.oldest_ns().unwrap_or(known_until_ns);
         now.kept.known.forget_pairs(from_ns);
         now.known_until_ns = now.known_until_ns.max(known_until_ns);
         now.open_calls = open_calls;

@@ -584,8 +584,8 @@ impl Timeline {
             TimelineAction::Freeze if self.now.is_some() => return Some(Effect::Freeze),
             TimelineAction::Freeze => self.notice = Some("it is a file: nothing goes on".into()),
             TimelineAction::End if self.now.is_some() => return Some(Effect::GoOn),
-            TimelineAction::End => self.to_edge(true),
-            TimelineAction::Beginning => self.to_edge(false),
+            TimelineAction::End => self.move_to_edge(true),
+            TimelineAction::Beginning => self.move_to_edge(false),
             TimelineAction::Help => (self.is_help_open, self.help_top) = (true, 0),
             TimelineAction::Left => self.step(-1),
             TimelineAction::Right => self.step(1),
@@ -645,7 +645,7 @@ impl Timeline {
     }
 
     /// The time at the beginning or the end, as much of it as is shown.
-    fn to_edge(&mut self, end: bool) {
+    fn move_to_edge(&mut self, end: bool) {
         let length = self.span.until_ns - self.span.from_ns;
         let from_ns = if end { self.whole.until_ns.saturating_sub(length) } else { self.whole.from_ns };
         self.show(self.within(from_ns, length));

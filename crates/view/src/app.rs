@@ -7,11 +7,12 @@ use mpiprobe_trace::store::Window;
 
 use super::{
     ViewError,
-    draw::{Theme, draw},
+    draw::draw,
     export::{self, Form},
     keep::Keeper,
     keys::Action,
     options::ViewOptions,
+    paint::Theme,
     source::{Calls, Source, Update, Wish},
     start::ViewStart,
     state::{Effect, State},

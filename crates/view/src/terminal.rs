@@ -26,7 +26,7 @@ use futures_core::Stream as _;
 use mpiprobe_report::present::say;
 use mpiprobe_stacks::callsites::is_caught;
 use ratatui::{Frame, Terminal, backend::CrosstermBackend};
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use super::layout::Size;
 
@@ -207,6 +207,26 @@ fn give_back_on_panic() {
             }
         }));
     });
+}
+
+/// Requests to end: the terminal is given back first.
+#[derive(Debug)]
+pub(crate) struct Stop([Signal; 3]);
+
+impl Stop {
+    pub(crate) fn new() -> io::Result<Self> {
+        Ok(Self([signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?, signal(SignalKind::hangup())?]))
+    }
+
+    /// Waits for one; for ever without any.
+    pub(crate) async fn next(stop: &mut Option<Self>) {
+        let Some(Self([interrupt, terminate, hang_up])) = stop else { return std::future::pending().await };
+        tokio::select! {
+            _ = interrupt.recv() => {}
+            _ = terminate.recv() => {}
+            _ = hang_up.recv() => {}
+        }
+    }
 }
 
 #[cfg(test)]

@@ -5,9 +5,9 @@ use std::{collections::BTreeMap, io::Write, sync::Arc};
 use super::{
     chunk::Kind,
     error::WriteError,
-    kept::Chunk,
     known::Known,
-    writer::{OpenChunk, Stored, TraceWriter},
+    stored::{Chunk, OpenChunk, Stored},
+    writer::TraceWriter,
 };
 use crate::{definitions::LocationId, event::Event};
 

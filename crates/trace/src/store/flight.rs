@@ -9,7 +9,8 @@ use super::{
     dump::Dump,
     error::WriteError,
     kept::Kept,
-    writer::{CHUNK, OpenChunk, Stored},
+    stored::{OpenChunk, Stored},
+    writer::CHUNK,
 };
 use crate::{definitions::LocationId, event::Event};
 

@@ -5,7 +5,13 @@ use std::{
     sync::Arc,
 };
 
-use super::{definition::Definition, dump::Dump, error::WriteError, known::Known, writer::Stored};
+use super::{
+    definition::Definition,
+    dump::Dump,
+    error::WriteError,
+    known::Known,
+    stored::{Chunk, Stored},
+};
 use crate::{
     definitions::{LocationId, Losses, ProcessId},
     event::{Event, PhaseChange},
@@ -26,17 +32,6 @@ pub(super) struct Kept {
 struct OfProcess {
     chunks: VecDeque<Arc<Chunk>>,
     calls: u64,
-}
-
-/// A chunk, and what is to be known when it is gone.
-#[derive(Debug)]
-pub(super) struct Chunk {
-    pub(super) stored: Stored,
-    pub(super) calls: u64,
-    /// The last change of phase in it.
-    pub(super) phase: Option<PhaseChange>,
-    /// What was known to be missing of its location when it was closed.
-    losses: Losses,
 }
 
 /// What came before the chunks of a location.
@@ -138,17 +133,6 @@ impl Kept {
             phases.extend(phase.map(|phase| (location, Event::Phase(PhaseChange { at_ns, ..phase }))));
         }
         Dump::new(known, &phases, chunks, open_calls)
-    }
-}
-
-impl Chunk {
-    /// Of events that nobody keeps.
-    pub(super) fn passing(stored: Stored, calls: u64) -> Self {
-        Self { stored, calls, phase: None, losses: Losses::default() }
-    }
-
-    fn size(&self) -> u64 {
-        self.stored.size() + (size_of::<Self>() - size_of::<Stored>()) as u64
     }
 }
 

@@ -13,6 +13,7 @@ mod index;
 mod kept;
 mod known;
 mod reader;
+mod stored;
 #[cfg(test)]
 mod tests;
 mod window;

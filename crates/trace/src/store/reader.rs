@@ -19,7 +19,7 @@ use super::{
     dump::Dump,
     error::OpenError,
     index::{Place, check, index},
-    kept::Chunk,
+    stored::Chunk,
     wire::Malformed,
 };
 use crate::{

@@ -1,11 +1,21 @@
 //! The last part of a trace that is written, or would be: its chunks by reference, for whoever looks at what happens now.
 
-use std::sync::{
-    Mutex, MutexGuard, PoisonError,
-    atomic::{AtomicBool, Ordering},
+use std::{
+    io::Write,
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
 };
 
-use super::{definition::Definition, dump::Dump, error::WriteError, kept::Kept, writer::Stored};
+use super::{
+    definition::Definition,
+    dump::Dump,
+    error::WriteError,
+    kept::Kept,
+    stored::{Keeper, Stored},
+    writer::TraceWriter,
+};
 use crate::{
     definitions::LocationId,
     event::{Event, PhaseChange},
@@ -55,17 +65,6 @@ impl Window {
         self.now.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(super) fn define(&self, definition: Definition) {
-        self.lock().kept.define(definition);
-    }
-
-    pub(super) fn keep(&self, stored: Stored, calls: u64, phase: Option<PhaseChange>) {
-        let mut now = self.lock();
-        now.kept.keep(stored, calls, phase);
-        now.is_short |= now.kept.make_room(self.limit, 0);
-        now.version += 1;
-    }
-
     /// Calls that had returned by then have been given, and those are open.
     pub fn note(&self, known_until_ns: u64, open_calls: Vec<(LocationId, Event)>) {
         let mut now = self.lock();
@@ -100,6 +99,26 @@ impl Window {
     pub fn moment(&self) -> Result<WindowMoment, WriteError> {
         let Now { kept, open_calls, known_until_ns, is_short, version } = self.lock().clone();
         Ok(WindowMoment { dump: kept.dump(&open_calls)?, known_until_ns, is_short, version })
+    }
+}
+
+impl Keeper for Window {
+    fn define(&self, definition: Definition) {
+        self.lock().kept.define(definition);
+    }
+
+    fn keep(&self, stored: Stored, calls: u64, phase: Option<PhaseChange>) {
+        let mut now = self.lock();
+        now.kept.keep(stored, calls, phase);
+        now.is_short |= now.kept.make_room(self.limit, 0);
+        now.version += 1;
+    }
+}
+
+impl<W: Write> TraceWriter<W> {
+    /// Begins a file, of which the last chunks are in a window, too.
+    pub fn with_window(to: W, window: Arc<Window>) -> Result<Self, WriteError> {
+        Self::with_keeper(to, window)
     }
 }
 

@@ -10,16 +10,12 @@ use super::{
     columns::Columns,
     definition::Definition,
     error::WriteError,
-    window::Window,
+    stored::{Keeper, OpenChunk, Stored},
 };
-use crate::{
-    definitions::LocationId,
-    event::{Event, PhaseChange},
-};
+use crate::{definitions::LocationId, event::Event};
 
 /// Events of a chunk: more make it no smaller.
 pub(super) const CHUNK: u32 = 8192;
-const LEVEL: i32 = 1;
 
 /// Writes a file of a trace, chunk by chunk. What was written is readable whatever happens then.
 #[derive(Debug)]
@@ -33,32 +29,13 @@ pub struct TraceWriter<W: Write> {
     /// Events that could not be written, by location.
     dropped: Vec<u64>,
     /// Who is given each chunk that was written.
-    window: Option<Arc<Window>>,
-}
-
-/// Events that are becoming a chunk.
-#[derive(Debug, Default)]
-pub(super) struct OpenChunk {
-    pub(super) columns: Columns,
-    pub(super) calls: u64,
-    /// The last change of phase in it.
-    pub(super) phase: Option<PhaseChange>,
-}
-
-impl OpenChunk {
-    pub(super) fn push(&mut self, event: &Event) {
-        self.columns.push(event);
-        match event {
-            Event::Call(_) => self.calls += 1,
-            Event::Phase(change) => self.phase = Some(change.clone()),
-        }
-    }
+    keeper: Option<Arc<dyn Keeper>>,
 }
 
 impl<W: Write> TraceWriter<W> {
-    /// Begins a file, of which the last chunks are in a window, too.
-    pub fn with_window(to: W, window: Arc<Window>) -> Result<Self, WriteError> {
-        Ok(Self { window: Some(window), ..Self::new(to)? })
+    /// Begins a file, of which somebody else is given each chunk and definition, too.
+    pub(super) fn with_keeper(to: W, keeper: Arc<dyn Keeper>) -> Result<Self, WriteError> {
+        Ok(Self { keeper: Some(keeper), ..Self::new(to)? })
     }
 
     /// Begins a file.
@@ -70,14 +47,14 @@ impl<W: Write> TraceWriter<W> {
         let names = FUNCTIONS.iter().map(|function| function.name.to_owned()).collect();
         let definitions = vec![Definition::Functions(names)];
         let (open, dropped, written) = (Vec::new(), Vec::new(), head.len() as u64);
-        Ok(Self { to, open, definitions, sequence: 0, written, dropped, window: None })
+        Ok(Self { to, open, definitions, sequence: 0, written, dropped, keeper: None })
     }
 
     /// Something that events refer to from now on, or more of what is known of it. Communicators, windows and files are called in events
     /// by their numbers in their process, in place of their ids.
     pub fn define(&mut self, definition: Definition) {
-        if let Some(window) = &self.window {
-            window.define(definition.clone());
+        if let Some(keeper) = &self.keeper {
+            keeper.define(definition.clone());
         }
         self.definitions.push(definition);
     }
@@ -157,9 +134,9 @@ impl<W: Write> TraceWriter<W> {
         self.write_definitions()?;
         let stored = Stored::new(Kind::Events, &open.columns.bytes(), location, &open.columns)?;
         self.append(&stored)?;
-        if let Some(window) = &self.window {
+        if let Some(keeper) = &self.keeper {
             // What was made for the file is kept as it is.
-            window.keep(stored, open.calls, open.phase);
+            keeper.keep(stored, open.calls, open.phase);
         }
         Ok(())
     }
@@ -175,38 +152,5 @@ impl<W: Write> TraceWriter<W> {
         self.to.write_all(&bytes)?;
         self.written += bytes.len() as u64;
         Ok(())
-    }
-}
-
-/// A chunk before it is known which number in which file it gets.
-#[derive(Debug)]
-pub(super) struct Stored {
-    pub(super) head: Head,
-    /// Compressed.
-    pub(super) payload: Vec<u8>,
-}
-
-impl Stored {
-    pub(super) fn new(kind: Kind, payload: &[u8], location: LocationId, columns: &Columns) -> Result<Self, WriteError> {
-        let stored = zstd::bulk::compress(payload, LEVEL)?;
-        let length = |bytes: &[u8]| u32::try_from(bytes.len()).unwrap_or(u32::MAX);
-        let head = Head {
-            kind,
-            stored: length(&stored),
-            raw: length(payload),
-            checksum: crc32fast::hash(&stored),
-            location: location.0,
-            count: columns.count(),
-            sequence: 0,
-            from_ns: columns.from_ns,
-            until_ns: columns.until_ns,
-            first_number: columns.first_number,
-        };
-        Ok(Self { head, payload: stored })
-    }
-
-    /// How much memory it takes, bytes.
-    pub(super) fn size(&self) -> u64 {
-        (self.payload.len() + size_of::<Self>()) as u64
     }
 }

@@ -2,10 +2,11 @@
 
 use ratatui::{Frame, buffer::Buffer, layout::Rect, style::Modifier, widgets::Widget as _};
 
-use super::{
+use super::list;
+use crate::paint::{
     Theme,
     line::{Line, width},
-    list, popup,
+    popup,
 };
 use crate::{
     content::Tone,

@@ -4,13 +4,12 @@ use mpiprobe_model::{Profile, RankState, SaturatingSum as _};
 use mpiprobe_report::present::units::{count, ns, percent};
 use ratatui::{Frame, layout::Rect};
 
-use super::{
+use crate::paint::{
     Theme,
     line::{Line, fit, line_of, width},
 };
 use crate::{
     content::{Location, Screen, Tone},
-    keys::Binding,
     source::{Position, Running},
     state::State,
 };
@@ -176,21 +175,6 @@ pub(super) fn notice(frame: &mut Frame<'_>, area: Rect, state: &State, theme: Th
     } else if state.running() == Running::Ended {
         Line::new(theme).add(Tone::Warning, " The job has ended. q: print the profile").put(buffer, area);
     }
-}
-
-/// The keys that fit, most wanted first.
-pub(crate) fn footer<A>(frame: &mut Frame<'_>, area: Rect, bindings: &[Binding<A>], is_typing: bool, theme: Theme) {
-    let mut line = Line::new(theme);
-    for binding in bindings.iter().filter(|binding| binding.is_typing() == is_typing) {
-        let Some(short) = binding.short else { continue };
-        let key = binding.shown.split(' ').next().unwrap_or_default();
-        let longer = Line::new(theme).add(Tone::Key, &format!(" {key} ")).add(Tone::Plain, &format!(" {short} "));
-        if line.width() + longer.width() > area.width {
-            break;
-        }
-        line = line.add(Tone::Key, &format!(" {key} ")).add(Tone::Plain, &format!(" {short} "));
-    }
-    line.put(frame.buffer_mut(), area);
 }
 
 fn base_name(path: &str) -> &str {

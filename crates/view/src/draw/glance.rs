@@ -2,7 +2,7 @@
 
 use mpiprobe_report::present::units::percent;
 
-use super::{
+use crate::paint::{
     Theme,
     line::{Line, Section, fit, title, width},
 };

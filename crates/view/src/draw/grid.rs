@@ -2,12 +2,12 @@
 
 use ratatui::{Frame, buffer::Buffer, layout::Rect, style::Style};
 
-use super::{
-    Theme,
-    line::{Line, fit, line_of, width},
-    style::Palette,
-};
 use crate::content::{Align, Cell, Column, Content, Grid, Tone};
+use crate::paint::{
+    Palette, Theme,
+    line::{Line, fit, line_of, width},
+    part_letter,
+};
 use crate::state::State;
 
 /// Between columns.
@@ -144,19 +144,6 @@ fn parts(buffer: &mut Buffer, area: Rect, parts: &[(Tone, f64)], theme: Theme) {
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "between 0 and the width")]
 fn end(share: f64, width: u16) -> u16 {
     (share.clamp(0.0, 1.0) * f64::from(width)).round() as u16
-}
-
-/// The first letter of a group of functions.
-pub(crate) fn part_letter(tone: Tone) -> char {
-    match tone {
-        Tone::Group(0) => 'p',
-        Tone::Group(1) => 'c',
-        Tone::Group(2) => 'w',
-        Tone::Group(3) => 's',
-        Tone::Group(4) => 'r',
-        Tone::Group(5) => 'f',
-        _ => 'o',
-    }
 }
 
 fn aligned(buffer: &mut Buffer, area: Rect, text: &str, align: Align, style: Style, theme: Theme) {

@@ -2,11 +2,10 @@
 
 use ratatui::{Frame, layout::Rect};
 
-use super::{
-    Theme,
+use crate::paint::{
+    Palette, Theme,
     line::{Line, line_of, width},
     popup,
-    style::Palette,
 };
 use crate::{
     content::Tone,

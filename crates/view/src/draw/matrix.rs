@@ -5,10 +5,9 @@ use std::fmt::Write as _;
 use mpiprobe_report::present::units::{bytes, count, ns};
 use ratatui::{Frame, layout::Rect};
 
-use super::{
-    Theme,
+use crate::paint::{
+    Palette, Theme,
     line::{Line, line_of},
-    style::Palette,
 };
 use crate::{
     content::{Matrix, Measure, Tone},

@@ -1,42 +1,22 @@
 //! Draws the state. Nothing here changes it or waits for anything.
 
 mod editor;
-pub(crate) mod frame;
+mod frame;
 mod glance;
-pub(crate) mod grid;
-pub(crate) mod help;
-pub(crate) mod line;
+mod grid;
 mod list;
 mod matrix;
 mod overview;
-pub(crate) mod popup;
-pub(crate) mod style;
-pub(crate) mod symbols;
 
-use ratatui::{Frame, layout::Rect};
+use ratatui::Frame;
 
-use self::{style::Palette, symbols::Symbols};
 use super::{
     content::{Location, Screen},
     keys::{BINDINGS, Section},
     layout::{Areas, SMALLEST, Size},
-    options::ViewOptions,
+    paint::{Theme, footer, help, popup, too_small},
     state::State,
 };
-
-/// How things look on this terminal.
-#[derive(Clone, Copy, Debug)]
-pub struct Theme {
-    pub(crate) palette: Palette,
-    pub(crate) symbols: Symbols,
-}
-
-impl Theme {
-    /// `options` must have been resolved.
-    pub fn new(options: ViewOptions) -> Self {
-        Self { palette: Palette::new(options.scheme), symbols: Symbols::new(options.ascii) }
-    }
-}
 
 /// Draws everything.
 pub fn draw(frame: &mut Frame<'_>, state: &State, theme: Theme) {
@@ -69,7 +49,7 @@ pub fn draw(frame: &mut Frame<'_>, state: &State, theme: Theme) {
         }
         _ => {
             frame::notice(frame, areas.notice, state, theme);
-            frame::footer(frame, areas.footer, BINDINGS, state.editor().is_some(), theme);
+            footer(frame, areas.footer, BINDINGS, state.editor().is_some(), theme);
         }
     }
     list::saved(frame, size, state, theme);
@@ -77,12 +57,4 @@ pub fn draw(frame: &mut Frame<'_>, state: &State, theme: Theme) {
     if state.is_help_open {
         help::draw(frame, size, &help::lines(&Section::ALL, BINDINGS, theme), state.help_top(), theme);
     }
-}
-
-pub(crate) fn too_small(frame: &mut Frame<'_>, area: Rect) {
-    if area.is_empty() {
-        return;
-    }
-    let text = format!("{}x{} or larger, please", SMALLEST.width, SMALLEST.height);
-    frame.buffer_mut().set_stringn(area.x, area.y, text, area.width.into(), ratatui::style::Style::new());
 }

@@ -7,8 +7,9 @@ use mpiprobe_report::present::{
 };
 use ratatui::{Frame, layout::Rect};
 
-use super::{
-    Theme, glance,
+use super::glance;
+use crate::paint::{
+    Theme,
     line::{Line, Section, line_of, title},
 };
 use crate::{

@@ -5,16 +5,14 @@ mod kept;
 use std::{ops::Range, sync::Arc};
 
 use mpiprobe_report::Moments;
-use tokio::{
-    signal::unix::{Signal, SignalKind, signal},
-    time::{Duration, Instant, sleep_until},
-};
+use tokio::time::{Duration, Instant, sleep_until};
 
 use self::kept::Kept;
 use super::{
     ViewError, ViewOptions, ViewStart, app,
     source::{Moment, Position, Running, Source, Update, Wish},
     state::{HISTORY, MOST_LOOKS, RECENT_NS},
+    terminal::Stop,
 };
 
 /// As much is read for the history before a moment, bytes of JSON; the recent past is read however large it is.
@@ -178,25 +176,5 @@ impl Source for Replay {
             }
         }
         self.pending.position = true;
-    }
-}
-
-/// Requests to end: the terminal is given back first.
-#[derive(Debug)]
-pub(crate) struct Stop([Signal; 3]);
-
-impl Stop {
-    pub(crate) fn new() -> std::io::Result<Self> {
-        Ok(Self([signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?, signal(SignalKind::hangup())?]))
-    }
-
-    /// Waits for one; for ever without any.
-    pub(crate) async fn next(stop: &mut Option<Self>) {
-        let Some(Self([interrupt, terminate, hang_up])) = stop else { return std::future::pending().await };
-        tokio::select! {
-            _ = interrupt.recv() => {}
-            _ = terminate.recv() => {}
-            _ = hang_up.recv() => {}
-        }
     }
 }

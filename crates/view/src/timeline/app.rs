@@ -14,10 +14,9 @@ use super::{
 };
 use crate::{
     ViewError,
-    draw::Theme,
     options::ViewOptions,
-    replay::Stop,
-    terminal::{Input, Screen, next_event},
+    paint::Theme,
+    terminal::{Input, Screen, Stop, next_event},
 };
 
 /// Shows a trace until the user has seen enough. `notes` say what is wrong with it.

@@ -21,13 +21,13 @@ use super::{
 };
 use crate::{
     content::Tone,
-    draw::{
-        Theme, frame as frames, grid, help,
-        line::{Line, fit, line_of, width},
-        popup, too_small,
-    },
     keys::{BINDINGS, Section},
     layout::{self, SMALLEST, Size},
+    paint::{
+        Theme, footer, help,
+        line::{Line, fit, line_of, width},
+        part_letter, popup, too_small,
+    },
 };
 
 /// Columns between two times of the axis.
@@ -68,7 +68,7 @@ pub fn draw(frame: &mut Terminal<'_>, state: &Timeline, theme: Theme) {
             let rest = Rect { x: taken, width: rooms.footer.width - taken, ..rooms.footer };
             typed.render(rest, frame.buffer_mut());
         }
-        None => frames::footer(frame, rooms.footer, TIMELINE_BINDINGS, false, theme),
+        None => footer(frame, rooms.footer, TIMELINE_BINDINGS, false, theme),
     }
     if let Some(top) = state.details_top {
         let inside = popup::draw(frame, layout::help(size), " The call — j k move, Esc closes ", theme);
@@ -219,7 +219,7 @@ fn unknown(theme: Theme) -> (char, Style) {
 
 fn drawn(cell: &Cell, share: f64, theme: Theme) -> (char, Style) {
     let tone = Tone::Group(cell.most().map_or(u8::MAX, Group::index));
-    let (letter, style) = (grid::part_letter(tone), theme.palette.of(tone));
+    let (letter, style) = (part_letter(tone), theme.palette.of(tone));
     if share >= FULL { (letter.to_ascii_uppercase(), style.add_modifier(Modifier::REVERSED)) } else { (letter, style) }
 }
 
@@ -378,7 +378,7 @@ fn notice(buffer: &mut Buffer, area: Rect, state: &Timeline, theme: Theme) {
     let mut line = Line::new(theme);
     for group in Group::ALL.iter().take(6) {
         let tone = Tone::Group(group.index());
-        line = line.add(tone, &format!(" {}", grid::part_letter(tone))).add(Tone::Dim, &format!(" {}", group.title()));
+        line = line.add(tone, &format!(" {}", part_letter(tone))).add(Tone::Dim, &format!(" {}", group.title()));
     }
     let tone = Tone::Group(6);
     line.add(tone, " o").add(Tone::Dim, " other").put(buffer, left);

@@ -10,7 +10,7 @@ use super::{
     describe::is_of,
     state::{Lines, Rooms, Timeline},
 };
-use crate::{content::Tone, draw::Theme};
+use crate::{content::Tone, paint::Theme};
 
 /// More lines than that make nothing clearer.
 const MOST_LINES: usize = 400;

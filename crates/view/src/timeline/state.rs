@@ -21,9 +21,9 @@ use super::{
 };
 use crate::{
     content::Tone,
-    draw::help,
     keys::{BINDINGS, Edit, Section, editing, find_in},
     layout::{self, Size},
+    paint::help,
 };
 
 /// Lines for what is known of the call under the cursor.

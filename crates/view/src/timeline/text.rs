@@ -9,9 +9,9 @@ use ratatui::{Terminal, backend::TestBackend};
 use super::{draw::lanes_only, reader::Reader, state::Timeline};
 use crate::{
     ViewError,
-    draw::Theme,
     layout::Size,
     options::{Scheme, ViewOptions},
+    paint::Theme,
 };
 
 /// Columns where the terminal does not say how many it has.

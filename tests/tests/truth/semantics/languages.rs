@@ -103,6 +103,10 @@ pub(super) fn threads(mpi: Mpi) -> Result<(), Failed> {
             add("MPI_Sendrecv", right, [ROUNDS, bytes, 0, 0]);
             add("MPI_Sendrecv", left, [ROUNDS, 0, bytes, ROUNDS * 128]);
             add("MPI_Allreduce", Peer::None, [ROUNDS, ROUNDS * 8, ROUNDS * 8, 0]);
+            // Started in every other round.
+            let (started, bytes) = (ROUNDS / 2, ROUNDS / 2 * 4 * (thread + 3));
+            add("MPI_Send_init", right, [started, bytes, 0, 0]);
+            add("MPI_Recv_init", left, [started, 0, bytes, started * 128]);
         }
         // Of two to five ints, by thread; of one to five ints, by round.
         let (by_thread, by_round) = (ROUNDS * 4 * (2 + 3 + 4 + 5), THREADS * ROUNDS / 5 * 4 * (1 + 2 + 3 + 4 + 5));

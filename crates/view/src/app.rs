@@ -142,25 +142,24 @@ fn handle(state: &mut State, event: &Event) -> Option<Effect> {
     None
 }
 
+fn copy(text: &str, state: &mut State, screen: &mut Screen) -> io::Result<()> {
+    screen.copy(text)?;
+    state.notice = Some("copied, if the terminal allows it".into());
+    Ok(())
+}
+
 async fn carry_out(effect: Effect, state: &mut State, screen: &mut Screen) -> io::Result<()> {
     match effect {
         // These are for others.
         Effect::Quit | Effect::Wish(_) | Effect::Remember(_) | Effect::SaveView(_) | Effect::WriteTrace => {}
         Effect::Redraw => screen.redraw()?,
-        Effect::CopyText(text) => {
-            screen.copy(&text)?;
-            state.notice = Some("copied, if the terminal allows it".into());
-        }
+        Effect::CopyText(text) => copy(&text, state, screen)?,
         Effect::Copy => {
             let (grid, cursor) = (state.grid(), state.cursor());
-            let text = grid.rows.get(cursor.index).map(|row| export::row(grid, row));
-            state.notice = Some(match text {
-                Some(text) => {
-                    screen.copy(&text)?;
-                    "copied, if the terminal allows it".into()
-                }
-                None => "no row to copy".into(),
-            });
+            match grid.rows.get(cursor.index).map(|row| export::row(grid, row)) {
+                Some(text) => copy(&text, state, screen)?,
+                None => state.notice = Some("no row to copy".into()),
+            }
         }
         Effect::WriteText => write(state, Form::Text),
         Effect::WriteJson => write(state, Form::Json),

@@ -106,12 +106,13 @@ pub fn at_entry(thread: &mut ThreadState, function: u32) {
 #[inline(never)]
 extern "C" fn note_handles(thread: *mut ThreadState, descriptor: *const Descriptor) -> u32 {
     given!(thread, descriptor);
-    forget_freed(thread.process, rules::handles::release(descriptor), thread.arguments[0]);
+    let release = rules::handles::release(descriptor);
+    forget_freed(thread.process, release, thread.arguments[0]);
     let position = rules::handles::looked_at(descriptor);
     if position != NONE {
         handles::remember(thread, descriptor, position);
     }
-    if descriptor.completion == completion::FREES && thread.following.handles != 0 {
+    if release == Release::Request && thread.following.handles != 0 {
         store::give_up(thread, thread.following.handle);
     }
     0

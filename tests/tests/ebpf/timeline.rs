@@ -7,13 +7,13 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use libtest_mimic::{Failed, Trial};
-use mpiprobe_tests::terminal::{FAST, STARTER, Terminal};
+use mpiprobe_tests::terminal::{FAST, Terminal};
 use mpiprobe_tests::traced::{Extent, Order, agreement_of};
-use mpiprobe_tests::{Job, Language, Mpi, Requirement, program, requirement};
+use mpiprobe_tests::{Job, Mpi, program};
 use mpiprobe_trace::store::TraceFiles;
 use mpiprobe_trace::{Event, Span, Trace};
 
-use crate::Test;
+use crate::view::trial;
 
 const END: &str = "\u{1b}[F";
 /// What was called so shortly before a file's last calls, ns, is not expected in it of all ranks: their rings are read one after the other.
@@ -24,16 +24,6 @@ pub(crate) fn tests(mpi: Mpi) -> Vec<Trial> {
         trial(mpi, "the_view_follows_calls_and_writes_them_by_a_key", follows_and_writes),
         trial(mpi, "the_view_says_what_calls_on_the_timeline_need", says_what_it_needs),
     ]
-}
-
-fn trial(mpi: Mpi, name: &str, test: Test) -> Trial {
-    let needs = [
-        Requirement::Bpf,
-        Requirement::Mpi(mpi),
-        Requirement::Language(mpi, Language::C),
-        Requirement::Command(STARTER),
-    ];
-    requirement::trial(format!("{}::{name}", mpi.id()), &needs, move || test(mpi))
 }
 
 /// Traces in a directory, in the order of their names.

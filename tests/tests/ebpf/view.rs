@@ -23,7 +23,8 @@ pub(crate) fn tests(mpi: Mpi) -> Vec<Trial> {
     ]
 }
 
-fn trial(mpi: Mpi, name: &str, test: Test) -> Trial {
+/// Of a view on a terminal.
+pub(crate) fn trial(mpi: Mpi, name: &str, test: Test) -> Trial {
     let needs = [
         Requirement::Bpf,
         Requirement::Mpi(mpi),

@@ -53,8 +53,8 @@ pub(super) unsafe fn remember_freed(local: *mut Local, handle: u64) {
     unsafe { (*local).given.freed = handle };
 }
 
-/// Takes out what the request that was [remembered](remember) means, which the open call gives up: as soon as the library has done so, it may be
-/// another thread's.
+/// Takes out what the request that was [remembered](remember) means, which the open call gives up: as soon as the library has done
+/// so, its handle may be another thread's.
 ///
 /// # Safety
 /// `local` must be the thread's own.
@@ -203,15 +203,17 @@ pub(super) fn settle(call: &Call<'_>, own_flow: u32) {
     }
 }
 
-/// A request was not given up after all.
+/// A request was not given up after all, if the call was to.
 fn put_back(call: &Call<'_>) {
+    if call.descriptor.completion != completion::FREES {
+        return;
+    }
     // SAFETY: the thread's own.
-    let released = unsafe { (*call.local).given.released };
-    if call.descriptor.completion == completion::FREES
-        && released.state != 0
+    let released = unsafe { &(*call.local).given.released };
+    if released.state != 0
         && let Some(handle) = given(call, 0)
     {
-        store::keep(RequestKey { process: number_of(call.local), kind: key_kind::REQUEST, handle }, &released);
+        store::keep(RequestKey { process: number_of(call.local), kind: key_kind::REQUEST, handle }, released);
     }
 }
 
@@ -229,7 +231,7 @@ fn one(call: &Call<'_>, index: u32, position: u32, share_ns: u64, own_flow: u32)
         }
         completion::FREES => {
             // SAFETY: the thread's own.
-            let released = unsafe { (*call.local).given.released };
+            let released = unsafe { &(*call.local).given.released };
             operation::give_up(&mut call.tables().giving_up(released), &key, call.started_ns);
         }
         _ => {
@@ -266,7 +268,7 @@ pub(super) unsafe fn give_up(local: *mut Local, library: &Library, address: u64)
         // SAFETY: by contract.
         let tables = unsafe { OfThread::new(local, library, u64::MAX, false) };
         let released = store::release(key.kind, handle).unwrap_or_default();
-        operation::give_up(&mut tables.giving_up(released), &key, u64::MAX);
+        operation::give_up(&mut tables.giving_up(&released), &key, u64::MAX);
     }
 }
 

@@ -21,20 +21,20 @@ pub(super) struct OfThread<'a> {
     returned_ns: u64,
     /// What it does to requests is written down.
     writes_changes: bool,
-    /// What the handle meant that the call gives up; else nothing.
-    given_up: Request,
+    /// What the handle meant that the call gives up.
+    given_up: Option<&'a Request>,
 }
 
 impl<'a> OfThread<'a> {
     /// # Safety
     /// `local` must be the thread's own.
     pub(super) unsafe fn new(local: *mut Local, library: &'a Library, returned_ns: u64, writes_changes: bool) -> Self {
-        Self { local, library, returned_ns, writes_changes, given_up: Request::default() }
+        Self { local, library, returned_ns, writes_changes, given_up: None }
     }
 
-    /// The same of a call that gives up a request.
-    pub(super) fn giving_up(self, given_up: Request) -> Self {
-        Self { given_up, ..self }
+    /// The same of a call that gives up a request; without a state: one that is not known.
+    pub(super) fn giving_up(self, given_up: &'a Request) -> Self {
+        Self { given_up: Some(given_up), ..self }
     }
 }
 
@@ -128,7 +128,7 @@ impl Operations for OfThread<'_> {
     }
 
     fn take_given_up(&mut self, _key: &RequestKey, _started_ns: u64, request: &mut Request) -> bool {
-        *request = self.given_up;
+        *request = self.given_up.copied().unwrap_or_default();
         request.state & state::ACTIVE != 0
     }
 
@@ -152,7 +152,7 @@ impl Operations for OfThread<'_> {
     fn forget_persistent(&mut self, _key: &RequestKey, _started_ns: u64) {}
 
     fn see_persistent(&mut self, _key: &RequestKey, request: &mut Request) -> bool {
-        *request = self.given_up;
+        *request = self.given_up.copied().unwrap_or_default();
         request.state & state::PERSISTENT != 0
     }
 

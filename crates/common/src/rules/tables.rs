@@ -65,8 +65,8 @@ pub trait Operations: Counts {
     /// there is none. It was not posted after the call had returned.
     fn take(&mut self, key: &RequestKey, started_ns: u64, request: &mut Request) -> bool;
 
-    /// The same for a call that gives up its handle. That may be a persistent one's which is not active, so that what seems to have been
-    /// posted later is another thread's for certain, however exact clocks are.
+    /// The same for a call that gives up the handle; `false` also if it is that of a persistent operation which is not active. As soon as
+    /// the library has given it up the handle may be another thread's: engines set aside what it meant at the call's entry.
     #[inline(always)]
     fn take_given_up(&mut self, key: &RequestKey, started_ns: u64, request: &mut Request) -> bool {
         self.take(key, started_ns, request)

@@ -349,8 +349,8 @@ impl Worker {
         self.give_sites();
     }
 
-    /// Tells whoever looks for waits, or at calls, until when all is known: by who was in a call when that was looked at the last time. What had returned
-    /// by then was read since, and what has come out of order was waited for.
+    /// Tells whoever looks for waits, or at calls, until when all is known: by who was in a call when that was looked at the last time.
+    /// What had returned by then was read since, and what has come out of order was waited for.
     fn tell_how_far(&mut self) {
         let Some(live) = &mut self.waits else { return };
         if let Some((at_ns, _, inside)) = live.looked.take_if(|(_, pass, _)| live.passes >= *pass + 2) {

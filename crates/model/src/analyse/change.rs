@@ -29,7 +29,7 @@ pub struct Look {
 #[derive(Clone, Debug, Default)]
 struct RankLook {
     numbers: RankChange,
-    /// By name, sorted.
+    /// In the order of where their names are in memory.
     functions: Vec<(&'static str, FunctionChange)>,
 }
 
@@ -89,13 +89,16 @@ impl Look {
 impl RankLook {
     fn of(rank: &RankProfile) -> Self {
         let mut functions: Vec<_> = rank.functions.iter().map(|row| (row.name, FunctionChange::total(row))).collect();
-        functions.sort_unstable_by_key(|&(name, _)| name);
+        functions.sort_unstable_by_key(|&(name, _)| name.as_ptr());
         Self { numbers: RankChange::total(rank), functions }
     }
 
-    fn function(&self, name: &str) -> FunctionChange {
-        let found = self.functions.binary_search_by(|(known, _)| (*known).cmp(name));
-        found.ok().and_then(|index| self.functions.get(index)).map_or_else(FunctionChange::default, |found| found.1)
+    fn function(&self, name: &'static str) -> FunctionChange {
+        let found = self.functions.binary_search_by_key(&name.as_ptr(), |(known, _)| known.as_ptr());
+        let same = found.ok().and_then(|index| self.functions.get(index));
+        // A name is in memory once as a rule, and this is asked for each function of each rank.
+        let found = same.or_else(|| self.functions.iter().find(|(known, _)| *known == name));
+        found.map(|(_, change)| *change).unwrap_or_default()
     }
 }
 

@@ -143,7 +143,7 @@ impl Outcome<'_> {
 
     fn waits(&self) -> Vec<WaitRow> {
         let mut causes: HashMap<RowKey, Vec<(CauseKey, f64)>> = HashMap::new();
-        for (&(row, cause), &ns) in &self.totals.links {
+        for (row, cause, ns) in self.totals.links() {
             causes.entry(row).or_default().push((cause, ns));
         }
         let rows = self.totals.rows.iter().filter(|(_, sum)| sum.count > 0).map(|(key, sum)| {

@@ -52,11 +52,24 @@ pub(super) struct Counts {
     pub(super) cut_off: u64,
 }
 
+/// What waits of a row are due to in one thread, ns, each in the order of the numbers. A wait adds to many that are beside each other.
+#[derive(Clone, Debug, Default)]
+struct OfThread {
+    /// By cell.
+    doing: Vec<(u32, f64)>,
+    /// By place.
+    waiting: Vec<(u32, f64)>,
+}
+
 /// See the module.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Totals {
     pub(super) rows: HashMap<RowKey, RowSum>,
-    pub(super) links: HashMap<(RowKey, CauseKey), f64>,
+    links: HashMap<(RowKey, u32), OfThread>,
+    /// Of what there was no room for in `links`.
+    others: HashMap<RowKey, f64>,
+    /// Entries of all in `links`.
+    link_count: usize,
     /// By location and cell, the direct and the indirect costs, ns.
     pub(super) delays: HashMap<(u32, u32), (f64, f64)>,
 }
@@ -89,10 +102,13 @@ impl Totals {
         *sum = sum.saturating_add(ns);
     }
 
-    fn link(&mut self, row: RowKey, cause: CauseKey, ns: f64) {
-        let has_room = self.links.len() < MOST_LINKS;
-        let cause = if has_room || self.links.contains_key(&(row, cause)) { cause } else { CauseKey::Others };
-        *self.links.entry((row, cause)).or_insert(0.0) += ns;
+    /// All that waits are due to, ns.
+    pub(super) fn links(&self) -> impl Iterator<Item = (RowKey, CauseKey, f64)> + '_ {
+        let of_threads = self.links.iter().flat_map(|(&(row, thread), of)| {
+            let doing = of.doing.iter().map(move |&(cell, ns)| (row, CauseKey::Doing(thread, cell), ns));
+            doing.chain(of.waiting.iter().map(move |&(place, ns)| (row, CauseKey::Waiting(thread, place), ns)))
+        });
+        of_threads.chain(self.others.iter().map(|(&row, &ns)| (row, CauseKey::Others, ns)))
     }
 
     /// Charges what a wait has cost to what it is due to, and hands on what is due to waits of the one that was late. `places` are those of
@@ -107,14 +123,29 @@ impl Totals {
         let (direct, indirect) = ((waited / both).min(1.0), node.inherited / both);
         // Scalasca has no costs of waits for the end of the run.
         let has_costs = node.key.kind != WaitKind::Finalize;
+        let Self { delays, links, others, link_count, .. } = self;
+        let links = links.entry((node.key, node.cause)).or_default();
+        let mut add =
+            |to: &mut Vec<(u32, f64)>, number: u32, ns: f64| match to.binary_search_by_key(&number, |one| one.0) {
+                Ok(place) => {
+                    if let Some((_, sum)) = to.get_mut(place) {
+                        *sum += ns;
+                    }
+                }
+                Err(place) if *link_count < MOST_LINKS => {
+                    *link_count += 1;
+                    to.insert(place, (number, ns));
+                }
+                Err(_) => *others.entry(node.key).or_insert(0.0) += ns,
+            };
         for &(cell, ns) in &delay.cells {
             let ns = ns as f64;
             if has_costs {
-                let cost = self.delays.entry((node.cause, cell)).or_insert((0.0, 0.0));
+                let cost = delays.entry((node.cause, cell)).or_insert((0.0, 0.0));
                 cost.0 += ns * direct;
                 cost.1 += ns * indirect;
             }
-            self.link(node.key, CauseKey::Doing(node.cause, cell), ns * direct);
+            add(&mut links.doing, cell, ns * direct);
         }
         for &(wait, ns) in &delay.waits {
             let ns = ns as f64;
@@ -123,7 +154,7 @@ impl Totals {
                 other.inherited += ns * (direct + indirect);
             }
             let place = other.key.place;
-            self.link(node.key, CauseKey::Waiting(node.cause, place), ns * direct);
+            add(&mut links.waiting, place, ns * direct);
         }
     }
 }

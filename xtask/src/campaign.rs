@@ -16,7 +16,7 @@ pub(crate) struct Campaign {
     as_root: bool,
 }
 
-const BENCHES: [Campaign; 8] = [
+const BENCHES: [Campaign; 9] = [
     // ns per MPI call: bare, with an empty probe, with mpiprobe, with the same in bpftrace.
     Campaign {
         name: "calls",
@@ -28,6 +28,8 @@ const BENCHES: [Campaign; 8] = [
     Campaign { name: "view", binary: "bench-view", purposes: &[Purpose::Build], as_root: false },
     // Time and memory of reports in every format.
     Campaign { name: "report", binary: "bench-report", purposes: &[Purpose::Build], as_root: false },
+    // Time and memory of wait states and exports of traces in files.
+    Campaign { name: "files", binary: "bench-files", purposes: &[Purpose::Build], as_root: false },
     // ms of a look at all threads of many processes.
     Campaign { name: "hang", binary: "bench-hang", purposes: &[Purpose::Build], as_root: true },
     // ms until a command runs that is counted.

@@ -155,6 +155,72 @@ impl HandMade {
         made
     }
 
+    /// Each rank sends messages of any size and tag to some others, who take them in whichever order they come: nothing of it repeats.
+    pub fn irregular(ranks: u32, steps: u64) -> Self {
+        const LATENCY_NS: u64 = 1500;
+        struct Message {
+            from: u32,
+            to: u32,
+            tag: i32,
+            bytes: u64,
+            sent_ns: u64,
+        }
+        let mut made = Self::of_ranks(ranks);
+        for line in 40..43 {
+            made.site("work", "queue.c", line);
+        }
+        let mut numbers = Numbers(1);
+        let mut now = vec![1_000_000u64; ranks as usize];
+        let mut request = 0;
+        let mut post = |mut made: Call| {
+            request += 1;
+            made.request = Some(RequestId(request));
+            made
+        };
+        for _ in 0..steps {
+            let (mut messages, mut open): (Vec<Message>, Vec<Vec<Call>>) = (Vec::new(), vec![Vec::new(); now.len()]);
+            for (from, now) in (0..ranks).zip(&mut now) {
+                *now += numbers.about(200_000);
+                for _ in 0..=numbers.below(6) {
+                    let to = (from + 1 + numbers.below(u64::from(ranks) - 1) as u32) % ranks;
+                    let (tag, bytes) = (numbers.below(50) as i32, (1 << numbers.below(20)) + numbers.below(1000));
+                    let entry = *now + numbers.about(2000);
+                    *now = entry + numbers.about(600);
+                    let sends = post(call("MPI_Isend", entry, *now).at(SiteId(0)).to(to, tag, bytes));
+                    open[from as usize].push(sends.clone());
+                    made.add(from, sends);
+                    messages.push(Message { from, to, tag, bytes, sent_ns: entry });
+                }
+            }
+            // Those of one sender come in the order in which they were sent.
+            messages.sort_by_key(|message| message.sent_ns);
+            let mut arrivals: Vec<Vec<u64>> = open.iter().map(|open| vec![0; open.len()]).collect();
+            for Message { from, to, tag, bytes, sent_ns } in messages {
+                let now = &mut now[to as usize];
+                let entry = *now + numbers.about(300);
+                *now = entry + numbers.about(300);
+                let posted = post(call("MPI_Irecv", entry, *now).at(SiteId(1)).from(from, tag, bytes).from_any(bytes));
+                made.add(to, posted.clone());
+                open[to as usize].push(posted);
+                arrivals[to as usize].push(sent_ns + LATENCY_NS);
+            }
+            for (rank, (open, arrivals)) in (0..).zip(open.iter().zip(&arrivals)) {
+                for (posted, arrival) in open.iter().zip(arrivals) {
+                    let now = &mut now[rank as usize];
+                    let entry = *now + numbers.about(500);
+                    *now = entry.max(*arrival) + numbers.about(900);
+                    made.add(rank, call("MPI_Waitany", entry, *now).at(SiteId(2)).completes(posted));
+                }
+            }
+        }
+        made
+    }
+
+    /// The same course so many times, one after the other. It is in memory once only.
+    pub fn repeated(&self, times: u64) -> Repeated<'_> {
+        Repeated { made: self, times }
+    }
+
     /// The same job over several nodes, each with a clock of its own: `node` says where a rank is, `clock` what a node's clock shows at a time.
     #[must_use]
     pub fn over_nodes(&self, node: impl Fn(u32) -> u32, clock: impl Fn(u32, u64) -> u64) -> Self {
@@ -273,6 +339,73 @@ impl Trace for HandMade {
         let events = self.events.get(location.index()).map(Vec::as_slice).unwrap_or_default();
         let part = |events: &[Event]| Ok(Part::of_events(events.iter().filter(|event| span.touches(event))));
         Box::new(events.chunks(1024).map(part).collect::<Vec<_>>().into_iter())
+    }
+}
+
+/// See [`HandMade::repeated`].
+#[derive(Clone, Copy, Debug)]
+pub struct Repeated<'a> {
+    made: &'a HandMade,
+    times: u64,
+}
+
+impl Repeated<'_> {
+    /// From one turn to the next.
+    fn period_ns(self) -> u64 {
+        self.made.span().until_ns
+    }
+
+    /// An event of a location, as it is in a turn.
+    fn event(self, location: LocationId, event: &Event, turn: u64, period_ns: u64) -> Event {
+        let events = self.made.events.get(location.index()).map(Vec::as_slice).unwrap_or_default();
+        let calls = events.iter().filter_map(Event::call);
+        let numbers = calls.clone().next_back().map_or(0, |last| last.number + 1);
+        let shifted = |RequestId(request): RequestId| RequestId(request + (turn << 32));
+        let mut event = event.clone();
+        match &mut event {
+            Event::Call(call) => {
+                call.entry_ns += turn * period_ns;
+                call.return_ns += turn * period_ns;
+                call.number += turn * numbers;
+                call.request = call.request.map(shifted);
+                call.requests.iter_mut().for_each(|change| change.request = shifted(change.request));
+            }
+            Event::Phase(phase) => phase.at_ns += turn * period_ns,
+        }
+        event
+    }
+}
+
+impl Trace for Repeated<'_> {
+    fn definitions(&self) -> &Definitions {
+        &self.made.definitions
+    }
+
+    fn span(&self) -> Span {
+        let Span { from_ns, until_ns } = self.made.span();
+        Span { from_ns, until_ns: until_ns * self.times }
+    }
+
+    fn span_of(&self, location: LocationId) -> Option<Span> {
+        let Span { from_ns, until_ns } = self.made.span_of(location)?;
+        Some(Span { from_ns, until_ns: until_ns + (self.times - 1) * self.period_ns() })
+    }
+
+    fn event_count(&self) -> u64 {
+        self.made.event_count() * self.times
+    }
+
+    fn parts(&self, location: LocationId, span: Span) -> Parts<'_> {
+        let events = self.made.events.get(location.index()).map(Vec::as_slice).unwrap_or_default();
+        let (repeated, period_ns) = (*self, self.period_ns());
+        Box::new((0..self.times).flat_map(move |turn| {
+            let part = move |events: &[Event]| {
+                let events: Vec<Event> =
+                    events.iter().map(|event| repeated.event(location, event, turn, period_ns)).collect();
+                Ok(Part::of_events(events.iter().filter(|event| span.touches(event))))
+            };
+            events.chunks(1024).map(part).collect::<Vec<_>>()
+        }))
     }
 }
 

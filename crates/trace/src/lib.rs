@@ -28,7 +28,7 @@ pub use event::{
     Bytes, Call, Change, Event, Object, Operation, Partner, PhaseChange, RequestChange, RequestId, Root, Transfer,
 };
 #[cfg(feature = "hand-made")]
-pub use hand_made::{HandMade, Numbers, call, function};
+pub use hand_made::{HandMade, Numbers, Repeated, call, function};
 pub use part::{ChangeRow, Part, Row, Shape};
 pub use selected::Selected;
 pub use source::{Events, InOrder, Parts, ReadError, Sink, Trace, in_order};

@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
 
+use super::ended::processor_seconds;
 use super::error::{BenchError, file_error};
 use crate::mpi::find_library;
 use crate::{Job, JobBuilder, Mpi, Rank, program};
@@ -114,6 +115,11 @@ impl CallRate {
 
     pub(super) fn pid(&self) -> u32 {
         self.pid
+    }
+
+    /// Processor time so far of what has started the job, in seconds; `None`: not known.
+    pub(super) fn launcher_seconds(&self) -> Option<f64> {
+        processor_seconds(self.job.launcher_pid())
     }
 
     /// The MPI library that the process, and nobody else, has mapped.

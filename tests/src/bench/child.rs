@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 
-use super::BenchError;
+use super::{BenchError, ended::processor_seconds};
 
 /// The longest between two lines: starting, or detaching from every function.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -67,6 +67,11 @@ impl Tracer {
             }
             thread::sleep(Duration::from_millis(2));
         }
+    }
+
+    /// Its processor time so far, in seconds; `None`: not known.
+    pub(super) fn processor_seconds(&self) -> Option<f64> {
+        processor_seconds(self.child.id())
     }
 
     /// All that it has said on its standard error. It goes on where it was: at the end.

@@ -3,19 +3,17 @@
 use std::fmt;
 use std::fs;
 use std::io;
-use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
-use std::thread;
-use std::time::{Duration, Instant};
+use std::path::Path;
+use std::process::Command;
 
 use mpiprobe_discover::files::PRIVATE;
 use mpiprobe_model::EndReason;
 use mpiprobe_report::present::recording::{RecordingError, Writer};
-use rustix::param::clock_ticks_per_second;
 use serde::Serialize;
 use tempfile::TempDir;
 use thiserror::Error;
 
+use super::ended::{Ended, larger, remove, size};
 use crate::{
     ProfilerError,
     synthetic::{Synthetic, earlier},
@@ -25,8 +23,6 @@ use crate::{
 const GOAL_SECONDS: f64 = 2.0;
 /// MiB that it may take.
 const GOAL_RSS: f64 = 300.0;
-/// Between two looks at the memory of a process.
-const PAUSE: Duration = Duration::from_millis(1);
 
 /// What `--format` is, and the ending of the file.
 const FORMATS: [(&str, &str); 8] = [
@@ -140,71 +136,18 @@ fn measure(
         let output = folder.path().join("report").with_extension(ending);
         let mut command = Command::new(mpiprobe);
         command.arg("report").arg(recording).args(["--format", format, "-o"]).arg(&output);
-        let begun = Instant::now();
-        let mut child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn()?;
-        let taken = taken(&mut child)?;
-        let seconds = begun.elapsed().as_secs_f64();
-        if seconds < row.seconds {
-            (row.seconds, row.processor_seconds) = (seconds, taken.processor_seconds);
+        let ended = Ended::of(&mut command)?;
+        if ended.seconds < row.seconds {
+            (row.seconds, row.processor_seconds) = (ended.seconds, ended.processor_seconds);
         }
-        row.peak_rss_mib = larger(row.peak_rss_mib, taken.peak_rss_mib);
-        let ended = child.wait_with_output()?;
-        if !ended.status.success() {
-            return Err(FormatsError::Failed { format, output: String::from_utf8_lossy(&ended.stderr).into_owned() });
+        row.peak_rss_mib = larger(row.peak_rss_mib, ended.peak_rss_mib);
+        if !ended.has_succeeded {
+            return Err(FormatsError::Failed { format, output: ended.errors });
         }
         row.written_mb = size(&output)? as f64 / 1e6;
         remove(&output)?;
     }
     Ok(row)
-}
-
-/// What a process has taken; `None`: not known.
-#[derive(Debug, Default)]
-struct Taken {
-    peak_rss_mib: Option<f64>,
-    processor_seconds: Option<f64>,
-}
-
-/// Until its end, as the kernel keeps it.
-fn taken(child: &mut Child) -> io::Result<Taken> {
-    let process = PathBuf::from(format!("/proc/{}", child.id()));
-    let mut taken = Taken::default();
-    while child.try_wait()?.is_none() {
-        taken.peak_rss_mib = larger(taken.peak_rss_mib, peak_rss_mib(&process));
-        taken.processor_seconds = larger(taken.processor_seconds, processor_seconds(&process));
-        thread::sleep(PAUSE);
-    }
-    Ok(taken)
-}
-
-fn peak_rss_mib(process: &Path) -> Option<f64> {
-    let text = fs::read_to_string(process.join("status")).ok()?;
-    let kib = text.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
-    kib.split_whitespace().next()?.parse::<f64>().ok().map(|kib| kib / 1024.0)
-}
-
-/// proc(5): utime and stime, in ticks.
-fn processor_seconds(process: &Path) -> Option<f64> {
-    let text = fs::read_to_string(process.join("stat")).ok()?;
-    let mut fields = text.rsplit_once(')')?.1.split_whitespace().skip(11);
-    let mut ticks = || fields.next()?.parse::<f64>().ok();
-    Some((ticks()? + ticks()?) / clock_ticks_per_second() as f64)
-}
-
-fn larger(one: Option<f64>, two: Option<f64>) -> Option<f64> {
-    one.zip(two).map(|(one, two)| one.max(two)).or(one).or(two)
-}
-
-/// Of a file, or of all in a directory.
-fn size(path: &Path) -> io::Result<u64> {
-    if path.is_dir() {
-        return fs::read_dir(path)?.map(|entry| Ok(entry?.metadata()?.len())).sum();
-    }
-    Ok(fs::metadata(path)?.len())
-}
-
-fn remove(path: &Path) -> io::Result<()> {
-    if path.is_dir() { fs::remove_dir_all(path) } else { fs::remove_file(path) }
 }
 
 impl fmt::Display for FormatsReport {

@@ -22,14 +22,37 @@ const GOAL_EBPF_NS: f64 = 40.0;
 /// The same of a call that takes as long as one with probes, as a part.
 const GOAL_EBPF_PART: f64 = 0.03;
 const GOAL_WRAPPER_NS: f64 = 20.0;
+/// Calls that a core of the recorder's takes in a second, at least: as many as a node can make.
+const GOAL_CALLS_PER_CORE_S: f64 = 2.5e6;
 
 /// How calls are observed, in the order in which they are measured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Traffic,
+    /// Into a file.
     Recorded,
+    /// The last part stays in memory.
+    Flight,
+    /// Who waits for whom is found out meanwhile.
+    Waits,
     Wrapper,
     WrapperRecorded,
+}
+
+/// Those of the eBPF engine.
+const BY_KERNEL: [Kind; 4] = [Kind::Traffic, Kind::Recorded, Kind::Flight, Kind::Waits];
+
+impl Kind {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Traffic => "eBPF, traffic",
+            Self::Recorded => "eBPF, recorded",
+            Self::Flight => "eBPF, flight",
+            Self::Waits => "eBPF, waits",
+            Self::Wrapper => "wrapper",
+            Self::WrapperRecorded => "wrapper, recorded",
+        }
+    }
 }
 
 /// Everything about one MPI.
@@ -43,6 +66,7 @@ pub struct TraceReport {
     goals: Vec<Goal>,
     /// Of the eBPF engine's recordings and the wrapper's.
     files: [Recording; 2],
+    recorders: Vec<Recorder>,
 }
 
 /// One loop; times per call, ns.
@@ -51,8 +75,10 @@ struct Row {
     functions: &'static str,
     /// With probes that find out what calls move; `None`: this loop needs two ranks.
     traffic: Option<Figure>,
-    /// What recording adds.
+    /// What recording adds, into a file, in memory, and for wait states.
     recorded: Option<Figure>,
+    flight: Option<Figure>,
+    waits: Option<Figure>,
     /// With the wrapper.
     wrapper: Figure,
     wrapper_recorded: Figure,
@@ -77,6 +103,20 @@ struct Recording {
     bytes: u64,
 }
 
+/// Of whoever takes calls from the rings, and does with them what was asked for.
+#[derive(Debug, Serialize)]
+struct Recorder {
+    of: &'static str,
+    calls: u64,
+    processor_s: f64,
+}
+
+impl Recorder {
+    fn ns_per_call(&self) -> f64 {
+        self.processor_s * 1e9 / self.calls.max(1) as f64
+    }
+}
+
 /// Measures under one MPI, with an executable of mpiprobe. Gives up between two steps when `interrupted` becomes true.
 pub fn run(mpi: Mpi, mpiprobe: &Path, effort: Effort, interrupted: &AtomicBool) -> Result<TraceReport, BenchError> {
     let directory = tempfile::tempdir().map_err(|source| file_error("creating a directory in", "/tmp", source))?;
@@ -86,16 +126,22 @@ pub fn run(mpi: Mpi, mpiprobe: &Path, effort: Effort, interrupted: &AtomicBool) 
     let loops: Vec<&'static Loop> = LOOPS.iter().filter(|each| !each.probed.is_empty()).chain([&PING_PONG]).collect();
     let mut figures = Figures::default();
     let mut by_kernel = Recording::default();
+    let mut recorders: Vec<Recorder> =
+        BY_KERNEL.map(|kind| Recorder { of: kind.name(), calls: 0, processor_s: 0.0 }).into();
     for round in 0..effort.rounds {
-        for kind in [Kind::Traffic, Kind::Recorded] {
-            let trace = (kind == Kind::Recorded).then(|| directory.path().join(format!("{round}.trace")));
-            let tracer = observe(mpiprobe, trace.as_deref(), probed.pid())?;
+        for (kind, recorder) in BY_KERNEL.into_iter().zip(&mut recorders) {
+            let trace = directory.path().join(format!("{round}.trace"));
+            let tracer = observe(mpiprobe, kind, &trace, probed.pid())?;
+            let began = tracer.processor_seconds();
+            probed.forget_calls();
             for (index, each) in loops.iter().enumerate().filter(|(_, each)| !each.takes_all) {
                 figures.add(index, kind as usize, probed.measure(each, effort.batches, effort.turns)?);
                 stop_if(interrupted)?;
             }
+            recorder.calls += probed.calls_made().map(|(_, calls)| calls).sum::<u64>();
+            recorder.processor_s += began.zip(tracer.processor_seconds()).map_or(0.0, |(began, ended)| ended - began);
             tracer.stop()?;
-            if let Some(trace) = trace {
+            if kind == Kind::Recorded {
                 by_kernel.add(&trace)?;
                 let _ = std::fs::remove_file(&trace);
             }
@@ -107,11 +153,15 @@ pub fn run(mpi: Mpi, mpiprobe: &Path, effort: Effort, interrupted: &AtomicBool) 
             }
         }
     }
+    let launcher_s = wrapped.last().and_then(CallRate::launcher_seconds).unwrap_or_default();
     let by_wrapper = end(wrapped, &wrapped_trace, directory)?;
+    let of = Kind::WrapperRecorded.name();
+    recorders.push(Recorder { of, calls: by_wrapper.calls, processor_s: launcher_s });
     let rows: Vec<Row> = loops.iter().enumerate().filter_map(|(index, each)| row(index, each, &figures)).collect();
     let Effort { rounds, batches, turns } = effort;
-    let goals = goals(&rows);
-    Ok(TraceReport { mpi: mpi.to_string(), rounds, batches, turns, rows, goals, files: [by_kernel, by_wrapper] })
+    let files = [by_kernel, by_wrapper];
+    let goals = goals(&rows, &recorders);
+    Ok(TraceReport { mpi: mpi.to_string(), rounds, batches, turns, rows, goals, files, recorders })
 }
 
 fn stop_if(interrupted: &AtomicBool) -> Result<(), BenchError> {
@@ -130,16 +180,20 @@ fn end(wrapped: [CallRate; 2], trace: &Path, directory: TempDir) -> Result<Recor
 }
 
 /// Returns when every call is seen.
-fn observe(mpiprobe: &Path, trace: Option<&Path>, pid: u32) -> Result<Tracer, BenchError> {
+fn observe(mpiprobe: &Path, kind: Kind, trace: &Path, pid: u32) -> Result<Tracer, BenchError> {
     let pid = pid.to_string();
-    let arguments: Vec<&OsStr> = match trace {
-        Some(trace) => {
-            vec!["trace".as_ref(), "--json".as_ref(), "--pid".as_ref(), pid.as_ref(), "-o".as_ref(), trace.as_ref()]
-        }
-        None => {
-            ["--json", "--interval", "1h", "--traffic", "--max-overhead", "off", "--pid", &pid].map(OsStr::new).to_vec()
-        }
+    let mut arguments: Vec<&OsStr> = match kind {
+        Kind::Recorded => ["trace", "-o"].map(OsStr::new).into(),
+        Kind::Flight => ["trace", "--flight", "30s", "-o"].map(OsStr::new).into(),
+        Kind::Waits => ["--waits"].map(OsStr::new).into(),
+        _ => ["--traffic"].map(OsStr::new).into(),
     };
+    if matches!(kind, Kind::Recorded | Kind::Flight) {
+        arguments.push(trace.as_os_str());
+    } else {
+        arguments.extend(["--interval", "1h", "--max-overhead", "off"].map(OsStr::new));
+    }
+    arguments.extend(["--json", "--pid", &pid].map(OsStr::new));
     let mut tracer = Tracer::start(mpiprobe.as_os_str(), &arguments)?;
     tracer.wait_for("observing ")?;
     Ok(tracer)
@@ -174,15 +228,20 @@ fn row(index: usize, each: &Loop, figures: &Figures) -> Option<Row> {
         functions: each.name,
         traffic: figure(Kind::Traffic),
         recorded: added(Kind::Recorded, Kind::Traffic),
+        flight: added(Kind::Flight, Kind::Traffic),
+        waits: added(Kind::Waits, Kind::Traffic),
         wrapper: figure(Kind::Wrapper)?,
         wrapper_recorded: added(Kind::WrapperRecorded, Kind::Wrapper)?,
     })
 }
 
-fn goals(rows: &[Row]) -> Vec<Goal> {
+fn goals(rows: &[Row], recorders: &[Recorder]) -> Vec<Goal> {
     let ebpf = || rows.iter().filter_map(|row| Some((row.recorded?.minimum_ns, row.traffic?.minimum_ns)));
     let parts = ebpf().map(|(added, call)| added / call);
+    let files = [Kind::Recorded, Kind::WrapperRecorded].map(Kind::name);
+    let of_files = recorders.iter().filter(|recorder| files.contains(&recorder.of)).map(Recorder::ns_per_call);
     let all = [
+        goal("recorder, ns of a processor for a call", 1e9 / GOAL_CALLS_PER_CORE_S, of_files),
         goal("eBPF, ns more a call", GOAL_EBPF_NS, ebpf().map(|(added, _)| added)),
         goal("eBPF, part of a call", GOAL_EBPF_PART, parts),
         goal("wrapper, ns more a call", GOAL_WRAPPER_NS, rows.iter().map(|row| row.wrapper_recorded.minimum_ns)),
@@ -203,18 +262,29 @@ impl fmt::Display for TraceReport {
             f,
             "{mpi}: {rounds} rounds of {batches} batches of {turns} turns; ns per call, of the fastest and the middle batch"
         )?;
-        writeln!(f, "{:<32}{:>20}{:>20}{:>20}{:>20}", "loop", "eBPF, traffic", "recorded", "wrapper", "recorded")?;
-        for Row { functions, traffic, recorded, wrapper, wrapper_recorded } in &self.rows {
+        let titles = ["eBPF, traffic", "recorded", "flight", "waits", "wrapper", "recorded"];
+        writeln!(f, "{:<32}{}", "loop", titles.map(|title| format!("{title:>16}")).concat())?;
+        for Row { functions, traffic, recorded, flight, waits, wrapper, wrapper_recorded } in &self.rows {
             let plain = |figure: &Figure| format!("{:.1} {:.1}", figure.minimum_ns, figure.median_ns);
             let more = |figure: &Figure| format!("{:+.1} {:+.1}", figure.minimum_ns, figure.median_ns);
-            let traffic = traffic.as_ref().map_or_else(String::new, plain);
-            let recorded = recorded.as_ref().map_or_else(String::new, more);
-            let (wrapper, wrapper_recorded) = (plain(wrapper), more(wrapper_recorded));
-            writeln!(f, "{functions:<32}{traffic:>20}{recorded:>20}{wrapper:>20}{wrapper_recorded:>20}")?;
+            let or_empty = |figure: &Option<Figure>| figure.as_ref().map_or_else(String::new, more);
+            let figures = [
+                traffic.as_ref().map_or_else(String::new, plain),
+                or_empty(recorded),
+                or_empty(flight),
+                or_empty(waits),
+                plain(wrapper),
+                more(wrapper_recorded),
+            ];
+            writeln!(f, "{functions:<32}{}", figures.map(|figure| format!("{figure:>16}")).concat())?;
         }
         for (engine, Recording { calls, lost, left_out, bytes }) in ["eBPF", "wrapper"].iter().zip(&self.files) {
             let each = *bytes as f64 / (*calls).max(1) as f64;
             writeln!(f, "{engine}: {calls} calls recorded, {each:.2} bytes each; {lost} lost, {left_out} left out")?;
+        }
+        for recorder in &self.recorders {
+            let (Recorder { of, calls, processor_s }, ns) = (recorder, recorder.ns_per_call());
+            writeln!(f, "mpiprobe itself, {of}: {calls} calls in {processor_s:.2} s of a processor, {ns:.0} ns each")?;
         }
         for Goal { what, at_most, mean, met } in &self.goals {
             let verdict = if *met { "met" } else { "MISSED" };

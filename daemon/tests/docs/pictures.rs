@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use mpiprobe_replay::Clocks;
 use mpiprobe_tests::{
-    picture::{OPTIONS, drawn, drawn_timeline, svg, view},
+    picture::{OPTIONS, calls_of_now, drawn, drawn_timeline, svg, view},
     synthetic::Synthetic,
 };
 use mpiprobe_trace::HandMade;
@@ -64,4 +64,11 @@ fn the_picture_of_a_trace_is_current() {
     show(&mut state);
     let drawn = drawn_timeline(&state, OPTIONS);
     generated::check("docs/images/timeline.svg", &svg(&drawn, "The timeline of a trace"));
+}
+
+#[test]
+fn the_picture_of_what_happens_now_is_current() {
+    let state = calls_of_now(view(Synthetic::SMALL, (110, 28)), &HandMade::halo(8, 400), "T+++++++").unwrap();
+    let title = "The timeline of what happens now";
+    generated::check("docs/images/timeline-now.svg", &svg(&drawn(&state, OPTIONS), title));
 }

@@ -3,9 +3,17 @@
 mod colours;
 mod svg;
 
-use std::sync::Arc;
+use std::{error::Error, sync::Arc};
 
-use mpiprobe_view::{Running, Scheme, Size, State, Theme, Timeline, ViewOptions, draw, draw_timeline};
+use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+use mpiprobe_replay::Clocks;
+use mpiprobe_trace::{
+    HandMade, Span, Trace as _,
+    store::{TraceFiles, TraceWriter, Window, copy_into},
+};
+use mpiprobe_view::{
+    CallsOfMoment, News, Reader, Running, Scheme, Size, State, Theme, Timeline, ViewOptions, draw, draw_timeline,
+};
 use ratatui::{Terminal, backend::TestBackend, buffer::Buffer};
 
 use crate::synthetic::Synthetic;
@@ -28,6 +36,41 @@ pub fn view(job: Synthetic, (width, height): (u16, u16)) -> State {
         state.add_stacks(Arc::new(job.stacks()));
     }
     state
+}
+
+/// The calls of a job that runs, up to now, after these keys have been pressed, each a letter.
+///
+/// # Errors
+/// There is no memory for the calls, or those in it cannot be read back.
+pub fn calls_of_now(mut state: State, made: &HandMade, keys: &str) -> Result<State, Box<dyn Error>> {
+    let window = Arc::new(Window::new(1 << 20));
+    copy_into(made, Span::ALL, TraceWriter::with_window(Vec::new(), Arc::clone(&window))?)?;
+    window.note(made.span().until_ns, Vec::new());
+    let kept = window.moment()?;
+    let (trace, clocks) = (TraceFiles::of_dump(&kept.dump, "now"), Clocks::same());
+    for key in keys.chars() {
+        state.key(&KeyEvent::new(KeyCode::Char(key), KeyModifiers::NONE));
+        if state.follows_calls() {
+            state.take_calls(News::Moment(CallsOfMoment::of(&kept)));
+        }
+        read_calls(&mut state, &trace, &clocks);
+    }
+    Ok(state)
+}
+
+/// Reads all that the timeline of a job that runs wants to show, as the thread does that reads.
+pub fn read_calls(state: &mut State, trace: &TraceFiles, clocks: &Clocks) {
+    let mut reader = Reader::new(trace, clocks);
+    let mut asked = None;
+    while asked != state.wanted_calls() {
+        asked = state.wanted_calls();
+        let Some(wanted) = asked.clone() else { break };
+        let mut news = reader.ask(wanted);
+        while reader.is_busy() {
+            news.extend(reader.work(&|| false));
+        }
+        news.into_iter().for_each(|one| state.take_calls(one));
+    }
 }
 
 /// What the terminal shows, character by character.

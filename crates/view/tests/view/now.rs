@@ -5,14 +5,15 @@ use std::sync::Arc;
 
 use mpiprobe_model::EndReason;
 use mpiprobe_replay::Clocks;
-use mpiprobe_tests::{picture::picture, synthetic::Synthetic};
+use mpiprobe_tests::{
+    picture::{picture, read_calls},
+    synthetic::Synthetic,
+};
 use mpiprobe_trace::{
     HandMade, Numbers, Span, Trace, call,
     store::{TraceFiles, TraceWriter, Window, copy_into},
 };
-use mpiprobe_view::{
-    BINDINGS, CallsOfMoment, Effect, News, Reader, Running, Screen, Section, Size, State, TIMELINE_BINDINGS,
-};
+use mpiprobe_view::{BINDINGS, CallsOfMoment, Effect, News, Running, Screen, Section, Size, State, TIMELINE_BINDINGS};
 
 use crate::keys::press;
 
@@ -51,23 +52,8 @@ impl Observed {
         let kept = self.window.moment().unwrap();
         self.state.take_calls(News::Moment(CallsOfMoment::of(&kept)));
         let (trace, clocks) = (TraceFiles::of_dump(&kept.dump, "now"), Clocks::same());
-        self.read(&trace, &clocks);
+        read_calls(&mut self.state, &trace, &clocks);
         self
-    }
-
-    fn read(&mut self, trace: &TraceFiles, clocks: &Clocks) {
-        let mut reader = Reader::new(trace, clocks);
-        let mut asked = None;
-        while asked != self.state.wanted_calls() {
-            asked = self.state.wanted_calls();
-            let mut news = reader.ask(asked.clone().unwrap());
-            while reader.is_busy() {
-                news.extend(reader.work(&|| false));
-            }
-            for one in news {
-                self.state.take_calls(one);
-            }
-        }
     }
 
     /// Presses keys, each followed by reading what is to be seen then.
@@ -78,7 +64,7 @@ impl Observed {
         for key in keys {
             effect = press(&mut self.state, &[key]);
             if self.state.wanted_calls().is_some() {
-                self.read(&trace, &clocks);
+                read_calls(&mut self.state, &trace, &clocks);
             }
         }
         effect

@@ -121,6 +121,11 @@ impl OpenCall {
         let place = |index: u64| start.checked_add(index * u64::from(width));
         let handle = |index| memory.integer(place(index)?, width).map(|word| layout.handle(word));
         let handles: Option<Vec<u64>> = (0..number).map(handle).collect();
+        let is_given_itself =
+            self.function.arguments.get(usize::from(at.request)).is_some_and(|argument| !argument.is_pointer());
+        if is_given_itself {
+            return Some(vec![layout.handle(self.word(at.request)?)]);
+        }
         Some(handles?.into_iter().filter(|handle| *handle != null).collect())
     }
 

@@ -1,8 +1,8 @@
 //! Programs that hang, each in a way of its own: what is said of why, where every rank is, and for whom it really waits.
 
 use crate::program::{
-    self, CAUSES, CAUSES_CXX, CAUSES_F08, CAUSES_F77, CAUSES_MPI4PY, Language, OUTSIDE, Program, REQUESTS_HANG,
-    THREADS_HANG, WINDOWS_HANG,
+    self, CAUSES, CAUSES_CXX, CAUSES_F08, CAUSES_F77, CAUSES_MPI4PY, Language, OUTSIDE,
+    POLLS_HANG, Program, REQUESTS_HANG, THREADS_HANG, WINDOWS_HANG,
 };
 
 /// One of them.
@@ -49,7 +49,7 @@ const fn circle(
     Case { program, name, told, calls, waits, cause: Cause::Circle }
 }
 
-pub const CASES: [Case; 55] = [
+pub const CASES: [Case; 63] = [
     circle(
         CAUSES,
         "ring",
@@ -695,15 +695,118 @@ pub const CASES: [Case; 55] = [
             "Rank 2 waits for it",
         ],
     ),
+    circle(
+        POLLS_HANG,
+        "test",
+        calls![("MPI_Test", "test"), ("MPI_Recv", "test"), ("MPI_Barrier", "test")],
+        &[&[1], &[0], &[0, 1]],
+        &[
+            "Deadlock: 0 → 1 → 0",
+            "Rank 0 polls MPI_Test (...) @test waits for 1",
+            "Rank 1 in MPI_Recv from 0 tag 3 4 B @test waits for 0",
+            "Rank 2 waits for them",
+        ],
+    ),
+    circle(
+        POLLS_HANG,
+        "iprobe",
+        calls![("MPI_Iprobe", "iprobe"), ("MPI_Ssend", "iprobe"), ("MPI_Barrier", "iprobe")],
+        &[&[1], &[0], &[0, 1]],
+        &[
+            "Deadlock: 0 → 1 → 0",
+            "Rank 0 polls MPI_Iprobe from 1 tag 2 @iprobe waits for 1 (tag differs: 6)",
+            "Rank 1 in MPI_Ssend to 0 tag 6 4 B @iprobe waits for 0 (tag differs: 2)",
+            "Rank 2 waits for them",
+        ],
+    ),
+    circle(
+        POLLS_HANG,
+        "testall",
+        calls![("MPI_Testall", "testall"), ("MPI_Barrier", "testall"), ("MPI_Barrier", "testall")],
+        &[&[1, 2], &[0], &[0]],
+        &[
+            "Deadlock: 0 → 1 → 0",
+            "Rank 0 polls MPI_Testall for 2 requests (...) @testall waits for 1, 2",
+            "Rank 1 in MPI_Barrier @testall waits for 0 to call MPI_Barrier",
+            "Rank 2 waits for them",
+        ],
+    ),
+    circle(
+        POLLS_HANG,
+        "testany",
+        calls![("MPI_Testany", "testany"), ("MPI_Barrier", "testany"), ("MPI_Barrier", "testany")],
+        &[&[1, 2], &[0], &[0]],
+        &[
+            "Deadlock: 0 → 1 → 0",
+            "Rank 0 polls MPI_Testany for 2 requests (...) @testany waits for one of 1, 2",
+            "Rank 1 in MPI_Barrier @testany waits for 0 to call MPI_Barrier",
+            "Rank 2 waits for them",
+        ],
+    ),
+    circle(
+        POLLS_HANG,
+        "testsome",
+        calls![("MPI_Testsome", "testsome"), ("MPI_Barrier", "testsome"), ("MPI_Barrier", "testsome")],
+        &[&[1, 2], &[0], &[0]],
+        &[
+            "Deadlock: 0 → 1 → 0",
+            "Rank 0 polls MPI_Testsome for 2 requests (...) @testsome waits for one of 1, 2",
+            "Rank 1 in MPI_Barrier @testsome waits for 0 to call MPI_Barrier",
+            "Rank 2 waits for them",
+        ],
+    ),
+    circle(
+        POLLS_HANG,
+        "get-status",
+        calls![
+            ("MPI_Request_get_status", "get_status"),
+            ("MPI_Request_get_status", "get_status"),
+            ("MPI_Request_get_status", "get_status")
+        ],
+        &[&[1], &[2], &[0]],
+        &[
+            "Deadlock: 0 → 1 → 2 → 0",
+            "Rank 0 polls MPI_Request_get_status (...) @get_status waits for 1",
+            "Rank 1 polls MPI_Request_get_status (...) @get_status waits for 2",
+            "Rank 2 polls MPI_Request_get_status (...) @get_status waits for 0",
+        ],
+    ),
+    circle(
+        POLLS_HANG,
+        "iprobe-any",
+        calls![("MPI_Iprobe", "iprobe_any"), ("MPI_Barrier", "iprobe_any"), ("MPI_Barrier", "iprobe_any")],
+        &[&[1, 2], &[0], &[0]],
+        &[
+            "Deadlock: 0 → 1 → 0",
+            "Rank 0 polls MPI_Iprobe from any tag 2 @iprobe_any waits for anybody",
+            "Rank 1 in MPI_Barrier @iprobe_any waits for 0 to call MPI_Barrier",
+            "Rank 2 waits for them",
+        ],
+    ),
+    Case {
+        cause: Cause::Ranks(&[1]),
+        ..circle(
+            POLLS_HANG,
+            "missing",
+            calls![("MPI_Test", "missing"), (NOT_IN_MPI, "missing"), ("MPI_Barrier", "missing")],
+            &[&[1], &[], &[0, 1]],
+            &[],
+        )
+    },
 ];
 
 /// Variants of the same in which ranks go on: programs, their argument, and with how many ranks.
-pub const THAT_GO_ON: [(Program, &str, u32); 5] = [
+pub const THAT_GO_ON: [(Program, &str, u32); 10] = [
     (CAUSES, "none", 3),
     (REQUESTS_HANG, "none", 3),
     (WINDOWS_HANG, "none", 3),
     (THREADS_HANG, "none", 2),
     (CAUSES, "ping-pong", 3),
+    (POLLS_HANG, "ping-pong", 3),
+    (POLLS_HANG, "counts", 3),
+    (POLLS_HANG, "clock", 3),
+    (POLLS_HANG, "memory", 3),
+    (POLLS_HANG, "elsewhere", 3),
 ];
 
 impl Case {

@@ -8,6 +8,7 @@
 mod callee;
 mod code;
 mod execution;
+mod polling;
 #[cfg(test)]
 mod tests;
 mod value;
@@ -21,6 +22,7 @@ use mpiprobe_functions::{Argument, Direction, Function, FunctionId, Role};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+pub(crate) use self::polling::{PollingLoop, polling_loop};
 use self::{
     callee::from_inner,
     code::Code,

@@ -78,12 +78,12 @@ impl Moment {
     }
 }
 
-/// The calls that threads of a rank wait in at that moment.
+/// The calls that threads of a rank wait in at that moment. One that only asks waits if the program does nothing but ask.
 pub(super) fn blocking(rank: &RankProfile, moment: Moment) -> impl Iterator<Item = (&OpenCallInfo, &'static Function)> {
     let has_ended = rank.state == RankState::Ended;
     let open = rank.open_calls.iter().filter(move |call| moment.is_seen(rank) && (has_ended || !call.ended_inside));
     let known = open.filter_map(|call| Some((call, mpiprobe_functions::by_name(call.function)?.function())));
-    known.filter(|(_, function)| function.operation == Operation::Blocking && !function.polling)
+    known.filter(|(call, function)| function.operation == Operation::Blocking && (!function.polling || call.polls))
 }
 
 /// The call that a rank has been in for longest, or was in for longest when it ended.
@@ -186,7 +186,7 @@ pub(super) fn window_call(function: &'static Function) -> Option<WindowCall> {
     let has_window = function.position(Role::Window).is_some();
     match small(function).name {
         "MPI_Win_fence" | "MPI_Win_free" => Some(WindowCall::Collective),
-        "MPI_Win_wait" => Some(WindowCall::Access),
+        "MPI_Win_wait" | "MPI_Win_test" => Some(WindowCall::Access),
         "MPI_Win_start" | "MPI_Win_complete" => Some(WindowCall::Exposure),
         name if name.starts_with("MPI_Win_lock") || name.starts_with("MPI_Win_unlock") => Some(WindowCall::Lock),
         name if name.starts_with("MPI_Win_flush") => Some(WindowCall::Lock),

@@ -374,6 +374,38 @@ fn polling_and_nonblocking_calls_do_not_wait() {
     assert!(waiting(&job(2, calls, vec![])).waits.is_empty());
 }
 
+/// Unless the program is known to do nothing but ask: then it waits as in the call that blocks.
+#[test]
+fn who_does_nothing_but_ask_waits_as_in_the_call_that_blocks() {
+    let of = |polls, function, arguments: CallArguments, posted: &[u32]| {
+        let call = OpenCallInfo { polls, ..open(function, arguments) };
+        let row =
+            |peer| PendingRow { awaited_by: Some(1), is_under_way: Some(true), ..pending("MPI_Irecv", Some(peer), 1) };
+        let posted = posted.iter().map(|peer| (0, row(*peer))).collect();
+        job(3, vec![(0, call), (1, receive(0, 9)), (2, receive(0, 9))], posted)
+    };
+    let requests =
+        |number| CallArguments { requests: Some(number), other_requests: Some(0), ..CallArguments::default() };
+    let message = |source| CallArguments { source: Some(source), receive_tag: Some(2), ..over_world() };
+    for (function, blocks, arguments, posted) in [
+        ("MPI_Test", "MPI_Wait", requests(1), &[1][..]),
+        ("MPI_Request_get_status", "MPI_Wait", requests(1), &[1]),
+        ("MPI_Testall", "MPI_Waitall", requests(2), &[1, 2]),
+        ("MPI_Testany", "MPI_Waitany", requests(2), &[1, 2]),
+        ("MPI_Testsome", "MPI_Waitsome", requests(2), &[1, 2]),
+        ("MPI_Iprobe", "MPI_Probe", message(peer(1)), &[]),
+        ("MPI_Iprobe", "MPI_Probe", message(anybody()), &[]),
+        ("MPI_Improbe", "MPI_Mprobe", message(peer(1)), &[]),
+    ] {
+        let asks = of(true, function, arguments.clone(), posted);
+        let waits = of(false, blocks, arguments.clone(), posted);
+        assert_eq!(edge(&asks, 0), edge(&waits, 0), "{function}");
+        assert_eq!(waiting(&asks).circles, [vec![0, 1]], "{function}");
+        let may_do_more = of(false, function, arguments, posted);
+        assert!(waiting(&may_do_more).circles.is_empty(), "{function}");
+    }
+}
+
 #[test]
 fn a_collective_waits_for_those_that_are_not_in_it() {
     let profile = job(4, vec![(0, collective("MPI_Barrier")), (2, collective("MPI_Barrier"))], vec![]);

@@ -190,6 +190,8 @@ pub const REQUESTS_HANG: Program = program("hang_requests", Language::C, &["hang
 pub const WINDOWS_HANG: Program = program("hang_windows", Language::C, &["hang/windows.c", "gate.h"]);
 /// The same of ranks that ask again and again. Three ranks.
 pub const POLLS_HANG: Program = program("hang_polls", Language::C, &["hang/polls.c", "gate.h"]);
+/// The same over communicators of two groups, of parts of a communicator, and with neighbours. Four ranks.
+pub const GROUPS_HANG: Program = program("hang_groups", Language::C, &["hang/groups.c", "gate.h"]);
 
 /// Ways to hang in other languages. Three ranks.
 pub const CAUSES_CXX: Program = program("causes_cxx", Language::Cxx, &["hang/causes_cxx.cpp", "gate.h"]);

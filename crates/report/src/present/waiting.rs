@@ -48,6 +48,8 @@ pub fn waits_for(profile: &Profile, wait: &Wait) -> String {
         (Why::Operation, _) => "others to take part in a collective operation".into(),
         (Why::Collective, true) => "the others: all that are observed are there".into(),
         (Why::Collective, false) => format!("{ranks} to call {call}"),
+        (Why::Leader, false) => format!("{ranks} to speak for its group"),
+        (Why::Leader, true) => "the other group".into(),
         (Why::Lock, false) => format!("{ranks} to give up the window"),
         (Why::Exposure, false) => format!("{ranks} to call MPI_Win_post"),
         (Why::Access, false) => format!("{ranks} to call MPI_Win_complete"),

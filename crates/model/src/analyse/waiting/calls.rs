@@ -132,8 +132,13 @@ pub(super) fn of_request(row: &PendingRow, over: Option<u32>) -> Option<Message>
 pub(super) fn needs_everybody(function: &'static Function) -> bool {
     is_collective_of_all(function)
         && function.position(Role::Root).is_none()
-        && !function.name.contains("eighbor")
+        && !is_of_neighbours(function)
         && !gives_to_each(function)
+}
+
+/// Whether only those have to come whom the topology of its communicator makes neighbours.
+pub(super) fn is_of_neighbours(function: &'static Function) -> bool {
+    function.name.contains("eighbor")
 }
 
 /// Whether what a rank gets may be of some of the others only: it may be done before all have come.
@@ -203,31 +208,39 @@ pub(super) fn is_collective(function: &'static Function) -> bool {
 }
 
 fn is_collective_of_all(function: &'static Function) -> bool {
-    let makes_objects = || {
-        // Others of these groups are local, or concern some members only.
-        const MAKERS: [&str; 17] = [
-            "MPI_Cart_create",
-            "MPI_Cart_sub",
-            "MPI_Comm_create",
-            "MPI_Comm_dup",
-            "MPI_Comm_dup_with_info",
-            "MPI_Comm_split",
-            "MPI_Comm_split_type",
-            "MPI_Dist_graph_create",
-            "MPI_Dist_graph_create_adjacent",
-            "MPI_Graph_create",
-            "MPI_Intercomm_merge",
-            "MPI_Win_allocate",
-            "MPI_Win_allocate_shared",
-            "MPI_Win_create",
-            "MPI_Win_create_dynamic",
-            "MPI_File_open",
-            FINALIZE,
-        ];
-        MAKERS.contains(&small(function).name)
-    };
-    matches!(function.group, Group::Collective | Group::Synchronisation) || makes_objects()
+    matches!(function.group, Group::Collective | Group::Synchronisation) || makes_objects(function)
 }
+
+/// Whether all members of a communicator have to make it, of functions that make objects, or end all of them: what those are they have to
+/// agree on.
+pub(super) fn makes_objects(function: &'static Function) -> bool {
+    // Others of these groups are local, or concern some members only.
+    const MAKERS: [&str; 19] = [
+        "MPI_Cart_create",
+        "MPI_Cart_sub",
+        "MPI_Comm_create",
+        CREATE_GROUP,
+        "MPI_Comm_dup",
+        "MPI_Comm_dup_with_info",
+        "MPI_Comm_split",
+        "MPI_Comm_split_type",
+        "MPI_Dist_graph_create",
+        "MPI_Dist_graph_create_adjacent",
+        "MPI_Graph_create",
+        "MPI_Intercomm_create",
+        "MPI_Intercomm_merge",
+        "MPI_Win_allocate",
+        "MPI_Win_allocate_shared",
+        "MPI_Win_create",
+        "MPI_Win_create_dynamic",
+        "MPI_File_open",
+        FINALIZE,
+    ];
+    MAKERS.contains(&small(function).name)
+}
+
+/// Those of its group make it, and no other members of its communicator.
+pub(super) const CREATE_GROUP: &str = "MPI_Comm_create_group";
 
 /// Who has called it waits for all processes of the job.
 pub(super) const FINALIZE: &str = "MPI_Finalize";

@@ -190,6 +190,8 @@ pub const REQUESTS_HANG: Program = program("hang_requests", Language::C, &["hang
 pub const WINDOWS_HANG: Program = program("hang_windows", Language::C, &["hang/windows.c", "gate.h"]);
 /// The same of ranks that ask again and again. Three ranks.
 pub const POLLS_HANG: Program = program("hang_polls", Language::C, &["hang/polls.c", "gate.h"]);
+/// The same in calls on files. Three ranks.
+pub const FILES_HANG: Program = program("hang_files", Language::C, &["hang/files.c", "gate.h"]);
 /// The same over communicators of two groups, of parts of a communicator, and with neighbours. Four ranks.
 pub const GROUPS_HANG: Program = program("hang_groups", Language::C, &["hang/groups.c", "gate.h"]);
 

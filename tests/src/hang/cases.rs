@@ -1,7 +1,7 @@
 //! Programs that hang, each in a way of its own: what is said of why, where every rank is, and for whom it really waits.
 
 use crate::program::{
-    self, CAUSES, CAUSES_CXX, CAUSES_F08, CAUSES_F77, CAUSES_MPI4PY, GROUPS_HANG, Language, OUTSIDE,
+    self, CAUSES, CAUSES_CXX, CAUSES_F08, CAUSES_F77, CAUSES_MPI4PY, FILES_HANG, GROUPS_HANG, Language, OUTSIDE,
     POLLS_HANG, Program, REQUESTS_HANG, THREADS_HANG, WINDOWS_HANG,
 };
 
@@ -49,7 +49,7 @@ const fn circle(
     Case { program, name, told, calls, waits, cause: Cause::Circle }
 }
 
-pub const CASES: [Case; 73] = [
+pub const CASES: [Case; 76] = [
     circle(
         CAUSES,
         "ring",
@@ -964,10 +964,50 @@ pub const CASES: [Case; 73] = [
             "Ranks 1,2 wait for them",
         ],
     ),
+    circle(
+        FILES_HANG,
+        "set-view",
+        calls![("MPI_File_set_view", "set_view"), ("MPI_File_set_view", "set_view"), ("MPI_Recv", "leave_out")],
+        &[&[2], &[2], &[0]],
+        &[
+            "Deadlock among 0, 1, 2: each waits for another one of them",
+            "Rank 0 in MPI_File_set_view @set_view waits for one of 1, 2 to do its part with the file",
+            "Rank 1 in MPI_File_set_view @set_view waits for one of 0, 2 to do its part with the file",
+            "Rank 2 in MPI_Recv from 0 tag 5 4 B @leave_out waits for 0",
+        ],
+    ),
+    circle(
+        FILES_HANG,
+        "write-all",
+        calls![
+            ("MPI_File_write_at_all", "write_all"),
+            ("MPI_Recv", "leave_out"),
+            ("MPI_File_write_at_all", "write_all")
+        ],
+        &[&[1], &[0], &[1]],
+        &[
+            "Deadlock among 0, 1, 2: each waits for another one of them",
+            "Rank 0 in MPI_File_write_at_all 4 B @write_all waits for one of 1, 2 to do its part with the file",
+            "Rank 1 in MPI_Recv from 0 tag 5 4 B @leave_out waits for 0",
+            "Rank 2 in MPI_File_write_at_all 4 B @write_all waits for one of 0, 1 to do its part with the file",
+        ],
+    ),
+    circle(
+        FILES_HANG,
+        "close",
+        calls![("MPI_File_close", "close_file"), ("MPI_File_close", "close_file"), ("MPI_Recv", "leave_out")],
+        &[&[2], &[2], &[0]],
+        &[
+            "Deadlock among 0, 1, 2: each waits for another one of them",
+            "Rank 0 in MPI_File_close @close_file waits for one of 1, 2 to do its part with the file",
+            "Rank 1 in MPI_File_close @close_file waits for one of 0, 2 to do its part with the file",
+            "Rank 2 in MPI_Recv from 0 tag 5 4 B @leave_out waits for 0",
+        ],
+    ),
 ];
 
 /// Variants of the same in which ranks go on: programs, their argument, and with how many ranks.
-pub const THAT_GO_ON: [(Program, &str, u32); 11] = [
+pub const THAT_GO_ON: [(Program, &str, u32); 12] = [
     (CAUSES, "none", 3),
     (REQUESTS_HANG, "none", 3),
     (WINDOWS_HANG, "none", 3),
@@ -979,6 +1019,7 @@ pub const THAT_GO_ON: [(Program, &str, u32); 11] = [
     (POLLS_HANG, "memory", 3),
     (POLLS_HANG, "elsewhere", 3),
     (GROUPS_HANG, "none", 4),
+    (FILES_HANG, "none", 3),
 ];
 
 impl Case {

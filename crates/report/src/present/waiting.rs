@@ -49,6 +49,8 @@ pub fn waits_for(profile: &Profile, wait: &Wait) -> String {
         (Why::Collective, true) => "the others: all that are observed are there".into(),
         (Why::Collective, false) => format!("{ranks} to call {call}"),
         (Why::Leader, false) => format!("{ranks} to speak for its group"),
+        (Why::File, false) => format!("{ranks} to do its part with the file"),
+        (Why::File, true) => "others that have the file, or the file itself".into(),
         (Why::Leader, true) => "the other group".into(),
         (Why::Lock, false) => format!("{ranks} to give up the window"),
         (Why::Exposure, false) => format!("{ranks} to call MPI_Win_post"),

@@ -239,6 +239,25 @@ pub(super) fn makes_objects(function: &'static Function) -> bool {
     MAKERS.contains(&small(function).name)
 }
 
+/// Whether all who have opened a file make the call.
+pub(super) fn is_on_file(function: &'static Function) -> bool {
+    const OF_ALL: [&str; 7] = [
+        "MPI_File_close",
+        "MPI_File_preallocate",
+        "MPI_File_set_atomicity",
+        "MPI_File_set_info",
+        "MPI_File_set_size",
+        "MPI_File_set_view",
+        "MPI_File_sync",
+    ];
+    let name = small(function).name;
+    let is_by_all = || ["_all", "_ordered"].iter().any(|part| name.contains(part));
+    function.group == Group::Io
+        && function.position(Role::File).is_some()
+        && (OF_ALL.contains(&name) || is_by_all())
+        && name != "MPI_File_open"
+}
+
 /// Those of its group make it, and no other members of its communicator.
 pub(super) const CREATE_GROUP: &str = "MPI_Comm_create_group";
 

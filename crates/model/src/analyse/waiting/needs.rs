@@ -27,6 +27,8 @@ pub enum Why {
     Collective,
     /// Those who speak for a group in the making of a communicator of two.
     Leader,
+    /// The others in a call on a file.
+    File,
     /// That somebody gives up a window, or lets it be accessed.
     Lock,
     /// That targets open a window for it: `MPI_Win_post`.
@@ -142,6 +144,9 @@ impl Waits {
         if calls::is_meeting(function) {
             return collective(world, (index, rank), call, function);
         }
+        if calls::is_on_file(function) {
+            return of_file(world, (index, rank), call);
+        }
         if let Some(kind) = calls::window_call(function) {
             return of_window(world, (index, rank), call, kind);
         }
@@ -210,6 +215,15 @@ fn in_group<'a>(world: &World<'a>, (index, rank): (usize, &'a RankProfile), call
     let Some(over) = over.filter(|over| world.is_whole(*over)) else { return Waits::unknown(Why::Unknown) };
     let others: Arc<[usize]> = world.members(over).iter().copied().filter(|member| *member != index).collect();
     Waits::one_of(Why::Collective, others)
+}
+
+/// Who has opened a file with the rank is not read, nor which one it is, which others may take for another one: it waits for one of the
+/// others of the job. From the call alone it cannot be told whether it waits for them at all, or for the file.
+fn of_file<'a>(world: &World<'a>, (index, rank): (usize, &'a RankProfile), call: &OpenCallInfo) -> Waits {
+    let over = world.only_one(rank).filter(|over| call.exchanges && world.is_whole(*over));
+    let Some(over) = over else { return Waits::unknown(Why::Unknown) };
+    let others: Arc<[usize]> = world.members(over).iter().copied().filter(|member| *member != index).collect();
+    Waits::one_of(Why::File, others)
 }
 
 /// Whoever holds a lock or has an epoch open is not told by who waits for its end, but is a member of the window.

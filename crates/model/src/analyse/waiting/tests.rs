@@ -497,6 +497,22 @@ fn over_pair() -> CallArguments {
     CallArguments { communicator: Some(pair), ..CallArguments::default() }
 }
 
+/// Which file it is, and who else has it, is not known, and from the call alone not whether it waits for anybody.
+#[test]
+fn in_calls_on_files_it_is_one_of_the_others_if_stacks_say_so() {
+    for function in ["MPI_File_close", "MPI_File_set_view", "MPI_File_write_at_all", "MPI_File_read_ordered_end"] {
+        let of = |exchanges| {
+            let call = || OpenCallInfo { exchanges, ..open(function, CallArguments::default()) };
+            job(3, vec![(0, call()), (1, call()), (2, receive(0, 1))], vec![])
+        };
+        assert_eq!(edge(&of(true), 0), (Why::File, vec![1, 2], Certainty::OneOf), "{function}");
+        assert_eq!(waiting(&of(true)).knots, [vec![0, 1, 2]], "{function}");
+        assert_eq!(edge(&of(false), 0), (Why::Unknown, vec![], Certainty::Possible), "{function}");
+    }
+    let alone = OpenCallInfo { exchanges: true, ..open("MPI_File_write_at", CallArguments::default()) };
+    assert_eq!(edge(&job(2, vec![(0, alone)], vec![]), 0).0, Why::Unknown);
+}
+
 /// Inter-communicator of ranks 0 and 1, and of 2 and 3: each of them is 0 or 1 in its own group.
 fn with_two_groups(profile: Profile) -> Profile {
     let mut profile = with_pair(profile);

@@ -188,6 +188,12 @@ pub const THREADS_HANG: Program = program("hang_threads", Language::C, &["hang/t
 /// The same in calls that wait for requests, and in accesses to windows. Three ranks.
 pub const REQUESTS_HANG: Program = program("hang_requests", Language::C, &["hang/requests.c", "gate.h"]);
 pub const WINDOWS_HANG: Program = program("hang_windows", Language::C, &["hang/windows.c", "gate.h"]);
+/// The same of ranks that ask again and again. Three ranks.
+pub const POLLS_HANG: Program = program("hang_polls", Language::C, &["hang/polls.c", "gate.h"]);
+/// The same in calls on files. Three ranks.
+pub const FILES_HANG: Program = program("hang_files", Language::C, &["hang/files.c", "gate.h"]);
+/// The same over communicators of two groups, of parts of a communicator, and with neighbours. Four ranks.
+pub const GROUPS_HANG: Program = program("hang_groups", Language::C, &["hang/groups.c", "gate.h"]);
 
 /// Ways to hang in other languages. Three ranks.
 pub const CAUSES_CXX: Program = program("causes_cxx", Language::Cxx, &["hang/causes_cxx.cpp", "gate.h"]);

@@ -20,9 +20,12 @@ pub struct CallArguments {
     pub communicator: Option<CommunicatorArgument>,
     #[serde(default)]
     pub window: Option<WindowArgument>,
-    /// Ranks in `MPI_COMM_WORLD` of the group that it was given with the window; `null`: none, or not known.
+    /// Ranks in `MPI_COMM_WORLD` of the group that it was given with the window or communicator; `null`: none, or not known.
     #[serde(default)]
     pub group: Option<Vec<Option<u32>>>,
+    /// Who speaks for the groups of which `MPI_Intercomm_create` makes a communicator.
+    #[serde(default)]
+    pub leaders: Option<Leaders>,
     /// Of `MPI_Abort`.
     #[serde(default)]
     pub error_code: Option<i32>,
@@ -39,6 +42,15 @@ pub struct CallArguments {
     /// nobody has looked which they are.
     #[serde(default)]
     pub other_requests: Option<u64>,
+}
+
+/// Who speaks for each of two groups: ranks in `MPI_COMM_WORLD`, `null` where that is not known.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Leaders {
+    /// For the rank's own group.
+    pub local: Option<u32>,
+    /// For the other one, which only who speaks for its own is given.
+    pub remote: Option<u32>,
 }
 
 /// Who was at the other end of a flow.

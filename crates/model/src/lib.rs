@@ -33,7 +33,7 @@ mod wait_states;
 /// Name and version of the JSON form; the version is raised when a field changes its meaning or goes.
 pub const SCHEMA: &str = "mpiprobe.profile/1";
 
-pub use arguments::{CallArguments, CommunicatorArgument, DatatypeArgument, Partner, Peer, WindowArgument};
+pub use arguments::{CallArguments, CommunicatorArgument, DatatypeArgument, Leaders, Partner, Peer, WindowArgument};
 pub use budget::{Budget, Estimate, Level, Reduction, Spending};
 pub use call_site::{CallSite, SourceFrame};
 pub use check::{Check, Report, Verdict, finding_and_fix};

@@ -127,6 +127,13 @@ pub struct OpenCallInfo {
     /// It had begun before attach: `open_ns` counts from there.
     #[serde(default)]
     pub began_before: bool,
+    /// The program makes it again and again, in a loop that nothing but MPI's answer ends, and has done so for `open_ns`: only stacks
+    /// tell that.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub polls: bool,
+    /// It is one on a file, and waits for messages of others and not for the file: only stacks tell that.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub exchanges: bool,
 }
 
 /// A call that had begun before attach.

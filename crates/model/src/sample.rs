@@ -139,6 +139,8 @@ pub fn open(function: &'static str, arguments: CallArguments) -> OpenCallInfo {
         arguments: Some(arguments),
         ended_inside: false,
         began_before: false,
+        polls: false,
+        exchanges: false,
     }
 }
 

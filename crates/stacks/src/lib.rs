@@ -10,6 +10,7 @@ pub mod callsites;
 mod capture;
 mod copy;
 mod error;
+mod exchanging;
 mod fingerprint;
 mod grants;
 mod kernel;
@@ -27,6 +28,7 @@ mod thread_report;
 mod thread_stack;
 mod tree;
 mod unwind;
+mod watched;
 mod ways;
 mod within;
 

@@ -9,19 +9,22 @@ use std::{
 
 use crate::callsites::{AddressMap, Modules, Naming};
 use mpiprobe_discover::{Process, ProcessId, printable};
+use mpiprobe_functions::Group;
 
 use crate::{
-    CaptureError, arguments,
+    CaptureError,
+    arguments::{self, PollingLoop},
     capture::{Capture, Captured},
     copy::{Certainty, State, ThreadCopy},
-    kernel::returned::Returned,
+    exchanging::exchanges,
     memory::Memory,
-    naming::{Surroundings, first_outside, named, outermost_call},
+    naming::{Named, Surroundings, first_outside, named, outermost_call},
     python::Interpreter,
     ranks::Member,
     system_calls::{is_of_descriptor, system_call_name},
     thread_stack::{CallNow, SystemCallSeen, ThreadStack, WhereNow},
-    unwind::{End, Unwinder, Unwound},
+    unwind::{End, Frame, Unwinder, Unwound},
+    watched::Watched,
     within::waits_within,
 };
 
@@ -55,9 +58,10 @@ pub struct Look {
 }
 
 impl Look {
-    /// Whether all threads were copied as they were at one moment.
+    /// Whether all threads were copied as they were at one moment, and those that ask MPI again and again while they did.
     pub fn is_certain(&self) -> bool {
-        self.threads.iter().all(|thread| thread.certainty == Certainty::Exact)
+        let is_asking = |thread: &ThreadStack| !thread.polls || thread.call.is_some();
+        self.threads.iter().all(|thread| thread.certainty == Certainty::Exact && is_asking(thread))
     }
 }
 
@@ -70,8 +74,8 @@ pub struct Looker {
     naming: Naming,
     maps: HashMap<ProcessId, AddressMap>,
     interpreters: HashMap<ProcessId, Option<Interpreter>>,
-    /// By process and thread, the call that it was seen in first; `None`: nobody wants to know whether those return.
-    returns: Option<HashMap<(ProcessId, u32), Option<Returned>>>,
+    /// By process and thread, what of the call is watched that it was seen in first; `None`: nobody wants to know.
+    watched: Option<HashMap<(ProcessId, u32), Watched>>,
 }
 
 /// How long names may take, all together: the rest is shown by file and offset.
@@ -86,15 +90,15 @@ impl Looker {
             naming: Naming::default(),
             maps: HashMap::new(),
             interpreters: HashMap::new(),
-            returns: None,
+            watched: None,
         }
     }
 
     /// The same, and says of threads in MPI whether the call has returned that they were seen in first, where the kernel permits
-    /// breakpoints: two looks at a loop may find it at the same place.
+    /// breakpoints: two looks at a loop may find it at the same place. Of one that asks MPI again and again, whether it has stopped to.
     #[must_use]
     pub fn watching_returns(mut self) -> Self {
-        self.returns = Some(HashMap::new());
+        self.watched = Some(HashMap::new());
         self
     }
 
@@ -235,18 +239,25 @@ impl Looker {
             {
                 call.words = arguments::words(frames, frame, call.function, target.element, &mut memory);
             }
-            let has_returned = self.returns.as_mut().and_then(|returns| {
+            let is_exact = copy.certainty == Certainty::Exact;
+            let (mut has_returned, mut polls) = (None, false);
+            if let Some(all) = &mut self.watched {
                 let key = (process.id(), copy.tid);
-                let address = named.return_address.filter(|_| copy.certainty == Certainty::Exact);
-                if let (None, Some(address)) = (returns.get(&key), address) {
-                    // Whoever has ended meanwhile has not gone on either, and is seen to have.
-                    let watched = Returned::watch(copy.tid, address);
-                    let watched = watched.inspect_err(|error| tracing::debug!("returns are not seen: {error}"));
-                    returns.insert(key, watched.ok());
+                if let (false, true, Some(address)) = (all.contains_key(&key), is_exact, named.return_address) {
+                    let polls = polling_loop_of(frames, &named, target.element, &mut memory);
+                    all.insert(key, Watched::of(copy.tid, address, polls));
                 }
-                returns.get(&key)?.as_ref()?.is_reached().ok()
-            });
+                if let Some(watched) = all.get(&key) {
+                    has_returned = watched.has_returned();
+                    let ips = frames.iter().map(|frame| frame.registers.ip());
+                    polls = has_returned == Some(false) && is_exact && watched.is_in_loop(named.return_address, ips);
+                }
+            }
             let is_outside = named.call.is_none();
+            let of_file = named.call.as_ref().is_some_and(|call| call.function.function().group == Group::Io);
+            let inside = named.call_frame.filter(|_| of_file && is_exact);
+            let inside = inside.and_then(|(place, _)| frames.get(..place)).unwrap_or_default();
+            let exchanges = exchanges(inside, (&mut self.naming, until));
             let waits_within = if is_outside { waits_within(&copy, &tids, &named.frames, &mut memory) } else { None };
             let system_call = copy.system_call.map(|call| {
                 let name = system_call_name(call.number);
@@ -272,9 +283,24 @@ impl Looker {
                 at_ns: copy.at_ns,
                 fingerprint: named.fingerprint,
                 has_returned,
+                polls,
+                exchanges,
             });
         }
     }
+}
+
+/// The loop in the program that makes the call again and again, if it does nothing else.
+fn polling_loop_of(
+    frames: &[Frame],
+    named: &Named,
+    element: &dyn Fn(u64) -> Option<u64>,
+    memory: &mut Memory<'_>,
+) -> Option<PollingLoop> {
+    let (call, frame) = (named.call.as_ref().filter(|call| call.function.function().polling)?, named.call_frame?);
+    let caller = frames.get(first_outside(frames, frame.0 + 1))?;
+    let words = arguments::words(frames, frame, call.function, element, memory);
+    arguments::polling_loop(caller, call.function.function(), &words)
 }
 
 fn memory_of(process: &Process) -> Option<File> {

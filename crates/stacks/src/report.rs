@@ -275,8 +275,10 @@ fn verdict(threads: &[ThreadReport], looks: usize) -> Verdict {
     };
     if looks < 2 || threads.is_empty() {
         Verdict::NotKnown
-    } else if threads.iter().any(|thread| thread.gone_on == Some(true) && !is_outside(thread)) {
+    } else if threads.iter().any(|thread| thread.gone_on == Some(true) && (!is_outside(thread) || thread.left_mpi)) {
         Verdict::GoesOn
+    } else if threads.iter().any(|thread| is_outside(thread) && thread.left_mpi) {
+        Verdict::NotKnown
     } else if threads.iter().any(is_outside) {
         Verdict::SomeAreOutside
     } else if threads.iter().all(|thread| thread.gone_on == Some(false)) {

@@ -165,6 +165,9 @@ impl<'a> History<'a> {
             doing: Doing::of(thread),
             called: None,
             gone_on: gone_on(seen, self.looks),
+            polls: polls(seen) == Some(true),
+            exchanges: exchanges(seen),
+            left_mpi: thread.call.is_none() && seen.iter().any(|thread| thread.call.is_some()),
             cpu_percent: seen.first().and_then(|first| cpu_percent(first, thread)),
             other: None,
             is_one_of_several: false,
@@ -193,6 +196,10 @@ fn gone_on(seen: &[&ThreadStack], looks: usize) -> Option<bool> {
     if seen.iter().any(|thread| thread.has_returned == Some(true)) {
         return Some(true);
     }
+    if let Some(polls) = polls(seen) {
+        let has_run = rest.last().is_some_and(|last| last.progress.has_run_since(&first.progress));
+        return (polls && has_run && seen.len() == looks).then_some(false);
+    }
     if !certain(&first) {
         return None;
     }
@@ -207,6 +214,24 @@ fn gone_on(seen: &[&ThreadStack], looks: usize) -> Option<bool> {
         return None;
     }
     (seen.len() == looks && comparable).then_some(false)
+}
+
+/// Whether a call on a file waited for messages of others whenever it was certain what it did.
+fn exchanges(seen: &[&ThreadStack]) -> bool {
+    let is_certain = |thread: &&&ThreadStack| thread.certainty == Certainty::Exact;
+    seen.iter().filter(is_certain).all(|thread| thread.exchanges) && seen.last().is_some_and(|last| last.exchanges)
+}
+
+/// Whether a thread asks MPI again and again in a loop that ends by MPI's answer only, and has been there at all looks; `None`: it
+/// was never seen in such a loop.
+fn polls(seen: &[&ThreadStack]) -> Option<bool> {
+    /// Between two calls it may be where nobody takes it for a loop, at first.
+    const LATEST: usize = 2;
+    let first = seen.iter().position(|thread| thread.polls)?;
+    let all = seen.get(first..).is_some_and(|rest| rest.len() > 1 && rest.iter().all(|thread| thread.polls));
+    let is_asking =
+        seen.last().is_some_and(|last| last.call.as_ref().is_some_and(|call| call.function.function().polling));
+    Some(first <= LATEST && all && is_asking)
 }
 
 fn cpu_percent(first: &ThreadStack, last: &ThreadStack) -> Option<u32> {

@@ -30,6 +30,15 @@ pub struct ThreadReport {
     pub called: Option<String>,
     /// Whether the program has gone on between the first look and the last, in this thread; `None` if that is not known.
     pub gone_on: Option<bool>,
+    /// Whether it makes its MPI call again and again, in a loop that nothing but MPI's answer ends: it waits for that.
+    #[serde(skip_serializing_if = "std::ops::Not::not", default)]
+    pub polls: bool,
+    /// Whether its MPI call is one on a file and waits for messages of others within it, whenever it was looked at, and not for the file.
+    #[serde(skip_serializing_if = "std::ops::Not::not", default)]
+    pub exchanges: bool,
+    /// Whether it is in no MPI call, and was in one when it was looked at before.
+    #[serde(skip_serializing_if = "std::ops::Not::not", default)]
+    pub left_mpi: bool,
     /// Part of a core that it has used meanwhile, in percent.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub cpu_percent: Option<u32>,
@@ -141,6 +150,9 @@ impl ThreadReport {
             doing: Doing::Ended,
             called: None,
             gone_on: Some(false),
+            polls: false,
+            exchanges: false,
+            left_mpi: false,
             cpu_percent: None,
             other: None,
             is_one_of_several: false,
@@ -167,7 +179,9 @@ impl ThreadReport {
     /// What it does, behind its name; `called`: its call, if that is to be told with what it was given.
     pub fn words(&self, called: Option<&str>) -> String {
         let mut words = match &self.doing {
-            Doing::Mpi { call, .. } => format!("in {}", call_words(call, called)),
+            Doing::Mpi { call, .. } => {
+                format!("{} {}", if self.polls { "polls" } else { "in" }, call_words(call, called))
+            }
             Doing::SystemCall { waits_within: Some(within), place, .. } => {
                 format!("not in MPI: waits {}{}", self.within(*within), at(place.as_ref()))
             }

@@ -58,6 +58,12 @@ pub struct ThreadStack {
     /// Whether the MPI call has returned that it was in when it was first seen in one; `None`: nobody knows.
     #[serde(skip)]
     pub has_returned: Option<bool>,
+    /// It is in a loop of the program that asks MPI again and again, which it was first seen in a call in, and has not left since.
+    #[serde(skip)]
+    pub polls: bool,
+    /// Its call is one on a file, and waits for messages of others.
+    #[serde(skip)]
+    pub exchanges: bool,
 }
 
 /// An MPI call that a thread is in.

@@ -63,6 +63,8 @@ fn open_call(thread: &ThreadReport, arguments: Option<CallArguments>) -> Option<
         arguments,
         ended_inside: false,
         began_before: true,
+        polls: thread.polls,
+        exchanges: thread.exchanges,
     })
 }
 

@@ -8,7 +8,7 @@ use mpiprobe_common::{
     descriptor::NONE,
     layout::{Memory as _, handle_kind},
 };
-use mpiprobe_functions::{Direction, Function, FunctionId, Group, Role};
+use mpiprobe_functions::{Direction, Function, FunctionId, Group, Operation, Role};
 use mpiprobe_layout::{Registry, TargetMemory, communicators, group as group_members, request, window};
 use mpiprobe_observe::{
     ArgumentWords, AwaitedRequest, AwaitedRequests, GroupSnapshot, ProcessSnapshot, Snapshot, WindowSnapshot,
@@ -96,7 +96,14 @@ pub(crate) fn add(
 
 impl OpenCall {
     fn has_operands(&self) -> bool {
-        self.awaits() || self.function.descriptor().window != NONE
+        self.awaits() || self.function.descriptor().window != NONE || self.has_group()
+    }
+
+    /// Whether it is given a group of those who have to make the call, or at the other end of a window.
+    fn has_group(&self) -> bool {
+        matches!(self.function.group, Group::OneSided | Group::Communicator)
+            && self.function.operation == Operation::Blocking
+            && self.function.position(Role::Group).is_some()
     }
 
     /// Whether it waits for requests.
@@ -114,6 +121,11 @@ impl OpenCall {
             return None;
         }
         let at = self.function.descriptor();
+        let is_given_itself =
+            self.function.arguments.get(usize::from(at.request)).is_some_and(|argument| !argument.is_pointer());
+        if is_given_itself {
+            return Some(vec![layout.handle(self.word(at.request)?)]);
+        }
         let number = if at.request_count == NONE { 1 } else { self.word(at.request_count)? & 0xffff_ffff };
         let start = self.word(at.request).filter(|_| number <= MOST_REQUESTS)?;
         let width = layout.handle_width();
@@ -124,9 +136,9 @@ impl OpenCall {
         Some(handles?.into_iter().filter(|handle| *handle != null).collect())
     }
 
-    /// Of those at the other end of a window.
+    /// Of those at the other end of a window, or who make a communicator.
     fn group(&self, layout: &Layout) -> Option<u64> {
-        let place = self.function.position(Role::Group).filter(|_| self.function.group == Group::OneSided)?;
+        let place = self.function.position(Role::Group).filter(|_| self.has_group())?;
         let is_given = self.function.arguments.get(place).is_some_and(|argument| argument.direction == Direction::In);
         is_given.then(|| self.words.get(place).copied().flatten().map(|word| layout.handle(word))).flatten()
     }

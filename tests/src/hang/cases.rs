@@ -1,8 +1,8 @@
 //! Programs that hang, each in a way of its own: what is said of why, where every rank is, and for whom it really waits.
 
 use crate::program::{
-    self, CAUSES, CAUSES_CXX, CAUSES_F08, CAUSES_F77, CAUSES_MPI4PY, Language, OUTSIDE, Program, REQUESTS_HANG,
-    THREADS_HANG, WINDOWS_HANG,
+    self, CAUSES, CAUSES_CXX, CAUSES_F08, CAUSES_F77, CAUSES_MPI4PY, FILES_HANG, GROUPS_HANG, Language, OUTSIDE,
+    POLLS_HANG, Program, REQUESTS_HANG, THREADS_HANG, WINDOWS_HANG,
 };
 
 /// One of them.
@@ -49,7 +49,7 @@ const fn circle(
     Case { program, name, told, calls, waits, cause: Cause::Circle }
 }
 
-pub const CASES: [Case; 55] = [
+pub const CASES: [Case; 76] = [
     circle(
         CAUSES,
         "ring",
@@ -695,15 +695,331 @@ pub const CASES: [Case; 55] = [
             "Rank 2 waits for it",
         ],
     ),
+    circle(
+        POLLS_HANG,
+        "test",
+        calls![("MPI_Test", "test"), ("MPI_Recv", "test"), ("MPI_Barrier", "test")],
+        &[&[1], &[0], &[0, 1]],
+        &[
+            "Deadlock: 0 → 1 → 0",
+            "Rank 0 polls MPI_Test (...) @test waits for 1",
+            "Rank 1 in MPI_Recv from 0 tag 3 4 B @test waits for 0",
+            "Rank 2 waits for them",
+        ],
+    ),
+    circle(
+        POLLS_HANG,
+        "iprobe",
+        calls![("MPI_Iprobe", "iprobe"), ("MPI_Ssend", "iprobe"), ("MPI_Barrier", "iprobe")],
+        &[&[1], &[0], &[0, 1]],
+        &[
+            "Deadlock: 0 → 1 → 0",
+            "Rank 0 polls MPI_Iprobe from 1 tag 2 @iprobe waits for 1 (tag differs: 6)",
+            "Rank 1 in MPI_Ssend to 0 tag 6 4 B @iprobe waits for 0 (tag differs: 2)",
+            "Rank 2 waits for them",
+        ],
+    ),
+    circle(
+        POLLS_HANG,
+        "testall",
+        calls![("MPI_Testall", "testall"), ("MPI_Barrier", "testall"), ("MPI_Barrier", "testall")],
+        &[&[1, 2], &[0], &[0]],
+        &[
+            "Deadlock: 0 → 1 → 0",
+            "Rank 0 polls MPI_Testall for 2 requests (...) @testall waits for 1, 2",
+            "Rank 1 in MPI_Barrier @testall waits for 0 to call MPI_Barrier",
+            "Rank 2 waits for them",
+        ],
+    ),
+    circle(
+        POLLS_HANG,
+        "testany",
+        calls![("MPI_Testany", "testany"), ("MPI_Barrier", "testany"), ("MPI_Barrier", "testany")],
+        &[&[1, 2], &[0], &[0]],
+        &[
+            "Deadlock: 0 → 1 → 0",
+            "Rank 0 polls MPI_Testany for 2 requests (...) @testany waits for one of 1, 2",
+            "Rank 1 in MPI_Barrier @testany waits for 0 to call MPI_Barrier",
+            "Rank 2 waits for them",
+        ],
+    ),
+    circle(
+        POLLS_HANG,
+        "testsome",
+        calls![("MPI_Testsome", "testsome"), ("MPI_Barrier", "testsome"), ("MPI_Barrier", "testsome")],
+        &[&[1, 2], &[0], &[0]],
+        &[
+            "Deadlock: 0 → 1 → 0",
+            "Rank 0 polls MPI_Testsome for 2 requests (...) @testsome waits for one of 1, 2",
+            "Rank 1 in MPI_Barrier @testsome waits for 0 to call MPI_Barrier",
+            "Rank 2 waits for them",
+        ],
+    ),
+    circle(
+        POLLS_HANG,
+        "get-status",
+        calls![
+            ("MPI_Request_get_status", "get_status"),
+            ("MPI_Request_get_status", "get_status"),
+            ("MPI_Request_get_status", "get_status")
+        ],
+        &[&[1], &[2], &[0]],
+        &[
+            "Deadlock: 0 → 1 → 2 → 0",
+            "Rank 0 polls MPI_Request_get_status (...) @get_status waits for 1",
+            "Rank 1 polls MPI_Request_get_status (...) @get_status waits for 2",
+            "Rank 2 polls MPI_Request_get_status (...) @get_status waits for 0",
+        ],
+    ),
+    circle(
+        POLLS_HANG,
+        "iprobe-any",
+        calls![("MPI_Iprobe", "iprobe_any"), ("MPI_Barrier", "iprobe_any"), ("MPI_Barrier", "iprobe_any")],
+        &[&[1, 2], &[0], &[0]],
+        &[
+            "Deadlock: 0 → 1 → 0",
+            "Rank 0 polls MPI_Iprobe from any tag 2 @iprobe_any waits for anybody",
+            "Rank 1 in MPI_Barrier @iprobe_any waits for 0 to call MPI_Barrier",
+            "Rank 2 waits for them",
+        ],
+    ),
+    Case {
+        cause: Cause::Ranks(&[1]),
+        ..circle(
+            POLLS_HANG,
+            "missing",
+            calls![("MPI_Test", "missing"), (NOT_IN_MPI, "missing"), ("MPI_Barrier", "missing")],
+            &[&[1], &[], &[0, 1]],
+            &[],
+        )
+    },
+    circle(
+        GROUPS_HANG,
+        "messages",
+        calls![
+            ("MPI_Recv", "messages"),
+            ("MPI_Barrier", "messages"),
+            ("MPI_Barrier", "messages"),
+            ("MPI_Recv", "messages")
+        ],
+        &[&[3], &[0, 3], &[0, 3], &[0]],
+        &[
+            "Deadlock: 0 → 3 → 0",
+            "Rank 0 in MPI_Recv from 1 tag 5 4 B on between @messages waits for 3",
+            "Rank 3 in MPI_Recv from 0 tag 5 4 B on between @messages waits for 0",
+            "Ranks 1,2 wait for them",
+        ],
+    ),
+    circle(
+        GROUPS_HANG,
+        "other-tag",
+        calls![
+            ("MPI_Barrier", "other_tag"),
+            ("MPI_Ssend", "other_tag"),
+            ("MPI_Recv", "other_tag"),
+            ("MPI_Barrier", "other_tag")
+        ],
+        &[&[1, 2], &[2], &[1], &[1, 2]],
+        &[
+            "Deadlock: 1 → 2 → 1",
+            "Rank 1 in MPI_Ssend to 0 tag 6 4 B on between @other_tag waits for 2 (tag differs: 5)",
+            "Rank 2 in MPI_Recv from 1 tag 5 4 B on between @other_tag waits for 1 (tag differs: 6)",
+            "Ranks 0,3 wait for them",
+        ],
+    ),
+    circle(
+        GROUPS_HANG,
+        "any-of-them",
+        calls![
+            ("MPI_Recv", "any_of_them"),
+            ("MPI_Barrier", "any_of_them"),
+            ("MPI_Barrier", "any_of_them"),
+            ("MPI_Barrier", "any_of_them")
+        ],
+        &[&[2, 3], &[0], &[0], &[0]],
+        &[
+            "Deadlock: 0 → 2 → 0",
+            "Rank 0 in MPI_Recv from any tag 5 4 B on between @any_of_them waits for anybody",
+            "Rank 2 in MPI_Barrier @any_of_them waits for 0 to call MPI_Barrier",
+            "Ranks 1,3 wait for them",
+        ],
+    ),
+    circle(
+        GROUPS_HANG,
+        "barrier",
+        calls![
+            ("MPI_Barrier", "barrier"),
+            ("MPI_Barrier", "barrier"),
+            ("MPI_Barrier", "barrier"),
+            ("MPI_Recv", "barrier")
+        ],
+        &[&[3], &[3], &[3], &[0]],
+        &[
+            "Deadlock: 0 → 3 → 0",
+            "Rank 0 in MPI_Barrier on between @barrier waits for 3 to call MPI_Barrier",
+            "Rank 3 in MPI_Recv from 0 tag 5 4 B @barrier waits for 0",
+            "Ranks 1,2 wait for them",
+        ],
+    ),
+    circle(
+        GROUPS_HANG,
+        "neighbours",
+        calls![
+            ("MPI_Barrier", "neighbours"),
+            ("MPI_Neighbor_allgather", "neighbours"),
+            ("MPI_Recv", "neighbours"),
+            ("MPI_Neighbor_allgather", "neighbours")
+        ],
+        &[&[1, 2, 3], &[2], &[0], &[2]],
+        &[
+            "Deadlock: 0 → 2 → 0",
+            "Rank 0 in MPI_Barrier @neighbours waits for 1, 2, 3 to call MPI_Barrier",
+            "Rank 2 in MPI_Recv from 0 tag 5 4 B @neighbours waits for 0",
+            "Ranks 1,3 wait for them",
+        ],
+    ),
+    circle(
+        GROUPS_HANG,
+        "graph",
+        calls![
+            ("MPI_Barrier", "graph"),
+            ("MPI_Neighbor_alltoall", "graph"),
+            ("MPI_Recv", "graph"),
+            ("MPI_Barrier", "graph")
+        ],
+        &[&[1, 2], &[2], &[3], &[1, 2]],
+        &[
+            "Deadlock: 2 → 3 → 2",
+            "Rank 2 in MPI_Recv from 3 tag 5 4 B @graph waits for 3",
+            "Rank 3 in MPI_Barrier @graph waits for 1, 2 to call MPI_Barrier",
+            "Ranks 0,1 wait for them",
+        ],
+    ),
+    circle(
+        GROUPS_HANG,
+        "create",
+        calls![
+            ("MPI_Intercomm_create", "lower"),
+            ("MPI_Intercomm_create", "lower"),
+            ("MPI_Intercomm_create", "upper"),
+            ("MPI_Recv", "create")
+        ],
+        &[&[2], &[0], &[3], &[0]],
+        &[
+            "Deadlock: 0 → 2 → 3 → 0",
+            "Rank 0 in MPI_Intercomm_create on a communicator of 2 @lower waits for 2 to speak for its group",
+            "Rank 2 in MPI_Intercomm_create on a communicator of 2 @upper waits for 3 to call MPI_Intercomm_create",
+            "Rank 3 in MPI_Recv from 0 tag 5 4 B @create waits for 0",
+            "Rank 1 waits for them",
+        ],
+    ),
+    circle(
+        GROUPS_HANG,
+        "leader",
+        calls![
+            ("MPI_Intercomm_create", "lower"),
+            ("MPI_Intercomm_create", "lower"),
+            ("MPI_Recv", "leader"),
+            ("MPI_Barrier", "leader")
+        ],
+        &[&[2], &[0], &[0], &[0, 1, 2]],
+        &[
+            "Deadlock: 0 → 2 → 0",
+            "Rank 0 in MPI_Intercomm_create on a communicator of 2 @lower waits for 2 to speak for its group",
+            "Rank 2 in MPI_Recv from 0 tag 5 4 B @leader waits for 0",
+            "Ranks 1,3 wait for them",
+        ],
+    ),
+    circle(
+        GROUPS_HANG,
+        "merge",
+        calls![
+            ("MPI_Intercomm_merge", "merge"),
+            ("MPI_Recv", "merge"),
+            ("MPI_Intercomm_merge", "merge"),
+            ("MPI_Intercomm_merge", "merge")
+        ],
+        &[&[1], &[2], &[1], &[1]],
+        &[
+            "Deadlock: 1 → 2 → 1",
+            "Rank 1 in MPI_Recv from 2 tag 5 4 B @merge waits for 2",
+            "Rank 2 in MPI_Intercomm_merge on between @merge waits for 1 to call MPI_Intercomm_merge",
+            "Ranks 0,3 wait for them",
+        ],
+    ),
+    circle(
+        GROUPS_HANG,
+        "create-group",
+        calls![
+            ("MPI_Comm_create_group", "create_group"),
+            ("MPI_Barrier", "create_group"),
+            ("MPI_Comm_create_group", "create_group"),
+            ("MPI_Recv", "create_group")
+        ],
+        &[&[3], &[0, 2, 3], &[3], &[0]],
+        &[
+            "Deadlock: 0 → 3 → 0",
+            "Rank 0 in MPI_Comm_create_group @create_group waits for 3 to call MPI_Comm_create_group",
+            "Rank 3 in MPI_Recv from 0 tag 5 4 B @create_group waits for 0",
+            "Ranks 1,2 wait for them",
+        ],
+    ),
+    circle(
+        FILES_HANG,
+        "set-view",
+        calls![("MPI_File_set_view", "set_view"), ("MPI_File_set_view", "set_view"), ("MPI_Recv", "leave_out")],
+        &[&[2], &[2], &[0]],
+        &[
+            "Deadlock among 0, 1, 2: each waits for another one of them",
+            "Rank 0 in MPI_File_set_view @set_view waits for one of 1, 2 to do its part with the file",
+            "Rank 1 in MPI_File_set_view @set_view waits for one of 0, 2 to do its part with the file",
+            "Rank 2 in MPI_Recv from 0 tag 5 4 B @leave_out waits for 0",
+        ],
+    ),
+    circle(
+        FILES_HANG,
+        "write-all",
+        calls![
+            ("MPI_File_write_at_all", "write_all"),
+            ("MPI_Recv", "leave_out"),
+            ("MPI_File_write_at_all", "write_all")
+        ],
+        &[&[1], &[0], &[1]],
+        &[
+            "Deadlock among 0, 1, 2: each waits for another one of them",
+            "Rank 0 in MPI_File_write_at_all 4 B @write_all waits for one of 1, 2 to do its part with the file",
+            "Rank 1 in MPI_Recv from 0 tag 5 4 B @leave_out waits for 0",
+            "Rank 2 in MPI_File_write_at_all 4 B @write_all waits for one of 0, 1 to do its part with the file",
+        ],
+    ),
+    circle(
+        FILES_HANG,
+        "close",
+        calls![("MPI_File_close", "close_file"), ("MPI_File_close", "close_file"), ("MPI_Recv", "leave_out")],
+        &[&[2], &[2], &[0]],
+        &[
+            "Deadlock among 0, 1, 2: each waits for another one of them",
+            "Rank 0 in MPI_File_close @close_file waits for one of 1, 2 to do its part with the file",
+            "Rank 1 in MPI_File_close @close_file waits for one of 0, 2 to do its part with the file",
+            "Rank 2 in MPI_Recv from 0 tag 5 4 B @leave_out waits for 0",
+        ],
+    ),
 ];
 
 /// Variants of the same in which ranks go on: programs, their argument, and with how many ranks.
-pub const THAT_GO_ON: [(Program, &str, u32); 5] = [
+pub const THAT_GO_ON: [(Program, &str, u32); 12] = [
     (CAUSES, "none", 3),
     (REQUESTS_HANG, "none", 3),
     (WINDOWS_HANG, "none", 3),
     (THREADS_HANG, "none", 2),
     (CAUSES, "ping-pong", 3),
+    (POLLS_HANG, "ping-pong", 3),
+    (POLLS_HANG, "counts", 3),
+    (POLLS_HANG, "clock", 3),
+    (POLLS_HANG, "memory", 3),
+    (POLLS_HANG, "elsewhere", 3),
+    (GROUPS_HANG, "none", 4),
+    (FILES_HANG, "none", 3),
 ];
 
 impl Case {

@@ -13,7 +13,7 @@ use crate::trial_with;
 /// What compilers leave of the source; a program is compiled in one of these ways for one MPI, and in the other for the next.
 const FORMS: [&[&str]; 2] = [&["-fno-optimize-sibling-calls"], &["-O0", "-g0"]];
 /// Of these, one library says less.
-const OF_OPEN_MPI: [&str; 3] = ["other-window", "large-send", "no-posts"];
+const OF_OPEN_MPI: [&str; 4] = ["other-window", "large-send", "no-posts", "create-group"];
 /// The ones that PyPI's libraries are tried with: by what the caller has, by requests and by windows, and from Python. `cargo xtask
 /// soak hang` has all.
 const OF_WHEELS: [&str; 4] = ["other-tag", "halo", "fence", "collectives"];

@@ -12,7 +12,7 @@ use mpiprobe_observe::{
 };
 
 use super::names;
-use crate::{CallArguments, CommunicatorArgument, DatatypeArgument, Partner, Peer, WindowArgument};
+use crate::{CallArguments, CommunicatorArgument, DatatypeArgument, Leaders, Partner, Peer, WindowArgument};
 
 /// A call's arguments as words, and what gives them meaning.
 pub(super) struct Reader<'a> {
@@ -98,6 +98,7 @@ impl<'a> Reader<'a> {
             other_requests: None,
             window: self.window(at.window),
             group: self.group(),
+            leaders: self.leaders(),
             error_code: self.error_code(),
             communicator,
         }
@@ -193,6 +194,26 @@ impl<'a> Reader<'a> {
         Some(known.members.to_vec())
     }
 
+    fn leaders(&self) -> Option<Leaders> {
+        let place = |name: &str| {
+            let place = self.function.arguments.iter().position(|argument| argument.name == name);
+            place.and_then(|place| u8::try_from(place).ok())
+        };
+        let local_leader = place("local_leader")?;
+        let handle = |name: &str| Some(self.layout.handle(self.word(place(name)?)?));
+        let local = self.known(handle("local_comm")?)?;
+        let is_leader = self.int(local_leader).is_some_and(|leader| u32::try_from(leader) == Ok(local.facts.rank));
+        let remote = || world_rank(self.known(handle("peer_comm")?)?, self.int(place("remote_leader")?)?);
+        Some(Leaders {
+            local: self.int(local_leader).and_then(|leader| world_rank(local, leader)),
+            remote: if is_leader { remote() } else { None },
+        })
+    }
+
+    fn known(&self, handle: u64) -> Option<&'a CommunicatorSnapshot> {
+        self.communicators.iter().find(|known| known.facts.key.handle == handle && known.facts.freed_ns == 0)
+    }
+
     fn world_size(&self) -> Option<u32> {
         let world = self.layout.constants.comm_world;
         let known = self.communicators.iter().find(|known| known.facts.key.handle == world)?;
@@ -201,9 +222,15 @@ impl<'a> Reader<'a> {
 
     fn communicator(&self, index: u8) -> Option<CommunicatorArgument> {
         let handle = self.layout.handle(self.word(index)?);
-        let is_it = |known: &&CommunicatorSnapshot| known.facts.key.handle == handle && known.facts.freed_ns == 0;
-        Some(communicator_argument(handle, &self.layout.constants, self.communicators.iter().find(is_it)))
+        Some(communicator_argument(handle, &self.layout.constants, self.known(handle)))
     }
+}
+
+/// Rank in `MPI_COMM_WORLD` of who has a rank in a communicator; between two groups, in the other one.
+fn world_rank(known: &CommunicatorSnapshot, rank: i32) -> Option<u32> {
+    let members = known.members.as_ref()?;
+    let group = if known.facts.is_inter == 0 { &members.own } else { &members.remote };
+    group.get(usize::try_from(rank).ok()?).copied().flatten()
 }
 
 /// A communicator by its handle, and what else is known of it.

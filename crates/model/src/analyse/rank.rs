@@ -204,6 +204,8 @@ impl<'a> Rank<'a> {
                 },
                 ended_inside: false,
                 began_before: before.is_some(),
+                polls: false,
+                exchanges: false,
             })
         });
         let ended = self.observed.ended_in.iter().map(|call| OpenCallInfo {
@@ -215,6 +217,8 @@ impl<'a> Rank<'a> {
             arguments: self.arguments(call.function, &call.arguments),
             ended_inside: true,
             began_before: false,
+            polls: false,
+            exchanges: false,
         });
         let named = live.chain(ended).map(|call| OpenCallInfo { site: call.call_site.and_then(&mut *name), ..call });
         named.map(|call| self.with_requests(call)).collect()

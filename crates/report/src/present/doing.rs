@@ -109,6 +109,8 @@ mod tests {
             arguments: Some(arguments),
             ended_inside: false,
             began_before: false,
+            polls: false,
+            exchanges: false,
         }
     }
 

@@ -139,7 +139,7 @@ impl Code {
     /// `None` where it is not certain what leads where.
     pub(super) fn flow(&self) -> Option<Flow<'_>> {
         let by_tables = self.by_tables.as_ref()?;
-        let nodes: Vec<&Instruction> = self.instructions.iter().chain(&self.others).collect();
+        let nodes: Vec<&Instruction> = self.all().collect();
         let places: HashMap<u64, usize> = nodes.iter().enumerate().map(|(place, node)| (node.ip(), place)).collect();
         let mut before = vec![Vec::new(); nodes.len()];
         for (place, node) in nodes.iter().enumerate() {
@@ -152,6 +152,11 @@ impl Code {
             }
         }
         Some(Flow { nodes, before })
+    }
+
+    /// All of them that belong together.
+    pub(super) fn all(&self) -> impl Iterator<Item = &Instruction> {
+        self.instructions.iter().chain(&self.others)
     }
 
     /// The instructions that are run before anything else can be.
@@ -235,6 +240,15 @@ fn ends_flow(instruction: &Instruction) -> bool {
             | FlowControl::Exception
             | FlowControl::XbeginXabortXend
     )
+}
+
+/// Where it may go on behind an instruction; `None` where that is not certain.
+pub(super) fn next(instruction: &Instruction) -> Option<Vec<u64>> {
+    if matches!(instruction.flow_control(), FlowControl::IndirectBranch | FlowControl::XbeginXabortXend) {
+        return None;
+    }
+    let next = (!ends_flow(instruction)).then(|| instruction.next_ip());
+    Some(next.into_iter().chain(jump_target(instruction)).collect())
 }
 
 fn jump_target(instruction: &Instruction) -> Option<u64> {

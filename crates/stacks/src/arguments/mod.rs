@@ -8,6 +8,7 @@
 mod callee;
 mod code;
 mod execution;
+mod polling;
 #[cfg(test)]
 mod tests;
 mod value;
@@ -21,6 +22,7 @@ use mpiprobe_functions::{Argument, Direction, Function, FunctionId, Role};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+pub(crate) use self::polling::{PollingLoop, polling_loop};
 use self::{
     callee::from_inner,
     code::Code,
@@ -65,7 +67,9 @@ const IN_REGISTERS: [usize; 6] = [7, 6, 2, 1, 8, 9];
 const KEPT: [(usize, u16); 6] = [(3, 3), (5, 6), (12, 12), (13, 13), (14, 14), (15, 15)];
 /// What may belong to functions that have been called, below a frame.
 const MAX_STACK: u64 = 16 << 20;
-/// What a status may take, bytes, and more than any handle does.
+/// What a handle may take, bytes.
+const MAX_HANDLE: u64 = 8;
+/// The same of a status, and of anything else that is neither a buffer nor an array.
 const MAX_OBJECT: u64 = 32;
 /// What a buffer may take of which that is not known, bytes.
 const MAX_BUFFER: u64 = 1 << 20;
@@ -419,6 +423,7 @@ fn outputs(function: &Function, known: &[Option<KnownValue>], element: Element<'
         let length = match argument.role {
             Role::Buffer => buffer,
             _ if argument.is_array() => objects,
+            role if is_handle(role) => MAX_HANDLE,
             _ => MAX_OBJECT,
         };
         Some((address, length))

@@ -78,12 +78,12 @@ impl Moment {
     }
 }
 
-/// The calls that threads of a rank wait in at that moment.
+/// The calls that threads of a rank wait in at that moment. One that only asks waits if the program does nothing but ask.
 pub(super) fn blocking(rank: &RankProfile, moment: Moment) -> impl Iterator<Item = (&OpenCallInfo, &'static Function)> {
     let has_ended = rank.state == RankState::Ended;
     let open = rank.open_calls.iter().filter(move |call| moment.is_seen(rank) && (has_ended || !call.ended_inside));
     let known = open.filter_map(|call| Some((call, mpiprobe_functions::by_name(call.function)?.function())));
-    known.filter(|(_, function)| function.operation == Operation::Blocking && !function.polling)
+    known.filter(|(call, function)| function.operation == Operation::Blocking && (!function.polling || call.polls))
 }
 
 /// The call that a rank has been in for longest, or was in for longest when it ended.
@@ -132,8 +132,13 @@ pub(super) fn of_request(row: &PendingRow, over: Option<u32>) -> Option<Message>
 pub(super) fn needs_everybody(function: &'static Function) -> bool {
     is_collective_of_all(function)
         && function.position(Role::Root).is_none()
-        && !function.name.contains("eighbor")
+        && !is_of_neighbours(function)
         && !gives_to_each(function)
+}
+
+/// Whether only those have to come whom the topology of its communicator makes neighbours.
+pub(super) fn is_of_neighbours(function: &'static Function) -> bool {
+    function.name.contains("eighbor")
 }
 
 /// Whether what a rank gets may be of some of the others only: it may be done before all have come.
@@ -186,7 +191,7 @@ pub(super) fn window_call(function: &'static Function) -> Option<WindowCall> {
     let has_window = function.position(Role::Window).is_some();
     match small(function).name {
         "MPI_Win_fence" | "MPI_Win_free" => Some(WindowCall::Collective),
-        "MPI_Win_wait" => Some(WindowCall::Access),
+        "MPI_Win_wait" | "MPI_Win_test" => Some(WindowCall::Access),
         "MPI_Win_start" | "MPI_Win_complete" => Some(WindowCall::Exposure),
         name if name.starts_with("MPI_Win_lock") || name.starts_with("MPI_Win_unlock") => Some(WindowCall::Lock),
         name if name.starts_with("MPI_Win_flush") => Some(WindowCall::Lock),
@@ -203,31 +208,58 @@ pub(super) fn is_collective(function: &'static Function) -> bool {
 }
 
 fn is_collective_of_all(function: &'static Function) -> bool {
-    let makes_objects = || {
-        // Others of these groups are local, or concern some members only.
-        const MAKERS: [&str; 17] = [
-            "MPI_Cart_create",
-            "MPI_Cart_sub",
-            "MPI_Comm_create",
-            "MPI_Comm_dup",
-            "MPI_Comm_dup_with_info",
-            "MPI_Comm_split",
-            "MPI_Comm_split_type",
-            "MPI_Dist_graph_create",
-            "MPI_Dist_graph_create_adjacent",
-            "MPI_Graph_create",
-            "MPI_Intercomm_merge",
-            "MPI_Win_allocate",
-            "MPI_Win_allocate_shared",
-            "MPI_Win_create",
-            "MPI_Win_create_dynamic",
-            "MPI_File_open",
-            FINALIZE,
-        ];
-        MAKERS.contains(&small(function).name)
-    };
-    matches!(function.group, Group::Collective | Group::Synchronisation) || makes_objects()
+    matches!(function.group, Group::Collective | Group::Synchronisation) || makes_objects(function)
 }
+
+/// Whether all members of a communicator have to make it, of functions that make objects, or end all of them: what those are they have to
+/// agree on.
+pub(super) fn makes_objects(function: &'static Function) -> bool {
+    // Others of these groups are local, or concern some members only.
+    const MAKERS: [&str; 19] = [
+        "MPI_Cart_create",
+        "MPI_Cart_sub",
+        "MPI_Comm_create",
+        CREATE_GROUP,
+        "MPI_Comm_dup",
+        "MPI_Comm_dup_with_info",
+        "MPI_Comm_split",
+        "MPI_Comm_split_type",
+        "MPI_Dist_graph_create",
+        "MPI_Dist_graph_create_adjacent",
+        "MPI_Graph_create",
+        "MPI_Intercomm_create",
+        "MPI_Intercomm_merge",
+        "MPI_Win_allocate",
+        "MPI_Win_allocate_shared",
+        "MPI_Win_create",
+        "MPI_Win_create_dynamic",
+        "MPI_File_open",
+        FINALIZE,
+    ];
+    MAKERS.contains(&small(function).name)
+}
+
+/// Whether all who have opened a file make the call.
+pub(super) fn is_on_file(function: &'static Function) -> bool {
+    const OF_ALL: [&str; 7] = [
+        "MPI_File_close",
+        "MPI_File_preallocate",
+        "MPI_File_set_atomicity",
+        "MPI_File_set_info",
+        "MPI_File_set_size",
+        "MPI_File_set_view",
+        "MPI_File_sync",
+    ];
+    let name = small(function).name;
+    let is_by_all = || ["_all", "_ordered"].iter().any(|part| name.contains(part));
+    function.group == Group::Io
+        && function.position(Role::File).is_some()
+        && (OF_ALL.contains(&name) || is_by_all())
+        && name != "MPI_File_open"
+}
+
+/// Those of its group make it, and no other members of its communicator.
+pub(super) const CREATE_GROUP: &str = "MPI_Comm_create_group";
 
 /// Who has called it waits for all processes of the job.
 pub(super) const FINALIZE: &str = "MPI_Finalize";

@@ -25,6 +25,10 @@ pub enum Why {
     Operation,
     /// The others in a collective call.
     Collective,
+    /// Those who speak for a group in the making of a communicator of two.
+    Leader,
+    /// The others in a call on a file.
+    File,
     /// That somebody gives up a window, or lets it be accessed.
     Lock,
     /// That targets open a window for it: `MPI_Win_post`.
@@ -138,7 +142,10 @@ impl Waits {
         function: &'static Function,
     ) -> Self {
         if calls::is_meeting(function) {
-            return collective(world, rank, call, function);
+            return collective(world, (index, rank), call, function);
+        }
+        if calls::is_on_file(function) {
+            return of_file(world, (index, rank), call);
         }
         if let Some(kind) = calls::window_call(function) {
             return of_window(world, (index, rank), call, kind);
@@ -160,25 +167,63 @@ impl Waits {
 
 fn collective<'a>(
     world: &World<'a>,
-    rank: &'a RankProfile,
+    (index, rank): (usize, &'a RankProfile),
     call: &'a OpenCallInfo,
     function: &'static Function,
 ) -> Waits {
-    let Some(absent) = world.absent(rank, call, function) else { return Waits::unknown(Why::Unknown) };
+    let Some(absent) = world.absent(rank, call, function) else { return in_group(world, (index, rank), call) };
     let absent = Arc::clone(absent);
-    if calls::needs_everybody(function) || calls::window_call(function).is_some() {
+    if let (Some(leaders), true) = (call.arguments.as_ref().and_then(|arguments| arguments.leaders), absent.is_empty())
+    {
+        // Its own group is there: what is missing is the other one's, which reaches it through those who speak for the groups.
+        let leader = [leaders.local, leaders.remote].into_iter().map(|leader| world.index(rank, leader?));
+        let leader = leader.flatten().find(|leader| *leader != index);
+        return leader.map_or_else(|| Waits::unknown(Why::Leader), |leader| Waits::all(Why::Leader, [leader].into()));
+    }
+    let over = world.over(rank, call);
+    let needs_everybody = calls::needs_everybody(function);
+    // What one group gets is made of what the other one gives, and it may have that before all of its own have come.
+    let other_group = over.filter(|_| needs_everybody && !calls::makes_objects(function));
+    let other_group = other_group.and_then(|over| world.other_group(over, rank));
+    if let Some(group) = &other_group {
+        let missing: Vec<usize> = group.iter().copied().filter(|member| absent.contains(member)).collect();
+        if !missing.is_empty() {
+            return Waits::all(Why::Collective, missing.into());
+        }
+    } else if needs_everybody || calls::window_call(function).is_some() {
         return Waits::all(Why::Collective, absent);
     }
     // With a root, or an amount for each, some end earlier and are not there any more: it waits for one of those who are not,
-    // whichever that is. That may be one who is not observed.
-    let is_whole = world.over(rank, call).is_some_and(|over| world.is_whole(over));
+    // whichever that is. That may be one who is not observed. Of neighbours, it may wait for one that is there, and waits for another
+    // one, and so on; the last of these waits for one who is not there.
+    let is_whole = over.is_some_and(|over| world.is_whole(over));
     let has_root = function.position(Role::Root).is_some();
+    let may_be_any =
+        has_root || other_group.is_some() || calls::gives_to_each(function) || calls::is_of_neighbours(function);
     match () {
         // Some have not called what the others have, or not in this order: who is to come cannot be told.
         () if has_root && world.roots_differ(rank, call, function) => Waits::possible(Why::Collective, absent),
-        () if is_whole && (has_root || calls::gives_to_each(function)) => Waits::one_of(Why::Collective, absent),
+        () if is_whole && may_be_any => Waits::one_of(Why::Collective, absent),
         () => Waits::possible(Why::Collective, absent),
     }
+}
+
+/// Of a call by a group of which it is not known who is in it: they are members of its communicator.
+fn in_group<'a>(world: &World<'a>, (index, rank): (usize, &'a RankProfile), call: &'a OpenCallInfo) -> Waits {
+    let arguments = call.arguments.as_ref().filter(|_| call.function == calls::CREATE_GROUP);
+    let over = arguments.and_then(|arguments| world.over_communicator(rank, arguments));
+    let Some(over) = over.filter(|over| world.is_whole(*over)) else { return Waits::unknown(Why::Unknown) };
+    let others: Arc<[usize]> = world.members(over).iter().copied().filter(|member| *member != index).collect();
+    Waits::one_of(Why::Collective, others)
+}
+
+/// Who has opened a file with the rank is not read, nor which one it is, which others may take for another one: it waits for one of the
+/// others of the job. From the call alone it cannot be told whether it waits for them at all, or for the file.
+fn of_file<'a>(world: &World<'a>, (index, rank): (usize, &'a RankProfile), call: &OpenCallInfo) -> Waits {
+    let over = world.only_one(rank).filter(|over| call.exchanges && world.is_whole(*over));
+    let Some(over) = over else { return Waits::unknown(Why::Unknown) };
+    let others: Arc<[usize]> = world.members(over).iter().copied().filter(|member| *member != index).collect();
+    Waits::one_of(Why::File, others)
 }
 
 /// Whoever holds a lock or has an epoch open is not told by who waits for its end, but is a member of the window.
@@ -339,7 +384,7 @@ fn met<'a>(
             return Met::Yes;
         }
         let over = over.filter(|over| world.is_whole(*over));
-        return over.map_or(Met::Unknown, |over| Met::No(Need::Any(world.members(over))));
+        return over.map_or(Met::Unknown, |over| Met::No(Need::Any(world.senders(over, rank))));
     };
     let Some(place) = world.index(rank, peer) else { return Met::Unknown };
     if world.is_met(message, (index, own), Some((place, peer))) { Met::Yes } else { Met::No(Need::All([place].into())) }

@@ -374,6 +374,38 @@ fn polling_and_nonblocking_calls_do_not_wait() {
     assert!(waiting(&job(2, calls, vec![])).waits.is_empty());
 }
 
+/// Unless the program is known to do nothing but ask: then it waits as in the call that blocks.
+#[test]
+fn who_does_nothing_but_ask_waits_as_in_the_call_that_blocks() {
+    let of = |polls, function, arguments: CallArguments, posted: &[u32]| {
+        let call = OpenCallInfo { polls, ..open(function, arguments) };
+        let row =
+            |peer| PendingRow { awaited_by: Some(1), is_under_way: Some(true), ..pending("MPI_Irecv", Some(peer), 1) };
+        let posted = posted.iter().map(|peer| (0, row(*peer))).collect();
+        job(3, vec![(0, call), (1, receive(0, 9)), (2, receive(0, 9))], posted)
+    };
+    let requests =
+        |number| CallArguments { requests: Some(number), other_requests: Some(0), ..CallArguments::default() };
+    let message = |source| CallArguments { source: Some(source), receive_tag: Some(2), ..over_world() };
+    for (function, blocks, arguments, posted) in [
+        ("MPI_Test", "MPI_Wait", requests(1), &[1][..]),
+        ("MPI_Request_get_status", "MPI_Wait", requests(1), &[1]),
+        ("MPI_Testall", "MPI_Waitall", requests(2), &[1, 2]),
+        ("MPI_Testany", "MPI_Waitany", requests(2), &[1, 2]),
+        ("MPI_Testsome", "MPI_Waitsome", requests(2), &[1, 2]),
+        ("MPI_Iprobe", "MPI_Probe", message(peer(1)), &[]),
+        ("MPI_Iprobe", "MPI_Probe", message(anybody()), &[]),
+        ("MPI_Improbe", "MPI_Mprobe", message(peer(1)), &[]),
+    ] {
+        let asks = of(true, function, arguments.clone(), posted);
+        let waits = of(false, blocks, arguments.clone(), posted);
+        assert_eq!(edge(&asks, 0), edge(&waits, 0), "{function}");
+        assert_eq!(waiting(&asks).circles, [vec![0, 1]], "{function}");
+        let may_do_more = of(false, function, arguments, posted);
+        assert!(waiting(&may_do_more).circles.is_empty(), "{function}");
+    }
+}
+
 #[test]
 fn a_collective_waits_for_those_that_are_not_in_it() {
     let profile = job(4, vec![(0, collective("MPI_Barrier")), (2, collective("MPI_Barrier"))], vec![]);
@@ -396,8 +428,26 @@ fn with_a_root_it_is_one_of_those_who_are_not_there() {
         assert_eq!(edge(&profile, 0), (Why::Collective, vec![1, 2], Certainty::OneOf), "{function}");
         assert!(waiting(&profile).circles.is_empty(), "{function}: some go on earlier");
     }
-    let neighbours = job(2, vec![(0, collective("MPI_Neighbor_allgather")), (1, receive(0, 1))], vec![]);
-    assert_eq!(edge(&neighbours, 0).2, Certainty::Possible);
+}
+
+/// Who is no neighbour may be the one that is not there, as may one that has done its part.
+#[test]
+fn with_neighbours_it_is_one_of_those_who_are_not_there() {
+    for function in ["MPI_Neighbor_allgather", "MPI_Neighbor_alltoallw"] {
+        let two = job(2, vec![(0, collective(function)), (1, receive(0, 1))], vec![]);
+        assert_eq!(edge(&two, 0), (Why::Collective, vec![1], Certainty::Certain), "{function}");
+        let calls = vec![(0, collective(function)), (1, receive(0, 1)), (2, collective(function))];
+        let four = |last: Option<OpenCallInfo>| {
+            let last = last.map(|call| (3, call));
+            job(4, calls.iter().cloned().chain(last).collect(), vec![])
+        };
+        assert_eq!(edge(&four(None), 0), (Why::Collective, vec![1, 3], Certainty::OneOf), "{function}");
+        assert!(waiting(&four(None)).knots.is_empty(), "{function}: rank 3 may be the one");
+        assert_eq!(waiting(&four(Some(collective("MPI_Barrier")))).knots, [vec![0, 1, 2, 3]], "{function}");
+        let mut some = four(None);
+        some.ranks.truncate(3);
+        assert_eq!(edge(&some, 0).2, Certainty::Possible, "{function}: not all are observed");
+    }
 }
 
 #[test]
@@ -445,6 +495,129 @@ fn with_pair(mut profile: Profile) -> Profile {
 fn over_pair() -> CallArguments {
     let pair = CommunicatorArgument { handle: 2, number: Some(5), name: Some("pair".into()), size: Some(2) };
     CallArguments { communicator: Some(pair), ..CallArguments::default() }
+}
+
+/// Which file it is, and who else has it, is not known, and from the call alone not whether it waits for anybody.
+#[test]
+fn in_calls_on_files_it_is_one_of_the_others_if_stacks_say_so() {
+    for function in ["MPI_File_close", "MPI_File_set_view", "MPI_File_write_at_all", "MPI_File_read_ordered_end"] {
+        let of = |exchanges| {
+            let call = || OpenCallInfo { exchanges, ..open(function, CallArguments::default()) };
+            job(3, vec![(0, call()), (1, call()), (2, receive(0, 1))], vec![])
+        };
+        assert_eq!(edge(&of(true), 0), (Why::File, vec![1, 2], Certainty::OneOf), "{function}");
+        assert_eq!(waiting(&of(true)).knots, [vec![0, 1, 2]], "{function}");
+        assert_eq!(edge(&of(false), 0), (Why::Unknown, vec![], Certainty::Possible), "{function}");
+    }
+    let alone = OpenCallInfo { exchanges: true, ..open("MPI_File_write_at", CallArguments::default()) };
+    assert_eq!(edge(&job(2, vec![(0, alone)], vec![]), 0).0, Why::Unknown);
+}
+
+/// Inter-communicator of ranks 0 and 1, and of 2 and 3: each of them is 0 or 1 in its own group.
+fn with_two_groups(profile: Profile) -> Profile {
+    let mut profile = with_pair(profile);
+    for rank in &mut profile.ranks {
+        let row = &mut rank.traffic.as_mut().unwrap().communicators[0];
+        (row.size, row.remote_size) = (Some(2), Some(2));
+    }
+    let communicator = &mut profile.traffic.as_mut().unwrap().communicators[0];
+    (communicator.size, communicator.remote_size) = (Some(2), Some(2));
+    communicator.members = Some(vec![Some(0), Some(1)]);
+    communicator.remote_members = Some(vec![Some(2), Some(3)]);
+    profile
+}
+
+fn between(source: Peer) -> OpenCallInfo {
+    let source = Some(Peer { world_rank: None, ..source });
+    open("MPI_Recv", CallArguments { source, receive_tag: Some(1), ..over_pair() })
+}
+
+#[test]
+fn between_two_groups_ranks_are_those_of_the_other_one() {
+    for (own, given, meant) in [(0, 0, 2), (0, 1, 3), (1, 1, 3), (2, 0, 0), (3, 1, 1)] {
+        let profile = with_two_groups(job(4, vec![(own, between(peer(given)))], vec![]));
+        assert_eq!(edge(&profile, own), (Why::Message, vec![meant], Certainty::Certain), "{own} from {given}");
+    }
+    let circle = vec![(0, between(peer(1))), (3, between(peer(0)))];
+    assert_eq!(waiting(&with_two_groups(job(4, circle, vec![]))).circles, [vec![0, 3]]);
+    // One that is in neither group as far as is known.
+    let mut unknown = with_two_groups(job(4, vec![(0, between(peer(0)))], vec![]));
+    unknown.traffic.as_mut().unwrap().communicators[0].members = Some(vec![None, Some(1)]);
+    assert_eq!(edge(&unknown, 0).0, Why::Unknown);
+}
+
+#[test]
+fn between_two_groups_anybody_is_of_the_other_one() {
+    let others = |last: Option<OpenCallInfo>| {
+        let last = last.map(|call| (3, call));
+        let calls = [(0, between(anybody())), (2, receive(0, 9))];
+        with_two_groups(job(4, calls.into_iter().chain(last).collect(), vec![]))
+    };
+    assert!(waiting(&others(None)).circles.is_empty(), "rank 3 may send");
+    // Rank 1 is in its own group.
+    assert_eq!(waiting(&others(Some(receive(0, 9)))).circles, [vec![0, 2]]);
+}
+
+#[test]
+fn between_two_groups_the_other_one_is_certain_to_be_waited_for() {
+    let of = |function, calls: &[usize]| {
+        let call = || open(function, over_pair());
+        with_two_groups(job(4, calls.iter().map(|rank| (*rank, call())).collect(), vec![]))
+    };
+    assert_eq!(edge(&of("MPI_Barrier", &[0, 2]), 0), (Why::Collective, vec![3], Certainty::Certain));
+    assert_eq!(edge(&of("MPI_Barrier", &[0]), 0), (Why::Collective, vec![2, 3], Certainty::Certain));
+    // The other one is there: it is its own.
+    assert_eq!(edge(&of("MPI_Barrier", &[0, 2, 3]), 0), (Why::Collective, vec![1], Certainty::Certain));
+    assert_eq!(edge(&of("MPI_Intercomm_merge", &[0, 2]), 0), (Why::Collective, vec![1, 3], Certainty::Certain));
+}
+
+#[test]
+fn who_makes_a_communicator_of_two_groups_waits_for_its_own_and_then_for_the_other_one() {
+    let make = |own: u32| {
+        let leaders = crate::Leaders {
+            local: Some(if own < 2 { 0 } else { 2 }),
+            remote: [Some(2), None, Some(0), None][usize::try_from(own).unwrap()],
+        };
+        let name = if own < 2 { "lower" } else { "upper" };
+        let number = Some(if own < 2 { 5 } else { 6 });
+        let pair = CommunicatorArgument { handle: 2, number, name: Some(name.into()), size: Some(2) };
+        let arguments = CallArguments { communicator: Some(pair), leaders: Some(leaders), ..CallArguments::default() };
+        open("MPI_Intercomm_create", arguments)
+    };
+    let of = |there: &[u32]| {
+        let calls = there.iter().map(|own| (usize::try_from(*own).unwrap(), make(*own)));
+        let mut profile = with_pair(job(4, calls.collect(), vec![]));
+        let upper = CommunicatorProfile { id: 10, ..profile.traffic.as_ref().unwrap().communicators[0].clone() };
+        let lower = CommunicatorProfile { members: Some(vec![Some(0), Some(1)]), ..upper.clone() };
+        profile.traffic.as_mut().unwrap().communicators = vec![CommunicatorProfile { id: 9, ..lower }, upper];
+        for rank in &mut profile.ranks {
+            let rows = &mut rank.traffic.as_mut().unwrap().communicators;
+            rows.push(CommunicatorRow { number: 6, id: Some(10), ..rows[0].clone() });
+        }
+        profile
+    };
+    assert_eq!(edge(&of(&[0]), 0), (Why::Collective, vec![1], Certainty::Certain));
+    assert_eq!(edge(&of(&[0, 1]), 0), (Why::Leader, vec![2], Certainty::Certain));
+    assert_eq!(edge(&of(&[0, 1]), 1), (Why::Leader, vec![0], Certainty::Certain));
+    assert_eq!(edge(&of(&[0, 1, 2]), 0), (Why::Leader, vec![2], Certainty::Certain));
+    assert_eq!(edge(&of(&[0, 1, 2]), 2), (Why::Collective, vec![3], Certainty::Certain));
+}
+
+#[test]
+fn who_makes_a_communicator_of_a_group_waits_for_those_in_it() {
+    let make = |group: Option<&[u32]>| {
+        let group = group.map(|group| group.iter().copied().map(Some).collect());
+        open("MPI_Comm_create_group", CallArguments { group, ..over_world() })
+    };
+    let group: Option<&[u32]> = Some(&[0, 2]);
+    assert_eq!(edge(&job(3, vec![(0, make(group))], vec![]), 0), (Why::Collective, vec![2], Certainty::Certain));
+    let both = job(3, vec![(0, make(group)), (2, make(group))], vec![]);
+    assert_eq!(edge(&both, 0), (Why::Collective, vec![], Certainty::Possible));
+    let of_others = job(4, vec![(0, make(group)), (2, make(Some(&[2, 3])))], vec![]);
+    assert_eq!(edge(&of_others, 0).1, [2]);
+    // Who is in it is not known: somebody of the communicator, whether he is there or not.
+    let unknown = job(3, vec![(0, make(None)), (2, make(None))], vec![]);
+    assert_eq!(edge(&unknown, 0), (Why::Collective, vec![1, 2], Certainty::OneOf));
 }
 
 #[test]

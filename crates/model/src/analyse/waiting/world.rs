@@ -9,7 +9,7 @@ use std::{
 use mpiprobe_functions::Function;
 
 use super::calls::{self, CIRCLE_NS, Message, Moment, of_request};
-use crate::{CallArguments, CommunicatorProfile, OpenCallInfo, PendingRow, Profile, RankProfile};
+use crate::{CallArguments, CommunicatorProfile, OpenCallInfo, Partner, PendingRow, Profile, RankProfile};
 
 /// One communicator, as far as it can be told which.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -20,6 +20,8 @@ pub(super) enum Over<'a> {
     Id(u32),
     /// A window of a job: the library's number for it, and its members, if those are not all ranks.
     Window(Option<&'a str>, Option<u64>, Option<&'a [Option<u32>]>),
+    /// A group of a job.
+    Group(Option<&'a str>, &'a [Option<u32>]),
 }
 
 /// A collective call over one communicator. Several at once, if they do not block.
@@ -197,7 +199,7 @@ impl<'a> World<'a> {
                 let of_job = self.profile.ranks.iter().find(|rank| rank.job.as_deref() == job);
                 of_job.and_then(|rank| rank.size)
             }
-            Over::Window(.., Some(members)) => u32::try_from(members.len()).ok(),
+            Over::Window(.., Some(members)) | Over::Group(_, members) => u32::try_from(members.len()).ok(),
             Over::Id(id) => self
                 .communicators
                 .get(&id)
@@ -220,6 +222,14 @@ impl<'a> World<'a> {
             let is_known = members.is_some() || window.size.is_some() && window.size == rank.size;
             return is_known.then_some(Over::Window(rank.job.as_deref(), window.context, members));
         }
+        if call.function == calls::CREATE_GROUP {
+            return Some(Over::Group(rank.job.as_deref(), arguments.group.as_deref()?));
+        }
+        self.over_communicator(rank, arguments)
+    }
+
+    /// The communicator that a call was given, if it was one.
+    pub(super) fn over_communicator(&self, rank: &'a RankProfile, arguments: &'a CallArguments) -> Option<Over<'a>> {
         let communicator = arguments.communicator.as_ref()?;
         if communicator.name.as_deref() == Some(WORLD) {
             return Some(Over::World(rank.job.as_deref()));
@@ -249,8 +259,26 @@ impl<'a> World<'a> {
     /// World ranks of those that a call's ranks mean, where that is not the world itself.
     fn translation(&self, rank: &RankProfile, arguments: &CallArguments) -> Option<&'a [Option<u32>]> {
         let communicator = self.communicator(rank, arguments.communicator.as_ref()?.number?)?;
-        // Between two groups, ranks are those of the other one, whichever that is.
-        communicator.members.as_deref().filter(|_| communicator.remote_size.is_none())
+        match communicator.remote_size {
+            None => communicator.members.as_deref(),
+            Some(_) => other_group(communicator, rank),
+        }
+    }
+
+    /// The observed ranks of the other one of two groups, in order; `None` if the communicator has only one, or it is not known which
+    /// group the rank is in.
+    pub(super) fn other_group(&self, over: Over<'a>, rank: &RankProfile) -> Option<Arc<[usize]>> {
+        let Over::Id(id) = over else { return None };
+        let communicator = self.communicators.get(&id).filter(|communicator| communicator.remote_size.is_some())?;
+        let members = other_group(communicator, rank)?;
+        let mut members: Vec<usize> = members.iter().filter_map(|member| self.index(rank, (*member)?)).collect();
+        members.sort_unstable();
+        Some(members.into())
+    }
+
+    /// Those that may send what a rank receives from anybody over a communicator.
+    pub(super) fn senders(&self, over: Over<'a>, rank: &RankProfile) -> Arc<[usize]> {
+        self.other_group(over, rank).unwrap_or_else(|| self.members(over))
     }
 
     /// The observed ranks in a communicator, in order.
@@ -262,7 +290,7 @@ impl<'a> World<'a> {
             Over::World(job) | Over::Window(job, _, None) => {
                 self.indices.iter().filter(|((of, _), _)| *of == job).map(|(_, &index)| index).collect()
             }
-            Over::Window(job, _, Some(members)) => {
+            Over::Window(job, _, Some(members)) | Over::Group(job, members) => {
                 members.iter().filter_map(|rank| self.indices.get(&(job, (*rank)?)).copied()).collect()
             }
             Over::Id(id) => {
@@ -304,11 +332,26 @@ impl<'a> World<'a> {
     /// The root of a call, as an index of ranks.
     fn root(&self, rank: &RankProfile, arguments: &CallArguments) -> Option<usize> {
         let root = arguments.root?;
+        // `MPI_ROOT`
+        if root.partner == Partner::Nobody {
+            return self.index(rank, rank.rank?);
+        }
         let member = || {
             let members = self.translation(rank, arguments)?;
             members.get(usize::try_from(root.rank?).ok()?).copied().flatten()
         };
         self.index(rank, root.world_rank.or_else(member)?)
+    }
+}
+
+/// World ranks of the group of an inter-communicator that a rank is not in.
+fn other_group<'a>(communicator: &'a CommunicatorProfile, rank: &RankProfile) -> Option<&'a [Option<u32>]> {
+    let (one, other) = (communicator.members.as_deref()?, communicator.remote_members.as_deref()?);
+    let is_in = |group: &[Option<u32>]| rank.rank.is_some() && group.contains(&rank.rank);
+    match (is_in(one), is_in(other)) {
+        (true, false) => Some(other),
+        (false, true) => Some(one),
+        _ => None,
     }
 }
 

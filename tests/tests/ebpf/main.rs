@@ -19,6 +19,7 @@ mod joining;
 mod kills;
 mod layers;
 mod libraries;
+mod monitoring;
 mod namespaces;
 mod nodes;
 mod odd;
@@ -91,6 +92,7 @@ fn main() {
     let mut tests = refusals::general_tests();
     tests.extend(service::general_tests());
     tests.extend(silent_files::tests());
+    tests.extend(monitoring::tests());
     tests.extend(Mpi::ALL.into_iter().flat_map(of_mpi).flatten());
     tests.extend(Mpi::EVERY.into_iter().flat_map(traffic::tests));
     tests.extend([Mpi::OpenMpi5, Mpi::Mpich5].into_iter().flat_map(hang_causes::tests));

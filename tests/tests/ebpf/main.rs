@@ -34,6 +34,7 @@ mod rights;
 mod run;
 mod service;
 mod silent_files;
+mod systemd;
 mod threads;
 mod timeline;
 mod times;
@@ -93,6 +94,7 @@ fn main() {
     tests.extend(service::general_tests());
     tests.extend(silent_files::tests());
     tests.extend(monitoring::tests());
+    tests.extend(systemd::tests());
     tests.extend(Mpi::ALL.into_iter().flat_map(of_mpi).flatten());
     tests.extend(Mpi::EVERY.into_iter().flat_map(traffic::tests));
     tests.extend([Mpi::OpenMpi5, Mpi::Mpich5].into_iter().flat_map(hang_causes::tests));

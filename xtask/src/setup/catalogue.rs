@@ -76,7 +76,7 @@ const MPI: [Requirement; 2] = [
     },
 ];
 
-const TESTS: [Requirement; 12] = [
+const TESTS: [Requirement; 13] = [
     Requirement {
         package: "mpich",
         reason: "MPICH, the second MPI family: starts the jobs to be profiled",
@@ -159,6 +159,13 @@ const TESTS: [Requirement; 12] = [
         reason: "otf2-print, which reads what traces are exported to",
         purpose: Purpose::Test,
         check: Check::Command("otf2-print"),
+        repository: Repository::Main,
+    },
+    Requirement {
+        package: "systemd",
+        reason: "systemd, as the first process of a namespace: the node service under its unit",
+        purpose: Purpose::Test,
+        check: Check::File("/lib/systemd/systemd"),
         repository: Repository::Main,
     },
 ];

@@ -34,6 +34,7 @@ mod rights;
 mod run;
 mod service;
 mod silent_files;
+mod slurm;
 mod systemd;
 mod threads;
 mod timeline;
@@ -94,6 +95,7 @@ fn main() {
     tests.extend(service::general_tests());
     tests.extend(silent_files::tests());
     tests.extend(monitoring::tests());
+    tests.extend(slurm::tests());
     tests.extend(systemd::tests());
     tests.extend(Mpi::ALL.into_iter().flat_map(of_mpi).flatten());
     tests.extend(Mpi::EVERY.into_iter().flat_map(traffic::tests));

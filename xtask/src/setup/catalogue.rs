@@ -76,7 +76,7 @@ const MPI: [Requirement; 2] = [
     },
 ];
 
-const TESTS: [Requirement; 13] = [
+const TESTS: [Requirement; 14] = [
     Requirement {
         package: "mpich",
         reason: "MPICH, the second MPI family: starts the jobs to be profiled",
@@ -166,6 +166,13 @@ const TESTS: [Requirement; 13] = [
         reason: "systemd, as the first process of a namespace: the node service under its unit",
         purpose: Purpose::Test,
         check: Check::File("/lib/systemd/systemd"),
+        repository: Repository::Main,
+    },
+    Requirement {
+        package: "iproute2",
+        reason: "ip: networks of nodes that are namespaces",
+        purpose: Purpose::Test,
+        check: Check::Command("ip"),
         repository: Repository::Main,
     },
 ];

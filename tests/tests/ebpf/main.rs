@@ -17,6 +17,7 @@ mod hang_causes;
 mod jobs;
 mod joining;
 mod kills;
+mod kubernetes;
 mod layers;
 mod libraries;
 mod monitoring;
@@ -94,6 +95,7 @@ fn main() {
     let mut tests = refusals::general_tests();
     tests.extend(service::general_tests());
     tests.extend(silent_files::tests());
+    tests.extend(kubernetes::tests());
     tests.extend(monitoring::tests());
     tests.extend(slurm::tests());
     tests.extend(systemd::tests());

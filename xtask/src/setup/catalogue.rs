@@ -76,7 +76,7 @@ const MPI: [Requirement; 2] = [
     },
 ];
 
-const TESTS: [Requirement; 14] = [
+const TESTS: [Requirement; 15] = [
     Requirement {
         package: "mpich",
         reason: "MPICH, the second MPI family: starts the jobs to be profiled",
@@ -166,6 +166,13 @@ const TESTS: [Requirement; 14] = [
         reason: "systemd, as the first process of a namespace: the node service under its unit",
         purpose: Purpose::Test,
         check: Check::File("/lib/systemd/systemd"),
+        repository: Repository::Main,
+    },
+    Requirement {
+        package: "python3-yaml",
+        reason: "YAML for Python: reads the manifest for Kubernetes",
+        purpose: Purpose::Test,
+        check: Check::File("/usr/lib/python3/dist-packages/yaml"),
         repository: Repository::Main,
     },
     Requirement {

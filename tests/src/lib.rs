@@ -22,12 +22,14 @@
 //! * [`call_sites`]: what it says of the lines that calls are made from.
 //! * [`origins`]: what it says of where communicators come from.
 //! * [`hang`]: jobs that hang, and what is said of why.
+//! * [`bed`]: systems and networks of their own, in namespaces; [`slurm`]: a cluster of Slurm's, [`systemd`]: a machine with it.
 //! * [`campaign`]: long runs.
 //! * [`bench`]: what a probed call costs, for `cargo xtask bench calls`; what the view costs, for `cargo xtask bench view`.
 //! * [`synthetic`]: jobs that never ran, for pictures and measurements of the view.
 //! * [`terminal`]: `mpiprobe` on a pseudo-terminal, with keys and a screen.
 //! * [`recent_calls`]: what the view shows of the last calls of a rank.
 //! * [`nodes`]: a trace as several nodes would have written it.
+//! * [`prometheus`]: a server of Prometheus's.
 //! * [`picture`]: the full-screen view of those as text and as images.
 //! * [`second_user`]: somebody else on the same machine.
 //! * [`service`]: a node service, and clients of several users.
@@ -35,12 +37,14 @@
 //! * [`requirement`]: what a test needs of the machine, and how a test that lacks it is reported.
 //! * [`run`]: which tests run beside each other, and how long each takes.
 
+pub mod bed;
 pub mod bench;
 pub mod browser;
 pub mod call_sites;
 pub mod campaign;
 pub mod check;
 pub mod compile;
+pub mod debian;
 mod executable;
 pub mod hang;
 pub mod job;
@@ -54,6 +58,7 @@ pub mod picture;
 mod proc;
 pub mod profiler;
 pub mod program;
+pub mod prometheus;
 mod python;
 pub mod recent_calls;
 pub mod reports;
@@ -62,7 +67,9 @@ mod schedule;
 pub mod second_user;
 pub mod service;
 pub mod silent;
+pub mod slurm;
 pub mod synthetic;
+pub mod systemd;
 pub mod terminal;
 pub mod threads;
 pub mod tool;

@@ -21,13 +21,27 @@ pub(crate) fn with_environment(variable: &str) -> Vec<Process> {
 }
 
 fn inspect(pid: u32, variable: &str) -> Option<Process> {
+    let environment = environment_with(pid, variable)?;
+    Some(Process { pid, start_time: state(pid)?.1, rank: rank(&environment) })
+}
+
+/// Has the process exactly this `NAME=value` in its environment?
+pub(crate) fn has_environment(pid: u32, variable: &str) -> bool {
+    environment_with(pid, variable).is_some()
+}
+
+fn environment_with(pid: u32, variable: &str) -> Option<Vec<u8>> {
     // Empty for a process that is ending or has ended.
     let environment = fs::read(format!("/proc/{pid}/environ")).ok()?;
-    let mut variables = environment.split(|byte| *byte == 0);
-    if !variables.any(|entry| entry == variable.as_bytes()) {
-        return None;
-    }
-    Some(Process { pid, start_time: state(pid)?.1, rank: rank(&environment) })
+    let is_there = environment.split(|byte| *byte == 0).any(|entry| entry == variable.as_bytes());
+    is_there.then_some(environment)
+}
+
+/// The children of a process; none if it has ended.
+pub(crate) fn children(pid: u32) -> Vec<u32> {
+    // Those of a thread; what is asked about here has one.
+    let children = fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).unwrap_or_default();
+    children.split_whitespace().filter_map(|pid| pid.parse().ok()).collect()
 }
 
 impl Process {

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use libtest_mimic::{Failed, Trial};
 
+use crate::debian;
 use crate::mpi::{Mpi, find_command};
 use crate::program::Language;
 use crate::python;
@@ -21,6 +22,8 @@ pub enum Requirement {
     Language(Mpi, Language),
     /// A program that comes with the system.
     Command(&'static str),
+    /// A file or folder that comes with the system.
+    File(&'static str),
     /// May load BPF programs and trace processes: root, or CAP_BPF, CAP_PERFMON and CAP_SYS_PTRACE.
     Bpf,
     Root,
@@ -30,6 +33,8 @@ pub enum Requirement {
     Fuse,
     /// The libraries of the HTML report, from npm.
     Page,
+    /// A program of a Debian package that is unpacked, not installed.
+    Unpacked(&'static str),
     /// Programs of others that read what mpiprobe writes, from PyPI.
     Readers,
 }
@@ -46,6 +51,7 @@ impl Requirement {
             Self::Language(mpi, Language::Python) => python::interpreter(mpi).err().map(|error| error.to_string()),
             Self::Language(mpi, language) => command_missing(&mpi.compiler(language)?),
             Self::Command(name) => command_missing(name),
+            Self::File(path) => (!Path::new(path).exists()).then(|| "it is not there".to_owned()),
             Self::Bpf => capabilities_missing(&[(39, "CAP_BPF"), (38, "CAP_PERFMON"), (19, "CAP_SYS_PTRACE")]),
             Self::Root => (!rustix::process::geteuid().is_root()).then(|| "not root".to_owned()),
             Self::QuietMachine => None,
@@ -55,6 +61,9 @@ impl Requirement {
                 (!is_there).then(|| "not installed: cargo xtask setup test".to_owned())
             }
             Self::Readers => readers().is_none().then(|| "not installed: cargo xtask setup test".to_owned()),
+            Self::Unpacked(name) => {
+                debian::program(name).is_none().then(|| "not there: cargo xtask setup test".to_owned())
+            }
             Self::Fuse => fs::File::open("/dev/fuse").err().map(|error| format!("/dev/fuse: {error}")),
         }
     }
@@ -65,7 +74,7 @@ impl fmt::Display for Requirement {
         match self {
             Self::Mpi(mpi) => write!(formatter, "{mpi}"),
             Self::Language(mpi, language) => write!(formatter, "{language:?} with {mpi}"),
-            Self::Command(name) => formatter.write_str(name),
+            Self::Command(name) | Self::Unpacked(name) | Self::File(name) => formatter.write_str(name),
             Self::Bpf => formatter.write_str("the right to load BPF programs"),
             Self::Root => formatter.write_str("root"),
             Self::QuietMachine => formatter.write_str("a quiet machine"),

@@ -12,6 +12,7 @@ use std::process::Command;
 
 use tempfile::TempDir;
 
+use crate::proc::children;
 use crate::profiler::Copy;
 use crate::{Profiler, ProfilerError};
 
@@ -60,13 +61,10 @@ impl NodeService {
 
     /// The process that has none.
     pub fn worker(&self) -> Result<u32, ProfilerError> {
-        let own = self.profiler.pid();
-        let children = fs::read_to_string(format!("/proc/{own}/task/{own}/children"));
-        let children = children.map_err(ProfilerError::system("the children of the service"))?;
-        let is_worker = |pid: &&str| {
+        let is_worker = |pid: &u32| {
             fs::read_to_string(format!("/proc/{pid}/comm")).is_ok_and(|name| name.trim() == "mpiprobe-worker")
         };
-        let worker = children.split_whitespace().find(is_worker).and_then(|pid| pid.parse().ok());
+        let worker = children(self.profiler.pid()).into_iter().find(is_worker);
         worker.ok_or_else(|| ProfilerError::system("the worker of the service")(std::io::ErrorKind::NotFound.into()))
     }
 

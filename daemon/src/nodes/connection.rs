@@ -213,10 +213,12 @@ async fn listen(mut from: impl AsyncRead + Unpin, to: Arc<Mutex<Vec<u8>>>) {
     }
 }
 
-/// Printable, without what is empty.
+/// Printable, without what is empty. What a launcher calls an error comes first: srun says before it what does not matter.
 fn lines_of(kept: &[u8]) -> String {
     let lines = kept.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii).filter(|line| !line.is_empty());
-    lines.map(printable).collect::<Vec<_>>().join("\n")
+    let mut lines: Vec<String> = lines.map(printable).collect();
+    lines.sort_by_key(|line| !["error: ", "fatal: "].iter().any(|word| line.contains(word)));
+    lines.join("\n")
 }
 
 /// Lines of limited length.
@@ -292,6 +294,8 @@ mod tests {
         block_on(listen(endless.as_slice(), Arc::clone(&kept)));
         assert_eq!(kept.lock().unwrap().len(), COMPLAINT);
         assert_eq!(lines_of(b"\r\n  a\x1b[2J \n\nb\n"), "a\\u{1b}[2J\nb");
+        let srun = b"srun: cluster configuration lacks support for cpu binding\nsrun: error: Unable to create step for job 4711: Access/permission denied\n";
+        assert!(lines_of(srun).starts_with("srun: error: Unable to create step"), "{}", lines_of(srun));
     }
 
     proptest! {

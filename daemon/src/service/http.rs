@@ -18,7 +18,7 @@ use http_body_util::{Either, Full};
 use hyper::{
     Method, Request, Response, StatusCode,
     body::{Body, Bytes, Frame, Incoming},
-    header::{ALLOW, CONTENT_TYPE, HeaderValue},
+    header::{ACCEPT, ALLOW, CONTENT_TYPE, HeaderValue},
     server::conn::http1,
     service::service_fn,
 };
@@ -34,7 +34,7 @@ use tokio::net::{UnixListener, UnixStream};
 use super::{
     client::Client,
     configuration::Configuration,
-    jobs::{self, Board, OfService},
+    jobs::{self, Board, Format, OfService},
     link::Surroundings,
     watched::{Line, Watched, Watching, line},
 };
@@ -179,8 +179,9 @@ impl Service {
             (&Method::GET, ["v1", "jobs"]) => self.jobs(client).await,
             (&Method::GET, ["v1", "service"]) => self.own_state(client),
             (&Method::GET, ["metrics"]) if client.sees_all() => {
-                let mut answer = whole(StatusCode::OK, self.metrics());
-                answer.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(jobs::CONTENT_TYPE));
+                let format = Format::accepted(request.headers().get_all(ACCEPT).iter().map(HeaderValue::as_bytes));
+                let mut answer = whole(StatusCode::OK, self.metrics(format));
+                answer.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(format.content_type()));
                 answer
             }
             (&Method::GET, ["metrics"]) => failed(
@@ -286,8 +287,8 @@ impl Service {
         }))
     }
 
-    /// What monitoring is told, as OpenMetrics.
-    pub(super) fn metrics(&self) -> Bytes {
+    /// What monitoring is told.
+    pub(super) fn metrics(&self, format: Format) -> Bytes {
         let with_user = locked(&self.settings).configuration.metrics.user;
         let (observations, table_bytes) = self.watched.usage_of_all();
         let processor = clock_gettime(ClockId::ProcessCPUTime);
@@ -298,7 +299,7 @@ impl Service {
             cpu_seconds: processor.tv_sec as f64 + processor.tv_nsec as f64 / 1e9,
             uptime_seconds: self.began.elapsed().as_secs_f64(),
         };
-        jobs::exposition(&self.board, &of_service, with_user).into()
+        jobs::exposition(&self.board, &of_service, with_user, format).into()
     }
 
     async fn observe(&self, client: &Client, options: Options) -> Answer {

@@ -7,7 +7,7 @@ use http_body_util::Full;
 use hyper::{
     Method, Request, Response, StatusCode,
     body::{Bytes, Incoming},
-    header::{CONTENT_TYPE, HeaderValue},
+    header::{ACCEPT, CONTENT_TYPE, HeaderValue},
     server::conn::http1,
     service::service_fn,
 };
@@ -18,7 +18,7 @@ use tokio::{
     time::{sleep, timeout},
 };
 
-use super::{http::Service, jobs::CONTENT_TYPE as OPENMETRICS};
+use super::{http::Service, jobs::Format};
 
 /// Connections at once. Who comes then waits, in the kernel.
 const MOST: usize = 16;
@@ -60,8 +60,9 @@ async fn serve_one(stream: TcpStream, service: &Service) {
 }
 
 fn answer(request: &Request<Incoming>, service: &Service) -> Response<Full<Bytes>> {
+    let format = Format::accepted(request.headers().get_all(ACCEPT).iter().map(HeaderValue::as_bytes));
     let (status, kind, content) = match (request.method(), request.uri().path()) {
-        (&Method::GET, "/metrics") => (StatusCode::OK, OPENMETRICS, service.metrics()),
+        (&Method::GET, "/metrics") => (StatusCode::OK, format.content_type(), service.metrics(format)),
         (_, "/metrics") => (StatusCode::METHOD_NOT_ALLOWED, "text/plain", "only GET\n".into()),
         _ => (StatusCode::NOT_FOUND, "text/plain", "there is /metrics\n".into()),
     };

@@ -16,6 +16,9 @@ use crate::nodes::{Connection, FromNode, Nodes, NodesError, connect, other_versi
 const PATIENCE: Duration = Duration::from_secs(5);
 /// For the first node that begins: a service there may have to load programs first.
 const FIRST_PATIENCE: Duration = Duration::from_mins(1);
+/// For the next profile of a node, besides twice the time in which one is due. A node that loses its power says nothing any more, and whoever
+/// has started the agent there may take minutes to notice.
+const SILENCE: Duration = Duration::from_secs(5);
 /// For the last profiles of all nodes.
 const LAST_PATIENCE: Duration = Duration::from_secs(15);
 /// Events that wait; nodes wait with more.
@@ -46,13 +49,28 @@ struct Node {
     latest: Option<Profile>,
     /// It has not been shown yet.
     is_fresh: bool,
+    /// When anything has come from there.
+    heard: Instant,
+    /// Nothing has for so long that this has been said.
+    is_silent: bool,
     said: u32,
 }
 
 impl Node {
     /// Whether something may yet come of it that is waited for.
     fn goes_on(&self) -> bool {
-        matches!(self.state, State::Starting { is_named: false } | State::Observing)
+        matches!(self.state, State::Starting { is_named: false }) || self.is_heard()
+    }
+
+    /// Whether it observes, as far as anybody knows.
+    fn is_heard(&self) -> bool {
+        self.state == State::Observing && !self.is_silent
+    }
+
+    /// When it is silent if nothing comes. Before its first profile it may be waiting for a job.
+    fn is_silent_at(&self, interval: Duration) -> Option<Instant> {
+        let patience = interval.saturating_mul(2).saturating_add(SILENCE);
+        (self.is_heard() && self.latest.is_some()).then(|| self.heard.checked_add(patience)).flatten()
     }
 
     fn say(&mut self, text: &str) {
@@ -70,6 +88,9 @@ impl Node {
                 first_line(why)
             )),
             (State::Starting { .. }, _) => Some(format!("node {name} has not answered")),
+            (State::Observing, _) if self.is_silent => Some(format!(
+                "node {name} is silent: figures of its ranks are those of the last moment that has come from there"
+            )),
             (State::Observing | State::Ended | State::Absent(_), _) => None,
         }
     }
@@ -93,6 +114,8 @@ pub(super) enum Event {
     Node(usize, FromNode),
     /// Some nodes are later than others.
     Due,
+    /// Of some nothing has come for long.
+    Silence,
 }
 
 impl NodesSource {
@@ -112,6 +135,8 @@ impl NodesSource {
                 state: State::Starting { is_named: false },
                 latest: None,
                 is_fresh: false,
+                heard: began,
+                is_silent: false,
                 said: 0,
             });
         }
@@ -160,6 +185,10 @@ impl NodesSource {
 
     fn take(&mut self, number: usize, event: FromNode) {
         let Some(node) = self.nodes.get_mut(number) else { return };
+        node.heard = Instant::now();
+        if std::mem::take(&mut node.is_silent) && !matches!(event, FromNode::Lost(_)) {
+            node.say("it answers again");
+        }
         match event {
             FromNode::Answered { version } => {
                 if let Some(text) = other_version(&version) {
@@ -200,8 +229,22 @@ impl NodesSource {
             }
         }
         let has_news = self.nodes.iter().any(|node| node.is_fresh);
-        let all_have = self.nodes.iter().filter(|node| node.state == State::Observing).all(|node| node.is_fresh);
+        let all_have = self.nodes.iter().filter(|node| node.is_heard()).all(|node| node.is_fresh);
         self.is_due |= has_news && all_have;
+    }
+
+    /// Names nodes of which nothing has come for long; the others go on.
+    fn name_the_lost(&mut self) {
+        let (now, interval) = (Instant::now(), self.interval);
+        for node in &mut self.nodes {
+            if node.is_silent_at(interval).is_some_and(|at| at <= now) {
+                node.is_silent = true;
+                let waited = now.saturating_duration_since(node.heard).as_secs();
+                node.say(&format!("silent: nothing has come from there for {waited} s; the others go on"));
+                // It is in the next profile.
+                self.due.get_or_insert(now);
+            }
+        }
     }
 
     /// All nodes together.
@@ -225,13 +268,23 @@ impl Source for NodesSource {
                 None => std::future::pending().await,
             }
         };
+        let silence = self.nodes.iter().filter_map(|node| node.is_silent_at(self.interval)).min();
+        let silent = async {
+            match silence {
+                Some(at) => sleep_until(at).await,
+                None => std::future::pending().await,
+            }
+        };
         tokio::select! {
+            // Whoever has been stopped has not read yet what has come meanwhile.
+            biased;
             event = self.events.recv() => match event {
                 Some((number, event)) => Ok(Event::Node(number, event)),
                 // All have ended, which the goal is.
                 None => std::future::pending().await,
             },
             () = late => Ok(Event::Due),
+            () = silent => Ok(Event::Silence),
         }
     }
 
@@ -242,6 +295,7 @@ impl Source for NodesSource {
                 self.due = None;
                 self.is_due = true;
             }
+            Event::Silence => self.name_the_lost(),
         }
         Ok(())
     }
@@ -255,13 +309,13 @@ impl Source for NodesSource {
             node.connection.ask_to_end();
         }
         let deadline = Instant::now() + LAST_PATIENCE;
-        while self.nodes.iter().any(|node| node.state == State::Observing) {
+        while self.nodes.iter().any(Node::is_heard) {
             match timeout_at(deadline, self.events.recv()).await {
                 Ok(Some((number, event))) => self.take(number, event),
                 Ok(None) => break,
                 Err(_) => {
                     let waited = LAST_PATIENCE.as_secs();
-                    for node in self.nodes.iter_mut().filter(|node| node.state == State::Observing) {
+                    for node in self.nodes.iter_mut().filter(|node| node.is_heard()) {
                         let why = format!("it has not ended within {waited} s");
                         node.say(&why);
                         node.state = State::Failed(why);

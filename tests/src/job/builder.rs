@@ -63,6 +63,7 @@ pub struct JobBuilder {
     as_it_is: bool,
     within: Vec<OsString>,
     around: Vec<OsString>,
+    srun: Vec<OsString>,
     alone: bool,
     set_user: Option<u32>,
 }
@@ -90,6 +91,7 @@ impl JobBuilder {
             as_it_is: false,
             within: Vec::new(),
             around: Vec::new(),
+            srun: Vec::new(),
             alone: false,
             set_user: None,
         }
@@ -231,6 +233,14 @@ impl JobBuilder {
         self
     }
 
+    /// Have Slurm's srun start the ranks instead of MPI's launcher: it is given the ranks and the program after these words, of which the
+    /// last are srun's.
+    #[must_use]
+    pub fn by_srun<A: Into<OsString>>(mut self, command: impl IntoIterator<Item = A>) -> Self {
+        self.srun = command.into_iter().map(Into::into).collect();
+        self
+    }
+
     /// Without a launcher: one process, which may be started [within](Self::within) another program. Nothing is preloaded into it.
     #[must_use]
     pub fn alone(mut self) -> Self {
@@ -329,7 +339,7 @@ impl JobBuilder {
         }
         let gates = create_gates(directory.path(), &self.gates)?;
 
-        if self.user.is_some() || !self.around.is_empty() {
+        if self.user.is_some() || !self.around.is_empty() || !self.srun.is_empty() {
             // The build directory need not be open to other users.
             preload =
                 preload.map(|library| files::copy_program(&library, files.path(), "libpreload.so")).transpose()?;
@@ -349,12 +359,21 @@ impl JobBuilder {
             // A profile goes to the job's own directory.
             if argument == files::PROFILE { directory.path().join(argument).into() } else { argument.clone() }
         });
-        let outer = self.around.iter().cloned().chain((!self.alone).then(|| launcher.clone().into()));
+        let by_srun = !self.srun.is_empty();
+        let outer = self.around.iter().chain(&self.srun).cloned();
+        let outer = outer.chain((!self.alone && !by_srun).then(|| launcher.clone().into()));
         let inner = self.within.iter().filter(|_| self.alone).cloned();
         let mut words = words.by_ref().chain(outer).chain(inner);
         let mut command = Command::new(words.next().unwrap_or_default());
         command.args(words);
-        if !self.alone {
+        if by_srun {
+            let mut exported = OsString::from("--export=ALL");
+            if let Some(library) = &preload {
+                exported.push(",LD_PRELOAD=");
+                exported.push(library);
+            }
+            command.arg(format!("--ntasks={}", self.ranks)).arg(exported);
+        } else if !self.alone {
             command.args(self.mpi.launcher_arguments(self.ranks, directory.path(), preload.as_deref()));
             command.args(&self.within);
         }

@@ -2,7 +2,7 @@
 
 use std::ffi::OsStr;
 use std::os::unix::process::CommandExt as _;
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
 use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -61,7 +61,20 @@ impl Profiler {
 
     /// Starts a command made from [`binary`], which may set up another user or standard output before.
     pub fn spawn(mut command: Command) -> Result<Self, ProfilerError> {
-        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command.stdin(Stdio::null());
+        Self::with_output(command)
+    }
+
+    /// The same with an input, which is open as long as what is given back.
+    pub(crate) fn spawn_with_input(mut command: Command) -> Result<(Self, ChildStdin), ProfilerError> {
+        command.stdin(Stdio::piped());
+        let mut profiler = Self::with_output(command)?;
+        let input = profiler.child.stdin.take().ok_or_else(|| std::io::Error::other("no pipe"));
+        Ok((profiler, input.map_err(ProfilerError::system("standard input"))?))
+    }
+
+    fn with_output(mut command: Command) -> Result<Self, ProfilerError> {
+        command.stdout(Stdio::piped()).stderr(Stdio::piped());
         // Not the signals of the test's terminal, and no log settings from outside.
         command.process_group(0).env_remove("RUST_LOG");
         let mut child = command.spawn().map_err(ProfilerError::system(format!("{command:?}")))?;

@@ -65,6 +65,14 @@ shift
     ),
 ];
 
+/// What is said of `other-partner`, whose first two ranks are on the first node.
+pub(crate) const TOLD: [&str; 4] = [
+    "Deadlock: 0 → 1 → 2 → 0",
+    "Rank 0 (n1) in MPI_Recv from 1 tag 5 4 B @other_partner waits for 1",
+    "Rank 1 (n1) in MPI_Ssend to 2 tag 5 4 B @other_partner waits for 2",
+    "Rank 2 (n2) in MPI_Barrier @other_partner waits for 0, 1 to call MPI_Barrier",
+];
+
 pub(crate) fn tests(mpi: Mpi) -> Vec<Trial> {
     let needs = [
         Requirement::Bpf,
@@ -208,12 +216,6 @@ fn several(mpi: Mpi) -> Result<(), Failed> {
 /// Invariant NO-WRONG-CAUSE.
 /// Invariant AT-ONE-TIME.
 fn hung(mpi: Mpi) -> Result<(), Failed> {
-    const TOLD: [&str; 4] = [
-        "Deadlock: 0 → 1 → 2 → 0",
-        "Rank 0 (n1) in MPI_Recv from 1 tag 5 4 B @other_partner waits for 1",
-        "Rank 1 (n1) in MPI_Ssend to 2 tag 5 4 B @other_partner waits for 2",
-        "Rank 2 (n2) in MPI_Barrier @other_partner waits for 0, 1 to call MPI_Barrier",
-    ];
     let case = CASES.iter().find(|case| case.name == "other-partner").ok_or("no such case")?;
     // Otherwise a function that ends in a call is not on the stack any more.
     let program = case.program.compiled(&["-fno-optimize-sibling-calls"]);

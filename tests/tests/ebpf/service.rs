@@ -63,13 +63,13 @@ fn job(mpi: Mpi, user: u32) -> Result<Job, Failed> {
     Ok(job)
 }
 
-fn finish(job: &mut Job) -> Result<(), Failed> {
+pub(crate) fn finish(job: &mut Job) -> Result<(), Failed> {
     job.open_gate("start")?;
     job.wait()?.success()?;
     Ok(())
 }
 
-fn ended(command: Command) -> Result<Ended, Failed> {
+pub(crate) fn ended(command: Command) -> Result<Ended, Failed> {
     Ok(Profiler::spawn(command)?.wait()?)
 }
 
@@ -139,7 +139,7 @@ fn two_users(mpi: Mpi) -> Result<(), Failed> {
 }
 
 /// The job of a user's, as the service names it.
-fn key_of(service: &NodeService, user: u32) -> Result<String, Failed> {
+pub(crate) fn key_of(service: &NodeService, user: u32) -> Result<String, Failed> {
     let (_, list) = listed(service.client(user, ["ps", "--json"]))?;
     Ok(list["jobs"][0]["id"].as_str().ok_or("no job")?.to_owned())
 }
@@ -196,7 +196,7 @@ fn endings(mpi: Mpi) -> Result<(), Failed> {
 }
 
 /// Completed calls by group of functions, and bytes sent and received by point-to-point calls, all ranks together.
-fn truth_of(job: &Job) -> Result<(BTreeMap<&'static str, f64>, [f64; 2]), Failed> {
+pub(crate) fn truth_of(job: &Job) -> Result<(BTreeMap<&'static str, f64>, [f64; 2]), Failed> {
     let (mut calls, mut bytes) = (BTreeMap::new(), [0.0; 2]);
     for image in job.snapshot()?.ranks.values() {
         for (name, number) in completed(image, None, &functions("default")?) {
@@ -222,7 +222,7 @@ fn scraped(address: &str) -> Result<Exposition, Failed> {
     exposition(&answer)
 }
 
-fn exposition(answer: &str) -> Result<Exposition, Failed> {
+pub(crate) fn exposition(answer: &str) -> Result<Exposition, Failed> {
     let (head, body) = answer.split_once("\r\n\r\n").ok_or("no answer")?;
     assert!(
         head.contains("200 OK") && head.contains("content-type: application/openmetrics-text; version=1.0.0"),
@@ -231,9 +231,9 @@ fn exposition(answer: &str) -> Result<Exposition, Failed> {
     Ok(Exposition::parse(body).map_err(|wrong| format!("{wrong}\n{body}"))?)
 }
 
-/// A job of two ranks with what it really did written down, from its beginning to its end; the job may go on in between.
-fn observed_job(mpi: Mpi, user: u32) -> Result<Job, Failed> {
-    let job = Job::builder(mpi, program::RING).ranks(2).args(["10"]).gates(&["start"]).semantics().own_name();
+/// A job with what it really did written down, from its beginning to its end; the job may go on in between.
+pub(crate) fn observed_job(mpi: Mpi, user: u32, ranks: u32) -> Result<Job, Failed> {
+    let job = Job::builder(mpi, program::RING).ranks(ranks).args(["10"]).gates(&["start"]).semantics().own_name();
     let mut job = job.user(user).spawn()?;
     job.wait_for_gate("start")?;
     Ok(job)
@@ -301,7 +301,7 @@ fn metrics(mpi: Mpi) -> Result<(), Failed> {
     let state: Value = serde_json::from_str(String::from_utf8(state)?.split("\r\n\r\n").nth(1).ok_or("no answer")?)?;
     let address = state["metrics"]["address"].as_str().ok_or_else(|| state.to_string())?.to_owned();
     let mut other = job(mpi, bob)?;
-    let mut own = observed_job(mpi, alice)?;
+    let mut own = observed_job(mpi, alice, 2)?;
     let key = key_of(&service, alice)?;
     let ranks = |read: &Exposition| read.value("mpiprobe_job_ranks", &[("job_id", &key)]);
     wait_until(|| Ok(ranks(&scraped(&address)?) == Some(2.0)))?;
@@ -354,7 +354,7 @@ fn metrics(mpi: Mpi) -> Result<(), Failed> {
     service.profiler().wait_for("has read its configuration again")?;
     // The port from before is closed.
     wait_until(|| Ok(TcpStream::connect(&address).is_err()))?;
-    let mut own = observed_job(mpi, alice)?;
+    let mut own = observed_job(mpi, alice, 2)?;
     let by_socket = |service: &NodeService| -> Result<Exposition, Failed> {
         let answer = service.send(b"GET /metrics HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n", false)?;
         exposition(&String::from_utf8(answer)?)
@@ -374,7 +374,7 @@ fn metrics(mpi: Mpi) -> Result<(), Failed> {
 }
 
 /// With a patience that a busy machine may need.
-fn wait_until(mut condition: impl FnMut() -> Result<bool, Failed>) -> Result<(), Failed> {
+pub(crate) fn wait_until(mut condition: impl FnMut() -> Result<bool, Failed>) -> Result<(), Failed> {
     for _ in 0..60_000 {
         if condition()? {
             return Ok(());

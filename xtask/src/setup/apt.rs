@@ -10,19 +10,30 @@ use crate::command::{self, is_in_path, is_root};
 
 /// Installs what `missing` names, after a fresh look at what the mirrors offer.
 pub(crate) fn install(missing: &[&Requirement]) -> Result<()> {
+    update()?;
+    check_offers(missing)?;
+    command::run(&mut install_command(missing))
+        .context("the packages are not installed; apt-get's messages stand above")
+}
+
+/// A fresh look at what the mirrors offer.
+pub(crate) fn update() -> Result<()> {
+    check_rights()?;
+    // One broken third-party source must not hinder: what counts is whether the packages are on offer.
+    if !command::status(&mut apt_get(&["update"]))?.success() {
+        eprintln!("set-up: apt-get update failed; going on with the package lists that are there");
+    }
+    Ok(())
+}
+
+fn check_rights() -> Result<()> {
     if !is_in_path("apt-get") {
         bail!("this is not Debian (no apt-get): install the named packages' counterparts, then try again");
     }
     if !is_root() && !is_in_path("sudo") {
         bail!("installing packages needs root, and there is no sudo: run the command above as root, then try again");
     }
-    // One broken third-party source must not hinder: what counts is whether the packages are on offer.
-    if !command::status(&mut apt_get(&["update"]))?.success() {
-        eprintln!("set-up: apt-get update failed; going on with the package lists that are there");
-    }
-    check_offers(missing)?;
-    command::run(&mut install_command(missing))
-        .context("the packages are not installed; apt-get's messages stand above")
+    Ok(())
 }
 
 /// `apt-get install`, which removes nothing to make room and never asks.

@@ -76,7 +76,7 @@ const MPI: [Requirement; 2] = [
     },
 ];
 
-const TESTS: [Requirement; 12] = [
+const TESTS: [Requirement; 15] = [
     Requirement {
         package: "mpich",
         reason: "MPICH, the second MPI family: starts the jobs to be profiled",
@@ -159,6 +159,27 @@ const TESTS: [Requirement; 12] = [
         reason: "otf2-print, which reads what traces are exported to",
         purpose: Purpose::Test,
         check: Check::Command("otf2-print"),
+        repository: Repository::Main,
+    },
+    Requirement {
+        package: "systemd",
+        reason: "systemd, as the first process of a namespace: the node service under its unit",
+        purpose: Purpose::Test,
+        check: Check::File("/lib/systemd/systemd"),
+        repository: Repository::Main,
+    },
+    Requirement {
+        package: "python3-yaml",
+        reason: "YAML for Python: reads the manifest for Kubernetes",
+        purpose: Purpose::Test,
+        check: Check::File("/usr/lib/python3/dist-packages/yaml"),
+        repository: Repository::Main,
+    },
+    Requirement {
+        package: "iproute2",
+        reason: "ip: networks of nodes that are namespaces",
+        purpose: Purpose::Test,
+        check: Check::Command("ip"),
         repository: Repository::Main,
     },
 ];

@@ -6,6 +6,7 @@ mod linker;
 mod machine;
 mod page;
 mod requirement;
+mod unpacked;
 mod wheels;
 
 use anyhow::{Result, bail};
@@ -33,12 +34,13 @@ pub(crate) fn ensure(purposes: &[Purpose], mode: Mode) -> Result<()> {
     let needs_linker = purposes.contains(&Purpose::Build) && linker::is_missing();
     let needs_page = purposes.contains(&Purpose::Build) && page::is_missing();
     let wheels = if purposes.contains(&Purpose::Test) { wheels::missing() } else { Vec::new() };
-    if missing.is_empty() && !needs_linker && !needs_page && wheels.is_empty() {
+    let needs_unpacked = purposes.contains(&Purpose::Test) && unpacked::is_missing();
+    if missing.is_empty() && !needs_linker && !needs_page && !needs_unpacked && wheels.is_empty() {
         eprintln!("set-up: everything is there{}", toolchain_in_words(purposes)?);
         return Ok(());
     }
 
-    tell(&missing, needs_linker, needs_page, &wheels);
+    tell(&missing, needs_linker, needs_page, needs_unpacked, &wheels);
     if mode == Mode::Tell {
         bail!("the set-up is incomplete (--no-install: nothing has been changed)");
     }
@@ -55,6 +57,9 @@ pub(crate) fn ensure(purposes: &[Purpose], mode: Mode) -> Result<()> {
     if needs_page {
         page::install()?;
     }
+    if needs_unpacked {
+        unpacked::install()?;
+    }
     wheels::install(&wheels)?;
     eprintln!("set-up: done{}", toolchain_in_words(purposes)?);
     Ok(())
@@ -65,7 +70,7 @@ fn missing<'a>(required: &[&'a Requirement]) -> Vec<&'a Requirement> {
     required.iter().copied().filter(|requirement| !machine.has(requirement)).collect()
 }
 
-fn tell(missing: &[&Requirement], needs_linker: bool, needs_page: bool, wheels: &[Environment]) {
+fn tell(missing: &[&Requirement], needs_linker: bool, needs_page: bool, needs_unpacked: bool, wheels: &[Environment]) {
     eprintln!("set-up: missing on this machine:");
     for requirement in missing {
         eprintln!("  {:24} {}", requirement.package, requirement.reason);
@@ -75,6 +80,9 @@ fn tell(missing: &[&Requirement], needs_linker: bool, needs_page: bool, wheels: 
     }
     if needs_page {
         eprintln!("  {:24} {}", "libraries of the page", page::REASON);
+    }
+    if needs_unpacked {
+        eprintln!("  {:24} {}", "unpacked packages", unpacked::REASON);
     }
     for wheel in wheels {
         eprintln!("  {:24} {}", wheel.name(), wheel.reason);
@@ -88,6 +96,11 @@ fn tell(missing: &[&Requirement], needs_linker: bool, needs_page: bool, wheels: 
     }
     if needs_page {
         eprintln!("  cargo xtask setup build   # from npm, by the lock file in crates/report/web");
+    }
+    if needs_unpacked {
+        eprintln!(
+            "  cargo xtask setup test   # fetched by apt-get and unpacked below the build directory, not installed"
+        );
     }
     if !wheels.is_empty() {
         eprintln!("  cargo xtask setup test   # from PyPI by pip, in virtual environments below the build directory");

@@ -1,7 +1,7 @@
 //! What monitoring is told: OpenMetrics 1.0 text (github.com/prometheus/OpenMetrics, specification 1.0).
 //!
 //! Labels are a job, a group of functions, and, if the administrator wishes, a user: never a rank, a path or a command. Whoever reaches
-//! the port may read it. What is not known has no line.
+//! the port may read it. What is not known has no line. Who does not understand that is given the text that Prometheus had before.
 
 use std::fmt::Write as _;
 
@@ -12,8 +12,36 @@ use super::{
     figures::{Figures, GroupFigures, Now},
 };
 
-/// What HTTP calls it.
-pub(in crate::service) const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+/// How it is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::service) enum Format {
+    OpenMetrics,
+    /// Prometheus's text format 0.0.4 (prometheus.io, "Exposition formats").
+    Text,
+}
+
+impl Format {
+    /// What somebody understands who accepts this (RFC 9110, 12.5.1): the older format only who asks for text, and not for OpenMetrics.
+    pub(in crate::service) fn accepted<'a>(accept: impl Iterator<Item = &'a [u8]>) -> Self {
+        let (mut text, mut openmetrics) = (false, false);
+        for ranges in accept {
+            for range in ranges.split(|byte| *byte == b',') {
+                let kind = range.split(|byte| *byte == b';').next().unwrap_or_default().trim_ascii();
+                text |= kind.eq_ignore_ascii_case(b"text/plain");
+                openmetrics |= kind.eq_ignore_ascii_case(b"application/openmetrics-text");
+            }
+        }
+        if text && !openmetrics { Self::Text } else { Self::OpenMetrics }
+    }
+
+    /// What HTTP calls it.
+    pub(in crate::service) const fn content_type(self) -> &'static str {
+        match self {
+            Self::OpenMetrics => "application/openmetrics-text; version=1.0.0; charset=utf-8",
+            Self::Text => "text/plain; version=0.0.4; charset=utf-8",
+        }
+    }
+}
 
 /// A metric: its samples have the labels of one of the lists below.
 #[derive(Clone, Copy, Debug)]
@@ -232,32 +260,34 @@ pub(super) fn most_own(series: u32, functions: &FunctionSet, traffic: bool) -> u
 }
 
 /// Everything at this moment.
-pub(in crate::service) fn exposition(board: &Board, service: &OfService, with_user: bool) -> String {
-    text(&board.view(), service, with_user)
+pub(in crate::service) fn exposition(board: &Board, service: &OfService, with_user: bool, format: Format) -> String {
+    text(&board.view(), service, with_user, format)
 }
 
-fn text(view: &View, service: &OfService, with_user: bool) -> String {
+fn text(view: &View, service: &OfService, with_user: bool, format: Format) -> String {
     let mut text = String::with_capacity(32 << 10);
-    head(&mut text, &BUILD);
+    head(&mut text, &BUILD, format);
     sample(&mut text, &BUILD, &[("version", env!("CARGO_PKG_VERSION"))], Number::Count(1));
     for (family, number) in &OF_SERVICE {
-        head(&mut text, family);
+        head(&mut text, family, format);
         sample(&mut text, family, &[], number(view, service));
     }
     for (family, number) in &OF_JOBS {
         let samples = view.jobs.iter().filter_map(|told| Some((told, number(told)?)));
-        family_of(&mut text, family, samples, |told| labels(told, with_user));
+        family_of(&mut text, family, format, samples, |told| labels(told, with_user));
     }
     for (family, number) in &OF_GROUPS {
         let groups = view.jobs.iter().flat_map(|told| told.figures.groups.iter().map(move |group| (told, group)));
         let samples = groups.filter_map(|(told, (key, group))| Some(((told, *key), number(group)?)));
-        family_of(&mut text, family, samples, |(told, group)| {
+        family_of(&mut text, family, format, samples, |(told, group)| {
             let mut labels = labels(told, with_user);
             labels.push(("group", group));
             labels
         });
     }
-    text.push_str("# EOF\n");
+    if format == Format::OpenMetrics {
+        text.push_str("# EOF\n");
+    }
     text
 }
 
@@ -277,16 +307,24 @@ fn labels(told: &Told, with_user: bool) -> Vec<(&'static str, &str)> {
 fn family_of<'a, T>(
     text: &mut String,
     family: &Family,
+    format: Format,
     samples: impl Iterator<Item = (T, Number)>,
     labels: impl Fn(T) -> Vec<(&'static str, &'a str)>,
 ) {
-    head(text, family);
+    head(text, family, format);
     for (of, number) in samples {
         sample(text, family, &labels(of), number);
     }
 }
 
-fn head(text: &mut String, Family { name, kind, unit, help, .. }: &Family) {
+fn head(text: &mut String, family: &Family, format: Format) {
+    let Family { name, kind, unit, help, .. } = family;
+    if format == Format::Text {
+        // There, a family is called as its samples are, and there is no information but as a value.
+        let (sample, kind) = (family.sample(), if *kind == "info" { "gauge" } else { kind });
+        let _ = writeln!(text, "# HELP {sample} {help}\n# TYPE {sample} {kind}");
+        return;
+    }
     let _ = writeln!(text, "# TYPE {name} {kind}");
     if !unit.is_empty() {
         let _ = writeln!(text, "# UNIT {name} {unit}");

@@ -33,7 +33,7 @@ fn view(jobs: Vec<Told>) -> View {
 
 #[test]
 fn it_is_strict_openmetrics_and_says_what_is_known() {
-    let text = text(&view(vec![told("ompi:1", figures(true))]), &OfService::default(), false);
+    let text = text(&view(vec![told("ompi:1", figures(true))]), &OfService::default(), false, Format::OpenMetrics);
     let read = Exposition::parse(&text).unwrap();
     for family in families() {
         assert_eq!(read.kinds.get(family.name).map(String::as_str), Some(family.kind));
@@ -64,7 +64,7 @@ fn what_is_not_known_has_no_line() {
     without.groups.get_mut("coll").unwrap().untimed_calls = 1;
     without.now = Some(Now { efficiency: None, oldest_call_ns: None, ..without.now.unwrap() });
     let unseen = told("ompi:2", Figures::default());
-    let read = text(&view(vec![told("ompi:1", without), unseen]), &OfService::default(), false);
+    let read = text(&view(vec![told("ompi:1", without), unseen]), &OfService::default(), false, Format::OpenMetrics);
     let read = Exposition::parse(&read).unwrap();
     for name in [
         "mpiprobe_mpi_sent_bytes_total",
@@ -91,7 +91,8 @@ fn what_is_not_known_has_no_line() {
 fn names_are_escaped_and_users_are_named_only_if_that_is_wished() {
     let hostile = "a\"} 1\\\nx{b=\"";
     let view = view(vec![told(hostile, figures(false))]);
-    let with_user = |with_user| Exposition::parse(&text(&view, &OfService::default(), with_user)).unwrap();
+    let with_user =
+        |with_user| Exposition::parse(&text(&view, &OfService::default(), with_user, Format::OpenMetrics)).unwrap();
     let ranks = |read: &Exposition, labels: &[(&str, &str)]| read.value("mpiprobe_job_ranks", labels);
     assert_eq!(ranks(&with_user(true), &[("job_id", hostile), ("user", "alice")]), Some(2.0));
     let without = with_user(false);
@@ -113,7 +114,7 @@ fn a_node_has_no_more_series_than_it_may() {
         all.groups.retain(|key, _| *key == heard || set.iter().any(|id| id.function().group.key() == *key));
         // Each of these, and all others.
         let jobs = (0..=own).map(|number| told(&format!("ompi:{number}"), all.clone())).collect();
-        let read = Exposition::parse(&text(&view(jobs), &OfService::default(), true)).unwrap();
+        let read = Exposition::parse(&text(&view(jobs), &OfService::default(), true, Format::OpenMetrics)).unwrap();
         assert!(read.samples.len() <= series as usize, "{} series", read.samples.len());
         assert!(own > 0 || series < 400, "{functions}: no job has series of its own");
     }
@@ -124,4 +125,28 @@ fn a_node_has_no_more_series_than_it_may() {
 fn so_many_jobs_have_series_of_their_own() {
     let functions = FunctionSet::default_functions();
     assert_eq!([false, true].map(|traffic| most_own(400, &functions, traffic)), [12, 6]);
+}
+
+#[test]
+fn who_asks_for_text_alone_is_given_the_older_format() {
+    let accepted = |values: &[&'static str]| Format::accepted(values.iter().map(|value| value.as_bytes()));
+    for (values, format) in [
+        (&[][..], Format::OpenMetrics),
+        (&["*/*"], Format::OpenMetrics),
+        (&["text/plain;version=0.0.4"], Format::Text),
+        (&["application/json", "Text/Plain ; q=0.5"], Format::Text),
+        (&["text/plain;q=0.5, application/openmetrics-text;version=1.0.0"], Format::OpenMetrics),
+        (&["text/plainer"], Format::OpenMetrics),
+    ] {
+        assert_eq!(accepted(values), format, "{values:?}");
+    }
+    let of = |format| text(&view(vec![told("ompi:1", figures(true))]), &OfService::default(), false, format);
+    let (new, old) = (of(Format::OpenMetrics), of(Format::Text));
+    let samples =
+        |text: &str| text.lines().filter(|line| !line.starts_with('#')).map(str::to_owned).collect::<Vec<_>>();
+    assert_eq!(samples(&new), samples(&old));
+    for line in ["# TYPE mpiprobe_mpi_calls_total counter", "# TYPE mpiprobe_build_info gauge"] {
+        assert!(old.lines().any(|one| one == line), "{line}: {old}");
+    }
+    assert!(!old.contains("# EOF") && !old.contains("# UNIT"));
 }

@@ -10,7 +10,7 @@ mod summary;
 mod watch;
 
 pub(super) use board::Board;
-pub(super) use metrics::{CONTENT_TYPE, OfService, exposition};
 pub use metrics::{Family, families};
+pub(super) use metrics::{Format, OfService, exposition};
 pub use summary::{GroupSummary, JobSummary, OpenCall};
 pub(super) use watch::watch;

@@ -1,0 +1,96 @@
+//! Test beds: systems and networks of their own in namespaces, which the scripts in `tests/beds/` make. Whatever ends the test, nothing is
+//! left of them.
+
+use std::ffi::OsStr;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{ChildStdin, Command};
+
+use rustix::process::Pid;
+
+use crate::proc::{children, has_environment};
+use crate::{Profiler, ProfilerError};
+
+/// Ended when dropped.
+#[derive(Debug)]
+pub struct Bed {
+    script: Option<Profiler>,
+    /// It ends when this is closed.
+    input: Option<ChildStdin>,
+    first: u32,
+}
+
+impl Bed {
+    /// Makes the bed of this script, which says `bed: ready` when it is made (needs root).
+    pub fn make<A: AsRef<OsStr>>(script: &str, arguments: impl IntoIterator<Item = A>) -> Result<Self, ProfilerError> {
+        let folder = sources().join("tests/beds");
+        let mut command = Command::new("bash");
+        command.arg(folder.join("bed.sh")).arg(folder.join(script)).args(arguments);
+        let (mut script, input) = Profiler::spawn_with_input(command)?;
+        script.wait_for("bed: ready")?;
+        let own = script.pid();
+        let mut bed = Self { script: Some(script), input: Some(input), first: 0 };
+        bed.first = first(own).ok_or_else(|| not_there("the first process of a bed"))?;
+        Ok(bed)
+    }
+
+    /// Its first process, by the number that it has here.
+    pub fn first(&self) -> u32 {
+        self.first
+    }
+
+    /// The first process of one of its nodes, which are namespaces in it.
+    pub fn node(&self, name: &str) -> Result<u32, ProfilerError> {
+        let variable = format!("NODE={name}");
+        let is_its = |pid: &u32| has_environment(*pid, &variable);
+        let found = children(self.first).into_iter().filter(is_its).find_map(|pid| children(pid).first().copied());
+        found.ok_or_else(|| not_there("a node of the bed"))
+    }
+}
+
+impl Drop for Bed {
+    fn drop(&mut self) {
+        self.input.take();
+        // It has cgroups to remove; if it does not end, nothing else can be done.
+        let _ = self.script.take().map(Profiler::wait);
+    }
+}
+
+/// What executes what follows in all namespaces of a process.
+pub fn entering(pid: u32) -> Vec<String> {
+    let namespaces = ["--mount", "--uts", "--ipc", "--net", "--pid", "--cgroup"];
+    let target = pid.to_string();
+    ["nsenter", "--target", &target].into_iter().chain(namespaces).map(str::to_owned).collect()
+}
+
+/// The same as a command, which needs more arguments.
+pub fn within(pid: u32) -> Command {
+    let words = entering(pid);
+    let mut command = Command::new("nsenter");
+    command.args(words.get(1..).unwrap_or_default()).current_dir("/");
+    command
+}
+
+/// What a command of [`within`] has become there: its own process waits outside.
+pub fn entered(command: &Profiler) -> Result<Pid, ProfilerError> {
+    let inside = children(command.pid()).first().and_then(|pid| Pid::from_raw(pid.cast_signed()));
+    inside.ok_or_else(|| not_there("a process in a bed"))
+}
+
+/// The top folder of the clone.
+pub fn sources() -> PathBuf {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    fs::canonicalize(&folder).unwrap_or(folder)
+}
+
+/// The only child of `unshare`, which is one of the script's.
+fn first(script: u32) -> Option<u32> {
+    let is_unshare =
+        |pid: &u32| fs::read_to_string(format!("/proc/{pid}/comm")).is_ok_and(|name| name.trim() == "unshare");
+    let unshare = children(script).into_iter().find(is_unshare)?;
+    children(unshare).first().copied()
+}
+
+fn not_there(what: &str) -> ProfilerError {
+    ProfilerError::system(what)(std::io::ErrorKind::NotFound.into())
+}

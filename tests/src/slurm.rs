@@ -1,0 +1,91 @@
+//! A cluster of Slurm's on this machine: a controller (`n0`) and two nodes (`n1`, `n2`) with the node service.
+
+use std::ffi::OsStr;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use rustix::process::{Pid, Signal, kill_process};
+
+use crate::bed::{Bed, entering, sources, within};
+use crate::profiler::binary;
+use crate::{Ended, Profiler, ProfilerError, debian};
+
+/// Ended when dropped.
+#[derive(Debug)]
+pub struct Slurm {
+    bed: Bed,
+    user: u32,
+}
+
+impl Slurm {
+    /// Starts it and waits until both nodes take jobs. Its one ordinary user, alice, has this number.
+    pub fn start(user: u32) -> Result<Self, ProfilerError> {
+        let unpacked = debian::root().ok_or(std::io::ErrorKind::NotFound);
+        let unpacked = unpacked.map_err(|kind| ProfilerError::system("Slurm")(kind.into()))?;
+        let user_number = user.to_string();
+        let arguments = [unpacked.into(), sources().into_os_string(), binary()?.into(), user_number.into()];
+        let slurm = Self { bed: Bed::make("slurm.sh", arguments)?, user };
+        while slurm.asked("n0", ["sinfo", "--noheader", "--states=idle", "--format=%D"])?.stdout != ["2"] {
+            std::thread::sleep(std::time::Duration::from_millis(50));
+        }
+        Ok(slurm)
+    }
+
+    /// What executes what follows on a node, as root.
+    pub fn on<A: AsRef<OsStr>>(
+        &self,
+        node: &str,
+        words: impl IntoIterator<Item = A>,
+    ) -> Result<Command, ProfilerError> {
+        let mut command = within(self.bed.node(node)?);
+        command.args(words);
+        Ok(command)
+    }
+
+    /// The same to its end.
+    pub fn asked<A: AsRef<OsStr>>(
+        &self,
+        node: &str,
+        words: impl IntoIterator<Item = A>,
+    ) -> Result<Ended, ProfilerError> {
+        Profiler::spawn(self.on(node, words)?)?.wait()
+    }
+
+    /// The words that execute what follows on a node as alice, who has no rights.
+    pub fn as_user(&self, node: &str) -> Result<Vec<String>, ProfilerError> {
+        let user = self.user.to_string();
+        let words = ["setpriv", "--reuid", &user, "--regid", &user, "--clear-groups", "env", "HOME=/nonexistent"];
+        Ok(entering(self.bed.node(node)?).into_iter().chain(words.map(str::to_owned)).collect())
+    }
+
+    /// `mpiprobe ARGUMENTS` on a node as alice.
+    pub fn client<A: AsRef<OsStr>>(
+        &self,
+        node: &str,
+        arguments: impl IntoIterator<Item = A>,
+    ) -> Result<Command, ProfilerError> {
+        let words = self.as_user(node)?;
+        let mut command = Command::new("nsenter");
+        command.args(words.get(1..).unwrap_or_default()).arg("/usr/bin/mpiprobe").args(arguments).current_dir("/");
+        Ok(command)
+    }
+
+    /// The node's own view of a path.
+    pub fn path(&self, node: &str, path: &str) -> Result<PathBuf, ProfilerError> {
+        Ok(Path::new("/proc").join(self.bed.node(node)?.to_string()).join("root").join(path))
+    }
+
+    /// What a file on a node holds; empty: it is not there.
+    pub fn read(&self, node: &str, path: &str) -> Result<String, ProfilerError> {
+        Ok(fs::read_to_string(self.path(node, path)?).unwrap_or_default())
+    }
+
+    /// Ends everything on a node at once, as the kernel does with a namespace whose first process is gone.
+    pub fn kill(&self, node: &str) -> Result<(), ProfilerError> {
+        let first = Pid::from_raw(self.bed.node(node)?.cast_signed()).ok_or(rustix::io::Errno::SRCH);
+        first
+            .and_then(|first| kill_process(first, Signal::KILL))
+            .map_err(|error| ProfilerError::system("killing a node")(error.into()))
+    }
+}

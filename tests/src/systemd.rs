@@ -1,0 +1,81 @@
+//! A machine of a namespace's own, whose first process is systemd, with the node service's units as the package lays them.
+
+use std::ffi::OsStr;
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Output};
+
+use crate::bed::{Bed, entering, sources, within};
+use crate::profiler::binary;
+use crate::{Ended, Profiler, ProfilerError};
+
+/// Ended when dropped.
+#[derive(Debug)]
+pub struct Systemd {
+    bed: Bed,
+    user: u32,
+}
+
+impl Systemd {
+    /// Boots it. Its one ordinary user has this number.
+    pub fn boot(user: u32) -> Result<Self, ProfilerError> {
+        let arguments = [sources().into_os_string(), binary()?.into(), user.to_string().into()];
+        let booted = Self { bed: Bed::make("systemd.sh", arguments)?, user };
+        // Until it is there, nobody can ask it.
+        while booted.systemctl(["is-system-running"])?.stdout.trim_ascii() != b"running" {
+            std::thread::sleep(std::time::Duration::from_millis(20));
+        }
+        Ok(booted)
+    }
+
+    /// What executes what follows there, as root.
+    pub fn command<A: AsRef<OsStr>>(&self, words: impl IntoIterator<Item = A>) -> Command {
+        let mut command = within(self.bed.first());
+        command.args(words);
+        command
+    }
+
+    /// The words that execute what follows there as the ordinary user.
+    pub fn as_user(&self) -> Vec<String> {
+        let user = self.user.to_string();
+        let words = ["setpriv", "--reuid", &user, "--regid", &user, "--clear-groups", "env", "HOME=/nonexistent"];
+        entering(self.bed.first()).into_iter().chain(words.map(str::to_owned)).collect()
+    }
+
+    /// `mpiprobe ARGUMENTS` as that user, who has no rights.
+    pub fn client<A: AsRef<OsStr>>(&self, arguments: impl IntoIterator<Item = A>) -> Command {
+        let words = self.as_user();
+        let mut command = Command::new("nsenter");
+        command.args(words.get(1..).unwrap_or_default()).arg("/usr/bin/mpiprobe").args(arguments).current_dir("/");
+        command
+    }
+
+    /// The same to its end.
+    pub fn asked<A: AsRef<OsStr>>(&self, arguments: impl IntoIterator<Item = A>) -> Result<Ended, ProfilerError> {
+        Profiler::spawn(self.client(arguments))?.wait()
+    }
+
+    pub fn systemctl<A: AsRef<OsStr>>(&self, arguments: impl IntoIterator<Item = A>) -> Result<Output, ProfilerError> {
+        let mut command = self.command(["systemctl"]);
+        command.args(arguments).output().map_err(ProfilerError::system("systemctl"))
+    }
+
+    /// A property of the service.
+    pub fn property(&self, name: &str) -> Result<String, ProfilerError> {
+        let output = self.systemctl(["show", "--value", "--property", name, "mpiprobe.service"])?;
+        Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())
+    }
+
+    /// A file there, written anew.
+    pub fn write(&self, path: &str, content: &str) -> Result<(), ProfilerError> {
+        let path = Path::new("/proc").join(self.bed.first().to_string()).join("root").join(path);
+        let folder = path.parent().map_or(Ok(()), fs::create_dir_all);
+        folder.and_then(|()| fs::write(&path, content)).map_err(ProfilerError::system("writing a file of a bed"))
+    }
+
+    /// What the service has said, for messages.
+    pub fn journal(&self) -> String {
+        let output = self.command(["journalctl", "--no-pager", "--unit", "mpiprobe.service"]).output();
+        output.map(|output| String::from_utf8_lossy(&output.stdout).into_owned()).unwrap_or_default()
+    }
+}

@@ -5,11 +5,18 @@ use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{ChildStdin, Command};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use rustix::process::Pid;
 
 use crate::proc::{children, has_environment};
 use crate::{Profiler, ProfilerError};
+
+/// The longest that a bed may take to be ready.
+const PATIENCE: Duration = Duration::from_mins(2);
+/// Between two questions whether it is.
+const PAUSE: Duration = Duration::from_millis(20);
 
 /// Ended when dropped.
 #[derive(Debug)]
@@ -54,6 +61,22 @@ impl Drop for Bed {
         // It has cgroups to remove; if it does not end, nothing else can be done.
         let _ = self.script.take().map(Profiler::wait);
     }
+}
+
+/// Asks again and again until it is so; `what` is waited for.
+pub(crate) fn wait_until(
+    what: &str,
+    mut is_so: impl FnMut() -> Result<bool, ProfilerError>,
+) -> Result<(), ProfilerError> {
+    let begun = Instant::now();
+    while !is_so()? {
+        if begun.elapsed() > PATIENCE {
+            let output = String::new();
+            return Err(ProfilerError::Timeout { what: what.into(), waited: PATIENCE, output });
+        }
+        thread::sleep(PAUSE);
+    }
+    Ok(())
 }
 
 /// What executes what follows in all namespaces of a process.

@@ -7,7 +7,7 @@ use std::process::Command;
 
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::bed::{Bed, entering, sources, within};
+use crate::bed::{Bed, entering, sources, wait_until, within};
 use crate::profiler::binary;
 use crate::{Ended, Profiler, ProfilerError, debian};
 
@@ -26,9 +26,9 @@ impl Slurm {
         let user_number = user.to_string();
         let arguments = [unpacked.into(), sources().into_os_string(), binary()?.into(), user_number.into()];
         let slurm = Self { bed: Bed::make("slurm.sh", arguments)?, user };
-        while slurm.asked("n0", ["sinfo", "--noheader", "--states=idle", "--format=%D"])?.stdout != ["2"] {
-            std::thread::sleep(std::time::Duration::from_millis(50));
-        }
+        wait_until("both nodes take jobs", || {
+            Ok(slurm.asked("n0", ["sinfo", "--noheader", "--states=idle", "--format=%D"])?.stdout == ["2"])
+        })?;
         Ok(slurm)
     }
 

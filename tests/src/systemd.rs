@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 use std::process::{Command, Output};
 
-use crate::bed::{Bed, entering, sources, within};
+use crate::bed::{Bed, entering, sources, wait_until, within};
 use crate::profiler::binary;
 use crate::{Ended, Profiler, ProfilerError};
 
@@ -22,9 +22,7 @@ impl Systemd {
         let arguments = [sources().into_os_string(), binary()?.into(), user.to_string().into()];
         let booted = Self { bed: Bed::make("systemd.sh", arguments)?, user };
         // Until it is there, nobody can ask it.
-        while booted.systemctl(["is-system-running"])?.stdout.trim_ascii() != b"running" {
-            std::thread::sleep(std::time::Duration::from_millis(20));
-        }
+        wait_until("systemd runs", || Ok(booted.systemctl(["is-system-running"])?.stdout.trim_ascii() == b"running"))?;
         Ok(booted)
     }
 

@@ -99,8 +99,8 @@ fn findings() -> Vec<Finding> {
         arguments: None,
         ended_inside: false,
         began_before: false,
-        polls: true,
-        exchanges: true,
+        polls: false,
+        exchanges: false,
     };
     let partner = Some(PartnerAtPlace { rank: 0, percent: 1.0, is_destination: true });
     let at = RankAtPlace { rank: None, calls: 1, time_ns: 1, percent: 1.0, partner };

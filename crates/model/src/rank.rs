@@ -110,6 +110,7 @@ impl RankProfile {
 
 /// A call that has not returned.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[expect(clippy::struct_excessive_bools, reason = "each is something that was seen of the call, or not")]
 pub struct OpenCallInfo {
     #[serde(deserialize_with = "names::name")]
     pub function: Name,

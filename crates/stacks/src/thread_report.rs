@@ -16,6 +16,7 @@ use crate::{
 
 /// What one thread does; of each rank those that are in MPI, and the first one.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[expect(clippy::struct_excessive_bools, reason = "each is something that was seen of the thread, or not")]
 pub struct ThreadReport {
     pub member: Member,
     /// Its node, if several were looked at.

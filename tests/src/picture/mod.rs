@@ -69,7 +69,9 @@ pub fn read_calls(state: &mut State, trace: &TraceFiles, clocks: &Clocks) {
         while reader.is_busy() {
             news.extend(reader.work(&|| false));
         }
-        news.into_iter().for_each(|one| state.take_calls(one));
+        for one in news {
+            state.take_calls(one);
+        }
     }
 }
 

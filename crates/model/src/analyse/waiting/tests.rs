@@ -436,7 +436,7 @@ fn with_neighbours_it_is_one_of_those_who_are_not_there() {
     for function in ["MPI_Neighbor_allgather", "MPI_Neighbor_alltoallw"] {
         let two = job(2, vec![(0, collective(function)), (1, receive(0, 1))], vec![]);
         assert_eq!(edge(&two, 0), (Why::Collective, vec![1], Certainty::Certain), "{function}");
-        let calls = vec![(0, collective(function)), (1, receive(0, 1)), (2, collective(function))];
+        let calls = [(0, collective(function)), (1, receive(0, 1)), (2, collective(function))];
         let four = |last: Option<OpenCallInfo>| {
             let last = last.map(|call| (3, call));
             job(4, calls.iter().cloned().chain(last).collect(), vec![])

@@ -61,7 +61,9 @@ pub fn expect_rows(
 ) -> Result<(), Failed> {
     for (rank, image) in &truth.ranks {
         let before = before.and_then(|before| before.ranks.get(rank));
-        let rows: Vec<_> = profile.ranks.iter().filter(|row| row.pid == image.pid).collect();
+        // Nodes that are namespaces have each its own process of a number.
+        let is_it = |row: &&Rank| row.pid == image.pid && row.rank.is_none_or(|own| Some(own) == image.rank);
+        let rows: Vec<_> = profile.ranks.iter().filter(is_it).collect();
         let [row] = rows.as_slice() else { return Err(format!("rank {rank}: rows {rows:?}").into()) };
         expect_row(row, image, before, wanted);
     }

@@ -1,6 +1,9 @@
 //! Programs that do legal things that few do, in the short form of `cargo xtask soak odd`: nobody is harmed, and what is not known is
 //! said.
 //!
+//! Those that leave calls otherwise than by a return have copies of the library: other trials' return probes, on the file that all share,
+//! would be armed wherever one of these trials has a probe.
+//!
 //! Invariant OPEN-CALL-RETURNS.
 
 use libtest_mimic::{Failed, Trial};
@@ -67,7 +70,7 @@ fn observed_with(
 /// As the program's source says, and the truth library.
 fn other_stacks(mpi: Mpi) -> Result<(), Failed> {
     for mode in ["up", "down", "signal"] {
-        let (job, ended) = observed(Job::builder(mpi, program::STACKS).args([mode]), &[])?;
+        let (job, ended) = observed(Job::builder(mpi, program::STACKS).own_library().args([mode]), &[])?;
         let profile = complete(&ended)?;
         expect_counts(&profile, &job.snapshot()?, None, &functions("all")?)?;
         for rank in 0..2 {
@@ -97,7 +100,7 @@ fn several_observers(mpi: Mpi) -> Result<(), Failed> {
     let all_the_same = &["--returns", "on"] as &[&str];
     let cases = [("all", none, INNER, all_the_same), (OUTER, &TOOL, INNER, all_the_same), (INNER, &TOOL, "all", none)];
     for (functions, options, others, more) in cases {
-        let job = Job::builder(mpi, program::STACKS).args(["up"]);
+        let job = Job::builder(mpi, program::STACKS).own_library().args(["up"]);
         let mut job = job.ranks(2).gates(&["1"]).own_name().spawn()?;
         job.wait_for_gate("1")?;
         let called = job.called().to_owned();
@@ -141,7 +144,7 @@ fn bystanders(mpi: Mpi) -> Result<(), Failed> {
 
 /// The return address of the call that was left stays on the stack: it is not known until the end that it was left.
 fn longjmp(mpi: Mpi) -> Result<(), Failed> {
-    let (_, ended) = observed(Job::builder(mpi, program::STACKS).args(["jump"]), &[])?;
+    let (_, ended) = observed(Job::builder(mpi, program::STACKS).own_library().args(["jump"]), &[])?;
     let profile = ended.profile()?;
     for row in &profile.ranks {
         let counted = row.completed();
@@ -169,7 +172,7 @@ fn counted_by_entry(profile: &Profile) {
 
 /// The handler throws: the program says how many exceptions it has caught.
 fn exceptions(mpi: Mpi) -> Result<(), Failed> {
-    let (job, ended) = observed(Job::builder(mpi, program::THROWS).args(["10"]), &[])?;
+    let (job, ended) = observed(Job::builder(mpi, program::THROWS).own_library().args(["10"]), &[])?;
     assert!(job.output().0.contains("10 exceptions caught"), "{:?}", job.output());
     assert!(ended.stderr.iter().any(|line| line.contains("throws C++ exceptions")), "{}", ended.printed());
     let profile = ended.profile()?;
@@ -183,7 +186,7 @@ fn exceptions(mpi: Mpi) -> Result<(), Failed> {
 
 fn exceptions_run(mpi: Mpi) -> Result<(), Failed> {
     let run = |engine| -> Result<Job, Failed> {
-        let builder = Job::builder(mpi, program::THROWS).ranks(2).args(["10"]);
+        let builder = Job::builder(mpi, program::THROWS).own_library().ranks(2).args(["10"]);
         let mut job = builder.run_by(engine, [] as [&str; 0])?.spawn()?;
         let finished = job.wait()?.success()?;
         assert!(finished.stdout.contains("10 exceptions caught"), "{finished:?}");

@@ -75,7 +75,10 @@ pub(crate) fn ended(command: Command) -> Result<Ended, Failed> {
 
 /// The names of the jobs' programs that a client is told of, and all that it is told.
 fn listed(command: Command) -> Result<(Vec<String>, Value), Failed> {
-    let listed = ended(command)?;
+    list_of(&ended(command)?)
+}
+
+fn list_of(listed: &Ended) -> Result<(Vec<String>, Value), Failed> {
     assert_eq!(listed.status.code(), Some(0), "{}", listed.printed());
     let list: Value = serde_json::from_str(&listed.stdout.join("\n"))?;
     let ranks = list["jobs"].as_array().ok_or("no jobs")?.iter().filter_map(|job| job["ranks"].as_array());
@@ -445,7 +448,14 @@ fn anything() -> Result<(), Failed> {
     drop(kept);
     // Root of a container is nobody's administrator.
     let in_pid_namespace = ["unshare", "--pid", "--fork"];
-    let (programs, list) = listed(service.client_by(&in_pid_namespace, ["ps", "--json"]))?;
+    let mut answered = None;
+    // Until the service has noticed that those connections are gone, a further one is refused.
+    wait_until(|| {
+        let answer = ended(service.client_by(&in_pid_namespace, ["ps", "--json"]))?;
+        answered = Some(answer).filter(|answer| answer.status.success());
+        Ok(answered.is_some())
+    })?;
+    let (programs, list) = list_of(&answered.ok_or("no answer")?)?;
     assert!(programs.is_empty() && list["looked_at"] == 0, "{list}");
     // mpiprobe itself does not believe in a socket there, whose owner has no number: any other program may ask.
     let user = (FIRST - 30).to_string();

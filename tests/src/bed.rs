@@ -86,15 +86,22 @@ pub fn entering(pid: u32) -> Vec<String> {
     ["nsenter", "--target", &target].into_iter().chain(namespaces).map(str::to_owned).collect()
 }
 
-/// The same as a command, which needs more arguments.
-pub fn within(pid: u32) -> Command {
-    let words = entering(pid);
-    let mut command = Command::new("nsenter");
-    command.args(words.get(1..).unwrap_or_default()).current_dir("/");
+/// The same as an ordinary user with this number, who has no rights.
+pub fn entering_as(pid: u32, user: u32) -> Vec<String> {
+    let user = user.to_string();
+    let words = ["setpriv", "--reuid", &user, "--regid", &user, "--clear-groups", "env", "HOME=/nonexistent"];
+    entering(pid).into_iter().chain(words.map(str::to_owned)).collect()
+}
+
+/// [`entering`] or [`entering_as`] as a command, which needs more arguments.
+pub fn command(words: &[String]) -> Command {
+    let (program, arguments) = words.split_first().map_or(("nsenter", words), |(first, rest)| (first.as_str(), rest));
+    let mut command = Command::new(program);
+    command.args(arguments).current_dir("/");
     command
 }
 
-/// What a command of [`within`] has become there: its own process waits outside.
+/// What such a [`command`] has become there: its own process waits outside.
 pub fn entered(command: &Profiler) -> Result<Pid, ProfilerError> {
     let inside = children(command.pid()).first().and_then(|pid| Pid::from_raw(pid.cast_signed()));
     inside.ok_or_else(|| not_there("a process in a bed"))

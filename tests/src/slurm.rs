@@ -7,7 +7,7 @@ use std::process::Command;
 
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::bed::{Bed, entering, sources, wait_until, within};
+use crate::bed::{self, Bed, entering, entering_as, sources, wait_until};
 use crate::profiler::binary;
 use crate::{Ended, Profiler, ProfilerError, debian};
 
@@ -38,7 +38,7 @@ impl Slurm {
         node: &str,
         words: impl IntoIterator<Item = A>,
     ) -> Result<Command, ProfilerError> {
-        let mut command = within(self.bed.node(node)?);
+        let mut command = bed::command(&entering(self.bed.node(node)?));
         command.args(words);
         Ok(command)
     }
@@ -54,9 +54,7 @@ impl Slurm {
 
     /// The words that execute what follows on a node as alice, who has no rights.
     pub fn as_user(&self, node: &str) -> Result<Vec<String>, ProfilerError> {
-        let user = self.user.to_string();
-        let words = ["setpriv", "--reuid", &user, "--regid", &user, "--clear-groups", "env", "HOME=/nonexistent"];
-        Ok(entering(self.bed.node(node)?).into_iter().chain(words.map(str::to_owned)).collect())
+        Ok(entering_as(self.bed.node(node)?, self.user))
     }
 
     /// `mpiprobe ARGUMENTS` on a node as alice.
@@ -65,9 +63,8 @@ impl Slurm {
         node: &str,
         arguments: impl IntoIterator<Item = A>,
     ) -> Result<Command, ProfilerError> {
-        let words = self.as_user(node)?;
-        let mut command = Command::new("nsenter");
-        command.args(words.get(1..).unwrap_or_default()).arg("/usr/bin/mpiprobe").args(arguments).current_dir("/");
+        let mut command = bed::command(&self.as_user(node)?);
+        command.arg("/usr/bin/mpiprobe").args(arguments);
         Ok(command)
     }
 

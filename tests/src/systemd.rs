@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 use std::process::{Command, Output};
 
-use crate::bed::{Bed, entering, sources, wait_until, within};
+use crate::bed::{self, Bed, entering, entering_as, sources, wait_until};
 use crate::profiler::binary;
 use crate::{Ended, Profiler, ProfilerError};
 
@@ -28,23 +28,20 @@ impl Systemd {
 
     /// What executes what follows there, as root.
     pub fn command<A: AsRef<OsStr>>(&self, words: impl IntoIterator<Item = A>) -> Command {
-        let mut command = within(self.bed.first());
+        let mut command = bed::command(&entering(self.bed.first()));
         command.args(words);
         command
     }
 
     /// The words that execute what follows there as the ordinary user.
     pub fn as_user(&self) -> Vec<String> {
-        let user = self.user.to_string();
-        let words = ["setpriv", "--reuid", &user, "--regid", &user, "--clear-groups", "env", "HOME=/nonexistent"];
-        entering(self.bed.first()).into_iter().chain(words.map(str::to_owned)).collect()
+        entering_as(self.bed.first(), self.user)
     }
 
     /// `mpiprobe ARGUMENTS` as that user, who has no rights.
     pub fn client<A: AsRef<OsStr>>(&self, arguments: impl IntoIterator<Item = A>) -> Command {
-        let words = self.as_user();
-        let mut command = Command::new("nsenter");
-        command.args(words.get(1..).unwrap_or_default()).arg("/usr/bin/mpiprobe").args(arguments).current_dir("/");
+        let mut command = bed::command(&self.as_user());
+        command.arg("/usr/bin/mpiprobe").args(arguments);
         command
     }
 

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
 
-use super::ended::processor_seconds;
+use super::cost::processor_seconds;
 use super::error::{BenchError, file_error};
 use crate::mpi::find_library;
 use crate::{Job, JobBuilder, Mpi, Rank, program};

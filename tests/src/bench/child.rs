@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 
-use super::{BenchError, ended::processor_seconds};
+use super::{BenchError, cost::processor_seconds};
 
 /// The longest between two lines: starting, or detaching from every function.
 const PATIENCE: Duration = Duration::from_secs(30);

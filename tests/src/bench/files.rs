@@ -12,7 +12,7 @@ use mpiprobe_trace::{HandMade, Span, Trace as _, store};
 use serde::Serialize;
 use thiserror::Error;
 
-use super::ended::{Ended, larger, remove, size};
+use super::cost::{Cost, CostError};
 use crate::ProfilerError;
 
 /// Bytes of an event of calls that repeat, at most.
@@ -61,21 +61,16 @@ pub enum FilesError {
     File(#[from] io::Error),
     #[error(transparent)]
     Profiler(#[from] ProfilerError),
-    #[error("mpiprobe {name} has failed: {output}")]
-    Failed { name: &'static str, output: String },
+    #[error("mpiprobe, {name}: {error}")]
+    Use { name: &'static str, error: CostError },
 }
 
 /// One use of one trace.
 #[derive(Debug, Serialize)]
 struct Use {
     name: &'static str,
-    /// Of the fastest of several.
-    seconds: f64,
-    /// Processor time of that one; `null`: not known.
-    processor_seconds: Option<f64>,
-    /// The largest resident set of all of them; `null`: not known.
-    peak_rss_mib: Option<f64>,
-    written_mb: f64,
+    #[serde(flatten)]
+    cost: Cost,
 }
 
 /// One trace.
@@ -122,30 +117,17 @@ fn measure(
     store::copy(&repeated, Span::ALL, BufWriter::new(File::create(&path)?))?;
     let written_in_s = begun.elapsed().as_secs_f64();
     let uses = USES.into_iter().map(|(name, command, arguments)| {
-        let mut row =
-            Use { name, seconds: f64::INFINITY, processor_seconds: None, peak_rss_mib: None, written_mb: 0.0 };
-        for _ in 0..repetitions.max(1) {
+        let cost = Cost::of(repetitions, &output, || {
             let mut run = Command::new(mpiprobe);
             run.arg(command).arg(&path).args(arguments);
             if command == "export" {
                 run.arg(&output);
             }
-            let ended = Ended::of(&mut run)?;
-            if !ended.has_succeeded {
-                return Err(FilesError::Failed { name, output: ended.errors });
-            }
-            if ended.seconds < row.seconds {
-                (row.seconds, row.processor_seconds) = (ended.seconds, ended.processor_seconds);
-            }
-            row.peak_rss_mib = larger(row.peak_rss_mib, ended.peak_rss_mib);
-            if output.exists() {
-                row.written_mb = size(&output)? as f64 / 1e6;
-                remove(&output)?;
-            }
-        }
-        Ok(row)
+            run
+        });
+        Ok(Use { name, cost: cost.map_err(|error| FilesError::Use { name, error })? })
     });
-    let uses = uses.collect::<Result<_, _>>()?;
+    let uses = uses.collect::<Result<_, FilesError>>()?;
     let events = repeated.event_count();
     Ok(Traced {
         course,
@@ -176,12 +158,12 @@ impl FilesReport {
         goals.push(at_most(format!("{HALO}: bytes of an event"), bytes, GOAL_BYTES));
         for long in self.traces.iter().filter(|trace| trace.events >= 1_000_000) {
             for each in long.uses.iter().filter(|each| each.name == "waits") {
-                let seconds = each.seconds / long.events as f64 * TEN_MILLIONS;
+                let seconds = each.cost.seconds / long.events as f64 * TEN_MILLIONS;
                 let what = format!("{}: wait states, seconds for ten million events of {}", long.course, long.events);
                 goals.push(at_most(what, seconds, GOAL_WAITS_SECONDS));
             }
             for each in long.uses.iter().filter(|each| each.name == "otf2") {
-                let Some(seconds) = each.processor_seconds else { continue };
+                let Some(seconds) = each.cost.processor_seconds else { continue };
                 let found = long.events as f64 / seconds;
                 let what = format!("{}: OTF2, calls in a second of a core", long.course);
                 goals.push(Goal { what, found, limit: GOAL_OTF2_CALLS, is_met: found >= GOAL_OTF2_CALLS });
@@ -190,12 +172,12 @@ impl FilesReport {
         // Where all ranks meet from time to time. Where they never do, more is remembered, up to limits of their own.
         if let [short, long] = self.of(HALO).collect::<Vec<_>>().as_slice() {
             for (one, ten) in short.uses.iter().zip(&long.uses) {
-                let per_event = |each: &Use, trace: &Traced| Some(each.processor_seconds? / trace.events as f64);
+                let per_event = |each: &Use, trace: &Traced| Some(each.cost.processor_seconds? / trace.events as f64);
                 if let Some((one, ten_times)) = per_event(one, short).zip(per_event(ten, long)) {
                     let what = format!("{}: {}, time of an event of ten times as many", long.course, ten.name);
                     goals.push(at_most(what, ten_times / one, GOAL_GROWTH));
                 }
-                if let Some((one, ten_times)) = one.peak_rss_mib.zip(ten.peak_rss_mib) {
+                if let Some((one, ten_times)) = one.cost.peak_rss_mib.zip(ten.cost.peak_rss_mib) {
                     let what = format!("{}: {}, memory for ten times as many", long.course, ten.name);
                     goals.push(at_most(what, ten_times / one, GOAL_GROWTH));
                 }
@@ -216,7 +198,8 @@ impl fmt::Display for FilesReport {
                 "  {:<10}{:>8}{:>14}{:>10}{:>10}{:>8}{:>14}",
                 "", "s", "processor, s", "M/s", "M/s/core", "MiB", "written, MB"
             )?;
-            for Use { name, seconds, processor_seconds, peak_rss_mib, written_mb } in uses {
+            for Use { name, cost } in uses {
+                let Cost { seconds, processor_seconds, peak_rss_mib, written_mb } = cost;
                 let known =
                     |value: Option<f64>, places: usize| value.map_or_else(|| "?".into(), |v| format!("{v:.places$}"));
                 let rate = |seconds: f64| *events as f64 / seconds / 1e6;

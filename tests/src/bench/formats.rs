@@ -13,7 +13,7 @@ use serde::Serialize;
 use tempfile::TempDir;
 use thiserror::Error;
 
-use super::ended::{Ended, larger, remove, size};
+use super::cost::{Cost, CostError};
 use crate::{
     ProfilerError,
     synthetic::{Synthetic, earlier},
@@ -56,21 +56,16 @@ pub enum FormatsError {
     File(#[from] io::Error),
     #[error(transparent)]
     Profiler(#[from] ProfilerError),
-    #[error("mpiprobe report --format {format} has failed: {output}")]
-    Failed { format: &'static str, output: String },
+    #[error("mpiprobe report --format {format}: {error}")]
+    Report { format: &'static str, error: CostError },
 }
 
 /// One format.
 #[derive(Debug, Serialize)]
 struct Row {
     format: &'static str,
-    /// Of the fastest of several.
-    seconds: f64,
-    /// Processor time of that one, which other programs on the machine change little; `null`: not known.
-    processor_seconds: Option<f64>,
-    /// The largest resident set of all of them; `null`: not known.
-    peak_rss_mib: Option<f64>,
-    written_mb: f64,
+    #[serde(flatten)]
+    cost: Cost,
 }
 
 #[derive(Debug, Serialize)]
@@ -131,23 +126,13 @@ fn measure(
     folder: &TempDir,
     repetitions: u32,
 ) -> Result<Row, FormatsError> {
-    let mut row = Row { format, seconds: f64::INFINITY, processor_seconds: None, peak_rss_mib: None, written_mb: 0.0 };
-    for _ in 0..repetitions.max(1) {
-        let output = folder.path().join("report").with_extension(ending);
+    let output = folder.path().join("report").with_extension(ending);
+    let cost = Cost::of(repetitions, &output, || {
         let mut command = Command::new(mpiprobe);
         command.arg("report").arg(recording).args(["--format", format, "-o"]).arg(&output);
-        let ended = Ended::of(&mut command)?;
-        if ended.seconds < row.seconds {
-            (row.seconds, row.processor_seconds) = (ended.seconds, ended.processor_seconds);
-        }
-        row.peak_rss_mib = larger(row.peak_rss_mib, ended.peak_rss_mib);
-        if !ended.has_succeeded {
-            return Err(FormatsError::Failed { format, output: ended.errors });
-        }
-        row.written_mb = size(&output)? as f64 / 1e6;
-        remove(&output)?;
-    }
-    Ok(row)
+        command
+    });
+    Ok(Row { format, cost: cost.map_err(|error| FormatsError::Report { format, error })? })
 }
 
 impl fmt::Display for FormatsReport {
@@ -158,15 +143,15 @@ impl fmt::Display for FormatsReport {
             "{ranks} ranks x {functions} functions x {call_sites} call sites x {moments} moments ({recording_mb:.0} MB)"
         )?;
         writeln!(f, "{:<10}{:>8}{:>14}{:>8}{:>14}", "format", "s", "processor, s", "MiB", "written, MB")?;
-        for row in rows {
-            let peak = row.peak_rss_mib.map_or_else(|| "?".into(), |mib| format!("{mib:.0}"));
-            let processor = row.processor_seconds.map_or_else(|| "?".into(), |seconds| format!("{seconds:.2}"));
-            let Row { format, seconds, written_mb, .. } = row;
+        for Row { format, cost } in rows {
+            let peak = cost.peak_rss_mib.map_or_else(|| "?".into(), |mib| format!("{mib:.0}"));
+            let processor = cost.processor_seconds.map_or_else(|| "?".into(), |seconds| format!("{seconds:.2}"));
+            let Cost { seconds, written_mb, .. } = cost;
             writeln!(f, "{format:<10}{seconds:>8.2}{processor:>14}{peak:>8}{written_mb:>14.1}")?;
         }
         let verdict = |met| if met { "met" } else { "MISSED" };
-        let seconds = rows.iter().map(|row| row.seconds).fold(0.0, f64::max);
-        let peak = rows.iter().filter_map(|row| row.peak_rss_mib).fold(0.0, f64::max);
+        let seconds = rows.iter().map(|row| row.cost.seconds).fold(0.0, f64::max);
+        let peak = rows.iter().filter_map(|row| row.cost.peak_rss_mib).fold(0.0, f64::max);
         writeln!(f, "goal any format <= {GOAL_SECONDS} s: {} ({seconds:.2} s)", verdict(seconds <= GOAL_SECONDS))?;
         writeln!(f, "goal memory <= {GOAL_RSS} MiB: {} ({peak:.0} MiB)", verdict(peak <= GOAL_RSS))
     }

@@ -5,7 +5,7 @@ mod attached;
 mod callrate;
 mod child;
 pub mod clocks;
-mod ended;
+mod cost;
 mod error;
 mod figures;
 pub mod files;

@@ -8,8 +8,6 @@ use super::cells::{Cell, Cells, NO_CALL};
 
 /// Least number of spans between sums.
 const SPACING: usize = 64;
-/// Numbers of cells that are remembered.
-const RECENT: usize = 64;
 
 #[derive(Clone, Copy, Debug)]
 struct Spell {
@@ -33,8 +31,6 @@ pub(super) struct Log {
     totals: Vec<u64>,
     waited: Vec<u64>,
     own: HashMap<Cell, u32>,
-    /// Some of those.
-    recent: [Option<(Cell, u32)>; RECENT],
     /// All time before a spell, by number of the spell.
     sums: VecDeque<(u64, Box<[u64]>)>,
     /// Calls that are not over: own number and end.
@@ -102,7 +98,6 @@ impl Default for Log {
             totals: Vec::new(),
             waited: Vec::new(),
             own: HashMap::new(),
-            recent: [None; RECENT],
             sums: VecDeque::new(),
             open: Vec::new(),
             last_place: NO_CALL,
@@ -138,26 +133,7 @@ impl Log {
         }
     }
 
-    /// The own number of a cell. The last ones are remembered: a thread does the same again and again.
     fn own(&mut self, cell: Cell, cells: &Cells) -> u32 {
-        let place = match cell {
-            Cell::Calling(place) => place.wrapping_mul(2),
-            Cell::Computing { after, before } => after.wrapping_mul(31).wrapping_add(before).wrapping_mul(2) | 1,
-        } as usize
-            % RECENT;
-        if let Some(&Some((known, own))) = self.recent.get(place)
-            && known == cell
-        {
-            return own;
-        }
-        let own = self.look_up(cell, cells);
-        if let Some(recent) = self.recent.get_mut(place) {
-            *recent = Some((cell, own));
-        }
-        own
-    }
-
-    fn look_up(&mut self, cell: Cell, cells: &Cells) -> u32 {
         if let Some(&own) = self.own.get(&cell) {
             return own;
         }

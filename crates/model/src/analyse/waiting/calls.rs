@@ -1,6 +1,6 @@
 //! What a rank's present call waits for, and what it has to offer to others.
 
-use mpiprobe_functions::{Function, Group, Operation, Role};
+use mpiprobe_functions::{Function, Group, Operation, Pattern, Role};
 
 use crate::{CallArguments, OpenCallInfo, Partner, Peer, PendingRow, Profile, RankProfile, RankState};
 
@@ -138,7 +138,7 @@ pub(super) fn needs_everybody(function: &'static Function) -> bool {
 
 /// Whether only those have to come whom the topology of its communicator makes neighbours.
 pub(super) fn is_of_neighbours(function: &'static Function) -> bool {
-    function.name.contains("eighbor")
+    function.pattern() == Some(Pattern::Neighbours)
 }
 
 /// Whether what a rank gets may be of some of the others only: it may be done before all have come.

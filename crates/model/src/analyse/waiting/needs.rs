@@ -213,8 +213,7 @@ fn in_group<'a>(world: &World<'a>, (index, rank): (usize, &'a RankProfile), call
     let arguments = call.arguments.as_ref().filter(|_| call.function == calls::CREATE_GROUP);
     let over = arguments.and_then(|arguments| world.over_communicator(rank, arguments));
     let Some(over) = over.filter(|over| world.is_whole(*over)) else { return Waits::unknown(Why::Unknown) };
-    let others: Arc<[usize]> = world.members(over).iter().copied().filter(|member| *member != index).collect();
-    Waits::one_of(Why::Collective, others)
+    Waits::one_of(Why::Collective, world.others(over, index))
 }
 
 /// Who has opened a file with the rank is not read, nor which one it is, which others may take for another one: it waits for one of the
@@ -222,8 +221,7 @@ fn in_group<'a>(world: &World<'a>, (index, rank): (usize, &'a RankProfile), call
 fn of_file<'a>(world: &World<'a>, (index, rank): (usize, &'a RankProfile), call: &OpenCallInfo) -> Waits {
     let over = world.only_one(rank).filter(|over| call.exchanges && world.is_whole(*over));
     let Some(over) = over else { return Waits::unknown(Why::Unknown) };
-    let others: Arc<[usize]> = world.members(over).iter().copied().filter(|member| *member != index).collect();
-    Waits::one_of(Why::File, others)
+    Waits::one_of(Why::File, world.others(over, index))
 }
 
 /// Whoever holds a lock or has an epoch open is not told by who waits for its end, but is a member of the window.
@@ -249,8 +247,7 @@ fn of_window<'a>(
         return targets.map_or_else(|| Waits::unknown(why), |targets| Waits::one_of(why, distinct(&targets)));
     }
     let Some(over) = over else { return Waits::unknown(why) };
-    let others: Arc<[usize]> = world.members(over).iter().copied().filter(|member| *member != index).collect();
-    Waits::one_of(why, others)
+    Waits::one_of(why, world.others(over, index))
 }
 
 fn of_messages<'a>(

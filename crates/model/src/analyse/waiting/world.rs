@@ -306,6 +306,11 @@ impl<'a> World<'a> {
         members
     }
 
+    /// The same without one of them.
+    pub(super) fn others(&self, over: Over<'a>, index: usize) -> Arc<[usize]> {
+        self.members(over).iter().copied().filter(|member| *member != index).collect()
+    }
+
     pub(super) fn messages(&self, rank: &RankProfile, arguments: &CallArguments) -> impl Iterator<Item = Message> {
         let number = arguments.communicator.as_ref().and_then(|communicator| communicator.number);
         calls::messages(arguments, self.id(rank, number), self.translation(rank, arguments))

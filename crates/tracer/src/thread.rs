@@ -17,11 +17,13 @@ const MOST_HELD: usize = 1 << 14;
 pub(crate) struct Thread {
     pub(crate) location: LocationId,
     numbering: Numbering,
-    /// By calls whose own line has not been seen.
-    changes: Vec<ChangeRecord>,
+    /// By calls whose own line has not been seen, in the order of these.
+    changes: VecDeque<ChangeRecord>,
     lost_changes: u64,
-    /// By number, and the pass in which they were seen.
+    /// With the pass in which they were seen.
     held: VecDeque<Held>,
+    /// Whether those are in the order of their numbers, too, and not only in that in which they came.
+    is_held_in_order: bool,
     /// Return of the last call that was seen, ns.
     last_ns: u64,
     began_ns: u64,
@@ -72,9 +74,10 @@ impl Thread {
         Self {
             location,
             numbering: Numbering::new(is_from_first),
-            changes: Vec::new(),
+            changes: VecDeque::new(),
             lost_changes: 0,
             held: VecDeque::new(),
+            is_held_in_order: true,
             last_ns: 0,
             began_ns,
             ended_ns: None,
@@ -95,27 +98,24 @@ impl Thread {
     }
 
     pub(crate) fn add_change(&mut self, change: ChangeRecord) {
-        if self.changes.len() < MOST_CHANGES {
-            self.changes.push(change);
-        } else {
+        if self.changes.len() >= MOST_CHANGES {
             self.lost_changes += 1;
+            return;
         }
+        // Of another ring, that was looked at before, are those of calls that come later: a whole ring of them, if it had no room for the calls.
+        let place = self.changes.partition_point(|before| is_at_most(before.number, change.number));
+        self.changes.insert(place, change);
     }
 
     /// Those that another thread has made, which has got the id of the one before.
     pub(crate) fn give_changes(&mut self, to: &mut Self) {
-        to.changes.append(&mut self.changes);
+        self.changes.drain(..).for_each(|change| to.add_change(change));
     }
 
     /// Those of the call of a number; those of earlier ones are of nobody: that call was lost.
     pub(crate) fn take_changes(&mut self, number: u32) -> Vec<ChangeRecord> {
-        if self.changes.is_empty() {
-            return Vec::new();
-        }
-        let (mine, others): (Vec<_>, Vec<_>) = self.changes.drain(..).partition(|change| change.number == number);
-        self.changes =
-            others.into_iter().filter(|change| change.number.wrapping_sub(number).cast_signed() > 0).collect();
-        mine
+        let until = self.changes.partition_point(|change| is_at_most(change.number, number));
+        self.changes.drain(..until).filter(|change| change.number == number).collect()
     }
 
     /// Something that the thread has written: gives it back, with its whole number, if its turn has come, else keeps it.
@@ -128,8 +128,8 @@ impl Thread {
             }
             return Some((number, what));
         }
-        let place = self.held.partition_point(|held| held.number <= number);
-        self.held.insert(place, Held { number, pass, what });
+        self.is_held_in_order &= self.held.back().is_none_or(|last| last.number <= number);
+        self.held.push_back(Held { number, pass, what });
         None
     }
 
@@ -140,6 +140,11 @@ impl Thread {
     /// The next of those that were kept. All rings have been looked at in `pass`: what comes before an event that was seen before that is not
     /// waited for any longer, and nothing is if `is_last`.
     pub(crate) fn release(&mut self, pass: u64, is_last: bool) -> Option<(u64, Written)> {
+        if !self.is_held_in_order {
+            // Rings are in order, each for itself, and such runs are quickly merged.
+            self.held.make_contiguous().sort_by_key(|held| held.number);
+            self.is_held_in_order = true;
+        }
         let first = self.held.front()?;
         let is_due =
             self.numbering.is_next(first.number) || first.pass < pass || is_last || self.held.len() > MOST_HELD;
@@ -209,5 +214,71 @@ impl Thread {
             idle: now.idle.saturating_sub(before.idle),
             changes: now.changes.saturating_sub(before.changes),
         }
+    }
+}
+
+/// Whether the low half of a number is that of the same number or of an earlier one.
+fn is_at_most(earlier: u32, later: u32) -> bool {
+    later.wrapping_sub(earlier).cast_signed() >= 0
+}
+
+#[cfg(test)]
+mod tests {
+    use mpiprobe_common::trace::Words;
+
+    use super::*;
+
+    fn thread() -> Thread {
+        Thread::new(LocationId(0), true, 0, Unwritten::NONE)
+    }
+
+    fn change(number: u32) -> ChangeRecord {
+        ChangeRecord { number, ..ChangeRecord::read(&Words::default()) }
+    }
+
+    fn changes(of: impl IntoIterator<Item = u32>) -> Thread {
+        let mut thread = thread();
+        of.into_iter().for_each(|number| thread.add_change(change(number)));
+        thread
+    }
+
+    #[test]
+    fn changes_are_of_the_call_with_their_number() {
+        let mut thread = changes([7, 9, 9, 8, 8, 8, u32::MAX]);
+        assert_eq!(thread.take_changes(8).len(), 3);
+        assert_eq!(thread.take_changes(7), Vec::new(), "its changes went with an earlier call that never came");
+        assert_eq!(thread.take_changes(9).len(), 2);
+        // Numbers begin again.
+        let mut thread = changes([u32::MAX, 0, 1]);
+        assert_eq!([u32::MAX, 0, 1].map(|number| thread.take_changes(number).len()), [1; 3]);
+    }
+
+    #[test]
+    fn changes_of_calls_that_were_lost_cost_others_nothing() {
+        let most = u32::try_from(MOST_CHANGES).expect("fits");
+        let mut thread = changes((0..most).map(|call| 1_000_000 + call));
+        thread.add_change(change(0));
+        assert_eq!(thread.lost_changes, 1);
+        // What looks at all of them for each of these calls takes a minute.
+        (0..1_000_000).for_each(|number| assert_eq!(thread.take_changes(number).len(), 0));
+        assert_eq!((thread.take_changes(1_000_000).len(), thread.changes.len()), (1, MOST_CHANGES - 1));
+    }
+
+    #[test]
+    fn what_came_from_several_rings_comes_out_in_order() {
+        let mut thread = thread();
+        let call = |number: u32| Written::Call {
+            record: CallRecord { number, ..CallRecord::NONE },
+            changes: Vec::new(),
+            began_before: false,
+        };
+        for number in
+            (1..100).filter(|number| number / 10 % 2 == 1).chain((1..100).filter(|number| number / 10 % 2 == 0))
+        {
+            assert_eq!(thread.arrange(number, 0, call(number)), None);
+        }
+        assert_eq!(thread.release(0, false), None, "the first call is still missing");
+        let released: Vec<u64> = std::iter::from_fn(|| thread.release(1, false)).map(|(number, _)| number).collect();
+        assert_eq!((released, thread.numbering.missing()), ((1..100).collect(), 1));
     }
 }

@@ -23,7 +23,7 @@ use super::{
     layouts::{Layouts, blueprint, blueprint_of},
     options::Options,
     probe_error::ProbeError,
-    probes::{Covered, Probes},
+    probes::{Covered, Probes, has_breakpoints},
     process_table::ProcessTable,
     returns::{Arming, ReturnChoice},
     sites::{OpenBehindLayers, Sites},
@@ -117,6 +117,31 @@ impl Coverage {
         if let Some(risk) = self.returns.risk(&process.process) {
             self.weigh(kernel, &risk);
         }
+    }
+
+    /// Whether a process that is no target yet must not become one, which is said. Where the kernel does not ask for each call, it arms the return
+    /// probes that others have for other processes wherever there is a breakpoint, and so in this one, too, as soon as there is one of ours.
+    /// `others`: who uses MPI besides the targets.
+    pub(super) fn is_endangered(&mut self, process: &MpiProcess, others: &[MpiProcess]) -> bool {
+        let Some(file) = process.library().map(|library| library.file.id) else { return false };
+        let Some(risk) = self.returns.risk_by_others(&process.process) else { return false };
+        let is_elsewhere = |other: &&MpiProcess| {
+            other.pid() != process.pid() && other.library().is_some_and(|library| library.file.id == file)
+        };
+        // One that has breakpoints already has nothing to lose.
+        if self.is_probed(process) || !others.iter().filter(is_elsewhere).any(|other| self.is_probed(other)) {
+            return false;
+        }
+        self.miss(format!(
+            "process {} is not observed: {risk}, and others have probes in its MPI library. If these are return probes, this kernel has them armed              in whoever has a probe there, which may be the end of it; `mpiprobe run --engine wrapper` counts its calls without,              `--returns on` observes it all the same",
+            process.pid()
+        ));
+        true
+    }
+
+    /// Whether others have probes in the MPI library of a process.
+    pub(super) fn is_probed(&self, process: &MpiProcess) -> bool {
+        has_breakpoints(&self.functions, process)
     }
 
     /// Leaves return probes out for all processes if that of one forbids them. Tells whether it does.

@@ -192,10 +192,9 @@ impl Observation {
     fn take_in(&mut self, found: Vec<MpiProcess>, beginning: Beginning) -> Result<usize, SessionError> {
         let scoped = self.only_own || (self.kernel.engine.can_scope() && self.targets.is_scope_worth_it(&found)?);
         self.coverage.scope_to_processes(scoped);
-        if !scoped && !found.is_empty() {
-            let files: Vec<FileId> = found.iter().filter_map(|it| Some(it.library()?.file.id)).collect();
-            self.spare_bystanders(&files)?;
-        }
+        let found = self.without_endangered(found)?;
+        let files: Vec<FileId> = found.iter().filter_map(|it| Some(it.library()?.file.id)).collect();
+        self.spare_bystanders(&files, scoped)?;
         if !found.is_empty() {
             self.earlier.prepare(found.iter().map(|process| &process.process));
         }
@@ -214,16 +213,32 @@ impl Observation {
         Ok(taken)
     }
 
-    /// Where return probes are armed for each call of everybody who maps one of these files, they are left out if they may harm somebody.
-    pub(super) fn spare_bystanders(&mut self, files: &[FileId]) -> Result<(), SessionError> {
-        if self.kernel.engine.is_asked_for_returns() {
+    /// Where return probes are armed for each call of everybody who has a breakpoint in one of these files, they are left out if they may harm
+    /// somebody. `scoped`: breakpoints of ours are in targets only.
+    pub(super) fn spare_bystanders(&mut self, files: &[FileId], scoped: bool) -> Result<(), SessionError> {
+        let Self { kernel, targets, coverage, .. } = self;
+        if kernel.engine.is_asked_for_returns() || files.is_empty() {
             return Ok(());
         }
         let maps = |process: &MpiProcess| process.library().is_some_and(|library| files.contains(&library.file.id));
-        for process in self.targets.scanner.scan()?.processes.iter().filter(|process| maps(process)) {
-            self.coverage.weigh_bystander(&mut self.kernel, process);
+        for process in targets.scanner.scan()?.processes.iter().filter(|process| maps(process)) {
+            if !scoped || coverage.is_probed(process) {
+                coverage.weigh_bystander(kernel, process);
+            }
         }
         Ok(())
+    }
+
+    /// Leaves those out that return probes of others would harm, which is said.
+    fn without_endangered(&mut self, mut found: Vec<MpiProcess>) -> Result<Vec<MpiProcess>, SessionError> {
+        let Self { kernel, targets, coverage, .. } = self;
+        if kernel.engine.is_asked_for_returns() || found.is_empty() {
+            return Ok(found);
+        }
+        let mut others = targets.scanner.scan()?.processes;
+        others.retain(|other| targets.process_table.running_slot(other.pid()).is_none());
+        found.retain(|process| !coverage.is_endangered(process, &others));
+        Ok(found)
     }
 
     /// Observes a process from now on.

@@ -243,8 +243,7 @@ impl Probes {
         if let Some(known) = self.files.get(&library.file.id) {
             return known.has_others;
         }
-        let wanted = |name: &str| by_name(name).filter(|id| wanted.contains(*id));
-        FilePlan::of(&process.process, &library.file, wanted).is_ok_and(|file_plan| file_plan.has_breakpoints())
+        has_breakpoints(wanted, process)
     }
 
     /// What the programs are told with each hit of a probe in a file.
@@ -445,4 +444,11 @@ pub(super) fn library_range(library: &MpiLibrary) -> (u64, u64) {
     let start = ranges.iter().map(|range| range.start).min().unwrap_or(0);
     let end = ranges.iter().map(|range| range.end).max().unwrap_or(0);
     (start, end)
+}
+
+/// Whether a process has breakpoints at functions of its MPI library.
+pub(super) fn has_breakpoints(wanted: &FunctionSet, process: &MpiProcess) -> bool {
+    let Some(library) = process.library() else { return false };
+    let wanted = |name: &str| by_name(name).filter(|id| wanted.contains(*id));
+    FilePlan::of(&process.process, &library.file, wanted).is_ok_and(|file_plan| file_plan.has_breakpoints())
 }

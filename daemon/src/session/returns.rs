@@ -26,6 +26,14 @@ impl ReturnChoice {
         if self.asked == Returns::Off { None } else { self.risks.of(process) }
     }
 
+    /// Why return probes that others have armed may harm a process, unless it was said that they may.
+    pub(super) fn risk_by_others(&mut self, process: &Process) -> Option<ReturnRisk> {
+        if self.asked == Returns::On {
+            return None;
+        }
+        self.risks.of(process).filter(|risk| risk.way.forbids_returns(false))
+    }
+
     /// Whether a risk forbids return probes, which is said. `arming`: who has them armed.
     pub(super) fn judge(&mut self, risk: &ReturnRisk, arming: Arming) -> bool {
         let is_asked = arming == Arming::Asked;

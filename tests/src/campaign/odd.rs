@@ -147,7 +147,9 @@ impl Odd {
     }
 
     fn job(&self, mpi: Mpi) -> JobBuilder {
-        (self.start)(Job::builder(mpi, self.program).ranks(RANKS).args(self.arguments).own_name())
+        let job = Job::builder(mpi, self.program).ranks(RANKS).args(self.arguments).own_name();
+        // Probes that others have in a library that all share are armed here, too.
+        (self.start)(if mpi.wheel().is_none() { job.own_library() } else { job })
     }
 
     /// What it says when nobody looks on.

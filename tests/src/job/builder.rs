@@ -40,6 +40,14 @@ enum Truth {
     Meaning,
 }
 
+/// Which file of the MPI library is mapped.
+#[derive(Clone, Debug)]
+enum Library {
+    Installed,
+    Own,
+    At(PathBuf),
+}
+
 #[derive(Debug, Clone)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a choice of its own, made by a method of its name")]
 pub struct JobBuilder {
@@ -52,7 +60,7 @@ pub struct JobBuilder {
     truth: Truth,
     deadline: Duration,
     called: Option<String>,
-    own_library: bool,
+    library: Library,
     made: Made,
     gates_are_linked_in: bool,
     user: Option<u32>,
@@ -80,7 +88,7 @@ impl JobBuilder {
             truth: Truth::Off,
             deadline: Duration::from_mins(5),
             called: None,
-            own_library: false,
+            library: Library::Installed,
             made: Made::Ordinarily,
             gates_are_linked_in: false,
             user: None,
@@ -280,7 +288,14 @@ impl JobBuilder {
     /// Use a copy of the MPI library that no other process has mapped: [`Job::library`].
     #[must_use]
     pub fn own_library(mut self) -> Self {
-        self.own_library = true;
+        self.library = Library::Own;
+        self
+    }
+
+    /// Use the copy that another job has.
+    #[must_use]
+    pub fn library_of(mut self, other: &Job) -> Self {
+        self.library = other.library().map_or(Library::Own, |copy| Library::At(copy.to_owned()));
         self
     }
 
@@ -386,11 +401,13 @@ impl JobBuilder {
         if self.truth == Truth::Meaning {
             command.env(SEMANTICS_VARIABLE, "1");
         }
-        let mut library = None;
-        if self.own_library {
-            let (copy, search_path) = files::copy_library(self.mpi, files.path())?;
-            command.env("LD_LIBRARY_PATH", search_path);
-            library = Some(copy);
+        let library = match &self.library {
+            Library::Installed => None,
+            Library::Own => Some(files::copy_library(self.mpi, files.path())?),
+            Library::At(copy) => Some(copy.clone()),
+        };
+        if let Some(directory) = library.as_deref().and_then(Path::parent) {
+            command.env("LD_LIBRARY_PATH", directory);
         }
         if let Some(user) = self.user {
             command.uid(user).gid(user).current_dir("/").env("HOME", directory.path());

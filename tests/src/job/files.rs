@@ -1,6 +1,5 @@
 //! Files of a job's own: a program under a name that nobody else uses, a copy of the MPI library.
 
-use std::ffi::OsString;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -57,13 +56,13 @@ pub(super) fn copy_input(program: Program, directory: &Path) -> Result<(), JobEr
     Ok(())
 }
 
-/// Copies the MPI library under the name that programs look for. Gives the copy, and the value of `LD_LIBRARY_PATH`.
-pub(super) fn copy_library(mpi: Mpi, directory: &Path) -> Result<(PathBuf, OsString), JobError> {
+/// Copies the MPI library under the name that programs look for.
+pub(super) fn copy_library(mpi: Mpi, directory: &Path) -> Result<PathBuf, JobError> {
     let library = mpi.c_library();
     let original = mpi.library().ok_or(JobError::Compile(CompileError::NoLibrary { mpi, library }))?;
     let copy = directory.join(library);
     fs::copy(&original, &copy).map_err(file_error("copying", &original))?;
-    Ok((copy, directory.into()))
+    Ok(copy)
 }
 
 /// A shell script that executes a program with the arguments that it is given; `hides`: without naming it in one piece.

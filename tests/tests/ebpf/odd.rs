@@ -19,6 +19,13 @@ pub(crate) fn tests(mpi: Mpi) -> Vec<Trial> {
         trial(mpi, Language::C, "callbacks_on_other_stacks_are_inner_calls", other_stacks),
         trial(mpi, Language::C, "observers_of_one_job_do_not_end_it", several_observers),
         trial(mpi, Language::C, "probes_for_everybody_spare_bystanders", bystanders),
+        trial(mpi, Language::C, "return_probes_of_others_are_not_armed_by_ours_multi", |mpi| {
+            armed_by_others(mpi, "multi")
+        }),
+        trial(mpi, Language::C, "return_probes_of_others_are_not_armed_by_ours_perf", |mpi| {
+            armed_by_others(mpi, "perf-event")
+        }),
+        trial(mpi, Language::C, "return_probes_of_ours_are_not_armed_in_others", arming_for_others),
         trial(mpi, Language::C, "longjmp_far_up_the_stack_loses_no_call", longjmp),
         trial(mpi, Language::Cxx, "exceptions_through_calls_are_not_the_end", exceptions),
         trial(mpi, Language::Cxx, "run_chooses_the_wrapper_for_exceptions_through_calls", exceptions_run),
@@ -128,9 +135,7 @@ fn several_observers(mpi: Mpi) -> Result<(), Failed> {
 
 /// The job that is not observed has the same probes.
 fn bystanders(mpi: Mpi) -> Result<(), Failed> {
-    let mut bystander = Job::builder(mpi, program::STACKS).args(["up"]).ranks(2).gates(&["1"]).own_name().spawn()?;
-    bystander.wait_for_gate("1")?;
-    let ring = Job::builder(mpi, program::RING).args(["10"]);
+    let (mut bystander, ring) = of_one_library(mpi)?;
     let (_, ended) = observed_with(ring, &["--attach", "multi"], || {
         bystander.open_gate("1")?;
         let finished = bystander.wait()?.success()?;
@@ -140,6 +145,65 @@ fn bystanders(mpi: Mpi) -> Result<(), Failed> {
     assert!(ended.stderr.iter().any(|line| line.contains("switches stacks")), "{}", ended.printed());
     counted_by_entry(&ended.profile()?);
     Ok(())
+}
+
+/// Somebody has probes in the job's library, for single processes of another job, and the kernel would have their returns armed in this job,
+/// as soon as it has a breakpoint.
+fn armed_by_others(mpi: Mpi, way: &str) -> Result<(), Failed> {
+    const FEW: &str = "MPI_Comm_delete_attr,MPI_Comm_size,MPI_Send,MPI_Recv";
+    let (mut odd, ring) = of_one_library(mpi)?;
+    let mut ring = ring.ranks(2).gates(&["start"]).own_name().spawn()?;
+    ring.wait_for_gate("start")?;
+    let pids = ring.ranks()?.into_values().flat_map(|pid| ["--pid".to_owned(), pid.to_string()]);
+    let options = ["--attach", way, "--functions", FEW].map(str::to_owned);
+    let others = Profiler::observe(pids.chain(options.clone()))?;
+    let called = ["--pid-of", odd.called()].map(str::to_owned);
+    let refused = Profiler::start(called.into_iter().chain(options))?.wait()?;
+    assert!(!refused.status.success(), "{}", refused.printed());
+    let is_told =
+        refused.stderr.iter().any(|line| line.contains("is not observed") && line.contains("switches stacks"));
+    assert!(is_told, "{}", refused.printed());
+    odd.open_gate("1")?;
+    let finished = odd.wait()?.success()?;
+    assert!(finished.stdout.contains("10 of 10 right"), "{finished:?}");
+    ring.open_gate("start")?;
+    ring.wait()?.success()?;
+    let profile = others.wait()?.profile()?;
+    assert!(profile.ranks.iter().all(|row| row.completed().contains_key("MPI_Send")), "{profile:?}");
+    Ok(())
+}
+
+/// The other way round: who comes with return probes sees that they would be armed where somebody counts calls by their entries.
+fn arming_for_others(mpi: Mpi) -> Result<(), Failed> {
+    let (mut odd, ring) = of_one_library(mpi)?;
+    let observe = |whom: &[String]| {
+        let options = ["--attach", "multi", "--functions", "all"].map(str::to_owned);
+        Profiler::observe(whom.iter().cloned().chain(options))
+    };
+    let first = observe(&["--pid-of", odd.called()].map(str::to_owned))?;
+    let mut ring = ring.ranks(2).gates(&["start"]).own_name().spawn()?;
+    ring.wait_for_gate("start")?;
+    let pids: Vec<String> = ring.ranks()?.into_values().flat_map(|pid| ["--pid".to_owned(), pid.to_string()]).collect();
+    let second = observe(&pids)?;
+    odd.open_gate("1")?;
+    let finished = odd.wait()?.success()?;
+    assert!(finished.stdout.contains("10 of 10 right"), "{finished:?}");
+    ring.open_gate("start")?;
+    ring.wait()?.success()?;
+    for ended in [first.wait()?, second.wait()?] {
+        assert!(ended.stderr.iter().any(|line| line.contains("switches stacks")), "{}", ended.printed());
+        counted_by_entry(&ended.profile()?);
+    }
+    Ok(())
+}
+
+/// A job that must not have return probes, which waits, and another one that uses the same copy of the library.
+fn of_one_library(mpi: Mpi) -> Result<(Job, JobBuilder), Failed> {
+    let odd = Job::builder(mpi, program::STACKS).args(["up"]).ranks(2).gates(&["1"]).own_name().own_library();
+    let mut odd = odd.spawn()?;
+    odd.wait_for_gate("1")?;
+    let ring = Job::builder(mpi, program::RING).args(["10"]).library_of(&odd);
+    Ok((odd, ring))
 }
 
 /// The return address of the call that was left stays on the stack: it is not known until the end that it was left.

@@ -66,6 +66,22 @@ struct Parts<'a> {
     in_ranks: bool,
 }
 
+/// Where a byte is of interest.
+const IN_STRINGS: u8 = 1;
+const OUTSIDE: u8 = 2;
+#[expect(clippy::indexing_slicing, reason = "the compiler does that, and sees that all are there")]
+const KINDS: [u8; 256] = {
+    let mut kinds = [0; 256];
+    kinds[b'"' as usize] = IN_STRINGS | OUTSIDE;
+    kinds[b'\\' as usize] = IN_STRINGS;
+    kinds[b'{' as usize] = OUTSIDE;
+    kinds[b'}' as usize] = OUTSIDE;
+    kinds[b'[' as usize] = OUTSIDE;
+    kinds[b']' as usize] = OUTSIDE;
+    kinds[b',' as usize] = OUTSIDE;
+    kinds
+};
+
 /// Brackets around an element, and around those in it.
 const ELEMENT: u64 = 3;
 
@@ -73,17 +89,15 @@ impl Parts<'_> {
     fn add(&mut self, block: &[u8]) -> Result<(), FrameError> {
         // What has been looked at and not been put anywhere begins here.
         let mut begin = 0;
-        for (at, &byte) in block.iter().enumerate() {
-            if self.in_string {
-                self.in_string = byte != b'"' || self.is_escaped;
-                self.is_escaped = byte == b'\\' && !self.is_escaped;
-                continue;
-            }
+        let mut at = 0;
+        while let Some((byte, next)) = self.next_of_interest(block, at) {
+            at = next;
             match byte {
-                b'"' => self.in_string = true,
+                b'"' => self.in_string = !self.in_string,
+                b'\\' => self.is_escaped = true,
                 b'{' | b'[' => {
-                    self.put(block.get(begin..at).unwrap_or_default());
-                    begin = at;
+                    self.put(block.get(begin..at - 1).unwrap_or_default());
+                    begin = at - 1;
                     self.depth = self.depth.saturating_add(1);
                     self.in_ranks |= byte == b'[' && self.depth == ELEMENT - 1 && is_ranks(&self.outside);
                 }
@@ -91,8 +105,8 @@ impl Parts<'_> {
                     let is_element = self.in_ranks && self.depth == ELEMENT;
                     self.in_ranks &= self.depth >= ELEMENT;
                     if self.depth <= ELEMENT {
-                        self.put(block.get(begin..=at).unwrap_or_default());
-                        begin = at + 1;
+                        self.put(block.get(begin..at).unwrap_or_default());
+                        begin = at;
                     }
                     self.depth = self.depth.saturating_sub(1);
                     if is_element {
@@ -100,15 +114,28 @@ impl Parts<'_> {
                         self.element.clear();
                     }
                 }
-                b',' if self.in_ranks && self.depth < ELEMENT => {
-                    self.put(block.get(begin..at).unwrap_or_default());
-                    begin = at + 1;
+                _ if self.in_ranks && self.depth < ELEMENT => {
+                    self.put(block.get(begin..at - 1).unwrap_or_default());
+                    begin = at;
                 }
                 _ => {}
             }
         }
         self.put(block.get(begin..).unwrap_or_default());
         Ok(())
+    }
+
+    /// The next byte from a place on that says where a string or a value begins or ends, and where that is over. A table is asked: all of a large
+    /// profile goes through here.
+    fn next_of_interest(&mut self, block: &[u8], from: usize) -> Option<(u8, usize)> {
+        // What comes behind a backslash says nothing.
+        let is_skipped = self.is_escaped && from < block.len();
+        self.is_escaped &= !is_skipped;
+        let from = from + usize::from(is_skipped);
+        let rest = block.get(from..)?;
+        let kind = if self.in_string { IN_STRINGS } else { OUTSIDE };
+        let length = rest.iter().position(|&byte| KINDS.get(usize::from(byte)).is_some_and(|is| is & kind != 0))?;
+        Some((*rest.get(length)?, from + length + 1))
     }
 
     fn put(&mut self, text: &[u8]) {

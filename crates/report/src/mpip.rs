@@ -2,6 +2,7 @@
 
 use std::{
     collections::HashMap,
+    fmt::{self, Write as _},
     io::{self, Write},
 };
 
@@ -106,11 +107,11 @@ fn times(profile: &Profile, to: &mut dyn Write) -> io::Result<()> {
     for (number, rank) in profile.ranks.iter().enumerate() {
         let share = percent(rank.mpi_percent);
         let (app, mpi) = (seconds(rank.thread_wall_ns), seconds(rank.mpi_ns));
-        writeln!(to, "{:>4} {} {}    {share}", task(profile, number), g(app, 10), g(mpi, 10))?;
+        writeln!(to, "{:>4} {:>10} {:>10}    {share}", task(profile, number), Significant(app), Significant(mpi))?;
     }
     let (app, mpi) = (app_ns(profile), mpi_ns(profile));
     let share = percent(profile.totals.mpi_percent_of_all);
-    writeln!(to, "{:>4} {} {}    {share}", "*", g(seconds(app), 10), g(seconds(mpi), 10))
+    writeln!(to, "{:>4} {:>10} {:>10}    {share}", "*", Significant(seconds(app)), Significant(seconds(mpi)))
 }
 
 /// As C's `printf` writes it, in five columns.
@@ -178,10 +179,10 @@ fn aggregate_time(profile: &Profile, sites: &[CallSite], to: &mut dyn Write) -> 
     for site in sorted.into_iter().take(TOP) {
         writeln!(
             to,
-            "{:<20} {:>4} {} {:6.2} {:6.2} {:>10} {:6.2}",
+            "{:<20} {:>4} {:>10} {:6.2} {:6.2} {:>10} {:6.2}",
             site.call,
             site.id,
-            g(milliseconds(site.time_ns), 10),
+            Significant(milliseconds(site.time_ns)),
             share(site.time_ns, app_ns(profile)),
             share(site.time_ns, mpi_ns(profile)),
             site.calls,
@@ -228,12 +229,12 @@ fn aggregate_bytes(
     for site in sorted.into_iter().take(TOP) {
         writeln!(
             to,
-            "{:<20} {:>4} {:>10} {} {} {:6.2}",
+            "{:<20} {:>4} {:>10} {:>10} {:>10} {:6.2}",
             site.call,
             site.id,
             site.calls,
-            g(site.sent_bytes as f64, 10),
-            g(site.sent_bytes as f64 / site.calls.max(1) as f64, 10),
+            Significant(site.sent_bytes as f64),
+            Significant(site.sent_bytes as f64 / site.calls.max(1) as f64),
             share(site.sent_bytes, all)
         )?;
     }
@@ -251,8 +252,12 @@ fn site_times(profile: &Profile, sites: &[CallSite], to: &mut dyn Write) -> io::
     let rows: usize = sites.iter().map(|site| site.ranks.len() + 1).sum();
     section(&format!("Callsite Time statistics (all, milliseconds): {rows}"), to)?;
     let row = |to: &mut dyn Write, site: &CallSite, rank: &str, calls: u64, of: [f64; 3], app: f64, mpi: f64| {
-        let [max, mean, min] = of.map(|ms| g(ms, 8));
-        writeln!(to, "{:<17} {:>4} {rank:>4} {calls:>6} {max} {mean} {min} {app:6.2} {mpi:6.2}", site.call, site.id)
+        let [max, mean, min] = of.map(Significant);
+        writeln!(
+            to,
+            "{:<17} {:>4} {rank:>4} {calls:>6} {max:>8} {mean:>8} {min:>8} {app:6.2} {mpi:6.2}",
+            site.call, site.id
+        )
     };
     writeln!(
         to,
@@ -305,8 +310,8 @@ fn site_bytes(
     )?;
     let row = |to: &mut dyn Write, site: &CallSite, rank: &str, calls: u64, max: f64, min: f64, sum: u64| {
         let mean = sum as f64 / calls.max(1) as f64;
-        let [max, mean, min, sum] = [max, mean, min, sum as f64].map(|bytes| g(bytes, 9));
-        writeln!(to, "{:<17} {:>4} {rank:>4} {calls:>7} {max} {mean} {min} {sum}", site.call, site.id)
+        let [max, mean, min, sum] = [max, mean, min, sum as f64].map(Significant);
+        writeln!(to, "{:<17} {:>4} {rank:>4} {calls:>7} {max:>9} {mean:>9} {min:>9} {sum:>9}", site.call, site.id)
     };
     for site in sites {
         for own in site.ranks.iter().filter(|own| own.sent_bytes > 0) {
@@ -395,31 +400,49 @@ fn of_functions(profile: &Profile) -> Vec<CallSite> {
     profile.functions.iter().enumerate().map(make).collect()
 }
 
-/// A number as C's `%*.3g` prints it.
-fn g(value: f64, width: usize) -> String {
-    format!("{:>width$}", significant(value))
+/// A number as C's `%.3g` prints it.
+struct Significant(f64);
+
+impl fmt::Display for Significant {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self(value) = *self;
+        if value == 0.0 {
+            return f.pad("0");
+        }
+        if !value.is_finite() {
+            return f.pad("nan");
+        }
+        // Rounded first: 999.6 has four digits before the point then. There are a million numbers, and their digits are dear: once each.
+        let scientific = format!("{value:.2e}");
+        let (number, exponent) = scientific.split_once('e').unwrap_or((&scientific, "0"));
+        let (first, others) = number.split_once('.').unwrap_or((number, ""));
+        let exponent: i32 = exponent.parse().unwrap_or(0);
+        let zeros = usize::try_from(-1 - exponent).unwrap_or(0);
+        let mut text = String::with_capacity(16);
+        match usize::try_from(exponent) {
+            Err(_) if exponent >= -4 => {
+                text.extend(["0.", "000".get(..zeros).unwrap_or_default(), first, others]);
+                shorten(&mut text);
+            }
+            Ok(before @ 0..3) => {
+                let (whole, part) = others.split_at_checked(before).unwrap_or((others, ""));
+                text.extend([first, whole, ".", part]);
+                shorten(&mut text);
+            }
+            _ => {
+                text.push_str(number);
+                shorten(&mut text);
+                let sign = if exponent < 0 { '-' } else { '+' };
+                write!(text, "e{sign}{:02}", exponent.unsigned_abs())?;
+            }
+        }
+        f.pad(&text)
+    }
 }
 
-fn significant(value: f64) -> String {
-    if value == 0.0 {
-        return "0".into();
-    }
-    if !value.is_finite() {
-        return "nan".into();
-    }
-    // Rounded first: 999.6 has four digits before the point then.
-    let scientific = format!("{value:.2e}");
-    let (digits, exponent) = scientific.split_once('e').unwrap_or((&scientific, "0"));
-    let exponent: i32 = exponent.parse().unwrap_or(0);
-    let short = |text: &str| {
-        if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text.to_owned() }
-    };
-    if (-4..3).contains(&exponent) {
-        let decimals = usize::try_from(2 - exponent).unwrap_or(0);
-        return short(&format!("{value:.decimals$}"));
-    }
-    let sign = if exponent < 0 { '-' } else { '+' };
-    format!("{}e{sign}{:02}", short(digits), exponent.unsigned_abs())
+/// Takes away what stands behind the point for nothing.
+fn shorten(text: &mut String) {
+    text.truncate(text.trim_end_matches('0').trim_end_matches('.').len());
 }
 
 #[cfg(test)]
@@ -433,13 +456,13 @@ mod tests {
 
     #[test]
     fn numbers_are_those_of_c() {
-        let shown =
-            [0.0, 1.0, 0.0523, 12.345, 999.6, 1234.0, 0.000_012_3, 40.0, 100.0, 0.000_1, 4.01e14].map(significant);
+        let shown = |value: f64| Significant(value).to_string();
+        let printed = [0.0, 1.0, 0.0523, 12.345, 999.6, 1234.0, 0.000_012_3, 40.0, 100.0, 0.000_1, 4.01e14].map(shown);
         assert_eq!(
-            shown,
+            printed,
             ["0", "1", "0.0523", "12.3", "1e+03", "1.23e+03", "1.23e-05", "40", "100", "0.0001", "4.01e+14"]
         );
-        assert_eq!((significant(f64::NAN), g(1.5, 8)), ("nan".into(), "     1.5".into()));
+        assert_eq!((shown(f64::NAN), format!("{:>8}", Significant(1.5))), ("nan".into(), "     1.5".into()));
     }
 
     /// Two ranks that send from one place, and the first from another one.

@@ -1,5 +1,6 @@
 //! One cargo run of the tests.
 
+use std::ffi::OsStr;
 use std::io::{self, BufRead, BufReader, IsTerminal, Write};
 use std::process::{Command, Stdio};
 use std::time::Instant;
@@ -34,6 +35,12 @@ impl Stage {
             cargo.env("CARGO_TERM_COLOR", "always");
         }
         Self { name, cargo }
+    }
+
+    /// With a variable in its environment.
+    pub(super) fn with(mut self, name: &str, value: impl AsRef<OsStr>) -> Self {
+        self.cargo.env(name, value);
+        self
     }
 
     pub(super) fn by_root(mut self) -> Self {

@@ -112,20 +112,32 @@ impl Coverage {
         !self.returns.judge(&risk, arming)
     }
 
-    /// A process that is no target has the same probes where they are armed for each call.
-    pub(super) fn weigh_bystander(&mut self, kernel: &mut Kernel, process: &MpiProcess) {
-        if let Some(risk) = self.returns.risk(&process.process) {
-            self.weigh(kernel, &risk);
+    /// Leaves return probes out if they may harm one of `processes` that has one of these files mapped: where they are armed for each call, whoever
+    /// has the same breakpoints has them. `scoped`: those of ours are in targets only, and others have some only where they are already.
+    pub(super) fn spare_bystanders(
+        &mut self,
+        kernel: &mut Kernel,
+        processes: &[MpiProcess],
+        files: &[FileId],
+        scoped: bool,
+    ) {
+        let maps = |process: &&MpiProcess| process.library().is_some_and(|library| files.contains(&library.file.id));
+        for process in processes.iter().filter(maps) {
+            if let Some(risk) = self.returns.risk(&process.process)
+                && (!scoped || self.is_probed(process))
+            {
+                self.weigh(kernel, &risk);
+            }
         }
     }
 
     /// Whether a process that is no target yet must not become one, which is said. Where the kernel does not ask for each call, it arms the return
     /// probes that others have for other processes wherever there is a breakpoint, and so in this one, too, as soon as there is one of ours.
     /// `others`: who uses MPI besides the targets.
-    pub(super) fn is_endangered(&mut self, process: &MpiProcess, others: &[MpiProcess]) -> bool {
+    pub(super) fn is_endangered(&mut self, process: &MpiProcess, others: &[&MpiProcess]) -> bool {
         let Some(file) = process.library().map(|library| library.file.id) else { return false };
         let Some(risk) = self.returns.risk_by_others(&process.process) else { return false };
-        let is_elsewhere = |other: &&MpiProcess| {
+        let is_elsewhere = |other: &&&MpiProcess| {
             other.pid() != process.pid() && other.library().is_some_and(|library| library.file.id == file)
         };
         // One that has breakpoints already has nothing to lose.
@@ -139,8 +151,8 @@ impl Coverage {
         true
     }
 
-    /// Whether others have probes in the MPI library of a process.
-    pub(super) fn is_probed(&self, process: &MpiProcess) -> bool {
+    /// Whether there are breakpoints in the MPI library of a process, whoever has set them.
+    fn is_probed(&self, process: &MpiProcess) -> bool {
         has_breakpoints(&self.functions, process)
     }
 

@@ -189,12 +189,17 @@ impl Observation {
     }
 
     /// Attaches to the processes found and puts them onto the allow-list. Gives the number of those that had not ended before.
-    fn take_in(&mut self, found: Vec<MpiProcess>, beginning: Beginning) -> Result<usize, SessionError> {
+    fn take_in(&mut self, mut found: Vec<MpiProcess>, beginning: Beginning) -> Result<usize, SessionError> {
         let scoped = self.only_own || (self.kernel.engine.can_scope() && self.targets.is_scope_worth_it(&found)?);
         self.coverage.scope_to_processes(scoped);
-        let found = self.without_endangered(found)?;
-        let files: Vec<FileId> = found.iter().filter_map(|it| Some(it.library()?.file.id)).collect();
-        self.spare_bystanders(&files, scoped)?;
+        if !found.is_empty() && !self.kernel.engine.is_asked_for_returns() {
+            let all = self.targets.scanner.scan()?.processes;
+            let is_other = |process: &&MpiProcess| self.targets.process_table.running_slot(process.pid()).is_none();
+            let others: Vec<&MpiProcess> = all.iter().filter(is_other).collect();
+            found.retain(|process| !self.coverage.is_endangered(process, &others));
+            let files: Vec<FileId> = found.iter().filter_map(|it| Some(it.library()?.file.id)).collect();
+            self.coverage.spare_bystanders(&mut self.kernel, &all, &files, scoped);
+        }
         if !found.is_empty() {
             self.earlier.prepare(found.iter().map(|process| &process.process));
         }
@@ -213,32 +218,13 @@ impl Observation {
         Ok(taken)
     }
 
-    /// Where return probes are armed for each call of everybody who has a breakpoint in one of these files, they are left out if they may harm
-    /// somebody. `scoped`: breakpoints of ours are in targets only.
-    pub(super) fn spare_bystanders(&mut self, files: &[FileId], scoped: bool) -> Result<(), SessionError> {
-        let Self { kernel, targets, coverage, .. } = self;
-        if kernel.engine.is_asked_for_returns() || files.is_empty() {
-            return Ok(());
-        }
-        let maps = |process: &MpiProcess| process.library().is_some_and(|library| files.contains(&library.file.id));
-        for process in targets.scanner.scan()?.processes.iter().filter(|process| maps(process)) {
-            if !scoped || coverage.is_probed(process) {
-                coverage.weigh_bystander(kernel, process);
-            }
+    /// Where return probes are armed for each call of everybody who maps one of these files, they are left out if they may harm somebody.
+    pub(super) fn spare_bystanders(&mut self, files: &[FileId]) -> Result<(), SessionError> {
+        if !self.kernel.engine.is_asked_for_returns() {
+            let all = self.targets.scanner.scan()?.processes;
+            self.coverage.spare_bystanders(&mut self.kernel, &all, files, false);
         }
         Ok(())
-    }
-
-    /// Leaves those out that return probes of others would harm, which is said.
-    fn without_endangered(&mut self, mut found: Vec<MpiProcess>) -> Result<Vec<MpiProcess>, SessionError> {
-        let Self { kernel, targets, coverage, .. } = self;
-        if kernel.engine.is_asked_for_returns() || found.is_empty() {
-            return Ok(found);
-        }
-        let mut others = targets.scanner.scan()?.processes;
-        others.retain(|other| targets.process_table.running_slot(other.pid()).is_none());
-        found.retain(|process| !coverage.is_endangered(process, &others));
-        Ok(found)
     }
 
     /// Observes a process from now on.

@@ -93,7 +93,7 @@ impl Ready {
         if let Some(risk) = needs.risk {
             observation.weigh(&risk);
         }
-        observation.spare_bystanders(&needs.libraries.iter().map(|library| library.id).collect::<Vec<_>>(), false)?;
+        observation.spare_bystanders(&needs.libraries.iter().map(|library| library.id).collect::<Vec<_>>())?;
         let mut known = Vec::new();
         for library in &needs.libraries {
             match observation.cover_file(&library.path, &library.file, library.id) {

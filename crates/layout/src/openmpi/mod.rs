@@ -80,7 +80,9 @@ pub(super) fn find(target: &Target<'_>) -> Findings {
     if found.note(Capability::Datatypes, capability::DATATYPES, datatypes) {
         found.layout.predefined = predefined::datatypes(&found.layout, target);
     }
-    if check::is_unset(target, world, &tables) {
+    // Messages are made ready after communicators: before, a message of nobody would pass for one of somebody.
+    let lacks_messages = found.layout.constants.message_no_proc == 0 && target.address(constants::MESSAGES).is_ok();
+    if lacks_messages || check::is_unset(target, world, &tables) {
         found.not_yet = true;
         return found;
     }
@@ -97,10 +99,6 @@ pub(super) fn find(target: &Target<'_>) -> Findings {
         found.note(Capability::Requests, capability::REQUESTS, requests);
     } else {
         found.rest_on_communicators();
-    }
-    // Messages are made ready after communicators.
-    if found.layout.constants.message_no_proc == 0 && target.address(constants::MESSAGES).is_ok() {
-        found.not_yet = true;
     }
     found
 }

@@ -146,3 +146,23 @@ fn a_moment_stays_as_it_was_and_open_calls_are_of_that_moment() {
     assert_eq!(events(&read(&window), 1), events(&made, 1));
     assert_eq!(moment.dump.event_count(), made.event_count() + 1);
 }
+
+#[test]
+fn a_call_that_has_returned_since_is_not_open() {
+    let made = HandMade::of_ranks(2);
+    let window = Arc::new(Window::new(1 << 20));
+    let mut writer = TraceWriter::with_window(Vec::new(), Arc::clone(&window)).unwrap();
+    copy::define(&made.definitions, |definition| writer.define(definition));
+    let open = |location: u32| {
+        let mut open = call("MPI_Barrier", 10, 15);
+        open.has_returned = false;
+        (LocationId(location), Event::Call(open))
+    };
+    window.note(12, vec![open(0), open(1)]);
+    let returned = Event::Call(call("MPI_Barrier", 10, 20));
+    writer.push(LocationId(1), &returned).unwrap();
+    writer.flush().unwrap();
+    // Of the one thread it is there as it was, of the other as it has become: before anybody has looked again.
+    let trace = read(&window);
+    assert_eq!((events(&trace, 0), events(&trace, 1)), (vec![open(0).1], vec![returned]));
+}

@@ -16,23 +16,31 @@ pub enum Wanted {
 /// The answers in the order of what is `wanted`; `None` where there is no such field or function. The whole is `None` if these
 /// bytes are no BTF, or damaged.
 pub fn find<const N: usize>(bytes: &[u8], wanted: [Wanted; N]) -> Option<[Option<u32>; N]> {
-    let sections = Sections::of(bytes)?;
     let mut found = [None; N];
+    fill(bytes, &wanted, &mut found)?;
+    Some(found)
+}
+
+/// There are some hundred thousand types: of most, nothing is looked at but what kind they are.
+fn fill(bytes: &[u8], wanted: &[Wanted], found: &mut [Option<u32>]) -> Option<()> {
+    let sections = Sections::of(bytes)?;
     // Structures without a name in those that are asked about: which answer, type, offset.
     let mut unnamed: Vec<(usize, u32, u32)> = Vec::new();
     sections.each_type(|found_type| {
+        if !matches!(found_type.kind, KIND_STRUCT | KIND_FUNCTION) {
+            return;
+        }
+        let own_name = found_type.name();
         for (index, (answer, wanted)) in found.iter_mut().zip(wanted).enumerate() {
             match wanted {
                 Wanted::Field { structure, field }
-                    if found_type.kind == KIND_STRUCT && found_type.name() == structure.as_bytes() =>
+                    if found_type.kind == KIND_STRUCT && own_name == structure.as_bytes() =>
                 {
                     *answer = answer.or_else(|| found_type.offset_of(field));
                     let inner = found_type.members().filter(|member| member.name.is_empty());
                     unnamed.extend(inner.map(|member| (index, member.type_id, member.offset)));
                 }
-                Wanted::Function { name }
-                    if found_type.kind == KIND_FUNCTION && found_type.name() == name.as_bytes() =>
-                {
+                Wanted::Function { name } if found_type.kind == KIND_FUNCTION && own_name == name.as_bytes() => {
                     *answer = answer.or(Some(found_type.id));
                 }
                 _ => {}
@@ -51,7 +59,7 @@ pub fn find<const N: usize>(bytes: &[u8], wanted: [Wanted; N]) -> Option<[Option
             }
         })?;
     }
-    Some(found)
+    Some(())
 }
 
 #[cfg(test)]

@@ -8,7 +8,12 @@ use std::{
 };
 
 use http_body_util::{BodyExt as _, Empty};
-use hyper::{Method, Request, StatusCode, body::Bytes, body::Incoming, client::conn::http1};
+use hyper::{
+    Method, Request, StatusCode,
+    body::{Bytes, Incoming},
+    client::conn::http1,
+    header::{ACCEPT, HOST, HeaderValue},
+};
 use hyper_util::rt::TokioIo;
 use rustix::{
     process::geteuid,
@@ -22,6 +27,9 @@ use tokio::{net::UnixStream, time::timeout};
 const PATIENCE: Duration = Duration::from_mins(1);
 /// No answer takes more, bytes.
 const LONGEST: usize = 1 << 29;
+
+/// What is understood.
+const ANYTHING: HeaderValue = HeaderValue::from_static("*/*");
 
 /// Why the service has not answered.
 #[derive(Debug, Error)]
@@ -85,7 +93,12 @@ impl Service {
 
     /// What the service answers to a request, whole.
     pub async fn get(&self, path: &str) -> Result<Bytes, AskError> {
-        let mut lines = self.ask(Method::GET, path).await?;
+        self.get_as(path, ANYTHING).await
+    }
+
+    /// The same, as a media type that it may have.
+    pub async fn get_as(&self, path: &str, accepted: HeaderValue) -> Result<Bytes, AskError> {
+        let mut lines = self.ask(Method::GET, path, accepted).await?;
         let mut all = Vec::new();
         while let Some(chunk) = lines.chunk().await? {
             all.extend_from_slice(&chunk);
@@ -95,15 +108,15 @@ impl Service {
 
     /// Tells the service something.
     pub async fn post(&self, path: &str) -> Result<(), AskError> {
-        self.ask(Method::POST, path).await.map(drop)
+        self.ask(Method::POST, path, ANYTHING).await.map(drop)
     }
 
     /// An answer that comes line by line.
     pub async fn lines(&self, path: &str) -> Result<Lines, AskError> {
-        self.ask(Method::GET, path).await
+        self.ask(Method::GET, path, ANYTHING).await
     }
 
-    async fn ask(&self, method: Method, path: &str) -> Result<Lines, AskError> {
+    async fn ask(&self, method: Method, path: &str, accepted: HeaderValue) -> Result<Lines, AskError> {
         let silent = |source| AskError::Silent { socket: self.socket.clone(), source };
         let late = || silent(io::ErrorKind::TimedOut.into());
         let stream = UnixStream::connect(&self.socket).await.map_err(silent)?;
@@ -111,8 +124,8 @@ impl Service {
         let (mut sender, connection) = http1::handshake(TokioIo::new(stream)).await.map_err(failed)?;
         // It is the other end's part to say what goes wrong.
         let connection = tokio::spawn(async move { drop(connection.await) });
-        let request =
-            Request::builder().method(method).uri(path).header("host", "mpiprobe").body(Empty::<Bytes>::new());
+        let request = Request::builder().method(method).uri(path).header(HOST, "mpiprobe").header(ACCEPT, accepted);
+        let request = request.body(Empty::<Bytes>::new());
         let request = request.map_err(|error| silent(io::Error::other(error)))?;
         let answer = timeout(PATIENCE, sender.send_request(request)).await.map_err(|_| late())?.map_err(failed)?;
         let (status, mut lines) =

@@ -13,5 +13,6 @@ pub mod hang;
 pub mod memory;
 pub mod nodes;
 pub mod preload;
+pub mod push;
 pub mod service;
 pub mod session;

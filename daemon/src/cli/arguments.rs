@@ -23,6 +23,7 @@ use super::{
     waits::Waits,
 };
 use crate::nodes::{Launcher, host, launcher};
+use crate::push::Address;
 use crate::session::{
     EngineChoice, MaxOverhead, Returns,
     launched::RunEngine,
@@ -311,6 +312,9 @@ pub enum Command {
     /// Serve this node: its users observe the jobs that are theirs without rights of their own, and root all of them. Needs root, or four
     /// capabilities; see docs/service.md.
     Service(Service),
+    /// Hand what the service of this node tells monitoring on to a collector of OpenTelemetry's, by OTLP over HTTP, until it is ended. The
+    /// service itself makes no connections. Needs no rights with --from, else to see all jobs; see docs/service.md.
+    Push(PushTo),
     /// Check what works here, or whether and how a process can be observed; exits with 0 (all well), 1 (works, with
     /// limits) or 2 (does not work).
     Doctor {
@@ -356,6 +360,25 @@ pub struct Service {
     /// The file with its settings.
     #[arg(long, value_name = "FILE", default_value = "/etc/mpiprobe/service.toml")]
     pub configuration: PathBuf,
+}
+
+/// What is asked, and what is told.
+#[derive(Args, Debug)]
+pub struct PushTo {
+    /// The collector, such as http://localhost:4318, which is the default. OTEL_EXPORTER_OTLP_ENDPOINT in the environment names another one,
+    /// OTEL_EXPORTER_OTLP_HEADERS what it wants to be told besides, such as a key.
+    #[arg(long, value_name = "URL")]
+    pub to: Option<Address>,
+    /// The port where the service tells metrics, such as http://localhost:9464, instead of its socket, where only those may have them who
+    /// see all jobs.
+    #[arg(long, value_name = "URL")]
+    pub from: Option<Address>,
+    /// Time between two times.
+    #[arg(long, value_name = "TIME", default_value = "1m", value_parser = positive_duration)]
+    pub interval: Duration,
+    /// One time only, which fails if it does not get there.
+    #[arg(long)]
+    pub once: bool,
 }
 
 /// A run that was kept, and how it is shown.

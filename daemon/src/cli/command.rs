@@ -21,7 +21,7 @@ use rustix::process::{getegid, geteuid, getgid, getuid};
 use thiserror::Error;
 
 use super::{
-    arguments::{Arguments, Command, Hang, Observe, OnNodes, Run, Trace, View},
+    arguments::{Arguments, Command, Hang, Observe, OnNodes, PushTo, Run, Trace, View},
     asked::{asked_hang, chosen, options},
     compare::{Compare, CompareError, compare},
     export::{Export, ExportFailure, export},
@@ -43,6 +43,7 @@ use crate::{
     hang::{self, HangError, Shown},
     nodes::{Kind, Launcher, Nodes, NodesError, Request, nodes_of_slurm_job},
     preload::{LibraryError, library},
+    push::{self, BadAddress, Collector, Origin, Push, PushError},
     service::{self, ServiceError},
     session::{
         self, ByService, EngineChoice, Options, Outcome, ProfileTo, Returns, SessionError,
@@ -123,6 +124,10 @@ pub enum CommandError {
     Export(#[from] ExportFailure),
     #[error(transparent)]
     Compare(#[from] CompareError),
+    #[error(transparent)]
+    Collector(#[from] BadAddress),
+    #[error(transparent)]
+    Push(#[from] PushError),
     #[error(
         "--waits needs eBPF on this node, with return probes: leave --engine and --returns out; of a command of yours, `mpiprobe run --waits` finds it out without"
     )]
@@ -167,6 +172,7 @@ pub async fn execute(arguments: &Arguments) -> Result<Exit, CommandError> {
         Some(Command::Hang(asked)) => explain_hang(asked, arguments).await,
         // Not from here: it must be the only thread.
         Some(Command::Service(_)) => Ok(Exit::Failed),
+        Some(Command::Push(asked)) => hand_on(asked, arguments).await,
         Some(Command::Run(run)) => Ok(run_command(run, arguments).await),
         Some(Command::Trace(asked)) => record_calls(asked, arguments).await,
         Some(Command::Dump { pid }) => dump(*pid),
@@ -301,6 +307,16 @@ fn for_another_node(request: &Request) -> Result<Options, String> {
 
 fn hang_for_another_node(request: &Request) -> Result<hang::Asked, String> {
     parse_hang(service::words_of_query(&request.query))
+}
+
+async fn hand_on(asked: &PushTo, arguments: &Arguments) -> Result<Exit, CommandError> {
+    let from = match asked.from.clone() {
+        Some(address) => Origin::port(address),
+        None => Origin::Socket(socket(arguments.socket.as_deref())),
+    };
+    let to = Collector::find(asked.to.clone(), |name| std::env::var(name).ok())?;
+    push::run(&Push { from, to, interval: asked.interval, once: asked.once }).await?;
+    Ok(Exit::Complete)
 }
 
 async fn record_calls(asked: &Trace, arguments: &Arguments) -> Result<Exit, CommandError> {

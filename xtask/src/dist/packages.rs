@@ -6,13 +6,61 @@ use std::process::Command;
 
 use anyhow::{Context, Result};
 
-use super::tree::{Places, files, folders, lay_out, set_times};
+use super::tree::{Places, SETTINGS, files, folders, lay_out, set_times};
 use super::{Release, make, said, write};
 use crate::command;
 
 const SUMMARY: &str = "htop for MPI: profiles running MPI programs from outside";
 const DESCRIPTION: &str = "mpiprobe shows what a running MPI job does: time and calls in each MPI function, per rank and over ranks, from \
 outside, by eBPF, or by a library for jobs that it starts. The program is not changed. It reports, records and compares what it saw.";
+
+const SETTINGS_FOLDER: &str = "etc/mpiprobe";
+
+/// Makes the user that the node service runs as, and lets systemd know of its units. Nothing is enabled: that is the administrator's. A
+/// service that runs is the new one after an upgrade.
+const POSTINST: &str = r#"#!/bin/sh
+set -e
+if [ "$1" = configure ]; then
+    if command -v systemd-sysusers >/dev/null; then systemd-sysusers mpiprobe.conf; fi
+    if [ -d /run/systemd/system ]; then
+        systemctl daemon-reload
+        if [ -n "$2" ]; then systemctl try-restart mpiprobe.service mpiprobe-push.service; fi
+    fi
+fi
+"#;
+
+/// On removal, what runs is ended.
+const PRERM: &str = r#"#!/bin/sh
+set -e
+if [ "$1" = remove ] && command -v systemctl >/dev/null; then
+    now=
+    if [ -d /run/systemd/system ]; then now=--now; fi
+    systemctl disable $now mpiprobe-push.service mpiprobe-metrics.socket mpiprobe.socket mpiprobe.service
+fi
+"#;
+
+const POSTRM: &str = "#!/bin/sh
+set -e
+if [ -d /run/systemd/system ]; then systemctl daemon-reload; fi
+";
+
+/// The same for rpm, in the language that it brings along: a system may have no shell. `arg[2]` is how many of this package there will be.
+const SCRIPTLETS: &str = r#"%post -p <lua>
+if posix.access("/usr/bin/systemd-sysusers", "x") then os.execute("systemd-sysusers mpiprobe.conf") end
+if posix.access("/run/systemd/system") then
+  os.execute("systemctl daemon-reload")
+  if tonumber(arg[2]) > 1 then os.execute("systemctl try-restart mpiprobe.service mpiprobe-push.service") end
+end
+
+%preun -p <lua>
+if tonumber(arg[2]) == 0 and posix.access("/usr/bin/systemctl", "x") then
+  local now = posix.access("/run/systemd/system") and "--now" or ""
+  os.execute("systemctl disable " .. now .. " mpiprobe-push.service mpiprobe-metrics.socket mpiprobe.socket mpiprobe.service")
+end
+
+%postun -p <lua>
+if posix.access("/run/systemd/system") then os.execute("systemctl daemon-reload") end
+"#;
 
 /// `mpiprobe_1.2.3_amd64.deb`. It depends on nothing.
 pub(super) fn deb(folder: &Path, release: &Release, program: &Path, licences: &str) -> Result<PathBuf> {
@@ -22,6 +70,8 @@ pub(super) fn deb(folder: &Path, release: &Release, program: &Path, licences: &s
         zsh: "share/zsh/vendor-completions",
         licences: "share/doc/mpiprobe",
         copyright: "copyright",
+        settings: SETTINGS_FOLDER,
+        installed: "/usr/bin/mpiprobe",
     };
     lay_out(&root, places, program, licences)?;
     let bytes = files(&root)?.iter().map(|file| Ok(file.symlink_metadata()?.len())).sum::<Result<u64>>()?;
@@ -31,8 +81,15 @@ pub(super) fn deb(folder: &Path, release: &Release, program: &Path, licences: &s
         release.version,
         bytes.div_ceil(1024),
     );
-    make(&root.join("DEBIAN"))?;
-    write(&root.join("DEBIAN/control"), control)?;
+    let about = root.join("DEBIAN");
+    make(&about)?;
+    write(&about.join("control"), control)?;
+    // What an administrator has changed stays.
+    write(&about.join("conffiles"), format!("/{SETTINGS_FOLDER}/{SETTINGS}\n"))?;
+    for (name, script) in [("postinst", POSTINST), ("prerm", PRERM), ("postrm", POSTRM)] {
+        write(&about.join(name), script)?;
+        command::quietly(Command::new("chmod").arg("755").arg(about.join(name)))?;
+    }
     set_times(&root, release)?;
     let package = folder.join(format!("mpiprobe_{}_amd64.deb", release.version));
     let mut build = Command::new("dpkg-deb");
@@ -49,6 +106,8 @@ pub(super) fn rpm(folder: &Path, release: &Release, program: &Path, licences: &s
         zsh: "share/zsh/site-functions",
         licences: "share/licenses/mpiprobe",
         copyright: "LICENSE",
+        settings: SETTINGS_FOLDER,
+        installed: "/usr/bin/mpiprobe",
     };
     lay_out(&root, places, program, licences)?;
     set_times(&root, release)?;
@@ -79,7 +138,7 @@ pub(super) fn rpm(folder: &Path, release: &Release, program: &Path, licences: &s
 /// What rpmbuild is told, with each file by name, and the folders that are mpiprobe's alone: those of others stay theirs.
 fn specification(root: &Path, release: &Release) -> Result<String> {
     let mut list = String::new();
-    for own in ["usr/share/doc/mpiprobe", "usr/share/licenses/mpiprobe"] {
+    for own in [SETTINGS_FOLDER, "usr/share/doc/mpiprobe", "usr/share/licenses/mpiprobe"] {
         for folder in folders(&root.join(own))? {
             let path = Path::new("/").join(folder.strip_prefix(root)?);
             // Writing to a String cannot fail.
@@ -92,6 +151,7 @@ fn specification(root: &Path, release: &Release) -> Result<String> {
         let mark = match path {
             path if path.starts_with("/usr/share/licenses/") => "%license ",
             path if path.starts_with("/usr/share/doc/") => "%doc ",
+            path if path.starts_with("/etc/") => "%config(noreplace) ",
             _ => "",
         };
         // Writing to a String cannot fail.
@@ -100,7 +160,7 @@ fn specification(root: &Path, release: &Release) -> Result<String> {
     Ok(format!(
         "Name: mpiprobe\nVersion: {}\nRelease: 1\nSummary: {SUMMARY}\nLicense: MIT OR Apache-2.0\nGroup: Development/Tools\n\
          AutoReqProv: no\n\n%description\n{DESCRIPTION}\n\n%install\nmkdir -p %{{buildroot}}\n\
-         cp -a '{}/.' %{{buildroot}}/\n\n%files\n%defattr(-,root,root)\n{list}",
+         cp -a '{}/.' %{{buildroot}}/\n\n{SCRIPTLETS}\n%files\n%defattr(-,root,root)\n{list}",
         release.version,
         root.display(),
     ))
@@ -110,8 +170,15 @@ fn specification(root: &Path, release: &Release) -> Result<String> {
 pub(super) fn tarball(folder: &Path, release: &Release, program: &Path, licences: &str) -> Result<PathBuf> {
     let name = format!("mpiprobe-{}", release.version);
     let root = folder.join("tar");
-    let places =
-        Places { prefix: "", zsh: "share/zsh/site-functions", licences: "share/doc/mpiprobe", copyright: "copyright" };
+    let places = Places {
+        prefix: "",
+        zsh: "share/zsh/site-functions",
+        licences: "share/doc/mpiprobe",
+        copyright: "copyright",
+        settings: "share/doc/mpiprobe",
+        // There systemd finds units, too.
+        installed: "/usr/local/bin/mpiprobe",
+    };
     lay_out(&root.join(&name), places, program, licences)?;
     set_times(&root, release)?;
     let package = folder.join(format!("{name}-x86_64-linux.tar.xz"));

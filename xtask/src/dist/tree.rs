@@ -1,5 +1,6 @@
 //! What is in a package, as files below a folder.
 
+use std::ffi::OsStr;
 use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -24,7 +25,16 @@ pub(super) struct Places {
     pub(super) licences: &'static str,
     /// What the licence of mpiprobe itself is called there.
     pub(super) copyright: &'static str,
+    /// Of the node service's settings, below the root: where the service looks for them, or among the documents.
+    pub(super) settings: &'static str,
+    /// The program, as units name it.
+    pub(super) installed: &'static str,
 }
+
+/// The node service's files.
+const SERVICE: &str = "daemon/systemd";
+/// Its settings, which are the administrator's once they are there.
+pub(super) const SETTINGS: &str = "service.toml";
 
 /// Lays out all files below `root`, which must not exist.
 pub(super) fn lay_out(root: &Path, places: Places, program: &Path, licences: &str) -> Result<()> {
@@ -55,11 +65,36 @@ pub(super) fn lay_out(root: &Path, places: Places, program: &Path, licences: &st
     for document in DOCUMENTS {
         copy_documents(&workspace().join(document), &documents)?;
     }
+    lay_out_service(root, &below, places)?;
     write(&licence_folder.join(places.copyright), copyright()?)?;
     let third = licence_folder.join("licences.txt");
     write(&third, licences)?;
     command::quietly(Command::new("gzip").args(["-9", "--no-name"]).arg(&third))?;
     set_modes(root)
+}
+
+/// Units of systemd, the user that they run as, and settings. Nothing of it does anything until somebody enables it.
+fn lay_out_service(root: &Path, below: &Path, places: Places) -> Result<()> {
+    let (units, users) = (below.join("lib/systemd/system"), below.join("lib/sysusers.d"));
+    let settings = root.join(places.settings);
+    for folder in [&units, &users, &settings] {
+        make(folder)?;
+    }
+    let sources = workspace().join(SERVICE);
+    for source in files(&sources)? {
+        let name = source.file_name().and_then(OsStr::to_str).context("a file of the service has a name")?;
+        match source.extension().and_then(OsStr::to_str) {
+            Some("service" | "socket") => {
+                let unit =
+                    fs::read_to_string(&source).with_context(|| format!("{} cannot be read", source.display()))?;
+                write(&units.join(name), unit.replace("/usr/bin/mpiprobe", places.installed))?;
+            }
+            Some("sysusers") => copy(&source, &users.join("mpiprobe.conf"))?,
+            _ if name == SETTINGS => copy(&source, &settings.join(SETTINGS))?,
+            _ => bail!("{} has no place in a package", source.display()),
+        }
+    }
+    Ok(())
 }
 
 /// Gives all files below `root` the time of the release.

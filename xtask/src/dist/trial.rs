@@ -12,7 +12,7 @@ use crate::command::{self, is_root, workspace};
 use crate::mpi::Mpi;
 
 /// Of a Debian that packages are tried on: what reaches a mirror, and an MPI library to run a job with.
-const DEBIAN: &str = "ca-certificates,openmpi-bin,bash-completion,man-db";
+const DEBIAN: &str = "ca-certificates,openmpi-bin,bash-completion,man-db,systemd";
 
 /// In a mount namespace of its own, so that no mount is left: `$1` is the root file system, the rest the command.
 const ENTER: &str = r#"
@@ -37,6 +37,11 @@ man --where mpiprobe mpiprobe-report mpiprobe-compare
 bash -c '. /usr/share/bash-completion/bash_completion; _completion_loader mpiprobe; complete -p mpiprobe'
 zcat /usr/share/doc/mpiprobe/licences.txt.gz | grep -q 'GNU LESSER GENERAL PUBLIC LICENSE\|LGPL'
 mpiprobe config
+getent passwd mpiprobe
+systemd-analyze verify mpiprobe.service mpiprobe.socket mpiprobe-metrics.socket mpiprobe-push.service
+systemctl enable mpiprobe.socket
+test "$(systemctl is-enabled mpiprobe.service mpiprobe.socket mpiprobe-push.service | tr '\n' ' ')" = "disabled enabled disabled "
+test "$(stat -c '%U %a' /etc/mpiprobe/service.toml)" = "root 644"
 rm -rf ring.rec ring.html ring.json
 mpirun='mpirun --allow-run-as-root --oversubscribe -n 2'
 mpiprobe run --record ring.rec --report ring.html -- $mpirun ./ring 200 > ring.txt

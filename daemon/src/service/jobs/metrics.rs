@@ -1,4 +1,4 @@
-//! What monitoring is told: OpenMetrics 1.0 text (github.com/prometheus/OpenMetrics, specification 1.0).
+//! What monitoring is told: OpenMetrics 1.0 text (github.com/prometheus/OpenMetrics, specification 1.0), or the same as OTLP.
 //!
 //! Labels are a job, a group of functions, and, if the administrator wishes, a user: never a rank, a path or a command. Whoever reaches
 //! the port may read it. What is not known has no line. Who does not understand that is given the text that Prometheus had before.
@@ -10,6 +10,7 @@ use mpiprobe_functions::{FunctionSet, Group, by_name};
 use super::{
     board::{Board, Told, View},
     figures::{Figures, GroupFigures, Now},
+    otlp,
 };
 
 /// How it is written.
@@ -18,20 +19,27 @@ pub(in crate::service) enum Format {
     OpenMetrics,
     /// Prometheus's text format 0.0.4 (prometheus.io, "Exposition formats").
     Text,
+    /// A request of OpenTelemetry's protocol, for `mpiprobe push` to pass on.
+    Otlp,
 }
 
 impl Format {
-    /// What somebody understands who accepts this (RFC 9110, 12.5.1): the older format only who asks for text, and not for OpenMetrics.
+    /// What somebody understands who accepts this (RFC 9110, 12.5.1): another format only who asks for it, and not for OpenMetrics.
     pub(in crate::service) fn accepted<'a>(accept: impl Iterator<Item = &'a [u8]>) -> Self {
-        let (mut text, mut openmetrics) = (false, false);
+        let (mut text, mut openmetrics, mut otlp) = (false, false, false);
         for ranges in accept {
             for range in ranges.split(|byte| *byte == b',') {
                 let kind = range.split(|byte| *byte == b';').next().unwrap_or_default().trim_ascii();
                 text |= kind.eq_ignore_ascii_case(b"text/plain");
                 openmetrics |= kind.eq_ignore_ascii_case(b"application/openmetrics-text");
+                otlp |= kind.eq_ignore_ascii_case(otlp::CONTENT_TYPE.as_bytes());
             }
         }
-        if text && !openmetrics { Self::Text } else { Self::OpenMetrics }
+        match (openmetrics, text, otlp) {
+            (false, true, _) => Self::Text,
+            (false, false, true) => Self::Otlp,
+            _ => Self::OpenMetrics,
+        }
     }
 
     /// What HTTP calls it.
@@ -39,6 +47,7 @@ impl Format {
         match self {
             Self::OpenMetrics => "application/openmetrics-text; version=1.0.0; charset=utf-8",
             Self::Text => "text/plain; version=0.0.4; charset=utf-8",
+            Self::Otlp => otlp::CONTENT_TYPE,
         }
     }
 }
@@ -78,7 +87,7 @@ impl Family {
 
 /// A number as it is written.
 #[derive(Clone, Copy, Debug)]
-enum Number {
+pub(super) enum Number {
     Count(u64),
     Real(f64),
 }
@@ -94,7 +103,7 @@ type OfJob = (Family, fn(&Told) -> Option<Number>);
 type OfNode = (Family, fn(&View, &OfService) -> Number);
 
 /// With a job and a group as labels.
-const OF_GROUPS: [OfGroup; 5] = [
+static OF_GROUPS: [OfGroup; 5] = [
     (
         Family::counter("mpiprobe_mpi_seconds", "seconds", "Time that ranks have spent in MPI, open calls included"),
         |group| (group.untimed_calls == 0).then(|| Number::seconds(group.time_ns)),
@@ -120,7 +129,7 @@ const OF_GROUPS: [OfGroup; 5] = [
 ];
 
 /// With a job as label.
-const OF_JOBS: [OfJob; 12] = [
+static OF_JOBS: [OfJob; 12] = [
     (
         Family::counter(
             "mpiprobe_job_wall_seconds",
@@ -187,7 +196,7 @@ const OF_JOBS: [OfJob; 12] = [
 ];
 
 /// Without labels.
-const OF_SERVICE: [OfNode; 10] = [
+static OF_SERVICE: [OfNode; 10] = [
     (Family::gauge("mpiprobe_service_jobs", "", "MPI jobs on this node"), |view, _| Number::Count(view.totals.there)),
     (Family::gauge("mpiprobe_service_jobs_observed", "", "Of these, those that are observed unasked"), |view, _| {
         Number::Count(view.observed)
@@ -223,7 +232,7 @@ const OF_SERVICE: [OfNode; 10] = [
 ];
 
 /// With the version as label.
-const BUILD: Family =
+static BUILD: Family =
     Family { name: "mpiprobe_build", kind: "info", unit: "", labels: "version", help: "The version of mpiprobe" };
 
 /// What the service knows of itself.
@@ -259,31 +268,57 @@ pub(super) fn most_own(series: u32, functions: &FunctionSet, traffic: bool) -> u
     (of_jobs / of_a_job).saturating_sub(1)
 }
 
-/// Everything at this moment.
-pub(in crate::service) fn exposition(board: &Board, service: &OfService, with_user: bool, format: Format) -> String {
-    text(&board.view(), service, with_user, format)
+/// Names and values.
+pub(super) type Labels<'a> = Vec<(&'static str, &'a str)>;
+
+/// All that there is of a metric.
+#[derive(Debug)]
+pub(super) struct Samples<'a> {
+    pub(super) family: &'static Family,
+    pub(super) of: Vec<(Labels<'a>, Number)>,
 }
 
-fn text(view: &View, service: &OfService, with_user: bool, format: Format) -> String {
-    let mut text = String::with_capacity(32 << 10);
-    head(&mut text, &BUILD, format);
-    sample(&mut text, &BUILD, &[("version", env!("CARGO_PKG_VERSION"))], Number::Count(1));
-    for (family, number) in &OF_SERVICE {
-        head(&mut text, family, format);
-        sample(&mut text, family, &[], number(view, service));
+/// Everything at this moment.
+pub(in crate::service) fn exposition(board: &Board, service: &OfService, with_user: bool, format: Format) -> Vec<u8> {
+    let view = board.view();
+    let metrics = metrics(&view, service, with_user);
+    match format {
+        Format::OpenMetrics | Format::Text => text(&metrics, format).into_bytes(),
+        Format::Otlp => otlp::request(&metrics, service.uptime_seconds),
     }
-    for (family, number) in &OF_JOBS {
-        let samples = view.jobs.iter().filter_map(|told| Some((told, number(told)?)));
-        family_of(&mut text, family, format, samples, |told| labels(told, with_user));
-    }
-    for (family, number) in &OF_GROUPS {
+}
+
+/// Every metric, also those of which there is nothing.
+fn metrics<'a>(view: &'a View, service: &OfService, with_user: bool) -> Vec<Samples<'a>> {
+    let build = Samples { family: &BUILD, of: vec![(vec![("version", env!("CARGO_PKG_VERSION"))], Number::Count(1))] };
+    let of_service = OF_SERVICE.iter().map(|(family, number)| {
+        let of = vec![(Labels::new(), number(view, service))];
+        Samples { family, of }
+    });
+    let of_jobs = OF_JOBS.iter().map(|(family, number)| {
+        let known = view.jobs.iter().filter_map(|told| Some((labels(told, with_user), number(told)?)));
+        Samples { family, of: known.collect() }
+    });
+    let of_groups = OF_GROUPS.iter().map(|(family, number)| {
         let groups = view.jobs.iter().flat_map(|told| told.figures.groups.iter().map(move |group| (told, group)));
-        let samples = groups.filter_map(|(told, (key, group))| Some(((told, *key), number(group)?)));
-        family_of(&mut text, family, format, samples, |(told, group)| {
+        let known = groups.filter_map(|(told, (key, group))| {
+            let number = number(group)?;
             let mut labels = labels(told, with_user);
-            labels.push(("group", group));
-            labels
+            labels.push(("group", *key));
+            Some((labels, number))
         });
+        Samples { family, of: known.collect() }
+    });
+    [build].into_iter().chain(of_service).chain(of_jobs).chain(of_groups).collect()
+}
+
+fn text(metrics: &[Samples<'_>], format: Format) -> String {
+    let mut text = String::with_capacity(32 << 10);
+    for Samples { family, of } in metrics {
+        head(&mut text, family, format);
+        for (labels, number) in of {
+            sample(&mut text, family, labels, *number);
+        }
     }
     if format == Format::OpenMetrics {
         text.push_str("# EOF\n");
@@ -299,22 +334,9 @@ fn now(told: &Told, number: impl FnOnce(&Now) -> Option<Number>) -> Option<Numbe
     told.figures.now.as_ref().and_then(number)
 }
 
-fn labels(told: &Told, with_user: bool) -> Vec<(&'static str, &str)> {
+fn labels(told: &Told, with_user: bool) -> Labels<'_> {
     let user = told.user.as_deref().filter(|_| with_user).map(|user| ("user", user));
     [("job_id", told.job.as_str())].into_iter().chain(user).collect()
-}
-
-fn family_of<'a, T>(
-    text: &mut String,
-    family: &Family,
-    format: Format,
-    samples: impl Iterator<Item = (T, Number)>,
-    labels: impl Fn(T) -> Vec<(&'static str, &'a str)>,
-) {
-    head(text, family, format);
-    for (of, number) in samples {
-        sample(text, family, &labels(of), number);
-    }
 }
 
 fn head(text: &mut String, family: &Family, format: Format) {

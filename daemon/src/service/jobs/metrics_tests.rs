@@ -31,9 +31,13 @@ fn view(jobs: Vec<Told>) -> View {
     View { jobs, totals: Totals::default(), observed: 1, bytes: 0, in_other: 0 }
 }
 
+fn written(view: &View, with_user: bool, format: Format) -> String {
+    text(&metrics(view, &OfService::default(), with_user), format)
+}
+
 #[test]
 fn it_is_strict_openmetrics_and_says_what_is_known() {
-    let text = text(&view(vec![told("ompi:1", figures(true))]), &OfService::default(), false, Format::OpenMetrics);
+    let text = written(&view(vec![told("ompi:1", figures(true))]), false, Format::OpenMetrics);
     let read = Exposition::parse(&text).unwrap();
     for family in families() {
         assert_eq!(read.kinds.get(family.name).map(String::as_str), Some(family.kind));
@@ -64,7 +68,7 @@ fn what_is_not_known_has_no_line() {
     without.groups.get_mut("coll").unwrap().untimed_calls = 1;
     without.now = Some(Now { efficiency: None, oldest_call_ns: None, ..without.now.unwrap() });
     let unseen = told("ompi:2", Figures::default());
-    let read = text(&view(vec![told("ompi:1", without), unseen]), &OfService::default(), false, Format::OpenMetrics);
+    let read = written(&view(vec![told("ompi:1", without), unseen]), false, Format::OpenMetrics);
     let read = Exposition::parse(&read).unwrap();
     for name in [
         "mpiprobe_mpi_sent_bytes_total",
@@ -91,8 +95,7 @@ fn what_is_not_known_has_no_line() {
 fn names_are_escaped_and_users_are_named_only_if_that_is_wished() {
     let hostile = "a\"} 1\\\nx{b=\"";
     let view = view(vec![told(hostile, figures(false))]);
-    let with_user =
-        |with_user| Exposition::parse(&text(&view, &OfService::default(), with_user, Format::OpenMetrics)).unwrap();
+    let with_user = |with_user| Exposition::parse(&written(&view, with_user, Format::OpenMetrics)).unwrap();
     let ranks = |read: &Exposition, labels: &[(&str, &str)]| read.value("mpiprobe_job_ranks", labels);
     assert_eq!(ranks(&with_user(true), &[("job_id", hostile), ("user", "alice")]), Some(2.0));
     let without = with_user(false);
@@ -114,7 +117,7 @@ fn a_node_has_no_more_series_than_it_may() {
         all.groups.retain(|key, _| *key == heard || set.iter().any(|id| id.function().group.key() == *key));
         // Each of these, and all others.
         let jobs = (0..=own).map(|number| told(&format!("ompi:{number}"), all.clone())).collect();
-        let read = Exposition::parse(&text(&view(jobs), &OfService::default(), true, Format::OpenMetrics)).unwrap();
+        let read = Exposition::parse(&written(&view(jobs), true, Format::OpenMetrics)).unwrap();
         assert!(read.samples.len() <= series as usize, "{} series", read.samples.len());
         assert!(own > 0 || series < 400, "{functions}: no job has series of its own");
     }
@@ -137,10 +140,12 @@ fn who_asks_for_text_alone_is_given_the_older_format() {
         (&["application/json", "Text/Plain ; q=0.5"], Format::Text),
         (&["text/plain;q=0.5, application/openmetrics-text;version=1.0.0"], Format::OpenMetrics),
         (&["text/plainer"], Format::OpenMetrics),
+        (&["application/x-protobuf"], Format::Otlp),
+        (&["application/x-protobuf", "application/openmetrics-text"], Format::OpenMetrics),
     ] {
         assert_eq!(accepted(values), format, "{values:?}");
     }
-    let of = |format| text(&view(vec![told("ompi:1", figures(true))]), &OfService::default(), false, format);
+    let of = |format| written(&view(vec![told("ompi:1", figures(true))]), false, format);
     let (new, old) = (of(Format::OpenMetrics), of(Format::Text));
     let samples =
         |text: &str| text.lines().filter(|line| !line.starts_with('#')).map(str::to_owned).collect::<Vec<_>>();
@@ -149,4 +154,56 @@ fn who_asks_for_text_alone_is_given_the_older_format() {
         assert!(old.lines().any(|one| one == line), "{line}: {old}");
     }
     assert!(!old.contains("# EOF") && !old.contains("# UNIT"));
+}
+
+/// All of it has arrived where it is decoded by the protocol's own classes.
+#[test]
+fn otlp_says_the_same() {
+    use opentelemetry_proto::tonic::{
+        collector::metrics::v1::ExportMetricsServiceRequest,
+        common::v1::any_value,
+        metrics::v1::{AggregationTemporality, metric::Data, number_data_point},
+    };
+    use prost::Message as _;
+
+    let view = view(vec![told("ompi:1", figures(true)), told("ompi:2", Figures::default())]);
+    let metrics = metrics(&view, &OfService { uptime_seconds: 60.0, ..OfService::default() }, true);
+    let sent = ExportMetricsServiceRequest::decode(&*otlp::request(&metrics, 60.0)).unwrap();
+    let text = Exposition::parse(&text(&metrics, Format::OpenMetrics)).unwrap();
+    let [of_node] = sent.resource_metrics.as_slice() else { panic!("{sent:?}") };
+    let known = |pairs: &[opentelemetry_proto::tonic::common::v1::KeyValue]| -> Vec<(String, String)> {
+        let pair = |pair: &opentelemetry_proto::tonic::common::v1::KeyValue| {
+            let Some(any_value::Value::StringValue(value)) = pair.value.clone()?.value else { return None };
+            Some((pair.key.clone(), value))
+        };
+        pairs.iter().filter_map(pair).collect()
+    };
+    let resource = known(&of_node.resource.as_ref().unwrap().attributes);
+    assert!(resource.contains(&("service.name".into(), "mpiprobe".into())), "{resource:?}");
+    let mut samples = 0;
+    for metric in of_node.scope_metrics.iter().flat_map(|scope| &scope.metrics) {
+        let family = families().into_iter().find(|family| family.name == metric.name).unwrap();
+        let (points, is_sum) = match metric.data.as_ref().unwrap() {
+            Data::Sum(sum) => {
+                assert!(sum.is_monotonic && sum.aggregation_temporality() == AggregationTemporality::Cumulative);
+                (&sum.data_points, true)
+            }
+            Data::Gauge(gauge) => (&gauge.data_points, false),
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(is_sum, family.kind == "counter", "{}", metric.name);
+        for point in points {
+            let labels = known(&point.attributes);
+            let labels: Vec<_> = labels.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
+            let value = match point.value.unwrap() {
+                number_data_point::Value::AsInt(value) => value as f64,
+                number_data_point::Value::AsDouble(value) => value,
+            };
+            assert_eq!(text.value(&family.sample(), &labels), Some(value), "{} {labels:?}", metric.name);
+            let age = point.time_unix_nano.saturating_sub(point.start_time_unix_nano);
+            assert!(!is_sum || age.abs_diff(60_000_000_000) < 1_000, "{age} ns");
+            samples += 1;
+        }
+    }
+    assert_eq!(samples, text.samples.len());
 }

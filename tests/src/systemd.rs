@@ -70,7 +70,12 @@ impl Systemd {
 
     /// What the service has said, for messages.
     pub fn journal(&self) -> String {
-        let output = self.command(["journalctl", "--no-pager", "--unit", "mpiprobe.service"]).output();
+        self.journal_of("mpiprobe.service")
+    }
+
+    /// What a unit has said.
+    pub fn journal_of(&self, unit: &str) -> String {
+        let output = self.command(["journalctl", "--no-pager", "--unit", unit]).output();
         output.map(|output| String::from_utf8_lossy(&output.stdout).into_owned()).unwrap_or_default()
     }
 }

@@ -27,7 +27,7 @@ pub fn changed_bytes_from(pid: u32, library: &Path, file: &[u8]) -> Result<usize
         memory.read_exact_at(&mut code, mapping.address).map_err(system("reading the code"))?;
         // The last page of a mapping may reach beyond the file's end.
         let original = file.get(mapping.offset..).unwrap_or_default();
-        changed += code.iter().zip(original).filter(|(now, then)| now != then).count();
+        changed += different(&code, original);
         mappings += 1;
     }
     if mappings == 0 {
@@ -35,6 +35,14 @@ pub fn changed_bytes_from(pid: u32, library: &Path, file: &[u8]) -> Result<usize
         return Err(ProfilerError::system(format!("looking for {} in process {pid}", library.display()))(missing));
     }
     Ok(changed)
+}
+
+/// How many bytes differ, as far as both reach. Of megabytes, few pages do.
+fn different(one: &[u8], other: &[u8]) -> usize {
+    const PAGE: usize = 4096;
+    let length = one.len().min(other.len());
+    let pages = one[..length].chunks(PAGE).zip(other[..length].chunks(PAGE)).filter(|(one, other)| one != other);
+    pages.map(|(one, other)| one.iter().zip(other).filter(|(one, other)| one != other).count()).sum()
 }
 
 struct Mapping {
@@ -53,4 +61,21 @@ fn executable_mapping(line: &str, library: &Path) -> Option<Mapping> {
     let (start, end) = (u64::from_str_radix(start, 16).ok()?, u64::from_str_radix(end, 16).ok()?);
     let size = usize::try_from(end.checked_sub(start)?).ok()?;
     (is_executable && Path::new(path) == library).then_some(Mapping { address: start, size, offset })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::different;
+
+    #[test]
+    fn bytes_that_differ_are_counted_as_far_as_both_reach() {
+        let one = vec![7; 10_000];
+        let mut other = one.clone();
+        assert_eq!(different(&one, &other), 0);
+        for place in [0, 4095, 4096, 9_998, 9_999] {
+            other[place] = 8;
+        }
+        assert_eq!(different(&one, &other), 5);
+        assert_eq!(different(&one, &other[..9_999]), 4);
+    }
 }

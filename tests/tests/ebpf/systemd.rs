@@ -10,8 +10,11 @@ use crate::{
     service::wait_until,
 };
 
-/// What `systemd-analyze security` may give the unit, in tenths.
+/// What `systemd-analyze security` may give a unit, in tenths.
 const EXPOSURE: &str = "16";
+
+/// What hands metrics on.
+const PUSH: &str = "mpiprobe-push.service";
 
 /// The child of the service's main process that has no rights.
 const KILL_WORKER: &str = r#"for child in $(cat /proc/$1/task/$1/children); do
@@ -69,9 +72,11 @@ fn shipped(mpi: Mpi) -> Result<(), Failed> {
     let systemd = Systemd::boot(FIRST - 50)?;
     let enabled = systemd.systemctl(["enable", "--now", "mpiprobe.socket"])?;
     assert!(enabled.status.success(), "{}", String::from_utf8_lossy(&enabled.stderr));
-    let analysed = systemd.command(["systemd-analyze", "security", "--threshold", EXPOSURE, "mpiprobe.service"]);
-    let analysed = Profiler::spawn(analysed)?.wait()?;
-    assert!(analysed.status.success() && analysed.stdout.len() > 20, "{}", analysed.printed());
+    for unit in ["mpiprobe.service", PUSH] {
+        let analysed = systemd.command(["systemd-analyze", "security", "--threshold", EXPOSURE, unit]);
+        let analysed = Profiler::spawn(analysed)?.wait()?;
+        assert!(analysed.status.success() && analysed.stdout.len() > 20, "{}", analysed.printed());
+    }
 
     // The first client starts it.
     let mut exact = job(mpi, &systemd)?;
@@ -127,5 +132,20 @@ fn shipped(mpi: Mpi) -> Result<(), Failed> {
         let other = truth.rank(*rank)?;
         assert_eq!(other.calls("MPI_Send").completed, image.calls("MPI_Send").completed, "rank {rank}");
     }
-    Ok(())
+    pushes(&systemd)
+}
+
+/// The other unit has the port opened, asks there, and finds no collector here. systemd opens no port for what runs already.
+fn pushes(systemd: &Systemd) -> Result<(), Failed> {
+    for words in [&["stop", "mpiprobe.service"][..], &["enable", "--now", PUSH]] {
+        let done = systemd.systemctl(words)?;
+        assert!(done.status.success(), "{words:?}: {}", String::from_utf8_lossy(&done.stderr));
+    }
+    let told = "the collector at http://localhost:4318/v1/metrics does not answer: ";
+    let mut said = String::new();
+    let is_told = wait_until(|| {
+        said = systemd.journal_of(PUSH);
+        Ok(said.contains(told))
+    });
+    is_told.map_err(|_| format!("{said}\n{}", systemd.journal()).into())
 }

@@ -30,7 +30,7 @@ exec chroot "$root" "$@"
 const USE: &str = r#"
 set -eux
 cd /root
-apt-get install --yes --quiet --no-install-recommends ./mpiprobe.deb
+apt-get install --yes --quiet --reinstall --no-install-recommends ./mpiprobe.deb
 test "$(mpiprobe --version)" = "mpiprobe $1"
 dpkg --verify mpiprobe
 man --where mpiprobe mpiprobe-report mpiprobe-compare
@@ -149,10 +149,11 @@ fn says_its_version(root: &Path, program: &str, release: &Release) -> Result<()>
     Ok(())
 }
 
-/// No file below `root` is called after mpiprobe; what package managers write about what they did is theirs.
+/// No file below `root` is called after mpiprobe; what package managers write about what they did is theirs, and what `man` keeps is its own.
 fn nothing_left(root: &Path) -> Result<()> {
     let mut find = Command::new("find");
-    find.arg(root).args(["-xdev", "-path", "*/var/log", "-prune", "-o", "-name", "*mpiprobe*", "-print"]);
+    find.arg(root).args(["-xdev", "(", "-path", "*/var/log", "-o", "-path", "*/var/cache/man", ")", "-prune"]);
+    find.args(["-o", "-name", "*mpiprobe*", "-print"]);
     let left = said(&mut find)?;
     if !left.is_empty() {
         bail!("these are left after removal:\n{left}");

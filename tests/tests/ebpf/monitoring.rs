@@ -110,6 +110,16 @@ fn samples(read: &Exposition, job: &str) -> usize {
     read.samples.iter().filter(|sample| sample.labels.get("job_id").is_some_and(|id| id == job)).count()
 }
 
+/// Waits until Prometheus has this value.
+fn expect_value(prometheus: &Prometheus, expression: &str, expected: f64) -> Result<(), Failed> {
+    let mut last = None;
+    let arrived = wait_until(|| {
+        last = prometheus.value(expression)?;
+        Ok(last == Some(expected))
+    });
+    arrived.map_err(|_| format!("{expression} is {last:?}, not {expected}").into())
+}
+
 /// Invariant FEW-SERIES.
 fn scraped(mpi: Mpi) -> Result<(), Failed> {
     let alice = FIRST - 40;
@@ -120,14 +130,14 @@ fn scraped(mpi: Mpi) -> Result<(), Failed> {
     let address = state.pointer("/metrics/address").and_then(Value::as_str).ok_or_else(|| state.to_string())?;
     let prometheus = Prometheus::start(address)?;
     let up = format!("up{{job=\"{JOB}\"}}");
-    wait_until(|| Ok(prometheus.value(&up)? == Some(1.0)))?;
+    expect_value(&prometheus, &up, 1.0)?;
 
     let mut of_jobs = Vec::new();
     for ranks in [2, 5] {
         let mut job = observed_job(mpi, alice, ranks)?;
         let key = key_of(&service, alice)?;
         let there = format!("mpiprobe_job_ranks{{job_id=\"{key}\"}}");
-        wait_until(|| Ok(prometheus.value(&there)? == Some(f64::from(ranks))))?;
+        expect_value(&prometheus, &there, f64::from(ranks))?;
         let text = read(address, TEXT)?;
         let checked = promtool(&["check", "metrics"], &text)?;
         assert!(checked.status.success() && said(&checked).is_empty(), "{}\n{text}", said(&checked));
@@ -138,12 +148,7 @@ fn scraped(mpi: Mpi) -> Result<(), Failed> {
         let (calls, _) = truth_of(&job)?;
         for (group, number) in &calls {
             let counted = format!("mpiprobe_mpi_calls_total{{job_id=\"{key}\", group=\"{group}\"}}");
-            let mut last = None;
-            let arrived = wait_until(|| {
-                last = prometheus.value(&counted)?;
-                Ok(last == Some(*number))
-            });
-            arrived.map_err(|_| format!("{counted} is {last:?}, not {number}"))?;
+            expect_value(&prometheus, &counted, *number)?;
         }
         let all = prometheus.value(&format!("sum(mpiprobe_mpi_calls_total{{job_id=\"{key}\"}})"))?;
         assert_eq!(all, Some(calls.values().sum()), "{calls:?}");
@@ -151,11 +156,12 @@ fn scraped(mpi: Mpi) -> Result<(), Failed> {
     }
     // When both are over, and nothing is said of the moment any more.
     let mut last = Exposition::default();
-    wait_until(|| {
+    let is_over = wait_until(|| {
         last = Exposition::parse(&read(address, OPENMETRICS)?)?;
         let of_now = ["mpiprobe_job_ranks", "mpiprobe_job_ranks_not_observed"];
         Ok(of_now.iter().all(|name| last.values(name, &[]).is_empty()))
-    })?;
+    });
+    is_over.map_err(|_| format!("jobs that are over are said to run: {:?}", last.samples))?;
     let [few, many] = [0, 1].map(|place| of_jobs.get(place).map(|(key, _)| samples(&last, key)));
     assert!(few > Some(0) && few == many, "{few:?} series of two ranks, {many:?} of five");
     // All that Prometheus has of this node, but what it says of its own scraping.

@@ -18,6 +18,8 @@ use super::figures::{Figures, Observed};
 
 /// The name of all jobs that have no series of their own.
 pub(super) const OTHER: &str = "other";
+/// When a job is tried again that could not be observed: after so long at first, then after twice as long each time, up to so long.
+const AGAIN: (Duration, Duration) = (Duration::from_secs(5), Duration::from_mins(5));
 /// What has ended is told for so long: whoever asks every minute has then seen its last figures.
 const KEPT: Duration = Duration::from_mins(5);
 
@@ -59,6 +61,8 @@ struct Entry {
     /// Looks at the node, one after the other, that have not found it.
     missed: u32,
     observed: Observed,
+    /// How often it could not be observed.
+    failures: u32,
     phase: Phase,
 }
 
@@ -69,8 +73,8 @@ enum Phase {
         asked: UnboundedSender<Asked>,
         bytes: u64,
     },
-    /// Why it is not observed.
-    Failed(String),
+    /// Why it is not observed, and since when that is known.
+    Failed(String, Instant),
     Ended(Instant),
 }
 
@@ -103,10 +107,14 @@ impl Board {
 
     /// Takes note of how many jobs are there and of those that are to be observed, and gives those that are new.
     pub(super) fn look<'a>(&self, there: usize, jobs: &'a [Job], most_own: usize) -> Vec<&'a Job> {
+        self.look_at(Instant::now(), there, jobs, most_own)
+    }
+
+    fn look_at<'a>(&self, now: Instant, there: usize, jobs: &'a [Job], most_own: usize) -> Vec<&'a Job> {
         let mut state = self.state();
         state.most_own = most_own;
         state.totals.there = there as u64;
-        state.forget_ended(Instant::now());
+        state.forget_ended(now);
         for entry in state.jobs.values_mut() {
             entry.missed = entry.missed.saturating_add(1);
         }
@@ -115,18 +123,28 @@ impl Board {
             let key = key_of(job);
             let known = state.jobs.values_mut().find(|entry| entry.key == key && !entry.has_ended());
             match known {
-                Some(entry) => (entry.missed, entry.ranks) = (0, job.ranks.len() as u64),
+                Some(entry) => {
+                    (entry.missed, entry.ranks) = (0, job.ranks.len() as u64);
+                    if entry.is_due_again(now) {
+                        new.push(job);
+                    }
+                }
                 None => new.push(job),
             }
         }
         new
     }
 
-    /// Takes in a job that is going to be observed. Gives its number.
+    /// Takes in a job that is going to be observed, also one that could not be before. Gives its number.
     pub(super) fn admit(&self, job: &Job, asked: UnboundedSender<Asked>) -> u64 {
         let mut state = self.state();
-        state.totals.seen += 1;
         let key = key_of(job);
+        let failed = state.jobs.iter_mut().find(|(_, entry)| entry.key == key && entry.has_failed());
+        if let Some((&number, entry)) = failed {
+            entry.phase = Phase::Running { asked, bytes: 0 };
+            return number;
+        }
+        state.totals.seen += 1;
         // A name that is used again is the new job's.
         let ended: Vec<u64> =
             state.jobs.iter().filter(|(_, entry)| entry.key == key).map(|(&number, _)| number).collect();
@@ -146,6 +164,7 @@ impl Board {
             ranks: job.ranks.len() as u64,
             missed: 0,
             observed: Observed::default(),
+            failures: 0,
             phase: Phase::Running { asked, bytes: 0 },
         };
         state.jobs.insert(number, entry);
@@ -190,8 +209,9 @@ impl Board {
             // It was gone before anything could be seen of it, which is nobody's fault.
             Err(_) if entry.missed > 0 => Phase::Ended(Instant::now()),
             Err(why) => {
-                totals.failed += 1;
-                Phase::Failed(why)
+                totals.failed += u64::from(entry.failures == 0);
+                entry.failures = entry.failures.saturating_add(1);
+                Phase::Failed(why, Instant::now())
             }
             Ok(()) => Phase::Ended(Instant::now()),
         };
@@ -212,7 +232,7 @@ impl Board {
     pub(in crate::service) fn failures(&self) -> Vec<(String, String)> {
         let state = self.state();
         let failed = state.jobs.values().filter_map(|entry| match &entry.phase {
-            Phase::Failed(why) => Some((entry.name.clone(), why.clone())),
+            Phase::Failed(why, _) => Some((entry.name.clone(), why.clone())),
             _ => None,
         });
         failed.collect()
@@ -225,7 +245,7 @@ impl Board {
         let mut others = state.others.clone();
         let mut others_not_observed = None;
         for entry in state.jobs.values() {
-            let is_there = entry.is_running() || matches!(entry.phase, Phase::Failed(_));
+            let is_there = entry.is_running() || entry.has_failed();
             let seen = entry.observed.figures.now.map_or(0, |now| now.ranks);
             let not_observed = is_there.then(|| entry.ranks.saturating_sub(seen));
             if entry.has_own_series {
@@ -271,7 +291,7 @@ impl State {
     fn forget_ended(&mut self, now: Instant) {
         let is_over = |entry: &Entry| match entry.phase {
             Phase::Running { .. } => false,
-            Phase::Failed(_) => entry.missed > 2,
+            Phase::Failed(..) => entry.missed > 2,
             Phase::Ended(at) => now.duration_since(at) > KEPT,
         };
         let over: Vec<u64> = self.jobs.iter().filter(|(_, entry)| is_over(entry)).map(|(&number, _)| number).collect();
@@ -296,6 +316,20 @@ impl Entry {
 
     fn has_ended(&self) -> bool {
         matches!(self.phase, Phase::Ended(_))
+    }
+
+    fn has_failed(&self) -> bool {
+        matches!(self.phase, Phase::Failed(..))
+    }
+
+    /// Whether it could not be observed, and is tried again now: there may be room by now, or what was in the way may be gone. What has
+    /// been counted of it before would not go on from there.
+    fn is_due_again(&self, now: Instant) -> bool {
+        let Phase::Failed(_, at) = &self.phase else { return false };
+        let (first, longest) = AGAIN;
+        let doubled = 1_u32.checked_shl(self.failures.saturating_sub(1)).unwrap_or(u32::MAX);
+        !self.observed.figures.is_seen
+            && now.saturating_duration_since(*at) >= first.saturating_mul(doubled).min(longest)
     }
 }
 
@@ -407,6 +441,27 @@ mod tests {
         let number = admit(&board, &self::job("ompi:2", 1));
         board.end(number, Err("no room".into()));
         assert_eq!((board.view().totals.failed, board.failures().len()), (1, 1));
-        assert_eq!(board.look(1, &[self::job("ompi:2", 1)], 10).len(), 0, "it is not tried again");
+    }
+
+    #[test]
+    fn who_could_not_be_observed_is_tried_again_more_and_more_seldom() {
+        let board = Board::default();
+        let job = [job("ompi:1", 1)];
+        let number = admit(&board, &job[0]);
+        let mut now = Instant::now();
+        for (failures, seconds) in [(1, 5), (2, 10), (3, 20)] {
+            board.end(number, Err("no room".into()));
+            assert_eq!((board.view().totals.failed, board.failures().len()), (1, 1), "it is one job");
+            now = now.max(Instant::now());
+            let at = |seconds: u64| now + Duration::from_secs(seconds);
+            assert_eq!(board.look_at(now, 1, &job, 10).len(), 0, "{failures}");
+            assert_eq!(board.look_at(at(seconds + 1), 1, &job, 10).len(), 1, "{failures}");
+            assert_eq!(admit(&board, &job[0]), number);
+            assert_eq!((board.view().totals.seen, board.failures()), (1, Vec::new()));
+        }
+        // Of whom something has been seen, the sums would not go on.
+        board.state().jobs.get_mut(&number).unwrap().observed.figures.is_seen = true;
+        board.end(number, Err("gone wrong".into()));
+        assert_eq!(board.look_at(now + Duration::from_hours(1), 1, &job, 10).len(), 0);
     }
 }

@@ -52,6 +52,13 @@ fn known_until_ns(file: &Path) -> Result<u64, Failed> {
     Ok(last.into_iter().min().ok_or("no thread")?.saturating_sub(AT_ONCE_NS))
 }
 
+/// Whether the beginning of a call's name can be read in the lane of a rank.
+fn has_names(shown: &str) -> bool {
+    let lanes = shown.lines().filter(|line| line.starts_with("   0 ") || line.starts_with("   1 "));
+    let names = ["Sendr", "Recv", "Allre", "Bcast", "Waita", "Irecv", "Isend", "Probe"];
+    lanes.flat_map(|lane| names.map(|name| lane.contains(name))).any(|is_there| is_there)
+}
+
 fn follows_and_writes(mpi: Mpi) -> Result<(), Failed> {
     let directory = tempfile::tempdir()?;
     let builder =
@@ -64,9 +71,9 @@ fn follows_and_writes(mpi: Mpi) -> Result<(), Failed> {
     job.open_gate("1")?;
     terminal.press("T")?;
     terminal.wait_for(&[" calls of the last ", "FOLLOWING", " lane 0"])?;
-    // Closer, until calls have their names in them.
+    // Closer, until calls have their names in them, as far as they are long enough: how long they are is the machine's affair.
     terminal.press("++++++")?;
-    terminal.wait_for(&["FOLLOWING", "Sendrecv"])?;
+    terminal.wait_until("names in the lanes", |shown| shown.contains("FOLLOWING") && has_names(shown))?;
     job.wait_for_calls("MPI_Allreduce", 200)?;
     // To a call, which stands still.
     terminal.press("c")?;

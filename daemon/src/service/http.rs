@@ -11,7 +11,7 @@ use std::{
     pin::Pin,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     task::{Context, Poll},
-    time::{Duration, Instant},
+    time::{Duration, Instant, SystemTime},
 };
 
 use http_body_util::{Either, Full};
@@ -73,6 +73,8 @@ pub(super) struct Service {
     looks: tokio::sync::Semaphore,
     refusals: Mutex<HashMap<u32, u64>>,
     began: Instant,
+    /// The same by the clock of the day.
+    began_at: SystemTime,
 }
 
 /// What may change while it runs.
@@ -108,6 +110,7 @@ impl Service {
             looks: tokio::sync::Semaphore::new(MOST_LOOKS),
             refusals: Mutex::default(),
             began: Instant::now(),
+            began_at: SystemTime::now(),
         })
     }
 
@@ -298,6 +301,7 @@ impl Service {
             refusals: locked(&self.refusals).values().sum(),
             cpu_seconds: processor.tv_sec as f64 + processor.tv_nsec as f64 / 1e9,
             uptime_seconds: self.began.elapsed().as_secs_f64(),
+            began: self.began_at,
         };
         jobs::exposition(&self.board, &of_service, with_user, format).into()
     }

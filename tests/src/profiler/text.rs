@@ -40,8 +40,7 @@ pub fn changed_bytes_from(pid: u32, library: &Path, file: &[u8]) -> Result<usize
 /// How many bytes differ, as far as both reach. Of megabytes, few pages do.
 fn different(one: &[u8], other: &[u8]) -> usize {
     const PAGE: usize = 4096;
-    let length = one.len().min(other.len());
-    let pages = one[..length].chunks(PAGE).zip(other[..length].chunks(PAGE)).filter(|(one, other)| one != other);
+    let pages = one.chunks(PAGE).zip(other.chunks(PAGE)).filter(|(one, other)| one != other);
     pages.map(|(one, other)| one.iter().zip(other).filter(|(one, other)| one != other).count()).sum()
 }
 

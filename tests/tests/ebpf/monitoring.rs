@@ -174,7 +174,7 @@ fn scraped(mpi: Mpi) -> Result<(), Failed> {
 const RECEIVED_AT: &str = "127.0.0.1:4318";
 const PASSED_ON_TO: &str = "127.0.0.1:4319";
 
-/// Invariant FEW-SERIES: what is pushed is what is scraped.
+/// What is pushed is what has been called.
 fn pushed(mpi: Mpi) -> Result<(), Failed> {
     let alice = FIRST - 41;
     let jobs = format!("[jobs]\nobserve = true\nlook-every = \"100ms\"\ninterval = \"100ms\"\nusers = [\"{alice}\"]\n");

@@ -1,56 +1,17 @@
-//! What monitoring is told: OpenMetrics 1.0 text (github.com/prometheus/OpenMetrics, specification 1.0), or the same as OTLP.
+//! What monitoring is told: OpenMetrics 1.0 text (github.com/prometheus/OpenMetrics, specification 1.0).
 //!
 //! Labels are a job, a group of functions, and, if the administrator wishes, a user: never a rank, a path or a command. Whoever reaches
 //! the port may read it. What is not known has no line. Who does not understand that is given the text that Prometheus had before.
 
-use std::fmt::Write as _;
+use std::{fmt::Write as _, time::SystemTime};
 
 use mpiprobe_functions::{FunctionSet, Group, by_name};
 
 use super::{
-    board::{Board, Told, View},
+    board::{Told, View},
     figures::{Figures, GroupFigures, Now},
-    otlp,
+    format::Format,
 };
-
-/// How it is written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::service) enum Format {
-    OpenMetrics,
-    /// Prometheus's text format 0.0.4 (prometheus.io, "Exposition formats").
-    Text,
-    /// A request of OpenTelemetry's protocol, for `mpiprobe push` to pass on.
-    Otlp,
-}
-
-impl Format {
-    /// What somebody understands who accepts this (RFC 9110, 12.5.1): another format only who asks for it, and not for OpenMetrics.
-    pub(in crate::service) fn accepted<'a>(accept: impl Iterator<Item = &'a [u8]>) -> Self {
-        let (mut text, mut openmetrics, mut otlp) = (false, false, false);
-        for ranges in accept {
-            for range in ranges.split(|byte| *byte == b',') {
-                let kind = range.split(|byte| *byte == b';').next().unwrap_or_default().trim_ascii();
-                text |= kind.eq_ignore_ascii_case(b"text/plain");
-                openmetrics |= kind.eq_ignore_ascii_case(b"application/openmetrics-text");
-                otlp |= kind.eq_ignore_ascii_case(otlp::CONTENT_TYPE.as_bytes());
-            }
-        }
-        match (openmetrics, text, otlp) {
-            (false, true, _) => Self::Text,
-            (false, false, true) => Self::Otlp,
-            _ => Self::OpenMetrics,
-        }
-    }
-
-    /// What HTTP calls it.
-    pub(in crate::service) const fn content_type(self) -> &'static str {
-        match self {
-            Self::OpenMetrics => "application/openmetrics-text; version=1.0.0; charset=utf-8",
-            Self::Text => "text/plain; version=0.0.4; charset=utf-8",
-            Self::Otlp => otlp::CONTENT_TYPE,
-        }
-    }
-}
 
 /// A metric: its samples have the labels of one of the lists below.
 #[derive(Clone, Copy, Debug)]
@@ -236,7 +197,7 @@ static BUILD: Family =
     Family { name: "mpiprobe_build", kind: "info", unit: "", labels: "version", help: "The version of mpiprobe" };
 
 /// What the service knows of itself.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 pub(in crate::service) struct OfService {
     pub(in crate::service) observations: u64,
     /// Of these, bytes.
@@ -244,6 +205,8 @@ pub(in crate::service) struct OfService {
     pub(in crate::service) refusals: u64,
     pub(in crate::service) cpu_seconds: f64,
     pub(in crate::service) uptime_seconds: f64,
+    /// When its worker began, by the clock of the day: the same each time, as counters would otherwise seem to begin anew.
+    pub(in crate::service) began: SystemTime,
 }
 
 /// Every metric that there is, in the order in which they are told.
@@ -278,18 +241,8 @@ pub(super) struct Samples<'a> {
     pub(super) of: Vec<(Labels<'a>, Number)>,
 }
 
-/// Everything at this moment.
-pub(in crate::service) fn exposition(board: &Board, service: &OfService, with_user: bool, format: Format) -> Vec<u8> {
-    let view = board.view();
-    let metrics = metrics(&view, service, with_user);
-    match format {
-        Format::OpenMetrics | Format::Text => text(&metrics, format).into_bytes(),
-        Format::Otlp => otlp::request(&metrics, service.uptime_seconds),
-    }
-}
-
 /// Every metric, also those of which there is nothing.
-fn metrics<'a>(view: &'a View, service: &OfService, with_user: bool) -> Vec<Samples<'a>> {
+pub(super) fn metrics<'a>(view: &'a View, service: &OfService, with_user: bool) -> Vec<Samples<'a>> {
     let build = Samples { family: &BUILD, of: vec![(vec![("version", env!("CARGO_PKG_VERSION"))], Number::Count(1))] };
     let of_service = OF_SERVICE.iter().map(|(family, number)| {
         let of = vec![(Labels::new(), number(view, service))];
@@ -312,7 +265,7 @@ fn metrics<'a>(view: &'a View, service: &OfService, with_user: bool) -> Vec<Samp
     [build].into_iter().chain(of_service).chain(of_jobs).chain(of_groups).collect()
 }
 
-fn text(metrics: &[Samples<'_>], format: Format) -> String {
+pub(super) fn text(metrics: &[Samples<'_>], format: Format) -> String {
     let mut text = String::with_capacity(32 << 10);
     for Samples { family, of } in metrics {
         head(&mut text, family, format);

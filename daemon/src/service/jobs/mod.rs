@@ -5,13 +5,25 @@
 
 mod board;
 mod figures;
+mod format;
 mod metrics;
 mod otlp;
 mod summary;
 mod watch;
 
 pub(super) use board::Board;
+pub(super) use format::Format;
+pub(super) use metrics::OfService;
 pub use metrics::{Family, families};
-pub(super) use metrics::{Format, OfService, exposition};
 pub use summary::{GroupSummary, JobSummary, OpenCall};
 pub(super) use watch::watch;
+
+/// Everything at this moment.
+pub(super) fn exposition(board: &Board, service: &OfService, with_user: bool, format: Format) -> Vec<u8> {
+    let view = board.view();
+    let metrics = metrics::metrics(&view, service, with_user);
+    match format {
+        Format::OpenMetrics | Format::Text => metrics::text(&metrics, format).into_bytes(),
+        Format::Otlp => otlp::request(&metrics, service.began),
+    }
+}

@@ -3,7 +3,7 @@
 //!
 //! Names are those of the text, and units those that a collector for Prometheus makes the same names of.
 
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use opentelemetry_proto::tonic::{
     collector::metrics::v1::ExportMetricsServiceRequest,
@@ -18,13 +18,9 @@ use prost::Message as _;
 
 use super::metrics::{Number, Samples};
 
-pub(super) const CONTENT_TYPE: &str = "application/x-protobuf";
-
-/// A request with all of them, of a service that has run for so long: since then its counters count.
-pub(super) fn request(metrics: &[Samples<'_>], uptime_seconds: f64) -> Vec<u8> {
-    let now = SystemTime::now();
-    let uptime = Duration::try_from_secs_f64(uptime_seconds).unwrap_or_default();
-    let [began, now] = [now.checked_sub(uptime).unwrap_or(now), now].map(since_1970_ns);
+/// A request with all of them; counters have counted since they `began`.
+pub(super) fn request(metrics: &[Samples<'_>], began: SystemTime) -> Vec<u8> {
+    let [began, now] = [began, SystemTime::now()].map(since_1970_ns);
     let known = metrics.iter().filter(|samples| !samples.of.is_empty());
     let scope = InstrumentationScope {
         name: "mpiprobe".into(),

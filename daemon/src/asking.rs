@@ -1,6 +1,7 @@
 //! Asking the node service: the client's end of HTTP over its socket.
 
 use std::{
+    error::Error,
     io,
     os::unix::fs::MetadataExt as _,
     path::{Path, PathBuf},
@@ -9,8 +10,8 @@ use std::{
 
 use http_body_util::{BodyExt as _, Empty};
 use hyper::{
-    Method, Request, StatusCode,
-    body::{Bytes, Incoming},
+    Method, Request, Response, StatusCode,
+    body::{Body, Bytes, Incoming},
     client::conn::http1,
     header::{ACCEPT, HOST, HeaderValue},
 };
@@ -20,8 +21,11 @@ use rustix::{
     thread::{CapabilitySet, capabilities},
 };
 use serde::Deserialize;
-use thiserror::Error;
-use tokio::{net::UnixStream, time::timeout};
+use tokio::{
+    io::{AsyncRead, AsyncWrite},
+    net::UnixStream,
+    time::timeout,
+};
 
 /// For the beginning of an answer. Before that, the service may have to look at all processes, or to load programs.
 const PATIENCE: Duration = Duration::from_mins(1);
@@ -32,7 +36,7 @@ const LONGEST: usize = 1 << 29;
 const ANYTHING: HeaderValue = HeaderValue::from_static("*/*");
 
 /// Why the service has not answered.
-#[derive(Debug, Error)]
+#[derive(Debug, thiserror::Error)]
 pub enum AskError {
     #[error(
         "the service at {} does not answer: {source}\n  `systemctl status mpiprobe` tells whether it runs; --engine ebpf does without it",
@@ -121,15 +125,13 @@ impl Service {
         let late = || silent(io::ErrorKind::TimedOut.into());
         let stream = UnixStream::connect(&self.socket).await.map_err(silent)?;
         let failed = |error: hyper::Error| silent(io::Error::other(error));
-        let (mut sender, connection) = http1::handshake(TokioIo::new(stream)).await.map_err(failed)?;
-        // It is the other end's part to say what goes wrong.
-        let connection = tokio::spawn(async move { drop(connection.await) });
         let request = Request::builder().method(method).uri(path).header(HOST, "mpiprobe").header(ACCEPT, accepted);
         let request = request.body(Empty::<Bytes>::new());
         let request = request.map_err(|error| silent(io::Error::other(error)))?;
-        let answer = timeout(PATIENCE, sender.send_request(request)).await.map_err(|_| late())?.map_err(failed)?;
+        let asked = timeout(PATIENCE, ask(stream, request)).await;
+        let (answer, connection) = asked.map_err(|_| late())?.map_err(failed)?;
         let (status, mut lines) =
-            (answer.status(), Lines { body: answer.into_body(), _sender: sender, connection, waiting: Vec::new() });
+            (answer.status(), Lines { body: answer.into_body(), _connection: connection, waiting: Vec::new() });
         if status == StatusCode::OK {
             return Ok(lines);
         }
@@ -140,20 +142,41 @@ impl Service {
     }
 }
 
+/// Asks over a connection. The answer comes for as long as what is given with it lives.
+pub(crate) async fn ask<B>(
+    stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    request: Request<B>,
+) -> Result<(Response<Incoming>, Connection<B>), hyper::Error>
+where
+    B: Body<Data: Send, Error: Into<Box<dyn Error + Send + Sync>>> + Send + 'static,
+{
+    let (sender, connection) = http1::handshake(TokioIo::new(stream)).await?;
+    // It is the other end's part to say what goes wrong.
+    let mut connection = Connection { sender, task: tokio::spawn(async move { drop(connection.await) }) };
+    let answer = connection.sender.send_request(request).await?;
+    Ok((answer, connection))
+}
+
+/// A connection, which ends when this is dropped, also where nobody waits for an answer any more.
+#[derive(Debug)]
+pub(crate) struct Connection<B> {
+    /// As long as it lives, the connection does.
+    sender: http1::SendRequest<B>,
+    task: tokio::task::JoinHandle<()>,
+}
+
+impl<B> Drop for Connection<B> {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
 /// Lines of an answer.
 #[derive(Debug)]
 pub struct Lines {
     body: Incoming,
-    /// As long as it lives, the connection does.
-    _sender: http1::SendRequest<Empty<Bytes>>,
-    connection: tokio::task::JoinHandle<()>,
+    _connection: Connection<Empty<Bytes>>,
     waiting: Vec<u8>,
-}
-
-impl Drop for Lines {
-    fn drop(&mut self) {
-        self.connection.abort();
-    }
 }
 
 impl Lines {

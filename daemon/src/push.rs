@@ -4,21 +4,14 @@
 //!
 //! Counters are sums since the service began, so that what a collector has not taken costs points of time, and no count.
 
-use std::{
-    io,
-    path::{Path, PathBuf},
-    str::FromStr,
-    time::Duration,
-};
+use std::{io, path::PathBuf, str::FromStr, time::Duration};
 
 use http_body_util::{BodyExt as _, Full, Limited};
 use hyper::{
     HeaderMap, Method, Request, StatusCode, Uri,
     body::Bytes,
-    client::conn::http1,
     header::{ACCEPT, CONTENT_TYPE, HOST, HeaderName, HeaderValue, RETRY_AFTER},
 };
-use hyper_util::rt::TokioIo;
 use mpiprobe_discover::printable;
 use mpiprobe_report::present::say;
 use opentelemetry_proto::tonic::collector::metrics::v1::ExportMetricsServiceResponse;
@@ -27,10 +20,10 @@ use prost::Message as _;
 use thiserror::Error;
 use tokio::{
     net::TcpStream,
-    time::{Instant, MissedTickBehavior, interval, sleep_until, timeout},
+    time::{MissedTickBehavior, interval, sleep, timeout},
 };
 
-use crate::asking::{AskError, Service};
+use crate::asking::{AskError, Service, ask};
 
 /// For each of the two ends to answer.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -206,7 +199,7 @@ pub async fn run(push: &Push) -> Result<(), PushError> {
             say(said);
         }
         if let Err(PushError::Refused { again_after: Some(wait), .. }) = done {
-            sleep_until(Instant::now() + wait).await;
+            sleep(wait).await;
         }
     }
 }
@@ -263,17 +256,13 @@ async fn hand_on(push: &Push) -> Result<(), PushError> {
 
 async fn figures_of(origin: &Origin) -> Result<Bytes, PushError> {
     match origin {
-        Origin::Socket(socket) => Ok(of_service(socket).await?),
+        Origin::Socket(socket) => Ok(Service::at(socket)?.get_as("/metrics", PROTOBUF).await?),
         Origin::Port(address) => {
             let mut request = Request::new(Full::default());
             request.headers_mut().insert(ACCEPT, PROTOBUF);
             exchange("the service", address, request).await
         }
     }
-}
-
-async fn of_service(socket: &Path) -> Result<Bytes, AskError> {
-    Service::at(socket)?.get_as("/metrics", PROTOBUF).await
 }
 
 /// Makes a connection, asks, and gives the answer, if it is one.
@@ -285,20 +274,10 @@ async fn exchange(who: &'static str, address: &Address, mut request: Request<Ful
     request.headers_mut().insert(HOST, host);
     let exchanged = async {
         let stream = TcpStream::connect((address.host.as_str(), address.port)).await?;
-        let (mut sender, connection) = http1::handshake(TokioIo::new(stream)).await.map_err(io::Error::other)?;
-        // It is the other end's part to say what goes wrong.
-        let connection = tokio::spawn(async move { drop(connection.await) });
-        let answer = sender.send_request(request).await.map_err(io::Error::other);
-        let answer = match answer {
-            Ok(answer) => {
-                let (head, body) = answer.into_parts();
-                let body = Limited::new(body, LONGEST).collect().await.map_err(io::Error::other);
-                body.map(|body| (head, body.to_bytes()))
-            }
-            Err(error) => Err(error),
-        };
-        connection.abort();
-        answer
+        let (answer, _connection) = ask(stream, request).await.map_err(io::Error::other)?;
+        let (head, body) = answer.into_parts();
+        let body = Limited::new(body, LONGEST).collect().await.map_err(io::Error::other)?;
+        Ok((head, body.to_bytes()))
     };
     let late = || silent(io::ErrorKind::TimedOut.into());
     let (head, body) = timeout(PATIENCE, exchanged).await.map_err(|_| late())?.map_err(&silent)?;

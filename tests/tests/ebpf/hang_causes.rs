@@ -61,7 +61,7 @@ fn told(mpi: Mpi, program: Program, case: &'static Case) -> Result<(), Failed> {
 
 /// At once when it goes on, and then time and again.
 fn none(mpi: Mpi, program: Program, argument: &str, ranks: u32) -> Result<(), Failed> {
-    const TIMES: u32 = 2;
+    const TIMES: u32 = 4;
     let job = Job::builder(mpi, program).ranks(ranks).args([argument]).own_name().spawn()?;
     let first = answer(&job, &[], |answer| answer["verdict"] == "goes_on")?;
     assert_eq!(first["verdict"], "goes_on", "{first}");

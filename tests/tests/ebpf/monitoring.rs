@@ -33,7 +33,7 @@ use opentelemetry_proto::tonic::{
 use prost::Message as _;
 use serde_json::Value;
 
-use crate::service::{ended, finish, key_of, observed_job, truth_of, wait_until};
+use crate::service::{ended, exposition, finish, key_of, observed_job, truth_of, wait_until};
 
 /// As many as a site has to reckon with, by default.
 const MOST_SERIES: usize = 400;
@@ -110,6 +110,11 @@ fn samples(read: &Exposition, job: &str) -> usize {
     read.samples.iter().filter(|sample| sample.labels.get("job_id").is_some_and(|id| id == job)).count()
 }
 
+/// Settings by which jobs of this user are observed unasked.
+fn observing(user: u32) -> String {
+    format!("[jobs]\nobserve = true\nlook-every = \"100ms\"\ninterval = \"100ms\"\nusers = [\"{user}\"]\n")
+}
+
 /// Waits until Prometheus has this value.
 fn expect_value(prometheus: &Prometheus, expression: &str, expected: f64) -> Result<(), Failed> {
     let mut last = None;
@@ -123,8 +128,7 @@ fn expect_value(prometheus: &Prometheus, expression: &str, expected: f64) -> Res
 /// Invariant FEW-SERIES.
 fn scraped(mpi: Mpi) -> Result<(), Failed> {
     let alice = FIRST - 40;
-    let jobs = format!("[jobs]\nobserve = true\nlook-every = \"100ms\"\ninterval = \"100ms\"\nusers = [\"{alice}\"]\n");
-    let service = NodeService::start(&format!("{jobs}[metrics]\naddress = \"127.0.0.1:0\"\n"))?;
+    let service = NodeService::start(&format!("{}[metrics]\naddress = \"127.0.0.1:0\"\n", observing(alice)))?;
     let state = service.send(b"GET /v1/service HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n", false)?;
     let state: Value = serde_json::from_str(String::from_utf8(state)?.split("\r\n\r\n").nth(1).ok_or("no answer")?)?;
     let address = state.pointer("/metrics/address").and_then(Value::as_str).ok_or_else(|| state.to_string())?;
@@ -177,14 +181,12 @@ const PASSED_ON_TO: &str = "127.0.0.1:4319";
 /// What is pushed is what has been called.
 fn pushed(mpi: Mpi) -> Result<(), Failed> {
     let alice = FIRST - 41;
-    let jobs = format!("[jobs]\nobserve = true\nlook-every = \"100ms\"\ninterval = \"100ms\"\nusers = [\"{alice}\"]\n");
-    let service = NodeService::start(&jobs)?;
+    let service = NodeService::start(&observing(alice))?;
     let mut job = observed_job(mpi, alice, 3)?;
     let key = key_of(&service, alice)?;
     let metrics = || -> Result<Exposition, Failed> {
         let answer = service.send(b"GET /metrics HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n", false)?;
-        let answer = String::from_utf8(answer)?;
-        Ok(Exposition::parse(answer.split_once("\r\n\r\n").ok_or("no answer")?.1)?)
+        exposition(&String::from_utf8(answer)?)
     };
     wait_until(|| Ok(metrics()?.value("mpiprobe_job_ranks", &[("job_id", &key)]) == Some(3.0)))?;
     finish(&mut job)?;

@@ -11,7 +11,7 @@ use crate::clean_room;
 use crate::command::{self, is_root, workspace};
 use crate::mpi::Mpi;
 
-/// Of a Debian that packages are tried on: what reaches a mirror, and an MPI library to run a job with.
+/// Of a Debian that packages are tried on: what reaches a mirror, an MPI library to run a job with, and what reads pages and units.
 const DEBIAN: &str = "ca-certificates,openmpi-bin,bash-completion,man-db,systemd";
 
 /// In a mount namespace of its own, so that no mount is left: `$1` is the root file system, the rest the command.

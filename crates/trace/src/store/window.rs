@@ -102,14 +102,6 @@ impl Window {
     }
 }
 
-/// When something that is open has begun.
-fn begins_ns(event: &Event) -> u64 {
-    match event {
-        Event::Call(call) => call.entry_ns,
-        Event::Phase(change) => change.at_ns,
-    }
-}
-
 impl Keeper for Window {
     fn define(&self, definition: Definition) {
         self.lock().kept.define(definition);
@@ -119,7 +111,7 @@ impl Keeper for Window {
         let mut now = self.lock();
         // What was open when that was noted, and has returned since, is in the chunk.
         let (thread, until_ns) = (LocationId(stored.head.location), stored.head.until_ns);
-        now.open_calls.retain(|(location, event)| *location != thread || begins_ns(event) >= until_ns);
+        now.open_calls.retain(|(location, event)| *location != thread || event.time_ns() >= until_ns);
         now.kept.keep(stored, calls, phase);
         now.is_short |= now.kept.make_room(self.limit, 0);
         now.version += 1;

@@ -441,6 +441,7 @@ mod tests {
         let number = admit(&board, &self::job("ompi:2", 1));
         board.end(number, Err("no room".into()));
         assert_eq!((board.view().totals.failed, board.failures().len()), (1, 1));
+        assert_eq!(board.look(1, &[self::job("ompi:2", 1)], 10).len(), 0, "it is not tried again at once");
     }
 
     #[test]

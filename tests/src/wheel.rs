@@ -1,6 +1,12 @@
 //! MPI libraries from PyPI, each in a virtual environment of its own that `cargo xtask setup test` makes.
 
-use std::path::PathBuf;
+use std::{
+    ffi::OsStr,
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+use libtest_mimic::Failed;
 
 use crate::compile::cache_directory;
 
@@ -18,6 +24,18 @@ pub fn readers() -> Option<PathBuf> {
     let directory = cache_directory().join("readers");
     let ready = std::fs::read_to_string(directory.join(READY)).unwrap_or_default();
     (ready == READERS).then(|| directory.join("bin/python"))
+}
+
+/// What one of the scripts in `tests/readers/` prints. A warning is one too many.
+pub fn read(script: &str, arguments: impl IntoIterator<Item = impl AsRef<OsStr>>) -> Result<String, Failed> {
+    let python = readers().ok_or("the readers are not installed: cargo xtask setup test")?;
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("readers").join(script);
+    let output = Command::new(python).arg(path).args(arguments).output()?;
+    let errors = String::from_utf8_lossy(&output.stderr);
+    if !output.status.success() || !errors.is_empty() {
+        return Err(format!("{script} complains: {}\n{errors}", output.status).into());
+    }
+    Ok(String::from_utf8(output.stdout)?)
 }
 
 /// The environment of `package`; `None` if it has not been made.

@@ -1,4 +1,4 @@
-//! Traces as files that other tools open: OTF2, Perfetto, Chrome's JSON, Parquet, CSV.
+//! Traces as files that other tools open: OTF2, Perfetto, Chrome's JSON, Parquet, CSV; and records of JSON as Parquet.
 //!
 //! Each is written in one or two passes over the trace, in bounded memory. Where a format has messages as such, a message is written with
 //! both of its ends or not at all.
@@ -16,6 +16,8 @@ pub mod otf2;
 #[cfg(feature = "parquet")]
 pub mod parquet;
 pub mod perfetto;
+#[cfg(feature = "parquet")]
+pub mod records;
 mod rows;
 mod summary;
 mod text;

@@ -44,6 +44,9 @@ pub struct Configuration {
 pub struct Summaries {
     /// To which a line is added; `None`: nothing is kept.
     pub file: Option<PathBuf>,
+    /// A directory, for a file of Parquet for each job; `None`: there are none.
+    #[serde(deserialize_with = "parquet")]
+    pub parquet: Option<PathBuf>,
     /// Of a file that is made.
     #[serde(deserialize_with = "mode")]
     pub mode: u32,
@@ -139,7 +142,14 @@ impl Default for Jobs {
 
 impl Default for Summaries {
     fn default() -> Self {
-        Self { file: None, mode: 0o600 }
+        Self { file: None, parquet: None, mode: 0o600 }
+    }
+}
+
+impl Summaries {
+    /// Whether anything is kept.
+    pub(super) fn are_kept(&self) -> bool {
+        self.file.is_some() || self.parquet.is_some()
     }
 }
 
@@ -231,6 +241,14 @@ fn overhead_as_text<S: Serializer>(limit: &MaxOverhead, serializer: S) -> Result
     serializer.collect_str(limit)
 }
 
+fn parquet<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<PathBuf>, D::Error> {
+    let directory = Option::deserialize(deserializer)?;
+    if directory.is_some() && !cfg!(feature = "parquet") {
+        return Err(D::Error::custom("this mpiprobe was built without Parquet (cargo feature `parquet`)"));
+    }
+    Ok(directory)
+}
+
 /// Nobody else than the service may write it.
 fn mode<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u32, D::Error> {
     let mode = u32::deserialize(deserializer)?;
@@ -304,7 +322,7 @@ mod tests {
                 && line.contains(" = ")
                 && !line.contains("hpcadmin")
                 && !line.contains("9464")
-                && !line.contains(".jsonl")
+                && !line.contains("/var/log/")
         };
         let uncommented = example.lines().map(|line| if is_set(line) { &line[2..] } else { line });
         let uncommented = uncommented.collect::<Vec<_>>().join("\n");

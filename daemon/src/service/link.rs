@@ -78,6 +78,8 @@ pub(super) enum Word {
     Alive,
     /// What is to be kept of a job that has ended: one line.
     Ended(String),
+    /// The same as a file of a name. What is in it is behind this.
+    Table(String),
 }
 
 pub(super) fn send(

@@ -1,10 +1,12 @@
-//! The file to which a line is added when a job has ended. It is written by the half that has the rights, on a thread of its own: a file
-//! system that does not answer, or is full, costs lines and nothing else.
+//! The file to which a line is added when a job has ended, and the directory that then gets a file. They are written by the half that has
+//! the rights, on a thread of its own: a file system that does not answer, or is full, costs summaries and nothing else.
 
 use std::{
+    collections::BTreeMap,
+    ffi::OsStr,
     fs::File,
     io::{self, Write as _},
-    os::unix::fs::{MetadataExt as _, PermissionsExt as _},
+    os::{fd::AsFd, unix::fs::MetadataExt as _},
     path::{Path, PathBuf},
     sync::mpsc::{SyncSender, TrySendError, sync_channel},
     thread,
@@ -12,47 +14,62 @@ use std::{
 
 use mpiprobe_report::present::say;
 use rustix::{
-    fs::{CWD, Mode, OFlags, openat},
+    fs::{AtFlags, CWD, Mode, OFlags, RenameFlags, fchmod, mkdirat, openat, renameat_with, unlinkat},
     process::geteuid,
 };
 
-/// Lines that wait to be written. More are lost, and counted.
-const WAITING: usize = 256;
+/// Summaries that wait to be written. More are lost, and counted.
+const WAITING: usize = 128;
 /// Bytes of a line.
 const LONGEST: usize = 96 << 10;
+/// Characters of a file's name.
+const LONGEST_NAME: usize = 200;
 
-/// A line, and where it belongs.
-struct Line {
-    path: PathBuf,
-    mode: u32,
-    text: String,
+/// A summary of a job, as its file has it.
+#[derive(Debug)]
+pub(super) enum Content {
+    /// Added to the file.
+    Line(String),
+    /// A file of its own in a directory, of this name without its extension.
+    Table { name: String, bytes: Vec<u8> },
 }
 
-/// Gives lines to the thread that writes them.
+/// A summary, and where it belongs.
+struct Summary {
+    path: PathBuf,
+    mode: u32,
+    content: Content,
+}
+
+/// Gives summaries to the thread that writes them.
 #[derive(Debug)]
 pub(super) struct Summaries {
-    to: SyncSender<Line>,
-    /// Lines that did not get there.
+    to: SyncSender<Summary>,
+    /// Those that did not get there.
     lost: u64,
 }
 
 impl Summaries {
     /// Begins the thread.
     pub(super) fn begin() -> io::Result<Self> {
-        let (to, lines) = sync_channel::<Line>(WAITING);
+        let (to, summaries) = sync_channel::<Summary>(WAITING);
         let writing = move || {
             let mut told = Told::default();
-            for line in lines {
-                told.tell(&line.path, append(&line.path, line.mode, &line.text));
+            for Summary { path, mode, content } in summaries {
+                let written = match &content {
+                    Content::Line(text) => append(&path, mode, text),
+                    Content::Table { name, bytes } => add(&path, mode, name, bytes),
+                };
+                told.tell(&path, written);
             }
         };
         thread::Builder::new().name("summaries".into()).spawn(writing)?;
         Ok(Self { to, lost: 0 })
     }
 
-    /// Has a line written, if there is room.
-    pub(super) fn write(&mut self, path: &Path, mode: u32, text: String) {
-        match self.to.try_send(Line { path: path.into(), mode, text }) {
+    /// Has a summary written, if there is room.
+    pub(super) fn write(&mut self, path: &Path, mode: u32, content: Content) {
+        match self.to.try_send(Summary { path: path.into(), mode, content }) {
             Ok(()) if self.lost > 0 => {
                 say(format_args!(
                     "summaries are written again; {} were lost, because their file has not answered",
@@ -71,31 +88,32 @@ impl Summaries {
     }
 }
 
-/// What was said, so that it is not said of each job.
+/// Those that were lost, by where they belong: so that it is not said of each job.
 #[derive(Default)]
-struct Told {
-    lost: u64,
-}
+struct Told(BTreeMap<PathBuf, u64>);
 
 impl Told {
     fn tell(&mut self, path: &Path, written: io::Result<()>) {
-        match written {
-            Ok(()) if self.lost > 0 => {
-                say(format_args!("summaries are written to {} again; {} were lost", path.display(), self.lost));
-                self.lost = 0;
+        match (written, self.0.get_mut(path)) {
+            (Ok(()), None) => {}
+            (Ok(()), Some(&mut lost)) => {
+                say(format_args!("summaries are written to {} again; {lost} were lost", path.display()));
+                self.0.remove(path);
             }
-            Ok(()) => {}
-            Err(error) => {
-                if self.lost == 0 {
-                    say(format_args!(
-                        "the summary of a job cannot be written to {}: {error}; the service goes on, and counts those that are lost",
-                        path.display()
-                    ));
-                }
-                self.lost += 1;
+            (Err(_), Some(lost)) => *lost += 1,
+            (Err(error), None) => {
+                say(format_args!(
+                    "the summary of a job cannot be written to {}: {error}; the service goes on, and counts those that are lost",
+                    path.display()
+                ));
+                self.0.insert(path.into(), 1);
             }
         }
     }
+}
+
+fn refused(why: &str) -> io::Error {
+    io::Error::new(io::ErrorKind::PermissionDenied, why.to_owned())
 }
 
 /// Adds a line: all of it, or nothing.
@@ -111,34 +129,74 @@ fn append(path: &Path, mode: u32, text: &str) -> io::Result<()> {
     })
 }
 
+/// Adds a file to a directory, which is made if it is missing. It has its name as soon as it is whole.
+fn add(directory: &Path, mode: u32, name: &str, bytes: &[u8]) -> io::Result<()> {
+    let is_plain = |letter: u8| letter.is_ascii_alphanumeric() || matches!(letter, b'.' | b'-' | b'_');
+    if name.len() > LONGEST_NAME || name.starts_with('.') || name.is_empty() || !name.bytes().all(is_plain) {
+        return Err(io::Error::new(io::ErrorKind::InvalidData, "not a name"));
+    }
+    let (above, last) = above(directory)?;
+    // Who may read files in it may also list it.
+    let readable = mode & 0o444;
+    match mkdirat(&above, last, Mode::from_raw_mode(0o700 | readable | readable >> 2)) {
+        Ok(()) | Err(rustix::io::Errno::EXIST) => {}
+        Err(error) => return Err(error.into()),
+    }
+    let directory = open_directory(&above, last)?;
+    let (part, whole) = (format!(".{name}.part"), format!("{name}.parquet"));
+    // Of an earlier attempt.
+    let _ = unlinkat(&directory, &part, AtFlags::empty());
+    let mut file = make(&directory, part.as_ref(), mode, OFlags::WRONLY)?;
+    let written = file.write_all(bytes);
+    let named =
+        written.and_then(|()| Ok(renameat_with(&directory, &part, &directory, &whole, RenameFlags::NOREPLACE)?));
+    named.inspect_err(|_| {
+        let _ = unlinkat(&directory, &part, AtFlags::empty());
+    })
+}
+
+/// The directory that something is in, and its name there.
+fn above(path: &Path) -> io::Result<(File, &OsStr)> {
+    let (Some(above), Some(name)) = (path.parent(), path.file_name()) else {
+        return Err(io::ErrorKind::InvalidInput.into());
+    };
+    Ok((open_directory(CWD, above)?, name))
+}
+
+/// A directory where nobody else than this process's user and root may put anything.
+fn open_directory(at: impl AsFd, path: impl AsRef<Path>) -> io::Result<File> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let directory = File::from(openat(at, path.as_ref(), flags, Mode::empty())?);
+    let state = directory.metadata()?;
+    let is_own = state.uid() == 0 || state.uid() == geteuid().as_raw();
+    if !is_own || state.mode() & 0o022 != 0 {
+        return Err(refused("its directory belongs to somebody else, or others may write there"));
+    }
+    Ok(directory)
+}
+
+/// Makes a file that is not there yet.
+fn make(directory: &File, name: &OsStr, mode: u32, flags: OFlags) -> rustix::io::Result<File> {
+    let flags = flags | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let new = File::from(openat(directory, name, flags, Mode::RUSR | Mode::WUSR)?);
+    // As asked for, whatever the umask is.
+    fchmod(&new, Mode::from_raw_mode(mode))?;
+    Ok(new)
+}
+
 /// Opens a file of this process's own in a directory where nobody else may put one, or makes it. No link is followed, and nothing is
 /// waited for.
 fn open(path: &Path, mode: u32) -> io::Result<File> {
-    let refused = |why: &str| io::Error::new(io::ErrorKind::PermissionDenied, why.to_owned());
-    let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else {
-        return Err(io::ErrorKind::InvalidInput.into());
-    };
-    let user = geteuid().as_raw();
-    let is_own = |owner: u32| owner == 0 || owner == user;
-    let folder = openat(CWD, folder, OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
-    let folder = File::from(folder);
-    let state = folder.metadata()?;
-    if !is_own(state.uid()) || state.mode() & 0o022 != 0 {
-        return Err(refused("its directory belongs to somebody else, or others may write there"));
-    }
-    let flags = OFlags::WRONLY | OFlags::APPEND | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-    let file = match openat(&folder, name, flags | OFlags::CREATE | OFlags::EXCL, Mode::RUSR | Mode::WUSR) {
-        Ok(new) => {
-            let new = File::from(new);
-            // As asked for, whatever the umask is.
-            new.set_permissions(std::fs::Permissions::from_mode(mode))?;
-            new
+    let (folder, name) = above(path)?;
+    let flags = OFlags::WRONLY | OFlags::APPEND | OFlags::NONBLOCK;
+    let file = match make(&folder, name, mode, flags) {
+        Err(rustix::io::Errno::EXIST) => {
+            File::from(openat(&folder, name, flags | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::empty())?)
         }
-        Err(rustix::io::Errno::EXIST) => File::from(openat(&folder, name, flags, Mode::empty())?),
-        Err(error) => return Err(error.into()),
+        new => new?,
     };
     let state = file.metadata()?;
-    if !state.is_file() || state.nlink() != 1 || state.uid() != user {
+    if !state.is_file() || state.nlink() != 1 || state.uid() != geteuid().as_raw() {
         return Err(refused("there is something else than a file of the service's own"));
     }
     Ok(file)
@@ -146,7 +204,10 @@ fn open(path: &Path, mode: u32) -> io::Result<File> {
 
 #[cfg(test)]
 mod tests {
-    use std::{fs, os::unix::fs::symlink};
+    use std::{
+        fs,
+        os::unix::fs::{PermissionsExt as _, symlink},
+    };
 
     use super::*;
 
@@ -166,6 +227,37 @@ mod tests {
         fs::rename(&path, folder.path().join("jobs.jsonl.1")).unwrap();
         append(&path, 0o640, "1").unwrap();
         assert_eq!((fs::read_to_string(&path).unwrap().as_str(), mode(&path)), ("1\n", 0o640));
+    }
+
+    fn names(folder: &Path) -> Vec<String> {
+        let mut names: Vec<String> =
+            fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+        names.sort();
+        names
+    }
+
+    /// Invariant NEW-FILES.
+    #[test]
+    fn files_are_added_to_a_directory_of_its_own() {
+        let folder = tempfile::tempdir().unwrap();
+        let directory = folder.path().join("jobs");
+        add(&directory, 0o640, "one", b"1").unwrap();
+        // What an earlier attempt has left is in nobody's way.
+        fs::write(directory.join(".two.part"), "half").unwrap();
+        add(&directory, 0o600, "two", b"2").unwrap();
+        assert_eq!(names(&directory), ["one.parquet", "two.parquet"]);
+        assert_eq!(["one.parquet", "two.parquet"].map(|name| mode(&directory.join(name))), [0o640, 0o600]);
+        assert_eq!((mode(&directory), fs::read(directory.join("two.parquet")).unwrap()), (0o750, b"2".to_vec()));
+        // None is written over.
+        assert!(add(&directory, 0o600, "one", b"other").is_err());
+        assert_eq!(fs::read(directory.join("one.parquet")).unwrap(), b"1");
+        for name in ["", ".hidden", "../out", "a/b", "a b", "\n", &"x".repeat(300)] {
+            assert!(add(&directory, 0o600, name, b"").is_err(), "{name}");
+        }
+        assert_eq!((names(&directory).len(), names(folder.path()).len()), (2, 1));
+        // Where others may put files.
+        fs::set_permissions(&directory, fs::Permissions::from_mode(0o777)).unwrap();
+        assert!(add(&directory, 0o600, "three", b"").unwrap_err().to_string().contains("others may write"));
     }
 
     #[test]

@@ -30,12 +30,12 @@ use signal_hook::{
 };
 
 use super::{
-    configuration::Configuration,
+    configuration::{self, Configuration},
     error::ServiceError,
     grants,
     link::{Order, Port, Surroundings, Word, receive, send},
     rights,
-    summaries::Summaries,
+    summaries::{Content, Summaries},
     worker::{NAME, SIGN_OF_LIFE},
 };
 use crate::memory::keep_little_memory;
@@ -86,7 +86,7 @@ pub fn run(path: &Path, is_usual: bool, socket: Option<&Path>) -> Result<(), Ser
                 supervisor.end();
                 return Ok(());
             }
-            Event::Word(generation, word) => supervisor.take(generation, word),
+            Event::Word(generation, word, content) => supervisor.take(generation, word, content),
             Event::Ended(generation) => supervisor.worker_has_ended(generation)?,
             Event::Silence => supervisor.end_silent(),
         }
@@ -96,8 +96,8 @@ pub fn run(path: &Path, is_usual: bool, socket: Option<&Path>) -> Result<(), Ser
 /// Something that has happened.
 enum Event {
     Signal(i32),
-    /// Said by the worker of a generation.
-    Word(u64, Word),
+    /// Said by the worker of a generation, with what was behind it.
+    Word(u64, Word, Vec<u8>),
     /// It says nothing more.
     Ended(u64),
     Silence,
@@ -192,8 +192,8 @@ impl Supervisor {
         let (generation, to) = (self.generation, self.to.clone());
         let words = orders.try_clone().map_err(failed())?;
         let listening = move || {
-            while let Ok(Some((word, ..))) = receive::<Word>(words.as_fd()) {
-                if to.send(Event::Word(generation, word)).is_err() {
+            while let Ok(Some((word, content, _))) = receive::<Word>(words.as_fd()) {
+                if to.send(Event::Word(generation, word, content)).is_err() {
                     return;
                 }
             }
@@ -211,15 +211,13 @@ impl Supervisor {
         Ok(())
     }
 
-    fn take(&mut self, generation: u64, word: Word) {
+    fn take(&mut self, generation: u64, word: Word, content: Vec<u8>) {
         let Some(worker) = self.worker.as_mut().filter(|_| generation == self.generation) else { return };
         worker.heard = Instant::now();
         let state = match word {
-            Word::Ended(line) => {
-                if let Some(path) = &self.configuration.summaries.file {
-                    self.summaries.write(path, self.configuration.summaries.mode, line);
-                }
-                return;
+            Word::Ended(line) => return self.keep(|set| set.file.clone(), Content::Line(line)),
+            Word::Table(name) => {
+                return self.keep(|set| set.parquet.clone(), Content::Table { name, bytes: content });
             }
             Word::Ready => {
                 say(format_args!("the service is ready at {}", self.configuration.socket.display()));
@@ -229,6 +227,14 @@ impl Supervisor {
         };
         if let Err(error) = sd_notify::notify(&[state]) {
             tracing::warn!("the service manager cannot be told: {error}");
+        }
+    }
+
+    /// Has a summary of a job written, if that is set.
+    fn keep(&mut self, to: impl Fn(&configuration::Summaries) -> Option<PathBuf>, content: Content) {
+        let set = &self.configuration.summaries;
+        if let Some(path) = to(set) {
+            self.summaries.write(&path, set.mode, content);
         }
     }
 

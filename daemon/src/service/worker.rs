@@ -21,7 +21,7 @@ use super::{
     configuration::Jobs,
     confinement::confine,
     http::{Parse, ParseHang, Service, Settings},
-    jobs::watch,
+    jobs::{Written, watch},
     link::{Link, Order, Word, receive, send},
     rights::keep_nothing,
     scrape,
@@ -96,10 +96,21 @@ fn tell(supervisor: &OwnedFd, word: &Word) -> io::Result<()> {
 }
 
 /// As soon as the supervisor has taken what was said before.
-async fn tell_of_end(supervisor: &OwnedFd, summary: String) -> io::Result<()> {
-    let word = Word::Ended(summary);
+async fn tell_of_end(supervisor: &OwnedFd, Written { line, table }: Written) -> io::Result<()> {
+    tell_at_length(supervisor, &Word::Ended(line), &[]).await?;
+    let Some((name, table)) = table else { return Ok(()) };
+    match tell_at_length(supervisor, &Word::Table(name), &table).await {
+        Err(error) if error.kind() == io::ErrorKind::InvalidInput => {
+            tracing::warn!("the summary of a job is too long for a table, {} bytes", table.len());
+            Ok(())
+        }
+        told => told,
+    }
+}
+
+async fn tell_at_length(supervisor: &OwnedFd, word: &Word, content: &[u8]) -> io::Result<()> {
     loop {
-        match tell(supervisor, &word) {
+        match send(supervisor.as_fd(), word, content, &[]) {
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => sleep(Duration::from_millis(10)).await,
             told => return told,
         }

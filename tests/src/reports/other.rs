@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
-use std::process::Command;
 
 use libtest_mimic::Failed;
 use serde_json::Value;
@@ -12,7 +11,7 @@ use super::{
     expected::{Flow, array, flows, number, rank_name, text},
     figure::says,
 };
-use crate::wheel::readers;
+use crate::wheel::read;
 
 /// A row of CSV by column; no cell has a line in it.
 type Row = BTreeMap<String, String>;
@@ -295,26 +294,15 @@ pub(super) fn folded(stacks: &str, profile: &Value) -> Result<(), Failed> {
     Ok(())
 }
 
-/// Runs one of the scripts in `tests/readers/`.
-fn read(script: &str, files: &[&Path]) -> Result<String, Failed> {
-    let python = readers().ok_or("the readers are not installed: cargo xtask setup test")?;
-    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("readers").join(script);
-    let output = Command::new(python).arg(script).args(files).output()?;
-    if output.status.success() {
-        return Ok(String::from_utf8(output.stdout)?);
-    }
-    Err(String::from_utf8_lossy(&output.stderr).into_owned().into())
-}
-
 /// Whether JSON in a file is as the schema in another one says.
 pub(super) fn schema(schema: &Path, json: &Path) -> Result<(), Failed> {
-    read("schema.py", &[schema, json]).map(drop)
+    read("schema.py", [schema, json]).map(drop)
 }
 
 type Measure = fn(&Flow) -> f64;
 
 pub(super) fn cube(file: &Path, profile: &Value) -> Result<(), Failed> {
-    let cube: Value = serde_json::from_str(&read("cube.py", &[file])?)?;
+    let cube: Value = serde_json::from_str(&read("cube.py", [file])?)?;
     // On one node, ranks are in their order.
     let ranks: Vec<String> = array(profile, "ranks").iter().map(rank_name).collect();
     assert_eq!(cube["locations"].as_u64(), Some(ranks.len() as u64));

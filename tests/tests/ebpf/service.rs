@@ -7,7 +7,7 @@ use std::{
     io::{Read as _, Write as _},
     net::{TcpListener, TcpStream},
     os::unix::{fs::MetadataExt as _, net::UnixStream},
-    path::Path,
+    path::{Path, PathBuf},
     process::Command,
     thread,
     time::Duration,
@@ -21,6 +21,7 @@ use mpiprobe_tests::{
     program, requirement,
     second_user::{FIRST, home_of},
     service::NodeService,
+    wheel,
 };
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
@@ -35,7 +36,8 @@ print while <$service>;"#;
 
 pub(crate) fn tests(mpi: Mpi) -> Vec<Trial> {
     let trial = |name: &str, test: fn(Mpi) -> Result<(), Failed>| {
-        let needs = [&NEEDS[..], &[Requirement::Mpi(mpi), Requirement::Command("nsenter")]].concat();
+        let needs =
+            [&NEEDS[..], &[Requirement::Mpi(mpi), Requirement::Command("nsenter"), Requirement::Readers]].concat();
         requirement::trial(format!("{}::{name}", mpi.id()), &needs, move || test(mpi))
     };
     vec![
@@ -280,6 +282,44 @@ fn expect_summary(file: &Path, key: &str, user: u32, job: &Job) -> Result<(), Fa
     Ok(())
 }
 
+/// The table of a job says what its line says, as another program reads it.
+fn expect_table(directory: &Path, file: &Path) -> Result<(), Failed> {
+    let tables = || -> Result<Vec<PathBuf>, Failed> {
+        let entries = fs::read_dir(directory).into_iter().flatten();
+        let paths = entries.map(|entry| entry.map(|entry| entry.path())).collect::<Result<Vec<_>, _>>()?;
+        // What has this name is whole.
+        Ok(paths.into_iter().filter(|path| path.extension().is_some_and(|end| end == "parquet")).collect())
+    };
+    wait_until(|| Ok(!tables()?.is_empty()))?;
+    let tables = tables()?;
+    let [table] = tables.as_slice() else { return Err(format!("{tables:?}").into()) };
+    assert_eq!(table.metadata()?.mode() & 0o777, 0o640);
+    let lines = summaries(file)?;
+    let line = lines.first().and_then(Value::as_object).ok_or("no line")?;
+    let mut queries = vec![
+        "SELECT to_json(t)::VARCHAR FROM (SELECT * EXCLUDE (began, ended) FROM '*.parquet') t".to_owned(),
+        "SELECT typeof(began), epoch_us(ended - began) FROM '*.parquet'".to_owned(),
+    ];
+    let shown = include_str!("../../../docs/service.md").split("```sql\n").skip(1);
+    let shown = shown.filter_map(|block| block.split("```").next());
+    queries.extend(shown.map(|query| query.replace("/var/log/mpiprobe/jobs/", "")));
+    assert!(queries.len() > 2, "docs/service.md shows a query");
+    let arguments = [directory.as_os_str()].into_iter().chain(queries.iter().map(AsRef::as_ref));
+    let read: Value = serde_json::from_str(&wheel::read("query_parquet.py", arguments)?)?;
+    let record: Value = serde_json::from_str(read[0][0][0].as_str().ok_or("no record")?)?;
+    let times = ["began", "ended"];
+    let others = line.iter().filter(|(name, _)| !times.contains(&name.as_str()));
+    assert_eq!(record, Value::Object(others.map(|(name, value)| (name.clone(), value.clone())).collect()));
+    assert_eq!(read[1][0][0].as_str(), Some("TIMESTAMP WITH TIME ZONE"), "{read}");
+    let [began, ended] = times.map(|name| line[name].as_str().map(str::parse::<jiff::Timestamp>));
+    let (began, ended) = (began.ok_or("no beginning")??, ended.ok_or("no end")??);
+    assert_eq!(read[1][0][1].as_i64(), Some(ended.as_microsecond() - began.as_microsecond()), "{read}");
+    for (query, rows) in queries.iter().zip(read.as_array().into_iter().flatten()).skip(2) {
+        assert!(rows.as_array().is_some_and(|rows| !rows.is_empty()), "{query}");
+    }
+    Ok(())
+}
+
 /// Has the service see a file system without room at a path.
 fn fill(service: &mut NodeService, path: &Path) -> Result<(), Failed> {
     let script = "mount -t tmpfs -o size=4k,uid=65534,mode=755 none \"$1\" && head -c 4096 /dev/zero >\"$1/filler\"";
@@ -293,7 +333,9 @@ fn metrics(mpi: Mpi) -> Result<(), Failed> {
     let [alice, bob] = users(mpi);
     let home = home_of(65_534)?;
     let file = home.path().join("jobs.jsonl");
-    let summarised = format!("[summaries]\nfile = \"{}\"\nmode = 0o640\n", file.display());
+    let tables = home.path().join("jobs");
+    let summarised =
+        format!("[summaries]\nfile = \"{}\"\nparquet = \"{}\"\nmode = 0o640\n", file.display(), tables.display());
     let settings = |metrics: &str| {
         let jobs = "[jobs]\nobserve = true\ntraffic = true\nlook-every = \"100ms\"\ninterval = \"100ms\"\n";
         // Other jobs of this machine are nobody's business.
@@ -340,6 +382,7 @@ fn metrics(mpi: Mpi) -> Result<(), Failed> {
     };
     expect(&read, &key, &own)?;
     expect_summary(&file, &key, alice, &own)?;
+    expect_table(&tables, &file)?;
     fill(&mut service, home.path())?;
     // Nobody's name, and no job of those who are not to be observed, which has no probes either.
     let jobs: BTreeSet<&String> = read.samples.iter().filter_map(|sample| sample.labels.get("job_id")).collect();
@@ -411,6 +454,8 @@ fn anything() -> Result<(), Failed> {
         ("/v1/observe?record=/etc/x&pid=1", "cannot be asked for here"),
         ("/v1/observe?pid=none", "invalid value"),
         (&format!("/v1/observe?pid={}", std::process::id()), "422 Unprocessable Entity"),
+        ("/v1/look?pid=none", "invalid value"),
+        ("/v1/look?pid-of=nobody-at-all", "\"absent\":true"),
         ("/v1/observations/0/end", "405 Method Not Allowed"),
     ] {
         let answer = get(path)?;

@@ -77,7 +77,7 @@ fn otf2_by_its_python_reader() -> Result<(), Failed> {
 fn otf2_by_its_python_reader_of(made: &Made) -> Result<(), Failed> {
     made.export(&["otf2", "out"], &[])?;
     let anchor = made.path("out").join("traces.otf2");
-    let seen = read("otf2", "read_otf2.py", &[anchor.as_os_str()])?;
+    let seen = read("read_otf2.py", &[anchor.as_os_str()])?;
     let records = seen.get("records").cloned().unwrap_or_default();
     let count = |kind: &str| records.get(kind).and_then(Value::as_u64).unwrap_or(0);
     for kind in ["MpiIsend", "MpiIsendComplete", "MpiIrecvRequest", "MpiIrecv"] {
@@ -115,7 +115,7 @@ fn perfetto_by_its_own_classes() -> Result<(), Failed> {
 
 fn perfetto_by_its_own_classes_of(made: &Made) -> Result<(), Failed> {
     made.export(&["perfetto", "out.pftrace"], &[])?;
-    let seen = read("perfetto", "read_perfetto.py", &[made.path("out.pftrace").as_os_str()])?;
+    let seen = read("read_perfetto.py", &[made.path("out.pftrace").as_os_str()])?;
     expect("slices that have no end", seen.get("unfinished"), Some(&json!(0)))?;
     for (name, calls) in [("MPI_Isend", 6), ("MPI_Irecv", 6), ("MPI_Waitall", 1), ("MPI_Allreduce", 1)] {
         let slices = seen.pointer(&format!("/calls/{name}")).and_then(Value::as_u64);
@@ -181,7 +181,7 @@ fn parquet_by_duckdb_of(made: &Made) -> Result<(), Failed> {
     asked.extend(shown);
     let directory = made.path("out");
     let arguments: Vec<_> = std::iter::once(directory.as_os_str()).chain(asked.iter().map(AsRef::as_ref)).collect();
-    let seen = read("duckdb", "query_parquet.py", &arguments)?;
+    let seen = read("query_parquet.py", &arguments)?;
     let number = |at: &str| {
         let value = seen.pointer(at);
         // A sum is wider than JSON's numbers, and comes as text.

@@ -21,15 +21,7 @@ pub(crate) fn otf2_print(anchor: &Path) -> Result<String, Failed> {
     Ok(text)
 }
 
-/// What a script of `tests/readers` says, by the Python that has the package.
-pub(crate) fn read(package: &str, script: &str, arguments: &[&OsStr]) -> Result<Value, Failed> {
-    let python = wheel::readers().ok_or("no environment")?;
-    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("readers").join(script);
-    let output = Command::new(python).arg(script).args(arguments).output()?;
-    let errors = String::from_utf8_lossy(&output.stderr);
-    // A warning is one too many.
-    if !output.status.success() || !errors.is_empty() {
-        return Err(format!("{package} complains: {}\n{errors}", output.status).into());
-    }
-    Ok(serde_json::from_slice(&output.stdout)?)
+/// What a script of `tests/readers` says.
+pub(crate) fn read(script: &str, arguments: &[&OsStr]) -> Result<Value, Failed> {
+    Ok(serde_json::from_str(&wheel::read(script, arguments)?)?)
 }

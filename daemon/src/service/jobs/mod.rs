@@ -15,6 +15,7 @@ pub(super) use board::Board;
 pub(super) use format::Format;
 pub(super) use metrics::OfService;
 pub use metrics::{Family, families};
+pub(super) use summary::Written;
 pub use summary::{GroupSummary, JobSummary, OpenCall};
 pub(super) use watch::watch;
 

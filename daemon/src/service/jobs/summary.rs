@@ -13,6 +13,15 @@ const MOST_NAMED: usize = 16;
 /// Characters of each.
 const LONGEST: usize = 256;
 
+/// What is written of a job.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(in crate::service) struct Written {
+    /// JSON.
+    pub(in crate::service) line: String,
+    /// The same as a file of Parquet, with a name that no other one of this node has.
+    pub(in crate::service) table: Option<(String, Vec<u8>)>,
+}
+
 /// One job on this node, from when it was found until its end.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct JobSummary {
@@ -28,7 +37,9 @@ pub struct JobSummary {
     /// MPI implementations.
     pub mpi: Vec<String>,
     /// When it was found, and when it had ended or was not observed any more; UTC, RFC 3339.
+    #[schemars(extend("format" = "date-time"))]
     pub began: String,
+    #[schemars(extend("format" = "date-time"))]
     pub ended: String,
     /// Between these, ns.
     pub observed_ns: u64,
@@ -133,6 +144,41 @@ impl JobSummary {
             losses: profile.losses,
             own_cost: profile.own_cost,
         }
+    }
+
+    /// As it is written; also as a table, if that is wanted.
+    pub(super) fn written(&self, as_table: bool) -> Result<Written, String> {
+        let line = serde_json::to_string(self).map_err(|error| error.to_string())?;
+        let table = as_table.then(|| self.table()).transpose()?;
+        Ok(Written { line, table: table.map(|table| (self.name(), table)) })
+    }
+
+    #[cfg(feature = "parquet")]
+    fn table(&self) -> Result<Vec<u8>, String> {
+        let settings = schemars::generate::SchemaSettings::draft2020_12().for_serialize();
+        let schema = settings.into_generator().into_root_schema_for::<Self>();
+        let record = match serde_json::to_value(self) {
+            Ok(serde_json::Value::Object(record)) => record,
+            Ok(_) => return Err("it is no record".into()),
+            Err(error) => return Err(error.to_string()),
+        };
+        mpiprobe_export::records::records(schema.as_value(), &[record]).map_err(|error| error.to_string())
+    }
+
+    #[cfg(not(feature = "parquet"))]
+    #[expect(clippy::unused_self, reason = "as with Parquet")]
+    fn table(&self) -> Result<Vec<u8>, String> {
+        Err("this mpiprobe was built without Parquet".into())
+    }
+
+    /// When, where and which: sorted by name, files of a node are in the order of time.
+    fn name(&self) -> String {
+        let is_plain = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '.' | '-' | '_');
+        let plain = |text: &str| -> String {
+            text.chars().take(64).map(|letter| if is_plain(letter) { letter } else { '_' }).collect()
+        };
+        let began: String = self.began.chars().filter(char::is_ascii_alphanumeric).take(32).collect();
+        format!("{began}-{}-{}", plain(&self.host), plain(&self.job))
     }
 }
 

@@ -11,7 +11,7 @@ use tokio::sync::mpsc::{self, UnboundedReceiver, UnboundedSender};
 use super::{
     board::Board,
     metrics::most_own,
-    summary::{JobSummary, OpenCall},
+    summary::{JobSummary, OpenCall, Written},
 };
 use crate::{
     memory::give_back_memory,
@@ -22,21 +22,28 @@ use crate::{
 /// The observation of a job of this name.
 pub(super) type OptionsOf = Arc<dyn Fn(&str, &Jobs) -> Result<Options, String> + Send + Sync>;
 
+/// Who is told of jobs that have ended.
+#[derive(Clone)]
+struct Ended {
+    to: UnboundedSender<Written>,
+    as_table: bool,
+}
+
 /// Begins to watch, for as long as this process lives. What is set is asked for again each time.
 pub(in crate::service) fn watch(
     board: Arc<Board>,
     set: impl Fn() -> Configuration + Send + 'static,
     options_of: OptionsOf,
-    summaries: UnboundedSender<String>,
+    ended: UnboundedSender<Written>,
 ) -> io::Result<()> {
     let watching = move || {
         let mut scanner = None;
         loop {
             let Configuration { jobs, metrics, summaries: kept, .. } = set();
-            let summaries = kept.file.is_some().then_some(&summaries);
+            let summaries = kept.are_kept().then(|| Ended { to: ended.clone(), as_table: kept.parquet.is_some() });
             let began = Instant::now();
             if jobs.observe {
-                look(&board, &jobs, metrics.series, (&options_of, summaries), &mut scanner);
+                look(&board, &jobs, metrics.series, (&options_of, summaries.as_ref()), &mut scanner);
             } else {
                 board.end_missing(true);
                 scanner = None;
@@ -52,7 +59,7 @@ fn look(
     board: &Arc<Board>,
     jobs: &Jobs,
     series: u32,
-    (options_of, summaries): (&OptionsOf, Option<&UnboundedSender<String>>),
+    (options_of, summaries): (&OptionsOf, Option<&Ended>),
     scanner: &mut Option<Scanner<ImplementationRecogniser>>,
 ) {
     // It remembers which files are MPI libraries.
@@ -102,7 +109,7 @@ fn observe(
     (number, job): (u64, &Job),
     options: Options,
     most_bytes: u64,
-    (wishes, summaries): (UnboundedReceiver<mpiprobe_view::Asked>, Option<UnboundedSender<String>>),
+    (wishes, summaries): (UnboundedReceiver<mpiprobe_view::Asked>, Option<Ended>),
 ) -> Result<(), String> {
     let (board, job) = (Arc::clone(board), job.clone());
     let observing = move || {
@@ -142,7 +149,7 @@ struct ForBoard {
     /// The call that was open longest.
     longest: Option<OpenCall>,
     /// Who is told of the end; `None`: nobody wants to know.
-    summaries: Option<UnboundedSender<String>>,
+    summaries: Option<Ended>,
 }
 
 impl Audience for ForBoard {
@@ -159,8 +166,8 @@ impl Audience for ForBoard {
         if profile.end.is_some()
             && let Some(summaries) = &self.summaries
         {
-            match serde_json::to_string(&JobSummary::of(&self.job, profile, self.longest)) {
-                Ok(line) => drop(summaries.send(line)),
+            match JobSummary::of(&self.job, profile, self.longest).written(summaries.as_table) {
+                Ok(written) => drop(summaries.to.send(written)),
                 Err(error) => tracing::warn!("there is no summary of job {}: {error}", self.job.id),
             }
         }

@@ -5,6 +5,7 @@
 
 use std::{
     io::{self, BufRead as _, Read as _, Write as _},
+    path::Path,
     process::exit,
     sync::{
         Arc,
@@ -17,13 +18,15 @@ use std::{
 use mpiprobe_model::{Profile, analyse::ProfileOutput};
 use mpiprobe_report::present::divert;
 use mpiprobe_view::Asked;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use tokio::sync::{mpsc, oneshot};
 
+use crate::asking::{AskError, Service, service_for};
 use crate::hang;
 use crate::nodes::{Kind, Request};
-use crate::session::{Audience, Options, Outcome, Served, SessionError, observe_elsewhere};
+use crate::service;
+use crate::session::{Audience, Options, Outcome, Served, observe_elsewhere};
 
 /// Longest line that is read, bytes.
 const LONGEST: u64 = 1 << 20;
@@ -62,7 +65,11 @@ pub async fn serve(understand: Understand) -> bool {
             Ok(Err(why)) => Some(Err((why, false))),
             Ok(Ok(request)) => Some(match request.kind {
                 Kind::Observation => observe((understand.observation)(&request), &to, wishes).await,
-                Kind::Hang => look((understand.hang)(&request), &to, wishes).await,
+                Kind::Hang => match service_for(None, Path::new(service::SOCKET)) {
+                    Ok(Some(service)) => look_by_service(&service, &request.query, &to, wishes).await,
+                    Ok(None) => look((understand.hang)(&request), &to, wishes).await,
+                    Err(error) => Err((error.to_string(), false)),
+                },
             }),
         }
     };
@@ -87,13 +94,8 @@ async fn observe(
 ) -> Done {
     let options = options.map_err(|why| (why, false))?;
     let served = Served { audience: Box::new(Lines(to.clone())), asked };
-    let is_absence = |error: &SessionError| match error {
-        SessionError::Select(error) => error.is_absence(),
-        SessionError::GoneBeforeAttach(_) => true,
-        _ => false,
-    };
     let observed = observe_elsewhere(&options, served).await;
-    observed.map(|outcome| outcome == Outcome::Complete).map_err(|error| (error.to_string(), is_absence(&error)))
+    observed.map(|outcome| outcome == Outcome::Complete).map_err(|error| (error.to_string(), error.is_absence()))
 }
 
 async fn look(
@@ -106,14 +108,52 @@ async fn look(
     let looked = tokio::task::spawn_blocking(move || hang::find(&asked, &mut others));
     let found = looked.await.map_err(|error| (error.to_string(), false))?;
     let found = found.map_err(|error| (error.to_string(), error.is_absence()))?;
-    tell(to, line(&Looked { found: &found }));
+    tell(to, line(&hang::FoundHere { found: &found }));
     Ok(true)
 }
 
-/// What a look has found, as one line.
-#[derive(Serialize)]
-struct Looked<'a> {
-    found: &'a [hang::Found],
+/// The service looks, which may do so without stopping anybody. What it says is what an agent says.
+async fn look_by_service(
+    service: &Service,
+    query: &str,
+    to: &SyncSender<Vec<u8>>,
+    mut wishes: mpsc::UnboundedReceiver<Asked>,
+) -> Done {
+    let failed = |error: AskError| (error.to_string(), matches!(error, AskError::Nobody(_)));
+    let mut lines = service.lines(&format!("/v1/look?{query}")).await.map_err(failed)?;
+    let (mut number, mut is_asked) = (None, false);
+    loop {
+        let mut text = tokio::select! {
+            text = lines.next() => text.map_err(failed)?.ok_or_else(|| failed(AskError::Ended))?,
+            _ = wishes.recv(), if !is_asked => {
+                is_asked = true;
+                if let Some(number) = number {
+                    service.post(&format!("/v1/observations/{number}/end")).await.map_err(failed)?;
+                }
+                continue;
+            }
+        };
+        let word = serde_json::from_slice(&text);
+        match word.map_err(|error| failed(AskError::Answer { reason: error.to_string() }))? {
+            Word { failed: Some(why), absent, .. } => return Err((why, absent)),
+            Word { ended: Some(is_complete), .. } => return Ok(is_complete),
+            Word { observation: Some(begun), .. } => number = Some(begun),
+            Word { .. } => {
+                text.push(b'\n');
+                tell(to, text);
+            }
+        }
+    }
+}
+
+/// What of a line is no word for the front end.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Word {
+    observation: Option<u64>,
+    failed: Option<String>,
+    absent: bool,
+    ended: Option<bool>,
 }
 
 /// The front end, which knows how far other nodes are.

@@ -50,6 +50,9 @@ pub enum AskError {
     NotTrusted { socket: PathBuf, why: String },
     #[error("{0}")]
     Refused(String),
+    /// There is nobody here of what was asked for.
+    #[error("{0}")]
+    Nobody(String),
     #[error("the service has said something else than JSON of this version ({version}): {reason}", version = env!("CARGO_PKG_VERSION"))]
     Answer { reason: String },
     #[error("the service has ended, or the connection to it")]
@@ -66,6 +69,15 @@ pub struct Service {
 #[derive(Deserialize)]
 struct Failure {
     failed: String,
+    #[serde(default)]
+    absent: bool,
+}
+
+impl AskError {
+    /// Why the service does not do it; `is_absent`: there is nobody to do it with.
+    pub(crate) fn failed(why: String, is_absent: bool) -> Self {
+        if is_absent { Self::Nobody(why) } else { Self::Refused(why) }
+    }
 }
 
 impl Service {
@@ -136,9 +148,9 @@ impl Service {
             return Ok(lines);
         }
         let said = timeout(PATIENCE, lines.next()).await.map_err(|_| late())??.unwrap_or_default();
-        let failure =
-            serde_json::from_slice(&said).map_or_else(|_| status.to_string(), |failure: Failure| failure.failed);
-        Err(AskError::Refused(failure))
+        let unknown = |_| Failure { failed: status.to_string(), absent: false };
+        let Failure { failed, absent } = serde_json::from_slice(&said).unwrap_or_else(unknown);
+        Err(AskError::failed(failed, absent))
     }
 }
 
@@ -216,6 +228,12 @@ impl Lines {
             }
         }
     }
+}
+
+/// The service, if it is named, or there at its usual place for those who cannot do without.
+pub(crate) fn service_for(named: Option<&Path>, usual: &Path) -> Result<Option<Service>, AskError> {
+    let is_asked = named.is_some() || (!can_attach_itself() && Service::is_there(usual));
+    is_asked.then(|| Service::at(named.unwrap_or(usual))).transpose()
 }
 
 /// Whether this process may load programs and attach them by rights of its own.

@@ -38,7 +38,7 @@ use super::{
 };
 use crate::{
     agent::{self, Understand},
-    asking::{AskError, Service, can_attach_itself},
+    asking::{AskError, Service, service_for},
     doctor,
     hang::{self, HangError, Shown},
     nodes::{Kind, Launcher, Nodes, NodesError, Request, nodes_of_slurm_job},
@@ -353,7 +353,8 @@ async fn explain_hang(typed: &Hang, arguments: &Arguments) -> Result<Exit, Comma
     let request = Request { version: VERSION.into(), query, engine, kind: Kind::Hang };
     let job = typed.targets.job.as_deref();
     let nodes = on_nodes(&typed.nodes, job, request, arguments.verbose).await.map_err(HangError::from)?;
-    let here = if nodes.is_none() { service_for(arguments.socket.as_deref())? } else { None };
+    let here =
+        if nodes.is_none() { service_for(arguments.socket.as_deref(), Path::new(service::SOCKET))? } else { None };
     let shown = match (nodes, here) {
         (Some(nodes), _) => Shown::of(&hang::explain_nodes(&nodes, &asked).await?, asked.form)?,
         // It stops nobody, which those who may not load programs cannot do themselves.
@@ -365,13 +366,6 @@ async fn explain_hang(typed: &Hang, arguments: &Arguments) -> Result<Exit, Comma
     };
     Output.text(&shown.text)?;
     Ok(if shown.complete { Exit::Complete } else { Exit::Incomplete })
-}
-
-/// The service, if it is named, or there for those who cannot do without.
-fn service_for(named: Option<&Path>) -> Result<Option<Service>, AskError> {
-    let usual = socket(named);
-    let is_asked = named.is_some() || (!can_attach_itself() && Service::is_there(&usual));
-    is_asked.then(|| Service::at(&usual)).transpose()
 }
 
 fn dump(pid: Option<u32>) -> Result<Exit, CommandError> {
@@ -572,7 +566,7 @@ fn wrapper_path() -> Result<Exit, CommandError> {
 
 /// The jobs on this node; `hint` adds what to type next.
 async fn list(json: bool, hint: bool, named: Option<&Path>) -> Result<Exit, CommandError> {
-    if let Some(service) = service_for(named)? {
+    if let Some(service) = service_for(named, Path::new(service::SOCKET))? {
         return list_by_service(&service, json, hint).await;
     }
     let root = ProcRoot::system()?;

@@ -132,6 +132,12 @@ pub(crate) struct Found {
     profile: Profile,
 }
 
+/// The same of all jobs, as one line for whoever puts it together.
+#[derive(Serialize)]
+pub(crate) struct FoundHere<'a> {
+    pub(crate) found: &'a [Found],
+}
+
 /// Others who look at the same time, on other nodes.
 pub(crate) trait Others: Send {
     /// Everybody has been looked at once.
@@ -168,6 +174,11 @@ pub fn explain_for(asked: &Asked, caller: Caller) -> Result<Explained, HangError
 /// What is here, for somebody who puts together what is on several nodes.
 pub(crate) fn find(asked: &Asked, others: &mut dyn Others) -> Result<Vec<Found>, HangError> {
     look(asked, Caller::current()?, others)
+}
+
+/// The same for somebody who may see other processes than who has started this one.
+pub(crate) fn find_for(asked: &Asked, caller: Caller, others: &mut dyn Others) -> Result<Vec<Found>, HangError> {
+    look(asked, caller, others)
 }
 
 /// Looks from the first time until the others have, too, and at least for [`OVER`].

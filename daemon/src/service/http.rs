@@ -29,14 +29,17 @@ use mpiprobe_report::present::JobList;
 use mpiprobe_view::Asked;
 use rustix::time::{ClockId, clock_gettime};
 use serde_json::json;
-use tokio::net::{UnixListener, UnixStream};
+use tokio::{
+    net::{UnixListener, UnixStream},
+    sync::Semaphore,
+};
 
 use super::{
     client::Client,
     configuration::Configuration,
     jobs::{self, Board, Format, OfService},
     link::Surroundings,
-    watched::{Line, Watched, Watching, line},
+    watched::{Line, Refused, Watched, Watching, line},
 };
 use crate::{hang, memory::give_back_memory, session::Options};
 
@@ -70,7 +73,7 @@ pub(super) struct Service {
     connections: Mutex<HashMap<u32, u32>>,
     lists: Mutex<HashMap<Key, (Instant, Bytes)>>,
     watched: Arc<Watched>,
-    looks: tokio::sync::Semaphore,
+    looks: Arc<Semaphore>,
     refusals: Mutex<HashMap<u32, u64>>,
     began: Instant,
     /// The same by the clock of the day.
@@ -107,7 +110,7 @@ impl Service {
             connections: Mutex::default(),
             lists: Mutex::default(),
             watched: Arc::default(),
-            looks: tokio::sync::Semaphore::new(MOST_LOOKS),
+            looks: Arc::new(Semaphore::new(MOST_LOOKS)),
             refusals: Mutex::default(),
             began: Instant::now(),
             began_at: SystemTime::now(),
@@ -199,6 +202,10 @@ impl Service {
                 Ok(asked) => self.hang(client, asked).await,
                 Err(why) => failed(StatusCode::BAD_REQUEST, &why),
             },
+            (&Method::GET, ["v1", "look"]) => match (self.parse.1)(words()) {
+                Ok(asked) => self.look(client, asked).await,
+                Err(why) => failed(StatusCode::BAD_REQUEST, &why),
+            },
             (&Method::POST, ["v1", "observations", number, what @ ("end" | "recent" | "no-recent")]) => {
                 let asked = match *what {
                     "end" => Asked::End,
@@ -211,11 +218,11 @@ impl Service {
                     failed(StatusCode::NOT_FOUND, "there is no such observation of yours")
                 }
             }
-            (_, ["metrics"] | ["v1", "jobs" | "service" | "observe" | "hang"]) => not_allowed("GET"),
+            (_, ["metrics"] | ["v1", "jobs" | "service" | "observe" | "hang" | "look"]) => not_allowed("GET"),
             (_, ["v1", "observations", _, "end" | "recent" | "no-recent"]) => not_allowed("POST"),
             _ => failed(
                 StatusCode::NOT_FOUND,
-                "there is /v1/jobs, /v1/service, /v1/observe, /v1/hang and /metrics; see docs/service.md",
+                "there is /v1/jobs, /v1/service, /v1/observe, /v1/hang, /v1/look and /metrics; see docs/service.md",
             ),
         }
     }
@@ -308,37 +315,51 @@ impl Service {
 
     async fn observe(&self, client: &Client, options: Options) -> Answer {
         let quota = locked(&self.settings).configuration.quota;
-        match self.watched.begin(client, options, quota) {
-            Ok(mut watching) => {
-                let head = json!({ "observation": watching.number, "version": env!("CARGO_PKG_VERSION") });
-                let mut first = VecDeque::from([line(&head)]);
-                // Whether it comes to anything is known before the answer begins.
-                while let Some(said) = watching.lines.recv().await {
-                    match said {
-                        Line::Said(said) => first.push_back(said),
-                        Line::Failed(why) => return whole(StatusCode::UNPROCESSABLE_ENTITY, why),
-                        Line::Begun(begun) => {
-                            first.push_back(begun);
-                            break;
-                        }
-                    }
-                }
-                let mut answer = Response::new(Either::Right(Stream { first, watching }));
-                answer.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/x-ndjson"));
-                answer
-            }
-            Err(refused) => {
-                self.note_refusal(client.caller.user);
-                failed(StatusCode::TOO_MANY_REQUESTS, &refused.to_string())
-            }
+        self.stream(client, self.watched.observe(client, options, quota)).await
+    }
+
+    /// What a look finds, for a client that puts it together with what was found on other nodes.
+    async fn look(&self, client: &Client, asked: hang::Asked) -> Answer {
+        let quota = locked(&self.settings).configuration.quota;
+        match Arc::clone(&self.looks).try_acquire_owned() {
+            Ok(turn) => self.stream(client, self.watched.look(client, asked, quota, turn)).await,
+            Err(_) => self.no_turn(client),
         }
     }
 
-    async fn hang(&self, client: &Client, asked: hang::Asked) -> Answer {
-        let Ok(_turn) = self.looks.try_acquire() else {
-            self.note_refusal(client.caller.user);
-            return failed(StatusCode::TOO_MANY_REQUESTS, "others look at stacks already; try again in a second");
+    async fn stream(&self, client: &Client, begun: Result<Watching, Refused>) -> Answer {
+        let mut watching = match begun {
+            Ok(watching) => watching,
+            Err(refused) => {
+                self.note_refusal(client.caller.user);
+                return failed(StatusCode::TOO_MANY_REQUESTS, &refused.to_string());
+            }
         };
+        let head = json!({ "observation": watching.number, "version": env!("CARGO_PKG_VERSION") });
+        let mut first = VecDeque::from([line(&head)]);
+        // Whether it comes to anything is known before the answer begins.
+        while let Some(said) = watching.lines.recv().await {
+            match said {
+                Line::Said(said) => first.push_back(said),
+                Line::Failed(why) => return whole(StatusCode::UNPROCESSABLE_ENTITY, why),
+                Line::Begun(begun) => {
+                    first.push_back(begun);
+                    break;
+                }
+            }
+        }
+        let mut answer = Response::new(Either::Right(Stream { first, watching }));
+        answer.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/x-ndjson"));
+        answer
+    }
+
+    fn no_turn(&self, client: &Client) -> Answer {
+        self.note_refusal(client.caller.user);
+        failed(StatusCode::TOO_MANY_REQUESTS, "others look at stacks already; try again in a second")
+    }
+
+    async fn hang(&self, client: &Client, asked: hang::Asked) -> Answer {
+        let Ok(_turn) = self.looks.try_acquire() else { return self.no_turn(client) };
         let caller = client.caller;
         let looked = tokio::task::spawn_blocking(move || {
             let explained = hang::explain_for(&asked, caller).map_err(|error| error.to_string())?;

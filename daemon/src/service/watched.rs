@@ -1,4 +1,5 @@
-//! Observations that clients have asked for: each on a thread of its own, and with tables of its own.
+//! Observations that clients have asked for, and looks at stacks that others take part in: each on a thread of its own, and with tables of
+//! its own.
 
 use std::{
     collections::HashMap,
@@ -11,14 +12,23 @@ use std::{
 };
 
 use hyper::body::Bytes;
+use mpiprobe_discover::Caller;
 use mpiprobe_model::{Profile, analyse::ProfileOutput};
 use mpiprobe_report::present::divert_thread;
 use mpiprobe_view::Asked;
 use serde_json::json;
 use thiserror::Error;
-use tokio::sync::mpsc::{self, error::TrySendError};
+use tokio::{
+    runtime::Runtime,
+    sync::{
+        OwnedSemaphorePermit, Semaphore,
+        mpsc::{self, error::TrySendError},
+    },
+    time::timeout,
+};
 
 use super::{client::Client, configuration::Quota};
+use crate::hang;
 use crate::memory::give_back_memory;
 use crate::session::{Audience, Options, Outcome, Served, observe_for};
 
@@ -26,6 +36,9 @@ use crate::session::{Audience, Options, Outcome, Served, observe_for};
 const WAITING: usize = 8;
 /// For whoever does not take the last profile.
 const PATIENCE: Duration = Duration::from_secs(10);
+
+/// For others to have looked on their nodes: longer than a front end waits for them.
+const OTHERS_PATIENCE: Duration = Duration::from_secs(90);
 
 /// Why an observation is not made.
 #[derive(Debug, Error)]
@@ -108,11 +121,32 @@ impl Watched {
     }
 
     /// Begins one, if the user may have one more.
-    pub(super) fn begin(
+    pub(super) fn observe(
         self: &Arc<Self>,
         client: &Client,
         options: Options,
         quota: Quota,
+    ) -> Result<Watching, Refused> {
+        self.begin(client, quota, move |one| one.observe(&options, quota.tables))
+    }
+
+    /// Begins a look at stacks, which counts as one as long as others look. `turn`: it may look now.
+    pub(super) fn look(
+        self: &Arc<Self>,
+        client: &Client,
+        asked: hang::Asked,
+        quota: Quota,
+        turn: OwnedSemaphorePermit,
+    ) -> Result<Watching, Refused> {
+        self.begin(client, quota, move |one| one.look(&asked, turn))
+    }
+
+    /// Has it done by `work`, which gives the last line, on a thread of its own.
+    fn begin(
+        self: &Arc<Self>,
+        client: &Client,
+        quota: Quota,
+        work: impl FnOnce(One) -> Line + Send + 'static,
     ) -> Result<Watching, Refused> {
         let user = client.caller.user;
         let (number, (asked, wishes), (to, lines)) =
@@ -125,34 +159,20 @@ impl Watched {
         }
         all.insert(number, Entry { user, bytes: 0, asked });
         drop(all);
-        let (watched, watching, caller) = (Arc::clone(self), Arc::clone(self), client.caller);
-        let entry = Listed { watched: Arc::clone(self), number };
-        let observing = move || {
+        let listed = Listed { watched: Arc::clone(self), number };
+        let one = One { caller: client.caller, to, wishes, watched: Arc::clone(self), number };
+        let working = move || {
             // Taken off the list at the end, whatever that is.
-            let _entry = entry;
-            let said = to.clone();
+            let _listed = listed;
+            let (said, ended) = (one.to.clone(), one.to.clone());
             let _diverted =
                 divert_thread(Box::new(move |text| drop(said.try_send(Line::Said(line(&json!({ "said": text })))))));
-            let failed = to.clone();
-            let audience = Lines { to, skipped: 0, watched: watching, number, most: quota.tables };
-            let served = Served { audience: Box::new(audience), asked: wishes };
-            let observed = tokio::runtime::Builder::new_current_thread().enable_all().build().map(|runtime| {
-                let observed = runtime.block_on(observe_for(&options, caller, served));
-                runtime.shutdown_background();
-                observed
-            });
-            let failure = |why: String| Line::Failed(line(&json!({ "failed": why })));
-            let end = match observed {
-                Ok(Ok(outcome)) => Line::Said(line(&json!({ "ended": outcome == Outcome::Complete }))),
-                Ok(Err(error)) => failure(error.to_string()),
-                Err(error) => failure(format!("the observation could not be begun: {error}")),
-            };
-            send_at_last(&failed, end);
+            send_at_last(&ended, work(one));
             give_back_memory();
         };
-        let thread = thread::Builder::new().name("observation".into()).spawn(observing);
+        let thread = thread::Builder::new().name("observation".into()).spawn(working);
         thread.map_err(Refused::Thread)?;
-        Ok(Watching { number, lines, watched })
+        Ok(Watching { number, lines, watched: Arc::clone(self) })
     }
 
     /// Takes room for the tables of an observation, if its user may have so much more; bytes.
@@ -186,6 +206,85 @@ struct Listed {
 impl Drop for Listed {
     fn drop(&mut self) {
         self.watched.all().remove(&self.number);
+    }
+}
+
+/// What an observation has.
+struct One {
+    caller: Caller,
+    to: mpsc::Sender<Line>,
+    wishes: mpsc::UnboundedReceiver<Asked>,
+    watched: Arc<Watched>,
+    number: u64,
+}
+
+impl One {
+    /// `most`: bytes of tables that its user may have.
+    fn observe(self, options: &Options, most: u64) -> Line {
+        let Self { caller, to, wishes, watched, number } = self;
+        let audience = Lines { to, skipped: 0, watched, number, most };
+        let served = Served { audience: Box::new(audience), asked: wishes };
+        let observed = tokio::runtime::Builder::new_current_thread().enable_all().build().map(|runtime| {
+            let observed = runtime.block_on(observe_for(options, caller, served));
+            runtime.shutdown_background();
+            observed
+        });
+        match observed {
+            Ok(Ok(outcome)) => ended(outcome == Outcome::Complete),
+            Ok(Err(error)) => failed(&error.to_string(), error.is_absence()),
+            Err(error) => failed(&format!("the observation could not be begun: {error}"), false),
+        }
+    }
+
+    fn look(self, asked: &hang::Asked, turn: OwnedSemaphorePermit) -> Line {
+        let Self { caller, to, wishes, .. } = self;
+        let runtime = match tokio::runtime::Builder::new_current_thread().enable_time().build() {
+            Ok(runtime) => runtime,
+            Err(error) => return failed(&format!("the look could not be begun: {error}"), false),
+        };
+        let mut others =
+            Elsewhere { to: to.clone(), wishes, turns: Arc::clone(turn.semaphore()), turn: Some(turn), runtime };
+        match hang::find_for(asked, caller, &mut others) {
+            Ok(found) => {
+                send_at_last(&to, Line::Said(line(&hang::FoundHere { found: &found })));
+                ended(true)
+            }
+            Err(error) => failed(&error.to_string(), error.is_absence()),
+        }
+    }
+}
+
+fn ended(is_complete: bool) -> Line {
+    Line::Said(line(&json!({ "ended": is_complete })))
+}
+
+fn failed(why: &str, is_absent: bool) -> Line {
+    Line::Failed(line(&json!({ "failed": why, "absent": is_absent })))
+}
+
+/// Those who look on other nodes, of whom the client knows.
+struct Elsewhere {
+    to: mpsc::Sender<Line>,
+    wishes: mpsc::UnboundedReceiver<Asked>,
+    turns: Arc<Semaphore>,
+    /// `None`: it is the others' turn.
+    turn: Option<OwnedSemaphorePermit>,
+    runtime: Runtime,
+}
+
+impl hang::Others for Elsewhere {
+    fn begun(&mut self) {
+        let _ = self.to.try_send(Line::Begun(line(&json!({ "begun": true }))));
+    }
+
+    fn wait(&mut self) {
+        // Who waits for other nodes keeps nobody here from looking.
+        self.turn = None;
+        self.turn = self.runtime.block_on(async {
+            // The only wish is that it ends. Who has none for so long has no use for it either.
+            let _ = timeout(OTHERS_PATIENCE, self.wishes.recv()).await;
+            Arc::clone(&self.turns).acquire_owned().await.ok()
+        });
     }
 }
 

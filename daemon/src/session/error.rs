@@ -59,3 +59,14 @@ pub enum SessionError {
     #[error("interrupted while waiting for a target: nothing was observed")]
     InterruptedWaiting,
 }
+
+impl SessionError {
+    /// Whether there is simply nobody here who could be observed.
+    pub(crate) fn is_absence(&self) -> bool {
+        match self {
+            Self::Select(error) => error.is_absence(),
+            Self::GoneBeforeAttach(_) | Self::Service(AskError::Nobody(_)) => true,
+            _ => false,
+        }
+    }
+}

@@ -30,6 +30,7 @@ struct Head {
     version: Option<String>,
     said: Option<String>,
     failed: Option<String>,
+    absent: bool,
     ended: Option<bool>,
     begun: Option<bool>,
     schema: Option<String>,
@@ -75,7 +76,7 @@ impl StreamSource {
             return Ok(Event::Profile(Box::new(profile)));
         }
         match head {
-            Head { failed: Some(why), .. } => Err(AskError::Refused(why).into()),
+            Head { failed: Some(why), absent, .. } => Err(AskError::failed(why, absent).into()),
             Head { ended: Some(_), .. } => Ok(Event::Ended),
             Head { begun: Some(_), .. } => Ok(Event::Begun),
             head => Ok(Event::Said(head.said.unwrap_or_default())),

@@ -140,7 +140,7 @@ fn exact(slurm: &Slurm) -> Result<(), Failed> {
     Ok(())
 }
 
-/// Why a job does not go on.
+/// Why a job does not go on, which its owner is told without rights and without stopping it.
 fn hung(slurm: &Slurm) -> Result<(), Failed> {
     let case = CASES.iter().find(|case| case.name == "other-partner").ok_or("no such case")?;
     let program = case.program.compiled(&["-fno-optimize-sibling-calls"]);
@@ -154,6 +154,12 @@ fn hung(slurm: &Slurm) -> Result<(), Failed> {
         let answer = if ended.status.code() == Some(0) { parsed(&ended)? } else { Value::Null };
         let told = lines(case, &answer)?;
         if told == TOLD {
+            // By the nodes' services, which stop nobody.
+            let threads = answer["threads"].as_array().ok_or("no threads")?;
+            assert!(
+                threads.iter().all(|thread| ["copied", "sampled"].map(Some).contains(&thread["way"].as_str())),
+                "{answer}"
+            );
             break;
         }
         assert!(Instant::now() < until, "{told:?}: {}", ended.printed());

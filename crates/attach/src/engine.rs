@@ -5,6 +5,7 @@ use std::{
     os::fd::{AsFd as _, BorrowedFd},
     path::Path,
     process,
+    sync::OnceLock,
     thread::{self, JoinHandle, ScopedJoinHandle},
 };
 
@@ -46,7 +47,8 @@ enum Programs {
 #[derive(Debug)]
 struct Own {
     library: Vec<Program>,
-    tool: Vec<Program>,
+    /// Loaded for the first tool: few processes have any.
+    tool: OnceLock<Vec<Program>>,
     /// Has names of phases brought into memory, where the kernel can.
     resident: Option<Program>,
     locator: Option<Locator>,
@@ -69,13 +71,11 @@ pub fn choose_method(config: &Config, only: Option<AttachMethod>) -> Result<Engi
         let (mut tables, locator) = load(config)?;
         let stats = tables.stats()?;
         let own = method.programs(config.rings != 0);
-        let attempt =
-            tables.load_method(method, &[own.as_slice(), method.tool_programs()].concat()).and_then(|mut programs| {
-                let tools = programs.split_off(own.len());
-                Ok((Calibration::run(method, &programs, &mut tables, &stats)?, programs, tools))
-            });
+        let attempt = tables
+            .load_method(method, &own)
+            .and_then(|programs| Ok((Calibration::run(method, &programs, &mut tables, &stats)?, programs)));
         match attempt {
-            Ok(((calibration, attachment), library, tool)) => {
+            Ok(((calibration, attachment), library)) => {
                 // Where no thread can be had they are removed at once.
                 let tidying = thread::Builder::new().name("detach".into()).spawn(move || drop(attachment));
                 let refusals = tried.iter().map(|(method, error): &(AttachMethod, Box<AttachError>)| Refusal {
@@ -84,6 +84,7 @@ pub fn choose_method(config: &Config, only: Option<AttachMethod>) -> Result<Engi
                 });
                 let (refusals, has_tools, returns) = (refusals.collect(), Cell::new(false), Cell::new(true));
                 let (resident, tidying) = (load_resident(&tables, method), RefCell::new(tidying.ok()));
+                let tool = OnceLock::new();
                 let programs = Programs::Here(Box::new(Own { library, tool, resident, locator, tidying }));
                 return Ok(Engine { tables, method, calibration, refusals, programs, has_tools, returns });
             }
@@ -255,7 +256,13 @@ impl Engine {
         self.has_tools.set(true);
         match &self.programs {
             Programs::Here(own) => {
-                Attachment::new(self.method, wanted(&own.tool, self.returns.get()), file, shown, sites, scope)
+                let programs = if let Some(programs) = own.tool.get() {
+                    programs
+                } else {
+                    let loaded = self.tables.load_programs(self.method.tool_programs())?;
+                    own.tool.get_or_init(|| loaded)
+                };
+                Attachment::new(self.method, wanted(programs, self.returns.get()), file, shown, sites, scope)
             }
             Programs::Apart(other) => {
                 Ok(Attachment::apart(other.attach(file, shown, sites, (scope, true, self.returns.get()))?))
@@ -295,7 +302,7 @@ impl Engine {
     pub fn missed_hits(&self) -> Option<u64> {
         match &self.programs {
             Programs::Here(own) => {
-                let programs = own.library.iter().chain(&own.tool);
+                let programs = own.library.iter().chain(own.tool.get().into_iter().flatten());
                 programs.map(|program| bpf::recursion_misses(program.fd.as_fd()).ok()).sum()
             }
             Programs::Apart(other) => other.missed_hits(),

@@ -9,6 +9,8 @@ mod requirement;
 mod unpacked;
 mod wheels;
 
+use std::thread::{self, JoinHandle};
+
 use anyhow::{Result, bail};
 use mpiprobe_bpf_build::{LINKER_VERSION, Toolchain, ToolchainKind, detect, detect_compiler};
 
@@ -25,8 +27,26 @@ pub(crate) enum Mode {
     Tell,
 }
 
+/// What is still being fetched, which no build needs.
+#[derive(Debug)]
+pub(crate) struct Later(Option<JoinHandle<Result<()>>>);
+
+impl Later {
+    pub(crate) fn wait(self) -> Result<()> {
+        let Some(fetching) = self.0 else { return Ok(()) };
+        fetching.join().unwrap_or_else(|_| bail!("what the tests need could not be fetched"))?;
+        eprintln!("set-up: done");
+        Ok(())
+    }
+}
+
 /// Sees to it that this machine is good for `purposes`. Quick if it is.
 pub(crate) fn ensure(purposes: &[Purpose], mode: Mode) -> Result<()> {
+    ensure_for_now(purposes, mode)?.wait()
+}
+
+/// As [`ensure`], but only what is needed to build is there when it returns.
+pub(crate) fn ensure_for_now(purposes: &[Purpose], mode: Mode) -> Result<Later> {
     // A nightly with rust-src makes Debian's compiler needless.
     let nightly = detect_compiler().is_ok_and(|compiler| compiler.kind == ToolchainKind::RustupNightly);
     let required = catalogue::required(purposes, nightly);
@@ -37,7 +57,7 @@ pub(crate) fn ensure(purposes: &[Purpose], mode: Mode) -> Result<()> {
     let needs_unpacked = purposes.contains(&Purpose::Test) && unpacked::is_missing();
     if missing.is_empty() && !needs_linker && !needs_page && !needs_unpacked && wheels.is_empty() {
         eprintln!("set-up: everything is there{}", toolchain_in_words(purposes)?);
-        return Ok(());
+        return Ok(Later(None));
     }
 
     tell(&missing, needs_linker, needs_page, needs_unpacked, &wheels);
@@ -57,12 +77,13 @@ pub(crate) fn ensure(purposes: &[Purpose], mode: Mode) -> Result<()> {
     if needs_page {
         page::install()?;
     }
-    if needs_unpacked {
-        unpacked::install()?;
-    }
-    wheels::install(&wheels)?;
-    eprintln!("set-up: done{}", toolchain_in_words(purposes)?);
-    Ok(())
+    eprintln!("set-up: all is there to build{}", toolchain_in_words(purposes)?);
+    Ok(Later(Some(thread::spawn(move || {
+        if needs_unpacked {
+            unpacked::install()?;
+        }
+        wheels::install(&wheels)
+    }))))
 }
 
 fn missing<'a>(required: &[&'a Requirement]) -> Vec<&'a Requirement> {

@@ -29,6 +29,12 @@ impl Summary {
             }
         }
     }
+
+    pub(super) fn merge(&mut self, other: Self) {
+        self.passed += other.passed;
+        self.failed += other.failed;
+        self.skipped += other.skipped;
+    }
 }
 
 impl fmt::Display for Summary {

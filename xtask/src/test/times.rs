@@ -30,6 +30,11 @@ impl Times {
             self.program.clear();
         }
     }
+
+    /// Adds those of programs that have run beside these.
+    pub(super) fn merge(&mut self, other: Self) {
+        self.trials.extend(other.trials);
+    }
 }
 
 fn hundredths(time: &str) -> Option<u64> {

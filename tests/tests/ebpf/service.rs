@@ -7,6 +7,7 @@ use std::{
     io::{Read as _, Write as _},
     net::{TcpListener, TcpStream},
     os::unix::{fs::MetadataExt as _, net::UnixStream},
+    panic::Location,
     path::{Path, PathBuf},
     process::Command,
     thread,
@@ -419,15 +420,17 @@ fn metrics(mpi: Mpi) -> Result<(), Failed> {
     Ok(())
 }
 
-/// With a patience that a busy machine may need.
+/// With a patience that a busy machine may need. Who has waited in vain is told by its place.
+#[track_caller]
 pub(crate) fn wait_until(mut condition: impl FnMut() -> Result<bool, Failed>) -> Result<(), Failed> {
+    let place = Location::caller();
     for _ in 0..60_000 {
         if condition()? {
             return Ok(());
         }
         thread::sleep(Duration::from_millis(5));
     }
-    Err("it has not come to be so".into())
+    Err(format!("what {place} waits for has not come to be").into())
 }
 
 /// Invariant SERVICE-CONFINED.

@@ -128,7 +128,7 @@ async fn look_by_service(
             _ = wishes.recv(), if !is_asked => {
                 is_asked = true;
                 if let Some(number) = number {
-                    service.post(&format!("/v1/observations/{number}/end")).await.map_err(failed)?;
+                    service.end(number).await.map_err(failed)?;
                 }
                 continue;
             }

@@ -123,8 +123,17 @@ impl Service {
     }
 
     /// Tells the service something.
-    pub async fn post(&self, path: &str) -> Result<(), AskError> {
+    async fn post(&self, path: &str) -> Result<(), AskError> {
         self.ask(Method::POST, path, ANYTHING).await.map(drop)
+    }
+
+    /// Has an observation end. Its last lines come as they would have without.
+    pub async fn end(&self, observation: u64) -> Result<(), AskError> {
+        match self.post(&format!("/v1/observations/{observation}/end")).await {
+            // It has ended by itself meanwhile.
+            Err(AskError::Refused(_)) => Ok(()),
+            asked => asked,
+        }
     }
 
     /// An answer that comes line by line.
@@ -240,4 +249,43 @@ pub(crate) fn service_for(named: Option<&Path>, usual: &Path) -> Result<Option<S
 pub fn can_attach_itself() -> bool {
     let held = capabilities(None).map_or(CapabilitySet::empty(), |held| held.effective);
     held.contains(CapabilitySet::SYS_ADMIN) || held.contains(CapabilitySet::BPF | CapabilitySet::PERFMON)
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::{
+        io::{AsyncReadExt as _, AsyncWriteExt as _},
+        net::UnixListener,
+    };
+
+    use super::*;
+
+    /// What comes of asking somebody to end an observation who answers like this.
+    async fn asked_to_end(answer: &'static str) -> Result<(), AskError> {
+        let folder = tempfile::tempdir().unwrap();
+        let socket = folder.path().join("socket");
+        let listener = UnixListener::bind(&socket).unwrap();
+        let answering = tokio::spawn(async move {
+            let (mut stream, _) = listener.accept().await.unwrap();
+            let mut request = [0; 1024];
+            let length = stream.read(&mut request).await.unwrap();
+            stream.write_all(answer.as_bytes()).await.unwrap();
+            String::from_utf8_lossy(&request[..length]).into_owned()
+        });
+        let ended = Service::at(&socket).unwrap().end(7).await;
+        assert!(answering.await.unwrap().starts_with("POST /v1/observations/7/end HTTP/1.1\r\n"));
+        ended
+    }
+
+    #[test]
+    fn an_observation_that_has_ended_already_needs_no_end() {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(async {
+            let done = "HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\n{}\n";
+            let gone = "HTTP/1.1 404 Not Found\r\nContent-Length: 28\r\n\r\n{\"failed\": \"no such there\"}\n";
+            assert!(asked_to_end(done).await.is_ok());
+            assert!(asked_to_end(gone).await.is_ok());
+            assert!(matches!(asked_to_end("").await, Err(AskError::Silent { .. })));
+        });
+    }
 }

@@ -123,7 +123,7 @@ impl Source for StreamSource {
 
     async fn conclude(&mut self) -> Result<(), SessionError> {
         if !self.has_ended {
-            self.service.post(&format!("/v1/observations/{}/end", self.number)).await?;
+            self.service.end(self.number).await?;
         }
         while !self.has_ended {
             let event = self.next().await?;

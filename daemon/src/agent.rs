@@ -18,11 +18,11 @@ use std::{
 use mpiprobe_model::{Profile, analyse::ProfileOutput};
 use mpiprobe_report::present::divert;
 use mpiprobe_view::Asked;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use serde_json::{Value, json};
 use tokio::sync::{mpsc, oneshot};
 
-use crate::asking::{AskError, Service, service_for};
+use crate::asking::{AskError, Head, Service, service_for};
 use crate::hang;
 use crate::nodes::{Kind, Request};
 use crate::service;
@@ -119,7 +119,7 @@ async fn look_by_service(
     to: &SyncSender<Vec<u8>>,
     mut wishes: mpsc::UnboundedReceiver<Asked>,
 ) -> Done {
-    let failed = |error: AskError| (error.to_string(), matches!(error, AskError::Nobody(_)));
+    let failed = |error: AskError| (error.to_string(), error.is_absence());
     let mut lines = service.lines(&format!("/v1/look?{query}")).await.map_err(failed)?;
     let (mut number, mut is_asked) = (None, false);
     loop {
@@ -133,27 +133,16 @@ async fn look_by_service(
                 continue;
             }
         };
-        let word = serde_json::from_slice(&text);
-        match word.map_err(|error| failed(AskError::Answer { reason: error.to_string() }))? {
-            Word { failed: Some(why), absent, .. } => return Err((why, absent)),
-            Word { ended: Some(is_complete), .. } => return Ok(is_complete),
-            Word { observation: Some(begun), .. } => number = Some(begun),
-            Word { .. } => {
+        match Head::of(&text).map_err(failed)? {
+            Head { failed: Some(why), absent, .. } => return Err((why, absent)),
+            Head { ended: Some(is_complete), .. } => return Ok(is_complete),
+            Head { observation: Some(begun), .. } => number = Some(begun),
+            Head { .. } => {
                 text.push(b'\n');
                 tell(to, text);
             }
         }
     }
-}
-
-/// What of a line is no word for the front end.
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct Word {
-    observation: Option<u64>,
-    failed: Option<String>,
-    absent: bool,
-    ended: Option<bool>,
 }
 
 /// The front end, which knows how far other nodes are.

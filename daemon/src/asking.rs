@@ -73,10 +73,37 @@ struct Failure {
     absent: bool,
 }
 
+/// What a line of an observation, or of a look, says besides a profile or what was found.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct Head {
+    pub(crate) observation: Option<u64>,
+    pub(crate) version: Option<String>,
+    pub(crate) said: Option<String>,
+    pub(crate) failed: Option<String>,
+    /// Why it has failed: there is nobody here.
+    pub(crate) absent: bool,
+    pub(crate) ended: Option<bool>,
+    pub(crate) begun: Option<bool>,
+    /// It is a profile.
+    pub(crate) schema: Option<String>,
+}
+
+impl Head {
+    pub(crate) fn of(line: &[u8]) -> Result<Self, AskError> {
+        serde_json::from_slice(line).map_err(|error| AskError::Answer { reason: error.to_string() })
+    }
+}
+
 impl AskError {
     /// Why the service does not do it; `is_absent`: there is nobody to do it with.
     pub(crate) fn failed(why: String, is_absent: bool) -> Self {
         if is_absent { Self::Nobody(why) } else { Self::Refused(why) }
+    }
+
+    /// Whether there is simply nobody here.
+    pub(crate) fn is_absence(&self) -> bool {
+        matches!(self, Self::Nobody(_))
     }
 }
 

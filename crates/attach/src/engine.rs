@@ -1,11 +1,10 @@
 //! Which way of attaching works here: found out by trying, never by the kernel's version.
 
 use std::{
-    cell::{Cell, RefCell},
+    cell::{Cell, OnceCell, RefCell},
     os::fd::{AsFd as _, BorrowedFd},
     path::Path,
     process,
-    sync::OnceLock,
     thread::{self, JoinHandle, ScopedJoinHandle},
 };
 
@@ -48,7 +47,7 @@ enum Programs {
 struct Own {
     library: Vec<Program>,
     /// Loaded for the first tool: few processes have any.
-    tool: OnceLock<Vec<Program>>,
+    tool: OnceCell<Vec<Program>>,
     /// Has names of phases brought into memory, where the kernel can.
     resident: Option<Program>,
     locator: Option<Locator>,
@@ -84,7 +83,7 @@ pub fn choose_method(config: &Config, only: Option<AttachMethod>) -> Result<Engi
                 });
                 let (refusals, has_tools, returns) = (refusals.collect(), Cell::new(false), Cell::new(true));
                 let (resident, tidying) = (load_resident(&tables, method), RefCell::new(tidying.ok()));
-                let tool = OnceLock::new();
+                let tool = OnceCell::new();
                 let programs = Programs::Here(Box::new(Own { library, tool, resident, locator, tidying }));
                 return Ok(Engine { tables, method, calibration, refusals, programs, has_tools, returns });
             }

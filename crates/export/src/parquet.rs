@@ -12,7 +12,7 @@ use parquet::{
     errors::ParquetError,
     file::{
         metadata::KeyValue,
-        properties::{WriterProperties, WriterPropertiesPtr},
+        properties::{WriterProperties, WriterPropertiesBuilder, WriterPropertiesPtr},
         writer::SerializedFileWriter,
     },
     schema::{parser::parse_message_type, types::ColumnPath},
@@ -153,11 +153,15 @@ impl<W: Write + Send> Table<W> {
     }
 }
 
-fn properties(facts: Vec<KeyValue>) -> Result<WriterPropertiesPtr, ParquetError> {
-    let mut properties = WriterProperties::builder()
+/// Of all files.
+pub(crate) fn common_properties() -> Result<WriterPropertiesBuilder, ParquetError> {
+    Ok(WriterProperties::builder()
         .set_created_by(concat!("mpiprobe ", env!("CARGO_PKG_VERSION")).to_owned())
-        .set_compression(Compression::ZSTD(ZstdLevel::try_new(1)?))
-        .set_key_value_metadata(Some(facts));
+        .set_compression(Compression::ZSTD(ZstdLevel::try_new(1)?)))
+}
+
+fn properties(facts: Vec<KeyValue>) -> Result<WriterPropertiesPtr, ParquetError> {
+    let mut properties = common_properties()?.set_key_value_metadata(Some(facts));
     for name in DELTA {
         let path = ColumnPath::from(name);
         properties = properties

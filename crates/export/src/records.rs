@@ -5,18 +5,15 @@
 use std::sync::Arc;
 
 use parquet::{
-    basic::{Compression, ConvertedType, LogicalType, Repetition, TimeUnit, Type as Stored, ZstdLevel},
+    basic::{ConvertedType, LogicalType, Repetition, TimeUnit, Type as Stored},
     data_type::{BoolType, ByteArray, ByteArrayType, DoubleType, Int64Type},
     errors::ParquetError,
-    file::{
-        properties::{EnabledStatistics, WriterProperties},
-        writer::SerializedFileWriter,
-    },
+    file::{properties::EnabledStatistics, writer::SerializedFileWriter},
     schema::types::{Type, TypePtr},
 };
 use serde_json::{Map, Value};
 
-use crate::error::ExportError;
+use crate::{error::ExportError, parquet::common_properties};
 
 /// Records within records. What lies deeper is text.
 const DEEPEST: usize = 16;
@@ -256,9 +253,7 @@ pub fn records(schema: &Value, records: &[Map<String, Value>]) -> Result<Vec<u8>
 
 fn write(fields: &[(String, Kind)], columns: &[Column]) -> Result<Vec<u8>, ParquetError> {
     let message = Type::group_type_builder("records").with_fields(fields_of(fields)?).build()?;
-    let properties = WriterProperties::builder()
-        .set_created_by(concat!("mpiprobe ", env!("CARGO_PKG_VERSION")).to_owned())
-        .set_compression(Compression::ZSTD(ZstdLevel::try_new(1)?))
+    let properties = common_properties()?
         // Of few rows, these would be most of the file.
         .set_statistics_enabled(EnabledStatistics::None)
         .set_dictionary_enabled(false)

@@ -19,7 +19,7 @@ use rustix::{
 };
 
 /// Summaries that wait to be written. More are lost, and counted.
-const WAITING: usize = 128;
+const WAITING: usize = 256;
 /// Bytes of a line.
 const LONGEST: usize = 96 << 10;
 /// Characters of a file's name.
@@ -67,8 +67,9 @@ impl Summaries {
         Ok(Self { to, lost: 0 })
     }
 
-    /// Has a summary written, if there is room.
-    pub(super) fn write(&mut self, path: &Path, mode: u32, content: Content) {
+    /// Has a summary written where that is wanted, if there is room.
+    pub(super) fn write(&mut self, path: Option<&Path>, mode: u32, content: Content) {
+        let Some(path) = path else { return };
         match self.to.try_send(Summary { path: path.into(), mode, content }) {
             Ok(()) if self.lost > 0 => {
                 say(format_args!(
@@ -112,6 +113,11 @@ impl Told {
     }
 }
 
+/// What names of files are made of.
+pub(super) fn is_plain(letter: char) -> bool {
+    letter.is_ascii_alphanumeric() || matches!(letter, '.' | '-' | '_')
+}
+
 fn refused(why: &str) -> io::Error {
     io::Error::new(io::ErrorKind::PermissionDenied, why.to_owned())
 }
@@ -131,8 +137,7 @@ fn append(path: &Path, mode: u32, text: &str) -> io::Result<()> {
 
 /// Adds a file to a directory, which is made if it is missing. It has its name as soon as it is whole.
 fn add(directory: &Path, mode: u32, name: &str, bytes: &[u8]) -> io::Result<()> {
-    let is_plain = |letter: u8| letter.is_ascii_alphanumeric() || matches!(letter, b'.' | b'-' | b'_');
-    if name.len() > LONGEST_NAME || name.starts_with('.') || name.is_empty() || !name.bytes().all(is_plain) {
+    if name.len() > LONGEST_NAME || name.starts_with('.') || name.is_empty() || !name.chars().all(is_plain) {
         return Err(io::Error::new(io::ErrorKind::InvalidData, "not a name"));
     }
     let (above, last) = above(directory)?;

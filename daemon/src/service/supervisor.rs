@@ -30,7 +30,7 @@ use signal_hook::{
 };
 
 use super::{
-    configuration::{self, Configuration},
+    configuration::Configuration,
     error::ServiceError,
     grants,
     link::{Order, Port, Surroundings, Word, receive, send},
@@ -214,10 +214,15 @@ impl Supervisor {
     fn take(&mut self, generation: u64, word: Word, content: Vec<u8>) {
         let Some(worker) = self.worker.as_mut().filter(|_| generation == self.generation) else { return };
         worker.heard = Instant::now();
+        let mode = self.configuration.summaries.mode;
         let state = match word {
-            Word::Ended(line) => return self.keep(|set| set.file.clone(), Content::Line(line)),
+            Word::Ended(line) => {
+                let file = self.configuration.summaries.file.as_deref();
+                return self.summaries.write(file, mode, Content::Line(line));
+            }
             Word::Table(name) => {
-                return self.keep(|set| set.parquet.clone(), Content::Table { name, bytes: content });
+                let directory = self.configuration.summaries.parquet.as_deref();
+                return self.summaries.write(directory, mode, Content::Table { name, bytes: content });
             }
             Word::Ready => {
                 say(format_args!("the service is ready at {}", self.configuration.socket.display()));
@@ -227,14 +232,6 @@ impl Supervisor {
         };
         if let Err(error) = sd_notify::notify(&[state]) {
             tracing::warn!("the service manager cannot be told: {error}");
-        }
-    }
-
-    /// Has a summary of a job written, if that is set.
-    fn keep(&mut self, to: impl Fn(&configuration::Summaries) -> Option<PathBuf>, content: Content) {
-        let set = &self.configuration.summaries;
-        if let Some(path) = to(set) {
-            self.summaries.write(&path, set.mode, content);
         }
     }
 

@@ -65,7 +65,8 @@ impl SessionError {
     pub(crate) fn is_absence(&self) -> bool {
         match self {
             Self::Select(error) => error.is_absence(),
-            Self::GoneBeforeAttach(_) | Self::Service(AskError::Nobody(_)) => true,
+            Self::Service(error) => error.is_absence(),
+            Self::GoneBeforeAttach(_) => true,
             _ => false,
         }
     }

@@ -3,10 +3,9 @@
 use mpiprobe_model::{EndReason, Profile};
 use mpiprobe_report::present::{recording::profile_of_json, say};
 use mpiprobe_view::Calls;
-use serde::Deserialize;
 
 use super::{error::SessionError, source::Source};
-use crate::asking::{AskError, Lines, Service};
+use crate::asking::{AskError, Head, Lines, Service};
 
 /// An observation that the service makes.
 #[derive(Debug)]
@@ -20,20 +19,6 @@ pub(super) struct StreamSource {
     /// Somebody was found.
     was_anybody_there: bool,
     has_ended: bool,
-}
-
-/// What a line is, if it is no profile.
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct Head {
-    observation: Option<u64>,
-    version: Option<String>,
-    said: Option<String>,
-    failed: Option<String>,
-    absent: bool,
-    ended: Option<bool>,
-    begun: Option<bool>,
-    schema: Option<String>,
 }
 
 /// What the service says.
@@ -50,7 +35,7 @@ impl StreamSource {
     pub(super) async fn begin(service: Service, query: &str) -> Result<Self, SessionError> {
         let mut lines = service.lines(&format!("/v1/observe?{query}")).await?;
         let first = lines.next().await?.ok_or(AskError::Ended)?;
-        let head = head(&first)?;
+        let head = Head::of(&first)?;
         let number = head.observation.ok_or_else(|| AskError::Answer { reason: "no observation".into() })?;
         if head.version.as_deref() != Some(env!("CARGO_PKG_VERSION")) {
             let version = head.version.unwrap_or_default();
@@ -69,7 +54,7 @@ impl StreamSource {
 
     async fn next(&mut self) -> Result<Event, SessionError> {
         let Some(line) = self.lines.next().await? else { return Err(AskError::Ended.into()) };
-        let head = head(&line)?;
+        let head = Head::of(&line)?;
         if head.schema.is_some() {
             let profile =
                 profile_of_json(line.as_slice()).map_err(|error| AskError::Answer { reason: error.to_string() })?;
@@ -99,10 +84,6 @@ impl StreamSource {
             Event::Ended => self.has_ended = true,
         }
     }
-}
-
-fn head(line: &[u8]) -> Result<Head, AskError> {
-    serde_json::from_slice(line).map_err(|error| AskError::Answer { reason: error.to_string() })
 }
 
 impl Source for StreamSource {

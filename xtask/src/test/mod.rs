@@ -91,6 +91,15 @@ impl Results {
         self.times.add(line);
     }
 
+    /// Takes note of something that was not well. `failed_before`: tests that had failed before it.
+    fn note_failure(&mut self, name: &str, failed_before: u64) {
+        self.failed.push(name.to_owned());
+        if self.summary.failed == failed_before {
+            // What failed was no test: the check, the build, or a test program that died before it could report.
+            self.summary.failed += 1;
+        }
+    }
+
     fn merge(&mut self, other: Self) {
         self.summary.merge(other.summary);
         self.times.merge(other.times);

@@ -1,6 +1,6 @@
 //! The test programs that cargo has built, and running them: the long one beside all others.
 //!
-//! cargo runs one after the other, but trials of [`LONG`] leave processors idle while jobs wait for each other, and polling ranks give way.
+//! cargo runs one after the other, but trials of [`LONG`] leave processors idle while they wait.
 
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
@@ -71,9 +71,10 @@ pub(super) fn run_all(programs: &[Program], binary: &Path) -> Result<Results> {
     let each = |programs: Vec<&Program>, run: fn(&Program, &Path, &mut Results) -> Result<bool>| {
         let mut results = Results::default();
         for program in programs {
+            let before = results.summary.failed;
             let is_well = run(program, binary, &mut results);
             if !is_well.with_context(|| format!("running {}", program.executable.display()))? {
-                results.failed.push(program.name.clone());
+                results.note_failure(&program.name, before);
             }
         }
         Ok::<_, anyhow::Error>(results)
@@ -135,5 +136,17 @@ mod tests {
         ] {
             assert_eq!(of(&other), None, "{other}");
         }
+    }
+
+    #[test]
+    fn a_program_that_dies_before_it_could_report_has_failed() {
+        let program = |name: &str, executable: &str| Program {
+            name: name.into(),
+            executable: executable.into(),
+            package: "/".into(),
+        };
+        let results =
+            run_all(&[program("well", "/bin/true"), program("dies", "/bin/false")], Path::new("none")).unwrap();
+        assert_eq!((results.failed, results.summary.failed), (vec!["dies".to_owned()], 1));
     }
 }

@@ -14,7 +14,7 @@ use crate::command;
 /// Something that cargo does, which succeeds or fails.
 #[derive(Debug)]
 pub(super) struct Stage {
-    pub(super) name: &'static str,
+    name: &'static str,
     cargo: Command,
     /// A warning is a failure.
     denies_warnings: bool,
@@ -60,30 +60,20 @@ impl Stage {
     /// Runs it, and passes its output on as it comes.
     pub(super) fn run(&mut self, results: &mut Results) -> Result<()> {
         let before = results.summary.failed;
-        let is_well = self.follow(|stdout| pass_on(stdout, &mut io::stdout(), |line| results.add(line)))?;
-        self.note(results, before, is_well);
+        if !self.follow(|stdout| pass_on(stdout, &mut io::stdout(), |line| results.add(line)))? {
+            results.note_failure(self.name, before);
+        }
         Ok(())
     }
 
     /// The test programs that it builds; `None`: not all was well.
     pub(super) fn build(&mut self, results: &mut Results) -> Result<Option<Vec<Program>>> {
         let mut programs = Vec::new();
-        let is_well =
-            self.follow(|stdout| pass_on(stdout, &mut io::sink(), |line| programs.extend(Program::of_message(line))))?;
-        let before = results.summary.failed;
-        self.note(results, before, is_well);
-        Ok(is_well.then_some(programs))
-    }
-
-    fn note(&self, results: &mut Results, failed_before: u64, is_well: bool) {
-        if is_well {
-            return;
+        if self.follow(|stdout| pass_on(stdout, &mut io::sink(), |line| programs.extend(Program::of_message(line))))? {
+            return Ok(Some(programs));
         }
-        results.failed.push(self.name.to_owned());
-        if results.summary.failed == failed_before {
-            // What failed was no test: the check, the build, or a test program that died before it could report.
-            results.summary.failed += 1;
-        }
+        results.note_failure(self.name, results.summary.failed);
+        Ok(None)
     }
 
     /// Runs it with somebody who reads its output. Whether all was well.

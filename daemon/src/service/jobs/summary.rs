@@ -7,6 +7,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::figures::key_of;
+use crate::service::summaries::is_plain;
 
 /// Programs, MPI libraries and reasons that are named.
 const MOST_NAMED: usize = 16;
@@ -147,9 +148,11 @@ impl JobSummary {
     }
 
     /// As it is written; also as a table, if that is wanted.
-    pub(super) fn written(&self, as_table: bool) -> Result<Written, String> {
-        let line = serde_json::to_string(self).map_err(|error| error.to_string())?;
-        let table = as_table.then(|| self.table()).transpose()?;
+    pub(super) fn written(&self, as_table: bool) -> Result<Written, serde_json::Error> {
+        let line = serde_json::to_string(self)?;
+        // Where that fails, there is the line.
+        let unwritten = |error: &String| tracing::warn!("there is no table of job {}: {error}", self.job);
+        let table = as_table.then(|| self.table().inspect_err(unwritten).ok()).flatten();
         Ok(Written { line, table: table.map(|table| (self.name(), table)) })
     }
 
@@ -173,7 +176,6 @@ impl JobSummary {
 
     /// When, where and which: sorted by name, files of a node are in the order of time.
     fn name(&self) -> String {
-        let is_plain = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '.' | '-' | '_');
         let plain = |text: &str| -> String {
             text.chars().take(64).map(|letter| if is_plain(letter) { letter } else { '_' }).collect()
         };

@@ -6,6 +6,7 @@ use std::{
 };
 
 use mpiprobe_model::{EndReason, Profile};
+use mpiprobe_observe::monotonic_ns;
 use mpiprobe_report::present::say_in_passing;
 use mpiprobe_view::Calls;
 use tokio::{
@@ -30,7 +31,7 @@ const SEARCH_INTERVAL: Duration = Duration::from_millis(100);
 const SEARCH_PATIENCE: Duration = Duration::from_secs(2);
 /// How often recent calls are taken out of their rings.
 const GATHER_INTERVAL: Duration = Duration::from_millis(100);
-/// How often call sites are named, where it is found out who waits for whom.
+/// How often all processes are made known, and call sites named, where it is found out who waits for whom.
 const NAME_INTERVAL: Duration = Duration::from_millis(200);
 /// Detaching that takes longer than this is reported as it goes on.
 const SILENT_DETACH: Duration = Duration::from_millis(500);
@@ -73,8 +74,8 @@ pub(super) enum Event {
     /// Targets may have come that the kernel does not tell of.
     Search,
     RecentCalls,
-    /// Call sites may be known meanwhile that somebody waits for.
-    Sites,
+    /// It can be found out who has waited for whom until now, and call sites may be known meanwhile.
+    Waits,
     /// Calls that had begun before may have returned.
     EarlierCalls,
     /// What observing costs is to be looked at.
@@ -117,6 +118,17 @@ impl KernelSource {
         matches!(self.origin, Origin::Found { wait: true }) && is_early
     }
 
+    /// Whoever has called MPI by now is in the recording, also those of whom the kernel has told and that nobody has looked at since.
+    fn complete_traced(&mut self) -> Result<(), SessionError> {
+        let now_ns = monotonic_ns();
+        self.observation.handle_notices();
+        self.look()?;
+        self.observation.look_at_traced();
+        self.observation.know_traced_until(now_ns);
+        self.observation.name_traced_sites();
+        Ok(())
+    }
+
     /// Whether there are processes that may yet load MPI. Of a command's there may be at any time.
     fn has_candidates(&self) -> bool {
         matches!(self.origin, Origin::Started { .. }) || self.observation.has_candidates()
@@ -149,7 +161,7 @@ impl Source for KernelSource {
             () = sleep_until(self.last_gathered + GATHER_INTERVAL), if self.observation.has_recent_calls() => {
                 Ok(Event::RecentCalls)
             }
-            () = sleep_until(self.last_named + NAME_INTERVAL), if self.observation.has_waits() => Ok(Event::Sites),
+            () = sleep_until(self.last_named + NAME_INTERVAL), if self.observation.has_waits() => Ok(Event::Waits),
             () = until(self.observation.next_look_at_earlier_calls()) => Ok(Event::EarlierCalls),
             () = sleep_until(self.observation.next_turn_of_limiter().into()) => Ok(Event::Limit),
         }
@@ -182,8 +194,8 @@ impl Source for KernelSource {
             }
             Event::Limit => self.observation.keep_limit(),
             Event::EarlierCalls => self.observation.look_at_earlier_calls(),
-            Event::Sites => {
-                self.observation.name_traced_sites();
+            Event::Waits => {
+                self.complete_traced()?;
                 self.last_named = Instant::now();
             }
             Event::RecentCalls => {

@@ -416,6 +416,13 @@ impl Observation {
         }
     }
 
+    /// All processes are in that recording that had called MPI by then, ns.
+    pub(super) fn know_traced_until(&self, ns: u64) {
+        if let Some(traced) = &self.traced {
+            traced.know_until(ns);
+        }
+    }
+
     /// Says in that recording where calls were made, as far as it is known by now.
     pub(super) fn name_traced_sites(&mut self) {
         let Self { traced, targets, coverage, .. } = self;

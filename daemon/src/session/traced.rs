@@ -68,6 +68,11 @@ impl TracedProcesses {
         });
     }
 
+    /// Everybody was looked at who had called MPI by then.
+    pub(super) fn know_until(&self, ns: u64) {
+        self.tracing.know_until(ns);
+    }
+
     /// A process is none of those that are observed.
     pub(super) fn refuse(&mut self, slot: u32) {
         self.tracing.refuse(slot);

@@ -5,11 +5,14 @@ use std::fs;
 use libtest_mimic::{Failed, Trial};
 use mpiprobe_tests::open_calls::{circle, expect_waiting_at_end, kill_in_circle};
 use mpiprobe_tests::threads::expect_threads;
-use mpiprobe_tests::{Job, JobError, Language, Mpi, Profile, program};
+use mpiprobe_tests::{Job, Language, Mpi, Profile, program};
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::check::{complete, expect_counts, expect_row, functions};
 use crate::trial;
+
+/// How often a launcher is asked what it makes of the end of its ranks.
+const TRIES: usize = 8;
 
 pub(crate) fn tests(mpi: Mpi) -> Vec<Trial> {
     let c = |name: &str, test: fn(Mpi) -> Result<(), Failed>| trial(mpi, Language::C, name, move || test(mpi));
@@ -190,12 +193,14 @@ fn exit_status(mpi: Mpi) -> Result<(), Failed> {
         Ok(job.spawn()?.wait()?.status.code())
     };
     assert_eq!(run(&["finalize"])?, Some(0));
-    // Whatever launchers make of it.
-    let direct: Result<_, JobError> =
-        Job::builder(mpi, program::EXITS).ranks(2).args(["abort"]).spawn().and_then(|mut job| job.wait());
-    let under =
-        Job::builder(mpi, program::EXITS).ranks(2).args(["abort"]).profiled([] as [&str; 0])?.spawn()?.wait()?;
-    assert_eq!(under.status.code(), direct?.status.code());
+    let aborted = || Job::builder(mpi, program::EXITS).ranks(2).args(["abort"]);
+    let under = aborted().profiled([] as [&str; 0])?.spawn()?.wait()?.status.code();
+    // Whatever launchers make of it: Intel's gives the rank's status, or now and then is ended by a signal itself.
+    let mut direct = Vec::new();
+    while direct.last() != Some(&under) && direct.len() < TRIES {
+        direct.push(aborted().spawn()?.wait()?.status.code());
+    }
+    assert!(direct.contains(&under), "{under:?} is none of {direct:?}");
     Ok(())
 }
 

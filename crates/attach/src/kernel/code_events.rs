@@ -22,7 +22,7 @@ use rustix::{
 };
 
 use super::{
-    code_record::{Record, record},
+    code_record::{Record, is_told, record},
     perf_event,
 };
 
@@ -33,10 +33,13 @@ const SAMPLE_TIME: u64 = 1 << 2;
 const MONOTONIC: i32 = 1;
 
 const PAGE: usize = 4096;
-/// Sizes of rings, bytes, the first that the kernel permits. 60 processes that start on one processor, before anybody reads, map
-/// some four thousand files; what users without privileges may lock is as much (`kernel.perf_event_mlock_kb`). Beginnings and ends
-/// of threads are in them, too, which is not to be avoided.
-const RINGS: [usize; 3] = [128 * PAGE, 32 * PAGE, 8 * PAGE];
+/// Sizes of rings, bytes, the first that the kernel permits. Beginnings and ends of threads are in them, too, which is not to be avoided:
+/// on a busy machine some ten thousand threads may come and go on a processor before anybody can read, which is the largest. 60 processes
+/// that start on one processor map some four thousand files, which is the next one; what users without privileges may lock is as much
+/// (`kernel.perf_event_mlock_kb`).
+const RINGS: [usize; 4] = [512 * PAGE, 128 * PAGE, 32 * PAGE, 8 * PAGE];
+/// Of all rings together, where there are many processors, bytes.
+const MOST: usize = 32 << 20;
 /// Records that are kept until somebody reads them: those of some hundred thousand files.
 const MOST_RECORDS: usize = 1 << 18;
 /// In the page before the ring, `struct perf_event_mmap_page`.
@@ -67,8 +70,9 @@ impl CodeEvents {
         // SAFETY: takes a number.
         let processors = i32::try_from(unsafe { libc::sysconf(libc::_SC_NPROCESSORS_CONF) }).unwrap_or(1);
         let mut rings = Vec::new();
+        let share = MOST / usize::try_from(processors).unwrap_or(1).max(1);
         for processor in 0..processors {
-            match Ring::open(pid, processor) {
+            match Ring::open(pid, processor, share) {
                 Ok(ring) => rings.push(ring),
                 // Switched off.
                 Err(error) if error.raw_os_error() == Some(libc::ENODEV) => {}
@@ -139,7 +143,8 @@ struct Ring {
 unsafe impl Send for Ring {}
 
 impl Ring {
-    fn open(pid: u32, processor: i32) -> io::Result<Self> {
+    /// `share`: no larger than this, bytes, unless it is the smallest.
+    fn open(pid: u32, processor: i32, share: usize) -> io::Result<Self> {
         // SAFETY: all-zero is a valid value.
         let mut attributes: perf_event_attr = unsafe { mem::zeroed() };
         attributes.type_ = SOFTWARE;
@@ -160,7 +165,8 @@ impl Ring {
         let event = unsafe { perf_event::open(attributes, pid, processor)? };
         let access = ProtFlags::READ | ProtFlags::WRITE;
         let mut refused = io::ErrorKind::InvalidInput.into();
-        for size in RINGS {
+        let [.., smallest] = RINGS;
+        for size in RINGS.into_iter().filter(|&size| size <= share.max(smallest)) {
             // SAFETY: with a null hint the kernel chooses unused addresses.
             match unsafe { mmap(null_mut(), PAGE + size, access, MapFlags::SHARED, event.as_fd(), 0) } {
                 Ok(memory) => return Ok(Self { event, memory: memory.cast(), size }),
@@ -178,23 +184,32 @@ impl Ring {
         let (end, mut at) = (head.load(Ordering::Acquire), tail.load(Ordering::Relaxed));
         let mut records = Vec::new();
         while at < end {
-            let bytes = self.copy(at, 8);
-            let size = bytes.get(6..8).and_then(|size| size.first_chunk()).map_or(0, |&size| u16::from_ne_bytes(size));
-            if u64::from(size) < 8 || at + u64::from(size) > end {
+            // `struct perf_event_header`: the kind, 16 bits of flags and the size, which is a multiple of 8.
+            let header = self.word(at);
+            let (kind, size) = (header & 0xffff_ffff, header >> 48);
+            if size < 8 || size % 8 != 0 || at + size > end {
                 break;
             }
-            records.extend(record(&self.copy(at, size.into())));
-            at += u64::from(size);
+            // Most are of threads, which come and go by thousands: those are only passed over.
+            if is_told(kind) {
+                records.extend(record(&self.copy(at, size)));
+            }
+            at += size;
         }
         tail.store(end, Ordering::Release);
         records
     }
 
-    /// A record may go over the ring's end to its beginning.
-    fn copy(&self, at: u64, length: usize) -> Vec<u8> {
-        let place = |step: usize| PAGE + (usize::try_from(at).unwrap_or(0).wrapping_add(step) & (self.size - 1));
-        // SAFETY: within the ring, between what has been read and what has been written: the kernel leaves that alone.
-        (0..length).map(|step| unsafe { self.memory.add(place(step)).read_volatile() }).collect()
+    /// A word of the ring: one that has been written and not yet been read.
+    fn word(&self, at: u64) -> u64 {
+        let place = PAGE + (usize::try_from(at).unwrap_or(0) & (self.size - 1) & !7);
+        // SAFETY: within the ring, and aligned as the ring is; the kernel leaves alone what is between the tail and the head.
+        unsafe { AtomicU64::from_ptr(self.memory.add(place).cast()).load(Ordering::Relaxed) }
+    }
+
+    /// A record, of whole words, may go over the ring's end to its beginning.
+    fn copy(&self, at: u64, size: u64) -> Vec<u8> {
+        (0..size / 8).flat_map(|step| self.word(at + 8 * step).to_ne_bytes()).collect()
     }
 }
 

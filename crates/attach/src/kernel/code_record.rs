@@ -52,6 +52,11 @@ pub struct CodeMapped {
     pub path: Vec<u8>,
 }
 
+/// Whether records of a kind say anything that is asked for.
+pub(crate) fn is_told(kind: u64) -> bool {
+    [LOST, NAMED, MAPPED].into_iter().any(|known| u64::from(known) == kind)
+}
+
 /// `None`: of another kind, or damaged.
 pub(crate) fn record(bytes: &[u8]) -> Option<Record> {
     let half = |at: usize| Some(u32::from_ne_bytes(*bytes.get(at..)?.first_chunk()?));

@@ -105,30 +105,52 @@ fn variance_of_mean(values: &[f64]) -> f64 {
     values.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / (number - 1.0) / number
 }
 
-/// Over the mean of all, so that subjects can be compared.
-fn relative(values: &Values) -> Vec<f64> {
-    let all: Vec<f64> = values.before.iter().chain(&values.after).copied().collect();
-    let mean = mean(&all);
-    if mean > 0.0 { all.iter().map(|value| value / mean).collect() } else { vec![0.0; all.len()] }
+/// Relative values of a subject, by run: over the mean of all, so that subjects can be compared, and with 0 as their mean.
+#[derive(Debug)]
+struct Row {
+    values: Vec<f64>,
+    /// The sum of their squares.
+    squares: f64,
+    /// Of the values as they are.
+    mean: f64,
 }
 
-/// Difference of means, and the variance of a run around that of its side; `is_after` by run.
-fn difference(values: &[f64], is_after: &[bool]) -> (f64, f64) {
-    let (mut sums, mut numbers) = ([0.0; 2], [0.0; 2]);
-    for (value, &side) in values.iter().zip(is_after) {
-        let [before, after] = &mut sums;
-        let [number_before, number_after] = &mut numbers;
-        if side {
-            *after += value;
-            *number_after += 1.0;
-        } else {
-            *before += value;
-            *number_before += 1.0;
-        }
+impl Row {
+    fn of(values: &Values) -> Self {
+        let all: Vec<f64> = values.before.iter().chain(&values.after).copied().collect();
+        let mean = mean(&all);
+        let relative = |value: &f64| if mean > 0.0 { value / mean - 1.0 } else { 0.0 };
+        let values: Vec<f64> = all.iter().map(relative).collect();
+        let squares = values.iter().map(|value| value * value).sum();
+        Self { values, squares, mean }
     }
-    let [before, after] = [sums[0] / numbers[0], sums[1] / numbers[1]];
-    let squares = values.iter().zip(is_after).map(|(value, &side)| (value - if side { after } else { before }).powi(2));
-    (after - before, squares.sum::<f64>() / (numbers[0] + numbers[1] - 2.0))
+
+    /// Difference of means, and the variance of a run around that of its side. Since all add up to nothing, what one side adds up to tells
+    /// both.
+    fn difference(&self, sides: &Sides) -> (f64, f64) {
+        let sum: f64 = sides.after.iter().filter_map(|&run| self.values.get(run)).sum();
+        let left = self.squares - sum * sum * sides.scale;
+        (sum * sides.scale, left.max(0.0) / sides.freedom)
+    }
+}
+
+/// Which runs are after, and what follows from how many there are on each side.
+#[derive(Debug)]
+struct Sides {
+    after: Vec<usize>,
+    /// Over the variance of a run, that of a difference of means.
+    scale: f64,
+    /// Of a variance.
+    freedom: f64,
+}
+
+impl Sides {
+    /// `is_after` by run.
+    fn of(is_after: &[bool]) -> Self {
+        let after: Vec<usize> = (0..).zip(is_after).filter(|(_, is_after)| **is_after).map(|(run, _)| run).collect();
+        let (all, number) = (is_after.len() as f64, after.len() as f64);
+        Self { after, scale: 1.0 / number + 1.0 / (all - number), freedom: all - 2.0 }
+    }
 }
 
 /// What is usual for variances of relative values.
@@ -163,16 +185,18 @@ impl Usual {
         Self { freedom: 2.0 * prior, slope, offset: y - slope * x + shift }
     }
 
-    /// Variance of a subject of this mean, drawn towards the usual one.
-    fn drawn(&self, mean: f64, variance: f64, freedom: f64) -> f64 {
-        if self.freedom <= 0.0 || mean <= 0.0 {
-            return variance;
+    /// The usual variance of subjects of this mean, if there is any.
+    fn of_mean(&self, mean: f64) -> Option<f64> {
+        (self.freedom > 0.0 && mean > 0.0).then(|| (self.offset + self.slope * mean.ln()).exp())
+    }
+
+    /// A variance, drawn towards the usual one.
+    fn drawn(&self, usual: Option<f64>, variance: f64, freedom: f64) -> f64 {
+        match usual {
+            None => variance,
+            Some(usual) if self.freedom.is_infinite() => usual,
+            Some(usual) => (self.freedom * usual + freedom * variance) / (self.freedom + freedom),
         }
-        let usual = (self.offset + self.slope * mean.ln()).exp();
-        if self.freedom.is_infinite() {
-            return usual;
-        }
-        (self.freedom * usual + freedom * variance) / (self.freedom + freedom)
     }
 }
 
@@ -207,35 +231,30 @@ fn trigamma_inverse(value: f64) -> f64 {
 
 /// Relative values of all subjects, and what is usual for how much they vary.
 struct Relative {
-    rows: Vec<Vec<f64>>,
-    /// Of their values as they are.
-    means: Vec<f64>,
+    /// Each with the usual variance of its like.
+    rows: Vec<(Row, Option<f64>)>,
     usual: Usual,
     /// Of a variance.
     freedom: f64,
-    /// Over the variance of a run, that of a difference of means.
-    scale: f64,
 }
 
 impl Relative {
-    /// `given`: which runs are after.
-    fn of(subjects: &[Values], given: &[bool]) -> Self {
-        let rows: Vec<Vec<f64>> = subjects.iter().map(relative).collect();
-        let means: Vec<f64> =
-            subjects.iter().map(|values| mean(&[values.before.as_slice(), values.after.as_slice()].concat())).collect();
-        let after = given.iter().filter(|is_after| **is_after).count() as f64;
-        let before = given.len() as f64 - after;
-        let freedom = before + after - 2.0;
-        let vary = rows.iter().zip(&means).map(|(row, mean)| (*mean, difference(row, given).1));
-        let usual = Usual::of(&vary.collect::<Vec<_>>(), freedom);
-        Self { rows, means, usual, freedom, scale: 1.0 / before + 1.0 / after }
+    fn of(subjects: &[Values], given: &Sides) -> Self {
+        let rows: Vec<Row> = subjects.iter().map(Row::of).collect();
+        let vary: Vec<(f64, f64)> = rows.iter().map(|row| (row.mean, row.difference(given).1)).collect();
+        let usual = Usual::of(&vary, given.freedom);
+        let with_usual = |row: Row| {
+            let of_its_like = usual.of_mean(row.mean);
+            (row, of_its_like)
+        };
+        Self { rows: rows.into_iter().map(with_usual).collect(), usual, freedom: given.freedom }
     }
 
     /// Student's t of a subject, moderated; 0: there is no such subject.
-    fn t(&self, index: usize, sides: &[bool]) -> f64 {
-        let Some((row, mean)) = self.rows.get(index).zip(self.means.get(index)) else { return 0.0 };
-        let (difference, variance) = difference(row, sides);
-        let error = (self.usual.drawn(*mean, variance, self.freedom) * self.scale).sqrt();
+    fn t(&self, index: usize, sides: &Sides) -> f64 {
+        let Some((row, usual)) = self.rows.get(index) else { return 0.0 };
+        let (difference, variance) = row.difference(sides);
+        let error = (self.usual.drawn(*usual, variance, self.freedom) * sides.scale).sqrt();
         difference.abs() / error.max(FINEST)
     }
 
@@ -292,6 +311,7 @@ fn inversions(values: &Values) -> f64 {
 fn by_permutation(subjects: &[Values], before: usize) -> Vec<f64> {
     let runs = subjects.first().map_or(0, |values| values.before.len() + values.after.len());
     let given: Vec<bool> = (0..runs).map(|run| run >= before).collect();
+    let given = Sides::of(&given);
     let rows = Relative::of(subjects, &given);
 
     let observed: Vec<f64> = (0..subjects.len()).map(|index| rows.t(index, &given)).collect();
@@ -302,10 +322,11 @@ fn by_permutation(subjects: &[Values], before: usize) -> Vec<f64> {
     let mut tried = 0_u64;
     let mut deal = |sides: &[bool]| {
         tried += 1;
+        let sides = Sides::of(sides);
         // From the smallest on: what is larger competes with all that is smaller.
         let mut largest = 0.0_f64;
         for (&index, count) in order.iter().zip(&mut as_large).rev() {
-            largest = largest.max(rows.t(index, sides));
+            largest = largest.max(rows.t(index, &sides));
             // Equal ones differ by rounding.
             if largest >= of(index) * (1.0 - 1e-9) {
                 *count += 1;
@@ -385,6 +406,7 @@ fn by_student(subjects: &[Values]) -> Vec<f64> {
     let Some(first) = subjects.first() else { return Vec::new() };
     let (before, after) = (first.before.len(), first.after.len());
     let given: Vec<bool> = (0..before + after).map(|run| run >= before).collect();
+    let given = Sides::of(&given);
     let rows = Relative::of(subjects, &given);
     let students = StudentsT::new(0.0, 1.0, rows.freedom());
     let of = |index: usize| students.as_ref().map_or(1.0, |students| 2.0 * students.sf(rows.t(index, &given)));
@@ -491,11 +513,13 @@ mod tests {
         assert!((trigamma_inverse(sixth) - 1.0).abs() < 1e-6 && trigamma_inverse(-1.0).is_infinite());
         // All vary alike: whatever one of them says by chance counts for nothing.
         let alike = Usual::of(&[(1.0, 0.0001); 20], 8.0);
-        assert!(alike.freedom.is_infinite() && (alike.drawn(1.0, 0.01, 8.0) / 0.0001).ln().abs() < 0.2);
+        assert!(alike.freedom.is_infinite() && (alike.drawn(alike.of_mean(1.0), 0.01, 8.0) / 0.0001).ln().abs() < 0.2);
         // Each as it is: what one says of itself counts most.
         let different: Vec<(f64, f64)> = (0..20).map(|place| (1.0, 1e-6 * 3_f64.powi(place % 10))).collect();
         let different = Usual::of(&different, 8.0);
-        assert!(different.freedom < 2.0 && (different.drawn(1.0, 0.01, 8.0) / 0.01).ln().abs() < 0.3);
+        assert!(
+            different.freedom < 2.0 && (different.drawn(different.of_mean(1.0), 0.01, 8.0) / 0.01).ln().abs() < 0.3
+        );
         // What is shorter varies more.
         let trend: Vec<(f64, f64)> = (0..14).map(|place| (2_f64.powi(place), 0.1 * 0.5_f64.powi(place))).collect();
         let trend = Usual::of(&trend, 8.0);

@@ -188,6 +188,11 @@ impl Tracing {
         self.tell(Message::Refuse(slot));
     }
 
+    /// Everybody has been told of, by `add` or by `refuse`, who had called MPI by then: until then it can be known who has waited for whom.
+    pub(in crate::session) fn know_until(&self, ns: u64) {
+        self.tell(Message::KnownUntil(ns));
+    }
+
     /// A process has ended, or `has_execed`: has become another program.
     pub(in crate::session) fn end_process(&self, slot: u32, at_ns: u64, has_execed: bool) {
         self.tell(Message::Ended { slot, at_ns, has_execed });

@@ -55,6 +55,8 @@ pub(super) enum Message {
     Source(Box<dyn LineSource>),
     /// Lines of a process are not wanted.
     Refuse(u32),
+    /// Everybody has been told of who had called MPI by then, ns.
+    KnownUntil(u64),
     Ended {
         slot: u32,
         at_ns: u64,
@@ -171,6 +173,8 @@ struct LiveWaits {
     /// When it was looked at who was in a call, in which pass, and who was.
     looked: Option<(u64, u64, Vec<Inside>)>,
     passes: u64,
+    /// Whoever had called MPI by then has been told of, ns.
+    known_until_ns: u64,
 }
 
 /// Whether calls are left out for want of room.
@@ -224,7 +228,7 @@ impl Worker {
             missing_lines: 0,
             trouble: None,
             pressure: Pressure::default(),
-            waits: waits.map(|(waits, window)| LiveWaits { waits, window, looked: None, passes: 0 }),
+            waits: waits.map(|(waits, window)| LiveWaits { waits, window, looked: None, passes: 0, known_until_ns: 0 }),
         }
     }
 
@@ -248,12 +252,21 @@ impl Worker {
         match message {
             Message::Add { slot, process, is_whole, referred, source } => {
                 self.recorder.add(slot, process, is_whole, referred);
+                if let Some(live) = &mut self.waits {
+                    // It may have been in a call by then.
+                    live.looked = None;
+                }
                 if let Some(source) = source {
                     self.take_source(source);
                 }
             }
             Message::Source(source) => self.take_source(source),
             Message::Refuse(slot) => self.recorder.refuse(slot),
+            Message::KnownUntil(ns) => {
+                if let Some(live) = &mut self.waits {
+                    live.known_until_ns = live.known_until_ns.max(ns);
+                }
+            }
             Message::Ended { slot, at_ns, has_execed } => self.end(slot, at_ns, has_execed),
             Message::Failed(why) => {
                 if let Some(flight) = &mut self.flight {
@@ -350,10 +363,12 @@ impl Worker {
     }
 
     /// Tells whoever looks for waits, or at calls, until when all is known: by who was in a call when that was looked at the last time.
-    /// What had returned by then was read since, and what has come out of order was waited for.
+    /// What had returned by then was read since, what has come out of order was waited for, and there is nobody else.
     fn tell_how_far(&mut self) {
         let Some(live) = &mut self.waits else { return };
-        if let Some((at_ns, _, inside)) = live.looked.take_if(|(_, pass, _)| live.passes >= *pass + 2) {
+        let (passes, known_until_ns) = (live.passes, live.known_until_ns);
+        let is_known = |(at_ns, pass, _): &mut (u64, u64, Vec<Inside>)| passes >= *pass + 2 && known_until_ns >= *at_ns;
+        if let Some((at_ns, _, inside)) = live.looked.take_if(is_known) {
             live.waits.feed.complete(at_ns, inside);
             // Which calls are open takes a look at all threads.
             let is_watched = live.window.is_watched();

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use mpiprobe_discover::ProcRoot;
 use mpiprobe_model::{EndReason, Profile, analyse::Expected};
+use mpiprobe_observe::monotonic_ns;
 use tokio::time::sleep;
 
 use super::{
@@ -76,6 +77,8 @@ impl CommandTables {
 
     /// Takes in what is new in the directory. Whatever hinders that now may not do so the next time, and the job goes on.
     fn take_new(&mut self) {
+        // What is made from now on may be found or not.
+        let now_ns = monotonic_ns();
         let taken = self.images.take_all(self.directory.path());
         self.unseen = taken.as_ref().err().map(ToString::to_string);
         for slot in taken.unwrap_or_default() {
@@ -85,6 +88,7 @@ impl CommandTables {
         }
         if let Some(traced) = &mut self.traced {
             traced.look(&mut self.images, &mut self.sites);
+            traced.know_until(now_ns);
         }
     }
 

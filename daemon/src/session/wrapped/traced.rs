@@ -56,6 +56,11 @@ impl TracedImages {
         self.name_sites(images, sites, false);
     }
 
+    /// Everybody was looked at who had called MPI by then.
+    pub(super) fn know_until(&self, ns: u64) {
+        self.tracing.know_until(ns);
+    }
+
     /// Processes may have ended.
     pub(super) fn note_ends(&mut self, images: &Images) {
         let now = monotonic_ns();

@@ -6,7 +6,7 @@ use core::ptr::write_volatile;
 use aya_ebpf::helpers::generated::bpf_get_smp_processor_id;
 use mpiprobe_common::{
     Descriptor, FUNCTION_SLOTS, Layout, Request, RequestKey, ThreadState,
-    descriptor::{completion, frees},
+    descriptor::{NONE, completion, frees},
     layout::Memory as _,
     request::{epoch_of, key_kind},
     rules::{
@@ -95,13 +95,19 @@ extern "C" fn write_call(thread: *mut ThreadState, descriptor: *const Descriptor
         thread.unwritten.idle += 1;
         return 0;
     }
-    let source = told_source(thread, descriptor, layout);
+    let tells = told_at_all(thread, descriptor, layout);
+    let source = told_source(thread, descriptor, layout, tells);
+    // Most functions have none of these, and each is a call of its own.
     let told = Told {
-        destination: told_destination(thread, descriptor, layout),
+        destination: if descriptor.root == NONE {
+            completed.destination
+        } else {
+            told_destination(thread, descriptor, layout)
+        },
         source,
-        receive_tag: told_tag(thread, descriptor, layout, source),
-        request: told_request(thread, descriptor, layout),
-        object: told_object(thread, descriptor, layout),
+        receive_tag: told_tag(thread, descriptor, layout, source, tells),
+        request: if recording::may_give_back(descriptor) { told_request(thread, descriptor, layout, tells) } else { 0 },
+        object: if recording::concerns_object(descriptor) { told_object(thread, descriptor, layout) } else { 0 },
     };
     let found = Found {
         tid: thread.id as u32,
@@ -133,7 +139,7 @@ extern "C" fn write_call(thread: *mut ThreadState, descriptor: *const Descriptor
 }
 
 macro_rules! told {
-    ($($(#[$doc:meta])* $name:ident: $answer:ty = |$call:ident, $thread:ident $(, $more:ident: $type:ty)?| $told:expr;)*) => {$(
+    ($($(#[$doc:meta])* $name:ident: $answer:ty = |$call:ident, $thread:ident $(, $more:ident: $type:ty)*| $told:expr;)*) => {$(
         $(#[$doc])*
         #[unsafe(no_mangle)]
         #[inline(never)]
@@ -141,7 +147,7 @@ macro_rules! told {
             thread: *const ThreadState,
             descriptor: *const Descriptor,
             layout: *const Layout,
-            $($more: $type,)?
+            $($more: $type,)*
         ) -> $answer {
             given!(thread, descriptor, layout);
             let ($call, $thread) = (arguments::call(thread, descriptor, layout), thread);
@@ -153,10 +159,12 @@ macro_rules! told {
 told! {
     /// Not 0: the thread's completed call has only asked, in vain, whether something has happened.
     has_found_nothing: u32 = |call, thread| recording::found_nothing(&call, thread.completed.result) as u32;
-    told_source: i32 = |call, thread| recording::source(&call, thread.completed.source, thread.completed.result);
-    told_tag: i32 = |call, thread, source: i32| recording::receive_tag(&call, source, thread.completed.result);
+    /// Not 0: it says what it has received, or found.
+    told_at_all: u32 = |call, thread| recording::tells(&call, thread.completed.result) as u32;
+    told_source: i32 = |call, thread, tells: u32| recording::source(&call, thread.completed.source, tells != 0);
+    told_tag: i32 = |call, _thread, source: i32, tells: u32| recording::receive_tag(&call, source, tells != 0);
     told_destination: i32 = |call, thread| recording::destination(&call, thread.completed.destination);
-    told_request: u64 = |call, thread| recording::given_back(&call, thread.completed.result);
+    told_request: u64 = |call, thread, tells: u32| recording::given_back(&call, thread.completed.result, tells != 0);
     told_object: u64 = |call, thread| recording::object(&call, thread.freed, thread.completed.result);
 }
 

@@ -185,13 +185,12 @@ fn observe(mpiprobe: &Path, kind: Kind, trace: &Path, pid: u32) -> Result<Tracer
     let mut arguments: Vec<&OsStr> = match kind {
         Kind::Recorded => ["trace", "-o"].map(OsStr::new).into(),
         Kind::Flight => ["trace", "--flight", "30s", "-o"].map(OsStr::new).into(),
-        Kind::Waits => ["--waits"].map(OsStr::new).into(),
-        _ => ["--traffic"].map(OsStr::new).into(),
+        // What records single calls has no limit of what it costs.
+        Kind::Waits => ["--waits", "--interval", "1h"].map(OsStr::new).into(),
+        _ => ["--traffic", "--interval", "1h", "--max-overhead", "off"].map(OsStr::new).into(),
     };
     if matches!(kind, Kind::Recorded | Kind::Flight) {
         arguments.push(trace.as_os_str());
-    } else {
-        arguments.extend(["--interval", "1h", "--max-overhead", "off"].map(OsStr::new));
     }
     arguments.extend(["--json", "--pid", &pid].map(OsStr::new));
     let mut tracer = Tracer::start(mpiprobe.as_os_str(), &arguments)?;

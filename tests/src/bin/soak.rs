@@ -1,17 +1,18 @@
 //! `cargo xtask soak [CYCLES [KILLS [VISITORS]]]`: the long campaigns, on every MPI installed; `cargo xtask soak odd [NAME…]`: odd
 //! programs, under every engine and every way of attaching; `cargo xtask soak processes [COUNT]`: what is left of processes that come
-//! and go; `cargo xtask soak short [RUNS]`: short jobs beside somebody who uses the processors, by eBPF; `cargo xtask soak wheels`: traffic
-//! of PyPI's MPIs; `cargo xtask soak any MPI RANKS PROGRAM [ARGUMENT…]`: a program of yours; `cargo xtask soak random [COUNT
-//! [FIRST]]`: calls in random order; `cargo xtask soak hang [NAME…]`: programs that hang, under every MPI; `cargo xtask soak compare
-//! [ENGINE] [MPI] [compute] [beside] [PLANTED [SAME]]`: what is found between runs of the same program, and of one that is slower in one
-//! place. Needs root.
+//! and go; `cargo xtask soak requests [COUNT [SEED]]`: a node service that somebody asks for anything; `cargo xtask soak short [RUNS]`:
+//! short jobs beside somebody who uses the processors, by eBPF; `cargo xtask soak wheels`: traffic of PyPI's MPIs; `cargo xtask soak any
+//! MPI RANKS PROGRAM [ARGUMENT…]`: a program of yours; `cargo xtask soak random [COUNT [FIRST]]`: calls in random order; `cargo xtask
+//! soak hang [NAME…]`: programs that hang, under every MPI; `cargo xtask soak compare [ENGINE] [MPI] [compute] [beside] [PLANTED
+//! [SAME]]`: what is found between runs of the same program, and of one that is slower in one place. Needs root.
 
 use std::io::Write as _;
 use std::process::ExitCode;
 use std::time::Instant;
 
 use mpiprobe_tests::campaign::{
-    CampaignError, any, compare, cycles, hang, killed_in_flight, odd, processes, random, short, traffic, visitors,
+    CampaignError, any, compare, cycles, hang, killed_in_flight, odd, processes, random, requests, short, traffic,
+    visitors,
 };
 use mpiprobe_tests::{Mpi, Requirement};
 
@@ -25,6 +26,10 @@ fn main() -> ExitCode {
             return if come_and_go(count) { ExitCode::SUCCESS } else { ExitCode::FAILURE };
         }
         Some("short") => return short_jobs(arguments.next().and_then(|runs| runs.parse().ok()).unwrap_or(200)),
+        Some("requests") => {
+            let mut number = |default: u64| arguments.next().and_then(|number| number.parse().ok()).unwrap_or(default);
+            return ask_for_anything(number(1_000_000), number(1));
+        }
         Some("wheels") => return traffic::wheels(),
         Some("random") => return random::main(&arguments.collect::<Vec<_>>()),
         Some("compare") => return compare::main(&arguments.collect::<Vec<_>>()),
@@ -34,7 +39,7 @@ fn main() -> ExitCode {
     let numbers: Result<Vec<u32>, _> = std::env::args().skip(1).map(|argument| argument.parse()).collect();
     let Ok(numbers) = numbers else {
         eprintln!(
-            "usage: soak [CYCLES [KILLS [VISITORS]]] | soak any MPI RANKS PROGRAM [ARGUMENT...] | soak odd [NAME...] | soak processes [COUNT] | soak random [COUNT [FIRST]] | soak short [RUNS] | soak wheels | soak hang [NAME...] | soak compare [wrapper|ebpf] [openmpi|mpich] [compute] [beside] [PLANTED [SAME]]"
+            "usage: soak [CYCLES [KILLS [VISITORS]]] | soak any MPI RANKS PROGRAM [ARGUMENT...] | soak odd [NAME...] | soak processes [COUNT] | soak random [COUNT [FIRST]] | soak requests [COUNT [SEED]] | soak short [RUNS] | soak wheels | soak hang [NAME...] | soak compare [wrapper|ebpf] [openmpi|mpich] [compute] [beside] [PLANTED [SAME]]"
         );
         return ExitCode::from(2);
     };
@@ -73,6 +78,17 @@ fn come_and_go(count: u64) -> bool {
         }
     }
     true
+}
+
+fn ask_for_anything(count: u64, seed: u64) -> ExitCode {
+    match requests(Mpi::ALL[0], count, seed) {
+        Ok(report) => println!("{count} requests of somebody else, who was told nothing of a job: {report}"),
+        Err(error) => {
+            eprintln!("requests: {error}");
+            return ExitCode::FAILURE;
+        }
+    }
+    ExitCode::SUCCESS
 }
 
 /// Nothing may be unknown of any of them.

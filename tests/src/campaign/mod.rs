@@ -9,6 +9,7 @@ mod kills;
 pub mod odd;
 mod processes;
 pub mod random;
+mod requests;
 mod short;
 pub mod traffic;
 mod visitors;
@@ -18,6 +19,7 @@ use thiserror::Error;
 pub use cycles::{CyclesReport, cycles};
 pub use kills::killed_in_flight;
 pub use processes::{ProcessesReport, processes};
+pub use requests::{PYTHON, RequestsReport, requests};
 pub use short::{Lacks, ShortReport, short};
 pub use visitors::visitors;
 

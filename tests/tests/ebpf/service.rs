@@ -17,7 +17,9 @@ use std::{
 use libtest_mimic::{Failed, Trial};
 use mpiprobe_functions::Group;
 use mpiprobe_tests::{
-    Ended, Job, Mpi, Profiler, Requirement, changed_bytes,
+    Ended, Job, Mpi, Profiler, Requirement,
+    campaign::{PYTHON, requests},
+    changed_bytes,
     openmetrics::Exposition,
     program, requirement,
     second_user::{FIRST, home_of},
@@ -30,6 +32,7 @@ use serde_json::Value;
 use crate::check::{complete, completed, expect_counts, functions};
 
 const NEEDS: [Requirement; 3] = [Requirement::Bpf, Requirement::Root, Requirement::Command("unshare")];
+const COMMANDS: [&str; 3] = ["nsenter", "setpriv", PYTHON];
 /// A client that is not mpiprobe.
 const ASKING: &str = r#"my $service = IO::Socket::UNIX->new(Peer => shift) or die;
 print $service "GET " . shift() . " HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n";
@@ -38,13 +41,14 @@ print while <$service>;"#;
 pub(crate) fn tests(mpi: Mpi) -> Vec<Trial> {
     let trial = |name: &str, test: fn(Mpi) -> Result<(), Failed>| {
         let needs =
-            [&NEEDS[..], &[Requirement::Mpi(mpi), Requirement::Command("nsenter"), Requirement::Readers]].concat();
+            [&NEEDS[..], &COMMANDS.map(Requirement::Command), &[Requirement::Mpi(mpi), Requirement::Readers]].concat();
         requirement::trial(format!("{}::{name}", mpi.id()), &needs, move || test(mpi))
     };
     vec![
         trial("the_service_gives_each_user_their_own_jobs", two_users),
         trial("the_end_of_the_service_or_its_worker_harms_no_job", endings),
         trial("the_service_tells_monitoring_what_jobs_do", metrics),
+        trial("whatever_is_asked_for_tells_nothing_of_others", asked_for_anything),
     ]
 }
 
@@ -434,6 +438,15 @@ pub(crate) fn wait_until(mut condition: impl FnMut() -> Result<bool, Failed>) ->
 }
 
 /// Invariant SERVICE-CONFINED.
+/// Half a minute of it is `cargo xtask soak requests 100000`.
+///
+/// Invariant OWN-PROCESSES.
+fn asked_for_anything(mpi: Mpi) -> Result<(), Failed> {
+    let report = requests(mpi, 1000, 1)?;
+    assert!(report.answers.get("200").is_some_and(|number| *number > 100), "{report}");
+    Ok(())
+}
+
 fn anything() -> Result<(), Failed> {
     let service = NodeService::start("[quota]\nconnections = 4\n")?;
     let status = fs::read_to_string(format!("/proc/{}/status", service.worker()?))?;

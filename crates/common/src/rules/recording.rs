@@ -38,12 +38,13 @@ pub struct Found {
 /// What is written down of a call.
 #[inline(always)]
 pub fn record<A: Arguments>(call: &Call<'_, A>, found: &Found) -> CallRecord {
-    let source = source(call, found.partners.source, found.result);
+    let tells = tells(call, found.result);
+    let source = source(call, found.partners.source, tells);
     let told = Told {
         destination: destination(call, found.partners.destination),
         source,
-        receive_tag: receive_tag(call, source, found.result),
-        request: given_back(call, found.result),
+        receive_tag: receive_tag(call, source, tells),
+        request: given_back(call, found.result, tells),
         object: object(call, found.freed, found.result),
     };
     record_of(call, found, &told)
@@ -88,16 +89,17 @@ pub fn record_of<A: Arguments>(call: &Call<'_, A>, found: &Found, told: &Told) -
     }
 }
 
-/// Whether a call with this result says what it was that it has received, or found.
+/// Whether a call with this result says what it was that it has received, or found. For some the process's memory is read, and several of
+/// the following ask.
 #[inline(always)]
-fn tells<A: Arguments>(call: &Call<'_, A>, result: i32) -> bool {
+pub fn tells<A: Arguments>(call: &Call<'_, A>, result: i32) -> bool {
     result == 0 && !call.descriptor.begins_operation() && call.is_complete()
 }
 
 /// Whom a call has received from; `given`: as far as that was found out.
 #[inline(always)]
-pub fn source<A: Arguments>(call: &Call<'_, A>, given: i32, result: i32) -> i32 {
-    if tells(call, result) { completed_source(call, given) } else { given }
+pub fn source<A: Arguments>(call: &Call<'_, A>, given: i32, tells: bool) -> i32 {
+    if tells { completed_source(call, given) } else { given }
 }
 
 #[inline(always)]
@@ -108,17 +110,13 @@ fn is_any_tag<A: Arguments>(call: &Call<'_, A>) -> bool {
 
 /// With which tag that has come.
 #[inline(always)]
-pub fn receive_tag<A: Arguments>(call: &Call<'_, A>, source: i32, result: i32) -> i32 {
+pub fn receive_tag<A: Arguments>(call: &Call<'_, A>, source: i32, tells: bool) -> i32 {
     let descriptor = call.descriptor;
     // Whoever receives a message that was matched before is not given its tag.
     if !is_any_tag(call) && (descriptor.receive_tag != NONE || descriptor.message == NONE) {
         return tag(call, descriptor.receive_tag);
     }
-    if source != peer::NULL && tells(call, result) {
-        tag_of(call.layout, call.status(0), &call.arguments)
-    } else {
-        NO_TAG
-    }
+    if source != peer::NULL && tells { tag_of(call.layout, call.status(0), &call.arguments) } else { NO_TAG }
 }
 
 /// [`CallRecord::destination`]; `given`: the partner.
@@ -158,13 +156,12 @@ fn tag_of<M: Memory>(layout: &Layout, status: u64, memory: &M) -> i32 {
 /// Handle of the request of the operation that a call has begun, or of the message that it has found for whoever has that; 0: one that many
 /// share, or none.
 #[inline(always)]
-pub fn given_back<A: Arguments>(call: &Call<'_, A>, result: i32) -> u64 {
+pub fn given_back<A: Arguments>(call: &Call<'_, A>, result: i32, tells: bool) -> u64 {
     let descriptor = call.descriptor;
-    let finds = tells(call, result);
     if descriptor.completion == completion::MATCHES {
         let constants = &call.layout.constants;
         return match call.handle_at(call.word(descriptor.message)) {
-            Some(handle) if finds && handle != constants.message_no_proc && handle != constants.message_null => handle,
+            Some(handle) if tells && handle != constants.message_no_proc && handle != constants.message_null => handle,
             _ => 0,
         };
     }
@@ -178,6 +175,19 @@ pub fn given_back<A: Arguments>(call: &Call<'_, A>, result: i32) -> u64 {
         Some(handle) if is_followed(call.layout, handle) => handle,
         _ => 0,
     }
+}
+
+/// Whether calls of a function may give a handle back.
+#[inline(always)]
+pub const fn may_give_back(descriptor: &Descriptor) -> bool {
+    descriptor.completion == completion::MATCHES || descriptor.begins_operation()
+}
+
+/// Whether calls of a function may be about a window or a file.
+#[inline(always)]
+pub const fn concerns_object(descriptor: &Descriptor) -> bool {
+    // All are NONE only if all their bits are set.
+    descriptor.window & descriptor.file & descriptor.new_scope != NONE || frees_object(descriptor)
 }
 
 /// Handle of the window or file that a call is about: which it was given, has made or has freed.

@@ -50,6 +50,21 @@ pub struct Process {
     directory: OwnedFd,
     /// None below a `/proc` that is not the kernel's.
     pidfd: Option<OwnedFd>,
+    /// Of the program that it executed when it was opened.
+    program: ProgramMarks,
+}
+
+/// What changes when a process executes another program.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+struct ProgramMarks {
+    comm: Vec<u8>,
+    stack_start: u64,
+}
+
+impl ProgramMarks {
+    fn of(stat: Stat) -> Self {
+        Self { comm: stat.comm, stack_start: stat.stack_start }
+    }
 }
 
 impl Process {
@@ -64,17 +79,27 @@ impl Process {
                 _ => ProcessError::sort(pid, "the directory", error, || true),
             }
         })?;
-        let mut process = Self { id: ProcessId { pid, start_ticks: 0 }, directory, pidfd };
+        let (id, program) = (ProcessId { pid, start_ticks: 0 }, ProgramMarks::default());
+        let mut process = Self { id, directory, pidfd, program };
         // This read ends with a look at the pidfd. If the process it stands for still lives, then the number cannot
         // have changed hands before the directory was opened by it: both are one process.
-        process.id.start_ticks = process.stat()?.start_ticks;
+        let stat = process.stat()?;
+        process.id.start_ticks = stat.start_ticks;
+        process.program = ProgramMarks::of(stat);
         Ok(process)
     }
 
     /// The same process, held once more.
     pub fn try_clone(&self) -> io::Result<Self> {
         let pidfd = self.pidfd.as_ref().map(OwnedFd::try_clone).transpose()?;
-        Ok(Self { id: self.id, directory: self.directory.try_clone()?, pidfd })
+        Ok(Self { id: self.id, directory: self.directory.try_clone()?, pidfd, program: self.program.clone() })
+    }
+
+    /// Whether it lives and executes what it did when it was opened. Where that cannot be known it does not, and one that gives itself
+    /// another name may not either.
+    pub fn has_same_program(&self) -> bool {
+        let is_it = |stat: Stat| stat.stack_start != 0 && !stat.has_ended() && ProgramMarks::of(stat) == self.program;
+        self.stat().is_ok_and(is_it)
     }
 
     pub fn pid(&self) -> u32 {

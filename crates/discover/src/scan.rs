@@ -58,6 +58,13 @@ impl Snapshot {
         self.unanswered.extend(other.unanswered);
         self
     }
+
+    /// Who belongs together, and to whom.
+    fn group(&mut self) {
+        let users = Users::read();
+        self.jobs = Job::group(&mut self.processes, &users);
+        self.unanswered = by_user(std::mem::take(&mut self.unanswered), &users);
+    }
 }
 
 /// What a process turned out to be.
@@ -81,6 +88,8 @@ pub struct Scanner<R> {
     root: ProcRoot,
     caller: Caller,
     cache: Mutex<Cache<R>>,
+    /// Those that [`Scanner::scan_jobs`] found the last time, by pid.
+    known: Mutex<BTreeMap<u32, MpiProcess>>,
 }
 
 /// Threads to look at processes with: most of the time goes into the kernel's printing of their mappings, which takes
@@ -93,7 +102,7 @@ impl<R: Recognise + Send> Scanner<R> {
     /// Looks for processes that `caller` may trace below `root`.
     pub fn new(root: ProcRoot, caller: Caller, recogniser: R) -> Self {
         raise_file_limit();
-        Self { root, caller, cache: Mutex::new(Cache::new(recogniser)) }
+        Self { root, caller, cache: Mutex::new(Cache::new(recogniser)), known: Mutex::default() }
     }
 
     pub fn root(&self) -> &ProcRoot {
@@ -106,6 +115,26 @@ impl<R: Recognise + Send> Scanner<R> {
 
     /// Looks at every process. Those that end meanwhile are left out.
     pub fn scan(&mut self) -> Result<Snapshot, ProcRootError> {
+        self.known.get_mut().unwrap_or_else(PoisonError::into_inner).clear();
+        let mut snapshot = self.look()?;
+        snapshot.group();
+        Ok(snapshot)
+    }
+
+    /// As [`Scanner::scan`], for whoever may trace all and looks for jobs again and again: of a process with MPI that executes what it did
+    /// the last time, nothing else is read again. The processes are kept for that.
+    pub fn scan_jobs(&mut self) -> Result<Snapshot, ProcRootError> {
+        let mut snapshot = self.look()?;
+        // Of each process alone; a group's says whose it is as well.
+        let keys: Vec<JobKey> = snapshot.processes.iter().map(|process| process.job.clone()).collect();
+        snapshot.group();
+        let found = std::mem::take(&mut snapshot.processes).into_iter().zip(keys);
+        let known = found.map(|(process, job)| (process.pid(), MpiProcess { job, ..process })).collect();
+        *self.known.get_mut().unwrap_or_else(PoisonError::into_inner) = known;
+        Ok(snapshot)
+    }
+
+    fn look(&mut self) -> Result<Snapshot, ProcRootError> {
         self.begin_round();
         let pids = self.root.pids()?;
         let cores = thread::available_parallelism().map_or(1, usize::from);
@@ -125,9 +154,6 @@ impl<R: Recognise + Send> Scanner<R> {
             parts.reduce(Snapshot::merge).unwrap_or_default()
         });
         snapshot.processes.sort_by_key(MpiProcess::pid);
-        let users = Users::read();
-        snapshot.jobs = Job::group(&mut snapshot.processes, &users);
-        snapshot.unanswered = by_user(snapshot.unanswered, &users);
         Ok(snapshot)
     }
 
@@ -181,6 +207,9 @@ impl<R: Recognise + Send> Scanner<R> {
         if self.root.is_live() && pid == std::process::id() {
             return Ok(Finding::Own);
         }
+        if let Some(known) = self.known(pid) {
+            return Ok(Finding::Mpi(Box::new(known)));
+        }
         let process = Process::open(&self.root, pid).map_err(|error| match error {
             ProcessError::IsThread { .. } | ProcessError::Hidden { .. } if self.caller.within.is_some() => {
                 ProcessError::NoSuchProcess { pid }
@@ -209,6 +238,13 @@ impl<R: Recognise + Send> Scanner<R> {
             return Ok(Finding::Refused(refusal));
         }
         Ok(finding)
+    }
+
+    /// A process that was found before, if it still is what it was, and the caller's whatever it has become.
+    fn known(&self, pid: u32) -> Option<MpiProcess> {
+        let known = self.known.lock().unwrap_or_else(PoisonError::into_inner).remove(&pid)?;
+        let sees_all = self.caller.may_trace_all && self.caller.within.is_none();
+        (sees_all && known.process.has_same_program()).then_some(known)
     }
 
     fn refusal(&self, process: &Process) -> Result<Option<Refusal>, ProcessError> {

@@ -62,6 +62,36 @@ fn a_library_is_examined_once_however_many_processes_map_it() {
 }
 
 #[test]
+fn jobs_that_go_on_are_not_read_again() {
+    let (proc, library) = (FakeProc::new(), library());
+    for pid in [10, 11] {
+        proc.process(pid, 1, "ring", &["./ring"]);
+        proc.map(pid, library.path());
+        proc.file(pid, "environ", b"PMIX_NAMESPACE=77\0OMPI_COMM_WORLD_RANK=0\0");
+    }
+    let stat = |pid: u32, comm: &str, stack_start: u64| {
+        let line = format!("{pid} ({comm}) S 1 1 1 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 12 0 0 0 0 0 {stack_start} 0 0\n");
+        proc.file(pid, "stat", line.as_bytes());
+    };
+    let mut scanner = Scanner::new(proc.root(), ROOT, everything);
+    let mut ranks = || {
+        let jobs = scanner.scan_jobs().unwrap().jobs;
+        assert!(jobs.iter().all(|job| job.id.as_str() == "ompi:77"), "{jobs:?}");
+        jobs.iter().flat_map(|job| &job.ranks).map(|rank| rank.pid).collect::<Vec<_>>()
+    };
+    stat(10, "ring", 4096);
+    stat(11, "ring", 0);
+    assert_eq!(ranks(), [10, 11]);
+    for pid in [10, 11] {
+        proc.file(pid, "maps", b"");
+    }
+    assert_eq!(ranks(), [10], "of the other one it is not known whether it is what it was");
+    assert_eq!(ranks(), [10]);
+    stat(10, "ring", 8192);
+    assert_eq!(ranks(), [] as [u32; 0], "it has executed something else");
+}
+
+#[test]
 fn launchers_ended_processes_and_those_without_mpi_are_left_out() {
     let (proc, library) = (FakeProc::new(), library());
     for (pid, comm) in [(10, "mpirun"), (11, "ring"), (12, "zombie"), (13, "bash")] {

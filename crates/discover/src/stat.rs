@@ -16,6 +16,8 @@ pub struct Stat {
     pub kernel_thread: bool,
     /// Start time in clock ticks since boot: with the pid, an identity until the next boot.
     pub start_ticks: u64,
+    /// Where its stack begins, which another program that it executes moves; 0: it may not be known.
+    pub stack_start: u64,
 }
 
 impl Stat {
@@ -33,7 +35,8 @@ impl Stat {
         let parent = fields.next()?.parse().ok()?; // 4
         let flags: u64 = fields.nth(4)?.parse().ok()?; // 9
         let start_ticks = fields.nth(12)?.parse().ok()?; // 22
-        Some(Self { comm, state, parent, kernel_thread: flags & KERNEL_THREAD != 0, start_ticks })
+        let stack_start = fields.nth(5).and_then(|field| field.parse().ok()).unwrap_or(0); // 28
+        Some(Self { comm, state, parent, kernel_thread: flags & KERNEL_THREAD != 0, start_ticks, stack_start })
     }
 
     /// Whether the process has ended and only waits for its parent to notice.

@@ -13,6 +13,7 @@ pub mod formats;
 pub mod hang;
 pub mod program;
 mod report;
+pub mod service;
 mod sites;
 pub mod slowed;
 pub mod start;

@@ -438,7 +438,7 @@ pub(crate) fn wait_until(mut condition: impl FnMut() -> Result<bool, Failed>) ->
 }
 
 /// Invariant SERVICE-CONFINED.
-/// Half a minute of it is `cargo xtask soak requests 100000`.
+/// A short form of `cargo xtask soak requests`.
 ///
 /// Invariant OWN-PROCESSES.
 fn asked_for_anything(mpi: Mpi) -> Result<(), Failed> {

@@ -62,7 +62,7 @@ fn look(
     (options_of, summaries): (&OptionsOf, Option<&Ended>),
     scanner: &mut Option<Scanner<ImplementationRecogniser>>,
 ) {
-    // It remembers which files are MPI libraries.
+    // It remembers which files are MPI libraries, and which processes have them.
     let scanner = match (&mut *scanner, ProcRoot::system()) {
         (Some(scanner), _) => scanner,
         (none, Ok(root)) => {
@@ -70,7 +70,7 @@ fn look(
         }
         (None, Err(error)) => return tracing::warn!("no jobs can be looked for: {error}"),
     };
-    let snapshot = match scanner.scan() {
+    let snapshot = match scanner.scan_jobs() {
         Ok(snapshot) => snapshot,
         Err(error) => return tracing::warn!("no jobs can be looked for: {error}"),
     };

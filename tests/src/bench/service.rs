@@ -1,0 +1,152 @@
+//! What a node service costs: while nothing happens, and while a job of many ranks is observed.
+
+use std::fmt;
+use std::fs;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use serde::Serialize;
+
+use super::{BenchError, error::file_error};
+use crate::openmetrics::Exposition;
+use crate::second_user::FIRST;
+use crate::service::NodeService;
+use crate::{Job, Mpi, Profiler, program};
+
+/// Per cent of a core, and MiB with tables, of a service that has nothing to do.
+const GOAL_IDLE: [f64; 2] = [0.1, 25.0];
+/// The same of an observation that is told of each second.
+const GOAL_OBSERVING: [f64; 2] = [1.0, 80.0];
+/// In one second, a unit of what the kernel tells of a process's time (`USER_HZ`).
+const TICKS: f64 = 100.0;
+/// After a job's beginning it is looked at more often.
+const SETTLING: Duration = Duration::from_secs(5);
+/// For ranks to come, which are many more than processors.
+const PATIENCE: Duration = Duration::from_mins(10);
+
+/// Both halves of the service together.
+#[derive(Debug, Serialize)]
+pub struct ServiceReport {
+    mpi: String,
+    ranks: u32,
+    seconds: u64,
+    rows: Vec<Row>,
+}
+
+#[derive(Debug, Serialize)]
+struct Row {
+    what: &'static str,
+    /// Per cent of a core.
+    processor_percent: f64,
+    /// Their own (`Pss`), and that of tables in the kernel, MiB.
+    memory_mib: f64,
+    tables_mib: f64,
+    /// Per cent and MiB at most, if anything was aimed at.
+    goal: Option<[f64; 2]>,
+}
+
+/// `ranks`: of the job; each figure is of so many seconds.
+pub fn run(mpi: Mpi, ranks: u32, seconds: u64) -> Result<ServiceReport, BenchError> {
+    let mut service = NodeService::start("")?;
+    let mut rows = vec![measured(&mut service, "nothing to do", seconds, Some(GOAL_IDLE))?];
+    let job = Job::builder(mpi, program::RING).ranks(ranks).args(["1"]).gates(&["1"]).own_name();
+    let mut job = job.user(FIRST).deadline(PATIENCE).spawn()?;
+    // Initialised, and outside of MPI.
+    job.wait_for_gate("1")?;
+    rows.push(measured(&mut service, "a job that nobody observes", seconds, Some(GOAL_IDLE))?);
+    let arguments = ["--json", "--interval", "1s", "--pid-of", job.called()];
+    let mut observer = Profiler::spawn(service.client(FIRST, arguments))?;
+    observer.wait_for_output(2)?;
+    thread::sleep(SETTLING);
+    rows.push(measured(&mut service, "a profile each second", seconds, Some(GOAL_OBSERVING))?);
+    drop(observer);
+    let unasked = "[jobs]\nobserve = true\n";
+    fs::write(service.configuration(), unasked)
+        .map_err(|source| file_error("writing", service.configuration(), source))?;
+    service.profiler().signal(rustix::process::Signal::HUP)?;
+    service.profiler().wait_for("has read its configuration again")?;
+    wait_until_observed(&service, ranks)?;
+    rows.push(measured(&mut service, "observed unasked", seconds, None)?);
+    job.open_gate("1")?;
+    job.wait()?.success()?;
+    Ok(ServiceReport { mpi: mpi.to_string(), ranks, seconds, rows })
+}
+
+fn measured(
+    service: &mut NodeService,
+    what: &'static str,
+    seconds: u64,
+    goal: Option<[f64; 2]>,
+) -> Result<Row, BenchError> {
+    let halves = [service.profiler().pid(), service.worker()?];
+    let (before, began) = (ticks(halves)?, Instant::now());
+    thread::sleep(Duration::from_secs(seconds));
+    let (after, elapsed) = (ticks(halves)?, began.elapsed());
+    let tables = metric(service, "mpiprobe_service_table_bytes")?;
+    Ok(Row {
+        what,
+        processor_percent: 100.0 * (after - before) / TICKS / elapsed.as_secs_f64(),
+        memory_mib: halves.into_iter().map(memory_kib).sum::<Result<f64, _>>()? / 1024.0,
+        tables_mib: tables / f64::from(1 << 20),
+        goal,
+    })
+}
+
+/// Time of a processor that they have taken, in [`TICKS`] of a second.
+fn ticks(halves: [u32; 2]) -> Result<f64, BenchError> {
+    let of = |pid: u32| -> Result<f64, BenchError> {
+        let path = format!("/proc/{pid}/stat");
+        let text = fs::read_to_string(&path).map_err(|source| file_error("reading", &path, source))?;
+        // Behind the name, which may hold anything, the 12th and the 13th.
+        let fields = text.rsplit(')').next().unwrap_or_default().split_whitespace().skip(11).take(2);
+        Ok(fields.filter_map(|field| field.parse::<f64>().ok()).sum())
+    };
+    halves.into_iter().map(of).sum()
+}
+
+fn memory_kib(pid: u32) -> Result<f64, BenchError> {
+    let path = format!("/proc/{pid}/smaps_rollup");
+    let text = fs::read_to_string(&path).map_err(|source| file_error("reading", &path, source))?;
+    let share = text.lines().find_map(|line| line.strip_prefix("Pss:")?.trim().strip_suffix("kB")?.trim().parse().ok());
+    Ok(share.unwrap_or(f64::NAN))
+}
+
+fn metric(service: &NodeService, name: &str) -> Result<f64, BenchError> {
+    let request = b"GET /metrics HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n";
+    let answer = service.send(request, false).map_err(|source| file_error("asking", service.socket(), source))?;
+    let answer = String::from_utf8_lossy(&answer);
+    let wrong = |reason: String| BenchError::Target { reason, output: answer.to_string() };
+    let (_, body) = answer.split_once("\r\n\r\n").ok_or_else(|| wrong("no metrics".into()))?;
+    let exposition = Exposition::parse(body).map_err(&wrong)?;
+    exposition.value(name, &[]).ok_or_else(|| wrong(format!("no {name}")))
+}
+
+/// And what it takes to begin is over: figures of all ranks have come.
+fn wait_until_observed(service: &NodeService, ranks: u32) -> Result<(), BenchError> {
+    let began = Instant::now();
+    while metric(service, "mpiprobe_job_ranks").unwrap_or(0.0) < f64::from(ranks) {
+        if began.elapsed() > PATIENCE {
+            return Err(BenchError::Target { reason: "the job is not observed".into(), output: String::new() });
+        }
+        thread::sleep(Duration::from_millis(100));
+    }
+    thread::sleep(SETTLING);
+    Ok(())
+}
+
+impl fmt::Display for ServiceReport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "{}: a node service and a job of {} ranks, {} s each", self.mpi, self.ranks, self.seconds)?;
+        writeln!(f, "{:<28} {:>10} {:>10} {:>12}", "", "% of a core", "MiB", "MiB of tables")?;
+        for Row { what, processor_percent, memory_mib, tables_mib, goal } in &self.rows {
+            write!(f, "{what:<28} {processor_percent:>10.2} {memory_mib:>10.1} {tables_mib:>12.1}")?;
+            if let Some([percent, mib]) = goal {
+                let is_met = processor_percent <= percent && memory_mib + tables_mib <= *mib;
+                let verdict = if is_met { "met" } else { "MISSED" };
+                write!(f, "    goal <= {percent} %, {mib} MiB: {verdict}")?;
+            }
+            writeln!(f)?;
+        }
+        Ok(())
+    }
+}

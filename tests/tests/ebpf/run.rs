@@ -249,16 +249,23 @@ fn unattended(mpi: Mpi) -> Result<(), Failed> {
     Ok(())
 }
 
-/// Nobody has read a rank's files while its Fortran procedures ask what only they want to know: that is counted, and said.
+/// Nobody has read a rank's files while its Fortran procedures ask what only they want to know: that is counted, and said. On a busy machine
+/// mpiprobe may have read them before it could be stopped: then nothing is missing, and it is tried again.
 fn early(mpi: Mpi, linked_in: bool) -> Result<(), Failed> {
-    let mut builder = Job::builder(mpi, program::SEMANTICS_F08).ranks(4).gates(&["start"]);
-    if linked_in {
-        builder = builder.linked_in();
+    const TRIES: u32 = 10;
+    for _ in 0..TRIES {
+        let mut builder = Job::builder(mpi, program::SEMANTICS_F08).ranks(4).gates(&["start"]);
+        if linked_in {
+            builder = builder.linked_in();
+        }
+        let mut job = builder.run_by("ebpf", ["--functions", "all"])?.spawn()?;
+        run_unattended(&mut job)?;
+        let profile = job.profile()?;
+        let why = profile.incomplete_because.concat();
+        if !profile.complete {
+            assert!(why.contains("a Fortran library made on its own account"), "{why}");
+            return Ok(());
+        }
     }
-    let mut job = builder.run_by("ebpf", ["--functions", "all"])?.spawn()?;
-    run_unattended(&mut job)?;
-    let profile = job.profile()?;
-    let why = profile.incomplete_because.concat();
-    assert!(!profile.complete && why.contains("a Fortran library made on its own account"), "{why}");
-    Ok(())
+    Err(format!("mpiprobe had read all files before it was stopped, {TRIES} times").into())
 }

@@ -111,6 +111,7 @@ fn memory_kib(pid: u32) -> Result<f64, BenchError> {
     Ok(share.unwrap_or(f64::NAN))
 }
 
+/// All values of it together: others may have jobs here, too.
 fn metric(service: &NodeService, name: &str) -> Result<f64, BenchError> {
     let request = b"GET /metrics HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n";
     let answer = service.send(request, false).map_err(|source| file_error("asking", service.socket(), source))?;
@@ -118,13 +119,13 @@ fn metric(service: &NodeService, name: &str) -> Result<f64, BenchError> {
     let wrong = |reason: String| BenchError::Target { reason, output: answer.to_string() };
     let (_, body) = answer.split_once("\r\n\r\n").ok_or_else(|| wrong("no metrics".into()))?;
     let exposition = Exposition::parse(body).map_err(&wrong)?;
-    exposition.value(name, &[]).ok_or_else(|| wrong(format!("no {name}")))
+    Ok(exposition.values(name, &[]).into_iter().sum())
 }
 
 /// And what it takes to begin is over: figures of all ranks have come.
 fn wait_until_observed(service: &NodeService, ranks: u32) -> Result<(), BenchError> {
     let began = Instant::now();
-    while metric(service, "mpiprobe_job_ranks").unwrap_or(0.0) < f64::from(ranks) {
+    while metric(service, "mpiprobe_job_ranks")? < f64::from(ranks) {
         if began.elapsed() > PATIENCE {
             return Err(BenchError::Target { reason: "the job is not observed".into(), output: String::new() });
         }

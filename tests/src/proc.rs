@@ -44,6 +44,13 @@ pub(crate) fn children(pid: u32) -> Vec<u32> {
     children.split_whitespace().filter_map(|pid| pid.parse().ok()).collect()
 }
 
+/// The largest resident set that a process has had, KiB; `None`: it has ended.
+pub(crate) fn peak_kib(pid: u32) -> Option<u64> {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+    let value = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+    value.trim().trim_end_matches(" kB").parse().ok()
+}
+
 impl Process {
     /// Neither gone, nor a zombie, nor followed by another process under the same pid.
     pub(crate) fn is_alive(&self) -> bool {

@@ -183,6 +183,11 @@ impl<R: Recognise + Send> Scanner<R> {
     fn examine_all(&self, pids: impl Iterator<Item = u32>, genealogy: &Mutex<Genealogy>) -> Snapshot {
         let mut snapshot = Snapshot::default();
         for pid in pids {
+            if let Some(known) = self.known(pid) {
+                snapshot.processes.push(known);
+                snapshot.examined += 1;
+                continue;
+            }
             match self.examine(pid, genealogy) {
                 Ok(Finding::Mpi(process)) => snapshot.processes.push(*process),
                 Ok(Finding::Refused(_)) => snapshot.refused += 1,
@@ -206,9 +211,6 @@ impl<R: Recognise + Send> Scanner<R> {
     fn examine(&self, pid: u32, genealogy: &Mutex<Genealogy>) -> Result<Finding, ProcessError> {
         if self.root.is_live() && pid == std::process::id() {
             return Ok(Finding::Own);
-        }
-        if let Some(known) = self.known(pid) {
-            return Ok(Finding::Mpi(Box::new(known)));
         }
         let process = Process::open(&self.root, pid).map_err(|error| match error {
             ProcessError::IsThread { .. } | ProcessError::Hidden { .. } if self.caller.within.is_some() => {

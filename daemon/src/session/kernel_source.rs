@@ -118,17 +118,6 @@ impl KernelSource {
         matches!(self.origin, Origin::Found { wait: true }) && is_early
     }
 
-    /// Whoever has called MPI by now is in the recording, also those of whom the kernel has told and that nobody has looked at since.
-    fn complete_traced(&mut self) -> Result<(), SessionError> {
-        let now_ns = monotonic_ns();
-        self.observation.handle_notices();
-        self.look()?;
-        self.observation.look_at_traced();
-        self.observation.know_traced_until(now_ns);
-        self.observation.name_traced_sites();
-        Ok(())
-    }
-
     /// Whether there are processes that may yet load MPI. Of a command's there may be at any time.
     fn has_candidates(&self) -> bool {
         matches!(self.origin, Origin::Started { .. }) || self.observation.has_candidates()
@@ -168,6 +157,7 @@ impl Source for KernelSource {
     }
 
     fn handle(&mut self, event: Event) -> Result<(), SessionError> {
+        let mut known_until_ns = None;
         match event {
             Event::Ended(tokens) => {
                 // What they did last is told before their end.
@@ -195,8 +185,10 @@ impl Source for KernelSource {
             Event::Limit => self.observation.keep_limit(),
             Event::EarlierCalls => self.observation.look_at_earlier_calls(),
             Event::Waits => {
-                self.complete_traced()?;
-                self.last_named = Instant::now();
+                known_until_ns = Some(monotonic_ns());
+                // Of whom the kernel has told, and who has loaded MPI since.
+                self.observation.handle_notices();
+                self.look()?;
             }
             Event::RecentCalls => {
                 self.observation.gather_recent_calls();
@@ -204,6 +196,11 @@ impl Source for KernelSource {
             }
         }
         self.observation.look_at_traced();
+        if let Some(ns) = known_until_ns {
+            self.observation.know_traced_until(ns);
+            self.observation.name_traced_sites();
+            self.last_named = Instant::now();
+        }
         Ok(())
     }
 

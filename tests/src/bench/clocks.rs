@@ -4,6 +4,7 @@ use std::fmt;
 use std::fs::{self, File};
 use std::io::BufWriter;
 use std::path::Path;
+use std::process;
 use std::time::Instant;
 
 use mpiprobe_replay::{estimate, threads};
@@ -12,6 +13,7 @@ use mpiprobe_trace::{Definitions, HandMade, LocationId, NodeId, Part, Parts, Rea
 use serde::Serialize;
 
 use super::BenchError;
+use super::cost::peak_rss_mib;
 use super::error::file_error;
 
 const NODES: u32 = 4;
@@ -124,10 +126,7 @@ fn row(trace: &Repeated, path: &Path) -> Result<ClocksRow, BenchError> {
 
 /// The most memory that this process has had, MiB.
 fn most_mib() -> f64 {
-    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
-    let kib = line.and_then(|line| line.split_whitespace().next()?.parse::<f64>().ok());
-    kib.unwrap_or(0.0) / 1024.0
+    peak_rss_mib(process::id()).unwrap_or(0.0)
 }
 
 impl fmt::Display for ClocksReport {

@@ -11,6 +11,8 @@ use rustix::param::clock_ticks_per_second;
 use serde::Serialize;
 use thiserror::Error;
 
+use crate::proc::peak_kib;
+
 /// Between two looks at the memory of a process.
 const PAUSE: Duration = Duration::from_millis(1);
 
@@ -70,10 +72,9 @@ impl Cost {
     }
 }
 
-fn peak_rss_mib(pid: u32) -> Option<f64> {
-    let text = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
-    let kib = text.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
-    kib.split_whitespace().next()?.parse::<f64>().ok().map(|kib| kib / 1024.0)
+/// The most that a process has had in memory so far.
+pub(super) fn peak_rss_mib(pid: u32) -> Option<f64> {
+    peak_kib(pid).map(|kib| kib as f64 / 1024.0)
 }
 
 /// Of a process so far, all its threads together; proc(5): utime and stime, in ticks.

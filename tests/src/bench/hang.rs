@@ -2,9 +2,8 @@
 
 use std::env;
 use std::fmt;
-use std::fs;
 use std::io::{self, BufRead as _, BufReader, Read as _};
-use std::process::{Child, Command, Stdio};
+use std::process::{self, Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -12,6 +11,8 @@ use mpiprobe_discover::{ProcRoot, ProcRootError, Process, ProcessError};
 use mpiprobe_stacks::{Capture, CaptureError, Limits, Look, Looker, Member, Report, Seen, State, Target, Tree};
 use serde::Serialize;
 use thiserror::Error;
+
+use crate::proc::peak_kib;
 
 /// Of 128 processes with four threads each that wait, at most.
 const GOAL: Duration = Duration::from_millis(200);
@@ -127,7 +128,8 @@ pub fn run(effort: HangEffort, arguments: &[String]) -> Result<HangReport, HangE
     let answer_ms = began.elapsed().as_secs_f64() * 1e3;
     drop(answer);
     let (processes, threads) = (effort.processes, effort.threads);
-    Ok(HangReport { processes, threads, looks_ms, answer_ms, peak_kib: peak_kib()? })
+    let peak_kib = peak_kib(process::id()).ok_or_else(|| io::Error::from(io::ErrorKind::NotFound))?;
+    Ok(HangReport { processes, threads, looks_ms, answer_ms, peak_kib })
 }
 
 /// Whatever looks as `mpiprobe hang` does.
@@ -167,14 +169,6 @@ pub(super) fn answer(looker: &mut Looker, targets: &[Target<'_>], over: Duration
         looks.push(if turn + 1 < LOOKS { looker.look(targets)? } else { looker.look_closely(targets)? });
     }
     Ok(Report::of(vec![Seen::of(&looks, false, false)], None).text())
-}
-
-/// The most memory that this process has had, KiB.
-fn peak_kib() -> io::Result<u64> {
-    let status = fs::read_to_string("/proc/self/status")?;
-    let peak =
-        status.lines().find_map(|line| line.strip_prefix("VmHWM:")?.trim().strip_suffix("kB")?.trim().parse().ok());
-    peak.ok_or_else(|| io::ErrorKind::NotFound.into())
 }
 
 impl fmt::Display for HangReport {

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use serde::Serialize;
 
-use super::{BenchError, error::file_error};
+use super::{BenchError, cost::processor_seconds, error::file_error};
 use crate::openmetrics::Exposition;
 use crate::second_user::FIRST;
 use crate::service::NodeService;
@@ -17,8 +17,6 @@ use crate::{Job, Mpi, Profiler, program};
 const GOAL_IDLE: [f64; 2] = [0.1, 25.0];
 /// The same of an observation that is told of each second.
 const GOAL_OBSERVING: [f64; 2] = [1.0, 80.0];
-/// In one second, a unit of what the kernel tells of a process's time (`USER_HZ`).
-const TICKS: f64 = 100.0;
 /// After a job's beginning it is looked at more often.
 const SETTLING: Duration = Duration::from_secs(5);
 /// For ranks to come, which are many more than processors.
@@ -79,29 +77,23 @@ fn measured(
     goal: Option<[f64; 2]>,
 ) -> Result<Row, BenchError> {
     let halves = [service.profiler().pid(), service.worker()?];
-    let (before, began) = (ticks(halves)?, Instant::now());
+    let (before, began) = (taken_seconds(halves)?, Instant::now());
     thread::sleep(Duration::from_secs(seconds));
-    let (after, elapsed) = (ticks(halves)?, began.elapsed());
+    let (after, elapsed) = (taken_seconds(halves)?, began.elapsed());
     let tables = metric(service, "mpiprobe_service_table_bytes")?;
     Ok(Row {
         what,
-        processor_percent: 100.0 * (after - before) / TICKS / elapsed.as_secs_f64(),
+        processor_percent: 100.0 * (after - before) / elapsed.as_secs_f64(),
         memory_mib: halves.into_iter().map(memory_kib).sum::<Result<f64, _>>()? / 1024.0,
         tables_mib: tables / f64::from(1 << 20),
         goal,
     })
 }
 
-/// Time of a processor that they have taken, in [`TICKS`] of a second.
-fn ticks(halves: [u32; 2]) -> Result<f64, BenchError> {
-    let of = |pid: u32| -> Result<f64, BenchError> {
-        let path = format!("/proc/{pid}/stat");
-        let text = fs::read_to_string(&path).map_err(|source| file_error("reading", &path, source))?;
-        // Behind the name, which may hold anything, the 12th and the 13th.
-        let fields = text.rsplit(')').next().unwrap_or_default().split_whitespace().skip(11).take(2);
-        Ok(fields.filter_map(|field| field.parse::<f64>().ok()).sum())
-    };
-    halves.into_iter().map(of).sum()
+/// Time of a processor that they have taken.
+fn taken_seconds(halves: [u32; 2]) -> Result<f64, BenchError> {
+    let gone = || BenchError::Target { reason: "the service has ended".into(), output: String::new() };
+    halves.into_iter().map(|pid| processor_seconds(pid).ok_or_else(gone)).sum()
 }
 
 fn memory_kib(pid: u32) -> Result<f64, BenchError> {

@@ -15,6 +15,7 @@ use ratatui::{Terminal, TerminalOptions, Viewport, backend::CrosstermBackend, la
 use rustix::time::{ClockId, clock_gettime};
 use serde::Serialize;
 
+use super::cost::peak_rss_mib;
 use crate::synthetic::Synthetic;
 
 /// Of one core, per cent, at most.
@@ -95,7 +96,7 @@ pub fn run(effort: &ViewEffort) -> io::Result<ViewReport> {
     // The peak of an earlier measurement is forgotten, if the kernel can.
     let _ = std::fs::write("/proc/self/clear_refs", "5");
     drop((job.profile(1, None), job.profile(2, None)));
-    let rss_without_view_mib = peak_rss_mib();
+    let rss_without_view_mib = peak_rss_mib(std::process::id());
     let mut state = State::new(Running::Live);
     state.resize(Size { width, height });
     state.set_filter(effort.filter.clone());
@@ -124,7 +125,7 @@ pub fn run(effort: &ViewEffort) -> io::Result<ViewReport> {
         drawing_percent: percent(spent.drawing),
         analysing_percent: percent(spent.analysing),
         bytes_per_s: (written.get() - bytes) as f64 / effort.seconds as f64,
-        peak_rss_mib: peak_rss_mib(),
+        peak_rss_mib: peak_rss_mib(std::process::id()),
         rss_without_view_mib,
     })
 }
@@ -148,12 +149,6 @@ fn timed<T>(sum: &mut i128, work: impl FnOnce() -> T) -> T {
 fn cpu_ns() -> i128 {
     let now = clock_gettime(ClockId::ProcessCPUTime);
     i128::from(now.tv_sec) * 1_000_000_000 + i128::from(now.tv_nsec)
-}
-
-fn peak_rss_mib() -> Option<f64> {
-    let status = std::fs::read_to_string("/proc/self/status").ok()?;
-    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
-    line.split_whitespace().next()?.parse::<f64>().ok().map(|kib| kib / 1024.0)
 }
 
 impl ViewReport {

@@ -26,8 +26,9 @@ fn main() -> ExitCode {
 }
 
 fn run(arguments: &Arguments) -> Result<(), BenchError> {
-    for mpi in Mpi::ALL.into_iter().filter(|&mpi| Requirement::Mpi(mpi).missing().is_none()).take(1) {
-        program::print(&service::run(mpi, arguments.ranks, arguments.seconds)?, arguments.json);
-    }
+    let [first, ..] = Mpi::ALL;
+    let is_there = |mpi: &Mpi| Requirement::Mpi(*mpi).missing().is_none();
+    let mpi = Mpi::ALL.into_iter().find(is_there).ok_or(BenchError::NoLibrary { mpi: first })?;
+    program::print(&service::run(mpi, arguments.ranks, arguments.seconds)?, arguments.json);
     Ok(())
 }

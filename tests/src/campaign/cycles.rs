@@ -1,10 +1,9 @@
 //! Attach, detach, attach, … on one running job that checks every byte of its messages.
 
-use std::fs;
-
 use rustix::process::Signal;
 
 use super::{CampaignError, complete};
+use crate::proc::peak_kib;
 use crate::profiler::{KernelObjects, Profiler, changed_bytes};
 use crate::{Job, Mpi, program};
 
@@ -81,11 +80,4 @@ fn attach_and_detach(job: &mut Job, pids: &[u32], cycle: u32) -> Result<u64, Cam
 fn advance(job: &mut Job) -> Result<(), CampaignError> {
     let calls = job.snapshot()?.ranks.values().map(|image| image.calls("MPI_Allreduce").completed).max().unwrap_or(0);
     Ok(job.wait_for_calls("MPI_Allreduce", calls + CALLS)?)
-}
-
-/// Largest resident size up to now, KiB (proc_pid_status(5)).
-pub(super) fn peak_kib(pid: u32) -> Option<u64> {
-    let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
-    let value = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
-    value.trim().trim_end_matches(" kB").parse().ok()
 }

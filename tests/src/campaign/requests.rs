@@ -12,7 +12,9 @@ use serde_json::{Value, json};
 
 use super::{CampaignError, complete};
 use crate::{
-    Job, Mpi, Profiler, program,
+    Job, Mpi, Profiler,
+    proc::peak_kib,
+    program,
     second_user::{FIRST, SECOND},
     service::NodeService,
 };
@@ -95,9 +97,7 @@ pub fn requests(mpi: Mpi, count: u64, seed: u64) -> Result<RequestsReport, Campa
             *report.answers.entry(status).or_default() += number;
         }
     }
-    let status = fs::read_to_string(format!("/proc/{worker}/status")).unwrap_or_default();
-    let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:")?.trim().strip_suffix(" kB")?.parse().ok());
-    report.peak_kib = peak.ok_or_else(|| wrong("the service has ended".into()))?;
+    report.peak_kib = peak_kib(worker).ok_or_else(|| wrong("the service has ended".into()))?;
     if report.peak_kib > MEMORY_KIB || service.worker()? != worker {
         return Err(wrong(format!("the service is not what it was: {report}")));
     }

@@ -4,8 +4,8 @@ use std::fs;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::cycles::peak_kib;
 use super::{CampaignError, complete};
+use crate::proc::peak_kib;
 use crate::profiler::{Profiler, ProfilerError};
 use crate::{Job, Mpi, program};
 

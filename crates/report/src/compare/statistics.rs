@@ -145,6 +145,11 @@ struct Sides {
 }
 
 impl Sides {
+    /// As the runs were given: so many before, and then those after.
+    fn given(before: usize, runs: usize) -> Self {
+        Self::of(&(0..runs).map(|run| run >= before).collect::<Vec<_>>())
+    }
+
     /// `is_after` by run.
     fn of(is_after: &[bool]) -> Self {
         let after: Vec<usize> = (0..).zip(is_after).filter(|(_, is_after)| **is_after).map(|(run, _)| run).collect();
@@ -310,8 +315,7 @@ fn inversions(values: &Values) -> f64 {
 /// Adjusted probabilities by subject.
 fn by_permutation(subjects: &[Values], before: usize) -> Vec<f64> {
     let runs = subjects.first().map_or(0, |values| values.before.len() + values.after.len());
-    let given: Vec<bool> = (0..runs).map(|run| run >= before).collect();
-    let given = Sides::of(&given);
+    let given = Sides::given(before, runs);
     let rows = Relative::of(subjects, &given);
 
     let observed: Vec<f64> = (0..subjects.len()).map(|index| rows.t(index, &given)).collect();
@@ -405,8 +409,7 @@ impl Random {
 fn by_student(subjects: &[Values]) -> Vec<f64> {
     let Some(first) = subjects.first() else { return Vec::new() };
     let (before, after) = (first.before.len(), first.after.len());
-    let given: Vec<bool> = (0..before + after).map(|run| run >= before).collect();
-    let given = Sides::of(&given);
+    let given = Sides::given(before, before + after);
     let rows = Relative::of(subjects, &given);
     let students = StudentsT::new(0.0, 1.0, rows.freedom());
     let of = |index: usize| students.as_ref().map_or(1.0, |students| 2.0 * students.sf(rows.t(index, &given)));

@@ -366,9 +366,8 @@ impl Worker {
     /// What had returned by then was read since, what has come out of order was waited for, and there is nobody else.
     fn tell_how_far(&mut self) {
         let Some(live) = &mut self.waits else { return };
-        let (passes, known_until_ns) = (live.passes, live.known_until_ns);
-        let is_known = |(at_ns, pass, _): &mut (u64, u64, Vec<Inside>)| passes >= *pass + 2 && known_until_ns >= *at_ns;
-        if let Some((at_ns, _, inside)) = live.looked.take_if(is_known) {
+        let known = live.looked.take_if(|(at_ns, pass, _)| live.passes >= *pass + 2 && live.known_until_ns >= *at_ns);
+        if let Some((at_ns, _, inside)) = known {
             live.waits.feed.complete(at_ns, inside);
             // Which calls are open takes a look at all threads.
             let is_watched = live.window.is_watched();

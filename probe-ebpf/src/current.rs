@@ -58,12 +58,16 @@ pub fn id_of(task: u64) -> u64 {
     u64::from(process_of(task)) << 32 | u64::from(thread)
 }
 
-/// A task's number in the namespace of the current thread.
+/// A task's number in the namespace of the current thread; 0: it is not within that.
 #[inline(always)]
 fn number(task: u64) -> u32 {
     let namespace = configured::namespace();
     // SAFETY: takes no arguments.
     let own = word(unsafe { bpf_get_current_task() }, namespace.task_thread_pid);
     let level = word(own, namespace.pid_level) as u32;
-    word(word(task, namespace.task_thread_pid), namespace.pid_numbers + level * Namespace::NUMBER_BYTES) as u32
+    let numbers = word(task, namespace.task_thread_pid);
+    if (word(numbers, namespace.pid_level) as u32) < level {
+        return 0;
+    }
+    word(numbers, namespace.pid_numbers + level * Namespace::NUMBER_BYTES) as u32
 }

@@ -1,5 +1,5 @@
-//! The environment of a new process image, which tells its rank: told with the exec, because a short process is gone before user
-//! space can read it.
+//! The environment of a new process image, which tells its rank, and who has started it, which tells its job: told with the exec, because
+//! a short process is gone before user space can read them.
 
 use core::{mem::offset_of, slice::from_raw_parts};
 
@@ -10,6 +10,7 @@ use aya_ebpf::{
 use mpiprobe_common::{Event, ExecNotice, config::EVENTS_BYTES, event::ENVIRONMENT_BYTES};
 
 use crate::{
+    current,
     lifecycle::notify,
     maps::{EVENTS, EXEC_NOTICE, configured},
     open_calls::word,
@@ -33,7 +34,8 @@ fn tell_with_environment(notice: &Event) -> bool {
     }
     let Some(place) = EXEC_NOTICE.get_ptr_mut(0) else { return false };
     // SAFETY: takes no arguments.
-    let memory = word(unsafe { bpf_get_current_task() }, fields.task_mm);
+    let task = unsafe { bpf_get_current_task() };
+    let memory = word(task, fields.task_mm);
     let (start, end) = (word(memory, fields.env_start), word(memory, fields.env_end));
     if start == 0 || end < start {
         return false;
@@ -46,6 +48,7 @@ fn tell_with_environment(notice: &Event) -> bool {
     unsafe {
         (*place).event = *notice;
         (*place).cut = (whole > ENVIRONMENT_BYTES as u64).into();
+        (*place).parent = current::process_of(word(task, fields.task_real_parent));
         let to = (&raw mut (*place).environment).cast();
         if bpf_probe_read_user(to, length as u32, (end - length) as *const _) != 0 {
             return false;

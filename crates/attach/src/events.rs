@@ -19,11 +19,8 @@ pub struct Notice {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NoticeKind {
-    /// It became a target by exec, or stays one.
-    Exec {
-        /// What was passed to it; `None`: the kernel could not tell.
-        environment: Option<Environment>,
-    },
+    /// It became a target by exec, or stays one. `None`: the kernel could not tell more.
+    Exec(Option<Passed>),
     /// It exec'ed a program that is no target.
     ExecAway,
     /// It wants what was counted so far to be written out.
@@ -39,12 +36,20 @@ pub enum NoticeKind {
     },
 }
 
+/// Of a process that exec'ed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Passed {
+    /// The process that has started it; `None`: it is in another pid namespace, or has ended.
+    pub parent: Option<u32>,
+    pub environment: Environment,
+}
+
 impl Notice {
     /// From the bytes in the ring buffer; `None` for what this version does not know.
     pub(super) fn read(bytes: &[u8]) -> Option<Self> {
         let event = parse(bytes)?;
         let kind = match event.kind {
-            kind if kind == EventKind::Exec as u32 => NoticeKind::Exec { environment: environment(bytes) },
+            kind if kind == EventKind::Exec as u32 => NoticeKind::Exec(passed(bytes)),
             kind if kind == EventKind::ExecAway as u32 => NoticeKind::ExecAway,
             kind if kind == EventKind::Flush as u32 => NoticeKind::Flush,
             kind if kind == EventKind::EndedInCall as u32 => NoticeKind::EndedInCall {
@@ -60,13 +65,15 @@ impl Notice {
     }
 }
 
-/// Behind a notice of exec, if there is one.
-fn environment(bytes: &[u8]) -> Option<Environment> {
-    let is_cut = bytes.get(offset_of!(ExecNotice, cut)..)?.first_chunk() != Some(&[0; 8]);
+/// Behind a notice of exec, if it is there.
+fn passed(bytes: &[u8]) -> Option<Passed> {
+    let half = |at: usize| Some(u32::from_ne_bytes(*bytes.get(at..)?.first_chunk()?));
+    let (is_cut, parent) = (half(offset_of!(ExecNotice, cut))? != 0, half(offset_of!(ExecNotice, parent))?);
     let bytes = bytes.get(offset_of!(ExecNotice, environment)..)?;
     // A variable whose beginning is missing is none.
     let begin = if is_cut { memchr::memchr(0, bytes).map_or(bytes.len(), |end| end + 1) } else { 0 };
-    Some(Environment::new(bytes.get(begin..)?.to_vec(), is_cut))
+    let environment = Environment::new(bytes.get(begin..)?.to_vec(), is_cut);
+    Some(Passed { parent: (parent != 0).then_some(parent), environment })
 }
 
 fn arguments(bytes: &[u8]) -> Option<[u64; ARGUMENT_WORDS]> {
@@ -129,7 +136,7 @@ mod tests {
         bytes[4] = 77;
         bytes[12] = 3;
         bytes[16] = 9;
-        let kind = NoticeKind::Exec { environment: None };
+        let kind = NoticeKind::Exec(None);
         assert_eq!(Notice::read(&bytes), Some(Notice { kind, tgid: 77, process: 3, time_ns: 9 }));
     }
 
@@ -139,10 +146,13 @@ mod tests {
             let mut bytes = vec![0; offset_of!(ExecNotice, environment)];
             bytes[0] = EventKind::Exec as u8;
             bytes[offset_of!(ExecNotice, cut)] = cut;
+            bytes[offset_of!(ExecNotice, parent)] = 9;
             bytes.extend_from_slice(environment);
             match Notice::read(&bytes)?.kind {
-                NoticeKind::Exec { environment } => Some(environment?.get("PMI_RANK")?.to_vec()),
-                _ => None,
+                NoticeKind::Exec(Some(Passed { parent: Some(9), environment })) => {
+                    Some(environment.get("PMI_RANK")?.to_vec())
+                }
+                other => panic!("{other:?}"),
             }
         };
         assert_eq!(rank(0, b"PMI_RANK=3\0A=1\0"), Some(b"3".to_vec()));

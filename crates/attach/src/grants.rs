@@ -208,7 +208,7 @@ mod tests {
         let grants = Grants::new(Limits { engines: 1, bytes: 1 << 30 });
         let asked = Config {
             open_calls: OpenCalls { task_utask: 8, ..OpenCalls::UNKNOWN },
-            environment: EnvironmentFields { task_mm: 8, env_start: 16, env_end: 24, reserved: 0 },
+            environment: EnvironmentFields { task_mm: 8, env_start: 16, env_end: 24, task_real_parent: 32 },
             ..Config::DEFAULT
         };
         let (config, _) = grants.permitted(bytes_of(&asked)).unwrap();

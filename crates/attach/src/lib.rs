@@ -21,7 +21,7 @@ mod written_tables;
 
 pub use engine::{Engine, choose_method};
 pub use error::AttachError;
-pub use events::{Notice, NoticeKind};
+pub use events::{Notice, NoticeKind, Passed};
 pub use grants::{Grants, Limits};
 pub use links::Attachment;
 pub use locate::{LocateError, PidNamespace};

@@ -102,6 +102,7 @@ impl KernelTypes {
                 field("task_struct", "mm"),
                 field("mm_struct", "env_start"),
                 field("mm_struct", "env_end"),
+                field("task_struct", "real_parent"),
                 field("task_struct", "thread_pid"),
                 field("task_struct", "group_leader"),
                 field("pid", "level"),
@@ -120,6 +121,7 @@ impl KernelTypes {
             task_mm,
             env_start,
             env_end,
+            real_parent,
             thread_pid,
             group_leader,
             level,
@@ -139,9 +141,9 @@ impl KernelTypes {
             instance_next,
             reserved: 0,
         };
-        let environment = match (task_mm, env_start, env_end) {
-            (Some(task_mm), Some(env_start), Some(env_end)) => {
-                EnvironmentFields { task_mm, env_start, env_end, reserved: 0 }
+        let environment = match (task_mm, env_start, env_end, real_parent) {
+            (Some(task_mm), Some(env_start), Some(env_end), Some(task_real_parent)) => {
+                EnvironmentFields { task_mm, env_start, env_end, task_real_parent }
             }
             // It is read in /proc then.
             _ => EnvironmentFields::UNKNOWN,

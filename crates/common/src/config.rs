@@ -123,7 +123,7 @@ impl OpenCalls {
     };
 }
 
-/// Where the kernel keeps what the environment of a process image is: offsets in its structures, bytes. All 0: not known.
+/// Where the kernel keeps the environment of a process image, and who started it: offsets in its structures, bytes. All 0: not known.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Pod, Zeroable)]
 pub struct EnvironmentFields {
@@ -133,12 +133,12 @@ pub struct EnvironmentFields {
     pub env_start: u32,
     /// `mm_struct.env_end`
     pub env_end: u32,
-    /// Padding, zero.
-    pub reserved: u32,
+    /// `task_struct.real_parent`
+    pub task_real_parent: u32,
 }
 
 impl EnvironmentFields {
-    pub const UNKNOWN: Self = Self { task_mm: 0, env_start: 0, env_end: 0, reserved: 0 };
+    pub const UNKNOWN: Self = Self { task_mm: 0, env_start: 0, env_end: 0, task_real_parent: 0 };
 }
 
 impl Config {

@@ -54,13 +54,15 @@ pub struct EndedInCall {
 /// Most of an environment that is told, bytes: with what stands before it, the largest entry of a per-CPU table.
 pub const ENVIRONMENT_BYTES: usize = 32 * 1024 - size_of::<Event>() - size_of::<u64>();
 
-/// An exec, and the environment that it has passed. The notice ends where the environment does.
+/// An exec, with who had started the process and the environment that was passed. The notice ends where the environment does.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Pod, Zeroable)]
 pub struct ExecNotice {
     pub event: Event,
-    /// Not 0: there is more before it.
-    pub cut: u64,
+    /// Not 0: there is more before what is here of the environment.
+    pub cut: u32,
+    /// The process that has started this one; 0: not one that is known here.
+    pub parent: u32,
     /// `NAME=value`, each with its final NUL.
     pub environment: [u8; ENVIRONMENT_BYTES],
 }

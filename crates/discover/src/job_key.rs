@@ -53,6 +53,17 @@ impl JobKey {
         Self::derive(rank.launcher, environment, &allocations, &around)
     }
 
+    /// The job of a process of which nothing but its environment is known; `None`: that does not name the job.
+    pub fn of_environment_alone(rank: &RankInfo, environment: &Environment) -> Option<Self> {
+        let allocations = Allocation::of_process(&[], environment);
+        named(rank.launcher, environment, &allocations, &Surroundings::default()).map(Self)
+    }
+
+    /// Whether it is only said by whom the processes were started: the job had no name that was still known.
+    pub fn is_of_tree(&self) -> bool {
+        self.0.starts_with("tree:")
+    }
+
     /// The same key told apart from another user's of the same name.
     #[must_use]
     pub fn of_user(&self, user: &str) -> Self {

@@ -115,10 +115,9 @@ impl Relative {
 }
 
 impl Genealogy {
-    /// The launchers above a process with this `stat`.
-    pub(crate) fn ancestry(&mut self, root: &ProcRoot, stat: &Stat) -> Ancestry {
+    /// The launchers above a process that this `parent` has started; `youngest`: when that was, clock ticks since boot.
+    pub(crate) fn ancestry(&mut self, root: &ProcRoot, mut parent: u32, mut youngest: u64) -> Ancestry {
         let mut ancestry = Ancestry::default();
-        let (mut parent, mut youngest) = (stat.parent, stat.start_ticks);
         for _ in 0..GENERATIONS {
             let Some(relative) = self.look_up(root, parent) else { break };
             // Younger than its child: the parent has died and its pid is somebody else's.

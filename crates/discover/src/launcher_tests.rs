@@ -4,7 +4,7 @@ use crate::fake::FakeProc;
 fn ancestry(proc: &FakeProc, pid: u32) -> Ancestry {
     let root = proc.root();
     let stat = Process::open(&root, pid).unwrap().stat().unwrap();
-    Genealogy::default().ancestry(&root, &stat)
+    Genealogy::default().ancestry(&root, stat.parent, stat.start_ticks)
 }
 
 #[test]

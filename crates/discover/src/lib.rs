@@ -79,7 +79,7 @@ pub use read::read_from;
 pub use recognise::{Recognise, Recognised, Role};
 pub use return_risks::{ReturnRisk, ReturnRisks, Way};
 pub use root::Root;
-pub use scan::{Finding, Scanner, Snapshot};
+pub use scan::{Finding, Image, Scanner, Snapshot};
 pub use select::{JobChoice, Selection, Target, select};
 pub use select_error::SelectError;
 pub use text::is_harmless;

@@ -7,15 +7,21 @@ use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
+use std::time::Duration;
 
-use rustix::process::{Resource, getrlimit, setrlimit};
+use rustix::{
+    param::clock_ticks_per_second,
+    process::{Resource, getrlimit, setrlimit},
+    time::{ClockId, clock_gettime},
+};
 
 use super::{
     access::{Caller, Refusal, may_trace},
     allocation::{self, Allocation},
+    environment::Environment,
     job::Job,
     job_key::{JobKey, Surroundings},
-    launcher::{Genealogy, is_launcher},
+    launcher::{Genealogy, Launcher, is_launcher},
     mappings::FileId,
     mpi_process::{MpiProcess, Search, Unanswered, is_wrapper},
     proc_root::{ProcRoot, ProcRootError},
@@ -163,6 +169,27 @@ impl<R: Recognise + Send> Scanner<R> {
         pids.iter().map(|&pid| self.examine(pid, &Mutex::default())).collect()
     }
 
+    /// The rank of a process image, and of which job it would be, whether or not it uses MPI. Of one without a rank there is no telling.
+    pub fn rank_and_job(&self, image: &Image<'_>, environment: &Environment) -> (RankInfo, Option<JobKey>) {
+        let rank = RankInfo::from_environment(environment, false);
+        if rank.rank.is_none() {
+            return (rank, None);
+        }
+        let around = match (image.process.map(Around::of), image.parent) {
+            // One that has ended may have been given another parent.
+            (Some(Ok(around)), parent) => Around { parent: parent.unwrap_or(around.parent), ..around },
+            (_, Some(parent)) => {
+                Around { pid: image.pid, parent, began_ticks: image.began_ticks(), cgroups: Vec::new() }
+            }
+            (_, None) => {
+                let job = JobKey::of_environment_alone(&rank, environment);
+                return (rank, job);
+            }
+        };
+        let Belonging { rank, job, .. } = belonging(&self.root, &around, environment, &Mutex::default());
+        (rank, Some(job))
+    }
+
     /// Whether a file that processes will have mapped implements MPI.
     pub fn is_mpi(&mut self, path: &Path, file: &File, id: FileId) -> bool {
         let cache = self.cache.get_mut().unwrap_or_else(PoisonError::into_inner);
@@ -288,13 +315,8 @@ fn describe(
     }
     let other_names = process.command_line()?.names(name);
     let environment = process.environment()?;
-    // Older kernels may be built without cgroups.
-    let cgroups = process.read("cgroup", allocation::LIMIT).map(|read| read.bytes).unwrap_or_default();
-    let allocations = Allocation::of_process(&cgroups, &environment);
-    let ancestry = genealogy.lock().unwrap_or_else(PoisonError::into_inner).ancestry(root, &stat);
-    let rank = RankInfo::from_environment(&environment, ancestry.under_hydra);
-    let surroundings =
-        Surroundings { hydra: ancestry.hydra, launcher: ancestry.nearest, parent: stat.parent, pid: process.pid() };
+    let around = Around::of(&process)?;
+    let Belonging { rank, job, allocations, launcher } = belonging(root, &around, &environment, genealogy);
     Ok(Finding::Mpi(Box::new(MpiProcess {
         executable,
         comm: stat.comm,
@@ -303,12 +325,73 @@ fn describe(
         namespace_pid: status.namespace_pids.last().copied().filter(|inner| *inner != pid),
         libraries: search.libraries,
         tools: search.tools,
-        job: JobKey::derive(rank.launcher, &environment, &allocations, &surroundings),
+        job,
         allocations,
         rank,
-        launcher: ancestry.launcher,
+        launcher,
         process,
     })))
+}
+
+/// A process image that may be gone by now.
+#[derive(Clone, Copy, Debug)]
+pub struct Image<'a> {
+    pub pid: u32,
+    /// If it is there.
+    pub process: Option<&'a Process>,
+    /// Who has started it, as the kernel has told.
+    pub parent: Option<u32>,
+    /// When it began, by `CLOCK_MONOTONIC`.
+    pub began_ns: u64,
+}
+
+impl Image<'_> {
+    /// The clock ticks since boot at which it had begun for sure.
+    fn began_ticks(&self) -> u64 {
+        let [boot, monotonic] = [ClockId::Boottime, ClockId::Monotonic]
+            .map(|clock| Duration::try_from(clock_gettime(clock)).unwrap_or_default());
+        let since_boot = boot.saturating_sub(monotonic).saturating_add(Duration::from_nanos(self.began_ns));
+        let ticks = since_boot.as_nanos() * u128::from(clock_ticks_per_second()) / 1_000_000_000;
+        u64::try_from(ticks).unwrap_or(u64::MAX).saturating_add(1)
+    }
+}
+
+/// What stands around a process.
+struct Around {
+    pid: u32,
+    parent: u32,
+    /// When it began, clock ticks since boot.
+    began_ticks: u64,
+    /// As the kernel prints them.
+    cgroups: Vec<u8>,
+}
+
+impl Around {
+    fn of(process: &Process) -> Result<Self, ProcessError> {
+        let stat = process.stat()?;
+        // Older kernels may be built without cgroups.
+        let cgroups = process.read("cgroup", allocation::LIMIT).map(|read| read.bytes).unwrap_or_default();
+        Ok(Self { pid: process.pid(), parent: stat.parent, began_ticks: stat.start_ticks, cgroups })
+    }
+}
+
+/// Where a process belongs that a launcher has started.
+struct Belonging {
+    rank: RankInfo,
+    job: JobKey,
+    allocations: Vec<Allocation>,
+    launcher: Option<Launcher>,
+}
+
+fn belonging(root: &ProcRoot, around: &Around, environment: &Environment, genealogy: &Mutex<Genealogy>) -> Belonging {
+    let &Around { pid, parent, began_ticks, ref cgroups } = around;
+    let allocations = Allocation::of_process(cgroups, environment);
+    let mut genealogy = genealogy.lock().unwrap_or_else(PoisonError::into_inner);
+    let ancestry = genealogy.ancestry(root, parent, began_ticks);
+    let rank = RankInfo::from_environment(environment, ancestry.under_hydra);
+    let surroundings = Surroundings { hydra: ancestry.hydra, launcher: ancestry.nearest, parent, pid };
+    let job = JobKey::derive(rank.launcher, environment, &allocations, &surroundings);
+    Belonging { rank, job, allocations, launcher: ancestry.launcher }
 }
 
 /// Two files stay open for each MPI process, and the usual limit of 1024 is less than a large node needs.

@@ -92,6 +92,35 @@ fn jobs_that_go_on_are_not_read_again() {
 }
 
 #[test]
+fn who_is_gone_is_of_the_job_of_its_launcher() {
+    let proc = FakeProc::new();
+    let proxy = ["hydra_pmi_proxy", "--control-port", "vm:5", "--proxy-id", "0"];
+    proc.process_started_at(10, 1, "hydra_pmi_proxy", &proxy, 2);
+    proc.process(11, 10, "ring", &["./ring"]);
+    let scanner = Scanner::new(proc.root(), ROOT, everything);
+    let environment: Environment = [("PMI_RANK", "3"), ("PMI_SIZE", "4")].into_iter().collect();
+    let found = |image: Image<'_>| {
+        let (rank, job) = scanner.rank_and_job(&image, &environment);
+        (rank.rank, job.map(|job| (job.to_string(), job.is_of_tree())))
+    };
+    let now_ns = Duration::try_from(clock_gettime(ClockId::Monotonic)).unwrap().as_nanos().try_into().unwrap();
+    let gone = Image { pid: 12, process: None, parent: Some(10), began_ns: now_ns };
+    let of_proxy = (Some(3), Some(("hydra:vm:5".to_owned(), false)));
+    assert_eq!(found(gone), of_proxy);
+    let process = Process::open(scanner.root(), 11).unwrap();
+    let there = Image { pid: 11, process: Some(&process), parent: None, began_ns: now_ns };
+    assert_eq!(found(there), of_proxy);
+    // Its parent has ended, and others took it over.
+    proc.file(11, "stat", b"11 (ring) Z 1 1 1 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 11 0 0\n");
+    assert_eq!(found(Image { parent: Some(10), ..there }), of_proxy);
+    assert_eq!(found(Image { parent: None, ..gone }), (Some(3), None));
+    assert_eq!(found(Image { parent: Some(13), ..gone }), (Some(3), Some(("tree:13".to_owned(), true))));
+    // Somebody else has got the number since.
+    proc.process_started_at(14, 1, "hydra_pmi_proxy", &proxy, u64::MAX / 2);
+    assert_eq!(found(Image { parent: Some(14), ..gone }), (Some(3), Some(("tree:14".to_owned(), true))));
+}
+
+#[test]
 fn launchers_ended_processes_and_those_without_mpi_are_left_out() {
     let (proc, library) = (FakeProc::new(), library());
     for (pid, comm) in [(10, "mpirun"), (11, "ring"), (12, "zombie"), (13, "bash")] {

@@ -1,7 +1,6 @@
 //! What the kernel tells of: new process images, calls that were cut short, requests of programs.
 
-use mpiprobe_attach::{Notice, NoticeKind};
-use mpiprobe_discover::environment::Environment;
+use mpiprobe_attach::{Notice, NoticeKind, Passed};
 use mpiprobe_model::RankState;
 
 use super::{coverage::Coverage, kernel::Kernel, targets::Targets};
@@ -20,9 +19,9 @@ impl Notices {
     pub(super) fn handle(&mut self, kernel: &mut Kernel, targets: &mut Targets, coverage: &mut Coverage) {
         for mut notice in kernel.observer.notices() {
             match &mut notice.kind {
-                NoticeKind::Exec { environment } => {
-                    let environment = environment.take();
-                    handle_exec(&notice, environment, kernel, targets, coverage);
+                NoticeKind::Exec(passed) => {
+                    let passed = passed.take();
+                    handle_exec(&notice, passed, kernel, targets, coverage);
                 }
                 NoticeKind::Flush => self.flush_asked = true,
                 NoticeKind::ExecAway => {
@@ -47,7 +46,7 @@ impl Notices {
         self.dropped = dropped;
         for (slot, counters) in kernel.observer.executed() {
             if !targets.knows(slot) && !targets.is_dismissed(slot) {
-                let kind = NoticeKind::Exec { environment: None };
+                let kind = NoticeKind::Exec(None);
                 let notice = Notice { kind, tgid: counters.tgid, process: slot, time_ns: counters.exec_ns };
                 handle_exec(&notice, None, kernel, targets, coverage);
             }
@@ -62,7 +61,7 @@ impl Notices {
 
 fn handle_exec(
     notice: &Notice,
-    environment: Option<Environment>,
+    passed: Option<Passed>,
     kernel: &mut Kernel,
     targets: &mut Targets,
     coverage: &mut Coverage,
@@ -70,7 +69,7 @@ fn handle_exec(
     if targets.knows(notice.process) {
         return;
     }
-    if let Some(old) = targets.add_image(notice.process, notice.tgid, environment, notice.time_ns) {
+    if let Some(old) = targets.add_image(notice.process, notice.tgid, passed, notice.time_ns) {
         coverage.release(kernel, &targets.process_table, &[old]);
     }
 }

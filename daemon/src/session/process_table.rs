@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use mpiprobe_attach::{Notice, NoticeKind};
-use mpiprobe_discover::{JobKey, MpiProcess, Process, RankInfo, environment::Environment, printable};
+use mpiprobe_discover::{JobKey, MpiProcess, Process, RankInfo, printable};
 use mpiprobe_model::{
     RankState,
     analyse::{Beginning, EndedCall, Identity, Observed, SelfCost},
@@ -20,6 +20,9 @@ struct Entry {
     process: Option<Process>,
     /// Who has started it, of a rank of which it is not known yet that it uses MPI: as long as that lives, it may start others.
     starter: Option<Process>,
+    /// Who started it, by the number of then.
+    parent: Option<u32>,
+    /// Or that it would be of, if it used MPI.
     job: Option<JobKey>,
     /// It was put onto the allow-list in the kernel.
     by_exec: bool,
@@ -28,6 +31,21 @@ struct Entry {
     /// Has called MPI, whoever it is.
     has_called: bool,
 }
+
+/// What is known at once of a process that may use MPI.
+#[derive(Debug, Default)]
+pub(super) struct Candidate {
+    /// As long as it is there.
+    pub(super) process: Option<Process>,
+    pub(super) starter: Option<Process>,
+    pub(super) parent: Option<u32>,
+    pub(super) rank: Option<RankInfo>,
+    /// That it would be of.
+    pub(super) job: Option<JobKey>,
+}
+
+/// Ranks that one launcher starts begin within less. Later its number may be somebody else's.
+const TOGETHER_NS: u64 = 10_000_000_000;
 
 /// All of them, by process slot.
 #[derive(Debug, Default)]
@@ -50,6 +68,7 @@ impl ProcessTable {
             observed: observed(slot, identity.clone(), since_ns),
             process: None,
             starter: None,
+            parent: None,
             job: None,
             by_exec: false,
             identified: true,
@@ -63,33 +82,28 @@ impl ProcessTable {
         entry.observed.beginning = beginning;
     }
 
-    /// Takes in a process that has the right name and may yet use MPI. What its environment tells is read at once if the kernel has
-    /// not told it, because it may not live long.
-    pub(super) fn add_candidate(
-        &mut self,
-        slot: u32,
-        pid: u32,
-        (process, starter): (Option<Process>, Option<Process>),
-        environment: Option<Environment>,
-        since_ns: u64,
-        by_exec: bool,
-    ) {
-        let environment = environment.or_else(|| process.as_ref()?.environment().ok());
-        let rank = environment.map(|environment| RankInfo::from_environment(&environment, false));
+    /// Takes in a process that has the right name and may yet use MPI.
+    pub(super) fn add_candidate(&mut self, slot: u32, pid: u32, candidate: Candidate, since_ns: u64, by_exec: bool) {
+        let Candidate { process, starter, parent, rank, job } = candidate;
         let executable = process.as_ref().and_then(|process| process.executable().ok());
         let identity = Identity {
             host: host::name(),
             pid,
             rank: rank.as_ref().and_then(|rank| rank.rank),
             size: rank.as_ref().and_then(|rank| rank.size),
-            job: None,
+            job: job.as_ref().map(ToString::to_string),
             executable: executable.map_or_else(String::new, |executable| printable(&executable.path)),
         };
         let observed = observed(slot, identity, since_ns);
-        self.entries.insert(
-            slot,
-            Entry { observed, process, starter, job: None, by_exec, identified: false, has_called: false },
-        );
+        let entry = Entry { observed, process, starter, parent, job, by_exec, identified: false, has_called: false };
+        self.entries.insert(slot, entry);
+    }
+
+    /// The job of what the same parent started at about the same time, as launchers do.
+    pub(super) fn job_beside(&self, parent: u32, began_ns: u64) -> Option<JobKey> {
+        let is_beside =
+            |entry: &&Entry| entry.parent == Some(parent) && entry.observed.since_ns.abs_diff(began_ns) < TOGETHER_NS;
+        self.entries.values().filter(is_beside).find_map(|entry| entry.job.clone())
     }
 
     /// A new image of a process is of the same job as the one before, and has its rank, whether or not it lives until it is looked
@@ -242,9 +256,9 @@ impl ProcessTable {
         found.map(|(&slot, entry)| (slot, entry.observed.identity.pid, entry.observed.since_ns)).collect()
     }
 
-    /// The jobs of those.
+    /// The jobs of those that are known to.
     pub(super) fn jobs(&self) -> Vec<&JobKey> {
-        self.entries.values().filter_map(|entry| entry.job.as_ref()).collect()
+        self.entries.values().filter(|entry| entry.identified).filter_map(|entry| entry.job.as_ref()).collect()
     }
 }
 
@@ -268,15 +282,22 @@ fn observed(process: u32, identity: Identity, since_ns: u64) -> Observed {
 
 #[cfg(test)]
 mod tests {
+    use mpiprobe_discover::environment::Environment;
+
     use super::*;
 
     const RANK: (&str, &str) = ("OMPI_COMM_WORLD_RANK", "1");
 
+    fn told(environment: &[(&'static str, &'static str)]) -> Candidate {
+        let environment: Environment = environment.iter().copied().collect();
+        Candidate { rank: Some(RankInfo::from_environment(&environment, false)), ..Candidate::default() }
+    }
+
     /// Slot 1: a rank of the job. Slot 2: a process of the same name with this environment, which does not use MPI yet.
     fn process_table(of_other: &[(&'static str, &'static str)]) -> ProcessTable {
         let mut process_table = ProcessTable::default();
-        process_table.add_candidate(1, 4001, (None, None), Some(Environment::default()), 0, true);
-        process_table.add_candidate(2, 4002, (None, None), Some(of_other.iter().copied().collect()), 0, true);
+        process_table.add_candidate(1, 4001, told(&[]), 0, true);
+        process_table.add_candidate(2, 4002, told(of_other), 0, true);
         process_table
     }
 
@@ -303,20 +324,32 @@ mod tests {
     }
 
     #[test]
+    fn who_was_started_together_is_of_one_job() {
+        let environment = [("PMIX_NAMESPACE", "77"), RANK].into_iter().collect();
+        let job = JobKey::of_environment_alone(&RankInfo::from_environment(&environment, false), &environment);
+        let mut process_table = ProcessTable::default();
+        process_table.add_candidate(1, 4001, Candidate { parent: Some(9), job: job.clone(), ..told(&[RANK]) }, 5, true);
+        assert!(job.is_some());
+        assert_eq!(process_table.job_beside(9, TOGETHER_NS + 4), job);
+        assert_eq!(process_table.job_beside(9, TOGETHER_NS + 5), None, "the number may be somebody else's");
+        assert_eq!(process_table.job_beside(8, 5), None);
+    }
+
+    #[test]
     fn a_job_that_was_over_too_soon_has_been_there() {
         let root = mpiprobe_discover::ProcRoot::system().unwrap();
         let mut process_table = ProcessTable::default();
         let ourselves = Process::open(&root, std::process::id()).unwrap();
-        let rank = || Some([RANK].into_iter().collect::<Environment>());
-        process_table.add_candidate(1, 4001, (None, Some(ourselves)), rank(), 0, true);
-        process_table.add_candidate(2, 4002, (None, None), Some(Environment::default()), 0, true);
+        let rank = || told(&[RANK]);
+        process_table.add_candidate(1, 4001, Candidate { starter: Some(ourselves), ..rank() }, 0, true);
+        process_table.add_candidate(2, 4002, told(&[]), 0, true);
         assert_eq!(process_table.missed(), 0);
         process_table.end(1, RankState::Ended, 5);
         assert_eq!(process_table.missed(), 0, "who has started it lives, and may start another one");
-        process_table.add_candidate(3, 4003, (None, None), rank(), 0, true);
+        process_table.add_candidate(3, 4003, rank(), 0, true);
         process_table.end(3, RankState::Execed, 6);
         assert_eq!(process_table.missed(), 0, "it has become another program");
-        process_table.add_candidate(4, 4004, (None, None), rank(), 0, true);
+        process_table.add_candidate(4, 4004, rank(), 0, true);
         process_table.end(4, RankState::Ended, 7);
         assert_eq!(process_table.missed(), 1);
         assert!(!process_table.is_anybody_left(), "others of the name have no rank");

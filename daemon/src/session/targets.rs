@@ -2,11 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use mpiprobe_attach::{Tables, Targets as AllowList};
+use mpiprobe_attach::{Passed, Tables, Targets as AllowList};
 use mpiprobe_common::{Target as Allowed, process::target_flags};
 use mpiprobe_discover::{
-    Finding, JobChoice, MpiProcess, Process, ProcessError, Scanner, SelectError, Selection, Target,
-    environment::Environment, select,
+    Finding, Image, JobChoice, MpiProcess, Process, ProcessError, Scanner, SelectError, Selection, Target, select,
 };
 use mpiprobe_model::{RankState, analyse::Beginning};
 use mpiprobe_observe::monotonic_ns;
@@ -14,7 +13,11 @@ use mpiprobe_plan::ImplementationRecogniser;
 use mpiprobe_report::present::say;
 
 use super::{
-    error::SessionError, found::found_meanwhile, jobs::ChosenJobs, probes::library_range, process_table::ProcessTable,
+    error::SessionError,
+    found::found_meanwhile,
+    jobs::ChosenJobs,
+    probes::library_range,
+    process_table::{Candidate, ProcessTable},
     watch::EndWatch,
 };
 
@@ -114,25 +117,32 @@ impl Targets {
     /// Takes in a process that has the name and does not use MPI yet.
     pub(super) fn add_loader(&mut self, slot: u32, process: Process) {
         self.ends.add_process(&process, slot);
-        let (pid, starter) = (process.pid(), self.starter(Some(&process)));
-        self.process_table.add_candidate(slot, pid, (Some(process), starter), None, monotonic_ns(), false);
+        let (pid, now_ns) = (process.pid(), monotonic_ns());
+        let candidate = self.candidate(pid, Some(process), None, now_ns);
+        self.process_table.add_candidate(slot, pid, candidate, now_ns, false);
     }
 
-    /// Who has started a process, as long as nobody has been there that uses MPI.
-    fn starter(&self, process: Option<&Process>) -> Option<Process> {
-        let stat = process.filter(|_| !self.process_table.has_mpi())?.stat().ok()?;
-        Process::open(self.scanner.root(), stat.parent).ok()
+    /// What can be told of a process at once, which may not live until it is looked at again. `passed`: as the kernel has told.
+    fn candidate(&self, pid: u32, process: Option<Process>, passed: Option<Passed>, began_ns: u64) -> Candidate {
+        let (told, environment) = passed.map_or((None, None), |passed| (passed.parent, Some(passed.environment)));
+        let environment = environment.or_else(|| process.as_ref()?.environment().ok());
+        let parent = told.or_else(|| Some(process.as_ref()?.stat().ok()?.parent));
+        // As long as nobody has been there that uses MPI.
+        let starter = parent.filter(|_| !self.process_table.has_mpi() && process.is_some());
+        let starter = starter.and_then(|parent| Process::open(self.scanner.root(), parent).ok());
+        let image = Image { pid, process: process.as_ref(), parent, began_ns };
+        let (rank, job) = environment.map(|environment| self.scanner.rank_and_job(&image, &environment)).unzip();
+        let job = job.flatten().map(|job| {
+            // Who has started it may be gone as well.
+            let beside = parent.filter(|_| job.is_of_tree());
+            beside.and_then(|parent| self.process_table.job_beside(parent, began_ns)).unwrap_or(job)
+        });
+        Candidate { process, starter, parent, rank, job }
     }
 
     /// A process became a target by exec at a moment (ns), or stayed one: a new process image either way. Gives the slot of the image
     /// that has ended by that.
-    pub(super) fn add_image(
-        &mut self,
-        slot: u32,
-        pid: u32,
-        environment: Option<Environment>,
-        time_ns: u64,
-    ) -> Option<u32> {
+    pub(super) fn add_image(&mut self, slot: u32, pid: u32, passed: Option<Passed>, time_ns: u64) -> Option<u32> {
         let old = self.process_table.running_slot(pid);
         if let Some(old) = old {
             self.process_table.end(old, RankState::Execed, time_ns);
@@ -142,8 +152,8 @@ impl Targets {
             self.ends.add_process(process, slot);
         }
         let is_gone = process.is_none();
-        let starter = self.starter(process.as_ref());
-        self.process_table.add_candidate(slot, pid, (process, starter), environment, time_ns, true);
+        let candidate = self.candidate(pid, process, passed, time_ns);
+        self.process_table.add_candidate(slot, pid, candidate, time_ns, true);
         if let Some(old) = old {
             self.process_table.inherit(old, slot);
         }

@@ -162,6 +162,7 @@ pub struct Rank {
     pub rank: Option<u32>,
     pub host: String,
     pub pid: u32,
+    pub job: Option<String>,
     pub executable: String,
     pub state: String,
     pub wall_ns: u64,

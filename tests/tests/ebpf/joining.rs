@@ -1,7 +1,7 @@
 //! Processes and libraries that come after mpiprobe.
 #![expect(clippy::indexing_slicing, reason = "profiles in JSON, where what is missing is null")]
 
-use std::time::Instant;
+use std::{collections::BTreeSet, time::Instant};
 
 use libtest_mimic::{Failed, Trial};
 use mpiprobe_tests::hang::{PATIENCE, answer};
@@ -122,6 +122,15 @@ fn join(mpi: Mpi, asleep: bool) -> Result<(), Failed> {
     expect_rows(&profile, &guest.snapshot()?, None, &wanted)?;
     expect_rows(&profile, &host.snapshot()?, Some(&at_gate), &wanted)?;
     assert_eq!(profile.ranks.len(), 4, "{:?}", profile.ranks);
+    // Also of whom nobody has looked at in time.
+    let jobs = |job: &Job| -> Result<BTreeSet<Option<String>>, Failed> {
+        let images = job.snapshot()?.ranks;
+        let rows = profile.ranks.iter().filter(|row| images.values().any(|image| image.pid == row.pid));
+        Ok(rows.map(|row| row.job.clone()).collect())
+    };
+    let (of_host, of_guest) = (jobs(&host)?, jobs(&guest)?);
+    assert!(of_host.len() == 1 && of_guest.len() == 1 && of_host != of_guest, "{of_host:?} {of_guest:?}");
+    assert!(!of_host.contains(&None) && !of_guest.contains(&None), "{of_host:?} {of_guest:?}");
     Ok(())
 }
 

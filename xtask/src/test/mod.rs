@@ -1,5 +1,6 @@
 //! The whole test run, summed up in one line.
 
+mod failures;
 mod programs;
 mod stage;
 mod summary;
@@ -12,6 +13,7 @@ use anyhow::Result;
 
 use crate::command::{is_root, target_dir};
 use crate::setup::{self, Later, Mode, Purpose};
+use failures::Failures;
 use programs::run_all;
 use stage::Stage;
 use summary::Summary;
@@ -81,6 +83,7 @@ fn some_tests(arguments: &[String]) -> Vec<Stage> {
 struct Results {
     summary: Summary,
     times: Times,
+    failures: Failures,
     failed: Vec<String>,
 }
 
@@ -89,6 +92,7 @@ impl Results {
     fn add(&mut self, line: &str) {
         self.summary.add(line);
         self.times.add(line);
+        self.failures.add(line);
     }
 
     /// Takes note of something that was not well. `failed_before`: tests that had failed before it.
@@ -103,13 +107,14 @@ impl Results {
     fn merge(&mut self, other: Self) {
         self.summary.merge(other.summary);
         self.times.merge(other.times);
+        self.failures.merge(other.failures);
         self.failed.extend(other.failed);
     }
 
     /// Says it.
     fn told(self) -> ExitCode {
-        let Self { summary, times, failed } = self;
-        print!("{times}");
+        let Self { summary, times, failures, failed } = self;
+        print!("{times}{failures}");
         if !failed.is_empty() {
             eprintln!("failed: {}", failed.join(", "));
         }

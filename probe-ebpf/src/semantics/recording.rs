@@ -95,9 +95,14 @@ extern "C" fn write_call(thread: *mut ThreadState, descriptor: *const Descriptor
         thread.unwritten.idle += 1;
         return 0;
     }
-    let tells = told_at_all(thread, descriptor, layout);
-    let source = told_source(thread, descriptor, layout, tells);
-    // Most functions have none of these, and each is a call of its own.
+    // Most calls have none of these, and each is a call of its own.
+    let call = arguments::call(thread, descriptor, layout);
+    let (mut tells, mut source, mut receive_tag) = (0, completed.source, recording::given_receive_tag(&call));
+    if from_here_on(recording::has_more_to_tell(&call, source) as u64) != 0 {
+        tells = told_at_all(thread, descriptor, layout);
+        source = told_source(thread, descriptor, layout, tells);
+        receive_tag = told_tag(thread, descriptor, layout, source, tells);
+    }
     let told = Told {
         destination: if descriptor.root == NONE {
             completed.destination
@@ -105,7 +110,7 @@ extern "C" fn write_call(thread: *mut ThreadState, descriptor: *const Descriptor
             told_destination(thread, descriptor, layout)
         },
         source,
-        receive_tag: told_tag(thread, descriptor, layout, source, tells),
+        receive_tag,
         request: if recording::may_give_back(descriptor) { told_request(thread, descriptor, layout, tells) } else { 0 },
         object: if recording::concerns_object(descriptor) { told_object(thread, descriptor, layout) } else { 0 },
     };
@@ -125,7 +130,7 @@ extern "C" fn write_call(thread: *mut ThreadState, descriptor: *const Descriptor
         result: completed.result,
         freed: thread.freed,
     };
-    let mut record = recording::record_of(&arguments::call(thread, descriptor, layout), &found, &told);
+    let mut record = recording::record_of(&call, &found, &told);
     record.lacks_changes = thread.unwritten.changes != thread.unwritten_before;
     // The verifier need not know for which reasons.
     let has_more = from_here_on(record.needs_more() as u64) != 0;

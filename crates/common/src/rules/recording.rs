@@ -84,9 +84,17 @@ pub fn record_of<A: Arguments>(call: &Call<'_, A>, found: &Found, told: &Told) -
         object: told.object,
         result: found.result,
         any_source: descriptor.source != NONE && call.layout.partner(call.int(descriptor.source)) == peer::ANY,
-        any_tag: descriptor.receive_tag != NONE && is_any_tag(call),
+        any_tag: is_any_tag(call),
         lacks_changes: false,
     }
+}
+
+/// Whether there is something about a call that its arguments do not say: from whom something has come, with which tag, or which message it
+/// has found. Most calls have nothing of that. `given`: from whom, as far as that was found out.
+#[inline(always)]
+pub fn has_more_to_tell<A: Arguments>(call: &Call<'_, A>, given: i32) -> bool {
+    let descriptor = call.descriptor;
+    descriptor.message != NONE || (given == peer::ANY && descriptor.status != NONE) || is_any_tag(call)
 }
 
 /// Whether a call with this result says what it was that it has received, or found. For some the process's memory is read, and several of
@@ -102,10 +110,17 @@ pub fn source<A: Arguments>(call: &Call<'_, A>, given: i32, tells: bool) -> i32 
     if tells { completed_source(call, given) } else { given }
 }
 
+/// Whether a call was given `MPI_ANY_TAG`.
 #[inline(always)]
 fn is_any_tag<A: Arguments>(call: &Call<'_, A>) -> bool {
-    let given = tag(call, call.descriptor.receive_tag);
-    given == call.layout.constants.any_tag && call.layout.knows(capability::CONSTANTS)
+    let is_any = given_receive_tag(call) == call.layout.constants.any_tag && call.layout.knows(capability::CONSTANTS);
+    is_any && call.descriptor.receive_tag != NONE
+}
+
+/// The tag of what a call receives, as it was given.
+#[inline(always)]
+pub fn given_receive_tag<A: Arguments>(call: &Call<'_, A>) -> i32 {
+    tag(call, call.descriptor.receive_tag)
 }
 
 /// With which tag that has come.
@@ -114,7 +129,7 @@ pub fn receive_tag<A: Arguments>(call: &Call<'_, A>, source: i32, tells: bool) -
     let descriptor = call.descriptor;
     // Whoever receives a message that was matched before is not given its tag.
     if !is_any_tag(call) && (descriptor.receive_tag != NONE || descriptor.message == NONE) {
-        return tag(call, descriptor.receive_tag);
+        return given_receive_tag(call);
     }
     if source != peer::NULL && tells { tag_of(call.layout, call.status(0), &call.arguments) } else { NO_TAG }
 }

@@ -102,6 +102,14 @@ pub fn process_exec(context: &RawTracePointContext) {
     }
 }
 
+/// The current process begins to use MPI: told if it is no target.
+pub fn tell_of_newcomer() {
+    let id = current::id();
+    if id != current::ELSEWHERE && target(id).is_none() {
+        notify(&event(EventKind::Newcomer, id, CALIBRATION_SLOT));
+    }
+}
+
 /// Remembers when a process image was last alive.
 #[inline(always)]
 fn note_end(process: u32) {

@@ -80,6 +80,13 @@ pub fn make_resident(context: ProbeContext) -> u32 {
     0
 }
 
+/// Entry of the functions by which processes begin to use MPI, beside the others, where whoever maps a library has the same return probes.
+#[uprobe]
+pub fn tell_of_newcomer(_context: ProbeContext) -> u32 {
+    lifecycle::tell_of_newcomer();
+    0
+}
+
 /// Entry and return of every function of a tool, as `session`.
 #[unsafe(no_mangle)]
 #[unsafe(link_section = "uprobe")]

@@ -50,6 +50,8 @@ struct Own {
     tool: OnceCell<Vec<Program>>,
     /// Has names of phases brought into memory, where the kernel can.
     resident: Option<Program>,
+    /// Tells of others who begin to use MPI, where they have the same return probes.
+    newcomer: Option<Program>,
     locator: Option<Locator>,
     /// Removes the probes that calibration was made with.
     tidying: RefCell<Option<JoinHandle<()>>>,
@@ -72,9 +74,15 @@ pub fn choose_method(config: &Config, only: Option<AttachMethod>) -> Result<Engi
         let own = method.programs(config.rings != 0);
         let attempt = tables
             .load_method(method, &own)
-            .and_then(|programs| Ok((Calibration::run(method, &programs, &mut tables, &stats)?, programs)));
+            .and_then(|programs| {
+                Ok((programs, method.newcomer_program().map(|usage| tables.load_programs(&[usage])).transpose()?))
+            })
+            .and_then(|(programs, newcomer)| {
+                Ok((Calibration::run(method, &programs, &mut tables, &stats)?, programs, newcomer))
+            });
         match attempt {
-            Ok(((calibration, attachment), library)) => {
+            Ok(((calibration, attachment), library, newcomer)) => {
+                let newcomer = newcomer.into_iter().flatten().next();
                 // Where no thread can be had they are removed at once.
                 let tidying = thread::Builder::new().name("detach".into()).spawn(move || drop(attachment));
                 let refusals = tried.iter().map(|(method, error): &(AttachMethod, Box<AttachError>)| Refusal {
@@ -84,7 +92,7 @@ pub fn choose_method(config: &Config, only: Option<AttachMethod>) -> Result<Engi
                 let (refusals, has_tools, returns) = (refusals.collect(), Cell::new(false), Cell::new(true));
                 let (resident, tidying) = (load_resident(&tables, method), RefCell::new(tidying.ok()));
                 let tool = OnceCell::new();
-                let programs = Programs::Here(Box::new(Own { library, tool, resident, locator, tidying }));
+                let programs = Programs::Here(Box::new(Own { library, tool, resident, newcomer, locator, tidying }));
                 return Ok(Engine { tables, method, calibration, refusals, programs, has_tools, returns });
             }
             Err(error) => tried.push((method, Box::new(error))),
@@ -204,8 +212,13 @@ impl Engine {
                 return Ok(Attachment::apart(other.attach(file, shown, sites, (scope, false, returns))?));
             }
         };
+        // Before they have return probes.
+        let beginnings: Vec<ProbeSite> =
+            sites.iter().filter(|site| Cookie(site.cookie).is_beginning()).copied().collect();
+        let newcomer = own.newcomer.as_ref().filter(|_| returns && scope == Scope::Inode && !beginnings.is_empty());
+        let attachment = Attachment::new(self.method, newcomer, file, shown, &beginnings, scope)?;
         let wanted = wanted(&own.library, returns);
-        let attachment = Attachment::new(self.method, wanted, file, shown, sites, scope)?;
+        let attachment = attachment.and(Attachment::new(self.method, wanted, file, shown, sites, scope)?);
         let control_plus_1 = self.tables.config().pcontrol_plus_1;
         let is_control = |site: &&ProbeSite| Cookie(site.cookie).function() + 1 == control_plus_1;
         let control: Vec<ProbeSite> = sites.iter().filter(is_control).copied().collect();

@@ -25,6 +25,8 @@ pub enum NoticeKind {
     ExecAway,
     /// It wants what was counted so far to be written out.
     Flush,
+    /// It is no target, and begins to use MPI where there are probes.
+    Newcomer,
     /// A thread of it ended inside a call.
     EndedInCall {
         tid: u32,
@@ -52,6 +54,7 @@ impl Notice {
             kind if kind == EventKind::Exec as u32 => NoticeKind::Exec(passed(bytes)),
             kind if kind == EventKind::ExecAway as u32 => NoticeKind::ExecAway,
             kind if kind == EventKind::Flush as u32 => NoticeKind::Flush,
+            kind if kind == EventKind::Newcomer as u32 => NoticeKind::Newcomer,
             kind if kind == EventKind::EndedInCall as u32 => NoticeKind::EndedInCall {
                 tid: event.tid,
                 function: event.function_plus_1.checked_sub(1)?,

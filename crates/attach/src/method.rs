@@ -65,6 +65,15 @@ impl AttachMethod {
         program("make_resident", attach_type, false)
     }
 
+    /// The program that tells of others who begin to use MPI. Where the kernel asks whether a return probe is wanted, they have none.
+    pub(super) const fn newcomer_program(self) -> Option<ProgramUse> {
+        match self {
+            Self::Session => None,
+            Self::Multi => Some(program("tell_of_newcomer", AttachType::UprobeMulti, false)),
+            Self::PerfEvent => Some(program("tell_of_newcomer", AttachType::Any, false)),
+        }
+    }
+
     /// How the program is attached that runs at returns.
     pub(super) const fn return_attach_type(self) -> AttachType {
         match self {

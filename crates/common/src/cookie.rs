@@ -11,7 +11,8 @@ use crate::thread::REGISTER_ARGUMENTS;
 /// | 10–12 | arguments on the stack |
 /// | 13    | local question |
 /// | 14    | brief |
-/// | 15–31 | size of the file up to the end of the probes' segment, in pages; all ones: more than that |
+/// | 15    | beginning |
+/// | 16–31 | size of the file up to the end of the probes' segment, in pages; all ones: more than that |
 /// | 32–63 | offset of the probe in its file, bytes |
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cookie(pub u64);
@@ -21,8 +22,9 @@ const STACK_SHIFT: u32 = 10;
 const STACK_MASK: u64 = (1 << 3) - 1;
 const QUERY: u64 = 1 << 13;
 const BRIEF: u64 = 1 << 14;
-const PAGES_SHIFT: u32 = 15;
-const PAGES_MASK: u64 = (1 << 17) - 1;
+const BEGINNING: u64 = 1 << 15;
+const PAGES_SHIFT: u32 = 16;
+const PAGES_MASK: u64 = (1 << 16) - 1;
 const PAGE_SHIFT: u32 = 12;
 const OFFSET_SHIFT: u32 = 32;
 
@@ -38,6 +40,12 @@ impl Cookie {
     #[must_use]
     pub const fn of_query(self) -> Self {
         Self(self.0 | QUERY)
+    }
+
+    /// Of a function by which a process begins to use MPI.
+    #[must_use]
+    pub const fn of_beginning(self) -> Self {
+        Self(self.0 | BEGINNING)
     }
 
     /// At a place in a file whose code ends at `text_end` (bytes, both). An offset beyond 4 GiB is not told.
@@ -72,6 +80,12 @@ impl Cookie {
     #[inline]
     pub const fn is_query(self) -> bool {
         self.0 & QUERY != 0
+    }
+
+    /// Whether a process begins to use MPI by it.
+    #[inline]
+    pub const fn is_beginning(self) -> bool {
+        self.0 & BEGINNING != 0
     }
 
     /// Bytes of the file up to the end of its code; `u64::MAX` if they are too many to be told.
@@ -109,10 +123,12 @@ mod tests {
         assert_eq!(parts(Cookie::new(7, 6, true)), (7, 0, true, 0, 0));
         let placed = Cookie::new(700, 7, true).at(0x0123_4567, 0x0234_5678);
         assert_eq!(parts(placed), (700, 1, true, 0x0123_4567, 0x0234_6000));
-        assert!(!placed.is_query());
+        assert!(!placed.is_query() && !placed.is_beginning());
         let query = Cookie::new(700, 13, false).of_query().at(0x0123_4567, 0x0234_5678);
         assert_eq!(parts(query), (700, 7, false, 0x0123_4567, 0x0234_6000));
-        assert!(query.is_query());
+        assert!(query.is_query() && !query.is_beginning());
+        let beginning = Cookie::new(700, 7, true).of_beginning().at(0x0123_4567, 0x0234_5678);
+        assert_eq!((parts(beginning), beginning.is_beginning()), (parts(placed), true));
     }
 
     #[test]

@@ -16,6 +16,8 @@ pub enum EventKind {
     EndedInCall = 3,
     /// A target wants what was counted so far to be written out.
     Flush = 4,
+    /// A process that is no target begins to use MPI, by a function with probes.
+    Newcomer = 5,
 }
 
 /// One notice.

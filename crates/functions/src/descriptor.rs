@@ -16,7 +16,13 @@ impl FunctionId {
         let returns_soon = descriptor.flags & (flags::POLLING | flags::NONBLOCKING | flags::PERSISTENT) != 0;
         let in_registers = usize::from(descriptor.arguments) <= REGISTER_ARGUMENTS;
         let cookie = Cookie::new(u32::from(self.number()), descriptor.arguments, returns_soon && in_registers);
-        if descriptor.own_of_layers == 0 { cookie } else { cookie.of_query() }
+        let cookie = if descriptor.own_of_layers == 0 { cookie } else { cookie.of_query() };
+        if self.is_beginning() { cookie.of_beginning() } else { cookie }
+    }
+
+    /// Whether a process begins to use MPI by it (MPI-4.0, sections 11.2 and 11.3).
+    pub fn is_beginning(self) -> bool {
+        matches!(self.function().name, "MPI_Init" | "MPI_Init_thread" | "MPI_Session_init")
     }
 }
 

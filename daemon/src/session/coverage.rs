@@ -6,10 +6,10 @@ use std::{
     fmt::Display,
     fs::File,
     path::Path,
-    time::{Duration, SystemTime, UNIX_EPOCH},
+    time::{Duration, Instant, SystemTime, UNIX_EPOCH},
 };
 
-use mpiprobe_attach::{Scope, release_requests};
+use mpiprobe_attach::{Engine, Scope, release_requests};
 use mpiprobe_discover::{MpiProcess, Process, ReturnRisk, Way, mappings::FileId};
 use mpiprobe_functions::{FunctionId, FunctionSet, by_name};
 use mpiprobe_model::{LibraryInfo, analyse::is_seen_from_its_beginning};
@@ -69,9 +69,11 @@ pub(super) struct Late {
 
 impl Coverage {
     /// Of nothing yet.
-    pub(super) fn new(options: &Options, is_job: bool) -> Self {
+    pub(super) fn new(options: &Options, engine: &Engine, is_job: bool) -> Self {
+        // Those that have the same return probes.
+        let looks_at_others = !engine.is_asked_for_returns();
         Self {
-            functions: probed(options.functions, options.traffic, options.ignore_pcontrol),
+            functions: probed(options.functions, options.traffic, options.ignore_pcontrol, looks_at_others),
             counted: counted(options.functions, options.ignore_pcontrol),
             traffic: options.traffic,
             is_job,
@@ -131,6 +133,16 @@ impl Coverage {
         }
     }
 
+    /// The same where one begins to use MPI that is no target, and has probes.
+    pub(super) fn spare_newcomer(&mut self, kernel: &mut Kernel, process: &Process) {
+        if !self.scoped
+            && !kernel.engine.is_asked_for_returns()
+            && let Some(risk) = self.returns.risk(process)
+        {
+            self.weigh(kernel, &risk);
+        }
+    }
+
     /// Whether a process that is no target yet must not become one, which is said. Where the kernel does not ask for each call, it arms the return
     /// probes that others have for other processes wherever there is a breakpoint, and so in this one, too, as soon as there is one of ours.
     /// `others`: who uses MPI besides the targets.
@@ -159,13 +171,13 @@ impl Coverage {
     /// Leaves return probes out for all processes if that of one forbids them. Tells whether it does.
     pub(super) fn weigh(&mut self, kernel: &mut Kernel, risk: &ReturnRisk) -> bool {
         let arming = if kernel.engine.is_asked_for_returns() { Arming::Asked } else { Arming::Always };
-        let forbids = self.returns.judge(risk, arming);
-        if forbids {
+        if self.returns.forbids(risk, arming) {
             kernel.engine.leave_returns_out();
             self.probes.leave_returns_out();
             kernel.observer.count_entries_only_of_all();
         }
-        forbids
+        // What is said has been done.
+        self.returns.judge(risk, arming)
     }
 
     /// Probes a file that a job maps, or is expected to. Gives since when it is probed, ns.
@@ -276,9 +288,9 @@ impl Coverage {
         self.tell_missing(missing);
     }
 
-    /// Whether somebody has to be looked at again soon: before calls are counted that move data.
-    pub(super) fn has_pending_layouts(&self) -> bool {
-        self.traffic && self.layouts.are_pending()
+    /// When somebody has to be looked at again: before calls are counted that move data.
+    pub(super) fn next_look_at_layouts(&self) -> Option<Instant> {
+        self.layouts.next_look().filter(|_| self.traffic)
     }
 
     /// What is kept of process images that have ended: their files stay open only if there is something to be named.

@@ -17,9 +17,12 @@ pub(super) fn has_queries(chosen: FunctionSet) -> bool {
     chosen.iter().any(|id| id.function().group == Group::Query)
 }
 
-/// These, and those that traffic needs, of which nothing is counted.
-pub(super) fn probed(chosen: FunctionSet, traffic: bool, ignore_pcontrol: bool) -> FunctionSet {
-    let functions = counted(chosen, ignore_pcontrol);
+/// These, and those of which nothing is counted: that traffic needs; and by which others begin, if they have to be looked at (`looks_at_others`).
+pub(super) fn probed(chosen: FunctionSet, traffic: bool, ignore_pcontrol: bool, looks_at_others: bool) -> FunctionSet {
+    let mut functions = counted(chosen, ignore_pcontrol);
+    if looks_at_others {
+        FunctionId::all().filter(|id| id.is_beginning()).for_each(|id| functions.insert(id));
+    }
     if traffic { with_communicators(functions) } else { functions }
 }
 

@@ -11,7 +11,7 @@ use mpiprobe_report::present::say_in_passing;
 use mpiprobe_view::Calls;
 use tokio::{
     io::unix::AsyncFd,
-    time::{Instant, sleep, sleep_until},
+    time::{Instant, sleep_until},
 };
 
 use super::{
@@ -22,8 +22,6 @@ use super::{
 const CANDIDATE_INTERVAL: (Duration, Duration) = (Duration::from_millis(2), Duration::from_millis(100));
 /// When it takes longer.
 const CANDIDATE_PATIENCE: Duration = Duration::from_secs(2);
-/// How often a process that has not initialised MPI is looked at.
-const LAYOUT_INTERVAL: Duration = Duration::from_millis(1);
 /// How often the node is looked over for targets that do not tell of themselves by exec: as long as there are none, and for some
 /// time after the first, since the ranks of a job start together.
 const SEARCH_INTERVAL: Duration = Duration::from_millis(100);
@@ -145,7 +143,7 @@ impl Source for KernelSource {
                 Ok(Event::Notices)
             }
             () = sleep_until(self.last_look + pace), if self.has_candidates() => Ok(Event::Candidates),
-            () = sleep(LAYOUT_INTERVAL), if self.observation.has_pending_layouts() => Ok(Event::Layouts),
+            () = until(self.observation.next_look_at_layouts()) => Ok(Event::Layouts),
             () = sleep_until(self.last_search + SEARCH_INTERVAL), if self.is_searching() => Ok(Event::Search),
             () = sleep_until(self.last_gathered + GATHER_INTERVAL), if self.observation.has_recent_calls() => {
                 Ok(Event::RecentCalls)

@@ -25,6 +25,11 @@ use super::{
 const PATIENCE: Duration = Duration::from_secs(5);
 /// How often, those of a session.
 const SESSION_INTERVAL: Duration = Duration::from_millis(100);
+/// How soon a process that has not initialised MPI is looked at again, at least and at most: what it calls in between is understood by what
+/// is known of its library, or not at all.
+const INTERVAL: (Duration, Duration) = (Duration::from_millis(1), Duration::from_millis(20));
+/// In between: this part of the time that it has taken already.
+const PART: u32 = 64;
 
 /// Layouts that are known, and processes that have not initialised MPI yet.
 #[derive(Debug, Default)]
@@ -44,8 +49,9 @@ struct Pending {
     file: MappedFile,
     expected: Expected,
     since: Instant,
-    /// Communicators were found first, and are to be looked at next.
-    session: Option<(Instant, Instant)>,
+    next: Instant,
+    /// When communicators were found first that may be those of a session.
+    session_since: Option<Instant>,
 }
 
 impl Layouts {
@@ -81,14 +87,10 @@ impl Layouts {
         let file = &library.file;
         self.blueprints.entry(file.id).or_insert_with(|| blueprint(&process.process, file));
         let Ok(own) = process.process.try_clone() else { return Vec::new() };
-        let pending = Pending {
-            slot,
-            process: own,
-            file: file.clone(),
-            expected: Expected::from(&process.rank),
-            since: Instant::now(),
-            session: None,
-        };
+        let now = Instant::now();
+        let expected = Expected::from(&process.rank);
+        let pending =
+            Pending { slot, process: own, file: file.clone(), expected, since: now, next: now, session_since: None };
         self.look(tables, observer, pending)
     }
 
@@ -116,16 +118,15 @@ impl Layouts {
         self.pending.retain(|pending| pending.slot != slot);
     }
 
-    /// Whether somebody has not initialised MPI yet.
-    pub(super) fn are_pending(&self) -> bool {
-        !self.pending.is_empty()
+    /// When somebody is to be looked at who has not initialised MPI yet.
+    pub(super) fn next_look(&self) -> Option<Instant> {
+        self.pending.iter().map(|pending| pending.next).min()
     }
 
     /// Looks at those again.
     pub(super) fn retry(&mut self, tables: &mut Tables, observer: &Observer) -> Vec<String> {
         let now = Instant::now();
-        let is_due = |pending: &mut Pending| pending.session.is_none_or(|(_, next)| next <= now);
-        let due: Vec<Pending> = self.pending.extract_if(.., is_due).collect();
+        let due: Vec<Pending> = self.pending.extract_if(.., |pending| pending.next <= now).collect();
         due.into_iter().flat_map(|pending| self.look(tables, observer, pending)).collect()
     }
 
@@ -138,12 +139,13 @@ impl Layouts {
         let knows_communicators = layout.knows(capability::COMMUNICATORS | capability::MEMBERS);
         let is_whole = knows_communicators && layout.knows(capability::DATATYPES);
         // While MPI_Init is at work, objects may look wrong that are only not ready, and the library's like those of a session.
+        let (now, taken) = (Instant::now(), pending.since.elapsed());
+        pending.next = now + (taken / PART).clamp(INTERVAL.0, INTERVAL.1);
         let is_settled = match &search {
-            Search::Done(_) => knows_communicators || pending.since.elapsed() > PATIENCE,
+            Search::Done(_) => knows_communicators || taken > PATIENCE,
             Search::NotYet(_) if is_whole => {
-                let (since, _) = pending.session.unwrap_or_else(|| (Instant::now(), Instant::now()));
-                pending.session = Some((since, Instant::now() + SESSION_INTERVAL));
-                since.elapsed() > PATIENCE
+                pending.next = now + SESSION_INTERVAL;
+                pending.session_since.get_or_insert(now).elapsed() > PATIENCE
             }
             Search::NotYet(_) => false,
         };

@@ -1,6 +1,7 @@
 //! What the kernel tells of: new process images, calls that were cut short, requests of programs.
 
 use mpiprobe_attach::{Notice, NoticeKind, Passed};
+use mpiprobe_discover::Process;
 use mpiprobe_model::RankState;
 
 use super::{coverage::Coverage, kernel::Kernel, targets::Targets};
@@ -27,6 +28,11 @@ impl Notices {
                 NoticeKind::ExecAway => {
                     targets.process_table.end(notice.process, RankState::Execed, notice.time_ns);
                     coverage.release(kernel, &targets.process_table, &[notice.process]);
+                }
+                NoticeKind::Newcomer => {
+                    if let Ok(process) = Process::open(targets.scanner.root(), notice.tgid) {
+                        coverage.spare_newcomer(kernel, &process);
+                    }
                 }
                 NoticeKind::EndedInCall { tid, started_ns, .. } => {
                     let user = coverage.was_behind_layers(notice.process, *tid, *started_ns);

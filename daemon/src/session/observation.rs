@@ -124,7 +124,7 @@ impl Observation {
     fn load(options: &Options, sizes: Sizes, targets: Targets, is_job: bool) -> Result<Self, SessionError> {
         let kernel = Kernel::load(options, sizes, targets.scanner.caller(), is_job)?;
         let only_own = reaches_own_only(&kernel.engine, targets.scanner.caller());
-        let mut coverage = Coverage::new(options, is_job);
+        let mut coverage = Coverage::new(options, &kernel.engine, is_job);
         coverage.scope_to_processes(only_own);
         let limiter = Limiter::new(options, &kernel);
         coverage.probes.in_units = limiter.may_sample();
@@ -297,9 +297,9 @@ impl Observation {
         self.coverage.retry_layouts(&mut self.kernel);
     }
 
-    /// Whether somebody has to be looked at again soon.
-    pub(super) fn has_pending_layouts(&self) -> bool {
-        self.coverage.has_pending_layouts()
+    /// When somebody has to be looked at again who had not initialised MPI.
+    pub(super) fn next_look_at_layouts(&self) -> Option<Instant> {
+        self.coverage.next_look_at_layouts()
     }
 
     /// What the kernel has told since the last time.

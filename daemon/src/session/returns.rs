@@ -34,10 +34,15 @@ impl ReturnChoice {
         self.risks.of(process).filter(|risk| risk.way.forbids_returns(false))
     }
 
-    /// Whether a risk forbids return probes, which is said. `arming`: who has them armed.
+    /// Whether a risk forbids return probes. `arming`: who has them armed.
+    pub(super) fn forbids(&self, risk: &ReturnRisk, arming: Arming) -> bool {
+        self.asked == Returns::Auto && risk.way.forbids_returns(arming == Arming::Asked)
+    }
+
+    /// The same, and it is said.
     pub(super) fn judge(&mut self, risk: &ReturnRisk, arming: Arming) -> bool {
         let is_asked = arming == Arming::Asked;
-        let forbids = self.asked == Returns::Auto && risk.way.forbids_returns(is_asked);
+        let forbids = self.forbids(risk, arming);
         let is_harmless = is_asked && !risk.way.is_risky_if_asked();
         let others =
             if arming == Arming::AskedAmongOthers { ", and others have probes in its MPI library" } else { "" };

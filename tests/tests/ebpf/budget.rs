@@ -42,6 +42,7 @@ fn observe(mpi: Mpi, arguments: &[&str]) -> Result<(Profile, Truth), Failed> {
         .gates(&["start"])
         .gates_are_linked_in()
         .own_name()
+        .own_library()
         .spawn()?;
     job.wait_for_gate("start")?;
     let profiler = Profiler::observe_with(&SHORT, ["--pid-of", job.called()].iter().chain(arguments))?;

@@ -21,7 +21,7 @@ pub(crate) fn tests(mpi: Mpi) -> Vec<Trial> {
 
 /// Without the truth library: with it, the calls of the MPI library are made from there.
 fn open_calls(mpi: Mpi, way: &str) -> Result<(), Failed> {
-    let mut job = Job::builder(mpi, program::HANG).ranks(2).gates(&["start"]).own_name().spawn()?;
+    let mut job = Job::builder(mpi, program::HANG).ranks(2).gates(&["start"]).own_name().own_library().spawn()?;
     job.wait_for_gate("start")?;
     let pids = job.ranks()?;
     let options = ["--json", "--interval", "100ms", "--attach", way, "--pid-of", job.called()];

@@ -57,7 +57,7 @@ fn waited_for(job: JobBuilder) -> Result<(), Failed> {
 /// Invariant OTHERS-COME-AND-GO.
 fn missed(mpi: Mpi) -> Result<(), Failed> {
     for way in ["session", "multi", "perf-event"] {
-        let builder = Job::builder(mpi, program::RING).ranks(2).args(["5"]).own_name();
+        let builder = Job::builder(mpi, program::RING).ranks(2).args(["5"]).own_name().own_library();
         let arguments =
             ["--json", "--interval", "1h", "--wait", "--functions", "MPI_Send", "--attach", way, "--pid-of"];
         let mut profiler = Profiler::start(arguments.into_iter().chain([builder.name()]))?;

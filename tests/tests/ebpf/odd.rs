@@ -19,6 +19,7 @@ pub(crate) fn tests(mpi: Mpi) -> Vec<Trial> {
         trial(mpi, Language::C, "callbacks_on_other_stacks_are_inner_calls", other_stacks),
         trial(mpi, Language::C, "observers_of_one_job_do_not_end_it", several_observers),
         trial(mpi, Language::C, "probes_for_everybody_spare_bystanders", bystanders),
+        trial(mpi, Language::C, "probes_for_everybody_spare_newcomers", newcomers),
         trial(mpi, Language::C, "return_probes_of_others_are_not_armed_by_ours_multi", |mpi| {
             armed_by_others(mpi, "multi")
         }),
@@ -144,6 +145,28 @@ fn bystanders(mpi: Mpi) -> Result<(), Failed> {
     })?;
     assert!(ended.stderr.iter().any(|line| line.contains("switches stacks")), "{}", ended.printed());
     counted_by_entry(&ended.profile()?);
+    Ok(())
+}
+
+/// Functions that both jobs call, without those by which processes begin.
+const OF_BOTH: &str = "MPI_Comm_delete_attr,MPI_Comm_size,MPI_Send,MPI_Allreduce";
+
+/// The job that is not observed begins when the probes are there that it has, too.
+fn newcomers(mpi: Mpi) -> Result<(), Failed> {
+    let ring = Job::builder(mpi, program::RING).own_library().args(["10"]).ranks(2).gates(&["start"]).own_name();
+    let mut ring = ring.spawn()?;
+    ring.wait_for_gate("start")?;
+    let arguments = ["--attach", "multi", "--functions", OF_BOTH, "--pid-of", ring.called()];
+    let mut profiler = Profiler::observe(arguments)?;
+    let odd = Job::builder(mpi, program::STACKS).args(["up"]).ranks(2).gates(&["1"]).own_name().library_of(&ring);
+    let mut odd = odd.spawn()?;
+    profiler.wait_for("switches stacks")?;
+    odd.open_gate("1")?;
+    let finished = odd.wait()?.success()?;
+    assert!(finished.stdout.contains("10 of 10 right"), "{finished:?}");
+    ring.open_gate("start")?;
+    ring.wait()?.success()?;
+    counted_by_entry(&profiler.wait()?.profile()?);
     Ok(())
 }
 

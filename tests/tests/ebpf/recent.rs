@@ -16,7 +16,9 @@ pub(crate) fn tests(mpi: Mpi) -> Vec<Trial> {
                 Requirement::Command(STARTER),
             ];
             let name = format!("{}::recent_calls_are_those_that_were_executed_{name}", mpi.id());
-            requirement::trial(name, &needs, move || recent_calls::watch(recent_calls::job(mpi).spawn()?, options))
+            requirement::trial(name, &needs, move || {
+                recent_calls::watch(recent_calls::job(mpi).own_library().spawn()?, options)
+            })
         })
         .collect()
 }

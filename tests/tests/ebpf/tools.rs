@@ -110,7 +110,7 @@ fn check_tool(profile: &Profile, name: &str, functions: &str, output: &Path) -> 
 fn preloaded(mpi: Mpi, way: &str) -> Result<(), Failed> {
     let output = tempfile::tempdir()?;
     let functions = if way == "perf-event" { FEW } else { ALL };
-    let job = ring(mpi, program::RING, output.path()).preload(tool(mpi)?);
+    let job = ring(mpi, program::RING, output.path()).own_library().preload(tool(mpi)?);
     let profile = observe(job, &["--attach", way, "--functions", functions])?;
     assert_eq!(profile.engine.tools.iter().map(|tool| tool.functions).collect::<Vec<_>>(), [3]);
     check_tool(&profile, "libtool.so", functions, output.path())

@@ -138,7 +138,8 @@ const FEW: &str = "MPI_Send,MPI_Recv,MPI_Isend,MPI_Irecv,MPI_Waitall,MPI_Allredu
 /// One by one, probes take long to be removed; the view stays meanwhile. If all of them have gone by the time of the signal, it is an end like
 /// others.
 fn detaching(mpi: Mpi) -> Result<(), Failed> {
-    let mut job = Job::builder(mpi, program::RING).ranks(2).args(["--forever"]).gates(&["1"]).own_name().spawn()?;
+    let job = Job::builder(mpi, program::RING).ranks(2).args(["--forever"]).gates(&["1"]).own_name();
+    let mut job = job.own_library().spawn()?;
     job.wait_for_gate("1")?;
     let arguments = ["--attach", "perf-event", "--functions", FEW, "--pid-of", job.called()];
     let terminal = Terminal::start((80, 24), arguments)?;

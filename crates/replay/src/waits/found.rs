@@ -289,7 +289,7 @@ impl Rules<'_> {
                 }
             }
         }
-        let common = common(instance, &needs, &waits);
+        let common = common(instance, &waits);
         let ends = waits.iter().filter(|wait| wait.kind.is_waiting()).map(|wait| {
             let end_ns = wait.stay.entry_ns + wait.ns;
             wait.path.map_or(end_ns, |(_, at_ns)| at_ns.max(end_ns))
@@ -299,7 +299,7 @@ impl Rules<'_> {
             return;
         }
         let group = instance.communicator.map_or(u64::MAX, |id| id.0.into());
-        found.points.push(Point { at_ns: at_ns.unwrap_or(needs.last_entry_ns), waits, common, group });
+        found.points.push(Point { at_ns: at_ns.unwrap_or(instance.overlap().0), waits, common, group });
     }
 
     /// The wait of a member in the call that completes a collective which did not block: until those have begun whom it needs.
@@ -355,13 +355,10 @@ fn kinds(instance: &Instance) -> (WaitKind, Option<WaitKind>) {
 
 /// For whom a collective is a common point: for all, if all were in it at one moment and nobody can have left before; for a root and those
 /// who have waited for it.
-fn common(instance: &Instance, needs: &Needs<'_>, waits: &[Wait]) -> Vec<(u32, Stay)> {
+fn common(instance: &Instance, waits: &[Wait]) -> Vec<(u32, Stay)> {
     let all = || instance.members.iter().map(|member| (member.call.location.0, stay(&member.call)));
     let mut common: Vec<_> = match instance.pattern {
-        Pattern::Barrier | Pattern::AllToAll
-            if needs.first_return_ns.saturating_add(instance.within_ns.unwrap_or(0)) > needs.last_entry_ns
-                || instance.kind != InstanceKind::Ordinary =>
-        {
+        Pattern::Barrier | Pattern::AllToAll if instance.synchronises() || instance.kind != InstanceKind::Ordinary => {
             all().collect()
         }
         Pattern::OneToAll if !waits.is_empty() => {

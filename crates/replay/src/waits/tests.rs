@@ -199,6 +199,19 @@ fn who_sends_or_receives_nothing_is_not_waited_for() {
     assert_eq!(all(&made), expected);
 }
 
+/// What came before has its causes all the same, however the trace is cut.
+#[test]
+fn where_nothing_is_sent_nobody_meets() {
+    let [first, second, third] = together("MPI_Alltoall", [(5000, 5010), (5100, 5110), (5200, 5210)], [(0, 0); 3]);
+    let (send, receive) = (call("MPI_Send", 2000, 2500).to(0, 0, 8), call("MPI_Recv", 1500, 2600).from(1, 0, 8));
+    let made = ended([[vec![receive], first].concat(), [vec![send], second].concat(), third]);
+    assert_eq!(all(&made), [(WaitKind::LateSender, 0, 500)]);
+    for aim in [1, 4, 8, 1 << 20] {
+        let states = sliced(&made, aim, 1, Limits::default());
+        assert_eq!(cause(&states, WaitKind::LateSender, 0), Some(1), "slices of {aim}");
+    }
+}
+
 #[test]
 fn of_varying_amounts_the_wait_is_known_at_most() {
     let made = ended(together("MPI_Alltoallv", STAGGERED, [(8, 8); 3]));

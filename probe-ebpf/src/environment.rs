@@ -19,11 +19,15 @@ use crate::{
 /// Gives notice of the exec of the current process, with its environment if that can be read and there is room.
 #[inline(always)]
 pub fn tell(notice: &Event) {
-    // Other notices may not be lost for it.
-    let has_room = EVENTS.query(u64::from(BPF_RB_AVAIL_DATA)) < u64::from(EVENTS_BYTES / 2);
-    if !has_room || !tell_with_environment(notice) {
+    if !has_room() || !tell_with_environment(notice) {
         notify(notice);
     }
+}
+
+/// Whether there is room for what other notices may not be lost for.
+#[inline(always)]
+pub fn has_room() -> bool {
+    EVENTS.query(u64::from(BPF_RB_AVAIL_DATA)) < u64::from(EVENTS_BYTES / 2)
 }
 
 #[inline(always)]

@@ -102,10 +102,10 @@ pub fn process_exec(context: &RawTracePointContext) {
     }
 }
 
-/// The current process begins to use MPI: told if it is no target.
+/// The current process begins to use MPI: told if it is no target, which anybody may do as often as he likes.
 pub fn tell_of_newcomer() {
     let id = current::id();
-    if id != current::ELSEWHERE && target(id).is_none() {
+    if id != current::ELSEWHERE && target(id).is_none() && environment::has_room() {
         notify(&event(EventKind::Newcomer, id, CALIBRATION_SLOT));
     }
 }

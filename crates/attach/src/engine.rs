@@ -72,17 +72,12 @@ pub fn choose_method(config: &Config, only: Option<AttachMethod>) -> Result<Engi
         let (mut tables, locator) = load(config)?;
         let stats = tables.stats()?;
         let own = method.programs(config.rings != 0);
-        let attempt = tables
-            .load_method(method, &own)
-            .and_then(|programs| {
-                Ok((programs, method.newcomer_program().map(|usage| tables.load_programs(&[usage])).transpose()?))
-            })
-            .and_then(|(programs, newcomer)| {
-                Ok((Calibration::run(method, &programs, &mut tables, &stats)?, programs, newcomer))
-            });
+        let attempt = tables.load_method(method, &own).and_then(|programs| {
+            let newcomer = method.newcomer_program().map(|usage| tables.load_program(usage)).transpose()?;
+            Ok((Calibration::run(method, &programs, &mut tables, &stats)?, programs, newcomer))
+        });
         match attempt {
             Ok(((calibration, attachment), library, newcomer)) => {
-                let newcomer = newcomer.into_iter().flatten().next();
                 // Where no thread can be had they are removed at once.
                 let tidying = thread::Builder::new().name("detach".into()).spawn(move || drop(attachment));
                 let refusals = tried.iter().map(|(method, error): &(AttachMethod, Box<AttachError>)| Refusal {

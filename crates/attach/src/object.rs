@@ -279,8 +279,12 @@ impl Tables {
 
     /// Loads uprobe programs of one method, in the order in which they are to be attached.
     pub(super) fn load_programs(&self, uses: &[ProgramUse]) -> Result<Vec<Program>, AttachError> {
-        let linked = self.linked()?;
-        uses.iter().map(|&usage| Program::load(linked, usage)).collect()
+        uses.iter().map(|&usage| self.load_program(usage)).collect()
+    }
+
+    /// Loads one of them.
+    pub(super) fn load_program(&self, usage: ProgramUse) -> Result<Program, AttachError> {
+        Program::load(self.linked()?, usage)
     }
 
     /// Loads a program that may wait for memory.

@@ -68,6 +68,7 @@ fn config(options: &Options, sizes: Sizes, caller: &Caller, is_job: bool) -> Con
     Config {
         exec_name,
         exec_uid: if caller.may_trace_all { u32::MAX } else { caller.user },
+        // Whether others have to be looked at is known when it is known which way of attaching works.
         has_unchosen: (probed(options.functions, options.traffic, options.ignore_pcontrol, true)
             != counted(options.functions, options.ignore_pcontrol))
         .into(),

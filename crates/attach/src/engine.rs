@@ -207,16 +207,17 @@ impl Engine {
                 return Ok(Attachment::apart(other.attach(file, shown, sites, (scope, false, returns))?));
             }
         };
+        let some = |are_meant: &dyn Fn(Cookie) -> bool| -> Vec<ProbeSite> {
+            sites.iter().filter(|site| are_meant(Cookie(site.cookie))).copied().collect()
+        };
         // Before they have return probes.
-        let beginnings: Vec<ProbeSite> =
-            sites.iter().filter(|site| Cookie(site.cookie).is_beginning()).copied().collect();
+        let beginnings = some(&Cookie::is_beginning);
         let newcomer = own.newcomer.as_ref().filter(|_| returns && scope == Scope::Inode && !beginnings.is_empty());
         let attachment = Attachment::new(self.method, newcomer, file, shown, &beginnings, scope)?;
         let wanted = wanted(&own.library, returns);
         let attachment = attachment.and(Attachment::new(self.method, wanted, file, shown, sites, scope)?);
         let control_plus_1 = self.tables.config().pcontrol_plus_1;
-        let is_control = |site: &&ProbeSite| Cookie(site.cookie).function() + 1 == control_plus_1;
-        let control: Vec<ProbeSite> = sites.iter().filter(is_control).copied().collect();
+        let control = some(&|cookie| cookie.function() + 1 == control_plus_1);
         let Some(resident) = own.resident.as_ref().filter(|_| !control.is_empty()) else { return Ok(attachment) };
         match Attachment::new(self.method, std::iter::once(resident), file, shown, &control, scope) {
             Ok(further) => Ok(attachment.and(further)),

@@ -29,6 +29,7 @@ use super::{
     process_error::ProcessError,
     rank::RankInfo,
     recognise::{Cache, Recognise},
+    stat::Stat,
     text::base_name,
     users::Users,
 };
@@ -175,9 +176,10 @@ impl<R: Recognise + Send> Scanner<R> {
         if rank.rank.is_none() {
             return (rank, None);
         }
-        let around = match (image.process.map(Around::of), image.parent) {
+        let there = image.process.and_then(|process| Some(Around::of(process, &process.stat().ok()?)));
+        let around = match (there, image.parent) {
             // One that has ended may have been given another parent.
-            (Some(Ok(around)), parent) => Around { parent: parent.unwrap_or(around.parent), ..around },
+            (Some(around), parent) => Around { parent: parent.unwrap_or(around.parent), ..around },
             (_, Some(parent)) => {
                 Around { pid: image.pid, parent, began_ticks: image.began_ticks(), cgroups: Vec::new() }
             }
@@ -315,7 +317,7 @@ fn describe(
     }
     let other_names = process.command_line()?.names(name);
     let environment = process.environment()?;
-    let around = Around::of(&process)?;
+    let around = Around::of(&process, &stat);
     let Belonging { rank, job, allocations, launcher } = belonging(root, &around, &environment, genealogy);
     Ok(Finding::Mpi(Box::new(MpiProcess {
         executable,
@@ -367,11 +369,10 @@ struct Around {
 }
 
 impl Around {
-    fn of(process: &Process) -> Result<Self, ProcessError> {
-        let stat = process.stat()?;
+    fn of(process: &Process, stat: &Stat) -> Self {
         // Older kernels may be built without cgroups.
         let cgroups = process.read("cgroup", allocation::LIMIT).map(|read| read.bytes).unwrap_or_default();
-        Ok(Self { pid: process.pid(), parent: stat.parent, began_ticks: stat.start_ticks, cgroups })
+        Self { pid: process.pid(), parent: stat.parent, began_ticks: stat.start_ticks, cgroups }
     }
 }
 

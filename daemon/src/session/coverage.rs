@@ -133,12 +133,9 @@ impl Coverage {
         }
     }
 
-    /// The same where one begins to use MPI that is no target, and has probes.
+    /// The same of one that is no target, and has begun to use MPI where return probes are armed for everybody.
     pub(super) fn spare_newcomer(&mut self, kernel: &mut Kernel, process: &Process) {
-        if !self.scoped
-            && !kernel.engine.is_asked_for_returns()
-            && let Some(risk) = self.returns.risk(process)
-        {
+        if let Some(risk) = self.returns.risk(process) {
             self.weigh(kernel, &risk);
         }
     }

@@ -149,7 +149,7 @@ impl Odd {
     fn job(&self, mpi: Mpi) -> JobBuilder {
         let job = Job::builder(mpi, self.program).ranks(RANKS).args(self.arguments).own_name();
         // Probes that others have in a library that all share are armed here, too.
-        (self.start)(if mpi.wheel().is_none() { job.own_library() } else { job })
+        (self.start)(job.own_library_if_possible())
     }
 
     /// What it says when nobody looks on.

@@ -292,6 +292,12 @@ impl JobBuilder {
         self
     }
 
+    /// The same, unless the library is in a wheel, where programs find it by its place alone.
+    #[must_use]
+    pub fn own_library_if_possible(self) -> Self {
+        if self.mpi.wheel().is_none() { self.own_library() } else { self }
+    }
+
     /// Use the copy that another job has.
     #[must_use]
     pub fn library_of(mut self, other: &Job) -> Self {

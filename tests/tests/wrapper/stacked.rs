@@ -113,8 +113,7 @@ fn probed(mpi: Mpi) -> Result<(), Failed> {
     {
         let job = Job::builder(mpi, program).ranks(RANKS).args([mode]).gates(&["1"]).own_name();
         // On the stacks of this one, return probes that others arm for everybody would be the end of it.
-        let job = if mpi.wheel().is_none() { job.own_library() } else { job };
-        let mut job = job.profiled(["--functions", "all"])?.spawn()?;
+        let mut job = job.own_library_if_possible().profiled(["--functions", "all"])?.spawn()?;
         job.wait_for_gate("1")?;
         let name = job.called().to_owned();
         let profiler =

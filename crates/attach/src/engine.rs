@@ -283,11 +283,15 @@ impl Engine {
         self.has_tools.get()
     }
 
-    /// Whether [`Scope::Process`] sees all threads of the process on this kernel.
+    /// Whether [`Scope::Process`] is safe, and sees all threads of the process on this kernel.
+    ///
+    /// A session of one process is not: of others who have a breakpoint at the same place, by whomever, the kernel does not ask its program
+    /// whether their return is to be seen, and arms it (`uprobe_multi_link_handler` in `kernel/trace/bpf_trace.c`).
     pub fn can_scope(&self) -> bool {
         match (self.method, &self.programs) {
             (_, Programs::Apart(other)) => other.can_scope(),
-            (AttachMethod::Session | AttachMethod::PerfEvent, _) => true,
+            (AttachMethod::Session, _) => false,
+            (AttachMethod::PerfEvent, _) => true,
             (AttachMethod::Multi, Programs::Here(own)) => {
                 own.library.first().is_some_and(|program| bpf::multi_links_see_all_threads(program.fd.as_fd()))
             }

@@ -154,7 +154,8 @@ impl Coverage {
             return false;
         }
         self.miss(format!(
-            "process {} is not observed: {risk}, and others have probes in its MPI library. If these are return probes, this kernel has them armed              in whoever has a probe there, which may be the end of it; `mpiprobe run --engine wrapper` counts its calls without,              `--returns on` observes it all the same",
+            "process {} is not observed: {risk}, and others have probes in its MPI library. If these are return probes, this kernel has them armed in whoever \
+             has a probe there, which may be the end of it; `mpiprobe run --engine wrapper` counts its calls without, `--returns on` observes it all the same",
             process.pid()
         ));
         true

@@ -1,6 +1,6 @@
 //! The programs in the kernel and their tables, as an observation has them loaded.
 
-use mpiprobe_attach::{AttachError, AttachMethod, Engine, Observer, PidNamespace, choose_method, possible_processors};
+use mpiprobe_attach::{AttachError, Engine, Observer, PidNamespace, choose_method, possible_processors};
 use mpiprobe_common::{Config, Descriptor, config::COMM_LENGTH, tables};
 use mpiprobe_discover::{Caller, Target};
 use mpiprobe_functions::FunctionId;
@@ -28,8 +28,9 @@ impl Kernel {
     /// Loads everything and attaches nothing. `is_job`: it is for a job that mpiprobe is going to start.
     pub(super) fn load(options: &Options, sizes: Sizes, caller: &Caller, is_job: bool) -> Result<Self, SessionError> {
         let mut engine = choose_method(&config(options, sizes, caller, is_job), options.method)?;
+        let only_own = reaches_own_only(&engine, caller);
         // A job's libraries are probed before there is a process, and so for everybody.
-        if reaches_own_only(&engine, caller) && (is_job || !engine.can_scope()) {
+        if (is_job && (only_own || !caller.may_trace_all)) || (only_own && !engine.can_scope()) {
             return Err(AttachError::OthersProcesses { method: engine.method, is_job }.into());
         }
         let counted = counted(options.functions, options.ignore_pcontrol);
@@ -48,11 +49,12 @@ impl Kernel {
     }
 }
 
-/// Whether probes may be on libraries for targets only: those of others are not ours to put them on, or others cannot even be seen, and
-/// what return probes are armed in must be known.
+/// Whether probes may be on libraries for targets only: return probes would be armed in others, who are no business of the caller's, or
+/// cannot even be seen. Where the kernel asks for each call, ours are armed in nobody else, as long as the probes are for everybody:
+/// [`Engine::can_scope`].
 pub(super) fn reaches_own_only(engine: &Engine, caller: &Caller) -> bool {
-    let sees_all = engine.method == AttachMethod::Session || PidNamespace::own() == PidNamespace::Initial;
-    !caller.may_trace_all || !sees_all
+    let sees_all = caller.may_trace_all && PidNamespace::own() == PidNamespace::Initial;
+    !engine.is_asked_for_returns() && !sees_all
 }
 
 fn config(options: &Options, sizes: Sizes, caller: &Caller, is_job: bool) -> Config {

@@ -59,7 +59,7 @@ pub(super) struct Observation {
     traced: Option<TracedProcesses>,
     asked: Asked,
     limiter: Limiter,
-    /// The caller may not trace everybody: nobody else's processes are to have anything to do with it.
+    /// Probes are for targets only, whoever they are ([`reaches_own_only`]).
     only_own: bool,
     /// mpiprobe has started the targets.
     is_job: bool,

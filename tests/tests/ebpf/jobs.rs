@@ -91,14 +91,14 @@ fn all(mpi: Mpi) -> Result<(), Failed> {
     Ok(())
 }
 
-/// One process is named while three others use the same library: they get no probe.
+/// One process is named while three others use the same library: they get no probe, where the kernel would arm return probes in them.
 fn scoped(mpi: Mpi) -> Result<(), Failed> {
     let [mut first, mut second] = two(mpi)?;
     let library = first.library().ok_or("no library of its own")?.to_owned();
     let before = first.snapshot()?;
     let ranks = first.ranks()?;
     let named = *ranks.get(&1).ok_or("no rank 1")?;
-    let profiler = Profiler::observe(["--pid", &named.to_string()])?;
+    let profiler = Profiler::observe(["--attach", "multi", "--pid", &named.to_string()])?;
     for (pid, is_probed) in
         ranks.into_values().map(|pid| (pid, pid == named)).chain(second.ranks()?.into_values().map(|pid| (pid, false)))
     {

@@ -29,6 +29,7 @@ pub(crate) fn tests(mpi: Mpi) -> Vec<Trial> {
         trial(mpi, Language::C, "return_probes_of_ours_are_not_armed_in_others", arming_for_others),
         trial(mpi, Language::C, "longjmp_far_up_the_stack_loses_no_call", longjmp),
         trial(mpi, Language::Cxx, "exceptions_through_calls_are_not_the_end", exceptions),
+        trial(mpi, Language::Cxx, "exceptions_beside_several_observers_are_not_the_end", exceptions_of_strangers),
         trial(mpi, Language::Cxx, "run_chooses_the_wrapper_for_exceptions_through_calls", exceptions_run),
         // Invariant NO-TIME-NO-ZERO.
         trial(mpi, Language::C, "without_return_probes_calls_are_counted", without_returns),
@@ -267,6 +268,34 @@ fn exceptions(mpi: Mpi) -> Result<(), Failed> {
     for row in &profile.ranks {
         let counted = row.completed();
         assert_eq!((counted.get("MPI_Send"), counted.get("MPI_Barrier")), (Some(&10), Some(&1)), "{counted:?}");
+    }
+    Ok(())
+}
+
+/// By one of two observers, probes are wanted for one process only. Who has a breakpoint by the other one must not get its return probes:
+/// neither somebody who is not observed, nor who is so without them.
+fn exceptions_of_strangers(mpi: Mpi) -> Result<(), Failed> {
+    let ring = Job::builder(mpi, program::RING).own_library().args(["10"]).ranks(2).gates(&["start"]).own_name();
+    let mut ring = ring.spawn()?;
+    ring.wait_for_gate("start")?;
+    let pid = ring.ranks()?.get(&0).ok_or("no rank 0")?.to_string();
+    let observers = [Profiler::observe(["--pid", &pid])?, Profiler::observe(["--pid-of", ring.called()])?];
+    for is_observed in [false, true] {
+        let stranger = Job::builder(mpi, program::THROWS).ranks(2).args(["10"]).gates(&["1"]).own_name();
+        let mut stranger = stranger.library_of(&ring).spawn()?;
+        stranger.wait_for_gate("1")?;
+        let observer = is_observed.then(|| Profiler::observe(["--pid-of", stranger.called()])).transpose()?;
+        stranger.open_gate("1")?;
+        let finished = stranger.wait()?.success()?;
+        assert!(finished.stdout.contains("10 exceptions caught"), "{finished:?}");
+        if let Some(observer) = observer {
+            counted_by_entry(&observer.wait()?.profile()?);
+        }
+    }
+    ring.open_gate("start")?;
+    ring.wait()?.success()?;
+    for (observer, ranks) in observers.into_iter().zip([1, 2]) {
+        assert_eq!(complete(&observer.wait()?)?.ranks.len(), ranks);
     }
     Ok(())
 }

@@ -1,11 +1,11 @@
 //! Callers without the right to do everything.
 
-use std::{fs, path::Path};
-
 use libtest_mimic::{Failed, Trial};
 use mpiprobe_tests::profiler::Copy;
 use mpiprobe_tests::second_user::FIRST;
-use mpiprobe_tests::{Ended, Job, Mpi, Profiler, Requirement, changed_bytes, program, requirement};
+use mpiprobe_tests::{
+    Ended, Job, JobBuilder, Language, Mpi, Profiler, Requirement, changed_bytes, program, requirement,
+};
 
 use crate::check::{complete, expect_counts, functions};
 
@@ -14,7 +14,8 @@ const USER: u32 = 65534;
 
 pub(crate) fn tests(mpi: Mpi) -> Vec<Trial> {
     let trial = |name: &str, test: fn(Mpi) -> Result<(), Failed>| {
-        let needs = [Requirement::Bpf, Requirement::Root, Requirement::Mpi(mpi)];
+        let needs =
+            [Requirement::Bpf, Requirement::Root, Requirement::Mpi(mpi), Requirement::Language(mpi, Language::Cxx)];
         requirement::trial(format!("{}::{name}", mpi.id()), &needs, move || test(mpi))
     };
     vec![
@@ -31,9 +32,12 @@ fn refused(copy: &Copy, arguments: &[&str]) -> Result<String, Failed> {
     Ok(ended.stderr.join("\n"))
 }
 
+fn builder(mpi: Mpi) -> JobBuilder {
+    Job::builder(mpi, program::RING).ranks(2).args(["10"]).gates(&["start"]).truth(true).own_name()
+}
+
 fn job(mpi: Mpi, user: u32) -> Result<Job, Failed> {
-    let job = Job::builder(mpi, program::RING).ranks(2).args(["10"]).gates(&["start"]).truth(true).own_name();
-    let mut job = job.user(user).spawn()?;
+    let mut job = builder(mpi).user(user).spawn()?;
     job.wait_for_gate("start")?;
     Ok(job)
 }
@@ -65,34 +69,39 @@ fn own_job(mpi: Mpi) -> Result<(), Failed> {
     expect_counts(&complete(&profiler.wait()?)?, &job.snapshot()?, None, &functions("default")?)
 }
 
-/// By every way of attaching, also where whoever comes later would be probed with all others.
+/// By every way of attaching, also where whoever comes later would be probed with all others: nobody else gets return probes.
 /// Invariant OWN-PROCESSES.
 fn own_processes(mpi: Mpi) -> Result<(), Failed> {
     let copy = Copy::with_capabilities()?;
     // Of all jobs of this user's, there are none but those of this test.
     let user = FIRST - if mpi == Mpi::OpenMpi { 1 } else { 2 };
-    let mut of_root = job(mpi, 0)?;
-    let others: Vec<u32> = of_root.ranks()?.into_values().collect();
-    // The one that all jobs of the node share.
-    let maps = fs::read_to_string(format!("/proc/{}/maps", others.first().ok_or("no rank")?))?;
-    let is_library = |path: &&str| path.contains("/libmpi.so") || path.contains("/libmpich.so");
-    let library = maps.split_whitespace().find(is_library).ok_or("no library")?;
-    let library = Path::new(library);
     for way in ["session", "multi"] {
-        let mut own = job(mpi, user)?;
+        let mut own = builder(mpi).own_library().user(user).spawn()?;
+        own.wait_for_gate("start")?;
+        let library = own.library().ok_or("no library of its own")?.to_owned();
+        // Return probes would be the end of it.
+        let of_root = Job::builder(mpi, program::THROWS).ranks(2).args(["10"]).gates(&["1"]).own_name();
+        let mut of_root = of_root.library_of(&own).spawn()?;
+        of_root.wait_for_gate("1")?;
+        let others: Vec<u32> = of_root.ranks()?.into_values().collect();
         let arguments = ["--json", "--interval", "1h", "--attach", way, "--all-jobs"];
         let mut profiler = Profiler::spawn(copy.command(user, arguments))?;
         profiler.wait_for("mpiprobe: observing ")?;
-        let own_pids = own.ranks()?;
-        for (&pid, is_own) in others.iter().map(|pid| (pid, false)).chain(own_pids.values().map(|pid| (pid, true))) {
-            assert_eq!(changed_bytes(pid, library)? > 0, is_own, "{way}: process {pid}");
+        for pid in own.ranks()?.into_values() {
+            assert!(changed_bytes(pid, &library)? > 0, "{way}: process {pid}");
         }
+        // Where the kernel does not ask before it arms one, they have no breakpoint either.
+        for pid in others.into_iter().filter(|_| way != "session") {
+            assert_eq!(changed_bytes(pid, &library)?, 0, "{way}: process {pid}");
+        }
+        of_root.open_gate("1")?;
+        let finished = of_root.wait()?.success()?;
+        assert!(finished.stdout.contains("10 exceptions caught"), "{way}: {finished:?}");
         let own = finish(own)?;
         // Nobody else has that user's processes.
         let profile = complete(&profiler.wait()?)?;
         expect_counts(&profile, &own.snapshot()?, None, &functions("default")?)?;
     }
-    finish(of_root)?;
     // Nor does a job that is started have others probed.
     let ended = Profiler::spawn(copy.command(USER, ["run", "--engine", "ebpf", "--", "true"]))?.wait()?;
     let told = ended.stderr.join("\n");

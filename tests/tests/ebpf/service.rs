@@ -17,7 +17,7 @@ use std::{
 use libtest_mimic::{Failed, Trial};
 use mpiprobe_functions::Group;
 use mpiprobe_tests::{
-    Ended, Job, Mpi, Profiler, Requirement,
+    Ended, Job, Language, Mpi, Profiler, Requirement,
     campaign::{PYTHON, requests},
     changed_bytes,
     openmetrics::Exposition,
@@ -40,8 +40,12 @@ print while <$service>;"#;
 
 pub(crate) fn tests(mpi: Mpi) -> Vec<Trial> {
     let trial = |name: &str, test: fn(Mpi) -> Result<(), Failed>| {
-        let needs =
-            [&NEEDS[..], &COMMANDS.map(Requirement::Command), &[Requirement::Mpi(mpi), Requirement::Readers]].concat();
+        let needs = [
+            &NEEDS[..],
+            &COMMANDS.map(Requirement::Command),
+            &[Requirement::Mpi(mpi), Requirement::Language(mpi, Language::Cxx), Requirement::Readers],
+        ]
+        .concat();
         requirement::trial(format!("{}::{name}", mpi.id()), &needs, move || test(mpi))
     };
     vec![
@@ -120,26 +124,33 @@ fn two_users(mpi: Mpi) -> Result<(), Failed> {
         let told = refused.printed();
         assert!(told.contains(said) && told.matches(&theirs).count() <= 1, "{arguments:?}: {told}");
     }
-    // One's own is observed exactly, the probes are in nobody else's processes, and what is written is the user's.
+    // One's own is observed exactly, nobody else gets return probes, and what is written is the user's.
     let home = home_of(alice)?;
     let file = home.path().join("job.rec");
     let recorded = file.display().to_string();
     let arguments = ["--json", "--traffic", "--interval", "50ms", "--record", &recorded, "--pid-of", &names[0]];
     let mut alices = Profiler::spawn(service.client(alice, arguments))?;
     alices.wait_for_output(1)?;
-    let (own_pids, others) = (own.ranks()?, other.ranks()?);
-    let library = library_of(own_pids[&0])?;
-    for (&pid, is_own) in own_pids.values().map(|pid| (pid, true)).chain(others.values().map(|pid| (pid, false))) {
-        assert_eq!(changed_bytes(pid, Path::new(&library))? > 0, is_own, "process {pid}");
+    for pid in own.ranks()?.into_values() {
+        assert!(changed_bytes(pid, Path::new(&library_of(pid)?))? > 0, "process {pid}");
     }
     let mut bobs =
         Profiler::spawn(service.client(bob, ["--json", "--interval", "1h", "--job", &key_of(&service, bob)?]))?;
     bobs.wait_for("mpiprobe: observing ")?;
+    let observing_theirs = ["--json", "--interval", "1h", "--pid-of", &names[1]];
+    let mut roots = Profiler::spawn(service.client(0, observing_theirs))?;
+    roots.wait_for("mpiprobe: observing ")?;
+    // Return probes of anybody's would be the end of it.
+    let mut of_root = Job::builder(mpi, program::THROWS).ranks(2).args(["10"]).spawn()?;
+    let finished = of_root.wait()?.success()?;
+    assert!(finished.stdout.contains("10 exceptions caught"), "{finished:?}");
     let looked = ended(service.client(alice, ["hang", "--pid-of", &names[0]]))?;
     assert!(looked.status.success() && looked.stdout.join("\n").contains("gate"), "{}", looked.printed());
-    for (job, profiler) in [(&mut own, alices), (&mut other, bobs)] {
+    for (job, profilers) in [(&mut own, vec![alices]), (&mut other, vec![bobs, roots])] {
         finish(job)?;
-        expect_counts(&complete(&profiler.wait()?)?, &job.snapshot()?, None, &functions("default")?)?;
+        for profiler in profilers {
+            expect_counts(&complete(&profiler.wait()?)?, &job.snapshot()?, None, &functions("default")?)?;
+        }
     }
     let state = file.metadata()?;
     assert_eq!((state.uid(), state.mode() & 0o777), (alice, 0o600));

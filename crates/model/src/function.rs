@@ -94,6 +94,34 @@ pub struct FunctionRow {
 }
 
 impl FunctionRow {
+    /// The same function where no call of it was seen.
+    pub(super) fn not_seen(&self) -> Self {
+        Self {
+            name: self.name,
+            group: self.group,
+            calls: 0,
+            untimed_calls: 0,
+            estimated: None,
+            time_ns: 0,
+            self_cost_ns: 0,
+            mean_ns: 0.0,
+            min_ns: 0,
+            max_ns: 0,
+            p50_ns: 0,
+            p90_ns: 0,
+            p99_ns: 0,
+            durations: Vec::new(),
+            rates: Rates::default(),
+            traffic: self.traffic.as_ref().map(|_| FunctionTraffic::default()),
+            open_calls: 0,
+            open_ns: 0,
+            began_before: 0,
+            began_before_ns: 0,
+            wall_percent: 0.0,
+            mpi_percent: 0.0,
+        }
+    }
+
     /// Time in all calls: completed, open, and since attach in those that had begun before, ns.
     pub fn spent_ns(&self) -> u64 {
         self.time_ns.saturating_add(self.open_ns).saturating_add(self.began_before_ns)

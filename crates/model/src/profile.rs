@@ -4,9 +4,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Budget, Efficiency, Estimate, FunctionLayers, FunctionProfile, GroupProfile, InnerCalls, Losses, OwnCost,
-    PhaseProfile, RankProfile, Rows, SaturatingSum as _, Spread, TableRoom, ToolInfo, TrafficProfile, UnmatchedRow,
-    WaitStates, Window,
+    Budget, Efficiency, Estimate, FunctionLayers, FunctionProfile, FunctionRow, GroupProfile, InnerCalls, Losses,
+    OwnCost, PhaseProfile, RankProfile, Rows, SaturatingSum as _, Spread, TableRoom, ToolInfo, TrafficProfile,
+    UnmatchedRow, WaitStates, Window,
     names::{self, Name},
 };
 
@@ -155,11 +155,18 @@ impl Profile {
         for &(pid, function, estimate) in estimates {
             // Of several images of a process the last one is the one that calls.
             let Some(rank) = self.ranks.iter_mut().rev().find(|rank| rank.pid == pid) else { continue };
-            if let Some(row) = rank.functions.iter_mut().find(|row| row.name == function) {
-                let calls = estimate.calls.max(row.calls);
-                row.estimated = Some(Estimate { calls, ..estimate });
-                rank.untimed_calls = rank.untimed_calls.saturating_add(calls - row.calls);
-            }
+            let calls = estimate.calls;
+            let counted = if let Some(row) = rank.functions.iter_mut().find(|row| row.name == function) {
+                row.estimated = Some(Estimate { calls: calls.max(row.calls), ..estimate });
+                row.calls
+            } else if let Some(of_others) = self.functions.iter().find(|other| other.all.name == function) {
+                // It may have been called all the same.
+                rank.functions.push(FunctionRow { estimated: Some(estimate), ..of_others.all.not_seen() });
+                0
+            } else {
+                continue;
+            };
+            rank.untimed_calls = rank.untimed_calls.saturating_add(calls.saturating_sub(counted));
         }
         for function in &mut self.functions {
             let name = function.all.name;
@@ -200,6 +207,15 @@ mod tests {
         profile.limit(Budget::default(), &[(pid, "MPI_Iprobe", estimate)]);
         assert_eq!(profile.functions[0].all.estimated.unwrap().calls, 1010);
         assert_eq!(profile.functions[1].all.estimated, None);
+        // A rank that was not seen to call what others call may have done so.
+        let unseen = Estimate { calls: 0, calls_low: 0, calls_high: None, windows: 3 };
+        profile.limit(Budget::default(), &[(pid, "MPI_Send", unseen), (pid, "MPI_Recv", unseen)]);
+        let functions = &profile.ranks.iter().next().unwrap().functions;
+        assert_eq!(
+            functions.iter().map(|row| (row.name, row.calls)).collect::<Vec<_>>(),
+            [("MPI_Iprobe", 10), ("MPI_Send", 0)]
+        );
+        assert_eq!(profile.functions[1].all.estimated.unwrap().calls_high, None);
         assert!(
             !profile.complete
                 && profile.incomplete_because.iter().any(|why| why.contains("about 990 calls were not counted"))

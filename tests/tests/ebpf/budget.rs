@@ -74,17 +74,22 @@ fn sampled(mpi: Mpi) -> Result<(), Failed> {
     let polls = budget.levels.iter().find(|reduced| reduced.function == "MPI_Test").ok_or("polls are not reduced")?;
     assert!(polls.sampled_ns > 0 && !observed.0.complete, "{budget:?}");
     assert!(budget.levels.iter().all(|reduced| reduced.function != "MPI_Sendrecv"), "{budget:?}");
+    let mut untimed = 0;
     each_rank(&observed, |row, truth| {
         match row.estimated {
             None => assert_eq!((row.calls, row.untimed_calls), (truth, 0), "{row:?}"),
             Some(estimate) => {
                 let high = estimate.calls_high.unwrap_or(u64::MAX);
                 assert!((estimate.calls_low..=high).contains(&truth), "{truth}: {row:?}");
-                assert!(row.calls <= truth && row.untimed_calls > 0, "{truth}: {row:?}");
+                // Of a rank, there may be no call in any window.
+                assert!(row.calls <= truth, "{truth}: {row:?}");
+                untimed += row.untimed_calls;
             }
         }
         Ok(())
-    })
+    })?;
+    assert!(untimed > 0, "{:?}", observed.0);
+    Ok(())
 }
 
 /// Where probes cannot be taken off and put on quickly nothing is sampled.

@@ -205,6 +205,7 @@ impl Limiter {
         let seconds = self.slot_began.elapsed().as_secs_f64().max(1e-6);
         self.slot_began = Instant::now();
         let pending = mem::take(&mut self.pending);
+        let sampled = self.sampled_functions();
         let loads: Vec<Load> = running
             .iter()
             .map(|&process| {
@@ -212,7 +213,7 @@ impl Limiter {
                 let calls = seen.into_iter().flat_map(|seen| &seen.calls).map(|(&function, &hits)| {
                     let known = (process, function);
                     let rate = hits as f64 / seconds;
-                    let rate = if self.is_sampled(function) {
+                    let rate = if sampled.contains(&function) {
                         self.rates.get(&known).copied().unwrap_or(rate)
                     } else {
                         self.rates.insert(known, rate);
@@ -229,44 +230,49 @@ impl Limiter {
         }
         self.controller.end_slot(&loads);
         self.apply(kernel, probes);
+        // From now on, whether they call or not: who is called in no window may have been called all the same.
+        for function in self.sampled_functions() {
+            for &process in &running {
+                self.sampled.entry((process, function)).or_default();
+            }
+        }
     }
 
     /// Takes in what has been called since the last time.
     fn account(&mut self, kernel: &Kernel, running: &BTreeSet<u32>) {
         let elapsed = self.read.elapsed();
         self.read = Instant::now();
+        let mut counted = BTreeMap::new();
         for hits in kernel.observer.hits().into_iter().filter(|hits| running.contains(&hits.process)) {
-            let mut counted = Vec::new();
+            let pending = self.pending.entry(hits.process).or_default();
+            let before = self.inner.insert(hits.process, hits.inner_calls).unwrap_or(0);
+            pending.inner += hits.inner_calls.saturating_sub(before);
             for &(function, calls) in &hits.calls {
                 let before = self.calls.insert((hits.process, function), calls).unwrap_or(0);
-                counted.push((function, calls.saturating_sub(before)));
-            }
-            let before = self.inner.insert(hits.process, hits.inner_calls).unwrap_or(0);
-            let pending = self.pending.entry(hits.process).or_default();
-            pending.inner += hits.inner_calls.saturating_sub(before);
-            for &(function, calls) in &counted {
+                let calls = calls.saturating_sub(before);
                 *pending.calls.entry(function).or_default() += calls;
+                counted.insert((hits.process, function), calls);
             }
-            counted.retain(|(function, _)| self.is_sampled(*function));
-            for (function, calls) in counted {
-                let sampled = self.sampled.entry((hits.process, function)).or_default();
-                sampled.pass(elapsed.as_secs_f64(), calls);
+        }
+        let functions = self.sampled_functions();
+        for (known, sampled) in &mut self.sampled {
+            if running.contains(&known.0) && functions.contains(&known.1) {
+                sampled.pass(elapsed.as_secs_f64(), counted.get(known).copied().unwrap_or(0));
             }
         }
         let reduced: Vec<u32> = self.by_entry.iter().copied().collect();
         for function in reduced {
-            let is_sampled = self.is_sampled(function);
+            let is_sampled = functions.contains(&function);
             if let Some(times) = self.times.get_mut(&function) {
                 *(if is_sampled { &mut times.sampled } else { &mut times.entries }) += elapsed;
             }
         }
     }
 
-    /// Whether its probes are there in windows only.
-    fn is_sampled(&self, function: u32) -> bool {
-        let is_of = |unit: &&u16| self.units.get(unit).is_some_and(|functions| functions.contains(&function));
-        let sampled = self.states.iter().filter(|(_, state)| **state == UnitState::Sampled).map(|(unit, _)| unit);
-        self.by_entry.contains(&function) && sampled.into_iter().any(|unit| is_of(&unit))
+    /// Those whose probes are there in windows only.
+    fn sampled_functions(&self) -> BTreeSet<u32> {
+        let of_units = self.sampled_units().into_iter().filter_map(|unit| self.units.get(&unit)).flatten().copied();
+        of_units.filter(|function| self.by_entry.contains(function)).collect()
     }
 
     /// Has functions counted as it has been decided.
@@ -412,7 +418,7 @@ impl Limiter {
         let longest = read.1.saturating_duration_since(first.0).as_secs_f64();
         for (key, calls) in calls {
             let Some(&before) = before.get(&key) else { continue };
-            // Of whoever has been there for as long as it has been sampled, whether it has called or not.
+            // Of whoever has been there since before the window.
             let Some(sampled) = self.sampled.get_mut(&key) else { continue };
             let counted = Counted { calls: calls.saturating_sub(before), longest };
             sampled.end_window(counted);
@@ -440,9 +446,13 @@ impl Limiter {
         processes.each_observed(|observed| {
             pids.insert(observed.process, (observed.identity.rank, observed.identity.pid));
         });
+        // Those that nobody was seen to call are no rows for all.
+        let called: BTreeSet<u32> =
+            self.calls.iter().filter(|(_, calls)| **calls > 0).map(|((_, function), _)| *function).collect();
         let estimates: Vec<(u32, &'static str, Estimate)> = self
             .sampled
             .iter()
+            .filter(|((_, function), _)| called.contains(function))
             .filter_map(|(&(process, function), sampled)| {
                 let counted = self.calls.get(&(process, function)).copied().unwrap_or(0);
                 Some((pids.get(&process)?.1, name(function)?, sampled.estimate(counted)))
@@ -462,12 +472,10 @@ impl Limiter {
             })
         });
         let nanoseconds = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
-        // Those that nobody calls have lost nothing.
-        let called: BTreeSet<u32> =
-            self.calls.iter().filter(|(_, calls)| **calls > 0).map(|((_, function), _)| *function).collect();
+        let sampled = self.sampled_functions();
         let reduced = self.times.iter().filter(|(function, _)| called.contains(function));
         let levels = reduced.filter_map(|(&function, times)| {
-            let level = match (self.by_entry.contains(&function), self.is_sampled(function)) {
+            let level = match (self.by_entry.contains(&function), sampled.contains(&function)) {
                 (false, _) => Level::Full,
                 (true, false) => Level::Entries,
                 (true, true) => Level::Sampled,

@@ -20,11 +20,14 @@ use mpiprobe_report::present::divert;
 use mpiprobe_view::Asked;
 use serde::Serialize;
 use serde_json::{Value, json};
-use tokio::sync::{mpsc, oneshot};
+use tokio::{
+    sync::{mpsc, oneshot},
+    task::JoinHandle,
+};
 
 use crate::asking::{AskError, Head, Service, service_for};
 use crate::hang;
-use crate::nodes::{Kind, Request};
+use crate::nodes::{Agents, Below, Kind, Means, Passed, Request, Word as _, host};
 use crate::service;
 use crate::session::{Audience, Options, Outcome, Served, observe_elsewhere};
 
@@ -45,17 +48,21 @@ pub struct Understand {
 }
 
 /// Observes, or looks, as the first line on standard input asks for. Whether all went well.
-pub async fn serve(understand: Understand) -> bool {
+///
+/// `means`: how it may start agents on other nodes, if it is asked for that.
+pub async fn serve(understand: Understand, means: Option<Means>) -> bool {
     let (to, lines) = sync_channel(WAITING);
     let (asked, wishes) = mpsc::unbounded_channel();
     let (request_to, request) = oneshot::channel();
+    let (end_to, end) = oneshot::channel();
     let ends = asked.clone();
     let threads = [
-        thread::Builder::new().name("orders".into()).spawn(move || take_orders(request_to, &asked)),
+        thread::Builder::new().name("orders".into()).spawn(move || take_orders(request_to, &asked, end_to)),
         thread::Builder::new().name("lines".into()).spawn(move || write_lines(&lines, &ends)),
     ];
     let [Ok(_), Ok(writer)] = threads else { return false };
     tell(&to, line(&json!({ "observation": 0, "version": env!("CARGO_PKG_VERSION") })));
+    let mut others = None;
     let done = {
         let said = to.clone();
         let _diverted = divert(Box::new(move |text| tell_within(&said, line(&json!({ "said": text })), IN_PASSING)));
@@ -63,14 +70,17 @@ pub async fn serve(understand: Understand) -> bool {
             // Nobody has ever asked.
             Err(_) => None,
             Ok(Err(why)) => Some(Err((why, false))),
-            Ok(Ok(request)) => Some(match request.kind {
-                Kind::Observation => observe((understand.observation)(&request), &to, wishes).await,
-                Kind::Hang => match service_for(None, Path::new(service::SOCKET)) {
-                    Ok(Some(service)) => look_by_service(&service, &request.query, &to, wishes).await,
-                    Ok(None) => look((understand.hang)(&request), &to, wishes).await,
-                    Err(error) => Err((error.to_string(), false)),
-                },
-            }),
+            Ok(Ok(mut request)) => {
+                others = request.below.take().map(|below| start_others(below, &request, means, &to, end));
+                Some(match request.kind {
+                    Kind::Observation => observe((understand.observation)(&request), &to, wishes).await,
+                    Kind::Hang => match service_for(None, Path::new(service::SOCKET)) {
+                        Ok(Some(service)) => look_by_service(&service, &request.query, &to, wishes).await,
+                        Ok(None) => look((understand.hang)(&request), &to, wishes).await,
+                        Err(error) => Err((error.to_string(), false)),
+                    },
+                })
+            }
         }
     };
     let (last, is_done) = match done {
@@ -79,9 +89,56 @@ pub async fn serve(understand: Understand) -> bool {
         Some(Err((why, is_absent))) => (json!({ "failed": why, "absent": is_absent }), false),
     };
     tell(&to, line(&last));
+    if let Some(others) = others {
+        // Until they have said their last words, too.
+        let _ = others.await;
+    }
     drop(to);
     let _ = writer.join();
     is_done
+}
+
+/// Starts agents on other nodes, and passes on what they say until all have ended.
+fn start_others(
+    below: Below,
+    request: &Request,
+    means: Option<Means>,
+    to: &SyncSender<Vec<u8>>,
+    end: oneshot::Receiver<()>,
+) -> JoinHandle<()> {
+    let numbers: Vec<usize> = below.nodes.iter().map(|(number, _)| *number).collect();
+    let (word_to, mut words) = mpsc::channel(WAITING);
+    let started = below
+        .nodes
+        .iter()
+        .try_for_each(|(_, name)| host(name).map(drop))
+        .and_then(|()| means.ok_or_else(|| "it was not told how it reaches other nodes".to_owned()))
+        .and_then(|means| {
+            Agents::start::<Passed>(below, means, request.clone(), word_to).map_err(|error| error.to_string())
+        });
+    let to = to.clone();
+    match started {
+        Ok(mut agents) => {
+            // They end when this is dropped.
+            let ending = tokio::spawn(async move {
+                let _ = end.await;
+                agents.ask_to_end();
+                std::future::pending::<()>().await;
+            });
+            tokio::task::spawn_blocking(move || {
+                // Who does not take them keeps them waiting.
+                while let Some((number, word)) = words.blocking_recv() {
+                    let _ = to.send(word.of(number));
+                }
+                ending.abort();
+            })
+        }
+        Err(why) => tokio::task::spawn_blocking(move || {
+            for number in numbers {
+                let _ = to.send(Passed::lost(why.clone()).of(number));
+            }
+        }),
+    }
 }
 
 /// Whether all was seen, or why nothing was, and whether that is because there is simply nobody here.
@@ -163,7 +220,11 @@ impl hang::Others for Elsewhere {
 }
 
 /// The request, then wishes, until the input ends.
-fn take_orders(request: oneshot::Sender<Result<Request, String>>, asked: &mpsc::UnboundedSender<Asked>) {
+fn take_orders(
+    request: oneshot::Sender<Result<Request, String>>,
+    asked: &mpsc::UnboundedSender<Asked>,
+    others: oneshot::Sender<()>,
+) {
     let mut input = io::stdin().lock();
     let mut next = || {
         let mut text = Vec::new();
@@ -176,6 +237,7 @@ fn take_orders(request: oneshot::Sender<Result<Request, String>>, asked: &mpsc::
         // Later versions may have other wishes.
         while next().is_some_and(|text| text.trim_ascii() != b"end") {}
         let _ = asked.send(Asked::End);
+        let _ = others.send(());
         // Until it ends, which may be another line.
         while next().is_some() {}
     }

@@ -91,6 +91,9 @@ pub struct OnNodes {
     /// Where mpiprobe is on the nodes, if not in the same place as here.
     #[arg(long, value_name = "PATH", help_heading = "Nodes")]
     pub agent: Option<PathBuf>,
+    /// How many nodes one mpiprobe talks to. On more, agents talk to agents, which reach other nodes in the same way as this one does.
+    #[arg(long, value_name = "N", default_value_t = 200, value_parser = clap::value_parser!(u16).range(1..), help_heading = "Nodes")]
+    pub fan_out: u16,
 }
 
 /// What is observed, and how.
@@ -306,7 +309,17 @@ pub enum Command {
     },
     /// What --hosts starts on a node.
     #[command(hide = true)]
-    Agent,
+    Agent {
+        /// How it reaches nodes that it is to start agents on, as for --hosts.
+        #[arg(long, value_parser = launcher)]
+        launcher: Option<Launcher>,
+        /// Where mpiprobe is on those nodes.
+        #[arg(long, value_name = "PATH", requires = "launcher")]
+        agent: Option<PathBuf>,
+        /// Slurm's number of the job.
+        #[arg(long, requires = "launcher")]
+        slurm_job: Option<String>,
+    },
     /// Print the path of the library for LD_PRELOAD that `run` uses, where a launcher has to be told by hand.
     WrapperPath,
     /// Serve this node: its users observe the jobs that are theirs without rights of their own, and root all of them. Needs root, or four

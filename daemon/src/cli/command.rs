@@ -41,7 +41,7 @@ use crate::{
     asking::{AskError, Service, service_for},
     doctor,
     hang::{self, HangError, Shown},
-    nodes::{Kind, Launcher, Nodes, NodesError, Request, nodes_of_slurm_job},
+    nodes::{Kind, Launcher, Means, Nodes, NodesError, Request, nodes_of_slurm_job},
     preload::{LibraryError, library},
     push::{self, BadAddress, Collector, Origin, Push, PushError},
     service::{self, ServiceError},
@@ -51,8 +51,6 @@ use crate::{
         trace::{DumpError, TraceOptions, When, ask},
     },
 };
-
-const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 /// How mpiprobe ends; each has an exit status of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -201,9 +199,15 @@ pub async fn execute(arguments: &Arguments) -> Result<Exit, CommandError> {
             };
             tell_checks(&report, *json)
         }
-        Some(Command::Agent) => {
+        Some(Command::Agent { launcher, agent, slurm_job }) => {
             let understand = Understand { observation: for_another_node, hang: hang_for_another_node };
-            Ok(if agent::serve(understand).await { Exit::Complete } else { Exit::Failed })
+            let means = |launcher: &Launcher| {
+                let program = agent.clone().map_or_else(own_program, Ok)?;
+                let (launcher, slurm_job) = (launcher.clone(), slurm_job.clone());
+                Ok::<_, NodesError>(Means { launcher, program, slurm_job, verbose: arguments.verbose })
+            };
+            let means = launcher.as_ref().map(means).transpose().map_err(SessionError::from)?;
+            Ok(if agent::serve(understand, means).await { Exit::Complete } else { Exit::Failed })
         }
         None if arguments.observe.has_target() => observe(arguments).await,
         None => list(arguments.observe.json, true, arguments.socket.as_deref()).await,
@@ -232,7 +236,7 @@ async fn observe(arguments: &Arguments) -> Result<Exit, CommandError> {
     let service = ByService { socket: socket(named), is_named: named.is_some(), query: query_of(&without) };
     let text = TextOptions { width: width(), all: arguments.verbose > 0, ..TextOptions::default() };
     let engine = asked.engine.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default();
-    let request = Request { version: VERSION.into(), query: query_of(&without), engine, kind: Kind::Observation };
+    let request = Request::new(query_of(&without), engine, Kind::Observation);
     let job = asked.targets.job.as_deref();
     let nodes = on_nodes(&asked.nodes, job, request, arguments.verbose).await.map_err(SessionError::from)?;
     let trace = asked.waits.then(|| waits_only(asked)).transpose()?;
@@ -285,9 +289,13 @@ async fn on_nodes(
     if hosts.is_empty() {
         return Err(NodesError::NoNodes);
     }
-    let here = std::env::current_exe().map_err(|_| NodesError::Path);
-    let program = asked.agent.clone().map_or(here, Ok)?;
-    Ok(Some(Nodes { hosts, launcher, program, slurm_job, request, verbose }))
+    let program = asked.agent.clone().map_or_else(own_program, Ok)?;
+    let means = Means { launcher, program, slurm_job, verbose };
+    Ok(Some(Nodes { hosts, means, request, fan_out: asked.fan_out.into() }))
+}
+
+fn own_program() -> Result<PathBuf, NodesError> {
+    std::env::current_exe().map_err(|_| NodesError::Path)
 }
 
 /// The number of a Slurm job, if `--job` may be one: `4711`, `4711.0`, `slurm:4711`.
@@ -350,7 +358,7 @@ fn socket(named: Option<&Path>) -> PathBuf {
 async fn explain_hang(typed: &Hang, arguments: &Arguments) -> Result<Exit, CommandError> {
     let asked = asked_hang(typed);
     let (query, engine) = (query_of_hang(&asked), String::new());
-    let request = Request { version: VERSION.into(), query, engine, kind: Kind::Hang };
+    let request = Request::new(query, engine, Kind::Hang);
     let job = typed.targets.job.as_deref();
     let nodes = on_nodes(&typed.nodes, job, request, arguments.verbose).await.map_err(HangError::from)?;
     let here =

@@ -16,7 +16,7 @@ use tokio::{
 };
 
 use super::{Asked, Explained, Found, HangError, JobHang, OVER, causes};
-use crate::nodes::{Connection, FromNode, Nodes, NodesError, connect, other_version, say_of};
+use crate::nodes::{FromNode, Nodes, NodesError, other_version, say_of};
 
 /// For the first look of every node: who has not looked by then is named, and nobody waits for it any more.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -42,7 +42,6 @@ enum State {
 
 struct Node {
     name: String,
-    connection: Connection,
     state: State,
     said: u32,
 }
@@ -57,11 +56,9 @@ struct Line {
 pub async fn explain_nodes(nodes: &Nodes, asked: &Asked) -> Result<Explained, HangError> {
     let (to, mut events) = mpsc::channel(WAITING);
     let began = Instant::now();
-    let mut all = Vec::with_capacity(nodes.hosts.len());
-    for (number, host) in nodes.hosts.iter().enumerate() {
-        let connection = connect(nodes, number, host, to.clone())?;
-        all.push(Node { name: host.clone(), connection, state: State::Starting, said: 0 });
-    }
+    let mut agents = nodes.start(to)?;
+    let node = |name: &String| Node { name: name.clone(), state: State::Starting, said: 0 };
+    let mut all: Vec<Node> = nodes.hosts.iter().map(node).collect();
     let is_starting = |node: &Node| matches!(node.state, State::Starting);
     let is_looking = |node: &Node| matches!(node.state, State::Looking);
     listen(&mut all, &mut events, began + PATIENCE, &is_starting).await;
@@ -74,9 +71,7 @@ pub async fn explain_nodes(nodes: &Nodes, asked: &Asked) -> Result<Explained, Ha
         node.fail(late.clone());
     }
     listen(&mut all, &mut events, Instant::now() + OVER, &is_looking).await;
-    for node in &mut all {
-        node.connection.ask_to_end();
-    }
+    agents.ask_to_end();
     listen(&mut all, &mut events, Instant::now() + LAST_PATIENCE, &is_looking).await;
     let late = format!("it has not ended within {} s", LAST_PATIENCE.as_secs());
     for node in all.iter_mut().filter(|node| is_looking(node)) {

@@ -1,5 +1,5 @@
-//! The front end's side of an agent. What comes from there is somebody else's word: every line has a limit, and none can make more of
-//! them than are read.
+//! A connection to an agent: lines in both directions, and why it has ended. What comes from there is somebody else's word: every line
+//! has a limit, and none can make more of them than are read.
 
 use std::{
     io,
@@ -8,78 +8,57 @@ use std::{
 };
 
 use mpiprobe_discover::printable;
-use mpiprobe_model::Profile;
-use mpiprobe_report::present::recording::profile_of_json;
-use serde::{Deserialize, de::IgnoredAny};
 use tokio::{
     io::{AsyncBufRead, AsyncBufReadExt as _, AsyncRead, AsyncReadExt as _, AsyncWriteExt as _, BufReader},
-    process::{Child, ChildStdin},
-    sync::{mpsc, oneshot},
+    process::{Child, ChildStdin, Command},
+    sync::mpsc,
     task::JoinHandle,
     time::timeout,
 };
 
-use super::{Nodes, NodesError};
-
 /// Longest line, bytes: a profile of more ranks than a node has cores.
 const LONGEST: usize = 1 << 27;
-/// Longest message of an agent, bytes.
-const LONGEST_WORD: usize = 4 << 10;
 /// What is kept of what the launcher says on its standard error, bytes.
 const COMPLAINT: usize = 4 << 10;
 /// For the launcher's last words, and for its end, once its output has ended.
 const LAST_WORDS: Duration = Duration::from_secs(1);
 
-/// What a node says. All text is printable.
+/// What comes over a connection.
 #[derive(Debug)]
-pub(crate) enum FromNode {
-    /// The agent runs there, and is of this version.
-    Answered {
-        version: String,
-    },
-    Said(String),
-    /// It observes, or waits.
-    Begun,
-    Profile(Box<Profile>),
-    /// What it has found by looking at stacks, as it says it.
-    Found(Vec<u8>),
-    /// It has observed to the end.
-    Ended,
-    /// It does not observe. `is_absent`: there is nobody to be observed.
-    Refused {
-        why: String,
-        is_absent: bool,
-    },
-    /// Nothing more comes, and nobody knows what happens there.
-    Lost(String),
-}
-
-/// What a line is, if it is no profile.
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct Head {
-    version: Option<String>,
-    said: Option<String>,
-    failed: Option<String>,
-    absent: bool,
-    ended: Option<bool>,
-    begun: Option<bool>,
-    schema: Option<String>,
-    found: Option<IgnoredAny>,
+pub(super) enum Heard {
+    /// Without its end.
+    Line(Vec<u8>),
+    /// Nothing more does, and why.
+    Over(String),
 }
 
 /// An agent, ended when this is dropped.
 #[derive(Debug)]
-pub(crate) struct Connection {
-    end: Option<oneshot::Sender<()>>,
+pub(super) struct Connection {
+    orders: mpsc::UnboundedSender<Vec<u8>>,
     task: JoinHandle<()>,
 }
 
 impl Connection {
-    /// Asks for the last profile, or the last look.
-    pub(crate) fn ask_to_end(&mut self) {
-        // It may have ended by itself.
-        self.end.take().map(|end| end.send(()));
+    /// Starts an agent by a command. What comes from there is sent with this number.
+    pub(super) fn open(mut command: Command, number: usize, to: mpsc::Sender<(usize, Heard)>) -> Self {
+        let (orders, ordered) = mpsc::unbounded_channel();
+        let task = tokio::spawn(async move {
+            let why = match command.spawn() {
+                Ok(child) => talk(child, ordered, number, &to).await,
+                Err(error) => {
+                    let program = printable(command.as_std().get_program().as_encoded_bytes());
+                    format!("{program} cannot be started: {error}")
+                }
+            };
+            let _ = to.send((number, Heard::Over(why))).await;
+        });
+        Self { orders, task }
+    }
+
+    /// Says something to the agent, with the line's end. Who does not take it has ended, which is heard.
+    pub(super) fn order(&self, line: Vec<u8>) {
+        let _ = self.orders.send(line);
     }
 }
 
@@ -90,116 +69,58 @@ impl Drop for Connection {
     }
 }
 
-/// Starts the agent of a node. Whatever it says, and that it could not be started, is sent with the node's number.
-pub(crate) fn connect(
-    nodes: &Nodes,
-    number: usize,
-    host: &str,
-    to: mpsc::Sender<(usize, FromNode)>,
-) -> Result<Connection, NodesError> {
-    let mut command = nodes.launcher.command(host, &nodes.program, nodes.verbose, nodes.slurm_job.as_deref())?;
-    let mut request = serde_json::to_vec(&nodes.request).unwrap_or_default();
-    request.push(b'\n');
-    let (end, ended) = oneshot::channel();
-    let task = tokio::spawn(async move {
-        let last = match command.spawn() {
-            Ok(child) => talk(child, request, ended, number, &to).await,
-            Err(error) => {
-                let program = printable(command.as_std().get_program().as_encoded_bytes());
-                FromNode::Lost(format!("{program} cannot be started: {error}"))
-            }
-        };
-        let _ = to.send((number, last)).await;
-    });
-    Ok(Connection { end: Some(end), task })
-}
-
-/// Passes on what the agent says until it ends, for whatever reason.
+/// Passes on what the agent says until it ends, for whatever reason: which one.
 async fn talk(
     mut child: Child,
-    request: Vec<u8>,
-    mut end: oneshot::Receiver<()>,
+    orders: mpsc::UnboundedReceiver<Vec<u8>>,
     number: usize,
-    to: &mpsc::Sender<(usize, FromNode)>,
-) -> FromNode {
-    let (Some(mut input), Some(output), Some(errors)) = (child.stdin.take(), child.stdout.take(), child.stderr.take())
+    to: &mpsc::Sender<(usize, Heard)>,
+) -> String {
+    let (Some(input), Some(output), Some(errors)) = (child.stdin.take(), child.stdout.take(), child.stderr.take())
     else {
-        return FromNode::Lost("it has no pipes".into());
+        return "it has no pipes".into();
     };
     let complaint = Arc::<Mutex<Vec<u8>>>::default();
     let mut listening = tokio::spawn(listen(errors, Arc::clone(&complaint)));
-    // Who does not take it has ended, which is seen below.
-    let _ = input.write_all(&request).await;
     let mut lines = Lines { from: BufReader::new(output), line: Vec::new() };
-    let mut is_asked = false;
-    let why = loop {
-        let line = tokio::select! {
-            line = lines.next() => line,
-            asked = &mut end, if !is_asked => {
-                is_asked = true;
-                if asked.is_ok() {
-                    ask(&mut input).await;
+    let why = {
+        let reading = async {
+            loop {
+                let line = match lines.next().await {
+                    Ok(Some(line)) => line,
+                    Ok(None) => break None,
+                    Err(error) => break Some(error.to_string()),
+                };
+                if to.send((number, Heard::Line(line))).await.is_err() {
+                    break None;
                 }
-                continue;
             }
         };
-        let event = match line {
-            Ok(Some(line)) => match understood(&line) {
-                Ok(event @ (FromNode::Ended | FromNode::Refused { .. })) => return event,
-                Ok(event) => event,
-                Err(why) => break Some(why),
-            },
-            Ok(None) => break None,
-            Err(error) => break Some(error.to_string()),
+        let writing = async {
+            write(input, orders).await;
+            std::future::pending::<()>().await;
         };
-        if to.send((number, event)).await.is_err() {
-            break None;
-        }
+        tokio::select! { why = reading => why, () = writing => None }
     };
     let status = timeout(LAST_WORDS, child.wait()).await;
     // Whatever the launcher has started may hold its standard error open.
     let _ = timeout(LAST_WORDS, &mut listening).await;
     listening.abort();
     let said = lines_of(&complaint.lock().unwrap_or_else(PoisonError::into_inner));
-    FromNode::Lost(match (why, said.is_empty(), status) {
+    match (why, said.is_empty(), status) {
         (Some(why), true, _) => why,
         (Some(why), false, _) => format!("{why}\n{said}"),
         (None, false, _) => said,
         (None, true, Ok(Ok(status))) => format!("the launcher has ended ({status}) and said nothing"),
         (None, true, _) => "the connection has ended".into(),
-    })
+    }
 }
 
-/// By a line; an input that ends would do as well, but a launcher may end with it.
-async fn ask(input: &mut ChildStdin) {
-    let _ = input.write_all(b"end\n").await;
-}
-
-fn understood(line: &[u8]) -> Result<FromNode, String> {
-    let unknown = |said: &dyn std::fmt::Display| {
-        let begin = printable(line.get(..line.len().min(80)).unwrap_or_default());
-        format!("it says what no agent of version {} says: {begin:?} ({said})", env!("CARGO_PKG_VERSION"))
-    };
-    let head: Head = serde_json::from_slice(line).map_err(|error| unknown(&error))?;
-    if head.found.is_some() {
-        return Ok(FromNode::Found(line.to_vec()));
+async fn write(mut to: ChildStdin, mut orders: mpsc::UnboundedReceiver<Vec<u8>>) {
+    while let Some(mut line) = orders.recv().await {
+        line.push(b'\n');
+        let _ = to.write_all(&line).await;
     }
-    if head.schema.is_some() {
-        let profile = profile_of_json(line).map_err(|error| unknown(&error))?;
-        return Ok(FromNode::Profile(Box::new(profile)));
-    }
-    let text = |text: String| {
-        let bytes = text.as_bytes();
-        printable(bytes.get(..bytes.len().min(LONGEST_WORD)).unwrap_or_default()).replace("\\n", "\n")
-    };
-    Ok(match head {
-        Head { failed: Some(why), absent, .. } => FromNode::Refused { why: text(why), is_absent: absent },
-        Head { ended: Some(_), .. } => FromNode::Ended,
-        Head { begun: Some(_), .. } => FromNode::Begun,
-        Head { version: Some(version), .. } => FromNode::Answered { version: text(version) },
-        Head { said: Some(said), .. } => FromNode::Said(text(said)),
-        Head { .. } => return Err(unknown(&"it means nothing")),
-    })
 }
 
 /// Keeps the last of what somebody says.
@@ -255,31 +176,9 @@ impl<R: AsyncBufRead + Unpin> Lines<R> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use proptest::prelude::*;
 
     fn block_on<T>(of: impl Future<Output = T>) -> T {
         tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(of)
-    }
-
-    fn said(line: &str) -> String {
-        match understood(line.as_bytes()) {
-            Ok(event) => format!("{event:?}"),
-            Err(why) => why,
-        }
-    }
-
-    #[test]
-    fn what_agents_say() {
-        assert_eq!(said(r#"{"observation":0,"version":"9.9"}"#), r#"Answered { version: "9.9" }"#);
-        assert_eq!(said(r#"{"said":"a\u001b[2Jb"}"#), r#"Said("a\\u{1b}[2Jb")"#);
-        assert_eq!(said(r#"{"begun":true}"#), "Begun");
-        assert_eq!(said(r#"{"ended":false}"#), "Ended");
-        assert_eq!(said(r#"{"failed":"nobody","absent":true}"#), r#"Refused { why: "nobody", is_absent: true }"#);
-        for wrong in ["Welcome to n1!", "\u{1b}]0;x\u{7}", "{\"schema\":\"mpiprobe.profile/1\"}", "[]", "{\"said\":7}"]
-        {
-            assert!(said(wrong).starts_with("it says what no agent of version"), "{wrong}: {}", said(wrong));
-            assert!(!said(wrong).contains('\u{1b}'));
-        }
     }
 
     /// Invariant BOUNDED-READS.
@@ -296,13 +195,5 @@ mod tests {
         assert_eq!(lines_of(b"\r\n  a\x1b[2J \n\nb\n"), "a\\u{1b}[2J\nb");
         let srun = b"srun: cluster configuration lacks support for cpu binding\nsrun: error: Unable to create step for job 4711: Access/permission denied\n";
         assert!(lines_of(srun).starts_with("srun: error: Unable to create step"), "{}", lines_of(srun));
-    }
-
-    proptest! {
-        #[test]
-        fn never_panics(line: Vec<u8>, text: String) {
-            let _ = understood(&line);
-            let _ = understood(serde_json::json!({ "said": text }).to_string().as_bytes());
-        }
     }
 }

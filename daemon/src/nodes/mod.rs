@@ -6,30 +6,38 @@
 mod connection;
 mod hosts;
 mod launcher;
+mod tree;
+mod words;
 
-pub(crate) use connection::{Connection, FromNode, connect};
 pub use hosts::{host, nodes_of_slurm_job};
-pub use launcher::{Launcher, launcher};
+pub use launcher::{Launcher, Means, launcher};
+pub(crate) use tree::{Agents, Below};
+pub(crate) use words::{FromNode, Passed, Word};
 
-use std::{cmp::Ordering, io, path::PathBuf};
+use std::{cmp::Ordering, io};
 
 use mpiprobe_report::present::say;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
+use tokio::sync::mpsc;
 
 /// Which nodes a job is observed on, and how agents come there.
 #[derive(Clone, Debug)]
 pub struct Nodes {
     /// At least one, each once.
     pub hosts: Vec<String>,
-    pub launcher: Launcher,
-    /// mpiprobe's path there.
-    pub program: PathBuf,
-    /// Slurm's number of the job, if it is one of its.
-    pub slurm_job: Option<String>,
+    pub means: Means,
     pub request: Request,
-    /// How much agents say besides, as for the front end.
-    pub verbose: u8,
+    /// How many agents one mpiprobe talks to, itself or an agent.
+    pub fan_out: usize,
+}
+
+impl Nodes {
+    /// Starts an agent on each. What they say is sent with the number of the host.
+    pub(crate) fn start(&self, to: mpsc::Sender<(usize, FromNode)>) -> Result<Agents, NodesError> {
+        let nodes = self.hosts.iter().cloned().enumerate().collect();
+        Agents::start(Below { nodes, fan_out: self.fan_out }, self.means.clone(), self.request.clone(), to)
+    }
 }
 
 /// What an agent is asked for: the first line on its standard input.
@@ -41,6 +49,16 @@ pub struct Request {
     pub engine: String,
     #[serde(default)]
     pub kind: Kind,
+    /// Nodes on which the agent is to ask for the same, besides.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) below: Option<Below>,
+}
+
+impl Request {
+    /// Of this version, for the node that is asked alone.
+    pub fn new(query: String, engine: String, kind: Kind) -> Self {
+        Self { version: env!("CARGO_PKG_VERSION").into(), query, engine, kind, below: None }
+    }
 }
 
 /// What for.

@@ -10,7 +10,7 @@ use tokio::{
 };
 
 use super::{error::SessionError, signals::StopSignals, source::Source};
-use crate::nodes::{Connection, FromNode, Nodes, NodesError, connect, other_version, say_of};
+use crate::nodes::{Agents, FromNode, Nodes, NodesError, other_version, say_of};
 
 /// For the first sign of every node: who has given none is named, and nobody waits for it any more.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -44,7 +44,6 @@ enum State {
 #[derive(Debug)]
 struct Node {
     name: String,
-    connection: Connection,
     state: State,
     latest: Option<Profile>,
     /// It has not been shown yet.
@@ -100,6 +99,7 @@ impl Node {
 #[derive(Debug)]
 pub(super) struct NodesSource {
     nodes: Vec<Node>,
+    agents: Agents,
     events: mpsc::Receiver<(usize, FromNode)>,
     interval: Duration,
     /// When all that is there is shown, whoever is late.
@@ -127,20 +127,17 @@ impl NodesSource {
     ) -> Result<Self, SessionError> {
         let (to, events) = mpsc::channel(WAITING);
         let began = Instant::now();
-        let mut all = Vec::with_capacity(nodes.hosts.len());
-        for (number, host) in nodes.hosts.iter().enumerate() {
-            all.push(Node {
-                name: host.clone(),
-                connection: connect(nodes, number, host, to.clone())?,
-                state: State::Starting { is_named: false },
-                latest: None,
-                is_fresh: false,
-                heard: began,
-                is_silent: false,
-                said: 0,
-            });
-        }
-        let mut source = Self { nodes: all, events, interval, due: None, is_due: false, was_anybody_there: false };
+        let node = |name: &String| Node {
+            name: name.clone(),
+            state: State::Starting { is_named: false },
+            latest: None,
+            is_fresh: false,
+            heard: began,
+            is_silent: false,
+            said: 0,
+        };
+        let (agents, nodes) = (nodes.start(to)?, nodes.hosts.iter().map(node).collect());
+        let mut source = Self { nodes, agents, events, interval, due: None, is_due: false, was_anybody_there: false };
         let (mut deadline, mut is_late) = (began + PATIENCE, false);
         loop {
             let is_starting = |node: &Node| matches!(node.state, State::Starting { .. });
@@ -305,9 +302,7 @@ impl Source for NodesSource {
     }
 
     async fn conclude(&mut self) -> Result<(), SessionError> {
-        for node in self.nodes.iter_mut().filter(|node| node.goes_on()) {
-            node.connection.ask_to_end();
-        }
+        self.agents.ask_to_end();
         let deadline = Instant::now() + LAST_PATIENCE;
         while self.nodes.iter().any(Node::is_heard) {
             match timeout_at(deadline, self.events.recv()).await {

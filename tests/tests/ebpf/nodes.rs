@@ -22,12 +22,12 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 use crate::{
-    check::{complete, expect_counts, expect_row, functions},
+    check::{complete, expect_counts, expect_row, expect_rows, functions},
     hang::expect_documented,
 };
 
 /// What starts a command on a node. A node's ranks are in a file of its name; of what the agent there is asked for, they take the place of
-/// the program's name. The command's pid is left in another file.
+/// the program's name, or of another node's ranks. The command's pid is left in another file. From some nodes there may be no way.
 const LAUNCHER: &str = r#"#!/bin/bash
 folder=${0%/*} host=$1
 shift
@@ -39,12 +39,14 @@ late) read -r request; sleep 1; : >"$folder/late.begun"; echo '{"begun":true}'; 
 watches) read -r request; echo '{"begun":true}'; read -r end
 [ -e "$folder/late.begun" ] && echo '{"failed":"all had looked"}' || echo '{"failed":"too early"}'; exit;;
 esac
-read -r request
-request=$(printf '%s' "$request" | sed "s/\(pid-of\|job\)=[^&\"]*/$(cat "$folder/$host.ranks")/")
+[ -e "$folder/no-way-from-$(hostname)" ] && { echo "alice@$host: Permission denied (publickey)." >&2; exit 255; }
 exec 3<&0
 exec unshare --uts sh -c '
 hostname "$0" && echo $$ >"$1.new" && mv "$1.new" "$1.agent" && shift && exec "$@"' \
-"$host" "$folder/$host" "$@" < <(exec 2>/dev/null; printf '%s\n' "$request"; exec cat <&3) 3<&-
+"$host" "$folder/$host" "$@" < <(exec 2>/dev/null
+IFS= read -r request <&3 || exit
+printf '%s\n' "$request" | sed "s/\(pid-of\|job\|pid\)=[^&\"]*\(&pid=[^&\"]*\)*/$(cat "$folder/$host.ranks")/"
+exec cat <&3) 3<&-
 "#;
 
 /// What of Slurm is asked, beside the launcher. It knows one job.
@@ -85,6 +87,7 @@ pub(crate) fn tests(mpi: Mpi) -> Vec<Trial> {
     let named = |name: &str| format!("{}::{name}", mpi.id());
     vec![
         requirement::trial(named("a_job_over_several_nodes_is_one"), &needs, move || several(mpi)),
+        requirement::trial(named("agents_talk_to_agents_where_nodes_are_many"), &needs, move || tree(mpi)),
         requirement::trial(named("a_job_that_hangs_over_several_nodes_is_explained"), &needs, move || hung(mpi)),
     ]
 }
@@ -211,6 +214,54 @@ fn several(mpi: Mpi) -> Result<(), Failed> {
     Ok(())
 }
 
+/// One connection is all that is permitted: the first node that answers starts the agents of the others.
+///
+/// Invariant EVERYBODY-OR-SAID.
+fn tree(mpi: Mpi) -> Result<(), Failed> {
+    let job = Job::builder(mpi, program::RING).ranks(4).args(["20"]).gates(&["start", "1"]).truth(true).own_name();
+    let mut job = job.spawn()?;
+    job.wait_for_gate("start")?;
+    let (whole, scattered, killed) = (Nodes::of(&mut job)?, Nodes::of(&mut job)?, Nodes::of(&mut job)?);
+    let observe = |nodes: &Nodes, hosts: &str, interval: &str| {
+        nodes.observe(&job, hosts, &["--fan-out", "1", "--interval", interval])
+    };
+    let mut by_others = observe(&whole, "dead,n1,n2", "1h")?;
+    by_others.wait_for_processes(4)?;
+    assert_eq!(parent(whole.agent("n2")?)?, whole.agent("n1")?);
+    // A node that another one cannot reach is reached from here.
+    fs::write(scattered.0.path().join("no-way-from-n1"), "")?;
+    let mut by_itself = observe(&scattered, "n1,n2", "1h")?;
+    by_itself.wait_for_processes(4)?;
+    assert_eq!(Some(parent(scattered.agent("n2")?)?), Pid::from_raw(by_itself.pid().try_into()?));
+    // Who had begun is lost with the one by which it was reached.
+    let mut less = observe(&killed, "n1,n2", "100ms")?;
+    less.wait_for_output_with("\"host\":\"n2\"")?;
+    kill_process(killed.agent("n1")?, Signal::KILL)?;
+    less.wait_for("mpiprobe: n2: lost: it was reached by n1, which has been lost")?;
+    let before = job.snapshot()?;
+    for gate in ["start", "1"] {
+        job.open_gate(gate)?;
+    }
+    job.wait()?.success()?;
+    let truth = job.snapshot()?;
+    let profile = complete(&by_itself.wait()?)?;
+    expect_counts(&profile, &truth, None, &functions("default")?)?;
+    let profile = by_others.wait()?.profile()?;
+    expect_rows(&profile, &truth, None, &functions("default")?)?;
+    let why = "node dead is not observed: ssh: connect to host dead port 22: No route to host";
+    assert_eq!((profile.ranks.len(), profile.incomplete_because), (4, vec![why.to_owned()]));
+    let profile = less.wait()?.profile()?;
+    expect_rows(&profile, &before, None, &functions("default")?)?;
+    assert!(!profile.complete && profile.incomplete_because.iter().any(|why| why.contains("node n2 has been lost (")));
+    Ok(())
+}
+
+fn parent(of: Pid) -> Result<Pid, Failed> {
+    let status = fs::read_to_string(format!("/proc/{}/status", of.as_raw_nonzero()))?;
+    let parent = status.lines().find_map(|line| line.strip_prefix("PPid:")).ok_or("no parent")?;
+    Ok(Pid::from_raw(parent.trim().parse()?).ok_or("no parent")?)
+}
+
 /// Ranks wait for each other across nodes; of a node that is not looked at nothing is said but that.
 ///
 /// Invariant NO-WRONG-CAUSE.
@@ -228,14 +279,16 @@ fn hung(mpi: Mpi) -> Result<(), Failed> {
     let named = ["hang", "--pid-of", job.called(), "--launcher", &launcher];
     let until = Instant::now() + PATIENCE;
     // A node that is too busy to look in time is left out, as it is to be.
-    let answer = loop {
-        let ended = Profiler::start([&named[..], &["--hosts", "n1,n2", "--json"]].concat())?.wait()?;
+    let told = |more: &[&str]| loop {
+        let ended = Profiler::start([&named[..], &["--hosts", "n1,n2", "--json"], more].concat())?.wait()?;
         let answer = if ended.status.code() == Some(0) { parsed(&ended)? } else { Value::Null };
         if lines(case, &answer)? == TOLD || Instant::now() >= until {
-            break answer;
+            assert_eq!(lines(case, &answer)?, TOLD, "{more:?}: {answer}");
+            return Ok::<_, Failed>(answer);
         }
     };
-    assert_eq!(lines(case, &answer)?, TOLD, "{answer}");
+    let answer = told(&[])?;
+    told(&["--fan-out", "1"])?;
     assert_eq!(misplaced(case, program, &answer), Vec::<String>::new(), "{answer}");
     let of_nodes: Vec<_> = answer["threads"].as_array().into_iter().flatten().map(|thread| &thread["node"]).collect();
     assert_eq!(of_nodes, ["n1", "n1", "n2"], "{answer}");

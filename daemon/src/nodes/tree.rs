@@ -23,8 +23,10 @@ use super::{
     words::{Nature, Word, addressed},
 };
 
-/// For the first word of a node that is to start others. Where it comes later, others are started without it.
+/// For the first word of a node that is to start others. Where it comes later, others are started without it. For trials another one can
+/// be set.
 const FIRST_WORD: Duration = Duration::from_millis(1500);
+const FIRST_WORD_FOR_TRIALS: &str = "MPIPROBE_FIRST_WORD_MS";
 /// Lines that wait; agents wait with more.
 const WAITING: usize = 64;
 
@@ -50,6 +52,17 @@ impl Agents {
         request: Request,
         to: mpsc::Sender<(usize, W)>,
     ) -> Result<Self, NodesError> {
+        let set = std::env::var(FIRST_WORD_FOR_TRIALS).ok().and_then(|text| text.parse().ok());
+        let first_word = set.map_or(FIRST_WORD, |ms: u64| Duration::from_millis(ms.min(600_000)));
+        Self::start_by(below, means, request, (first_word, to))
+    }
+
+    fn start_by<W: Word>(
+        below: Below,
+        means: Means,
+        request: Request,
+        (first_word, to): (Duration, mpsc::Sender<(usize, W)>),
+    ) -> Result<Self, NodesError> {
         if let Some((_, host)) = below.nodes.first() {
             // What is wrong with the command itself is told at once.
             means.command(host, true)?;
@@ -62,7 +75,8 @@ impl Agents {
         let groups: Vec<Vec<usize>> = groups.into_iter().map(|size| numbers.by_ref().take(size).collect()).collect();
         let node = |name| Node { name, is_heard: false, is_over: false };
         let nodes = below.nodes.into_iter().map(|(number, name)| (number, node(name))).collect();
-        let tree = Tree { means, request, fan_out, nodes, branches: Vec::new(), is_ending: false, heard_to, to };
+        let (branches, is_ending) = (Vec::new(), false);
+        let tree = Tree { means, request, fan_out, first_word, nodes, branches, is_ending, heard_to, to };
         Ok(Self { end: Some(end), task: tokio::spawn(tree.grow(groups, heard, ended)) })
     }
 
@@ -112,6 +126,7 @@ struct Tree<W> {
     means: Means,
     request: Request,
     fan_out: usize,
+    first_word: Duration,
     nodes: BTreeMap<usize, Node>,
     branches: Vec<Branch>,
     /// They are asked to end: nobody is started any more.
@@ -158,7 +173,7 @@ impl<W: Word> Tree<W> {
         match self.means.command(&node.name, self.nodes.len() > self.fan_out) {
             Ok(command) => {
                 let connection = Some(Connection::open(command, number, self.heard_to.clone()));
-                let until = (numbers.len() > 1).then(|| Instant::now() + FIRST_WORD);
+                let until = (numbers.len() > 1).then(|| Instant::now() + self.first_word);
                 self.branches.push(Branch { numbers, connection, until });
                 if until.is_none() {
                     self.order(number, Vec::new());
@@ -297,6 +312,71 @@ impl<W: Word> Tree<W> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::nodes::{FromNode, Kind, Launcher};
+
+    /// Agents of several kinds, by the beginning of the node's name. Who is asked to start others says all that they would.
+    const AGENT: &str = r#"
+case $0 in
+gone*) exit 7;;
+mute*) while read -r line; do :; done; exit;;
+old*) echo '{"version":"0.0"}';;
+*) echo '{"version":"VERSION"}';;
+esac
+read -r request
+for number in $(printf %s "$request" | sed 's/.*"nodes":\[\(.*\)\].*/\1/; t; d' | grep -o '\[[0-9]*' | tr -d '['); do
+case $0 in
+liar*) echo '{"from":99,"line":{"ended":true}}';;
+lame*) echo "{\"from\":$number,\"line\":{\"lost\":\"no way\"}}";;
+*) echo "{\"from\":$number,\"line\":{\"said\":\"by $0\"}}"; echo "{\"from\":$number,\"line\":{\"ended\":true}}";;
+esac
+done
+echo '{"ended":true}'
+"#;
+
+    /// What is said of each node in the end, and by whom, if one connection is permitted.
+    fn said(hosts: &[&str]) -> Vec<String> {
+        let script = AGENT.replace("VERSION", env!("CARGO_PKG_VERSION"));
+        let launcher = Launcher::Command(vec!["sh".into(), "-c".into(), script, "{host}".into()]);
+        let means = Means { launcher, program: "mpiprobe".into(), slurm_job: None, verbose: 0 };
+        let nodes = hosts.iter().map(|host| (*host).to_owned()).enumerate().collect();
+        let request = Request::new("pid-of=x".into(), "auto".into(), Kind::Observation);
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        let mut said = vec![String::new(); hosts.len()];
+        runtime.block_on(async {
+            let (to, mut words) = mpsc::channel(1);
+            let first_word = Duration::from_millis(if hosts.contains(&"mute") { 50 } else { 600_000 });
+            let agents = Agents::start_by(Below { nodes, fan_out: 1 }, means, request, (first_word, to)).unwrap();
+            let mut awaited = hosts.iter().filter(|host| **host != "mute").count();
+            while awaited > 0 {
+                let (number, word): (usize, FromNode) = words.recv().await.unwrap();
+                awaited -= usize::from(matches!(word.nature(), Nature::Last | Nature::Lost));
+                let text = match word {
+                    FromNode::Said(text) => text + ", ",
+                    FromNode::Answered { .. } => "itself, ".into(),
+                    FromNode::Lost(why) => "lost: ".to_owned() + &why,
+                    other => format!("{other:?}"),
+                };
+                said[number].push_str(&text);
+            }
+            drop(agents);
+        });
+        said
+    }
+
+    #[test]
+    fn whoever_does_not_start_others_is_no_loss_for_them() {
+        assert_eq!(said(&["a", "b", "c"]), ["itself, Ended", "by a, Ended", "by a, Ended"]);
+        let gone = "lost: the launcher has ended (exit status: 7) and said nothing";
+        assert_eq!(said(&["gone", "b", "c"]), [gone, "itself, Ended", "by b, Ended"]);
+        assert_eq!(said(&["old", "b", "c"]), ["itself, Ended", "itself, Ended", "by b, Ended"]);
+        let late = said(&["mute", "b", "c"]);
+        // It may be late itself, so that the next one is started from here.
+        assert!(late[..2] == ["", "itself, Ended"] && late[2].ends_with(", Ended"), "{late:?}");
+        assert_eq!(said(&["lame", "b", "c"]), ["itself, Ended"; 3]);
+        assert_eq!(said(&["lame", "gone", "c"]), ["itself, Ended", gone, "itself, Ended"]);
+        let liar = "itself, lost: it speaks for a node that it was not to reach";
+        assert_eq!(said(&["liar", "b"]), [liar, "itself, Ended"]);
+    }
 
     #[test]
     fn groups_are_about_as_many_as_they_are_large() {

@@ -120,7 +120,11 @@ impl Nodes {
     fn observe(&self, job: &Job, hosts: &str, arguments: &[&str]) -> Result<Profiler, Failed> {
         let launcher = self.launcher();
         let named = ["--pid-of", job.called(), "--hosts", hosts, "--launcher", &launcher];
-        Ok(Profiler::start(["-v", "--json"].iter().chain(&named).chain(arguments))?)
+        let mut command = Command::new(binary()?);
+        command.args(["-v", "--json"].iter().chain(&named).chain(arguments));
+        // However late an agent is, others are started by it.
+        command.env("MPIPROBE_FIRST_WORD_MS", "600000");
+        Ok(Profiler::spawn(command)?)
     }
 
     /// The Slurm job of this number.

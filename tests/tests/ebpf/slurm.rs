@@ -116,15 +116,20 @@ fn exact(slurm: &Slurm) -> Result<(), Failed> {
         let there = format!("mpiprobe_job_ranks{{job_id=\"slurm:{number}.0\"}} 2");
         wait_until(|| Ok(slurm.asked(node, ["bash", "-c", SCRAPE])?.stdout.contains(&there)))?;
     }
-    let mut profiler = client(slurm, &["--json", "--interval", "1h"], &number)?;
-    profiler.wait_for_processes(4)?;
+    let mut star = client(slurm, &["--json", "--interval", "1h"], &number)?;
+    star.wait_for_processes(4)?;
+    // The first node's agent starts that of the other, by a step from inside a step, if it is there soon.
+    let mut chain = client(slurm, &["--json", "--interval", "1h", "--fan-out", "1"], &number)?;
+    chain.wait_for_processes(4)?;
     job.open_gate("start")?;
     job.wait()?.success()?;
-    let ended = profiler.wait()?;
-    expect_counts(&complete(&ended)?, &job.snapshot()?, None, &functions("default")?)?;
-    let last = json(&ended)?;
-    let hosts: Vec<_> = last["ranks"].as_array().ok_or("no ranks")?.iter().map(|row| &row["host"]).collect();
-    assert_eq!(hosts, ["n1", "n1", "n2", "n2"]);
+    for profiler in [star, chain] {
+        let ended = profiler.wait()?;
+        expect_counts(&complete(&ended)?, &job.snapshot()?, None, &functions("default")?)?;
+        let last = json(&ended)?;
+        let hosts: Vec<_> = last["ranks"].as_array().ok_or("no ranks")?.iter().map(|row| &row["host"]).collect();
+        assert_eq!(hosts, ["n1", "n1", "n2", "n2"]);
+    }
 
     no_job(slurm)?;
     let mut calls = 0.0;

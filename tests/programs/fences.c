@@ -1,4 +1,5 @@
-/* fences FILE: windows and a file that all ranks use together, while one is late.
+/* fences FILE: windows and a file that all ranks use together, while one is late: the first time by so much that nobody else is later on a
+ * machine that has much to do.
  *
  * MPI_Init; MPI_Win_create twice; 20 times: the last rank comes later to MPI_Win_fence on the second window, and all to one on the first;
  * MPI_Win_free twice, the second window first; MPI_File_open; 5 times: rank 0 comes later to MPI_File_write_at_all; MPI_File_close;
@@ -8,9 +9,9 @@
 
 enum { FENCES = 20, WRITES = 5 };
 
-static void come_late(void) {
-    struct timespec time = {0, 2000000};
-    nanosleep(&time, 0);
+static void come_late(int time) {
+    struct timespec late = {0, time == 0 ? 200000000 : 2000000};
+    nanosleep(&late, 0);
 }
 
 int main(int argc, char **argv) {
@@ -24,7 +25,7 @@ int main(int argc, char **argv) {
     MPI_Win_create(&other, sizeof other, sizeof other, MPI_INFO_NULL, MPI_COMM_WORLD, &windows[1]);
     for (int fence = 0; fence < FENCES; fence++) {
         if (rank == ranks - 1) {
-            come_late();
+            come_late(fence);
         }
         MPI_Win_fence(0, windows[1]);
         MPI_Win_fence(0, windows[0]);
@@ -34,7 +35,7 @@ int main(int argc, char **argv) {
     MPI_File_open(MPI_COMM_WORLD, argv[1], MPI_MODE_CREATE | MPI_MODE_WRONLY | MPI_MODE_DELETE_ON_CLOSE, MPI_INFO_NULL, &file);
     for (int write = 0; write < WRITES; write++) {
         if (rank == 0) {
-            come_late();
+            come_late(write);
         }
         MPI_File_write_at_all(file, (MPI_Offset)rank * (MPI_Offset)sizeof rank, &rank, 1, MPI_INT, MPI_STATUS_IGNORE);
     }

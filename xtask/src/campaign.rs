@@ -16,7 +16,7 @@ pub(crate) struct Campaign {
     as_root: bool,
 }
 
-const BENCHES: [Campaign; 10] = [
+const BENCHES: [Campaign; 11] = [
     // ns per MPI call: bare, with an empty probe, with mpiprobe, with the same in bpftrace.
     Campaign {
         name: "calls",
@@ -32,6 +32,13 @@ const BENCHES: [Campaign; 10] = [
     Campaign { name: "files", binary: "bench-files", purposes: &[Purpose::Build], as_root: false },
     // ms of a look at all threads of many processes.
     Campaign { name: "hang", binary: "bench-hang", purposes: &[Purpose::Build], as_root: true },
+    // Time and memory of an observation of many nodes.
+    Campaign {
+        name: "nodes",
+        binary: "bench-nodes",
+        purposes: &[Purpose::Build, Purpose::Demo, Purpose::Test],
+        as_root: true,
+    },
     // Processor time and memory of a node service.
     Campaign {
         name: "service",

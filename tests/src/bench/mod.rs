@@ -11,6 +11,7 @@ mod figures;
 pub mod files;
 pub mod formats;
 pub mod hang;
+pub mod nodes;
 pub mod program;
 mod report;
 pub mod service;

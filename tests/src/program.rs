@@ -145,6 +145,8 @@ pub const NAMED_DATATYPE: Program = program("named_datatype", Language::C, &["na
 pub const EXITS: Program = program("exits", Language::C, &["exits.c", "gate.h"]);
 /// Calls of known length, for the benchmark of times: `lengths [N]`. Two ranks.
 pub const LENGTHS: Program = program("lengths", Language::C, &["lengths.c", "gate.h"]);
+/// Programs as people run them, with work that is always the same: `apps polling|molecules|bulk STEPS`. At most four ranks.
+pub const APPS: Program = program("apps", Language::C, &["apps.c", "../truth/gate.c", "gate.h"]);
 /// Polls as often as it can between exchanges: `polls SECONDS EXCHANGES_PER_S [calm]`.
 pub const POLLS: Program = program("polls", Language::C, &["polls.c", "../truth/gate.c", "gate.h"]);
 /// Calls in tight loops on request, for the benchmark: `callrate SOCKET`.

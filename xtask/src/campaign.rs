@@ -16,7 +16,14 @@ pub(crate) struct Campaign {
     as_root: bool,
 }
 
-const BENCHES: [Campaign; 11] = [
+const BENCHES: [Campaign; 12] = [
+    // Per cent by which whole programs are slowed, held to a limit.
+    Campaign {
+        name: "apps",
+        binary: "bench-apps",
+        purposes: &[Purpose::Build, Purpose::Demo, Purpose::Test],
+        as_root: true,
+    },
     // ns per MPI call: bare, with an empty probe, with mpiprobe, with the same in bpftrace.
     Campaign {
         name: "calls",

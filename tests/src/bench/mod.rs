@@ -1,6 +1,7 @@
 //! What a probed MPI call costs: one running process under each kind of probes in turn, in rounds, so that whatever else
 //! the machine does meanwhile meets all of them alike.
 
+pub mod apps;
 mod attached;
 mod callrate;
 mod child;

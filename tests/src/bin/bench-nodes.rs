@@ -10,7 +10,7 @@ use mpiprobe_tests::{Mpi, Requirement};
 #[derive(Debug, Parser)]
 struct Arguments {
     /// How many, one after the other.
-    #[arg(long, value_delimiter = ',', default_values_t = [100, 1_000, 10_000], value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    #[arg(long, value_delimiter = ',', default_values_t = [8, 100, 1_000, 10_000], value_parser = clap::value_parser!(u32).range(1..=10_000))]
     nodes: Vec<u32>,
     /// Of each node.
     #[arg(long, default_value_t = 16, value_parser = clap::value_parser!(u32).range(2..=256))]

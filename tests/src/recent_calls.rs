@@ -48,7 +48,12 @@ pub fn watch(mut job: Job, options: &[&str]) -> Result<(), Failed> {
 
     // Nothing is written down while nobody looks.
     terminal.press("2")?;
-    terminal.wait_for(&["2 ranks, "])?;
+    let mut shown = terminal.wait_for(&["2 ranks, "])?;
+    // Until whoever observes has noticed, on a machine that has much to do: what comes after two further moments, it has.
+    for _ in 0..2 {
+        let before = moment(&shown).to_owned();
+        shown = terminal.wait_until("a later moment", |shown| moment(shown) != before)?;
+    }
     pass(&mut job, "4", "5")?;
     terminal.press("8")?;
     terminal.wait_for(&["Last 0 calls of rank ", "No call has returned since they are written down."])?;
@@ -61,6 +66,11 @@ pub fn watch(mut job: Job, options: &[&str]) -> Result<(), Failed> {
     job.open_gate("5")?;
     job.wait()?.success()?;
     Ok(())
+}
+
+/// For how long it has been observed, as the first line has it.
+fn moment(shown: &str) -> &str {
+    shown.lines().find_map(|line| Some(line.split_once("LIVE ")?.1.trim())).unwrap_or_default()
 }
 
 /// From one gate to the next.

@@ -201,7 +201,7 @@ fn summary(mpi: Mpi, ranks: u32) -> Result<Summary, BenchError> {
     }
     let (shown_file, shown_tables) = (file.display(), tables.display());
     let settings = format!(
-        "user = \"nobody\"\n[jobs]\nobserve = true\nlook-every = \"1s\"\ninterval = \"1s\"\n[summaries]\nfile = \"{shown_file}\"\nparquet = \"{shown_tables}\"\n"
+        "user = \"nobody\"\n[jobs]\nobserve = true\nusers = [\"{FIRST}\"]\nlook-every = \"1s\"\ninterval = \"1s\"\n[summaries]\nfile = \"{shown_file}\"\nparquet = \"{shown_tables}\"\n"
     );
     let service = NodeService::start(&settings)?;
     let job = Job::builder(mpi, program::RING).ranks(ranks).args(["20"]).gates(&["start"]).own_name().user(FIRST);

@@ -22,10 +22,10 @@ use super::{
     BenchError,
     cost::{peak_rss_mib, processor_seconds},
     error::file_error,
+    service::exposition,
 };
 use crate::{
-    Job, Mpi, openmetrics::Exposition, proc::children, profiler, program, second_user::FIRST, service::NodeService,
-    synthetic::Synthetic,
+    Job, Mpi, proc::children, profiler, program, second_user::FIRST, service::NodeService, synthetic::Synthetic,
 };
 
 /// Variables of agents: their node, and how many ranks each node has.
@@ -209,9 +209,9 @@ fn summary(mpi: Mpi, ranks: u32) -> Result<Summary, BenchError> {
     job.wait_for_gate("start")?;
     let mut series = 0;
     wait_until("the job is not observed", || {
-        series = samples(&service)?;
-        let seen = exposition(&service)?.values("mpiprobe_job_ranks", &[]).into_iter().sum::<f64>();
-        Ok(seen >= f64::from(ranks))
+        let told = exposition(&service)?;
+        series = told.samples.len() as u64;
+        Ok(told.values("mpiprobe_job_ranks", &[]).into_iter().sum::<f64>() >= f64::from(ranks))
     })?;
     job.open_gate("start")?;
     job.wait()?.success()?;
@@ -222,23 +222,6 @@ fn summary(mpi: Mpi, ranks: u32) -> Result<Summary, BenchError> {
     let line_bytes = text().lines().next().map_or(0, |line| line.len() as u64 + 1);
     let parquet_bytes = size_of_tables().map_err(|source| file_error("reading", &tables, source))?;
     Ok(Summary { mpi: mpi.to_string(), line_bytes, parquet_bytes, series })
-}
-
-fn exposition(service: &NodeService) -> Result<Exposition, BenchError> {
-    Exposition::parse(&metrics(service)?).map_err(|reason| BenchError::Target { reason, output: String::new() })
-}
-
-/// How many series there are.
-fn samples(service: &NodeService) -> Result<u64, BenchError> {
-    let text = metrics(service)?;
-    Ok(text.lines().filter(|line| !line.is_empty() && !line.starts_with('#')).count() as u64)
-}
-
-fn metrics(service: &NodeService) -> Result<String, BenchError> {
-    let request = b"GET /metrics HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n";
-    let answer = service.send(request, false).map_err(|source| file_error("asking", service.socket(), source))?;
-    let answer = String::from_utf8_lossy(&answer);
-    Ok(answer.split_once("\r\n\r\n").map(|(_, body)| body.to_owned()).unwrap_or_default())
 }
 
 fn wait_until(or: &str, mut is_so: impl FnMut() -> Result<bool, BenchError>) -> Result<(), BenchError> {

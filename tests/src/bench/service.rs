@@ -105,13 +105,17 @@ fn memory_kib(pid: u32) -> Result<f64, BenchError> {
 
 /// All values of it together: others may have jobs here, too.
 fn metric(service: &NodeService, name: &str) -> Result<f64, BenchError> {
+    Ok(exposition(service)?.values(name, &[]).into_iter().sum())
+}
+
+/// What the service tells monitoring.
+pub(super) fn exposition(service: &NodeService) -> Result<Exposition, BenchError> {
     let request = b"GET /metrics HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n";
     let answer = service.send(request, false).map_err(|source| file_error("asking", service.socket(), source))?;
     let answer = String::from_utf8_lossy(&answer);
     let wrong = |reason: String| BenchError::Target { reason, output: answer.to_string() };
     let (_, body) = answer.split_once("\r\n\r\n").ok_or_else(|| wrong("no metrics".into()))?;
-    let exposition = Exposition::parse(body).map_err(&wrong)?;
-    Ok(exposition.values(name, &[]).into_iter().sum())
+    Exposition::parse(body).map_err(&wrong)
 }
 
 /// And what it takes to begin is over: figures of all ranks have come.

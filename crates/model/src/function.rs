@@ -94,11 +94,11 @@ pub struct FunctionRow {
 }
 
 impl FunctionRow {
-    /// The same function where no call of it was seen.
-    pub(super) fn not_seen(&self) -> Self {
+    /// Where no call of it was seen, nor what one moves.
+    pub(super) fn of_no_calls(name: Name, group: Name) -> Self {
         Self {
-            name: self.name,
-            group: self.group,
+            name,
+            group,
             calls: 0,
             untimed_calls: 0,
             estimated: None,
@@ -112,7 +112,7 @@ impl FunctionRow {
             p99_ns: 0,
             durations: Vec::new(),
             rates: Rates::default(),
-            traffic: self.traffic.as_ref().map(|_| FunctionTraffic::default()),
+            traffic: None,
             open_calls: 0,
             open_ns: 0,
             began_before: 0,

@@ -4,9 +4,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Budget, Efficiency, Estimate, FunctionLayers, FunctionProfile, FunctionRow, GroupProfile, InnerCalls, Losses,
-    OwnCost, PhaseProfile, RankProfile, Rows, SaturatingSum as _, Spread, TableRoom, ToolInfo, TrafficProfile,
-    UnmatchedRow, WaitStates, Window,
+    Budget, Efficiency, Estimate, FunctionLayers, FunctionProfile, FunctionRow, FunctionTraffic, GroupProfile,
+    InnerCalls, Losses, OwnCost, PhaseProfile, RankProfile, Rows, SaturatingSum as _, Spread, TableRoom, ToolInfo,
+    TrafficProfile, UnmatchedRow, WaitStates, Window,
     names::{self, Name},
 };
 
@@ -161,7 +161,10 @@ impl Profile {
                 row.calls
             } else if let Some(of_others) = self.functions.iter().find(|other| other.all.name == function) {
                 // It may have been called all the same.
-                rank.functions.push(FunctionRow { estimated: Some(estimate), ..of_others.all.not_seen() });
+                let FunctionRow { group, traffic, .. } = &of_others.all;
+                let traffic = traffic.as_ref().map(|_| FunctionTraffic::default());
+                let none = FunctionRow::of_no_calls(function, group);
+                rank.functions.push(FunctionRow { estimated: Some(estimate), traffic, ..none });
                 0
             } else {
                 continue;

@@ -2,7 +2,7 @@
 
 use super::{
     CallArguments, CommunicatorArgument, EngineInfo, FunctionProfile, FunctionRow, Losses, OpenCallInfo, OwnCost,
-    Partner, Peer, PendingRow, Profile, RankProfile, RankState, RankTraffic, Rates, Rows, SCHEMA, Spread, Totals,
+    Partner, Peer, PendingRow, Profile, RankProfile, RankState, RankTraffic, Rows, SCHEMA, Spread, Totals,
     TrafficProfile,
 };
 
@@ -102,28 +102,15 @@ fn rank(rank: u32, size: u32) -> RankProfile {
 pub fn function(name: &'static str, calls: u64, each_ns: u64) -> FunctionProfile {
     let group = mpiprobe_functions::by_name(name).map_or("other", |id| id.function().group.title());
     let all = FunctionRow {
-        name,
-        group,
         calls,
-        untimed_calls: 0,
-        estimated: None,
         time_ns: calls * each_ns,
-        self_cost_ns: 0,
         mean_ns: each_ns as f64,
         min_ns: each_ns,
         max_ns: each_ns,
         p50_ns: each_ns,
         p90_ns: each_ns,
         p99_ns: each_ns,
-        durations: Vec::new(),
-        rates: Rates::default(),
-        traffic: None,
-        open_calls: 0,
-        open_ns: 0,
-        began_before: 0,
-        began_before_ns: 0,
-        wall_percent: 0.0,
-        mpi_percent: 0.0,
+        ..FunctionRow::of_no_calls(name, group)
     };
     FunctionProfile { all, calls_over_ranks: Spread::default(), time_over_ranks_ns: Spread::default() }
 }

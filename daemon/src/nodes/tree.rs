@@ -156,7 +156,7 @@ impl<W: Word> Tree<W> {
             };
             tokio::select! {
                 Some((branch, heard)) = heard.recv() => match heard {
-                    Heard::Line(line) => self.take(branch, &line).await,
+                    Heard::Line(line) => self.take(branch, line).await,
                     Heard::Over(why) => self.lose(branch, &why).await,
                 },
                 () = is_late => self.go_on_without_the_late().await,
@@ -212,10 +212,13 @@ impl<W: Word> Tree<W> {
     }
 
     /// Somebody of a branch says something.
-    async fn take(&mut self, number: usize, line: &[u8]) {
+    async fn take(&mut self, number: usize, line: Vec<u8>) {
         let Some(branch) = self.branches.get(number).filter(|branch| branch.connection.is_some()) else { return };
         let Some(&own) = branch.numbers.first() else { return };
-        let (of, line) = addressed(line).unwrap_or((own, line));
+        let (of, line) = match addressed(&line) {
+            Some((of, said)) => (of, said.to_vec()),
+            None => (own, line),
+        };
         if !branch.numbers.contains(&of) {
             return self.lose(number, "it speaks for a node that it was not to reach").await;
         }
@@ -223,7 +226,7 @@ impl<W: Word> Tree<W> {
         if self.nodes.get(&of).is_none_or(|node| node.is_over) {
             return;
         }
-        let word = match W::understood(line.to_vec()) {
+        let word = match W::understood(line) {
             Ok(word) => word,
             Err(why) if of == own => return self.lose(number, &why).await,
             Err(why) => W::lost(why),

@@ -30,7 +30,8 @@ impl Kernel {
         let mut engine = choose_method(&config(options, sizes, caller, is_job), options.method)?;
         let only_own = reaches_own_only(&engine, caller);
         // A job's libraries are probed before there is a process, and so for everybody.
-        if (is_job && (only_own || !caller.may_trace_all)) || (only_own && !engine.can_scope()) {
+        let is_refused = if is_job { only_own || !caller.may_trace_all } else { only_own && !engine.can_scope() };
+        if is_refused {
             return Err(AttachError::OthersProcesses { method: engine.method, is_job }.into());
         }
         let counted = counted(options.functions, options.ignore_pcontrol);

@@ -22,7 +22,7 @@ use super::{
     BenchError,
     cost::{peak_rss_mib, processor_seconds},
     error::file_error,
-    service::exposition,
+    service::{exposition, wait_until},
 };
 use crate::{
     Job, Mpi, proc::children, profiler, program, second_user::FIRST, service::NodeService, synthetic::Synthetic,
@@ -208,7 +208,7 @@ fn summary(mpi: Mpi, ranks: u32) -> Result<Summary, BenchError> {
     let mut job = job.deadline(PATIENCE).spawn()?;
     job.wait_for_gate("start")?;
     let mut series = 0;
-    wait_until("the job is not observed", || {
+    wait_until(SERVICE_PATIENCE, "the job is not observed", || {
         let told = exposition(&service)?;
         series = told.samples.len() as u64;
         Ok(told.values("mpiprobe_job_ranks", &[]).into_iter().sum::<f64>() >= f64::from(ranks))
@@ -218,21 +218,12 @@ fn summary(mpi: Mpi, ranks: u32) -> Result<Summary, BenchError> {
     let size_of_tables =
         || -> io::Result<u64> { fs::read_dir(&tables)?.map(|entry| Ok(entry?.metadata()?.len())).sum() };
     let text = || fs::read_to_string(&file).unwrap_or_default();
-    wait_until("the job has no summary", || Ok(text().ends_with('\n') && size_of_tables().is_ok_and(|size| size > 0)))?;
+    wait_until(SERVICE_PATIENCE, "the job has no summary", || {
+        Ok(text().ends_with('\n') && size_of_tables().is_ok_and(|size| size > 0))
+    })?;
     let line_bytes = text().lines().next().map_or(0, |line| line.len() as u64 + 1);
     let parquet_bytes = size_of_tables().map_err(|source| file_error("reading", &tables, source))?;
     Ok(Summary { mpi: mpi.to_string(), line_bytes, parquet_bytes, series })
-}
-
-fn wait_until(or: &str, mut is_so: impl FnMut() -> Result<bool, BenchError>) -> Result<(), BenchError> {
-    let begun = Instant::now();
-    while !is_so()? {
-        if begun.elapsed() > SERVICE_PATIENCE {
-            return Err(BenchError::Target { reason: or.into(), output: String::new() });
-        }
-        thread::sleep(Duration::from_millis(100));
-    }
-    Ok(())
 }
 
 impl fmt::Display for NodesReport {

@@ -120,14 +120,24 @@ pub(super) fn exposition(service: &NodeService) -> Result<Exposition, BenchError
 
 /// And what it takes to begin is over: figures of all ranks have come.
 fn wait_until_observed(service: &NodeService, ranks: u32) -> Result<(), BenchError> {
-    let began = Instant::now();
-    while metric(service, "mpiprobe_job_ranks")? < f64::from(ranks) {
-        if began.elapsed() > PATIENCE {
-            return Err(BenchError::Target { reason: "the job is not observed".into(), output: String::new() });
+    wait_until(PATIENCE, "the job is not observed", || Ok(metric(service, "mpiprobe_job_ranks")? >= f64::from(ranks)))?;
+    thread::sleep(SETTLING);
+    Ok(())
+}
+
+/// `or` is said if it does not come to be.
+pub(super) fn wait_until(
+    patience: Duration,
+    or: &str,
+    mut is_so: impl FnMut() -> Result<bool, BenchError>,
+) -> Result<(), BenchError> {
+    let begun = Instant::now();
+    while !is_so()? {
+        if begun.elapsed() > patience {
+            return Err(BenchError::Target { reason: or.into(), output: String::new() });
         }
         thread::sleep(Duration::from_millis(100));
     }
-    thread::sleep(SETTLING);
     Ok(())
 }
 

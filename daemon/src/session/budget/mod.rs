@@ -271,8 +271,7 @@ impl Limiter {
 
     /// Those whose probes are there in windows only.
     fn sampled_functions(&self) -> BTreeSet<u32> {
-        let of_units = self.sampled_units().into_iter().filter_map(|unit| self.units.get(&unit)).flatten().copied();
-        of_units.filter(|function| self.by_entry.contains(function)).collect()
+        self.sampled_units().iter().filter_map(|unit| self.units.get(unit)).flatten().copied().collect()
     }
 
     /// Has functions counted as it has been decided.
@@ -374,8 +373,7 @@ impl Limiter {
 
     /// How often what is sampled has been called, and between which moments that was read.
     fn read_sampled(&self, kernel: &Kernel) -> ((Instant, Instant), BTreeMap<(u32, u32), u64>) {
-        let functions: Vec<u32> =
-            self.sampled_units().iter().filter_map(|unit| self.units.get(unit)).flatten().copied().collect();
+        let functions: Vec<u32> = self.sampled_functions().into_iter().collect();
         let before = Instant::now();
         let calls = kernel.observer.calls_of(&functions);
         let read = (before, Instant::now());

@@ -191,6 +191,7 @@ pub const THREADS_HANG: Program = program("hang_threads", Language::C, &["hang/t
 pub const REQUESTS_HANG: Program = program("hang_requests", Language::C, &["hang/requests.c", "gate.h"]);
 pub const WINDOWS_HANG: Program = program("hang_windows", Language::C, &["hang/windows.c", "gate.h"]);
 /// The same of ranks that ask again and again. Three ranks.
+pub const POLLS_ONCE: Program = program("polls_once", Language::C, &["polls_once.c", "../truth/gate.c", "gate.h"]);
 pub const POLLS_HANG: Program = program("hang_polls", Language::C, &["hang/polls.c", "gate.h"]);
 /// The same in calls on files. Three ranks.
 pub const FILES_HANG: Program = program("hang_files", Language::C, &["hang/files.c", "gate.h"]);

@@ -30,7 +30,9 @@ pub use object::Tables;
 pub use observer::{Hits, Observer};
 pub use rings::{KernelReferred, KernelRings, ReferredTables, possible_processors};
 pub use site::{ProbeSite, Scope};
-pub use written_tables::{LayerFrames, Targets, begin_job, forget_library, release_requests, tell_library};
+pub use written_tables::{
+    LayerFrames, Targets, begin_job, forget_library, forget_requests, release_requests, tell_library,
+};
 
 pub use kernel::{
     bpf::read_hash,

@@ -328,10 +328,20 @@ impl Observer {
         }
     }
 
-    /// Finds out no more what calls move.
-    pub fn give_traffic_up(&self) {
+    /// Does not find out what calls move, until that is resumed.
+    pub fn pause_traffic(&self) {
+        self.set_no_traffic(true);
+    }
+
+    /// Finds out again what calls move. What was known of operations before must have been forgotten
+    /// ([`forget_requests`](crate::forget_requests)).
+    pub fn resume_traffic(&self) {
+        self.set_no_traffic(false);
+    }
+
+    fn set_no_traffic(&self, is_paused: bool) {
         if let Some(word) = self.control.word_of(Word::NoTraffic as usize, 0) {
-            word.store(1, Ordering::Release);
+            word.store(is_paused.into(), Ordering::Release);
         }
     }
 

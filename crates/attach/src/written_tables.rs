@@ -80,3 +80,11 @@ pub fn release_requests(tables: &mut Tables, processes: &[u32]) -> Result<(), At
     over.for_each(|&(key, _)| drop(requests.remove(key)));
     Ok(())
 }
+
+/// Forgets all operations that are under way, where their completion may not have been seen: another one may have their handle by now.
+/// As long as traffic is paused ([`Observer::pause_traffic`](crate::Observer::pause_traffic)), the programs add none.
+pub fn forget_requests(tables: &mut Tables) -> Result<(), AttachError> {
+    let all = tables.entries(REQUESTS)?;
+    let mut requests = tables.hash(REQUESTS)?;
+    all.iter().try_for_each(|&(key, _)| requests.remove(key))
+}

@@ -14,8 +14,14 @@ pub struct Budget {
     pub spent: Option<Spending>,
     /// Functions that are, or were for some time, not counted from entry to return.
     pub levels: Vec<Reduction>,
-    /// Since when it is not found out any more what calls move, ns since the beginning; `null`: nothing has ended that.
+    /// When it first was not found out any more what calls move, ns since the beginning; `null`: that was found out all the time.
     pub traffic_until_ns: Option<u64>,
+    /// For how long that was not found out, in all, ns.
+    #[serde(default)]
+    pub traffic_paused_ns: u64,
+    /// Whether it is found out again.
+    #[serde(default)]
+    pub traffic_is_back: bool,
 }
 
 /// What a rank pays for being observed: probe hits × their calibrated cost.
@@ -133,6 +139,12 @@ impl Budget {
                 None => self.levels.push(more),
             }
         }
+        // Whoever was never interrupted does not make it come back elsewhere.
+        self.traffic_is_back = match (self.traffic_until_ns, other.traffic_until_ns) {
+            (Some(_), Some(_)) => self.traffic_is_back && other.traffic_is_back,
+            _ => self.traffic_is_back || other.traffic_is_back,
+        };
+        self.traffic_paused_ns = self.traffic_paused_ns.max(other.traffic_paused_ns);
         self.traffic_until_ns = match (self.traffic_until_ns, other.traffic_until_ns) {
             (Some(one), Some(other)) => Some(one.min(other)),
             (one, other) => one.or(other),

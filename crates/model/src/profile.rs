@@ -185,8 +185,9 @@ impl Profile {
                 .push(format!("at least about {uncounted} calls were not counted, to keep --max-overhead"));
         }
         if budget.traffic_until_ns.is_some() {
+            let when = if budget.traffic_is_back { "for some time" } else { "from some time on" };
             self.incomplete_because
-                .push("from some time on it was not found out what calls move, to keep --max-overhead".into());
+                .push(format!("{when} it was not found out what calls move, to keep --max-overhead"));
         }
         self.complete = self.incomplete_because.is_empty();
         self.budget = Some(budget);

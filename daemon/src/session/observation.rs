@@ -517,7 +517,7 @@ impl Observation {
         let mut snapshot = kernel.observer.snapshot(&kernel.engine)?;
         coverage.look_behind_layers(kernel, process_table, &mut snapshot);
         self.recent.complete(&kernel.observer, process_table, &mut snapshot);
-        if limiter.has_given_traffic_up() {
+        if limiter.has_paused_traffic() {
             // Of those it would not be known any more that they are complete.
             snapshot.processes.iter_mut().for_each(|process| process.requests.clear());
         }

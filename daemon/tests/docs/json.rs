@@ -248,7 +248,12 @@ fn limited(profile: &mut mpiprobe_model::Profile) {
         function_percent: 1.0,
     };
     let reduced = Reduction { function: "MPI_Test", level: Level::Entries, since_ns: 1, entries_ns: 1, sampled_ns: 0 };
-    let budget =
-        Budget { max_overhead: Some(2.0), spent: Some(spent), levels: vec![reduced], traffic_until_ns: Some(1) };
+    let budget = Budget {
+        max_overhead: Some(2.0),
+        spent: Some(spent),
+        levels: vec![reduced],
+        traffic_until_ns: Some(1),
+        ..Budget::default()
+    };
     profile.limit(budget, &estimates);
 }

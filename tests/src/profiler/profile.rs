@@ -28,6 +28,8 @@ pub struct Budget {
     pub max_overhead: Option<f64>,
     pub levels: Vec<Reduction>,
     pub traffic_until_ns: Option<u64>,
+    pub traffic_paused_ns: u64,
+    pub traffic_is_back: bool,
 }
 
 #[derive(Debug, Clone, Deserialize)]

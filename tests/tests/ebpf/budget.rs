@@ -1,10 +1,14 @@
 //! What observing may cost: functions of jobs that poll are counted with less care, all others exactly, and what is said of the former is
 //! true.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, process::Command};
 
 use libtest_mimic::{Failed, Trial};
-use mpiprobe_tests::{Job, Language, Mpi, Profile, Profiler, profiler::FunctionRow, program};
+use mpiprobe_tests::{
+    Job, Language, Mpi, Profile, Profiler,
+    profiler::{Budget, Flow, FunctionRow, binary},
+    program,
+};
 
 use crate::trial;
 
@@ -14,6 +18,7 @@ pub(crate) fn tests(mpi: Mpi) -> Vec<Trial> {
         trial(mpi, Language::C, "budget_counts_entries_exactly", by_entry),
         trial(mpi, Language::C, "budget_off_counts_everything", off),
         trial(mpi, Language::C, "budget_gives_traffic_up_for_requests", without_traffic),
+        trial(mpi, Language::C, "budget_finds_traffic_out_again", with_traffic_again),
     ]
 }
 
@@ -134,4 +139,67 @@ fn without_traffic(mpi: Mpi) -> Result<(), Failed> {
         assert!(row.estimated.is_some() || row.calls == truth, "{truth}: {row:?}");
         Ok(())
     })
+}
+
+/// When nobody polls any more everything is counted as in the beginning, and what calls move is found out of all but requests from before.
+fn with_traffic_again(mpi: Mpi) -> Result<(), Failed> {
+    const EXCHANGES: u64 = 300;
+    let mut job = Job::builder(mpi, program::POLLS_ONCE)
+        .ranks(2)
+        .args([EXCHANGES.to_string()])
+        .gates(&["start", "2"])
+        .gates_are_linked_in()
+        .own_name()
+        .own_library()
+        .spawn()?;
+    job.wait_for_gate("start")?;
+    let mut command = Command::new(binary()?);
+    command.envs(SHORT).args([
+        "--json",
+        "--interval",
+        "200ms",
+        "--traffic",
+        "--max-overhead",
+        "2",
+        "--pid-of",
+        job.called(),
+    ]);
+    let mut profiler = Profiler::spawn(command)?;
+    profiler.wait_for("mpiprobe: observing ")?;
+    job.open_gate("start")?;
+    let mut outputs = 0..;
+    let mut wait_until = |profiler: &mut Profiler, is_so: fn(&Budget) -> bool| -> Result<(), Failed> {
+        for nth in &mut outputs {
+            let profile: Profile = serde_json::from_str(&profiler.wait_for_output(nth)?)?;
+            if profile.budget.as_ref().is_some_and(is_so) {
+                break;
+            }
+        }
+        Ok(())
+    };
+    wait_until(&mut profiler, |budget| budget.levels.iter().any(|reduced| reduced.level == "sampled"))?;
+    job.stop()?;
+    wait_until(&mut profiler, |budget| budget.traffic_is_back)?;
+    job.open_gate("2")?;
+    job.wait()?.success()?;
+    let profile = profiler.wait()?.profile()?;
+    let budget = profile.budget.as_ref().ok_or("no budget")?;
+    assert!(budget.levels.iter().all(|reduced| reduced.level == "full"), "{budget:?}");
+    assert!(budget.traffic_is_back && budget.traffic_paused_ns > 0 && !profile.complete, "{budget:?}");
+    for rank in &profile.ranks {
+        let traffic = rank.traffic.as_ref().ok_or("no traffic")?;
+        for (name, sent) in [("MPI_Isend", 1000 * EXCHANGES), ("MPI_Irecv", 0)] {
+            let flows = || traffic.flows.iter().filter(|flow| flow.function == name);
+            let sum = |of: fn(&Flow) -> u64| flows().map(of).sum::<u64>();
+            assert_eq!((sum(|flow| flow.calls), sum(|flow| flow.completed)), (EXCHANGES, EXCHANGES), "{traffic:?}");
+            let bytes = (sum(|flow| flow.sent_bytes), sum(|flow| flow.received_bytes));
+            assert_eq!(bytes, (sent, 1000 * EXCHANGES - sent), "{traffic:?}");
+            assert_eq!(sum(|flow| flow.calls_of_unknown_bytes), 0, "{traffic:?}");
+        }
+        // Of persistent requests that were made before nothing is known.
+        let started = traffic.flows.iter().find(|flow| flow.function == "MPI_Startall").ok_or("nothing was started")?;
+        assert_eq!((started.calls, started.calls_of_unknown_bytes), (5, 10), "{traffic:?}");
+        assert!(traffic.pending.is_empty(), "{traffic:?}");
+    }
+    Ok(())
 }

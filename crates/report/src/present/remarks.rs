@@ -62,7 +62,12 @@ fn limit(budget: &Budget, profile: &Profile) -> String {
         );
     }
     if let Some(since_ns) = budget.traffic_until_ns {
-        let _ = writeln!(text, "what calls move was found out until {} only", ns(since_ns));
+        let (since, paused) = (ns(since_ns), ns(budget.traffic_paused_ns));
+        let _ = if budget.traffic_is_back {
+            writeln!(text, "what calls move was not found out for {paused}, from {since} on")
+        } else {
+            writeln!(text, "what calls move was found out until {since} only")
+        };
     }
     if budget.has_reduced() {
         text.push_str("that keeps the limit; --max-overhead off counts everything, --functions leaves functions out\n");
@@ -206,7 +211,11 @@ mod tests {
                 sampled_ns: 30_000_000_000,
             }],
             traffic_until_ns: Some(1_000_000_000),
+            traffic_paused_ns: 3_000_000_000,
+            traffic_is_back: false,
         };
+        let back = limit(&Budget { traffic_is_back: true, ..budget.clone() }, &profile);
+        assert!(back.contains("what calls move was not found out for 3.00 s, from 1.00 s on\n"), "{back}");
         assert_eq!(
             limit(&budget, &profile),
             "of which rank 3 pays most: 1.50 % of a minute's time, 0.90 % of it now for MPI_Iprobe (--max-overhead 2 %)\n\

@@ -17,8 +17,9 @@ const LENGTH: usize = SLOTS as usize;
 const COMFORTABLE: f64 = 0.8;
 /// Slots in which that must have been so: 10 s.
 const CALM_SLOTS: u32 = SLOTS / 6;
-/// How often that doubles for a function that had to go down again.
+/// How often that doubles for what had to go down again, after the steps down that are usual.
 const MOST_DOUBLINGS: u32 = 5;
+const USUAL_DOWNS: u32 = 2;
 /// Of the limit, what a function must cost at least to be reduced for it: what costs less is not what is too dear. While all together would
 /// keep the limit from now on, and it is what has been spent already that is too much, only functions that cost more than that.
 const MATTERS: (f64, f64) = (0.05, 0.25);
@@ -86,8 +87,11 @@ pub(super) struct Controller {
     costs: Costs,
     facts: BTreeMap<u32, Facts>,
     can_sample: bool,
-    /// What calls move is found out.
+    /// What calls move is to be found out, and is now.
+    wants_traffic: bool,
     traffic: bool,
+    /// How long it could have been found out again.
+    traffic_calm: Calm,
     reduced: BTreeMap<u32, Level>,
     calm: BTreeMap<u32, Calm>,
     duty: f64,
@@ -99,6 +103,23 @@ pub(super) struct Controller {
 struct Calm {
     slots: u32,
     downs: u32,
+}
+
+impl Calm {
+    fn go_down(&mut self) {
+        self.slots = 0;
+        self.downs = (self.downs + 1).min(MOST_DOUBLINGS + USUAL_DOWNS);
+    }
+
+    /// One more slot, in which it would have been cheap enough or not.
+    fn pass(&mut self, fits: bool) {
+        self.slots = if fits { self.slots.saturating_add(1) } else { 0 };
+    }
+
+    /// Whether that has been so for long enough.
+    fn is_over(self) -> bool {
+        self.slots >= CALM_SLOTS << self.downs.saturating_sub(USUAL_DOWNS).min(MOST_DOUBLINGS)
+    }
 }
 
 /// What a rank has paid in each slot of the last minute, s, latest last.
@@ -139,7 +160,20 @@ impl Controller {
         (can_sample, traffic): (bool, bool),
     ) -> Self {
         let (reduced, calm, ranks) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
-        Self { limit, slot, costs, facts, can_sample, traffic, reduced, calm, duty: DUTY.1, ranks }
+        Self {
+            limit,
+            slot,
+            costs,
+            facts,
+            can_sample,
+            wants_traffic: traffic,
+            traffic,
+            traffic_calm: Calm::default(),
+            reduced,
+            calm,
+            duty: DUTY.1,
+            ranks,
+        }
     }
 
     /// Reduces nothing any more, whatever it costs.
@@ -172,6 +206,11 @@ impl Controller {
         self.traffic
     }
 
+    /// Whether calls of a function have to be followed from entry to return, or it is not known what others move.
+    pub(super) fn is_followed(&self, function: u32) -> bool {
+        self.facts.get(&function).is_some_and(|facts| facts.is_followed)
+    }
+
     /// Of the time, that in which sampled functions are to be probed.
     pub(super) fn duty(&self) -> f64 {
         self.duty
@@ -187,8 +226,12 @@ impl Controller {
     }
 
     fn cost(&self, level: Level) -> f64 {
+        self.cost_with(level, self.traffic)
+    }
+
+    fn cost_with(&self, level: Level, traffic: bool) -> f64 {
         match level {
-            Level::Full if self.traffic => self.costs.traffic,
+            Level::Full if traffic => self.costs.traffic,
             Level::Full => self.costs.full,
             Level::Entries | Level::Sampled => self.costs.entry,
         }
@@ -196,9 +239,13 @@ impl Controller {
 
     /// What a rank would pay, of its time, as functions are counted now. `but`: with these at other levels.
     fn predicted(&self, load: &Load, but: &dyn Fn(u32, Level) -> Level) -> f64 {
+        self.predicted_with(load, self.traffic, but)
+    }
+
+    fn predicted_with(&self, load: &Load, traffic: bool, but: &dyn Fn(u32, Level) -> Level) -> f64 {
         let of = |calls: &Calls| {
             let level = but(calls.function, self.level(calls.function));
-            let share = (calls.rate * self.cost(level)).min(1.0);
+            let share = (calls.rate * self.cost_with(level, traffic)).min(1.0);
             if level == Level::Sampled { share * self.duty } else { share }
         };
         load.calls.iter().map(of).sum::<f64>() + load.inner_rate * self.costs.entry
@@ -277,14 +324,14 @@ impl Controller {
     fn lower(&mut self, function: u32) {
         let Some(&facts) = self.facts.get(&function) else { return };
         match self.level(function) {
-            Level::Full if self.traffic && facts.is_followed => self.traffic = false,
+            Level::Full if self.traffic && facts.is_followed => self.end_traffic(),
             Level::Full => self.set(function, Level::Entries),
             Level::Entries => {
                 // Those that are probed together with it leave their probes together.
                 let unit: Vec<u32> =
                     self.facts.iter().filter(|(_, other)| other.unit == facts.unit).map(|(&other, _)| other).collect();
-                if self.traffic && unit.iter().any(|other| self.facts.get(other).is_some_and(|it| it.is_followed)) {
-                    self.traffic = false;
+                if self.traffic && unit.iter().any(|&other| self.is_followed(other)) {
+                    self.end_traffic();
                 }
                 for other in unit {
                     self.set(other, Level::Sampled);
@@ -294,11 +341,16 @@ impl Controller {
         }
     }
 
+    fn end_traffic(&mut self) {
+        self.traffic = false;
+        self.traffic_calm.go_down();
+    }
+
     fn set(&mut self, function: u32, level: Level) {
         let calm = self.calm.entry(function).or_default();
         calm.slots = 0;
         if level > self.reduced.get(&function).copied().unwrap_or(Level::Full) {
-            calm.downs = (calm.downs + 1).min(MOST_DOUBLINGS + 2);
+            calm.go_down();
         }
         if level == Level::Full {
             self.reduced.remove(&function);
@@ -338,17 +390,15 @@ impl Controller {
             let but = |other, now: Level| if moves(other) { up.min(now) } else { now };
             let most = loads.iter().map(|load| self.predicted(load, &but)).fold(0.0, f64::max);
             let fits = is_calm && most <= COMFORTABLE * limit;
-            let calm = self.calm.get(&function).copied().unwrap_or_default();
-            let slots = if fits { calm.slots.saturating_add(1) } else { 0 };
-            // Two steps down are usual.
-            let needed = CALM_SLOTS << calm.downs.saturating_sub(2).min(MOST_DOUBLINGS);
-            if slots >= needed {
+            let mut calm = self.calm.get(&function).copied().unwrap_or_default();
+            calm.pass(fits);
+            if calm.is_over() {
                 may_come.push((most, function, up));
             }
-            self.calm.insert(function, Calm { slots, ..calm });
+            self.calm.insert(function, calm);
         }
         let Some((_, function, up)) = may_come.into_iter().min_by(|one, other| one.0.total_cmp(&other.0)) else {
-            return;
+            return self.look_whether_traffic_may_come_back(loads, is_calm, limit);
         };
         if up == Level::Full {
             self.set(function, up);
@@ -359,6 +409,17 @@ impl Controller {
                 self.set(function, up);
             }
         }
+    }
+
+    /// What calls move is found out again if all calls are followed that have to be, and nobody would pay much for it.
+    fn look_whether_traffic_may_come_back(&mut self, loads: &[Load], is_calm: bool, limit: f64) {
+        if self.traffic || !self.wants_traffic {
+            return;
+        }
+        let all_are_followed = !self.reduced().any(|(function, _)| self.is_followed(function));
+        let most = loads.iter().map(|load| self.predicted_with(load, true, &|_, now| now)).fold(0.0, f64::max);
+        self.traffic_calm.pass(is_calm && all_are_followed && most <= COMFORTABLE * limit);
+        self.traffic = self.traffic_calm.is_over();
     }
 }
 
@@ -531,7 +592,17 @@ mod tests {
             controller.end_slot(&[tests.load(&controller)]);
         }
         assert!(!controller.has_traffic() && controller.level(TEST) == Level::Sampled);
-        // It never comes back: what happened meanwhile to requests is not known.
+        // It comes back when all are followed that have to be.
+        let polls = Program { calls: vec![(POLL, 5e6), (TEST, 100.0)] };
+        let mut was_back = Vec::new();
+        for _ in 0..5 * SLOTS {
+            controller.end_slot(&[polls.load(&controller)]);
+            was_back.push((controller.has_traffic(), controller.level(TEST)));
+        }
+        assert!(was_back.iter().all(|(traffic, level)| !traffic || *level == Level::Full), "{was_back:?}");
+        assert!(controller.has_traffic() && controller.level(POLL) == Level::Sampled);
+        // Where nobody has asked for it, it does not come.
+        let mut controller = self::controller(0.02, false);
         for _ in 0..5 * SLOTS {
             controller.end_slot(&[Load::default()]);
         }

@@ -10,8 +10,9 @@
 //!   open that began when they were still followed: such a call would never be seen to return.
 //!
 //! Functions that make or free communicators, datatypes, windows and files are never reduced: what handles mean has to stay known. Those
-//! that post or complete requests are, but then it is not found out any more, by nobody and until the end, what calls move: a request
-//! whose completion was not seen would be taken for a later one with the same handle. That cannot come back either, for the same reason.
+//! that post or complete requests are, but as long as one of them is, it is not found out what calls move, by nobody: a request whose
+//! completion was not seen would be taken for a later one with the same handle. When they are all followed again for some time, it is found
+//! out anew, as after attach: requests that were posted before are not known.
 //! With `--nested`, and where there are tools before MPI, nothing is reduced: calls inside calls are told by the open call.
 
 mod controller;
@@ -24,7 +25,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use mpiprobe_attach::Attachment;
+use mpiprobe_attach::{Attachment, forget_requests};
 use mpiprobe_common::descriptor::completion;
 use mpiprobe_functions::FunctionId;
 use mpiprobe_model::{Budget, Estimate, Level, Profile, RankState, Reduction, Spending};
@@ -73,7 +74,7 @@ pub(super) struct Limiter {
     /// Counted by entry, or sampled.
     by_entry: BTreeSet<u32>,
     times: BTreeMap<u32, Times>,
-    traffic_until_ns: Option<u64>,
+    traffic: TrafficPause,
     window: Window,
     sampled: ByFunction,
     removing: Vec<JoinHandle<()>>,
@@ -103,6 +104,32 @@ struct Times {
     since_ns: u64,
     entries: Duration,
     sampled: Duration,
+}
+
+/// When it was not found out what calls move.
+#[derive(Clone, Copy, Debug, Default)]
+struct TrafficPause {
+    /// For the first time, ns since the beginning.
+    first: Option<u64>,
+    /// Since when it has not been now, ns since the beginning, and for how long it was not before, ns.
+    since: Option<u64>,
+    earlier: u64,
+}
+
+impl TrafficPause {
+    fn begin(&mut self, now_ns: u64) {
+        self.first.get_or_insert(now_ns);
+        self.since.get_or_insert(now_ns);
+    }
+
+    fn end(&mut self, now_ns: u64) {
+        self.earlier = self.in_all_ns(now_ns);
+        self.since = None;
+    }
+
+    fn in_all_ns(&self, now_ns: u64) -> u64 {
+        self.earlier + self.since.map_or(0, |since| now_ns.saturating_sub(since))
+    }
 }
 
 /// When probes are there of what is sampled.
@@ -158,7 +185,7 @@ impl Limiter {
             units,
             by_entry: BTreeSet::new(),
             times: BTreeMap::new(),
-            traffic_until_ns: None,
+            traffic: TrafficPause::default(),
             window: Window::Closed { opens: now, length: Duration::ZERO, period_ends: now },
             sampled: ByFunction::new(),
             removing: Vec::new(),
@@ -187,7 +214,7 @@ impl Limiter {
     }
 
     /// Does what is due.
-    pub(super) fn turn(&mut self, kernel: &Kernel, probes: &mut Probes, processes: &ProcessTable) {
+    pub(super) fn turn(&mut self, kernel: &mut Kernel, probes: &mut Probes, processes: &ProcessTable) {
         let now = Instant::now();
         match &self.window {
             Window::Open { closes, .. } if *closes <= now => self.close_window(kernel, probes),
@@ -199,7 +226,7 @@ impl Limiter {
         }
     }
 
-    fn end_slot(&mut self, kernel: &Kernel, probes: &mut Probes, processes: &ProcessTable) {
+    fn end_slot(&mut self, kernel: &mut Kernel, probes: &mut Probes, processes: &ProcessTable) {
         let running = running(processes);
         self.account(kernel, &running);
         let seconds = self.slot_began.elapsed().as_secs_f64().max(1e-6);
@@ -275,13 +302,11 @@ impl Limiter {
     }
 
     /// Has functions counted as it has been decided.
-    fn apply(&mut self, kernel: &Kernel, probes: &mut Probes) {
-        if !self.controller.has_traffic()
-            && kernel.engine.tables.config().traffic != 0
-            && self.traffic_until_ns.is_none()
-        {
-            kernel.observer.give_traffic_up();
-            self.traffic_until_ns = Some(self.now_ns());
+    fn apply(&mut self, kernel: &mut Kernel, probes: &mut Probes) {
+        let wants_traffic = kernel.engine.tables.config().traffic != 0;
+        if wants_traffic && !self.controller.has_traffic() && !self.has_paused_traffic() {
+            kernel.observer.pause_traffic();
+            self.traffic.begin(self.now_ns());
         }
         let open = if self.states.values().any(|state| *state == UnitState::Leaving) {
             kernel.observer.open_functions()
@@ -319,6 +344,19 @@ impl Limiter {
                 } else {
                     self.by_entry.remove(&function);
                 }
+            }
+        }
+        // Not before the probes are there of all whose calls have to be followed.
+        if self.controller.has_traffic()
+            && self.has_paused_traffic()
+            && !self.by_entry.iter().any(|&function| self.controller.is_followed(function))
+        {
+            match forget_requests(&mut kernel.engine.tables) {
+                Ok(()) => {
+                    kernel.observer.resume_traffic();
+                    self.traffic.end(self.now_ns());
+                }
+                Err(error) => tracing::warn!("it is not found out again what calls move: {error}"),
             }
         }
         if !self.is_sampling()
@@ -490,14 +528,16 @@ impl Limiter {
             max_overhead: self.controller.limit().map(|limit| 100.0 * limit),
             spent,
             levels: levels.collect(),
-            traffic_until_ns: self.traffic_until_ns,
+            traffic_until_ns: self.traffic.first,
+            traffic_paused_ns: self.traffic.in_all_ns(self.now_ns()),
+            traffic_is_back: self.traffic.first.is_some() && !self.has_paused_traffic(),
         };
         profile.limit(budget, &estimates);
     }
 
-    /// Whether requests are not followed any more: what is known of them is out of date.
-    pub(super) fn has_given_traffic_up(&self) -> bool {
-        self.traffic_until_ns.is_some()
+    /// Whether requests are not followed now: what is known of them is out of date.
+    pub(super) fn has_paused_traffic(&self) -> bool {
+        self.traffic.since.is_some()
     }
 
     /// Waits until all probes are gone that were to be removed.

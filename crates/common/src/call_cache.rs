@@ -38,8 +38,8 @@ pub struct CachedCall {
     pub second_flow_plus_1: u32,
     /// Number of the communicator.
     pub communicator: u32,
-    /// Padding, zero.
-    pub reserved: u32,
+    /// [`crate::trace::CallRecord::destination`], if it is [`flags::PLAIN`].
+    pub told_destination: i32,
 }
 
 /// Bits of [`CachedCall::flags`].
@@ -58,6 +58,8 @@ pub mod flags {
     /// It settles requests, if it is given any; or always.
     pub const SETTLES: u32 = 1 << 6;
     pub const ENDS: u32 = 1 << 7;
+    /// What is written down of it follows from all this and from its arguments.
+    pub const PLAIN: u32 = 1 << 8;
 }
 
 /// The latest calls of a thread.

@@ -244,7 +244,7 @@ pub struct Completed {
     pub made: u32,
     /// How many of the members have been looked at.
     pub step: u32,
-    /// Not 0: it is the same as one before, and known by that.
+    /// Not 0: it is the same as one before, and known by that: the place of that one in the thread's [`crate::CallCache`] plus one.
     /// [`PREPARED`]: it is not, but it was tried to find the layout of the process's library by what is known of others.
     pub is_recalled: u32,
     /// How many communicators the process had freed before it was looked up which one the call was given.
@@ -257,7 +257,7 @@ pub struct Completed {
 }
 
 /// A value of [`Completed::is_recalled`].
-pub const PREPARED: u32 = 2;
+pub const PREPARED: u32 = u32::MAX;
 
 impl Completed {
     pub const NONE: Self = Self {

@@ -120,8 +120,9 @@ pub struct ThreadState {
     pub unwritten_before: u64,
     /// Handle of the window or file that the open call was given to be freed; else whatever another call was given.
     pub freed: u64,
-    /// Padding, zero.
-    pub reserved: u64,
+    /// Handle of the request of the operation that the call has posted that is being accounted for; 0: it has posted none that could be
+    /// told from others. Of other calls, anything.
+    pub posted: u64,
 }
 
 const _: () = assert!(size_of::<ThreadState>().is_multiple_of(64), "no padding: the words are copied one by one");
@@ -160,7 +161,7 @@ impl ThreadState {
         is_traced: 0,
         unwritten_before: 0,
         freed: 0,
-        reserved: 0,
+        posted: 0,
     };
 
     /// Whether it is not being changed.

@@ -9,15 +9,20 @@ use mpiprobe_common::{
     layout::is_predefined,
     call_cache::flags,
     request::{certainty, receiving},
-    rules::counting,
+    rules::{counting, recording::{destination, is_told_by_arguments}},
 };
 
-use super::{Returned, add_calls, add_received, add_sent, arguments::word, can_follow, flow, parent};
+use super::{
+    Returned, add_calls, add_received, add_sent,
+    arguments::{self, word},
+    can_follow, flow, parent, recording,
+};
 use crate::{
     apart::given,
     call::Outcome,
     layers::may_be_in_layer,
     maps::{CACHE_KEYS, CALL_CACHES, configured},
+    phases,
     statistics::{process_counters, take_number},
 };
 
@@ -26,7 +31,8 @@ use crate::{
 pub fn look_up<const TRACED: bool>(thread: &mut ThreadState, call: Returned) -> Outcome {
     let Some(key) = key(call.function) else { return Outcome::Completed };
     let given = argument(thread, key.positions[0]);
-    let Some(known) = place(thread, call.function, given, call.call_site) else { return Outcome::Completed };
+    let place = RecentFlow::place(call.function, given as i32, call.call_site) as u32;
+    let Some(known) = at(thread, place) else { return Outcome::Completed };
     // SAFETY: map value pointer to what only this thread writes.
     let known = unsafe { &*known };
     if known.call_site != call.call_site
@@ -57,7 +63,7 @@ pub fn look_up<const TRACED: bool>(thread: &mut ThreadState, call: Returned) -> 
             return Outcome::Completed;
         }
         if !is_ignored {
-            keep(thread, &call, known);
+            keep(thread, &call, known, place);
             return Outcome::Measures;
         }
     }
@@ -69,15 +75,18 @@ pub fn look_up<const TRACED: bool>(thread: &mut ThreadState, call: Returned) -> 
         add_received(call.stats_plus_1, receiving(known.flow_plus_1, known.second_flow_plus_1), known.received);
     }
     if known.flags & flags::POSTS != 0 {
-        keep(thread, &call, known);
+        keep(thread, &call, known, place);
         return Outcome::Posts;
     }
     if known.flags & flags::ENDS != 0 || (known.flags & flags::SETTLES != 0 && thread.following.handles != 0) {
-        keep(thread, &call, known);
+        keep(thread, &call, known, place);
         return Outcome::Settles;
     }
     if TRACED && thread.is_traced != 0 {
-        keep(thread, &call, known);
+        if known.flags & flags::PLAIN != 0 && recording::write_same_call(thread, known, call.ns, 0) != 0 {
+            return Outcome::Return;
+        }
+        keep(thread, &call, known, place);
         return Outcome::Told;
     }
     Outcome::Return
@@ -85,7 +94,7 @@ pub fn look_up<const TRACED: bool>(thread: &mut ThreadState, call: Returned) -> 
 
 /// Keeps the call as if it had been found out about, for the programs that go on with it.
 #[inline(always)]
-fn keep(thread: &mut ThreadState, call: &Returned, known: &CachedCall) {
+fn keep(thread: &mut ThreadState, call: &Returned, known: &CachedCall, place: u32) {
     thread.completed = Completed {
         communicator_handle: known.communicator_handle,
         call_site: call.call_site,
@@ -98,7 +107,7 @@ fn keep(thread: &mut ThreadState, call: &Returned, known: &CachedCall) {
         second_flow_plus_1: known.second_flow_plus_1,
         communicator: known.communicator,
         stats_plus_1: call.stats_plus_1,
-        is_recalled: 1,
+        is_recalled: place + 1,
         sent: known.sent,
         received: known.received,
         ..Completed::NONE
@@ -150,12 +159,14 @@ pub extern "C" fn learn(thread: *mut ThreadState, descriptor: *const Descriptor,
     all |= flag(flags::POSTS, begins);
     all |= flag(flags::SETTLES, descriptor.settles_requests());
     all |= flag(flags::ENDS, descriptor.completion == completion::ENDS);
+    all |= flag(flags::PLAIN, is_told_by_arguments(descriptor) && !phases::is_control(call.function));
     if thread.call_cache_plus_1 == 0 {
         let Some(number) = take_number(Word::NextCallCache, configured::call_cache_slots()) else { return 0 };
         thread.call_cache_plus_1 = number as u64 + 1;
     }
     let call = &thread.completed;
-    let Some(known) = place(thread, call.function, argument(thread, key.positions[0]), return_address) else { return 0 };
+    let place = RecentFlow::place(call.function, argument(thread, key.positions[0]) as i32, return_address);
+    let Some(known) = at(thread, place as u32) else { return 0 };
     // SAFETY: map value pointer to what only this thread writes.
     let known = unsafe { &mut *known };
     for (index, word) in known.words.iter_mut().enumerate() {
@@ -176,6 +187,7 @@ pub extern "C" fn learn(thread: *mut ThreadState, descriptor: *const Descriptor,
     known.flow_plus_1 = call.flow_plus_1;
     known.second_flow_plus_1 = call.second_flow_plus_1;
     known.communicator = call.communicator;
+    known.told_destination = destination(&arguments::call(thread, descriptor, layout), call.destination);
     0
 }
 
@@ -189,11 +201,11 @@ fn key(function: u32) -> Option<&'static CacheKey> {
     if key.is_all != 0 && key.scope == NONE { Some(key) } else { None }
 }
 
-/// Where a call may be known.
+/// What is known at a place.
 #[inline(always)]
-fn place(thread: &ThreadState, function: u32, given: u64, call_site: u64) -> Option<*mut CachedCall> {
+pub fn at(thread: &ThreadState, place: u32) -> Option<*mut CachedCall> {
     let store = CALL_CACHES.get_ptr_mut((thread.call_cache_plus_1 as u32).wrapping_sub(1))?;
-    let index = RecentFlow::place(function, given as i32, call_site) & (RECENT_FLOWS - 1);
+    let index = place as usize & (RECENT_FLOWS - 1);
     // SAFETY: map value pointer; the index is below the array's length.
     Some(unsafe { store.cast::<CachedCall>().add(index) })
 }

@@ -59,7 +59,7 @@ fn remember<const TRACED: bool>() -> Option<&'static ThreadState> {
         reserved: 0,
         state: 0,
     };
-    operation::post(&given, &mut tables, thread.process, &mut request);
+    thread.posted = operation::post(&given, &mut tables, thread.process, &mut request);
     Some(thread)
 }
 

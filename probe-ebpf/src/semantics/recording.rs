@@ -5,7 +5,8 @@ use core::ptr::write_volatile;
 
 use aya_ebpf::helpers::generated::bpf_get_smp_processor_id;
 use mpiprobe_common::{
-    Descriptor, FUNCTION_SLOTS, Layout, Request, RequestKey, ThreadState,
+    CachedCall, Descriptor, FUNCTION_SLOTS, Layout, Request, RequestKey, ThreadState,
+    call_cache::flags,
     descriptor::{NONE, completion, frees},
     layout::Memory as _,
     request::{epoch_of, key_kind},
@@ -15,7 +16,7 @@ use mpiprobe_common::{
         tables::What,
     },
     tables::Word,
-    trace::{Line, Origin, PhaseRecord, RingHead, Room, Words, kind, room},
+    trace::{CallRecord, Line, Origin, PhaseRecord, RingHead, Room, Words, kind, room},
 };
 
 use crate::{
@@ -26,7 +27,7 @@ use crate::{
 };
 
 use super::{
-    arguments, completed, message,
+    arguments, call_cache, completed, message,
     user::{User, handle_at},
 };
 
@@ -115,12 +116,6 @@ extern "C" fn write_call(thread: *mut ThreadState, descriptor: *const Descriptor
         object: if recording::concerns_object(descriptor) { told_object(thread, descriptor, layout) } else { 0 },
     };
     let found = Found {
-        tid: thread.id as u32,
-        // It is among them.
-        number: (thread.calls as u32).wrapping_sub(1),
-        function: completed.function,
-        started_ns: thread.open.started_ns,
-        ns: completed.ns,
         flow_plus_1: completed.flow_plus_1,
         call_site: completed.call_site,
         communicator: completed.communicator,
@@ -129,18 +124,102 @@ extern "C" fn write_call(thread: *mut ThreadState, descriptor: *const Descriptor
         received: completed.received,
         result: completed.result,
         freed: thread.freed,
+        ..found(thread, completed.function, completed.ns)
     };
     let mut record = recording::record_of(&call, &found, &told);
     record.lacks_changes = thread.unwritten.changes != thread.unwritten_before;
+    let Some(ring) = ring else { return 0 };
+    write(ring, thread, &record);
+    0
+}
+
+/// Writes down the thread's call, which has succeeded and is the same as one before that is [`flags::PLAIN`], without what
+/// [`write_call`] asks for each time. `request`: handle of the one that it has given back; 0: none. Answers 0 if the other has to ask, or if
+/// there is not room for everything.
+#[unsafe(no_mangle)]
+#[inline(never)]
+pub extern "C" fn write_same_call(
+    thread: *const ThreadState,
+    known: *const CachedCall,
+    ns: u64,
+    request: u64,
+) -> u32 {
+    given!(thread, known);
+    let Some(ring) = Ring::here().filter(|ring| ring.room() == Room::Enough) else { return 0 };
+    let function = known.function_plus_1 - 1;
+    let Some(descriptor) = DESCRIPTORS.get_ptr(function & (FUNCTION_SLOTS - 1)) else { return 0 };
+    let Some(layout) = LAYOUTS.get_ptr(thread.process) else { return 0 };
+    // SAFETY: map value pointers, written before anything is attached, and once.
+    let (descriptor, layout): (&Descriptor, &Layout) = unsafe { (&*descriptor, &*layout) };
+    let call = arguments::call(thread, descriptor, layout);
+    if recording::has_more_to_tell(&call, known.source) && !recording::tells_nothing(&call) {
+        return 0;
+    }
+    let told = Told {
+        destination: known.told_destination,
+        source: known.source,
+        receive_tag: recording::receive_tag(&call, known.source, false),
+        request,
+        object: 0,
+    };
+    let found = Found {
+        flow_plus_1: known.flow_plus_1,
+        call_site: known.call_site,
+        communicator: known.communicator,
+        partners: Partners { destination: known.destination, source: known.source },
+        sent: known.sent,
+        received: known.received,
+        ..found(thread, function, ns)
+    };
+    let mut record = recording::record_of(&call, &found, &told);
+    record.lacks_changes = thread.unwritten.changes != thread.unwritten_before;
+    write(ring, thread, &record);
+    1
+}
+
+/// The same of the thread's completed call, if it is known by one before.
+#[unsafe(no_mangle)]
+#[inline(never)]
+pub extern "C" fn write_recalled_call(thread: *const ThreadState) -> u32 {
+    given!(thread);
+    let completed = &thread.completed;
+    let Some(known) = call_cache::at(thread, completed.is_recalled.wrapping_sub(1)) else { return 0 };
+    // SAFETY: map value pointer to what only this thread writes.
+    let known = unsafe { &*known };
+    if known.flags & flags::PLAIN == 0 {
+        return 0;
+    }
+    let request = if known.flags & flags::POSTS != 0 { thread.posted } else { 0 };
+    // What has arrived was found out since, if the cache does not know it.
+    if known.flags & flags::TO_BE_MEASURED != 0 {
+        return 0;
+    }
+    write_same_call(thread, known, completed.ns, request)
+}
+
+/// What is known of the thread's call without looking anything up.
+#[inline(always)]
+fn found(thread: &ThreadState, function: u32, ns: u64) -> Found {
+    Found {
+        tid: thread.id as u32,
+        // It is among them.
+        number: (thread.calls as u32).wrapping_sub(1),
+        function,
+        started_ns: thread.open.started_ns,
+        ns,
+        ..Found::NOTHING
+    }
+}
+
+#[inline(always)]
+fn write(ring: Ring, thread: &ThreadState, record: &CallRecord) {
     // The verifier need not know for which reasons.
     let has_more = from_here_on(record.needs_more() as u64) != 0;
-    let Some(ring) = ring else { return 0 };
     let first = ring.take(1 + has_more as u64);
     if has_more {
         ring.write(first, thread.process, kind::MORE, |words| record.write_more(words));
     }
     ring.write(first.wrapping_add(has_more as u64), thread.process, kind::CALL, |words| record.write(has_more, words));
-    0
 }
 
 macro_rules! told {
@@ -212,6 +291,9 @@ pub extern "C" fn write_start(thread: *mut ThreadState, layout: *const Layout, r
     0
 }
 
+/// In place of the address of a status: the program does not want to know.
+const NO_STATUS: u64 = 0;
+
 /// What is done to a request, in place of the address of a status.
 pub mod how {
     pub const RELEASES: u64 = u64::MAX - 2;
@@ -231,13 +313,19 @@ pub extern "C" fn write_change(
 ) -> u32 {
     given!(thread, layout, request);
     let Some(ring) = ring_for_change(thread) else { return 0 };
-    let kind = change_kind(layout, request, how) as u8;
     let what = what(how);
-    let status = recording::status_to_ask(kind, what);
-    let arrived = Arrived {
-        bytes: change_bytes(layout, request, status),
-        source: change_source(layout, request, status),
-        tag: change_tag(layout, request, status),
+    let (kind, arrived) = if how == NO_STATUS {
+        let completes = recording::kind_of(layout, &User, request, What::Completes { status: NO_STATUS });
+        (completes, recording::arrived(layout, &User, request, NO_STATUS))
+    } else {
+        let kind = change_kind(layout, request, how) as u8;
+        let status = recording::status_to_ask(kind, what);
+        let arrived = Arrived {
+            bytes: change_bytes(layout, request, status),
+            source: change_source(layout, request, status),
+            tag: change_tag(layout, request, status),
+        };
+        (kind, arrived)
     };
     let number = ring.take(1);
     ring.write(number, thread.process, kind::CHANGE, |words| {

@@ -23,19 +23,19 @@ pub struct Times {
 }
 
 /// A call has posted an operation, or made it to be started later: remembers it. `request` is what was found out about the call, whose
-/// own tag and state are set here.
+/// own tag and state are set here. Answers the handle by which it is remembered; 0: it is not.
 #[inline(always)]
-pub fn post<A: Arguments, T: Operations>(call: &Call<'_, A>, tables: &mut T, process: u32, request: &mut Request) {
+pub fn post<A: Arguments, T: Operations>(call: &Call<'_, A>, tables: &mut T, process: u32, request: &mut Request) -> u64 {
     let descriptor = call.descriptor;
     let is_access = descriptor.completion == completion::BEGINS;
     let handle =
         if is_access { Some(call.word(descriptor.file)) } else { call.handle_at(call.word(descriptor.request)) };
     let Some(handle) = handle else {
         tables.count_loss(Loss::RequestsNotFollowed);
-        return;
+        return 0;
     };
     if handle == call.layout.constants.request_null && !is_access {
-        return;
+        return 0;
     }
     let mut bits = 0;
     if descriptor.receive_amount & kind::KIND == kind::STATUS {
@@ -48,7 +48,7 @@ pub fn post<A: Arguments, T: Operations>(call: &Call<'_, A>, tables: &mut T, pro
         } else {
             tables.count_loss(Loss::RequestsNotFollowed);
         }
-        return;
+        return 0;
     }
     let position = if descriptor.receive_tag == NONE { descriptor.send_tag } else { descriptor.receive_tag };
     if position != NONE {
@@ -58,6 +58,7 @@ pub fn post<A: Arguments, T: Operations>(call: &Call<'_, A>, tables: &mut T, pro
     request.state = request.posted_ns << state::BITS | bits;
     let kind = if is_access { key_kind::ACCESS } else { key_kind::REQUEST };
     tables.keep(&RequestKey { process, kind, handle }, request);
+    handle
 }
 
 /// The library has given the request that all operations have in common which are complete from the start.

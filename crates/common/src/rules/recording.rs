@@ -104,6 +104,12 @@ pub fn tells<A: Arguments>(call: &Call<'_, A>, result: i32) -> bool {
     result == 0 && !call.descriptor.begins_operation() && call.is_complete()
 }
 
+/// Whether a call that might tell what it has received, or found, does not: nobody wants to know, or there was nothing.
+#[inline(always)]
+pub fn tells_nothing<A: Arguments>(call: &Call<'_, A>) -> bool {
+    call.status(0) == 0 || !call.is_complete()
+}
+
 /// Whom a call has received from; `given`: as far as that was found out.
 #[inline(always)]
 pub fn source<A: Arguments>(call: &Call<'_, A>, given: i32, tells: bool) -> i32 {
@@ -205,6 +211,15 @@ pub const fn concerns_object(descriptor: &Descriptor) -> bool {
     descriptor.window & descriptor.file & descriptor.new_scope != NONE || frees_object(descriptor)
 }
 
+/// Whether of successful calls of a function nothing is told that is in the process's memory, besides what they tell of what they have
+/// received or found and the request that they may have begun.
+#[inline(always)]
+pub const fn is_told_by_arguments(descriptor: &Descriptor) -> bool {
+    descriptor.completion != completion::READIES
+        && descriptor.completion != completion::MATCHES
+        && !concerns_object(descriptor)
+}
+
 /// Handle of the window or file that a call is about: which it was given, has made or has freed.
 #[inline(always)]
 pub fn object<A: Arguments>(call: &Call<'_, A>, freed: u64, result: i32) -> u64 {
@@ -257,11 +272,7 @@ pub fn changed<M: Memory>(
 ) -> ChangeRecord {
     let kind = kind_of(layout, memory, request, what);
     let status = status_to_ask(kind, what);
-    let arrived = Arrived {
-        bytes: arrived_bytes(layout, memory, request, status),
-        source: arrived_from(layout, memory, request, status),
-        tag: arrived_tag(layout, memory, request, status),
-    };
+    let arrived = arrived(layout, memory, request, status);
     change_of(layout, (tid, number), handle, request, (kind, what), &arrived)
 }
 
@@ -272,6 +283,16 @@ pub struct Arrived {
     pub bytes: u64,
     pub source: i32,
     pub tag: i32,
+}
+
+/// What the status at an address tells; 0 for the address: none does.
+#[inline(always)]
+pub fn arrived<M: Memory>(layout: &Layout, memory: &M, request: &Request, status: u64) -> Arrived {
+    Arrived {
+        bytes: arrived_bytes(layout, memory, request, status),
+        source: arrived_from(layout, memory, request, status),
+        tag: arrived_tag(layout, memory, request, status),
+    }
 }
 
 /// In place of bytes: those that were known when the operation was posted.

@@ -68,7 +68,12 @@ mod bits {
     pub(super) const REQUEST: u32 = 55;
     pub(super) const MORE: u32 = 56;
     pub(super) const LACKS_CHANGES: u32 = 57;
+    /// The last three words are two partners, two amounts and two tags.
+    pub(super) const EXCHANGE: u32 = 58;
 }
+
+/// Amounts below that have room for each other in a word.
+const SHORT_BYTES: u64 = 1 << 32;
 
 impl CallRecord {
     pub const NONE: Self = Self {
@@ -97,13 +102,18 @@ impl CallRecord {
     /// Whether it needs a line of [`kind::MORE`](super::kind::MORE) before its own.
     #[inline]
     pub const fn needs_more(&self) -> bool {
-        let is_exchange = self.destination != peer::NONE && self.source != peer::NONE;
         let moves_both = self.sent.certainty != certainty::NOTHING && self.received.certainty != certainty::NOTHING;
+        let is_short = self.sent.bytes | self.received.bytes < SHORT_BYTES;
         self.flow_plus_1 == 0
             || self.result != 0
             || self.object != 0
-            || is_exchange
+            || (self.is_exchange() && (self.request != 0 || !is_short))
             || (moves_both && self.request != 0)
+    }
+
+    /// Whether it has two partners.
+    const fn is_exchange(&self) -> bool {
+        self.destination != peer::NONE && self.source != peer::NONE
     }
 
     /// The line before its own.
@@ -127,6 +137,7 @@ impl CallRecord {
         let (partner, tag) = if is_from { (self.source, self.receive_tag) } else { (self.destination, self.send_tag) };
         let sends = has_more || self.sent.certainty != certainty::NOTHING;
         let is_request = !has_more && self.request != 0;
+        let is_exchange = !has_more && self.is_exchange();
         let flags = self.sent.certainty << bits::SENT
             | self.received.certainty << bits::RECEIVED
             | (self.any_source as u64) << bits::ANY_SOURCE
@@ -134,15 +145,29 @@ impl CallRecord {
             | (is_from as u64) << bits::FROM
             | (is_request as u64) << bits::REQUEST
             | (has_more as u64) << bits::MORE
-            | (self.lacks_changes as u64) << bits::LACKS_CHANGES;
+            | (self.lacks_changes as u64) << bits::LACKS_CHANGES
+            | (is_exchange as u64) << bits::EXCHANGE;
+        let last = if is_exchange {
+            [
+                ints(self.destination, self.source),
+                self.sent.bytes | self.received.bytes << 32,
+                ints(self.send_tag, self.receive_tag),
+            ]
+        } else {
+            [
+                ints(partner, tag),
+                if sends { self.sent.bytes } else { self.received.bytes },
+                if is_request { self.request } else { self.received.bytes },
+            ]
+        };
         *to = [
             pair(self.tid, self.number),
             self.started_ns,
             self.ns,
             flags | (self.function as u64) << bits::FUNCTION | self.flow_plus_1 as u64,
-            ints(partner, tag),
-            if sends { self.sent.bytes } else { self.received.bytes },
-            if is_request { self.request } else { self.received.bytes },
+            last[0],
+            last[1],
+            last[2],
         ];
     }
 
@@ -160,8 +185,8 @@ impl CallRecord {
 
     /// As it was written. `more`: the line before, if there is to be one.
     pub const fn read(words: &Words, more: Option<&Words>) -> Self {
-        let [who, started_ns, ns, flags, partner, bytes, last] = *words;
-        let ((tid, number), (partner, tag)) = (halves(who), signed(partner));
+        let [who, started_ns, ns, flags, partners, bytes, last] = *words;
+        let ((tid, number), (partner, tag)) = (halves(who), signed(partners));
         let (sent, received) = (flags >> bits::SENT & 3, flags >> bits::RECEIVED & 3);
         let is_from = is(flags, bits::FROM);
         let is_request = is(flags, bits::REQUEST);
@@ -184,6 +209,12 @@ impl CallRecord {
             request: if is_request { last } else { 0 },
             ..Self::NONE
         };
+        if is(flags, bits::EXCHANGE) {
+            let ((destination, source), (send_tag, receive_tag)) = (signed(partners), signed(last));
+            let (sent_bytes, received_bytes) = halves(bytes);
+            let (sent, received) = (amount(sent, sent_bytes as u64), amount(received, received_bytes as u64));
+            return Self { destination, source, send_tag, receive_tag, sent, received, request: 0, ..call };
+        }
         let Some(&[_, call_site, request, object, source, received_bytes, others]) = more else { return call };
         let ((source, receive_tag), (communicator, result)) = (signed(source), signed(others));
         let communicator = communicator.cast_unsigned();

@@ -59,18 +59,27 @@ fn calls_that_one_line_has_room_for() {
         collective,
         CallRecord { destination: root::OWN, ..collective },
         CallRecord { received: Amount::UNKNOWN, ..collective },
+        exchange(),
+        CallRecord { source: peer::NULL, send_tag: i32::MAX, any_tag: true, ..exchange() },
+        CallRecord { sent: Amount::NOTHING, received: Amount::UNKNOWN, any_source: true, ..exchange() },
     ] {
         assert!(!call.needs_more(), "{call:?}");
         assert_eq!(read_back(&call), call);
     }
 }
 
+/// With amounts that two have room for in a word.
+fn exchange() -> CallRecord {
+    let most = u32::MAX.into();
+    CallRecord { source: 9, receive_tag: 8, sent: Amount::known(most), received: Amount::known(most - 1), ..SEND }
+}
+
 #[test]
 fn calls_that_need_two() {
-    let exchange = CallRecord { source: 9, receive_tag: 8, received: Amount::known(7), ..SEND };
     for call in [
-        exchange,
-        CallRecord { request: 5, ..exchange },
+        CallRecord { sent: Amount::known(1 << 32), ..exchange() },
+        CallRecord { received: Amount::known(1 << 32), ..exchange() },
+        CallRecord { request: 5, ..exchange() },
         CallRecord { flow_plus_1: 0, call_site: 1 << 47, communicator: 6, ..SEND },
         CallRecord { result: -1, ..SEND },
         CallRecord { object: 0x7fff_0000_0000, ..SEND },

@@ -101,6 +101,35 @@ static void many_partners(void) {
                      MPI_STATUS_IGNORE);
 }
 
+__attribute__((noinline)) static int look(int from, int tag, MPI_Status *status) {
+    int found;
+    MPI_Iprobe(from, tag, MPI_COMM_WORLD, &found, status);
+    return found;
+}
+
+__attribute__((noinline)) static void share(int root) {
+    MPI_Bcast(in, 2, MPI_INT, root, MPI_COMM_WORLD);
+}
+
+/* Tags decide nothing of what a call moves, and whoever asks whether a message has come may be told or not. */
+static void tags_and_questions(void) {
+    MPI_Status status;
+    for (int i = 0; i < ROUNDS; i++) {
+        MPI_Request request;
+        int from = i % 2 ? left : MPI_ANY_SOURCE;
+        MPI_Sendrecv(out, 2, MPI_INT, right, i, in, WORDS, MPI_INT, left, i % 3 ? i : MPI_ANY_TAG, MPI_COMM_WORLD,
+                     i % 2 ? MPI_STATUS_IGNORE : &status);
+        EXPECT(!look(from, 99, i % 3 ? &status : MPI_STATUS_IGNORE));
+        MPI_Isend(out, 1, MPI_INT, right, 50 + i, MPI_COMM_WORLD, &request);
+        while (!look(from, i % 4 == 1 ? MPI_ANY_TAG : 50 + i, i % 3 ? &status : MPI_STATUS_IGNORE))
+            ;
+        MPI_Recv(in, WORDS, MPI_INT, left, i % 5 ? 50 + i : MPI_ANY_TAG, MPI_COMM_WORLD,
+                 i % 2 ? &status : MPI_STATUS_IGNORE);
+        MPI_Wait(&request, MPI_STATUS_IGNORE);
+        share(i / 3 % 4);
+    }
+}
+
 static void repeated_calls(void) {
     fill(out, 4 * WORDS, 0, 1);
     amounts_and_statuses();
@@ -108,6 +137,7 @@ static void repeated_calls(void) {
     communicators_anew();
     places_of_buffers();
     many_partners();
+    tags_and_questions();
 }
 
 const struct section repeated = {"repeated", NULL, repeated_calls, NULL};

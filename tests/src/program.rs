@@ -191,6 +191,8 @@ pub const THREADS_HANG: Program = program("hang_threads", Language::C, &["hang/t
 pub const REQUESTS_HANG: Program = program("hang_requests", Language::C, &["hang/requests.c", "gate.h"]);
 pub const WINDOWS_HANG: Program = program("hang_windows", Language::C, &["hang/windows.c", "gate.h"]);
 /// The same of ranks that ask again and again. Three ranks.
+/// Calls of a process by itself: `alone ROUNDS FILE`.
+pub const ALONE: Program = program("alone", Language::C, &["alone.c"]);
 pub const POLLS_ONCE: Program = program("polls_once", Language::C, &["polls_once.c", "../truth/gate.c", "gate.h"]);
 pub const POLLS_HANG: Program = program("hang_polls", Language::C, &["hang/polls.c", "gate.h"]);
 /// The same in calls on files. Three ranks.

@@ -11,8 +11,8 @@ use std::process::ExitCode;
 use std::time::Instant;
 
 use mpiprobe_tests::campaign::{
-    CampaignError, any, compare, cycles, hang, killed_in_flight, odd, processes, random, requests, short, traffic,
-    visitors,
+    CampaignError, any, compare, cycles, hang, kernels, killed_in_flight, odd, processes, random, requests, short,
+    traffic, visitors,
 };
 use mpiprobe_tests::{Mpi, Requirement};
 
@@ -33,13 +33,14 @@ fn main() -> ExitCode {
         Some("wheels") => return traffic::wheels(),
         Some("random") => return random::main(&arguments.collect::<Vec<_>>()),
         Some("compare") => return compare::main(&arguments.collect::<Vec<_>>()),
+        Some("kernels") => return kernels::main(&arguments.collect::<Vec<_>>()),
         Some("hang") => return hang::main(&arguments.collect::<Vec<_>>()),
         _ => {}
     }
     let numbers: Result<Vec<u32>, _> = std::env::args().skip(1).map(|argument| argument.parse()).collect();
     let Ok(numbers) = numbers else {
         eprintln!(
-            "usage: soak [CYCLES [KILLS [VISITORS]]] | soak any MPI RANKS PROGRAM [ARGUMENT...] | soak odd [NAME...] | soak processes [COUNT] | soak random [COUNT [FIRST]] | soak requests [COUNT [SEED]] | soak short [RUNS] | soak wheels | soak hang [NAME...] | soak compare [wrapper|ebpf] [openmpi|mpich] [compute] [beside] [PLANTED [SAME]]"
+            "usage: soak [CYCLES [KILLS [VISITORS]]] | soak any MPI RANKS PROGRAM [ARGUMENT...] | soak odd [NAME...] | soak processes [COUNT] | soak random [COUNT [FIRST]] | soak requests [COUNT [SEED]] | soak short [RUNS] | soak wheels | soak hang [NAME...] | soak kernels [VERSION...] | soak compare [wrapper|ebpf] [openmpi|mpich] [compute] [beside] [PLANTED [SAME]]"
         );
         return ExitCode::from(2);
     };

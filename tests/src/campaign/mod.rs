@@ -5,6 +5,7 @@ mod beside;
 pub mod compare;
 mod cycles;
 pub mod hang;
+pub mod kernels;
 mod kills;
 pub mod odd;
 mod processes;

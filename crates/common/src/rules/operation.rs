@@ -25,7 +25,12 @@ pub struct Times {
 /// A call has posted an operation, or made it to be started later: remembers it. `request` is what was found out about the call, whose
 /// own tag and state are set here. Answers the handle by which it is remembered; 0: it is not.
 #[inline(always)]
-pub fn post<A: Arguments, T: Operations>(call: &Call<'_, A>, tables: &mut T, process: u32, request: &mut Request) -> u64 {
+pub fn post<A: Arguments, T: Operations>(
+    call: &Call<'_, A>,
+    tables: &mut T,
+    process: u32,
+    request: &mut Request,
+) -> u64 {
     let descriptor = call.descriptor;
     let is_access = descriptor.completion == completion::BEGINS;
     let handle =

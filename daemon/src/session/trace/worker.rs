@@ -29,8 +29,9 @@ use super::{
     waits::{self, Waits},
 };
 
-/// How long rings are left alone: as long as they fill slowly, and when they fill quickly.
-const PAUSES: (Duration, Duration) = (Duration::from_millis(100), Duration::from_millis(1));
+/// How long rings are left alone: as long as they fill slowly, and when they fill quickly. In the former time none becomes full, however
+/// suddenly calls begin to come: a ring has room for 65,536 lines, and a node makes 2.5 million in a second.
+const PAUSES: (Duration, Duration) = (Duration::from_millis(20), Duration::from_millis(1));
 /// At the beginning.
 const FIRST_PAUSE: Duration = Duration::from_millis(5);
 /// Hundredths of a ring between two looks that are quick, and that are slow.
@@ -234,15 +235,19 @@ impl Worker {
 
     pub(super) fn run(mut self) -> Finished {
         self.recorder.note_clock(clock_pair());
+        let mut last_look = Instant::now();
         loop {
-            let wait = self
-                .windows
-                .as_ref()
-                .map_or(self.pause, |windows| windows.next.saturating_duration_since(Instant::now()).min(self.pause));
-            match self.from.recv_timeout(wait) {
+            let next_look = last_look + self.pause;
+            let next_look = self.windows.as_ref().map_or(next_look, |windows| windows.next.min(next_look));
+            match self.from.recv_timeout(next_look.saturating_duration_since(Instant::now())) {
                 Ok(Message::Finish) | Err(RecvTimeoutError::Disconnected) => break,
                 Ok(message) => self.heed(message),
-                Err(RecvTimeoutError::Timeout) => self.look(),
+                Err(RecvTimeoutError::Timeout) => {}
+            }
+            // However often there are messages.
+            if Instant::now() >= next_look {
+                self.look();
+                last_look = Instant::now();
             }
         }
         self.finish()
@@ -580,5 +585,63 @@ pub(super) fn failed(error: &io::Error) -> Finished {
         unwritten: Unwritten::NONE,
         trouble: Some(error.to_string()),
         waits: None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc::channel;
+
+    use mpiprobe_trace::Node;
+    use mpiprobe_trace::store::FlightSpan;
+    use mpiprobe_tracer::Selection;
+
+    use super::*;
+    use crate::session::trace::sources::Take;
+
+    /// Tells whenever it is read.
+    #[derive(Debug)]
+    struct Told(Sender<()>);
+
+    impl LineSource for Told {
+        fn slot(&self) -> Option<u32> {
+            None
+        }
+
+        fn drain(&mut self, _now_ns: u64, _is_last: bool, _take: &mut Take<'_>) -> io::Result<Drained> {
+            // Nobody may want to know any more.
+            let _ = self.0.send(());
+            Ok(Drained::default())
+        }
+
+        fn switch(&mut self, _is_on: bool) -> io::Result<()> {
+            Ok(())
+        }
+
+        fn ended_ns(&self) -> Option<u64> {
+            None
+        }
+    }
+
+    #[test]
+    fn messages_keep_nobody_from_reading() {
+        let store = Store::Memory(Box::new(FlightBuffer::new(FlightSpan::Calls(10), 1 << 20)));
+        let node = Node { host: String::new(), boot: String::new(), clock: Vec::new() };
+        let recorder = Recorder::new(store, node, Selection::default(), 0);
+        let ((to, from), (reads, read)) = (channel(), channel());
+        let worker = Worker::new(recorder, from, Arc::default(), When::Always, None, None);
+        let worker = thread::spawn(move || worker.run());
+        to.send(Message::Source(Box::new(Told(reads)))).unwrap();
+        // More often than rings are looked at.
+        let mut looks = 0;
+        for _ in 0..60_000 {
+            to.send(Message::KnownUntil(1)).unwrap();
+            looks += read.recv_timeout(PAUSES.1).into_iter().count();
+            if looks == 20 {
+                break;
+            }
+        }
+        to.send(Message::Finish).unwrap();
+        assert!(looks == 20 && worker.join().is_ok(), "{looks}");
     }
 }

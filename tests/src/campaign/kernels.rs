@@ -47,17 +47,19 @@ mount -t tmpfs shm /dev/shm
 mount -t tracefs trace /sys/kernel/tracing
 observe() {
     name=$1; shift
-    rm -f /tmp/go
+    rm -f /tmp/go /tmp/out
     alone ROUNDS /tmp/go > /tmp/out 2>&1 &
     alone=$!
-    until grep -q ready /tmp/out; do sleep 0.1; done
+    until grep -q ready /tmp/out 2> /dev/null; do sleep 0.1; done
     mpiprobe "$@" --json --functions FUNCTIONS --pid $alone > /tmp/profile 2> /tmp/said &
     observer=$!
     until grep -q observing /tmp/said || ! kill -0 $observer; do sleep 0.1; done
     touch /tmp/go
     wait $alone
     wait $observer
-    echo "status of $name: $?"
+    status=$?
+    echo
+    echo "status of $name: $status"
     cat /tmp/said
     echo
     echo "profile of $name: $(tail -n 1 /tmp/profile)"
@@ -179,7 +181,7 @@ fn kernel(version: &str) -> Result<PathBuf, CampaignError> {
 fn make_image(root: &Path, init: &str, image: &Path) -> Result<(), CampaignError> {
     const SCRIPT: &str = r#"set -e; root=$1; image=$2; shift 2
         mkdir -p "$root"/bin "$root"/proc "$root"/sys "$root"/dev "$root"/tmp "$root"/run "$root"/etc
-        busybox --install -s "$root"/bin; cp -f /bin/busybox "$root"/bin/busybox; for link in "$root"/bin/*; do [ -L "$link" ] && ln -sf busybox "$link"; done
+        cp /bin/busybox "$root"/bin; for name in $(busybox --list); do [ "$name" = busybox ] || ln -s busybox "$root"/bin/"$name"; done
         strip -o "$root"/bin/mpiprobe "$1"; cp "$2" "$root"/bin/alone
         for file in "$1" "$2"; do ldd "$file" | grep -o '/[^ ]*'; done | sort -u | while read -r library; do
             mkdir -p "$root$(dirname "$library")"; cp -L "$library" "$root$library"; done

@@ -87,7 +87,6 @@ pub fn choose_method(config: &Config, only: Option<AttachMethod>) -> Result<Engi
                 let (refusals, has_tools, returns) = (refusals.collect(), Cell::new(false), Cell::new(true));
                 let (resident, tidying) = (load_resident(&tables, method), RefCell::new(tidying.ok()));
                 let tool = OnceCell::new();
-                tables.unlink();
                 let programs = Programs::Here(Box::new(Own { library, tool, resident, newcomer, locator, tidying }));
                 return Ok(Engine { tables, method, calibration, refusals, programs, has_tools, returns });
             }

@@ -302,12 +302,6 @@ impl Tables {
         Ok(self.linked.get_or_init(|| linked))
     }
 
-    /// Gives the memory of the object back, which takes several MiB: most observations load no further program. It is linked again for
-    /// those that do.
-    pub(super) fn unlink(&mut self) {
-        self.linked.take();
-    }
-
     fn link(&self) -> Result<Linked, AttachError> {
         let failed = |source: Box<dyn std::error::Error + Send + Sync>| AttachError::Object { source };
         let mut object = Object::parse(OBJECT).map_err(|error| failed(Box::new(error)))?;

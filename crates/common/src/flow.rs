@@ -260,6 +260,12 @@ pub struct Completed {
 pub const PREPARED: u32 = u32::MAX;
 
 impl Completed {
+    /// The place of the one before that it is the same as, in the thread's [`crate::CallCache`]; `None`: it was found out about by itself.
+    #[inline]
+    pub const fn recalled_from(&self) -> Option<u32> {
+        if self.is_recalled == PREPARED { None } else { self.is_recalled.checked_sub(1) }
+    }
+
     pub const NONE: Self = Self {
         communicator_handle: 0,
         call_site: 0,

@@ -199,7 +199,9 @@ fn next(context: &impl EbpfContext, stage: Stage) {
 #[inline(always)]
 fn conclude<const TRACED: bool>(context: &impl EbpfContext, thread: &ThreadState) {
     if TRACED && thread.is_traced != 0 {
-        if thread.completed.is_recalled != 0 && recording::write_recalled_call(thread) != 0 {
+        if let Some(place) = thread.completed.recalled_from()
+            && recording::write_recalled_call(thread, place) != 0
+        {
             return;
         }
         next(context, Stage::WriteDown);

@@ -177,24 +177,20 @@ pub extern "C" fn write_same_call(
     1
 }
 
-/// The same of the thread's completed call, if it is known by one before.
+/// The same of the thread's completed call, which is the same as the one that is known at a place.
 #[unsafe(no_mangle)]
 #[inline(never)]
-pub extern "C" fn write_recalled_call(thread: *const ThreadState) -> u32 {
+pub extern "C" fn write_recalled_call(thread: *const ThreadState, place: u32) -> u32 {
     given!(thread);
-    let completed = &thread.completed;
-    let Some(known) = call_cache::at(thread, completed.is_recalled.wrapping_sub(1)) else { return 0 };
+    let Some(known) = call_cache::at(thread, place) else { return 0 };
     // SAFETY: map value pointer to what only this thread writes.
     let known = unsafe { &*known };
-    if known.flags & flags::PLAIN == 0 {
+    // What has arrived by a status was found out since.
+    if known.flags & (flags::PLAIN | flags::TO_BE_MEASURED) != flags::PLAIN {
         return 0;
     }
     let request = if known.flags & flags::POSTS != 0 { thread.posted } else { 0 };
-    // What has arrived was found out since, if the cache does not know it.
-    if known.flags & flags::TO_BE_MEASURED != 0 {
-        return 0;
-    }
-    write_same_call(thread, known, completed.ns, request)
+    write_same_call(thread, known, thread.completed.ns, request)
 }
 
 /// What is known of the thread's call without looking anything up.

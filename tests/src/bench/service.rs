@@ -96,11 +96,20 @@ fn taken_seconds(halves: [u32; 2]) -> Result<f64, BenchError> {
     halves.into_iter().map(|pid| processor_seconds(pid).ok_or_else(gone)).sum()
 }
 
+/// Its own, without the tables in the kernel that it has mapped, which are counted by themselves.
 fn memory_kib(pid: u32) -> Result<f64, BenchError> {
-    let path = format!("/proc/{pid}/smaps_rollup");
+    let path = format!("/proc/{pid}/smaps");
     let text = fs::read_to_string(&path).map_err(|source| file_error("reading", &path, source))?;
-    let share = text.lines().find_map(|line| line.strip_prefix("Pss:")?.trim().strip_suffix("kB")?.trim().parse().ok());
-    Ok(share.unwrap_or(f64::NAN))
+    let (mut is_table, mut all) = (false, 0.0);
+    for line in text.lines() {
+        if let Some(share) = line.strip_prefix("Pss:") {
+            let share: Option<f64> = share.trim().strip_suffix("kB").and_then(|number| number.trim().parse().ok());
+            all += share.filter(|_| !is_table).unwrap_or(0.0);
+        } else if !line.split(' ').next().is_some_and(|word| word.ends_with(':')) {
+            is_table = line.ends_with("anon_inode:bpf-map");
+        }
+    }
+    Ok(all)
 }
 
 /// All values of it together: others may have jobs here, too.

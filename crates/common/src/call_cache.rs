@@ -40,6 +40,10 @@ pub struct CachedCall {
     pub communicator: u32,
     /// [`crate::trace::CallRecord::destination`], if it is [`flags::PLAIN`].
     pub told_destination: i32,
+    /// Where it is in the cache, plus one.
+    pub place_plus_1: u32,
+    /// Padding, zero.
+    pub reserved: u32,
 }
 
 /// Bits of [`CachedCall::flags`].

@@ -31,8 +31,8 @@ use crate::{
 pub fn look_up<const TRACED: bool>(thread: &mut ThreadState, call: Returned) -> Outcome {
     let Some(key) = key(call.function) else { return Outcome::Completed };
     let given = argument(thread, key.positions[0]);
-    let place = RecentFlow::place(call.function, given as i32, call.call_site) as u32;
-    let Some(known) = at(thread, place) else { return Outcome::Completed };
+    let place = RecentFlow::place(call.function, given as i32, call.call_site);
+    let Some(known) = at(thread, place as u32) else { return Outcome::Completed };
     // SAFETY: map value pointer to what only this thread writes.
     let known = unsafe { &*known };
     if known.call_site != call.call_site
@@ -63,7 +63,7 @@ pub fn look_up<const TRACED: bool>(thread: &mut ThreadState, call: Returned) -> 
             return Outcome::Completed;
         }
         if !is_ignored {
-            keep(thread, &call, known, place);
+            keep(thread, &call, known);
             return Outcome::Measures;
         }
     }
@@ -75,18 +75,18 @@ pub fn look_up<const TRACED: bool>(thread: &mut ThreadState, call: Returned) -> 
         add_received(call.stats_plus_1, receiving(known.flow_plus_1, known.second_flow_plus_1), known.received);
     }
     if known.flags & flags::POSTS != 0 {
-        keep(thread, &call, known, place);
+        keep(thread, &call, known);
         return Outcome::Posts;
     }
     if known.flags & flags::ENDS != 0 || (known.flags & flags::SETTLES != 0 && thread.following.handles != 0) {
-        keep(thread, &call, known, place);
+        keep(thread, &call, known);
         return Outcome::Settles;
     }
     if TRACED && thread.is_traced != 0 {
         if known.flags & flags::PLAIN != 0 && recording::write_same_call(thread, known, call.ns, 0) != 0 {
             return Outcome::Return;
         }
-        keep(thread, &call, known, place);
+        keep(thread, &call, known);
         return Outcome::Told;
     }
     Outcome::Return
@@ -94,7 +94,7 @@ pub fn look_up<const TRACED: bool>(thread: &mut ThreadState, call: Returned) -> 
 
 /// Keeps the call as if it had been found out about, for the programs that go on with it.
 #[inline(always)]
-fn keep(thread: &mut ThreadState, call: &Returned, known: &CachedCall, place: u32) {
+fn keep(thread: &mut ThreadState, call: &Returned, known: &CachedCall) {
     thread.completed = Completed {
         communicator_handle: known.communicator_handle,
         call_site: call.call_site,
@@ -107,7 +107,7 @@ fn keep(thread: &mut ThreadState, call: &Returned, known: &CachedCall, place: u3
         second_flow_plus_1: known.second_flow_plus_1,
         communicator: known.communicator,
         stats_plus_1: call.stats_plus_1,
-        is_recalled: place + 1,
+        is_recalled: known.place_plus_1,
         sent: known.sent,
         received: known.received,
         ..Completed::NONE
@@ -187,6 +187,7 @@ pub extern "C" fn learn(thread: *mut ThreadState, descriptor: *const Descriptor,
     known.flow_plus_1 = call.flow_plus_1;
     known.second_flow_plus_1 = call.second_flow_plus_1;
     known.communicator = call.communicator;
+    known.place_plus_1 = (place as u32 & (RECENT_FLOWS as u32 - 1)) + 1;
     known.told_destination = destination(&arguments::call(thread, descriptor, layout), call.destination);
     0
 }

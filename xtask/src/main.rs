@@ -56,7 +56,8 @@ enum Task {
         arguments: Vec<String>,
     },
     /// Set up, then run the long campaigns that the tests run in short form; `soak odd`: odd programs under every engine; `soak processes`: what
-    /// is left of processes that come and go; `soak compare`: what `mpiprobe compare` finds in five runs a side of real jobs.
+    /// is left of processes that come and go; `soak compare`: what `mpiprobe compare` finds in five runs a side of real jobs; `soak
+    /// kernels`: whether older kernels take the programs and count exactly.
     Soak {
         /// Arguments for the campaign: CYCLES, KILLS, VISITORS; or `odd` and names of programs; or `processes` and their number.
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]

@@ -187,7 +187,7 @@ pub extern "C" fn learn(thread: *mut ThreadState, descriptor: *const Descriptor,
     known.flow_plus_1 = call.flow_plus_1;
     known.second_flow_plus_1 = call.second_flow_plus_1;
     known.communicator = call.communicator;
-    known.place_plus_1 = (place as u32 & (RECENT_FLOWS as u32 - 1)) + 1;
+    known.place_plus_1 = place as u32 + 1;
     known.told_destination = destination(&arguments::call(thread, descriptor, layout), call.destination);
     0
 }

@@ -11,7 +11,6 @@ use mpiprobe_common::{
     layout::Memory as _,
     request::{epoch_of, key_kind},
     rules::{
-        partner::Partners,
         recording::{self, Arrived, Found, Told},
         tables::What,
     },
@@ -119,17 +118,14 @@ extern "C" fn write_call(thread: *mut ThreadState, descriptor: *const Descriptor
         flow_plus_1: completed.flow_plus_1,
         call_site: completed.call_site,
         communicator: completed.communicator,
-        partners: Partners { destination: completed.destination, source: completed.source },
         sent: completed.sent,
         received: completed.received,
         result: completed.result,
         freed: thread.freed,
         ..found(thread, completed.function, completed.ns)
     };
-    let mut record = recording::record_of(&call, &found, &told);
-    record.lacks_changes = thread.unwritten.changes != thread.unwritten_before;
     let Some(ring) = ring else { return 0 };
-    write(ring, thread, &record);
+    write(ring, thread, recording::record_of(&call, &found, &told));
     0
 }
 
@@ -166,14 +162,11 @@ pub extern "C" fn write_same_call(
         flow_plus_1: known.flow_plus_1,
         call_site: known.call_site,
         communicator: known.communicator,
-        partners: Partners { destination: known.destination, source: known.source },
         sent: known.sent,
         received: known.received,
         ..found(thread, function, ns)
     };
-    let mut record = recording::record_of(&call, &found, &told);
-    record.lacks_changes = thread.unwritten.changes != thread.unwritten_before;
-    write(ring, thread, &record);
+    write(ring, thread, recording::record_of(&call, &found, &told));
     1
 }
 
@@ -208,7 +201,8 @@ fn found(thread: &ThreadState, function: u32, ns: u64) -> Found {
 }
 
 #[inline(always)]
-fn write(ring: Ring, thread: &ThreadState, record: &CallRecord) {
+fn write(ring: Ring, thread: &ThreadState, mut record: CallRecord) {
+    record.lacks_changes = thread.unwritten.changes != thread.unwritten_before;
     // The verifier need not know for which reasons.
     let has_more = from_here_on(record.needs_more() as u64) != 0;
     let first = ring.take(1 + has_more as u64);

@@ -21,8 +21,8 @@ use crate::{
 const KERNELS: [(&str, &[&str]); 2] = [("6.1", &["perf-event"]), ("6.12", &["multi", "perf-event"])];
 const QEMU: &str = "qemu-system-x86_64";
 const BUSYBOX: &str = "/bin/busybox";
-/// What is needed that a test machine does not have, and by which packages.
-const NEEDED: &str = "qemu-system-x86 and busybox-static";
+/// The packages of what is needed that a test machine does not have.
+const NEEDED: &str = "qemu-system-x86 busybox-static";
 const ROUNDS: u64 = 300;
 /// Of each round: calls, and bytes that each sends.
 const CALLS: [(&str, u64); 6] = [
@@ -100,10 +100,7 @@ fn failed(what: &str) -> impl Fn(std::io::Error) -> CampaignError {
 /// In which ways it was observed.
 fn boot(version: &str, ways: &[&str]) -> Result<String, CampaignError> {
     if find_command(QEMU).is_none() || !Path::new(BUSYBOX).exists() {
-        return Err(wrong(format!(
-            "needs {NEEDED}: apt-get install --no-install-recommends {}",
-            NEEDED.replace(" and", "")
-        )));
+        return Err(wrong(format!("needs more: apt-get install --no-install-recommends {NEEDED}")));
     }
     let directory = tempfile::tempdir().map_err(failed("a directory"))?;
     let mut observed: Vec<(String, String)> = Vec::new();

@@ -98,7 +98,7 @@ pub(super) struct Controller {
     ranks: BTreeMap<u32, Account>,
 }
 
-/// How long a function has been calm enough to come back, and how often it had to go down.
+/// How long a function, or what calls move, could have come back, and how often it had to go down.
 #[derive(Clone, Copy, Debug, Default)]
 struct Calm {
     slots: u32,
@@ -201,9 +201,9 @@ impl Controller {
         self.reduced.iter().map(|(&function, &level)| (function, level))
     }
 
-    /// Whether it is found out what calls move.
-    pub(super) fn has_traffic(&self) -> bool {
-        self.traffic
+    /// Whether it is not found out what calls move although that is wanted.
+    pub(super) fn pauses_traffic(&self) -> bool {
+        self.wants_traffic && !self.traffic
     }
 
     /// Whether calls of a function have to be followed from entry to return, or it is not known what others move.
@@ -413,7 +413,7 @@ impl Controller {
 
     /// What calls move is found out again if all calls are followed that have to be, and nobody would pay much for it.
     fn look_whether_traffic_may_come_back(&mut self, loads: &[Load], is_calm: bool, limit: f64) {
-        if self.traffic || !self.wants_traffic {
+        if !self.pauses_traffic() {
             return;
         }
         let all_are_followed = !self.reduced().any(|(function, _)| self.is_followed(function));
@@ -586,27 +586,27 @@ mod tests {
         for _ in 0..SLOTS {
             controller.end_slot(&[polls.load(&controller)]);
         }
-        assert!(controller.has_traffic() && controller.level(POLL) == Level::Sampled);
+        assert!(controller.traffic && controller.level(POLL) == Level::Sampled);
         let tests = Program { calls: vec![(TEST, 5e6)] };
         for _ in 0..SLOTS {
             controller.end_slot(&[tests.load(&controller)]);
         }
-        assert!(!controller.has_traffic() && controller.level(TEST) == Level::Sampled);
+        assert!(!controller.traffic && controller.level(TEST) == Level::Sampled);
         // It comes back when all are followed that have to be.
         let polls = Program { calls: vec![(POLL, 5e6), (TEST, 100.0)] };
         let mut was_back = Vec::new();
         for _ in 0..5 * SLOTS {
             controller.end_slot(&[polls.load(&controller)]);
-            was_back.push((controller.has_traffic(), controller.level(TEST)));
+            was_back.push((controller.traffic, controller.level(TEST)));
         }
         assert!(was_back.iter().all(|(traffic, level)| !traffic || *level == Level::Full), "{was_back:?}");
-        assert!(controller.has_traffic() && controller.level(POLL) == Level::Sampled);
+        assert!(controller.traffic && controller.level(POLL) == Level::Sampled);
         // Where nobody has asked for it, it does not come.
         let mut controller = self::controller(0.02, false);
         for _ in 0..5 * SLOTS {
             controller.end_slot(&[Load::default()]);
         }
-        assert!(!controller.has_traffic());
+        assert!(!controller.traffic);
     }
 
     #[test]

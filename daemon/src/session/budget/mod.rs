@@ -303,8 +303,7 @@ impl Limiter {
 
     /// Has functions counted as it has been decided.
     fn apply(&mut self, kernel: &mut Kernel, probes: &mut Probes) {
-        let wants_traffic = kernel.engine.tables.config().traffic != 0;
-        if wants_traffic && !self.controller.has_traffic() && !self.has_paused_traffic() {
+        if self.controller.pauses_traffic() && !self.has_paused_traffic() {
             kernel.observer.pause_traffic();
             self.traffic.begin(self.now_ns());
         }
@@ -347,7 +346,7 @@ impl Limiter {
             }
         }
         // Not before the probes are there of all whose calls have to be followed.
-        if self.controller.has_traffic()
+        if !self.controller.pauses_traffic()
             && self.has_paused_traffic()
             && !self.by_entry.iter().any(|&function| self.controller.is_followed(function))
         {

@@ -6,7 +6,7 @@ use std::{
     io::{self, IsTerminal as _, Stdout, Write as _},
     pin::Pin,
     sync::{
-        Once,
+        Mutex, Once, PoisonError,
         atomic::{AtomicBool, Ordering},
     },
     thread,
@@ -72,6 +72,9 @@ pub(super) async fn next_event(events: &mut EventStream) -> Option<io::Result<Ev
 /// Whether the screen is taken over at this moment.
 static TAKEN: AtomicBool = AtomicBool::new(false);
 
+/// Held while something is written to the screen: whoever gives it back from another thread must have the last word.
+static WRITES: Mutex<()> = Mutex::new(());
+
 thread_local! {
     /// Whether this thread draws.
     static DRAWS: Cell<bool> = const { Cell::new(false) };
@@ -114,7 +117,7 @@ impl Screen {
     }
 
     pub(super) fn draw(&mut self, draw: impl FnOnce(&mut Frame<'_>)) -> io::Result<()> {
-        self.terminal.draw(draw).map(drop)
+        while_taken(|| self.terminal.draw(draw).map(drop))
     }
 
     pub(super) fn size(&self) -> io::Result<Size> {
@@ -123,7 +126,7 @@ impl Screen {
 
     /// Whatever is on the screen is drawn over.
     pub(super) fn redraw(&mut self) -> io::Result<()> {
-        self.terminal.clear()
+        while_taken(|| self.terminal.clear())
     }
 
     /// Stops this process, as the shell does by a key, until it is continued; meanwhile the terminal is others'.
@@ -140,7 +143,7 @@ impl Screen {
     /// Into the clipboard of the terminal, if it allows that (OSC 52); works over any number of remote shells.
     #[expect(clippy::unused_self, reason = "only who has taken it writes to it")]
     pub(super) fn copy(&mut self, text: &str) -> io::Result<()> {
-        execute!(io::stdout(), CopyToClipboard::to_clipboard_from(text))
+        while_taken(|| execute!(io::stdout(), CopyToClipboard::to_clipboard_from(text)))
     }
 }
 
@@ -161,9 +164,20 @@ fn take(mouse: bool) -> io::Result<()> {
     Ok(())
 }
 
-/// As it was, if it is taken over; also for those who end the process where nothing is dropped any more. What fails, fails: there is nothing
-/// else to be done about a terminal that has gone.
+/// Writes to the screen, unless somebody has given it back meanwhile.
+fn while_taken(write: impl FnOnce() -> io::Result<()>) -> io::Result<()> {
+    let _nobody_else = WRITES.lock().unwrap_or_else(PoisonError::into_inner);
+    if TAKEN.load(Ordering::SeqCst) { write() } else { Ok(()) }
+}
+
+/// As it was, if it is taken over, after what is being drawn; also for those who end the process where nothing is dropped any more.
 pub fn give_back() {
+    let _nobody_draws = WRITES.lock().unwrap_or_else(PoisonError::into_inner);
+    restore();
+}
+
+/// What fails, fails: there is nothing else to be done about a terminal that has gone.
+fn restore() {
     if TAKEN.swap(false, Ordering::SeqCst) {
         let _ = execute!(io::stdout(), DisableMouseCapture, DisableBracketedPaste, LeaveAlternateScreen, Show);
         let _ = disable_raw_mode();
@@ -202,7 +216,8 @@ fn give_back_on_panic() {
             OnPanic::Nothing => {}
             OnPanic::Say => say(panic),
             OnPanic::GiveBack => {
-                give_back();
+                // Who draws may have panicked in the midst of it.
+                if DRAWS.get() { restore() } else { give_back() }
                 before(panic);
             }
         }));
@@ -244,7 +259,15 @@ mod tests {
             OnPanic::here()
         };
         assert_eq!(elsewhere(drawing), OnPanic::GiveBack);
+        let mut drawn = 0;
+        let mut draw = || {
+            drawn += 1;
+            Ok(())
+        };
+        while_taken(&mut draw).unwrap();
         TAKEN.store(false, Ordering::SeqCst);
+        while_taken(&mut draw).unwrap();
+        assert_eq!(drawn, 1);
         assert_eq!(elsewhere(OnPanic::here), OnPanic::GiveBack);
     }
 }

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt;
+use std::time::Duration;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -11,6 +12,8 @@ use super::{
     job_key::JobKey,
     launcher::Launcher,
     mpi_process::{MpiLibrary, MpiProcess},
+    proc_root::ProcRoot,
+    process::Process,
     rank::LauncherKind,
     text::{base_name, printable},
     users::{User, Users},
@@ -64,6 +67,11 @@ pub struct Job {
 }
 
 impl Job {
+    /// How long the oldest of its processes here has been there; `None`: there is none any more.
+    pub fn age(&self, root: &ProcRoot) -> Option<Duration> {
+        self.ranks.iter().filter_map(|rank| Process::open(root, rank.pid).ok()).map(|process| process.age()).max()
+    }
+
     /// Groups processes into jobs, ordered by their lowest pid, and gives each process the unique name of its job.
     ///
     /// The environment that names a job is the user's to write, so that a name groups processes of one user only.

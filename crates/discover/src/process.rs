@@ -3,11 +3,14 @@
 use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::time::Duration;
 
 use mpiprobe_elf::Architecture;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
+use rustix::param::clock_ticks_per_second;
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
+use rustix::time::{ClockId, clock_gettime};
 use serde::Serialize;
 
 pub use super::read::SMALL_FILE;
@@ -131,6 +134,13 @@ impl Process {
     pub fn stat(&self) -> Result<Stat, ProcessError> {
         let content = self.read("stat", SMALL_FILE)?;
         Stat::parse(&content.bytes).ok_or(ProcessError::Malformed { pid: self.pid(), what: "stat" })
+    }
+
+    /// How long it has been there.
+    pub fn age(&self) -> Duration {
+        let tick_ns = 1_000_000_000 / clock_ticks_per_second().max(1);
+        let began = Duration::from_nanos(self.id.start_ticks.saturating_mul(tick_ns));
+        Duration::try_from(clock_gettime(ClockId::Boottime)).unwrap_or_default().saturating_sub(began)
     }
 
     pub fn status(&self) -> Result<Status, ProcessError> {

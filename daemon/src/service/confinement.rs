@@ -119,6 +119,8 @@ fn permitted() -> Result<BpfProgram, BackendError> {
 
 /// From now on, for all threads of this process and for ever.
 pub(super) fn confine() -> io::Result<()> {
+    // What the kernel tells of itself is read once, from a file that cannot be opened any more then; `rustix` panics without it.
+    let _ = rustix::param::clock_ticks_per_second();
     for program in [newer_clone(), permitted()] {
         apply_filter_all_threads(&program.map_err(io::Error::other)?).map_err(io::Error::other)?;
     }

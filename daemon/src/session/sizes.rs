@@ -60,7 +60,7 @@ impl Sizes {
         Self {
             processes: sized(asked.processes, PROCESS_SLOTS, LATER, 4),
             threads: sized(asked.threads, THREAD_SLOTS, 256, 32),
-            stats: if options.is_thrifty { sized(asked.stats, STATS_ENTRIES, 1024, 64) } else { asked.stats },
+            stats: if options.is_thrifty { sized(asked.stats, STATS_ENTRIES, 1024, 40) } else { asked.stats },
             phases: of_service(asked.phases, 256, 0),
             requests: if options.is_thrifty {
                 sized(asked.requests, REQUEST_SLOTS, 8192, 1024)

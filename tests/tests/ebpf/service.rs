@@ -283,6 +283,7 @@ fn expect_summary(file: &Path, key: &str, user: u32, job: &Job) -> Result<(), Fa
         assert_eq!(summary[field], expected, "{field}: {summary}");
     }
     assert_eq!(summary["programs"], Value::from(vec![job.called()]));
+    assert!(summary["before_ns"].as_u64().is_some_and(|ns| ns > 0), "{summary}");
     let by_group = |field: &str| -> BTreeMap<String, f64> {
         let groups = summary["groups"].as_array().into_iter().flatten();
         groups.filter_map(|group| Some((group["group"].as_str()?.to_owned(), group[field].as_f64()?))).collect()

@@ -8,7 +8,7 @@ thread_local! {
 }
 
 /// `None` if it panics. Nothing that `work` has changed may be used then.
-pub(super) fn caught<T>(work: impl FnOnce() -> T) -> Option<T> {
+pub fn caught<T>(work: impl FnOnce() -> T) -> Option<T> {
     let before = IS_CAUGHT.replace(true);
     let done = catch_unwind(AssertUnwindSafe(work)).ok();
     IS_CAUGHT.set(before);

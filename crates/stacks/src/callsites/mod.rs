@@ -37,7 +37,7 @@ mod unwind;
 mod vdso;
 
 pub use address_map::{AddressMap, LayerRegion};
-pub use caught::is_caught;
+pub use caught::{caught, is_caught};
 pub use frame_rules::{Cfa, FrameRules, RULED_REGISTERS, Rule};
 pub use layer::Layer;
 pub use layer_calls::{LayerCall, calls_of_layer};

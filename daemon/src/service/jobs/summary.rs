@@ -44,6 +44,8 @@ pub struct JobSummary {
     pub ended: String,
     /// Between these, ns.
     pub observed_ns: u64,
+    /// How long its oldest process had been there when it was found, ns: what was called until then is in none of the figures; `null`: unknown.
+    pub before_ns: Option<u64>,
     pub end: Option<EndReason>,
     /// Ranks of the whole job, on all nodes; `null`: unknown.
     pub size: Option<u32>,
@@ -112,7 +114,12 @@ impl JobSummary {
     pub const SCHEMA: &'static str = "mpiprobe.job/1";
 
     /// From the last profile of a job, and what the list of jobs has said of it.
-    pub(super) fn of(job: &Job, profile: &Profile, longest_open_call: Option<OpenCall>) -> Self {
+    pub(super) fn of(
+        job: &Job,
+        before_ns: Option<u64>,
+        profile: &Profile,
+        longest_open_call: Option<OpenCall>,
+    ) -> Self {
         let named = |names: Vec<String>| names.into_iter().take(MOST_NAMED).map(|name| cut(&name)).collect();
         let libraries = profile.engine.libraries.iter().map(|library| library.implementation.clone());
         let mut mpi: Vec<String> = libraries.collect();
@@ -130,6 +137,7 @@ impl JobSummary {
             began: profile.began.clone(),
             ended: Timestamp::now().to_string(),
             observed_ns: profile.observed_ns,
+            before_ns,
             end: profile.end,
             size: job.size,
             ranks: profile.ranks.len() as u64,

@@ -6,6 +6,7 @@ use mpiprobe_discover::{Caller, Job, ProcRoot, Scanner};
 use mpiprobe_model::Profile;
 use mpiprobe_plan::ImplementationRecogniser;
 use mpiprobe_report::present::divert_thread;
+use mpiprobe_stacks::callsites::caught;
 use tokio::sync::mpsc::{self, UnboundedReceiver, UnboundedSender};
 
 use super::{
@@ -43,7 +44,13 @@ pub(in crate::service) fn watch(
             let summaries = kept.are_kept().then(|| Ended { to: ended.clone(), as_table: kept.parquet.is_some() });
             let began = Instant::now();
             if jobs.observe {
-                look(&board, &jobs, metrics.series, (&options_of, summaries.as_ref()), &mut scanner);
+                // Whatever is found wrong with somebody's processes, those of others go on to be looked for.
+                let looked =
+                    caught(|| look(&board, &jobs, metrics.series, (&options_of, summaries.as_ref()), &mut scanner));
+                if looked.is_none() {
+                    tracing::error!("a look for jobs has failed, which is a defect of mpiprobe's; the next one begins anew");
+                    scanner = None;
+                }
             } else {
                 board.end_missing(true);
                 scanner = None;
@@ -112,21 +119,26 @@ fn observe(
     (wishes, summaries): (UnboundedReceiver<mpiprobe_view::Asked>, Option<Ended>),
 ) -> Result<(), String> {
     let (board, job) = (Arc::clone(board), job.clone());
+    let age = ProcRoot::system().ok().and_then(|root| job.age(&root));
+    let before_ns = age.map(|age| u64::try_from(age.as_nanos()).unwrap_or(u64::MAX));
     let observing = move || {
         // What would be said to a user is nothing that an administrator has to be told of every job.
         let _diverted = divert_thread(Box::new(|text| tracing::debug!("{text}")));
         let name = job.id.to_string();
-        let audience = ForBoard { board: Arc::clone(&board), number, job, most_bytes, longest: None, summaries };
+        let audience =
+            ForBoard { board: Arc::clone(&board), number, job, before_ns, most_bytes, longest: None, summaries };
         let served = Served { audience: Box::new(audience), asked: wishes };
-        let observed = tokio::runtime::Builder::new_current_thread().enable_all().build().map(|runtime| {
+        let observed = caught(|| {
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
             let observed = runtime.block_on(observe_for(&options, Caller::other(0, 0, None), served));
             runtime.shutdown_background();
-            observed
+            io::Result::Ok(observed)
         });
         let ended = match observed {
-            Ok(Ok(_)) => Ok(()),
-            Ok(Err(error)) => Err(error.to_string()),
-            Err(error) => Err(error.to_string()),
+            Some(Ok(Ok(_))) => Ok(()),
+            Some(Ok(Err(error))) => Err(error.to_string()),
+            Some(Err(error)) => Err(error.to_string()),
+            None => Err("a defect of mpiprobe's".to_owned()),
         };
         if let Err(why) = &ended {
             tracing::info!("{}", not_observed(&name, why));
@@ -144,6 +156,8 @@ struct ForBoard {
     number: u64,
     /// As it was when its observation began.
     job: Job,
+    /// How long it had been there by then.
+    before_ns: Option<u64>,
     /// Tables that all jobs may have.
     most_bytes: u64,
     /// The call that was open longest.
@@ -166,7 +180,7 @@ impl Audience for ForBoard {
         if profile.end.is_some()
             && let Some(summaries) = &self.summaries
         {
-            match JobSummary::of(&self.job, profile, self.longest).written(summaries.as_table) {
+            match JobSummary::of(&self.job, self.before_ns, profile, self.longest).written(summaries.as_table) {
                 Ok(written) => drop(summaries.to.send(written)),
                 Err(error) => tracing::warn!("there is no summary of job {}: {error}", self.job.id),
             }

@@ -26,10 +26,14 @@ use tokio::{
 };
 
 use crate::asking::{AskError, Head, Service, service_for};
+use crate::chunks::line_of;
 use crate::hang;
 use crate::nodes::{Agents, Below, Kind, Means, Passed, Request, Word as _, host};
 use crate::service;
-use crate::session::{Audience, Options, Outcome, Served, observe_elsewhere};
+use crate::session::{
+    Audience, Options, Outcome, Served, observe_elsewhere,
+    trace::{Listener, TraceOptions, TraceTo},
+};
 
 /// Longest line that is read, bytes.
 const LONGEST: u64 = 1 << 20;
@@ -44,6 +48,7 @@ const IN_PASSING: Duration = Duration::from_millis(200);
 #[derive(Clone, Copy, Debug)]
 pub struct Understand {
     pub observation: fn(&Request) -> Result<Options, String>,
+    pub trace: fn(&Request) -> Result<Options, String>,
     pub hang: fn(&Request) -> Result<hang::Asked, String>,
 }
 
@@ -65,7 +70,9 @@ pub async fn serve(understand: Understand, means: Option<Means>) -> bool {
     let mut others = None;
     let done = {
         let said = to.clone();
-        let _diverted = divert(Box::new(move |text| tell_within(&said, line(&json!({ "said": text })), IN_PASSING)));
+        let _diverted = divert(Box::new(move |text| {
+            tell_within(&said, line(&json!({ "said": text })), IN_PASSING);
+        }));
         match request.await {
             // Nobody has ever asked.
             Err(_) => None,
@@ -74,6 +81,10 @@ pub async fn serve(understand: Understand, means: Option<Means>) -> bool {
                 others = request.below.take().map(|below| start_others(below, &request, means, &to, end));
                 Some(match request.kind {
                     Kind::Observation => observe((understand.observation)(&request), &to, wishes).await,
+                    Kind::Trace => {
+                        let options = (understand.trace)(&request).map(|options| giving_trace(options, &to));
+                        observe(options, &to, wishes).await
+                    }
                     Kind::Hang => match service_for(None, Path::new(service::SOCKET)) {
                         Ok(Some(service)) => look_by_service(&service, &request.query, &to, wishes).await,
                         Ok(None) => look((understand.hang)(&request), &to, wishes).await,
@@ -153,6 +164,14 @@ async fn observe(
     let served = Served { audience: Box::new(Lines(to.clone())), asked };
     let observed = observe_elsewhere(&options, served).await;
     observed.map(|outcome| outcome == Outcome::Complete).map_err(|error| (error.to_string(), error.is_absence()))
+}
+
+/// The front end has the trace that is recorded.
+fn giving_trace(options: Options, to: &SyncSender<Vec<u8>>) -> Options {
+    let to = to.clone();
+    let listener = Listener::new(move |chunk| tell_within(&to, line_of(chunk), PATIENCE));
+    let trace = options.trace.map(|trace| TraceOptions { to: TraceTo::Listener(listener), ..trace });
+    Options { trace, ..options }
 }
 
 async fn look(
@@ -271,15 +290,15 @@ fn tell(to: &SyncSender<Vec<u8>>, text: Vec<u8>) {
     tell_within(to, text, PATIENCE);
 }
 
-/// Waits until it is taken, but not for ever.
-fn tell_within(to: &SyncSender<Vec<u8>>, mut text: Vec<u8>, patience: Duration) {
+/// Waits until it is taken, but not for ever: whether it is.
+fn tell_within(to: &SyncSender<Vec<u8>>, mut text: Vec<u8>, patience: Duration) -> bool {
     let until = Instant::now() + patience;
     loop {
         match to.try_send(text) {
             Err(TrySendError::Full(back)) if Instant::now() < until => text = back,
-            _ => return,
+            sent => return sent.is_ok(),
         }
-        sleep(Duration::from_millis(20));
+        sleep(Duration::from_millis(5));
     }
 }
 

@@ -87,6 +87,8 @@ pub(crate) struct Head {
     pub(crate) begun: Option<bool>,
     /// It is a profile.
     pub(crate) schema: Option<String>,
+    /// The next part of a trace.
+    pub(crate) trace: Option<String>,
 }
 
 impl Head {

@@ -7,6 +7,7 @@
 
 pub mod agent;
 pub mod asking;
+mod chunks;
 pub mod cli;
 pub mod doctor;
 pub mod hang;

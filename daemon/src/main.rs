@@ -3,8 +3,8 @@
 use std::process::ExitCode;
 
 use mpiprobe::{
-    cli::{Arguments, Exit, execute, parse, parse_hang, parse_observation, serve},
-    service::work_if_asked,
+    cli::{Arguments, Exit, execute, parse, parse_hang, parse_observation, parse_trace, serve},
+    service::{Parse, work_if_asked},
 };
 use mpiprobe_discover::foreign::{serve_if_asked, use_process};
 use mpiprobe_report::present::{LogWriter, say};
@@ -14,7 +14,7 @@ fn main() -> ExitCode {
     if serve_if_asked() {
         return ExitCode::SUCCESS;
     }
-    if work_if_asked(parse_observation, parse_hang) {
+    if work_if_asked(Parse { observation: parse_observation, trace: parse_trace, hang: parse_hang }) {
         return ExitCode::SUCCESS;
     }
     use_process();

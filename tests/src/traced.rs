@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ffi::OsString;
 use std::fmt::Debug;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use libtest_mimic::Failed;
@@ -83,7 +83,18 @@ pub fn agreement(mpi: Mpi, trace: &Path, job: &Job, order: Order) -> Result<Comp
 
 /// The same of a part of it.
 pub fn agreement_of(mpi: Mpi, trace: &Path, job: &Job, order: Order, extent: Extent) -> Result<Comparison, Failed> {
-    let trace = TraceFiles::open(&[trace])?;
+    agreement_of_files(mpi, &[trace.to_owned()], job, order, extent)
+}
+
+/// The same of a trace that is in several files.
+pub fn agreement_of_files(
+    mpi: Mpi,
+    files: &[PathBuf],
+    job: &Job,
+    order: Order,
+    extent: Extent,
+) -> Result<Comparison, Failed> {
+    let trace = TraceFiles::open(files)?;
     assert!(trace.notes().is_empty(), "{:?}", trace.notes());
     let compared = compare(mpi, &trace, &job.snapshot()?, order, extent);
     assert!(compared.differences.is_empty(), "{:#?}", compared.differences.iter().take(20).collect::<Vec<_>>());

@@ -4,7 +4,7 @@ use std::{
     fmt, io,
     mem::offset_of,
     os::fd::{AsFd as _, OwnedFd},
-    sync::{Arc, atomic::Ordering},
+    sync::{Arc, OnceLock, atomic::Ordering},
 };
 
 use mpiprobe_common::{
@@ -23,9 +23,10 @@ use crate::{
     observer::{distinct_communicators, read_thread},
 };
 
-/// Processors that there may be, by whose numbers programs choose rings.
+/// Processors that there may be, by whose numbers programs choose rings. Read once, which confined processes must do before they are.
 pub fn possible_processors() -> u32 {
-    aya::util::nr_cpus().ok().and_then(|number| u32::try_from(number).ok()).unwrap_or(1)
+    static NUMBER: OnceLock<u32> = OnceLock::new();
+    *NUMBER.get_or_init(|| aya::util::nr_cpus().ok().and_then(|number| u32::try_from(number).ok()).unwrap_or(1))
 }
 
 /// Those of all processors, which all processes write to.

@@ -168,7 +168,12 @@ macro_rules! with_every_table {
             FREE_SLOTS: Stack<u32> = config.thread_slots;
 
             /// What threads have done that have ended, as far as there is room; all of them are in their processes' counters.
-            ENDED_THREADS: GrowingHash<$crate::EndedThreadKey, $crate::EndedThread> = $crate::ENDED_THREAD_RECORDS;
+            ENDED_THREADS: GrowingHash<$crate::EndedThreadKey, $crate::EndedThread> =
+                if config.thread_slots < $crate::ENDED_THREAD_RECORDS / 4 {
+                    config.thread_slots.saturating_mul(4)
+                } else {
+                    $crate::ENDED_THREAD_RECORDS
+                };
 
             /// Where arguments stand, by function id.
             DESCRIPTORS: Array<$crate::Descriptor> = $crate::FUNCTION_SLOTS;

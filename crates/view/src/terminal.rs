@@ -217,7 +217,11 @@ fn give_back_on_panic() {
             OnPanic::Say => say(panic),
             OnPanic::GiveBack => {
                 // Who draws may have panicked in the midst of it.
-                if DRAWS.get() { restore() } else { give_back() }
+                if DRAWS.get() {
+                    restore();
+                } else {
+                    give_back();
+                }
                 before(panic);
             }
         }));

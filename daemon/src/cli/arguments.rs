@@ -131,7 +131,7 @@ pub struct Observe {
     /// Find out what each call moves: bytes, partners, communicators, call sites. Calls cost up to a third more.
     #[arg(long, help_heading = "What is measured")]
     pub traffic: bool,
-    /// Find out who waits for whom, for how long and why, while the job runs, with --traffic: each call is looked at one by one, which costs it more. Not for processes that count themselves, and on this node only.
+    /// Find out who waits for whom, for how long and why, while the job runs, with --traffic: each call is looked at one by one, which costs it more. Not for processes that count themselves, and of one node only.
     #[arg(long, conflicts_with_all = ["hosts", "max_overhead"], help_heading = "What is measured")]
     pub waits: bool,
     /// Show only what went over communicators whose name matches, such as `world`, `row*`, `split#*`; may be given several
@@ -479,10 +479,13 @@ pub struct Run {
 pub struct Trace {
     #[command(flatten)]
     pub targets: Targets,
+    #[command(flatten)]
+    pub nodes: OnNodes,
     /// Wait for a process that matches, or that loads MPI later (Python), if there is none yet.
     #[arg(long, help_heading = "Target")]
     pub wait: bool,
-    /// The new FILE. With --flight, the next ones have a number before the ending: ring.2.trace.
+    /// The new FILE. With --flight, the next ones have a number before the ending: ring.2.trace; of several nodes (--hosts) each one has its
+    /// own, with its name there: ring.n1.trace.
     #[arg(short = 'o', long, value_name = "FILE", group = "trace-file", help_heading = "Output")]
     pub output: PathBuf,
     #[command(flatten)]

@@ -2,11 +2,15 @@
 
 use mpiprobe_discover::{JobChoice, Target};
 use mpiprobe_report::present::TextOptions;
+use mpiprobe_tracer::Selection;
 
-use super::arguments::{Hang, Observe, Targets};
+use super::arguments::{Hang, Observe, Targets, Trace};
 use crate::{
     hang::{self, Form},
-    session::Options,
+    session::{
+        EngineChoice, Options,
+        trace::{TraceOptions, TraceTo, When},
+    },
 };
 
 /// What is observed. Where results go is not said.
@@ -28,12 +32,12 @@ pub(super) fn options(asked: &Observe, trace_bpf: bool) -> Options {
         json: asked.json,
         view: None,
         record: None,
-        trace: None,
+        trace: asked.waits.then(|| waits_only(asked)),
         max_overhead: asked.max_overhead.percent(),
         method: asked.attach,
         max_processes: asked.max_processes,
         max_threads: asked.max_threads,
-        traffic: asked.traffic,
+        traffic: asked.traffic || asked.waits,
         communicators: asked.comm.clone(),
         max_flows: asked.max_flows,
         max_communicators: asked.max_communicators,
@@ -44,6 +48,36 @@ pub(super) fn options(asked: &Observe, trace_bpf: bool) -> Options {
         is_thrifty: false,
         service: None,
         nodes: None,
+    }
+}
+
+/// Nothing but what is found out while calls are recorded.
+fn waits_only(asked: &Observe) -> TraceOptions {
+    let selection = Selection { functions: asked.functions, ..Selection::default() };
+    TraceOptions { to: TraceTo::Nobody, selection, ranks: None, when: When::Always, waits: true, is_shown: true }
+}
+
+/// What is recorded. Calls that are kept in memory are in that of whoever attaches, which is not asked of others.
+pub(super) fn traced(asked: &Trace, trace_bpf: bool) -> Options {
+    let (target, jobs) = chosen(&asked.targets);
+    let trace = TraceOptions {
+        to: TraceTo::File { path: asked.output.clone(), mode: asked.files.file_mode },
+        selection: asked.traced.selection(asked.functions),
+        ranks: asked.traced.ranks.clone(),
+        when: asked.flight.when(true).or(asked.window).unwrap_or_default(),
+        waits: asked.waits,
+        is_shown: false,
+    };
+    Options {
+        engine: if asked.flight.flight.is_some() { EngineChoice::Ebpf } else { EngineChoice::Auto },
+        wait: asked.wait,
+        ignore_pcontrol: asked.ignore_pcontrol,
+        duration: asked.duration,
+        json: asked.json,
+        trace: Some(trace),
+        method: asked.attach,
+        trace_bpf,
+        ..Options::by_kernel(target, jobs, asked.functions)
     }
 }
 

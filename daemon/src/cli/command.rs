@@ -15,14 +15,13 @@ use mpiprobe_plan::ImplementationRecogniser;
 use mpiprobe_report::present::{JobList, ListedJobs, Output, OutputError, TextOptions, findings, say};
 use mpiprobe_report::{Format as ReportFormat, Span};
 use mpiprobe_trace::{ReadError, Trace as Recorded, store::TraceFiles};
-use mpiprobe_tracer::Selection;
 use mpiprobe_view::{Files, StartError, ViewError, ViewOptions, ViewStart};
 use rustix::process::{getegid, geteuid, getgid, getuid};
 use thiserror::Error;
 
 use super::{
     arguments::{Arguments, Command, Hang, Observe, OnNodes, PushTo, Run, Trace, View},
-    asked::{asked_hang, chosen, options},
+    asked::{asked_hang, options, traced},
     compare::{Compare, CompareError, compare},
     export::{Export, ExportFailure, export},
     manual,
@@ -34,7 +33,7 @@ use super::{
     terminal::{show, width, width_of},
     traces::{compared, is_trace, of_clocks},
     waits::{Waits, WaitsError, waits},
-    words::{parse_hang, parse_observation, query_of, query_of_hang},
+    words::{parse_hang, parse_observation, parse_trace, query_of, query_of_hang, query_of_trace},
 };
 use crate::{
     agent::{self, Understand},
@@ -48,7 +47,7 @@ use crate::{
     session::{
         self, ByService, EngineChoice, Options, Outcome, ProfileTo, Returns, SessionError,
         launched::{self, RunOptions},
-        trace::{DumpError, TraceOptions, When, ask},
+        trace::{DumpError, TraceOptions, TraceTo, ask},
     },
 };
 
@@ -127,7 +126,7 @@ pub enum CommandError {
     #[error(transparent)]
     Push(#[from] PushError),
     #[error(
-        "--waits needs eBPF on this node, with return probes: leave --engine and --returns out; of a command of yours, `mpiprobe run --waits` finds it out without"
+        "--waits needs eBPF, with return probes: leave --engine and --returns out; of a command of yours, `mpiprobe run --waits` finds it out without"
     )]
     WaitsNeedReturns,
     #[error("mpiprobe has no command {0:?}; `mpiprobe help` lists them")]
@@ -154,6 +153,11 @@ pub enum CommandError {
     NoProfile(String),
     #[error("{0} is for recordings, and this is a trace: in its view, / looks for calls, and + zooms in")]
     NotOfTraces(&'static str),
+    #[error(
+        "{0} is of what one node sees, and the job is on several: `mpiprobe trace` writes a file for each of them, of which `mpiprobe waits` finds \
+         out who has waited for whom; or take that option out, or name one node by --hosts"
+    )]
+    NotOverNodes(&'static str),
     #[error("--attach is for this node, and --hosts for others, which attach in the best way that works there")]
     AttachOnNodes,
     #[error("--view opens a full-screen view, and there is no terminal to show it on")]
@@ -200,7 +204,11 @@ pub async fn execute(arguments: &Arguments) -> Result<Exit, CommandError> {
             tell_checks(&report, *json)
         }
         Some(Command::Agent { launcher, agent, slurm_job }) => {
-            let understand = Understand { observation: for_another_node, hang: hang_for_another_node };
+            let understand = Understand {
+                observation: for_another_node,
+                trace: trace_for_another_node,
+                hang: hang_for_another_node,
+            };
             let means = |launcher: &Launcher| {
                 let program = agent.clone().map_or_else(own_program, Ok)?;
                 let (launcher, slurm_job) = (launcher.clone(), slurm_job.clone());
@@ -231,6 +239,10 @@ async fn observe(arguments: &Arguments) -> Result<Exit, CommandError> {
     if asked.attach.is_some() && !asked.nodes.hosts.is_empty() {
         return Err(CommandError::AttachOnNodes);
     }
+    // Those who count themselves do not tell of each call after they have begun.
+    if asked.waits && (asked.engine == EngineChoice::Wrapper || asked.returns == Returns::Off) {
+        return Err(CommandError::WaitsNeedReturns);
+    }
     let without = options(asked, arguments.trace_bpf);
     let named = arguments.socket.as_deref();
     let service = ByService { socket: socket(named), is_named: named.is_some(), query: query_of(&without) };
@@ -239,22 +251,12 @@ async fn observe(arguments: &Arguments) -> Result<Exit, CommandError> {
     let request = Request::new(query_of(&without), engine, Kind::Observation);
     let job = asked.targets.job.as_deref();
     let nodes = on_nodes(&asked.nodes, job, request, arguments.verbose).await.map_err(SessionError::from)?;
-    let trace = asked.waits.then(|| waits_only(asked)).transpose()?;
-    // Those who count themselves do not tell of each call after they have begun, and the service neither.
-    let engine = if asked.waits { EngineChoice::Ebpf } else { without.engine };
-    let traffic = without.traffic || asked.waits;
-    let (view, record) = (view(asked)?, asked.record.to());
-    let options = Options { view, record, service: Some(service), text, nodes, trace, engine, traffic, ..without };
-    Ok(session::run(&options).await?.into())
-}
-
-/// Nothing but what is found out while calls are recorded.
-fn waits_only(asked: &Observe) -> Result<TraceOptions, CommandError> {
-    if !matches!(asked.engine, EngineChoice::Auto | EngineChoice::Ebpf) || asked.returns == Returns::Off {
-        return Err(CommandError::WaitsNeedReturns);
+    if asked.waits && nodes.is_some() {
+        return Err(CommandError::NotOverNodes("--waits"));
     }
-    let selection = Selection { functions: asked.functions, ..Selection::default() };
-    Ok(TraceOptions { path: None, mode: 0o600, selection, ranks: None, when: When::Always, waits: true })
+    let (view, record) = (view(asked)?, asked.record.to());
+    let options = Options { view, record, service: Some(service), text, nodes, ..without };
+    Ok(session::run(&options).await?.into())
 }
 
 /// The nodes that are meant, unless it is this one alone.
@@ -313,6 +315,12 @@ fn for_another_node(request: &Request) -> Result<Options, String> {
     Ok(Options { engine, service: Some(service), ..asked })
 }
 
+fn trace_for_another_node(request: &Request) -> Result<Options, String> {
+    let asked = parse_trace(service::words_of_query(&request.query))?;
+    let service = ByService { socket: socket(None), is_named: false, query: query_of_trace(&asked) };
+    Ok(Options { service: Some(service), ..asked })
+}
+
 fn hang_for_another_node(request: &Request) -> Result<hang::Asked, String> {
     parse_hang(service::words_of_query(&request.query))
 }
@@ -328,26 +336,21 @@ async fn hand_on(asked: &PushTo, arguments: &Arguments) -> Result<Exit, CommandE
 }
 
 async fn record_calls(asked: &Trace, arguments: &Arguments) -> Result<Exit, CommandError> {
-    let (target, jobs) = chosen(&asked.targets);
-    let trace = TraceOptions {
-        path: Some(asked.output.clone()),
-        mode: asked.files.file_mode,
-        selection: asked.traced.selection(asked.functions),
-        ranks: asked.traced.ranks.clone(),
-        when: asked.flight.when(true).or(asked.window).unwrap_or_default(),
-        waits: asked.waits,
-    };
-    let options = Options {
-        wait: asked.wait,
-        ignore_pcontrol: asked.ignore_pcontrol,
-        duration: asked.duration,
-        json: asked.json,
-        trace: Some(trace),
-        method: asked.attach,
-        text: TextOptions { width: width(), all: arguments.verbose > 0, ..TextOptions::default() },
-        trace_bpf: arguments.trace_bpf,
-        ..Options::by_kernel(target, jobs, asked.functions)
-    };
+    if asked.attach.is_some() && !asked.nodes.hosts.is_empty() {
+        return Err(CommandError::AttachOnNodes);
+    }
+    let options = traced(asked, arguments.trace_bpf);
+    let (named, query) = (arguments.socket.as_deref(), query_of_trace(&options));
+    let request = Request::new(query.clone(), String::new(), Kind::Trace);
+    let job = asked.targets.job.as_deref();
+    let nodes = on_nodes(&asked.nodes, job, request, arguments.verbose).await.map_err(SessionError::from)?;
+    let of_one_process = [("--flight", asked.flight.flight.is_some()), ("--waits", asked.waits)];
+    if let (Some(_), Some((option, _))) = (&nodes, of_one_process.into_iter().find(|(_, is_asked)| *is_asked)) {
+        return Err(CommandError::NotOverNodes(option));
+    }
+    let service = ByService { socket: socket(named), is_named: named.is_some(), query };
+    let text = TextOptions { width: width(), all: arguments.verbose > 0, ..TextOptions::default() };
+    let options = Options { text, nodes, service: Some(service), ..options };
     Ok(session::run(&options).await?.into())
 }
 
@@ -464,8 +467,10 @@ fn trace_to(run: &Run) -> Option<TraceOptions> {
     let (mode, ranks) = (run.record.files.file_mode, run.traced.ranks.clone());
     // Signals are the command's.
     let when = run.flight.when(false).unwrap_or_default();
-    let (path, waits) = (run.trace.clone(), run.waits);
-    (path.is_some() || waits).then_some(TraceOptions { path, mode, selection, ranks, when, waits })
+    let to = run.trace.clone().map_or(TraceTo::Nobody, |path| TraceTo::File { path, mode });
+    let waits = run.waits;
+    let is_asked = waits || run.trace.is_some();
+    is_asked.then_some(TraceOptions { to, selection, ranks, when, waits, is_shown: false })
 }
 
 async fn run_command(run: &Run, arguments: &Arguments) -> Exit {

@@ -19,7 +19,7 @@ mod words;
 
 pub use arguments::Arguments;
 pub use command::{Exit, execute, serve};
-pub use words::{parse_hang, parse_observation};
+pub use words::{parse_hang, parse_observation, parse_trace};
 
 use clap::{CommandFactory as _, FromArgMatches as _};
 use configuration::Configuration;

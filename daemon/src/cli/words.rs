@@ -7,15 +7,18 @@ use mpiprobe_functions::FunctionSet;
 
 use super::{
     arguments::{Arguments, Command},
-    asked::{asked_hang, options},
+    asked::{asked_hang, options, traced},
 };
 use crate::{
     hang::{self, Form},
-    session::{MaxOverhead, Options},
+    session::{
+        MaxOverhead, Options, Returns,
+        trace::{TraceOptions, TraceTo, When},
+    },
 };
 
 /// What another process may be asked for. Where results go is the asker's own matter, and so is when it ends.
-const OF_OBSERVATIONS: [&str; 21] = [
+const OF_OBSERVATIONS: [&str; 22] = [
     "all-jobs",
     "comm",
     "functions",
@@ -37,30 +40,64 @@ const OF_OBSERVATIONS: [&str; 21] = [
     "returns",
     "traffic",
     "wait",
+    "waits",
+];
+const OF_TRACES: [&str; 12] = [
+    "all-jobs",
+    "comm",
+    "functions",
+    "ignore-pcontrol",
+    "job",
+    "min-duration",
+    "pid",
+    "pid-of",
+    "ranks",
+    "wait",
+    "waits",
+    "window",
 ];
 const OF_LOOKS: [&str; 9] = ["all-jobs", "all-threads", "depth", "dot", "folded", "job", "json", "pid", "pid-of"];
 
 /// An observation that somebody else asks for.
 pub fn parse_observation(words: Vec<String>) -> Result<Options, String> {
-    let arguments = parsed(words, &OF_OBSERVATIONS, None)?;
+    let arguments = parsed(words, &OF_OBSERVATIONS, &[])?;
     let asked = &arguments.observe;
     if !asked.has_target() {
         return Err("what is to be observed? pid-of, pid, job or all-jobs says it".into());
     }
+    if asked.waits && asked.returns == Returns::Off {
+        return Err("waits needs to see when calls return".into());
+    }
     // Whoever asks ends it.
-    Ok(Options { duration: None, json: true, is_thrifty: true, ..options(asked, false) })
+    Ok(for_another(Options { json: true, ..options(asked, false) }))
+}
+
+/// A trace that somebody else asks for, and writes.
+pub fn parse_trace(words: Vec<String>) -> Result<Options, String> {
+    // Where it goes is said by whoever makes it.
+    let arguments = parsed(words, &OF_TRACES, &["trace", "--output=-"])?;
+    match &arguments.command {
+        Some(Command::Trace(asked)) => Ok(for_another(traced(asked, false))),
+        _ => Err("not a trace".into()),
+    }
+}
+
+/// Whoever asks ends it, and looks at it, too.
+fn for_another(asked: Options) -> Options {
+    let trace = asked.trace.map(|trace| TraceOptions { to: TraceTo::Nobody, is_shown: false, ..trace });
+    Options { trace, duration: None, is_thrifty: true, ..asked }
 }
 
 /// The same of a look at stacks.
 pub fn parse_hang(words: Vec<String>) -> Result<hang::Asked, String> {
-    let arguments = parsed(words, &OF_LOOKS, Some("hang"))?;
+    let arguments = parsed(words, &OF_LOOKS, &["hang"])?;
     match &arguments.command {
         Some(Command::Hang(asked)) => Ok(asked_hang(asked)),
         _ => Err("not a look at stacks".into()),
     }
 }
 
-fn parsed(words: Vec<String>, permitted: &[&str], command: Option<&str>) -> Result<Arguments, String> {
+fn parsed(words: Vec<String>, permitted: &[&str], command: &[&str]) -> Result<Arguments, String> {
     for word in &words {
         let name = word.trim_start_matches("--").split('=').next().unwrap_or_default();
         if !permitted.contains(&name) {
@@ -68,7 +105,7 @@ fn parsed(words: Vec<String>, permitted: &[&str], command: Option<&str>) -> Resu
             return Err(format!("{shown:?} cannot be asked for here; there are {}", permitted.join(", ")));
         }
     }
-    let all = ["mpiprobe"].into_iter().chain(command).map(str::to_owned).chain(words);
+    let all = ["mpiprobe"].iter().chain(command).map(|&word| word.to_owned()).chain(words);
     Arguments::try_parse_from(all).map_err(|error| {
         let said = error.to_string();
         said.lines().next().unwrap_or_default().trim_start_matches("error: ").to_owned()
@@ -84,7 +121,9 @@ pub(super) fn query_of(options: &Options) -> String {
         ("wait", options.wait),
         ("nested", options.nested),
         ("ignore-pcontrol", options.ignore_pcontrol),
-        ("traffic", options.traffic),
+        // The latter has both.
+        ("traffic", options.traffic && options.trace.is_none()),
+        ("waits", options.trace.is_some()),
         ("once", options.once),
         ("plain", options.once),
     ];
@@ -99,10 +138,7 @@ pub(super) fn query_of(options: &Options) -> String {
     if max_overhead != MaxOverhead::default() {
         query.append_pair("max-overhead", &max_overhead.to_string());
     }
-    if options.functions != FunctionSet::default_functions() {
-        let names: Vec<&str> = options.functions.iter().map(|id| id.function().name).collect();
-        query.append_pair("functions", &names.join(","));
-    }
+    add_functions(&mut query, options.functions);
     for communicator in &options.communicators {
         query.append_pair("comm", communicator);
     }
@@ -120,6 +156,40 @@ pub(super) fn query_of(options: &Options) -> String {
         }
     }
     query.finish()
+}
+
+/// What [`parse_trace`] understands as this, for a URL.
+pub(super) fn query_of_trace(options: &Options) -> String {
+    let mut query = Serializer::new(String::new());
+    add_targets(&mut query, &options.target, &options.jobs);
+    let waits = options.trace.as_ref().is_some_and(|trace| trace.waits);
+    let flags = [("wait", options.wait), ("ignore-pcontrol", options.ignore_pcontrol), ("waits", waits)];
+    for (name, _) in flags.into_iter().filter(|(_, is_set)| *is_set) {
+        query.append_pair(name, "");
+    }
+    add_functions(&mut query, options.functions);
+    if let Some(TraceOptions { selection, ranks, when, .. }) = &options.trace {
+        if matches!(when, When::Windows { .. }) {
+            query.append_pair("window", &when.to_string());
+        }
+        if let Some(ranks) = ranks {
+            query.append_pair("ranks", &ranks.to_string());
+        }
+        if selection.min_duration_ns > 0 {
+            query.append_pair("min-duration", &format!("{}ns", selection.min_duration_ns));
+        }
+        for communicator in &selection.communicators {
+            query.append_pair("comm", communicator);
+        }
+    }
+    query.finish()
+}
+
+fn add_functions(query: &mut Serializer<'_, String>, functions: FunctionSet) {
+    if functions != FunctionSet::default_functions() {
+        let names: Vec<&str> = functions.iter().map(|id| id.function().name).collect();
+        query.append_pair("functions", &names.join(","));
+    }
 }
 
 /// What [`parse_hang`] understands as this, for a URL.
@@ -181,6 +251,7 @@ mod tests {
             &["--pid", "5", "--pid", "7", "--interval", "50ms", "--returns", "off"],
             &["--job", "ompi:77@1000", "--functions", "p2p,-Send", "--max-threads", "77", "--max-stats", "99"],
             &["--pid-of", "x", "--max-overhead", "off"],
+            &["--pid-of", "x", "--waits", "--functions", "p2p"],
             &["--pid-of", "x", "--max-overhead", "0.5%"],
             &["--all-jobs", "--nested", "--ignore-pcontrol", "--max-flows", "7", "--max-communicators", "8"],
             &[
@@ -198,8 +269,26 @@ mod tests {
         ] {
             let asked = typed(asked);
             let arrived = parse_observation(words_of_query(&query_of(&asked))).unwrap();
-            let expected = Options { duration: None, json: true, is_thrifty: true, ..asked };
+            let expected = for_another(Options { json: true, ..asked });
             assert_eq!(format!("{arrived:?}"), format!("{expected:?}"));
+        }
+    }
+
+    #[test]
+    fn traces_arrive_as_they_were_typed() {
+        for asked in [
+            &["--pid-of", "ring"][..],
+            &["--job", "4711", "--wait", "--ignore-pcontrol", "--functions", "coll"],
+            &["--all-jobs", "--window", "200ms@every:10s", "--ranks", "0,4-7"],
+            &["--pid", "5", "--pid", "7", "--waits"],
+            &["--pid-of", "a b&c", "--min-duration", "10us", "--comm", "row*", "--comm", "w&x"],
+        ] {
+            let asked = ["mpiprobe", "trace", "-o", "/tmp/x.trace", "--duration", "5s"].iter().chain(asked);
+            let arguments = Arguments::try_parse_from(asked).unwrap();
+            let Some(Command::Trace(typed)) = &arguments.command else { panic!("not a trace") };
+            let asked = traced(typed, false);
+            let arrived = parse_trace(words_of_query(&query_of_trace(&asked))).unwrap();
+            assert_eq!(format!("{arrived:?}"), format!("{:?}", for_another(asked)));
         }
     }
 
@@ -235,5 +324,11 @@ mod tests {
         assert!(parse_observation(vec!["--pid=0".into()]).unwrap_err().contains("invalid value"));
         assert!(parse_observation(vec!["--traffic=maybe".into(), "--pid=1".into()]).is_err());
         assert!(parse_hang(vec!["--traffic".into()]).is_err());
+        for wrong in
+            ["--output=/tmp/x", "--flight=30s", "--attach=multi", "--hosts=n1", "--file-mode=666", "--duration=5s"]
+        {
+            let asked = vec!["--pid-of=ring".to_owned(), wrong.to_owned()];
+            assert!(parse_trace(asked).unwrap_err().contains("cannot be asked for"), "{wrong}");
+        }
     }
 }

@@ -67,6 +67,8 @@ impl Request {
 pub enum Kind {
     #[default]
     Observation,
+    /// An observation, and each call, which the front end writes down.
+    Trace,
     /// A look at stacks.
     Hang,
 }

@@ -8,6 +8,8 @@ use mpiprobe_report::present::recording::profile_of_json;
 use serde::{Deserialize, de::IgnoredAny};
 use serde_json::json;
 
+use crate::chunks::chunk_of;
+
 /// Longest message of an agent, bytes.
 const LONGEST_WORD: usize = 4 << 10;
 /// What is before and behind the number of a node.
@@ -44,6 +46,8 @@ pub(crate) enum FromNode {
     /// It observes, or waits.
     Begun,
     Profile(Box<Profile>),
+    /// The next part of the node's trace.
+    Chunk(Vec<u8>),
     /// What it has found by looking at stacks, as it says it.
     Found(Vec<u8>),
     /// It has observed to the end.
@@ -76,6 +80,7 @@ struct Head {
     ended: Option<bool>,
     begun: Option<bool>,
     schema: Option<String>,
+    trace: Option<IgnoredAny>,
     found: Option<IgnoredAny>,
 }
 
@@ -83,6 +88,12 @@ impl Head {
     fn of(line: &[u8]) -> Result<Self, String> {
         serde_json::from_slice(line).map_err(|error| unknown(line, &error))
     }
+}
+
+/// A line with a part of a trace.
+#[derive(Deserialize)]
+struct Chunk {
+    trace: String,
 }
 
 fn unknown(line: &[u8], why: &dyn std::fmt::Display) -> String {
@@ -95,6 +106,10 @@ impl Word for FromNode {
         let head = Head::of(&line)?;
         if head.found.is_some() {
             return Ok(Self::Found(line));
+        }
+        if head.trace.is_some() {
+            let Chunk { trace } = serde_json::from_slice(&line).map_err(|error| unknown(&line, &error))?;
+            return Ok(Self::Chunk(chunk_of(&trace).map_err(|error| unknown(&line, &error))?));
         }
         if head.schema.is_some() {
             let profile = profile_of_json(line.as_slice()).map_err(|error| unknown(&line, &error))?;
@@ -120,7 +135,7 @@ impl Word for FromNode {
             Self::Answered { version } => Nature::Answered(version),
             Self::Lost(_) => Nature::Lost,
             Self::Ended | Self::Refused { .. } => Nature::Last,
-            Self::Said(_) | Self::Begun | Self::Profile(_) | Self::Found(_) => Nature::Other,
+            Self::Said(_) | Self::Begun | Self::Profile(_) | Self::Chunk(_) | Self::Found(_) => Nature::Other,
         }
     }
 
@@ -144,7 +159,7 @@ impl Word for Passed {
     fn nature(&self) -> Nature<'_> {
         match &self.head {
             // Of these, only a profile's last one says anything of an end, and more comes after it.
-            Head { schema: Some(_), .. } | Head { found: Some(_), .. } => Nature::Other,
+            Head { schema: Some(_), .. } | Head { found: Some(_), .. } | Head { trace: Some(_), .. } => Nature::Other,
             Head { failed: Some(_), .. } => Nature::Last,
             Head { lost: Some(_), .. } => Nature::Lost,
             Head { ended: Some(_), .. } => Nature::Last,
@@ -187,10 +202,18 @@ mod tests {
         assert_eq!(said(r#"{"said":"a\u001b[2Jb"}"#), r#"Said("a\\u{1b}[2Jb")"#);
         assert_eq!(said(r#"{"begun":true}"#), "Begun");
         assert_eq!(said(r#"{"ended":false}"#), "Ended");
+        assert_eq!(said(r#"{"trace":"AAH/"}"#), "Chunk([0, 1, 255])");
         assert_eq!(said(r#"{"lost":"no route"}"#), r#"Lost("no route")"#);
         assert_eq!(said(r#"{"failed":"nobody","absent":true}"#), r#"Refused { why: "nobody", is_absent: true }"#);
-        for wrong in ["Welcome to n1!", "\u{1b}]0;x\u{7}", "{\"schema\":\"mpiprobe.profile/1\"}", "[]", "{\"said\":7}"]
-        {
+        for wrong in [
+            "Welcome to n1!",
+            "\u{1b}]0;x\u{7}",
+            "{\"schema\":\"mpiprobe.profile/1\"}",
+            "[]",
+            "{\"said\":7}",
+            "{\"trace\":\"?\"}",
+            "{\"trace\":7}",
+        ] {
             assert!(said(wrong).starts_with("it says what no agent of version"), "{wrong}: {}", said(wrong));
             assert!(!said(wrong).contains('\u{1b}'));
         }

@@ -10,6 +10,9 @@ use seccompiler::{
 /// Whatever they are given. Threads, memory, time, and what is open already.
 const PERMITTED: &[libc::c_long] = &[
     libc::SYS_accept4,
+    // How well the clock is synchronised: to set it takes a capability.
+    libc::SYS_adjtimex,
+    libc::SYS_clock_adjtime,
     libc::SYS_brk,
     libc::SYS_clock_getres,
     libc::SYS_clock_gettime,
@@ -119,8 +122,6 @@ fn permitted() -> Result<BpfProgram, BackendError> {
 
 /// From now on, for all threads of this process and for ever.
 pub(super) fn confine() -> io::Result<()> {
-    // What the kernel tells of itself is read once, from a file that cannot be opened any more then; `rustix` panics without it.
-    let _ = rustix::param::clock_ticks_per_second();
     for program in [newer_clone(), permitted()] {
         apply_filter_all_threads(&program.map_err(io::Error::other)?).map_err(io::Error::other)?;
     }

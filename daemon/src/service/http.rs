@@ -57,9 +57,12 @@ const MOST_LISTS: usize = 64;
 const MOST_LOOKS: usize = 4;
 
 /// Turns what a client has asked for, in the words of the command line, into what is done.
-pub type Parse = fn(Vec<String>) -> Result<Options, String>;
-/// The same of a look at stacks.
-pub type ParseHang = fn(Vec<String>) -> Result<hang::Asked, String>;
+#[derive(Clone, Copy, Debug)]
+pub struct Parse {
+    pub observation: fn(Vec<String>) -> Result<Options, String>,
+    pub trace: fn(Vec<String>) -> Result<Options, String>,
+    pub hang: fn(Vec<String>) -> Result<hang::Asked, String>,
+}
 
 type Answer = Response<Either<Full<Bytes>, Stream>>;
 
@@ -69,7 +72,7 @@ pub(super) struct Service {
     pub(super) settings: Arc<Mutex<Settings>>,
     /// What is observed unasked.
     pub(super) board: Arc<Board>,
-    parse: (Parse, ParseHang),
+    parse: Parse,
     connections: Mutex<HashMap<u32, u32>>,
     lists: Mutex<HashMap<Key, (Instant, Bytes)>>,
     watched: Arc<Watched>,
@@ -102,7 +105,7 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Service {
-    pub(super) fn new(settings: Settings, parse: (Parse, ParseHang)) -> Arc<Self> {
+    pub(super) fn new(settings: Settings, parse: Parse) -> Arc<Self> {
         Arc::new(Self {
             settings: Arc::new(Mutex::new(settings)),
             board: Arc::default(),
@@ -194,15 +197,19 @@ impl Service {
                 StatusCode::FORBIDDEN,
                 "metrics are of all jobs, and you may not see all; the administrator can name a port for them ([metrics] in docs/service.md)",
             ),
-            (&Method::GET, ["v1", "observe"]) => match (self.parse.0)(words()) {
-                Ok(options) => self.observe(client, options).await,
+            (&Method::GET, ["v1", "observe"]) => match (self.parse.observation)(words()) {
+                Ok(options) => self.observe(client, options, false).await,
                 Err(why) => failed(StatusCode::BAD_REQUEST, &why),
             },
-            (&Method::GET, ["v1", "hang"]) => match (self.parse.1)(words()) {
+            (&Method::GET, ["v1", "trace"]) => match (self.parse.trace)(words()) {
+                Ok(options) => self.observe(client, options, true).await,
+                Err(why) => failed(StatusCode::BAD_REQUEST, &why),
+            },
+            (&Method::GET, ["v1", "hang"]) => match (self.parse.hang)(words()) {
                 Ok(asked) => self.hang(client, asked).await,
                 Err(why) => failed(StatusCode::BAD_REQUEST, &why),
             },
-            (&Method::GET, ["v1", "look"]) => match (self.parse.1)(words()) {
+            (&Method::GET, ["v1", "look"]) => match (self.parse.hang)(words()) {
                 Ok(asked) => self.look(client, asked).await,
                 Err(why) => failed(StatusCode::BAD_REQUEST, &why),
             },
@@ -218,11 +225,11 @@ impl Service {
                     failed(StatusCode::NOT_FOUND, "there is no such observation of yours")
                 }
             }
-            (_, ["metrics"] | ["v1", "jobs" | "service" | "observe" | "hang" | "look"]) => not_allowed("GET"),
+            (_, ["metrics"] | ["v1", "jobs" | "service" | "observe" | "trace" | "hang" | "look"]) => not_allowed("GET"),
             (_, ["v1", "observations", _, "end" | "recent" | "no-recent"]) => not_allowed("POST"),
             _ => failed(
                 StatusCode::NOT_FOUND,
-                "there is /v1/jobs, /v1/service, /v1/observe, /v1/hang, /v1/look and /metrics; see docs/service.md",
+                "there is /v1/jobs, /v1/service, /v1/observe, /v1/trace, /v1/hang, /v1/look and /metrics; see docs/service.md",
             ),
         }
     }
@@ -313,9 +320,10 @@ impl Service {
         jobs::exposition(&self.board, &of_service, with_user, format).into()
     }
 
-    async fn observe(&self, client: &Client, options: Options) -> Answer {
+    /// `gives_trace`: the client has the trace that is recorded, too.
+    async fn observe(&self, client: &Client, options: Options, gives_trace: bool) -> Answer {
         let quota = locked(&self.settings).configuration.quota;
-        self.stream(client, self.watched.observe(client, options, quota)).await
+        self.stream(client, self.watched.observe(client, options, gives_trace, quota)).await
     }
 
     /// What a look finds, for a client that puts it together with what was found on other nodes.

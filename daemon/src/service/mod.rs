@@ -23,8 +23,8 @@ mod worker;
 
 pub use configuration::Configuration;
 pub use error::ServiceError;
+pub use http::Parse;
 pub(crate) use http::words_of_query;
-pub use http::{Parse, ParseHang};
 pub use jobs::{Family, GroupSummary, JobSummary, OpenCall, families};
 pub use supervisor::run;
 pub use worker::work_if_asked;

@@ -28,9 +28,13 @@ use tokio::{
 };
 
 use super::{client::Client, configuration::Quota};
+use crate::chunks::line_of;
 use crate::hang;
 use crate::memory::give_back_memory;
-use crate::session::{Audience, Options, Outcome, Served, observe_for};
+use crate::session::{
+    Audience, Options, Outcome, Served, observe_for,
+    trace::{Listener, TraceTo},
+};
 
 /// Lines that wait for a client to take them. One who does not keep up misses moments, and no observation waits for it.
 const WAITING: usize = 8;
@@ -120,14 +124,15 @@ impl Watched {
         (all.len() as u64, all.values().map(|entry| entry.bytes).sum())
     }
 
-    /// Begins one, if the user may have one more.
+    /// Begins one, if the user may have one more. `gives_trace`: the client has the trace that is recorded, too.
     pub(super) fn observe(
         self: &Arc<Self>,
         client: &Client,
         options: Options,
+        gives_trace: bool,
         quota: Quota,
     ) -> Result<Watching, Refused> {
-        self.begin(client, quota, move |one| one.observe(&options, quota.tables))
+        self.begin(client, quota, move |one| one.observe(options, gives_trace, quota.tables))
     }
 
     /// Begins a look at stacks, which counts as one as long as others look. `turn`: it may look now.
@@ -220,12 +225,17 @@ struct One {
 
 impl One {
     /// `most`: bytes of tables that its user may have.
-    fn observe(self, options: &Options, most: u64) -> Line {
+    fn observe(self, mut options: Options, gives_trace: bool, most: u64) -> Line {
         let Self { caller, to, wishes, watched, number } = self;
+        if let Some(trace) = options.trace.as_mut().filter(|_| gives_trace) {
+            let to = to.clone();
+            let give = move |chunk: &[u8]| send_at_last(&to, Line::Said(line_of(chunk).into()));
+            trace.to = TraceTo::Listener(Listener::new(give));
+        }
         let audience = Lines { to, skipped: 0, watched, number, most };
         let served = Served { audience: Box::new(audience), asked: wishes };
         let observed = tokio::runtime::Builder::new_current_thread().enable_all().build().map(|runtime| {
-            let observed = runtime.block_on(observe_for(options, caller, served));
+            let observed = runtime.block_on(observe_for(&options, caller, served));
             runtime.shutdown_background();
             observed
         });
@@ -318,15 +328,15 @@ impl Audience for Lines {
     }
 }
 
-/// Waits until it is taken, but not for ever.
-fn send_at_last(to: &mpsc::Sender<Line>, mut line: Line) {
+/// Waits until it is taken, but not for ever: whether it is.
+fn send_at_last(to: &mpsc::Sender<Line>, mut line: Line) -> bool {
     let until = Instant::now() + PATIENCE;
     loop {
         match to.try_send(line) {
             Err(TrySendError::Full(back)) if Instant::now() < until => line = back,
-            _ => return,
+            sent => return sent.is_ok(),
         }
-        thread::sleep(Duration::from_millis(20));
+        thread::sleep(Duration::from_millis(5));
     }
 }
 

@@ -20,13 +20,16 @@ use tokio::{
 use super::{
     configuration::Jobs,
     confinement::confine,
-    http::{Parse, ParseHang, Service, Settings},
+    http::{Parse, Service, Settings},
     jobs::{Written, watch},
     link::{Link, Order, Word, receive, send},
     rights::keep_nothing,
     scrape,
 };
-use crate::{memory::keep_little_memory, session::readable::readable};
+use crate::{
+    memory::keep_little_memory,
+    session::{host, readable::readable},
+};
 
 /// What it is started as.
 pub(super) const NAME: &str = "mpiprobe-worker";
@@ -34,18 +37,18 @@ pub(super) const NAME: &str = "mpiprobe-worker";
 pub(super) const SIGN_OF_LIFE: Duration = Duration::from_secs(5);
 
 /// Whether this process is a worker; then it has done its work when this returns. What clients ask for is understood by `parse`.
-pub fn work_if_asked(parse: Parse, parse_hang: ParseHang) -> bool {
+pub fn work_if_asked(parse: Parse) -> bool {
     if std::env::args_os().next().is_none_or(|name| name != NAME) {
         return false;
     }
     let _ = rustix::thread::set_name(c"mpiprobe-worker");
-    if let Err(error) = work((parse, parse_hang)) {
+    if let Err(error) = work(parse) {
         mpiprobe_report::present::say(format_args!("the worker of the service ends: {error}"));
     }
     true
 }
 
-fn work(parse: (Parse, ParseHang)) -> io::Result<()> {
+fn work(parse: Parse) -> io::Result<()> {
     keep_nothing()?;
     keep_little_memory();
     let supervisor: OwnedFd = io::stdin().as_fd().try_clone_to_owned()?;
@@ -62,12 +65,13 @@ fn work(parse: (Parse, ParseHang)) -> io::Result<()> {
     mpiprobe_discover::privileged::ask_instead(Box::new(files));
     mpiprobe_attach::apart::ask_instead(Box::new(programs.clone()));
     mpiprobe_stacks::apart::ask_instead(Box::new(programs));
+    read_system();
     confine()?;
     let service = Service::new(Settings { configuration: *configuration, surroundings }, parse);
     let settings = Arc::clone(&service.settings);
     let set = move || settings.lock().unwrap_or_else(PoisonError::into_inner).configuration.clone();
     let (ended, mut summaries) = mpsc::unbounded_channel();
-    watch(Arc::clone(&service.board), set, Arc::new(move |job, jobs| parse.0(asked_of(job, jobs))), ended)?;
+    watch(Arc::clone(&service.board), set, Arc::new(move |job, jobs| (parse.observation)(asked_of(job, jobs))), ended)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let ended = runtime.block_on(async {
         let listener = UnixListener::from_std(listener.into())?;
@@ -89,6 +93,11 @@ fn work(parse: (Parse, ParseHang)) -> io::Result<()> {
     });
     runtime.shutdown_background();
     ended
+}
+
+/// What of this system is read once, from files that cannot be opened any more then. `rustix` panics without its part.
+fn read_system() {
+    let _ = (rustix::param::clock_ticks_per_second(), mpiprobe_attach::possible_processors(), host::boot());
 }
 
 fn tell(supervisor: &OwnedFd, word: &Word) -> io::Result<()> {

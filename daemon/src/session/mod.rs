@@ -10,7 +10,7 @@ mod event_loop;
 mod file_plan;
 mod found;
 mod functions;
-mod host;
+pub(crate) mod host;
 mod jobs;
 mod kernel;
 mod kernel_source;

@@ -9,7 +9,12 @@ use tokio::{
     time::{Instant, sleep_until, timeout_at},
 };
 
-use super::{error::SessionError, signals::StopSignals, source::Source};
+use super::{
+    error::SessionError,
+    signals::StopSignals,
+    source::Source,
+    trace::{IncomingTrace, TraceOptions, TraceTo},
+};
 use crate::nodes::{Agents, FromNode, Nodes, NodesError, other_version, say_of};
 
 /// For the first sign of every node: who has given none is named, and nobody waits for it any more.
@@ -53,6 +58,10 @@ struct Node {
     /// Nothing has for so long that this has been said.
     is_silent: bool,
     said: u32,
+    /// What it has recorded, once anything of that has come.
+    trace: Option<IncomingTrace>,
+    /// Why there is no file for that.
+    has_no_trace: Option<String>,
 }
 
 impl Node {
@@ -74,6 +83,28 @@ impl Node {
 
     fn say(&mut self, text: &str) {
         say_of(&self.name, text, &mut self.said, MOST_SAID);
+    }
+
+    /// Keeps the next part of its trace. The file is made with the first one: of nodes that the job does not use there is none.
+    fn keep(&mut self, to: &TraceTo, chunk: &[u8]) {
+        if self.trace.is_none() && self.has_no_trace.is_none() {
+            match IncomingTrace::begin(&to.of_node(&self.name)) {
+                Ok(trace) => self.trace = trace,
+                Err(error) => {
+                    let why = error.to_string();
+                    self.say(&why);
+                    self.has_no_trace = Some(why);
+                }
+            }
+        }
+        if let Some(trace) = &mut self.trace {
+            trace.take(chunk);
+        }
+    }
+
+    /// Why its trace is not whole.
+    fn missing_of_trace(&self) -> Option<String> {
+        self.has_no_trace.clone().or_else(|| Some(self.trace.as_ref()?.trouble()?.to_owned()))
     }
 
     /// What its part of the profile lacks.
@@ -101,6 +132,8 @@ pub(super) struct NodesSource {
     nodes: Vec<Node>,
     agents: Agents,
     events: mpsc::Receiver<(usize, FromNode)>,
+    /// Where each node's trace goes, apart from its name.
+    trace: TraceTo,
     interval: Duration,
     /// When all that is there is shown, whoever is late.
     due: Option<Instant>,
@@ -123,8 +156,13 @@ impl NodesSource {
     pub(super) async fn begin(
         nodes: &Nodes,
         interval: Duration,
+        trace: Option<&TraceOptions>,
         signals: &mut StopSignals,
     ) -> Result<Self, SessionError> {
+        let trace = trace.map_or(TraceTo::Nobody, |trace| trace.to.clone());
+        for name in &nodes.hosts {
+            trace.of_node(name).check()?;
+        }
         let (to, events) = mpsc::channel(WAITING);
         let began = Instant::now();
         let node = |name: &String| Node {
@@ -135,9 +173,12 @@ impl NodesSource {
             heard: began,
             is_silent: false,
             said: 0,
+            trace: None,
+            has_no_trace: None,
         };
         let (agents, nodes) = (nodes.start(to)?, nodes.hosts.iter().map(node).collect());
-        let mut source = Self { nodes, agents, events, interval, due: None, is_due: false, was_anybody_there: false };
+        let mut source =
+            Self { nodes, agents, events, interval, trace, due: None, is_due: false, was_anybody_there: false };
         let (mut deadline, mut is_late) = (began + PATIENCE, false);
         loop {
             let is_starting = |node: &Node| matches!(node.state, State::Starting { .. });
@@ -204,6 +245,7 @@ impl NodesSource {
                 // Longer than nodes are apart that are all well.
                 self.due.get_or_insert_with(|| Instant::now() + self.interval.min(Duration::from_secs(1)));
             }
+            FromNode::Chunk(chunk) => node.keep(&self.trace, &chunk),
             FromNode::Found(_) => {
                 let why = "it has looked at stacks, which it was not asked for".to_owned();
                 node.say(&why);
@@ -249,6 +291,7 @@ impl NodesSource {
         let parts = self.nodes.iter().filter_map(|node| Some((node.name.clone(), node.latest.clone()?)));
         let mut profile = merge_nodes(parts.collect())?;
         profile.incomplete_because.extend(self.nodes.iter().filter_map(Node::missing));
+        profile.incomplete_because.extend(self.nodes.iter().filter_map(Node::missing_of_trace));
         profile.complete = profile.incomplete_because.is_empty();
         Some(profile)
     }
@@ -368,5 +411,9 @@ impl Source for NodesSource {
         self.nodes.iter().any(Node::goes_on)
     }
 
-    async fn end(self) {}
+    async fn end(self) {
+        for trace in self.nodes.into_iter().filter_map(|node| node.trace) {
+            trace.finish();
+        }
+    }
 }

@@ -10,7 +10,7 @@ use mpiprobe_model::filter::Filter;
 use mpiprobe_report::present::{TextOptions, recording::RecordTo};
 use mpiprobe_view::{ViewOptions, ViewStart};
 
-use super::trace::TraceOptions;
+use super::trace::{TraceOptions, TraceTo};
 use crate::nodes::Nodes;
 
 /// Who counts.
@@ -156,9 +156,9 @@ pub struct Options {
 }
 
 impl Options {
-    /// Whether the course of events goes into a file.
+    /// Whether the course of events is kept.
     pub fn writes_trace(&self) -> bool {
-        self.trace.as_ref().is_some_and(|trace| trace.path.is_some())
+        self.trace.as_ref().is_some_and(|trace| !matches!(trace.to, TraceTo::Nobody))
     }
 
     /// By the kernel, with what calls have moved, and tables of the usual size: as it is where nothing else is asked for.

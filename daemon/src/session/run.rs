@@ -31,7 +31,7 @@ pub async fn run(options: &Options) -> Result<Outcome, SessionError> {
     let mut signals = StopSignals::new().map_err(SessionError::Watch)?;
     let outcome = match &options.nodes {
         Some(nodes) => {
-            let source = NodesSource::begin(nodes, options.interval, &mut signals).await?;
+            let source = NodesSource::begin(nodes, options.interval, options.trace.as_ref(), &mut signals).await?;
             observe(source, options, None, &mut signals).await
         }
         None => observe_here(options, None, &mut signals).await,
@@ -56,13 +56,15 @@ async fn observe_here(
 ) -> Result<Outcome, SessionError> {
     let wrapped = match options.engine {
         EngineChoice::Ebpf | EngineChoice::Service => None,
+        // Those who count themselves tell of each call only if they have been told so before they began.
+        EngineChoice::Auto if options.trace.is_some() => None,
         EngineChoice::Auto => WrappedJob::begin(options, false)?,
         EngineChoice::Wrapper => WrappedJob::begin(options, true)?,
     };
     match (wrapped, by_service(options)) {
         (Some(job), _) => observe(job, options, served, signals).await,
         (None, Some(asked)) => {
-            let source = StreamSource::begin(Service::at(&asked.socket)?, &asked.query).await?;
+            let source = StreamSource::begin(Service::at(&asked.socket)?, &asked.query, options.trace.as_ref()).await?;
             observe(source, options, served, signals).await
         }
         (None, None) => match begin_by_kernel(options) {

@@ -4,8 +4,15 @@ use mpiprobe_model::{EndReason, Profile};
 use mpiprobe_report::present::{recording::profile_of_json, say};
 use mpiprobe_view::Calls;
 
-use super::{error::SessionError, source::Source};
-use crate::asking::{AskError, Head, Lines, Service};
+use super::{
+    error::SessionError,
+    source::Source,
+    trace::{IncomingTrace, TraceOptions},
+};
+use crate::{
+    asking::{AskError, Head, Lines, Service},
+    chunks::chunk_of,
+};
 
 /// An observation that the service makes.
 #[derive(Debug)]
@@ -13,6 +20,8 @@ pub(super) struct StreamSource {
     service: Service,
     lines: Lines,
     number: u64,
+    /// What is recorded besides.
+    trace: Option<IncomingTrace>,
     latest: Option<Profile>,
     /// It has not been shown yet.
     is_new: bool,
@@ -26,14 +35,21 @@ pub(super) struct StreamSource {
 pub(super) enum Event {
     Said(String),
     Profile(Box<Profile>),
+    Chunk(Vec<u8>),
     Begun,
     Ended,
 }
 
 impl StreamSource {
     /// Asks for an observation; `query` is what is asked for, in the words of the command line.
-    pub(super) async fn begin(service: Service, query: &str) -> Result<Self, SessionError> {
-        let mut lines = service.lines(&format!("/v1/observe?{query}")).await?;
+    pub(super) async fn begin(
+        service: Service,
+        query: &str,
+        trace: Option<&TraceOptions>,
+    ) -> Result<Self, SessionError> {
+        let trace = trace.map(|trace| IncomingTrace::begin(&trace.to)).transpose()?.flatten();
+        let what = if trace.is_some() { "trace" } else { "observe" };
+        let mut lines = service.lines(&format!("/v1/{what}?{query}")).await?;
         let first = lines.next().await?.ok_or(AskError::Ended)?;
         let head = Head::of(&first)?;
         let number = head.observation.ok_or_else(|| AskError::Answer { reason: "no observation".into() })?;
@@ -42,7 +58,7 @@ impl StreamSource {
             say(format_args!("the service is of version {version:?}, and this is {}", env!("CARGO_PKG_VERSION")));
         }
         let (latest, is_new, was_anybody_there, has_ended) = (None, false, false, false);
-        let mut source = Self { service, lines, number, latest, is_new, was_anybody_there, has_ended };
+        let mut source = Self { service, lines, number, trace, latest, is_new, was_anybody_there, has_ended };
         // What takes its time before is no part of it.
         loop {
             match source.next().await? {
@@ -59,6 +75,10 @@ impl StreamSource {
             let profile =
                 profile_of_json(line.as_slice()).map_err(|error| AskError::Answer { reason: error.to_string() })?;
             return Ok(Event::Profile(Box::new(profile)));
+        }
+        if let Some(chunk) = head.trace {
+            let chunk = chunk_of(&chunk).map_err(|error| AskError::Answer { reason: error.to_string() })?;
+            return Ok(Event::Chunk(chunk));
         }
         match head {
             Head { failed: Some(why), absent, .. } => Err(AskError::failed(why, absent).into()),
@@ -79,6 +99,11 @@ impl StreamSource {
                 self.was_anybody_there |= !profile.ranks.is_empty();
                 self.latest = Some(*profile);
                 self.is_new = true;
+            }
+            Event::Chunk(chunk) => {
+                if let Some(trace) = &mut self.trace {
+                    trace.take(&chunk);
+                }
             }
             Event::Begun => {}
             Event::Ended => self.has_ended = true,
@@ -116,6 +141,10 @@ impl Source for StreamSource {
     fn profile(&mut self, end: Option<EndReason>) -> Result<Profile, SessionError> {
         let mut profile = self.latest.clone().ok_or(AskError::Ended)?;
         profile.end = end;
+        if let Some(trouble) = self.trace.as_ref().and_then(IncomingTrace::trouble) {
+            profile.incomplete_because.push(trouble.to_owned());
+            profile.complete = false;
+        }
         Ok(profile)
     }
 
@@ -145,5 +174,9 @@ impl Source for StreamSource {
         !self.has_ended
     }
 
-    async fn end(self) {}
+    async fn end(self) {
+        if let Some(trace) = self.trace {
+            trace.finish();
+        }
+    }
 }

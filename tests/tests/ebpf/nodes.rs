@@ -93,10 +93,10 @@ pub(crate) fn tests(mpi: Mpi) -> Vec<Trial> {
 }
 
 /// Two nodes, the first with two ranks.
-struct Nodes(TempDir);
+pub(crate) struct Nodes(TempDir);
 
 impl Nodes {
-    fn of(job: &mut Job) -> Result<Self, Failed> {
+    pub(crate) fn of(job: &mut Job) -> Result<Self, Failed> {
         let nodes = Self(tempfile::tempdir()?);
         for (name, script) in SLURM.into_iter().chain([("launcher", LAUNCHER)]) {
             let path = nodes.0.path().join(name);
@@ -113,7 +113,7 @@ impl Nodes {
         Ok(nodes)
     }
 
-    fn launcher(&self) -> String {
+    pub(crate) fn launcher(&self) -> String {
         format!("{} {{host}}", self.0.path().join("launcher").display())
     }
 

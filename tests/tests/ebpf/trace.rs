@@ -5,16 +5,24 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
+use std::fs;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::Path;
+use std::process::Command;
 use std::time::Duration;
 
 use libtest_mimic::{Failed, Trial};
 use mpiprobe_tests::check::complete;
-use mpiprobe_tests::traced::{Comparison, Extent, Order, agreement, agreement_of, recorded};
-use mpiprobe_tests::{Job, Language, Mpi, Profile, Profiler, Program, program};
+use mpiprobe_tests::profiler::binary;
+use mpiprobe_tests::second_user::{FIRST, home_of};
+use mpiprobe_tests::service::NodeService;
+use mpiprobe_tests::traced::{Comparison, Extent, Order, agreement, agreement_of, agreement_of_files, recorded};
+use mpiprobe_tests::{Job, Language, Mpi, Profile, Profiler, Program, Requirement, program, requirement};
 use mpiprobe_trace::store::TraceFiles;
 use mpiprobe_trace::{Event, Span, Trace};
+use serde_json::Value;
 
-use crate::trial_with;
+use crate::{nodes::Nodes, trial_with};
 
 /// An application asks MPI what some ten thousand calls mean, on a machine that may be busy.
 const DEADLINE: Duration = Duration::from_mins(5);
@@ -23,11 +31,23 @@ pub(crate) fn tests(mpi: Mpi) -> Vec<Trial> {
     let case = |name: &str, arguments: &'static [&'static str]| {
         trial_with(mpi, Language::C, &format!("trace_of_{name}"), move || agrees(mpi, program::SEMANTICS, arguments))
     };
+    let named = |name: &str| format!("{}::{name}", mpi.id());
+    let needs = [
+        Requirement::Bpf,
+        Requirement::Root,
+        Requirement::Mpi(mpi),
+        Requirement::Language(mpi, Language::C),
+        Requirement::Command("unshare"),
+        Requirement::Command("setpriv"),
+        Requirement::Command("bash"),
+    ];
     vec![
         case("messages", &program::MEANING_OF_MESSAGES),
         case("scopes", &program::MEANING_OF_SCOPES),
         trial_with(mpi, Language::C, "trace_of_threads_of_a_job_that_runs", move || of_threads(mpi)),
         trial_with(mpi, Language::C, "trace_in_windows", move || in_windows(mpi)),
+        requirement::trial(named("trace_by_the_service"), &needs, move || by_service(mpi)),
+        requirement::trial(named("trace_of_several_nodes"), &needs, move || of_nodes(mpi)),
     ]
 }
 
@@ -44,16 +64,79 @@ fn agrees(mpi: Mpi, program: Program, arguments: &[&str]) -> Result<(), Failed> 
 fn of_threads(mpi: Mpi) -> Result<(), Failed> {
     let directory = tempfile::tempdir()?;
     let path = directory.path().join("job.trace");
+    let job = with_threads(mpi, None)?;
+    let profiler = Profiler::start(recording(&job, &path))?;
+    followed(mpi, job, profiler, &path).map(drop)
+}
+
+/// And of a user without any right, by the node service: the file is the user's, and live wait states are there, too.
+fn by_service(mpi: Mpi) -> Result<(), Failed> {
+    let user = FIRST - if mpi == Mpi::OpenMpi { 50 } else { 60 };
+    let (service, home) = (NodeService::start("")?, home_of(user)?);
+    let path = home.path().join("job.trace");
+    let job = with_threads(mpi, Some(user))?;
+    let words = recording(&job, &path).into_iter().chain(["--waits".into()]);
+    let profiler = Profiler::spawn(service.client(user, words))?;
+    let last = followed(mpi, job, profiler, &path)?;
+    assert!(last.get("wait_states").is_some_and(Value::is_object), "{last}");
+    let state = path.metadata()?;
+    assert_eq!((state.uid(), state.mode() & 0o777), (user, 0o600));
+    Ok(())
+}
+
+fn with_threads(mpi: Mpi, user: Option<u32>) -> Result<Job, Failed> {
     let builder = Job::builder(mpi, program::SEMANTICS_THREADS).args(["4", "50"]).gates(&["start"]).log();
-    let mut job = builder.own_name().deadline(DEADLINE).spawn()?;
+    let builder = builder.own_name().deadline(DEADLINE);
+    let mut job = if let Some(user) = user { builder.user(user) } else { builder }.spawn()?;
     job.wait_for_gate("start")?;
+    Ok(job)
+}
+
+fn recording(job: &Job, path: &Path) -> Vec<OsString> {
     let options = ["trace", "--functions", "all", "--json", "--pid-of", job.called(), "-o"].map(OsString::from);
-    let mut profiler = Profiler::start(options.into_iter().chain([path.clone().into()]))?;
+    options.into_iter().chain([path.into()]).collect()
+}
+
+/// To the job's end: the trace is the truth, and the profile its sum. Gives that as JSON.
+fn followed(mpi: Mpi, mut job: Job, mut profiler: Profiler, path: &Path) -> Result<Value, Failed> {
     profiler.wait_for("mpiprobe: observing ")?;
     job.open_gate("start")?;
     job.wait()?.success()?;
-    let profile = complete(&profiler.wait()?)?;
-    expect_sums(&agreement(mpi, &path, &job, Order::TruthOutside)?, &profile);
+    let ended = profiler.wait()?;
+    expect_sums(&agreement(mpi, path, &job, Order::TruthOutside)?, &complete(&ended)?);
+    Ok(serde_json::from_str(ended.stdout.last().ok_or_else(|| ended.printed())?)?)
+}
+
+/// Each node's calls are in a file of its own, and both are one trace. What is there is not overwritten.
+fn of_nodes(mpi: Mpi) -> Result<(), Failed> {
+    let directory = tempfile::tempdir()?;
+    let file = |name: &str| directory.path().join(name);
+    let builder = Job::builder(mpi, program::RING).ranks(4).args(["50"]).gates(&["start"]).log().own_name();
+    let mut job = builder.deadline(DEADLINE).spawn()?;
+    job.wait_for_gate("start")?;
+    let nodes = Nodes::of(&mut job)?;
+    let record = |name: &str| -> Result<Profiler, Failed> {
+        let mut command = Command::new(binary()?);
+        command.args(recording(&job, &file(name))).args(["--hosts", "n1,n2,dead", "--launcher", &nodes.launcher()]);
+        Ok(Profiler::spawn(command)?)
+    };
+    fs::write(file("there.n2.trace"), "something")?;
+    let refused = record("there.trace")?.wait()?;
+    assert!(refused.printed().contains("there.n2.trace exists already"), "{}", refused.printed());
+    let mut profiler = record("job.trace")?;
+    profiler.wait_for_processes(4)?;
+    job.open_gate("start")?;
+    job.wait()?.success()?;
+    let ended = profiler.wait()?;
+    let profile = ended.profile()?;
+    assert_eq!((profile.ranks.len(), profile.incomplete_because.len()), (4, 1), "{}", ended.printed());
+    let files = ["job.n1.trace", "job.n2.trace"].map(file);
+    let compared = agreement_of_files(mpi, &files, &job, Order::TruthOutside, Extent::Whole)?;
+    expect_sums(&compared, &profile);
+    assert_eq!(fs::read_dir(directory.path())?.count(), 3, "of a node without ranks there is no file");
+    let trace = TraceFiles::open(&files)?;
+    let hosts: Vec<&str> = trace.definitions().nodes.iter().map(|node| node.host.as_str()).collect();
+    assert_eq!(hosts, ["n1", "n2"]);
     Ok(())
 }
 

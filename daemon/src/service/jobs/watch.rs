@@ -48,7 +48,9 @@ pub(in crate::service) fn watch(
                 let looked =
                     caught(|| look(&board, &jobs, metrics.series, (&options_of, summaries.as_ref()), &mut scanner));
                 if looked.is_none() {
-                    tracing::error!("a look for jobs has failed, which is a defect of mpiprobe's; the next one begins anew");
+                    tracing::error!(
+                        "a look for jobs has failed, which is a defect of mpiprobe's; the next one begins anew"
+                    );
                     scanner = None;
                 }
             } else {

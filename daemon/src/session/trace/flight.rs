@@ -16,7 +16,10 @@ use mpiprobe_trace::{
     store::{Dump, FlightSpan, WriteError},
 };
 
-use super::{TraceError, options::FlightOptions};
+use super::{
+    TraceError,
+    options::{FlightOptions, distinguished},
+};
 
 /// How long after a rank's death the others are waited for: what they come to because of it belongs to the same file.
 const SETTLING: Duration = Duration::from_secs(1);
@@ -299,13 +302,7 @@ fn numbered(path: &Path, number: u32) -> PathBuf {
     if number <= 1 {
         return path.into();
     }
-    let mut name = path.file_stem().unwrap_or_default().to_owned();
-    name.push(format!(".{number}"));
-    if let Some(ending) = path.extension() {
-        name.push(".");
-        name.push(ending);
-    }
-    path.with_file_name(name)
+    distinguished(path, &number.to_string())
 }
 
 /// As it is typed.

@@ -2,14 +2,16 @@
 
 mod file;
 mod flight;
+mod incoming;
 mod options;
 mod requests;
 mod sources;
+mod stream;
 mod waits;
 mod worker;
 
 use std::{
-    fmt, fs, io,
+    fmt, io,
     path::{Path, PathBuf},
     sync::{
         Arc, Mutex, PoisonError,
@@ -19,7 +21,7 @@ use std::{
 };
 
 use flight::Flight;
-use mpiprobe_discover::files::create_new;
+pub(in crate::session) use incoming::IncomingTrace;
 use mpiprobe_functions::by_name;
 use mpiprobe_model::{CallSite, WaitStates, analyse::Identity};
 use mpiprobe_observe::{Referred, monotonic_ns};
@@ -29,9 +31,10 @@ use mpiprobe_trace::{
     store::{FlightBuffer, TraceWriter, Window},
 };
 use mpiprobe_tracer::{NewSite, Recorder};
-pub use options::{FlightOptions, Ranks, TraceOptions, When, flight_span};
+pub use options::{FlightOptions, Ranks, TraceOptions, TraceTo, When, flight_span};
 pub use requests::{DumpError, ask};
 pub(in crate::session) use sources::{FileSource, KernelLines, LineSource};
+pub use stream::Listener;
 use thiserror::Error;
 use waits::{Latest, Waits};
 pub(in crate::session) use worker::{Finished, Kept};
@@ -41,6 +44,8 @@ use super::host;
 
 /// How much memory the latest calls may take that are kept for whoever looks at them, bytes: some 15 million calls.
 const WINDOW: u64 = 64 << 20;
+/// The same where nobody can look at them.
+const UNSEEN_WINDOW: u64 = 1 << 16;
 
 /// Why nothing is recorded.
 #[derive(Debug, Error)]
@@ -109,24 +114,24 @@ impl Tracing {
     pub(in crate::session) fn begin(options: &TraceOptions) -> Result<Self, TraceError> {
         let waits = options.waits.then(Waits::begin).transpose().map_err(TraceError::Thread)?;
         let latest = waits.as_ref().map(Waits::latest);
-        let window = waits.as_ref().map(|_| Arc::new(Window::new(WINDOW)));
-        let (store, flight) = match (options.when, &options.path) {
-            (When::Flight(kept), Some(path)) => {
+        let window = if options.is_shown { WINDOW } else { UNSEEN_WINDOW };
+        let window = waits.as_ref().map(|_| Arc::new(Window::new(window)));
+        let (store, flight) = match (options.when, &options.to) {
+            (When::Flight(kept), TraceTo::File { path, mode }) => {
                 let finalize = by_name("MPI_Finalize");
                 let judges_ends = finalize.is_some_and(|function| options.selection.functions.contains(function));
-                let flight = Flight::new(kept, path, options.mode, judges_ends)?;
+                let flight = Flight::new(kept, path, *mode, judges_ends)?;
                 (Store::Memory(Box::new(FlightBuffer::new(kept.span, kept.memory))), Some((flight, kept)))
             }
-            (_, path) => {
-                let file = path.as_deref().map(|path| file_of(path, options.mode)).transpose()?;
+            (_, to) => {
                 let feed = waits.as_ref().map(|waits| waits.feed.clone());
-                let chunks = file::Chunks { file, feed };
+                let chunks = file::Chunks { kept: file::Sink::of(to)?, feed };
                 let writer = match &window {
                     Some(window) => TraceWriter::with_window(chunks, Arc::clone(window)),
                     None => TraceWriter::new(chunks),
                 };
                 // Only a file can fail.
-                let path = path.as_deref().unwrap_or(Path::new(""));
+                let path = to.path().unwrap_or(Path::new(""));
                 let writer = writer.map_err(|error| TraceError::file(path, io::Error::other(error)))?;
                 (Store::File(writer), None)
             }
@@ -141,7 +146,7 @@ impl Tracing {
         let live = waits.zip(window.clone());
         let worker = Worker::new(recorder, from, Arc::clone(&shared), options.when, flight, live);
         let thread = Builder::new().name("trace".into()).spawn(move || worker.run()).map_err(TraceError::Thread)?;
-        let (path, ranks) = (options.path.clone(), options.ranks.clone());
+        let (path, ranks) = (options.to.path().map(Path::to_owned), options.ranks.clone());
         Ok(Self { path, ranks, to, shared, thread, sites: Vec::new(), waits: latest, window })
     }
 
@@ -241,13 +246,14 @@ impl Tracing {
             }
             None => String::new(),
         };
-        let (path, events) = (self.path.as_deref().unwrap_or(Path::new("")).display(), finished.events);
+        let (path, events) =
+            (self.path.map_or_else(String::new, |path| format!("{}: ", path.display())), finished.events);
         match finished.kept {
             Kept::Nothing if what.is_empty() => {}
             Kept::Nothing => say(format_args!("{events} events were looked at for waits{what}")),
             Kept::File { bytes } => {
                 let each = bytes as f64 / events.max(1) as f64;
-                say(format_args!("{path}: {events} events, {bytes} bytes ({each:.1} each){what}"));
+                say(format_args!("{path}{events} events, {bytes} bytes ({each:.1} each){what}"));
             }
             Kept::Memory { dumps: 0 } => {
                 say(format_args!(
@@ -272,11 +278,6 @@ impl TraceError {
     }
 }
 
-/// A new file.
-fn file_of(path: &Path, mode: u32) -> Result<file::ChunkFile, TraceError> {
-    create_new(path, mode).map(file::ChunkFile::new).map_err(|error| TraceError::file(path, error))
-}
-
 fn how_to_dump(kept: &FlightOptions) -> String {
     let pid = std::process::id();
     let signal = if kept.by_signal { format!(", or SIGUSR1 to {pid},") } else { String::new() };
@@ -285,6 +286,5 @@ fn how_to_dump(kept: &FlightOptions) -> String {
 
 /// This machine.
 fn node() -> Node {
-    let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
-    Node { host: host::name(), boot: boot.trim().to_owned(), clock: Vec::new() }
+    Node { host: host::name(), boot: host::boot().to_owned(), clock: Vec::new() }
 }

@@ -1,22 +1,75 @@
 //! What of the course of events is to be kept, and where.
 
-use std::{ops::RangeInclusive, path::PathBuf, str::FromStr, time::Duration};
+use std::{
+    fmt,
+    ops::RangeInclusive,
+    path::{Path, PathBuf},
+    str::FromStr,
+    time::Duration,
+};
 
 use mpiprobe_trace::store::FlightSpan;
 use mpiprobe_tracer::Selection;
 
+use super::{TraceError, stream::Listener};
+
 /// A trace that was asked for.
 #[derive(Clone, Debug)]
 pub struct TraceOptions {
-    /// A new file; `None`: none, and nothing is kept but what is found out meanwhile.
-    pub path: Option<PathBuf>,
-    pub mode: u32,
+    pub to: TraceTo,
     pub selection: Selection,
     /// Ranks whose calls are recorded; `None`: all.
     pub ranks: Option<Ranks>,
     pub when: When,
     /// Find out who waits for whom, while it goes on.
     pub waits: bool,
+    /// Somebody may look at single calls meanwhile, where `waits` are found out.
+    pub is_shown: bool,
+}
+
+/// Where a trace goes.
+#[derive(Clone, Debug)]
+pub enum TraceTo {
+    /// Nothing is kept but what is found out meanwhile.
+    Nobody,
+    /// A new file.
+    File { path: PathBuf, mode: u32 },
+    /// Somebody elsewhere, chunk by chunk.
+    Listener(Listener),
+}
+
+impl TraceTo {
+    pub(super) fn path(&self) -> Option<&Path> {
+        match self {
+            Self::File { path, .. } => Some(path),
+            Self::Nobody | Self::Listener(_) => None,
+        }
+    }
+
+    /// Nothing is there that would be overwritten.
+    pub(in crate::session) fn check(&self) -> Result<(), TraceError> {
+        let taken = self.path().filter(|path| path.symlink_metadata().is_ok());
+        taken.map_or(Ok(()), |path| Err(TraceError::Exists(path.into())))
+    }
+
+    /// The same for what one of several nodes has seen, in a file of its own.
+    pub(in crate::session) fn of_node(&self, node: &str) -> Self {
+        match self {
+            Self::File { path, mode } => Self::File { path: distinguished(path, node), mode: *mode },
+            other => other.clone(),
+        }
+    }
+}
+
+/// The path with something before its ending: `ring.2.trace`.
+pub(super) fn distinguished(path: &Path, by: &str) -> PathBuf {
+    let mut name = path.file_stem().unwrap_or_default().to_owned();
+    name.push(format!(".{by}"));
+    if let Some(ending) = path.extension() {
+        name.push(".");
+        name.push(ending);
+    }
+    path.with_file_name(name)
 }
 
 /// When calls are recorded.
@@ -55,6 +108,19 @@ pub fn flight_span(text: &str) -> Result<FlightSpan, String> {
     if time < Duration::from_millis(100) { Err("at least 100ms".into()) } else { Ok(FlightSpan::Time(ns)) }
 }
 
+/// As it is typed; of what is kept in memory, nothing.
+impl fmt::Display for When {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Windows { length, every } => {
+                let [length, every] = [*length, *every].map(humantime::format_duration);
+                write!(f, "{}@every:{}", length.to_string().replace(' ', ""), every.to_string().replace(' ', ""))
+            }
+            Self::Always | Self::Flight(_) => Ok(()),
+        }
+    }
+}
+
 impl FromStr for When {
     type Err = String;
 
@@ -78,6 +144,17 @@ pub struct Ranks(Vec<RangeInclusive<u32>>);
 impl Ranks {
     pub fn contains(&self, rank: u32) -> bool {
         self.0.iter().any(|range| range.contains(&rank))
+    }
+}
+
+/// As it is typed.
+impl fmt::Display for Ranks {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let ranges = self.0.iter().map(|range| match (range.start(), range.end()) {
+            (first, last) if first == last => first.to_string(),
+            (first, last) => format!("{first}-{last}"),
+        });
+        f.write_str(&ranges.collect::<Vec<_>>().join(","))
     }
 }
 
@@ -105,9 +182,17 @@ mod tests {
         let ranks: Ranks = "0,4-7, 9".parse().unwrap();
         let chosen: Vec<u32> = (0..12).filter(|&rank| ranks.contains(rank)).collect();
         assert_eq!(chosen, [0, 4, 5, 6, 7, 9]);
+        assert_eq!(ranks.to_string(), "0,4-7,9");
         for wrong in ["", "a", "1-", "-1", "5-4", "1,,2"] {
             assert!(wrong.parse::<Ranks>().is_err(), "{wrong}");
         }
+    }
+
+    #[test]
+    fn each_node_has_a_file_of_its_own() {
+        let of = |path: &str| distinguished(Path::new(path), "n1").display().to_string();
+        assert_eq!(of("/a.b/ring.trace"), "/a.b/ring.n1.trace");
+        assert_eq!((of("ring"), of("a/.ring")), ("ring.n1".into(), "a/.ring.n1".into()));
     }
 
     #[test]
@@ -123,6 +208,9 @@ mod tests {
     fn windows_come_again_and_again() {
         let windows = When::Windows { length: Duration::from_millis(200), every: Duration::from_secs(10) };
         assert_eq!("200ms@every:10s".parse(), Ok(windows));
+        assert_eq!(windows.to_string(), "200ms@every:10s");
+        let odd = When::Windows { length: Duration::from_millis(1200), every: Duration::from_secs(61) };
+        assert_eq!(odd.to_string().parse(), Ok(odd));
         for wrong in ["200ms", "10s@every:10s", "0s@every:1s", "1@every:5", "200ms@every:"] {
             assert!(wrong.parse::<When>().is_err(), "{wrong}");
         }

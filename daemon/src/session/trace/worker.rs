@@ -554,9 +554,11 @@ impl Worker {
         let Self { recorder, flight, trouble, waits, .. } = self;
         let Done { output, events, unwritten, trouble: error } = recorder.finish(at_ns);
         let (kept, last) = match output {
-            Store::File(writer) => match writer.finish() {
-                Ok(chunks) => (chunks.length().map_or(Kept::Nothing, |bytes| Kept::File { bytes }), None),
-                Err(error) => (Kept::File { bytes: 0 }, Some(error)),
+            Store::File(writer) => match writer.finish().map(Chunks::finish) {
+                Ok(None) => (Kept::Nothing, None),
+                Ok(Some(Ok(bytes))) => (Kept::File { bytes }, None),
+                Ok(Some(Err(error))) => (Kept::File { bytes: 0 }, Some(error.to_string())),
+                Err(error) => (Kept::File { bytes: 0 }, Some(error.to_string())),
             },
             Store::Memory(mut buffer) => {
                 let dumps = flight.map_or(0, |mut flight| {
@@ -568,7 +570,7 @@ impl Worker {
                 (Kept::Memory { dumps }, None)
             }
         };
-        let trouble = trouble.or_else(|| error.or(last).map(|error| error.to_string()));
+        let trouble = trouble.or_else(|| error.map(|error| error.to_string()).or(last));
         if let Some(live) = &waits {
             live.window.note(at_ns, Vec::new());
         }

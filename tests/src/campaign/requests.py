@@ -20,7 +20,7 @@ MOST_TOLD = 20
 KEYS = ["pid", "pid-of", "job", "hosts", "duration", "interval", "functions", "filter", "group-by", "max-threads", "attach", "returns"]
 FLAGS = ["all-jobs", "json", "traffic", "waits", "once", "no-call-sites", "all-threads", "dot", "folded"]
 FORBIDDEN = ["record", "output", "trace", "config", "socket", "file-mode"]
-PATHS = ["/v1/jobs", "/v1/service", "/metrics", "/v1/observe", "/v1/hang", "/v1/look"]
+PATHS = ["/v1/jobs", "/v1/service", "/metrics", "/v1/observe", "/v1/trace", "/v1/hang", "/v1/look"]
 
 
 class Asker:

@@ -482,6 +482,7 @@ fn anything() -> Result<(), Failed> {
         ("/v1/observe?record=/etc/x&pid=1", "cannot be asked for here"),
         ("/v1/observe?pid=none", "invalid value"),
         (&format!("/v1/observe?pid={}", std::process::id()), "422 Unprocessable Entity"),
+        ("/v1/trace?output=/etc/x&pid=1", "cannot be asked for here"),
         ("/v1/look?pid=none", "invalid value"),
         ("/v1/look?pid-of=nobody-at-all", "\"absent\":true"),
         ("/v1/observations/0/end", "405 Method Not Allowed"),

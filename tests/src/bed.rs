@@ -8,7 +8,7 @@ use std::process::{ChildStdin, Command};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use rustix::process::Pid;
+use rustix::process::{Pid, Signal, kill_process};
 
 use crate::proc::{children, has_environment};
 use crate::{Profiler, ProfilerError};
@@ -52,6 +52,14 @@ impl Bed {
         let is_its = |pid: &u32| has_environment(*pid, &variable);
         let found = children(self.first).into_iter().filter(is_its).find_map(|pid| children(pid).first().copied());
         found.ok_or_else(|| not_there("a node of the bed"))
+    }
+
+    /// Ends everything on a node at once, as the kernel does with a namespace whose first process is gone.
+    pub fn kill(&self, node: &str) -> Result<(), ProfilerError> {
+        let first = Pid::from_raw(self.node(node)?.cast_signed()).ok_or(rustix::io::Errno::SRCH);
+        first
+            .and_then(|first| kill_process(first, Signal::KILL))
+            .map_err(|error| ProfilerError::system("killing a node")(error.into()))
     }
 }
 

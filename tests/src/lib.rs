@@ -22,7 +22,7 @@
 //! * [`call_sites`]: what it says of the lines that calls are made from.
 //! * [`origins`]: what it says of where communicators come from.
 //! * [`hang`]: jobs that hang, and what is said of why.
-//! * [`bed`]: systems and networks of their own, in namespaces; [`slurm`]: a cluster of Slurm's, [`systemd`]: a machine with it.
+//! * [`bed`]: systems and networks of their own, in namespaces; [`slurm`]: a cluster of Slurm's, [`ssh`]: nodes without one, [`systemd`]: a machine with it.
 //! * [`campaign`]: long runs.
 //! * [`bench`]: what a probed call costs, for `cargo xtask bench calls`; what the view costs, for `cargo xtask bench view`.
 //! * [`synthetic`]: jobs that never ran, for pictures and measurements of the view.
@@ -68,6 +68,7 @@ pub mod second_user;
 pub mod service;
 pub mod silent;
 pub mod slurm;
+pub mod ssh;
 pub mod synthetic;
 pub mod systemd;
 pub mod terminal;

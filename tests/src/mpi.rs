@@ -169,6 +169,31 @@ impl Mpi {
         arguments.extend(["-n".into(), ranks.to_string().into()]);
         arguments
     }
+
+    /// Further ones, which come first, for ranks on several nodes by ssh, where these variables are set as well.
+    pub(crate) fn arguments_over<'a>(self, hosts: &str, variables: impl Iterator<Item = &'a str>) -> Vec<OsString> {
+        match self {
+            Self::OpenMpi | Self::OpenMpi5 => {
+                let agent = if self == Self::OpenMpi { "plm_rsh_agent" } else { "plm_ssh_agent" };
+                let by = [
+                    "--host",
+                    hosts,
+                    "--mca",
+                    agent,
+                    "ssh",
+                    "--mca",
+                    "btl",
+                    "tcp",
+                    "--mca",
+                    "btl_tcp_if_include",
+                    "eth0",
+                ];
+                by.into_iter().chain(variables.flat_map(|name| ["-x", name])).map(Into::into).collect()
+            }
+            // It takes all variables there.
+            _ => ["-launcher", "ssh", "-hosts", hosts].map(Into::into).into(),
+        }
+    }
 }
 
 impl fmt::Display for Mpi {

@@ -5,8 +5,6 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use rustix::process::{Pid, Signal, kill_process};
-
 use crate::bed::{self, Bed, entering, entering_as, sources, wait_until};
 use crate::profiler::binary;
 use crate::{Ended, Profiler, ProfilerError, debian};
@@ -78,11 +76,8 @@ impl Slurm {
         Ok(fs::read_to_string(self.path(node, path)?).unwrap_or_default())
     }
 
-    /// Ends everything on a node at once, as the kernel does with a namespace whose first process is gone.
+    /// Ends everything on a node at once.
     pub fn kill(&self, node: &str) -> Result<(), ProfilerError> {
-        let first = Pid::from_raw(self.bed.node(node)?.cast_signed()).ok_or(rustix::io::Errno::SRCH);
-        first
-            .and_then(|first| kill_process(first, Signal::KILL))
-            .map_err(|error| ProfilerError::system("killing a node")(error.into()))
+        self.bed.kill(node)
     }
 }

@@ -72,6 +72,7 @@ pub struct JobBuilder {
     within: Vec<OsString>,
     around: Vec<OsString>,
     srun: Vec<OsString>,
+    hosts: Option<String>,
     alone: bool,
     set_user: Option<u32>,
 }
@@ -100,6 +101,7 @@ impl JobBuilder {
             within: Vec::new(),
             around: Vec::new(),
             srun: Vec::new(),
+            hosts: None,
             alone: false,
             set_user: None,
         }
@@ -249,6 +251,14 @@ impl JobBuilder {
         self
     }
 
+    /// Have the launcher start ranks on several nodes by ssh: `n1:2,n2:1`. Their network is `eth0`. With [`around`](Self::around), which comes to
+    /// the first of them.
+    #[must_use]
+    pub fn over(mut self, hosts: &str) -> Self {
+        self.hosts = Some(hosts.to_owned());
+        self
+    }
+
     /// Without a launcher: one process, which may be started [within](Self::within) another program. Nothing is preloaded into it.
     #[must_use]
     pub fn alone(mut self) -> Self {
@@ -395,6 +405,12 @@ impl JobBuilder {
             }
             command.arg(format!("--ntasks={}", self.ranks)).arg(exported);
         } else if !self.alone {
+            if let Some(hosts) = &self.hosts {
+                let own = [DIRECTORY_VARIABLE, GATES_VARIABLE].into_iter();
+                let own = own.chain((self.truth == Truth::Meaning).then_some(SEMANTICS_VARIABLE));
+                let asked = self.environment.iter().filter_map(|(name, _)| name.to_str());
+                command.args(self.mpi.arguments_over(hosts, own.chain(asked)));
+            }
             command.args(self.mpi.launcher_arguments(self.ranks, directory.path(), preload.as_deref()));
             command.args(&self.within);
         }

@@ -36,6 +36,7 @@ mod run;
 mod service;
 mod silent_files;
 mod slurm;
+mod ssh;
 mod systemd;
 mod threads;
 mod timeline;
@@ -98,6 +99,7 @@ fn main() {
     tests.extend(kubernetes::tests());
     tests.extend(monitoring::tests());
     tests.extend(slurm::tests());
+    tests.extend(ssh::tests());
     tests.extend(systemd::tests());
     tests.extend(Mpi::ALL.into_iter().flat_map(of_mpi).flatten());
     tests.extend(Mpi::EVERY.into_iter().flat_map(traffic::tests));

@@ -181,7 +181,7 @@ fn in_windows(mpi: Mpi) -> Result<(), Failed> {
 
 /// What the truth library has called itself was counted and recorded too: so there are as many calls of each function as the profile says. Both
 /// read the same clock.
-fn expect_sums(compared: &Comparison, profile: &Profile) {
+pub(crate) fn expect_sums(compared: &Comparison, profile: &Profile) {
     assert_eq!(compared.clocks_differ_ns, 0, "{compared:?}");
     for row in &profile.ranks {
         let of_rank = compared.by_function.iter().filter(|((rank, _), _)| Some(*rank) == row.rank);

@@ -12,7 +12,7 @@ use crate::command::{self, target_dir};
 
 /// One package a line. The tests read the same file, and look where this module puts things.
 const PACKAGES: &str = include_str!("../../../tests/debs.txt");
-pub(crate) const REASON: &str = "Prometheus and Slurm, which tests run for themselves";
+pub(crate) const REASON: &str = "Prometheus, Slurm and sshd, which tests run for themselves";
 /// Written when everything else is there: the packages.
 const READY: &str = ".ready";
 /// What pages of theirs are made of, which nobody looks at.

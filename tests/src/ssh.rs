@@ -1,0 +1,53 @@
+//! Three nodes (`n1`, `n2`, `n3`) on this machine that reach each other by ssh, each with the node service.
+
+use std::ffi::OsStr;
+use std::process::Command;
+
+use crate::bed::{self, Bed, entering_as};
+use crate::profiler::binary;
+use crate::{ProfilerError, debian};
+
+/// Ended when dropped.
+#[derive(Debug)]
+pub struct SshNodes {
+    bed: Bed,
+    user: u32,
+}
+
+impl SshNodes {
+    /// Starts them and waits until all can be reached. Jobs and clients are those of this user, alice or root.
+    pub fn start(user: u32) -> Result<Self, ProfilerError> {
+        let unpacked = debian::root().ok_or(std::io::ErrorKind::NotFound);
+        let unpacked = unpacked.map_err(|kind| ProfilerError::system("sshd")(kind.into()))?;
+        // Who is called so while root does it all has a number that nobody has.
+        let alice = if user == 0 { crate::second_user::FIRST - 70 } else { user };
+        Ok(Self {
+            bed: Bed::make(
+                "ssh.sh",
+                [unpacked.into(), binary()?.into(), alice.to_string().into()] as [std::ffi::OsString; 3],
+            )?,
+            user,
+        })
+    }
+
+    /// The words that execute what follows on a node as the user.
+    pub fn as_user(&self, node: &str) -> Result<Vec<String>, ProfilerError> {
+        Ok(entering_as(self.bed.node(node)?, self.user))
+    }
+
+    /// `mpiprobe ARGUMENTS` on a node as the user.
+    pub fn client<A: AsRef<OsStr>>(
+        &self,
+        node: &str,
+        arguments: impl IntoIterator<Item = A>,
+    ) -> Result<Command, ProfilerError> {
+        let mut command = bed::command(&self.as_user(node)?);
+        command.arg("/usr/bin/mpiprobe").args(arguments);
+        Ok(command)
+    }
+
+    /// Ends everything on a node at once.
+    pub fn kill(&self, node: &str) -> Result<(), ProfilerError> {
+        self.bed.kill(node)
+    }
+}

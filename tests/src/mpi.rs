@@ -123,12 +123,18 @@ impl Mpi {
     /// Arguments that make the launcher start `ranks` processes reliably on a small machine. `scratch` takes the session
     /// directory and shared memory files, which otherwise stay behind in /tmp and /dev/shm when a job is killed.
     pub fn launcher_arguments(self, ranks: u32, scratch: &Path, preload: Option<&Path>) -> Vec<OsString> {
+        self.arguments(ranks, scratch, preload, "")
+    }
+
+    /// `network`: what ranks of several nodes talk by, behind a comma.
+    fn arguments(self, ranks: u32, scratch: &Path, preload: Option<&Path>, network: &str) -> Vec<OsString> {
         let mut arguments: Vec<OsString> = Vec::new();
         match self {
             Self::OpenMpi => {
                 // Ranks share cores here: without yielding, each waiting rank would use up its time slice.
                 arguments.extend(["--allow-run-as-root", "--oversubscribe", "--bind-to", "none"].map(Into::into));
-                arguments.extend(["--mca", "mpi_yield_when_idle", "1", "--mca", "btl", "self,vader"].map(Into::into));
+                arguments.extend(["--mca", "mpi_yield_when_idle", "1", "--mca", "btl"].map(Into::into));
+                arguments.push(format!("self,vader{network}").into());
                 // It would be this one anyway; looking for networks that others could use takes as long as all the rest.
                 arguments.extend(["--mca", "pml", "ob1"].map(Into::into));
                 arguments.extend(["--mca", "orte_tmpdir_base"].map(Into::into));
@@ -144,7 +150,8 @@ impl Mpi {
             Self::OpenMpi5 => {
                 arguments
                     .extend(["--allow-run-as-root", "--map-by", ":OVERSUBSCRIBE", "--bind-to", "none"].map(Into::into));
-                arguments.extend(["--mca", "mpi_yield_when_idle", "1", "--mca", "btl", "self,sm"].map(Into::into));
+                arguments.extend(["--mca", "mpi_yield_when_idle", "1", "--mca", "btl"].map(Into::into));
+                arguments.push(format!("self,sm{network}").into());
                 arguments.extend(["--mca", "pml", "ob1"].map(Into::into));
                 arguments.extend(["--mca", "btl_sm_backing_directory"].map(Into::into));
                 arguments.push(scratch.into());
@@ -170,29 +177,24 @@ impl Mpi {
         arguments
     }
 
-    /// Further ones, which come first, for ranks on several nodes by ssh, where these variables are set as well.
-    pub(crate) fn arguments_over<'a>(self, hosts: &str, variables: impl Iterator<Item = &'a str>) -> Vec<OsString> {
-        match self {
+    /// The same for ranks on several nodes that are reached by ssh, `n1:2,n2:1`, where these variables are set as well.
+    pub(crate) fn arguments_over<'a>(
+        self,
+        hosts: &str,
+        variables: impl Iterator<Item = &'a str>,
+        (ranks, scratch, preload): (u32, &Path, Option<&Path>),
+    ) -> Vec<OsString> {
+        let agent = if self == Self::OpenMpi5 { "plm_ssh_agent" } else { "plm_rsh_agent" };
+        let first: Vec<&str> = match self {
             Self::OpenMpi | Self::OpenMpi5 => {
-                let agent = if self == Self::OpenMpi { "plm_rsh_agent" } else { "plm_ssh_agent" };
-                let by = [
-                    "--host",
-                    hosts,
-                    "--mca",
-                    agent,
-                    "ssh",
-                    "--mca",
-                    "btl",
-                    "tcp",
-                    "--mca",
-                    "btl_tcp_if_include",
-                    "eth0",
-                ];
-                by.into_iter().chain(variables.flat_map(|name| ["-x", name])).map(Into::into).collect()
+                let by = ["--host", hosts, "--mca", agent, "ssh", "--mca", "btl_tcp_if_include", "eth0"];
+                by.into_iter().chain(variables.flat_map(|name| ["-x", name])).collect()
             }
-            // It takes all variables there.
-            _ => ["-launcher", "ssh", "-hosts", hosts].map(Into::into).into(),
-        }
+            // All variables are set there anyway.
+            _ => ["-launcher", "ssh", "-hosts", hosts].into(),
+        };
+        let rest = self.arguments(ranks, scratch, preload, ",tcp");
+        first.into_iter().map(Into::into).chain(rest).collect()
     }
 }
 

@@ -3,7 +3,7 @@
 use std::ffi::OsStr;
 use std::process::Command;
 
-use crate::bed::{self, Bed, entering_as};
+use crate::bed::{self, Bed, entering, entering_as};
 use crate::profiler::binary;
 use crate::{ProfilerError, debian};
 
@@ -32,7 +32,8 @@ impl SshNodes {
 
     /// The words that execute what follows on a node as the user.
     pub fn as_user(&self, node: &str) -> Result<Vec<String>, ProfilerError> {
-        Ok(entering_as(self.bed.node(node)?, self.user))
+        let first = self.bed.node(node)?;
+        Ok(if self.user == 0 { entering(first) } else { entering_as(first, self.user) })
     }
 
     /// `mpiprobe ARGUMENTS` on a node as the user.

@@ -405,13 +405,7 @@ impl JobBuilder {
             }
             command.arg(format!("--ntasks={}", self.ranks)).arg(exported);
         } else if !self.alone {
-            if let Some(hosts) = &self.hosts {
-                let own = [DIRECTORY_VARIABLE, GATES_VARIABLE].into_iter();
-                let own = own.chain((self.truth == Truth::Meaning).then_some(SEMANTICS_VARIABLE));
-                let asked = self.environment.iter().filter_map(|(name, _)| name.to_str());
-                command.args(self.mpi.arguments_over(hosts, own.chain(asked)));
-            }
-            command.args(self.mpi.launcher_arguments(self.ranks, directory.path(), preload.as_deref()));
+            command.args(self.launcher_arguments(directory.path(), preload.as_deref()));
             command.args(&self.within);
         }
         if self.program.language == Language::Python {
@@ -458,6 +452,15 @@ impl JobBuilder {
             directory,
             _files: files,
         })
+    }
+
+    /// Ranks on several nodes have the job's environment, too.
+    fn launcher_arguments(&self, scratch: &Path, preload: Option<&Path>) -> Vec<OsString> {
+        let Some(hosts) = &self.hosts else { return self.mpi.launcher_arguments(self.ranks, scratch, preload) };
+        let own = [DIRECTORY_VARIABLE, GATES_VARIABLE].into_iter();
+        let own = own.chain((self.truth == Truth::Meaning).then_some(SEMANTICS_VARIABLE));
+        let all = own.chain(self.environment.iter().filter_map(|(name, _)| name.to_str()));
+        self.mpi.arguments_over(hosts, all, (self.ranks, scratch, preload))
     }
 }
 

@@ -109,6 +109,13 @@ pub fn command(words: &[String]) -> Command {
     command
 }
 
+/// `mpiprobe ARGUMENTS` there: each node has it.
+pub fn client<A: AsRef<OsStr>>(words: &[String], arguments: impl IntoIterator<Item = A>) -> Command {
+    let mut command = command(words);
+    command.arg("/usr/bin/mpiprobe").args(arguments);
+    command
+}
+
 /// What such a [`command`] has become there: its own process waits outside.
 pub fn entered(command: &Profiler) -> Result<Pid, ProfilerError> {
     let inside = children(command.pid()).first().and_then(|pid| Pid::from_raw(pid.cast_signed()));

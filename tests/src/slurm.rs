@@ -61,9 +61,7 @@ impl Slurm {
         node: &str,
         arguments: impl IntoIterator<Item = A>,
     ) -> Result<Command, ProfilerError> {
-        let mut command = bed::command(&self.as_user(node)?);
-        command.arg("/usr/bin/mpiprobe").args(arguments);
-        Ok(command)
+        Ok(bed::client(&self.as_user(node)?, arguments))
     }
 
     /// The node's own view of a path.

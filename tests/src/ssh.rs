@@ -42,9 +42,7 @@ impl SshNodes {
         node: &str,
         arguments: impl IntoIterator<Item = A>,
     ) -> Result<Command, ProfilerError> {
-        let mut command = bed::command(&self.as_user(node)?);
-        command.arg("/usr/bin/mpiprobe").args(arguments);
-        Ok(command)
+        Ok(bed::client(&self.as_user(node)?, arguments))
     }
 
     /// Ends everything on a node at once.

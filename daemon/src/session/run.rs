@@ -69,14 +69,16 @@ async fn observe_here(
         }
         (None, None) => match begin_by_kernel(options) {
             Ok(source) => observe(source, options, served, signals).await,
-            // Others may come that need no kernel's help.
-            Err(error @ SessionError::NoEngine { .. }) if options.wait => match WrappedJob::begin(options, true)? {
-                Some(job) => {
-                    say("eBPF is not possible here: only jobs that count themselves (mpiprobe run) are waited for");
-                    observe(job, options, served, signals).await
+            // Others may come that need no kernel's help, but do not tell of each call.
+            Err(error @ SessionError::NoEngine { .. }) if options.wait && options.trace.is_none() => {
+                match WrappedJob::begin(options, true)? {
+                    Some(job) => {
+                        say("eBPF is not possible here: only jobs that count themselves (mpiprobe run) are waited for");
+                        observe(job, options, served, signals).await
+                    }
+                    None => Err(error),
                 }
-                None => Err(error),
-            },
+            }
             Err(error) => Err(error),
         },
     }

@@ -75,15 +75,20 @@ pub(crate) const TOLD: [&str; 4] = [
     "Rank 2 (n2) in MPI_Barrier @other_partner waits for 0, 1 to call MPI_Barrier",
 ];
 
-pub(crate) fn tests(mpi: Mpi) -> Vec<Trial> {
-    let needs = [
+/// What nodes by name take.
+pub(crate) fn needs(mpi: Mpi) -> [Requirement; 6] {
+    [
         Requirement::Bpf,
         Requirement::Root,
         Requirement::Mpi(mpi),
         Requirement::Language(mpi, Language::C),
         Requirement::Command("unshare"),
         Requirement::Command("bash"),
-    ];
+    ]
+}
+
+pub(crate) fn tests(mpi: Mpi) -> Vec<Trial> {
+    let needs = needs(mpi);
     let named = |name: &str| format!("{}::{name}", mpi.id());
     vec![
         requirement::trial(named("a_job_over_several_nodes_is_one"), &needs, move || several(mpi)),

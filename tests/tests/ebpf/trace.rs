@@ -22,7 +22,10 @@ use mpiprobe_trace::store::TraceFiles;
 use mpiprobe_trace::{Event, Span, Trace};
 use serde_json::Value;
 
-use crate::{nodes::Nodes, trial_with};
+use crate::{
+    nodes::{self, Nodes},
+    trial_with,
+};
 
 /// An application asks MPI what some ten thousand calls mean, on a machine that may be busy.
 const DEADLINE: Duration = Duration::from_mins(5);
@@ -32,15 +35,7 @@ pub(crate) fn tests(mpi: Mpi) -> Vec<Trial> {
         trial_with(mpi, Language::C, &format!("trace_of_{name}"), move || agrees(mpi, program::SEMANTICS, arguments))
     };
     let named = |name: &str| format!("{}::{name}", mpi.id());
-    let needs = [
-        Requirement::Bpf,
-        Requirement::Root,
-        Requirement::Mpi(mpi),
-        Requirement::Language(mpi, Language::C),
-        Requirement::Command("unshare"),
-        Requirement::Command("setpriv"),
-        Requirement::Command("bash"),
-    ];
+    let needs = [&nodes::needs(mpi)[..], &[Requirement::Command("setpriv")]].concat();
     vec![
         case("messages", &program::MEANING_OF_MESSAGES),
         case("scopes", &program::MEANING_OF_SCOPES),

@@ -40,6 +40,8 @@ use crate::session::{
 const WAITING: usize = 8;
 /// For whoever does not take the last profile.
 const PATIENCE: Duration = Duration::from_secs(10);
+/// For messages.
+const IN_PASSING: Duration = Duration::from_millis(200);
 
 /// For others to have looked on their nodes: longer than a front end waits for them.
 const OTHERS_PATIENCE: Duration = Duration::from_secs(90);
@@ -170,8 +172,9 @@ impl Watched {
             // Taken off the list at the end, whatever that is.
             let _listed = listed;
             let (said, ended) = (one.to.clone(), one.to.clone());
-            let _diverted =
-                divert_thread(Box::new(move |text| drop(said.try_send(Line::Said(line(&json!({ "said": text })))))));
+            let _diverted = divert_thread(Arc::new(move |text| {
+                send_within(&said, Line::Said(line(&json!({ "said": text }))), IN_PASSING);
+            }));
             send_at_last(&ended, work(one));
             give_back_memory();
         };
@@ -329,8 +332,12 @@ impl Audience for Lines {
 }
 
 /// Waits until it is taken, but not for ever: whether it is.
-fn send_at_last(to: &mpsc::Sender<Line>, mut line: Line) -> bool {
-    let until = Instant::now() + PATIENCE;
+fn send_at_last(to: &mpsc::Sender<Line>, line: Line) -> bool {
+    send_within(to, line, PATIENCE)
+}
+
+fn send_within(to: &mpsc::Sender<Line>, mut line: Line, patience: Duration) -> bool {
+    let until = Instant::now() + patience;
     loop {
         match to.try_send(line) {
             Err(TrySendError::Full(back)) if Instant::now() < until => line = back,

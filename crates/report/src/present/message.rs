@@ -5,10 +5,12 @@ use std::{
     fmt, io,
     io::Write as _,
     marker::PhantomData,
-    sync::{Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
 type Listener = Box<dyn Fn(&str) + Send>;
+/// Who gets what single threads say.
+pub type ThreadListener = Arc<dyn Fn(&str) + Send + Sync>;
 
 /// Who gets messages instead of standard error, which may be the terminal that somebody draws on.
 static LISTENER: Mutex<Option<Listener>> = Mutex::new(None);
@@ -35,7 +37,7 @@ impl Drop for Diverted {
 
 thread_local! {
     /// Who gets what this thread says.
-    static OF_THREAD: RefCell<Option<Listener>> = const { RefCell::new(None) };
+    static OF_THREAD: RefCell<Option<ThreadListener>> = const { RefCell::new(None) };
 }
 
 /// Messages of this thread go elsewhere as long as this lives: what the thread does is done for somebody who is not at the terminal.
@@ -43,9 +45,14 @@ thread_local! {
 pub struct ThreadDiverted(PhantomData<*const ()>);
 
 /// Gives messages of this thread to somebody else.
-pub fn divert_thread(to: Listener) -> ThreadDiverted {
+pub fn divert_thread(to: ThreadListener) -> ThreadDiverted {
     OF_THREAD.set(Some(to));
     ThreadDiverted(PhantomData)
+}
+
+/// Who gets messages of this thread, for another one that works for it; `None`: nobody else than of all.
+pub fn thread_listener() -> Option<ThreadListener> {
+    OF_THREAD.with_borrow(Clone::clone)
 }
 
 impl Drop for ThreadDiverted {
@@ -97,5 +104,25 @@ impl io::Write for LogWriter {
 
     fn flush(&mut self) -> io::Result<()> {
         io::stderr().flush()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_thread_may_speak_for_another_one() {
+        let heard = Arc::<Mutex<Vec<String>>>::default();
+        let listening = Arc::clone(&heard);
+        let _diverted = divert_thread(Arc::new(move |text| listening.lock().unwrap().push(text.to_owned())));
+        let listener = thread_listener();
+        let speaking = || {
+            assert!(thread_listener().is_none());
+            let _diverted = listener.map(divert_thread);
+            say("something");
+        };
+        std::thread::scope(|scope| scope.spawn(speaking).join().unwrap());
+        assert_eq!(*heard.lock().unwrap(), ["something"]);
     }
 }

@@ -32,7 +32,9 @@ pub use findings::{FindingText, findings};
 pub use interval::interval;
 pub use jobs::{JobList, ListedJobs, jobs, next_step};
 pub use layers::library;
-pub use message::{Diverted, LogWriter, ThreadDiverted, divert, divert_thread, say, say_in_passing};
+pub use message::{
+    Diverted, LogWriter, ThreadDiverted, ThreadListener, divert, divert_thread, say, say_in_passing, thread_listener,
+};
 pub use output::{Output, OutputError};
 pub use profile::{filtered, profile};
 pub use progress::Progress;

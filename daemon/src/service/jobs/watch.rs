@@ -125,7 +125,7 @@ fn observe(
     let before_ns = age.map(|age| u64::try_from(age.as_nanos()).unwrap_or(u64::MAX));
     let observing = move || {
         // What would be said to a user is nothing that an administrator has to be told of every job.
-        let _diverted = divert_thread(Box::new(|text| tracing::debug!("{text}")));
+        let _diverted = divert_thread(Arc::new(|text| tracing::debug!("{text}")));
         let name = job.id.to_string();
         let audience =
             ForBoard { board: Arc::clone(&board), number, job, before_ns, most_bytes, longest: None, summaries };

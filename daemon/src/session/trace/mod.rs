@@ -25,7 +25,7 @@ pub(in crate::session) use incoming::IncomingTrace;
 use mpiprobe_functions::by_name;
 use mpiprobe_model::{CallSite, WaitStates, analyse::Identity};
 use mpiprobe_observe::{Referred, monotonic_ns};
-use mpiprobe_report::present::say;
+use mpiprobe_report::present::{divert_thread, say, thread_listener};
 use mpiprobe_trace::{
     Node, NodeId, Process,
     store::{FlightBuffer, TraceWriter, Window},
@@ -145,7 +145,13 @@ impl Tracing {
         let flight = flight.map(|(flight, _)| flight);
         let live = waits.zip(window.clone());
         let worker = Worker::new(recorder, from, Arc::clone(&shared), options.when, flight, live);
-        let thread = Builder::new().name("trace".into()).spawn(move || worker.run()).map_err(TraceError::Thread)?;
+        // What is to be said of it is for whom it is recorded.
+        let listener = thread_listener();
+        let recording = move || {
+            let _diverted = listener.map(divert_thread);
+            worker.run()
+        };
+        let thread = Builder::new().name("trace".into()).spawn(recording).map_err(TraceError::Thread)?;
         let (path, ranks) = (options.to.path().map(Path::to_owned), options.ranks.clone());
         Ok(Self { path, ranks, to, shared, thread, sites: Vec::new(), waits: latest, window })
     }

@@ -30,10 +30,7 @@ use crate::chunks::line_of;
 use crate::hang;
 use crate::nodes::{Agents, Below, Kind, Means, Passed, Request, Word as _, host};
 use crate::service;
-use crate::session::{
-    Audience, Options, Outcome, Served, observe_elsewhere,
-    trace::{Listener, TraceOptions, TraceTo},
-};
+use crate::session::{Audience, Options, Outcome, Served, observe_elsewhere};
 
 /// Longest line that is read, bytes.
 const LONGEST: u64 = 1 << 20;
@@ -82,7 +79,9 @@ pub async fn serve(understand: Understand, means: Option<Means>) -> bool {
                 Some(match request.kind {
                     Kind::Observation => observe((understand.observation)(&request), &to, wishes).await,
                     Kind::Trace => {
-                        let options = (understand.trace)(&request).map(|options| giving_trace(options, &to));
+                        let said = to.clone();
+                        let give = move |chunk: &[u8]| tell_within(&said, line_of(chunk), PATIENCE);
+                        let options = (understand.trace)(&request).map(|options| options.giving_trace(give));
                         observe(options, &to, wishes).await
                     }
                     Kind::Hang => match service_for(None, Path::new(service::SOCKET)) {
@@ -164,14 +163,6 @@ async fn observe(
     let served = Served { audience: Box::new(Lines(to.clone())), asked };
     let observed = observe_elsewhere(&options, served).await;
     observed.map(|outcome| outcome == Outcome::Complete).map_err(|error| (error.to_string(), error.is_absence()))
-}
-
-/// The front end has the trace that is recorded.
-fn giving_trace(options: Options, to: &SyncSender<Vec<u8>>) -> Options {
-    let to = to.clone();
-    let listener = Listener::new(move |chunk| tell_within(&to, line_of(chunk), PATIENCE));
-    let trace = options.trace.map(|trace| TraceOptions { to: TraceTo::Listener(listener), ..trace });
-    Options { trace, ..options }
 }
 
 async fn look(

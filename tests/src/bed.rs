@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::proc::{children, has_environment};
-use crate::{Profiler, ProfilerError};
+use crate::{Profiler, ProfilerError, debian};
 
 /// The longest that a bed may take to be ready.
 const PATIENCE: Duration = Duration::from_mins(2);
@@ -120,6 +120,12 @@ pub fn client<A: AsRef<OsStr>>(words: &[String], arguments: impl IntoIterator<It
 pub fn entered(command: &Profiler) -> Result<Pid, ProfilerError> {
     let inside = children(command.pid()).first().and_then(|pid| Pid::from_raw(pid.cast_signed()));
     inside.ok_or_else(|| not_there("a process in a bed"))
+}
+
+/// The root of the packages that beds have besides the machine's, of which this one is wanted.
+pub(crate) fn unpacked(what: &'static str) -> Result<PathBuf, ProfilerError> {
+    let root = debian::root().ok_or(std::io::ErrorKind::NotFound);
+    root.map_err(|kind| ProfilerError::system(what)(kind.into()))
 }
 
 /// The top folder of the clone.

@@ -7,7 +7,7 @@ use std::process::Command;
 
 use crate::bed::{self, Bed, entering, entering_as, sources, wait_until};
 use crate::profiler::binary;
-use crate::{Ended, Profiler, ProfilerError, debian};
+use crate::{Ended, Profiler, ProfilerError};
 
 /// Ended when dropped.
 #[derive(Debug)]
@@ -19,10 +19,9 @@ pub struct Slurm {
 impl Slurm {
     /// Starts it and waits until both nodes take jobs. Its one ordinary user, alice, has this number.
     pub fn start(user: u32) -> Result<Self, ProfilerError> {
-        let unpacked = debian::root().ok_or(std::io::ErrorKind::NotFound);
-        let unpacked = unpacked.map_err(|kind| ProfilerError::system("Slurm")(kind.into()))?;
         let user_number = user.to_string();
-        let arguments = [unpacked.into(), sources().into_os_string(), binary()?.into(), user_number.into()];
+        let arguments =
+            [bed::unpacked("Slurm")?.into(), sources().into_os_string(), binary()?.into(), user_number.into()];
         let slurm = Self { bed: Bed::make("slurm.sh", arguments)?, user };
         wait_until("both nodes take jobs", || {
             Ok(slurm.asked("n0", ["sinfo", "--noheader", "--states=idle", "--format=%D"])?.stdout == ["2"])

@@ -1,11 +1,12 @@
 //! Three nodes (`n1`, `n2`, `n3`) on this machine that reach each other by ssh, each with the node service.
 
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::process::Command;
 
+use crate::ProfilerError;
 use crate::bed::{self, Bed, entering, entering_as};
 use crate::profiler::binary;
-use crate::{ProfilerError, debian};
+use crate::second_user::FIRST;
 
 /// Ended when dropped.
 #[derive(Debug)]
@@ -17,17 +18,10 @@ pub struct SshNodes {
 impl SshNodes {
     /// Starts them and waits until all can be reached. Jobs and clients are those of this user, alice or root.
     pub fn start(user: u32) -> Result<Self, ProfilerError> {
-        let unpacked = debian::root().ok_or(std::io::ErrorKind::NotFound);
-        let unpacked = unpacked.map_err(|kind| ProfilerError::system("sshd")(kind.into()))?;
         // Who is called so while root does it all has a number that nobody has.
-        let alice = if user == 0 { crate::second_user::FIRST - 70 } else { user };
-        Ok(Self {
-            bed: Bed::make(
-                "ssh.sh",
-                [unpacked.into(), binary()?.into(), alice.to_string().into()] as [std::ffi::OsString; 3],
-            )?,
-            user,
-        })
+        let alice = if user == 0 { FIRST - 70 } else { user };
+        let arguments: [OsString; 3] = [bed::unpacked("sshd")?.into(), binary()?.into(), alice.to_string().into()];
+        Ok(Self { bed: Bed::make("ssh.sh", arguments)?, user })
     }
 
     /// The words that execute what follows on a node as the user.

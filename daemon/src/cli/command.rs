@@ -236,27 +236,39 @@ pub fn serve(arguments: &Arguments) -> Option<Result<(), ServiceError>> {
 
 async fn observe(arguments: &Arguments) -> Result<Exit, CommandError> {
     let asked = &arguments.observe;
-    if asked.attach.is_some() && !asked.nodes.hosts.is_empty() {
-        return Err(CommandError::AttachOnNodes);
-    }
     // Those who count themselves do not tell of each call after they have begun.
     if asked.waits && (asked.engine == EngineChoice::Wrapper || asked.returns == Returns::Off) {
         return Err(CommandError::WaitsNeedReturns);
     }
     let without = options(asked, arguments.trace_bpf);
-    let named = arguments.socket.as_deref();
-    let service = ByService { socket: socket(named), is_named: named.is_some(), query: query_of(&without) };
-    let text = TextOptions { width: width(), all: arguments.verbose > 0, ..TextOptions::default() };
     let engine = asked.engine.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default();
     let request = Request::new(query_of(&without), engine, Kind::Observation);
-    let job = asked.targets.job.as_deref();
-    let nodes = on_nodes(&asked.nodes, job, request, arguments.verbose).await.map_err(SessionError::from)?;
-    if asked.waits && nodes.is_some() {
-        return Err(CommandError::NotOverNodes("--waits"));
-    }
-    let (view, record) = (view(asked)?, asked.record.to());
-    let options = Options { view, record, service: Some(service), text, nodes, ..without };
+    let on = (&asked.nodes, asked.targets.job.as_deref());
+    let placed = placed(without, on, request, &[("--waits", asked.waits)], arguments).await?;
+    let options = Options { view: view(asked)?, record: asked.record.to(), ..placed };
     Ok(session::run(&options).await?.into())
+}
+
+/// With the nodes that are meant, by name or as those of a job, the service that may be asked, and the width of the terminal. `of_one_node`:
+/// options that are not for several nodes, and whether they were given.
+async fn placed(
+    options: Options,
+    (on, job): (&OnNodes, Option<&str>),
+    request: Request,
+    of_one_node: &[(&'static str, bool)],
+    arguments: &Arguments,
+) -> Result<Options, CommandError> {
+    if options.method.is_some() && !on.hosts.is_empty() {
+        return Err(CommandError::AttachOnNodes);
+    }
+    let named = arguments.socket.as_deref();
+    let service = ByService { socket: socket(named), is_named: named.is_some(), query: request.query.clone() };
+    let nodes = on_nodes(on, job, request, arguments.verbose).await.map_err(SessionError::from)?;
+    if let (Some(_), Some((option, _))) = (&nodes, of_one_node.iter().find(|(_, is_given)| *is_given)) {
+        return Err(CommandError::NotOverNodes(option));
+    }
+    let text = TextOptions { width: width(), all: arguments.verbose > 0, ..TextOptions::default() };
+    Ok(Options { text, nodes, service: Some(service), ..options })
 }
 
 /// The nodes that are meant, unless it is this one alone.
@@ -336,21 +348,11 @@ async fn hand_on(asked: &PushTo, arguments: &Arguments) -> Result<Exit, CommandE
 }
 
 async fn record_calls(asked: &Trace, arguments: &Arguments) -> Result<Exit, CommandError> {
-    if asked.attach.is_some() && !asked.nodes.hosts.is_empty() {
-        return Err(CommandError::AttachOnNodes);
-    }
     let options = traced(asked, arguments.trace_bpf);
-    let (named, query) = (arguments.socket.as_deref(), query_of_trace(&options));
-    let request = Request::new(query.clone(), String::new(), Kind::Trace);
-    let job = asked.targets.job.as_deref();
-    let nodes = on_nodes(&asked.nodes, job, request, arguments.verbose).await.map_err(SessionError::from)?;
-    let of_one_process = [("--flight", asked.flight.flight.is_some()), ("--waits", asked.waits)];
-    if let (Some(_), Some((option, _))) = (&nodes, of_one_process.into_iter().find(|(_, is_asked)| *is_asked)) {
-        return Err(CommandError::NotOverNodes(option));
-    }
-    let service = ByService { socket: socket(named), is_named: named.is_some(), query };
-    let text = TextOptions { width: width(), all: arguments.verbose > 0, ..TextOptions::default() };
-    let options = Options { text, nodes, service: Some(service), ..options };
+    let request = Request::new(query_of_trace(&options), String::new(), Kind::Trace);
+    let on = (&asked.nodes, asked.targets.job.as_deref());
+    let of_one_node = [("--flight", asked.flight.flight.is_some()), ("--waits", asked.waits)];
+    let options = placed(options, on, request, &of_one_node, arguments).await?;
     Ok(session::run(&options).await?.into())
 }
 

@@ -31,10 +31,7 @@ use super::{client::Client, configuration::Quota};
 use crate::chunks::line_of;
 use crate::hang;
 use crate::memory::give_back_memory;
-use crate::session::{
-    Audience, Options, Outcome, Served, observe_for,
-    trace::{Listener, TraceTo},
-};
+use crate::session::{Audience, Options, Outcome, Served, observe_for};
 
 /// Lines that wait for a client to take them. One who does not keep up misses moments, and no observation waits for it.
 const WAITING: usize = 8;
@@ -230,10 +227,9 @@ impl One {
     /// `most`: bytes of tables that its user may have.
     fn observe(self, mut options: Options, gives_trace: bool, most: u64) -> Line {
         let Self { caller, to, wishes, watched, number } = self;
-        if let Some(trace) = options.trace.as_mut().filter(|_| gives_trace) {
+        if gives_trace {
             let to = to.clone();
-            let give = move |chunk: &[u8]| send_at_last(&to, Line::Said(line_of(chunk).into()));
-            trace.to = TraceTo::Listener(Listener::new(give));
+            options = options.giving_trace(move |chunk| send_at_last(&to, Line::Said(line_of(chunk).into())));
         }
         let audience = Lines { to, skipped: 0, watched, number, most };
         let served = Served { audience: Box::new(audience), asked: wishes };

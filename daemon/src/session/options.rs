@@ -10,7 +10,7 @@ use mpiprobe_model::filter::Filter;
 use mpiprobe_report::present::{TextOptions, recording::RecordTo};
 use mpiprobe_view::{ViewOptions, ViewStart};
 
-use super::trace::{TraceOptions, TraceTo};
+use super::trace::{Listener, TraceOptions, TraceTo};
 use crate::nodes::Nodes;
 
 /// Who counts.
@@ -159,6 +159,13 @@ impl Options {
     /// Whether the course of events is kept.
     pub fn writes_trace(&self) -> bool {
         self.trace.as_ref().is_some_and(|trace| !matches!(trace.to, TraceTo::Nobody))
+    }
+
+    /// The trace, if there is one, goes to somebody elsewhere.
+    #[must_use]
+    pub fn giving_trace(self, to: impl Fn(&[u8]) -> bool + Send + Sync + 'static) -> Self {
+        let to = TraceTo::Listener(Listener::new(to));
+        Self { trace: self.trace.map(|trace| TraceOptions { to, ..trace }), ..self }
     }
 
     /// By the kernel, with what calls have moved, and tables of the usual size: as it is where nothing else is asked for.

@@ -1,4 +1,4 @@
-//! Panics of other people's parsers over hostile files: they cost what was asked for, and nothing else.
+//! Panics that cost what was asked for, and nothing else: those of other people's parsers over hostile files above all.
 
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};

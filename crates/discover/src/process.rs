@@ -57,6 +57,9 @@ pub struct Process {
     program: ProgramMarks,
 }
 
+/// Files of a process that tell of its memory, and are empty without it.
+const OF_MEMORY: [&str; 3] = ["environ", "cmdline", "maps"];
+
 /// What changes when a process executes another program.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 struct ProgramMarks {
@@ -253,7 +256,19 @@ impl Process {
 
     /// Reads at most `limit` bytes of a file of this process.
     pub fn read(&self, name: &'static str, limit: usize) -> Result<Bounded, ProcessError> {
-        self.alive_after(name, here::read(self.directory(), name, limit))
+        let read = self.alive_after(name, here::read(self.directory(), name, limit))?;
+        // An environment that ends early is not seen to; of the others nothing depends on what may be missing at the end.
+        let may_be_cut = read.bytes.is_empty() || name == "environ";
+        if may_be_cut && OF_MEMORY.contains(&name) && self.is_exiting() {
+            return Err(ProcessError::Vanished { pid: self.pid() });
+        }
+        Ok(read)
+    }
+
+    /// Whether it is on its way out, which is so before its end is told: see [`Stat::exiting`].
+    fn is_exiting(&self) -> bool {
+        let stat = here::read(self.directory(), "stat", SMALL_FILE).ok();
+        stat.and_then(|stat| Stat::parse(&stat.bytes)).is_some_and(|stat| stat.exiting)
     }
 
     /// Lets a result through if the process still lives: files of an ended one are empty rather than unreadable.
@@ -261,7 +276,7 @@ impl Process {
         match result {
             Ok(_) if !self.is_alive() => Err(ProcessError::Vanished { pid: self.pid() }),
             Ok(value) => Ok(value),
-            Err(error) => Err(ProcessError::sort(self.pid(), what, error, || self.is_alive())),
+            Err(error) => Err(ProcessError::sort(self.pid(), what, error, || self.is_alive() && !self.is_exiting())),
         }
     }
 }

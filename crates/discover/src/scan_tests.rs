@@ -143,6 +143,22 @@ fn launchers_ended_processes_and_those_without_mpi_are_left_out() {
     assert_eq!(snapshot.jobs[0].id.to_string(), "tree:10");
 }
 
+/// Its environment would be empty, and it nobody's rank; its end is not told yet.
+#[test]
+fn who_has_lost_his_memory_is_gone() {
+    let (proc, library) = (FakeProc::new(), library());
+    proc.process(11, 10, "ring", &["ring"]);
+    proc.map(11, library.path());
+    let mut scanner = Scanner::new(proc.root(), ROOT, everything);
+    assert!(matches!(scanner.inspect(11), Ok(Finding::Mpi(_))));
+    proc.file(11, "stat", b"11 (ring) R 10 1 1 0 -1 4 0 0 0 0 0 0 0 0 20 0 1 0 11 0 0\n");
+    assert!(matches!(scanner.inspect(11), Err(ProcessError::Vanished { pid: 11 })));
+    std::fs::remove_file(proc.path(11).join("exe")).unwrap();
+    assert!(matches!(scanner.inspect(11), Err(ProcessError::Vanished { pid: 11 })));
+    proc.file(11, "maps", b"");
+    assert!(matches!(scanner.inspect(11), Err(ProcessError::Vanished { pid: 11 })));
+}
+
 #[test]
 fn jobs_are_of_one_user_whatever_their_environment_claims() {
     let (proc, library) = (FakeProc::new(), library());

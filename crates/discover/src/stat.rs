@@ -2,6 +2,8 @@
 
 /// The kernel's flag for its own threads, `PF_KTHREAD` (include/linux/sched.h).
 const KERNEL_THREAD: u64 = 0x0020_0000;
+/// The kernel's flag for a task that is on its way out, `PF_EXITING`: it is set before the task gives its memory back.
+const EXITING: u64 = 0x4;
 
 /// What mpiprobe needs of `/proc/PID/stat`.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -14,6 +16,9 @@ pub struct Stat {
     pub parent: u32,
     /// Whether this is one of the kernel's own threads.
     pub kernel_thread: bool,
+    /// Whether its first thread is on its way out. The memory goes first, and with that what `environ`, `cmdline`, `maps` and `exe` say;
+    /// it may take long until the end is told.
+    pub exiting: bool,
     /// Start time in clock ticks since boot: with the pid, an identity until the next boot.
     pub start_ticks: u64,
     /// Where its stack begins, which another program that it executes moves; 0: it may not be known.
@@ -36,12 +41,13 @@ impl Stat {
         let flags: u64 = fields.nth(4)?.parse().ok()?; // 9
         let start_ticks = fields.nth(12)?.parse().ok()?; // 22
         let stack_start = fields.nth(5).and_then(|field| field.parse().ok()).unwrap_or(0); // 28
-        Some(Self { comm, state, parent, kernel_thread: flags & KERNEL_THREAD != 0, start_ticks, stack_start })
+        let [kernel_thread, exiting] = [KERNEL_THREAD, EXITING].map(|flag| flags & flag != 0);
+        Some(Self { comm, state, parent, kernel_thread, exiting, start_ticks, stack_start })
     }
 
-    /// Whether the process has ended and only waits for its parent to notice.
+    /// Whether the process has ended, or is about to and has no memory any more.
     pub fn has_ended(&self) -> bool {
-        matches!(self.state, 'Z' | 'X' | 'x')
+        self.exiting || matches!(self.state, 'Z' | 'X' | 'x')
     }
 }
 
@@ -67,6 +73,12 @@ mod tests {
         let stat = Stat::parse(line.as_bytes()).unwrap();
         assert!(stat.kernel_thread);
         assert!(stat.has_ended());
+    }
+
+    #[test]
+    fn who_is_on_the_way_out_has_ended() {
+        let line = "7 (ring) R 4 4 4 0 -1 4194308 0 0 0 0 0 0 0 0 20 0 1 0 1 0 0\n";
+        assert!(Stat::parse(line.as_bytes()).unwrap().has_ended());
     }
 
     #[test]

@@ -74,8 +74,16 @@ impl ProcessTable {
             identified: true,
             has_called: false,
         });
-        entry.observed.identity = identity;
-        entry.job = Some(found.job);
+        // What the kernel told at its exec holds where the process has overwritten its environment since.
+        let told = std::mem::replace(&mut entry.observed.identity, identity);
+        let mut job = found.job;
+        if let (None, Some(rank)) = (found.rank.rank, told.rank) {
+            entry.observed.identity.rank = Some(rank);
+            entry.observed.identity.size = told.size;
+            job = entry.job.take().unwrap_or(job);
+            entry.observed.identity.job = Some(job.to_string());
+        }
+        entry.job = Some(job);
         entry.process = Some(found.process);
         entry.identified = true;
         entry.observed.since_ns = since_ns;

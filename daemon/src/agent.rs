@@ -26,7 +26,7 @@ use tokio::{
 };
 
 use crate::asking::{AskError, Head, Service, service_for};
-use crate::chunks::line_of;
+use crate::chunks::{Bytes, line_of};
 use crate::hang;
 use crate::nodes::{Agents, Below, Kind, Means, Passed, Request, Word as _, host};
 use crate::service;
@@ -80,7 +80,7 @@ pub async fn serve(understand: Understand, means: Option<Means>) -> bool {
                     Kind::Observation => observe((understand.observation)(&request), &to, wishes).await,
                     Kind::Trace => {
                         let said = to.clone();
-                        let give = move |chunk: &[u8]| tell_within(&said, line_of(chunk), PATIENCE);
+                        let give = move |chunk: &[u8]| tell_within(&said, line_of(Bytes::Trace, chunk), PATIENCE);
                         let options = (understand.trace)(&request).map(|options| options.giving_trace(give));
                         observe(options, &to, wishes).await
                     }

@@ -16,6 +16,8 @@ use hyper::{
     header::{ACCEPT, HOST, HeaderValue},
 };
 use hyper_util::rt::TokioIo;
+use mpiprobe_model::RecentCalls;
+use mpiprobe_view::Stacks;
 use rustix::{
     process::geteuid,
     thread::{CapabilitySet, capabilities},
@@ -89,6 +91,12 @@ pub(crate) struct Head {
     pub(crate) schema: Option<String>,
     /// The next part of a trace.
     pub(crate) trace: Option<String>,
+    /// What a view has asked for.
+    pub(crate) stacks: Option<Stacks>,
+    /// By process.
+    pub(crate) recent: Option<Vec<(u32, RecentCalls)>>,
+    pub(crate) calls: Option<String>,
+    pub(crate) no_calls: Option<String>,
 }
 
 impl Head {
@@ -151,14 +159,14 @@ impl Service {
         Ok(all.into())
     }
 
-    /// Tells the service something.
-    async fn post(&self, path: &str) -> Result<(), AskError> {
-        self.ask(Method::POST, path, ANYTHING).await.map(drop)
+    /// Tells an observation what is wished: `stacks`, `calls`, …
+    pub async fn wish(&self, observation: u64, what: &str) -> Result<(), AskError> {
+        self.ask(Method::POST, &format!("/v1/observations/{observation}/{what}"), ANYTHING).await.map(drop)
     }
 
     /// Has an observation end. Its last lines come as they would have without.
     pub async fn end(&self, observation: u64) -> Result<(), AskError> {
-        match self.post(&format!("/v1/observations/{observation}/end")).await {
+        match self.wish(observation, "end").await {
             // It has ended by itself meanwhile.
             Err(AskError::Refused(_)) => Ok(()),
             asked => asked,

@@ -1,9 +1,16 @@
 //! The last calls of a rank, as they were executed.
 
-use super::CommunicatorArgument;
+use std::borrow::Cow;
 
-/// What has been seen of them since somebody looks. Not in the JSON output, nor in recordings.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+use serde::{Deserialize, Serialize};
+
+use super::{
+    CommunicatorArgument,
+    names::{self, Name},
+};
+
+/// What has been seen of them since somebody looks. Not in the JSON of profiles, nor in recordings.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RecentCalls {
     /// In the order of their returns.
     pub calls: Vec<RecentCallInfo>,
@@ -12,11 +19,12 @@ pub struct RecentCalls {
 }
 
 /// A call that has returned.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RecentCallInfo {
     /// Counted from the moment on when calls were written down first. Where numbers are missing, calls were not seen.
     pub number: u64,
-    pub function: &'static str,
+    #[serde(deserialize_with = "names::name")]
+    pub function: Name,
     pub tid: u32,
     /// How long before the profile was taken it was entered, ns.
     pub entered_ago_ns: u64,
@@ -31,18 +39,18 @@ pub struct RecentCallInfo {
 }
 
 /// An argument as it was passed to the C function.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NamedArgument {
     /// As the standard calls it.
-    pub name: &'static str,
+    pub name: Cow<'static, str>,
     pub value: ArgumentValue,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ArgumentValue {
     Integer(i64),
     /// A value that the standard gives a name: `MPI_ANY_SOURCE`.
-    Constant(&'static str),
+    Constant(Cow<'static, str>),
     /// Of something in the program's memory, at which nobody has looked.
     Address(u64),
     /// Of an object of the library.

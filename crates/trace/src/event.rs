@@ -1,6 +1,7 @@
 //! What happens in a thread.
 
 use mpiprobe_functions::FunctionId;
+use serde::{Deserialize, Serialize};
 
 use super::definitions::{CommunicatorId, FileId, SiteId, WindowId};
 
@@ -141,7 +142,7 @@ pub enum Change {
 }
 
 /// `MPI_Pcontrol`: from now on the process is in another phase.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PhaseChange {
     pub at_ns: u64,
     /// The innermost phase; `None`: none.

@@ -5,6 +5,7 @@ use std::{sync::Arc, time::Duration};
 use mpiprobe_model::Profile;
 use mpiprobe_stacks::Stacked;
 use mpiprobe_trace::store::Window;
+use serde::{Deserialize, Serialize};
 
 /// What the source is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -67,7 +68,8 @@ pub enum Calls {
 }
 
 /// The stacks of all threads at one moment.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Stacks {
     Seen {
         stacks: Vec<Stacked>,

@@ -31,6 +31,7 @@ pub(super) fn options(asked: &Observe, trace_bpf: bool) -> Options {
         interval: asked.interval,
         json: asked.json,
         view: None,
+        is_viewed: false,
         record: None,
         trace: asked.waits.then(|| waits_only(asked)),
         max_overhead: asked.max_overhead.percent(),

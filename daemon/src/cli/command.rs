@@ -240,12 +240,13 @@ async fn observe(arguments: &Arguments) -> Result<Exit, CommandError> {
     if asked.waits && (asked.engine == EngineChoice::Wrapper || asked.returns == Returns::Off) {
         return Err(CommandError::WaitsNeedReturns);
     }
-    let without = options(asked, arguments.trace_bpf);
+    let view = view(asked)?;
+    let without = Options { is_viewed: view.is_some(), ..options(asked, arguments.trace_bpf) };
     let engine = asked.engine.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default();
     let request = Request::new(query_of(&without), engine, Kind::Observation);
     let on = (&asked.nodes, asked.targets.job.as_deref());
     let placed = placed(without, on, request, &[("--waits", asked.waits)], arguments).await?;
-    let options = Options { view: view(asked)?, record: asked.record.to(), ..placed };
+    let options = Options { view, record: asked.record.to(), ..placed };
     Ok(session::run(&options).await?.into())
 }
 

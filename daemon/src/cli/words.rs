@@ -18,7 +18,7 @@ use crate::{
 };
 
 /// What another process may be asked for. Where results go is the asker's own matter, and so is when it ends.
-const OF_OBSERVATIONS: [&str; 22] = [
+const OF_OBSERVATIONS: [&str; 23] = [
     "all-jobs",
     "comm",
     "functions",
@@ -39,9 +39,12 @@ const OF_OBSERVATIONS: [&str; 22] = [
     "plain",
     "returns",
     "traffic",
+    "view",
     "wait",
     "waits",
 ];
+/// Of a view it is only said that there is one.
+const ANY_VIEW: &str = "any";
 const OF_TRACES: [&str; 12] = [
     "all-jobs",
     "comm",
@@ -69,7 +72,7 @@ pub fn parse_observation(words: Vec<String>) -> Result<Options, String> {
         return Err("waits needs to see when calls return".into());
     }
     // Whoever asks ends it.
-    Ok(for_another(Options { json: true, ..options(asked, false) }))
+    Ok(for_another(Options { json: true, is_viewed: asked.view.is_some(), ..options(asked, false) }))
 }
 
 /// A trace that somebody else asks for, and writes.
@@ -129,6 +132,9 @@ pub(super) fn query_of(options: &Options) -> String {
     ];
     for (name, _) in flags.into_iter().filter(|(_, is_set)| *is_set) {
         query.append_pair(name, "");
+    }
+    if options.is_viewed {
+        query.append_pair("view", ANY_VIEW);
     }
     query.append_pair("interval", &format!("{}ms", options.interval.as_millis()));
     if let Some(returns) = options.returns.to_possible_value() {
@@ -267,10 +273,12 @@ mod tests {
                 "all",
             ],
         ] {
-            let asked = typed(asked);
-            let arrived = parse_observation(words_of_query(&query_of(&asked))).unwrap();
-            let expected = for_another(Options { json: true, ..asked });
-            assert_eq!(format!("{arrived:?}"), format!("{expected:?}"));
+            for is_viewed in [false, !asked.contains(&"--plain")] {
+                let asked = Options { is_viewed, ..typed(asked) };
+                let arrived = parse_observation(words_of_query(&query_of(&asked))).unwrap();
+                let expected = for_another(Options { json: true, ..asked });
+                assert_eq!(format!("{arrived:?}"), format!("{expected:?}"));
+            }
         }
     }
 
@@ -306,17 +314,9 @@ mod tests {
 
     #[test]
     fn nothing_else_can_be_asked_for() {
-        for wrong in [
-            "--record=/tmp/x",
-            "--view=x",
-            "--verbose",
-            "-v",
-            "ps",
-            "--attach=multi",
-            "--filter=rank = 1",
-            "--engine=ebpf",
-            "",
-        ] {
+        for wrong in
+            ["--record=/tmp/x", "--verbose", "-v", "ps", "--attach=multi", "--filter=rank = 1", "--engine=ebpf", ""]
+        {
             let asked = vec!["--pid-of=ring".to_owned(), wrong.to_owned()];
             assert!(parse_observation(asked).unwrap_err().contains("cannot be asked for"), "{wrong}");
         }

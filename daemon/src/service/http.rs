@@ -213,11 +213,7 @@ impl Service {
                 Ok(asked) => self.look(client, asked).await,
                 Err(why) => failed(StatusCode::BAD_REQUEST, &why),
             },
-            (&Method::POST, ["v1", "observations", number, what @ ("end" | "recent" | "no-recent")]) => {
-                let asked = match *what {
-                    "end" => Asked::End,
-                    what => Asked::RecentCalls(what == "recent"),
-                };
+            (&Method::POST, ["v1", "observations", number, what]) if let Some(asked) = wish(what) => {
                 let is_there = number.parse().is_ok_and(|number| self.watched.ask(Some(client), number, asked));
                 if is_there {
                     json(&json!({}))
@@ -226,7 +222,7 @@ impl Service {
                 }
             }
             (_, ["metrics"] | ["v1", "jobs" | "service" | "observe" | "trace" | "hang" | "look"]) => not_allowed("GET"),
-            (_, ["v1", "observations", _, "end" | "recent" | "no-recent"]) => not_allowed("POST"),
+            (_, ["v1", "observations", _, what]) if wish(what).is_some() => not_allowed("POST"),
             _ => failed(
                 StatusCode::NOT_FOUND,
                 "there is /v1/jobs, /v1/service, /v1/observe, /v1/trace, /v1/hang, /v1/look and /metrics; see docs/service.md",
@@ -421,6 +417,17 @@ impl Body for Stream {
             return Poll::Ready(Some(Ok(Frame::data(first))));
         }
         self.watching.lines.poll_recv(context).map(|line| line.map(|line| Ok(Frame::data(line.into_bytes()))))
+    }
+}
+
+/// What is asked of an observation that goes on.
+fn wish(what: &str) -> Option<Asked> {
+    match what {
+        "end" => Some(Asked::End),
+        "recent" | "no-recent" => Some(Asked::RecentCalls(what == "recent")),
+        "stacks" | "no-stacks" => Some(Asked::Stacks(what == "stacks")),
+        "calls" => Some(Asked::Calls),
+        _ => None,
     }
 }
 

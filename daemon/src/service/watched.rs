@@ -13,7 +13,7 @@ use std::{
 
 use hyper::body::Bytes;
 use mpiprobe_discover::Caller;
-use mpiprobe_model::{Profile, analyse::ProfileOutput};
+use mpiprobe_model::{Profile, RecentCalls, analyse::ProfileOutput};
 use mpiprobe_report::present::divert_thread;
 use mpiprobe_view::Asked;
 use serde_json::json;
@@ -28,10 +28,10 @@ use tokio::{
 };
 
 use super::{client::Client, configuration::Quota};
-use crate::chunks::line_of;
+use crate::chunks::{self, line_of};
 use crate::hang;
 use crate::memory::give_back_memory;
-use crate::session::{Audience, Options, Outcome, Served, observe_for};
+use crate::session::{Audience, Options, Outcome, Served, Shown, Viewer, observe_for};
 
 /// Lines that wait for a client to take them. One who does not keep up misses moments, and no observation waits for it.
 const WAITING: usize = 8;
@@ -229,7 +229,8 @@ impl One {
         let Self { caller, to, wishes, watched, number } = self;
         if gives_trace {
             let to = to.clone();
-            options = options.giving_trace(move |chunk| send_at_last(&to, Line::Said(line_of(chunk).into())));
+            options = options
+                .giving_trace(move |chunk| send_at_last(&to, Line::Said(line_of(chunks::Bytes::Trace, chunk).into())));
         }
         let audience = Lines { to, skipped: 0, watched, number, most };
         let served = Served { audience: Box::new(audience), asked: wishes };
@@ -318,12 +319,27 @@ impl Audience for Lines {
     }
 
     fn look(&mut self, profile: &Arc<Profile>) {
+        // What a profile says of them is not in its JSON.
+        let recent = profile.ranks.iter().filter_map(|rank| Some((rank.pid, rank.recent.as_deref()?)));
+        let recent: Vec<(u32, &RecentCalls)> = recent.collect();
+        if !recent.is_empty() {
+            let _ = self.to.try_send(Line::Said(line(&json!({ "recent": recent }))));
+        }
         let profile_line = Line::Said(line(&ProfileOutput::new(profile, profile)));
         if profile.end.is_some() {
             send_at_last(&self.to, profile_line);
         } else if let Err(TrySendError::Full(_)) = self.to.try_send(profile_line) {
             self.skipped += 1;
         }
+    }
+
+    fn viewer(&self) -> Option<Viewer> {
+        let to = self.to.clone();
+        Some(Arc::new(move |shown| match shown {
+            Shown::Stacks(stacks) => send_within(&to, Line::Said(line(&json!({ "stacks": stacks }))), IN_PASSING),
+            Shown::Calls(message) => send_at_last(&to, Line::Said(line_of(chunks::Bytes::Calls, message).into())),
+            Shown::NoCalls(why) => send_within(&to, Line::Said(line(&json!({ "no_calls": why }))), IN_PASSING),
+        }))
     }
 }
 

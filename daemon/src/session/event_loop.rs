@@ -94,13 +94,16 @@ pub(super) async fn follow(
             asked = sinks.asked() => match asked {
                 Asked::End => return interrupted(&goal, source),
                 Asked::RecentCalls(wanted) => source.show_recent_calls(wanted),
-                Asked::Stacks(wanted) => sinks.show_stacks(wanted, source.no_stacks()),
+                Asked::Stacks(wanted) => sinks.show_stacks(wanted, source.show_stacks(wanted)),
                 Asked::Calls => sinks.show_calls(source.calls()),
             },
             () = goal.interrupted() => return interrupted(&goal, source),
             () = until(deadline) => return Ok(EndReason::Duration),
             event = source.event() => {
                 source.handle(event?)?;
+                if let Some(stacks) = source.take_stacks() {
+                    sinks.give_stacks(stacks);
+                }
                 if source.take_flush() && next_flush.is_none() {
                     next_flush = Some(last_flush.map_or_else(Instant::now, |last| last + FLUSH_INTERVAL));
                 }

@@ -15,7 +15,12 @@ use tokio::{
 };
 
 use super::{
-    error::SessionError, loaded::Loaded, observation::Observation, readable::readable, source::Source, watch::COMMAND,
+    error::SessionError,
+    loaded::Loaded,
+    observation::Observation,
+    readable::readable,
+    source::{NEED_WAITS, Source},
+    watch::COMMAND,
 };
 
 /// How often a process that may yet load MPI is looked at: first, and when it takes longer.
@@ -244,13 +249,10 @@ impl Source for KernelSource {
         self.observation.show_recent_calls(wanted);
     }
 
-    fn calls(&self) -> Calls {
+    fn calls(&mut self) -> Calls {
         match self.observation.window() {
             Some(window) => Calls::Kept(window),
-            None => Calls::Refused(
-                "Single calls are kept with --waits only: end this with q, and type the same with --traffic --waits."
-                    .into(),
-            ),
+            None => Calls::Refused(NEED_WAITS.into()),
         }
     }
 

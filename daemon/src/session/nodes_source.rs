@@ -12,7 +12,7 @@ use tokio::{
 use super::{
     error::SessionError,
     signals::StopSignals,
-    source::Source,
+    source::{Source, StacksBy},
     trace::{IncomingTrace, TraceOptions, TraceTo},
 };
 use crate::nodes::{Agents, FromNode, Nodes, NodesError, other_version, say_of};
@@ -386,13 +386,13 @@ impl Source for NodesSource {
         is_due
     }
 
-    fn no_stacks(&self) -> Option<&'static str> {
-        Some(
+    fn show_stacks(&mut self, _wanted: bool) -> StacksBy {
+        StacksBy::Nobody(
             "they are looked at on this node only, and these ranks are on others: mpiprobe hang --hosts looks there once",
         )
     }
 
-    fn calls(&self) -> Calls {
+    fn calls(&mut self) -> Calls {
         Calls::Refused(
             "Single calls are kept on the node of their ranks only: mpiprobe --traffic --waits there shows them."
                 .into(),

@@ -144,7 +144,7 @@ impl Observation {
                 nested: options.nested,
                 traffic: options.traffic,
                 communicators: options.communicators.clone(),
-                sites: options.json || options.view.is_some(),
+                sites: options.json || options.is_viewed,
             },
             only_own,
             is_job,

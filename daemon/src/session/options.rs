@@ -124,6 +124,8 @@ pub struct Options {
     pub json: bool,
     /// A full-screen view instead of tables, and with what it begins.
     pub view: Option<(ViewOptions, ViewStart)>,
+    /// Somebody looks at it in such a view, here or elsewhere.
+    pub is_viewed: bool,
     /// Where everything is recorded besides.
     pub record: Option<RecordTo>,
     /// Where the course of events is recorded besides; needs `traffic`.
@@ -186,6 +188,7 @@ impl Options {
             text: TextOptions::default(),
             json: false,
             view: None,
+            is_viewed: false,
             record: None,
             trace: None,
             max_overhead: None,

@@ -2,6 +2,7 @@
 
 use std::{fmt, future::pending, sync::Arc};
 
+use mpiprobe_discover::Caller;
 use mpiprobe_model::{
     EndReason, Profile,
     analyse::{Change, Look, ProfileOutput, unmatched_rows},
@@ -18,7 +19,9 @@ use super::{
     error::SessionError,
     options::{Options, Outcome},
     signals::StopSignals,
-    stacks::StackLooks,
+    source::StacksBy,
+    stacks::{StackLooks, living},
+    trace::{Listener, relay},
 };
 
 /// All of them; each may be missing.
@@ -28,10 +31,12 @@ pub(super) struct Sinks {
     view: Option<LiveView>,
     printer: Option<Printer>,
     served: Option<Served>,
-    /// As long as somebody looks at them in the view.
+    /// As long as somebody looks at them in the view, or elsewhere.
     stacks: Option<StackLooks>,
-    /// The one that the view shows.
-    shown: Option<Arc<Profile>>,
+    /// Processes that may be looked at for that.
+    living: Vec<u32>,
+    /// Who may see them, if not who has started this program.
+    caller: Option<Caller>,
     /// Where the present interval began; `None`: at the beginning of observation.
     last: Option<Look>,
 }
@@ -46,6 +51,23 @@ pub trait Audience: Send {
 
     /// The end of an interval, or of the observation.
     fn look(&mut self, profile: &Arc<Profile>);
+
+    /// Who is told what else was asked for; `None`: nobody asks.
+    fn viewer(&self) -> Option<Viewer> {
+        None
+    }
+}
+
+/// Somebody elsewhere who has a view, and what it shows besides profiles. Tells whether it was taken, and more would be.
+pub type Viewer = Arc<dyn Fn(Shown<'_>) -> bool + Send + Sync>;
+
+/// What a view elsewhere is told.
+#[derive(Debug)]
+pub enum Shown<'a> {
+    Stacks(&'a Stacks),
+    /// The next message of what single calls are kept by ([`mpiprobe_trace::store::Replica`]).
+    Calls(&'a [u8]),
+    NoCalls(&'a str),
 }
 
 /// Somebody elsewhere, and what they ask for.
@@ -126,9 +148,9 @@ impl Sinks {
         Ok(Self { recorder, view, printer, ..Self::default() })
     }
 
-    /// Of somebody elsewhere.
-    pub(super) fn of_served(served: Served) -> Self {
-        Self { served: Some(served), ..Self::default() }
+    /// Of somebody elsewhere. `caller`: who may see what, if not who has started this program.
+    pub(super) fn of_served(served: Served, caller: Option<Caller>) -> Self {
+        Self { served: Some(served), caller, ..Self::default() }
     }
 
     /// Of a command that mpiprobe runs, whose standard output is the command's.
@@ -172,10 +194,7 @@ impl Sinks {
         self.record(profile);
         if let Some(view) = &self.view {
             view.show(Arc::clone(profile));
-            self.shown = Some(Arc::clone(profile));
-        }
-        if let Some(looks) = &self.stacks {
-            looks.of(profile);
+            self.note_living(profile);
         }
         Ok(self.printer.as_ref().map_or(Ok(()), |printer| printer.moment(profile, change))?)
     }
@@ -186,23 +205,69 @@ impl Sinks {
         }
         if let Some(served) = &mut self.served {
             served.audience.look(profile);
+            self.note_living(profile);
         }
     }
 
-    /// Begins to look at stacks for the view, or ends it; `why_not`: why that cannot be.
-    pub(super) fn show_stacks(&mut self, wanted: bool, why_not: Option<&str>) {
+    fn note_living(&mut self, profile: &Profile) {
+        self.living = living(profile);
+        if let Some(looks) = &self.stacks {
+            looks.of(self.living.clone());
+        }
+    }
+
+    /// Begins to look at stacks for a view, or ends it, as far as it is not somebody else who looks.
+    pub(super) fn show_stacks(&mut self, wanted: bool, by: StacksBy) {
         self.stacks = None;
-        let Some(view) = self.view.as_ref().filter(|_| wanted) else { return };
-        match why_not {
-            Some(why) => view.stacks().show(Stacks::Refused(why.to_owned())),
-            None => self.stacks = Some(StackLooks::begin(view.stacks(), self.shown.as_deref())),
+        if !wanted {
+            return;
+        }
+        match by {
+            StacksBy::Source => {}
+            StacksBy::Nobody(why) => self.give_stacks(Stacks::Refused(why.to_owned())),
+            StacksBy::Viewer => {
+                let pids = self.living.clone();
+                if let Some(view) = &self.view {
+                    let to = view.stacks();
+                    self.stacks = Some(StackLooks::begin(move |stacks| to.show(stacks), None, pids));
+                } else if let Some(viewer) = self.viewer() {
+                    // Who does not take it misses a look.
+                    let show = move |stacks| _ = viewer(Shown::Stacks(&stacks));
+                    self.stacks = Some(StackLooks::begin(show, self.caller, pids));
+                }
+            }
         }
     }
 
-    /// Tells the view where the calls of all ranks are, or why there are none.
+    /// A view elsewhere.
+    fn viewer(&self) -> Option<Viewer> {
+        self.served.as_ref()?.audience.viewer()
+    }
+
+    /// Has a view show what was looked at.
+    pub(super) fn give_stacks(&self, stacks: Stacks) {
+        if let Some(view) = &self.view {
+            view.stacks().show(stacks);
+        } else if let Some(viewer) = self.viewer() {
+            viewer(Shown::Stacks(&stacks));
+        }
+    }
+
+    /// Tells a view where the calls of all ranks are, or why there are none.
     pub(super) fn show_calls(&self, calls: Calls) {
         if let Some(view) = &self.view {
-            view.show_calls(calls);
+            return view.show_calls(calls);
+        }
+        let Some(viewer) = self.viewer() else { return };
+        let given = match calls {
+            Calls::Kept(window) => {
+                let to = Arc::clone(&viewer);
+                relay(&window, Listener::new(move |message| to(Shown::Calls(message))))
+            }
+            Calls::Refused(why) => Err(why),
+        };
+        if let Err(why) = given {
+            viewer(Shown::NoCalls(&why));
         }
     }
 

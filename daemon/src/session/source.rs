@@ -1,9 +1,24 @@
 //! What an observation needs of whatever is observed.
 
 use mpiprobe_model::{EndReason, Profile};
-use mpiprobe_view::Calls;
+use mpiprobe_view::{Calls, Stacks};
 
 use super::error::SessionError;
+
+/// Why single calls are not there that could be.
+pub(super) const NEED_WAITS: &str =
+    "Single calls are kept with --waits only: end this with q, and type the same with --traffic --waits.";
+
+/// Who looks at stacks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum StacksBy {
+    /// Whoever shows them.
+    Viewer,
+    /// Whoever counts, and tells of them: [`Source::take_stacks`].
+    Source,
+    /// Why nobody can.
+    Nobody(&'static str),
+}
 
 /// Where counts come from: tables in the kernel, or files that the processes themselves write. A recording or another node could be
 /// one as well.
@@ -42,13 +57,18 @@ pub(super) trait Source {
     /// Whether the last calls of each rank are to be shown.
     fn show_recent_calls(&mut self, _wanted: bool) {}
 
-    /// Why stacks of its processes cannot be looked at from here; `None`: perhaps they can.
-    fn no_stacks(&self) -> Option<&'static str> {
+    /// Who looks at stacks of its processes, from now on or (not `_wanted`) not any more.
+    fn show_stacks(&mut self, _wanted: bool) -> StacksBy {
+        StacksBy::Viewer
+    }
+
+    /// Stacks that were looked at since the last time, where the source does.
+    fn take_stacks(&mut self) -> Option<Stacks> {
         None
     }
 
     /// The calls that are kept for whoever looks at them, or why there are none.
-    fn calls(&self) -> Calls {
+    fn calls(&mut self) -> Calls {
         Calls::Refused(
             "These processes count themselves, and hand single calls to the run that has started them only: mpiprobe run --trace FILE \
              writes them, and mpiprobe view FILE shows them."

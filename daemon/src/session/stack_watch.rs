@@ -32,8 +32,10 @@ pub(super) struct Watch {
 }
 
 impl Watch {
-    pub(super) fn begin() -> Result<Self, WatchError> {
-        let scanner = Scanner::new(ProcRoot::system()?, Caller::current()?, ImplementationRecogniser::default());
+    /// Of what `caller` may see; `None`: who has started this program.
+    pub(super) fn begin(caller: Option<Caller>) -> Result<Self, WatchError> {
+        let caller = caller.map_or_else(Caller::current, Ok)?;
+        let scanner = Scanner::new(ProcRoot::system()?, caller, ImplementationRecogniser::default());
         let looker = Looker::new(Capture::without_stopping(Limits::default())?);
         Ok(Self { scanner, looker, pids: Vec::new(), processes: Vec::new() })
     }

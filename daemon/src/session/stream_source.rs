@@ -1,13 +1,17 @@
 //! Profiles that another process of mpiprobe's makes as a source: the node service, for who may not observe by themselves.
 
-use mpiprobe_model::{EndReason, Profile};
+use std::{collections::HashMap, sync::Arc};
+
+use mpiprobe_model::{EndReason, Profile, RecentCalls};
 use mpiprobe_report::present::{recording::profile_of_json, say};
-use mpiprobe_view::Calls;
+use mpiprobe_trace::store::Replica;
+use mpiprobe_view::{Calls, Stacks};
+use tokio::sync::mpsc;
 
 use super::{
     error::SessionError,
-    source::Source,
-    trace::{IncomingTrace, TraceOptions},
+    source::{NEED_WAITS, Source, StacksBy},
+    trace::{IncomingTrace, TraceOptions, WINDOW},
 };
 use crate::{
     asking::{AskError, Head, Lines, Service},
@@ -22,6 +26,13 @@ pub(super) struct StreamSource {
     number: u64,
     /// What is recorded besides.
     trace: Option<IncomingTrace>,
+    calls: SingleCalls,
+    /// The last calls of each process, as long as somebody looks at them.
+    recent: Option<HashMap<u32, Arc<RecentCalls>>>,
+    /// Those that were looked at last, and have not been shown yet.
+    stacks: Option<Stacks>,
+    /// Wishes that the service does not do, and why.
+    undone: (mpsc::UnboundedSender<Undone>, mpsc::UnboundedReceiver<Undone>),
     latest: Option<Profile>,
     /// It has not been shown yet.
     is_new: bool,
@@ -30,12 +41,34 @@ pub(super) struct StreamSource {
     has_ended: bool,
 }
 
+/// What there is of single calls.
+#[derive(Debug)]
+enum SingleCalls {
+    /// The service does not keep them.
+    None,
+    /// Nobody has asked for them yet, or they could not be understood.
+    Elsewhere,
+    Kept(Replica),
+}
+
+/// What has come of a wish.
+#[derive(Debug)]
+pub(super) struct Undone {
+    wish: &'static str,
+    why: String,
+}
+
 /// What the service says.
 #[derive(Debug)]
 pub(super) enum Event {
     Said(String),
     Profile(Box<Profile>),
     Chunk(Vec<u8>),
+    Stacks(Stacks),
+    Recent(Vec<(u32, RecentCalls)>),
+    /// The next message of those that single calls are kept by.
+    Calls(Vec<u8>),
+    Undone(Undone),
     Begun,
     Ended,
 }
@@ -47,6 +80,8 @@ impl StreamSource {
         query: &str,
         trace: Option<&TraceOptions>,
     ) -> Result<Self, SessionError> {
+        let has_calls = trace.is_some_and(|trace| trace.waits && trace.is_shown);
+        let calls = if has_calls { SingleCalls::Elsewhere } else { SingleCalls::None };
         let trace = trace.map(|trace| IncomingTrace::begin(&trace.to)).transpose()?.flatten();
         let what = if trace.is_some() { "trace" } else { "observe" };
         let mut lines = service.lines(&format!("/v1/{what}?{query}")).await?;
@@ -58,33 +93,27 @@ impl StreamSource {
             say(format_args!("the service is of version {version:?}, and this is {}", env!("CARGO_PKG_VERSION")));
         }
         let (latest, is_new, was_anybody_there, has_ended) = (None, false, false, false);
-        let mut source = Self { service, lines, number, trace, latest, is_new, was_anybody_there, has_ended };
+        let (stacks, recent, undone) = (None, None, mpsc::unbounded_channel());
+        let mut source = Self {
+            service,
+            lines,
+            number,
+            trace,
+            calls,
+            recent,
+            stacks,
+            undone,
+            latest,
+            is_new,
+            was_anybody_there,
+            has_ended,
+        };
         // What takes its time before is no part of it.
         loop {
-            match source.next().await? {
+            match next(&mut source.lines).await? {
                 Event::Begun => return Ok(source),
                 event => source.take(event),
             }
-        }
-    }
-
-    async fn next(&mut self) -> Result<Event, SessionError> {
-        let Some(line) = self.lines.next().await? else { return Err(AskError::Ended.into()) };
-        let head = Head::of(&line)?;
-        if head.schema.is_some() {
-            let profile =
-                profile_of_json(line.as_slice()).map_err(|error| AskError::Answer { reason: error.to_string() })?;
-            return Ok(Event::Profile(Box::new(profile)));
-        }
-        if let Some(chunk) = head.trace {
-            let chunk = chunk_of(&chunk).map_err(|error| AskError::Answer { reason: error.to_string() })?;
-            return Ok(Event::Chunk(chunk));
-        }
-        match head {
-            Head { failed: Some(why), absent, .. } => Err(AskError::failed(why, absent).into()),
-            Head { ended: Some(_), .. } => Ok(Event::Ended),
-            Head { begun: Some(_), .. } => Ok(Event::Begun),
-            head => Ok(Event::Said(head.said.unwrap_or_default())),
         }
     }
 
@@ -95,7 +124,10 @@ impl StreamSource {
                 self.was_anybody_there |= text.starts_with("observing ") || text.starts_with("joined: ");
                 say(mpiprobe_discover::printable(text.as_bytes()).replace("\\n", "\n"));
             }
-            Event::Profile(profile) => {
+            Event::Profile(mut profile) => {
+                for rank in &mut profile.ranks {
+                    rank.recent = self.recent.as_ref().and_then(|recent| recent.get(&rank.pid).cloned());
+                }
                 self.was_anybody_there |= !profile.ranks.is_empty();
                 self.latest = Some(*profile);
                 self.is_new = true;
@@ -105,9 +137,59 @@ impl StreamSource {
                     trace.take(&chunk);
                 }
             }
+            Event::Recent(calls) => {
+                if let Some(recent) = &mut self.recent {
+                    *recent = calls.into_iter().map(|(pid, calls)| (pid, Arc::new(calls))).collect();
+                }
+            }
+            Event::Stacks(stacks) => self.stacks = Some(stacks),
+            Event::Calls(message) => {
+                if let SingleCalls::Kept(calls) = &mut self.calls
+                    && let Err(error) = calls.take(&message)
+                {
+                    say(format_args!("no more calls are shown: {error}"));
+                    self.calls = SingleCalls::Elsewhere;
+                }
+            }
+            Event::Undone(Undone { wish: "stacks", why }) => self.stacks = Some(Stacks::Refused(why)),
+            Event::Undone(Undone { wish, why }) => say(format_args!("{wish}: {why}")),
             Event::Begun => {}
             Event::Ended => self.has_ended = true,
         }
+    }
+
+    /// Has the service do something besides; the answer is not waited for.
+    fn wish(&self, wish: &'static str) {
+        let (service, number, undone) = (self.service.clone(), self.number, self.undone.0.clone());
+        tokio::spawn(async move {
+            if let Err(error) = service.wish(number, wish).await {
+                // Nobody may be there any more.
+                let _ = undone.send(Undone { wish, why: error.to_string() });
+            }
+        });
+    }
+}
+
+/// Waits for what the service says next. The wait may be given up.
+async fn next(lines: &mut Lines) -> Result<Event, SessionError> {
+    let Some(line) = lines.next().await? else { return Err(AskError::Ended.into()) };
+    let head = Head::of(&line)?;
+    if head.schema.is_some() {
+        let profile =
+            profile_of_json(line.as_slice()).map_err(|error| AskError::Answer { reason: error.to_string() })?;
+        return Ok(Event::Profile(Box::new(profile)));
+    }
+    let bytes = |text: &str| chunk_of(text).map_err(|error| AskError::Answer { reason: error.to_string() });
+    match head {
+        Head { trace: Some(chunk), .. } => Ok(Event::Chunk(bytes(&chunk)?)),
+        Head { calls: Some(message), .. } => Ok(Event::Calls(bytes(&message)?)),
+        Head { no_calls: Some(why), .. } => Ok(Event::Undone(Undone { wish: "calls", why })),
+        Head { recent: Some(recent), .. } => Ok(Event::Recent(recent)),
+        Head { stacks: Some(stacks), .. } => Ok(Event::Stacks(stacks)),
+        Head { failed: Some(why), absent, .. } => Err(AskError::failed(why, absent).into()),
+        Head { ended: Some(_), .. } => Ok(Event::Ended),
+        Head { begun: Some(_), .. } => Ok(Event::Begun),
+        head => Ok(Event::Said(head.said.unwrap_or_default())),
     }
 }
 
@@ -115,7 +197,13 @@ impl Source for StreamSource {
     type Event = Event;
 
     async fn event(&mut self) -> Result<Event, SessionError> {
-        if self.has_ended { std::future::pending().await } else { self.next().await }
+        if self.has_ended {
+            return std::future::pending().await;
+        }
+        tokio::select! {
+            Some(undone) = self.undone.1.recv() => Ok(Event::Undone(undone)),
+            event = next(&mut self.lines) => event,
+        }
     }
 
     fn handle(&mut self, event: Event) -> Result<(), SessionError> {
@@ -132,7 +220,7 @@ impl Source for StreamSource {
             self.service.end(self.number).await?;
         }
         while !self.has_ended {
-            let event = self.next().await?;
+            let event = next(&mut self.lines).await?;
             self.take(event);
         }
         Ok(())
@@ -152,14 +240,32 @@ impl Source for StreamSource {
         std::mem::take(&mut self.is_new)
     }
 
-    fn no_stacks(&self) -> Option<&'static str> {
-        Some("the node service observes, which has none for the view: mpiprobe hang looks once, by the service")
+    fn show_recent_calls(&mut self, wanted: bool) {
+        self.recent = wanted.then(HashMap::new);
+        self.wish(if wanted { "recent" } else { "no-recent" });
     }
 
-    fn calls(&self) -> Calls {
-        Calls::Refused(
-            "The node service observes, which keeps no single calls and hands out none: who may attach probes sees them with --waits.".into(),
-        )
+    fn show_stacks(&mut self, wanted: bool) -> StacksBy {
+        self.wish(if wanted { "stacks" } else { "no-stacks" });
+        StacksBy::Source
+    }
+
+    fn take_stacks(&mut self) -> Option<Stacks> {
+        self.stacks.take()
+    }
+
+    fn calls(&mut self) -> Calls {
+        match &self.calls {
+            SingleCalls::None => Calls::Refused(NEED_WAITS.into()),
+            SingleCalls::Kept(calls) => Calls::Kept(calls.window()),
+            SingleCalls::Elsewhere => {
+                let calls = Replica::new(WINDOW);
+                let window = calls.window();
+                self.calls = SingleCalls::Kept(calls);
+                self.wish("calls");
+                Calls::Kept(window)
+            }
+        }
     }
 
     fn paces_itself(&self) -> bool {

@@ -7,13 +7,14 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use libtest_mimic::{Failed, Trial};
+use mpiprobe_tests::service::NodeService;
 use mpiprobe_tests::terminal::{FAST, Terminal};
 use mpiprobe_tests::traced::{Extent, Order, agreement_of};
 use mpiprobe_tests::{Job, Mpi, program};
 use mpiprobe_trace::store::TraceFiles;
 use mpiprobe_trace::{Event, Span, Trace};
 
-use crate::view::trial;
+use crate::view::{by, trial};
 
 const END: &str = "\u{1b}[F";
 /// What was called so shortly before a file's last calls, ns, is not expected in it of all ranks: their rings are read one after the other.
@@ -21,7 +22,11 @@ const AT_ONCE_NS: u64 = 1_000_000;
 
 pub(crate) fn tests(mpi: Mpi) -> Vec<Trial> {
     vec![
-        trial(mpi, "the_view_follows_calls_and_writes_them_by_a_key", follows_and_writes),
+        trial(mpi, "the_view_follows_calls_and_writes_them_by_a_key", |mpi| follows_and_writes(mpi, &[])),
+        trial(mpi, "the_view_by_the_service_follows_calls_and_writes_them_by_a_key", |mpi| {
+            let service = NodeService::start("")?;
+            follows_and_writes(mpi, &by(&service).each_ref().map(String::as_str))
+        }),
         trial(mpi, "the_view_says_what_calls_on_the_timeline_need", says_what_it_needs),
     ]
 }
@@ -59,14 +64,15 @@ fn has_names(shown: &str) -> bool {
     lanes.flat_map(|lane| names.map(|name| lane.contains(name))).any(|is_there| is_there)
 }
 
-fn follows_and_writes(mpi: Mpi) -> Result<(), Failed> {
+/// `by`: options that say who observes.
+fn follows_and_writes(mpi: Mpi, by: &[&str]) -> Result<(), Failed> {
     let directory = tempfile::tempdir()?;
     let builder =
         Job::builder(mpi, program::RING).ranks(2).args(["--forever", "--pause-us", "2000"]).gates(&["1"]).log();
     let mut job = builder.own_name().spawn()?;
     job.wait_for_gate("1")?;
     let options = ["--traffic", "--waits", "--functions", "all", "--pid-of", job.called()];
-    let mut terminal = Terminal::start_in(directory.path(), (120, 40), [FAST, &options].concat())?;
+    let mut terminal = Terminal::start_in(directory.path(), (120, 40), [FAST, by, &options].concat())?;
     terminal.wait_for(&["mpiprobe ", "2/2 ranks", "LIVE"])?;
     job.open_gate("1")?;
     terminal.press("T")?;

@@ -3,6 +3,7 @@
 //! Invariant TERMINAL-BACK.
 
 use libtest_mimic::{Failed, Trial};
+use mpiprobe_tests::service::NodeService;
 use mpiprobe_tests::terminal::{FAST, Left, STARTER, Terminal};
 use mpiprobe_tests::{Job, Language, Mpi, Requirement, program, requirement};
 use rustix::process::Signal;
@@ -15,6 +16,7 @@ const ESCAPE: &str = "\u{1b}";
 pub(crate) fn tests(mpi: Mpi) -> Vec<Trial> {
     vec![
         trial(mpi, "the_view_shows_all_screens_at_any_size_and_gives_the_terminal_back", all_screens),
+        trial(mpi, "the_view_by_the_service_has_stacks_and_the_last_calls", by_the_service),
         trial(mpi, "a_terminated_view_gives_the_terminal_back", terminated),
         trial(mpi, "the_view_stays_when_the_job_ends", job_ends),
         trial(mpi, "a_view_that_is_terminated_while_probes_are_removed_gives_the_terminal_back", detaching),
@@ -34,11 +36,21 @@ pub(crate) fn trial(mpi: Mpi, name: &str, test: Test) -> Trial {
     requirement::trial(format!("{}::{name}", mpi.id()), &needs, move || test(mpi))
 }
 
+/// Options that have a service observe.
+pub(crate) fn by(service: &NodeService) -> [String; 4] {
+    ["--engine".into(), "service".into(), "--socket".into(), service.socket().display().to_string()]
+}
+
 /// A job that runs until it is stopped, and a view of it that has seen all of its ranks.
 fn viewed(mpi: Mpi, size: (u16, u16)) -> Result<(Job, Terminal), Failed> {
+    viewed_by(mpi, size, &[])
+}
+
+/// The same by whom these options say.
+fn viewed_by(mpi: Mpi, size: (u16, u16), by: &[&str]) -> Result<(Job, Terminal), Failed> {
     let mut job = Job::builder(mpi, program::RING).ranks(RANKS).args(["--forever"]).gates(&["1"]).own_name().spawn()?;
     job.wait_for_gate("1")?;
-    let terminal = Terminal::start(size, [FAST, &["--traffic", "--pid-of", job.called()]].concat())?;
+    let terminal = Terminal::start(size, [FAST, by, &["--traffic", "--pid-of", job.called()]].concat())?;
     terminal.wait_for(&["mpiprobe ", "4/4 ranks", "LIVE"])?;
     job.open_gate("1")?;
     terminal.wait_for(&["Functions (", "  MPI_"])?;
@@ -58,6 +70,25 @@ fn expect_restored(left: &Left, code: i32) {
     for text in ["MPI_Allreduce", "MPI_Sendrecv", "Ranks\r\n"] {
         assert!(left.printed.contains(text), "no {text}: {}", left.printed);
     }
+}
+
+/// What is looked at on demand is looked at by the service, as long as somebody does.
+fn by_the_service(mpi: Mpi) -> Result<(), Failed> {
+    let service = NodeService::start("")?;
+    let (job, mut terminal) = viewed_by(mpi, (120, 40), &by(&service).each_ref().map(String::as_str))?;
+    for (key, texts) in [
+        ("0", ["Stacks of ", " threads of 4 ranks; a look takes ", " main ", " MPI_"].as_slice()),
+        ("8", &["Last ", " calls of rank ", "MPI_Sendrecv(sendcount=1024, sendtype=MPI_INT, "]),
+        ("T", &["Single calls are kept with --waits only"]),
+        ("1", &["Now (", "load balance"]),
+        ("0", &["Stacks of ", " main "]),
+    ] {
+        terminal.press(key)?;
+        terminal.wait_for(texts)?;
+    }
+    terminal.press("q")?;
+    expect_restored(&terminal.left()?, 0);
+    stop(job)
 }
 
 fn all_screens(mpi: Mpi) -> Result<(), Failed> {

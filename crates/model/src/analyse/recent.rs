@@ -47,8 +47,10 @@ fn arguments(
     let value = |index: usize, argument: &Argument| {
         words.get(index).map_or(ArgumentValue::Unknown, |&word| reader.value(argument, word))
     };
-    let named =
-        |(index, argument): (usize, &Argument)| NamedArgument { name: argument.name, value: value(index, argument) };
+    let named = |(index, argument): (usize, &Argument)| NamedArgument {
+        name: argument.name.into(),
+        value: value(index, argument),
+    };
     function.arguments.iter().enumerate().map(named).collect()
 }
 
@@ -90,7 +92,7 @@ impl Reader<'_> {
             }
             _ => None,
         });
-        name.map_or(ArgumentValue::Address(word), ArgumentValue::Constant)
+        name.map_or(ArgumentValue::Address(word), constant)
     }
 
     #[expect(clippy::cast_possible_truncation, reason = "the upper half of the register means nothing")]
@@ -105,7 +107,7 @@ impl Reader<'_> {
             Role::Tag if int == constants.any_tag => Some("MPI_ANY_TAG"),
             _ => None,
         });
-        name.map_or(ArgumentValue::Integer(int.into()), ArgumentValue::Constant)
+        name.map_or(ArgumentValue::Integer(int.into()), constant)
     }
 
     fn handle(&self, role: Role, word: u64) -> ArgumentValue {
@@ -121,14 +123,14 @@ impl Reader<'_> {
         };
         let null = null.filter(|&(null, _)| null == handle && null != 0).map(|(_, name)| name);
         let name = null.or_else(|| self.names.get(&handle).copied()).or_else(|| predefined(self.layout, handle));
-        name.map_or(ArgumentValue::Handle(handle), ArgumentValue::Constant)
+        name.map_or(ArgumentValue::Handle(handle), constant)
     }
 
     fn communicator(&self, word: u64) -> ArgumentValue {
         let Some(constants) = self.constants() else { return ArgumentValue::Handle(word) };
         let handle = self.layout.handle(word);
         if handle == constants.comm_null {
-            return ArgumentValue::Constant("MPI_COMM_NULL");
+            return constant("MPI_COMM_NULL");
         }
         // Handles are given away again: the communicator is the one that had it then.
         let returned_ns = self.call.started_ns.saturating_add(self.call.ns);
@@ -146,6 +148,10 @@ impl Reader<'_> {
     fn constants(&self) -> Option<&Constants> {
         self.layout.knows(capability::CONSTANTS).then_some(&self.layout.constants)
     }
+}
+
+fn constant(name: &'static str) -> ArgumentValue {
+    ArgumentValue::Constant(name.into())
 }
 
 fn rank(constants: &Constants, argument: &Argument, rank: i32) -> Option<&'static str> {

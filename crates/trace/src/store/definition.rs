@@ -1,5 +1,6 @@
 //! What events refer to, as it is written: one by one, the later taking the place of the earlier.
 
+use mpiprobe_functions::FUNCTIONS;
 use mpiprobe_model::CallSite;
 use serde::{Deserialize, Serialize};
 
@@ -34,6 +35,13 @@ pub enum Definition {
         communicator: Option<u32>,
         file: File,
     },
+}
+
+impl Definition {
+    /// The functions of this program, as it numbers them.
+    pub(super) fn own_functions() -> Self {
+        Self::Functions(FUNCTIONS.iter().map(|function| function.name.to_owned()).collect())
+    }
 }
 
 /// A communicator as one process knows it.

@@ -6,13 +6,10 @@ use super::{
     chunk::Kind,
     error::WriteError,
     known::Known,
-    stored::{Chunk, OpenChunk, Stored},
+    stored::{Chunk, DEFINITIONS, OpenChunk, Stored},
     writer::TraceWriter,
 };
 use crate::{definitions::LocationId, event::Event};
-
-/// Definitions that are written in one chunk.
-const DEFINITIONS: usize = 1 << 14;
 
 /// What was kept at one moment.
 #[derive(Debug)]
@@ -71,7 +68,7 @@ impl Dump {
 }
 
 /// One chunk of each location.
-fn encoded(events: &[(LocationId, Event)]) -> Result<Vec<Arc<Chunk>>, WriteError> {
+pub(super) fn encoded(events: &[(LocationId, Event)]) -> Result<Vec<Arc<Chunk>>, WriteError> {
     let mut by_location: BTreeMap<LocationId, OpenChunk> = BTreeMap::new();
     for (location, event) in events {
         by_location.entry(*location).or_default().push(event);

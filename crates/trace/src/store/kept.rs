@@ -5,6 +5,8 @@ use std::{
     sync::Arc,
 };
 
+use serde::{Deserialize, Serialize};
+
 use super::{
     definition::Definition,
     dump::Dump,
@@ -35,8 +37,8 @@ struct OfProcess {
 }
 
 /// What came before the chunks of a location.
-#[derive(Clone, Debug, Default)]
-struct Dropped {
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub(super) struct Dropped {
     calls: u64,
     /// Up to when, ns; 0: nothing was dropped.
     until_ns: u64,
@@ -94,6 +96,23 @@ impl Kept {
         is_short
     }
 
+    /// All chunks, in the order of time.
+    pub(super) fn chunks(&self) -> Vec<Arc<Chunk>> {
+        let mut chunks: Vec<Arc<Chunk>> = self.chunks.values().flat_map(|kept| kept.chunks.iter().cloned()).collect();
+        chunks.sort_by_key(|chunk| chunk.stored.head.until_ns);
+        chunks
+    }
+
+    /// By location: what is not there any more.
+    pub(super) fn dropped(&self) -> &[Dropped] {
+        &self.dropped
+    }
+
+    /// Nothing is kept yet of what others have kept, and they had dropped that before.
+    pub(super) fn after(dropped: Vec<Dropped>) -> Self {
+        Self { dropped, ..Self::default() }
+    }
+
     /// Where the oldest event begins, ns; `None`: there is none.
     pub(super) fn oldest_ns(&self) -> Option<u64> {
         self.chunks.values().filter_map(|kept| kept.chunks.front()).map(|chunk| chunk.stored.head.from_ns).min()
@@ -119,8 +138,7 @@ impl Kept {
                 known.take(Definition::Process(process, of));
             }
         }
-        let mut chunks: Vec<Arc<Chunk>> = self.chunks.values().flat_map(|kept| kept.chunks.iter().cloned()).collect();
-        chunks.sort_by_key(|chunk| chunk.stored.head.until_ns);
+        let chunks = self.chunks();
         let mut phases = Vec::new();
         let mut seen = vec![false; self.dropped.len()];
         for chunk in &chunks {

@@ -13,6 +13,8 @@ mod index;
 mod kept;
 mod known;
 mod reader;
+mod relay;
+mod replica;
 mod stored;
 #[cfg(test)]
 mod tests;
@@ -27,6 +29,7 @@ pub use error::{FollowError, OpenError, WriteError};
 pub use flight::{FlightBuffer, FlightSpan};
 pub use following::Following;
 pub use reader::TraceFiles;
+pub use replica::Replica;
 pub use window::{Window, WindowMoment};
 pub use writer::TraceWriter;
 

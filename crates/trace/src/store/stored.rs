@@ -3,10 +3,11 @@
 use std::fmt;
 
 use super::{
-    chunk::{Head, Kind},
+    chunk::{HEAD, Head, Kind},
     columns::Columns,
     definition::Definition,
     error::WriteError,
+    wire::Malformed,
 };
 use crate::{
     definitions::{LocationId, Losses},
@@ -14,6 +15,8 @@ use crate::{
 };
 
 const LEVEL: i32 = 1;
+/// Definitions that are written in one chunk.
+pub(super) const DEFINITIONS: usize = 1 << 14;
 
 /// Somebody who is given all that is written to a file.
 pub(super) trait Keeper: fmt::Debug + Send + Sync {
@@ -67,6 +70,27 @@ impl Stored {
             first_number: columns.first_number,
         };
         Ok(Self { head, payload: stored })
+    }
+
+    /// Of definitions.
+    pub(super) fn of_definitions(definitions: &[Definition]) -> Result<Self, WriteError> {
+        Self::new(Kind::Definitions, &serde_json::to_vec(definitions)?, LocationId(0), &Columns::default())
+    }
+
+    /// As it is in a file, with its number there.
+    pub(super) fn bytes(&self, sequence: u32) -> Vec<u8> {
+        let mut bytes = Vec::with_capacity(HEAD + self.payload.len());
+        bytes.extend(Head { sequence, ..self.head }.bytes());
+        bytes.extend_from_slice(&self.payload);
+        bytes
+    }
+
+    /// The first chunk of these bytes, and what follows it.
+    pub(super) fn split(bytes: &[u8]) -> Result<(Self, &[u8]), Malformed> {
+        let (head, rest) = bytes.split_first_chunk::<HEAD>().ok_or(Malformed("it is no chunk"))?;
+        let head = Head::read(head)?;
+        let (payload, rest) = rest.split_at_checked(head.stored as usize).ok_or(Malformed("it ends early"))?;
+        Ok((Self { head, payload: payload.to_vec() }, rest))
     }
 
     /// How much memory it takes, bytes.

@@ -13,6 +13,7 @@ use super::{
     dump::Dump,
     error::WriteError,
     kept::Kept,
+    relay::Relay,
     stored::{Keeper, Stored},
     writer::TraceWriter,
 };
@@ -29,6 +30,8 @@ pub struct Window {
     now: Mutex<Now>,
     /// Somebody looks.
     is_watched: AtomicBool,
+    /// Those who keep the same elsewhere. Taken before `now`, so that they are told of all in its order.
+    relays: Mutex<Vec<Relay>>,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -58,15 +61,27 @@ pub struct WindowMoment {
 impl Window {
     /// `limit`: how much memory chunks may take, bytes. It is more only by what somebody still looks at that has been dropped.
     pub fn new(limit: u64) -> Self {
-        Self { limit, now: Mutex::default(), is_watched: AtomicBool::new(false) }
+        Self { limit, now: Mutex::default(), is_watched: AtomicBool::new(false), relays: Mutex::default() }
+    }
+
+    /// Takes over what somebody else has kept before.
+    pub(super) fn begin_with(&self, kept: Kept, is_short: bool) {
+        let mut now = self.lock();
+        (now.kept, now.is_short) = (kept, is_short);
     }
 
     fn lock(&self) -> MutexGuard<'_, Now> {
         self.now.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    fn relays(&self) -> MutexGuard<'_, Vec<Relay>> {
+        self.relays.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Calls that had returned by then have been given, and those are open.
     pub fn note(&self, known_until_ns: u64, open_calls: Vec<(LocationId, Event)>) {
+        let mut relays = self.relays();
+        relays.retain_mut(|relay| relay.note(known_until_ns, &open_calls));
         let mut now = self.lock();
         let from_ns = now.kept.oldest_ns().unwrap_or(known_until_ns);
         now.kept.known.forget_pairs(from_ns);
@@ -77,12 +92,22 @@ impl Window {
 
     /// Whether somebody looks, for whom it is worth while to find out which calls are open.
     pub fn is_watched(&self) -> bool {
-        self.is_watched.load(Ordering::Relaxed)
+        self.is_watched.load(Ordering::Relaxed) || !self.relays().is_empty()
     }
 
     /// Somebody looks from now on, or does not any more.
     pub fn watch(&self, is_watched: bool) {
         self.is_watched.store(is_watched, Ordering::Relaxed);
+    }
+
+    /// Tells somebody who keeps the same of all that there is, and of what comes from now on. `to` gives whether more is wanted, and must not
+    /// wait: the recording would.
+    pub fn relay(&self, to: impl FnMut(&[u8]) -> bool + Send + 'static) -> Result<(), WriteError> {
+        let mut relays = self.relays();
+        let Now { kept, open_calls, known_until_ns, .. } = self.lock().clone();
+        let begun = Relay::begin(&kept, Box::new(to))?;
+        relays.extend(begun.and_then(|mut relay| relay.note(known_until_ns, &open_calls).then_some(relay)));
+        Ok(())
     }
 
     /// See [`WindowMoment::version`].
@@ -104,10 +129,14 @@ impl Window {
 
 impl Keeper for Window {
     fn define(&self, definition: Definition) {
+        let mut relays = self.relays();
+        relays.iter_mut().for_each(|relay| relay.define(&definition));
         self.lock().kept.define(definition);
     }
 
     fn keep(&self, stored: Stored, calls: u64, phase: Option<PhaseChange>) {
+        let mut relays = self.relays();
+        relays.retain_mut(|relay| relay.keep(&stored));
         let mut now = self.lock();
         // What was open when that was noted, and has returned since, is in the chunk.
         let (thread, until_ns) = (LocationId(stored.head.location), stored.head.until_ns);

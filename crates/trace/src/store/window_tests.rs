@@ -11,7 +11,7 @@ use tempfile::NamedTempFile;
 use super::*;
 use crate::{
     Definitions, HandMade, Numbers, Span, Trace, call, in_order,
-    store::{TraceFiles, TraceWriter, copy},
+    store::{Replica, TraceFiles, TraceWriter, copy},
 };
 
 /// Writes a trace beside which there is a window, in portions of so many events.
@@ -165,4 +165,54 @@ fn a_call_that_has_returned_since_is_not_open() {
     // Of the one thread it is there as it was, of the other as it has become: before anybody has looked again.
     let trace = read(&window);
     assert_eq!((events(&trace, 0), events(&trace, 1)), (vec![open(0).1], vec![returned]));
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+
+    /// Whenever it begins, whatever has been dropped by then.
+    #[test]
+    fn who_keeps_the_same_elsewhere_sees_the_same(
+        seed in any::<u64>(), limit in 2_000u64..60_000, portion in 1usize..200, from in 0usize..600,
+    ) {
+        let mut numbers = Numbers(seed | 1);
+        let mut made = HandMade::halo(3, 20 + numbers.below(200));
+        let until_ns = made.span().until_ns;
+        made.push(0, Event::Phase(PhaseChange { at_ns: until_ns + 5, phase: Some("solve".into()), is_on: true }));
+        let window = Arc::new(Window::new(limit));
+        let replica = Arc::new(Mutex::new(Replica::new(limit)));
+        let mut writer = TraceWriter::with_window(Vec::new(), Arc::clone(&window)).unwrap();
+        copy::define(&made.definitions, |definition| writer.define(definition));
+        for (number, event) in in_order(&made, made.definitions.location_ids(), Span::ALL).enumerate() {
+            if number == from {
+                let replica = Arc::clone(&replica);
+                window.relay(move |message| replica.lock().unwrap().take(message).is_ok()).unwrap();
+                prop_assert!(window.is_watched());
+            }
+            let (location, event) = event.unwrap();
+            writer.push(location, &event).unwrap();
+            if number % portion == 0 {
+                writer.flush().unwrap();
+                let mut open = call("MPI_Barrier", event.end_ns(), event.end_ns() + 1);
+                (open.has_returned, open.number) = (false, u64::MAX / 2);
+                window.note(event.end_ns(), vec![(location, Event::Call(open))]);
+            }
+        }
+        prop_assume!(window.is_watched());
+        writer.finish().unwrap();
+        let copied = replica.lock().unwrap().window();
+        let (one, other) = (window.moment().unwrap(), copied.moment().unwrap());
+        prop_assert_eq!((one.known_until_ns, one.is_short), (other.known_until_ns, other.is_short));
+        let part = Span { from_ns: until_ns / 2, until_ns };
+        expect_same(&read(&window), &read(&copied), part);
+    }
+
+    #[test]
+    fn whatever_is_told_to_a_replica_is_no_panic(messages: Vec<Vec<u8>>, kind in 0u8..4) {
+        let mut replica = Replica::new(1 << 20);
+        for message in messages {
+            let _ = replica.take(&message);
+            let _ = replica.take(&[&[kind], message.as_slice()].concat());
+        }
+    }
 }

@@ -2,12 +2,9 @@
 
 use std::{io::Write, sync::Arc};
 
-use mpiprobe_functions::FUNCTIONS;
-
 use super::{
     MAGIC, VERSION,
-    chunk::{HEAD, Head, Kind},
-    columns::Columns,
+    chunk::Kind,
     definition::Definition,
     error::WriteError,
     stored::{Keeper, OpenChunk, Stored},
@@ -44,8 +41,7 @@ impl<W: Write> TraceWriter<W> {
         head.extend(VERSION.to_le_bytes());
         head.extend([0; 4]);
         to.write_all(&head)?;
-        let names = FUNCTIONS.iter().map(|function| function.name.to_owned()).collect();
-        let definitions = vec![Definition::Functions(names)];
+        let definitions = vec![Definition::own_functions()];
         let (open, dropped, written) = (Vec::new(), Vec::new(), head.len() as u64);
         Ok(Self { to, open, definitions, sequence: 0, written, dropped, keeper: None })
     }
@@ -104,8 +100,7 @@ impl<W: Write> TraceWriter<W> {
         if self.definitions.is_empty() {
             return Ok(());
         }
-        let payload = serde_json::to_vec(&self.definitions)?;
-        self.append(&Stored::new(Kind::Definitions, &payload, LocationId(0), &Columns::default())?)?;
+        self.append(&Stored::of_definitions(&self.definitions)?)?;
         // What could not be written is tried again.
         self.definitions.clear();
         Ok(())
@@ -143,12 +138,9 @@ impl<W: Write> TraceWriter<W> {
 
     /// A chunk that is ready but for its number.
     pub(super) fn append(&mut self, chunk: &Stored) -> Result<(), WriteError> {
-        let head = Head { sequence: self.sequence, ..chunk.head };
-        self.sequence = self.sequence.wrapping_add(1);
         // In one piece, so that a full disk or a kill leaves as little as possible of half a chunk.
-        let mut bytes = Vec::with_capacity(chunk.payload.len() + HEAD);
-        bytes.extend(head.bytes());
-        bytes.extend_from_slice(&chunk.payload);
+        let bytes = chunk.bytes(self.sequence);
+        self.sequence = self.sequence.wrapping_add(1);
         self.to.write_all(&bytes)?;
         self.written += bytes.len() as u64;
         Ok(())

@@ -88,7 +88,7 @@ impl<'a> Argument<'a> {
     fn of(data: &TableData<'_>, rank: &RankProfile, argument: &'a NamedArgument) -> Self {
         let shown = match &argument.value {
             ArgumentValue::Integer(value) => value.to_string(),
-            ArgumentValue::Constant(name) => (*name).to_owned(),
+            ArgumentValue::Constant(name) => name.clone().into_owned(),
             ArgumentValue::Address(0) => "NULL".to_owned(),
             ArgumentValue::Address(word) | ArgumentValue::Handle(word) => format!("{word:#x}"),
             ArgumentValue::Communicator(communicator) => {

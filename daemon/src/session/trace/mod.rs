@@ -11,7 +11,8 @@ mod waits;
 mod worker;
 
 use std::{
-    fmt, io,
+    fmt,
+    io::{self, Write as _},
     path::{Path, PathBuf},
     sync::{
         Arc, Mutex, PoisonError,
@@ -34,6 +35,7 @@ use mpiprobe_tracer::{NewSite, Recorder};
 pub use options::{FlightOptions, Ranks, TraceOptions, TraceTo, When, flight_span};
 pub use requests::{DumpError, ask};
 pub(in crate::session) use sources::{FileSource, KernelLines, LineSource};
+use stream::ChunkStream;
 pub use stream::Listener;
 use thiserror::Error;
 use waits::{Latest, Waits};
@@ -43,9 +45,24 @@ use worker::{Message, Shared, Store, Worker, failed};
 use super::host;
 
 /// How much memory the latest calls may take that are kept for whoever looks at them, bytes: some 15 million calls.
-const WINDOW: u64 = 64 << 20;
+pub(in crate::session) const WINDOW: u64 = 64 << 20;
 /// The same where nobody can look at them.
 const UNSEEN_WINDOW: u64 = 1 << 16;
+
+/// Gives somebody elsewhere, who keeps the same, all that is in a window and what comes, as far as it is taken in time.
+pub(in crate::session) fn relay(window: &Window, to: Listener) -> Result<(), String> {
+    let mut stream = ChunkStream::begin(to).map_err(|error| TraceError::Thread(error).to_string())?;
+    let tell = move |message: &[u8]| match stream.write_all(message) {
+        Ok(()) => true,
+        // Nobody is there any more.
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => false,
+        Err(error) => {
+            say(format_args!("no more calls are shown: {error}"));
+            false
+        }
+    };
+    window.relay(tell).map_err(|error| error.to_string())
+}
 
 /// Why nothing is recorded.
 #[derive(Debug, Error)]

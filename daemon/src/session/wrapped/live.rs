@@ -74,7 +74,7 @@ impl WrappedJob {
             target: options.target.clone(),
             jobs,
             communicators: options.communicators.clone(),
-            names_sites: options.json || options.view.is_some(),
+            names_sites: options.json || options.is_viewed,
             scanner,
             images: Images::new(ProcRoot::system()?),
             sites: Sites::default(),

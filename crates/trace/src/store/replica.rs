@@ -1,0 +1,115 @@
+//! A window as another process keeps it, by what is told of it there.
+
+use std::sync::Arc;
+
+use mpiprobe_functions::FunctionId;
+
+use super::{
+    chunk::Kind,
+    columns::Reading,
+    definition::Definition,
+    error::FollowError,
+    kept::{Dropped, Kept},
+    relay::{BEFORE, CHUNK, KNOWN},
+    stored::{Keeper as _, Stored},
+    window::Window,
+    wire::Malformed,
+};
+use crate::{
+    definitions::LocationId,
+    event::{Event, PhaseChange},
+    part::Part,
+};
+
+/// A window that is kept a second time.
+#[derive(Debug)]
+pub struct Replica {
+    window: Arc<Window>,
+    has_functions: bool,
+}
+
+impl Replica {
+    /// `limit`: as of the window.
+    pub fn new(limit: u64) -> Self {
+        Self { window: Arc::new(Window::new(limit)), has_functions: false }
+    }
+
+    pub fn window(&self) -> Arc<Window> {
+        Arc::clone(&self.window)
+    }
+
+    /// The next message of [`Window::relay`].
+    pub fn take(&mut self, message: &[u8]) -> Result<(), FollowError> {
+        self.understand(message).map_err(|Malformed(why)| FollowError(why))
+    }
+
+    fn understand(&mut self, message: &[u8]) -> Result<(), Malformed> {
+        match message.split_first() {
+            Some((&BEFORE, before)) => {
+                let dropped: Vec<Dropped> =
+                    serde_json::from_slice(before).map_err(|_| Malformed("what is before makes no sense"))?;
+                let is_short = !dropped.is_empty();
+                self.window.begin_with(Kept::after(dropped), is_short);
+                Ok(())
+            }
+            Some((&CHUNK, chunk)) => match Stored::split(chunk)? {
+                (chunk, []) => self.keep(chunk),
+                _ => Err(Malformed("it is longer than its chunk")),
+            },
+            Some((&KNOWN, known)) => {
+                let (until_ns, mut rest) = known.split_first_chunk().ok_or(Malformed("it has no time"))?;
+                let mut open_calls = Vec::new();
+                while !rest.is_empty() {
+                    let chunk;
+                    (chunk, rest) = Stored::split(rest)?;
+                    let location = LocationId(chunk.head.location);
+                    open_calls.extend(self.events(&chunk)?.into_iter().map(|event| (location, event)));
+                }
+                self.window.note(u64::from_le_bytes(*until_ns), open_calls);
+                Ok(())
+            }
+            _ => Err(Malformed("it is of an unknown kind")),
+        }
+    }
+
+    fn keep(&mut self, chunk: Stored) -> Result<(), Malformed> {
+        if chunk.head.kind == Kind::Events {
+            let (mut calls, mut phase): (u64, Option<PhaseChange>) = (0, None);
+            for event in self.events(&chunk)? {
+                match event {
+                    Event::Call(_) => calls += 1,
+                    Event::Phase(change) => phase = Some(change),
+                }
+            }
+            self.window.keep(chunk, calls, phase);
+            return Ok(());
+        }
+        let payload = chunk.head.payload(&chunk.payload)?;
+        let definitions: Vec<Definition> =
+            serde_json::from_slice(&payload).map_err(|_| Malformed("its definitions make no sense"))?;
+        for definition in definitions {
+            if matches!(definition, Definition::Functions(_)) {
+                // Chunks are kept as they are, and read with the functions of this program.
+                if definition != Definition::own_functions() {
+                    return Err(Malformed("it is of another version of mpiprobe"));
+                }
+                self.has_functions = true;
+            }
+            self.window.define(definition);
+        }
+        Ok(())
+    }
+
+    fn events(&self, chunk: &Stored) -> Result<Vec<Event>, Malformed> {
+        if !self.has_functions {
+            return Err(Malformed("its functions were not named"));
+        }
+        let head = &chunk.head;
+        let payload = head.payload(&chunk.payload)?;
+        let functions: Vec<FunctionId> = FunctionId::all().collect();
+        let (mut reading, shapes) = Reading::new(payload, head.count, head.first_number, &functions)?;
+        let mut part = Part { shapes: shapes.into(), rows: Vec::new(), changes: Vec::new() };
+        reading.rows(head.count, &mut part.rows, &mut part.changes)?;
+        Ok(part.events().collect())
+    }
+}

@@ -55,6 +55,8 @@ pub struct Process {
     pidfd: Option<OwnedFd>,
     /// Of the program that it executed when it was opened.
     program: ProgramMarks,
+    /// It was one of the kernel's own threads then.
+    kernel_thread: bool,
 }
 
 /// Files of a process that tell of its memory, and are empty without it.
@@ -86,11 +88,12 @@ impl Process {
             }
         })?;
         let (id, program) = (ProcessId { pid, start_ticks: 0 }, ProgramMarks::default());
-        let mut process = Self { id, directory, pidfd, program };
+        let mut process = Self { id, directory, pidfd, program, kernel_thread: false };
         // This read ends with a look at the pidfd. If the process it stands for still lives, then the number cannot
         // have changed hands before the directory was opened by it: both are one process.
         let stat = process.stat()?;
         process.id.start_ticks = stat.start_ticks;
+        process.kernel_thread = stat.kernel_thread;
         process.program = ProgramMarks::of(stat);
         Ok(process)
     }
@@ -98,7 +101,8 @@ impl Process {
     /// The same process, held once more.
     pub fn try_clone(&self) -> io::Result<Self> {
         let pidfd = self.pidfd.as_ref().map(OwnedFd::try_clone).transpose()?;
-        Ok(Self { id: self.id, directory: self.directory.try_clone()?, pidfd, program: self.program.clone() })
+        let (directory, program) = (self.directory.try_clone()?, self.program.clone());
+        Ok(Self { id: self.id, directory, pidfd, program, kernel_thread: self.kernel_thread })
     }
 
     /// Whether it lives and executes what it did when it was opened. Where that cannot be known it does not, and one that gives itself
@@ -106,6 +110,11 @@ impl Process {
     pub fn has_same_program(&self) -> bool {
         let is_it = |stat: Stat| stat.stack_start != 0 && !stat.has_ended() && ProgramMarks::of(stat) == self.program;
         self.stat().is_ok_and(is_it)
+    }
+
+    /// Whether it was one of the kernel's own threads when it was opened: those have no program.
+    pub fn was_kernel_thread(&self) -> bool {
+        self.kernel_thread
     }
 
     pub fn pid(&self) -> u32 {

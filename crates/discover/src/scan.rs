@@ -247,6 +247,11 @@ impl<R: Recognise + Send> Scanner<R> {
             }
             error => error,
         })?;
+        // Half of what runs on a node, or much more where there are many processors: nothing more is read of these.
+        if process.was_kernel_thread() {
+            let is_hidden = self.caller.within.is_some();
+            return if is_hidden { Err(ProcessError::NoSuchProcess { pid }) } else { Ok(Finding::KernelThread) };
+        }
         if let Some(refusal) = self.refusal(&process)? {
             return Ok(Finding::Refused(refusal));
         }
@@ -255,7 +260,6 @@ impl<R: Recognise + Send> Scanner<R> {
         if search.libraries.is_empty() {
             let stat = process.stat()?;
             return Ok(match () {
-                () if stat.kernel_thread => Finding::KernelThread,
                 () if stat.has_ended() => return Err(ProcessError::Vanished { pid }),
                 () if is_launcher(&stat.comm) => Finding::Launcher(process),
                 () => Finding::NotMpi(process, search),

@@ -94,6 +94,8 @@ pub enum CauseKind {
     DifferentRoots,
     /// Others wait for this one, and it is not known to wait for anybody in MPI.
     WaitedFor,
+    /// All ranks of the job are in one collective call, and none has returned: what is missing is none of their calls.
+    AllAreThere,
 }
 
 impl Report {

@@ -1,12 +1,15 @@
 //! Why ranks do not go on: what was seen of their threads, put together as an observation that was there from the start would have it.
 
-use std::{collections::HashMap, fmt::Write as _};
+use std::{
+    collections::{BTreeSet, HashMap},
+    fmt::Write as _,
+};
 
 use mpiprobe_discover::MpiProcess;
 use mpiprobe_model::{
     CallArguments, EngineInfo, OpenCallInfo, Profile, RankProfile, RankState, ThreadLife, ThreadProfile,
     analyse::{
-        self, Beginning, Identity, Observed, OtherEnd, Posted, SelfCost, Session, Wait, Waiting, causes, operations,
+        self, Beginning, Identity, Observed, OtherEnd, Posted, SelfCost, Session, Wait, Waiting, Why, causes, operations,
         waiting,
     },
 };
@@ -43,6 +46,33 @@ pub(super) fn explain(report: &mut Report, profile: &Profile) {
     if matches!(report.verdict, Verdict::NobodyGoesOn | Verdict::SomeAreOutside) {
         report.causes = told(report, profile);
     }
+    if report.verdict == Verdict::NobodyGoesOn && report.causes.is_empty() && report.is_whole() {
+        report.causes.extend(all_are_there(profile));
+    }
+}
+
+/// What is left where each rank of the job has come to the same collective call: it is not up to the program.
+fn all_are_there(profile: &Profile) -> Option<Cause> {
+    let (waiting, size) = (waiting(profile), profile.ranks.first()?.size?);
+    let function = analyse::longest(profile.ranks.first()?)?.function;
+    let mut members = BTreeSet::new();
+    for (place, rank) in profile.ranks.iter().enumerate() {
+        let wait = wait_of(&waiting, place)?;
+        let is_there = wait.why == Why::Collective && wait.on.is_empty() && rank.size == Some(size);
+        if !is_there || analyse::longest(rank)?.function != function {
+            return None;
+        }
+        members.insert(Member::Rank(rank.rank?));
+    }
+    let (ranks, number) = (members.iter().copied().collect(), members.len());
+    if number < 2 || u32::try_from(number) != Ok(size) {
+        return None;
+    }
+    let text = format!(
+        "All {size} ranks are in {function}, and none has returned: nobody is missing there. \
+         Either it takes this long, or the MPI library, the network or the launcher does not go on"
+    );
+    Some(Cause { kind: CauseKind::AllAreThere, ranks, others: RankSet::default(), text })
 }
 
 /// "MPI_Recv from 0 tag 99 4 B"

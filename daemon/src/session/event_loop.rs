@@ -11,6 +11,9 @@ use super::{error::SessionError, signals::StopSignals, sinks::Sinks, source::Sou
 /// Least time between two profiles that programs ask for: all ranks ask at once.
 const FLUSH_INTERVAL: Duration = Duration::from_millis(10);
 
+/// Whoever sits before a view sees something after so long, however long its intervals are.
+const FIRST_LOOK: Duration = Duration::from_millis(200);
+
 /// Longer than any observation.
 const NEVER: Duration = Duration::from_hours(365 * 24);
 
@@ -72,8 +75,12 @@ pub(super) async fn follow(
     every: Duration,
     mut goal: Goal<'_>,
 ) -> Result<EndReason, SessionError> {
-    let mut ticks = regular(if source.paces_itself() { NEVER } else { every });
-    ticks.tick().await;
+    let mut ticks = regular(every);
+    ticks.reset_after(match () {
+        () if source.paces_itself() => NEVER,
+        () if sinks.are_viewed() => every.min(FIRST_LOOK),
+        () => every,
+    });
     let deadline = goal.deadline();
     let (mut last_flush, mut next_flush): (Option<Instant>, Option<Instant>) = (None, None);
     loop {

@@ -119,7 +119,7 @@ async fn observe(
     let sinks = match served {
         Some(mut served) => {
             served.audience.begun();
-            Ok(Sinks::of_served(served, None))
+            Ok(Sinks::of_served(served, None, options))
         }
         None => Sinks::open(options),
     };

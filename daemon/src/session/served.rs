@@ -21,7 +21,7 @@ pub async fn observe_for(options: &Options, caller: Caller, mut served: Served) 
     let observation = Observation::begin_for(options, caller, permit)?;
     served.audience.begun();
     let mut source = KernelSource::of_found(Box::new(observation), options.wait)?;
-    let mut sinks = Sinks::of_served(served, Some(caller));
+    let mut sinks = Sinks::of_served(served, Some(caller), options);
     let goal = Goal::Served { wait: options.wait };
     let ended = match follow(&mut source, &mut sinks, options.interval, goal).await {
         Ok(reason) => source.profile(Some(reason)),

@@ -31,6 +31,8 @@ pub(super) struct Sinks {
     view: Option<LiveView>,
     printer: Option<Printer>,
     served: Option<Served>,
+    /// Somebody looks at a view, here or elsewhere.
+    are_viewed: bool,
     /// As long as somebody looks at them in the view, or elsewhere.
     stacks: Option<StackLooks>,
     /// Processes that may be looked at for that.
@@ -145,12 +147,17 @@ impl Sinks {
             None => (None, Form::Tables),
         };
         let printer = Some(Printer { form, filter: options.filter.clone(), text: options.text });
-        Ok(Self { recorder, view, printer, ..Self::default() })
+        Ok(Self { recorder, view, printer, are_viewed: options.is_viewed, ..Self::default() })
     }
 
     /// Of somebody elsewhere. `caller`: who may see what, if not who has started this program.
-    pub(super) fn of_served(served: Served, caller: Option<Caller>) -> Self {
-        Self { served: Some(served), caller, ..Self::default() }
+    pub(super) fn of_served(served: Served, caller: Option<Caller>, options: &Options) -> Self {
+        Self { served: Some(served), caller, are_viewed: options.is_viewed, ..Self::default() }
+    }
+
+    /// Whether somebody looks at a view, here or elsewhere.
+    pub(super) fn are_viewed(&self) -> bool {
+        self.are_viewed
     }
 
     /// Of a command that mpiprobe runs, whose standard output is the command's.

@@ -10,9 +10,10 @@ use mpiprobe_tests::{
     profiler::Copy,
     program, requirement,
 };
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
-use crate::{call_sites::place, trial, trial_with};
+use crate::{call_sites::place, nodes::parent, trial, trial_with};
 
 /// Whoever owns nothing (`nobody`).
 const USER: u32 = 65534;
@@ -36,6 +37,7 @@ pub(crate) fn tests(mpi: Mpi) -> Vec<Trial> {
     let others = vec![
         trial(mpi, Language::C, "ranks_that_are_not_in_mpi_are_said_to_do_what_they_do", outside),
         trial(mpi, Language::C, "a_job_that_goes_on_does_not_hang", goes_on),
+        trial(mpi, Language::C, "where_no_call_is_missing_that_is_said", nobody_is_missing),
         trial(mpi, Language::C, "hung_ranks_that_are_observed_are_found_where_they_are", while_observed),
         requirement::trial(own, &needs, move || without_rights(mpi)),
     ];
@@ -149,6 +151,26 @@ fn outside(mpi: Mpi) -> Result<(), Failed> {
     let is_told = |text: &str| expected.iter().all(|part| text.contains(part));
     let text = text(&job, &[], is_told)?;
     assert!(is_told(&text), "{text}");
+    Ok(())
+}
+
+/// Who has started them is stopped, and has a part in the end of MPI.
+fn nobody_is_missing(mpi: Mpi) -> Result<(), Failed> {
+    let mut job = Job::builder(mpi, program::RING).ranks(2).args(["3"]).gates(&["3"]).own_name().spawn()?;
+    job.wait_for_gate("3")?;
+    let pid = |pid: u32| Pid::from_raw(pid.cast_signed()).ok_or("no such process");
+    let starter = parent(pid(job.ranks()?[&0])?)?;
+    kill_process(starter, Signal::STOP)?;
+    job.open_gate("3")?;
+    let is_told = |answer: &Value| answer["causes"][0]["kind"] == "all_are_there";
+    let answer = answer(&job, &[], is_told)?;
+    assert!(is_told(&answer), "{answer}");
+    assert_eq!(answer["causes"][0]["ranks"], serde_json::json!([{ "rank": 0 }, { "rank": 1 }]), "{answer}");
+    let text = text(&job, &[], |_| true)?;
+    let said = "All 2 ranks are in MPI_Finalize, and none has returned: nobody is missing there.";
+    assert!(text.starts_with(said), "{text}");
+    kill_process(starter, Signal::CONT)?;
+    job.wait()?.success()?;
     Ok(())
 }
 

@@ -265,7 +265,7 @@ fn tree(mpi: Mpi) -> Result<(), Failed> {
     Ok(())
 }
 
-fn parent(of: Pid) -> Result<Pid, Failed> {
+pub(crate) fn parent(of: Pid) -> Result<Pid, Failed> {
     let status = fs::read_to_string(format!("/proc/{}/status", of.as_raw_nonzero()))?;
     let parent = status.lines().find_map(|line| line.strip_prefix("PPid:")).ok_or("no parent")?;
     Ok(Pid::from_raw(parent.trim().parse()?).ok_or("no parent")?)

@@ -9,8 +9,8 @@ use mpiprobe_discover::MpiProcess;
 use mpiprobe_model::{
     CallArguments, EngineInfo, OpenCallInfo, Profile, RankProfile, RankState, ThreadLife, ThreadProfile,
     analyse::{
-        self, Beginning, Identity, Observed, OtherEnd, Posted, SelfCost, Session, Wait, Waiting, Why, causes, operations,
-        waiting,
+        self, Beginning, Identity, Observed, OtherEnd, Posted, SelfCost, Session, Wait, Waiting, Why, causes,
+        operations, waiting,
     },
 };
 use mpiprobe_observe::{ProcessSnapshot, Snapshot};

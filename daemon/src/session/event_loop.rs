@@ -132,7 +132,7 @@ fn interrupted(goal: &Goal<'_>, source: &impl Source) -> Result<EndReason, Sessi
 }
 
 /// Waits for a moment; without one, for ever.
-async fn until(moment: Option<Instant>) {
+pub(super) async fn until(moment: Option<Instant>) {
     match moment {
         Some(moment) => sleep_until(moment).await,
         None => pending().await,

@@ -16,6 +16,7 @@ use tokio::{
 
 use super::{
     error::SessionError,
+    event_loop::until,
     loaded::Loaded,
     observation::Observation,
     readable::readable,
@@ -127,14 +128,6 @@ impl KernelSource {
     }
 }
 
-/// For ever, if there is nothing to be waited for.
-async fn until(moment: Option<std::time::Instant>) {
-    match moment {
-        Some(moment) => sleep_until(moment.into()).await,
-        None => std::future::pending().await,
-    }
-}
-
 impl Source for KernelSource {
     type Event = Event;
 
@@ -148,13 +141,13 @@ impl Source for KernelSource {
                 Ok(Event::Notices)
             }
             () = sleep_until(self.last_look + pace), if self.has_candidates() => Ok(Event::Candidates),
-            () = until(self.observation.next_look_at_layouts()) => Ok(Event::Layouts),
+            () = until(self.observation.next_look_at_layouts().map(Instant::from_std)) => Ok(Event::Layouts),
             () = sleep_until(self.last_search + SEARCH_INTERVAL), if self.is_searching() => Ok(Event::Search),
             () = sleep_until(self.last_gathered + GATHER_INTERVAL), if self.observation.has_recent_calls() => {
                 Ok(Event::RecentCalls)
             }
             () = sleep_until(self.last_named + NAME_INTERVAL), if self.observation.has_waits() => Ok(Event::Waits),
-            () = until(self.observation.next_look_at_earlier_calls()) => Ok(Event::EarlierCalls),
+            () = until(self.observation.next_look_at_earlier_calls().map(Instant::from_std)) => Ok(Event::EarlierCalls),
             () = sleep_until(self.observation.next_turn_of_limiter().into()) => Ok(Event::Limit),
         }
     }

@@ -6,19 +6,23 @@ use mpiprobe_model::{EndReason, Profile, analyse::merge_nodes};
 use mpiprobe_view::Calls;
 use tokio::{
     sync::mpsc,
-    time::{Instant, sleep_until, timeout_at},
+    time::{Instant, timeout_at},
 };
 
 use super::{
     error::SessionError,
+    event_loop::until,
+    options::Options,
     signals::StopSignals,
     source::{Source, StacksBy},
-    trace::{IncomingTrace, TraceOptions, TraceTo},
+    trace::{IncomingTrace, TraceTo},
 };
 use crate::nodes::{Agents, FromNode, Nodes, NodesError, other_version, say_of};
 
 /// For the first sign of every node: who has given none is named, and nobody waits for it any more.
 const PATIENCE: Duration = Duration::from_secs(5);
+/// Whoever sits before a view sees the first nodes after so long, and the others as they come.
+const GRACE: Duration = Duration::from_millis(300);
 /// For the first node that begins: a service there may have to load programs first.
 const FIRST_PATIENCE: Duration = Duration::from_mins(1);
 /// For the next profile of a node, besides twice the time in which one is due. A node that loses its power says nothing any more, and whoever
@@ -135,6 +139,8 @@ pub(super) struct NodesSource {
     /// Where each node's trace goes, apart from its name.
     trace: TraceTo,
     interval: Duration,
+    /// When nodes are named that have not begun by then; `None`: they have been, or there are none.
+    patience: Option<Instant>,
     /// When all that is there is shown, whoever is late.
     due: Option<Instant>,
     is_due: bool,
@@ -149,17 +155,18 @@ pub(super) enum Event {
     Due,
     /// Of some nothing has come for long.
     Silence,
+    /// Some have not begun.
+    Late,
 }
 
 impl NodesSource {
-    /// Starts all agents, and waits until each has begun or failed, or has had its time.
+    /// Starts all agents, and waits until each has begun or failed, or has had its time; for a view, until some have begun.
     pub(super) async fn begin(
         nodes: &Nodes,
-        interval: Duration,
-        trace: Option<&TraceOptions>,
+        Options { interval, trace, is_viewed, .. }: &Options,
         signals: &mut StopSignals,
     ) -> Result<Self, SessionError> {
-        let trace = trace.map_or(TraceTo::Nobody, |trace| trace.to.clone());
+        let trace = trace.as_ref().map_or(TraceTo::Nobody, |trace| trace.to.clone());
         for name in &nodes.hosts {
             trace.of_node(name).check()?;
         }
@@ -177,21 +184,31 @@ impl NodesSource {
             has_no_trace: None,
         };
         let (agents, nodes) = (nodes.start(to)?, nodes.hosts.iter().map(node).collect());
+        let patience = Some(began + PATIENCE);
+        let (due, is_due, was_anybody_there) = (None, false, false);
         let mut source =
-            Self { nodes, agents, events, interval, trace, due: None, is_due: false, was_anybody_there: false };
-        let (mut deadline, mut is_late) = (began + PATIENCE, false);
+            Self { nodes, agents, events, interval: *interval, trace, patience, due, is_due, was_anybody_there };
+        let mut first: Option<Instant> = None;
         loop {
-            let is_starting = |node: &Node| matches!(node.state, State::Starting { .. });
-            let has_begun = source.nodes.iter().any(|node| matches!(node.state, State::Observing | State::Ended));
-            if !source.nodes.iter().any(is_starting) || (is_late && has_begun) {
+            if source.nodes.iter().any(|node| matches!(node.state, State::Observing | State::Ended)) {
+                first.get_or_insert_with(Instant::now);
+            }
+            if !source.nodes.iter().any(|node| matches!(node.state, State::Starting { .. })) {
+                source.patience = None;
                 break;
             }
+            // Once some have begun, nobody who is late is waited for.
+            let until = match (first, source.patience) {
+                (Some(first), Some(patience)) if *is_viewed => patience.min(first + GRACE),
+                (_, Some(patience)) => patience,
+                (Some(_), None) => break,
+                (None, None) => began + FIRST_PATIENCE,
+            };
             tokio::select! {
-                next = timeout_at(deadline, source.events.recv()) => match next {
+                next = timeout_at(until, source.events.recv()) => match next {
                     Ok(Some((number, event))) => source.take(number, event),
-                    Err(_) if !is_late => {
-                        source.name_the_silent();
-                        (deadline, is_late) = (began + FIRST_PATIENCE, true);
+                    Err(_) if source.patience.is_some_and(|patience| patience <= Instant::now()) => {
+                        source.name_the_late();
                     }
                     Ok(None) | Err(_) => break,
                 },
@@ -208,8 +225,9 @@ impl NodesSource {
         Err(NodesError::Nobody(whys.collect()).into())
     }
 
-    /// Says of nodes that have not answered that they have not.
-    fn name_the_silent(&mut self) {
+    /// Says of nodes that have not begun that they have not.
+    fn name_the_late(&mut self) {
+        self.patience = None;
         for node in &mut self.nodes {
             if let State::Starting { is_named: is_named @ false } = &mut node.state {
                 *is_named = true;
@@ -301,20 +319,9 @@ impl Source for NodesSource {
     type Event = Event;
 
     async fn event(&mut self) -> Result<Event, SessionError> {
-        let due = self.due;
-        let late = async {
-            match due {
-                Some(due) => sleep_until(due).await,
-                None => std::future::pending().await,
-            }
-        };
-        let silence = self.nodes.iter().filter_map(|node| node.is_silent_at(self.interval)).min();
-        let silent = async {
-            match silence {
-                Some(at) => sleep_until(at).await,
-                None => std::future::pending().await,
-            }
-        };
+        let due = until(self.due);
+        let silence = until(self.nodes.iter().filter_map(|node| node.is_silent_at(self.interval)).min());
+        let patience = until(self.patience);
         tokio::select! {
             // Whoever has been stopped has not read yet what has come meanwhile.
             biased;
@@ -323,8 +330,9 @@ impl Source for NodesSource {
                 // All have ended, which the goal is.
                 None => std::future::pending().await,
             },
-            () = late => Ok(Event::Due),
-            () = silent => Ok(Event::Silence),
+            () = due => Ok(Event::Due),
+            () = silence => Ok(Event::Silence),
+            () = patience => Ok(Event::Late),
         }
     }
 
@@ -336,6 +344,7 @@ impl Source for NodesSource {
                 self.is_due = true;
             }
             Event::Silence => self.name_the_lost(),
+            Event::Late => self.name_the_late(),
         }
         Ok(())
     }

@@ -31,7 +31,7 @@ pub async fn run(options: &Options) -> Result<Outcome, SessionError> {
     let mut signals = StopSignals::new().map_err(SessionError::Watch)?;
     let outcome = match &options.nodes {
         Some(nodes) => {
-            let source = NodesSource::begin(nodes, options.interval, options.trace.as_ref(), &mut signals).await?;
+            let source = NodesSource::begin(nodes, options, &mut signals).await?;
             observe(source, options, None, &mut signals).await
         }
         None => observe_here(options, None, &mut signals).await,

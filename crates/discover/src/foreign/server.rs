@@ -1,11 +1,12 @@
 //! The process that opens and reads files of other users. It may be stuck for ever in any of its system calls, and nobody waits for it.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use std::os::unix::fs::FileExt as _;
 use std::thread;
+use std::time::{Duration, Instant};
 
 use rustix::fs::{Mode, OFlags, PROC_SUPER_MAGIC, fstat, fstatfs, openat};
 use rustix::net::sockopt::socket_type;
@@ -66,7 +67,7 @@ pub fn serve_if_asked() -> bool {
 
 /// Answers until the other end is closed.
 pub(super) fn serve(socket: BorrowedFd<'_>, asking: Asking) {
-    let mut server = Server { asking, files: HashMap::new(), next: 0 };
+    let mut server = Server { asking, files: HashMap::new(), next: 0, mapped: VecDeque::new() };
     let mut buffer = vec![0; MOST_BYTES];
     while let Ok(Some((length, descriptor))) = receive(socket, &mut buffer) {
         let Ok(request) = serde_json::from_slice(buffer.get(..length).unwrap_or_default()) else { return };
@@ -85,11 +86,28 @@ fn say(socket: BorrowedFd<'_>, answer: &Answer, descriptor: Option<&OwnedFd>) ->
     send(socket, &serde_json::to_vec(answer)?, descriptor.map(OwnedFd::as_fd))
 }
 
+/// For so long it is known what a process has mapped: who looks at one asks for many files of it. It takes the kernel a fraction of a
+/// millisecond to print that.
+const MAPPED_FOR: Duration = Duration::from_secs(1);
+/// Of so many processes at once: more than there are threads that look at them.
+const MOST_MAPPED: usize = 32;
+
 /// The files that are open here, because their file systems may not answer.
 struct Server {
     asking: Asking,
     files: HashMap<u64, File>,
     next: u64,
+    /// The latest last.
+    mapped: VecDeque<Mapped>,
+}
+
+/// What a process has mapped.
+struct Mapped {
+    /// Its directory.
+    device: u64,
+    inode: u64,
+    at: Instant,
+    ids: HashSet<FileId>,
 }
 
 enum Reply {
@@ -103,7 +121,7 @@ impl Server {
         let given = || descriptor.ok_or(io::ErrorKind::InvalidInput);
         match request {
             Request::Links { links, id } => {
-                let found = by_links(self.mapping(given()?, *id)?, links, *id)?;
+                let found = by_links(self.process(given()?)?, links, *id)?;
                 self.reply(found)
             }
             Request::Names { paths, id } => {
@@ -155,12 +173,42 @@ impl Server {
         }
     }
 
-    /// The process, if it may be asked for this file.
-    fn mapping<'a>(&self, process: BorrowedFd<'a>, id: FileId) -> io::Result<BorrowedFd<'a>> {
-        if self.asking == Asking::Apart && !(may_look_into(process)? && has_mapped(process, id)?) {
+    /// The process, if it may be asked for what it has mapped.
+    fn process<'a>(&self, process: BorrowedFd<'a>) -> io::Result<BorrowedFd<'a>> {
+        if self.asking == Asking::Apart && !may_look_into(process)? {
             return Err(io::ErrorKind::PermissionDenied.into());
         }
         Ok(process)
+    }
+
+    /// The process, if it may be asked for this file, which is named by a path.
+    fn mapping<'a>(&mut self, process: BorrowedFd<'a>, id: FileId) -> io::Result<BorrowedFd<'a>> {
+        let process = self.process(process)?;
+        if self.asking == Asking::Apart && !self.has_mapped(process, id)? {
+            return Err(io::ErrorKind::PermissionDenied.into());
+        }
+        Ok(process)
+    }
+
+    /// Whether the process has mapped the file, or had a moment ago.
+    fn has_mapped(&mut self, process: BorrowedFd<'_>, id: FileId) -> io::Result<bool> {
+        let state = fstat(process)?;
+        let (device, inode) = (state.st_dev, state.st_ino);
+        let is_it = |mapped: &Mapped| (mapped.device, mapped.inode) == (device, inode);
+        let is_known = |mapped: &Mapped| is_it(mapped) && mapped.at.elapsed() < MAPPED_FOR && mapped.ids.contains(&id);
+        if self.mapped.iter().any(is_known) {
+            return Ok(true);
+        }
+        self.mapped.retain(|mapped| !is_it(mapped));
+        if self.mapped.len() >= MOST_MAPPED {
+            self.mapped.pop_front();
+        }
+        let maps = read_at(process, "maps", maps_line::LIMIT)?;
+        let lines = maps.bytes.split(|byte| *byte == b'\n').filter_map(Line::parse);
+        let mapped = Mapped { device, inode, at: Instant::now(), ids: lines.map(|line| line.id).collect() };
+        let has_mapped = mapped.ids.contains(&id);
+        self.mapped.push_back(mapped);
+        Ok(has_mapped)
     }
 
     fn without_rights<T>(&self, what: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
@@ -199,14 +247,9 @@ fn may_look_into(directory: BorrowedFd<'_>) -> io::Result<bool> {
     Ok(fstatfs(directory)?.f_type == PROC_SUPER_MAGIC && !is_protected(directory)?)
 }
 
-fn has_mapped(process: BorrowedFd<'_>, id: FileId) -> io::Result<bool> {
-    let maps = read_at(process, "maps", maps_line::LIMIT)?;
-    let mut lines = maps.bytes.split(|byte| *byte == b'\n').filter_map(Line::parse);
-    Ok(lines.any(|line| line.id == id))
-}
-
+/// What is behind such a link the process has mapped, whoever has named it.
 fn by_links(process: BorrowedFd<'_>, links: &[String], id: FileId) -> io::Result<Opening<FoundFile>> {
-    for link in links {
+    for link in links.iter().filter(|link| is_range(link)) {
         match find_regular_at(process, &format!("map_files/{link}")) {
             // The process may have mapped another file there since.
             Ok(found) if is_mapped_as(&found.file, id).is_ok_and(|is_it| is_it) => return Ok(Opening::File(found)),
@@ -217,6 +260,12 @@ fn by_links(process: BorrowedFd<'_>, links: &[String], id: FileId) -> io::Result
         }
     }
     Ok(Opening::Nothing)
+}
+
+/// `START-END`, and no path to something else.
+fn is_range(link: &str) -> bool {
+    let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_hexdigit());
+    link.split_once('-').is_some_and(|(start, end)| is_number(start) && is_number(end))
 }
 
 fn by_names(process: BorrowedFd<'_>, paths: &[Vec<u8>], id: FileId) -> io::Result<Opening<FoundFile>> {
@@ -238,4 +287,44 @@ fn by_names(process: BorrowedFd<'_>, paths: &[Vec<u8>], id: FileId) -> io::Resul
 fn is_absence(error: &io::Error) -> bool {
     use io::ErrorKind::{InvalidInput, NotADirectory, NotFound};
     matches!(error.kind(), NotFound | NotADirectory | InvalidInput)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::MetadataExt as _;
+
+    use super::*;
+    use crate::{mapped_identity::identity_when_mapped, mappings::Mappings, proc_root::ProcRoot, process::Process};
+
+    /// Whoever asks may have been taken over, and name anything.
+    #[test]
+    fn a_link_leads_to_what_is_mapped_and_nowhere_else() {
+        let own = Process::open(&ProcRoot::system().unwrap(), std::process::id()).unwrap();
+        let program = std::env::current_exe().unwrap();
+        let id = identity_when_mapped(&File::open(&program).unwrap()).unwrap().unwrap();
+        let mapped = Mappings::of(&own).unwrap().files.into_iter().find(|file| file.id == id).unwrap();
+        let link = mapped.ranges[0].link_name();
+        let mut server = Server { asking: Asking::Apart, files: HashMap::new(), next: 0, mapped: VecDeque::new() };
+        let mut ask = |link: &str| {
+            let request = Request::Links { links: vec![link.to_owned()], id };
+            match server.answer(&request, Some(own.directory())).unwrap() {
+                Reply::Answer(Answer::Found(Opening::File(opened)), _) => Some(opened.state.inode),
+                Reply::Answer(Answer::Found(Opening::Nothing), _) => None,
+                _ => panic!("{link}: another answer"),
+            }
+        };
+        let mapped = |server: &mut Server, id: FileId| server.has_mapped(own.directory(), id).unwrap();
+        let other = FileId { inode: id.inode + 1, ..id };
+        let mut names = Server { asking: Asking::Apart, files: HashMap::new(), next: 0, mapped: VecDeque::new() };
+        for _ in 0..2 {
+            assert_eq!((mapped(&mut names, id), mapped(&mut names, other)), (true, false));
+        }
+        // Without the right to follow such links the kernel refuses it, which is an error.
+        if rustix::process::geteuid().is_root() {
+            assert_eq!(ask(&link), Some(program.metadata().unwrap().ino()));
+        }
+        for wrong in ["../exe", "0-1/../../exe", "", "-", "0-", "../fd/0", "0-1-2", "1000-2000"] {
+            assert_eq!(ask(wrong), None, "{wrong}");
+        }
+    }
 }

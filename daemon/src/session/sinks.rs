@@ -33,8 +33,12 @@ pub(super) struct Sinks {
     served: Option<Served>,
     /// Somebody looks at a view, here or elsewhere.
     are_viewed: bool,
-    /// As long as somebody looks at them in the view, or elsewhere.
+    /// As long as somebody looks at them in the view; of a view elsewhere, once somebody has.
     stacks: Option<StackLooks>,
+    /// Somebody does now.
+    are_stacks_shown: bool,
+    /// A view elsewhere is told of single calls.
+    are_calls_told: bool,
     /// Processes that may be looked at for that.
     living: Vec<u32>,
     /// Who may see them, if not who has started this program.
@@ -218,14 +222,19 @@ impl Sinks {
 
     fn note_living(&mut self, profile: &Profile) {
         self.living = living(profile);
-        if let Some(looks) = &self.stacks {
+        if let Some(looks) = self.stacks.as_ref().filter(|_| self.are_stacks_shown) {
             looks.of(self.living.clone());
         }
     }
 
     /// Begins to look at stacks for a view, or ends it, as far as it is not somebody else who looks.
     pub(super) fn show_stacks(&mut self, wanted: bool, by: StacksBy) {
-        self.stacks = None;
+        self.are_stacks_shown = wanted;
+        if self.served.is_none() {
+            self.stacks = None;
+        } else if let Some(looks) = &self.stacks {
+            looks.pause();
+        }
         if !wanted {
             return;
         }
@@ -234,6 +243,9 @@ impl Sinks {
             StacksBy::Nobody(why) => self.give_stacks(Stacks::Refused(why.to_owned())),
             StacksBy::Viewer => {
                 let pids = self.living.clone();
+                if self.stacks.as_ref().is_some_and(|looks| looks.of(pids.clone())) {
+                    return;
+                }
                 if let Some(view) = &self.view {
                     let to = view.stacks();
                     self.stacks = Some(StackLooks::begin(move |stacks| to.show(stacks), None, pids));
@@ -261,14 +273,16 @@ impl Sinks {
     }
 
     /// Tells a view where the calls of all ranks are, or why there are none.
-    pub(super) fn show_calls(&self, calls: Calls) {
+    pub(super) fn show_calls(&mut self, calls: Calls) {
         if let Some(view) = &self.view {
             return view.show_calls(calls);
         }
-        let Some(viewer) = self.viewer() else { return };
+        // However often they are asked for.
+        let Some(viewer) = self.viewer().filter(|_| !self.are_calls_told) else { return };
         let given = match calls {
             Calls::Kept(window) => {
                 let to = Arc::clone(&viewer);
+                self.are_calls_told = true;
                 relay(&window, Listener::new(move |message| to(Shown::Calls(message))))
             }
             Calls::Refused(why) => Err(why),

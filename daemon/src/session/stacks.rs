@@ -21,7 +21,8 @@ const SHARE: u32 = 20;
 /// Ends the looks when it is dropped.
 #[derive(Debug)]
 pub(super) struct StackLooks {
-    pids: Sender<Vec<u32>>,
+    /// `None`: nobody looks at them for now.
+    pids: Sender<Option<Vec<u32>>>,
 }
 
 impl StackLooks {
@@ -42,10 +43,14 @@ impl StackLooks {
         looks
     }
 
-    /// Looks at these from now on.
-    pub(super) fn of(&self, pids: Vec<u32>) {
-        // Whoever does not take it has ended, and has said why.
-        let _ = self.pids.send(pids);
+    /// Looks at these from now on. False: there are no looks any more, and it was said why.
+    pub(super) fn of(&self, pids: Vec<u32>) -> bool {
+        self.pids.send(Some(pids)).is_ok()
+    }
+
+    /// Nobody looks at them for now: who asks time and again has one thread all the same, which looks no more often.
+    pub(super) fn pause(&self) {
+        let _ = self.pids.send(None);
     }
 }
 
@@ -56,7 +61,7 @@ pub(super) fn living(profile: &Profile) -> Vec<u32> {
     living.map(|rank| rank.pid).collect()
 }
 
-fn look(show: &impl Fn(Stacks), caller: Option<Caller>, asked: &Receiver<Vec<u32>>) {
+fn look(show: &impl Fn(Stacks), caller: Option<Caller>, asked: &Receiver<Option<Vec<u32>>>) {
     let mut watch = match Watch::begin(caller) {
         Ok(watch) => watch,
         Err(error) => {
@@ -66,25 +71,31 @@ fn look(show: &impl Fn(Stacks), caller: Option<Caller>, asked: &Receiver<Vec<u32
             )));
         }
     };
-    let mut pids = Vec::new();
+    let mut wanted: Option<Vec<u32>> = None;
     let mut next = Instant::now();
     loop {
-        match asked.recv_timeout(next.saturating_duration_since(Instant::now())) {
-            Ok(now) => {
-                pids = now;
-                continue;
-            }
-            Err(RecvTimeoutError::Timeout) => {}
-            Err(RecvTimeoutError::Disconnected) => return,
+        let asked = match &wanted {
+            Some(_) => asked.recv_timeout(next.saturating_duration_since(Instant::now())),
+            None => asked.recv().map_err(RecvTimeoutError::from),
+        };
+        match (asked, &wanted) {
+            (Ok(now), _) => wanted = now,
+            (Err(RecvTimeoutError::Disconnected), _) => return,
+            (Err(RecvTimeoutError::Timeout), None) => {}
+            (Err(RecvTimeoutError::Timeout), Some(pids)) => next = Instant::now() + look_once(&mut watch, pids, show),
         }
-        let began = Instant::now();
-        let looked = watch.look(&pids);
-        let took = began.elapsed();
-        show(match looked {
-            Ok(stacks) => Stacks::Seen { stacks, took },
-            // A process that has ended since is not among them the next time.
-            Err(error) => Stacks::Refused(error.to_string().lines().next().unwrap_or_default().to_owned()),
-        });
-        next = Instant::now() + PACE.max(took * SHARE);
     }
+}
+
+/// One look; gives how long nobody looks after it.
+fn look_once(watch: &mut Watch, pids: &[u32], show: &impl Fn(Stacks)) -> Duration {
+    let began = Instant::now();
+    let looked = watch.look(pids);
+    let took = began.elapsed();
+    show(match looked {
+        Ok(stacks) => Stacks::Seen { stacks, took },
+        // A process that has ended since is not among them the next time.
+        Err(error) => Stacks::Refused(error.to_string().lines().next().unwrap_or_default().to_owned()),
+    });
+    PACE.max(took * SHARE)
 }

@@ -55,8 +55,6 @@ pub struct Process {
     pidfd: Option<OwnedFd>,
     /// Of the program that it executed when it was opened.
     program: ProgramMarks,
-    /// It was one of the kernel's own threads then.
-    kernel_thread: bool,
 }
 
 /// Files of a process that tell of its memory, and are empty without it.
@@ -67,11 +65,12 @@ const OF_MEMORY: [&str; 3] = ["environ", "cmdline", "maps"];
 struct ProgramMarks {
     comm: Vec<u8>,
     stack_start: u64,
+    kernel_thread: bool,
 }
 
 impl ProgramMarks {
     fn of(stat: Stat) -> Self {
-        Self { comm: stat.comm, stack_start: stat.stack_start }
+        Self { comm: stat.comm, stack_start: stat.stack_start, kernel_thread: stat.kernel_thread }
     }
 }
 
@@ -88,12 +87,11 @@ impl Process {
             }
         })?;
         let (id, program) = (ProcessId { pid, start_ticks: 0 }, ProgramMarks::default());
-        let mut process = Self { id, directory, pidfd, program, kernel_thread: false };
+        let mut process = Self { id, directory, pidfd, program };
         // This read ends with a look at the pidfd. If the process it stands for still lives, then the number cannot
         // have changed hands before the directory was opened by it: both are one process.
         let stat = process.stat()?;
         process.id.start_ticks = stat.start_ticks;
-        process.kernel_thread = stat.kernel_thread;
         process.program = ProgramMarks::of(stat);
         Ok(process)
     }
@@ -101,8 +99,7 @@ impl Process {
     /// The same process, held once more.
     pub fn try_clone(&self) -> io::Result<Self> {
         let pidfd = self.pidfd.as_ref().map(OwnedFd::try_clone).transpose()?;
-        let (directory, program) = (self.directory.try_clone()?, self.program.clone());
-        Ok(Self { id: self.id, directory, pidfd, program, kernel_thread: self.kernel_thread })
+        Ok(Self { id: self.id, directory: self.directory.try_clone()?, pidfd, program: self.program.clone() })
     }
 
     /// Whether it lives and executes what it did when it was opened. Where that cannot be known it does not, and one that gives itself
@@ -114,7 +111,7 @@ impl Process {
 
     /// Whether it was one of the kernel's own threads when it was opened: those have no program.
     pub fn was_kernel_thread(&self) -> bool {
-        self.kernel_thread
+        self.program.kernel_thread
     }
 
     pub fn pid(&self) -> u32 {

@@ -43,21 +43,23 @@ pub(super) fn understand(seen: &mut Seen, processes: &[&MpiProcess], libraries: 
 
 /// Adds why nobody goes on, if that is so; `profile` is of the same job, each rank with its node as host.
 pub(super) fn explain(report: &mut Report, profile: &Profile) {
-    if matches!(report.verdict, Verdict::NobodyGoesOn | Verdict::SomeAreOutside) {
-        report.causes = told(report, profile);
+    if !matches!(report.verdict, Verdict::NobodyGoesOn | Verdict::SomeAreOutside) {
+        return;
     }
+    let waiting = waiting(profile);
+    report.causes = told(report, profile, &waiting);
     if report.verdict == Verdict::NobodyGoesOn && report.causes.is_empty() && report.is_whole() {
-        report.causes.extend(all_are_there(profile));
+        report.causes.extend(all_are_there(profile, &waiting));
     }
 }
 
 /// What is left where each rank of the job has come to the same collective call: it is not up to the program.
-fn all_are_there(profile: &Profile) -> Option<Cause> {
-    let (waiting, size) = (waiting(profile), profile.ranks.first()?.size?);
-    let function = analyse::longest(profile.ranks.first()?)?.function;
+fn all_are_there(profile: &Profile, waiting: &Waiting) -> Option<Cause> {
+    let first = profile.ranks.first()?;
+    let (size, function) = (first.size?, analyse::longest(first)?.function);
     let mut members = BTreeSet::new();
     for (place, rank) in profile.ranks.iter().enumerate() {
-        let wait = wait_of(&waiting, place)?;
+        let wait = wait_of(waiting, place)?;
         let is_there = wait.why == Why::Collective && wait.on.is_empty() && rank.size == Some(size);
         if !is_there || analyse::longest(rank)?.function != function {
             return None;
@@ -185,17 +187,16 @@ fn session() -> Session {
 }
 
 /// What follows from who waits for whom, in words.
-fn told(report: &Report, profile: &Profile) -> Vec<Cause> {
+fn told(report: &Report, profile: &Profile, waiting: &Waiting) -> Vec<Cause> {
     let member = |rank: &usize| {
         let rank = profile.ranks.get(*rank)?;
         Some(rank.rank.map_or(Member::Pid(rank.pid), Member::Rank))
     };
     let members = |ranks: &[usize]| -> Vec<Member> { ranks.iter().filter_map(member).collect() };
     let set = |ranks: &[usize]| -> RankSet { ranks.iter().filter_map(member).collect() };
-    let waiting = waiting(profile);
     let deadlock = |kind: CauseKind, head: String, ranks: &[usize], others: &[usize]| {
         let mut text = head;
-        let waits = ranks.iter().filter_map(|rank| wait_of(&waiting, *rank));
+        let waits = ranks.iter().filter_map(|rank| wait_of(waiting, *rank));
         for wait in waits.take(TOLD) {
             let _ = write!(text, "\n  {}", told_of(report, profile, wait));
         }
@@ -230,7 +231,7 @@ fn told(report: &Report, profile: &Profile) -> Vec<Cause> {
                 profile.ranks.get(rank).map(node).unwrap_or_default(),
                 does(report, profile, rank)
             );
-            let direct = others.iter().filter_map(|other| wait_of(&waiting, *other));
+            let direct = others.iter().filter_map(|other| wait_of(waiting, *other));
             for wait in direct.filter(|wait| wait.on.contains(&rank)).take(TOLD) {
                 if near_miss(profile, wait).is_some() {
                     let _ = write!(text, "\n  {}", told_of(report, profile, wait));
@@ -239,7 +240,7 @@ fn told(report: &Report, profile: &Profile) -> Vec<Cause> {
             Cause { kind: CauseKind::WaitedFor, ranks, others: waiting_ranks, text }
         }
     };
-    causes(profile, &waiting).into_iter().map(words).collect()
+    causes(profile, waiting).into_iter().map(words).collect()
 }
 
 fn wait_of(waiting: &Waiting, rank: usize) -> Option<&Wait> {

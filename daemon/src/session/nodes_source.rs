@@ -190,7 +190,7 @@ impl NodesSource {
             Self { nodes, agents, events, interval: *interval, trace, patience, due, is_due, was_anybody_there };
         let mut first: Option<Instant> = None;
         loop {
-            if source.nodes.iter().any(|node| matches!(node.state, State::Observing | State::Ended)) {
+            if source.has_begun() {
                 first.get_or_insert_with(Instant::now);
             }
             if !source.nodes.iter().any(|node| matches!(node.state, State::Starting { .. })) {
@@ -215,7 +215,7 @@ impl NodesSource {
                 () = signals.next() => return Err(NodesError::Interrupted.into()),
             }
         }
-        if source.nodes.iter().any(|node| matches!(node.state, State::Observing | State::Ended)) {
+        if source.has_begun() {
             return Ok(source);
         }
         let whys = source.nodes.into_iter().map(|node| match node.state {
@@ -223,6 +223,11 @@ impl NodesSource {
             _ => (node.name, "it has not answered".into()),
         });
         Err(NodesError::Nobody(whys.collect()).into())
+    }
+
+    /// Whether any node observes, or has.
+    fn has_begun(&self) -> bool {
+        self.nodes.iter().any(|node| matches!(node.state, State::Observing | State::Ended))
     }
 
     /// Says of nodes that have not begun that they have not.

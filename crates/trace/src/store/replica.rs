@@ -25,13 +25,14 @@ use crate::{
 #[derive(Debug)]
 pub struct Replica {
     window: Arc<Window>,
-    has_functions: bool,
+    /// What numbers of functions mean; empty: they were not named yet.
+    functions: Vec<FunctionId>,
 }
 
 impl Replica {
     /// `limit`: as of the window.
     pub fn new(limit: u64) -> Self {
-        Self { window: Arc::new(Window::new(limit)), has_functions: false }
+        Self { window: Arc::new(Window::new(limit)), functions: Vec::new() }
     }
 
     pub fn window(&self) -> Arc<Window> {
@@ -93,7 +94,7 @@ impl Replica {
                 if definition != Definition::own_functions() {
                     return Err(Malformed("it is of another version of mpiprobe"));
                 }
-                self.has_functions = true;
+                self.functions = FunctionId::all().collect();
             }
             self.window.define(definition);
         }
@@ -101,13 +102,12 @@ impl Replica {
     }
 
     fn events(&self, chunk: &Stored) -> Result<Vec<Event>, Malformed> {
-        if !self.has_functions {
+        if self.functions.is_empty() {
             return Err(Malformed("its functions were not named"));
         }
         let head = &chunk.head;
         let payload = head.payload(&chunk.payload)?;
-        let functions: Vec<FunctionId> = FunctionId::all().collect();
-        let (mut reading, shapes) = Reading::new(payload, head.count, head.first_number, &functions)?;
+        let (mut reading, shapes) = Reading::new(payload, head.count, head.first_number, &self.functions)?;
         let mut part = Part { shapes: shapes.into(), rows: Vec::new(), changes: Vec::new() };
         reading.rows(head.count, &mut part.rows, &mut part.changes)?;
         Ok(part.events().collect())

@@ -390,6 +390,12 @@ impl Observer {
         self.thread_states().filter_map(|state| state.open.function_plus_1.checked_sub(1)).collect()
     }
 
+    /// The functions that the threads of a process are in, as far as that was seen.
+    pub fn open_functions_of(&self, process: u32) -> impl Iterator<Item = u32> {
+        let states = self.thread_states().filter(move |state| state.process == process);
+        states.filter_map(|state| state.open.function_plus_1.checked_sub(1))
+    }
+
     /// Those of all living threads.
     fn thread_states(&self) -> impl Iterator<Item = ThreadState> {
         (0..self.used(Word::NextThread, self.threads.len())).filter_map(|slot| self.thread(slot))

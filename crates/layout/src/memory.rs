@@ -39,6 +39,14 @@ impl TargetMemory {
         })
     }
 
+    /// Whether the memory is still there: if not, what could not be read, or was not seen to be mapped, may have been there all the same.
+    /// A process's memory goes before its end is told, and at its exec.
+    pub fn is_there(&self) -> bool {
+        // Of memory that has gone, the kernel gives nothing; of what is not mapped any more, an error (fs/proc/base.c, mem_rw).
+        let somewhere = self.regions.iter().next().map(|region| self.file.read_at(&mut [0], region.start));
+        somewhere.is_some_and(|read| !matches!(read, Ok(0)))
+    }
+
     pub fn regions(&self) -> &Regions {
         &self.regions
     }
@@ -129,6 +137,18 @@ mod tests {
         assert_eq!(memory.text(start, 7).as_deref(), Some("within"));
         assert_eq!(memory.text(start, 6), None, "no end within the limit");
         assert_eq!(memory.text(start + 7, 64).as_deref(), Some("after\u{fffd}"));
+    }
+
+    #[test]
+    fn memory_goes_with_its_process() {
+        let root = ProcRoot::system().unwrap();
+        let mut child = std::process::Command::new("sleep").arg("infinity").spawn().unwrap();
+        let memory = TargetMemory::open(&Process::open(&root, child.id()).unwrap()).unwrap();
+        assert!(memory.is_there());
+        child.kill().unwrap();
+        child.wait().unwrap();
+        assert!(!memory.is_there());
+        assert!(own().is_there());
     }
 
     #[test]

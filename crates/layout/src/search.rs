@@ -31,8 +31,9 @@ impl Blueprint {
         }
     }
 
-    /// Looks into a process that has mapped the library as `file`.
-    pub fn find(&self, file: &MappedFile, memory: &TargetMemory, expected: Expected) -> Search {
+    /// Looks into a process that has mapped the library as `file`. `None`: it has ended meanwhile, or executes something else; what was
+    /// not found says nothing then.
+    pub fn find(&self, file: &MappedFile, memory: &TargetMemory, expected: Expected) -> Option<Search> {
         let bias = self.bias(file);
         let found = match bias {
             None => Findings::failed(Reason::Unplaced),
@@ -53,7 +54,8 @@ impl Blueprint {
             registry: found.registry,
             missing: found.missing.into_iter().map(missing).collect(),
         };
-        if not_yet { Search::NotYet(found) } else { Search::Done(found) }
+        let search = if not_yet { Search::NotYet(found) } else { Search::Done(found) };
+        memory.is_there().then_some(search)
     }
 
     /// What the file alone tells of the layout that processes will have; `None` if that is not enough.

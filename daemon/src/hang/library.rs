@@ -45,7 +45,7 @@ impl Libraries {
         let file = &process.library()?.file;
         let blueprint = self.blueprints.entry(file.id).or_insert_with(|| layouts::blueprint(&process.process, file));
         let memory = TargetMemory::open(&process.process).ok()?;
-        let search = blueprint.as_ref()?.find(file, &memory, Expected::from(&process.rank));
+        let search = blueprint.as_ref()?.find(file, &memory, Expected::from(&process.rank))?;
         let (layout, registry) = (search.found().layout, search.found().registry);
         let known = communicators::communicators(&layout, registry, &memory);
         let communicators = (1..).zip(&known).map(|(number, known)| communicator(number, known, &layout, &memory));

@@ -13,6 +13,7 @@ use mpiprobe_discover::{
     mappings::{FileId, MappedFile},
     open_mapped,
 };
+use mpiprobe_functions::FunctionId;
 use mpiprobe_layout::{Blueprint, Expected, Search, TargetMemory};
 use mpiprobe_observe::Snapshot;
 use mpiprobe_plan::{ElfFile, Library};
@@ -21,7 +22,7 @@ use super::{
     communicators::Communicators, datatypes, library_templates::LibraryTemplates, operands, process_table::ProcessTable,
 };
 
-/// How long objects that look wrong, or like those of a session, are looked at again.
+/// How long objects are looked at again that look wrong, or like those of a session, without anybody being in `MPI_Init`.
 const PATIENCE: Duration = Duration::from_secs(5);
 /// How often, those of a session.
 const SESSION_INTERVAL: Duration = Duration::from_millis(100);
@@ -50,8 +51,36 @@ struct Pending {
     expected: Expected,
     since: Instant,
     next: Instant,
-    /// When communicators were found first that may be those of a session.
-    session_since: Option<Instant>,
+    /// Since when what is found is there and not what it should be, each time that it was looked at.
+    doubtful_since: Option<Instant>,
+}
+
+/// What is to be done after a look.
+#[derive(Debug, PartialEq, Eq)]
+enum Verdict {
+    /// What is found holds.
+    Settled,
+    /// The library is not initialised yet.
+    NotYet,
+    /// What is found is wrong, or not whole, or like a session's, which never has the predefined objects. While `MPI_Init` is at work, so may
+    /// be objects that are only not ready, and the library's own.
+    Doubtful,
+}
+
+impl Verdict {
+    /// `before`: what the programs know.
+    fn of(search: &Search, before: &Layout) -> Self {
+        let layout = &search.found().layout;
+        let knows_communicators = layout.knows(capability::COMMUNICATORS | capability::MEMBERS);
+        let knows_datatypes = layout.knows(capability::DATATYPES);
+        match search {
+            Search::Done(_) if knows_communicators && (knows_datatypes || !before.knows(capability::DATATYPES)) => {
+                Self::Settled
+            }
+            Search::NotYet(_) if !(knows_communicators && knows_datatypes) => Self::NotYet,
+            Search::Done(_) | Search::NotYet(_) => Self::Doubtful,
+        }
+    }
 }
 
 impl Layouts {
@@ -90,7 +119,7 @@ impl Layouts {
         let now = Instant::now();
         let expected = Expected::from(&process.rank);
         let pending =
-            Pending { slot, process: own, file: file.clone(), expected, since: now, next: now, session_since: None };
+            Pending { slot, process: own, file: file.clone(), expected, since: now, next: now, doubtful_since: None };
         self.look(tables, observer, pending)
     }
 
@@ -134,21 +163,25 @@ impl Layouts {
         let Some(Some(blueprint)) = self.blueprints.get(&pending.file.id) else { return Vec::new() };
         // Gone: there is nobody to learn from, and nothing more to count.
         let Ok(memory) = TargetMemory::open(&pending.process) else { return Vec::new() };
-        let search = blueprint.find(&pending.file, &memory, pending.expected);
+        let Some(search) = blueprint.find(&pending.file, &memory, pending.expected) else { return Vec::new() };
         let mut layout = search.found().layout;
-        let knows_communicators = layout.knows(capability::COMMUNICATORS | capability::MEMBERS);
-        let is_whole = knows_communicators && layout.knows(capability::DATATYPES);
-        // While MPI_Init is at work, objects may look wrong that are only not ready, and the library's like those of a session.
-        let (now, taken) = (Instant::now(), pending.since.elapsed());
-        pending.next = now + (taken / PART).clamp(INTERVAL.0, INTERVAL.1);
-        let is_settled = match &search {
-            Search::Done(_) => knows_communicators || taken > PATIENCE,
-            Search::NotYet(_) if is_whole => {
-                pending.next = now + SESSION_INTERVAL;
-                pending.session_since.get_or_insert(now).elapsed() > PATIENCE
+        let before = observer.layout(pending.slot);
+        let now = Instant::now();
+        pending.next = now + (pending.since.elapsed() / PART).clamp(INTERVAL.0, INTERVAL.1);
+        let is_settled = match Verdict::of(&search, &before) {
+            Verdict::Settled => true,
+            Verdict::Doubtful if !observer.open_functions_of(pending.slot).any(is_beginning) => {
+                pending.doubtful_since.get_or_insert(now).elapsed() > PATIENCE
             }
-            Search::NotYet(_) => false,
+            Verdict::NotYet | Verdict::Doubtful => {
+                pending.doubtful_since = None;
+                false
+            }
         };
+        let is_whole = layout.knows(capability::COMMUNICATORS | capability::MEMBERS | capability::DATATYPES);
+        if !is_settled && is_whole {
+            pending.next = now + SESSION_INTERVAL;
+        }
         // Communicators without members or datatypes would end the programs' own search, which finds all of them, and the launcher's
         // word, which says who the members are.
         if !is_settled && !is_whole {
@@ -161,7 +194,6 @@ impl Layouts {
         {
             (layout.told_rank, layout.told_size) = (rank, size);
         }
-        let before = observer.layout(pending.slot);
         if is_settled {
             if layout.knows(capability::COMMUNICATORS)
                 && self.library_templates.is_to_be_learned(pending.file.id)
@@ -182,7 +214,7 @@ impl Layouts {
             self.communicators.begin(pending.slot, &layout, search.found().registry, &memory);
         }
         match search {
-            Search::Done(_) | Search::NotYet(_) if !is_settled => {
+            _ if !is_settled => {
                 self.pending.push(pending);
                 Vec::new()
             }
@@ -192,6 +224,11 @@ impl Layouts {
             }
         }
     }
+}
+
+/// Whether a function, by its number, is one by which a process begins to use MPI.
+fn is_beginning(function: u32) -> bool {
+    u16::try_from(function).ok().and_then(FunctionId::from_index).is_some_and(FunctionId::is_beginning)
 }
 
 /// Whether calls mean the same by both.
@@ -221,4 +258,37 @@ fn read(file: &ForeignFile) -> Option<Blueprint> {
     let blueprint = Blueprint::of(&Library::read(&file).ok()?);
     file.was_readable().ok()?;
     Some(blueprint)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use mpiprobe_layout::{FoundLayout, Registry};
+
+    const OBJECTS: u32 = capability::COMMUNICATORS | capability::MEMBERS;
+    const ALL: u32 = OBJECTS | capability::DATATYPES;
+
+    fn layout(known: u32) -> Layout {
+        Layout { known, ..Layout::default() }
+    }
+
+    fn done(known: u32, before: u32) -> Verdict {
+        let found = FoundLayout { layout: layout(known), registry: Registry::None, missing: Vec::new() };
+        Verdict::of(&Search::Done(found), &layout(before))
+    }
+
+    fn not_yet(known: u32) -> Verdict {
+        let found = FoundLayout { layout: layout(known), registry: Registry::None, missing: Vec::new() };
+        Verdict::of(&Search::NotYet(found), &layout(0))
+    }
+
+    #[test]
+    fn only_what_is_whole_is_settled_at_once() {
+        assert_eq!(done(ALL, ALL), Verdict::Settled);
+        assert_eq!(done(OBJECTS, 0), Verdict::Settled, "a library whose datatypes cannot be read");
+        assert_eq!(done(OBJECTS, ALL), Verdict::Doubtful, "it may be that they are not ready");
+        assert_eq!(done(capability::DATATYPES, 0), Verdict::Doubtful);
+        assert_eq!(not_yet(capability::DATATYPES), Verdict::NotYet);
+        assert_eq!(not_yet(ALL), Verdict::Doubtful, "objects of a session, or the library's own");
+    }
 }

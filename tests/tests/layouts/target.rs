@@ -47,5 +47,6 @@ pub(crate) fn look_expecting(pid: u32, change: fn(Expected) -> Expected) -> Look
     let memory = TargetMemory::open(&process).unwrap();
     let expected = Expected::from(&RankInfo::from_environment(&process.environment().unwrap(), true));
     assert!(expected.rank.is_some() && expected.size.is_some(), "the launcher tells rank and size");
-    Look { search: blueprint.find(mapped, &memory, change(expected)), memory, blueprint, mapped: mapped.clone() }
+    let search = blueprint.find(mapped, &memory, change(expected)).unwrap();
+    Look { search, memory, blueprint, mapped: mapped.clone() }
 }

@@ -45,5 +45,5 @@ fn find(blueprints: &mut HashMap<FileId, Option<Blueprint>>, image: &Image, proc
     let file = image.library_file()?;
     let blueprint = blueprints.entry(file.id).or_insert_with(|| blueprint(process, file)).as_ref()?;
     let memory = TargetMemory::open(process).ok()?;
-    Some(blueprint.find(file, &memory, Expected::default()).found().clone())
+    Some(blueprint.find(file, &memory, Expected::default())?.found().clone())
 }

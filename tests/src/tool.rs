@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::Mpi;
-use crate::compile::{CompileError, build};
+use crate::compile::{CompileError, build, file_error};
 use crate::program::Language;
 
 /// Names the directory that its counts go to.
@@ -19,6 +19,13 @@ pub fn tool(mpi: Mpi) -> Result<PathBuf, CompileError> {
 /// One that may be before others.
 pub fn next_tool(mpi: Mpi) -> Result<PathBuf, CompileError> {
     library(mpi, "next.c", "libnext.so")
+}
+
+/// One that sees how programs begin, in a file that nobody else has mapped.
+pub fn tool_of_beginnings(mpi: Mpi, directory: &Path) -> Result<PathBuf, CompileError> {
+    let (made, copy) = (library(mpi, "begins.c", "libbegins.so")?, directory.join("libbegins.so"));
+    fs::copy(&made, &copy).map_err(file_error("copying", &made))?;
+    Ok(copy)
 }
 
 fn library(mpi: Mpi, source: &str, name: &str) -> Result<PathBuf, CompileError> {

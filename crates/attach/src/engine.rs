@@ -9,7 +9,7 @@ use std::{
 };
 
 use aya::EbpfLoader;
-use mpiprobe_common::{Config, Cookie, Namespace};
+use mpiprobe_common::{Config, Cookie, Namespace, ToolCookie};
 
 use super::{
     AttachError, AttachMethod, Attachment, Calibration, ProbeSite, Refusal, Scope, Tables,
@@ -55,6 +55,13 @@ struct Own {
     locator: Option<Locator>,
     /// Removes the probes that calibration was made with.
     tidying: RefCell<Option<JoinHandle<()>>>,
+}
+
+impl Own {
+    /// What tells of others who begin to use MPI, if they will have the same return probes.
+    fn newcomer(&self, returns: bool, scope: Scope) -> Option<&Program> {
+        self.newcomer.as_ref().filter(|_| returns && scope == Scope::Inode)
+    }
 }
 
 /// Loads everything and takes the best method that works; `only` limits the choice to one.
@@ -211,8 +218,9 @@ impl Engine {
             sites.iter().filter(|site| are_meant(Cookie(site.cookie))).copied().collect()
         };
         // Before they have return probes.
+        let newcomer = own.newcomer(returns, scope);
         let beginnings = some(&Cookie::is_beginning);
-        let newcomer = own.newcomer.as_ref().filter(|_| returns && scope == Scope::Inode && !beginnings.is_empty());
+        let newcomer = newcomer.filter(|_| !beginnings.is_empty());
         let attachment = Attachment::new(self.method, newcomer, file, shown, &beginnings, scope)?;
         let wanted = wanted(&own.library, returns);
         let attachment = attachment.and(Attachment::new(self.method, wanted, file, shown, sites, scope)?);
@@ -270,7 +278,12 @@ impl Engine {
                     let loaded = self.tables.load_programs(self.method.tool_programs())?;
                     own.tool.get_or_init(|| loaded)
                 };
-                Attachment::new(self.method, wanted(programs, self.returns.get()), file, shown, sites, scope)
+                let returns = self.returns.get();
+                let are_beginnings = |site: &&ProbeSite| ToolCookie(site.cookie).is_beginning();
+                let beginnings: Vec<ProbeSite> = sites.iter().filter(are_beginnings).copied().collect();
+                let newcomer = own.newcomer(returns, scope).filter(|_| !beginnings.is_empty());
+                let attachment = Attachment::new(self.method, newcomer, file, shown, &beginnings, scope)?;
+                Ok(attachment.and(Attachment::new(self.method, wanted(programs, returns), file, shown, sites, scope)?))
             }
             Programs::Apart(other) => {
                 Ok(Attachment::apart(other.attach(file, shown, sites, (scope, true, self.returns.get()))?))

@@ -17,12 +17,14 @@ pub const TOOL_DEPTH: usize = 4;
 /// |-------|---------|
 /// | 0–9   | function id |
 /// | 10–15 | number of the tool |
+/// | 16    | whether a process begins to use MPI by it |
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ToolCookie(pub u64);
 
 const FUNCTION_MASK: u64 = (1 << 10) - 1;
 const TOOL_SHIFT: u32 = 10;
 const TOOL_MASK: u64 = (1 << 6) - 1;
+const BEGINNING: u64 = 1 << 16;
 
 const _: () = assert!(crate::FUNCTION_SLOTS as u64 == FUNCTION_MASK + 1 && TOOLS as u64 <= TOOL_MASK + 1);
 
@@ -30,6 +32,17 @@ impl ToolCookie {
     /// Of a function by its id, in a tool by its number.
     pub const fn new(function: u32, tool: u16) -> Self {
         Self(function as u64 & FUNCTION_MASK | (tool as u64 & TOOL_MASK) << TOOL_SHIFT)
+    }
+
+    /// Of a function by which a process begins to use MPI.
+    #[must_use]
+    pub const fn of_beginning(self) -> Self {
+        Self(self.0 | BEGINNING)
+    }
+
+    /// Whether a process begins to use MPI by it.
+    pub const fn is_beginning(self) -> bool {
+        self.0 & BEGINNING != 0
     }
 
     /// Function id.

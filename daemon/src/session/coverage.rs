@@ -67,6 +67,12 @@ pub(super) struct Late {
     pub(super) pids: BTreeSet<u32>,
 }
 
+/// What of a process is probed: its MPI library, and tools before it.
+pub(super) fn files_of(process: &MpiProcess) -> impl Iterator<Item = FileId> + use<'_> {
+    let files = process.library().map(|library| &library.file).into_iter().chain(&process.tools);
+    files.map(|file| file.id)
+}
+
 impl Coverage {
     /// Of nothing yet.
     pub(super) fn new(options: &Options, engine: &Engine, is_job: bool) -> Self {
@@ -123,7 +129,7 @@ impl Coverage {
         files: &[FileId],
         scoped: bool,
     ) {
-        let maps = |process: &&MpiProcess| process.library().is_some_and(|library| files.contains(&library.file.id));
+        let maps = |process: &&MpiProcess| files_of(process).any(|file| files.contains(&file));
         for process in processes.iter().filter(maps) {
             if let Some(risk) = self.returns.risk(&process.process)
                 && (!scoped || self.is_probed(process))
@@ -206,7 +212,7 @@ impl Coverage {
         self.probes.since_ns(process.library()?.file.id, self.scope(process.pid()))
     }
 
-    /// Probes the process's library, and tools before it.
+    /// Probes the process's library, and tools before it: all of [`files_of`].
     pub(super) fn cover(&mut self, kernel: &mut Kernel, process: &MpiProcess) -> Result<(), ProbeError> {
         let scope = self.scope(process.pid());
         self.cover_library(kernel, process, scope)?;

@@ -18,7 +18,7 @@ use mpiprobe_trace::store::Window;
 use super::{
     began_before::EarlierCalls,
     budget::Limiter,
-    coverage::{Coverage, Late},
+    coverage::{Coverage, Late, files_of},
     error::SessionError,
     found::found,
     functions::counted,
@@ -197,7 +197,7 @@ impl Observation {
             let is_other = |process: &&MpiProcess| self.targets.process_table.running_slot(process.pid()).is_none();
             let others: Vec<&MpiProcess> = all.iter().filter(is_other).collect();
             found.retain(|process| !self.coverage.is_endangered(process, &others));
-            let files: Vec<FileId> = found.iter().filter_map(|it| Some(it.library()?.file.id)).collect();
+            let files: Vec<FileId> = found.iter().flat_map(files_of).collect();
             self.coverage.spare_bystanders(&mut self.kernel, &all, &files, scoped);
         }
         if !found.is_empty() {

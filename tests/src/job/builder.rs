@@ -370,8 +370,9 @@ impl JobBuilder {
         }
         let gates = create_gates(directory.path(), &self.gates)?;
 
-        if self.user.is_some() || !self.around.is_empty() || !self.srun.is_empty() {
-            // The build directory need not be open to other users.
+        let is_shared = matches!(self.library, Library::Installed);
+        if !is_shared || self.user.is_some() || !self.around.is_empty() || !self.srun.is_empty() {
+            // The build directory need not be open to other users. What is preloaded is a tool to mpiprobe, which probes it like the library.
             preload =
                 preload.map(|library| files::copy_program(&library, files.path(), "libpreload.so")).transpose()?;
         }

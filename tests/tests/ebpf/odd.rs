@@ -9,7 +9,7 @@
 use libtest_mimic::{Failed, Trial};
 use mpiprobe_tests::campaign::odd::{self, Verdict, Way};
 use mpiprobe_tests::check::{expect_counts, functions};
-use mpiprobe_tests::{Ended, Job, JobBuilder, Language, Mpi, Profile, Profiler, program};
+use mpiprobe_tests::{Ended, Job, JobBuilder, Language, Mpi, Profile, Profiler, program, tool::tool_of_beginnings};
 
 use crate::check::complete;
 use crate::{trial, trial_with};
@@ -20,6 +20,7 @@ pub(crate) fn tests(mpi: Mpi) -> Vec<Trial> {
         trial(mpi, Language::C, "observers_of_one_job_do_not_end_it", several_observers),
         trial(mpi, Language::C, "probes_for_everybody_spare_bystanders", bystanders),
         trial(mpi, Language::C, "probes_for_everybody_spare_newcomers", newcomers),
+        trial(mpi, Language::C, "probes_for_everybody_who_has_a_tool_spare_others", with_a_tool),
         trial(mpi, Language::C, "return_probes_of_others_are_not_armed_by_ours_multi", |mpi| {
             armed_by_others(mpi, "multi")
         }),
@@ -168,6 +169,39 @@ fn newcomers(mpi: Mpi) -> Result<(), Failed> {
     ring.open_gate("start")?;
     ring.wait()?.success()?;
     counted_by_entry(&profiler.wait()?.profile()?);
+    Ok(())
+}
+
+/// What two jobs have in common is a tool only: of the one that is not observed, one process is there before the probes, and another begins
+/// when they are.
+fn with_a_tool(mpi: Mpi) -> Result<(), Failed> {
+    let directory = tempfile::tempdir()?;
+    let tool = tool_of_beginnings(mpi, directory.path())?;
+    let odd = || {
+        let odd = Job::builder(mpi, program::STACKS).args(["up"]).ranks(2).gates(&["1"]).own_name().own_library();
+        odd.preload(&tool).spawn()
+    };
+    for is_newcomer in [false, true] {
+        let ring = Job::builder(mpi, program::RING).own_library().preload(&tool).args(["10"]);
+        let mut ring = ring.ranks(2).gates(&["start"]).own_name().spawn()?;
+        ring.wait_for_gate("start")?;
+        let bystander = if is_newcomer { None } else { Some(odd()?) };
+        let mut bystander = bystander.map(|mut job| job.wait_for_gate("1").map(|()| job)).transpose()?;
+        let mut profiler = Profiler::observe(["--attach", "multi", "--functions", OF_BOTH, "--pid-of", ring.called()])?;
+        if is_newcomer {
+            bystander = Some(odd()?);
+            profiler.wait_for("switches stacks")?;
+        }
+        let mut bystander = bystander.ok_or("no job")?;
+        bystander.open_gate("1")?;
+        let finished = bystander.wait()?.success()?;
+        assert!(finished.stdout.contains("10 of 10 right"), "{finished:?}");
+        ring.open_gate("start")?;
+        ring.wait()?.success()?;
+        let ended = profiler.wait()?;
+        assert!(ended.stderr.iter().any(|line| line.contains("switches stacks")), "{}", ended.printed());
+        counted_by_entry(&ended.profile()?);
+    }
     Ok(())
 }
 

@@ -9,6 +9,7 @@ use std::process::Command;
 use serde_json::Value;
 use tempfile::TempDir;
 
+use crate::bed::wait_until;
 use crate::debian;
 use crate::{Profiler, ProfilerError};
 
@@ -42,8 +43,19 @@ impl Prometheus {
         let mut server = Profiler::spawn(command)?;
         let line = server.wait_for("msg=\"Listening on\" address=")?;
         let address = line.rsplit('=').next().unwrap_or_default().trim().to_owned();
-        server.wait_for("Server is ready to receive web requests")?;
-        Ok(Self { _server: server, address, _folder: folder })
+        let new = Self { _server: server, address, _folder: folder };
+        // It may have said so before.
+        wait_until("Prometheus to be ready", || Ok(new.get("/-/ready").is_ok_and(|said| said.contains(" 200 OK"))))?;
+        Ok(new)
+    }
+
+    /// The whole answer to a request.
+    fn get(&self, path: &str) -> std::io::Result<String> {
+        let mut stream = TcpStream::connect(&self.address)?;
+        stream.write_all(format!("GET {path} HTTP/1.0\r\nHost: x\r\n\r\n").as_bytes())?;
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer)?;
+        Ok(answer)
     }
 
     /// What it answers to a query: values with their labels.
@@ -57,10 +69,7 @@ impl Prometheus {
                 let _ = write!(encoded, "%{byte:02X}");
             }
         }
-        let mut stream = TcpStream::connect(&self.address)?;
-        stream.write_all(format!("GET /api/v1/query?query={encoded} HTTP/1.0\r\nHost: x\r\n\r\n").as_bytes())?;
-        let mut answer = String::new();
-        stream.read_to_string(&mut answer)?;
+        let answer = self.get(&format!("/api/v1/query?query={encoded}"))?;
         let body = answer.split_once("\r\n\r\n").map_or("", |(_, body)| body);
         let body: Value = serde_json::from_str(body)?;
         let rows = body.pointer("/data/result").and_then(Value::as_array);

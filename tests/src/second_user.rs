@@ -7,6 +7,7 @@ use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, chown};
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use tempfile::TempDir;
 
@@ -16,6 +17,14 @@ use crate::copy_executable;
 pub const FIRST: u32 = 65_532;
 /// Who wants them.
 pub const SECOND: u32 = 65_533;
+
+/// Somebody whose only files and processes are those of one trial: also of a trial that runs in another process, or was killed before.
+pub fn nobody_else() -> u32 {
+    const USERS: u32 = 30_000;
+    const EACH: u32 = 64;
+    static TAKEN: AtomicU32 = AtomicU32::new(0);
+    USERS + std::process::id() % (USERS / EACH) * EACH + TAKEN.fetch_add(1, Ordering::Relaxed) % EACH
+}
 
 /// A process of the first user's in a directory of which only that user has the way: everybody may do everything in it, and nobody
 /// else comes there but through the process.

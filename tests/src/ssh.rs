@@ -6,7 +6,7 @@ use std::process::Command;
 use crate::ProfilerError;
 use crate::bed::{self, Bed, entering, entering_as};
 use crate::profiler::binary;
-use crate::second_user::FIRST;
+use crate::second_user::nobody_else;
 
 /// Ended when dropped.
 #[derive(Debug)]
@@ -18,8 +18,7 @@ pub struct SshNodes {
 impl SshNodes {
     /// Starts them and waits until all can be reached. Jobs and clients are those of this user, alice or root.
     pub fn start(user: u32) -> Result<Self, ProfilerError> {
-        // Who is called so while root does it all has a number that nobody has.
-        let alice = if user == 0 { FIRST - 70 } else { user };
+        let alice = if user == 0 { nobody_else() } else { user };
         let arguments: [OsString; 3] = [bed::unpacked("sshd")?.into(), binary()?.into(), alice.to_string().into()];
         Ok(Self { bed: Bed::make("ssh.sh", arguments)?, user })
     }

@@ -6,7 +6,7 @@ use std::{fs, process::Command};
 use libtest_mimic::{Failed, Trial};
 use mpiprobe_tests::{
     Mpi, Profiler, Requirement, bed::sources, openmetrics::Exposition, profiler::binary, requirement,
-    second_user::FIRST,
+    second_user::nobody_else,
 };
 use serde_json::Value;
 
@@ -90,7 +90,7 @@ fn as_written(mpi: Mpi) -> Result<(), Failed> {
     let port = container["ports"][0]["containerPort"].as_u64().ok_or("no port")?;
     let address = format!("0.0.0.0:{port}");
     assert!(text.contains(&address), "{text}");
-    let alice = FIRST - 70;
+    let alice = nobody_else();
     let text = text.replace(&address, "127.0.0.1:0");
     let text =
         text.replace("[jobs]", &format!("[jobs]\nusers = [\"{alice}\"]\nlook-every = \"100ms\"\ninterval = \"100ms\""));

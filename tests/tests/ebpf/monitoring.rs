@@ -20,7 +20,7 @@ use mpiprobe_tests::{
     profiler::binary,
     prometheus::{JOB, Prometheus},
     requirement,
-    second_user::FIRST,
+    second_user::nobody_else,
     service::NodeService,
     wheel::readers,
 };
@@ -127,7 +127,7 @@ fn expect_value(prometheus: &Prometheus, expression: &str, expected: f64) -> Res
 
 /// Invariant FEW-SERIES.
 fn scraped(mpi: Mpi) -> Result<(), Failed> {
-    let alice = FIRST - 40;
+    let alice = nobody_else();
     let service = NodeService::start(&format!("{}[metrics]\naddress = \"127.0.0.1:0\"\n", observing(alice)))?;
     let state = service.send(b"GET /v1/service HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n", false)?;
     let state: Value = serde_json::from_str(String::from_utf8(state)?.split("\r\n\r\n").nth(1).ok_or("no answer")?)?;
@@ -139,7 +139,7 @@ fn scraped(mpi: Mpi) -> Result<(), Failed> {
     let mut of_jobs = Vec::new();
     for ranks in [2, 5] {
         let mut job = observed_job(mpi, alice, ranks)?;
-        let key = key_of(&service, alice)?;
+        let key = key_of(&service, alice, &mut job)?;
         let there = format!("mpiprobe_job_ranks{{job_id=\"{key}\"}}");
         expect_value(&prometheus, &there, f64::from(ranks))?;
         let text = read(address, TEXT)?;
@@ -180,10 +180,10 @@ const PASSED_ON_TO: &str = "127.0.0.1:4319";
 
 /// What is pushed is what has been called.
 fn pushed(mpi: Mpi) -> Result<(), Failed> {
-    let alice = FIRST - 41;
+    let alice = nobody_else();
     let service = NodeService::start(&observing(alice))?;
     let mut job = observed_job(mpi, alice, 3)?;
-    let key = key_of(&service, alice)?;
+    let key = key_of(&service, alice, &mut job)?;
     let metrics = || -> Result<Exposition, Failed> {
         let answer = service.send(b"GET /metrics HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n", false)?;
         exposition(&String::from_utf8(answer)?)

@@ -2,7 +2,7 @@
 
 use libtest_mimic::{Failed, Trial};
 use mpiprobe_tests::profiler::Copy;
-use mpiprobe_tests::second_user::FIRST;
+use mpiprobe_tests::second_user::nobody_else;
 use mpiprobe_tests::{
     Ended, Job, JobBuilder, Language, Mpi, Profiler, Requirement, changed_bytes, program, requirement,
 };
@@ -74,7 +74,7 @@ fn own_job(mpi: Mpi) -> Result<(), Failed> {
 fn own_processes(mpi: Mpi) -> Result<(), Failed> {
     let copy = Copy::with_capabilities()?;
     // Of all jobs of this user's, there are none but those of this test.
-    let user = FIRST - if mpi == Mpi::OpenMpi { 1 } else { 2 };
+    let user = nobody_else();
     for way in ["session", "multi"] {
         let mut own = builder(mpi).own_library().user(user).spawn()?;
         own.wait_for_gate("start")?;

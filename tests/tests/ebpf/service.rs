@@ -22,7 +22,7 @@ use mpiprobe_tests::{
     changed_bytes,
     openmetrics::Exposition,
     program, requirement,
-    second_user::{FIRST, home_of},
+    second_user::{home_of, nobody_else},
     service::NodeService,
     wheel,
 };
@@ -61,12 +61,6 @@ pub(crate) fn general_tests() -> Vec<Trial> {
     vec![requirement::trial("the_service_is_confined_and_takes_anything", &needs, anything)]
 }
 
-/// Users whose only jobs are those of a trial.
-fn users(mpi: Mpi) -> [u32; 2] {
-    let last = FIRST - if mpi == Mpi::OpenMpi { 10 } else { 20 };
-    [last, last - 1]
-}
-
 fn job(mpi: Mpi, user: u32) -> Result<Job, Failed> {
     let job = Job::builder(mpi, program::RING).ranks(2).args(["10"]).gates(&["start"]).truth(true).own_name();
     let mut job = job.user(user).spawn()?;
@@ -101,7 +95,7 @@ fn list_of(listed: &Ended) -> Result<(Vec<String>, Value), Failed> {
 /// Invariant OWN-PROCESSES.
 fn two_users(mpi: Mpi) -> Result<(), Failed> {
     let service = NodeService::start("")?;
-    let [alice, bob] = users(mpi);
+    let [alice, bob] = [nobody_else(), nobody_else()];
     let (mut own, mut other) = (job(mpi, alice)?, job(mpi, bob)?);
     let names = [own.called().to_owned(), other.called().to_owned()];
     for (user, seen) in [(alice, &names[..1]), (bob, &names[1..])] {
@@ -134,8 +128,8 @@ fn two_users(mpi: Mpi) -> Result<(), Failed> {
     for pid in own.ranks()?.into_values() {
         assert!(changed_bytes(pid, Path::new(&library_of(pid)?))? > 0, "process {pid}");
     }
-    let mut bobs =
-        Profiler::spawn(service.client(bob, ["--json", "--interval", "1h", "--job", &key_of(&service, bob)?]))?;
+    let key = key_of(&service, bob, &mut other)?;
+    let mut bobs = Profiler::spawn(service.client(bob, ["--json", "--interval", "1h", "--job", &key]))?;
     bobs.wait_for("mpiprobe: observing ")?;
     let observing_theirs = ["--json", "--interval", "1h", "--pid-of", &names[1]];
     let mut roots = Profiler::spawn(service.client(0, observing_theirs))?;
@@ -159,10 +153,20 @@ fn two_users(mpi: Mpi) -> Result<(), Failed> {
     Ok(())
 }
 
-/// The job of a user's, as the service names it.
-pub(crate) fn key_of(service: &NodeService, user: u32) -> Result<String, Failed> {
-    let (_, list) = listed(service.client(user, ["ps", "--json"]))?;
-    Ok(list["jobs"][0]["id"].as_str().ok_or("no job")?.to_owned())
+/// A job of a user's, as the service names it. A list may be as old as the service keeps one.
+pub(crate) fn key_of(service: &NodeService, user: u32, job: &mut Job) -> Result<String, Failed> {
+    let pids: Vec<u32> = job.ranks()?.into_values().collect();
+    let is_its = |rank: &Value| rank["pid"].as_u64().is_some_and(|pid| pids.iter().any(|own| u64::from(*own) == pid));
+    let mut key = None;
+    let found = wait_until(|| {
+        let (_, list) = listed(service.client(user, ["ps", "--json"]))?;
+        let mut jobs = list["jobs"].as_array().into_iter().flatten();
+        let found = jobs.find(|job| job["ranks"].as_array().is_some_and(|ranks| ranks.iter().any(is_its)));
+        key = found.and_then(|job| job["id"].as_str()).map(str::to_owned);
+        Ok(key.is_some())
+    });
+    found.map_err(|_| format!("the service does not list the job of {pids:?}"))?;
+    Ok(key.ok_or("no key")?)
 }
 
 fn library_of(pid: u32) -> Result<String, Failed> {
@@ -174,7 +178,7 @@ fn library_of(pid: u32) -> Result<String, Failed> {
 /// Invariant NOBODY-NEEDS-THE-SERVICE.
 fn endings(mpi: Mpi) -> Result<(), Failed> {
     let mut service = NodeService::start("")?;
-    let [alice, _] = users(mpi);
+    let alice = nobody_else();
     let mut job = job(mpi, alice)?;
     let pid = job.ranks()?[&0];
     let library = library_of(pid)?;
@@ -347,7 +351,7 @@ fn fill(service: &mut NodeService, path: &Path) -> Result<(), Failed> {
 }
 
 fn metrics(mpi: Mpi) -> Result<(), Failed> {
-    let [alice, bob] = users(mpi);
+    let [alice, bob] = [nobody_else(), nobody_else()];
     let home = home_of(65_534)?;
     let file = home.path().join("jobs.jsonl");
     let tables = home.path().join("jobs");
@@ -364,7 +368,7 @@ fn metrics(mpi: Mpi) -> Result<(), Failed> {
     let address = state["metrics"]["address"].as_str().ok_or_else(|| state.to_string())?.to_owned();
     let mut other = job(mpi, bob)?;
     let mut own = observed_job(mpi, alice, 2)?;
-    let key = key_of(&service, alice)?;
+    let key = key_of(&service, alice, &mut own)?;
     let ranks = |read: &Exposition| read.value("mpiprobe_job_ranks", &[("job_id", &key)]);
     wait_until(|| Ok(ranks(&scraped(&address)?) == Some(2.0)))?;
     finish(&mut own)?;
@@ -511,13 +515,14 @@ fn anything() -> Result<(), Failed> {
         }
     }
     assert_eq!(kept.len(), 4);
-    let checked = ended(service.client(FIRST - 30, ["doctor", "--service", "--json"]))?;
+    let nobody = nobody_else();
+    let checked = ended(service.client(nobody, ["doctor", "--service", "--json"]))?;
     let report: Value = serde_json::from_str(&checked.stdout.join("\n"))?;
     assert_eq!((checked.status.code(), report["verdict"].as_str()), (Some(0), Some("ok")), "{}", checked.printed());
     let access =
         report["service"].as_array().and_then(|checks| checks.iter().find(|one| one["name"] == "service-access"));
     assert_eq!(access.ok_or("no check")?["data"]["sees_all"], false);
-    let (programs, list) = listed(service.client(FIRST - 30, ["ps", "--json"]))?;
+    let (programs, list) = listed(service.client(nobody, ["ps", "--json"]))?;
     assert!(programs.is_empty() && list["looked_at"].as_u64().is_some(), "{list}");
     drop(kept);
     // Root of a container is nobody's administrator.
@@ -532,7 +537,7 @@ fn anything() -> Result<(), Failed> {
     let (programs, list) = list_of(&answered.ok_or("no answer")?)?;
     assert!(programs.is_empty() && list["looked_at"] == 0, "{list}");
     // mpiprobe itself does not believe in a socket there, whose owner has no number: any other program may ask.
-    let user = (FIRST - 30).to_string();
+    let user = nobody.to_string();
     let in_user_namespace =
         ["setpriv", "--reuid", &user, "--regid", &user, "--clear-groups", "unshare", "--user", "--map-root-user"];
     let mut command = Command::new(in_user_namespace[0]);

@@ -9,7 +9,7 @@ use mpiprobe_tests::{
     bed::entered,
     hang::{CASES, PATIENCE, lines, parsed},
     program, requirement,
-    second_user::FIRST,
+    second_user::nobody_else,
     slurm::Slurm,
 };
 use rustix::process::{Signal, kill_process};
@@ -82,7 +82,7 @@ fn json(ended: &Ended) -> Result<Value, Failed> {
 }
 
 fn over_two_nodes() -> Result<(), Failed> {
-    let slurm = Slurm::start(FIRST - 60)?;
+    let slurm = Slurm::start(nobody_else())?;
     exact(&slurm)?;
     hung(&slurm)?;
     lost(&slurm)

@@ -7,7 +7,7 @@ use mpiprobe_tests::{
     Job, JobBuilder, Language, Mpi, Profiler, Requirement,
     bed::entered,
     program, requirement,
-    second_user::{FIRST, home_of},
+    second_user::{home_of, nobody_else},
     ssh::SshNodes,
     traced::{Extent, Order, agreement_of_files},
 };
@@ -41,7 +41,7 @@ pub(crate) fn tests() -> Vec<Trial> {
             over_three(mpi, user)
         })
     };
-    vec![trial(Mpi::OpenMpi, FIRST - 70), trial(Mpi::Mpich5, 0)]
+    vec![trial(Mpi::OpenMpi, nobody_else()), trial(Mpi::Mpich5, 0)]
 }
 
 fn over_three(mpi: Mpi, user: u32) -> Result<(), Failed> {

@@ -2,7 +2,7 @@
 
 use libtest_mimic::{Failed, Trial};
 use mpiprobe_tests::{
-    Ended, Job, Mpi, Profiler, Requirement, program, requirement, second_user::FIRST, systemd::Systemd,
+    Ended, Job, Mpi, Profiler, Requirement, program, requirement, second_user::nobody_else, systemd::Systemd,
 };
 
 use crate::{
@@ -69,7 +69,7 @@ fn expect_back(systemd: &Systemd, job: &Job) -> Result<(), Failed> {
 
 /// Invariant NOBODY-NEEDS-THE-SERVICE.
 fn shipped(mpi: Mpi) -> Result<(), Failed> {
-    let systemd = Systemd::boot(FIRST - 50)?;
+    let systemd = Systemd::boot(nobody_else())?;
     let enabled = systemd.systemctl(["enable", "--now", "mpiprobe.socket"])?;
     assert!(enabled.status.success(), "{}", String::from_utf8_lossy(&enabled.stderr));
     for unit in ["mpiprobe.service", PUSH] {

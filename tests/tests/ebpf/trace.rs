@@ -14,7 +14,7 @@ use std::time::Duration;
 use libtest_mimic::{Failed, Trial};
 use mpiprobe_tests::check::complete;
 use mpiprobe_tests::profiler::binary;
-use mpiprobe_tests::second_user::{FIRST, home_of};
+use mpiprobe_tests::second_user::{home_of, nobody_else};
 use mpiprobe_tests::service::NodeService;
 use mpiprobe_tests::traced::{Comparison, Extent, Order, agreement, agreement_of, agreement_of_files, recorded};
 use mpiprobe_tests::{Job, Language, Mpi, Profile, Profiler, Program, Requirement, program, requirement};
@@ -66,7 +66,7 @@ fn of_threads(mpi: Mpi) -> Result<(), Failed> {
 
 /// And of a user without any right, by the node service: the file is the user's, and live wait states are there, too.
 fn by_service(mpi: Mpi) -> Result<(), Failed> {
-    let user = FIRST - if mpi == Mpi::OpenMpi { 50 } else { 60 };
+    let user = nobody_else();
     let (service, home) = (NodeService::start("")?, home_of(user)?);
     let path = home.path().join("job.trace");
     let job = with_threads(mpi, Some(user))?;

@@ -18,8 +18,7 @@ use std::{
 use mpiprobe_model::{Profile, analyse::ProfileOutput};
 use mpiprobe_report::present::divert;
 use mpiprobe_view::Asked;
-use serde::Serialize;
-use serde_json::{Value, json};
+use serde_json::json;
 use tokio::{
     sync::{mpsc, oneshot},
     task::JoinHandle,
@@ -30,7 +29,8 @@ use crate::chunks::{Bytes, line_of};
 use crate::hang;
 use crate::nodes::{Agents, Below, Kind, Means, Passed, Request, Word as _, host};
 use crate::service;
-use crate::session::{Audience, Options, Outcome, Served, observe_elsewhere};
+use crate::session::{Audience, Options, Outcome, Served, Viewer, observe_elsewhere};
+use crate::viewed::{self, line};
 
 /// Longest line that is read, bytes.
 const LONGEST: u64 = 1 << 20;
@@ -56,10 +56,10 @@ pub async fn serve(understand: Understand, means: Option<Means>) -> bool {
     let (to, lines) = sync_channel(WAITING);
     let (asked, wishes) = mpsc::unbounded_channel();
     let (request_to, request) = oneshot::channel();
-    let (end_to, end) = oneshot::channel();
+    let (others_to, for_others) = mpsc::unbounded_channel();
     let ends = asked.clone();
     let threads = [
-        thread::Builder::new().name("orders".into()).spawn(move || take_orders(request_to, &asked, end_to)),
+        thread::Builder::new().name("orders".into()).spawn(move || take_orders(request_to, &asked, &others_to)),
         thread::Builder::new().name("lines".into()).spawn(move || write_lines(&lines, &ends)),
     ];
     let [Ok(_), Ok(writer)] = threads else { return false };
@@ -75,7 +75,7 @@ pub async fn serve(understand: Understand, means: Option<Means>) -> bool {
             Err(_) => None,
             Ok(Err(why)) => Some(Err((why, false))),
             Ok(Ok(mut request)) => {
-                others = request.below.take().map(|below| start_others(below, &request, means, &to, end));
+                others = request.below.take().map(|below| start_others(below, &request, means, &to, for_others));
                 Some(match request.kind {
                     Kind::Observation => observe((understand.observation)(&request), &to, wishes).await,
                     Kind::Trace => {
@@ -114,7 +114,7 @@ fn start_others(
     request: &Request,
     means: Option<Means>,
     to: &SyncSender<Vec<u8>>,
-    end: oneshot::Receiver<()>,
+    mut wishes: mpsc::UnboundedReceiver<Asked>,
 ) -> JoinHandle<()> {
     let numbers: Vec<usize> = below.nodes.iter().map(|(number, _)| *number).collect();
     let (word_to, mut words) = mpsc::channel(WAITING);
@@ -128,11 +128,12 @@ fn start_others(
         });
     let to = to.clone();
     match started {
-        Ok(mut agents) => {
+        Ok(agents) => {
             // They end when this is dropped.
-            let ending = tokio::spawn(async move {
-                let _ = end.await;
-                agents.ask_to_end();
+            let asking = tokio::spawn(async move {
+                while let Some(wish) = wishes.recv().await {
+                    agents.ask(wish);
+                }
                 std::future::pending::<()>().await;
             });
             tokio::task::spawn_blocking(move || {
@@ -140,7 +141,7 @@ fn start_others(
                 while let Some((number, word)) = words.blocking_recv() {
                     let _ = to.send(word.of(number));
                 }
-                ending.abort();
+                asking.abort();
             })
         }
         Err(why) => tokio::task::spawn_blocking(move || {
@@ -233,7 +234,7 @@ impl hang::Others for Elsewhere {
 fn take_orders(
     request: oneshot::Sender<Result<Request, String>>,
     asked: &mpsc::UnboundedSender<Asked>,
-    others: oneshot::Sender<()>,
+    others: &mpsc::UnboundedSender<Asked>,
 ) {
     let mut input = io::stdin().lock();
     let mut next = || {
@@ -244,10 +245,16 @@ fn take_orders(
     if let Some(text) = next() {
         let unknown = |error: serde_json::Error| format!("it is not asked as by mpiprobe: {error}");
         let _ = request.send(serde_json::from_slice(&text).map_err(unknown));
-        // Later versions may have other wishes.
-        while next().is_some_and(|text| text.trim_ascii() != b"end") {}
-        let _ = asked.send(Asked::End);
-        let _ = others.send(());
+        let mut has_ended = false;
+        while !has_ended {
+            let text = next();
+            // An input that ends is a wish for the end, too; later versions may have other wishes.
+            let word = text.as_deref().map_or(Some("end"), |text| std::str::from_utf8(text.trim_ascii()).ok());
+            let Some(wish) = word.and_then(viewed::asked) else { continue };
+            has_ended = wish == Asked::End;
+            let _ = asked.send(wish);
+            let _ = others.send(wish);
+        }
         // Until it ends, which may be another line.
         while next().is_some() {}
     }
@@ -265,16 +272,6 @@ fn write_lines(lines: &Receiver<Vec<u8>>, ends: &mpsc::UnboundedSender<Asked>) {
             while lines.recv().is_ok() {}
         }
     }
-}
-
-fn line(value: &impl Serialize) -> Vec<u8> {
-    let unwritable = |error: serde_json::Error| {
-        let why: Value = json!({ "failed": format!("the profile cannot be written as JSON: {error}") });
-        why.to_string().into_bytes()
-    };
-    let mut text = serde_json::to_vec(value).unwrap_or_else(unwritable);
-    text.push(b'\n');
-    text
 }
 
 fn tell(to: &SyncSender<Vec<u8>>, text: Vec<u8>) {
@@ -306,6 +303,9 @@ impl Audience for Lines {
     }
 
     fn look(&mut self, profile: &Arc<Profile>) {
+        if let Some(recent) = viewed::recent_calls(profile) {
+            let _ = self.0.try_send(recent);
+        }
         let text = line(&ProfileOutput::new(profile, profile));
         if profile.end.is_some() {
             tell(&self.0, text);
@@ -313,5 +313,13 @@ impl Audience for Lines {
             // Who does not take it misses a moment.
             let _ = self.0.try_send(text);
         }
+    }
+
+    fn viewer(&self) -> Option<Viewer> {
+        let to = self.0.clone();
+        Some(Arc::new(move |shown| {
+            let (line, is_missed) = viewed::told(shown);
+            tell_within(&to, line, if is_missed { PATIENCE } else { IN_PASSING })
+        }))
     }
 }

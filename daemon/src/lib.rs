@@ -17,3 +17,4 @@ pub mod preload;
 pub mod push;
 pub mod service;
 pub mod session;
+mod viewed;

@@ -56,7 +56,7 @@ struct Line {
 pub async fn explain_nodes(nodes: &Nodes, asked: &Asked) -> Result<Explained, HangError> {
     let (to, mut events) = mpsc::channel(WAITING);
     let began = Instant::now();
-    let mut agents = nodes.start(to)?;
+    let agents = nodes.start(to)?;
     let node = |name: &String| Node { name: name.clone(), state: State::Starting, said: 0 };
     let mut all: Vec<Node> = nodes.hosts.iter().map(node).collect();
     let is_starting = |node: &Node| matches!(node.state, State::Starting);
@@ -71,7 +71,7 @@ pub async fn explain_nodes(nodes: &Nodes, asked: &Asked) -> Result<Explained, Ha
         node.fail(late.clone());
     }
     listen(&mut all, &mut events, Instant::now() + OVER, &is_looking).await;
-    agents.ask_to_end();
+    agents.ask(mpiprobe_view::Asked::End);
     listen(&mut all, &mut events, Instant::now() + LAST_PATIENCE, &is_looking).await;
     let late = format!("it has not ended within {} s", LAST_PATIENCE.as_secs());
     for node in all.iter_mut().filter(|node| is_looking(node)) {
@@ -129,7 +129,7 @@ impl Node {
             }
             FromNode::Refused { why, is_absent: false } | FromNode::Lost(why) => self.fail(why),
             FromNode::Ended => self.fail("it has ended without a word of what it has found".to_owned()),
-            FromNode::Profile(_) | FromNode::Chunk(_) => {
+            FromNode::Profile(_) | FromNode::Chunk(_) | FromNode::Stacks(_) | FromNode::Recent(_) => {
                 self.fail("it observes, and does not look: it is of an earlier version".to_owned());
             }
         }

@@ -10,9 +10,10 @@
 
 use std::{collections::BTreeMap, time::Duration};
 
+use mpiprobe_view::Asked;
 use serde::{Deserialize, Serialize};
 use tokio::{
-    sync::{mpsc, oneshot},
+    sync::mpsc,
     task::JoinHandle,
     time::{Instant, sleep_until},
 };
@@ -22,6 +23,7 @@ use super::{
     connection::{Connection, Heard},
     words::{Nature, Word, addressed},
 };
+use crate::viewed;
 
 /// For the first word of a node that is to start others. Where it comes later, others are started without it. For trials another one can
 /// be set.
@@ -40,7 +42,7 @@ pub(crate) struct Below {
 /// All agents, which end when this is dropped.
 #[derive(Debug)]
 pub(crate) struct Agents {
-    end: Option<oneshot::Sender<()>>,
+    ask: mpsc::UnboundedSender<Asked>,
     task: JoinHandle<()>,
 }
 
@@ -67,7 +69,7 @@ impl Agents {
             // What is wrong with the command itself is told at once.
             means.command(host, true)?;
         }
-        let (end, ended) = oneshot::channel();
+        let (ask, wishes) = mpsc::unbounded_channel();
         let (heard_to, heard) = mpsc::channel(WAITING);
         let fan_out = below.fan_out.max(1);
         let groups = groups(below.nodes.len(), fan_out);
@@ -75,15 +77,15 @@ impl Agents {
         let groups: Vec<Vec<usize>> = groups.into_iter().map(|size| numbers.by_ref().take(size).collect()).collect();
         let node = |name| Node { name, is_heard: false, is_over: false };
         let nodes = below.nodes.into_iter().map(|(number, name)| (number, node(name))).collect();
-        let (branches, is_ending) = (Vec::new(), false);
-        let tree = Tree { means, request, fan_out, first_word, nodes, branches, is_ending, heard_to, to };
-        Ok(Self { end: Some(end), task: tokio::spawn(tree.grow(groups, heard, ended)) })
+        let (branches, is_ending, shown) = (Vec::new(), false, Vec::new());
+        let tree = Tree { means, request, fan_out, first_word, nodes, branches, is_ending, shown, heard_to, to };
+        Ok(Self { ask, task: tokio::spawn(tree.grow(groups, heard, wishes)) })
     }
 
-    /// Asks all for the last profile, or the last look.
-    pub(crate) fn ask_to_end(&mut self) {
+    /// Asks all for something, those too that begin later: the last profile, or the last look; what a view shows besides profiles.
+    pub(crate) fn ask(&self, wish: Asked) {
         // They may have ended by themselves.
-        self.end.take().map(|end| end.send(()));
+        let _ = self.ask.send(wish);
     }
 }
 
@@ -131,6 +133,8 @@ struct Tree<W> {
     branches: Vec<Branch>,
     /// They are asked to end: nobody is started any more.
     is_ending: bool,
+    /// What a view shows besides profiles: whoever begins later is asked for it, too.
+    shown: Vec<Asked>,
     heard_to: mpsc::Sender<(usize, Heard)>,
     to: mpsc::Sender<(usize, W)>,
 }
@@ -141,7 +145,7 @@ impl<W: Word> Tree<W> {
         mut self,
         groups: Vec<Vec<usize>>,
         mut heard: mpsc::Receiver<(usize, Heard)>,
-        mut end: oneshot::Receiver<()>,
+        mut wishes: mpsc::UnboundedReceiver<Asked>,
     ) {
         for group in groups {
             self.open(group).await;
@@ -160,7 +164,10 @@ impl<W: Word> Tree<W> {
                     Heard::Over(why) => self.lose(branch, &why).await,
                 },
                 () = is_late => self.go_on_without_the_late().await,
-                _ = &mut end, if !self.is_ending => self.ask_to_end(),
+                Some(wish) = wishes.recv(), if !self.is_ending => match wish {
+                    Asked::End => self.ask_to_end(),
+                    wish => self.show(wish),
+                },
             }
         }
     }
@@ -195,6 +202,26 @@ impl<W: Word> Tree<W> {
         let request = Request { below, ..self.request.clone() };
         if let (Some(connection), Ok(line)) = (&branch.connection, serde_json::to_vec(&request)) {
             connection.order(line);
+            for wish in &self.shown {
+                connection.order(viewed::word(*wish).into());
+            }
+        }
+    }
+
+    /// Tells all who have been asked to observe what a view shows besides profiles, or does not any more.
+    fn show(&mut self, wish: Asked) {
+        let ends = match wish {
+            Asked::Stacks(false) => Some(Asked::Stacks(true)),
+            Asked::RecentCalls(false) => Some(Asked::RecentCalls(true)),
+            _ => None,
+        };
+        self.shown.retain(|shown| *shown != wish && Some(*shown) != ends);
+        if ends.is_none() {
+            self.shown.push(wish);
+        }
+        let asked = self.branches.iter().filter(|branch| branch.until.is_none());
+        for connection in asked.filter_map(|branch| branch.connection.as_ref()) {
+            connection.order(viewed::word(wish).into());
         }
     }
 
@@ -206,7 +233,7 @@ impl<W: Word> Tree<W> {
                 // It has not been asked for anything yet.
                 branch.connection = None;
             } else if let Some(connection) = &branch.connection {
-                connection.order(b"end".to_vec());
+                connection.order(viewed::word(Asked::End).into());
             }
         }
     }

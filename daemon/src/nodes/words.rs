@@ -3,8 +3,9 @@
 //! An agent that has others below it passes on what they say, with their numbers: `{"from":17,"line":…}`.
 
 use mpiprobe_discover::printable;
-use mpiprobe_model::Profile;
-use mpiprobe_report::present::recording::profile_of_json;
+use mpiprobe_model::{Profile, RecentCalls};
+use mpiprobe_report::present::recording::{profile_of_json, value_of_json};
+use mpiprobe_view::Stacks;
 use serde::{Deserialize, de::IgnoredAny};
 use serde_json::json;
 
@@ -50,6 +51,10 @@ pub(crate) enum FromNode {
     Chunk(Vec<u8>),
     /// What it has found by looking at stacks, as it says it.
     Found(Vec<u8>),
+    /// Those of all threads, for a view.
+    Stacks(Stacks),
+    /// The last calls of each process, for a view.
+    Recent(Vec<(u32, RecentCalls)>),
     /// It has observed to the end.
     Ended,
     /// It does not observe. `is_absent`: there is nobody to be observed.
@@ -82,6 +87,8 @@ struct Head {
     schema: Option<String>,
     trace: Option<IgnoredAny>,
     found: Option<IgnoredAny>,
+    stacks: Option<IgnoredAny>,
+    recent: Option<IgnoredAny>,
 }
 
 impl Head {
@@ -96,6 +103,14 @@ struct Chunk {
     trace: String,
 }
 
+/// A line for a view.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Shown {
+    stacks: Option<Stacks>,
+    recent: Option<Vec<(u32, RecentCalls)>>,
+}
+
 fn unknown(line: &[u8], why: &dyn std::fmt::Display) -> String {
     let begin = printable(line.get(..line.len().min(80)).unwrap_or_default());
     format!("it says what no agent of version {} says: {begin:?} ({why})", env!("CARGO_PKG_VERSION"))
@@ -106,6 +121,12 @@ impl Word for FromNode {
         let head = Head::of(&line)?;
         if head.found.is_some() {
             return Ok(Self::Found(line));
+        }
+        if head.stacks.is_some() || head.recent.is_some() {
+            return match value_of_json(&line).map_err(|error| unknown(&line, &error))? {
+                Shown { stacks: Some(stacks), .. } => Ok(Self::Stacks(stacks)),
+                Shown { recent, .. } => Ok(Self::Recent(recent.unwrap_or_default())),
+            };
         }
         if head.trace.is_some() {
             let Chunk { trace } = serde_json::from_slice(&line).map_err(|error| unknown(&line, &error))?;
@@ -135,7 +156,13 @@ impl Word for FromNode {
             Self::Answered { version } => Nature::Answered(version),
             Self::Lost(_) => Nature::Lost,
             Self::Ended | Self::Refused { .. } => Nature::Last,
-            Self::Said(_) | Self::Begun | Self::Profile(_) | Self::Chunk(_) | Self::Found(_) => Nature::Other,
+            Self::Said(_)
+            | Self::Begun
+            | Self::Profile(_)
+            | Self::Chunk(_)
+            | Self::Found(_)
+            | Self::Stacks(_)
+            | Self::Recent(_) => Nature::Other,
         }
     }
 
@@ -203,6 +230,8 @@ mod tests {
         assert_eq!(said(r#"{"begun":true}"#), "Begun");
         assert_eq!(said(r#"{"ended":false}"#), "Ended");
         assert_eq!(said(r#"{"trace":"AAH/"}"#), "Chunk([0, 1, 255])");
+        assert_eq!(said(r#"{"stacks":{"refused":"no \u001b[2J"}}"#), "Stacks(Refused(\"no \u{fffd}[2J\"))");
+        assert_eq!(said(r#"{"recent":[]}"#), "Recent([])");
         assert_eq!(said(r#"{"lost":"no route"}"#), r#"Lost("no route")"#);
         assert_eq!(said(r#"{"failed":"nobody","absent":true}"#), r#"Refused { why: "nobody", is_absent: true }"#);
         for wrong in [
@@ -213,6 +242,8 @@ mod tests {
             "{\"said\":7}",
             "{\"trace\":\"?\"}",
             "{\"trace\":7}",
+            "{\"stacks\":7}",
+            "{\"recent\":[7]}",
         ] {
             assert!(said(wrong).starts_with("it says what no agent of version"), "{wrong}: {}", said(wrong));
             assert!(!said(wrong).contains('\u{1b}'));

@@ -26,7 +26,6 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use mpiprobe_discover::{Caller, ProcRoot, Scanner};
 use mpiprobe_plan::ImplementationRecogniser;
 use mpiprobe_report::present::JobList;
-use mpiprobe_view::Asked;
 use rustix::time::{ClockId, clock_gettime};
 use serde_json::json;
 use tokio::{
@@ -41,7 +40,7 @@ use super::{
     link::Surroundings,
     watched::{Line, Refused, Watched, Watching, line},
 };
-use crate::{hang, memory::give_back_memory, session::Options};
+use crate::{hang, memory::give_back_memory, session::Options, viewed};
 
 /// For a request's head. Whoever takes longer is not served.
 const HEAD_PATIENCE: Duration = Duration::from_secs(10);
@@ -213,7 +212,7 @@ impl Service {
                 Ok(asked) => self.look(client, asked).await,
                 Err(why) => failed(StatusCode::BAD_REQUEST, &why),
             },
-            (&Method::POST, ["v1", "observations", number, what]) if let Some(asked) = wish(what) => {
+            (&Method::POST, ["v1", "observations", number, what]) if let Some(asked) = viewed::asked(what) => {
                 let is_there = number.parse().is_ok_and(|number| self.watched.ask(Some(client), number, asked));
                 if is_there {
                     json(&json!({}))
@@ -222,7 +221,7 @@ impl Service {
                 }
             }
             (_, ["metrics"] | ["v1", "jobs" | "service" | "observe" | "trace" | "hang" | "look"]) => not_allowed("GET"),
-            (_, ["v1", "observations", _, what]) if wish(what).is_some() => not_allowed("POST"),
+            (_, ["v1", "observations", _, what]) if viewed::asked(what).is_some() => not_allowed("POST"),
             _ => failed(
                 StatusCode::NOT_FOUND,
                 "there is /v1/jobs, /v1/service, /v1/observe, /v1/trace, /v1/hang, /v1/look and /metrics; see docs/service.md",
@@ -417,17 +416,6 @@ impl Body for Stream {
             return Poll::Ready(Some(Ok(Frame::data(first))));
         }
         self.watching.lines.poll_recv(context).map(|line| line.map(|line| Ok(Frame::data(line.into_bytes()))))
-    }
-}
-
-/// What is asked of an observation that goes on.
-fn wish(what: &str) -> Option<Asked> {
-    match what {
-        "end" => Some(Asked::End),
-        "recent" | "no-recent" => Some(Asked::RecentCalls(what == "recent")),
-        "stacks" | "no-stacks" => Some(Asked::Stacks(what == "stacks")),
-        "calls" => Some(Asked::Calls),
-        _ => None,
     }
 }
 

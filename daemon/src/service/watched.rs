@@ -13,7 +13,7 @@ use std::{
 
 use hyper::body::Bytes;
 use mpiprobe_discover::Caller;
-use mpiprobe_model::{Profile, RecentCalls, analyse::ProfileOutput};
+use mpiprobe_model::{Profile, analyse::ProfileOutput};
 use mpiprobe_report::present::divert_thread;
 use mpiprobe_view::Asked;
 use serde_json::json;
@@ -31,7 +31,8 @@ use super::{client::Client, configuration::Quota};
 use crate::chunks::{self, line_of};
 use crate::hang;
 use crate::memory::give_back_memory;
-use crate::session::{Audience, Options, Outcome, Served, Shown, Viewer, observe_for};
+use crate::session::{Audience, Options, Outcome, Served, Viewer, observe_for};
+use crate::viewed;
 
 /// Lines that wait for a client to take them. One who does not keep up misses moments, and no observation waits for it.
 const WAITING: usize = 8;
@@ -319,11 +320,8 @@ impl Audience for Lines {
     }
 
     fn look(&mut self, profile: &Arc<Profile>) {
-        // What a profile says of them is not in its JSON.
-        let recent = profile.ranks.iter().filter_map(|rank| Some((rank.pid, rank.recent.as_deref()?)));
-        let recent: Vec<(u32, &RecentCalls)> = recent.collect();
-        if !recent.is_empty() {
-            let _ = self.to.try_send(Line::Said(line(&json!({ "recent": recent }))));
+        if let Some(recent) = viewed::recent_calls(profile) {
+            let _ = self.to.try_send(Line::Said(recent.into()));
         }
         let profile_line = Line::Said(line(&ProfileOutput::new(profile, profile)));
         if profile.end.is_some() {
@@ -335,10 +333,9 @@ impl Audience for Lines {
 
     fn viewer(&self) -> Option<Viewer> {
         let to = self.to.clone();
-        Some(Arc::new(move |shown| match shown {
-            Shown::Stacks(stacks) => send_within(&to, Line::Said(line(&json!({ "stacks": stacks }))), IN_PASSING),
-            Shown::Calls(message) => send_at_last(&to, Line::Said(line_of(chunks::Bytes::Calls, message).into())),
-            Shown::NoCalls(why) => send_within(&to, Line::Said(line(&json!({ "no_calls": why }))), IN_PASSING),
+        Some(Arc::new(move |shown| {
+            let (line, is_missed) = viewed::told(shown);
+            send_within(&to, Line::Said(line.into()), if is_missed { PATIENCE } else { IN_PASSING })
         }))
     }
 }
@@ -360,9 +357,5 @@ fn send_within(to: &mpsc::Sender<Line>, mut line: Line, patience: Duration) -> b
 }
 
 pub(super) fn line(value: &impl serde::Serialize) -> Bytes {
-    let mut text = serde_json::to_vec(value).unwrap_or_else(|error| {
-        json!({ "failed": format!("the profile cannot be written as JSON: {error}") }).to_string().into_bytes()
-    });
-    text.push(b'\n');
-    text.into()
+    viewed::line(value).into()
 }

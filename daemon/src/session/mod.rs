@@ -52,4 +52,4 @@ pub use options::{ByService, EngineChoice, MaxOverhead, Options, Outcome, Return
 pub use profile_file::{ProfileTo, WriteError, create_file};
 pub use run::{observe_elsewhere, run};
 pub use served::observe_for;
-pub use sinks::{Audience, Served, Shown, Viewer};
+pub use sinks::{Audience, Served, Viewer};

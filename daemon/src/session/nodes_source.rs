@@ -1,9 +1,9 @@
 //! One job on several nodes as a source: an agent observes on each, and what they find is one profile.
 
-use std::time::Duration;
+use std::{collections::HashMap, sync::Arc, time::Duration};
 
-use mpiprobe_model::{EndReason, Profile, analyse::merge_nodes};
-use mpiprobe_view::Calls;
+use mpiprobe_model::{EndReason, Profile, RecentCalls, analyse::merge_nodes};
+use mpiprobe_view::{Asked, Calls, Stacks};
 use tokio::{
     sync::mpsc,
     time::{Instant, timeout_at},
@@ -66,6 +66,10 @@ struct Node {
     trace: Option<IncomingTrace>,
     /// Why there is no file for that.
     has_no_trace: Option<String>,
+    /// What a view shows besides, as far as it does: of the last looks.
+    stacks: Option<Stacks>,
+    has_new_stacks: bool,
+    recent: HashMap<u32, Arc<RecentCalls>>,
 }
 
 impl Node {
@@ -87,6 +91,29 @@ impl Node {
 
     fn say(&mut self, text: &str) {
         say_of(&self.name, text, &mut self.said, MOST_SAID);
+    }
+
+    /// Keeps its latest figures, with the last calls that it has told.
+    fn note(&mut self, mut profile: Profile) {
+        for rank in &mut profile.ranks {
+            rank.recent = self.recent.get(&rank.pid).cloned();
+        }
+        self.latest = Some(profile);
+        self.is_fresh = true;
+    }
+
+    /// Keeps stacks. That there are none is said once.
+    fn note_stacks(&mut self, stacks: Stacks) {
+        if let (Stacks::Refused(why), None | Some(Stacks::Seen { .. })) = (&stacks, &self.stacks) {
+            self.say(&format!("stacks: {why}"));
+        }
+        self.stacks = Some(stacks);
+        self.has_new_stacks = true;
+    }
+
+    fn forget_stacks(&mut self) {
+        self.stacks = None;
+        self.has_new_stacks = false;
     }
 
     /// Keeps the next part of its trace. The file is made with the first one: of nodes that the job does not use there is none.
@@ -144,7 +171,17 @@ pub(super) struct NodesSource {
     /// When all that is there is shown, whoever is late.
     due: Option<Instant>,
     is_due: bool,
+    viewed: Viewed,
     was_anybody_there: bool,
+}
+
+/// What a view shows besides profiles.
+#[derive(Debug, Default)]
+struct Viewed {
+    stacks: bool,
+    /// When those that have come are shown, whoever is late.
+    stacks_due: Option<Instant>,
+    recent_calls: bool,
 }
 
 /// What has happened.
@@ -153,6 +190,8 @@ pub(super) enum Event {
     Node(usize, FromNode),
     /// Some nodes are later than others.
     Due,
+    /// The same with stacks.
+    StacksDue,
     /// Of some nothing has come for long.
     Silence,
     /// Some have not begun.
@@ -182,12 +221,24 @@ impl NodesSource {
             said: 0,
             trace: None,
             has_no_trace: None,
+            stacks: None,
+            has_new_stacks: false,
+            recent: HashMap::new(),
         };
         let (agents, nodes) = (nodes.start(to)?, nodes.hosts.iter().map(node).collect());
         let patience = Some(began + PATIENCE);
-        let (due, is_due, was_anybody_there) = (None, false, false);
-        let mut source =
-            Self { nodes, agents, events, interval: *interval, trace, patience, due, is_due, was_anybody_there };
+        let mut source = Self {
+            nodes,
+            agents,
+            events,
+            interval: *interval,
+            trace,
+            patience,
+            due: None,
+            is_due: false,
+            viewed: Viewed::default(),
+            was_anybody_there: false,
+        };
         let mut first: Option<Instant> = None;
         loop {
             if source.has_begun() {
@@ -263,12 +314,20 @@ impl NodesSource {
             FromNode::Begun => node.state = State::Observing,
             FromNode::Profile(profile) => {
                 self.was_anybody_there |= !profile.ranks.is_empty();
-                node.latest = Some(*profile);
-                node.is_fresh = true;
+                node.note(*profile);
                 // Longer than nodes are apart that are all well.
                 self.due.get_or_insert_with(|| Instant::now() + self.interval.min(Duration::from_secs(1)));
             }
             FromNode::Chunk(chunk) => node.keep(&self.trace, &chunk),
+            // What comes once nobody wants it any more was on its way.
+            FromNode::Stacks(stacks) if self.viewed.stacks => {
+                node.note_stacks(stacks);
+                self.viewed.stacks_due.get_or_insert_with(|| Instant::now() + GRACE);
+            }
+            FromNode::Recent(calls) if self.viewed.recent_calls => {
+                node.recent = calls.into_iter().map(|(pid, calls)| (pid, Arc::new(calls))).collect();
+            }
+            FromNode::Stacks(_) | FromNode::Recent(_) => {}
             FromNode::Found(_) => {
                 let why = "it has looked at stacks, which it was not asked for".to_owned();
                 node.say(&why);
@@ -320,11 +379,30 @@ impl NodesSource {
     }
 }
 
+/// The stacks of all nodes, or why there are none; `None`: no node has said anything.
+fn together<'a>(nodes: impl Iterator<Item = (&'a str, &'a Stacks)>) -> Option<Stacks> {
+    let (mut all, mut longest, mut refused) = (Vec::new(), None, Vec::new());
+    for (name, of_node) in nodes {
+        match of_node {
+            Stacks::Seen { stacks, took } => {
+                all.extend(stacks.iter().cloned());
+                longest = longest.max(Some(*took));
+            }
+            Stacks::Refused(why) => refused.push(format!("{name}: {why}")),
+        }
+    }
+    match longest {
+        Some(took) => Some(Stacks::Seen { stacks: all, took }),
+        None if refused.is_empty() => None,
+        None => Some(Stacks::Refused(refused.join("; "))),
+    }
+}
+
 impl Source for NodesSource {
     type Event = Event;
 
     async fn event(&mut self) -> Result<Event, SessionError> {
-        let due = until(self.due);
+        let (due, stacks_due) = (until(self.due), until(self.viewed.stacks_due));
         let silence = until(self.nodes.iter().filter_map(|node| node.is_silent_at(self.interval)).min());
         let patience = until(self.patience);
         tokio::select! {
@@ -336,6 +414,7 @@ impl Source for NodesSource {
                 None => std::future::pending().await,
             },
             () = due => Ok(Event::Due),
+            () = stacks_due => Ok(Event::StacksDue),
             () = silence => Ok(Event::Silence),
             () = patience => Ok(Event::Late),
         }
@@ -348,6 +427,8 @@ impl Source for NodesSource {
                 self.due = None;
                 self.is_due = true;
             }
+            // They are taken next.
+            Event::StacksDue => {}
             Event::Silence => self.name_the_lost(),
             Event::Late => self.name_the_late(),
         }
@@ -359,7 +440,7 @@ impl Source for NodesSource {
     }
 
     async fn conclude(&mut self) -> Result<(), SessionError> {
-        self.agents.ask_to_end();
+        self.agents.ask(Asked::End);
         let deadline = Instant::now() + LAST_PATIENCE;
         while self.nodes.iter().any(Node::is_heard) {
             match timeout_at(deadline, self.events.recv()).await {
@@ -400,10 +481,29 @@ impl Source for NodesSource {
         is_due
     }
 
-    fn show_stacks(&mut self, _wanted: bool) -> StacksBy {
-        StacksBy::Nobody(
-            "they are looked at on this node only, and these ranks are on others: mpiprobe hang --hosts looks there once",
-        )
+    fn show_recent_calls(&mut self, wanted: bool) {
+        self.viewed.recent_calls = wanted;
+        self.nodes.iter_mut().for_each(|node| node.recent.clear());
+        self.agents.ask(Asked::RecentCalls(wanted));
+    }
+
+    fn show_stacks(&mut self, wanted: bool) -> StacksBy {
+        self.viewed = Viewed { stacks: wanted, stacks_due: None, ..self.viewed };
+        self.nodes.iter_mut().for_each(Node::forget_stacks);
+        self.agents.ask(Asked::Stacks(wanted));
+        StacksBy::Source
+    }
+
+    fn take_stacks(&mut self) -> Option<Stacks> {
+        let is_late = self.viewed.stacks_due? <= Instant::now();
+        let all_have = || self.nodes.iter().filter(|node| node.is_heard()).all(|node| node.has_new_stacks);
+        if !is_late && !all_have() {
+            return None;
+        }
+        self.viewed.stacks_due = None;
+        self.nodes.iter_mut().for_each(|node| node.has_new_stacks = false);
+        let heard = self.nodes.iter().filter(|node| node.is_heard());
+        together(heard.filter_map(|node| Some((node.name.as_str(), node.stacks.as_ref()?))))
     }
 
     fn calls(&mut self) -> Calls {

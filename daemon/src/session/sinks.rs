@@ -23,6 +23,7 @@ use super::{
     stacks::{StackLooks, living},
     trace::{Listener, relay},
 };
+use crate::viewed::Shown;
 
 /// All of them; each may be missing.
 #[derive(Debug, Default)]
@@ -66,15 +67,6 @@ pub trait Audience: Send {
 
 /// Somebody elsewhere who has a view, and what it shows besides profiles. Tells whether it was taken, and more would be.
 pub type Viewer = Arc<dyn Fn(Shown<'_>) -> bool + Send + Sync>;
-
-/// What a view elsewhere is told.
-#[derive(Debug)]
-pub enum Shown<'a> {
-    Stacks(&'a Stacks),
-    /// The next message of what single calls are kept by ([`mpiprobe_trace::store::Replica`]).
-    Calls(&'a [u8]),
-    NoCalls(&'a str),
-}
 
 /// Somebody elsewhere, and what they ask for.
 pub struct Served {
@@ -240,7 +232,6 @@ impl Sinks {
         }
         match by {
             StacksBy::Source => {}
-            StacksBy::Nobody(why) => self.give_stacks(Stacks::Refused(why.to_owned())),
             StacksBy::Viewer => {
                 let pids = self.living.clone();
                 if self.stacks.as_ref().is_some_and(|looks| looks.of(pids.clone())) {

@@ -16,8 +16,6 @@ pub(super) enum StacksBy {
     Viewer,
     /// Whoever counts, and tells of them: [`Source::take_stacks`].
     Source,
-    /// Why nobody can.
-    Nobody(&'static str),
 }
 
 /// Where counts come from: tables in the kernel, or files that the processes themselves write. A recording or another node could be

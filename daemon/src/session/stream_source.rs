@@ -5,7 +5,7 @@ use std::{collections::HashMap, sync::Arc};
 use mpiprobe_model::{EndReason, Profile, RecentCalls};
 use mpiprobe_report::present::{recording::profile_of_json, say};
 use mpiprobe_trace::store::Replica;
-use mpiprobe_view::{Calls, Stacks};
+use mpiprobe_view::{Asked, Calls, Stacks};
 use tokio::sync::mpsc;
 
 use super::{
@@ -16,6 +16,7 @@ use super::{
 use crate::{
     asking::{AskError, Head, Lines, Service},
     chunks::chunk_of,
+    viewed,
 };
 
 /// An observation that the service makes.
@@ -159,7 +160,8 @@ impl StreamSource {
     }
 
     /// Has the service do something besides; the answer is not waited for.
-    fn wish(&self, wish: &'static str) {
+    fn wish(&self, asked: Asked) {
+        let wish = viewed::word(asked);
         let (service, number, undone) = (self.service.clone(), self.number, self.undone.0.clone());
         tokio::spawn(async move {
             if let Err(error) = service.wish(number, wish).await {
@@ -242,11 +244,11 @@ impl Source for StreamSource {
 
     fn show_recent_calls(&mut self, wanted: bool) {
         self.recent = wanted.then(HashMap::new);
-        self.wish(if wanted { "recent" } else { "no-recent" });
+        self.wish(Asked::RecentCalls(wanted));
     }
 
     fn show_stacks(&mut self, wanted: bool) -> StacksBy {
-        self.wish(if wanted { "stacks" } else { "no-stacks" });
+        self.wish(Asked::Stacks(wanted));
         StacksBy::Source
     }
 
@@ -262,7 +264,7 @@ impl Source for StreamSource {
                 let calls = Replica::new(WINDOW);
                 let window = calls.window();
                 self.calls = SingleCalls::Kept(calls);
-                self.wish("calls");
+                self.wish(Asked::Calls);
                 Calls::Kept(window)
             }
         }

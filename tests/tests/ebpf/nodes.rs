@@ -16,6 +16,7 @@ use mpiprobe_tests::{
     Ended, Job, Language, Mpi, Profiler, Requirement,
     hang::{CASES, PATIENCE, answer, is_there, lines, misplaced, parsed},
     program, requirement,
+    terminal::{FAST, Terminal},
 };
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
@@ -24,6 +25,7 @@ use tempfile::TempDir;
 use crate::{
     check::{complete, expect_counts, expect_row, expect_rows, functions},
     hang::expect_documented,
+    view,
 };
 
 /// What starts a command on a node. A node's ranks are in a file of its name; of what the agent there is asked for, they take the place of
@@ -94,6 +96,7 @@ pub(crate) fn tests(mpi: Mpi) -> Vec<Trial> {
         requirement::trial(named("a_job_over_several_nodes_is_one"), &needs, move || several(mpi)),
         requirement::trial(named("agents_talk_to_agents_where_nodes_are_many"), &needs, move || tree(mpi)),
         requirement::trial(named("a_job_that_hangs_over_several_nodes_is_explained"), &needs, move || hung(mpi)),
+        view::trial(mpi, "the_view_over_nodes_has_stacks_and_the_last_calls", viewed),
     ]
 }
 
@@ -262,6 +265,34 @@ fn tree(mpi: Mpi) -> Result<(), Failed> {
     let profile = less.wait()?.profile()?;
     expect_rows(&profile, &before, None, &functions("default")?)?;
     assert!(!profile.complete && profile.incomplete_because.iter().any(|why| why.contains("node n2 has been lost (")));
+    Ok(())
+}
+
+/// What a view shows besides profiles, all nodes tell of, those too that are reached by another.
+fn viewed(mpi: Mpi) -> Result<(), Failed> {
+    let job = Job::builder(mpi, program::RING).ranks(4).args(["--forever"]).gates(&["1"]).own_name();
+    let mut job = job.spawn()?;
+    job.wait_for_gate("1")?;
+    let nodes = Nodes::of(&mut job)?;
+    let launcher = nodes.launcher();
+    let named = ["--pid-of", job.called(), "--hosts", "n1,n2", "--launcher", &launcher, "--fan-out", "1"];
+    let mut terminal = Terminal::start((120, 40), [FAST, &["--traffic"], &named].concat())?;
+    terminal.wait_for(&["4/4 ranks", "LIVE"])?;
+    job.open_gate("1")?;
+    for (key, texts) in [
+        ("0", ["Stacks of ", " threads of 4 ranks; a look takes ", " main ", " MPI_"].as_slice()),
+        ("8", &["Last ", " calls of rank 0", "MPI_Sendrecv(sendcount=1024, sendtype=MPI_INT, "]),
+        ("h", &["Last ", " calls of rank 3", "MPI_Sendrecv(sendcount=1024, sendtype=MPI_INT, "]),
+        ("T", &["Single calls are kept on the node of their ranks only"]),
+        ("0", &["Stacks of ", " threads of 4 ranks; a look takes "]),
+    ] {
+        terminal.press(key)?;
+        terminal.wait_for(texts)?;
+    }
+    terminal.press("q")?;
+    assert_eq!(terminal.left()?.not_restored, Vec::<String>::new());
+    job.stop()?;
+    job.wait()?.success()?;
     Ok(())
 }
 

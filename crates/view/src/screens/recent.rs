@@ -64,8 +64,8 @@ fn rows(data: &TableData<'_>, rank: &RankProfile, id: RankId, calls: &[RecentCal
     let mut rows = Vec::new();
     let mut next = None;
     for call in calls {
-        let missing = next.map_or(0, |next| call.number - next);
-        next = Some(call.number + 1);
+        let missing = next.map_or(0, |next| call.number.saturating_sub(next));
+        next = Some(call.number.saturating_add(1));
         if missing > 0 && data.filter.is_none() {
             rows.push(gap(id, call.number, missing));
         }

@@ -360,22 +360,30 @@ lame*) echo "{\"from\":$number,\"line\":{\"lost\":\"no way\"}}";;
 *) echo "{\"from\":$number,\"line\":{\"said\":\"by $0\"}}"; echo "{\"from\":$number,\"line\":{\"ended\":true}}";;
 esac
 done
+case $0 in hears*) while read -r wish && [ "$wish" != end ]; do echo "{\"said\":\"$wish\"}"; done;; esac
 echo '{"ended":true}'
 "#;
 
-    /// What is said of each node in the end, and by whom, if one connection is permitted.
-    fn said(hosts: &[&str]) -> Vec<String> {
+    /// Of the program that says all this.
+    fn means() -> Means {
         let script = AGENT.replace("VERSION", env!("CARGO_PKG_VERSION"));
         let launcher = Launcher::Command(vec!["sh".into(), "-c".into(), script, "{host}".into()]);
-        let means = Means { launcher, program: "mpiprobe".into(), slurm_job: None, verbose: 0 };
-        let nodes = hosts.iter().map(|host| (*host).to_owned()).enumerate().collect();
+        Means { launcher, program: "mpiprobe".into(), slurm_job: None, verbose: 0 }
+    }
+
+    fn below(hosts: &[&str]) -> Below {
+        Below { nodes: hosts.iter().map(|host| (*host).to_owned()).enumerate().collect(), fan_out: 1 }
+    }
+
+    /// What is said of each node in the end, and by whom, if one connection is permitted.
+    fn said(hosts: &[&str]) -> Vec<String> {
         let request = Request::new("pid-of=x".into(), "auto".into(), Kind::Observation);
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         let mut said = vec![String::new(); hosts.len()];
         runtime.block_on(async {
             let (to, mut words) = mpsc::channel(1);
             let first_word = Duration::from_millis(if hosts.contains(&"mute") { 50 } else { 600_000 });
-            let agents = Agents::start_by(Below { nodes, fan_out: 1 }, means, request, (first_word, to)).unwrap();
+            let agents = Agents::start_by(below(hosts), means(), request, (first_word, to)).unwrap();
             let mut awaited = hosts.iter().filter(|host| **host != "mute").count();
             while awaited > 0 {
                 let (number, word): (usize, FromNode) = words.recv().await.unwrap();
@@ -406,6 +414,30 @@ echo '{"ended":true}'
         assert_eq!(said(&["lame", "gone", "c"]), ["itself, Ended", gone, "itself, Ended"]);
         let liar = "itself, lost: it speaks for a node that it was not to reach";
         assert_eq!(said(&["liar", "b"]), [liar, "itself, Ended"]);
+    }
+
+    #[test]
+    fn wishes_come_to_whoever_has_been_asked_to_observe_and_whoever_is_later() {
+        let request = Request::new("pid-of=x".into(), "auto".into(), Kind::Observation);
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(async {
+            let (to, mut words) = mpsc::channel(1);
+            let first_word = Duration::from_mins(10);
+            let agents = Agents::start_by(below(&["hears", "b"]), means(), request, (first_word, to)).unwrap();
+            // The first one before it has said its first word, after which it is asked to observe.
+            for wish in [Asked::Stacks(true), Asked::Stacks(false)] {
+                agents.ask(wish);
+                loop {
+                    let (number, word): (usize, FromNode) = words.recv().await.unwrap();
+                    assert!(!matches!(word, FromNode::Lost(_)), "{number}: {word:?}");
+                    if matches!(word, FromNode::Said(text) if number == 0 && text == viewed::word(wish)) {
+                        break;
+                    }
+                }
+            }
+            agents.ask(Asked::End);
+            while !matches!(words.recv().await.unwrap(), (0, FromNode::Ended)) {}
+        });
     }
 
     #[test]

@@ -531,3 +531,29 @@ impl Source for NodesSource {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use mpiprobe_stacks::{Member, Stacked};
+
+    use super::*;
+
+    fn seen(rank: u32, ms: u64) -> Stacks {
+        let stacks = vec![Stacked { frames: Vec::new(), members: vec![Member::Rank(rank)] }];
+        Stacks::Seen { stacks, took: Duration::from_millis(ms) }
+    }
+
+    #[test]
+    fn stacks_of_all_nodes_that_have_some_are_shown() {
+        assert!(together([].into_iter()).is_none());
+        let (first, second, none) = (seen(0, 3), seen(7, 1), Stacks::Refused("no right".into()));
+        let Some(Stacks::Seen { stacks, took }) = together([("a", &first), ("b", &none), ("c", &second)].into_iter())
+        else {
+            panic!("no stacks")
+        };
+        let members: Vec<Member> = stacks.into_iter().flat_map(|stack| stack.members).collect();
+        assert_eq!((members, took), (vec![Member::Rank(0), Member::Rank(7)], Duration::from_millis(3)));
+        let Some(Stacks::Refused(why)) = together([("a", &none), ("b", &none)].into_iter()) else { panic!("stacks") };
+        assert_eq!(why, "a: no right; b: no right");
+    }
+}

@@ -1,5 +1,7 @@
 //! A view elsewhere, in the words that the node service and agents have for it: what it asks for besides profiles, and what it is told.
 
+use std::{collections::HashMap, sync::Arc};
+
 use mpiprobe_model::{Profile, RecentCalls};
 use mpiprobe_view::{Asked, Stacks};
 use serde::Serialize;
@@ -55,6 +57,23 @@ pub(crate) fn recent_calls(profile: &Profile) -> Option<Vec<u8>> {
     let recent = profile.ranks.iter().filter_map(|rank| Some((rank.pid, rank.recent.as_deref()?)));
     let recent: Vec<(u32, &RecentCalls)> = recent.collect();
     (!recent.is_empty()).then(|| line(&json!({ "recent": recent })))
+}
+
+/// Those that were told last, by process, for whoever shows them.
+#[derive(Debug, Default)]
+pub(crate) struct LastCalls(HashMap<u32, Arc<RecentCalls>>);
+
+impl LastCalls {
+    pub(crate) fn of(told: Vec<(u32, RecentCalls)>) -> Self {
+        Self(told.into_iter().map(|(pid, calls)| (pid, Arc::new(calls))).collect())
+    }
+
+    /// Each rank of a profile has its own, and no others.
+    pub(crate) fn add_to(&self, profile: &mut Profile) {
+        for rank in &mut profile.ranks {
+            rank.recent = self.0.get(&rank.pid).cloned();
+        }
+    }
 }
 
 /// A value as a line of JSON, with its end.

@@ -57,13 +57,6 @@ struct Own {
     tidying: RefCell<Option<JoinHandle<()>>>,
 }
 
-impl Own {
-    /// What tells of others who begin to use MPI, if they will have the same return probes.
-    fn newcomer(&self, returns: bool, scope: Scope) -> Option<&Program> {
-        self.newcomer.as_ref().filter(|_| returns && scope == Scope::Inode)
-    }
-}
-
 /// Loads everything and takes the best method that works; `only` limits the choice to one.
 pub fn choose_method(config: &Config, only: Option<AttachMethod>) -> Result<Engine, AttachError> {
     if apart::other().is_some() {
@@ -217,13 +210,9 @@ impl Engine {
         let some = |are_meant: &dyn Fn(Cookie) -> bool| -> Vec<ProbeSite> {
             sites.iter().filter(|site| are_meant(Cookie(site.cookie))).copied().collect()
         };
-        // Before they have return probes.
-        let newcomer = own.newcomer(returns, scope);
         let beginnings = some(&Cookie::is_beginning);
-        let newcomer = newcomer.filter(|_| !beginnings.is_empty());
-        let attachment = Attachment::new(self.method, newcomer, file, shown, &beginnings, scope)?;
-        let wanted = wanted(&own.library, returns);
-        let attachment = attachment.and(Attachment::new(self.method, wanted, file, shown, sites, scope)?);
+        let programs = (own.newcomer.as_ref(), own.library.as_slice());
+        let attachment = self.attach_programs(programs, (file, shown), (sites, &beginnings), (scope, returns))?;
         let control_plus_1 = self.tables.config().pcontrol_plus_1;
         let control = some(&|cookie| cookie.function() + 1 == control_plus_1);
         let Some(resident) = own.resident.as_ref().filter(|_| !control.is_empty()) else { return Ok(attachment) };
@@ -234,6 +223,19 @@ impl Engine {
                 Ok(attachment)
             }
         }
+    }
+
+    /// Attaches programs at all sites, and before that, if others will have the same return probes, what tells of those who begin to use MPI.
+    fn attach_programs(
+        &self,
+        (newcomer, programs): (Option<&Program>, &[Program]),
+        (file, shown): (BorrowedFd<'_>, &Path),
+        (sites, beginnings): (&[ProbeSite], &[ProbeSite]),
+        (scope, returns): (Scope, bool),
+    ) -> Result<Attachment, AttachError> {
+        let newcomer = newcomer.filter(|_| returns && scope == Scope::Inode && !beginnings.is_empty());
+        let attachment = Attachment::new(self.method, newcomer, file, shown, beginnings, scope)?;
+        Ok(attachment.and(Attachment::new(self.method, wanted(programs, returns), file, shown, sites, scope)?))
     }
 
     /// Whether probes can be taken off and put on again often: closing those of perf events takes too long.
@@ -281,9 +283,8 @@ impl Engine {
                 let returns = self.returns.get();
                 let are_beginnings = |site: &&ProbeSite| ToolCookie(site.cookie).is_beginning();
                 let beginnings: Vec<ProbeSite> = sites.iter().filter(are_beginnings).copied().collect();
-                let newcomer = own.newcomer(returns, scope).filter(|_| !beginnings.is_empty());
-                let attachment = Attachment::new(self.method, newcomer, file, shown, &beginnings, scope)?;
-                Ok(attachment.and(Attachment::new(self.method, wanted(programs, returns), file, shown, sites, scope)?))
+                let programs = (own.newcomer.as_ref(), programs.as_slice());
+                self.attach_programs(programs, (file, shown), (sites, &beginnings), (scope, returns))
             }
             Programs::Apart(other) => {
                 Ok(Attachment::apart(other.attach(file, shown, sites, (scope, true, self.returns.get()))?))

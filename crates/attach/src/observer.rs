@@ -393,7 +393,7 @@ impl Observer {
     /// The functions that the threads of a process are in, as far as that was seen.
     pub fn open_functions_of(&self, process: u32) -> impl Iterator<Item = u32> {
         let states = self.thread_states().filter(move |state| state.process == process);
-        states.filter_map(|state| state.open.function_plus_1.checked_sub(1))
+        states.filter_map(|state| state.open_function())
     }
 
     /// Those of all living threads.

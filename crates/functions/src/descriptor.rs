@@ -1,7 +1,7 @@
 //! From roles to argument positions: what BPF programs and wrapper look at.
 
 use mpiprobe_common::{
-    Cookie,
+    Cookie, ToolCookie,
     descriptor::{Descriptor, NONE, completion, flags, frees, root_only, topology},
     layer::layer_flags,
     thread::REGISTER_ARGUMENTS,
@@ -17,6 +17,12 @@ impl FunctionId {
         let in_registers = usize::from(descriptor.arguments) <= REGISTER_ARGUMENTS;
         let cookie = Cookie::new(u32::from(self.number()), descriptor.arguments, returns_soon && in_registers);
         let cookie = if descriptor.own_of_layers == 0 { cookie } else { cookie.of_query() };
+        if self.is_beginning() { cookie.of_beginning() } else { cookie }
+    }
+
+    /// The same with each hit of this function's probes in a tool, by its number.
+    pub fn tool_cookie(self, tool: u16) -> ToolCookie {
+        let cookie = ToolCookie::new(self.number().into(), tool);
         if self.is_beginning() { cookie.of_beginning() } else { cookie }
     }
 

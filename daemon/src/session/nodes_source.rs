@@ -1,8 +1,8 @@
 //! One job on several nodes as a source: an agent observes on each, and what they find is one profile.
 
-use std::{collections::HashMap, sync::Arc, time::Duration};
+use std::time::Duration;
 
-use mpiprobe_model::{EndReason, Profile, RecentCalls, analyse::merge_nodes};
+use mpiprobe_model::{EndReason, Profile, analyse::merge_nodes};
 use mpiprobe_view::{Asked, Calls, Stacks};
 use tokio::{
     sync::mpsc,
@@ -18,6 +18,7 @@ use super::{
     trace::{IncomingTrace, TraceTo},
 };
 use crate::nodes::{Agents, FromNode, Nodes, NodesError, other_version, say_of};
+use crate::viewed::LastCalls;
 
 /// For the first sign of every node: who has given none is named, and nobody waits for it any more.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -69,7 +70,7 @@ struct Node {
     /// What a view shows besides, as far as it does: of the last looks.
     stacks: Option<Stacks>,
     has_new_stacks: bool,
-    recent: HashMap<u32, Arc<RecentCalls>>,
+    recent: LastCalls,
 }
 
 impl Node {
@@ -95,9 +96,7 @@ impl Node {
 
     /// Keeps its latest figures, with the last calls that it has told.
     fn note(&mut self, mut profile: Profile) {
-        for rank in &mut profile.ranks {
-            rank.recent = self.recent.get(&rank.pid).cloned();
-        }
+        self.recent.add_to(&mut profile);
         self.latest = Some(profile);
         self.is_fresh = true;
     }
@@ -223,7 +222,7 @@ impl NodesSource {
             has_no_trace: None,
             stacks: None,
             has_new_stacks: false,
-            recent: HashMap::new(),
+            recent: LastCalls::default(),
         };
         let (agents, nodes) = (nodes.start(to)?, nodes.hosts.iter().map(node).collect());
         let patience = Some(began + PATIENCE);
@@ -325,7 +324,7 @@ impl NodesSource {
                 self.viewed.stacks_due.get_or_insert_with(|| Instant::now() + GRACE);
             }
             FromNode::Recent(calls) if self.viewed.recent_calls => {
-                node.recent = calls.into_iter().map(|(pid, calls)| (pid, Arc::new(calls))).collect();
+                node.recent = LastCalls::of(calls);
             }
             FromNode::Stacks(_) | FromNode::Recent(_) => {}
             FromNode::Found(_) => {
@@ -483,7 +482,7 @@ impl Source for NodesSource {
 
     fn show_recent_calls(&mut self, wanted: bool) {
         self.viewed.recent_calls = wanted;
-        self.nodes.iter_mut().for_each(|node| node.recent.clear());
+        self.nodes.iter_mut().for_each(|node| node.recent = LastCalls::default());
         self.agents.ask(Asked::RecentCalls(wanted));
     }
 

@@ -11,7 +11,7 @@ use std::{
 };
 
 use mpiprobe_attach::{Attachment, Engine, ProbeSite, Scope};
-use mpiprobe_common::{Cookie, ToolCookie, tool::TOOLS};
+use mpiprobe_common::{Cookie, tool::TOOLS};
 use mpiprobe_discover::{
     MpiLibrary, MpiProcess, identity_when_mapped,
     mappings::{FileId, MappedFile},
@@ -267,11 +267,7 @@ impl Probes {
         // What it may define besides, for tools before it, is not what the program calls.
         let wanted = |name: &str| by_name(name).filter(|id| name.starts_with("MPI_") && wanted.contains(*id));
         let file_plan = FilePlan::of(&process.process, tool, wanted)?;
-        let cookie = |id: FunctionId, number| {
-            let cookie = ToolCookie::new(id.number().into(), number);
-            if id.is_beginning() { cookie.of_beginning() } else { cookie }
-        };
-        let sites = |number: u16| file_plan.sites(|id, _, _| cookie(id, number).0);
+        let sites = |number: u16| file_plan.sites(|id, _, _| id.tool_cookie(number).0);
         let known =
             (0..).zip(&self.tools).find_map(|(number, _)| self.same_file(tool, &file_plan, &sites(number), scope));
         if let Some(known) = known {

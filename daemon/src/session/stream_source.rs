@@ -1,7 +1,5 @@
 //! Profiles that another process of mpiprobe's makes as a source: the node service, for who may not observe by themselves.
 
-use std::{collections::HashMap, sync::Arc};
-
 use mpiprobe_model::{EndReason, Profile, RecentCalls};
 use mpiprobe_report::present::{recording::profile_of_json, say};
 use mpiprobe_trace::store::Replica;
@@ -16,7 +14,7 @@ use super::{
 use crate::{
     asking::{AskError, Head, Lines, Service},
     chunks::chunk_of,
-    viewed,
+    viewed::{self, LastCalls},
 };
 
 /// An observation that the service makes.
@@ -29,7 +27,7 @@ pub(super) struct StreamSource {
     trace: Option<IncomingTrace>,
     calls: SingleCalls,
     /// The last calls of each process, as long as somebody looks at them.
-    recent: Option<HashMap<u32, Arc<RecentCalls>>>,
+    recent: Option<LastCalls>,
     /// Those that were looked at last, and have not been shown yet.
     stacks: Option<Stacks>,
     /// Wishes that the service does not do, and why.
@@ -126,8 +124,8 @@ impl StreamSource {
                 say(mpiprobe_discover::printable(text.as_bytes()).replace("\\n", "\n"));
             }
             Event::Profile(mut profile) => {
-                for rank in &mut profile.ranks {
-                    rank.recent = self.recent.as_ref().and_then(|recent| recent.get(&rank.pid).cloned());
+                if let Some(recent) = &self.recent {
+                    recent.add_to(&mut profile);
                 }
                 self.was_anybody_there |= !profile.ranks.is_empty();
                 self.latest = Some(*profile);
@@ -140,7 +138,7 @@ impl StreamSource {
             }
             Event::Recent(calls) => {
                 if let Some(recent) = &mut self.recent {
-                    *recent = calls.into_iter().map(|(pid, calls)| (pid, Arc::new(calls))).collect();
+                    *recent = LastCalls::of(calls);
                 }
             }
             Event::Stacks(stacks) => self.stacks = Some(stacks),
@@ -243,7 +241,7 @@ impl Source for StreamSource {
     }
 
     fn show_recent_calls(&mut self, wanted: bool) {
-        self.recent = wanted.then(HashMap::new);
+        self.recent = wanted.then(LastCalls::default);
         self.wish(Asked::RecentCalls(wanted));
     }
 

@@ -179,20 +179,19 @@ fn with_a_tool(mpi: Mpi) -> Result<(), Failed> {
     let tool = tool_of_beginnings(mpi, directory.path())?;
     let odd = || {
         let odd = Job::builder(mpi, program::STACKS).args(["up"]).ranks(2).gates(&["1"]).own_name().own_library();
-        odd.preload(&tool).spawn()
+        let mut odd = odd.preload(&tool).spawn()?;
+        odd.wait_for_gate("1").map(|()| odd)
     };
     for is_newcomer in [false, true] {
         let ring = Job::builder(mpi, program::RING).own_library().preload(&tool).args(["10"]);
         let mut ring = ring.ranks(2).gates(&["start"]).own_name().spawn()?;
         ring.wait_for_gate("start")?;
-        let bystander = if is_newcomer { None } else { Some(odd()?) };
-        let mut bystander = bystander.map(|mut job| job.wait_for_gate("1").map(|()| job)).transpose()?;
+        let before = if is_newcomer { None } else { Some(odd()?) };
         let mut profiler = Profiler::observe(["--attach", "multi", "--functions", OF_BOTH, "--pid-of", ring.called()])?;
+        let mut bystander = before.map_or_else(odd, Ok)?;
         if is_newcomer {
-            bystander = Some(odd()?);
             profiler.wait_for("switches stacks")?;
         }
-        let mut bystander = bystander.ok_or("no job")?;
         bystander.open_gate("1")?;
         let finished = bystander.wait()?.success()?;
         assert!(finished.stdout.contains("10 of 10 right"), "{finished:?}");

@@ -7,12 +7,14 @@
 
 pub mod agent;
 pub mod asking;
+mod blueprints;
 mod chunks;
 pub mod cli;
 pub mod doctor;
 pub mod hang;
 pub mod memory;
 pub mod nodes;
+mod operands;
 pub mod preload;
 pub mod push;
 pub mod service;

@@ -42,7 +42,7 @@ pub use communicator::{
 };
 pub use cost::OwnCost;
 pub use efficiency::{Efficiency, Spent, Window};
-pub use finding::{Doing, Finding, Found, PartnerAtPlace, RankAtPlace, TimeAtPlace};
+pub use finding::{Doing, Finding, Found, PartnerAtPlace, RankAtPlace, Standstill, TimeAtPlace};
 pub use function::{FunctionProfile, FunctionRow, GroupProfile, GroupRow, GroupTraffic, InnerCalls, Rates};
 pub use losses::{Losses, TableRoom};
 pub use pending::PendingRow;

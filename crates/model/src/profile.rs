@@ -5,8 +5,8 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     Budget, Efficiency, Estimate, FunctionLayers, FunctionProfile, FunctionRow, FunctionTraffic, GroupProfile,
-    InnerCalls, Losses, OwnCost, PhaseProfile, RankProfile, Rows, SaturatingSum as _, Spread, TableRoom, ToolInfo,
-    TrafficProfile, UnmatchedRow, WaitStates, Window,
+    InnerCalls, Losses, OwnCost, PhaseProfile, RankProfile, Rows, SaturatingSum as _, Spread, Standstill, TableRoom,
+    ToolInfo, TrafficProfile, UnmatchedRow, WaitStates, Window,
     names::{self, Name},
 };
 
@@ -49,6 +49,9 @@ pub struct Profile {
     /// Sends and receives under way without their other end, by rank; empty in a profile that stands alone.
     #[serde(default)]
     pub unmatched: Vec<UnmatchedRow>,
+    /// Why ranks do not go on, as the stacks of their threads have told; empty: they do, or nobody has looked, or it is not known.
+    #[serde(default)]
+    pub standstill: Vec<Standstill>,
     /// Who has waited for whom since the beginning of observation, and why; `null` without `--waits`.
     #[serde(default)]
     pub wait_states: Option<WaitStates>,

@@ -74,6 +74,9 @@ pub struct RankProfile {
     pub traffic: Option<RankTraffic>,
     /// Calls that had not returned when this was taken, or when the process ended.
     pub open_calls: Vec<OpenCallInfo>,
+    /// What the rank asks MPI again and again, and calls nothing else, while its job does not go on; `null`: nothing.
+    #[serde(default, deserialize_with = "names::optional")]
+    pub asks: Option<Name>,
     /// Calls that had begun before attach, as looks at the stacks of threads have found them; most time first.
     #[serde(default)]
     pub began_before: Vec<BeganBeforeRow>,

@@ -114,6 +114,8 @@ fn copy(
     let processes: HashMap<u32, u32> = threads.iter().map(|&(pid, tid)| (tid, pid)).collect();
     let mut left: Vec<u32> = threads.iter().map(|&(_, tid)| tid).collect();
     let mut doubtful: Vec<ThreadCopy> = Vec::new();
+    // Samples of which it is not known where a call returns to, by thread: the last of each counts if there is no better one.
+    let mut unclear: HashMap<u32, ThreadCopy> = HashMap::new();
     for attempt in 0..TRIES {
         let mut moved = Vec::new();
         let mut replaced = HashMap::new();
@@ -131,22 +133,31 @@ fn copy(
         if !on_cpu.is_empty() {
             match sample::take(&on_cpu, SAMPLE_PATIENCE) {
                 Ok(samples) => {
-                    keep_lasting(iterator, &mut replaced)?;
+                    let others = keep_lasting(iterator, &mut replaced)?;
                     for mut sample in samples {
                         if let Some(replaced) = replaced.get(&sample.tid) {
                             replaced.put_back(&mut sample.stack);
                         }
-                        let place = moved.iter().position(|copy| (copy.pid, copy.tid) == (sample.pid, sample.tid));
-                        let Some(place) = place else { continue };
-                        let copy = moved.swap_remove(place);
-                        captured.threads.push(ThreadCopy {
+                        let is_its = |copy: &&ThreadCopy| (copy.pid, copy.tid) == (sample.pid, sample.tid);
+                        let Some(copy) = moved.iter().find(is_its) else { continue };
+                        let sp = sample.registers.sp().unwrap_or(0);
+                        let is_clear =
+                            others.get(&sample.tid).is_none_or(|others| !others.hide_a_return(&sample.stack, sp));
+                        let copy = ThreadCopy {
                             registers: Some(sample.registers),
                             stack: sample.stack,
                             way: Way::Sampled,
                             certainty: Certainty::Exact,
                             system_call: None,
-                            ..copy
-                        });
+                            ..copy.clone()
+                        };
+                        if is_clear {
+                            unclear.remove(&copy.tid);
+                            moved.retain(|other| other.tid != copy.tid);
+                            captured.threads.push(copy);
+                        } else {
+                            unclear.insert(copy.tid, copy);
+                        }
                     }
                 }
                 Err(error) => tracing::debug!("no samples of running threads: {error}"),
@@ -158,22 +169,26 @@ fn copy(
             break;
         }
     }
-    captured.threads.extend(doubtful);
+    captured.threads.extend(doubtful.into_iter().map(|copy| unclear.remove(&copy.tid).unwrap_or(copy)));
     Ok(())
 }
 
-/// A sample is of a moment between two looks: of return addresses that probes have replaced, those are believed that both have found.
-fn keep_lasting(iterator: &mut Iterator, replaced: &mut HashMap<u32, Replaced>) -> Result<(), CaptureError> {
-    replaced.retain(|_, replaced| !replaced.0.is_empty());
+/// A sample is of a moment between two looks: of return addresses that probes have replaced, those are believed that both have found. Gives
+/// those that only one of them has.
+fn keep_lasting(
+    iterator: &mut Iterator,
+    replaced: &mut HashMap<u32, Replaced>,
+) -> Result<HashMap<u32, Replaced>, CaptureError> {
+    let mut others = HashMap::new();
     let threads: Vec<u32> = replaced.keys().copied().collect();
     for some in threads.chunks(Iterator::MOST) {
         for found in iterator.look(some)? {
             if let Some(replaced) = replaced.get_mut(&found.tid) {
-                replaced.0.retain(|word| found.replaced.0.contains(word));
+                others.insert(found.tid, replaced.keep_common(&found.replaced));
             }
         }
     }
-    Ok(())
+    Ok(others)
 }
 
 fn thread_copy(found: CopiedThread) -> ThreadCopy {

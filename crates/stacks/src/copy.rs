@@ -57,6 +57,20 @@ impl Replaced {
             }
         }
     }
+
+    /// Keeps what another look at the same thread has found as well; gives what only one of them has.
+    pub(crate) fn keep_common(&mut self, later: &Self) -> Self {
+        let (common, others) = self.0.iter().copied().partition(|word| later.0.contains(word));
+        self.0 = common;
+        let new = later.0.iter().copied().filter(|word| !self.0.contains(word));
+        Self(Vec::into_iter(others).chain(new).collect())
+    }
+
+    /// Whether one of these is in use at that moment: what belongs there is not known then.
+    pub(crate) fn hide_a_return(&self, stack: &Stack, sp: u64) -> bool {
+        let is_replaced = |address: u64| stack.word(address).is_some_and(is_return_trampoline);
+        self.0.iter().any(|(address, _)| *address >= sp && is_replaced(*address))
+    }
 }
 
 /// What tells whether a thread has run meanwhile.
@@ -201,6 +215,18 @@ mod tests {
         assert_eq!([0xff8, 0x1000, 0x1008, 0x1009].map(|address| stack.word(address)), [None, Some(1), Some(2), None]);
         assert_eq!(stack.word(u64::MAX), None);
         assert_eq!(Stack::new(u64::MAX, vec![0; 16]).end(), u64::MAX);
+    }
+
+    #[test]
+    fn what_only_one_look_has_found_may_hide_a_return() {
+        const TRAMPOLINE: u64 = 0x7fff_ffff_e000;
+        let mut before = Replaced(vec![(0x1000, 1), (0x1010, 2)]);
+        let others = before.keep_common(&Replaced(vec![(0x1010, 2), (0x1020, 3)]));
+        assert_eq!((before.0, &others.0), (vec![(0x1010, 2)], &vec![(0x1000, 1), (0x1020, 3)]));
+        let of = |words: [u64; 5]| Stack::new(0x1000, words.iter().flat_map(|word| word.to_le_bytes()).collect());
+        assert!(others.hide_a_return(&of([0, 0, 0, 0, TRAMPOLINE]), 0x1000));
+        assert!(!others.hide_a_return(&of([0, 0, TRAMPOLINE, 0, 5]), 0x1000), "both have found it");
+        assert!(!others.hide_a_return(&of([TRAMPOLINE, 0, 0, 0, 5]), 0x1008), "of a call that has returned");
     }
 
     #[test]

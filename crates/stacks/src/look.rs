@@ -60,7 +60,10 @@ pub struct Look {
 impl Look {
     /// Whether all threads were copied as they were at one moment, and those that ask MPI again and again while they did.
     pub fn is_certain(&self) -> bool {
-        let is_asking = |thread: &ThreadStack| !thread.polls || thread.call.is_some();
+        let is_asking = |thread: &ThreadStack| match thread.polls {
+            Some(polls) => !polls || thread.call.is_some(),
+            None => false,
+        };
         self.threads.iter().all(|thread| thread.certainty == Certainty::Exact && is_asking(thread))
     }
 }
@@ -240,7 +243,7 @@ impl Looker {
                 call.words = arguments::words(frames, frame, call.function, target.element, &mut memory);
             }
             let is_exact = copy.certainty == Certainty::Exact;
-            let (mut has_returned, mut polls) = (None, false);
+            let (mut has_returned, mut polls) = (None, Some(false));
             if let Some(all) = &mut self.watched {
                 let key = (process.id(), copy.tid);
                 if let (false, true, Some(address)) = (all.contains_key(&key), is_exact, named.return_address) {
@@ -249,8 +252,8 @@ impl Looker {
                 }
                 if let Some(watched) = all.get(&key) {
                     has_returned = watched.has_returned();
-                    let ips = frames.iter().map(|frame| frame.registers.ip());
-                    polls = has_returned == Some(false) && is_exact && watched.is_in_loop(named.return_address, ips);
+                    let in_loop = || watched.is_in_loop(named.return_address, &unwound);
+                    polls = if has_returned == Some(false) && is_exact { in_loop() } else { Some(false) };
                 }
             }
             let is_outside = named.call.is_none();

@@ -227,10 +227,12 @@ fn exchanges(seen: &[&ThreadStack]) -> bool {
 fn polls(seen: &[&ThreadStack]) -> Option<bool> {
     /// Between two calls it may be where nobody takes it for a loop, at first.
     const LATEST: usize = 2;
-    let first = seen.iter().position(|thread| thread.polls)?;
-    let all = seen.get(first..).is_some_and(|rest| rest.len() > 1 && rest.iter().all(|thread| thread.polls));
-    let is_asking =
-        seen.last().is_some_and(|last| last.call.as_ref().is_some_and(|call| call.function.function().polling));
+    let first = seen.iter().position(|thread| thread.polls == Some(true))?;
+    // Where it is not known it may be there: what would have led it away is watched.
+    let all = seen.get(first..).is_some_and(|rest| rest.len() > 1 && rest.iter().all(|it| it.polls != Some(false)));
+    let is_asking = seen.last().is_some_and(|last| {
+        last.polls == Some(true) && last.call.as_ref().is_some_and(|call| call.function.function().polling)
+    });
     Some(first <= LATEST && all && is_asking)
 }
 

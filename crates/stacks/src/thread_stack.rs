@@ -58,9 +58,10 @@ pub struct ThreadStack {
     /// Whether the MPI call has returned that it was in when it was first seen in one; `None`: nobody knows.
     #[serde(skip)]
     pub has_returned: Option<bool>,
-    /// It is in a loop of the program that asks MPI again and again, which it was first seen in a call in, and has not left since.
+    /// It is in a loop of the program that asks MPI again and again, which it was first seen in a call in, and has not left since; `None`: a
+    /// return probe hides whether it is.
     #[serde(skip)]
-    pub polls: bool,
+    pub polls: Option<bool>,
     /// Its call is one on a file, and waits for messages of others.
     #[serde(skip)]
     pub exchanges: bool,

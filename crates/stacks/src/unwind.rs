@@ -21,6 +21,8 @@ use crate::{
 pub const MAX_FRAMES: usize = 512;
 /// Rules that are remembered.
 const MAX_RULES: usize = 64 << 10;
+/// What the kernel calls its page for probes (kernel/events/uprobes.c).
+const TRAMPOLINE: &str = "[uprobes]";
 /// Operations of one expression; compilers make some ten.
 const MAX_OPERATIONS: u32 = 256;
 
@@ -60,6 +62,8 @@ pub enum End {
     NoRules,
     /// The stack, or what the rules need besides, could not be read.
     Unread,
+    /// A return probe of somebody's is armed, or is handled: only the kernel knows where it goes on.
+    Hidden,
     /// What was found cannot be a stack.
     Nonsense,
 }
@@ -101,12 +105,16 @@ impl Unwinder {
             let Some(ip) = registers.ip() else { break End::Unread };
             let at = locate(if is_exact { ip.wrapping_add(1) } else { ip });
             if !is_exact && is_return_trampoline(ip) && at.module.path().starts_with('[') {
-                // A return probe of somebody's is armed: only the kernel knows where this leads.
-                break End::Unread;
+                break End::Hidden;
             }
             frames.push(Frame { at: at.clone(), registers, by });
             if frames.len() >= MAX_FRAMES {
                 break End::Limit;
+            }
+            if is_exact && at.module.path() == TRAMPOLINE {
+                let Some(caller) = behind_trampoline(ip, &registers, memory) else { break End::Hidden };
+                (by, is_exact, registers) = (FoundBy::Rules, false, caller);
+                continue;
             }
             let rules = at.offset.checked_sub(1).and_then(|address| self.rules(&at.module, address));
             match caller(rules.as_deref(), &registers, memory) {
@@ -181,6 +189,24 @@ fn caller(
         Some(_) => Ok((caller, rules.is_signal)),
         None => Err(End::Unread),
     }
+}
+
+/// The caller of a function whose return probe has just been handled (arch/x86/kernel/uprobes.c, `uretprobe_trampoline_entry`, from Linux 6.11
+/// on): behind its system call the trampoline has three words on the stack, of which the third is where the function returns to by now.
+/// `None`: it has not been handled yet.
+fn behind_trampoline(ip: u64, registers: &Registers, memory: &mut Memory<'_>) -> Option<Registers> {
+    const PAGE: u64 = 4096;
+    let (sp, pushed) = match ip % PAGE {
+        0x0d => (registers.sp()?, 16),
+        0x0f => (registers.sp()?, 8),
+        0x10 => (registers.sp()?, 0),
+        _ => return None,
+    };
+    let place = sp.checked_add(pushed)?;
+    let mut caller = *registers;
+    caller.set(RIP, Some(memory.word(place)?));
+    caller.set(RSP, Some(place.checked_add(8)?));
+    Some(caller)
 }
 
 /// A function without rules: assembly, or made while the program runs. Its caller by the frame pointer, if it looks like one.
@@ -266,6 +292,20 @@ mod tests {
         let values = [RIP, RSP, RBP, 3, 0].map(|register| caller.get(register));
         assert_eq!(values, [Some(0x4000), Some(0x1018), Some(20), Some(33), None]);
         assert!(!is_signal);
+    }
+
+    #[test]
+    fn a_return_that_was_just_handled_is_on_the_stack() {
+        let stack = stack(&[11, 22, 0x4000, 0x5000]);
+        let after = |sp: u64, offset: u64| {
+            let caller =
+                behind_trampoline(0x7fff_ffff_e000 + offset, &registers(sp, 7, 1), &mut Memory::new(&stack, None))?;
+            Some([RIP, RSP, RBP].map(|register| caller.get(register)))
+        };
+        let expected = Some([Some(0x4000), Some(0x1018), Some(7)]);
+        assert_eq!([after(0x1000, 0xd), after(0x1008, 0xf), after(0x1010, 0x10)], [expected; 3]);
+        // Before its system call, in it, and in a place for an instruction of a program.
+        assert_eq!([after(0x1000, 0), after(0x1000, 0xb), after(0x1000, 0x8d)], [None; 3]);
     }
 
     #[test]

@@ -1,7 +1,11 @@
 //! What the processor is asked to notice of a thread that was seen in an MPI call: whether that returns, or, where the program asks again and
 //! again, whether it stops asking.
 
-use crate::{arguments::PollingLoop, kernel::returned::Returned};
+use crate::{
+    arguments::PollingLoop,
+    kernel::returned::Returned,
+    unwind::{End, Unwound},
+};
 
 /// Since a thread was first seen in a call.
 #[derive(Debug)]
@@ -41,13 +45,17 @@ impl Watched {
     }
 
     /// Whether it is in its loop: in the call that returns to `returns_to`, or, without one, at one of its instructions, or on its way to
-    /// the call. `ips` are of its frames, from the inside out.
-    pub(crate) fn is_in_loop(&self, returns_to: Option<u64>, mut ips: impl Iterator<Item = Option<u64>>) -> bool {
-        let Self::Loop(polls, _) = self else { return false };
+    /// the call. `None`: it is where a return probe is handled, or hides where the call returns to.
+    pub(crate) fn is_in_loop(&self, returns_to: Option<u64>, unwound: &Unwound) -> Option<bool> {
+        let Self::Loop(polls, _) = self else { return Some(false) };
         if let Some(address) = returns_to {
-            return polls.returns_to == address;
+            return Some(polls.returns_to == address);
         }
+        let mut ips = unwound.frames.iter().map(|frame| frame.registers.ip());
         let is_there = ips.next().flatten().is_some_and(|ip| polls.contains(ip));
-        is_there || ips.next().flatten() == Some(polls.returns_to)
+        if is_there || ips.next().flatten() == Some(polls.returns_to) {
+            return Some(true);
+        }
+        (unwound.end != End::Hidden).then_some(false)
     }
 }

@@ -1,9 +1,8 @@
 //! The loop: draw, wait for a key or for news, and again.
 
-use std::{io, sync::Arc};
+use std::io;
 
 use crossterm::event::{Event, EventStream};
-use mpiprobe_trace::store::Window;
 
 use super::{
     ViewError,
@@ -13,7 +12,7 @@ use super::{
     keys::Action,
     options::ViewOptions,
     paint::Theme,
-    source::{Calls, Source, Update, Wish},
+    source::{Calls, KeptCalls, Source, Update, Wish},
     start::ViewStart,
     state::{Effect, State},
     terminal::{Input, Screen, next_event},
@@ -79,7 +78,7 @@ pub(super) async fn run(mut source: impl Source, options: ViewOptions, start: Vi
                 Update::Moment(moment) => state.go_to_moment(*moment),
                 Update::Position(position) => state.set_position(position),
                 Update::Stacks(stacks) => state.add_stacks(stacks),
-                Update::Calls(Calls::Kept(window)) => calls.begin(&window).map_err(ViewError::Start)?,
+                Update::Calls(Calls::Kept(kept)) => calls.begin(kept).map_err(ViewError::Start)?,
                 Update::Calls(Calls::Refused(why)) => state.refuse_calls(why),
                 Update::Message(message) => state.notice = Some(message),
                 Update::Close => return Ok(()),
@@ -96,8 +95,8 @@ struct CallsReader {
 }
 
 impl CallsReader {
-    fn begin(&mut self, window: &Arc<Window>) -> io::Result<()> {
-        self.reader = Some(Background::of_window(window)?);
+    fn begin(&mut self, kept: Vec<KeptCalls>) -> io::Result<()> {
+        self.reader = Some(Background::of_kept(kept)?);
         Ok(())
     }
 

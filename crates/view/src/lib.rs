@@ -32,12 +32,12 @@ pub use live::{Asked, LiveView, ShowStacks};
 pub use options::{Scheme, ViewOptions};
 pub use paint::Theme;
 pub use replay::{Replay, replay};
-pub use source::{Calls, Moment, Position, Running, Source, Stacks, Update, Wish};
+pub use source::{Calls, KeptCalls, Moment, Position, Running, Source, Stacks, Update, Wish};
 pub use start::{StartError, ViewStart};
 pub use state::{Effect, State};
 pub use terminal::{GivenBack, give_back, is_interactive};
 pub use timeline::{
-    CallsOfMoment, News, Reader, TIMELINE_BINDINGS, TIMELINE_SECTIONS, Timeline, TimelineAction, Wanted,
-    draw as draw_timeline, timeline, timeline_text,
+    CallsOfMoment, KeptMoment, KnownClocks, News, Reader, TIMELINE_BINDINGS, TIMELINE_SECTIONS, Timeline,
+    TimelineAction, Wanted, draw as draw_timeline, timeline, timeline_text,
 };
 pub use user::{Config, FileError, Files, History, SavedView};

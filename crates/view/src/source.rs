@@ -58,11 +58,19 @@ pub enum Wish {
     Calls,
 }
 
+/// What is kept of a job's calls on one node.
+#[derive(Clone, Debug)]
+pub struct KeptCalls {
+    /// `None`: there is no other one.
+    pub node: Option<String>,
+    pub window: Arc<Window>,
+}
+
 /// The calls of all ranks, for whoever looks at them.
 #[derive(Clone, Debug)]
 pub enum Calls {
-    /// The latest ones.
-    Kept(Arc<Window>),
+    /// The latest ones, of each node.
+    Kept(Vec<KeptCalls>),
     /// There are none: why, in a sentence.
     Refused(String),
 }

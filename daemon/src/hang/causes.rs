@@ -7,9 +7,10 @@ use std::{
 
 use mpiprobe_discover::MpiProcess;
 use mpiprobe_model::{
-    CallArguments, EngineInfo, OpenCallInfo, Profile, RankProfile, RankState, ThreadLife, ThreadProfile,
+    CallArguments, EngineInfo, Found, OpenCallInfo, Profile, RankProfile, RankState, Standstill, ThreadLife,
+    ThreadProfile,
     analyse::{
-        self, Beginning, Identity, Observed, OtherEnd, Posted, SelfCost, Session, Wait, Waiting, Why, causes,
+        self, Beginning, Identity, Observed, OtherEnd, Posted, SelfCost, Session, Wait, Waiting, Why, causes, found,
         operations, waiting,
     },
 };
@@ -43,18 +44,29 @@ pub(super) fn understand(seen: &mut Seen, processes: &[&MpiProcess], libraries: 
 
 /// Adds why nobody goes on, if that is so; `profile` is of the same job, each rank with its node as host.
 pub(super) fn explain(report: &mut Report, profile: &Profile) {
+    report.causes = why(report, profile).into_iter().map(|(cause, _)| cause).collect();
+}
+
+/// The same, in the form in which an observation has it.
+pub(super) fn standstill(report: &Report, profile: &Profile) -> Vec<Standstill> {
+    why(report, profile).into_iter().map(|(cause, what)| Standstill { what, text: cause.text }).collect()
+}
+
+/// Each reason in words, and as a finding.
+fn why(report: &Report, profile: &Profile) -> Vec<(Cause, Found)> {
     if !matches!(report.verdict, Verdict::NobodyGoesOn | Verdict::SomeAreOutside) {
-        return;
+        return Vec::new();
     }
     let waiting = waiting(profile);
-    report.causes = told(report, profile, &waiting);
-    if report.verdict == Verdict::NobodyGoesOn && report.causes.is_empty() && report.is_whole() {
-        report.causes.extend(all_are_there(profile, &waiting));
+    let mut told = told(report, profile, &waiting);
+    if report.verdict == Verdict::NobodyGoesOn && told.is_empty() && report.is_whole() {
+        told.extend(all_are_there(profile, &waiting));
     }
+    told
 }
 
 /// What is left where each rank of the job has come to the same collective call: it is not up to the program.
-fn all_are_there(profile: &Profile, waiting: &Waiting) -> Option<Cause> {
+fn all_are_there(profile: &Profile, waiting: &Waiting) -> Option<(Cause, Found)> {
     let first = profile.ranks.first()?;
     let (size, function) = (first.size?, analyse::longest(first)?.function);
     let mut members = BTreeSet::new();
@@ -74,7 +86,8 @@ fn all_are_there(profile: &Profile, waiting: &Waiting) -> Option<Cause> {
         "All {size} ranks are in {function}, and none has returned: nobody is missing there. \
          Either it takes this long, or the MPI library, the network or the launcher does not go on"
     );
-    Some(Cause { kind: CauseKind::AllAreThere, ranks, others: RankSet::default(), text })
+    let cause = Cause { kind: CauseKind::AllAreThere, ranks, others: RankSet::default(), text };
+    Some((cause, Found::AllAreThere { ranks: number, function }))
 }
 
 /// "MPI_Recv from 0 tag 99 4 B"
@@ -127,11 +140,19 @@ fn profile(
         let calls =
             held.iter().filter_map(|thread| open_call(thread, meanings.get(&(thread.pid, thread.tid)).cloned()));
         rank.open_calls.extend(calls);
+        rank.asks = held.iter().filter(|thread| thread.polls).chain(&others).find_map(|thread| asks(thread));
         // Whoever is known to go on, or not known not to, may yet do what others wait for.
         let active = seen.active.iter().filter(|(pid, _)| *pid == rank.pid).map(|(_, tid)| *tid);
         rank.threads = others.iter().map(|thread| thread.tid).chain(active).map(living).collect();
     }
     profile
+}
+
+/// The question that a thread asks.
+fn asks(thread: &ThreadReport) -> Option<&'static str> {
+    let Doing::Mpi { call, .. } = &thread.doing else { return None };
+    let function = call.function.function();
+    function.polling.then_some(function.name)
 }
 
 fn living(tid: u32) -> ThreadProfile {
@@ -187,7 +208,7 @@ fn session() -> Session {
 }
 
 /// What follows from who waits for whom, in words.
-fn told(report: &Report, profile: &Profile, waiting: &Waiting) -> Vec<Cause> {
+fn told(report: &Report, profile: &Profile, waiting: &Waiting) -> Vec<(Cause, Found)> {
     let member = |rank: &usize| {
         let rank = profile.ranks.get(*rank)?;
         Some(rank.rank.map_or(Member::Pid(rank.pid), Member::Rank))
@@ -240,7 +261,11 @@ fn told(report: &Report, profile: &Profile, waiting: &Waiting) -> Vec<Cause> {
             Cause { kind: CauseKind::WaitedFor, ranks, others: waiting_ranks, text }
         }
     };
-    causes(profile, waiting).into_iter().map(words).collect()
+    let told = |cause: analyse::Cause| {
+        let found = found(profile, waiting, &cause);
+        (words(cause), found)
+    };
+    causes(profile, waiting).into_iter().map(told).collect()
 }
 
 fn wait_of(waiting: &Waiting, rank: usize) -> Option<&Wait> {

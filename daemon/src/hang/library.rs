@@ -16,8 +16,8 @@ use mpiprobe_model::{
 use mpiprobe_observe::{CommunicatorSnapshot, DatatypeSnapshot, Members, ProcessSnapshot};
 use mpiprobe_stacks::{MpiCall, values};
 
-use crate::session::{
-    layouts,
+use crate::{
+    blueprints::blueprint,
     operands::{self, OpenCall},
 };
 
@@ -43,7 +43,7 @@ impl Libraries {
     /// `slot`: a number for the process. `None` if its library is none that is known.
     pub(super) fn look(&mut self, slot: u32, process: &MpiProcess) -> Option<Library> {
         let file = &process.library()?.file;
-        let blueprint = self.blueprints.entry(file.id).or_insert_with(|| layouts::blueprint(&process.process, file));
+        let blueprint = self.blueprints.entry(file.id).or_insert_with(|| blueprint(&process.process, file));
         let memory = TargetMemory::open(&process.process).ok()?;
         let search = blueprint.as_ref()?.find(file, &memory, Expected::from(&process.rank))?;
         let (layout, registry) = (search.found().layout, search.found().registry);

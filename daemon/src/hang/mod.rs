@@ -13,10 +13,12 @@ use mpiprobe_discover::{
     Caller, JobChoice, MpiProcess, ProcRoot, ProcRootError, ProcessError, Scanner, SelectError, Target, printable,
     privileged::is_apart, select,
 };
-use mpiprobe_model::Profile;
+use mpiprobe_model::{Profile, Standstill};
 use mpiprobe_plan::ImplementationRecogniser;
 use mpiprobe_report::present::{OutputError, say};
-use mpiprobe_stacks::{Capture, CaptureError, Limits, Looker, Member, Report, Seen, Target as Looked};
+use mpiprobe_stacks::{
+    Capture, CaptureError, Doing, Limits, Looker, Member, Report, Seen, Target as Looked, ThreadReport,
+};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
@@ -155,6 +157,44 @@ impl Others for Nobody {
     fn wait(&mut self) {}
 }
 
+/// What an observation is told of a job that does not go on.
+#[derive(Debug, Default)]
+pub(crate) struct Told {
+    pub(crate) causes: Vec<Standstill>,
+    /// Calls that threads are in, made by Python programs: of their lines only stacks tell.
+    pub(crate) in_python: Vec<CallInPython>,
+}
+
+#[derive(Debug)]
+pub(crate) struct CallInPython {
+    pub(crate) pid: u32,
+    pub(crate) tid: u32,
+    pub(crate) function: &'static str,
+    pub(crate) site: String,
+}
+
+/// Why these processes of one job do not go on, of those that `caller` may see, for an observation of them. Nobody is stopped for it, and
+/// nothing is said.
+pub(crate) fn standstill(pids: Vec<u32>, caller: Caller) -> Result<Told, HangError> {
+    let capture = Capture::without_stopping(Limits::default())?;
+    let mut scanner = Scanner::new(ProcRoot::system()?, caller, ImplementationRecogniser::default());
+    let selection = select(&mut scanner, &Target::Pids(pids), &JobChoice::All)?;
+    let found = look_at(&selection.processes, capture, false, &mut Nobody)?;
+    let mut told = Told::default();
+    for Found { seen, profile, .. } in found {
+        let report = Report::of(vec![seen], None);
+        told.causes.extend(causes::standstill(&report, &profile));
+        told.in_python.extend(report.threads.iter().filter_map(in_python));
+    }
+    Ok(told)
+}
+
+fn in_python(thread: &ThreadReport) -> Option<CallInPython> {
+    let Doing::Mpi { call, .. } = &thread.doing else { return None };
+    let site = call.site.as_ref().filter(|_| call.from_python)?.text.clone();
+    Some(CallInPython { pid: thread.pid, tid: thread.tid, function: call.function.function().name, site })
+}
+
 /// Looks at the processes that were chosen, several times within a second.
 pub fn explain(asked: &Asked) -> Result<Explained, HangError> {
     explain_for(asked, Caller::current()?)
@@ -186,12 +226,21 @@ fn look(asked: &Asked, caller: Caller, others: &mut dyn Others) -> Result<Vec<Fo
     let mut scanner = Scanner::new(ProcRoot::system()?, caller, ImplementationRecogniser::default());
     let selection = select(&mut scanner, &asked.target, &asked.jobs)?;
     selection.unanswered.iter().for_each(say);
-    let mut looker = Looker::new(capture()?).watching_returns();
+    look_at(&selection.processes, capture()?, asked.all_threads, others)
+}
+
+fn look_at(
+    processes: &[MpiProcess],
+    capture: Capture,
+    all_threads: bool,
+    others: &mut dyn Others,
+) -> Result<Vec<Found>, HangError> {
+    let mut looker = Looker::new(capture).watching_returns();
     let stops = looker.stops();
     let looks = if stops { LOOKS_THAT_STOP } else { LOOKS };
 
     let mut jobs: Vec<(String, Vec<&MpiProcess>)> = Vec::new();
-    for process in &selection.processes {
+    for process in processes {
         let name = process.job.to_string();
         match jobs.iter_mut().find(|(job, _)| *job == name) {
             Some((_, processes)) => processes.push(process),
@@ -236,7 +285,7 @@ fn look(asked: &Asked, caller: Caller, others: &mut dyn Others) -> Result<Vec<Fo
         }
     }
     let found = |(((job, processes), looks), mut libraries): (((String, Vec<_>), Vec<_>), Vec<_>)| {
-        let mut seen = Seen::of(&looks, stops, asked.all_threads);
+        let mut seen = Seen::of(&looks, stops, all_threads);
         seen.size = size(&processes);
         let profile = causes::understand(&mut seen, &processes, &mut libraries);
         Found { job, seen, profile }

@@ -129,7 +129,12 @@ impl Node {
             }
             FromNode::Refused { why, is_absent: false } | FromNode::Lost(why) => self.fail(why),
             FromNode::Ended => self.fail("it has ended without a word of what it has found".to_owned()),
-            FromNode::Profile(_) | FromNode::Chunk(_) | FromNode::Stacks(_) | FromNode::Recent(_) => {
+            FromNode::Profile(_)
+            | FromNode::Chunk(_)
+            | FromNode::Stacks(_)
+            | FromNode::Recent(_)
+            | FromNode::Calls(_)
+            | FromNode::NoCalls(_) => {
                 self.fail("it observes, and does not look: it is of an earlier version".to_owned());
             }
         }

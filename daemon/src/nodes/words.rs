@@ -55,6 +55,9 @@ pub(crate) enum FromNode {
     Stacks(Stacks),
     /// The last calls of each process, for a view.
     Recent(Vec<(u32, RecentCalls)>),
+    /// The next message of what single calls are kept by, for a view; or why there are none.
+    Calls(Vec<u8>),
+    NoCalls(String),
     /// It has observed to the end.
     Ended,
     /// It does not observe. `is_absent`: there is nobody to be observed.
@@ -86,6 +89,8 @@ struct Head {
     begun: Option<bool>,
     schema: Option<String>,
     trace: Option<IgnoredAny>,
+    calls: Option<IgnoredAny>,
+    no_calls: Option<String>,
     found: Option<IgnoredAny>,
     stacks: Option<IgnoredAny>,
     recent: Option<IgnoredAny>,
@@ -97,10 +102,12 @@ impl Head {
     }
 }
 
-/// A line with a part of a trace.
+/// A line with a part of a trace, or of single calls.
 #[derive(Deserialize)]
-struct Chunk {
-    trace: String,
+#[serde(rename_all = "lowercase")]
+enum Chunk {
+    Trace(String),
+    Calls(String),
 }
 
 /// A line for a view.
@@ -128,9 +135,12 @@ impl Word for FromNode {
                 Shown { recent, .. } => Ok(Self::Recent(recent.unwrap_or_default())),
             };
         }
-        if head.trace.is_some() {
-            let Chunk { trace } = serde_json::from_slice(&line).map_err(|error| unknown(&line, &error))?;
-            return Ok(Self::Chunk(chunk_of(&trace).map_err(|error| unknown(&line, &error))?));
+        if head.trace.is_some() || head.calls.is_some() {
+            let bytes = |text: &str| chunk_of(text).map_err(|error| unknown(&line, &error));
+            return match serde_json::from_slice(&line).map_err(|error| unknown(&line, &error))? {
+                Chunk::Trace(text) => Ok(Self::Chunk(bytes(&text)?)),
+                Chunk::Calls(text) => Ok(Self::Calls(bytes(&text)?)),
+            };
         }
         if head.schema.is_some() {
             let profile = profile_of_json(line.as_slice()).map_err(|error| unknown(&line, &error))?;
@@ -147,6 +157,7 @@ impl Word for FromNode {
             Head { begun: Some(_), .. } => Self::Begun,
             Head { version: Some(version), .. } => Self::Answered { version: text(version) },
             Head { said: Some(said), .. } => Self::Said(text(said)),
+            Head { no_calls: Some(why), .. } => Self::NoCalls(text(why)),
             Head { .. } => return Err(unknown(&line, &"it means nothing")),
         })
     }
@@ -162,7 +173,9 @@ impl Word for FromNode {
             | Self::Chunk(_)
             | Self::Found(_)
             | Self::Stacks(_)
-            | Self::Recent(_) => Nature::Other,
+            | Self::Recent(_)
+            | Self::Calls(_)
+            | Self::NoCalls(_) => Nature::Other,
         }
     }
 
@@ -232,6 +245,8 @@ mod tests {
         assert_eq!(said(r#"{"trace":"AAH/"}"#), "Chunk([0, 1, 255])");
         assert_eq!(said(r#"{"stacks":{"refused":"no \u001b[2J"}}"#), "Stacks(Refused(\"no \u{fffd}[2J\"))");
         assert_eq!(said(r#"{"recent":[]}"#), "Recent([])");
+        assert_eq!(said(r#"{"calls":"AAH/"}"#), "Calls([0, 1, 255])");
+        assert_eq!(said(r#"{"no_calls":"none \u001b"}"#), r#"NoCalls("none \\u{1b}")"#);
         assert_eq!(said(r#"{"lost":"no route"}"#), r#"Lost("no route")"#);
         assert_eq!(said(r#"{"failed":"nobody","absent":true}"#), r#"Refused { why: "nobody", is_absent: true }"#);
         for wrong in [
@@ -244,6 +259,7 @@ mod tests {
             "{\"trace\":7}",
             "{\"stacks\":7}",
             "{\"recent\":[7]}",
+            "{\"calls\":7}",
         ] {
             assert!(said(wrong).starts_with("it says what no agent of version"), "{wrong}: {}", said(wrong));
             assert!(!said(wrong).contains('\u{1b}'));

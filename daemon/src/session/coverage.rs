@@ -20,7 +20,7 @@ use super::{
     functions::{counted, has_queries, probed},
     kernel::Kernel,
     layers::Layers,
-    layouts::{Layouts, blueprint, blueprint_of},
+    layouts::Layouts,
     options::Options,
     probe_error::ProbeError,
     probes::{Covered, Probes, has_breakpoints},
@@ -28,6 +28,7 @@ use super::{
     returns::{Arming, ReturnChoice},
     sites::{OpenBehindLayers, Sites},
 };
+use crate::blueprints::{blueprint, blueprint_of};
 
 /// A process began to call before its files had been read.
 const EARLY_QUERIES: &str = "local queries (MPI_Comm_size, MPI_*_f2c and so on) that a Fortran library made on its own account at the \

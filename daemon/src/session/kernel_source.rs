@@ -20,7 +20,7 @@ use super::{
     loaded::Loaded,
     observation::Observation,
     readable::readable,
-    source::{NEED_WAITS, Source},
+    source::{NEED_WAITS, Source, kept},
     watch::COMMAND,
 };
 
@@ -244,7 +244,7 @@ impl Source for KernelSource {
 
     fn calls(&mut self) -> Calls {
         match self.observation.window() {
-            Some(window) => Calls::Kept(window),
+            Some(window) => kept(window),
             None => Calls::Refused(NEED_WAITS.into()),
         }
     }

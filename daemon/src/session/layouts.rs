@@ -2,25 +2,23 @@
 
 use std::{
     collections::HashMap,
-    fs::File,
     time::{Duration, Instant},
 };
 
 use mpiprobe_attach::{Observer, Tables};
 use mpiprobe_common::{Layout, layout::capability};
 use mpiprobe_discover::{
-    ForeignFile, MpiProcess, Process,
+    MpiProcess, Process,
     mappings::{FileId, MappedFile},
-    open_mapped,
 };
 use mpiprobe_functions::FunctionId;
 use mpiprobe_layout::{Blueprint, Expected, Search, TargetMemory};
 use mpiprobe_observe::Snapshot;
-use mpiprobe_plan::{ElfFile, Library};
 
 use super::{
-    communicators::Communicators, datatypes, library_templates::LibraryTemplates, operands, process_table::ProcessTable,
+    communicators::Communicators, datatypes, library_templates::LibraryTemplates, process_table::ProcessTable,
 };
+use crate::{blueprints::blueprint, operands};
 
 /// How long objects are looked at again that look wrong, or like those of a session, without anybody being in `MPI_Init`.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -139,7 +137,17 @@ impl Layouts {
 
     /// The same for what open calls wait for, also for those that had begun before.
     pub(super) fn complete_operands(&self, snapshot: &mut Snapshot, process_table: &ProcessTable) {
-        operands::complete(snapshot, &self.communicators, process_table);
+        let now_ns = snapshot.taken_ns;
+        for tables in &mut snapshot.processes {
+            let calls = operands::of_tables(tables, now_ns);
+            if !calls.is_empty()
+                && let Some(process) = process_table.process(tables.process)
+                && let Some((layout, registry)) = self.communicators.place(tables.process)
+                && let Ok(memory) = TargetMemory::open(process)
+            {
+                operands::add(tables, &calls, (layout, registry), &memory);
+            }
+        }
     }
 
     /// Lets go of the files of a process that has ended.
@@ -241,23 +249,6 @@ fn is_same(before: &Layout, now: &Layout) -> bool {
     now.knows(capability::COMMUNICATORS)
         && facts(before) == facts(now)
         && (!before.knows(capability::DATATYPES) || before.datatypes.size == now.datatypes.size)
-}
-
-/// `None` if the file cannot be read; that it has no probes then is told elsewhere.
-pub(crate) fn blueprint(process: &Process, file: &MappedFile) -> Option<Blueprint> {
-    read(&open_mapped(process, file).ok()?)
-}
-
-/// The same of an open file.
-pub(super) fn blueprint_of(file: &File) -> Option<Blueprint> {
-    read(&file.try_clone().ok()?.into())
-}
-
-fn read(file: &ForeignFile) -> Option<Blueprint> {
-    let file = ElfFile::new(file).ok()?;
-    let blueprint = Blueprint::of(&Library::read(&file).ok()?);
-    file.was_readable().ok()?;
-    Some(blueprint)
 }
 
 #[cfg(test)]

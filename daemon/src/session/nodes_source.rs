@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use mpiprobe_model::{EndReason, Profile, analyse::merge_nodes};
-use mpiprobe_view::{Asked, Calls, Stacks};
+use mpiprobe_trace::store::Replica;
+use mpiprobe_view::{Asked, Calls, KeptCalls, Stacks};
 use tokio::{
     sync::mpsc,
     time::{Instant, timeout_at},
@@ -14,8 +15,8 @@ use super::{
     event_loop::until,
     options::Options,
     signals::StopSignals,
-    source::{Source, StacksBy},
-    trace::{IncomingTrace, TraceTo},
+    source::{NEED_WAITS, Source, StacksBy},
+    trace::{IncomingTrace, TraceTo, WINDOW},
 };
 use crate::nodes::{Agents, FromNode, Nodes, NodesError, other_version, say_of};
 use crate::viewed::LastCalls;
@@ -71,6 +72,8 @@ struct Node {
     stacks: Option<Stacks>,
     has_new_stacks: bool,
     recent: LastCalls,
+    /// Single calls, once somebody has looked at them.
+    calls: Option<Replica>,
 }
 
 impl Node {
@@ -108,6 +111,14 @@ impl Node {
         }
         self.stacks = Some(stacks);
         self.has_new_stacks = true;
+    }
+
+    /// Keeps the next of its calls. Once they cannot be understood, those that are there are all.
+    fn keep_calls(&mut self, message: &[u8]) {
+        if let Some(Err(error)) = self.calls.as_mut().map(|calls| calls.take(message)) {
+            self.say(&format!("no more calls are shown: {error}"));
+            self.calls = None;
+        }
     }
 
     fn forget_stacks(&mut self) {
@@ -171,6 +182,10 @@ pub(super) struct NodesSource {
     due: Option<Instant>,
     is_due: bool,
     viewed: Viewed,
+    /// Of each node, once somebody has looked at them.
+    calls: Option<Vec<KeptCalls>>,
+    /// Nodes keep single calls.
+    has_calls: bool,
     was_anybody_there: bool,
 }
 
@@ -204,6 +219,7 @@ impl NodesSource {
         Options { interval, trace, is_viewed, .. }: &Options,
         signals: &mut StopSignals,
     ) -> Result<Self, SessionError> {
+        let has_calls = trace.as_ref().is_some_and(|trace| trace.waits && trace.is_shown);
         let trace = trace.as_ref().map_or(TraceTo::Nobody, |trace| trace.to.clone());
         for name in &nodes.hosts {
             trace.of_node(name).check()?;
@@ -223,6 +239,7 @@ impl NodesSource {
             stacks: None,
             has_new_stacks: false,
             recent: LastCalls::default(),
+            calls: None,
         };
         let (agents, nodes) = (nodes.start(to)?, nodes.hosts.iter().map(node).collect());
         let patience = Some(began + PATIENCE);
@@ -236,6 +253,8 @@ impl NodesSource {
             due: None,
             is_due: false,
             viewed: Viewed::default(),
+            calls: None,
+            has_calls,
             was_anybody_there: false,
         };
         let mut first: Option<Instant> = None;
@@ -327,6 +346,8 @@ impl NodesSource {
                 node.recent = LastCalls::of(calls);
             }
             FromNode::Stacks(_) | FromNode::Recent(_) => {}
+            FromNode::Calls(message) => node.keep_calls(&message),
+            FromNode::NoCalls(why) => node.say(&format!("no calls: {why}")),
             FromNode::Found(_) => {
                 let why = "it has looked at stacks, which it was not asked for".to_owned();
                 node.say(&why);
@@ -438,6 +459,10 @@ impl Source for NodesSource {
         Ok(())
     }
 
+    fn is_here(&self) -> bool {
+        false
+    }
+
     async fn conclude(&mut self) -> Result<(), SessionError> {
         self.agents.ask(Asked::End);
         let deadline = Instant::now() + LAST_PATIENCE;
@@ -506,10 +531,19 @@ impl Source for NodesSource {
     }
 
     fn calls(&mut self) -> Calls {
-        Calls::Refused(
-            "Single calls are kept on the node of their ranks only: mpiprobe --traffic --waits there shows them."
-                .into(),
-        )
+        if !self.has_calls {
+            return Calls::Refused(NEED_WAITS.into());
+        }
+        if self.calls.is_none() {
+            let limit = WINDOW / u64::try_from(self.nodes.len()).unwrap_or(1).max(1);
+            let kept = self.nodes.iter_mut().map(|node| {
+                let calls = node.calls.insert(Replica::new(limit));
+                KeptCalls { node: Some(node.name.clone()), window: calls.window() }
+            });
+            self.calls = Some(kept.collect());
+            self.agents.ask(Asked::Calls);
+        }
+        Calls::Kept(self.calls.clone().unwrap_or_default())
     }
 
     fn paces_itself(&self) -> bool {

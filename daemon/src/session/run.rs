@@ -130,6 +130,9 @@ async fn observe(
             return Err(error);
         }
     };
+    if source.is_here() {
+        sinks.watch_standstills();
+    }
     let goal = Goal::Detach { signals, duration: options.duration, wait: options.wait };
     let ended = match follow(&mut source, &mut sinks, options.interval, goal).await {
         Ok(reason) => {

@@ -21,14 +21,21 @@ pub async fn observe_for(options: &Options, caller: Caller, mut served: Served) 
     let observation = Observation::begin_for(options, caller, permit)?;
     served.audience.begun();
     let mut source = KernelSource::of_found(Box::new(observation), options.wait)?;
+    let wants_causes = served.audience.wants_causes();
     let mut sinks = Sinks::of_served(served, Some(caller), options);
+    if wants_causes {
+        sinks.watch_standstills();
+    }
     let goal = Goal::Served { wait: options.wait };
     let ended = match follow(&mut source, &mut sinks, options.interval, goal).await {
         Ok(reason) => source.profile(Some(reason)),
         Err(error) => Err(error),
     };
     let outcome = match ended {
-        Ok(profile) => sinks.close(&Arc::new(profile)),
+        Ok(mut profile) => {
+            sinks.add_standstills(&mut profile);
+            sinks.close(&Arc::new(profile))
+        }
         Err(error) => {
             sinks.abandon();
             Err(error)

@@ -21,6 +21,7 @@ use super::{
     signals::StopSignals,
     source::StacksBy,
     stacks::{StackLooks, living},
+    standstill::Standstills,
     trace::{Listener, relay},
 };
 use crate::viewed::Shown;
@@ -46,6 +47,8 @@ pub(super) struct Sinks {
     caller: Option<Caller>,
     /// Where the present interval began; `None`: at the beginning of observation.
     last: Option<Look>,
+    /// Why jobs do not go on, where this program may look.
+    standstills: Option<Box<Standstills>>,
 }
 
 /// Somebody for whom an observation is made, elsewhere.
@@ -55,6 +58,11 @@ pub trait Audience: Send {
 
     /// It is observed from now on, or waited for.
     fn begun(&mut self);
+
+    /// Whether stacks are looked at to find out why a job does not go on.
+    fn wants_causes(&self) -> bool {
+        true
+    }
 
     /// The end of an interval, or of the observation.
     fn look(&mut self, profile: &Arc<Profile>);
@@ -161,6 +169,23 @@ impl Sinks {
         Ok(Self { recorder: record.map(Recorder::begin).transpose()?, ..Self::default() })
     }
 
+    /// Looks why jobs do not go on, from now on.
+    pub(super) fn watch_standstills(&mut self) {
+        self.standstills = Some(Box::new(Standstills::new(self.caller)));
+    }
+
+    /// Whether it does.
+    pub(super) fn are_standstills_watched(&self) -> bool {
+        self.standstills.as_ref().is_some_and(|standstills| standstills.are_possible())
+    }
+
+    /// Adds to a profile why its jobs do not go on.
+    pub(super) fn add_standstills(&mut self, profile: &mut Profile) {
+        if let Some(standstills) = &mut self.standstills {
+            standstills.watch(profile);
+        }
+    }
+
     /// Whether somebody is to be given profiles before the last one.
     pub(super) fn want_moments(&self) -> bool {
         let is_shown = self.view.is_some()
@@ -174,11 +199,12 @@ impl Sinks {
     }
 
     /// A look at the observation that goes on: the end of an interval.
-    pub(super) fn look(&mut self, profile: Profile) -> Result<(), SessionError> {
+    pub(super) fn look(&mut self, mut profile: Profile) -> Result<(), SessionError> {
         if self.show_intervals() {
             let (profile, change) = self.end_interval(profile);
             self.show(&profile, &change)
         } else {
+            self.add_standstills(&mut profile);
             self.record(&Arc::new(profile));
             Ok(())
         }
@@ -189,6 +215,7 @@ impl Sinks {
         let change = Change::since(self.last.as_ref(), &profile);
         profile.interval = Some(change.window());
         profile.unmatched = unmatched_rows(&profile);
+        self.add_standstills(&mut profile);
         self.last = Some(Look::of(&profile));
         (Arc::new(profile), change)
     }
@@ -271,10 +298,13 @@ impl Sinks {
         // However often they are asked for.
         let Some(viewer) = self.viewer().filter(|_| !self.are_calls_told) else { return };
         let given = match calls {
-            Calls::Kept(window) => {
-                let to = Arc::clone(&viewer);
+            Calls::Kept(kept) => {
                 self.are_calls_told = true;
-                relay(&window, Listener::new(move |message| to(Shown::Calls(message))))
+                // Of several nodes each tells its own, and nobody tells them on.
+                kept.iter().try_for_each(|one| {
+                    let to = Arc::clone(&viewer);
+                    relay(&one.window, Listener::new(move |message| to(Shown::Calls(message))))
+                })
             }
             Calls::Refused(why) => Err(why),
         };

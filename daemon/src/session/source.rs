@@ -1,13 +1,21 @@
 //! What an observation needs of whatever is observed.
 
+use std::sync::Arc;
+
 use mpiprobe_model::{EndReason, Profile};
-use mpiprobe_view::{Calls, Stacks};
+use mpiprobe_trace::store::Window;
+use mpiprobe_view::{Calls, KeptCalls, Stacks};
 
 use super::error::SessionError;
 
 /// Why single calls are not there that could be.
 pub(super) const NEED_WAITS: &str =
     "Single calls are kept with --waits only: end this with q, and type the same with --traffic --waits.";
+
+/// Calls that are kept at one place.
+pub(super) fn kept(window: Arc<Window>) -> Calls {
+    Calls::Kept(vec![KeptCalls { node: None, window }])
+}
 
 /// Who looks at stacks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,6 +47,11 @@ pub(super) trait Source {
     /// Whether it says by itself when there is something to be shown, and nobody else need look at intervals.
     fn paces_itself(&self) -> bool {
         false
+    }
+
+    /// Whether its processes are counted, and may be looked at, by this program; if not, by another one.
+    fn is_here(&self) -> bool {
+        true
     }
 
     /// Has whoever counts come to an end, where that is another process: the next profile is the last one.

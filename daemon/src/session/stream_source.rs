@@ -8,7 +8,7 @@ use tokio::sync::mpsc;
 
 use super::{
     error::SessionError,
-    source::{NEED_WAITS, Source, StacksBy},
+    source::{NEED_WAITS, Source, StacksBy, kept},
     trace::{IncomingTrace, TraceOptions, WINDOW},
 };
 use crate::{
@@ -79,9 +79,9 @@ impl StreamSource {
         query: &str,
         trace: Option<&TraceOptions>,
     ) -> Result<Self, SessionError> {
-        let has_calls = trace.is_some_and(|trace| trace.waits && trace.is_shown);
-        let calls = if has_calls { SingleCalls::Elsewhere } else { SingleCalls::None };
+        let waits = trace.is_some_and(|trace| trace.waits);
         let trace = trace.map(|trace| IncomingTrace::begin(&trace.to)).transpose()?.flatten();
+        let calls = if waits && trace.is_none() { SingleCalls::Elsewhere } else { SingleCalls::None };
         let what = if trace.is_some() { "trace" } else { "observe" };
         let mut lines = service.lines(&format!("/v1/{what}?{query}")).await?;
         let first = lines.next().await?.ok_or(AskError::Ended)?;
@@ -215,6 +215,10 @@ impl Source for StreamSource {
         Ok(())
     }
 
+    fn is_here(&self) -> bool {
+        false
+    }
+
     async fn conclude(&mut self) -> Result<(), SessionError> {
         if !self.has_ended {
             self.service.end(self.number).await?;
@@ -257,13 +261,13 @@ impl Source for StreamSource {
     fn calls(&mut self) -> Calls {
         match &self.calls {
             SingleCalls::None => Calls::Refused(NEED_WAITS.into()),
-            SingleCalls::Kept(calls) => Calls::Kept(calls.window()),
+            SingleCalls::Kept(calls) => kept(calls.window()),
             SingleCalls::Elsewhere => {
                 let calls = Replica::new(WINDOW);
                 let window = calls.window();
                 self.calls = SingleCalls::Kept(calls);
                 self.wish(Asked::Calls);
-                Calls::Kept(window)
+                kept(window)
             }
         }
     }

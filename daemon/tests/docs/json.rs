@@ -108,6 +108,7 @@ fn findings() -> Vec<Finding> {
         Found::Deadlock { circles: Vec::new(), knots: Vec::new() },
         Found::DifferentRoots { ranks: Vec::new(), function: "MPI_Bcast" },
         Found::WaitedFor { rank: None, ranks: 1, for_ns: 1, does: Doing::Call { call: Box::new(call.clone()) } },
+        Found::AllAreThere { ranks: 2, function: "MPI_Barrier" },
         Found::Aborted { rank: None, code: None, site: None },
         Found::Incomplete { because: Vec::new() },
         Found::RequestsNeverCompleted { ranks: 1, requests: 1, rank: None, function: "MPI_Isend", site: None },
@@ -120,7 +121,7 @@ fn findings() -> Vec<Finding> {
         Found::TinyIo { function: "MPI_File_read", calls: 1, mean_bytes: 1 },
         Found::HighOwnCost { percent: 1.0, per_call_ns: 1.0 },
     ];
-    kinds.into_iter().map(|what| Finding { cost_ns: None, what }).collect()
+    kinds.into_iter().map(|what| Finding { cost_ns: None, stacks: None, what }).collect()
 }
 
 #[test]

@@ -236,7 +236,7 @@ fn misplaced_of(case: &Case, program: Program, answer: &Value, tells_outside: bo
         own.starts_with(&format!("{place}+0x"))
             || names.iter().any(|name| own.ends_with(name.as_str()))
             || is_stripped && own.contains("+0x")
-            || is_by_mangled_name(own, place)
+            || is_by_mangled_name(program, own, place)
     };
     let of_rank = |(rank, calls): (u32, &&[(&str, &str)])| {
         let is_outside = calls.iter().any(|(function, _)| *function == NOT_IN_MPI);
@@ -263,9 +263,12 @@ fn is_polling(function: &str) -> bool {
     mpiprobe_functions::by_name(function).is_some_and(|id| id.function().polling)
 }
 
-/// Without debug information a function of a Fortran module is known by what the compiler calls it.
-fn is_by_mangled_name(text: &str, place: &str) -> bool {
-    text.split("+0x").next().is_some_and(|name| name.ends_with(&format!("_MOD_{place}")) || name == format!("{place}_"))
+/// Without debug information functions of Fortran, and its main program, are known by what the compiler calls them.
+fn is_by_mangled_name(program: Program, text: &str, place: &str) -> bool {
+    let is_main = |name: &str| name == "MAIN__" && place == program.name;
+    text.split("+0x")
+        .next()
+        .is_some_and(|name| name.ends_with(&format!("_MOD_{place}")) || name == format!("{place}_") || is_main(name))
 }
 
 /// Those that a profile's findings tell, in the same form.

@@ -12,7 +12,8 @@ use mpiprobe_trace::{
     store::{TraceFiles, TraceWriter, Window, copy_into},
 };
 use mpiprobe_view::{
-    CallsOfMoment, News, Reader, Running, Scheme, Size, State, Theme, Timeline, ViewOptions, draw, draw_timeline,
+    CallsOfMoment, KeptMoment, KnownClocks, News, Reader, Running, Scheme, Size, State, Theme, Timeline, ViewOptions,
+    draw, draw_timeline,
 };
 use ratatui::{Terminal, backend::TestBackend, buffer::Buffer};
 
@@ -51,7 +52,8 @@ pub fn calls_of_now(mut state: State, made: &HandMade, keys: &str) -> Result<Sta
     for key in keys.chars() {
         state.key(&KeyEvent::new(KeyCode::Char(key), KeyModifiers::NONE));
         if state.follows_calls() {
-            state.take_calls(News::Moment(CallsOfMoment::of(&kept)));
+            let again = [KeptMoment::from(window.moment()?)];
+            state.take_calls(News::Moment(CallsOfMoment::of(&again, &mut KnownClocks::default())?));
         }
         read_calls(&mut state, &trace, &clocks);
     }

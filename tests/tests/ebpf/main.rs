@@ -37,6 +37,7 @@ mod service;
 mod silent_files;
 mod slurm;
 mod ssh;
+mod standstill;
 mod systemd;
 mod threads;
 mod timeline;
@@ -61,6 +62,7 @@ fn main() {
             endings::tests(mpi),
             engines::tests(mpi),
             deadlock::tests(mpi),
+            standstill::tests(mpi),
             exact::tests(mpi),
             flight::tests(mpi),
             hang::tests(mpi),

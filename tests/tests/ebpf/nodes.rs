@@ -283,7 +283,7 @@ fn viewed(mpi: Mpi) -> Result<(), Failed> {
         ("0", ["Stacks of ", " threads of 4 ranks; a look takes ", " main ", " MPI_"].as_slice()),
         ("8", &["Last ", " calls of rank 0", "MPI_Sendrecv(sendcount=1024, sendtype=MPI_INT, "]),
         ("h", &["Last ", " calls of rank 3", "MPI_Sendrecv(sendcount=1024, sendtype=MPI_INT, "]),
-        ("T", &["Single calls are kept on the node of their ranks only"]),
+        ("T", &["Single calls are kept with --waits only"]),
         ("0", &["Stacks of ", " threads of 4 ranks; a look takes "]),
     ] {
         terminal.press(key)?;

@@ -9,11 +9,12 @@ use std::path::{Path, PathBuf};
 use libtest_mimic::{Failed, Trial};
 use mpiprobe_tests::service::NodeService;
 use mpiprobe_tests::terminal::{FAST, Terminal};
-use mpiprobe_tests::traced::{Extent, Order, agreement_of};
+use mpiprobe_tests::traced::{Extent, Order, agreement_of_files};
 use mpiprobe_tests::{Job, Mpi, program};
 use mpiprobe_trace::store::TraceFiles;
 use mpiprobe_trace::{Event, Span, Trace};
 
+use crate::nodes::Nodes;
 use crate::view::{by, trial};
 
 const END: &str = "\u{1b}[F";
@@ -22,11 +23,14 @@ const AT_ONCE_NS: u64 = 1_000_000;
 
 pub(crate) fn tests(mpi: Mpi) -> Vec<Trial> {
     vec![
-        trial(mpi, "the_view_follows_calls_and_writes_them_by_a_key", |mpi| follows_and_writes(mpi, &[])),
+        trial(mpi, "the_view_follows_calls_and_writes_them_by_a_key", |mpi| {
+            follows_and_writes(mpi, 2, |_| Ok(Vec::new()))
+        }),
         trial(mpi, "the_view_by_the_service_follows_calls_and_writes_them_by_a_key", |mpi| {
             let service = NodeService::start("")?;
-            follows_and_writes(mpi, &by(&service).each_ref().map(String::as_str))
+            follows_and_writes(mpi, 2, |_| Ok(by(&service).into()))
         }),
+        trial(mpi, "the_view_over_nodes_follows_calls_and_writes_them_by_a_key", over_nodes),
         trial(mpi, "the_view_says_what_calls_on_the_timeline_need", says_what_it_needs),
     ]
 }
@@ -40,8 +44,8 @@ fn traces(directory: &Path) -> Result<Vec<PathBuf>, Failed> {
 }
 
 /// When the last call has returned of the rank of which that is earliest, ns: by then, all is there of all ranks.
-fn known_until_ns(file: &Path) -> Result<u64, Failed> {
-    let trace = TraceFiles::open(&[file])?;
+fn known_until_ns(files: &[PathBuf]) -> Result<u64, Failed> {
+    let trace = TraceFiles::open(files)?;
     let mut last = Vec::new();
     for location in trace.definitions().location_ids() {
         let mut last_ns = 0;
@@ -64,16 +68,32 @@ fn has_names(shown: &str) -> bool {
     lanes.flat_map(|lane| names.map(|name| lane.contains(name))).any(|is_there| is_there)
 }
 
-/// `by`: options that say who observes.
-fn follows_and_writes(mpi: Mpi, by: &[&str]) -> Result<(), Failed> {
+/// Two ranks on each of two nodes, in one process table.
+fn over_nodes(mpi: Mpi) -> Result<(), Failed> {
+    // Until the job has ended.
+    let mut nodes = None;
+    follows_and_writes(mpi, 4, |job| {
+        let launcher = nodes.insert(Nodes::of(job)?).launcher();
+        Ok(["--hosts", "n1,n2", "--launcher", &launcher].map(str::to_owned).into())
+    })
+}
+
+/// `by` gives options that say who observes a job of so many ranks.
+fn follows_and_writes(
+    mpi: Mpi,
+    ranks: u32,
+    by: impl FnOnce(&mut Job) -> Result<Vec<String>, Failed>,
+) -> Result<(), Failed> {
     let directory = tempfile::tempdir()?;
     let builder =
-        Job::builder(mpi, program::RING).ranks(2).args(["--forever", "--pause-us", "2000"]).gates(&["1"]).log();
+        Job::builder(mpi, program::RING).ranks(ranks).args(["--forever", "--pause-us", "2000"]).gates(&["1"]).log();
     let mut job = builder.own_name().spawn()?;
     job.wait_for_gate("1")?;
+    let by = by(&mut job)?;
+    let by: Vec<&str> = by.iter().map(String::as_str).collect();
     let options = ["--traffic", "--waits", "--functions", "all", "--pid-of", job.called()];
-    let mut terminal = Terminal::start_in(directory.path(), (120, 40), [FAST, by, &options].concat())?;
-    terminal.wait_for(&["mpiprobe ", "2/2 ranks", "LIVE"])?;
+    let mut terminal = Terminal::start_in(directory.path(), (120, 40), [FAST, &by, &options].concat())?;
+    terminal.wait_for(&["mpiprobe ", &format!("{ranks}/{ranks} ranks"), "LIVE"])?;
     job.open_gate("1")?;
     terminal.press("T")?;
     terminal.wait_for(&[" calls of the last ", "FOLLOWING", " lane 0"])?;
@@ -88,11 +108,13 @@ fn follows_and_writes(mpi: Mpi, by: &[&str]) -> Result<(), Failed> {
     terminal.wait_for(&["FOLLOWING"])?;
     terminal.press("W")?;
     terminal.wait_for(&["written to mpiprobe-", ".trace: ", " calls of the last "])?;
+    let first = traces(directory.path())?;
     // What is frozen is written as it is seen, to another file.
     terminal.press(" ")?;
     terminal.wait_for(&["FROZEN", "STANDS STILL"])?;
     terminal.press("W")?;
-    terminal.wait_until("a second file", |_| traces(directory.path()).is_ok_and(|found| found.len() == 2))?;
+    terminal
+        .wait_until("a second file", |_| traces(directory.path()).is_ok_and(|found| found.len() == 2 * first.len()))?;
     terminal.wait_for(&["written to mpiprobe-"])?;
     terminal.press("1")?;
     terminal.wait_for(&["FROZEN", "load balance"])?;
@@ -101,10 +123,14 @@ fn follows_and_writes(mpi: Mpi, by: &[&str]) -> Result<(), Failed> {
     assert_eq!(left.not_restored, Vec::<String>::new(), "{}", left.printed);
     job.stop()?;
     job.wait()?.success()?;
-    for file in traces(directory.path())? {
-        assert_eq!(fs::metadata(&file)?.mode() & 0o7777, 0o600);
-        let until_ns = known_until_ns(&file)?;
-        let compared = agreement_of(mpi, &file, &job, Order::TruthOutside, Extent::Tail { until_ns })?;
+    let all = traces(directory.path())?;
+    let second: Vec<PathBuf> = all.iter().filter(|file| !first.contains(file)).cloned().collect();
+    for file in &all {
+        assert_eq!(fs::metadata(file)?.mode() & 0o7777, 0o600);
+    }
+    for files in [first, second] {
+        let until_ns = known_until_ns(&files)?;
+        let compared = agreement_of_files(mpi, &files, &job, Order::TruthOutside, Extent::Tail { until_ns })?;
         assert!(compared.calls > 100 && compared.before > 0, "{compared:?}");
     }
     Ok(())

@@ -6,10 +6,10 @@ use mpiprobe_functions::{Group, Role, by_name};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::{Cause, Change, causes, is_unusually_long, longest, waiting};
+use super::{Cause, Change, Waiting, causes, is_unusually_long, longest, waiting};
 use crate::{
     Doing, Finding, Found, FunctionProfile, OpenCallInfo, PartnerAtPlace, Profile, RankAtPlace, RankProfile, RankState,
-    SaturatingSum as _, TimeAtPlace, names::Name,
+    SaturatingSum as _, Standstill, TimeAtPlace, names::Name,
 };
 
 /// How long others have waited for a rank until that is told of, ns: ranks wait for each other all the time.
@@ -84,39 +84,67 @@ impl<'a> ProfileOutput<'a> {
 
 /// What is no matter of time, or of a time that nobody knows.
 fn without_cost(what: Found) -> Finding {
-    Finding { cost_ns: None, what }
+    Finding { cost_ns: None, stacks: None, what }
 }
 
-/// Why ranks do not go on.
+/// Why ranks do not go on: as stacks have told, with places, unless calls alone tell more.
 fn stuck(profile: &Profile) -> Vec<Finding> {
+    let by_calls = stuck_by_calls(profile);
+    let is_more = by_calls.iter().any(is_final) && !profile.standstill.iter().any(|one| is_final(&one.what));
+    if profile.standstill.is_empty() || is_more {
+        return by_calls.into_iter().map(without_cost).collect();
+    }
+    let told = |one: &Standstill| Finding { stacks: Some(one.text.clone()), ..without_cost(one.what.clone()) };
+    profile.standstill.iter().map(told).collect()
+}
+
+/// Whether it is told why ranks never go on, by stacks or by calls alone.
+pub fn is_deadlocked(profile: &Profile) -> bool {
+    profile.standstill.iter().any(|one| is_final(&one.what)) || stuck_by_calls(profile).iter().any(is_final)
+}
+
+fn is_final(found: &Found) -> bool {
+    matches!(found, Found::Deadlock { .. } | Found::DifferentRoots { .. })
+}
+
+fn stuck_by_calls(profile: &Profile) -> Vec<Found> {
     let waiting = waiting(profile);
-    let number = |place: &usize| profile.ranks.get(*place).and_then(|rank| rank.rank);
-    let numbers = |places: &[usize]| -> Vec<Option<u32>> { places.iter().map(number).collect() };
     let (mut circles, mut knots) = (Vec::new(), Vec::new());
     let mut others = Vec::new();
     for cause in causes(profile, &waiting) {
-        match cause {
-            Cause::Circle { ranks, .. } => circles.push(numbers(&ranks)),
-            Cause::Knot { ranks, .. } => knots.push(numbers(&ranks)),
-            Cause::Roots { ranks } => {
-                let call = ranks.first().and_then(|rank| longest(profile.ranks.get(*rank)?));
-                let function = call.map_or("a collective call", |call| call.function);
-                others.push(Found::DifferentRoots { ranks: numbers(&ranks), function });
+        match found(profile, &waiting, &cause) {
+            Found::Deadlock { circles: more, knots: more_knots } => {
+                circles.extend(more);
+                knots.extend(more_knots);
             }
-            Cause::WaitedFor { rank, others: waiters } => {
-                let own = waiting.waits.iter().filter(|wait| waiters.contains(&wait.rank));
-                let for_ns = own.map(|wait| wait.open_ns).min().unwrap_or(0);
-                if for_ns >= LONG_WAIT_NS
-                    && let Some(does) = profile.ranks.get(rank).map(does)
-                {
-                    others.push(Found::WaitedFor { rank: number(&rank), ranks: waiters.len(), for_ns, does });
-                }
-            }
+            Found::WaitedFor { for_ns, .. } if for_ns < LONG_WAIT_NS => {}
+            other => others.push(other),
         }
     }
     let deadlock = !circles.is_empty() || !knots.is_empty();
     let deadlock = deadlock.then_some(Found::Deadlock { circles, knots });
-    deadlock.into_iter().chain(others.into_iter().take(PLACES)).map(without_cost).collect()
+    deadlock.into_iter().chain(others.into_iter().take(PLACES)).collect()
+}
+
+/// What `waiting` says of the same profile, and `cause` follows from that, as it is told.
+pub fn found(profile: &Profile, waiting: &Waiting, cause: &Cause) -> Found {
+    let number = |place: &usize| profile.ranks.get(*place).and_then(|rank| rank.rank);
+    let numbers = |places: &[usize]| -> Vec<Option<u32>> { places.iter().map(number).collect() };
+    match cause {
+        Cause::Circle { ranks, .. } => Found::Deadlock { circles: vec![numbers(ranks)], knots: Vec::new() },
+        Cause::Knot { ranks, .. } => Found::Deadlock { circles: Vec::new(), knots: vec![numbers(ranks)] },
+        Cause::Roots { ranks } => {
+            let call = ranks.first().and_then(|rank| longest(profile.ranks.get(*rank)?));
+            let function = call.map_or("a collective call", |call| call.function);
+            Found::DifferentRoots { ranks: numbers(ranks), function }
+        }
+        Cause::WaitedFor { rank, others } => {
+            let own = waiting.waits.iter().filter(|wait| others.contains(&wait.rank));
+            let for_ns = own.map(|wait| wait.open_ns).min().unwrap_or(0);
+            let does = profile.ranks.get(*rank).map_or(Doing::Computes, does);
+            Found::WaitedFor { rank: number(rank), ranks: others.len(), for_ns, does }
+        }
+    }
 }
 
 fn does(rank: &RankProfile) -> Doing {
@@ -167,6 +195,7 @@ fn unusually_long_call(profile: &Profile) -> Option<Finding> {
         running.filter_map(|rank| Some((rank, rank.open_calls.iter().find(|call| is_long(call))?))).collect();
     let (rank, call) = long.iter().max_by_key(|(_, call)| call.open_ns)?;
     Some(Finding {
+        stacks: None,
         cost_ns: Some(long.iter().map(|(_, call)| call.open_ns).saturating_sum()),
         what: Found::UnusuallyLongCall {
             ranks: long.len(),
@@ -185,6 +214,7 @@ fn imbalance(profile: &Profile) -> Option<Finding> {
     let change = Change::since(None, profile);
     let (place, computing_percent) = change.busiest()?;
     Some(Finding {
+        stacks: None,
         cost_ns: change.idle_ns(),
         what: Found::Imbalance {
             load_balance_percent: 100.0 * balance,
@@ -202,7 +232,7 @@ fn mostly_in_mpi(profile: &Profile) -> Option<Finding> {
     }
     let most = profile.functions.iter().filter(|function| !starts_or_ends(function.all.name));
     let function = most.max_by_key(|function| function.all.spent_ns())?.all.name;
-    Some(Finding { cost_ns: change.communication_ns(), what: Found::MostlyInMpi { percent, function } })
+    Some(Finding { cost_ns: change.communication_ns(), stacks: None, what: Found::MostlyInMpi { percent, function } })
 }
 
 fn polling(profile: &Profile) -> Option<Finding> {
@@ -210,6 +240,7 @@ fn polling(profile: &Profile) -> Option<Finding> {
     let most = &asked.max_by_key(|function| function.all.time_ns)?.all;
     let (calls_per_s, percent) = (per_second(profile, most.calls), most.wall_percent);
     (calls_per_s >= POLLS_PER_S && percent >= POLLING_PERCENT).then_some(Finding {
+        stacks: None,
         cost_ns: Some(most.time_ns),
         what: Found::Polling { function: most.name, calls_per_s, percent },
     })
@@ -224,6 +255,7 @@ fn tiny_messages(profile: &Profile) -> Option<Finding> {
     });
     let (function, messages_per_s, mean_bytes) = tiny.max_by(|(_, a, _), (_, b, _)| a.total_cmp(b))?;
     (messages_per_s >= MANY_MESSAGES_PER_S).then_some(Finding {
+        stacks: None,
         cost_ns: Some(function.all.time_ns),
         what: Found::TinyMessages { function: function.all.name, messages_per_s, mean_bytes },
     })
@@ -238,6 +270,7 @@ fn tiny_io(profile: &Profile) -> Option<Finding> {
     });
     let (function, calls, mean_bytes) = tiny.max_by_key(|(_, calls, _)| *calls)?;
     Some(Finding {
+        stacks: None,
         cost_ns: Some(function.all.time_ns),
         what: Found::TinyIo { function: function.all.name, calls, mean_bytes },
     })
@@ -279,6 +312,7 @@ fn time_at_places(profile: &Profile) -> Vec<Finding> {
             ranks.truncate(TimeAtPlace::RANKS);
             let site = site.map(ToOwned::to_owned);
             Finding {
+                stacks: None,
                 cost_ns: Some(cost_ns),
                 what: Found::TimeAtPlace(TimeAtPlace { function, site, ranks, ranks_in_all }),
             }

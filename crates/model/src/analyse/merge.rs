@@ -241,6 +241,9 @@ fn add(all: &mut Profile, mut more: Profile) {
     };
     // What one node sees no other end of may have it on another.
     all.unmatched.clear();
+    all.standstill.append(&mut more.standstill);
+    // Each node has told those of its own calls, which waits for other nodes are not in.
+    all.wait_states = None;
     all.ranks.append(&mut more.ranks);
 }
 

@@ -78,6 +78,7 @@ pub fn profile(
         layers: layers.profile(),
         ranks: sorted(ranks.iter().map(|rank| rank.profile(traffic.as_ref(), name_site)).collect()).into(),
         unmatched: Vec::new(),
+        standstill: Vec::new(),
         wait_states: None,
         losses,
         budget: None,

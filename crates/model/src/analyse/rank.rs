@@ -166,6 +166,7 @@ impl<'a> Rank<'a> {
             traffic: traffic
                 .map(|traffic| flows::of_rank(self.tables, self.now_ns, self.observed.self_cost, traffic, &mut name)),
             open_calls: self.open_calls(&mut name),
+            asks: None,
             began_before: self.began_before(&mut name),
             threads: self.threads.rows.clone(),
             other_threads: self.threads.others,

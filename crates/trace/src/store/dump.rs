@@ -4,6 +4,7 @@ use std::{collections::BTreeMap, io::Write, sync::Arc};
 
 use super::{
     chunk::Kind,
+    definition::Definition,
     error::WriteError,
     known::Known,
     stored::{Chunk, DEFINITIONS, OpenChunk, Stored},
@@ -31,6 +32,12 @@ impl Dump {
         all.extend(chunks);
         all.extend(encoded(after)?);
         Ok(Self { known, chunks: all })
+    }
+
+    /// How many nodes it tells of: one, or none as long as nothing is known.
+    pub fn node_count(&self) -> u32 {
+        let nodes = self.known.definitions().filter(|definition| matches!(definition, Definition::Node(..))).count();
+        u32::try_from(nodes).unwrap_or(u32::MAX)
     }
 
     /// How many events it has.

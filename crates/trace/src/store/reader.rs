@@ -107,19 +107,26 @@ impl TraceFiles {
 
     /// What was kept of a trace at one moment. Its chunks are shared, and nothing of them is read before somebody asks for events.
     pub fn of_dump(dump: &Dump, name: &str) -> Self {
+        Self::of_dumps(&[(name, dump)])
+    }
+
+    /// The same of one of each node, by name, as one trace.
+    pub fn of_dumps<N: AsRef<str>>(dumps: &[(N, &Dump)]) -> Self {
         let mut trace = Self::empty();
-        let (mut communicators, mut scopes, mut sites) = (BTreeMap::new(), Scopes::default(), HashMap::new());
-        let mut said = Said::default();
-        for definition in dump.known.definitions() {
-            said.unread += u64::from(!said.take(definition));
+        let (mut communicators, mut scopes, mut known_sites) = (BTreeMap::new(), Scopes::default(), HashMap::new());
+        for (name, dump) in dumps {
+            let mut said = Said::default();
+            for definition in dump.known.definitions() {
+                said.unread += u64::from(!said.take(definition));
+            }
+            let first_location = trace.take(&mut said, &mut communicators, &mut scopes);
+            let sites = trace.sites(&mut said, &mut known_sites);
+            let heads = dump.chunks.iter().map(|chunk| chunk.stored.head);
+            let places = (0..).zip(heads).map(|(offset, head)| Place { head, offset });
+            trace.place(first_location, places);
+            let (bytes, functions) = (Bytes::Memory(dump.chunks.clone()), FunctionId::all().collect());
+            trace.files.push(OneFile { path: name.as_ref().to_owned(), bytes, functions, sites });
         }
-        let first_location = trace.take(&mut said, &mut communicators, &mut scopes);
-        let sites = trace.sites(&mut said, &mut sites);
-        let heads = dump.chunks.iter().map(|chunk| chunk.stored.head);
-        let places = (0..).zip(heads).map(|(offset, head)| Place { head, offset });
-        trace.place(first_location, places);
-        let (bytes, functions) = (Bytes::Memory(dump.chunks.clone()), FunctionId::all().collect());
-        trace.files.push(OneFile { path: name.to_owned(), bytes, functions, sites });
         (trace.definitions.communicators, trace.numbers) = unite(&communicators, &trace.definitions.processes);
         trace.resolve(scopes);
         trace

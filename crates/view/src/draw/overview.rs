@@ -25,6 +25,9 @@ const NAMES: usize = 16;
 /// On fewer lines sections stand without gaps, and the last one in one line.
 const LOW: u16 = 24;
 
+/// Findings of a narrow screen.
+const FEW: usize = 3;
+
 pub(super) fn draw(frame: &mut Frame<'_>, area: Rect, state: &State, theme: Theme) {
     // Of everything, whatever the filter.
     let Some(data) = state.data().map(|data| data.unfiltered()) else { return };
@@ -40,7 +43,7 @@ pub(super) fn draw(frame: &mut Frame<'_>, area: Rect, state: &State, theme: Them
         let below = [
             glance::sites(state.glance(), right.width, theme),
             communicators(profile, usize::from(area.height / 6), theme),
-            findings(state, usize::from(area.height / 4), theme),
+            findings(state, usize::from(area.height / 4), usize::from(area.height / 4), theme),
             remarks(profile, true, theme),
         ];
         // What stands below is never cut off for more functions.
@@ -52,7 +55,7 @@ pub(super) fn draw(frame: &mut Frame<'_>, area: Rect, state: &State, theme: Them
     }
     let is_low = area.height < LOW;
     let last = if is_low { vec![remark(profile, theme)] } else { remarks(profile, false, theme) };
-    let below = [findings(state, 3, theme), last];
+    let below = [findings(state, FEW, if is_low { 0 } else { FEW }, theme), last];
     let taken = above.iter().chain(&below).filter(|section| !section.is_empty());
     let taken: usize = taken.map(|section| section.len() + usize::from(!is_low)).sum();
     // With its title.
@@ -188,8 +191,8 @@ fn communicators(profile: &Profile, most: usize, theme: Theme) -> Section {
     lines
 }
 
-/// What is probably wrong; so many at most.
-fn findings(state: &State, most: usize, theme: Theme) -> Section {
+/// What is probably wrong, so much of it at most; of why the job does not go on, so many more lines.
+fn findings(state: &State, most: usize, evidence: usize, theme: Theme) -> Section {
     let findings = state.findings();
     if findings.is_empty() {
         return Vec::new();
@@ -198,6 +201,8 @@ fn findings(state: &State, most: usize, theme: Theme) -> Section {
     for finding in findings.iter().take(most) {
         let line = Line::new(theme).add(Tone::Warning, &format!("  {}: ", finding.name));
         lines.push(line.add(Tone::Plain, &finding.found));
+        let more = finding.evidence.iter().filter(|_| finding.hangs).take(evidence);
+        lines.extend(more.map(|line| Line::new(theme).add(Tone::Plain, &format!("    {line}"))));
     }
     if let more @ 1.. = findings.len().saturating_sub(most) {
         lines.push(Line::new(theme).add(Tone::Dim, &format!("  and {more} more: w writes them to a file")));

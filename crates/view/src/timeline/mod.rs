@@ -14,7 +14,7 @@ mod text;
 pub use app::timeline;
 pub use draw::draw;
 pub use keys::{TIMELINE_BINDINGS, TIMELINE_SECTIONS, TimelineAction};
-pub use now::Moment as CallsOfMoment;
+pub use now::{KeptMoment, KnownClocks, Moment as CallsOfMoment};
 pub(crate) use reader::Background;
 pub use reader::{News, Reader, Wanted};
 pub(crate) use state::Effect as TimelineEffect;

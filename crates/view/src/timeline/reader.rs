@@ -12,13 +12,11 @@ use mpiprobe_replay::{
     Clocks,
     timeline::{Direction, Found, Frame, Look, Matching, Messages, Painter, Picture, Search, Seen},
 };
-use mpiprobe_trace::{
-    Call, LocationId, ReadError, SiteId, Span, Trace,
-    store::{Window, WindowMoment},
-};
+use mpiprobe_trace::{Call, LocationId, ReadError, SiteId, Span, Trace};
 use tokio::sync::mpsc;
 
-use super::now::{self, Moment};
+use super::now::{self, KeptMoment, KnownClocks, Moment};
+use crate::source::KeptCalls;
 
 /// What has been read is shown so often.
 const PACE: Duration = Duration::from_millis(100);
@@ -250,7 +248,7 @@ pub(crate) struct Background {
     news: mpsc::UnboundedReceiver<News>,
     thread: Option<JoinHandle<()>>,
     /// Of a job that runs.
-    window: Option<Arc<Window>>,
+    kept: Vec<KeptCalls>,
 }
 
 #[derive(Default)]
@@ -272,23 +270,23 @@ struct Order {
 impl Background {
     /// Of a trace.
     pub(super) fn start(trace: Arc<dyn Trace + Send + Sync>, clocks: Clocks) -> std::io::Result<Self> {
-        Self::spawn(None, move |thread| {
+        Self::spawn(Vec::new(), move |thread| {
             thread.read(trace.as_ref(), &clocks, None);
         })
     }
 
     /// Of a job that runs, as long as it is followed.
-    pub(crate) fn of_window(window: &Arc<Window>) -> std::io::Result<Self> {
-        let own = Arc::clone(window);
-        Self::spawn(Some(Arc::clone(window)), move |thread| thread.follow(&own))
+    pub(crate) fn of_kept(kept: Vec<KeptCalls>) -> std::io::Result<Self> {
+        let own = kept.clone();
+        Self::spawn(kept, move |thread| thread.follow(&own))
     }
 
-    fn spawn(window: Option<Arc<Window>>, work: impl FnOnce(&Thread) + Send + 'static) -> std::io::Result<Self> {
+    fn spawn(kept: Vec<KeptCalls>, work: impl FnOnce(&Thread) + Send + 'static) -> std::io::Result<Self> {
         let shared = Arc::new(Shared::default());
         let (tell, news) = mpsc::unbounded_channel();
         let own = Thread { orders: Arc::clone(&shared), tell };
         let thread = std::thread::Builder::new().name("timeline".into()).spawn(move || work(&own))?;
-        Ok(Self { shared, news, thread: Some(thread), window })
+        Ok(Self { shared, news, thread: Some(thread), kept })
     }
 
     pub(crate) fn ask(&self, wanted: Wanted) {
@@ -301,9 +299,7 @@ impl Background {
         let mut order = self.shared.lock();
         if order.follows != follows {
             order.follows = follows;
-            if let Some(window) = &self.window {
-                window.watch(follows);
-            }
+            self.kept.iter().for_each(|one| one.window.watch(follows));
             self.shared.changed.notify_one();
         }
     }
@@ -324,9 +320,7 @@ impl Drop for Background {
     fn drop(&mut self) {
         self.shared.lock().is_over = true;
         self.shared.changed.notify_one();
-        if let Some(window) = &self.window {
-            window.watch(false);
-        }
+        self.kept.iter().for_each(|one| one.window.watch(false));
         if let Some(thread) = self.thread.take() {
             // A panic of it has been told.
             let _ = thread.join();
@@ -353,10 +347,10 @@ impl Thread {
         loop {
             let asked = match self.orders.next(reader.is_busy(), due) {
                 // Somebody has asked before he knew that there is another moment.
-                Next::Ask(wanted) if now.is_some_and(|now| now.kept.version != wanted.moment) => continue,
+                Next::Ask(wanted) if now.is_some_and(|now| now.shown.version != wanted.moment) => continue,
                 Next::Ask(wanted) => reader.ask(*wanted),
                 Next::GoOn => Vec::new(),
-                Next::Due if now.is_some_and(|now| now.kept.version == now.window.version()) => {
+                Next::Due if now.is_some_and(|now| now.shown.version == now::version(now.calls)) => {
                     due = Some(Instant::now() + FOLLOWING);
                     continue;
                 }
@@ -376,22 +370,27 @@ impl Thread {
     }
 
     /// One moment of a job after the other.
-    fn follow(&self, window: &Window) {
-        let clocks = Clocks::same();
+    fn follow(&self, calls: &[KeptCalls]) {
+        let mut clocks = KnownClocks::default();
         let mut held: Option<Held<'_>> = None;
         loop {
             let next = match &held {
-                Some(held) => self.read(held.shown.trace.as_ref(), &clocks, Some(held)),
+                Some(held) => self.read(held.shown.trace.as_ref(), &held.shown.clocks, Some(held)),
                 None => self.orders.next(false, Some(Instant::now())),
             };
             match next {
                 Next::Over => return,
                 Next::Due => {
                     let taken = Instant::now();
-                    match window.moment() {
-                        Ok(kept) => held = Some(Held { window, shown: Moment::of(&kept), kept, taken }),
-                        Err(error) => {
-                            self.tell(News::Failed(error.to_string()));
+                    let kept = KeptMoment::of(calls).map_err(|error| error.to_string());
+                    let moment = kept.and_then(|kept| {
+                        let shown = Moment::of(&kept, &mut clocks).map_err(|error| error.to_string())?;
+                        Ok(Held { calls, kept, shown, taken })
+                    });
+                    match moment {
+                        Ok(moment) => held = Some(moment),
+                        Err(why) => {
+                            self.tell(News::Failed(why));
                             return;
                         }
                     }
@@ -399,11 +398,11 @@ impl Thread {
                 Next::Write(name) => {
                     // Who stands still means what he sees.
                     let seen = held.as_ref().filter(|_| !self.orders.lock().follows);
-                    let written = match seen {
-                        Some(held) => now::write(&held.kept, &name),
-                        None => {
-                            window.moment().map_err(|error| error.to_string()).and_then(|kept| now::write(&kept, &name))
-                        }
+                    let written = if let Some(held) = seen {
+                        now::write(&held.kept, &name)
+                    } else {
+                        let kept = KeptMoment::of(calls).map_err(|error| error.to_string());
+                        kept.and_then(|kept| now::write(&kept, &name))
                     };
                     self.tell(News::Written(written.unwrap_or_else(|why| format!("not written: {why}"))));
                 }
@@ -421,8 +420,8 @@ impl Thread {
 
 /// The moment that is shown.
 struct Held<'a> {
-    window: &'a Window,
-    kept: WindowMoment,
+    calls: &'a [KeptCalls],
+    kept: Vec<KeptMoment>,
     shown: Moment,
     /// When it was.
     taken: Instant,

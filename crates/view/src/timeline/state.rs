@@ -187,7 +187,7 @@ impl Timeline {
 
     /// Of a job that runs, which is followed from this moment on.
     pub fn of_now(moment: &Moment) -> Self {
-        let mut state = Self::new(Arc::clone(&moment.trace), &Clocks::same(), "", &[]);
+        let mut state = Self::new(Arc::clone(&moment.trace), &moment.clocks, "", &[]);
         state.now = Some(Now { follows: true, is_short: false, version: 0 });
         let empty = Span { from_ns: 0, until_ns: FOLLOWED_NS };
         (state.span, state.at_ns) = (empty, middle(empty));
@@ -203,7 +203,7 @@ impl Timeline {
         let at = self.threads.get(self.at_thread).map(|thread| thread.location);
         self.threads = lanes(self.trace.definitions());
         self.at_thread = self.threads.iter().position(|thread| Some(thread.location) == at).unwrap_or(0);
-        let Span { from_ns, until_ns } = self.trace.span();
+        let Span { from_ns, until_ns } = moment.span;
         // What comes later is not known of all ranks.
         let known_ns = if moment.known_until_ns == 0 { until_ns } else { moment.known_until_ns };
         self.whole = Span { from_ns: from_ns.min(known_ns), until_ns: known_ns.max(from_ns.saturating_add(1)) };

@@ -13,7 +13,10 @@ use mpiprobe_trace::{
     HandMade, Numbers, Span, Trace, call,
     store::{TraceFiles, TraceWriter, Window, copy_into},
 };
-use mpiprobe_view::{BINDINGS, CallsOfMoment, Effect, News, Running, Screen, Section, Size, State, TIMELINE_BINDINGS};
+use mpiprobe_view::{
+    BINDINGS, CallsOfMoment, Effect, KeptMoment, KnownClocks, News, Running, Screen, Section, Size, State,
+    TIMELINE_BINDINGS,
+};
 
 use crate::keys::press;
 
@@ -50,7 +53,8 @@ impl Observed {
             return self;
         }
         let kept = self.window.moment().unwrap();
-        self.state.take_calls(News::Moment(CallsOfMoment::of(&kept)));
+        let again = [KeptMoment::from(self.window.moment().unwrap())];
+        self.state.take_calls(News::Moment(CallsOfMoment::of(&again, &mut KnownClocks::default()).unwrap()));
         let (trace, clocks) = (TraceFiles::of_dump(&kept.dump, "now"), Clocks::same());
         read_calls(&mut self.state, &trace, &clocks);
         self

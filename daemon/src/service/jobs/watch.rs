@@ -175,6 +175,11 @@ impl Audience for ForBoard {
 
     fn begun(&mut self) {}
 
+    /// Of a job that nobody has asked for nobody's stacks are looked at.
+    fn wants_causes(&self) -> bool {
+        false
+    }
+
     fn look(&mut self, profile: &Arc<Profile>) {
         let longest = OpenCall::longest(profile.ranks.iter());
         self.longest = self.longest.into_iter().chain(longest).max_by_key(|call| call.open_ns);

@@ -23,6 +23,7 @@ pub(super) async fn launch(options: &RunOptions, ready: Ready) -> Result<u8, Lau
     let Ready { mut observation, .. } = ready;
     let files = Files::make(options)?;
     let mut sinks = Sinks::of_command(options.record.as_ref())?;
+    sinks.watch_standstills();
     // Before there is anybody to hand signals on to.
     let relay = Relay::new().map_err(LaunchError::Watch)?;
     let (program, arguments) = split(&options.command);
@@ -41,7 +42,9 @@ pub(super) async fn launch(options: &RunOptions, ready: Ready) -> Result<u8, Lau
     if let Some(why) = failure(status) {
         source.fail(why);
     }
-    let profile = Arc::new(source.profile(Some(EndReason::TargetsEnded))?);
+    let mut profile = source.profile(Some(EndReason::TargetsEnded))?;
+    sinks.add_standstills(&mut profile);
+    let profile = Arc::new(profile);
     if profile.ranks.is_empty() {
         say(
             "no process that the command has started has called MPI; those that others start for it (srun, ssh) only the \

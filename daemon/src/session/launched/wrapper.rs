@@ -39,6 +39,7 @@ pub(super) async fn launch(options: &RunOptions) -> Result<u8, LaunchError> {
     put_down_files_rights().map_err(LaunchError::Rights)?;
     let files = Files::make(options)?;
     let mut sinks = Sinks::of_command(options.record.as_ref())?;
+    sinks.watch_standstills();
     let tracing = options.trace.as_ref().map(Tracing::begin).transpose()?;
     let started_ns = monotonic_ns();
     let prepared = match prepare(options) {
@@ -79,6 +80,7 @@ pub(super) async fn launch(options: &RunOptions) -> Result<u8, LaunchError> {
         }
         profile.wait_states = tracing.finish().waits;
     }
+    sinks.add_standstills(&mut profile);
     let profile = Arc::new(profile);
     if source.is_empty() {
         tell_why_nobody(&options.command);

@@ -8,7 +8,7 @@ use mpiprobe_layout::{Blueprint, Expected, FoundLayout, TargetMemory};
 use mpiprobe_observe::ProcessSnapshot;
 
 use super::image::Image;
-use crate::session::{datatypes, layouts::blueprint, operands};
+use crate::{blueprints::blueprint, operands, session::datatypes};
 
 /// What has been found out about libraries, and about processes by slot.
 #[derive(Debug, Default)]

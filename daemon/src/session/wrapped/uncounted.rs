@@ -25,7 +25,7 @@ use mpiprobe_layout::{Blueprint, TargetMemory};
 use mpiprobe_observe::monotonic_ns;
 use mpiprobe_plan::ImplementationRecogniser;
 
-use crate::session::layouts::blueprint_of;
+use crate::blueprints::blueprint_of;
 
 /// How often a process is looked at that has MPI and does not count itself (yet): first, and not more seldom than the second.
 const INTERVAL: (Duration, Duration) = (Duration::from_millis(5), Duration::from_secs(1));

@@ -51,7 +51,9 @@ pub fn causes(profile: &Profile, waiting: &Waiting) -> Vec<Cause> {
     let circles = waiting.circles.iter().map(|ranks| Cause::Circle { ranks: ranks.clone(), others: others(ranks) });
     let knots = waiting.knots.iter().map(|ranks| Cause::Knot { ranks: ranks.clone(), others: others(ranks) });
     let roots = graph.world.different_roots().into_iter().map(|ranks| Cause::Roots { ranks });
-    let ends = waiters.keys().filter(|rank| !firm.contains_key(rank));
+    // Who asks MPI again and again may wait for somebody, too: for whom is not known.
+    let asks = |rank: &usize| profile.ranks.get(*rank).is_some_and(|rank| rank.asks.is_some());
+    let ends = waiters.keys().filter(|rank| !firm.contains_key(rank) && !asks(rank));
     let mut ends: Vec<(usize, Vec<usize>)> = ends.map(|&rank| (rank, others(&[rank]))).collect();
     ends.sort_by_key(|(rank, others)| (std::cmp::Reverse(others.len()), *rank));
     let ends = ends.into_iter().map(|(rank, others)| Cause::WaitedFor { rank, others });
@@ -101,6 +103,15 @@ mod tests {
         let waits = job(3, vec![(0, receive(1, 1)), (1, receive(2, 1))]);
         assert_eq!(told(&waits), [Cause::WaitedFor { rank: 2, others: vec![0, 1] }]);
         assert!(told(&job(2, vec![(0, barrier()), (1, barrier())])).is_empty());
+    }
+
+    #[test]
+    fn who_asks_again_and_again_is_not_to_blame() {
+        let mut profile = job(3, vec![(2, open("MPI_Barrier", over_world()))]);
+        let waited_for = |rank| Cause::WaitedFor { rank, others: vec![2] };
+        assert_eq!(told(&profile), [waited_for(0), waited_for(1)]);
+        profile.ranks[0].asks = Some("MPI_Test");
+        assert_eq!(told(&profile), [waited_for(1)]);
     }
 
     #[test]

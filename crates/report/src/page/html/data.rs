@@ -52,7 +52,7 @@ pub struct Finding {
 
 impl From<FindingText> for Finding {
     fn from(text: FindingText) -> Self {
-        let FindingText { name, found, evidence, meaning, advice } = text;
+        let FindingText { name, found, evidence, meaning, advice, .. } = text;
         Self { name: name.into(), found, evidence, meaning: meaning.into(), advice: advice.into() }
     }
 }

@@ -15,6 +15,9 @@ mod waits;
 /// Ranks of a circle that are named one by one.
 const NAMED: usize = 16;
 
+/// What to do about a rank that others wait for, and of which it is told where it is.
+const SEE_STACKS: &str = "Look at what it does there; `mpiprobe hang` shows all stacks.";
+
 /// A finding in sentences.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FindingText {
@@ -24,6 +27,8 @@ pub struct FindingText {
     pub found: String,
     /// What shows it besides, a line each.
     pub evidence: Vec<String>,
+    /// The job does not go on because of it.
+    pub hangs: bool,
     /// What it means.
     pub meaning: &'static str,
     /// What to do about it.
@@ -50,7 +55,20 @@ pub fn findings(profile: &Profile) -> Vec<FindingText> {
 impl FindingText {
     pub fn of(finding: &Finding) -> Self {
         let (name, meaning, advice) = kind(&finding.what);
-        Self { name, found: found(&finding.what), evidence: evidence(&finding.what), meaning, advice }
+        let hangs = finding.what.hangs();
+        let Some(text) = &finding.stacks else {
+            let (found, evidence) = (found(&finding.what), evidence(&finding.what));
+            return Self { name, found, evidence, hangs, meaning, advice };
+        };
+        let mut lines = text.lines().map(|line| line.trim().to_owned());
+        let found = match (&finding.what, lines.next()) {
+            // Its name says that it is one.
+            (Found::Deadlock { .. }, Some(line)) => line.trim_start_matches("Deadlock: ").to_owned(),
+            (_, Some(line)) => line,
+            (what, None) => found(what),
+        };
+        let advice = if matches!(finding.what, Found::WaitedFor { .. }) { SEE_STACKS } else { advice };
+        Self { name, found, evidence: lines.collect(), hangs, meaning, advice }
     }
 
     /// All of it in one line.
@@ -76,6 +94,11 @@ fn kind(what: &Found) -> (&'static str, &'static str, &'static str) {
             "waited for",
             "Others cannot go on before this rank does what they wait for, and it has not for a while.",
             "`mpiprobe hang` says where it is.",
+        ),
+        Found::AllAreThere { .. } => (
+            "all are there",
+            "Nobody is missing in this call: either it takes this long, or the MPI library, the network or the launcher does not go on.",
+            "Look at the network and at the launcher; `mpiprobe hang` says where in the library each rank is.",
         ),
         Found::Aborted { .. } => (
             "aborted",
@@ -168,6 +191,7 @@ fn found(what: &Found) -> String {
             let (have, rank) = (if *ranks == 1 { "rank has" } else { "ranks have" }, or_unknown(*rank));
             format!("{ranks} {have} waited for rank {rank} for {} at least, which {does}", ns(*for_ns))
         }
+        Found::AllAreThere { ranks, function } => format!("all {ranks} ranks are in {function}, and none has returned"),
         Found::Aborted { rank, code, site } => {
             let code = code.map(|code| format!(" with error code {code}")).unwrap_or_default();
             let site = site.as_ref().map(|site| format!(" at {site}")).unwrap_or_default();

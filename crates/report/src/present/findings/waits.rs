@@ -26,6 +26,7 @@ pub(super) fn long_waits(profile: &Profile) -> Vec<(u64, FindingText)> {
                 name: "waits for another",
                 found: format!("{}; that is {} % of a thread's time ({kind})", wait_sentence(states, row), percent(share)),
                 evidence: Vec::new(),
+                hangs: false,
                 meaning: "The rank cannot go on before the other one has come: what that one does longer takes the time of both.",
                 advice: "Give the other one less to do there, or let this one do something else meanwhile (nonblocking calls).",
             };

@@ -11,10 +11,8 @@ use mpiprobe_common::{
 use mpiprobe_functions::{Direction, Function, FunctionId, Group, Operation, Role};
 use mpiprobe_layout::{Registry, TargetMemory, communicators, group as group_members, request, window};
 use mpiprobe_observe::{
-    ArgumentWords, AwaitedRequest, AwaitedRequests, GroupSnapshot, ProcessSnapshot, Snapshot, WindowSnapshot,
+    ArgumentWords, AwaitedRequest, AwaitedRequests, GroupSnapshot, ProcessSnapshot, WindowSnapshot,
 };
-
-use super::{communicators::Communicators, process_table::ProcessTable};
 
 /// Calls that last shorter are nobody's trouble, ns.
 const SHORTEST_NS: u64 = 100_000_000;
@@ -29,23 +27,8 @@ pub(crate) struct OpenCall {
     pub(crate) words: Vec<Option<u64>>,
 }
 
-/// Adds to what the tables say.
-pub(super) fn complete(snapshot: &mut Snapshot, communicators: &Communicators, process_table: &ProcessTable) {
-    let now_ns = snapshot.taken_ns;
-    for tables in &mut snapshot.processes {
-        let calls = of_tables(tables, now_ns);
-        if !calls.is_empty()
-            && let Some(process) = process_table.process(tables.process)
-            && let Some((layout, registry)) = communicators.place(tables.process)
-            && let Ok(memory) = TargetMemory::open(process)
-        {
-            add(tables, &calls, (layout, registry), &memory);
-        }
-    }
-}
-
 /// Calls of a process that have been open for a while and have such operands.
-pub(super) fn of_tables(tables: &ProcessSnapshot, now_ns: u64) -> Vec<OpenCall> {
+pub(crate) fn of_tables(tables: &ProcessSnapshot, now_ns: u64) -> Vec<OpenCall> {
     let mut calls = Vec::new();
     for thread in tables.threads.iter().filter(|thread| tables.open_ns(thread.tid, now_ns) >= SHORTEST_NS) {
         let Some(function) = thread.state.open_function().and_then(function_of) else { continue };

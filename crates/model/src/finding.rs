@@ -155,6 +155,11 @@ impl TimeAtPlace {
 }
 
 impl Found {
+    /// Whether some ranks never go on.
+    pub fn is_final(&self) -> bool {
+        matches!(self, Self::Deadlock { .. } | Self::DifferentRoots { .. })
+    }
+
     /// Whether the job does not go on.
     pub fn hangs(&self) -> bool {
         matches!(

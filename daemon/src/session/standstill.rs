@@ -3,7 +3,10 @@
 
 use std::{
     collections::BTreeMap,
-    sync::mpsc::{Receiver, TryRecvError, channel},
+    sync::{
+        atomic::{AtomicBool, Ordering},
+        mpsc::{Receiver, TryRecvError, channel},
+    },
     thread,
     time::{Duration, Instant},
 };
@@ -19,6 +22,11 @@ use crate::{hang, memory::give_back_memory};
 const PATIENCE: Duration = Duration::from_secs(3);
 /// From one look to the next: at first, and at most.
 const PAUSES: (Duration, Duration) = (Duration::from_secs(5), Duration::from_mins(1));
+/// Looks at ranks of which it is known why they never go on, for their places: one may find a thread where these are not certain.
+const LAST_LOOKS: u32 = 3;
+
+/// Of all observations of this program one looks at a time: a look at many threads takes some memory.
+static IS_LOOKING: AtomicBool = AtomicBool::new(false);
 
 /// All jobs of an observation.
 #[derive(Debug)]
@@ -28,7 +36,7 @@ pub(super) struct Standstills {
     jobs: BTreeMap<Option<String>, Job>,
     /// The one look that goes on.
     looking: Option<Looking>,
-    /// Why nobody can be looked at without being stopped.
+    /// Nobody can be looked at without being stopped.
     is_refused: bool,
 }
 
@@ -41,8 +49,8 @@ struct Job {
     next: Instant,
     pause: Duration,
     told: hang::Told,
-    /// They were looked at after it was known why they never go on.
-    is_final: bool,
+    /// They were looked at so often since it is known why they never go on.
+    last_looks: u32,
 }
 
 /// How far a rank has come. Questions that a rank asks MPI again and again get it nowhere.
@@ -104,7 +112,8 @@ impl Standstills {
             let job = match self.jobs.remove(&name) {
                 Some(known) if known.ranks == ranks => known,
                 // What has kept them from going on until they were ended is what is wanted to be known.
-                Some(known) if ranks.iter().all(|rank| !rank.is_running) && is_same_place(&known.ranks, &ranks) => {
+                Some(mut known) if ranks.iter().all(|rank| !rank.is_running) && is_same_place(&known.ranks, &ranks) => {
+                    known.told.causes.retain(|cause| cause.what.is_final());
                     Job { ranks, ..known }
                 }
                 _ => Job::new(ranks, rows.iter().map(|rank| asked(rank)).collect(), now),
@@ -143,15 +152,17 @@ impl Standstills {
     fn begin_look(&mut self, profile: &Profile, now: Instant) {
         let is_due = |job: &Job| now.duration_since(job.since) >= PATIENCE && now >= job.next && job.is_in_mpi(profile);
         let Some((name, job)) = self.jobs.iter_mut().find(|(_, job)| is_due(job)) else { return };
-        job.put_off(now);
-        if job.is_final {
+        if job.last_looks >= LAST_LOOKS || IS_LOOKING.swap(true, Ordering::Relaxed) {
             return;
         }
-        job.is_final = is_deadlocked(profile);
+        let begun = Begun;
+        job.put_off(now);
+        job.last_looks += u32::from(is_deadlocked(profile));
         let pids: Vec<u32> = job.ranks.iter().filter(|rank| rank.is_running).map(|rank| rank.pid).collect();
         let (to, answer) = channel();
         let caller = self.caller;
         let look = move || {
+            let _ends = begun;
             let caller = caller.map_or_else(Caller::current, Ok::<_, ProcessError>);
             let answer = caller.map_err(Into::into).and_then(|caller| hang::standstill(pids, caller));
             give_back_memory();
@@ -165,9 +176,18 @@ impl Standstills {
     }
 }
 
+/// A look, until it is over.
+struct Begun;
+
+impl Drop for Begun {
+    fn drop(&mut self) {
+        IS_LOOKING.store(false, Ordering::Relaxed);
+    }
+}
+
 impl Job {
     fn new(ranks: Vec<Reached>, asked: Vec<Asked>, now: Instant) -> Self {
-        Self { ranks, asked, since: now, next: now, pause: PAUSES.0, told: hang::Told::default(), is_final: false }
+        Self { ranks, asked, since: now, next: now, pause: PAUSES.0, told: hang::Told::default(), last_looks: 0 }
     }
 
     /// Where all compute, nobody waits.
@@ -232,4 +252,82 @@ fn is_same_place(known: &[Reached], now: &[Reached]) -> bool {
 
 fn polls(function: &str) -> bool {
     by_name(function).is_some_and(|id| id.function().polling)
+}
+
+#[cfg(test)]
+mod tests {
+    use mpiprobe_model::{Doing, Standstill, sample};
+
+    use super::*;
+
+    /// Of a job with a rank in a call and one that has asked so often.
+    fn profile(questions: u64) -> Profile {
+        let mut ranks = sample::ranks(2);
+        for rank in &mut ranks {
+            rank.host = host::name();
+        }
+        ranks[0].open_calls.push(sample::receive(1, 1));
+        ranks[1].functions = vec![sample::function("MPI_Test", questions, 1).all].into();
+        ranks[1].calls += questions;
+        sample::profile(ranks)
+    }
+
+    fn watched(standstills: &mut Standstills, mut profile: Profile) -> Profile {
+        // Nobody is to be looked at.
+        standstills.is_refused = true;
+        standstills.watch(&mut profile);
+        profile
+    }
+
+    fn tell(standstills: &mut Standstills) {
+        let waited_for = Found::WaitedFor { rank: Some(1), ranks: 1, for_ns: 1, does: Doing::Computes };
+        let deadlock = Found::Deadlock { circles: vec![vec![Some(0), Some(1)]], knots: Vec::new() };
+        let causes = [waited_for, deadlock].map(|what| Standstill { what, text: String::new() });
+        let told = hang::Told { causes: causes.into(), in_python: Vec::new() };
+        for job in standstills.jobs.values_mut() {
+            job.take(hang::Told { causes: told.causes.clone(), in_python: Vec::new() }, Instant::now());
+        }
+    }
+
+    #[test]
+    fn questions_are_nothing_that_a_rank_has_done() {
+        let mut standstills = Standstills::new(None);
+        assert_eq!(watched(&mut standstills, profile(5)).ranks[1].asks, None);
+        tell(&mut standstills);
+        let later = watched(&mut standstills, profile(9));
+        assert_eq!((later.ranks[0].asks, later.ranks[1].asks), (None, Some("MPI_Test")));
+        assert_eq!(later.standstill.len(), 2);
+        let mut gone_on = profile(9);
+        gone_on.ranks[0].calls += 1;
+        let gone_on = watched(&mut standstills, gone_on);
+        assert_eq!((gone_on.standstill.len(), gone_on.ranks[1].asks), (0, None));
+    }
+
+    #[test]
+    fn what_kept_ranks_until_they_were_ended_is_told_if_it_was_for_ever() {
+        let mut standstills = Standstills::new(None);
+        watched(&mut standstills, profile(5));
+        tell(&mut standstills);
+        let mut ended = profile(5);
+        ended.ranks[0].state = RankState::Ended;
+        let half = watched(&mut standstills, ended.clone());
+        assert_eq!(half.standstill.len(), 0, "the other one may go on for that");
+        tell(&mut standstills);
+        ended.ranks[1].state = RankState::Ended;
+        let all = watched(&mut standstills, ended);
+        assert_eq!(all.standstill.len(), 1);
+        assert!(all.standstill[0].what.is_final());
+    }
+
+    #[test]
+    fn where_all_compute_nobody_is_looked_at() {
+        let mut standstills = Standstills::new(None);
+        let first = watched(&mut standstills, profile(5));
+        let job = |standstills: &Standstills| standstills.jobs.values().next().unwrap().is_in_mpi(&first);
+        assert!(job(&standstills));
+        let mut computing = profile(5);
+        computing.ranks[0].open_calls.clear();
+        let computing = watched(&mut standstills, computing);
+        assert!(!standstills.jobs.values().next().unwrap().is_in_mpi(&computing));
+    }
 }

@@ -90,7 +90,7 @@ fn without_cost(what: Found) -> Finding {
 /// Why ranks do not go on: as stacks have told, with places, unless calls alone tell more.
 fn stuck(profile: &Profile) -> Vec<Finding> {
     let by_calls = stuck_by_calls(profile);
-    let is_more = by_calls.iter().any(is_final) && !profile.standstill.iter().any(|one| is_final(&one.what));
+    let is_more = by_calls.iter().any(Found::is_final) && !profile.standstill.iter().any(|one| one.what.is_final());
     if profile.standstill.is_empty() || is_more {
         return by_calls.into_iter().map(without_cost).collect();
     }
@@ -100,11 +100,7 @@ fn stuck(profile: &Profile) -> Vec<Finding> {
 
 /// Whether it is told why ranks never go on, by stacks or by calls alone.
 pub fn is_deadlocked(profile: &Profile) -> bool {
-    profile.standstill.iter().any(|one| is_final(&one.what)) || stuck_by_calls(profile).iter().any(is_final)
-}
-
-fn is_final(found: &Found) -> bool {
-    matches!(found, Found::Deadlock { .. } | Found::DifferentRoots { .. })
+    profile.standstill.iter().any(|one| one.what.is_final()) || stuck_by_calls(profile).iter().any(Found::is_final)
 }
 
 fn stuck_by_calls(profile: &Profile) -> Vec<Found> {

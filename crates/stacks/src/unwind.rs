@@ -112,7 +112,13 @@ impl Unwinder {
                 break End::Limit;
             }
             if is_exact && at.module.path() == TRAMPOLINE {
-                let Some(caller) = behind_trampoline(ip, &registers, memory) else { break End::Hidden };
+                let caller = behind_trampoline(ip, &registers, memory).filter(|caller| {
+                    // Of a thread that was copied in its system call it may be what the function has returned.
+                    let back = caller.ip().map(&mut locate);
+                    let is_code = |back: ModuleAddress| self.rules(&back.module, back.offset.checked_sub(1)?);
+                    back.and_then(is_code).is_some()
+                });
+                let Some(caller) = caller else { break End::Hidden };
                 (by, is_exact, registers) = (FoundBy::Rules, false, caller);
                 continue;
             }

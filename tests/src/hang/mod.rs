@@ -234,6 +234,7 @@ fn misplaced_of(case: &Case, program: Program, answer: &Value, tells_outside: bo
         let is_stripped = program.options().contains(&"-s");
         let names = [format!(" in {place}"), format!("::{place}"), format!(".{place}")];
         own.starts_with(&format!("{place}+0x"))
+            || own.contains(&format!("::{place}+0x"))
             || names.iter().any(|name| own.ends_with(name.as_str()))
             || is_stripped && own.contains("+0x")
             || is_by_mangled_name(program, own, place)

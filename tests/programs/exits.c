@@ -13,7 +13,7 @@
  *   callback        as finalize, with an attribute whose delete callback calls MPI_Comm_size inside MPI_Comm_delete_attr
  *                   (Comm_create_keyval, Comm_set_attr, Comm_delete_attr, Comm_free_keyval 1; Comm_size only as an inner call)
  *
- * Gates: 1 after MPI_Init, 2 after the allreduces. */
+ * Gates: 1 after MPI_Init, 2 after the allreduces, 3 (exec-after and exec-thread) after MPI_Finalize. */
 #include "gate.h"
 
 #include <mpi.h>
@@ -120,6 +120,8 @@ int main(int argc, char **argv) {
         attribute();
 
     MPI_Finalize();
+    if (strncmp(mode, "exec-", 5) == 0)
+        gate(3);
     if (strcmp(mode, "exec-after") == 0)
         execute(argv, "none");
     if (strcmp(mode, "exec-thread") == 0) {

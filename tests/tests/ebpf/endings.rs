@@ -27,19 +27,18 @@ pub(crate) fn tests(mpi: Mpi) -> Vec<Trial> {
 
 /// `exits MODE` under observation from before main to its end.
 fn observed(mpi: Mpi, mode: &str, selection: &str) -> Result<(Job, Ended), Failed> {
-    let mut job = Job::builder(mpi, program::EXITS)
-        .ranks(2)
-        .args([mode])
-        .gates(&["start", "2"])
-        .truth(true)
-        .own_name()
-        .spawn()?;
+    let gates: &[&str] =
+        if ["exec-after", "exec-thread"].contains(&mode) { &["start", "2", "3"] } else { &["start", "2"] };
+    let builder = Job::builder(mpi, program::EXITS).ranks(2).args([mode]).gates(gates).truth(true);
+    let mut job = builder.own_name().spawn()?;
     job.wait_for_gate("start")?;
     let profiler = Profiler::observe(["--pid-of", job.called(), "--functions", selection])?;
     job.open_gate("start")?;
-    // Nobody is killed by another's end while still in an allreduce.
-    job.wait_for_gate("2")?;
-    job.open_gate("2")?;
+    // Nobody is killed by another's end while still in an allreduce, or in MPI_Finalize.
+    for gate in gates.iter().skip(1) {
+        job.wait_for_gate(gate)?;
+        job.open_gate(gate)?;
+    }
     job.wait()?;
     Ok((job, profiler.wait()?))
 }

@@ -154,8 +154,8 @@ pub enum CommandError {
     #[error("{0} is for recordings, and this is a trace: in its view, / looks for calls, and + zooms in")]
     NotOfTraces(&'static str),
     #[error(
-        "without a view, {0} is of what one node sees, and the job is on several: `mpiprobe trace` writes a file for each of them, of which \
-         `mpiprobe waits` finds out who has waited for whom; or take that option out, or name one node by --hosts"
+        "{0} is of what one node sees, and the job is on several: `mpiprobe trace` writes a file for each of them, of which `mpiprobe waits` finds \
+         out who has waited for whom; a view has, with --waits, the timeline of all; or take that option out, or name one node by --hosts"
     )]
     NotOverNodes(&'static str),
     #[error("--attach is for this node, and --hosts for others, which attach in the best way that works there")]

@@ -120,7 +120,7 @@ pub(super) async fn follow(
                 source.end_interval();
                 if sinks.want_moments() && source.was_anybody_there() {
                     sinks.look(source.profile(None)?)?;
-                } else if sinks.are_standstills_watched() && source.was_anybody_there() {
+                } else if sinks.are_standstills_due() && source.was_anybody_there() {
                     sinks.add_standstills(&mut source.profile(None)?);
                 }
             }

@@ -174,9 +174,9 @@ impl Sinks {
         self.standstills = Some(Box::new(Standstills::new(self.caller)));
     }
 
-    /// Whether it does.
-    pub(super) fn are_standstills_watched(&self) -> bool {
-        self.standstills.as_ref().is_some_and(|standstills| standstills.are_possible())
+    /// Whether it is time to, if nobody is to be given profiles.
+    pub(super) fn are_standstills_due(&self) -> bool {
+        self.standstills.as_ref().is_some_and(|standstills| standstills.are_due())
     }
 
     /// Adds to a profile why its jobs do not go on.

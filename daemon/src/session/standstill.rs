@@ -22,6 +22,8 @@ use crate::{hang, memory::give_back_memory};
 const PATIENCE: Duration = Duration::from_secs(3);
 /// From one look to the next: at first, and at most.
 const PAUSES: (Duration, Duration) = (Duration::from_secs(5), Duration::from_mins(1));
+/// How often ranks are looked over for that where nobody wants to know more of them meanwhile.
+const UNSEEN: Duration = Duration::from_secs(5);
 /// Looks at ranks of which it is known why they never go on, for their places: one may find a thread where these are not certain.
 const LAST_LOOKS: u32 = 3;
 
@@ -38,6 +40,8 @@ pub(super) struct Standstills {
     looking: Option<Looking>,
     /// Nobody can be looked at without being stopped.
     is_refused: bool,
+    /// When ranks were looked over.
+    last: Option<Instant>,
 }
 
 #[derive(Debug)]
@@ -76,17 +80,18 @@ struct Looking {
 
 impl Standstills {
     pub(super) fn new(caller: Option<Caller>) -> Self {
-        Self { caller, jobs: BTreeMap::new(), looking: None, is_refused: false }
+        Self { caller, jobs: BTreeMap::new(), looking: None, is_refused: false, last: None }
     }
 
-    /// Whether anybody can be looked at.
-    pub(super) fn are_possible(&self) -> bool {
-        !self.is_refused
+    /// Whether ranks are to be looked over although nobody else wants to know anything of them.
+    pub(super) fn are_due(&self) -> bool {
+        !self.is_refused && self.last.is_none_or(|last| last.elapsed() >= UNSEEN)
     }
 
     /// Notes how far ranks have come, has those looked at that do not go on, and adds why, as far as it is known.
     pub(super) fn watch(&mut self, profile: &mut Profile) {
         let now = Instant::now();
+        self.last = Some(now);
         self.note(profile, now);
         self.take_answer(now);
         for hang::Told { causes, in_python } in self.jobs.values().map(|job| &job.told) {

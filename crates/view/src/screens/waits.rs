@@ -82,7 +82,7 @@ pub(super) fn grid(data: &TableData<'_>) -> Grid {
         title,
         columns: COLUMNS,
         rows,
-        empty: "Nobody waits for long. With --waits all waits are listed, by kind and place, and why.",
+        empty: "Nobody waits for long. With --waits all waits are listed (of a job on one node), by kind and place, and why.",
         // Those in circles are together at the top.
         natural: (1, true),
     }

@@ -64,11 +64,12 @@ impl ProcessTable {
             job: Some(found.job.to_string()),
             executable: printable(&found.executable.path),
         };
+        let parent = found.process.stat().ok().map(|stat| stat.parent);
         let entry = self.entries.entry(slot).or_insert_with(|| Entry {
             observed: observed(slot, identity.clone(), since_ns),
             process: None,
             starter: None,
-            parent: None,
+            parent,
             job: None,
             by_exec: false,
             identified: true,
@@ -83,11 +84,25 @@ impl ProcessTable {
             job = entry.job.take().unwrap_or(job);
             entry.observed.identity.job = Some(job.to_string());
         }
-        entry.job = Some(job);
+        entry.job = Some(job.clone());
         entry.process = Some(found.process);
         entry.identified = true;
         entry.observed.since_ns = since_ns;
         entry.observed.beginning = beginning;
+        let parent = entry.parent;
+        self.name_those_beside(parent, since_ns, Some(&job));
+    }
+
+    /// Those whose job had no name that was still known when they were looked at are of this one, if the same parent started them at about
+    /// the same time.
+    fn name_those_beside(&mut self, parent: Option<u32>, began_ns: u64, job: Option<&JobKey>) {
+        let (Some(parent), Some(job)) = (parent, job.filter(|job| !job.is_of_tree())) else { return };
+        for entry in self.entries.values_mut().filter(|entry| is_beside(entry, parent, began_ns)) {
+            if entry.job.as_ref().is_some_and(JobKey::is_of_tree) {
+                entry.observed.identity.job = Some(job.to_string());
+                entry.job = Some(job.clone());
+            }
+        }
     }
 
     /// Takes in a process that has the right name and may yet use MPI.
@@ -103,15 +118,14 @@ impl ProcessTable {
             executable: executable.map_or_else(String::new, |executable| printable(&executable.path)),
         };
         let observed = observed(slot, identity, since_ns);
+        self.name_those_beside(parent, since_ns, job.as_ref());
         let entry = Entry { observed, process, starter, parent, job, by_exec, identified: false, has_called: false };
         self.entries.insert(slot, entry);
     }
 
     /// The job of what the same parent started at about the same time, as launchers do.
     pub(super) fn job_beside(&self, parent: u32, began_ns: u64) -> Option<JobKey> {
-        let is_beside =
-            |entry: &&Entry| entry.parent == Some(parent) && entry.observed.since_ns.abs_diff(began_ns) < TOGETHER_NS;
-        self.entries.values().filter(is_beside).find_map(|entry| entry.job.clone())
+        self.entries.values().filter(|entry| is_beside(entry, parent, began_ns)).find_map(|entry| entry.job.clone())
     }
 
     /// A new image of a process is of the same job as the one before, and has its rank, whether or not it lives until it is looked
@@ -288,6 +302,11 @@ fn observed(process: u32, identity: Identity, since_ns: u64) -> Observed {
     }
 }
 
+/// Whether the same parent started it at about that time, as launchers do.
+fn is_beside(entry: &Entry, parent: u32, began_ns: u64) -> bool {
+    entry.parent == Some(parent) && entry.observed.since_ns.abs_diff(began_ns) < TOGETHER_NS
+}
+
 #[cfg(test)]
 mod tests {
     use mpiprobe_discover::environment::Environment;
@@ -341,6 +360,24 @@ mod tests {
         assert_eq!(process_table.job_beside(9, TOGETHER_NS + 4), job);
         assert_eq!(process_table.job_beside(9, TOGETHER_NS + 5), None, "the number may be somebody else's");
         assert_eq!(process_table.job_beside(8, 5), None);
+    }
+
+    #[test]
+    fn who_was_looked_at_too_late_to_know_its_job_is_of_that_of_the_others() {
+        let environment = [("PMIX_NAMESPACE", "77"), RANK].into_iter().collect();
+        let job = JobKey::of_environment_alone(&RankInfo::from_environment(&environment, false), &environment);
+        let unnamed = [RANK].into_iter().collect();
+        let rank = RankInfo::from_environment(&unnamed, false);
+        let of_tree = || Some(JobKey::of_environment(&rank, &unnamed, 9, 1)).filter(JobKey::is_of_tree);
+        assert!(of_tree().is_some());
+        let mut process_table = ProcessTable::default();
+        for (slot, parent) in [(1, 9), (2, 8)] {
+            let candidate = Candidate { parent: Some(parent), job: of_tree(), ..told(&[RANK]) };
+            process_table.add_candidate(slot, 4000 + slot, candidate, 5, true);
+        }
+        process_table.add_candidate(3, 4003, Candidate { parent: Some(9), job: job.clone(), ..told(&[RANK]) }, 6, true);
+        let job_of = |slot: u32| process_table.entries[&slot].job.clone();
+        assert_eq!([job_of(1), job_of(2), job_of(3)], [job.clone(), of_tree(), job]);
     }
 
     #[test]

@@ -143,6 +143,12 @@ pub const HANG_F08: Program = program("hang_f08", Language::Fortran, &["hang_f08
 pub const NAMED_DATATYPE: Program = program("named_datatype", Language::C, &["named_datatype.c", "gate.h"]);
 /// Jobs that end in unusual ways: `exits MODE`.
 pub const EXITS: Program = program("exits", Language::C, &["exits.c", "gate.h"]);
+
+/// Gates of `exits MODE` that let ranks end together: nobody is killed by another's end while still in an allreduce, or in MPI_Finalize.
+pub fn gates_of_exits(mode: &str) -> &'static [&'static str] {
+    if ["exec-after", "exec-thread"].contains(&mode) { &["2", "3"] } else { &["2"] }
+}
+
 /// Calls of known length, for the benchmark of times: `lengths [N]`. Two ranks.
 pub const LENGTHS: Program = program("lengths", Language::C, &["lengths.c", "gate.h"]);
 /// Programs as people run them, with work that is always the same: `apps polling|molecules|bulk STEPS`. At most four ranks.

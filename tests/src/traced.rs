@@ -504,6 +504,5 @@ fn hides_shared_requests(mpi: Mpi) -> bool {
 
 /// A call that only asks whether something has happened, and nothing has.
 fn asks_in_vain(told: &LoggedCall) -> bool {
-    let polls = mpiprobe_functions::by_name(&told.function).is_some_and(|id| id.function().polling);
-    polls && told.changes.is_empty()
+    mpiprobe_functions::polls(&told.function) && told.changes.is_empty()
 }

@@ -26,7 +26,7 @@ pub use fortran::SymbolName;
 pub use function::{Fortran, Function, FunctionId};
 pub use glob::matches as matches_pattern;
 pub use group::Group;
-pub use lookup::{by_name, by_name_ignoring_case, fingerprint, is_fortran_only};
+pub use lookup::{by_name, by_name_ignoring_case, fingerprint, is_fortran_only, polls};
 pub use nearest::nearest;
 pub use operation::Operation;
 pub use select::{SelectError, select};

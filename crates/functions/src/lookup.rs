@@ -10,6 +10,11 @@ pub fn by_name(name: &str) -> Option<FunctionId> {
     FunctionId::from_index(u16::try_from(index).ok()?)
 }
 
+/// Whether the function of that C name only asks whether something has happened. Of names that are none of MPI's: no.
+pub fn polls(name: &str) -> bool {
+    by_name(name).is_some_and(|id| id.function().polling)
+}
+
 /// The function a user means: `MPI_Send`, `mpi_send`, `pmpi_send`, `Send` or `send`.
 pub fn by_name_ignoring_case(name: &str) -> Option<FunctionId> {
     let name = without_prefix(name);

@@ -133,6 +133,8 @@ fn copy(
         if !on_cpu.is_empty() {
             match sample::take(&on_cpu, SAMPLE_PATIENCE) {
                 Ok(samples) => {
+                    // What is replaced on the others' stacks has been put back.
+                    replaced.retain(|tid, _| on_cpu.contains(tid));
                     let others = keep_lasting(iterator, &mut replaced)?;
                     for mut sample in samples {
                         if let Some(replaced) = replaced.get(&sample.tid) {
@@ -149,7 +151,8 @@ fn copy(
                             way: Way::Sampled,
                             certainty: Certainty::Exact,
                             system_call: None,
-                            ..copy.clone()
+                            // Not the stack that was copied, which is large and of another moment.
+                            ..*copy
                         };
                         if is_clear {
                             unclear.remove(&copy.tid);

@@ -64,12 +64,11 @@ impl ProcessTable {
             job: Some(found.job.to_string()),
             executable: printable(&found.executable.path),
         };
-        let parent = found.process.stat().ok().map(|stat| stat.parent);
         let entry = self.entries.entry(slot).or_insert_with(|| Entry {
             observed: observed(slot, identity.clone(), since_ns),
             process: None,
             starter: None,
-            parent,
+            parent: found.process.stat().ok().map(|stat| stat.parent),
             job: None,
             by_exec: false,
             identified: true,

@@ -166,7 +166,9 @@ impl Sinks {
 
     /// Of a command that mpiprobe runs, whose standard output is the command's.
     pub(super) fn of_command(record: Option<&RecordTo>) -> Result<Self, RecordingError> {
-        Ok(Self { recorder: record.map(Recorder::begin).transpose()?, ..Self::default() })
+        let mut sinks = Self { recorder: record.map(Recorder::begin).transpose()?, ..Self::default() };
+        sinks.watch_standstills();
+        Ok(sinks)
     }
 
     /// Looks why jobs do not go on, from now on.

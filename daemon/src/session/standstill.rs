@@ -12,7 +12,7 @@ use std::{
 };
 
 use mpiprobe_discover::{Caller, ProcessError};
-use mpiprobe_functions::by_name;
+use mpiprobe_functions::polls;
 use mpiprobe_model::{Found, Profile, RankProfile, RankState, SaturatingSum as _, analyse::is_deadlocked};
 
 use super::host;
@@ -113,7 +113,8 @@ impl Standstills {
         }
         self.jobs.retain(|job, _| jobs.contains_key(job));
         for (name, rows) in jobs {
-            let ranks: Vec<Reached> = rows.iter().map(|rank| Reached::of(rank)).collect();
+            let asked: Vec<Asked> = rows.iter().map(|rank| asked(rank)).collect();
+            let ranks: Vec<Reached> = rows.iter().zip(&asked).map(|(rank, asked)| Reached::of(rank, asked)).collect();
             let job = match self.jobs.remove(&name) {
                 Some(known) if known.ranks == ranks => known,
                 // What has kept them from going on until they were ended is what is wanted to be known.
@@ -121,10 +122,10 @@ impl Standstills {
                     known.told.causes.retain(|cause| cause.what.is_final());
                     Job { ranks, ..known }
                 }
-                _ => Job::new(ranks, rows.iter().map(|rank| asked(rank)).collect(), now),
+                _ => Job::new(ranks, asked.clone(), now),
             };
-            for (rank, before) in rows.into_iter().zip(&job.asked) {
-                rank.asks = most_asked(before, &asked(rank));
+            for ((rank, before), now) in rows.into_iter().zip(&job.asked).zip(&asked) {
+                rank.asks = most_asked(before, now);
             }
             self.jobs.insert(name, job);
         }
@@ -218,8 +219,8 @@ impl Job {
 }
 
 impl Reached {
-    fn of(rank: &RankProfile) -> Self {
-        let questions = asked(rank).into_iter().map(|(_, calls)| calls).saturating_sum();
+    fn of(rank: &RankProfile, asked: &Asked) -> Self {
+        let questions = asked.iter().map(|(_, calls)| *calls).saturating_sum();
         let inside = rank.open_calls.iter().filter(|call| !polls(call.function));
         Self {
             pid: rank.pid,
@@ -253,10 +254,6 @@ fn most_asked(before: &Asked, now: &Asked) -> Option<&'static str> {
 fn is_same_place(known: &[Reached], now: &[Reached]) -> bool {
     let place = |rank: &Reached| (rank.pid, rank.returned);
     known.iter().map(place).eq(now.iter().map(place))
-}
-
-fn polls(function: &str) -> bool {
-    by_name(function).is_some_and(|id| id.function().polling)
 }
 
 #[cfg(test)]

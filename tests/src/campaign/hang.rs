@@ -163,9 +163,7 @@ fn look(mpi: Mpi, program: Program, case: &Case, way: Way) -> Result<Outcome, Er
     match way {
         Way::Afterwards => afterwards(&builder.spawn()?, program, case),
         Way::FromTheStart => {
-            let arguments = ["--json", "--traffic", "--wait", "--interval", "1", "--pid-of", builder.name()];
-            let mut profiler = Profiler::start(arguments)?;
-            profiler.wait_for("waiting for an MPI process")?;
+            let profiler = Profiler::waiting(["--json", "--traffic", "--interval", "1", "--pid-of", builder.name()])?;
             from_the_start(profiler, &builder.spawn()?, program, case)
         }
     }
@@ -222,9 +220,7 @@ fn from_the_start(mut profiler: Profiler, _job: &Job, program: Program, case: &C
 fn goes_on(mpi: Mpi, program: Program, argument: &str, ranks: u32) -> Result<Vec<String>, Error> {
     const TIMES: usize = 10;
     let builder = job(mpi, program, ranks, argument);
-    let arguments = ["--json", "--traffic", "--wait", "--interval", "1", "--pid-of", builder.name()];
-    let mut profiler = Profiler::start(arguments)?;
-    profiler.wait_for("waiting for an MPI process")?;
+    let mut profiler = Profiler::waiting(["--json", "--traffic", "--interval", "1", "--pid-of", builder.name()])?;
     let job = builder.spawn()?;
     let mut alarms = Vec::new();
     for nth in 0..TIMES {

@@ -12,6 +12,7 @@ use std::{
 };
 
 use libtest_mimic::Failed;
+use mpiprobe_functions::polls;
 use serde_json::Value;
 
 pub use cases::{CASES, Case, Cause, NOT_IN_MPI, THAT_GO_ON};
@@ -241,11 +242,11 @@ fn misplaced_of(case: &Case, program: Program, answer: &Value, tells_outside: bo
     };
     let of_rank = |(rank, calls): (u32, &&[(&str, &str)])| {
         let is_outside = calls.iter().any(|(function, _)| *function == NOT_IN_MPI);
-        let is_shown = |function: &str| tells_outside || function != NOT_IN_MPI && !is_polling(function);
+        let is_shown = |function: &str| tells_outside || function != NOT_IN_MPI && !polls(function);
         let calls: Vec<_> = calls.iter().filter(|(function, _)| is_shown(function)).collect();
         let own: Vec<(String, String)> = threads(answer, rank)
             .filter(|thread| thread["doing"] == "mpi" || is_outside && tells_outside)
-            .filter(|thread| tells_outside || !is_polling(string(&thread["function"])))
+            .filter(|thread| tells_outside || !polls(string(&thread["function"])))
             .map(|thread| {
                 let place = if thread["doing"] == "mpi" { &thread["site"] } else { &thread["place"] };
                 (plain(string(&thread["function"])).to_owned(), string(&place["text"]).to_owned())
@@ -258,10 +259,6 @@ fn misplaced_of(case: &Case, program: Program, answer: &Value, tells_outside: bo
         (!is_all).then(|| format!("rank {rank}: {own:?}"))
     };
     (0..).zip(case.calls).filter_map(of_rank).collect()
-}
-
-fn is_polling(function: &str) -> bool {
-    mpiprobe_functions::by_name(function).is_some_and(|id| id.function().polling)
 }
 
 /// Without debug information functions of Fortran, and its main program, are known by what the compiler calls them.
@@ -302,7 +299,7 @@ pub fn misplaced_in(case: &Case, program: Program, profile: &Value, long_ns: u64
         let open = row["open_calls"].as_array()?;
         let is_long = |(function, _): &(&str, &str)| {
             // Of what ranks do outside of MPI a profile says nothing, and a call that is made again and again is never open for long.
-            if *function == NOT_IN_MPI || is_polling(function) {
+            if *function == NOT_IN_MPI || polls(function) {
                 return true;
             }
             let mut own = open.iter().filter(|call| plain(string(&call["function"])) == *function);

@@ -40,6 +40,15 @@ impl Profiler {
         Self::spawn(command)
     }
 
+    /// Starts `mpiprobe --wait ARGUMENTS` and waits until that waits for somebody.
+    pub fn waiting<A: AsRef<OsStr>>(arguments: impl IntoIterator<Item = A>) -> Result<Self, ProfilerError> {
+        let mut command = Command::new(binary()?);
+        command.arg("--wait").args(arguments);
+        let mut profiler = Self::spawn(command)?;
+        profiler.wait_for("waiting for an MPI process")?;
+        Ok(profiler)
+    }
+
     /// Starts `mpiprobe --json ARGUMENTS` and waits until it observes.
     pub fn observe<A: AsRef<OsStr>>(arguments: impl IntoIterator<Item = A>) -> Result<Self, ProfilerError> {
         Self::observe_with(&[], arguments)

@@ -27,15 +27,14 @@ pub(crate) fn tests(mpi: Mpi) -> Vec<Trial> {
 
 /// `exits MODE` under observation from before main to its end.
 fn observed(mpi: Mpi, mode: &str, selection: &str) -> Result<(Job, Ended), Failed> {
-    let gates: &[&str] =
-        if ["exec-after", "exec-thread"].contains(&mode) { &["start", "2", "3"] } else { &["start", "2"] };
-    let builder = Job::builder(mpi, program::EXITS).ranks(2).args([mode]).gates(gates).truth(true);
+    let gates = program::gates_of_exits(mode);
+    let builder =
+        Job::builder(mpi, program::EXITS).ranks(2).args([mode]).gates(&[&["start"], gates].concat()).truth(true);
     let mut job = builder.own_name().spawn()?;
     job.wait_for_gate("start")?;
     let profiler = Profiler::observe(["--pid-of", job.called(), "--functions", selection])?;
     job.open_gate("start")?;
-    // Nobody is killed by another's end while still in an allreduce, or in MPI_Finalize.
-    for gate in gates.iter().skip(1) {
+    for gate in gates {
         job.wait_for_gate(gate)?;
         job.open_gate(gate)?;
     }

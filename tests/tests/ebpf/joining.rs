@@ -42,8 +42,7 @@ fn ring(mpi: Mpi) -> JobBuilder {
 }
 
 fn waited_for(job: JobBuilder) -> Result<(), Failed> {
-    let mut profiler = Profiler::start(["--json", "--interval", "1h", "--wait", "--pid-of", job.name()])?;
-    profiler.wait_for("waiting for an MPI process")?;
+    let mut profiler = Profiler::waiting(["--json", "--interval", "1h", "--pid-of", job.name()])?;
     let mut job = job.spawn()?;
     profiler.wait_for_processes(job.ranks()?.len())?;
     job.open_gate("start")?;
@@ -58,10 +57,8 @@ fn waited_for(job: JobBuilder) -> Result<(), Failed> {
 fn missed(mpi: Mpi) -> Result<(), Failed> {
     for way in ["session", "multi", "perf-event"] {
         let builder = Job::builder(mpi, program::RING).ranks(2).args(["5"]).own_name().own_library();
-        let arguments =
-            ["--json", "--interval", "1h", "--wait", "--functions", "MPI_Send", "--attach", way, "--pid-of"];
-        let mut profiler = Profiler::start(arguments.into_iter().chain([builder.name()]))?;
-        profiler.wait_for("waiting for an MPI process")?;
+        let arguments = ["--json", "--interval", "1h", "--functions", "MPI_Send", "--attach", way, "--pid-of"];
+        let profiler = Profiler::waiting(arguments.into_iter().chain([builder.name()]))?;
         profiler.signal(Signal::STOP)?;
         builder.spawn()?.wait()?.success()?;
         profiler.signal(Signal::CONT)?;
@@ -76,8 +73,7 @@ fn missed(mpi: Mpi) -> Result<(), Failed> {
 /// that something was missed is said.
 fn hung_by_then(mpi: Mpi) -> Result<(), Failed> {
     let builder = Job::builder(mpi, program::HANG).ranks(2).own_name();
-    let mut profiler = Profiler::start(["--json", "--interval", "1", "--wait", "--pid-of", builder.name()])?;
-    profiler.wait_for("waiting for an MPI process")?;
+    let mut profiler = Profiler::waiting(["--json", "--interval", "1", "--pid-of", builder.name()])?;
     profiler.signal(Signal::STOP)?;
     let job = builder.spawn()?;
     let answer = answer(&job, &[], |answer| is_hung_in(answer, &HUNG_IN))?;
@@ -168,8 +164,7 @@ fn wait_for_library(mpi: Mpi) -> Result<(), Failed> {
     let mut job =
         Job::builder(mpi, program::RING_MPI4PY).ranks(2).args(["20"]).gates(&["start", "1"]).own_name().spawn()?;
     job.wait_for_gate("start")?;
-    let mut profiler = Profiler::start(["--json", "--interval", "1h", "--wait", "--pid-of", job.called()])?;
-    profiler.wait_for("waiting for an MPI process")?;
+    let mut profiler = Profiler::waiting(["--json", "--interval", "1h", "--pid-of", job.called()])?;
     job.open_gate("start")?;
     profiler.wait_for_processes(job.ranks()?.len())?;
     job.wait_for_gate("1")?;

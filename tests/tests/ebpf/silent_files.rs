@@ -40,8 +40,7 @@ fn looked_at() -> Result<(), Failed> {
     );
 
     for signal in [Signal::INT, Signal::TERM] {
-        let mut waiting = Profiler::start(["--pid-of", silent.name(), "--wait"])?;
-        waiting.wait_for("waiting for an MPI process")?;
+        let waiting = Profiler::waiting(["--pid-of", silent.name()])?;
         waiting.signal(signal)?;
         let ended = waiting.wait()?;
         assert_eq!(ended.status.code(), Some(1), "{}", ended.printed());

@@ -12,10 +12,6 @@ use mpiprobe_tests::{
     hang::{PATIENCE, causes_found},
     program,
 };
-use rustix::{
-    io::Errno,
-    process::{Pid, Signal, kill_process},
-};
 use serde_json::Value;
 
 use crate::trial;
@@ -33,10 +29,7 @@ pub(crate) fn tests(mpi: Mpi) -> Vec<Trial> {
 
 /// An observation that waits for a job of this name.
 fn waiting_for(name: &str) -> Result<Profiler, Failed> {
-    let arguments = ["--json", "--traffic", "--wait", "--interval", "1", "--pid-of", name];
-    let mut profiler = Profiler::start(arguments)?;
-    profiler.wait_for("waiting for an MPI process")?;
-    Ok(profiler)
+    Ok(Profiler::waiting(["--json", "--traffic", "--interval", "1", "--pid-of", name])?)
 }
 
 /// The first profile from `nth` on that is as wanted, and its number.
@@ -81,13 +74,7 @@ fn deadlock(mpi: Mpi, program: Program, case: &str, circle: &[u32], line: &str) 
     };
     expect_circle(&profile);
     assert!(told(&profile).iter().any(|text| text.contains(line)), "{line}: {:?}", told(&profile));
-    for pid in job.ranks()?.into_values() {
-        match kill_process(Pid::from_raw(i32::try_from(pid)?).ok_or("no pid")?, Signal::KILL) {
-            // The launcher ends the others once one has ended.
-            Err(Errno::SRCH) => {}
-            killed => killed?,
-        }
-    }
+    job.kill_ranks()?;
     let ended = profiler.wait()?;
     expect_circle(&serde_json::from_str(ended.stdout.last().ok_or("no profile")?)?);
     Ok(())

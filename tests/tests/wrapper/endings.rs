@@ -13,8 +13,6 @@ use crate::trial;
 
 /// How often a launcher is asked what it makes of the end of its ranks.
 const TRIES: usize = 8;
-/// Modes of `exits` in which ranks become another program behind MPI_Finalize.
-const EXEC_AFTER: [&str; 2] = ["exec-after", "exec-thread"];
 
 pub(crate) fn tests(mpi: Mpi) -> Vec<Trial> {
     let c = |name: &str, test: fn(Mpi) -> Result<(), Failed>| trial(mpi, Language::C, name, move || test(mpi));
@@ -38,10 +36,9 @@ pub(crate) fn tests(mpi: Mpi) -> Vec<Trial> {
 
 /// `exits MODE` to its end.
 fn ended(mpi: Mpi, mode: &str, selection: &str) -> Result<Job, Failed> {
-    let gates: &[&str] = if EXEC_AFTER.contains(&mode) { &["2", "3"] } else { &["2"] };
+    let gates = program::gates_of_exits(mode);
     let job = Job::builder(mpi, program::EXITS).ranks(2).args([mode]).gates(gates).truth(true);
     let mut job = job.profiled(["--functions", selection])?.spawn()?;
-    // Nobody is killed by another's end while still in an allreduce, or in MPI_Finalize.
     for gate in gates {
         job.wait_for_gate(gate)?;
         job.open_gate(gate)?;

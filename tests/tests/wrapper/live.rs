@@ -117,9 +117,8 @@ fn by_hand(mpi: Mpi) -> Result<(), Failed> {
 fn wait(mpi: Mpi) -> Result<(), Failed> {
     let job = Job::builder(mpi, program::RING).ranks(2).args(["20"]).truth(true).own_name();
     let name = job.name().to_owned();
-    let arguments = ["--json", "--interval", "1h", "--engine", "wrapper", "--wait", "--pid-of", name.as_str()];
-    let mut profiler = Profiler::start(arguments)?;
-    profiler.wait_for("waiting for an MPI process")?;
+    let arguments = ["--json", "--interval", "1h", "--engine", "wrapper", "--pid-of", name.as_str()];
+    let mut profiler = Profiler::waiting(arguments)?;
     // Held until it is seen: what is over within a tenth of a second can be missed.
     let mut job = job.gates(&["1"]).profiled([] as [&str; 0])?.spawn()?;
     job.wait_for_gate("1")?;

@@ -2,7 +2,7 @@
 
 use std::{cmp::Reverse, collections::HashMap};
 
-use mpiprobe_functions::{Group, Role, by_name};
+use mpiprobe_functions::{Group, Role, by_name, polls};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -84,7 +84,11 @@ impl<'a> ProfileOutput<'a> {
 
 /// What is no matter of time, or of a time that nobody knows.
 fn without_cost(what: Found) -> Finding {
-    Finding { cost_ns: None, stacks: None, what }
+    costing(None, what)
+}
+
+fn costing(cost_ns: Option<u64>, what: Found) -> Finding {
+    Finding { cost_ns, stacks: None, what }
 }
 
 /// Why ranks do not go on: as stacks have told, with places, unless calls alone tell more.
@@ -190,16 +194,15 @@ fn unusually_long_call(profile: &Profile) -> Option<Finding> {
     let long: Vec<_> =
         running.filter_map(|rank| Some((rank, rank.open_calls.iter().find(|call| is_long(call))?))).collect();
     let (rank, call) = long.iter().max_by_key(|(_, call)| call.open_ns)?;
-    Some(Finding {
-        stacks: None,
-        cost_ns: Some(long.iter().map(|(_, call)| call.open_ns).saturating_sum()),
-        what: Found::UnusuallyLongCall {
+    Some(costing(
+        Some(long.iter().map(|(_, call)| call.open_ns).saturating_sum()),
+        Found::UnusuallyLongCall {
             ranks: long.len(),
             of_ranks: profile.ranks.len(),
             rank: rank.rank,
             call: Box::new((*call).clone()),
         },
-    })
+    ))
 }
 
 fn imbalance(profile: &Profile) -> Option<Finding> {
@@ -209,15 +212,14 @@ fn imbalance(profile: &Profile) -> Option<Finding> {
     }
     let change = Change::since(None, profile);
     let (place, computing_percent) = change.busiest()?;
-    Some(Finding {
-        stacks: None,
-        cost_ns: change.idle_ns(),
-        what: Found::Imbalance {
+    Some(costing(
+        change.idle_ns(),
+        Found::Imbalance {
             load_balance_percent: 100.0 * balance,
             rank: profile.ranks.get(place)?.rank,
             computing_percent,
         },
-    })
+    ))
 }
 
 fn mostly_in_mpi(profile: &Profile) -> Option<Finding> {
@@ -228,18 +230,15 @@ fn mostly_in_mpi(profile: &Profile) -> Option<Finding> {
     }
     let most = profile.functions.iter().filter(|function| !starts_or_ends(function.all.name));
     let function = most.max_by_key(|function| function.all.spent_ns())?.all.name;
-    Some(Finding { cost_ns: change.communication_ns(), stacks: None, what: Found::MostlyInMpi { percent, function } })
+    Some(costing(change.communication_ns(), Found::MostlyInMpi { percent, function }))
 }
 
 fn polling(profile: &Profile) -> Option<Finding> {
     let asked = profile.functions.iter().filter(|function| polls(function.all.name));
     let most = &asked.max_by_key(|function| function.all.time_ns)?.all;
     let (calls_per_s, percent) = (per_second(profile, most.calls), most.wall_percent);
-    (calls_per_s >= POLLS_PER_S && percent >= POLLING_PERCENT).then_some(Finding {
-        stacks: None,
-        cost_ns: Some(most.time_ns),
-        what: Found::Polling { function: most.name, calls_per_s, percent },
-    })
+    (calls_per_s >= POLLS_PER_S && percent >= POLLING_PERCENT)
+        .then_some(costing(Some(most.time_ns), Found::Polling { function: most.name, calls_per_s, percent }))
 }
 
 fn tiny_messages(profile: &Profile) -> Option<Finding> {
@@ -250,11 +249,10 @@ fn tiny_messages(profile: &Profile) -> Option<Finding> {
         (mean_bytes <= TINY_MESSAGE).then(|| (function, per_second(profile, sent.messages), mean_bytes))
     });
     let (function, messages_per_s, mean_bytes) = tiny.max_by(|(_, a, _), (_, b, _)| a.total_cmp(b))?;
-    (messages_per_s >= MANY_MESSAGES_PER_S).then_some(Finding {
-        stacks: None,
-        cost_ns: Some(function.all.time_ns),
-        what: Found::TinyMessages { function: function.all.name, messages_per_s, mean_bytes },
-    })
+    (messages_per_s >= MANY_MESSAGES_PER_S).then_some(costing(
+        Some(function.all.time_ns),
+        Found::TinyMessages { function: function.all.name, messages_per_s, mean_bytes },
+    ))
 }
 
 fn tiny_io(profile: &Profile) -> Option<Finding> {
@@ -265,11 +263,7 @@ fn tiny_io(profile: &Profile) -> Option<Finding> {
         (mean_bytes < TINY_IO && volume.messages >= MANY_IO_CALLS).then_some((function, volume.messages, mean_bytes))
     });
     let (function, calls, mean_bytes) = tiny.max_by_key(|(_, calls, _)| *calls)?;
-    Some(Finding {
-        stacks: None,
-        cost_ns: Some(function.all.time_ns),
-        what: Found::TinyIo { function: function.all.name, calls, mean_bytes },
-    })
+    Some(costing(Some(function.all.time_ns), Found::TinyIo { function: function.all.name, calls, mean_bytes }))
 }
 
 fn high_own_cost(profile: &Profile) -> Option<Finding> {
@@ -307,11 +301,7 @@ fn time_at_places(profile: &Profile) -> Vec<Finding> {
             let (cost_ns, ranks_in_all) = (ranks.iter().map(|rank| rank.time_ns).saturating_sum(), ranks.len());
             ranks.truncate(TimeAtPlace::RANKS);
             let site = site.map(ToOwned::to_owned);
-            Finding {
-                stacks: None,
-                cost_ns: Some(cost_ns),
-                what: Found::TimeAtPlace(TimeAtPlace { function, site, ranks, ranks_in_all }),
-            }
+            costing(Some(cost_ns), Found::TimeAtPlace(TimeAtPlace { function, site, ranks, ranks_in_all }))
         })
         .collect();
     // By place, too, so that the order does not depend on a hash.
@@ -370,10 +360,6 @@ fn partner(rank: &RankProfile, function: Name, site: Option<&str>, time_ns: u64)
 
 fn of_group(profile: &Profile, group: Group) -> impl Iterator<Item = &FunctionProfile> {
     profile.functions.iter().filter(move |function| function.all.group == group.title())
-}
-
-fn polls(function: Name) -> bool {
-    by_name(function).is_some_and(|id| id.function().polling)
 }
 
 fn starts_or_ends(function: Name) -> bool {

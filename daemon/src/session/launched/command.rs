@@ -76,20 +76,22 @@ impl Files {
 
 /// Gives the last profile to all who are to have it.
 pub(super) fn finish(
-    profile: &Arc<Profile>,
+    mut profile: Profile,
     options: &RunOptions,
-    sinks: Sinks,
+    mut sinks: Sinks,
     files: Files,
 ) -> Result<(), LaunchError> {
-    sinks.close(profile)?;
-    let text = text(profile, Form { json: options.json, filter: None, text: options.text })?;
+    sinks.add_standstills(&mut profile);
+    let profile = Arc::new(profile);
+    sinks.close(&profile)?;
+    let text = text(&profile, Form { json: options.json, filter: None, text: options.text })?;
     match files.profile {
         Some(file) => write_file(&text, file)?,
         // Standard output is the job's.
         None => io::stderr().lock().write_all(text.as_bytes()).map_err(OutputError::from)?,
     }
     if let Some((file, format)) = files.report {
-        let (path, source) = (file.path().to_owned(), kept(profile, options));
+        let (path, source) = (file.path().to_owned(), kept(&profile, options));
         let written = file.write_with(|to| write(&source, format, &ReportOptions::default(), to));
         written.map_err(|error| WriteError::new(&path, error))?;
     }

@@ -1,6 +1,6 @@
 //! A command whose MPI processes the kernel counts.
 
-use std::{process::Command, sync::Arc};
+use std::process::Command;
 
 use mpiprobe_attach::AttachError;
 use mpiprobe_model::EndReason;
@@ -23,7 +23,6 @@ pub(super) async fn launch(options: &RunOptions, ready: Ready) -> Result<u8, Lau
     let Ready { mut observation, .. } = ready;
     let files = Files::make(options)?;
     let mut sinks = Sinks::of_command(options.record.as_ref())?;
-    sinks.watch_standstills();
     // Before there is anybody to hand signals on to.
     let relay = Relay::new().map_err(LaunchError::Watch)?;
     let (program, arguments) = split(&options.command);
@@ -42,16 +41,14 @@ pub(super) async fn launch(options: &RunOptions, ready: Ready) -> Result<u8, Lau
     if let Some(why) = failure(status) {
         source.fail(why);
     }
-    let mut profile = source.profile(Some(EndReason::TargetsEnded))?;
-    sinks.add_standstills(&mut profile);
-    let profile = Arc::new(profile);
+    let profile = source.profile(Some(EndReason::TargetsEnded))?;
     if profile.ranks.is_empty() {
         say(
             "no process that the command has started has called MPI; those that others start for it (srun, ssh) only the \
              wrapper counts",
         );
     }
-    let finished = finish(&profile, options, sinks, files);
+    let finished = finish(profile, options, sinks, files);
     // The job's end is not put off by it any more.
     source.end().await;
     finished?;

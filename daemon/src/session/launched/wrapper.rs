@@ -5,7 +5,6 @@ use std::{
     os::unix::fs::MetadataExt as _,
     path::PathBuf,
     process::Command,
-    sync::Arc,
 };
 
 use mpiprobe_discover::{Caller, ProcRoot, Scanner, put_down_files_rights};
@@ -39,7 +38,6 @@ pub(super) async fn launch(options: &RunOptions) -> Result<u8, LaunchError> {
     put_down_files_rights().map_err(LaunchError::Rights)?;
     let files = Files::make(options)?;
     let mut sinks = Sinks::of_command(options.record.as_ref())?;
-    sinks.watch_standstills();
     let tracing = options.trace.as_ref().map(Tracing::begin).transpose()?;
     let started_ns = monotonic_ns();
     let prepared = match prepare(options) {
@@ -80,14 +78,12 @@ pub(super) async fn launch(options: &RunOptions) -> Result<u8, LaunchError> {
         }
         profile.wait_states = tracing.finish().waits;
     }
-    sinks.add_standstills(&mut profile);
-    let profile = Arc::new(profile);
     if source.is_empty() {
         tell_why_nobody(&options.command);
     } else if source.has_uncounted() {
         say("the eBPF engine (--engine ebpf) can observe processes that do not count themselves");
     }
-    finish(&profile, options, sinks, files)?;
+    finish(profile, options, sinks, files)?;
     source.end().await;
     Ok(shell_status(status))
 }

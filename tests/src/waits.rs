@@ -115,9 +115,12 @@ pub fn of_ring(ranks: u64, iterations: u64) -> [Option<u64>; 2] {
     [Some(3 * ranks * iterations), Some(ranks * collective)]
 }
 
+fn cost(row: &Value) -> f64 {
+    row.get("ns").and_then(Value::as_u64).unwrap_or(0) as f64
+}
+
 /// Only so many causes are named: which of those that cost as much as the last one is left to chance.
 fn leave_out_those_at_the_end<'a>(one: &mut Vec<&'a Value>, other: &mut Vec<&'a Value>) {
-    let cost = |row: &Value| row.get("ns").and_then(Value::as_u64).unwrap_or(0) as f64;
     let is_named = |row: &&Value| row.get("thread").is_some_and(|thread| !thread.is_null());
     let least = one.iter().filter(|row| is_named(row)).map(|row| cost(row)).fold(f64::INFINITY, f64::min);
     let named = one.iter().filter(|row| is_named(row));
@@ -148,10 +151,18 @@ fn differ(one: &Value, other: &Value, path: &str, differences: &mut Vec<String>)
                 differ(value, other.get(name).unwrap_or(&Value::Null), &format!("{path}/{name}"), differences);
             }
         }
-        (Value::Array(one), Value::Array(other)) if one.len() == other.len() => {
+        (Value::Array(one), Value::Array(other)) => {
             let (mut one, mut other): (Vec<&Value>, Vec<&Value>) = (one.iter().collect(), other.iter().collect());
             if path.ends_with("/caused_by") {
+                // Less than half a nanosecond is not shown.
+                for rows in [&mut one, &mut other] {
+                    rows.retain(|row| cost(row) > ROUNDING_NS);
+                }
                 leave_out_those_at_the_end(&mut one, &mut other);
+            }
+            if one.len() != other.len() {
+                differences.push(format!("{path}: {} and {} of them", one.len(), other.len()));
+                return;
             }
             // Of those that cost the same, either may come first.
             if ["/caused_by", "/delays", "/imbalance"].iter().any(|name| path.ends_with(name)) {

@@ -1,5 +1,7 @@
 //! What was found, as data.
 
+use std::cmp::Reverse;
+
 use hashbrown::HashMap;
 use mpiprobe_model::{
     Activity, CauseRow, ClockQuality, CriticalPath, DelayRow, ImbalanceRow, PathRow, PendingEnds, UnmatchedEnds,
@@ -14,6 +16,15 @@ use super::{
     totals::{CauseKey, Counts, RowKey, Totals},
 };
 use crate::matching::Unmatched;
+
+/// What is on the critical path of one kind.
+#[derive(Clone, Copy, Debug)]
+struct OnPath {
+    ns: u64,
+    /// Of a thread what has taken most, by which the kind is shown; of those that took the same the one that comes first in the program,
+    /// whichever was found first.
+    dearest: (u64, Reverse<Activity>),
+}
 
 /// Causes of a wait that are named.
 const MOST_CAUSES: usize = 16;
@@ -212,15 +223,15 @@ impl Outcome<'_> {
             Some(&Cell::Calling(place)) => (1, place),
             None => (2, 0),
         };
-        let mut on_path: HashMap<(u8, u32), (u64, u32, u64)> = HashMap::new();
+        let mut on_path: HashMap<(u8, u32), OnPath> = HashMap::new();
         for (&(_, cell), &ns) in path {
-            let (sum, most, most_ns) = on_path.entry(kind(cell)).or_insert((0, cell, 0));
-            *sum += ns;
-            if ns > *most_ns {
-                (*most, *most_ns) = (cell, ns);
-            }
+            let Some(activity) = self.activity(cell).filter(|_| ns > 0) else { continue };
+            let dearest = (ns, Reverse(activity));
+            let row = on_path.entry(kind(cell)).or_insert(OnPath { ns: 0, dearest });
+            row.ns += ns;
+            row.dearest = dearest.max(row.dearest);
         }
-        let length: u64 = on_path.values().map(|(ns, ..)| ns).sum();
+        let length: u64 = on_path.values().map(|row| row.ns).sum();
         let active: Vec<&Log> = self.logs.iter().filter(|log| log.is_begun()).collect();
         let mut mean: HashMap<(u8, u32), f64> = HashMap::new();
         let mut impact: HashMap<(u8, u32), f64> = HashMap::new();
@@ -233,23 +244,23 @@ impl Outcome<'_> {
                 *mean.entry(kind).or_insert(0.0) += ns as f64 / active.len() as f64;
             }
             let headroom = |kind: &(u8, u32), ns: u64| ns.saturating_sub(own.get(kind).copied().unwrap_or(0)) as f64;
-            let room: f64 = on_path.iter().map(|(kind, (ns, ..))| headroom(kind, *ns)).sum();
+            let room: f64 = on_path.iter().map(|(kind, row)| headroom(kind, row.ns)).sum();
             let free = length.saturating_sub(own.values().sum()) as f64;
             if room > 0.0 {
-                for (kind, (ns, ..)) in &on_path {
-                    *impact.entry(*kind).or_insert(0.0) += headroom(kind, *ns) * free / room;
+                for (kind, row) in &on_path {
+                    *impact.entry(*kind).or_insert(0.0) += headroom(kind, row.ns) * free / room;
                 }
             }
         }
-        let rows = on_path.iter().filter_map(|(kind, &(path_ns, cell, _))| {
+        let rows = on_path.iter().map(|(kind, &OnPath { ns: path_ns, dearest: (_, Reverse(activity)) })| {
             let mean_ns = mean.get(kind).copied().unwrap_or(0.0);
-            Some(ImbalanceRow {
-                activity: self.activity(cell)?,
+            ImbalanceRow {
+                activity,
                 path_ns,
                 mean_ns,
                 imbalance_ns: (path_ns as f64 - mean_ns).max(0.0),
                 impact_ns: impact.get(kind).copied().unwrap_or(0.0),
-            })
+            }
         });
         let mut rows: Vec<ImbalanceRow> = rows.collect();
         rows.sort_by(|one, other| {

@@ -91,6 +91,10 @@ pub struct WaitStates {
     /// On the clock of the first node, ns.
     pub from_ns: u64,
     pub until_ns: u64,
+    /// What was before `from_ns` is gone: of a job that goes on, on several nodes, only the latest calls are looked at, as many as there is
+    /// memory for.
+    #[serde(default)]
+    pub is_short: bool,
     /// Calls that were looked at.
     pub calls: u64,
     /// Time of all threads between their first and last call, and what of it was in MPI, ns.
@@ -291,6 +295,13 @@ pub struct NodeClock {
 impl PendingEnds {
     pub const fn is_empty(&self) -> bool {
         self.sends + self.receives + self.collective_calls + self.calls == 0
+    }
+}
+
+impl WaitStates {
+    /// How long it is from the first to the last that was looked at, ns.
+    pub const fn span_ns(&self) -> u64 {
+        self.until_ns.saturating_sub(self.from_ns)
     }
 }
 

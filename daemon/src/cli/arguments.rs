@@ -131,7 +131,7 @@ pub struct Observe {
     /// Find out what each call moves: bytes, partners, communicators, call sites. Calls cost up to a third more.
     #[arg(long, help_heading = "What is measured")]
     pub traffic: bool,
-    /// Find out who waits for whom, for how long and why, while the job runs, with --traffic: each call is looked at one by one, which costs it more. Not for processes that count themselves. Over several nodes, for the view only, which has the timeline of all.
+    /// Find out who waits for whom, for how long and why, while the job runs, with --traffic: each call is looked at one by one, which costs it more. Not for processes that count themselves.
     #[arg(long, conflicts_with = "max_overhead", help_heading = "What is measured")]
     pub waits: bool,
     /// Show only what went over communicators whose name matches, such as `world`, `row*`, `split#*`; may be given several

@@ -155,7 +155,7 @@ pub enum CommandError {
     NotOfTraces(&'static str),
     #[error(
         "{0} is of what one node sees, and the job is on several: `mpiprobe trace` writes a file for each of them, of which `mpiprobe waits` finds \
-         out who has waited for whom; a view has, with --waits, the timeline of all; or take that option out, or name one node by --hosts"
+         out who has waited for whom; an observation finds it out with --waits; or take that option out, or name one node by --hosts"
     )]
     NotOverNodes(&'static str),
     #[error("--attach is for this node, and --hosts for others, which attach in the best way that works there")]
@@ -245,9 +245,7 @@ async fn observe(arguments: &Arguments) -> Result<Exit, CommandError> {
     let engine = asked.engine.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default();
     let request = Request::new(query_of(&without), engine, Kind::Observation);
     let on = (&asked.nodes, asked.targets.job.as_deref());
-    // Each node finds out what is to be found on it; single calls of all are put together for a view.
-    let is_of_one_node = asked.waits && view.is_none();
-    let placed = placed(without, on, request, &[("--waits", is_of_one_node)], arguments).await?;
+    let placed = placed(without, on, request, &[], arguments).await?;
     let options = Options { view, record: asked.record.to(), ..placed };
     Ok(session::run(&options).await?.into())
 }

@@ -20,6 +20,7 @@ mod layouts;
 mod library_templates;
 mod loaded;
 mod nodes_source;
+mod nodes_waits;
 mod notices;
 mod observation;
 mod options;

@@ -1,6 +1,6 @@
 //! One job on several nodes as a source: an agent observes on each, and what they find is one profile.
 
-use std::time::Duration;
+use std::{io, time::Duration};
 
 use mpiprobe_model::{EndReason, Profile, analyse::merge_nodes};
 use mpiprobe_trace::store::Replica;
@@ -13,10 +13,11 @@ use tokio::{
 use super::{
     error::SessionError,
     event_loop::until,
+    nodes_waits::NodesWaits,
     options::Options,
     signals::StopSignals,
     source::{NEED_WAITS, Source, StacksBy},
-    trace::{IncomingTrace, TraceTo, WINDOW},
+    trace::{IncomingTrace, TraceError, TraceTo, WINDOW},
 };
 use crate::nodes::{Agents, FromNode, Nodes, NodesError, other_version, say_of};
 use crate::viewed::LastCalls;
@@ -72,8 +73,10 @@ struct Node {
     stacks: Option<Stacks>,
     has_new_stacks: bool,
     recent: LastCalls,
-    /// Single calls, once somebody has looked at them.
+    /// The latest calls, where they are wanted.
     calls: Option<Replica>,
+    /// Why no more come.
+    has_no_calls: Option<String>,
 }
 
 impl Node {
@@ -116,9 +119,14 @@ impl Node {
     /// Keeps the next of its calls. Once they cannot be understood, those that are there are all.
     fn keep_calls(&mut self, message: &[u8]) {
         if let Some(Err(error)) = self.calls.as_mut().map(|calls| calls.take(message)) {
-            self.say(&format!("no more calls are shown: {error}"));
             self.calls = None;
+            self.note_no_calls(error.to_string());
         }
+    }
+
+    fn note_no_calls(&mut self, why: String) {
+        self.say(&format!("no more calls come from there: {why}"));
+        self.has_no_calls.get_or_insert(why);
     }
 
     fn forget_stacks(&mut self) {
@@ -146,6 +154,12 @@ impl Node {
     /// Why its trace is not whole.
     fn missing_of_trace(&self) -> Option<String> {
         self.has_no_trace.clone().or_else(|| Some(self.trace.as_ref()?.trouble()?.to_owned()))
+    }
+
+    /// Why waits are not known that it has a part in.
+    fn missing_of_calls(&self) -> Option<String> {
+        let why = self.has_no_calls.as_ref()?;
+        Some(format!("who waits for whom is not known of node {}: {why}", self.name))
     }
 
     /// What its part of the profile lacks.
@@ -182,10 +196,9 @@ pub(super) struct NodesSource {
     due: Option<Instant>,
     is_due: bool,
     viewed: Viewed,
-    /// Of each node, once somebody has looked at them.
+    /// The latest calls of each node, if they are wanted, and who looks for waits in them.
     calls: Option<Vec<KeptCalls>>,
-    /// Nodes keep single calls.
-    has_calls: bool,
+    waits: Option<NodesWaits>,
     was_anybody_there: bool,
 }
 
@@ -219,7 +232,7 @@ impl NodesSource {
         Options { interval, trace, is_viewed, .. }: &Options,
         signals: &mut StopSignals,
     ) -> Result<Self, SessionError> {
-        let has_calls = trace.as_ref().is_some_and(|trace| trace.waits && trace.is_shown);
+        let has_waits = trace.as_ref().is_some_and(|trace| trace.waits);
         let trace = trace.as_ref().map_or(TraceTo::Nobody, |trace| trace.to.clone());
         for name in &nodes.hosts {
             trace.of_node(name).check()?;
@@ -240,6 +253,7 @@ impl NodesSource {
             has_new_stacks: false,
             recent: LastCalls::default(),
             calls: None,
+            has_no_calls: None,
         };
         let (agents, nodes) = (nodes.start(to)?, nodes.hosts.iter().map(node).collect());
         let patience = Some(began + PATIENCE);
@@ -254,9 +268,12 @@ impl NodesSource {
             is_due: false,
             viewed: Viewed::default(),
             calls: None,
-            has_calls,
+            waits: None,
             was_anybody_there: false,
         };
+        if has_waits {
+            source.look_for_waits().map_err(TraceError::Thread)?;
+        }
         let mut first: Option<Instant> = None;
         loop {
             if source.has_begun() {
@@ -292,6 +309,20 @@ impl NodesSource {
             _ => (node.name, "it has not answered".into()),
         });
         Err(NodesError::Nobody(whys.collect()).into())
+    }
+
+    /// Has all nodes hand on their calls.
+    fn look_for_waits(&mut self) -> io::Result<()> {
+        let limit = WINDOW / u64::try_from(self.nodes.len()).unwrap_or(1).max(1);
+        let kept = self.nodes.iter_mut().map(|node| {
+            let calls = node.calls.insert(Replica::new(limit));
+            KeptCalls { node: Some(node.name.clone()), window: calls.window() }
+        });
+        let kept: Vec<_> = kept.collect();
+        self.waits = Some(NodesWaits::begin(kept.clone())?);
+        self.calls = Some(kept);
+        self.agents.ask(Asked::Calls);
+        Ok(())
     }
 
     /// Whether any node observes, or has.
@@ -347,7 +378,7 @@ impl NodesSource {
             }
             FromNode::Stacks(_) | FromNode::Recent(_) => {}
             FromNode::Calls(message) => node.keep_calls(&message),
-            FromNode::NoCalls(why) => node.say(&format!("no calls: {why}")),
+            FromNode::NoCalls(why) => node.note_no_calls(why),
             FromNode::Found(_) => {
                 let why = "it has looked at stacks, which it was not asked for".to_owned();
                 node.say(&why);
@@ -394,7 +425,9 @@ impl NodesSource {
         let mut profile = merge_nodes(parts.collect())?;
         profile.incomplete_because.extend(self.nodes.iter().filter_map(Node::missing));
         profile.incomplete_because.extend(self.nodes.iter().filter_map(Node::missing_of_trace));
+        profile.incomplete_because.extend(self.nodes.iter().filter_map(Node::missing_of_calls));
         profile.complete = profile.incomplete_because.is_empty();
+        profile.wait_states = self.waits.as_ref().and_then(NodesWaits::latest);
         Some(profile)
     }
 }
@@ -480,6 +513,9 @@ impl Source for NodesSource {
                 }
             }
         }
+        if let Some(waits) = &mut self.waits {
+            waits.finish().await;
+        }
         Ok(())
     }
 
@@ -531,19 +567,7 @@ impl Source for NodesSource {
     }
 
     fn calls(&mut self) -> Calls {
-        if !self.has_calls {
-            return Calls::Refused(NEED_WAITS.into());
-        }
-        if self.calls.is_none() {
-            let limit = WINDOW / u64::try_from(self.nodes.len()).unwrap_or(1).max(1);
-            let kept = self.nodes.iter_mut().map(|node| {
-                let calls = node.calls.insert(Replica::new(limit));
-                KeptCalls { node: Some(node.name.clone()), window: calls.window() }
-            });
-            self.calls = Some(kept.collect());
-            self.agents.ask(Asked::Calls);
-        }
-        Calls::Kept(self.calls.clone().unwrap_or_default())
+        self.calls.clone().map_or_else(|| Calls::Refused(NEED_WAITS.into()), Calls::Kept)
     }
 
     fn paces_itself(&self) -> bool {

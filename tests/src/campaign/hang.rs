@@ -39,6 +39,9 @@ const LONG_NS: u64 = 11_000_000_000;
 /// How long an observation may take after that to look at stacks, and to look again.
 const STACKS: Duration = Duration::from_secs(20);
 
+/// Where the programs hold their ranks before they hang.
+const GATE: &str = "1";
+
 /// How a job is looked at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Way {
@@ -163,6 +166,8 @@ fn look(mpi: Mpi, program: Program, case: &Case, way: Way) -> Result<Outcome, Er
     match way {
         Way::Afterwards => afterwards(&builder.spawn()?, program, case),
         Way::FromTheStart => {
+            // However busy the machine is, nobody hangs before all are observed.
+            let builder = builder.gates(&[GATE]);
             let profiler = Profiler::waiting(["--json", "--traffic", "--interval", "1", "--pid-of", builder.name()])?;
             from_the_start(profiler, &builder.spawn()?, program, case)
         }
@@ -193,12 +198,16 @@ fn afterwards(job: &Job, program: Program, case: &Case) -> Result<Outcome, Error
     }
 }
 
-fn from_the_start(mut profiler: Profiler, _job: &Job, program: Program, case: &Case) -> Result<Outcome, Error> {
+fn from_the_start(mut profiler: Profiler, job: &Job, program: Program, case: &Case) -> Result<Outcome, Error> {
     let long_ns = if matches!(case.cause, Cause::Ranks(_)) { LONG_NS } else { OPEN_NS };
     let until = Instant::now() + PATIENCE;
-    let mut hangs_since = None;
+    let (mut hangs_since, mut are_held) = (None, true);
     for nth in 0.. {
         let profile: Value = serde_json::from_str(&profiler.wait_for_output(nth)?)?;
+        let seen = profile.get("ranks").and_then(Value::as_array).map_or(0, Vec::len);
+        if seen >= case.ranks() as usize && std::mem::take(&mut are_held) {
+            job.open_gate(GATE)?;
+        }
         let judgement = judge(case, &causes_found(&profile));
         if let Judgement::Wrong(_) = judgement {
             return Ok(Outcome { judgement, misplaced: Vec::new() });
@@ -225,7 +234,9 @@ fn goes_on(mpi: Mpi, program: Program, argument: &str, ranks: u32) -> Result<Vec
     let mut alarms = Vec::new();
     for nth in 0..TIMES {
         let profile: Value = serde_json::from_str(&profiler.wait_for_output(nth)?)?;
-        alarms.extend(causes_found(&profile).into_iter().map(|cause| format!("observation: {cause:?}")));
+        let found = causes_found(&profile).into_iter();
+        // Whoever is in MPI_Barrier does wait for those who play.
+        alarms.extend(found.filter(|(kind, _)| kind != "waited_for").map(|cause| format!("observation: {cause:?}")));
     }
     drop(profiler);
     for _ in 0..TIMES {

@@ -17,6 +17,7 @@ use mpiprobe_tests::{
     hang::{CASES, PATIENCE, answer, is_there, lines, misplaced, parsed},
     program, requirement,
     terminal::{FAST, Terminal},
+    waits::wait_states,
 };
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
@@ -26,6 +27,7 @@ use crate::{
     check::{complete, expect_counts, expect_row, expect_rows, functions},
     hang::expect_documented,
     view,
+    waits::expect_all_sure_matched,
 };
 
 /// What starts a command on a node. A node's ranks are in a file of its name; of what the agent there is asked for, they take the place of
@@ -96,6 +98,7 @@ pub(crate) fn tests(mpi: Mpi) -> Vec<Trial> {
         requirement::trial(named("a_job_over_several_nodes_is_one"), &needs, move || several(mpi)),
         requirement::trial(named("agents_talk_to_agents_where_nodes_are_many"), &needs, move || tree(mpi)),
         requirement::trial(named("a_job_that_hangs_over_several_nodes_is_explained"), &needs, move || hung(mpi)),
+        requirement::trial(named("who_waits_for_whom_over_several_nodes"), &needs, move || waits(mpi)),
         view::trial(mpi, "the_view_over_nodes_has_stacks_and_the_last_calls", viewed),
     ]
 }
@@ -224,6 +227,29 @@ fn several(mpi: Mpi) -> Result<(), Failed> {
         assert!(whys.contains(why), "{why}: {whys}");
     }
     Ok(())
+}
+
+/// Ends of messages and collectives are on different nodes.
+fn waits(mpi: Mpi) -> Result<(), Failed> {
+    const RANKS: u32 = 4;
+    const ITERATIONS: u64 = 300;
+    let arguments = [ITERATIONS.to_string(), "--pause-us".into(), "300".into()];
+    let builder = Job::builder(mpi, program::RING).ranks(RANKS).args(arguments).gates(&["start", "3"]).truth(true);
+    let mut job = builder.own_name().spawn()?;
+    job.wait_for_gate("start")?;
+    let nodes = Nodes::of(&mut job)?;
+    let mut profiler =
+        nodes.observe(&job, "n1,n2", &["--waits", "--functions", "all", "--interval", "200ms", "--fan-out", "1"])?;
+    profiler.wait_for_processes(RANKS as usize)?;
+    job.open_gate("start")?;
+    job.wait_for_gate("3")?;
+    // While it goes on.
+    profiler.wait_for_output_with("\"matched_messages\":")?;
+    job.open_gate("3")?;
+    job.wait()?.success()?;
+    let ended = profiler.wait()?;
+    complete(&ended)?;
+    expect_all_sure_matched(&wait_states(&ended.stdout.join("\n"))?, RANKS.into(), ITERATIONS)
 }
 
 /// One connection is all that is permitted: the first node that answers starts the agents of the others.

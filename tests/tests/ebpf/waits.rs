@@ -5,6 +5,7 @@ use std::time::Duration;
 use libtest_mimic::{Failed, Trial};
 use mpiprobe_tests::waits::{count, fences_agree, matched, of_ring, ring_agrees, wait_states};
 use mpiprobe_tests::{Job, Language, Mpi, Profiler, program};
+use serde_json::Value;
 
 use crate::trial_with;
 
@@ -32,17 +33,20 @@ fn of_running(mpi: Mpi) -> Result<(), Failed> {
     profiler.wait_for("mpiprobe: observing ")?;
     job.open_gate("start")?;
     job.wait()?.success()?;
-    let states = wait_states(&profiler.wait()?.stdout.join("\n"))?;
-    let ranks = u64::from(RANKS);
-    let [Some(messages), Some(collective)] = of_ring(ranks, ITERATIONS) else { return Err("nothing to match".into()) };
+    expect_all_sure_matched(&wait_states(&profiler.wait()?.stdout.join("\n"))?, RANKS.into(), ITERATIONS)
+}
+
+/// Of a ring that was attached to before it called MPI, as far as anybody knows.
+pub(crate) fn expect_all_sure_matched(states: &Value, ranks: u64, iterations: u64) -> Result<(), Failed> {
+    let [Some(messages), Some(collective)] = of_ring(ranks, iterations) else { return Err("nothing to match".into()) };
     // It may have called MPI already: which MPI_Bcast belong together is not sure before all have met in the first barrier.
     let unmatched = states.get("unmatched").ok_or("nothing is said of ends")?;
-    let [found, found_collective] = matched(&states);
+    let [found, found_collective] = matched(states);
     assert_eq!(found_collective, Some(collective - ranks), "{unmatched}");
-    assert_eq!(count(&states, "incomplete_collective_calls"), Some(ranks), "{unmatched}");
+    assert_eq!(count(states, "incomplete_collective_calls"), Some(ranks), "{unmatched}");
     // Those of the first iteration, if it was looked at between the barrier and them: then they are sure after the next reduction.
     let missing = messages - found.unwrap_or(0);
-    assert!(missing <= 3 * ranks && count(&states, "unsure") <= Some(2 * missing), "{unmatched}");
-    assert_eq!(count(&states, "lost_calls"), Some(0), "{unmatched}");
+    assert!(missing <= 3 * ranks && count(states, "unsure") <= Some(2 * missing), "{unmatched}");
+    assert_eq!(count(states, "lost_calls"), Some(0), "{unmatched}");
     Ok(())
 }

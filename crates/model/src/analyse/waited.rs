@@ -7,6 +7,9 @@ use std::{
 
 use crate::{Profile, WaitKind, WaitRow, WaitStates};
 
+/// A process of a job: its rank, if it is known, and its pid, which others may have on other nodes.
+pub type WaitingProcess = (Option<u32>, u32);
+
 /// Waits of one kind in one thread at one place, whatever numbers these have in a profile.
 pub type WaitId = u64;
 
@@ -21,8 +24,7 @@ pub struct Waited {
 #[derive(Clone, Debug, Default)]
 pub(super) struct WaitLook {
     rows: HashMap<WaitId, Waited>,
-    /// By process.
-    caused: HashMap<u32, u64>,
+    caused: HashMap<WaitingProcess, u64>,
 }
 
 /// What one process has waited for others, and they for it.
@@ -41,8 +43,7 @@ pub struct ProcessWaits {
 pub struct WaitChange {
     /// In the order of the later profile's rows.
     pub rows: Vec<Waited>,
-    /// By process.
-    pub processes: HashMap<u32, ProcessWaits>,
+    pub processes: HashMap<WaitingProcess, ProcessWaits>,
 }
 
 impl WaitLook {
@@ -56,46 +57,48 @@ impl WaitLook {
 impl WaitChange {
     pub(super) fn since(base: Option<&WaitLook>, profile: &Profile) -> Option<Self> {
         let states = profile.wait_states.as_ref()?;
+        // Of what has been forgotten meanwhile nobody knows how much it was.
+        let base = base.filter(|_| !states.is_short);
         let mut change = Self::default();
-        let mut kinds: HashMap<(u32, WaitKind), u64> = HashMap::new();
+        let mut kinds: HashMap<(WaitingProcess, WaitKind), u64> = HashMap::new();
         for row in &states.waits {
             let before = base.and_then(|base| base.rows.get(&wait_id(states, row))).copied().unwrap_or_default();
             let waited = Waited { count: row.count.saturating_sub(before.count), ns: row.ns.saturating_sub(before.ns) };
             change.rows.push(waited);
-            if let Some(pid) = pid(states, row.thread).filter(|_| row.kind.is_waiting()) {
-                let sum = kinds.entry((pid, row.kind)).or_default();
+            if let Some(process) = process(states, row.thread).filter(|_| row.kind.is_waiting()) {
+                let sum = kinds.entry((process, row.kind)).or_default();
                 *sum = sum.saturating_add(waited.ns);
             }
         }
-        for ((pid, kind), ns) in kinds {
-            let of_process = change.processes.entry(pid).or_default();
+        for ((process, kind), ns) in kinds {
+            let of_process = change.processes.entry(process).or_default();
             of_process.waited_ns = of_process.waited_ns.saturating_add(ns);
             // Of two that have taken as long, always the same.
             if ns > 0 && of_process.most.is_none_or(|(known, most)| (ns, known) > (most, kind)) {
                 of_process.most = Some((kind, ns));
             }
         }
-        for (pid, ns) in caused(states) {
-            let before = base.and_then(|base| base.caused.get(&pid)).copied().unwrap_or(0);
-            change.processes.entry(pid).or_default().caused_ns = ns.saturating_sub(before);
+        for (process, ns) in caused(states) {
+            let before = base.and_then(|base| base.caused.get(&process)).copied().unwrap_or(0);
+            change.processes.entry(process).or_default().caused_ns = ns.saturating_sub(before);
         }
         Some(change)
     }
 }
 
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "saturates, and times are not negative")]
-fn caused(states: &WaitStates) -> HashMap<u32, u64> {
-    let mut caused: HashMap<u32, f64> = HashMap::new();
+fn caused(states: &WaitStates) -> HashMap<WaitingProcess, u64> {
+    let mut caused: HashMap<WaitingProcess, f64> = HashMap::new();
     for row in &states.delays {
-        if let Some(pid) = pid(states, row.thread) {
-            *caused.entry(pid).or_default() += row.direct_ns + row.indirect_ns;
+        if let Some(process) = process(states, row.thread) {
+            *caused.entry(process).or_default() += row.direct_ns + row.indirect_ns;
         }
     }
-    caused.into_iter().map(|(pid, ns)| (pid, ns as u64)).collect()
+    caused.into_iter().map(|(process, ns)| (process, ns as u64)).collect()
 }
 
-fn pid(states: &WaitStates, thread: u32) -> Option<u32> {
-    states.threads.get(thread as usize).map(|thread| thread.pid)
+fn process(states: &WaitStates, thread: u32) -> Option<WaitingProcess> {
+    states.threads.get(thread as usize).map(|thread| (thread.rank, thread.pid))
 }
 
 /// What a row is about.
@@ -160,11 +163,14 @@ mod tests {
         let change = WaitChange::since(Some(&look), &now).unwrap();
         let rows = change.rows.iter().map(|row| (row.count, row.ns)).collect::<Vec<_>>();
         assert_eq!(rows, [(70, 700), (20, 200), (0, 0), (3, 30)]);
-        let of = |pid| change.processes.get(&pid).copied().unwrap();
+        let of = |pid| change.processes.get(&(None, pid)).copied().unwrap();
         let most = Some((WaitKind::Barrier, 700));
         assert_eq!(of(100), ProcessWaits { waited_ns: 900, most, caused_ns: 0 });
         // Leaving takes time, and is no waiting.
         assert_eq!(of(101), ProcessWaits { waited_ns: 0, most: None, caused_ns: 80 });
         assert!(WaitChange::since(Some(&look), &profile(ranks(2))).is_none());
+        let short = WaitStates { is_short: true, ..states(&[(WaitKind::LateSender, 0, 60)], 0.0) };
+        let change = WaitChange::since(Some(&look), &with(short)).unwrap();
+        assert_eq!(change.rows, [Waited { count: 6, ns: 60 }], "what has been forgotten is not taken away");
     }
 }

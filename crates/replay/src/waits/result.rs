@@ -52,6 +52,7 @@ pub(super) fn result(outcome: &mut Outcome<'_>) -> WaitStates {
     WaitStates {
         from_ns: counts.from_ns.unwrap_or(0),
         until_ns: counts.until_ns,
+        is_short: false,
         calls: counts.calls,
         total_ns: logs.iter().map(Log::total_ns).sum(),
         mpi_ns: logs.iter().map(|log| log.calling_ns(is_call)).sum(),

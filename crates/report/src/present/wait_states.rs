@@ -46,13 +46,13 @@ pub(super) fn wait_states_of_profile(states: &WaitStates, options: &TextOptions)
 }
 
 fn summary(states: &WaitStates) -> String {
-    let span = states.until_ns.saturating_sub(states.from_ns);
     let waited =
         states.waits.iter().filter(|row| row.kind.is_waiting()).fold(0u64, |sum, row| sum.saturating_add(row.ns));
     let mut text = format!(
-        "{} calls in {}; {} waiting for others, which is {} of the time and {} of the time in MPI\n",
+        "{} calls in {}{}; {} waiting for others, which is {} of the time and {} of the time in MPI\n",
         count(states.calls),
-        ns(span),
+        if states.is_short { "the last " } else { "" },
+        ns(states.span_ns()),
         ns(waited),
         share(waited, states.total_ns),
         share(waited, states.mpi_ns),
@@ -413,6 +413,7 @@ mod tests {
         };
         let computing = Activity::Computing { after: Some(0), before: Some(1) };
         WaitStates {
+            is_short: false,
             from_ns: 0,
             until_ns: 10_000_000_000,
             calls: 12_345,

@@ -43,7 +43,24 @@ const COLUMNS_OF_NODES: &[Column] = &[
     Column::right("pid", 8, 5),
 ];
 
-/// Where it is found out who waits for whom, on one node.
+/// Where it is found out who waits for whom, on several nodes.
+const COLUMNS_OF_WAITS_OF_NODES: &[Column] = &[
+    Column::left("host", 12, 0),
+    Column::right("rank", 6, 0),
+    Column::text("now", 20, 0),
+    Column::right("for", 8, 0),
+    Column::left("MPI %", 14, 2),
+    Column::left("waits %", 14, 0),
+    Column::left("mostly by", 22, 3),
+    Column::right("caused", 8, 1),
+    Column::left("by group", 16, 6),
+    Column::right("calls/s", 8, 4),
+    Column::right("bytes/s", 8, 5),
+    Column::right("calls", 14, 8),
+    Column::right("pid", 8, 7),
+];
+
+/// The same on one node.
 const COLUMNS_OF_WAITS: &[Column] = &[
     Column::right("rank", 6, 0),
     Column::text("now", 28, 0),
@@ -67,24 +84,27 @@ pub(super) fn grid(data: &TableData<'_>) -> Grid {
     let on_nodes = if nodes > 1 { format!(" on {nodes} nodes") } else { String::new() };
     let mut rows: Vec<Row> =
         rows.map(|((rank, id), (change, functions))| row(data, rank, *id, *change, functions)).collect();
-    // On several nodes nobody finds that out.
-    let waits = data.change.waits.as_deref().filter(|_| nodes <= 1);
+    let waits = data.change.waits.as_deref();
+    if let Some(waits) = waits {
+        // Of what has been forgotten meanwhile, nobody knows how much of the span it was.
+        let is_short = data.all.profile.wait_states.as_ref().is_some_and(|states| states.is_short);
+        for ((row, rank), (change, _)) in rows.iter_mut().zip(&data.profile.ranks).zip(&data.change.ranks) {
+            let own = waits.processes.get(&(rank.rank, rank.pid)).copied().unwrap_or_default();
+            let cells = if is_short { [(); 3].map(|()| Cell::unknown("?")) } else { waited(own, *change) };
+            row.cells.splice(4..4, cells);
+        }
+    }
     if nodes > 1 {
         for row in &mut rows {
             row.cells.rotate_right(1);
-        }
-    } else if let Some(waits) = waits {
-        for (row, (change, _)) in rows.iter_mut().zip(&data.change.ranks) {
-            let pid = row.id.rank().map(|id| id.pid);
-            let own = pid.and_then(|pid| waits.processes.get(&pid)).copied().unwrap_or_default();
-            row.cells.splice(4..4, waited(own, *change));
         }
     }
     Grid {
         title: format!("{} ranks{on_nodes}, {}", data.profile.ranks.len(), data.span()),
         columns: match waits {
-            _ if nodes > 1 => COLUMNS_OF_NODES,
+            Some(_) if nodes > 1 => COLUMNS_OF_WAITS_OF_NODES,
             Some(_) => COLUMNS_OF_WAITS,
+            None if nodes > 1 => COLUMNS_OF_NODES,
             None => COLUMNS,
         },
         rows,

@@ -4,10 +4,12 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 use mpiprobe_model::{
     WaitRow, WaitStates,
-    analyse::{RankId, Wait, WaitChange, Waited, wait_id, waiting},
+    analyse::{RankId, Wait, WaitChange, Waited, WaitingProcess, wait_id, waiting},
 };
 use mpiprobe_report::present::{
-    chain, circle, knot, units::count, wait_causes, wait_place, waiting_in, waiting_thread, waits_for, what,
+    chain, circle, knot,
+    units::{count, ns},
+    wait_causes, wait_place, waiting_in, waiting_thread, waits_for, what,
 };
 
 use super::{
@@ -65,13 +67,15 @@ pub(super) fn grid(data: &TableData<'_>) -> Grid {
             }
             row.cells.insert(3, Cell::unknown(""));
         }
-        let pids: HashMap<u32, RankId> = kept.iter().map(|id| (id.pid, **id)).collect();
+        let ranks = data.profile.ranks.iter().zip(data.ids);
+        let ids: HashMap<WaitingProcess, RankId> = ranks.map(|(rank, id)| ((rank.rank, rank.pid), *id)).collect();
         rows.extend(
-            states.waits.iter().zip(&change.rows).filter_map(|(row, waited)| of_all(states, row, *waited, &pids)),
+            states.waits.iter().zip(&change.rows).filter_map(|(row, waited)| of_all(states, row, *waited, &ids)),
         );
         let waited = sum_by_kind(states, change);
+        let span = if states.is_short { format!("last {}", ns(states.span_ns())) } else { all.span() };
         return Grid {
-            title: format!("{title}; {}, {}{}", all.span(), waited, pending(states)),
+            title: format!("{title}; {span}, {}{}", waited, pending(states)),
             columns: COLUMNS_OF_ALL,
             rows,
             empty: "Nobody has waited for anybody.",
@@ -82,7 +86,7 @@ pub(super) fn grid(data: &TableData<'_>) -> Grid {
         title,
         columns: COLUMNS,
         rows,
-        empty: "Nobody waits for long. With --waits all waits are listed (of a job on one node), by kind and place, and why.",
+        empty: "Nobody waits for long. With --waits all waits are listed, by kind and place, and why.",
         // Those in circles are together at the top.
         natural: (1, true),
     }
@@ -110,12 +114,17 @@ fn pending(states: &WaitStates) -> String {
 }
 
 /// A kind of waits that are over, of a thread at a place.
-fn of_all(states: &WaitStates, row: &WaitRow, waited: Waited, ids: &HashMap<u32, RankId>) -> Option<Row> {
-    let id = *ids.get(&states.threads.get(row.thread as usize)?.pid)?;
+fn of_all(
+    states: &WaitStates,
+    row: &WaitRow,
+    waited: Waited,
+    ids: &HashMap<WaitingProcess, RankId>,
+) -> Option<Row> {
+    let thread = states.threads.get(row.thread as usize)?;
+    let (id, rank) = (*ids.get(&(thread.rank, thread.pid))?, thread.rank);
     if waited.ns == 0 || !row.kind.is_waiting() {
         return None;
     }
-    let rank = states.threads.get(row.thread as usize).and_then(|thread| thread.rank);
     let shown = waiting_thread(states, row);
     Some(Row {
         id: RowId::Waits(wait_id(states, row)),

@@ -34,7 +34,8 @@ pub struct KeptMoment {
 }
 
 impl KeptMoment {
-    pub(super) fn of(kept: &[KeptCalls]) -> Result<Vec<Self>, WriteError> {
+    /// What there is now.
+    pub fn of(kept: &[KeptCalls]) -> Result<Vec<Self>, WriteError> {
         kept.iter().map(|one| Ok(Self { node: one.node.clone(), moment: one.window.moment()? })).collect()
     }
 }
@@ -97,6 +98,31 @@ impl Moment {
             is_short: kept.iter().any(|one| one.moment.is_short),
             version: kept.iter().map(|one| one.moment.version).fold(0, u64::saturating_add),
         })
+    }
+}
+
+impl Moment {
+    pub fn trace(&self) -> &dyn Trace {
+        self.trace.as_ref()
+    }
+
+    pub fn clocks(&self) -> &Clocks {
+        &self.clocks
+    }
+
+    /// On the common clock, ns.
+    pub const fn span(&self) -> Span {
+        self.span
+    }
+
+    /// What had happened by then is known, ns on the common clock; 0: as much as there is.
+    pub const fn known_until_ns(&self) -> u64 {
+        self.known_until_ns
+    }
+
+    /// Whether what was before is gone.
+    pub const fn is_short(&self) -> bool {
+        self.is_short
     }
 }
 

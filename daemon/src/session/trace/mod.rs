@@ -38,6 +38,7 @@ pub(in crate::session) use sources::{FileSource, KernelLines, LineSource};
 use stream::ChunkStream;
 pub use stream::Listener;
 use thiserror::Error;
+pub(in crate::session) use waits::own_cpu_ns;
 use waits::{Latest, Waits};
 pub(in crate::session) use worker::{Finished, Kept};
 use worker::{Message, Shared, Store, Worker, failed};

@@ -189,7 +189,7 @@ impl Looking {
 }
 
 /// Time of a processor that this thread has taken, ns.
-fn own_cpu_ns() -> Option<u64> {
+pub(in crate::session) fn own_cpu_ns() -> Option<u64> {
     let time = clock_gettime(ClockId::ThreadCPUTime);
     let (seconds, ns) = (u64::try_from(time.tv_sec).ok()?, u64::try_from(time.tv_nsec).ok()?);
     Some(seconds.saturating_mul(1_000_000_000).saturating_add(ns))

@@ -175,9 +175,13 @@ fn collective<'a>(
     let absent = Arc::clone(absent);
     if let (Some(leaders), true) = (call.arguments.as_ref().and_then(|arguments| arguments.leaders), absent.is_empty())
     {
-        // Its own group is there: what is missing is the other one's, which reaches it through those who speak for the groups.
+        // What is missing is the other group's, which reaches it through those who speak for the groups, if its own is there and none of that
+        // is missing.
         let leader = [leaders.local, leaders.remote].into_iter().map(|leader| world.index(rank, leader?));
         let leader = leader.flatten().find(|leader| *leader != index);
+        let leader = leader.filter(|leader| {
+            is_group_there(world, rank, call, function) && !speaks_to(world, *leader, (index, rank), function)
+        });
         return leader.map_or_else(|| Waits::unknown(Why::Leader), |leader| Waits::all(Why::Leader, [leader].into()));
     }
     let over = world.over(rank, call);
@@ -206,6 +210,32 @@ fn collective<'a>(
         () if is_whole && may_be_any => Waits::one_of(Why::Collective, absent),
         () => Waits::possible(Why::Collective, absent),
     }
+}
+
+/// Whether all of the communicator are in the call, who are all observed.
+fn is_group_there<'a>(
+    world: &World<'a>,
+    rank: &'a RankProfile,
+    call: &'a OpenCallInfo,
+    function: &'static Function,
+) -> bool {
+    world.over(rank, call).is_some_and(|over| world.is_whole(over))
+        && world.absent(rank, call, function).is_some_and(|absent| absent.is_empty())
+}
+
+/// Whether the one who speaks for the other group is in the same call with all of it, and means the one who speaks for this one.
+fn speaks_to<'a>(
+    world: &World<'a>,
+    leader: usize,
+    (index, rank): (usize, &'a RankProfile),
+    function: &'static Function,
+) -> bool {
+    let Some(speaker) = world.profile.ranks.get(leader) else { return false };
+    calls::blocking(speaker, world.moment).filter(|(_, other)| other.name == function.name).any(|(call, _)| {
+        let remote = call.arguments.as_ref().and_then(|arguments| arguments.leaders?.remote);
+        remote.and_then(|remote| world.index(rank, remote)) == Some(index)
+            && is_group_there(world, speaker, call, function)
+    })
 }
 
 /// Of a call by a group of which it is not known who is in it: they are members of its communicator.

@@ -601,6 +601,15 @@ fn who_makes_a_communicator_of_two_groups_waits_for_its_own_and_then_for_the_oth
     assert_eq!(edge(&of(&[0, 1]), 1), (Why::Leader, vec![0], Certainty::Certain));
     assert_eq!(edge(&of(&[0, 1, 2]), 0), (Why::Leader, vec![2], Certainty::Certain));
     assert_eq!(edge(&of(&[0, 1, 2]), 2), (Why::Collective, vec![3], Certainty::Certain));
+    // All are there: it goes on.
+    for leader in [0, 2] {
+        assert_eq!(edge(&of(&[0, 1, 2, 3]), leader), (Why::Leader, vec![], Certainty::Possible));
+    }
+    // Whoever is not observed may be what is missing.
+    let mut lacks_one = of(&[0, 1, 2]);
+    lacks_one.ranks.truncate(3);
+    assert_eq!(edge(&lacks_one, 0), (Why::Leader, vec![2], Certainty::Certain));
+    assert_eq!(edge(&lacks_one, 2), (Why::Leader, vec![], Certainty::Possible));
 }
 
 #[test]

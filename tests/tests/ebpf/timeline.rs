@@ -101,6 +101,10 @@ fn follows_and_writes(
     terminal.press("++++++")?;
     terminal.wait_until("names in the lanes", |shown| shown.contains("FOLLOWING") && has_names(shown))?;
     job.wait_for_calls("MPI_Allreduce", 200)?;
+    terminal.press("9")?;
+    terminal.wait_for(&["waits by", "because"])?;
+    terminal.press("T")?;
+    terminal.wait_for(&["FOLLOWING"])?;
     // To a call, which stands still.
     terminal.press("c")?;
     terminal.wait_for(&["STANDS STILL", ": MPI_", "entered +"])?;

@@ -179,8 +179,11 @@ fn afterwards(job: &Job, program: Program, case: &Case) -> Result<Outcome, Error
     let mut answers = 0;
     loop {
         let ended = Profiler::start(["hang", "--json", "--pid-of", job.called()])?.wait()?;
-        if ended.status.code() == Some(1) && Instant::now() < until {
-            continue;
+        if ended.status.code() == Some(1) {
+            if Instant::now() < until {
+                continue;
+            }
+            return Err(ended.printed().into());
         }
         let answer = parsed(&ended).map_err(|error| format!("{error:?}"))?;
         let hangs = is_there(case, &answer);

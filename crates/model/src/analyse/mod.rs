@@ -42,7 +42,7 @@ pub use profile::profile;
 pub use self_cost::SelfCost;
 pub use span::between;
 pub use unusual::is_unusually_long;
-pub use waited::{ProcessWaits, WaitChange, WaitId, Waited, WaitingProcess, wait_id};
+pub use waited::{ByProcess, ProcessWaits, WaitChange, WaitId, Waited, wait_id};
 pub use waiting::{
     Cause, Certainty, Need, Operation, OtherEnd, Posted, Wait, Waiting, Why, causes, longest, operations, unmatched,
     unmatched_rows, waiting,

@@ -7,9 +7,6 @@ use std::{
 
 use crate::{Profile, WaitKind, WaitRow, WaitStates};
 
-/// A process of a job: its rank, if it is known, and its pid, which others may have on other nodes.
-pub type WaitingProcess = (Option<u32>, u32);
-
 /// Waits of one kind in one thread at one place, whatever numbers these have in a profile.
 pub type WaitId = u64;
 
@@ -24,7 +21,39 @@ pub struct Waited {
 #[derive(Clone, Debug, Default)]
 pub(super) struct WaitLook {
     rows: HashMap<WaitId, Waited>,
-    caused: HashMap<WaitingProcess, u64>,
+    caused: HashMap<Process, u64>,
+}
+
+/// By host and pid.
+type Process = (String, u32);
+
+/// Something of processes, which on several nodes may have the same pid. One in a container may call its host otherwise than who counts.
+#[derive(Clone, Debug)]
+pub struct ByProcess<T>(HashMap<u32, Vec<(Option<u32>, String, T)>>);
+
+impl<T> ByProcess<T> {
+    /// Of ranks, if they are known, hosts and pids.
+    pub fn of<'a>(all: impl IntoIterator<Item = (Option<u32>, &'a str, u32, T)>) -> Self {
+        let mut by_pid: HashMap<u32, Vec<_>> = HashMap::new();
+        for (rank, host, pid, of) in all {
+            by_pid.entry(pid).or_default().push((rank, host.to_owned(), of));
+        }
+        Self(by_pid)
+    }
+
+    /// Of the one that is the same by its host, or by its rank.
+    pub fn get(&self, rank: Option<u32>, host: &str, pid: u32) -> Option<&T> {
+        let of_pid = self.0.get(&pid)?;
+        let by_host = of_pid.iter().find(|(_, known, _)| known == host);
+        let found = by_host.or_else(|| of_pid.iter().find(|(known, ..)| rank.is_some() && *known == rank));
+        found.map(|(.., of)| of)
+    }
+}
+
+impl<T> Default for ByProcess<T> {
+    fn default() -> Self {
+        Self(HashMap::new())
+    }
 }
 
 /// What one process has waited for others, and they for it.
@@ -43,7 +72,7 @@ pub struct ProcessWaits {
 pub struct WaitChange {
     /// In the order of the later profile's rows.
     pub rows: Vec<Waited>,
-    pub processes: HashMap<WaitingProcess, ProcessWaits>,
+    pub processes: ByProcess<ProcessWaits>,
 }
 
 impl WaitLook {
@@ -59,19 +88,20 @@ impl WaitChange {
         let states = profile.wait_states.as_ref()?;
         // Of what has been forgotten meanwhile nobody knows how much it was.
         let base = base.filter(|_| !states.is_short);
-        let mut change = Self::default();
-        let mut kinds: HashMap<(WaitingProcess, WaitKind), u64> = HashMap::new();
+        let mut rows = Vec::new();
+        let mut processes: HashMap<Process, ProcessWaits> = HashMap::new();
+        let mut kinds: HashMap<(Process, WaitKind), u64> = HashMap::new();
         for row in &states.waits {
             let before = base.and_then(|base| base.rows.get(&wait_id(states, row))).copied().unwrap_or_default();
             let waited = Waited { count: row.count.saturating_sub(before.count), ns: row.ns.saturating_sub(before.ns) };
-            change.rows.push(waited);
+            rows.push(waited);
             if let Some(process) = process(states, row.thread).filter(|_| row.kind.is_waiting()) {
                 let sum = kinds.entry((process, row.kind)).or_default();
                 *sum = sum.saturating_add(waited.ns);
             }
         }
         for ((process, kind), ns) in kinds {
-            let of_process = change.processes.entry(process).or_default();
+            let of_process = processes.entry(process).or_default();
             of_process.waited_ns = of_process.waited_ns.saturating_add(ns);
             // Of two that have taken as long, always the same.
             if ns > 0 && of_process.most.is_none_or(|(known, most)| (ns, known) > (most, kind)) {
@@ -80,15 +110,21 @@ impl WaitChange {
         }
         for (process, ns) in caused(states) {
             let before = base.and_then(|base| base.caused.get(&process)).copied().unwrap_or(0);
-            change.processes.entry(process).or_default().caused_ns = ns.saturating_sub(before);
+            processes.entry(process).or_default().caused_ns = ns.saturating_sub(before);
         }
-        Some(change)
+        let ranks: HashMap<Process, Option<u32>> =
+            states.threads.iter().map(|thread| ((thread.host.clone(), thread.pid), thread.rank)).collect();
+        let processes = processes.iter().map(|(process, waits)| {
+            let (host, pid) = process;
+            (ranks.get(process).copied().flatten(), host.as_str(), *pid, *waits)
+        });
+        Some(Self { rows, processes: ByProcess::of(processes) })
     }
 }
 
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "saturates, and times are not negative")]
-fn caused(states: &WaitStates) -> HashMap<WaitingProcess, u64> {
-    let mut caused: HashMap<WaitingProcess, f64> = HashMap::new();
+fn caused(states: &WaitStates) -> HashMap<Process, u64> {
+    let mut caused: HashMap<Process, f64> = HashMap::new();
     for row in &states.delays {
         if let Some(process) = process(states, row.thread) {
             *caused.entry(process).or_default() += row.direct_ns + row.indirect_ns;
@@ -97,8 +133,8 @@ fn caused(states: &WaitStates) -> HashMap<WaitingProcess, u64> {
     caused.into_iter().map(|(process, ns)| (process, ns as u64)).collect()
 }
 
-fn process(states: &WaitStates, thread: u32) -> Option<WaitingProcess> {
-    states.threads.get(thread as usize).map(|thread| (thread.rank, thread.pid))
+fn process(states: &WaitStates, thread: u32) -> Option<Process> {
+    states.threads.get(thread as usize).map(|thread| (thread.host.clone(), thread.pid))
 }
 
 /// What a row is about.
@@ -163,7 +199,7 @@ mod tests {
         let change = WaitChange::since(Some(&look), &now).unwrap();
         let rows = change.rows.iter().map(|row| (row.count, row.ns)).collect::<Vec<_>>();
         assert_eq!(rows, [(70, 700), (20, 200), (0, 0), (3, 30)]);
-        let of = |pid| change.processes.get(&(None, pid)).copied().unwrap();
+        let of = |pid| change.processes.get(None, "", pid).copied().unwrap();
         let most = Some((WaitKind::Barrier, 700));
         assert_eq!(of(100), ProcessWaits { waited_ns: 900, most, caused_ns: 0 });
         // Leaving takes time, and is no waiting.
@@ -172,5 +208,13 @@ mod tests {
         let short = WaitStates { is_short: true, ..states(&[(WaitKind::LateSender, 0, 60)], 0.0) };
         let change = WaitChange::since(Some(&look), &with(short)).unwrap();
         assert_eq!(change.rows, [Waited { count: 6, ns: 60 }], "what has been forgotten is not taken away");
+    }
+    #[test]
+    fn processes_of_several_nodes_may_have_one_pid() {
+        let of = ByProcess::of([(Some(0), "n1", 7, "first"), (Some(2), "n2", 7, "third"), (None, "n1", 8, "unknown")]);
+        assert_eq!(of.get(Some(2), "n2", 7), Some(&"third"));
+        assert_eq!(of.get(Some(0), "container", 7), Some(&"first"));
+        assert_eq!(of.get(Some(1), "n1", 8), Some(&"unknown"), "its rank was not known yet");
+        assert_eq!(of.get(Some(3), "n3", 7), None);
     }
 }

@@ -89,7 +89,7 @@ pub(super) fn grid(data: &TableData<'_>) -> Grid {
         // Of what has been forgotten meanwhile, nobody knows how much of the span it was.
         let is_short = data.all.profile.wait_states.as_ref().is_some_and(|states| states.is_short);
         for ((row, rank), (change, _)) in rows.iter_mut().zip(&data.profile.ranks).zip(&data.change.ranks) {
-            let own = waits.processes.get(&(rank.rank, rank.pid)).copied().unwrap_or_default();
+            let own = waits.processes.get(rank.rank, &rank.host, rank.pid).copied().unwrap_or_default();
             let cells = if is_short { [(); 3].map(|()| Cell::unknown("?")) } else { waited(own, *change) };
             row.cells.splice(4..4, cells);
         }

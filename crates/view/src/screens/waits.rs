@@ -1,10 +1,10 @@
 //! One row for each rank that waits, and for whom; where that is found out, of all waits in the span too, and why.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashSet};
 
 use mpiprobe_model::{
     WaitRow, WaitStates,
-    analyse::{RankId, Wait, WaitChange, Waited, WaitingProcess, wait_id, waiting},
+    analyse::{ByProcess, RankId, Wait, WaitChange, Waited, wait_id, waiting},
 };
 use mpiprobe_report::present::{
     chain, circle, knot,
@@ -68,7 +68,7 @@ pub(super) fn grid(data: &TableData<'_>) -> Grid {
             row.cells.insert(3, Cell::unknown(""));
         }
         let ranks = data.profile.ranks.iter().zip(data.ids);
-        let ids: HashMap<WaitingProcess, RankId> = ranks.map(|(rank, id)| ((rank.rank, rank.pid), *id)).collect();
+        let ids = ByProcess::of(ranks.map(|(rank, id)| (rank.rank, rank.host.as_str(), rank.pid, *id)));
         rows.extend(
             states.waits.iter().zip(&change.rows).filter_map(|(row, waited)| of_all(states, row, *waited, &ids)),
         );
@@ -114,14 +114,9 @@ fn pending(states: &WaitStates) -> String {
 }
 
 /// A kind of waits that are over, of a thread at a place.
-fn of_all(
-    states: &WaitStates,
-    row: &WaitRow,
-    waited: Waited,
-    ids: &HashMap<WaitingProcess, RankId>,
-) -> Option<Row> {
+fn of_all(states: &WaitStates, row: &WaitRow, waited: Waited, ids: &ByProcess<RankId>) -> Option<Row> {
     let thread = states.threads.get(row.thread as usize)?;
-    let (id, rank) = (*ids.get(&(thread.rank, thread.pid))?, thread.rank);
+    let (id, rank) = (*ids.get(thread.rank, &thread.host, thread.pid)?, thread.rank);
     if waited.ns == 0 || !row.kind.is_waiting() {
         return None;
     }
@@ -268,6 +263,30 @@ mod tests {
             ["0.0", "", "2.00 s"]
         );
         shown(&of_ranks);
+    }
+
+    #[test]
+    fn of_several_nodes_what_is_left_of_the_calls_is_told_with_its_time() {
+        let mut now = job(20, 3 * SECOND);
+        now.ranks[1].host = "another node".into();
+        let ids: Vec<_> = identify(&now.ranks).collect();
+        let of_all = |now: &Profile| {
+            let change = Change::since(Some(&Look::of(&job(10, SECOND))), now);
+            let rows = Rows { profile: now, change: &change, ids: &ids };
+            let data = TableData::new(rows, rows, Span::Recent, None);
+            (grid(&data), of_ranks::grid(&data))
+        };
+        let waits = |(_, ranks): &(Grid, Grid)| -> Vec<String> {
+            let column = ranks.columns.iter().position(|column| column.title == "waits %").unwrap();
+            assert_eq!(shown(ranks).len(), 2);
+            ranks.rows.iter().map(|row| row.cells[column].plain().trim().to_owned()).collect()
+        };
+        assert_eq!(waits(&of_all(&now)), ["0.0", "20.0"]);
+        let states = now.wait_states.as_mut().unwrap();
+        (states.is_short, states.from_ns, states.until_ns) = (true, SECOND, 5 * SECOND);
+        let short = of_all(&now);
+        assert_eq!(waits(&short), ["?", "?"]);
+        assert!(short.0.title.contains("last 4.00 s, late sender 3.00 s"), "{}", short.0.title);
     }
 
     #[test]

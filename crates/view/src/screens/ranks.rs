@@ -16,7 +16,7 @@ use super::{
 };
 use crate::content::{Cell, Column, Content, Grid, Location, Row, RowId, SortKey, Tone};
 
-const COLUMNS: &[Column] = &[
+const COLUMNS: [Column; 10] = [
     Column::right("rank", 6, 0),
     Column::text("now", 28, 0),
     Column::right("for", 8, 0),
@@ -29,39 +29,8 @@ const COLUMNS: &[Column] = &[
     Column::left("host", 12, 7),
 ];
 
-/// Where a job is on several nodes: theirs are together.
-const COLUMNS_OF_NODES: &[Column] = &[
-    Column::left("host", 12, 0),
-    Column::right("rank", 6, 0),
-    Column::text("now", 20, 0),
-    Column::right("for", 8, 0),
-    Column::left("MPI %", 14, 1),
-    Column::left("by group", 16, 4),
-    Column::right("calls/s", 8, 2),
-    Column::right("bytes/s", 8, 3),
-    Column::right("calls", 14, 6),
-    Column::right("pid", 8, 5),
-];
-
-/// Where it is found out who waits for whom, on several nodes.
-const COLUMNS_OF_WAITS_OF_NODES: &[Column] = &[
-    Column::left("host", 12, 0),
-    Column::right("rank", 6, 0),
-    Column::text("now", 20, 0),
-    Column::right("for", 8, 0),
-    Column::left("MPI %", 14, 2),
-    Column::left("waits %", 14, 0),
-    Column::left("mostly by", 22, 3),
-    Column::right("caused", 8, 1),
-    Column::left("by group", 16, 6),
-    Column::right("calls/s", 8, 4),
-    Column::right("bytes/s", 8, 5),
-    Column::right("calls", 14, 8),
-    Column::right("pid", 8, 7),
-];
-
-/// The same on one node.
-const COLUMNS_OF_WAITS: &[Column] = &[
+/// Where it is found out who waits for whom.
+const COLUMNS_OF_WAITS: [Column; 13] = [
     Column::right("rank", 6, 0),
     Column::text("now", 28, 0),
     Column::right("for", 8, 0),
@@ -76,6 +45,20 @@ const COLUMNS_OF_WAITS: &[Column] = &[
     Column::right("pid", 8, 7),
     Column::left("host", 12, 9),
 ];
+
+/// The same where a job is on several nodes: theirs are together, so the host comes first, and of what ranks do now there is less.
+#[expect(clippy::indexing_slicing, reason = "the compiler does it, and refuses what is out of bounds")]
+const fn of_nodes<const N: usize>(columns: [Column; N]) -> [Column; N] {
+    let mut of_nodes = columns;
+    let mut place = 1;
+    while place < N {
+        of_nodes[place] = columns[place - 1];
+        place += 1;
+    }
+    of_nodes[0] = Column::left("host", 12, 0);
+    of_nodes[2] = Column::text("now", 20, 0);
+    of_nodes
+}
 
 pub(super) fn grid(data: &TableData<'_>) -> Grid {
     let rows = data.profile.ranks.iter().zip(data.ids).zip(&data.change.ranks);
@@ -102,10 +85,10 @@ pub(super) fn grid(data: &TableData<'_>) -> Grid {
     Grid {
         title: format!("{} ranks{on_nodes}, {}", data.profile.ranks.len(), data.span()),
         columns: match waits {
-            Some(_) if nodes > 1 => COLUMNS_OF_WAITS_OF_NODES,
-            Some(_) => COLUMNS_OF_WAITS,
-            None if nodes > 1 => COLUMNS_OF_NODES,
-            None => COLUMNS,
+            Some(_) if nodes > 1 => const { &of_nodes(COLUMNS_OF_WAITS) },
+            Some(_) => &COLUMNS_OF_WAITS,
+            None if nodes > 1 => const { &of_nodes(COLUMNS) },
+            None => &COLUMNS,
         },
         rows,
         empty: "No MPI process is observed yet.",
